@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Timers whose function starts at a chosen TSC value, from the CPU's own
+ * local APIC timer.
+ *
+ * A moment is an absolute TSC value in cycles (unsigned long long), the same
+ * unit that rdtsc() returns. Use the helpers below to come from nanoseconds,
+ * microseconds or ktime; every one of them saturates instead of wrapping.
+ */
+#ifndef _LINUX_APIC_TIMER_H
+#define _LINUX_APIC_TIMER_H
+
+#include <linux/ktime.h>
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+/* Per-timer flags, for &struct apic_timer_list.flags. */
+
+/* How exactly the moment is met; 0 means the module's default mode. */
+#define APIC_TIMER_RAW		0x0001U	/* armed at @expires, no correction */
+#define APIC_TIMER_MEAN		0x0002U	/* armed early by the mean error */
+#define APIC_TIMER_EXACT	0x0003U	/* armed early, finished on the TSC */
+#define APIC_TIMER_MODE_MASK	0x0003U
+/* A shot that is already late is counted and skipped, not run. */
+#define APIC_TIMER_SKIP_LATE	0x0004U
+
+#define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE)
+
+/* What &struct apic_timer_list.state holds; private to the module. */
+#define APIC_TIMER_STATE_NEW	0x41500001U
+
+/**
+ * struct apic_timer_list - a timer
+ * @next:	private: the timer that expires next on the same CPU
+ * @prev:	private: the timer that expires before this one on the same CPU
+ * @expires:	moment at which @function starts, absolute TSC in cycles. Set it
+ *		before add_apic_timer(); on a pending timer only
+ *		mod_apic_timer() may change it.
+ * @data:	passed to @function; private to the handler
+ * @function:	the handler. Called in hard interrupt context, interrupts off,
+ *		on the timer's CPU and with no lock of this module held; @now is
+ *		the TSC read at dispatch. It may add, modify, delete or free its
+ *		own timer. It must not sleep nor enable interrupts.
+ * @flags:	APIC_TIMER_* bits, 0 by default
+ * @spin_budget: most TSC cycles that one shot of this timer may wait on the
+ *		TSC; 0 means the module's default. Only for %APIC_TIMER_EXACT.
+ *
+ * Initialise with init_apic_timer() or DEFINE_APIC_TIMER(). The first five
+ * members are those of the 2001 interface, in its order.
+ */
+struct apic_timer_list {
+	struct apic_timer_list *next, *prev;
+	unsigned long long expires;
+	unsigned long data;
+	void (*function)(unsigned long long now, unsigned long data);
+
+	unsigned int flags;
+	unsigned int spin_budget;
+
+	/* private: */
+	unsigned int state;		/* base->lock; read without it */
+	unsigned int cpu;		/* whose base->lock covers the timer */
+	unsigned int prev_cpu;		/* where it may still be running */
+	struct rb_node node;		/* base->lock */
+};
+
+/**
+ * APIC_TIMER_INITIALIZER - static initialiser of a timer
+ * @_function:	handler, see &struct apic_timer_list
+ * @_data:	passed to the handler
+ */
+#define APIC_TIMER_INITIALIZER(_function, _data) {	\
+		.function = (_function),		\
+		.data = (_data),			\
+		.state = APIC_TIMER_STATE_NEW,		\
+	}
+
+/**
+ * DEFINE_APIC_TIMER - define a timer that needs no init_apic_timer()
+ * @_name:	name of the variable
+ * @_function:	handler, see &struct apic_timer_list
+ * @_data:	passed to the handler
+ */
+#define DEFINE_APIC_TIMER(_name, _function, _data)	\
+	struct apic_timer_list _name =			\
+		APIC_TIMER_INITIALIZER(_function, _data)
+
+void init_apic_timer(struct apic_timer_list *timer);
+int add_apic_timer(struct apic_timer_list *timer);
+int add_apic_timer_on(struct apic_timer_list *timer, int cpu);
+int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires);
+int del_apic_timer(struct apic_timer_list *timer);
+int del_apic_timer_sync(struct apic_timer_list *timer);
+bool apic_timer_pending(const struct apic_timer_list *timer);
+
+u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
+
+/**
+ * struct apic_timer_period - the moments start + n * period of a periodic timer
+ * @start:	moment 0, absolute TSC in cycles
+ * @period_ns:	period in nanoseconds, not 0
+ * @n:		number of the present moment
+ *
+ * Moment n is computed from @start each time, so that rounding nanoseconds to
+ * TSC cycles never adds up.
+ */
+struct apic_timer_period {
+	u64 start;
+	u64 period_ns;
+	u64 n;
+};
+
+u64 apic_timer_forward_period(struct apic_timer_list *timer,
+			      struct apic_timer_period *period, u64 now);
+
+u64 apic_timer_now(void);
+u64 apic_timer_ns_to_tsc(u64 ns);
+u64 apic_timer_us_to_tsc(u64 us);
+u64 apic_timer_tsc_to_ns(u64 cycles);
+u64 apic_timer_ktime_to_tsc(ktime_t time);
+ktime_t apic_timer_tsc_to_ktime(u64 tsc);
+u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
+
+/**
+ * enum apic_timer_hardware - what the shots of a CPU are programmed into
+ * @APIC_TIMER_HW_NONE:		nothing: the CPU takes no timers
+ * @APIC_TIMER_HW_TSC_DEADLINE:	the LAPIC timer's TSC-deadline MSR
+ * @APIC_TIMER_HW_ONESHOT:	the LAPIC timer's one-shot counter
+ * @APIC_TIMER_HW_HRTIMER:	a kernel hrtimer (source "hrtimer")
+ * @APIC_TIMER_HW_SIMULATED:	a simulated LAPIC timer (tests)
+ */
+enum apic_timer_hardware {
+	APIC_TIMER_HW_NONE,
+	APIC_TIMER_HW_TSC_DEADLINE,
+	APIC_TIMER_HW_ONESHOT,
+	APIC_TIMER_HW_HRTIMER,
+	APIC_TIMER_HW_SIMULATED,
+};
+
+/**
+ * enum apic_timer_tsc_kind - what the CPU promises about its TSC
+ * @APIC_TIMER_TSC_PLAIN:	nothing: its rate may change with the CPU's
+ * @APIC_TIMER_TSC_CONSTANT:	fixed rate, may stop in deep idle states
+ * @APIC_TIMER_TSC_NONSTOP:	fixed rate, never stops
+ */
+enum apic_timer_tsc_kind {
+	APIC_TIMER_TSC_PLAIN,
+	APIC_TIMER_TSC_CONSTANT,
+	APIC_TIMER_TSC_NONSTOP,
+};
+
+/**
+ * struct apic_timer_info - what serves the timers of a CPU
+ * @source:	name of the source: "proxy" or "hrtimer"
+ * @hardware:	what a shot is programmed into
+ * @x2apic:	the LAPIC is in x2APIC mode (MSR), otherwise xAPIC (MMIO)
+ * @tsc_kind:	what the CPU promises about its TSC
+ * @tsc_stable:	the kernel has found no fault with the TSC
+ * @tsc_khz:	TSC frequency in kHz
+ * @modes:	bit 1 << APIC_TIMER_RAW, _MEAN, _EXACT for each mode on offer
+ */
+struct apic_timer_info {
+	const char *source;
+	enum apic_timer_hardware hardware;
+	bool x2apic;
+	enum apic_timer_tsc_kind tsc_kind;
+	bool tsc_stable;
+	unsigned int tsc_khz;
+	unsigned int modes;
+};
+
+int apic_timer_query(int cpu, struct apic_timer_info *info);
+
+#endif /* _LINUX_APIC_TIMER_H */

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM apic_timer
+
+#if !defined(_TRACE_APIC_TIMER_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_APIC_TIMER_H
+
+#include <linux/apic_timer.h>
+#include <linux/tracepoint.h>
+
+/* A timer and its handler: the timer may be freed by the time this is read. */
+DECLARE_EVENT_CLASS(apic_timer_class,
+
+	TP_PROTO(const struct apic_timer_list *timer),
+
+	TP_ARGS(timer),
+
+	TP_STRUCT__entry(
+		__field(const void *,	timer)
+		__field(void *,		function)
+		__field(u64,		expires)
+		__field(u32,		cpu)
+		__field(u32,		flags)
+	),
+
+	TP_fast_assign(
+		__entry->timer = timer;
+		__entry->function = timer->function;
+		__entry->expires = timer->expires;
+		__entry->cpu = timer->cpu;
+		__entry->flags = timer->flags;
+	),
+
+	TP_printk("timer=%p function=%ps expires=%llu cpu=%u flags=%#x",
+		  __entry->timer, __entry->function, __entry->expires,
+		  __entry->cpu, __entry->flags)
+);
+
+/**
+ * apic_timer_init - called when a timer is initialised
+ * @timer:	the timer
+ */
+TRACE_EVENT(apic_timer_init,
+
+	TP_PROTO(const struct apic_timer_list *timer),
+
+	TP_ARGS(timer),
+
+	TP_STRUCT__entry(
+		__field(const void *,	timer)
+	),
+
+	TP_fast_assign(
+		__entry->timer = timer;
+	),
+
+	TP_printk("timer=%p", __entry->timer)
+);
+
+/**
+ * apic_timer_add - called when a timer is armed
+ * @timer:	the timer
+ */
+DEFINE_EVENT(apic_timer_class, apic_timer_add,
+	TP_PROTO(const struct apic_timer_list *timer),
+	TP_ARGS(timer)
+);
+
+/**
+ * apic_timer_mod - called when a pending timer gets another expiry
+ * @timer:	the timer, with its new expiry
+ */
+DEFINE_EVENT(apic_timer_class, apic_timer_mod,
+	TP_PROTO(const struct apic_timer_list *timer),
+	TP_ARGS(timer)
+);
+
+/**
+ * apic_timer_del - called when a pending timer is deleted
+ * @timer:	the timer
+ */
+DEFINE_EVENT(apic_timer_class, apic_timer_del,
+	TP_PROTO(const struct apic_timer_list *timer),
+	TP_ARGS(timer)
+);
+
+/**
+ * apic_timer_cancel - called when a pending timer is taken back at unload
+ * @timer:	the timer
+ */
+DEFINE_EVENT(apic_timer_class, apic_timer_cancel,
+	TP_PROTO(const struct apic_timer_list *timer),
+	TP_ARGS(timer)
+);
+
+/**
+ * apic_timer_migrate - called when a timer leaves a CPU that goes offline
+ * @timer:	the timer, with its new CPU
+ */
+DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
+	TP_PROTO(const struct apic_timer_list *timer),
+	TP_ARGS(timer)
+);
+
+/**
+ * apic_timer_arm - called when the hardware was armed
+ * @target:	the moment wanted, absolute TSC
+ * @now:	TSC before arming
+ * @leg:	TSC cycles from @now that it was armed for: less than the
+ *		distance to @target when the shot is made in hops
+ * @value:	what the hardware was given: the TSC deadline; the one-shot
+ *		count in bits 0 to 31 and log2 of its divider in bits 32 up; the
+ *		hrtimer's expiry in ns
+ */
+TRACE_EVENT(apic_timer_arm,
+
+	TP_PROTO(u64 target, u64 now, u64 leg, u64 value),
+
+	TP_ARGS(target, now, leg, value),
+
+	TP_STRUCT__entry(
+		__field(u64,	target)
+		__field(u64,	now)
+		__field(u64,	leg)
+		__field(u64,	value)
+	),
+
+	TP_fast_assign(
+		__entry->target = target;
+		__entry->now = now;
+		__entry->leg = leg;
+		__entry->value = value;
+	),
+
+	TP_printk("target=%llu now=%llu leg=%llu value=%#llx",
+		  __entry->target, __entry->now, __entry->leg, __entry->value)
+);
+
+/**
+ * apic_timer_expire_entry - called before a handler
+ * @timer:	the timer
+ * @function:	its handler
+ * @expires:	the moment it was to start, absolute TSC
+ * @now:	the present TSC
+ */
+TRACE_EVENT(apic_timer_expire_entry,
+
+	TP_PROTO(const struct apic_timer_list *timer, const void *function,
+		 u64 expires, u64 now),
+
+	TP_ARGS(timer, function, expires, now),
+
+	TP_STRUCT__entry(
+		__field(const void *,	timer)
+		__field(const void *,	function)
+		__field(u64,		expires)
+		__field(u64,		now)
+		__field(s64,		error)
+	),
+
+	TP_fast_assign(
+		__entry->timer = timer;
+		__entry->function = function;
+		__entry->expires = expires;
+		__entry->now = now;
+		__entry->error = now - expires;
+	),
+
+	TP_printk("timer=%p function=%ps expires=%llu now=%llu error=%lld",
+		  __entry->timer, __entry->function, __entry->expires,
+		  __entry->now, __entry->error)
+);
+
+/**
+ * apic_timer_expire_exit - called after a handler
+ * @timer:	the timer; it may have been freed
+ * @function:	its handler
+ * @now:	the TSC that the handler was given
+ * @end:	TSC at its return
+ */
+TRACE_EVENT(apic_timer_expire_exit,
+
+	TP_PROTO(const void *timer, const void *function, u64 now, u64 end),
+
+	TP_ARGS(timer, function, now, end),
+
+	TP_STRUCT__entry(
+		__field(const void *,	timer)
+		__field(const void *,	function)
+		__field(u64,		cycles)
+	),
+
+	TP_fast_assign(
+		__entry->timer = timer;
+		__entry->function = function;
+		__entry->cycles = end - now;
+	),
+
+	TP_printk("timer=%p function=%ps cycles=%llu",
+		  __entry->timer, __entry->function, __entry->cycles)
+);
+
+/**
+ * apic_timer_kernel_event - called before the kernel's clock event is served
+ * @expires:	when the kernel wanted it, absolute TSC
+ * @now:	the present TSC
+ */
+TRACE_EVENT(apic_timer_kernel_event,
+
+	TP_PROTO(u64 expires, u64 now),
+
+	TP_ARGS(expires, now),
+
+	TP_STRUCT__entry(
+		__field(u64,	expires)
+		__field(u64,	now)
+		__field(s64,	error)
+	),
+
+	TP_fast_assign(
+		__entry->expires = expires;
+		__entry->now = now;
+		__entry->error = now - expires;
+	),
+
+	TP_printk("expires=%llu now=%llu error=%lld",
+		  __entry->expires, __entry->now, __entry->error)
+);
+
+/**
+ * apic_timer_throttle - called when handlers have taken too long at a stretch
+ * @busy:	TSC cycles that they have taken
+ * @until:	no handler runs on this CPU before this TSC
+ */
+TRACE_EVENT(apic_timer_throttle,
+
+	TP_PROTO(u64 busy, u64 until),
+
+	TP_ARGS(busy, until),
+
+	TP_STRUCT__entry(
+		__field(u64,	busy)
+		__field(u64,	until)
+	),
+
+	TP_fast_assign(
+		__entry->busy = busy;
+		__entry->until = until;
+	),
+
+	TP_printk("busy=%llu until=%llu", __entry->busy, __entry->until)
+);
+
+DECLARE_EVENT_CLASS(apic_timer_source_class,
+
+	TP_PROTO(const char *source, unsigned int cpu),
+
+	TP_ARGS(source, cpu),
+
+	TP_STRUCT__entry(
+		__array(char,	source, 16)
+		__field(u32,	cpu)
+	),
+
+	TP_fast_assign(
+		strscpy(__entry->source, source, sizeof(__entry->source));
+		__entry->cpu = cpu;
+	),
+
+	TP_printk("source=%s cpu=%u", __entry->source, __entry->cpu)
+);
+
+/**
+ * apic_timer_source_attach - called when a CPU's timer was taken
+ * @source:	name of the source
+ * @cpu:	the CPU
+ */
+DEFINE_EVENT(apic_timer_source_class, apic_timer_source_attach,
+	TP_PROTO(const char *source, unsigned int cpu),
+	TP_ARGS(source, cpu)
+);
+
+/**
+ * apic_timer_source_detach - called when a CPU's timer was given back
+ * @source:	name of the source
+ * @cpu:	the CPU
+ */
+DEFINE_EVENT(apic_timer_source_class, apic_timer_source_detach,
+	TP_PROTO(const char *source, unsigned int cpu),
+	TP_ARGS(source, cpu)
+);
+
+#endif /* _TRACE_APIC_TIMER_H */
+
+#include <trace/define_trace.h>

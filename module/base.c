@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The timers of each CPU: pending queue, running timer, expiry, arming from
+ * another CPU.
+ *
+ * A timer belongs to the base of @timer->cpu, whose lock covers it. It changes
+ * its base without ever holding two locks: under the old one its cpu becomes
+ * APIC_TIMER_CPU_MOVING, on which others wait, and under the new one the new
+ * cpu. A handler is never run on two CPUs at a time: @timer->prev_cpu names
+ * the CPU where it may still be running after such a move.
+ */
+#include <linux/cpumask.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/processor.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "base.h"
+#include "lead.h"
+#include "shot.h"
+#include "stats.h"
+#include "timer.h"
+#include "tsc.h"
+
+static unsigned int busy_us = 500;
+module_param(busy_us, uint, 0444);
+MODULE_PARM_DESC(busy_us, "longest that handlers may run on a CPU at a stretch, in us, before they are held back for as long as they took");
+
+/* Interrupts closer together than this are one stretch. */
+#define STRETCH_GAP_NS	1000
+/* Handlers are never held back for longer. */
+#define HOLD_MAX_NS	(100 * NSEC_PER_MSEC)
+
+static u64 busy_max, stretch_gap, hold_max;	/* TSC cycles */
+
+DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
+
+/**
+ * apic_timer_base_lock() - lock the base that a timer belongs to
+ * @timer:	the timer
+ * @flags:	interrupt state, for apic_timer_base_unlock()
+ *
+ * Return: the base, locked.
+ */
+struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
+					     unsigned long *flags)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	for (;;) {
+		cpu = READ_ONCE(timer->cpu);
+		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
+			base = apic_timer_base_of(cpu);
+			raw_spin_lock_irqsave(&base->lock, *flags);
+			if (likely(timer->cpu == cpu))
+				return base;
+			raw_spin_unlock_irqrestore(&base->lock, *flags);
+		}
+		cpu_relax();
+	}
+}
+
+/**
+ * apic_timer_base_unlock() - the reverse of apic_timer_base_lock()
+ * @base:	the base
+ * @flags:	interrupt state
+ */
+void apic_timer_base_unlock(struct apic_timer_base *base, unsigned long flags)
+{
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/**
+ * apic_timer_base_move() - let a timer belong to another base
+ * @base:	its base, locked
+ * @timer:	the timer, not pending
+ * @cpu:	CPU of the new base
+ *
+ * Return: the new base, locked instead of @base. Interrupts stay off.
+ */
+struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
+					     struct apic_timer_list *timer,
+					     unsigned int cpu)
+{
+	lockdep_assert_held(&base->lock);
+
+	if (base->cpu == cpu)
+		return base;
+
+	if (base->running == timer)
+		timer->prev_cpu = base->cpu;
+	WRITE_ONCE(timer->cpu, APIC_TIMER_CPU_MOVING);
+	raw_spin_unlock(&base->lock);
+
+	base = apic_timer_base_of(cpu);
+	raw_spin_lock(&base->lock);
+	WRITE_ONCE(timer->cpu, cpu);
+	return base;
+}
+
+/* When the hardware has to fire for the head of the queue. */
+static u64 deadline(const struct apic_timer_base *base)
+{
+	const struct apic_timer_list *head = base->queue.first;
+	u64 lead;
+
+	if (!head)
+		return APIC_TIMER_NEVER;
+	lead = apic_timer_lead_cycles(head);
+	return max(head->expires - min(head->expires, lead), base->not_before);
+}
+
+/* Another CPU has put a new head into our queue. */
+static void arm_head(void *unused)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&base->lock);
+	if (base->online && !base->expiring)
+		apic_timer_shot_set(APIC_TIMER_SHOT_OWN, deadline(base));
+	raw_spin_unlock(&base->lock);
+}
+
+/**
+ * apic_timer_base_enqueue() - make a timer pending
+ * @base:	its base, locked and online
+ * @timer:	the timer, not pending
+ */
+void apic_timer_base_enqueue(struct apic_timer_base *base,
+			     struct apic_timer_list *timer)
+{
+	lockdep_assert_held(&base->lock);
+
+	apic_timer_set_state(timer, APIC_TIMER_PENDING);
+	if (!apic_timer_queue_add(&base->queue, timer) || base->expiring)
+		return;
+
+	if (base->cpu == smp_processor_id()) {
+		apic_timer_shot_set(APIC_TIMER_SHOT_OWN, deadline(base));
+		return;
+	}
+	/*
+	 * -EBUSY: an earlier kick is under way and will find this head, as it
+	 * takes the lock. -ENXIO: the CPU is going away, and with it its
+	 * timers, see apic_timer_base_offline().
+	 */
+	if (!smp_call_function_single_async(base->cpu, &base->kick))
+		apic_timer_stats_inc(KICKS);
+}
+
+/**
+ * apic_timer_base_dequeue() - make a timer not pending
+ * @base:	its base, locked
+ * @timer:	the timer, pending
+ *
+ * The hardware stays armed: see shot.c.
+ */
+void apic_timer_base_dequeue(struct apic_timer_base *base,
+			     struct apic_timer_list *timer)
+{
+	lockdep_assert_held(&base->lock);
+
+	apic_timer_queue_del(&base->queue, timer);
+	apic_timer_set_state(timer, APIC_TIMER_DONE);
+}
+
+/* Pairs with the release in expire(): what the handler did is seen. */
+static bool runs_on(unsigned int cpu, const struct apic_timer_list *timer)
+{
+	return smp_load_acquire(&apic_timer_base_of(cpu)->running) == timer;
+}
+
+/**
+ * apic_timer_base_runs() - whether a timer's handler is running
+ * @base:	the timer's base, locked
+ * @timer:	the timer
+ *
+ * Return: true while it runs, on whatever CPU.
+ */
+bool apic_timer_base_runs(const struct apic_timer_base *base,
+			  const struct apic_timer_list *timer)
+{
+	lockdep_assert_held(&base->lock);
+
+	return runs_on(base->cpu, timer) || runs_on(timer->prev_cpu, timer);
+}
+
+/* Run the handler of the head. Drops the lock while it runs. */
+static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	void (*function)(unsigned long long, unsigned long) = timer->function;
+	unsigned long data = timer->data;
+	unsigned int prev_cpu = timer->prev_cpu;
+	u64 expires = timer->expires, now;
+
+	apic_timer_base_dequeue(base, timer);
+	WRITE_ONCE(base->running, timer);
+	timer->prev_cpu = base->cpu;
+	raw_spin_unlock(&base->lock);
+
+	/* The handler's last run, on another CPU, may not have ended. */
+	if (unlikely(prev_cpu != base->cpu))
+		while (runs_on(prev_cpu, timer))
+			cpu_relax();
+
+	trace_apic_timer_expire_entry(timer, function, expires,
+				      apic_timer_tsc_now());
+	now = apic_timer_tsc_now();
+	function(now, data);
+
+	/* The timer may be gone from here on. */
+	if (trace_apic_timer_expire_exit_enabled())
+		trace_apic_timer_expire_exit(timer, function, now,
+					     apic_timer_tsc_now());
+	apic_timer_stats_inc(EXPIRED);
+	apic_timer_stats_error(now - expires);
+
+	raw_spin_lock(&base->lock);
+	/* Pairs with runs_on(). */
+	smp_store_release(&base->running, NULL);
+}
+
+/* Handlers have run for too long: let the rest of the machine have a turn. */
+static void hold(struct apic_timer_base *base, u64 now)
+	__must_hold(&base->lock)
+{
+	u64 busy = now - base->streak;
+
+	base->not_before = now + min(busy, hold_max);
+	apic_timer_stats_inc(THROTTLED);
+	trace_apic_timer_throttle(busy, base->not_before);
+}
+
+/**
+ * apic_timer_base_interrupt() - run what is due on this CPU
+ *
+ * Called by the source from its interrupt, between apic_timer_shot_begin() and
+ * apic_timer_shot_end(), whether or not anything is due. A handler that arms a
+ * timer for the past gets it run from the same loop, never by recursion. The
+ * loop is bounded: after busy_us at a stretch, which interrupts in quick
+ * succession count into, nothing runs for as long as the stretch took.
+ *
+ * Context: Hard interrupt, interrupts off.
+ */
+void apic_timer_base_interrupt(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	struct apic_timer_list *head;
+	bool found = false;
+	u64 now;
+
+	lockdep_assert_irqs_disabled();
+	apic_timer_stats_inc(INTERRUPTS);
+	raw_spin_lock(&base->lock);
+
+	now = apic_timer_tsc_now();
+	if (now - base->idle > stretch_gap)
+		base->streak = now;
+
+	if (now >= base->not_before) {
+		base->not_before = 0;
+		base->expiring = true;
+		while ((head = base->queue.first) &&
+		       head->expires <= now + apic_timer_lead_cycles(head)) {
+			if (now - base->streak > busy_max) {
+				hold(base, now);
+				break;
+			}
+			found = true;
+			expire(base, head);
+			now = apic_timer_tsc_now();
+		}
+		base->expiring = false;
+		base->idle = now;
+	}
+	if (!found)
+		apic_timer_stats_inc(IDLE_INTERRUPTS);
+
+	apic_timer_shot_set(APIC_TIMER_SHOT_OWN, deadline(base));
+	raw_spin_unlock(&base->lock);
+}
+
+/**
+ * apic_timer_base_look() - look at pending timers, in the order of expiry
+ * @base:	whose
+ * @expires:	begin at the first that expires at or after this TSC
+ * @skip:	and leave out that many
+ * @views:	filled in
+ * @size:	of @views: bounds the time with the lock held
+ *
+ * Context: Any but NMI.
+ * Return: number of @views filled in; less than @size at the end.
+ */
+unsigned int apic_timer_base_look(struct apic_timer_base *base,
+				  u64 expires, unsigned long skip,
+				  struct apic_timer_base_view *views,
+				  unsigned int size)
+{
+	struct apic_timer_list *timer;
+	unsigned int n = 0;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	timer = apic_timer_queue_find(&base->queue, expires);
+	for (; timer && n < size; timer = timer->next) {
+		if (skip) {
+			skip--;
+			continue;
+		}
+		views[n++] = (struct apic_timer_base_view) {
+			.timer = timer,
+			.function = timer->function,
+			.expires = timer->expires,
+			.flags = timer->flags,
+		};
+	}
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return n;
+}
+
+/**
+ * apic_timer_base_init() - set up the bases, all of them offline
+ */
+void apic_timer_base_init(void)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	busy_max = apic_timer_us_to_tsc(busy_us);
+	stretch_gap = apic_timer_ns_to_tsc(STRETCH_GAP_NS);
+	hold_max = apic_timer_ns_to_tsc(HOLD_MAX_NS);
+
+	for_each_possible_cpu(cpu) {
+		base = apic_timer_base_of(cpu);
+		raw_spin_lock_init(&base->lock);
+		base->cpu = cpu;
+		apic_timer_queue_init(&base->queue);
+		INIT_CSD(&base->kick, arm_head, NULL);
+	}
+}
+
+/**
+ * apic_timer_base_online() - let this CPU take timers
+ *
+ * Context: Task, bound to the CPU, whose source is attached.
+ */
+void apic_timer_base_online(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	base->online = true;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_BASE_H
+#define _APIC_TIMER_BASE_H
+
+#include <linux/apic_timer.h>
+#include <linux/percpu.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+
+#include "queue.h"
+
+struct module;
+
+/**
+ * struct apic_timer_base - the timers of a CPU
+ * @lock:	innermost lock of the module; taken with interrupts off, in
+ *		interrupt context too
+ * @cpu:	the CPU; constant
+ * @online:	takes timers. Under @lock.
+ * @expiring:	in the interrupt, whose end will arm for the head. Under @lock.
+ * @queue:	pending timers. Under @lock.
+ * @running:	the timer whose handler runs now, or NULL. Written by @cpu, set
+ *		under @lock and cleared with a release; compared only, never
+ *		followed: the timer may be freed by its handler.
+ * @not_before:	no handler runs before this TSC, 0 if free to. Under @lock.
+ * @streak:	TSC at which the present streak of handlers began. @cpu only.
+ * @idle:	TSC at which the last interrupt ended. @cpu only.
+ * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
+ */
+struct apic_timer_base {
+	raw_spinlock_t lock;
+	unsigned int cpu;
+	bool online;
+	bool expiring;
+	struct apic_timer_queue queue;
+	struct apic_timer_list *running;
+	u64 not_before;
+	u64 streak;
+	u64 idle;
+	call_single_data_t kick;
+};
+
+DECLARE_PER_CPU(struct apic_timer_base, apic_timer_base);
+
+static inline struct apic_timer_base *apic_timer_base_of(unsigned int cpu)
+{
+	return per_cpu_ptr(&apic_timer_base, cpu);
+}
+
+/*
+ * Timers and bases. Interrupts are off from lock to unlock.
+ */
+struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
+					     unsigned long *flags);
+void apic_timer_base_unlock(struct apic_timer_base *base, unsigned long flags)
+	__releases(&base->lock);
+struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
+					     struct apic_timer_list *timer,
+					     unsigned int cpu);
+void apic_timer_base_enqueue(struct apic_timer_base *base,
+			     struct apic_timer_list *timer)
+	__must_hold(&base->lock);
+void apic_timer_base_dequeue(struct apic_timer_base *base,
+			     struct apic_timer_list *timer)
+	__must_hold(&base->lock);
+bool apic_timer_base_runs(const struct apic_timer_base *base,
+			  const struct apic_timer_list *timer)
+	__must_hold(&base->lock);
+
+void apic_timer_base_interrupt(void);
+
+/**
+ * struct apic_timer_base_view - a pending timer as it was when looked at
+ * @timer:	the timer, not to be followed
+ * @function:	its handler
+ * @expires:	its expiry, absolute TSC
+ * @flags:	its flags
+ */
+struct apic_timer_base_view {
+	const void *timer;
+	const void *function;
+	u64 expires;
+	unsigned int flags;
+};
+
+unsigned int apic_timer_base_look(struct apic_timer_base *base,
+				  u64 expires, unsigned long skip,
+				  struct apic_timer_base_view *views,
+				  unsigned int size);
+
+void apic_timer_base_init(void);
+void apic_timer_base_online(void);
+void apic_timer_base_offline(void);
+void apic_timer_base_cancel_all(void);
+void apic_timer_base_cancel_module(const struct module *module);
+
+#endif /* _APIC_TIMER_BASE_H */

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Taking pending timers out of a base: because its CPU goes offline, because
+ * the module that they belong to is unloaded, or because we are.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/processor.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "base.h"
+#include "shot.h"
+#include "stats.h"
+#include "timer.h"
+
+/* So many timers are looked at before interrupts get a turn. */
+#define BATCH	64
+
+/* Cancelled timers by handler, for one message each. */
+struct report {
+	unsigned int size;
+	unsigned long others;
+	struct {
+		const void *function;
+		unsigned long count;
+	} handlers[8];
+};
+
+static void report_add(struct report *report, const void *function)
+{
+	unsigned int i;
+
+	for (i = 0; i < report->size; i++)
+		if (report->handlers[i].function == function)
+			break;
+	if (i == ARRAY_SIZE(report->handlers)) {
+		report->others++;
+		return;
+	}
+	if (i == report->size)
+		report->handlers[report->size++].function = function;
+	report->handlers[i].count++;
+}
+
+static void report_print(const struct report *report)
+{
+	unsigned int i;
+
+	for (i = 0; i < report->size; i++)
+		pr_warn("cancelled %lu pending timer(s) of handler %ps\n",
+			report->handlers[i].count,
+			report->handlers[i].function);
+	if (report->others)
+		pr_warn("cancelled %lu pending timer(s) of other handlers\n",
+			report->others);
+}
+
+static bool belongs_to(const struct apic_timer_list *timer,
+		       const struct module *module)
+{
+	return !module ||
+	       within_module((unsigned long)timer->function, module) ||
+	       within_module((unsigned long)timer, module);
+}
+
+/* Cancel a base's timers: those of @module, or all of them for NULL. */
+static bool cancel(struct apic_timer_base *base, const struct module *module,
+		   struct report *report)
+{
+	struct apic_timer_list *timer, *next;
+	unsigned int looked = 0;
+	unsigned long flags;
+	bool found = false;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	for (timer = base->queue.first; timer; timer = next) {
+		next = timer->next;
+		if (belongs_to(timer, module)) {
+			found = true;
+			report_add(report, timer->function);
+			trace_apic_timer_cancel(timer);
+			apic_timer_stats_inc(CANCELLED);
+			apic_timer_base_dequeue(base, timer);
+		}
+		/* Between two moments, so that the way on can be found. */
+		if (++looked >= BATCH && next &&
+		    next->expires != timer->expires) {
+			u64 from = next->expires;
+
+			raw_spin_unlock_irqrestore(&base->lock, flags);
+			looked = 0;
+			raw_spin_lock_irqsave(&base->lock, flags);
+			next = apic_timer_queue_find(&base->queue, from);
+		}
+	}
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return found;
+}
+
+/*
+ * Wait for a handler to end that may be one of those cancelled.
+ * Return: whether there was one.
+ */
+static bool wait_for_handler(struct apic_timer_base *base)
+{
+	/* Pairs with the release in base.c: the handler's effects are seen. */
+	struct apic_timer_list *running = smp_load_acquire(&base->running);
+
+	if (!running)
+		return false;
+	while (smp_load_acquire(&base->running) == running)
+		cpu_relax();
+	return true;
+}
+
+/* A handler that is still running may arm its timers again: until none did. */
+static void cancel_everywhere(const struct module *module)
+{
+	struct report report = {};
+	unsigned int cpu;
+	bool found;
+
+	do {
+		found = false;
+		for_each_possible_cpu(cpu)
+			found |= cancel(apic_timer_base_of(cpu), module,
+					&report);
+		for_each_possible_cpu(cpu)
+			found |= wait_for_handler(apic_timer_base_of(cpu));
+		cond_resched();
+	} while (found);
+
+	report_print(&report);
+}
+
+/**
+ * apic_timer_base_cancel_all() - cancel all timers, for our own unload
+ *
+ * No module that uses us is left, so nothing arms new ones but a handler that
+ * is still running.
+ *
+ * Context: Task.
+ */
+void apic_timer_base_cancel_all(void)
+{
+	cancel_everywhere(NULL);
+}
+
+/**
+ * apic_timer_base_cancel_module() - cancel the timers of a module being unloaded
+ * @module:	the module, past its exit function
+ *
+ * Those whose handler or whose memory is the module's.
+ *
+ * Context: Task.
+ */
+void apic_timer_base_cancel_module(const struct module *module)
+{
+	cancel_everywhere(module);
+}
+
+/* The base on another CPU that takes over, or NULL. */
+static struct apic_timer_base *successor(const struct apic_timer_base *base)
+{
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		if (cpu != base->cpu && apic_timer_base_of(cpu)->online)
+			return apic_timer_base_of(cpu);
+	return NULL;
+}
+
+/* Move the head to the successor. Return: false when there was none. */
+static bool migrate_head(struct apic_timer_base *base,
+			 struct apic_timer_base *to)
+{
+	struct apic_timer_list *timer;
+	struct apic_timer_base *locked = base;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	timer = base->queue.first;
+	if (timer) {
+		apic_timer_base_dequeue(base, timer);
+		locked = apic_timer_base_move(base, timer, to->cpu);
+		apic_timer_base_enqueue(locked, timer);
+		apic_timer_stats_inc(MIGRATED);
+		trace_apic_timer_migrate(timer);
+	}
+	raw_spin_unlock_irqrestore(&locked->lock, flags);
+	return timer;
+}
+
+/**
+ * apic_timer_base_offline() - take no more timers on this CPU
+ *
+ * What is pending goes to another CPU; when none is left, it is cancelled.
+ * CPUs go offline one at a time, so the successor stays.
+ *
+ * Context: Task, bound to the CPU, whose source is still attached.
+ */
+void apic_timer_base_offline(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	struct apic_timer_base *to = successor(base);
+	struct report report = {};
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	base->online = false;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+
+	if (to)
+		while (migrate_head(base, to))
+			cond_resched();
+	else if (cancel(base, NULL, &report))
+		report_print(&report);
+}

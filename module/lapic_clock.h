@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_LAPIC_CLOCK_H
+#define _APIC_TIMER_LAPIC_CLOCK_H
+
+#include <linux/types.h>
+
+/* The coarsest divider, 128, as a power of two. */
+#define APIC_TIMER_LAPIC_DIVIDER_MAX	7
+
+/**
+ * struct apic_timer_lapic_clock - rate of a LAPIC one-shot counter
+ * @mult:	ticks of the undivided counter per TSC cycle, times 2^32
+ * @reach:	longest distance in TSC cycles that fits the counter at its
+ *		coarsest divider
+ */
+struct apic_timer_lapic_clock {
+	u64 mult;
+	u64 reach;
+};
+
+/**
+ * struct apic_timer_lapic_count - what a one-shot counter is programmed with
+ * @count:	ticks of the divided counter, never 0 (0 would stop the timer)
+ * @divider:	the divider is 2^divider; 0 to %APIC_TIMER_LAPIC_DIVIDER_MAX
+ */
+struct apic_timer_lapic_count {
+	u32 count;
+	u8 divider;
+};
+
+int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
+				u64 ticks_per_sec, u64 cycles_per_sec);
+struct apic_timer_lapic_count
+apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
+			     u64 cycles);
+
+#endif /* _APIC_TIMER_LAPIC_CLOCK_H */

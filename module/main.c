@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic_timer: timers that start at a chosen TSC value, from the CPU's own
+ * local APIC timer.
+ */
+#include <linux/module.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/apic_timer.h>
+
+#include "base.h"
+#include "compat/supported.h"
+#include "debugfs.h"
+#include "source.h"
+#include "tsc.h"
+#include "version.h"
+
+/* A module was unloaded, perhaps with timers pending. */
+static int module_going(struct notifier_block *block, unsigned long state,
+			void *module)
+{
+	if (state == MODULE_STATE_GOING && module != THIS_MODULE)
+		apic_timer_base_cancel_module(module);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_block = {
+	.notifier_call = module_going,
+};
+
+static int __init apic_timer_init(void)
+{
+	int ret;
+
+	ret = apic_timer_tsc_init();
+	if (ret)
+		return ret;
+
+	apic_timer_base_init();
+
+	ret = register_module_notifier(&module_block);
+	if (ret)
+		return ret;
+
+	ret = apic_timer_source_init();
+	if (ret)
+		goto err_source;
+
+	apic_timer_debugfs_init();
+	return 0;
+
+err_source:
+	unregister_module_notifier(&module_block);
+	return ret;
+}
+
+static void __exit apic_timer_exit(void)
+{
+	apic_timer_debugfs_exit();
+	apic_timer_base_cancel_all();
+	apic_timer_source_exit();
+	unregister_module_notifier(&module_block);
+}
+
+module_init(apic_timer_init);
+module_exit(apic_timer_exit);
+
+MODULE_DESCRIPTION("Timers that start at a chosen TSC value, from the local APIC timer");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Choosing a source, and attaching it to CPUs as they come and go.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "base.h"
+#include "shot.h"
+#include "source.h"
+#include "tsc.h"
+
+static char *source = "auto";
+module_param(source, charp, 0444);
+MODULE_PARM_DESC(source, "what gives us timer interrupts: auto, proxy or hrtimer");
+
+/* In the order of preference. */
+static const struct apic_timer_source * const sources[] = {
+#ifdef CONFIG_APIC_TIMER_SIM
+	&apic_timer_source_sim,
+#else
+	&apic_timer_source_proxy,
+	&apic_timer_source_hrtimer,
+#endif
+};
+
+const struct apic_timer_source *apic_timer_source;
+
+static enum cpuhp_state hotplug_state;
+
+static int attach_cpu(unsigned int cpu)
+{
+	int ret;
+
+	local_irq_disable();
+	apic_timer_shot_reset();
+	local_irq_enable();
+
+	ret = apic_timer_source->attach();
+	if (ret) {
+		pr_err("CPU %u takes no timers\n", cpu);
+		return ret;
+	}
+	apic_timer_base_online();
+	trace_apic_timer_source_attach(apic_timer_source->name, cpu);
+	return 0;
+}
+
+static int detach_cpu(unsigned int cpu)
+{
+	apic_timer_base_offline();
+	apic_timer_source->detach();
+	trace_apic_timer_source_detach(apic_timer_source->name, cpu);
+	return 0;
+}
+
+/**
+ * apic_timer_source_hardware_name() - hardware mode in words
+ * @info:	of a CPU
+ *
+ * Return: a short phrase.
+ */
+const char *apic_timer_source_hardware_name(const struct apic_timer_info *info)
+{
+	switch (info->hardware) {
+	case APIC_TIMER_HW_TSC_DEADLINE:
+		return info->x2apic ? "TSC-deadline LAPIC timer, x2APIC" :
+				      "TSC-deadline LAPIC timer, xAPIC";
+	case APIC_TIMER_HW_ONESHOT:
+		return info->x2apic ? "one-shot LAPIC timer, x2APIC" :
+				      "one-shot LAPIC timer, xAPIC";
+	case APIC_TIMER_HW_HRTIMER:
+		return "kernel hrtimers";
+	case APIC_TIMER_HW_SIMULATED:
+		return "simulated LAPIC timer";
+	default:
+		return "none";
+	}
+}
+
+/* Try one source on all CPUs. */
+static int use(const struct apic_timer_source *candidate)
+{
+	int ret = candidate->probe();
+
+	if (ret)
+		return ret;
+
+	apic_timer_source = candidate;
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "apic_timer:online",
+				attach_cpu, detach_cpu);
+	if (ret < 0)
+		return ret;
+	hotplug_state = ret;
+	return 0;
+}
+
+static void announce(const char *reason)
+{
+	struct apic_timer_info info;
+	unsigned int cpu = cpumask_first(cpu_online_mask);
+
+	apic_timer_query(cpu, &info);
+	pr_info("source %s (%s) serves CPUs %*pbl: %s; TSC %u.%03u MHz, %s\n",
+		apic_timer_source->name, reason,
+		cpumask_pr_args(cpu_online_mask),
+		apic_timer_source_hardware_name(&info),
+		info.tsc_khz / 1000, info.tsc_khz % 1000,
+		apic_timer_tsc_kind_name(info.tsc_kind));
+}
+
+/**
+ * apic_timer_source_init() - choose a source and attach it to all CPUs
+ *
+ * Return: 0; -EINVAL for a source of unknown name; otherwise the error of the
+ * one asked for, or of the last tried. Every CPU is then as it was.
+ */
+int apic_timer_source_init(void)
+{
+	bool automatic = !strcmp(source, "auto");
+	int ret = -EINVAL;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!automatic && strcmp(source, sources[i]->name))
+			continue;
+		ret = use(sources[i]);
+		if (!ret) {
+			announce(!automatic ? "asked for" :
+				 i ? "others can't work here" :
+				     "first choice");
+			return 0;
+		}
+		if (!automatic)
+			break;
+	}
+
+	if (ret == -EINVAL && i == ARRAY_SIZE(sources))
+		pr_err("unknown source \"%s\"\n", source);
+	else
+		pr_err("source %s can't be used: error %d\n", source, ret);
+	return ret;
+}
+
+/**
+ * apic_timer_source_exit() - give every CPU back
+ */
+void apic_timer_source_exit(void)
+{
+	cpuhp_remove_state(hotplug_state);
+}

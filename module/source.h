@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_SOURCE_H
+#define _APIC_TIMER_SOURCE_H
+
+#include <linux/apic_timer.h>
+
+/**
+ * struct apic_timer_source - who gives us a timer interrupt on each CPU
+ * @name:	as in the module parameter
+ * @drifts:	its hardware counts another clock than the TSC
+ * @reach:	most TSC cycles that one shot can do
+ * @probe:	0 when this machine has it, otherwise -errno with the reason in
+ *		the log. Task context.
+ * @attach:	take the timer of this CPU; -errno, with the reason in the log,
+ *		leaves the CPU as it was. Task context, bound to the CPU.
+ * @detach:	give it back. Task context, bound to the CPU.
+ * @program:	interrupt this CPU in @leg TSC cycles counted from @now, the
+ *		present TSC; at once for 0. Returns what the hardware was
+ *		given. Interrupts off.
+ * @describe:	fill in hardware and x2apic of the CPU's info
+ *
+ * In its interrupt a source calls apic_timer_shot_begin(), then
+ * apic_timer_base_interrupt(), then apic_timer_shot_end().
+ */
+struct apic_timer_source {
+	const char *name;
+	bool drifts;
+	u64 reach;
+	int (*probe)(void);
+	int (*attach)(void);
+	void (*detach)(void);
+	u64 (*program)(u64 now, u64 leg);
+	void (*describe)(unsigned int cpu, struct apic_timer_info *info);
+};
+
+/* The source in use: set before the first CPU is attached. */
+extern const struct apic_timer_source *apic_timer_source;
+
+extern struct apic_timer_source apic_timer_source_proxy;
+extern struct apic_timer_source apic_timer_source_hrtimer;
+extern struct apic_timer_source apic_timer_source_sim;
+
+int apic_timer_source_init(void);
+void apic_timer_source_exit(void);
+const char *apic_timer_source_hardware_name(const struct apic_timer_info *info);
+
+#endif /* _APIC_TIMER_SOURCE_H */

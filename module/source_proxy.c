@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Source "proxy": the LAPIC timer of an unpatched kernel.
+ *
+ * On each CPU we register a clock event device of our own, rated above the
+ * LAPIC's. The kernel takes it for its tick, programs its next event through
+ * it, and releases the LAPIC's device, whose hardware we then program
+ * ourselves, for the earlier of the kernel's event and our head. The LAPIC's
+ * vector goes on calling the handler of the LAPIC's device: that pointer is the
+ * only one that is ours.
+ *
+ * The kernel programs our device in nanoseconds by set_next_event() whatever
+ * its clocksource: we don't have the features that let it bypass that.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/clockchips.h>
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <asm/cpufeature.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "base.h"
+#include "lapic.h"
+#include "shot.h"
+#include "source.h"
+#include "stats.h"
+#include "tsc.h"
+
+/* Ours is preferred to the LAPIC's device by this. */
+#define RATING_ABOVE	50
+/* Shortest event that the kernel may ask for, ns. */
+#define MIN_DELTA_NS	100
+
+/**
+ * struct proxy - what stands between the kernel and the LAPIC timer of a CPU
+ * @device:	our clock event device, the kernel's tick device while attached
+ * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
+ * @lapic:	the hardware
+ * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
+ * @ready:	the LAPIC is unmasked and in its mode
+ *
+ * Touched by its own CPU, interrupts off; @ready also by resume.
+ */
+struct proxy {
+	struct clock_event_device device;
+	struct clock_event_device *lapic_device;
+	struct apic_timer_lapic lapic;
+	bool c3stop;
+	bool ready;
+};
+
+static DEFINE_PER_CPU(struct proxy, proxies);
+
+static struct proxy *to_proxy(struct clock_event_device *device)
+{
+	return container_of(device, struct proxy, device);
+}
+
+/* The LAPIC's vector. */
+static void proxy_interrupt(struct clock_event_device *lapic_device)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	u64 expires, now;
+
+	apic_timer_shot_begin();
+	apic_timer_base_interrupt();
+
+	expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	now = apic_timer_tsc_now();
+	if (expires <= now) {
+		shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+		apic_timer_stats_inc(KERNEL_EVENTS);
+		trace_apic_timer_kernel_event(expires, now);
+		/*
+		 * It programs its next event from here, or where the kernel
+		 * defers that, after us. Called for no other reason: the
+		 * handler of a periodic tick counts every call.
+		 */
+		proxy->device.event_handler(&proxy->device);
+	}
+
+	apic_timer_shot_end();
+}
+
+/* The kernel's next event, in ns from now. */
+static int proxy_set_next_event(unsigned long ns,
+				struct clock_event_device *device)
+{
+	u64 cycles = apic_timer_ns_to_tsc(ns) + 1;
+
+	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL,
+			    apic_timer_add_tsc(apic_timer_tsc_now(), cycles));
+	return 0;
+}
+
+static int proxy_set_oneshot(struct clock_event_device *device)
+{
+	struct proxy *proxy = to_proxy(device);
+
+	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	/*
+	 * The LAPIC is set up when it was given to us or has been asleep, and
+	 * left alone each other time that the kernel comes back from having
+	 * stopped its events: a shot of ours may be on its way.
+	 */
+	if (!READ_ONCE(proxy->ready)) {
+		proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
+		proxy->lapic.divider = -1;
+		WRITE_ONCE(proxy->ready, true);
+		apic_timer_shot_rearm();
+	}
+	return 0;
+}
+
+/*
+ * The kernel wants no event: idle, asleep, or done with us. Ours go on, so the
+ * LAPIC isn't stopped.
+ */
+static int proxy_set_stopped(struct clock_event_device *device)
+{
+	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	return 0;
+}
+
+/* The LAPIC has slept and lost its state; called on one CPU for all. */
+static void proxy_resume(struct clock_event_device *device)
+{
+	WRITE_ONCE(to_proxy(device)->ready, false);
+}
+
+/*
+ * The kernel's device for this CPU's LAPIC timer. The kernel offers no way to
+ * ask for it, but its list of devices can be walked from a device of our own,
+ * one that it will never use. CPUs come and go under the lock that our caller
+ * holds, and other devices are registered at boot only.
+ */
+static struct clock_event_device *find_lapic_device(unsigned int cpu)
+{
+	static struct clock_event_device probe;
+	struct clock_event_device *device, *found = NULL;
+
+	probe = (struct clock_event_device) {
+		.name = "apic_timer_probe",
+		.features = CLOCK_EVT_FEAT_DUMMY,
+		.cpumask = cpumask_of(cpu),
+		.irq = -1,
+	};
+	clockevents_register_device(&probe);
+	/* It was put first, so before it is the head of the list. */
+	list_for_each_entry(device, probe.list.prev, list) {
+		if (device != &probe && device->name &&
+		    str_has_prefix(device->name, "lapic") &&
+		    cpumask_equal(device->cpumask, cpumask_of(cpu))) {
+			found = device;
+			break;
+		}
+	}
+	clockevents_unbind_device(&probe, cpu);
+	return found;
+}
+
+static int proxy_probe(void)
+{
+	if (!boot_cpu_has(X86_FEATURE_APIC)) {
+		pr_info("proxy: no local APIC\n");
+		return -ENODEV;
+	}
+	if (boot_cpu_has_bug(X86_BUG_AMD_APIC_C1E)) {
+		pr_info("proxy: this CPU's LAPIC timer stops in C1E\n");
+		return -ENODEV;
+	}
+	if (!boot_cpu_has(X86_FEATURE_ARAT)) {
+		pr_info("proxy: this CPU's LAPIC timer stops in deep idle states (no ARAT)\n");
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/* Put our device in front of the LAPIC's. */
+static bool take(struct proxy *proxy)
+{
+	struct clock_event_device *lapic_device = proxy->lapic_device;
+	unsigned long flags;
+	bool taken;
+
+	local_irq_save(flags);
+	/*
+	 * Released by the kernel, the LAPIC's device would be found good for
+	 * broadcasting the tick to idle CPUs, unless it stops in C3 itself.
+	 */
+	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
+	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
+
+	clockevents_config_and_register(&proxy->device, NSEC_PER_SEC,
+					MIN_DELTA_NS, LONG_MAX);
+	taken = !clockevent_state_detached(&proxy->device);
+	if (taken)
+		lapic_device->event_handler = proxy_interrupt;
+	else if (!proxy->c3stop)
+		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	local_irq_restore(flags);
+	return taken;
+}
+
+static int proxy_attach(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	unsigned int cpu = smp_processor_id();
+	struct clock_event_device *lapic_device = find_lapic_device(cpu);
+	int ret;
+
+	if (!lapic_device || lapic_device->features & CLOCK_EVT_FEAT_DUMMY) {
+		pr_err("proxy: CPU %u has no LAPIC timer in use (booted with nolapic_timer?)\n",
+		       cpu);
+		return -ENODEV;
+	}
+	if (clockevent_state_detached(lapic_device)) {
+		pr_err("proxy: the tick of CPU %u comes from another device than its LAPIC timer\n",
+		       cpu);
+		return -EBUSY;
+	}
+	ret = apic_timer_lapic_init(&proxy->lapic, lapic_device);
+	if (ret)
+		return ret;
+	/* The same on every CPU, as the kernel's calibration is. */
+	apic_timer_source_proxy.drifts = !proxy->lapic.tsc_deadline;
+	apic_timer_source_proxy.reach = proxy->lapic.tsc_deadline ?
+		U64_MAX : proxy->lapic.clock.reach;
+
+	proxy->lapic_device = lapic_device;
+	proxy->ready = false;
+	proxy->device = (struct clock_event_device) {
+		.name = "apic_timer",
+		.features = CLOCK_EVT_FEAT_ONESHOT,
+		.rating = lapic_device->rating + RATING_ABOVE,
+		.cpumask = cpumask_of(cpu),
+		.irq = -1,
+		.set_next_event = proxy_set_next_event,
+		.set_state_oneshot = proxy_set_oneshot,
+		.set_state_oneshot_stopped = proxy_set_stopped,
+		.set_state_shutdown = proxy_set_stopped,
+		.resume = proxy_resume,
+	};
+	if (!take(proxy)) {
+		clockevents_unbind_device(&proxy->device, cpu);
+		proxy->lapic_device = NULL;
+		pr_err("proxy: the kernel kept the tick device of CPU %u\n",
+		       cpu);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static void proxy_detach(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	struct clock_event_device *lapic_device = proxy->lapic_device;
+	unsigned int cpu = smp_processor_id();
+
+	if (!proxy->c3stop)
+		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+
+	/*
+	 * The kernel takes the LAPIC's device instead, setting its handler and
+	 * its hardware. Our code may be gone soon, so this must not fail; and
+	 * it can only if somebody has taken the LAPIC's device off the
+	 * kernel's list (sysfs can), in which case it is put back.
+	 */
+	while (!list_empty(&proxy->device.list) &&
+	       clockevents_unbind_device(&proxy->device, cpu)) {
+		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device, registering it again\n",
+			     cpu);
+		if (list_empty(&lapic_device->list))
+			clockevents_register_device(lapic_device);
+		msleep(10);
+	}
+	proxy->lapic_device = NULL;
+}
+
+static u64 proxy_program(u64 now, u64 leg)
+{
+	return apic_timer_lapic_program(&this_cpu_ptr(&proxies)->lapic, now,
+					leg);
+}
+
+static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
+{
+	info->hardware = per_cpu(proxies, cpu).lapic.tsc_deadline ?
+		APIC_TIMER_HW_TSC_DEADLINE : APIC_TIMER_HW_ONESHOT;
+	info->x2apic = apic_timer_lapic_x2apic();
+}
+
+struct apic_timer_source apic_timer_source_proxy = {
+	.name = "proxy",
+	.probe = proxy_probe,
+	.attach = proxy_attach,
+	.detach = proxy_detach,
+	.program = proxy_program,
+	.describe = proxy_describe,
+};

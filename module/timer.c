@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The exported interface: checks arguments, changes timers' states.
+ *
+ * A mistake of the caller gives an error and one message, not a WARN(): with
+ * panic_on_warn set, that would take the machine down.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/export.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/processor.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "base.h"
+#include "lead.h"
+#include "source.h"
+#include "stats.h"
+#include "timer.h"
+#include "tsc.h"
+
+/* Refuse a call: counted, and told once per kind of mistake. */
+#define refuse(err, fmt, ...)						\
+({									\
+	apic_timer_stats_inc(REFUSED);					\
+	pr_warn_once("%pS: " fmt "\n", __builtin_return_address(0),	\
+		     ##__VA_ARGS__);					\
+	(err);								\
+})
+
+/* Can anything be done with @timer here? */
+static __always_inline int check(const struct apic_timer_list *timer)
+{
+	if (unlikely(in_nmi()))
+		return refuse(-EPERM, "called from NMI");
+	if (unlikely(!timer || !apic_timer_state_known(timer)))
+		return refuse(-EINVAL, "timer %p is not initialised", timer);
+	return 0;
+}
+
+/* Can it be armed? */
+static __always_inline int check_arm(const struct apic_timer_list *timer)
+{
+	int ret = check(timer);
+
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(!timer->function))
+		return refuse(-EINVAL, "timer %p has no function", timer);
+	if (unlikely(timer->flags & ~APIC_TIMER_FLAGS))
+		return refuse(-EINVAL, "timer of %ps has unknown flags %#x",
+			      timer->function, timer->flags);
+	if (unlikely(timer->flags & ~APIC_TIMER_RAW || timer->spin_budget))
+		return refuse(-EOPNOTSUPP,
+			      "timer of %ps asks for a mode not on offer",
+			      timer->function);
+	return 0;
+}
+
+/**
+ * init_apic_timer() - initialise a timer
+ * @timer:	timer, in no use; what it holds is overwritten, except that
+ *		@expires, @data and @function keep their values
+ *
+ * Context: Any.
+ */
+void init_apic_timer(struct apic_timer_list *timer)
+{
+	timer->next = NULL;
+	timer->prev = NULL;
+	timer->flags = 0;
+	timer->spin_budget = 0;
+	timer->cpu = 0;
+	timer->prev_cpu = 0;
+	RB_CLEAR_NODE(&timer->node);
+	WRITE_ONCE(timer->state, APIC_TIMER_NEW);
+	trace_apic_timer_init(timer);
+}
+EXPORT_SYMBOL_GPL(init_apic_timer);
+
+/* Arm a timer that is not pending; unlocks @base. */
+static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
+		  unsigned int cpu, unsigned long flags)
+{
+	int ret = 0;
+
+	base = apic_timer_base_move(base, timer, cpu);
+	if (likely(base->online)) {
+		if (timer->expires <= apic_timer_tsc_now())
+			apic_timer_stats_inc(LATE);
+		apic_timer_stats_inc(ADDED);
+		trace_apic_timer_add(timer);
+		apic_timer_base_enqueue(base, timer);
+	} else {
+		ret = -ENODEV;
+	}
+	apic_timer_base_unlock(base, flags);
+	return ret;
+}
+
+/**
+ * add_apic_timer() - arm a timer on this CPU
+ * @timer:	timer, initialised, not pending, with @expires and @function set
+ *
+ * @timer->function starts at @timer->expires; at once when that is past, which
+ * is counted and traced as late.
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the lock of one or
+ * two bases.
+ * Return:
+ * * %0 - armed
+ * * %-EBUSY - it is pending already
+ * * %-EINVAL - not initialised, no function, or unknown flags
+ * * %-EOPNOTSUPP - flags ask for what is not on offer
+ * * %-ENODEV - this CPU takes no timers (it is going offline)
+ * * %-EPERM - called from NMI
+ */
+int add_apic_timer(struct apic_timer_list *timer)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret = check_arm(timer);
+
+	if (unlikely(ret))
+		return ret;
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (unlikely(timer->state == APIC_TIMER_PENDING)) {
+		apic_timer_base_unlock(base, flags);
+		return refuse(-EBUSY, "timer of %ps added twice",
+			      timer->function);
+	}
+	return arm_on(base, timer, smp_processor_id(), flags);
+}
+EXPORT_SYMBOL_GPL(add_apic_timer);
+
+/**
+ * add_apic_timer_on() - arm a timer on a given CPU
+ * @timer:	as for add_apic_timer()
+ * @cpu:	the CPU that @timer->function runs on
+ *
+ * When another CPU has to be told, the time that takes (an interrupt between
+ * CPUs) has to fit before @timer->expires for the shot to be in time. When @cpu
+ * goes offline with the timer pending, it moves to another CPU.
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the lock of one or
+ * two bases.
+ * Return: as add_apic_timer(), where
+ * * %-EINVAL - also: there is no such CPU
+ * * %-ENODEV - @cpu is offline, or takes no timers
+ */
+int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret = check_arm(timer);
+
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu)))
+		return refuse(-EINVAL, "timer of %ps added on CPU %d",
+			      timer->function, cpu);
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (unlikely(timer->state == APIC_TIMER_PENDING)) {
+		apic_timer_base_unlock(base, flags);
+		return refuse(-EBUSY, "timer of %ps added twice",
+			      timer->function);
+	}
+	return arm_on(base, timer, cpu, flags);
+}
+EXPORT_SYMBOL_GPL(add_apic_timer_on);
+
+/**
+ * mod_apic_timer() - change a timer's expiry, arming it if it isn't pending
+ * @timer:	timer, initialised, with @function set
+ * @expires:	new expiry, absolute TSC in cycles
+ *
+ * The timer stays on the CPU where it was last armed; one that never was, or
+ * whose CPU is offline, goes to this CPU.
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the lock of one or
+ * two bases.
+ * Return:
+ * * %1 - it was pending, and now is for @expires
+ * * %0 - it was not pending, and now is for @expires
+ * * otherwise as add_apic_timer()
+ */
+int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	unsigned int cpu;
+	int ret = check_arm(timer);
+
+	if (unlikely(ret))
+		return ret;
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (timer->state == APIC_TIMER_PENDING) {
+		apic_timer_base_dequeue(base, timer);
+		timer->expires = expires;
+		apic_timer_stats_inc(MODIFIED);
+		trace_apic_timer_mod(timer);
+		apic_timer_base_enqueue(base, timer);
+		apic_timer_base_unlock(base, flags);
+		return 1;
+	}
+
+	cpu = base->cpu;
+	if (timer->state == APIC_TIMER_NEW || !base->online)
+		cpu = smp_processor_id();
+	timer->expires = expires;
+	return arm_on(base, timer, cpu, flags);
+}
+EXPORT_SYMBOL_GPL(mod_apic_timer);
+
+/* Delete a timer if it is pending; *@running tells of its handler. */
+static int try_del(struct apic_timer_list *timer, bool *running, bool *self)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret = 0;
+
+	base = apic_timer_base_lock(timer, &flags);
+	*running = apic_timer_base_runs(base, timer);
+	*self = this_cpu_read(apic_timer_base.running) == timer;
+	if (timer->state == APIC_TIMER_PENDING) {
+		trace_apic_timer_del(timer);
+		apic_timer_stats_inc(DELETED);
+		apic_timer_base_dequeue(base, timer);
+		ret = 1;
+	} else if (timer->state == APIC_TIMER_NEW) {
+		ret = -ENOENT;
+	}
+	apic_timer_base_unlock(base, flags);
+	return ret;
+}
+
+/**
+ * del_apic_timer() - delete a timer
+ * @timer:	timer, initialised
+ *
+ * Doesn't wait for the handler: see del_apic_timer_sync().
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the base's lock.
+ * Return:
+ * * %1 - it was pending; that shot will not run
+ * * %0 - it was not pending: it ran, or was deleted before
+ * * %-EBUSY - it was not pending, and its handler is running at this moment
+ * * %-ENOENT - it was never armed
+ * * %-EINVAL - not initialised
+ * * %-EPERM - called from NMI
+ */
+int del_apic_timer(struct apic_timer_list *timer)
+{
+	int ret = check(timer);
+	bool running, self;
+
+	if (unlikely(ret))
+		return ret;
+	ret = try_del(timer, &running, &self);
+	return !ret && running ? -EBUSY : ret;
+}
+EXPORT_SYMBOL_GPL(del_apic_timer);
+
+/**
+ * del_apic_timer_sync() - delete a timer and wait for its handler
+ * @timer:	timer, initialised
+ *
+ * On return the timer is not pending and its handler runs on no CPU, so that
+ * it may be freed, unless somebody arms it again meanwhile. A handler that
+ * arms its own timer is waited for and that shot deleted too.
+ *
+ * Context: Any but NMI. The caller must not hold a lock that the handler
+ * takes. From the timer's own handler that wait would never end: refused. Two
+ * handlers on two CPUs that wait for each other do hang.
+ * Return:
+ * * %1 - it was pending; that shot will not run
+ * * %0 - it was not pending
+ * * %-EDEADLK - called from the timer's own handler; the timer is not pending,
+ *   but the handler is running
+ * * %-ENOENT - it was never armed
+ * * %-EINVAL - not initialised
+ * * %-EPERM - called from NMI
+ */
+int del_apic_timer_sync(struct apic_timer_list *timer)
+{
+	int ret = check(timer), deleted = 0;
+	bool running, self;
+
+	if (unlikely(ret))
+		return ret;
+
+	for (;;) {
+		ret = try_del(timer, &running, &self);
+		if (unlikely(self))
+			return refuse(-EDEADLK,
+				      "handler waits for its own timer");
+		if (ret == 1)
+			deleted = 1;
+		if (!running)
+			return ret < 0 ? ret : deleted;
+		cpu_relax();
+	}
+}
+EXPORT_SYMBOL_GPL(del_apic_timer_sync);
+
+/**
+ * apic_timer_pending() - whether a timer is armed and has not expired yet
+ * @timer:	timer, initialised
+ *
+ * Context: Any. Takes no lock: the answer may be outdated at once, unless the
+ * caller keeps others from the timer.
+ * Return: true when it is pending.
+ */
+bool apic_timer_pending(const struct apic_timer_list *timer)
+{
+	return READ_ONCE(timer->state) == APIC_TIMER_PENDING;
+}
+EXPORT_SYMBOL_GPL(apic_timer_pending);
+
+/**
+ * apic_timer_query() - what serves the timers of a CPU
+ * @cpu:	the CPU
+ * @info:	filled in
+ *
+ * Context: Any.
+ * Return: 0; -EINVAL when there is no such CPU; -ENODEV when it is offline or
+ * takes no timers, with @info filled in as far as known.
+ */
+int apic_timer_query(int cpu, struct apic_timer_info *info)
+{
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+
+	*info = (struct apic_timer_info) {
+		.source = apic_timer_source->name,
+		.tsc_kind = apic_timer_tsc_kind(),
+		.tsc_stable = apic_timer_tsc_stable(),
+		.tsc_khz = apic_timer_tsc_khz(),
+		.modes = APIC_TIMER_LEAD_MODES,
+	};
+	if (!READ_ONCE(apic_timer_base_of(cpu)->online))
+		return -ENODEV;
+	apic_timer_source->describe(cpu, info);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(apic_timer_query);

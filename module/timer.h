@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_TIMER_H
+#define _APIC_TIMER_TIMER_H
+
+#include <linux/apic_timer.h>
+#include <linux/bug.h>
+
+/**
+ * enum apic_timer_state - the states of a timer
+ * @APIC_TIMER_NEW:	initialised and never armed. Reached by
+ *			init_apic_timer() only.
+ * @APIC_TIMER_PENDING:	in the queue of the CPU it is bound to. Reached from
+ *			NEW and DONE.
+ * @APIC_TIMER_DONE:	was armed; has expired, was deleted or cancelled. Its
+ *			handler may still be running. Reached from PENDING.
+ *
+ * Changes under the lock of the timer's base. The values are unlikely ones, so
+ * that zeroed, poisoned and random memory is told from a timer.
+ */
+enum apic_timer_state {
+	APIC_TIMER_NEW = APIC_TIMER_STATE_NEW,
+	APIC_TIMER_PENDING,
+	APIC_TIMER_DONE,
+};
+
+/* A timer's cpu while it goes from one base to another. */
+#define APIC_TIMER_CPU_MOVING	UINT_MAX
+
+static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
+{
+	return READ_ONCE(timer->state) - APIC_TIMER_NEW <=
+	       APIC_TIMER_DONE - APIC_TIMER_NEW;
+}
+
+static inline void apic_timer_set_state(struct apic_timer_list *timer,
+					enum apic_timer_state state)
+{
+	WARN_ONCE((timer->state == APIC_TIMER_PENDING) ==
+		  (state == APIC_TIMER_PENDING),
+		  "apic_timer: state %x to %x\n", timer->state, state);
+	WRITE_ONCE(timer->state, state);
+}
+
+#endif /* _APIC_TIMER_TIMER_H */
