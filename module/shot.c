@@ -32,13 +32,13 @@ DEFINE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
  * apic_timer_shot_leg() - how far to go in one hop
  * @distance:	TSC cycles to the target
  * @reach:	most TSC cycles that the hardware can do
- * @drifts:	the hardware counts another clock than the TSC
+ * @aim:	the hardware counts another clock than the TSC, and that matters
  *
  * Return: TSC cycles, @distance if it can be done at once.
  */
-u64 apic_timer_shot_leg(u64 distance, u64 reach, bool drifts)
+u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim)
 {
-	if (drifts && distance > DRIFT_FREE)
+	if (aim && distance > DRIFT_FREE)
 		distance -= max(distance >> DRIFT_SHIFT, DRIFT_FREE / 2);
 	return min(distance, reach);
 }
@@ -48,6 +48,9 @@ static void arm(struct apic_timer_shot *shot)
 	const struct apic_timer_source *source = apic_timer_source;
 	u64 target = min(shot->deadline[APIC_TIMER_SHOT_OWN],
 			 shot->deadline[APIC_TIMER_SHOT_KERNEL]);
+	/* The kernel's events are as exact as the kernel makes them. */
+	bool aim = source->drifts &&
+		   target == shot->deadline[APIC_TIMER_SHOT_OWN];
 	u64 now, leg, value;
 
 	if (target == shot->target || target == APIC_TIMER_NEVER)
@@ -56,7 +59,7 @@ static void arm(struct apic_timer_shot *shot)
 
 	now = apic_timer_tsc_now();
 	leg = target > now ? apic_timer_shot_leg(target - now, source->reach,
-						 source->drifts) : 0;
+						 aim) : 0;
 	value = source->program(now, leg);
 
 	apic_timer_stats_inc(SHOTS);

@@ -40,6 +40,6 @@ void apic_timer_shot_set(enum apic_timer_shot_user user, u64 tsc);
 void apic_timer_shot_begin(void);
 void apic_timer_shot_end(void);
 void apic_timer_shot_rearm(void);
-u64 apic_timer_shot_leg(u64 distance, u64 reach, bool drifts);
+u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);
 
 #endif /* _APIC_TIMER_SHOT_H */
