@@ -140,7 +140,8 @@ static DEFINE_TIMER(timer_list, timer_list_handler);
 static int timer_list_arm(u64 ns)
 {
 	run.wanted = rdtsc_ordered() + apic_timer_ns_to_tsc(ns);
-	mod_timer(&timer_list, jiffies + nsecs_to_jiffies(ns));
+	mod_timer(&timer_list,
+		  jiffies + usecs_to_jiffies(div_u64(ns, NSEC_PER_USEC)));
 	return 0;
 }
 
