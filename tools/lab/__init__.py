@@ -1,0 +1,30 @@
+"""The lab: stock Debian kernels, and machines to run them in, without hardware.
+
+Start with one of these; ``python3 -m lab`` runs them by hand (see __main__.py):
+
+    kernel = kernels.ensure("6.1")          a stock kernel, with its compiler, in the cache
+    built = build.build(kernel)             this tree's modules, built for it
+    virtual.run(kernel, "a shell script")   one instruction is one nanosecond; repeats exactly
+    smp.run(kernel, "a shell script")       several CPUs, real races, times mean nothing
+
+The files, from the bottom up:
+
+    errors.py     what goes wrong, as exceptions; a lost VM is one of them
+    cache.py      where things are kept, and how a directory appears there at once
+    debian.py     packages of any Debian suite, unpacked without being installed
+    chroot.py     run a command inside an unpacked suite
+    kernels.py    the table of kernels; each with its suite's compiler and headers
+    vmlinux.py    a kernel image without its compression
+    build.py      build modules, ours or a consumer's, for one of the kernels
+    userland.py   QEMU and the guest's programs, of one version everywhere
+    qemu.py       that QEMU as a program
+    initramfs.py  write a guest's files as an archive whose bytes repeat
+    splats.py     what in a kernel log means that the kernel found itself broken
+    result.py     what a guest leaves behind
+    virtual.py    guests in virtual time
+    smp.py        guests with several CPUs, through virtme-ng
+    guest/        what runs inside: init and put.c in virtual time, smp in the others
+
+Everything that is fetched or made lives in ~/.cache/apic-timer. Packages are Debian's, from the
+mirror that this machine's apt uses.
+"""

@@ -1,0 +1,62 @@
+"""Where the lab keeps what it fetched and built, and how a directory appears there at once.
+
+Everything lives below ``$XDG_CACHE_HOME/apic-timer`` (default ``~/.cache/apic-timer``); nothing
+else on the machine is written, and deleting that directory is always safe.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+STAMP = "complete"
+
+
+def cache_dir(*parts: str) -> Path:
+    """Return (and make) a directory of the cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    path = Path(base, "apic-timer", *parts)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the cache's lock `name`; a second process waits here until the first is done."""
+    with open(cache_dir("locks") / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def is_complete(path: Path) -> bool:
+    """Tell whether `path` is a directory that `fresh_dir` finished."""
+    return (path / STAMP).is_file()
+
+
+@contextmanager
+def fresh_dir(final: Path) -> Iterator[Path]:
+    """Yield a temporary directory that becomes `final` when the block ends without an exception.
+
+    The directory is stamped and renamed into place, so a reader sees all of it or nothing. What
+    was at `final` before (an unfinished one, say) is removed. On an exception nothing is left.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    temp = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+    try:
+        temp.chmod(0o755)
+        yield temp
+        (temp / STAMP).touch()
+        if final.exists():
+            shutil.rmtree(final)
+        temp.rename(final)
+    except BaseException:
+        shutil.rmtree(temp, ignore_errors=True)
+        raise
+
+
+def newest_first(paths: list[Path]) -> list[Path]:
+    """Sort paths by modification time, the newest first."""
+    return sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)
