@@ -1,0 +1,47 @@
+"""The lab's QEMU, as a program that can be run like an installed one."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from . import userland
+from .cache import cache_dir
+from .errors import LabError
+
+MINIMUM = 10  # major version: see userland.py
+
+_WRAPPER = """\
+#!/bin/sh
+# Run the unpacked QEMU with its own libraries, modules and firmware.
+root={root}
+export QEMU_MODULE_DIR=$root/usr/lib/x86_64-linux-gnu/qemu
+exec {loader} "$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" \\
+\t-L "$root/usr/share/seabios" "$@"
+"""
+
+
+def binary() -> Path:
+    """Return an executable that takes QEMU's options. LabError when it cannot be had."""
+    root = userland.root()
+    text = _WRAPPER.format(root=root, loader=" ".join(userland.loader()))
+    wrapper = cache_dir("bin") / "qemu-system-x86_64"
+    if not wrapper.exists() or wrapper.read_text() != text:
+        temp = wrapper.with_suffix(f".{os.getpid()}")
+        temp.write_text(text)
+        temp.chmod(0o755)
+        if int(_version(temp).split()[3].split(".")[0]) < MINIMUM:
+            raise LabError(f"too old, {MINIMUM} is needed: {_version(temp)}")
+        temp.rename(wrapper)
+    return wrapper
+
+
+def version() -> str:
+    """Return the version line of the lab's QEMU."""
+    return _version(binary())
+
+
+def _version(program: Path) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"the lab's QEMU does not run: {done.stderr}")
+    return done.stdout.splitlines()[0]

@@ -1,0 +1,37 @@
+"""What in a kernel log means that the kernel found itself broken."""
+
+import re
+
+# Extended regular expressions; guests use them with grep -E, so nothing beyond that.
+PATTERNS = [
+    r"WARNING: ",
+    r"BUG:",
+    r"kernel BUG at",
+    r"Oops",
+    r"Call Trace",
+    r"[Gg]eneral protection fault",
+    r"[Uu]nable to handle",
+    r"rcu.*(detected stall|starved for)",
+    r"possible recursive|possible circular|possible irq lock|inconsistent lock",
+    r"INFO: task .* blocked for more than",
+    r"soft lockup|hard LOCKUP",
+    r"list_(add|del) corruption",
+    r"refcount_t:",
+    r"UBSAN|KASAN|KCSAN",
+    r"scheduling while atomic|sleeping function called from invalid",
+    r"Kernel panic",
+    r"unchecked MSR access",
+    r"double fault|divide error",
+]
+
+# Kernel parameters that end a VM at its first splat.
+PARAMETERS = (
+    "oops=panic panic_on_warn=1 panic=-1 softlockup_panic=1 sysctl.kernel.hung_task_panic=1 "
+    "sysctl.kernel.panic_on_rcu_stall=1"
+)
+
+
+def find(log: str) -> list[str]:
+    """Return the lines of a kernel log that are splats."""
+    every = re.compile("|".join(PATTERNS))
+    return [line for line in log.splitlines() if every.search(line)]
