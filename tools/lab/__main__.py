@@ -1,0 +1,76 @@
+"""Use the lab by hand: ``PYTHONPATH=tools python3 -m lab --help``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import build, kernels, qemu, smp, virtual
+from .errors import LabError
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="lab", description="stock kernels in virtual machines")
+    sub = parser.add_subparsers(dest="command", required=True)
+    listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
+    listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED))
+    building = sub.add_parser("build", help="build this tree's modules for a kernel")
+    building.add_argument("series")
+    for name, text in (("virtual", "in virtual time"), ("smp", "with several CPUs")):
+        guest = sub.add_parser(name, help=f"build, then run a shell script in a guest {text}")
+        guest.add_argument("series")
+        guest.add_argument("script", help="file, or - for standard input")
+        guest.add_argument("--cpus", type=int, default=1 if name == "virtual" else 2)
+        guest.add_argument("--append", default="", help="kernel parameters")
+        guest.add_argument("--timeout", type=float, default=300, help="wall time in seconds")
+        guest.add_argument("--no-modules", action="store_true", help="build and take along none")
+        guest.add_argument("--files", type=Path, help="directory for the files the guest `put`s")
+        guest.add_argument("--console", action="store_true", help="print the console too")
+        if name == "smp":
+            guest.add_argument("--x2apic", action="store_true")
+        else:
+            guest.add_argument("--seed", type=int, default=42)
+    return parser.parse_args()
+
+
+def _guest(args: argparse.Namespace) -> int:
+    kernel = kernels.ensure(args.series)
+    script = sys.stdin.read() if args.script == "-" else Path(args.script).read_text()
+    modules = [] if args.no_modules else sorted(build.build(kernel).rglob("*.ko"))
+    common = {"modules": modules, "cpus": args.cpus, "append": args.append,
+              "timeout": args.timeout}  # fmt: skip
+    if args.command == "smp":
+        result = smp.run(kernel, script, x2apic=args.x2apic, **common)
+    else:
+        result = virtual.run(kernel, script, seed=args.seed, **common)
+    if args.console:
+        sys.stdout.write(result.console)
+    sys.stdout.write(result.output)
+    if args.files:
+        for name, data in result.files.items():
+            (args.files / name).parent.mkdir(parents=True, exist_ok=True)
+            (args.files / name).write_bytes(data)
+    if not result.ok:
+        print(f"lab: {result.verdict}", file=sys.stderr)
+    return 0 if result.ok else 1
+
+
+def main() -> int:
+    """Carry out the command line; 0 if all is well, 1 if a guest's verdict is bad, 2 if not run."""
+    args = _arguments()
+    try:
+        if args.command == "kernels":
+            for series in args.series:
+                kernel = kernels.ensure(series)
+                print(f"{series:5} {kernel.release:28} {kernel.root}")
+            print(qemu.version())
+            return 0
+        if args.command == "build":
+            print(build.build(kernels.ensure(args.series)))
+            return 0
+        return _guest(args)
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+
+
+sys.exit(main())

@@ -1,0 +1,132 @@
+"""Boot a kernel with several CPUs through virtme-ng, on this machine's root file system.
+
+CPUs are emulated by threads: races are real, times mean nothing. The guest sees this machine's
+files (read-only; what it writes is forgotten) and shares one directory with it.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from . import qemu, splats
+from .errors import LabError, LostVM
+from .kernels import Kernel
+from .result import Result
+from .vmlinux import vmlinux
+
+GUEST = Path(__file__).parent / "guest"
+
+# One extended destination format needs the interrupt remapping of an IOMMU.
+X2APIC = [
+    "-cpu", "max,+x2apic", "-machine", "q35,kernel-irqchip=split",
+    "-device", "intel-iommu,intremap=on,eim=on",
+]  # fmt: skip
+
+
+def run(
+    kernel: Kernel,
+    script: str,
+    *,
+    modules: Iterable[Path] = (),
+    files: Mapping[str, bytes | Path] | None = None,
+    cpus: int = 2,
+    memory: int = 1024,
+    append: str = "",
+    qemu_opts: Iterable[str] = (),
+    x2apic: bool = False,
+    timeout: float = 300,
+) -> Result:
+    """Run a shell script (sh -e, as root) in an SMP guest of a stock kernel.
+
+    modules:   .ko files, found in the guest as $MODULES/NAME.ko, not loaded
+    files:     name -> contents, or a file of this machine; found in $SHARED, the directory where
+               the script starts
+    memory:    MiB
+    append:    further kernel parameters
+    qemu_opts: further QEMU options, one word each
+    x2apic:    boot with x2APIC
+    timeout:   seconds of wall time
+
+    What the script leaves in $SHARED is `Result.files`; ``put NAME < FILE`` works as in a
+    virtual-time guest. All programs of this machine are there; tracefs and debugfs are mounted. A
+    script that fails or a kernel that complains is a verdict; a guest that gives none raises
+    LostVM.
+    """
+    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
+        home = Path(temp)
+        _prepare(home, script, modules, files or {})
+        options = ["-bios", "qboot.rom", "-no-reboot", *(X2APIC if x2apic else []), *qemu_opts]
+        parameters = f"nokaslr {splats.PARAMETERS} {append}"
+        if x2apic:
+            parameters += " intel_iommu=on"
+        argv = [
+            str(_vng()), "--verbose", "--run", str(vmlinux(kernel)), "--disable-kvm",
+            "--disable-microvm", "--force-9p", "--cpus", str(cpus), "--memory", f"{memory}M",
+            "--user", "root", "--qemu", str(qemu.binary()), f"--qemu-opts={shlex.join(options)}",
+            f"--append={parameters.strip()}", f"--rwdir={home}",
+            "--exec", shlex.join(["sh", f"{GUEST}/smp", str(home)]),
+        ]  # fmt: skip
+        console, reason = _boot(argv, timeout)
+        return _result(home, console, reason)
+
+
+def _vng() -> Path:
+    """Find virtme-ng in the environment of Python packages that runs us."""
+    vng = Path(sys.prefix) / "bin" / "vng"
+    if not vng.exists():
+        raise LabError("virtme-ng is not there: run `tools/setup test`, use the Python it made")
+    return vng
+
+
+def _prepare(home: Path, script: str, modules, files) -> None:
+    lab = home / "lab"
+    for name in ("files", "lab/modules", "lab/bin"):
+        (home / name).mkdir(parents=True)
+    (lab / "script").write_text(script)
+    (lab / "splats").write_text("".join(f"{p}\n" for p in splats.PATTERNS))
+    (lab / "bin/put").write_text('#!/bin/sh\nexec cat >"$SHARED/$1"\n')
+    (lab / "bin/put").chmod(0o755)
+    for module in modules:
+        shutil.copyfile(module, lab / "modules" / module.name)
+    for name, data in files.items():
+        target = home / "files" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data if isinstance(data, bytes) else data.read_bytes())
+        target.chmod(0o755)
+
+
+def _boot(argv: list[str], timeout: float) -> tuple[str, str]:
+    """Run virtme-ng; return the console and what to say if there is no verdict."""
+    path = f"{sys.prefix}/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    with tempfile.TemporaryFile() as out:
+        vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/",
+                              env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
+        try:
+            reason = f"no verdict; virtme-ng's exit status is {vm.wait(timeout)}"
+        except subprocess.TimeoutExpired:
+            reason = f"no verdict within {timeout:g} s"
+        finally:
+            if vm.poll() is None:
+                os.killpg(vm.pid, signal.SIGKILL)  # its own session: QEMU, and nothing else
+                vm.wait()
+        out.seek(0)
+        return out.read().decode(errors="replace").replace("\r\n", "\n"), reason
+
+
+def _result(home: Path, console: str, reason: str) -> Result:
+    def text(name: str) -> str:
+        path = home / "lab" / name
+        return path.read_bytes().decode(errors="replace") if path.exists() else ""
+
+    verdict = text("verdict").strip()
+    if not verdict:
+        raise LostVM(reason, f"{console}\n--- output of the script ---\n{text('output')}")
+    every = sorted(p for p in (home / "files").rglob("*") if p.is_file())
+    files = {str(p.relative_to(home / "files")): p.read_bytes() for p in every}
+    return Result(verdict, text("output"), text("dmesg"), console, files)
