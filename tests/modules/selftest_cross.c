@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From one CPU to another: arming, changing, and timers that travel.
+ */
+#include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "selftest.h"
+
+static int next_cpu(int cpu)
+{
+	cpu = cpumask_next(cpu, cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
+}
+
+/* Work for selftest_on() */
+struct remote {
+	struct selftest *test;
+	unsigned int us;
+};
+
+/* From this CPU to every other, one after the other. */
+static int add_to_each(void *data)
+{
+	struct remote *remote = data;
+	struct selftest *test = remote->test;
+	struct selftest_shot shot;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		selftest_shot_init(&shot, NULL);
+		selftest_shot_due_us(&shot, remote->us);
+		EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
+		EXPECT_RUNS(test, &shot, 1);
+		EXPECT_EQ(test, shot.cpu, cpu);
+		EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 0);
+	}
+	return 0;
+}
+
+/* Both too near for the other CPU to be told in time, and far enough. */
+static void every_cpu_to_every_cpu(struct selftest *test)
+{
+	struct remote remote = { .test = test };
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		for (remote.us = 0; remote.us <= 1000; remote.us += 500)
+			smp_call_on_cpu(cpu, add_to_each, &remote, false);
+}
+
+static int add_here(void *data)
+{
+	struct remote *remote = data;
+	struct selftest *test = remote->test;
+	struct selftest_shot shot;
+
+	selftest_shot_init(&shot, NULL);
+	selftest_shot_due_us(&shot, 500);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_RUNS(test, &shot, 1);
+	EXPECT_EQ(test, shot.cpu, smp_processor_id());
+
+	/* An expired timer stays bound to its CPU. */
+	shot.due = apic_timer_now() + apic_timer_us_to_tsc(500);
+	EXPECT_EQ(test, mod_apic_timer(&shot.timer, shot.due), 0);
+	EXPECT_RUNS(test, &shot, 2);
+	EXPECT_EQ(test, shot.cpu, smp_processor_id());
+	del_apic_timer_sync(&shot.timer);
+	return 0;
+}
+
+static void add_on_this_cpu(struct selftest *test)
+{
+	struct remote remote = { .test = test };
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		smp_call_on_cpu(cpu, add_here, &remote, false);
+}
+
+/* To the next CPU, @limit times in all. */
+static void travel(struct selftest_shot *shot)
+{
+	if (atomic_read(&shot->runs) + 1 < shot->limit) {
+		selftest_shot_due(shot, shot->now + (unsigned long)shot->context);
+		shot->ret |= add_apic_timer_on(&shot->timer,
+					       next_cpu(shot->cpu));
+	}
+}
+
+static void ring(struct selftest *test)
+{
+	struct selftest_shot shots[4];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(shots); i++) {
+		selftest_shot_init(&shots[i], travel);
+		shots[i].limit = 400;
+		/* Some at once: the next CPU may see it before this one ends. */
+		shots[i].context =
+			(void *)(unsigned long)apic_timer_us_to_tsc(i * 30);
+		selftest_shot_due_us(&shots[i], 100);
+		EXPECT_EQ(test, add_apic_timer(&shots[i].timer), 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(shots); i++) {
+		EXPECT_RUNS(test, &shots[i], 400);
+		EXPECT_EQ(test, shots[i].ret, 0);
+		del_apic_timer_sync(&shots[i].timer);
+	}
+}
+
+/* Long after it has armed itself on the next CPU, for now, it still runs. */
+static void travel_and_stay(struct selftest_shot *shot)
+{
+	travel(shot);
+	selftest_spin_us(100);
+}
+
+static void never_two_at_a_time(struct selftest *test)
+{
+	struct selftest_shot shot;
+
+	selftest_shot_init(&shot, travel_and_stay);
+	shot.limit = 200;
+	selftest_shot_due_us(&shot, 100);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_RUNS(test, &shot, 200);
+	EXPECT_EQ(test, shot.ret, 0);
+	del_apic_timer_sync(&shot.timer);
+}
+
+static void mod_on_another_cpu(struct selftest *test)
+{
+	int cpu = next_cpu(smp_processor_id());
+	struct selftest_shot shot;
+	u64 hour = apic_timer_us_to_tsc(3600000000U);
+
+	selftest_shot_init(&shot, NULL);
+	shot.timer.expires = apic_timer_now() + hour;
+	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
+
+	/* Later, earlier, and to the past: it stays there. */
+	shot.due = apic_timer_now() + 2 * hour;
+	EXPECT_EQ(test, mod_apic_timer(&shot.timer, shot.due), 1);
+	shot.due = apic_timer_now() + apic_timer_us_to_tsc(2000);
+	EXPECT_EQ(test, mod_apic_timer(&shot.timer, shot.due), 1);
+	EXPECT_RUNS(test, &shot, 1);
+	EXPECT_EQ(test, shot.cpu, cpu);
+
+	shot.due = 0;
+	EXPECT_EQ(test, mod_apic_timer(&shot.timer, 0), 0);
+	EXPECT_RUNS(test, &shot, 2);
+	EXPECT_EQ(test, shot.cpu, cpu);
+
+	shot.due = apic_timer_now() + 2 * hour;
+	EXPECT_EQ(test, mod_apic_timer(&shot.timer, shot.due), 0);
+	shot.due = 0;
+	EXPECT_EQ(test, mod_apic_timer(&shot.timer, 0), 1);
+	EXPECT_RUNS(test, &shot, 3);
+	EXPECT_EQ(test, shot.cpu, cpu);
+
+	/* And is armed on this CPU when asked. */
+	selftest_shot_due_us(&shot, 500);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_RUNS(test, &shot, 4);
+	EXPECT_EQ(test, shot.cpu, smp_processor_id());
+	del_apic_timer_sync(&shot.timer);
+}
+
+static void delete_on_another_cpu(struct selftest *test)
+{
+	int cpu = next_cpu(smp_processor_id());
+	struct selftest_shot first, second;
+
+	selftest_shot_init(&first, NULL);
+	selftest_shot_init(&second, NULL);
+	first.timer.expires = U64_MAX - 1;
+	EXPECT_EQ(test, add_apic_timer_on(&first.timer, cpu), 0);
+	selftest_shot_due_us(&second, 5000);
+	EXPECT_EQ(test, add_apic_timer_on(&second.timer, cpu), 0);
+	EXPECT_EQ(test, del_apic_timer(&first.timer), 1);
+	EXPECT_RUNS(test, &second, 1);
+	EXPECT_EQ(test, second.cpu, cpu);
+	EXPECT_EQ(test, atomic_read(&first.runs), 0);
+	del_apic_timer_sync(&second.timer);
+}
+
+/* A handler arms, changes and deletes the timers of every CPU. */
+struct reach {
+	struct selftest_shot shots[8];
+	int faults;
+};
+
+static void reach_out(struct selftest_shot *shot)
+{
+	struct reach *reach = shot->context;
+	struct selftest_shot *other;
+	int cpu = shot->cpu;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(reach->shots); i++) {
+		other = &reach->shots[i];
+		other->timer.expires = U64_MAX;
+		cpu = next_cpu(cpu);
+		other->limit = cpu;
+		if (add_apic_timer_on(&other->timer, cpu))
+			reach->faults++;
+		if (i & 1 && mod_apic_timer(&other->timer, 0) != 1)
+			reach->faults++;
+		if (~i & 1 && del_apic_timer(&other->timer) != 1)
+			reach->faults++;
+	}
+}
+
+static void handler_reaches_every_cpu(struct selftest *test)
+{
+	struct reach *reach = kzalloc(sizeof(*reach), GFP_KERNEL);
+	struct selftest_shot shot;
+	unsigned int i;
+
+	if (!EXPECT(test, reach))
+		return;
+	for (i = 0; i < ARRAY_SIZE(reach->shots); i++)
+		selftest_shot_init(&reach->shots[i], NULL);
+	selftest_shot_init(&shot, reach_out);
+	shot.context = reach;
+	selftest_shot_due_us(&shot, 500);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_RUNS(test, &shot, 1);
+	EXPECT_EQ(test, reach->faults, 0);
+	for (i = 0; i < ARRAY_SIZE(reach->shots); i++) {
+		EXPECT_RUNS(test, &reach->shots[i], i & 1 ? 1 : 0);
+		if (i & 1)
+			EXPECT_EQ(test, reach->shots[i].cpu,
+				  reach->shots[i].limit);
+		del_apic_timer_sync(&reach->shots[i].timer);
+	}
+	del_apic_timer_sync(&shot.timer);
+	kfree(reach);
+}
+
+const struct selftest_case selftest_cross_cases[] = {
+	CASE_SMP(every_cpu_to_every_cpu),
+	CASE_SMP(add_on_this_cpu),
+	CASE_SMP(ring),
+	CASE_SMP(never_two_at_a_time),
+	CASE_SMP(mod_on_another_cpu),
+	CASE_SMP(delete_on_another_cpu),
+	CASE_SMP(handler_reaches_every_cpu),
+	{}
+};

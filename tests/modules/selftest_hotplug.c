@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A CPU that is offline takes no timers; those it had go elsewhere.
+ */
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/smp.h>
+
+#include "selftest.h"
+
+static int last_cpu(void)
+{
+	return cpumask_last(cpu_online_mask);
+}
+
+static void offline_cpu(struct selftest *test)
+{
+	struct selftest_shot bound, shot;
+	struct apic_timer_info info;
+	int cpu = last_cpu();
+
+	/* One that has run there. */
+	selftest_shot_init(&bound, NULL);
+	EXPECT_EQ(test, add_apic_timer_on(&bound.timer, cpu), 0);
+	EXPECT_RUNS(test, &bound, 1);
+	EXPECT_EQ(test, bound.cpu, cpu);
+
+	if (!EXPECT_EQ(test, remove_cpu(cpu), 0))
+		return;
+	selftest_shot_init(&shot, NULL);
+	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), -ENODEV);
+	EXPECT(test, !apic_timer_pending(&shot.timer));
+	EXPECT_EQ(test, apic_timer_query(cpu, &info), -ENODEV);
+
+	/* A refused timer isn't spoilt, and one bound there comes here. */
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_RUNS(test, &shot, 1);
+	EXPECT_EQ(test, shot.cpu, smp_processor_id());
+	EXPECT_EQ(test, mod_apic_timer(&bound.timer, 0), 0);
+	EXPECT_RUNS(test, &bound, 2);
+	EXPECT_EQ(test, bound.cpu, smp_processor_id());
+	EXPECT_EQ(test, add_cpu(cpu), 0);
+
+	EXPECT_EQ(test, apic_timer_query(cpu, &info), 0);
+	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
+	EXPECT_RUNS(test, &shot, 2);
+	EXPECT_EQ(test, shot.cpu, cpu);
+	del_apic_timer_sync(&shot.timer);
+	del_apic_timer_sync(&bound.timer);
+}
+
+/* Pending where a CPU goes: they run elsewhere, in their order, and in time. */
+static void migration(struct selftest *test)
+{
+	struct selftest_shot shots[8], far;
+	int cpu = last_cpu();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(shots); i++) {
+		selftest_shot_init(&shots[i], NULL);
+		selftest_shot_due_us(&shots[i], 3000000 + 50 * i);
+		EXPECT_EQ(test, add_apic_timer_on(&shots[i].timer, cpu), 0);
+	}
+	selftest_shot_init(&far, NULL);
+	far.timer.expires = U64_MAX;
+	EXPECT_EQ(test, add_apic_timer_on(&far.timer, cpu), 0);
+
+	if (!EXPECT_EQ(test, remove_cpu(cpu), 0))
+		goto out;
+	EXPECT(test, apic_timer_pending(&far.timer));
+	for (i = 0; i < ARRAY_SIZE(shots); i++) {
+		EXPECT_RUNS(test, &shots[i], 1);
+		/* Unless that took longer than expected, not there. */
+		EXPECT(test, shots[i].cpu != cpu);
+		EXPECT(test, !i || shots[i].order > shots[i - 1].order);
+	}
+	EXPECT_EQ(test, add_cpu(cpu), 0);
+	EXPECT_EQ(test, del_apic_timer(&far.timer), 1);
+out:
+	for (i = 0; i < ARRAY_SIZE(shots); i++)
+		del_apic_timer_sync(&shots[i].timer);
+	del_apic_timer_sync(&far.timer);
+}
+
+/* Off and on while a timer goes round, and another is bound to the CPU. */
+static void travel(struct selftest_shot *shot)
+{
+	int cpu = cpumask_next(shot->cpu, cpu_online_mask);
+
+	if (READ_ONCE(shot->ret))
+		return;
+	if (cpu >= nr_cpu_ids)
+		cpu = cpumask_first(cpu_online_mask);
+	selftest_shot_due(shot, shot->now + apic_timer_us_to_tsc(200));
+	/* The next one may be going. This one, too? Then none is left for it. */
+	if (add_apic_timer_on(&shot->timer, cpu) &&
+	    add_apic_timer_on(&shot->timer, cpumask_first(cpu_online_mask)))
+		atomic_or(SHOT_CONTEXT, &shot->faults);
+}
+
+static void on_and_off(struct selftest *test)
+{
+	struct selftest_shot shot;
+	int i, runs, cpu = last_cpu();
+
+	selftest_shot_init(&shot, travel);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	for (i = 0; i < 5 && !test->failed; i++) {
+		EXPECT_EQ(test, remove_cpu(cpu), 0);
+		runs = atomic_read(&shot.runs);
+		EXPECT(test, selftest_wait(atomic_read(&shot.runs) > runs + 5));
+		EXPECT_EQ(test, add_cpu(cpu), 0);
+		runs = atomic_read(&shot.runs);
+		EXPECT(test, selftest_wait(atomic_read(&shot.runs) > runs + 5));
+	}
+	WRITE_ONCE(shot.ret, 1);
+	EXPECT_GE(test, del_apic_timer_sync(&shot.timer), 0);
+	EXPECT_EQ(test, atomic_read(&shot.faults), 0);
+}
+
+const struct selftest_case selftest_hotplug_cases[] = {
+	CASE_SMP(offline_cpu),
+	CASE_SMP(migration),
+	CASE_SMP(on_and_off),
+	{}
+};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Running the consumer of 2001.
+ */
+#include "selftest.h"
+#include "selftest_2001.h"
+
+static void consumer_of_2001(struct selftest *test)
+{
+	consumer_2001_start();
+	EXPECT(test, selftest_wait(consumer_2001_fired() == 10));
+	consumer_2001_stop();
+	EXPECT_EQ(test, consumer_2001_fired(), 10);
+}
+
+const struct selftest_case selftest_legacy_cases[] = {
+	CASE(consumer_of_2001),
+	{}
+};
