@@ -47,6 +47,7 @@ DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
  */
 struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
 					     unsigned long *flags)
+	__acquires(&base->lock)
 {
 	struct apic_timer_base *base;
 	unsigned int cpu;
@@ -70,6 +71,7 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
  * @flags:	interrupt state
  */
 void apic_timer_base_unlock(struct apic_timer_base *base, unsigned long flags)
+	__releases(&base->lock)
 {
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }

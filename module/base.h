@@ -51,7 +51,8 @@ static inline struct apic_timer_base *apic_timer_base_of(unsigned int cpu)
  * Timers and bases. Interrupts are off from lock to unlock.
  */
 struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
-					     unsigned long *flags);
+					     unsigned long *flags)
+	__acquires(&base->lock);
 void apic_timer_base_unlock(struct apic_timer_base *base, unsigned long flags)
 	__releases(&base->lock);
 struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,

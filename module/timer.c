@@ -84,6 +84,7 @@ EXPORT_SYMBOL_GPL(init_apic_timer);
 /* Arm a timer that is not pending; unlocks @base. */
 static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
 		  unsigned int cpu, unsigned long flags)
+	__releases(&base->lock)
 {
 	int ret = 0;
 
