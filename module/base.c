@@ -171,9 +171,9 @@ void apic_timer_base_dequeue(struct apic_timer_base *base,
 	apic_timer_set_state(timer, APIC_TIMER_DONE);
 }
 
-/* Pairs with the release in expire(): what the handler did is seen. */
 static bool runs_on(unsigned int cpu, const struct apic_timer_list *timer)
 {
+	/* Pairs with the release in expire(): what the handler did is seen. */
 	return smp_load_acquire(&apic_timer_base_of(cpu)->running) == timer;
 }
 

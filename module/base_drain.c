@@ -112,6 +112,7 @@ static bool wait_for_handler(struct apic_timer_base *base)
 
 	if (!running)
 		return false;
+	/* As above. */
 	while (smp_load_acquire(&base->running) == running)
 		cpu_relax();
 	return true;

@@ -65,7 +65,7 @@ apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
 	u64 ticks;
 
 	cycles = min(cycles, clock->reach);
-	ticks = ((unsigned __int128)cycles * clock->mult + U32_MAX) >> SHIFT;
+	ticks = ((__uint128_t)cycles * clock->mult + U32_MAX) >> SHIFT;
 
 	count.divider = ticks >> 32 ? min(fls64(ticks >> 32), DIVIDER_MAX) : 0;
 	count.count = clamp(ticks >> count.divider, 1ULL, (u64)U32_MAX);

@@ -10,7 +10,7 @@
  */
 
 /* Modes on offer, for &apic_timer_info.modes. */
-#define APIC_TIMER_LEAD_MODES	(1U << APIC_TIMER_RAW)
+#define APIC_TIMER_LEAD_MODES	BIT(APIC_TIMER_RAW)
 
 /**
  * apic_timer_lead_cycles() - how early to arm a timer

@@ -11,6 +11,7 @@
  * enum apic_timer_shot_user - who shares a CPU's one hardware timer
  * @APIC_TIMER_SHOT_OWN:	the head of our queue
  * @APIC_TIMER_SHOT_KERNEL:	the kernel's next clock event
+ * @APIC_TIMER_SHOT_USERS:	how many there are
  */
 enum apic_timer_shot_user {
 	APIC_TIMER_SHOT_OWN,

@@ -279,7 +279,7 @@ static void proxy_detach(void)
 			     cpu);
 		if (list_empty(&lapic_device->list))
 			clockevents_register_device(lapic_device);
-		msleep(10);
+		msleep(20);
 	}
 	proxy->lapic_device = NULL;
 }

@@ -45,6 +45,7 @@ static void report(struct work_struct *work)
 			periodic[i].error, periodic[i].cpu);
 	pr_info("done, %llu periods missed\n", missed);
 }
+
 static DECLARE_WORK(report_work, report);
 
 /*
@@ -52,6 +53,7 @@ static DECLARE_WORK(report_work, report);
  * dispatch. The moment that was asked for is still in the timer's @expires.
  */
 static void fire(unsigned long long now, unsigned long data);
+
 static DEFINE_APIC_TIMER(once_timer, fire, (unsigned long)&once);
 static DEFINE_APIC_TIMER(elsewhere_timer, fire, (unsigned long)&elsewhere);
 
@@ -71,6 +73,7 @@ static void fire(unsigned long long now, unsigned long data)
  * overrun the moments that have passed are skipped and counted.
  */
 static void fire_periodic(unsigned long long now, unsigned long data);
+
 static DEFINE_APIC_TIMER(periodic_timer, fire_periodic, 0);
 
 static void fire_periodic(unsigned long long now, unsigned long data)

@@ -6,7 +6,7 @@
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || \
-    LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
+	LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
 #error "apic_timer supports Linux 6.1 to 7.3"
 #endif
 
