@@ -19,8 +19,10 @@
 static int module_going(struct notifier_block *block, unsigned long state,
 			void *module)
 {
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 	if (state == MODULE_STATE_GOING && module != THIS_MODULE)
 		apic_timer_base_cancel_module(module);
+#endif
 	return NOTIFY_OK;
 }
 

@@ -2,6 +2,8 @@
 #ifndef _APIC_TIMER_STATS_H
 #define _APIC_TIMER_STATS_H
 
+#include <linux/bitops.h>
+#include <linux/irqflags.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 
