@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Expiry in simulated time: once, in order, never early, and bounded.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/time64.h>
+
+#include "machine.h"
+#include "timer.h"
+
+#define COUNT	2000
+
+struct record {
+	unsigned int runs;
+	unsigned int order;
+	u64 now;
+};
+
+static struct apic_timer_list timers[COUNT];
+static struct record records[COUNT];
+static unsigned int order;
+
+static void record(unsigned long long now, unsigned long data)
+{
+	records[data].runs++;
+	records[data].order = order++;
+	records[data].now = now;
+}
+
+static int base_test_init(struct kunit *test)
+{
+	unsigned int i;
+
+	memset(records, 0, sizeof(records));
+	order = 0;
+	for (i = 0; i < COUNT; i++) {
+		init_apic_timer(&timers[i]);
+		timers[i].data = i;
+		timers[i].function = record;
+	}
+	apic_timer_stats_reset_errors();
+	return machine_init(test);
+}
+
+static unsigned long run_for(u64 cycles)
+{
+	return apic_timer_sim_run(apic_timer_sim.now + cycles, MACHINE_LIMIT);
+}
+
+static void add(struct kunit *test, unsigned int i, u64 distance)
+{
+	timers[i].expires = apic_timer_sim.now + distance;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
+}
+
+/* On every machine: each once, in the order of expiry, none early. */
+static void once_in_order_test(struct kunit *test)
+{
+	const struct machine_named *m;
+	struct apic_timer_list *timer;
+	unsigned int i, j, before;
+	struct rnd_state rnd;
+	u64 expired;
+
+	prandom_seed_state(&rnd, 9);
+	for_each_machine(m) {
+		machine_start(test, &m->machine);
+		memset(records, 0, sizeof(records));
+		order = 0;
+		expired = machine_stat(EXPIRED);
+		for (i = 0; i < COUNT; i++)
+			add(test, i, 1000000 + (prandom_u32_state(&rnd) >>
+						(i % 16)));
+		run_for(1ULL << 33);
+
+		KUNIT_ASSERT_EQ_MSG(test, machine_stat(EXPIRED) - expired,
+				    (u64)COUNT, "%s", m->name);
+		for (i = 0; i < COUNT; i++) {
+			timer = &timers[i];
+			KUNIT_ASSERT_EQ_MSG(test, records[i].runs, 1U, "%s",
+					    m->name);
+			KUNIT_ASSERT_GE_MSG(test, records[i].now,
+					    timer->expires, "%s", m->name);
+			KUNIT_ASSERT_FALSE(test, apic_timer_pending(timer));
+		}
+		for (i = 0; i < COUNT; i += 7) {
+			before = 0;
+			for (j = 0; j < COUNT; j++)
+				if (timers[j].expires < timers[i].expires ||
+				    (timers[j].expires == timers[i].expires &&
+				     j < i))
+					before++;
+			KUNIT_ASSERT_EQ_MSG(test, records[i].order, before,
+					    "%s", m->name);
+		}
+	}
+}
+
+static void equal_moments_test(struct kunit *test)
+{
+	unsigned long interrupts;
+	u64 at = apic_timer_sim.now + 5000;
+	unsigned int i;
+
+	for (i = 0; i < 50; i++) {
+		timers[i].expires = at;
+		KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
+	}
+	interrupts = run_for(50000);
+	KUNIT_EXPECT_EQ(test, interrupts, 1UL);
+	for (i = 0; i < 50; i++) {
+		KUNIT_EXPECT_EQ(test, records[i].runs, 1U);
+		KUNIT_EXPECT_EQ(test, records[i].order, i);
+	}
+}
+
+/*
+ * Random additions, changes and deletions as time passes: every arming ends
+ * in exactly one run or one reported deletion.
+ */
+static void nothing_lost_test(struct kunit *test)
+{
+	unsigned long armed[64] = {}, deleted[64] = {};
+	const struct machine_named *m;
+	struct rnd_state rnd;
+	unsigned int step, i;
+	u64 distance;
+	int ret;
+
+	prandom_seed_state(&rnd, 10);
+	for_each_machine(m) {
+		machine_start(test, &m->machine);
+		memset(records, 0, sizeof(records));
+		memset(armed, 0, sizeof(armed));
+		memset(deleted, 0, sizeof(deleted));
+		for (step = 0; step < 20000; step++) {
+			i = prandom_u32_state(&rnd) % 64;
+			distance = prandom_u32_state(&rnd) >>
+				   prandom_u32_state(&rnd) % 28;
+			switch (prandom_u32_state(&rnd) % 4) {
+			case 0:
+				if (apic_timer_pending(&timers[i]))
+					break;
+				add(test, i, distance);
+				armed[i]++;
+				break;
+			case 1:
+				ret = mod_apic_timer(&timers[i],
+						     apic_timer_sim.now +
+						     distance - 1000);
+				KUNIT_ASSERT_GE(test, ret, 0);
+				armed[i] += !ret;
+				break;
+			case 2:
+				ret = del_apic_timer(&timers[i]);
+				KUNIT_ASSERT_TRUE(test, ret >= 0 ||
+						  ret == -ENOENT);
+				deleted[i] += ret == 1;
+				break;
+			default:
+				run_for(distance / 8);
+			}
+		}
+		run_for(1ULL << 34);
+		for (i = 0; i < 64; i++)
+			KUNIT_ASSERT_EQ_MSG(test, armed[i],
+					    records[i].runs + deleted[i], "%s",
+					    m->name);
+		KUNIT_ASSERT_EQ(test, machine_base()->queue.count, 0UL);
+	}
+}
+
+static u64 errors(unsigned int early)
+{
+	unsigned int bucket;
+	u64 sum = 0;
+
+	for (bucket = 0; bucket < APIC_TIMER_STATS_BUCKETS; bucket++)
+		sum += per_cpu(apic_timer_stats, 0).error[early][bucket];
+	return sum;
+}
+
+/* The error is now - expires: the latency, and so not early. */
+static void error_test(struct kunit *test)
+{
+	unsigned int i;
+
+	apic_timer_sim.machine.latency = 3000;
+	for (i = 0; i < 100; i++)
+		add(test, i, 10000 * (i + 1));
+	run_for(10000000);
+	KUNIT_EXPECT_EQ(test, errors(1), 0ULL);
+	KUNIT_EXPECT_EQ(test, errors(0), 100ULL);
+	/* 2048 to 4095 */
+	KUNIT_EXPECT_EQ(test, per_cpu(apic_timer_stats, 0).error[0][12], 100ULL);
+
+	apic_timer_stats_error(-1);
+	apic_timer_stats_error(0);
+	apic_timer_stats_error(S64_MIN);
+	apic_timer_stats_error(S64_MAX);
+	KUNIT_EXPECT_EQ(test, per_cpu(apic_timer_stats, 0).error[1][1], 1ULL);
+	KUNIT_EXPECT_EQ(test, per_cpu(apic_timer_stats, 0).error[0][0], 1ULL);
+	KUNIT_EXPECT_EQ(test, per_cpu(apic_timer_stats, 0).error[1][64], 1ULL);
+	KUNIT_EXPECT_EQ(test, per_cpu(apic_timer_stats, 0).error[0][63], 1ULL);
+}
+
+static void late_test(struct kunit *test)
+{
+	u64 late = machine_stat(LATE), now;
+
+	apic_timer_sim.machine.cost = 0;
+	now = apic_timer_sim.now;
+	add(test, 0, 0);		/* now is past */
+	KUNIT_EXPECT_EQ(test, machine_stat(LATE) - late, 1ULL);
+	add(test, 1, 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(LATE) - late, 1ULL);
+	add(test, 2, -5000);
+	KUNIT_EXPECT_EQ(test, machine_stat(LATE) - late, 2ULL);
+	timers[3].expires = 0;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[3]), 0);
+	KUNIT_EXPECT_EQ(test, machine_stat(LATE) - late, 3ULL);
+
+	run_for(machine_plain.latency + 1);
+	KUNIT_EXPECT_EQ(test, order, 4U);
+	/* At once: only the interrupt's latency. */
+	KUNIT_EXPECT_EQ(test, records[3].now, now + machine_plain.latency);
+	KUNIT_EXPECT_EQ(test, records[3].order, 0U);
+	KUNIT_EXPECT_EQ(test, records[2].order, 1U);
+	KUNIT_EXPECT_EQ(test, records[0].order, 2U);
+	KUNIT_EXPECT_EQ(test, records[1].order, 3U);
+}
+
+/* The largest value means never. */
+static void never_test(struct kunit *test)
+{
+	timers[0].expires = U64_MAX;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[0]), 0);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.armed);
+	add(test, 1, 1000);
+	run_for(1ULL << 62);
+	KUNIT_EXPECT_EQ(test, records[1].runs, 1U);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 0U);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
+/* A deletion costs no access to the hardware; the interrupt finds nothing. */
+static void deleted_head_test(struct kunit *test)
+{
+	u64 idle = machine_stat(IDLE_INTERRUPTS);
+	unsigned long programmed;
+
+	add(test, 0, 1000);
+	add(test, 1, 50000);
+	programmed = apic_timer_sim.programmed;
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, programmed);
+	KUNIT_EXPECT_EQ(test, run_for(5000), 1UL);
+	KUNIT_EXPECT_EQ(test, machine_stat(IDLE_INTERRUPTS), idle + 1);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 0U);
+	KUNIT_EXPECT_EQ(test, records[1].runs, 1U);
+}
+
+/* The hardware is armed once for a head, and once at the end of an interrupt. */
+static void armed_once_test(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		add(test, i, 1000000 + i);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 1UL);
+	add(test, 100, 500000);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 2UL);
+	run_for(600000);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 3UL);
+	run_for(2000000);
+	KUNIT_EXPECT_EQ(test, order, 101U);
+}
+
+/*
+ * Bounded work. Handlers may run for busy_us (500) at a stretch.
+ */
+#define BUSY_NS		(500 * NSEC_PER_USEC)
+#define TICK_NS		(4 * NSEC_PER_MSEC)
+
+static unsigned int kernel_events;
+static u64 kernel_late_max, kernel_next;
+static u64 handler_cost, handler_step;
+static u64 handler_busy;
+
+static void tick(u64 now)
+{
+	kernel_late_max = max(kernel_late_max, now - kernel_next);
+	kernel_events++;
+	kernel_next += TICK_NS;
+	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, kernel_next);
+}
+
+/* Arms itself again for ever, for a moment that is past or nearly so. */
+static void hog(unsigned long long now, unsigned long data)
+{
+	handler_busy += handler_cost;
+	apic_timer_sim.now += handler_cost;
+	timers[data].expires = handler_step ?
+		apic_timer_sim.now + handler_step : now;
+	add_apic_timer(&timers[data]);
+}
+
+static void hog_start(struct kunit *test, u64 cost, u64 step)
+{
+	unsigned long flags;
+
+	kernel_events = 0;
+	kernel_late_max = 0;
+	handler_busy = 0;
+	handler_cost = cost;
+	handler_step = step;
+	apic_timer_sim.machine.kernel_event = tick;
+	kernel_next = apic_timer_sim.now + TICK_NS;
+	local_irq_save(flags);
+	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, kernel_next);
+	local_irq_restore(flags);
+	timers[0].function = hog;
+	add(test, 0, 1000);
+}
+
+static void hog_stop(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	apic_timer_sim.machine.kernel_event = NULL;
+	machine_shot()->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+}
+
+/* With a hog the kernel's tick is served, and half of the time is free. */
+static void check_hog(struct kunit *test, u64 cost, u64 step)
+{
+	unsigned int ticks = cost < 100 ? 10 : 100;
+	u64 throttled = machine_stat(THROTTLED);
+	unsigned long interrupts;
+
+	machine_start(test, &machine_plain);
+	hog_start(test, cost, step);
+	interrupts = run_for(ticks * TICK_NS);
+	KUNIT_EXPECT_LT(test, interrupts, MACHINE_LIMIT);
+	KUNIT_EXPECT_GT(test, machine_stat(THROTTLED), throttled);
+	KUNIT_EXPECT_GE(test, kernel_events, ticks - 2);
+	KUNIT_EXPECT_LE(test, kernel_late_max, BUSY_NS + cost + 10000);
+	KUNIT_EXPECT_LE(test, handler_busy,
+			ticks * TICK_NS / 2 + BUSY_NS + cost);
+	hog_stop(test);
+}
+
+static void throttle_past_test(struct kunit *test)
+{
+	check_hog(test, 300, 0);
+	check_hog(test, 5, 0);
+	check_hog(test, 100000, 0);
+}
+
+/* Not in the past, but each interrupt on the heels of the last. */
+static void throttle_quick_interrupts_test(struct kunit *test)
+{
+	check_hog(test, 300, 200);
+	check_hog(test, 2000, 500);
+}
+
+/* A single handler that takes longer than it may is followed by a rest. */
+static void throttle_long_handler_test(struct kunit *test)
+{
+	u64 began;
+
+	hog_start(test, 20 * NSEC_PER_MSEC, 0);
+	began = apic_timer_sim.now;
+	run_for(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_LE(test, handler_busy,
+			(apic_timer_sim.now - began) / 2 + 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, handler_busy,
+			(apic_timer_sim.now - began) / 2 - 40 * NSEC_PER_MSEC);
+	/* The kernel has its turn in each rest. */
+	KUNIT_EXPECT_LE(test, kernel_late_max, 20 * NSEC_PER_MSEC + 10000ULL);
+	hog_stop(test);
+}
+
+/* However long they took, handlers wait for 100 ms at most. */
+static void hold_max_test(struct kunit *test)
+{
+	struct apic_timer_base *base = machine_base();
+	u64 end;
+
+	hog_start(test, 5ULL * NSEC_PER_SEC, 0);
+	apic_timer_sim_run(apic_timer_sim.now + 2000, 1);
+	end = apic_timer_sim.now;
+	KUNIT_EXPECT_GT(test, base->not_before, end + 99 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, base->not_before, end + 100 * NSEC_PER_MSEC);
+	hog_stop(test);
+}
+
+/* Handlers that leave gaps are not held back, busy as they are in the sum. */
+static void no_throttle_test(struct kunit *test)
+{
+	u64 throttled = machine_stat(THROTTLED);
+
+	hog_start(test, 8000, 2000);
+	run_for(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
+	KUNIT_EXPECT_GT(test, handler_busy, (u64)NSEC_PER_SEC * 3 / 4);
+	hog_stop(test);
+}
+
+/* What falls due while handlers are held back runs afterwards, in order. */
+static void held_back_not_lost_test(struct kunit *test)
+{
+	unsigned int i;
+	u64 began;
+
+	handler_cost = 2 * NSEC_PER_MSEC;
+	hog_start(test, 2 * NSEC_PER_MSEC, 0);
+	began = apic_timer_sim.now;
+	for (i = 1; i <= 100; i++)
+		add(test, i, 10000 * i);
+	run_for(20 * NSEC_PER_MSEC);
+	hog_stop(test);
+	run_for(20 * NSEC_PER_MSEC);
+	for (i = 1; i <= 100; i++) {
+		KUNIT_ASSERT_EQ(test, records[i].runs, 1U);
+		KUNIT_ASSERT_EQ(test, records[i].order, i - 1);
+		KUNIT_ASSERT_GE(test, records[i].now, timers[i].expires);
+	}
+	/* They were held back, or this has tested nothing. */
+	KUNIT_EXPECT_GT(test, records[1].now - began, 2 * NSEC_PER_MSEC + 0ULL);
+}
+
+static void cancel_all_test(struct kunit *test)
+{
+	u64 cancelled = machine_stat(CANCELLED);
+	unsigned int i;
+
+	for (i = 0; i < 200; i++)
+		add(test, i, 1000 + i % 7);
+	apic_timer_base_cancel_all();
+	KUNIT_EXPECT_EQ(test, machine_base()->queue.count, 0UL);
+	KUNIT_EXPECT_EQ(test, machine_stat(CANCELLED) - cancelled, 200ULL);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, order, 0U);
+	/* and they are of use again */
+	add(test, 0, 1000);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, order, 1U);
+}
+
+static void look_test(struct kunit *test)
+{
+	struct apic_timer_base_view views[8];
+	unsigned int i, n;
+
+	for (i = 0; i < 20; i++) {
+		timers[i].expires = apic_timer_sim.now + 1000000 +
+				    (i < 15 ? 0 : i);
+		KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
+	}
+	n = apic_timer_base_look(machine_base(), 0, 0, views, 8);
+	KUNIT_ASSERT_EQ(test, n, 8U);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_PTR_EQ(test, views[i].timer,
+				    (const void *)&timers[i]);
+	n = apic_timer_base_look(machine_base(), timers[0].expires, 8, views, 8);
+	KUNIT_ASSERT_EQ(test, n, 8U);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_PTR_EQ(test, views[i].timer,
+				    (const void *)&timers[8 + i]);
+	n = apic_timer_base_look(machine_base(), timers[16].expires, 1, views,
+				 8);
+	KUNIT_ASSERT_EQ(test, n, 3U);
+	KUNIT_EXPECT_PTR_EQ(test, views[2].timer, (const void *)&timers[19]);
+	KUNIT_EXPECT_EQ(test, views[2].expires, timers[19].expires);
+	KUNIT_EXPECT_TRUE(test, views[2].function == record);
+	apic_timer_base_cancel_all();
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(once_in_order_test),
+	KUNIT_CASE(equal_moments_test),
+	KUNIT_CASE(nothing_lost_test),
+	KUNIT_CASE(error_test),
+	KUNIT_CASE(late_test),
+	KUNIT_CASE(never_test),
+	KUNIT_CASE(deleted_head_test),
+	KUNIT_CASE(armed_once_test),
+	KUNIT_CASE(throttle_past_test),
+	KUNIT_CASE(throttle_quick_interrupts_test),
+	KUNIT_CASE(throttle_long_handler_test),
+	KUNIT_CASE(hold_max_test),
+	KUNIT_CASE(no_throttle_test),
+	KUNIT_CASE(held_back_not_lost_test),
+	KUNIT_CASE(cancel_all_test),
+	KUNIT_CASE(look_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_timer_base",
+	.init = base_test_init,
+	.exit = machine_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The simulated machines that the suites run on.
+ */
+#include <linux/irqflags.h>
+
+#include "machine.h"
+
+#define GHZ	1000000000ULL
+
+const struct apic_timer_sim_machine machine_plain = {
+	.tsc_khz = 1000000,
+	.cost = 1,
+	.latency = 100,
+	.tsc = 1000 * GHZ,
+};
+
+const struct machine_named machines[] = {
+	{ "TSC deadline, 2.9 GHz", {
+		.tsc_khz = 2900000, .cost = 20, .latency = 700, .tsc = 5 * GHZ,
+	} },
+	{ "TSC deadline that reaches 2^32", {
+		.tsc_khz = 2100000, .cost = 20, .latency = 700, .tsc = 5 * GHZ,
+		.reach = 1ULL << 32,
+	} },
+	{ "1:1", {
+		.tsc_khz = 1000000, .counter_hz = GHZ, .cost = 20,
+		.latency = 1000, .tsc = 77 * GHZ,
+	} },
+	{ "24 MHz, 3.1 GHz", {
+		.tsc_khz = 3100000, .counter_hz = 24000000, .cost = 30,
+		.latency = 2000, .tsc = 123456789,
+	} },
+	{ "24 MHz, 3.1 GHz, 100 ppm slower than believed", {
+		.tsc_khz = 3100000, .counter_hz = 23997600,
+		.believed_hz = 24000000, .cost = 30, .latency = 2000,
+	} },
+	{ "24 MHz, 3.1 GHz, 100 ppm faster than believed", {
+		.tsc_khz = 3100000, .counter_hz = 24002400,
+		.believed_hz = 24000000, .cost = 30, .latency = 2000,
+	} },
+	{ "133.33 MHz, 700 MHz", {
+		.tsc_khz = 700000, .counter_hz = 133333333, .cost = 40,
+		.latency = 300, .tsc = 1,
+	} },
+	{ "133.33 MHz, 700 MHz, 100 ppm faster than believed", {
+		.tsc_khz = 700000, .counter_hz = 133346666,
+		.believed_hz = 133333333, .cost = 40, .latency = 300,
+	} },
+	{ "bus faster than the TSC, 100 ppm slower than believed", {
+		.tsc_khz = 300001, .counter_hz = 999900000,
+		.believed_hz = GHZ, .cost = 10, .latency = 50,
+	} },
+	{ "slow counter, 100 ppm faster than believed", {
+		.tsc_khz = 4294967, .counter_hz = 1200120,
+		.believed_hz = 1200000, .cost = 30, .latency = 900,
+	} },
+};
+
+const unsigned int machines_count = ARRAY_SIZE(machines);
+
+/**
+ * machine_tick() - how long the counter's tick is
+ * @machine:	the machine
+ *
+ * Return: TSC cycles, rounded up.
+ */
+u64 machine_tick(const struct apic_timer_sim_machine *machine)
+{
+	if (!machine->counter_hz)
+		return 1;
+	return apic_timer_sim_ticks_to_cycles(1, machine->tsc_khz * 1000ULL,
+					      machine->counter_hz);
+}
+
+/**
+ * machine_start() - simulate a machine on which nothing is pending
+ * @test:	the running case, aborted when something is pending
+ * @machine:	the machine
+ */
+void machine_start(struct kunit *test,
+		   const struct apic_timer_sim_machine *machine)
+{
+	struct apic_timer_base *base = machine_base();
+	unsigned long flags;
+
+	KUNIT_ASSERT_EQ(test, base->queue.count, 0UL);
+	KUNIT_ASSERT_EQ(test, apic_timer_sim_start(machine), 0);
+
+	/* Limits in cycles depend on the TSC frequency. */
+	apic_timer_base_init();
+	base->not_before = 0;
+	base->streak = 0;
+	base->idle = 0;
+
+	local_irq_save(flags);
+	apic_timer_shot_reset();
+	local_irq_restore(flags);
+}
+
+/**
+ * machine_init() - init function of suites: machine_plain
+ * @test:	the case
+ *
+ * Return: 0.
+ */
+int machine_init(struct kunit *test)
+{
+	machine_start(test, &machine_plain);
+	return 0;
+}
+
+/**
+ * machine_exit() - exit function of suites: nothing may be left behind
+ * @test:	the case
+ */
+void machine_exit(struct kunit *test)
+{
+	struct apic_timer_base *base = machine_base();
+
+	KUNIT_EXPECT_EQ(test, base->queue.count, 0UL);
+	KUNIT_EXPECT_PTR_EQ(test, base->running, NULL);
+	KUNIT_EXPECT_FALSE(test, base->expiring);
+	KUNIT_EXPECT_TRUE(test, base->online);
+
+	base->online = true;
+	apic_timer_base_cancel_all();
+	apic_timer_sim.armed = false;
+}

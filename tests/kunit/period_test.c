@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Periodic timers: the next moment of start + n * period that is ahead.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+
+#include "machine.h"
+#include "period.h"
+
+static struct apic_timer_list timer;
+
+static u64 forward(u64 expires, u64 now, u64 period)
+{
+	timer.expires = expires;
+	return apic_timer_forward(&timer, now, period);
+}
+
+static void forward_test(struct kunit *test)
+{
+	/* still ahead */
+	KUNIT_EXPECT_EQ(test, forward(1000, 0, 100), 0ULL);
+	KUNIT_EXPECT_EQ(test, forward(1000, 999, 100), 0ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1000ULL);
+	/* now == expires counts as past */
+	KUNIT_EXPECT_EQ(test, forward(1000, 1000, 100), 1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1100ULL);
+	/* in time */
+	KUNIT_EXPECT_EQ(test, forward(1000, 1099, 100), 1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1100ULL);
+	/* overrun */
+	KUNIT_EXPECT_EQ(test, forward(1000, 1100, 100), 2ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1200ULL);
+	KUNIT_EXPECT_EQ(test, forward(1000, 5555, 100), 46ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 5600ULL);
+	/* a period of one cycle, and none */
+	KUNIT_EXPECT_EQ(test, forward(0, 1ULL << 40, 1), (1ULL << 40) + 1);
+	KUNIT_EXPECT_EQ(test, timer.expires, (1ULL << 40) + 1);
+	KUNIT_EXPECT_EQ(test, forward(1000, 2000, 0), 0ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1000ULL);
+}
+
+static void forward_saturates_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, forward(1000, 1000, U64_MAX), 1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
+	KUNIT_EXPECT_EQ(test, forward(1ULL << 63, (1ULL << 63) + 5, 1ULL << 63),
+			1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
+	/* n * period doesn't fit */
+	forward(0, U64_MAX - 1, (1ULL << 63) + 1);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
+	forward(0, U64_MAX, 1ULL << 32);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
+}
+
+static void forward_random_test(struct kunit *test)
+{
+	u64 expires, now, period, n;
+	struct rnd_state rnd;
+	unsigned int i;
+
+	prandom_seed_state(&rnd, 7);
+	for (i = 0; i < 100000; i++) {
+		expires = prandom_u32_state(&rnd);
+		now = prandom_u32_state(&rnd);
+		period = 1 + (prandom_u32_state(&rnd) >>
+			      prandom_u32_state(&rnd) % 32);
+		n = forward(expires, now, period);
+		KUNIT_ASSERT_EQ(test, timer.expires, expires + n * period);
+		if (expires > now) {
+			KUNIT_ASSERT_EQ(test, n, 0ULL);
+			continue;
+		}
+		KUNIT_ASSERT_GT(test, timer.expires, now);
+		KUNIT_ASSERT_LE(test, timer.expires - period, now);
+	}
+}
+
+/* Called in time a billion times (some of them), it is never a cycle off. */
+static void no_drift_test(struct kunit *test)
+{
+	/* 1/3 us at 2.999999 GHz: no whole number of cycles */
+	struct apic_timer_period period = {
+		.start = 12345, .period_ns = 333,
+	};
+	u64 n, exact;
+
+	apic_timer_sim.machine.tsc_khz = 2999999;
+	timer.expires = period.start;
+	for (n = 0; n < 1000000; n++) {
+		KUNIT_ASSERT_EQ(test,
+				apic_timer_forward_period(&timer, &period,
+							  timer.expires + 7),
+				1ULL);
+		KUNIT_ASSERT_EQ(test, period.n, n + 1);
+		exact = period.start + (n + 1) * 333 * 2999999 / 1000000;
+		KUNIT_ASSERT_EQ(test, timer.expires, exact);
+	}
+	/* the rest of the billion, in leaps */
+	while (period.n < 1000000000) {
+		n = period.n;
+		exact = period.start + (n + 999) * 333 * 2999999 / 1000000;
+		KUNIT_ASSERT_EQ(test,
+				apic_timer_forward_period(&timer, &period,
+							  exact),
+				1000ULL);
+		KUNIT_ASSERT_EQ(test, period.n, n + 1000);
+	}
+	exact = period.start + 1000000000ULL * 333 * 2999999 / 1000000;
+	KUNIT_EXPECT_EQ(test, timer.expires, exact);
+	apic_timer_sim.machine = machine_plain;
+}
+
+static void forward_period_test(struct kunit *test)
+{
+	struct apic_timer_period period = {
+		.start = 1000, .period_ns = 100,
+	};
+
+	/* at 1 GHz cycles are ns; moment 0 is ahead */
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 999),
+			0ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1000ULL);
+	/* now == expires counts as past */
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 1000),
+			1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1100ULL);
+	KUNIT_EXPECT_EQ(test, period.n, 1ULL);
+	/* overrun */
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 1555),
+			5ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1600ULL);
+	KUNIT_EXPECT_EQ(test, period.n, 6ULL);
+	/* an earlier now changes nothing */
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 0),
+			0ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1600ULL);
+	/* a period of 0 goes nowhere, and hangs nobody */
+	period.period_ns = 0;
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 9999),
+			0ULL);
+}
+
+static void forward_period_random_test(struct kunit *test)
+{
+	static const u32 rates[] = { 24000, 700000, 2999999, 4999999 };
+	struct apic_timer_period period;
+	struct rnd_state rnd;
+	u64 now, n, moved;
+	unsigned int i;
+	u32 khz;
+
+	prandom_seed_state(&rnd, 8);
+	for (i = 0; i < 100000; i++) {
+		khz = rates[prandom_u32_state(&rnd) % ARRAY_SIZE(rates)];
+		apic_timer_sim.machine.tsc_khz = khz;
+		period = (struct apic_timer_period) {
+			.start = prandom_u32_state(&rnd),
+			.period_ns = 1 + (prandom_u32_state(&rnd) >>
+					  prandom_u32_state(&rnd) % 32),
+			.n = prandom_u32_state(&rnd) % 1000,
+		};
+		n = period.n;
+		now = prandom_u32_state(&rnd);
+		moved = apic_timer_forward_period(&timer, &period, now);
+		KUNIT_ASSERT_EQ(test, period.n, n + moved);
+		KUNIT_ASSERT_GT(test, timer.expires, now);
+		KUNIT_ASSERT_EQ(test, timer.expires,
+				apic_timer_period_moment(&period, period.n,
+							 khz));
+		/* No moment that is ahead was skipped. */
+		if (moved)
+			KUNIT_ASSERT_LE(test,
+					apic_timer_period_moment(&period,
+								 period.n - 1,
+								 khz),
+					now);
+	}
+	apic_timer_sim.machine = machine_plain;
+}
+
+static void moment_test(struct kunit *test)
+{
+	struct apic_timer_period period = {
+		.start = 99, .period_ns = 125000,
+	};
+	u64 n;
+
+	for (n = 0; n < 1000000000; n = n * 2 + 1)
+		KUNIT_EXPECT_EQ(test,
+				apic_timer_period_moment(&period, n, 3333333),
+				99 + n * 125 * 3333333 / 1000);
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, U64_MAX, 1000),
+			U64_MAX);
+	period.start = U64_MAX - 10;
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 1, 1000000),
+			U64_MAX);
+}
+
+static void forward_period_saturates_test(struct kunit *test)
+{
+	struct apic_timer_period period = {
+		.start = U64_MAX - 1000, .period_ns = 600,
+	};
+
+	KUNIT_EXPECT_EQ(test,
+			apic_timer_forward_period(&timer, &period,
+						  U64_MAX - 1000), 1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX - 400);
+	apic_timer_forward_period(&timer, &period, U64_MAX - 400);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
+	/* and stays there */
+	apic_timer_forward_period(&timer, &period, U64_MAX - 1);
+	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(forward_test),
+	KUNIT_CASE(forward_saturates_test),
+	KUNIT_CASE(forward_random_test),
+	KUNIT_CASE(forward_period_test),
+	KUNIT_CASE(forward_period_random_test),
+	KUNIT_CASE(moment_test),
+	KUNIT_CASE(no_drift_test),
+	KUNIT_CASE(forward_period_saturates_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_timer_period",
+	.init = machine_init,
+	.exit = machine_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
