@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import build, kernels, qemu, smp, virtual
+from . import build, kernels, kunit, qemu, smp, virtual
 from .errors import LabError
 
 
@@ -56,6 +56,8 @@ def _guest(args: argparse.Namespace) -> int:
 
 def main() -> int:
     """Carry out the command line; 0 if all is well, 1 if a guest's verdict is bad, 2 if not run."""
+    if sys.argv[1:2] == ["kunit"]:
+        return kunit.main(sys.argv[2:])
     args = _arguments()
     try:
         if args.command == "kernels":
