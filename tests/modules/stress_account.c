@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers with an exact account: which shot is armed, and which shots have been
+ * taken by a CPU whose handler is still to begin.
+ *
+ * A lock of each timer's own keeps calls for that timer apart, so that the
+ * account is exact; the expiry on some CPU and calls for other timers go on at
+ * the same time. What a call returns must agree with the account, and each
+ * handler must find the shot that it was called for.
+ */
+#include <linux/apic_timer.h>
+#include <linux/errno.h>
+#include <linux/processor.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+
+#include "stress.h"
+
+struct shot {
+	u64 expires;
+	int cpu;
+};
+
+/**
+ * struct account - a timer and what is known of it
+ * @timer:	the timer
+ * @lock:	covers what follows, and is held in every call but the waiting
+ *		one
+ * @armed:	@shot is armed, as far as calls have told
+ * @shot:	the present, or last, shot
+ * @taken:	expired shots whose handlers have not begun, the oldest first;
+ *		one for each CPU at most
+ * @takens:	number of them
+ * @closing:	somebody waits in del_apic_timer_sync(): arm nothing
+ * @used:	was ever armed
+ * @inside:	handlers running
+ * @state:	random numbers for the handler
+ */
+struct account {
+	struct apic_timer_list timer;
+	raw_spinlock_t lock;
+	bool armed;
+	struct shot shot;
+	struct shot taken[64];
+	unsigned int takens;
+	bool closing;
+	bool used;
+	unsigned int inside;
+	u32 state;
+};
+
+static struct account *accounts;
+static unsigned int count;
+
+static struct account *any(u32 *state)
+{
+	return &accounts[(stress_random(state) >> 8) % count];
+}
+
+static void fault(const struct account *account, const char *what, int ret)
+{
+	stress_fault("timer %ld: %s (returned %d, expires %llu, now %llu, cpu %d on %d)",
+		     account - accounts, what, ret, account->shot.expires,
+		     apic_timer_now(), account->shot.cpu,
+		     raw_smp_processor_id());
+}
+
+/* A call found the timer not pending: its shot, if any, has expired. */
+static void take(struct account *account)
+{
+	if (!account->armed)
+		return;
+	account->armed = false;
+	if (account->takens == ARRAY_SIZE(account->taken))
+		fault(account, "expired again and again, and its handler never began", 0);
+	else
+		account->taken[account->takens++] = account->shot;
+}
+
+static void arm(struct account *account, u64 expires, int cpu)
+{
+	take(account);
+	account->armed = true;
+	account->used = true;
+	account->shot.expires = expires;
+	account->shot.cpu = cpu;
+	stress_inc(ARMED);
+}
+
+/* On this CPU for -1. */
+static void add(struct account *account, u64 expires, int cpu)
+{
+	int here = smp_processor_id(), ret;
+
+	/* Pending perhaps, it isn't to be touched. */
+	if (account->armed)
+		expires = account->timer.expires;
+	else
+		account->timer.expires = expires;
+
+	ret = cpu < 0 ? add_apic_timer(&account->timer) :
+			add_apic_timer_on(&account->timer, cpu);
+	if (!ret)
+		arm(account, expires, cpu < 0 ? here : cpu);
+	else if (ret != -EBUSY || !account->armed)
+		fault(account, "add", ret);
+}
+
+static void mod(struct account *account, u64 expires)
+{
+	int ret = mod_apic_timer(&account->timer, expires);
+
+	if (ret == 1 && account->armed) {
+		account->shot.expires = expires;
+		stress_inc(SUPERSEDED);
+	} else if (!ret) {
+		/* It stays where it was last, if it was anywhere. */
+		arm(account, expires, account->used ? account->shot.cpu :
+						      smp_processor_id());
+	} else {
+		fault(account, "mod", ret);
+	}
+}
+
+static void del(struct account *account)
+{
+	int ret = del_apic_timer(&account->timer);
+
+	if (ret == 1 && account->armed) {
+		account->armed = false;
+		stress_inc(DELETED);
+	} else if (ret == -EBUSY) {
+		take(account);
+		stress_inc(BUSY);
+	} else if (account->armed || ret != (account->used ? 0 : -ENOENT)) {
+		/* Its handler can't have ended: it needs the lock we hold. */
+		fault(account, "del", ret);
+	}
+}
+
+static void del_sync(struct account *account)
+{
+	unsigned long flags;
+	int ret;
+
+	raw_spin_lock_irqsave(&account->lock, flags);
+	if (account->closing) {
+		raw_spin_unlock_irqrestore(&account->lock, flags);
+		return;
+	}
+	account->closing = true;
+	raw_spin_unlock_irqrestore(&account->lock, flags);
+
+	ret = del_apic_timer_sync(&account->timer);
+	stress_inc(WAITED);
+
+	raw_spin_lock_irqsave(&account->lock, flags);
+	if (ret == 1 && account->armed) {
+		account->armed = false;
+		stress_inc(DELETED);
+	} else if (account->armed || ret != (account->used ? 0 : -ENOENT)) {
+		fault(account, "waiting deletion", ret);
+	}
+	if (account->takens)
+		fault(account, "waiting deletion returned before the handler began",
+		      ret);
+	if (account->inside)
+		fault(account, "waiting deletion returned before the handler ended",
+		      ret);
+	if (apic_timer_pending(&account->timer))
+		fault(account, "pending after a waiting deletion", ret);
+	account->closing = false;
+	raw_spin_unlock_irqrestore(&account->lock, flags);
+}
+
+/* Any call but the waiting one, which a handler may not make. */
+static void operate(struct account *account, u32 *state)
+{
+	u64 expires = stress_moment(state);
+	int cpu = stress_cpu(state);
+	unsigned long flags;
+
+	if (!stress_operation())
+		return;
+	raw_spin_lock_irqsave(&account->lock, flags);
+	if (!account->closing) {
+		switch ((stress_random(state) >> 8) % 8) {
+		case 0:
+			add(account, expires, -1);
+			break;
+		case 1 ... 2:
+			add(account, expires, cpu);
+			break;
+		case 3 ... 5:
+			mod(account, expires);
+			break;
+		default:
+			del(account);
+		}
+	}
+	raw_spin_unlock_irqrestore(&account->lock, flags);
+}
+
+static void handler(unsigned long long now, unsigned long data)
+{
+	struct account *account = (struct account *)data;
+	int cpu = smp_processor_id();
+	struct shot shot = {};
+	unsigned int i;
+	u32 choice;
+
+	raw_spin_lock(&account->lock);
+	if (account->inside++)
+		fault(account, "on two CPUs at a time", 0);
+	if (account->takens) {
+		shot = account->taken[0];
+		account->takens--;
+		for (i = 0; i < account->takens; i++)
+			account->taken[i] = account->taken[i + 1];
+	} else if (account->armed) {
+		shot = account->shot;
+		account->armed = false;
+	} else {
+		fault(account, "ran, and wasn't armed", 0);
+		shot.cpu = cpu;
+	}
+	if (now < shot.expires)
+		fault(account, "early", 0);
+	if (shot.cpu != cpu)
+		fault(account, "on another CPU than asked for", 0);
+	choice = stress_random(&account->state) >> 8;
+	raw_spin_unlock(&account->lock);
+	stress_inc(RAN);
+
+	/* Itself, others, or time passes. */
+	if (choice & 1)
+		operate(account, &account->state);
+	if (choice & 2)
+		operate(any(&account->state), &account->state);
+	for (i = choice >> 4 & 255; choice & 4 && i; i--)
+		cpu_relax();
+
+	raw_spin_lock(&account->lock);
+	account->inside--;
+	raw_spin_unlock(&account->lock);
+}
+
+/**
+ * stress_account_setup() - set up the timers
+ * @timers:	their number
+ * @seed:	of the random numbers
+ *
+ * Return: 0 or -errno.
+ */
+int stress_account_setup(unsigned int timers, u32 seed)
+{
+	struct account *account;
+
+	count = 0;
+	accounts = kvcalloc(timers, sizeof(*accounts), GFP_KERNEL);
+	if (!accounts)
+		return -ENOMEM;
+	for (count = 0; count < timers; count++) {
+		account = &accounts[count];
+		raw_spin_lock_init(&account->lock);
+		account->state = (seed + count) * 2654435761U | 1;
+		account->timer.function = handler;
+		account->timer.data = (unsigned long)account;
+		init_apic_timer(&account->timer);
+	}
+	return 0;
+}
+
+/**
+ * stress_account_step() - one random operation
+ * @state:	of the random numbers
+ */
+void stress_account_step(u32 *state)
+{
+	struct account *account = any(state);
+
+	if ((stress_random(state) >> 8) % 8)
+		operate(account, state);
+	else if (stress_operation())
+		del_sync(account);
+}
+
+/**
+ * stress_account_busy() - whether shots are due, or handlers running
+ *
+ * Return: true when waiting is of use.
+ */
+bool stress_account_busy(void)
+{
+	u64 soon = apic_timer_now() + apic_timer_us_to_tsc(60000000);
+	struct account *account;
+	unsigned long flags;
+	unsigned int i;
+	bool busy = false;
+
+	for (i = 0; i < count && !busy; i++) {
+		account = &accounts[i];
+		raw_spin_lock_irqsave(&account->lock, flags);
+		busy = account->takens || account->inside ||
+		       (account->armed && account->shot.expires < soon);
+		raw_spin_unlock_irqrestore(&account->lock, flags);
+	}
+	return busy;
+}
+
+/**
+ * stress_account_finish() - what is left must be pending; delete it
+ */
+void stress_account_finish(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (accounts[i].armed &&
+		    !apic_timer_pending(&accounts[i].timer))
+			fault(&accounts[i], "lost", 0);
+		del_sync(&accounts[i]);
+	}
+	count = 0;
+	kvfree(accounts);
+	accounts = NULL;
+}
