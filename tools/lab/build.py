@@ -17,8 +17,8 @@ from .kernels import Kernel
 TREE = Path(__file__).resolve().parents[2]
 # What of the tree goes into a build. What is not there is left out.
 SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/modules", "samples"]
-KINDS = {".c", ".h", ".S", ".sh", ".lds"}  # besides files named Kbuild, Kconfig and Makefile
-KEEP = 4  # newest build directories that stay, per kernel
+KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # besides files named Kbuild, Kconfig and Makefile
+KEEP = 12  # newest build directories that stay, per kernel
 
 
 def build(kernel: Kernel) -> Path:
@@ -48,6 +48,7 @@ def build_external(kernel: Kernel, directory: Path, base: Path | None = None,
     files = {f.relative_to(directory): f for f in sorted(directory.rglob("*")) if _is_source(f)}
     arguments = [f"{k}={v}" for k, v in (variables or {}).items()]
     if base is not None:
+        os.utime(base)  # in use: the newest stay
         inside = f"/build/{base.name}"
         arguments += [f"APIC_TIMER={inside}", f"KBUILD_EXTRA_SYMBOLS={inside}/Module.symvers"]
     return _make(kernel, files, arguments)
