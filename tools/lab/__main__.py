@@ -4,13 +4,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import build, kernels, kunit, qemu, smp, virtual
+from . import build, demo, kernels, kunit, qemu, smp, virtual
 from .errors import LabError
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab", description="stock kernels in virtual machines")
     sub = parser.add_subparsers(dest="command", required=True)
+    sub.add_parser("demo", help="show timers at work, ours beside the kernel's")
     listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED))
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
@@ -60,6 +61,8 @@ def main() -> int:
         return kunit.main(sys.argv[2:])
     args = _arguments()
     try:
+        if args.command == "demo":
+            return demo.main()
         if args.command == "kernels":
             for series in args.series:
                 kernel = kernels.ensure(series)
