@@ -46,20 +46,26 @@ u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim)
 static void arm(struct apic_timer_shot *shot)
 {
 	const struct apic_timer_source *source = apic_timer_source;
-	u64 target = min(shot->deadline[APIC_TIMER_SHOT_OWN],
-			 shot->deadline[APIC_TIMER_SHOT_KERNEL]);
-	/* The kernel's events are as exact as the kernel makes them. */
-	bool aim = source->drifts &&
-		   target == shot->deadline[APIC_TIMER_SHOT_OWN];
-	u64 now, leg, value;
+	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
+	u64 target = min(own, shot->deadline[APIC_TIMER_SHOT_KERNEL]);
+	u64 now, distance, leg, value;
+	bool aim;
 
-	if (target == shot->target || target == APIC_TIMER_NEVER)
+	if (target == APIC_TIMER_NEVER ||
+	    (target == shot->target && own >= shot->sure))
 		return;
 	shot->target = target;
 
 	now = apic_timer_tsc_now();
-	leg = target > now ? apic_timer_shot_leg(target - now, source->reach,
-						 aim) : 0;
+	distance = target > now ? target - now : 0;
+	/*
+	 * The kernel's events are as exact as the kernel makes them, unless
+	 * ours comes so soon after one that it would be late with it.
+	 */
+	aim = source->drifts && own - target <= distance >> DRIFT_SHIFT;
+	shot->sure = source->drifts && !aim ?
+		apic_timer_add_tsc(target, distance >> DRIFT_SHIFT) : 0;
+	leg = apic_timer_shot_leg(distance, source->reach, aim);
 	value = source->program(now, leg);
 
 	apic_timer_stats_inc(SHOTS);

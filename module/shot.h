@@ -24,6 +24,8 @@ enum apic_timer_shot_user {
  * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
  * @target:	the earliest of them, if the hardware is armed for it (or for
  *		a hop towards it), otherwise %APIC_TIMER_NEVER
+ * @sure:	when the hardware has fired for @target, however its clock drifts;
+ *		0 if @target is aimed at
  * @held:	in the interrupt: nothing is armed until its end
  *
  * Touched by its own CPU only, interrupts off.
@@ -31,6 +33,7 @@ enum apic_timer_shot_user {
 struct apic_timer_shot {
 	u64 deadline[APIC_TIMER_SHOT_USERS];
 	u64 target;
+	u64 sure;
 	bool held;
 };
 

@@ -265,6 +265,75 @@ static void far_shots_test(struct kunit *test)
 	}
 }
 
+/* The kernel's own events need no aim: no hops but one if it comes short. */
+static void kernel_not_aimed_test(struct kunit *test)
+{
+	struct apic_timer_sim_machine machine;
+	const struct machine_named *m;
+	u64 hops, distance;
+
+	for_each_machine(m) {
+		machine = m->machine;
+		machine.kernel_event = kernel_event;
+		machine_start(test, &machine);
+		distance = machine.tsc_khz * 1000ULL;
+		kernel_events = 0;
+		hops = machine_stat(HOPS);
+		set(APIC_TIMER_SHOT_KERNEL, apic_timer_sim.now + distance);
+		run_for(2 * distance);
+		KUNIT_EXPECT_EQ_MSG(test, kernel_events, 1U, "%s", m->name);
+		KUNIT_EXPECT_LE_MSG(test, machine_stat(HOPS) - hops, 1ULL, "%s",
+				    m->name);
+	}
+}
+
+/*
+ * An event of the kernel for which the hardware isn't aimed comes late by the
+ * drift: a shot of ours soon after it must not, in whatever order and however
+ * late the two were armed.
+ */
+static void ours_after_kernel_test(struct kunit *test)
+{
+	static const unsigned int after[] = {
+		0, 1, 1000, 100000, 300000, 1000000, 10000000, 100000000,
+	};
+	struct apic_timer_sim_machine machine;
+	const struct machine_named *m;
+	unsigned int i, order;
+	u64 second, its;
+
+	for_each_machine(m) {
+		machine = m->machine;
+		machine.kernel_event = kernel_event;
+		machine_start(test, &machine);
+		second = machine.tsc_khz * 1000ULL;
+		for (i = 0; i < 3 * ARRAY_SIZE(after); i++) {
+			order = i / ARRAY_SIZE(after);
+			runs = 0;
+			kernel_events = 0;
+			its = apic_timer_sim.now + 10 * second;
+			timer.expires = its + after[i % ARRAY_SIZE(after)];
+			if (order)
+				set(APIC_TIMER_SHOT_KERNEL, its);
+			if (order == 2)
+				run_for(10 * second - second / 200);
+			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+			if (!order)
+				set(APIC_TIMER_SHOT_KERNEL, its);
+			run_for(12 * second);
+			KUNIT_ASSERT_EQ_MSG(test, runs, 1U, "%s", m->name);
+			KUNIT_ASSERT_EQ(test, kernel_events, 1U);
+			KUNIT_ASSERT_GE(test, kernel_at, its);
+			KUNIT_ASSERT_GE(test, ran_at, timer.expires);
+			KUNIT_EXPECT_LE_MSG(test, ran_at - timer.expires,
+					    late_max(&machine),
+					    "%s: %u after the kernel's, order %u",
+					    m->name, after[i % ARRAY_SIZE(after)],
+					    order);
+		}
+	}
+}
+
 static u64 ticks_to_cycles(const struct machine_named *m, u64 ticks)
 {
 	return apic_timer_sim_ticks_to_cycles(ticks,
@@ -396,6 +465,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(held_in_interrupt_test),
 	KUNIT_CASE(rearm_test),
 	KUNIT_CASE(far_shots_test),
+	KUNIT_CASE(kernel_not_aimed_test),
+	KUNIT_CASE(ours_after_kernel_test),
 	KUNIT_CASE(any_distance_test),
 	KUNIT_CASE(farthest_test),
 	KUNIT_CASE(due_while_programming_test),
