@@ -1,10 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0
-KDIR ?= /lib/modules/$(shell uname -r)/build
+# What people type; Kbuild says what is built.
+KVER ?= $(shell uname -r)
+KDIR ?= /lib/modules/$(KVER)/build
 
-modules:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+modules: ## build apic_timer.ko for the running kernel, or KVER=... or KDIR=...
+	@test -e "$(KDIR)/Makefile" || { \
+		echo "no kernel headers in $(KDIR): apt-get install linux-headers-$(KVER)" >&2; \
+		exit 1; }
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
 
-clean:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
+clean: ## remove what "make" has built
+	find . -path ./.git -prune -o -type f \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
+		-o -name '*.mod.c' -o -name '.*.cmd' -o -name modules.order \
+		-o -name Module.symvers \) -exec rm -f {} +
 
-.PHONY: modules clean
+install: ## install by DKMS into the running kernel, or KVER=... (root)
+	packaging/install "$(KVER)"
+
+uninstall: ## undo every "make install" (root)
+	packaging/uninstall
+
+demo: ## show the timers at work in a virtual machine
+	tools/setup demo
+	PYTHONPATH=tools python3 -m lab demo
+
+# The last line that tools/setup prints is where the Python packages are.
+test: ## run all tests in virtual machines
+	tools/setup test
+	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests
+
+check: ## run the static checks
+	tools/setup check
+	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
+
+help: ## print this
+	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 12
+
+.PHONY: modules clean install uninstall demo test check help
