@@ -3,7 +3,7 @@
  * From one CPU to another: arming, changing, and timers that travel.
  */
 #include <linux/cpumask.h>
-#include <linux/irqflags.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
@@ -15,10 +15,11 @@ static int next_cpu(int cpu)
 	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
 }
 
-/* Work for selftest_on() */
+/* Work for a CPU. */
 struct remote {
 	struct selftest *test;
 	unsigned int us;
+	u64 latest;
 };
 
 /* From this CPU to every other, one after the other. */
@@ -35,6 +36,7 @@ static int add_to_each(void *data)
 		EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
 		EXPECT_RUNS(test, &shot, 1);
 		EXPECT_EQ(test, shot.cpu, cpu);
+		remote->latest = max(remote->latest, shot.now - shot.due);
 		EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 0);
 	}
 	return 0;
@@ -49,6 +51,7 @@ static void every_cpu_to_every_cpu(struct selftest *test)
 	for_each_online_cpu(cpu)
 		for (remote.us = 0; remote.us <= 1000; remote.us += 500)
 			smp_call_on_cpu(cpu, add_to_each, &remote, false);
+	selftest_note(test, "latest by %llu cycles\n", remote.latest);
 }
 
 static int add_here(void *data)

@@ -1,0 +1,67 @@
+"""Collect the sections that tests ask of machines, boot each machine once, hand out the outcomes.
+
+A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `guest`. Its id is then
+MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
+machine; the script has {case} in the place of the case's name.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tools"), str(Path(__file__).parent)]
+
+from machines import Machine, Outcome, Pool, Section  # noqa: E402
+
+POOL = pytest.StashKey[Pool]()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "guest(machines, script, cases=None): see conftest.py")
+    config.stash[POOL] = Pool()
+
+
+def pytest_unconfigure(config):
+    config.stash[POOL].close()
+
+
+def pytest_generate_tests(metafunc):
+    marker = metafunc.definition.get_closest_marker("guest")
+    if marker is None:
+        return
+    machines, script = marker.args
+    cases = marker.kwargs.get("cases")
+    test = metafunc.definition.name
+    sections = {}
+    for machine in machines:
+        if cases is None:
+            sections[machine.id] = Section(machine, test, script)
+            continue
+        for case in cases(machine):
+            name = f"{test}:{case}"
+            sections[f"{machine.id}-{case}"] = Section(machine, name, script.format(case=case))
+    metafunc.parametrize("guest", sections.values(), ids=sections.keys(), indirect=True)
+
+
+def pytest_collection_finish(session):
+    if session.config.option.collectonly:
+        return
+    asked = [i.callspec.params for i in session.items if hasattr(i, "callspec")]
+    session.config.stash[POOL].plan(
+        [p["guest"] for p in asked if "guest" in p],
+        [p["machine"] for p in asked if isinstance(p.get("machine"), Machine)],
+    )
+
+
+@pytest.fixture
+def guest(request) -> Outcome:
+    """Outcome of the test's section. A machine that was lost before its end is an error."""
+    section = request.param
+    return request.config.stash[POOL].get(section.machine).outcome(section.name)
+
+
+@pytest.fixture
+def boot(request, machine):
+    """Outcome of a machine as a whole."""
+    return request.config.stash[POOL].get(machine)

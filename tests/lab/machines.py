@@ -1,0 +1,175 @@
+"""The machines that the tests of this directory run in, and how one boot serves many tests.
+
+Each test brings a shell script, its section. The sections that are asked of a machine are put
+one after the other into one script, the machine is booted once, and each test then judges the
+output and exit status of its own section.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import build, kernels, smp, virtual
+from lab.errors import LostVM
+from lab.result import Result
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One virtual machine: a line of the table."""
+
+    kernel: str
+    cpus: int
+    source: str = "proxy"
+    virtual: bool = False  # in virtual time: cycles may be asserted
+    x2apic: bool = False
+    timeout: float = 900  # wall time, with the other core busy too
+
+    @property
+    def id(self) -> str:
+        """Name of the machine, the beginning of its tests' ids."""
+        more = "-virtual" * self.virtual + "-x2apic" * self.x2apic
+        return f"{self.kernel}-{self.cpus}cpu-{self.source}{more}"
+
+
+# One CPU has no races, so it is had in virtual time, where more can be asserted.
+TABLE = [
+    Machine("6.1", 4),
+    Machine("6.12", 4),
+    Machine("7.2", 4),
+    Machine("6.1", 2),
+    Machine("6.12", 2),
+    Machine("7.2", 2),
+    Machine("6.12", 2, source="hrtimer"),
+    Machine("7.2", 2, x2apic=True),
+    Machine("6.1", 1, virtual=True),
+    Machine("6.12", 1, virtual=True),
+    Machine("7.2", 1, virtual=True),
+    Machine("6.1", 1, source="hrtimer", virtual=True),
+    Machine("6.1", 2, virtual=True),
+]
+
+
+def some(**wanted) -> list[Machine]:
+    """List the machines whose fields have the values given (or one of them, for a tuple)."""
+
+    def fits(machine: Machine) -> bool:
+        for name, value in wanted.items():
+            values = value if isinstance(value, tuple) else (value,)
+            if getattr(machine, name) not in values:
+                return False
+        return True
+
+    return [m for m in TABLE if fits(m)]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a machine's script, for one test."""
+
+    machine: Machine
+    name: str
+    script: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a section left behind."""
+
+    output: str
+    status: int
+    machine: Machine
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def ok(self) -> str:
+        """Return the output of a section that has ended with status 0."""
+        assert self.status == 0, f"exit status {self.status}\n{self.output}"
+        return self.output
+
+
+class Boot:
+    """A machine that has been run: with a result, or lost."""
+
+    def __init__(self, machine: Machine, result: Result | None, lost: LostVM | None):
+        self.machine = machine
+        self._result, self._lost = result, lost
+        self._text = result.output if result else lost.console
+
+    def result(self) -> Result:
+        """Return what the machine as a whole left behind; LostVM if it was lost."""
+        if self._lost:
+            raise self._lost
+        return self._result
+
+    def outcome(self, name: str) -> Outcome:
+        """Return what a section left behind; LostVM if the machine was lost before its end."""
+        name = re.escape(name)
+        found = re.search(
+            rf"^@begin@ {name}\n(.*?)^@end@ {name} (\d+)$", self._text, re.DOTALL | re.MULTILINE
+        )
+        if found:
+            files = self._result.files if self._result else {}
+            return Outcome(found[1], int(found[2]), self.machine, files)
+        if self._lost:
+            raise self._lost
+        raise LostVM("the section was not run to its end", self._text)
+
+
+class Pool:
+    """Boots machines in the background, as many at a time as this one has CPUs."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=os.cpu_count())
+        self._boots: dict[Machine, Future[Boot]] = {}
+
+    def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
+        """Start the machines that are needed, each with its sections in the order given."""
+        scripts: dict[Machine, list[Section]] = {machine: [] for machine in others}
+        for section in sections:
+            scripts.setdefault(section.machine, []).append(section)
+        for machine in sorted(scripts, key=TABLE.index):
+            self._boots[machine] = self._executor.submit(_boot, machine, scripts[machine])
+
+    def get(self, machine: Machine) -> Boot:
+        """Wait for a machine."""
+        return self._boots[machine].result()
+
+    def close(self) -> None:
+        """Start no more machines, and wait for those that run."""
+        self._executor.shutdown(cancel_futures=True)
+
+
+def _boot(machine: Machine, sections: list[Section]) -> Boot:
+    kernel = kernels.ensure(machine.kernel)
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
+    script = _compose(machine, sections)
+    options = {"modules": modules, "files": files, "cpus": machine.cpus}
+    options["timeout"] = machine.timeout
+    try:
+        if machine.virtual:
+            result = virtual.run(kernel, script, **options)
+        else:
+            result = smp.run(kernel, script, x2apic=machine.x2apic, **options)
+    except LostVM as lost:
+        return Boot(machine, None, lost)
+    return Boot(machine, result, None)
+
+
+def _compose(machine: Machine, sections: list[Section]) -> str:
+    parts = [f"set +e\nSOURCE={machine.source} CPUS={machine.cpus}\n"]
+    parts.append((HERE / "guest.sh").read_text())
+    for section in sections:
+        parts.append(
+            f"\necho '@begin@ {section.name}'\n"
+            f"echo '@begin@ {section.name}' >/dev/kmsg\n"
+            f"(set -e\ncd /\n{section.script}\n) 2>&1\n"
+            f"echo '@end@ {section.name}' $?\n"
+        )
+    parts.append("unload\n")
+    return "".join(parts)

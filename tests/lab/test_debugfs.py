@@ -1,0 +1,100 @@
+"""The files of /sys/kernel/debug/apic_timer."""
+
+import re
+
+import pytest
+from machines import TABLE
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=0 waiting=10000
+    cat $DEBUG/apic_timer/pending
+    unload
+    """,
+)
+def test_ten_thousand_pending(guest):
+    """Each once, by CPU, in the order of expiry, with its handler's name."""
+    row = re.compile(
+        r"cpu (\d+): expires (\d+), in (\d+) cycles, flags 0x0, waiting_handler \[apic_timer_busy\]"
+    )
+    rows = [row.fullmatch(line) for line in guest.ok().splitlines()]
+    assert len(rows) == 10000 and all(rows)
+    places = [(int(r[1]), int(r[2])) for r in rows]
+    assert places == sorted(places)
+    assert {cpu for cpu, _ in places} == set(range(guest.machine.cpus))
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    load apic_timer_selftest
+    echo again_and_again >$DEBUG/apic_timer_selftest/run
+    rmmod apic_timer_selftest
+    cat $DEBUG/apic_timer/stats
+    """,
+)
+def test_counters(guest):
+    rows = [row.split() for row in guest.ok().splitlines()]
+    sums = {row[0]: sum(int(n) for n in row[1:]) for row in rows if row[0] != "cpu"}
+    assert sums["added"] == 100
+    assert sums["expired"] == 100
+    for name in ("modified", "deleted", "cancelled", "migrated", "refused", "throttled"):
+        assert sums[name] == 0
+    assert sums["interrupts"] >= 1
+    assert sums["shots"] >= 1
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    load apic_timer_selftest
+    echo again_and_again >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer/errors
+    for word in bogus resets reset-please-now; do
+        if echo $word >$DEBUG/apic_timer/errors; then
+            exit 1
+        fi
+    done
+    echo after refusal
+    cat $DEBUG/apic_timer/errors
+    echo reset >$DEBUG/apic_timer/errors
+    echo after reset
+    cat $DEBUG/apic_timer/errors
+    """,
+)
+def test_error_histogram(guest):
+    """100 shots are in it, a malformed word changes nothing, a reset empties it."""
+
+    def total(table: str) -> int:
+        rows = re.findall(r"^\d+\.\.\d+((?: \d+)+)$", table, re.MULTILINE)
+        return sum(int(n) for row in rows for n in row.split())
+
+    shots, rest = guest.ok().split("after refusal\n")
+    refused, reset = rest.split("after reset\n")
+    assert shots.splitlines()[0] == "cycles" + "".join(
+        f" cpu{cpu}" for cpu in range(guest.machine.cpus)
+    )
+    assert total(shots) == total(refused) == 100
+    assert len(reset.splitlines()) == 1
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    ls $DEBUG/apic_timer
+    unload
+    [ ! -e $DEBUG/apic_timer ]
+    """,
+)
+def test_files(guest):
+    assert guest.ok().split() == ["errors", "info", "pending", "stats"]

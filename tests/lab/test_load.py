@@ -1,0 +1,126 @@
+"""Loading and unloading: what is refused, what is left behind, and 200 times in a row."""
+
+import re
+
+import pytest
+from machines import TABLE, some
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    if insmod $MODULES/apic_timer.ko source=bogus; then
+        exit 1
+    fi
+    log
+    [ ! -d /sys/module/apic_timer ]
+    """,
+)
+def test_unknown_source_is_refused(guest):
+    assert 'apic_timer: unknown source "bogus"' in guest.ok()
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    load apic_timer_selftest
+    if rmmod apic_timer; then
+        exit 1
+    fi
+    unload
+    [ ! -d /sys/module/apic_timer ]
+    """,
+)
+def test_not_unloaded_while_used(guest):
+    guest.ok()
+
+
+LEFT_AS_BEFORE = """
+    unload
+    echo before $(tick_devices)
+    load apic_timer
+    echo during $(tick_devices)
+    load apic_timer_busy rate=500 waiting=10
+    sleep 1
+    unload
+    echo after $(tick_devices)
+    echo ticks $(ticks)
+    # A tick on every CPU: each has work for a moment.
+    for cpu in $(seq 0 $((CPUS - 1))); do
+        timeout 0.3 taskset $((1 << cpu)) sh -c 'while :; do :; done' || true
+    done
+    echo ticks $(ticks)
+    """
+
+
+@pytest.mark.guest(TABLE, LEFT_AS_BEFORE)
+def test_left_as_before(guest):
+    """The tick goes on, on the device it was on, on every CPU."""
+    rows = [row.split() for row in guest.ok().splitlines()]
+    devices = {row[0]: row[1:] for row in rows if row and row[0] in ("before", "during", "after")}
+    cpus = guest.machine.cpus
+    # The last one is the broadcast device.
+    taken = "apic_timer" if guest.machine.source == "proxy" else "lapic"
+    assert devices["before"][:cpus] == ["lapic"] * cpus
+    assert devices["during"][:cpus] == [taken] * cpus
+    assert devices["after"] == devices["before"]
+    first, second = ([int(n) for n in row[1:]] for row in rows if row and row[0] == "ticks")
+    assert len(first) == cpus
+    for before, after in zip(first, second, strict=True):
+        assert after - before >= 20
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=1000 waiting=1000 leave=1
+    sleep 1
+    cat /sys/module/apic_timer_busy/parameters/ran
+    rmmod apic_timer_busy
+    cat $DEBUG/apic_timer/pending
+    log
+    unload
+    """,
+)
+def test_consumer_leaves_timers_pending(guest):
+    """Its timers are cancelled, and reported by handler; nothing of it runs any more."""
+    ran, *rows = guest.ok().splitlines()
+    assert int(ran) > 0
+    assert not [row for row in rows if row.startswith("cpu ")]
+    found = re.findall(r"cancelled (\d+) pending timer\(s\) of handler (\w+)", "\n".join(rows))
+    counts = {handler: int(count) for count, handler in found}
+    assert counts["waiting_handler"] == 1000
+    assert 1 <= counts["periodic_handler"] <= guest.machine.cpus
+
+
+LOAD_200_TIMES = """
+    unload
+    for cpu in $(seq $CPUS); do
+        sh -c 'while :; do :; done' &
+        loads="$loads $!"
+    done
+    for i in $(seq 200); do
+        load apic_timer
+        load apic_timer_busy rate=2000 waiting=20 leave=$((i % 2))
+        rmmod apic_timer_busy
+        rmmod apic_timer
+    done
+    kill $loads
+    echo after $(tick_devices)
+    dmesg | grep -c 'cancelled .* of handler waiting_handler'
+    dmesg | grep -c 'cancelled .* of handler periodic_handler'
+    """
+
+
+@pytest.mark.guest(some(cpus=2, virtual=False), LOAD_200_TIMES)
+def test_load_200_times_under_load(guest):
+    """With timers firing, all CPUs busy, and every other time timers left pending."""
+    devices, waiting, periodic = guest.ok().splitlines()[-3:]
+    assert devices.split()[1 : 1 + guest.machine.cpus] == ["lapic"] * guest.machine.cpus
+    # Those of other tests are in the log too.
+    assert int(waiting) >= 100
+    assert int(periodic) >= 100

@@ -1,0 +1,109 @@
+"""Every call of the interface: tests/modules/selftest_*.c, one test result for each case."""
+
+import re
+from pathlib import Path
+
+import pytest
+from machines import TABLE, Machine, some
+
+SOURCES = Path(__file__).resolve().parents[1] / "modules"
+
+
+def declared() -> dict[str, int]:
+    """Read names of cases, and how many CPUs each needs, from the sources."""
+    found = {}
+    for source in sorted(SOURCES.glob("selftest_*.c")):
+        for smp, case in re.findall(r"^\tCASE(_SMP)?\((\w+)\),$", source.read_text(), re.MULTILINE):
+            assert case not in found, f"two cases are called {case}"
+            found[case] = 2 if smp else 1
+    return found
+
+
+CASES = declared()
+
+
+def cases(machine: Machine) -> list[str]:
+    """List the cases that a machine has enough CPUs for."""
+    return [case for case, cpus in CASES.items() if cpus <= machine.cpus]
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    load apic_timer_selftest
+    echo {case} >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result
+    """,
+    cases=cases,
+)
+def test_case(guest):
+    verdict, *notes = guest.ok().splitlines()
+    assert verdict == "ok"
+    print("\n".join(notes))
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    load apic_timer_selftest
+    cat $DEBUG/apic_timer_selftest/cases
+    """,
+)
+def test_all_cases_are_known(guest):
+    assert sorted(guest.ok().split()) == sorted(cases(guest.machine))
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    cat $DEBUG/apic_timer/info
+    """,
+)
+def test_source_and_hardware(guest):
+    """The machine is what the table says: otherwise the other results mean something else."""
+    rows = guest.ok().splitlines()
+    assert len(rows) == guest.machine.cpus
+    hardware = "one-shot LAPIC timer, " + ("x2APIC" if guest.machine.x2apic else "xAPIC")
+    if guest.machine.source == "hrtimer":
+        hardware = "kernel hrtimers"
+    for cpu, row in enumerate(rows):
+        assert row.startswith(f"cpu {cpu}: source {guest.machine.source}, {hardware}, TSC ")
+
+
+@pytest.mark.guest(
+    some(virtual=True),
+    """
+    load apic_timer
+    load apic_timer_selftest
+    echo insertion_cost >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result
+    """,
+)
+def test_insertion_cost(guest):
+    """An insertion among 100,000 costs little more than one among 1,000. Cycles are instructions."""
+    figures = re.findall(r"^(\w+), (\d+) pending: mean (\d+) min \d+ max (\d+)", guest.ok(), re.M)
+    print(*(" ".join(f) for f in figures), sep="\n")
+    mean = {(name, int(pending)): int(value) for name, pending, value, _ in figures}
+    ours = {pending: value for (name, pending), value in mean.items() if name == "add_apic_timer"}
+    assert set(ours) == {1, 1000, 100000}
+    assert ours[1000] < 3 * ours[1]
+    assert ours[100000] < 2 * ours[1000]
+
+
+@pytest.mark.guest(
+    some(virtual=True, cpus=2),
+    """
+    load apic_timer
+    load apic_timer_selftest
+    echo every_cpu_to_every_cpu >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result
+    """,
+)
+def test_other_cpus_are_told(guest):
+    """Armed on an idle CPU, a timer is in time there, not at that CPU's next interrupt."""
+    (late,) = re.findall(r"^latest by (\d+) cycles$", guest.ok(), re.MULTILINE)
+    assert int(late) < 100_000

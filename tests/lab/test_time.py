@@ -1,0 +1,143 @@
+"""The kernel's own time goes on undisturbed while timers fire."""
+
+import pytest
+from machines import TABLE, some
+
+BUSY = """
+    unload
+    load apic_timer
+    load apic_timer_busy rate={rate}
+"""
+FIRED = """
+    echo fired $(cat /sys/module/apic_timer_busy/parameters/ran)
+    unload
+"""
+# An emulated CPU that threads take turns on can't serve so many.
+FAST, SLOW = BUSY.format(rate=10000), BUSY.format(rate=1000)
+
+
+def numbers(output: str) -> dict[str, list[float]]:
+    """Read rows of a name and numbers."""
+    rows = [row.split() for row in output.splitlines()]
+    return {row[0]: [float(n) for n in row[1:]] for row in rows if row}
+
+
+SLEEPS = """
+    echo start $(uptime)
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        sleep 0.1
+    done
+    echo end $(uptime)
+"""
+
+
+@pytest.mark.guest(some(virtual=True), FAST + SLEEPS + FIRED)
+def test_sleeps_in_virtual_time(guest):
+    """20 sleeps of 100 ms, with the start of a process each."""
+    found = numbers(guest.ok())
+    assert 1.99 <= found["end"][0] - found["start"][0] <= 2.2
+    assert found["fired"][0] > 2 * 10_000 * 0.9
+
+
+@pytest.mark.guest(some(virtual=False), SLOW + SLEEPS + FIRED)
+def test_sleeps(guest):
+    found = numbers(guest.ok())
+    assert 1.99 <= found["end"][0] - found["start"][0] <= 20
+    assert found["fired"][0] > 100
+
+
+@pytest.mark.guest(
+    some(virtual=False), SLOW + "echo timerfd $(python3 $SHARED/timerfd.py 10 200)" + FIRED
+)
+def test_timerfd(guest):
+    """200 ticks of 10 ms: none too many; and none is lost, however late this machine is."""
+    wanted, took = numbers(guest.ok())["timerfd"]
+    assert wanted == 2000
+    assert wanted - 1 <= took <= 10 * wanted
+
+
+# The clock chip counts whole seconds; the kernel's clock is read at the beginning of one.
+CLOCKS = """
+    second() {
+        was=$(cat /sys/class/rtc/rtc0/since_epoch)
+        while now=$(cat /sys/class/rtc/rtc0/since_epoch); [ $now -eq $was ]; do
+            sleep 0.002
+        done
+        echo $1 $now $(uptime) $(jiffies) $(date +%s)
+    }
+    second start
+    sleep 8
+    second end
+"""
+
+
+def drift(output: str) -> tuple[float, float, float]:
+    """Return seconds by the clock chip, by CLOCK_MONOTONIC, and by jiffies of 4 ms."""
+    found = numbers(output)
+    (chip, clock, jiffies, _), (chip1, clock1, jiffies1, _) = found["start"], found["end"]
+    return chip1 - chip, clock1 - clock, (jiffies1 - jiffies) / 250
+
+
+@pytest.mark.guest(some(virtual=True), FAST + CLOCKS + FIRED)
+def test_clocks_agree_in_virtual_time(guest):
+    output = guest.ok()
+    chip, clock, jiffies = drift(output)
+    assert chip >= 9
+    assert clock == pytest.approx(chip, abs=0.03)
+    assert jiffies == pytest.approx(chip, abs=0.03)
+    assert numbers(output)["fired"][0] > chip * 10_000 * 0.9
+
+
+@pytest.mark.guest(some(virtual=False, cpus=2), SLOW + CLOCKS + FIRED)
+def test_clocks_agree(guest):
+    chip, clock, jiffies = drift(guest.ok())
+    assert clock == pytest.approx(chip, abs=1)
+    assert jiffies == pytest.approx(clock, abs=1)
+
+
+IDLE = """
+    unload
+    sleep 1
+    echo without $(ticks)
+    sleep 10
+    echo without_end $(ticks)
+    load apic_timer
+    load apic_timer_busy rate=0 waiting=100
+    sleep 1
+    echo with $(ticks)
+    sleep 10
+    echo with_end $(ticks)
+    unload
+    """
+
+
+@pytest.mark.guest(some(virtual=True), IDLE)
+def test_idle_stays_idle(guest):
+    """Timers that are far away don't wake an idle CPU: as many interrupts as without us."""
+    found = numbers(guest.ok())
+    for cpu in range(guest.machine.cpus):
+        without = found["without_end"][cpu] - found["without"][cpu]
+        attached = found["with_end"][cpu] - found["with"][cpu]
+        print(f"cpu {cpu}: {without:g} interrupts in 10 s of idling, with us {attached:g}")
+        assert attached <= without + 20
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=1000
+    sleep 2
+    cat $DEBUG/apic_timer/stats
+    unload
+    """,
+)
+def test_both_are_served(guest):
+    """On every CPU, timers ran, and so did the kernel's events."""
+    rows = [row.split() for row in guest.ok().splitlines()]
+    stats = {row[0]: [int(n) for n in row[1:]] for row in rows}
+    assert stats["cpu"] == list(range(guest.machine.cpus))
+    assert all(n > 20 for n in stats["expired"])
+    if guest.machine.source == "proxy":
+        assert all(n > 0 for n in stats["kernel_events"])

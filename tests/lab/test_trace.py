@@ -1,0 +1,85 @@
+"""What happens can be seen in tracefs, and read with the real trace-cmd."""
+
+import re
+
+import pytest
+from machines import TABLE
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    load apic_timer_selftest
+    cd /tmp
+    trace-cmd record -e apic_timer -o one_shot.dat \
+        sh -c "echo one_shot >$DEBUG/apic_timer_selftest/run" >/dev/null 2>&1
+    cat $DEBUG/apic_timer_selftest/result
+    trace-cmd report -i one_shot.dat
+    rm one_shot.dat
+    """,
+)
+def test_one_shot_from_init_to_exit(guest):
+    """All of its events, in order, each with its figures."""
+    report = guest.ok()
+    assert report.splitlines()[0] == "ok"
+    print("\n".join(row for row in report.splitlines() if "apic_timer_" in row))
+    # The one timer of this case is the one that is initialised.
+    init = re.search(r"apic_timer_init: +timer=(\S+)", report)
+    assert init, report
+    timer = re.escape(init[1])
+    stages = [
+        rf"apic_timer_init: +timer={timer}",
+        rf"apic_timer_add: +timer={timer} function=selftest_shot_handler\S* expires=(\d+) cpu=0 ",
+        r"apic_timer_arm: +target=(\d+) now=\d+ leg=\d+ value=0x",
+        rf"apic_timer_expire_entry: +timer={timer} function=selftest_shot_handler\S* "
+        r"expires=(\d+) now=(\d+) error=(-?\d+)",
+        rf"apic_timer_expire_exit: +timer={timer} function=selftest_shot_handler\S* cycles=\d+",
+    ]
+    at, values = 0, []
+    for stage in stages:
+        found = re.compile(stage).search(report, at)
+        assert found, f"{stage} is not there, or not in order"
+        at = found.end()
+        values += [int(n) for n in found.groups()]
+    expires, _target, expired, now, error = values
+    assert expired == expires
+    assert error == now - expires >= 0
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    load apic_timer_selftest
+    cd $TRACING/events/apic_timer/apic_timer_expire_entry
+    for key in cpu function.sym error; do
+        echo "hist:keys=$key" >trigger
+        echo again_and_again >$DEBUG/apic_timer_selftest/run
+        cat hist
+        echo "!hist:keys=$key" >trigger
+    done
+    """,
+)
+def test_histograms_by_trigger(guest):
+    """By CPU, by handler and by error; each of 100 shots is in each of them."""
+    cpu, function, error = guest.ok().split("# event histogram\n")[1:]
+    assert re.search(r"\{ cpu: +0 \} hitcount: +100$", cpu, re.MULTILINE)
+    assert re.search(r"selftest_shot_handler.* \} hitcount: +100$", function, re.MULTILINE)
+    errors = re.findall(r"\{ error: +(-?\d+) \} hitcount: +(\d+)$", error, re.MULTILINE)
+    assert sum(int(hits) for _, hits in errors) == 100
+    assert all(int(value) >= 0 for value, _ in errors)
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    ls $TRACING/events/apic_timer
+    """,
+)
+def test_all_events(guest):
+    verbs = """init add mod del cancel migrate arm expire_entry expire_exit kernel_event throttle
+               source_attach source_detach"""
+    there = set(guest.ok().split()) - {"enable", "filter"}
+    assert there == {f"apic_timer_{verb}" for verb in verbs.split()}
