@@ -3,9 +3,10 @@
  * The one place where hardware is armed: for the earliest of the deadlines
  * that share it.
  *
- * Nothing is ever disarmed. When a deadline moves away or goes, the hardware
- * may interrupt once for nothing and is then armed for what is left: that is
- * cheaper than an access to the hardware at every change.
+ * A deadline of ours that goes, or moves away, leaves the hardware as it is: it
+ * interrupts once for nothing, which is cheaper than an access to the hardware
+ * at every change. The kernel's is followed at once, for an idle CPU should not
+ * be woken for nothing.
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -21,9 +22,10 @@ DEFINE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 
 /*
  * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
- * 100 ppm. A far shot is therefore armed short of its target by this part of
- * the distance and aimed again from there, until the rest is so short that
- * drift doesn't matter (100 ppm of 2^17 cycles are 13).
+ * 100 ppm. A far shot of ours is therefore armed short of its target by this
+ * part of the distance and aimed again from there, until the rest is so short
+ * that drift doesn't matter (100 ppm of 2^17 cycles are 13). The kernel's events
+ * are as exact as the kernel makes them.
  */
 #define DRIFT_SHIFT	6
 #define DRIFT_FREE	(1ULL << 17)
@@ -43,35 +45,52 @@ u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim)
 	return min(distance, reach);
 }
 
-static void arm(struct apic_timer_shot *shot)
+/* In how many cycles to fire for a user. */
+static u64 leg_for(const struct apic_timer_shot *shot,
+		   enum apic_timer_shot_user user, u64 now)
 {
 	const struct apic_timer_source *source = apic_timer_source;
-	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
-	u64 target = min(own, shot->deadline[APIC_TIMER_SHOT_KERNEL]);
-	u64 now, distance, leg, value;
-	bool aim;
+	u64 deadline = shot->deadline[user];
 
-	if (target == APIC_TIMER_NEVER ||
-	    (target == shot->target && own >= shot->sure))
-		return;
-	shot->target = target;
+	if (deadline <= now)
+		return 0;
+	return apic_timer_shot_leg(deadline - now, source->reach,
+				   source->drifts &&
+				   user == APIC_TIMER_SHOT_OWN);
+}
 
-	now = apic_timer_tsc_now();
-	distance = target > now ? target - now : 0;
-	/*
-	 * The kernel's events are as exact as the kernel makes them, unless
-	 * ours comes so soon after one that it would be late with it.
-	 */
-	aim = source->drifts && own - target <= distance >> DRIFT_SHIFT;
-	shot->sure = source->drifts && !aim ?
-		apic_timer_add_tsc(target, distance >> DRIFT_SHIFT) : 0;
-	leg = apic_timer_shot_leg(distance, source->reach, aim);
-	value = source->program(now, leg);
+/* Arm for the earliest deadline; for none, as late as can be. */
+static void arm(struct apic_timer_shot *shot)
+{
+	u64 now = apic_timer_tsc_now();
+	u64 leg = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
+	u64 kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
+	u64 target, value;
 
+	shot->user = APIC_TIMER_SHOT_OWN;
+	if (kernel < leg) {
+		leg = kernel;
+		shot->user = APIC_TIMER_SHOT_KERNEL;
+	}
+	shot->fires = apic_timer_add_tsc(now, leg);
+	if (apic_timer_source->drifts)
+		shot->fires = apic_timer_add_tsc(shot->fires,
+						 leg >> DRIFT_SHIFT);
+	value = apic_timer_source->program(now, leg);
+
+	target = shot->deadline[shot->user];
 	apic_timer_stats_inc(SHOTS);
-	if (now + leg < target)
+	if (now + leg < target && target != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
 	trace_apic_timer_arm(target, now, leg, value);
+}
+
+/* Arm hardware that isn't armed, if there is anything to arm it for. */
+static void arm_first(struct apic_timer_shot *shot)
+{
+	if (min(shot->deadline[APIC_TIMER_SHOT_OWN],
+		shot->deadline[APIC_TIMER_SHOT_KERNEL]) != APIC_TIMER_NEVER)
+		arm(shot);
 }
 
 /**
@@ -86,7 +105,7 @@ void apic_timer_shot_reset(void)
 	lockdep_assert_irqs_disabled();
 	shot->deadline[APIC_TIMER_SHOT_OWN] = APIC_TIMER_NEVER;
 	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	shot->target = APIC_TIMER_NEVER;
+	shot->fires = APIC_TIMER_NEVER;
 	shot->held = false;
 }
 
@@ -102,10 +121,14 @@ void apic_timer_shot_reset(void)
 void apic_timer_shot_set(enum apic_timer_shot_user user, u64 tsc)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 was = shot->deadline[user];
 
 	lockdep_assert_irqs_disabled();
 	shot->deadline[user] = tsc;
-	if (!shot->held)
+	if (shot->held || tsc == was)
+		return;
+	if (tsc < shot->fires ||
+	    (user == APIC_TIMER_SHOT_KERNEL && user == shot->user))
 		arm(shot);
 }
 
@@ -118,8 +141,30 @@ void apic_timer_shot_begin(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	shot->target = APIC_TIMER_NEVER;
+	shot->fires = APIC_TIMER_NEVER;
 	shot->held = true;
+}
+
+/**
+ * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
+ *
+ * Context: Interrupts off, in the interrupt.
+ * Return: true if the kernel's handler has to be called now. It is called for
+ * no other reason: the one of a periodic tick counts every call.
+ */
+bool apic_timer_shot_kernel_due(void)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 now = apic_timer_tsc_now();
+
+	if (expires > now)
+		return false;
+
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+	apic_timer_stats_inc(KERNEL_EVENTS);
+	trace_apic_timer_kernel_event(expires, now);
+	return true;
 }
 
 /**
@@ -132,7 +177,7 @@ void apic_timer_shot_end(void)
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
 	shot->held = false;
-	arm(shot);
+	arm_first(shot);
 }
 
 /**
@@ -144,7 +189,7 @@ void apic_timer_shot_rearm(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	shot->target = APIC_TIMER_NEVER;
+	shot->fires = APIC_TIMER_NEVER;
 	if (!shot->held)
-		arm(shot);
+		arm_first(shot);
 }

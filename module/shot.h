@@ -22,18 +22,18 @@ enum apic_timer_shot_user {
 /**
  * struct apic_timer_shot - the hardware timer of a CPU
  * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
- * @target:	the earliest of them, if the hardware is armed for it (or for
- *		a hop towards it), otherwise %APIC_TIMER_NEVER
- * @sure:	when the hardware has fired for @target, however its clock drifts;
- *		0 if @target is aimed at
+ * @user:	whom the hardware is armed for
+ * @fires:	TSC by which the hardware will have fired, however its clock
+ *		drifts; %APIC_TIMER_NEVER if it isn't armed
  * @held:	in the interrupt: nothing is armed until its end
  *
- * Touched by its own CPU only, interrupts off.
+ * Touched by its own CPU only, interrupts off. Unless held, the hardware fires
+ * in time for each deadline.
  */
 struct apic_timer_shot {
 	u64 deadline[APIC_TIMER_SHOT_USERS];
-	u64 target;
-	u64 sure;
+	enum apic_timer_shot_user user;
+	u64 fires;
 	bool held;
 };
 
@@ -42,6 +42,7 @@ DECLARE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 void apic_timer_shot_reset(void);
 void apic_timer_shot_set(enum apic_timer_shot_user user, u64 tsc);
 void apic_timer_shot_begin(void);
+bool apic_timer_shot_kernel_due(void);
 void apic_timer_shot_end(void);
 void apic_timer_shot_rearm(void);
 u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);

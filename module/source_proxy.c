@@ -23,13 +23,10 @@
 #include <linux/time64.h>
 #include <asm/cpufeature.h>
 
-#include <trace/events/apic_timer.h>
-
 #include "base.h"
 #include "lapic.h"
 #include "shot.h"
 #include "source.h"
-#include "stats.h"
 #include "tsc.h"
 
 /* Ours is preferred to the LAPIC's device by this. */
@@ -65,27 +62,16 @@ static struct proxy *to_proxy(struct clock_event_device *device)
 /* The LAPIC's vector. */
 static void proxy_interrupt(struct clock_event_device *lapic_device)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	struct proxy *proxy = this_cpu_ptr(&proxies);
-	u64 expires, now;
+	struct clock_event_device *device = this_cpu_ptr(&proxies.device);
 
 	apic_timer_shot_begin();
 	apic_timer_base_interrupt();
-
-	expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-	now = apic_timer_tsc_now();
-	if (expires <= now) {
-		shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-		apic_timer_stats_inc(KERNEL_EVENTS);
-		trace_apic_timer_kernel_event(expires, now);
-		/*
-		 * It programs its next event from here, or where the kernel
-		 * defers that, after us. Called for no other reason: the
-		 * handler of a periodic tick counts every call.
-		 */
-		proxy->device.event_handler(&proxy->device);
-	}
-
+	/*
+	 * The kernel programs its next event from its handler, or where it
+	 * defers that, after us.
+	 */
+	if (apic_timer_shot_kernel_due())
+		device->event_handler(device);
 	apic_timer_shot_end();
 }
 

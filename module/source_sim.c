@@ -15,7 +15,6 @@
 #include "shot.h"
 #include "source.h"
 #include "source_sim.h"
-#include "stats.h"
 
 /* One CPU. Tests read it, and may set what they like between two runs. */
 struct apic_timer_sim apic_timer_sim = {
@@ -107,20 +106,10 @@ int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 /* The timer's vector. */
 static void interrupt(void)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	void (*kernel_event)(u64) = apic_timer_sim.machine.kernel_event;
-	u64 now;
-
 	apic_timer_shot_begin();
 	apic_timer_base_interrupt();
-
-	now = apic_timer_sim_now();
-	if (kernel_event && shot->deadline[APIC_TIMER_SHOT_KERNEL] <= now) {
-		shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-		apic_timer_stats_inc(KERNEL_EVENTS);
-		kernel_event(now);
-	}
-
+	if (apic_timer_shot_kernel_due() && apic_timer_sim.machine.kernel_event)
+		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
 	apic_timer_shot_end();
 }
 
