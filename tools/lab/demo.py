@@ -47,7 +47,7 @@ cat /sys/kernel/debug/apic_timer/stats
 
 
 def main() -> int:
-    """Run the demo. Return an exit code: 0 only when all of it worked. LabError as the lab has it."""
+    """Run the demo. Return an exit code: 0 only when all of it worked. May raise LabError."""
     started = time.monotonic()
     _say(f"kernel: Debian's {SERIES} (downloaded once)")
     kernel = kernels.ensure(SERIES)
@@ -67,9 +67,7 @@ def main() -> int:
 
 def _print(release: str, result: Result) -> None:
     parts = dict(part.split("\n", 1) for part in result.output.split("@demo@ ")[1:])
-    samples = {
-        name: [int(line) for line in result.files[name].split()] for name in TIMERS
-    }
+    samples = {name: [int(line) for line in result.files[name].split()] for name in TIMERS}
     print(f"apic-timer on a stock {release}, in virtual time\n")
     print(_messages(parts["source"]))
     print("A sample consumer (samples/):\n")
