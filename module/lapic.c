@@ -62,25 +62,26 @@ static u32 divider_bits(unsigned int log2)
 /**
  * apic_timer_lapic_program() - let the LAPIC timer fire
  * @lapic:	of this CPU
- * @now:	present TSC
- * @leg:	TSC cycles from @now
+ * @fire:	absolute TSC, not 0; one that is past fires at once
  *
  * Context: Interrupts off; the timer's vector is unmasked and in the mode that
  * the kernel uses.
  * Return: what was programmed: the TSC deadline, or the count in bits 0 to 31
  * and log2 of the divider above.
  */
-u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 now, u64 leg)
+u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 {
 	struct apic_timer_lapic_count count;
+	u64 now;
 
 	if (lapic->tsc_deadline) {
-		/* One in the past fires at once; 0 would disarm. */
-		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, now + leg);
-		return now + leg;
+		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, fire);
+		return fire;
 	}
 
-	count = apic_timer_lapic_clock_count(&lapic->clock, leg);
+	now = apic_timer_tsc_now();
+	count = apic_timer_lapic_clock_count(&lapic->clock,
+					     fire > now ? fire - now : 0);
 	if (count.divider != lapic->divider) {
 		apic->write(APIC_TDCR, divider_bits(count.divider));
 		lapic->divider = count.divider;

@@ -25,7 +25,7 @@ struct apic_timer_lapic {
 
 int apic_timer_lapic_init(struct apic_timer_lapic *lapic,
 			  const struct clock_event_device *device);
-u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 now, u64 leg);
+u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire);
 bool apic_timer_lapic_x2apic(void);
 
 #endif /* _APIC_TIMER_LAPIC_H */

@@ -65,22 +65,23 @@ static void arm(struct apic_timer_shot *shot)
 	u64 now = apic_timer_tsc_now();
 	u64 leg = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
 	u64 kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
-	u64 target, value;
+	u64 target, fire, value;
 
 	shot->user = APIC_TIMER_SHOT_OWN;
 	if (kernel < leg) {
 		leg = kernel;
 		shot->user = APIC_TIMER_SHOT_KERNEL;
 	}
-	shot->fires = apic_timer_add_tsc(now, leg);
+	fire = now + leg;
+	value = apic_timer_source->program(fire);
+
+	shot->fires = fire;
 	if (apic_timer_source->drifts)
-		shot->fires = apic_timer_add_tsc(shot->fires,
-						 leg >> DRIFT_SHIFT);
-	value = apic_timer_source->program(now, leg);
+		shot->fires = apic_timer_add_tsc(fire, leg >> DRIFT_SHIFT);
 
 	target = shot->deadline[shot->user];
 	apic_timer_stats_inc(SHOTS);
-	if (now + leg < target && target != APIC_TIMER_NEVER)
+	if (fire < target && target != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
 	trace_apic_timer_arm(target, now, leg, value);
 }

@@ -14,9 +14,10 @@
  * @attach:	take the timer of this CPU; -errno, with the reason in the log,
  *		leaves the CPU as it was. Task context, bound to the CPU.
  * @detach:	give it back. Task context, bound to the CPU.
- * @program:	interrupt this CPU in @leg TSC cycles counted from @now, the
- *		present TSC; at once for 0. Returns what the hardware was
- *		given. Interrupts off.
+ * @program:	interrupt this CPU at the absolute TSC @fire, at once if that
+ *		is past; @fire is within @reach. What it needs of the present
+ *		TSC it reads last. Returns what the hardware was given.
+ *		Interrupts off.
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
  * In its interrupt a source calls apic_timer_shot_begin(), then
@@ -30,7 +31,7 @@ struct apic_timer_source {
 	int (*probe)(void);
 	int (*attach)(void);
 	void (*detach)(void);
-	u64 (*program)(u64 now, u64 leg);
+	u64 (*program)(u64 fire);
 	void (*describe)(unsigned int cpu, struct apic_timer_info *info);
 };
 

@@ -43,11 +43,14 @@ static void hrtimer_detach(void)
 	hrtimer_cancel(this_cpu_ptr(&hrtimers));
 }
 
-static u64 hrtimer_program(u64 now, u64 leg)
+static u64 hrtimer_program(u64 fire)
 {
-	/* Rounded up, so that the timer isn't early by rounding. */
-	ktime_t time = ktime_add_ns(ktime_get(),
-				    leg ? apic_timer_tsc_to_ns(leg) + 1 : 0);
+	/* In this order, and rounded up, so that the timer isn't early. */
+	u64 now = apic_timer_now();
+	ktime_t time = ktime_get();
+
+	if (fire > now)
+		time = ktime_add_ns(time, apic_timer_tsc_to_ns(fire - now) + 1);
 
 	hrtimer_start(this_cpu_ptr(&hrtimers), time,
 		      HRTIMER_MODE_ABS_PINNED_HARD);

@@ -270,10 +270,9 @@ static void proxy_detach(void)
 	proxy->lapic_device = NULL;
 }
 
-static u64 proxy_program(u64 now, u64 leg)
+static u64 proxy_program(u64 fire)
 {
-	return apic_timer_lapic_program(&this_cpu_ptr(&proxies)->lapic, now,
-					leg);
+	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
 }
 
 static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)

@@ -161,23 +161,23 @@ static void sim_detach(void)
 	apic_timer_sim.armed = false;
 }
 
-static u64 sim_program(u64 now, u64 leg)
+static u64 sim_program(u64 fire)
 {
 	struct apic_timer_sim *sim = &apic_timer_sim;
 
 	sim->now += sim->machine.cost;
 	sim->programmed++;
-	sim->leg = leg;
+	sim->leg = fire > sim->now ? fire - sim->now : 0;
 
 	if (!sim->machine.counter_hz) {
 		/* 0 disarms; one in the past fires at once. */
-		sim->fires = now + leg;
+		sim->fires = fire;
 		sim->armed = sim->fires;
 		return sim->fires;
 	}
 
 	/* A count of 0 stops the counter. */
-	sim->count = apic_timer_lapic_clock_count(&sim->clock, leg);
+	sim->count = apic_timer_lapic_clock_count(&sim->clock, sim->leg);
 	sim->armed = sim->count.count;
 	sim->fires = sim->now +
 		apic_timer_sim_ticks_to_cycles((u64)sim->count.count <<
