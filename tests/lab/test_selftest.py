@@ -84,7 +84,7 @@ def test_source_and_hardware(guest):
     """,
 )
 def test_insertion_cost(guest):
-    """An insertion among 100,000 costs little more than one among 1,000. Cycles are instructions."""
+    """Inserting among 100,000 costs little more than among 1,000. Cycles are instructions."""
     figures = re.findall(r"^(\w+), (\d+) pending: mean (\d+) min \d+ max (\d+)", guest.ok(), re.M)
     print(*(" ".join(f) for f in figures), sep="\n")
     mean = {(name, int(pending)): int(value) for name, pending, value, _ in figures}
