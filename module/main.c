@@ -71,3 +71,4 @@ MODULE_DESCRIPTION("Timers that start at a chosen TSC value, from the local APIC
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(APIC_TIMER_VERSION);
+MODULE_ALIAS("lapic-timer");
