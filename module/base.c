@@ -7,7 +7,9 @@
  * its base without ever holding two locks: under the old one its cpu becomes
  * APIC_TIMER_CPU_MOVING, on which others wait, and under the new one the new
  * cpu. A handler is never run on two CPUs at a time: @timer->prev_cpu names
- * the CPU where it may still be running after such a move.
+ * the CPU where it may still be running after such a move, and
+ * @timer->prev_run which of that CPU's runs it is. To wait for the CPU alone
+ * would not do: by then it may run the same timer again and wait for us.
  */
 #include <linux/cpumask.h>
 #include <linux/lockdep.h>
@@ -93,8 +95,10 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 	if (base->cpu == cpu)
 		return base;
 
-	if (base->running == timer)
+	if (base->running == timer) {
 		timer->prev_cpu = base->cpu;
+		timer->prev_run = base->run;
+	}
 	WRITE_ONCE(timer->cpu, APIC_TIMER_CPU_MOVING);
 	raw_spin_unlock(&base->lock);
 
@@ -173,7 +177,7 @@ void apic_timer_base_dequeue(struct apic_timer_base *base,
 
 static bool runs_on(unsigned int cpu, const struct apic_timer_list *timer)
 {
-	/* Pairs with the release in expire(): what the handler did is seen. */
+	/* Pairs with the releases in expire(): what the handler did is seen. */
 	return smp_load_acquire(&apic_timer_base_of(cpu)->running) == timer;
 }
 
@@ -192,23 +196,43 @@ bool apic_timer_base_runs(const struct apic_timer_base *base,
 	return runs_on(base->cpu, timer) || runs_on(timer->prev_cpu, timer);
 }
 
+/**
+ * apic_timer_base_in_run() - whether a certain run of a handler is under way
+ * @base:	of the CPU that runs it
+ * @timer:	the timer, not followed
+ * @run:	@base->run at the beginning of the run
+ *
+ * Return: false once it has ended; what it did is then seen.
+ */
+bool apic_timer_base_in_run(const struct apic_timer_base *base,
+			    const struct apic_timer_list *timer,
+			    unsigned int run)
+{
+	/* Pair with the releases in expire(), in the reverse order. */
+	return smp_load_acquire(&base->running) == timer &&
+	       smp_load_acquire(&base->run) == run;
+}
+
 /* Run the handler of the head. Drops the lock while it runs. */
 static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
 	void (*function)(unsigned long long, unsigned long) = timer->function;
 	unsigned long data = timer->data;
-	unsigned int prev_cpu = timer->prev_cpu;
+	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
 	u64 expires = timer->expires, now;
 
 	apic_timer_base_dequeue(base, timer);
-	WRITE_ONCE(base->running, timer);
+	/* Pairs with apic_timer_base_in_run(): @running has the new number. */
+	smp_store_release(&base->run, base->run + 1);
+	smp_store_release(&base->running, timer);
 	timer->prev_cpu = base->cpu;
 	raw_spin_unlock(&base->lock);
 
 	/* The handler's last run, on another CPU, may not have ended. */
 	if (unlikely(prev_cpu != base->cpu))
-		while (runs_on(prev_cpu, timer))
+		while (apic_timer_base_in_run(apic_timer_base_of(prev_cpu),
+					      timer, prev_run))
 			cpu_relax();
 
 	trace_apic_timer_expire_entry(timer, function, expires,
@@ -224,7 +248,7 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	apic_timer_stats_error(now - expires);
 
 	raw_spin_lock(&base->lock);
-	/* Pairs with runs_on(). */
+	/* Pairs with runs_on() and apic_timer_base_in_run(). */
 	smp_store_release(&base->running, NULL);
 }
 

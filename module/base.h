@@ -22,6 +22,8 @@ struct module;
  * @running:	the timer whose handler runs now, or NULL. Written by @cpu, set
  *		under @lock and cleared with a release; compared only, never
  *		followed: the timer may be freed by its handler.
+ * @run:	number of handlers run so far, with @running. Written by @cpu
+ *		under @lock, before @running.
  * @not_before:	no handler runs before this TSC, 0 if free to. Under @lock.
  * @streak:	TSC at which the present streak of handlers began. @cpu only.
  * @idle:	TSC at which the last interrupt ended. @cpu only.
@@ -34,6 +36,7 @@ struct apic_timer_base {
 	bool expiring;
 	struct apic_timer_queue queue;
 	struct apic_timer_list *running;
+	unsigned int run;
 	u64 not_before;
 	u64 streak;
 	u64 idle;
@@ -67,6 +70,10 @@ void apic_timer_base_dequeue(struct apic_timer_base *base,
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)
 	__must_hold(&base->lock);
+
+bool apic_timer_base_in_run(const struct apic_timer_base *base,
+			    const struct apic_timer_list *timer,
+			    unsigned int run);
 
 void apic_timer_base_interrupt(void);
 

@@ -107,13 +107,18 @@ static bool cancel(struct apic_timer_base *base, const struct module *module,
  */
 static bool wait_for_handler(struct apic_timer_base *base)
 {
-	/* Pairs with the release in base.c: the handler's effects are seen. */
-	struct apic_timer_list *running = smp_load_acquire(&base->running);
+	struct apic_timer_list *running;
+	unsigned long flags;
+	unsigned int run;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	running = base->running;
+	run = base->run;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
 
 	if (!running)
 		return false;
-	/* As above. */
-	while (smp_load_acquire(&base->running) == running)
+	while (apic_timer_base_in_run(base, running, run))
 		cpu_relax();
 	return true;
 }

@@ -75,6 +75,7 @@ void init_apic_timer(struct apic_timer_list *timer)
 	timer->spin_budget = 0;
 	timer->cpu = 0;
 	timer->prev_cpu = 0;
+	timer->prev_run = 0;
 	RB_CLEAR_NODE(&timer->node);
 	WRITE_ONCE(timer->state, APIC_TIMER_NEW);
 	trace_apic_timer_init(timer);

@@ -61,6 +61,7 @@ struct apic_timer_list {
 	unsigned int state;		/* base->lock; read without it */
 	unsigned int cpu;		/* whose base->lock covers the timer */
 	unsigned int prev_cpu;		/* where it may still be running */
+	unsigned int prev_run;		/* which of that CPU's runs it is */
 	struct rb_node node;		/* base->lock */
 };
 
