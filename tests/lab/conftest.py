@@ -58,7 +58,7 @@ def pytest_collection_finish(session):
 def guest(request) -> Outcome:
     """Outcome of the test's section. A machine that was lost before its end is an error."""
     section = request.param
-    return request.config.stash[POOL].get(section.machine).outcome(section.name)
+    return request.config.stash[POOL].get(section.machine).outcome(section)
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ output and exit status of its own section.
 
 import os
 import re
+import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab import build, kernels, smp, virtual
@@ -84,7 +85,6 @@ class Outcome:
     output: str
     status: int
     machine: Machine
-    files: dict[str, bytes] = field(default_factory=dict)
 
     def ok(self) -> str:
         """Return the output of a section that has ended with status 0."""
@@ -95,8 +95,8 @@ class Outcome:
 class Boot:
     """A machine that has been run: with a result, or lost."""
 
-    def __init__(self, machine: Machine, result: Result | None, lost: LostVM | None):
-        self.machine = machine
+    def __init__(self, seconds: float, result: Result | None, lost: LostVM | None):
+        self.seconds = seconds  # wall time
         self._result, self._lost = result, lost
         self._text = result.output if result else lost.console
 
@@ -106,15 +106,14 @@ class Boot:
             raise self._lost
         return self._result
 
-    def outcome(self, name: str) -> Outcome:
+    def outcome(self, section: Section) -> Outcome:
         """Return what a section left behind; LostVM if the machine was lost before its end."""
-        name = re.escape(name)
+        machine, name = section.machine, re.escape(section.name)
         found = re.search(
             rf"^@begin@ {name}\n(.*?)^@end@ {name} (\d+)$", self._text, re.DOTALL | re.MULTILINE
         )
         if found:
-            files = self._result.files if self._result else {}
-            return Outcome(found[1], int(found[2]), self.machine, files)
+            return Outcome(found[1], int(found[2]), machine)
         if self._lost:
             raise self._lost
         raise LostVM("the section was not run to its end", self._text)
@@ -151,14 +150,15 @@ def _boot(machine: Machine, sections: list[Section]) -> Boot:
     script = _compose(machine, sections)
     options = {"modules": modules, "files": files, "cpus": machine.cpus}
     options["timeout"] = machine.timeout
+    start = time.monotonic()
     try:
         if machine.virtual:
             result = virtual.run(kernel, script, **options)
         else:
             result = smp.run(kernel, script, x2apic=machine.x2apic, **options)
     except LostVM as lost:
-        return Boot(machine, None, lost)
-    return Boot(machine, result, None)
+        return Boot(time.monotonic() - start, None, lost)
+    return Boot(time.monotonic() - start, result, None)
 
 
 def _compose(machine: Machine, sections: list[Section]) -> str:

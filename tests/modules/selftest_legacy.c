@@ -8,9 +8,11 @@
 static void consumer_of_2001(struct selftest *test)
 {
 	consumer_2001_start();
-	EXPECT(test, selftest_wait(consumer_2001_fired() == 10));
+	/* It is armed anew if all was over before it came to change its mind. */
+	(void)selftest_wait(consumer_2001_fired() >= 10);
 	consumer_2001_stop();
-	EXPECT_EQ(test, consumer_2001_fired(), 10);
+	EXPECT_GE(test, consumer_2001_fired(), 10);
+	EXPECT_GE(test, 11, consumer_2001_fired());
 }
 
 const struct selftest_case selftest_legacy_cases[] = {
