@@ -208,9 +208,11 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 			    const struct apic_timer_list *timer,
 			    unsigned int run)
 {
-	/* Pair with the releases in expire(), in the reverse order. */
-	return smp_load_acquire(&base->running) == timer &&
-	       smp_load_acquire(&base->run) == run;
+	/* Pairs with both releases of @running in expire(). */
+	if (smp_load_acquire(&base->running) != timer)
+		return false;
+	/* Pairs with the release of @run in expire(): earlier runs are over. */
+	return smp_load_acquire(&base->run) == run;
 }
 
 /* Run the handler of the head. Drops the lock while it runs. */
@@ -223,8 +225,9 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	u64 expires = timer->expires, now;
 
 	apic_timer_base_dequeue(base, timer);
-	/* Pairs with apic_timer_base_in_run(): @running has the new number. */
+	/* Pairs with apic_timer_base_in_run(): earlier runs are over. */
 	smp_store_release(&base->run, base->run + 1);
+	/* Pairs with apic_timer_base_in_run(): with @timer, @run is seen. */
 	smp_store_release(&base->running, timer);
 	timer->prev_cpu = base->cpu;
 	raw_spin_unlock(&base->lock);
