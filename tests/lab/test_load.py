@@ -101,15 +101,12 @@ LOAD_AGAIN_AND_AGAIN = """
     unload
     sh -c 'while :; do :; done' &
     load=$!
-    # Most of the time would be spent in waiting for grace periods.
-    echo 1 >/sys/kernel/rcu_expedited
     for i in $(seq {times}); do
         load apic_timer
         load apic_timer_busy rate=2000 waiting=20 leave=$((i % 2))
         rmmod apic_timer_busy
         rmmod apic_timer
     done
-    echo 0 >/sys/kernel/rcu_expedited
     kill $load
     echo after $(tick_devices)
     dmesg | grep -c 'cancelled .* of handler waiting_handler'
@@ -126,14 +123,17 @@ def judge(guest, times: int) -> None:
     assert int(periodic) >= times // 2
 
 
-@pytest.mark.guest(some(kernel="7.2", cpus=2, x2apic=False), LOAD_AGAIN_AND_AGAIN.format(times=200))
+# On later kernels an emulated machine takes several times as long to load a module.
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=2, virtual=False), LOAD_AGAIN_AND_AGAIN.format(times=200)
+)
 def test_load_200_times_under_load(guest):
     """With timers firing and a CPU busy."""
     judge(guest, 200)
 
 
 @pytest.mark.guest(
-    some(kernel=("6.1", "6.12"), cpus=2, virtual=False), LOAD_AGAIN_AND_AGAIN.format(times=40)
+    some(kernel=("6.12", "7.2"), cpus=2, x2apic=False), LOAD_AGAIN_AND_AGAIN.format(times=20)
 )
-def test_load_40_times_under_load(guest):
-    judge(guest, 40)
+def test_load_20_times_under_load(guest):
+    judge(guest, 20)
