@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 from . import userland
@@ -26,7 +27,7 @@ def binary() -> Path:
     text = _WRAPPER.format(root=root, loader=" ".join(userland.loader()))
     wrapper = cache_dir("bin") / "qemu-system-x86_64"
     if not wrapper.exists() or wrapper.read_text() != text:
-        temp = wrapper.with_suffix(f".{os.getpid()}")
+        temp = wrapper.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         temp.write_text(text)
         temp.chmod(0o755)
         if int(_version(temp).split()[3].split(".")[0]) < MINIMUM:

@@ -8,6 +8,7 @@ import lzma
 import os
 import struct
 import subprocess
+import threading
 from pathlib import Path
 
 from .errors import LabError
@@ -19,7 +20,7 @@ def vmlinux(kernel: Kernel) -> Path:
     target = kernel.root / "lab" / "vmlinux"
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
-        temp = target.with_suffix(f".{os.getpid()}")
+        temp = target.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         temp.write_bytes(_payload(kernel.vmlinuz.read_bytes()))
         temp.rename(target)
     return target
