@@ -33,18 +33,20 @@ def test_one_shot_from_init_to_exit(guest):
     stages = [
         rf"apic_timer_init: +timer={timer}",
         rf"apic_timer_add: +timer={timer} function=selftest_shot_handler\S* expires=(\d+) cpu=0 ",
-        r"apic_timer_arm: +target=(\d+) now=\d+ leg=\d+ value=0x",
         rf"apic_timer_expire_entry: +timer={timer} function=selftest_shot_handler\S* "
         r"expires=(\d+) now=(\d+) error=(-?\d+)",
         rf"apic_timer_expire_exit: +timer={timer} function=selftest_shot_handler\S* cycles=\d+",
     ]
+    if guest.machine.virtual:
+        # Where times mean nothing, an interrupt of the kernel's may come when it is due already.
+        stages.insert(2, r"apic_timer_arm: +target=\d+ now=\d+ leg=\d+ value=0x")
     at, values = 0, []
     for stage in stages:
         found = re.compile(stage).search(report, at)
         assert found, f"{stage} is not there, or not in order"
         at = found.end()
         values += [int(n) for n in found.groups()]
-    expires, _target, expired, now, error = values
+    expires, expired, now, error = values
     assert expired == expires
     assert error == now - expires >= 0
 
