@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/bits.h>
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/preempt.h>
@@ -16,11 +17,14 @@
 #include <trace/events/apic_timer.h>
 
 #include "base.h"
-#include "lead.h"
 #include "source.h"
 #include "stats.h"
 #include "timer.h"
 #include "tsc.h"
+
+/* Modes on offer, for &apic_timer_info.modes. */
+#define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
+		 BIT(APIC_TIMER_EXACT))
 
 /* Refuse a call: counted, and told once per kind of mistake. */
 #define refuse(err, fmt, ...)						\
@@ -41,6 +45,14 @@ static __always_inline int check(const struct apic_timer_list *timer)
 	return 0;
 }
 
+/* Does its mode wait on the TSC, or may the module's default do so? */
+static __always_inline bool may_spin(const struct apic_timer_list *timer)
+{
+	unsigned int mode = timer->flags & APIC_TIMER_MODE_MASK;
+
+	return !mode || mode == APIC_TIMER_EXACT;
+}
+
 /* Can it be armed? */
 static __always_inline int check_arm(const struct apic_timer_list *timer)
 {
@@ -53,9 +65,9 @@ static __always_inline int check_arm(const struct apic_timer_list *timer)
 	if (unlikely(timer->flags & ~APIC_TIMER_FLAGS))
 		return refuse(-EINVAL, "timer of %ps has unknown flags %#x",
 			      timer->function, timer->flags);
-	if (unlikely(timer->flags & ~APIC_TIMER_RAW || timer->spin_budget))
-		return refuse(-EOPNOTSUPP,
-			      "timer of %ps asks for a mode not on offer",
+	if (unlikely(timer->spin_budget && !may_spin(timer)))
+		return refuse(-EINVAL,
+			      "timer of %ps has a spin budget but doesn't spin",
 			      timer->function);
 	return 0;
 }
@@ -115,8 +127,8 @@ static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
  * Return:
  * * %0 - armed
  * * %-EBUSY - it is pending already
- * * %-EINVAL - not initialised, no function, or unknown flags
- * * %-EOPNOTSUPP - flags ask for what is not on offer
+ * * %-EINVAL - not initialised, no function, unknown flags, or a spin budget
+ *   with a mode that doesn't spin
  * * %-ENODEV - this CPU takes no timers (it is going offline)
  * * %-EPERM - called from NMI
  */
@@ -344,7 +356,7 @@ int apic_timer_query(int cpu, struct apic_timer_info *info)
 		.tsc_kind = apic_timer_tsc_kind(),
 		.tsc_stable = apic_timer_tsc_stable(),
 		.tsc_khz = apic_timer_tsc_khz(),
-		.modes = APIC_TIMER_LEAD_MODES,
+		.modes = MODES,
 	};
 	if (!READ_ONCE(apic_timer_base_of(cpu)->online))
 		return -ENODEV;

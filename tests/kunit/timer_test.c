@@ -153,32 +153,40 @@ static void unknown_flags_test(struct kunit *test)
 	}
 }
 
-/* What apic_timer_query() offers is taken, and nothing else. */
 static void modes_test(struct kunit *test)
 {
 	struct apic_timer_info info;
-	unsigned int mode;
+	unsigned int flags;
 
 	KUNIT_ASSERT_EQ(test, apic_timer_query(0, &info), 0);
-	for (mode = APIC_TIMER_RAW; mode <= APIC_TIMER_EXACT; mode++) {
-		timer.flags = mode;
-		if (!(info.modes & BIT(mode))) {
-			not_armed(test, -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, info.modes,
+			(unsigned int)(BIT(APIC_TIMER_RAW) |
+				       BIT(APIC_TIMER_MEAN) |
+				       BIT(APIC_TIMER_EXACT)));
+	for (flags = 0; flags <= APIC_TIMER_FLAGS; flags++) {
+		timer.flags = flags;
+		KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+		KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+		run_for(5000);
+	}
+}
+
+/* Only where the mode spins, or the module's default may. */
+static void spin_budget_test(struct kunit *test)
+{
+	unsigned int flags, mode;
+
+	timer.spin_budget = 1;
+	for (flags = 0; flags <= APIC_TIMER_FLAGS; flags++) {
+		timer.flags = flags;
+		mode = flags & APIC_TIMER_MODE_MASK;
+		if (mode == APIC_TIMER_RAW || mode == APIC_TIMER_MEAN) {
+			not_armed(test, -EINVAL);
 			continue;
 		}
 		KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
 		KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
 		run_for(5000);
-	}
-	KUNIT_EXPECT_TRUE(test, info.modes & BIT(APIC_TIMER_RAW));
-
-	if (!(info.modes & BIT(APIC_TIMER_EXACT))) {
-		timer.flags = 0;
-		timer.spin_budget = 1;
-		not_armed(test, -EOPNOTSUPP);
-		timer.spin_budget = 0;
-		timer.flags = APIC_TIMER_SKIP_LATE;
-		not_armed(test, -EOPNOTSUPP);
 	}
 }
 
@@ -369,6 +377,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(no_function_test),
 	KUNIT_CASE(unknown_flags_test),
 	KUNIT_CASE(modes_test),
+	KUNIT_CASE(spin_budget_test),
 	KUNIT_CASE(add_twice_test),
 	KUNIT_CASE(no_such_cpu_test),
 	KUNIT_CASE(offline_test),

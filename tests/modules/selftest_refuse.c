@@ -104,24 +104,45 @@ static void unknown_flags(struct selftest *test)
 	}
 }
 
-static void modes_not_on_offer(struct selftest *test)
+/* Armed, and deleted before its moment. */
+static void expect_armed(struct selftest *test, struct selftest_shot *shot)
+{
+	shot->timer.expires = U64_MAX;
+	EXPECT_EQ(test, add_apic_timer(&shot->timer), 0);
+	EXPECT_EQ(test, del_apic_timer_sync(&shot->timer), 1);
+}
+
+static void every_mode(struct selftest *test)
 {
 	struct apic_timer_info info;
 	struct selftest_shot shot;
 	unsigned int mode;
 
 	EXPECT_EQ(test, apic_timer_query(0, &info), 0);
-	EXPECT(test, info.modes & BIT(APIC_TIMER_RAW));
 	for (mode = APIC_TIMER_RAW; mode <= APIC_TIMER_EXACT; mode++) {
+		EXPECT(test, info.modes & BIT(mode));
 		selftest_shot_init(&shot, NULL);
 		shot.timer.flags = mode;
-		if (!(info.modes & BIT(mode))) {
-			expect_refused(test, &shot, -EOPNOTSUPP);
-			continue;
-		}
-		shot.timer.expires = U64_MAX;
-		EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
-		EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 1);
+		expect_armed(test, &shot);
+		shot.timer.flags |= APIC_TIMER_SKIP_LATE;
+		expect_armed(test, &shot);
+	}
+}
+
+/* A spin budget is for the modes that spin, or for the module's default. */
+static void spin_budget(struct selftest *test)
+{
+	struct selftest_shot shot;
+	unsigned int mode;
+
+	for (mode = 0; mode <= APIC_TIMER_EXACT; mode++) {
+		selftest_shot_init(&shot, NULL);
+		shot.timer.flags = mode | APIC_TIMER_SKIP_LATE;
+		shot.timer.spin_budget = 1;
+		if (!mode || mode == APIC_TIMER_EXACT)
+			expect_armed(test, &shot);
+		else
+			expect_refused(test, &shot, -EINVAL);
 	}
 }
 
@@ -247,7 +268,8 @@ const struct selftest_case selftest_refuse_cases[] = {
 	CASE(null_pointer),
 	CASE(no_function),
 	CASE(unknown_flags),
-	CASE(modes_not_on_offer),
+	CASE(every_mode),
+	CASE(spin_budget),
 	CASE(no_such_cpu),
 	CASE(delete_not_pending),
 	CASE(deadlock_is_refused),
