@@ -16,13 +16,18 @@
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/processor.h>
+#include <linux/sched.h>
 #include <linux/time64.h>
 
 #include <trace/events/apic_timer.h>
 
 #include "base.h"
+#include "dispatch.h"
+#include "latency.h"
 #include "lead.h"
+#include "mode.h"
 #include "shot.h"
+#include "smi.h"
 #include "stats.h"
 #include "timer.h"
 #include "tsc.h"
@@ -31,12 +36,21 @@ static unsigned int busy_us = 500;
 module_param(busy_us, uint, 0444);
 MODULE_PARM_DESC(busy_us, "longest that handlers may run on a CPU at a stretch, in us, before they are held back for as long as they took");
 
+static unsigned int spin_budget_ns = 5000;
+module_param(spin_budget_ns, uint, 0444);
+MODULE_PARM_DESC(spin_budget_ns, "longest that a shot of mode exact may wait on the TSC, in ns, for timers that don't say");
+
+static unsigned int hold_ns = 20000;
+module_param(hold_ns, uint, 0444);
+MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so that a shot of mode exact comes first, in ns; 0 is never");
+
 /* Interrupts closer together than this are one stretch. */
 #define STRETCH_GAP_NS	1000
 /* Handlers are never held back for longer. */
-#define HOLD_MAX_NS	(100 * NSEC_PER_MSEC)
+#define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
 
-static u64 busy_max, stretch_gap, hold_max;	/* TSC cycles */
+/* TSC cycles */
+static u64 busy_max, stretch_gap, pause_max, hold_max, spin_max;
 
 DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
 
@@ -108,16 +122,66 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 	return base;
 }
 
-/* When the hardware has to fire for the head of the queue. */
-static u64 deadline(const struct apic_timer_base *base)
+static u64 spin_budget(const struct apic_timer_list *timer)
 {
-	const struct apic_timer_list *head = base->queue.first;
-	u64 lead;
+	return timer->spin_budget ?: spin_max;
+}
+
+/* What comes upon an interrupt now, as far as can be told. */
+static enum apic_timer_lead_class class_now(const struct apic_timer_shot *shot)
+{
+	if (!is_idle_task(current))
+		return APIC_TIMER_LEAD_BUSY;
+	return shot->stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
+}
+
+/* How to go about the head of the queue. */
+static struct apic_timer_target target_of(const struct apic_timer_base *base,
+					  const struct apic_timer_list *head)
+{
+	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
+	unsigned int class, mode;
+	u64 budget;
 
 	if (!head)
-		return APIC_TIMER_NEVER;
-	lead = apic_timer_lead_cycles(head);
-	return max(head->expires - min(head->expires, lead), base->not_before);
+		return target;
+
+	target.expires = head->expires;
+	if (unlikely(base->not_before)) {
+		target.expires = max(target.expires, base->not_before);
+		return target;
+	}
+
+	mode = apic_timer_mode_of(head);
+	if (mode == APIC_TIMER_EXACT) {
+		budget = spin_budget(head);
+		target.lead[0] = min(lead->exact[0], budget);
+		target.lead[1] = min(lead->exact[1], budget);
+		/*
+		 * To leave the interrupt and be back takes about as long as to
+		 * come into it.
+		 */
+		target.reach = min(2 * lead->exact[0], budget);
+		target.hold = hold_max;
+	} else if (mode == APIC_TIMER_MEAN) {
+		class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :
+						APIC_TIMER_LEAD_BUSY;
+		target.lead[0] = lead->mean[class];
+		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];
+	}
+	return target;
+}
+
+/* Arm for the head of the queue. */
+static void aim(struct apic_timer_base *base)
+{
+	const struct apic_timer_list *head = base->queue.first;
+	struct apic_timer_target target = target_of(base, head);
+
+	apic_timer_shot_own(&target);
+	if (target.hold)
+		apic_timer_latency_want(target.expires);
 }
 
 /* Another CPU has put a new head into our queue. */
@@ -128,7 +192,7 @@ static void arm_head(void *unused)
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (base->online && !base->expiring)
-		apic_timer_shot_set(APIC_TIMER_SHOT_OWN, deadline(base));
+		aim(base);
 	raw_spin_unlock(&base->lock);
 }
 
@@ -147,7 +211,7 @@ void apic_timer_base_enqueue(struct apic_timer_base *base,
 		return;
 
 	if (base->cpu == smp_processor_id()) {
-		apic_timer_shot_set(APIC_TIMER_SHOT_OWN, deadline(base));
+		aim(base);
 		return;
 	}
 	/*
@@ -215,14 +279,51 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 	return smp_load_acquire(&base->run) == run;
 }
 
+/* Tell all about a shot, for a user who asks what made it late. */
+static void tell(const struct apic_timer_list *timer, unsigned int mode,
+		 const struct apic_timer_dispatch *shot,
+		 const struct apic_timer_shot *hardware)
+{
+	u64 kernel = hardware->deadline[APIC_TIMER_SHOT_KERNEL];
+	struct apic_timer_receipt receipt = {
+		.timer = timer,
+		.function = shot->function,
+		.expires = shot->expires,
+		.entry = hardware->entry,
+		.ready = shot->ready,
+		.start = shot->start,
+		.lead = shot->aim ? hardware->lead : 0,
+		.leg = hardware->leg,
+		.held = kernel < shot->ready ? shot->ready - kernel : 0,
+		.smi = apic_timer_smi_count() - hardware->smi,
+		.mode = mode,
+		.class = shot->class,
+		.skipped = shot->skipped,
+	};
+
+	trace_apic_timer_shot(&receipt);
+}
+
 /* Run the handler of the head. Drops the lock while it runs. */
 static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
-	void (*function)(unsigned long long, unsigned long) = timer->function;
-	unsigned long data = timer->data;
+	struct apic_timer_shot *hardware = this_cpu_ptr(&apic_timer_shot);
+	unsigned int mode = apic_timer_mode_of(timer);
+	struct apic_timer_dispatch shot = {
+		.function = timer->function,
+		.data = timer->data,
+		.expires = timer->expires,
+		.exact = mode == APIC_TIMER_EXACT,
+		.skip_late = timer->flags & APIC_TIMER_SKIP_LATE,
+		.class = class_now(hardware),
+	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
-	u64 expires = timer->expires, now;
+
+	/* One shot, one latency; and none when woken by something earlier. */
+	if (hardware->entry >= hardware->aim)
+		shot.aim = hardware->aim;
+	hardware->aim = 0;
 
 	apic_timer_base_dequeue(base, timer);
 	/* Pairs with apic_timer_base_in_run(): earlier runs are over. */
@@ -238,17 +339,22 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 					      timer, prev_run))
 			cpu_relax();
 
-	trace_apic_timer_expire_entry(timer, function, expires,
+	trace_apic_timer_expire_entry(timer, shot.function, shot.expires,
 				      apic_timer_tsc_now());
-	now = apic_timer_tsc_now();
-	function(now, data);
+	apic_timer_dispatch(&shot);
 
 	/* The timer may be gone from here on. */
 	if (trace_apic_timer_expire_exit_enabled())
-		trace_apic_timer_expire_exit(timer, function, now,
+		trace_apic_timer_expire_exit(timer, shot.function, shot.start,
 					     apic_timer_tsc_now());
-	apic_timer_stats_inc(EXPIRED);
-	apic_timer_stats_error(now - expires);
+	if (trace_apic_timer_shot_enabled())
+		tell(timer, mode, &shot, hardware);
+	if (likely(!shot.skipped)) {
+		apic_timer_stats_inc(EXPIRED);
+		apic_timer_stats_error(shot.start - shot.expires);
+	}
+	if (shot.exact)
+		apic_timer_stats_add(SPIN_CYCLES, shot.start - shot.ready);
 
 	raw_spin_lock(&base->lock);
 	/* Pairs with runs_on() and apic_timer_base_in_run(). */
@@ -261,7 +367,7 @@ static void hold(struct apic_timer_base *base, u64 now)
 {
 	u64 busy = now - base->streak;
 
-	base->not_before = now + min(busy, hold_max);
+	base->not_before = now + min(busy, pause_max);
 	apic_timer_stats_inc(THROTTLED);
 	trace_apic_timer_throttle(busy, base->not_before);
 }
@@ -280,29 +386,35 @@ static void hold(struct apic_timer_base *base, u64 now)
 void apic_timer_base_interrupt(void)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
-	struct apic_timer_list *head;
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_target target;
 	bool found = false;
-	u64 now;
+	u64 now = shot->entry;
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_stats_inc(INTERRUPTS);
-	raw_spin_lock(&base->lock);
+	/* The kernel's events come this way too, and often. */
+	if (!apic_timer_shot_due(shot, &shot->own, now)) {
+		apic_timer_stats_inc(IDLE_INTERRUPTS);
+		return;
+	}
 
-	now = apic_timer_tsc_now();
+	raw_spin_lock(&base->lock);
 	if (now - base->idle > stretch_gap)
 		base->streak = now;
 
 	if (now >= base->not_before) {
 		base->not_before = 0;
 		base->expiring = true;
-		while ((head = base->queue.first) &&
-		       head->expires <= now + apic_timer_lead_cycles(head)) {
+		for (;;) {
+			target = target_of(base, base->queue.first);
+			if (!apic_timer_shot_due(shot, &target, now))
+				break;
 			if (now - base->streak > busy_max) {
 				hold(base, now);
 				break;
 			}
 			found = true;
-			expire(base, head);
+			expire(base, base->queue.first);
 			now = apic_timer_tsc_now();
 		}
 		base->expiring = false;
@@ -311,7 +423,7 @@ void apic_timer_base_interrupt(void)
 	if (!found)
 		apic_timer_stats_inc(IDLE_INTERRUPTS);
 
-	apic_timer_shot_set(APIC_TIMER_SHOT_OWN, deadline(base));
+	aim(base);
 	raw_spin_unlock(&base->lock);
 }
 
@@ -363,7 +475,10 @@ void apic_timer_base_init(void)
 
 	busy_max = apic_timer_us_to_tsc(busy_us);
 	stretch_gap = apic_timer_ns_to_tsc(STRETCH_GAP_NS);
-	hold_max = apic_timer_ns_to_tsc(HOLD_MAX_NS);
+	pause_max = apic_timer_ns_to_tsc(PAUSE_MAX_NS);
+	hold_max = apic_timer_ns_to_tsc(hold_ns);
+	/* A timer's own budget has as many bits. */
+	spin_max = min(apic_timer_ns_to_tsc(spin_budget_ns), (u64)U32_MAX);
 
 	for_each_possible_cpu(cpu) {
 		base = apic_timer_base_of(cpu);

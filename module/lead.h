@@ -2,25 +2,45 @@
 #ifndef _APIC_TIMER_LEAD_H
 #define _APIC_TIMER_LEAD_H
 
-#include <linux/apic_timer.h>
+#include <linux/percpu.h>
 
-/*
- * The latency estimator: fed with the signed error of each shot, answers how
- * early to arm the next. The one mode on offer, raw, arms at the expiry itself.
- */
-
-/* Modes on offer, for &apic_timer_info.modes. */
-#define APIC_TIMER_LEAD_MODES	BIT(APIC_TIMER_RAW)
+#include "estimate.h"
 
 /**
- * apic_timer_lead_cycles() - how early to arm a timer
- * @timer:	the timer
- *
- * Return: TSC cycles.
+ * enum apic_timer_lead_class - what an interrupt of ours came upon
+ * @APIC_TIMER_LEAD_BUSY:	a CPU at work
+ * @APIC_TIMER_LEAD_IDLE:	an idle CPU with its tick going
+ * @APIC_TIMER_LEAD_STOPPED:	an idle CPU without tick, which first of all
+ *				catches up on the time
+ * @APIC_TIMER_LEAD_CLASSES:	how many there are
  */
-static inline u64 apic_timer_lead_cycles(const struct apic_timer_list *timer)
-{
-	return 0;
-}
+enum apic_timer_lead_class {
+	APIC_TIMER_LEAD_BUSY,
+	APIC_TIMER_LEAD_IDLE,
+	APIC_TIMER_LEAD_STOPPED,
+	APIC_TIMER_LEAD_CLASSES
+};
+
+/**
+ * struct apic_timer_lead - how early to arm on a CPU
+ * @latency:	TSC cycles from the moment armed for to the dispatch, by class
+ * @exact:	lead for mode exact while the tick goes [0] or is stopped [1]:
+ *		most of the latencies are shorter
+ * @mean:	lead for mode mean, by class
+ *
+ * Touched by its own CPU only, interrupts off; read by others for showing.
+ */
+struct apic_timer_lead {
+	struct apic_timer_estimate latency[APIC_TIMER_LEAD_CLASSES];
+	u64 exact[2];
+	u64 mean[APIC_TIMER_LEAD_CLASSES];
+};
+
+DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
+
+const char *apic_timer_lead_class_name(enum apic_timer_lead_class class);
+void apic_timer_lead_reset(void);
+void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency);
+int apic_timer_lead_init(void);
 
 #endif /* _APIC_TIMER_LEAD_H */

@@ -11,6 +11,10 @@
 #include "base.h"
 #include "compat/supported.h"
 #include "debugfs.h"
+#include "dispatch.h"
+#include "latency.h"
+#include "lead.h"
+#include "mode.h"
 #include "source.h"
 #include "tsc.h"
 #include "version.h"
@@ -38,11 +42,21 @@ static int __init apic_timer_init(void)
 	if (ret)
 		return ret;
 
+	ret = apic_timer_mode_init();
+	if (ret)
+		return ret;
+
+	ret = apic_timer_lead_init();
+	if (ret)
+		return ret;
+
+	apic_timer_dispatch_init();
 	apic_timer_base_init();
+	apic_timer_latency_init();
 
 	ret = register_module_notifier(&module_block);
 	if (ret)
-		return ret;
+		goto err_notifier;
 
 	ret = apic_timer_source_init();
 	if (ret)
@@ -53,6 +67,8 @@ static int __init apic_timer_init(void)
 
 err_source:
 	unregister_module_notifier(&module_block);
+err_notifier:
+	apic_timer_latency_exit();
 	return ret;
 }
 
@@ -62,6 +78,7 @@ static void __exit apic_timer_exit(void)
 	apic_timer_base_cancel_all();
 	apic_timer_source_exit();
 	unregister_module_notifier(&module_block);
+	apic_timer_latency_exit();
 }
 
 module_init(apic_timer_init);

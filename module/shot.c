@@ -8,17 +8,21 @@
  * at every change. The kernel's is followed at once, for an idle CPU should not
  * be woken for nothing.
  */
+#include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 
 #include <trace/events/apic_timer.h>
 
 #include "shot.h"
+#include "smi.h"
 #include "source.h"
 #include "stats.h"
 #include "tsc.h"
 
 DEFINE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
+
+static u64 tick;	/* TSC cycles */
 
 /*
  * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
@@ -59,16 +63,48 @@ static u64 leg_for(const struct apic_timer_shot *shot,
 				   user == APIC_TIMER_SHOT_OWN);
 }
 
+/*
+ * Would the kernel's event come so shortly before ours that serving it would
+ * make ours late? Then it comes after ours, at most @hold late.
+ */
+static bool hold_back(const struct apic_timer_shot *shot)
+{
+	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
+	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+
+	return kernel < own && own - kernel < shot->own.hold;
+}
+
+/* Has the kernel stopped its tick? Then there is no event for a tick. */
+static bool tick_stopped(u64 kernel, u64 now)
+{
+	return kernel > now && kernel - now > tick;
+}
+
+/* What our target means as things are. */
+static void set_own_deadline(struct apic_timer_shot *shot)
+{
+	shot->deadline[APIC_TIMER_SHOT_OWN] =
+		apic_timer_shot_before(shot->own.expires,
+				       shot->own.lead[shot->stopped]);
+}
+
 /* Arm for the earliest deadline; for none, as late as can be. */
 static void arm(struct apic_timer_shot *shot)
 {
 	u64 now = apic_timer_tsc_now();
-	u64 leg = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
-	u64 kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
-	u64 target, fire, value;
+	u64 leg, kernel, target, fire, value;
 
+	shot->stopped = tick_stopped(shot->deadline[APIC_TIMER_SHOT_KERNEL],
+				     now);
+	set_own_deadline(shot);
+
+	leg = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
+	kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
 	shot->user = APIC_TIMER_SHOT_OWN;
-	if (kernel < leg) {
+	if (hold_back(shot)) {
+		shot->held_back = true;
+	} else if (kernel < leg) {
 		leg = kernel;
 		shot->user = APIC_TIMER_SHOT_KERNEL;
 	}
@@ -80,16 +116,24 @@ static void arm(struct apic_timer_shot *shot)
 		shot->fires = apic_timer_add_tsc(fire, leg >> DRIFT_SHIFT);
 
 	target = shot->deadline[shot->user];
+	shot->leg = leg;
+	shot->aim = 0;
+	if (leg && fire == target && shot->user == APIC_TIMER_SHOT_OWN) {
+		shot->aim = fire;
+		shot->lead = shot->own.expires - fire;
+	}
 	apic_timer_stats_inc(SHOTS);
 	if (fire < target && target != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
 	trace_apic_timer_arm(target, now, leg, value);
+	if (trace_apic_timer_shot_enabled())
+		shot->smi = apic_timer_smi_count();
 }
 
 /* Arm hardware that isn't armed, if there is anything to arm it for. */
 static void arm_first(struct apic_timer_shot *shot)
 {
-	if (min(shot->deadline[APIC_TIMER_SHOT_OWN],
+	if (min(shot->own.expires,
 		shot->deadline[APIC_TIMER_SHOT_KERNEL]) != APIC_TIMER_NEVER)
 		arm(shot);
 }
@@ -101,35 +145,56 @@ static void arm_first(struct apic_timer_shot *shot)
  */
 void apic_timer_shot_reset(void)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-
 	lockdep_assert_irqs_disabled();
-	shot->deadline[APIC_TIMER_SHOT_OWN] = APIC_TIMER_NEVER;
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	shot->fires = APIC_TIMER_NEVER;
-	shot->held = false;
+	*this_cpu_ptr(&apic_timer_shot) = (struct apic_timer_shot) {
+		.own.expires = APIC_TIMER_NEVER,
+		.deadline = { APIC_TIMER_NEVER, APIC_TIMER_NEVER },
+		.fires = APIC_TIMER_NEVER,
+	};
+	tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
 
 /**
- * apic_timer_shot_set() - set a user's deadline on this CPU
- * @user:	whose
- * @tsc:	absolute TSC; the past means at once, %APIC_TIMER_NEVER none
+ * apic_timer_shot_own() - set our target on this CPU
+ * @target:	what the head of the queue wants
  *
  * Arms the hardware, unless in its interrupt, whose end does that.
  *
  * Context: Interrupts off.
  */
-void apic_timer_shot_set(enum apic_timer_shot_user user, u64 tsc)
+void apic_timer_shot_own(const struct apic_timer_target *target)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 was = shot->deadline[user];
 
 	lockdep_assert_irqs_disabled();
-	shot->deadline[user] = tsc;
+	shot->own = *target;
+	set_own_deadline(shot);
+	if (!shot->held && shot->deadline[APIC_TIMER_SHOT_OWN] < shot->fires)
+		arm(shot);
+}
+
+/**
+ * apic_timer_shot_kernel() - set the kernel's deadline on this CPU
+ * @tsc:	absolute TSC; the past means at once, %APIC_TIMER_NEVER none
+ * @now:	the present TSC
+ *
+ * Arms the hardware, unless in its interrupt, whose end does that.
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_shot_kernel(u64 tsc, u64 now)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 was = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+
+	lockdep_assert_irqs_disabled();
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = tsc;
 	if (shot->held || tsc == was)
 		return;
-	if (tsc < shot->fires ||
-	    (user == APIC_TIMER_SHOT_KERNEL && user == shot->user))
+	/* The third: going idle takes another lead. */
+	if (tsc < shot->fires || shot->user == APIC_TIMER_SHOT_KERNEL ||
+	    (shot->own.lead[0] != shot->own.lead[1] &&
+	     shot->stopped != tick_stopped(tsc, now)))
 		arm(shot);
 }
 
@@ -142,8 +207,10 @@ void apic_timer_shot_begin(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
+	shot->entry = apic_timer_tsc_now();
 	shot->fires = APIC_TIMER_NEVER;
 	shot->held = true;
+	apic_timer_stats_inc(INTERRUPTS);
 }
 
 /**
@@ -157,14 +224,26 @@ bool apic_timer_shot_kernel_due(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-	u64 now = apic_timer_tsc_now();
+	u64 now = shot->entry;
 
-	if (expires > now)
+	if (expires > now) {
+		now = apic_timer_tsc_now();
+		if (expires > now)
+			return false;
+	}
+	if (hold_back(shot)) {
+		shot->held_back = true;
 		return false;
+	}
 
 	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
 	apic_timer_stats_inc(KERNEL_EVENTS);
 	trace_apic_timer_kernel_event(expires, now);
+	if (shot->held_back) {
+		shot->held_back = false;
+		apic_timer_stats_inc(HELD_BACK);
+		trace_apic_timer_hold(expires, apic_timer_tsc_now());
+	}
 	return true;
 }
 

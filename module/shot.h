@@ -2,6 +2,7 @@
 #ifndef _APIC_TIMER_SHOT_H
 #define _APIC_TIMER_SHOT_H
 
+#include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 
@@ -20,31 +21,91 @@ enum apic_timer_shot_user {
 };
 
 /**
+ * struct apic_timer_target - a deadline of ours, and how to go about it
+ * @expires:	absolute TSC, %APIC_TIMER_NEVER for none
+ * @lead:	TSC cycles to be early while the kernel's tick goes [0] or is
+ *		stopped [1]
+ * @reach:	an interrupt serves it from so many TSC cycles before @expires,
+ *		or from the lead before if that is more
+ * @hold:	TSC cycles that an event of the kernel's may be held back so that
+ *		ours comes first
+ */
+struct apic_timer_target {
+	u64 expires;
+	u64 lead[2];
+	u64 reach;
+	u64 hold;
+};
+
+/**
  * struct apic_timer_shot - the hardware timer of a CPU
- * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
+ * @own:	what the head of our queue wants
+ * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none;
+ *		ours as of the last arming
  * @user:	whom the hardware is armed for
  * @fires:	TSC by which the hardware will have fired, however its clock
  *		drifts; %APIC_TIMER_NEVER if it isn't armed
+ * @aim:	TSC that the hardware was last armed for, if that was for ours
+ *		and not a hop; otherwise 0
+ * @leg:	TSC cycles ahead that it was last armed
+ * @lead:	TSC cycles that @aim is early
+ * @stopped:	the kernel's next event is so far away that it has stopped its
+ *		tick
  * @held:	in the interrupt: nothing is armed until its end
+ * @held_back:	the kernel's event is held back for ours
+ * @entry:	TSC at the beginning of the interrupt
+ * @smi:	SMIs so far at the last arming, if anybody wants to know
  *
  * Touched by its own CPU only, interrupts off. Unless held, the hardware fires
  * in time for each deadline.
  */
 struct apic_timer_shot {
+	struct apic_timer_target own;
 	u64 deadline[APIC_TIMER_SHOT_USERS];
 	enum apic_timer_shot_user user;
 	u64 fires;
+	u64 aim;
+	u64 leg;
+	u64 lead;
+	bool stopped;
 	bool held;
+	bool held_back;
+	u64 entry;
+	u32 smi;
 };
 
 DECLARE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 
 void apic_timer_shot_reset(void);
-void apic_timer_shot_set(enum apic_timer_shot_user user, u64 tsc);
+void apic_timer_shot_own(const struct apic_timer_target *target);
+void apic_timer_shot_kernel(u64 tsc, u64 now);
 void apic_timer_shot_begin(void);
 bool apic_timer_shot_kernel_due(void);
 void apic_timer_shot_end(void);
 void apic_timer_shot_rearm(void);
 u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);
+
+/* @tsc, so much earlier; never stays never. */
+static inline u64 apic_timer_shot_before(u64 tsc, u64 cycles)
+{
+	return tsc == APIC_TIMER_NEVER ? tsc : tsc - min(tsc, cycles);
+}
+
+/**
+ * apic_timer_shot_due() - whether an interrupt serves a target now
+ * @shot:	of this CPU
+ * @target:	the target
+ * @now:	TSC
+ *
+ * Return: true if so.
+ */
+static inline bool apic_timer_shot_due(const struct apic_timer_shot *shot,
+				       const struct apic_timer_target *target,
+				       u64 now)
+{
+	return now >= apic_timer_shot_before(target->expires,
+					     max(target->lead[shot->stopped],
+						 target->reach));
+}
 
 #endif /* _APIC_TIMER_SHOT_H */

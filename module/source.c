@@ -16,6 +16,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "base.h"
+#include "dispatch.h"
 #include "shot.h"
 #include "source.h"
 #include "tsc.h"
@@ -44,6 +45,7 @@ static int attach_cpu(unsigned int cpu)
 
 	local_irq_disable();
 	apic_timer_shot_reset();
+	apic_timer_dispatch_measure();
 	local_irq_enable();
 
 	ret = apic_timer_source->attach();

@@ -9,8 +9,8 @@
  * vector goes on calling the handler of the LAPIC's device: that pointer is the
  * only one that is ours.
  *
- * The kernel programs our device in nanoseconds by set_next_event() whatever
- * its clocksource: we don't have the features that let it bypass that.
+ * The kernel programs our device in TSC cycles by set_next_event() whatever its
+ * clocksource: we don't have the features that let it bypass that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,8 +31,8 @@
 
 /* Ours is preferred to the LAPIC's device by this. */
 #define RATING_ABOVE	50
-/* Shortest event that the kernel may ask for, ns. */
-#define MIN_DELTA_NS	100
+/* Shortest event that the kernel may ask for, TSC cycles. */
+#define MIN_DELTA	100
 
 /**
  * struct proxy - what stands between the kernel and the LAPIC timer of a CPU
@@ -75,14 +75,13 @@ static void proxy_interrupt(struct clock_event_device *lapic_device)
 	apic_timer_shot_end();
 }
 
-/* The kernel's next event, in ns from now. */
-static int proxy_set_next_event(unsigned long ns,
+/* The kernel's next event, in TSC cycles from now. */
+static int proxy_set_next_event(unsigned long cycles,
 				struct clock_event_device *device)
 {
-	u64 cycles = apic_timer_ns_to_tsc(ns) + 1;
+	u64 now = apic_timer_tsc_now();
 
-	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL,
-			    apic_timer_add_tsc(apic_timer_tsc_now(), cycles));
+	apic_timer_shot_kernel(apic_timer_add_tsc(now, cycles + 1), now);
 	return 0;
 }
 
@@ -90,7 +89,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 {
 	struct proxy *proxy = to_proxy(device);
 
-	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
 	/*
 	 * The LAPIC is set up when it was given to us or has been asleep, and
 	 * left alone each other time that the kernel comes back from having
@@ -111,7 +110,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
  */
 static int proxy_set_stopped(struct clock_event_device *device)
 {
-	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
 	return 0;
 }
 
@@ -184,8 +183,9 @@ static bool take(struct proxy *proxy)
 	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
 	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
 
-	clockevents_config_and_register(&proxy->device, NSEC_PER_SEC,
-					MIN_DELTA_NS, LONG_MAX);
+	clockevents_config_and_register(&proxy->device,
+					apic_timer_tsc_khz() * MSEC_PER_SEC,
+					MIN_DELTA, LONG_MAX);
 	taken = !clockevent_state_detached(&proxy->device);
 	if (taken)
 		lapic_device->event_handler = proxy_interrupt;

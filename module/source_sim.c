@@ -33,6 +33,21 @@ u64 apic_timer_sim_now(void)
 }
 
 /**
+ * apic_timer_sim_wait() - let time pass, at the cost of the machine
+ * @until:	TSC
+ *
+ * Return: TSC, @until if that wasn't past.
+ */
+u64 apic_timer_sim_wait(u64 until)
+{
+	u64 now = apic_timer_sim_now();
+
+	if ((s64)(until - now) > 0)
+		apic_timer_sim.now = until;
+	return apic_timer_sim.now;
+}
+
+/**
  * apic_timer_sim_tsc_khz() - frequency of the simulated TSC
  *
  * Return: kHz.

@@ -58,6 +58,7 @@ struct apic_timer_sim {
 extern struct apic_timer_sim apic_timer_sim;
 
 u64 apic_timer_sim_now(void);
+u64 apic_timer_sim_wait(u64 until);
 u32 apic_timer_sim_tsc_khz(void);
 
 int apic_timer_sim_start(const struct apic_timer_sim_machine *machine);

@@ -23,7 +23,11 @@
 	X(SHOTS, shots, "times the hardware was armed")			\
 	X(HOPS, hops, "shots armed short of their target, to aim again") \
 	X(KICKS, kicks, "interrupts sent to another CPU to arm there")	\
-	X(THROTTLED, throttled, "times handlers were held back for a while")
+	X(THROTTLED, throttled, "times handlers were held back for a while") \
+	X(LATE_SHOTS, late_shots, "shots that were later than late_ns")	\
+	X(SKIPPED, skipped, "late shots that were skipped, as asked")	\
+	X(HELD_BACK, held_back, "kernel events held back for a shot")	\
+	X(SPIN_CYCLES, spin_cycles, "TSC cycles that shots waited on the TSC")
 
 enum apic_timer_stat {
 #define X(id, name, what) APIC_TIMER_STAT_##id,
@@ -52,6 +56,9 @@ DECLARE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
 
 #define apic_timer_stats_inc(id) \
 	this_cpu_inc(apic_timer_stats.count[APIC_TIMER_STAT_##id])
+
+#define apic_timer_stats_add(id, n) \
+	this_cpu_add(apic_timer_stats.count[APIC_TIMER_STAT_##id], n)
 
 static inline void apic_timer_stats_error(s64 error)
 {

@@ -39,7 +39,12 @@ static void set(enum apic_timer_shot_user user, u64 tsc)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	apic_timer_shot_set(user, tsc);
+	if (user == APIC_TIMER_SHOT_OWN)
+		apic_timer_shot_own(&(struct apic_timer_target) {
+			.expires = tsc,
+		});
+	else
+		apic_timer_shot_kernel(tsc, apic_timer_sim.now);
 	local_irq_restore(flags);
 }
 
@@ -175,8 +180,8 @@ static void arms_inside(unsigned long long now, unsigned long data)
 	unsigned long before = apic_timer_sim.programmed;
 
 	ran(now, data);
-	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, now + 700);
-	apic_timer_shot_set(APIC_TIMER_SHOT_KERNEL, now + 300);
+	apic_timer_shot_kernel(now + 700, apic_timer_sim.now);
+	apic_timer_shot_kernel(now + 300, apic_timer_sim.now);
 	apic_timer_shot_rearm();
 	programmed_inside = apic_timer_sim.programmed - before;
 }

@@ -8,6 +8,45 @@
 #include <linux/apic_timer.h>
 #include <linux/tracepoint.h>
 
+#ifndef _APIC_TIMER_RECEIPT
+#define _APIC_TIMER_RECEIPT
+
+/**
+ * struct apic_timer_receipt - what is known of a shot when it is over
+ * @timer:	the timer; it may have been freed
+ * @function:	its handler
+ * @expires:	the moment it was to start, absolute TSC
+ * @entry:	TSC at the beginning of the interrupt, as the source sees it
+ * @ready:	TSC when the handler could have started
+ * @start:	TSC at the handler's first instruction
+ * @lead:	TSC cycles before @expires that the hardware was to fire; 0 if
+ *		it didn't fire for this shot
+ * @leg:	TSC cycles ahead that it was armed
+ * @held:	TSC cycles that an event of the kernel's has been waiting
+ * @smi:	SMIs since it was armed, where the CPU counts them
+ * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
+ * @class:	what the interrupt came upon: a busy CPU (0), an idle one (1), an
+ *		idle one with its tick stopped (2)
+ * @skipped:	the handler was not run, because it was too late
+ */
+struct apic_timer_receipt {
+	const void *timer;
+	const void *function;
+	u64 expires;
+	u64 entry;
+	u64 ready;
+	u64 start;
+	u64 lead;
+	u64 leg;
+	u64 held;
+	u32 smi;
+	u8 mode;
+	u8 class;
+	bool skipped;
+};
+
+#endif /* _APIC_TIMER_RECEIPT */
+
 /* A timer and its handler: the timer may be freed by the time this is read. */
 DECLARE_EVENT_CLASS(apic_timer_class,
 
@@ -137,10 +176,11 @@ TRACE_EVENT(apic_timer_arm,
 );
 
 /**
- * apic_timer_expire_entry - called before a handler
+ * apic_timer_expire_entry - called before a handler, and before what waiting
+ *	its mode takes
  * @timer:	the timer
  * @function:	its handler
- * @expires:	the moment it was to start, absolute TSC
+ * @expires:	the moment it is to start, absolute TSC
  * @now:	the present TSC
  */
 TRACE_EVENT(apic_timer_expire_entry,
@@ -155,7 +195,6 @@ TRACE_EVENT(apic_timer_expire_entry,
 		__field(const void *,	function)
 		__field(u64,		expires)
 		__field(u64,		now)
-		__field(s64,		error)
 	),
 
 	TP_fast_assign(
@@ -163,12 +202,11 @@ TRACE_EVENT(apic_timer_expire_entry,
 		__entry->function = function;
 		__entry->expires = expires;
 		__entry->now = now;
-		__entry->error = now - expires;
 	),
 
-	TP_printk("timer=%p function=%ps expires=%llu now=%llu error=%lld",
+	TP_printk("timer=%p function=%ps expires=%llu now=%llu",
 		  __entry->timer, __entry->function, __entry->expires,
-		  __entry->now, __entry->error)
+		  __entry->now)
 );
 
 /**
@@ -198,6 +236,92 @@ TRACE_EVENT(apic_timer_expire_exit,
 
 	TP_printk("timer=%p function=%ps cycles=%llu",
 		  __entry->timer, __entry->function, __entry->cycles)
+);
+
+/**
+ * apic_timer_shot - called after each dispatch: who made it late?
+ * @receipt:	all that is known of the shot
+ *
+ * A shot on its way: armed @leg cycles ahead to fire @lead cycles early; fired;
+ * @entry cycles; @ready; waited @spin cycles; started with @error.
+ */
+TRACE_EVENT(apic_timer_shot,
+
+	TP_PROTO(const struct apic_timer_receipt *receipt),
+
+	TP_ARGS(receipt),
+
+	TP_STRUCT__entry(
+		__field(const void *,	timer)
+		__field(const void *,	function)
+		__field(u64,		expires)
+		__field(u64,		entry)
+		__field(u64,		ready)
+		__field(u64,		now)
+		__field(s64,		error)
+		__field(s64,		spin)
+		__field(u64,		lead)
+		__field(u64,		leg)
+		__field(u64,		held)
+		__field(u32,		smi)
+		__field(u8,		mode)
+		__field(u8,		class)
+		__field(bool,		skipped)
+	),
+
+	TP_fast_assign(
+		__entry->timer = receipt->timer;
+		__entry->function = receipt->function;
+		__entry->expires = receipt->expires;
+		__entry->entry = receipt->entry;
+		__entry->ready = receipt->ready;
+		__entry->now = receipt->start;
+		__entry->error = receipt->start - receipt->expires;
+		__entry->spin = receipt->start - receipt->ready;
+		__entry->lead = receipt->lead;
+		__entry->leg = receipt->leg;
+		__entry->held = receipt->held;
+		__entry->smi = receipt->smi;
+		__entry->mode = receipt->mode;
+		__entry->class = receipt->class;
+		__entry->skipped = receipt->skipped;
+	),
+
+	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu leg=%llu held=%llu smi=%u mode=%s cpu_was=%s%s",
+		  __entry->timer, __entry->function, __entry->expires,
+		  __entry->entry, __entry->ready, __entry->now, __entry->error,
+		  __entry->spin, __entry->lead, __entry->leg, __entry->held,
+		  __entry->smi,
+		  __print_symbolic(__entry->mode, { APIC_TIMER_RAW, "raw" },
+				   { APIC_TIMER_MEAN, "mean" },
+				   { APIC_TIMER_EXACT, "exact" }),
+		  __print_symbolic(__entry->class, { 0, "busy" }, { 1, "idle" },
+				   { 2, "stopped" }),
+		  __entry->skipped ? " skipped" : "")
+);
+
+/**
+ * apic_timer_hold - called when a kernel event that was held back is served
+ * @expires:	when the kernel wanted it, absolute TSC
+ * @now:	the present TSC
+ */
+TRACE_EVENT(apic_timer_hold,
+
+	TP_PROTO(u64 expires, u64 now),
+
+	TP_ARGS(expires, now),
+
+	TP_STRUCT__entry(
+		__field(u64,	expires)
+		__field(u64,	held)
+	),
+
+	TP_fast_assign(
+		__entry->expires = expires;
+		__entry->held = now - expires;
+	),
+
+	TP_printk("expires=%llu held=%llu", __entry->expires, __entry->held)
 );
 
 /**

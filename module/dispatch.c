@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The last stretch of a shot: wait if need be, and call the handler.
+ *
+ * All that can be done before the last look at the TSC is done before it, and
+ * the rest takes the same few instructions each time: that is measured once
+ * and taken off.
+ */
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/prefetch.h>
+
+#include "dispatch.h"
+#include "spin.h"
+#include "stats.h"
+
+static unsigned int late_ns = 1000;
+module_param(late_ns, uint, 0444);
+MODULE_PARM_DESC(late_ns, "a shot is late when it starts later than this after its expiry, in ns");
+
+static u64 late_limit;	/* TSC cycles */
+
+DEFINE_PER_CPU(struct apic_timer_dispatch_cost, apic_timer_dispatch_cost);
+
+static bool too_late(const struct apic_timer_dispatch *shot)
+{
+	if ((s64)(shot->ready - shot->expires) <= (s64)late_limit)
+		return false;
+	apic_timer_stats_inc(LATE_SHOTS);
+	return shot->skip_late;
+}
+
+static void learn(const struct apic_timer_dispatch *shot)
+{
+	if (shot->aim)
+		apic_timer_lead_learn(shot->class, shot->ready - shot->aim);
+}
+
+/**
+ * apic_timer_dispatch() - run a handler at its time
+ * @shot:	the shot, which is due
+ *
+ * Context: Hard interrupt, interrupts off, no lock held.
+ */
+void noinline apic_timer_dispatch(struct apic_timer_dispatch *shot)
+{
+	u64 call = this_cpu_read(apic_timer_dispatch_cost.call);
+	u64 now;
+
+	if (shot->exact) {
+		/* May be cold; it is wanted the moment that the wait is over. */
+		prefetch(shot->function);
+		shot->ready = apic_timer_tsc_now();
+		learn(shot);
+		if (unlikely(too_late(shot)))
+			goto skip;
+		now = apic_timer_spin(shot->expires - call) + call;
+		shot->start = now;
+		shot->function(now, shot->data);
+		return;
+	}
+
+	shot->ready = apic_timer_tsc_now();
+	if (unlikely(too_late(shot)))
+		goto skip;
+	now = apic_timer_tsc_now() + call;
+	shot->start = now;
+	shot->function(now, shot->data);
+	learn(shot);
+	return;
+
+skip:
+	shot->skipped = true;
+	shot->start = shot->ready;
+	apic_timer_stats_inc(SKIPPED);
+}
+
+/* A handler that does what can be asked of one: look at the TSC at once. */
+static void look(unsigned long long now, unsigned long data)
+{
+	*(u64 *)data = apic_timer_tsc_now();
+}
+
+#define ROUNDS	64
+
+/**
+ * apic_timer_dispatch_measure() - measure what a dispatch takes on this CPU
+ *
+ * What was learnt on it before is forgotten.
+ *
+ * Context: Interrupts off. Takes some microseconds.
+ */
+void apic_timer_dispatch_measure(void)
+{
+	struct apic_timer_dispatch_cost *cost =
+		this_cpu_ptr(&apic_timer_dispatch_cost);
+	struct apic_timer_dispatch_cost least = { U64_MAX, U64_MAX, U64_MAX };
+	unsigned int i;
+	u64 began;
+
+	lockdep_assert_irqs_disabled();
+	cost->call = 0;
+	for (i = 0; i < ROUNDS; i++) {
+		struct apic_timer_dispatch shot = {
+			.function = look,
+			.data = (unsigned long)&began,
+			.exact = i & 1,
+			.expires = apic_timer_tsc_now(),
+		};
+
+		shot.aim = shot.expires;
+		apic_timer_dispatch(&shot);
+		if (shot.exact) {
+			least.call = min(least.call, began - shot.start);
+			least.exact = min(least.exact, began - shot.ready);
+		} else {
+			least.plain = min(least.plain, began - shot.ready);
+		}
+	}
+	*cost = least;
+	/* These were not shots to learn from. */
+	apic_timer_lead_reset();
+}
+
+/**
+ * apic_timer_dispatch_init() - read the module parameter
+ */
+void apic_timer_dispatch_init(void)
+{
+	late_limit = apic_timer_ns_to_tsc(late_ns);
+}

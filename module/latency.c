@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keep CPUs out of deep idle states while an exact shot is near: to wake from
+ * one takes longer than all else that makes a shot late. Done by a CPU latency
+ * QoS request, as any driver would, from a work item that looks at what is
+ * pending; who arms a timer only compares two numbers.
+ */
+#include <linux/cpumask.h>
+#include <linux/irq_work.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/pm_qos.h>
+#include <linux/time64.h>
+#include <linux/workqueue.h>
+
+#include "base.h"
+#include "latency.h"
+#include "mode.h"
+#include "shot.h"
+#include "tsc.h"
+
+static bool latency_qos = true;
+module_param(latency_qos, bool, 0444);
+MODULE_PARM_DESC(latency_qos, "keep CPUs out of deep idle states while a shot of mode exact is near");
+
+/* How near that is, and how often it is looked at again. */
+#define NEAR_NS		(100 * NSEC_PER_MSEC)
+/* So many timers of a CPU are looked at for an exact one. */
+#define LOOK		16
+
+/*
+ * A shot before this needs a look at what is pending: 0 while the request is
+ * made or a look is under way, never when nothing is pending.
+ */
+u64 apic_timer_latency_until;
+
+static struct pm_qos_request request;
+
+static void latency_look(struct work_struct *work);
+static DECLARE_DELAYED_WORK(latency_work, latency_look);
+
+/* From here a work item can be queued whatever locks the caller holds. */
+static void latency_kicked(struct irq_work *work)
+{
+	mod_delayed_work(system_wq, &latency_work, 0);
+}
+
+static DEFINE_IRQ_WORK(latency_irq_work, latency_kicked);
+
+/**
+ * apic_timer_latency_kick() - have a look at what is pending
+ *
+ * Context: Any.
+ */
+void apic_timer_latency_kick(void)
+{
+	WRITE_ONCE(apic_timer_latency_until, 0);
+	irq_work_queue(&latency_irq_work);
+}
+
+/* Expiry of the first exact timer anywhere, or never. */
+static u64 first_exact(void)
+{
+	struct apic_timer_base_view views[LOOK];
+	u64 first = APIC_TIMER_NEVER;
+	unsigned int cpu, i, n;
+
+	for_each_online_cpu(cpu) {
+		n = apic_timer_base_look(apic_timer_base_of(cpu), 0, 0, views,
+					 LOOK);
+		for (i = 0; i < n; i++) {
+			unsigned int mode = views[i].flags &
+					    APIC_TIMER_MODE_MASK;
+
+			if ((mode ?: apic_timer_mode_default) !=
+			    APIC_TIMER_EXACT)
+				continue;
+			first = min(first, views[i].expires);
+			break;
+		}
+	}
+	return first;
+}
+
+/* Make the request or take it back, and see when to look again. */
+static void latency_look(struct work_struct *work)
+{
+	u64 near = apic_timer_ns_to_tsc(NEAR_NS), now = apic_timer_tsc_now();
+	u64 first = first_exact();
+	s32 wanted = PM_QOS_DEFAULT_VALUE;
+	u64 ns = NEAR_NS;
+
+	if (first != APIC_TIMER_NEVER && first <= now + near) {
+		wanted = 0;
+	} else {
+		/* Sooner if a nearer one comes. */
+		WRITE_ONCE(apic_timer_latency_until, first);
+		if (first != APIC_TIMER_NEVER)
+			ns = apic_timer_tsc_to_ns(first - now - near);
+	}
+	cpu_latency_qos_update_request(&request, wanted);
+	if (first != APIC_TIMER_NEVER)
+		queue_delayed_work(system_wq, &latency_work,
+				   nsecs_to_jiffies(ns) + 1);
+}
+
+/**
+ * apic_timer_latency_requested() - whether deep idle states are kept away now
+ *
+ * Return: true if so.
+ */
+bool apic_timer_latency_requested(void)
+{
+	return cpu_latency_qos_request_active(&request) &&
+	       request.node.prio == 0;
+}
+
+/**
+ * apic_timer_latency_init() - get ready, requesting nothing
+ */
+void apic_timer_latency_init(void)
+{
+	if (!latency_qos)
+		return;
+	cpu_latency_qos_add_request(&request, PM_QOS_DEFAULT_VALUE);
+	WRITE_ONCE(apic_timer_latency_until, APIC_TIMER_NEVER);
+}
+
+/**
+ * apic_timer_latency_exit() - take back the request
+ *
+ * No timer is armed any more.
+ */
+void apic_timer_latency_exit(void)
+{
+	WRITE_ONCE(apic_timer_latency_until, 0);
+	irq_work_sync(&latency_irq_work);
+	cancel_delayed_work_sync(&latency_work);
+	if (cpu_latency_qos_request_active(&request))
+		cpu_latency_qos_remove_request(&request);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How early to arm, learnt from the latency of each shot: the time from the
+ * moment that the hardware was armed for to where the handler could start.
+ *
+ * What the interrupt comes upon makes most of the difference, so each kind is
+ * learnt apart. Whether the tick is stopped is known when arming, for the
+ * kernel stops it by way of us; whether the CPU will be idle is not.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+
+#include "dispatch.h"
+#include "lead.h"
+#include "tsc.h"
+
+static unsigned int lead_quantile = 9999;
+module_param(lead_quantile, uint, 0444);
+MODULE_PARM_DESC(lead_quantile, "part of the shots that mode exact arms early enough for, in 1/10000 (5000 to 9999)");
+
+/* While little is known: longer than most latencies are. */
+#define LEAD_UNKNOWN_NS	3000
+
+DEFINE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
+
+/**
+ * apic_timer_lead_class_name() - a class in words
+ * @class:	the class
+ *
+ * Return: one word.
+ */
+const char *apic_timer_lead_class_name(enum apic_timer_lead_class class)
+{
+	static const char * const names[] = {
+		[APIC_TIMER_LEAD_BUSY] = "busy",
+		[APIC_TIMER_LEAD_IDLE] = "idle",
+		[APIC_TIMER_LEAD_STOPPED] = "stopped",
+	};
+
+	return names[class];
+}
+
+/*
+ * What most latencies of a class stay below. While little is known of it: what
+ * is @guessed, if that is more.
+ */
+static u64 high_of(const struct apic_timer_lead *lead,
+		   enum apic_timer_lead_class class, u64 guessed)
+{
+	const struct apic_timer_estimate *latency = &lead->latency[class];
+	u64 high = apic_timer_estimate_high(latency);
+
+	return apic_timer_estimate_warm(latency) ? high : max(high, guessed);
+}
+
+/* Work out the leads anew. */
+static void update(struct apic_timer_lead *lead)
+{
+	const struct apic_timer_dispatch_cost *cost =
+		this_cpu_ptr(&apic_timer_dispatch_cost);
+	const struct apic_timer_estimate *latency = lead->latency;
+	u64 unknown = apic_timer_ns_to_tsc(LEAD_UNKNOWN_NS);
+	u64 busy, idle, stopped, any = 0;
+	unsigned int class;
+
+	/* A CPU may be at work for ever, or never: don't wait for the other. */
+	busy = high_of(lead, APIC_TIMER_LEAD_BUSY,
+		       latency[APIC_TIMER_LEAD_IDLE].seen ? 0 : unknown);
+	idle = high_of(lead, APIC_TIMER_LEAD_IDLE, min(2 * busy, unknown));
+	stopped = high_of(lead, APIC_TIMER_LEAD_STOPPED, unknown);
+	lead->exact[0] = max(busy, idle) + cost->exact;
+	lead->exact[1] = max(lead->exact[0], stopped + cost->exact);
+
+	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++) {
+		lead->mean[class] = apic_timer_estimate_mean(&latency[class]);
+		any = lead->mean[class] ?: any;
+	}
+	/* The next best guess for what has not been seen. */
+	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
+		lead->mean[class] = (lead->mean[class] ?: any) + cost->plain;
+}
+
+/**
+ * apic_timer_lead_reset() - forget what was learnt on this CPU
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lead_reset(void)
+{
+	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+
+	lockdep_assert_irqs_disabled();
+	*lead = (struct apic_timer_lead){};
+	update(lead);
+}
+
+/**
+ * apic_timer_lead_learn() - take the latency of a shot on this CPU into account
+ * @class:	what its interrupt came upon
+ * @latency:	TSC cycles
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency)
+{
+	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+
+	lockdep_assert_irqs_disabled();
+	apic_timer_estimate_add(&lead->latency[class], latency, lead_quantile);
+	update(lead);
+}
+
+/**
+ * apic_timer_lead_init() - check the module parameter
+ *
+ * Return: 0; -EINVAL, with a message, for a quantile that can't be learnt.
+ */
+int apic_timer_lead_init(void)
+{
+	if (lead_quantile >= APIC_TIMER_QUANTILE_ONE / 2 &&
+	    lead_quantile < APIC_TIMER_QUANTILE_ONE)
+		return 0;
+	pr_err("lead_quantile %u is not from 5000 to 9999\n", lead_quantile);
+	return -EINVAL;
+}
