@@ -4,7 +4,8 @@
  *
  * All that can be done before the last look at the TSC is done before it, and
  * the rest takes the same few instructions each time: that is measured once
- * and taken off.
+ * and taken off. What is to be learnt from the shot is learnt while waiting if
+ * there is time for that, otherwise when the handler has run.
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -45,35 +46,29 @@ static void learn(const struct apic_timer_dispatch *shot)
  */
 void noinline apic_timer_dispatch(struct apic_timer_dispatch *shot)
 {
-	u64 call = this_cpu_read(apic_timer_dispatch_cost.call);
-	u64 now;
+	const struct apic_timer_dispatch_cost *cost =
+		this_cpu_ptr(&apic_timer_dispatch_cost);
+	u64 call = cost->call;
 
-	if (shot->exact) {
-		/* May be cold; it is wanted the moment that the wait is over. */
-		prefetch(shot->function);
-		shot->ready = apic_timer_tsc_now();
-		learn(shot);
-		if (unlikely(too_late(shot)))
-			goto skip;
-		now = apic_timer_spin(shot->expires - call) + call;
-		shot->start = now;
-		shot->function(now, shot->data);
-		return;
-	}
-
+	/* May be cold; it is wanted the moment that the wait is over. */
+	prefetch(shot->function);
 	shot->ready = apic_timer_tsc_now();
-	if (unlikely(too_late(shot)))
-		goto skip;
-	now = apic_timer_tsc_now() + call;
-	shot->start = now;
-	shot->function(now, shot->data);
+	if (unlikely(too_late(shot))) {
+		shot->skipped = true;
+		shot->start = shot->ready;
+		apic_timer_stats_inc(SKIPPED);
+	} else if (shot->exact) {
+		if ((s64)(shot->expires - shot->ready) > (s64)cost->learn) {
+			learn(shot);
+			shot->aim = 0;
+		}
+		shot->start = apic_timer_spin(shot->expires - call) + call;
+		shot->function(shot->start, shot->data);
+	} else {
+		shot->start = apic_timer_tsc_now() + call;
+		shot->function(shot->start, shot->data);
+	}
 	learn(shot);
-	return;
-
-skip:
-	shot->skipped = true;
-	shot->start = shot->ready;
-	apic_timer_stats_inc(SKIPPED);
 }
 
 /* A handler that does what can be asked of one: look at the TSC at once. */
@@ -95,12 +90,12 @@ void apic_timer_dispatch_measure(void)
 {
 	struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);
-	struct apic_timer_dispatch_cost least = { U64_MAX, U64_MAX, U64_MAX };
+	struct apic_timer_dispatch_cost found = { U64_MAX, U64_MAX, U64_MAX };
 	unsigned int i;
 	u64 began;
 
 	lockdep_assert_irqs_disabled();
-	cost->call = 0;
+	*cost = (struct apic_timer_dispatch_cost){};
 	for (i = 0; i < ROUNDS; i++) {
 		struct apic_timer_dispatch shot = {
 			.function = look,
@@ -109,16 +104,20 @@ void apic_timer_dispatch_measure(void)
 			.expires = apic_timer_tsc_now(),
 		};
 
-		shot.aim = shot.expires;
 		apic_timer_dispatch(&shot);
 		if (shot.exact) {
-			least.call = min(least.call, began - shot.start);
-			least.exact = min(least.exact, began - shot.ready);
+			found.call = min(found.call, began - shot.start);
+			found.exact = min(found.exact, began - shot.ready);
 		} else {
-			least.plain = min(least.plain, began - shot.ready);
+			found.plain = min(found.plain, began - shot.ready);
 		}
+
+		shot.aim = shot.ready - i;
+		began = apic_timer_tsc_now();
+		learn(&shot);
+		found.learn = max(found.learn, apic_timer_tsc_now() - began);
 	}
-	*cost = least;
+	*cost = found;
 	/* These were not shots to learn from. */
 	apic_timer_lead_reset();
 }

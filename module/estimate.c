@@ -8,6 +8,9 @@
  * latency when it changes for good: the mean begins anew after some samples
  * that are all far off on the same side, and the quantile's steps grow while
  * samples go on exceeding it.
+ *
+ * The quantile begins with a generous guess, which sinks as evidence grows: of
+ * what happens once in 10,000 times, 100 samples tell nothing.
  */
 #include <linux/math.h>
 #include <linux/math64.h>
@@ -39,6 +42,30 @@ static u64 step(const struct apic_timer_estimate *estimate)
 	return max(estimate->high >> STEP_SHIFT, STEP_MIN);
 }
 
+/* In balance, one sample of (1 - quantile) rises by @up, the others sink. */
+static u64 sink(u64 up, unsigned int quantile)
+{
+	return div_u64(up * (APIC_TIMER_QUANTILE_ONE - quantile), quantile);
+}
+
+/**
+ * apic_timer_estimate_init() - begin
+ * @estimate:	the estimate
+ * @guess:	what the quantile may be at most, TSC cycles
+ * @quantile:	the quantile to estimate, in parts of %APIC_TIMER_QUANTILE_ONE,
+ *		neither 0 nor all of them
+ */
+void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
+			      unsigned int quantile)
+{
+	u64 high = min(guess, SAMPLE_MAX) << SHIFT;
+
+	*estimate = (struct apic_timer_estimate) {
+		.high = high,
+		.sink = sink(high, quantile),
+	};
+}
+
 /* Begin with the median of the first few: any of them may be an outlier. */
 static void add_first(struct apic_timer_estimate *estimate, u64 sample)
 {
@@ -49,14 +76,9 @@ static void add_first(struct apic_timer_estimate *estimate, u64 sample)
 		first[i] = first[i - 1];
 	first[i] = sample;
 
-	estimate->seen++;
-	estimate->averaged = estimate->seen;
+	estimate->averaged = ++estimate->seen;
 	estimate->mean = first[estimate->seen / 2] << SHIFT;
 	estimate->spread = (first[estimate->seen / 2] - first[0]) << SHIFT;
-	/* With few samples the largest but one, so that one may be wild. */
-	i = estimate->seen > 2 ? estimate->seen - 2 : estimate->seen - 1;
-	estimate->high = first[i] << SHIFT;
-	estimate->peak = estimate->high;
 }
 
 static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
@@ -107,14 +129,10 @@ static void add_to_high(struct apic_timer_estimate *estimate, u64 x,
 	estimate->window++;
 
 	if (x > estimate->high) {
-		/* A part of the way, but not too far for an outlier. */
-		up = clamp((x - estimate->high) / 4, least,
+		/* To the sample, but not far for an outlier. */
+		up = clamp(x - estimate->high, least,
 			   max(estimate->high / 4, least));
-		/*
-		 * In balance, one sample of (1 - quantile) rises by @up and the
-		 * others sink by this.
-		 */
-		estimate->sink = div_u64(up * rest, quantile);
+		estimate->sink = sink(up, quantile);
 		estimate->high = min(estimate->high + (up << estimate->boost),
 				     x + least);
 		estimate->boost = min(estimate->boost + 1, BOOST_MAX);
@@ -137,24 +155,30 @@ static void add_to_high(struct apic_timer_estimate *estimate, u64 x,
  * apic_timer_estimate_add() - take a sample into account
  * @estimate:	the estimate
  * @sample:	TSC cycles
- * @quantile:	the quantile to estimate, in parts of %APIC_TIMER_QUANTILE_ONE,
- *		neither 0 nor all of them
+ * @quantile:	as for apic_timer_estimate_init()
  */
 void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
 			     unsigned int quantile)
 {
-	u64 x;
-
 	sample = min(sample, SAMPLE_MAX);
-	if (estimate->seen < APIC_TIMER_ESTIMATE_FIRST) {
+	if (estimate->seen < APIC_TIMER_ESTIMATE_FIRST)
 		add_first(estimate, sample);
-		return;
-	}
-	x = sample << SHIFT;
-	add_to_mean(estimate, x);
-	add_to_high(estimate, x, quantile);
-	if (estimate->seen < APIC_TIMER_ESTIMATE_WARM)
-		estimate->seen++;
+	else
+		add_to_mean(estimate, sample << SHIFT);
+	add_to_high(estimate, sample << SHIFT, quantile);
+}
+
+/**
+ * apic_timer_estimate_pass() - there was a sample, but of something else
+ * @estimate:	the estimate
+ *
+ * What is but a guess fades, down to what has been seen.
+ */
+void apic_timer_estimate_pass(struct apic_timer_estimate *estimate)
+{
+	if (estimate->high > estimate->peak)
+		estimate->high -= min(estimate->sink,
+				      estimate->high - estimate->peak);
 }
 
 /**
@@ -172,11 +196,9 @@ u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate)
  * apic_timer_estimate_high() - the high quantile, with what it may err by
  * @estimate:	the estimate
  *
- * Return: TSC cycles; 0 when there was no sample.
+ * Return: TSC cycles.
  */
 u64 apic_timer_estimate_high(const struct apic_timer_estimate *estimate)
 {
-	if (!estimate->seen)
-		return 0;
 	return (estimate->high + step(estimate)) >> SHIFT;
 }

@@ -24,7 +24,9 @@ module_param(lead_quantile, uint, 0444);
 MODULE_PARM_DESC(lead_quantile, "part of the shots that mode exact arms early enough for, in 1/10000 (5000 to 9999)");
 
 /* While little is known: longer than most latencies are. */
-#define LEAD_UNKNOWN_NS	3000
+#define GUESS_NS	3000
+
+static u64 guess;	/* TSC cycles */
 
 DEFINE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
@@ -45,41 +47,24 @@ const char *apic_timer_lead_class_name(enum apic_timer_lead_class class)
 	return names[class];
 }
 
-/*
- * What most latencies of a class stay below. While little is known of it: what
- * is @guessed, if that is more.
- */
-static u64 high_of(const struct apic_timer_lead *lead,
-		   enum apic_timer_lead_class class, u64 guessed)
-{
-	const struct apic_timer_estimate *latency = &lead->latency[class];
-	u64 high = apic_timer_estimate_high(latency);
-
-	return apic_timer_estimate_warm(latency) ? high : max(high, guessed);
-}
-
 /* Work out the leads anew. */
 static void update(struct apic_timer_lead *lead)
 {
 	const struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);
-	const struct apic_timer_estimate *latency = lead->latency;
-	u64 unknown = apic_timer_ns_to_tsc(LEAD_UNKNOWN_NS);
-	u64 busy, idle, stopped, any = 0;
+	u64 high[APIC_TIMER_LEAD_CLASSES], any = 0;
 	unsigned int class;
 
-	/* A CPU may be at work for ever, or never: don't wait for the other. */
-	busy = high_of(lead, APIC_TIMER_LEAD_BUSY,
-		       latency[APIC_TIMER_LEAD_IDLE].seen ? 0 : unknown);
-	idle = high_of(lead, APIC_TIMER_LEAD_IDLE, min(2 * busy, unknown));
-	stopped = high_of(lead, APIC_TIMER_LEAD_STOPPED, unknown);
-	lead->exact[0] = max(busy, idle) + cost->exact;
-	lead->exact[1] = max(lead->exact[0], stopped + cost->exact);
-
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++) {
-		lead->mean[class] = apic_timer_estimate_mean(&latency[class]);
+		high[class] = apic_timer_estimate_high(&lead->latency[class]);
+		lead->mean[class] =
+			apic_timer_estimate_mean(&lead->latency[class]);
 		any = lead->mean[class] ?: any;
 	}
+	lead->exact[0] = max(high[APIC_TIMER_LEAD_BUSY],
+			     high[APIC_TIMER_LEAD_IDLE]) + cost->exact;
+	lead->exact[1] = max(lead->exact[0],
+			     high[APIC_TIMER_LEAD_STOPPED] + cost->exact);
 	/* The next best guess for what has not been seen. */
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 		lead->mean[class] = (lead->mean[class] ?: any) + cost->plain;
@@ -93,9 +78,12 @@ static void update(struct apic_timer_lead *lead)
 void apic_timer_lead_reset(void)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	unsigned int class;
 
 	lockdep_assert_irqs_disabled();
-	*lead = (struct apic_timer_lead){};
+	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
+		apic_timer_estimate_init(&lead->latency[class], guess,
+					 lead_quantile);
 	update(lead);
 }
 
@@ -109,19 +97,24 @@ void apic_timer_lead_reset(void)
 void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	unsigned int other;
 
 	lockdep_assert_irqs_disabled();
 	apic_timer_estimate_add(&lead->latency[class], latency, lead_quantile);
+	for (other = 0; other < APIC_TIMER_LEAD_CLASSES; other++)
+		if (other != class)
+			apic_timer_estimate_pass(&lead->latency[other]);
 	update(lead);
 }
 
 /**
- * apic_timer_lead_init() - check the module parameter
+ * apic_timer_lead_init() - read the module parameter
  *
  * Return: 0; -EINVAL, with a message, for a quantile that can't be learnt.
  */
 int apic_timer_lead_init(void)
 {
+	guess = apic_timer_ns_to_tsc(GUESS_NS);
 	if (lead_quantile >= APIC_TIMER_QUANTILE_ONE / 2 &&
 	    lead_quantile < APIC_TIMER_QUANTILE_ONE)
 		return 0;
