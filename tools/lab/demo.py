@@ -13,12 +13,12 @@ from .result import Result
 SERIES = "6.1"
 SHOTS = 3000  # of each timer
 MIN_NS, MAX_NS = 20_000, 2_000_000_000
-TIMERS = ("apic_timer", "hrtimer_hard", "timer_list")
-MODULES = ("apic_timer", "apic_timer_sample", "apic_timer_measure")
+TIMERS = ("apic_timer_raw", "hrtimer_hard", "timer_list")
+MODULES = ("apic_timer", "apic_timer_sample", "apic_timer_bench", "apic_timer_bench_ours")
 
 SCRIPT = f"""
 mark() {{ echo "@demo@ $1"; }}
-measure=/sys/kernel/debug/apic_timer_measure
+bench=/sys/kernel/debug/apic_timer_bench
 
 insmod $MODULES/apic_timer.ko
 mark source
@@ -30,15 +30,16 @@ rmmod apic_timer_sample
 mark sample
 dmesg | grep 'apic_timer_sample:'
 
-insmod $MODULES/apic_timer_measure.ko
+insmod $MODULES/apic_timer_bench.ko
+insmod $MODULES/apic_timer_bench_ours.ko
 for timer in {" ".join(TIMERS)}; do
-	echo "$timer {SHOTS} {MIN_NS} {MAX_NS} 1" > $measure/run
-	put $timer < $measure/errors
+	echo "$timer octaves {SHOTS} {MIN_NS} {MAX_NS} 1" > $bench/run
+	put $timer < $bench/samples
 done
 
 mark trace
 trace-cmd record -q -o /tmp/trace.dat -e apic_timer \\
-	sh -c "echo apic_timer 1 200000 200000 1 > $measure/run" > /tmp/log 2>&1 || cat /tmp/log
+	sh -c "echo apic_timer_raw uniform 1 200000 200000 1 > $bench/run" > /tmp/log 2>&1 || cat /tmp/log
 trace-cmd report -q -i /tmp/trace.dat 2>/dev/null
 
 mark stats
@@ -67,7 +68,7 @@ def main() -> int:
 
 def _print(release: str, result: Result) -> None:
     parts = dict(part.split("\n", 1) for part in result.output.split("@demo@ ")[1:])
-    samples = {name: [int(line) for line in result.files[name].split()] for name in TIMERS}
+    samples = {name: figures.decode(result.files[name]) for name in TIMERS}
     print(f"apic-timer on a stock {release}, in virtual time\n")
     print(_messages(parts["source"]))
     print("A sample consumer (samples/):\n")
@@ -75,7 +76,7 @@ def _print(release: str, result: Result) -> None:
     print(
         f"Error: TSC at the handler's first instruction - moment wanted, in cycles (= ns here).\n"
         f"{SHOTS:,} shots of each timer at random distances from 20 us to 2 s, same boot.\n"
-        f"apic_timer is in mode raw: armed at its moment, nothing corrected.\n"
+        f"apic_timer_raw is in mode raw: armed at its moment, nothing corrected.\n"
     )
     print(figures.histograms(samples) + "\n\n" + figures.table(samples) + "\n")
     print("One shot, 200 us away, as `trace-cmd report` shows it:\n")

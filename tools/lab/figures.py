@@ -1,48 +1,63 @@
 """Sum up errors of timers, as a table and as histograms for a terminal."""
 
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Mapping
 
 BAR = 20  # characters of a full bar
 
 
-def summary(errors: Sequence[int]) -> dict[str, float]:
+def decode(data: bytes) -> Counter[int]:
+    """Count the samples of a test module: s64 each, in their own unit."""
+    return Counter(array("q", data))
+
+
+def summary(errors: Mapping[int, int]) -> dict[str, float]:
     """Return n, min, p50, p99, p999, max, mean and sd of errors, in their own unit.
 
-    A percentile is the smallest error that so many of them don't exceed. ValueError for none.
+    `errors` has how often each occurred. A percentile is the smallest error that so many of them
+    don't exceed. ValueError for none.
     """
-    if not errors:
+    n = sum(errors.values())
+    if not n:
         raise ValueError("no errors to sum up")
     ordered = sorted(errors)
-    n = len(ordered)
-    mean = sum(ordered) / n
+    mean = sum(e * errors[e] for e in ordered) / n
+    # Exactly rounded: the order of adding must not show in the last digit.
+    variance = math.fsum((e - mean) ** 2 * errors[e] for e in ordered) / n
 
-    def percentile(part: float) -> int:
-        return ordered[max(math.ceil(part * n) - 1, 0)]
+    def percentile(per_mille: int) -> int:
+        rank = max(-(-per_mille * n // 1000), 1)
+        for error in ordered:
+            rank -= errors[error]
+            if rank <= 0:
+                return error
+        raise AssertionError("unreachable: ranks go up to n")
 
     return {
         "n": n,
         "min": ordered[0],
-        "p50": percentile(0.5),
-        "p99": percentile(0.99),
-        "p999": percentile(0.999),
+        "p50": percentile(500),
+        "p99": percentile(990),
+        "p999": percentile(999),
         "max": ordered[-1],
         "mean": mean,
-        "sd": math.sqrt(sum((e - mean) ** 2 for e in ordered) / n),
+        "sd": math.sqrt(variance),
     }
 
 
-def table(samples: Mapping[str, Sequence[int]]) -> str:
+def table(samples: Mapping[str, Mapping[int, int]]) -> str:
     """Return a table with one row per timer of `samples` (name -> errors)."""
     heads = {"n": "shots", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
-    lines = [f"{'timer':<14}" + "".join(f"{head:>12}" for head in heads.values())]
+    lines = [f"{'timer':<16}" + "".join(f"{head:>12}" for head in heads.values())]
     for name, errors in samples.items():
         row = summary(errors)
-        lines.append(f"{name:<14}" + "".join(f"{row[key]:>12,}" for key in heads))
+        lines.append(f"{name:<16}" + "".join(f"{row[key]:>12,}" for key in heads))
     return "\n".join(lines)
 
 
-def histograms(samples: Mapping[str, Sequence[int]]) -> str:
+def histograms(samples: Mapping[str, Mapping[int, int]]) -> str:
     """Return histograms side by side: a row per power of two, bars by the logarithm of counts."""
     counts = {name: _octaves(errors) for name, errors in samples.items()}
     rows = sorted(set().union(*counts.values()))
@@ -58,12 +73,12 @@ def histograms(samples: Mapping[str, Sequence[int]]) -> str:
     return "\n".join(lines)
 
 
-def _octaves(errors: Sequence[int]) -> dict[int, int]:
+def _octaves(errors: Mapping[int, int]) -> dict[int, int]:
     """Count errors by signed number of binary digits."""
     count: dict[int, int] = {}
-    for error in errors:
+    for error, times in errors.items():
         row = error.bit_length() if error >= 0 else -error.bit_length()
-        count[row] = count.get(row, 0) + 1
+        count[row] = count.get(row, 0) + times
     return count
 
 

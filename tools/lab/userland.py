@@ -15,6 +15,8 @@ from .errors import LabError
 
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["qemu-system-x86", "busybox-static", "trace-cmd"]
+# cyclictest and hackbench; the scripts in it would bring Python along.
+ALONE = ["rt-tests", "libnuma1"]
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
@@ -23,16 +25,17 @@ def root() -> Path:
 
     Fetching takes some 20 s and 150 MB of disk. LabError when it cannot be had.
     """
-    key = hashlib.sha256(repr((SUITES, PACKAGES)).encode()).hexdigest()[:8]
+    key = hashlib.sha256(repr((SUITES, PACKAGES, ALONE)).encode()).hexdigest()[:8]
     final = cache_dir() / f"userland-{key}"
     with locked("userland"):
         if not is_complete(final):
-            print(f"lab: fetching {', '.join(PACKAGES)} ({', '.join(SUITES)})", flush=True)
+            print(f"lab: fetching {', '.join(PACKAGES + ALONE)} ({', '.join(SUITES)})", flush=True)
             with fresh_dir(final) as temp, Archive(*SUITES) as archive:
                 for name in ("bin", "lib", "lib64", "sbin"):
                     (temp / "usr" / name).mkdir(parents=True)
                     (temp / name).symlink_to(f"usr/{name}")
                 archive.unpack(PACKAGES, temp)
+                archive.unpack(ALONE, temp, dependencies=False)
     return final
 
 

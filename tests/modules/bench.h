@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_BENCH_H
+#define _APIC_TIMER_BENCH_H
+
+#include <linux/debugfs.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/prandom.h>
+#include <linux/types.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+#define BENCH_SHOTS_MAX	(1U << 20)	/* samples of a run */
+
+/**
+ * struct bench_shots - a kind of timer, armed again and again by itself
+ * @list:	of all kinds
+ * @name:	as written to "run"
+ * @spin_ns:	largest spin of a shot, 0 for the default; ignored by most
+ * @start:	make ready, and arm the first shot @ns nanoseconds from now
+ * @arm:	arm the next one; called from the timer's own handler
+ * @stop:	delete the timer and wait for its handler
+ */
+struct bench_shots {
+	struct list_head list;
+	const char *name;
+	int (*start)(u64 ns, u64 spin_ns);
+	int (*arm)(u64 ns);
+	void (*stop)(void);
+};
+
+/**
+ * struct bench_ops - a kind of timer, many of which can be pending
+ * @list:	of all kinds
+ * @name:	as written to "cost"
+ * @size:	bytes of a timer
+ * @init:	initialise one, zeroed, whose handler calls bench_expired()
+ * @moment:	what the two below take, @ns nanoseconds from now
+ * @add:	arm it; an error when it can't be
+ * @modify:	arm it for another moment; it is pending
+ * @del:	delete it
+ */
+struct bench_ops {
+	struct list_head list;
+	const char *name;
+	size_t size;
+	void (*init)(void *timer);
+	u64 (*moment)(u64 ns);
+	int (*add)(void *timer, u64 moment);
+	void (*modify)(void *timer, u64 moment);
+	void (*del)(void *timer);
+};
+
+static inline u64 bench_cycles(u64 ns)
+{
+	return mul_u64_u64_div_u64(ns, tsc_khz, 1000000);
+}
+
+/* bench_main.c */
+void bench_register_shots(struct bench_shots *shots);
+void bench_unregister_shots(struct bench_shots *shots);
+void bench_register_ops(struct bench_ops *ops);
+void bench_unregister_ops(struct bench_ops *ops);
+void bench_lock(void);
+void bench_unlock(void);
+struct bench_ops *bench_find_ops(const char *name);
+ssize_t bench_command(const char __user *user, size_t size, char *text,
+		      size_t room);
+void bench_samples_reset(void);
+void bench_sample(s64 sample);
+
+/* bench_shots.c */
+void bench_shot(u64 tsc, s64 error);
+extern struct list_head bench_shots_list;
+extern const struct file_operations bench_run_fops;
+extern s64 *bench_excess;
+extern u64 bench_elapsed;
+extern struct debugfs_blob_wrapper bench_excess_blob;
+
+/* bench_kernel.c */
+void bench_kernel_init(void);
+void bench_kernel_exit(void);
+
+/* bench_cost.c */
+void bench_expired(void);
+void bench_cost_end(struct bench_ops *gone);
+void bench_cost_exit(void);
+extern const struct file_operations bench_cost_fops;
+
+/* bench_load.c */
+u64 bench_load_off(u64 expires, u64 tsc);
+void bench_load_exit(void);
+extern const struct file_operations bench_load_fops;
+
+extern struct dentry *bench_directory;
+
+#endif /* _APIC_TIMER_BENCH_H */
