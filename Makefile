@@ -29,6 +29,13 @@ test: ## run all tests in virtual machines
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests
 
+# BENCH=short takes minutes instead of most of an hour. LAB=none: on this machine, as root.
+bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB=none)
+	tools/setup $(if $(filter none,$(LAB)),host,bench)
+	$(if $(filter none,$(LAB)),$(MAKE) modules APIC_TIMER_TESTS=1)
+	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab bench \
+		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
+
 check: ## run the static checks
 	tools/setup check
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
@@ -36,4 +43,4 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 12
 
-.PHONY: modules clean install uninstall demo test check help
+.PHONY: modules clean install uninstall demo test bench check help

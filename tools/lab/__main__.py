@@ -12,6 +12,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab", description="stock kernels in virtual machines")
     sub = parser.add_subparsers(dest="command", required=True)
     sub.add_parser("demo", help="show timers at work, ours beside the kernel's")
+    benchmark = sub.add_parser("bench", help="measure ours beside the rivals")
+    benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
+    benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
+    benchmark.add_argument("--modules", type=Path, help="with --host: where the .ko files are")
+    benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
     listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED))
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
@@ -55,6 +60,14 @@ def _guest(args: argparse.Namespace) -> int:
     return 0 if result.ok else 1
 
 
+def _bench(args: argparse.Namespace) -> int:
+    from . import bench, bench_host  # only these want matplotlib
+
+    if args.host:
+        return bench_host.main(args.modules, short=args.short, only=args.only)
+    return bench.main(short=args.short, only=args.only)
+
+
 def main() -> int:
     """Carry out the command line; 0 if all is well, 1 if a guest's verdict is bad, 2 if not run."""
     if sys.argv[1:2] == ["kunit"]:
@@ -63,6 +76,8 @@ def main() -> int:
     try:
         if args.command == "demo":
             return demo.main()
+        if args.command == "bench":
+            return _bench(args)
         if args.command == "kernels":
             for series in args.series:
                 kernel = kernels.ensure(series)

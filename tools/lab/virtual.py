@@ -24,6 +24,7 @@ from .vmlinux import vmlinux
 GUEST = Path(__file__).parent / "guest"
 SHARED_MB = 64  # most that `put` can hand back, headers included
 SHARED_DEVICE = "/sys/bus/pci/devices/0000:00:10.0/resource2_wc"
+PROGRAMS = ("trace-cmd", "cyclictest", "hackbench")  # besides busybox
 MARK = "@lab@ verdict "
 
 
@@ -48,7 +49,7 @@ def run(
     append:  further kernel parameters
     timeout: seconds of wall time
 
-    The guest has busybox, trace-cmd, and ``put NAME < FILE`` which fills `Result.files`; tracefs
+    The guest has busybox, PROGRAMS, and ``put NAME < FILE`` which fills `Result.files`; tracefs
     and debugfs are mounted; the script starts once the tick is in high-resolution mode. A script
     that fails or a kernel that complains is a verdict; a guest that gives none raises LostVM.
     """
@@ -84,7 +85,8 @@ def _image(kernel: Kernel, script: str, modules, files) -> Initramfs:
     image = Initramfs()
     base = userland.root()
     image.file("usr/bin/busybox", (base / "usr/bin/busybox").read_bytes(), 0o755)
-    image.program("usr/bin/trace-cmd")
+    for name in PROGRAMS:
+        image.program(f"usr/bin/{name}")
     for name in subprocess.check_output([base / "usr/bin/busybox", "--list"], text=True).split():
         image.link(f"bin/{name}", "/usr/bin/busybox")
     for name in ("dev", "proc", "sys", "tmp", "modules", "run"):

@@ -1,0 +1,46 @@
+"""Benchmark `cost`: what operations take while others are pending, ours and hrtimer's."""
+
+from .bench_rows import Key
+from .bench_script import Script, ours
+from .bench_size import Size
+
+# What tests/modules/bench_cost.c measures with a number of timers pending.
+PROBES = ("add", "head", "modify", "delete", "older", "expire")
+# In which mode makes a difference to the interrupt only.
+MODE = "exact"
+
+
+def scripts(size: Size) -> list[Script]:
+    """Return one script: counting instructions needs no second sample."""
+    script = Script("cost", size.seeds[0], weight=max(size.pending) / 10_000 + 10)
+    script.do("attach source=proxy")
+    for pending in size.pending:
+        _measure(script, size, "apic_timer", pending)
+        _measure(script, size, "hrtimer_hard", pending)
+    script.do("detach")
+    return [script]
+
+
+def bench(operation: str, pending: int) -> str:
+    """Return the name of the benchmark of an operation."""
+    return f"cost/{operation}/{pending}"
+
+
+def key(operation: str, pending: int, timer: str) -> Key:
+    """Return the key of an operation on a timer of a kind."""
+    if timer == "apic_timer":
+        return ours(bench(operation, pending), MODE)
+    return Key(bench(operation, pending), timer)
+
+
+def _measure(script: Script, size: Size, timer: str, pending: int) -> None:
+    name = f"apic_timer_{MODE}" if timer == "apic_timer" else timer
+
+    def do(operation: str, count: int) -> None:
+        script.do(f"echo {name} {operation} {count} {script.seed} >$bench/cost")
+        script.take("$bench/samples", key(operation, pending, timer))
+
+    do("fill", pending)
+    for operation in PROBES:
+        do(operation, size.operations)
+    do("empty", 0)

@@ -1,0 +1,84 @@
+"""The rows of the benchmark: what is measured, how it is named, and how it is written down."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from . import figures
+
+FIELDS = ("bench", "kernel", "engine", "cpus", "source", "mode", "timer", "load", "unit",
+          "n", "min", "p50", "p99", "p999", "max", "mean", "sd")  # fmt: skip
+NONE = "-"  # where a field doesn't apply: the kernel's timers have no source and no mode of ours
+
+Row = Mapping[str, str | int | float]
+
+
+class Key(NamedTuple):
+    """What samples are of. Two runs that differ in their random numbers only share a key."""
+
+    bench: str  # name of the benchmark, and after slashes its parameters: "period/2000"
+    timer: str  # "apic_timer", "hrtimer_hard", ...
+    source: str = NONE
+    mode: str = NONE
+    load: str = "idle"
+    unit: str = "cycles"
+
+
+Samples = dict[Key, Counter[int]]
+
+
+def merge(parts: Iterable[Mapping[Key, Mapping[int, int]]]) -> Samples:
+    """Add up samples of several runs."""
+    merged: Samples = {}
+    for part in parts:
+        for key, counts in part.items():
+            merged.setdefault(key, Counter()).update(counts)
+    return merged
+
+
+def rows(samples: Samples, *, kernel: str, engine: str, cpus: int) -> list[dict]:
+    """Sum up samples, one row a key, in the order of the keys. Fractions have 3 digits."""
+    found = []
+    for key in sorted(samples):
+        row = {**key._asdict(), "kernel": kernel, "engine": engine, "cpus": cpus,
+               **figures.summary(samples[key])}  # fmt: skip
+        row["mean"], row["sd"] = round(row["mean"], 3), round(row["sd"], 3)
+        found.append({name: row[name] for name in FIELDS})
+    return found
+
+
+def write(path: Path, found: list[dict], machine: Mapping[str, object] | None = None) -> None:
+    """Write rows, one a line, as a JSON list; or, where there is one, below what the machine is.
+
+    The list of a virtual machine, which is the same everywhere, stands alone.
+    """
+    lines = ",\n".join(json.dumps(row) for row in found)
+    text = f"[\n{lines}\n]\n"
+    if machine is not None:
+        text = f'{{"machine": {json.dumps(machine, indent=1)},\n"rows": {text}}}\n'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def select(found: Iterable[Row], **wanted: str) -> list[Row]:
+    """List the rows that have these values in these fields."""
+    return [row for row in found if all(row[name] == value for name, value in wanted.items())]
+
+
+def table(found: Iterable[Row]) -> str:
+    """Return rows as a table for a terminal, a block for each benchmark."""
+    heads = ("bench", "timer", "mode", "source", "load", "unit")
+    numbers = ("n", "min", "p50", "p99", "p999", "max", "mean", "sd")
+    lines, last = [], None
+    for row in found:
+        bench = str(row["bench"]).split("/")[0]
+        if bench != last:
+            head = f"{'bench':<20}{'timer':<14}{'mode':<6}{'source':<8}{'load':<8}{'unit':<9}"
+            lines += ["", head + f"{'n':>9}" + "".join(f"{name:>11}" for name in numbers[1:])]
+            last = bench
+        text = "".join(f"{row[h]:<{w}}" for h, w in zip(heads, (20, 14, 6, 8, 8, 9), strict=True))
+        text += f"{row['n']:>9,}" + "".join(f"{row[name]:>11,}" for name in numbers[1:6])
+        lines.append(text + "".join(f"{row[name]:>11,.1f}" for name in numbers[6:]))
+    return "\n".join(lines[1:])

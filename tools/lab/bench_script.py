@@ -1,0 +1,155 @@
+"""A script that measures: run in one boot of a guest, or once on this machine.
+
+It is put together from commands and from files to be handed back, each with the key of its samples
+and the function that decodes it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from . import figures
+from .bench_rows import Key, Samples
+from .errors import LabError
+
+Decode = Callable[[bytes], Mapping[int, int]]
+
+# Common to all scripts. MODULES is where the modules are, put NAME hands standard input back, and
+# WORK is a directory for what lies between.
+PRELUDE = """
+bench=/sys/kernel/debug/apic_timer_bench
+us=/sys/kernel/debug/apic_timer
+work=${WORK:-/tmp}
+pids= lo_was_down=
+
+attach() { insmod "$MODULES/apic_timer.ko" "$@"; insmod "$MODULES/apic_timer_bench_ours.ko"; }
+detach() {
+	for name in busy bench_ours; do
+		[ ! -d /sys/module/apic_timer_$name ] || rmmod apic_timer_$name
+	done
+	[ ! -d /sys/module/apic_timer ] || rmmod apic_timer
+}
+start() { setsid sh -c "$1" >/dev/null 2>&1 & pids="$pids $!"; }
+load() {
+	case $1 in
+	user) start 'while :; do :; done' ;;
+	syscall) start 'exec hackbench --loops=1000000000 --groups=1 --fds=5' ;;
+	net)
+		start 'exec busybox nc -l -p 5801 </dev/zero'
+		sleep 0.2
+		start 'exec busybox nc 127.0.0.1 5801 </dev/zero'
+		;;
+	timers | irqoff) echo "$1 $2" >$bench/load ;;
+	esac
+	[ "$1" = idle ] || sleep 0.5
+}
+unload() {
+	for pid in $pids; do kill -9 "-$pid" || :; done
+	pids=
+	echo none 0 >$bench/load
+	sleep 0.3
+}
+leave() {
+	[ ! -d $bench ] || unload
+	detach
+	[ ! -d /sys/module/apic_timer_bench ] || rmmod apic_timer_bench
+	[ -z "$lo_was_down" ] || ip link set lo down
+}
+trap leave EXIT
+
+[ -d /dev/shm ] || { mkdir /dev/shm; mount -t tmpfs shm /dev/shm; }
+if [ "$(cat /sys/class/net/lo/operstate)" = down ]; then
+	lo_was_down=1
+	ip link set lo up
+fi
+insmod "$MODULES/apic_timer_bench.ko"
+"""
+
+
+@dataclass
+class Script:
+    """One boot's measurements. `weight` is about how many seconds it takes."""
+
+    name: str
+    seed: int
+    weight: float
+    commands: list[str] = field(default_factory=list)
+    files: dict[str, tuple[Key, Decode]] = field(default_factory=dict)
+
+    def do(self, *commands: str) -> None:
+        """Add shell commands."""
+        self.commands += commands
+
+    def take(self, file: str, key: Key, decode: Decode = figures.decode) -> None:
+        """Hand a file back as the samples of a key."""
+        name = f"{len(self.files)}"
+        self.files[name] = (key, decode)
+        self.commands.append(f"put {name} <{file}")
+
+    def take_output(self, command: str, key: Key, decode: Decode) -> None:
+        """Hand back what a command prints."""
+        self.commands.append(f"{command} >$work/bench.out")
+        self.take("$work/bench.out", key, decode)
+
+    def text(self) -> str:
+        """Return the whole script."""
+        return PRELUDE + "\n".join(self.commands) + "\n"
+
+    def samples(self, handed_back: Mapping[str, bytes]) -> Samples:
+        """Decode what the script handed back. LabError when something is missing or empty."""
+        found: Samples = {}
+        for name, (key, decode) in self.files.items():
+            counts = decode(handed_back.get(name, b""))
+            if not sum(counts.values()):
+                raise LabError(f"bench {self.name}: nothing measured of {key}")
+            found.setdefault(key, Counter()).update(counts)
+        return found
+
+    # What several benchmarks do.
+
+    def shots(self, timer: str, key: Key, shots: int, distance: tuple[int, int], *,
+              spin_ns: int = 0, warm_up: int = 0, seed: int = 0) -> None:  # fmt: skip
+        """Measure the errors of shots at random distances (ns), after some that don't count."""
+        spread = f"uniform {{}} {distance[0]} {distance[1]} {{}} {spin_ns}"
+        seed += self.seed * 1000
+        if warm_up:
+            self.do(f"echo {timer} {spread.format(warm_up, seed + 1)} >$bench/run")
+        self.do(f"echo {timer} {spread.format(shots, seed + 2)} >$bench/run")
+        self.take("$bench/samples", key)
+
+    def cyclictest(self, key: Key, shots: int, interval_us: int) -> None:
+        """Measure the latencies of cyclictest."""
+        self.do(
+            f"cyclictest -q -m -p 95 --policy=fifo -t 1 -i {interval_us} -l {shots} -N "
+            "-h 1000000 --json=$work/bench.json >/dev/null"
+        )
+        self.take_output("cat $bench/tsc_khz $work/bench.json", key, decode_cyclictest)
+
+
+def ours(bench: str, mode: str, *, source: str = "proxy", load: str = "idle",
+         unit: str = "cycles") -> Key:  # fmt: skip
+    """Return the key of apic_timer in a mode; the module under test calls it apic_timer_MODE."""
+    return Key(bench, "apic_timer", source, mode, load, unit)
+
+
+def decode_number(data: bytes) -> Counter[int]:
+    """Decode one number; nothing where there is none."""
+    return Counter([int(data)] if data.strip() else [])
+
+
+def decode_cyclictest(data: bytes) -> Counter[int]:
+    """Decode the TSC's kHz and cyclictest's JSON: latencies in ns, as cycles."""
+    head, _, text = data.partition(b"\n")
+    if not text:
+        return Counter()
+    khz = int(head)
+    (thread,) = json.loads(text)["thread"].values()
+    counts: Counter[int] = Counter()
+    for latency, times in thread["histogram"].items():
+        counts[int(latency) * khz // 1_000_000] += times
+    # What was later than the histogram reaches is told by number only: none is later than max.
+    beyond = thread["cycles"] - sum(counts.values())
+    if beyond:
+        counts[thread["max"] * khz // 1_000_000] += beyond
+    return counts
