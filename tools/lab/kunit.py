@@ -1,8 +1,9 @@
-"""Run the KUnit suites under UML and say what became of each case.
+"""Run the KUnit suites of an architecture and say what became of each case.
 
-The kernel is Debian's linux-source-6.1, unpacked once into the cache; the tree's module/,
-include/ and tests/kunit/ are copied to drivers/apic-timer there, and kunit.py configures, builds
-and runs it. The first build takes some two minutes, later ones seconds.
+`um` has the suites of tests/kunit, in simulated time under UML; `x86_64` those of tests/accuracy,
+on a LAPIC timer, in QEMU's virtual time. The kernel is Debian's linux-source-6.1, unpacked once
+into the cache; the tree's module/, include/ and suites are copied to drivers/apic-timer there, and
+kunit.py configures, builds and runs it. First builds take some minutes, later ones seconds.
 """
 
 import argparse
@@ -16,13 +17,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import splats
+from . import qemu, splats
 from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from .debian import Archive
 from .errors import BuildError, LabError
 
 TREE = Path(__file__).resolve().parents[2]
-SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit"]
+SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
 KINDS = {".c", ".h"}  # besides files named Kbuild, Kconfig and .kunitconfig
 PACKAGE = "linux-source-6.1"
 SUITES = ("bookworm", "bookworm-security")
@@ -31,6 +32,42 @@ OVERLAY = "drivers/apic-timer"
 EXCLUDE = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!K]*", "sound/*/*.[ch]",
            "drivers/gpu/drm/*.[ch]", "drivers/net/*.[ch]", "drivers/media/*.[ch]",
            "drivers/staging/*.[ch]", "tools/testing/selftests/*"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """An architecture, as kunit.py calls it, and the suites that are run on it."""
+
+    arch: str
+    tests: str  # directory of the suites and of their .kunitconfig
+    parameters: tuple[str, ...] = ()  # for the kernel
+    virtual_time: bool = False  # in QEMU
+
+    def declared(self) -> list[str]:
+        """List SUITE.CASE for every KUNIT_CASE() in the sources, each of which has one suite."""
+        found = []
+        for source in sorted((TREE / self.tests).glob("*_test.c")):
+            text = source.read_text()
+            (suite,) = re.findall(r'^\t\.name = "(\w+)",$', text, re.MULTILINE)
+            cases = re.findall(r"^\tKUNIT_CASE\w*\((\w+)", text, re.MULTILINE)
+            if not cases:
+                raise LabError(f"{source.name} has no KUNIT_CASE()")
+            found += [f"{suite}.{case}" for case in cases]
+        return found
+
+
+TARGETS = {
+    target.arch: target
+    for target in (
+        Target("um", "tests/kunit"),
+        Target(
+            "x86_64",
+            "tests/accuracy",
+            ("apic_timer_accuracy_test.virtual_time=1", *splats.PARAMETERS.split()),
+            virtual_time=True,
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -57,26 +94,43 @@ class Run:
         """Whether every case passed, and nothing else was wrong."""
         return not self.problems and all(c.status == "PASS" for c in self.cases)
 
+    def case(self, name: str) -> Case | None:
+        """Return what became of SUITE.CASE; None when it gave no verdict."""
+        found = [c for c in self.cases if f"{c.suite}.{c.name}" == name]
+        return found[0] if found else None
 
-def run(pattern: str = "", timeout: int = 300) -> Run:
-    """Build the tree into a UML kernel and run the cases that match `pattern` (all by default).
+
+def run(arch: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run:
+    """Build the tree into a kernel for `arch` and run the cases that match `pattern`, or all.
+
+    timeout: seconds of wall time for all of the cases
+    seed:    in virtual time, another one gives an independent sample
 
     BuildError when it does not build; LabError when the sources cannot be had or the run gave no
     verdict: no case at all, a crash, the time limit.
     """
+    target = TARGETS[arch]
     began = time.monotonic()
     source = ensure_source()
     with locked("kunit"):
         fetched = time.monotonic()
         _overlay(source / OVERLAY)
-        _kunit(source, "build", ["--jobs", str(_jobs())])
+        _kunit(source, target, "build", [
+            f"--jobs={_jobs()}",
+            f"--kunitconfig={source / OVERLAY / target.tests / '.kunitconfig'}",
+        ])  # fmt: skip
         built = time.monotonic()
-        result = _build_dir(source) / "result.json"
+        result = _build_dir(source, target) / "result.json"
         result.unlink(missing_ok=True)
-        log = _build_dir(source) / "test.log"
+        log = _build_dir(source, target) / "test.log"
         log.unlink(missing_ok=True)
-        output = _kunit(source, "exec", [f"--timeout={timeout}", f"--json={result}",
-                                         *([pattern] if pattern else [])], check=False)  # fmt: skip
+        output = _kunit(source, target, "exec", [
+            f"--timeout={timeout}",
+            f"--json={result}",
+            *(f"--kernel_args={p}" for p in target.parameters),
+            *(f"--qemu_args={o}" for o in qemu.virtual_time(seed) if target.virtual_time),
+            *([pattern] if pattern else []),
+        ], check=False)  # fmt: skip
         ended = time.monotonic()
         console = log.read_text(errors="replace") if log.exists() else ""
         if not result.exists():
@@ -150,24 +204,26 @@ def _overlay(target: Path) -> None:
             file.write_bytes(data)
 
 
-def _build_dir(source: Path) -> Path:
-    return source.with_name(f"build-{source.name}")
+def _build_dir(source: Path, target: Target) -> Path:
+    return source.with_name(f"build-{target.arch}-{source.name}")
 
 
 def _jobs() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _kunit(source: Path, command: str, arguments: list[str], check: bool = True) -> str:
+def _kunit(source: Path, target: Target, command: str, arguments: list[str],
+           check: bool = True) -> str:  # fmt: skip
     """Run a command of the kernel's kunit.py; return what it printed."""
-    configuration = source / OVERLAY / "tests/kunit/.kunitconfig"
-    argv = [sys.executable, "tools/testing/kunit/kunit.py", command, "--arch=um",
-            f"--build_dir={_build_dir(source)}", *arguments]  # fmt: skip
-    if command == "build":
-        argv += [f"--kunitconfig={configuration}"]
+    path = os.environ["PATH"]
+    if target.virtual_time:  # kunit.py runs the QEMU that it finds
+        path = f"{qemu.binary().parent}:{path}"
     done = subprocess.run(
-        argv, cwd=source, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+        [sys.executable, "tools/testing/kunit/kunit.py", command, f"--arch={target.arch}",
+         f"--build_dir={_build_dir(source, target)}", *arguments],
+        cwd=source, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        check=False,
     )  # fmt: skip
     if check and done.returncode:
         raise BuildError(f"kunit.py {command} failed:\n{done.stdout[-6000:]}")
@@ -226,11 +282,13 @@ def main(argv: list[str] | None = None) -> int:
     """Run the suites and print one line per case; exit status 0 if all passed."""
     parser = argparse.ArgumentParser(prog="python3 -m lab kunit", description=main.__doc__)
     parser.add_argument("pattern", nargs="?", default="", help="SUITE or SUITE.CASE, with * and ?")
+    parser.add_argument("--arch", choices=TARGETS, default="um")
+    parser.add_argument("--seed", type=int, default=42, help="in virtual time")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for all cases")
     parser.add_argument("-v", "--verbose", action="store_true", help="show all of the log")
     options = parser.parse_args(argv)
     try:
-        result = run(options.pattern, options.timeout)
+        result = run(options.arch, options.pattern, options.timeout, options.seed)
     except LabError as error:
         print(f"kunit: {error}", file=sys.stderr)
         return 2

@@ -59,10 +59,8 @@ def run(
         with open(home / "shared", "wb") as shared:
             shared.truncate(SHARED_MB << 20)
         argv = [
-            str(qemu.binary()), "-accel", "tcg", "-icount", "shift=0,sleep=off",
-            "-seed", str(seed), "-rtc", "base=2000-01-01,clock=vm", "-machine", "q35",
-            "-cpu", "max", "-smp", str(cpus), "-m", str(memory), "-bios", "qboot.rom",
-            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            str(qemu.binary()), *qemu.virtual_time(seed), "-display", "none",
+            "-smp", str(cpus), "-m", str(memory),
             "-serial", f"file:{home}/console", "-serial", f"file:{home}/data",
             "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
             f"mem-path={home}/shared",

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shots of the live timers, and figures of their errors.
+ *
+ * Bounds hold in virtual time, where an instruction takes one TSC cycle; the
+ * kernel parameter apic_timer_accuracy_test.virtual_time=1 says that it is so.
+ * Elsewhere figures are only reported. What holds on every machine, such as
+ * that an exact timer is never early, is expected on every machine.
+ */
+#include <linux/bits.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/smp.h>
+#include <linux/sort.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+#include "accuracy.h"
+
+static bool virtual_time;
+module_param(virtual_time, bool, 0444);
+MODULE_PARM_DESC(virtual_time, "an instruction takes one TSC cycle: bounds have to hold");
+
+/*
+ * KUnit runs right after the initcalls, when the kernel has not validated its
+ * clock yet: until it has, its tick may be periodic, and while the shots run it
+ * would stop the machine to change to another clock.
+ */
+#define SETTLED_MS	3000
+/* On a kernel that hasn't left the periodic tick by then, it stays. */
+#define PERIODIC_MS	20000
+/* For one shot, besides its distance: only a lost one takes that long. */
+#define PATIENCE_MS	2000
+
+/**
+ * accuracy_virtual_time() - whether bounds have to hold
+ *
+ * Return: true in virtual time.
+ */
+bool accuracy_virtual_time(void)
+{
+	return virtual_time;
+}
+
+/* The row of shots under way. */
+static struct {
+	struct apic_timer_list timer;
+	u64 near, span;			/* distances, TSC cycles */
+	unsigned int shots, done;
+	s64 *errors, *told;
+	int ret;
+	struct rnd_state random;
+	struct completion end;
+} row;
+
+/* How far away the next shot is, TSC cycles. */
+static u64 random_distance(void)
+{
+	return row.near + mul_u64_u32_shr(row.span,
+					  prandom_u32_state(&row.random), 32);
+}
+
+static void next_shot(u64 tsc, u64 now)
+{
+	if (row.done >= ACCURACY_WARM_UP) {
+		row.errors[row.done - ACCURACY_WARM_UP] = tsc - row.timer.expires;
+		row.told[row.done - ACCURACY_WARM_UP] = now - tsc;
+	}
+	if (++row.done < ACCURACY_WARM_UP + row.shots) {
+		row.ret = mod_apic_timer(&row.timer, tsc + random_distance());
+		if (!row.ret)
+			return;
+	}
+	complete(&row.end);
+}
+
+static void shot(unsigned long long now, unsigned long data)
+{
+	u64 tsc = rdtsc_ordered();
+
+	next_shot(tsc, now);
+}
+
+static bool settled(void)
+{
+	return ktime_get_boottime() >= ms_to_ktime(SETTLED_MS) &&
+	       hrtimer_resolution < TICK_NSEC;
+}
+
+/**
+ * accuracy_init() - before each case: wait until the kernel's clock has settled
+ * @test:	the case, skipped if that never comes or this CPU takes no timers
+ *
+ * Return: 0.
+ */
+int accuracy_init(struct kunit *test)
+{
+	struct apic_timer_info info;
+
+	while (!settled()) {
+		if (ktime_get_boottime() >= ms_to_ktime(PERIODIC_MS))
+			kunit_skip(test, "the kernel's tick is periodic");
+		msleep(20);
+	}
+	if (apic_timer_query(raw_smp_processor_id(), &info))
+		kunit_skip(test, "CPU %u takes no timers",
+			   raw_smp_processor_id());
+	init_apic_timer(&row.timer);
+	return 0;
+}
+
+/**
+ * accuracy_exit() - after each case
+ * @test:	the case
+ */
+void accuracy_exit(struct kunit *test)
+{
+	del_apic_timer_sync(&row.timer);
+}
+
+/**
+ * accuracy_need_mode() - skip the case when a mode is not on offer
+ * @test:	the case
+ * @flags:	of the timer; mode 0 is always there
+ */
+void accuracy_need_mode(struct kunit *test, unsigned int flags)
+{
+	unsigned int mode = flags & APIC_TIMER_MODE_MASK;
+	struct apic_timer_info info;
+
+	KUNIT_ASSERT_EQ(test, 0, apic_timer_query(raw_smp_processor_id(), &info));
+	if (mode && !(info.modes & BIT(mode)))
+		kunit_skip(test, "source %s has no mode %u", info.source, mode);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	s64 x = *(const s64 *)a, y = *(const s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The least error that @tenths of a thousand are not above. */
+static s64 quantile(const s64 *sorted, unsigned int n, unsigned int tenths)
+{
+	return sorted[DIV_ROUND_UP(n * tenths, 1000) - 1];
+}
+
+/**
+ * accuracy_figures() - sum many errors up
+ * @errors:	TSC cycles; sorted afterwards
+ * @n:		how many, not 0
+ * @figures:	filled in
+ */
+void accuracy_figures(s64 *errors, unsigned int n,
+		      struct accuracy_figures *figures)
+{
+	s64 sum = 0, from_mean;
+	u64 squares = 0;
+	unsigned int i;
+
+	sort(errors, n, sizeof(*errors), by_value, NULL);
+	for (i = 0; i < n; i++)
+		sum += errors[i];
+	figures->mean = div_s64(sum * 100, n);
+	for (i = 0; i < n; i++) {
+		from_mean = errors[i] * 100 - figures->mean;
+		squares += from_mean * from_mean;
+	}
+	figures->sd = int_sqrt64(div_u64(squares, n));
+	figures->n = n;
+	figures->min = errors[0];
+	figures->p50 = quantile(errors, n, 500);
+	figures->p99 = quantile(errors, n, 990);
+	figures->p999 = quantile(errors, n, 999);
+	figures->max = errors[n - 1];
+}
+
+/**
+ * accuracy_report() - print figures
+ * @test:	the case
+ * @name:	of what was measured
+ * @figures:	TSC cycles
+ */
+void accuracy_report(struct kunit *test, const char *name,
+		     const struct accuracy_figures *figures)
+{
+	u64 mean = abs(figures->mean);
+
+	kunit_info(test, "%s: n %u, min %lld, p50 %lld, p99 %lld, p99.9 %lld, max %lld, mean %s%llu.%02llu, sd %lld.%02lld\n",
+		   name, figures->n, figures->min, figures->p50, figures->p99,
+		   figures->p999, figures->max, figures->mean < 0 ? "-" : "",
+		   mean / 100, mean % 100, figures->sd / 100,
+		   figures->sd % 100);
+}
+
+/**
+ * accuracy_run() - let a row of shots run on this CPU, and report its errors
+ * @test:	the case, ended here when a shot is lost
+ * @plan:	what to do
+ *
+ * Return: the figures.
+ */
+struct accuracy_result accuracy_run(struct kunit *test,
+				    const struct accuracy_plan *plan)
+{
+	unsigned int ms = (ACCURACY_WARM_UP + plan->shots) *
+		div_u64(plan->far_ns, NSEC_PER_MSEC) + PATIENCE_MS;
+	struct accuracy_result result;
+	unsigned long left;
+
+	accuracy_need_mode(test, plan->flags);
+	row.near = apic_timer_ns_to_tsc(plan->near_ns);
+	row.span = apic_timer_ns_to_tsc(plan->far_ns) - row.near + 1;
+	row.shots = plan->shots;
+	row.done = 0;
+	row.errors = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
+	row.told = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, row.errors);
+	KUNIT_ASSERT_NOT_NULL(test, row.told);
+	prandom_seed_state(&row.random, 1);
+	init_completion(&row.end);
+
+	row.timer.function = shot;
+	row.timer.flags = plan->flags;
+	row.timer.spin_budget = plan->spin_budget;
+	row.timer.expires = apic_timer_now() + apic_timer_us_to_tsc(100);
+	KUNIT_ASSERT_EQ(test, 0, add_apic_timer(&row.timer));
+	left = wait_for_completion_timeout(&row.end, msecs_to_jiffies(ms));
+	del_apic_timer_sync(&row.timer);
+	KUNIT_ASSERT_EQ(test, 0, row.ret);
+	KUNIT_ASSERT_NE_MSG(test, 0, left, "%s: shot %u is lost", plan->name,
+			    row.done);
+
+	accuracy_figures(row.errors, row.shots, &result.error);
+	accuracy_figures(row.told, row.shots, &result.told);
+	accuracy_report(test, plan->name, &result.error);
+	return result;
+}
+
+MODULE_DESCRIPTION("KUnit: how exactly apic_timer's timers start");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_ACCURACY_H
+#define _APIC_TIMER_ACCURACY_H
+
+#include <kunit/test.h>
+#include <linux/apic_timer.h>
+#include <linux/types.h>
+
+/* Shots for the estimate to settle in. */
+#define ACCURACY_WARM_UP	100
+/* So many tell a p99.9 from the maximum. */
+#define ACCURACY_SHOTS		3000
+
+/**
+ * struct accuracy_plan - a row of shots, each armed by the handler of the last
+ * @name:	for the reader
+ * @flags:	APIC_TIMER_* bits of the timer
+ * @spin_budget: of the timer
+ * @near_ns:	shortest distance of a shot from the start of the last
+ * @far_ns:	longest; distances are random, spread evenly
+ * @shots:	how many count, %ACCURACY_WARM_UP come before them
+ */
+struct accuracy_plan {
+	const char *name;
+	unsigned int flags;
+	unsigned int spin_budget;
+	u64 near_ns, far_ns;
+	unsigned int shots;
+};
+
+/**
+ * struct accuracy_figures - what came of many errors, in TSC cycles
+ * @n:		how many there are
+ * @min:	of the signed errors
+ * @p50:	median
+ * @p99:	99 % are not above
+ * @p999:	99.9 % are not above
+ * @max:	of the signed errors
+ * @mean:	in 1/100 cycle
+ * @sd:		standard deviation, in 1/100 cycle
+ */
+struct accuracy_figures {
+	unsigned int n;
+	s64 min, p50, p99, p999, max;
+	s64 mean, sd;
+};
+
+/**
+ * struct accuracy_result - what came of a row of shots
+ * @error:	TSC at the handler's first instruction - expires
+ * @told:	the handler's argument - TSC at its first instruction
+ */
+struct accuracy_result {
+	struct accuracy_figures error, told;
+};
+
+int accuracy_init(struct kunit *test);
+void accuracy_exit(struct kunit *test);
+bool accuracy_virtual_time(void);
+void accuracy_need_mode(struct kunit *test, unsigned int flags);
+struct accuracy_result accuracy_run(struct kunit *test,
+				    const struct accuracy_plan *plan);
+void accuracy_figures(s64 *errors, unsigned int n,
+		      struct accuracy_figures *figures);
+void accuracy_report(struct kunit *test, const char *name,
+		     const struct accuracy_figures *figures);
+
+/* A bound that has to hold in virtual time; hardware has its own. */
+#define ACCURACY_LE(test, left, right)					\
+do {									\
+	s64 _left = (left), _right = (right);				\
+									\
+	if (accuracy_virtual_time())					\
+		KUNIT_EXPECT_LE_MSG(test, _left, _right,		\
+				    #left " <= " #right);		\
+} while (0)
+
+#endif /* _APIC_TIMER_ACCURACY_H */
