@@ -77,7 +77,8 @@ static bool cancel(struct apic_timer_base *base, const struct module *module,
 	bool found = false;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	for (timer = base->queue.first; timer; timer = next) {
+	for (timer = apic_timer_queue_find(&base->queue, 0); timer;
+	     timer = next) {
 		next = timer->next;
 		if (belongs_to(timer, module)) {
 			found = true;

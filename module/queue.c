@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers in the order of their expiry: a doubly linked list for the order
- * (head and neighbours in O(1)) with an rbtree over the same timers for the
- * place to insert (O(log n)).
+ * The less frequent paths of the queue: sorting, splitting groups, finding the
+ * next head.
  */
 #include "queue.h"
 
 #define node_timer(n) rb_entry(n, struct apic_timer_list, node)
+
+/* A place in the index. */
+struct place {
+	struct rb_node *parent, **link;
+};
 
 /**
  * apic_timer_queue_init() - make a queue empty
@@ -14,97 +18,224 @@
  */
 void apic_timer_queue_init(struct apic_timer_queue *queue)
 {
-	*queue = (struct apic_timer_queue){ .index = RB_ROOT };
+	*queue = (struct apic_timer_queue) {
+		.index = RB_ROOT,
+		.arrivals = {
+			.next = &queue->arrivals,
+			.prev = &queue->arrivals,
+			.expires = U64_MAX,
+		},
+	};
+}
+
+/*
+ * Halve a group that has grown, if it has indeed: nobody counts the timers that
+ * are deleted from it.
+ *
+ * Return: number of timers left in the group that begins at @timer. The rest
+ * has become a group of its own, at @place in the index.
+ */
+static unsigned int split(struct apic_timer_queue *queue,
+			  struct apic_timer_list *timer,
+			  const struct place *place)
+{
+	struct apic_timer_list *middle = timer, *end;
+	unsigned int size = 1;
+
+	for (end = timer->next; end && !end->group; end = end->next)
+		if (++size & 1)
+			middle = middle->next;
+	if (size <= APIC_TIMER_QUEUE_GROUP / 2)
+		return size;
+
+	middle = middle->next;
+	middle->group = size - (size + 1) / 2;
+	rb_link_node(&middle->node, place->parent, place->link);
+	rb_insert_color(&middle->node, &queue->index);
+	return (size + 1) / 2;
 }
 
 /**
- * apic_timer_queue_add() - insert a timer by its expiry
- * @queue:	the queue
- * @timer:	in no queue; @timer->expires is read
- *
- * Return: true when @timer is the new head, which means that what is armed
- * must change.
+ * apic_timer_queue_split_lead() - halve what precedes the first leader
+ * @queue:	not empty, its first timer not a leader
  */
-bool apic_timer_queue_add(struct apic_timer_queue *queue,
-			  struct apic_timer_list *timer)
+void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 {
-	struct rb_node **link = &queue->index.rb_node, *parent = NULL;
-	struct apic_timer_list *prev = NULL, *next = NULL;
+	struct place place = { .link = &queue->index.rb_node };
 
-	if (!queue->first) {
-		/* The first one: the root itself. */
-	} else if (timer->expires < queue->first->expires) {
-		next = queue->first;
-		parent = &next->node;
-		link = &parent->rb_left;
-	} else if (timer->expires >= queue->last->expires) {
-		prev = queue->last;
-		parent = &prev->node;
-		link = &parent->rb_right;
-	} else {
-		while (*link) {
-			parent = *link;
-			if (timer->expires < node_timer(parent)->expires) {
-				next = node_timer(parent);
-				link = &parent->rb_left;
-			} else {
-				prev = node_timer(parent);
-				link = &parent->rb_right;
-			}
+	while (*place.link) {
+		place.parent = *place.link;
+		place.link = &place.parent->rb_left;
+	}
+	queue->lead = split(queue, queue->first, &place);
+}
+
+/* Sort a timer in. It has been in no list, and isn't the head. */
+static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
+{
+	struct apic_timer_list *leader = NULL, *prev, *next;
+	struct place place = { .link = &queue->index.rb_node };
+	u64 expires = timer->expires;
+
+	while (*place.link) {
+		place.parent = *place.link;
+		if (expires < node_timer(place.parent)->expires) {
+			place.link = &place.parent->rb_left;
+		} else {
+			leader = node_timer(place.parent);
+			place.link = &place.parent->rb_right;
 		}
 	}
 
+	/* The next leader expires later, so that this ends in the group. */
+	prev = leader ?: queue->first;
+	while ((next = prev->next) && next->expires <= expires)
+		prev = next;
+
+	timer->group = 0;
 	timer->prev = prev;
 	timer->next = next;
-	*(prev ? &prev->next : &queue->first) = timer;
-	*(next ? &next->prev : &queue->last) = timer;
+	prev->next = timer;
+	if (next)
+		next->prev = timer;
 
-	rb_link_node(&timer->node, parent, link);
-	rb_insert_color(&timer->node, &queue->index);
-	queue->count++;
+	if (!leader) {
+		if (++queue->lead > APIC_TIMER_QUEUE_GROUP)
+			queue->lead = split(queue, queue->first, &place);
+	} else if (++leader->group > APIC_TIMER_QUEUE_GROUP) {
+		leader->group = split(queue, leader, &place);
+	}
+}
 
-	return !prev;
+static void leave_arrivals(struct apic_timer_queue *queue,
+			   struct apic_timer_list *timer)
+{
+	timer->prev->next = timer->next;
+	timer->next->prev = timer->prev;
+	queue->arrived--;
 }
 
 /**
- * apic_timer_queue_del() - take a timer out
- * @queue:	the queue that @timer is in
- * @timer:	the timer
+ * apic_timer_queue_sort_oldest() - sort the oldest of the arrivals
+ * @queue:	with arrivals
+ *
+ * The oldest, so that equal timers are sorted in the order of their arrival.
  */
-void apic_timer_queue_del(struct apic_timer_queue *queue,
-			  struct apic_timer_list *timer)
+void apic_timer_queue_sort_oldest(struct apic_timer_queue *queue)
 {
-	struct apic_timer_list *prev = timer->prev, *next = timer->next;
+	struct apic_timer_list *timer = queue->arrivals.next;
 
-	*(prev ? &prev->next : &queue->first) = next;
-	*(next ? &next->prev : &queue->last) = prev;
-	timer->prev = NULL;
-	timer->next = NULL;
+	leave_arrivals(queue, timer);
+	sort(queue, timer);
+}
 
-	rb_erase(&timer->node, &queue->index);
-	queue->count--;
+/**
+ * apic_timer_queue_settle() - sort all arrivals
+ * @queue:	the queue
+ *
+ * Then all timers are in the list that begins at @queue->first.
+ */
+void apic_timer_queue_settle(struct apic_timer_queue *queue)
+{
+	while (queue->arrived)
+		apic_timer_queue_sort_oldest(queue);
+	queue->arrivals.expires = U64_MAX;
+}
+
+/* Let the earliest arrival be the head if nothing sorted is as early. */
+static void refill(struct apic_timer_queue *queue)
+{
+	struct apic_timer_list *timer, *earliest = &queue->arrivals;
+	u64 least = U64_MAX, second = U64_MAX;
+
+	for (timer = queue->arrivals.next; timer != &queue->arrivals;
+	     timer = timer->next) {
+		/* Of equal ones the older, which comes first. */
+		if (timer->expires < least || earliest == &queue->arrivals) {
+			second = least;
+			least = timer->expires;
+			earliest = timer;
+		} else if (timer->expires < second) {
+			second = timer->expires;
+		}
+	}
+
+	queue->arrivals.expires = least;
+	if (earliest == &queue->arrivals ||
+	    (queue->first && queue->first->expires <= least))
+		return;
+	queue->arrivals.expires = second;
+	leave_arrivals(queue, earliest);
+	apic_timer_queue_push(queue, earliest);
+}
+
+/**
+ * apic_timer_queue_del_first() - let the head's successor be the head
+ * @queue:	not empty
+ */
+void apic_timer_queue_del_first(struct apic_timer_queue *queue)
+{
+	struct apic_timer_list *timer = queue->first, *next = timer->next;
+
+	if (timer->group) {
+		/* Its group has none before it now. */
+		queue->lead = timer->group;
+		rb_erase(&timer->node, &queue->index);
+	}
+	queue->lead--;
+
+	queue->first = next;
+	if (next)
+		next->prev = NULL;
+	/* At the same moment, what is sorted is what came first. */
+	if (!next || next->expires > queue->arrivals.expires)
+		refill(queue);
+}
+
+/**
+ * apic_timer_queue_del_leader() - take a timer out of the index
+ * @queue:	the queue
+ * @timer:	a leader, still in the list
+ */
+void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
+				 struct apic_timer_list *timer)
+{
+	struct apic_timer_list *next = timer->next;
+
+	if (next && !next->group) {
+		next->group = timer->group - 1;
+		rb_replace_node(&timer->node, &next->node, &queue->index);
+	} else {
+		rb_erase(&timer->node, &queue->index);
+	}
 }
 
 /**
  * apic_timer_queue_find() - first timer that expires at or after a moment
- * @queue:	the queue
+ * @queue:	the queue; its arrivals get sorted
  * @expires:	absolute TSC, cycles
  *
- * Return: the timer, or NULL when all expire earlier.
+ * Return: the timer, from where the list of all later ones goes on, or NULL
+ * when all expire earlier.
  */
-struct apic_timer_list *
-apic_timer_queue_find(const struct apic_timer_queue *queue, u64 expires)
+struct apic_timer_list *apic_timer_queue_find(struct apic_timer_queue *queue,
+					      u64 expires)
 {
-	struct rb_node *node = queue->index.rb_node;
-	struct apic_timer_list *found = NULL;
+	struct apic_timer_list *timer;
+	struct rb_node *node;
 
+	apic_timer_queue_settle(queue);
+	timer = queue->first;
+	node = queue->index.rb_node;
 	while (node) {
-		if (node_timer(node)->expires >= expires) {
-			found = node_timer(node);
-			node = node->rb_left;
-		} else {
+		if (node_timer(node)->expires < expires) {
+			timer = node_timer(node);
 			node = node->rb_right;
+		} else {
+			node = node->rb_left;
 		}
 	}
-	return found;
+	while (timer && timer->expires < expires)
+		timer = timer->next;
+	return timer;
 }

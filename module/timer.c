@@ -88,7 +88,7 @@ void init_apic_timer(struct apic_timer_list *timer)
 	timer->cpu = 0;
 	timer->prev_cpu = 0;
 	timer->prev_run = 0;
-	RB_CLEAR_NODE(&timer->node);
+	timer->group = 0;
 	WRITE_ONCE(timer->state, APIC_TIMER_NEW);
 	trace_apic_timer_init(timer);
 }

@@ -31,8 +31,8 @@
 
 /**
  * struct apic_timer_list - a timer
- * @next:	private: the timer that expires next on the same CPU
- * @prev:	private: the timer that expires before this one on the same CPU
+ * @next:	private: the next timer in a list of the same CPU
+ * @prev:	private: the timer before it there
  * @expires:	moment at which @function starts, absolute TSC in cycles. Set it
  *		before add_apic_timer(); on a pending timer only
  *		mod_apic_timer() may change it.
@@ -62,6 +62,7 @@ struct apic_timer_list {
 	unsigned int cpu;		/* whose base->lock covers the timer */
 	unsigned int prev_cpu;		/* where it may still be running */
 	unsigned int prev_run;		/* which of that CPU's runs it is */
+	unsigned int group;		/* base->lock; place in the queue */
 	struct rb_node node;		/* base->lock */
 };
 

@@ -12,7 +12,17 @@
 
 #include "queue.h"
 
-/* Depth of a node's subtree; -1 when the index is not in the list's order. */
+static struct apic_timer_list *next_leader(struct apic_timer_list *timer)
+{
+	while (timer && !timer->group)
+		timer = timer->next;
+	return timer;
+}
+
+/*
+ * Depth of a node's subtree; -1 when the index isn't the leaders in the list's
+ * order.
+ */
 static int walk(struct rb_node *node, struct apic_timer_list **next)
 {
 	int left, right;
@@ -22,31 +32,71 @@ static int walk(struct rb_node *node, struct apic_timer_list **next)
 	left = walk(node->rb_left, next);
 	if (left < 0 || *next != rb_entry(node, struct apic_timer_list, node))
 		return -1;
-	*next = (*next)->next;
+	*next = next_leader((*next)->next);
 	right = walk(node->rb_right, next);
 	return right < 0 ? -1 : 1 + max(left, right);
 }
 
-/* The list is ordered and linked both ways, and the index has its order. */
-static void check(struct kunit *test, const struct apic_timer_queue *queue)
+/* Number of timers sorted: in order, linked both ways, groups small enough. */
+static unsigned long check_sorted(struct kunit *test,
+				  const struct apic_timer_queue *queue)
 {
-	struct apic_timer_list *timer, *prev = NULL, *next = queue->first;
-	unsigned long count = 0;
+	struct apic_timer_list *timer, *prev = NULL, *next;
+	unsigned long count = 0, leaders = 0;
+	unsigned int room = queue->lead;
 	int depth;
 
+	KUNIT_ASSERT_LE(test, room, (unsigned int)APIC_TIMER_QUEUE_GROUP);
 	for (timer = queue->first; timer; prev = timer, timer = timer->next) {
 		KUNIT_ASSERT_PTR_EQ(test, timer->prev, prev);
 		if (prev)
 			KUNIT_ASSERT_LE(test, prev->expires, timer->expires);
 		KUNIT_ASSERT_LE(test, ++count, queue->count);
+		if (timer->group) {
+			leaders++;
+			room = timer->group;
+			KUNIT_ASSERT_LE(test, room,
+					(unsigned int)APIC_TIMER_QUEUE_GROUP);
+		}
+		KUNIT_ASSERT_GE(test, room--, 1U);
 	}
-	KUNIT_ASSERT_PTR_EQ(test, queue->last, prev);
-	KUNIT_ASSERT_EQ(test, queue->count, count);
 
+	next = next_leader(queue->first);
 	depth = walk(queue->index.rb_node, &next);
 	KUNIT_ASSERT_GE(test, depth, 0);
 	KUNIT_ASSERT_PTR_EQ(test, next, NULL);
-	KUNIT_ASSERT_LE(test, depth, 2 * (int)order_base_2(count + 1));
+	KUNIT_ASSERT_LE(test, depth, 2 * (int)order_base_2(leaders + 1));
+	return count;
+}
+
+/* Number of arrivals: few, none earlier than the head or the bound. */
+static unsigned long check_arrivals(struct kunit *test,
+				    const struct apic_timer_queue *queue)
+{
+	const struct apic_timer_list *timer, *prev = &queue->arrivals;
+	unsigned int count = 0;
+
+	for (timer = prev->next; timer != &queue->arrivals;
+	     prev = timer, timer = timer->next) {
+		KUNIT_ASSERT_PTR_EQ(test, timer->prev, prev);
+		KUNIT_ASSERT_EQ(test, timer->group, APIC_TIMER_QUEUE_ARRIVED);
+		KUNIT_ASSERT_GE(test, timer->expires, queue->arrivals.expires);
+		KUNIT_ASSERT_NOT_NULL(test, queue->first);
+		KUNIT_ASSERT_GE(test, timer->expires, queue->first->expires);
+		KUNIT_ASSERT_LE(test, ++count,
+				(unsigned int)APIC_TIMER_QUEUE_ARRIVALS);
+	}
+	KUNIT_ASSERT_PTR_EQ(test, queue->arrivals.prev, prev);
+	KUNIT_ASSERT_EQ(test, queue->arrived, count);
+	return count;
+}
+
+static void check(struct kunit *test, const struct apic_timer_queue *queue)
+{
+	unsigned long sorted = check_sorted(test, queue);
+
+	KUNIT_ASSERT_EQ(test, queue->count,
+			sorted + check_arrivals(test, queue));
 }
 
 static struct apic_timer_list *timers(struct kunit *test, unsigned int n)
@@ -93,6 +143,8 @@ static void order_test(struct kunit *test)
 	unsigned int i;
 
 	fill(test, &queue, array, expires, ARRAY_SIZE(expires));
+	apic_timer_queue_settle(&queue);
+	check(test, &queue);
 	timer = queue.first;
 	for (i = 0; i < ARRAY_SIZE(order); i++, timer = timer->next)
 		KUNIT_ASSERT_EQ(test, (int)(timer - array), order[i]);
@@ -111,6 +163,8 @@ static void equal_fifo_test(struct kunit *test)
 		array[i].expires = i % 3;
 		apic_timer_queue_add(&queue, &array[i]);
 	}
+	check(test, &queue);
+	apic_timer_queue_settle(&queue);
 	check(test, &queue);
 
 	timer = queue.first;
@@ -147,24 +201,23 @@ static void delete_test(struct kunit *test)
 	struct apic_timer_list *array = timers(test, 5);
 	/* middle, head, tail, then two that are both */
 	static const int victims[] = { 2, 0, 4, 1, 3 };
-	struct apic_timer_list *timer;
+	static const int heads[] = { 0, 1, 1, 3, -1 };
 	struct apic_timer_queue queue;
-	unsigned int i, j;
+	unsigned int i, settle;
 
-	fill(test, &queue, array, expires, 5);
-	for (i = 0; i < 5; i++) {
-		apic_timer_queue_del(&queue, &array[victims[i]]);
-		check(test, &queue);
-		KUNIT_EXPECT_EQ(test, queue.count, 4UL - i);
-		KUNIT_EXPECT_PTR_EQ(test, array[victims[i]].next, NULL);
-		KUNIT_EXPECT_PTR_EQ(test, array[victims[i]].prev, NULL);
-		for (timer = queue.first; timer; timer = timer->next)
-			for (j = 0; j <= i; j++)
-				KUNIT_ASSERT_PTR_NE(test, timer,
-						    &array[victims[j]]);
+	for (settle = 0; settle < 2; settle++) {
+		fill(test, &queue, array, expires, 5);
+		if (settle)
+			apic_timer_queue_settle(&queue);
+		for (i = 0; i < 5; i++) {
+			apic_timer_queue_del(&queue, &array[victims[i]]);
+			check(test, &queue);
+			KUNIT_EXPECT_EQ(test, queue.count, 4UL - i);
+			KUNIT_EXPECT_PTR_EQ(test, queue.first,
+					    heads[i] < 0 ? NULL :
+							   &array[heads[i]]);
+		}
 	}
-	KUNIT_EXPECT_PTR_EQ(test, queue.first, NULL);
-	KUNIT_EXPECT_PTR_EQ(test, queue.last, NULL);
 }
 
 static void find_test(struct kunit *test)
@@ -187,58 +240,154 @@ static void find_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, apic_timer_queue_find(&queue, 31), NULL);
 }
 
-/* Random additions and deletions beside an array kept in order by hand. */
+/* A queue, and its timers in an array kept in order by hand. */
+struct model {
+	struct apic_timer_queue queue;
+	struct apic_timer_list *sorted[400];
+	unsigned int n;
+};
+
+static void model_add(struct kunit *test, struct model *model,
+		      struct apic_timer_list *timer, u64 expires)
+{
+	struct apic_timer_list **sorted = model->sorted;
+	unsigned int i = model->n++;
+
+	for (; i && sorted[i - 1]->expires > expires; i--)
+		sorted[i] = sorted[i - 1];
+	sorted[i] = timer;
+	timer->expires = expires;
+	KUNIT_ASSERT_EQ(test, !i, apic_timer_queue_add(&model->queue, timer));
+}
+
+static void model_del(struct model *model, struct apic_timer_list *timer)
+{
+	struct apic_timer_list **sorted = model->sorted;
+	unsigned int i = 0;
+
+	apic_timer_queue_del(&model->queue, timer);
+	while (sorted[i] != timer)
+		i++;
+	memmove(&sorted[i], &sorted[i + 1], (--model->n - i) * sizeof(*sorted));
+}
+
+/* What model and queue agree on while arrivals aren't sorted: the head. */
+static void model_check(struct kunit *test, struct model *model)
+{
+	KUNIT_ASSERT_EQ(test, model->queue.count, (unsigned long)model->n);
+	KUNIT_ASSERT_PTR_EQ(test, model->queue.first,
+			    model->n ? model->sorted[0] : NULL);
+	check(test, &model->queue);
+}
+
+/* Everything, from a search on, which sorts the arrivals. */
+static void model_find(struct kunit *test, struct model *model, u64 expires)
+{
+	struct apic_timer_list *timer;
+	unsigned int i;
+
+	for (i = 0; i < model->n && model->sorted[i]->expires < expires; i++)
+		;
+	timer = apic_timer_queue_find(&model->queue, expires);
+	for (; i < model->n; i++, timer = timer->next)
+		KUNIT_ASSERT_PTR_EQ(test, timer, model->sorted[i]);
+	KUNIT_ASSERT_PTR_EQ(test, timer, NULL);
+}
+
+/*
+ * Random additions, deletions, changes and expiries, of few and of many timers,
+ * few and many of them equal, more or less often all sorted.
+ */
 static void random_test(struct kunit *test)
 {
-	struct apic_timer_list *array = timers(test, 96), *timer;
-	struct apic_timer_list *sorted[96];
-	unsigned int n = 0, step, pick, i;
-	struct apic_timer_queue queue;
+	struct apic_timer_list *array = timers(test, 400), *timer;
+	struct model *model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
+	unsigned int step, size = 1, moments = 1, calm = 1;
 	struct rnd_state rnd;
-	bool in[96] = {};
+	bool in[400] = {};
 
+	KUNIT_ASSERT_NOT_NULL(test, model);
 	prandom_seed_state(&rnd, 1);
-	apic_timer_queue_init(&queue);
+	apic_timer_queue_init(&model->queue);
 
-	for (step = 0; step < 20000; step++) {
-		pick = prandom_u32_state(&rnd) % 96;
-		timer = &array[pick];
-		if (in[pick]) {
-			apic_timer_queue_del(&queue, timer);
-			for (i = 0; sorted[i] != timer; i++)
-				;
-			memmove(&sorted[i], &sorted[i + 1],
-				(--n - i) * sizeof(*sorted));
-		} else {
-			timer->expires = prandom_u32_state(&rnd) % 40;
-			for (i = n; i && sorted[i - 1]->expires > timer->expires;
-			     i--)
-				;
-			memmove(&sorted[i + 1], &sorted[i],
-				(n++ - i) * sizeof(*sorted));
-			sorted[i] = timer;
-			KUNIT_ASSERT_EQ(test, i == 0,
-					apic_timer_queue_add(&queue, timer));
+#define RANDOM(n) (prandom_u32_state(&rnd) % (n))
+	for (step = 0; step < 300000; step++) {
+		unsigned int pick;
+
+		if (step % 2000 == 0) {
+			size = 1 + RANDOM(400);
+			moments = 1 << RANDOM(12);
+			calm = 1 << RANDOM(12);
 		}
-		in[pick] = !in[pick];
+		pick = RANDOM(size);
+		timer = &array[pick];
+		if (!in[pick]) {
+			model_add(test, model, timer, RANDOM(moments));
+			in[pick] = true;
+		} else if (RANDOM(2)) {
+			model_del(model, timer);
+			model_add(test, model, timer, RANDOM(moments));
+		} else {
+			if (RANDOM(2))
+				timer = model->sorted[0];
+			model_del(model, timer);
+			in[timer - array] = false;
+		}
+		if (step % 16 == 0)
+			model_check(test, model);
+		KUNIT_ASSERT_PTR_EQ(test, model->queue.first,
+				    model->n ? model->sorted[0] : NULL);
+		if (RANDOM(calm) == 0)
+			model_find(test, model, RANDOM(moments + 1));
+	}
+#undef RANDOM
 
+	/* What is left comes out in order. */
+	model_find(test, model, 0);
+	while (model->n) {
+		KUNIT_ASSERT_PTR_EQ(test, model->queue.first, model->sorted[0]);
+		model_del(model, model->sorted[0]);
+		check(test, &model->queue);
+	}
+}
+
+/* Each group is as large as it may be by where it grew, and none larger. */
+static void groups_test(struct kunit *test)
+{
+	struct apic_timer_list *array = timers(test, 2000);
+	struct apic_timer_queue queue;
+	unsigned int i, at;
+
+	for (at = 0; at < 3; at++) {
+		apic_timer_queue_init(&queue);
+		for (i = 0; i < 2000; i++) {
+			/* at the front, behind the head, at the end */
+			array[i].expires = at ? i : 2000 - i;
+			if (at == 1)
+				array[i].expires = i ? 3000 - i : 0;
+			apic_timer_queue_add(&queue, &array[i]);
+			apic_timer_queue_settle(&queue);
+			if (i % 50 == 0)
+				check(test, &queue);
+		}
+		/* Leave a few of each group, then let it grow again. */
+		for (i = 0; i < 2000; i++)
+			if (i % 7)
+				apic_timer_queue_del(&queue, &array[i]);
 		check(test, &queue);
-		for (i = 0, timer = queue.first; i < n; i++, timer = timer->next)
-			KUNIT_ASSERT_PTR_EQ(test, timer, sorted[i]);
-		KUNIT_ASSERT_EQ(test, queue.count, (unsigned long)n);
-
-		pick = prandom_u32_state(&rnd) % 42;
-		for (i = 0; i < n && sorted[i]->expires < pick; i++)
-			;
-		KUNIT_ASSERT_PTR_EQ(test, apic_timer_queue_find(&queue, pick),
-				    i < n ? sorted[i] : NULL);
+		for (i = 0; i < 2000; i++)
+			if (i % 7)
+				apic_timer_queue_add(&queue, &array[i]);
+		apic_timer_queue_settle(&queue);
+		check(test, &queue);
+		KUNIT_EXPECT_EQ(test, queue.count, 2000UL);
 	}
 }
 
 #define MANY	100000
 #define BATCH	2000
 
-/* Shortest time, of several, to add and delete BATCH timers somewhere. */
+/* Shortest time, of several, to add BATCH timers somewhere, and delete them. */
 static u64 batch_ns(struct apic_timer_queue *queue,
 		    struct apic_timer_list *batch)
 {
@@ -259,7 +408,8 @@ static u64 batch_ns(struct apic_timer_queue *queue,
 /*
  * With 100 times as many timers pending, an insertion that walks the list
  * takes 100 times as long, and one that descends the index less than twice as
- * long but for the caches. The limit is far from both.
+ * long but for the caches. The limit is far from both. All but a few of the
+ * batch get sorted.
  */
 static void many_test(struct kunit *test)
 {
@@ -296,7 +446,7 @@ static void many_test(struct kunit *test)
 	kvfree(array);
 }
 
-/* Timers added in order, as most are, go to the end without a search. */
+/* Timers added in order, as most are, and taken away from the end. */
 static void ascending_test(struct kunit *test)
 {
 	struct apic_timer_queue queue;
@@ -311,10 +461,10 @@ static void ascending_test(struct kunit *test)
 		apic_timer_queue_add(&queue, &array[i]);
 	}
 	check(test, &queue);
-	KUNIT_EXPECT_PTR_EQ(test, queue.last, &array[MANY - 1]);
-	while (queue.first)
-		apic_timer_queue_del(&queue, queue.last);
+	for (i = MANY; i--;)
+		apic_timer_queue_del(&queue, &array[i]);
 	check(test, &queue);
+	KUNIT_EXPECT_PTR_EQ(test, queue.first, NULL);
 	kvfree(array);
 }
 
@@ -326,6 +476,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(delete_test),
 	KUNIT_CASE(find_test),
 	KUNIT_CASE(random_test),
+	KUNIT_CASE(groups_test),
 	KUNIT_CASE(many_test),
 	KUNIT_CASE(ascending_test),
 	{}
