@@ -26,6 +26,7 @@
 #include "latency.h"
 #include "lead.h"
 #include "mode.h"
+#include "pending.h"
 #include "shot.h"
 #include "smi.h"
 #include "stats.h"
@@ -53,44 +54,6 @@ MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so
 static u64 busy_max, stretch_gap, pause_max, hold_max, spin_max;
 
 DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
-
-/**
- * apic_timer_base_lock() - lock the base that a timer belongs to
- * @timer:	the timer
- * @flags:	interrupt state, for apic_timer_base_unlock()
- *
- * Return: the base, locked.
- */
-struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
-					     unsigned long *flags)
-	__acquires(&base->lock)
-{
-	struct apic_timer_base *base;
-	unsigned int cpu;
-
-	for (;;) {
-		cpu = READ_ONCE(timer->cpu);
-		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
-			base = apic_timer_base_of(cpu);
-			raw_spin_lock_irqsave(&base->lock, *flags);
-			if (likely(timer->cpu == cpu))
-				return base;
-			raw_spin_unlock_irqrestore(&base->lock, *flags);
-		}
-		cpu_relax();
-	}
-}
-
-/**
- * apic_timer_base_unlock() - the reverse of apic_timer_base_lock()
- * @base:	the base
- * @flags:	interrupt state
- */
-void apic_timer_base_unlock(struct apic_timer_base *base, unsigned long flags)
-	__releases(&base->lock)
-{
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-}
 
 /**
  * apic_timer_base_move() - let a timer belong to another base
@@ -197,17 +160,15 @@ static void arm_head(void *unused)
 }
 
 /**
- * apic_timer_base_enqueue() - make a timer pending
- * @base:	its base, locked and online
- * @timer:	the timer, not pending
+ * apic_timer_base_arm() - arm for a new head, here or on the base's CPU
+ * @base:	the base, locked and online
  */
-void apic_timer_base_enqueue(struct apic_timer_base *base,
-			     struct apic_timer_list *timer)
+void apic_timer_base_arm(struct apic_timer_base *base)
 {
 	lockdep_assert_held(&base->lock);
 
-	apic_timer_set_state(timer, APIC_TIMER_PENDING);
-	if (!apic_timer_queue_add(&base->queue, timer) || base->expiring)
+	/* The end of the interrupt will. */
+	if (base->expiring)
 		return;
 
 	if (base->cpu == smp_processor_id()) {
@@ -221,22 +182,6 @@ void apic_timer_base_enqueue(struct apic_timer_base *base,
 	 */
 	if (!smp_call_function_single_async(base->cpu, &base->kick))
 		apic_timer_stats_inc(KICKS);
-}
-
-/**
- * apic_timer_base_dequeue() - make a timer not pending
- * @base:	its base, locked
- * @timer:	the timer, pending
- *
- * The hardware stays armed: see shot.c.
- */
-void apic_timer_base_dequeue(struct apic_timer_base *base,
-			     struct apic_timer_list *timer)
-{
-	lockdep_assert_held(&base->lock);
-
-	apic_timer_queue_del(&base->queue, timer);
-	apic_timer_set_state(timer, APIC_TIMER_DONE);
 }
 
 static bool runs_on(unsigned int cpu, const struct apic_timer_list *timer)

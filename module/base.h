@@ -50,22 +50,10 @@ static inline struct apic_timer_base *apic_timer_base_of(unsigned int cpu)
 	return per_cpu_ptr(&apic_timer_base, cpu);
 }
 
-/*
- * Timers and bases. Interrupts are off from lock to unlock.
- */
-struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
-					     unsigned long *flags)
-	__acquires(&base->lock);
-void apic_timer_base_unlock(struct apic_timer_base *base, unsigned long flags)
-	__releases(&base->lock);
 struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 					     struct apic_timer_list *timer,
 					     unsigned int cpu);
-void apic_timer_base_enqueue(struct apic_timer_base *base,
-			     struct apic_timer_list *timer)
-	__must_hold(&base->lock);
-void apic_timer_base_dequeue(struct apic_timer_base *base,
-			     struct apic_timer_list *timer)
+void apic_timer_base_arm(struct apic_timer_base *base)
 	__must_hold(&base->lock);
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)

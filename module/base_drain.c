@@ -13,6 +13,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "base.h"
+#include "pending.h"
 #include "shot.h"
 #include "stats.h"
 #include "timer.h"

@@ -17,6 +17,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "base.h"
+#include "pending.h"
 #include "source.h"
 #include "stats.h"
 #include "timer.h"
@@ -27,49 +28,75 @@
 		 BIT(APIC_TIMER_EXACT))
 
 /* Refuse a call: counted, and told once per kind of mistake. */
-#define refuse(err, fmt, ...)						\
+#define refuse(err, caller, fmt, ...)					\
 ({									\
 	apic_timer_stats_inc(REFUSED);					\
-	pr_warn_once("%pS: " fmt "\n", __builtin_return_address(0),	\
-		     ##__VA_ARGS__);					\
+	pr_warn_once("%pS: " fmt "\n", caller, ##__VA_ARGS__);		\
 	(err);								\
 })
 
+#define CALLER	__builtin_return_address(0)
+
+/*
+ * Each call checks its arguments in a few instructions; what is wrong is found
+ * out, far from there, once something is.
+ */
+
 /* Can anything be done with @timer here? */
-static __always_inline int check(const struct apic_timer_list *timer)
+static __always_inline bool usable(const struct apic_timer_list *timer)
 {
-	if (unlikely(in_nmi()))
-		return refuse(-EPERM, "called from NMI");
-	if (unlikely(!timer || !apic_timer_state_known(timer)))
-		return refuse(-EINVAL, "timer %p is not initialised", timer);
-	return 0;
+	return likely(!in_nmi() && timer && apic_timer_state_known(timer));
+}
+
+/* Can it be armed? Then true, or it has a spin budget. */
+static __always_inline bool armable(const struct apic_timer_list *timer)
+{
+	return usable(timer) && likely(timer->function) &&
+	       likely(!((timer->flags & ~APIC_TIMER_FLAGS) |
+			timer->spin_budget));
+}
+
+static noinline __cold int refuse_use(const struct apic_timer_list *timer,
+				      const void *caller)
+{
+	if (in_nmi())
+		return refuse(-EPERM, caller, "called from NMI");
+	return refuse(-EINVAL, caller, "timer %p is not initialised", timer);
 }
 
 /* Does its mode wait on the TSC, or may the module's default do so? */
-static __always_inline bool may_spin(const struct apic_timer_list *timer)
+static bool may_spin(const struct apic_timer_list *timer)
 {
 	unsigned int mode = timer->flags & APIC_TIMER_MODE_MASK;
 
 	return !mode || mode == APIC_TIMER_EXACT;
 }
 
-/* Can it be armed? */
-static __always_inline int check_arm(const struct apic_timer_list *timer)
+/* Of a timer that isn't armable(). Return: an error, or 0 if it can be armed. */
+static noinline int check_arm(const struct apic_timer_list *timer,
+			      const void *caller)
 {
-	int ret = check(timer);
-
-	if (unlikely(ret))
-		return ret;
-	if (unlikely(!timer->function))
-		return refuse(-EINVAL, "timer %p has no function", timer);
-	if (unlikely(timer->flags & ~APIC_TIMER_FLAGS))
-		return refuse(-EINVAL, "timer of %ps has unknown flags %#x",
+	if (!usable(timer))
+		return refuse_use(timer, caller);
+	if (!timer->function)
+		return refuse(-EINVAL, caller, "timer %p has no function",
+			      timer);
+	if (timer->flags & ~APIC_TIMER_FLAGS)
+		return refuse(-EINVAL, caller,
+			      "timer of %ps has unknown flags %#x",
 			      timer->function, timer->flags);
-	if (unlikely(timer->spin_budget && !may_spin(timer)))
-		return refuse(-EINVAL,
+	if (!may_spin(timer))
+		return refuse(-EINVAL, caller,
 			      "timer of %ps has a spin budget but doesn't spin",
 			      timer->function);
 	return 0;
+}
+
+static noinline __cold int refuse_twice(const struct apic_timer_list *timer,
+					const void *caller)
+{
+	return refuse(-EBUSY, caller, "timer of %ps added twice",
+		      timer->function);
 }
 
 /**
@@ -95,24 +122,24 @@ void init_apic_timer(struct apic_timer_list *timer)
 EXPORT_SYMBOL_GPL(init_apic_timer);
 
 /* Arm a timer that is not pending; unlocks @base. */
-static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
-		  unsigned int cpu, unsigned long flags)
+static __always_inline int arm_on(struct apic_timer_base *base,
+				  struct apic_timer_list *timer,
+				  unsigned int cpu, unsigned long flags)
 	__releases(&base->lock)
 {
-	int ret = 0;
-
-	base = apic_timer_base_move(base, timer, cpu);
-	if (likely(base->online)) {
-		if (timer->expires <= apic_timer_tsc_now())
-			apic_timer_stats_inc(LATE);
-		apic_timer_stats_inc(ADDED);
-		trace_apic_timer_add(timer);
-		apic_timer_base_enqueue(base, timer);
-	} else {
-		ret = -ENODEV;
+	if (unlikely(base->cpu != cpu))
+		base = apic_timer_base_move(base, timer, cpu);
+	if (unlikely(!base->online)) {
+		apic_timer_base_unlock(base, flags);
+		return -ENODEV;
 	}
+	if (unlikely(timer->expires <= apic_timer_tsc_now()))
+		apic_timer_stats_inc(LATE);
+	apic_timer_stats_inc(ADDED);
+	trace_apic_timer_add(timer);
+	apic_timer_base_enqueue(base, timer);
 	apic_timer_base_unlock(base, flags);
-	return ret;
+	return 0;
 }
 
 /**
@@ -136,16 +163,18 @@ int add_apic_timer(struct apic_timer_list *timer)
 {
 	struct apic_timer_base *base;
 	unsigned long flags;
-	int ret = check_arm(timer);
+	int ret;
 
-	if (unlikely(ret))
-		return ret;
+	if (!armable(timer)) {
+		ret = check_arm(timer, CALLER);
+		if (ret)
+			return ret;
+	}
 
 	base = apic_timer_base_lock(timer, &flags);
 	if (unlikely(timer->state == APIC_TIMER_PENDING)) {
 		apic_timer_base_unlock(base, flags);
-		return refuse(-EBUSY, "timer of %ps added twice",
-			      timer->function);
+		return refuse_twice(timer, CALLER);
 	}
 	return arm_on(base, timer, smp_processor_id(), flags);
 }
@@ -170,19 +199,22 @@ int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
 {
 	struct apic_timer_base *base;
 	unsigned long flags;
-	int ret = check_arm(timer);
+	int ret;
 
-	if (unlikely(ret))
-		return ret;
+	if (!armable(timer)) {
+		ret = check_arm(timer, CALLER);
+		if (ret)
+			return ret;
+	}
 	if (unlikely(cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu)))
-		return refuse(-EINVAL, "timer of %ps added on CPU %d",
+		return refuse(-EINVAL, CALLER,
+			      "timer of %ps added on CPU %d",
 			      timer->function, cpu);
 
 	base = apic_timer_base_lock(timer, &flags);
 	if (unlikely(timer->state == APIC_TIMER_PENDING)) {
 		apic_timer_base_unlock(base, flags);
-		return refuse(-EBUSY, "timer of %ps added twice",
-			      timer->function);
+		return refuse_twice(timer, CALLER);
 	}
 	return arm_on(base, timer, cpu, flags);
 }
@@ -208,10 +240,13 @@ int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 	struct apic_timer_base *base;
 	unsigned long flags;
 	unsigned int cpu;
-	int ret = check_arm(timer);
+	int ret;
 
-	if (unlikely(ret))
-		return ret;
+	if (!armable(timer)) {
+		ret = check_arm(timer, CALLER);
+		if (ret)
+			return ret;
+	}
 
 	base = apic_timer_base_lock(timer, &flags);
 	if (timer->state == APIC_TIMER_PENDING) {
@@ -232,26 +267,18 @@ int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 }
 EXPORT_SYMBOL_GPL(mod_apic_timer);
 
-/* Delete a timer if it is pending; *@running tells of its handler. */
-static int try_del(struct apic_timer_list *timer, bool *running, bool *self)
+/* Delete a timer if it is pending; under its lock. */
+static __always_inline int del(struct apic_timer_base *base,
+			       struct apic_timer_list *timer)
+	__must_hold(&base->lock)
 {
-	struct apic_timer_base *base;
-	unsigned long flags;
-	int ret = 0;
-
-	base = apic_timer_base_lock(timer, &flags);
-	*running = apic_timer_base_runs(base, timer);
-	*self = this_cpu_read(apic_timer_base.running) == timer;
-	if (timer->state == APIC_TIMER_PENDING) {
+	if (likely(timer->state == APIC_TIMER_PENDING)) {
 		trace_apic_timer_del(timer);
 		apic_timer_stats_inc(DELETED);
 		apic_timer_base_dequeue(base, timer);
-		ret = 1;
-	} else if (timer->state == APIC_TIMER_NEW) {
-		ret = -ENOENT;
+		return 1;
 	}
-	apic_timer_base_unlock(base, flags);
-	return ret;
+	return timer->state == APIC_TIMER_NEW ? -ENOENT : 0;
 }
 
 /**
@@ -271,13 +298,19 @@ static int try_del(struct apic_timer_list *timer, bool *running, bool *self)
  */
 int del_apic_timer(struct apic_timer_list *timer)
 {
-	int ret = check(timer);
-	bool running, self;
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret;
 
-	if (unlikely(ret))
-		return ret;
-	ret = try_del(timer, &running, &self);
-	return !ret && running ? -EBUSY : ret;
+	if (!usable(timer))
+		return refuse_use(timer, CALLER);
+
+	base = apic_timer_base_lock(timer, &flags);
+	ret = del(base, timer);
+	if (!ret && apic_timer_base_runs(base, timer))
+		ret = -EBUSY;
+	apic_timer_base_unlock(base, flags);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(del_apic_timer);
 
@@ -303,21 +336,28 @@ EXPORT_SYMBOL_GPL(del_apic_timer);
  */
 int del_apic_timer_sync(struct apic_timer_list *timer)
 {
-	int ret = check(timer), deleted = 0;
-	bool running, self;
+	bool running, self = false, deleted = false;
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret;
 
-	if (unlikely(ret))
-		return ret;
+	if (!usable(timer))
+		return refuse_use(timer, CALLER);
 
 	for (;;) {
-		ret = try_del(timer, &running, &self);
-		if (unlikely(self))
-			return refuse(-EDEADLK,
-				      "handler waits for its own timer");
-		if (ret == 1)
-			deleted = 1;
-		if (!running)
+		base = apic_timer_base_lock(timer, &flags);
+		ret = del(base, timer);
+		running = apic_timer_base_runs(base, timer);
+		if (unlikely(running))
+			self = this_cpu_read(apic_timer_base.running) == timer;
+		apic_timer_base_unlock(base, flags);
+
+		deleted |= ret == 1;
+		if (likely(!running))
 			return ret < 0 ? ret : deleted;
+		if (unlikely(self))
+			return refuse(-EDEADLK, CALLER,
+				      "handler waits for its own timer");
 		cpu_relax();
 	}
 }
