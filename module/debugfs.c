@@ -2,7 +2,9 @@
 /*
  * /sys/kernel/debug/apic_timer/
  *
- *	info		source, hardware mode and TSC, by CPU
+ *	info		source, hardware mode and TSC, by CPU; default mode;
+ *			whether CPUs are kept out of deep idle states
+ *	lead		how early each mode arms, as learnt, by CPU
  *	stats		counters by CPU
  *	pending		pending timers by CPU, in the order of expiry
  *	errors		histogram of handler start - expiry, by CPU; writing
@@ -19,6 +21,10 @@
 
 #include "base.h"
 #include "debugfs.h"
+#include "dispatch.h"
+#include "latency.h"
+#include "lead.h"
+#include "mode.h"
 #include "source.h"
 #include "stats.h"
 #include "tsc.h"
@@ -41,9 +47,35 @@ static int info_show(struct seq_file *file, void *unused)
 			   apic_timer_tsc_kind_name(info.tsc_kind),
 			   info.tsc_stable ? "stable" : "unstable");
 	}
+	seq_printf(file, "default mode: %s\n",
+		   apic_timer_mode_name(apic_timer_mode_default));
+	seq_printf(file, "latency request: %s\n",
+		   apic_timer_latency_requested() ? "active" : "none");
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(info);
+
+/* Read while their CPUs write them: each value may be of another shot. */
+static int lead_show(struct seq_file *file, void *unused)
+{
+	const struct apic_timer_dispatch_cost *cost;
+	const struct apic_timer_lead *lead;
+	unsigned int cpu, class;
+
+	for_each_possible_cpu(cpu) {
+		lead = per_cpu_ptr(&apic_timer_lead, cpu);
+		cost = per_cpu_ptr(&apic_timer_dispatch_cost, cpu);
+		seq_printf(file, "cpu %u: exact %llu, %llu when the tick is stopped; mean",
+			   cpu, lead->exact[0], lead->exact[1]);
+		for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
+			seq_printf(file, " %llu %s", lead->mean[class],
+				   apic_timer_lead_class_name(class));
+		seq_printf(file, "; dispatch %llu exact, %llu plain, call %llu, learn %llu\n",
+			   cost->exact, cost->plain, cost->call, cost->learn);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(lead);
 
 static int stats_show(struct seq_file *file, void *unused)
 {
@@ -238,6 +270,7 @@ void apic_timer_debugfs_init(void)
 {
 	directory = debugfs_create_dir("apic_timer", NULL);
 	debugfs_create_file("info", 0400, directory, NULL, &info_fops);
+	debugfs_create_file("lead", 0400, directory, NULL, &lead_fops);
 	debugfs_create_file("stats", 0400, directory, NULL, &stats_fops);
 	debugfs_create_file("pending", 0400, directory, NULL, &pending_fops);
 	debugfs_create_file("errors", 0600, directory, NULL, &errors_fops);

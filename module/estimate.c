@@ -23,11 +23,11 @@
 /* Larger samples are taken for this: nothing below overflows. */
 #define SAMPLE_MAX	(1ULL << 40)
 /* The mean is that of about 2^this samples, the spread of so many. */
-#define MEAN_SHIFT	7
+#define MEAN_SHIFT	6
 #define SPREAD_SHIFT	5
 /* Samples within so many spreads, and this much more, are no outliers. */
-#define SPREADS		8
-#define SPREAD_FREE	(16ULL << SHIFT)
+#define SPREADS		4
+#define SPREAD_FREE	(8ULL << SHIFT)
 /* So many outliers on the same side are none. */
 #define ASTRAY_MAX	8
 /* Smallest step of the quantile, and the step as a part of the quantile. */
@@ -112,7 +112,8 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 		part = distance >> MEAN_SHIFT;
 	estimate->mean = above ? estimate->mean + part : estimate->mean - part;
 
-	distance = min(distance, limit);
+	/* The spread grows too, but not before astray ones are counted. */
+	distance = min(distance, limit / 2);
 	if (distance > estimate->spread)
 		estimate->spread += (distance - estimate->spread) >> SPREAD_SHIFT;
 	else

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The accuracy modes: how early each arms, and when its handlers start.
+ */
+#include <kunit/test.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/prandom.h>
+#include <linux/time64.h>
+
+#include "dispatch.h"
+#include "lead.h"
+#include "machine.h"
+#include "mode.h"
+
+#define BUDGET		5000		/* the module's, on machine_plain */
+#define HOLD		20000
+#define LATE		1000
+#define TICK		((u64)TICK_NSEC)
+
+static struct apic_timer_list timers[3];
+static struct rnd_state rnd;
+
+/* Of each timer: how often it ran, and its last and extreme errors. */
+static struct {
+	unsigned int runs, order;
+	s64 error, least, most;
+	u64 told;
+} records[3];
+
+static unsigned int order;
+
+static void ran(unsigned long long now, unsigned long data)
+{
+	s64 error = apic_timer_now() - timers[data].expires;
+
+	records[data].runs++;
+	records[data].order = order++;
+	records[data].error = error;
+	records[data].told = now;
+	records[data].least = min(records[data].least, error);
+	records[data].most = max(records[data].most, error);
+}
+
+static void forget(void)
+{
+	unsigned int i;
+
+	memset(records, 0, sizeof(records));
+	for (i = 0; i < ARRAY_SIZE(records); i++) {
+		records[i].least = S64_MAX;
+		records[i].most = S64_MIN;
+	}
+	order = 0;
+}
+
+static int mode_test_init(struct kunit *test)
+{
+	unsigned int i;
+
+	prandom_seed_state(&rnd, 42);
+	forget();
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		init_apic_timer(&timers[i]);
+		timers[i].function = ran;
+		timers[i].data = i;
+		timers[i].flags = APIC_TIMER_EXACT;
+	}
+	return machine_init(test);
+}
+
+static u32 below(u32 limit)
+{
+	return mul_u64_u32_shr(limit, prandom_u32_state(&rnd), 32);
+}
+
+static void add(struct kunit *test, unsigned int i, u64 distance)
+{
+	timers[i].expires = apic_timer_sim.now + distance;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
+}
+
+static void run_for(u64 cycles)
+{
+	apic_timer_sim_run(apic_timer_sim.now + cycles, MACHINE_LIMIT);
+}
+
+/* Arm timer 0 @n times, each after the one before has run. */
+static void shots(struct kunit *test, unsigned int n)
+{
+	while (n--) {
+		add(test, 0, 10000 + below(100000));
+		run_for(200000);
+	}
+}
+
+static const struct apic_timer_lead *lead(void)
+{
+	return per_cpu_ptr(&apic_timer_lead, 0);
+}
+
+static void kernel_at(u64 tsc)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	apic_timer_shot_kernel(tsc, apic_timer_sim.now);
+	local_irq_restore(flags);
+}
+
+/* Armed at its expiry, and as late as the machine. */
+static void raw_test(struct kunit *test)
+{
+	timers[0].flags = APIC_TIMER_RAW;
+	shots(test, 100);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 100U);
+	KUNIT_EXPECT_GE(test, records[0].least, (s64)machine_plain.latency);
+	KUNIT_EXPECT_LE(test, records[0].most, (s64)machine_plain.latency + 20);
+}
+
+/* Early by what it is late: within 100 shots the errors centre on 0. */
+static void mean_test(struct kunit *test)
+{
+	unsigned int step;
+
+	timers[0].flags = APIC_TIMER_MEAN;
+	for (step = 0; step < 3; step++) {
+		apic_timer_sim.machine.latency = 300 << step;
+		shots(test, 100);
+		forget();
+		shots(test, 100);
+		KUNIT_EXPECT_GE(test, records[0].least, -2LL);
+		KUNIT_EXPECT_LE(test, records[0].most, 2LL);
+	}
+}
+
+/* From the first shot on, what the budget allows for is in time. */
+static void exact_test(struct kunit *test)
+{
+	static const u64 latencies[] = { 0, 100, 2000, 4500, 500, 0 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(latencies); i++) {
+		apic_timer_sim.machine.latency = latencies[i];
+		shots(test, 50);
+		forget();
+		shots(test, 500);
+		KUNIT_EXPECT_GE(test, records[0].least, 0LL);
+		KUNIT_EXPECT_LE(test, records[0].most, 2LL);
+	}
+}
+
+/* The handler is told when it starts. */
+static void told_test(struct kunit *test)
+{
+	unsigned int mode;
+
+	for (mode = APIC_TIMER_RAW; mode <= APIC_TIMER_EXACT; mode++) {
+		timers[0].flags = mode;
+		shots(test, 1);
+		KUNIT_EXPECT_EQ(test, (s64)(records[0].told - timers[0].expires),
+				records[0].error);
+	}
+}
+
+/*
+ * Whatever the latencies, near and far, with short and long budgets, several
+ * timers at once: an exact one never starts early, never waits longer than its
+ * budget, and is not later than its latency is longer than its budget.
+ */
+static void exact_never_early_test(struct kunit *test)
+{
+	unsigned int machine, i, n;
+	u64 spun, ran_before;
+
+	for (machine = 0; machine < machines_count; machine++) {
+		machine_start(test, &machines[machine].machine);
+		forget();
+		for (n = 0; n < 20000; n++) {
+			if (!below(20))
+				apic_timer_sim.machine.latency =
+					below(1 << below(16));
+			spun = machine_stat(SPIN_CYCLES);
+			ran_before = machine_stat(EXPIRED);
+			for (i = 0; i <= below(ARRAY_SIZE(timers)); i++) {
+				timers[i].spin_budget =
+					below(2) ? 0 : 1 + below(20000);
+				if (!apic_timer_pending(&timers[i]))
+					add(test, i, below(1 << below(24)));
+			}
+			run_for(below(1 << below(24)));
+			/* 20 us, or the module's 5, at the fastest TSC here. */
+			KUNIT_ASSERT_LE(test, machine_stat(SPIN_CYCLES) - spun,
+					(machine_stat(EXPIRED) - ran_before) *
+					25000);
+		}
+		run_for(1ULL << 40);
+		for (i = 0; i < ARRAY_SIZE(timers); i++) {
+			KUNIT_EXPECT_FALSE(test,
+					   apic_timer_pending(&timers[i]));
+			KUNIT_EXPECT_GT(test, records[i].runs, 100U);
+			KUNIT_EXPECT_GE_MSG(test, records[i].least, 0LL, "%s",
+					    machines[machine].name);
+		}
+	}
+}
+
+/* It is armed no earlier than its budget allows. */
+static void budget_test(struct kunit *test)
+{
+	static const unsigned int budgets[] = { 1, 100, 1000, 4000 };
+	unsigned int i;
+
+	apic_timer_sim.machine.latency = 8000;
+	shots(test, 50);
+	forget();
+	shots(test, 100);
+	KUNIT_EXPECT_GE(test, records[0].least, 8000LL - BUDGET);
+	KUNIT_EXPECT_LE(test, records[0].most, 8000LL - BUDGET + 20);
+
+	for (i = 0; i < ARRAY_SIZE(budgets); i++) {
+		timers[0].spin_budget = budgets[i];
+		add(test, 0, 50000);
+		KUNIT_EXPECT_EQ(test, apic_timer_sim.fires,
+				timers[0].expires - budgets[i]);
+		run_for(100000);
+	}
+
+	/* A larger one than the module's is in time again. */
+	timers[0].spin_budget = 10000;
+	forget();
+	shots(test, 100);
+	KUNIT_EXPECT_LE(test, records[0].most, 2LL);
+}
+
+/* Closer together than a dispatch takes: in order, each as late as it is. */
+static void close_test(struct kunit *test)
+{
+	unsigned int i, n;
+	u64 before;
+
+	apic_timer_sim.machine.latency = 700;
+	apic_timer_sim.machine.cost = 20;
+	shots(test, 2000);
+	before = lead()->exact[0];
+	for (n = 0; n < 2000; n++) {
+		forget();
+		/* Added in another order than they expire. */
+		for (i = ARRAY_SIZE(timers); i--;)
+			timers[i].expires = apic_timer_sim.now + 20000 + 3 * i;
+		for (i = ARRAY_SIZE(timers); i--;)
+			KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
+		run_for(50000);
+		for (i = 0; i < ARRAY_SIZE(timers); i++) {
+			KUNIT_ASSERT_EQ(test, records[i].runs, 1U);
+			KUNIT_ASSERT_EQ(test, records[i].order, i);
+			KUNIT_ASSERT_GE(test, records[i].error, 0LL);
+			if (i)
+				KUNIT_ASSERT_GT(test, records[i].error,
+						records[i - 1].error);
+		}
+	}
+	/* Being second is nobody's latency. */
+	KUNIT_EXPECT_LE(test, lead()->exact[0], before + 50);
+}
+
+/* What is nearer than a way out of the interrupt and back is waited for. */
+static void near_test(struct kunit *test)
+{
+	u64 interrupts;
+
+	apic_timer_sim.machine.latency = 1000;
+	shots(test, 3000);
+	interrupts = machine_stat(INTERRUPTS);
+	add(test, 0, 30000);
+	add(test, 1, 31500);
+	forget();
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, machine_stat(INTERRUPTS) - interrupts, 1ULL);
+	KUNIT_EXPECT_LE(test, records[0].error, 2LL);
+	KUNIT_EXPECT_LE(test, records[1].error, 2LL);
+	KUNIT_EXPECT_GE(test, records[1].error, 0LL);
+}
+
+/* A late shot is run and told, or skipped and counted, as the flag says. */
+static void late_test(struct kunit *test)
+{
+	u64 late = machine_stat(LATE_SHOTS), skipped = machine_stat(SKIPPED);
+
+	apic_timer_sim.machine.latency = BUDGET + LATE + 500;
+	shots(test, 1);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
+	KUNIT_EXPECT_EQ(test, machine_stat(LATE_SHOTS) - late, 1ULL);
+
+	timers[0].flags |= APIC_TIMER_SKIP_LATE;
+	shots(test, 1);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
+	KUNIT_EXPECT_EQ(test, machine_stat(LATE_SHOTS) - late, 2ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(SKIPPED) - skipped, 1ULL);
+	KUNIT_EXPECT_FALSE(test, apic_timer_pending(&timers[0]));
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 0);
+
+	/* The next one in time runs again. */
+	apic_timer_sim.machine.latency = 100;
+	shots(test, 1);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 2U);
+	KUNIT_EXPECT_EQ(test, machine_stat(SKIPPED) - skipped, 1ULL);
+}
+
+static unsigned int kernel_events;
+static u64 kernel_ran;
+
+static void kernel_event(u64 now)
+{
+	kernel_events++;
+	kernel_ran = now;
+	/* It takes its time. */
+	apic_timer_sim.now += 4000;
+}
+
+static void kernel_start(void)
+{
+	kernel_events = 0;
+	apic_timer_sim.machine.kernel_event = kernel_event;
+}
+
+/* An event of the kernel's just before an exact shot comes after it. */
+static void hold_test(struct kunit *test)
+{
+	static const u64 before[] = { 1, 100, 1000, 5000, HOLD - 100 };
+	u64 held = machine_stat(HELD_BACK);
+	unsigned int i;
+
+	shots(test, 2000);
+	kernel_start();
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		u64 from;
+
+		add(test, 0, 100000);
+		from = timers[0].expires - lead()->exact[0];
+		kernel_at(from - before[i]);
+		run_for(200000);
+		KUNIT_EXPECT_EQ(test, kernel_events, i + 1);
+		KUNIT_EXPECT_LE(test, records[0].error, 2LL);
+		KUNIT_EXPECT_GE(test, kernel_ran, timers[0].expires);
+		KUNIT_EXPECT_LE(test, kernel_ran,
+				from - before[i] + HOLD + lead()->exact[0]);
+		KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK) - held, i + 1ULL);
+	}
+}
+
+/* Farther away it isn't, nor for modes that promise less. */
+static void no_hold_test(struct kunit *test)
+{
+	u64 held = machine_stat(HELD_BACK), event;
+	unsigned int mode;
+
+	kernel_start();
+	for (mode = APIC_TIMER_RAW; mode <= APIC_TIMER_EXACT; mode++) {
+		timers[0].flags = mode;
+		add(test, 0, 100000);
+		event = timers[0].expires -
+			(mode == APIC_TIMER_EXACT ? HOLD + BUDGET : 100);
+		kernel_at(event);
+		run_for(200000);
+		KUNIT_EXPECT_EQ(test, kernel_events, mode);
+		KUNIT_EXPECT_LE(test, kernel_ran, event + 300);
+	}
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+}
+
+static void chain(unsigned long long now, unsigned long data)
+{
+	ran(now, data);
+	timers[data].expires += 10000;
+	add_apic_timer(&timers[data]);
+}
+
+/* One exact shot after another: the kernel waits for no longer than one. */
+static void hold_bounded_test(struct kunit *test)
+{
+	unsigned int i;
+	u64 event;
+
+	kernel_start();
+	timers[0].function = chain;
+	add(test, 0, 10000);
+	run_for(100000);
+	for (i = 0; i < 100; i++) {
+		event = apic_timer_sim.now + 30000 + below(10000);
+		kernel_at(event);
+		run_for(100000);
+		KUNIT_ASSERT_EQ(test, kernel_events, i + 1);
+		KUNIT_EXPECT_LE(test, kernel_ran, event + HOLD + BUDGET);
+	}
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
+/* The shot goes that the kernel's event was held back for: it is served. */
+static void hold_deleted_test(struct kunit *test)
+{
+	u64 event;
+
+	kernel_start();
+	add(test, 0, 100000);
+	event = timers[0].expires - BUDGET - 3000;
+	kernel_at(event);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	run_for(200000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+	KUNIT_EXPECT_LE(test, kernel_ran, event + HOLD);
+}
+
+/* An idle CPU without tick takes longer, and is armed for earlier. */
+static void stopped_test(struct kunit *test)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	local_irq_save(flags);
+	for (i = 0; i < 40000; i++) {
+		apic_timer_lead_learn(APIC_TIMER_LEAD_BUSY, 300);
+		apic_timer_lead_learn(APIC_TIMER_LEAD_IDLE, 450);
+		apic_timer_lead_learn(APIC_TIMER_LEAD_STOPPED, 1000);
+	}
+	local_irq_restore(flags);
+	KUNIT_EXPECT_GE(test, lead()->exact[0], 450ULL);
+	KUNIT_EXPECT_LE(test, lead()->exact[0], 520ULL);
+	KUNIT_EXPECT_GE(test, lead()->exact[1], 1000ULL);
+	KUNIT_EXPECT_LE(test, lead()->exact[1], 1100ULL);
+	KUNIT_EXPECT_GE(test, lead()->mean[APIC_TIMER_LEAD_BUSY], 300ULL);
+	KUNIT_EXPECT_LE(test, lead()->mean[APIC_TIMER_LEAD_BUSY], 310ULL);
+	KUNIT_EXPECT_GE(test, lead()->mean[APIC_TIMER_LEAD_STOPPED], 1000ULL);
+
+	kernel_at(apic_timer_sim.now + TICK / 2);
+	add(test, 0, TICK / 4);
+	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
+			lead()->exact[0]);
+	/* The kernel stops its tick: the shot is armed anew. */
+	kernel_at(apic_timer_sim.now + 10 * TICK);
+	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
+			lead()->exact[1]);
+	/* And back. */
+	kernel_at(apic_timer_sim.now + TICK / 2);
+	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
+			lead()->exact[0]);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	kernel_at(APIC_TIMER_NEVER);
+}
+
+/* Whoever comes first, busy or idle, in whatever mixture: both are covered. */
+static void alternating_test(struct kunit *test)
+{
+	static const u64 latency[] = { 300, 460, 1000 };
+	unsigned int part, i, late, n;
+	unsigned long flags;
+
+	for (part = 1; part <= 1000; part *= 10) {
+		machine_start(test, &machine_plain);
+		late = 0;
+		for (i = 0; i < 100000; i++) {
+			n = i % part ? APIC_TIMER_LEAD_BUSY :
+				       i / part % APIC_TIMER_LEAD_CLASSES;
+			late += lead()->exact[n == APIC_TIMER_LEAD_STOPPED] <
+				latency[n];
+			local_irq_save(flags);
+			apic_timer_lead_learn(n, latency[n]);
+			local_irq_restore(flags);
+		}
+		KUNIT_EXPECT_LE_MSG(test, late, 100000U / 1000,
+				    "one in %u", part);
+	}
+}
+
+/* A timer that doesn't choose has the module's mode. */
+static void default_test(struct kunit *test)
+{
+	unsigned int mode;
+
+	apic_timer_sim.machine.latency = 900;
+	shots(test, 2000);
+	timers[0].flags = 0;
+	for (mode = APIC_TIMER_RAW; mode <= APIC_TIMER_EXACT; mode++) {
+		apic_timer_mode_default = mode;
+		shots(test, 1);
+		if (mode == APIC_TIMER_RAW)
+			KUNIT_EXPECT_GE(test, records[0].error, 900LL);
+		else
+			KUNIT_EXPECT_LE(test, records[0].error, 5LL);
+		KUNIT_EXPECT_GE(test, records[0].error,
+				mode == APIC_TIMER_EXACT ? 0LL : -5LL);
+	}
+}
+
+static struct kunit_case mode_test_cases[] = {
+	KUNIT_CASE(raw_test),
+	KUNIT_CASE(mean_test),
+	KUNIT_CASE(exact_test),
+	KUNIT_CASE(told_test),
+	KUNIT_CASE(exact_never_early_test),
+	KUNIT_CASE(budget_test),
+	KUNIT_CASE(close_test),
+	KUNIT_CASE(near_test),
+	KUNIT_CASE(late_test),
+	KUNIT_CASE(hold_test),
+	KUNIT_CASE(no_hold_test),
+	KUNIT_CASE(hold_bounded_test),
+	KUNIT_CASE(hold_deleted_test),
+	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(alternating_test),
+	KUNIT_CASE(default_test),
+	{}
+};
+
+static struct kunit_suite mode_test_suite = {
+	.name = "apic_timer_mode",
+	.init = mode_test_init,
+	.exit = machine_exit,
+	.test_cases = mode_test_cases,
+};
+
+kunit_test_suite(mode_test_suite);
