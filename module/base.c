@@ -319,30 +319,24 @@ static void hold(struct apic_timer_base *base, u64 now)
 
 /**
  * apic_timer_base_interrupt() - run what is due on this CPU
+ * @shot:	of this CPU
  *
  * Called by the source from its interrupt, between apic_timer_shot_begin() and
- * apic_timer_shot_end(), whether or not anything is due. A handler that arms a
+ * apic_timer_shot_end(), if apic_timer_shot_own_due(). A handler that arms a
  * timer for the past gets it run from the same loop, never by recursion. The
  * loop is bounded: after busy_us at a stretch, which interrupts in quick
  * succession count into, nothing runs for as long as the stretch took.
  *
  * Context: Hard interrupt, interrupts off.
  */
-void apic_timer_base_interrupt(void)
+void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 	struct apic_timer_target target;
 	bool found = false;
 	u64 now = shot->entry;
 
 	lockdep_assert_irqs_disabled();
-	/* The kernel's events come this way too, and often. */
-	if (!apic_timer_shot_due(shot, &shot->own, now)) {
-		apic_timer_stats_inc(IDLE_INTERRUPTS);
-		return;
-	}
-
 	raw_spin_lock(&base->lock);
 	if (now - base->idle > stretch_gap)
 		base->streak = now;
@@ -352,7 +346,7 @@ void apic_timer_base_interrupt(void)
 		base->expiring = true;
 		for (;;) {
 			target = target_of(base, base->queue.first);
-			if (!apic_timer_shot_due(shot, &target, now))
+			if (now < apic_timer_shot_serve(shot, &target))
 				break;
 			if (now - base->streak > busy_max) {
 				hold(base, now);

@@ -9,6 +9,7 @@
 
 #include "queue.h"
 
+struct apic_timer_shot;
 struct module;
 
 /**
@@ -63,7 +64,7 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 			    const struct apic_timer_list *timer,
 			    unsigned int run);
 
-void apic_timer_base_interrupt(void);
+void apic_timer_base_interrupt(struct apic_timer_shot *shot);
 
 /**
  * struct apic_timer_base_view - a pending timer as it was when looked at

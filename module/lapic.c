@@ -11,6 +11,7 @@
 #include <linux/clockchips.h>
 #include <linux/errno.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/time64.h>
 #include <asm/apic.h>
@@ -59,6 +60,36 @@ static u32 divider_bits(unsigned int log2)
 	return (code & 3) | (code & 4) << 1;
 }
 
+#define ROUNDS	8
+
+/**
+ * apic_timer_lapic_ready() - the hardware has been set up, perhaps anew
+ * @lapic:	of this CPU
+ *
+ * Measures what programming takes. The timer is armed for a time that is far
+ * away.
+ *
+ * Context: Interrupts off; the timer's vector is unmasked and in the mode that
+ * the kernel uses.
+ */
+void apic_timer_lapic_ready(struct apic_timer_lapic *lapic)
+{
+	u64 least = U64_MAX, began;
+	unsigned int i;
+
+	lapic->divider = -1;
+	lapic->cost = 0;
+	if (lapic->tsc_deadline)
+		return;
+
+	for (i = 0; i < ROUNDS; i++) {
+		began = apic_timer_tsc_now();
+		apic_timer_lapic_program(lapic, began + U32_MAX / 2);
+		least = min(least, apic_timer_tsc_now() - began);
+	}
+	lapic->cost = least;
+}
+
 /**
  * apic_timer_lapic_program() - let the LAPIC timer fire
  * @lapic:	of this CPU
@@ -79,7 +110,7 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 		return fire;
 	}
 
-	now = apic_timer_tsc_now();
+	now = apic_timer_tsc_now() + lapic->cost;
 	count = apic_timer_lapic_clock_count(&lapic->clock,
 					     fire > now ? fire - now : 0);
 	if (count.divider != lapic->divider) {

@@ -11,14 +11,11 @@
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-
-#include <trace/events/apic_timer.h>
+#include <linux/overflow.h>
 
 #include "shot.h"
 #include "smi.h"
 #include "source.h"
-#include "stats.h"
-#include "tsc.h"
 
 DEFINE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 
@@ -63,18 +60,6 @@ static u64 leg_for(const struct apic_timer_shot *shot,
 				   user == APIC_TIMER_SHOT_OWN);
 }
 
-/*
- * Would the kernel's event come so shortly before ours that serving it would
- * make ours late? Then it comes after ours, at most @hold late.
- */
-static bool hold_back(const struct apic_timer_shot *shot)
-{
-	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
-	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-
-	return kernel < own && own - kernel < shot->own.hold;
-}
-
 /* Has the kernel stopped its tick? Then there is no event for a tick. */
 static bool tick_stopped(u64 kernel, u64 now)
 {
@@ -87,38 +72,52 @@ static void set_own_deadline(struct apic_timer_shot *shot)
 	shot->deadline[APIC_TIMER_SHOT_OWN] =
 		apic_timer_shot_before(shot->own.expires,
 				       shot->own.lead[shot->stopped]);
+	shot->serve = apic_timer_shot_serve(shot, &shot->own);
+}
+
+/* Choose whom to arm for: set @user, and return in how many cycles to fire. */
+static u64 choose(struct apic_timer_shot *shot, u64 now)
+{
+	u64 kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
+	u64 own;
+
+	shot->user = APIC_TIMER_SHOT_KERNEL;
+	/* The kernel's alone, most often. */
+	if (shot->own.expires == APIC_TIMER_NEVER)
+		return kernel;
+
+	set_own_deadline(shot);
+	own = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
+	if (apic_timer_shot_hold_back(shot))
+		shot->held_back = true;
+	else if (kernel < own)
+		return kernel;
+	shot->user = APIC_TIMER_SHOT_OWN;
+	return own;
 }
 
 /* Arm for the earliest deadline; for none, as late as can be. */
 static void arm(struct apic_timer_shot *shot)
 {
+	const struct apic_timer_source *source = apic_timer_source;
 	u64 now = apic_timer_tsc_now();
-	u64 leg, kernel, target, fire, value;
+	u64 leg, target, fire, value;
 
 	shot->stopped = tick_stopped(shot->deadline[APIC_TIMER_SHOT_KERNEL],
 				     now);
-	set_own_deadline(shot);
-
-	leg = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
-	kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
-	shot->user = APIC_TIMER_SHOT_OWN;
-	if (hold_back(shot)) {
-		shot->held_back = true;
-	} else if (kernel < leg) {
-		leg = kernel;
-		shot->user = APIC_TIMER_SHOT_KERNEL;
-	}
+	leg = choose(shot, now);
 	fire = now + leg;
-	value = apic_timer_source->program(fire);
+	value = source->program(fire);
 
 	shot->fires = fire;
-	if (apic_timer_source->drifts)
-		shot->fires = apic_timer_add_tsc(fire, leg >> DRIFT_SHIFT);
+	if (source->drifts && check_add_overflow(fire, leg >> DRIFT_SHIFT,
+						 &shot->fires))
+		shot->fires = APIC_TIMER_NEVER;
 
 	target = shot->deadline[shot->user];
 	shot->leg = leg;
 	shot->aim = 0;
-	if (leg && fire == target && shot->user == APIC_TIMER_SHOT_OWN) {
+	if (shot->user == APIC_TIMER_SHOT_OWN && leg && fire == target) {
 		shot->aim = fire;
 		shot->lead = shot->own.expires - fire;
 	}
@@ -149,6 +148,8 @@ void apic_timer_shot_reset(void)
 	*this_cpu_ptr(&apic_timer_shot) = (struct apic_timer_shot) {
 		.own.expires = APIC_TIMER_NEVER,
 		.deadline = { APIC_TIMER_NEVER, APIC_TIMER_NEVER },
+		.serve = APIC_TIMER_NEVER,
+		.user = APIC_TIMER_SHOT_KERNEL,
 		.fires = APIC_TIMER_NEVER,
 	};
 	tick = apic_timer_ns_to_tsc(TICK_NSEC);
@@ -199,63 +200,27 @@ void apic_timer_shot_kernel(u64 tsc, u64 now)
 }
 
 /**
- * apic_timer_shot_begin() - the hardware has fired: hold arming
+ * apic_timer_shot_held_back() - an event of the kernel's was held back
+ * @shot:	of this CPU
+ * @expires:	when the kernel wanted it, absolute TSC
  *
- * Context: Interrupts off, first in the interrupt.
+ * Context: Interrupts off, in the interrupt, which serves it now.
  */
-void apic_timer_shot_begin(void)
+void apic_timer_shot_held_back(struct apic_timer_shot *shot, u64 expires)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-
-	shot->entry = apic_timer_tsc_now();
-	shot->fires = APIC_TIMER_NEVER;
-	shot->held = true;
-	apic_timer_stats_inc(INTERRUPTS);
-}
-
-/**
- * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
- *
- * Context: Interrupts off, in the interrupt.
- * Return: true if the kernel's handler has to be called now. It is called for
- * no other reason: the one of a periodic tick counts every call.
- */
-bool apic_timer_shot_kernel_due(void)
-{
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-	u64 now = shot->entry;
-
-	if (expires > now) {
-		now = apic_timer_tsc_now();
-		if (expires > now)
-			return false;
-	}
-	if (hold_back(shot)) {
-		shot->held_back = true;
-		return false;
-	}
-
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	apic_timer_stats_inc(KERNEL_EVENTS);
-	trace_apic_timer_kernel_event(expires, now);
-	if (shot->held_back) {
-		shot->held_back = false;
-		apic_timer_stats_inc(HELD_BACK);
-		trace_apic_timer_hold(expires, apic_timer_tsc_now());
-	}
-	return true;
+	shot->held_back = false;
+	apic_timer_stats_inc(HELD_BACK);
+	trace_apic_timer_hold(expires, apic_timer_tsc_now());
 }
 
 /**
  * apic_timer_shot_end() - arm the hardware for what is left
+ * @shot:	of this CPU
  *
  * Context: Interrupts off, last in the interrupt.
  */
-void apic_timer_shot_end(void)
+void apic_timer_shot_end(struct apic_timer_shot *shot)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-
 	shot->held = false;
 	arm_first(shot);
 }

@@ -6,6 +6,11 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
+#include <trace/events/apic_timer.h>
+
+#include "stats.h"
+#include "tsc.h"
+
 #define APIC_TIMER_NEVER	U64_MAX
 
 /**
@@ -40,8 +45,8 @@ struct apic_timer_target {
 /**
  * struct apic_timer_shot - the hardware timer of a CPU
  * @own:	what the head of our queue wants
- * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none;
- *		ours as of the last arming
+ * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
+ * @serve:	TSC from which on any interrupt serves @own
  * @user:	whom the hardware is armed for
  * @fires:	TSC by which the hardware will have fired, however its clock
  *		drifts; %APIC_TIMER_NEVER if it isn't armed
@@ -62,6 +67,7 @@ struct apic_timer_target {
 struct apic_timer_shot {
 	struct apic_timer_target own;
 	u64 deadline[APIC_TIMER_SHOT_USERS];
+	u64 serve;
 	enum apic_timer_shot_user user;
 	u64 fires;
 	u64 aim;
@@ -79,9 +85,8 @@ DECLARE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 void apic_timer_shot_reset(void);
 void apic_timer_shot_own(const struct apic_timer_target *target);
 void apic_timer_shot_kernel(u64 tsc, u64 now);
-void apic_timer_shot_begin(void);
-bool apic_timer_shot_kernel_due(void);
-void apic_timer_shot_end(void);
+void apic_timer_shot_held_back(struct apic_timer_shot *shot, u64 expires);
+void apic_timer_shot_end(struct apic_timer_shot *shot);
 void apic_timer_shot_rearm(void);
 u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);
 
@@ -91,21 +96,89 @@ static inline u64 apic_timer_shot_before(u64 tsc, u64 cycles)
 	return tsc == APIC_TIMER_NEVER ? tsc : tsc - min(tsc, cycles);
 }
 
+/* From when on an interrupt serves a target: absolute TSC. */
+static inline u64 apic_timer_shot_serve(const struct apic_timer_shot *shot,
+					const struct apic_timer_target *target)
+{
+	return apic_timer_shot_before(target->expires,
+				      max(target->lead[shot->stopped],
+					  target->reach));
+}
+
+/*
+ * Would the kernel's event come so shortly before ours that serving it would
+ * make ours late? Then it comes after ours, at most @own.hold late.
+ */
+static inline bool apic_timer_shot_hold_back(const struct apic_timer_shot *shot)
+{
+	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
+	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+
+	return kernel < own && own - kernel < shot->own.hold;
+}
+
 /**
- * apic_timer_shot_due() - whether an interrupt serves a target now
- * @shot:	of this CPU
- * @target:	the target
- * @now:	TSC
+ * apic_timer_shot_begin() - the hardware has fired: hold arming
  *
+ * This and what follows is in line because every clock event of the kernel's
+ * comes this way.
+ *
+ * Context: Interrupts off, first in the interrupt.
+ * Return: the shot of this CPU, for the other steps of the interrupt.
+ */
+static __always_inline struct apic_timer_shot *apic_timer_shot_begin(void)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+
+	shot->entry = apic_timer_tsc_now();
+	shot->fires = APIC_TIMER_NEVER;
+	shot->held = true;
+	apic_timer_stats_inc(INTERRUPTS);
+	return shot;
+}
+
+/**
+ * apic_timer_shot_own_due() - whether this interrupt serves ours
+ * @shot:	of this CPU
+ *
+ * Context: Interrupts off, in the interrupt.
  * Return: true if so.
  */
-static inline bool apic_timer_shot_due(const struct apic_timer_shot *shot,
-				       const struct apic_timer_target *target,
-				       u64 now)
+static __always_inline bool
+apic_timer_shot_own_due(const struct apic_timer_shot *shot)
 {
-	return now >= apic_timer_shot_before(target->expires,
-					     max(target->lead[shot->stopped],
-						 target->reach));
+	if (shot->entry >= shot->serve)
+		return true;
+	apic_timer_stats_inc(IDLE_INTERRUPTS);
+	return false;
+}
+
+/**
+ * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
+ * @shot:	of this CPU
+ *
+ * Context: Interrupts off, in the interrupt.
+ * Return: true if the kernel's handler has to be called now. It is called for
+ * no other reason: the one of a periodic tick counts every call.
+ */
+static __always_inline bool
+apic_timer_shot_kernel_due(struct apic_timer_shot *shot)
+{
+	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+
+	if (expires > shot->entry && expires > apic_timer_tsc_now())
+		return false;
+	if (apic_timer_shot_hold_back(shot)) {
+		shot->held_back = true;
+		return false;
+	}
+	if (unlikely(shot->held_back))
+		apic_timer_shot_held_back(shot, expires);
+
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+	apic_timer_stats_inc(KERNEL_EVENTS);
+	trace_apic_timer_kernel_event(expires, shot->entry);
+	return true;
 }
 
 #endif /* _APIC_TIMER_SHOT_H */

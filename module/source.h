@@ -21,8 +21,8 @@
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
  * In its interrupt a source calls apic_timer_shot_begin(), then
- * apic_timer_base_interrupt(), then the kernel's handler if
- * apic_timer_shot_kernel_due(), then apic_timer_shot_end().
+ * apic_timer_base_interrupt() if apic_timer_shot_own_due(), then the kernel's
+ * handler if apic_timer_shot_kernel_due(), then apic_timer_shot_end().
  */
 struct apic_timer_source {
 	const char *name;

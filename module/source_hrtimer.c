@@ -17,10 +17,12 @@ static DEFINE_PER_CPU(struct hrtimer, hrtimers);
 
 static enum hrtimer_restart interrupt(struct hrtimer *timer)
 {
-	apic_timer_shot_begin();
-	apic_timer_base_interrupt();
+	struct apic_timer_shot *shot = apic_timer_shot_begin();
+
+	if (apic_timer_shot_own_due(shot))
+		apic_timer_base_interrupt(shot);
 	/* Starts @timer again if need be. */
-	apic_timer_shot_end();
+	apic_timer_shot_end(shot);
 	return HRTIMER_NORESTART;
 }
 

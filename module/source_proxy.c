@@ -62,17 +62,21 @@ static struct proxy *to_proxy(struct clock_event_device *device)
 /* The LAPIC's vector. */
 static void proxy_interrupt(struct clock_event_device *lapic_device)
 {
-	struct clock_event_device *device = this_cpu_ptr(&proxies.device);
+	struct apic_timer_shot *shot = apic_timer_shot_begin();
 
-	apic_timer_shot_begin();
-	apic_timer_base_interrupt();
+	if (apic_timer_shot_own_due(shot))
+		apic_timer_base_interrupt(shot);
 	/*
 	 * The kernel programs its next event from its handler, or where it
 	 * defers that, after us.
 	 */
-	if (apic_timer_shot_kernel_due())
+	if (apic_timer_shot_kernel_due(shot)) {
+		struct clock_event_device *device =
+			this_cpu_ptr(&proxies.device);
+
 		device->event_handler(device);
-	apic_timer_shot_end();
+	}
+	apic_timer_shot_end(shot);
 }
 
 /* The kernel's next event, in TSC cycles from now. */
@@ -97,7 +101,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 	 */
 	if (!READ_ONCE(proxy->ready)) {
 		proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
-		proxy->lapic.divider = -1;
+		apic_timer_lapic_ready(&proxy->lapic);
 		WRITE_ONCE(proxy->ready, true);
 		apic_timer_shot_rearm();
 	}

@@ -121,11 +121,14 @@ int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 /* The timer's vector. */
 static void interrupt(void)
 {
-	apic_timer_shot_begin();
-	apic_timer_base_interrupt();
-	if (apic_timer_shot_kernel_due() && apic_timer_sim.machine.kernel_event)
+	struct apic_timer_shot *shot = apic_timer_shot_begin();
+
+	if (apic_timer_shot_own_due(shot))
+		apic_timer_base_interrupt(shot);
+	if (apic_timer_shot_kernel_due(shot) &&
+	    apic_timer_sim.machine.kernel_event)
 		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
-	apic_timer_shot_end();
+	apic_timer_shot_end(shot);
 }
 
 /**
