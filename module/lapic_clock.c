@@ -3,16 +3,11 @@
  * TSC cycles to counts of the LAPIC's one-shot counter. Pure arithmetic: knows
  * no hardware register, so that it can be tested anywhere.
  */
-#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
-#include <linux/minmax.h>
 
 #include "lapic_clock.h"
-
-#define SHIFT 32
-#define DIVIDER_MAX APIC_TIMER_LAPIC_DIVIDER_MAX
 
 /* The widest ratios between bus clock and TSC that are believed. */
 #define RATIO_MAX 4096
@@ -41,33 +36,7 @@ int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 	whole = div64_u64_rem(ticks_per_sec << 16, cycles_per_sec, &rest);
 	clock->mult = (whole << 16) + div64_u64(rest << 16, cycles_per_sec);
 
-	clock->reach = div64_u64((u64)U32_MAX << (DIVIDER_MAX + 24),
+	clock->reach = div64_u64((u64)U32_MAX << (APIC_TIMER_LAPIC_DIVIDER_MAX + 24),
 				 (clock->mult >> 8) + 1);
 	return 0;
-}
-
-/**
- * apic_timer_lapic_clock_count() - what to program for a distance
- * @clock:	the counter
- * @cycles:	distance in TSC cycles; what exceeds @clock->reach is cut off
- *
- * The finest divider that reaches @cycles. Undivided, the count is rounded up,
- * so that the shot isn't early by rounding; divided, it is rounded down, which
- * leaves a rest for a finer one.
- *
- * Return: count and divider.
- */
-struct apic_timer_lapic_count
-apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
-			     u64 cycles)
-{
-	struct apic_timer_lapic_count count;
-	u64 ticks;
-
-	cycles = min(cycles, clock->reach);
-	ticks = ((__uint128_t)cycles * clock->mult + U32_MAX) >> SHIFT;
-
-	count.divider = ticks >> 32 ? min(fls64(ticks >> 32), DIVIDER_MAX) : 0;
-	count.count = clamp(ticks >> count.divider, 1ULL, (u64)U32_MAX);
-	return count;
 }

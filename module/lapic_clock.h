@@ -2,6 +2,9 @@
 #ifndef _APIC_TIMER_LAPIC_CLOCK_H
 #define _APIC_TIMER_LAPIC_CLOCK_H
 
+#include <linux/bitops.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 /* The coarsest divider, 128, as a power of two. */
@@ -30,8 +33,32 @@ struct apic_timer_lapic_count {
 
 int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 				u64 ticks_per_sec, u64 cycles_per_sec);
-struct apic_timer_lapic_count
+/**
+ * apic_timer_lapic_clock_count() - what to program for a distance
+ * @clock:	the counter
+ * @cycles:	distance in TSC cycles; what exceeds @clock->reach is cut off
+ *
+ * The finest divider that reaches @cycles. Undivided, the count is rounded up,
+ * so that the shot isn't early by rounding; divided, it is rounded down, which
+ * leaves a rest for a finer one.
+ *
+ * Return: count and divider.
+ */
+static __always_inline struct apic_timer_lapic_count
 apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
-			     u64 cycles);
+			     u64 cycles)
+{
+	struct apic_timer_lapic_count count = {};
+	u64 ticks;
+
+	cycles = min(cycles, clock->reach);
+	ticks = ((__uint128_t)cycles * clock->mult + U32_MAX) >> 32;
+
+	if (unlikely(ticks >> 32))
+		count.divider = min(fls64(ticks >> 32),
+				    APIC_TIMER_LAPIC_DIVIDER_MAX);
+	count.count = clamp(ticks >> count.divider, 1ULL, (u64)U32_MAX);
+	return count;
+}
 
 #endif /* _APIC_TIMER_LAPIC_CLOCK_H */

@@ -78,55 +78,65 @@ static void set_own_deadline(struct apic_timer_shot *shot)
 /* Choose whom to arm for: set @user, and return in how many cycles to fire. */
 static u64 choose(struct apic_timer_shot *shot, u64 now)
 {
-	u64 kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
-	u64 own;
-
-	shot->user = APIC_TIMER_SHOT_KERNEL;
-	/* The kernel's alone, most often. */
-	if (shot->own.expires == APIC_TIMER_NEVER)
-		return kernel;
+	u64 own, kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
 
 	set_own_deadline(shot);
 	own = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
-	if (apic_timer_shot_hold_back(shot))
+	if (apic_timer_shot_hold_back(shot)) {
 		shot->held_back = true;
-	else if (kernel < own)
+	} else if (kernel < own) {
+		shot->user = APIC_TIMER_SHOT_KERNEL;
 		return kernel;
+	}
 	shot->user = APIC_TIMER_SHOT_OWN;
 	return own;
+}
+
+/* Count the SMIs from here on, if anybody wants to know. */
+static noinline void count_smis(struct apic_timer_shot *shot)
+{
+	shot->smi = apic_timer_smi_count();
 }
 
 /* Arm for the earliest deadline; for none, as late as can be. */
 static void arm(struct apic_timer_shot *shot)
 {
 	const struct apic_timer_source *source = apic_timer_source;
+	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
 	u64 now = apic_timer_tsc_now();
 	u64 leg, target, fire, value;
 
-	shot->stopped = tick_stopped(shot->deadline[APIC_TIMER_SHOT_KERNEL],
-				     now);
-	leg = choose(shot, now);
-	fire = now + leg;
+	shot->stopped = tick_stopped(kernel, now);
+	shot->aim = 0;
+	if (likely(shot->own.expires == APIC_TIMER_NEVER)) {
+		shot->user = APIC_TIMER_SHOT_KERNEL;
+		target = kernel;
+		leg = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
+		fire = now + leg;
+	} else {
+		leg = choose(shot, now);
+		target = shot->deadline[shot->user];
+		fire = now + leg;
+		if (shot->user == APIC_TIMER_SHOT_OWN && leg &&
+		    fire == target) {
+			shot->aim = fire;
+			shot->lead = shot->own.expires - fire;
+		}
+	}
 	value = source->program(fire);
 
+	shot->leg = leg;
 	shot->fires = fire;
 	if (source->drifts && check_add_overflow(fire, leg >> DRIFT_SHIFT,
 						 &shot->fires))
 		shot->fires = APIC_TIMER_NEVER;
 
-	target = shot->deadline[shot->user];
-	shot->leg = leg;
-	shot->aim = 0;
-	if (shot->user == APIC_TIMER_SHOT_OWN && leg && fire == target) {
-		shot->aim = fire;
-		shot->lead = shot->own.expires - fire;
-	}
 	apic_timer_stats_inc(SHOTS);
-	if (fire < target && target != APIC_TIMER_NEVER)
+	if (unlikely(fire < target) && target != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
 	trace_apic_timer_arm(target, now, leg, value);
 	if (trace_apic_timer_shot_enabled())
-		shot->smi = apic_timer_smi_count();
+		count_smis(shot);
 }
 
 /* Arm hardware that isn't armed, if there is anything to arm it for. */

@@ -85,7 +85,8 @@ static int proxy_set_next_event(unsigned long cycles,
 {
 	u64 now = apic_timer_tsc_now();
 
-	apic_timer_shot_kernel(apic_timer_add_tsc(now, cycles + 1), now);
+	/* Neither reaches 2^63. */
+	apic_timer_shot_kernel(now + cycles + 1, now);
 	return 0;
 }
 
