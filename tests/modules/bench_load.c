@@ -6,15 +6,16 @@
  *
  *	timers	1,000 hrtimers, each again at a random distance of 1 to 100 ms
  *	irqoff	a thread that turns interrupts off for random 1 to 20 us, at
- *		random gaps of 20 to 100 us
+ *		random gaps of 20 to 100 us. It doesn't sleep between: what
+ *		wakes a sleeper is a timer too, which can be held back
  *	none	neither
  */
-#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -27,8 +28,8 @@
 #define TIMER_MAX_NS	(100 * NSEC_PER_MSEC)
 #define OFF_MIN_NS	NSEC_PER_USEC
 #define OFF_MAX_NS	(20 * NSEC_PER_USEC)
-#define GAP_MIN_US	20
-#define GAP_MAX_US	100
+#define GAP_MIN_NS	(20 * NSEC_PER_USEC)
+#define GAP_MAX_NS	(100 * NSEC_PER_USEC)
 /* An interrupt is taken no more than this before the handler is to start. */
 #define LATENCY_NS	NSEC_PER_USEC
 
@@ -66,7 +67,7 @@ static int start_timers(void)
 	return 0;
 }
 
-static void block(u64 cycles)
+static void turn_off(u64 cycles)
 {
 	u64 start, now;
 
@@ -82,11 +83,14 @@ static void block(u64 cycles)
 
 static int block_thread(void *unused)
 {
-	while (!kthread_should_stop()) {
-		unsigned long gap = random_from(GAP_MIN_US, GAP_MAX_US);
+	u64 start, gap;
 
-		usleep_range(gap, gap);
-		block(bench_cycles(random_from(OFF_MIN_NS, OFF_MAX_NS)));
+	while (!kthread_should_stop()) {
+		gap = bench_cycles(random_from(GAP_MIN_NS, GAP_MAX_NS));
+		start = rdtsc_ordered();
+		while (rdtsc_ordered() - start < gap)
+			cond_resched();
+		turn_off(bench_cycles(random_from(OFF_MIN_NS, OFF_MAX_NS)));
 	}
 	return 0;
 }
@@ -99,8 +103,6 @@ static int start_blocker(void)
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	kthread_bind(task, raw_smp_processor_id());
-	/* Not to be kept from its work by the processes it is to disturb. */
-	sched_set_fifo_low(task);
 	blocker = task;
 	wake_up_process(task);
 	return 0;

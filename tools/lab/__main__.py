@@ -17,6 +17,7 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
     benchmark.add_argument("--modules", type=Path, help="with --host: where the .ko files are")
     benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
+    benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
     listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED))
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
@@ -65,7 +66,7 @@ def _bench(args: argparse.Namespace) -> int:
 
     if args.host:
         return bench_host.main(args.modules, short=args.short, only=args.only)
-    return bench.main(short=args.short, only=args.only)
+    return bench.main(short=args.short, only=args.only, jobs=args.jobs)
 
 
 def main() -> int:

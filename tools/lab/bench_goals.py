@@ -148,7 +148,8 @@ def _cyclictest(rows: list[Row]) -> Standing | None:
     if absent is None or idle is None:
         return None
     met = idle["p99"] - absent["p99"] <= CYCLICTEST_PART * absent["p99"]
-    return Standing(f"p99 {idle['p99']:,} against {absent['p99']:,}", met)
+    text = ", ".join(f"{p} {idle[p]:,} against {absent[p]:,}" for p in ("p99", "p50"))
+    return Standing(text, met)
 
 
 SMALL = "1 to 1,000"
@@ -177,14 +178,19 @@ GOALS = (
 def table(rows: Iterable[Row]) -> str:
     """Return where each goal stands: goal, measured, met or not met."""
     rows = list(rows)
-    lines = [f"{'goal':<58}{'':<32}{'measured':<44}"]
+    lines = [("", "what", "goal", "measured")]
     for goal in GOALS:
         standing = goal.stands(rows)
-        measured, met = "-", "not measured"
-        if standing is not None:
-            measured, met = standing.measured, "met" if standing.met else "not met"
-        lines.append(f"{goal.what:<58}{goal.goal:<32}{measured:<44} {met}")
-    return "\n".join(lines)
+        if standing is None:
+            lines.append(("not measured", goal.what, goal.goal, ""))
+        else:
+            verdict = "met" if standing.met else "not met"
+            lines.append((verdict, goal.what, goal.goal, standing.measured))
+    widths = [max(len(line[column]) for line in lines) + 2 for column in range(4)]
+    return "\n".join(
+        "".join(f"{part:<{width}}" for part, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
 
 
 def lost(rows: Iterable[Row]) -> list[str]:

@@ -15,12 +15,17 @@ STATES = {
 DISTANCE_NS = (20_000, 1_020_000)
 CYCLICTEST_US = 520
 
-# Interrupts of all CPUs and kinds: the rows of /proc/interrupts that count by CPU.
+# Interrupts so far, of all CPUs: of the local timers, then of all other kinds.
 INTERRUPTS = """
 interrupts() {
-	awk -v row="$1" 'NR > 1 && ($1 == row || row == "") {
-		for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i
-	} END { print n + 0 }' /proc/interrupts
+	awk 'NR > 1 {
+		for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) {
+			if ($1 == "LOC:")
+				loc += $i
+			else
+				others += $i
+		}
+	} END { print loc, others }' /proc/interrupts
 }
 """
 
@@ -46,13 +51,12 @@ def _script(size: Size, seed: int) -> Script:
         script.take("$bench/samples", Key(f"{name}/event", "hrtimer_hard"))
         script.cyclictest(Key(name, "cyclictest"), size.guest_shots, CYCLICTEST_US)
         script.do(
-            "loc=$(interrupts LOC:) all=$(interrupts)",
-            f"sleep {size.guest_seconds}",
-            "loc=$(($(interrupts LOC:) - loc)) all=$(($(interrupts) - all))",
+            f"before=$(interrupts); sleep {size.guest_seconds}; after=$(interrupts)",
+            "set -- $before $after",
         )
         per = f"in_{size.guest_seconds}_s"
-        script.take_output("echo $loc", Key(f"{name}/wakeups", "LOC", unit=per), decode_number)
-        script.take_output("echo $((all - loc))", Key(f"{name}/wakeups", "others", unit=per),
-                           decode_number)  # fmt: skip
+        for kind, of in (("LOC", "$(($3 - $1))"), ("others", "$(($4 - $2))")):
+            key = Key(f"{name}/wakeups", kind, unit=per)
+            script.take_output(f"echo {of}", key, decode_number)
         script.do("detach")
     return script

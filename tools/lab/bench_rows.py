@@ -41,12 +41,18 @@ def merge(parts: Iterable[Mapping[Key, Mapping[int, int]]]) -> Samples:
 def rows(samples: Samples, *, kernel: str, engine: str, cpus: int) -> list[dict]:
     """Sum up samples, one row a key, in the order of the keys. Fractions have 3 digits."""
     found = []
-    for key in sorted(samples):
+    for key in sorted(samples, key=_order):
         row = {**key._asdict(), "kernel": kernel, "engine": engine, "cpus": cpus,
                **figures.summary(samples[key])}  # fmt: skip
         row["mean"], row["sd"] = round(row["mean"], 3), round(row["sd"], 3)
         found.append({name: row[name] for name in FIELDS})
     return found
+
+
+def _order(key: Key) -> tuple:
+    """Sort names by their parts, and parts that are numbers as numbers."""
+    parts = [(int(p), "") if p.isdigit() else (0, p) for p in key.bench.split("/")]
+    return parts, key[1:]
 
 
 def write(path: Path, found: list[dict], machine: Mapping[str, object] | None = None) -> None:
@@ -75,10 +81,10 @@ def table(found: Iterable[Row]) -> str:
     for row in found:
         bench = str(row["bench"]).split("/")[0]
         if bench != last:
-            head = f"{'bench':<20}{'timer':<14}{'mode':<6}{'source':<8}{'load':<8}{'unit':<9}"
-            lines += ["", head + f"{'n':>9}" + "".join(f"{name:>11}" for name in numbers[1:])]
+            head = f"{'bench':<24}{'timer':<14}{'mode':<6}{'source':<8}{'load':<8}{'unit':<12}"
+            lines += ["", head + f"{'n':>9}" + "".join(f" {name:>11}" for name in numbers[1:])]
             last = bench
-        text = "".join(f"{row[h]:<{w}}" for h, w in zip(heads, (20, 14, 6, 8, 8, 9), strict=True))
-        text += f"{row['n']:>9,}" + "".join(f"{row[name]:>11,}" for name in numbers[1:6])
-        lines.append(text + "".join(f"{row[name]:>11,.1f}" for name in numbers[6:]))
+        text = "".join(f"{row[h]:<{w}}" for h, w in zip(heads, (24, 14, 6, 8, 8, 12), strict=True))
+        text += f"{row['n']:>9,}" + "".join(f" {row[name]:>11,}" for name in numbers[1:6])
+        lines.append(text + "".join(f" {row[name]:>11,.1f}" for name in numbers[6:]))
     return "\n".join(lines[1:])

@@ -21,7 +21,7 @@ PRELUDE = """
 bench=/sys/kernel/debug/apic_timer_bench
 us=/sys/kernel/debug/apic_timer
 work=${WORK:-/tmp}
-pids= lo_was_down=
+pids= lo_was_down= status=0
 
 attach() { insmod "$MODULES/apic_timer.ko" "$@"; insmod "$MODULES/apic_timer_bench_ours.ko"; }
 detach() {
@@ -34,7 +34,7 @@ start() { setsid sh -c "$1" >/dev/null 2>&1 & pids="$pids $!"; }
 load() {
 	case $1 in
 	user) start 'while :; do :; done' ;;
-	syscall) start 'exec hackbench --loops=1000000000 --groups=1 --fds=5' ;;
+	syscall) start 'exec hackbench -l 1000000000 -g 1 -f 5' ;;
 	net)
 		start 'exec busybox nc -l -p 5801 </dev/zero'
 		sleep 0.2
@@ -45,16 +45,21 @@ load() {
 	[ "$1" = idle ] || sleep 0.5
 }
 unload() {
-	for pid in $pids; do kill -9 "-$pid" || :; done
+	for pid in $pids; do
+		kill -9 "-$pid" || { echo "load $pid has ended by itself"; status=1; }
+	done
 	pids=
 	echo none 0 >$bench/load
 	sleep 0.3
+	return $status
 }
 leave() {
-	[ ! -d $bench ] || unload
+	status=$?
+	[ ! -d $bench ] || unload || :
 	detach
 	[ ! -d /sys/module/apic_timer_bench ] || rmmod apic_timer_bench
 	[ -z "$lo_was_down" ] || ip link set lo down
+	exit $status
 }
 trap leave EXIT
 
