@@ -3,9 +3,8 @@
  * Periodic timers: what is lost, and the kernel's tick meanwhile.
  *
  * Written to "period": MODE PERIOD_NS RUN_MS, MODE a number of APIC_TIMER_*.
- * Then "period_result" has, a line each: moments that have passed, handlers
- * run, moments lost (skipped because the handler was not done by then),
- * overruns (times that any were lost), jiffies passed, jiffies there should
+ * Then "period_result" has, a line each: handlers run, moments lost (skipped
+ * because the handler was not done by then), overruns (times that any were lost), jiffies passed, jiffies there should
  * have been. "period_errors" counts the errors: u32 for each error from
  * -BINS / 2 to BINS / 2 - 1 cycles; "samples" has those outside.
  */
@@ -131,9 +130,8 @@ static const struct file_operations period_fops = {
 static int period_result_show(struct seq_file *file, void *unused)
 {
 	bench_lock();
-	seq_printf(file, "%llu\n%llu\n%llu\n%llu\n%lu\n%lu\n", run.period.n,
-		   run.ran, run.lost, run.overruns, run.jiffies,
-		   run.jiffies_wanted);
+	seq_printf(file, "%llu\n%llu\n%llu\n%lu\n%lu\n", run.ran,
+		   run.lost, run.overruns, run.jiffies, run.jiffies_wanted);
 	bench_unlock();
 	return 0;
 }

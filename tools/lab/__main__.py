@@ -16,6 +16,7 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
     benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
     benchmark.add_argument("--modules", type=Path, help="with --host: where the .ko files are")
+    benchmark.add_argument("--output", type=Path, default=build.TREE / "build")
     benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
     listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
@@ -64,9 +65,10 @@ def _guest(args: argparse.Namespace) -> int:
 def _bench(args: argparse.Namespace) -> int:
     from . import bench, bench_host  # only these want matplotlib
 
+    common = {"short": args.short, "only": args.only, "output": args.output}
     if args.host:
-        return bench_host.main(args.modules, short=args.short, only=args.only)
-    return bench.main(short=args.short, only=args.only, jobs=args.jobs)
+        return bench_host.main(args.modules, **common)
+    return bench.main(jobs=args.jobs, **common)
 
 
 def main() -> int:

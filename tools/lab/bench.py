@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from . import (
     bench_cost,
@@ -43,8 +44,12 @@ BENCHES = {
 }
 
 
-def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2) -> int:
-    """Run the benchmark in the lab, `jobs` guests at a time. Return 0 when all of it was measured. May raise LabError."""
+def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
+         output: Path = OUTPUT) -> int:  # fmt: skip
+    """Run the benchmark in the lab, `jobs` guests at a time. May raise LabError.
+
+    Return 0 when all of it was measured.
+    """
     started = time.monotonic()
     kernel = kernels.ensure(SERIES)
     scripts = plan(SHORT if short else FULL, only)
@@ -54,8 +59,8 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2) -> int
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         samples = bench_rows.merge(pool.map(runner, scripts))
     rows = bench_rows.rows(samples, kernel=kernel.release, engine="qemu-icount", cpus=1)
-    bench_rows.write(OUTPUT / "bench.json", rows)
-    report(rows, samples)
+    bench_rows.write(output / "bench.json", rows)
+    report(rows, samples, output)
     say(f"done in {time.monotonic() - started:.0f} s")
     return 0
 
@@ -87,7 +92,7 @@ def in_virtual_time(kernel: kernels.Kernel) -> Callable[[Script], Samples]:
     return run
 
 
-def report(rows: list[Row], samples: Samples) -> None:
+def report(rows: list[Row], samples: Samples, output: Path) -> None:
     """Print the tables, draw the plots, and say where the goals stand."""
     unit = "one cycle is one instruction and one nanosecond" if rows[0]["engine"] != "host" else (
         "one cycle is one cycle of the TSC")  # fmt: skip
@@ -97,8 +102,8 @@ def report(rows: list[Row], samples: Samples) -> None:
           "cyclictest's interval is their mean.\n")  # fmt: skip
     print(bench_rows.table(rows))
     print(f"\nPeriods with nothing lost and the kernel's tick alive\n{bench_period.table(rows)}")
-    plots = bench_plots.draw(OUTPUT, rows, samples)
-    print(f"\nRows: build/bench.json\nPlots: {', '.join(f'build/{p.name}' for p in plots)}\n")
+    plots = bench_plots.draw(output, rows, samples)
+    print(f"\nIn {output.name}/: bench.json, {', '.join(p.name for p in plots)}\n")
     print(bench_goals.table(rows))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from . import bench_cost, bench_distance, bench_guest, bench_period
+from . import bench_distance, bench_guest, bench_period
 from .bench_rows import Row, select
 
 BUSY = ("user", "syscall", "net", "timers")

@@ -29,45 +29,33 @@ HOST = replace(FULL, seeds=(1,), shots=100_000, jiffy_shots=10_000,
 HOST_SHORT = replace(SHORT, distances={ns: 100 for ns in SHORT.distances if ns < 1_000_000_000})
 
 
-def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str] = ()) -> int:
+def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str] = (),
+         output: Path = bench.OUTPUT) -> int:  # fmt: skip
     """Run the benchmark on this machine. `modules`: where the .ko files are, if not in the tree.
 
     Return 0 when all of it was measured. LabError when it can't be, with the reason.
     """
-    directory = _modules(modules)
+    found = [build.find_ko(modules or build.TREE, name) for name in bench.MODULES]
     _check()
     cpu = max(os.sched_getaffinity(0))
-    machine = describe()
-    loaded_msr = _load_msr()
+    machine = describe() | {"measured_cpu": cpu}
+    unload_msr = _load_msr()
     try:
         before = smi_counts()
-        samples = bench_rows.merge(_run(s, directory, cpu) for s in _plan(short, only))
+        size: Size = HOST_SHORT if short else HOST
+        samples = bench_rows.merge(_run(s, found, cpu) for s in bench.plan(size, only))
         machine["smi_count"] = {"before": before, "after": smi_counts()}
     finally:
-        if loaded_msr:
+        if unload_msr:
             subprocess.run(["rmmod", "msr"], check=False)
-    machine["measured_cpu"] = cpu
     rows = bench_rows.rows(samples, kernel=platform.release(), engine="host",
                            cpus=os.cpu_count() or 1)  # fmt: skip
-    bench_rows.write(bench.OUTPUT / "bench.json", rows, machine)
+    bench_rows.write(output / "bench.json", rows, machine)
     for name, value in machine.items():
         print(f"{name:<20}{value}")
     print()
-    bench.report(rows, samples)
+    bench.report(rows, samples, output)
     return 0
-
-
-def _plan(short: bool, only: Iterable[str]) -> list[Script]:
-    size: Size = HOST_SHORT if short else HOST
-    return bench.plan(size, only)
-
-
-def _modules(given: Path | None) -> Path:
-    """Put the modules into one directory, as a guest has them."""
-    directory = Path(tempfile.mkdtemp(prefix="apic-timer-bench."))
-    for name in bench.MODULES:
-        (directory / f"{name}.ko").symlink_to(build.find_ko(given or build.TREE, name).resolve())
-    return directory
 
 
 def _check() -> None:
@@ -81,24 +69,26 @@ def _check() -> None:
     missing = [p for p in PROGRAMS if not any(Path(d, p).exists() for d in path.split(":"))]
     if missing:
         raise LabError(f"no {', '.join(missing)}: run `tools/setup host`")
-    if not Path("/sys/kernel/debug/sched").exists() and not os.path.ismount("/sys/kernel/debug"):
+    if not os.path.ismount("/sys/kernel/debug"):
         raise LabError("no debugfs: mount -t debugfs debugfs /sys/kernel/debug")
 
 
-def _run(script: Script, modules: Path, cpu: int) -> Samples:
-    """Run a script on a CPU of this machine."""
+def _run(script: Script, modules: list[Path], cpu: int) -> Samples:
+    """Run a script on a CPU of this machine, with the modules in one directory as in a guest."""
     with tempfile.TemporaryDirectory(prefix="apic-timer-bench.") as temp:
         home = Path(temp)
-        for name in ("bin", "files", "work"):
+        for name in ("bin", "files", "modules", "work"):
             (home / name).mkdir()
+        for module in modules:
+            (home / "modules" / module.name).symlink_to(module.resolve())
         (home / "bin/put").write_text('#!/bin/sh\nexec cat >"$FILES/$1"\n')
         (home / "bin/put").chmod(0o755)
         (home / "script").write_text(script.text())
         path = f"{home}/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         done = subprocess.run(
             ["taskset", "-c", str(cpu), "sh", "-e", str(home / "script")],
-            env={**os.environ, "PATH": path, "MODULES": str(modules), "FILES": f"{home}/files",
-                 "WORK": f"{home}/work"},
+            env={**os.environ, "PATH": path, "MODULES": f"{home}/modules",
+                 "FILES": f"{home}/files", "WORK": f"{home}/work"},
             cwd=home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace",
         )  # fmt: skip

@@ -10,7 +10,7 @@ from .bench_size import Size
 
 MODES = {"raw": 1, "exact": 3}  # as in include/linux/apic_timer.h
 # What a row of that unit has: each of these is one number a run.
-COUNTS = ("moments", "ran", "lost", "overruns", "jiffies", "jiffies_due")
+COUNTS = ("ran", "lost", "overruns", "jiffies", "jiffies_due")
 BINS = 1 << 17  # of errors, as in tests/modules/bench_period.c
 TICK_ALIVE = 0.99  # part of the jiffies due that must have passed
 
@@ -38,7 +38,6 @@ def _script(size: Size, seed: int, mode: str) -> Script:
         script.take("$work/bench.errors", ours(name, mode), decode_errors)
     script.do("detach")
     return script
-
 
 
 def decode_errors(data: bytes) -> Counter[int]:

@@ -72,6 +72,15 @@ insmod "$MODULES/apic_timer_bench.ko"
 """
 
 
+@dataclass(frozen=True)
+class Take:
+    """A file to be handed back as the samples of a key."""
+
+    file: str
+    key: Key
+    decode: Decode
+
+
 @dataclass
 class Script:
     """One boot's measurements. `weight` is about how many seconds it takes."""
@@ -79,36 +88,40 @@ class Script:
     name: str
     seed: int
     weight: float
-    commands: list[str] = field(default_factory=list)
-    files: dict[str, tuple[Key, Decode]] = field(default_factory=dict)
+    steps: list[str | Take] = field(default_factory=list)
 
     def do(self, *commands: str) -> None:
         """Add shell commands."""
-        self.commands += commands
+        self.steps += commands
 
     def take(self, file: str, key: Key, decode: Decode = figures.decode) -> None:
-        """Hand a file back as the samples of a key."""
-        name = f"{len(self.files)}"
-        self.files[name] = (key, decode)
-        self.commands.append(f"put {name} <{file}")
+        """Hand a file back."""
+        self.steps.append(Take(file, key, decode))
 
     def take_output(self, command: str, key: Key, decode: Decode) -> None:
         """Hand back what a command prints."""
-        self.commands.append(f"{command} >$work/bench.out")
+        self.do(f"{command} >$work/bench.out")
         self.take("$work/bench.out", key, decode)
 
     def text(self) -> str:
-        """Return the whole script."""
-        return PRELUDE + "\n".join(self.commands) + "\n"
+        """Return the whole script. What is taken is handed back under its number."""
+        lines, takes = [PRELUDE], 0
+        for step in self.steps:
+            if isinstance(step, Take):
+                lines.append(f"put {takes} <{step.file}")
+                takes += 1
+            else:
+                lines.append(step)
+        return "\n".join(lines) + "\n"
 
     def samples(self, handed_back: Mapping[str, bytes]) -> Samples:
         """Decode what the script handed back. LabError when something is missing or empty."""
         found: Samples = {}
-        for name, (key, decode) in self.files.items():
-            counts = decode(handed_back.get(name, b""))
+        for n, take in enumerate(step for step in self.steps if isinstance(step, Take)):
+            counts = take.decode(handed_back.get(f"{n}", b""))
             if not sum(counts.values()):
-                raise LabError(f"bench {self.name}: nothing measured of {key}")
-            found.setdefault(key, Counter()).update(counts)
+                raise LabError(f"bench {self.name}: nothing measured of {take.key}")
+            found.setdefault(take.key, Counter()).update(counts)
         return found
 
     # What several benchmarks do.
@@ -130,6 +143,16 @@ class Script:
             "-h 1000000 --json=$work/bench.json >/dev/null"
         )
         self.take_output("cat $bench/tsc_khz $work/bench.json", key, decode_cyclictest)
+
+
+def join(scripts: list[Script]) -> Script:
+    """Return one script that does what several do, in one boot with the seed of the first."""
+    return Script(
+        name="+".join(script.name for script in scripts),
+        seed=scripts[0].seed,
+        weight=sum(script.weight for script in scripts),
+        steps=[step for script in scripts for step in script.steps],
+    )
 
 
 def ours(bench: str, mode: str, *, source: str = "proxy", load: str = "idle",

@@ -12,7 +12,9 @@ MILLION = 1_000_000
 
 # Cycles spun so far, by all CPUs.
 SPIN = """
-spun() { awk '$1 == "spin_cycles" { for (i = 2; i <= NF; i++) n += $i } END { print n }' $us/stats; }
+spun() {
+	awk '$1 == "spin_cycles" { for (i = 2; i <= NF; i++) n += $i } END { print n }' $us/stats
+}
 """
 
 

@@ -39,7 +39,8 @@ done
 
 mark trace
 trace-cmd record -q -o /tmp/trace.dat -e apic_timer \\
-	sh -c "echo apic_timer_raw uniform 1 200000 200000 1 > $bench/run" > /tmp/log 2>&1 || cat /tmp/log
+	sh -c "echo apic_timer_raw uniform 1 200000 200000 1 > $bench/run" > /tmp/log 2>&1 ||
+	cat /tmp/log
 trace-cmd report -q -i /tmp/trace.dat 2>/dev/null
 
 mark stats
