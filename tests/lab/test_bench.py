@@ -145,7 +145,7 @@ def test_goal_cost():
     assert standing("add against hrtimer, 1 to", small | large).met
     assert not standing("add against hrtimer, 1 to", small | cost("add", 10, 51, 100)).met
     assert not standing("add against hrtimer, 1,000,000", small | large).met
-    assert standing("delete what was long", small) is None
+    assert standing("delete what was long pending against hrtimer, 1 to", small) is None
 
 
 def test_goal_guest():
