@@ -56,6 +56,33 @@ static u64 busy_max, stretch_gap, pause_max, hold_max, spin_max;
 DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
 
 /**
+ * apic_timer_base_lock() - lock the base that a timer belongs to
+ * @timer:	the timer
+ * @flags:	interrupt state, for apic_timer_base_unlock()
+ *
+ * Return: the base, locked.
+ */
+struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
+					     unsigned long *flags)
+	__acquires(&base->lock)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	for (;;) {
+		cpu = READ_ONCE(timer->cpu);
+		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
+			base = apic_timer_base_of(cpu);
+			raw_spin_lock_irqsave(&base->lock, *flags);
+			if (likely(timer->cpu == cpu))
+				return base;
+			raw_spin_unlock_irqrestore(&base->lock, *flags);
+		}
+		cpu_relax();
+	}
+}
+
+/**
  * apic_timer_base_move() - let a timer belong to another base
  * @base:	its base, locked
  * @timer:	the timer, not pending

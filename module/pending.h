@@ -6,15 +6,15 @@
  * Locking a timer's base, making a timer pending and not pending: what every
  * call of the interface does, and inline for that reason.
  */
+#include <linux/irqflags.h>
 #include <linux/lockdep.h>
-#include <linux/processor.h>
+#include <linux/percpu.h>
 
 #include "base.h"
 #include "timer.h"
 
 /**
- * apic_timer_base_lock() - lock the base that a timer belongs to
- * @timer:	the timer
+ * apic_timer_base_lock_here() - lock this CPU's base
  * @flags:	interrupt state, for apic_timer_base_unlock()
  *
  * Interrupts are off from lock to unlock.
@@ -22,27 +22,33 @@
  * Return: the base, locked.
  */
 static __always_inline struct apic_timer_base *
-apic_timer_base_lock(const struct apic_timer_list *timer, unsigned long *flags)
+apic_timer_base_lock_here(unsigned long *flags)
 	__acquires(&base->lock)
 {
 	struct apic_timer_base *base;
-	unsigned int cpu;
 
-	for (;;) {
-		cpu = READ_ONCE(timer->cpu);
-		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
-			base = apic_timer_base_of(cpu);
-			raw_spin_lock_irqsave(&base->lock, *flags);
-			if (likely(timer->cpu == cpu))
-				return base;
-			raw_spin_unlock_irqrestore(&base->lock, *flags);
-		}
-		cpu_relax();
-	}
+	local_irq_save(*flags);
+	base = this_cpu_ptr(&apic_timer_base);
+	raw_spin_lock(&base->lock);
+	return base;
 }
 
 /**
- * apic_timer_base_unlock() - the reverse of apic_timer_base_lock()
+ * apic_timer_base_owns() - whether a timer belongs to a base
+ * @base:	the base, locked
+ * @timer:	any memory that a timer may be in
+ *
+ * Return: true if so, which stays so while @base is locked.
+ */
+static __always_inline bool
+apic_timer_base_owns(const struct apic_timer_base *base,
+		     const struct apic_timer_list *timer)
+{
+	return READ_ONCE(timer->cpu) == base->cpu;
+}
+
+/**
+ * apic_timer_base_unlock() - the reverse of both ways to lock
  * @base:	the base
  * @flags:	interrupt state
  */
@@ -51,6 +57,25 @@ static __always_inline void apic_timer_base_unlock(struct apic_timer_base *base,
 	__releases(&base->lock)
 {
 	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/**
+ * apic_timer_base_insert() - make a timer pending, but don't arm for it yet
+ * @base:	its base, locked and online
+ * @timer:	the timer, not pending
+ *
+ * Return: true when it is the head: apic_timer_base_arm() has to be called
+ * before @base is unlocked.
+ */
+static __always_inline bool
+apic_timer_base_insert(struct apic_timer_base *base,
+		       struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	lockdep_assert_held(&base->lock);
+
+	apic_timer_set_state(timer, APIC_TIMER_PENDING);
+	return apic_timer_queue_add(&base->queue, timer);
 }
 
 /**
@@ -63,10 +88,7 @@ apic_timer_base_enqueue(struct apic_timer_base *base,
 			struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
-	lockdep_assert_held(&base->lock);
-
-	apic_timer_set_state(timer, APIC_TIMER_PENDING);
-	if (apic_timer_queue_add(&base->queue, timer))
+	if (apic_timer_base_insert(base, timer))
 		apic_timer_base_arm(base);
 }
 
@@ -86,6 +108,26 @@ apic_timer_base_dequeue(struct apic_timer_base *base,
 
 	apic_timer_queue_del(&base->queue, timer);
 	apic_timer_set_state(timer, APIC_TIMER_DONE);
+}
+
+/**
+ * apic_timer_base_may_run() - whether a timer's handler may be running
+ * @base:	the timer's base, locked
+ * @timer:	the timer
+ *
+ * Return: false when apic_timer_base_runs() is false for sure, which it is for
+ * a timer that has stayed on its CPU and isn't running there.
+ */
+static __always_inline bool
+apic_timer_base_may_run(const struct apic_timer_base *base,
+			const struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	lockdep_assert_held(&base->lock);
+
+	/* Pairs with the releases in expire(): what the handler did is seen. */
+	return smp_load_acquire(&base->running) == timer ||
+	       timer->prev_cpu != base->cpu;
 }
 
 #endif /* _APIC_TIMER_PENDING_H */

@@ -115,18 +115,25 @@ static void leave_arrivals(struct apic_timer_queue *queue,
 	queue->arrived--;
 }
 
-/**
- * apic_timer_queue_sort_oldest() - sort the oldest of the arrivals
- * @queue:	with arrivals
- *
- * The oldest, so that equal timers are sorted in the order of their arrival.
- */
-void apic_timer_queue_sort_oldest(struct apic_timer_queue *queue)
+/* The oldest first, so that equal timers are sorted as they have arrived. */
+static void sort_oldest(struct apic_timer_queue *queue)
 {
 	struct apic_timer_list *timer = queue->arrivals.next;
 
 	leave_arrivals(queue, timer);
 	sort(queue, timer);
+}
+
+/**
+ * apic_timer_queue_arrive_late() - let a timer wait for which there is no room
+ * @queue:	full of arrivals
+ * @timer:	not earlier than the head
+ */
+void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
+				  struct apic_timer_list *timer)
+{
+	sort_oldest(queue);
+	apic_timer_queue_arrive(queue, timer);
 }
 
 /**
@@ -138,7 +145,7 @@ void apic_timer_queue_sort_oldest(struct apic_timer_queue *queue)
 void apic_timer_queue_settle(struct apic_timer_queue *queue)
 {
 	while (queue->arrived)
-		apic_timer_queue_sort_oldest(queue);
+		sort_oldest(queue);
 	queue->arrivals.expires = U64_MAX;
 }
 
@@ -170,37 +177,40 @@ static void refill(struct apic_timer_queue *queue)
 }
 
 /**
- * apic_timer_queue_del_first() - let the head's successor be the head
- * @queue:	not empty
+ * apic_timer_queue_del_first() - take out the head and find the next
+ * @queue:	not empty, its head not in the index
  */
 void apic_timer_queue_del_first(struct apic_timer_queue *queue)
 {
-	struct apic_timer_list *timer = queue->first, *next = timer->next;
+	struct apic_timer_list *next = queue->first->next;
 
-	if (timer->group) {
-		/* Its group has none before it now. */
-		queue->lead = timer->group;
-		rb_erase(&timer->node, &queue->index);
-	}
 	queue->lead--;
-
 	queue->first = next;
 	if (next)
 		next->prev = NULL;
 	/* At the same moment, what is sorted is what came first. */
-	if (!next || next->expires > queue->arrivals.expires)
+	if (queue->arrived &&
+	    (!next || next->expires > queue->arrivals.expires))
 		refill(queue);
 }
 
 /**
- * apic_timer_queue_del_leader() - take a timer out of the index
+ * apic_timer_queue_del_leader() - take out a timer that is in the index
  * @queue:	the queue
- * @timer:	a leader, still in the list
+ * @timer:	a leader
  */
 void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 				 struct apic_timer_list *timer)
 {
-	struct apic_timer_list *next = timer->next;
+	struct apic_timer_list *prev = timer->prev, *next = timer->next;
+
+	if (!prev) {
+		/* Its group has none before it now. */
+		queue->lead = timer->group;
+		rb_erase(&timer->node, &queue->index);
+		apic_timer_queue_del_first(queue);
+		return;
+	}
 
 	if (next && !next->group) {
 		next->group = timer->group - 1;
@@ -208,6 +218,9 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 	} else {
 		rb_erase(&timer->node, &queue->index);
 	}
+	prev->next = next;
+	if (next)
+		next->prev = prev;
 }
 
 /**

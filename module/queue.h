@@ -49,7 +49,8 @@ struct apic_timer_queue {
 };
 
 void apic_timer_queue_init(struct apic_timer_queue *queue);
-void apic_timer_queue_sort_oldest(struct apic_timer_queue *queue);
+void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
+				  struct apic_timer_list *timer);
 void apic_timer_queue_settle(struct apic_timer_queue *queue);
 void apic_timer_queue_split_lead(struct apic_timer_queue *queue);
 void apic_timer_queue_del_first(struct apic_timer_queue *queue);
@@ -74,6 +75,23 @@ static inline void apic_timer_queue_push(struct apic_timer_queue *queue,
 		apic_timer_queue_split_lead(queue);
 }
 
+/* Let a timer that isn't the head wait to be sorted; there is room. */
+static __always_inline void
+apic_timer_queue_arrive(struct apic_timer_queue *queue,
+			struct apic_timer_list *timer)
+{
+	struct apic_timer_list *prev = queue->arrivals.prev;
+
+	queue->arrived++;
+	if (timer->expires < queue->arrivals.expires)
+		queue->arrivals.expires = timer->expires;
+	timer->group = APIC_TIMER_QUEUE_ARRIVED;
+	timer->prev = prev;
+	timer->next = &queue->arrivals;
+	prev->next = timer;
+	queue->arrivals.prev = timer;
+}
+
 /**
  * apic_timer_queue_add() - insert a timer by its expiry
  * @queue:	the queue
@@ -86,26 +104,16 @@ static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 						 struct apic_timer_list *timer)
 {
 	const struct apic_timer_list *first = queue->first;
-	u64 expires = timer->expires;
-	struct apic_timer_list *prev;
 
 	queue->count++;
-	if (!first || expires < first->expires) {
+	if (!first || timer->expires < first->expires) {
 		apic_timer_queue_push(queue, timer);
 		return true;
 	}
-
-	if (unlikely(queue->arrived == APIC_TIMER_QUEUE_ARRIVALS))
-		apic_timer_queue_sort_oldest(queue);
-	queue->arrived++;
-	if (expires < queue->arrivals.expires)
-		queue->arrivals.expires = expires;
-	prev = queue->arrivals.prev;
-	timer->group = APIC_TIMER_QUEUE_ARRIVED;
-	timer->prev = prev;
-	timer->next = &queue->arrivals;
-	prev->next = timer;
-	queue->arrivals.prev = timer;
+	if (likely(queue->arrived < APIC_TIMER_QUEUE_ARRIVALS))
+		apic_timer_queue_arrive(queue, timer);
+	else
+		apic_timer_queue_arrive_late(queue, timer);
 	return false;
 }
 
@@ -118,19 +126,24 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 						 struct apic_timer_list *timer)
 {
 	struct apic_timer_list *prev = timer->prev, *next = timer->next;
+	unsigned int group = timer->group;
 
 	queue->count--;
-	if (!prev) {
-		apic_timer_queue_del_first(queue);
-		return;
-	}
-	if (timer->group == APIC_TIMER_QUEUE_ARRIVED)
-		queue->arrived--;
-	else if (unlikely(timer->group))
+	if (unlikely(group && group != APIC_TIMER_QUEUE_ARRIVED)) {
 		apic_timer_queue_del_leader(queue, timer);
-	prev->next = next;
-	if (next)
-		next->prev = prev;
+	} else if (prev) {
+		if (group)
+			queue->arrived--;
+		prev->next = next;
+		if (next)
+			next->prev = prev;
+	} else if (next && next->expires <= queue->arrivals.expires) {
+		queue->lead--;
+		queue->first = next;
+		next->prev = NULL;
+	} else {
+		apic_timer_queue_del_first(queue);
+	}
 }
 
 #endif /* _APIC_TIMER_QUEUE_H */

@@ -38,30 +38,34 @@
 #define CALLER	__builtin_return_address(0)
 
 /*
- * Each call checks its arguments in a few instructions; what is wrong is found
- * out, far from there, once something is.
+ * Each call has a fast path for the usual case, a timer of this CPU with
+ * nothing to object to. Everything else, and what is wrong, is found out by its
+ * slow twin, which begins anew. Without looking at its state, nothing is known
+ * of a timer but that its memory can be read; it is looked at under the lock.
  */
 
-/* Can anything be done with @timer here? */
-static __always_inline bool usable(const struct apic_timer_list *timer)
+static __always_inline bool readable(const struct apic_timer_list *timer)
 {
-	return likely(!in_nmi() && timer && apic_timer_state_known(timer));
+	return likely(!in_nmi() && timer);
 }
 
-/* Can it be armed? Then true, or it has a spin budget. */
+/* Could it be armed, if it is a timer? */
 static __always_inline bool armable(const struct apic_timer_list *timer)
 {
-	return usable(timer) && likely(timer->function) &&
+	return readable(timer) && likely(timer->function) &&
 	       likely(!((timer->flags & ~APIC_TIMER_FLAGS) |
 			timer->spin_budget));
 }
 
-static noinline __cold int refuse_use(const struct apic_timer_list *timer,
-				      const void *caller)
+/* Can anything be done with @timer here? */
+static int check(const struct apic_timer_list *timer, const void *caller)
 {
 	if (in_nmi())
 		return refuse(-EPERM, caller, "called from NMI");
-	return refuse(-EINVAL, caller, "timer %p is not initialised", timer);
+	if (!timer || !apic_timer_state_known(timer))
+		return refuse(-EINVAL, caller, "timer %p is not initialised",
+			      timer);
+	return 0;
 }
 
 /* Does its mode wait on the TSC, or may the module's default do so? */
@@ -72,12 +76,13 @@ static bool may_spin(const struct apic_timer_list *timer)
 	return !mode || mode == APIC_TIMER_EXACT;
 }
 
-/* Of a timer that isn't armable(). Return: an error, or 0 if it can be armed. */
-static noinline int check_arm(const struct apic_timer_list *timer,
-			      const void *caller)
+/* Can it be armed? */
+static int check_arm(const struct apic_timer_list *timer, const void *caller)
 {
-	if (!usable(timer))
-		return refuse_use(timer, caller);
+	int ret = check(timer, caller);
+
+	if (ret)
+		return ret;
 	if (!timer->function)
 		return refuse(-EINVAL, caller, "timer %p has no function",
 			      timer);
@@ -85,18 +90,11 @@ static noinline int check_arm(const struct apic_timer_list *timer,
 		return refuse(-EINVAL, caller,
 			      "timer of %ps has unknown flags %#x",
 			      timer->function, timer->flags);
-	if (!may_spin(timer))
+	if (timer->spin_budget && !may_spin(timer))
 		return refuse(-EINVAL, caller,
 			      "timer of %ps has a spin budget but doesn't spin",
 			      timer->function);
 	return 0;
-}
-
-static noinline __cold int refuse_twice(const struct apic_timer_list *timer,
-					const void *caller)
-{
-	return refuse(-EBUSY, caller, "timer of %ps added twice",
-		      timer->function);
 }
 
 /**
@@ -121,25 +119,73 @@ void init_apic_timer(struct apic_timer_list *timer)
 }
 EXPORT_SYMBOL_GPL(init_apic_timer);
 
-/* Arm a timer that is not pending; unlocks @base. */
-static __always_inline int arm_on(struct apic_timer_base *base,
-				  struct apic_timer_list *timer,
-				  unsigned int cpu, unsigned long flags)
-	__releases(&base->lock)
+static void count_late(const struct apic_timer_list *timer)
 {
-	if (unlikely(base->cpu != cpu))
-		base = apic_timer_base_move(base, timer, cpu);
-	if (unlikely(!base->online)) {
-		apic_timer_base_unlock(base, flags);
-		return -ENODEV;
-	}
-	if (unlikely(timer->expires <= apic_timer_tsc_now()))
+	if (timer->expires <= apic_timer_tsc_now())
 		apic_timer_stats_inc(LATE);
+}
+
+/*
+ * Arm a timer that is not pending.
+ *
+ * Behind another that is due as well, and only waits for interrupts to be on,
+ * being late goes unnoticed: that spares most calls the TSC.
+ */
+static __always_inline void arm(struct apic_timer_base *base,
+				struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
 	apic_timer_stats_inc(ADDED);
 	trace_apic_timer_add(timer);
-	apic_timer_base_enqueue(base, timer);
+	if (apic_timer_base_insert(base, timer)) {
+		count_late(timer);
+		apic_timer_base_arm(base);
+	} else if (unlikely(base->expiring)) {
+		count_late(timer);
+	}
+}
+
+/* Arm a timer that is not pending; unlocks @base. */
+static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
+		  unsigned int cpu, unsigned long flags)
+	__releases(&base->lock)
+{
+	int ret = -ENODEV;
+
+	base = apic_timer_base_move(base, timer, cpu);
+	if (base->online) {
+		arm(base, timer);
+		ret = 0;
+	}
 	apic_timer_base_unlock(base, flags);
-	return 0;
+	return ret;
+}
+
+/* For add_apic_timer() that is not about any certain CPU. */
+#define THIS_CPU	(-1)
+
+static int add_checked(struct apic_timer_list *timer, int cpu,
+		       const void *caller)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (timer->state == APIC_TIMER_PENDING) {
+		apic_timer_base_unlock(base, flags);
+		return refuse(-EBUSY, caller, "timer of %ps added twice",
+			      timer->function);
+	}
+	if (cpu == THIS_CPU)
+		cpu = smp_processor_id();
+	return arm_on(base, timer, cpu, flags);
+}
+
+static noinline int add_slowly(struct apic_timer_list *timer,
+			       const void *caller)
+{
+	return check_arm(timer, caller) ?:
+	       add_checked(timer, THIS_CPU, caller);
 }
 
 /**
@@ -163,20 +209,18 @@ int add_apic_timer(struct apic_timer_list *timer)
 {
 	struct apic_timer_base *base;
 	unsigned long flags;
-	int ret;
 
-	if (!armable(timer)) {
-		ret = check_arm(timer, CALLER);
-		if (ret)
-			return ret;
-	}
-
-	base = apic_timer_base_lock(timer, &flags);
-	if (unlikely(timer->state == APIC_TIMER_PENDING)) {
+	if (armable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   apic_timer_state_idle(timer) && base->online)) {
+			arm(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 0;
+		}
 		apic_timer_base_unlock(base, flags);
-		return refuse_twice(timer, CALLER);
 	}
-	return arm_on(base, timer, smp_processor_id(), flags);
+	return add_slowly(timer, CALLER);
 }
 EXPORT_SYMBOL_GPL(add_apic_timer);
 
@@ -197,28 +241,55 @@ EXPORT_SYMBOL_GPL(add_apic_timer);
  */
 int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
 {
-	struct apic_timer_base *base;
-	unsigned long flags;
-	int ret;
+	int ret = check_arm(timer, CALLER);
 
-	if (!armable(timer)) {
-		ret = check_arm(timer, CALLER);
-		if (ret)
-			return ret;
-	}
+	if (unlikely(ret))
+		return ret;
 	if (unlikely(cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu)))
 		return refuse(-EINVAL, CALLER,
 			      "timer of %ps added on CPU %d",
 			      timer->function, cpu);
-
-	base = apic_timer_base_lock(timer, &flags);
-	if (unlikely(timer->state == APIC_TIMER_PENDING)) {
-		apic_timer_base_unlock(base, flags);
-		return refuse_twice(timer, CALLER);
-	}
-	return arm_on(base, timer, cpu, flags);
+	return add_checked(timer, cpu, CALLER);
 }
 EXPORT_SYMBOL_GPL(add_apic_timer_on);
+
+/* Change the expiry of a timer that is pending. */
+static __always_inline void change(struct apic_timer_base *base,
+				   struct apic_timer_list *timer,
+				   unsigned long long expires)
+	__must_hold(&base->lock)
+{
+	apic_timer_base_dequeue(base, timer);
+	timer->expires = expires;
+	apic_timer_stats_inc(MODIFIED);
+	trace_apic_timer_mod(timer);
+	apic_timer_base_enqueue(base, timer);
+}
+
+static noinline int mod_slowly(struct apic_timer_list *timer,
+			       unsigned long long expires, const void *caller)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	unsigned int cpu;
+	int ret = check_arm(timer, caller);
+
+	if (ret)
+		return ret;
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (timer->state == APIC_TIMER_PENDING) {
+		change(base, timer, expires);
+		apic_timer_base_unlock(base, flags);
+		return 1;
+	}
+
+	cpu = base->cpu;
+	if (timer->state == APIC_TIMER_NEW || !base->online)
+		cpu = smp_processor_id();
+	timer->expires = expires;
+	return arm_on(base, timer, cpu, flags);
+}
 
 /**
  * mod_apic_timer() - change a timer's expiry, arming it if it isn't pending
@@ -239,46 +310,68 @@ int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 {
 	struct apic_timer_base *base;
 	unsigned long flags;
-	unsigned int cpu;
-	int ret;
 
-	if (!armable(timer)) {
-		ret = check_arm(timer, CALLER);
-		if (ret)
-			return ret;
-	}
-
-	base = apic_timer_base_lock(timer, &flags);
-	if (timer->state == APIC_TIMER_PENDING) {
-		apic_timer_base_dequeue(base, timer);
-		timer->expires = expires;
-		apic_timer_stats_inc(MODIFIED);
-		trace_apic_timer_mod(timer);
-		apic_timer_base_enqueue(base, timer);
+	if (armable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   timer->state == APIC_TIMER_PENDING)) {
+			change(base, timer, expires);
+			apic_timer_base_unlock(base, flags);
+			return 1;
+		}
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   apic_timer_state_idle(timer) && base->online)) {
+			timer->expires = expires;
+			arm(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 0;
+		}
 		apic_timer_base_unlock(base, flags);
-		return 1;
 	}
-
-	cpu = base->cpu;
-	if (timer->state == APIC_TIMER_NEW || !base->online)
-		cpu = smp_processor_id();
-	timer->expires = expires;
-	return arm_on(base, timer, cpu, flags);
+	return mod_slowly(timer, expires, CALLER);
 }
 EXPORT_SYMBOL_GPL(mod_apic_timer);
 
-/* Delete a timer if it is pending; under its lock. */
-static __always_inline int del(struct apic_timer_base *base,
-			       struct apic_timer_list *timer)
+/* Delete a timer that is pending. */
+static __always_inline void del(struct apic_timer_base *base,
+				struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
-	if (likely(timer->state == APIC_TIMER_PENDING)) {
-		trace_apic_timer_del(timer);
-		apic_timer_stats_inc(DELETED);
-		apic_timer_base_dequeue(base, timer);
-		return 1;
+	trace_apic_timer_del(timer);
+	apic_timer_stats_inc(DELETED);
+	apic_timer_base_dequeue(base, timer);
+}
+
+/* Delete a timer if it is pending; *@running tells of its handler. */
+static int try_del(struct apic_timer_list *timer, bool *running, bool *self)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret = 0;
+
+	base = apic_timer_base_lock(timer, &flags);
+	*running = apic_timer_base_runs(base, timer);
+	*self = this_cpu_read(apic_timer_base.running) == timer;
+	if (timer->state == APIC_TIMER_PENDING) {
+		del(base, timer);
+		ret = 1;
+	} else if (timer->state == APIC_TIMER_NEW) {
+		ret = -ENOENT;
 	}
-	return timer->state == APIC_TIMER_NEW ? -ENOENT : 0;
+	apic_timer_base_unlock(base, flags);
+	return ret;
+}
+
+static noinline int del_slowly(struct apic_timer_list *timer,
+			       const void *caller)
+{
+	int ret = check(timer, caller);
+	bool running, self;
+
+	if (ret)
+		return ret;
+	ret = try_del(timer, &running, &self);
+	return !ret && running ? -EBUSY : ret;
 }
 
 /**
@@ -300,19 +393,42 @@ int del_apic_timer(struct apic_timer_list *timer)
 {
 	struct apic_timer_base *base;
 	unsigned long flags;
-	int ret;
 
-	if (!usable(timer))
-		return refuse_use(timer, CALLER);
-
-	base = apic_timer_base_lock(timer, &flags);
-	ret = del(base, timer);
-	if (!ret && apic_timer_base_runs(base, timer))
-		ret = -EBUSY;
-	apic_timer_base_unlock(base, flags);
-	return ret;
+	if (readable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   timer->state == APIC_TIMER_PENDING)) {
+			del(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 1;
+		}
+		apic_timer_base_unlock(base, flags);
+	}
+	return del_slowly(timer, CALLER);
 }
 EXPORT_SYMBOL_GPL(del_apic_timer);
+
+static noinline int del_sync_slowly(struct apic_timer_list *timer,
+				    const void *caller)
+{
+	int ret = check(timer, caller), deleted = 0;
+	bool running, self;
+
+	if (ret)
+		return ret;
+
+	for (;;) {
+		ret = try_del(timer, &running, &self);
+		if (self)
+			return refuse(-EDEADLK, caller,
+				      "handler waits for its own timer");
+		if (ret == 1)
+			deleted = 1;
+		if (!running)
+			return ret < 0 ? ret : deleted;
+		cpu_relax();
+	}
+}
 
 /**
  * del_apic_timer_sync() - delete a timer and wait for its handler
@@ -336,30 +452,21 @@ EXPORT_SYMBOL_GPL(del_apic_timer);
  */
 int del_apic_timer_sync(struct apic_timer_list *timer)
 {
-	bool running, self = false, deleted = false;
 	struct apic_timer_base *base;
 	unsigned long flags;
-	int ret;
 
-	if (!usable(timer))
-		return refuse_use(timer, CALLER);
-
-	for (;;) {
-		base = apic_timer_base_lock(timer, &flags);
-		ret = del(base, timer);
-		running = apic_timer_base_runs(base, timer);
-		if (unlikely(running))
-			self = this_cpu_read(apic_timer_base.running) == timer;
+	if (readable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   timer->state == APIC_TIMER_PENDING &&
+			   !apic_timer_base_may_run(base, timer))) {
+			del(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 1;
+		}
 		apic_timer_base_unlock(base, flags);
-
-		deleted |= ret == 1;
-		if (likely(!running))
-			return ret < 0 ? ret : deleted;
-		if (unlikely(self))
-			return refuse(-EDEADLK, CALLER,
-				      "handler waits for its own timer");
-		cpu_relax();
 	}
+	return del_sync_slowly(timer, CALLER);
 }
 EXPORT_SYMBOL_GPL(del_apic_timer_sync);
 

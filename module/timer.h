@@ -4,6 +4,7 @@
 
 #include <linux/apic_timer.h>
 #include <linux/bug.h>
+#include <linux/build_bug.h>
 
 /**
  * enum apic_timer_state - the states of a timer
@@ -32,10 +33,22 @@ static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
 	       APIC_TIMER_DONE - APIC_TIMER_NEW;
 }
 
+/* Whether a timer can be armed: NEW or DONE, in one comparison. */
+static_assert((APIC_TIMER_PENDING & ~(APIC_TIMER_NEW ^ APIC_TIMER_DONE)) !=
+	      (APIC_TIMER_NEW & APIC_TIMER_DONE));
+
+static inline bool apic_timer_state_idle(const struct apic_timer_list *timer)
+{
+	return (timer->state & ~(APIC_TIMER_NEW ^ APIC_TIMER_DONE)) ==
+	       (APIC_TIMER_NEW & APIC_TIMER_DONE);
+}
+
+/* The edge is checked where speed doesn't matter: the callers are few. */
 static inline void apic_timer_set_state(struct apic_timer_list *timer,
 					enum apic_timer_state state)
 {
-	WARN_ONCE((timer->state == APIC_TIMER_PENDING) ==
+	WARN_ONCE((IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_KUNIT)) &&
+		  (timer->state == APIC_TIMER_PENDING) ==
 		  (state == APIC_TIMER_PENDING),
 		  "apic_timer: state %x to %x\n", timer->state, state);
 	WRITE_ONCE(timer->state, state);
