@@ -16,7 +16,7 @@
 struct selftest {
 	bool failed;
 	char failure[256];
-	char notes[1024];
+	char notes[8192];
 };
 
 /**
