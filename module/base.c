@@ -150,9 +150,10 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 		target.lead[1] = min(lead->exact[1], budget);
 		/*
 		 * To leave the interrupt and be back takes about as long as to
-		 * come into it.
+		 * come into it. It keeps the kernel's events waiting, too.
 		 */
-		target.reach = min(2 * lead->exact[0], budget);
+		if (hold_max)
+			target.reach = min(2 * lead->exact[0], budget);
 		target.hold = hold_max;
 	} else if (mode == APIC_TIMER_MEAN) {
 		class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :

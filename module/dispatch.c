@@ -49,6 +49,7 @@ void noinline apic_timer_dispatch(struct apic_timer_dispatch *shot)
 	const struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);
 	u64 call = cost->call;
+	bool learnt = false;
 
 	/* May be cold; it is wanted the moment that the wait is over. */
 	prefetch(shot->function);
@@ -60,7 +61,7 @@ void noinline apic_timer_dispatch(struct apic_timer_dispatch *shot)
 	} else if (shot->exact) {
 		if ((s64)(shot->expires - shot->ready) > (s64)cost->learn) {
 			learn(shot);
-			shot->aim = 0;
+			learnt = true;
 		}
 		shot->start = apic_timer_spin(shot->expires - call) + call;
 		shot->function(shot->start, shot->data);
@@ -68,7 +69,8 @@ void noinline apic_timer_dispatch(struct apic_timer_dispatch *shot)
 		shot->start = apic_timer_tsc_now() + call;
 		shot->function(shot->start, shot->data);
 	}
-	learn(shot);
+	if (!learnt)
+		learn(shot);
 }
 
 /* A handler that does what can be asked of one: look at the TSC at once. */
@@ -90,7 +92,9 @@ void apic_timer_dispatch_measure(void)
 {
 	struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);
-	struct apic_timer_dispatch_cost found = { U64_MAX, U64_MAX, U64_MAX };
+	struct apic_timer_dispatch_cost found = {
+		U64_MAX, U64_MAX, U64_MAX, U64_MAX
+	};
 	unsigned int i;
 	u64 began;
 
@@ -115,8 +119,10 @@ void apic_timer_dispatch_measure(void)
 		shot.aim = shot.ready - i;
 		began = apic_timer_tsc_now();
 		learn(&shot);
-		found.learn = max(found.learn, apic_timer_tsc_now() - began);
+		found.learn = min(found.learn, apic_timer_tsc_now() - began);
 	}
+	/* There are longer ways through it than the one that was measured. */
+	found.learn *= 2;
 	*cost = found;
 	/* These were not shots to learn from. */
 	apic_timer_lead_reset();

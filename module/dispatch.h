@@ -39,9 +39,9 @@ struct apic_timer_dispatch {
  * @call:	from the last look at the TSC to the handler's first instruction
  * @exact:	from @ready to there, in mode exact with nothing to wait for
  * @plain:	from @ready to there, in the other modes
- * @learn:	to learn from the latency of a shot
+ * @learn:	twice what it takes to learn from the latency of a shot
  *
- * The least that were measured when the CPU was attached; of @learn, the most.
+ * The least that were measured when the CPU was attached.
  */
 struct apic_timer_dispatch_cost {
 	u64 call;

@@ -10,6 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/pm_qos.h>
 #include <linux/time64.h>
 #include <linux/workqueue.h>
@@ -37,16 +38,19 @@ u64 apic_timer_latency_until;
 
 static struct pm_qos_request request;
 
-static void latency_look(struct work_struct *work);
-static DECLARE_DELAYED_WORK(latency_work, latency_look);
+static void look_now(struct work_struct *work);
+static void look_later(struct work_struct *work);
+static DECLARE_WORK(work_now, look_now);
+static DECLARE_DELAYED_WORK(work_later, look_later);
+static DEFINE_MUTEX(look_lock);
 
 /* From here a work item can be queued whatever locks the caller holds. */
-static void latency_kicked(struct irq_work *work)
+static void kicked(struct irq_work *work)
 {
-	mod_delayed_work(system_wq, &latency_work, 0);
+	schedule_work(&work_now);
 }
 
-static DEFINE_IRQ_WORK(latency_irq_work, latency_kicked);
+static DEFINE_IRQ_WORK(kick_irq_work, kicked);
 
 /**
  * apic_timer_latency_kick() - have a look at what is pending
@@ -56,7 +60,7 @@ static DEFINE_IRQ_WORK(latency_irq_work, latency_kicked);
 void apic_timer_latency_kick(void)
 {
 	WRITE_ONCE(apic_timer_latency_until, 0);
-	irq_work_queue(&latency_irq_work);
+	irq_work_queue(&kick_irq_work);
 }
 
 /* Expiry of the first exact timer anywhere, or never. */
@@ -83,26 +87,44 @@ static u64 first_exact(void)
 	return first;
 }
 
-/* Make the request or take it back, and see when to look again. */
-static void latency_look(struct work_struct *work)
+/* Make the request or take it back. Return: in how many ns to look again. */
+static u64 look(void)
 {
-	u64 near = apic_timer_ns_to_tsc(NEAR_NS), now = apic_timer_tsc_now();
-	u64 first = first_exact();
-	s32 wanted = PM_QOS_DEFAULT_VALUE;
-	u64 ns = NEAR_NS;
+	u64 near = apic_timer_ns_to_tsc(NEAR_NS), first, now;
 
-	if (first != APIC_TIMER_NEVER && first <= now + near) {
-		wanted = 0;
-	} else {
-		/* Sooner if a nearer one comes. */
+	/* From here on a shot that comes too late to be found kicks. */
+	WRITE_ONCE(apic_timer_latency_until, APIC_TIMER_NEVER);
+	/* Pairs with the locks of the bases, under which shots come. */
+	smp_mb();
+	first = first_exact();
+	now = apic_timer_tsc_now();
+
+	if (first == APIC_TIMER_NEVER || first > apic_timer_add_tsc(now, near)) {
+		cpu_latency_qos_update_request(&request, PM_QOS_DEFAULT_VALUE);
 		WRITE_ONCE(apic_timer_latency_until, first);
-		if (first != APIC_TIMER_NEVER)
-			ns = apic_timer_tsc_to_ns(first - now - near);
+		return first == APIC_TIMER_NEVER ? first :
+			apic_timer_tsc_to_ns(first - now - near);
 	}
-	cpu_latency_qos_update_request(&request, wanted);
-	if (first != APIC_TIMER_NEVER)
-		queue_delayed_work(system_wq, &latency_work,
-				   nsecs_to_jiffies(ns) + 1);
+	WRITE_ONCE(apic_timer_latency_until, 0);
+	cpu_latency_qos_update_request(&request, 0);
+	return NEAR_NS;
+}
+
+static void look_now(struct work_struct *work)
+{
+	u64 ns;
+
+	mutex_lock(&look_lock);
+	ns = look();
+	cancel_delayed_work(&work_later);
+	if (ns != APIC_TIMER_NEVER)
+		schedule_delayed_work(&work_later, nsecs_to_jiffies(ns) + 1);
+	mutex_unlock(&look_lock);
+}
+
+static void look_later(struct work_struct *work)
+{
+	look_now(&work_now);
 }
 
 /**
@@ -135,8 +157,9 @@ void apic_timer_latency_init(void)
 void apic_timer_latency_exit(void)
 {
 	WRITE_ONCE(apic_timer_latency_until, 0);
-	irq_work_sync(&latency_irq_work);
-	cancel_delayed_work_sync(&latency_work);
+	irq_work_sync(&kick_irq_work);
+	cancel_work_sync(&work_now);
+	cancel_delayed_work_sync(&work_later);
 	if (cpu_latency_qos_request_active(&request))
 		cpu_latency_qos_remove_request(&request);
 }
