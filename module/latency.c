@@ -90,7 +90,7 @@ static u64 first_exact(void)
 /* Make the request or take it back. Return: in how many ns to look again. */
 static u64 look(void)
 {
-	u64 near = apic_timer_ns_to_tsc(NEAR_NS), first, now;
+	u64 near = apic_timer_ns_to_tsc(NEAR_NS), first, now, ns;
 
 	/* From here on a shot that comes too late to be found kicks. */
 	WRITE_ONCE(apic_timer_latency_until, APIC_TIMER_NEVER);
@@ -102,8 +102,11 @@ static u64 look(void)
 	if (first == APIC_TIMER_NEVER || first > apic_timer_add_tsc(now, near)) {
 		cpu_latency_qos_update_request(&request, PM_QOS_DEFAULT_VALUE);
 		WRITE_ONCE(apic_timer_latency_until, first);
-		return first == APIC_TIMER_NEVER ? first :
-			apic_timer_tsc_to_ns(first - now - near);
+		if (first == APIC_TIMER_NEVER)
+			return first;
+		ns = apic_timer_tsc_to_ns(first - now - near);
+		/* The kernel runs it late by an eighth, at most. */
+		return ns - ns / 8;
 	}
 	WRITE_ONCE(apic_timer_latency_until, 0);
 	cpu_latency_qos_update_request(&request, 0);
