@@ -168,7 +168,7 @@ def test_lost_goals_are_found(monkeypatch):
 
 HOST = """
 cd {tree}
-PYTHONPATH=tools {python} -m lab bench --host --short --only cost \\
+PYTHONPATH=tools {python} -m lab bench --host --short --no-plots --only cost \\
     --modules $MODULES --output $SHARED
 ! grep apic_timer /proc/modules
 cat $SHARED/bench.json

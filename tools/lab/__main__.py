@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import build, demo, kernels, kunit, qemu, smp, virtual
+from . import bench, bench_host, build, demo, kernels, kunit, qemu, smp, virtual
 from .errors import LabError
 
 
@@ -17,6 +17,7 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
     benchmark.add_argument("--modules", type=Path, help="with --host: where the .ko files are")
     benchmark.add_argument("--output", type=Path, default=build.TREE / "build")
+    benchmark.add_argument("--no-plots", action="store_true")
     benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
     listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
@@ -63,9 +64,8 @@ def _guest(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    from . import bench, bench_host  # only these want matplotlib
-
-    common = {"short": args.short, "only": args.only, "output": args.output}
+    common = {"short": args.short, "only": args.only, "output": args.output,
+              "plots": not args.no_plots}  # fmt: skip
     if args.host:
         return bench_host.main(args.modules, **common)
     return bench.main(jobs=args.jobs, **common)

@@ -17,7 +17,6 @@ from . import (
     bench_goals,
     bench_guest,
     bench_period,
-    bench_plots,
     bench_rows,
     bench_spin,
     build,
@@ -45,7 +44,7 @@ BENCHES = {
 
 
 def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
-         output: Path = OUTPUT) -> int:  # fmt: skip
+         output: Path = OUTPUT, plots: bool = True) -> int:  # fmt: skip
     """Run the benchmark in the lab, `jobs` guests at a time. May raise LabError.
 
     Return 0 when all of it was measured.
@@ -60,7 +59,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
         samples = bench_rows.merge(pool.map(runner, scripts))
     rows = bench_rows.rows(samples, kernel=kernel.release, engine="qemu-icount", cpus=1)
     bench_rows.write(output / "bench.json", rows)
-    report(rows, samples, output)
+    report(rows, samples, output if plots else None)
     say(f"done in {time.monotonic() - started:.0f} s")
     return 0
 
@@ -92,8 +91,8 @@ def in_virtual_time(kernel: kernels.Kernel) -> Callable[[Script], Samples]:
     return run
 
 
-def report(rows: list[Row], samples: Samples, output: Path) -> None:
-    """Print the tables, draw the plots, and say where the goals stand."""
+def report(rows: list[Row], samples: Samples, plots: Path | None) -> None:
+    """Print the tables, draw the plots into a directory, and say where the goals stand."""
     unit = "one cycle is one instruction and one nanosecond" if rows[0]["engine"] != "host" else (
         "one cycle is one cycle of the TSC")  # fmt: skip
     print(f"apic-timer's benchmark on {rows[0]['kernel']}, {rows[0]['cpus']} CPUs: {unit}.\n"
@@ -102,8 +101,12 @@ def report(rows: list[Row], samples: Samples, output: Path) -> None:
           "cyclictest's interval is their mean.\n")  # fmt: skip
     print(bench_rows.table(rows))
     print(f"\nPeriods with nothing lost and the kernel's tick alive\n{bench_period.table(rows)}")
-    plots = bench_plots.draw(output, rows, samples)
-    print(f"\nIn {output.name}/: bench.json, {', '.join(p.name for p in plots)}\n")
+    if plots:
+        from . import bench_plots  # takes a while, and wants matplotlib
+
+        drawn = bench_plots.draw(plots, rows, samples)
+        print(f"\nPlots: {', '.join(f'{plots.name}/{p.name}' for p in drawn)}")
+    print()
     print(bench_goals.table(rows))
 
 

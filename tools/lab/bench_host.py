@@ -30,7 +30,7 @@ HOST_SHORT = replace(SHORT, distances={ns: 100 for ns in SHORT.distances if ns <
 
 
 def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str] = (),
-         output: Path = bench.OUTPUT) -> int:  # fmt: skip
+         output: Path = bench.OUTPUT, plots: bool = True) -> int:  # fmt: skip
     """Run the benchmark on this machine. `modules`: where the .ko files are, if not in the tree.
 
     Return 0 when all of it was measured. LabError when it can't be, with the reason.
@@ -54,7 +54,7 @@ def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str
     for name, value in machine.items():
         print(f"{name:<20}{value}")
     print()
-    bench.report(rows, samples, output)
+    bench.report(rows, samples, output if plots else None)
     return 0
 
 

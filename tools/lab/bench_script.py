@@ -32,7 +32,7 @@ detach() {
 }
 start() { setsid sh -c "$1" >/dev/null 2>&1 & pids="$pids $!"; }
 # Priority by so much above that of the loads: below them, this script would take ages to go on.
-above() { POSIXLY_CORRECT=1 renice -n $((-$1)) -p $$ >/dev/null; }
+above() { busybox renice -n $((-$1)) -p $$ >/dev/null; }
 load() {
 	case $1 in
 	user) start 'while :; do :; done' ;;
