@@ -15,7 +15,6 @@
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/module.h>
-#include <linux/prandom.h>
 #include <linux/smp.h>
 #include <linux/sort.h>
 #include <asm/msr.h>
@@ -26,6 +25,10 @@
 static bool virtual_time;
 module_param(virtual_time, bool, 0444);
 MODULE_PARM_DESC(virtual_time, "an instruction takes one TSC cycle: bounds have to hold");
+
+static unsigned int seed = 1;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "of the random distances: another one gives an independent sample");
 
 /*
  * KUnit runs right after the initcalls, when the kernel has not validated its
@@ -51,13 +54,52 @@ bool accuracy_virtual_time(void)
 /* The row of shots under way. */
 static struct {
 	struct apic_timer_list timer;
-	u64 near, span;			/* distances, TSC cycles */
+	unsigned int cpu;
+	u64 near, span, pause;		/* distances, TSC cycles */
 	unsigned int shots, done;
+	bool counts;			/* the next one */
 	s64 *errors, *told;
 	int ret;
 	struct rnd_state random;
 	struct completion end;
 } row;
+
+/**
+ * accuracy_seed() - begin a sequence of random numbers
+ * @random:	the same in each case
+ */
+void accuracy_seed(struct rnd_state *random)
+{
+	prandom_seed_state(random, seed);
+}
+
+/**
+ * accuracy_cpu() - where the shots of this case run
+ *
+ * Return: the CPU.
+ */
+unsigned int accuracy_cpu(void)
+{
+	return row.cpu;
+}
+
+/**
+ * accuracy_plan() - the row of shots that most cases are about
+ * @name:	for the reader
+ * @flags:	APIC_TIMER_* bits of the timer
+ *
+ * Return: a plan for shots at random distances of 20 to 1,020 us.
+ */
+struct accuracy_plan accuracy_plan(const char *name, unsigned int flags)
+{
+	return (struct accuracy_plan) {
+		.name = name,
+		.flags = flags,
+		.near_ns = 20 * NSEC_PER_USEC,
+		.far_ns = 1020 * NSEC_PER_USEC,
+		.shots = ACCURACY_SHOTS,
+	};
+}
 
 /* How far away the next shot is, TSC cycles. */
 static u64 random_distance(void)
@@ -66,18 +108,25 @@ static u64 random_distance(void)
 					  prandom_u32_state(&row.random), 32);
 }
 
-static void next_shot(u64 tsc, u64 now)
+/* Not inlined, so that the handler has nothing to save before its work. */
+static noinline void next_shot(u64 tsc, u64 now)
 {
-	if (row.done >= ACCURACY_WARM_UP) {
+	u64 distance = row.pause;
+
+	if (row.counts && row.done >= ACCURACY_WARM_UP) {
 		row.errors[row.done - ACCURACY_WARM_UP] = tsc - row.timer.expires;
 		row.told[row.done - ACCURACY_WARM_UP] = now - tsc;
 	}
-	if (++row.done < ACCURACY_WARM_UP + row.shots) {
-		row.ret = mod_apic_timer(&row.timer, tsc + random_distance());
-		if (!row.ret)
-			return;
+	if (row.counts && ++row.done == ACCURACY_WARM_UP + row.shots) {
+		complete(&row.end);
+		return;
 	}
-	complete(&row.end);
+	row.counts = !row.counts || !row.pause;
+	if (row.counts)
+		distance = random_distance();
+	row.ret = mod_apic_timer(&row.timer, tsc + distance);
+	if (row.ret)
+		complete(&row.end);
 }
 
 static void shot(unsigned long long now, unsigned long data)
@@ -108,9 +157,9 @@ int accuracy_init(struct kunit *test)
 			kunit_skip(test, "the kernel's tick is periodic");
 		msleep(20);
 	}
-	if (apic_timer_query(raw_smp_processor_id(), &info))
-		kunit_skip(test, "CPU %u takes no timers",
-			   raw_smp_processor_id());
+	row.cpu = raw_smp_processor_id();
+	if (apic_timer_query(row.cpu, &info))
+		kunit_skip(test, "CPU %u takes no timers", row.cpu);
 	init_apic_timer(&row.timer);
 	return 0;
 }
@@ -134,7 +183,7 @@ void accuracy_need_mode(struct kunit *test, unsigned int flags)
 	unsigned int mode = flags & APIC_TIMER_MODE_MASK;
 	struct apic_timer_info info;
 
-	KUNIT_ASSERT_EQ(test, 0, apic_timer_query(raw_smp_processor_id(), &info));
+	KUNIT_ASSERT_EQ(test, 0, apic_timer_query(row.cpu, &info));
 	if (mode && !(info.modes & BIT(mode)))
 		kunit_skip(test, "source %s has no mode %u", info.source, mode);
 }
@@ -201,7 +250,7 @@ void accuracy_report(struct kunit *test, const char *name,
 }
 
 /**
- * accuracy_run() - let a row of shots run on this CPU, and report its errors
+ * accuracy_run() - let a row of shots run, and report its errors
  * @test:	the case, ended here when a shot is lost
  * @plan:	what to do
  *
@@ -211,27 +260,30 @@ struct accuracy_result accuracy_run(struct kunit *test,
 				    const struct accuracy_plan *plan)
 {
 	unsigned int ms = (ACCURACY_WARM_UP + plan->shots) *
-		div_u64(plan->far_ns, NSEC_PER_MSEC) + PATIENCE_MS;
+		div_u64(plan->far_ns + plan->pause_ns, NSEC_PER_MSEC) +
+		PATIENCE_MS;
 	struct accuracy_result result;
 	unsigned long left;
 
 	accuracy_need_mode(test, plan->flags);
 	row.near = apic_timer_ns_to_tsc(plan->near_ns);
 	row.span = apic_timer_ns_to_tsc(plan->far_ns) - row.near + 1;
+	row.pause = apic_timer_ns_to_tsc(plan->pause_ns);
 	row.shots = plan->shots;
+	row.counts = !row.pause;
 	row.done = 0;
 	row.errors = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
 	row.told = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, row.errors);
 	KUNIT_ASSERT_NOT_NULL(test, row.told);
-	prandom_seed_state(&row.random, 1);
+	accuracy_seed(&row.random);
 	init_completion(&row.end);
 
 	row.timer.function = shot;
 	row.timer.flags = plan->flags;
 	row.timer.spin_budget = plan->spin_budget;
 	row.timer.expires = apic_timer_now() + apic_timer_us_to_tsc(100);
-	KUNIT_ASSERT_EQ(test, 0, add_apic_timer(&row.timer));
+	KUNIT_ASSERT_EQ(test, 0, add_apic_timer_on(&row.timer, row.cpu));
 	left = wait_for_completion_timeout(&row.end, msecs_to_jiffies(ms));
 	del_apic_timer_sync(&row.timer);
 	KUNIT_ASSERT_EQ(test, 0, row.ret);

@@ -40,7 +40,7 @@ class Target:
 
     arch: str
     tests: str  # directory of the suites and of their .kunitconfig
-    parameters: tuple[str, ...] = ()  # for the kernel
+    parameters: tuple[str, ...] = ()  # for the kernel; {seed} is filled in
     virtual_time: bool = False  # in QEMU
 
     def declared(self) -> list[str]:
@@ -63,7 +63,11 @@ TARGETS = {
         Target(
             "x86_64",
             "tests/accuracy",
-            ("apic_timer_accuracy_test.virtual_time=1", *splats.PARAMETERS.split()),
+            (
+                "apic_timer_accuracy_test.virtual_time=1",
+                "apic_timer_accuracy_test.seed={seed}",
+                *splats.PARAMETERS.split(),
+            ),
             virtual_time=True,
         ),
     )
@@ -127,7 +131,7 @@ def run(arch: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
         output = _kunit(source, target, "exec", [
             f"--timeout={timeout}",
             f"--json={result}",
-            *(f"--kernel_args={p}" for p in target.parameters),
+            *(f"--kernel_args={p.format(seed=seed)}" for p in target.parameters),
             *(f"--qemu_args={o}" for o in qemu.virtual_time(seed) if target.virtual_time),
             *([pattern] if pattern else []),
         ], check=False)  # fmt: skip
