@@ -45,13 +45,15 @@ static unsigned int hold_ns = 20000;
 module_param(hold_ns, uint, 0444);
 MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so that a shot of mode exact comes first, in ns; 0 is never");
 
-/* Interrupts closer together than this are one stretch. */
-#define STRETCH_GAP_NS	1000
+/* A stretch is made up for by this part of it outside our interrupt. */
+#define MAKE_UP		8
+/* Past this part of the longest stretch no shot is waited for needlessly. */
+#define STRAINED	4
 /* Handlers are never held back for longer. */
 #define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
 
 /* TSC cycles */
-static u64 busy_max, stretch_gap, pause_max, hold_max, spin_max;
+static u64 busy_max, pause_max, hold_max, spin_max;
 
 DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
 
@@ -144,20 +146,24 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	}
 
 	mode = apic_timer_mode_of(head);
+	class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :
+					APIC_TIMER_LEAD_BUSY;
 	if (mode == APIC_TIMER_EXACT) {
 		budget = spin_budget(head);
+		target.hold = hold_max;
+		if (unlikely(base->strained)) {
+			/* Wait less: all else has waited for long. */
+			budget = min(budget, lead->mean[class]);
+		} else if (hold_max) {
+			/*
+			 * To leave the interrupt and be back takes about as
+			 * long as to come into it.
+			 */
+			target.reach = min(2 * lead->exact[0], budget);
+		}
 		target.lead[0] = min(lead->exact[0], budget);
 		target.lead[1] = min(lead->exact[1], budget);
-		/*
-		 * To leave the interrupt and be back takes about as long as to
-		 * come into it. It keeps the kernel's events waiting, too.
-		 */
-		if (hold_max)
-			target.reach = min(2 * lead->exact[0], budget);
-		target.hold = hold_max;
 	} else if (mode == APIC_TIMER_MEAN) {
-		class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :
-						APIC_TIMER_LEAD_BUSY;
 		target.lead[0] = lead->mean[class];
 		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];
 	}
@@ -345,6 +351,21 @@ static void hold(struct apic_timer_base *base, u64 now)
 	trace_apic_timer_throttle(busy, base->not_before);
 }
 
+/*
+ * An interrupt begins: the present stretch is what the handlers have taken, less
+ * what the rest of the machine has had since, several times over.
+ */
+static void begin_streak(struct apic_timer_base *base, u64 now)
+	__must_hold(&base->lock)
+{
+	u64 busy = base->idle - base->streak, since = now - base->idle;
+
+	base->streak = now;
+	if (since < busy / MAKE_UP)
+		base->streak -= busy - since * MAKE_UP;
+	base->strained = now - base->streak > busy_max / STRAINED;
+}
+
 /**
  * apic_timer_base_interrupt() - run what is due on this CPU
  * @shot:	of this CPU
@@ -353,7 +374,7 @@ static void hold(struct apic_timer_base *base, u64 now)
  * apic_timer_shot_end(), if apic_timer_shot_own_due(). A handler that arms a
  * timer for the past gets it run from the same loop, never by recursion. The
  * loop is bounded: after busy_us at a stretch, which interrupts in quick
- * succession count into, nothing runs for as long as the stretch took.
+ * succession add to, nothing runs for as long as the stretch took.
  *
  * Context: Hard interrupt, interrupts off.
  */
@@ -366,9 +387,7 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
-	if (now - base->idle > stretch_gap)
-		base->streak = now;
-
+	begin_streak(base, now);
 	if (now >= base->not_before) {
 		base->not_before = 0;
 		base->expiring = true;
@@ -383,6 +402,8 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 			found = true;
 			expire(base, base->queue.first);
 			now = apic_timer_tsc_now();
+			base->strained = now - base->streak >
+					 busy_max / STRAINED;
 		}
 		base->expiring = false;
 		base->idle = now;
@@ -441,7 +462,6 @@ void apic_timer_base_init(void)
 	unsigned int cpu;
 
 	busy_max = apic_timer_us_to_tsc(busy_us);
-	stretch_gap = apic_timer_ns_to_tsc(STRETCH_GAP_NS);
 	pause_max = apic_timer_ns_to_tsc(PAUSE_MAX_NS);
 	hold_max = apic_timer_ns_to_tsc(hold_ns);
 	/* A timer's own budget has as many bits. */

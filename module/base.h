@@ -26,7 +26,9 @@ struct module;
  * @run:	number of handlers run so far, with @running. Written by @cpu
  *		under @lock, before @running.
  * @not_before:	no handler runs before this TSC, 0 if free to. Under @lock.
- * @streak:	TSC at which the present streak of handlers began. @cpu only.
+ * @streak:	TSC at which the present stretch of handlers began, if it had
+ *		been one. @cpu only.
+ * @strained:	that stretch is getting long. @cpu only.
  * @idle:	TSC at which the last interrupt ended. @cpu only.
  * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
  */
@@ -40,6 +42,7 @@ struct apic_timer_base {
 	unsigned int run;
 	u64 not_before;
 	u64 streak;
+	bool strained;
 	u64 idle;
 	call_single_data_t kick;
 };
