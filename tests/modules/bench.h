@@ -10,7 +10,7 @@
 #include <asm/msr.h>
 #include <asm/tsc.h>
 
-#define BENCH_SHOTS_MAX	(1U << 20)	/* samples of a run */
+#define BENCH_SHOTS_MAX	1048576U	/* samples of a run */
 
 /**
  * struct bench_shots - a kind of timer, armed again and again by itself

@@ -117,7 +117,7 @@ static int sleeper_thread(void *unused)
 
 	while (sleep_us) {
 		wanted = rdtsc_ordered() + bench_cycles(sleep_us * 1000ULL);
-		usleep_range(sleep_us, sleep_us);
+		usleep_range_state(sleep_us, sleep_us, TASK_UNINTERRUPTIBLE);
 		tsc = rdtsc_ordered();
 		/* Stays 0 after the last shot. */
 		sleep_us = 0;

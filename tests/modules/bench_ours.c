@@ -93,6 +93,7 @@ static void init_##mode(void *data)					\
 	init_apic_timer(t);						\
 	t->flags = flag;						\
 }
+
 MODES(FUNCTIONS)
 
 static struct bench_shots shots[] = {

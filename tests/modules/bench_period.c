@@ -4,9 +4,10 @@
  *
  * Written to "period": MODE PERIOD_NS RUN_MS, MODE a number of APIC_TIMER_*.
  * Then "period_result" has, a line each: handlers run, moments lost (skipped
- * because the handler was not done by then), overruns (times that any were lost), jiffies passed, jiffies there should
- * have been. "period_errors" counts the errors: u32 for each error from
- * -BINS / 2 to BINS / 2 - 1 cycles; "samples" has those outside.
+ * because the handler was not done by then), overruns (times that any were
+ * lost), jiffies passed, jiffies there should have been. "period_errors" counts
+ * the errors: u32 for each error from -BINS / 2 to BINS / 2 - 1 cycles;
+ * "samples" has those outside.
  */
 #include <linux/apic_timer.h>
 #include <linux/completion.h>
@@ -20,7 +21,7 @@
 #include "bench.h"
 #include "bench_period.h"
 
-#define BINS	(1U << 17)
+#define BINS	131072U
 
 static u32 *bins;
 static struct debugfs_blob_wrapper bins_blob;
