@@ -465,7 +465,7 @@ void apic_timer_base_init(void)
 	pause_max = apic_timer_ns_to_tsc(PAUSE_MAX_NS);
 	hold_max = apic_timer_ns_to_tsc(hold_ns);
 	/* A timer's own budget has as many bits. */
-	spin_max = min(apic_timer_ns_to_tsc(spin_budget_ns), (u64)U32_MAX);
+	spin_max = min_t(u64, apic_timer_ns_to_tsc(spin_budget_ns), U32_MAX);
 
 	for_each_possible_cpu(cpu) {
 		base = apic_timer_base_of(cpu);

@@ -44,7 +44,7 @@ static void learn(const struct apic_timer_dispatch *shot)
  *
  * Context: Hard interrupt, interrupts off, no lock held.
  */
-void noinline apic_timer_dispatch(struct apic_timer_dispatch *shot)
+noinline void apic_timer_dispatch(struct apic_timer_dispatch *shot)
 {
 	const struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);

@@ -12,6 +12,7 @@
  * The quantile begins with a generous guess, which sinks as evidence grows: of
  * what happens once in 10,000 times, 100 samples tell nothing.
  */
+#include <linux/bits.h>
 #include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -21,7 +22,7 @@
 /* Fixed point. */
 #define SHIFT		16
 /* Larger samples are taken for this: nothing below overflows. */
-#define SAMPLE_MAX	(1ULL << 40)
+#define SAMPLE_MAX	BIT_ULL(40)
 /* The mean is that of about 2^this samples, the spread of so many. */
 #define MEAN_SHIFT	6
 #define SPREAD_SHIFT	5

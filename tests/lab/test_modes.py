@@ -112,9 +112,7 @@ def requests(output: str) -> dict[str, tuple[int, int]]:
     return {row[0]: (int(row[1]), int(row[2])) for row in map(str.split, output.splitlines())}
 
 
-@pytest.mark.guest(
-    some(virtual=True, cpus=1, source="proxy"), LATENCY.replace("{parameters}", "")
-)
+@pytest.mark.guest(some(virtual=True, cpus=1, source="proxy"), LATENCY.replace("{parameters}", ""))
 def test_latency_request(guest):
     """Made while an exact shot is near, and taken back."""
     near = ("near", "near_again")
