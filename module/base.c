@@ -150,7 +150,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 					APIC_TIMER_LEAD_BUSY;
 	if (mode == APIC_TIMER_EXACT) {
 		budget = spin_budget(head);
-		target.hold = hold_max;
+		target.hold = min(hold_max, lead->hold);
 		if (unlikely(base->strained)) {
 			/* Wait less: all else has waited for long. */
 			budget = min(budget, lead->mean[class]);
@@ -382,7 +382,6 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_target target;
-	bool found = false;
 	u64 now = shot->entry;
 
 	lockdep_assert_irqs_disabled();
@@ -399,7 +398,7 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 				hold(base, now);
 				break;
 			}
-			found = true;
+			shot->served = true;
 			expire(base, base->queue.first);
 			now = apic_timer_tsc_now();
 			base->strained = now - base->streak >
@@ -408,8 +407,6 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 		base->expiring = false;
 		base->idle = now;
 	}
-	if (!found)
-		apic_timer_stats_inc(IDLE_INTERRUPTS);
 
 	aim(base);
 	raw_spin_unlock(&base->lock);

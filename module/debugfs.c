@@ -70,8 +70,8 @@ static int lead_show(struct seq_file *file, void *unused)
 		for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 			seq_printf(file, " %llu %s", lead->mean[class],
 				   apic_timer_lead_class_name(class));
-		seq_printf(file, "; dispatch %llu exact, %llu plain, call %llu, learn %llu\n",
-			   cost->exact, cost->plain, cost->call, cost->learn);
+		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu\n",
+			   lead->hold, cost->exact, cost->plain, cost->call, cost->learn);
 	}
 	return 0;
 }

@@ -14,9 +14,7 @@
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/time64.h>
-#include <asm/apic.h>
 
-#include "compat/msr.h"
 #include "lapic.h"
 #include "tsc.h"
 
@@ -37,6 +35,7 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic,
 	int ret;
 
 	lapic->divider = -1;
+	lapic->near = 0;
 	lapic->tsc_deadline = !strcmp(device->name, "lapic-deadline");
 	if (lapic->tsc_deadline)
 		return 0;
@@ -79,8 +78,11 @@ void apic_timer_lapic_ready(struct apic_timer_lapic *lapic)
 
 	lapic->divider = -1;
 	lapic->cost = 0;
-	if (lapic->tsc_deadline)
+	lapic->near = 0;
+	if (lapic->tsc_deadline) {
+		lapic->near = U64_MAX;
 		return;
+	}
 
 	for (i = 0; i < ROUNDS; i++) {
 		began = apic_timer_tsc_now();
@@ -116,6 +118,7 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	if (count.divider != lapic->divider) {
 		apic->write(APIC_TDCR, divider_bits(count.divider));
 		lapic->divider = count.divider;
+		lapic->near = count.divider ? 0 : lapic->clock.near;
 	}
 	apic->write(APIC_TMICT, count.count);
 	return (u64)count.divider << 32 | count.count;

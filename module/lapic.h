@@ -4,6 +4,9 @@
 
 #include <linux/apic_timer.h>
 
+#include <asm/apic.h>
+
+#include "compat/msr.h"
 #include "lapic_clock.h"
 
 struct clock_event_device;
@@ -13,6 +16,7 @@ struct clock_event_device;
  * @tsc_deadline: programmed by the TSC-deadline MSR, otherwise one-shot
  * @clock:	rate of the one-shot counter
  * @cost:	TSC cycles from reading the TSC to having programmed the counter
+ * @near:	what apic_timer_lapic_is_near() tells; 0 unless @divider is
  * @divider:	log2 of the divider that the hardware has, or negative if that
  *		isn't known
  *
@@ -22,6 +26,7 @@ struct apic_timer_lapic {
 	bool tsc_deadline;
 	struct apic_timer_lapic_clock clock;
 	u64 cost;
+	u64 near;
 	int divider;
 };
 
@@ -30,5 +35,40 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic,
 void apic_timer_lapic_ready(struct apic_timer_lapic *lapic);
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire);
 bool apic_timer_lapic_x2apic(void);
+
+/**
+ * apic_timer_lapic_is_near() - whether the short way of programming will do
+ * @lapic:	of this CPU
+ * @cycles:	distance in TSC cycles
+ *
+ * Return: true if so: the hardware need not be given another divider.
+ */
+static __always_inline bool
+apic_timer_lapic_is_near(const struct apic_timer_lapic *lapic, u64 cycles)
+{
+	return cycles < lapic->near;
+}
+
+/**
+ * apic_timer_lapic_program_near() - as apic_timer_lapic_program(), shorter
+ * @lapic:	of this CPU
+ * @cycles:	distance from @now in TSC cycles, apic_timer_lapic_is_near()
+ * @now:	the TSC, just read
+ *
+ * Context: As apic_timer_lapic_program().
+ */
+static __always_inline void
+apic_timer_lapic_program_near(const struct apic_timer_lapic *lapic, u64 cycles,
+			      u64 now)
+{
+	if (lapic->tsc_deadline) {
+		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE,
+					 now + cycles + 1);
+		return;
+	}
+	cycles -= min(cycles, lapic->cost);
+	apic->write(APIC_TMICT,
+		    apic_timer_lapic_clock_near(&lapic->clock, cycles));
+}
 
 #endif /* _APIC_TIMER_LAPIC_H */

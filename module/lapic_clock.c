@@ -6,6 +6,7 @@
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 
 #include "lapic_clock.h"
 
@@ -25,6 +26,7 @@ int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 				u64 ticks_per_sec, u64 cycles_per_sec)
 {
 	u64 whole, rest;
+	int shift;
 
 	if (!ticks_per_sec || ticks_per_sec >> 40 ||
 	    !cycles_per_sec || cycles_per_sec >> 40 ||
@@ -38,5 +40,12 @@ int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 
 	clock->reach = div64_u64((u64)U32_MAX << (APIC_TIMER_LAPIC_DIVIDER_MAX + 24),
 				 (clock->mult >> 8) + 1);
+
+	/* 30 bits times 34 are no more than 64. */
+	shift = max(fls64(clock->mult) - 30, 0);
+	clock->near_mult = clock->mult >> shift;
+	clock->near_shift = 32 - shift;
+	clock->near = min(clock->reach >> APIC_TIMER_LAPIC_DIVIDER_MAX,
+			  1ULL << 34);
 	return 0;
 }

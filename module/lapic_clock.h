@@ -15,10 +15,17 @@
  * @mult:	ticks of the undivided counter per TSC cycle, times 2^32
  * @reach:	longest distance in TSC cycles that fits the counter at its
  *		coarsest divider
+ * @near:	distances in TSC cycles below this are also given by
+ *		apic_timer_lapic_clock_near()
+ * @near_mult:	ticks of the undivided counter per TSC cycle, times
+ * @near_shift:	2^this
  */
 struct apic_timer_lapic_clock {
 	u64 mult;
 	u64 reach;
+	u64 near;
+	u32 near_mult;
+	u8 near_shift;
 };
 
 /**
@@ -59,6 +66,20 @@ apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
 				    APIC_TIMER_LAPIC_DIVIDER_MAX);
 	count.count = clamp(ticks >> count.divider, 1ULL, (u64)U32_MAX);
 	return count;
+}
+
+/**
+ * apic_timer_lapic_clock_near() - count for a short distance, in short
+ * @clock:	the counter, undivided
+ * @cycles:	distance in TSC cycles, less than @clock->near
+ *
+ * Return: a count that takes @cycles or a tick more, but for 1/2^29 of them.
+ */
+static __always_inline u32
+apic_timer_lapic_clock_near(const struct apic_timer_lapic_clock *clock,
+			    u64 cycles)
+{
+	return (cycles * clock->near_mult >> clock->near_shift) + 1;
 }
 
 #endif /* _APIC_TIMER_LAPIC_CLOCK_H */

@@ -68,6 +68,8 @@ static void update(struct apic_timer_lead *lead)
 	/* The next best guess for what has not been seen. */
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 		lead->mean[class] = (lead->mean[class] ?: any) + cost->plain;
+	/* The latency is about what it takes into the interrupt and out. */
+	lead->hold = apic_timer_estimate_high(&lead->event) + lead->exact[0];
 }
 
 /**
@@ -84,6 +86,7 @@ void apic_timer_lead_reset(void)
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 		apic_timer_estimate_init(&lead->latency[class], guess,
 					 lead_quantile);
+	apic_timer_estimate_init(&lead->event, guess, lead_quantile);
 	update(lead);
 }
 
@@ -104,6 +107,21 @@ void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency)
 	for (other = 0; other < APIC_TIMER_LEAD_CLASSES; other++)
 		if (other != class)
 			apic_timer_estimate_pass(&lead->latency[other]);
+	update(lead);
+}
+
+/**
+ * apic_timer_lead_learn_event() - take an event of the kernel's into account
+ * @cycles:	TSC cycles that its handler has taken
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lead_learn_event(u64 cycles)
+{
+	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+
+	lockdep_assert_irqs_disabled();
+	apic_timer_estimate_add(&lead->event, cycles, lead_quantile);
 	update(lead);
 }
 

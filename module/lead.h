@@ -27,6 +27,9 @@ enum apic_timer_lead_class {
  * @exact:	lead for mode exact while the tick goes [0] or is stopped [1]:
  *		most of the latencies are shorter
  * @mean:	lead for mode mean, by class
+ * @event:	TSC cycles that the handler of an event of the kernel's takes
+ * @hold:	events of the kernel's that come less than so many TSC cycles
+ *		before the lead would make mode exact late
  *
  * Touched by its own CPU only, interrupts off; read by others for showing.
  */
@@ -34,6 +37,8 @@ struct apic_timer_lead {
 	struct apic_timer_estimate latency[APIC_TIMER_LEAD_CLASSES];
 	u64 exact[2];
 	u64 mean[APIC_TIMER_LEAD_CLASSES];
+	struct apic_timer_estimate event;
+	u64 hold;
 };
 
 DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
@@ -41,6 +46,7 @@ DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 const char *apic_timer_lead_class_name(enum apic_timer_lead_class class);
 void apic_timer_lead_reset(void);
 void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency);
+void apic_timer_lead_learn_event(u64 cycles);
 int apic_timer_lead_init(void);
 
 #endif /* _APIC_TIMER_LEAD_H */

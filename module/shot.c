@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The one place where hardware is armed: for the earliest of the deadlines
- * that share it.
+ * Arming the hardware: for the earliest of the deadlines that share it. While
+ * the kernel's is the only one there is a short way, in shot.h.
  *
  * A deadline of ours that goes, or moves away, leaves the hardware as it is: it
  * interrupts once for nothing, which is cheaper than an access to the hardware
@@ -13,22 +13,16 @@
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 
+#include "lead.h"
 #include "shot.h"
 #include "smi.h"
 #include "source.h"
 
 DEFINE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 
-static u64 tick;	/* TSC cycles */
+u64 apic_timer_shot_tick;
 
-/*
- * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
- * 100 ppm. A far shot of ours is therefore armed short of its target by this
- * part of the distance and aimed again from there, until the rest is so short
- * that drift doesn't matter (100 ppm of 2^17 cycles are 13). The kernel's events
- * are as exact as the kernel makes them.
- */
-#define DRIFT_SHIFT	6
+/* So far a clock that is not the TSC is trusted, TSC cycles. */
 #define DRIFT_FREE	(1ULL << 17)
 
 /**
@@ -42,7 +36,7 @@ static u64 tick;	/* TSC cycles */
 u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim)
 {
 	if (aim && distance > DRIFT_FREE)
-		distance -= max(distance >> DRIFT_SHIFT, DRIFT_FREE / 2);
+		distance -= max(distance >> APIC_TIMER_SHOT_DRIFT_SHIFT, DRIFT_FREE / 2);
 	return min(distance, reach);
 }
 
@@ -63,7 +57,7 @@ static u64 leg_for(const struct apic_timer_shot *shot,
 /* Has the kernel stopped its tick? Then there is no event for a tick. */
 static bool tick_stopped(u64 kernel, u64 now)
 {
-	return kernel > now && kernel - now > tick;
+	return kernel > now && kernel - now > apic_timer_shot_tick;
 }
 
 /* What our target means as things are. */
@@ -75,6 +69,18 @@ static void set_own_deadline(struct apic_timer_shot *shot)
 	shot->serve = apic_timer_shot_serve(shot, &shot->own);
 }
 
+/*
+ * Would the kernel's event come so shortly before ours that serving it would
+ * make ours late? Then it comes after ours, at most @own.hold late.
+ */
+static bool hold_back(const struct apic_timer_shot *shot)
+{
+	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
+	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+
+	return kernel < own && own - kernel < shot->own.hold;
+}
+
 /* Choose whom to arm for: set @user, and return in how many cycles to fire. */
 static u64 choose(struct apic_timer_shot *shot, u64 now)
 {
@@ -82,7 +88,7 @@ static u64 choose(struct apic_timer_shot *shot, u64 now)
 
 	set_own_deadline(shot);
 	own = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
-	if (apic_timer_shot_hold_back(shot)) {
+	if (hold_back(shot)) {
 		shot->held_back = true;
 	} else if (kernel < own) {
 		shot->user = APIC_TIMER_SHOT_KERNEL;
@@ -108,6 +114,7 @@ static void arm(struct apic_timer_shot *shot)
 
 	shot->stopped = tick_stopped(kernel, now);
 	shot->aim = 0;
+	shot->alone = false;
 	if (likely(shot->own.expires == APIC_TIMER_NEVER)) {
 		shot->user = APIC_TIMER_SHOT_KERNEL;
 		target = kernel;
@@ -127,7 +134,7 @@ static void arm(struct apic_timer_shot *shot)
 
 	shot->leg = leg;
 	shot->fires = fire;
-	if (source->drifts && check_add_overflow(fire, leg >> DRIFT_SHIFT,
+	if (source->drifts && check_add_overflow(fire, leg >> APIC_TIMER_SHOT_DRIFT_SHIFT,
 						 &shot->fires))
 		shot->fires = APIC_TIMER_NEVER;
 
@@ -162,7 +169,7 @@ void apic_timer_shot_reset(void)
 		.user = APIC_TIMER_SHOT_KERNEL,
 		.fires = APIC_TIMER_NEVER,
 	};
-	tick = apic_timer_ns_to_tsc(TICK_NSEC);
+	apic_timer_shot_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
 
 /**
@@ -179,9 +186,17 @@ void apic_timer_shot_own(const struct apic_timer_target *target)
 
 	lockdep_assert_irqs_disabled();
 	shot->own = *target;
+	if (shot->alone) {
+		/* What the short way leaves out. */
+		shot->alone = false;
+		shot->user = APIC_TIMER_SHOT_KERNEL;
+		shot->aim = 0;
+	}
 	set_own_deadline(shot);
 	if (!shot->held && shot->deadline[APIC_TIMER_SHOT_OWN] < shot->fires)
 		arm(shot);
+	else if (trace_apic_timer_shot_enabled())
+		count_smis(shot);
 }
 
 /**
@@ -200,27 +215,50 @@ void apic_timer_shot_kernel(u64 tsc, u64 now)
 
 	lockdep_assert_irqs_disabled();
 	shot->deadline[APIC_TIMER_SHOT_KERNEL] = tsc;
-	if (shot->held || tsc == was)
+	if (tsc == was)
 		return;
-	/* The third: going idle takes another lead. */
-	if (tsc < shot->fires || shot->user == APIC_TIMER_SHOT_KERNEL ||
+	if (shot->held) {
+		shot->alone = false;
+		return;
+	}
+	/* The last: going idle takes another lead. */
+	if (shot->alone || tsc < shot->fires ||
+	    shot->user == APIC_TIMER_SHOT_KERNEL ||
 	    (shot->own.lead[0] != shot->own.lead[1] &&
 	     shot->stopped != tick_stopped(tsc, now)))
 		arm(shot);
 }
 
 /**
- * apic_timer_shot_held_back() - an event of the kernel's was held back
+ * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
  * @shot:	of this CPU
- * @expires:	when the kernel wanted it, absolute TSC
  *
- * Context: Interrupts off, in the interrupt, which serves it now.
+ * Context: Interrupts off, in the interrupt, after ours.
+ * Return: true if the kernel's handler has to be called now. It is called for
+ * no other reason: the one of a periodic tick counts every call.
  */
-void apic_timer_shot_held_back(struct apic_timer_shot *shot, u64 expires)
+bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot)
 {
-	shot->held_back = false;
-	apic_timer_stats_inc(HELD_BACK);
-	trace_apic_timer_hold(expires, apic_timer_tsc_now());
+	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 now = apic_timer_tsc_now();
+
+	if (expires > now)
+		return false;
+	if (hold_back(shot)) {
+		shot->held_back = true;
+		return false;
+	}
+	if (shot->held_back) {
+		shot->held_back = false;
+		apic_timer_stats_inc(HELD_BACK);
+		trace_apic_timer_hold(expires, now);
+	}
+
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+	shot->event = now;
+	apic_timer_stats_inc(KERNEL_EVENTS);
+	trace_apic_timer_kernel_event(expires, shot->entry);
+	return true;
 }
 
 /**
@@ -231,8 +269,14 @@ void apic_timer_shot_held_back(struct apic_timer_shot *shot, u64 expires)
  */
 void apic_timer_shot_end(struct apic_timer_shot *shot)
 {
+	if (shot->event)
+		apic_timer_lead_learn_event(apic_timer_tsc_now() - shot->event);
+	else if (!shot->served)
+		apic_timer_stats_inc(IDLE_INTERRUPTS);
 	shot->held = false;
-	arm_first(shot);
+	/* Nothing of ours is left, and the kernel has set its next event. */
+	if (!shot->alone)
+		arm_first(shot);
 }
 
 /**

@@ -57,8 +57,12 @@ struct apic_timer_target {
  * @stopped:	the kernel's next event is so far away that it has stopped its
  *		tick
  * @held:	in the interrupt: nothing is armed until its end
+ * @alone:	armed for the kernel, by the short way; nothing of ours is pending
  * @held_back:	the kernel's event is held back for ours
+ * @served:	the interrupt has found something of ours due
  * @entry:	TSC at the beginning of the interrupt
+ * @event:	TSC at which the interrupt has called the kernel's handler, 0 if
+ *		it hasn't
  * @smi:	SMIs so far at the last arming, if anybody wants to know
  *
  * Touched by its own CPU only, interrupts off. Unless held, the hardware fires
@@ -75,17 +79,32 @@ struct apic_timer_shot {
 	u64 lead;
 	bool stopped;
 	bool held;
+	bool alone;
 	bool held_back;
+	bool served;
 	u64 entry;
+	u64 event;
 	u32 smi;
 };
 
 DECLARE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
 
+/* TSC cycles from one of the kernel's ticks to the next */
+extern u64 apic_timer_shot_tick;
+
+/*
+ * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
+ * 100 ppm. A far shot of ours is therefore armed short of its target by this
+ * part of the distance and aimed again from there, until the rest is so short
+ * that drift doesn't matter (100 ppm of 2^17 cycles are 13). The kernel's events
+ * are as exact as the kernel makes them.
+ */
+#define APIC_TIMER_SHOT_DRIFT_SHIFT	6
+
 void apic_timer_shot_reset(void);
 void apic_timer_shot_own(const struct apic_timer_target *target);
 void apic_timer_shot_kernel(u64 tsc, u64 now);
-void apic_timer_shot_held_back(struct apic_timer_shot *shot, u64 expires);
+bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot);
 void apic_timer_shot_end(struct apic_timer_shot *shot);
 void apic_timer_shot_rearm(void);
 u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);
@@ -105,36 +124,73 @@ static inline u64 apic_timer_shot_serve(const struct apic_timer_shot *shot,
 					  target->reach));
 }
 
-/*
- * Would the kernel's event come so shortly before ours that serving it would
- * make ours late? Then it comes after ours, at most @own.hold late.
+/**
+ * apic_timer_shot_kernel_alone() - the short way to set the kernel's deadline
+ * @shot:	of this CPU
+ * @cycles:	in how many TSC cycles, less than 2^63
+ * @now:	the present TSC
+ *
+ * Every clock event of the kernel's comes this way, and most of the time there
+ * is nothing of ours: then it must cost the kernel next to nothing.
+ *
+ * Context: Interrupts off.
+ * Return: true if the caller has to arm the hardware for the deadline itself;
+ * false if nothing was done, and apic_timer_shot_kernel() is needed.
  */
-static inline bool apic_timer_shot_hold_back(const struct apic_timer_shot *shot)
+static __always_inline bool
+apic_timer_shot_kernel_alone(struct apic_timer_shot *shot, u64 cycles, u64 now)
 {
-	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
-	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 deadline = now + cycles;
 
-	return kernel < own && own - kernel < shot->own.hold;
+	/* The long way is traced. */
+	if (unlikely(shot->own.expires != APIC_TIMER_NEVER ||
+		     trace_apic_timer_arm_enabled()))
+		return false;
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = deadline;
+	shot->fires = deadline + (cycles >> APIC_TIMER_SHOT_DRIFT_SHIFT);
+	shot->stopped = cycles > apic_timer_shot_tick;
+	shot->alone = true;
+	apic_timer_stats_inc(SHOTS);
+	return true;
+}
+
+/**
+ * apic_timer_shot_begin_alone() - the short way through the interrupt
+ * @shot:	of this CPU
+ *
+ * Context: Interrupts off, first in the interrupt.
+ * Return: true if it is for the kernel's event, and all that is left to do is
+ * to call the kernel's handler; false if nothing was done.
+ */
+static __always_inline bool
+apic_timer_shot_begin_alone(struct apic_timer_shot *shot)
+{
+	/* The long way is traced. */
+	if (unlikely(!shot->alone || trace_apic_timer_kernel_event_enabled()))
+		return false;
+	shot->alone = false;
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+	shot->fires = APIC_TIMER_NEVER;
+	apic_timer_stats_inc(INTERRUPTS);
+	apic_timer_stats_inc(KERNEL_EVENTS);
+	return true;
 }
 
 /**
  * apic_timer_shot_begin() - the hardware has fired: hold arming
+ * @shot:	of this CPU
  *
- * This and what follows is in line because every clock event of the kernel's
- * comes this way.
- *
- * Context: Interrupts off, first in the interrupt.
- * Return: the shot of this CPU, for the other steps of the interrupt.
+ * Context: Interrupts off, first in the interrupt, or after
+ * apic_timer_shot_begin_alone().
  */
-static __always_inline struct apic_timer_shot *apic_timer_shot_begin(void)
+static __always_inline void apic_timer_shot_begin(struct apic_timer_shot *shot)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-
 	shot->entry = apic_timer_tsc_now();
 	shot->fires = APIC_TIMER_NEVER;
 	shot->held = true;
+	shot->event = 0;
+	shot->served = false;
 	apic_timer_stats_inc(INTERRUPTS);
-	return shot;
 }
 
 /**
@@ -147,38 +203,7 @@ static __always_inline struct apic_timer_shot *apic_timer_shot_begin(void)
 static __always_inline bool
 apic_timer_shot_own_due(const struct apic_timer_shot *shot)
 {
-	if (shot->entry >= shot->serve)
-		return true;
-	apic_timer_stats_inc(IDLE_INTERRUPTS);
-	return false;
-}
-
-/**
- * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
- * @shot:	of this CPU
- *
- * Context: Interrupts off, in the interrupt.
- * Return: true if the kernel's handler has to be called now. It is called for
- * no other reason: the one of a periodic tick counts every call.
- */
-static __always_inline bool
-apic_timer_shot_kernel_due(struct apic_timer_shot *shot)
-{
-	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-
-	if (expires > shot->entry && expires > apic_timer_tsc_now())
-		return false;
-	if (apic_timer_shot_hold_back(shot)) {
-		shot->held_back = true;
-		return false;
-	}
-	if (unlikely(shot->held_back))
-		apic_timer_shot_held_back(shot, expires);
-
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	apic_timer_stats_inc(KERNEL_EVENTS);
-	trace_apic_timer_kernel_event(expires, shot->entry);
-	return true;
+	return shot->entry >= shot->serve;
 }
 
 #endif /* _APIC_TIMER_SHOT_H */

@@ -17,8 +17,9 @@ static DEFINE_PER_CPU(struct hrtimer, hrtimers);
 
 static enum hrtimer_restart interrupt(struct hrtimer *timer)
 {
-	struct apic_timer_shot *shot = apic_timer_shot_begin();
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
+	apic_timer_shot_begin(shot);
 	if (apic_timer_shot_own_due(shot))
 		apic_timer_base_interrupt(shot);
 	/* Starts @timer again if need be. */

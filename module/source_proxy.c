@@ -59,34 +59,51 @@ static struct proxy *to_proxy(struct clock_event_device *device)
 	return container_of(device, struct proxy, device);
 }
 
-/* The LAPIC's vector. */
-static void proxy_interrupt(struct clock_event_device *lapic_device)
+/* An interrupt that may serve ours. */
+static noinline void interrupt(void)
 {
-	struct apic_timer_shot *shot = apic_timer_shot_begin();
+	struct clock_event_device *device = this_cpu_ptr(&proxies.device);
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
+	apic_timer_shot_begin(shot);
 	if (apic_timer_shot_own_due(shot))
 		apic_timer_base_interrupt(shot);
 	/*
 	 * The kernel programs its next event from its handler, or where it
 	 * defers that, after us.
 	 */
-	if (apic_timer_shot_kernel_due(shot)) {
+	if (apic_timer_shot_kernel_due(shot))
+		device->event_handler(device);
+	apic_timer_shot_end(shot);
+}
+
+/* The LAPIC's vector. */
+static void proxy_interrupt(struct clock_event_device *lapic_device)
+{
+	if (likely(apic_timer_shot_begin_alone(this_cpu_ptr(&apic_timer_shot)))) {
 		struct clock_event_device *device =
 			this_cpu_ptr(&proxies.device);
 
 		device->event_handler(device);
+	} else {
+		interrupt();
 	}
-	apic_timer_shot_end(shot);
 }
 
 /* The kernel's next event, in TSC cycles from now. */
 static int proxy_set_next_event(unsigned long cycles,
 				struct clock_event_device *device)
 {
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_lapic *lapic = &to_proxy(device)->lapic;
 	u64 now = apic_timer_tsc_now();
 
 	/* Neither reaches 2^63. */
-	apic_timer_shot_kernel(now + cycles + 1, now);
+	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
+		   apic_timer_shot_kernel_alone(shot, cycles, now)))
+		apic_timer_lapic_program_near(lapic, cycles, now);
+	else
+		apic_timer_shot_kernel(now + cycles + 1, now);
 	return 0;
 }
 

@@ -121,14 +121,38 @@ int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 /* The timer's vector. */
 static void interrupt(void)
 {
-	struct apic_timer_shot *shot = apic_timer_shot_begin();
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
+	if (apic_timer_shot_begin_alone(shot)) {
+		if (apic_timer_sim.machine.kernel_event)
+			apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
+		return;
+	}
+	apic_timer_shot_begin(shot);
 	if (apic_timer_shot_own_due(shot))
 		apic_timer_base_interrupt(shot);
 	if (apic_timer_shot_kernel_due(shot) &&
 	    apic_timer_sim.machine.kernel_event)
 		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
 	apic_timer_shot_end(shot);
+}
+
+/**
+ * apic_timer_sim_kernel() - the simulated kernel sets its next event
+ * @tsc:	absolute TSC, %APIC_TIMER_NEVER for none
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_sim_kernel(u64 tsc)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 now = apic_timer_sim.now;
+
+	if (tsc >= now && tsc != APIC_TIMER_NEVER &&
+	    apic_timer_shot_kernel_alone(shot, tsc - now, now))
+		apic_timer_source_sim.program(tsc);
+	else
+		apic_timer_shot_kernel(tsc, now);
 }
 
 /**

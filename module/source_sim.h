@@ -61,6 +61,7 @@ u64 apic_timer_sim_now(void);
 u64 apic_timer_sim_wait(u64 until);
 u32 apic_timer_sim_tsc_khz(void);
 
+void apic_timer_sim_kernel(u64 tsc);
 int apic_timer_sim_start(const struct apic_timer_sim_machine *machine);
 unsigned long apic_timer_sim_run(u64 until, unsigned long limit);
 u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz);

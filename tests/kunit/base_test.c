@@ -296,7 +296,7 @@ static void tick(u64 now)
 	kernel_late_max = max(kernel_late_max, now - kernel_next);
 	kernel_events++;
 	kernel_next += TICK_NS;
-	apic_timer_shot_kernel(kernel_next, apic_timer_sim.now);
+	apic_timer_sim_kernel(kernel_next);
 }
 
 /* Arms itself again for ever, for a moment that is past or nearly so. */
@@ -321,7 +321,7 @@ static void hog_start(struct kunit *test, u64 cost, u64 step)
 	apic_timer_sim.machine.kernel_event = tick;
 	kernel_next = apic_timer_sim.now + TICK_NS;
 	local_irq_save(flags);
-	apic_timer_shot_kernel(kernel_next, apic_timer_sim.now);
+	apic_timer_sim_kernel(kernel_next);
 	local_irq_restore(flags);
 	timers[0].function = hog;
 	add(test, 0, 1000);
@@ -410,7 +410,7 @@ static void exact_chain_test(struct kunit *test)
 	apic_timer_sim.machine.cost = 10;
 	kernel_next = apic_timer_sim.now + TICK_NS;
 	local_irq_disable();
-	apic_timer_shot_kernel(kernel_next, apic_timer_sim.now);
+	apic_timer_sim_kernel(kernel_next);
 	local_irq_enable();
 	timers[0].function = exact_chain;
 	timers[0].flags = APIC_TIMER_EXACT;

@@ -104,7 +104,7 @@ static void kernel_at(u64 tsc)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	apic_timer_shot_kernel(tsc, apic_timer_sim.now);
+	apic_timer_sim_kernel(tsc);
 	local_irq_restore(flags);
 }
 
@@ -307,6 +307,8 @@ static void late_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(SKIPPED) - skipped, 1ULL);
 }
 
+#define KERNEL_COST	4000
+
 static unsigned int kernel_events;
 static u64 kernel_ran;
 
@@ -315,7 +317,7 @@ static void kernel_event(u64 now)
 	kernel_events++;
 	kernel_ran = now;
 	/* It takes its time. */
-	apic_timer_sim.now += 4000;
+	apic_timer_sim.now += KERNEL_COST;
 }
 
 static void kernel_start(void)
@@ -327,7 +329,7 @@ static void kernel_start(void)
 /* An event of the kernel's just before an exact shot comes after it. */
 static void hold_test(struct kunit *test)
 {
-	static const u64 before[] = { 1, 100, 1000, 5000, HOLD - 100 };
+	static const u64 before[] = { 1, 100, 1000, 3000 };
 	u64 held = machine_stat(HELD_BACK);
 	unsigned int i;
 
@@ -347,6 +349,40 @@ static void hold_test(struct kunit *test)
 				from - before[i] + HOLD + lead()->exact[0]);
 		KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK) - held, i + 1ULL);
 	}
+}
+
+/* How far it has to come before the shot is learnt. */
+static void hold_learnt_test(struct kunit *test)
+{
+	unsigned int i;
+	u64 held, from;
+
+	kernel_start();
+	for (i = 0; i < 2000; i++) {
+		add(test, 0, 100000);
+		kernel_at(apic_timer_sim.now + 20000);
+		run_for(200000);
+	}
+	KUNIT_EXPECT_EQ(test, kernel_events, i);
+	KUNIT_EXPECT_GE(test, lead()->hold, lead()->exact[0] + KERNEL_COST);
+	KUNIT_EXPECT_LE(test, lead()->hold,
+			lead()->exact[0] + KERNEL_COST * 21 / 20);
+
+	held = machine_stat(HELD_BACK);
+	add(test, 0, 100000);
+	from = timers[0].expires - lead()->exact[0];
+	kernel_at(from - lead()->hold);
+	run_for(200000);
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+	KUNIT_EXPECT_LT(test, kernel_ran, from);
+	KUNIT_EXPECT_LE(test, records[0].error, 2LL);
+
+	add(test, 0, 100000);
+	from = timers[0].expires - lead()->exact[0];
+	kernel_at(from - lead()->hold + 1);
+	run_for(200000);
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held + 1);
+	KUNIT_EXPECT_LE(test, records[0].error, 2LL);
 }
 
 /* Farther away it isn't, nor for modes that promise less. */
@@ -503,6 +539,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(near_test),
 	KUNIT_CASE(late_test),
 	KUNIT_CASE(hold_test),
+	KUNIT_CASE(hold_learnt_test),
 	KUNIT_CASE(no_hold_test),
 	KUNIT_CASE(hold_bounded_test),
 	KUNIT_CASE(hold_deleted_test),

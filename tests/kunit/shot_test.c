@@ -44,7 +44,7 @@ static void set(enum apic_timer_shot_user user, u64 tsc)
 			.expires = tsc,
 		});
 	else
-		apic_timer_shot_kernel(tsc, apic_timer_sim.now);
+		apic_timer_sim_kernel(tsc);
 	local_irq_restore(flags);
 }
 
@@ -180,8 +180,8 @@ static void arms_inside(unsigned long long now, unsigned long data)
 	unsigned long before = apic_timer_sim.programmed;
 
 	ran(now, data);
-	apic_timer_shot_kernel(now + 700, apic_timer_sim.now);
-	apic_timer_shot_kernel(now + 300, apic_timer_sim.now);
+	apic_timer_sim_kernel(now + 700);
+	apic_timer_sim_kernel(now + 300);
 	apic_timer_shot_rearm();
 	programmed_inside = apic_timer_sim.programmed - before;
 }
