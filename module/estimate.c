@@ -10,7 +10,8 @@
  * samples go on exceeding it.
  *
  * The quantile begins with a generous guess, which sinks as evidence grows: of
- * what happens once in 10,000 times, 100 samples tell nothing.
+ * what happens once in 10,000 times, 100 samples tell nothing. The quantile of
+ * all samples is the largest of late.
  */
 #include <linux/bits.h>
 #include <linux/math.h>
@@ -43,6 +44,14 @@ static u64 step(const struct apic_timer_estimate *estimate)
 	return max(estimate->high >> STEP_SHIFT, STEP_MIN);
 }
 
+/* Do so many samples tell something about the quantile? */
+static bool is_window(u32 samples, unsigned int quantile)
+{
+	unsigned int rest = max(APIC_TIMER_QUANTILE_ONE - quantile, 1U);
+
+	return (u64)samples * rest >= WINDOW * APIC_TIMER_QUANTILE_ONE;
+}
+
 /* In balance, one sample of (1 - quantile) rises by @up, the others sink. */
 static u64 sink(u64 up, unsigned int quantile)
 {
@@ -54,7 +63,7 @@ static u64 sink(u64 up, unsigned int quantile)
  * @estimate:	the estimate
  * @guess:	what the quantile may be at most, TSC cycles
  * @quantile:	the quantile to estimate, in parts of %APIC_TIMER_QUANTILE_ONE,
- *		neither 0 nor all of them
+ *		not 0
  */
 void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile)
@@ -124,7 +133,6 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 static void add_to_high(struct apic_timer_estimate *estimate, u64 x,
 			unsigned int quantile)
 {
-	unsigned int rest = APIC_TIMER_QUANTILE_ONE - quantile;
 	u64 least = step(estimate), up;
 
 	estimate->peak = max(estimate->peak, x);
@@ -144,12 +152,13 @@ static void add_to_high(struct apic_timer_estimate *estimate, u64 x,
 		estimate->boost--;
 	estimate->high -= min(estimate->sink, estimate->high);
 
-	if ((u64)estimate->window * rest < WINDOW * APIC_TIMER_QUANTILE_ONE)
+	if (!is_window(estimate->window, quantile))
 		return;
 	/* None came near in so long: the latency has become shorter. */
 	if (estimate->peak + least < estimate->high)
 		estimate->high -= (estimate->high - least - estimate->peak) / 2;
 	estimate->window = 0;
+	estimate->last_peak = estimate->peak;
 	estimate->peak = 0;
 }
 
@@ -173,14 +182,22 @@ void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
 /**
  * apic_timer_estimate_pass() - there was a sample, but of something else
  * @estimate:	the estimate
+ * @quantile:	as for apic_timer_estimate_init()
  *
  * What is but a guess fades, down to what has been seen.
  */
-void apic_timer_estimate_pass(struct apic_timer_estimate *estimate)
+void apic_timer_estimate_pass(struct apic_timer_estimate *estimate,
+			      unsigned int quantile)
 {
-	if (estimate->high > estimate->peak)
-		estimate->high -= min(estimate->sink,
-				      estimate->high - estimate->peak);
+	u64 seen = max(estimate->peak, estimate->last_peak), over;
+
+	over = estimate->high - min(estimate->high, seen);
+	estimate->high -= min(estimate->sink, over);
+	if (!is_window(++estimate->passed, quantile))
+		return;
+	over = estimate->high - min(estimate->high, seen);
+	estimate->high -= over / 2;
+	estimate->passed = 0;
 }
 
 /**

@@ -21,6 +21,8 @@
  * @boost:	log2 of how much faster than usual @high rises
  * @window:	samples in the present window, at whose end @high may drop
  * @peak:	largest sample of the window, TSC cycles times 2^16
+ * @last_peak:	the same of the window before
+ * @passed:	samples of something else, up to a window of them
  * @first:	the first samples, in ascending order, TSC cycles
  */
 struct apic_timer_estimate {
@@ -34,6 +36,8 @@ struct apic_timer_estimate {
 	u32 boost;
 	u32 window;
 	u64 peak;
+	u64 last_peak;
+	u32 passed;
 	u64 first[APIC_TIMER_ESTIMATE_FIRST];
 };
 
@@ -41,7 +45,8 @@ void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile);
 void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
 			     unsigned int quantile);
-void apic_timer_estimate_pass(struct apic_timer_estimate *estimate);
+void apic_timer_estimate_pass(struct apic_timer_estimate *estimate,
+			      unsigned int quantile);
 u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate);
 u64 apic_timer_estimate_high(const struct apic_timer_estimate *estimate);
 

@@ -19,9 +19,12 @@
 #include "lead.h"
 #include "tsc.h"
 
-static unsigned int lead_quantile = 9999;
-module_param(lead_quantile, uint, 0444);
-MODULE_PARM_DESC(lead_quantile, "part of the shots that mode exact arms early enough for, in 1/10000 (5000 to 9999)");
+unsigned int apic_timer_lead_quantile = APIC_TIMER_QUANTILE_ONE;
+module_param_named(lead_quantile, apic_timer_lead_quantile, uint, 0444);
+MODULE_PARM_DESC(lead_quantile, "part of the shots that mode exact arms early enough for, in 1/10000 (5000 to 10000)");
+
+/* What is held back waits: not for the rarest. */
+#define EVENT_QUANTILE	9999
 
 /* While little is known: longer than most latencies are. */
 #define GUESS_NS	3000
@@ -85,8 +88,8 @@ void apic_timer_lead_reset(void)
 	lockdep_assert_irqs_disabled();
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 		apic_timer_estimate_init(&lead->latency[class], guess,
-					 lead_quantile);
-	apic_timer_estimate_init(&lead->event, guess, lead_quantile);
+					 apic_timer_lead_quantile);
+	apic_timer_estimate_init(&lead->event, guess, EVENT_QUANTILE);
 	update(lead);
 }
 
@@ -100,13 +103,15 @@ void apic_timer_lead_reset(void)
 void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	unsigned int quantile = apic_timer_lead_quantile;
 	unsigned int other;
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add(&lead->latency[class], latency, lead_quantile);
+	apic_timer_estimate_add(&lead->latency[class], latency, quantile);
 	for (other = 0; other < APIC_TIMER_LEAD_CLASSES; other++)
 		if (other != class)
-			apic_timer_estimate_pass(&lead->latency[other]);
+			apic_timer_estimate_pass(&lead->latency[other],
+						 quantile);
 	update(lead);
 }
 
@@ -121,7 +126,7 @@ void apic_timer_lead_learn_event(u64 cycles)
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add(&lead->event, cycles, lead_quantile);
+	apic_timer_estimate_add(&lead->event, cycles, EVENT_QUANTILE);
 	update(lead);
 }
 
@@ -133,9 +138,10 @@ void apic_timer_lead_learn_event(u64 cycles)
 int apic_timer_lead_init(void)
 {
 	guess = apic_timer_ns_to_tsc(GUESS_NS);
-	if (lead_quantile >= APIC_TIMER_QUANTILE_ONE / 2 &&
-	    lead_quantile < APIC_TIMER_QUANTILE_ONE)
+	if (apic_timer_lead_quantile >= APIC_TIMER_QUANTILE_ONE / 2 &&
+	    apic_timer_lead_quantile <= APIC_TIMER_QUANTILE_ONE)
 		return 0;
-	pr_err("lead_quantile %u is not from 5000 to 9999\n", lead_quantile);
+	pr_err("lead_quantile %u is not from 5000 to 10000\n",
+	       apic_timer_lead_quantile);
 	return -EINVAL;
 }

@@ -41,6 +41,9 @@ struct apic_timer_lead {
 	u64 hold;
 };
 
+/* Part of the shots that mode exact arms early enough for. */
+extern unsigned int apic_timer_lead_quantile;
+
 DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
 const char *apic_timer_lead_class_name(enum apic_timer_lead_class class);

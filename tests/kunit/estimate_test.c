@@ -197,19 +197,45 @@ static void rare_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 980, 1200);
 }
 
+/* The largest of late: the guess is kept for long, and outliers aren't. */
+static void all_test(struct kunit *test)
+{
+	unsigned int i, late = 0;
+	u64 sample;
+
+	apic_timer_estimate_init(&estimate, 3000, APIC_TIMER_QUANTILE_ONE);
+	for (i = 1; i <= 400000; i++) {
+		sample = i % 20000 ? around(450, 20) : 1000;
+		late += sample > high();
+		apic_timer_estimate_add(&estimate, sample,
+					APIC_TIMER_QUANTILE_ONE);
+		if (i == 39000)
+			EXPECT_WITHIN(test, high(), 3000, 3100);
+	}
+	KUNIT_EXPECT_EQ(test, late, 0U);
+	EXPECT_WITHIN(test, high(), 1000, 1100);
+
+	apic_timer_estimate_add(&estimate, 1000000, APIC_TIMER_QUANTILE_ONE);
+	EXPECT_WITHIN(test, high(), 1000, 1400);
+	for (i = 0; i < 400000; i++)
+		apic_timer_estimate_add(&estimate, 450,
+					APIC_TIMER_QUANTILE_ONE);
+	EXPECT_WITHIN(test, high(), 450, 500);
+}
+
 /* Without samples a guess fades, down to what has been seen. */
 static void pass_test(struct kunit *test)
 {
 	unsigned int i;
 
 	for (i = 0; i < 2000; i++)
-		apic_timer_estimate_pass(&estimate);
+		apic_timer_estimate_pass(&estimate, QUANTILE);
 	EXPECT_WITHIN(test, high(), 0, 20);
 
 	apic_timer_estimate_init(&estimate, 3000, QUANTILE);
 	add(800);
 	for (i = 0; i < 2000; i++)
-		apic_timer_estimate_pass(&estimate);
+		apic_timer_estimate_pass(&estimate, QUANTILE);
 	EXPECT_WITHIN(test, high(), 800, 820);
 }
 
@@ -248,6 +274,7 @@ static struct kunit_case estimate_test_cases[] = {
 	KUNIT_CASE(high_step_up_test),
 	KUNIT_CASE(high_step_down_test),
 	KUNIT_CASE(rare_test),
+	KUNIT_CASE(all_test),
 	KUNIT_CASE(pass_test),
 	KUNIT_CASE(limits_test),
 	{}
