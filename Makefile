@@ -36,6 +36,16 @@ bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB
 	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab bench \
 		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
 
+# spin.h includes headers of the kernel's; tests/spin/kernel.h stands in for them.
+build/spin/spin: tests/spin/spin.c tests/spin/kernel.h module/spin.h
+	mkdir -p build/spin/linux build/spin/asm
+	touch build/spin/linux/types.h $(patsubst %,build/spin/asm/%.h,cpufeature mwait processor)
+	$(CC) -O2 -Wall -D_GNU_SOURCE -D_APIC_TIMER_TSC_H -include tests/spin/kernel.h \
+		-Ibuild/spin -iquote tests/spin -iquote module -o $@ $<
+
+spin: build/spin/spin ## measure the last stretch of a shot on this CPU, in a process
+	build/spin/spin
+
 check: ## run the static checks
 	tools/setup check
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
@@ -43,4 +53,4 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 12
 
-.PHONY: modules clean install uninstall demo test bench check help
+.PHONY: modules clean install uninstall demo test bench spin check help

@@ -41,7 +41,8 @@ struct apic_timer_dispatch {
  * @plain:	from @ready to there, in the other modes
  * @learn:	twice what it takes to learn from the latency of a shot
  *
- * The least that were measured when the CPU was attached.
+ * The least that were measured when the CPU was attached; @call is a bit less
+ * where it varies.
  */
 struct apic_timer_dispatch_cost {
 	u64 call;

@@ -39,7 +39,8 @@
  * @data:	passed to @function; private to the handler
  * @function:	the handler. Called in hard interrupt context, interrupts off,
  *		on the timer's CPU and with no lock of this module held; @now is
- *		the TSC read at dispatch. It may add, modify, delete or free its
+ *		the TSC at its first instruction: the last one read, plus what
+ *		the call takes at least. It may add, modify, delete or free its
  *		own timer. It must not sleep nor enable interrupts.
  * @flags:	APIC_TIMER_* bits, 0 by default
  * @spin_budget: most TSC cycles that one shot of this timer may wait on the
