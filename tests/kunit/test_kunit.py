@@ -4,6 +4,7 @@ The cases are known from the sources before anything is built, so that one which
 (it was not linked, an earlier one crashed) fails instead of being absent.
 """
 
+import functools
 import sys
 from pathlib import Path
 
@@ -14,30 +15,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from lab import kunit  # noqa: E402
 
 
-@pytest.fixture(scope="session")
-def result(request: pytest.FixtureRequest) -> kunit.Run:
-    """Build and run all suites of an architecture, once."""
-    found = kunit.run(request.param)
+@functools.cache
+def run(arch: str) -> kunit.Run:
+    """Build and run all suites of an architecture, once.
+
+    Not a fixture of the session: pytest would run it again for each case, as each has parameters
+    of its own.
+    """
+    found = kunit.run(arch)
     print(", ".join(f"{name} {value:.1f} s" for name, value in found.seconds.items()))
     return found
 
 
-@pytest.mark.parametrize(
-    "result, target", [(t.arch, t) for t in kunit.TARGETS.values()], indirect=["result"]
-)
-def test_run(result: kunit.Run, target: kunit.Target) -> None:
+@pytest.mark.parametrize("arch", kunit.TARGETS)
+def test_run(arch: str) -> None:
     """The run as a whole: a clean kernel log, and just the cases that the sources declare."""
+    result, target = run(arch), kunit.TARGETS[arch]
     assert not result.problems
     assert sorted(f"{c.suite}.{c.name}" for c in result.cases) == sorted(target.declared())
 
 
 @pytest.mark.parametrize(
-    "result, name",
-    [(t.arch, name) for t in kunit.TARGETS.values() for name in t.declared()],
-    indirect=["result"],
+    "arch, name", [(t.arch, name) for t in kunit.TARGETS.values() for name in t.declared()]
 )
-def test_case(result: kunit.Run, name: str) -> None:
+def test_case(arch: str, name: str) -> None:
     """What became of one case."""
+    result = run(arch)
     found = result.case(name)
     assert found, f"{name} gave no verdict:\n{result.console[-3000:]}"
     print(found.log)
