@@ -97,4 +97,26 @@ def test_error_histogram(guest):
     """,
 )
 def test_files(guest):
-    assert guest.ok().split() == ["errors", "info", "pending", "stats"]
+    assert guest.ok().split() == ["errors", "info", "lead", "pending", "stats"]
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    load apic_timer
+    cat $DEBUG/apic_timer/lead
+    """,
+)
+def test_lead(guest):
+    """Each CPU has its own, and was measured when it was attached."""
+    row = re.compile(
+        r"cpu (\d+): exact (\d+), (\d+) when the tick is stopped; "
+        r"mean \d+ busy \d+ idle \d+ stopped; hold (\d+); "
+        r"dispatch (\d+) exact, (\d+) plain, call (\d+), learn (\d+)"
+    )
+    rows = [row.fullmatch(line) for line in guest.ok().splitlines()]
+    assert all(rows) and len(rows) >= guest.machine.cpus
+    for found in rows[: guest.machine.cpus]:
+        exact, stopped, hold, dispatch, plain, call, learn = map(int, found.groups()[1:])
+        assert 0 < call <= 64 and call <= plain and call <= dispatch and learn > 0
+        assert dispatch < exact <= stopped and exact < hold

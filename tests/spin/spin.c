@@ -87,7 +87,7 @@ static int compare(const void *a, const void *b)
 static void print(const char *name, s64 *errors, long shots)
 {
 	qsort(errors, shots, sizeof(*errors), compare);
-	printf("%-44s %7ld %7ld %7ld %9ld\n", name, (long)errors[0],
+	printf("%-46s %7ld %7ld %7ld %9ld\n", name, (long)errors[0],
 	       (long)errors[shots / 2], (long)errors[shots - 1 - shots / 100],
 	       (long)errors[shots - 1]);
 }
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 	call = measure_call();
 	printf("TPAUSE: %s; from the last look at the TSC to the handler: %lu\n\n",
 	       has_waitpkg ? "yes" : "no", (unsigned long)call);
-	printf("%-44s %7s %7s %7s %9s\n", "TSC cycles after the expiry", "min",
+	printf("%-46s %7s %7s %7s %9s\n", "TSC cycles after the expiry", "min",
 	       "p50", "p99", "max");
 	row("warm", call, shots, 0, NOTHING, start, data);
 	row("cold", call, shots, 1, NOTHING, start, data);
