@@ -130,9 +130,16 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 		estimate->spread -= (estimate->spread - distance) >> SPREAD_SHIFT;
 }
 
-static void add_to_high(struct apic_timer_estimate *estimate, u64 x,
-			unsigned int quantile)
+/**
+ * apic_timer_estimate_add_high() - take a sample into account, but for the mean
+ * @estimate:	the estimate
+ * @sample:	TSC cycles
+ * @quantile:	as for apic_timer_estimate_init()
+ */
+void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
+				  u64 sample, unsigned int quantile)
 {
+	u64 x = min(sample, SAMPLE_MAX) << SHIFT;
 	u64 least = step(estimate), up;
 
 	estimate->peak = max(estimate->peak, x);
@@ -176,7 +183,7 @@ void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
 		add_first(estimate, sample);
 	else
 		add_to_mean(estimate, sample << SHIFT);
-	add_to_high(estimate, sample << SHIFT, quantile);
+	apic_timer_estimate_add_high(estimate, sample, quantile);
 }
 
 /**

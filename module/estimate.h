@@ -45,6 +45,8 @@ void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile);
 void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
 			     unsigned int quantile);
+void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
+				  u64 sample, unsigned int quantile);
 void apic_timer_estimate_pass(struct apic_timer_estimate *estimate,
 			      unsigned int quantile);
 u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate);

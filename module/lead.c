@@ -50,6 +50,12 @@ const char *apic_timer_lead_class_name(enum apic_timer_lead_class class)
 	return names[class];
 }
 
+static void update_hold(struct apic_timer_lead *lead)
+{
+	/* The latency is about what it takes into the interrupt and out. */
+	lead->hold = apic_timer_estimate_high(&lead->event) + lead->exact[0];
+}
+
 /* Work out the leads anew. */
 static void update(struct apic_timer_lead *lead)
 {
@@ -71,8 +77,7 @@ static void update(struct apic_timer_lead *lead)
 	/* The next best guess for what has not been seen. */
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 		lead->mean[class] = (lead->mean[class] ?: any) + cost->plain;
-	/* The latency is about what it takes into the interrupt and out. */
-	lead->hold = apic_timer_estimate_high(&lead->event) + lead->exact[0];
+	update_hold(lead);
 }
 
 /**
@@ -126,8 +131,8 @@ void apic_timer_lead_learn_event(u64 cycles)
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add(&lead->event, cycles, EVENT_QUANTILE);
-	update(lead);
+	apic_timer_estimate_add_high(&lead->event, cycles, EVENT_QUANTILE);
+	update_hold(lead);
 }
 
 /**

@@ -137,6 +137,9 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 		prev->next = next;
 		if (next)
 			next->prev = prev;
+	} else if (!queue->count) {
+		queue->lead = 0;
+		queue->first = NULL;
 	} else if (next && next->expires <= queue->arrivals.expires) {
 		queue->lead--;
 		queue->first = next;

@@ -269,14 +269,17 @@ bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot)
  */
 void apic_timer_shot_end(struct apic_timer_shot *shot)
 {
-	if (shot->event)
-		apic_timer_lead_learn_event(apic_timer_tsc_now() - shot->event);
-	else if (!shot->served)
-		apic_timer_stats_inc(IDLE_INTERRUPTS);
+	u64 now = shot->event ? apic_timer_tsc_now() : 0;
+
 	shot->held = false;
-	/* Nothing of ours is left, and the kernel has set its next event. */
+	/* Unless nothing of ours is left, and the kernel has set its event. */
 	if (!shot->alone)
 		arm_first(shot);
+
+	if (shot->event)
+		apic_timer_lead_learn_event(now - shot->event);
+	else if (!shot->served)
+		apic_timer_stats_inc(IDLE_INTERRUPTS);
 }
 
 /**

@@ -7,9 +7,10 @@
  *	fill	add timers until COUNT are pending: a sample for each added
  *	add	add one more, not the first to expire; COUNT times
  *	head	add one that is the first to expire
- *	modify	give a pending timer another moment
+ *	modify	give a pending timer another moment, not the first
  *	delete	delete the timer added last
  *	older	delete one of those that "fill" added, which is then added again
+ *		for the same moment
  *	expire	what a shot takes from the thread that it interrupts: from
  *		before the interrupt until after it; nothing happens in the
  *		handler
@@ -36,6 +37,8 @@
 static struct bench_ops *ops;		/* whose timers are pending */
 static void **timers;
 static unsigned int pending;
+static u64 *moments;			/* of each */
+static u64 earliest;
 static u64 overhead;			/* cycles from one TSC read to the next */
 static struct rnd_state random;
 static bool expired;
@@ -50,6 +53,17 @@ static u64 somewhere(void)
 	return ops->moment(HOUR_NS +
 			   mul_u64_u32_shr(HOUR_NS, prandom_u32_state(&random),
 					   32));
+}
+
+/* The same, but not before all that are pending. */
+static u64 not_first(void)
+{
+	u64 moment;
+
+	do {
+		moment = somewhere();
+	} while (pending && moment <= earliest);
+	return moment;
 }
 
 /* STATEMENT with interrupts off, and a sample of it. */
@@ -82,6 +96,8 @@ static int fill(unsigned int count)
 		if (!timers[pending])
 			return -ENOMEM;
 		moment = somewhere();
+		moments[pending] = moment;
+		earliest = pending ? min(earliest, moment) : moment;
 		COST(ret = ops->add(timers[pending], moment));
 		if (ret)
 			kfree(timers[pending]);
@@ -105,16 +121,13 @@ static void empty(void)
 
 static int older(unsigned int count)
 {
-	u64 moment;
-
 	if (!pending)
 		return -EINVAL;
 	while (count--) {
 		unsigned int i = random_below(pending);
 
 		COST(ops->del(timers[i]));
-		moment = somewhere();
-		if (ops->add(timers[i], moment)) {
+		if (ops->add(timers[i], moments[i])) {
 			kfree(timers[i]);
 			timers[i] = timers[--pending];
 			return -EIO;
@@ -175,7 +188,7 @@ static int probe(const char *what, unsigned int count)
 	if (!timer)
 		return -ENOMEM;
 	while (count-- && !ret) {
-		moment = somewhere();
+		moment = not_first();
 		if (!strcmp(what, "add")) {
 			COST(ret = ops->add(timer, moment));
 			ops->del(timer);
@@ -184,7 +197,7 @@ static int probe(const char *what, unsigned int count)
 			COST(ret = ops->add(timer, moment));
 			ops->del(timer);
 		} else if (!strcmp(what, "modify")) {
-			ret = ops->add(timer, somewhere());
+			ret = ops->add(timer, not_first());
 			COST(ops->modify(timer, moment));
 			ops->del(timer);
 		} else if (!strcmp(what, "delete")) {
@@ -234,7 +247,10 @@ static int command(const char *text)
 
 	if (!timers)
 		timers = kvcalloc(BENCH_SHOTS_MAX, sizeof(*timers), GFP_KERNEL);
-	if (!timers)
+	if (!moments)
+		moments = kvcalloc(BENCH_SHOTS_MAX, sizeof(*moments),
+				   GFP_KERNEL);
+	if (!timers || !moments)
 		return -ENOMEM;
 
 	prandom_seed_state(&random, seed);
@@ -291,4 +307,5 @@ void bench_cost_end(struct bench_ops *gone)
 void bench_cost_exit(void)
 {
 	kvfree(timers);
+	kvfree(moments);
 }

@@ -6,16 +6,22 @@
 #define _APIC_TIMER_SPIN_KERNEL_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
+#define noinline		__attribute__((noinline))
+#define __aligned(n)		__attribute__((aligned(n)))
+#define __section(s)		__attribute__((section(s)))
+#define READ_ONCE(x)		(*(const volatile typeof(x) *)&(x))
+
 #define X86_FEATURE_WAITPKG	"waitpkg"
 #define TPAUSE_C01_STATE	1
 
-extern _Bool has_waitpkg;
+extern bool has_waitpkg;
 
 static inline u64 rdtsc(void)
 {
@@ -29,7 +35,7 @@ static inline u64 apic_timer_tsc_now(void)
 	return rdtsc();
 }
 
-static inline _Bool static_cpu_has(const char *feature)
+static inline bool static_cpu_has(const char *feature)
 {
 	return has_waitpkg;
 }

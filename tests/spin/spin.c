@@ -16,7 +16,7 @@
 #include "kernel.h"
 #include "spin.h"
 
-_Bool has_waitpkg;
+bool has_waitpkg;
 
 /* How far ahead a shot is when its interrupt has come. */
 #define AHEAD	3000
@@ -30,34 +30,28 @@ struct sample {
 static struct {
 	u64 expires;
 	struct sample sample;
-} *volatile cold;
+} *cold;
 
 static u64 began, got;
 
-static void __attribute__((noinline, aligned(4096), section(".text.handler")))
+static noinline __aligned(4096) __section(".text.handler") void
 handler(u64 now, unsigned long data)
 {
 	u64 value;
 
 	began = apic_timer_tsc_now();
-	value = *(volatile u64 *)data;
+	value = READ_ONCE(*(u64 *)data);
 	asm volatile("" : : "r" (value) : "memory");
 	got = apic_timer_tsc_now();
 }
 
-static void __attribute__((noinline, aligned(4096), section(".text.other")))
-other(void)
-{
-	asm volatile("");
-}
-
-static void (*volatile function)(u64 now, unsigned long data) = handler;
+static void (*function)(u64 now, unsigned long data) = handler;
 
 enum touch { NOTHING, CODE, CODE_AND_DATA };
 
-static struct sample shoot(u64 call, _Bool cool, enum touch touch)
+static struct sample shoot(u64 call, bool cool, enum touch touch)
 {
-	void (*f)(u64, unsigned long) = function;
+	void (*f)(u64 now, unsigned long data) = READ_ONCE(function);
 	u64 expires, start;
 
 	if (cool) {
@@ -92,7 +86,7 @@ static void print(const char *name, s64 *errors, long shots)
 	       (long)errors[shots - 1]);
 }
 
-static void row(const char *name, u64 call, long shots, _Bool cool,
+static void row(const char *name, u64 call, long shots, bool cool,
 		enum touch touch, s64 *start, s64 *data)
 {
 	char text[64];
@@ -154,7 +148,6 @@ int main(int argc, char **argv)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
-	other();
 
 	call = measure_call();
 	printf("TPAUSE: %s; from the last look at the TSC to the handler: %lu\n\n",
