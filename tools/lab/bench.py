@@ -4,7 +4,6 @@ In the lab, figures repeat to the byte: a guest's time is made of its instructio
 (progress, wall time) goes to standard error.
 """
 
-import sys
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from .bench_rows import Row, Samples
 from .bench_script import Script
 from .bench_size import FULL, SHORT, Size
 from .errors import LabError
+from .progress import say
 
 SERIES = "6.1"
 MODULES = ("apic_timer", "apic_timer_bench", "apic_timer_bench_ours", "apic_timer_busy")
@@ -60,7 +60,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
     rows = bench_rows.rows(samples, kernel=kernel.release, engine="qemu-icount", cpus=1)
     bench_rows.write(output / "bench.json", rows)
     report(rows, samples, output if plots else None)
-    say(f"done in {time.monotonic() - started:.0f} s")
+    say("bench", f"done in {time.monotonic() - started:.0f} s")
     return 0
 
 
@@ -85,7 +85,7 @@ def in_virtual_time(kernel: kernels.Kernel) -> Callable[[Script], Samples]:
         if not result.ok:
             raise LabError(f"bench {script.name}: {result.verdict}\n{result.output[-3000:]}\n"
                            f"{result.kernel_log[-3000:]}")  # fmt: skip
-        say(f"{script.name}, seed {script.seed}: {time.monotonic() - started:.0f} s")
+        say("bench", f"{script.name}, seed {script.seed}: {time.monotonic() - started:.0f} s")
         return script.samples(result.files)
 
     return run
@@ -108,8 +108,3 @@ def report(rows: list[Row], samples: Samples, plots: Path | None) -> None:
         print(f"\nPlots: {', '.join(f'{plots.name}/{p.name}' for p in drawn)}")
     print()
     print(bench_goals.table(rows))
-
-
-def say(text: str) -> None:
-    """Tell of progress."""
-    print(f"bench: {text}", file=sys.stderr, flush=True)

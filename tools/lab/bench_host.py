@@ -18,6 +18,7 @@ from .bench_rows import Samples
 from .bench_script import Script
 from .bench_size import FULL, SHORT, Size
 from .errors import LabError
+from .progress import say
 
 MSR_SMI_COUNT = 0x34  # Intel's count of system management interrupts since reset
 PROGRAMS = ("busybox", "cyclictest", "hackbench", "insmod", "rmmod", "setsid", "taskset", "awk")
@@ -94,7 +95,7 @@ def _run(script: Script, modules: list[Path], cpu: int) -> Samples:
         )  # fmt: skip
         if done.returncode:
             raise LabError(f"bench {script.name}: status {done.returncode}\n{done.stdout[-3000:]}")
-        bench.say(f"{script.name}, seed {script.seed}: done")
+        say("bench", f"{script.name}, seed {script.seed}: done")
         return script.samples({p.name: p.read_bytes() for p in (home / "files").iterdir()})
 
 

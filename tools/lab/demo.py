@@ -8,6 +8,7 @@ import sys
 import time
 
 from . import build, figures, kernels, virtual
+from .progress import say
 from .result import Result
 
 SERIES = "6.1"
@@ -54,19 +55,19 @@ cat /sys/kernel/debug/apic_timer/stats
 def main() -> int:
     """Run the demo. Return an exit code: 0 only when all of it worked. May raise LabError."""
     started = time.monotonic()
-    _say(f"kernel: Debian's {SERIES} (downloaded once)")
+    say("demo", f"kernel: Debian's {SERIES} (downloaded once)")
     kernel = kernels.ensure(SERIES)
-    _say(f"building the modules for {kernel.release}")
+    say("demo", f"building the modules for {kernel.release}")
     built = build.build(kernel)
-    _say("booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
+    say("demo", "booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
     modules = [build.find_ko(built, name) for name in MODULES]
-    result = virtual.run(kernel, SCRIPT, modules=modules, timeout=300)
+    result = virtual.run(kernel, SCRIPT, modules=modules, timeout=1200)
     if not result.ok:
         print(f"demo: {result.verdict}\n{result.output}\n{result.kernel_log}", file=sys.stderr)
         return 1
 
     _print(kernel.release, result)
-    _say(f"done in {time.monotonic() - started:.0f} s")
+    say("demo", f"done in {time.monotonic() - started:.0f} s")
     return 0
 
 
@@ -95,7 +96,3 @@ def _print(release: str, result: Result) -> None:
 def _messages(lines: str) -> str:
     """Kernel messages without their time stamps."""
     return "".join(f"    {line.split('] ', 1)[-1]}\n" for line in lines.splitlines())
-
-
-def _say(text: str) -> None:
-    print(f"demo: {text}", file=sys.stderr, flush=True)

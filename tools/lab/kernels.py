@@ -15,6 +15,7 @@ from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from .chroot import run_in
 from .debian import Archive
 from .errors import LabError
+from .progress import say
 
 # series -> the suites that carry it. All but "7.3" are supported; that one is a canary.
 SUITES = {
@@ -80,7 +81,7 @@ def _fetch(series: str) -> Kernel:
         with Archive(*SUITES[series]) as archive:
             image = _image_package(archive, series)
             release = image.removeprefix("linux-image-")
-            print(f"lab: fetching kernel {release} ({', '.join(archive.suites)})", flush=True)
+            say("lab", f"fetching kernel {release} ({', '.join(archive.suites)})")
             # sid splits the image; its other dependencies are for booting real machines.
             parts = archive.names(rf"linux-(binary|modules|base)-{re.escape(release)}")
             final = cache_dir("kernels") / f"{series}-{release}"

@@ -21,6 +21,7 @@ from . import qemu, splats
 from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from .debian import Archive
 from .errors import BuildError, LabError
+from .progress import say
 
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
@@ -161,7 +162,7 @@ def _fetch_source() -> Path:
             return found
         with Archive(*SUITES) as archive:
             version = archive.version(PACKAGE)
-            print(f"lab: fetching {PACKAGE} {version}", flush=True)
+            say("lab", f"fetching {PACKAGE} {version}")
             final = cache_dir("kunit") / f"{PACKAGE}_{version}"
             with fresh_dir(final) as root:
                 archive.unpack([PACKAGE], root, dependencies=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 from .cache import cache_dir, fresh_dir, is_complete, locked
 from .debian import Archive
 from .errors import LabError
+from .progress import say
 
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["qemu-system-x86", "busybox-static", "trace-cmd"]
@@ -29,7 +30,7 @@ def root() -> Path:
     final = cache_dir() / f"userland-{key}"
     with locked("userland"):
         if not is_complete(final):
-            print(f"lab: fetching {', '.join(PACKAGES + ALONE)} ({', '.join(SUITES)})", flush=True)
+            say("lab", f"fetching {', '.join(PACKAGES + ALONE)} ({', '.join(SUITES)})")
             with fresh_dir(final) as temp, Archive(*SUITES) as archive:
                 for name in ("bin", "lib", "lib64", "sbin"):
                     (temp / "usr" / name).mkdir(parents=True)
