@@ -108,8 +108,8 @@ static u64 random_distance(void)
 					  prandom_u32_state(&row.random), 32);
 }
 
-/* Not inlined, so that the handler has nothing to save before its work. */
-static noinline void next_shot(u64 tsc, u64 now)
+/* So that the handler has nothing to save or to move before its look at the TSC. */
+static noinline void next_shot(u64 now, u64 tsc)
 {
 	u64 distance = row.pause;
 
@@ -133,7 +133,7 @@ static void shot(unsigned long long now, unsigned long data)
 {
 	u64 tsc = rdtsc_ordered();
 
-	next_shot(tsc, now);
+	next_shot(now, tsc);
 }
 
 static bool settled(void)

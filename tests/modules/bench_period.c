@@ -37,7 +37,7 @@ static struct {
 
 static struct apic_timer_list timer;
 
-static noinline void period_shot(u64 tsc, u64 now)
+static noinline void period_shot(u64 now, u64 tsc)
 {
 	s64 error = tsc - timer.expires;
 	u64 moved;
@@ -65,7 +65,7 @@ static void period_handler(unsigned long long now, unsigned long data)
 {
 	u64 tsc = rdtsc_ordered();
 
-	period_shot(tsc, now);
+	period_shot(now, tsc);
 }
 
 static int measure(unsigned int mode, u64 period_ns, u64 run_ms)
