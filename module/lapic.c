@@ -13,42 +13,106 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
+#include <linux/string.h>
 #include <linux/time64.h>
+#include <asm/cpufeature.h>
 
 #include "lapic.h"
+#include "source.h"
 #include "tsc.h"
 
 /* Linux runs the one-shot counter at a divider of 16. */
 #define LINUX_DIVIDER	16
 
 /**
- * apic_timer_lapic_init() - learn how a CPU's LAPIC timer is programmed
- * @lapic:	filled in
- * @device:	the kernel's clock event device for it
+ * apic_timer_lapic_probe() - can this machine's LAPIC timers be used?
+ * @source:	who asks, for the log
  *
- * Return: 0; -ERANGE, with a message, when its rate can't be right.
+ * Return: 0; -ENODEV with the reason in the log.
  */
-int apic_timer_lapic_init(struct apic_timer_lapic *lapic,
-			  const struct clock_event_device *device)
+int apic_timer_lapic_probe(const char *source)
 {
-	u64 ticks_per_sec;
+	const char *reason;
+
+	if (!boot_cpu_has(X86_FEATURE_APIC))
+		reason = "no local APIC";
+	else if (boot_cpu_has_bug(X86_BUG_AMD_APIC_C1E))
+		reason = "this CPU's LAPIC timer stops in C1E";
+	else if (!boot_cpu_has(X86_FEATURE_ARAT))
+		reason = "this CPU's LAPIC timer stops in deep idle states (no ARAT)";
+	else
+		return 0;
+	pr_info("%s: %s\n", source, reason);
+	return -ENODEV;
+}
+
+/**
+ * apic_timer_lapic_init() - describe a CPU's LAPIC timer
+ * @lapic:	filled in
+ * @tsc_deadline: it is programmed by the TSC-deadline MSR
+ * @ticks_per_sec: otherwise, the rate of its undivided counter, Hz
+ *
+ * Return: 0; -ERANGE, with a message, when that rate can't be right.
+ */
+int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
+			  u64 ticks_per_sec)
+{
 	int ret;
 
 	lapic->divider = -1;
 	lapic->near = 0;
-	lapic->tsc_deadline = !strcmp(device->name, "lapic-deadline");
-	if (lapic->tsc_deadline)
+	lapic->tsc_deadline = tsc_deadline;
+	if (tsc_deadline)
 		return 0;
 
-	/* mult / 2^shift: divided ticks per nanosecond */
-	ticks_per_sec = mul_u64_u32_shr((u64)NSEC_PER_SEC * LINUX_DIVIDER,
-					device->mult, device->shift);
 	ret = apic_timer_lapic_clock_init(&lapic->clock, ticks_per_sec,
 					  (u64)apic_timer_tsc_khz() * 1000);
 	if (ret)
 		pr_err("LAPIC timer of %llu Hz beside a TSC of %u kHz: not believed\n",
 		       ticks_per_sec, apic_timer_tsc_khz());
 	return ret;
+}
+
+/**
+ * apic_timer_lapic_init_device() - learn how the kernel programs a LAPIC timer
+ * @lapic:	filled in
+ * @device:	the kernel's clock event device for it
+ *
+ * Return: as apic_timer_lapic_init().
+ */
+int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
+				 const struct clock_event_device *device)
+{
+	/* mult / 2^shift: divided ticks per nanosecond */
+	return apic_timer_lapic_init(lapic,
+				     !strcmp(device->name, "lapic-deadline"),
+				     mul_u64_u32_shr((u64)NSEC_PER_SEC * LINUX_DIVIDER,
+						     device->mult, device->shift));
+}
+
+/**
+ * apic_timer_lapic_limits() - say what a source can do that has LAPIC timers
+ * @source:	filled in
+ * @lapic:	of any CPU: all are the same, as the kernel's calibration is
+ */
+void apic_timer_lapic_limits(struct apic_timer_source *source,
+			     const struct apic_timer_lapic *lapic)
+{
+	source->drifts = !lapic->tsc_deadline;
+	source->reach = lapic->tsc_deadline ? U64_MAX : lapic->clock.reach;
+}
+
+/**
+ * apic_timer_lapic_describe() - fill in hardware and x2apic of a CPU's info
+ * @info:	filled in
+ * @lapic:	of the CPU
+ */
+void apic_timer_lapic_describe(struct apic_timer_info *info,
+			       const struct apic_timer_lapic *lapic)
+{
+	info->hardware = lapic->tsc_deadline ? APIC_TIMER_HW_TSC_DEADLINE :
+					       APIC_TIMER_HW_ONESHOT;
+	info->x2apic = x2apic_enabled();
 }
 
 /* SDM vol. 3, 11.5.4: bits 0, 1 and 3; all ones is a divider of 1. */
@@ -122,14 +186,4 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	}
 	apic->write(APIC_TMICT, count.count);
 	return (u64)count.divider << 32 | count.count;
-}
-
-/**
- * apic_timer_lapic_x2apic() - whether the LAPICs are in x2APIC mode
- *
- * Return: true for x2APIC, false for xAPIC.
- */
-bool apic_timer_lapic_x2apic(void)
-{
-	return x2apic_enabled();
 }

@@ -9,6 +9,7 @@
 #include "compat/msr.h"
 #include "lapic_clock.h"
 
+struct apic_timer_source;
 struct clock_event_device;
 
 /**
@@ -30,11 +31,17 @@ struct apic_timer_lapic {
 	int divider;
 };
 
-int apic_timer_lapic_init(struct apic_timer_lapic *lapic,
-			  const struct clock_event_device *device);
+int apic_timer_lapic_probe(const char *source);
+int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
+			  u64 ticks_per_sec);
+int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
+				 const struct clock_event_device *device);
+void apic_timer_lapic_limits(struct apic_timer_source *source,
+			     const struct apic_timer_lapic *lapic);
+void apic_timer_lapic_describe(struct apic_timer_info *info,
+			       const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_ready(struct apic_timer_lapic *lapic);
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire);
-bool apic_timer_lapic_x2apic(void);
 
 /**
  * apic_timer_lapic_is_near() - whether the short way of programming will do

@@ -19,12 +19,11 @@
 #include <linux/delay.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
-#include <linux/string.h>
 #include <linux/time64.h>
-#include <asm/cpufeature.h>
 
 #include "base.h"
 #include "lapic.h"
+#include "lapic_device.h"
 #include "shot.h"
 #include "source.h"
 #include "tsc.h"
@@ -142,52 +141,9 @@ static void proxy_resume(struct clock_event_device *device)
 	WRITE_ONCE(to_proxy(device)->ready, false);
 }
 
-/*
- * The kernel's device for this CPU's LAPIC timer. The kernel offers no way to
- * ask for it, but its list of devices can be walked from a device of our own,
- * one that it will never use. CPUs come and go under the lock that our caller
- * holds, and other devices are registered at boot only.
- */
-static struct clock_event_device *find_lapic_device(unsigned int cpu)
-{
-	static struct clock_event_device probe;
-	struct clock_event_device *device, *found = NULL;
-
-	probe = (struct clock_event_device) {
-		.name = "apic_timer_probe",
-		.features = CLOCK_EVT_FEAT_DUMMY,
-		.cpumask = cpumask_of(cpu),
-		.irq = -1,
-	};
-	clockevents_register_device(&probe);
-	/* It was put first, so before it is the head of the list. */
-	list_for_each_entry(device, probe.list.prev, list) {
-		if (device != &probe && device->name &&
-		    str_has_prefix(device->name, "lapic") &&
-		    cpumask_equal(device->cpumask, cpumask_of(cpu))) {
-			found = device;
-			break;
-		}
-	}
-	clockevents_unbind_device(&probe, cpu);
-	return found;
-}
-
 static int proxy_probe(void)
 {
-	if (!boot_cpu_has(X86_FEATURE_APIC)) {
-		pr_info("proxy: no local APIC\n");
-		return -ENODEV;
-	}
-	if (boot_cpu_has_bug(X86_BUG_AMD_APIC_C1E)) {
-		pr_info("proxy: this CPU's LAPIC timer stops in C1E\n");
-		return -ENODEV;
-	}
-	if (!boot_cpu_has(X86_FEATURE_ARAT)) {
-		pr_info("proxy: this CPU's LAPIC timer stops in deep idle states (no ARAT)\n");
-		return -ENODEV;
-	}
-	return 0;
+	return apic_timer_lapic_probe("proxy");
 }
 
 /* Put our device in front of the LAPIC's. */
@@ -221,7 +177,7 @@ static int proxy_attach(void)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
 	unsigned int cpu = smp_processor_id();
-	struct clock_event_device *lapic_device = find_lapic_device(cpu);
+	struct clock_event_device *lapic_device = apic_timer_lapic_device(cpu);
 	int ret;
 
 	if (!lapic_device || lapic_device->features & CLOCK_EVT_FEAT_DUMMY) {
@@ -234,13 +190,10 @@ static int proxy_attach(void)
 		       cpu);
 		return -EBUSY;
 	}
-	ret = apic_timer_lapic_init(&proxy->lapic, lapic_device);
+	ret = apic_timer_lapic_init_device(&proxy->lapic, lapic_device);
 	if (ret)
 		return ret;
-	/* The same on every CPU, as the kernel's calibration is. */
-	apic_timer_source_proxy.drifts = !proxy->lapic.tsc_deadline;
-	apic_timer_source_proxy.reach = proxy->lapic.tsc_deadline ?
-		U64_MAX : proxy->lapic.clock.reach;
+	apic_timer_lapic_limits(&apic_timer_source_proxy, &proxy->lapic);
 
 	proxy->lapic_device = lapic_device;
 	proxy->ready = false;
@@ -299,9 +252,7 @@ static u64 proxy_program(u64 fire)
 
 static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
 {
-	info->hardware = per_cpu(proxies, cpu).lapic.tsc_deadline ?
-		APIC_TIMER_HW_TSC_DEADLINE : APIC_TIMER_HW_ONESHOT;
-	info->x2apic = apic_timer_lapic_x2apic();
+	apic_timer_lapic_describe(info, &per_cpu(proxies, cpu).lapic);
 }
 
 struct apic_timer_source apic_timer_source_proxy = {

@@ -226,3 +226,9 @@ def test_everything_is_measured(measured):
 def test_no_goal_is_lost(measured):
     print(bench_goals.table(measured))
     assert bench_goals.lost(measured) == []
+
+
+def test_periods_are_held(measured):
+    """Nothing is lost while the kernel never has interrupts off for a whole period."""
+    held = bench_period.held(measured, "exact")
+    assert held[100_000] and held[5_000]

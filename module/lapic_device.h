@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_LAPIC_DEVICE_H
+#define _APIC_TIMER_LAPIC_DEVICE_H
+
+struct clock_event_device;
+
+struct clock_event_device *apic_timer_lapic_device(unsigned int cpu);
+
+#endif /* _APIC_TIMER_LAPIC_DEVICE_H */
