@@ -230,6 +230,19 @@ void apic_timer_shot_kernel(u64 tsc, u64 now)
 }
 
 /**
+ * apic_timer_shot_kernel_waits() - whether it is time for the kernel's event
+ * @shot:	of this CPU
+ *
+ * Context: Interrupts off, in the interrupt, after ours.
+ * Return: true if apic_timer_shot_kernel_due() has work.
+ */
+bool apic_timer_shot_kernel_waits(const struct apic_timer_shot *shot)
+{
+	return shot->deadline[APIC_TIMER_SHOT_KERNEL] <= apic_timer_tsc_now() &&
+	       !hold_back(shot);
+}
+
+/**
  * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
  * @shot:	of this CPU
  *

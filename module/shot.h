@@ -104,6 +104,7 @@ extern u64 apic_timer_shot_tick;
 void apic_timer_shot_reset(void);
 void apic_timer_shot_own(const struct apic_timer_target *target);
 void apic_timer_shot_kernel(u64 tsc, u64 now);
+bool apic_timer_shot_kernel_waits(const struct apic_timer_shot *shot);
 bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot);
 void apic_timer_shot_end(struct apic_timer_shot *shot);
 void apic_timer_shot_rearm(void);
@@ -181,12 +182,13 @@ apic_timer_shot_begin_alone(struct apic_timer_shot *shot)
  * @shot:	of this CPU
  *
  * Context: Interrupts off, first in the interrupt, or after
- * apic_timer_shot_begin_alone().
+ * apic_timer_shot_begin_alone() has done nothing.
  */
 static __always_inline void apic_timer_shot_begin(struct apic_timer_shot *shot)
 {
 	shot->entry = apic_timer_tsc_now();
 	shot->fires = APIC_TIMER_NEVER;
+	shot->alone = false;
 	shot->held = true;
 	shot->event = 0;
 	shot->served = false;

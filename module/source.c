@@ -21,15 +21,20 @@
 #include "source.h"
 #include "tsc.h"
 
+#define HAS_HOOK	IS_ENABLED(APIC_TIMER_HOOK)
+
 static char *source = "auto";
 module_param(source, charp, 0444);
-MODULE_PARM_DESC(source, "what gives us timer interrupts: auto, proxy or hrtimer");
+MODULE_PARM_DESC(source, "what gives us timer interrupts: auto, hook, proxy or hrtimer");
 
 /* In the order of preference. */
 static const struct apic_timer_source * const sources[] = {
 #ifdef CONFIG_APIC_TIMER_SIM
 	&apic_timer_source_sim,
 #else
+#if HAS_HOOK
+	&apic_timer_source_hook,
+#endif
 	&apic_timer_source_proxy,
 	&apic_timer_source_hrtimer,
 #endif
@@ -90,6 +95,12 @@ const char *apic_timer_source_hardware_name(const struct apic_timer_info *info)
 	}
 }
 
+static void remove_source(void)
+{
+	if (apic_timer_source->remove)
+		apic_timer_source->remove();
+}
+
 /* Try one source on all CPUs. */
 static int use(const struct apic_timer_source *candidate)
 {
@@ -101,8 +112,10 @@ static int use(const struct apic_timer_source *candidate)
 	apic_timer_source = candidate;
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "apic_timer:online",
 				attach_cpu, detach_cpu);
-	if (ret < 0)
+	if (ret < 0) {
+		remove_source();
 		return ret;
+	}
 	hotplug_state = ret;
 	return 0;
 }
@@ -113,8 +126,9 @@ static void announce(const char *reason)
 	unsigned int cpu = cpumask_first(cpu_online_mask);
 
 	apic_timer_query(cpu, &info);
-	pr_info("source %s (%s) serves CPUs %*pbl: %s; TSC %u.%03u MHz, %s\n",
+	pr_info("source %s (%s%s) serves CPUs %*pbl: %s; TSC %u.%03u MHz, %s\n",
 		apic_timer_source->name, reason,
+		info.exclusive ? ", exclusive" : "",
 		cpumask_pr_args(cpu_online_mask),
 		apic_timer_source_hardware_name(&info),
 		info.tsc_khz / 1000, info.tsc_khz % 1000,
@@ -147,7 +161,9 @@ int apic_timer_source_init(void)
 			break;
 	}
 
-	if (ret == -EINVAL && i == ARRAY_SIZE(sources))
+	if (!HAS_HOOK && !strcmp(source, "hook"))
+		pr_err("source hook: not on this kernel, which keeps the LAPIC timer's vector to itself\n");
+	else if (ret == -EINVAL && i == ARRAY_SIZE(sources))
 		pr_err("unknown source \"%s\"\n", source);
 	else
 		pr_err("source %s can't be used: error %d\n", source, ret);
@@ -160,4 +176,5 @@ int apic_timer_source_init(void)
 void apic_timer_source_exit(void)
 {
 	cpuhp_remove_state(hotplug_state);
+	remove_source();
 }

@@ -10,7 +10,8 @@
  * @drifts:	its hardware counts another clock than the TSC
  * @reach:	most TSC cycles that one shot can do
  * @probe:	0 when this machine has it, otherwise -errno with the reason in
- *		the log. Task context.
+ *		the log. Task context. Takes what is had once for all CPUs.
+ * @remove:	give that back, no CPU being attached; may be NULL
  * @attach:	take the timer of this CPU; -errno, with the reason in the log,
  *		leaves the CPU as it was. Task context, bound to the CPU.
  * @detach:	give it back. Task context, bound to the CPU.
@@ -29,6 +30,7 @@ struct apic_timer_source {
 	bool drifts;
 	u64 reach;
 	int (*probe)(void);
+	void (*remove)(void);
 	int (*attach)(void);
 	void (*detach)(void);
 	u64 (*program)(u64 fire);
@@ -38,6 +40,7 @@ struct apic_timer_source {
 /* The source in use: set before the first CPU is attached. */
 extern const struct apic_timer_source *apic_timer_source;
 
+extern struct apic_timer_source apic_timer_source_hook;
 extern struct apic_timer_source apic_timer_source_proxy;
 extern struct apic_timer_source apic_timer_source_hrtimer;
 extern struct apic_timer_source apic_timer_source_sim;

@@ -154,9 +154,10 @@ enum apic_timer_tsc_kind {
 
 /**
  * struct apic_timer_info - what serves the timers of a CPU
- * @source:	name of the source: "proxy" or "hrtimer"
+ * @source:	name of the source: "hook", "proxy" or "hrtimer"
  * @hardware:	what a shot is programmed into
  * @x2apic:	the LAPIC is in x2APIC mode (MSR), otherwise xAPIC (MMIO)
+ * @exclusive:	the kernel has no use for it: booted with nolapic_timer
  * @tsc_kind:	what the CPU promises about its TSC
  * @tsc_stable:	the kernel has found no fault with the TSC
  * @tsc_khz:	TSC frequency in kHz
@@ -166,6 +167,7 @@ struct apic_timer_info {
 	const char *source;
 	enum apic_timer_hardware hardware;
 	bool x2apic;
+	bool exclusive;
 	enum apic_timer_tsc_kind tsc_kind;
 	bool tsc_stable;
 	unsigned int tsc_khz;

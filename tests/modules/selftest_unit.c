@@ -140,7 +140,8 @@ static void query(struct selftest *test)
 		EXPECT(test, info.modes & BIT(APIC_TIMER_RAW));
 		EXPECT(test, info.tsc_kind <= APIC_TIMER_TSC_NONSTOP);
 		hrtimer = !strcmp(info.source, "hrtimer");
-		EXPECT(test, hrtimer || !strcmp(info.source, "proxy"));
+		EXPECT(test, hrtimer || !strcmp(info.source, "proxy") ||
+		       !strcmp(info.source, "hook"));
 		EXPECT_EQ(test, info.hardware == APIC_TIMER_HW_HRTIMER,
 			  hrtimer);
 		EXPECT(test, info.hardware != APIC_TIMER_HW_NONE);
