@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/bits.h>
 #include <linux/clockchips.h>
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -16,6 +17,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <asm/cpufeature.h>
+#include <asm/irq_vectors.h>
 
 #include "lapic.h"
 #include "source.h"
@@ -186,4 +188,34 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	}
 	apic->write(APIC_TMICT, count.count);
 	return (u64)count.divider << 32 | count.count;
+}
+
+/* An interrupt of the timer that waits to be taken. */
+static bool requested(void)
+{
+	return apic->read(APIC_IRR + LOCAL_TIMER_VECTOR / 32 * 0x10) &
+	       BIT(LOCAL_TIMER_VECTOR % 32);
+}
+
+/**
+ * apic_timer_lapic_armed() - will the timer still fire?
+ * @lapic:	of this CPU, programmed before
+ *
+ * Context: Interrupts off; there was none of the timer since it was programmed.
+ * Return: false if somebody has masked or stopped it.
+ */
+bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic)
+{
+	u32 lvtt = apic->read(APIC_LVTT);
+	u32 mode = lapic->tsc_deadline ? APIC_TIMER_LVTT_TSC_DEADLINE : 0;
+
+	if (lvtt & APIC_LVT_MASKED ||
+	    (lvtt & APIC_VECTOR_MASK) != LOCAL_TIMER_VECTOR ||
+	    (lvtt & APIC_TIMER_LVTT_MODE) != mode)
+		return false;
+	if (lapic->tsc_deadline ? native_read_msr(MSR_IA32_TSC_DEADLINE) :
+				  apic->read(APIC_TMCCT))
+		return true;
+	/* Both go to 0 as it fires. */
+	return requested();
 }

@@ -9,6 +9,10 @@
 #include "compat/msr.h"
 #include "lapic_clock.h"
 
+/* SDM vol. 3, 11.5.1: timer mode of LVTT, bits 17 and 18 */
+#define APIC_TIMER_LVTT_MODE		(3 << 17)
+#define APIC_TIMER_LVTT_TSC_DEADLINE	(2 << 17)
+
 struct apic_timer_source;
 struct clock_event_device;
 
@@ -36,6 +40,7 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 			  u64 ticks_per_sec);
 int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 				 const struct clock_event_device *device);
+bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_limits(struct apic_timer_source *source,
 			     const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_describe(struct apic_timer_info *info,

@@ -17,7 +17,6 @@
 #include "lapic_free.h"
 #include "tsc.h"
 
-#define LVTT_TSC_DEADLINE	BIT(18)
 #define DIVIDE_BY_1		0xb
 /* The counter goes round after 0.4 s at 10 GHz. */
 #define CALIBRATION_MS		100
@@ -31,7 +30,7 @@ static bool has_tsc_deadline(void)
 static void set_up(u32 masked)
 {
 	apic->write(APIC_LVTT, LOCAL_TIMER_VECTOR | masked |
-			       (has_tsc_deadline() ? LVTT_TSC_DEADLINE : 0));
+			       (has_tsc_deadline() ? APIC_TIMER_LVTT_TSC_DEADLINE : 0));
 	/* Writes to memory and to an MSR are not ordered; SDM vol. 3, 11.5.4.1. */
 	mb();
 }
@@ -80,7 +79,19 @@ static u64 calibrate(void)
 }
 
 /**
- * apic_timer_lapic_free_take() - set the LAPIC timer of this CPU up
+ * apic_timer_lapic_free_set_up() - set the hardware of this CPU up
+ * @lapic:	of this CPU
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lapic_free_set_up(struct apic_timer_lapic *lapic)
+{
+	set_up(0);
+	apic_timer_lapic_ready(lapic);
+}
+
+/**
+ * apic_timer_lapic_free_take() - learn about the LAPIC timer of this CPU and set it up
  * @lapic:	filled in
  *
  * Context: Task context, bound to the CPU.
@@ -99,8 +110,7 @@ int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic)
 		return ret;
 
 	local_irq_disable();
-	set_up(0);
-	apic_timer_lapic_ready(lapic);
+	apic_timer_lapic_free_set_up(lapic);
 	local_irq_enable();
 	return 0;
 }

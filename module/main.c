@@ -12,6 +12,7 @@
 #include "compat/supported.h"
 #include "debugfs.h"
 #include "dispatch.h"
+#include "guard.h"
 #include "latency.h"
 #include "lead.h"
 #include "mode.h"
@@ -52,6 +53,7 @@ static int __init apic_timer_init(void)
 
 	apic_timer_dispatch_init();
 	apic_timer_base_init();
+	apic_timer_guard_init();
 	apic_timer_latency_init();
 
 	ret = register_module_notifier(&module_block);
@@ -66,6 +68,7 @@ static int __init apic_timer_init(void)
 	return 0;
 
 err_source:
+	apic_timer_guard_exit();
 	unregister_module_notifier(&module_block);
 err_notifier:
 	apic_timer_latency_exit();
@@ -77,6 +80,7 @@ static void __exit apic_timer_exit(void)
 	apic_timer_debugfs_exit();
 	apic_timer_base_cancel_all();
 	apic_timer_source_exit();
+	apic_timer_guard_exit();
 	unregister_module_notifier(&module_block);
 	apic_timer_latency_exit();
 }

@@ -13,6 +13,7 @@
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 
+#include "guard.h"
 #include "lead.h"
 #include "shot.h"
 #include "smi.h"
@@ -144,6 +145,7 @@ static void arm(struct apic_timer_shot *shot)
 	trace_apic_timer_arm(target, now, leg, value);
 	if (trace_apic_timer_shot_enabled())
 		count_smis(shot);
+	apic_timer_guard(now);
 }
 
 /* Arm hardware that isn't armed, if there is anything to arm it for. */

@@ -17,6 +17,7 @@
 
 #include "base.h"
 #include "dispatch.h"
+#include "guard.h"
 #include "shot.h"
 #include "source.h"
 #include "tsc.h"
@@ -58,6 +59,9 @@ static int attach_cpu(unsigned int cpu)
 		pr_err("CPU %u takes no timers\n", cpu);
 		return ret;
 	}
+	local_irq_disable();
+	apic_timer_guard_online();
+	local_irq_enable();
 	apic_timer_base_online();
 	trace_apic_timer_source_attach(apic_timer_source->name, cpu);
 	return 0;
@@ -66,7 +70,13 @@ static int attach_cpu(unsigned int cpu)
 static int detach_cpu(unsigned int cpu)
 {
 	apic_timer_base_offline();
+	local_irq_disable();
+	apic_timer_guard_offline();
+	local_irq_enable();
 	apic_timer_source->detach();
+	local_irq_disable();
+	apic_timer_shot_reset();
+	local_irq_enable();
 	trace_apic_timer_source_detach(apic_timer_source->name, cpu);
 	return 0;
 }

@@ -22,6 +22,7 @@
 #include <asm/lapic_hook.h>
 
 #include "base.h"
+#include "guard.h"
 #include "lapic.h"
 #include "lapic_device.h"
 #include "lapic_free.h"
@@ -120,6 +121,7 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 		apic_timer_lapic_program_near(&hook->lapic, cycles, now);
 	else
 		apic_timer_shot_kernel(tsc, now);
+	apic_timer_guard(now);
 	return true;
 }
 
@@ -131,7 +133,6 @@ static void set_up(struct hook *hook)
 	hook->setting_up = false;
 	apic_timer_lapic_ready(&hook->lapic);
 	WRITE_ONCE(hook->ready, true);
-	apic_timer_shot_rearm();
 }
 
 static bool hook_start(struct clock_event_device *device)
@@ -142,8 +143,10 @@ static bool hook_start(struct clock_event_device *device)
 		return false;
 	hook->periodic = 0;
 	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
-	if (!READ_ONCE(hook->ready))
+	if (!READ_ONCE(hook->ready)) {
 		set_up(hook);
+		apic_timer_shot_rearm();
+	}
 	return true;
 }
 
@@ -306,6 +309,21 @@ static u64 hook_program_shot(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
 }
 
+static bool hook_armed(void)
+{
+	return apic_timer_lapic_armed(this_cpu_ptr(&hooks.lapic));
+}
+
+static void hook_recover(void)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+
+	if (hook->device)
+		set_up(hook);
+	else
+		apic_timer_lapic_free_set_up(&hook->lapic);
+}
+
 static void hook_describe(unsigned int cpu, struct apic_timer_info *info)
 {
 	apic_timer_lapic_describe(info, &per_cpu(hooks, cpu).lapic);
@@ -319,5 +337,7 @@ struct apic_timer_source apic_timer_source_hook = {
 	.attach = hook_attach,
 	.detach = hook_detach,
 	.program = hook_program_shot,
+	.armed = hook_armed,
+	.recover = hook_recover,
 	.describe = hook_describe,
 };

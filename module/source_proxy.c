@@ -22,6 +22,7 @@
 #include <linux/time64.h>
 
 #include "base.h"
+#include "guard.h"
 #include "lapic.h"
 #include "lapic_device.h"
 #include "shot.h"
@@ -103,7 +104,16 @@ static int proxy_set_next_event(unsigned long cycles,
 		apic_timer_lapic_program_near(lapic, cycles, now);
 	else
 		apic_timer_shot_kernel(now + cycles + 1, now);
+	apic_timer_guard(now);
 	return 0;
+}
+
+/* Let the kernel's own code set the hardware up, then see to what is ours. */
+static void set_up(struct proxy *proxy)
+{
+	proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
+	apic_timer_lapic_ready(&proxy->lapic);
+	WRITE_ONCE(proxy->ready, true);
 }
 
 static int proxy_set_oneshot(struct clock_event_device *device)
@@ -117,9 +127,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 	 * stopped its events: a shot of ours may be on its way.
 	 */
 	if (!READ_ONCE(proxy->ready)) {
-		proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
-		apic_timer_lapic_ready(&proxy->lapic);
-		WRITE_ONCE(proxy->ready, true);
+		set_up(proxy);
 		apic_timer_shot_rearm();
 	}
 	return 0;
@@ -250,6 +258,16 @@ static u64 proxy_program(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
 }
 
+static bool proxy_armed(void)
+{
+	return apic_timer_lapic_armed(this_cpu_ptr(&proxies.lapic));
+}
+
+static void proxy_recover(void)
+{
+	set_up(this_cpu_ptr(&proxies));
+}
+
 static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
 {
 	apic_timer_lapic_describe(info, &per_cpu(proxies, cpu).lapic);
@@ -261,5 +279,7 @@ struct apic_timer_source apic_timer_source_proxy = {
 	.attach = proxy_attach,
 	.detach = proxy_detach,
 	.program = proxy_program,
+	.armed = proxy_armed,
+	.recover = proxy_recover,
 	.describe = proxy_describe,
 };

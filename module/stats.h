@@ -26,6 +26,7 @@
 	X(THROTTLED, throttled, "times handlers were held back for a while") \
 	X(LATE_SHOTS, late_shots, "shots that were later than late_ns")	\
 	X(SKIPPED, skipped, "late shots that were skipped, as asked")	\
+	X(LOST, lost, "times the hardware had been stopped by somebody else") \
 	X(HELD_BACK, held_back, "kernel events held back for a shot")	\
 	X(SPIN_CYCLES, spin_cycles, "TSC cycles that shots waited on the TSC")
 

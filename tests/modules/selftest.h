@@ -44,6 +44,7 @@ extern const struct selftest_case selftest_cross_cases[];
 extern const struct selftest_case selftest_handler_cases[];
 extern const struct selftest_case selftest_hotplug_cases[];
 extern const struct selftest_case selftest_legacy_cases[];
+extern const struct selftest_case selftest_lost_cases[];
 extern const struct selftest_case selftest_period_cases[];
 extern const struct selftest_case selftest_refuse_cases[];
 extern const struct selftest_case selftest_shot_cases[];

@@ -34,6 +34,7 @@ static const struct selftest_case * const parts[] = {
 	selftest_bounded_cases,
 	selftest_legacy_cases,
 	selftest_hotplug_cases,
+	selftest_lost_cases,
 };
 
 static struct dentry *directory;

@@ -325,6 +325,30 @@ TRACE_EVENT(apic_timer_hold,
 );
 
 /**
+ * apic_timer_lost - called when the hardware that had been stopped is armed again
+ * @fires:	when it should have fired by, absolute TSC
+ * @now:	the present TSC
+ */
+TRACE_EVENT(apic_timer_lost,
+
+	TP_PROTO(u64 fires, u64 now),
+
+	TP_ARGS(fires, now),
+
+	TP_STRUCT__entry(
+		__field(u64,	fires)
+		__field(u64,	now)
+	),
+
+	TP_fast_assign(
+		__entry->fires = fires;
+		__entry->now = now;
+	),
+
+	TP_printk("fires=%llu now=%llu", __entry->fires, __entry->now)
+);
+
+/**
  * apic_timer_kernel_event - called before the kernel's clock event is served
  * @expires:	when the kernel wanted it, absolute TSC
  * @now:	the present TSC

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lost interrupts: the hardware has been masked, stopped or programmed behind
+ * our back, and neither our timers nor the kernel's tick would ever come again.
+ *
+ * Each CPU now and then asks its own hardware whether it is still set up as we
+ * left it, when it has just programmed it anyway, and looks whether others are
+ * overdue, which then ask theirs. There is no timer for this: a CPU that sleeps
+ * isn't woken, but is looked after by those that don't.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/irq_work.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "guard.h"
+#include "shot.h"
+#include "source.h"
+#include "stats.h"
+#include "tsc.h"
+
+static unsigned int guard_ms = 100;
+module_param(guard_ms, uint, 0444);
+MODULE_PARM_DESC(guard_ms, "how often a CPU that is awake looks for lost interrupts, in ms; 0: never");
+
+/* How many others a CPU looks after each time. */
+#define OTHERS	8U
+
+DEFINE_PER_CPU(u64, apic_timer_guard_due) = APIC_TIMER_NEVER;
+
+static u64 period;	/* TSC cycles; 0: off */
+
+static DEFINE_PER_CPU(call_single_data_t, call);
+static DEFINE_PER_CPU(struct irq_work, told);
+static DEFINE_PER_CPU(unsigned int, last_looked_at);
+
+/* The log takes locks that we may be called under. */
+static void tell(struct irq_work *work)
+{
+	pr_warn("CPU %u: the LAPIC timer was stopped by somebody else, started it again\n",
+		smp_processor_id());
+}
+
+/* Is the hardware as we left it? Otherwise begin anew. */
+static void ask(void *unused)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 fires = shot->fires;
+
+	/* In its interrupt, whose end arms; or not armed. */
+	if (this_cpu_read(apic_timer_guard_due) == APIC_TIMER_NEVER ||
+	    shot->held || fires == APIC_TIMER_NEVER)
+		return;
+	if (apic_timer_source->armed())
+		return;
+
+	apic_timer_source->recover();
+	apic_timer_shot_rearm();
+	apic_timer_stats_inc(LOST);
+	trace_apic_timer_lost(fires, apic_timer_tsc_now());
+	irq_work_queue(this_cpu_ptr(&told));
+}
+
+static void look_at(unsigned int cpu, u64 now)
+{
+	u64 fires = READ_ONCE(per_cpu(apic_timer_shot.fires, cpu));
+
+	/* Failing as the last call is still on its way is as good. */
+	if (fires < now && now - fires > period)
+		smp_call_function_single_async(cpu, per_cpu_ptr(&call, cpu));
+}
+
+/**
+ * apic_timer_guard_look() - look after this CPU's hardware and that of others
+ * @now:	the present TSC
+ *
+ * Context: Interrupts off; the hardware has been programmed.
+ */
+noinline void apic_timer_guard_look(u64 now)
+{
+	unsigned int cpu = this_cpu_read(last_looked_at);
+	unsigned int i;
+
+	lockdep_assert_irqs_disabled();
+	this_cpu_write(apic_timer_guard_due, now + period);
+	ask(NULL);
+	for (i = 0; i < min(OTHERS, num_online_cpus() - 1); i++) {
+		cpu = cpumask_next(cpu, cpu_online_mask);
+		if (cpu >= nr_cpu_ids)
+			cpu = cpumask_first(cpu_online_mask);
+		if (cpu != smp_processor_id())
+			look_at(cpu, now);
+	}
+	this_cpu_write(last_looked_at, cpu);
+}
+
+/**
+ * apic_timer_guard_online() - begin to look after this CPU
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_guard_online(void)
+{
+	if (period && apic_timer_source->armed)
+		this_cpu_write(apic_timer_guard_due,
+			       apic_timer_tsc_now() + period);
+}
+
+/**
+ * apic_timer_guard_offline() - leave this CPU's hardware alone
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_guard_offline(void)
+{
+	this_cpu_write(apic_timer_guard_due, APIC_TIMER_NEVER);
+}
+
+/**
+ * apic_timer_guard_init() - read the module parameter
+ */
+void apic_timer_guard_init(void)
+{
+	unsigned int cpu;
+
+	/* Pointers in a module's per-CPU data are not relocated. */
+	for_each_possible_cpu(cpu) {
+		INIT_CSD(per_cpu_ptr(&call, cpu), ask, NULL);
+		*per_cpu_ptr(&told, cpu) = IRQ_WORK_INIT_HARD(tell);
+	}
+	period = apic_timer_ns_to_tsc(guard_ms * (u64)NSEC_PER_MSEC);
+}
+
+static void nothing(void *unused)
+{
+}
+
+/**
+ * apic_timer_guard_exit() - wait for what is on its way
+ *
+ * Context: Task context; no CPU is on guard.
+ */
+void apic_timer_guard_exit(void)
+{
+	unsigned int cpu;
+
+	on_each_cpu(nothing, NULL, true);
+	for_each_possible_cpu(cpu)
+		irq_work_sync(per_cpu_ptr(&told, cpu));
+}

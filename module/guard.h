@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_GUARD_H
+#define _APIC_TIMER_GUARD_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+/* Absolute TSC of this CPU's next look; %APIC_TIMER_NEVER while not on guard */
+DECLARE_PER_CPU(u64, apic_timer_guard_due);
+
+void apic_timer_guard_init(void);
+void apic_timer_guard_exit(void);
+void apic_timer_guard_online(void);
+void apic_timer_guard_offline(void);
+void apic_timer_guard_look(u64 now);
+
+/**
+ * apic_timer_guard() - look after the hardware, if it is time to
+ * @now:	the present TSC
+ *
+ * Context: Interrupts off; the hardware has been programmed.
+ */
+static __always_inline void apic_timer_guard(u64 now)
+{
+	if (unlikely(now >= this_cpu_read(apic_timer_guard_due)))
+		apic_timer_guard_look(now);
+}
+
+#endif /* _APIC_TIMER_GUARD_H */
