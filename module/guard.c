@@ -36,7 +36,9 @@ MODULE_PARM_DESC(guard_ms, "how often a CPU that is awake looks for lost interru
 
 DEFINE_PER_CPU(u64, apic_timer_guard_due) = APIC_TIMER_NEVER;
 
-static u64 period;	/* TSC cycles; 0: off */
+/* TSC cycles */
+static u64 period;	/* 0: off */
+static u64 grace;
 
 static DEFINE_PER_CPU(call_single_data_t, call);
 static DEFINE_PER_CPU(struct irq_work, told);
@@ -49,23 +51,36 @@ static void tell(struct irq_work *work)
 		smp_processor_id());
 }
 
+/*
+ * Has it perhaps just fired? The interrupt may take a while to be seen, in a
+ * virtual machine above all.
+ */
+static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
+{
+	u64 fire = shot->alone ? shot->deadline[APIC_TIMER_SHOT_KERNEL] :
+		   shot->fires - (shot->leg >> APIC_TIMER_SHOT_DRIFT_SHIFT);
+	u64 margin = shot->fires - fire + grace;
+
+	return now + margin >= fire && now <= shot->fires + grace;
+}
+
 /* Is the hardware as we left it? Otherwise begin anew. */
 static void ask(void *unused)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 fires = shot->fires;
+	u64 fires = shot->fires, now = apic_timer_tsc_now();
 
 	/* In its interrupt, whose end arms; or not armed. */
 	if (this_cpu_read(apic_timer_guard_due) == APIC_TIMER_NEVER ||
 	    shot->held || fires == APIC_TIMER_NEVER)
 		return;
-	if (apic_timer_source->armed())
+	if (apic_timer_source->armed(may_have_fired(shot, now)))
 		return;
 
 	apic_timer_source->recover();
 	apic_timer_shot_rearm();
 	apic_timer_stats_inc(LOST);
-	trace_apic_timer_lost(fires, apic_timer_tsc_now());
+	trace_apic_timer_lost(fires, now);
 	irq_work_queue(this_cpu_ptr(&told));
 }
 
@@ -137,6 +152,7 @@ void apic_timer_guard_init(void)
 		*per_cpu_ptr(&told, cpu) = IRQ_WORK_INIT_HARD(tell);
 	}
 	period = apic_timer_ns_to_tsc(guard_ms * (u64)NSEC_PER_MSEC);
+	grace = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
 }
 
 static void nothing(void *unused)

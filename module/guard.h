@@ -15,6 +15,18 @@ void apic_timer_guard_offline(void);
 void apic_timer_guard_look(u64 now);
 
 /**
+ * apic_timer_guard_sleeps() - whether apic_timer_guard() has nothing to do
+ * @now:	the present TSC
+ *
+ * Context: Interrupts off.
+ * Return: true if so.
+ */
+static __always_inline bool apic_timer_guard_sleeps(u64 now)
+{
+	return now < this_cpu_read(apic_timer_guard_due);
+}
+
+/**
  * apic_timer_guard() - look after the hardware, if it is time to
  * @now:	the present TSC
  *
@@ -22,7 +34,7 @@ void apic_timer_guard_look(u64 now);
  */
 static __always_inline void apic_timer_guard(u64 now)
 {
-	if (unlikely(now >= this_cpu_read(apic_timer_guard_due)))
+	if (unlikely(!apic_timer_guard_sleeps(now)))
 		apic_timer_guard_look(now);
 }
 

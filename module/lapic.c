@@ -200,11 +200,12 @@ static bool requested(void)
 /**
  * apic_timer_lapic_armed() - will the timer still fire?
  * @lapic:	of this CPU, programmed before
+ * @fired:	it may have fired already
  *
  * Context: Interrupts off; there was none of the timer since it was programmed.
  * Return: false if somebody has masked or stopped it.
  */
-bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic)
+bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired)
 {
 	u32 lvtt = apic->read(APIC_LVTT);
 	u32 mode = lapic->tsc_deadline ? APIC_TIMER_LVTT_TSC_DEADLINE : 0;
@@ -213,9 +214,9 @@ bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic)
 	    (lvtt & APIC_VECTOR_MASK) != LOCAL_TIMER_VECTOR ||
 	    (lvtt & APIC_TIMER_LVTT_MODE) != mode)
 		return false;
-	if (lapic->tsc_deadline ? native_read_msr(MSR_IA32_TSC_DEADLINE) :
-				  apic->read(APIC_TMCCT))
+	/* Deadline and count are 0 once it has fired. */
+	if (fired || requested())
 		return true;
-	/* Both go to 0 as it fires. */
-	return requested();
+	return lapic->tsc_deadline ? native_read_msr(MSR_IA32_TSC_DEADLINE) :
+				     apic->read(APIC_TMCCT);
 }

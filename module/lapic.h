@@ -40,7 +40,7 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 			  u64 ticks_per_sec);
 int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 				 const struct clock_event_device *device);
-bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic);
+bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired);
 void apic_timer_lapic_limits(struct apic_timer_source *source,
 			     const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_describe(struct apic_timer_info *info,

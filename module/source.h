@@ -20,8 +20,9 @@
  *		TSC it reads last. Returns what the hardware was given.
  *		Interrupts off.
  * @armed:	is the hardware of this CPU, which was programmed and has not
- *		interrupted since, still set up so that it will? NULL if nobody
- *		but the kernel could stop it. Interrupts off.
+ *		interrupted since, still set up so that it will? If @fired, it
+ *		may have fired already. NULL if nobody but the kernel could
+ *		stop it. Interrupts off.
  * @recover:	set the hardware of this CPU up anew. Interrupts off.
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
@@ -38,7 +39,7 @@ struct apic_timer_source {
 	int (*attach)(void);
 	void (*detach)(void);
 	u64 (*program)(u64 fire);
-	bool (*armed)(void);
+	bool (*armed)(bool fired);
 	void (*recover)(void);
 	void (*describe)(unsigned int cpu, struct apic_timer_info *info);
 };

@@ -117,11 +117,11 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 	now = apic_timer_tsc_now();
 	cycles = tsc - min(tsc, now);
 	if (likely(apic_timer_lapic_is_near(&hook->lapic, cycles) &&
+		   apic_timer_guard_sleeps(now) &&
 		   apic_timer_shot_kernel_alone(shot, cycles, now)))
 		apic_timer_lapic_program_near(&hook->lapic, cycles, now);
 	else
 		apic_timer_shot_kernel(tsc, now);
-	apic_timer_guard(now);
 	return true;
 }
 
@@ -309,9 +309,9 @@ static u64 hook_program_shot(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
 }
 
-static bool hook_armed(void)
+static bool hook_armed(bool fired)
 {
-	return apic_timer_lapic_armed(this_cpu_ptr(&hooks.lapic));
+	return apic_timer_lapic_armed(this_cpu_ptr(&hooks.lapic), fired);
 }
 
 static void hook_recover(void)

@@ -100,11 +100,11 @@ static int proxy_set_next_event(unsigned long cycles,
 
 	/* Neither reaches 2^63. */
 	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
+		   apic_timer_guard_sleeps(now) &&
 		   apic_timer_shot_kernel_alone(shot, cycles, now)))
 		apic_timer_lapic_program_near(lapic, cycles, now);
 	else
 		apic_timer_shot_kernel(now + cycles + 1, now);
-	apic_timer_guard(now);
 	return 0;
 }
 
@@ -258,9 +258,9 @@ static u64 proxy_program(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
 }
 
-static bool proxy_armed(void)
+static bool proxy_armed(bool fired)
 {
-	return apic_timer_lapic_armed(this_cpu_ptr(&proxies.lapic));
+	return apic_timer_lapic_armed(this_cpu_ptr(&proxies.lapic), fired);
 }
 
 static void proxy_recover(void)
