@@ -2,6 +2,7 @@
 #ifndef _APIC_TIMER_GUARD_H
 #define _APIC_TIMER_GUARD_H
 
+#include <linux/irqflags.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 

@@ -13,16 +13,27 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from lab import kunit  # noqa: E402
+from lab.errors import LabError  # noqa: E402
 
 
 @functools.cache
-def run(arch: str) -> kunit.Run:
-    """Build and run all suites of an architecture, once.
+def attempt(arch: str) -> kunit.Run | LabError:
+    """Build and run all suites of an architecture, once, even if that fails.
 
     Not a fixture of the session: pytest would run it again for each case, as each has parameters
     of its own.
     """
-    found = kunit.run(arch)
+    try:
+        return kunit.run(arch)
+    except LabError as error:
+        return error
+
+
+def run(arch: str) -> kunit.Run:
+    """Return the run of all suites of an architecture; LabError if there was none."""
+    found = attempt(arch)
+    if isinstance(found, LabError):
+        raise found
     print(", ".join(f"{name} {value:.1f} s" for name, value in found.seconds.items()))
     return found
 
