@@ -17,6 +17,7 @@
 #include <linux/clockchips.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
+#include <linux/irq_work.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/time64.h>
@@ -39,6 +40,8 @@
  * @device:	our clock event device, the kernel's tick device while attached
  * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
  * @lapic:	the hardware
+ * @unbound:	to look whether somebody has unbound @device
+ * @leaving:	it is us
  * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
  * @ready:	the LAPIC is unmasked and in its mode
  *
@@ -48,6 +51,8 @@ struct proxy {
 	struct clock_event_device device;
 	struct clock_event_device *lapic_device;
 	struct apic_timer_lapic lapic;
+	struct irq_work unbound;
+	bool leaving;
 	bool c3stop;
 	bool ready;
 };
@@ -143,6 +148,19 @@ static int proxy_set_stopped(struct clock_event_device *device)
 	return 0;
 }
 
+/*
+ * The same, but it may be for good: somebody unbinds our device by sysfs.
+ * Whether that is so is known when the kernel has done what it is at.
+ */
+static int proxy_set_shutdown(struct clock_event_device *device)
+{
+	struct proxy *proxy = to_proxy(device);
+
+	if (!proxy->leaving)
+		irq_work_queue(&proxy->unbound);
+	return proxy_set_stopped(device);
+}
+
 /* The LAPIC has slept and lost its state; called on one CPU for all. */
 static void proxy_resume(struct clock_event_device *device)
 {
@@ -166,7 +184,6 @@ static bool take(struct proxy *proxy)
 	 * Released by the kernel, the LAPIC's device would be found good for
 	 * broadcasting the tick to idle CPUs, unless it stops in C3 itself.
 	 */
-	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
 	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
 
 	clockevents_config_and_register(&proxy->device,
@@ -179,6 +196,22 @@ static bool take(struct proxy *proxy)
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	local_irq_restore(flags);
 	return taken;
+}
+
+/*
+ * Pending timers can't be left alone. A device that somebody else put in front
+ * of ours is no harm: then the kernel doesn't touch the LAPIC's.
+ */
+static void take_back(struct irq_work *work)
+{
+	struct proxy *proxy = container_of(work, struct proxy, unbound);
+
+	if (proxy->leaving || !clockevent_state_detached(&proxy->device) ||
+	    clockevent_state_detached(proxy->lapic_device))
+		return;
+	WRITE_ONCE(proxy->ready, false);
+	pr_warn("proxy: somebody has unbound the clock event device of CPU %u, %s; unload apic_timer to be rid of it\n",
+		smp_processor_id(), take(proxy) ? "taken back" : "lost");
 }
 
 static int proxy_attach(void)
@@ -204,6 +237,9 @@ static int proxy_attach(void)
 	apic_timer_lapic_limits(&apic_timer_source_proxy, &proxy->lapic);
 
 	proxy->lapic_device = lapic_device;
+	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
+	proxy->unbound = IRQ_WORK_INIT_HARD(take_back);
+	proxy->leaving = false;
 	proxy->ready = false;
 	proxy->device = (struct clock_event_device) {
 		.name = "apic_timer",
@@ -214,7 +250,7 @@ static int proxy_attach(void)
 		.set_next_event = proxy_set_next_event,
 		.set_state_oneshot = proxy_set_oneshot,
 		.set_state_oneshot_stopped = proxy_set_stopped,
-		.set_state_shutdown = proxy_set_stopped,
+		.set_state_shutdown = proxy_set_shutdown,
 		.resume = proxy_resume,
 	};
 	if (!take(proxy)) {
@@ -233,6 +269,8 @@ static void proxy_detach(void)
 	struct clock_event_device *lapic_device = proxy->lapic_device;
 	unsigned int cpu = smp_processor_id();
 
+	WRITE_ONCE(proxy->leaving, true);
+	irq_work_sync(&proxy->unbound);
 	if (!proxy->c3stop)
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 

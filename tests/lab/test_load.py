@@ -97,6 +97,36 @@ def test_consumer_leaves_timers_pending(guest):
     assert 1 <= counts["periodic_handler"] <= guest.machine.cpus
 
 
+@pytest.mark.guest(
+    some(source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=1000
+    unbind=/sys/devices/system/clockevents/clockevent$((CPUS - 1))/unbind_device
+    for i in 1 2 3; do
+        echo apic_timer >$unbind
+        sleep 0.1
+    done
+    echo device $(tick_devices)
+    cat /sys/module/apic_timer_busy/parameters/ran
+    sleep 0.5
+    cat /sys/module/apic_timer_busy/parameters/ran
+    unload
+    echo device $(tick_devices)
+    log
+    """,
+)
+def test_unbound_by_somebody(guest):
+    """Noticed, told, and taken back; neither our timers nor the kernel's stop."""
+    during, before, after, unloaded, *log = guest.ok().splitlines()
+    cpus = guest.machine.cpus
+    assert during.split()[1 : 1 + cpus] == ["apic_timer"] * cpus
+    assert int(after) - int(before) >= 100
+    assert unloaded.split()[1 : 1 + cpus] == ["lapic"] * cpus
+    assert "\n".join(log).count("somebody has unbound the clock event device of CPU") == 3
+
+
 LOAD_AGAIN_AND_AGAIN = """
     unload
     sh -c 'while :; do :; done' &
