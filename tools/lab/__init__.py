@@ -16,11 +16,14 @@ The files, from the bottom up:
     kernels.py    the table of kernels; each with its suite's compiler and headers
     vmlinux.py    a kernel image without its compression
     build.py      build modules, ours or a consumer's, for one of the kernels
+    unpacked.py   programs of packages in the cache, run with their own libraries
     userland.py   QEMU and the guest's programs, of one version everywhere
     qemu.py       that QEMU as a program
+    native.py     compile what is in guest/
     initramfs.py  write a guest's files as an archive whose bytes repeat
     splats.py     what in a kernel log means that the kernel found itself broken
     result.py     what a guest leaves behind
+    image.py      guests without disks: what is in them, what they leave behind
     virtual.py    guests in virtual time
     smp.py        guests with several CPUs, through virtme-ng
     guest/        what runs inside: init and put.c in virtual time, smp in the others

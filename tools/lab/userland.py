@@ -5,45 +5,26 @@ happen there; so both come from one Debian suite, whatever this machine runs. De
 QEMU 7.2, for one, hangs with two CPUs in virtual time.
 """
 
-import hashlib
 import subprocess
 from pathlib import Path
 
-from .cache import cache_dir, fresh_dir, is_complete, locked
-from .debian import Archive
+from . import unpacked
 from .errors import LabError
-from .progress import say
 
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["qemu-system-x86", "busybox-static", "trace-cmd"]
 # cyclictest and hackbench; the scripts in it would bring Python along.
 ALONE = ["rt-tests", "libnuma1"]
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
 def root() -> Path:
-    """Return the directory with the programs; fetch it when the cache has none.
-
-    Fetching takes some 20 s and 150 MB of disk. LabError when it cannot be had.
-    """
-    key = hashlib.sha256(repr((SUITES, PACKAGES, ALONE)).encode()).hexdigest()[:8]
-    final = cache_dir() / f"userland-{key}"
-    with locked("userland"):
-        if not is_complete(final):
-            say("lab", f"fetching {', '.join(PACKAGES + ALONE)} ({', '.join(SUITES)})")
-            with fresh_dir(final) as temp, Archive(*SUITES) as archive:
-                for name in ("bin", "lib", "lib64", "sbin"):
-                    (temp / "usr" / name).mkdir(parents=True)
-                    (temp / name).symlink_to(f"usr/{name}")
-                archive.unpack(PACKAGES, temp)
-                archive.unpack(ALONE, temp, dependencies=False)
-    return final
+    """Return the directory with the programs; LabError when it cannot be had."""
+    return unpacked.unpacked("userland", SUITES, PACKAGES, ALONE)
 
 
 def loader() -> list[str]:
     """Return the command that runs a program of the userland with the userland's libraries."""
-    base = root()
-    return [f"{base}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{base}/{LIBRARIES}"]
+    return unpacked.loader(root())
 
 
 def libraries(program: str) -> list[str]:
