@@ -6,6 +6,7 @@ Start with one of these; ``python3 -m lab`` runs them by hand (see __main__.py):
     built = build.build(kernel)             this tree's modules, built for it
     virtual.run(kernel, "a shell script")   one instruction is one nanosecond; repeats exactly
     smp.run(kernel, "a shell script")       several CPUs, real races, times mean nothing
+    bochs.run(kernel, "a shell script")     TSC deadline, x2APIC, an Intel model; repeats exactly
 
 The files, from the bottom up:
 
@@ -26,7 +27,9 @@ The files, from the bottom up:
     image.py      guests without disks: what is in them, what they leave behind
     virtual.py    guests in virtual time
     smp.py        guests with several CPUs, through virtme-ng
-    guest/        what runs inside: init and put.c in virtual time, smp in the others
+    pvh.py        start a kernel from memory, without a boot loader
+    bochs.py      guests in Bochs
+    guest/        what runs inside: smp in guests of smp.py, the rest in the others
 
 Everything that is fetched or made lives in ~/.cache/apic-timer. Packages are Debian's, from the
 mirror that this machine's apt uses.

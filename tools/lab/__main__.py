@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import bench, bench_host, build, demo, kernels, kunit, qemu, smp, virtual
+from . import bench, bench_host, bochs, build, demo, kernels, kunit, qemu, smp, virtual
 from .errors import LabError
 
 
@@ -24,19 +24,20 @@ def _arguments() -> argparse.Namespace:
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED))
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
-    for name, text in (("virtual", "in virtual time"), ("smp", "with several CPUs")):
+    engines = {"virtual": "in virtual time", "smp": "with several CPUs", "bochs": "in Bochs"}
+    for name, text in engines.items():
         guest = sub.add_parser(name, help=f"build, then run a shell script in a guest {text}")
         guest.add_argument("series")
         guest.add_argument("script", help="file, or - for standard input")
-        guest.add_argument("--cpus", type=int, default=1 if name == "virtual" else 2)
+        guest.add_argument("--cpus", type=int, default=2 if name == "smp" else 1)
         guest.add_argument("--append", default="", help="kernel parameters")
         guest.add_argument("--timeout", type=float, default=300, help="wall time in seconds")
         guest.add_argument("--no-modules", action="store_true", help="build and take along none")
         guest.add_argument("--files", type=Path, help="directory for the files the guest `put`s")
         guest.add_argument("--console", action="store_true", help="print the console too")
-        if name == "smp":
+        if name != "virtual":
             guest.add_argument("--x2apic", action="store_true")
-        else:
+        if name != "smp":
             guest.add_argument("--seed", type=int, default=42)
     return parser.parse_args()
 
@@ -49,6 +50,8 @@ def _guest(args: argparse.Namespace) -> int:
               "timeout": args.timeout}  # fmt: skip
     if args.command == "smp":
         result = smp.run(kernel, script, x2apic=args.x2apic, **common)
+    elif args.command == "bochs":
+        result = bochs.run(kernel, script, x2apic=args.x2apic, seed=args.seed, **common)
     else:
         result = virtual.run(kernel, script, seed=args.seed, **common)
     if args.console:
