@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import bench, bench_host, bochs, build, demo, kernels, kunit, qemu, smp, virtual
+from . import bench, bench_bochs, bench_host, bochs, build, demo, kernels, kunit, qemu, smp, virtual
 from .errors import LabError
 
 
@@ -14,6 +14,7 @@ def _arguments() -> argparse.Namespace:
     sub.add_parser("demo", help="show timers at work, ours beside the kernel's")
     benchmark = sub.add_parser("bench", help="measure ours beside the rivals")
     benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
+    benchmark.add_argument("--engine", choices=("virtual", "bochs"), default="virtual")
     benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
     benchmark.add_argument("--modules", type=Path, help="with --host: where the .ko files are")
     benchmark.add_argument("--output", type=Path, default=build.TREE / "build")
@@ -67,8 +68,10 @@ def _guest(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    common = {"short": args.short, "only": args.only, "output": args.output,
-              "plots": not args.no_plots}  # fmt: skip
+    common = {"short": args.short, "only": args.only, "output": args.output}
+    if args.engine == "bochs":
+        return bench_bochs.main(jobs=args.jobs, **common)
+    common["plots"] = not args.no_plots
     if args.host:
         return bench_host.main(args.modules, **common)
     return bench.main(jobs=args.jobs, **common)

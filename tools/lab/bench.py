@@ -27,6 +27,7 @@ from .bench_script import Script
 from .bench_size import FULL, SHORT, Size
 from .errors import LabError
 from .progress import say
+from .result import Result
 
 SERIES = "6.1"
 MODULES = ("apic_timer", "apic_timer_bench", "apic_timer_bench_ours", "apic_timer_busy")
@@ -74,14 +75,28 @@ def plan(size: Size, only: Iterable[str] = ()) -> list[Script]:
 
 
 def in_virtual_time(kernel: kernels.Kernel) -> Callable[[Script], Samples]:
-    """Return what runs a script in a guest of a stock kernel; LabError when that fails."""
+    """Return what runs a script in virtual time on a stock kernel; LabError when that fails."""
+
+    def run(text: str, modules: list[Path], seed: int) -> Result:
+        return virtual.run(kernel, text, modules=modules, seed=seed, memory=MEMORY,
+                           timeout=TIMEOUT)  # fmt: skip
+
+    return runner(kernel, run)
+
+
+def runner(
+    kernel: kernels.Kernel, guest: Callable[[str, list[Path], int], Result]
+) -> Callable[[Script], Samples]:
+    """Return what runs a script in a guest; LabError when that fails.
+
+    guest: called with the script's text, the modules that it takes along, and the seed
+    """
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in MODULES]
 
     def run(script: Script) -> Samples:
         started = time.monotonic()
-        result = virtual.run(kernel, script.text(), modules=modules, seed=script.seed,
-                             memory=MEMORY, timeout=TIMEOUT)  # fmt: skip
+        result = guest(script.text(), modules, script.seed)
         if not result.ok:
             raise LabError(f"bench {script.name}: {result.verdict}\n{result.output[-3000:]}\n"
                            f"{result.kernel_log[-3000:]}")  # fmt: skip

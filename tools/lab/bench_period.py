@@ -29,15 +29,19 @@ def _script(size: Size, seed: int, mode: str) -> Script:
     script = Script(f"period-{mode}", seed, weight=len(size.periods) * size.period_ms / 250)
     script.do("attach source=proxy")
     for period in size.periods:
-        name = bench(period)
-        script.do(f"echo {MODES[mode]} {period} {size.period_ms} >$bench/period")
-        for line, unit in enumerate(COUNTS, start=1):
-            script.take_output(f"sed -n {line}p $bench/period_result",
-                               ours(name, mode, unit=unit), decode_number)  # fmt: skip
-        script.do("cat $bench/period_errors $bench/samples >$work/bench.errors")
-        script.take("$work/bench.errors", ours(name, mode), decode_errors)
+        measure(script, bench(period), mode, period, size.period_ms)
     script.do("detach")
     return script
+
+
+def measure(script: Script, name: str, mode: str, period_ns: int, run_ms: int) -> None:
+    """Add the measurements of a period to a script, as the benchmark `name`."""
+    script.do(f"echo {MODES[mode]} {period_ns} {run_ms} >$bench/period")
+    for line, unit in enumerate(COUNTS, start=1):
+        script.take_output(f"sed -n {line}p $bench/period_result",
+                           ours(name, mode, unit=unit), decode_number)  # fmt: skip
+    script.do("cat $bench/period_errors $bench/samples >$work/bench.errors")
+    script.take("$work/bench.errors", ours(name, mode), decode_errors)
 
 
 def decode_errors(data: bytes) -> Counter[int]:
