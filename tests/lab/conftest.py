@@ -2,7 +2,8 @@
 
 A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `guest`. Its id is then
 MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
-machine; the script has {case} in the place of the case's name.
+machine; the script has {case} in the place of the case's name. Slow machines take the tests whose
+marker has ``brief=True``, unless pytest got --matrix.
 """
 
 import sys
@@ -18,7 +19,9 @@ POOL = pytest.StashKey[Pool]()
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "guest(machines, script, cases=None): see conftest.py")
+    config.addinivalue_line(
+        "markers", "guest(machines, script, cases=None, brief=False): see conftest.py"
+    )
     config.stash[POOL] = Pool()
 
 
@@ -31,17 +34,34 @@ def pytest_generate_tests(metafunc):
     if marker is None:
         return
     machines, script = marker.args
-    cases = marker.kwargs.get("cases")
+    cases, brief = marker.kwargs.get("cases"), marker.kwargs.get("brief", False)
     test = metafunc.definition.name
     sections = {}
     for machine in machines:
         if cases is None:
-            sections[machine.id] = Section(machine, test, script)
+            sections[machine.id] = Section(machine, test, script, brief)
             continue
         for case in cases(machine):
-            name = f"{test}:{case}"
-            sections[f"{machine.id}-{case}"] = Section(machine, name, script.format(case=case))
+            sections[f"{machine.id}-{case}"] = Section(
+                machine, f"{test}:{case}", script.format(case=case), brief
+            )
     metafunc.parametrize("guest", sections.values(), ids=sections.keys(), indirect=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what takes long, unless it was asked for."""
+    if config.option.matrix:
+        return
+    left_out = [item for item in items if hasattr(item, "callspec") and _long(item.callspec.params)]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _long(params: dict) -> bool:
+    section, machine = params.get("guest"), params.get("machine")
+    if section is not None:
+        return section.machine.matrix or (section.machine.brief and not section.brief)
+    return isinstance(machine, Machine) and machine.matrix
 
 
 def pytest_collection_finish(session):

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import build, kernels, smp, virtual
+from lab import bochs, build, kernels, smp, virtual
 from lab.errors import LostVM
 from lab.result import Result
 
@@ -27,15 +27,24 @@ class Machine:
     kernel: str
     cpus: int
     source: str = "proxy"
-    virtual: bool = False  # in virtual time: cycles may be asserted
+    # "smp": CPUs are threads, times mean nothing; "virtual": in virtual time, cycles may be
+    # asserted; "bochs": TSC deadline, its own time too
+    engine: str = "smp"
     x2apic: bool = False
+    matrix: bool = False  # with --matrix only
+    brief: bool = False  # without --matrix, for the tests marked as brief only
     timeout: float = 900  # wall time, with the other core busy too
 
     @property
     def id(self) -> str:
         """Name of the machine, the beginning of its tests' ids."""
-        more = "-virtual" * self.virtual + "-x2apic" * self.x2apic
-        return f"{self.kernel}-{self.cpus}cpu-{self.source}{more}"
+        engine = "" if self.engine == "smp" else f"-{self.engine}"
+        return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{'-x2apic' * self.x2apic}"
+
+    @property
+    def tick_device(self) -> str:
+        """Name of the device that the kernel ticks from when we are not there."""
+        return "lapic-deadline" if self.engine == "bochs" else "lapic"
 
 
 # One CPU has no races, so it is had in virtual time, where more can be asserted.
@@ -48,11 +57,15 @@ TABLE = [
     Machine("7.2", 2),
     Machine("6.12", 2, source="hrtimer"),
     Machine("7.2", 2, x2apic=True),
-    Machine("6.1", 1, virtual=True),
-    Machine("6.12", 1, virtual=True),
-    Machine("7.2", 1, virtual=True),
-    Machine("6.1", 1, source="hrtimer", virtual=True),
-    Machine("6.1", 2, virtual=True),
+    Machine("6.1", 1, engine="virtual"),
+    Machine("6.12", 1, engine="virtual"),
+    Machine("7.2", 1, engine="virtual"),
+    Machine("6.1", 1, source="hrtimer", engine="virtual"),
+    Machine("6.1", 2, engine="virtual"),
+    Machine("6.1", 1, engine="bochs", brief=True, timeout=3600),
+    Machine("7.2", 2, engine="bochs", x2apic=True, brief=True, timeout=3600),
+    Machine("6.12", 2, engine="bochs", matrix=True, timeout=3600),
+    Machine("6.12", 1, engine="bochs", x2apic=True, matrix=True, timeout=3600),
 ]
 
 
@@ -76,6 +89,7 @@ class Section:
     machine: Machine
     name: str
     script: str
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,10 +166,11 @@ def _boot(machine: Machine, sections: list[Section]) -> Boot:
     options["timeout"] = machine.timeout
     start = time.monotonic()
     try:
-        if machine.virtual:
+        if machine.engine == "virtual":
             result = virtual.run(kernel, script, **options)
         else:
-            result = smp.run(kernel, script, x2apic=machine.x2apic, **options)
+            run = bochs.run if machine.engine == "bochs" else smp.run
+            result = run(kernel, script, x2apic=machine.x2apic, **options)
     except LostVM as lost:
         return Boot(time.monotonic() - start, None, lost)
     return Boot(time.monotonic() - start, result, None)

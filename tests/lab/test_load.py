@@ -32,6 +32,7 @@ def test_unknown_source_is_refused(guest):
     unload
     [ ! -d /sys/module/apic_timer ]
     """,
+    brief=True,
 )
 def test_not_unloaded_while_used(guest):
     guest.ok()
@@ -55,15 +56,16 @@ LEFT_AS_BEFORE = """
     """
 
 
-@pytest.mark.guest(TABLE, LEFT_AS_BEFORE)
+@pytest.mark.guest(TABLE, LEFT_AS_BEFORE, brief=True)
 def test_left_as_before(guest):
     """The tick goes on, on the device it was on, on every CPU."""
     rows = [row.split() for row in guest.ok().splitlines()]
     devices = {row[0]: row[1:] for row in rows if row and row[0] in ("before", "during", "after")}
     cpus = guest.machine.cpus
     # The last one is the broadcast device.
-    taken = "apic_timer" if guest.machine.source == "proxy" else "lapic"
-    assert devices["before"][:cpus] == ["lapic"] * cpus
+    free = guest.machine.tick_device
+    taken = "apic_timer" if guest.machine.source == "proxy" else free
+    assert devices["before"][:cpus] == [free] * cpus
     assert devices["during"][:cpus] == [taken] * cpus
     assert devices["after"] == devices["before"]
     first, second = ([int(n) for n in row[1:]] for row in rows if row and row[0] == "ticks")
@@ -85,6 +87,7 @@ def test_left_as_before(guest):
     log
     unload
     """,
+    brief=True,
 )
 def test_consumer_leaves_timers_pending(guest):
     """Its timers are cancelled, and reported by handler; nothing of it runs any more."""
@@ -147,16 +150,15 @@ LOAD_AGAIN_AND_AGAIN = """
 def judge(guest, times: int) -> None:
     """Every other time, timers were left pending, of each handler."""
     devices, waiting, periodic = guest.ok().splitlines()[-3:]
-    assert devices.split()[1 : 1 + guest.machine.cpus] == ["lapic"] * guest.machine.cpus
+    machine = guest.machine
+    assert devices.split()[1 : 1 + machine.cpus] == [machine.tick_device] * machine.cpus
     # Those of other tests are in the log too.
     assert int(waiting) >= times // 2
     assert int(periodic) >= times // 2
 
 
 # On later kernels an emulated machine takes several times as long to load a module.
-@pytest.mark.guest(
-    some(kernel="6.1", cpus=2, virtual=False), LOAD_AGAIN_AND_AGAIN.format(times=200)
-)
+@pytest.mark.guest(some(kernel="6.1", cpus=2, engine="smp"), LOAD_AGAIN_AND_AGAIN.format(times=200))
 def test_load_200_times_under_load(guest):
     """With timers firing and a CPU busy."""
     judge(guest, 200)

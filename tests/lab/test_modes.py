@@ -33,14 +33,14 @@ def test_receipts(guest):
         assert len(errors) == 100
         if mode != "mean":
             assert errors[0] >= 0
-        if guest.machine.virtual and mode == "exact":
+        if guest.machine.engine == "virtual" and mode == "exact":
             assert errors[50] <= 3
-        if guest.machine.virtual and mode == "mean":
+        if guest.machine.engine == "virtual" and mode == "mean":
             assert -100 < errors[50] < 100
 
 
 @pytest.mark.guest(
-    some(kernel="6.1", virtual=True, cpus=1, source="proxy"),
+    some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     """
     load apic_timer mode=raw
     grep mode $DEBUG/apic_timer/info
@@ -68,7 +68,7 @@ BAD = {
 
 
 @pytest.mark.guest(
-    some(cpus=1, virtual=True, source="proxy"),
+    some(cpus=1, engine="virtual", source="proxy"),
     "\n".join(f"unload; load apic_timer {text} || echo refused {name}; tick_devices"
               for name, (text, _) in BAD.items()) + "\nlog\n",
 )  # fmt: skip
@@ -112,7 +112,9 @@ def requests(output: str) -> dict[str, tuple[int, int]]:
     return {row[0]: (int(row[1]), int(row[2])) for row in map(str.split, output.splitlines())}
 
 
-@pytest.mark.guest(some(virtual=True, cpus=1, source="proxy"), LATENCY.replace("{parameters}", ""))
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"), LATENCY.replace("{parameters}", "")
+)
 def test_latency_request(guest):
     """Made while an exact shot is near, and taken back."""
     near = ("near", "near_again")
@@ -121,7 +123,7 @@ def test_latency_request(guest):
 
 
 @pytest.mark.guest(
-    some(kernel="6.1", virtual=True, cpus=1, source="proxy"),
+    some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     LATENCY.replace("{parameters}", "latency_qos=N"),
 )
 def test_no_latency_request(guest):
@@ -129,7 +131,7 @@ def test_no_latency_request(guest):
 
 
 @pytest.mark.guest(
-    some(virtual=True, cpus=1, source="proxy"),
+    some(engine="virtual", cpus=1, source="proxy"),
     """
     for ns in 0 20000; do
         load apic_timer hold_ns=$ns

@@ -27,6 +27,11 @@ def cases(machine: Machine) -> list[str]:
     return [case for case, cpus in CASES.items() if cpus <= machine.cpus]
 
 
+def cases_in_time(machine: Machine) -> list[str]:
+    """List those that a machine has the time for: Bochs is too slow for a million timers."""
+    return [case for case in cases(machine) if (machine.engine, case) != ("bochs", "cost")]
+
+
 @pytest.mark.guest(
     TABLE,
     """
@@ -35,7 +40,8 @@ def cases(machine: Machine) -> list[str]:
     echo {case} >$DEBUG/apic_timer_selftest/run
     cat $DEBUG/apic_timer_selftest/result
     """,
-    cases=cases,
+    cases=cases_in_time,
+    brief=True,
 )
 def test_case(guest):
     verdict, *notes = guest.ok().splitlines()
@@ -62,12 +68,14 @@ def test_all_cases_are_known(guest):
     load apic_timer
     cat $DEBUG/apic_timer/info
     """,
+    brief=True,
 )
 def test_source_and_hardware(guest):
     """The machine is what the table says: otherwise the other results mean something else."""
     rows = [row for row in guest.ok().splitlines() if row.startswith("cpu ")]
     assert len(rows) == guest.machine.cpus
-    hardware = "one-shot LAPIC timer, " + ("x2APIC" if guest.machine.x2apic else "xAPIC")
+    mode = "TSC-deadline" if guest.machine.engine == "bochs" else "one-shot"
+    hardware = f"{mode} LAPIC timer, {'x2APIC' if guest.machine.x2apic else 'xAPIC'}"
     if guest.machine.source == "hrtimer":
         hardware = "kernel hrtimers"
     for cpu, row in enumerate(rows):
@@ -75,7 +83,7 @@ def test_source_and_hardware(guest):
 
 
 @pytest.mark.guest(
-    some(virtual=True),
+    some(engine="virtual"),
     """
     load apic_timer
     load apic_timer_selftest
@@ -98,7 +106,7 @@ def test_cost(guest):
 
 
 @pytest.mark.guest(
-    some(virtual=True, cpus=2),
+    some(engine="virtual", cpus=2),
     """
     load apic_timer
     load apic_timer_selftest

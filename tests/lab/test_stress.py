@@ -32,18 +32,18 @@ def judge(output: str, operations: int) -> None:
 
 
 @pytest.mark.guest(
-    some(virtual=False, source="proxy", x2apic=False),
+    some(engine="smp", source="proxy", x2apic=False),
     RUN.format(operations=1_000_000, seed="$CPUS", threads=1),
 )
 def test_million(guest):
     judge(guest.ok(), 1_000_000)
 
 
-@pytest.mark.guest(some(virtual=False, cpus=2), RUN.format(operations=200_000, seed=7, threads=3))
+@pytest.mark.guest(some(engine="smp", cpus=2), RUN.format(operations=200_000, seed=7, threads=3))
 def test_several_threads_per_cpu(guest):
     judge(guest.ok(), 200_000)
 
 
-@pytest.mark.guest(some(virtual=True), RUN.format(operations=200_000, seed=1, threads=2))
+@pytest.mark.guest(some(engine="virtual"), RUN.format(operations=200_000, seed=1, threads=2))
 def test_in_virtual_time(guest):
     judge(guest.ok(), 200_000)

@@ -31,7 +31,7 @@ SLEEPS = """
 """
 
 
-@pytest.mark.guest(some(virtual=True), FAST + SLEEPS + FIRED)
+@pytest.mark.guest(some(engine="virtual"), FAST + SLEEPS + FIRED)
 def test_sleeps_in_virtual_time(guest):
     """20 sleeps of 100 ms, with the start of a process each."""
     found = numbers(guest.ok())
@@ -39,7 +39,7 @@ def test_sleeps_in_virtual_time(guest):
     assert found["fired"][0] > 2 * 10_000 * 0.9
 
 
-@pytest.mark.guest(some(virtual=False), SLOW + SLEEPS + FIRED)
+@pytest.mark.guest(some(engine="smp"), SLOW + SLEEPS + FIRED)
 def test_sleeps(guest):
     found = numbers(guest.ok())
     assert 1.99 <= found["end"][0] - found["start"][0] <= 20
@@ -47,7 +47,7 @@ def test_sleeps(guest):
 
 
 @pytest.mark.guest(
-    some(virtual=False, cpus=2), SLOW + "echo timerfd $(python3 $SHARED/timerfd.py 10 200)" + FIRED
+    some(engine="smp", cpus=2), SLOW + "echo timerfd $(python3 $SHARED/timerfd.py 10 200)" + FIRED
 )
 def test_timerfd(guest):
     """200 ticks of 10 ms: none too many; and none is lost, however late this machine is."""
@@ -78,7 +78,7 @@ def drift(output: str) -> tuple[float, float, float]:
     return chip1 - chip, clock1 - clock, (jiffies1 - jiffies) / 250
 
 
-@pytest.mark.guest(some(virtual=True), FAST + CLOCKS.replace("{sleep}", "8") + FIRED)
+@pytest.mark.guest(some(engine="virtual"), FAST + CLOCKS.replace("{sleep}", "8") + FIRED)
 def test_clocks_agree_in_virtual_time(guest):
     output = guest.ok()
     chip, clock, jiffies = drift(output)
@@ -88,7 +88,7 @@ def test_clocks_agree_in_virtual_time(guest):
     assert numbers(output)["fired"][0] > chip * 10_000 * 0.9
 
 
-@pytest.mark.guest(some(virtual=False, cpus=2), SLOW + CLOCKS.replace("{sleep}", "5") + FIRED)
+@pytest.mark.guest(some(engine="smp", cpus=2), SLOW + CLOCKS.replace("{sleep}", "5") + FIRED)
 def test_clocks_agree(guest):
     chip, clock, jiffies = drift(guest.ok())
     assert clock == pytest.approx(chip, abs=1)
@@ -111,7 +111,7 @@ IDLE = """
     """
 
 
-@pytest.mark.guest(some(virtual=True), IDLE)
+@pytest.mark.guest(some(engine="virtual"), IDLE)
 def test_idle_stays_idle(guest):
     """Timers that are far away don't wake an idle CPU: as many interrupts as without us."""
     found = numbers(guest.ok())
@@ -132,6 +132,7 @@ def test_idle_stays_idle(guest):
     cat $DEBUG/apic_timer/stats
     unload
     """,
+    brief=True,
 )
 def test_both_are_served(guest):
     """On every CPU, timers ran, and so did the kernel's events."""

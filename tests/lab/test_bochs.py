@@ -1,0 +1,65 @@
+"""Guests in Bochs: they repeat, their end is noticed, and the TSC deadline is met to the cycle."""
+
+import pytest
+from lab import bench_bochs, bench_rows, bochs, kernels
+from lab.errors import LabError, LostVM
+
+SHOTS = 300
+
+
+def test_a_panic_is_noticed():
+    """At once, not by the time limit: the kernel is told to end the emulator."""
+    kernel = kernels.ensure(bench_bochs.SERIES)
+    with pytest.raises(LostVM, match="Bochs ended: .*no resolution") as lost:
+        bochs.run(kernel, "echo before\necho c >/proc/sysrq-trigger", timeout=1800)
+    assert "\nbefore\n" in lost.value.console
+    assert "Kernel panic - not syncing: sysrq triggered crash" in lost.value.console
+
+
+def test_too_little_memory_is_refused():
+    with pytest.raises(LabError, match="64 MiB are too few"):
+        bochs.run(kernels.ensure(bench_bochs.SERIES), "", memory=64)
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, bench_rows.Samples]:
+    """Samples of both APIC modes, and of a second run of one."""
+    kernel = kernels.ensure(bench_bochs.SERIES)
+
+    def run(apic: str) -> bench_rows.Samples:
+        guest = bench_bochs.in_bochs(kernel, bench_bochs.APICS[apic])
+        return guest(bench_bochs.script(apic, SHOTS))
+
+    return {"xapic": run("xapic"), "x2apic": run("x2apic"), "again": run("xapic")}
+
+
+def test_repeats(measured):
+    """Everything that was measured, each error of it: the seed is the same."""
+    assert measured["again"] == measured["xapic"]
+
+
+@pytest.mark.parametrize("apic", bench_bochs.APICS)
+def test_deadline_is_met(measured, apic):
+    """No exact shot is early or missing, and nearly all are in time."""
+    found = bench_bochs.rows(kernels.ensure(bench_bochs.SERIES), measured[apic])
+    print(bench_rows.table(found))
+    (exact,) = bench_rows.select(found, bench=f"error/{apic}", mode="exact")
+    (raw,) = bench_rows.select(found, bench=f"error/{apic}", mode="raw")
+    (rival,) = bench_rows.select(found, bench=f"error/{apic}", timer="hrtimer_hard")
+    assert exact["engine"] == "bochs"
+    assert exact["n"] == raw["n"] == rival["n"] == SHOTS
+    assert min(exact["min"], raw["min"]) >= 0
+    assert exact["p50"] <= 3
+    assert exact["p50"] * 100 < rival["p50"]
+
+
+@pytest.mark.parametrize("apic", bench_bochs.APICS)
+@pytest.mark.parametrize("period", bench_bochs.PERIODS_NS)
+def test_no_period_is_lost(measured, apic, period):
+    found = bench_bochs.rows(kernels.ensure(bench_bochs.SERIES), measured[apic])
+    mine = bench_rows.select(found, bench=f"period/{apic}/{period}")
+    by_unit = {row["unit"]: row for row in mine}
+    assert by_unit["lost"]["max"] == 0
+    assert by_unit["ran"]["min"] >= bench_bochs.RUN_MS * 1_000_000 // period
+    assert by_unit["cycles"]["min"] >= 0
+    assert by_unit["jiffies"]["min"] >= by_unit["jiffies_due"]["max"] - 1
