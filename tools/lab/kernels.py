@@ -24,6 +24,8 @@ SUITES = {
     "7.2": ("sid",),
     "7.3": ("sid", "experimental"),
 }
+# Debian's flavours besides the ordinary one: "6.1-rt".
+FLAVOURS = ("rt", "cloud")
 SUPPORTED = ("6.1", "6.12", "7.2")
 CANARIES = ("7.3",)
 
@@ -36,7 +38,7 @@ TOOLS = ["gcc", "make", "dash", "mawk", "bash", "coreutils", "sed", "grep", "fin
 class Kernel:
     """One stock kernel in the cache."""
 
-    series: str  # as in SUITES: "6.1"
+    series: str  # as in SUITES, perhaps with a flavour: "6.1", "6.1-rt"
     release: str  # uname -r: "6.1.0-56-amd64"
     root: Path  # chroot with gcc, make and the headers
     vmlinuz: Path
@@ -58,14 +60,17 @@ def ensure(series: str) -> Kernel:
     Fetching takes half a minute or so and about 1 GB of disk. LabError, with the reason, when the
     kernel cannot be had: callers must not turn that into a skip.
     """
-    if series not in SUITES:
-        raise LabError(f"no kernel series {series}: there are {', '.join(SUITES)}")
+    name, _, flavour = series.partition("-")
+    if name not in SUITES or (flavour and flavour not in FLAVOURS):
+        raise LabError(f"no kernel series {series}: there are {', '.join(SUITES)}, each also "
+                       f"with -{' or -'.join(FLAVOURS)}")  # fmt: skip
     return cached(series) or _fetch(series)
 
 
 def cached(series: str) -> Kernel | None:
     """Return the newest complete kernel of a series in the cache, None when there is none."""
-    found = newest_first([p for p in cache_dir("kernels").glob(f"{series}-*") if is_complete(p)])
+    roots = cache_dir("kernels").glob(f"{series}-[0-9]*")
+    found = newest_first([p for p in roots if is_complete(p)])
     return _kernel(series, found[0]) if found else None
 
 
@@ -78,7 +83,7 @@ def _fetch(series: str) -> Kernel:
     with locked(f"kernel-{series}"):
         if found := cached(series):  # another process fetched it while we waited for the lock
             return found
-        with Archive(*SUITES[series]) as archive:
+        with Archive(*SUITES[series.partition("-")[0]]) as archive:
             image = _image_package(archive, series)
             release = image.removeprefix("linux-image-")
             say("lab", f"fetching kernel {release} ({', '.join(archive.suites)})")
@@ -94,11 +99,14 @@ def _fetch(series: str) -> Kernel:
 
 
 def _image_package(archive: Archive, series: str) -> str:
-    """Find the newest ordinary image package (no rt, cloud, debug or unsigned one)."""
-    names = archive.names(rf"linux-image-{re.escape(series)}(?!\d)[-+.~a-z0-9]*-amd64")
-    names = [n for n in names if not re.search(r"-(rt|cloud|dbg|unsigned)\b", n)]
+    """Find the newest image package of its flavour (no debug or unsigned one)."""
+    name, _, flavour = series.partition("-")
+    end = f"-{flavour}-amd64" if flavour else "-amd64"
+    others = [f for f in FLAVOURS if f != flavour]
+    names = archive.names(rf"linux-image-{re.escape(name)}(?!\d)[-+.~a-z0-9]*{end}")
+    names = [n for n in names if not re.search(rf"-({'|'.join(others)}|dbg|unsigned)\b", n)]
     if not names:
-        raise LabError(f"no linux-image-{series}* in Debian {', '.join(archive.suites)}")
+        raise LabError(f"no linux-image-{name}*{end} in Debian {', '.join(archive.suites)}")
     return names[-1]
 
 
