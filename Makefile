@@ -29,6 +29,10 @@ test: ## run all tests in virtual machines
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests
 
+test-matrix: ## run all tests on more kernels and machines; results in build/matrix.json
+	tools/setup test
+	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --matrix
+
 # BENCH=short takes minutes instead of most of an hour. LAB=none: on this machine, as root.
 bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB=none)
 	tools/setup $(if $(filter none,$(LAB)),host,bench)
@@ -53,4 +57,4 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 12
 
-.PHONY: modules clean install uninstall demo test bench spin check help
+.PHONY: modules clean install uninstall demo test test-matrix bench spin check help

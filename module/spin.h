@@ -43,7 +43,7 @@ static __always_inline u64 apic_timer_spin(u64 until)
 
 	left = until - rdtsc();
 	if (left > APIC_TIMER_SPIN_PAUSE_REST) {
-		if (static_cpu_has(X86_FEATURE_WAITPKG)) {
+		if (cpu_feature_enabled(X86_FEATURE_WAITPKG)) {
 			u64 wake = until - APIC_TIMER_SPIN_TPAUSE_REST;
 
 			/* An interrupt request or the CPU's limit may end it. */

@@ -13,9 +13,12 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tools"), str(Path(__file__).parent)]
 
+import matrix  # noqa: E402
 from machines import Machine, Outcome, Pool, Section  # noqa: E402
 
 POOL = pytest.StashKey[Pool]()
+OWNERS = pytest.StashKey[dict[str, Machine]]()
+OUTPUT = Path(__file__).resolve().parents[2] / "build/matrix.json"
 
 
 def pytest_configure(config):
@@ -67,11 +70,29 @@ def _long(params: dict) -> bool:
 def pytest_collection_finish(session):
     if session.config.option.collectonly:
         return
-    asked = [i.callspec.params for i in session.items if hasattr(i, "callspec")]
-    session.config.stash[POOL].plan(
-        [p["guest"] for p in asked if "guest" in p],
-        [p["machine"] for p in asked if isinstance(p.get("machine"), Machine)],
-    )
+    asked = {i.nodeid: i.callspec.params for i in session.items if hasattr(i, "callspec")}
+    sections = {i: p["guest"] for i, p in asked.items() if "guest" in p}
+    boots = {i: p["machine"] for i, p in asked.items() if isinstance(p.get("machine"), Machine)}
+    session.config.stash[POOL].plan(sections.values(), boots.values())
+    owners = {node: section.machine for node, section in sections.items()}
+    session.config.stash[OWNERS] = owners | boots
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.option.matrix or OWNERS not in config.stash:
+        return
+    owners, tests = config.stash[OWNERS], []
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.getreports(outcome):
+            if report.nodeid in owners:
+                # Of a skipped test: (file, line, reason)
+                reason = report.longrepr[2] if outcome == "skipped" else ""
+                tests.append((owners[report.nodeid], outcome, reason))
+    found = matrix.rows(tests, config.stash[POOL].seconds())
+    if found:
+        terminalreporter.section("matrix")
+        terminalreporter.write_line(matrix.table(found))
+        matrix.write(OUTPUT, found)
 
 
 @pytest.fixture

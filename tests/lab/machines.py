@@ -64,6 +64,10 @@ TABLE = [
     Machine("6.1", 2, engine="virtual"),
     Machine("6.1", 1, engine="bochs", brief=True, timeout=3600),
     Machine("7.2", 2, engine="bochs", x2apic=True, brief=True, timeout=3600),
+    Machine("6.1-rt", 2, matrix=True),
+    Machine("7.2-rt", 2, matrix=True),
+    Machine("7.3", 2, matrix=True),
+    Machine("6.1-cloud", 1, engine="virtual", matrix=True),
     Machine("6.12", 2, engine="bochs", matrix=True, timeout=3600),
     Machine("6.12", 1, engine="bochs", x2apic=True, matrix=True, timeout=3600),
 ]
@@ -151,6 +155,11 @@ class Pool:
     def get(self, machine: Machine) -> Boot:
         """Wait for a machine."""
         return self._boots[machine].result()
+
+    def seconds(self) -> dict[Machine, float]:
+        """Wall time of each machine that came to an end by itself."""
+        boots = {m: b for m, b in self._boots.items() if b.done() and not b.cancelled()}
+        return {m: b.result().seconds for m, b in boots.items() if not b.exception()}
 
     def close(self) -> None:
         """Start no more machines, and wait for those that run."""

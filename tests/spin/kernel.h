@@ -35,7 +35,7 @@ static inline u64 apic_timer_tsc_now(void)
 	return rdtsc();
 }
 
-static inline bool static_cpu_has(const char *feature)
+static inline bool cpu_feature_enabled(const char *feature)
 {
 	return has_waitpkg;
 }

@@ -37,6 +37,8 @@ def _payload(image: bytes) -> bytes:
         elf = lzma.LZMADecompressor().decompress(data)
     elif data.startswith(b"\x28\xb5\x2f\xfd"):
         elf = subprocess.run(["zstd", "-dcq"], input=data[:-4], capture_output=True).stdout
+    elif data.startswith(b"\x02\x21\x4c\x18"):
+        elf = subprocess.run(["lz4", "-dcq"], input=data[:-4], capture_output=True).stdout
     else:
         raise LabError(f"kernel image compressed in an unknown way: {data[:6].hex()}")
     if len(elf) != size or not elf.startswith(b"\x7fELF"):
