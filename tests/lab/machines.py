@@ -31,6 +31,7 @@ class Machine:
     # asserted; "bochs": TSC deadline, its own time too
     engine: str = "smp"
     x2apic: bool = False
+    append: str = ""  # further kernel parameters
     matrix: bool = False  # with --matrix only
     brief: bool = False  # without --matrix, for the tests marked as brief only
     timeout: float = 900  # wall time, with the other core busy too
@@ -39,7 +40,8 @@ class Machine:
     def id(self) -> str:
         """Name of the machine, the beginning of its tests' ids."""
         engine = "" if self.engine == "smp" else f"-{self.engine}"
-        return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{'-x2apic' * self.x2apic}"
+        more = f"{'-x2apic' * self.x2apic}{'-' * bool(self.append)}{self.append}"
+        return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{more}"
 
     @property
     def tick_device(self) -> str:
@@ -149,7 +151,8 @@ class Pool:
         scripts: dict[Machine, list[Section]] = {machine: [] for machine in others}
         for section in sections:
             scripts.setdefault(section.machine, []).append(section)
-        for machine in sorted(scripts, key=TABLE.index):
+        order = {machine: number for number, machine in enumerate(TABLE)}
+        for machine in sorted(scripts, key=lambda machine: order.get(machine, len(order))):
             self._boots[machine] = self._executor.submit(_boot, machine, scripts[machine])
 
     def get(self, machine: Machine) -> Boot:
@@ -172,7 +175,7 @@ def _boot(machine: Machine, sections: list[Section]) -> Boot:
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
     script = _compose(machine, sections)
     options = {"modules": modules, "files": files, "cpus": machine.cpus}
-    options["timeout"] = machine.timeout
+    options |= {"timeout": machine.timeout, "append": machine.append}
     start = time.monotonic()
     try:
         if machine.engine == "virtual":

@@ -1,7 +1,7 @@
 """The table that ends a run with --matrix: each machine, and what became of its tests.
 
-The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic,
-passed, failed, skipped (counts), reasons (why any were skipped) and seconds (wall time of its one
+The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic, append
+(kernel parameters), passed, failed, skipped (counts), reasons (why any were skipped) and seconds (wall time of its one
 boot, null if it never came to an end).
 """
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from machines import Machine
 
-COLUMNS = ("kernel", "engine", "cpus", "source", "x2apic", "passed", "failed", "skipped", "seconds")
+COLUMNS = ("kernel", "engine", "cpus", "source", "x2apic", "append",
+           "passed", "failed", "skipped", "seconds")  # fmt: skip
 
 
 @dataclass
@@ -48,6 +49,7 @@ def rows(tests: Iterable[tuple[Machine, str, str]], seconds: Mapping[Machine, fl
             "cpus": machine.cpus,
             "source": machine.source,
             "x2apic": machine.x2apic,
+            "append": machine.append,
             "passed": row.passed,
             "failed": row.failed,
             "skipped": row.skipped,
