@@ -10,29 +10,21 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import qemu, splats
+from . import qemu, sources, splats
 from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
-from .debian import Archive
 from .errors import BuildError, LabError
-from .progress import say
 
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
 KINDS = {".c", ".h"}  # besides files named Kbuild, Kconfig and .kunitconfig
-PACKAGE = "linux-source-6.1"
-SUITES = ("bookworm", "bookworm-security")
+SERIES = "6.1"
 OVERLAY = "drivers/apic-timer"
-# Much of the source that UML has no use for; the Kconfig files must stay.
-EXCLUDE = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!K]*", "sound/*/*.[ch]",
-           "drivers/gpu/drm/*.[ch]", "drivers/net/*.[ch]", "drivers/media/*.[ch]",
-           "drivers/staging/*.[ch]", "tools/testing/selftests/*"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -152,7 +144,7 @@ def ensure_source() -> Path:
 
 
 def _cached_source() -> Path | None:
-    found = [p for p in cache_dir("kunit").glob(f"{PACKAGE}_*") if is_complete(p)]
+    found = [p for p in cache_dir("kunit").glob(f"linux-source-{SERIES}_*") if is_complete(p)]
     return newest_first(found)[0] if found else None
 
 
@@ -160,24 +152,12 @@ def _fetch_source() -> Path:
     with locked("kunit-source"):
         if found := _cached_source():
             return found
-        with Archive(*SUITES) as archive:
-            version = archive.version(PACKAGE)
-            say("lab", f"fetching {PACKAGE} {version}")
-            final = cache_dir("kunit") / f"{PACKAGE}_{version}"
-            with fresh_dir(final) as root:
-                archive.unpack([PACKAGE], root, dependencies=False)
-                packed = root / "usr/src" / f"{PACKAGE}.tar.xz"
-                done = subprocess.run(
-                    ["tar", "-x", "-C", root, "-f", packed, "--strip-components=1",
-                     "--no-same-owner", "--wildcards",
-                     *(f"--exclude={PACKAGE}/{e}" for e in EXCLUDE)],
-                    capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-                )  # fmt: skip
-                if done.returncode:
-                    raise LabError(f"cannot unpack {packed.name}: {done.stderr[-1000:]}")
-                shutil.rmtree(root / "usr/src")
-                _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
-                _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
+        packed = sources.ensure(SERIES)
+        final = cache_dir("kunit") / f"{packed.package}_{packed.version}"
+        with fresh_dir(final) as root:
+            sources.unpack(packed, root, sources.SMALL)
+            _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
+            _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
     return final
 
 
@@ -185,7 +165,7 @@ def _add_line(path: Path, line: str, before: str = "") -> None:
     """Add a line to a file of the kernel: at its end, or before its last line `before`."""
     text = path.read_text()
     if not text.endswith(before):
-        raise LabError(f"{path.name} of {PACKAGE} does not end as expected")
+        raise LabError(f"{path.name} of Linux {SERIES} does not end as expected")
     path.write_text(text.removesuffix(before) + line + before if before else text + line)
 
 
