@@ -1,0 +1,167 @@
+"""tools/kernel-patches on the files of the real kernel trees that the patches touch."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tools"))
+
+from lab import cache, patches, sources  # noqa: E402
+
+# What Debian has a source of: the series of the manifest, and those whose patches fit it too.
+TREES = {"6.1": "6.1", "6.12": "6.12", "7.2": "7.2", "7.3": "7.2"}
+
+
+@pytest.fixture(scope="session", params=TREES)
+def pristine(request):
+    """A part of a kernel tree, and the name of the series that fits it."""
+    (fits,) = [s for s in patches.series() if s.name == TREES[request.param]]
+    home = sources.members(sources.ensure(request.param), ["Makefile", *fits.old_files()])
+    return home, fits.name
+
+
+@pytest.fixture
+def tree(pristine, tmp_path):
+    """A copy of it, to be changed."""
+    copy = tmp_path / "linux"
+    shutil.copytree(pristine[0], copy, ignore=shutil.ignore_patterns(cache.STAMP))
+    return copy
+
+
+def run(verb: str, tree: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, TREE / "tools/kernel-patches", verb, tree],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def contents(tree: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(tree)): p.read_bytes() for p in tree.rglob("*") if p.is_file()}
+
+
+def refused(verb: str, tree: Path) -> str:
+    """Run what has to be refused, and to change nothing; return the reason."""
+    before = contents(tree)
+    done = run(verb, tree)
+    assert done.returncode == 1, done.stdout
+    assert done.stdout == ""
+    assert contents(tree) == before
+    return done.stderr
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+def test_apply_and_remove(pristine, tree):
+    before = contents(tree)
+    done = run("check", tree)
+    assert done.returncode == 0, done.stderr
+    assert contents(tree) == before
+
+    done = run("apply", tree)
+    assert done.returncode == 0, done.stderr
+    assert f"of series {pristine[1]} applied" in done.stdout
+    after = contents(tree)
+    (series,) = [s for s in patches.series() if s.name == pristine[1]]
+    assert {f for f in after if after[f] != before.get(f)} == set(series.files())
+    assert (
+        "EXPORT_SYMBOL_GPL(lapic_timer_hook_register);"
+        in (tree / "arch/x86/kernel/apic/lapic_hook.c").read_text()
+    )
+
+    done = run("remove", tree)
+    assert done.returncode == 0, done.stderr
+    assert contents(tree) == before
+
+
+def test_same_as_git_am(pristine, tree):
+    """A maintainer who takes the patches by git am gets the same tree, without fuzz."""
+    git = ["git", "-C", tree, "-c", "user.name=t", "-c", "user.email=t@localhost"]
+    subprocess.run(["git", "init", "-q", tree], check=True)
+    subprocess.run([*git, "add", "-f", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "base"], check=True)
+    (series,) = [s for s in patches.series() if s.name == pristine[1]]
+    subprocess.run([*git, "am", "-q", *series.patches], check=True)
+    taken = {f: d for f, d in contents(tree).items() if not f.startswith(".git/")}
+
+    run("remove", tree)
+    assert run("apply", tree).returncode == 0
+    assert {f: d for f, d in contents(tree).items() if not f.startswith(".git/")} == taken
+
+
+def test_twice(tree):
+    assert run("apply", tree).returncode == 0
+    assert "already applied" in refused("apply", tree)
+    assert "already applied" in refused("check", tree)
+
+
+def test_remove_without_apply(tree):
+    assert "not applied" in refused("remove", tree)
+
+
+def test_keeps_other_changes(tree):
+    apic = tree / "arch/x86/kernel/apic/apic.c"
+    append(apic, "/* somebody's own line */\n")
+    before = contents(tree)
+    assert run("apply", tree).returncode == 0
+    assert run("remove", tree).returncode == 0
+    assert contents(tree) == before
+
+
+def test_conflict_in_the_last_patch(tree):
+    """What doesn't fit is found before anything has changed."""
+    apic = tree / "arch/x86/kernel/apic/apic.c"
+    text = apic.read_text()
+    assert text.count("bool __init apic_needs_pit(void)") == 1
+    apic.write_text(text.replace("\t/* APIC timer disabled? */\n", "\t/* APIC timer off? */\n"))
+    reason = refused("apply", tree)
+    assert "0004-x86-apic-Make-nolapic_timer-honest.patch does not apply" in reason
+
+
+def test_half_applied(tree):
+    added = tree / "arch/x86/include/asm/lapic_hook.h"
+    added.parent.mkdir(parents=True, exist_ok=True)
+    added.write_text("/* what somebody left */\n")
+    assert "does not apply" in refused("apply", tree)
+
+
+def test_missing_file(tree):
+    (tree / "arch/x86/kernel/apic/apic.c").unlink()
+    assert "does not apply" in refused("apply", tree)
+
+
+@pytest.mark.parametrize(
+    "version", ["5.10.223", "6.1.100", "6.2.0", "6.11.9", "6.13.0", "7.1.5", "7.2.0-rc1", "7.4.0"]
+)
+def test_other_versions(tree, version):
+    numbers, _, extra = version.partition("-")
+    names = ("VERSION", "PATCHLEVEL", "SUBLEVEL")
+    lines = [f"{n} = {v}" for n, v in zip(names, numbers.split("."), strict=True)]
+    end = f"EXTRAVERSION = -{extra}" if extra else "EXTRAVERSION ="
+    (tree / "Makefile").write_text("\n".join([*lines, end, ""]))
+    assert f"no patches for Linux {version}: there are some for 6.1.192" in refused("apply", tree)
+
+
+@pytest.mark.parametrize("makefile", [None, "all:\n\techo no kernel\n", "VERSION = 6\n"])
+def test_no_kernel_tree(tmp_path, makefile):
+    if makefile is not None:
+        (tmp_path / "Makefile").write_text(makefile)
+    assert "is no kernel tree" in refused("apply", tmp_path)
+
+
+@pytest.mark.parametrize("line", ["6.1 6.1.192", "6.1 6.1.x 6.2", "6.1 6.1.192 6.2 more"])
+def test_bad_manifest(tmp_path, line):
+    (tmp_path / "manifest").write_text(line + "\n")
+    with pytest.raises(patches.PatchError, match='is not "series first end"'):
+        patches.series(tmp_path)
+
+
+def test_series_without_patches(tmp_path):
+    (tmp_path / "manifest").write_text("6.1 6.1.192 6.2\n")
+    with pytest.raises(patches.PatchError, match="has no patches"):
+        patches.series(tmp_path)
