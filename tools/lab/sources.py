@@ -15,7 +15,8 @@ from .kernels import SUITES
 from .progress import say
 
 # Much of the source that no small x86 kernel or UML has use for; the Kconfig files must stay.
-SMALL = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!K]*", "sound/*/*.[ch]",
+# What the patches touch is in all of it, Documentation too.
+SMALL = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!Ka]*", "sound/*/*.[ch]",
          "drivers/gpu/drm/*.[ch]", "drivers/net/*/*.[ch]", "drivers/media/*.[ch]",
          "drivers/staging/*.[ch]", "tools/testing/selftests/*"]  # fmt: skip
 
