@@ -4,7 +4,20 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import bench, bench_bochs, bench_host, bochs, build, demo, kernels, kunit, qemu, smp, virtual
+from . import (
+    bench,
+    bench_bochs,
+    bench_host,
+    bochs,
+    build,
+    demo,
+    kernels,
+    kunit,
+    patched,
+    qemu,
+    smp,
+    virtual,
+)
 from .errors import LabError
 
 
@@ -21,8 +34,9 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--no-plots", action="store_true")
     benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
-    listing = sub.add_parser("kernels", help="fetch kernels into the cache and list them")
-    listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED))
+    listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
+    listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
+                         help=f"stock: 6.1; built here: {', '.join(patched.names())}")  # fmt: skip
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
     engines = {"virtual": "in virtual time", "smp": "with several CPUs", "bochs": "in Bochs"}
@@ -44,7 +58,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _guest(args: argparse.Namespace) -> int:
-    kernel = kernels.ensure(args.series)
+    kernel = patched.find(args.series)
     script = sys.stdin.read() if args.script == "-" else Path(args.script).read_text()
     modules = [] if args.no_modules else sorted(build.build(kernel).rglob("*.ko"))
     common = {"modules": modules, "cpus": args.cpus, "append": args.append,
@@ -89,12 +103,12 @@ def main() -> int:
             return _bench(args)
         if args.command == "kernels":
             for series in args.series:
-                kernel = kernels.ensure(series)
-                print(f"{series:5} {kernel.release:28} {kernel.root}")
+                kernel = patched.find(series)
+                print(f"{series:12} {kernel.release:28} {kernel.root}")
             print(qemu.version())
             return 0
         if args.command == "build":
-            print(build.build(kernels.ensure(args.series)))
+            print(build.build(patched.find(args.series)))
             return 0
         return _guest(args)
     except LabError as error:

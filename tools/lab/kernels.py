@@ -91,7 +91,7 @@ def _fetch(series: str) -> Kernel:
             parts = archive.names(rf"linux-(binary|modules|base)-{re.escape(release)}")
             final = cache_dir("kernels") / f"{series}-{release}"
             with fresh_dir(final) as root:
-                _merge_usr(root)
+                merge_usr(root)
                 archive.unpack([image, *parts], root, dependencies=False)
                 archive.unpack([f"linux-headers-{release}", *TOOLS], root)
                 _finish(root, release)
@@ -110,28 +110,33 @@ def _image_package(archive: Archive, series: str) -> str:
     return names[-1]
 
 
-def _merge_usr(root: Path) -> None:
+def merge_usr(root: Path) -> None:
     """Make /lib a link to /usr/lib and so on, as every Debian since bookworm has it."""
     for name in ("bin", "lib", "lib64", "sbin"):
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
 
 
-def _finish(root: Path, release: str) -> None:
-    """Do what the packages' own install scripts would, as far as a build needs it; then check."""
+def make_usable(root: Path) -> None:
+    """Do what the packages' own install scripts would, as far as a build needs it."""
     awk = root / "usr/bin/awk"
     if not awk.exists():
         awk.symlink_to("mawk")
     sh = root / "usr/bin/sh"
     if not sh.exists():
         sh.symlink_to("dash")
+    for name in ("dev", "proc", "sys", "tmp", "build"):
+        (root / name).mkdir(exist_ok=True)
+    os.chmod(root / "tmp", 0o1777)
+
+
+def _finish(root: Path, release: str) -> None:
+    """Put the kernel where it is looked for, then check that all is there."""
+    make_usable(root)
     boot = root / "boot" / f"vmlinuz-{release}"
     if not boot.exists():  # sid's linux-binary-* keeps the image beside the modules
         boot.parent.mkdir(exist_ok=True)
         boot.symlink_to(f"../usr/lib/modules/{release}/vmlinuz")
-    for name in ("dev", "proc", "sys", "tmp", "build"):
-        (root / name).mkdir(exist_ok=True)
-    os.chmod(root / "tmp", 0o1777)
     for path in (f"boot/vmlinuz-{release}", f"usr/lib/modules/{release}/kernel",
                  f"usr/lib/modules/{release}/build", "usr/bin/gcc", "usr/bin/make"):  # fmt: skip
         if not (root / path).exists() and not (root / path).is_symlink():

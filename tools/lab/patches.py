@@ -61,6 +61,14 @@ def series(home: Path = HOME) -> list[Series]:
     return found
 
 
+def named(name: str) -> Series:
+    """Return the series of a name. PatchError when there is none."""
+    every = {one.name: one for one in series()}
+    if name not in every:
+        raise PatchError(f"no patches for Linux {name}: there are some for {', '.join(every)}")
+    return every[name]
+
+
 def version(tree: Path) -> str:
     """Return the version of a kernel tree as its Makefile has it: "6.1.192", "7.3.0-rc7"."""
     makefile = tree / "Makefile"

@@ -1,0 +1,182 @@
+"""Patched kernels with a hook: probe/ takes the kernel's events over and adds shots of its own.
+
+Whatever the hook does, the kernel's tick has to go on as if it was not there; with nolapic_timer
+the tick comes from elsewhere, and by the timer's vector to all CPUs but one.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tools"))
+
+from lab import build, patched, smp, virtual  # noqa: E402
+
+PERIOD = 0.001  # s between two shots of the probe's
+SCRIPT = """
+state() {
+    awk '$1 == "jiffies:" { print "'$1' jiffies", $2; exit }' /proc/timer_list
+    awk '/LOC:/ { for (i = 2; $i ~ /^[0-9]+$/; i++) print "'$1' loc" i - 2, $i }' /proc/interrupts
+    awk '$1 == "0:" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i
+        print "'$1' irq0", n }' /proc/interrupts
+    echo $1 uptime $(cut -d ' ' -f 1 /proc/uptime)
+}
+for cpu in /sys/devices/system/clockevents/clockevent*; do
+    echo device $(cat $cpu/current_device)
+done
+state before
+insmod $MODULES/hook_probe.ko
+state loaded
+sleep 1
+i=0
+while [ $i -lt 20000 ]; do i=$((i + 1)); done
+sleep 1
+state end
+rmmod hook_probe
+state unloaded
+sleep 1
+state after
+dmesg | grep hook_probe:
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A patched kernel and how it is booted."""
+
+    kernel: str
+    cpus: int
+    nolapic_timer: bool = False
+    virtual: bool = True
+
+    @property
+    def id(self) -> str:
+        """Name of the machine in test ids."""
+        more = "-exclusive" * self.nolapic_timer + "-virtual" * self.virtual
+        return f"{self.kernel}-{self.cpus}cpu{more}"
+
+
+MACHINES = [
+    Machine("6.1-patched", 1),
+    Machine("6.1-patched", 1, nolapic_timer=True),
+    Machine("6.1-patched", 2),
+    Machine("6.1-patched", 2, nolapic_timer=True),
+    Machine("6.1-patched", 2, virtual=False),
+    Machine("6.1-patched", 2, virtual=False, nolapic_timer=True),
+    Machine("6.12-patched", 1, nolapic_timer=True),
+    Machine("6.12-patched", 2),
+    Machine("6.12-patched", 2, nolapic_timer=True),
+    Machine("7.2-patched", 1, nolapic_timer=True),
+    Machine("7.2-patched", 2),
+    Machine("7.2-patched", 2, nolapic_timer=True),
+]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a machine showed: counters by moment and name, and the probe's by CPU."""
+
+    devices: list[str]
+    states: dict[str, dict[str, float]]
+    probes: list[dict[str, int]]
+    output: str
+
+    def delta(self, name: str, first: str = "loaded", last: str = "end") -> float:
+        """Return by how much a counter went on between two moments."""
+        return self.states[last][name] - self.states[first][name]
+
+
+@cache
+def seen(machine: Machine) -> Seen:
+    """Boot a machine, once."""
+    kernel = patched.ensure(machine.kernel)
+    probe = build.find_ko(build.build_external(kernel, TREE / "tests/patches/probe"), "hook_probe")
+    guest = virtual if machine.virtual else smp
+    append = "nolapic_timer" if machine.nolapic_timer else ""
+    result = guest.run(kernel, SCRIPT, modules=[probe], cpus=machine.cpus, append=append,
+                       timeout=300)  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.log[-4000:]}"
+    states: dict[str, dict[str, float]] = {}
+    for moment, name, value in re.findall(r"^(\w+) (\w+) ([\d.]+)$", result.output, re.M):
+        states.setdefault(moment, {})[name] = float(value)
+    lines = re.findall(r"hook_probe: (cpu=.*)", result.output)
+    probes = [{k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", line)} for line in lines]
+    devices = re.findall(r"^device (\S+)$", result.output, re.M)
+    assert len(probes) == machine.cpus, result.output
+    return Seen(devices, states, probes, result.output)
+
+
+def machines(**wanted) -> pytest.MarkDecorator:
+    """Run a test on the machines whose fields have these values."""
+    found = [m for m in MACHINES if all(getattr(m, k) == v for k, v in wanted.items())]
+    return pytest.mark.parametrize("machine", found, ids=lambda m: m.id)
+
+
+@machines()
+def test_shots(machine):
+    """Every shot comes, in the context that the hook is promised."""
+    got = seen(machine)
+    for probe in got.probes:
+        assert probe["wrong"] == 0, got.output
+        assert probe["shots"] > 0
+        if machine.virtual:
+            assert probe["shots"] >= 0.98 * got.delta("uptime") / PERIOD, got.output
+
+
+@machines(virtual=True)
+def test_each_interrupt_is_counted_once(machine):
+    """One EOI and one count, whichever way the interrupt goes."""
+    got = seen(machine)
+    broadcasts = got.delta("irq0") if machine.nolapic_timer else 0
+    for cpu, probe in enumerate(got.probes):
+        expected = probe["shots"] + probe["events"] + (broadcasts if cpu else 0)
+        counted = got.delta(f"loc{cpu}")
+        # `state` takes some milliseconds itself; an early interrupt is one more.
+        assert 0.95 * expected - 20 <= counted <= 1.05 * expected + 20, got.output
+
+
+@machines(virtual=True, nolapic_timer=False)
+def test_tick_goes_on(machine):
+    """The kernel's time and its events are what they were, with the hook and after it."""
+    got = seen(machine)
+    assert set(got.devices) == {"lapic"}
+    for first, last in (("loaded", "end"), ("unloaded", "after")):
+        ticks, seconds = got.delta("jiffies", first, last), got.delta("uptime", first, last)
+        assert abs(ticks - 250 * seconds) <= 5, got.output
+    for cpu, probe in enumerate(got.probes):
+        assert probe["programmed"] > 0 and probe["events"] > 0, got.output
+        assert got.delta(f"loc{cpu}", "unloaded", "after") > 0, got.output
+
+
+@machines(nolapic_timer=True)
+def test_nolapic_timer_is_honest(machine):
+    """The kernel neither programs the LAPIC timer nor takes interrupts of it for its own."""
+    got = seen(machine)
+    assert "hook_probe: exclusive" in got.output
+    assert got.delta("irq0", "unloaded", "after") > 0
+    assert got.states["before"]["loc0"] == 0, got.output
+    assert got.devices == (["hpet"] if machine.cpus == 1 else ["lapic", "lapic"])
+    for probe in got.probes:
+        assert probe["programmed"] == probe["stopped"] == 0, got.output
+    assert got.delta("loc0", "unloaded", "after") == 0, got.output
+
+
+@machines(cpus=2, nolapic_timer=True)
+def test_broadcasts(machine):
+    """Each tick of the HPET is one jiffy, and gets to the other CPU, between all the shots."""
+    got = seen(machine)
+    assert got.states["before"]["loc1"] > 0
+    # With threads `state` reads its counters up to a third of a second apart.
+    slack = 2 if machine.virtual else 100
+    for first, last in (("loaded", "end"), ("unloaded", "after")):
+        ticks = got.delta("irq0", first, last)
+        assert ticks > 0
+        assert abs(got.delta("jiffies", first, last) - ticks) <= slack, got.output
+    assert got.probes[0]["shots"] > 10 * slack  # had they counted as ticks, it would show
+    broadcasts = got.delta("loc1", "unloaded", "after")
+    assert abs(broadcasts - got.delta("irq0", "unloaded", "after")) <= slack, got.output
