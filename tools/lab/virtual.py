@@ -52,7 +52,9 @@ def run(
         put = native.compiled(kernel, "put.c", PUT_FLAGS)
         image.build(
             script, modules, {**(files or {}), "usr/bin/put.bin": put},
-            put=f'exec put.bin {SHARED_DEVICE}/resource2_wc {SHARED_MB} "$1"',
+            # Not write-combining where the kernel has no PAT.
+            put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
+            f'exec put.bin $file {SHARED_MB} "$1"',
             setup=f"echo 1 >{SHARED_DEVICE}/enable",
         ).write(home / "initrd")  # fmt: skip
         with open(home / "shared", "wb") as shared:
