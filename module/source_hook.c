@@ -229,6 +229,7 @@ static int attach_shared(struct hook *hook)
 	ret = apic_timer_lapic_init_device(&hook->lapic, device);
 	if (ret)
 		return ret;
+	apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
 
 	local_irq_save(flags);
 	hook->device = device;
@@ -279,15 +280,16 @@ static int hook_attach(void)
 	int ret;
 
 	*hook = (struct hook){};
-	if (lapic_timer_hook_exclusive()) {
-		ret = apic_timer_lapic_free_take(&hook->lapic);
-		hook->attached = !ret;
-	} else {
-		ret = attach_shared(hook);
-	}
-	if (!ret)
-		apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
-	return ret;
+	if (!lapic_timer_hook_exclusive())
+		return attach_shared(hook);
+
+	ret = apic_timer_lapic_free_take(&hook->lapic);
+	if (ret)
+		return ret;
+	apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
+	/* Nothing is armed: no interrupt before. */
+	hook->attached = true;
+	return 0;
 }
 
 static void hook_detach(void)

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import bochs, build, kernels, smp, virtual
+from lab import bochs, build, patched, smp, virtual
 from lab.errors import LostVM
 from lab.result import Result
 
@@ -66,6 +66,11 @@ TABLE = [
     Machine("6.1", 2, engine="virtual"),
     Machine("6.1", 1, engine="bochs", brief=True, timeout=3600),
     Machine("7.2", 2, engine="bochs", x2apic=True, brief=True, timeout=3600),
+    Machine("6.1-patched", 2, source="hook"),
+    Machine("6.1-patched", 1, source="hook", engine="virtual"),
+    Machine("6.1-patched", 2, source="hook", append="nolapic_timer", matrix=True),
+    Machine("6.12-patched", 2, source="hook", matrix=True),
+    Machine("7.2-patched", 2, source="hook", matrix=True),
     Machine("6.1-rt", 2, matrix=True),
     Machine("7.2-rt", 2, matrix=True),
     Machine("7.3", 2, matrix=True),
@@ -170,7 +175,7 @@ class Pool:
 
 
 def _boot(machine: Machine, sections: list[Section]) -> Boot:
-    kernel = kernels.ensure(machine.kernel)
+    kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
     script = _compose(machine, sections)
