@@ -1,8 +1,8 @@
 """The table that ends a run with --matrix: each machine, and what became of its tests.
 
-The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic, append
-(kernel parameters), passed, failed, skipped (counts), reasons (why any were skipped) and seconds (wall time of its one
-boot, null if it never came to an end).
+The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic,
+append (kernel parameters), passed, failed, skipped (counts), reasons (why any were skipped) and
+seconds (wall time of its one boot, null if it never came to an end).
 """
 
 import json

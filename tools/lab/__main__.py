@@ -33,6 +33,9 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--output", type=Path, default=build.TREE / "build")
     benchmark.add_argument("--no-plots", action="store_true")
     benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
+    benchmark.add_argument("--kernel", default=bench.SERIES, help='such as "6.1-patched"')
+    benchmark.add_argument("--source", default="proxy", help='"hook" on a patched kernel')
+    benchmark.add_argument("--append", default="", help='such as "nolapic_timer"')
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
     listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
@@ -88,7 +91,8 @@ def _bench(args: argparse.Namespace) -> int:
     common["plots"] = not args.no_plots
     if args.host:
         return bench_host.main(args.modules, **common)
-    return bench.main(jobs=args.jobs, **common)
+    return bench.main(jobs=args.jobs, series=args.kernel, source=args.source, append=args.append,
+                      **common)  # fmt: skip
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ MODE = "exact"
 def scripts(size: Size) -> list[Script]:
     """Return one script: counting instructions needs no second sample."""
     script = Script("cost", size.seeds[0], weight=max(size.pending) / 10_000 + 10)
-    script.do("attach source=proxy")
+    script.do("attach source=$source")
     for pending in size.pending:
         _measure(script, size, "apic_timer", pending)
         _measure(script, size, "hrtimer_hard", pending)

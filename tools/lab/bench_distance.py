@@ -20,7 +20,7 @@ def bench(distance_ns: int) -> str:
 
 def _script(size: Size, seed: int) -> Script:
     script = Script("distance", seed, weight=sum(size.distances.values()) / 40)
-    script.do("attach source=proxy")
+    script.do("attach source=$source")
     for mode in ("exact", "raw"):
         # Once, not at each distance: a shot an hour is to be as good as one of many.
         warm_up = f"uniform {WARM_UP} {WARM_UP_NS[0]} {WARM_UP_NS[1]} {seed}"

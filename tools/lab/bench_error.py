@@ -1,7 +1,7 @@
 """Benchmark `error`: how late timers start, under loads, ours in every mode beside the rivals."""
 
 from .bench_rows import Key
-from .bench_script import Script, ours
+from .bench_script import LAPIC, Script, ours
 from .bench_size import Size
 
 LOADS = ("idle", "user", "syscall", "net", "timers", "irqoff")
@@ -15,14 +15,15 @@ BUDGET_NS = 25_000  # spin that outlasts what irqoff does
 
 def scripts(size: Size) -> list[Script]:
     """Return a script for each seed and source, with every load."""
-    return [_script(size, seed, source) for seed in size.seeds for source in ("proxy", "hrtimer")]
+    return [_script(size, seed, source) for seed in size.seeds for source in (LAPIC, "hrtimer")]
 
 
 def _script(size: Size, seed: int, source: str) -> Script:
     script = Script(f"error-{source}", seed, weight=size.shots / 50)
     for load in size.loads:
         distance = IDLE_NS if load == "idle" else LOADED_NS
-        script.do(f"attach source={source}", f"load {load} {seed}")
+        given = "$source" if source == LAPIC else source
+        script.do(f"attach source={given}", f"load {load} {seed}")
         for n, mode in enumerate(MODES):
             key = ours("error", mode, source=source, load=load)
             script.shots(f"apic_timer_{mode}", key, size.shots, distance, warm_up=WARM_UP,
@@ -34,7 +35,7 @@ def _script(size: Size, seed: int, source: str) -> Script:
             key = ours("error/budget_25us", "exact", source=source, load=load)
             script.shots("apic_timer_exact", key, size.shots, distance, spin_ns=BUDGET_NS,
                          warm_up=WARM_UP, seed=100)  # fmt: skip
-        if source == "proxy":
+        if source == LAPIC:
             _rivals(script, size, load, distance)
         script.do("unload", "detach")
     return script

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from . import bench_distance, bench_guest, bench_period
 from .bench_rows import Row, select
+from .bench_script import LAPIC
 
 BUSY = ("user", "syscall", "net", "timers")
 
@@ -33,7 +34,7 @@ class Goal:
 def _one(rows: list[Row], **wanted: str) -> Row | None:
     """Return the row of a timer on its usual source, if it is there."""
     if wanted.get("timer") == "apic_timer":
-        wanted = {"source": "proxy", **wanted}
+        wanted = {"source": LAPIC, **wanted}
     found = select(rows, **{"unit": "cycles", **wanted})
     return found[0] if found else None
 

@@ -9,8 +9,8 @@ from .bench_size import Size
 
 STATES = {
     "absent": "",
-    "idle": "attach source=proxy",
-    "firing": "attach source=proxy; insmod $MODULES/apic_timer_busy.ko rate=10000",
+    "idle": "attach source=$source",
+    "firing": "attach source=$source; insmod $MODULES/apic_timer_busy.ko rate=10000",
 }
 DISTANCE_NS = (20_000, 1_020_000)
 CYCLICTEST_US = 520

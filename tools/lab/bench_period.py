@@ -27,7 +27,7 @@ def bench(period_ns: int) -> str:
 
 def _script(size: Size, seed: int, mode: str) -> Script:
     script = Script(f"period-{mode}", seed, weight=len(size.periods) * size.period_ms / 250)
-    script.do("attach source=proxy")
+    script.do("attach source=$source")
     for period in size.periods:
         measure(script, bench(period), mode, period, size.period_ms)
     script.do("detach")

@@ -13,14 +13,17 @@ from . import figures
 from .bench_rows import Key, Samples
 from .errors import LabError
 
+# Where timers come from the LAPIC timer; in_virtual_time() may put another such source there.
+LAPIC = "proxy"
 Decode = Callable[[bytes], Mapping[int, int]]
 
-# Common to all scripts. MODULES is where the modules are, put NAME hands standard input back, and
-# WORK is a directory for what lies between.
+# Common to all scripts. MODULES is where the modules are, SOURCE what gives the LAPIC timer, put
+# NAME hands standard input back, and WORK is a directory for what lies between.
 PRELUDE = """
 bench=/sys/kernel/debug/apic_timer_bench
 us=/sys/kernel/debug/apic_timer
 work=${WORK:-/tmp}
+source=${SOURCE:-proxy}
 pids= lo_was_down= status=0
 
 attach() { insmod "$MODULES/apic_timer.ko" "$@"; insmod "$MODULES/apic_timer_bench_ours.ko"; }
@@ -159,7 +162,7 @@ def join(scripts: list[Script]) -> Script:
     )
 
 
-def ours(bench: str, mode: str, *, source: str = "proxy", load: str = "idle",
+def ours(bench: str, mode: str, *, source: str = LAPIC, load: str = "idle",
          unit: str = "cycles") -> Key:  # fmt: skip
     """Return the key of apic_timer in a mode; the module under test calls it apic_timer_MODE."""
     return Key(bench, "apic_timer", source, mode, load, unit)

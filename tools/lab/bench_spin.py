@@ -35,7 +35,8 @@ def _script(size: Size, quantile: int) -> Script:
         for rate in RATES:
             mean = 1_000_000_000 // rate
             # Loaded afresh: what it learnt at another rate is forgotten.
-            script.do(f"attach source=proxy lead_quantile={quantile}", f"load {load} {script.seed}")
+            script.do(f"attach source=$source lead_quantile={quantile}",
+                      f"load {load} {script.seed}")  # fmt: skip
             script.do(f"echo apic_timer_exact uniform {WARM_UP} 20000 120000 1 >$bench/run")
             script.do("spun=$(spun)")
             key = ours(bench(quantile, rate), "exact", load=load)
