@@ -40,6 +40,12 @@ bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB
 	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab bench \
 		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
 
+# CONFIG=file instead of Debian's configuration, which takes hours.
+patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1, CONFIG=file)
+	tools/setup deb
+	PYTHONPATH=tools python3 -m lab deb "$(or $(SERIES),6.1)" \
+		$(if $(CONFIG),--config "$(CONFIG)")
+
 # spin.h includes headers of the kernel's; tests/spin/kernel.h stands in for them.
 build/spin/spin: tests/spin/spin.c tests/spin/kernel.h module/spin.h
 	mkdir -p build/spin/linux build/spin/asm
@@ -55,6 +61,6 @@ check: ## run the static checks
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
 
 help: ## print this
-	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\): ## /\1\t/p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-matrix bench spin check help
+.PHONY: modules clean install uninstall demo test test-matrix bench patched-deb spin check help

@@ -10,6 +10,7 @@ from . import (
     bench_host,
     bochs,
     build,
+    deb,
     demo,
     kernels,
     kunit,
@@ -40,6 +41,10 @@ def _arguments() -> argparse.Namespace:
     listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
                          help=f"stock: 6.1; built here: {', '.join(patched.names())}")  # fmt: skip
+    package = sub.add_parser("deb", help="build Debian packages of a patched kernel")
+    package.add_argument("series")
+    package.add_argument("--config", type=Path, help="default: Debian's")
+    package.add_argument("--output", type=Path, default=build.TREE / "build")
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
     engines = {"virtual": "in virtual time", "smp": "with several CPUs", "bochs": "in Bochs"}
@@ -110,6 +115,9 @@ def main() -> int:
                 kernel = patched.find(series)
                 print(f"{series:12} {kernel.release:28} {kernel.root}")
             print(qemu.version())
+            return 0
+        if args.command == "deb":
+            print(*deb.build(args.series, args.config, args.output), sep="\n")
             return 0
         if args.command == "build":
             print(build.build(patched.find(args.series)))
