@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "irq_free.h"
 #include "selftest.h"
 
 /* Arm oneself again, @limit times in all, @context cycles later. */
@@ -111,7 +112,7 @@ static void free_oneself(unsigned long long now, unsigned long data)
 
 	atomic_inc(freeing->runs);
 	memset(freeing, 0x6b, sizeof(*freeing));
-	kfree(freeing);
+	irq_free(freeing);
 }
 
 static void free_itself(struct selftest *test)
@@ -136,6 +137,7 @@ static void free_itself(struct selftest *test)
 	}
 	EXPECT(test, selftest_wait(atomic_read(&runs) >= armed));
 	EXPECT_EQ(test, atomic_read(&runs), armed);
+	irq_free_wait();
 }
 
 static void delete_the_other(struct selftest_shot *shot)

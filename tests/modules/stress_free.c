@@ -9,6 +9,7 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 
+#include "irq_free.h"
 #include "stress.h"
 
 #define MAGIC	0x600d714e5UL
@@ -37,7 +38,7 @@ static atomic_t alive;
 static void release(struct heap *heap)
 {
 	memset(heap, 0x6b, sizeof(*heap));
-	kfree(heap);
+	irq_free(heap);
 	stress_inc(FREED);
 	atomic_dec(&alive);
 }
@@ -136,6 +137,7 @@ bool stress_free_busy(void)
  */
 void stress_free_finish(void)
 {
+	irq_free_wait();
 	if (atomic_read(&alive))
 		stress_fault("%d timers on the heap never ran",
 			     atomic_read(&alive));
