@@ -22,7 +22,10 @@
 #include "source.h"
 #include "tsc.h"
 
-#define HAS_HOOK	IS_ENABLED(APIC_TIMER_HOOK)
+/* Kbuild sets it where the kernel lets a module have the vector. */
+#ifndef APIC_TIMER_HOOK
+#define APIC_TIMER_HOOK	0
+#endif
 
 static char *source = "auto";
 module_param(source, charp, 0444);
@@ -33,7 +36,7 @@ static const struct apic_timer_source * const sources[] = {
 #ifdef CONFIG_APIC_TIMER_SIM
 	&apic_timer_source_sim,
 #else
-#if HAS_HOOK
+#if APIC_TIMER_HOOK
 	&apic_timer_source_hook,
 #endif
 	&apic_timer_source_proxy,
@@ -171,7 +174,7 @@ int apic_timer_source_init(void)
 			break;
 	}
 
-	if (!HAS_HOOK && !strcmp(source, "hook"))
+	if (!APIC_TIMER_HOOK && !strcmp(source, "hook"))
 		pr_err("source hook: not on this kernel, which keeps the LAPIC timer's vector to itself\n");
 	else if (ret == -EINVAL && i == ARRAY_SIZE(sources))
 		pr_err("unknown source \"%s\"\n", source);
