@@ -88,7 +88,9 @@ static void hook_event(struct clock_event_device *device)
 	struct hook *hook = this_cpu_ptr(&hooks);
 
 	if (unlikely(!hook->attached)) {
-		device->event_handler(device);
+		/* The kernel itself sees to the broadcasts that are left then. */
+		if (!lapic_timer_hook_exclusive())
+			device->event_handler(device);
 	} else if (likely(apic_timer_shot_begin_alone(shot))) {
 		kernel_event(hook);
 	} else {
