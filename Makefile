@@ -33,7 +33,7 @@ test-matrix: ## run all tests on more kernels and machines; results in build/mat
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --matrix
 
-# BENCH=short takes minutes instead of most of an hour. LAB=none: on this machine, as root.
+# BENCH=short takes minutes instead of hours. LAB=none: on this machine, as root.
 bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB=none)
 	tools/setup $(if $(filter none,$(LAB)),host,bench)
 	$(if $(filter none,$(LAB)),$(MAKE) modules APIC_TIMER_TESTS=1)
