@@ -91,19 +91,21 @@ static void hook_event(struct clock_event_device *device)
 		/* The kernel itself sees to the broadcasts that are left then. */
 		if (!lapic_timer_hook_exclusive())
 			device->event_handler(device);
-	} else if (likely(apic_timer_shot_begin_alone(shot))) {
-		kernel_event(hook);
-	} else {
-		/* All is done if it is here for softirqs only. */
-		if (!shot->held) {
-			if (!shot->alone)
-				return;
-			apic_timer_shot_begin(shot);
-		}
-		if (apic_timer_shot_kernel_due(shot))
-			kernel_event(hook);
-		apic_timer_shot_end(shot);
+		return;
 	}
+	if (!shot->held) {
+		if (likely(apic_timer_shot_begin_alone(shot))) {
+			kernel_event(hook);
+			return;
+		}
+		/* All is done: it is here for what the kernel does on its way out. */
+		if (!shot->alone)
+			return;
+		apic_timer_shot_begin(shot);
+	}
+	if (apic_timer_shot_kernel_due(shot))
+		kernel_event(hook);
+	apic_timer_shot_end(shot);
 }
 
 /* The kernel's next event. */
