@@ -18,6 +18,7 @@
 #include <linux/ktime.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <asm/lapic_hook.h>
 
@@ -55,18 +56,27 @@ struct hook {
 
 static DEFINE_PER_CPU(struct hook, hooks);
 
-/* The LAPIC's vector; the kernel has done no more than to come here. */
+static void begin(struct apic_timer_shot *shot)
+{
+	apic_timer_shot_begin(shot);
+	if (apic_timer_shot_own_due(shot))
+		apic_timer_base_interrupt(shot);
+}
+
+/*
+ * The LAPIC's vector; the kernel has done no more than to come here. It does so
+ * only where the last shot was armed by hook_program_shot().
+ */
 static bool hook_interrupt(struct pt_regs *regs)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	if (unlikely(!this_cpu_read(hooks.attached)) || shot->alone)
-		return false;
-
-	apic_timer_shot_begin(shot);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
-	if (apic_timer_shot_kernel_waits(shot))
+	begin(shot);
+	/*
+	 * In the idle task the ordinary path follows anyway. By then an event
+	 * of the kernel's has come that the hardware was early for by a hair.
+	 */
+	if (is_idle_task(current) || apic_timer_shot_kernel_waits(shot))
 		return false;
 	apic_timer_shot_end(shot);
 	return true;
@@ -81,7 +91,10 @@ static void kernel_event(struct hook *hook)
 	}
 }
 
-/* The same interrupt, in which the kernel is ready for an event of its own. */
+/*
+ * The kernel is ready for an event of its own: in the same interrupt, or first
+ * of all in one that was armed for it alone.
+ */
 static void hook_event(struct clock_event_device *device)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
@@ -98,10 +111,7 @@ static void hook_event(struct clock_event_device *device)
 			kernel_event(hook);
 			return;
 		}
-		/* All is done: it is here for what the kernel does on its way out. */
-		if (!shot->alone)
-			return;
-		apic_timer_shot_begin(shot);
+		begin(shot);
 	}
 	if (apic_timer_shot_kernel_due(shot))
 		kernel_event(hook);
@@ -122,10 +132,12 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 	cycles = tsc - min(tsc, now);
 	if (likely(apic_timer_lapic_is_near(&hook->lapic, cycles) &&
 		   apic_timer_guard_sleeps(now) &&
-		   apic_timer_shot_kernel_alone(shot, cycles, now)))
+		   apic_timer_shot_kernel_alone(shot, cycles, now))) {
+		this_cpu_write(lapic_timer_hook_first, false);
 		apic_timer_lapic_program_near(&hook->lapic, cycles, now);
-	else
+	} else {
 		apic_timer_shot_kernel(tsc, now);
+	}
 	return true;
 }
 
@@ -303,6 +315,7 @@ static void hook_detach(void)
 
 	local_irq_save(flags);
 	hook->attached = false;
+	this_cpu_write(lapic_timer_hook_first, false);
 	if (hook->device)
 		give_back(hook, this_cpu_read(apic_timer_shot.deadline[APIC_TIMER_SHOT_KERNEL]));
 	else
@@ -312,6 +325,7 @@ static void hook_detach(void)
 
 static u64 hook_program_shot(u64 fire)
 {
+	this_cpu_write(lapic_timer_hook_first, true);
 	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
 }
 

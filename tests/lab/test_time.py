@@ -111,8 +111,7 @@ IDLE = """
     """
 
 
-# With the hook there are some 3 a second more; it isn't known yet why.
-@pytest.mark.guest(some(engine="virtual", source=("proxy", "hrtimer")), IDLE)
+@pytest.mark.guest(some(engine="virtual"), IDLE)
 def test_idle_stays_idle(guest):
     """Timers that are far away don't wake an idle CPU: as many interrupts as without us."""
     found = numbers(guest.ok())

@@ -123,6 +123,7 @@ static void attach(void *unused)
 	apic->write(APIC_TDCR, APIC_TDR_DIV_16);
 	apic->write(APIC_LVTT, LOCAL_TIMER_VECTOR);
 	p->attached = true;
+	this_cpu_write(lapic_timer_hook_first, true);
 	arm(p);
 }
 
@@ -132,6 +133,7 @@ static void detach(void *unused)
 	struct probe *p = this_cpu_ptr(&probes);
 
 	p->attached = false;
+	this_cpu_write(lapic_timer_hook_first, false);
 	if (lapic_timer_hook_exclusive()) {
 		apic->write(APIC_LVTT, APIC_LVT_MASKED | LOCAL_TIMER_VECTOR);
 		apic->write(APIC_TMICT, 0);
