@@ -43,11 +43,13 @@ static u64 grace;
 static DEFINE_PER_CPU(call_single_data_t, call);
 static DEFINE_PER_CPU(struct irq_work, told);
 static DEFINE_PER_CPU(unsigned int, last_looked_at);
+/* What @fires was when the hardware was last found idle; looked at again. */
+static DEFINE_PER_CPU(u64, suspect);
 
 /* The log takes locks that we may be called under. */
 static void tell(struct irq_work *work)
 {
-	pr_warn("CPU %u: the LAPIC timer was stopped by somebody else, started it again\n",
+	pr_warn("CPU %u: the LAPIC timer was found stopped, started it again\n",
 		smp_processor_id());
 }
 
@@ -64,23 +66,43 @@ static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
 	return now + margin >= fire && now <= shot->fires + grace;
 }
 
+/*
+ * Was the hardware stopped? One that neither counts nor has its interrupt
+ * waiting may be about to fire all the same: a virtual one does when its host
+ * gets round to it. That must not be so twice for the same shot.
+ */
+static bool stopped(const struct apic_timer_shot *shot)
+{
+	u64 suspected = this_cpu_xchg(suspect, 0);
+
+	if (!apic_timer_source->armed(true))
+		return true;
+	if (apic_timer_source->armed(false) ||
+	    may_have_fired(shot, apic_timer_tsc_now()))
+		return false;
+	if (suspected == shot->fires)
+		return true;
+	this_cpu_write(suspect, shot->fires);
+	return false;
+}
+
 /* Is the hardware as we left it? Otherwise begin anew. */
 static void ask(void *unused)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 fires = shot->fires, now = apic_timer_tsc_now();
+	u64 fires = shot->fires;
 
 	/* In its interrupt, whose end arms; or not armed. */
 	if (this_cpu_read(apic_timer_guard_due) == APIC_TIMER_NEVER ||
 	    shot->held || fires == APIC_TIMER_NEVER)
 		return;
-	if (apic_timer_source->armed(may_have_fired(shot, now)))
+	if (!stopped(shot))
 		return;
 
 	apic_timer_source->recover();
 	apic_timer_shot_rearm();
 	apic_timer_stats_inc(LOST);
-	trace_apic_timer_lost(fires, now);
+	trace_apic_timer_lost(fires, apic_timer_tsc_now());
 	irq_work_queue(this_cpu_ptr(&told));
 }
 
