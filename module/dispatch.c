@@ -87,7 +87,7 @@ static void look(unsigned long long now, unsigned long data)
 #define ROUNDS	32
 /* How far away what is waited for is, TSC cycles. */
 #define AHEAD	1024
-/* No call takes longer, TSC cycles: what does has been disturbed. */
+/* No call takes longer, TSC cycles: one that does is traced, say. */
 #define CALL_MAX	64
 
 static int compare(const void *a, const void *b)
@@ -99,7 +99,8 @@ static int compare(const void *a, const void *b)
 
 /*
  * What the call takes at least. Where it varies, as it does on real CPUs, the
- * least of a few is not the least of all: never early is worth some cycles.
+ * least of a few is not the least of all: never early is worth some cycles. A
+ * tracer on all calls may be gone when it counts, so nothing is taken off then.
  */
 static u64 least_of_all(u64 *took)
 {
@@ -108,7 +109,7 @@ static u64 least_of_all(u64 *took)
 	sort(took, ROUNDS, sizeof(*took), compare, NULL);
 	least = took[0];
 	spread = took[ROUNDS / 2] - least;
-	return min_t(u64, least - min(spread, least / 2), CALL_MAX);
+	return least > CALL_MAX ? 0 : least - min(spread, least / 2);
 }
 
 /**
