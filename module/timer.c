@@ -106,6 +106,7 @@ static int check_arm(const struct apic_timer_list *timer, const void *caller)
  */
 void init_apic_timer(struct apic_timer_list *timer)
 {
+	apic_timer_debug_init(timer);
 	timer->next = NULL;
 	timer->prev = NULL;
 	timer->flags = 0;

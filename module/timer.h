@@ -6,6 +6,8 @@
 #include <linux/bug.h>
 #include <linux/build_bug.h>
 
+#include "debug_objects.h"
+
 /**
  * enum apic_timer_state - the states of a timer
  * @APIC_TIMER_NEW:	initialised and never armed. Reached by
@@ -51,6 +53,10 @@ static inline void apic_timer_set_state(struct apic_timer_list *timer,
 		  (timer->state == APIC_TIMER_PENDING) ==
 		  (state == APIC_TIMER_PENDING),
 		  "apic_timer: state %x to %x\n", timer->state, state);
+	if (state == APIC_TIMER_PENDING)
+		apic_timer_debug_activate(timer);
+	else
+		apic_timer_debug_deactivate(timer);
 	WRITE_ONCE(timer->state, state);
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_DEBUG_OBJECTS_H
+#define _APIC_TIMER_DEBUG_OBJECTS_H
+
+/*
+ * A kernel with CONFIG_DEBUG_OBJECTS, booted with debug_objects, is told which
+ * timers are pending. It then warns when one of them is initialised again, or
+ * when its memory is freed (CONFIG_DEBUG_OBJECTS_FREE), and the timer is deleted
+ * before harm is done.
+ */
+struct apic_timer_list;
+
+#ifdef CONFIG_DEBUG_OBJECTS
+void apic_timer_debug_init(struct apic_timer_list *timer);
+void apic_timer_debug_activate(struct apic_timer_list *timer);
+void apic_timer_debug_deactivate(struct apic_timer_list *timer);
+#else
+static inline void apic_timer_debug_init(struct apic_timer_list *timer)
+{
+}
+
+static inline void apic_timer_debug_activate(struct apic_timer_list *timer)
+{
+}
+
+static inline void apic_timer_debug_deactivate(struct apic_timer_list *timer)
+{
+}
+#endif
+
+#endif /* _APIC_TIMER_DEBUG_OBJECTS_H */
