@@ -125,6 +125,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 {
 	struct proxy *proxy = to_proxy(device);
 
+	device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
 	/*
 	 * The LAPIC is set up when it was given to us or has been asleep, and
@@ -149,13 +150,16 @@ static int proxy_set_stopped(struct clock_event_device *device)
 }
 
 /*
- * The same, but it may be for good: somebody unbinds our device by sysfs.
- * Whether that is so is known when the kernel has done what it is at.
+ * The same, but it may be for good: somebody unbinds our device by sysfs, or
+ * has registered a better one. Whether that is so is known when the kernel has
+ * done what it is at. A device that is not the tick's and doesn't stop in C3
+ * might be found good for broadcasting the tick, and not be chosen again.
  */
 static int proxy_set_shutdown(struct clock_event_device *device)
 {
 	struct proxy *proxy = to_proxy(device);
 
+	device->features |= CLOCK_EVT_FEAT_C3STOP;
 	if (!proxy->leaving)
 		irq_work_queue(&proxy->unbound);
 	return proxy_set_stopped(device);
@@ -243,7 +247,7 @@ static int proxy_attach(void)
 	proxy->ready = false;
 	proxy->device = (struct clock_event_device) {
 		.name = "apic_timer",
-		.features = CLOCK_EVT_FEAT_ONESHOT,
+		.features = CLOCK_EVT_FEAT_ONESHOT | CLOCK_EVT_FEAT_C3STOP,
 		.rating = lapic_device->rating + RATING_ABOVE,
 		.cpumask = cpumask_of(cpu),
 		.irq = -1,
