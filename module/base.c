@@ -413,6 +413,48 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 }
 
 /**
+ * apic_timer_base_rearm() - arm this CPU's hardware again, which has slept
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_base_rearm(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&base->lock);
+	if (base->online) {
+		aim(base);
+		apic_timer_shot_rearm();
+	}
+	raw_spin_unlock(&base->lock);
+}
+
+/**
+ * apic_timer_base_shift() - the TSC is another: move all pending timers
+ * @shift:	TSC cycles to move them by
+ *
+ * Context: Interrupts off, no other CPU running.
+ */
+void apic_timer_base_shift(s64 shift)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	lockdep_assert_irqs_disabled();
+	for_each_possible_cpu(cpu) {
+		base = apic_timer_base_of(cpu);
+		raw_spin_lock(&base->lock);
+		apic_timer_queue_shift(&base->queue, shift);
+		/* The stretch of handlers is over; these are TSC values too. */
+		base->not_before = 0;
+		base->streak = apic_timer_tsc_now();
+		base->idle = base->streak;
+		raw_spin_unlock(&base->lock);
+	}
+}
+
+/**
  * apic_timer_base_look() - look at pending timers, in the order of expiry
  * @base:	whose
  * @expires:	begin at the first that expires at or after this TSC

@@ -91,6 +91,8 @@ unsigned int apic_timer_base_look(struct apic_timer_base *base,
 				  struct apic_timer_base_view *views,
 				  unsigned int size);
 
+void apic_timer_base_rearm(void);
+void apic_timer_base_shift(s64 shift);
 void apic_timer_base_init(void);
 void apic_timer_base_online(void);
 void apic_timer_base_offline(void);

@@ -22,6 +22,7 @@
 #include "base.h"
 #include "debugfs.h"
 #include "dispatch.h"
+#include "epoch.h"
 #include "latency.h"
 #include "lead.h"
 #include "mode.h"
@@ -47,6 +48,7 @@ static int info_show(struct seq_file *file, void *unused)
 			   apic_timer_tsc_kind_name(info.tsc_kind),
 			   info.tsc_stable ? "stable" : "unstable");
 	}
+	seq_printf(file, "TSC epoch: %u\n", apic_timer_epoch());
 	seq_printf(file, "default mode: %s\n",
 		   apic_timer_mode_name(apic_timer_mode_default));
 	seq_printf(file, "latency request: %s\n",

@@ -7,6 +7,7 @@
 #ifdef CONFIG_APIC_TIMER_SIM
 
 static inline void apic_timer_latency_want(u64 expires) {}
+static inline void apic_timer_latency_kick(void) {}
 static inline bool apic_timer_latency_requested(void) { return false; }
 static inline void apic_timer_latency_init(void) {}
 static inline void apic_timer_latency_exit(void) {}

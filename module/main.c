@@ -12,10 +12,12 @@
 #include "compat/supported.h"
 #include "debugfs.h"
 #include "dispatch.h"
+#include "epoch.h"
 #include "guard.h"
 #include "latency.h"
 #include "lead.h"
 #include "mode.h"
+#include "sleep.h"
 #include "source.h"
 #include "tsc.h"
 #include "version.h"
@@ -64,6 +66,8 @@ static int __init apic_timer_init(void)
 	if (ret)
 		goto err_source;
 
+	apic_timer_sleep_init();
+	apic_timer_epoch_init();
 	apic_timer_debugfs_init();
 	return 0;
 
@@ -78,6 +82,8 @@ err_notifier:
 static void __exit apic_timer_exit(void)
 {
 	apic_timer_debugfs_exit();
+	apic_timer_epoch_exit();
+	apic_timer_sleep_exit();
 	apic_timer_base_cancel_all();
 	apic_timer_source_exit();
 	apic_timer_guard_exit();

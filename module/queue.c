@@ -4,6 +4,7 @@
  * next head.
  */
 #include "queue.h"
+#include "tsc.h"
 
 #define node_timer(n) rb_entry(n, struct apic_timer_list, node)
 
@@ -251,4 +252,22 @@ struct apic_timer_list *apic_timer_queue_find(struct apic_timer_queue *queue,
 	while (timer && timer->expires < expires)
 		timer = timer->next;
 	return timer;
+}
+
+/**
+ * apic_timer_queue_shift() - move all timers in time
+ * @queue:	the queue
+ * @shift:	TSC cycles, see apic_timer_tsc_shift()
+ *
+ * Their order stays: what saturates becomes equal, never reversed.
+ */
+void apic_timer_queue_shift(struct apic_timer_queue *queue, s64 shift)
+{
+	struct apic_timer_list *arrivals = &queue->arrivals, *timer;
+
+	for (timer = queue->first; timer; timer = timer->next)
+		timer->expires = apic_timer_tsc_shift(timer->expires, shift);
+	for (timer = arrivals->next; timer != arrivals; timer = timer->next)
+		timer->expires = apic_timer_tsc_shift(timer->expires, shift);
+	arrivals->expires = apic_timer_tsc_shift(arrivals->expires, shift);
 }

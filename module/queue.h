@@ -56,6 +56,7 @@ void apic_timer_queue_split_lead(struct apic_timer_queue *queue);
 void apic_timer_queue_del_first(struct apic_timer_queue *queue);
 void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 				 struct apic_timer_list *timer);
+void apic_timer_queue_shift(struct apic_timer_queue *queue, s64 shift);
 struct apic_timer_list *apic_timer_queue_find(struct apic_timer_queue *queue,
 					      u64 expires);
 

@@ -17,6 +17,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "base.h"
+#include "epoch.h"
 #include "pending.h"
 #include "source.h"
 #include "stats.h"
@@ -503,6 +504,7 @@ int apic_timer_query(int cpu, struct apic_timer_info *info)
 		.source = apic_timer_source->name,
 		.tsc_kind = apic_timer_tsc_kind(),
 		.tsc_stable = apic_timer_tsc_stable(),
+		.tsc_epoch = apic_timer_epoch(),
 		.tsc_khz = apic_timer_tsc_khz(),
 		.modes = MODES,
 	};

@@ -71,6 +71,24 @@ u64 apic_timer_add_tsc(u64 tsc, u64 cycles)
 EXPORT_SYMBOL_GPL(apic_timer_add_tsc);
 
 /**
+ * apic_timer_tsc_shift() - a TSC value moved, saturating
+ * @tsc:	TSC value, cycles; U64_MAX (never) stays
+ * @shift:	cycles
+ *
+ * Return: @tsc + @shift, 0 or U64_MAX when that doesn't fit.
+ */
+u64 apic_timer_tsc_shift(u64 tsc, s64 shift)
+{
+	u64 back = -(u64)shift;
+
+	if (shift >= 0)
+		return apic_timer_add_tsc(tsc, shift);
+	if (tsc == U64_MAX)
+		return tsc;
+	return tsc > back ? tsc - back : 0;
+}
+
+/**
  * apic_timer_now() - the TSC of this CPU, ordered after earlier loads
  *
  * Context: Any.

@@ -37,6 +37,7 @@ static inline u32 apic_timer_tsc_khz(void)
 
 #endif /* CONFIG_APIC_TIMER_SIM */
 
+u64 apic_timer_tsc_shift(u64 tsc, s64 shift);
 u64 apic_timer_tsc_from_ns(u64 ns, u32 khz);
 u64 apic_timer_tsc_to_ns_at(u64 cycles, u32 khz);
 enum apic_timer_tsc_kind apic_timer_tsc_kind(void);

@@ -6,11 +6,20 @@
  * A moment is an absolute TSC value in cycles (unsigned long long), the same
  * unit that rdtsc() returns. Use the helpers below to come from nanoseconds,
  * microseconds or ktime; every one of them saturates instead of wrapping.
+ *
+ * A TSC value means a moment within its epoch. When the TSC has counted through
+ * a sleep of the machine, so do timers: those whose moment has passed run late,
+ * once, on waking, and are counted as late or skipped as any other late shot.
+ * When it has not (it started anew, or stood still), a new epoch begins, and
+ * each pending timer is moved to keep the distance that it had when the machine
+ * went to sleep, as a timer of CLOCK_MONOTONIC does. TSC values that are kept
+ * elsewhere are for their owners to move: apic_timer_register_notifier().
  */
 #ifndef _LINUX_APIC_TIMER_H
 #define _LINUX_APIC_TIMER_H
 
 #include <linux/ktime.h>
+#include <linux/notifier.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
@@ -35,7 +44,7 @@
  * @prev:	private: the timer before it there
  * @expires:	moment at which @function starts, absolute TSC in cycles. Set it
  *		before add_apic_timer(); on a pending timer only
- *		mod_apic_timer() may change it.
+ *		mod_apic_timer() may change it, and a new epoch of the TSC.
  * @data:	passed to @function; private to the handler
  * @function:	the handler. Called in hard interrupt context, interrupts off,
  *		on the timer's CPU and with no lock of this module held; @now is
@@ -159,7 +168,9 @@ enum apic_timer_tsc_kind {
  * @x2apic:	the LAPIC is in x2APIC mode (MSR), otherwise xAPIC (MMIO)
  * @exclusive:	the kernel has no use for it: booted with nolapic_timer
  * @tsc_kind:	what the CPU promises about its TSC
- * @tsc_stable:	the kernel has found no fault with the TSC
+ * @tsc_stable:	the kernel has found no fault with the TSC so far
+ * @tsc_epoch:	TSC values taken while this was another number mean nothing
+ *		now; 0 when apic_timer was loaded
  * @tsc_khz:	TSC frequency in kHz
  * @modes:	bit 1 << APIC_TIMER_RAW, _MEAN, _EXACT for each mode on offer
  */
@@ -170,10 +181,39 @@ struct apic_timer_info {
 	bool exclusive;
 	enum apic_timer_tsc_kind tsc_kind;
 	bool tsc_stable;
+	unsigned int tsc_epoch;
 	unsigned int tsc_khz;
 	unsigned int modes;
 };
 
 int apic_timer_query(int cpu, struct apic_timer_info *info);
+
+/**
+ * enum apic_timer_event - what a notifier is told, its second argument
+ * @APIC_TIMER_TSC_UNSTABLE: the kernel has found a fault with the TSC: its rate,
+ *	or CPUs out of step. Deadlines go on to be TSC values, but one taken on
+ *	one CPU may be off on another. Told once, a second or so later; ask
+ *	&apic_timer_info.tsc_stable for what was before.
+ * @APIC_TIMER_TSC_EPOCH: a new epoch has begun, and pending timers were moved by
+ *	&apic_timer_notice.shift
+ */
+enum apic_timer_event {
+	APIC_TIMER_TSC_UNSTABLE,
+	APIC_TIMER_TSC_EPOCH,
+};
+
+/**
+ * struct apic_timer_notice - what a notifier is told, its third argument
+ * @epoch:	the present epoch, see &apic_timer_info.tsc_epoch
+ * @shift:	TSC now less TSC when the last epoch ended, in cycles: a value of
+ *		then plus this keeps its distance. 0 if it goes on.
+ */
+struct apic_timer_notice {
+	unsigned int epoch;
+	s64 shift;
+};
+
+int apic_timer_register_notifier(struct notifier_block *block);
+int apic_timer_unregister_notifier(struct notifier_block *block);
 
 #endif /* _LINUX_APIC_TIMER_H */

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import bochs, build, patched, smp, virtual
+from lab import bochs, build, patched, sleeper, smp, virtual
 from lab.errors import LostVM
 from lab.result import Result
 
@@ -28,7 +28,7 @@ class Machine:
     cpus: int
     source: str = "proxy"
     # "smp": CPUs are threads, times mean nothing; "virtual": in virtual time, cycles may be
-    # asserted; "bochs": TSC deadline, its own time too
+    # asserted; "bochs": TSC deadline, its own time too; "sleeper": as "smp", can suspend to RAM
     engine: str = "smp"
     x2apic: bool = False
     append: str = ""  # further kernel parameters
@@ -185,6 +185,8 @@ def _boot(machine: Machine, sections: list[Section]) -> Boot:
     try:
         if machine.engine == "virtual":
             result = virtual.run(kernel, script, **options)
+        elif machine.engine == "sleeper":
+            result = sleeper.run(kernel, script, **options)
         else:
             run = bochs.run if machine.engine == "bochs" else smp.run
             result = run(kernel, script, x2apic=machine.x2apic, **options)

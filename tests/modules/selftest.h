@@ -39,6 +39,7 @@ struct selftest_case {
 extern const struct selftest_case selftest_bounded_cases[];
 extern const struct selftest_case selftest_bulk_cases[];
 extern const struct selftest_case selftest_change_cases[];
+extern const struct selftest_case selftest_clock_cases[];
 extern const struct selftest_case selftest_cost_cases[];
 extern const struct selftest_case selftest_cross_cases[];
 extern const struct selftest_case selftest_handler_cases[];

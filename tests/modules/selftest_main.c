@@ -35,6 +35,7 @@ static const struct selftest_case * const parts[] = {
 	selftest_legacy_cases,
 	selftest_hotplug_cases,
 	selftest_lost_cases,
+	selftest_clock_cases,
 };
 
 static struct dentry *directory;

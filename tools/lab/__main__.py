@@ -16,6 +16,7 @@ from . import (
     kunit,
     patched,
     qemu,
+    sleeper,
     smp,
     virtual,
 )
@@ -47,20 +48,21 @@ def _arguments() -> argparse.Namespace:
     package.add_argument("--output", type=Path, default=build.TREE / "build")
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
-    engines = {"virtual": "in virtual time", "smp": "with several CPUs", "bochs": "in Bochs"}
+    engines = {"virtual": "in virtual time", "smp": "with several CPUs", "bochs": "in Bochs",
+               "sleeper": "that can sleep"}  # fmt: skip
     for name, text in engines.items():
         guest = sub.add_parser(name, help=f"build, then run a shell script in a guest {text}")
         guest.add_argument("series")
         guest.add_argument("script", help="file, or - for standard input")
-        guest.add_argument("--cpus", type=int, default=2 if name == "smp" else 1)
+        guest.add_argument("--cpus", type=int, default=2 if name in ("smp", "sleeper") else 1)
         guest.add_argument("--append", default="", help="kernel parameters")
         guest.add_argument("--timeout", type=float, default=300, help="wall time in seconds")
         guest.add_argument("--no-modules", action="store_true", help="build and take along none")
         guest.add_argument("--files", type=Path, help="directory for the files the guest `put`s")
         guest.add_argument("--console", action="store_true", help="print the console too")
-        if name != "virtual":
+        if name in ("smp", "bochs"):
             guest.add_argument("--x2apic", action="store_true")
-        if name != "smp":
+        if name in ("virtual", "bochs"):
             guest.add_argument("--seed", type=int, default=42)
     return parser.parse_args()
 
@@ -75,6 +77,8 @@ def _guest(args: argparse.Namespace) -> int:
         result = smp.run(kernel, script, x2apic=args.x2apic, **common)
     elif args.command == "bochs":
         result = bochs.run(kernel, script, x2apic=args.x2apic, seed=args.seed, **common)
+    elif args.command == "sleeper":
+        result = sleeper.run(kernel, script, **common)
     else:
         result = virtual.run(kernel, script, seed=args.seed, **common)
     if args.console:

@@ -2,23 +2,16 @@
 
 One instruction is one nanosecond and one TSC cycle, idle time is skipped, and the same run twice
 gives the same bytes. Nothing the guest does may depend on this machine: all it needs is in its
-initramfs, and what it hands back goes through a serial port or shared memory.
+initramfs.
 """
 
-import struct
-import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from . import image, native, qemu, splats
+from . import diskless, qemu
 from .kernels import Kernel
 from .result import Result
 from .vmlinux import vmlinux
-
-SHARED_MB = 64  # most that `put` can hand back, headers included
-SHARED_DEVICE = "/sys/bus/pci/devices/0000:00:10.0"
-PUT_FLAGS = ["-O2", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie"]
 
 
 def run(
@@ -33,62 +26,11 @@ def run(
     append: str = "",
     timeout: float = 120,
 ) -> Result:
-    """Run a shell script (busybox sh -e) in a virtual-time guest of a stock kernel.
+    """Run a shell script in a virtual-time guest of a stock kernel: see `diskless.run`.
 
-    modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
-    files:   guest path (no leading /) -> contents, or a file of this machine
-    memory:  MiB
-    seed:    another one gives an independent sample
-    append:  further kernel parameters
-    timeout: seconds of wall time
-
-    The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE`` which fills `Result.files`;
-    tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
-    script that fails or a kernel that complains is a verdict; a guest that gives none raises
-    LostVM.
+    seed: another one gives an independent sample
     """
-    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
-        home = Path(temp)
-        put = native.compiled(kernel, "put.c", PUT_FLAGS)
-        image.build(
-            script, modules, {**(files or {}), "usr/bin/put.bin": put},
-            # Not write-combining where the kernel has no PAT.
-            put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
-            f'exec put.bin $file {SHARED_MB} "$1"',
-            setup=f"echo 1 >{SHARED_DEVICE}/enable",
-        ).write(home / "initrd")  # fmt: skip
-        with open(home / "shared", "wb") as shared:
-            shared.truncate(SHARED_MB << 20)
-        argv = [
-            str(qemu.binary()), *qemu.virtual_time(seed), "-display", "none",
-            "-smp", str(cpus), "-m", str(memory),
-            "-serial", f"file:{home}/console", "-serial", f"file:{home}/data",
-            "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
-            f"mem-path={home}/shared",
-            "-device", "ivshmem-plain,memdev=shared,addr=10.0",
-            "-kernel", str(vmlinux(kernel)), "-initrd", f"{home}/initrd",
-            "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
-        ]  # fmt: skip
-        reason = "no verdict"
-        try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=timeout)  # fmt: skip
-            if done.returncode:
-                reason = f"QEMU exit status {done.returncode}: {done.stdout.decode()}"
-        except subprocess.TimeoutExpired:
-            reason = f"no verdict within {timeout:g} s"
-        found = _shared((home / "shared").read_bytes())
-        return image.result(home / "console", home / "data", found, reason)
-
-
-def _shared(memory: bytes) -> dict[str, bytes]:
-    """Take apart what guest/put.c wrote."""
-    files, at = {}, 0
-    while at + 64 <= len(memory):
-        length, name = struct.unpack_from("<Q56s", memory, at)
-        if not length:
-            break
-        start = at + 64
-        files[name.rstrip(b"\0").decode()] = memory[start : start + length - 1]
-        at = start + (length - 1 + 7) // 8 * 8
-    return files
+    return diskless.run(
+        kernel, script, machine=qemu.virtual_time(seed), boot=vmlinux(kernel), modules=modules,
+        files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
+    )  # fmt: skip

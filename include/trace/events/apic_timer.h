@@ -349,6 +349,30 @@ TRACE_EVENT(apic_timer_lost,
 );
 
 /**
+ * apic_timer_epoch - called when the TSC has not counted through a sleep
+ * @epoch:	number of the epoch that begins
+ * @shift:	TSC cycles that pending timers were moved by
+ */
+TRACE_EVENT(apic_timer_epoch,
+
+	TP_PROTO(unsigned int epoch, s64 shift),
+
+	TP_ARGS(epoch, shift),
+
+	TP_STRUCT__entry(
+		__field(unsigned int,	epoch)
+		__field(s64,		shift)
+	),
+
+	TP_fast_assign(
+		__entry->epoch = epoch;
+		__entry->shift = shift;
+	),
+
+	TP_printk("epoch=%u shift=%lld", __entry->epoch, __entry->shift)
+);
+
+/**
  * apic_timer_kernel_event - called before the kernel's clock event is served
  * @expires:	when the kernel wanted it, absolute TSC
  * @now:	the present TSC

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_EPOCH_H
+#define _APIC_TIMER_EPOCH_H
+
+#include <linux/types.h>
+
+unsigned int apic_timer_epoch(void);
+void apic_timer_epoch_begin(s64 shift);
+void apic_timer_epoch_init(void);
+void apic_timer_epoch_exit(void);
+
+#endif /* _APIC_TIMER_EPOCH_H */

@@ -1,0 +1,90 @@
+"""What happens to the kernel's clocks leaves timers alone, and who asks is told what to trust."""
+
+import re
+
+import pytest
+from machines import Machine, some
+
+MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrtimer")]
+
+
+@pytest.mark.guest(
+    MACHINES,
+    """
+    unload
+    load apic_timer
+    load apic_timer_sleep
+    sleeper=$DEBUG/apic_timer_sleep
+    grep -c ', stable' $DEBUG/apic_timer/info || true
+    cat $sleeper/report
+    echo 1500 >$sleeper/arm
+    echo 1 >$sleeper/unstable
+    sleep 4
+    echo marked
+    grep -c ', unstable' $DEBUG/apic_timer/info
+    cat $sleeper/report
+    log
+    rmmod apic_timer_sleep
+    """,
+)
+def test_marked_unstable(guest):
+    """Told at once who asks and soon who listens; timers go on to be TSC values."""
+    before, after = guest.ok().split("marked\n")
+    stable = int(before.splitlines()[0])
+    assert "told unstable 0 " in before
+    cpus = guest.machine.cpus
+    assert after.splitlines()[0] == str(cpus)
+    # What the emulated machine's kernel has lost its trust in from the start isn't told anew.
+    assert f"told unstable {1 if stable else 0} " in after
+    assert ("apic_timer: the kernel has marked the TSC unstable" in after) == bool(stable)
+    assert re.findall(r"^runs runs (\d) cpu (\d) pending (\d)", after, re.MULTILINE) == [
+        ("1", str(cpu), "0") for cpu in range(cpus)
+    ]
+
+
+DISTURBANCES = {
+    "none": "true",
+    "forward": "date -s '2000-03-01 12:00:00'",
+    "back": "date -s '2000-01-02 12:00:00'",
+    "slewed": "adjtimex -f 32000000",
+    "slewed_back": "adjtimex -f -32000000",
+    "hpet": "echo hpet >$clocksource",
+    "acpi_pm": "echo acpi_pm >$clocksource",
+    "tsc": "echo tsc >$clocksource",
+}
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1),
+    """
+    load apic_timer
+    load apic_timer_selftest
+    clocksource=/sys/devices/system/clocksource/clocksource0/current_clocksource
+    was=$(cat $clocksource)
+    disturb() {
+    """
+    + "".join(f"\n[ $1 != {name} ] || {what}" for name, what in DISTURBANCES.items())
+    + f"""
+    }}
+    for name in {" ".join(DISTURBANCES)}; do
+        disturb $name >/dev/null
+        for i in 1 2; do
+            echo monotonic_moment >$DEBUG/apic_timer_selftest/run
+            echo $name $(cat $DEBUG/apic_timer_selftest/result) $(cat $clocksource)
+        done
+    done
+    adjtimex -f 0 >/dev/null
+    echo $was >$clocksource
+    """,
+)
+def test_moments_of_the_kernels_clock(guest):
+    """CLOCK_MONOTONIC to TSC is right whatever the wall clock and the clocksource do."""
+    rows = re.findall(r"^(\w+) (\w+) off by (-?\d+) ns (\w+)$", guest.ok(), re.MULTILINE)
+    print(guest.output)
+    assert [name for name, *_ in rows] == [name for name in DISTURBANCES for _ in (1, 2)]
+    for name, verdict, off, clocksource in rows:
+        assert verdict == "ok"
+        # 500 ppm of 100 ms are what NTP may steer it by; and clock sources are calibrated.
+        assert abs(int(off)) < 100_000, name
+        if name in ("hpet", "acpi_pm", "tsc"):
+            assert clocksource == name

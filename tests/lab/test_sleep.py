@@ -1,0 +1,83 @@
+"""Timers are pending while the machine goes to sleep: late ones run once on waking, and are told."""
+
+import re
+
+import pytest
+from machines import Machine
+
+MACHINES = [
+    Machine("6.1", 2, engine="sleeper"),
+    Machine("7.2", 2, engine="sleeper"),
+    Machine("6.1", 2, source="hrtimer", engine="sleeper"),
+    Machine("6.12", 2, engine="sleeper", matrix=True),
+    Machine("7.2", 2, source="hrtimer", engine="sleeper", matrix=True),
+    Machine("6.1-patched", 2, source="hook", engine="sleeper", matrix=True),
+]
+# Nobody's handlers run from there to the end of the sleep: all CPUs but one are off, and that one
+# has its interrupts off.
+DEAF = ("core", "mem")
+# What /sys/power/pm_test lets the kernel go as far as; then sleeps of their own.
+STEPS = ("freezer", "devices", "platform", "processors", "core", "mem", "freeze")
+
+
+@pytest.mark.guest(
+    MACHINES,
+    """
+    unload
+    load apic_timer late_ns=100000000
+    load apic_timer_sleep
+    sleeper=$DEBUG/apic_timer_sleep
+    state=mem delay=1
+    case {case} in
+    mem | freeze) state={case} ;;
+    core) delay=5 ;;
+    esac
+    if [ $state = {case} ]; then step=none; else step={case}; fi
+    echo $step >/sys/power/pm_test
+    echo $delay >/sys/module/suspend/parameters/pm_test_delay
+    if [ {case} = mem ]; then
+        echo 0 >/sys/class/rtc/rtc0/wakealarm
+        echo +8 >/sys/class/rtc/rtc0/wakealarm
+    fi
+    echo 3000 >$sleeper/arm
+    echo $state >/sys/power/state
+    while grep -q '^runs runs 0' $sleeper/report; do usleep 100000; done
+    usleep 200000
+    cat $sleeper/report $DEBUG/apic_timer/stats
+    tick_devices
+    grep epoch $DEBUG/apic_timer/info
+    # All CPUs are served as before.
+    echo again
+    echo 200 >$sleeper/arm
+    sleep 2
+    cat $sleeper/report
+    """,
+    cases=lambda machine: STEPS,
+)
+def test_pending_while_asleep(guest, request):
+    step = request.node.callspec.id.rpartition("-")[2]
+    slept, again = guest.ok().split("again\n")
+    shots = re.findall(r"^(\w+) runs (\d) cpu (\d) pending (\d) late_ms (\d+) left_ms (\d+)$",
+                       slept, re.MULTILINE)  # fmt: skip
+    of = {kind: [[int(n) for n in shot[1:]] for shot in shots if shot[0] == kind]
+          for kind in ("runs", "skips", "wakes", "far")}  # fmt: skip
+    cpus = guest.machine.cpus
+    assert [len(rows) for rows in of.values()] == [cpus] * 4
+    for runs, _, pending, late, _ in of["runs"] + of["wakes"]:
+        assert (runs, pending) == (1, 0)
+        assert late > 100 if step in DEAF else True
+    if step in DEAF:
+        assert all(runs == pending == 0 for runs, _, pending, _, _ in of["skips"])
+        for name, least in (("skipped", cpus), ("late_shots", 3 * cpus)):
+            (counts,) = re.findall(rf"^{name} +(.*)$", slept, re.MULTILINE)
+            assert sum(int(n) for n in counts.split()) >= least
+    # Its TSC has gone on, so the far ones have come nearer by as much.
+    assert all(runs == 0 and pending for runs, _, pending, _, _ in of["far"])
+    assert all(0 < left < 1_000_000 - 3000 for *_, left in of["far"])
+    assert "told unstable 0 epoch 0 " in slept
+    assert "TSC epoch: 0" in slept
+    device = "apic_timer" if guest.machine.source == "proxy" else guest.machine.tick_device
+    assert slept.splitlines().count(device) == cpus
+
+    rows = re.findall(r"^runs runs (\d) cpu (\d) pending (\d)", again, re.MULTILINE)
+    assert rows == [("1", str(cpu), "0") for cpu in range(cpus)]
