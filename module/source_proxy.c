@@ -242,7 +242,13 @@ static int proxy_attach(void)
 
 	proxy->lapic_device = lapic_device;
 	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
-	proxy->unbound = IRQ_WORK_INIT_HARD(take_back);
+	/*
+	 * From the next tick, not by an interrupt of its own: the kernel also
+	 * shuts us down as the last thing before the machine sleeps. That
+	 * interrupt would be lost with the LAPIC's state, and with it all irq
+	 * work of this CPU ever after; or it would end the sleep at once.
+	 */
+	proxy->unbound = IRQ_WORK_INIT_LAZY(take_back);
 	proxy->leaving = false;
 	proxy->ready = false;
 	proxy->device = (struct clock_event_device) {

@@ -1,4 +1,4 @@
-"""Timers are pending while the machine goes to sleep: late ones run once on waking, and are told."""
+"""Timers are pending while the machine sleeps: late ones run once on waking, and are told."""
 
 import re
 
@@ -51,6 +51,8 @@ STEPS = ("freezer", "devices", "platform", "processors", "core", "mem", "freeze"
     echo 200 >$sleeper/arm
     sleep 2
     cat $sleeper/report
+    # Waits for whatever of ours is on its way.
+    unload
     """,
     cases=lambda machine: STEPS,
 )
