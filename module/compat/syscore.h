@@ -2,9 +2,9 @@
 /*
  * <linux/syscore_ops.h>
  *
- * register_syscore(), whose callbacks take a pointer: from 6.19, and in later
- * 6.12 stable kernels; register_syscore_ops() before. Which one it is is looked
- * up by module/Kbuild, as no version number tells.
+ * register_syscore(), whose callbacks take a pointer: in 7.x, and in later 6.12
+ * stable kernels; register_syscore_ops() before. module/Kbuild looks which one
+ * there is.
  */
 #ifndef _APIC_TIMER_COMPAT_SYSCORE_H
 #define _APIC_TIMER_COMPAT_SYSCORE_H
