@@ -415,7 +415,7 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 /**
  * apic_timer_base_rearm() - arm this CPU's hardware again, which has slept
  *
- * Context: Interrupts off.
+ * Context: Interrupts off; this CPU is online.
  */
 void apic_timer_base_rearm(void)
 {
@@ -423,10 +423,8 @@ void apic_timer_base_rearm(void)
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
-	if (base->online) {
-		aim(base);
-		apic_timer_shot_rearm();
-	}
+	aim(base);
+	apic_timer_shot_rearm();
 	raw_spin_unlock(&base->lock);
 }
 
