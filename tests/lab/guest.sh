@@ -29,7 +29,7 @@ load() {
 
 # Unload all of ours that are loaded.
 unload() {
-	for name in sleep busy stress selftest sample bench_ours bench; do
+	for name in sleep busy torture selftest sample bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"
 		fi
@@ -37,6 +37,14 @@ unload() {
 	if [ -d /sys/module/apic_timer ]; then
 		rmmod apic_timer
 	fi
+}
+
+# Wait for the torture's end, and print its verdict.
+torture_result() {
+	while grep -q ^running "$DEBUG/apic_timer_torture/result"; do
+		sleep 0.2
+	done
+	cat "$DEBUG/apic_timer_torture/result"
 }
 
 # Kernel log of this section

@@ -9,9 +9,10 @@
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
 #include <linux/errno.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-#include "stress.h"
+#include "torture.h"
 
 /**
  * struct loose - a timer and its numbers
@@ -27,7 +28,7 @@
  */
 struct loose {
 	struct apic_timer_list timer;
-	atomic_t armed, ran, deleted, unclear;
+	atomic64_t armed, ran, deleted, unclear;
 	atomic_t waiting, waited;
 	atomic_t inside;
 	u32 state;
@@ -39,13 +40,14 @@ static unsigned int count;
 static void arm(struct loose *loose, u32 *state)
 {
 	int before = atomic_read(&loose->waited), ret;
-	bool waiting = atomic_read(&loose->waiting);
-	u64 expires = stress_moment(state);
-	int cpu = stress_cpu(state);
+	bool away, waiting = atomic_read(&loose->waiting);
+	u64 expires = torture_moment(state);
+	int cpu = torture_cpu(state);
 
-	atomic_inc(&loose->armed);
+	atomic64_inc(&loose->armed);
+	rcu_read_lock();
 	/* Only mod_apic_timer() may set another expiry: it may be pending. */
-	switch ((stress_random(state) >> 8) % 4) {
+	switch ((torture_random(state) >> 8) % 4) {
 	case 0:
 		ret = add_apic_timer(&loose->timer);
 		break;
@@ -55,17 +57,21 @@ static void arm(struct loose *loose, u32 *state)
 	default:
 		ret = mod_apic_timer(&loose->timer, expires);
 	}
+	away = torture_onoff_away(-1);
+	rcu_read_unlock();
 	if (!ret) {
-		stress_inc(ARMED);
+		torture_inc(ARMED);
 		if (waiting || atomic_read(&loose->waited) != before)
-			atomic_inc(&loose->unclear);
+			atomic64_inc(&loose->unclear);
 		return;
 	}
-	atomic_dec(&loose->armed);
+	atomic64_dec(&loose->armed);
 	if (ret == 1)
-		stress_inc(SUPERSEDED);
+		torture_inc(SUPERSEDED);
+	else if (ret == -ENODEV && away)
+		torture_inc(REFUSED);
 	else if (ret != -EBUSY)
-		stress_fault("loose timer: arming returned %d", ret);
+		torture_fault("loose timer: arming returned %d", ret);
 }
 
 static void del(struct loose *loose)
@@ -73,12 +79,12 @@ static void del(struct loose *loose)
 	int ret = del_apic_timer(&loose->timer);
 
 	if (ret == 1) {
-		atomic_inc(&loose->deleted);
-		stress_inc(DELETED);
+		atomic64_inc(&loose->deleted);
+		torture_inc(DELETED);
 	} else if (ret == -EBUSY) {
-		stress_inc(BUSY);
+		torture_inc(BUSY);
 	} else if (ret && ret != -ENOENT) {
-		stress_fault("loose timer: deleting returned %d", ret);
+		torture_fault("loose timer: deleting returned %d", ret);
 	}
 }
 
@@ -91,20 +97,20 @@ static void del_sync(struct loose *loose)
 	ret = del_apic_timer_sync(&loose->timer);
 	atomic_dec(&loose->waiting);
 
-	stress_inc(WAITED);
+	torture_inc(WAITED);
 	if (ret == 1) {
-		atomic_inc(&loose->deleted);
-		stress_inc(DELETED);
+		atomic64_inc(&loose->deleted);
+		torture_inc(DELETED);
 	} else if (ret && ret != -ENOENT) {
-		stress_fault("loose timer: waiting deletion returned %d", ret);
+		torture_fault("loose timer: waiting deletion returned %d", ret);
 	}
 }
 
 static void operate(struct loose *loose, u32 *state)
 {
-	if (!stress_operation())
+	if (!torture_operation())
 		return;
-	if ((stress_random(state) >> 8) % 4)
+	if ((torture_random(state) >> 8) % 4)
 		arm(loose, state);
 	else
 		del(loose);
@@ -113,15 +119,15 @@ static void operate(struct loose *loose, u32 *state)
 static void handler(unsigned long long now, unsigned long data)
 {
 	struct loose *loose = (struct loose *)data;
-	u32 choice = stress_random(&loose->state) >> 8;
+	u32 choice = torture_random(&loose->state) >> 8;
 
 	if (atomic_inc_return(&loose->inside) != 1)
-		stress_fault("loose timer: on two CPUs at a time");
-	atomic_inc(&loose->ran);
-	if (atomic_read(&loose->ran) + atomic_read(&loose->deleted) >
-	    atomic_read(&loose->armed))
-		stress_fault("loose timer: ran more often than armed");
-	stress_inc(RAN);
+		torture_fault("loose timer: on two CPUs at a time");
+	atomic64_inc(&loose->ran);
+	if (atomic64_read(&loose->ran) + atomic64_read(&loose->deleted) >
+	    atomic64_read(&loose->armed))
+		torture_fault("loose timer: ran more often than armed");
+	torture_inc(RAN);
 
 	if (choice & 1)
 		operate(loose, &loose->state);
@@ -131,13 +137,13 @@ static void handler(unsigned long long now, unsigned long data)
 }
 
 /**
- * stress_loose_setup() - set up the timers
+ * torture_loose_setup() - set up the timers
  * @timers:	their number
  * @seed:	of the random numbers
  *
  * Return: 0 or -errno.
  */
-int stress_loose_setup(unsigned int timers, u32 seed)
+int torture_loose_setup(unsigned int timers, u32 seed)
 {
 	struct loose *loose;
 
@@ -156,40 +162,41 @@ int stress_loose_setup(unsigned int timers, u32 seed)
 }
 
 /**
- * stress_loose_step() - one random operation
+ * torture_loose_step() - one random operation
  * @state:	of the random numbers
  */
-void stress_loose_step(u32 *state)
+void torture_loose_step(u32 *state)
 {
-	struct loose *loose = &looses[(stress_random(state) >> 8) % count];
+	struct loose *loose = &looses[(torture_random(state) >> 8) % count];
 
-	if ((stress_random(state) >> 8) % 16)
+	if ((torture_random(state) >> 8) % 16)
 		operate(loose, state);
-	else if (stress_operation())
+	else if (torture_operation())
 		del_sync(loose);
 }
 
 /**
- * stress_loose_finish() - delete what is pending, and add up
+ * torture_loose_finish() - delete what is pending, and add up
  */
-void stress_loose_finish(void)
+void torture_loose_finish(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
 		struct loose *loose = &looses[i];
-		int armed, gone, unclear;
+		s64 armed, gone, unclear;
 
 		/* Nothing arms it any more, so this deletes one shot at most. */
 		del_sync(loose);
-		armed = atomic_read(&loose->armed);
-		gone = atomic_read(&loose->ran) + atomic_read(&loose->deleted);
-		unclear = atomic_read(&loose->unclear);
+		armed = atomic64_read(&loose->armed);
+		gone = atomic64_read(&loose->ran) + atomic64_read(&loose->deleted);
+		unclear = atomic64_read(&loose->unclear);
 		if (gone > armed || gone < armed - unclear)
-			stress_fault("loose timer %u: armed %d, run or deleted %d, unclear %d",
-				     i, armed, gone, unclear);
+			torture_fault("loose timer %u: armed %lld, gone %lld, unclear %lld",
+				      i, armed, gone, unclear);
+		torture_add(FATES, gone);
 		if (atomic_read(&loose->inside))
-			stress_fault("loose timer %u: handler running", i);
+			torture_fault("loose timer %u: handler running", i);
 	}
 	count = 0;
 	kvfree(looses);

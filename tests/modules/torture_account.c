@@ -15,11 +15,21 @@
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 
-#include "stress.h"
+#include "torture.h"
 
+/* No CPU is certain. */
+#define ANY_CPU	(-1)
+
+/**
+ * struct shot - a shot
+ * @expires:	its moment
+ * @cpu:	the CPU that it was armed on, or %ANY_CPU
+ * @since:	torture_onoff_now() before
+ */
 struct shot {
 	u64 expires;
 	int cpu;
+	u32 since;
 };
 
 /**
@@ -29,6 +39,8 @@ struct shot {
  *		one
  * @armed:	@shot is armed, as far as calls have told
  * @shot:	the present, or last, shot
+ * @place:	the CPU that the timer is on when not pending, or %ANY_CPU
+ * @place_since: torture_onoff_now() when that was found
  * @taken:	expired shots whose handlers have not begun, the oldest first;
  *		one for each CPU at most
  * @takens:	number of them
@@ -42,6 +54,8 @@ struct account {
 	raw_spinlock_t lock;
 	bool armed;
 	struct shot shot;
+	int place;
+	u32 place_since;
 	struct shot taken[64];
 	unsigned int takens;
 	bool closing;
@@ -55,15 +69,15 @@ static unsigned int count;
 
 static struct account *any(u32 *state)
 {
-	return &accounts[(stress_random(state) >> 8) % count];
+	return &accounts[(torture_random(state) >> 8) % count];
 }
 
 static void fault(const struct account *account, const char *what, int ret)
 {
-	stress_fault("timer %ld: %s (returned %d, expires %llu, now %llu, cpu %d on %d)",
-		     account - accounts, what, ret, account->shot.expires,
-		     apic_timer_now(), account->shot.cpu,
-		     raw_smp_processor_id());
+	torture_fault("timer %ld: %s (returned %d, expires %llu, now %llu, cpu %d on %d)",
+		      account - accounts, what, ret, account->shot.expires,
+		      apic_timer_now(), account->shot.cpu,
+		      raw_smp_processor_id());
 }
 
 /* A call found the timer not pending: its shot, if any, has expired. */
@@ -78,20 +92,44 @@ static void take(struct account *account)
 		account->taken[account->takens++] = account->shot;
 }
 
-static void arm(struct account *account, u64 expires, int cpu)
+static void place(struct account *account, int cpu, u32 since)
+{
+	account->place = cpu;
+	account->place_since = since;
+}
+
+static void arm(struct account *account, u64 expires, int cpu, u32 since)
 {
 	take(account);
 	account->armed = true;
 	account->used = true;
-	account->shot.expires = expires;
-	account->shot.cpu = cpu;
-	stress_inc(ARMED);
+	account->shot = (struct shot){ expires, cpu, since };
+	place(account, cpu, since);
+	torture_inc(ARMED);
+}
+
+/* The CPU that the timer was to be armed on takes none. Is that so? */
+static void not_taken(struct account *account, int cpu)
+{
+	take(account);
+	place(account, ANY_CPU, 0);
+	torture_inc(REFUSED);
+	if (!torture_onoff_away(cpu))
+		fault(account, "refused by a CPU that is there", -ENODEV);
+}
+
+/* A call found the timer pending. It should be. */
+static void was_pending(const struct account *account)
+{
+	if (torture_overdue(account->shot.expires))
+		fault(account, "overdue, and pending still", 0);
 }
 
 /* On this CPU for -1. */
 static void add(struct account *account, u64 expires, int cpu)
 {
-	int here = smp_processor_id(), ret;
+	int target = cpu < 0 ? smp_processor_id() : cpu, ret;
+	u32 since = torture_onoff_now();
 
 	/* Pending perhaps, it isn't to be touched. */
 	if (account->armed)
@@ -102,25 +140,46 @@ static void add(struct account *account, u64 expires, int cpu)
 	ret = cpu < 0 ? add_apic_timer(&account->timer) :
 			add_apic_timer_on(&account->timer, cpu);
 	if (!ret)
-		arm(account, expires, cpu < 0 ? here : cpu);
+		arm(account, expires, target, since);
+	else if (ret == -ENODEV)
+		not_taken(account, target);
 	else if (ret != -EBUSY || !account->armed)
 		fault(account, "add", ret);
 }
 
+/* Where mod_apic_timer() arms a timer that isn't pending. */
+static int stays_on(const struct account *account)
+{
+	if (!account->used)
+		return smp_processor_id();
+	/* A CPU that is off can't have it, and a pending one was moved. */
+	return torture_onoff_since(account->place_since) ? ANY_CPU :
+							    account->place;
+}
+
 static void mod(struct account *account, u64 expires)
 {
+	u32 since = torture_onoff_now();
 	int ret = mod_apic_timer(&account->timer, expires);
 
 	if (ret == 1 && account->armed) {
+		was_pending(account);
 		account->shot.expires = expires;
-		stress_inc(SUPERSEDED);
+		torture_inc(SUPERSEDED);
 	} else if (!ret) {
-		/* It stays where it was last, if it was anywhere. */
-		arm(account, expires, account->used ? account->shot.cpu :
-						      smp_processor_id());
+		arm(account, expires, stays_on(account), since);
+	} else if (ret == -ENODEV) {
+		not_taken(account, smp_processor_id());
 	} else {
 		fault(account, "mod", ret);
 	}
+}
+
+static void deleted(struct account *account)
+{
+	account->armed = false;
+	torture_inc(DELETED);
+	torture_inc(FATES);
 }
 
 static void del(struct account *account)
@@ -128,11 +187,11 @@ static void del(struct account *account)
 	int ret = del_apic_timer(&account->timer);
 
 	if (ret == 1 && account->armed) {
-		account->armed = false;
-		stress_inc(DELETED);
+		was_pending(account);
+		deleted(account);
 	} else if (ret == -EBUSY) {
 		take(account);
-		stress_inc(BUSY);
+		torture_inc(BUSY);
 	} else if (account->armed || ret != (account->used ? 0 : -ENOENT)) {
 		/* Its handler can't have ended: it needs the lock we hold. */
 		fault(account, "del", ret);
@@ -153,12 +212,12 @@ static void del_sync(struct account *account)
 	raw_spin_unlock_irqrestore(&account->lock, flags);
 
 	ret = del_apic_timer_sync(&account->timer);
-	stress_inc(WAITED);
+	torture_inc(WAITED);
 
 	raw_spin_lock_irqsave(&account->lock, flags);
 	if (ret == 1 && account->armed) {
-		account->armed = false;
-		stress_inc(DELETED);
+		was_pending(account);
+		deleted(account);
 	} else if (account->armed || ret != (account->used ? 0 : -ENOENT)) {
 		fault(account, "waiting deletion", ret);
 	}
@@ -177,15 +236,15 @@ static void del_sync(struct account *account)
 /* Any call but the waiting one, which a handler may not make. */
 static void operate(struct account *account, u32 *state)
 {
-	u64 expires = stress_moment(state);
-	int cpu = stress_cpu(state);
+	u64 expires = torture_moment(state);
+	int cpu = torture_cpu(state);
 	unsigned long flags;
 
-	if (!stress_operation())
+	if (!torture_operation())
 		return;
 	raw_spin_lock_irqsave(&account->lock, flags);
 	if (!account->closing) {
-		switch ((stress_random(state) >> 8) % 8) {
+		switch ((torture_random(state) >> 8) % 8) {
 		case 0:
 			add(account, expires, -1);
 			break;
@@ -202,11 +261,27 @@ static void operate(struct account *account, u32 *state)
 	raw_spin_unlock_irqrestore(&account->lock, flags);
 }
 
+/* A shot has begun to run here. */
+static void check(const struct account *account, const struct shot *shot,
+		  u64 now)
+{
+	int here = smp_processor_id();
+
+	torture_inc(RAN);
+	torture_inc(FATES);
+	if (now < shot->expires)
+		fault(account, "early", 0);
+	if (shot->cpu == ANY_CPU)
+		torture_inc(ANYWHERE);
+	else if (!torture_onoff_may_be_on(shot->cpu, shot->since, here))
+		fault(account, "on another CPU than asked for", 0);
+	else if (shot->cpu != here)
+		torture_inc(MOVED);
+}
+
 static void handler(unsigned long long now, unsigned long data)
 {
 	struct account *account = (struct account *)data;
-	int cpu = smp_processor_id();
-	struct shot shot = {};
 	unsigned int i;
 	u32 choice;
 
@@ -214,24 +289,19 @@ static void handler(unsigned long long now, unsigned long data)
 	if (account->inside++)
 		fault(account, "on two CPUs at a time", 0);
 	if (account->takens) {
-		shot = account->taken[0];
+		check(account, &account->taken[0], now);
 		account->takens--;
 		for (i = 0; i < account->takens; i++)
 			account->taken[i] = account->taken[i + 1];
 	} else if (account->armed) {
-		shot = account->shot;
+		check(account, &account->shot, now);
 		account->armed = false;
+		place(account, smp_processor_id(), torture_onoff_now());
 	} else {
 		fault(account, "ran, and wasn't armed", 0);
-		shot.cpu = cpu;
 	}
-	if (now < shot.expires)
-		fault(account, "early", 0);
-	if (shot.cpu != cpu)
-		fault(account, "on another CPU than asked for", 0);
-	choice = stress_random(&account->state) >> 8;
+	choice = torture_random(&account->state) >> 8;
 	raw_spin_unlock(&account->lock);
-	stress_inc(RAN);
 
 	/* Itself, others, or time passes. */
 	if (choice & 1)
@@ -247,13 +317,13 @@ static void handler(unsigned long long now, unsigned long data)
 }
 
 /**
- * stress_account_setup() - set up the timers
+ * torture_account_setup() - set up the timers
  * @timers:	their number
  * @seed:	of the random numbers
  *
  * Return: 0 or -errno.
  */
-int stress_account_setup(unsigned int timers, u32 seed)
+int torture_account_setup(unsigned int timers, u32 seed)
 {
 	struct account *account;
 
@@ -273,25 +343,25 @@ int stress_account_setup(unsigned int timers, u32 seed)
 }
 
 /**
- * stress_account_step() - one random operation
+ * torture_account_step() - one random operation
  * @state:	of the random numbers
  */
-void stress_account_step(u32 *state)
+void torture_account_step(u32 *state)
 {
 	struct account *account = any(state);
 
-	if ((stress_random(state) >> 8) % 8)
+	if ((torture_random(state) >> 8) % 8)
 		operate(account, state);
-	else if (stress_operation())
+	else if (torture_operation())
 		del_sync(account);
 }
 
 /**
- * stress_account_busy() - whether shots are due, or handlers running
+ * torture_account_busy() - whether shots are due, or handlers running
  *
  * Return: true when waiting is of use.
  */
-bool stress_account_busy(void)
+bool torture_account_busy(void)
 {
 	u64 soon = apic_timer_now() + apic_timer_us_to_tsc(60000000);
 	struct account *account;
@@ -310,9 +380,9 @@ bool stress_account_busy(void)
 }
 
 /**
- * stress_account_finish() - what is left must be pending; delete it
+ * torture_account_finish() - what is left must be pending; delete it
  */
-void stress_account_finish(void)
+void torture_account_finish(void)
 {
 	unsigned int i;
 
