@@ -525,5 +525,6 @@ void apic_timer_base_online(void)
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	base->online = true;
+	base->not_before = 0;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }

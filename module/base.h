@@ -25,7 +25,8 @@ struct module;
  *		followed: the timer may be freed by its handler.
  * @run:	number of handlers run so far, with @running. Written by @cpu
  *		under @lock, before @running.
- * @not_before:	no handler runs before this TSC, 0 if free to. Under @lock.
+ * @not_before:	no handler runs before this TSC, 0 if free to;
+ *		%APIC_TIMER_NEVER while offline. Under @lock.
  * @streak:	TSC at which the present stretch of handlers began, if it had
  *		been one. @cpu only.
  * @strained:	that stretch is getting long. @cpu only.

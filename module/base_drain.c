@@ -171,7 +171,7 @@ void apic_timer_base_cancel_module(const struct module *module)
 	cancel_everywhere(module);
 }
 
-/* The base on another CPU that takes over, or NULL. */
+/* The base on another CPU that takes over, the first one online, or NULL. */
 static struct apic_timer_base *successor(const struct apic_timer_base *base)
 {
 	unsigned int cpu;
@@ -209,6 +209,9 @@ static bool migrate_head(struct apic_timer_base *base,
  * What is pending goes to another CPU; when none is left, it is cancelled.
  * CPUs go offline one at a time, so the successor stays.
  *
+ * From here on no handler runs on this CPU: one that arms its timer again would
+ * be refused, and a periodic timer end for that reason.
+ *
  * Context: Task, bound to the CPU, whose source is still attached.
  */
 void apic_timer_base_offline(void)
@@ -220,6 +223,7 @@ void apic_timer_base_offline(void)
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	base->online = false;
+	base->not_before = APIC_TIMER_NEVER;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 
 	if (to)

@@ -232,8 +232,14 @@ EXPORT_SYMBOL_GPL(add_apic_timer);
  * @cpu:	the CPU that @timer->function runs on
  *
  * When another CPU has to be told, the time that takes (an interrupt between
- * CPUs) has to fit before @timer->expires for the shot to be in time. When @cpu
- * goes offline with the timer pending, it moves to another CPU.
+ * CPUs) has to fit before @timer->expires for the shot to be in time.
+ *
+ * When @cpu goes offline with the timer pending, the timer moves to another CPU
+ * and runs there: at the same @timer->expires, or at once if that passes
+ * meanwhile. The trace event apic_timer_migrate tells. It stays there when @cpu
+ * is back. When no other CPU takes timers it is cancelled, and the kernel log
+ * names its handler. A handler that must run on @cpu compares it with
+ * smp_processor_id().
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
  * two bases.
@@ -298,8 +304,9 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
  * @timer:	timer, initialised, with @function set
  * @expires:	new expiry, absolute TSC in cycles
  *
- * The timer stays on the CPU where it was last armed; one that never was, or
- * whose CPU is offline, goes to this CPU.
+ * The timer stays on the CPU where it was last armed, or where it moved, being
+ * pending, when that CPU went offline; one that never was armed, or whose CPU is
+ * offline, goes to this CPU.
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
  * two bases.

@@ -4,6 +4,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 
 #include "selftest.h"
@@ -118,9 +119,60 @@ static void on_and_off(struct selftest *test)
 	EXPECT_EQ(test, atomic_read(&shot.faults), 0);
 }
 
+/* A handler isn't to find that its CPU takes no timers. */
+static void arm_again(struct selftest_shot *shot)
+{
+	if (READ_ONCE(shot->ret))
+		return;
+	selftest_shot_due(shot, shot->now + apic_timer_us_to_tsc(100));
+	if (add_apic_timer(&shot->timer))
+		atomic_or(SHOT_CONTEXT, &shot->faults);
+}
+
+static void never(unsigned long long now, unsigned long data)
+{
+}
+
+/* Moving so many takes a while, in which others are due. */
+#define MANY	5000
+
+static void periodic_goes_on(struct selftest *test)
+{
+	struct apic_timer_list *many;
+	struct selftest_shot shot;
+	int i, cpu = last_cpu();
+
+	many = kvcalloc(MANY, sizeof(*many), GFP_KERNEL);
+	if (!EXPECT(test, many))
+		return;
+	for (i = 0; i < MANY; i++) {
+		many[i].function = never;
+		init_apic_timer(&many[i]);
+		many[i].expires = U64_MAX - i;
+		EXPECT_EQ(test, add_apic_timer_on(&many[i], cpu), 0);
+	}
+	selftest_shot_init(&shot, arm_again);
+	selftest_shot_due_us(&shot, 1000);
+	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
+
+	if (EXPECT_EQ(test, remove_cpu(cpu), 0)) {
+		int runs = atomic_read(&shot.runs);
+
+		EXPECT(test, selftest_wait(atomic_read(&shot.runs) > runs + 5));
+		EXPECT_EQ(test, atomic_read(&shot.faults), 0);
+		EXPECT_EQ(test, add_cpu(cpu), 0);
+	}
+	WRITE_ONCE(shot.ret, 1);
+	del_apic_timer_sync(&shot.timer);
+	for (i = 0; i < MANY; i++)
+		EXPECT_EQ(test, del_apic_timer_sync(&many[i]), 1);
+	kvfree(many);
+}
+
 const struct selftest_case selftest_hotplug_cases[] = {
 	CASE_SMP(offline_cpu),
 	CASE_SMP(migration),
 	CASE_SMP(on_and_off),
+	CASE_SMP(periodic_goes_on),
 	{}
 };

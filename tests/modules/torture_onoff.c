@@ -3,10 +3,10 @@
  * CPUs that go off and come back, and where their timers may be because of that.
  *
  * Each departure has a number and is written down with the CPU that takes over:
- * the first one online, as apic_timer's documentation says. Who arms a timer
- * notes torture_onoff_now() before, with interrupts off or in an RCU read-side
- * section: then the departures from that number on are the ones that can have
- * moved it. It is presumed that nobody else takes CPUs off.
+ * the first one online, see module/base_drain.c. Who arms a timer notes
+ * torture_onoff_now() before, with interrupts off or in an RCU read-side section:
+ * then the departures from that number on are the ones that can have moved it.
+ * It is presumed that nobody else takes CPUs off.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
