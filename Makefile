@@ -33,6 +33,13 @@ test-matrix: ## run all tests on more kernels and machines; results in build/mat
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --matrix
 
+# A verdict of hours: HOURS=, KERNEL= (6.1, 7.2, ...), CPUS=, ARGS= (see `lab torture --help`).
+torture: ## random operations, every shot accounted for (HOURS=1, KERNEL=6.1, CPUS=2)
+	tools/setup test
+	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m lab torture \
+		--hours "$(or $(HOURS),1)" --kernel "$(or $(KERNEL),6.1)" \
+		--cpus "$(or $(CPUS),2)" $(ARGS)
+
 # BENCH=short takes minutes instead of hours. LAB=none: on this machine, as root.
 bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB=none)
 	tools/setup $(if $(filter none,$(LAB)),host,bench)
@@ -63,4 +70,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's/^\([a-z-]*\): ## /\1\t/p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-matrix bench patched-deb spin check help
+.PHONY: modules clean install uninstall demo test test-matrix torture bench patched-deb spin check \
+	help

@@ -32,6 +32,7 @@ class Machine:
     engine: str = "smp"
     x2apic: bool = False
     append: str = ""  # further kernel parameters
+    vendor: str = ""  # of the CPUs, as CPUID tells it; "smp" only
     matrix: bool = False  # with --matrix only
     brief: bool = False  # without --matrix, for the tests marked as brief only
     timeout: float = 900  # wall time, with the other core busy too
@@ -188,7 +189,9 @@ def _boot(machine: Machine, sections: list[Section]) -> Boot:
         elif machine.engine == "sleeper":
             result = sleeper.run(kernel, script, **options)
         else:
-            run = bochs.run if machine.engine == "bochs" else smp.run
+            run = bochs.run
+            if machine.engine == "smp":
+                run, options["vendor"] = smp.run, machine.vendor
             result = run(kernel, script, x2apic=machine.x2apic, **options)
     except LostVM as lost:
         return Boot(time.monotonic() - start, None, lost)

@@ -18,6 +18,7 @@ from . import (
     qemu,
     sleeper,
     smp,
+    torture,
     virtual,
 )
 from .errors import LabError
@@ -39,6 +40,15 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--source", default="proxy", help='"hook" on a patched kernel')
     benchmark.add_argument("--append", default="", help='such as "nolapic_timer"')
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
+    tormentor = sub.add_parser("torture", help="random operations, every shot accounted for")
+    tormentor.add_argument("--kernel", default="6.1", help='such as "7.2" or "6.1-patched"')
+    tormentor.add_argument("--cpus", type=int, default=2)
+    tormentor.add_argument("--hours", type=float, default=1, help="how long, such as 0.1")
+    tormentor.add_argument("--source", default="auto", help='such as "hrtimer"')
+    tormentor.add_argument("--onoff", type=int, default=1000, metavar="MS",
+                           help="how often a CPU goes off; 0 is never")  # fmt: skip
+    tormentor.add_argument("--seed", type=int, default=1)
+    tormentor.add_argument("parameters", nargs="*", help="more of the module's, such as rate=1000")
     listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
                          help=f"stock: 6.1; built here: {', '.join(patched.names())}")  # fmt: skip
@@ -114,6 +124,10 @@ def main() -> int:
             return demo.main()
         if args.command == "bench":
             return _bench(args)
+        if args.command == "torture":
+            return torture.main(args.kernel, args.cpus, args.hours, source=args.source,
+                                onoff=args.onoff, seed=args.seed,
+                                parameters=args.parameters)  # fmt: skip
         if args.command == "kernels":
             for series in args.series:
                 kernel = patched.find(series)

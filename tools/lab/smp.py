@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from . import qemu, splats
@@ -24,8 +25,7 @@ GUEST = Path(__file__).parent / "guest"
 
 # One extended destination format needs the interrupt remapping of an IOMMU.
 X2APIC = [
-    "-cpu", "max,+x2apic", "-machine", "q35,kernel-irqchip=split",
-    "-device", "intel-iommu,intremap=on,eim=on",
+    "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on",
 ]  # fmt: skip
 
 
@@ -40,7 +40,9 @@ def run(
     append: str = "",
     qemu_opts: Iterable[str] = (),
     x2apic: bool = False,
+    vendor: str = "",
     timeout: float = 300,
+    follow: Callable[[str], None] | None = None,
 ) -> Result:
     """Run a shell script (sh -e, as root) in an SMP guest of a stock kernel.
 
@@ -51,7 +53,9 @@ def run(
     append:    further kernel parameters
     qemu_opts: further QEMU options, one word each
     x2apic:    boot with x2APIC
+    vendor:    of the CPUs, such as "GenuineIntel"; QEMU's choice by default
     timeout:   seconds of wall time
+    follow:    called with each line of the console when it comes
 
     What the script leaves in $SHARED is `Result.files`; ``put NAME < FILE`` works as in a
     virtual-time guest. All programs of this machine are there; tracefs and debugfs are mounted. A
@@ -61,7 +65,16 @@ def run(
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
         _prepare(home, script, modules, files or {})
-        options = ["-bios", "qboot.rom", "-no-reboot", *(X2APIC if x2apic else []), *qemu_opts]
+        cpu = f"max{',+x2apic' * x2apic}{f',vendor={vendor}' * bool(vendor)}"
+        options = [
+            "-cpu",
+            cpu,
+            "-bios",
+            "qboot.rom",
+            "-no-reboot",
+            *(X2APIC if x2apic else []),
+            *qemu_opts,
+        ]
         parameters = f"nokaslr {splats.PARAMETERS} {append}"
         if x2apic:
             parameters += " intel_iommu=on"
@@ -72,7 +85,7 @@ def run(
             f"--append={parameters.strip()}", f"--rwdir={home}",
             "--exec", shlex.join(["sh", f"{GUEST}/smp", str(home)]),
         ]  # fmt: skip
-        console, reason = _boot(argv, timeout)
+        console, reason = _boot(argv, timeout, follow)
         return _result(home, console, reason)
 
 
@@ -101,14 +114,14 @@ def _prepare(home: Path, script: str, modules, files) -> None:
         target.chmod(0o755)
 
 
-def _boot(argv: list[str], timeout: float) -> tuple[str, str]:
+def _boot(argv: list[str], timeout: float, follow: Callable[[str], None] | None) -> tuple[str, str]:
     """Run virtme-ng; return the console and what to say if there is no verdict."""
     path = f"{sys.prefix}/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     with tempfile.TemporaryFile() as out:
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/",
                               env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
         try:
-            reason = f"no verdict; virtme-ng's exit status is {vm.wait(timeout)}"
+            reason = f"no verdict; virtme-ng's exit status is {_wait(vm, out, timeout, follow)}"
         except subprocess.TimeoutExpired:
             reason = f"no verdict within {timeout:g} s"
         finally:
@@ -117,6 +130,26 @@ def _boot(argv: list[str], timeout: float) -> tuple[str, str]:
                 vm.wait()
         out.seek(0)
         return out.read().decode(errors="replace").replace("\r\n", "\n"), reason
+
+
+def _wait(vm: subprocess.Popen, out, timeout: float, follow: Callable[[str], None] | None) -> int:
+    """Wait for an exit status; subprocess.TimeoutExpired when there is none in time."""
+    if follow is None:
+        return vm.wait(timeout)
+    end, position, rest = time.monotonic() + timeout, 0, b""
+    while True:
+        over = vm.poll() is not None
+        # The place to write at is the VM's, so this leaves it alone.
+        while data := os.pread(out.fileno(), 65536, position):
+            position += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                follow(line.decode(errors="replace").rstrip("\r"))
+        if over:
+            return vm.returncode
+        if time.monotonic() > end:
+            raise subprocess.TimeoutExpired(vm.args, timeout)
+        time.sleep(1)
 
 
 def _result(home: Path, console: str, reason: str) -> Result:
