@@ -352,8 +352,9 @@ static void hold(struct apic_timer_base *base, u64 now)
 }
 
 /*
- * An interrupt begins: the present stretch is what the handlers have taken, less
- * what the rest of the machine has had since, several times over.
+ * Handlers may run: the present stretch is what they have taken, less what the
+ * rest of the machine has had since, several times over. Not for an interrupt
+ * that runs none: @idle would be older than @streak then.
  */
 static void begin_streak(struct apic_timer_base *base, u64 now)
 	__must_hold(&base->lock)
@@ -386,8 +387,8 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
-	begin_streak(base, now);
 	if (now >= base->not_before) {
+		begin_streak(base, now);
 		base->not_before = 0;
 		base->expiring = true;
 		for (;;) {
