@@ -7,6 +7,7 @@ made there by the kernel's own kbuild: the same sources are compiled once per ke
 import hashlib
 import os
 import shutil
+import time
 from pathlib import Path
 
 from .cache import STAMP, is_complete, locked, newest_first
@@ -19,6 +20,7 @@ TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/modules", "samples"]
 KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # besides files named Kbuild, Kconfig and Makefile
 KEEP = 12  # newest build directories that stay, per kernel
+IN_USE = 12 * 3600  # s: a younger one stays too, a benchmark may need it
 
 
 def build(kernel: Kernel) -> Path:
@@ -100,7 +102,8 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
 
 
 def _prune(directory: Path) -> None:
-    """Remove all but the newest builds."""
+    """Remove old builds."""
     builds = [p for p in directory.iterdir() if (p / STAMP).exists()]
     for old in newest_first(builds)[KEEP:]:
-        shutil.rmtree(old)
+        if time.time() - old.stat().st_mtime > IN_USE:
+            shutil.rmtree(old)
