@@ -446,7 +446,8 @@ void apic_timer_base_shift(s64 shift)
 		raw_spin_lock(&base->lock);
 		apic_timer_queue_shift(&base->queue, shift);
 		/* The stretch of handlers is over; these are TSC values too. */
-		base->not_before = 0;
+		if (base->online)
+			base->not_before = 0;
 		base->streak = apic_timer_tsc_now();
 		base->idle = base->streak;
 		raw_spin_unlock(&base->lock);

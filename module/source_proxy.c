@@ -257,6 +257,8 @@ static int proxy_attach(void)
 		.rating = lapic_device->rating + RATING_ABOVE,
 		.cpumask = cpumask_of(cpu),
 		.irq = -1,
+		/* Not for us to call, but whoever stops in C3 has to have one. */
+		.broadcast = lapic_device->broadcast,
 		.set_next_event = proxy_set_next_event,
 		.set_state_oneshot = proxy_set_oneshot,
 		.set_state_oneshot_stopped = proxy_set_stopped,
