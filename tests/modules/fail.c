@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic_timer_fail: lets a function of the kernel's fail when apic_timer calls
+ * it, to see what is left behind.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+static char *symbol = "register_module_notifier";
+module_param(symbol, charp, 0444);
+MODULE_PARM_DESC(symbol, "the function");
+
+static unsigned int nth = 1;
+module_param(nth, uint, 0444);
+MODULE_PARM_DESC(nth, "which of apic_timer's calls of it fails, 1 for the first");
+
+static long value = -ENOMEM;
+module_param(value, long, 0444);
+MODULE_PARM_DESC(value, "what that call returns");
+
+static unsigned int calls;
+module_param(calls, uint, 0444);
+MODULE_PARM_DESC(calls, "how often apic_timer has called it so far");
+
+/* What the function is replaced by: the value is in its register already. */
+static noinline notrace void just_return(void)
+{
+}
+
+static bool from_apic_timer(unsigned long address)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol(name, address);
+	return strstr(name, "[apic_timer]");
+}
+
+static int entered(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (!from_apic_timer(*(unsigned long *)regs->sp) || ++calls != nth)
+		return 0;
+	pr_info("call %u of %s returns %ld\n", nth, symbol, value);
+	regs->ax = value;
+	regs->ip = (unsigned long)just_return;
+	return 1;
+}
+
+/* To have one is how a probe says that it may go somewhere else. */
+static void stepped(struct kprobe *probe, struct pt_regs *regs,
+		    unsigned long flags)
+{
+}
+
+static struct kprobe probe = {
+	.pre_handler = entered,
+	.post_handler = stepped,
+};
+
+static int __init fail_init(void)
+{
+	probe.symbol_name = symbol;
+	return register_kprobe(&probe);
+}
+
+static void __exit fail_exit(void)
+{
+	unregister_kprobe(&probe);
+}
+
+module_init(fail_init);
+module_exit(fail_exit);
+
+MODULE_DESCRIPTION("Failures that apic_timer has to live with");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");
