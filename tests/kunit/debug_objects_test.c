@@ -110,4 +110,5 @@ static struct kunit_suite debug_objects_test_suite = {
 	.exit = machine_exit,
 	.test_cases = debug_objects_test_cases,
 };
+
 kunit_test_suite(debug_objects_test_suite);

@@ -60,8 +60,7 @@ static int __init nmi_init(void)
 	for (i = 0; i < times; i++) {
 		for_each_online_cpu(cpu)
 			apic->send_IPI(cpu, NMI_VECTOR);
-		udelay(20);
-		cond_resched();
+		usleep_range(20, 40);
 	}
 	cpus_read_unlock();
 	/* One that is under way now would be nobody's. */

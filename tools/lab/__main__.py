@@ -40,6 +40,8 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--source", default="proxy", help='"hook" on a patched kernel')
     benchmark.add_argument("--append", default="", help='such as "nolapic_timer"')
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
+    benchmark.add_argument("--again", action="store_true",
+                           help="measure anew what an earlier run has measured")  # fmt: skip
     tormentor = sub.add_parser("torture", help="random operations, every shot accounted for")
     tormentor.add_argument("--kernel", default="6.1", help='such as "7.2" or "6.1-patched"')
     tormentor.add_argument("--cpus", type=int, default=2)
@@ -111,7 +113,7 @@ def _bench(args: argparse.Namespace) -> int:
     if args.host:
         return bench_host.main(args.modules, **common)
     return bench.main(jobs=args.jobs, series=args.kernel, source=args.source, append=args.append,
-                      **common)  # fmt: skip
+                      again=args.again, **common)  # fmt: skip
 
 
 def main() -> int:

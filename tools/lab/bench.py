@@ -15,6 +15,7 @@ from . import (
     bench_error,
     bench_goals,
     bench_guest,
+    bench_kept,
     bench_period,
     bench_rows,
     bench_spin,
@@ -47,9 +48,10 @@ BENCHES = {
 
 def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
          output: Path = OUTPUT, plots: bool = True, series: str = SERIES, source: str = LAPIC,
-         append: str = "") -> int:  # fmt: skip
+         append: str = "", again: bool = False) -> int:  # fmt: skip
     """Run the benchmark in the lab, `jobs` guests at a time. May raise LabError.
 
+    again:  measure all of it, also what was measured before, see bench_kept
     series: kernel, as patched.find() has it
     source, append: as in_virtual_time() has them
 
@@ -58,11 +60,14 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
     started = time.monotonic()
     kernel = patched.find(series)
     scripts = plan(SHORT if short else FULL, only)
-    runner = in_virtual_time(kernel, source, append)
+    run = in_virtual_time(kernel, source, append)
+    if not again:
+        modules = [build.find_ko(build.build(kernel), name) for name in MODULES]
+        run = bench_kept.kept(run, kernel, modules, f"{source} {append}")
     # The longest first, so that they don't begin when the others are done.
     scripts.sort(key=lambda script: -script.weight)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        samples = bench_rows.merge(pool.map(runner, scripts))
+        samples = bench_rows.merge(pool.map(run, scripts))
     rows = bench_rows.rows(samples, kernel=kernel.release, engine="qemu-icount", cpus=1)
     bench_rows.write(output / "bench.json", rows)
     report(rows, samples, output if plots else None)

@@ -1,0 +1,66 @@
+"""Samples of the benchmark in virtual time, kept, so that hours of it can be interrupted.
+
+A script gives the same samples each time in virtual time. What one has measured is kept in the
+cache under a hash of all that it depends on: kernel, modules, the script, what runs it.
+"""
+
+import gzip
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from . import kernels, qemu, userland
+from .bench_rows import Key, Samples
+from .bench_script import Script
+from .cache import cache_dir
+from .progress import say
+
+LAB = Path(__file__).parent
+# What makes guests, and samples of what they hand back.
+MAKERS = ("virtual.py", "diskless.py", "image.py", "initramfs.py", "native.py", "qemu.py",
+          "vmlinux.py", "figures.py", "bench_script.py", "bench_period.py", "guest/*")  # fmt: skip
+SECONDS = 14 * 24 * 3600  # so long samples are kept
+
+
+def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, modules: Iterable[Path],
+         options: str) -> Callable[[Script], Samples]:  # fmt: skip
+    """Return what runs a script by `run`, unless its samples were kept.
+
+    options: what else decides about the samples
+    """
+    what = (kernel.release, qemu.version(), userland.root().name, options)
+    base = hashlib.sha256(repr(what).encode())
+    makers = [file for name in MAKERS for file in sorted(LAB.glob(name))]
+    for file in [*modules, *makers]:
+        base.update(hashlib.sha256(file.read_bytes()).digest())
+    directory = cache_dir("bench")
+    for old in directory.iterdir():
+        if time.time() - old.stat().st_mtime > SECONDS:
+            old.unlink()
+
+    def run_or_read(script: Script) -> Samples:
+        key = base.copy()
+        key.update(repr((script.name, script.seed, script.text())).encode())
+        file = directory / f"{script.name}-{script.seed}-{key.hexdigest()[:16]}.json.gz"
+        if file.exists():
+            say("bench", f"{script.name}, seed {script.seed}: measured before, {file}")
+            return _decode(file.read_bytes())
+        samples = run(script)
+        new = file.with_name(f".{file.name}")
+        new.write_bytes(_encode(samples))
+        new.rename(file)
+        return samples
+
+    return run_or_read
+
+
+def _encode(samples: Samples) -> bytes:
+    rows = [[list(key), sorted(counts.items())] for key, counts in samples.items()]
+    return gzip.compress(json.dumps(rows).encode())
+
+
+def _decode(data: bytes) -> Samples:
+    return {Key(*key): Counter(dict(counts)) for key, counts in json.loads(gzip.decompress(data))}
