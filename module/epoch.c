@@ -8,8 +8,11 @@
 #include <linux/apic_timer.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
+#include <linux/rcupdate.h>
 #include <linux/workqueue.h>
 
 #include <trace/events/apic_timer.h>
@@ -21,6 +24,7 @@
 #define WATCH_PERIOD	HZ
 
 static ATOMIC_NOTIFIER_HEAD(chain);
+static DEFINE_MUTEX(chain_mutex);	/* who is in it */
 static unsigned int epoch;
 
 static void watch(struct work_struct *work);
@@ -48,6 +52,19 @@ static void watch(struct work_struct *work)
 	tell(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
+/* The chain itself gives a WARN() for one that is: see timer.c. */
+static bool is_registered(const struct notifier_block *block)
+{
+	const struct notifier_block *found;
+
+	for (found = rcu_dereference_protected(chain.head, lockdep_is_held(&chain_mutex));
+	     found;
+	     found = rcu_dereference_protected(found->next, lockdep_is_held(&chain_mutex)))
+		if (found == block)
+			return true;
+	return false;
+}
+
 /**
  * apic_timer_register_notifier() - be told when TSC values lose their worth
  * @block:	@block->notifier_call gets an &enum apic_timer_event and a
@@ -61,7 +78,13 @@ static void watch(struct work_struct *work)
  */
 int apic_timer_register_notifier(struct notifier_block *block)
 {
-	return atomic_notifier_chain_register(&chain, block);
+	int ret = -EEXIST;
+
+	mutex_lock(&chain_mutex);
+	if (!is_registered(block))
+		ret = atomic_notifier_chain_register(&chain, block);
+	mutex_unlock(&chain_mutex);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
 
@@ -74,7 +97,12 @@ EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
  */
 int apic_timer_unregister_notifier(struct notifier_block *block)
 {
-	return atomic_notifier_chain_unregister(&chain, block);
+	int ret;
+
+	mutex_lock(&chain_mutex);
+	ret = atomic_notifier_chain_unregister(&chain, block);
+	mutex_unlock(&chain_mutex);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);
 

@@ -55,7 +55,7 @@ DISTURBANCES = {
 
 
 @pytest.mark.guest(
-    some(engine="virtual", cpus=1),
+    some(engine="virtual", cpus=1, source=("proxy", "hrtimer")),
     """
     load apic_timer
     load apic_timer_selftest

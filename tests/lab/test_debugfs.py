@@ -122,5 +122,7 @@ def test_lead(guest):
     assert all(rows) and len(rows) >= guest.machine.cpus
     for found in rows[: guest.machine.cpus]:
         exact, stopped, hold, dispatch, plain, call, learn = map(int, found.groups()[1:])
-        assert 0 < call <= 64 and call <= plain and call <= dispatch and learn > 0
+        assert call <= 64 and call <= plain and call <= dispatch and learn > 0
+        # A call that takes longer than any should is not taken off, such as with threads for CPUs.
+        assert call or guest.machine.engine == "smp"
         assert dispatch < exact <= stopped and exact < hold

@@ -97,12 +97,13 @@ def test_migration_is_traced(guest):
     """Each timer once, by the CPU that goes, with the CPU that it goes to, in their order."""
     *events, left = guest.ok().splitlines()
     assert left == "0"
-    pattern = r"\[001\] .* timer=(\S+) function=waiting_handler .* expires=(\d+) cpu=0 "
+    pattern = r"\[001\] .* timer=\S+ function=waiting_handler .* expires=(\d+) cpu=0 "
     found = [re.search(pattern, event) for event in events]
     assert all(found), events
-    assert len({match[1] for match in found}) == len(events) == 50
-    expires = [int(match[2]) for match in found]
-    assert expires == sorted(expires)
+    # Not by their addresses: a kernel without random numbers yet prints none.
+    expires = [int(match[1]) for match in found]
+    assert expires == sorted(set(expires))
+    assert len(expires) == 50
 
 
 # As often as CPUs can, while timers fire on the CPU, are armed for it and move away from it.
