@@ -66,7 +66,7 @@ TABLE = [
     Machine("6.1", 1, source="hrtimer", engine="virtual"),
     Machine("6.1", 2, engine="virtual"),
     Machine("6.1", 1, engine="bochs", brief=True, timeout=3600),
-    Machine("7.2", 2, engine="bochs", x2apic=True, brief=True, timeout=3600),
+    Machine("7.2", 2, engine="bochs", x2apic=True, matrix=True, timeout=3600),
     Machine("6.1-patched", 2, source="hook"),
     Machine("6.1-patched", 1, source="hook", engine="virtual"),
     Machine("6.1-patched", 2, source="hook", append="nolapic_timer", matrix=True),

@@ -7,8 +7,8 @@ from machines import Machine
 
 MACHINES = [
     Machine("6.1", 2, engine="sleeper"),
-    Machine("7.2", 2, engine="sleeper"),
-    Machine("6.1", 2, source="hrtimer", engine="sleeper"),
+    Machine("7.2", 2, engine="sleeper", matrix=True),
+    Machine("6.1", 2, source="hrtimer", engine="sleeper", matrix=True),
     Machine("6.12", 2, engine="sleeper", matrix=True),
     Machine("7.2", 2, source="hrtimer", engine="sleeper", matrix=True),
     Machine("6.1-patched", 2, source="hook", engine="sleeper", matrix=True),
