@@ -18,10 +18,12 @@ from pathlib import Path
 from . import qemu, splats
 from .errors import LabError, LostVM
 from .kernels import Kernel
+from .progress import say
 from .result import Result
 from .vmlinux import vmlinux
 
 GUEST = Path(__file__).parent / "guest"
+BOOT = 240  # s of wall time until the script begins, on a machine with much else to do
 
 # One extended destination format needs the interrupt remapping of an IOMMU.
 X2APIC = [
@@ -60,7 +62,8 @@ def run(
     What the script leaves in $SHARED is `Result.files`; ``put NAME < FILE`` works as in a
     virtual-time guest. All programs of this machine are there; tracefs and debugfs are mounted. A
     script that fails or a kernel that complains is a verdict; a guest that gives none raises
-    LostVM.
+    LostVM. Now and then QEMU's threads hang while a stock kernel boots: a guest that doesn't get
+    as far as the script within BOOT seconds is started a second time.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
@@ -85,7 +88,11 @@ def run(
             f"--append={parameters.strip()}", f"--rwdir={home}",
             "--exec", shlex.join(["sh", f"{GUEST}/smp", str(home)]),
         ]  # fmt: skip
-        console, reason = _boot(argv, timeout, follow)
+        begun = home / "lab/output"
+        console, reason = _boot(argv, timeout, follow, begun)
+        if not begun.exists():
+            say("lab", f"{kernel.release} has not come up, starting it again: {reason}")
+            console, reason = _boot(argv, timeout, follow, begun)
         return _result(home, console, reason)
 
 
@@ -114,16 +121,22 @@ def _prepare(home: Path, script: str, modules, files) -> None:
         target.chmod(0o755)
 
 
-def _boot(argv: list[str], timeout: float, follow: Callable[[str], None] | None) -> tuple[str, str]:
-    """Run virtme-ng; return the console and what to say if there is no verdict."""
+def _boot(
+    argv: list[str], timeout: float, follow: Callable[[str], None] | None, begun: Path
+) -> tuple[str, str]:
+    """Run virtme-ng; return the console and what to say if there is no verdict.
+
+    begun: a file that the guest makes when it is up
+    """
     path = f"{sys.prefix}/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     with tempfile.TemporaryFile() as out:
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/",
                               env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
         try:
-            reason = f"no verdict; virtme-ng's exit status is {_wait(vm, out, timeout, follow)}"
-        except subprocess.TimeoutExpired:
-            reason = f"no verdict within {timeout:g} s"
+            status = _wait(vm, out, timeout, follow, begun)
+            reason = f"no verdict; virtme-ng's exit status is {status}"
+        except subprocess.TimeoutExpired as expired:
+            reason = f"no verdict within {expired.timeout:g} s"
         finally:
             if vm.poll() is None:
                 os.killpg(vm.pid, signal.SIGKILL)  # its own session: QEMU, and nothing else
@@ -132,24 +145,25 @@ def _boot(argv: list[str], timeout: float, follow: Callable[[str], None] | None)
         return out.read().decode(errors="replace").replace("\r\n", "\n"), reason
 
 
-def _wait(vm: subprocess.Popen, out, timeout: float, follow: Callable[[str], None] | None) -> int:
+def _wait(
+    vm: subprocess.Popen, out, timeout: float, follow: Callable[[str], None] | None, begun: Path
+) -> int:
     """Wait for an exit status; subprocess.TimeoutExpired when there is none in time."""
-    if follow is None:
-        return vm.wait(timeout)
-    end, position, rest = time.monotonic() + timeout, 0, b""
+    start, position, rest = time.monotonic(), 0, b""
     while True:
         over = vm.poll() is not None
         # The place to write at is the VM's, so this leaves it alone.
-        while data := os.pread(out.fileno(), 65536, position):
+        while follow and (data := os.pread(out.fileno(), 65536, position)):
             position += len(data)
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 follow(line.decode(errors="replace").rstrip("\r"))
         if over:
             return vm.returncode
-        if time.monotonic() > end:
-            raise subprocess.TimeoutExpired(vm.args, timeout)
-        time.sleep(1)
+        limit = timeout if begun.exists() else min(timeout, BOOT)
+        if time.monotonic() - start > limit:
+            raise subprocess.TimeoutExpired(vm.args, limit)
+        time.sleep(0.2)
 
 
 def _result(home: Path, console: str, reason: str) -> Result:
