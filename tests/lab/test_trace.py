@@ -95,6 +95,6 @@ def test_histograms_by_trigger(guest):
 )
 def test_all_events(guest):
     verbs = """init add mod del cancel migrate arm expire_entry expire_exit shot kernel_event hold
-               lost throttle source_attach source_detach"""
+               lost throttle epoch source_attach source_detach"""
     there = set(guest.ok().split()) - {"enable", "filter"}
     assert there == {f"apic_timer_{verb}" for verb in verbs.split()}
