@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from lab import kernels, virtual
+from lab import kernels, uefi, virtual
 from lab.cache import cache_dir, fresh_dir, is_complete, locked
 from lab.chroot import run_in
 from lab.debian import Archive
@@ -22,7 +22,7 @@ SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include",
            "packaging", "samples"]  # fmt: skip
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
-PACKAGES = ["dkms", "xz-utils"]
+PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs
 
 
 class Machine:
@@ -141,10 +141,31 @@ def test_install(installed):
     info = installed.run(f"modinfo -k {installed.release} apic_timer")
     assert "/updates/dkms/apic_timer.ko" in info
     assert re.search(rf"^version: +{re.escape(VERSION)}$", info, re.M)
+    assert re.search("^signer: +DKMS module signing key$", info, re.M)
     for needed in (f"/usr/src/apic-timer-{VERSION}/dkms.conf", "/usr/src/apic-timer/README.md",
                    "/usr/src/apic-timer/packaging/modprobe.conf"):  # fmt: skip
         installed.run(f"test -e {needed}")
     assert "apic" not in installed.run("ls /etc/modprobe.d")
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_signed(installed, scratch):
+    """The key that DKMS made is enough where the machine's owner trusts it."""
+    module = installed.root / "usr/lib/modules" / installed.release / "updates/dkms/apic_timer.ko"
+    unsigned = scratch / "unsigned.ko"
+    unsigned.write_bytes(module.read_bytes().rpartition(b"~Module signature appended~")[0])
+    script = """
+        insmod $MODULES/unsigned.ko && exit 1
+        insmod $MODULES/apic_timer.ko
+        dmesg | grep -e apic_timer: -e X.509
+        rmmod apic_timer
+    """
+    certificate = installed.root / "var/lib/dkms/mok.pub"
+    result = uefi.run(installed.kernel, script, certificates=[certificate],
+                      modules=[module, unsigned], append="module.sig_enforce=1")  # fmt: skip
+    assert result.ok, result.verdict
+    assert "Key was rejected" in result.output or "Required key not available" in result.output
+    assert re.search(r"apic_timer: source proxy .* serves CPUs", result.output)
 
 
 def test_consumer(installed):

@@ -25,7 +25,10 @@ The files, from the bottom up:
     splats.py     what in a kernel log means that the kernel found itself broken
     result.py     what a guest leaves behind
     image.py      guests without disks: what is in them, what they leave behind
-    virtual.py    guests in virtual time
+    diskless.py   guests of QEMU whose whole system is their initramfs
+    virtual.py    such guests in virtual time
+    sleeper.py    such guests that suspend to RAM
+    uefi.py       such guests with firmware that knows certificates
     smp.py        guests with several CPUs, through virtme-ng
     pvh.py        start a kernel from memory, without a boot loader
     bochs.py      guests in Bochs
