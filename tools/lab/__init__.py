@@ -29,6 +29,7 @@ The files, from the bottom up:
     virtual.py    such guests in virtual time
     sleeper.py    such guests that suspend to RAM
     uefi.py       such guests with firmware that knows certificates
+    successor.py  such guests in which another kernel takes over, by kexec
     smp.py        guests with several CPUs, through virtme-ng
     pvh.py        start a kernel from memory, without a boot loader
     bochs.py      guests in Bochs

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from . import image, native, qemu, splats
+from .initramfs import Initramfs
 from .kernels import Kernel
 from .result import Result
 
@@ -48,14 +49,7 @@ def run(
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
-        put = native.compiled(kernel, "put.c", PUT_FLAGS)
-        image.build(
-            script, modules, {**(files or {}), "usr/bin/put.bin": put},
-            # Not write-combining where the kernel has no PAT.
-            put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
-            f'exec put.bin $file {SHARED_MB} "$1"',
-            setup=f"echo 1 >{SHARED_DEVICE}/enable",
-        ).write(home / "initrd")  # fmt: skip
+        initramfs(kernel, script, modules, files).write(home / "initrd")
         with open(home / "shared", "wb") as shared:
             shared.truncate(SHARED_MB << 20)
         argv = [
@@ -78,6 +72,20 @@ def run(
             reason = f"no verdict within {timeout:g} s"
         found = _shared((home / "shared").read_bytes())
         return image.result(home / "console", home / "data", found, reason)
+
+
+def initramfs(
+    kernel: Kernel, script: str, modules: Iterable[Path], files: Mapping[str, bytes | Path] | None
+) -> Initramfs:
+    """Return what such a guest is given: see `run`."""
+    put = native.compiled(kernel, "put.c", PUT_FLAGS)
+    return image.build(
+        script, modules, {**(files or {}), "usr/bin/put.bin": put},
+        # Not write-combining where the kernel has no PAT.
+        put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
+        f'exec put.bin $file {SHARED_MB} "$1"',
+        setup=f"echo 1 >{SHARED_DEVICE}/enable",
+    )  # fmt: skip
 
 
 def _shared(memory: bytes) -> dict[str, bytes]:

@@ -5,11 +5,13 @@ of their suite.
 """
 
 import hashlib
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from .cache import cache_dir, fresh_dir, is_complete, locked
 from .debian import Archive
+from .errors import LabError
 from .progress import say
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -43,3 +45,14 @@ def unpacked(
 def loader(root: Path) -> list[str]:
     """Return the command that runs a program with the libraries of such a directory."""
     return [f"{root}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{root}/{LIBRARIES}"]
+
+
+def libraries(root: Path, program: str) -> list[str]:
+    """List the shared libraries of a program (``usr/bin/trace-cmd``), relative to the root."""
+    done = subprocess.run(
+        [*loader(root), "--list", f"{root}/{program}"], capture_output=True, text=True
+    )  # fmt: skip
+    if done.returncode:
+        raise LabError(f"cannot list the libraries of {program}: {done.stderr}")
+    paths = [w for w in done.stdout.split() if w.startswith(f"{root}/")]
+    return sorted({str(Path(p).relative_to(root)) for p in paths})

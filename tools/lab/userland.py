@@ -5,11 +5,9 @@ happen there; so both come from one Debian suite, whatever this machine runs. De
 QEMU 7.2, for one, hangs with two CPUs in virtual time.
 """
 
-import subprocess
 from pathlib import Path
 
 from . import unpacked
-from .errors import LabError
 
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["qemu-system-x86", "busybox-static", "trace-cmd"]
@@ -29,11 +27,4 @@ def loader() -> list[str]:
 
 def libraries(program: str) -> list[str]:
     """List the shared libraries of a program (``usr/bin/trace-cmd``), relative to the root."""
-    base = root()
-    done = subprocess.run(
-        [*loader(), "--list", f"{base}/{program}"], capture_output=True, text=True
-    )  # fmt: skip
-    if done.returncode:
-        raise LabError(f"cannot list the libraries of {program}: {done.stderr}")
-    paths = [w for w in done.stdout.split() if w.startswith(f"{base}/")]
-    return sorted({str(Path(p).relative_to(base)) for p in paths})
+    return unpacked.libraries(root(), program)
