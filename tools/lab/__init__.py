@@ -28,6 +28,7 @@ The files, from the bottom up:
     diskless.py   guests of QEMU whose whole system is their initramfs
     virtual.py    such guests in virtual time
     sleeper.py    such guests that suspend to RAM
+    hibernator.py such guests that are off for a while, and go on from their image
     uefi.py       such guests with firmware that knows certificates
     successor.py  such guests in which another kernel takes over, by kexec
     smp.py        guests with several CPUs, through virtme-ng
