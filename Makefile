@@ -68,7 +68,7 @@ check: ## run the static checks
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
 
 help: ## print this
-	@sed -n 's/^\([a-z-]*\): ## /\1\t/p' Makefile | expand -t 13
+	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
 .PHONY: modules clean install uninstall demo test test-matrix torture bench patched-deb spin check \
 	help
