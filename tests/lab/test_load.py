@@ -1,6 +1,7 @@
-"""Loading and unloading: what is refused, what is left behind, and 200 times in a row."""
+"""Loading and unloading: what is refused, what is left behind, and many times in a row."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from machines import TABLE, some
@@ -169,3 +170,13 @@ def test_load_200_times_under_load(guest):
 )
 def test_load_20_times_under_load(guest):
     judge(guest, 20)
+
+
+@pytest.mark.guest(
+    # The log has to hold it all.
+    [replace(machine, matrix=True, timeout=7200, append="log_buf_len=16M")
+     for machine in some(kernel=("6.1", "7.2"), cpus=2, engine="smp", x2apic=False)],
+    LOAD_AGAIN_AND_AGAIN.format(times=2000),
+)  # fmt: skip
+def test_load_2000_times_under_load(guest):
+    judge(guest, 2000)
