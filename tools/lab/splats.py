@@ -5,7 +5,7 @@ import re
 # Extended regular expressions; guests use them with grep -E, so nothing beyond that.
 PATTERNS = [
     r"WARNING: ",
-    r"BUG:",
+    r"(^|[^E])BUG:",  # not ODEBUG, which has a selftest
     r"kernel BUG at",
     r"Oops",
     r"Call Trace",
@@ -22,6 +22,13 @@ PATTERNS = [
     r"Kernel panic",
     r"unchecked MSR access",
     r"double fault|divide error",
+    # SLUB; debugobjects, which also tells when it gives up; lockdep, likewise
+    r"BUG \S+ \(.*\): ",
+    r"ODEBUG: .*(object type|disabled|on stack)",
+    r"turning off the locking correctness validator",
+    r"held lock freed",
+    # kmemleak, only when it gives up: test_unreferenced.py judges what it finds
+    r"kmemleak: .*(disabled|[Cc]annot|stopped)",
 ]
 
 # Kernel parameters that end a VM at its first splat.
