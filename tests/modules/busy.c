@@ -5,6 +5,7 @@
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
+#include <linux/kmemleak.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -33,7 +34,7 @@ static unsigned long total(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += per_cpu(ran, cpu);
+		sum += READ_ONCE(per_cpu(ran, cpu));
 	return sum;
 }
 
@@ -113,8 +114,10 @@ static void __exit busy_exit(void)
 	if (!leave) {
 		disarm();
 		kvfree(waiters);
+	} else if (waiting) {
+		/* They are pending still, so their memory is not returned. */
+		kmemleak_not_leak(waiters);
 	}
-	/* Otherwise they are pending still, so their memory is not returned. */
 }
 
 module_init(busy_init);
