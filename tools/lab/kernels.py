@@ -53,6 +53,11 @@ class Kernel:
         """The kernel build directory as seen inside the root."""
         return f"/lib/modules/{self.release}/build"
 
+    def has(self, option: str) -> bool:
+        """Tell whether an option ("CONFIG_KASAN") is built in, as far as /boot has the options."""
+        config = self.root / "boot" / f"config-{self.release}"
+        return config.exists() and f"\n{option}=y\n" in config.read_text()
+
 
 def ensure(series: str) -> Kernel:
     """Return the kernel of a series, fetching it when the cache has none.

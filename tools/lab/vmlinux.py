@@ -26,6 +26,15 @@ def vmlinux(kernel: Kernel) -> Path:
     return target
 
 
+def bootable(kernel: Kernel) -> Path:
+    """Return the file that QEMU boots: the ELF file, but with KASAN the bzImage.
+
+    KASAN instruments the C code of the PVH entry point too, which runs before there is a shadow to
+    look at: the guest dies without a word.
+    """
+    return kernel.vmlinuz if kernel.has("CONFIG_KASAN") else vmlinux(kernel)
+
+
 def _payload(image: bytes) -> bytes:
     """Decompress the payload; the fields are those of Linux's Documentation/arch/x86/boot.rst."""
     setup_sectors = image[0x1F1] or 4
