@@ -2,10 +2,11 @@
 
 ``ensure("6.1-patched")`` returns a Kernel like the stock ones', with the compiler of its suite in
 its root. "6.1-plain" is the same source with the same configuration, unpatched, to compare with;
-"6.1-debug" is patched, and looks for mistakes of locking and of the entry code at run time.
+"6.1-debug" is patched, and looks for mistakes at run time: KASAN, UBSAN, lockdep, debugobjects,
+kmemleak and so on.
 
-The configuration is kernel/common.config and what the series and the variant add, on top of
-allnoconfig. Option by option it has to survive, and neither compiler nor objtool may warn.
+The configuration is kernel/common.config and what the series, the variant and both together add,
+on top of allnoconfig. Option by option it has to survive; neither compiler nor objtool may warn.
 """
 
 import hashlib
@@ -68,7 +69,8 @@ def _kernel(series: str, root: Path) -> Kernel:
 
 def _config(series: str, variant: str) -> str:
     """Put the options together that are asked for."""
-    parts = [CONFIGS / f"{name}.config" for name in ("common", series, variant)]
+    names = ("common", series, variant, f"{series}-{variant}")
+    parts = [CONFIGS / f"{name}.config" for name in names]
     return "".join(p.read_text() for p in parts if p.exists())
 
 
