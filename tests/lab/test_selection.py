@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import test_boot
+import test_handover
 import test_kernel_selftests
 import test_owners
 import test_sleep
+from lab import kernels
 from machines import TABLE, Machine
 
 LAB = Path(__file__).parent
@@ -36,9 +38,14 @@ def matrix() -> set[str]:
 def takes_long(test: str) -> bool:
     """Tell whether a test is left out without --matrix, on whatever machine."""
     name, _, case = test.rstrip("]").partition("[")
-    long_cases = {"test_same_results": test_kernel_selftests.LONG}
+    later = kernels.SUPPORTED[1:]
+    long_cases = {
+        "test_same_results": test_kernel_selftests.LONG,
+        "test_successor": [f"{way}-{series}" for way in test_handover.WAYS for series in later],
+        "test_pending_while_off": later,
+    }
     return (
-        name == "test_off_and_on_500_times"
+        name in ("test_off_and_on_500_times", "test_load_2000_times_under_load")
         or hasattr(test_owners, name)
         or case in long_cases.get(name, [])
     )
