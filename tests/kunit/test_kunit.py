@@ -1,5 +1,7 @@
 """One test result for each KUnit case: in simulated time under UML, and in virtual time.
 
+The suites in virtual time take the patched kernel too with --matrix: it is built for that.
+
 The cases are known from the sources before anything is built, so that one which gives no verdict
 (it was not linked, an earlier one crashed) fails instead of being absent.
 """
@@ -17,42 +19,54 @@ from lab.errors import LabError  # noqa: E402
 
 
 @functools.cache
-def attempt(arch: str) -> kunit.Run | LabError:
-    """Build and run all suites of an architecture, once, even if that fails.
+def attempt(target: str) -> kunit.Run | LabError:
+    """Build and run all suites of a target, once, even if that fails.
 
     Not a fixture of the session: pytest would run it again for each case, as each has parameters
     of its own.
     """
     try:
-        return kunit.run(arch)
+        return kunit.run(target)
     except LabError as error:
         return error
 
 
-def run(arch: str) -> kunit.Run:
-    """Return the run of all suites of an architecture; LabError if there was none."""
-    found = attempt(arch)
+def run(target: str) -> kunit.Run:
+    """Return the run of all suites of a target; LabError if there was none."""
+    found = attempt(target)
     if isinstance(found, LabError):
         raise found
     print(", ".join(f"{name} {value:.1f} s" for name, value in found.seconds.items()))
     return found
 
 
-@pytest.mark.parametrize("arch", kunit.TARGETS)
-def test_run(arch: str) -> None:
-    """The run as a whole: a clean kernel log, and just the cases that the sources declare."""
-    result, target = run(arch), kunit.TARGETS[arch]
-    assert not result.problems
-    assert sorted(f"{c.suite}.{c.name}" for c in result.cases) == sorted(target.declared())
+def marks(target: kunit.Target) -> list[pytest.MarkDecorator]:
+    """Return what tests of a target are marked with."""
+    return [pytest.mark.matrix] if target.patched else []
 
 
 @pytest.mark.parametrize(
-    "arch, name", [(t.arch, name) for t in kunit.TARGETS.values() for name in t.declared()]
+    "target", [pytest.param(t.name, marks=marks(t)) for t in kunit.TARGETS.values()]
 )
-def test_case(arch: str, name: str) -> None:
+def test_run(target: str) -> None:
+    """The run as a whole: a clean kernel log, and just the cases that the sources declare."""
+    result, declared = run(target), kunit.TARGETS[target].declared()
+    assert not result.problems
+    assert sorted(f"{c.suite}.{c.name}" for c in result.cases) == sorted(declared)
+
+
+@pytest.mark.parametrize(
+    "target, case",
+    [
+        pytest.param(t.name, case, marks=marks(t))
+        for t in kunit.TARGETS.values()
+        for case in t.declared()
+    ],
+)
+def test_case(target: str, case: str) -> None:
     """What became of one case."""
-    result = run(arch)
-    found = result.case(name)
-    assert found, f"{name} gave no verdict:\n{result.console[-3000:]}"
+    result = run(target)
+    found = result.case(case)
+    assert found, f"{case} gave no verdict:\n{result.console[-3000:]}"
     print(found.log)
     assert found.status == "PASS", f"{found.status}\n{found.log}"

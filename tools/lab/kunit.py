@@ -1,22 +1,25 @@
-"""Run the KUnit suites of an architecture and say what became of each case.
+"""Run the KUnit suites of a target and say what became of each case.
 
 `um` has the suites of tests/kunit, in simulated time under UML; `x86_64` those of tests/accuracy,
-on a LAPIC timer, in QEMU's virtual time. The kernel is Debian's linux-source-6.1, unpacked once
-into the cache; the tree's module/, include/ and suites are copied to drivers/apic-timer there, and
-kunit.py configures, builds and runs it. First builds take some minutes, later ones seconds.
+on a LAPIC timer, in QEMU's virtual time; `x86_64-patched` the same on the kernel with this tree's
+patches. The kernel is Debian's linux-source-6.1, unpacked once into the cache; the tree's module/,
+include/ and suites are copied to drivers/apic-timer there, and kunit.py configures, builds and runs
+it. First builds take some minutes, later ones seconds.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import qemu, sources, splats
+from . import patches, qemu, sources, splats
 from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from .errors import BuildError, LabError
 
@@ -31,12 +34,14 @@ EXPECTED = re.compile(r"splat expected\n.*?---\[ end trace .*?\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class Target:
-    """An architecture, as kunit.py calls it, and the suites that are run on it."""
+    """A kernel, and the suites that are run on it."""
 
-    arch: str
+    name: str
+    arch: str  # as kunit.py calls it
     tests: str  # directory of the suites and of their .kunitconfig
     parameters: tuple[str, ...] = ()  # for the kernel; {seed} is filled in
     virtual_time: bool = False  # in QEMU
+    patched: bool = False  # a kernel with this tree's patches
 
     def declared(self) -> list[str]:
         """List SUITE.CASE for every KUNIT_CASE() in the sources, each of which has one suite."""
@@ -51,22 +56,20 @@ class Target:
         return found
 
 
+ACCURACY = (
+    "apic_timer_accuracy_test.virtual_time=1",
+    "apic_timer_accuracy_test.seed={seed}",
+    *splats.PARAMETERS.split(),
+)
 TARGETS = {
-    target.arch: target
+    target.name: target
     for target in (
-        Target("um", "tests/kunit"),
-        Target(
-            "x86_64",
-            "tests/accuracy",
-            (
-                "apic_timer_accuracy_test.virtual_time=1",
-                "apic_timer_accuracy_test.seed={seed}",
-                *splats.PARAMETERS.split(),
-            ),
-            virtual_time=True,
-        ),
+        Target("um", "um", "tests/kunit"),
+        Target("x86_64", "x86_64", "tests/accuracy", ACCURACY, virtual_time=True),
+        Target("x86_64-patched", "x86_64", "tests/accuracy", ACCURACY, virtual_time=True,
+               patched=True),
     )
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,8 @@ class Run:
         return found[0] if found else None
 
 
-def run(arch: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run:
-    """Build the tree into a kernel for `arch` and run the cases that match `pattern`, or all.
+def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run:
+    """Build the tree into the kernel of a target and run the cases that match `pattern`, or all.
 
     timeout: seconds of wall time for all of the cases
     seed:    in virtual time, another one gives an independent sample
@@ -108,9 +111,9 @@ def run(arch: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
     BuildError when it does not build; LabError when the sources cannot be had or the run gave no
     verdict: no case at all, a crash, the time limit.
     """
-    target = TARGETS[arch]
+    target = TARGETS[name]
     began = time.monotonic()
-    source = ensure_source()
+    source = _patched_source() if target.patched else ensure_source()
     with locked("kunit"):
         fetched = time.monotonic()
         _overlay(source / OVERLAY)
@@ -157,9 +160,30 @@ def _fetch_source() -> Path:
         packed = sources.ensure(SERIES)
         final = cache_dir("kunit") / f"{packed.package}_{packed.version}"
         with fresh_dir(final) as root:
-            sources.unpack(packed, root, sources.SMALL)
-            _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
-            _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
+            _unpack(packed, root)
+    return final
+
+
+def _unpack(packed: sources.Source, root: Path) -> None:
+    sources.unpack(packed, root, sources.SMALL)
+    _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
+    _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
+
+
+def _patched_source() -> Path:
+    """Return a source with this tree's patches, in the cache under the hash of those."""
+    series = patches.named(SERIES)
+    key = hashlib.sha256(b"".join(p.read_bytes() for p in series.patches)).hexdigest()[:8]
+    packed = sources.ensure(SERIES)
+    final = cache_dir("kunit") / f"patched-{key}-{packed.package}_{packed.version}"
+    with locked("kunit-source"):
+        if is_complete(final):
+            return final
+        for old in cache_dir("kunit").glob("*patched-*"):  # with the builds: 2 GB
+            shutil.rmtree(old)
+        with fresh_dir(final) as root:
+            _unpack(packed, root)
+            patches.apply(root)
     return final
 
 
@@ -269,7 +293,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the suites and print one line per case; exit status 0 if all passed."""
     parser = argparse.ArgumentParser(prog="python3 -m lab kunit", description=main.__doc__)
     parser.add_argument("pattern", nargs="?", default="", help="SUITE or SUITE.CASE, with * and ?")
-    parser.add_argument("--arch", choices=TARGETS, default="um")
+    parser.add_argument("--arch", choices=TARGETS, default="um", help="and which kernel")
     parser.add_argument("--seed", type=int, default=42, help="in virtual time")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for all cases")
     parser.add_argument("-v", "--verbose", action="store_true", help="show all of the log")
