@@ -7,7 +7,7 @@
 #include "accuracy.h"
 
 /* What source=auto has to come to here */
-#if __has_include(<asm/lapic_hook.h>)
+#ifdef APIC_TIMER_HOOK
 #define SOURCE "hook"
 #else
 #define SOURCE "proxy"
