@@ -10,7 +10,7 @@ SCRIPT = """
     sleeper=/sys/kernel/debug/apic_timer_sleep
     insmod $MODULES/apic_timer.ko
     insmod $MODULES/apic_timer_sleep.ko
-    echo 30000 >$sleeper/arm
+    echo 60000 >$sleeper/arm
     cat $sleeper/report
     echo disk >/sys/power/state
     echo awake
@@ -54,6 +54,6 @@ def test_pending_while_off(series):
     assert "epoch 1 " in awake
     left = max(s[4] for s in shots(before, "runs"))
     assert all(runs == 0 and 0 < now <= left for runs, _, _, _, now in shots(awake, "runs"))
-    assert all((s[0], s[2]) == (1, 0) and s[3] < 1000 for s in shots(later, "runs"))
+    assert all((s[0], s[2]) == (1, 0) and s[3] < 5000 for s in shots(later, "runs"))
     assert later.splitlines().count("apic_timer") == CPUS
     assert [s[:3] for s in shots(again, "runs")] == [[1, cpu, 0] for cpu in range(CPUS)]
