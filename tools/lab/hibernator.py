@@ -9,13 +9,11 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import diskless
+from . import diskless, qemu
 from .errors import LabError, LostVM
 from .kernels import Kernel
 from .result import Result
 
-MACHINE = ["-accel", "tcg", "-machine", "q35", "-cpu", "max", "-nodefaults", "-no-user-config",
-           "-no-reboot"]  # fmt: skip
 SWAP_MB = 1024
 DRIVERS = ("virtio_pci", "virtio_blk")
 BEGIN = "@lab@ no image: begin\n"
@@ -52,7 +50,7 @@ def run(
 
         def boot() -> Result:
             return diskless.run(
-                kernel, PREPARE + script, machine=[*MACHINE, *drive], boot=kernel.vmlinuz,
+                kernel, PREPARE + script, machine=[*qemu.real_time(), *drive], boot=kernel.vmlinuz,
                 modules=modules, files=_drivers(kernel), cpus=cpus, memory=memory, append=append,
                 timeout=timeout,
             )  # fmt: skip

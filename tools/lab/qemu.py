@@ -46,6 +46,12 @@ def virtual_time(seed: int) -> list[str]:
             "-bios", "qboot.rom", "-nodefaults", "-no-user-config", "-no-reboot"]  # fmt: skip
 
 
+def real_time(machine: str = "q35", cpu: str = "max") -> list[str]:
+    """Return options for real time, with the firmware of the machine: CPUs are threads."""
+    return ["-accel", "tcg", "-machine", machine, "-cpu", cpu, "-nodefaults", "-no-user-config",
+            "-no-reboot"]  # fmt: skip
+
+
 def version() -> str:
     """Return the version line of the lab's QEMU."""
     return _version(binary())

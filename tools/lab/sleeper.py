@@ -8,15 +8,12 @@ load there once more on waking. The root is the initramfs, as virtio-9p doesn't 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from . import diskless
+from . import diskless, qemu
 from .kernels import Kernel
 from .result import Result
 
 # A CPU model that lets the kernel keep the TSC as its clock with several CPUs.
 CPU = "max,vendor=GenuineIntel,family=6,model=58,stepping=9"
-MACHINE = [
-    "-accel", "tcg", "-machine", "pc", "-cpu", CPU, "-nodefaults", "-no-user-config", "-no-reboot",
-]  # fmt: skip
 
 
 def run(
@@ -36,6 +33,6 @@ def run(
     the guest itself ends a suspend to idle.
     """
     return diskless.run(
-        kernel, script, machine=MACHINE, boot=kernel.vmlinuz, modules=modules, files=files,
-        cpus=cpus, memory=memory, append=append, timeout=timeout,
+        kernel, script, machine=qemu.real_time("pc", CPU), boot=kernel.vmlinuz,
+        modules=modules, files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
     )  # fmt: skip

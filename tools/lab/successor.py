@@ -7,12 +7,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import diskless, unpacked, userland
+from . import diskless, qemu, unpacked, userland
 from .kernels import Kernel
 from .result import Result
 
-MACHINE = ["-accel", "tcg", "-machine", "q35", "-cpu", "max", "-nodefaults", "-no-user-config",
-           "-no-reboot"]  # fmt: skip
 KEXEC = "usr/sbin/kexec"
 # Without what only a first kernel may have.
 LOAD = """\
@@ -50,6 +48,7 @@ def run(
         files |= {"usr/bin/successor": LOAD.encode()}
         files |= {"successor/kernel": kernel.vmlinuz, "successor/initrd": initrd}
         return diskless.run(
-            kernel, script, machine=MACHINE, boot=kernel.vmlinuz, modules=modules, files=files,
-            cpus=cpus, memory=memory, append=append, timeout=timeout,
+            kernel, script, machine=qemu.real_time(), boot=kernel.vmlinuz,
+            modules=modules, files=files, cpus=cpus, memory=memory, append=append,
+            timeout=timeout,
         )  # fmt: skip

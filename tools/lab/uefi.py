@@ -10,14 +10,12 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from . import diskless, unpacked, userland
+from . import diskless, qemu, unpacked, userland
 from .errors import LabError
 from .kernels import Kernel
 from .result import Result
 
 OWNER = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # of the certificates; any GUID will do
-MACHINE = ["-accel", "tcg", "-machine", "q35", "-cpu", "max", "-nodefaults", "-no-user-config",
-           "-no-reboot"]  # fmt: skip
 
 
 def run(
@@ -43,8 +41,9 @@ def run(
         flash = [f"unit=0,readonly=on,file={firmware}/OVMF_CODE_4M.fd", f"unit=1,file={variables}"]
         drives = [o for part in flash for o in ("-drive", f"if=pflash,format=raw,{part}")]
         return diskless.run(
-            kernel, script, machine=[*MACHINE, *drives], boot=kernel.vmlinuz, modules=modules,
-            files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
+            kernel, script, machine=[*qemu.real_time(), *drives], boot=kernel.vmlinuz,
+            modules=modules, files=files, cpus=cpus, memory=memory, append=append,
+            timeout=timeout,
         )  # fmt: skip
 
 
