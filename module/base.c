@@ -76,7 +76,8 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
 		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
 			base = apic_timer_base_of(cpu);
 			raw_spin_lock_irqsave(&base->lock, *flags);
-			if (likely(timer->cpu == cpu))
+			/* Not of this base, it may be changing. */
+			if (likely(data_race(timer->cpu == cpu)))
 				return base;
 			raw_spin_unlock_irqrestore(&base->lock, *flags);
 		}
@@ -526,7 +527,7 @@ void apic_timer_base_online(void)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	base->online = true;
+	WRITE_ONCE(base->online, true);
 	base->not_before = 0;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }

@@ -17,7 +17,7 @@ struct module;
  * @lock:	innermost lock of the module; taken with interrupts off, in
  *		interrupt context too
  * @cpu:	the CPU; constant
- * @online:	takes timers. Under @lock.
+ * @online:	takes timers. Written under @lock.
  * @expiring:	in the interrupt, whose end will arm for the head. Under @lock.
  * @queue:	pending timers. Under @lock.
  * @running:	the timer whose handler runs now, or NULL. Written by @cpu, set

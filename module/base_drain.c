@@ -222,7 +222,7 @@ void apic_timer_base_offline(void)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	base->online = false;
+	WRITE_ONCE(base->online, false);
 	base->not_before = APIC_TIMER_NEVER;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 

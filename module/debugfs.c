@@ -67,13 +67,14 @@ static int lead_show(struct seq_file *file, void *unused)
 	for_each_possible_cpu(cpu) {
 		lead = per_cpu_ptr(&apic_timer_lead, cpu);
 		cost = per_cpu_ptr(&apic_timer_dispatch_cost, cpu);
-		seq_printf(file, "cpu %u: exact %llu, %llu when the tick is stopped; mean",
-			   cpu, lead->exact[0], lead->exact[1]);
+		seq_printf(file, "cpu %u: exact %llu, %llu when the tick is stopped; mean", cpu,
+			   data_race(lead->exact[0]), data_race(lead->exact[1]));
 		for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-			seq_printf(file, " %llu %s", lead->mean[class],
+			seq_printf(file, " %llu %s", data_race(lead->mean[class]),
 				   apic_timer_lead_class_name(class));
 		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu\n",
-			   lead->hold, cost->exact, cost->plain, cost->call, cost->learn);
+			   data_race(lead->hold), data_race(cost->exact), data_race(cost->plain),
+			   data_race(cost->call), data_race(cost->learn));
 	}
 	return 0;
 }

@@ -137,8 +137,9 @@ static void look_later(struct work_struct *work)
  */
 bool apic_timer_latency_requested(void)
 {
+	/* The work item may be changing it. */
 	return cpu_latency_qos_request_active(&request) &&
-	       request.node.prio == 0;
+	       data_race(request.node.prio) == 0;
 }
 
 /**

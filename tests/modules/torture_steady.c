@@ -249,7 +249,8 @@ static void cancel(int cpu)
 		} else if (steady[i].armed) {
 			fault(&steady[i], "neither run nor pending");
 		}
-		steady[i].armed = false;
+		/* torture_steady_check() may be looking. */
+		WRITE_ONCE(steady[i].armed, false);
 	}
 }
 
