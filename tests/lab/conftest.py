@@ -78,6 +78,14 @@ def pytest_collection_finish(session):
     session.config.stash[OWNERS] = owners | boots
 
 
+def pytest_runtest_setup(item):
+    """Start the machines with the first test of this directory.
+
+    The tests before it build kernels, which takes all CPUs.
+    """
+    item.config.stash[POOL].start()
+
+
 def pytest_terminal_summary(terminalreporter, config):
     if not config.option.matrix or OWNERS not in config.stash:
         return

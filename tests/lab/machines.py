@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,16 +157,28 @@ class Pool:
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(max_workers=os.cpu_count())
+        self._scripts: dict[Machine, list[Section]] = {}
         self._boots: dict[Machine, Future[Boot]] = {}
 
     def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
-        """Start the machines that are needed, each with its sections in the order given."""
-        scripts: dict[Machine, list[Section]] = {machine: [] for machine in others}
+        """Say which machines are needed; each gets its sections in the order given."""
+        self._scripts = {machine: [] for machine in others}
         for section in sections:
-            scripts.setdefault(section.machine, []).append(section)
+            self._scripts.setdefault(section.machine, []).append(section)
+
+    def start(self) -> None:
+        """Start the machines, unless that was done.
+
+        Kernels are built before: beside a build a machine may run out of its time.
+        """
+        if self._boots:
+            return
+        built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
+        ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
         order = {machine: number for number, machine in enumerate(TABLE)}
-        for machine in sorted(scripts, key=lambda machine: order.get(machine, len(order))):
-            self._boots[machine] = self._executor.submit(_boot, machine, scripts[machine])
+        for machine in sorted(self._scripts, key=lambda machine: order.get(machine, len(order))):
+            script = self._scripts[machine]
+            self._boots[machine] = self._executor.submit(_boot, machine, script, ready)
 
     def get(self, machine: Machine) -> Boot:
         """Wait for a machine."""
@@ -182,7 +194,8 @@ class Pool:
         self._executor.shutdown(cancel_futures=True)
 
 
-def _boot(machine: Machine, sections: list[Section]) -> Boot:
+def _boot(machine: Machine, sections: list[Section], ready: Future) -> Boot:
+    wait([ready])  # if it has failed, so does what follows, for its own kernel
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
