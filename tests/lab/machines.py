@@ -47,7 +47,7 @@ class Machine:
     @property
     def checked(self) -> bool:
         """Whether its kernel looks for mistakes at run time, which takes time and memory."""
-        return self.kernel.endswith("-debug")
+        return self.kernel.endswith(("-debug", "-kcsan"))
 
     @property
     def tick_device(self) -> str:
@@ -79,6 +79,8 @@ TABLE = [
     Machine("7.2-patched", 2, source="hook", matrix=True),
     # What a run-time checker looks at takes several times as long.
     Machine("6.1-debug", 2, matrix=True, timeout=3600),
+    Machine("6.1-debug", 2, source="hook", matrix=True, timeout=3600),
+    Machine("6.1-kcsan", 2, matrix=True, timeout=3600),
     Machine("6.1-rt", 2, matrix=True),
     Machine("7.2-rt", 2, matrix=True),
     Machine("7.3", 2, matrix=True),

@@ -63,7 +63,7 @@ def test_in_virtual_time(guest):
 
 
 @pytest.mark.guest(
-    some(kernel="6.1", cpus=4),
+    [*some(kernel="6.1", cpus=4), *some(kernel=("6.1-debug", "6.1-kcsan"))],
     RUN.format(parameters="onoff=200 onoffs=15 rate=20000 reach_us=2000"),
 )
 def test_cpus_go_off_and_come_back(guest):

@@ -8,7 +8,7 @@ import re
 import pytest
 from machines import some
 
-DEBUG = some(kernel="6.1-debug")
+DEBUG, KCSAN = some(kernel="6.1-debug"), some(kernel="6.1-kcsan")
 
 
 def leaks(report: str) -> list[str]:
@@ -73,3 +73,13 @@ def test_still_on(guest):
     output = guest.ok()
     assert re.search(r"debug_locks: +1$", output, re.MULTILINE)
     assert int(re.search(r"^pool_used *:(\d+)", output, re.MULTILINE)[1]) > 0
+
+
+@pytest.mark.guest(KCSAN, "cat $DEBUG/kcsan")
+def test_races_are_looked_for(guest):
+    """Watchpoints were set up in our modules, and no race was found."""
+    counts = dict(re.findall(r"^(\w+): (\d+)$", guest.ok(), re.MULTILINE))
+    print(counts)
+    assert counts["enabled"] == "1"
+    assert int(counts["setup_watchpoints"]) > 1000
+    assert counts["data_races"] == "0"
