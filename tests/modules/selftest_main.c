@@ -36,6 +36,7 @@ static const struct selftest_case * const parts[] = {
 	selftest_hotplug_cases,
 	selftest_lost_cases,
 	selftest_clock_cases,
+	selftest_skew_cases,
 };
 
 static struct dentry *directory;
