@@ -61,9 +61,11 @@ def test_successor(series, way):
     assert before == after
     assert before.split()[:cpus] == ["lapic"] * cpus
     # A spurious interrupt or an error would be what an LAPIC had left over.
-    for name in ("SPU", "ERR"):
-        counts = re.search(rf"{name}:([ \d]+)", second)[1].split()
-        assert set(counts) == {"0"}, f"{name}: {counts}"
+    # A kernel may leave out the kinds that haven't come.
+    assert re.search(r"LOC: +[1-9]", second)
+    counts = re.findall(r"\b(SPU|ERR):([ \d]+)", second)
+    assert all(set(count.split()) == {"0"} for _, count in counts), counts
+    assert counts or series != "6.1"
     assert re.search(r"apic_timer: source proxy .* serves CPUs", second)
     assert re.findall(r"^case (\w+) (\w+)$", second, re.M) == [
         (case, "ok") for case in ("one_shot", "every_distance", "periodic")
