@@ -70,7 +70,10 @@ def _drivers(kernel: Kernel) -> dict[str, bytes]:
     """Return what a guest needs to see its disk, and the order to load it in."""
     files: dict[str, bytes] = {}
     dependencies = (kernel.modules / "modules.dep").read_text()
+    builtin = (kernel.modules / "modules.builtin").read_text()
     for driver in DRIVERS:
+        if f"/{driver}.ko" in builtin:
+            continue
         line = re.search(rf"^(\S+/{driver}\.ko\S*):(.*)$", dependencies, re.MULTILINE)
         if not line:
             raise LabError(f"{kernel.release} has no module {driver}")
