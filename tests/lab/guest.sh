@@ -57,10 +57,10 @@ tick_devices() {
 	cat /sys/devices/system/clockevents/clockevent*/current_device
 }
 
-# Ticks of each CPU since boot, on one line
+# Ticks of each CPU since boot, on one line: from its LAPIC, or, the first interrupt, from the HPET
 ticks() {
-	awk '/LOC:/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) printf "%s ", $i; print "" }' \
-		/proc/interrupts
+	awk '/LOC:|^ *0:/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) sum[i] += $i; if (i > last) last = i }
+		END { for (i = 2; i < last; i++) printf "%s ", sum[i]; print "" }' /proc/interrupts
 }
 
 # Seconds since boot

@@ -5,6 +5,7 @@ kernel to tick, without a warning; afterwards all is as before.
 """
 
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -136,29 +137,23 @@ PARTS = {
 }
 
 
-def _stock(kernel: kernels.Kernel, name: str) -> list[Path]:
-    """Return a module of the kernel's own, after those that it needs."""
-    modules = kernel.root / "usr/lib/modules" / kernel.release
-    for line in (modules / "modules.dep").read_text().splitlines():
-        path, _, needed = line.partition(":")
-        if Path(path).name == f"{name}.ko":
-            return [modules / p for p in [*reversed(needed.split()), path]]
-    raise AssertionError(f"{kernel.release} has no module {name}")
-
-
 @cache
 def boot(series: str) -> Result:
     """Run all parts in one guest."""
     kernel = kernels.ensure(series)
     built = build.build(kernel)
     others = build.build_external(kernel, HERE.parent / "owners", built)
-    stock = _stock(kernel, "kvm-amd")
-    script = [f"SOURCE=proxy CPUS={CPUS} STOCK='{' '.join(m.stem for m in stock)}'", PRELUDE]
+    stock = kernel.own_module("kvm-amd")
+    script = [f"SOURCE=proxy CPUS={CPUS} STOCK='{' '.join(Path(n).stem for n in stock)}'", PRELUDE]
     for name, part in PARTS.items():
         script.append(f"echo '@begin@ {name}'; echo '@begin@ {name}' >/dev/kmsg")
         script.append(f"(set -e\n{part}\nunload\n) 2>&1\necho '@end@ {name}' $?\nunload")
-    modules = [*built.rglob("*.ko"), *others.rglob("*.ko"), *stock]
-    return smp.run(kernel, "\n".join(script), modules=modules, cpus=CPUS, timeout=900)
+    modules = [*built.rglob("*.ko"), *others.rglob("*.ko")]
+    with tempfile.TemporaryDirectory() as directory:
+        for name, contents in stock.items():
+            modules.append(Path(directory) / name)
+            modules[-1].write_bytes(contents)
+        return smp.run(kernel, "\n".join(script), modules=modules, cpus=CPUS, timeout=900)
 
 
 def part(series: str, name: str) -> str:

@@ -3,14 +3,12 @@
 Between the two its machine is off: a new one, whose TSC begins anew, loads the image.
 """
 
-import lzma
-import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from . import diskless, qemu
-from .errors import LabError, LostVM
+from .errors import LostVM
 from .kernels import Kernel
 from .result import Result
 
@@ -69,19 +67,8 @@ def run(
 def _drivers(kernel: Kernel) -> dict[str, bytes]:
     """Return what a guest needs to see its disk, and the order to load it in."""
     files: dict[str, bytes] = {}
-    dependencies = (kernel.modules / "modules.dep").read_text()
-    builtin = (kernel.modules / "modules.builtin").read_text()
     for driver in DRIVERS:
-        if f"/{driver}.ko" in builtin:
-            continue
-        line = re.search(rf"^(\S+/{driver}\.ko\S*):(.*)$", dependencies, re.MULTILINE)
-        if not line:
-            raise LabError(f"{kernel.release} has no module {driver}")
-        # A module's own comes last, and what it depends on in the reverse order.
-        for path in reversed([line[1], *line[2].split()]):
-            data = (kernel.modules / path).read_bytes()
-            name = Path(path).name.removesuffix(".xz")
-            files.setdefault(name, lzma.decompress(data) if path.endswith(".xz") else data)
+        files |= kernel.own_module(driver)
     return {"drivers/order": "\n".join(files).encode()} | {
         f"drivers/{name}": data for name, data in files.items()
     }

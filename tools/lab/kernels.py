@@ -6,6 +6,7 @@ are built by chroot into it, so the result is the same whatever this machine run
 of a sid kernel need sid's libc). A kernel in the cache is used without any network.
 """
 
+import lzma
 import os
 import re
 from dataclasses import dataclass
@@ -57,6 +58,27 @@ class Kernel:
         """Tell whether an option ("CONFIG_KASAN") is built in, as far as /boot has the options."""
         config = self.root / "boot" / f"config-{self.release}"
         return config.exists() and f"\n{option}=y\n" in config.read_text()
+
+    def own_module(self, name: str) -> dict[str, bytes]:
+        """Return a module ("virtio_blk") and those it needs, uncompressed, in the order to load.
+
+        File name (virtio_blk.ko) -> contents; none if it is built in. LabError if it is not there.
+        """
+        if re.search(rf"/{name}\.ko$", (self.modules / "modules.builtin").read_text(), re.M):
+            return {}
+        dependencies = (self.modules / "modules.dep").read_text()
+        line = re.search(rf"^(\S+/{name}\.ko\S*):(.*)$", dependencies, re.M)
+        if not line:
+            raise LabError(f"{self.release} has no module {name}")
+        files: dict[str, bytes] = {}
+        # A module's own comes last, and what it depends on in the reverse order.
+        for path in reversed([line[1], *line[2].split()]):
+            data = (self.modules / path).read_bytes()
+            compressed = path.endswith(".xz")
+            files[Path(path).name.removesuffix(".xz")] = (
+                lzma.decompress(data) if compressed else data
+            )
+        return files
 
 
 def ensure(series: str) -> Kernel:
