@@ -57,7 +57,12 @@ static int info_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(info);
 
-/* Read while their CPUs write them: each value may be of another shot. */
+static u64 peek(const u64 *value)
+{
+	/* Its CPU may write it meanwhile: each value may be of another shot. */
+	return data_race(*value);
+}
+
 static int lead_show(struct seq_file *file, void *unused)
 {
 	const struct apic_timer_dispatch_cost *cost;
@@ -68,13 +73,13 @@ static int lead_show(struct seq_file *file, void *unused)
 		lead = per_cpu_ptr(&apic_timer_lead, cpu);
 		cost = per_cpu_ptr(&apic_timer_dispatch_cost, cpu);
 		seq_printf(file, "cpu %u: exact %llu, %llu when the tick is stopped; mean", cpu,
-			   data_race(lead->exact[0]), data_race(lead->exact[1]));
+			   peek(&lead->exact[0]), peek(&lead->exact[1]));
 		for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-			seq_printf(file, " %llu %s", data_race(lead->mean[class]),
+			seq_printf(file, " %llu %s", peek(&lead->mean[class]),
 				   apic_timer_lead_class_name(class));
 		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu\n",
-			   data_race(lead->hold), data_race(cost->exact), data_race(cost->plain),
-			   data_race(cost->call), data_race(cost->learn));
+			   peek(&lead->hold), peek(&cost->exact), peek(&cost->plain),
+			   peek(&cost->call), peek(&cost->learn));
 	}
 	return 0;
 }

@@ -137,9 +137,10 @@ static void look_later(struct work_struct *work)
  */
 bool apic_timer_latency_requested(void)
 {
+	if (!cpu_latency_qos_request_active(&request))
+		return false;
 	/* The work item may be changing it. */
-	return cpu_latency_qos_request_active(&request) &&
-	       data_race(request.node.prio) == 0;
+	return data_race(request.node.prio) == 0;
 }
 
 /**
