@@ -12,7 +12,7 @@
 struct stay {
 	struct selftest_shot shot;
 	bool release;
-	bool again;
+	bool again;	/* arm it once more */
 	bool ended;
 };
 
@@ -24,6 +24,7 @@ static void stay(struct selftest_shot *shot)
 	while (!READ_ONCE(stay->release) && apic_timer_now() < limit)
 		cpu_relax();
 	if (stay->again) {
+		stay->again = false;
 		shot->timer.expires = 0;
 		shot->ret = add_apic_timer(&shot->timer);
 	}
@@ -106,7 +107,10 @@ static void delete_sync_moved_twice(struct selftest *test)
 	EXPECT_RUNS(test, &stay.shot, 1);
 }
 
-/* The handler arms its timer while it is waited for: that shot goes too. */
+/*
+ * The handler arms its timer while it is waited for: that shot goes too, or has
+ * been, where this CPU was held up for as long as the first shot lasts.
+ */
 static void delete_sync_rearming(struct selftest *test)
 {
 	struct stay stay = {};
