@@ -45,6 +45,11 @@ class Machine:
         return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{more}"
 
     @property
+    def real_time(self) -> bool:
+        """Whether its CPUs are threads of this machine, which may hold one up for any time."""
+        return self.engine in ("smp", "sleeper")
+
+    @property
     def checked(self) -> bool:
         """Whether its kernel looks for mistakes at run time, which takes time and memory."""
         return self.kernel.endswith(("-debug", "-kcsan"))
@@ -132,13 +137,13 @@ class Boot:
 
     def __init__(self, seconds: float, result: Result | None, lost: LostVM | None):
         self.seconds = seconds  # wall time
-        self._result, self._lost = result, lost
+        self._result, self.lost = result, lost
         self._text = result.output if result else lost.console
 
     def result(self) -> Result:
         """Return what the machine as a whole left behind; LostVM if it was lost."""
-        if self._lost:
-            raise self._lost
+        if self.lost:
+            raise self.lost
         return self._result
 
     def outcome(self, section: Section) -> Outcome:
@@ -149,8 +154,8 @@ class Boot:
         )
         if found:
             return Outcome(found[1], int(found[2]), machine)
-        if self._lost:
-            raise self._lost
+        if self.lost:
+            raise self.lost
         raise LostVM("the section was not run to its end", self._text)
 
 
@@ -161,6 +166,7 @@ class Pool:
         self._executor = ThreadPoolExecutor(max_workers=os.cpu_count())
         self._scripts: dict[Machine, list[Section]] = {}
         self._boots: dict[Machine, Future[Boot]] = {}
+        self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
 
     def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
         """Say which machines are needed; each gets its sections in the order given."""
@@ -177,14 +183,26 @@ class Pool:
             return
         built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
         ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
+
+        def boot(machine: Machine) -> Boot:
+            wait([ready])  # if it has failed, so does what follows, for its own kernel
+            return _boot(machine, self._scripts[machine])
+
         order = {machine: number for number, machine in enumerate(TABLE)}
         for machine in sorted(self._scripts, key=lambda machine: order.get(machine, len(order))):
-            script = self._scripts[machine]
-            self._boots[machine] = self._executor.submit(_boot, machine, script, ready)
+            self._boots[machine] = self._executor.submit(boot, machine)
 
     def get(self, machine: Machine) -> Boot:
         """Wait for a machine."""
-        return self._boots[machine].result()
+        return self._again.get(machine) or self._boots[machine].result()
+
+    def again(self, machine: Machine, section: Section | None = None) -> Boot:
+        """Boot a machine once more, for one section; if it was lost, for all, and only once."""
+        if not self.get(machine).lost:
+            return _boot(machine, [section] if section else self._scripts[machine])
+        if machine not in self._again:
+            self._again[machine] = _boot(machine, self._scripts[machine])
+        return self._again[machine]
 
     def seconds(self) -> dict[Machine, float]:
         """Wall time of each machine that came to an end by itself."""
@@ -196,8 +214,7 @@ class Pool:
         self._executor.shutdown(cancel_futures=True)
 
 
-def _boot(machine: Machine, sections: list[Section], ready: Future) -> Boot:
-    wait([ready])  # if it has failed, so does what follows, for its own kernel
+def _boot(machine: Machine, sections: list[Section]) -> Boot:
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
