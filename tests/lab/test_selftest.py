@@ -84,6 +84,24 @@ def test_source_and_hardware(guest):
 
 
 @pytest.mark.guest(
+    some(kernel=("6.1", "7.2", "6.1-patched"), engine="smp", cpus=2),
+    """
+    unload
+    load apic_timer guard_ms=0
+    load apic_timer_selftest
+    echo masked_for_long >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result $DEBUG/apic_timer/stats
+    unload
+    """,
+)
+def test_without_guard(guest):
+    verdict, note, *stats = guest.ok().splitlines()
+    assert verdict == "ok"
+    assert note == "not found"
+    assert [line.split()[1:] for line in stats if line.startswith("lost ")] == [["0", "0"]]
+
+
+@pytest.mark.guest(
     some(engine="virtual"),
     """
     load apic_timer

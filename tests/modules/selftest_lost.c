@@ -37,6 +37,18 @@ static void stop(void *unused)
 		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, 0);
 }
 
+static void start(void *unused)
+{
+	struct apic_timer_info info;
+
+	apic_timer_query(smp_processor_id(), &info);
+	apic->write(APIC_LVTT, apic->read(APIC_LVTT) & ~APIC_LVT_MASKED);
+	if (info.hardware == APIC_TIMER_HW_ONESHOT)
+		apic->write(APIC_TMICT, 1);
+	else
+		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, rdtsc());
+}
+
 static void other_vector(void *unused)
 {
 	apic->write(APIC_LVTT, (apic->read(APIC_LVTT) & ~0xffU) |
@@ -88,8 +100,32 @@ static void vector_changed(struct selftest *test)
 	goes_on_after(test, other_vector);
 }
 
+/* With guard_ms=0 nobody finds it. */
+static void masked_for_long(struct selftest *test)
+{
+	int cpu = cpumask_last(cpu_online_mask);
+	struct selftest_shot shot;
+
+	if (!has_lapic(cpu))
+		return;
+	selftest_shot_init(&shot, NULL);
+	selftest_shot_due_us(&shot, 20000);
+	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
+	smp_call_function_single(cpu, mask, NULL, true);
+	selftest_sleep_ms(1000);
+	if (atomic_read(&shot.runs)) {
+		selftest_note(test, "found by the guard\n");
+	} else {
+		selftest_note(test, "not found\n");
+		smp_call_function_single(cpu, start, NULL, true);
+	}
+	EXPECT_RUNS(test, &shot, 1);
+	del_apic_timer_sync(&shot.timer);
+}
+
 const struct selftest_case selftest_lost_cases[] = {
 	CASE_SMP(masked),
+	CASE_SMP(masked_for_long),
 	CASE_SMP(stopped),
 	CASE_SMP(vector_changed),
 	{}
