@@ -81,7 +81,9 @@ TABLE = [
     Machine("6.1-patched", 1, source="hook", engine="virtual"),
     Machine("6.1-patched", 2, source="hook", append="nolapic_timer", matrix=True),
     Machine("6.12-patched", 2, source="hook", matrix=True),
+    Machine("6.12-patched", 2, source="hook", append="nolapic_timer", matrix=True),
     Machine("7.2-patched", 2, source="hook", matrix=True),
+    Machine("7.2-patched", 2, source="hook", append="nolapic_timer", matrix=True),
     # What a run-time checker looks at takes several times as long.
     Machine("6.1-debug", 2, matrix=True, timeout=3600),
     Machine("6.1-debug", 2, source="hook", matrix=True, timeout=3600),
