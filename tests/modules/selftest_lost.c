@@ -61,6 +61,16 @@ static int sleep_there(void *unused)
 	return 0;
 }
 
+/* Stop the hardware of @cpu while it waits for @shot. */
+static void arm_and_stop(struct selftest *test, struct selftest_shot *shot,
+			 int cpu, void (*sabotage)(void *))
+{
+	selftest_shot_init(shot, NULL);
+	selftest_shot_due_us(shot, 20000);
+	EXPECT_EQ(test, add_apic_timer_on(&shot->timer, cpu), 0);
+	smp_call_function_single(cpu, sabotage, NULL, true);
+}
+
 static void goes_on_after(struct selftest *test, void (*sabotage)(void *))
 {
 	int cpu = cpumask_last(cpu_online_mask);
@@ -68,10 +78,7 @@ static void goes_on_after(struct selftest *test, void (*sabotage)(void *))
 
 	if (!has_lapic(cpu))
 		return;
-	selftest_shot_init(&shot, NULL);
-	selftest_shot_due_us(&shot, 20000);
-	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
-	smp_call_function_single(cpu, sabotage, NULL, true);
+	arm_and_stop(test, &shot, cpu, sabotage);
 	EXPECT_RUNS(test, &shot, 1);
 	EXPECT_EQ(test, shot.cpu, cpu);
 
@@ -108,10 +115,7 @@ static void masked_for_long(struct selftest *test)
 
 	if (!has_lapic(cpu))
 		return;
-	selftest_shot_init(&shot, NULL);
-	selftest_shot_due_us(&shot, 20000);
-	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
-	smp_call_function_single(cpu, mask, NULL, true);
+	arm_and_stop(test, &shot, cpu, mask);
 	selftest_sleep_ms(1000);
 	if (atomic_read(&shot.runs)) {
 		selftest_note(test, "found by the guard\n");
