@@ -1,4 +1,6 @@
-"""Options of the tests."""
+"""Options of the tests, and their end."""
+
+from lab.background import heed_signals
 
 
 def pytest_addoption(parser):
@@ -9,6 +11,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    heed_signals()
     config.addinivalue_line("markers", "matrix: takes long, left out without --matrix")
 
 

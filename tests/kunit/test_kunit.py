@@ -7,15 +7,10 @@ The cases are known from the sources before anything is built, so that one which
 """
 
 import functools
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
-from lab import kunit  # noqa: E402
-from lab.errors import LabError  # noqa: E402
+from lab import kunit
+from lab.errors import LabError
 
 
 @functools.cache

@@ -11,16 +11,12 @@ that a test might set. What the first try found is told at the end. There is no 
 kernel has complained, nor where time is virtual.
 """
 
-import sys
 from pathlib import Path
 
+import matrix
 import pytest
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tools"), str(Path(__file__).parent)]
-
-import matrix  # noqa: E402
-from lab import splats  # noqa: E402
-from machines import Machine, Outcome, Pool, Section  # noqa: E402
+from lab import splats
+from machines import Machine, Outcome, Pool, Section
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()

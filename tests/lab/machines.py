@@ -9,11 +9,12 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab import bochs, build, patched, sleeper, smp, virtual
+from lab.background import Background
 from lab.errors import LostVM
 from lab.result import Result
 
@@ -165,7 +166,7 @@ class Pool:
     """Boots machines in the background, as many at a time as this one has CPUs."""
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=os.cpu_count())
+        self._executor = Background(max_workers=os.cpu_count())
         self._scripts: dict[Machine, list[Section]] = {}
         self._boots: dict[Machine, Future[Boot]] = {}
         self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
@@ -212,8 +213,8 @@ class Pool:
         return {m: b.result().seconds for m, b in boots.items() if not b.exception()}
 
     def close(self) -> None:
-        """Start no more machines, and wait for those that run."""
-        self._executor.shutdown(cancel_futures=True)
+        """End the machines that run, and start no more."""
+        self._executor.end()
 
 
 def _boot(machine: Machine, sections: list[Section]) -> Boot:

@@ -140,6 +140,7 @@ LOAD_AGAIN_AND_AGAIN = """
         load apic_timer_busy rate=2000 waiting=20 leave=$((i % 2))
         rmmod apic_timer_busy
         rmmod apic_timer
+        [ $((i % 10)) -ne 0 ] || echo loaded $i times
     done
     kill $load
     echo after $(tick_devices)

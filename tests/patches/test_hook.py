@@ -5,17 +5,14 @@ the tick comes from elsewhere, and by the timer's vector to all CPUs but one.
 """
 
 import re
-import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+from lab import build, patched, smp, virtual
 
 TREE = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tools"))
-
-from lab import build, patched, smp, virtual  # noqa: E402
 
 PERIOD = 0.001  # s between two shots of the probe's
 SCRIPT = """

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from lab import cache, patches, sources
 
 TREE = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "tools"))
-
-from lab import cache, patches, sources  # noqa: E402
 
 # What Debian has a source of: the series of the manifest, and those whose patches fit it too.
 TREES = {"6.1": "6.1", "6.12": "6.12", "7.2": "7.2", "7.3": "7.2"}

@@ -1,6 +1,7 @@
 """Use the lab by hand: ``PYTHONPATH=tools python3 -m lab --help``."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from . import (
     torture,
     virtual,
 )
+from .background import heed_signals
 from .errors import LabError
 
 
@@ -118,6 +120,7 @@ def _bench(args: argparse.Namespace) -> int:
 
 def main() -> int:
     """Carry out the command line; 0 if all is well, 1 if a guest's verdict is bad, 2 if not run."""
+    heed_signals()
     if sys.argv[1:2] == ["kunit"]:
         return kunit.main(sys.argv[2:])
     args = _arguments()
@@ -146,6 +149,8 @@ def main() -> int:
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
 
 
 sys.exit(main())

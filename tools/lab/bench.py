@@ -6,7 +6,6 @@ In the lab, figures repeat to the byte: a guest's time is made of its instructio
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import (
@@ -24,6 +23,7 @@ from . import (
     patched,
     virtual,
 )
+from .background import Background
 from .bench_rows import Row, Samples
 from .bench_script import LAPIC, Script
 from .bench_size import FULL, SHORT, Size
@@ -66,7 +66,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
         run = bench_kept.kept(run, kernel, modules, f"{source} {append}")
     # The longest first, so that they don't begin when the others are done.
     scripts.sort(key=lambda script: -script.weight)
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    with Background(max_workers=jobs) as pool:
         samples = bench_rows.merge(pool.map(run, scripts))
     rows = bench_rows.rows(samples, kernel=kernel.release, engine="qemu-icount", cpus=1)
     bench_rows.write(output / "bench.json", rows)

@@ -6,10 +6,10 @@ elsewhere takes 10 us here, and so does the spin that an exact shot needs.
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import bench_period, bench_rows, bochs, kernels
+from .background import Background
 from .bench import SERIES, runner
 from .bench_rows import Key, Samples
 from .bench_script import Script, ours
@@ -39,7 +39,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2, output
     if unknown:
         raise LabError(f"no benchmark {', '.join(unknown)} in Bochs: there are {', '.join(APICS)}")
     kernel = kernels.ensure(SERIES)
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    with Background(max_workers=jobs) as pool:
         samples = bench_rows.merge(pool.map(lambda name: measure(kernel, name, short), names))
     found = rows(kernel, samples)
     bench_rows.write(output / "bench-bochs.json", found)
