@@ -4,26 +4,19 @@ A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `gues
 MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
 machine; the script has {case} in the place of the case's name. Slow machines take the tests whose
 marker has ``brief=True``, unless pytest got --matrix.
-
-A test that fails gets a second try, on a machine booted for it, where time is real: there CPUs are
-threads of a machine that does other things too, which can hold one up for longer than any limit
-that a test might set. What the first try found is told at the end. There is no second try after a
-kernel has complained, nor where time is virtual.
 """
 
 from pathlib import Path
 
 import matrix
 import pytest
-from lab import splats
+import second_try
 from machines import Machine, Outcome, Pool, Section
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
 HERE = Path(__file__).resolve().parent
 OUTPUT = HERE.parents[1] / "build/matrix.json"
-# What an error says after which there is no second try.
-COMPLAINTS = [*splats.PATTERNS, "splat"]
 
 
 def pytest_configure(config):
@@ -58,21 +51,12 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what takes long, unless it was asked for; say what gets a second try."""
-    for item in items:
-        if item.path.is_relative_to(HERE) and _real_time(item):
-            item.add_marker(pytest.mark.flaky(reruns=1, rerun_except=COMPLAINTS))
+    second_try.allow(item for item in items if item.path.is_relative_to(HERE))
     if config.option.matrix:
         return
     left_out = [item for item in items if hasattr(item, "callspec") and _long(item.callspec.params)]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
-
-
-def _real_time(item) -> bool:
-    """Tell whether a test runs in real time, as those do that boot a machine of their own."""
-    params = item.callspec.params if hasattr(item, "callspec") else {}
-    machine = params["guest"].machine if "guest" in params else params.get("machine")
-    return not isinstance(machine, Machine) or machine.real_time
 
 
 def _long(params: dict) -> bool:
@@ -102,7 +86,7 @@ def pytest_runtest_setup(item):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    _tell_first_tries(terminalreporter)
+    second_try.tell(terminalreporter)
     if not config.option.matrix or OWNERS not in config.stash:
         return
     owners, tests = config.stash[OWNERS], []
@@ -119,25 +103,12 @@ def pytest_terminal_summary(terminalreporter, config):
         matrix.write(OUTPUT, found)
 
 
-def _tell_first_tries(terminalreporter):
-    reports = terminalreporter.getreports("rerun")
-    if reports:
-        terminalreporter.section("failed at the first try")
-    for report in reports:
-        terminalreporter.write_line(report.nodeid)
-        terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-30:]))
-
-
-def _second_try(request) -> bool:
-    return getattr(request.node, "execution_count", 1) > 1
-
-
 @pytest.fixture
 def guest(request) -> Outcome:
     """Outcome of the test's section. A machine that was lost before its end is an error."""
     section = request.param
     pool = request.config.stash[POOL]
-    if _second_try(request):
+    if second_try.begun(request):
         return pool.again(section.machine, section).outcome(section)
     return pool.get(section.machine).outcome(section)
 
@@ -146,4 +117,4 @@ def guest(request) -> Outcome:
 def boot(request, machine):
     """Outcome of a machine as a whole."""
     pool = request.config.stash[POOL]
-    return pool.again(machine) if _second_try(request) else pool.get(machine)
+    return pool.again(machine) if second_try.begun(request) else pool.get(machine)
