@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from lab.background import Background, heed_signals
 
 def run(_):
     for attempt in (1, 2):
-        vm = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        vm = subprocess.Popen(["sleep", "100"], start_new_session=True)
         os.write(1, b"%d\n" % vm.pid)  # at once, not as print() does
         vm.wait()
 
@@ -31,6 +32,23 @@ with Background(max_workers=2) as background:
 """
 
 
+@contextmanager
+def program(output: Path, *signals: str):
+    """Run it until it has started both, with signals as `env` is told; kill it in the end."""
+    with open(output, "w") as out:
+        argv = ["env", "--default-signal", *signals, sys.executable, "-c", RUNS]
+        process = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": str(TOOLS)}, stdout=out)
+    try:
+        limit = time.monotonic() + 60
+        while len(output.read_text().splitlines()) < 2:
+            assert time.monotonic() < limit
+            time.sleep(0.1)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -40,32 +58,21 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left(number):
+def test_nothing_is_left(number, tmp_path):
     """Neither what ran, nor what was started meanwhile, nor what was still to be started."""
-    with subprocess.Popen(
-        [sys.executable, "-c", RUNS], env={**os.environ, "PYTHONPATH": str(TOOLS)},
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as program:  # fmt: skip
-        started = [program.stdout.readline() for _ in range(2)]
-        program.send_signal(number)
-        started += program.stdout.readlines()
-        program.wait(30)
-    pids = [int(line) for line in started]
+    with program(tmp_path / "pids") as process:
+        process.send_signal(number)
+        assert process.wait(60) != 0
+    pids = [int(line) for line in (tmp_path / "pids").read_text().splitlines()]
     assert len(pids) == 4
     assert not [pid for pid in pids if alive(pid)]
-    assert program.returncode != 0
 
 
-def test_signals_that_are_ignored_stay_so():
+def test_signals_that_are_ignored_stay_so(tmp_path):
     """As nohup ignores SIGHUP."""
-    text = f"trap '' HUP; exec {sys.executable} -c \"$0\""
-    with subprocess.Popen(
-        ["sh", "-c", text, RUNS], env={**os.environ, "PYTHONPATH": str(TOOLS)},
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as program:  # fmt: skip
-        program.stdout.readline()
-        program.send_signal(signal.SIGHUP)
+    with program(tmp_path / "pids", "--ignore-signal=HUP") as process:
+        process.send_signal(signal.SIGHUP)
         time.sleep(1)
-        assert program.poll() is None
-        program.terminate()
-        program.wait(30)
+        assert process.poll() is None
+        process.terminate()
+        process.wait(60)
