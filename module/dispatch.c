@@ -7,10 +7,15 @@
  * and taken off. What is to be learnt from the shot is learnt while waiting if
  * there is time for that, otherwise when the handler has run.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/irqflags.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/preempt.h>
 #include <linux/prefetch.h>
+#include <linux/printk.h>
 #include <linux/sort.h>
 
 #include "dispatch.h"
@@ -39,9 +44,31 @@ static void learn(const struct apic_timer_dispatch *shot)
 		apic_timer_lead_learn(shot->class, shot->ready - shot->aim);
 }
 
+/*
+ * A handler has enabled interrupts, as spin_unlock_irq() does, or has taken a
+ * lock and kept it. Who is interrupted isn't to blame, and what follows takes
+ * locks that interrupts take.
+ */
+static noinline void put_right(const struct apic_timer_dispatch *shot, int count)
+{
+	bool enabled = !irqs_disabled();
+
+	local_irq_disable();
+	if (enabled)
+		pr_warn_once("handler %ps has enabled interrupts\n", shot->function);
+	if (preempt_count() != count) {
+		pr_warn_once("handler %ps has left a preempt count of %#x, it was %#x\n",
+			     shot->function, preempt_count(), count);
+		preempt_count_set(count);
+	}
+}
+
 /**
  * apic_timer_dispatch() - run a handler at its time
  * @shot:	the shot, which is due
+ *
+ * Interrupts and the preempt count are as before when it has run, whatever the
+ * handler left behind.
  *
  * Context: Hard interrupt, interrupts off, no lock held.
  */
@@ -50,6 +77,7 @@ noinline void apic_timer_dispatch(struct apic_timer_dispatch *shot)
 	const struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);
 	u64 call = cost->call;
+	int count = preempt_count();
 	bool learnt = false;
 
 	/*
@@ -74,6 +102,8 @@ noinline void apic_timer_dispatch(struct apic_timer_dispatch *shot)
 		shot->start = apic_timer_tsc_now() + call;
 		shot->function(shot->start, shot->data);
 	}
+	if (unlikely(!irqs_disabled() || preempt_count() != count))
+		put_right(shot, count);
 	if (!learnt)
 		learn(shot);
 }

@@ -1,0 +1,59 @@
+"""Handlers that do what no hard interrupt may: tests/modules/misbehave.c."""
+
+import re
+
+import pytest
+from lab import build, kernels, smp
+from lab.errors import LostVM
+from machines import TABLE
+
+# Timers come to CPU 1 from CPU 0 meanwhile, by interrupts of their own.
+MISBEHAVE = """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=1000
+    load apic_timer_misbehave
+    last=$((CPUS - 1))
+    for i in 1 2 3 4 5; do
+        taskset $((1 << last)) sh -c 'echo {case} >/sys/module/apic_timer_misbehave/parameters/run'
+        sleep 0.1
+    done
+    cat /sys/module/apic_timer_misbehave/parameters/ran
+    before=$(cat /sys/module/apic_timer_busy/parameters/ran)
+    sleep 0.5
+    echo $(($(cat /sys/module/apic_timer_busy/parameters/ran) - before))
+    unload
+    log | grep 'apic_timer: handler' || true
+    """
+TOLD = {
+    "enable_interrupts": "has enabled interrupts",
+    "leave_preemption_off": "has left a preempt count of ",
+}
+
+
+@pytest.mark.guest(TABLE, MISBEHAVE, cases=lambda machine: TOLD)
+def test_put_right(guest):
+    """It is told once, our timers and the kernel's go on, and the kernel has no complaint."""
+    ran, more, *told = guest.ok().splitlines()
+    assert int(ran) == 5
+    assert int(more) > 100
+    (line,) = told
+    name, text = re.search(r"handler (\w+) \[apic_timer_misbehave\] (.*)", line).groups()
+    assert TOLD[name] in text
+
+
+def test_sleeping():
+    """The kernel says whose handler it is, as of an hrtimer's; it doesn't survive either."""
+    kernel = kernels.ensure("6.1")
+    script = """
+        insmod $MODULES/apic_timer.ko
+        insmod $MODULES/apic_timer_misbehave.ko
+        echo sleep >/sys/module/apic_timer_misbehave/parameters/run
+        sleep 10
+        """
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    with pytest.raises(LostVM) as lost:
+        smp.run(kernel, script, modules=modules, cpus=2, timeout=100)
+    assert "BUG: scheduling while atomic" in lost.value.console
+    assert "sleep+0x" in lost.value.console
+    assert "[apic_timer_misbehave]" in lost.value.console
