@@ -2,19 +2,17 @@
 /*
  * apic_timer_misbehave: handlers that do what no hard interrupt may.
  *
- * The kernel complains of them. What is looked at is whether the other timers
- * go on, ours and the kernel's, and whether all of it can be unloaded.
+ * What is looked at is whether the other timers go on, ours and the kernel's, and
+ * whether all of it can be unloaded.
  */
 #include <linux/apic_timer.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
 
 static struct apic_timer_list timer;
-static DEFINE_MUTEX(mutex);
 
 static unsigned int ran;
 module_param(ran, uint, 0444);
@@ -23,13 +21,6 @@ MODULE_PARM_DESC(ran, "handlers that have come to their end");
 static void sleep(unsigned long long now, unsigned long data)
 {
 	msleep(20);
-	ran++;
-}
-
-static void lock_mutex(unsigned long long now, unsigned long data)
-{
-	mutex_lock(&mutex);
-	mutex_unlock(&mutex);
 	ran++;
 }
 
@@ -55,7 +46,6 @@ static const struct {
 	void (*function)(unsigned long long now, unsigned long data);
 } handlers[] = {
 	{ "sleep", sleep },
-	{ "lock_mutex", lock_mutex },
 	{ "enable_interrupts", enable_interrupts },
 	{ "leave_preemption_off", leave_preemption_off },
 };
@@ -67,7 +57,6 @@ static int run_set(const char *name, const struct kernel_param *parameter)
 	for (i = 0; i < ARRAY_SIZE(handlers); i++) {
 		if (!sysfs_streq(name, handlers[i].name))
 			continue;
-		init_apic_timer(&timer);
 		timer.function = handlers[i].function;
 		timer.expires = apic_timer_now() + apic_timer_us_to_tsc(1000);
 		return add_apic_timer(&timer);
@@ -81,6 +70,7 @@ MODULE_PARM_DESC(run, "a handler's name: run it in 1 ms on this CPU");
 
 static int __init misbehave_init(void)
 {
+	init_apic_timer(&timer);
 	return 0;
 }
 
