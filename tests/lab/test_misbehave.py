@@ -7,7 +7,7 @@ from lab import build, kernels, smp
 from lab.errors import LostVM
 from machines import TABLE
 
-# Timers come to CPU 1 from CPU 0 meanwhile, by interrupts of their own.
+# On the last CPU, among the timers of a consumer that has them on all.
 MISBEHAVE = """
     unload
     load apic_timer

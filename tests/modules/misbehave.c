@@ -24,7 +24,7 @@ static void sleep(unsigned long long now, unsigned long data)
 	ran++;
 }
 
-/* Long enough for another CPU to interrupt this one. */
+/* Long enough for something to interrupt it. */
 static void enable_interrupts(unsigned long long now, unsigned long data)
 {
 	u64 end = apic_timer_now() + apic_timer_us_to_tsc(100);
