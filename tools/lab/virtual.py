@@ -31,6 +31,6 @@ def run(
     seed: another one gives an independent sample
     """
     return diskless.run(
-        kernel, script, machine=qemu.virtual_time(seed), boot=vmlinux(kernel), modules=modules,
-        files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
+        kernel, script, machine=qemu.virtual_time(seed, cpus), boot=vmlinux(kernel),
+        modules=modules, files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
     )  # fmt: skip
