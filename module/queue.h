@@ -138,7 +138,7 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 		prev->next = next;
 		if (next)
 			next->prev = prev;
-	} else if (!queue->count) {
+	} else if (!next && !queue->arrived) {
 		queue->lead = 0;
 		queue->first = NULL;
 	} else if (next && next->expires <= queue->arrivals.expires) {
