@@ -47,8 +47,10 @@ MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so
 
 /* A stretch is made up for by this part of it outside our interrupt. */
 #define MAKE_UP		8
-/* Past this part of the longest stretch no shot is waited for needlessly. */
+/* Past this part of the longest stretch no shot is waited for needlessly, */
 #define STRAINED	4
+/* and past this one none at all: the interrupt ends after each. */
+#define OVERSTRAINED	2
 /* Handlers are never held back for longer. */
 #define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
 
@@ -152,9 +154,10 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	if (mode == APIC_TIMER_EXACT) {
 		budget = spin_budget(head);
 		target.hold = min(hold_max, lead->hold);
-		if (unlikely(base->strained)) {
+		if (unlikely(base->strain)) {
 			/* Wait less: all else has waited for long. */
-			budget = min(budget, lead->mean[class]);
+			budget = base->strain == 1 ?
+				min(budget, lead->mean[class]) : 0;
 		} else if (hold_max) {
 			/*
 			 * To leave the interrupt and be back takes about as
@@ -352,6 +355,16 @@ static void hold(struct apic_timer_base *base, u64 now)
 	trace_apic_timer_throttle(busy, base->not_before);
 }
 
+/* A handler has run, or may: how long has it been for all else? */
+static void set_strain(struct apic_timer_base *base, u64 now)
+	__must_hold(&base->lock)
+{
+	u64 busy = now - base->streak;
+
+	base->strain = (busy > busy_max / STRAINED) +
+		       (busy > busy_max / OVERSTRAINED);
+}
+
 /*
  * Handlers may run: the present stretch is what they have taken, less what the
  * rest of the machine has had since, several times over. Not for an interrupt
@@ -365,7 +378,7 @@ static void begin_streak(struct apic_timer_base *base, u64 now)
 	base->streak = now;
 	if (since < busy / MAKE_UP)
 		base->streak -= busy - since * MAKE_UP;
-	base->strained = now - base->streak > busy_max / STRAINED;
+	set_strain(base, now);
 }
 
 /**
@@ -403,8 +416,7 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 			shot->served = true;
 			expire(base, base->queue.first);
 			now = apic_timer_tsc_now();
-			base->strained = now - base->streak >
-					 busy_max / STRAINED;
+			set_strain(base, now);
 		}
 		base->expiring = false;
 		base->idle = now;

@@ -29,7 +29,7 @@ struct module;
  *		%APIC_TIMER_NEVER while offline. Under @lock.
  * @streak:	TSC at which the present stretch of handlers began, if it had
  *		been one. @cpu only.
- * @strained:	that stretch is getting long. @cpu only.
+ * @strain:	that stretch is 1: getting long, 2: very long. @cpu only.
  * @idle:	TSC at which the last interrupt ended. @cpu only.
  * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
  */
@@ -43,7 +43,7 @@ struct apic_timer_base {
 	unsigned int run;
 	u64 not_before;
 	u64 streak;
-	bool strained;
+	unsigned int strain;
 	u64 idle;
 	call_single_data_t kick;
 };

@@ -389,7 +389,8 @@ static void quick_interrupts_test(struct kunit *test)
 
 static void exact_chain(unsigned long long now, unsigned long data)
 {
-	timers[data].expires += 2000;
+	apic_timer_sim.now += handler_cost;
+	timers[data].expires += handler_step;
 	add_apic_timer(&timers[data]);
 }
 
@@ -398,13 +399,16 @@ static void exact_chain(unsigned long long now, unsigned long data)
  * the one before: the rest of the machine still gets its turn, and no shot has
  * to wait for it.
  */
-static void exact_chain_test(struct kunit *test)
+static void check_exact_chain(struct kunit *test, u64 cost, u64 step)
 {
 	u64 throttled = machine_stat(THROTTLED);
 	u64 expired = machine_stat(EXPIRED), interrupts;
 
+	machine_start(test, &machine_plain);
 	kernel_events = 0;
 	kernel_late_max = 0;
+	handler_cost = cost;
+	handler_step = step;
 	apic_timer_sim.machine.latency = 600;
 	apic_timer_sim.machine.kernel_event = tick;
 	apic_timer_sim.machine.cost = 10;
@@ -418,12 +422,19 @@ static void exact_chain_test(struct kunit *test)
 	interrupts = run_for(100 * TICK_NS);
 	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
 	KUNIT_EXPECT_GE(test, machine_stat(EXPIRED) - expired,
-			100 * TICK_NS / 2000 - 10);
+			100 * TICK_NS / step - 20);
 	KUNIT_EXPECT_GT(test, interrupts, 100 * TICK_NS / 20000);
 	KUNIT_EXPECT_GE(test, kernel_events, 98U);
 	KUNIT_EXPECT_LE(test, kernel_late_max, BUSY_NS);
 	timers[0].flags = APIC_TIMER_RAW;
 	hog_stop(test);
+}
+
+static void exact_chain_test(struct kunit *test)
+{
+	check_exact_chain(test, 0, 2000);
+	/* Closer than it takes to leave the interrupt and to be back. */
+	check_exact_chain(test, 150, 750);
 }
 
 /* A single handler that takes longer than it may is followed by a rest. */

@@ -98,7 +98,7 @@ void machine_start(struct kunit *test,
 	apic_timer_base_init();
 	base->not_before = 0;
 	base->streak = 0;
-	base->strained = false;
+	base->strain = 0;
 	base->idle = 0;
 
 	local_irq_save(flags);
