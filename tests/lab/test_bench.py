@@ -119,10 +119,11 @@ def test_goal_distance():
     assert not far(14).met and not far(6).met
 
 
-def period(ns: int, lost: int, jiffies: int) -> dict[Key, list[int]]:
+def period(ns: int, lost: int, jiffies: int, timer_late: int = 0) -> dict[Key, list[int]]:
     name = bench_period.bench(ns)
     return {ours(name, unit="lost"): [lost], ours(name, unit="jiffies"): [jiffies],
-            ours(name, unit="jiffies_due"): [250]}  # fmt: skip
+            ours(name, unit="jiffies_due"): [250],
+            ours(name, unit="timer_late"): [timer_late]}  # fmt: skip
 
 
 def test_goal_period():
@@ -132,6 +133,7 @@ def test_goal_period():
     assert standing(what, good | period(1000, 1, 250)).measured == "2 us"
     assert not standing(what, good | period(3000, 1, 250)).met, "a longer one is not held"
     assert not standing(what, period(2000, 0, 100)).met, "the tick has died"
+    assert not standing(what, period(2000, 0, 250, 3)).met, "the kernel's timers wait"
     assert standing(what, period(2000, 9, 250)).measured == "none held"
 
 

@@ -1,7 +1,7 @@
 """Guests in Bochs: they repeat, their end is noticed, and the TSC deadline is met to the cycle."""
 
 import pytest
-from lab import bench_bochs, bench_rows, bochs, kernels
+from lab import bench_bochs, bench_period, bench_rows, bochs, kernels
 from lab.errors import LabError, LostVM
 
 SHOTS = 300
@@ -63,3 +63,4 @@ def test_no_period_is_lost(measured, apic, period):
     assert by_unit["ran"]["min"] >= bench_bochs.RUN_MS * 1_000_000 // period
     assert by_unit["cycles"]["min"] >= 0
     assert by_unit["jiffies"]["min"] >= by_unit["jiffies_due"]["max"] - 1
+    assert by_unit["timer_late"]["max"] <= bench_period.TIMER_LATE
