@@ -129,7 +129,6 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 	struct apic_timer_list *prev = timer->prev, *next = timer->next;
 	unsigned int group = timer->group;
 
-	queue->count--;
 	if (unlikely(group && group != APIC_TIMER_QUEUE_ARRIVED)) {
 		apic_timer_queue_del_leader(queue, timer);
 	} else if (prev) {
@@ -138,7 +137,7 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 		prev->next = next;
 		if (next)
 			next->prev = prev;
-	} else if (!next && !queue->arrived) {
+	} else if (queue->count == 1) {
 		queue->lead = 0;
 		queue->first = NULL;
 	} else if (next && next->expires <= queue->arrivals.expires) {
@@ -148,6 +147,7 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 	} else {
 		apic_timer_queue_del_first(queue);
 	}
+	queue->count--;
 }
 
 #endif /* _APIC_TIMER_QUEUE_H */
