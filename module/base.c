@@ -137,7 +137,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
 	unsigned int class, mode;
-	u64 budget;
+	u64 budget, leave;
 
 	if (!head)
 		return target;
@@ -154,19 +154,19 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	if (mode == APIC_TIMER_EXACT) {
 		budget = spin_budget(head);
 		target.hold = min(hold_max, lead->hold);
-		if (unlikely(base->strain)) {
-			/* Wait less: all else has waited for long. */
-			budget = base->strain == 1 ?
-				min(budget, lead->mean[class]) : 0;
-		} else if (hold_max) {
-			/*
-			 * To leave the interrupt and be back takes about as
-			 * long as to come into it.
-			 */
-			target.reach = min(2 * lead->exact[0], budget);
-		}
 		target.lead[0] = min(lead->exact[0], budget);
 		target.lead[1] = min(lead->exact[1], budget);
+		/* To leave the interrupt takes about as long as to come in. */
+		leave = lead->exact[0];
+		if (unlikely(base->strain)) {
+			/* Wait less: all else has waited for long. */
+			leave = lead->mean[class];
+			target.lead[0] = base->strain == 1 ? min(leave, budget) : 0;
+			target.lead[1] = target.lead[0];
+		}
+		/* Others would have nothing of it if we left only to be back. */
+		if (hold_max)
+			target.reach = min(target.lead[0] + leave, budget);
 	} else if (mode == APIC_TIMER_MEAN) {
 		target.lead[0] = lead->mean[class];
 		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];
@@ -366,19 +366,37 @@ static void set_strain(struct apic_timer_base *base, u64 now)
 }
 
 /*
+ * What the rest of the machine has had since the last handler. It takes about
+ * the mean latency to leave that interrupt, and then to come into this one:
+ * others get nothing where the hardware fires before we have left.
+ */
+static u64 granted(const struct apic_timer_base *base,
+		   const struct apic_timer_shot *shot)
+{
+	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	u64 since = shot->entry - base->idle;
+	u64 leave = lead->mean[class_now(shot)], enter = leave;
+
+	if (shot->aim && shot->entry >= shot->aim)
+		enter = min(enter, shot->entry - shot->aim);
+	return since - min(since, leave + enter);
+}
+
+/*
  * Handlers may run: the present stretch is what they have taken, less what the
  * rest of the machine has had since, several times over. Not for an interrupt
  * that runs none: @idle would be older than @streak then.
  */
-static void begin_streak(struct apic_timer_base *base, u64 now)
+static void begin_streak(struct apic_timer_base *base,
+			 const struct apic_timer_shot *shot)
 	__must_hold(&base->lock)
 {
-	u64 busy = base->idle - base->streak, since = now - base->idle;
+	u64 busy = base->idle - base->streak, others = granted(base, shot);
 
-	base->streak = now;
-	if (since < busy / MAKE_UP)
-		base->streak -= busy - since * MAKE_UP;
-	set_strain(base, now);
+	base->streak = shot->entry;
+	if (others < busy / MAKE_UP)
+		base->streak -= busy - others * MAKE_UP;
+	set_strain(base, shot->entry);
 }
 
 /**
@@ -402,7 +420,7 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (now >= base->not_before) {
-		begin_streak(base, now);
+		begin_streak(base, shot);
 		base->not_before = 0;
 		base->expiring = true;
 		for (;;) {
