@@ -355,7 +355,7 @@ static void hold(struct apic_timer_base *base, u64 now)
 	trace_apic_timer_throttle(busy, base->not_before);
 }
 
-/* A handler has run, or may: how long has it been for all else? */
+/* A handler has run: how long has all else waited? */
 static void set_strain(struct apic_timer_base *base, u64 now)
 	__must_hold(&base->lock)
 {
@@ -366,37 +366,38 @@ static void set_strain(struct apic_timer_base *base, u64 now)
 }
 
 /*
- * What the rest of the machine has had since the last handler. It takes about
- * the mean latency to leave that interrupt, and then to come into this one:
- * others get nothing where the hardware fires before we have left.
+ * What the rest of the machine had between the last handler and this interrupt,
+ * whose hardware was armed for @aim. It takes about the mean latency to leave
+ * the one, and then to enter the other: others get nothing where the hardware
+ * fires before we have left.
  */
 static u64 granted(const struct apic_timer_base *base,
-		   const struct apic_timer_shot *shot)
+		   const struct apic_timer_shot *shot, u64 aim)
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	u64 since = shot->entry - base->idle;
 	u64 leave = lead->mean[class_now(shot)], enter = leave;
 
-	if (shot->aim && shot->entry >= shot->aim)
-		enter = min(enter, shot->entry - shot->aim);
+	if (aim && shot->entry >= aim)
+		enter = min(enter, shot->entry - aim);
 	return since - min(since, leave + enter);
 }
 
 /*
- * Handlers may run: the present stretch is what they have taken, less what the
- * rest of the machine has had since, several times over. Not for an interrupt
- * that runs none: @idle would be older than @streak then.
+ * Handlers run: the present stretch is what they have taken, less what the rest
+ * of the machine has had since, several times over. Not for an interrupt that
+ * runs none: @idle would be older than @streak then.
  */
 static void begin_streak(struct apic_timer_base *base,
-			 const struct apic_timer_shot *shot)
+			 const struct apic_timer_shot *shot, u64 aim)
 	__must_hold(&base->lock)
 {
-	u64 busy = base->idle - base->streak, others = granted(base, shot);
+	u64 busy = base->idle - base->streak;
+	u64 others = granted(base, shot, aim);
 
 	base->streak = shot->entry;
 	if (others < busy / MAKE_UP)
 		base->streak -= busy - others * MAKE_UP;
-	set_strain(base, shot->entry);
 }
 
 /**
@@ -415,29 +416,36 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_target target;
-	u64 now = shot->entry;
+	u64 now = shot->entry, aimed = shot->aim;
+	/* Only after a long stretch is it to be known before the first. */
+	bool begun = base->strain > 1;
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (now >= base->not_before) {
-		begin_streak(base, shot);
+		if (unlikely(begun))
+			begin_streak(base, shot, aimed);
 		base->not_before = 0;
 		base->expiring = true;
 		for (;;) {
 			target = target_of(base, base->queue.first);
 			if (now < apic_timer_shot_serve(shot, &target))
 				break;
-			if (now - base->streak > busy_max) {
+			if (begun && now - base->streak > busy_max) {
 				hold(base, now);
 				break;
 			}
 			shot->served = true;
 			expire(base, base->queue.first);
+			if (!begun)
+				begin_streak(base, shot, aimed);
+			begun = true;
 			now = apic_timer_tsc_now();
 			set_strain(base, now);
 		}
 		base->expiring = false;
-		base->idle = now;
+		if (begun)
+			base->idle = now;
 	}
 
 	aim(base);
