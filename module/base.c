@@ -130,20 +130,34 @@ static enum apic_timer_lead_class class_now(const struct apic_timer_shot *shot)
 	return shot->stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
 }
 
+/* How long has all else waited by the time that the head expires? */
+static unsigned int strain_at(const struct apic_timer_base *base,
+			      const struct apic_timer_list *head)
+{
+	u64 since = head->expires - base->idle;
+
+	/* It has its share when the interrupt has ended that long before. */
+	if (!base->expiring && (s64)since > (s64)(busy_max / MAKE_UP))
+		return 0;
+	return base->strain;
+}
+
 /* How to go about the head of the queue. */
 static struct apic_timer_target target_of(const struct apic_timer_base *base,
 					  const struct apic_timer_list *head)
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
-	unsigned int class, mode;
+	unsigned int class, mode, strain;
 	u64 budget, leave;
 
 	if (!head)
 		return target;
 
 	target.expires = head->expires;
-	if (unlikely(base->not_before)) {
+	if (unlikely(base->not_before) &&
+	    (head->expires < base->not_before ||
+	     head->expires - base->not_before < lead->exact[1])) {
 		target.expires = max(target.expires, base->not_before);
 		return target;
 	}
@@ -158,10 +172,11 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 		target.lead[1] = min(lead->exact[1], budget);
 		/* To leave the interrupt takes about as long as to come in. */
 		leave = lead->exact[0];
-		if (unlikely(base->strain)) {
-			/* Wait less: all else has waited for long. */
+		strain = strain_at(base, head);
+		if (unlikely(strain)) {
+			/* Wait less. */
 			leave = lead->mean[class];
-			target.lead[0] = base->strain == 1 ? min(leave, budget) : 0;
+			target.lead[0] = strain == 1 ? min(leave, budget) : 0;
 			target.lead[1] = target.lead[0];
 		}
 		/* Others would have nothing of it if we left only to be back. */
@@ -355,7 +370,7 @@ static void hold(struct apic_timer_base *base, u64 now)
 	trace_apic_timer_throttle(busy, base->not_before);
 }
 
-/* A handler has run: how long has all else waited? */
+/* How long has all else waited? */
 static void set_strain(struct apic_timer_base *base, u64 now)
 	__must_hold(&base->lock)
 {
@@ -418,13 +433,15 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 	struct apic_timer_target target;
 	u64 now = shot->entry, aimed = shot->aim;
 	/* Only after a long stretch is it to be known before the first. */
-	bool begun = base->strain > 1;
+	bool begun = base->strain;
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (now >= base->not_before) {
-		if (unlikely(begun))
+		if (unlikely(begun)) {
 			begin_streak(base, shot, aimed);
+			set_strain(base, now);
+		}
 		base->not_before = 0;
 		base->expiring = true;
 		for (;;) {

@@ -462,6 +462,23 @@ static void too_close_chain_test(struct kunit *test)
 	stop_exact_chain(test);
 }
 
+/* A shot long after such a chain is exact again. */
+static void after_chain_test(struct kunit *test)
+{
+	start_exact_chain(test, 100, 700);
+	run_for(BUSY_NS * 3 / 4);
+	KUNIT_EXPECT_GT(test, machine_base()->strain, 1U);
+	timers[0].flags = APIC_TIMER_RAW;
+	hog_stop(test);
+
+	timers[1].flags = APIC_TIMER_EXACT;
+	add(test, 1, NSEC_PER_MSEC);
+	run_for(2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, records[1].runs, 1U);
+	KUNIT_EXPECT_LE(test, records[1].now - timers[1].expires, 5ULL);
+	timers[1].flags = APIC_TIMER_RAW;
+}
+
 /* A single handler that takes longer than it may is followed by a rest. */
 static void throttle_long_handler_test(struct kunit *test)
 {
@@ -589,6 +606,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(quick_interrupts_test),
 	KUNIT_CASE(exact_chain_test),
 	KUNIT_CASE(too_close_chain_test),
+	KUNIT_CASE(after_chain_test),
 	KUNIT_CASE(throttle_long_handler_test),
 	KUNIT_CASE(hold_max_test),
 	KUNIT_CASE(no_throttle_test),
