@@ -49,7 +49,7 @@ MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so
 #define MAKE_UP		8
 /* Past this part of the longest stretch no shot is waited for needlessly, */
 #define STRAINED	4
-/* and past this one none at all: the interrupt ends after each. */
+/* and past this one none where others have something of the time. */
 #define OVERSTRAINED	2
 /* Handlers are never held back for longer. */
 #define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
@@ -174,7 +174,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 		leave = lead->exact[0];
 		strain = strain_at(base, head);
 		if (unlikely(strain)) {
-			/* Wait less. */
+			/* Wait less: all else has waited for long. */
 			leave = lead->mean[class];
 			target.lead[0] = strain == 1 ? min(leave, budget) : 0;
 			target.lead[1] = target.lead[0];
@@ -400,8 +400,8 @@ static u64 granted(const struct apic_timer_base *base,
 
 /*
  * Handlers run: the present stretch is what they have taken, less what the rest
- * of the machine has had since, several times over. Not for an interrupt that
- * runs none: @idle would be older than @streak then.
+ * of the machine has had since, several times over. Needs @idle to be set at
+ * the end of the interrupt, or it would be older than @streak.
  */
 static void begin_streak(struct apic_timer_base *base,
 			 const struct apic_timer_shot *shot, u64 aim)

@@ -30,7 +30,7 @@ struct module;
  * @streak:	TSC at which the present stretch of handlers began, if it had
  *		been one. @cpu only.
  * @strain:	that stretch is 1: getting long, 2: very long. @cpu only.
- * @idle:	TSC at which the last interrupt ended. @cpu only.
+ * @idle:	TSC at which the last interrupt with handlers ended. @cpu only.
  * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
  */
 struct apic_timer_base {

@@ -435,7 +435,7 @@ static void check_exact_chain(struct kunit *test, u64 cost, u64 step)
 	interrupts = run_for(100 * TICK_NS);
 	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
 	KUNIT_EXPECT_GE(test, machine_stat(EXPIRED) - expired,
-			100 * TICK_NS / step - 20);
+			100 * TICK_NS / step - 10);
 	KUNIT_EXPECT_GT(test, interrupts, 100 * TICK_NS / 20000);
 	stop_exact_chain(test);
 }
