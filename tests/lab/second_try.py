@@ -1,12 +1,15 @@
 """A second try for tests that fail where time is real, on a machine booted for it.
 
 There CPUs are threads of a machine that does other things too, which can hold one up for longer
-than any limit that a test might set. What the first try found is told at the end. There is no
-second try after a kernel has complained, nor where time is virtual.
+than any limit that a test might set. Where time is virtual a guest does the same each time, so a
+second try is for a machine that was lost: what its guest did it does again, what its emulator did
+need not come again. What the first try found is told at the end. There is no second try after a
+kernel has complained.
 """
 
 import pytest
 from lab import splats
+from lab.errors import LostVM
 from machines import Machine
 
 # What an error says after which there is no second try.
@@ -14,12 +17,14 @@ COMPLAINTS = [*splats.PATTERNS, "splat"]
 
 
 def allow(items) -> None:
-    """Allow a second try to those that run in real time, as does what boots its own machine."""
+    """Allow a second try: to all in real time, as what boots its own machine; else after a loss."""
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         machine = params["guest"].machine if "guest" in params else params.get("machine")
-        if not isinstance(machine, Machine) or machine.real_time:
-            item.add_marker(pytest.mark.flaky(reruns=1, rerun_except=COMPLAINTS))
+        when = {"rerun_except": COMPLAINTS}
+        if isinstance(machine, Machine) and not machine.real_time:
+            when["only_rerun"] = LostVM
+        item.add_marker(pytest.mark.flaky(reruns=1, **when))
 
 
 def begun(request) -> bool:

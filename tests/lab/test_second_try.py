@@ -1,10 +1,14 @@
 """The second boot of a machine whose tests failed, without booting one."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import machines
 import pytest
+import second_try
 from lab.errors import LostVM
 from lab.result import Result
-from machines import TABLE, Boot, Pool, Section
+from machines import TABLE, Boot, Pool, Section, some
 
 MACHINE = TABLE[0]
 FIRST, SECOND = (Section(MACHINE, name, "true") for name in ("first", "second"))
@@ -57,3 +61,15 @@ def test_a_second_loss_is_final(pool):
         with pytest.raises(LostVM):
             pool.again(MACHINE, SECOND).outcome(SECOND)
     assert booted == [["first", "second"]] * 2
+
+
+def test_where_time_is_virtual_after_a_loss_only():
+    markers = {}
+    for machine in (*some(engine="smp", kernel="6.1", cpus=2, source="proxy"),
+                    *some(engine="virtual", kernel="6.1", cpus=1, source="proxy")):  # fmt: skip
+        callspec = SimpleNamespace(params={"machine": machine})
+        add = partial(markers.setdefault, machine.engine)
+        second_try.allow([SimpleNamespace(callspec=callspec, add_marker=add)])
+    assert "only_rerun" not in markers["smp"].kwargs
+    assert markers["virtual"].kwargs["only_rerun"] is LostVM
+    assert all(marker.kwargs["reruns"] == 1 for marker in markers.values())
