@@ -387,14 +387,14 @@ static void quick_interrupts_test(struct kunit *test)
 	hog_stop(test);
 }
 
-static void exact_chain(unsigned long long now, unsigned long data)
+static void chain(unsigned long long now, unsigned long data)
 {
 	apic_timer_sim.now += handler_cost;
 	timers[data].expires += handler_step;
 	add_apic_timer(&timers[data]);
 }
 
-static void start_exact_chain(struct kunit *test, u64 cost, u64 step)
+static void start_chain(struct kunit *test, u32 mode, u64 cost, u64 step)
 {
 	machine_start(test, &machine_plain);
 	kernel_events = 0;
@@ -408,12 +408,12 @@ static void start_exact_chain(struct kunit *test, u64 cost, u64 step)
 	local_irq_disable();
 	apic_timer_sim_kernel(kernel_next);
 	local_irq_enable();
-	timers[0].function = exact_chain;
-	timers[0].flags = APIC_TIMER_EXACT;
+	timers[0].function = chain;
+	timers[0].flags = mode;
 	add(test, 0, 10000);
 }
 
-static void stop_exact_chain(struct kunit *test)
+static void stop_chain(struct kunit *test)
 {
 	KUNIT_EXPECT_GE(test, kernel_events, 98U);
 	KUNIT_EXPECT_LE(test, kernel_late_max, BUSY_NS);
@@ -431,13 +431,13 @@ static void check_exact_chain(struct kunit *test, u64 cost, u64 step)
 	u64 throttled = machine_stat(THROTTLED);
 	u64 expired = machine_stat(EXPIRED), interrupts;
 
-	start_exact_chain(test, cost, step);
+	start_chain(test, APIC_TIMER_EXACT, cost, step);
 	interrupts = run_for(100 * TICK_NS);
 	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
 	KUNIT_EXPECT_GE(test, machine_stat(EXPIRED) - expired,
 			100 * TICK_NS / step - 10);
 	KUNIT_EXPECT_GT(test, interrupts, 100 * TICK_NS / 20000);
-	stop_exact_chain(test);
+	stop_chain(test);
 }
 
 static void exact_chain_test(struct kunit *test)
@@ -455,17 +455,39 @@ static void too_close_chain_test(struct kunit *test)
 {
 	u64 throttled = machine_stat(THROTTLED);
 
-	start_exact_chain(test, 100, 700);
+	start_chain(test, APIC_TIMER_EXACT, 100, 700);
 	run_for(100 * TICK_NS);
 	KUNIT_EXPECT_GE(test, machine_stat(THROTTLED) - throttled,
 			100 * TICK_NS / BUSY_NS / 4);
-	stop_exact_chain(test);
+	stop_chain(test);
+}
+
+/*
+ * An interrupt of its own for each shot, but the next fires while the last is
+ * being left: none of the time between the handlers is the machine's.
+ */
+static void heels_chain_test(struct kunit *test)
+{
+	u64 throttled = machine_stat(THROTTLED);
+
+	start_chain(test, APIC_TIMER_RAW, 100, 1300);
+	run_for(100 * TICK_NS);
+	KUNIT_EXPECT_GE(test, machine_stat(THROTTLED) - throttled,
+			100 * TICK_NS / 1300 * 100 / BUSY_NS / 2);
+	stop_chain(test);
+
+	/* It has half of this one. */
+	throttled = machine_stat(THROTTLED);
+	start_chain(test, APIC_TIMER_RAW, 100, 2600);
+	run_for(100 * TICK_NS);
+	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
+	stop_chain(test);
 }
 
 /* A shot long after such a chain is exact again. */
 static void after_chain_test(struct kunit *test)
 {
-	start_exact_chain(test, 100, 700);
+	start_chain(test, APIC_TIMER_EXACT, 100, 700);
 	run_for(BUSY_NS * 3 / 4);
 	KUNIT_EXPECT_GT(test, machine_base()->strain, 1U);
 	timers[0].flags = APIC_TIMER_RAW;
@@ -606,6 +628,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(quick_interrupts_test),
 	KUNIT_CASE(exact_chain_test),
 	KUNIT_CASE(too_close_chain_test),
+	KUNIT_CASE(heels_chain_test),
 	KUNIT_CASE(after_chain_test),
 	KUNIT_CASE(throttle_long_handler_test),
 	KUNIT_CASE(hold_max_test),
