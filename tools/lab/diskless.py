@@ -3,13 +3,14 @@
 What a guest hands back goes through a serial port or shared memory.
 """
 
+import os
 import struct
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from . import image, native, qemu, splats
+from . import image, monitor, native, qemu, splats
 from .initramfs import Initramfs
 from .kernels import Kernel
 from .result import Result
@@ -59,19 +60,39 @@ def run(
             "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
             f"mem-path={home}/shared",
             "-device", "ivshmem-plain,memdev=shared,addr=10.0",
-            "-kernel", str(boot), "-initrd", f"{home}/initrd",
+            *monitor.options(home / "monitor"), "-kernel", str(boot), "-initrd", f"{home}/initrd",
             "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
         ]  # fmt: skip
-        reason = "no verdict"
-        try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=timeout)  # fmt: skip
-            if done.returncode:
-                reason = f"QEMU exit status {done.returncode}: {done.stdout.decode()}"
-        except subprocess.TimeoutExpired:
-            reason = f"no verdict within {timeout:g} s"
+        reason = _end(argv, home, timeout)
         found = _shared((home / "shared").read_bytes())
         return image.result(home / "console", home / "data", found, reason)
+
+
+def _end(argv: list[str], home: Path, timeout: float) -> str:
+    """Run QEMU to its end, of which it gets no more than `timeout` s; return what to say of it.
+
+    That is for a guest without a verdict: of one that has to be ended, what it is at.
+    """
+    with open(home / "said", "w+") as said:
+        vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        try:
+            status = vm.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return (
+                f"no verdict within {timeout:g} s, for {_cpu_time(vm.pid):.0f} s of which QEMU "
+                f"has run\n{monitor.state(home / 'monitor')}"
+            )
+        finally:
+            vm.kill()
+            vm.wait()
+        said.seek(0)
+        return f"QEMU exit status {status}: {said.read()}" if status else "no verdict"
+
+
+def _cpu_time(pid: int) -> float:
+    """Return for how many seconds a process has run, all its threads together: see proc(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def initramfs(

@@ -1,0 +1,15 @@
+"""What is told of a guest that has to be ended."""
+
+import pytest
+from lab import kernels, virtual
+from lab.errors import LostVM
+
+SECONDS = 30  # enough to boot in, most often; nothing depends on it
+
+
+@pytest.mark.flaky(reruns=0)
+def test_what_it_was_at():
+    with pytest.raises(LostVM, match=f"^no verdict within {SECONDS} s, ") as lost:
+        virtual.run(kernels.ensure("6.1"), "while :; do :; done", timeout=SECONDS)
+    for said in ("VM status: running", "RIP=", "LVTT"):
+        assert said in lost.value.reason
