@@ -59,8 +59,10 @@ static unsigned int split(struct apic_timer_queue *queue,
 /**
  * apic_timer_queue_split_lead() - halve what precedes the first leader
  * @queue:	not empty, its first timer not a leader
+ *
+ * Seldom needed: not inlined, so that who calls it needs no stack frame.
  */
-void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
+noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 {
 	struct place place = { .link = &queue->index.rb_node };
 
@@ -150,16 +152,18 @@ void apic_timer_queue_settle(struct apic_timer_queue *queue)
 	queue->arrivals.expires = U64_MAX;
 }
 
-/* Let the earliest arrival be the head if nothing sorted is as early. */
+/*
+ * Let the earliest arrival be the head if nothing sorted is as early; of equal
+ * ones the oldest. There is one.
+ */
 static void refill(struct apic_timer_queue *queue)
 {
-	struct apic_timer_list *timer, *earliest = &queue->arrivals;
-	u64 least = U64_MAX, second = U64_MAX;
+	struct apic_timer_list *earliest = queue->arrivals.next;
+	struct apic_timer_list *timer = earliest->next;
+	u64 least = earliest->expires, second = U64_MAX;
 
-	for (timer = queue->arrivals.next; timer != &queue->arrivals;
-	     timer = timer->next) {
-		/* Of equal ones the older, which comes first. */
-		if (timer->expires < least || earliest == &queue->arrivals) {
+	for (; timer != &queue->arrivals; timer = timer->next) {
+		if (timer->expires < least) {
 			second = least;
 			least = timer->expires;
 			earliest = timer;
@@ -169,19 +173,15 @@ static void refill(struct apic_timer_queue *queue)
 	}
 
 	queue->arrivals.expires = least;
-	if (earliest == &queue->arrivals ||
-	    (queue->first && queue->first->expires <= least))
+	if (queue->first && queue->first->expires <= least)
 		return;
 	queue->arrivals.expires = second;
 	leave_arrivals(queue, earliest);
 	apic_timer_queue_push(queue, earliest);
 }
 
-/**
- * apic_timer_queue_del_first() - take out the head and find the next
- * @queue:	not empty, its head not in the index
- */
-void apic_timer_queue_del_first(struct apic_timer_queue *queue)
+/* Take out the head, which is not in the index, whatever has arrived. */
+static void pop(struct apic_timer_queue *queue)
 {
 	struct apic_timer_list *next = queue->first->next;
 
@@ -189,9 +189,16 @@ void apic_timer_queue_del_first(struct apic_timer_queue *queue)
 	queue->first = next;
 	if (next)
 		next->prev = NULL;
-	/* At the same moment, what is sorted is what came first. */
-	if (queue->arrived &&
-	    (!next || next->expires > queue->arrivals.expires))
+}
+
+/**
+ * apic_timer_queue_del_first() - take out the head and find the next
+ * @queue:	not empty, its head not in the index; the next may be an arrival
+ */
+void apic_timer_queue_del_first(struct apic_timer_queue *queue)
+{
+	pop(queue);
+	if (queue->arrived)
 		refill(queue);
 }
 
@@ -209,7 +216,11 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 		/* Its group has none before it now. */
 		queue->lead = timer->group;
 		rb_erase(&timer->node, &queue->index);
-		apic_timer_queue_del_first(queue);
+		pop(queue);
+		/* At the same moment, what is sorted is what came first. */
+		if (queue->arrived &&
+		    (!next || next->expires > queue->arrivals.expires))
+			refill(queue);
 		return;
 	}
 
