@@ -370,6 +370,15 @@ static void hold(struct apic_timer_base *base, u64 now)
 	trace_apic_timer_throttle(busy, base->not_before);
 }
 
+/* The rest of the machine has had its turn: that stretch is made up for. */
+static void end_hold(struct apic_timer_base *base)
+	__must_hold(&base->lock)
+{
+	base->not_before = 0;
+	base->streak = base->idle;
+	base->strain = 0;
+}
+
 /* How long has all else waited? */
 static void set_strain(struct apic_timer_base *base, u64 now)
 	__must_hold(&base->lock)
@@ -432,17 +441,19 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_target target;
 	u64 now = shot->entry, aimed = shot->aim;
-	/* Only after a long stretch is it to be known before the first. */
-	bool begun = base->strain;
+	bool begun;
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (now >= base->not_before) {
+		if (unlikely(base->not_before))
+			end_hold(base);
+		/* Only after a long stretch is it to be known before the first. */
+		begun = base->strain;
 		if (unlikely(begun)) {
 			begin_streak(base, shot, aimed);
 			set_strain(base, now);
 		}
-		base->not_before = 0;
 		base->expiring = true;
 		for (;;) {
 			target = target_of(base, base->queue.first);

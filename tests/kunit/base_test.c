@@ -532,6 +532,23 @@ static void hold_max_test(struct kunit *test)
 	hog_stop(test);
 }
 
+/* After it they run, also where the way into an interrupt takes longer. */
+static void hold_ends_test(struct kunit *test)
+{
+	unsigned int i;
+
+	apic_timer_sim.machine.latency = 5 * NSEC_PER_MSEC;
+	for (i = 1; i <= 100; i++)
+		add(test, i, 20 * NSEC_PER_MSEC * i);
+	run_for(3 * (u64)NSEC_PER_SEC);
+	KUNIT_ASSERT_EQ(test, order, 100U);
+
+	hog_start(test, BUSY_NS + 100000, 0);
+	run_for(NSEC_PER_SEC);
+	KUNIT_EXPECT_GT(test, handler_busy, (u64)NSEC_PER_SEC / 20);
+	hog_stop(test);
+}
+
 /* Handlers that leave gaps are not held back, busy as they are in the sum. */
 static void no_throttle_test(struct kunit *test)
 {
@@ -632,6 +649,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(after_chain_test),
 	KUNIT_CASE(throttle_long_handler_test),
 	KUNIT_CASE(hold_max_test),
+	KUNIT_CASE(hold_ends_test),
 	KUNIT_CASE(no_throttle_test),
 	KUNIT_CASE(held_back_not_lost_test),
 	KUNIT_CASE(cancel_all_test),

@@ -47,6 +47,8 @@ def test_counters(guest):
     assert sums["added"] == 100
     assert sums["expired"] == 100
     never = {"modified", "deleted", "cancelled", "migrated", "refused", "throttled"}
+    if guest.machine.real_time:
+        never -= {"throttled"}  # a handler seems long where the host held its CPU up
     assert {name: sums[name] for name in never} == dict.fromkeys(never, 0)
     assert sums["interrupts"] >= 1
     assert sums["shots"] >= 1
