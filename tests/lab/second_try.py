@@ -4,7 +4,7 @@ There CPUs are threads of a machine that does other things too, which can hold o
 than any limit that a test might set. Where time is virtual a guest does the same each time, so a
 second try is for a machine that was lost: what its guest did it does again, what its emulator did
 need not come again. What the first try found is told at the end. There is no second try after a
-kernel has complained.
+kernel has complained, or a torture has found a shot amiss.
 """
 
 import pytest
@@ -13,7 +13,7 @@ from lab.errors import LostVM
 from machines import Machine
 
 # What an error says after which there is no second try.
-COMPLAINTS = [*splats.PATTERNS, "splat"]
+COMPLAINTS = [*splats.PATTERNS, "splat", "FAIL operations="]
 
 
 def allow(items) -> None:
