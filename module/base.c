@@ -17,7 +17,6 @@
 #include <linux/moduleparam.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
-#include <linux/time64.h>
 
 #include <trace/events/apic_timer.h>
 
@@ -33,10 +32,6 @@
 #include "timer.h"
 #include "tsc.h"
 
-static unsigned int busy_us = 500;
-module_param(busy_us, uint, 0444);
-MODULE_PARM_DESC(busy_us, "longest that handlers may run on a CPU at a stretch, in us, before they are held back for as long as they took");
-
 static unsigned int spin_budget_ns = 5000;
 module_param(spin_budget_ns, uint, 0444);
 MODULE_PARM_DESC(spin_budget_ns, "longest that a shot of mode exact may wait on the TSC, in ns, for timers that don't say");
@@ -45,17 +40,8 @@ static unsigned int hold_ns = 20000;
 module_param(hold_ns, uint, 0444);
 MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so that a shot of mode exact comes first, in ns; 0 is never");
 
-/* A stretch is made up for by this part of it outside our interrupt. */
-#define MAKE_UP		8
-/* Past this part of the longest stretch no shot is waited for needlessly, */
-#define STRAINED	4
-/* and past this one none where others have something of the time. */
-#define OVERSTRAINED	2
-/* Handlers are never held back for longer. */
-#define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
-
 /* TSC cycles */
-static u64 busy_max, pause_max, hold_max, spin_max;
+static u64 hold_max, spin_max;
 
 DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
 
@@ -130,18 +116,6 @@ static enum apic_timer_lead_class class_now(const struct apic_timer_shot *shot)
 	return shot->stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
 }
 
-/* How long has all else waited by the time that the head expires? */
-static unsigned int strain_at(const struct apic_timer_base *base,
-			      const struct apic_timer_list *head)
-{
-	u64 since = head->expires - base->idle;
-
-	/* It has its share when the interrupt has ended that long before. */
-	if (!base->expiring && (s64)since > (s64)(busy_max / MAKE_UP))
-		return 0;
-	return base->strain;
-}
-
 /* How to go about the head of the queue. */
 static struct apic_timer_target target_of(const struct apic_timer_base *base,
 					  const struct apic_timer_list *head)
@@ -172,7 +146,9 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 		target.lead[1] = min(lead->exact[1], budget);
 		/* To leave the interrupt takes about as long as to come in. */
 		leave = lead->exact[0];
-		strain = strain_at(base, head);
+		strain = base->expiring ? base->stretch.strain :
+			 apic_timer_stretch_strain_at(&base->stretch,
+						      head->expires);
 		if (unlikely(strain)) {
 			/* Wait less: all else has waited for long. */
 			leave = lead->mean[class];
@@ -359,69 +335,15 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	smp_store_release(&base->running, NULL);
 }
 
-/* Handlers have run for too long: let the rest of the machine have a turn. */
-static void hold(struct apic_timer_base *base, u64 now)
+/* Handlers run: what they take is part of a stretch. */
+static void begin_stretch(struct apic_timer_base *base,
+			  const struct apic_timer_shot *shot, u64 aim)
 	__must_hold(&base->lock)
-{
-	u64 busy = now - base->streak;
-
-	base->not_before = now + min(busy, pause_max);
-	apic_timer_stats_inc(THROTTLED);
-	trace_apic_timer_throttle(busy, base->not_before);
-}
-
-/* The rest of the machine has had its turn: that stretch is made up for. */
-static void end_hold(struct apic_timer_base *base)
-	__must_hold(&base->lock)
-{
-	base->not_before = 0;
-	base->streak = base->idle;
-	base->strain = 0;
-}
-
-/* How long has all else waited? */
-static void set_strain(struct apic_timer_base *base, u64 now)
-	__must_hold(&base->lock)
-{
-	u64 busy = now - base->streak;
-
-	base->strain = (busy > busy_max / STRAINED) +
-		       (busy > busy_max / OVERSTRAINED);
-}
-
-/*
- * What the rest of the machine had between the last handler and this interrupt,
- * whose hardware was armed for @aim. It takes about the mean latency to leave
- * the one, and then to enter the other: others get nothing where the hardware
- * fires before we have left.
- */
-static u64 granted(const struct apic_timer_base *base,
-		   const struct apic_timer_shot *shot, u64 aim)
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
-	u64 since = shot->entry - base->idle;
-	u64 leave = lead->mean[class_now(shot)], enter = leave;
 
-	if (aim && shot->entry >= aim)
-		enter = min(enter, shot->entry - aim);
-	return since - min(since, leave + enter);
-}
-
-/*
- * Handlers run: the present stretch is what they have taken, less what the rest
- * of the machine has had since, several times over. Needs @idle to be set at
- * the end of the interrupt, or it would be older than @streak.
- */
-static void begin_streak(struct apic_timer_base *base,
-			 const struct apic_timer_shot *shot, u64 aim)
-	__must_hold(&base->lock)
-{
-	u64 busy = base->idle - base->streak;
-	u64 others = granted(base, shot, aim);
-
-	base->streak = shot->entry;
-	if (others < busy / MAKE_UP)
-		base->streak -= busy - others * MAKE_UP;
+	apic_timer_stretch_begin(&base->stretch, shot->entry, aim,
+				 lead->mean[class_now(shot)]);
 }
 
 /**
@@ -446,34 +368,41 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (now >= base->not_before) {
-		if (unlikely(base->not_before))
-			end_hold(base);
+		/* The rest of the machine has had its turn. */
+		if (unlikely(base->not_before)) {
+			base->not_before = 0;
+			apic_timer_stretch_reset(&base->stretch,
+						 base->stretch.end);
+		}
 		/* Only after a long stretch is it to be known before the first. */
-		begun = base->strain;
+		begun = base->stretch.strain;
 		if (unlikely(begun)) {
-			begin_streak(base, shot, aimed);
-			set_strain(base, now);
+			begin_stretch(base, shot, aimed);
+			apic_timer_stretch_measure(&base->stretch, now);
 		}
 		base->expiring = true;
 		for (;;) {
 			target = target_of(base, base->queue.first);
 			if (now < apic_timer_shot_serve(shot, &target))
 				break;
-			if (begun && now - base->streak > busy_max) {
-				hold(base, now);
+			if (begun && now - base->stretch.start >
+					apic_timer_stretch_max) {
+				base->not_before =
+					apic_timer_stretch_pause(&base->stretch,
+								 now);
 				break;
 			}
 			shot->served = true;
 			expire(base, base->queue.first);
 			if (!begun)
-				begin_streak(base, shot, aimed);
+				begin_stretch(base, shot, aimed);
 			begun = true;
 			now = apic_timer_tsc_now();
-			set_strain(base, now);
+			apic_timer_stretch_measure(&base->stretch, now);
 		}
 		base->expiring = false;
 		if (begun)
-			base->idle = now;
+			apic_timer_stretch_end(&base->stretch, now);
 	}
 
 	aim(base);
@@ -515,8 +444,7 @@ void apic_timer_base_shift(s64 shift)
 		/* The stretch of handlers is over; these are TSC values too. */
 		if (base->online)
 			base->not_before = 0;
-		base->streak = apic_timer_tsc_now();
-		base->idle = base->streak;
+		apic_timer_stretch_reset(&base->stretch, apic_timer_tsc_now());
 		raw_spin_unlock(&base->lock);
 	}
 }
@@ -567,8 +495,7 @@ void apic_timer_base_init(void)
 	struct apic_timer_base *base;
 	unsigned int cpu;
 
-	busy_max = apic_timer_us_to_tsc(busy_us);
-	pause_max = apic_timer_ns_to_tsc(PAUSE_MAX_NS);
+	apic_timer_stretch_init();
 	hold_max = apic_timer_ns_to_tsc(hold_ns);
 	/* A timer's own budget has as many bits. */
 	spin_max = min_t(u64, apic_timer_ns_to_tsc(spin_budget_ns), U32_MAX);

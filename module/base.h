@@ -8,6 +8,7 @@
 #include <linux/spinlock.h>
 
 #include "queue.h"
+#include "stretch.h"
 
 struct apic_timer_shot;
 struct module;
@@ -27,10 +28,7 @@ struct module;
  *		under @lock, before @running.
  * @not_before:	no handler runs before this TSC, 0 if free to;
  *		%APIC_TIMER_NEVER while offline. Under @lock.
- * @streak:	TSC at which the present stretch of handlers began, if it had
- *		been one. @cpu only.
- * @strain:	that stretch is 1: getting long, 2: very long. @cpu only.
- * @idle:	TSC at which the last interrupt with handlers ended. @cpu only.
+ * @stretch:	how long handlers have had @cpu for themselves. @cpu only.
  * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
  */
 struct apic_timer_base {
@@ -42,9 +40,7 @@ struct apic_timer_base {
 	struct apic_timer_list *running;
 	unsigned int run;
 	u64 not_before;
-	u64 streak;
-	unsigned int strain;
-	u64 idle;
+	struct apic_timer_stretch stretch;
 	call_single_data_t kick;
 };
 

@@ -97,9 +97,7 @@ void machine_start(struct kunit *test,
 	/* Limits in cycles depend on the TSC frequency. */
 	apic_timer_base_init();
 	base->not_before = 0;
-	base->streak = 0;
-	base->strain = 0;
-	base->idle = 0;
+	apic_timer_stretch_reset(&base->stretch, 0);
 
 	local_irq_save(flags);
 	apic_timer_shot_reset();
