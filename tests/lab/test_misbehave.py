@@ -5,7 +5,7 @@ import re
 import pytest
 from lab import build, kernels, smp
 from lab.errors import LostVM
-from machines import TABLE
+from machines import TABLE, Machine
 
 # On the last CPU, among the timers of a consumer that has them on all.
 MISBEHAVE = """
@@ -31,7 +31,13 @@ TOLD = {
 }
 
 
-@pytest.mark.guest(TABLE, MISBEHAVE, cases=lambda machine: TOLD)
+def cases(machine: Machine) -> list[str]:
+    """List what handlers may do; lockdep has a complaint of its own where they do it."""
+    lockdep = machine.kernel.endswith("-debug")
+    return [case for case in TOLD if not (lockdep and case == "enable_interrupts")]
+
+
+@pytest.mark.guest(TABLE, MISBEHAVE, cases=cases)
 def test_put_right(guest):
     """It is told once, our timers and the kernel's go on, and the kernel has no complaint."""
     ran, more, *told = guest.ok().splitlines()
