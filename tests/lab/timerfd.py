@@ -1,4 +1,7 @@
-"""Ticks of a timerfd: timerfd.py INTERVAL_MS COUNT prints how long COUNT of them took, in ms."""
+"""Ticks of a timerfd: timerfd.py INTERVAL_MS COUNT prints two times in ms.
+
+What the ticks that came amount to, at least COUNT of them, and how long they took.
+"""
 
 import ctypes
 import os
