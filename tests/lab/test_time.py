@@ -78,11 +78,11 @@ def drift(output: str) -> tuple[float, float, float]:
     return chip1 - chip, clock1 - clock, (jiffies1 - jiffies) / 250
 
 
-@pytest.mark.guest(some(engine="virtual"), FAST + CLOCKS.replace("{sleep}", "8") + FIRED)
+@pytest.mark.guest(some(engine="virtual"), FAST + CLOCKS.replace("{sleep}", "3") + FIRED)
 def test_clocks_agree_in_virtual_time(guest):
     output = guest.ok()
     chip, clock, jiffies = drift(output)
-    assert chip >= 9
+    assert chip >= 4
     assert clock == pytest.approx(chip, abs=0.03)
     assert jiffies == pytest.approx(chip, abs=0.03)
     assert numbers(output)["fired"][0] > chip * 10_000 * 0.9
@@ -99,13 +99,13 @@ IDLE = """
     unload
     sleep 1
     echo without $(ticks)
-    sleep 10
+    sleep 5
     echo without_end $(ticks)
     load apic_timer
     load apic_timer_busy rate=0 waiting=100
     sleep 1
     echo with $(ticks)
-    sleep 10
+    sleep 5
     echo with_end $(ticks)
     unload
     """
@@ -118,8 +118,8 @@ def test_idle_stays_idle(guest):
     for cpu in range(guest.machine.cpus):
         without = found["without_end"][cpu] - found["without"][cpu]
         attached = found["with_end"][cpu] - found["with"][cpu]
-        print(f"cpu {cpu}: {without:g} interrupts in 10 s of idling, with us {attached:g}")
-        assert attached <= without + 20
+        print(f"cpu {cpu}: {without:g} interrupts in 5 s of idling, with us {attached:g}")
+        assert attached <= without + 10
 
 
 @pytest.mark.guest(
