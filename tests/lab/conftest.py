@@ -11,7 +11,7 @@ from pathlib import Path
 import matrix
 import pytest
 import second_try
-from machines import Machine, Outcome, Pool, Section
+from machines import Machine, Outcome, Pool, Section, needed_by
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
@@ -50,31 +50,34 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what takes long, unless it was asked for; say what gets a second try."""
+    """Leave out what takes long, unless it was asked for; say what gets a second try.
+
+    Tests that need none of the table's machines come first, while those are running.
+    """
     second_try.allow(item for item in items if item.path.is_relative_to(HERE))
+    items.sort(key=lambda item: needed_by(item) is not None)
     if config.option.matrix:
         return
-    left_out = [item for item in items if hasattr(item, "callspec") and _long(item.callspec.params)]
+    left_out = [item for item in items if _takes_long(item)]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
 
-def _long(params: dict) -> bool:
-    section, machine = params.get("guest"), params.get("machine")
-    if section is not None:
-        return section.machine.matrix or (section.machine.brief and not section.brief)
-    return isinstance(machine, Machine) and machine.matrix
+def _takes_long(item) -> bool:
+    machine = needed_by(item)
+    if machine is None:
+        return False
+    section = item.callspec.params.get("guest")
+    return machine.matrix or (section is not None and machine.brief and not section.brief)
 
 
 def pytest_collection_finish(session):
     if session.config.option.collectonly:
         return
-    asked = {i.nodeid: i.callspec.params for i in session.items if hasattr(i, "callspec")}
-    sections = {i: p["guest"] for i, p in asked.items() if "guest" in p}
-    boots = {i: p["machine"] for i, p in asked.items() if isinstance(p.get("machine"), Machine)}
-    session.config.stash[POOL].plan(sections.values(), boots.values())
-    owners = {node: section.machine for node, section in sections.items()}
-    session.config.stash[OWNERS] = owners | boots
+    owners = {item: needed_by(item) for item in session.items if needed_by(item)}
+    sections = [item.callspec.params.get("guest") for item in owners]
+    session.config.stash[POOL].plan(filter(None, sections), owners.values())
+    session.config.stash[OWNERS] = {item.nodeid: machine for item, machine in owners.items()}
 
 
 def pytest_runtest_setup(item):

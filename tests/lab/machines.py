@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from lab import bochs, build, patched, sleeper, smp, virtual
 from lab.background import Background
@@ -49,11 +50,6 @@ class Machine:
     def real_time(self) -> bool:
         """Whether its CPUs are threads of this machine, which may hold one up for any time."""
         return self.engine in ("smp", "sleeper")
-
-    @property
-    def checked(self) -> bool:
-        """Whether its kernel looks for mistakes at run time, which takes time and memory."""
-        return self.kernel.endswith(("-debug", "-kcsan"))
 
     @property
     def tick_device(self) -> str:
@@ -135,6 +131,13 @@ class Outcome:
         return self.output
 
 
+def needed_by(item) -> Machine | None:
+    """Return the machine of the table that a test, pytest's item, is about."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    machine = params["guest"].machine if "guest" in params else params.get("machine")
+    return machine if isinstance(machine, Machine) else None
+
+
 class Boot:
     """A machine that has been run: with a result, or lost."""
 
@@ -163,10 +166,15 @@ class Boot:
 
 
 class Pool:
-    """Boots machines in the background, as many at a time as this one has CPUs."""
+    """Boots machines in the background, as many at a time as this one has CPUs.
+
+    One less until somebody waits for them: till then the tests boot machines of their own.
+    """
 
     def __init__(self) -> None:
-        self._executor = Background(max_workers=os.cpu_count())
+        self._workers = os.cpu_count()
+        self._executor = Background(max_workers=self._workers)
+        self._waited_for = Event()
         self._scripts: dict[Machine, list[Section]] = {}
         self._boots: dict[Machine, Future[Boot]] = {}
         self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
@@ -186,6 +194,8 @@ class Pool:
             return
         built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
         ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
+        if self._workers > 1:
+            self._executor.submit(self._waited_for.wait)
 
         def boot(machine: Machine) -> Boot:
             wait([ready])  # if it has failed, so does what follows, for its own kernel
@@ -197,6 +207,7 @@ class Pool:
 
     def get(self, machine: Machine) -> Boot:
         """Wait for a machine."""
+        self._waited_for.set()
         return self._again.get(machine) or self._boots[machine].result()
 
     def again(self, machine: Machine, section: Section | None = None) -> Boot:
@@ -214,6 +225,7 @@ class Pool:
 
     def close(self) -> None:
         """End the machines that run, and start no more."""
+        self._waited_for.set()
         self._executor.end()
 
 

@@ -10,7 +10,7 @@ kernel has complained, or a torture has found a shot amiss.
 import pytest
 from lab import splats
 from lab.errors import LostVM
-from machines import Machine
+from machines import needed_by
 
 # What an error says after which there is no second try.
 COMPLAINTS = [*splats.PATTERNS, "splat", "FAIL operations="]
@@ -19,10 +19,9 @@ COMPLAINTS = [*splats.PATTERNS, "splat", "FAIL operations="]
 def allow(items) -> None:
     """Allow a second try: to all in real time, as what boots its own machine; else after a loss."""
     for item in items:
-        params = item.callspec.params if hasattr(item, "callspec") else {}
-        machine = params["guest"].machine if "guest" in params else params.get("machine")
+        machine = needed_by(item)
         when = {"rerun_except": COMPLAINTS}
-        if isinstance(machine, Machine) and not machine.real_time:
+        if machine and not machine.real_time:
             when["only_rerun"] = LostVM
         item.add_marker(pytest.mark.flaky(reruns=1, **when))
 

@@ -1,0 +1,41 @@
+"""How many machines run at a time, without booting one."""
+
+import os
+import time
+from threading import Semaphore
+
+import machines
+from lab.result import Result
+from machines import TABLE, Boot, Pool
+
+
+def test_one_less_until_somebody_waits(monkeypatch):
+    begun, may_end = [], Semaphore(0)
+
+    def boot(machine, sections):
+        begun.append(machine)
+        assert may_end.acquire(timeout=60)
+        return Boot(1, Result("ok", "", "", ""), None)
+
+    def number_begun(wanted: int) -> bool:
+        """Wait for so many to have begun, and then for one too many."""
+        limit = time.monotonic() + 60
+        while len(begun) < wanted and time.monotonic() < limit:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        return len(begun) == wanted
+
+    monkeypatch.setattr(machines, "_boot", boot)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    pool = Pool()
+    pool.plan([], TABLE[:6])
+    pool.start()
+    try:
+        assert number_begun(2)
+        may_end.release(2)
+        assert number_begun(4)
+        pool.get(begun[0])
+        assert number_begun(5)
+    finally:
+        may_end.release(6)
+        pool.close()
