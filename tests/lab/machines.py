@@ -8,7 +8,7 @@ output and exit status of its own section.
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,71 +165,8 @@ class Boot:
         raise LostVM("the section was not run to its end", self._text)
 
 
-class Pool:
-    """Boots machines in the background, as many at a time as this one has CPUs.
-
-    One less until somebody waits for them: till then the tests boot machines of their own.
-    """
-
-    def __init__(self) -> None:
-        self._workers = os.cpu_count()
-        self._executor = Background(max_workers=self._workers)
-        self._waited_for = Event()
-        self._scripts: dict[Machine, list[Section]] = {}
-        self._boots: dict[Machine, Future[Boot]] = {}
-        self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
-
-    def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
-        """Say which machines are needed; each gets its sections in the order given."""
-        self._scripts = {machine: [] for machine in others}
-        for section in sections:
-            self._scripts.setdefault(section.machine, []).append(section)
-
-    def start(self) -> None:
-        """Start the machines, unless that was done.
-
-        Kernels are built before: beside a build a machine may run out of its time.
-        """
-        if self._boots:
-            return
-        built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
-        ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
-        if self._workers > 1:
-            self._executor.submit(self._waited_for.wait)
-
-        def boot(machine: Machine) -> Boot:
-            wait([ready])  # if it has failed, so does what follows, for its own kernel
-            return _boot(machine, self._scripts[machine])
-
-        order = {machine: number for number, machine in enumerate(TABLE)}
-        for machine in sorted(self._scripts, key=lambda machine: order.get(machine, len(order))):
-            self._boots[machine] = self._executor.submit(boot, machine)
-
-    def get(self, machine: Machine) -> Boot:
-        """Wait for a machine."""
-        self._waited_for.set()
-        return self._again.get(machine) or self._boots[machine].result()
-
-    def again(self, machine: Machine, section: Section | None = None) -> Boot:
-        """Boot a machine once more, for one section; if it was lost, for all, and only once."""
-        if not self.get(machine).lost:
-            return _boot(machine, [section] if section else self._scripts[machine])
-        if machine not in self._again:
-            self._again[machine] = _boot(machine, self._scripts[machine])
-        return self._again[machine]
-
-    def seconds(self) -> dict[Machine, float]:
-        """Wall time of each machine that came to an end by itself."""
-        boots = {m: b for m, b in self._boots.items() if b.done() and not b.cancelled()}
-        return {m: b.result().seconds for m, b in boots.items() if not b.exception()}
-
-    def close(self) -> None:
-        """End the machines that run, and start no more."""
-        self._waited_for.set()
-        self._executor.end()
-
-
-def _boot(machine: Machine, sections: list[Section]) -> Boot:
+def boot(machine: Machine, sections: list[Section]) -> Boot:
+    """Run a machine with these sections, for as long as that takes."""
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
@@ -264,3 +201,74 @@ def _compose(machine: Machine, sections: list[Section]) -> str:
         )
     parts.append("unload\n")
     return "".join(parts)
+
+
+class Pool:
+    """Boots machines in the background, as many at a time as it has workers.
+
+    One less until somebody waits for them: till then the tests boot machines of their own.
+
+    boot:    what runs a machine with a list of sections
+    workers: by default, as many as this machine has CPUs
+    """
+
+    def __init__(
+        self,
+        boot: Callable[[Machine, list[Section]], Boot] = boot,
+        workers: int | None = None,
+    ) -> None:
+        self._boot, self._workers = boot, workers or os.cpu_count()
+        self._executor = Background(max_workers=self._workers)
+        self._waited_for = Event()
+        self._scripts: dict[Machine, list[Section]] = {}
+        self._boots: dict[Machine, Future[Boot]] = {}
+        self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
+
+    def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
+        """Say which machines are needed; each gets its sections in the order given."""
+        self._scripts = {machine: [] for machine in others}
+        for section in sections:
+            self._scripts.setdefault(section.machine, []).append(section)
+
+    def start(self) -> None:
+        """Start the machines, unless that was done.
+
+        Kernels are built before: beside a build a machine may run out of its time.
+        """
+        if self._boots:
+            return
+        built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
+        ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
+        if self._workers > 1:
+            self._executor.submit(self._waited_for.wait)
+
+        def once_built(machine: Machine) -> Boot:
+            wait([ready])  # if it has failed, so does what follows, for its own kernel
+            return self._boot(machine, self._scripts[machine])
+
+        order = {machine: number for number, machine in enumerate(TABLE)}
+        for machine in sorted(self._scripts, key=lambda machine: order.get(machine, len(order))):
+            self._boots[machine] = self._executor.submit(once_built, machine)
+
+    def get(self, machine: Machine) -> Boot:
+        """Wait for a machine."""
+        self._waited_for.set()
+        return self._again.get(machine) or self._boots[machine].result()
+
+    def again(self, machine: Machine, section: Section | None = None) -> Boot:
+        """Boot a machine once more, for one section; if it was lost, for all, and only once."""
+        if not self.get(machine).lost:
+            return self._boot(machine, [section] if section else self._scripts[machine])
+        if machine not in self._again:
+            self._again[machine] = self._boot(machine, self._scripts[machine])
+        return self._again[machine]
+
+    def seconds(self) -> dict[Machine, float]:
+        """Wall time of each machine that came to an end by itself."""
+        boots = {m: b for m, b in self._boots.items() if b.done() and not b.cancelled()}
+        return {m: b.result().seconds for m, b in boots.items() if not b.exception()}
+
+    def close(self) -> None:
+        """End the machines that run, and start no more."""
+        self._waited_for.set()
+        self._executor.end()

@@ -1,15 +1,13 @@
 """How many machines run at a time, without booting one."""
 
-import os
 import time
 from threading import Semaphore
 
-import machines
 from lab.result import Result
 from machines import TABLE, Boot, Pool
 
 
-def test_one_less_until_somebody_waits(monkeypatch):
+def test_one_less_until_somebody_waits():
     begun, may_end = [], Semaphore(0)
 
     def boot(machine, sections):
@@ -25,9 +23,7 @@ def test_one_less_until_somebody_waits(monkeypatch):
         time.sleep(0.2)
         return len(begun) == wanted
 
-    monkeypatch.setattr(machines, "_boot", boot)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    pool = Pool()
+    pool = Pool(boot, workers=3)
     pool.plan([], TABLE[:6])
     pool.start()
     try:

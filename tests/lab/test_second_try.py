@@ -3,7 +3,6 @@
 from functools import partial
 from types import SimpleNamespace
 
-import machines
 import pytest
 import second_try
 from lab.errors import LostVM
@@ -15,7 +14,7 @@ FIRST, SECOND = (Section(MACHINE, name, "true") for name in ("first", "second"))
 
 
 @pytest.fixture
-def pool(monkeypatch):
+def pool():
     """Where two sections are asked of a machine; returns what is booted, too."""
     booted, lost = [], []
 
@@ -27,8 +26,7 @@ def pool(monkeypatch):
             return Boot(1, None, LostVM(lost.pop(), text))
         return Boot(1, Result("ok", text, "", ""), None)
 
-    monkeypatch.setattr(machines, "_boot", boot)
-    pool = Pool()
+    pool = Pool(boot)
     pool.plan([FIRST, SECOND], [])
     yield pool, booted, lost
     pool.close()
