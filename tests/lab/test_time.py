@@ -99,13 +99,13 @@ IDLE = """
     unload
     sleep 1
     echo without $(ticks)
-    sleep 5
+    sleep 10
     echo without_end $(ticks)
     load apic_timer
     load apic_timer_busy rate=0 waiting=100
     sleep 1
     echo with $(ticks)
-    sleep 5
+    sleep 10
     echo with_end $(ticks)
     unload
     """
@@ -118,8 +118,8 @@ def test_idle_stays_idle(guest):
     for cpu in range(guest.machine.cpus):
         without = found["without_end"][cpu] - found["without"][cpu]
         attached = found["with_end"][cpu] - found["with"][cpu]
-        print(f"cpu {cpu}: {without:g} interrupts in 5 s of idling, with us {attached:g}")
-        assert attached <= without + 10
+        print(f"cpu {cpu}: {without:g} interrupts in 10 s of idling, with us {attached:g}")
+        assert attached <= without + 20
 
 
 @pytest.mark.guest(
