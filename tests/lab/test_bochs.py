@@ -21,6 +21,18 @@ def test_too_little_memory_is_refused():
         bochs.run(kernels.ensure(bench_bochs.SERIES), "", memory=64)
 
 
+def test_a_screen_that_nobody_looks_at():
+    """Bochs draws it several times a second, also when that isn't read."""
+    draw = """
+        for i in $(seq 100); do
+            head -c 4000 /dev/urandom | dd of=/dev/mem bs=4096 seek=184 2>/dev/null
+        done
+        echo drawn
+    """
+    found = bochs.run(kernels.ensure(bench_bochs.SERIES), draw, timeout=600)
+    assert found.output.endswith("drawn\n")
+
+
 @pytest.fixture(scope="module")
 def measured() -> dict[str, bench_rows.Samples]:
     """Samples of both APIC modes, and of a second run of one."""
