@@ -113,13 +113,17 @@ IDLE = """
 
 @pytest.mark.guest(some(engine="virtual"), IDLE)
 def test_idle_stays_idle(guest):
-    """Timers that are far away don't wake an idle CPU: as many interrupts as without us."""
+    """Timers that are far away don't wake an idle CPU: about as many interrupts as without us.
+
+    The kernel's own work brings 20 more now in the one window, now in the other. Somebody of ours
+    who looked every 100 ms would come to 100 more.
+    """
     found = numbers(guest.ok())
     for cpu in range(guest.machine.cpus):
         without = found["without_end"][cpu] - found["without"][cpu]
         attached = found["with_end"][cpu] - found["with"][cpu]
         print(f"cpu {cpu}: {without:g} interrupts in 10 s of idling, with us {attached:g}")
-        assert attached <= without + 20
+        assert attached <= without + 50
 
 
 @pytest.mark.guest(
