@@ -103,6 +103,12 @@ void selftest_spin_us(unsigned int us);
 #define SHOT_NOW	0x4	/* the moment it was told is yet to come */
 #define SHOT_OVERLAP	0x8	/* it ran on two CPUs at a time */
 
+/*
+ * By so many TSC cycles that moment may be ahead: a call now and then takes
+ * less than the least that was measured, where the TSC goes in steps above all.
+ */
+#define SHOT_NOW_MARGIN	8
+
 /**
  * struct selftest_shot - a timer that keeps account of its handler
  * @timer:	the timer, set up by selftest_shot_init()

@@ -126,7 +126,7 @@ void selftest_shot_handler(unsigned long long now, unsigned long data)
 		faults |= SHOT_OVERLAP;
 	if (now < READ_ONCE(shot->due))
 		faults |= SHOT_EARLY;
-	if (now > entry)
+	if (now > entry + SHOT_NOW_MARGIN)
 		faults |= SHOT_NOW;
 	if (!in_hardirq() || !irqs_disabled())
 		faults |= SHOT_CONTEXT;
