@@ -1,18 +1,18 @@
 """How many machines run at a time, without booting one."""
 
 import time
-from threading import Semaphore
+from threading import Event
 
 from lab.result import Result
 from machines import TABLE, Boot, Pool
 
 
 def test_one_less_until_somebody_waits():
-    begun, may_end = [], Semaphore(0)
+    begun, may_end = [], {machine: Event() for machine in TABLE[:6]}
 
     def boot(machine, sections):
         begun.append(machine)
-        assert may_end.acquire(timeout=60)
+        assert may_end[machine].wait(60)
         return Boot(1, Result("ok", "", "", ""), None)
 
     def number_begun(wanted: int) -> bool:
@@ -24,14 +24,16 @@ def test_one_less_until_somebody_waits():
         return len(begun) == wanted
 
     pool = Pool(boot, workers=3)
-    pool.plan([], TABLE[:6])
+    pool.plan([], may_end)
     pool.start()
     try:
         assert number_begun(2)
-        may_end.release(2)
+        for machine in list(begun):
+            may_end[machine].set()
         assert number_begun(4)
         pool.get(begun[0])
         assert number_begun(5)
     finally:
-        may_end.release(6)
+        for event in may_end.values():
+            event.set()
         pool.close()
