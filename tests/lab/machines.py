@@ -52,6 +52,11 @@ class Machine:
         return self.engine in ("smp", "sleeper")
 
     @property
+    def broadcast(self) -> bool:
+        """Whether the kernel ticks from the HPET, and sends the tick on to its other CPUs."""
+        return self.append == "nolapic_timer"
+
+    @property
     def tick_device(self) -> str:
         """Name of the device that the kernel ticks from when we are not there."""
         return "lapic-deadline" if self.engine == "bochs" else "lapic"
@@ -77,6 +82,7 @@ TABLE = [
     Machine("6.1-patched", 2, source="hook"),
     Machine("6.1-patched", 1, source="hook", engine="virtual"),
     Machine("6.1-patched", 2, source="hook", append="nolapic_timer", matrix=True),
+    Machine("6.1-patched", 2, source="hook", engine="virtual", append="nolapic_timer", matrix=True),
     Machine("6.12-patched", 2, source="hook", matrix=True),
     Machine("6.12-patched", 2, source="hook", append="nolapic_timer", matrix=True),
     Machine("7.2-patched", 2, source="hook", matrix=True),

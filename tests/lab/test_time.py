@@ -84,7 +84,9 @@ def test_clocks_agree_in_virtual_time(guest):
     chip, clock, jiffies = drift(output)
     assert chip >= 4
     assert clock == pytest.approx(chip, abs=0.03)
-    assert jiffies == pytest.approx(chip, abs=0.03)
+    # In virtual time QEMU's HPET is seen to tick twice each time, with us and without.
+    if not guest.machine.broadcast:
+        assert jiffies == pytest.approx(chip, abs=0.03)
     assert numbers(output)["fired"][0] > chip * 10_000 * 0.9
 
 
@@ -92,7 +94,37 @@ def test_clocks_agree_in_virtual_time(guest):
 def test_clocks_agree(guest):
     chip, clock, jiffies = drift(guest.ok())
     assert clock == pytest.approx(chip, abs=1)
-    assert jiffies == pytest.approx(clock, abs=1)
+    # A periodic tick that this machine is too busy to emulate is lost, with us and without.
+    if not guest.machine.broadcast:
+        assert jiffies == pytest.approx(clock, abs=1)
+
+
+TICKS = """
+    counts() {
+        awk '$1 == "0:" { hpet = $2 + $3 }
+             /^cpu[01] / { for (i = 2; i < 10; i++) time[$1] += $i }
+             $1 == "jiffies:" { print $2, hpet, time["cpu0"] * 2.5, time["cpu1"] * 2.5; exit }' \
+            /proc/interrupts /proc/stat /proc/timer_list
+    }
+    echo start $(counts)
+    sleep 4
+    echo end $(counts)
+"""
+
+
+@pytest.mark.guest([m for m in some(engine="smp") if m.broadcast], SLOW + TICKS + FIRED)
+def test_no_tick_is_lost(guest):
+    """Each tick is a jiffy, and comes to both CPUs, by the vector that our shots come by.
+
+    A CPU's time, in 10 ms, is that of its ticks, 4 ms each. While its thread is held up, ticks
+    become one.
+    """
+    found = numbers(guest.ok())
+    jiffies, ticks, *cpus = (b - a for a, b in zip(found["start"], found["end"], strict=True))
+    assert ticks > 100
+    assert jiffies == pytest.approx(ticks, abs=20)
+    assert cpus == pytest.approx([ticks] * 2, rel=0.1)
+    assert found["fired"][0] > 100
 
 
 IDLE = """
