@@ -1,11 +1,17 @@
-"""What `make patched-deb` refuses, before it unpacks or builds anything."""
+"""`make patched-deb`: what it refuses before it builds anything, and what comes out of it."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from lab import deb, kernels, patched, smp
+from lab.build import SOURCES
+from lab.cache import cache_dir
+from lab.debian import unpack_deb
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -28,3 +34,61 @@ def test_refused(arguments, reason, tmp_path):
     assert done.returncode == 2, done.stdout
     assert f"lab: {reason}" in done.stderr
     assert not output.exists()
+
+
+@pytest.fixture
+def scratch():
+    """Yield a directory for big things."""
+    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
+        yield Path(directory)
+
+
+def unpacked(packages: list[Path], root: Path) -> kernels.Kernel:
+    """Do what installing the packages would, without touching this machine."""
+    root.mkdir()
+    kernels.merge_usr(root)
+    for package in packages:
+        unpack_deb(package, root)
+    (modules,) = (root / "usr/lib/modules").iterdir()
+    release = modules.name
+    subprocess.run(["depmod", "-b", root, release], check=True)
+    return kernels.Kernel("6.1", release, root, root / "boot" / f"vmlinuz-{release}")
+
+
+def modules(kernel: kernels.Kernel, tree: Path) -> list[Path]:
+    """Build ours with the headers' package, by this machine's compiler, as a user does."""
+    for name in SOURCES:
+        if (TREE / name).is_dir():
+            shutil.copytree(TREE / name, tree / name)
+        else:
+            tree.mkdir(exist_ok=True)
+            shutil.copy(TREE / name, tree / name)
+    headers = kernel.root / f"usr/src/linux-headers-{kernel.release}"
+    subprocess.run(["make", "-C", tree, f"KDIR={headers}", "APIC_TIMER_TESTS=1"], check=True)
+    return sorted(tree.rglob("*.ko"))
+
+
+# Debian's configuration takes hours: the lab's small one.
+@pytest.mark.matrix
+def test_packages(scratch):
+    """A kernel that boots with the hook, and the headers that ours is built with."""
+    subprocess.run([TREE / "tools/setup", "deb"], check=True)
+    small = patched.ensure("6.1-patched")
+    config = small.root / "boot" / f"config-{small.release}"
+    packages = deb.build("6.1", config, scratch / "build")
+    kernel = unpacked(packages, scratch / "root")
+    assert kernel.release.endswith(deb.NAME)
+    script = """
+        uname -r
+        insmod $MODULES/apic_timer.ko
+        grep ^cpu /sys/kernel/debug/apic_timer/info
+        insmod $MODULES/apic_timer_selftest.ko
+        echo every_cpu_to_every_cpu >/sys/kernel/debug/apic_timer_selftest/run
+        head -n 1 /sys/kernel/debug/apic_timer_selftest/result
+    """
+    result = smp.run(kernel, script, modules=modules(kernel, scratch / "src"))
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.log[-4000:]}"
+    release, *cpus, verdict = result.output.splitlines()
+    assert release == kernel.release
+    assert [line.split(",")[0] for line in cpus] == ["cpu 0: source hook", "cpu 1: source hook"]
+    assert verdict == "ok"

@@ -120,7 +120,7 @@ class Archive:
             if not debs:
                 raise LabError(f"apt fetched nothing for {' '.join(packages)}")
             for deb in debs:
-                _unpack_deb(deb, into)
+                unpack_deb(deb, into)
 
     def _write_config(self) -> None:
         """Write the apt configuration that confines apt to this archive's directories."""
@@ -158,7 +158,7 @@ def _version_key(name: str) -> list:
     return [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)]
 
 
-def _unpack_deb(deb: Path, into: Path) -> None:
+def unpack_deb(deb: Path, into: Path) -> None:
     """Unpack one package; a directory that is a symbolic link (/lib -> usr/lib) stays one."""
     contents = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE)
     tar = ["tar", "-x", "-C", str(into), "--keep-directory-symlink", "--no-same-owner"]
