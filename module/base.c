@@ -90,10 +90,12 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 	if (base->cpu == cpu)
 		return base;
 
-	if (base->running == timer) {
-		timer->prev_cpu = base->cpu;
+	/*
+	 * Unless another CPU has begun a run since, which waits for this one:
+	 * the next must wait for that.
+	 */
+	if (base->running == timer && timer->prev_cpu == base->cpu)
 		timer->prev_run = base->run;
-	}
 	WRITE_ONCE(timer->cpu, APIC_TIMER_CPU_MOVING);
 	raw_spin_unlock(&base->lock);
 
