@@ -1,6 +1,11 @@
-"""Options of the tests, and their end."""
+"""Options of the tests, their end, and what those of several directories need."""
 
+import tempfile
+from pathlib import Path
+
+import pytest
 from lab.background import heed_signals
+from lab.cache import cache_dir
 
 
 def pytest_addoption(parser):
@@ -21,3 +26,10 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if item.get_closest_marker("matrix")]
     items[:] = [item for item in items if not item.get_closest_marker("matrix")]
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture
+def scratch():
+    """Yield a directory for big things."""
+    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
+        yield Path(directory)

@@ -55,13 +55,6 @@ class Machine:
         return Machine(self.kernel, directory / "copy")
 
 
-@pytest.fixture
-def scratch():
-    """Yield a directory for big things."""
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        yield Path(directory)
-
-
 def new_machine(series: str, directory: Path) -> Machine:
     """Make a machine with DKMS and, in /src, this tree."""
     kernel = kernels.ensure(series)

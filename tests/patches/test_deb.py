@@ -4,13 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 from lab import deb, kernels, patched, smp
 from lab.build import SOURCES
-from lab.cache import cache_dir
 from lab.debian import unpack_deb
 
 TREE = Path(__file__).resolve().parents[2]
@@ -34,13 +32,6 @@ def test_refused(arguments, reason, tmp_path):
     assert done.returncode == 2, done.stdout
     assert f"lab: {reason}" in done.stderr
     assert not output.exists()
-
-
-@pytest.fixture
-def scratch():
-    """Yield a directory for big things."""
-    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
-        yield Path(directory)
 
 
 def unpacked(packages: list[Path], root: Path) -> kernels.Kernel:
