@@ -7,9 +7,10 @@
  * its base without ever holding two locks: under the old one its cpu becomes
  * APIC_TIMER_CPU_MOVING, on which others wait, and under the new one the new
  * cpu. A handler is never run on two CPUs at a time: @timer->prev_cpu names
- * the CPU where it may still be running after such a move, and
- * @timer->prev_run which of that CPU's runs it is. To wait for the CPU alone
- * would not do: by then it may run the same timer again and wait for us.
+ * the CPU of its latest run, which may not have ended when the timer has moved
+ * on, and @timer->prev_run which of that CPU's runs it is. Each run waits for
+ * the one before. To wait for the CPU alone would not do: by then it may run
+ * the same timer again and wait for us.
  */
 #include <linux/cpumask.h>
 #include <linux/lockdep.h>
@@ -91,10 +92,10 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 		return base;
 
 	/*
-	 * Unless another CPU has begun a run since, which waits for this one:
-	 * the next must wait for that.
+	 * The latest run was here, and is this one or over. If it is elsewhere
+	 * it waits for one here, or did: the next need only wait for that.
 	 */
-	if (base->running == timer && timer->prev_cpu == base->cpu)
+	if (timer->prev_cpu == base->cpu)
 		timer->prev_run = base->run;
 	WRITE_ONCE(timer->cpu, APIC_TIMER_CPU_MOVING);
 	raw_spin_unlock(&base->lock);

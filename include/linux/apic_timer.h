@@ -70,8 +70,8 @@ struct apic_timer_list {
 	/* private: */
 	unsigned int state;		/* base->lock; read without it */
 	unsigned int cpu;		/* whose base->lock covers the timer */
-	unsigned int prev_cpu;		/* where it may still be running */
-	unsigned int prev_run;		/* which of that CPU's runs it is */
+	unsigned int prev_cpu;		/* of its latest run */
+	unsigned int prev_run;		/* which run of prev_cpu's that is */
 	unsigned int group;		/* base->lock; place in the queue */
 	struct rb_node node;		/* base->lock */
 };
