@@ -13,9 +13,10 @@ def declared() -> dict[str, int]:
     """Read names of cases, and how many CPUs each needs, from the sources."""
     found = {}
     for source in sorted(SOURCES.glob("selftest_*.c")):
-        for smp, case in re.findall(r"^\tCASE(_SMP)?\((\w+)\),$", source.read_text(), re.MULTILINE):
+        text = source.read_text()
+        for kind, case, cpus in re.findall(r"^\tCASE(\w*)\((\w+)(?:, (\d))?\),$", text, re.M):
             assert case not in found, f"two cases are called {case}"
-            found[case] = 2 if smp else 1
+            found[case] = int(cpus or {"": 1, "_SMP": 2}[kind])
     return found
 
 

@@ -32,8 +32,9 @@ struct selftest_case {
 };
 
 /* The lab reads these lines to know the cases without booting anything. */
-#define CASE(_name)	{ .name = #_name, .run = _name, .cpus = 1 }
-#define CASE_SMP(_name)	{ .name = #_name, .run = _name, .cpus = 2 }
+#define CASE_CPUS(_name, _cpus)	{ .name = #_name, .run = _name, .cpus = _cpus }
+#define CASE(_name)		CASE_CPUS(_name, 1)
+#define CASE_SMP(_name)		CASE_CPUS(_name, 2)
 
 /* The table's parts, each ended by an empty element. */
 extern const struct selftest_case selftest_bounded_cases[];

@@ -4,6 +4,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
+#include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
@@ -135,6 +136,104 @@ static void never_two_at_a_time(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
+/* It goes about while its first run lasts, on these CPUs. */
+struct about {
+	struct selftest_shot shot;
+	int cpus[3];
+	u64 last;	/* armed for this on the third */
+	bool went;
+	bool go_on;
+};
+
+/* As selftest_wait(), in any context. */
+#define spin_until(condition)						\
+({									\
+	u64 _limit = apic_timer_now() + apic_timer_us_to_tsc(5000000);	\
+									\
+	while (!(condition) && apic_timer_now() < _limit)		\
+		cpu_relax();						\
+	!!(condition);							\
+})
+
+/* Its CPU has it from the queue: a run begins there. */
+static bool taken(const struct apic_timer_list *timer)
+{
+	return spin_until(!apic_timer_pending(timer));
+}
+
+static int arm(struct apic_timer_list *timer, u64 expires, int cpu)
+{
+	timer->expires = expires;
+	return add_apic_timer_on(timer, cpu);
+}
+
+/*
+ * The first run lets a second one begin on another CPU, where it has to wait,
+ * comes back, and leaves for a third CPU.
+ */
+static void go_about(struct selftest_shot *shot)
+{
+	struct about *about = container_of(shot, struct about, shot);
+	struct apic_timer_list *timer = &shot->timer;
+
+	if (!atomic_read(&shot->runs)) {
+		shot->ret |= arm(timer, 0, about->cpus[1]);
+		shot->ret |= !taken(timer);
+		shot->ret |= arm(timer, U64_MAX, about->cpus[0]);
+		shot->ret |= del_apic_timer(timer) != 1;
+		shot->ret |= arm(timer, about->last, about->cpus[2]);
+		shot->ret |= !about->last && !taken(timer);
+		WRITE_ONCE(about->went, true);
+		shot->ret |= !spin_until(READ_ONCE(about->go_on));
+	}
+	/* Long enough to be met. */
+	selftest_spin_us(5000);
+}
+
+static void begin_about(struct selftest *test, struct about *about, u64 last)
+{
+	int cpu = next_cpu(smp_processor_id());
+	unsigned int i;
+
+	selftest_shot_init(&about->shot, go_about);
+	about->last = last;
+	about->went = false;
+	about->go_on = false;
+	for (i = 0; i < ARRAY_SIZE(about->cpus); i++) {
+		about->cpus[i] = cpu;
+		cpu = next_cpu(cpu);
+	}
+	EXPECT_EQ(test, arm(&about->shot.timer, 0, about->cpus[0]), 0);
+	EXPECT(test, selftest_wait(READ_ONCE(about->went)));
+	WRITE_ONCE(about->go_on, true);
+}
+
+/* The third run waits for the second, which waits for the first. */
+static void runs_wait_in_a_row(struct selftest *test)
+{
+	struct about about;
+
+	begin_about(test, &about, 0);
+	EXPECT_RUNS(test, &about.shot, 3);
+	EXPECT_EQ(test, about.shot.ret, 0);
+	EXPECT_EQ(test, about.shot.cpu, about.cpus[2]);
+	del_apic_timer_sync(&about.shot.timer);
+}
+
+/* So does who deletes it before the third. */
+static void delete_waits_for_two_runs(struct selftest *test)
+{
+	struct about about;
+
+	begin_about(test, &about, U64_MAX);
+	EXPECT_EQ(test, del_apic_timer_sync(&about.shot.timer), 1);
+	EXPECT_EQ(test, atomic_read(&about.shot.runs), 2);
+	EXPECT_EQ(test, about.shot.ret, 0);
+	EXPECT_EQ(test, about.shot.cpu, about.cpus[1]);
+	/* Had it not been waited for. */
+	EXPECT_RUNS(test, &about.shot, 2);
+}
+
 static void mod_on_another_cpu(struct selftest *test)
 {
 	int cpu = next_cpu(smp_processor_id());
@@ -250,6 +349,8 @@ const struct selftest_case selftest_cross_cases[] = {
 	CASE_SMP(add_on_this_cpu),
 	CASE_SMP(ring),
 	CASE_SMP(never_two_at_a_time),
+	CASE_CPUS(runs_wait_in_a_row, 3),
+	CASE_CPUS(delete_waits_for_two_runs, 3),
 	CASE_SMP(mod_on_another_cpu),
 	CASE_SMP(delete_on_another_cpu),
 	CASE_SMP(handler_reaches_every_cpu),
