@@ -524,6 +524,7 @@ void apic_timer_base_online(void)
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	WRITE_ONCE(base->online, true);
+	base->open = true;
 	base->not_before = 0;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }

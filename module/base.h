@@ -15,10 +15,12 @@ struct module;
 
 /**
  * struct apic_timer_base - the timers of a CPU
- * @lock:	innermost lock of the module; taken with interrupts off, in
- *		interrupt context too
+ * @lock:	innermost lock of the module, but for that of a report; taken
+ *		with interrupts off, in interrupt context too
  * @cpu:	the CPU; constant
  * @online:	takes timers. Written under @lock.
+ * @open:	@online, and takes anybody's: see apic_timer_base_takes(). Under
+ *		@lock.
  * @expiring:	in the interrupt, whose end will arm for the head. Under @lock.
  * @queue:	pending timers. Under @lock.
  * @running:	the timer whose handler runs now, or NULL. Written by @cpu, set
@@ -35,6 +37,7 @@ struct apic_timer_base {
 	raw_spinlock_t lock;
 	unsigned int cpu;
 	bool online;
+	bool open;
 	bool expiring;
 	struct apic_timer_queue queue;
 	struct apic_timer_list *running;
@@ -58,6 +61,9 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 					     struct apic_timer_list *timer,
 					     unsigned int cpu);
 void apic_timer_base_arm(struct apic_timer_base *base)
+	__must_hold(&base->lock);
+bool apic_timer_base_takes(const struct apic_timer_base *base,
+			   const struct apic_timer_list *timer)
 	__must_hold(&base->lock);
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)

@@ -5,10 +5,15 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
+#include <linux/lockdep.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/printk.h>
 #include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
 
 #include <trace/events/apic_timer.h>
 
@@ -21,43 +26,55 @@
 /* So many timers are looked at before interrupts get a turn. */
 #define BATCH	64
 
-/* Cancelled timers by handler, for one message each. */
-struct report {
+/*
+ * Cancelled timers by handler, for one message each: those of one unload, or of
+ * one CPU that goes offline, which the lock of CPU hotplug keeps apart.
+ */
+static struct {
+	raw_spinlock_t lock;	/* inside a base's */
 	unsigned int size;
 	unsigned long others;
 	struct {
 		const void *function;
 		unsigned long count;
 	} handlers[8];
-};
+} report = { .lock = __RAW_SPIN_LOCK_UNLOCKED(report.lock) };
 
-static void report_add(struct report *report, const void *function)
+static void report_add(const void *function)
 {
 	unsigned int i;
 
-	for (i = 0; i < report->size; i++)
-		if (report->handlers[i].function == function)
+	raw_spin_lock(&report.lock);
+	for (i = 0; i < report.size; i++)
+		if (report.handlers[i].function == function)
 			break;
-	if (i == ARRAY_SIZE(report->handlers)) {
-		report->others++;
-		return;
+	if (i == ARRAY_SIZE(report.handlers)) {
+		report.others++;
+	} else {
+		if (i == report.size) {
+			report.handlers[i].function = function;
+			report.handlers[i].count = 0;
+			report.size++;
+		}
+		report.handlers[i].count++;
 	}
-	if (i == report->size)
-		report->handlers[report->size++].function = function;
-	report->handlers[i].count++;
+	raw_spin_unlock(&report.lock);
 }
 
-static void report_print(const struct report *report)
+/* Print and begin anew. */
+static void report_print(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < report->size; i++)
+	for (i = 0; i < report.size; i++)
 		pr_warn("cancelled %lu pending timer(s) of handler %ps\n",
-			report->handlers[i].count,
-			report->handlers[i].function);
-	if (report->others)
+			report.handlers[i].count,
+			report.handlers[i].function);
+	if (report.others)
 		pr_warn("cancelled %lu pending timer(s) of other handlers\n",
-			report->others);
+			report.others);
+	report.size = 0;
+	report.others = 0;
 }
 
 static bool belongs_to(const struct apic_timer_list *timer,
@@ -68,9 +85,59 @@ static bool belongs_to(const struct apic_timer_list *timer,
 	       within_module((unsigned long)timer, module);
 }
 
+/* One module at a time leaves, or we do: NULL. Read while a base is closed. */
+static DEFINE_MUTEX(leaving_mutex);
+static const struct module *leaving;
+
+static void cancelled(const struct apic_timer_list *timer)
+{
+	report_add(timer->function);
+	trace_apic_timer_cancel(timer);
+	apic_timer_stats_inc(CANCELLED);
+}
+
+/**
+ * apic_timer_base_takes() - whether a base takes a timer
+ * @base:	the base, locked
+ * @timer:	the timer, not pending
+ *
+ * A timer of a module that is being unloaded, which its handler tries to arm,
+ * counts as cancelled.
+ *
+ * Return: true if so.
+ */
+bool apic_timer_base_takes(const struct apic_timer_base *base,
+			   const struct apic_timer_list *timer)
+{
+	lockdep_assert_held(&base->lock);
+
+	if (likely(base->open))
+		return true;
+	if (!base->online)
+		return false;
+	if (!belongs_to(timer, leaving))
+		return true;
+	cancelled(timer);
+	return false;
+}
+
+/* Open the bases to all, or close them to timers of the leaving module. */
+static void open_all(bool open)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		base = apic_timer_base_of(cpu);
+		raw_spin_lock_irqsave(&base->lock, flags);
+		base->open = open && base->online;
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	}
+}
+
 /* Cancel a base's timers: those of @module, or all of them for NULL. */
-static bool cancel(struct apic_timer_base *base, const struct module *module,
-		   struct report *report)
+static bool cancel(struct apic_timer_base *base, const struct module *module)
 {
 	struct apic_timer_list *timer, *next;
 	unsigned int looked = 0;
@@ -83,9 +150,7 @@ static bool cancel(struct apic_timer_base *base, const struct module *module,
 		next = timer->next;
 		if (belongs_to(timer, module)) {
 			found = true;
-			report_add(report, timer->function);
-			trace_apic_timer_cancel(timer);
-			apic_timer_stats_inc(CANCELLED);
+			cancelled(timer);
 			apic_timer_base_dequeue(base, timer);
 		}
 		/* Between two moments, so that the way on can be found. */
@@ -103,11 +168,8 @@ static bool cancel(struct apic_timer_base *base, const struct module *module,
 	return found;
 }
 
-/*
- * Wait for a handler to end that may be one of those cancelled.
- * Return: whether there was one.
- */
-static bool wait_for_handler(struct apic_timer_base *base)
+/* Wait for a handler to end that may be one of those cancelled. */
+static void wait_for_handler(struct apic_timer_base *base)
 {
 	struct apic_timer_list *running;
 	unsigned long flags;
@@ -119,37 +181,45 @@ static bool wait_for_handler(struct apic_timer_base *base)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 
 	if (!running)
-		return false;
+		return;
 	while (apic_timer_base_in_run(base, running, run))
 		cpu_relax();
-	return true;
 }
 
-/* A handler that is still running may arm its timers again: until none did. */
+/*
+ * Once the bases are closed no more timers of the module become pending: a
+ * handler of its that still runs can only change the expiry of one that is, and
+ * so take it back behind where cancel() is. Therefore until there was none. No
+ * CPU goes off meanwhile, as its timers would go to another.
+ */
 static void cancel_everywhere(const struct module *module)
 {
-	struct report report = {};
 	unsigned int cpu;
 	bool found;
 
+	mutex_lock(&leaving_mutex);
+	cpus_read_lock();
+	leaving = module;
+	open_all(false);
 	do {
 		found = false;
 		for_each_possible_cpu(cpu)
-			found |= cancel(apic_timer_base_of(cpu), module,
-					&report);
+			found |= cancel(apic_timer_base_of(cpu), module);
 		for_each_possible_cpu(cpu)
-			found |= wait_for_handler(apic_timer_base_of(cpu));
+			wait_for_handler(apic_timer_base_of(cpu));
 		cond_resched();
 	} while (found);
-
-	report_print(&report);
+	open_all(true);
+	report_print();
+	cpus_read_unlock();
+	mutex_unlock(&leaving_mutex);
 }
 
 /**
  * apic_timer_base_cancel_all() - cancel all timers, for our own unload
  *
  * No module that uses us is left, so nothing arms new ones but a handler that
- * is still running.
+ * is still running, and that is refused.
  *
  * Context: Task.
  */
@@ -162,7 +232,8 @@ void apic_timer_base_cancel_all(void)
  * apic_timer_base_cancel_module() - cancel the timers of a module being unloaded
  * @module:	the module, past its exit function
  *
- * Those whose handler or whose memory is the module's.
+ * Those whose handler or whose memory is the module's. They can't be armed any
+ * more, and no handler of theirs is running on return.
  *
  * Context: Task.
  */
@@ -218,17 +289,17 @@ void apic_timer_base_offline(void)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_base *to = successor(base);
-	struct report report = {};
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	WRITE_ONCE(base->online, false);
+	base->open = false;
 	base->not_before = APIC_TIMER_NEVER;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 
 	if (to)
 		while (migrate_head(base, to))
 			cond_resched();
-	else if (cancel(base, NULL, &report))
-		report_print(&report);
+	else if (cancel(base, NULL))
+		report_print();
 }

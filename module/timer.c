@@ -155,7 +155,7 @@ static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
 	int ret = -ENODEV;
 
 	base = apic_timer_base_move(base, timer, cpu);
-	if (base->online) {
+	if (apic_timer_base_takes(base, timer)) {
 		arm(base, timer);
 		ret = 0;
 	}
@@ -204,7 +204,8 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * * %-EBUSY - it is pending already
  * * %-EINVAL - not initialised, no function, unknown flags, or a spin budget
  *   with a mode that doesn't spin
- * * %-ENODEV - this CPU takes no timers (it is going offline)
+ * * %-ENODEV - this CPU takes no timers (it is going offline), or the timer's
+ *   module is past its exit function
  * * %-EPERM - called from NMI
  */
 int add_apic_timer(struct apic_timer_list *timer)
@@ -215,7 +216,7 @@ int add_apic_timer(struct apic_timer_list *timer)
 	if (armable(timer)) {
 		base = apic_timer_base_lock_here(&flags);
 		if (likely(apic_timer_base_owns(base, timer) &&
-			   apic_timer_state_idle(timer) && base->online)) {
+			   apic_timer_state_idle(timer) && base->open)) {
 			arm(base, timer);
 			apic_timer_base_unlock(base, flags);
 			return 0;
@@ -245,7 +246,7 @@ EXPORT_SYMBOL_GPL(add_apic_timer);
  * two bases.
  * Return: as add_apic_timer(), where
  * * %-EINVAL - also: there is no such CPU
- * * %-ENODEV - @cpu is offline, or takes no timers
+ * * %-ENODEV - also: @cpu is offline
  */
 int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
 {
@@ -329,7 +330,7 @@ int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 			return 1;
 		}
 		if (likely(apic_timer_base_owns(base, timer) &&
-			   apic_timer_state_idle(timer) && base->online)) {
+			   apic_timer_state_idle(timer) && base->open)) {
 			timer->expires = expires;
 			arm(base, timer);
 			apic_timer_base_unlock(base, flags);
