@@ -102,6 +102,33 @@ def test_consumer_leaves_timers_pending(guest):
 
 
 @pytest.mark.guest(
+    some(kernel=("6.1", "6.1-debug"), engine="smp"),
+    """
+    unload
+    load apic_timer
+    for i in $(seq 100); do
+        load apic_timer_busy rate=50000 work=5 only=$((CPUS - 1)) leave=1
+        rmmod apic_timer_busy
+        cat $DEBUG/apic_timer/pending
+    done
+    log | grep cancelled
+    unload
+    """,
+    brief=True,
+)
+def test_consumer_leaves_handlers_running(guest):
+    """A timer that its handler arms at that moment is cancelled as well, and is counted."""
+    rows = guest.ok().splitlines()
+    assert not [row for row in rows if row.startswith("cpu ")]
+    found = [
+        int(count)
+        for row in rows
+        for count in re.findall(r"cancelled (\d+) pending timer\(s\) of handler periodic_", row)
+    ]
+    assert found == [1] * 100
+
+
+@pytest.mark.guest(
     some(source="proxy"),
     """
     unload

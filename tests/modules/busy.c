@@ -9,11 +9,20 @@
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/processor.h>
 #include <linux/slab.h>
 
 static unsigned int rate = 1000;
 module_param(rate, uint, 0444);
 MODULE_PARM_DESC(rate, "timers per second on each CPU, 0 for none");
+
+static int only = -1;
+module_param(only, int, 0444);
+MODULE_PARM_DESC(only, "the one CPU to do so on, -1 for each");
+
+static unsigned int work;
+module_param(work, uint, 0444);
+MODULE_PARM_DESC(work, "time that each of their handlers takes, in us");
 
 static unsigned int waiting;
 module_param(waiting, uint, 0444);
@@ -50,8 +59,11 @@ MODULE_PARM_DESC(ran, "handlers run so far");
 static void periodic_handler(unsigned long long now, unsigned long data)
 {
 	struct apic_timer_list *timer = (struct apic_timer_list *)data;
+	u64 end = apic_timer_now() + apic_timer_us_to_tsc(work);
 
 	this_cpu_inc(ran);
+	while (apic_timer_now() < end)
+		cpu_relax();
 	apic_timer_forward(timer, now, period);
 	add_apic_timer(timer);
 }
@@ -74,7 +86,8 @@ static void arm(void)
 		timer->data = (unsigned long)timer;
 		init_apic_timer(timer);
 		timer->expires = apic_timer_now() + period;
-		add_apic_timer_on(timer, cpu);
+		if (only < 0 || only == cpu)
+			add_apic_timer_on(timer, cpu);
 	}
 	for (i = 0; i < waiting; i++) {
 		cpu = i % num_online_cpus();
