@@ -19,8 +19,8 @@ struct module;
  *		with interrupts off, in interrupt context too
  * @cpu:	the CPU; constant
  * @online:	takes timers. Written under @lock.
- * @open:	@online, and takes anybody's: see apic_timer_base_takes(). Under
- *		@lock.
+ * @open:	@online, and takes anybody's: see apic_timer_base_cancels().
+ *		Under @lock.
  * @expiring:	in the interrupt, whose end will arm for the head. Under @lock.
  * @queue:	pending timers. Under @lock.
  * @running:	the timer whose handler runs now, or NULL. Written by @cpu, set
@@ -62,8 +62,8 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 					     unsigned int cpu);
 void apic_timer_base_arm(struct apic_timer_base *base)
 	__must_hold(&base->lock);
-bool apic_timer_base_takes(const struct apic_timer_base *base,
-			   const struct apic_timer_list *timer)
+bool apic_timer_base_cancels(struct apic_timer_base *base,
+			     struct apic_timer_list *timer)
 	__must_hold(&base->lock);
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)

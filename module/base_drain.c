@@ -97,28 +97,26 @@ static void cancelled(const struct apic_timer_list *timer)
 }
 
 /**
- * apic_timer_base_takes() - whether a base takes a timer
+ * apic_timer_base_cancels() - cancel what a module that is being unloaded arms
  * @base:	the base, locked
- * @timer:	the timer, not pending
+ * @timer:	a timer of it that is to be armed, or whose expiry is to change
  *
- * A timer of a module that is being unloaded, which its handler tries to arm,
- * counts as cancelled.
+ * So nothing of the module becomes pending once its timers are looked for, nor
+ * moves to where they have been looked for.
  *
- * Return: true if so.
+ * Return: true if so; the timer is not pending then.
  */
-bool apic_timer_base_takes(const struct apic_timer_base *base,
-			   const struct apic_timer_list *timer)
+bool apic_timer_base_cancels(struct apic_timer_base *base,
+			     struct apic_timer_list *timer)
 {
 	lockdep_assert_held(&base->lock);
 
-	if (likely(base->open))
-		return true;
-	if (!base->online)
+	if (likely(base->open) || !base->online || !belongs_to(timer, leaving))
 		return false;
-	if (!belongs_to(timer, leaving))
-		return true;
 	cancelled(timer);
-	return false;
+	if (timer->state == APIC_TIMER_PENDING)
+		apic_timer_base_dequeue(base, timer);
+	return true;
 }
 
 /* Open the bases to all, or close them to timers of the leaving module. */
@@ -137,19 +135,17 @@ static void open_all(bool open)
 }
 
 /* Cancel a base's timers: those of @module, or all of them for NULL. */
-static bool cancel(struct apic_timer_base *base, const struct module *module)
+static void cancel(struct apic_timer_base *base, const struct module *module)
 {
 	struct apic_timer_list *timer, *next;
 	unsigned int looked = 0;
 	unsigned long flags;
-	bool found = false;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	for (timer = apic_timer_queue_find(&base->queue, 0); timer;
 	     timer = next) {
 		next = timer->next;
 		if (belongs_to(timer, module)) {
-			found = true;
 			cancelled(timer);
 			apic_timer_base_dequeue(base, timer);
 		}
@@ -165,7 +161,6 @@ static bool cancel(struct apic_timer_base *base, const struct module *module)
 		}
 	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return found;
 }
 
 /* Wait for a handler to end that may be one of those cancelled. */
@@ -187,28 +182,24 @@ static void wait_for_handler(struct apic_timer_base *base)
 }
 
 /*
- * Once the bases are closed no more timers of the module become pending: a
- * handler of its that still runs can only change the expiry of one that is, and
- * so take it back behind where cancel() is. Therefore until there was none. No
- * CPU goes off meanwhile, as its timers would go to another.
+ * While the bases are closed a timer of the module can only be deleted, expire,
+ * or be cancelled: see apic_timer_base_cancels(). No CPU goes off meanwhile, as
+ * its timers would go to another.
  */
 static void cancel_everywhere(const struct module *module)
 {
 	unsigned int cpu;
-	bool found;
 
 	mutex_lock(&leaving_mutex);
 	cpus_read_lock();
 	leaving = module;
 	open_all(false);
-	do {
-		found = false;
-		for_each_possible_cpu(cpu)
-			found |= cancel(apic_timer_base_of(cpu), module);
-		for_each_possible_cpu(cpu)
-			wait_for_handler(apic_timer_base_of(cpu));
+	for_each_possible_cpu(cpu) {
+		cancel(apic_timer_base_of(cpu), module);
 		cond_resched();
-	} while (found);
+	}
+	for_each_possible_cpu(cpu)
+		wait_for_handler(apic_timer_base_of(cpu));
 	open_all(true);
 	report_print();
 	cpus_read_unlock();
@@ -297,9 +288,11 @@ void apic_timer_base_offline(void)
 	base->not_before = APIC_TIMER_NEVER;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 
-	if (to)
+	if (to) {
 		while (migrate_head(base, to))
 			cond_resched();
-	else if (cancel(base, NULL))
+	} else {
+		cancel(base, NULL);
 		report_print();
+	}
 }

@@ -155,7 +155,7 @@ static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
 	int ret = -ENODEV;
 
 	base = apic_timer_base_move(base, timer, cpu);
-	if (apic_timer_base_takes(base, timer)) {
+	if (base->online && !apic_timer_base_cancels(base, timer)) {
 		arm(base, timer);
 		ret = 0;
 	}
@@ -288,9 +288,13 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
 
 	base = apic_timer_base_lock(timer, &flags);
 	if (timer->state == APIC_TIMER_PENDING) {
-		change(base, timer, expires);
+		ret = -ENODEV;
+		if (!apic_timer_base_cancels(base, timer)) {
+			change(base, timer, expires);
+			ret = 1;
+		}
 		apic_timer_base_unlock(base, flags);
-		return 1;
+		return ret;
 	}
 
 	cpu = base->cpu;
@@ -314,7 +318,8 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
  * Return:
  * * %1 - it was pending, and now is for @expires
  * * %0 - it was not pending, and now is for @expires
- * * otherwise as add_apic_timer()
+ * * otherwise as add_apic_timer(), where
+ * * %-ENODEV - also: it is cancelled if it was pending
  */
 int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 {
@@ -323,14 +328,14 @@ int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 
 	if (armable(timer)) {
 		base = apic_timer_base_lock_here(&flags);
-		if (likely(apic_timer_base_owns(base, timer) &&
+		if (likely(apic_timer_base_owns(base, timer) && base->open &&
 			   timer->state == APIC_TIMER_PENDING)) {
 			change(base, timer, expires);
 			apic_timer_base_unlock(base, flags);
 			return 1;
 		}
-		if (likely(apic_timer_base_owns(base, timer) &&
-			   apic_timer_state_idle(timer) && base->open)) {
+		if (likely(apic_timer_base_owns(base, timer) && base->open &&
+			   apic_timer_state_idle(timer))) {
 			timer->expires = expires;
 			arm(base, timer);
 			apic_timer_base_unlock(base, flags);
