@@ -129,6 +129,30 @@ def test_consumer_leaves_handlers_running(guest):
 
 
 @pytest.mark.guest(
+    some(kernel=("6.1", "6.1-debug"), engine="smp"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=0 waiting=2000
+    for i in $(seq 50); do
+        load apic_timer_leave
+        rmmod apic_timer_leave
+        ! grep apic_timer_leave $DEBUG/apic_timer/pending
+    done
+    sleep 0.1
+    log | grep cancelled
+    unload
+    """,
+    brief=True,
+)
+def test_consumer_leaves_a_timer_that_is_changed(guest):
+    """To before and behind where timers are being looked at: it is found all the same."""
+    rows = guest.ok().splitlines()
+    found = [row for row in rows if "of handler changed_handler" in row]
+    assert len(found) == 50
+
+
+@pytest.mark.guest(
     some(source="proxy"),
     """
     unload
