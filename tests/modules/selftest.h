@@ -5,6 +5,7 @@
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/processor.h>
 #include <linux/types.h>
 
 /**
@@ -92,6 +93,16 @@ void selftest_note(struct selftest *test, const char *format, ...);
 									\
 	while (!(condition) && _left--)					\
 		selftest_sleep_ms(1);					\
+	!!(condition);							\
+})
+
+/* As selftest_wait(), but in any context, and for 5 s at most. */
+#define selftest_spin_until(condition)					\
+({									\
+	u64 _limit = apic_timer_now() + apic_timer_us_to_tsc(5000000);	\
+									\
+	while (!(condition) && apic_timer_now() < _limit)		\
+		cpu_relax();						\
 	!!(condition);							\
 })
 

@@ -4,7 +4,6 @@
  */
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
-#include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
@@ -145,20 +144,10 @@ struct about {
 	bool go_on;
 };
 
-/* As selftest_wait(), in any context. */
-#define spin_until(condition)						\
-({									\
-	u64 _limit = apic_timer_now() + apic_timer_us_to_tsc(5000000);	\
-									\
-	while (!(condition) && apic_timer_now() < _limit)		\
-		cpu_relax();						\
-	!!(condition);							\
-})
-
 /* Its CPU has it from the queue: a run begins there. */
 static bool taken(const struct apic_timer_list *timer)
 {
-	return spin_until(!apic_timer_pending(timer));
+	return selftest_spin_until(!apic_timer_pending(timer));
 }
 
 static int arm(struct apic_timer_list *timer, u64 expires, int cpu)
@@ -184,7 +173,7 @@ static void go_about(struct selftest_shot *shot)
 		shot->ret |= arm(timer, about->last, about->cpus[2]);
 		shot->ret |= !about->last && !taken(timer);
 		WRITE_ONCE(about->went, true);
-		shot->ret |= !spin_until(READ_ONCE(about->go_on));
+		shot->ret |= !selftest_spin_until(READ_ONCE(about->go_on));
 	}
 	/* Long enough to be met. */
 	selftest_spin_us(5000);

@@ -3,7 +3,6 @@
  * Deleting from another CPU a timer whose handler is running.
  */
 #include <linux/cpumask.h>
-#include <linux/processor.h>
 #include <linux/smp.h>
 
 #include "selftest.h"
@@ -19,10 +18,8 @@ struct stay {
 static void stay(struct selftest_shot *shot)
 {
 	struct stay *stay = container_of(shot, struct stay, shot);
-	u64 limit = apic_timer_now() + apic_timer_us_to_tsc(5000000);
 
-	while (!READ_ONCE(stay->release) && apic_timer_now() < limit)
-		cpu_relax();
+	selftest_spin_until(READ_ONCE(stay->release));
 	if (stay->again) {
 		stay->again = false;
 		shot->timer.expires = 0;
