@@ -97,9 +97,9 @@ static void cancelled(const struct apic_timer_list *timer)
 }
 
 /**
- * apic_timer_base_cancels() - cancel what a module that is being unloaded arms
- * @base:	the base, locked
- * @timer:	a timer of it that is to be armed, or whose expiry is to change
+ * apic_timer_base_cancels() - cancel a timer if its module is being unloaded
+ * @base:	its base, locked
+ * @timer:	the timer, about to be armed or to change its expiry
  *
  * So nothing of the module becomes pending once its timers are looked for, nor
  * moves to where they have been looked for.
