@@ -6,23 +6,18 @@
 
 #include <linux/clockchips.h>
 #include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/list.h>
+#include <linux/printk.h>
 #include <linux/string.h>
 
 #include "lapic_device.h"
 
-/**
- * apic_timer_lapic_device() - find the device of a CPU
- * @cpu:	online
- *
+/*
  * The kernel offers no way to ask for it, but its list of devices can be walked
  * from a device of our own, one that it will never use.
- *
- * Context: Task context, CPU hotplug excluded: CPUs come and go under its lock,
- * and other devices are registered at boot only.
- * Return: the device; NULL if the kernel has none.
  */
-struct clock_event_device *apic_timer_lapic_device(unsigned int cpu)
+static struct clock_event_device *find(unsigned int cpu)
 {
 	static struct clock_event_device probe;
 	struct clock_event_device *device, *found = NULL;
@@ -45,4 +40,32 @@ struct clock_event_device *apic_timer_lapic_device(unsigned int cpu)
 	}
 	clockevents_unbind_device(&probe, cpu);
 	return found;
+}
+
+/**
+ * apic_timer_lapic_device() - find the device of a CPU
+ * @source:	name of the source that wants it, for the log
+ * @cpu:	online
+ *
+ * Context: Task context, CPU hotplug excluded: CPUs come and go under its lock,
+ * and other devices are registered at boot only.
+ * Return: the device, which the kernel uses. With the reason in the log:
+ * %-ENODEV when it has none or no use for it, %-EBUSY when it ticks from another.
+ */
+struct clock_event_device *apic_timer_lapic_device(const char *source,
+						   unsigned int cpu)
+{
+	struct clock_event_device *device = find(cpu);
+
+	if (!device || device->features & CLOCK_EVT_FEAT_DUMMY) {
+		pr_err("%s: CPU %u has no LAPIC timer in use (booted with nolapic_timer?)\n",
+		       source, cpu);
+		return ERR_PTR(-ENODEV);
+	}
+	if (clockevent_state_detached(device)) {
+		pr_err("%s: the tick of CPU %u comes from another device than its LAPIC timer\n",
+		       source, cpu);
+		return ERR_PTR(-EBUSY);
+	}
+	return device;
 }

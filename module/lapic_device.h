@@ -4,6 +4,7 @@
 
 struct clock_event_device;
 
-struct clock_event_device *apic_timer_lapic_device(unsigned int cpu);
+struct clock_event_device *apic_timer_lapic_device(const char *source,
+						   unsigned int cpu);
 
 #endif /* _APIC_TIMER_LAPIC_DEVICE_H */

@@ -14,6 +14,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/clockchips.h>
+#include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/percpu.h>
@@ -227,21 +228,14 @@ static u64 pending_event(const struct hook *hook, u64 now)
 
 static int attach_shared(struct hook *hook)
 {
-	unsigned int cpu = smp_processor_id();
-	struct clock_event_device *device = apic_timer_lapic_device(cpu);
+	struct clock_event_device *device;
 	unsigned long flags;
 	int ret;
 	u64 now;
 
-	if (!device || device->features & CLOCK_EVT_FEAT_DUMMY) {
-		pr_err("hook: CPU %u has no LAPIC timer in use\n", cpu);
-		return -ENODEV;
-	}
-	if (clockevent_state_detached(device)) {
-		pr_err("hook: the tick of CPU %u comes from another device than its LAPIC timer\n",
-		       cpu);
-		return -EBUSY;
-	}
+	device = apic_timer_lapic_device("hook", smp_processor_id());
+	if (IS_ERR(device))
+		return PTR_ERR(device);
 	ret = apic_timer_lapic_init_device(&hook->lapic, device);
 	if (ret)
 		return ret;

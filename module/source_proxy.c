@@ -17,6 +17,7 @@
 #include <linux/clockchips.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
@@ -222,19 +223,12 @@ static int proxy_attach(void)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
 	unsigned int cpu = smp_processor_id();
-	struct clock_event_device *lapic_device = apic_timer_lapic_device(cpu);
+	struct clock_event_device *lapic_device;
 	int ret;
 
-	if (!lapic_device || lapic_device->features & CLOCK_EVT_FEAT_DUMMY) {
-		pr_err("proxy: CPU %u has no LAPIC timer in use (booted with nolapic_timer?)\n",
-		       cpu);
-		return -ENODEV;
-	}
-	if (clockevent_state_detached(lapic_device)) {
-		pr_err("proxy: the tick of CPU %u comes from another device than its LAPIC timer\n",
-		       cpu);
-		return -EBUSY;
-	}
+	lapic_device = apic_timer_lapic_device("proxy", cpu);
+	if (IS_ERR(lapic_device))
+		return PTR_ERR(lapic_device);
 	ret = apic_timer_lapic_init_device(&proxy->lapic, lapic_device);
 	if (ret)
 		return ret;
