@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The source "proxy", its real code, between a fake LAPIC timer and a fake of
+ * the kernel's clock events.
+ */
+#include <kunit/test.h>
+#include <linux/apic_timer.h>
+#include <linux/time64.h>
+#include <asm/apicdef.h>
+
+#include "fake_lapic.h"
+#include "guard.h"
+#include "machine.h"
+#include "source.h"
+
+#define TICK_NS	(4 * NSEC_PER_MSEC)
+
+static const u32 tsc_rates[] = {
+	500000, 700000, 1000000, 2899999, 4294967,
+};
+
+/* Hz; 0: TSC-deadline mode */
+static const u64 lapic_rates[] = {
+	0, 24000000, 25000000, 100000000, 200000000, 1000000000,
+};
+
+static void forget(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	apic_timer_shot_reset();
+	local_irq_restore(flags);
+}
+
+/* As source.c does it. */
+static int attach(void)
+{
+	forget();
+	apic_timer_source = &apic_timer_source_proxy;
+	return apic_timer_source_proxy.attach();
+}
+
+static void detach(void)
+{
+	apic_timer_source_proxy.detach();
+	forget();
+}
+
+static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
+{
+	fake_start(test, tsc_khz, lapic_hz);
+	KUNIT_ASSERT_EQ(test, attach(), 0);
+	KUNIT_ASSERT_STREQ(test, fake.tick->name, "apic_timer");
+}
+
+static void end(struct kunit *test)
+{
+	detach();
+	fake_stop(test);
+}
+
+/* The kernel gets its events in time, by one interrupt each. */
+static void expect_events(struct kunit *test, u64 period_ns, unsigned int count,
+			  u64 late_ns)
+{
+	const char *name = fake.hz ? "one-shot" : "TSC deadline";
+	u32 khz = apic_timer_sim.machine.tsc_khz;
+
+	fake_busy();
+	fake.period_ns = period_ns;
+	fake_run(TICK_NS + TICK_NS / 2);
+	fake.events = 0;
+	fake.early = 0;
+	fake.late_ns = 0;
+	fake_run(period_ns * count);
+
+	KUNIT_EXPECT_EQ_MSG(test, fake.early, 0UL,
+			    "%u kHz, %s of %llu Hz: of %lu interrupts", khz, name,
+			    fake.hz, fake.events);
+	KUNIT_EXPECT_EQ_MSG(test, fake.events - fake.early, (unsigned long)count,
+			    "%u kHz, %s of %llu Hz", khz, name, fake.hz);
+	KUNIT_EXPECT_LE_MSG(test, fake.late_ns, late_ns,
+			    "%u kHz, %s of %llu Hz", khz, name, fake.hz);
+}
+
+/* Interrupt, rounding up to a tick of 24 MHz, looks at the TSC. */
+#define LATE_NS	1500
+
+static void every_rate_test(struct kunit *test)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
+			start(test, tsc_rates[i], lapic_rates[j]);
+			expect_events(test, TICK_NS, 100, LATE_NS);
+			end(test);
+		}
+	}
+}
+
+static struct counts {
+	unsigned int ran, early;
+	u64 late;
+} ours;
+
+static void again(unsigned long long now, unsigned long data)
+{
+	struct apic_timer_list *timer = (struct apic_timer_list *)data;
+
+	ours.ran++;
+	if (now < timer->expires)
+		ours.early++;
+	else
+		ours.late = max_t(u64, ours.late, now - timer->expires);
+	timer->expires += apic_timer_us_to_tsc(100);
+	add_apic_timer(timer);
+}
+
+static DEFINE_APIC_TIMER(periodic, again, (unsigned long)&periodic);
+
+static void both_are_served_test(struct kunit *test)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
+			start(test, tsc_rates[i], lapic_rates[j]);
+			periodic.flags = APIC_TIMER_EXACT;
+			periodic.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
+			ours = (struct counts){};
+			KUNIT_ASSERT_EQ(test, add_apic_timer(&periodic), 0);
+			/* An event of the kernel's may be held back by 20 us. */
+			expect_events(test, TICK_NS, 50, LATE_NS + 20000);
+			KUNIT_EXPECT_GE(test, ours.ran, 2000U);
+			KUNIT_EXPECT_EQ(test, ours.early, 0U);
+			KUNIT_EXPECT_LE_MSG(test, ours.late, apic_timer_us_to_tsc(1),
+					    "%u kHz beside %llu Hz", tsc_rates[i],
+					    lapic_rates[j]);
+			KUNIT_EXPECT_EQ(test, del_apic_timer(&periodic), 1);
+			end(test);
+		}
+	}
+}
+
+static unsigned int count;
+
+static void ran(unsigned long long now, unsigned long data)
+{
+	count++;
+}
+
+static DEFINE_APIC_TIMER(timer, ran, 0);
+
+/* The kernel stops its events: ours go on, and the LAPIC isn't set up anew. */
+static void stopped_test(struct kunit *test)
+{
+	unsigned long events;
+
+	start(test, 3000000, 0);
+	fake_run(TICK_NS);
+	fake_idle();
+	KUNIT_EXPECT_TRUE(test, clockevent_state_oneshot_stopped(fake.tick));
+	events = fake.events;
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(100000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	fake_run(99 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 0U);
+	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
+
+	/* The kernel goes on before: a shot of ours is under way. */
+	fake_busy();
+	KUNIT_EXPECT_TRUE(test, clockevent_state_oneshot(fake.tick));
+	fake_run(2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 1U);
+	KUNIT_EXPECT_EQ(test, fake.events, events);
+	fake_run(3 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, fake.events, events + 1);
+	end(test);
+}
+
+/* The LAPIC has lost its state: it is set up again, and our shot comes. */
+static void resume_test(struct kunit *test)
+{
+	unsigned long flags;
+
+	start(test, 3000000, 24000000);
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	fake_idle();
+	fake.lvtt = APIC_LVT_MASKED;
+	fake.armed = false;
+	local_irq_save(flags);
+	fake.tick->resume(fake.tick);
+	local_irq_restore(flags);
+	fake_busy();
+	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
+	fake_run(11 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 1U);
+	expect_events(test, TICK_NS, 100, LATE_NS);
+	end(test);
+}
+
+/* Somebody unbinds our device by sysfs while timers are pending. */
+static void unbind_test(struct kunit *test)
+{
+	struct clock_event_device *device;
+
+	start(test, 3000000, 0);
+	device = fake.tick;
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+
+	KUNIT_EXPECT_EQ(test, fake_unbind(device), 0);
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &fake.lapic);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, fake.queued);
+	fake_irq_work_run();
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, device);
+	KUNIT_EXPECT_TRUE(test, fake.lapic.features & CLOCK_EVT_FEAT_C3STOP);
+	fake_run(11 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 1U);
+	expect_events(test, TICK_NS, 100, LATE_NS);
+	end(test);
+}
+
+/* The kernel ticks as well as before at once, whatever is pending. */
+static void detach_test(struct kunit *test)
+{
+	start(test, 3000000, 0);
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(1000000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	fake_idle();
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+	end(test);
+	KUNIT_EXPECT_EQ(test, count, 0U);
+}
+
+/* All is as before, and nothing of ours is left in the kernel's list. */
+static void attach_fails_test(struct kunit *test)
+{
+	fake_start(test, 3000000, 0);
+	fake.keep = true;
+	KUNIT_EXPECT_EQ(test, attach(), -EBUSY);
+	fake.keep = false;
+	KUNIT_EXPECT_EQ(test, fake_devices(), 2U);
+	fake_stop(test);
+
+	fake_start(test, 3000000, 0);
+	fake.lapic.features |= CLOCK_EVT_FEAT_DUMMY;
+	KUNIT_EXPECT_EQ(test, attach(), -ENODEV);
+	fake.lapic.features &= ~CLOCK_EVT_FEAT_DUMMY;
+	fake_stop(test);
+
+	/* Its rate can't be right. */
+	fake_start(test, 3000000, 24000000);
+	fake.lapic.mult /= 4096;
+	KUNIT_EXPECT_EQ(test, attach(), -ERANGE);
+	fake.lapic.mult = div_sc(24000000 / 16, NSEC_PER_SEC, 32);
+	fake_stop(test);
+}
+
+/* The kernel ticks from something else, which was there first. */
+static void another_device_test(struct kunit *test)
+{
+	struct clock_event_device other;
+
+	fake_start(test, 3000000, 0);
+	other = fake.hpet;
+	other.name = "other";
+	other.rating = 1000;
+	other.features |= CLOCK_EVT_FEAT_C3STOP;
+	/* Otherwise the kernel would broadcast by it. */
+	fake.lapic.features |= CLOCK_EVT_FEAT_C3STOP;
+	fake_register(&other);
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &other);
+	KUNIT_EXPECT_EQ(test, attach(), -EBUSY);
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &other);
+	fake.lapic.features &= ~CLOCK_EVT_FEAT_C3STOP;
+	KUNIT_EXPECT_EQ(test, fake_unbind(&other), 0);
+	fake_stop(test);
+}
+
+static int proxy_init(struct kunit *test)
+{
+	count = 0;
+	return 0;
+}
+
+static void proxy_exit(struct kunit *test)
+{
+	apic_timer_source = &apic_timer_source_sim;
+	machine_exit(test);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(every_rate_test),
+	KUNIT_CASE(both_are_served_test),
+	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(resume_test),
+	KUNIT_CASE(unbind_test),
+	KUNIT_CASE(detach_test),
+	KUNIT_CASE(attach_fails_test),
+	KUNIT_CASE(another_device_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_timer_proxy",
+	.init = proxy_init,
+	.exit = proxy_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
