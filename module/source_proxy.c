@@ -9,8 +9,10 @@
  * vector goes on calling the handler of the LAPIC's device: that pointer is the
  * only one that is ours.
  *
- * The kernel programs our device in TSC cycles by set_next_event() whatever its
- * clocksource: we don't have the features that let it bypass that.
+ * The kernel programs our device in nanoseconds by set_next_event() whatever its
+ * clocksource: we don't have the features that let it bypass that. They become
+ * TSC cycles here, for the kernel takes a rate of 32 bits in Hz only, and tells
+ * no module when it refines the rate of the TSC.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,14 +35,15 @@
 
 /* Ours is preferred to the LAPIC's device by this. */
 #define RATING_ABOVE	50
-/* Shortest event that the kernel may ask for, TSC cycles. */
-#define MIN_DELTA	100
+/* Shortest event that the kernel may ask for, ns. */
+#define MIN_DELTA	30
 
 /**
  * struct proxy - what stands between the kernel and the LAPIC timer of a CPU
  * @device:	our clock event device, the kernel's tick device while attached
- * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
+ * @mult:	apic_timer_tsc_mult() of the TSC
  * @lapic:	the hardware
+ * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
  * @unbound:	to look whether somebody has unbound @device
  * @leaving:	it is us
  * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
@@ -50,8 +53,10 @@
  */
 struct proxy {
 	struct clock_event_device device;
-	struct clock_event_device *lapic_device;
+	/* With what set_next_event() needs of @lapic, in one cache line. */
+	u64 mult;
 	struct apic_timer_lapic lapic;
+	struct clock_event_device *lapic_device;
 	struct irq_work unbound;
 	bool leaving;
 	bool c3stop;
@@ -96,15 +101,16 @@ static void proxy_interrupt(struct clock_event_device *lapic_device)
 	}
 }
 
-/* The kernel's next event, in TSC cycles from now. */
-static int proxy_set_next_event(unsigned long cycles,
+/* The kernel's next event, in nanoseconds from now. */
+static int proxy_set_next_event(unsigned long ns,
 				struct clock_event_device *device)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 	struct apic_timer_lapic *lapic = &to_proxy(device)->lapic;
+	u64 cycles = apic_timer_tsc_from_ns_fast(ns, to_proxy(device)->mult);
 	u64 now = apic_timer_tsc_now();
 
-	/* Neither reaches 2^63. */
+	/* Neither reaches 2^63. Rounded up, so that the event has expired. */
 	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
 		   apic_timer_guard_sleeps(now) &&
 		   apic_timer_shot_kernel_alone(shot, cycles, now)))
@@ -191,9 +197,9 @@ static bool take(struct proxy *proxy)
 	 */
 	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
 
-	clockevents_config_and_register(&proxy->device,
-					apic_timer_tsc_khz() * MSEC_PER_SEC,
-					MIN_DELTA, LONG_MAX);
+	clockevents_config_and_register(&proxy->device, NSEC_PER_SEC,
+					MIN_DELTA,
+					apic_timer_tsc_fast_max(proxy->mult));
 	taken = !clockevent_state_detached(&proxy->device);
 	if (taken)
 		lapic_device->event_handler = proxy_interrupt;
@@ -235,6 +241,7 @@ static int proxy_attach(void)
 	apic_timer_lapic_limits(&apic_timer_source_proxy, &proxy->lapic);
 
 	proxy->lapic_device = lapic_device;
+	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
 	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
 	/*
 	 * From the next tick, not by an interrupt of its own: the kernel also

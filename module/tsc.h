@@ -4,6 +4,7 @@
 
 #include <linux/apic_timer.h>
 #include <linux/math64.h>
+#include <linux/time64.h>
 
 #ifdef CONFIG_APIC_TIMER_SIM
 
@@ -36,6 +37,46 @@ static inline u32 apic_timer_tsc_khz(void)
 }
 
 #endif /* CONFIG_APIC_TIMER_SIM */
+
+/* Fraction of the factor for apic_timer_tsc_from_ns_fast(), bits. */
+#define APIC_TIMER_TSC_FAST_SHIFT	24
+
+/**
+ * apic_timer_tsc_mult() - factor for apic_timer_tsc_from_ns_fast()
+ * @khz:	TSC frequency in kHz
+ *
+ * Return: TSC cycles per nanosecond times 2^24, rounded up; fits whatever @khz.
+ */
+static inline u64 apic_timer_tsc_mult(u32 khz)
+{
+	return DIV64_U64_ROUND_UP((u64)khz << APIC_TIMER_TSC_FAST_SHIFT,
+				  NSEC_PER_MSEC);
+}
+
+/**
+ * apic_timer_tsc_fast_max() - longest that apic_timer_tsc_from_ns_fast() takes
+ * @mult:	apic_timer_tsc_mult()
+ *
+ * Return: ns, for a factor of up to twice @mult too: 68 s at 8 GHz, 183 s at
+ * 3 GHz.
+ */
+static inline u64 apic_timer_tsc_fast_max(u64 mult)
+{
+	return div64_u64(U64_MAX / 2, mult);
+}
+
+/**
+ * apic_timer_tsc_from_ns_fast() - nanoseconds to TSC cycles in two instructions
+ * @ns:		nanoseconds, up to apic_timer_tsc_fast_max()
+ * @mult:	apic_timer_tsc_mult()
+ *
+ * Return: cycles: at least the exact value rounded down, and at most one cycle
+ * more for each 2^24 ns.
+ */
+static __always_inline u64 apic_timer_tsc_from_ns_fast(u64 ns, u64 mult)
+{
+	return ns * mult >> APIC_TIMER_TSC_FAST_SHIFT;
+}
 
 u64 apic_timer_tsc_shift(u64 tsc, s64 shift);
 u64 apic_timer_tsc_from_ns(u64 ns, u32 khz);

@@ -536,6 +536,8 @@ void fake_start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 	if (lapic_hz) {
 		fake.lapic.shift = 32;
 		fake.lapic.mult = div_sc(lapic_hz / 16, NSEC_PER_SEC, 32);
+		/* It is as the kernel believes, to the digit. */
+		fake.hz = mul_u64_u32_shr(16ULL * NSEC_PER_SEC, fake.lapic.mult, 32);
 		fake.lapic.max_delta_ns = delta2ns(0x7FFFFF, &fake.lapic, false);
 		fake.lapic.min_delta_ns = delta2ns(0xF, &fake.lapic, false);
 		fake_register(&fake.lapic);

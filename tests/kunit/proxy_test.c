@@ -16,7 +16,8 @@
 #define TICK_NS	(4 * NSEC_PER_MSEC)
 
 static const u32 tsc_rates[] = {
-	500000, 700000, 1000000, 2899999, 4294967,
+	500000, 700000, 1000000, 2899999, 4294967, 4294968, 4300000, 4500000,
+	5000000, 6000000, 8000000,
 };
 
 /* Hz; 0: TSC-deadline mode */
@@ -95,6 +96,21 @@ static void every_rate_test(struct kunit *test)
 		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
 			start(test, tsc_rates[i], lapic_rates[j]);
 			expect_events(test, TICK_NS, 100, LATE_NS);
+			end(test);
+		}
+	}
+}
+
+/* Events that are far away are no earlier either, and later by a millionth. */
+static void far_events_test(struct kunit *test)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
+			start(test, tsc_rates[i], lapic_rates[j]);
+			expect_events(test, 20 * NSEC_PER_SEC, 10,
+				      LATE_NS + 20 * NSEC_PER_USEC);
 			end(test);
 		}
 	}
@@ -227,7 +243,7 @@ static void unbind_test(struct kunit *test)
 /* The kernel ticks as well as before at once, whatever is pending. */
 static void detach_test(struct kunit *test)
 {
-	start(test, 3000000, 0);
+	start(test, 4500000, 0);
 	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(1000000);
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 	fake_idle();
@@ -295,6 +311,7 @@ static void proxy_exit(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(every_rate_test),
+	KUNIT_CASE(far_events_test),
 	KUNIT_CASE(both_are_served_test),
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(resume_test),

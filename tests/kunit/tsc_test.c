@@ -11,7 +11,7 @@
 
 static const u32 rates[] = {
 	1, 3, 1000, 333333, 700000, 999999, 1000000, 1000001, 2899999, 3100000,
-	4294967, 1U << 31, U32_MAX,
+	4294967, 4294968, 4500000, 5000000, 8000000, 1U << 31, U32_MAX,
 };
 
 /* a * b / c by the exact 128-bit way, rounded down, saturated */
@@ -57,6 +57,36 @@ static void exact_test(struct kunit *test)
 					    rates[i]);
 		}
 	}
+}
+
+/* What the kernel's events are converted by. */
+static void fast_test(struct kunit *test)
+{
+	u64 ns, mult, cycles, least, most;
+	struct rnd_state rnd;
+	unsigned int i, n;
+
+	prandom_seed_state(&rnd, 7);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		mult = apic_timer_tsc_mult(rates[i]);
+		for (n = 0; n < 20000; n++) {
+			prandom_bytes_state(&rnd, &ns, sizeof(ns));
+			ns >>= prandom_u32_state(&rnd) % 64;
+			ns %= apic_timer_tsc_fast_max(mult) + 1;
+			if (n < 2)
+				ns = n ? apic_timer_tsc_fast_max(mult) : 0;
+			cycles = apic_timer_tsc_from_ns_fast(ns, mult);
+			least = exact(ns, rates[i], 1000000);
+			most = least + (ns >> APIC_TIMER_TSC_FAST_SHIFT) + 1;
+			KUNIT_ASSERT_GE_MSG(test, cycles, least,
+					    "%llu ns at %u kHz", ns, rates[i]);
+			KUNIT_ASSERT_LE_MSG(test, cycles, most,
+					    "%llu ns at %u kHz", ns, rates[i]);
+		}
+	}
+	/* Idle CPUs needn't wake more often than once a minute. */
+	KUNIT_EXPECT_GE(test, apic_timer_tsc_fast_max(apic_timer_tsc_mult(8000000)),
+			60ULL * NSEC_PER_SEC);
 }
 
 /* The last value that fits, and the first that doesn't. */
@@ -210,6 +240,7 @@ static void ktime_limits_test(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(exact_test),
+	KUNIT_CASE(fast_test),
 	KUNIT_CASE(saturation_test),
 	KUNIT_CASE(add_test),
 	KUNIT_CASE(units_test),
