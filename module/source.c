@@ -48,6 +48,17 @@ const struct apic_timer_source *apic_timer_source;
 
 static enum cpuhp_state hotplug_state;
 
+/* The source is being attached to all CPUs, or detached. */
+static bool changing;
+
+static void go_online(void)
+{
+	local_irq_disable();
+	apic_timer_guard_online();
+	local_irq_enable();
+	apic_timer_base_online();
+}
+
 static int attach_cpu(unsigned int cpu)
 {
 	int ret;
@@ -62,21 +73,28 @@ static int attach_cpu(unsigned int cpu)
 		pr_err("CPU %u takes no timers\n", cpu);
 		return ret;
 	}
-	local_irq_disable();
-	apic_timer_guard_online();
-	local_irq_enable();
-	apic_timer_base_online();
+	go_online();
 	trace_apic_timer_source_attach(apic_timer_source->name, cpu);
 	return 0;
 }
 
 static int detach_cpu(unsigned int cpu)
 {
+	int ret;
+
 	apic_timer_base_offline();
 	local_irq_disable();
 	apic_timer_guard_offline();
 	local_irq_enable();
-	apic_timer_source->detach();
+	ret = apic_timer_source->detach();
+	if (ret) {
+		/* Of the source as a whole: @remove waits. The kernel wants 0 then. */
+		if (changing)
+			return 0;
+		/* Otherwise the CPU stays. */
+		go_online();
+		return ret;
+	}
 	local_irq_disable();
 	apic_timer_shot_reset();
 	local_irq_enable();
@@ -123,12 +141,14 @@ static int use(const struct apic_timer_source *candidate)
 		return ret;
 
 	apic_timer_source = candidate;
+	changing = true;
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "apic_timer:online",
 				attach_cpu, detach_cpu);
 	if (ret < 0) {
 		remove_source();
 		return ret;
 	}
+	changing = false;
 	hotplug_state = ret;
 	return 0;
 }
@@ -188,6 +208,7 @@ int apic_timer_source_init(void)
  */
 void apic_timer_source_exit(void)
 {
+	changing = true;
 	cpuhp_remove_state(hotplug_state);
 	remove_source();
 }

@@ -11,10 +11,14 @@
  * @reach:	most TSC cycles that one shot can do
  * @probe:	0 when this machine has it, otherwise -errno with the reason in
  *		the log. Task context. Takes what is had once for all CPUs.
- * @remove:	give that back, no CPU being attached; may be NULL
+ * @remove:	give that back, no CPU being attached, but for those that
+ *		@detach could not give back: waits for them. May be NULL. Task
+ *		context.
  * @attach:	take the timer of this CPU; -errno, with the reason in the log,
  *		leaves the CPU as it was. Task context, bound to the CPU.
- * @detach:	give it back. Task context, bound to the CPU.
+ * @detach:	give it back. -errno, with the reason in the log, if the kernel
+ *		doesn't take it within a second: then it goes on to serve. Task
+ *		context, bound to the CPU.
  * @program:	interrupt this CPU at the absolute TSC @fire, at once if that
  *		is past; @fire is within @reach. What it needs of the present
  *		TSC it reads last. Returns what the hardware was given.
@@ -37,7 +41,7 @@ struct apic_timer_source {
 	int (*probe)(void);
 	void (*remove)(void);
 	int (*attach)(void);
-	void (*detach)(void);
+	int (*detach)(void);
 	u64 (*program)(u64 fire);
 	bool (*armed)(bool fired);
 	void (*recover)(void);

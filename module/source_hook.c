@@ -302,7 +302,7 @@ static int hook_attach(void)
 	return 0;
 }
 
-static void hook_detach(void)
+static int hook_detach(void)
 {
 	struct hook *hook = this_cpu_ptr(&hooks);
 	unsigned long flags;
@@ -315,6 +315,7 @@ static void hook_detach(void)
 	else
 		apic_timer_lapic_free_release();
 	local_irq_restore(flags);
+	return 0;
 }
 
 static u64 hook_program_shot(u64 fire)

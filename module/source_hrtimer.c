@@ -41,9 +41,10 @@ static int hrtimer_attach(void)
 	return 0;
 }
 
-static void hrtimer_detach(void)
+static int hrtimer_detach(void)
 {
 	hrtimer_cancel(this_cpu_ptr(&hrtimers));
+	return 0;
 }
 
 static u64 hrtimer_program(u64 fire)

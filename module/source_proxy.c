@@ -22,7 +22,9 @@
 #include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
+#include <linux/poison.h>
 #include <linux/printk.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 
 #include "base.h"
@@ -37,6 +39,11 @@
 #define RATING_ABOVE	50
 /* Shortest event that the kernel may ask for, ns. */
 #define MIN_DELTA	30
+/* How often the kernel is asked to go back to the LAPIC's device, and between, ms. */
+#define GIVE_BACK_TRIES	50
+#define GIVE_BACK_MS	20
+/* The same once there is nothing left to do but to wait. */
+#define REMOVE_MS	1000
 
 /**
  * struct proxy - what stands between the kernel and the LAPIC timer of a CPU
@@ -44,6 +51,7 @@
  * @mult:	apic_timer_tsc_mult() of the TSC
  * @lapic:	the hardware
  * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
+ * @noop:	handler of @lapic_device while the kernel doesn't use it
  * @unbound:	to look whether somebody has unbound @device
  * @leaving:	it is us
  * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
@@ -57,6 +65,7 @@ struct proxy {
 	u64 mult;
 	struct apic_timer_lapic lapic;
 	struct clock_event_device *lapic_device;
+	void (*noop)(struct clock_event_device *device);
 	struct irq_work unbound;
 	bool leaving;
 	bool c3stop;
@@ -201,10 +210,12 @@ static bool take(struct proxy *proxy)
 					MIN_DELTA,
 					apic_timer_tsc_fast_max(proxy->mult));
 	taken = !clockevent_state_detached(&proxy->device);
-	if (taken)
+	if (taken) {
+		proxy->noop = lapic_device->event_handler;
 		lapic_device->event_handler = proxy_interrupt;
-	else if (!proxy->c3stop)
+	} else if (!proxy->c3stop) {
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	}
 	local_irq_restore(flags);
 	return taken;
 }
@@ -276,32 +287,99 @@ static int proxy_attach(void)
 	return 0;
 }
 
-static void proxy_detach(void)
+/*
+ * Have the kernel take the LAPIC's device instead of ours, setting its handler
+ * and its hardware. It takes any that it has, so the LAPIC's has to be on its
+ * list again if somebody has taken it off that (sysfs can).
+ */
+static int give_back(struct proxy *proxy, unsigned int cpu)
+{
+	struct clock_event_device *lapic_device = proxy->lapic_device;
+	int ret;
+
+	/* Taken off the list already, or gone with its CPU. */
+	if (list_empty(&proxy->device.list) ||
+	    proxy->device.list.next == LIST_POISON1)
+		return 0;
+	if (list_empty(&lapic_device->list)) {
+		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device, registering it again\n",
+			     cpu);
+		clockevents_register_device(lapic_device);
+	}
+	/* Not before: see take(). */
+	if (!proxy->c3stop)
+		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	ret = clockevents_unbind_device(&proxy->device, cpu);
+	if (ret)
+		lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
+	return ret;
+}
+
+/* The kernel has done with our device: the LAPIC's must not call us any more. */
+static void let_go(void *unused)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
 	struct clock_event_device *lapic_device = proxy->lapic_device;
-	unsigned int cpu = smp_processor_id();
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (lapic_device->event_handler == proxy_interrupt) {
+		/* The kernel ticks from another, so the hardware is still ours. */
+		lapic_device->set_state_shutdown(lapic_device);
+		lapic_device->event_handler = proxy->noop;
+	}
+	proxy->lapic_device = NULL;
+	local_irq_restore(flags);
+}
+
+static int proxy_detach(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	unsigned int cpu = smp_processor_id(), tries;
+	int ret;
 
 	WRITE_ONCE(proxy->leaving, true);
 	irq_work_sync(&proxy->unbound);
-	if (!proxy->c3stop)
-		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
-
-	/*
-	 * The kernel takes the LAPIC's device instead, setting its handler and
-	 * its hardware. Our code may be gone soon, so this must not fail; and
-	 * it can only if somebody has taken the LAPIC's device off the
-	 * kernel's list (sysfs can), in which case it is put back.
-	 */
-	while (!list_empty(&proxy->device.list) &&
-	       clockevents_unbind_device(&proxy->device, cpu)) {
-		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device, registering it again\n",
-			     cpu);
-		if (list_empty(&lapic_device->list))
-			clockevents_register_device(lapic_device);
-		msleep(20);
+	for (tries = 1; (ret = give_back(proxy, cpu)); tries++) {
+		if (tries == GIVE_BACK_TRIES) {
+			/* Our device goes on to serve it meanwhile. */
+			WRITE_ONCE(proxy->leaving, false);
+			pr_err("proxy: the kernel keeps our clock event device on CPU %u: it has no other, the LAPIC's is %s\n",
+			       cpu, clockevent_state_detached(proxy->lapic_device) ?
+				    "not taken" : "in use otherwise");
+			return ret;
+		}
+		msleep(GIVE_BACK_MS);
 	}
-	proxy->lapic_device = NULL;
+	let_go(NULL);
+	return 0;
+}
+
+/*
+ * Wait for what could not be given back: our code is gone on return. CPUs may
+ * go meanwhile, and with them their devices.
+ */
+static void proxy_remove(void)
+{
+	struct proxy *proxy;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		proxy = per_cpu_ptr(&proxies, cpu);
+		while (proxy->lapic_device) {
+			WRITE_ONCE(proxy->leaving, true);
+			cpus_read_lock();
+			if (!cpu_online(cpu)) {
+				proxy->lapic_device = NULL;
+			} else if (!give_back(proxy, cpu)) {
+				smp_call_function_single(cpu, let_go, NULL, true);
+				irq_work_sync(&proxy->unbound);
+			}
+			cpus_read_unlock();
+			if (proxy->lapic_device)
+				msleep(REMOVE_MS);
+		}
+	}
 }
 
 static u64 proxy_program(u64 fire)
@@ -327,6 +405,7 @@ static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
 struct apic_timer_source apic_timer_source_proxy = {
 	.name = "proxy",
 	.probe = proxy_probe,
+	.remove = proxy_remove,
 	.attach = proxy_attach,
 	.detach = proxy_detach,
 	.program = proxy_program,

@@ -198,9 +198,10 @@ static int sim_attach(void)
 	return apic_timer_sim_start(&apic_timer_sim.machine);
 }
 
-static void sim_detach(void)
+static int sim_detach(void)
 {
 	apic_timer_sim.armed = false;
+	return 0;
 }
 
 static u64 sim_program(u64 fire)

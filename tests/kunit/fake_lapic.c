@@ -33,6 +33,9 @@
 /* Enough for any test, but for one that is caught in a loop of interrupts. */
 #define INTERRUPTS_MAX	20000
 
+/* After how many sleeps @free becomes free. */
+#define SLEEPS_WAIT	70
+
 struct fake_machine fake;
 
 static LIST_HEAD(devices);
@@ -290,7 +293,9 @@ static void check_new(struct clock_event_device *device)
 void fake_register(struct clock_event_device *device)
 {
 	struct clock_event_device *other;
+	unsigned long flags;
 
+	local_irq_save(flags);
 	device->state_use_accessors = CLOCK_EVT_STATE_DETACHED;
 	list_add(&device->list, &devices);
 	check_new(device);
@@ -299,6 +304,7 @@ void fake_register(struct clock_event_device *device)
 		list_move(&other->list, &devices);
 		check_new(other);
 	}
+	local_irq_restore(flags);
 }
 
 /**
@@ -344,8 +350,7 @@ int fake_unbind(struct clock_event_device *device)
 	int ret = -EBUSY;
 
 	local_irq_save(flags);
-	if (clockevent_state_detached(device) ||
-	    (fake.relent && fake.sleeps >= fake.relent)) {
+	if (clockevent_state_detached(device)) {
 		list_del_init(&device->list);
 		ret = 0;
 	} else if (device == fake.tick) {
@@ -380,6 +385,17 @@ unsigned int fake_devices(void)
 	list_for_each(device, &devices)
 		n++;
 	return n;
+}
+
+/**
+ * fake_is_unused() - whether a device has been left as the kernel leaves it
+ * @device:	device
+ *
+ * Return: true if so: nobody is called for it.
+ */
+bool fake_is_unused(const struct clock_event_device *device)
+{
+	return device->event_handler == noop;
 }
 
 /* irq_work of the kind that waits for the next tick, and sleeping */
@@ -430,6 +446,10 @@ void fake_irq_work_run(void)
 void fake_msleep(unsigned int ms)
 {
 	fake.sleeps++;
+	if (fake.free && fake.sleeps > SLEEPS_WAIT) {
+		fake.free->state_use_accessors = CLOCK_EVT_STATE_DETACHED;
+		fake.free = NULL;
+	}
 }
 
 /**
@@ -512,7 +532,6 @@ void fake_start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 		.tsc_hz = tsc_khz * 1000ULL,
 		.latency = 300,
 		.lvtt = APIC_LVT_MASKED,
-		.relent = 1000,
 		.period_ns = 4 * NSEC_PER_MSEC,
 		.hpet = {
 			.name = "hpet",

@@ -43,8 +43,7 @@ extern const struct fake_apic *apic;
  * @late_ns:	longest time from an event's expiry to its handler
  * @queued:	irq_work that waits for the next tick
  * @sleeps:	number of calls of msleep()
- * @relent:	the kernel gives up a device that it is asked for, whatever the
- *		state, after that many calls of msleep()
+ * @free:	a device that is detached after some calls of msleep(), or NULL
  */
 struct fake_machine {
 	u64 hz;
@@ -66,7 +65,7 @@ struct fake_machine {
 	u64 late_ns;
 	struct irq_work *queued;
 	unsigned int sleeps;
-	unsigned int relent;
+	struct clock_event_device *free;
 };
 
 extern struct fake_machine fake;
@@ -79,6 +78,7 @@ void fake_busy(void);
 u64 fake_ktime(void);
 void fake_register(struct clock_event_device *device);
 unsigned int fake_devices(void);
+bool fake_is_unused(const struct clock_event_device *device);
 int fake_unbind(struct clock_event_device *device);
 void fake_irq_work_run(void);
 

@@ -42,10 +42,13 @@ static int attach(void)
 	return apic_timer_source_proxy.attach();
 }
 
-static void detach(void)
+static int detach(void)
 {
-	apic_timer_source_proxy.detach();
-	forget();
+	int ret = apic_timer_source_proxy.detach();
+
+	if (!ret)
+		forget();
+	return ret;
 }
 
 static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
@@ -57,7 +60,7 @@ static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 
 static void end(struct kunit *test)
 {
-	detach();
+	KUNIT_EXPECT_EQ(test, detach(), 0);
 	fake_stop(test);
 }
 
@@ -252,6 +255,70 @@ static void detach_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, 0U);
 }
 
+/* Without the LAPIC's device on its list the kernel had none to go back to. */
+static void lapic_device_gone_test(struct kunit *test)
+{
+	start(test, 3000000, 0);
+	KUNIT_EXPECT_EQ(test, fake_unbind(&fake.lapic), 0);
+	KUNIT_EXPECT_EQ(test, detach(), 0);
+	KUNIT_EXPECT_EQ(test, fake.sleeps, 0U);
+	fake_stop(test);
+}
+
+/* The kernel uses the LAPIC's device for something else, and has no other. */
+static void not_given_back_test(struct kunit *test)
+{
+	struct clock_event_device *device;
+
+	start(test, 3000000, 0);
+	device = fake.tick;
+	fake.lapic.state_use_accessors = CLOCK_EVT_STATE_ONESHOT;
+	KUNIT_EXPECT_EQ(test, detach(), -EBUSY);
+	/* A second or so. */
+	KUNIT_EXPECT_LE(test, fake.sleeps, 60U);
+	/* All goes on meanwhile. */
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, device);
+	expect_events(test, TICK_NS, 100, LATE_NS);
+
+	/* The module waits for as long as it takes. */
+	fake.free = &fake.lapic;
+	apic_timer_source_proxy.remove();
+	KUNIT_EXPECT_GT(test, fake.sleeps, 60U);
+	forget();
+	fake_stop(test);
+}
+
+/* The LAPIC must not call us once we have gone, whoever is in front of us. */
+static void detach_behind_another_test(struct kunit *test)
+{
+	struct clock_event_device other;
+
+	start(test, 3000000, 0);
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	other = fake.hpet;
+	other.name = "other";
+	other.rating = 1000;
+	other.features |= CLOCK_EVT_FEAT_C3STOP;
+	fake_register(&other);
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &other);
+	/* Ours goes on behind it. */
+	fake_irq_work_run();
+	fake_run(11 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 1U);
+
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+	KUNIT_EXPECT_TRUE(test, fake.armed);
+	KUNIT_EXPECT_EQ(test, detach(), 0);
+	KUNIT_EXPECT_FALSE(test, fake.armed);
+	KUNIT_EXPECT_TRUE(test, fake_is_unused(&fake.lapic));
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &other);
+	KUNIT_EXPECT_EQ(test, fake_unbind(&other), 0);
+	fake_stop(test);
+}
+
 /* All is as before, and nothing of ours is left in the kernel's list. */
 static void attach_fails_test(struct kunit *test)
 {
@@ -317,6 +384,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(resume_test),
 	KUNIT_CASE(unbind_test),
 	KUNIT_CASE(detach_test),
+	KUNIT_CASE(lapic_device_gone_test),
+	KUNIT_CASE(not_given_back_test),
+	KUNIT_CASE(detach_behind_another_test),
 	KUNIT_CASE(attach_fails_test),
 	KUNIT_CASE(another_device_test),
 	{}
