@@ -18,6 +18,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "epoch.h"
+#include "source.h"
 #include "tsc.h"
 
 /* The kernel's own watchdog looks twice a second. */
@@ -41,9 +42,13 @@ static void tell(enum apic_timer_event event, s64 shift)
 	atomic_notifier_call_chain(&chain, event, &notice);
 }
 
-/* The kernel tells no module when it loses its trust in the TSC, for good. */
+/*
+ * The kernel tells no module when it refines the rate of the TSC, which it does
+ * while it trusts it, nor when it loses that trust, for good.
+ */
 static void watch(struct work_struct *work)
 {
+	apic_timer_source_refine();
 	if (apic_timer_tsc_stable()) {
 		schedule_delayed_work(&watch_work, WATCH_PERIOD);
 		return;

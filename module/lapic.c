@@ -11,6 +11,7 @@
 #include <linux/bits.h>
 #include <linux/clockchips.h>
 #include <linux/errno.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
@@ -64,6 +65,7 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 	lapic->divider = -1;
 	lapic->near = 0;
 	lapic->tsc_deadline = tsc_deadline;
+	lapic->ticks_per_sec = ticks_per_sec;
 	if (tsc_deadline)
 		return 0;
 
@@ -73,6 +75,25 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 		pr_err("LAPIC timer of %llu Hz beside a TSC of %u kHz: not believed\n",
 		       ticks_per_sec, apic_timer_tsc_khz());
 	return ret;
+}
+
+/**
+ * apic_timer_lapic_refine() - the kernel has found another rate of the TSC
+ * @lapic:	of this CPU, whose counter has the rate that it had in Hz
+ *
+ * What the hardware is programmed for stays.
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lapic_refine(struct apic_timer_lapic *lapic)
+{
+	lockdep_assert_irqs_disabled();
+	if (lapic->tsc_deadline ||
+	    apic_timer_lapic_clock_init(&lapic->clock, lapic->ticks_per_sec,
+					(u64)apic_timer_tsc_khz() * 1000))
+		return;
+	if (lapic->near)
+		lapic->near = lapic->clock.near;
 }
 
 /**

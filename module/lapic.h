@@ -24,6 +24,7 @@ struct clock_event_device;
  * @near:	what apic_timer_lapic_is_near() tells; 0 unless @divider is
  * @divider:	log2 of the divider that the hardware has, or negative if that
  *		isn't known
+ * @ticks_per_sec: rate of the undivided one-shot counter, Hz
  *
  * Touched by its own CPU, interrupts off.
  */
@@ -33,6 +34,7 @@ struct apic_timer_lapic {
 	u64 cost;
 	u64 near;
 	int divider;
+	u64 ticks_per_sec;
 };
 
 int apic_timer_lapic_probe(const char *source);
@@ -45,6 +47,7 @@ void apic_timer_lapic_limits(struct apic_timer_source *source,
 			     const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_describe(struct apic_timer_info *info,
 			       const struct apic_timer_lapic *lapic);
+void apic_timer_lapic_refine(struct apic_timer_lapic *lapic);
 void apic_timer_lapic_ready(struct apic_timer_lapic *lapic);
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire);
 

@@ -54,8 +54,8 @@ static void read_both(u64 *tsc, u32 *counter)
 	}
 }
 
-/* Rate of the undivided counter in Hz, against the TSC; 0 if it stands. */
-static u64 calibrate(void)
+/* Rate of the undivided counter in Hz, by a TSC of @khz; 0 if it stands. */
+static u64 calibrate(u32 khz)
 {
 	u64 from_tsc, to_tsc;
 	u32 from, to;
@@ -74,7 +74,7 @@ static u64 calibrate(void)
 	apic->write(APIC_TMICT, 0);
 	local_irq_enable();
 
-	return mul_u64_u64_div_u64(from - to, (u64)apic_timer_tsc_khz() * 1000,
+	return mul_u64_u64_div_u64(from - to, (u64)khz * 1000,
 				   to_tsc - from_tsc);
 }
 
@@ -99,13 +99,19 @@ void apic_timer_lapic_free_set_up(struct apic_timer_lapic *lapic)
  */
 int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic)
 {
-	/* One clock drives them all. */
+	/* One clock drives them all; measured while the TSC was of @khz. */
 	static u64 ticks_per_sec;
+	static u32 khz;
 	int ret;
 
-	if (!has_tsc_deadline() && !ticks_per_sec)
-		ticks_per_sec = calibrate();
-	ret = apic_timer_lapic_init(lapic, has_tsc_deadline(), ticks_per_sec);
+	if (!has_tsc_deadline() && !ticks_per_sec) {
+		khz = apic_timer_tsc_khz();
+		ticks_per_sec = calibrate(khz);
+	}
+	ret = apic_timer_lapic_init(lapic, has_tsc_deadline(),
+				    mul_u64_u32_div(ticks_per_sec,
+						    apic_timer_tsc_khz(),
+						    khz ?: 1));
 	if (ret)
 		return ret;
 

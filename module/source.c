@@ -4,9 +4,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/printk.h>
@@ -47,6 +49,9 @@ static const struct apic_timer_source * const sources[] = {
 const struct apic_timer_source *apic_timer_source;
 
 static enum cpuhp_state hotplug_state;
+
+/* What sources convert by, or an older value. */
+static u32 tsc_khz_known;
 
 /* The source is being attached to all CPUs, or detached. */
 static bool changing;
@@ -168,6 +173,41 @@ static void announce(const char *reason)
 		apic_timer_tsc_kind_name(info.tsc_kind));
 }
 
+static void refine(void *unused)
+{
+	if (this_cpu_read(apic_timer_base.online))
+		apic_timer_source->refine();
+}
+
+/**
+ * apic_timer_source_refine() - follow the kernel's idea of the TSC's rate
+ *
+ * The kernel refines it once, a second or two after boot, and by less than 1%:
+ * what is loaded before that, from an initial RAM disk say, would go on with
+ * the first estimate. Sources and the length of a tick follow; limits of time
+ * that were converted when the module was loaded (spin_budget_ns, hold_ns,
+ * late_ns, busy_us, guard_ms) stay, for nobody relies on a limit to 1%.
+ *
+ * Context: Task context; called now and then.
+ */
+void apic_timer_source_refine(void)
+{
+	u32 khz = apic_timer_tsc_khz();
+
+	if (khz == tsc_khz_known)
+		return;
+	/* A CPU that comes or goes reads the new rate, or is gone. */
+	cpus_read_lock();
+	tsc_khz_known = khz;
+	WRITE_ONCE(apic_timer_shot_tick, apic_timer_ns_to_tsc(TICK_NSEC));
+	if (apic_timer_source->refine)
+		on_each_cpu(refine, NULL, true);
+	cpus_read_unlock();
+	if (apic_timer_source->refine)
+		pr_info("the kernel has refined the rate of the TSC: %u.%03u MHz\n",
+			khz / 1000, khz % 1000);
+}
+
 /**
  * apic_timer_source_init() - choose a source and attach it to all CPUs
  *
@@ -180,6 +220,7 @@ int apic_timer_source_init(void)
 	int ret = -EINVAL;
 	unsigned int i;
 
+	tsc_khz_known = apic_timer_tsc_khz();
 	for (i = 0; i < ARRAY_SIZE(sources); i++) {
 		if (!automatic && strcmp(source, sources[i]->name))
 			continue;

@@ -19,6 +19,9 @@
  * @detach:	give it back. -errno, with the reason in the log, if the kernel
  *		doesn't take it within a second: then it goes on to serve. Task
  *		context, bound to the CPU.
+ * @refine:	the kernel has found another rate of the TSC, less than 1% off the
+ *		one before: convert by that on this CPU. NULL if it does so
+ *		anyway. Interrupts off.
  * @program:	interrupt this CPU at the absolute TSC @fire, at once if that
  *		is past; @fire is within @reach. What it needs of the present
  *		TSC it reads last. Returns what the hardware was given.
@@ -42,6 +45,7 @@ struct apic_timer_source {
 	void (*remove)(void);
 	int (*attach)(void);
 	int (*detach)(void);
+	void (*refine)(void);
 	u64 (*program)(u64 fire);
 	bool (*armed)(bool fired);
 	void (*recover)(void);
@@ -58,6 +62,7 @@ extern struct apic_timer_source apic_timer_source_sim;
 
 int apic_timer_source_init(void);
 void apic_timer_source_exit(void);
+void apic_timer_source_refine(void);
 const char *apic_timer_source_hardware_name(const struct apic_timer_info *info);
 
 #endif /* _APIC_TIMER_SOURCE_H */

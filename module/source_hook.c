@@ -318,6 +318,15 @@ static int hook_detach(void)
 	return 0;
 }
 
+static void hook_refine(void)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+
+	/* One that the kernel has not calibrated was measured by the TSC itself. */
+	if (hook->device)
+		apic_timer_lapic_refine(&hook->lapic);
+}
+
 static u64 hook_program_shot(u64 fire)
 {
 	this_cpu_write(lapic_timer_hook_first, true);
@@ -351,6 +360,7 @@ struct apic_timer_source apic_timer_source_hook = {
 	.remove = hook_remove,
 	.attach = hook_attach,
 	.detach = hook_detach,
+	.refine = hook_refine,
 	.program = hook_program_shot,
 	.armed = hook_armed,
 	.recover = hook_recover,

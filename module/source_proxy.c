@@ -382,6 +382,15 @@ static void proxy_remove(void)
 	}
 }
 
+static void proxy_refine(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+
+	/* The event that is armed stays as it is; the next will be right. */
+	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
+	apic_timer_lapic_refine(&proxy->lapic);
+}
+
 static u64 proxy_program(u64 fire)
 {
 	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
@@ -408,6 +417,7 @@ struct apic_timer_source apic_timer_source_proxy = {
 	.remove = proxy_remove,
 	.attach = proxy_attach,
 	.detach = proxy_detach,
+	.refine = proxy_refine,
 	.program = proxy_program,
 	.armed = proxy_armed,
 	.recover = proxy_recover,

@@ -287,6 +287,15 @@ static void check_new(struct clock_event_device *device)
 }
 
 /**
+ * fake_refined() - lapic_update_tsc_freq(): the LAPIC's device has another rate
+ */
+void fake_refined(void)
+{
+	if (!fake.hz)
+		config(&fake.lapic, apic_timer_sim.machine.tsc_khz * (1000 / 8));
+}
+
+/**
  * fake_register() - clockevents_register_device()
  * @device:	configured
  */

@@ -76,6 +76,7 @@ void fake_run(u64 ns);
 void fake_idle(void);
 void fake_busy(void);
 u64 fake_ktime(void);
+void fake_refined(void);
 void fake_register(struct clock_event_device *device);
 unsigned int fake_devices(void);
 bool fake_is_unused(const struct clock_event_device *device);

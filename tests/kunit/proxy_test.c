@@ -255,6 +255,36 @@ static void detach_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, 0U);
 }
 
+/*
+ * The kernel refines the rate of the TSC once after boot. Attached before, the
+ * events would be early or late for good: a tick by 400 ns at 100 ppm.
+ */
+static void refine_test(struct kunit *test)
+{
+	static const int ppm[] = { -9000, -100, 100, 9000 };
+	unsigned int i, j, k;
+	unsigned long flags;
+	u32 khz;
+
+	for (i = 0; i < ARRAY_SIZE(ppm); i++) {
+		for (j = 0; j < ARRAY_SIZE(tsc_rates); j++) {
+			for (k = 0; k < ARRAY_SIZE(lapic_rates); k++) {
+				khz = tsc_rates[j] + (s64)tsc_rates[j] * ppm[i] / 1000000;
+				start(test, khz, lapic_rates[k]);
+				fake.tsc_hz = tsc_rates[j] * 1000ULL;
+				apic_timer_sim.machine.tsc_khz = tsc_rates[j];
+				local_irq_save(flags);
+				apic_timer_source_proxy.refine();
+				local_irq_restore(flags);
+				expect_events(test, TICK_NS, 100, LATE_NS);
+				/* The kernel's own device is told by the kernel. */
+				fake_refined();
+				end(test);
+			}
+		}
+	}
+}
+
 /* Without the LAPIC's device on its list the kernel had none to go back to. */
 static void lapic_device_gone_test(struct kunit *test)
 {
@@ -384,6 +414,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(resume_test),
 	KUNIT_CASE(unbind_test),
 	KUNIT_CASE(detach_test),
+	KUNIT_CASE(refine_test),
 	KUNIT_CASE(lapic_device_gone_test),
 	KUNIT_CASE(not_given_back_test),
 	KUNIT_CASE(detach_behind_another_test),
