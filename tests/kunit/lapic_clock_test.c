@@ -20,6 +20,13 @@ static const struct {
 	{ 133333333, 700000000 },
 	{ 100000001, 99999999 },
 	{ 1000000000, 300001000 },
+	{ 24000000, 500000000 },
+	{ 24000000, 8000000000 },
+	{ 25000000, 5000000000 },
+	{ 100000000, 4294968000 },
+	{ 200000000, 8000000000 },
+	{ 1000000000, 500000000 },
+	{ 1000000000, 8000000000 },
 	{ 4095, 1 },
 	{ 1, 4095 },
 	{ HZ_MAX, HZ_MAX },
@@ -154,6 +161,44 @@ static void every_rate_test(struct kunit *test)
 	}
 }
 
+/* The short way gives what the long one does, or a tick more. */
+static void near_test(struct kunit *test)
+{
+	struct apic_timer_lapic_clock clock;
+	struct apic_timer_lapic_count count;
+	struct rnd_state rnd;
+	unsigned int i, n;
+	u64 cycles;
+	u32 near;
+
+	prandom_seed_state(&rnd, 8);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		KUNIT_ASSERT_EQ(test,
+				apic_timer_lapic_clock_init(&clock,
+							    rates[i].ticks,
+							    rates[i].cycles),
+				0);
+		for (n = 0; n < 20000; n++) {
+			prandom_bytes_state(&rnd, &cycles, sizeof(cycles));
+			cycles >>= prandom_u32_state(&rnd) % 64;
+			cycles %= clock.near;
+			if (n < 2)
+				cycles = n ? clock.near - 1 : 0;
+			count = apic_timer_lapic_clock_count(&clock, cycles);
+			near = apic_timer_lapic_clock_near(&clock, cycles);
+			KUNIT_ASSERT_EQ_MSG(test, count.divider, 0,
+					    "%llu cycles", cycles);
+			KUNIT_ASSERT_LE_MSG(test, near, count.count + 1,
+					    "%llu cycles of %llu Hz at %llu Hz",
+					    cycles, rates[i].cycles, rates[i].ticks);
+			KUNIT_ASSERT_GE_MSG(test, (u64)near + (near >> 29) + 1,
+					    (u64)count.count,
+					    "%llu cycles of %llu Hz at %llu Hz",
+					    cycles, rates[i].cycles, rates[i].ticks);
+		}
+	}
+}
+
 /* Reach is what the counter can do, nearly all of it, and never more. */
 static void reach_test(struct kunit *test)
 {
@@ -219,6 +264,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(init_refuses_test),
 	KUNIT_CASE(one_to_one_test),
 	KUNIT_CASE(every_rate_test),
+	KUNIT_CASE(near_test),
 	KUNIT_CASE(reach_test),
 	KUNIT_CASE(monotonic_test),
 	{}
