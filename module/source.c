@@ -56,6 +56,9 @@ static u32 tsc_khz_known;
 /* The source is being attached to all CPUs, or detached. */
 static bool changing;
 
+/* The source serves this CPU. Set and cleared by its hotplug callbacks. */
+static DEFINE_PER_CPU(bool, attached);
+
 static void go_online(void)
 {
 	local_irq_disable();
@@ -75,9 +78,14 @@ static int attach_cpu(unsigned int cpu)
 
 	ret = apic_timer_source->attach();
 	if (ret) {
-		pr_err("CPU %u takes no timers\n", cpu);
-		return ret;
+		pr_err("CPU %u takes no timers: error %d\n", cpu, ret);
+		/*
+		 * While the source is chosen, another one is tried then. Later
+		 * an error would keep the CPU from coming online.
+		 */
+		return changing ? ret : 0;
 	}
+	this_cpu_write(attached, true);
 	go_online();
 	trace_apic_timer_source_attach(apic_timer_source->name, cpu);
 	return 0;
@@ -87,6 +95,8 @@ static int detach_cpu(unsigned int cpu)
 {
 	int ret;
 
+	if (!this_cpu_read(attached))
+		return 0;
 	apic_timer_base_offline();
 	local_irq_disable();
 	apic_timer_guard_offline();
@@ -100,6 +110,7 @@ static int detach_cpu(unsigned int cpu)
 		go_online();
 		return ret;
 	}
+	this_cpu_write(attached, false);
 	local_irq_disable();
 	apic_timer_shot_reset();
 	local_irq_enable();

@@ -123,6 +123,34 @@ PARTS = {
         echo back $(tick_devices)
         firing
     """,
+    # It takes the CPU's tick when that comes online, before us.
+    "rival_online": """
+        load apic_timer
+        load apic_timer_busy rate=500
+        insmod $MODULES/apic_timer_rival.ko cpu=1 later=1
+        online=/sys/devices/system/cpu/cpu1/online
+        echo 0 >$online
+        echo 1 >$online
+        echo online $(cat $online) $(tick_devices)
+        grep '^cpu 1' $DEBUG/apic_timer/info
+        set -- $(expired)
+        sleep 0.5
+        set -- $@ $(expired)
+        echo fired $(($3 - $1)) $(($4 - $2))
+        rmmod apic_timer_busy
+        # It goes off and on as it is.
+        echo 0 >$online
+        echo 1 >$online
+        echo again $(cat $online) $(tick_devices)
+        rmmod apic_timer_rival
+        echo back $(tick_devices)
+        # Without the rival, the next time is as ever.
+        echo 0 >$online
+        echo 1 >$online
+        echo ours $(tick_devices)
+        load apic_timer_busy rate=500
+        firing
+    """,
     # There before us. The last part: the kernel then broadcasts the tick by the LAPIC's device,
     # and has none to put in the place of the rival's.
     "rival_first": """
@@ -231,6 +259,20 @@ def test_better_clock_event_device(series):
     assert re.search(r"^rival apic_timer apic_timer_rival", output, re.M), output
     assert number(output, "events") > 10
     assert re.search(r"^back apic_timer apic_timer\b", output, re.M), output
+
+
+@series
+def test_cpu_that_cannot_be_served_comes_online(series):
+    """It takes no timers, and that is all: it works, goes off, and is served another time."""
+    output = part(series, "rival_online")
+    assert re.search(r"^online 1 apic_timer apic_timer_rival\b", output, re.M), output
+    assert "cpu 1: takes no timers" in output
+    fired = re.search(r"^fired (\d+) (\d+)$", output, re.M)
+    assert int(fired[1]) > 20, output
+    assert fired[2] == "0", output
+    assert re.search(r"^again 1 apic_timer apic_timer_rival\b", output, re.M), output
+    assert re.search(r"^back apic_timer lapic\b", output, re.M), output
+    assert re.search(r"^ours apic_timer apic_timer\b", output, re.M), output
 
 
 @series

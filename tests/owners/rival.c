@@ -5,13 +5,16 @@
  * looks at the clock now and then and interrupts.
  */
 #include <linux/clockchips.h>
+#include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/ptrace.h>
 #include <linux/smp.h>
+#include <linux/string.h>
 
 #include <asm/irq_regs.h>
 
@@ -22,6 +25,10 @@ MODULE_PARM_DESC(cpu, "whose device it is; another has to be online");
 static int rating = 100000;
 module_param(rating, int, 0444);
 MODULE_PARM_DESC(rating, "of the device");
+
+static bool later;
+module_param(later, bool, 0444);
+MODULE_PARM_DESC(later, "the device appears when the CPU comes online, not by loading");
 
 static unsigned long events;
 module_param(events, ulong, 0444);
@@ -85,7 +92,52 @@ static void nothing(void *unused)
 
 static void add(void *unused)
 {
+	unsigned long flags;
+
+	local_irq_save(flags);
 	clockevents_config_and_register(&rival, NSEC_PER_SEC, 1000, LONG_MAX);
+	local_irq_restore(flags);
+}
+
+static enum cpuhp_state state;
+
+/*
+ * Whether the kernel may broadcast by the LAPIC's device of the CPU, once that
+ * isn't its tick's: it would not give it back.
+ */
+static void let_broadcast(bool let)
+{
+	static struct clock_event_device probe;
+	struct clock_event_device *device;
+
+	probe = (struct clock_event_device) {
+		.name = "apic_timer_rival_probe",
+		.features = CLOCK_EVT_FEAT_DUMMY,
+		.cpumask = cpumask_of(cpu),
+		.irq = -1,
+	};
+	clockevents_register_device(&probe);
+	/* It is the first, so before it is the head of the list. */
+	list_for_each_entry(device, probe.list.prev, list) {
+		if (device == &probe || !str_has_prefix(device->name, "lapic") ||
+		    !cpumask_equal(device->cpumask, cpumask_of(cpu)))
+			continue;
+		if (let)
+			device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+		else
+			device->features |= CLOCK_EVT_FEAT_C3STOP;
+		break;
+	}
+	clockevents_unbind_device(&probe, cpu);
+}
+
+static int online(unsigned int new)
+{
+	if (new != cpu)
+		return 0;
+	let_broadcast(false);
+	add(NULL);
+	return 0;
 }
 
 static int __init rival_init(void)
@@ -95,6 +147,7 @@ static int __init rival_init(void)
 	if (cpu >= nr_cpu_ids || !cpu_online(cpu) || other >= nr_cpu_ids)
 		return -ENODEV;
 	due = U64_MAX;
+	INIT_LIST_HEAD(&rival.list);
 	INIT_CSD(&kick, event, NULL);
 	rival.rating = rating;
 	rival.cpumask = cpumask_of(cpu);
@@ -103,12 +156,20 @@ static int __init rival_init(void)
 		return PTR_ERR(watcher);
 	kthread_bind(watcher, other);
 	wake_up_process(watcher);
-	smp_call_function_single(cpu, add, NULL, true);
+	if (later)
+		state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "rival:online",
+						  online, NULL);
+	else
+		smp_call_function_single(cpu, add, NULL, true);
 	return 0;
 }
 
 static void __exit rival_exit(void)
 {
+	if (later) {
+		cpuhp_remove_state_nocalls(state);
+		let_broadcast(true);
+	}
 	clockevents_unbind_device(&rival, cpu);
 	kthread_stop(watcher);
 	smp_call_function_single(cpu, nothing, NULL, true);
