@@ -16,6 +16,7 @@
 #include <linux/percpu.h>
 #include <linux/time64.h>
 #include <asm/apicdef.h>
+#include <asm/lapic_hook.h>
 #include <asm/msr-index.h>
 
 #include "base.h"
@@ -115,19 +116,60 @@ u64 fake_rdmsr(u32 msr)
 	return fake.armed ? fake.fires : 0;
 }
 
+/* The patched kernel's hook: arch/x86/kernel/apic/lapic_hook.c */
+
+DEFINE_PER_CPU(bool, lapic_timer_hook_first);
+
+static const struct lapic_timer_hook *hook;
+
+/**
+ * lapic_timer_hook_register() - as the patched kernel's
+ * @wanted:	hook
+ *
+ * Return: 0; -EBUSY if there is one.
+ */
+int lapic_timer_hook_register(const struct lapic_timer_hook *wanted)
+{
+	if (hook)
+		return -EBUSY;
+	hook = wanted;
+	return 0;
+}
+
+/**
+ * lapic_timer_hook_unregister() - the reverse
+ * @was:	hook
+ */
+void lapic_timer_hook_unregister(const struct lapic_timer_hook *was)
+{
+	hook = NULL;
+}
+
 /* The kernel's clock event device for it: arch/x86/kernel/apic/apic.c */
+
+static u64 ticks_to_tsc(unsigned long ticks)
+{
+	if (fake.hz)
+		return apic_timer_sim.now +
+			apic_timer_sim_ticks_to_cycles(ticks * 16, fake.tsc_hz, fake.hz);
+	return apic_timer_sim.now + ticks * 8;
+}
 
 static int lapic_next(unsigned long ticks, struct clock_event_device *device)
 {
+	if (hook && hook->program(device, ticks_to_tsc(ticks)))
+		return 0;
 	if (fake.hz)
 		apic_write(APIC_TMICT, ticks);
 	else
-		fake_wrmsr(MSR_IA32_TSC_DEADLINE, apic_timer_sim.now + ticks * 8);
+		fake_wrmsr(MSR_IA32_TSC_DEADLINE, ticks_to_tsc(ticks));
 	return 0;
 }
 
 static int lapic_oneshot(struct clock_event_device *device)
 {
+	if (hook && hook->start(device))
+		return 0;
 	fake.lvtt = TIMER_VECTOR | (fake.hz ? 0 : 2 << 17);
 	fake.tdcr = 0x3;	/* divide by 16 */
 	return 0;
@@ -135,6 +177,8 @@ static int lapic_oneshot(struct clock_event_device *device)
 
 static int lapic_shutdown(struct clock_event_device *device)
 {
+	if (hook && hook->stop(device))
+		return 0;
 	fake.lvtt |= APIC_LVT_MASKED;
 	fake.armed = false;
 	return 0;
@@ -485,7 +529,11 @@ void fake_run(u64 ns)
 		fake.armed = false;
 		fake.interrupts++;
 		__irq_enter();
-		fake.lapic.event_handler(&fake.lapic);
+		if (!hook)
+			fake.lapic.event_handler(&fake.lapic);
+		else if (!this_cpu_read(lapic_timer_hook_first) ||
+			 !hook->interrupt(NULL))
+			hook->event(&fake.lapic);
 		__irq_exit();
 	}
 	if (n <= INTERRUPTS_MAX)

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The source "hook", its real code, between a fake LAPIC timer and a fake of a
+ * patched kernel.
+ */
+#include <kunit/test.h>
+#include <linux/apic_timer.h>
+#include <linux/time64.h>
+#include <asm/apicdef.h>
+
+#include "fake_lapic.h"
+#include "machine.h"
+#include "source.h"
+
+#define TICK_NS	(4 * NSEC_PER_MSEC)
+/*
+ * The kernel rounds its events down to ticks of the divided counter, 0.7 us at
+ * 24 MHz: an interrupt that takes less would be early, hook or not.
+ */
+#define LATENCY_NS	1000
+#define LATE_NS	2500
+
+static const u32 tsc_rates[] = {
+	500000, 1000000, 4294967, 4294968, 4500000, 8000000,
+};
+
+/* Hz; 0: TSC-deadline mode */
+static const u64 lapic_rates[] = {
+	0, 24000000, 100000000, 1000000000,
+};
+
+static void forget(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	apic_timer_shot_reset();
+	local_irq_restore(flags);
+}
+
+static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
+{
+	fake_start(test, tsc_khz, lapic_hz);
+	fake.latency = apic_timer_ns_to_tsc(LATENCY_NS);
+	apic_timer_source = &apic_timer_source_hook;
+	forget();
+	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.probe(), 0);
+	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.attach(), 0);
+}
+
+static void end(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, apic_timer_source_hook.detach(), 0);
+	apic_timer_source_hook.remove();
+	forget();
+	fake_stop(test);
+}
+
+static void expect_events(struct kunit *test, unsigned int count, u64 late_ns)
+{
+	u32 khz = apic_timer_sim.machine.tsc_khz;
+
+	fake_busy();
+	fake_run(TICK_NS + TICK_NS / 2);
+	fake.events = 0;
+	fake.early = 0;
+	fake.late_ns = 0;
+	fake_run(TICK_NS * (u64)count);
+	KUNIT_EXPECT_EQ_MSG(test, fake.early, 0UL, "%u kHz beside %llu Hz", khz,
+			    fake.hz);
+	KUNIT_EXPECT_EQ_MSG(test, fake.events, (unsigned long)count,
+			    "%u kHz beside %llu Hz", khz, fake.hz);
+	KUNIT_EXPECT_LE_MSG(test, fake.late_ns, late_ns, "%u kHz beside %llu Hz",
+			    khz, fake.hz);
+}
+
+static void every_rate_test(struct kunit *test)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
+			start(test, tsc_rates[i], lapic_rates[j]);
+			expect_events(test, 100, LATE_NS);
+			end(test);
+		}
+	}
+}
+
+static unsigned int count, early;
+
+static void again(unsigned long long now, unsigned long data)
+{
+	struct apic_timer_list *timer = (struct apic_timer_list *)data;
+
+	count++;
+	early += now < timer->expires;
+	timer->expires += apic_timer_us_to_tsc(100);
+	add_apic_timer(timer);
+}
+
+static DEFINE_APIC_TIMER(timer, again, (unsigned long)&timer);
+
+static void both_are_served_test(struct kunit *test)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
+			start(test, tsc_rates[i], lapic_rates[j]);
+			count = 0;
+			early = 0;
+			timer.flags = APIC_TIMER_EXACT;
+			timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
+			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+			/* An event of the kernel's may be held back by 20 us. */
+			expect_events(test, 50, LATE_NS + 20000);
+			KUNIT_EXPECT_GE(test, count, 2000U);
+			KUNIT_EXPECT_EQ(test, early, 0U);
+			KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+			end(test);
+		}
+	}
+}
+
+/* The kernel stops its events: ours go on, and the LAPIC isn't stopped. */
+static void stopped_test(struct kunit *test)
+{
+	unsigned long events;
+
+	start(test, 3000000, 0);
+	fake_idle();
+	events = fake.events;
+	count = 0;
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(1000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	fake_run(20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, count, 190U);
+	KUNIT_EXPECT_EQ(test, fake.events, events);
+	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+	end(test);
+}
+
+/* The kernel takes its rate from its own device; the counter's is by the TSC. */
+static void refine_test(struct kunit *test)
+{
+	unsigned int i, j;
+	unsigned long flags;
+
+	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
+			start(test, tsc_rates[i] + tsc_rates[i] / 200, lapic_rates[j]);
+			fake.tsc_hz = tsc_rates[i] * 1000ULL;
+			apic_timer_sim.machine.tsc_khz = tsc_rates[i];
+			fake_refined();
+			local_irq_save(flags);
+			apic_timer_source_hook.refine();
+			local_irq_restore(flags);
+			expect_events(test, 100, LATE_NS);
+			end(test);
+		}
+	}
+}
+
+/* One hook at a time; and what can't be attached leaves all as it was. */
+static void attach_fails_test(struct kunit *test)
+{
+	start(test, 3000000, 0);
+	KUNIT_EXPECT_EQ(test, apic_timer_source_hook.probe(), -EBUSY);
+	end(test);
+
+	fake_start(test, 3000000, 0);
+	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.probe(), 0);
+	fake.lapic.features |= CLOCK_EVT_FEAT_DUMMY;
+	KUNIT_EXPECT_EQ(test, apic_timer_source_hook.attach(), -ENODEV);
+	fake.lapic.features &= ~CLOCK_EVT_FEAT_DUMMY;
+	apic_timer_source_hook.remove();
+	fake_stop(test);
+}
+
+static void hook_exit(struct kunit *test)
+{
+	apic_timer_source = &apic_timer_source_sim;
+	machine_exit(test);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(every_rate_test),
+	KUNIT_CASE(both_are_served_test),
+	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(refine_test),
+	KUNIT_CASE(attach_fails_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_timer_hook",
+	.exit = hook_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
