@@ -167,15 +167,19 @@ unsigned long apic_timer_sim_run(u64 until, unsigned long limit)
 {
 	struct apic_timer_sim *sim = &apic_timer_sim;
 	unsigned long flags, n = 0;
-	u64 at;
+	u64 at, taken;
 
 	local_irq_save(flags);
-	while (sim->armed && n < limit) {
-		at = apic_timer_add_tsc(sim->fires, sim->machine.latency);
+	while ((sim->armed || sim->requested) && n < limit) {
+		taken = sim->requested ? sim->now : sim->fires;
+		at = apic_timer_add_tsc(taken, sim->machine.latency);
 		if (at > until)
 			break;
+		/* However often it has fired, one request waits. */
+		if (sim->fires <= taken)
+			sim->armed = false;
+		sim->requested = false;
 		sim->now = max(sim->now, at);
-		sim->armed = false;
 		sim->interrupts++;
 		n++;
 		__irq_enter();
@@ -209,6 +213,9 @@ static u64 sim_program(u64 fire)
 	struct apic_timer_sim *sim = &apic_timer_sim;
 
 	sim->now += sim->machine.cost;
+	/* That doesn't take back what it has requested. */
+	if (sim->armed && sim->fires <= sim->now)
+		sim->requested = true;
 	sim->programmed++;
 	sim->leg = fire > sim->now ? fire - sim->now : 0;
 

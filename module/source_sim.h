@@ -38,6 +38,8 @@ struct apic_timer_sim_machine {
  * @now:	TSC
  * @armed:	the timer is running
  * @fires:	TSC at which it fires, if @armed
+ * @requested:	it has fired and was programmed anew since: the interrupt has
+ *		yet to be taken
  * @leg:	TSC cycles that it was last asked for
  * @count:	what the counter was last programmed with
  * @programmed:	how often it was programmed
@@ -49,6 +51,7 @@ struct apic_timer_sim {
 	u64 now;
 	bool armed;
 	u64 fires;
+	bool requested;
 	u64 leg;
 	struct apic_timer_lapic_count count;
 	unsigned long programmed;
