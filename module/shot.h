@@ -8,6 +8,7 @@
 
 #include <trace/events/apic_timer.h>
 
+#include "base.h"
 #include "stats.h"
 #include "tsc.h"
 
@@ -206,6 +207,37 @@ static __always_inline bool
 apic_timer_shot_own_due(const struct apic_timer_shot *shot)
 {
 	return shot->entry >= shot->serve;
+}
+
+/**
+ * apic_timer_shot_enter() - first half of the interrupt: what is ours
+ * @shot:	of this CPU
+ *
+ * Context: As apic_timer_shot_begin().
+ */
+static __always_inline void apic_timer_shot_enter(struct apic_timer_shot *shot)
+{
+	apic_timer_shot_begin(shot);
+	if (apic_timer_shot_own_due(shot))
+		apic_timer_base_interrupt(shot);
+}
+
+/**
+ * apic_timer_shot_leave() - second half of the interrupt: what is the kernel's
+ * @shot:	of this CPU
+ * @kernel_event: calls the kernel's handler; it programs its next event from
+ *		there, or where it defers that, later
+ * @context:	for @kernel_event
+ *
+ * Context: Interrupts off, in the interrupt, after apic_timer_shot_enter().
+ */
+static __always_inline void
+apic_timer_shot_leave(struct apic_timer_shot *shot,
+		      void (*kernel_event)(void *context), void *context)
+{
+	if (apic_timer_shot_kernel_due(shot))
+		kernel_event(context);
+	apic_timer_shot_end(shot);
 }
 
 #endif /* _APIC_TIMER_SHOT_H */

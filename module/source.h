@@ -33,9 +33,9 @@
  * @recover:	set the hardware of this CPU up anew. Interrupts off.
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
- * In its interrupt a source calls apic_timer_shot_begin(), then
- * apic_timer_base_interrupt() if apic_timer_shot_own_due(), then the kernel's
- * handler if apic_timer_shot_kernel_due(), then apic_timer_shot_end().
+ * In its interrupt a source calls apic_timer_shot_enter(), then
+ * apic_timer_shot_leave(), or apic_timer_shot_end() if the kernel's events don't
+ * come by it.
  */
 struct apic_timer_source {
 	const char *name;

@@ -23,7 +23,6 @@
 #include <linux/smp.h>
 #include <asm/lapic_hook.h>
 
-#include "base.h"
 #include "guard.h"
 #include "lapic.h"
 #include "lapic_device.h"
@@ -57,13 +56,6 @@ struct hook {
 
 static DEFINE_PER_CPU(struct hook, hooks);
 
-static void begin(struct apic_timer_shot *shot)
-{
-	apic_timer_shot_begin(shot);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
-}
-
 /*
  * The LAPIC's vector; the kernel has done no more than to come here. It does so
  * only where the last shot was armed by hook_program_shot().
@@ -72,7 +64,7 @@ static bool hook_interrupt(struct pt_regs *regs)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	begin(shot);
+	apic_timer_shot_enter(shot);
 	/*
 	 * In the idle task the ordinary path follows anyway. By then an event
 	 * of the kernel's has come that the hardware was early for by a hair.
@@ -83,8 +75,10 @@ static bool hook_interrupt(struct pt_regs *regs)
 	return true;
 }
 
-static void kernel_event(struct hook *hook)
+static void kernel_event(void *context)
 {
+	struct hook *hook = context;
+
 	hook->device->event_handler(hook->device);
 	if (unlikely(hook->periodic)) {
 		hook->periodic += apic_timer_shot_tick;
@@ -112,11 +106,9 @@ static void hook_event(struct clock_event_device *device)
 			kernel_event(hook);
 			return;
 		}
-		begin(shot);
+		apic_timer_shot_enter(shot);
 	}
-	if (apic_timer_shot_kernel_due(shot))
-		kernel_event(hook);
-	apic_timer_shot_end(shot);
+	apic_timer_shot_leave(shot, kernel_event, hook);
 }
 
 /* The kernel's next event. */

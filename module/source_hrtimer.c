@@ -5,7 +5,6 @@
  */
 #include <linux/percpu.h>
 
-#include "base.h"
 #include "compat/hrtimer.h"
 #include "shot.h"
 #include "source.h"
@@ -19,9 +18,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	apic_timer_shot_begin(shot);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
+	apic_timer_shot_enter(shot);
 	/* Starts @timer again if need be. */
 	apic_timer_shot_end(shot);
 	return HRTIMER_NORESTART;

@@ -27,7 +27,6 @@
 #include <linux/smp.h>
 #include <linux/time64.h>
 
-#include "base.h"
 #include "guard.h"
 #include "lapic.h"
 #include "lapic_device.h"
@@ -79,35 +78,29 @@ static struct proxy *to_proxy(struct clock_event_device *device)
 	return container_of(device, struct proxy, device);
 }
 
+static void kernel_event(void *unused)
+{
+	struct clock_event_device *device = this_cpu_ptr(&proxies.device);
+
+	device->event_handler(device);
+}
+
 /* An interrupt that may serve ours. */
 static noinline void interrupt(void)
 {
-	struct clock_event_device *device = this_cpu_ptr(&proxies.device);
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	apic_timer_shot_begin(shot);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
-	/*
-	 * The kernel programs its next event from its handler, or where it
-	 * defers that, after us.
-	 */
-	if (apic_timer_shot_kernel_due(shot))
-		device->event_handler(device);
-	apic_timer_shot_end(shot);
+	apic_timer_shot_enter(shot);
+	apic_timer_shot_leave(shot, kernel_event, NULL);
 }
 
 /* The LAPIC's vector. */
 static void proxy_interrupt(struct clock_event_device *lapic_device)
 {
-	if (likely(apic_timer_shot_begin_alone(this_cpu_ptr(&apic_timer_shot)))) {
-		struct clock_event_device *device =
-			this_cpu_ptr(&proxies.device);
-
-		device->event_handler(device);
-	} else {
+	if (likely(apic_timer_shot_begin_alone(this_cpu_ptr(&apic_timer_shot))))
+		kernel_event(NULL);
+	else
 		interrupt();
-	}
 }
 
 /* The kernel's next event, in nanoseconds from now. */

@@ -118,23 +118,23 @@ int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 	return 0;
 }
 
+static void kernel_event(void *unused)
+{
+	if (apic_timer_sim.machine.kernel_event)
+		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
+}
+
 /* The timer's vector. */
 static void interrupt(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
 	if (apic_timer_shot_begin_alone(shot)) {
-		if (apic_timer_sim.machine.kernel_event)
-			apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
+		kernel_event(NULL);
 		return;
 	}
-	apic_timer_shot_begin(shot);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
-	if (apic_timer_shot_kernel_due(shot) &&
-	    apic_timer_sim.machine.kernel_event)
-		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
-	apic_timer_shot_end(shot);
+	apic_timer_shot_enter(shot);
+	apic_timer_shot_leave(shot, kernel_event, NULL);
 }
 
 /**
