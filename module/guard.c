@@ -53,17 +53,29 @@ static void tell(struct irq_work *work)
 		smp_processor_id());
 }
 
+/* By when the hardware has fired; %APIC_TIMER_NEVER if it isn't armed. */
+static u64 fires_of(const struct apic_timer_shot *shot)
+{
+	/* Its CPU writes it all the time, and is perhaps another. */
+	u64 fires = data_race(READ_ONCE(shot->fires));
+	/* As is this: one of them is never, but both may be found to be. */
+	u64 alone = data_race(READ_ONCE(shot->alone));
+
+	return min(fires, alone);
+}
+
 /*
  * Has it perhaps just fired? The interrupt may take a while to be seen, in a
  * virtual machine above all.
  */
 static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
 {
-	u64 fire = shot->alone ? shot->deadline[APIC_TIMER_SHOT_KERNEL] :
-		   shot->fires - (shot->leg >> APIC_TIMER_SHOT_DRIFT_SHIFT);
-	u64 margin = shot->fires - fire + grace;
+	u64 margin = (shot->leg >> APIC_TIMER_SHOT_DRIFT_SHIFT) + grace;
+	u64 fires = fires_of(shot);
 
-	return now + margin >= fire && now <= shot->fires + grace;
+	/* Whether the drift is in it or not. */
+	return now > apic_timer_shot_before(fires, 2 * margin) &&
+	       apic_timer_shot_before(now, margin) <= fires;
 }
 
 /*
@@ -80,9 +92,9 @@ static bool stopped(const struct apic_timer_shot *shot)
 	if (apic_timer_source->armed(false) ||
 	    may_have_fired(shot, apic_timer_tsc_now()))
 		return false;
-	if (suspected == shot->fires)
+	if (suspected == fires_of(shot))
 		return true;
-	this_cpu_write(suspect, shot->fires);
+	this_cpu_write(suspect, fires_of(shot));
 	return false;
 }
 
@@ -90,7 +102,7 @@ static bool stopped(const struct apic_timer_shot *shot)
 static void ask(void *unused)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 fires = shot->fires;
+	u64 fires = fires_of(shot);
 
 	/* In its interrupt, whose end arms; or not armed. */
 	if (this_cpu_read(apic_timer_guard_due) == APIC_TIMER_NEVER ||
@@ -108,8 +120,8 @@ static void ask(void *unused)
 
 static void look_at(unsigned int cpu, u64 now)
 {
-	/* It writes this all the time: a wrong value means a needless call. */
-	u64 fires = data_race(READ_ONCE(per_cpu(apic_timer_shot.fires, cpu)));
+	/* A wrong value means a needless call. */
+	u64 fires = fires_of(per_cpu_ptr(&apic_timer_shot, cpu));
 
 	/* Failing as the last call is still on its way is as good. */
 	if (fires < now && now - fires > period)

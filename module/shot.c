@@ -19,7 +19,7 @@
 #include "smi.h"
 #include "source.h"
 
-DEFINE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
+DEFINE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
 
 u64 apic_timer_shot_tick;
 
@@ -99,6 +99,34 @@ static u64 choose(struct apic_timer_shot *shot, u64 now)
 	return own;
 }
 
+/*
+ * By when the hardware will have fired that was armed for @fire, @leg cycles
+ * ahead.
+ */
+static u64 fires_by(u64 fire, u64 leg)
+{
+	if (apic_timer_source->drifts &&
+	    check_add_overflow(fire, leg >> APIC_TIMER_SHOT_DRIFT_SHIFT, &fire))
+		return APIC_TIMER_NEVER;
+	return fire;
+}
+
+/**
+ * apic_timer_shot_end_alone() - do what the short way has left out
+ * @shot:	of this CPU, armed by the short way
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_shot_end_alone(struct apic_timer_shot *shot)
+{
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = shot->alone;
+	shot->fires = fires_by(shot->alone, shot->leg);
+	shot->user = APIC_TIMER_SHOT_KERNEL;
+	shot->aim = 0;
+	shot->stopped = shot->leg > apic_timer_shot_tick;
+	shot->alone = APIC_TIMER_NEVER;
+}
+
 /* Count the SMIs from here on, if anybody wants to know. */
 static noinline void count_smis(struct apic_timer_shot *shot)
 {
@@ -108,14 +136,12 @@ static noinline void count_smis(struct apic_timer_shot *shot)
 /* Arm for the earliest deadline; for none, as late as can be. */
 static void arm(struct apic_timer_shot *shot)
 {
-	const struct apic_timer_source *source = apic_timer_source;
 	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
 	u64 now = apic_timer_tsc_now();
 	u64 leg, target, fire, value;
 
 	shot->stopped = tick_stopped(kernel, now);
 	shot->aim = 0;
-	shot->alone = false;
 	if (likely(shot->own.expires == APIC_TIMER_NEVER)) {
 		shot->user = APIC_TIMER_SHOT_KERNEL;
 		target = kernel;
@@ -131,13 +157,10 @@ static void arm(struct apic_timer_shot *shot)
 			shot->lead = shot->own.expires - fire;
 		}
 	}
-	value = source->program(fire);
+	value = apic_timer_source->program(fire);
 
 	shot->leg = leg;
-	shot->fires = fire;
-	if (source->drifts && check_add_overflow(fire, leg >> APIC_TIMER_SHOT_DRIFT_SHIFT,
-						 &shot->fires))
-		shot->fires = APIC_TIMER_NEVER;
+	shot->fires = fires_by(fire, leg);
 
 	apic_timer_stats_inc(SHOTS);
 	if (unlikely(fire < target) && target != APIC_TIMER_NEVER)
@@ -170,6 +193,7 @@ void apic_timer_shot_reset(void)
 		.serve = APIC_TIMER_NEVER,
 		.user = APIC_TIMER_SHOT_KERNEL,
 		.fires = APIC_TIMER_NEVER,
+		.alone = APIC_TIMER_NEVER,
 	};
 	apic_timer_shot_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
@@ -188,12 +212,8 @@ void apic_timer_shot_own(const struct apic_timer_target *target)
 
 	lockdep_assert_irqs_disabled();
 	shot->own = *target;
-	if (shot->alone) {
-		/* What the short way leaves out. */
-		shot->alone = false;
-		shot->user = APIC_TIMER_SHOT_KERNEL;
-		shot->aim = 0;
-	}
+	if (shot->alone != APIC_TIMER_NEVER)
+		apic_timer_shot_end_alone(shot);
 	set_own_deadline(shot);
 	if (!shot->held && shot->deadline[APIC_TIMER_SHOT_OWN] < shot->fires)
 		arm(shot);
@@ -213,18 +233,17 @@ void apic_timer_shot_own(const struct apic_timer_target *target)
 void apic_timer_shot_kernel(u64 tsc, u64 now)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 was = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 was;
 
 	lockdep_assert_irqs_disabled();
+	if (shot->alone != APIC_TIMER_NEVER)
+		apic_timer_shot_end_alone(shot);
+	was = shot->deadline[APIC_TIMER_SHOT_KERNEL];
 	shot->deadline[APIC_TIMER_SHOT_KERNEL] = tsc;
-	if (tsc == was)
+	if (tsc == was || shot->held)
 		return;
-	if (shot->held) {
-		shot->alone = false;
-		return;
-	}
 	/* The last: going idle takes another lead. */
-	if (shot->alone || tsc < shot->fires ||
+	if (tsc < shot->fires ||
 	    shot->user == APIC_TIMER_SHOT_KERNEL ||
 	    (shot->own.lead[0] != shot->own.lead[1] &&
 	     shot->stopped != tick_stopped(tsc, now)))
@@ -288,7 +307,7 @@ void apic_timer_shot_end(struct apic_timer_shot *shot)
 
 	shot->held = false;
 	/* Unless nothing of ours is left, and the kernel has set its event. */
-	if (!shot->alone)
+	if (shot->alone == APIC_TIMER_NEVER)
 		arm_first(shot);
 
 	if (shot->event)
@@ -306,6 +325,8 @@ void apic_timer_shot_rearm(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
+	if (shot->alone != APIC_TIMER_NEVER)
+		apic_timer_shot_end_alone(shot);
 	shot->fires = APIC_TIMER_NEVER;
 	if (!shot->held)
 		arm_first(shot);

@@ -45,20 +45,23 @@ struct apic_timer_target {
 
 /**
  * struct apic_timer_shot - the hardware timer of a CPU
- * @own:	what the head of our queue wants
  * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
- * @serve:	TSC from which on any interrupt serves @own
- * @user:	whom the hardware is armed for
  * @fires:	TSC by which the hardware will have fired, however its clock
  *		drifts; %APIC_TIMER_NEVER if it isn't armed
+ * @leg:	TSC cycles ahead that it was last armed
+ * @alone:	the kernel's deadline instead of @deadline, and @fires, if the
+ *		hardware is armed for it by the short way and nothing of ours is
+ *		pending; otherwise %APIC_TIMER_NEVER. @user, @aim and @stopped
+ *		are of before.
+ * @own:	what the head of our queue wants
+ * @serve:	TSC from which on any interrupt serves @own
+ * @user:	whom the hardware is armed for
  * @aim:	TSC that the hardware was last armed for, if that was for ours
  *		and not a hop; otherwise 0
- * @leg:	TSC cycles ahead that it was last armed
  * @lead:	TSC cycles that @aim is early
  * @stopped:	the kernel's next event is so far away that it has stopped its
  *		tick
  * @held:	in the interrupt: nothing is armed until its end
- * @alone:	armed for the kernel, by the short way; nothing of ours is pending
  * @held_back:	the kernel's event is held back for ours
  * @served:	the interrupt has found something of ours due
  * @entry:	TSC at the beginning of the interrupt
@@ -66,21 +69,22 @@ struct apic_timer_target {
  *		it hasn't
  * @smi:	SMIs so far at the last arming, if anybody wants to know
  *
- * Touched by its own CPU only, interrupts off. Unless held, the hardware fires
- * in time for each deadline.
+ * Touched by its own CPU only, interrupts off; others read @fires and @alone.
+ * Unless held, the hardware fires in time for each deadline. What the short way
+ * touches is in one cache line.
  */
 struct apic_timer_shot {
-	struct apic_timer_target own;
 	u64 deadline[APIC_TIMER_SHOT_USERS];
+	u64 fires;
+	u64 leg;
+	u64 alone;
+	struct apic_timer_target own;
 	u64 serve;
 	enum apic_timer_shot_user user;
-	u64 fires;
 	u64 aim;
-	u64 leg;
 	u64 lead;
 	bool stopped;
 	bool held;
-	bool alone;
 	bool held_back;
 	bool served;
 	u64 entry;
@@ -88,7 +92,7 @@ struct apic_timer_shot {
 	u32 smi;
 };
 
-DECLARE_PER_CPU(struct apic_timer_shot, apic_timer_shot);
+DECLARE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
 
 /* TSC cycles from one of the kernel's ticks to the next */
 extern u64 apic_timer_shot_tick;
@@ -103,6 +107,7 @@ extern u64 apic_timer_shot_tick;
 #define APIC_TIMER_SHOT_DRIFT_SHIFT	6
 
 void apic_timer_shot_reset(void);
+void apic_timer_shot_end_alone(struct apic_timer_shot *shot);
 void apic_timer_shot_own(const struct apic_timer_target *target);
 void apic_timer_shot_kernel(u64 tsc, u64 now);
 bool apic_timer_shot_kernel_waits(const struct apic_timer_shot *shot);
@@ -115,6 +120,12 @@ u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);
 static inline u64 apic_timer_shot_before(u64 tsc, u64 cycles)
 {
 	return tsc == APIC_TIMER_NEVER ? tsc : tsc - min(tsc, cycles);
+}
+
+/* What the kernel waits for: absolute TSC. */
+static inline u64 apic_timer_shot_kernel_deadline(const struct apic_timer_shot *shot)
+{
+	return min(shot->deadline[APIC_TIMER_SHOT_KERNEL], shot->alone);
 }
 
 /* From when on an interrupt serves a target: absolute TSC. */
@@ -142,16 +153,14 @@ static inline u64 apic_timer_shot_serve(const struct apic_timer_shot *shot,
 static __always_inline bool
 apic_timer_shot_kernel_alone(struct apic_timer_shot *shot, u64 cycles, u64 now)
 {
-	u64 deadline = now + cycles;
-
 	/* The long way is traced. */
 	if (unlikely(shot->own.expires != APIC_TIMER_NEVER ||
 		     trace_apic_timer_arm_enabled()))
 		return false;
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = deadline;
-	shot->fires = deadline + (cycles >> APIC_TIMER_SHOT_DRIFT_SHIFT);
-	shot->stopped = cycles > apic_timer_shot_tick;
-	shot->alone = true;
+	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+	shot->fires = APIC_TIMER_NEVER;
+	shot->leg = cycles;
+	shot->alone = now + cycles;
 	apic_timer_stats_inc(SHOTS);
 	return true;
 }
@@ -159,37 +168,43 @@ apic_timer_shot_kernel_alone(struct apic_timer_shot *shot, u64 cycles, u64 now)
 /**
  * apic_timer_shot_begin_alone() - the short way through the interrupt
  * @shot:	of this CPU
+ * @now:	the present TSC
+ *
+ * The interrupt need not be the one that was armed for the kernel: with
+ * interrupts off, or in another interrupt of the timer's, the hardware may have
+ * fired for what it was armed for before.
  *
  * Context: Interrupts off, first in the interrupt.
  * Return: true if it is for the kernel's event, and all that is left to do is
  * to call the kernel's handler; false if nothing was done.
  */
 static __always_inline bool
-apic_timer_shot_begin_alone(struct apic_timer_shot *shot)
+apic_timer_shot_begin_alone(struct apic_timer_shot *shot, u64 now)
 {
 	/* The long way is traced. */
-	if (unlikely(!shot->alone || trace_apic_timer_kernel_event_enabled()))
+	if (unlikely(now < shot->alone ||
+		     trace_apic_timer_kernel_event_enabled()))
 		return false;
-	shot->alone = false;
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	shot->fires = APIC_TIMER_NEVER;
-	apic_timer_stats_inc(INTERRUPTS);
-	apic_timer_stats_inc(KERNEL_EVENTS);
+	shot->alone = APIC_TIMER_NEVER;
+	apic_timer_stats_inc(ALONE);
 	return true;
 }
 
 /**
  * apic_timer_shot_begin() - the hardware has fired: hold arming
  * @shot:	of this CPU
+ * @now:	the present TSC
  *
  * Context: Interrupts off, first in the interrupt, or after
  * apic_timer_shot_begin_alone() has done nothing.
  */
-static __always_inline void apic_timer_shot_begin(struct apic_timer_shot *shot)
+static __always_inline void apic_timer_shot_begin(struct apic_timer_shot *shot,
+						  u64 now)
 {
-	shot->entry = apic_timer_tsc_now();
+	if (unlikely(shot->alone != APIC_TIMER_NEVER))
+		apic_timer_shot_end_alone(shot);
+	shot->entry = now;
 	shot->fires = APIC_TIMER_NEVER;
-	shot->alone = false;
 	shot->held = true;
 	shot->event = 0;
 	shot->served = false;
@@ -212,12 +227,14 @@ apic_timer_shot_own_due(const struct apic_timer_shot *shot)
 /**
  * apic_timer_shot_enter() - first half of the interrupt: what is ours
  * @shot:	of this CPU
+ * @now:	the present TSC
  *
  * Context: As apic_timer_shot_begin().
  */
-static __always_inline void apic_timer_shot_enter(struct apic_timer_shot *shot)
+static __always_inline void apic_timer_shot_enter(struct apic_timer_shot *shot,
+						  u64 now)
 {
-	apic_timer_shot_begin(shot);
+	apic_timer_shot_begin(shot, now);
 	if (apic_timer_shot_own_due(shot))
 		apic_timer_base_interrupt(shot);
 }

@@ -64,7 +64,7 @@ static bool hook_interrupt(struct pt_regs *regs)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	apic_timer_shot_enter(shot);
+	apic_timer_shot_enter(shot, apic_timer_tsc_entry());
 	/*
 	 * In the idle task the ordinary path follows anyway. By then an event
 	 * of the kernel's has come that the hardware was early for by a hair.
@@ -94,6 +94,7 @@ static void hook_event(struct clock_event_device *device)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 	struct hook *hook = this_cpu_ptr(&hooks);
+	u64 now;
 
 	if (unlikely(!hook->attached)) {
 		/* The kernel itself sees to the broadcasts that are left then. */
@@ -102,11 +103,12 @@ static void hook_event(struct clock_event_device *device)
 		return;
 	}
 	if (!shot->held) {
-		if (likely(apic_timer_shot_begin_alone(shot))) {
+		now = apic_timer_tsc_entry();
+		if (likely(apic_timer_shot_begin_alone(shot, now))) {
 			kernel_event(hook);
 			return;
 		}
-		apic_timer_shot_enter(shot);
+		apic_timer_shot_enter(shot, now);
 	}
 	apic_timer_shot_leave(shot, kernel_event, hook);
 }
@@ -303,7 +305,7 @@ static int hook_detach(void)
 	hook->attached = false;
 	this_cpu_write(lapic_timer_hook_first, false);
 	if (hook->device)
-		give_back(hook, this_cpu_read(apic_timer_shot.deadline[APIC_TIMER_SHOT_KERNEL]));
+		give_back(hook, apic_timer_shot_kernel_deadline(this_cpu_ptr(&apic_timer_shot)));
 	else
 		apic_timer_lapic_free_release();
 	local_irq_restore(flags);

@@ -18,7 +18,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 
-	apic_timer_shot_enter(shot);
+	apic_timer_shot_enter(shot, apic_timer_tsc_now());
 	/* Starts @timer again if need be. */
 	apic_timer_shot_end(shot);
 	return HRTIMER_NORESTART;

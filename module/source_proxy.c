@@ -86,21 +86,22 @@ static void kernel_event(void *unused)
 }
 
 /* An interrupt that may serve ours. */
-static noinline void interrupt(void)
+static noinline void interrupt(struct apic_timer_shot *shot, u64 now)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-
-	apic_timer_shot_enter(shot);
+	apic_timer_shot_enter(shot, now);
 	apic_timer_shot_leave(shot, kernel_event, NULL);
 }
 
 /* The LAPIC's vector. */
 static void proxy_interrupt(struct clock_event_device *lapic_device)
 {
-	if (likely(apic_timer_shot_begin_alone(this_cpu_ptr(&apic_timer_shot))))
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 now = apic_timer_tsc_entry();
+
+	if (likely(apic_timer_shot_begin_alone(shot, now)))
 		kernel_event(NULL);
 	else
-		interrupt();
+		interrupt(shot, now);
 }
 
 /* The kernel's next event, in nanoseconds from now. */

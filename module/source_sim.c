@@ -128,12 +128,13 @@ static void kernel_event(void *unused)
 static void interrupt(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 now = apic_timer_tsc_entry();
 
-	if (apic_timer_shot_begin_alone(shot)) {
+	if (apic_timer_shot_begin_alone(shot, now)) {
 		kernel_event(NULL);
 		return;
 	}
-	apic_timer_shot_enter(shot);
+	apic_timer_shot_enter(shot, now);
 	apic_timer_shot_leave(shot, kernel_event, NULL);
 }
 

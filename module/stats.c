@@ -18,7 +18,14 @@ DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
  */
 u64 apic_timer_stats_read(unsigned int cpu, enum apic_timer_stat id)
 {
-	return READ_ONCE(per_cpu(apic_timer_stats, cpu).count[id]);
+	const u64 *count = per_cpu(apic_timer_stats, cpu).count;
+	u64 value = READ_ONCE(count[id]);
+
+	/* Each is both, but the short way has a single counter for it. */
+	if (id == APIC_TIMER_STAT_INTERRUPTS ||
+	    id == APIC_TIMER_STAT_KERNEL_EVENTS)
+		value += READ_ONCE(count[APIC_TIMER_STAT_ALONE]);
+	return value;
 }
 
 /**

@@ -34,7 +34,10 @@ enum apic_timer_stat {
 #define X(id, name, what) APIC_TIMER_STAT_##id,
 	APIC_TIMER_STATS(X)
 #undef X
-	APIC_TIMER_STAT_COUNT
+	APIC_TIMER_STAT_COUNT,
+	/* Not shown: interrupts that were for an event of the kernel's alone. */
+	APIC_TIMER_STAT_ALONE = APIC_TIMER_STAT_COUNT,
+	APIC_TIMER_STAT_COUNTERS
 };
 
 /* Bucket b counts errors of fls64(|error|) == b, in TSC cycles. */
@@ -49,7 +52,7 @@ enum apic_timer_stat {
  * Written by its own CPU only.
  */
 struct apic_timer_stats {
-	u64 count[APIC_TIMER_STAT_COUNT];
+	u64 count[APIC_TIMER_STAT_COUNTERS];
 	u64 error[2][APIC_TIMER_STATS_BUCKETS];
 };
 

@@ -15,6 +15,11 @@ static inline u64 apic_timer_tsc_now(void)
 	return apic_timer_sim_now();
 }
 
+static inline u64 apic_timer_tsc_entry(void)
+{
+	return apic_timer_sim_now();
+}
+
 static inline u32 apic_timer_tsc_khz(void)
 {
 	return apic_timer_sim_tsc_khz();
@@ -28,6 +33,15 @@ static inline u32 apic_timer_tsc_khz(void)
 static inline u64 apic_timer_tsc_now(void)
 {
 	return rdtsc_ordered();
+}
+
+/*
+ * For the beginning of an interrupt: nothing precedes that the TSC might be read
+ * ahead of, so it need not be ordered.
+ */
+static inline u64 apic_timer_tsc_entry(void)
+{
+	return rdtsc();
 }
 
 /* The kernel refines its value once, a second or two after boot. */

@@ -6,6 +6,7 @@
 #include <linux/prandom.h>
 #include <linux/time64.h>
 
+#include "lead.h"
 #include "machine.h"
 #include "source.h"
 
@@ -462,6 +463,127 @@ static void due_while_programming_test(struct kunit *test)
 	}
 }
 
+/* The kernel's handler in periodic mode: each call is a tick. */
+#define TICK	1000000ULL
+
+static u64 next_tick;
+
+static void periodic_event(u64 now)
+{
+	kernel_event(now);
+	next_tick += TICK;
+	apic_timer_sim_kernel(next_tick);
+}
+
+/*
+ * The hardware has fired for an event of the kernel's, interrupts are off, and
+ * the kernel moves that event away: the interrupt isn't for it.
+ */
+static void stray_after_kernel_test(struct kunit *test)
+{
+	struct apic_timer_sim_machine machine = machine_plain;
+	unsigned long flags;
+
+	machine.kernel_event = kernel_event;
+	machine_start(test, &machine);
+	set(APIC_TIMER_SHOT_KERNEL, apic_timer_sim.now + 1000);
+	local_irq_save(flags);
+	apic_timer_sim.now += 2000;
+	apic_timer_sim_kernel(apic_timer_sim.now + 100000);
+	local_irq_restore(flags);
+	KUNIT_ASSERT_TRUE(test, apic_timer_sim.requested);
+
+	run_for(50000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 0U);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+}
+
+/*
+ * Interrupts are off: the hardware has fired for a timer since deleted, which
+ * isn't known of a clock that may be slow. It is programmed anew, for an exact
+ * timer. The first interrupt serves that one and waits past the moment armed
+ * for; a tick comes due in it, too. The second interrupt finds only the tick
+ * after that, which is not due.
+ */
+static void stray_in_interrupt_test(struct kunit *test)
+{
+	struct apic_timer_sim_machine machine = machine_plain;
+	struct apic_timer_list exact;
+	unsigned long flags;
+	unsigned int n;
+	u64 began, lead;
+
+	init_apic_timer(&exact);
+	exact.function = ran;
+	exact.flags = APIC_TIMER_EXACT;
+	machine.counter_hz = 1000ULL * machine.tsc_khz;
+	machine.kernel_event = periodic_event;
+	machine_start(test, &machine);
+	local_irq_save(flags);
+	for (n = 0; n < 40000; n++)
+		apic_timer_lead_learn(APIC_TIMER_LEAD_BUSY, 300);
+	local_irq_restore(flags);
+	began = apic_timer_sim.now;
+	next_tick = began + TICK;
+	set(APIC_TIMER_SHOT_KERNEL, next_tick);
+
+	for (n = 1; n <= 100; n++) {
+		/* In one leg, 1/64 of which is more than all that follows. */
+		apic_timer_sim_run(next_tick - 120000, MACHINE_LIMIT);
+		lead = per_cpu_ptr(&apic_timer_lead, 0)->exact[0];
+		KUNIT_ASSERT_LT(test, lead, 1000ULL);
+		timer.expires = next_tick - lead * 3 / 2 - 100;
+		KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+		apic_timer_sim_run(timer.expires - 1, MACHINE_LIMIT);
+
+		local_irq_save(flags);
+		apic_timer_sim.now += 10;
+		KUNIT_ASSERT_EQ(test, del_apic_timer(&timer), 1);
+		exact.expires = next_tick + lead / 4;
+		KUNIT_ASSERT_EQ(test, add_apic_timer(&exact), 0);
+		local_irq_restore(flags);
+		KUNIT_ASSERT_TRUE(test, apic_timer_sim.requested);
+
+		apic_timer_sim_run(next_tick + TICK / 64, MACHINE_LIMIT);
+		KUNIT_ASSERT_EQ(test, runs, n);
+		KUNIT_ASSERT_EQ(test, kernel_events,
+				(unsigned int)div_u64(apic_timer_sim.now - began, TICK));
+	}
+	set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+}
+
+/* What the hardware was armed for is known, whichever way it was armed. */
+static void leg_is_known_test(struct kunit *test)
+{
+	struct apic_timer_sim_machine machine = machine_plain;
+	const struct apic_timer_shot *shot = machine_shot();
+	unsigned int n;
+	u64 now;
+
+	for (n = 0; n < 2; n++) {
+		machine.counter_hz = n ? 1000ULL * machine.tsc_khz : 0;
+		machine_start(test, &machine);
+		set(APIC_TIMER_SHOT_OWN, apic_timer_sim.now + 1000);
+		run_for(5000);
+		set(APIC_TIMER_SHOT_OWN, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_LE(test, shot->leg, 1000ULL);
+
+		now = apic_timer_sim.now;
+		set(APIC_TIMER_SHOT_KERNEL, now + 64000000);
+		/* Ours comes later: the hardware is left as it is. */
+		set(APIC_TIMER_SHOT_OWN, now + 128000000);
+		KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 2UL);
+		KUNIT_EXPECT_EQ(test, shot->leg, 64000000ULL);
+		/* Another clock than the TSC is so slow at most. */
+		KUNIT_EXPECT_EQ(test, shot->fires, now + 64000000 +
+				n * (64000000 >> APIC_TIMER_SHOT_DRIFT_SHIFT));
+		KUNIT_EXPECT_TRUE(test, shot->stopped);
+		set(APIC_TIMER_SHOT_OWN, APIC_TIMER_NEVER);
+		set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(leg_test),
 	KUNIT_CASE(leg_converges_test),
@@ -475,6 +597,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(any_distance_test),
 	KUNIT_CASE(farthest_test),
 	KUNIT_CASE(due_while_programming_test),
+	KUNIT_CASE(stray_after_kernel_test),
+	KUNIT_CASE(stray_in_interrupt_test),
+	KUNIT_CASE(leg_is_known_test),
 	{}
 };
 
