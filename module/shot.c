@@ -89,14 +89,18 @@ static u64 choose(struct apic_timer_shot *shot, u64 now)
 
 	set_own_deadline(shot);
 	own = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
-	if (hold_back(shot)) {
-		shot->held_back = true;
-	} else if (kernel < own) {
-		shot->user = APIC_TIMER_SHOT_KERNEL;
-		return kernel;
-	}
 	shot->user = APIC_TIMER_SHOT_OWN;
-	return own;
+	if (own <= kernel)
+		return own;
+	if (hold_back(shot)) {
+		shot->held_back = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+		return own;
+	}
+	shot->user = APIC_TIMER_SHOT_KERNEL;
+	/* It was to be held back, and comes in time after all. */
+	if (kernel)
+		shot->held_back = APIC_TIMER_NEVER;
+	return kernel;
 }
 
 /*
@@ -144,6 +148,7 @@ static void arm(struct apic_timer_shot *shot)
 	shot->aim = 0;
 	if (likely(shot->own.expires == APIC_TIMER_NEVER)) {
 		shot->user = APIC_TIMER_SHOT_KERNEL;
+		shot->held_back = APIC_TIMER_NEVER;
 		target = kernel;
 		leg = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
 		fire = now + leg;
@@ -194,6 +199,7 @@ void apic_timer_shot_reset(void)
 		.user = APIC_TIMER_SHOT_KERNEL,
 		.fires = APIC_TIMER_NEVER,
 		.alone = APIC_TIMER_NEVER,
+		.held_back = APIC_TIMER_NEVER,
 	};
 	apic_timer_shot_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
@@ -279,11 +285,11 @@ bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot)
 	if (expires > now)
 		return false;
 	if (hold_back(shot)) {
-		shot->held_back = true;
+		shot->held_back = expires;
 		return false;
 	}
-	if (shot->held_back) {
-		shot->held_back = false;
+	if (shot->held_back == expires) {
+		shot->held_back = APIC_TIMER_NEVER;
 		apic_timer_stats_inc(HELD_BACK);
 		trace_apic_timer_hold(expires, now);
 	}

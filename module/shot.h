@@ -59,10 +59,11 @@ struct apic_timer_target {
  * @aim:	TSC that the hardware was last armed for, if that was for ours
  *		and not a hop; otherwise 0
  * @lead:	TSC cycles that @aim is early
+ * @held_back:	the kernel's deadline that is held back for ours,
+ *		%APIC_TIMER_NEVER for none
  * @stopped:	the kernel's next event is so far away that it has stopped its
  *		tick
  * @held:	in the interrupt: nothing is armed until its end
- * @held_back:	the kernel's event is held back for ours
  * @served:	the interrupt has found something of ours due
  * @entry:	TSC at the beginning of the interrupt
  * @event:	TSC at which the interrupt has called the kernel's handler, 0 if
@@ -83,9 +84,9 @@ struct apic_timer_shot {
 	enum apic_timer_shot_user user;
 	u64 aim;
 	u64 lead;
+	u64 held_back;
 	bool stopped;
 	bool held;
-	bool held_back;
 	bool served;
 	u64 entry;
 	u64 event;

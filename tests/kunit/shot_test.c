@@ -584,6 +584,63 @@ static void leg_is_known_test(struct kunit *test)
 	}
 }
 
+static void exact_at(struct kunit *test, u64 tsc)
+{
+	timer.flags = APIC_TIMER_EXACT;
+	timer.expires = tsc;
+	KUNIT_ASSERT_EQ(test, mod_apic_timer(&timer, tsc), 0);
+}
+
+/* An event that the kernel moves away, or that comes in time, wasn't held. */
+static void not_held_back_test(struct kunit *test)
+{
+	struct apic_timer_sim_machine machine = machine_plain;
+	u64 held = machine_stat(HELD_BACK), now;
+
+	machine.kernel_event = kernel_event;
+	machine_start(test, &machine);
+	now = apic_timer_sim.now;
+
+	/* It is to come after ours, and is moved far behind it. */
+	exact_at(test, now + 100000);
+	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	set(APIC_TIMER_SHOT_KERNEL, now + 1000000);
+	run_for(2000000);
+	KUNIT_ASSERT_EQ(test, runs, 1U);
+	KUNIT_ASSERT_EQ(test, kernel_events, 1U);
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+
+	/* It is to come after ours, which is brought forward. */
+	now = apic_timer_sim.now;
+	exact_at(test, now + 100000);
+	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	KUNIT_ASSERT_EQ(test, mod_apic_timer(&timer, now + 50000), 1);
+	run_for(1000000);
+	KUNIT_ASSERT_EQ(test, runs, 2U);
+	KUNIT_ASSERT_EQ(test, kernel_events, 2U);
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+
+	/* Ours goes, and the kernel sets another event. */
+	now = apic_timer_sim.now;
+	exact_at(test, now + 100000);
+	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	KUNIT_ASSERT_EQ(test, del_apic_timer(&timer), 1);
+	set(APIC_TIMER_SHOT_KERNEL, now + 500000);
+	run_for(1000000);
+	KUNIT_ASSERT_EQ(test, kernel_events, 3U);
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+
+	/* It comes after ours. */
+	now = apic_timer_sim.now;
+	exact_at(test, now + 100000);
+	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	run_for(1000000);
+	KUNIT_ASSERT_EQ(test, runs, 3U);
+	KUNIT_ASSERT_EQ(test, kernel_events, 4U);
+	KUNIT_EXPECT_GT(test, kernel_at, now + 100000);
+	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held + 1);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(leg_test),
 	KUNIT_CASE(leg_converges_test),
@@ -600,6 +657,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(stray_after_kernel_test),
 	KUNIT_CASE(stray_in_interrupt_test),
 	KUNIT_CASE(leg_is_known_test),
+	KUNIT_CASE(not_held_back_test),
 	{}
 };
 
