@@ -10,6 +10,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/irq_work.h>
 #include <linux/lockdep.h>
@@ -40,7 +41,12 @@ DEFINE_PER_CPU(u64, apic_timer_guard_due) = APIC_TIMER_NEVER;
 static u64 period;	/* 0: off */
 static u64 grace;
 
+/*
+ * Any CPU sends the call of another, one at a time: who sets @called sends it,
+ * and the call clears it.
+ */
 static DEFINE_PER_CPU(call_single_data_t, call);
+static DEFINE_PER_CPU(atomic_t, called);
 static DEFINE_PER_CPU(struct irq_work, told);
 static DEFINE_PER_CPU(unsigned int, last_looked_at);
 /* What @fires was when the hardware was last found idle; looked at again. */
@@ -99,7 +105,7 @@ static bool stopped(const struct apic_timer_shot *shot)
 }
 
 /* Is the hardware as we left it? Otherwise begin anew. */
-static void ask(void *unused)
+static void ask(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 	u64 fires = fires_of(shot);
@@ -118,14 +124,40 @@ static void ask(void *unused)
 	irq_work_queue(this_cpu_ptr(&told));
 }
 
+static void answer(void *unused)
+{
+	/* Pairs with look_at(): the kernel is done with @call. */
+	atomic_set_release(this_cpu_ptr(&called), 0);
+	ask();
+}
+
+/*
+ * The kernel leaves it to the caller that a csd isn't sent by two CPUs at once:
+ *
+ *	CPU0: look_at(2)		CPU1: look_at(2)
+ *
+ *	csd is unlocked
+ *					csd is unlocked
+ *	lock csd
+ *	queue csd to CPU2
+ *					lock csd
+ *					queue csd to CPU2: it is its own next
+ *
+ * after which CPU2 walks its queue for ever, interrupts off.
+ */
 static void look_at(unsigned int cpu, u64 now)
 {
 	/* A wrong value means a needless call. */
 	u64 fires = fires_of(per_cpu_ptr(&apic_timer_shot, cpu));
 
-	/* Failing as the last call is still on its way is as good. */
-	if (fires < now && now - fires > period)
-		smp_call_function_single_async(cpu, per_cpu_ptr(&call, cpu));
+	if (fires >= now || now - fires <= period)
+		return;
+	/* Another has called it already. Pairs with answer(). */
+	if (atomic_xchg(per_cpu_ptr(&called, cpu), 1))
+		return;
+	/* It goes offline: the call won't come. */
+	if (smp_call_function_single_async(cpu, per_cpu_ptr(&call, cpu)))
+		atomic_set_release(per_cpu_ptr(&called, cpu), 0);
 }
 
 /**
@@ -141,7 +173,7 @@ noinline void apic_timer_guard_look(u64 now)
 
 	lockdep_assert_irqs_disabled();
 	this_cpu_write(apic_timer_guard_due, now + period);
-	ask(NULL);
+	ask();
 	for (i = 0; i < min(OTHERS, num_online_cpus() - 1); i++) {
 		cpu = cpumask_next(cpu, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
@@ -183,7 +215,7 @@ void apic_timer_guard_init(void)
 
 	/* Pointers in a module's per-CPU data are not relocated. */
 	for_each_possible_cpu(cpu) {
-		INIT_CSD(per_cpu_ptr(&call, cpu), ask, NULL);
+		INIT_CSD(per_cpu_ptr(&call, cpu), answer, NULL);
 		*per_cpu_ptr(&told, cpu) = IRQ_WORK_INIT_HARD(tell);
 	}
 	period = apic_timer_ns_to_tsc(guard_ms * (u64)NSEC_PER_MSEC);

@@ -103,6 +103,48 @@ def test_without_guard(guest):
 
 
 @pytest.mark.guest(
+    some(engine="smp", cpus=4),
+    """
+    unload
+    load apic_timer guard_ms=1
+    load apic_timer_selftest
+    echo late_among_watchers >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result
+    unload
+    """,
+)
+def test_watchers_are_many(guest):
+    """Those that find a CPU late call it, but no two of them at once."""
+    verdict, note = guest.ok().splitlines()
+    assert verdict == "ok"
+    assert int(note.split()[1]) > 0
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=2, kernel="6.1"),
+    """
+    unload
+    load apic_timer guard_ms=5
+    load apic_timer_selftest
+    echo masked_again_and_again >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result $DEBUG/apic_timer/stats
+    log | grep 'found stopped'
+    unload
+    """,
+)
+def test_log_is_not_flooded(guest):
+    """Firmware that stops the timer again and again gets a few lines, which say how often it did."""
+    verdict, *rest = guest.ok().splitlines()
+    assert verdict == "ok"
+    (lost,) = [line.split()[2] for line in rest if line.startswith("lost ")]
+    told = [re.search(r"CPU 1: .*found stopped.*\((\d+) times so far\)", line) for line in rest]
+    times = [int(found[1]) for found in told if found]
+    assert int(lost) >= 40
+    assert 0 < len(times) <= 20
+    assert times == sorted(set(times))
+
+
+@pytest.mark.guest(
     some(engine="virtual"),
     """
     load apic_timer

@@ -4,6 +4,8 @@
  * and the kernel's, go on all the same, as the other CPUs stay awake.
  */
 #include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/kprobes.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <asm/apic.h>
@@ -130,8 +132,134 @@ static void masked_for_long(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
+/* As firmware does it that has its own idea of the LAPIC. */
+static void masked_again_and_again(struct selftest *test)
+{
+	int cpu = cpumask_last(cpu_online_mask);
+	struct selftest_shot shot;
+	unsigned int n;
+
+	if (!has_lapic(cpu))
+		return;
+	selftest_shot_init(&shot, NULL);
+	for (n = 1; n <= 40; n++) {
+		selftest_shot_due_us(&shot, 3000);
+		EXPECT_EQ(test, add_apic_timer_on(&shot.timer, cpu), 0);
+		smp_call_function_single(cpu, mask, NULL, true);
+		if (!EXPECT_RUNS(test, &shot, n))
+			break;
+	}
+	del_apic_timer_sync(&shot.timer);
+}
+
+/*
+ * One CPU is late while all others are awake and look for it. A call of the
+ * kernel's that two of them sent at once would be queued twice, and the late CPU
+ * walk its queue for ever. Whoever is about to send one waits a moment for
+ * another to do so, which it must not.
+ */
+#define LATE_US		200000
+#define RENDEZVOUS_US	5000
+
+static DEFINE_PER_CPU(void *, about_to_send);
+static DEFINE_PER_CPU(struct selftest_shot, watchers);
+static struct selftest_shot overdue;
+static int late_cpu;
+static bool late;
+static atomic_t sent, sent_at_once;
+
+static bool another_sends(void *csd)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (cpu != smp_processor_id() &&
+		    READ_ONCE(per_cpu(about_to_send, cpu)) == csd)
+			return true;
+	return false;
+}
+
+/* int smp_call_function_single_async(int cpu, call_single_data_t *csd) */
+static int sends(struct kprobe *probe, struct pt_regs *regs)
+{
+	void *csd = (void *)regs_get_kernel_argument(regs, 1);
+	u64 until = apic_timer_now() + apic_timer_us_to_tsc(RENDEZVOUS_US);
+
+	if ((int)regs_get_kernel_argument(regs, 0) != late_cpu || !READ_ONCE(late))
+		return 0;
+	atomic_inc(&sent);
+	/* Pairs with the same of another CPU: one of the two sees the other. */
+	smp_store_mb(*this_cpu_ptr(&about_to_send), csd);
+	while (!another_sends(csd) && apic_timer_now() < until)
+		cpu_relax();
+	if (another_sends(csd)) {
+		atomic_inc(&sent_at_once);
+		/* That was enough: one after the other is harmless. */
+		selftest_spin_us(100 * smp_processor_id());
+	}
+	WRITE_ONCE(*this_cpu_ptr(&about_to_send), NULL);
+	return 0;
+}
+
+static struct kprobe sends_probe = {
+	.symbol_name = "smp_call_function_single_async",
+	.pre_handler = sends,
+};
+
+static void be_late(void *unused)
+{
+	selftest_shot_due_us(&overdue, 1000);
+	add_apic_timer(&overdue.timer);
+	WRITE_ONCE(late, true);
+	selftest_spin_us(LATE_US);
+	WRITE_ONCE(late, false);
+}
+
+/* Keeps its CPU awake, and arms the hardware: at that it looks for others. */
+static void again(struct selftest_shot *shot)
+{
+	selftest_shot_due_us(shot, 300);
+	add_apic_timer(&shot->timer);
+}
+
+static void late_among_watchers(struct selftest *test)
+{
+	struct selftest_shot *watcher;
+	int cpu;
+
+	late_cpu = cpumask_last(cpu_online_mask);
+	if (!has_lapic(late_cpu))
+		return;
+	atomic_set(&sent, 0);
+	atomic_set(&sent_at_once, 0);
+	if (!EXPECT_EQ(test, register_kprobe(&sends_probe), 0))
+		return;
+
+	selftest_shot_init(&overdue, NULL);
+	for_each_online_cpu(cpu) {
+		watcher = per_cpu_ptr(&watchers, cpu);
+		selftest_shot_init(watcher, again);
+		selftest_shot_due_us(watcher, 300);
+		if (cpu != late_cpu)
+			EXPECT_EQ(test, add_apic_timer_on(&watcher->timer, cpu), 0);
+	}
+	EXPECT_EQ(test, smp_call_function_single(late_cpu, be_late, NULL, true), 0);
+	for_each_online_cpu(cpu)
+		del_apic_timer_sync(&per_cpu(watchers, cpu).timer);
+	EXPECT_RUNS(test, &overdue, 1);
+	del_apic_timer_sync(&overdue.timer);
+	unregister_kprobe(&sends_probe);
+	/* A probe can be registered again without these. */
+	sends_probe.addr = NULL;
+	sends_probe.flags = 0;
+	selftest_note(test, "calls %d\n", atomic_read(&sent));
+	EXPECT_EQ(test, atomic_read(&sent_at_once), 0);
+}
+
 const struct selftest_case selftest_lost_cases[] = {
+	CASE_CPUS(late_among_watchers, 3),
 	CASE_SMP(masked),
+	CASE_SMP(masked_again_and_again),
 	CASE_SMP(masked_for_long),
 	CASE_SMP(stopped),
 	CASE_SMP(vector_changed),
