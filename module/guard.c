@@ -17,6 +17,7 @@
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
 
@@ -52,11 +53,16 @@ static DEFINE_PER_CPU(unsigned int, last_looked_at);
 /* What @fires was when the hardware was last found idle; looked at again. */
 static DEFINE_PER_CPU(u64, suspect);
 
-/* The log takes locks that we may be called under. */
+/*
+ * The log takes locks that we may be called under. Firmware may stop the timer
+ * again and again.
+ */
 static void tell(struct irq_work *work)
 {
-	pr_warn("CPU %u: the LAPIC timer was found stopped, started it again\n",
-		smp_processor_id());
+	unsigned int cpu = smp_processor_id();
+
+	pr_warn_ratelimited("CPU %u: the LAPIC timer was found stopped, started it again (%llu times so far)\n",
+			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_LOST));
 }
 
 /* By when the hardware has fired; %APIC_TIMER_NEVER if it isn't armed. */
