@@ -166,28 +166,43 @@ static void look_at(unsigned int cpu, u64 now)
 		atomic_set_release(per_cpu_ptr(&called, cpu), 0);
 }
 
+static unsigned int next_online(unsigned int cpu)
+{
+	cpu = cpumask_next(cpu, cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
+}
+
 /**
  * apic_timer_guard_look() - look after this CPU's hardware and that of others
  * @now:	the present TSC
+ *
+ * Each goes round all others, beginning with its neighbours: while all are
+ * awake, each is looked at by %OTHERS of them in each period. The only one awake
+ * of 512 gets round once in 64 periods.
  *
  * Context: Interrupts off; the hardware has been programmed.
  */
 noinline void apic_timer_guard_look(u64 now)
 {
+	unsigned int self = smp_processor_id();
 	unsigned int cpu = this_cpu_read(last_looked_at);
-	unsigned int i;
+	unsigned int first = self, i;
 
 	lockdep_assert_irqs_disabled();
 	this_cpu_write(apic_timer_guard_due, now + period);
 	ask();
-	for (i = 0; i < min(OTHERS, num_online_cpus() - 1); i++) {
-		cpu = cpumask_next(cpu, cpu_online_mask);
-		if (cpu >= nr_cpu_ids)
-			cpu = cpumask_first(cpu_online_mask);
-		if (cpu != smp_processor_id())
-			look_at(cpu, now);
+	for (i = 0; i < OTHERS; i++) {
+		cpu = next_online(cpu);
+		if (cpu == self)
+			cpu = next_online(cpu);
+		/* There are no more. */
+		if (cpu == self || cpu == first)
+			break;
+		if (first == self)
+			first = cpu;
+		look_at(cpu, now);
+		this_cpu_write(last_looked_at, cpu);
 	}
-	this_cpu_write(last_looked_at, cpu);
 }
 
 /**
@@ -197,6 +212,7 @@ noinline void apic_timer_guard_look(u64 now)
  */
 void apic_timer_guard_online(void)
 {
+	this_cpu_write(last_looked_at, smp_processor_id());
 	if (period && apic_timer_source->armed)
 		this_cpu_write(apic_timer_guard_due,
 			       apic_timer_tsc_now() + period);
