@@ -18,6 +18,7 @@
 #include "lead.h"
 #include "mode.h"
 #include "sleep.h"
+#include "smi.h"
 #include "source.h"
 #include "tsc.h"
 #include "version.h"
@@ -56,6 +57,7 @@ static int __init apic_timer_init(void)
 	apic_timer_dispatch_init();
 	apic_timer_base_init();
 	apic_timer_guard_init();
+	apic_timer_smi_init();
 	apic_timer_latency_init();
 
 	ret = register_module_notifier(&module_block);

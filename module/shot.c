@@ -23,6 +23,10 @@ DEFINE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
 
 u64 apic_timer_shot_tick;
 
+#ifndef CONFIG_APIC_TIMER_SIM
+bool apic_timer_smi_counted __read_mostly;
+#endif
+
 /* So far a clock that is not the TSC is trusted, TSC cycles. */
 #define DRIFT_FREE	(1ULL << 17)
 

@@ -98,3 +98,23 @@ def test_all_events(guest):
                lost throttle epoch source_attach source_detach"""
     there = set(guest.ok().split()) - {"enable", "filter"}
     assert there == {f"apic_timer_{verb}" for verb in verbs.split()}
+
+
+@pytest.mark.guest(
+    some(kernel=("6.1", "7.2"), cpus=1, source="proxy", engine="virtual"),
+    """
+    load apic_timer
+    load apic_timer_selftest
+    cd $TRACING
+    echo >trace
+    echo 'msr == 0x34' >events/msr/read_msr/filter
+    echo 1 >events/msr/read_msr/enable
+    echo 1 >events/apic_timer/apic_timer_shot/enable
+    echo again_and_again >$DEBUG/apic_timer_selftest/run
+    echo 0 >events/enable
+    echo shots $(grep -c apic_timer_shot: trace) reads $(grep -c read_msr: trace || :)
+    """,
+)
+def test_receipt_reads_no_register_in_vain(guest):
+    """Where nobody counts SMIs, to ask for their number is a fault or an exit each time."""
+    assert guest.ok().split() == ["shots", "100", "reads", "0"]

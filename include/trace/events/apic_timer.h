@@ -23,7 +23,8 @@
  *		it didn't fire for this shot
  * @leg:	TSC cycles ahead that it was armed
  * @held:	TSC cycles that an event of the kernel's has been waiting
- * @smi:	SMIs since it was armed, where the CPU counts them
+ * @smi:	SMIs since it was armed; 0 where the CPU doesn't count them, as
+ *		AMD's, and under a hypervisor
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
  * @class:	what the interrupt came upon: a busy CPU (0), an idle one (1), an
  *		idle one with its tick stopped (2)
