@@ -3,6 +3,9 @@
  * The less frequent paths of the queue: sorting, splitting groups, finding the
  * next head.
  */
+#include <linux/bitops.h>
+#include <linux/limits.h>
+
 #include "queue.h"
 #include "tsc.h"
 
@@ -21,11 +24,7 @@ void apic_timer_queue_init(struct apic_timer_queue *queue)
 {
 	*queue = (struct apic_timer_queue) {
 		.index = RB_ROOT,
-		.arrivals = {
-			.next = &queue->arrivals,
-			.prev = &queue->arrivals,
-			.expires = U64_MAX,
-		},
+		.soonest = U64_MAX,
 	};
 }
 
@@ -65,11 +64,13 @@ static unsigned int split(struct apic_timer_queue *queue,
 noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 {
 	struct place place = { .link = &queue->index.rb_node };
+	struct apic_timer_list *leader = queue->first;
 
-	while (*place.link) {
-		place.parent = *place.link;
-		place.link = &place.parent->rb_left;
-	}
+	while (leader && !leader->group)
+		leader = leader->next;
+	/* The first of the index: nothing is on its left. */
+	if (leader)
+		place = (struct place) { &leader->node, &leader->node.rb_left };
 	queue->lead = split(queue, queue->first, &place);
 }
 
@@ -110,33 +111,37 @@ static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 	}
 }
 
-static void leave_arrivals(struct apic_timer_queue *queue,
-			   struct apic_timer_list *timer)
+/* The arrivals, the oldest in the lowest bit: to be added to queue->slot. */
+static u32 by_age(const struct apic_timer_queue *queue)
 {
-	timer->prev->next = timer->next;
-	timer->next->prev = timer->prev;
-	queue->arrived--;
+	return ror32(queue->arrived, queue->slot);
 }
 
-/* The oldest first, so that equal timers are sorted as they have arrived. */
-static void sort_oldest(struct apic_timer_queue *queue)
+static unsigned int slot_of_age(const struct apic_timer_queue *queue, u32 ages)
 {
-	struct apic_timer_list *timer = queue->arrivals.next;
-
-	leave_arrivals(queue, timer);
-	sort(queue, timer);
+	return (queue->slot + __ffs(ages)) % APIC_TIMER_QUEUE_ARRIVALS;
 }
 
 /**
- * apic_timer_queue_arrive_late() - let a timer wait for which there is no room
- * @queue:	full of arrivals
- * @timer:	not earlier than the head
+ * apic_timer_queue_sort_one() - sort an arrival
+ * @queue:	the queue
+ *
+ * The oldest, so that equal timers are sorted as they have arrived.
+ *
+ * Return: false if there is none.
  */
-void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
-				  struct apic_timer_list *timer)
+bool apic_timer_queue_sort_one(struct apic_timer_queue *queue)
 {
-	sort_oldest(queue);
-	apic_timer_queue_arrive(queue, timer);
+	unsigned int slot;
+
+	if (!queue->arrived)
+		return false;
+	slot = slot_of_age(queue, by_age(queue));
+	queue->arrived &= ~BIT(slot);
+	if (!queue->arrived)
+		queue->soonest = U64_MAX;
+	sort(queue, queue->arrivals[slot]);
+	return true;
 }
 
 /**
@@ -147,9 +152,8 @@ void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
  */
 void apic_timer_queue_settle(struct apic_timer_queue *queue)
 {
-	while (queue->arrived)
-		sort_oldest(queue);
-	queue->arrivals.expires = U64_MAX;
+	while (apic_timer_queue_sort_one(queue))
+		;
 }
 
 /*
@@ -158,26 +162,28 @@ void apic_timer_queue_settle(struct apic_timer_queue *queue)
  */
 static void refill(struct apic_timer_queue *queue)
 {
-	struct apic_timer_list *earliest = queue->arrivals.next;
-	struct apic_timer_list *timer = earliest->next;
-	u64 least = earliest->expires, second = U64_MAX;
+	u32 ages = by_age(queue);
+	unsigned int earliest = slot_of_age(queue, ages), slot;
+	u64 least = queue->expires[earliest], second = U64_MAX, expires;
 
-	for (; timer != &queue->arrivals; timer = timer->next) {
-		if (timer->expires < least) {
+	while ((ages &= ages - 1)) {
+		slot = slot_of_age(queue, ages);
+		expires = queue->expires[slot];
+		if (expires < least) {
 			second = least;
-			least = timer->expires;
-			earliest = timer;
-		} else if (timer->expires < second) {
-			second = timer->expires;
+			least = expires;
+			earliest = slot;
+		} else if (expires < second) {
+			second = expires;
 		}
 	}
 
-	queue->arrivals.expires = least;
+	queue->soonest = least;
 	if (queue->first && queue->first->expires <= least)
 		return;
-	queue->arrivals.expires = second;
-	leave_arrivals(queue, earliest);
-	apic_timer_queue_push(queue, earliest);
+	queue->soonest = second;
+	apic_timer_queue_leave_slot(queue, earliest);
+	apic_timer_queue_push(queue, queue->arrivals[earliest]);
 }
 
 /* Take out the head, which is not in the index, whatever has arrived. */
@@ -200,6 +206,8 @@ void apic_timer_queue_del_first(struct apic_timer_queue *queue)
 	pop(queue);
 	if (queue->arrived)
 		refill(queue);
+	else
+		queue->soonest = U64_MAX;
 }
 
 /**
@@ -219,7 +227,7 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 		pop(queue);
 		/* At the same moment, what is sorted is what came first. */
 		if (queue->arrived &&
-		    (!next || next->expires > queue->arrivals.expires))
+		    (!next || next->expires > queue->soonest))
 			refill(queue);
 		return;
 	}
@@ -274,11 +282,16 @@ struct apic_timer_list *apic_timer_queue_find(struct apic_timer_queue *queue,
  */
 void apic_timer_queue_shift(struct apic_timer_queue *queue, s64 shift)
 {
-	struct apic_timer_list *arrivals = &queue->arrivals, *timer;
+	struct apic_timer_list *timer;
+	unsigned long left = queue->arrived;
+	unsigned int slot;
 
 	for (timer = queue->first; timer; timer = timer->next)
 		timer->expires = apic_timer_tsc_shift(timer->expires, shift);
-	for (timer = arrivals->next; timer != arrivals; timer = timer->next)
+	for_each_set_bit(slot, &left, APIC_TIMER_QUEUE_ARRIVALS) {
+		timer = queue->arrivals[slot];
 		timer->expires = apic_timer_tsc_shift(timer->expires, shift);
-	arrivals->expires = apic_timer_tsc_shift(arrivals->expires, shift);
+		queue->expires[slot] = timer->expires;
+	}
+	queue->soonest = apic_timer_tsc_shift(queue->soonest, shift);
 }

@@ -69,25 +69,28 @@ static unsigned long check_sorted(struct kunit *test,
 	return count;
 }
 
-/* Number of arrivals: few, none earlier than the head or the bound. */
+/* Number of arrivals: each in its slot, none earlier than the head or the bound. */
 static unsigned long check_arrivals(struct kunit *test,
 				    const struct apic_timer_queue *queue)
 {
-	const struct apic_timer_list *timer, *prev = &queue->arrivals;
-	unsigned int count = 0;
+	const struct apic_timer_list *timer;
+	unsigned long count = 0;
+	unsigned int slot;
 
-	for (timer = prev->next; timer != &queue->arrivals;
-	     prev = timer, timer = timer->next) {
-		KUNIT_ASSERT_PTR_EQ(test, timer->prev, prev);
-		KUNIT_ASSERT_EQ(test, timer->group, APIC_TIMER_QUEUE_ARRIVED);
-		KUNIT_ASSERT_GE(test, timer->expires, queue->arrivals.expires);
+	KUNIT_ASSERT_LT(test, queue->slot,
+			(unsigned int)APIC_TIMER_QUEUE_ARRIVALS);
+	for (slot = 0; slot < APIC_TIMER_QUEUE_ARRIVALS; slot++) {
+		if (!(queue->arrived & BIT(slot)))
+			continue;
+		timer = queue->arrivals[slot];
+		KUNIT_ASSERT_EQ(test, timer->group,
+				APIC_TIMER_QUEUE_ARRIVED + slot);
+		KUNIT_ASSERT_EQ(test, timer->expires, queue->expires[slot]);
+		KUNIT_ASSERT_GE(test, timer->expires, queue->soonest);
 		KUNIT_ASSERT_NOT_NULL(test, queue->first);
 		KUNIT_ASSERT_GE(test, timer->expires, queue->first->expires);
-		KUNIT_ASSERT_LE(test, ++count,
-				(unsigned int)APIC_TIMER_QUEUE_ARRIVALS);
+		count++;
 	}
-	KUNIT_ASSERT_PTR_EQ(test, queue->arrivals.prev, prev);
-	KUNIT_ASSERT_EQ(test, queue->arrived, count);
 	return count;
 }
 
