@@ -77,7 +77,7 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
 /**
  * apic_timer_base_move() - let a timer belong to another base
  * @base:	its base, locked
- * @timer:	the timer, not pending
+ * @timer:	the timer, in no queue
  * @cpu:	CPU of the new base
  *
  * Return: the new base, locked instead of @base. Interrupts stay off.
@@ -455,39 +455,55 @@ void apic_timer_base_shift(s64 shift)
 /**
  * apic_timer_base_look() - look at pending timers, in the order of expiry
  * @base:	whose
- * @expires:	begin at the first that expires at or after this TSC
- * @skip:	and leave out that many
- * @views:	filled in
- * @size:	of @views: bounds the time with the lock held
+ * @cursor:	initialised, or how far earlier calls have come
+ * @views:	filled in: room for APIC_TIMER_QUEUE_GROUP
+ *
+ * Timers may come and go between calls: see apic_timer_queue_walk(). However
+ * many are pending, interrupts are off for a few of them at a time.
  *
  * Context: Any but NMI.
- * Return: number of @views filled in; less than @size at the end.
+ * Return: number of @views filled in; 0 at the end. In any case the caller ends
+ * with apic_timer_base_look_end().
  */
 unsigned int apic_timer_base_look(struct apic_timer_base *base,
-				  u64 expires, unsigned long skip,
-				  struct apic_timer_base_view *views,
-				  unsigned int size)
+				  struct apic_timer_queue_cursor *cursor,
+				  struct apic_timer_base_view *views)
 {
-	struct apic_timer_list *timer;
-	unsigned int n = 0;
+	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
+	unsigned int i, n;
+	unsigned long flags;
+	bool more;
+
+	do {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		more = apic_timer_queue_walk(&base->queue, cursor, timers, &n);
+		for (i = 0; i < n; i++)
+			views[i] = (struct apic_timer_base_view) {
+				.timer = timers[i],
+				.function = timers[i]->function,
+				.expires = timers[i]->expires,
+				.flags = timers[i]->flags,
+			};
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	} while (!n && more);
+	return n;
+}
+
+/**
+ * apic_timer_base_look_end() - look at no more timers
+ * @base:	as for apic_timer_base_look()
+ * @cursor:	likewise, or only initialised
+ *
+ * Context: Any but NMI.
+ */
+void apic_timer_base_look_end(struct apic_timer_base *base,
+			      struct apic_timer_queue_cursor *cursor)
+{
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	timer = apic_timer_queue_find(&base->queue, expires);
-	for (; timer && n < size; timer = timer->next) {
-		if (skip) {
-			skip--;
-			continue;
-		}
-		views[n++] = (struct apic_timer_base_view) {
-			.timer = timer,
-			.function = timer->function,
-			.expires = timer->expires,
-			.flags = timer->flags,
-		};
-	}
+	apic_timer_queue_walk_end(&base->queue, cursor);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return n;
 }
 
 /**

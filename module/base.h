@@ -90,9 +90,10 @@ struct apic_timer_base_view {
 };
 
 unsigned int apic_timer_base_look(struct apic_timer_base *base,
-				  u64 expires, unsigned long skip,
-				  struct apic_timer_base_view *views,
-				  unsigned int size);
+				  struct apic_timer_queue_cursor *cursor,
+				  struct apic_timer_base_view *views);
+void apic_timer_base_look_end(struct apic_timer_base *base,
+			      struct apic_timer_queue_cursor *cursor);
 
 void apic_timer_base_rearm(void);
 void apic_timer_base_shift(s64 shift);

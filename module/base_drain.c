@@ -23,9 +23,6 @@
 #include "stats.h"
 #include "timer.h"
 
-/* So many timers are looked at before interrupts get a turn. */
-#define BATCH	64
-
 /*
  * Cancelled timers by handler, for one message each: those of one unload, or of
  * one CPU that goes offline, which the lock of CPU hotplug keeps apart.
@@ -134,33 +131,33 @@ static void open_all(bool open)
 	}
 }
 
-/* Cancel a base's timers: those of @module, or all of them for NULL. */
+/*
+ * Cancel a base's timers: those of @module, or all of them for NULL. Interrupts
+ * get a turn after a few, of whatever expiries.
+ */
 static void cancel(struct apic_timer_base *base, const struct module *module)
 {
-	struct apic_timer_list *timer, *next;
-	unsigned int looked = 0;
+	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
+	struct apic_timer_queue_cursor cursor;
 	unsigned long flags;
+	unsigned int i, n;
+	bool more;
 
-	raw_spin_lock_irqsave(&base->lock, flags);
-	for (timer = apic_timer_queue_find(&base->queue, 0); timer;
-	     timer = next) {
-		next = timer->next;
-		if (belongs_to(timer, module)) {
-			cancelled(timer);
-			apic_timer_base_dequeue(base, timer);
+	apic_timer_queue_cursor_init(&cursor);
+	do {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		more = apic_timer_queue_walk(&base->queue, &cursor, timers, &n);
+		for (i = 0; i < n; i++) {
+			if (!belongs_to(timers[i], module))
+				continue;
+			cancelled(timers[i]);
+			apic_timer_base_dequeue(base, timers[i]);
 		}
-		/* Between two moments, so that the way on can be found. */
-		if (++looked >= BATCH && next &&
-		    next->expires != timer->expires) {
-			u64 from = next->expires;
-
-			raw_spin_unlock_irqrestore(&base->lock, flags);
-			looked = 0;
-			raw_spin_lock_irqsave(&base->lock, flags);
-			next = apic_timer_queue_find(&base->queue, from);
-		}
-	}
-	raw_spin_unlock_irqrestore(&base->lock, flags);
+		if (!more)
+			apic_timer_queue_walk_end(&base->queue, &cursor);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		cond_resched();
+	} while (more);
 }
 
 /* Wait for a handler to end that may be one of those cancelled. */

@@ -6,10 +6,12 @@
  *			whether CPUs are kept out of deep idle states
  *	lead		how early each mode arms, as learnt, by CPU
  *	stats		counters by CPU
- *	pending		pending timers by CPU, in the order of expiry
+ *	pending		pending timers by CPU, in the order of expiry; at most 8
+ *			readers at a time
  *	errors		histogram of handler start - expiry, by CPU; writing
  *			"reset" empties it
  */
+#include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
@@ -104,17 +106,34 @@ static int stats_show(struct seq_file *file, void *unused)
 DEFINE_SHOW_ATTRIBUTE(stats);
 
 /*
- * The pending timers, looked at a few at a time. The place in the list is an
- * expiry and the number of timers of that expiry already shown, so that
- * timers may come and go meanwhile.
+ * The pending timers, looked at a few at a time: others may come and go
+ * meanwhile.
  */
 struct pending {
 	unsigned int cpu;
-	u64 expires;
-	unsigned long skip;
+	struct apic_timer_queue_cursor cursor;
 	unsigned int next, size;
-	struct apic_timer_base_view views[64];
+	struct apic_timer_base_view views[APIC_TIMER_QUEUE_GROUP];
 };
+
+/*
+ * Each reader's place is kept up to date by whoever deletes timers: at most so
+ * many of them.
+ */
+#define PENDING_READERS	8
+static atomic_t pending_readers;
+
+/* Go to the beginning of a CPU's timers, or nowhere. */
+static void pending_go(struct pending *pending, unsigned int cpu)
+{
+	if (pending->cpu < nr_cpu_ids)
+		apic_timer_base_look_end(apic_timer_base_of(pending->cpu),
+					 &pending->cursor);
+	apic_timer_queue_cursor_init(&pending->cursor);
+	pending->cpu = cpu;
+	pending->next = 0;
+	pending->size = 0;
+}
 
 /* Have a view at hand. Return: it, or NULL after the last of the last CPU. */
 static void *pending_view(struct pending *pending)
@@ -125,15 +144,10 @@ static void *pending_view(struct pending *pending)
 		pending->next = 0;
 		pending->size =
 			apic_timer_base_look(apic_timer_base_of(pending->cpu),
-					     pending->expires, pending->skip,
-					     pending->views,
-					     ARRAY_SIZE(pending->views));
-		if (!pending->size) {
-			pending->cpu = cpumask_next(pending->cpu,
-						    cpu_possible_mask);
-			pending->expires = 0;
-			pending->skip = 0;
-		}
+					     &pending->cursor, pending->views);
+		if (!pending->size)
+			pending_go(pending, cpumask_next(pending->cpu,
+							 cpu_possible_mask));
 	}
 	return &pending->views[pending->next];
 }
@@ -144,22 +158,14 @@ static void *pending_start(struct seq_file *file, loff_t *pos)
 
 	/* Anywhere else, reading goes on where it stopped. */
 	if (!*pos)
-		*pending = (struct pending) {
-			.cpu = cpumask_first(cpu_possible_mask),
-		};
+		pending_go(pending, cpumask_first(cpu_possible_mask));
 	return pending_view(pending);
 }
 
 static void *pending_next(struct seq_file *file, void *element, loff_t *pos)
 {
-	const struct apic_timer_base_view *view = element;
 	struct pending *pending = file->private;
 
-	if (view->expires != pending->expires) {
-		pending->expires = view->expires;
-		pending->skip = 0;
-	}
-	pending->skip++;
 	pending->next++;
 	(*pos)++;
 	cond_resched();
@@ -191,7 +197,26 @@ static const struct seq_operations pending_sops = {
 
 static int pending_open(struct inode *inode, struct file *file)
 {
-	return seq_open_private(file, &pending_sops, sizeof(struct pending));
+	struct pending *pending;
+
+	if (!atomic_add_unless(&pending_readers, 1, PENDING_READERS))
+		return -EBUSY;
+	pending = __seq_open_private(file, &pending_sops, sizeof(*pending));
+	if (!pending) {
+		atomic_dec(&pending_readers);
+		return -ENOMEM;
+	}
+	pending->cpu = nr_cpu_ids;
+	return 0;
+}
+
+static int pending_release(struct inode *inode, struct file *file)
+{
+	struct seq_file *seq = file->private_data;
+
+	pending_go(seq->private, nr_cpu_ids);
+	atomic_dec(&pending_readers);
+	return seq_release_private(inode, file);
 }
 
 static const struct file_operations pending_fops = {
@@ -199,7 +224,7 @@ static const struct file_operations pending_fops = {
 	.open = pending_open,
 	.read = seq_read,
 	.llseek = seq_lseek,
-	.release = seq_release_private,
+	.release = pending_release,
 };
 
 /* One row a bucket: range of errors in cycles, then counts by CPU. */

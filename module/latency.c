@@ -27,8 +27,8 @@ MODULE_PARM_DESC(latency_qos, "keep CPUs out of deep idle states while a shot of
 
 /* How near that is, and how often it is looked at again. */
 #define NEAR_NS		(100 * NSEC_PER_MSEC)
-/* So many timers of a CPU are looked at for an exact one. */
-#define LOOK		16
+/* So many groups of a CPU's timers are looked at for an exact one. */
+#define LOOK		2
 
 /*
  * A shot before this needs a look at what is pending: 0 while the request is
@@ -63,27 +63,40 @@ void apic_timer_latency_kick(void)
 	irq_work_queue(&kick_irq_work);
 }
 
-/* Expiry of the first exact timer anywhere, or never. */
-static u64 first_exact(void)
+/* Expiry of a CPU's first exact timer, or never. */
+static u64 first_exact_of(struct apic_timer_base *base)
 {
-	struct apic_timer_base_view views[LOOK];
+	struct apic_timer_base_view views[APIC_TIMER_QUEUE_GROUP];
+	struct apic_timer_queue_cursor cursor;
 	u64 first = APIC_TIMER_NEVER;
-	unsigned int cpu, i, n;
+	unsigned int step, i, n;
 
-	for_each_online_cpu(cpu) {
-		n = apic_timer_base_look(apic_timer_base_of(cpu), 0, 0, views,
-					 LOOK);
-		for (i = 0; i < n; i++) {
+	apic_timer_queue_cursor_init(&cursor);
+	for (step = 0; step < LOOK && first == APIC_TIMER_NEVER; step++) {
+		n = apic_timer_base_look(base, &cursor, views);
+		if (!n)
+			break;
+		for (i = 0; i < n && first == APIC_TIMER_NEVER; i++) {
 			unsigned int mode = views[i].flags &
 					    APIC_TIMER_MODE_MASK;
 
-			if ((mode ?: apic_timer_mode_default) !=
+			if ((mode ?: apic_timer_mode_default) ==
 			    APIC_TIMER_EXACT)
-				continue;
-			first = min(first, views[i].expires);
-			break;
+				first = views[i].expires;
 		}
 	}
+	apic_timer_base_look_end(base, &cursor);
+	return first;
+}
+
+/* Expiry of the first exact timer anywhere, or never. */
+static u64 first_exact(void)
+{
+	u64 first = APIC_TIMER_NEVER;
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		first = min(first, first_exact_of(apic_timer_base_of(cpu)));
 	return first;
 }
 

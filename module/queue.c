@@ -144,18 +144,6 @@ bool apic_timer_queue_sort_one(struct apic_timer_queue *queue)
 	return true;
 }
 
-/**
- * apic_timer_queue_settle() - sort all arrivals
- * @queue:	the queue
- *
- * Then all timers are in the list that begins at @queue->first.
- */
-void apic_timer_queue_settle(struct apic_timer_queue *queue)
-{
-	while (apic_timer_queue_sort_one(queue))
-		;
-}
-
 /*
  * Let the earliest arrival be the head if nothing sorted is as early; of equal
  * ones the oldest. There is one.
@@ -210,6 +198,21 @@ void apic_timer_queue_del_first(struct apic_timer_queue *queue)
 		queue->soonest = U64_MAX;
 }
 
+/* Let all walks that would go on with a leader, which goes, pass it. */
+static bool pass(struct apic_timer_queue *queue,
+		 const struct apic_timer_list *leader)
+{
+	struct apic_timer_queue_cursor *cursor;
+	bool found = false;
+
+	for (cursor = queue->cursors; cursor; cursor = cursor->link)
+		if (cursor->next == leader) {
+			cursor->next = leader->next;
+			found = true;
+		}
+	return found;
+}
+
 /**
  * apic_timer_queue_del_leader() - take out a timer that is in the index
  * @queue:	the queue
@@ -219,58 +222,107 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 				 struct apic_timer_list *timer)
 {
 	struct apic_timer_list *prev = timer->prev, *next = timer->next;
+	bool passed = unlikely(queue->cursors) && pass(queue, timer);
 
-	if (!prev) {
+	if (!prev && !passed) {
 		/* Its group has none before it now. */
 		queue->lead = timer->group;
 		rb_erase(&timer->node, &queue->index);
 		pop(queue);
-		/* At the same moment, what is sorted is what came first. */
-		if (queue->arrived &&
-		    (!next || next->expires > queue->soonest))
-			refill(queue);
-		return;
+	} else {
+		/* The next of the group leads it, also if it is the head. */
+		if (next && !next->group) {
+			next->group = timer->group - 1;
+			rb_replace_node(&timer->node, &next->node,
+					&queue->index);
+		} else {
+			rb_erase(&timer->node, &queue->index);
+		}
+		if (next)
+			next->prev = prev;
+		if (prev) {
+			prev->next = next;
+			return;
+		}
+		queue->first = next;
 	}
 
-	if (next && !next->group) {
-		next->group = timer->group - 1;
-		rb_replace_node(&timer->node, &next->node, &queue->index);
-	} else {
-		rb_erase(&timer->node, &queue->index);
-	}
-	prev->next = next;
-	if (next)
-		next->prev = prev;
+	/* At the same moment, what is sorted is what came first. */
+	if (queue->arrived && (!next || next->expires > queue->soonest))
+		refill(queue);
 }
 
 /**
- * apic_timer_queue_find() - first timer that expires at or after a moment
- * @queue:	the queue; its arrivals get sorted
- * @expires:	absolute TSC, cycles
- *
- * Return: the timer, from where the list of all later ones goes on, or NULL
- * when all expire earlier.
+ * apic_timer_queue_cursor_init() - go to the beginning of a queue
+ * @cursor:	the cursor, in no walk
  */
-struct apic_timer_list *apic_timer_queue_find(struct apic_timer_queue *queue,
-					      u64 expires)
+void apic_timer_queue_cursor_init(struct apic_timer_queue_cursor *cursor)
 {
-	struct apic_timer_list *timer;
-	struct rb_node *node;
+	*cursor = (struct apic_timer_queue_cursor) {
+		.unsorted = APIC_TIMER_QUEUE_ARRIVALS,
+	};
+}
 
-	apic_timer_queue_settle(queue);
-	timer = queue->first;
-	node = queue->index.rb_node;
-	while (node) {
-		if (node_timer(node)->expires < expires) {
-			timer = node_timer(node);
-			node = node->rb_right;
-		} else {
-			node = node->rb_left;
+/**
+ * apic_timer_queue_walk() - take the next step of a walk along a queue
+ * @queue:	the queue
+ * @cursor:	how far the walk has come
+ * @timers:	filled in: the timers of this step, in the order of expiry. Room
+ *		for APIC_TIMER_QUEUE_GROUP.
+ * @n:		filled in: their number, which may be 0
+ *
+ * A step takes a bounded time, however many timers there are and whatever their
+ * expiries. Between steps the queue may be unlocked, and anything done to it:
+ * the walk comes to each timer once that is in the queue from its beginning to
+ * then. Those added meanwhile may be seen or not. What is in @timers may be
+ * deleted.
+ *
+ * Return: true if there are more steps. Ended by apic_timer_queue_walk_end().
+ */
+bool apic_timer_queue_walk(struct apic_timer_queue *queue,
+			   struct apic_timer_queue_cursor *cursor,
+			   struct apic_timer_list **timers, unsigned int *n)
+{
+	struct apic_timer_list *timer = cursor->next;
+
+	*n = 0;
+	if (!cursor->registered) {
+		/* In the order of arrival: then all of the beginning are. */
+		if (cursor->unsorted && apic_timer_queue_sort_one(queue)) {
+			cursor->unsorted--;
+			return true;
 		}
+		cursor->registered = true;
+		cursor->link = queue->cursors;
+		queue->cursors = cursor;
+		timer = queue->first;
 	}
-	while (timer && timer->expires < expires)
+	if (!timer)
+		return false;
+	do {
+		timers[(*n)++] = timer;
 		timer = timer->next;
+	} while (timer && !timer->group);
+	cursor->next = timer;
 	return timer;
+}
+
+/**
+ * apic_timer_queue_walk_end() - end a walk, wherever it is
+ * @queue:	the queue
+ * @cursor:	initialised
+ */
+void apic_timer_queue_walk_end(struct apic_timer_queue *queue,
+			       struct apic_timer_queue_cursor *cursor)
+{
+	struct apic_timer_queue_cursor **link = &queue->cursors;
+
+	if (!cursor->registered)
+		return;
+	while (*link != cursor)
+		link = &(*link)->link;
+	*link = cursor->link;
+	cursor->registered = false;
 }
 
 /**

@@ -24,6 +24,7 @@
  * @slot:	slot of the next arrival. Cyclically, from here on, the slots are
  *		in the order of arrival.
  * @count:	number of timers
+ * @cursors:	walks under way
  * @expires:	expiry of the arrival in each slot
  * @arrivals:	the arrivals
  *
@@ -39,7 +40,9 @@
  * groups of neighbours; the first of a group leads it and is in the index. So a
  * search ends with a walk of a few steps, but few insertions and deletions
  * touch the tree. Each operation is bounded: APIC_TIMER_QUEUE_ARRIVALS and
- * APIC_TIMER_QUEUE_GROUP steps, and O(log n) in the tree.
+ * APIC_TIMER_QUEUE_GROUP steps, and O(log n) in the tree. Whoever looks at all
+ * timers does so by groups, with the lock released between: see
+ * apic_timer_queue_walk().
  *
  * Timers of equal expiry keep the order in which they were added. Pure data:
  * the caller does the locking.
@@ -52,20 +55,43 @@ struct apic_timer_queue {
 	u64 soonest;
 	unsigned int slot;
 	unsigned long count;
+	struct apic_timer_queue_cursor *cursors;
 	u64 expires[APIC_TIMER_QUEUE_ARRIVALS];
 	struct apic_timer_list *arrivals[APIC_TIMER_QUEUE_ARRIVALS];
 };
 
+/**
+ * struct apic_timer_queue_cursor - how far a walk along a queue has come
+ * @next:	leader of the next group; NULL at the end and before the
+ *		beginning
+ * @link:	another walk along the same queue
+ * @unsorted:	number of arrivals to be sorted before the walk can begin
+ * @registered:	in the queue's list
+ *
+ * It stands on a leader, so that only the deletion of a leader has to look
+ * whether a cursor must go on.
+ */
+struct apic_timer_queue_cursor {
+	struct apic_timer_list *next;
+	struct apic_timer_queue_cursor *link;
+	unsigned int unsorted;
+	bool registered;
+};
+
 void apic_timer_queue_init(struct apic_timer_queue *queue);
 bool apic_timer_queue_sort_one(struct apic_timer_queue *queue);
-void apic_timer_queue_settle(struct apic_timer_queue *queue);
 void apic_timer_queue_split_lead(struct apic_timer_queue *queue);
 void apic_timer_queue_del_first(struct apic_timer_queue *queue);
 void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 				 struct apic_timer_list *timer);
 void apic_timer_queue_shift(struct apic_timer_queue *queue, s64 shift);
-struct apic_timer_list *apic_timer_queue_find(struct apic_timer_queue *queue,
-					      u64 expires);
+
+void apic_timer_queue_cursor_init(struct apic_timer_queue_cursor *cursor);
+bool apic_timer_queue_walk(struct apic_timer_queue *queue,
+			   struct apic_timer_queue_cursor *cursor,
+			   struct apic_timer_list **timers, unsigned int *n);
+void apic_timer_queue_walk_end(struct apic_timer_queue *queue,
+			       struct apic_timer_queue_cursor *cursor);
 
 /* Put a timer before all others. */
 static inline void apic_timer_queue_push(struct apic_timer_queue *queue,

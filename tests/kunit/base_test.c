@@ -604,30 +604,28 @@ static void cancel_all_test(struct kunit *test)
 
 static void look_test(struct kunit *test)
 {
-	struct apic_timer_base_view views[8];
-	unsigned int i, n;
+	struct apic_timer_base_view views[APIC_TIMER_QUEUE_GROUP];
+	struct apic_timer_queue_cursor cursor;
+	unsigned int i, n, seen = 0;
 
 	for (i = 0; i < 20; i++) {
 		timers[i].expires = apic_timer_sim.now + 1000000 +
 				    (i < 15 ? 0 : i);
 		KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
 	}
-	n = apic_timer_base_look(machine_base(), 0, 0, views, 8);
-	KUNIT_ASSERT_EQ(test, n, 8U);
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_PTR_EQ(test, views[i].timer,
-				    (const void *)&timers[i]);
-	n = apic_timer_base_look(machine_base(), timers[0].expires, 8, views, 8);
-	KUNIT_ASSERT_EQ(test, n, 8U);
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_PTR_EQ(test, views[i].timer,
-				    (const void *)&timers[8 + i]);
-	n = apic_timer_base_look(machine_base(), timers[16].expires, 1, views,
-				 8);
-	KUNIT_ASSERT_EQ(test, n, 3U);
-	KUNIT_EXPECT_PTR_EQ(test, views[2].timer, (const void *)&timers[19]);
-	KUNIT_EXPECT_EQ(test, views[2].expires, timers[19].expires);
-	KUNIT_EXPECT_TRUE(test, views[2].function == record);
+	apic_timer_queue_cursor_init(&cursor);
+	while ((n = apic_timer_base_look(machine_base(), &cursor, views))) {
+		KUNIT_ASSERT_LE(test, seen + n, 20U);
+		for (i = 0; i < n; i++, seen++) {
+			KUNIT_EXPECT_PTR_EQ(test, views[i].timer,
+					    (const void *)&timers[seen]);
+			KUNIT_EXPECT_EQ(test, views[i].expires,
+					timers[seen].expires);
+			KUNIT_EXPECT_TRUE(test, views[i].function == record);
+		}
+	}
+	apic_timer_base_look_end(machine_base(), &cursor);
+	KUNIT_EXPECT_EQ(test, seen, 20U);
 	apic_timer_base_cancel_all();
 }
 

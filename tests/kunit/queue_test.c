@@ -94,12 +94,35 @@ static unsigned long check_arrivals(struct kunit *test,
 	return count;
 }
 
+/* Each walk has to go on with a leader. */
+static void check_cursors(struct kunit *test,
+			  const struct apic_timer_queue *queue)
+{
+	const struct apic_timer_queue_cursor *cursor;
+
+	for (cursor = queue->cursors; cursor; cursor = cursor->link) {
+		KUNIT_ASSERT_TRUE(test, cursor->registered);
+		if (!cursor->next)
+			continue;
+		KUNIT_ASSERT_GE(test, cursor->next->group, 1U);
+		KUNIT_ASSERT_LE(test, cursor->next->group,
+				(unsigned int)APIC_TIMER_QUEUE_GROUP);
+	}
+}
+
 static void check(struct kunit *test, const struct apic_timer_queue *queue)
 {
 	unsigned long sorted = check_sorted(test, queue);
 
 	KUNIT_ASSERT_EQ(test, queue->count,
 			sorted + check_arrivals(test, queue));
+	check_cursors(test, queue);
+}
+
+static void settle(struct apic_timer_queue *queue)
+{
+	while (apic_timer_queue_sort_one(queue))
+		;
 }
 
 static struct apic_timer_list *timers(struct kunit *test, unsigned int n)
@@ -133,7 +156,6 @@ static void empty_test(struct kunit *test)
 	apic_timer_queue_init(&queue);
 	check(test, &queue);
 	KUNIT_EXPECT_PTR_EQ(test, queue.first, NULL);
-	KUNIT_EXPECT_PTR_EQ(test, apic_timer_queue_find(&queue, 0), NULL);
 }
 
 static void order_test(struct kunit *test)
@@ -146,7 +168,7 @@ static void order_test(struct kunit *test)
 	unsigned int i;
 
 	fill(test, &queue, array, expires, ARRAY_SIZE(expires));
-	apic_timer_queue_settle(&queue);
+	settle(&queue);
 	check(test, &queue);
 	timer = queue.first;
 	for (i = 0; i < ARRAY_SIZE(order); i++, timer = timer->next)
@@ -167,7 +189,7 @@ static void equal_fifo_test(struct kunit *test)
 		apic_timer_queue_add(&queue, &array[i]);
 	}
 	check(test, &queue);
-	apic_timer_queue_settle(&queue);
+	settle(&queue);
 	check(test, &queue);
 
 	timer = queue.first;
@@ -206,12 +228,12 @@ static void delete_test(struct kunit *test)
 	static const int victims[] = { 2, 0, 4, 1, 3 };
 	static const int heads[] = { 0, 1, 1, 3, -1 };
 	struct apic_timer_queue queue;
-	unsigned int i, settle;
+	unsigned int i, sorted;
 
-	for (settle = 0; settle < 2; settle++) {
+	for (sorted = 0; sorted < 2; sorted++) {
 		fill(test, &queue, array, expires, 5);
-		if (settle)
-			apic_timer_queue_settle(&queue);
+		if (sorted)
+			settle(&queue);
 		for (i = 0; i < 5; i++) {
 			apic_timer_queue_del(&queue, &array[victims[i]]);
 			check(test, &queue);
@@ -221,26 +243,6 @@ static void delete_test(struct kunit *test)
 							   &array[heads[i]]);
 		}
 	}
-}
-
-static void find_test(struct kunit *test)
-{
-	static const u64 expires[] = { 10, 20, 20, 20, 30, U64_MAX };
-	struct apic_timer_list *array = timers(test, 6);
-	struct apic_timer_queue queue;
-
-	fill(test, &queue, array, expires, 6);
-#define FIND(at) ((int)(apic_timer_queue_find(&queue, at) - array))
-	KUNIT_EXPECT_EQ(test, FIND(0), 0);
-	KUNIT_EXPECT_EQ(test, FIND(10), 0);
-	KUNIT_EXPECT_EQ(test, FIND(11), 1);
-	KUNIT_EXPECT_EQ(test, FIND(20), 1);
-	KUNIT_EXPECT_EQ(test, FIND(21), 4);
-	KUNIT_EXPECT_EQ(test, FIND(31), 5);
-	KUNIT_EXPECT_EQ(test, FIND(U64_MAX), 5);
-#undef FIND
-	apic_timer_queue_del(&queue, &array[5]);
-	KUNIT_EXPECT_PTR_EQ(test, apic_timer_queue_find(&queue, 31), NULL);
 }
 
 /* A queue, and its timers in an array kept in order by hand. */
@@ -283,16 +285,15 @@ static void model_check(struct kunit *test, struct model *model)
 	check(test, &model->queue);
 }
 
-/* Everything, from a search on, which sorts the arrivals. */
-static void model_find(struct kunit *test, struct model *model, u64 expires)
+/* Everything, once the arrivals are sorted. */
+static void model_settle(struct kunit *test, struct model *model)
 {
 	struct apic_timer_list *timer;
 	unsigned int i;
 
-	for (i = 0; i < model->n && model->sorted[i]->expires < expires; i++)
-		;
-	timer = apic_timer_queue_find(&model->queue, expires);
-	for (; i < model->n; i++, timer = timer->next)
+	settle(&model->queue);
+	timer = model->queue.first;
+	for (i = 0; i < model->n; i++, timer = timer->next)
 		KUNIT_ASSERT_PTR_EQ(test, timer, model->sorted[i]);
 	KUNIT_ASSERT_PTR_EQ(test, timer, NULL);
 }
@@ -341,16 +342,166 @@ static void random_test(struct kunit *test)
 		KUNIT_ASSERT_PTR_EQ(test, model->queue.first,
 				    model->n ? model->sorted[0] : NULL);
 		if (RANDOM(calm) == 0)
-			model_find(test, model, RANDOM(moments + 1));
+			model_settle(test, model);
 	}
 #undef RANDOM
 
 	/* What is left comes out in order. */
-	model_find(test, model, 0);
+	model_settle(test, model);
 	while (model->n) {
 		KUNIT_ASSERT_PTR_EQ(test, model->queue.first, model->sorted[0]);
 		model_del(model, model->sorted[0]);
 		check(test, &model->queue);
+	}
+}
+
+/* A walk, and what it has to come to and has come to, by number of the timer. */
+struct walk {
+	struct apic_timer_queue_cursor cursor;
+	bool under_way;
+	u64 last;
+	bool owed[400], seen[400];
+};
+
+static void walk_begin(struct walk *walk, const bool *in)
+{
+	*walk = (struct walk) { .under_way = true };
+	memcpy(walk->owed, in, sizeof(walk->owed));
+	apic_timer_queue_cursor_init(&walk->cursor);
+}
+
+static void walk_step(struct kunit *test, struct walk *walk,
+		      struct apic_timer_queue *queue,
+		      struct apic_timer_list *array, const bool *in)
+{
+	struct apic_timer_list *found[APIC_TIMER_QUEUE_GROUP];
+	unsigned int i, n, pick;
+	bool more;
+
+	more = apic_timer_queue_walk(queue, &walk->cursor, found, &n);
+	KUNIT_ASSERT_LE(test, n, (unsigned int)APIC_TIMER_QUEUE_GROUP);
+	for (i = 0; i < n; i++) {
+		pick = found[i] - array;
+		KUNIT_ASSERT_TRUE(test, in[pick]);
+		KUNIT_ASSERT_FALSE(test, walk->seen[pick]);
+		KUNIT_ASSERT_GE(test, found[i]->expires, walk->last);
+		walk->last = found[i]->expires;
+		walk->seen[pick] = true;
+		walk->owed[pick] = false;
+	}
+	if (more)
+		return;
+	for (i = 0; i < ARRAY_SIZE(walk->owed); i++)
+		KUNIT_ASSERT_FALSE(test, walk->owed[i]);
+	apic_timer_queue_walk_end(queue, &walk->cursor);
+	walk->under_way = false;
+}
+
+#define WALKS	3
+
+/*
+ * Several walks at a time through a queue to which all happens that may: each
+ * comes to what was there when it began and still is, once, in order.
+ */
+static void walk_random_test(struct kunit *test)
+{
+	struct apic_timer_list *array = timers(test, 400), *timer;
+	struct apic_timer_queue queue;
+	unsigned int step, i, pick, size = 1, moments = 1, often = 1, walked = 0;
+	struct walk *walks;
+	struct rnd_state rnd;
+	bool in[400] = {};
+
+	walks = kunit_kcalloc(test, WALKS, sizeof(*walks), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, walks);
+	prandom_seed_state(&rnd, 3);
+	apic_timer_queue_init(&queue);
+
+#define RANDOM(n) (prandom_u32_state(&rnd) % (n))
+	for (step = 0; step < 300000; step++) {
+		if (step % 2000 == 0) {
+			size = 1 + RANDOM(400);
+			moments = 1 << RANDOM(12);
+			often = 1 + RANDOM(20);
+		}
+		pick = RANDOM(size);
+		timer = &array[pick];
+		if (in[pick]) {
+			/* As often as not the head, which expires. */
+			if (RANDOM(2))
+				timer = queue.first;
+			apic_timer_queue_del(&queue, timer);
+			pick = timer - array;
+			in[pick] = false;
+			/* Added again, it is another. */
+			for (i = 0; i < WALKS; i++) {
+				walks[i].owed[pick] = false;
+				walks[i].seen[pick] = false;
+			}
+		} else {
+			timer->expires = RANDOM(moments);
+			apic_timer_queue_add(&queue, timer);
+			in[pick] = true;
+		}
+		if (RANDOM(often) == 0) {
+			struct walk *walk = &walks[RANDOM(WALKS)];
+
+			if (!walk->under_way) {
+				walk_begin(walk, in);
+			} else if (RANDOM(50) == 0) {
+				apic_timer_queue_walk_end(&queue,
+							  &walk->cursor);
+				walk->under_way = false;
+			} else {
+				walk_step(test, walk, &queue, array, in);
+				walked += !walk->under_way;
+			}
+		}
+		if (step % 16 == 0)
+			check(test, &queue);
+	}
+#undef RANDOM
+	KUNIT_EXPECT_GT(test, walked, 500U);
+	for (i = 0; i < WALKS; i++)
+		apic_timer_queue_walk_end(&queue, &walks[i].cursor);
+	KUNIT_EXPECT_PTR_EQ(test, queue.cursors, NULL);
+}
+
+/* Timers that are deleted as a walk comes to them, of one moment and of many. */
+static void walk_delete_test(struct kunit *test)
+{
+	struct apic_timer_list *array = timers(test, 400);
+	struct apic_timer_list *found[APIC_TIMER_QUEUE_GROUP];
+	struct apic_timer_queue_cursor cursor;
+	struct apic_timer_queue queue;
+	unsigned int i, n, keep, moments, gone;
+	bool more;
+
+	for (keep = 0; keep < 3; keep++) {
+		for (moments = 1; moments <= 400; moments *= 20) {
+			apic_timer_queue_init(&queue);
+			for (i = 0; i < 400; i++) {
+				array[i].expires = i * 7 % moments;
+				apic_timer_queue_add(&queue, &array[i]);
+			}
+			apic_timer_queue_cursor_init(&cursor);
+			gone = 0;
+			do {
+				more = apic_timer_queue_walk(&queue, &cursor,
+							     found, &n);
+				for (i = 0; i < n; i++) {
+					if (keep && (found[i] - array) % (keep + 1))
+						continue;
+					apic_timer_queue_del(&queue, found[i]);
+					gone++;
+				}
+				check(test, &queue);
+			} while (more);
+			apic_timer_queue_walk_end(&queue, &cursor);
+			KUNIT_EXPECT_EQ(test, gone,
+					DIV_ROUND_UP(400, keep + 1));
+			KUNIT_EXPECT_EQ(test, queue.count, 400UL - gone);
+		}
 	}
 }
 
@@ -369,7 +520,7 @@ static void groups_test(struct kunit *test)
 			if (at == 1)
 				array[i].expires = i ? 3000 - i : 0;
 			apic_timer_queue_add(&queue, &array[i]);
-			apic_timer_queue_settle(&queue);
+			settle(&queue);
 			if (i % 50 == 0)
 				check(test, &queue);
 		}
@@ -381,7 +532,7 @@ static void groups_test(struct kunit *test)
 		for (i = 0; i < 2000; i++)
 			if (i % 7)
 				apic_timer_queue_add(&queue, &array[i]);
-		apic_timer_queue_settle(&queue);
+		settle(&queue);
 		check(test, &queue);
 		KUNIT_EXPECT_EQ(test, queue.count, 2000UL);
 	}
@@ -471,17 +622,58 @@ static void ascending_test(struct kunit *test)
 	kvfree(array);
 }
 
+#define MILLION	1000000
+
+/* As many timers of one moment: each step of a walk is as long as any other. */
+static void million_equal_test(struct kunit *test)
+{
+	struct apic_timer_list *found[APIC_TIMER_QUEUE_GROUP], *array, *timer;
+	struct apic_timer_queue_cursor cursor;
+	struct apic_timer_queue queue;
+	unsigned int i, n, seen = 0;
+	bool more, ordered = true;
+
+	array = kvcalloc(MILLION, sizeof(*array), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, array);
+	apic_timer_queue_init(&queue);
+	for (i = 0; i < MILLION; i++) {
+		array[i].expires = 1;
+		apic_timer_queue_add(&queue, &array[i]);
+	}
+	check(test, &queue);
+
+	apic_timer_queue_cursor_init(&cursor);
+	do {
+		more = apic_timer_queue_walk(&queue, &cursor, found, &n);
+		for (i = 0; i < n; i++)
+			ordered &= found[i] == &array[seen++];
+	} while (more);
+	apic_timer_queue_walk_end(&queue, &cursor);
+	KUNIT_EXPECT_TRUE(test, ordered);
+	KUNIT_EXPECT_EQ(test, seen, (unsigned int)MILLION);
+
+	for (i = 0; (timer = queue.first); i++) {
+		ordered &= timer == &array[i];
+		apic_timer_queue_del(&queue, timer);
+	}
+	KUNIT_EXPECT_TRUE(test, ordered);
+	check(test, &queue);
+	kvfree(array);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(empty_test),
 	KUNIT_CASE(order_test),
 	KUNIT_CASE(equal_fifo_test),
 	KUNIT_CASE(new_head_test),
 	KUNIT_CASE(delete_test),
-	KUNIT_CASE(find_test),
 	KUNIT_CASE(random_test),
+	KUNIT_CASE(walk_random_test),
+	KUNIT_CASE(walk_delete_test),
 	KUNIT_CASE(groups_test),
 	KUNIT_CASE(many_test),
 	KUNIT_CASE(ascending_test),
+	KUNIT_CASE(million_equal_test),
 	{}
 };
 
