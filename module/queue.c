@@ -25,12 +25,14 @@ void apic_timer_queue_init(struct apic_timer_queue *queue)
 	*queue = (struct apic_timer_queue) {
 		.index = RB_ROOT,
 		.soonest = U64_MAX,
+		.room = APIC_TIMER_QUEUE_ARRIVALS,
 	};
 }
 
 /*
- * Halve a group that has grown, if it has indeed: nobody counts the timers that
- * are deleted from it.
+ * Split a group that has grown, if it has indeed: nobody counts the timers that
+ * are deleted from it. In halves, but for the last group: it grows at its end,
+ * and is left full, so that timers added in order make few groups.
  *
  * Return: number of timers left in the group that begins at @timer. The rest
  * has become a group of its own, at @place in the index.
@@ -40,7 +42,7 @@ static unsigned int split(struct apic_timer_queue *queue,
 			  const struct place *place)
 {
 	struct apic_timer_list *middle = timer, *end;
-	unsigned int size = 1;
+	unsigned int size = 1, left;
 
 	for (end = timer->next; end && !end->group; end = end->next)
 		if (++size & 1)
@@ -48,11 +50,18 @@ static unsigned int split(struct apic_timer_queue *queue,
 	if (size <= APIC_TIMER_QUEUE_GROUP / 2)
 		return size;
 
+	left = (size + 1) / 2;
 	middle = middle->next;
-	middle->group = size - (size + 1) / 2;
+	if (!end) {
+		left = size - 1;
+		while (middle->next)
+			middle = middle->next;
+		queue->last = middle;
+	}
+	middle->group = size - left;
 	rb_link_node(&middle->node, place->parent, place->link);
 	rb_insert_color(&middle->node, &queue->index);
-	return (size + 1) / 2;
+	return left;
 }
 
 /**
@@ -77,10 +86,14 @@ noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 /* Sort a timer in. It has been in no list, and isn't the head. */
 static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 {
-	struct apic_timer_list *leader = NULL, *prev, *next;
+	struct apic_timer_list *leader = queue->last, *prev, *next;
 	struct place place = { .link = &queue->index.rb_node };
 	u64 expires = timer->expires;
 
+	if (leader && expires >= leader->expires)
+		place = (struct place) { &leader->node, &leader->node.rb_right };
+	else
+		leader = NULL;
 	while (*place.link) {
 		place.parent = *place.link;
 		if (expires < node_timer(place.parent)->expires) {
@@ -111,15 +124,11 @@ static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 	}
 }
 
-/* The arrivals, the oldest in the lowest bit: to be added to queue->slot. */
-static u32 by_age(const struct apic_timer_queue *queue)
+/* Of these slots, the one whose arrival is the oldest. */
+static unsigned int oldest(const struct apic_timer_queue *queue, u32 slots)
 {
-	return ror32(queue->arrived, queue->slot);
-}
-
-static unsigned int slot_of_age(const struct apic_timer_queue *queue, u32 ages)
-{
-	return (queue->slot + __ffs(ages)) % APIC_TIMER_QUEUE_ARRIVALS;
+	return (queue->slot + __ffs(ror32(slots, queue->slot))) %
+	       APIC_TIMER_QUEUE_ARRIVALS;
 }
 
 /**
@@ -136,26 +145,70 @@ bool apic_timer_queue_sort_one(struct apic_timer_queue *queue)
 
 	if (!queue->arrived)
 		return false;
-	slot = slot_of_age(queue, by_age(queue));
-	queue->arrived &= ~BIT(slot);
+	slot = oldest(queue, queue->arrived);
+	queue->arrived &= ~(1U << slot);
 	if (!queue->arrived)
 		queue->soonest = U64_MAX;
 	sort(queue, queue->arrivals[slot]);
 	return true;
 }
 
+/**
+ * apic_timer_queue_arrive_late() - let a timer wait when there may be no room
+ * @queue:	the queue, whose room is 0
+ * @timer:	not earlier than the head
+ */
+void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
+				  struct apic_timer_list *timer)
+{
+	unsigned int slot = queue->slot;
+	struct apic_timer_list *other = queue->arrivals[slot];
+	u32 taken = ror32(queue->arrived, slot);
+
+	queue->room = taken ? __ffs(taken) : APIC_TIMER_QUEUE_ARRIVALS;
+	if (queue->room) {
+		apic_timer_queue_arrive(queue, timer);
+		return;
+	}
+	/* The slot is the oldest's, as slots are in that order. */
+	queue->room = 1;
+	apic_timer_queue_arrive(queue, timer);
+	sort(queue, other);
+}
+
+/* An arrival becomes the head, with no other before @soonest. */
+static __always_inline void lead_off(struct apic_timer_queue *queue,
+				     unsigned int slot, u64 soonest)
+{
+	queue->soonest = soonest;
+	apic_timer_queue_leave_slot(queue, slot);
+	apic_timer_queue_push(queue, queue->arrivals[slot]);
+}
+
+/* Of equal arrivals, which are the earliest, the oldest becomes the head. */
+static noinline void refill_equal(struct apic_timer_queue *queue)
+{
+	u64 least = queue->soonest;
+	u32 left, equal = 0;
+
+	for (left = queue->arrived; left; left &= left - 1)
+		if (queue->expires[__ffs(left)] == least)
+			equal |= left & -left;
+	lead_off(queue, oldest(queue, equal), least);
+}
+
 /*
  * Let the earliest arrival be the head if nothing sorted is as early; of equal
  * ones the oldest. There is one.
  */
-static void refill(struct apic_timer_queue *queue)
+static noinline void refill(struct apic_timer_queue *queue)
 {
-	u32 ages = by_age(queue);
-	unsigned int earliest = slot_of_age(queue, ages), slot;
-	u64 least = queue->expires[earliest], second = U64_MAX, expires;
+	u32 left = queue->arrived;
+	unsigned int slot = __ffs(left), earliest = slot;
+	u64 least = queue->expires[slot], second = U64_MAX, expires;
 
-	while ((ages &= ages - 1)) {
-		slot = slot_of_age(queue, ages);
+	while ((left &= left - 1)) {
+		slot = __ffs(left);
 		expires = queue->expires[slot];
 		if (expires < least) {
 			second = least;
@@ -169,13 +222,14 @@ static void refill(struct apic_timer_queue *queue)
 	queue->soonest = least;
 	if (queue->first && queue->first->expires <= least)
 		return;
-	queue->soonest = second;
-	apic_timer_queue_leave_slot(queue, earliest);
-	apic_timer_queue_push(queue, queue->arrivals[earliest]);
+	if (likely(second != least))
+		lead_off(queue, earliest, second);
+	else
+		refill_equal(queue);
 }
 
-/* Take out the head, which is not in the index, whatever has arrived. */
-static void pop(struct apic_timer_queue *queue)
+/* Take out the head, which is not in the index, and find the next. */
+static __always_inline void pop(struct apic_timer_queue *queue)
 {
 	struct apic_timer_list *next = queue->first->next;
 
@@ -183,6 +237,11 @@ static void pop(struct apic_timer_queue *queue)
 	queue->first = next;
 	if (next)
 		next->prev = NULL;
+	/* At the same moment, what is sorted is what came first. */
+	if (!queue->arrived)
+		queue->soonest = U64_MAX;
+	else if (!next || next->expires > queue->soonest)
+		refill(queue);
 }
 
 /**
@@ -192,25 +251,62 @@ static void pop(struct apic_timer_queue *queue)
 void apic_timer_queue_del_first(struct apic_timer_queue *queue)
 {
 	pop(queue);
-	if (queue->arrived)
-		refill(queue);
-	else
-		queue->soonest = U64_MAX;
 }
 
-/* Let all walks that would go on with a leader, which goes, pass it. */
-static bool pass(struct apic_timer_queue *queue,
-		 const struct apic_timer_list *leader)
+/* Take a leader out of the index that has no other timer in its group. */
+static __always_inline void erase(struct apic_timer_queue *queue,
+				  struct apic_timer_list *leader)
+{
+	struct rb_node *prev;
+
+	if (queue->last == leader) {
+		prev = rb_prev(&leader->node);
+		queue->last = prev ? node_timer(prev) : NULL;
+	}
+	rb_erase(&leader->node, &queue->index);
+}
+
+/* Take out a leader that isn't the head; or is, and the next is to lead. */
+static __always_inline void del_leader(struct apic_timer_queue *queue,
+				       struct apic_timer_list *timer)
+{
+	struct apic_timer_list *prev = timer->prev, *next = timer->next;
+
+	if (prev)
+		prev->next = next;
+	if (next) {
+		next->prev = prev;
+		if (!next->group) {
+			next->group = timer->group - 1;
+			if (queue->last == timer)
+				queue->last = next;
+			rb_replace_node(&timer->node, &next->node,
+					&queue->index);
+			return;
+		}
+	}
+	erase(queue, timer);
+}
+
+/*
+ * Take out a leader while walks are under way. Those that would go on with it
+ * go on with the next: which leads, and does so even if it is the head.
+ */
+static noinline void del_leader_on_walk(struct apic_timer_queue *queue,
+					struct apic_timer_list *timer)
 {
 	struct apic_timer_queue_cursor *cursor;
-	bool found = false;
+	struct apic_timer_list *next = timer->next;
 
 	for (cursor = queue->cursors; cursor; cursor = cursor->link)
-		if (cursor->next == leader) {
-			cursor->next = leader->next;
-			found = true;
-		}
-	return found;
+		if (cursor->next == timer)
+			cursor->next = next;
+	del_leader(queue, timer);
+	if (timer->prev)
+		return;
+	queue->first = next;
+	if (queue->arrived && (!next || next->expires > queue->soonest))
+		refill(queue);
 }
 
 /**
@@ -221,35 +317,16 @@ static bool pass(struct apic_timer_queue *queue,
 void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 				 struct apic_timer_list *timer)
 {
-	struct apic_timer_list *prev = timer->prev, *next = timer->next;
-	bool passed = unlikely(queue->cursors) && pass(queue, timer);
-
-	if (!prev && !passed) {
+	if (unlikely(queue->cursors)) {
+		del_leader_on_walk(queue, timer);
+	} else if (timer->prev) {
+		del_leader(queue, timer);
+	} else {
 		/* Its group has none before it now. */
 		queue->lead = timer->group;
-		rb_erase(&timer->node, &queue->index);
+		erase(queue, timer);
 		pop(queue);
-	} else {
-		/* The next of the group leads it, also if it is the head. */
-		if (next && !next->group) {
-			next->group = timer->group - 1;
-			rb_replace_node(&timer->node, &next->node,
-					&queue->index);
-		} else {
-			rb_erase(&timer->node, &queue->index);
-		}
-		if (next)
-			next->prev = prev;
-		if (prev) {
-			prev->next = next;
-			return;
-		}
-		queue->first = next;
 	}
-
-	/* At the same moment, what is sorted is what came first. */
-	if (queue->arrived && (!next || next->expires > queue->soonest))
-		refill(queue);
 }
 
 /**

@@ -8,7 +8,7 @@
 /* Timers that may wait to be sorted: the width of a bit mask. */
 #define APIC_TIMER_QUEUE_ARRIVALS	32
 /* Timers in a row of which one is in the index. */
-#define APIC_TIMER_QUEUE_GROUP		16
+#define APIC_TIMER_QUEUE_GROUP		12
 
 /* &apic_timer_list.group of a timer that isn't sorted yet, plus its slot. */
 #define APIC_TIMER_QUEUE_ARRIVED	0x80000000U
@@ -23,8 +23,10 @@
  * @soonest:	no arrival expires before
  * @slot:	slot of the next arrival. Cyclically, from here on, the slots are
  *		in the order of arrival.
+ * @room:	at most the number of free slots from @slot on
  * @count:	number of timers
  * @cursors:	walks under way
+ * @last:	the last leader, or NULL: timers are often added in order
  * @expires:	expiry of the arrival in each slot
  * @arrivals:	the arrivals
  *
@@ -54,8 +56,10 @@ struct apic_timer_queue {
 	u32 arrived;
 	u64 soonest;
 	unsigned int slot;
+	unsigned int room;
 	unsigned long count;
 	struct apic_timer_queue_cursor *cursors;
+	struct apic_timer_list *last;
 	u64 expires[APIC_TIMER_QUEUE_ARRIVALS];
 	struct apic_timer_list *arrivals[APIC_TIMER_QUEUE_ARRIVALS];
 };
@@ -79,6 +83,8 @@ struct apic_timer_queue_cursor {
 };
 
 void apic_timer_queue_init(struct apic_timer_queue *queue);
+void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
+				  struct apic_timer_list *timer);
 bool apic_timer_queue_sort_one(struct apic_timer_queue *queue);
 void apic_timer_queue_split_lead(struct apic_timer_queue *queue);
 void apic_timer_queue_del_first(struct apic_timer_queue *queue);
@@ -109,6 +115,24 @@ static inline void apic_timer_queue_push(struct apic_timer_queue *queue,
 		apic_timer_queue_split_lead(queue);
 }
 
+/* Let a timer that isn't the head wait to be sorted; there is room. */
+static __always_inline void
+apic_timer_queue_arrive(struct apic_timer_queue *queue,
+			struct apic_timer_list *timer)
+{
+	unsigned int slot = queue->slot;
+	u64 expires = timer->expires;
+
+	queue->room--;
+	queue->arrived |= 1U << slot;
+	queue->slot = (slot + 1) % APIC_TIMER_QUEUE_ARRIVALS;
+	queue->expires[slot] = expires;
+	queue->arrivals[slot] = timer;
+	if (expires < queue->soonest)
+		queue->soonest = expires;
+	timer->group = APIC_TIMER_QUEUE_ARRIVED + slot;
+}
+
 /**
  * apic_timer_queue_add() - insert a timer by its expiry
  * @queue:	the queue
@@ -121,26 +145,16 @@ static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 						 struct apic_timer_list *timer)
 {
 	const struct apic_timer_list *first = queue->first;
-	u64 expires = timer->expires;
-	unsigned int slot;
 
 	queue->count++;
-	if (!first || expires < first->expires) {
+	if (!first || timer->expires < first->expires) {
 		apic_timer_queue_push(queue, timer);
 		return true;
 	}
-
-	slot = queue->slot;
-	/* The oldest arrival, as the slots are in the order of arrival. */
-	if (unlikely(queue->arrived & BIT(slot)))
-		apic_timer_queue_sort_one(queue);
-	queue->arrived |= BIT(slot);
-	queue->slot = (slot + 1) % APIC_TIMER_QUEUE_ARRIVALS;
-	queue->expires[slot] = expires;
-	queue->arrivals[slot] = timer;
-	if (expires < queue->soonest)
-		queue->soonest = expires;
-	timer->group = APIC_TIMER_QUEUE_ARRIVED + slot;
+	if (likely(queue->room))
+		apic_timer_queue_arrive(queue, timer);
+	else
+		apic_timer_queue_arrive_late(queue, timer);
 	return false;
 }
 
@@ -148,9 +162,11 @@ static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 static __always_inline void
 apic_timer_queue_leave_slot(struct apic_timer_queue *queue, unsigned int slot)
 {
-	queue->arrived &= ~BIT(slot);
-	if (queue->slot == (slot + 1) % APIC_TIMER_QUEUE_ARRIVALS)
+	queue->arrived &= ~(1U << slot);
+	if (queue->slot == (slot + 1) % APIC_TIMER_QUEUE_ARRIVALS) {
 		queue->slot = slot;
+		queue->room++;
+	}
 }
 
 /**
@@ -164,21 +180,23 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 	struct apic_timer_list *prev, *next;
 	unsigned int group = timer->group;
 
+	queue->count--;
 	if (group >= APIC_TIMER_QUEUE_ARRIVED) {
 		apic_timer_queue_leave_slot(queue,
 					    group - APIC_TIMER_QUEUE_ARRIVED);
-		queue->count--;
+		return;
+	}
+	if (unlikely(group)) {
+		apic_timer_queue_del_leader(queue, timer);
 		return;
 	}
 	prev = timer->prev;
 	next = timer->next;
-	if (unlikely(group)) {
-		apic_timer_queue_del_leader(queue, timer);
-	} else if (prev) {
+	if (prev) {
 		prev->next = next;
 		if (next)
 			next->prev = prev;
-	} else if (queue->count == 1) {
+	} else if (!queue->count) {
 		queue->lead = 0;
 		queue->first = NULL;
 	} else if (next && next->expires <= queue->soonest) {
@@ -188,7 +206,6 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 	} else {
 		apic_timer_queue_del_first(queue);
 	}
-	queue->count--;
 }
 
 #endif /* _APIC_TIMER_QUEUE_H */

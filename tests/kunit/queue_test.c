@@ -3,6 +3,7 @@
  * The queue: order, deletion, search, and what insertion costs.
  */
 #include <kunit/test.h>
+#include <linux/bitops.h>
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/log2.h>
@@ -42,6 +43,7 @@ static unsigned long check_sorted(struct kunit *test,
 				  const struct apic_timer_queue *queue)
 {
 	struct apic_timer_list *timer, *prev = NULL, *next;
+	const struct apic_timer_list *last = NULL;
 	unsigned long count = 0, leaders = 0;
 	unsigned int room = queue->lead;
 	int depth;
@@ -54,6 +56,7 @@ static unsigned long check_sorted(struct kunit *test,
 		KUNIT_ASSERT_LE(test, ++count, queue->count);
 		if (timer->group) {
 			leaders++;
+			last = timer;
 			room = timer->group;
 			KUNIT_ASSERT_LE(test, room,
 					(unsigned int)APIC_TIMER_QUEUE_GROUP);
@@ -61,6 +64,7 @@ static unsigned long check_sorted(struct kunit *test,
 		KUNIT_ASSERT_GE(test, room--, 1U);
 	}
 
+	KUNIT_ASSERT_PTR_EQ(test, queue->last, last);
 	next = next_leader(queue->first);
 	depth = walk(queue->index.rb_node, &next);
 	KUNIT_ASSERT_GE(test, depth, 0);
@@ -79,6 +83,11 @@ static unsigned long check_arrivals(struct kunit *test,
 
 	KUNIT_ASSERT_LT(test, queue->slot,
 			(unsigned int)APIC_TIMER_QUEUE_ARRIVALS);
+	KUNIT_ASSERT_LE(test, queue->room,
+			(unsigned int)APIC_TIMER_QUEUE_ARRIVALS);
+	for (slot = 0; slot < queue->room; slot++)
+		KUNIT_ASSERT_FALSE(test, ror32(queue->arrived, queue->slot) &
+					 BIT(slot));
 	for (slot = 0; slot < APIC_TIMER_QUEUE_ARRIVALS; slot++) {
 		if (!(queue->arrived & BIT(slot)))
 			continue;
