@@ -63,6 +63,26 @@ build/spin/spin: tests/spin/spin.c tests/spin/kernel.h module/spin.h
 spin: build/spin/spin ## measure the last stretch of a shot on this CPU, in a process
 	build/spin/spin
 
+# The same for queue.h and queue.c. "count" has its memory accesses reported by the compiler's
+# thread sanitizer, but to tests/queue/main.c.
+QUEUE_HEADERS := bitops bits ktime limits math64 notifier rbtree types
+QUEUE_CFLAGS := -O2 -Wall -D_GNU_SOURCE -D_APIC_TIMER_TSC_H -include tests/queue/kernel.h \
+	-Ibuild/queue -Iinclude -iquote tests/queue -iquote module
+build/queue/time build/queue/count: $(wildcard tests/queue/*.[ch]) module/queue.c module/queue.h \
+		include/linux/apic_timer.h
+	mkdir -p build/queue/linux
+	touch $(patsubst %,build/queue/linux/%.h,$(QUEUE_HEADERS))
+	$(CC) $(QUEUE_CFLAGS) -o build/queue/time tests/queue/*.c module/queue.c
+	for name in tests/queue/ops tests/queue/rbtree module/queue; do \
+		$(CC) $(QUEUE_CFLAGS) -fsanitize=thread -c \
+			-o build/queue/$$(basename $$name).o $$name.c || exit; \
+	done
+	$(CC) $(QUEUE_CFLAGS) -DCOUNT -o build/queue/count tests/queue/main.c build/queue/*.o
+
+queue: build/queue/time ## measure the queue of timers with cold caches, in a process
+	build/queue/count
+	build/queue/time
+
 check: ## run the static checks
 	tools/setup check
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
@@ -70,5 +90,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-matrix torture bench patched-deb spin check \
+.PHONY: modules clean install uninstall demo test test-matrix torture bench patched-deb spin queue check \
 	help

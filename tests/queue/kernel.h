@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What module/queue.c wants of the kernel, for a process.
+ */
+#ifndef _APIC_TIMER_QUEUE_KERNEL_H
+#define _APIC_TIMER_QUEUE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+typedef s64 ktime_t;
+
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+#define noinline		__attribute__((noinline))
+#define __aligned(n)		__attribute__((aligned(n)))
+#ifndef __always_inline
+#define __always_inline		inline __attribute__((always_inline))
+#endif
+
+#define U64_MAX			UINT64_MAX
+#define BIT(n)			(1UL << (n))
+#define __ffs(x)		((unsigned int)__builtin_ctzl(x))
+
+static inline u32 ror32(u32 word, unsigned int shift)
+{
+	return (word >> (shift & 31)) | (word << (-shift & 31));
+}
+
+#define for_each_set_bit(bit, word, size)				\
+	for ((bit) = 0; (bit) < (size); (bit)++)			\
+		if (*(word) & BIT(bit))
+
+struct notifier_block;
+
+u64 apic_timer_tsc_shift(u64 tsc, s64 shift);
+
+struct rb_node {
+	struct rb_node *parent, *rb_right, *rb_left;
+};
+
+/* A colour takes the lowest bit of the parent's address in the kernel; here, too. */
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+#define RB_ROOT			((struct rb_root) { NULL })
+#define rb_entry(ptr, type, member)					\
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+static inline void rb_link_node(struct rb_node *node, struct rb_node *parent,
+				struct rb_node **link)
+{
+	*node = (struct rb_node) { .parent = parent };
+	*link = node;
+}
+
+void rb_insert_color(struct rb_node *node, struct rb_root *root);
+void rb_erase(struct rb_node *node, struct rb_root *root);
+struct rb_node *rb_prev(const struct rb_node *node);
+void rb_replace_node(struct rb_node *old, struct rb_node *new,
+		     struct rb_root *root);
+
+#endif /* _APIC_TIMER_QUEUE_KERNEL_H */

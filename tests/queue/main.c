@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What operations on the queue take while its lock is held and interrupts are
+ * off, in a process on the CPU that this runs on: module/queue.c as it is, with
+ * all that it touches thrown out of the caches before each operation.
+ *
+ * Usage: time [TIMERS]: ns, with cold caches, up to TIMERS pending
+ *        count [TIMERS]: timers and cache lines touched, whatever the machine
+ *
+ * Each timer that an operation comes to may be a cache miss, of which each has
+ * to be waited for before the next is known. One takes 60 to 150 ns.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include "ops.h"
+#include "sanitizer.h"
+
+#define LINE	64
+#define HUGE	(2UL << 20)
+
+static struct apic_timer_queue queue __aligned(LINE);
+static struct apic_timer_list *timers;
+static struct apic_timer_list **free_timers;
+static unsigned long n_timers, n_free;
+
+u64 apic_timer_tsc_shift(u64 tsc, s64 shift)
+{
+	return tsc + shift;
+}
+
+static u64 random_u64(void)
+{
+	static u64 state = 88172645463325252ULL;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* One operation. */
+struct sample {
+	u64 cost;	/* TSC cycles, or timers touched */
+	u64 lines;	/* cache lines touched */
+};
+
+#ifdef COUNT
+static u32 now, *timer_seen, *line_seen, queue_seen[sizeof(queue) / LINE + 1];
+static struct sample sample;
+static bool counting;
+
+static void touch(const void *address, size_t size)
+{
+	uintptr_t first = (uintptr_t)address, last = first + size - 1;
+	uintptr_t begin = (uintptr_t)timers, line;
+	uintptr_t end = (uintptr_t)(timers + n_timers);
+
+	if (!counting)
+		return;
+	for (line = first / LINE; line <= last / LINE; line++) {
+		u32 *seen = NULL;
+
+		if (first >= begin && first < end)
+			seen = &line_seen[line - begin / LINE];
+		else if (first >= (uintptr_t)&queue && first < (uintptr_t)(&queue + 1))
+			seen = &queue_seen[line - (uintptr_t)&queue / LINE];
+		if (seen && *seen != now) {
+			*seen = now;
+			sample.lines++;
+		}
+	}
+	if (first >= begin && first < end) {
+		u32 *seen = &timer_seen[(first - begin) / sizeof(*timers)];
+
+		sample.cost += *seen != now;
+		*seen = now;
+	}
+}
+
+/* What -fsanitize=thread calls, without its library. */
+#define TOUCH(n)							\
+	void __tsan_read##n(void *address) { touch(address, n); }	\
+	void __tsan_write##n(void *address) { touch(address, n); }
+TOUCH(1)
+TOUCH(2)
+TOUCH(4)
+TOUCH(8)
+TOUCH(16)
+
+void __tsan_read_range(void *address, long size)
+{
+	touch(address, size);
+}
+
+void __tsan_write_range(void *address, long size)
+{
+	touch(address, size);
+}
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *pc)
+{
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+#define MEASURE(operation)						\
+({									\
+	now++;								\
+	sample = (struct sample) {};					\
+	counting = true;						\
+	operation;							\
+	counting = false;						\
+	sample;								\
+})
+
+static void get_ready(void)
+{
+	timer_seen = calloc(n_timers, sizeof(*timer_seen));
+	line_seen = calloc(n_timers * sizeof(*timers) / LINE + 2,
+			   sizeof(*line_seen));
+	if (!timer_seen || !line_seen)
+		exit(1);
+}
+#else
+static void flush(const void *begin, size_t size)
+{
+	const char *at;
+
+	for (at = begin; at < (const char *)begin + size; at += LINE)
+		_mm_clflush(at);
+}
+
+static u64 tsc(void)
+{
+	_mm_lfence();
+	u64 now = __rdtsc();
+
+	_mm_lfence();
+	return now;
+}
+
+#define MEASURE(operation)						\
+({									\
+	struct sample sample = {};					\
+									\
+	flush(timers, n_timers * sizeof(*timers));			\
+	flush(&queue, sizeof(queue));					\
+	_mm_mfence();							\
+	sample.cost = tsc();						\
+	operation;							\
+	sample.cost = tsc() - sample.cost;				\
+	sample;								\
+})
+
+static void get_ready(void)
+{
+}
+#endif
+
+static double unit_ns(void)
+{
+#ifdef COUNT
+	return 1;
+#else
+	struct timespec a, b;
+	u64 began;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &a);
+	began = tsc();
+	do
+		clock_gettime(CLOCK_MONOTONIC_RAW, &b);
+	while ((b.tv_sec - a.tv_sec) * 1e9 + b.tv_nsec - a.tv_nsec < 5e7);
+	return ((b.tv_sec - a.tv_sec) * 1e9 + b.tv_nsec - a.tv_nsec) /
+	       (tsc() - began);
+#endif
+}
+
+enum order { RANDOM, ASCENDING, DESCENDING, EQUAL, ORDERS };
+
+static const char * const order_names[ORDERS] = {
+	"random", "ascending", "descending", "equal",
+};
+
+#define FAR	BIT(40)
+
+/* Timer number @i of those that are added in some order. */
+static u64 moment(enum order order, u64 i)
+{
+	switch (order) {
+	case ASCENDING:
+		return FAR + i * 1000;
+	case DESCENDING:
+		return FAR - i * 1000;
+	case EQUAL:
+		return FAR;
+	default:
+		return FAR + random_u64() % FAR;
+	}
+}
+
+static struct apic_timer_list *take(u64 expires)
+{
+	struct apic_timer_list *timer = free_timers[--n_free];
+
+	timer->expires = expires;
+	return timer;
+}
+
+static struct apic_timer_list *any(void)
+{
+	struct apic_timer_list *timer;
+
+	do
+		timer = &timers[random_u64() % n_timers];
+	while (!timer->data);
+	return timer;
+}
+
+/* Timers' data says whether they are pending. */
+static void add(struct apic_timer_list *timer)
+{
+	ops_add(&queue, timer);
+	timer->data = 1;
+}
+
+static void gone(struct apic_timer_list *timer)
+{
+	timer->data = 0;
+	free_timers[n_free++] = timer;
+}
+
+/* @n pending, none of them in their memory's order. */
+static void fill(unsigned long n, enum order order)
+{
+	unsigned long i;
+
+	apic_timer_queue_init(&queue);
+	for (i = 0; i < n_timers; i++) {
+		free_timers[i] = &timers[i];
+		timers[i].data = 0;
+	}
+	for (i = n_timers; i > 1; i--) {
+		unsigned long j = random_u64() % i;
+		struct apic_timer_list *timer = free_timers[j];
+
+		free_timers[j] = free_timers[i - 1];
+		free_timers[i - 1] = timer;
+	}
+	n_free = n_timers;
+	for (i = 0; i < n; i++)
+		add(take(moment(order, i)));
+}
+
+static int compare(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double unit;
+
+static void print(unsigned long n, enum order order, const char *what,
+		  struct sample *samples, unsigned long size)
+{
+	u64 lines = 0;
+	unsigned long i;
+
+	if (!size)
+		return;
+	for (i = 0; i < size; i++)
+		if (samples[i].lines > lines)
+			lines = samples[i].lines;
+	qsort(samples, size, sizeof(*samples), compare);
+	printf("%9lu %-10s %-14s %8lu %9.0f %9.0f %9.0f", n, order_names[order],
+	       what, size, samples[size / 2].cost * unit,
+	       samples[size - 1 - size / 100].cost * unit,
+	       samples[size - 1].cost * unit);
+#ifdef COUNT
+	printf(" %9lu", (unsigned long)lines);
+#endif
+	printf("\n");
+	fflush(stdout);
+}
+
+static void round_of(unsigned long n, enum order order, unsigned long size)
+{
+	struct apic_timer_queue_cursor cursor;
+	struct sample *samples = calloc(size, sizeof(*samples));
+	struct apic_timer_list *timer;
+	unsigned long i, number = n;
+	bool more;
+
+	if (!samples)
+		exit(1);
+	fill(n, order);
+	for (i = 0; i < size; i++) {
+		timer = take(moment(order, number++));
+		samples[i] = MEASURE(ops_add(&queue, timer));
+		timer->data = 1;
+		timer = any();
+		ops_del(&queue, timer);
+		gone(timer);
+	}
+	print(n, order, "add", samples, size);
+
+	for (i = 0; i < size; i++) {
+		timer = take(moment(order, number++));
+		ops_add(&queue, timer);
+		samples[i] = MEASURE(ops_del(&queue, timer));
+		gone(timer);
+	}
+	print(n, order, "delete young", samples, size);
+
+	for (i = 0; i < size; i++) {
+		timer = any();
+		samples[i] = MEASURE(ops_del(&queue, timer));
+		gone(timer);
+		add(take(moment(order, number++)));
+	}
+	print(n, order, "delete old", samples, size);
+
+	for (i = 0; i < size; i++) {
+		timer = queue.first;
+		samples[i] = MEASURE(ops_del(&queue, timer));
+		gone(timer);
+		add(take(moment(order, number++)));
+	}
+	print(n, order, "delete head", samples, size);
+
+	/* The next head is one of as many arrivals as there can be. */
+	for (i = 0; i < 33; i++)
+		add(take(i ? 1 + random_u64() % FAR / 4 : 0));
+	for (i = 0; i < size; i++) {
+		timer = queue.first;
+		samples[i] = MEASURE(ops_del(&queue, timer));
+		gone(timer);
+		add(take(queue.first->expires + random_u64() % FAR / 4));
+	}
+	print(n, order, "delete, refill", samples, size);
+
+	apic_timer_queue_cursor_init(&cursor);
+	for (i = 0, more = true; i < size && more; i++)
+		samples[i] = MEASURE(more = ops_look(&queue, &cursor));
+	apic_timer_queue_walk_end(&queue, &cursor);
+	print(n, order, "look", samples, i);
+
+	/* The timers that go are not missed: it is the last of the round. */
+	for (i = 0; i < 32; i++)
+		add(take(moment(order, number++)));
+	apic_timer_queue_cursor_init(&cursor);
+	for (i = 0, more = true; i < size && more; i++)
+		samples[i] = MEASURE(more = ops_cancel(&queue, &cursor));
+	apic_timer_queue_walk_end(&queue, &cursor);
+	print(n, order, "cancel", samples, i);
+	free(samples);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long most = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
+	unsigned long n, size;
+	enum order order;
+	unsigned int cpu;
+	cpu_set_t set;
+
+	if (most < 100) {
+		fprintf(stderr, "usage: %s [TIMERS], 100 at least\n", argv[0]);
+		return 2;
+	}
+	/* One TSC, one cache. */
+	getcpu(&cpu, NULL);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	unit = unit_ns();
+
+	printf("%9s %-10s %-14s %8s %9s %9s %9s%s\n", "pending", "order",
+	       "with the lock", "n", "p50", "p99", "max",
+#ifdef COUNT
+	       "     lines"
+#else
+	       ""
+#endif
+	      );
+	for (n = 100; n <= most; n *= n == 100 ? 100 : 10) {
+		n_timers = n + 200;
+		/* On large pages, as the kernel's memory is. */
+		timers = mmap(NULL, n_timers * sizeof(*timers) + HUGE,
+			      PROT_READ | PROT_WRITE, MAP_PRIVATE |
+			      MAP_ANONYMOUS, -1, 0);
+		free_timers = calloc(n_timers, sizeof(*free_timers));
+		if (timers == MAP_FAILED || !free_timers)
+			return 1;
+		timers = (void *)(((uintptr_t)timers + HUGE - 1) & -HUGE);
+		madvise(timers, n_timers * sizeof(*timers), MADV_HUGEPAGE);
+		get_ready();
+		for (order = 0; order < ORDERS; order++) {
+#ifdef COUNT
+			size = 20000;
+#else
+			size = n > 100000 ? 100 : n > 10000 ? 300 : 2000;
+#endif
+			round_of(n, order, size);
+		}
+		/* What is left over goes with the process. */
+		free(free_timers);
+	}
+	return 0;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "ops.h"
+
+bool ops_add(struct apic_timer_queue *queue, struct apic_timer_list *timer)
+{
+	return apic_timer_queue_add(queue, timer);
+}
+
+void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer)
+{
+	apic_timer_queue_del(queue, timer);
+}
+
+/* As apic_timer_base_look() does. */
+bool ops_look(struct apic_timer_queue *queue,
+	      struct apic_timer_queue_cursor *cursor)
+{
+	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
+	u64 view = 0;
+	unsigned int i, n;
+	bool more = apic_timer_queue_walk(queue, cursor, timers, &n);
+
+	for (i = 0; i < n; i++) {
+		view += (uintptr_t)timers[i]->function;
+		view += timers[i]->expires;
+		view += timers[i]->flags;
+	}
+	asm volatile("" : : "r" (view));
+	return more;
+}
+
+/* As cancel() of base_drain.c does. */
+bool ops_cancel(struct apic_timer_queue *queue,
+		struct apic_timer_queue_cursor *cursor)
+{
+	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
+	unsigned int i, n;
+	bool more = apic_timer_queue_walk(queue, cursor, timers, &n);
+
+	for (i = 0; i < n; i++) {
+		apic_timer_queue_del(queue, timers[i]);
+		timers[i]->state = 0;
+	}
+	return more;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_QUEUE_OPS_H
+#define _APIC_TIMER_QUEUE_OPS_H
+
+#include "queue.h"
+
+/*
+ * What is done to a queue with its lock held, from lock to unlock: a file of its
+ * own, so that all memory that it touches can be counted.
+ */
+bool ops_add(struct apic_timer_queue *queue, struct apic_timer_list *timer);
+void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer);
+bool ops_look(struct apic_timer_queue *queue,
+	      struct apic_timer_queue_cursor *cursor);
+bool ops_cancel(struct apic_timer_queue *queue,
+		struct apic_timer_queue_cursor *cursor);
+
+#endif /* _APIC_TIMER_QUEUE_OPS_H */

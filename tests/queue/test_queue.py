@@ -1,0 +1,62 @@
+"""The queue of timers in a process: what each of its operations touches with the lock held."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+ROW = re.compile(r" *(\d+) (\w+) +(add|delete,? \w+|look|cancel) +(\d+)((?: +\d+)+)")
+
+
+def rows(program: str, timers: int) -> dict[tuple[int, str, str], list[int]]:
+    """Run a program; by number of pending timers, order and operation: p50, p99, max, lines."""
+    subprocess.run(["make", "-C", TREE, "build/queue/time"], check=True, capture_output=True)
+    command = [TREE / "build/queue" / program, str(timers)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print(output)
+    _, *lines = output.splitlines()
+    found = [ROW.fullmatch(line) for line in lines]
+    assert all(found), output
+    return {(int(r[1]), r[2], r[3]): list(map(int, r[5].split())) for r in found}
+
+
+@pytest.fixture(scope="module")
+def touched():
+    """Timers touched, by operation."""
+    return rows("count", 1_000_000)
+
+
+def test_all_were_measured(touched):
+    assert len(touched) == 4 * 4 * 7  # numbers, orders, operations
+
+
+def test_few_timers_are_touched(touched):
+    """5 us are 40 cache misses of 125 ns, one after the other; a timer is one.
+
+    What is more, once in a hundred at most, is a red-black tree's: colours that change from a leaf
+    up to the root, at three nodes a level.
+    """
+    for row, (_, p99, most, _) in touched.items():
+        assert p99 <= 40, row
+        assert most <= 80, row
+
+
+def test_the_interrupt_touches_few(touched):
+    """The next head is found among 32 arrivals without a visit to each."""
+    for (pending, order, operation), (_, p99, _, _) in touched.items():
+        if operation == "delete, refill":
+            assert p99 <= 20, (pending, order)
+
+
+def test_a_young_timer_costs_nothing(touched):
+    for (pending, order, operation), (_, _, most, lines) in touched.items():
+        if operation == "delete young":
+            assert most <= 2 and lines <= 4, (pending, order)
+
+
+def test_time():
+    """Cold caches are slow in any process, but everything is measured."""
+    for row, (p50, p99, most) in rows("time", 10_000).items():
+        assert 0 < p50 <= p99 <= most, row
