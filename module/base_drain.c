@@ -241,7 +241,13 @@ static struct apic_timer_base *successor(const struct apic_timer_base *base)
 	return NULL;
 }
 
-/* Move the head to the successor. Return: false when there was none. */
+/*
+ * Move the head to another base. It stays pending to all: who looks at its
+ * state without the lock sees no change, and who wants the lock waits while its
+ * cpu is APIC_TIMER_CPU_MOVING.
+ *
+ * Return: false when there was none.
+ */
 static bool migrate_head(struct apic_timer_base *base,
 			 struct apic_timer_base *to)
 {
@@ -252,9 +258,10 @@ static bool migrate_head(struct apic_timer_base *base,
 	raw_spin_lock_irqsave(&base->lock, flags);
 	timer = base->queue.first;
 	if (timer) {
-		apic_timer_base_dequeue(base, timer);
+		apic_timer_queue_del(&base->queue, timer);
 		locked = apic_timer_base_move(base, timer, to->cpu);
-		apic_timer_base_enqueue(locked, timer);
+		if (apic_timer_queue_add(&locked->queue, timer))
+			apic_timer_base_arm(locked);
 		apic_timer_stats_inc(MIGRATED);
 		trace_apic_timer_migrate(timer);
 	}

@@ -4,10 +4,14 @@
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
 #include "selftest.h"
+#include "timer.h"
 
 static int last_cpu(void)
 {
@@ -169,10 +173,70 @@ static void periodic_goes_on(struct selftest *test)
 	kvfree(many);
 }
 
+/* Looks at timers in the order in which they move, at each until it has. */
+struct watch {
+	struct apic_timer_list *timers;
+	unsigned int from, moved, wrong;
+};
+
+static int watch_them(void *data)
+{
+	struct watch *watch = data;
+	struct apic_timer_list *timer;
+
+	while (!kthread_should_stop()) {
+		cond_resched();
+		if (watch->moved == MANY)
+			continue;
+		timer = &watch->timers[watch->moved];
+		watch->wrong += !apic_timer_pending(timer);
+		if (READ_ONCE(timer->cpu) != watch->from &&
+		    READ_ONCE(timer->cpu) != APIC_TIMER_CPU_MOVING)
+			WRITE_ONCE(watch->moved, watch->moved + 1);
+	}
+	return 0;
+}
+
+/* Nobody touches them but a CPU that goes. */
+static void pending_all_the_time(struct selftest *test)
+{
+	struct task_struct *watcher;
+	struct watch watch = { .from = last_cpu() };
+	unsigned int i;
+
+	watch.timers = kvcalloc(MANY, sizeof(*watch.timers), GFP_KERNEL);
+	if (!EXPECT(test, watch.timers))
+		return;
+	for (i = 0; i < MANY; i++) {
+		watch.timers[i].function = never;
+		init_apic_timer(&watch.timers[i]);
+		watch.timers[i].expires = U64_MAX - MANY + i;
+		EXPECT_EQ(test, add_apic_timer_on(&watch.timers[i], watch.from),
+			  0);
+	}
+	watcher = kthread_create(watch_them, &watch, "apic_timer_watch");
+	if (EXPECT(test, !IS_ERR(watcher))) {
+		kthread_bind(watcher, cpumask_first(cpu_online_mask));
+		wake_up_process(watcher);
+		if (EXPECT_EQ(test, remove_cpu(watch.from), 0)) {
+			EXPECT(test, selftest_wait(READ_ONCE(watch.moved) ==
+						   MANY));
+			EXPECT_EQ(test, add_cpu(watch.from), 0);
+		}
+		kthread_stop(watcher);
+		EXPECT_EQ(test, watch.moved, MANY);
+		EXPECT_EQ(test, watch.wrong, 0);
+	}
+	for (i = 0; i < MANY; i++)
+		EXPECT_EQ(test, del_apic_timer_sync(&watch.timers[i]), 1);
+	kvfree(watch.timers);
+}
+
 const struct selftest_case selftest_hotplug_cases[] = {
 	CASE_SMP(offline_cpu),
 	CASE_SMP(migration),
 	CASE_SMP(on_and_off),
 	CASE_SMP(periodic_goes_on),
+	CASE_SMP(pending_all_the_time),
 	{}
 };
