@@ -230,13 +230,19 @@ void apic_timer_base_cancel_module(const struct module *module)
 	cancel_everywhere(module);
 }
 
-/* The base on another CPU that takes over, the first one online, or NULL. */
-static struct apic_timer_base *successor(const struct apic_timer_base *base)
+/*
+ * Where a timer of a CPU that goes offline moves to: the next online CPU after
+ * @prev, which has taken the one before, in a circle. NULL if there is none.
+ */
+static struct apic_timer_base *successor(unsigned int prev)
 {
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
-		if (cpu != base->cpu && apic_timer_base_of(cpu)->online)
+		if (cpu > prev && READ_ONCE(apic_timer_base_of(cpu)->online))
+			return apic_timer_base_of(cpu);
+	for_each_online_cpu(cpu)
+		if (READ_ONCE(apic_timer_base_of(cpu)->online))
 			return apic_timer_base_of(cpu);
 	return NULL;
 }
@@ -272,8 +278,10 @@ static bool migrate_head(struct apic_timer_base *base,
 /**
  * apic_timer_base_offline() - take no more timers on this CPU
  *
- * What is pending goes to another CPU; when none is left, it is cancelled.
- * CPUs go offline one at a time, so the successor stays.
+ * What is pending goes to the other CPUs, one after the other in the order of
+ * expiry: the first to the next online CPU, the second to the one after that,
+ * and so on in a circle, so that none gets them all. When no CPU is left, it is
+ * cancelled. CPUs go offline one at a time, so the successors stay.
  *
  * From here on no handler runs on this CPU: one that arms its timer again would
  * be refused, and a periodic timer end for that reason.
@@ -283,7 +291,7 @@ static bool migrate_head(struct apic_timer_base *base,
 void apic_timer_base_offline(void)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
-	struct apic_timer_base *to = successor(base);
+	struct apic_timer_base *to;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
@@ -292,9 +300,12 @@ void apic_timer_base_offline(void)
 	base->not_before = APIC_TIMER_NEVER;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 
+	to = successor(base->cpu);
 	if (to) {
-		while (migrate_head(base, to))
+		while (migrate_head(base, to)) {
+			to = successor(to->cpu);
 			cond_resched();
+		}
 	} else {
 		cancel(base, NULL);
 		report_print();
