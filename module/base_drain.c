@@ -7,6 +7,8 @@
 
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
+#include <linux/kallsyms.h>
+#include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -35,6 +37,7 @@ static struct {
 		const void *function;
 		unsigned long count;
 	} handlers[8];
+	char name[KSYM_SYMBOL_LEN];
 } report = { .lock = __RAW_SPIN_LOCK_UNLOCKED(report.lock) };
 
 static void report_add(const void *function)
@@ -63,10 +66,13 @@ static void report_print(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < report.size; i++)
-		pr_warn("cancelled %lu pending timer(s) of handler %ps\n",
-			report.handlers[i].count,
-			report.handlers[i].function);
+	for (i = 0; i < report.size; i++) {
+		/* To look a name up takes long, and printk() has interrupts off. */
+		snprintf(report.name, sizeof(report.name), "%ps",
+			 report.handlers[i].function);
+		pr_warn("cancelled %lu pending timer(s) of handler %s\n",
+			report.handlers[i].count, report.name);
+	}
 	if (report.others)
 		pr_warn("cancelled %lu pending timer(s) of other handlers\n",
 			report.others);
