@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "compat/supported.h"
+#include "consumers.h"
 #include "debugfs.h"
 #include "dispatch.h"
 #include "epoch.h"
@@ -23,19 +24,24 @@
 #include "tsc.h"
 #include "version.h"
 
-/* A module was unloaded, perhaps with timers pending. */
-static int module_going(struct notifier_block *block, unsigned long state,
+/* A module was loaded, or unloaded, perhaps with timers pending. */
+static int module_event(struct notifier_block *block, unsigned long state,
 			void *module)
 {
 #ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
-	if (state == MODULE_STATE_GOING && module != THIS_MODULE)
+	if (module == THIS_MODULE)
+		return NOTIFY_OK;
+	if (state == MODULE_STATE_LIVE)
+		apic_timer_consumers_live(module);
+	else if (state == MODULE_STATE_GOING &&
+		 apic_timer_consumers_going(module))
 		apic_timer_base_cancel_module(module);
 #endif
 	return NOTIFY_OK;
 }
 
 static struct notifier_block module_block = {
-	.notifier_call = module_going,
+	.notifier_call = module_event,
 };
 
 static int __init apic_timer_init(void)

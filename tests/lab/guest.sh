@@ -29,7 +29,8 @@ load() {
 
 # Unload all of ours that are loaded.
 unload() {
-	for name in leave misbehave sleep busy torture selftest sample bench_ours bench; do
+	for name in train indirect crowd leave misbehave sleep busy torture selftest sample \
+		bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"
 		fi

@@ -1,0 +1,56 @@
+"""Modules that are unloaded: whose timers are looked for, and whose unloading costs nothing."""
+
+import re
+
+import pytest
+from machines import TABLE, some
+
+
+@pytest.mark.guest(
+    TABLE,
+    """
+    unload
+    load apic_timer
+    insmod $MODULES/apic_timer_crowd.ko count=20
+    insmod $MODULES/apic_timer_indirect.ko
+    grep -c . $DEBUG/apic_timer/pending
+    rmmod apic_timer_indirect
+    grep -c . $DEBUG/apic_timer/pending
+    rmmod apic_timer_crowd
+    grep -c . $DEBUG/apic_timer/pending || true
+    log | grep 'cancelled'
+    unload
+    """,
+    brief=True,
+)
+def test_by_way_of_another_module(guest):
+    """A module that uses no symbol of ours may have timers: it uses a module that does."""
+    both, crowd, none, *log = guest.ok().splitlines()
+    assert [both, crowd, none] == ["21", "20", "0"]
+    pattern = re.compile(r"cancelled (\d+) pending timer\(s\) of handler (\w+) ")
+    found = [pattern.search(line).groups() for line in log]
+    assert found == [("1", "indirect_handler"), ("20", "crowd_handler")]
+
+
+@pytest.mark.guest(
+    some(cpus=1, engine="virtual", source="proxy"),
+    """
+    unload
+    load apic_timer
+    now() { sed -n 's/^now at \\([0-9]*\\).*/\\1/p' /proc/timer_list; }
+    for count in 1 1000000; do
+        insmod $MODULES/apic_timer_crowd.ko count=$count
+        load apic_timer_bench
+        before=$(now)
+        rmmod apic_timer_bench
+        echo $(($(now) - before))
+        rmmod apic_timer_crowd
+    done
+    unload
+    """,
+)
+def test_unrelated_module(guest):
+    """To unload it takes as long with a million timers pending as with one."""
+    one, million = map(int, guest.ok().split())
+    print(one, million)
+    assert million < one + 20_000_000
