@@ -92,6 +92,30 @@ def test_error_histogram(guest):
 
 
 @pytest.mark.guest(
+    some(engine=("smp", "virtual")),
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=0 waiting=300
+    pending=$DEBUG/apic_timer/pending
+    exec 3<$pending 4<$pending 5<$pending 6<$pending 7<$pending 8<$pending 9<$pending
+    # Each goes on where it was, whatever is deleted meanwhile.
+    dd bs=1 count=1 <&3 2>/dev/null | grep -c c
+    cat $pending | wc -l
+    cat $pending <$pending 2>&1 | grep -ci busy
+    rmmod apic_timer_busy
+    dd bs=1 count=1 <&3 2>/dev/null | grep -c p
+    cat <&4 | wc -l
+    exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+    unload
+    """,
+)
+def test_eight_readers_of_pending(guest):
+    """A ninth is refused; those that stay open keep their place in what is left."""
+    assert guest.ok().split() == ["1", "300", "1", "1", "0"]
+
+
+@pytest.mark.guest(
     TABLE,
     """
     unload
