@@ -143,6 +143,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :
 					APIC_TIMER_LEAD_BUSY;
 	if (mode == APIC_TIMER_EXACT) {
+		target.exact = true;
 		budget = spin_budget(head);
 		target.hold = min(hold_max, lead->hold);
 		target.lead[0] = min(lead->exact[0], budget);
@@ -159,8 +160,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 			target.lead[1] = target.lead[0];
 		}
 		/* Others would have nothing of it if we left only to be back. */
-		if (hold_max)
-			target.reach = min(target.lead[0] + leave, budget);
+		target.reach = min(target.lead[0] + leave, budget);
 	} else if (mode == APIC_TIMER_MEAN) {
 		target.lead[0] = lead->mean[class];
 		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];
@@ -175,7 +175,7 @@ static void aim(struct apic_timer_base *base)
 	struct apic_timer_target target = target_of(base, head);
 
 	apic_timer_shot_own(&target);
-	if (target.hold)
+	if (target.exact)
 		apic_timer_latency_want(target.expires);
 }
 

@@ -35,12 +35,14 @@ enum apic_timer_shot_user {
  *		or from the lead before if that is more
  * @hold:	TSC cycles that an event of the kernel's may be held back so that
  *		ours comes first
+ * @exact:	of mode exact, and not throttled
  */
 struct apic_timer_target {
 	u64 expires;
 	u64 lead[2];
 	u64 reach;
 	u64 hold;
+	bool exact;
 };
 
 /**

@@ -124,6 +124,16 @@ def test_latency_request(guest):
 
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
+    LATENCY.replace("{parameters}", "hold_ns=0"),
+)
+def test_latency_request_without_holding_back(guest):
+    """Whether the kernel's events wait has nothing to do with how deep the CPU sleeps."""
+    near = ("near", "near_again")
+    assert {name for name, (_, active) in requests(guest.ok()).items() if active} == {*near}
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     LATENCY.replace("{parameters}", "latency_qos=N"),
 )
 def test_no_latency_request(guest):
@@ -150,3 +160,30 @@ def test_kernel_events_are_held_back(guest):
     never, sometimes = (list(map(int, row.split())) for row in guest.ok().splitlines())
     assert never[1] == 0 < sometimes[1]
     assert min(never[2], sometimes[2]) > 100
+
+
+# Mode 3 is exact, and is armed 4 us early at first: what comes 4.6 us later is within reach only.
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    """
+    count() {
+        awk '$1 == "expired" || $1 == "interrupts" { print $2 }' $DEBUG/apic_timer/stats
+    }
+    for ns in 0 20000; do
+        load apic_timer hold_ns=$ns
+        load apic_timer_bench
+        load apic_timer_bench_ours
+        set -- $(count)
+        echo "3 4600 20" >$DEBUG/apic_timer_bench/period
+        set -- $1 $2 $(count)
+        echo $(($3 - $1)) $(($4 - $2))
+        unload
+    done
+    """,
+)
+def test_close_shots_share_an_interrupt(guest):
+    """What is nearer than a way out of the interrupt and back is waited for, held back or not."""
+    for row in guest.ok().splitlines():
+        expired, interrupts = map(int, row.split())
+        assert expired > 4000
+        assert interrupts < expired // 2, row
