@@ -32,7 +32,16 @@ MODULE_PARM_DESC(lead_quantile, "part of the shots that mode exact arms early en
  */
 #define GUESS_NS	4000
 
+/*
+ * The most that mode mean is early: longer than it takes to wake from most idle
+ * states, or to get through a hypervisor. What is later than that was late
+ * because the CPU had been taken away, by a host that is overloaded or by
+ * firmware: it tells nothing of the next shot.
+ */
+#define MEAN_MAX_NS	100000
+
 static u64 guess;	/* TSC cycles */
+static u64 mean_max;	/* TSC cycles */
 
 DEFINE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
@@ -79,7 +88,8 @@ static void update(struct apic_timer_lead *lead)
 			     high[APIC_TIMER_LEAD_STOPPED] + cost->exact);
 	/* The next best guess for what has not been seen. */
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-		lead->mean[class] = (lead->mean[class] ?: any) + cost->plain;
+		lead->mean[class] = min((lead->mean[class] ?: any) + cost->plain,
+					mean_max);
 	update_hold(lead);
 }
 
@@ -146,6 +156,7 @@ void apic_timer_lead_learn_event(u64 cycles)
 int apic_timer_lead_init(void)
 {
 	guess = apic_timer_ns_to_tsc(GUESS_NS);
+	mean_max = apic_timer_ns_to_tsc(MEAN_MAX_NS);
 	if (apic_timer_lead_quantile >= APIC_TIMER_QUANTILE_ONE / 2 &&
 	    apic_timer_lead_quantile <= APIC_TIMER_QUANTILE_ONE)
 		return 0;

@@ -26,7 +26,7 @@ enum apic_timer_lead_class {
  * @latency:	TSC cycles from the moment armed for to the dispatch, by class
  * @exact:	lead for mode exact while the tick goes [0] or is stopped [1]:
  *		most of the latencies are shorter
- * @mean:	lead for mode mean, by class
+ * @mean:	lead for mode mean, by class; limited, which @exact is by budgets
  * @event:	TSC cycles that the handler of an event of the kernel's takes
  * @hold:	events of the kernel's that come less than so many TSC cycles
  *		before the lead would make mode exact late
