@@ -29,7 +29,7 @@ load() {
 
 # Unload all of ours that are loaded.
 unload() {
-	for name in train indirect crowd leave misbehave sleep busy torture selftest sample \
+	for name in train indirect crowd leave misbehave sleep idle busy torture selftest sample \
 		bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"
