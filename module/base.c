@@ -507,6 +507,49 @@ void apic_timer_base_look_end(struct apic_timer_base *base,
 }
 
 /**
+ * apic_timer_base_peek() - what the head of a queue is like
+ * @base:	the base, locked
+ * @head:	filled in; as of an empty queue when the base is offline
+ */
+void apic_timer_base_peek(const struct apic_timer_base *base,
+			  struct apic_timer_base_head *head)
+{
+	const struct apic_timer_list *first = base->queue.first;
+
+	lockdep_assert_held(&base->lock);
+
+	*head = (struct apic_timer_base_head) {
+		.expires = APIC_TIMER_NEVER,
+		.budget = spin_max,
+	};
+	if (!first || !base->online)
+		return;
+	head->expires = first->expires;
+	head->exact = apic_timer_mode_of(first) == APIC_TIMER_EXACT;
+	if (head->exact)
+		head->budget = spin_budget(first);
+}
+
+/**
+ * apic_timer_base_wake() - interrupt a CPU, which may be idle
+ * @cpu:	the CPU; the one that calls is awake
+ *
+ * Context: Any but NMI.
+ */
+void apic_timer_base_wake(unsigned int cpu)
+{
+	struct apic_timer_base *base = apic_timer_base_of(cpu);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* -EBUSY and -ENXIO: see apic_timer_base_arm(). */
+	if (base->online && cpu != smp_processor_id() &&
+	    !smp_call_function_single_async(cpu, &base->kick))
+		apic_timer_stats_inc(KICKS);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/**
  * apic_timer_base_init() - set up the bases, all of them offline
  */
 void apic_timer_base_init(void)

@@ -95,6 +95,24 @@ unsigned int apic_timer_base_look(struct apic_timer_base *base,
 void apic_timer_base_look_end(struct apic_timer_base *base,
 			      struct apic_timer_queue_cursor *cursor);
 
+/**
+ * struct apic_timer_base_head - the timer that a CPU is armed for
+ * @expires:	absolute TSC, %U64_MAX when there is none
+ * @budget:	longest that it may wait, TSC cycles, or what those may that
+ *		don't say
+ * @exact:	it is of mode exact
+ */
+struct apic_timer_base_head {
+	u64 expires;
+	u64 budget;
+	bool exact;
+};
+
+void apic_timer_base_peek(const struct apic_timer_base *base,
+			  struct apic_timer_base_head *head)
+	__must_hold(&base->lock);
+void apic_timer_base_wake(unsigned int cpu);
+
 void apic_timer_base_rearm(void);
 void apic_timer_base_shift(s64 shift);
 void apic_timer_base_init(void);

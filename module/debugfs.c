@@ -3,7 +3,7 @@
  * /sys/kernel/debug/apic_timer/
  *
  *	info		source, hardware mode and TSC, by CPU; default mode;
- *			whether CPUs are kept out of deep idle states
+ *			which CPUs are kept out of deep idle states
  *	lead		how early each mode arms, as learnt, by CPU
  *	stats		counters by CPU
  *	pending		pending timers by CPU, in the order of expiry; at most 8
@@ -34,6 +34,23 @@
 
 static struct dentry *directory;
 
+static void latency_show(struct seq_file *file)
+{
+	const char *separator = "";
+	unsigned int cpu;
+	int us;
+
+	seq_puts(file, "latency requests: ");
+	for_each_possible_cpu(cpu) {
+		us = apic_timer_latency_requested(cpu);
+		if (us < 0)
+			continue;
+		seq_printf(file, "%scpu %u %d us", separator, cpu, us);
+		separator = ", ";
+	}
+	seq_puts(file, *separator ? "\n" : "none\n");
+}
+
 static int info_show(struct seq_file *file, void *unused)
 {
 	struct apic_timer_info info;
@@ -53,8 +70,7 @@ static int info_show(struct seq_file *file, void *unused)
 	seq_printf(file, "TSC epoch: %u\n", apic_timer_epoch());
 	seq_printf(file, "default mode: %s\n",
 		   apic_timer_mode_name(apic_timer_mode_default));
-	seq_printf(file, "latency request: %s\n",
-		   apic_timer_latency_requested() ? "active" : "none");
+	latency_show(file);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(info);

@@ -7,31 +7,55 @@
 #ifdef CONFIG_APIC_TIMER_SIM
 
 static inline void apic_timer_latency_want(u64 expires) {}
-static inline void apic_timer_latency_kick(void) {}
-static inline bool apic_timer_latency_requested(void) { return false; }
-static inline void apic_timer_latency_init(void) {}
+static inline void apic_timer_latency_restart(void) {}
+static inline int apic_timer_latency_requested(unsigned int cpu) { return -1; }
+static inline void apic_timer_latency_online(void) {}
+static inline void apic_timer_latency_offline(void) {}
+static inline int apic_timer_latency_init(void) { return 0; }
 static inline void apic_timer_latency_exit(void) {}
 
 #else
 
 #include <linux/compiler.h>
+#include <linux/percpu.h>
 
-extern u64 apic_timer_latency_until;
+/**
+ * struct apic_timer_latency - the exact timers of a CPU, as far as is known
+ * @next:	expiry of the one that the CPU was last armed for, absolute TSC;
+ *		stays when that has expired, %U64_MAX if there was none
+ * @until:	a shot before this needs a look at once, others are found by the
+ *		next one: 0 while a request stands or a look is to come, %U64_MAX
+ *		when nothing exact is known. 0 for ever without latency_qos.
+ *
+ * Under the lock of the CPU's base; @until is read without by the work item.
+ */
+struct apic_timer_latency {
+	u64 next;
+	u64 until;
+};
+
+DECLARE_PER_CPU(struct apic_timer_latency, apic_timer_latency);
 
 void apic_timer_latency_kick(void);
-bool apic_timer_latency_requested(void);
-void apic_timer_latency_init(void);
+void apic_timer_latency_restart(void);
+int apic_timer_latency_requested(unsigned int cpu);
+void apic_timer_latency_online(void);
+void apic_timer_latency_offline(void);
+int apic_timer_latency_init(void);
 void apic_timer_latency_exit(void);
 
 /**
- * apic_timer_latency_want() - an exact shot is to come
+ * apic_timer_latency_want() - this CPU is armed for an exact shot
  * @expires:	when, absolute TSC
  *
- * Context: Any.
+ * Context: Interrupts off, this CPU's base locked.
  */
 static inline void apic_timer_latency_want(u64 expires)
 {
-	if (expires < READ_ONCE(apic_timer_latency_until))
+	struct apic_timer_latency *latency = this_cpu_ptr(&apic_timer_latency);
+
+	latency->next = expires;
+	if (unlikely(expires < latency->until))
 		apic_timer_latency_kick();
 }
 

@@ -149,6 +149,29 @@ void apic_timer_lead_learn_event(u64 cycles)
 }
 
 /**
+ * apic_timer_lead_room() - what of a budget is left for waking an idle CPU
+ * @cpu:	the CPU
+ * @budget:	longest that a shot may wait, TSC cycles
+ *
+ * A busy CPU doesn't wake. What its shots are late by, an idle CPU's are too,
+ * and what it takes to wake comes on top. The mean will do: what keeps
+ * interrupts off for long, an idle CPU doesn't do.
+ *
+ * Context: Any.
+ * Return: TSC cycles.
+ */
+u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
+{
+	const struct apic_timer_lead *lead = per_cpu_ptr(&apic_timer_lead, cpu);
+	u64 rest;
+
+	/* Its CPU may be writing both: 0 or the cost of before is near enough. */
+	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_LEAD_BUSY]) +
+			 per_cpu_ptr(&apic_timer_dispatch_cost, cpu)->exact);
+	return budget - min(budget, rest);
+}
+
+/**
  * apic_timer_lead_init() - read the module parameter
  *
  * Return: 0; -EINVAL, with a message, for a quantile that can't be learnt.

@@ -64,7 +64,9 @@ static int __init apic_timer_init(void)
 	apic_timer_base_init();
 	apic_timer_guard_init();
 	apic_timer_smi_init();
-	apic_timer_latency_init();
+	ret = apic_timer_latency_init();
+	if (ret)
+		return ret;
 
 	ret = register_module_notifier(&module_block);
 	if (ret)

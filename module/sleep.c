@@ -80,13 +80,13 @@ void apic_timer_sleep_end(void)
 		apic_timer_base_shift(shift);
 		apic_timer_epoch_begin(shift);
 	}
+	apic_timer_latency_restart();
 	if (this_cpu_read(apic_timer_base.online)) {
 		if (apic_timer_source->recover)
 			apic_timer_source->recover();
 		apic_timer_guard_online();
 		apic_timer_base_rearm();
 	}
-	apic_timer_latency_kick();
 }
 
 static int suspend(void)

@@ -20,6 +20,7 @@
 #include "base.h"
 #include "dispatch.h"
 #include "guard.h"
+#include "latency.h"
 #include "shot.h"
 #include "source.h"
 #include "tsc.h"
@@ -64,6 +65,7 @@ static void go_online(void)
 	local_irq_disable();
 	apic_timer_guard_online();
 	local_irq_enable();
+	apic_timer_latency_online();
 	apic_timer_base_online();
 }
 
@@ -98,6 +100,7 @@ static int detach_cpu(unsigned int cpu)
 	if (!this_cpu_read(attached))
 		return 0;
 	apic_timer_base_offline();
+	apic_timer_latency_offline();
 	local_irq_disable();
 	apic_timer_guard_offline();
 	local_irq_enable();

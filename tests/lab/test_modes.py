@@ -80,20 +80,21 @@ def test_bad_parameters(guest):
         assert f"apic_timer: {message}\n" in output
 
 
-# /dev/cpu_dma_latency tells what is requested at this moment, in us.
+# What is requested of the kernel at this moment, for each CPU and, of all, by /dev/cpu_dma_latency.
 LATENCY = """
     latency() {
         echo "$1" $(od -A n -t d4 -N 4 /dev/cpu_dma_latency) \
-            $(grep -c 'latency request: active' $DEBUG/apic_timer/info)
+            $(sed -n 's/latency requests: //p' $DEBUG/apic_timer/info)
     }
+    unload
     load apic_timer {parameters}
     load apic_timer_bench
     load apic_timer_bench_ours
     latency before
-    (sleep 0.5; latency far; sleep 2.45; latency near; sleep 0.4; latency gone) &
+    (sleep 0.5; latency far; sleep 2.47; latency near; sleep 0.4; latency gone) &
     echo "apic_timer_exact uniform 1 3000000000 3000000000 1" >$DEBUG/apic_timer_bench/run
     wait
-    echo "apic_timer_exact uniform 1 50000000 50000000 1" >$DEBUG/apic_timer_bench/run &
+    echo "apic_timer_exact uniform 1 40000000 40000000 1" >$DEBUG/apic_timer_bench/run &
     sleep 0.02
     latency near_again
     wait
@@ -102,42 +103,169 @@ LATENCY = """
     wait
     latency raw
     unload
-    echo unloaded $(od -A n -t d4 -N 4 /dev/cpu_dma_latency) 0
 """
-FREE = 2_000_000_000  # us: nobody requests anything
+FREE = "2000000000 "  # us: nobody requests anything of all CPUs
 
 
-def requests(output: str) -> dict[str, tuple[int, int]]:
-    """Read rows of a name, the latency in force in us, and whether debugfs calls ours active."""
-    return {row[0]: (int(row[1]), int(row[2])) for row in map(str.split, output.splitlines())}
+def requests(output: str) -> dict[str, str]:
+    """Read rows of a name and what is requested then, which is nothing of all CPUs."""
+    rows = dict(row.split(maxsplit=1) for row in output.splitlines())
+    assert all(row.startswith(FREE) for row in rows.values())
+    return {name: row.removeprefix(FREE) for name, row in rows.items()}
+
+
+def judge_requests(output: str, request: str) -> None:
+    rows = requests(output)
+    assert len(rows) == 6
+    for name, row in rows.items():
+        assert row == (request if name in ("near", "near_again") else "none"), name
 
 
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"), LATENCY.replace("{parameters}", "")
 )
 def test_latency_request(guest):
-    """Made while an exact shot is near, and taken back."""
-    near = ("near", "near_again")
-    for name, (latency, active) in requests(guest.ok()).items():
-        assert (latency, active) == ((0, 1) if name in near else (FREE, 0)), name
+    """Made while an exact shot is near, for what 5 us of waiting leave room for, and taken back."""
+    judge_requests(guest.ok(), "cpu 0 4 us")
+
+
+PARAMETERS = {
+    "hold_ns=0": "cpu 0 4 us",  # it is not about whether the kernel's events wait
+    "latency_qos_us=7": "cpu 0 7 us",
+    "spin_budget_ns=30000": "cpu 0 29 us",
+    "latency_qos_us=0": "cpu 0 0 us",
+    "latency_qos=N": "none",
+}
 
 
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
-    LATENCY.replace("{parameters}", "hold_ns=0"),
+    "\n".join(f"echo '{text}'\n{LATENCY.replace('{parameters}', text)}" for text in PARAMETERS),
 )
-def test_latency_request_without_holding_back(guest):
-    """Whether the kernel's events wait has nothing to do with how deep the CPU sleeps."""
-    near = ("near", "near_again")
-    assert {name for name, (_, active) in requests(guest.ok()).items() if active} == {*near}
+def test_latency_request_as_asked_for(guest):
+    output = guest.ok()
+    for text, request in PARAMETERS.items():
+        before, _, output = output.partition(f"{text}\n")
+        assert not before
+        part = "".join(output.splitlines(keepends=True)[:6])
+        output = output.removeprefix(part)
+        judge_requests(part, request)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    """
+    unload
+    load apic_timer mode=raw
+    # Most of the time one of these is the head.
+    load apic_timer_busy rate=1000
+    load apic_timer_bench
+    load apic_timer_bench_ours
+    power=$TRACING/events/power
+    echo >$TRACING/trace
+    echo 1 >$power/dev_pm_qos_add_request/enable
+    echo 1 >$power/dev_pm_qos_remove_request/enable
+    echo "apic_timer_exact uniform 60 20000000 20000000 1" >$DEBUG/apic_timer_bench/run
+    sleep 0.3
+    echo 0 >$power/dev_pm_qos_add_request/enable
+    echo 0 >$power/dev_pm_qos_remove_request/enable
+    grep -o 'dev_pm_qos.*_request: .*' $TRACING/trace
+    unload
+    """,
+)
+def test_latency_request_stands(guest):
+    """Of exact timers behind others: one request from the first to after the last."""
+    asked, taken_back = guest.ok().splitlines()
+    what = "device=cpu0 type=DEV_PM_QOS_RESUME_LATENCY new_value="
+    assert asked == f"dev_pm_qos_add_request: {what}4"
+    assert taken_back.startswith(f"dev_pm_qos_remove_request: {what}")
+
+
+# One exact shot every half second, on the last CPU.
+IDLE = """
+    unload
+    load apic_timer {parameters}
+    # One CPU shows what waking costs, several which states they are in.
+    load apic_timer_idle exit_us=$((CPUS == 1 ? 133 : 0))
+    load apic_timer_busy rate=2 only=$((CPUS - 1))
+    states() {
+        for cpu in $(seq 0 $((CPUS - 1))); do
+            echo $cpu $(cat /sys/devices/system/cpu/cpu$cpu/cpuidle/state?/time)
+        done
+    }
+    sleep 1
+    echo reset >$DEBUG/apic_timer/errors
+    states
+    sleep 3
+    states
+    cat $DEBUG/apic_timer/errors
+    unload
+"""
+
+
+def idle(output: str, cpus: int) -> tuple[list[list[float]], list[int]]:
+    """Read the shares of 3 s of polling, a shallow and a deep state, by CPU; and the errors."""
+    rows = [row.split() for row in output.splitlines()]
+    before, after = rows[:cpus], rows[cpus : 2 * cpus]
+    shares = [[(int(b) - int(a)) / 3e6 for a, b in zip(x[1:], y[1:], strict=True)]
+              for x, y in zip(before, after, strict=True)]  # fmt: skip
+    errors = [int(row[0].partition("..")[0]) for row in rows[2 * cpus + 1 :]]
+    return shares, errors
+
+
+@pytest.mark.guest(
+    some(engine="virtual", source="proxy"), IDLE.replace("{parameters}", "")
+)
+def test_idle_states(guest):
+    """Only where the shot is, only while it is near, and no CPU has to poll; the shot is exact."""
+    shares, errors = idle(guest.ok(), guest.machine.cpus)
+    for cpu, (polling, shallow, deep) in enumerate(shares):
+        assert polling < 0.01
+        assert deep > 0.7
+        if cpu == guest.machine.cpus - 1:
+            assert 0.05 < shallow < 0.25
+    if guest.machine.cpus == 1:
+        assert max(errors) < 100
 
 
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
-    LATENCY.replace("{parameters}", "latency_qos=N"),
+    IDLE.replace("{parameters}", "latency_qos=N"),
 )
-def test_no_latency_request(guest):
-    assert set(requests(guest.ok()).values()) == {(FREE, 0)}
+def test_idle_states_without_request(guest):
+    """The shot finds its CPU in the deep state, and is late by what it takes to wake."""
+    shares, errors = idle(guest.ok(), guest.machine.cpus)
+    assert shares[0][2] > 0.95
+    assert min(errors) >= 65536
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=2, source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=100 only=1
+    requests() { echo "$1" $(sed -n 's/latency requests: //p' $DEBUG/apic_timer/info); }
+    online=/sys/devices/system/cpu/cpu1/online
+    for i in 1 2 3; do
+        sleep 0.3
+        requests on
+        echo 0 >$online
+        sleep 0.3
+        requests off
+        echo 1 >$online
+        rmmod apic_timer_busy
+        load apic_timer_busy rate=100 only=1
+    done
+    unload
+    log | grep -e 'unknown object' -e WARNING: || echo no warnings
+    """,
+)
+def test_latency_request_and_hotplug(guest):
+    """A CPU that goes off takes its request with it; the timer that moves brings another."""
+    *rows, warnings = guest.ok().splitlines()
+    assert warnings == "no warnings"
+    assert rows == ["on cpu 1 4 us", "off cpu 0 4 us"] * 3
 
 
 @pytest.mark.guest(

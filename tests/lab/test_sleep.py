@@ -83,3 +83,30 @@ def test_pending_while_asleep(guest, request):
 
     rows = re.findall(r"^runs runs (\d) cpu (\d) pending (\d)", again, re.MULTILINE)
     assert rows == [("1", str(cpu), "0") for cpu in range(cpus)]
+
+
+@pytest.mark.guest(
+    MACHINES,
+    """
+    unload
+    load apic_timer {case}
+    load apic_timer_bench
+    load apic_timer_bench_ours
+    exact="apic_timer_exact uniform 2 300000000 300000000 1"
+    echo core >/sys/power/pm_test
+    echo 1 >/sys/module/suspend/parameters/pm_test_delay
+    for i in 1 2; do
+        (sleep 0.1; echo mem >/sys/power/state) &
+        echo "$exact" >$DEBUG/apic_timer_bench/run
+        wait
+    done
+    echo none >/sys/power/pm_test
+    echo "$exact" >$DEBUG/apic_timer_bench/run
+    unload
+    log | grep -e 'unknown object' -e WARNING: || echo no warnings
+    """,
+    cases=lambda machine: ("latency_qos=N", "latency_qos=Y"),
+)
+def test_latency_request_and_sleep(guest):
+    """Nothing is asked of the kernel by whom it doesn't know."""
+    assert guest.ok() == "no warnings\n"

@@ -4,7 +4,8 @@
  * governor has a choice: polling, one like C1, and a deep one like C6.
  *
  * The deep one takes its time to wake from, as hardware does: it waits with
- * interrupts off until there is one, and lets it in @exit_us later. What each
+ * interrupts off until there is one, and lets it in @exit_us later. That is for
+ * one CPU: of several in virtual time, one that waits so holds up the others. What each
  * CPU has chosen is in /sys/devices/system/cpu/cpuN/cpuidle/stateM/time and usage.
  *
  * For guests with a LAPIC whose interrupts are all seen in its IRR.
@@ -25,7 +26,7 @@
 
 static unsigned int exit_us = 133;
 module_param(exit_us, uint, 0444);
-MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us");
+MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us; 0: no longer than from the other, whatever the governor is told");
 
 static u64 loops_per_us;
 
@@ -60,7 +61,7 @@ static bool interrupt_waits(unsigned int looks)
 	u32 all = 0;
 
 	for (; i < IRR_WORDS; i++)
-		all |= apic_read(APIC_IRR + i * 0x10);
+		all |= apic->read(APIC_IRR + i * 0x10);
 	return all;
 }
 
@@ -76,15 +77,17 @@ static int enter_deep(struct cpuidle_device *device,
 {
 	unsigned int looks = 0;
 
+	if (!exit_us)
+		return enter_shallow(device, driver, index);
 	while (!interrupt_waits(looks++) && !need_resched())
 		wait_us(LOOK_US);
 	wait_us(exit_us);
 	return index;
 }
 
+/* Each device would hold an owner: the module could never be unloaded. */
 static struct cpuidle_driver driver = {
 	.name = "apic_timer_idle",
-	.owner = THIS_MODULE,
 	.states = {
 		[1] = {
 			.name = "SHALLOW",
@@ -105,8 +108,8 @@ static struct cpuidle_driver driver = {
 static int __init idle_init(void)
 {
 	measure_loops();
-	driver.states[2].exit_latency = exit_us;
-	driver.states[2].target_residency = 5 * exit_us;
+	driver.states[2].exit_latency = exit_us ?: 133;
+	driver.states[2].target_residency = 5 * driver.states[2].exit_latency;
 	cpuidle_poll_state_init(&driver);
 	return cpuidle_register(&driver, NULL);
 }
