@@ -27,7 +27,7 @@
 
 /* How exactly the moment is met; 0 means the module's default mode. */
 #define APIC_TIMER_RAW		0x0001U	/* armed at @expires, no correction */
-#define APIC_TIMER_MEAN		0x0002U	/* armed early by the mean error */
+#define APIC_TIMER_MEAN		0x0002U	/* armed early by the mean error, by 100 us at most */
 #define APIC_TIMER_EXACT	0x0003U	/* armed early, finished on the TSC */
 #define APIC_TIMER_MODE_MASK	0x0003U
 /* A shot that is already late is counted and skipped, not run. */
