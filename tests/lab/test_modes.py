@@ -233,10 +233,11 @@ def test_idle_states(guest):
     IDLE.replace("{parameters}", "latency_qos=N"),
 )
 def test_idle_states_without_request(guest):
-    """The shot finds its CPU in the deep state, and is late by what it takes to wake."""
+    """Shots find their CPU in the deep state, or on its way out, and are late by that."""
     shares, errors = idle(guest.ok(), guest.machine.cpus)
     assert shares[0][2] > 0.95
-    assert min(errors) >= 65536
+    assert min(errors) >= 8192
+    assert max(errors) >= 65536
 
 
 @pytest.mark.guest(
