@@ -213,9 +213,7 @@ def idle(output: str, cpus: int) -> tuple[list[list[float]], list[int]]:
     return shares, errors
 
 
-@pytest.mark.guest(
-    some(engine="virtual", source="proxy"), IDLE.replace("{parameters}", "")
-)
+@pytest.mark.guest(some(engine="virtual", source="proxy"), IDLE.replace("{parameters}", ""))
 def test_idle_states(guest):
     """Only where the shot is, only while it is near, and no CPU has to poll; the shot is exact."""
     shares, errors = idle(guest.ok(), guest.machine.cpus)
