@@ -19,6 +19,7 @@
 
 #include "epoch.h"
 #include "source.h"
+#include "refuse.h"
 #include "tsc.h"
 
 /* The kernel's own watchdog looks twice a second. */
@@ -57,7 +58,7 @@ static void watch(struct work_struct *work)
 	tell(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
-/* The chain itself gives a WARN() for one that is: see timer.c. */
+/* The chain itself gives a WARN() for one that is: see refuse.h. */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;
@@ -79,16 +80,26 @@ static bool is_registered(const struct notifier_block *block)
  *		use the timers' interface, but not wait for another CPU.
  *
  * Context: Task context.
- * Return: %0; %-EEXIST when @block is registered already.
+ * Return:
+ * * %0 - registered
+ * * %-EEXIST - it is registered already
+ * * %-EINVAL - @block is NULL, or has nothing to call
  */
 int apic_timer_register_notifier(struct notifier_block *block)
 {
 	int ret = -EEXIST;
 
+	if (!block || !block->notifier_call)
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
+					 "notifier without a function");
+
 	mutex_lock(&chain_mutex);
 	if (!is_registered(block))
 		ret = atomic_notifier_chain_register(&chain, block);
 	mutex_unlock(&chain_mutex);
+	if (ret == -EEXIST)
+		apic_timer_refuse(ret, APIC_TIMER_CALLER,
+				  "notifier %ps registered twice", block->notifier_call);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
@@ -98,15 +109,25 @@ EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
  * @block:	registered
  *
  * Context: Task context; waits until a call that is under way has returned.
- * Return: %0; %-ENOENT when @block isn't registered.
+ * Return:
+ * * %0 - no call of it is under way, and none will be
+ * * %-ENOENT - it isn't registered
+ * * %-EINVAL - @block is NULL
  */
 int apic_timer_unregister_notifier(struct notifier_block *block)
 {
 	int ret;
 
+	if (!block)
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
+					 "no notifier to unregister");
+
 	mutex_lock(&chain_mutex);
 	ret = atomic_notifier_chain_unregister(&chain, block);
 	mutex_unlock(&chain_mutex);
+	if (ret)
+		apic_timer_refuse(ret, APIC_TIMER_CALLER,
+				  "notifier %ps is not registered", block->notifier_call);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);

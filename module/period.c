@@ -2,13 +2,37 @@
 /*
  * Periodic timers: the next moment of start + n * period that is still ahead.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/export.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 
 #include "period.h"
+#include "refuse.h"
+#include "timer.h"
 #include "tsc.h"
+
+/*
+ * Can its expiry be moved on by @period? The queue is sorted by the expiry of
+ * pending timers, and only mod_apic_timer() keeps it so.
+ */
+static bool check(const struct apic_timer_list *timer, u64 period,
+		  const void *caller)
+{
+	if (unlikely(!timer))
+		return apic_timer_refuse(false, caller, "no timer to forward");
+	if (unlikely(!period))
+		return apic_timer_refuse(false, caller,
+					 "timer of %ps forwarded by a period of 0",
+					 timer->function);
+	if (unlikely(READ_ONCE(timer->state) == APIC_TIMER_PENDING))
+		return apic_timer_refuse(false, caller,
+					 "timer of %ps forwarded while it is pending",
+					 timer->function);
+	return true;
+}
 
 /**
  * apic_timer_forward() - move a timer's expiry on by whole periods
@@ -24,13 +48,14 @@
  * Context: Any.
  * Return: by how many periods the expiry moved: 0 when it is still ahead, 1 in
  * time, more after an overrun of one less. @expires stops at the largest value,
- * which never comes.
+ * which never comes. Also 0 when the call is refused: no timer, one that is
+ * pending, or a period of 0.
  */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period)
 {
 	u64 n, distance;
 
-	if (timer->expires > now || !period)
+	if (!check(timer, period, APIC_TIMER_CALLER) || timer->expires > now)
 		return 0;
 
 	n = div64_u64(now - timer->expires, period) + 1;
@@ -72,16 +97,24 @@ u64 apic_timer_period_moment(const struct apic_timer_period *period, u64 n,
  *
  * Context: Any.
  * Return: by how many periods @period->n moved; 0 when the present moment is
- * still ahead.
+ * still ahead. Also 0 when the call is refused: no timer, one that is pending,
+ * no period, or one of 0 ns.
  */
 u64 apic_timer_forward_period(struct apic_timer_list *timer,
 			      struct apic_timer_period *period, u64 now)
 {
 	u32 khz = apic_timer_tsc_khz();
-	u64 n = period->n, moment;
+	u64 n, moment;
 
+	if (unlikely(!period))
+		return apic_timer_refuse(0, APIC_TIMER_CALLER,
+					 "no period to forward a timer by");
+	if (!check(timer, period->period_ns, APIC_TIMER_CALLER))
+		return 0;
+
+	n = period->n;
 	moment = apic_timer_period_moment(period, n, khz);
-	if (moment <= now && period->period_ns) {
+	if (moment <= now) {
 		n = div64_u64(apic_timer_tsc_to_ns_at(now - period->start, khz),
 			      period->period_ns);
 		n = max(n, period->n);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The exported interface: checks arguments, changes timers' states.
- *
- * A mistake of the caller gives an error and one message, not a WARN(): with
- * panic_on_warn set, that would take the machine down.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -11,7 +8,6 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/preempt.h>
-#include <linux/printk.h>
 #include <linux/processor.h>
 
 #include <trace/events/apic_timer.h>
@@ -19,6 +15,7 @@
 #include "base.h"
 #include "epoch.h"
 #include "pending.h"
+#include "refuse.h"
 #include "source.h"
 #include "stats.h"
 #include "timer.h"
@@ -28,15 +25,8 @@
 #define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
 		 BIT(APIC_TIMER_EXACT))
 
-/* Refuse a call: counted, and told once per kind of mistake. */
-#define refuse(err, caller, fmt, ...)					\
-({									\
-	apic_timer_stats_inc(REFUSED);					\
-	pr_warn_once("%pS: " fmt "\n", caller, ##__VA_ARGS__);		\
-	(err);								\
-})
-
-#define CALLER	__builtin_return_address(0)
+#define refuse	apic_timer_refuse
+#define CALLER	APIC_TIMER_CALLER
 
 /*
  * Each call has a fast path for the usual case, a timer of this CPU with
@@ -107,6 +97,11 @@ static int check_arm(const struct apic_timer_list *timer, const void *caller)
  */
 void init_apic_timer(struct apic_timer_list *timer)
 {
+	if (unlikely(!timer)) {
+		refuse(0, CALLER, "no timer to initialise");
+		return;
+	}
+
 	apic_timer_debug_init(timer);
 	timer->next = NULL;
 	timer->prev = NULL;
@@ -495,6 +490,8 @@ EXPORT_SYMBOL_GPL(del_apic_timer_sync);
  */
 bool apic_timer_pending(const struct apic_timer_list *timer)
 {
+	if (unlikely(!timer))
+		return refuse(false, CALLER, "asks whether no timer is pending");
 	return READ_ONCE(timer->state) == APIC_TIMER_PENDING;
 }
 EXPORT_SYMBOL_GPL(apic_timer_pending);
@@ -505,11 +502,16 @@ EXPORT_SYMBOL_GPL(apic_timer_pending);
  * @info:	filled in
  *
  * Context: Any.
- * Return: 0; -EINVAL when there is no such CPU; -ENODEV when it is offline or
- * takes no timers, with @info filled in as far as known.
+ * Return:
+ * * %0 - @info is filled in
+ * * %-EINVAL - there is no such CPU, or @info is NULL
+ * * %-ENODEV - @cpu is offline or takes no timers; @info is filled in as far as
+ *   known
  */
 int apic_timer_query(int cpu, struct apic_timer_info *info)
 {
+	if (unlikely(!info))
+		return refuse(-EINVAL, CALLER, "no room for the answer to a query");
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
 

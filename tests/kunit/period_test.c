@@ -10,6 +10,10 @@
 
 static struct apic_timer_list timer;
 
+static void nothing(unsigned long long now, unsigned long data)
+{
+}
+
 static u64 forward(u64 expires, u64 now, u64 period)
 {
 	timer.expires = expires;
@@ -33,11 +37,51 @@ static void forward_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timer.expires, 1200ULL);
 	KUNIT_EXPECT_EQ(test, forward(1000, 5555, 100), 46ULL);
 	KUNIT_EXPECT_EQ(test, timer.expires, 5600ULL);
-	/* a period of one cycle, and none */
+	/* a period of one cycle */
 	KUNIT_EXPECT_EQ(test, forward(0, 1ULL << 40, 1), (1ULL << 40) + 1);
 	KUNIT_EXPECT_EQ(test, timer.expires, (1ULL << 40) + 1);
+}
+
+/* Its expiry is what the queue is sorted by: only mod_apic_timer() may set it. */
+static void forward_pending_test(struct kunit *test)
+{
+	struct apic_timer_period period = { .period_ns = 1000 };
+	struct apic_timer_list *first = &timer, second = *first;
+	u64 refused = machine_stat(REFUSED), now = apic_timer_sim.now;
+
+	init_apic_timer(first);
+	init_apic_timer(&second);
+	first->function = nothing;
+	second.function = nothing;
+	first->expires = now + 1000;
+	second.expires = now + 2000;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(first), 0);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&second), 0);
+
+	period.start = now;
+	KUNIT_EXPECT_EQ(test, apic_timer_forward(first, now + 5000, 1000), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(first, &period, now + 5000), 0ULL);
+	KUNIT_EXPECT_EQ(test, first->expires, now + 1000);
+	KUNIT_EXPECT_EQ(test, period.n, 0ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 2);
+	KUNIT_EXPECT_PTR_EQ(test, machine_base()->queue.first, first);
+
+	KUNIT_EXPECT_EQ(test, del_apic_timer(first), 1);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward(first, now + 5000, 1000), 5ULL);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&second), 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 2);
+}
+
+/* A period of nothing is no period: refused, not taken for one that has not come. */
+static void forward_no_period_test(struct kunit *test)
+{
+	struct apic_timer_period period = { .start = 7 };
+	u64 refused = machine_stat(REFUSED);
+
 	KUNIT_EXPECT_EQ(test, forward(1000, 2000, 0), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 2000), 0ULL);
 	KUNIT_EXPECT_EQ(test, timer.expires, 1000ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 2);
 }
 
 static void forward_saturates_test(struct kunit *test)
@@ -136,10 +180,6 @@ static void forward_period_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 0),
 			0ULL);
 	KUNIT_EXPECT_EQ(test, timer.expires, 1600ULL);
-	/* a period of 0 goes nowhere, and hangs nobody */
-	period.period_ns = 0;
-	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 9999),
-			0ULL);
 }
 
 static void forward_period_random_test(struct kunit *test)
@@ -217,6 +257,8 @@ static void forward_period_saturates_test(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(forward_test),
+	KUNIT_CASE(forward_pending_test),
+	KUNIT_CASE(forward_no_period_test),
 	KUNIT_CASE(forward_saturates_test),
 	KUNIT_CASE(forward_random_test),
 	KUNIT_CASE(forward_period_test),

@@ -118,6 +118,48 @@ static void uninitialised_test(struct kunit *test)
 	refused_by_all(test, &bad);
 }
 
+/* What takes a pointer refuses NULL, each call once, and says so in its result. */
+static void null_test(struct kunit *test)
+{
+	struct apic_timer_period period = { .period_ns = 1000 };
+	u64 refused = machine_stat(REFUSED);
+
+	init_apic_timer(NULL);
+	KUNIT_EXPECT_FALSE(test, apic_timer_pending(NULL));
+	KUNIT_EXPECT_EQ(test, apic_timer_query(0, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, apic_timer_register_notifier(NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, apic_timer_unregister_notifier(NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward(NULL, 1, 1), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(NULL, &period, 1), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, NULL, 1), 0ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 8);
+	KUNIT_EXPECT_EQ(test, timer.expires, machine_plain.tsc + 1000);
+	KUNIT_EXPECT_EQ(test, period.n, 0ULL);
+}
+
+static int ignore(struct notifier_block *block, unsigned long event, void *notice)
+{
+	return NOTIFY_DONE;
+}
+
+static void notifier_test(struct kunit *test)
+{
+	struct notifier_block block = { .notifier_call = ignore };
+	struct notifier_block empty = {};
+	u64 refused = machine_stat(REFUSED);
+
+	/* Only an event would find out, much later and in an interrupt. */
+	KUNIT_EXPECT_EQ(test, apic_timer_register_notifier(&empty), -EINVAL);
+	KUNIT_EXPECT_EQ(test, apic_timer_unregister_notifier(&block), -ENOENT);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 2);
+
+	KUNIT_EXPECT_EQ(test, apic_timer_register_notifier(&block), 0);
+	KUNIT_EXPECT_EQ(test, apic_timer_register_notifier(&block), -EEXIST);
+	KUNIT_EXPECT_EQ(test, apic_timer_unregister_notifier(&block), 0);
+	KUNIT_EXPECT_EQ(test, apic_timer_unregister_notifier(&block), -ENOENT);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 4);
+}
+
 /* All three that arm refuse it with @err and leave it as it is. */
 static void not_armed(struct kunit *test, int err)
 {
@@ -374,6 +416,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(init_keeps_test),
 	KUNIT_CASE(static_initialiser_test),
 	KUNIT_CASE(uninitialised_test),
+	KUNIT_CASE(null_test),
+	KUNIT_CASE(notifier_test),
 	KUNIT_CASE(no_function_test),
 	KUNIT_CASE(unknown_flags_test),
 	KUNIT_CASE(modes_test),

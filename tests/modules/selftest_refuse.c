@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
 #include <linux/limits.h>
+#include <linux/notifier.h>
 #include <linux/string.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -67,6 +68,60 @@ static void null_pointer(struct selftest *test)
 	EXPECT_EQ(test, mod_apic_timer(NULL, 0), -EINVAL);
 	EXPECT_EQ(test, del_apic_timer(NULL), -EINVAL);
 	EXPECT_EQ(test, del_apic_timer_sync(NULL), -EINVAL);
+}
+
+/* Not of a timer, or with an answer that is no error: refused all the same. */
+static void null_pointer_elsewhere(struct selftest *test)
+{
+	struct apic_timer_period period = { .period_ns = 1000 };
+	struct notifier_block empty = {};
+	struct selftest_shot shot;
+
+	selftest_shot_init(&shot, NULL);
+	init_apic_timer(NULL);
+	EXPECT(test, !apic_timer_pending(NULL));
+	EXPECT_EQ(test, apic_timer_query(0, NULL), -EINVAL);
+	EXPECT_EQ(test, apic_timer_register_notifier(NULL), -EINVAL);
+	EXPECT_EQ(test, apic_timer_register_notifier(&empty), -EINVAL);
+	EXPECT_EQ(test, apic_timer_unregister_notifier(NULL), -EINVAL);
+	EXPECT_EQ(test, apic_timer_unregister_notifier(&empty), -ENOENT);
+	EXPECT_EQ(test, apic_timer_forward(NULL, U64_MAX, 1), 0);
+	EXPECT_EQ(test, apic_timer_forward_period(NULL, &period, U64_MAX), 0);
+	EXPECT_EQ(test, apic_timer_forward_period(&shot.timer, NULL, U64_MAX), 0);
+}
+
+/* What the queue is sorted by doesn't change in it. */
+static void forward_pending(struct selftest *test)
+{
+	struct apic_timer_period period = { .period_ns = 1000 };
+	struct selftest_shot shot;
+	u64 expires;
+
+	selftest_shot_init(&shot, NULL);
+	expires = apic_timer_now() + apic_timer_us_to_tsc(3600000000ULL);
+	shot.timer.expires = expires;
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_EQ(test, apic_timer_forward(&shot.timer, U64_MAX - 1, 1000), 0);
+	EXPECT_EQ(test, apic_timer_forward_period(&shot.timer, &period, expires), 0);
+	EXPECT_EQ(test, shot.timer.expires, expires);
+	EXPECT_EQ(test, period.n, 0);
+	EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 1);
+
+	EXPECT_EQ(test, apic_timer_forward(&shot.timer, expires + 500, 1000), 1);
+	EXPECT_EQ(test, shot.timer.expires, expires + 1000);
+}
+
+/* A handler that arms its timer again would run for ever: it is refused. */
+static void forward_by_nothing(struct selftest *test)
+{
+	struct apic_timer_period period = {};
+	struct selftest_shot shot;
+
+	selftest_shot_init(&shot, NULL);
+	shot.timer.expires = 1000;
+	EXPECT_EQ(test, apic_timer_forward(&shot.timer, 2000, 0), 0);
+	EXPECT_EQ(test, apic_timer_forward_period(&shot.timer, &period, 2000), 0);
+	EXPECT_EQ(test, shot.timer.expires, 1000);
 }
 
 /* All three ways of arming are refused with @error. */
@@ -266,6 +321,9 @@ const struct selftest_case selftest_refuse_cases[] = {
 	CASE(zeroed_memory),
 	CASE(poisoned_memory),
 	CASE(null_pointer),
+	CASE(null_pointer_elsewhere),
+	CASE(forward_pending),
+	CASE(forward_by_nothing),
 	CASE(no_function),
 	CASE(unknown_flags),
 	CASE(every_mode),
