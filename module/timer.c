@@ -93,7 +93,10 @@ static int check_arm(const struct apic_timer_list *timer, const void *caller)
  * @timer:	timer, in no use; what it holds is overwritten, except that
  *		@expires, @data and @function keep their values
  *
- * Context: Any.
+ * @timer->flags and @timer->spin_budget are set after this, as it clears them.
+ *
+ * Context: Any but NMI, where a kernel with CONFIG_DEBUG_OBJECTS can't take
+ * note of it.
  */
 void init_apic_timer(struct apic_timer_list *timer)
 {
@@ -173,6 +176,10 @@ static int add_checked(struct apic_timer_list *timer, int cpu,
 		return refuse(-EBUSY, caller, "timer of %ps added twice",
 			      timer->function);
 	}
+	if (timer->state == APIC_TIMER_SHUTDOWN) {
+		apic_timer_base_unlock(base, flags);
+		return -ESHUTDOWN;
+	}
 	if (cpu == THIS_CPU)
 		cpu = smp_processor_id();
 	return arm_on(base, timer, cpu, flags);
@@ -202,6 +209,8 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * * %-ENODEV - this CPU takes no timers (it is going offline), or the timer's
  *   module is past its exit function
  * * %-EPERM - called from NMI
+ * * %-ESHUTDOWN - apic_timer_shutdown_sync() has been called for it, which is
+ *   no mistake of the caller's: it is not logged
  */
 int add_apic_timer(struct apic_timer_list *timer)
 {
@@ -291,6 +300,10 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
 		apic_timer_base_unlock(base, flags);
 		return ret;
 	}
+	if (timer->state == APIC_TIMER_SHUTDOWN) {
+		apic_timer_base_unlock(base, flags);
+		return -ESHUTDOWN;
+	}
 
 	cpu = base->cpu;
 	if (timer->state == APIC_TIMER_NEW || !base->online)
@@ -352,8 +365,12 @@ static __always_inline void del(struct apic_timer_base *base,
 	apic_timer_base_dequeue(base, timer);
 }
 
-/* Delete a timer if it is pending; *@running tells of its handler. */
-static int try_del(struct apic_timer_list *timer, bool *running, bool *self)
+/*
+ * Delete a timer if it is pending, and shut it down for @shutdown; *@running
+ * tells of its handler.
+ */
+static int try_del(struct apic_timer_list *timer, bool shutdown, bool *running,
+		   bool *self)
 {
 	struct apic_timer_base *base;
 	unsigned long flags;
@@ -368,6 +385,8 @@ static int try_del(struct apic_timer_list *timer, bool *running, bool *self)
 	} else if (timer->state == APIC_TIMER_NEW) {
 		ret = -ENOENT;
 	}
+	if (shutdown && timer->state != APIC_TIMER_SHUTDOWN)
+		apic_timer_set_state(timer, APIC_TIMER_SHUTDOWN);
 	apic_timer_base_unlock(base, flags);
 	return ret;
 }
@@ -380,7 +399,7 @@ static noinline int del_slowly(struct apic_timer_list *timer,
 
 	if (ret)
 		return ret;
-	ret = try_del(timer, &running, &self);
+	ret = try_del(timer, false, &running, &self);
 	return !ret && running ? -EBUSY : ret;
 }
 
@@ -418,8 +437,8 @@ int del_apic_timer(struct apic_timer_list *timer)
 }
 EXPORT_SYMBOL_GPL(del_apic_timer);
 
-static noinline int del_sync_slowly(struct apic_timer_list *timer,
-				    const void *caller)
+static noinline int del_and_wait(struct apic_timer_list *timer, bool shutdown,
+				 const void *caller)
 {
 	int ret = check(timer, caller), deleted = 0;
 	bool running, self;
@@ -428,7 +447,7 @@ static noinline int del_sync_slowly(struct apic_timer_list *timer,
 		return ret;
 
 	for (;;) {
-		ret = try_del(timer, &running, &self);
+		ret = try_del(timer, shutdown, &running, &self);
 		if (self)
 			return refuse(-EDEADLK, caller,
 				      "handler waits for its own timer");
@@ -445,8 +464,9 @@ static noinline int del_sync_slowly(struct apic_timer_list *timer,
  * @timer:	timer, initialised
  *
  * On return the timer is not pending and its handler runs on no CPU, so that
- * it may be freed, unless somebody arms it again meanwhile. A handler that
- * arms its own timer is waited for and that shot deleted too.
+ * it may be freed, unless others arm it again meanwhile, which
+ * apic_timer_shutdown_sync() prevents. A handler that arms its own timer is
+ * waited for and that shot deleted too.
  *
  * Context: Any but NMI. The caller must not hold a lock that the handler
  * takes. From the timer's own handler that wait would never end: refused. Two
@@ -476,9 +496,37 @@ int del_apic_timer_sync(struct apic_timer_list *timer)
 		}
 		apic_timer_base_unlock(base, flags);
 	}
-	return del_sync_slowly(timer, CALLER);
+	return del_and_wait(timer, false, CALLER);
 }
 EXPORT_SYMBOL_GPL(del_apic_timer_sync);
+
+/**
+ * apic_timer_shutdown_sync() - delete a timer for good
+ * @timer:	timer, initialised
+ *
+ * As del_apic_timer_sync(), and whoever tries to arm @timer from then on gets
+ * %-ESHUTDOWN, until init_apic_timer() is called for it again. So it is over
+ * for sure also where others arm @timer, such as the handler of another timer
+ * that @timer's handler arms in its turn: two of those are stopped by shutting
+ * down one after the other. What arms it may go on to be called, but must not
+ * use what is freed.
+ *
+ * Context: As del_apic_timer_sync().
+ * Return:
+ * * %1 - it was pending; that shot will not run
+ * * %0 - it was not pending, or is shut down already
+ * * %-EDEADLK - called from the timer's own handler; the timer is shut down,
+ *   but the handler is running
+ * * %-EINVAL - not initialised
+ * * %-EPERM - called from NMI
+ */
+int apic_timer_shutdown_sync(struct apic_timer_list *timer)
+{
+	int ret = del_and_wait(timer, true, CALLER);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+EXPORT_SYMBOL_GPL(apic_timer_shutdown_sync);
 
 /**
  * apic_timer_pending() - whether a timer is armed and has not expired yet

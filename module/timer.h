@@ -16,6 +16,9 @@
  *			NEW and DONE.
  * @APIC_TIMER_DONE:	was armed; has expired, was deleted or cancelled. Its
  *			handler may still be running. Reached from PENDING.
+ * @APIC_TIMER_SHUTDOWN: cannot be armed. Its handler may still be running.
+ *			Reached from NEW and DONE by apic_timer_shutdown_sync(),
+ *			and left by init_apic_timer() only.
  *
  * Changes under the lock of the timer's base. The values are unlikely ones, so
  * that zeroed, poisoned and random memory is told from a timer.
@@ -24,6 +27,7 @@ enum apic_timer_state {
 	APIC_TIMER_NEW = APIC_TIMER_STATE_NEW,
 	APIC_TIMER_PENDING,
 	APIC_TIMER_DONE,
+	APIC_TIMER_SHUTDOWN,
 };
 
 /* A timer's cpu while it goes from one base to another. */
@@ -32,11 +36,13 @@ enum apic_timer_state {
 static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
 {
 	return READ_ONCE(timer->state) - APIC_TIMER_NEW <=
-	       APIC_TIMER_DONE - APIC_TIMER_NEW;
+	       APIC_TIMER_SHUTDOWN - APIC_TIMER_NEW;
 }
 
 /* Whether a timer can be armed: NEW or DONE, in one comparison. */
 static_assert((APIC_TIMER_PENDING & ~(APIC_TIMER_NEW ^ APIC_TIMER_DONE)) !=
+	      (APIC_TIMER_NEW & APIC_TIMER_DONE));
+static_assert((APIC_TIMER_SHUTDOWN & ~(APIC_TIMER_NEW ^ APIC_TIMER_DONE)) !=
 	      (APIC_TIMER_NEW & APIC_TIMER_DONE));
 
 static inline bool apic_timer_state_idle(const struct apic_timer_list *timer)
@@ -45,17 +51,35 @@ static inline bool apic_timer_state_idle(const struct apic_timer_list *timer)
 	       (APIC_TIMER_NEW & APIC_TIMER_DONE);
 }
 
-/* The edge is checked where speed doesn't matter: the callers are few. */
+static inline bool apic_timer_edge_legal(enum apic_timer_state from,
+					 enum apic_timer_state to)
+{
+	switch (to) {
+	case APIC_TIMER_PENDING:
+	case APIC_TIMER_SHUTDOWN:
+		return from == APIC_TIMER_NEW || from == APIC_TIMER_DONE;
+	case APIC_TIMER_DONE:
+		return from == APIC_TIMER_PENDING;
+	default:
+		return false;
+	}
+}
+
+/*
+ * The edge is checked where speed doesn't matter: the callers are few.
+ *
+ * To a kernel that watches over objects a timer that is shut down is one that
+ * isn't pending: it may be freed, and initialised again.
+ */
 static inline void apic_timer_set_state(struct apic_timer_list *timer,
 					enum apic_timer_state state)
 {
 	WARN_ONCE((IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_KUNIT)) &&
-		  (timer->state == APIC_TIMER_PENDING) ==
-		  (state == APIC_TIMER_PENDING),
+		  !apic_timer_edge_legal(timer->state, state),
 		  "apic_timer: state %x to %x\n", timer->state, state);
 	if (state == APIC_TIMER_PENDING)
 		apic_timer_debug_activate(timer);
-	else
+	else if (state == APIC_TIMER_DONE)
 		apic_timer_debug_deactivate(timer);
 	WRITE_ONCE(timer->state, state);
 }

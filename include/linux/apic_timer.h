@@ -103,6 +103,7 @@ int add_apic_timer_on(struct apic_timer_list *timer, int cpu);
 int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires);
 int del_apic_timer(struct apic_timer_list *timer);
 int del_apic_timer_sync(struct apic_timer_list *timer);
+int apic_timer_shutdown_sync(struct apic_timer_list *timer);
 bool apic_timer_pending(const struct apic_timer_list *timer);
 
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);

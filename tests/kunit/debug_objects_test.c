@@ -88,6 +88,13 @@ static void nothing_wrong_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(timer), 1);
 	kfree(timer);
 
+	timer = pending(test);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(timer), 1);
+	KUNIT_EXPECT_EQ(test, add_apic_timer(timer), -ESHUTDOWN);
+	init_apic_timer(timer);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(timer), 0);
+	kfree(timer);
+
 	static_timer.expires = apic_timer_sim.now + 1000;
 	KUNIT_EXPECT_EQ(test, add_apic_timer(&static_timer), 0);
 	init_apic_timer(&on_stack);

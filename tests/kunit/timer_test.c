@@ -87,9 +87,10 @@ static void refused_by_all(struct kunit *test, struct apic_timer_list *bad)
 	KUNIT_EXPECT_EQ(test, mod_apic_timer(bad, 5), -EINVAL);
 	KUNIT_EXPECT_EQ(test, del_apic_timer(bad), -EINVAL);
 	KUNIT_EXPECT_EQ(test, del_apic_timer_sync(bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(bad), -EINVAL);
 	if (bad)
 		KUNIT_EXPECT_EQ(test, memcmp(&before, bad, sizeof(before)), 0);
-	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 5);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 6);
 	KUNIT_EXPECT_EQ(test, machine_base()->queue.count, 0UL);
 }
 
@@ -114,7 +115,7 @@ static void uninitialised_test(struct kunit *test)
 	bad = timer;
 	bad.state = APIC_TIMER_NEW - 1;
 	refused_by_all(test, &bad);
-	bad.state = APIC_TIMER_DONE + 1;
+	bad.state = APIC_TIMER_SHUTDOWN + 1;
 	refused_by_all(test, &bad);
 }
 
@@ -293,7 +294,7 @@ static void offline_test(struct kunit *test)
 
 static void nmi_test(struct kunit *test)
 {
-	int add, on, mod, del, sync;
+	int add, on, mod, del, sync, shutdown;
 	unsigned long flags;
 
 	local_irq_save(flags);
@@ -303,6 +304,7 @@ static void nmi_test(struct kunit *test)
 	mod = mod_apic_timer(&timer, 5);
 	del = del_apic_timer(&timer);
 	sync = del_apic_timer_sync(&timer);
+	shutdown = apic_timer_shutdown_sync(&timer);
 	preempt_count_sub(NMI_OFFSET);
 	local_irq_restore(flags);
 
@@ -311,6 +313,7 @@ static void nmi_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mod, -EPERM);
 	KUNIT_EXPECT_EQ(test, del, -EPERM);
 	KUNIT_EXPECT_EQ(test, sync, -EPERM);
+	KUNIT_EXPECT_EQ(test, shutdown, -EPERM);
 	KUNIT_EXPECT_FALSE(test, apic_timer_pending(&timer));
 }
 
@@ -339,6 +342,108 @@ static void delete_test(struct kunit *test)
 		run_for(5000);
 		KUNIT_EXPECT_EQ(test, runs, before + 1);
 		KUNIT_EXPECT_EQ(test, del[i](&timer), 0);
+	}
+}
+
+/* Nothing arms it, which is no mistake; it is as good as new when initialised. */
+static void shut_down(struct kunit *test)
+{
+	u64 refused = machine_stat(REFUSED);
+
+	not_armed(test, -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 0);
+	KUNIT_EXPECT_EQ(test, del_apic_timer_sync(&timer), 0);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&timer), 0);
+	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused);
+	run_for(5000);
+	not_armed(test, -ESHUTDOWN);
+
+	init_apic_timer(&timer);
+	timer.expires = apic_timer_sim.now + 1000;
+}
+
+static int handler_ret[2];
+
+static void shut_down_in_handler(unsigned long long now, unsigned long data)
+{
+	handler_ret[0] = apic_timer_shutdown_sync(&timer);
+	handler_ret[1] = mod_apic_timer(&timer, now + 1000);
+}
+
+static void shutdown_test(struct kunit *test)
+{
+	static DEFINE_APIC_TIMER(defined, count_run, 0);
+	u64 deleted = machine_stat(DELETED);
+
+	/* never armed */
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&timer), 0);
+	shut_down(test);
+
+	/* pending */
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&timer), 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(DELETED), deleted + 1);
+	run_for(5000);
+	KUNIT_EXPECT_EQ(test, runs, 0U);
+	shut_down(test);
+
+	/* deleted */
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&timer), 0);
+	run_for(5000);
+	shut_down(test);
+
+	/* expired */
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+	run_for(5000);
+	KUNIT_EXPECT_EQ(test, runs, 1U);
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&timer), 0);
+	shut_down(test);
+
+	/* running: its handler is not waited for, and does not arm it */
+	timer.function = shut_down_in_handler;
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+	run_for(5000);
+	KUNIT_EXPECT_EQ(test, handler_ret[0], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, handler_ret[1], -ESHUTDOWN);
+	shut_down(test);
+
+	/* defined, not initialised */
+	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&defined), 0);
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&defined), -ESHUTDOWN);
+	init_apic_timer(&defined);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&defined), -ENOENT);
+}
+
+static struct apic_timer_list pair[2];
+
+static void arm_the_other(unsigned long long now, unsigned long data)
+{
+	runs++;
+	mod_apic_timer(&pair[!data], now + 1000);
+}
+
+/* However far the two have come, both are over when both are shut down. */
+static void shutdown_pair_test(struct kunit *test)
+{
+	unsigned int after, before, first;
+
+	for (after = 0; after < 3000; after += 100) {
+		for (first = 0; first < 2; first++) {
+			pair[first].function = arm_the_other;
+			pair[first].data = first;
+			init_apic_timer(&pair[first]);
+		}
+		first = after / 100 % 2;
+		KUNIT_EXPECT_EQ(test, mod_apic_timer(&pair[0], apic_timer_sim.now + 1000), 0);
+		run_for(after);
+		KUNIT_EXPECT_GE(test, apic_timer_shutdown_sync(&pair[first]), 0);
+		run_for(after);
+		KUNIT_EXPECT_GE(test, apic_timer_shutdown_sync(&pair[!first]), 0);
+		before = runs;
+		run_for(10000);
+		KUNIT_EXPECT_EQ(test, runs, before);
 	}
 }
 
@@ -427,6 +532,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(offline_test),
 	KUNIT_CASE(nmi_test),
 	KUNIT_CASE(delete_test),
+	KUNIT_CASE(shutdown_test),
+	KUNIT_CASE(shutdown_pair_test),
 	KUNIT_CASE(modify_test),
 	KUNIT_CASE(members_before_init_test),
 	KUNIT_CASE(query_test),

@@ -51,6 +51,7 @@ extern const struct selftest_case selftest_lost_cases[];
 extern const struct selftest_case selftest_period_cases[];
 extern const struct selftest_case selftest_refuse_cases[];
 extern const struct selftest_case selftest_shot_cases[];
+extern const struct selftest_case selftest_shutdown_cases[];
 extern const struct selftest_case selftest_skew_cases[];
 extern const struct selftest_case selftest_sync_cases[];
 extern const struct selftest_case selftest_unit_cases[];

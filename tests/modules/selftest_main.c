@@ -37,6 +37,7 @@ static const struct selftest_case * const parts[] = {
 	selftest_lost_cases,
 	selftest_clock_cases,
 	selftest_skew_cases,
+	selftest_shutdown_cases,
 };
 
 static struct dentry *directory;
