@@ -9,6 +9,7 @@
 #include <linux/export.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
+#include <linux/smp.h>
 
 #include <trace/events/apic_timer.h>
 
@@ -110,8 +111,9 @@ void init_apic_timer(struct apic_timer_list *timer)
 	timer->prev = NULL;
 	timer->flags = 0;
 	timer->spin_budget = 0;
-	timer->cpu = 0;
-	timer->prev_cpu = 0;
+	/* Where it is likely to be armed: that is the fast path, without another CPU's lock. */
+	timer->cpu = raw_smp_processor_id();
+	timer->prev_cpu = timer->cpu;
 	timer->prev_run = 0;
 	timer->group = 0;
 	WRITE_ONCE(timer->state, APIC_TIMER_NEW);

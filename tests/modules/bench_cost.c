@@ -6,6 +6,8 @@
  *
  *	fill	add timers until COUNT are pending: a sample for each added
  *	add	add one more, not the first to expire; COUNT times
+ *	fresh	initialise a timer, as one that is allocated for a single shot
+ *		is, and add it, not the first to expire
  *	head	add one that is the first to expire
  *	modify	give a pending timer another moment, not the first
  *	delete	delete the timer added last
@@ -192,6 +194,9 @@ static int probe(const char *what, unsigned int count)
 		moment = not_first();
 		if (!strcmp(what, "add")) {
 			COST(ret = ops->add(timer, moment));
+			ops->del(timer);
+		} else if (!strcmp(what, "fresh")) {
+			COST(ops->init(timer); ret = ops->add(timer, moment));
 			ops->del(timer);
 		} else if (!strcmp(what, "head")) {
 			moment = ops->moment(HEAD_NS);

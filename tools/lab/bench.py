@@ -92,9 +92,10 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
     append: further kernel parameters
     """
 
-    def run(text: str, modules: list[Path], seed: int) -> Result:
-        return virtual.run(kernel, f"SOURCE={source}\n{text}", modules=modules, seed=seed,
-                           memory=MEMORY, append=append, timeout=TIMEOUT)  # fmt: skip
+    def run(script: Script, modules: list[Path]) -> Result:
+        return virtual.run(kernel, f"SOURCE={source}\n{script.text()}", modules=modules,
+                           cpus=script.cpus, seed=script.seed, memory=MEMORY, append=append,
+                           timeout=TIMEOUT)  # fmt: skip
 
     measure = runner(kernel, run)
 
@@ -106,18 +107,18 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
 
 
 def runner(
-    kernel: kernels.Kernel, guest: Callable[[str, list[Path], int], Result]
+    kernel: kernels.Kernel, guest: Callable[[Script, list[Path]], Result]
 ) -> Callable[[Script], Samples]:
     """Return what runs a script in a guest; LabError when that fails.
 
-    guest: called with the script's text, the modules that it takes along, and the seed
+    guest: called with the script and the modules that it takes along
     """
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in MODULES]
 
     def run(script: Script) -> Samples:
         started = time.monotonic()
-        result = guest(script.text(), modules, script.seed)
+        result = guest(script, modules)
         if not result.ok:
             raise LabError(f"bench {script.name}: {result.verdict}\n{result.output[-3000:]}\n"
                            f"{result.kernel_log[-3000:]}")  # fmt: skip

@@ -59,8 +59,9 @@ def measure(kernel: kernels.Kernel, apic: str, short: bool) -> Samples:
 def in_bochs(kernel: kernels.Kernel, x2apic: bool) -> Callable[[Script], Samples]:
     """Return what runs a script in a Bochs guest of a stock kernel; LabError when that fails."""
 
-    def run(text: str, modules: list[Path], seed: int) -> Result:
-        return bochs.run(kernel, text, modules=modules, seed=seed, x2apic=x2apic, timeout=TIMEOUT)
+    def run(script: Script, modules: list[Path]) -> Result:
+        return bochs.run(kernel, script.text(), modules=modules, seed=script.seed, x2apic=x2apic,
+                         timeout=TIMEOUT)  # fmt: skip
 
     return runner(kernel, run)
 

@@ -90,12 +90,13 @@ class Take:
 
 @dataclass
 class Script:
-    """One boot's measurements. `weight` is about how many seconds it takes."""
+    """One boot's measurements. `weight` is about how many seconds it takes, `cpus` the guest's."""
 
     name: str
     seed: int
     weight: float
     steps: list[str | Take] = field(default_factory=list)
+    cpus: int = 1
 
     def do(self, *commands: str) -> None:
         """Add shell commands."""
@@ -159,6 +160,7 @@ def join(scripts: list[Script]) -> Script:
         seed=scripts[0].seed,
         weight=sum(script.weight for script in scripts),
         steps=[step for script in scripts for step in script.steps],
+        cpus=max(script.cpus for script in scripts),
     )
 
 
