@@ -10,6 +10,7 @@
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/smp.h>
+#include <linux/stddef.h>
 
 #include <trace/events/apic_timer.h>
 
@@ -25,6 +26,26 @@
 /* Modes on offer, for &apic_timer_info.modes. */
 #define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
 		 BIT(APIC_TIMER_EXACT))
+
+/* Another layout of what users allocate is another interface: see APIC_TIMER_API. */
+#define LAYOUT(type, member, offset) \
+	static_assert(offsetof(struct type, member) == (offset))
+
+LAYOUT(apic_timer_list, next, 0);
+LAYOUT(apic_timer_list, prev, 8);
+LAYOUT(apic_timer_list, expires, 16);
+LAYOUT(apic_timer_list, data, 24);
+LAYOUT(apic_timer_list, function, 32);
+LAYOUT(apic_timer_list, flags, 40);
+LAYOUT(apic_timer_list, spin_budget, 44);
+LAYOUT(apic_timer_list, state, 48);
+static_assert(sizeof(struct apic_timer_list) == 96);
+static_assert(sizeof(struct apic_timer_period) == 24);
+static_assert(sizeof(struct apic_timer_info) == 40);
+static_assert(sizeof(struct apic_timer_notice) == 16);
+
+const u32 apic_timer_api = APIC_TIMER_API;
+EXPORT_SYMBOL_GPL(apic_timer_api);
 
 #define refuse	apic_timer_refuse
 #define CALLER	APIC_TIMER_CALLER

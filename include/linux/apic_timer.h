@@ -18,10 +18,40 @@
 #ifndef _LINUX_APIC_TIMER_H
 #define _LINUX_APIC_TIMER_H
 
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
+#include <linux/init.h>
 #include <linux/ktime.h>
 #include <linux/notifier.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
+
+/*
+ * The number of this interface. It changes with whatever a module that was
+ * built before would get wrong: the layout of a structure, what an argument or
+ * a flag means.
+ */
+#define APIC_TIMER_API		1
+/* Of a timer, which is part of the user's own structures. */
+#define APIC_TIMER_SIZE		96	/* bytes */
+
+/*
+ * Each file that includes this header refers to a symbol that has both numbers
+ * in its name, and apic_timer.ko exports the one of its own. So a module built
+ * for another interface is not loaded, also by a kernel without
+ * CONFIG_MODVERSIONS, and the kernel log tells what it is to be rebuilt for:
+ * "hello: Unknown symbol built_for_apic_timer_api_1_size_96 (err -2)".
+ */
+#define apic_timer_api							\
+	__PASTE(__PASTE(built_for_apic_timer_api_, APIC_TIMER_API),	\
+		__PASTE(_size_, APIC_TIMER_SIZE))
+
+extern const u32 apic_timer_api;
+
+/* Not for who only wants to know what a timer looks like, as a live patch does. */
+#ifndef APIC_TIMER_DECLARATIONS_ONLY
+static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_api;
+#endif
 
 /* Per-timer flags, for &struct apic_timer_list.flags. */
 
@@ -75,6 +105,8 @@ struct apic_timer_list {
 	unsigned int group;		/* base->lock; place in the queue */
 	struct rb_node node;		/* base->lock */
 };
+
+static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
 
 /**
  * APIC_TIMER_INITIALIZER - static initialiser of a timer

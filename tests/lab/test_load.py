@@ -1,9 +1,13 @@
 """Loading and unloading: what is refused, what is left behind, and many times in a row."""
 
 import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from lab import build, kernels, virtual
+from lab.errors import BuildError
 from machines import TABLE, some
 
 
@@ -20,6 +24,84 @@ from machines import TABLE, some
 )
 def test_unknown_source_is_refused(guest):
     assert 'apic_timer: unknown source "bogus"' in guest.ok()
+
+
+CONSUMER = """
+#include <linux/apic_timer.h>
+#include <linux/module.h>
+
+static struct apic_timer_list timer;
+
+static int __init consumer_init(void)
+{
+	init_apic_timer(&timer);
+	return del_apic_timer_sync(&timer) == -ENOENT ? 0 : -EIO;
+}
+
+static void __exit consumer_exit(void)
+{
+}
+
+module_init(consumer_init);
+module_exit(consumer_exit);
+MODULE_LICENSE("GPL");
+"""
+HEADER = build.TREE / "include/linux/apic_timer.h"
+NUMBER, SIZE = (int(re.search(rf"^#define {name}\s+(\d+)", HEADER.read_text(), re.M)[1])
+                for name in ("APIC_TIMER_API", "APIC_TIMER_SIZE"))  # fmt: skip
+
+
+def consumer(kernel: kernels.Kernel, directory: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """Build a module that uses timers, with the header after some changes."""
+    text = HEADER.read_text()
+    for old, new in changes:
+        text, times = re.subn(old, new, text, flags=re.M)
+        assert times == 1, old
+    (directory / name / "include/linux").mkdir(parents=True)
+    (directory / name / "include/linux/apic_timer.h").write_text(text)
+    (directory / name / f"{name}.c").write_text(CONSUMER)
+    (directory / name / "Kbuild").write_text(f"obj-m := {name}.o\nccflags-y := -I$(src)/include\n")
+    # As if it were of a machine that has the other apic_timer: what is not exported is no error.
+    built = build.build_external(kernel, directory / name, build.build(kernel),
+                                 {"KBUILD_MODPOST_WARN": "1"})  # fmt: skip
+    shutil.copy(build.find_ko(built, name), directory / f"{name}.ko")
+    return directory / f"{name}.ko"
+
+
+@pytest.mark.parametrize("series", ["6.1", "7.2"])
+def test_consumer_of_another_interface(series, tmp_path):
+    """It is not loaded, by whatever kernel, and one line says what it was built for."""
+    kernel = kernels.ensure(series)
+    another = (r"^(#define APIC_TIMER_API\s+)\d+", rf"\g<1>{NUMBER + 1}")
+    larger = (r"^(#define APIC_TIMER_SIZE\s+)\d+", rf"\g<1>{SIZE + 8}")
+    member = (r"^\tunsigned int flags;$", "\tunsigned int flags, more[2];")
+    with pytest.raises(BuildError, match="static assertion failed"):
+        consumer(kernel, tmp_path, "careless", member)
+    modules = [
+        build.find_ko(build.build(kernel), "apic_timer"),
+        consumer(kernel, tmp_path, "fits"),
+        consumer(kernel, tmp_path, "another", another),
+        consumer(kernel, tmp_path, "larger", larger, member),
+    ]
+    script = """
+    insmod $MODULES/apic_timer.ko
+    insmod $MODULES/fits.ko
+    rmmod fits
+    for name in another larger; do
+        insmod $MODULES/$name.ko 2>&1 && echo loaded $name
+    done
+    dmesg | grep -E ' (fits|another|larger): '
+    rmmod apic_timer
+    """
+    result = virtual.run(kernel, script, modules=modules)
+    assert result.ok, result.output
+    assert "loaded" not in result.output
+    lines = re.findall(r"\b((?:another|larger|fits): .*built_for.*)$", result.output, re.M)
+    # insmod tries both system calls.
+    assert list(dict.fromkeys(lines)) == [
+        f"another: Unknown symbol built_for_apic_timer_api_{NUMBER + 1}_size_{SIZE} (err -2)",
+        f"larger: Unknown symbol built_for_apic_timer_api_{NUMBER}_size_{SIZE + 8} (err -2)",
+    ]
 
 
 @pytest.mark.guest(

@@ -2,6 +2,7 @@
 /*
  * apic_timer_livepatch: replaces a function of apic_timer while that is loaded.
  */
+#define APIC_TIMER_DECLARATIONS_ONLY
 #include <linux/apic_timer.h>
 #include <linux/livepatch.h>
 #include <linux/module.h>
