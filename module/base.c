@@ -15,7 +15,6 @@
 #include <linux/cpumask.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 
@@ -26,6 +25,7 @@
 #include "latency.h"
 #include "lead.h"
 #include "mode.h"
+#include "param.h"
 #include "pending.h"
 #include "shot.h"
 #include "smi.h"
@@ -33,13 +33,10 @@
 #include "timer.h"
 #include "tsc.h"
 
-static unsigned int spin_budget_ns = 5000;
-module_param(spin_budget_ns, uint, 0444);
-MODULE_PARM_DESC(spin_budget_ns, "longest that a shot of mode exact may wait on the TSC, in ns, for timers that don't say");
-
-static unsigned int hold_ns = 20000;
-module_param(hold_ns, uint, 0444);
-MODULE_PARM_DESC(hold_ns, "longest that an event of the kernel's is held back so that a shot of mode exact comes first, in ns; 0 is never");
+APIC_TIMER_PARAM(spin_budget_ns, 5000, 0, 1000000, "ns",
+		 "longest that a shot of mode exact may wait on the TSC, for timers that don't say");
+APIC_TIMER_PARAM(hold_ns, 20000, 0, 1000000, "ns",
+		 "longest that an event of the kernel's is held back so that a shot of mode exact comes first; 0 is never");
 
 /* TSC cycles */
 static u64 hold_max, spin_max;

@@ -12,19 +12,18 @@
 #include <linux/irqflags.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
 #include <linux/preempt.h>
 #include <linux/prefetch.h>
 #include <linux/printk.h>
 #include <linux/sort.h>
 
 #include "dispatch.h"
+#include "param.h"
 #include "spin.h"
 #include "stats.h"
 
-static unsigned int late_ns = 1000;
-module_param(late_ns, uint, 0444);
-MODULE_PARM_DESC(late_ns, "a shot is late when it starts later than this after its expiry, in ns");
+APIC_TIMER_PARAM(late_ns, 1000, 0, 1000000000, "ns",
+		 "a shot is late when it starts later than this after its expiry");
 
 static u64 late_limit;	/* TSC cycles */
 

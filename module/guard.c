@@ -15,7 +15,6 @@
 #include <linux/irq_work.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
 #include <linux/smp.h>
@@ -24,14 +23,14 @@
 #include <trace/events/apic_timer.h>
 
 #include "guard.h"
+#include "param.h"
 #include "shot.h"
 #include "source.h"
 #include "stats.h"
 #include "tsc.h"
 
-static unsigned int guard_ms = 100;
-module_param(guard_ms, uint, 0444);
-MODULE_PARM_DESC(guard_ms, "how often a CPU that is awake looks for lost interrupts, in ms; 0: never");
+APIC_TIMER_PARAM(guard_ms, 100, 0, 10000, "ms",
+		 "how often a CPU that is awake looks for lost interrupts; 0 is never");
 
 /* How many others a CPU looks after each time. */
 #define OTHERS	8U

@@ -7,21 +7,18 @@
  * learnt apart. Whether the tick is stopped is known when arming, for the
  * kernel stops it by way of us; whether the CPU will be idle is not.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
-#include <linux/printk.h>
 
 #include "dispatch.h"
 #include "lead.h"
+#include "param.h"
 #include "tsc.h"
 
-unsigned int apic_timer_lead_quantile = APIC_TIMER_QUANTILE_ONE;
-module_param_named(lead_quantile, apic_timer_lead_quantile, uint, 0444);
-MODULE_PARM_DESC(lead_quantile, "part of the shots that mode exact arms early enough for, in 1/10000 (5000 to 10000)");
+static_assert(APIC_TIMER_QUANTILE_ONE == 10000);
+APIC_TIMER_PARAM_NAMED(lead_quantile, apic_timer_lead_quantile, /* not static */,
+		       10000, 5000, 10000, "1/10000",
+		       "part of the shots that mode exact arms early enough for");
 
 /* What is held back waits: not for the rarest. */
 #define EVENT_QUANTILE	9999
@@ -172,18 +169,10 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
 }
 
 /**
- * apic_timer_lead_init() - read the module parameter
- *
- * Return: 0; -EINVAL, with a message, for a quantile that can't be learnt.
+ * apic_timer_lead_init() - learn how many cycles the first guess is
  */
-int apic_timer_lead_init(void)
+void apic_timer_lead_init(void)
 {
 	guess = apic_timer_ns_to_tsc(GUESS_NS);
 	mean_max = apic_timer_ns_to_tsc(MEAN_MAX_NS);
-	if (apic_timer_lead_quantile >= APIC_TIMER_QUANTILE_ONE / 2 &&
-	    apic_timer_lead_quantile <= APIC_TIMER_QUANTILE_ONE)
-		return 0;
-	pr_err("lead_quantile %u is not from 5000 to 10000\n",
-	       apic_timer_lead_quantile);
-	return -EINVAL;
 }

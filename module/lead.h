@@ -51,6 +51,6 @@ void apic_timer_lead_reset(void);
 void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
-int apic_timer_lead_init(void);
+void apic_timer_lead_init(void);
 
 #endif /* _APIC_TIMER_LEAD_H */

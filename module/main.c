@@ -56,10 +56,7 @@ static int __init apic_timer_init(void)
 	if (ret)
 		return ret;
 
-	ret = apic_timer_lead_init();
-	if (ret)
-		return ret;
-
+	apic_timer_lead_init();
 	apic_timer_dispatch_init();
 	apic_timer_base_init();
 	apic_timer_guard_init();

@@ -3,18 +3,17 @@
  * How long handlers may have a CPU for themselves, and for how long they are
  * held back after that.
  */
-#include <linux/moduleparam.h>
 #include <linux/time64.h>
 
 #include <trace/events/apic_timer.h>
 
+#include "param.h"
 #include "stats.h"
 #include "stretch.h"
 #include "tsc.h"
 
-static unsigned int busy_us = 500;
-module_param(busy_us, uint, 0444);
-MODULE_PARM_DESC(busy_us, "longest that handlers may run on a CPU at a stretch, in us, before they are held back for as long as they took");
+APIC_TIMER_PARAM(busy_us, 500, 10, 100000, "us",
+		 "longest that handlers may run on a CPU at a stretch before they are held back for as long as they took");
 
 /* Handlers are never held back for longer. */
 #define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,69 @@ from machines import TABLE, some
 )
 def test_unknown_source_is_refused(guest):
     assert 'apic_timer: unknown source "bogus"' in guest.ok()
+
+
+# name: default, smallest, largest, unit
+PARAMETERS = {
+    "busy_us": (500, 10, 100_000, "us"),
+    "guard_ms": (100, 0, 10_000, "ms"),
+    "hold_ns": (20_000, 0, 1_000_000, "ns"),
+    "late_ns": (1000, 0, 1_000_000_000, "ns"),
+    "lead_quantile": (10_000, 5000, 10_000, "1/10000"),
+    "spin_budget_ns": (5000, 0, 1_000_000, "ns"),
+}
+WRONG = [
+    *(f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
+      for value in (least - 1, most + 1)),
+    "busy_us=0", "lead_quantile=0", "guard_ms=4294967295", "hold_ns=x",
+]  # fmt: skip
+RIGHT = [f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
+         for value in (least, most)]  # fmt: skip
+
+
+@pytest.mark.guest(
+    some(cpus=1, engine="virtual", source="proxy"),
+    f"""
+    unload
+    parameters=/sys/module/apic_timer/parameters
+    insmod $MODULES/apic_timer.ko source=proxy
+    for name in {" ".join(PARAMETERS)}; do
+        echo default $name $(cat $parameters/$name)
+    done
+    unload
+    for setting in {" ".join(WRONG)}; do
+        insmod $MODULES/apic_timer.ko source=proxy $setting 2>/dev/null && echo loaded $setting
+        [ ! -d /sys/module/apic_timer ]
+    done
+    for setting in {" ".join(RIGHT)}; do
+        insmod $MODULES/apic_timer.ko source=proxy $setting
+        [ "$(cat $parameters/${{setting%=*}})" = "${{setting#*=}}" ]
+        unload
+    done
+    log
+    """,
+)
+def test_parameters_out_of_range(guest):
+    """Refused, with one line that names the parameter, the value and the range; the ends are in."""
+    output = guest.ok()
+    found = dict(re.findall(r"^default (\w+) (\d+)$", output, re.M))
+    assert found == {name: str(default) for name, (default, *_) in PARAMETERS.items()}
+    assert "loaded" not in re.findall(r"^\w+", output, re.M)
+    for setting in WRONG:
+        _, least, most, unit = PARAMETERS[setting.partition("=")[0]]
+        line = f"apic_timer: {setting}: not a number from {least} to {most} ({unit})\n"
+        assert output.count(line) == WRONG.count(setting), setting
+
+
+@pytest.mark.parametrize("series", ["6.1", "7.2"])
+def test_what_modinfo_says(series):
+    """The same: name, default, range and unit are written in one place."""
+    module = build.find_ko(build.build(kernels.ensure(series)), "apic_timer")
+    info = subprocess.run(["modinfo", "-F", "parm", module], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout  # fmt: skip
+    for name, (default, least, most, unit) in PARAMETERS.items():
+        text = rf"^{name}:.*, in {unit} \({least} to {most}, default {default}\)( \(uint\))?$"
+        assert re.search(text, info, re.M), info
 
 
 CONSUMER = """
