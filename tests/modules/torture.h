@@ -20,6 +20,7 @@ enum torture_count {
 	TORTURE_STEADY,
 	TORTURE_OFFS,
 	TORTURE_STAYED,
+	TORTURE_SHUT,
 	TORTURE_FATES,
 	TORTURE_COUNT_COUNT
 };
@@ -59,7 +60,7 @@ int torture_writers_start(unsigned int per_cpu, unsigned int rate, u32 seed);
 void torture_writers_stop(void);
 
 /*
- * Three kinds of timers. Each has: set up for a seed; one random operation
+ * Four kinds of timers. Each has: set up for a seed; one random operation
  * from a thread; and, when threads and handlers are done, whether shots are
  * still to come, then the final account.
  */
@@ -75,6 +76,10 @@ void torture_loose_finish(void);
 void torture_free_step(u32 *state);
 bool torture_free_busy(void);
 void torture_free_finish(void);
+
+int torture_pair_setup(unsigned int timers, u32 seed);
+void torture_pair_step(u32 *state);
+void torture_pair_finish(void);
 
 /* Timers of every CPU that arm themselves, the kernel's too. */
 void torture_steady_start(u32 seed);

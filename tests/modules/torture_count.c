@@ -23,6 +23,7 @@ static const char * const names[TORTURE_COUNT_COUNT] = {
 	[TORTURE_STEADY] = "steady",		/* fates of steady timers */
 	[TORTURE_OFFS] = "offs",		/* CPUs that went off */
 	[TORTURE_STAYED] = "stayed",		/* CPUs that would not go */
+	[TORTURE_SHUT] = "shut",		/* pairs of timers shut down */
 	[TORTURE_FATES] = "fates",		/* shots whose fate was checked */
 };
 

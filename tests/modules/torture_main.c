@@ -30,7 +30,7 @@
 
 #define TIMERS_MOST	1000000
 #define WRITERS_MOST	100
-#define LINE		640
+#define LINE		704
 
 static char *cpus = "";
 module_param(cpus, charp, 0444);
@@ -160,6 +160,7 @@ static void finish(void)
 	torture_account_finish();
 	torture_loose_finish();
 	torture_free_finish();
+	torture_pair_finish();
 }
 
 static int control(void *unused)
@@ -261,6 +262,9 @@ static int __init torture_init(void)
 	ret = torture_loose_setup(timers, seed);
 	if (ret)
 		goto account;
+	ret = torture_pair_setup(timers, seed);
+	if (ret)
+		goto loose;
 	ret = torture_writers_start(writers, rate, seed);
 	if (ret)
 		goto run;
@@ -282,6 +286,8 @@ static int __init torture_init(void)
 run:
 	finish();
 	goto cpus;
+loose:
+	torture_loose_finish();
 account:
 	torture_account_finish();
 cpus:

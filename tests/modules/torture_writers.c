@@ -139,6 +139,9 @@ static int write(void *data)
 		case 1 ... 2:
 			torture_loose_step(&writer->state);
 			break;
+		case 3:
+			torture_pair_step(&writer->state);
+			break;
 		default:
 			torture_account_step(&writer->state);
 		}
