@@ -49,7 +49,7 @@ static const struct debug_obj_descr description = {
  * apic_timer_debug_init() - a timer is being initialised
  * @timer:	the timer, as it was before
  *
- * Context: Any but NMI.
+ * Context: Any but NMI, as init_apic_timer(): takes a lock of the kernel's.
  */
 void apic_timer_debug_init(struct apic_timer_list *timer)
 {

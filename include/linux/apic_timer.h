@@ -14,6 +14,31 @@
  * each pending timer is moved to keep the distance that it had when the machine
  * went to sleep, as a timer of CLOCK_MONOTONIC does. TSC values that are kept
  * elsewhere are for their owners to move: apic_timer_register_notifier().
+ *
+ * A timer that fires once, and one that fires again and again:
+ *
+ *	timer.function = handler;		also data, expires: kept by init
+ *	init_apic_timer(&timer);
+ *	timer.flags = APIC_TIMER_EXACT;		after init, which clears flags
+ *	timer.expires = apic_timer_now() + apic_timer_us_to_tsc(100);
+ *	ret = add_apic_timer(&timer);
+ *
+ *	period.start = apic_timer_now() + apic_timer_ns_to_tsc(period_ns);
+ *	period.period_ns = period_ns;		n is 0: the first moment is @start
+ *	timer.expires = period.start;
+ *	ret = add_apic_timer(&timer);
+ *
+ *	and at the end of its handler:
+ *	missed += apic_timer_forward_period(&timer, &period, now) - 1;
+ *	add_apic_timer(&timer);
+ *
+ * Before the memory of a timer or the code of its handler goes away, delete it
+ * by del_apic_timer_sync(), or by apic_timer_shutdown_sync() where others may
+ * arm it. samples/ of the sources has modules that do all this.
+ *
+ * A mistake of the caller (a NULL pointer, a timer that isn't initialised, ...)
+ * is refused: with the error below, counted in debugfs, and with one line in the
+ * kernel log for each kind of mistake. It never is a WARN().
  */
 #ifndef _LINUX_APIC_TIMER_H
 #define _LINUX_APIC_TIMER_H
@@ -76,14 +101,30 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
  *		before add_apic_timer(); on a pending timer only
  *		mod_apic_timer() may change it, and a new epoch of the TSC.
  * @data:	passed to @function; private to the handler
- * @function:	the handler. Called in hard interrupt context, interrupts off,
- *		on the timer's CPU and with no lock of this module held; @now is
- *		the TSC at its first instruction: the last one read, plus what
- *		the call takes at least. It may add, modify, delete or free its
- *		own timer. It must not sleep nor enable interrupts.
- * @flags:	APIC_TIMER_* bits, 0 by default
+ * @function:	the handler, see below
+ * @flags:	APIC_TIMER_* bits, 0 by default. Set them after init_apic_timer()
+ *		and while the timer isn't pending.
  * @spin_budget: most TSC cycles that one shot of this timer may wait on the
  *		TSC; 0 means the module's default. Only for %APIC_TIMER_EXACT.
+ *		To be set when @flags are.
+ *
+ * The handler is called in hard interrupt context, with interrupts off, on the
+ * timer's CPU, and with no lock of this module held. @now is the TSC at its first
+ * instruction: the last one read, plus what the call takes at least. The timer is
+ * not pending then. The handler may add, modify, delete or free it and any other
+ * timer. It must not sleep nor enable interrupts, and must leave the preempt
+ * count as it was; on PREEMPT_RT, too, it may take raw spinlocks only. Handlers
+ * that have a CPU for themselves for longer than the parameter busy_us are held
+ * back.
+ *
+ * With the source "hook" (a patched kernel, see &apic_timer_info.source) it is
+ * called before irq_enter_rcu() and before the interrupt is acknowledged, to be
+ * in time. What the kernel does on entry to an interrupt has not been done: on
+ * an idle CPU, jiffies may be as old as the CPU has been idle, and so may be
+ * what is reckoned from them, such as mod_timer(jiffies + 1). The kernel's
+ * clock, ktime_get() and its like, is right everywhere. Code that is to run with
+ * any source doesn't use jiffies, and leaves to an irq_work whatever needs the
+ * kernel to be up to date.
  *
  * Initialise with init_apic_timer() or DEFINE_APIC_TIMER(). The first five
  * members are those of the 2001 interface, in its order.
@@ -124,20 +165,67 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
  * @_name:	name of the variable
  * @_function:	handler, see &struct apic_timer_list
  * @_data:	passed to the handler
+ *
+ * It belongs to CPU 0 until it is armed: on another, the first add takes CPU 0's
+ * lock too.
  */
 #define DEFINE_APIC_TIMER(_name, _function, _data)	\
 	struct apic_timer_list _name =			\
 		APIC_TIMER_INITIALIZER(_function, _data)
 
+/*
+ * In short; module/timer.c has the whole of it. All are for any context but NMI,
+ * handlers too, which get -EPERM there; apic_timer_pending() is for NMI as well.
+ * -EINVAL everywhere: the timer is NULL, or was never initialised.
+ */
+
+/* Before the first use; not while it is pending. Clears flags and spin_budget. */
 void init_apic_timer(struct apic_timer_list *timer);
+
+/*
+ * Arm for @timer->expires, on this CPU or on @cpu; at once when that is past.
+ * 0; -EBUSY: pending already; -ENODEV: the CPU takes no timers (it is offline or
+ * going there), or the timer's module is being unloaded; -ESHUTDOWN: see
+ * apic_timer_shutdown_sync(); -EINVAL, also: no function, unknown flags, a spin
+ * budget in a mode that doesn't spin, no such CPU.
+ */
 int add_apic_timer(struct apic_timer_list *timer);
 int add_apic_timer_on(struct apic_timer_list *timer, int cpu);
+
+/*
+ * Arm for @expires, pending or not, on the CPU where the timer was last. 1 when
+ * it was pending, 0 when not; otherwise as add_apic_timer(), and for -ENODEV the
+ * timer isn't pending any more.
+ */
 int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires);
+
+/*
+ * 1: it was pending, that shot won't run; 0: it wasn't; -EBUSY: it wasn't, and
+ * its handler is running; -ENOENT: it never was armed. Waits for nothing.
+ */
 int del_apic_timer(struct apic_timer_list *timer);
+
+/*
+ * The same, and the handler is not running on return, so that never is -EBUSY.
+ * The caller holds no lock that the handler takes. -EDEADLK: called from this
+ * timer's handler, which can't be waited for.
+ */
 int del_apic_timer_sync(struct apic_timer_list *timer);
+
+/*
+ * The same, and for good: who tries to arm it from now on gets -ESHUTDOWN, until
+ * it is initialised again. 0 also for a timer that never was armed.
+ */
 int apic_timer_shutdown_sync(struct apic_timer_list *timer);
+
+/* Armed and not expired yet; may be outdated unless others are kept away. */
 bool apic_timer_pending(const struct apic_timer_list *timer);
 
+/*
+ * Move @timer->expires on by whole periods (TSC cycles), to the first moment
+ * after @now. Returns how many: 1 in time, more after an overrun, 0 when it is
+ * still ahead. The timer is not pending: otherwise 0, and nothing is changed.
+ */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
 
 /**
@@ -147,7 +235,8 @@ u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
  * @n:		number of the present moment
  *
  * Moment n is computed from @start each time, so that rounding nanoseconds to
- * TSC cycles never adds up.
+ * TSC cycles never adds up. To begin, set @start and @period_ns, leave @n 0, and
+ * arm the timer for @start.
  */
 struct apic_timer_period {
 	u64 start;
@@ -155,9 +244,15 @@ struct apic_timer_period {
 	u64 n;
 };
 
+/* As apic_timer_forward(): sets @timer->expires to moment @period->n, moved on. */
 u64 apic_timer_forward_period(struct apic_timer_list *timer,
 			      struct apic_timer_period *period, u64 now);
 
+/*
+ * Any context, but for those with ktime: any but NMI. Distances are rounded down,
+ * and what doesn't fit is U64_MAX or KTIME_MAX: never. ktime is CLOCK_MONOTONIC,
+ * which is steered and the TSC is not: convert again when the moment comes near.
+ */
 u64 apic_timer_now(void);
 u64 apic_timer_ns_to_tsc(u64 ns);
 u64 apic_timer_us_to_tsc(u64 us);
@@ -219,6 +314,10 @@ struct apic_timer_info {
 	unsigned int modes;
 };
 
+/*
+ * Any context. 0; -EINVAL: no such CPU, or @info is NULL; -ENODEV: it is offline
+ * or takes no timers, and @info has what is known all the same.
+ */
 int apic_timer_query(int cpu, struct apic_timer_info *info);
 
 /**
@@ -246,6 +345,15 @@ struct apic_timer_notice {
 	s64 shift;
 };
 
+/*
+ * @block->notifier_call gets an &enum apic_timer_event and a &struct
+ * apic_timer_notice, valid during the call. It must not sleep, and for
+ * %APIC_TIMER_TSC_EPOCH it runs with interrupts off while the machine wakes and
+ * no other CPU runs: it may use timers, but not wait for another CPU.
+ *
+ * Both are for task context. 0; -EEXIST: registered already; -EINVAL: NULL, or
+ * nothing to call. Once unregistered, no call is under way; -ENOENT: it wasn't.
+ */
 int apic_timer_register_notifier(struct notifier_block *block);
 int apic_timer_unregister_notifier(struct notifier_block *block);
 
