@@ -378,3 +378,36 @@ def test_load_20_times_under_load(guest):
 )  # fmt: skip
 def test_load_2000_times_under_load(guest):
     judge(guest, 2000)
+
+
+@pytest.mark.guest(
+    some(cpus=1, engine="virtual", source="proxy"),
+    """
+    load apic_timer
+    for name in modes timeout period; do
+        load apic_timer_sample_$name
+    done
+    sleep 1
+    for name in modes timeout period; do
+        rmmod apic_timer_sample_$name
+    done
+    log | grep apic_timer_sample_
+    cat $DEBUG/apic_timer/pending
+    """,
+)
+def test_samples(guest):
+    """They do what they are there to show."""
+    output = guest.ok()
+    said = re.findall(r"apic_timer_sample_(\w+: .*)$", output, re.M)
+    assert [line.split(":")[0] for line in said if line.endswith(": done")] == [
+        "modes", "timeout", "period",
+    ]  # fmt: skip
+    (exact,) = re.findall(r"^modes: exact: error (-?\d+) cycles$", "\n".join(said), re.M)
+    assert 0 <= int(exact) <= 60
+    assert "modes: skipped: not run" in said
+    assert "timeout: alive: no timeout" in said
+    assert "timeout: silent: timeout" in said
+    assert [line for line in said if line.endswith("which is in turn")]
+    runs = re.findall(r"^period: by \w+: (\d+) runs, (\d+) missed$", "\n".join(said), re.M)
+    assert len(runs) == 2 and all(90 <= int(n) + int(missed) <= 130 for n, missed in runs)
+    assert not re.search(r"^cpu ", output, re.M)

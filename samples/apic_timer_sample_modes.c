@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How exactly a timer is to start: a mode for each timer, how long it may wait
+ * on the TSC for that, and what becomes of a shot that is late. Loaded, it shows
+ * in the kernel log how each of them did.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_timer.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+
+struct shot {
+	struct apic_timer_list timer;
+	const char *name;
+	bool ran;
+	s64 error;		/* its start - expires, TSC cycles */
+};
+
+static void fire(unsigned long long now, unsigned long data)
+{
+	struct shot *shot = (struct shot *)data;
+
+	shot->error = now - shot->timer.expires;
+	shot->ran = true;
+}
+
+static struct shot shots[4];
+
+/* Flags and budget are set after init_apic_timer(), which clears them. */
+static int arm(struct shot *shot, const char *name, unsigned int flags,
+	       unsigned int spin_budget, u64 expires)
+{
+	shot->name = name;
+	shot->timer.function = fire;
+	shot->timer.data = (unsigned long)shot;
+	init_apic_timer(&shot->timer);
+	shot->timer.flags = flags;
+	shot->timer.spin_budget = spin_budget;
+	shot->timer.expires = expires;
+	return add_apic_timer(&shot->timer);
+}
+
+static void shut_down(void)
+{
+	unsigned int i;
+
+	/* Of a timer that never was initialised it says -EINVAL; these are few. */
+	for (i = 0; i < ARRAY_SIZE(shots); i++)
+		if (shots[i].name)
+			apic_timer_shutdown_sync(&shots[i].timer);
+}
+
+static int __init sample_init(void)
+{
+	u64 now = apic_timer_now(), ms = apic_timer_us_to_tsc(1000);
+	unsigned int i;
+	int ret;
+
+	ret = arm(&shots[0], "raw", APIC_TIMER_RAW, 0, now + 2 * ms);
+	if (!ret)
+		ret = arm(&shots[1], "mean", APIC_TIMER_MEAN, 0, now + 4 * ms);
+	/* At most 20 us of waiting, which is more than the default. */
+	if (!ret)
+		ret = arm(&shots[2], "exact", APIC_TIMER_EXACT,
+			  apic_timer_us_to_tsc(20), now + 6 * ms);
+	/* Of no use when late, as this one is: its handler isn't called. */
+	if (!ret)
+		ret = arm(&shots[3], "skipped", APIC_TIMER_EXACT | APIC_TIMER_SKIP_LATE,
+			  0, now - ms);
+	if (ret) {
+		shut_down();
+		return ret;
+	}
+
+	msleep(20);
+	shut_down();
+	for (i = 0; i < ARRAY_SIZE(shots); i++)
+		if (shots[i].ran)
+			pr_info("%s: error %lld cycles\n", shots[i].name, shots[i].error);
+		else
+			pr_info("%s: not run\n", shots[i].name);
+	pr_info("done\n");
+	return 0;
+}
+
+static void __exit sample_exit(void)
+{
+}
+
+module_init(sample_init);
+module_exit(sample_exit);
+
+MODULE_DESCRIPTION("Accuracy modes, spin budget and late shots of apic_timer");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");
