@@ -29,7 +29,8 @@ from .errors import LabError
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab", description="stock kernels in virtual machines")
     sub = parser.add_subparsers(dest="command", required=True)
-    sub.add_parser("demo", help="show timers at work, ours beside the kernel's")
+    show = sub.add_parser("demo", help="show timers at work, ours next to the kernel's")
+    show.add_argument("--verbose", action="store_true", help="log, trace and counters too")
     benchmark = sub.add_parser("bench", help="measure ours beside the rivals")
     benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
     benchmark.add_argument("--engine", choices=("virtual", "bochs"), default="virtual")
@@ -126,7 +127,7 @@ def main() -> int:
     args = _arguments()
     try:
         if args.command == "demo":
-            return demo.main()
+            return demo.main(verbose=args.verbose)
         if args.command == "bench":
             return _bench(args)
         if args.command == "torture":

@@ -5,7 +5,7 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping
 
-BAR = 20  # characters of a full bar
+BAR = 16  # characters of a full bar
 
 
 def decode(data: bytes) -> Counter[int]:
@@ -49,11 +49,12 @@ def summary(errors: Mapping[int, int]) -> dict[str, float]:
 
 def table(samples: Mapping[str, Mapping[int, int]]) -> str:
     """Return a table with one row per timer of `samples` (name -> errors)."""
-    heads = {"n": "shots", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
-    lines = [f"{'timer':<16}" + "".join(f"{head:>12}" for head in heads.values())]
+    heads = {"n": "expiries", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9",
+             "max": "max"}  # fmt: skip
+    lines = [f"{'timer':<18}" + "".join(f"{head:>12}" for head in heads.values())]
     for name, errors in samples.items():
         row = summary(errors)
-        lines.append(f"{name:<16}" + "".join(f"{row[key]:>12,}" for key in heads))
+        lines.append(f"{name:<18}" + "".join(f"{row[key]:>12,}" for key in heads))
     return "\n".join(lines)
 
 
@@ -62,7 +63,7 @@ def histograms(samples: Mapping[str, Mapping[int, int]]) -> str:
     counts = {name: _octaves(errors) for name, errors in samples.items()}
     rows = sorted(set().union(*counts.values()))
     most = max(max(count.values()) for count in counts.values())
-    lines = [f"{'error':>24}  " + "".join(f"{name:<{BAR + 8}}" for name in counts)]
+    lines = [f"{'error':>24}  " + "".join(f"{name:<{BAR + 8}}" for name in counts).rstrip()]
     for i, row in enumerate(rows):
         if i and row > rows[i - 1] + 1:
             lines.append(f"{'...':>24}")
