@@ -1,7 +1,8 @@
 """Installation by DKMS, and building other modules with what it leaves behind.
 
 Done in a copy of a stock kernel's root directory, with the DKMS of the same suite; nothing of this
-machine's own /usr/src, /lib/modules or DKMS is touched. What is built is what README.md prints.
+machine's own /usr/src, /lib/modules or DKMS is touched. The consumer is samples/hello,
+which the documentation shows.
 """
 
 import re
@@ -115,17 +116,10 @@ def installed(request):
         yield machine
 
 
-def printed(name: str) -> str:
-    """Return a file as README.md prints it: the code block after its name."""
-    text = (TREE / "README.md").read_text()
-    (block,) = re.findall(rf"`{re.escape(name)}`:\n\n```\w+\n(.*?)```", text, re.S)
-    return block
-
-
 def write_consumer(machine: Machine, directory: str, names=("hello_apic.c", "Makefile")) -> None:
-    """Write the module that README.md prints."""
+    """Write the module of samples/hello."""
     for name in names:
-        machine.write(f"{directory}/{name}", printed(name))
+        machine.write(f"{directory}/{name}", (TREE / "samples/hello" / name).read_text())
 
 
 def test_install(installed):
