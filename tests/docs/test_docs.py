@@ -1,0 +1,219 @@
+"""What makes the documentation: it finds what the sources say, and notices what it must."""
+
+import json
+
+import pytest
+from docs.source import DocsError, Parameter
+
+from docs import embed, kerneldoc, man, pages, results, source, words
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Put files into a tree of their own: tree({"module/a.c": "..."})."""
+
+    def put(files: dict[str, str]) -> None:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+
+    for module in (source, embed, words, results, pages):
+        monkeypatch.setattr(module, "TREE", tmp_path, raising=False)
+    monkeypatch.setattr(source, "core", lambda: tuple(
+        str(f.relative_to(tmp_path)) for f in sorted(tmp_path.glob("module/**/*.[ch]"))
+    ))  # fmt: skip
+    return put
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (
+            'static unsigned int a_ns = 5 * NSEC_PER_USEC;\nmodule_param(a_ns, uint, 0444);\n'
+            'MODULE_PARM_DESC(a_ns, "one "\n\t"two");\n',
+            Parameter("a_ns", "uint", "5000", "", "one two", 0o444),
+        ),
+        (
+            "#define ONE\t10000U\nunsigned int x_part = ONE;\n"
+            'module_param_named(part, x_part, uint, 0644);\nMODULE_PARM_DESC(part, "p");\n',
+            Parameter("part", "uint", "10000", "", "p", 0o644),
+        ),
+        (
+            'static char *m = "exact";\nmodule_param(m, charp, 0444);\nMODULE_PARM_DESC(m, "w");\n',
+            Parameter("m", "charp", "exact", "", "w", 0o444),
+        ),
+        (
+            "static bool q = true;\nmodule_param(q, bool, 0444);\nMODULE_PARM_DESC(q, \"?\");\n",
+            Parameter("q", "bool", "Y", "", "?", 0o444),
+        ),
+        (
+            "static unsigned int b_us = 500;\nAPIC_TIMER_PARAM(b_us, 10, 1000 * 1000);\n"
+            'MODULE_PARM_DESC(b_us, "b");\n',
+            Parameter("b_us", "uint", "500", "10 to 1000000", "b", 0o444),
+        ),
+    ],
+)  # fmt: skip
+def test_parameter(tree, text, expected):
+    tree({"module/a.c": text})
+    assert source.parameters() == [expected]
+
+
+def test_parameter_without_description(tree):
+    tree({"module/a.c": "static int a;\nmodule_param(a, int, 0444);\n"})
+    with pytest.raises(DocsError, match="parameter a has no MODULE_PARM_DESC"):
+        source.parameters()
+
+
+def test_description_without_parameter(tree):
+    tree({"module/a.c": 'MODULE_PARM_DESC(a, "what");\n'})
+    with pytest.raises(DocsError, match="no declaration found of the parameters a"):
+        source.parameters()
+
+
+def test_statistics(tree):
+    tree({"module/stats.h": '#define APIC_TIMER_STATS(X)\t\\\n\tX(A, a, "one") \\\n'
+                            '\tX(B, b, "two "\t\\\n\t  "more")\n\nenum { X };\n'})  # fmt: skip
+    assert source.statistics() == [("a", "one"), ("b", "two more")]
+
+
+def test_debug_file_without_description(tree):
+    tree({"module/debugfs.c": "/*\n * /sys/kernel/debug/apic_timer/\n *\n *\ta\tone\n */\n"
+                              'debugfs_create_dir("apic_timer", NULL);\n'
+                              'debugfs_create_file("a", 0400, d, NULL, &f);\n'
+                              'debugfs_create_file("b", 0400, d, NULL, &f);\n'})  # fmt: skip
+    with pytest.raises(DocsError, match="lists .*'a'.*creates .*'a', 'b'"):
+        source.debug_files()
+
+
+FUNCTION = """\
+/**
+ * f() - do what
+ *	is said
+ * @a:	first, of @b
+ *	and more
+ *
+ * A paragraph
+ * of two lines.
+ *
+ * Context: Any.
+ * Return:
+ * * %0 - done
+ * * %-EINVAL - not
+ *   done
+ */
+int f(struct x *a,
+      int b)
+{
+}
+"""
+
+
+def test_kernel_doc(tree, monkeypatch):
+    monkeypatch.setattr(source, "version", lambda: "1.0")
+    tree({"module/a.c": FUNCTION})
+    (found,) = kerneldoc.comments("module/a.c")
+    assert (found.kind, found.name, found.what) == ("function", "f", "do what is said")
+    assert found.members == [("a", "first, of @b and more")]
+    assert found.text == ["A paragraph of two lines."]
+    assert found.context == "Any."
+    assert found.result == ["* %0 - done", "* %-EINVAL - not done"]
+    assert found.code == "int f(struct x *a, int b);"
+    page = man.function(found)
+    assert '.BI "int f(struct x *" a ", int " b ");"' in page
+    assert "\n.B \\-EINVAL\nnot done\n" in page
+
+
+def test_every_exported_function_has_a_page():
+    names = {f"man9/{name}.9" for name, _ in source.exported()}
+    assert "man9/add_apic_timer.9" in names
+    assert names <= man.pages().keys()
+
+
+TEXT = "# a\n\n<!-- embed: x.c /^b/../^c/ -->\nold\n<!-- end -->\nrest\n"
+
+
+def test_embed(tree):
+    tree({"x.c": "a\nb\nb\nc\n"})
+    assert embed.embedded(TEXT, "x.md") == TEXT.replace("old", "```c\nb\nb\n```")
+
+
+def test_embed_heading(tree):
+    tree({"x.md": "# a\none\n## The `b`\ntwo\n### c\nthree\n## d\nfour\n"})
+    text = "<!-- embed: x.md #the-b -->\n<!-- end -->\n"
+    assert embed.embedded(text, "y.md").splitlines()[1:-1] == ["two", "### c", "three"]
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        (TEXT.replace("^b", "^x"), "x.c has no line that matches ^x"),
+        (TEXT.replace("x.c", "y.c"), "y.c: "),
+        (TEXT.replace("<!-- end -->", ""), "not ended"),
+        (TEXT.replace("/^b/../^c/", "b"), "neither #heading nor /from/../to/"),
+    ],
+)
+def test_embed_of_what_is_not_there(tree, text, reason):
+    tree({"x.c": "a\nb\nc\n"})
+    with pytest.raises(DocsError) as caught:
+        embed.embedded(text, "a.md")
+    assert "a.md: " in str(caught.value) and reason in str(caught.value)
+
+
+def test_words(tree, tmp_path, monkeypatch):
+    """What is allowed goes down, never up."""
+    tree({"module/a.c": "/* He was told,\n * so\n * many times */\nint told;\n", "left": ""})
+    monkeypatch.setattr(words, "LEFT", tmp_path / "left")
+    monkeypatch.setattr(words, "sources", lambda: ("module/a.c",))
+    assert len(words.too_many()) == 2
+    (tmp_path / "left").write_text("told\t3\nso many\t1\n")
+    assert words.too_many() == []
+    words.lower()
+    assert words.left() == {"told": 1, "so many": 1}
+    (tmp_path / "module/a.c").write_text("/* told, told */")
+    assert [line.split(":")[0] for line in words.too_many()] == ["told"]
+    words.lower()
+    assert words.left() == {"told": 1}
+
+
+def test_words_in_prose(tree, monkeypatch):
+    tree({"a.md": "He was\ntold `told`.\n\n    told\n\n```\ntold\n```\n"})
+    monkeypatch.setattr(words, "prose", lambda: ("a.md",))
+    (found,) = words.in_prose()
+    assert found.startswith("a.md:2: told")
+
+
+def test_links(tree, monkeypatch):
+    tree({"a.md": "[b](b.md#one) [c](c.md) [d](b.md#two) [e](https://example.org)\n",
+          "b.md": "# One\n"})  # fmt: skip
+    monkeypatch.setattr(words, "tracked", lambda pattern: ("a.md", "b.md"))
+    assert words.links() == ["a.md: no c.md", "a.md: b.md has no heading #two"]
+
+
+def test_stale(tmp_path, monkeypatch):
+    """Results of other sources are noticed; a comment is no other source."""
+    made = {"kernel": "6.1", "tree": results.tree_hash()}
+    for name in ("DEMO", "BENCH"):
+        file = tmp_path / name
+        file.write_text(json.dumps({"made": made}))
+        monkeypatch.setattr(results, name, file)
+    monkeypatch.setattr(results, "TREE", tmp_path)
+    assert results.stale() == []
+    read = results.read
+    monkeypatch.setattr(results, "read", lambda file: (
+        f"/* more */ // x\n{read(file)}" if file.endswith(".c") else read(file)
+    ))  # fmt: skip
+    assert results.stale() == []
+    monkeypatch.setattr(results, "read", lambda file: f"int more;\n{read(file)}")
+    assert len(results.stale()) == 2 and "stale" in results.stale()[0]
+    (tmp_path / "BENCH").unlink()
+    assert results.stale()[1] == "BENCH is missing: make results"
+
+
+def test_results_say_what_made_them():
+    """Whatever is committed has its header, with every field known."""
+    for file in (results.DEMO, results.BENCH):
+        made = json.loads(file.read_text())["made"]
+        assert tuple(made) == results.MADE
+        assert "unknown" not in made.values()
+        page = (results.RESULTS / f"{file.stem}.md").read_text()
+        assert results.header(made) in page

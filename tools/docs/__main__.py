@@ -1,0 +1,52 @@
+"""Write what is generated of the documentation, or with --check compare it with its sources."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from . import embed, man, pages, results, words
+from .source import TREE, DocsError, read
+
+README_LINES = 80
+
+
+def check() -> list[str]:
+    """List what of the documentation differs from its sources, and what else is wrong with it."""
+    found = []
+    for name, text in pages.pages().items():
+        if read(name, True) != text:
+            found.append(f"{name}: differs from its source; run make docs")
+    for name in embed.texts():
+        if embed.embedded(read(name), name) != read(name):
+            found.append(f"{name}: an embedded block differs from its source; run make docs")
+    if (lines := read("README.md").count("\n")) > README_LINES:
+        found.append(f"README.md has {lines} lines; one screen are {README_LINES}")
+    found += results.differing()
+    found += words.links() + words.unreachable() + words.in_prose() + words.too_many()
+    with tempfile.TemporaryDirectory() as directory:
+        found += man.lint(man.write(Path(directory))).splitlines()
+    return found
+
+
+def main() -> int:
+    """Carry out the command line; 1 when a check finds something, 2 when a source is amiss."""
+    parser = argparse.ArgumentParser(prog="docs", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare only, and write nothing")
+    arguments = parser.parse_args()
+    try:
+        if arguments.check:
+            found = check()
+            print("\n".join(found), end="\n" if found else "")
+            return 1 if found else 0
+        for name in [*pages.write(), *results.tables(), *embed.write(), *words.lower()]:
+            print(f"docs: wrote {name}")
+        print(f"docs: wrote {len(man.write())} manual pages to {man.OUTPUT.relative_to(TREE)}")
+    except DocsError as error:
+        print(f"docs: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Manual pages in build/man: those of docs/man, and those made from the sources.
+
+man4/apic_timer.4           the module and its parameters
+man7/apic_timer.7           written by hand
+man9/add_apic_timer.9 ...   one for each exported function, from its kernel-doc comment
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import kerneldoc, source
+from .kerneldoc import Comment, roff, sentence
+from .source import TREE
+
+OUTPUT = TREE / "build/man"
+TITLE = "Kernel Developer's Manual"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page, by its path below build/man."""
+    found = {"man4/apic_timer.4": module()}
+    for name, _ in source.exported():
+        found[f"man9/{name}.9"] = function(kerneldoc.find(name))
+    for file in source.tracked(r"docs/man/.*\.[1-9]"):
+        path = Path(file)
+        text = source.read(file).replace("@VERSION@", source.version())
+        found[f"man{path.suffix[1:]}/{path.name}"] = text
+    return found
+
+
+def _head(name: str, section: int, title: str) -> str:
+    return (f'.TH "{name.upper()}" {section} "" "apic\\-timer {source.version()}" "{title}"\n'
+            ".nh\n.ad l\n")  # fmt: skip
+
+
+def module() -> str:
+    """Make the page of the module."""
+    parts = [_head("apic_timer", 4, "Kernel Interfaces Manual"), ".SH NAME\n"
+             "apic_timer \\- timers whose handler starts at a chosen TSC value\n.SH SYNOPSIS\n"
+             ".B modprobe apic_timer\n[\\fIparameter\\fP=\\fIvalue\\fP ...]\n.SH DESCRIPTION\n"
+             "The module gives other kernel modules the timers of\n.BR apic_timer (7).\n"
+             "Loading a module that uses them loads it too.\n.SH PARAMETERS\n"
+             "Set in a file of\n.I /etc/modprobe.d\nas\n"
+             ".BI \"options apic_timer \" name = value ,\n"
+             "or on the command line.\n"]  # fmt: skip
+    for p in source.parameters():
+        limits = f", {p.range}" if p.range else ""
+        default = roff(f"default {p.default}{limits}")
+        parts.append(f".TP\n.B {p.name}\n{roff(sentence(p.what))}\n({default})\n")
+    parts.append(".SH FILES\n")
+    for f in source.debug_files():
+        parts.append(f".TP\n.I /sys/kernel/debug/apic_timer/{f.name}\n{roff(sentence(f.what))}\n")
+    parts.append(".SH STATISTICS\nThe counters in\n.IR /sys/kernel/debug/apic_timer/stats :\n")
+    for s in source.statistics():
+        parts.append(f".TP\n.B {s.name}\n{roff(s.what)}\n")
+    parts.append(".SH SEE ALSO\n.BR modprobe.d (5),\n.BR apic_timer (7),\n.BR add_apic_timer (9)\n")
+    return "".join(parts)
+
+
+def function(comment: Comment) -> str:
+    """Make the page of a function."""
+    prototype = re.fullmatch(r"(.*?)(\w+)\((.*)\);", comment.code)
+    result, name, arguments = prototype.groups()
+    parts = [_head(name, 9, TITLE),
+             f".SH NAME\n{name} \\- {roff(kerneldoc.plain(comment.what))}\n",
+             ".SH SYNOPSIS\n.nf\n.B #include <linux/apic_timer.h>\n.sp\n",
+             f'.BI "{result.strip()}{"" if result.rstrip().endswith("*") else " "}{name}('
+             f'{_arguments(arguments)});"\n.fi\n']  # fmt: skip
+    if comment.members:
+        parts.append(".SH ARGUMENTS\n")
+        parts += [f".TP\n.I {member}\n{roff(text)}\n" for member, text in comment.members]
+    if comment.text:
+        parts.append(".SH DESCRIPTION\n" + ".PP\n".join(f"{roff(p)}\n" for p in comment.text))
+    if comment.context:
+        parts.append(f".SH CONTEXT\n{roff(comment.context)}\n")
+    if comment.result:
+        parts.append(".SH RETURN VALUE\n")
+        for item in comment.result:
+            value = re.fullmatch(r"\* (%\S+) - (.*)", item)
+            if value:
+                parts.append(f".TP\n.B {roff(value[1].lstrip('%'))}\n{roff(value[2])}\n")
+            else:
+                text = roff(item.removeprefix("* "))
+                parts.append(f".PP\n{text}\n" if len(parts[-1]) > 20 else f"{text}\n")
+    parts.append(".SH SEE ALSO\n.BR apic_timer (7)\n")
+    return "".join(parts)
+
+
+def _arguments(text: str) -> str:
+    """Return arguments for .BI: types bold, names italic."""
+    parts = []
+    for argument in text.split(", "):
+        split = re.fullmatch(r"(.*?)(\w+)", argument)
+        parts.append(f'{split[1]}" {split[2]} "' if split and split[1] else argument)
+    return ", ".join(parts)
+
+
+def write(output: Path = OUTPUT) -> list[Path]:
+    """Write the pages; return their paths."""
+    shutil.rmtree(output, ignore_errors=True)
+    written = []
+    for name, text in pages().items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        (output / name).write_text(text)
+        written.append(output / name)
+    return written
+
+
+def lint(files: Iterable[Path]) -> str:
+    """Return what mandoc finds wrong with pages."""
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *files],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+    # A page has the date of the version, which is in its footer.
+    lines = [line for line in done.stdout.splitlines() if "missing date" not in line]
+    return "\n".join(lines).replace(f"{TREE}/", "")

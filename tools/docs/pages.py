@@ -1,0 +1,224 @@
+"""The pages of docs/reference, each made from one place in the sources."""
+
+import ast
+import re
+
+from . import kerneldoc, source
+from .kerneldoc import Comment, markdown, sentence
+from .source import PAGES, TREE, DocsError
+
+KINDS = {"charp": "word", "uint": "number", "int": "number", "bool": "Y or N", "ullong": "number"}
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every generated page, by file name."""
+    return {
+        f"{PAGES}/parameters.md": parameters(),
+        f"{PAGES}/stats.md": statistics(),
+        f"{PAGES}/debugfs.md": debugfs(),
+        f"{PAGES}/tracepoints.md": tracepoints(),
+        f"{PAGES}/kernel-parameters.md": kernel_parameters(),
+        f"{PAGES}/api.md": api(),
+    }
+
+
+def _page(title: str, made_from: str, text: str) -> str:
+    return f"<!-- Made by `make docs` from {made_from}. Don't edit. -->\n# {title}\n\n{text}"
+
+
+def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table."""
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def parameters() -> str:
+    """Make the page of the module's parameters."""
+    rows = [
+        (f"`{p.name}`", KINDS.get(p.kind, p.kind), f"`{p.default}`", p.range or "",
+         p.what.replace("|", r"\|"))
+        for p in source.parameters()
+    ]  # fmt: skip
+    writable = [p.name for p in source.parameters() if p.mode & 0o222]
+    change = (f"Of these {', '.join(f'`{n}`' for n in writable)} may be changed there by root."
+              if writable else "None can be changed while the module is loaded.")  # fmt: skip
+    return _page(
+        "Parameters of apic_timer", "module_param() and MODULE_PARM_DESC()",
+        "Set them in a file of `/etc/modprobe.d`, as `options apic_timer NAME=VALUE`, or on the\n"
+        "command line of `modprobe`. A built-in apic_timer takes them from the kernel's command\n"
+        "line as `apic_timer.NAME=VALUE`. What is in force is in\n"
+        f"`/sys/module/apic_timer/parameters`. {change}\n\n"
+        + table(("parameter", "value", "default", "range", "meaning"), rows)
+        + "\n[packaging/modprobe.conf](../../packaging/modprobe.conf) is an example to copy.\n"
+        "Which values to choose:\n"
+        "[Choose a mode and a budget](../howto/choose-mode-and-budget.md).\n",
+    )  # fmt: skip
+
+
+def statistics() -> str:
+    """Make the page of the counters."""
+    rows = [(f"`{s.name}`", s.what.replace("|", r"\|")) for s in source.statistics()]
+    return _page(
+        "Statistics", "APIC_TIMER_STATS() in stats.h",
+        "`/sys/kernel/debug/apic_timer/stats` has a line for each counter and a column for each\n"
+        "possible CPU. Counters start at 0 when the module is loaded and are never reset. A CPU\n"
+        "counts what happens on it; a timer that is armed from CPU 0 on CPU 1 is counted where\n"
+        "the call was made.\n\n" + table(("counter", "counts"), rows),
+    )  # fmt: skip
+
+
+def debugfs() -> str:
+    """Make the page of debugfs."""
+    rows = [(f"`{f.name}`", "read, write" if f.mode & 0o200 else "read", f.what)
+            for f in source.debug_files()]  # fmt: skip
+    return _page(
+        "Files in debugfs", "the comment at the top of debugfs.c",
+        "In `/sys/kernel/debug/apic_timer`, for root, where the kernel has `CONFIG_DEBUG_FS` and\n"
+        "debugfs is mounted.\n\n" + table(("file", "access", "contents"), rows) + "\n"
+        "The counters of `stats` are listed in [Statistics](stats.md). The text of these files is\n"
+        "for people: scripts should use the [trace events](tracepoints.md).\n",
+    )  # fmt: skip
+
+
+def tracepoints() -> str:
+    """Make the page of the trace events."""
+    parts = []
+    files = source.tracked(r"include/trace/events/apic_\w+\.h")
+    if not files:
+        raise DocsError("no trace header")
+    for file in files:
+        text = source.read(file)
+        (system,) = re.findall(r"^#define TRACE_SYSTEM (\w+)", text, re.M)
+        parts.append(
+            f"## Trace system `{system}`\n\n"
+            f"`sudo trace-cmd record -e {system}`, or `/sys/kernel/tracing/events/{system}`.\n"
+        )
+        found = kerneldoc.comments(file)
+        classes = _event_classes(text)
+        types = {c.name: c for c in found if c.kind == "struct"}
+        for event in (c for c in found if c.kind != "struct"):
+            parts.append(_event(event, text, types, classes))
+    return _page("Trace events", "include/trace/events", "\n".join(parts))
+
+
+def _event_classes(text: str) -> dict[str, str]:
+    return dict(re.findall(r"DECLARE_EVENT_CLASS\((\w+),(.*?)\n\);", text, re.S))
+
+
+def _event(event: Comment, text: str, types: dict[str, Comment], classes: dict[str, str]) -> str:
+    body = re.search(rf"TRACE_EVENT\({event.name},(.*?)\n\);", text, re.S)
+    if body is None:
+        made = re.search(rf"DEFINE_EVENT\((\w+), {event.name},", text)
+        if made is None:
+            raise DocsError(f"{event.name} is no trace event")
+        body = [None, classes[made[1]]]
+    fields = re.findall(r"__(?:field|array)\(([^,]+),\s*(\w+)", body[1])
+    # What is not a parameter of the event may be a member of a structure that is.
+    known = dict(event.members)
+    for name, comment in types.items():
+        if re.search(rf"struct {name} ", body[1]):
+            known |= dict(comment.members)
+    known = _computed(body[1], known) | known
+    rows = [(f"`{name}`", f"`{kind.strip()}`", markdown(known.get(name, "")))
+            for kind, name in fields]  # fmt: skip
+    more = "\n\n".join(markdown(paragraph) for paragraph in event.text)
+    return (f"### `{event.name}`\n\n{sentence(markdown(event.what))}\n\n"
+            + (f"{more}\n\n" if more else "")
+            + table(("field", "type", "meaning"), rows))  # fmt: skip
+
+
+def _computed(body: str, known: dict[str, str]) -> dict[str, str]:
+    """Return what fields are assigned, where they have no name that is `known`."""
+    found = {}
+    for name, value in re.findall(r"__entry->(\w+) =\s*([^;]+);", body):
+        value = re.sub(r"\s+", " ", value)
+        if (renamed := re.fullmatch(r"\w+->(\w+)", value)) and renamed[1] in known:
+            found.setdefault(name, known[renamed[1]])
+        if re.search(r"[-+]", value.replace("->", "")):
+            found[name] = "`" + re.sub(r"\b\w+->", "", value) + "`"
+        elif (member := re.fullmatch(r"(timer)->(\w+)", value)) is not None:
+            found[name] = f"`{member[2]}` of the timer"
+    return found
+
+
+def kernel_parameters() -> str:
+    """Make the page of what the kernel was booted with."""
+    file = "tests/lab/test_boot.py"
+    files = source.tracked(r"tests/.*test_boot\.py")
+    file = files[0] if files else file
+    for node in ast.parse(source.read(file)).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SOURCES":
+            sources = ast.literal_eval(node.value)
+            break
+    else:
+        raise DocsError(f"{file} has no SOURCES")
+    rows = [(f"`{parameter}`", f"`{name}`" if name else "none: the kernel refuses the module")
+            for parameter, name in sorted(sources.items())]  # fmt: skip
+    return _page(
+        "Kernel parameters", f"SOURCES in {file}",
+        "The kernel's command line may leave the timers another source, or none. Each of these is\n"
+        f"booted by `{file}` with Debian's 6.1 on two emulated CPUs; `make test-matrix` runs all\n"
+        "of them.\n\n" + table(("booted with", "`source=auto` chooses"), rows) + "\n"
+        "- `nolapic_timer`: on a kernel with the patches of `patches/` the source is `hook`, and\n"
+        "  all of the LAPIC timer belongs to apic_timer.\n"
+        "- `tsc=unstable`: the kernel log says that the kernel has marked the TSC unstable.\n"
+        "- `maxcpus=1`: CPUs that are brought online later are attached.\n"
+        "- `lockdown=integrity`: the kernel loads signed modules only, see\n"
+        "  [Secure Boot](../howto/secure-boot.md).\n"
+        "- `nolapic` is not in the table: the emulated machine does not boot with it, with or\n"
+        "  without apic_timer.\n",
+    )  # fmt: skip
+
+
+def api() -> str:
+    """Make the page of the interface."""
+    header = "include/linux/apic_timer.h"
+    about = re.search(r"/\*\n \* (.*?)\n \*/\n#ifndef", source.read(header), re.S)
+    text = re.sub(r"^ \* ?", "", about[1], flags=re.M) if about else ""
+    parts = [markdown(text), "\n## Functions\n"]
+    names = [name for name, _ in source.exported()]
+    declared = re.findall(r"^[a-z].*\b(\w+)\(", source.read(header), re.M)
+    names.sort(key=lambda name: declared.index(name) if name in declared else len(declared))
+    for name in names:
+        parts.append(_function(kerneldoc.find(name)))
+    parts.append("## Types and macros\n")
+    for comment in kerneldoc.comments(header):
+        members = [(f"`{n}`", markdown(t)) for n, t in comment.members
+                   if not t.startswith("private")]  # fmt: skip
+        parts.append(f"### `{comment.name}`\n\n{sentence(markdown(comment.what))}\n\n"
+                     f"```c\n{comment.code}\n```\n\n"
+                     + table(("member" if comment.kind != "macro" else "argument", "meaning"),
+                             members)
+                     + "".join(f"\n{markdown(p)}\n" for p in comment.text))  # fmt: skip
+    return _page("The interface, `<linux/apic_timer.h>`", "the kernel-doc comments",
+                 "\n".join(parts))  # fmt: skip
+
+
+def _function(comment: Comment) -> str:
+    parts = [f"### `{comment.name}()`\n\n{sentence(markdown(comment.what))}\n",
+             f"```c\n{comment.code}\n```\n"]  # fmt: skip
+    parts += [f"- `{name}`: {markdown(text)}" for name, text in comment.members]
+    if comment.members:
+        parts.append("")
+    parts += [f"{markdown(paragraph)}\n" for paragraph in comment.text]
+    if comment.context:
+        parts.append(f"Context: {markdown(comment.context)}\n")
+    if comment.result:
+        first, *items = comment.result
+        if first.startswith("* "):
+            first, items = "", comment.result
+        parts.append(f"Return: {markdown(first)}".rstrip() + "\n" * bool(items))
+        parts += [f"- {markdown(item.removeprefix('* '))}" for item in items]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def write() -> list[str]:
+    """Write the pages; return those that have changed."""
+    changed = []
+    for name, text in pages().items():
+        if not (TREE / name).exists() or (TREE / name).read_text() != text:
+            (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+            (TREE / name).write_text(text)
+            changed.append(name)
+    return changed

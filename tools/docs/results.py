@@ -1,0 +1,280 @@
+"""docs/results: what the demo and the benchmark found, and what they were made by.
+
+    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--short] [--only ...]
+
+measures (`make results`) and writes demo.json and bench.json; the tables are made from these, here
+and by `make docs`. Each file begins with what it was made by: see `made_by`.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from .source import TREE, read, tracked
+
+RESULTS = TREE / "docs/results"
+DEMO, BENCH = RESULTS / "demo.json", RESULTS / "bench.json"
+PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
+         "guest": "What the kernel notices", "spin": "Spin"}  # fmt: skip
+MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "size")
+
+
+def tree_hash() -> str:
+    """Return a hash of what apic_timer.ko is built from, comments and blanks left out."""
+    key = hashlib.sha256()
+    for file in (*tracked(r"(module|include)/.*\.[ch]"), *tracked(r"module/.*Kbuild")):
+        text = read(file)
+        if file.endswith((".c", ".h")):
+            text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
+        else:
+            text = re.sub(r"^#.*$", "", text, flags=re.M)
+        key.update(" ".join(text.split()).encode() + b"\0")
+    return key.hexdigest()[:16]
+
+
+def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
+    """Return what decides about a figure: kernel, this tree, and every program in the guest."""
+    from lab import qemu, userland
+    from lab.chroot import run_in
+
+    def first(pattern: str, *argv: str) -> str:
+        done = subprocess.run([*userland.loader(), *argv], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        found = re.search(pattern, done.stdout)
+        return found[1] if found else "unknown"
+
+    programs = userland.root() / "usr/bin"
+    compiler = run_in(kernel.root, ["gcc", "--version"]).stdout.splitlines()[0]
+    found = {
+        "kernel": kernel.release,
+        "tree": tree_hash(),
+        "compiler": compiler,
+        "QEMU": re.sub(r"^QEMU emulator version ", "", qemu.version()),
+        "busybox": first(r"BusyBox v(\S+ \(\S+ [^)]*\)|\S+)", f"{programs}/busybox", "--help"),
+        "rt-tests": first(r"V ([\d.]+)", f"{programs}/cyclictest", "--help"),
+        "trace-cmd": first(r"version ([\d.]+\S*)", f"{programs}/trace-cmd", "--version"),
+        "size": size,
+    }
+    return {name: found[name] for name in MADE}
+
+
+def _write(file: Path, made: dict[str, str], **rest) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f'"made": {json.dumps(made, indent=1)}']
+    for name, value in rest.items():
+        rows = ",\n".join(json.dumps(row) for row in value) if isinstance(value, list) else None
+        lines.append(f'"{name}": ' + (json.dumps(value) if rows is None else f"[\n{rows}\n]"))
+    file.write_text("{" + ",\n".join(lines) + "}\n")
+
+
+def measure_demo() -> None:
+    """Run the demo and keep what it found."""
+    from lab import demo, figures, kernels
+
+    found = demo.measure()
+    if found is None:
+        raise SystemExit(1)
+    rows = [{"timer": name, **figures.summary(errors)} for name, errors in found.samples.items()]
+    made = made_by(kernels.ensure(demo.SERIES), f"{demo.SHOTS} expiries of each timer")
+    log = demo.messages(found.parts["source"]).strip()
+    _write(DEMO, made, text=demo.text(found, verbose=True), log=log, rows=rows)
+
+
+def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> None:
+    """Run the benchmark, or parts of it, and keep what it found; other parts keep their rows.
+
+    Parts that were made by something else than this run are dropped.
+    """
+    from lab import bench, kernels
+
+    output = TREE / "build/results"
+    done = bench.main(short=short, only=only, jobs=jobs, output=output)
+    if done:
+        raise SystemExit(done)
+    made = made_by(kernels.ensure(bench.SERIES), "short" if short else "full")
+    rows = json.loads((output / "bench.json").read_text())
+    parts = {_part(row) for row in rows}
+    if BENCH.exists():
+        before = json.loads(BENCH.read_text())
+        if before["made"] == made:
+            rows += [row for row in before["rows"] if _part(row) not in parts]
+            parts |= {_part(row) for row in before["rows"]}
+    rows.sort(key=lambda row: list(PLOTS).index(_part(row)))
+    _write(BENCH, made, rows=rows)
+    for name in PLOTS:
+        drawn, kept = output / f"bench-{name}.svg", RESULTS / f"bench-{name}.svg"
+        if drawn.exists():
+            kept.write_bytes(drawn.read_bytes())
+            drawn.unlink()
+        elif name not in parts:
+            kept.unlink(missing_ok=True)
+
+
+def _part(row: dict) -> str:
+    return str(row["bench"]).split("/")[0]
+
+
+def header(made: dict[str, str]) -> str:
+    """Return what results were made by, as a table."""
+    rows = "".join(f"| {name} | {value} |\n" for name, value in made.items())
+    return f"| made by | |\n| --- | --- |\n{rows}"
+
+
+def _page(title: str, made: dict[str, str], text: str) -> str:
+    return f"<!-- Made by `make results`. Don't edit. -->\n# {title}\n\n{header(made)}\n{text}"
+
+
+def pages() -> dict[str, str]:
+    """Return the pages that are made of the rows there are, by file name."""
+    found = {}
+    if DEMO.exists():
+        found["docs/results/demo.md"] = _demo(json.loads(DEMO.read_text()))
+        found["docs/results/demo.txt"] = json.loads(DEMO.read_text())["text"]
+    if BENCH.exists():
+        found["docs/results/bench.md"] = _bench(json.loads(BENCH.read_text()))
+    return found
+
+
+LABELS = {
+    "apic_timer_exact": "apic_timer, `exact` (default)",
+    "apic_timer_raw": "apic_timer, `raw` (control)",
+    "hrtimer_hard": "hrtimer, pinned, hard",
+}
+
+
+def _demo(found: dict) -> str:
+    heads = {"n": "expiries", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9",
+             "max": "max"}  # fmt: skip
+    text = f"| timer | {' | '.join(heads.values())} |\n| --- |{' ---: |' * len(heads)}\n"
+    for row in found["rows"]:
+        label = LABELS.get(row["timer"], row["timer"])
+        text += f"| {label} | {' | '.join(f'{row[key]:,}' for key in heads)} |\n"
+    return _page(
+        "Results of `make demo`", found["made"],
+        "An error is the TSC at the handler's first instruction - expiry, in TSC cycles, which\n"
+        "are nanoseconds here.\n\n"
+        f"## Errors\n\n{text}\n"
+        f"## Kernel log\n\n    {found['log']}\n\n"
+        f"## Output\n\n[demo.txt](demo.txt) is what `make demo VERBOSE=1` printed.\n",
+    )  # fmt: skip
+
+
+TABLES = {
+    "error": "Error of each timer under each load, TSC cycles. `irqoff` turns interrupts off for\n"
+    "up to 20 µs; `error/beyond` is the error less the time that interrupts were off, and\n"
+    "`error/budget_25us` has timers whose budget for spinning is 25 µs.",
+    "distance": "Error by distance: `distance/N` are timers N ns ahead.",
+    "period": "`period/N` is a periodic timer of N ns: runs, moments lost, overruns, errors,\n"
+    "jiffies passed and due, and how late a `timer_list` was, in jiffies.",
+    "cost": "Cycles of each operation: `cost/OPERATION/PENDING`.",
+    "guest": "What the kernel notices: apic_timer absent, attached and idle, and firing 10,000\n"
+    "times a second.",
+    "spin": "CPU time spent in spinning, by rate and `lead_quantile`.",
+}
+
+
+def _bench(found: dict) -> str:
+    rows, parts = found["rows"], []
+    numbers = ("n", "min", "p50", "p99", "p999", "max", "mean", "sd")
+    for name, what in TABLES.items():
+        mine = [row for row in rows if _part(row) == name]
+        if not mine:
+            continue
+        plot = RESULTS / f"bench-{name}.svg"
+        text = f"## {name.capitalize()}\n\n{what}\n\n"
+        if plot.exists():
+            text += f"![{PLOTS[name]}]({plot.name})\n\n"
+        text += f"| bench | timer | mode | source | load | unit | {' | '.join(numbers)} |\n"
+        text += f"|{' --- |' * 6}{' ---: |' * len(numbers)}\n"
+        for row in mine:
+            names = " | ".join(str(row[n]) for n in ("bench", "timer", "mode", "source", "load",
+                                                    "unit"))  # fmt: skip
+            values = [f"{row[n]:,}" for n in numbers[:6]] + [f"{row[n]:,.1f}" for n in numbers[6:]]
+            text += f"| {names} | {' | '.join(values)} |\n"
+        parts.append(text)
+    head = _summary(rows)
+    return _page("Results of `make bench`", found["made"], head + "\n".join(parts))
+
+
+def _summary(rows: list[dict]) -> str:
+    """Return the errors of three timers under each load, and where the goals stand."""
+    from lab import bench_goals
+
+    text = ""
+    timers = (
+        ("apic_timer", "exact", "proxy"),
+        ("hrtimer_hard", "-", "-"),
+        ("cyclictest", "-", "-"),
+    )
+    errors = [row for row in rows if row["bench"] == "error" and row["unit"] == "cycles"]
+    loads = list(Counter(row["load"] for row in errors))
+    if errors:
+        cells = ("p50", "p999", "max")
+        names = " | ".join(f"{t} {c.replace('p999', 'p99.9')}" for t, _, _ in timers for c in cells)
+        text += f"## Errors under loads\n\n| load | {names} |\n| --- |{' ---: |' * 9}\n"
+        for load in loads:
+            line = []
+            for timer, mode, source in timers:
+                match = [r for r in errors if (r["timer"], r["mode"], r["load"]) ==
+                         (timer, mode, load) and r["source"] in (source, "-")]  # fmt: skip
+                line += [f"{match[0][c]:,}" for c in cells] if match else [""] * 3
+            text += f"| {load} | {' | '.join(line)} |\n"
+        text += "\n"
+    return text + f"## Goals\n\n```\n{bench_goals.table(rows)}\n```\n\n"
+
+
+def tables() -> list[str]:
+    """Write the pages; return those that have changed."""
+    changed = []
+    for name, text in pages().items():
+        if read(name, True) != text:
+            (TREE / name).write_text(text)
+            changed.append(name)
+    return changed
+
+
+def differing() -> list[str]:
+    """List the pages that are not what the rows make."""
+    return [f"{name}: differs from its rows; run make docs"
+            for name, text in pages().items() if read(name, True) != text]  # fmt: skip
+
+
+def stale() -> list[str]:
+    """List the results that were made by other sources of the module than this tree has."""
+    found, now = [], tree_hash()
+    for file in (DEMO, BENCH):
+        name = file.relative_to(TREE)
+        if not file.exists():
+            found.append(f"{name} is missing: make results")
+        elif (made := json.loads(file.read_text())["made"])["tree"] != now:
+            found.append(f"{name} is stale: measured on {made['kernel']} with other sources of the "
+                         f"module ({made['tree']}, now {now}): make results")  # fmt: skip
+    return found
+
+
+def main() -> int:
+    """Measure what the command line says, by default all, and write the results."""
+    parser = argparse.ArgumentParser(prog="docs.results", description="measure for docs/results")
+    parser.add_argument("--demo", action="store_true", help="the demo only")
+    parser.add_argument("--bench", action="store_true", help="the benchmark only")
+    parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
+    parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
+    parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
+    arguments = parser.parse_args()
+    both = arguments.demo == arguments.bench
+    if both or arguments.demo:
+        measure_demo()
+    if both or arguments.bench:
+        measure_bench(short=arguments.short, only=arguments.only, jobs=arguments.jobs)
+    tables()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""Where the sources are, and what of them the documentation repeats.
+
+Files are found by what is in them, not by where they lie.
+"""
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+TREE = Path(__file__).resolve().parents[2]
+PAGES = "docs/reference"
+
+
+class DocsError(Exception):
+    """A source that is not as the documentation wants it."""
+
+
+@cache
+def tracked(pattern: str) -> tuple[str, ...]:
+    """List the files of the tree that match as a whole, those not yet committed too."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=TREE, check=True, stdout=subprocess.PIPE, text=True,
+    ).stdout.split("\0")  # fmt: skip
+    return tuple(sorted(f for f in set(listed) if re.fullmatch(pattern, f) and read(f, True)))
+
+
+def read(file: str, tolerant: bool = False) -> str:
+    """Return a text file of the tree; "" for one that is missing or no text, if `tolerant`."""
+    try:
+        return (TREE / file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        if tolerant:
+            return ""
+        raise DocsError(f"{file}: {error}") from None
+
+
+def core() -> tuple[str, ...]:
+    """List the sources of the modules and of their headers."""
+    return tracked(r"(module|include)/.*\.[ch]")
+
+
+def only_file(pattern: str, among: tuple[str, ...] | None = None) -> str:
+    """Return the one file of the core that has a line of a form."""
+    found = [f for f in among or core() if re.search(pattern, read(f), re.M)]
+    if len(found) != 1:
+        raise DocsError(f"{len(found)} files have {pattern!r}: {' '.join(found)}")
+    return found[0]
+
+
+def strings(text: str) -> str:
+    """Join the C string literals in a text."""
+    literals = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+    return "".join(literals).replace('\\"', '"').replace("\\n", "")
+
+
+class Parameter(NamedTuple):
+    """A module parameter."""
+
+    name: str
+    kind: str  # as module_param() has it: "uint"
+    default: str
+    range: str  # "5000 to 10000", "" where any value will do
+    what: str
+    mode: int  # of its file in /sys/module/*/parameters
+
+
+# module_param(name, type, mode), module_param_named(name, variable, type, mode), and macros of
+# ours about one of them, which end in PARAM or param and have the same first arguments.
+_PARAM = re.compile(r"^(\w*(?:param|PARAM)(?:_named|_NAMED|_range|_RANGE|_cb)?\w*)\(([^;]*?)\);",
+                    re.M | re.S)  # fmt: skip
+
+
+def parameters() -> list[Parameter]:
+    """List the parameters of apic_timer by name."""
+    found = {}
+    files = [f for f in core() if f.endswith(".c")]
+    described = {}
+    for file in files:
+        text = read(file)
+        for name, what in re.findall(r'MODULE_PARM_DESC\((\w+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
+                                     text):  # fmt: skip
+            described[name] = strings(what)
+        for macro, arguments in _PARAM.findall(text):
+            parameter = _parameter(macro, arguments, text)
+            if parameter and parameter.name not in found:
+                found[parameter.name] = parameter
+    for name, parameter in found.items():
+        if not parameter.what:
+            if name not in described:
+                raise DocsError(f"parameter {name} has no MODULE_PARM_DESC")
+            found[name] = parameter._replace(what=described[name])
+    missing = sorted(described.keys() - found.keys())
+    if missing:
+        raise DocsError(f"no declaration found of the parameters {', '.join(missing)}")
+    return [found[name] for name in sorted(found)]
+
+
+def _parameter(macro: str, arguments: str, text: str) -> Parameter | None:
+    parts = [a.strip() for a in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', arguments)]
+    if macro == "MODULE_PARM_DESC" or not re.fullmatch(r"\w+", parts[0]) or len(parts) < 3:
+        return None
+    name, limits, what = parts[0], "", ""
+    if "named" in macro.lower() and "range" not in macro.lower():
+        variable, kind = parts[1], parts[2]
+    elif macro == "module_param":
+        variable, kind = name, parts[1]
+    else:  # a macro of ours: name, [variable,] numbers ..., perhaps a string
+        words = [a for a in parts[1:] if re.fullmatch(r"[a-z_]\w*", a)]
+        variable = next((w for w in words if w not in ("uint", "int", "bool")), name)
+        kind = next((w for w in words if w in ("uint", "int", "bool", "charp")), "uint")
+        numbers = [a for a in parts[1:] if a not in words and not a.startswith('"')
+                   and not re.fullmatch(r"0[0-7]{3}", a)]  # fmt: skip
+        if len(numbers) >= 2:
+            limits = f"{number(numbers[0])} to {number(numbers[1])}"
+        what = strings(" ".join(a for a in parts if a.startswith('"')))
+    mode = next((a for a in parts if re.fullmatch(r"0[0-7]{3}", a)), "0444")
+    declared = re.search(rf"^[^\n(]*\b{variable}(?:\[\w*\])?\s*=\s*([^;]+);", text, re.M)
+    default = number(declared[1].strip()) if declared else "0"
+    if kind == "bool":
+        default = {"true": "Y", "false": "N"}.get(default, default)
+    return Parameter(name, kind, default.strip('"'), limits, what, int(mode, 8))
+
+
+_UNITS = {"NSEC_PER_USEC": 10**3, "NSEC_PER_MSEC": 10**6, "NSEC_PER_SEC": 10**9,
+          "USEC_PER_MSEC": 10**3, "USEC_PER_SEC": 10**6, "MSEC_PER_SEC": 10**3,
+          "UINT_MAX": 2**32 - 1, "U32_MAX": 2**32 - 1, "INT_MAX": 2**31 - 1}  # fmt: skip
+
+
+def number(expression: str) -> str:
+    """Return a constant expression's value where macros of ours and plain numbers say it."""
+    text = expression
+    for _ in range(8):
+        names = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", text))
+        if not names:
+            break
+        for name in names:
+            value = _UNITS.get(name)
+            if value is None:
+                defined = [
+                    m[1]
+                    for f in core()
+                    if (m := re.search(rf"^#define {name}[ \t]+([^\n/]+)", read(f), re.M))
+                ]
+                if not defined:
+                    return expression
+                value = f"({defined[0].strip()})"
+            text = re.sub(rf"\b{name}\b", str(value), text)
+    text = re.sub(r"(?<=\d)[uUlL]+\b", "", text)
+    if re.fullmatch(r"[\d\s()+*/<-]+", text):
+        return str(int(eval(text.replace("/", "//"), {"__builtins__": {}})))  # noqa: S307
+    return text if re.fullmatch(r"\(*-?\d+\)*", text) else expression
+
+
+class Statistic(NamedTuple):
+    """A counter of /sys/kernel/debug/apic_timer/stats."""
+
+    name: str
+    what: str
+
+
+def statistics() -> list[Statistic]:
+    """List the counters in the order in which they are printed."""
+    text = read(only_file(r"^#define APIC_TIMER_STATS\(X\)"))
+    block = re.search(r"#define APIC_TIMER_STATS\(X\)(.*?[^\\])\n(?![ \t]*X\()", text, re.S)
+    found = re.findall(r'X\(\s*\w+,\s*(\w+),\s*\\?\s*((?:"(?:[^"\\]|\\.)*"[\s\\]*)+)\)', block[1])
+    if not found:
+        raise DocsError('APIC_TIMER_STATS() has no X(ENUMERATOR, name, "what it counts")')
+    return [Statistic(name, strings(what)) for name, what in found]
+
+
+class DebugFile(NamedTuple):
+    """A file of /sys/kernel/debug/apic_timer."""
+
+    name: str
+    mode: int
+    what: str
+
+
+def debug_files() -> list[DebugFile]:
+    """List the files of debugfs, as the comment at the top of their source describes them."""
+    file = only_file(r'debugfs_create_dir\("apic_timer"')
+    text = read(file)
+    comment = re.search(r"/\*\n \* /sys/kernel/debug/apic_timer/\n(.*?)\*/", text, re.S)
+    if not comment:
+        raise DocsError(f"{file} has no comment that lists the files")
+    described: dict[str, str] = {}
+    name = ""
+    for line in comment[1].splitlines():
+        line = line.removeprefix(" *").rstrip()
+        if first := re.fullmatch(r"\t(\w+)\t+(\S.*)", line):
+            name = first[1]
+            described[name] = first[2]
+        elif name and (more := re.fullmatch(r"\t\t+(\S.*)", line)):
+            described[name] += f" {more[1]}"
+        else:
+            name = ""
+    created = re.findall(r'debugfs_create_file\("(\w+)",\s*(0\d+)', text)
+    if {name for name, _ in created} != described.keys():
+        raise DocsError(f"{file}: the comment lists {sorted(described)}, the code creates "
+                        f"{sorted(name for name, _ in created)}")  # fmt: skip
+    return [DebugFile(name, int(mode, 8), described[name]) for name, mode in created]
+
+
+def exported() -> list[tuple[str, str]]:
+    """List the exported functions and the files that define them."""
+    files = (f for f in core() if f.endswith(".c"))
+    pattern = re.compile(r"^EXPORT_SYMBOL_GPL\((\w+)\);", re.M)
+    return sorted((name, file) for file in files for name in pattern.findall(read(file)))
+
+
+def version() -> str:
+    """Return the version of the modules."""
+    return re.search(r'APIC_TIMER_VERSION "(.*)"', read(only_file('APIC_TIMER_VERSION "')))[1]
