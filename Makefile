@@ -20,9 +20,9 @@ install: ## install by DKMS into the running kernel, or KVER=... (root)
 uninstall: ## undo every "make install" (root)
 	packaging/uninstall
 
-demo: ## show the timers at work in a virtual machine
+demo: ## show the timers at work in a virtual machine (VERBOSE=1: and the trace)
 	tools/setup demo
-	PYTHONPATH=tools python3 -m lab demo
+	PYTHONPATH=tools python3 -m lab demo $(if $(VERBOSE),--verbose)
 
 # The last line that tools/setup prints is where the Python packages are.
 test: ## run all tests in virtual machines
@@ -41,11 +41,21 @@ torture: ## random operations, every shot accounted for (HOURS=1, KERNEL=6.1, CP
 		--cpus "$(or $(CPUS),2)" $(ARGS)
 
 # BENCH=short takes minutes instead of hours. LAB=none: on this machine, as root.
-bench: ## measure accuracy and cost beside the kernel's timers (BENCH=short, LAB=none)
+bench: ## measure accuracy and cost next to the kernel's timers (BENCH=short, LAB=none)
 	tools/setup $(if $(filter none,$(LAB)),host,bench)
 	$(if $(filter none,$(LAB)),$(MAKE) modules APIC_TIMER_TESTS=1)
 	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab bench \
 		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
+
+# BENCH=short as above. Commit what changes in docs/.
+results: ## measure again what docs/results has: demo and benchmark (BENCH=short)
+	tools/setup bench
+	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m docs.results \
+		$(if $(filter short,$(BENCH)),--short)
+	PYTHONPATH=tools python3 -m docs
+
+docs: ## write the generated parts of README.md and docs/, and build/man
+	PYTHONPATH=tools python3 -m docs
 
 # CONFIG=file instead of Debian's configuration, which takes hours.
 patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1, CONFIG=file)
@@ -90,5 +100,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-matrix torture bench patched-deb spin queue check \
-	help
+.PHONY: modules clean install uninstall demo test test-matrix torture bench results docs \
+	patched-deb spin queue check help
