@@ -2,12 +2,16 @@
 /*
  * /sys/kernel/debug/apic_timer/
  *
- *	info		source, hardware mode and TSC, by CPU; default mode;
- *			which CPUs are kept out of deep idle states
- *	lead		how early each mode arms, as learnt, by CPU
- *	stats		counters by CPU
- *	pending		pending timers by CPU, in the order of expiry; at most 8
- *			readers at a time
+ *	info		source, hardware mode and TSC, by CPU; epoch of the TSC;
+ *			default mode; which CPUs are kept out of deep idle
+ *			states now
+ *	lead		how early each mode arms, as estimated so far, by CPU;
+ *			how shortly before an exact expiry the kernel's events
+ *			are deferred; what a dispatch takes; in TSC cycles
+ *	stats		counters by CPU: timers added, expired, late, times the
+ *			hardware was programmed, ...
+ *	pending		pending timers by CPU, in the order of expiry, with
+ *			their handlers; at most 8 readers at a time
  *	errors		histogram of handler start - expiry, by CPU; writing
  *			"reset" empties it
  */

@@ -19,6 +19,7 @@ def pages() -> dict[str, str]:
         f"{PAGES}/tracepoints.md": tracepoints(),
         f"{PAGES}/kernel-parameters.md": kernel_parameters(),
         f"{PAGES}/api.md": api(),
+        f"{PAGES}/tests.md": tests(),
     }
 
 
@@ -168,6 +169,62 @@ def kernel_parameters() -> str:
         "- `nolapic` is not in the table: the emulated machine does not boot with it, with or\n"
         "  without apic_timer.\n",
     )  # fmt: skip
+
+
+def tests() -> str:
+    """Make the page of the tests and the machines that they run in."""
+    rows = []
+    for file in source.tracked(r"tests/.*/test_\w+\.py"):
+        about = ast.get_docstring(ast.parse(source.read(file)))
+        if not about:
+            raise DocsError(f"{file} has no docstring")
+        first = re.sub(r"\s+", " ", about.split("\n\n")[0]).replace("|", r"\|")
+        rows.append((f"`{file}`", first))
+    suites = []
+    for file in source.tracked(r"tests/(kunit|accuracy)/.*_test\.c"):
+        about = re.search(r"/\*\n? \*? ?(.*?)\*/", source.read(file), re.S)
+        text = about[1].split("\n *\n")[0] if about else ""
+        text = re.sub(r"\s*\n \*\s*", " ", text).strip()
+        suites.append((f"`{file}`", text.replace("|", r"\|")))
+    return _page(
+        "Tests and machines", "the tests' own descriptions",
+        "[HACKING](../HACKING.md#in-the-lab) shows how to run one of them.\n\n## Tests\n\n"
+        + table(("file", "what it tests"), rows)
+        + "\n## KUnit suites\n\n" + table(("file", "what it tests"), suites)
+        + "\n## Machines\n\n"
+        "Those marked *matrix* are left out by `make test`. An empty column has its default:\n"
+        "source `proxy`, engine `smp`. The engines are explained in\n"
+        "[The lab](../explanation/lab.md#engines).\n\n" + _machines(),
+    )  # fmt: skip
+
+
+def _machines() -> str:
+    (file,) = source.tracked(r"tests/.*/machines\.py")
+    for node in ast.parse(source.read(file)).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "TABLE":
+            calls = node.value.elts
+            break
+    else:
+        raise DocsError(f"{file} has no TABLE")
+    rows = []
+    for call in (c for c in calls if isinstance(c, ast.Call)):
+        names = ("kernel", "cpus")
+        options = dict(zip(names, map(_value, call.args), strict=False))
+        options |= {k.arg: _value(k.value) for k in call.keywords}
+        more = ["x2APIC"] * bool(options.get("x2apic"))
+        more += [f"`{options['append']}`"] if options.get("append") else []
+        more += [n for n in ("matrix", "brief") if options.get(n)]
+        columns = [str(options.get(n, "")) for n in ("kernel", "cpus", "source", "engine")]
+        rows.append((*columns, ", ".join(more)))
+    return table(("kernel", "CPUs", "source", "engine", "more"), rows)
+
+
+def _value(node: ast.expr) -> object:
+    """Return a literal's value; of anything else, its text."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return ast.unparse(node)
 
 
 def api() -> str:
