@@ -17,8 +17,7 @@ static DEFINE_APIC_TIMER(timer, hello, 0);
 
 static int __init hello_init(void)
 {
-	timer.expires = apic_timer_now() + apic_timer_us_to_tsc(1000);
-	return add_apic_timer(&timer);
+	return mod_apic_timer(&timer, apic_timer_now() + apic_timer_us_to_tsc(1000));
 }
 
 static void __exit hello_exit(void)

@@ -31,25 +31,29 @@ def tree(tmp_path, monkeypatch):
         (
             'static unsigned int a_ns = 5 * NSEC_PER_USEC;\nmodule_param(a_ns, uint, 0444);\n'
             'MODULE_PARM_DESC(a_ns, "one "\n\t"two");\n',
-            Parameter("a_ns", "uint", "5000", "", "one two", 0o444),
+            Parameter("a_ns", "uint", "5000", "", "ns", "one two", 0o444),
         ),
         (
             "#define ONE\t10000U\nunsigned int x_part = ONE;\n"
             'module_param_named(part, x_part, uint, 0644);\nMODULE_PARM_DESC(part, "p");\n',
-            Parameter("part", "uint", "10000", "", "p", 0o644),
+            Parameter("part", "uint", "10000", "", "", "p", 0o644),
         ),
         (
             'static char *m = "exact";\nmodule_param(m, charp, 0444);\nMODULE_PARM_DESC(m, "w");\n',
-            Parameter("m", "charp", "exact", "", "w", 0o444),
+            Parameter("m", "charp", "exact", "", "", "w", 0o444),
         ),
         (
             "static bool q = true;\nmodule_param(q, bool, 0444);\nMODULE_PARM_DESC(q, \"?\");\n",
-            Parameter("q", "bool", "Y", "", "?", 0o444),
+            Parameter("q", "bool", "Y", "", "", "?", 0o444),
         ),
         (
-            "static unsigned int b_us = 500;\nAPIC_TIMER_PARAM(b_us, 10, 1000 * 1000);\n"
-            'MODULE_PARM_DESC(b_us, "b");\n',
-            Parameter("b_us", "uint", "500", "10 to 1000000", "b", 0o444),
+            'APIC_TIMER_PARAM(b_us, 500, 10, 1000 * 1000, "us",\n\t\t "one, "\n\t\t "two");\n',
+            Parameter("b_us", "uint", "500", "10 to 1000000", "us", "one, two", 0o444),
+        ),
+        (
+            "APIC_TIMER_PARAM_NAMED(part, apic_timer_part, /* not static */,\n"
+            '\t\t10000, 5000, 10000, "1/10000", "p");\n',
+            Parameter("part", "uint", "10000", "5000 to 10000", "1/10000", "p", 0o444),
         ),
     ],
 )  # fmt: skip

@@ -23,7 +23,8 @@ def check() -> list[str]:
     if (lines := read("README.md").count("\n")) > README_LINES:
         found.append(f"README.md has {lines} lines; one screen are {README_LINES}")
     found += results.differing()
-    found += words.links() + words.unreachable() + words.in_prose() + words.too_many()
+    for search in (words.links, words.unreachable, words.design, words.in_prose, words.too_many):
+        found += search()
     with tempfile.TemporaryDirectory() as directory:
         found += man.lint(man.write(Path(directory))).splitlines()
     return found

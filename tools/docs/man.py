@@ -47,8 +47,8 @@ def module() -> str:
              ".BI \"options apic_timer \" name = value ,\n"
              "or on the command line.\n"]  # fmt: skip
     for p in source.parameters():
-        limits = f", {p.range}" if p.range else ""
-        default = roff(f"default {p.default}{limits}")
+        limits = f"{p.range} {p.unit}, ".replace(" ,", ",") if p.range else ""
+        default = roff(f"{limits}default {p.default}")
         parts.append(f".TP\n.B {p.name}\n{roff(sentence(p.what))}\n({default})\n")
     parts.append(".SH FILES\n")
     for f in source.debug_files():

@@ -36,7 +36,7 @@ def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 def parameters() -> str:
     """Make the page of the module's parameters."""
     rows = [
-        (f"`{p.name}`", KINDS.get(p.kind, p.kind), f"`{p.default}`", p.range or "",
+        (f"`{p.name}`", p.range or KINDS.get(p.kind, p.kind), p.unit, f"`{p.default}`",
          p.what.replace("|", r"\|"))
         for p in source.parameters()
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def parameters() -> str:
         "command line of `modprobe`. A built-in apic_timer takes them from the kernel's command\n"
         "line as `apic_timer.NAME=VALUE`. What is in force is in\n"
         f"`/sys/module/apic_timer/parameters`. {change}\n\n"
-        + table(("parameter", "value", "default", "range", "meaning"), rows)
+        + table(("parameter", "value", "unit", "default", "meaning"), rows)
         + "\n[packaging/modprobe.conf](../../packaging/modprobe.conf) is an example to copy.\n"
         "Which values to choose:\n"
         "[Choose a mode and a budget](../howto/choose-mode-and-budget.md).\n",

@@ -63,14 +63,17 @@ class Parameter(NamedTuple):
     kind: str  # as module_param() has it: "uint"
     default: str
     range: str  # "5000 to 10000", "" where any value will do
+    unit: str  # "ns", "" where what it is says so
     what: str
     mode: int  # of its file in /sys/module/*/parameters
 
 
-# module_param(name, type, mode), module_param_named(name, variable, type, mode), and macros of
-# ours about one of them, which end in PARAM or param and have the same first arguments.
-_PARAM = re.compile(r"^(\w*(?:param|PARAM)(?:_named|_NAMED|_range|_RANGE|_cb)?\w*)\(([^;]*?)\);",
-                    re.M | re.S)  # fmt: skip
+# module_param(name, type, mode) and module_param_named(name, variable, type, mode); and ours:
+# APIC_TIMER_PARAM(name, default, min, max, "unit", "what") and
+# APIC_TIMER_PARAM_NAMED(name, variable, storage, default, min, max, "unit", "what")
+_PARAM = re.compile(
+    r"^((?:module_param|APIC_TIMER_PARAM)(?:_named|_NAMED)?)\((.*?)\);", re.M | re.S
+)
 
 
 def parameters() -> list[Parameter]:
@@ -85,8 +88,7 @@ def parameters() -> list[Parameter]:
             described[name] = strings(what)
         for macro, arguments in _PARAM.findall(text):
             parameter = _parameter(macro, arguments, text)
-            if parameter and parameter.name not in found:
-                found[parameter.name] = parameter
+            found[parameter.name] = parameter
     for name, parameter in found.items():
         if not parameter.what:
             if name not in described:
@@ -98,30 +100,20 @@ def parameters() -> list[Parameter]:
     return [found[name] for name in sorted(found)]
 
 
-def _parameter(macro: str, arguments: str, text: str) -> Parameter | None:
+def _parameter(macro: str, arguments: str, text: str) -> Parameter:
+    arguments = re.sub(r"/\*.*?\*/", "", arguments, flags=re.S)
     parts = [a.strip() for a in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', arguments)]
-    if macro == "MODULE_PARM_DESC" or not re.fullmatch(r"\w+", parts[0]) or len(parts) < 3:
-        return None
-    name, limits, what = parts[0], "", ""
-    if "named" in macro.lower() and "range" not in macro.lower():
-        variable, kind = parts[1], parts[2]
-    elif macro == "module_param":
-        variable, kind = name, parts[1]
-    else:  # a macro of ours: name, [variable,] numbers ..., perhaps a string
-        words = [a for a in parts[1:] if re.fullmatch(r"[a-z_]\w*", a)]
-        variable = next((w for w in words if w not in ("uint", "int", "bool")), name)
-        kind = next((w for w in words if w in ("uint", "int", "bool", "charp")), "uint")
-        numbers = [a for a in parts[1:] if a not in words and not a.startswith('"')
-                   and not re.fullmatch(r"0[0-7]{3}", a)]  # fmt: skip
-        if len(numbers) >= 2:
-            limits = f"{number(numbers[0])} to {number(numbers[1])}"
-        what = strings(" ".join(a for a in parts if a.startswith('"')))
-    mode = next((a for a in parts if re.fullmatch(r"0[0-7]{3}", a)), "0444")
+    if macro.startswith("APIC_TIMER"):
+        name, *_, default, least, most, unit, what = parts
+        limits = f"{number(least)} to {number(most)}"
+        return Parameter(name, "uint", number(default), limits, strings(unit), strings(what), 0o444)
+    name, variable, kind, mode = parts if len(parts) == 4 else (parts[0], *parts)
     declared = re.search(rf"^[^\n(]*\b{variable}(?:\[\w*\])?\s*=\s*([^;]+);", text, re.M)
     default = number(declared[1].strip()) if declared else "0"
     if kind == "bool":
         default = {"true": "Y", "false": "N"}.get(default, default)
-    return Parameter(name, kind, default.strip('"'), limits, what, int(mode, 8))
+    unit = re.search(r"_(ns|us|ms)$", name)
+    return Parameter(name, kind, default.strip('"'), "", unit[1] if unit else "", "", int(mode, 8))
 
 
 _UNITS = {"NSEC_PER_USEC": 10**3, "NSEC_PER_MSEC": 10**6, "NSEC_PER_SEC": 10**9,

@@ -7,6 +7,7 @@ down. `make docs` lowers them to what is there.
 
 import re
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 from .embed import slug
@@ -131,6 +132,24 @@ def links() -> list[str]:
                 headings = re.findall(r"^#+ (.*)$", where.read_text(), re.M)
                 if anchor not in {slug(h) for h in headings}:
                     found.append(f"{file}: {path or file} has no heading #{anchor}")
+    return found
+
+
+def design() -> list[str]:
+    """List the sources of the module that the page of its design leaves out, and the reverse."""
+    page = "docs/explanation/design.md"
+    named = set(re.findall(r"`(?:\w+/)*([\w*]+\.[ch])`", read(page)))
+    rooms = set(re.findall(r"`(\w+)/`", read(page))) - {"module", "core"}
+    there = {f for f in core() if f.startswith("module/")}
+    found = []
+    for file in sorted(there):
+        path = Path(file)
+        covered = any(fnmatch(f"{path.stem}{end}", name) for name in named for end in (".c", ".h"))
+        if not covered and path.parent.name not in rooms:
+            found.append(f"{page} does not name {file}")
+    names = {Path(f).name for f in there}
+    found += [f"{page}: no file {n}" for n in sorted(named)
+              if not any(fnmatch(name, n) for name in names)]  # fmt: skip
     return found
 
 
