@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -180,6 +181,25 @@ def test_consumer(installed):
     output = installed.run(f"make -C /tmp/hello KDIR=/lib/modules/{installed.release}/build", 2)
     assert f"apic-timer is not installed for kernel {installed.release}" in output
     installed.run(f"mv /tmp/link {link}")
+
+
+def test_consumer_without_dkms(installed):
+    """As docs/howto/depend-on-us.md says: by apic-timer's own tree, built where it lies."""
+    page = (TREE / "docs/howto/depend-on-us.md").read_text()
+    section = page.split("## Without DKMS\n")[1].split("\n## ")[0]
+    kbuild = re.search(r"```make\n(.*?)```", section, re.S)[1]
+    commands = textwrap.dedent(re.search(r"(?:^    .*\n)+", section, re.M)[0])
+    commands = commands.replace("/path/to/kernel", f"/lib/modules/{installed.release}")
+    write_consumer(installed, "tmp/plain/consumer", ["hello_apic.c"])
+    installed.write("tmp/plain/consumer/Kbuild", kbuild)
+    try:
+        installed.run("cp -a /src /tmp/plain/apic-timer")
+        output = installed.run(f"export HOME=/tmp/plain; cd; set -e\n{commands}")
+        assert "warning:" not in output.lower()
+        info = installed.run("modinfo /tmp/plain/consumer/hello_apic.ko")
+        assert re.search("^depends: +apic_timer$", info, re.M)
+    finally:
+        installed.run("rm -rf /tmp/plain")
 
 
 def test_dkms_consumer(installed):
