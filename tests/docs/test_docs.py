@@ -193,6 +193,12 @@ def test_links(tree, monkeypatch):
     assert words.links() == ["a.md: no c.md", "a.md: b.md has no heading #two"]
 
 
+def test_tables(tree, monkeypatch):
+    tree({"a.md": "| a | b |\n| --- | --- |\n| `c \\| d` | e |\n| `f | g` | h |\n\n| i |\n"})
+    monkeypatch.setattr(words, "tracked", lambda pattern: ("a.md",))
+    assert words.tables() == ["a.md:4: 3 columns, the head has 2"]
+
+
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
     made = {"kernel": "6.1", "tree": results.tree_hash()}

@@ -43,9 +43,16 @@ def embedded(text: str, where: str) -> str:
 
 
 def _part(file: str, part: str) -> str:
-    text = read(file)
     if file.endswith(".md"):
-        return _section(text, part, file).strip("\n")
+        return _section(read(file), part, file).strip("\n")
+    path = PurePath(file)
+    language = LANGUAGES.get(path.suffix or path.name, "")
+    return f"```{language}\n{excerpt(file, part)}\n```"
+
+
+def excerpt(file: str, part: str) -> str:
+    """Return the part of a file that is no Markdown."""
+    text = read(file)
     if span := re.fullmatch(r"/(.+?)/\.\./(.+?)/", part):
         lines = text.splitlines()
         begin = next((i for i, line in enumerate(lines) if re.search(span[1], line)), None)
@@ -56,10 +63,7 @@ def _part(file: str, part: str) -> str:
         text = "\n".join(lines[begin : begin + 1 + end])
     elif part:
         raise DocsError(f"{part} is neither #heading nor /from/../to/")
-    path = PurePath(file)
-    language = LANGUAGES.get(path.suffix or path.name, "")
-    body = text.strip("\n")
-    return f"```{language}\n{body}\n```"
+    return text.strip("\n")
 
 
 def slug(heading: str) -> str:

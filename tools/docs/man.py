@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import kerneldoc, source
+from . import embed, kerneldoc, source
 from .kerneldoc import Comment, roff, sentence
 from .source import TREE
 
@@ -27,8 +27,14 @@ def pages() -> dict[str, str]:
     for file in source.tracked(r"docs/man/.*\.[1-9]"):
         path = Path(file)
         text = source.read(file).replace("@VERSION@", source.version())
+        text = re.sub(r"^@EMBED (\S+) (.*)@$", _code, text, flags=re.M)
         found[f"man{path.suffix[1:]}/{path.name}"] = text
     return found
+
+
+def _code(marked: re.Match) -> str:
+    text = embed.excerpt(marked[1], marked[2]).replace("\\", r"\e").replace("-", r"\-")
+    return re.sub(r"^(?=[.'])", r"\&", text.expandtabs(8), flags=re.M)
 
 
 def _head(name: str, section: int, title: str) -> str:

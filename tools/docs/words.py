@@ -135,6 +135,19 @@ def links() -> list[str]:
     return found
 
 
+def tables() -> list[str]:
+    """List rows of tables that have not as many columns as their heads."""
+    found = []
+    for file in tracked(r".*\.md"):
+        columns = 0
+        for number, line in enumerate(read(file).splitlines(), 1):
+            cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+            if cells and columns and cells != columns:
+                found.append(f"{file}:{number}: {cells - 1} columns, the head has {columns - 1}")
+            columns = columns or cells if cells else 0
+    return found
+
+
 def design() -> list[str]:
     """List the sources of the module that the page of its design leaves out, and the reverse."""
     page = "docs/explanation/design.md"
