@@ -12,7 +12,6 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -165,6 +164,7 @@ def _demo(found: dict) -> str:
     )  # fmt: skip
 
 
+LOADS = ("idle", "user", "syscall", "net", "timers", "irqoff")
 TABLES = {
     "error": "Error of each timer under each load, TSC cycles. `irqoff` turns interrupts off for\n"
     "up to 20 µs; `error/beyond` is the error less the time that interrupts were off, and\n"
@@ -213,7 +213,7 @@ def _summary(rows: list[dict]) -> str:
         ("cyclictest", "-", "-"),
     )
     errors = [row for row in rows if row["bench"] == "error" and row["unit"] == "cycles"]
-    loads = list(Counter(row["load"] for row in errors))
+    loads = sorted({row["load"] for row in errors}, key=LOADS.index)
     if errors:
         cells = ("p50", "p999", "max")
         names = " | ".join(f"{t} {c.replace('p999', 'p99.9')}" for t, _, _ in timers for c in cells)
