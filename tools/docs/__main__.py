@@ -36,7 +36,15 @@ def main() -> int:
     """Carry out the command line; 1 when a check finds something, 2 when a source is amiss."""
     parser = argparse.ArgumentParser(prog="docs", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare only, and write nothing")
+    parser.add_argument("--words", action="store_true",
+                        help="print how often the sources have each word of words.txt")  # fmt: skip
     arguments = parser.parse_args()
+    if arguments.words:
+        for word, files in words.in_sources().items():
+            if files:
+                where = ", ".join(f"{file} ({n})" for file, n in files.most_common())
+                print(f"{word}\t{files.total()}\n  {words.banned()[word][1]}: {where}")
+        return 0
     try:
         if arguments.check:
             found = check()

@@ -76,8 +76,11 @@ def debugfs() -> str:
         "Files in debugfs", "the comment at the top of debugfs.c",
         "In `/sys/kernel/debug/apic_timer`, for root, where the kernel has `CONFIG_DEBUG_FS` and\n"
         "debugfs is mounted.\n\n" + table(("file", "access", "contents"), rows) + "\n"
-        "The counters of `stats` are listed in [Statistics](stats.md). The text of these files is\n"
-        "for people: scripts should use the [trace events](tracepoints.md).\n",
+        "`lead` also has how shortly before an `exact` expiry the kernel's events are deferred,\n"
+        "and what a dispatch takes on that CPU, in TSC cycles. `info` also has the epoch of the\n"
+        "TSC, see [After sleep](../howto/after-sleep.md). The counters of `stats` are listed in\n"
+        "[Statistics](stats.md). The text of these files is for people: scripts should use the\n"
+        "[trace events](tracepoints.md).\n",
     )  # fmt: skip
 
 
