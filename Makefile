@@ -63,12 +63,14 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 	PYTHONPATH=tools python3 -m lab deb "$(or $(SERIES),6.1)" \
 		$(if $(CONFIG),--config "$(CONFIG)")
 
-# spin.h includes headers of the kernel's; tests/spin/kernel.h stands in for them.
-build/spin/spin: tests/spin/spin.c tests/spin/kernel.h module/spin.h
+# The module's own code, in a process: tests/spin/kernel.h stands in for the kernel's headers.
+build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/*.[chS])
 	mkdir -p build/spin/linux build/spin/asm
-	touch build/spin/linux/types.h $(patsubst %,build/spin/asm/%.h,cpufeature mwait processor)
-	$(CC) -O2 -Wall -D_GNU_SOURCE -D_APIC_TIMER_TSC_H -include tests/spin/kernel.h \
-		-Ibuild/spin -iquote tests/spin -iquote module -o $@ $<
+	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitops cfi_types compiler \
+		irq_work irqflags linkage lockdep minmax moduleparam percpu preempt prefetch printk \
+		types) asm/cpufeature asm/ibt asm/mwait asm/processor)
+	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -iquote tests/spin \
+		-iquote module -o $@ tests/spin/spin.c tests/spin/first.S module/dispatch.c module/probe.S
 
 spin: build/spin/spin ## measure the last stretch of a shot on this CPU, in a process
 	build/spin/spin

@@ -99,9 +99,12 @@ static int lead_show(struct seq_file *file, void *unused)
 		for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
 			seq_printf(file, " %llu %s", peek(&lead->mean[class]),
 				   apic_timer_lead_class_name(class));
-		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu\n",
+		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu, at once %llu, steps %llu\n",
 			   peek(&lead->hold), peek(&cost->exact), peek(&cost->plain),
-			   peek(&cost->call), peek(&cost->learn));
+			   peek(&cost->call[APIC_TIMER_DISPATCH_WAIT]),
+			   peek(&cost->learn),
+			   peek(&cost->call[APIC_TIMER_DISPATCH_AT_ONCE]),
+			   peek(&cost->steps));
 	}
 	return 0;
 }

@@ -34,12 +34,18 @@ APIC_TIMER_PARAM(guard_ms, 100, 0, 10000, "ms",
 
 /* How many others a CPU looks after each time. */
 #define OTHERS	8U
+/* What takes a while is done when nothing fires for so long. */
+#define QUIET_NS	20000
 
 DEFINE_PER_CPU(u64, apic_timer_guard_due) = APIC_TIMER_NEVER;
 
 /* TSC cycles */
 static u64 period;	/* 0: off */
 static u64 grace;
+static u64 quiet;
+
+/* See apic_timer_guard_init(). */
+static void (*when_quiet)(void);
 
 /*
  * Any CPU sends the call of another, one at a time: who sets @called sends it,
@@ -202,6 +208,9 @@ noinline void apic_timer_guard_look(u64 now)
 		look_at(cpu, now);
 		this_cpu_write(last_looked_at, cpu);
 	}
+	if (this_cpu_read(apic_timer_shot.fires) >
+	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
+		when_quiet();
 }
 
 /**
@@ -229,10 +238,14 @@ void apic_timer_guard_offline(void)
 
 /**
  * apic_timer_guard_init() - read the module parameter
+ * @quiet_work:	called now and then on each CPU that is awake, interrupts off,
+ *		when nothing fires there for the next %QUIET_NS
  */
-void apic_timer_guard_init(void)
+void apic_timer_guard_init(void (*quiet_work)(void))
 {
 	unsigned int cpu;
+
+	when_quiet = quiet_work;
 
 	/* Pointers in a module's per-CPU data are not relocated. */
 	for_each_possible_cpu(cpu) {
@@ -241,6 +254,7 @@ void apic_timer_guard_init(void)
 	}
 	period = apic_timer_ns_to_tsc(guard_ms * (u64)NSEC_PER_MSEC);
 	grace = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
+	quiet = apic_timer_ns_to_tsc(QUIET_NS);
 }
 
 static void nothing(void *unused)

@@ -9,7 +9,7 @@
 /* Absolute TSC of this CPU's next look; %APIC_TIMER_NEVER while not on guard */
 DECLARE_PER_CPU(u64, apic_timer_guard_due);
 
-void apic_timer_guard_init(void);
+void apic_timer_guard_init(void (*quiet_work)(void));
 void apic_timer_guard_exit(void);
 void apic_timer_guard_online(void);
 void apic_timer_guard_offline(void);

@@ -59,7 +59,7 @@ static int __init apic_timer_init(void)
 	apic_timer_lead_init();
 	apic_timer_dispatch_init();
 	apic_timer_base_init();
-	apic_timer_guard_init();
+	apic_timer_guard_init(apic_timer_dispatch_watch);
 	apic_timer_smi_init();
 	ret = apic_timer_latency_init();
 	if (ret)
@@ -80,6 +80,7 @@ static int __init apic_timer_init(void)
 
 err_source:
 	apic_timer_guard_exit();
+	apic_timer_dispatch_exit();
 	unregister_module_notifier(&module_block);
 err_notifier:
 	apic_timer_latency_exit();
@@ -94,6 +95,7 @@ static void __exit apic_timer_exit(void)
 	apic_timer_base_cancel_all();
 	apic_timer_source_exit();
 	apic_timer_guard_exit();
+	apic_timer_dispatch_exit();
 	unregister_module_notifier(&module_block);
 	apic_timer_latency_exit();
 }

@@ -39,10 +39,8 @@ static __always_inline u64 apic_timer_spin(u64 until)
 static __always_inline u64 apic_timer_spin(u64 until)
 {
 	u32 low, high;
-	s64 left;
 
-	left = until - rdtsc();
-	if (left > APIC_TIMER_SPIN_PAUSE_REST) {
+	if ((s64)(until - rdtsc()) > APIC_TIMER_SPIN_PAUSE_REST) {
 		if (cpu_feature_enabled(X86_FEATURE_WAITPKG)) {
 			u64 wake = until - APIC_TIMER_SPIN_TPAUSE_REST;
 

@@ -28,6 +28,7 @@
 	X(SKIPPED, skipped, "late shots that were skipped, as asked")	\
 	X(LOST, lost, "times the hardware had been stopped by somebody else") \
 	X(HELD_BACK, held_back, "kernel events held back for a shot")	\
+	X(EARLY_SEEN, early_seen, "calls found to be faster than allowed for") \
 	X(SPIN_CYCLES, spin_cycles, "TSC cycles that shots waited on the TSC")
 
 enum apic_timer_stat {

@@ -2,9 +2,15 @@
 /*
  * One shot, and many: when they run, where, and in which order.
  */
+#include <linux/completion.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/sort.h>
+#include <asm/cpufeature.h>
+#include <asm/ibt.h>
+#include <asm/msr.h>
 
 #include "selftest.h"
 
@@ -242,6 +248,121 @@ static void never_comes(struct selftest *test)
 	}
 }
 
+#define FIRST_SHOTS	300
+
+/* A row of shots, each armed by the handler of the last. */
+static struct {
+	struct apic_timer_list timer;
+	unsigned int done;
+	s64 error[FIRST_SHOTS];
+	s64 now[FIRST_SHOTS];
+	struct completion end;
+} first;
+
+void selftest_first(unsigned long long now, unsigned long data);
+void selftest_first_ran(unsigned long long now, unsigned long data, u64 tsc);
+
+noinline void selftest_first_ran(unsigned long long now, unsigned long data,
+				 u64 tsc)
+{
+	u64 distance = apic_timer_us_to_tsc(20 + selftest_random() % 200);
+
+	first.error[first.done] = tsc - first.timer.expires;
+	first.now[first.done] = now - tsc;
+	if (++first.done == FIRST_SHOTS ||
+	    mod_apic_timer(&first.timer, tsc + distance +
+			   selftest_random() % 64) < 0)
+		complete(&first.end);
+}
+
+static notrace void first_untraced(unsigned long long now, unsigned long data)
+{
+	u64 tsc = rdtsc();
+
+	selftest_first_ran(now, data, tsc);
+}
+
+static void first_ordered(unsigned long long now, unsigned long data)
+{
+	u64 tsc = rdtsc_ordered();
+
+	selftest_first_ran(now, data, tsc);
+}
+
+static int first_compare(const void *a, const void *b)
+{
+	s64 x = *(const s64 *)a, y = *(const s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static const struct {
+	const char *name;
+	unsigned int flags, budget;
+} first_ways[] = {
+	{ "raw", APIC_TIMER_RAW },
+	{ "mean", APIC_TIMER_MEAN },
+	{ "exact", APIC_TIMER_EXACT },
+	/* Too late to wait. */
+	{ "exact_late", APIC_TIMER_EXACT, 1 },
+};
+
+static void first_row(struct selftest *test, unsigned int way, const char *name,
+		      void (*function)(unsigned long long now,
+				       unsigned long data))
+{
+	bool exact = first_ways[way].flags == APIC_TIMER_EXACT;
+	const s64 *error = first.error, *now = first.now;
+
+	init_apic_timer(&first.timer);
+	first.timer.function = function;
+	first.timer.flags = first_ways[way].flags;
+	first.timer.spin_budget = first_ways[way].budget;
+	first.timer.expires = apic_timer_now() + apic_timer_us_to_tsc(100);
+	first.done = 0;
+	init_completion(&first.end);
+	EXPECT_EQ(test, add_apic_timer(&first.timer), 0);
+	EXPECT(test, wait_for_completion_timeout(&first.end,
+			msecs_to_jiffies(SELFTEST_PATIENCE_MS)));
+	del_apic_timer_sync(&first.timer);
+	if (!EXPECT_EQ(test, first.done, FIRST_SHOTS))
+		return;
+
+	sort(first.error, FIRST_SHOTS, sizeof(s64), first_compare, NULL);
+	sort(first.now, FIRST_SHOTS, sizeof(s64), first_compare, NULL);
+	selftest_note(test, "%s, %s: error %lld to %lld, p50 %lld, p99 %lld; now %lld to %lld\n",
+		      first_ways[way].name, name, error[0],
+		      error[FIRST_SHOTS - 1], error[FIRST_SHOTS / 2],
+		      error[FIRST_SHOTS - 1 - FIRST_SHOTS / 100], now[0],
+		      now[FIRST_SHOTS - 1]);
+	if (exact)
+		EXPECT(test, error[0] >= 0);
+	EXPECT(test, now[FIRST_SHOTS - 1] <= 0);
+}
+
+/*
+ * Whatever the handler is and however it is come to: not before its moment in
+ * mode exact, and told no moment that is yet to come. The lab judges the rest.
+ */
+static void first_instruction(struct selftest *test)
+{
+	unsigned long bare = (unsigned long)selftest_first;
+	unsigned int way;
+
+	/* As from an assembler who has no use for ENDBR. */
+	OPTIMIZER_HIDE_VAR(bare);
+	if (!IS_ENABLED(CONFIG_CFI_CLANG) && !IS_ENABLED(CONFIG_CFI) &&
+	    !cpu_feature_enabled(X86_FEATURE_IBT))
+		bare += ENDBR_INSN_SIZE;
+
+	for (way = 0; way < ARRAY_SIZE(first_ways); way++) {
+		first_row(test, way, "bare", (void *)bare);
+		first_row(test, way, "assembler", selftest_first);
+		first_row(test, way, "untraced", first_untraced);
+		first_row(test, way, "ordered", first_ordered);
+	}
+}
+
 const struct selftest_case selftest_shot_cases[] = {
 	CASE(static_initialiser),
 	CASE(init_keeps_arguments),
@@ -255,5 +376,6 @@ const struct selftest_case selftest_shot_cases[] = {
 	CASE(order_of_equals),
 	CASE(far_shots),
 	CASE(never_comes),
+	CASE(first_instruction),
 	{}
 };

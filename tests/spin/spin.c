@@ -1,74 +1,105 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last stretch of a shot of mode exact, on the CPU that this runs on: the
- * wait of module/spin.h and the call of a handler, whose code and data are in
- * the caches or have been thrown out of them, and are touched before the wait
- * or not.
+ * The last stretch of a shot, on the CPU that this runs on: module/dispatch.c
+ * itself, which measures the call of a handler, waits and calls. The handler's
+ * code and data are in the caches or have been thrown out of them, and are
+ * touched before the wait or not.
  *
- * Usage: spin [SHOTS]. Prints a table; all figures are TSC cycles.
+ * Usage: spin [SHOTS]. Prints a table; all figures are TSC cycles. Fails when
+ * a handler of mode exact has started early, or any was told a moment that was
+ * yet to come.
  */
 #include <cpuid.h>
-#include <sched.h>
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "kernel.h"
+#include "dispatch.h"
 #include "spin.h"
+#include "stats.h"
 
 bool has_waitpkg;
 
+DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
+
+/* Nothing is armed: nothing is to be learnt. */
+void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency) {}
+void apic_timer_lead_reset(void) {}
+
 /* How far ahead a shot is when its interrupt has come. */
 #define AHEAD	3000
+/* So often the watchdog has its turn: after that many shots. */
+#define WATCH	1000
 
 struct sample {
 	s64 start;	/* first instruction of the handler - expiry */
 	s64 data;	/* its data read - expiry */
+	s64 now;	/* what the handler was told - its first instruction */
 };
 
 /* A page of its own for each: nothing else brings them in. */
-static struct {
-	u64 expires;
-	struct sample sample;
-} *cold;
+static u64 *cold;
 
-static u64 began, got;
-
-static noinline __aligned(4096) __section(".text.handler") void
-handler(u64 now, unsigned long data)
-{
-	u64 value;
-
-	began = apic_timer_tsc_now();
-	value = READ_ONCE(*(u64 *)data);
-	asm volatile("" : : "r" (value) : "memory");
-	got = apic_timer_tsc_now();
-}
-
-static void (*function)(u64 now, unsigned long data) = handler;
+u64 began, value, got;
+void handler(unsigned long long now, unsigned long data);
 
 enum touch { NOTHING, CODE, CODE_AND_DATA };
 
-static struct sample shoot(u64 call, bool cool, enum touch touch)
+struct way {
+	const char *name;
+	bool exact;
+	bool cool;
+	enum touch touch;
+};
+
+/*
+ * The module always touches both. This does without, for comparison; nothing is
+ * taken off, for it is another call than the one that was measured.
+ */
+static noinline struct sample shoot_by_hand(const struct way *way)
 {
-	void (*f)(u64 now, unsigned long data) = READ_ONCE(function);
+	void (*f)(unsigned long long now, unsigned long data) = handler;
 	u64 expires, start;
 
-	if (cool) {
-		__builtin_ia32_clflush((void *)f);
-		__builtin_ia32_clflush((char *)f + 64);
+	OPTIMIZER_HIDE_VAR(f);
+	expires = apic_timer_tsc_now() + AHEAD;
+	if (way->touch >= CODE)
+		__builtin_prefetch((void *)f);
+	start = apic_timer_spin(expires);
+	f(start, (unsigned long)cold);
+	return (struct sample) { began - expires, got - expires, start - began };
+}
+
+static struct sample shoot_by_module(const struct way *way, unsigned int i)
+{
+	struct apic_timer_dispatch shot = {
+		.function = handler,
+		.data = (unsigned long)cold,
+		.exact = way->exact,
+	}, *hidden = &shot;
+
+	shot.expires = apic_timer_tsc_now() + (way->exact ? AHEAD + i % 64 : 0);
+	OPTIMIZER_HIDE_VAR(hidden);
+	barrier();
+	apic_timer_dispatch(hidden);
+	barrier();
+	return (struct sample) {
+		began - shot.expires, got - shot.expires, shot.start - began
+	};
+}
+
+static struct sample shoot(const struct way *way, unsigned int i)
+{
+	if (way->cool) {
+		__builtin_ia32_clflush((void *)handler);
+		__builtin_ia32_clflush((char *)handler + 64);
 		__builtin_ia32_clflush((void *)cold);
 	}
 	__builtin_ia32_mfence();
-
-	expires = apic_timer_tsc_now() + AHEAD;
-	if (touch >= CODE)
-		__builtin_prefetch((void *)f);
-	if (touch >= CODE_AND_DATA)
-		__builtin_prefetch((void *)cold);
-	start = apic_timer_spin(expires - call) + call;
-	f(start, (unsigned long)cold);
-	return (struct sample) { began - expires, got - expires };
+	return way->touch == CODE_AND_DATA ? shoot_by_module(way, i) :
+					     shoot_by_hand(way);
 }
 
 static int compare(const void *a, const void *b)
@@ -86,48 +117,43 @@ static void print(const char *name, s64 *errors, long shots)
 	       (long)errors[shots - 1]);
 }
 
-static void row(const char *name, u64 call, long shots, bool cool,
-		enum touch touch, s64 *start, s64 *data)
+/* Return: how many were early, or told a moment yet to come. */
+static long row(const struct way *way, long shots, s64 *start, s64 *data)
 {
+	long i, wrong = 0;
 	char text[64];
-	long i;
 
 	for (i = 0; i < shots; i++) {
-		struct sample sample = shoot(call, cool, touch);
+		struct sample sample = shoot(way, i);
 
 		start[i] = sample.start;
 		data[i] = sample.data;
+		wrong += (way->exact && sample.start < 0) || sample.now > 0;
+		if (i % WATCH == WATCH - 1)
+			apic_timer_dispatch_watch();
 	}
-	snprintf(text, sizeof(text), "%s: handler starts", name);
+	snprintf(text, sizeof(text), "%s: handler starts", way->name);
 	print(text, start, shots);
-	snprintf(text, sizeof(text), "%s: has read its data", name);
+	snprintf(text, sizeof(text), "%s: has read its data", way->name);
 	print(text, data, shots);
-}
-
-#define ROUNDS	32
-
-/* As apic_timer_dispatch_measure() does. */
-static u64 measure_call(void)
-{
-	s64 took[ROUNDS];
-	s64 least, spread;
-	int i;
-
-	for (i = 0; i < ROUNDS; i++)
-		took[i] = shoot(0, 0, NOTHING).start;
-	qsort(took, ROUNDS, sizeof(*took), compare);
-	least = took[0];
-	spread = took[ROUNDS / 2] - least;
-	return least - (spread < least / 2 ? spread : least / 2);
+	return wrong;
 }
 
 int main(int argc, char **argv)
 {
+	static const struct way ways[] = {
+		{ "warm", true, false, CODE_AND_DATA },
+		{ "cold", true, true, NOTHING },
+		{ "cold, code touched", true, true, CODE },
+		{ "cold, code and data touched", true, true, CODE_AND_DATA },
+		{ "warm, no wait", false, false, CODE_AND_DATA },
+	};
+	const struct apic_timer_dispatch_cost *cost = &apic_timer_dispatch_cost;
 	long shots = argc > 1 ? strtol(argv[1], NULL, 10) : 100000;
-	unsigned int eax, ebx, ecx, edx, cpu;
+	unsigned int eax, ebx, ecx, edx, cpu, i;
+	long wrong = 0, seen;
 	cpu_set_t set;
 	s64 *start, *data;
-	u64 call;
 
 	if (shots < 100) {
 		fprintf(stderr, "usage: %s [SHOTS], 100 at least\n", argv[0]);
@@ -147,17 +173,29 @@ int main(int argc, char **argv)
 	getcpu(&cpu, NULL);
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	if (sched_setaffinity(0, sizeof(set), &set)) {
+		fprintf(stderr, "%s: cannot stay on CPU %u: %s\n", argv[0], cpu,
+			strerror(errno));
+		return 1;
+	}
 
-	call = measure_call();
-	printf("TPAUSE: %s; from the last look at the TSC to the handler: %lu\n\n",
-	       has_waitpkg ? "yes" : "no", (unsigned long)call);
+	apic_timer_dispatch_init();
+	apic_timer_dispatch_measure();
+	printf("TPAUSE: %s; steps of the TSC: %llu\n"
+	       "from the last look at the TSC to the handler at least: %llu after a wait, %llu without\n"
+	       "taken off for that: %llu after a wait, %llu without\n\n",
+	       has_waitpkg ? "yes" : "no", cost->steps,
+	       cost->calls[APIC_TIMER_DISPATCH_WAIT].least,
+	       cost->calls[APIC_TIMER_DISPATCH_AT_ONCE].least,
+	       cost->call[APIC_TIMER_DISPATCH_WAIT],
+	       cost->call[APIC_TIMER_DISPATCH_AT_ONCE]);
 	printf("%-46s %7s %7s %7s %9s\n", "TSC cycles after the expiry", "min",
 	       "p50", "p99", "max");
-	row("warm", call, shots, 0, NOTHING, start, data);
-	row("cold", call, shots, 1, NOTHING, start, data);
-	row("cold, code touched", call, shots, 1, CODE, start, data);
-	row("cold, code and data touched", call, shots, 1, CODE_AND_DATA,
-	    start, data);
-	return 0;
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		wrong += row(&ways[i], shots, start, data);
+
+	seen = apic_timer_stats.count[APIC_TIMER_STAT_EARLY_SEEN];
+	printf("\nearly, or told a moment yet to come: %ld; seen by the watchdog: %ld\n",
+	       wrong, seen);
+	return wrong || seen;
 }

@@ -25,7 +25,7 @@ from .errors import BuildError, LabError
 
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
-KINDS = {".c", ".h"}  # besides files named Kbuild, Kconfig and .kunitconfig
+KINDS = {".c", ".h", ".S"}  # besides files named Kbuild, Kconfig and .kunitconfig
 SERIES = "6.1"
 OVERLAY = "drivers/apic-timer"
 # A warning that a case provokes, and has announced.
