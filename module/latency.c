@@ -15,6 +15,8 @@
  * closely it would have gone to sleep again before the request is made: so a
  * request stands until for some time no exact timer has been the head.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -27,6 +29,7 @@
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/pm_qos.h>
+#include <linux/printk.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -311,9 +314,14 @@ void apic_timer_latency_offline(void)
  */
 int apic_timer_latency_init(void)
 {
+	if (latency_qos_us < -1) {
+		pr_err("latency_qos_us=%d is out of range: -1 to %d us\n",
+		       latency_qos_us, INT_MAX);
+		return -ERANGE;
+	}
 	if (!latency_qos)
 		return 0;
-	workqueue = alloc_workqueue("apic_timer", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	workqueue = alloc_workqueue("apic_timer", WQ_UNBOUND, 0);
 	return workqueue ? 0 : -ENOMEM;
 }
 
