@@ -290,6 +290,37 @@ def test_refusal_by_dkms(uninstalled, release):
         uninstalled.run("make -C /src uninstall")
 
 
+PACKAGE = f"""
+    mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/src /var/lib/dpkg/info /var/lib/dpkg/updates
+    touch /var/lib/dpkg/status
+    cp -a /src /tmp/deb/usr/src/apic-timer-{VERSION}
+    printf '%s\\n' 'Package: apic-timer-dkms' 'Version: {VERSION}-1' 'Architecture: all' \\
+        'Maintainer: nobody <nobody@localhost>' 'Description: test' > /tmp/deb/DEBIAN/control
+    dpkg-deb -b /tmp/deb /tmp/package.deb
+    dpkg --force-all -i /tmp/package.deb
+    rm -r /tmp/deb
+    dkms add apic-timer/{VERSION}
+"""
+
+
+def test_files_of_a_package_stay(uninstalled, scratch):
+    """What dpkg has put into /usr/src is its own: not replaced, and not removed."""
+    machine = uninstalled.copy(scratch)
+    machine.run(f"set -e\n{PACKAGE}")
+    before = machine.files()
+    refused = machine.run(f"make -C /src install KVER={machine.release}", 2)
+    (line,) = [line for line in refused.splitlines() if line.startswith("apic-timer: ")]
+    assert f"/usr/src/apic-timer-{VERSION} belongs to the package apic-timer-dkms" in line
+    assert machine.files() == before
+
+    machine.run("mkdir /usr/src/apic-timer-0.0.9 && ln -s apic-timer-0.0.9 /usr/src/apic-timer")
+    kept = machine.run("make -C /src uninstall")
+    assert "apic-timer-dkms" in kept
+    assert machine.files() == before
+    assert f"apic-timer/{VERSION}" in machine.run("dkms status")
+    assert machine.run("dpkg --verify apic-timer-dkms") == ""
+
+
 def test_no_headers(uninstalled):
     output = uninstalled.run("make -C /src KVER=6.5.0-headless", 2)
     assert "apt-get install linux-headers-6.5.0-headless" in output
