@@ -9,10 +9,14 @@ modules: ## build apic_timer.ko for the running kernel, or KVER=... or KDIR=...
 		exit 1; }
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
 
+# What the kernel's own "make clean" looks for, as far as a module's build makes it.
 clean: ## remove what "make" has built
-	find . -path ./.git -prune -o -type f \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
-		-o -name '*.mod.c' -o -name '.*.cmd' -o -name modules.order \
+	find . -path ./.git -prune -o -type f \( -name '*.[aiso]' -o -name '*.ko' -o -name '*.mod' \
+		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '.*.d' -o -name '.*.tmp' \
+		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
+		-o -name '*.symtypes' -o -name '*.*.symversions' -o -name modules.order \
 		-o -name Module.symvers \) -exec rm -f {} +
+	rm -rf build/spin
 
 install: ## install by DKMS into the running kernel, or KVER=... (root)
 	packaging/install "$(KVER)"

@@ -241,11 +241,37 @@ def test_new_kernel(installed, scratch):
     assert machine.run("dkms status").count(": installed") == 2
 
 
+def test_clean(installed):
+    """A build leaves only what git ignores, and `make clean` leaves nothing of it."""
+    tree = installed.root / "tmp/tree"
+    installed.run("cp -a /src /tmp/tree")
+    shutil.copy(TREE / ".gitignore", tree)
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", tree, *arguments], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout  # fmt: skip
+
+    git("init", "--quiet")
+    git("add", "--all", "--force")
+    files = git("ls-files")
+    installed.run(f"make -C /tmp/tree KVER={installed.release}")
+    assert (tree / "module/apic_timer.ko").exists()
+    git("add", "--all")
+    assert git("ls-files") == files
+    installed.run("make -C /tmp/tree clean")
+    assert git("ls-files", "--others") == ""
+    shutil.rmtree(tree)
+
+
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_install_again(installed, scratch):
     machine = installed.copy(scratch)
+    source = machine.root / "usr/src" / f"apic-timer-{VERSION}"
+    files = {file.relative_to(source) for file in source.rglob("*")}
+    machine.run(f"make -C /src KVER={machine.release}")
     machine.run("echo 'int more;' >> /src/module/main.c")
     machine.run(f"make -C /src install KVER={machine.release}")
+    assert {file.relative_to(source) for file in source.rglob("*")} == files
     machine.run(f"tail -n 1 /usr/src/apic-timer-{VERSION}/module/main.c | grep -q more")
     assert machine.run("dkms status").count(": installed") == 1
 
