@@ -10,14 +10,17 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from .cache import cache_dir
 from .errors import LabError
+from .progress import say, spending
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # What no chroot and no QEMU of ours reads; leaving it out halves some packages.
 EXCLUDE = ["./usr/share/doc/*", "./usr/share/man/*", "./usr/share/locale/*", "./usr/share/info/*"]
+EVERY = 5  # s, after which a download says how far it is
 
 
 def _run(argv: list[str], env: dict | None = None, cwd: str | None = None) -> str:
@@ -90,7 +93,7 @@ class Archive:
         (self.home / "status").touch()
         self._write_config()
         # Update failures are warnings to apt unless told otherwise.
-        self._apt("apt-get", "-o", "APT::Update::Error-Mode=any", "update")
+        self._fetch("-o", "APT::Update::Error-Mode=any", "update")
 
     def names(self, pattern: str) -> list[str]:
         """List the package names that match a regular expression as a whole, oldest first."""
@@ -109,18 +112,22 @@ class Archive:
         with tempfile.TemporaryDirectory(dir=self.home) as temp:
             if dependencies:
                 Path(temp, "partial").mkdir()
-                self._apt(
-                    "apt-get", "-o", f"Dir::Cache::archives={temp}", "-o",
-                    "APT::Install-Recommends=false", "--yes", "--download-only", "install",
-                    *packages,
+                self._fetch(
+                    "-o", f"Dir::Cache::archives={temp}", "-o", "APT::Install-Recommends=false",
+                    "--yes", "--download-only", "install", *packages,
                 )  # fmt: skip
             else:
-                self._apt("apt-get", "download", *packages, cwd=temp)
+                self._fetch("download", *packages, cwd=temp)
             debs = sorted(Path(temp).glob("*.deb"))
             if not debs:
                 raise LabError(f"apt fetched nothing for {' '.join(packages)}")
-            for deb in debs:
-                unpack_deb(deb, into)
+            said = time.monotonic()
+            with spending("unpacking packages"):
+                for number, deb in enumerate(debs):
+                    if time.monotonic() - said >= EVERY:
+                        say("lab", f"  unpacking, {number} of {len(debs)} packages are done")
+                        said = time.monotonic()
+                    unpack_deb(deb, into)
 
     def _write_config(self) -> None:
         """Write the apt configuration that confines apt to this archive's directories."""
@@ -149,9 +156,31 @@ class Archive:
             "#clear DPkg::Pre-Install-Pkgs;\n"
         )
 
-    def _apt(self, tool: str, *args: str, cwd: str | None = None) -> str:
-        env = {**os.environ, "APT_CONFIG": f"{self.home}/apt.conf", "LC_ALL": "C.UTF-8"}
-        return _run([tool, *args], env, cwd)
+    def _apt(self, tool: str, *args: str) -> str:
+        return _run([tool, *args], self._environment())
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "APT_CONFIG": f"{self.home}/apt.conf", "LC_ALL": "C.UTF-8"}
+
+    def _fetch(self, *args: str, cwd: str | None = None) -> None:
+        """Run apt-get, and say every few seconds how far it is."""
+        read, write = os.pipe()
+        argv = ["apt-get", "-o", f"APT::Status-Fd={write}", *args]
+        with open(read) as status, tempfile.TemporaryFile("w+") as output:
+            with spending("fetching packages"), subprocess.Popen(
+                argv, env=self._environment(), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, pass_fds=[write],
+            ) as apt:  # fmt: skip
+                os.close(write)
+                said = time.monotonic()
+                for line in status:  # dlstatus:1:20.3:Retrieving file 2 of 9 (7s remaining)
+                    _, _, percent, text = line.rstrip().split(":", 3)
+                    if time.monotonic() - said >= EVERY:
+                        say("lab", f"  {float(percent):.0f} %, {text}")
+                        said = time.monotonic()
+            if apt.returncode:
+                output.seek(0)
+                raise LabError(f"{' '.join(argv[:4])} ... failed:\n{output.read()[-3000:]}")
 
 
 def _version_key(name: str) -> list:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
-from .chroot import run_in
+from .chroot import namespace, run_in
 from .debian import Archive
 from .errors import LabError
 from .progress import say
@@ -110,6 +110,7 @@ def _fetch(series: str) -> Kernel:
     with locked(f"kernel-{series}"):
         if found := cached(series):  # another process fetched it while we waited for the lock
             return found
+        namespace()  # without which all that is fetched is of no use
         with Archive(*SUITES[series.partition("-")[0]]) as archive:
             image = _image_package(archive, series)
             release = image.removeprefix("linux-image-")

@@ -1,0 +1,164 @@
+"""First contact: what tools/setup and the lab say on a machine where something is missing.
+
+tools/setup runs with a PATH of its own, in which programs can be missing or lie. Nothing is
+installed or fetched.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from lab import debian
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+USED = ["cat", "cut", "date", "dirname", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",
+        "sha256sum", "touch", "unshare"]  # fmt: skip
+# For a shell that may do nothing that needs rights, whoever runs the tests.
+NO_RIGHTS = """
+    echo 0 >/proc/sys/user/max_user_namespaces
+    exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@"
+"""
+
+
+class Newcomer:
+    """Runs tools/setup where some programs are others."""
+
+    def __init__(self, home: Path):
+        self.home, self.bin = home, home / "bin"
+        self.tools = home / "tools"
+        self.bin.mkdir()
+        self.tools.mkdir()
+        for name in USED:
+            (self.bin / name).symlink_to(shutil.which(name))
+        for name in ("setup", "requirements.txt", "lab"):
+            (self.tools / name).symlink_to(TOOLS / name)
+        self.program("apt-get", f"echo called >>{home}/apt-get")
+        self.program("id", "echo 1000")
+
+    def program(self, name: str, script: str) -> None:
+        """Have a program do something else."""
+        (self.bin / name).unlink(missing_ok=True)
+        (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
+        (self.bin / name).chmod(0o755)
+
+    def run(self, *argv: str | Path, status: int = 0) -> subprocess.CompletedProcess:
+        """Run a command with this PATH, and nothing cached."""
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env={**os.environ, "PATH": str(self.bin), "LC_ALL": "C",
+                                   "XDG_CACHE_HOME": f"{self.home}/cache"})  # fmt: skip
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def setup(self, subset: str, status: int = 0) -> subprocess.CompletedProcess:
+        """Run tools/setup."""
+        return self.run("sh", self.tools / "setup", subset, status=status)
+
+    @property
+    def fetched(self) -> bool:
+        """Whether anything was to be fetched by apt."""
+        return (self.home / "apt-get").exists()
+
+
+@pytest.fixture
+def newcomer(scratch):
+    """Return a user without root, sudo, or any package."""
+    newcomer = Newcomer(scratch)
+    newcomer.program("dpkg-query", "exit 1")
+    return newcomer
+
+
+def test_no_root(newcomer):
+    """What is missing, and what to do, in one line."""
+    done = newcomer.setup("deb", status=1)
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert "as root: apt-get install debian-archive-keyring lz4" in line
+    assert line.count(" make") == 1
+    assert not newcomer.fetched
+
+
+def test_nothing_missing(newcomer):
+    """A user without root needs none when the packages are there."""
+    newcomer.program("dpkg-query", 'echo "ii "')
+    assert newcomer.setup("demo").stdout == ""
+    assert not newcomer.fetched
+
+
+def test_installation_fails(newcomer):
+    """What apt says is shown then, and how far it was is told meanwhile."""
+    newcomer.program("id", "echo 0")
+    newcomer.program("date", f"echo x >>{newcomer.home}/t; set -- $(cat {newcomer.home}/t); "
+                             "echo $(($# * 9))")  # fmt: skip
+    newcomer.program("apt-get", 'echo "dlstatus:1:20.5:Retrieving file 2 of 9" >&3; '
+                                'echo "E: no network" >&2; exit 100')  # fmt: skip
+    done = newcomer.setup("host", status=1)
+    assert "setup: 20 %, Retrieving file 2 of 9" in done.stdout.splitlines()
+    assert done.stderr.startswith("E: no network\nsetup: apt-get install debian-archive")
+
+
+def test_no_rights(newcomer):
+    """No lab without mount namespaces: said before anything is fetched."""
+    confined = ["unshare", "--user", "--map-root-user", "sh", "-ec", NO_RIGHTS, "sh"]
+    done = newcomer.run(*confined, "sh", newcomer.tools / "setup", "demo", status=1)
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert "be root with CAP_SYS_ADMIN" in line and "unshare" in line
+    assert not newcomer.fetched
+
+    # By hand, too.
+    newcomer.program("python3", f'PYTHONPATH={TOOLS} exec /usr/bin/python3 "$@"')
+    done = newcomer.run(*confined, "python3", "-m", "lab", "kernels", "6.1", status=2)
+    (line,) = done.stderr.splitlines()
+    assert "be root with CAP_SYS_ADMIN" in line
+    assert not newcomer.fetched
+
+
+def test_python_environment(newcomer):
+    """It is kept for the Python that made it, and made anew when it isn't what it was."""
+    python = newcomer.home / "python3"
+    (newcomer.tools / "setup").unlink()
+    script = (TOOLS / "setup").read_text()
+    (newcomer.tools / "setup").write_text(script.replace("/usr/bin/python3", str(python)))
+    (newcomer.tools / "requirements.txt").unlink()
+    (newcomer.tools / "requirements.txt").write_text("# none\n")
+    newcomer.program("dpkg-query", 'echo "ii "')
+    python.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+    python.chmod(0o755)
+
+    def made() -> tuple[Path, bool]:
+        *said, path = newcomer.setup("host").stdout.splitlines()
+        return Path(path), f"setup: making {path}" in said
+
+    venv, anew = made()
+    assert anew
+    assert made() == (venv, False)
+    # As after an upgrade of the system: another Python looks for packages elsewhere.
+    (library,) = (venv / "lib").iterdir()
+    library.rename(library.with_name("python3.0"))
+    assert made() == (venv, True)
+    (venv / "bin/python3").unlink()
+    (venv / "bin/python3").symlink_to("/nowhere/python3")
+    assert made() == (venv, True)
+    # A home directory that two systems share.
+    python.write_text('#!/bin/sh\ncase $* in *sys.version*) echo other ;;\n'
+                      '*) exec /usr/bin/python3 "$@" ;; esac\n')  # fmt: skip
+    other, anew = made()
+    assert anew and other != venv
+
+
+def test_download_says_how_far_it_is(newcomer, monkeypatch, capsys):
+    newcomer.program("apt-get", """
+        fd=/proc/self/fd/${2#*=}
+        echo dlstatus:1:20.5:Retrieving file 2 of 9 >$fd
+        echo 'dlstatus:2:73.1:Retrieving file 7 of 9 (1min 2s remaining)' >$fd
+        echo 'E: no network'; exit 100
+    """)  # fmt: skip
+    monkeypatch.setenv("PATH", str(newcomer.bin))
+    monkeypatch.setattr(debian, "EVERY", 0)
+    monkeypatch.setattr(debian, "mirrors", lambda: ("http://localhost/debian", None))
+    with pytest.raises(debian.LabError, match="E: no network"), debian.Archive("sid"):
+        pass
+    assert capsys.readouterr().err.splitlines() == [
+        "lab:   20 %, Retrieving file 2 of 9",
+        "lab:   73 %, Retrieving file 7 of 9 (1min 2s remaining)",
+    ]
