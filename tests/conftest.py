@@ -13,6 +13,10 @@ def pytest_addoption(parser):
         "--matrix", action="store_true",
         help="also the machines, and the tests in them, that take long: see lab/machines.py",
     )  # fmt: skip
+    parser.addoption(
+        "--no-second-try", action="store_true",
+        help="a test that fails once has failed: see lab/second_try.py",
+    )  # fmt: skip
 
 
 def pytest_configure(config):
@@ -24,7 +28,7 @@ def pytest_collection_modifyitems(config, items):
     if config.option.matrix:
         return
     left_out = [item for item in items if item.get_closest_marker("matrix")]
-    items[:] = [item for item in items if not item.get_closest_marker("matrix")]
+    items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
 

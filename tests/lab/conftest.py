@@ -17,6 +17,8 @@ POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
 HERE = Path(__file__).resolve().parent
 OUTPUT = HERE.parents[1] / "build/matrix.json"
+FLAKY = HERE.parents[1] / "build/flaky.json"
+OVER = pytest.StashKey[list[str]]()
 
 
 def pytest_configure(config):
@@ -54,7 +56,8 @@ def pytest_collection_modifyitems(config, items):
 
     Tests that need none of the table's machines come first, while those are running.
     """
-    second_try.allow(item for item in items if item.path.is_relative_to(HERE))
+    if not config.option.no_second_try:
+        second_try.allow(item for item in items if item.path.is_relative_to(HERE))
     items.sort(key=lambda item: needed_by(item) is not None)
     if config.option.matrix:
         return
@@ -88,8 +91,34 @@ def pytest_runtest_setup(item):
     item.config.stash[POOL].start()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    """Count the second tries; too many of them are a failure."""
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if config.option.collectonly or not session.testscollected or OWNERS not in config.stash:
+        return
+    owners = config.stash[OWNERS]
+    second = [second_try.entry(report.nodeid, owners.get(report.nodeid), report.longreprtext)
+              for report in reporter.getreports("rerun")]  # fmt: skip
+    whole = _is_whole(config) and not session.shouldstop and not session.shouldfail
+    runs = second_try.record(FLAKY, second, session.testscollected, whole)
+    if whole:
+        config.stash[OVER] = second_try.Budget().exceeded(runs)
+        if config.stash[OVER] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _is_whole(config) -> bool:
+    """Tell whether all tests were asked for, as by `make test`."""
+    option = config.option
+    chosen = {(config.invocation_params.dir / name).resolve() for name in config.args}
+    by_hand = option.keyword or option.markexpr or option.deselect or option.lf
+    return chosen == {HERE.parent} and not by_hand
+
+
 def pytest_terminal_summary(terminalreporter, config):
-    second_try.tell(terminalreporter)
+    second_try.tell(terminalreporter, config.stash.get(OVER, []))
     if not config.option.matrix or OWNERS not in config.stash:
         return
     owners, tests = config.stash[OWNERS], []
@@ -111,13 +140,18 @@ def guest(request) -> Outcome:
     """Outcome of the test's section. A machine that was lost before its end is an error."""
     section = request.param
     pool = request.config.stash[POOL]
-    if second_try.begun(request):
-        return pool.again(section.machine, section).outcome(section)
-    return pool.get(section.machine).outcome(section)
+    again = second_try.begun(request)
+    found = pool.again(section.machine, section) if again else pool.get(section.machine)
+    second_try.saw(request, found.kernel_log)
+    outcome = found.outcome(section)
+    second_try.saw(request, outcome.output)
+    return outcome
 
 
 @pytest.fixture
 def boot(request, machine):
     """Outcome of a machine as a whole."""
     pool = request.config.stash[POOL]
-    return pool.again(machine) if second_try.begun(request) else pool.get(machine)
+    found = pool.again(machine) if second_try.begun(request) else pool.get(machine)
+    second_try.saw(request, found.kernel_log)
+    return found

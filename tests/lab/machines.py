@@ -157,6 +157,11 @@ class Boot:
         self._result, self.lost = result, lost
         self._text = result.output if result else lost.console
 
+    @property
+    def kernel_log(self) -> str:
+        """What the kernel said: of a lost machine all that was on its console."""
+        return self._result.kernel_log if self._result else self.lost.console
+
     def result(self) -> Result:
         """Return what the machine as a whole left behind; LostVM if it was lost."""
         if self.lost:

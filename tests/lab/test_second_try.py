@@ -1,14 +1,20 @@
-"""The second boot of a machine whose tests failed, without booting one."""
+"""The second try of tests that failed, and the second boot of machines, without booting one."""
 
-from functools import partial
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import second_try
-from lab.errors import LostVM
+from lab import smp
+from lab.errors import LabError, LostVM
 from lab.result import Result
 from machines import TABLE, Boot, Pool, Section, some
 
+TESTS = Path(__file__).resolve().parents[1]
 MACHINE = TABLE[0]
 FIRST, SECOND = (Section(MACHINE, name, "true") for name in ("first", "second"))
 
@@ -61,13 +67,115 @@ def test_a_second_loss_is_final(pool):
     assert booted == [["first", "second"]] * 2
 
 
+def worth_it(engine, error, seen=()):
+    """Ask for a test of a machine of an engine."""
+    (machine,) = some(engine=engine, kernel="6.1", cpus=2, source="proxy", append="", brief=False)
+    item = SimpleNamespace(callspec=SimpleNamespace(params={"machine": machine}),
+                           stash={second_try.SEEN: list(seen)})  # fmt: skip
+    return second_try.worth_it(item, error)
+
+
+LOST = LostVM("no verdict within 900 s", "booting\n" * 100)
+
+
 def test_where_time_is_virtual_after_a_loss_only():
-    markers = {}
-    for machine in (*some(engine="smp", kernel="6.1", cpus=2, source="proxy"),
-                    *some(engine="virtual", kernel="6.1", cpus=1, source="proxy")):  # fmt: skip
-        callspec = SimpleNamespace(params={"machine": machine})
-        add = partial(markers.setdefault, machine.engine)
-        second_try.allow([SimpleNamespace(callspec=callspec, add_marker=add)])
-    assert "only_rerun" not in markers["smp"].kwargs
-    assert markers["virtual"].kwargs["only_rerun"] is LostVM
-    assert all(marker.kwargs["reruns"] == 1 for marker in markers.values())
+    assert worth_it("smp", AssertionError("too late"))
+    assert not worth_it("virtual", AssertionError("too late"))
+    assert worth_it("smp", LOST) and worth_it("virtual", LOST)
+
+
+def test_none_without_a_machine():
+    """What boots none where time is real does the same again."""
+    for module, allowed in ((SimpleNamespace(smp=smp), True), (SimpleNamespace(smp=None), False)):
+        item = SimpleNamespace(module=module, stash={})
+        assert second_try.worth_it(item, AssertionError("too late")) == allowed
+        assert not second_try.worth_it(item, LabError("no such package"))
+
+
+COMPLAINTS = [
+    "WARNING: CPU: 1 PID: 7 at kernel/time/hrtimer.c:1061",
+    "BUG: unable to handle page fault",
+    "rcu: INFO: rcu_preempt detected stalls",
+    "apic_timer_torture: FAIL operations=5000 lost=1",
+]
+
+
+@pytest.mark.parametrize("complaint", COMPLAINTS)
+def test_none_after_a_complaint(complaint):
+    """Wherever it stands: where the failure tells it, or only on the machine's own log."""
+    late = AssertionError("too late")
+    assert worth_it("smp", late, ["all is well", ""])
+    assert not worth_it("smp", AssertionError(f"VM: exit status 1\n{complaint}\n"))
+    assert not worth_it("smp", late, ["output", f"[    3.2] {complaint}\nmore\n"])
+    # Further up than what is shown of a console
+    lost = LostVM("no verdict", f"{complaint}\n" + "calls\n" * 100)
+    assert complaint not in str(lost)
+    assert not worth_it("smp", lost) and not worth_it("virtual", lost)
+
+
+def run_with(*second):
+    return {"second": [{"test": test} for test in second], "whole": True}
+
+
+def test_budget():
+    budget = second_try.Budget(in_one_run=3, of_one_test=1, runs=5)
+    none = run_with()
+    assert not budget.exceeded([none])
+    assert not budget.exceeded([none, run_with("a", "b", "c")])
+    (line,) = budget.exceeded([run_with("a", "b", "c", "d")])
+    assert line.startswith("4 tests needed")
+    (line,) = budget.exceeded([run_with("a"), none, none, none, run_with("b", "a")])
+    assert line.startswith("a needed a second try in 2 of 5 runs")
+    # Twice in one run is once; what was before these runs, or is over, is forgotten.
+    assert not budget.exceeded([run_with("a", "a")])
+    assert not budget.exceeded([run_with("a"), none, none, none, none, run_with("a")])
+    assert not budget.exceeded([run_with("a"), run_with("a"), none])
+
+
+INNER = """
+from pathlib import Path
+
+from lab import smp
+
+TRIES = Path(__file__).with_name("tries")
+
+
+def test_late():
+    with TRIES.open("a") as tries:
+        tries.write("x")
+    assert len(TRIES.read_text()) % 2 == 0, "too late"
+"""
+
+
+def test_second_tries_are_counted(tmp_path):
+    """A pytest of its own: build/flaky.json, the count at the end, the budget, the option."""
+    for directory in ("tests", "tests/lab"):
+        (tmp_path / directory).mkdir()
+        shutil.copy(TESTS.parent / directory / "conftest.py", tmp_path / directory)
+    for name in ("machines", "matrix", "second_try"):
+        shutil.copy(TESTS / "lab" / f"{name}.py", tmp_path / "tests/lab")
+    (tmp_path / "tests/lab/test_inner.py").write_text(INNER)
+    paths = f"pythonpath={TESTS.parent}/tools {tmp_path}/tests/lab"
+
+    def run(*options: str) -> tuple[int, str]:
+        argv = [sys.executable, "-m", "pytest", "--import-mode=importlib", "-o", paths, *options]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    def runs() -> list[dict]:
+        return json.loads((tmp_path / "build/flaky.json").read_text())
+
+    status, text = run("tests")
+    assert status == 0 and "second tries: 1\n" in text, text
+    ((first,),) = [run["second"] for run in runs()]
+    assert first["test"] == "tests/lab/test_inner.py::test_late"
+    assert first["failed"][0] == "AssertionError: too late"
+    assert runs()[0]["tests"] == 1
+
+    status, text = run("tests", "-k", "late")  # a part of the tests is no measure
+    assert status == 0 and [run["whole"] for run in runs()] == [True, False], text
+    status, text = run("tests")
+    assert status == 1 and "test_late needed a second try in 2 of 2 runs" in text, text
+
+    status, text = run("tests", "--no-second-try")
+    assert status == 1 and "1 failed" in text and "second tries: none" in text, text
