@@ -34,6 +34,10 @@ test: ## run all tests in virtual machines (STRICT=1: none may fail once)
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests \
 		$(if $(STRICT),--no-second-try)
 
+test-quick: ## KUnit under UML and one virtual machine: minutes, for the edit loop
+	tools/setup test
+	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --quick
+
 test-matrix: ## run all tests on more kernels and machines; results in build/matrix.json
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --matrix \
@@ -108,5 +112,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-matrix torture bench results docs \
+.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results docs \
 	patched-deb spin queue check help

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from lab import progress
 from lab.background import heed_signals
 from lab.cache import cache_dir
 
@@ -12,6 +13,10 @@ def pytest_addoption(parser):
     parser.addoption(
         "--matrix", action="store_true",
         help="also the machines, and the tests in them, that take long: see lab/machines.py",
+    )  # fmt: skip
+    parser.addoption(
+        "--quick", action="store_true",
+        help="only KUnit under UML, and the tests in one machine in virtual time",
     )  # fmt: skip
     parser.addoption(
         "--no-second-try", action="store_true",
@@ -24,12 +29,28 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "matrix: takes long, left out without --matrix")
 
 
+def pytest_sessionstart(session):
+    """Show what is fetched and built, which pytest would keep to itself, as it takes minutes."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.option.capture != "no":
+        progress.show.append(reporter.write_line)
+
+
 def pytest_collection_modifyitems(config, items):
-    if config.option.matrix:
+    if config.option.quick:
+        left_out = [item for item in items if not _quick(item)]
+    elif config.option.matrix:
         return
-    left_out = [item for item in items if item.get_closest_marker("matrix")]
+    else:
+        left_out = [item for item in items if item.get_closest_marker("matrix")]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _quick(item) -> bool:
+    """Tell whether --quick takes a test; tests/lab says which of its own."""
+    directory = item.path.parent.name
+    return directory == "lab" or (directory == "kunit" and item.callspec.params["target"] == "um")
 
 
 @pytest.fixture

@@ -11,13 +11,17 @@ from pathlib import Path
 import matrix
 import pytest
 import second_try
-from machines import Machine, Outcome, Pool, Section, needed_by
+import times
+from lab import progress
+from machines import TABLE, Boot, Machine, Outcome, Pool, Section, needed_by
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
 HERE = Path(__file__).resolve().parent
 OUTPUT = HERE.parents[1] / "build/matrix.json"
 FLAKY = HERE.parents[1] / "build/flaky.json"
+# What --quick takes: no machine is sooner at its end.
+QUICK = next(machine for machine in TABLE if machine.engine == "virtual")
 OVER = pytest.StashKey[list[str]]()
 
 
@@ -25,7 +29,7 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "guest(machines, script, cases=None, brief=False): see conftest.py"
     )
-    config.stash[POOL] = Pool()
+    config.stash[POOL] = Pool(expected=times.expected())
 
 
 def pytest_unconfigure(config):
@@ -59,9 +63,13 @@ def pytest_collection_modifyitems(config, items):
     if not config.option.no_second_try:
         second_try.allow(item for item in items if item.path.is_relative_to(HERE))
     items.sort(key=lambda item: needed_by(item) is not None)
-    if config.option.matrix:
+    if config.option.quick:
+        left_out = [item for item in items if item.path.is_relative_to(HERE)
+                    and needed_by(item) != QUICK]  # fmt: skip
+    elif config.option.matrix:
         return
-    left_out = [item for item in items if _takes_long(item)]
+    else:
+        left_out = [item for item in items if _takes_long(item)]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
@@ -104,6 +112,7 @@ def pytest_sessionfinish(session):
     whole = _is_whole(config) and not session.shouldstop and not session.shouldfail
     runs = second_try.record(FLAKY, second, session.testscollected, whole)
     if whole:
+        times.remember(config.stash[POOL].boots)
         config.stash[OVER] = second_try.Budget().exceeded(runs)
         if config.stash[OVER] and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -113,12 +122,13 @@ def _is_whole(config) -> bool:
     """Tell whether all tests were asked for, as by `make test`."""
     option = config.option
     chosen = {(config.invocation_params.dir / name).resolve() for name in config.args}
-    by_hand = option.keyword or option.markexpr or option.deselect or option.lf
+    by_hand = option.keyword or option.markexpr or option.deselect or option.lf or option.quick
     return chosen == {HERE.parent} and not by_hand
 
 
 def pytest_terminal_summary(terminalreporter, config):
     second_try.tell(terminalreporter, config.stash.get(OVER, []))
+    _tell_times(terminalreporter, config.stash[POOL])
     if not config.option.matrix or OWNERS not in config.stash:
         return
     owners, tests = config.stash[OWNERS], []
@@ -135,13 +145,27 @@ def pytest_terminal_summary(terminalreporter, config):
         matrix.write(OUTPUT, found)
 
 
+def _tell_times(terminalreporter, pool: Pool) -> None:
+    every = [report for reports in terminalreporter.stats.values() for report in reports
+             if isinstance(report, pytest.TestReport)]  # fmt: skip
+    tables = [times.of_machines(pool.boots), times.of_files(every),
+              times.of_rest(progress.SPENT)]  # fmt: skip
+    terminalreporter.section("where the time went")
+    terminalreporter.write_line("\n\n".join("\n".join(table) for table in tables if table))
+
+
+def _get(pool: Pool, machine: Machine) -> Boot:
+    with progress.spending("waiting for machines of the table"):
+        return pool.get(machine)
+
+
 @pytest.fixture
 def guest(request) -> Outcome:
     """Outcome of the test's section. A machine that was lost before its end is an error."""
     section = request.param
     pool = request.config.stash[POOL]
     again = second_try.begun(request)
-    found = pool.again(section.machine, section) if again else pool.get(section.machine)
+    found = pool.again(section.machine, section) if again else _get(pool, section.machine)
     second_try.saw(request, found.kernel_log)
     outcome = found.outcome(section)
     second_try.saw(request, outcome.output)
@@ -152,6 +176,6 @@ def guest(request) -> Outcome:
 def boot(request, machine):
     """Outcome of a machine as a whole."""
     pool = request.config.stash[POOL]
-    found = pool.again(machine) if second_try.begun(request) else pool.get(machine)
+    found = pool.again(machine) if second_try.begun(request) else _get(pool, machine)
     second_try.saw(request, found.kernel_log)
     return found

@@ -8,7 +8,7 @@ output and exit status of its own section.
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,14 +227,19 @@ class Pool:
 
     boot:    what runs a machine with a list of sections
     workers: by default, as many as this machine has CPUs
+    expected: seconds that machines may take, by id: the longest begin first, so that the last to
+              end is a short one; those not known before them, in the order of the table
     """
 
     def __init__(
         self,
         boot: Callable[[Machine, list[Section]], Boot] = boot,
         workers: int | None = None,
+        expected: Mapping[str, float] | None = None,
     ) -> None:
-        self._boot, self._workers = boot, workers or os.cpu_count()
+        self._run, self._workers = boot, workers or os.cpu_count()
+        self._expected = expected or {}
+        self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, second ones too
         self._executor = Background(max_workers=self._workers)
         self._waited_for = Event()
         self._scripts: dict[Machine, list[Section]] = {}
@@ -264,8 +269,18 @@ class Pool:
             return self._boot(machine, self._scripts[machine])
 
         order = {machine: number for number, machine in enumerate(TABLE)}
-        for machine in sorted(self._scripts, key=lambda machine: order.get(machine, len(order))):
+
+        def rank(machine: Machine) -> tuple[float, int]:
+            seconds = self._expected.get(machine.id, float("inf"))
+            return -seconds, order.get(machine, len(order))
+
+        for machine in sorted(self._scripts, key=rank):
             self._boots[machine] = self._executor.submit(once_built, machine)
+
+    def _boot(self, machine: Machine, sections: list[Section]) -> Boot:
+        found = self._run(machine, sections)
+        self.boots.append((machine, found))
+        return found
 
     def get(self, machine: Machine) -> Boot:
         """Wait for a machine."""

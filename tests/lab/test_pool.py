@@ -37,3 +37,22 @@ def test_one_less_until_somebody_waits():
         for event in may_end.values():
             event.set()
         pool.close()
+
+
+def test_longest_first():
+    """Those not known before all others, in the order of the table."""
+    begun = []
+
+    def boot(machine, sections):
+        begun.append(machine)
+        return Boot(1, Result("ok", "", "", ""), None)
+
+    one, two, three, four = TABLE[:4]
+    pool = Pool(boot, workers=1, expected={one.id: 10, two.id: 30})
+    pool.plan([], [one, two, three, four])
+    pool.start()
+    for machine in (one, two, three, four):
+        pool.get(machine)
+    assert begun == [three, four, two, one]
+    assert sorted(boot.seconds for _, boot in pool.boots) == [1] * 4
+    pool.close()

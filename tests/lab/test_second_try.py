@@ -152,13 +152,14 @@ def test_second_tries_are_counted(tmp_path):
     for directory in ("tests", "tests/lab"):
         (tmp_path / directory).mkdir()
         shutil.copy(TESTS.parent / directory / "conftest.py", tmp_path / directory)
-    for name in ("machines", "matrix", "second_try"):
+    for name in ("machines", "matrix", "second_try", "times"):
         shutil.copy(TESTS / "lab" / f"{name}.py", tmp_path / "tests/lab")
     (tmp_path / "tests/lab/test_inner.py").write_text(INNER)
     paths = f"pythonpath={TESTS.parent}/tools {tmp_path}/tests/lab"
 
     def run(*options: str) -> tuple[int, str]:
-        argv = [sys.executable, "-m", "pytest", "--import-mode=importlib", "-o", paths, *options]
+        argv = [sys.executable, "-m", "pytest", "--import-mode=importlib", f"--rootdir={tmp_path}",
+                "-o", paths, *options]  # fmt: skip
         done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 

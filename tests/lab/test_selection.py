@@ -83,3 +83,10 @@ def test_nothing_else_is_left_out(short, matrix):
     expected |= {f"test_parameter[{m.id}]" for m in test_boot.MACHINES if m.matrix}
     expected |= {test for test in matrix if takes_long(test)}
     assert matrix - short == expected
+
+
+def test_quick(short):
+    """All that one machine in virtual time takes, and nothing else."""
+    quick = collected("--quick")
+    assert quick == {test for test in short if "[6.1-1cpu-proxy-virtual" in test}
+    assert len(quick) > 50

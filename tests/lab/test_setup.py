@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lab import debian
+from lab import debian, progress
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 USED = ["cat", "cut", "date", "dirname", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",
@@ -155,6 +155,7 @@ def test_download_says_how_far_it_is(newcomer, monkeypatch, capsys):
     """)  # fmt: skip
     monkeypatch.setenv("PATH", str(newcomer.bin))
     monkeypatch.setattr(debian, "EVERY", 0)
+    monkeypatch.setattr(progress, "show", [])
     monkeypatch.setattr(debian, "mirrors", lambda: ("http://localhost/debian", None))
     with pytest.raises(debian.LabError, match="E: no network"), debian.Archive("sid"):
         pass

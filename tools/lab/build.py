@@ -14,6 +14,7 @@ from .cache import STAMP, is_complete, locked, newest_first
 from .chroot import run_in
 from .errors import BuildError
 from .kernels import Kernel
+from .progress import spending
 
 TREE = Path(__file__).resolve().parents[2]
 # What of the tree goes into a build. What is not there is left out.
@@ -70,6 +71,7 @@ def _is_source(path: Path) -> bool:
     return path.is_file() and named and not path.name.endswith(".mod.c")
 
 
+@spending("building modules")
 def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path:
     key = hashlib.sha256(repr(arguments).encode())
     for relative, file in files.items():

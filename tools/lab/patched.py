@@ -17,11 +17,11 @@ from pathlib import Path
 
 from . import kernels, patches, sources
 from .cache import cache_dir, fresh_dir, is_complete, locked, newest_first
-from .chroot import run_in
+from .chroot import namespace, run_in
 from .debian import Archive
 from .errors import BuildError, LabError
 from .kernels import SUITES, Kernel
-from .progress import say
+from .progress import say, spending
 
 CONFIGS = Path(__file__).parent / "kernel"
 VARIANTS = ("patched", "plain", "debug", "kcsan")
@@ -89,7 +89,9 @@ def _key(source: sources.Source, config: str, variant: str) -> str:
     return key.hexdigest()[:8]
 
 
+@spending("building kernels")
 def _build(source: sources.Source, config: str, variant: str, release_end: str) -> Kernel:
+    namespace()  # without which all that is fetched is of no use
     say("lab", f"building kernel {source.series}-{variant}: some minutes")
     # The release is known once the source is there; until then the directory has another name.
     work = cache_dir("patched") / f".work-{source.series}-{variant}"

@@ -4,17 +4,22 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 # What has taken time besides running machines ("fetching packages") -> seconds, of all threads.
 SPENT: defaultdict[str, float] = defaultdict(float)
 _lock = threading.Lock()
+# Who captures standard error can be shown the lines too.
+show: list[Callable[[str], None]] = []
 
 
 def say(who: str, text: str) -> None:
     """Print a line that begins with the name of the command or part that says it."""
-    print(f"{who}: {text}", file=sys.stderr, flush=True)
+    line = f"{who}: {text}"
+    print(line, file=sys.stderr, flush=True)
+    for also in show:
+        also(line)
 
 
 @contextmanager
