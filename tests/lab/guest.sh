@@ -48,6 +48,17 @@ torture_result() {
 	cat "$DEBUG/apic_timer_torture/result"
 }
 
+# Wait for a command to succeed, for 20 s at most. Where this machine is busy a CPU may do nothing
+# for most of a second, so what is to happen is waited for instead of a time: patiently COMMAND...
+patiently() {
+	patience=200
+	until "$@"; do
+		patience=$((patience - 1))
+		[ "$patience" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
 # Kernel log of this section
 log() {
 	dmesg | awk '/@begin@/ { n = 0 } { line[n++] = $0 } END { for (i = 0; i < n; i++) print line[i] }'

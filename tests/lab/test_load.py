@@ -194,10 +194,18 @@ LEFT_AS_BEFORE = """
     sleep 1
     unload
     echo after $(tick_devices)
-    echo ticks $(ticks)
-    # A tick on every CPU: each has work for a moment.
-    for cpu in $(seq 0 $((CPUS - 1))); do
-        timeout 0.3 taskset $((1 << cpu)) sh -c 'while :; do :; done' || true
+    before=$(ticks)
+    echo ticks $before
+    ticked() {
+        [ $(ticks | cut -d ' ' -f $1) -ge $(($(echo $before | cut -d ' ' -f $1) + 20)) ]
+    }
+    # A tick on every CPU: each has work meanwhile.
+    for cpu in $(seq $CPUS); do
+        taskset $((1 << (cpu - 1))) sh -c 'while :; do :; done' &
+        work=$!
+        patiently ticked $cpu || true
+        kill $work
+        wait $work || true
     done
     echo ticks $(ticks)
     """
@@ -305,14 +313,21 @@ def test_consumer_leaves_a_timer_that_is_changed(guest):
     load apic_timer
     load apic_timer_busy rate=1000
     unbind=/sys/devices/system/clockevents/clockevent$((CPUS - 1))/unbind_device
+    taken_back() {
+        [ $(log | grep -c 'somebody has unbound') -ge $1 ] &&
+            [ $(tick_devices | grep -c apic_timer) -ge $CPUS ]
+    }
     for i in 1 2 3; do
         echo apic_timer >$unbind
-        sleep 0.1
+        patiently taken_back $i || true
     done
     echo device $(tick_devices)
-    cat /sys/module/apic_timer_busy/parameters/ran
-    sleep 0.5
-    cat /sys/module/apic_timer_busy/parameters/ran
+    ran=/sys/module/apic_timer_busy/parameters/ran
+    before=$(cat $ran)
+    more() { [ $(cat $ran) -ge $((before + 100)) ]; }
+    patiently more || true
+    echo $before
+    cat $ran
     unload
     echo device $(tick_devices)
     log
