@@ -146,19 +146,22 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
 	struct apic_timer_queue_cursor cursor;
 	unsigned long flags;
-	unsigned int i, n;
+	unsigned int i, n, theirs;
 	bool more;
 
 	apic_timer_queue_cursor_init(&cursor);
 	do {
 		raw_spin_lock_irqsave(&base->lock, flags);
 		more = apic_timer_queue_walk(&base->queue, &cursor, timers, &n);
-		for (i = 0; i < n; i++) {
+		for (i = 0, theirs = 0; i < n; i++) {
 			if (!belongs_to(timers[i], module))
 				continue;
 			cancelled(timers[i]);
-			apic_timer_base_dequeue(base, timers[i]);
+			timers[theirs++] = timers[i];
 		}
+		/* The leader last: while there are others, one of them leads. */
+		while (theirs)
+			apic_timer_base_dequeue(base, timers[--theirs]);
 		if (!more)
 			apic_timer_queue_walk_end(&base->queue, &cursor);
 		raw_spin_unlock_irqrestore(&base->lock, flags);

@@ -34,12 +34,12 @@ bool ops_cancel(struct apic_timer_queue *queue,
 		struct apic_timer_queue_cursor *cursor)
 {
 	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
-	unsigned int i, n;
+	unsigned int n;
 	bool more = apic_timer_queue_walk(queue, cursor, timers, &n);
 
-	for (i = 0; i < n; i++) {
-		apic_timer_queue_del(queue, timers[i]);
-		timers[i]->state = 0;
+	while (n--) {
+		apic_timer_queue_del(queue, timers[n]);
+		timers[n]->state = 0;
 	}
 	return more;
 }
