@@ -74,28 +74,28 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 		$(if $(CONFIG),--config "$(CONFIG)")
 
 # The module's own code, in a process: tests/spin/kernel.h stands in for the kernel's headers.
-build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/*.[chS])
+build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS])
 	mkdir -p build/spin/linux build/spin/asm
 	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitops cfi_types compiler \
 		irq_work irqflags linkage lockdep minmax moduleparam percpu preempt prefetch printk \
 		types) asm/cpufeature asm/ibt asm/mwait asm/processor)
 	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -iquote tests/spin \
-		-iquote module -o $@ tests/spin/spin.c tests/spin/first.S module/dispatch.c module/probe.S
+		-iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S module/core/timers/dispatch.c module/core/timers/probe.S
 
 spin: build/spin/spin ## measure the last stretch of a shot on this CPU, in a process
 	build/spin/spin
 
 # The same for queue.h and queue.c. "count" has its memory accesses reported by the compiler's
 # thread sanitizer, but to tests/queue/main.c.
-QUEUE_HEADERS := bitops bits ktime limits math64 notifier rbtree types
+QUEUE_HEADERS := bitops bits build_bug compiler init ktime limits math64 notifier rbtree types
 QUEUE_CFLAGS := -O2 -Wall -D_GNU_SOURCE -D_APIC_TIMER_TSC_H -include tests/queue/kernel.h \
-	-Ibuild/queue -Iinclude -iquote tests/queue -iquote module
-build/queue/time build/queue/count: $(wildcard tests/queue/*.[ch]) module/queue.c module/queue.h \
+	-Ibuild/queue -Iinclude -iquote tests/queue -iquote module/core
+build/queue/time build/queue/count: $(wildcard tests/queue/*.[ch]) module/core/lib/queue.c module/core/lib/queue.h \
 		include/linux/apic_timer.h
 	mkdir -p build/queue/linux
 	touch $(patsubst %,build/queue/linux/%.h,$(QUEUE_HEADERS))
-	$(CC) $(QUEUE_CFLAGS) -o build/queue/time tests/queue/*.c module/queue.c
-	for name in tests/queue/ops tests/queue/rbtree module/queue; do \
+	$(CC) $(QUEUE_CFLAGS) -o build/queue/time tests/queue/*.c module/core/lib/queue.c
+	for name in tests/queue/ops tests/queue/rbtree module/core/lib/queue; do \
 		$(CC) $(QUEUE_CFLAGS) -fsanitize=thread -c \
 			-o build/queue/$$(basename $$name).o $$name.c || exit; \
 	done

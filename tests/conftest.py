@@ -4,15 +4,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from lab import progress
-from lab.background import heed_signals
-from lab.cache import cache_dir
+from lab.base import progress
+from lab.base.background import heed_signals
+from lab.base.cache import cache_dir
+
+pytest_plugins = ["guests"]
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--matrix", action="store_true",
-        help="also the machines, and the tests in them, that take long: see lab/machines.py",
+        help="also the machines, and the tests in them, that take long: see harness/machines.py",
     )  # fmt: skip
     parser.addoption(
         "--quick", action="store_true",
@@ -20,7 +22,7 @@ def pytest_addoption(parser):
     )  # fmt: skip
     parser.addoption(
         "--no-second-try", action="store_true",
-        help="a test that fails once has failed: see lab/second_try.py",
+        help="a test that fails once has failed: see harness/second_try.py",
     )  # fmt: skip
 
 
@@ -48,9 +50,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _quick(item) -> bool:
-    """Tell whether --quick takes a test; tests/lab says which of its own."""
+    """Tell whether --quick takes a test; tests/harness/guests.py says which machine."""
     directory = item.path.parent.name
-    return directory == "lab" or (directory == "kunit" and item.callspec.params["target"] == "um")
+    if directory == "kunit":
+        return item.callspec.params["target"] == "um"
+    return directory in ("lab", "guest")
 
 
 @pytest.fixture

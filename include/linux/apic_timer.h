@@ -174,7 +174,7 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
 		APIC_TIMER_INITIALIZER(_function, _data)
 
 /*
- * In short; module/timer.c has the whole of it. All are for any context but NMI,
+ * In short; module/core/timers/timer.c has the whole of it. All are for any context but NMI,
  * handlers too, which get -EPERM there; apic_timer_pending() is for NMI as well.
  * -EINVAL everywhere: the timer is NULL, or was never initialised.
  */

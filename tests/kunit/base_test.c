@@ -6,9 +6,9 @@
 #include <linux/prandom.h>
 #include <linux/time64.h>
 
-#include "dispatch.h"
 #include "machine.h"
-#include "timer.h"
+#include "timers/dispatch.h"
+#include "timers/state.h"
 
 #define COUNT	2000
 

@@ -8,7 +8,7 @@
 #include <linux/minmax.h>
 #include <linux/prandom.h>
 
-#include "estimate.h"
+#include "lib/estimate.h"
 
 #define QUANTILE	9900
 

@@ -19,15 +19,15 @@
 #include <asm/lapic_hook.h>
 #include <asm/msr-index.h>
 
-#include "base.h"
-#include "dispatch.h"
 #include "fake_lapic.h"
-#include "guard.h"
-#include "lead.h"
 #include "machine.h"
-#include "mode.h"
-#include "shot.h"
-#include "source.h"
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "timers/base.h"
+#include "timers/dispatch.h"
 
 #define TIMER_VECTOR	0xec
 #define IRR		(APIC_IRR + TIMER_VECTOR / 32 * 0x10)

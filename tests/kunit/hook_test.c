@@ -10,7 +10,7 @@
 
 #include "fake_lapic.h"
 #include "machine.h"
-#include "source.h"
+#include "mux/source.h"
 
 #define TICK_NS	(4 * NSEC_PER_MSEC)
 /*

@@ -4,10 +4,10 @@
  */
 #include <linux/irqflags.h>
 
-#include "dispatch.h"
-#include "lead.h"
 #include "machine.h"
-#include "mode.h"
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "timers/dispatch.h"
 
 #define GHZ	1000000000ULL
 

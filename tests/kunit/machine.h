@@ -5,10 +5,10 @@
 #include <kunit/test.h>
 #include <linux/kernel.h>
 
-#include "base.h"
-#include "shot.h"
-#include "source_sim.h"
-#include "stats.h"
+#include "lib/stats.h"
+#include "mux/mux.h"
+#include "sources/sim.h"
+#include "timers/base.h"
 
 /* Machines whose clocks go together badly, each in its own way. */
 struct machine_named {

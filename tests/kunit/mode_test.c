@@ -8,10 +8,10 @@
 #include <linux/prandom.h>
 #include <linux/time64.h>
 
-#include "dispatch.h"
-#include "lead.h"
 #include "machine.h"
-#include "mode.h"
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "timers/dispatch.h"
 
 #define BUDGET		5000		/* the module's, on machine_plain */
 #define HOLD		20000

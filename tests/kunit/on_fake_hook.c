@@ -24,7 +24,7 @@
 
 #define msleep				fake_msleep
 
-#include "../../module/source_hook.c"
+#include "../../module/core/sources/hook.c"
 
 #define set_up				free_set_up
-#include "../../module/lapic_free.c"
+#include "../../module/core/hw/lapic_exclusive.c"

@@ -35,6 +35,6 @@
 #define irq_work_sync			fake_irq_work_sync
 #define msleep				fake_msleep
 
-#include "../../module/lapic.c"
-#include "../../module/lapic_device.c"
-#include "../../module/source_proxy.c"
+#include "../../module/core/hw/lapic.c"
+#include "../../module/core/hw/lapic_device.c"
+#include "../../module/core/sources/proxy.c"

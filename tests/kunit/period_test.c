@@ -6,7 +6,7 @@
 #include <linux/prandom.h>
 
 #include "machine.h"
-#include "period.h"
+#include "timers/period.h"
 
 static struct apic_timer_list timer;
 

@@ -9,9 +9,9 @@
 #include <asm/apicdef.h>
 
 #include "fake_lapic.h"
-#include "guard.h"
 #include "machine.h"
-#include "source.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
 
 #define TICK_NS	(4 * NSEC_PER_MSEC)
 

@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/prandom.h>
 
-#include "queue.h"
+#include "lib/queue.h"
 
 static struct apic_timer_list *next_leader(struct apic_timer_list *timer)
 {

@@ -9,8 +9,8 @@ The cases are known from the sources before anything is built, so that one which
 import functools
 
 import pytest
-from lab import kunit
-from lab.errors import LabError
+from lab.base.errors import LabError
+from lab.run import kunit
 
 
 @functools.cache

@@ -8,8 +8,8 @@
 #include <linux/preempt.h>
 
 #include "machine.h"
-#include "source.h"
-#include "timer.h"
+#include "mux/source.h"
+#include "timers/state.h"
 
 static unsigned int runs;
 

@@ -7,7 +7,7 @@
 #include <linux/prandom.h>
 
 #include "machine.h"
-#include "tsc.h"
+#include "tsc/tsc.h"
 
 static const u32 rates[] = {
 	1, 3, 1000, 333333, 700000, 999999, 1000000, 1000001, 2899999, 3100000,

@@ -7,21 +7,18 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from lab import (
-    bench,
-    bench_cost,
-    bench_goals,
-    bench_period,
-    bench_rows,
-    bench_script,
-    build,
-    figures,
-    kernels,
-    smp,
-)
-from lab.bench_rows import Key
-from lab.bench_size import SHORT
-from lab.errors import LabError
+from lab.base.errors import LabError
+from lab.bench import cost as bench_cost
+from lab.bench import figures, goals
+from lab.bench import main as bench
+from lab.bench import period as bench_period
+from lab.bench import rows as bench_rows
+from lab.bench import script as bench_script
+from lab.bench.rows import Key
+from lab.bench.size import SHORT
+from lab.build import build
+from lab.engines import smp
+from lab.kernels import kernels
 
 
 def rows(samples: dict[Key, list[int]]) -> list[dict]:
@@ -33,8 +30,8 @@ def ours(bench_name: str = "error", mode: str = "exact", **more: str) -> Key:
     return bench_script.ours(bench_name, mode, **more)
 
 
-def standing(what: str, samples: dict[Key, list[int]]) -> bench_goals.Standing | None:
-    (goal,) = [goal for goal in bench_goals.GOALS if goal.what.startswith(what)]
+def standing(what: str, samples: dict[Key, list[int]]) -> goals.Standing | None:
+    (goal,) = [goal for goal in goals.GOALS if goal.what.startswith(what)]
     return goal.stands(rows(samples))
 
 
@@ -162,11 +159,11 @@ def test_goal_guest():
 
 
 def test_lost_goals_are_found(monkeypatch):
-    held = replace(bench_goals.GOALS[0], holds=True)
-    monkeypatch.setattr(bench_goals, "GOALS", (held, replace(held, holds=False)))
-    assert bench_goals.lost(rows({ours(): [0]})) == []
-    assert len(bench_goals.lost(rows({ours(): [1000]}))) == 1
-    assert bench_goals.lost([]) == []
+    held = replace(goals.GOALS[0], holds=True)
+    monkeypatch.setattr(goals, "GOALS", (held, replace(held, holds=False)))
+    assert goals.lost(rows({ours(): [0]})) == []
+    assert len(goals.lost(rows({ours(): [1000]}))) == 1
+    assert goals.lost([]) == []
 
 
 HOST = """
@@ -238,8 +235,8 @@ def test_everything_is_measured(measured):
 
 
 def test_no_goal_is_lost(measured):
-    print(bench_goals.table(measured))
-    assert bench_goals.lost(measured) == []
+    print(goals.table(measured))
+    assert goals.lost(measured) == []
 
 
 def test_periods_are_held(measured):

@@ -3,9 +3,10 @@
 from collections import Counter
 
 import pytest
-from lab import bench_kept, kernels
-from lab.bench_rows import Key
-from lab.bench_script import Script
+from lab.bench import kept
+from lab.bench.rows import Key
+from lab.bench.script import Script
+from lab.kernels import kernels
 
 KEY = Key("error", "apic_timer", source="proxy", mode="exact")
 
@@ -13,7 +14,7 @@ KEY = Key("error", "apic_timer", source="proxy", mode="exact")
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     """A function that runs a script with a module of the contents given, and the runs so far."""
-    monkeypatch.setattr(bench_kept, "cache_dir", lambda name: tmp_path)
+    monkeypatch.setattr(kept, "cache_dir", lambda name: tmp_path)
     module, ran = tmp_path / "module.ko", []
 
     def run(script):
@@ -24,7 +25,7 @@ def bench(tmp_path, monkeypatch):
 
     def bench(script, contents=b"one", options=""):
         module.write_bytes(contents)
-        return bench_kept.kept(run, kernels.ensure("6.1"), [module], options)(script)
+        return kept.kept(run, kernels.ensure("6.1"), [module], options)(script)
 
     return bench, ran
 

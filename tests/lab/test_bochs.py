@@ -1,8 +1,12 @@
 """Guests in Bochs: they repeat, their end is noticed, and the TSC deadline is met to the cycle."""
 
 import pytest
-from lab import bench_bochs, bench_period, bench_rows, bochs, kernels
-from lab.errors import LabError, LostVM
+from lab.base.errors import LabError, LostVM
+from lab.bench import bochs as bench_bochs
+from lab.bench import period as bench_period
+from lab.bench import rows
+from lab.engines import bochs
+from lab.kernels import kernels
 
 SHOTS = 300
 
@@ -34,11 +38,11 @@ def test_a_screen_that_nobody_looks_at():
 
 
 @pytest.fixture(scope="module")
-def measured() -> dict[str, bench_rows.Samples]:
+def measured() -> dict[str, rows.Samples]:
     """Samples of both APIC modes, and of a second run of one."""
     kernel = kernels.ensure(bench_bochs.SERIES)
 
-    def run(apic: str) -> bench_rows.Samples:
+    def run(apic: str) -> rows.Samples:
         guest = bench_bochs.in_bochs(kernel, bench_bochs.APICS[apic])
         return guest(bench_bochs.script(apic, SHOTS))
 
@@ -54,10 +58,10 @@ def test_repeats(measured):
 def test_deadline_is_met(measured, apic):
     """No exact shot is early or missing, and nearly all are in time."""
     found = bench_bochs.rows(kernels.ensure(bench_bochs.SERIES), measured[apic])
-    print(bench_rows.table(found))
-    (exact,) = bench_rows.select(found, bench=f"error/{apic}", mode="exact")
-    (raw,) = bench_rows.select(found, bench=f"error/{apic}", mode="raw")
-    (rival,) = bench_rows.select(found, bench=f"error/{apic}", timer="hrtimer_hard")
+    print(rows.table(found))
+    (exact,) = rows.select(found, bench=f"error/{apic}", mode="exact")
+    (raw,) = rows.select(found, bench=f"error/{apic}", mode="raw")
+    (rival,) = rows.select(found, bench=f"error/{apic}", timer="hrtimer_hard")
     assert exact["engine"] == "bochs"
     assert exact["n"] == raw["n"] == rival["n"] == SHOTS
     assert min(exact["min"], raw["min"]) >= 0
@@ -69,7 +73,7 @@ def test_deadline_is_met(measured, apic):
 @pytest.mark.parametrize("period", bench_bochs.PERIODS_NS)
 def test_no_period_is_lost(measured, apic, period):
     found = bench_bochs.rows(kernels.ensure(bench_bochs.SERIES), measured[apic])
-    mine = bench_rows.select(found, bench=f"period/{apic}/{period}")
+    mine = rows.select(found, bench=f"period/{apic}/{period}")
     by_unit = {row["unit"]: row for row in mine}
     assert by_unit["lost"]["max"] == 0
     assert by_unit["ran"]["min"] >= bench_bochs.RUN_MS * 1_000_000 // period

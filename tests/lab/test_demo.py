@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from lab import demo
+from lab.run import demo
 
 ERRORS = {"apic_timer_exact": Counter({0: 1, 3: 998, 4: 1}), "apic_timer_raw": Counter({480: 1000}),
           "hrtimer_hard": Counter({590: 500, 1_659: 500}),

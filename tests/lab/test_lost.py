@@ -1,8 +1,9 @@
 """What is told of a guest that has to be ended."""
 
 import pytest
-from lab import kernels, virtual
-from lab.errors import LostVM
+from lab.base.errors import LostVM
+from lab.engines import virtual
+from lab.kernels import kernels
 
 SECONDS = 30  # enough to boot in, most often; nothing depends on it
 

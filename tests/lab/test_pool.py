@@ -3,7 +3,7 @@
 import time
 from threading import Event
 
-from lab.result import Result
+from lab.engines.result import Result
 from machines import TABLE, Boot, Pool
 
 

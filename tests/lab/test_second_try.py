@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 import second_try
-from lab import smp
-from lab.errors import LabError, LostVM
-from lab.result import Result
+from lab.base.errors import LabError, LostVM
+from lab.engines import smp
+from lab.engines.result import Result
 from machines import TABLE, Boot, Pool, Section, some
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -135,7 +135,7 @@ def test_budget():
 INNER = """
 from pathlib import Path
 
-from lab import smp
+from lab.engines import smp
 
 TRIES = Path(__file__).with_name("tries")
 
@@ -149,13 +149,13 @@ def test_late():
 
 def test_second_tries_are_counted(tmp_path):
     """A pytest of its own: build/flaky.json, the count at the end, the budget, the option."""
-    for directory in ("tests", "tests/lab"):
+    for directory in ("tests", "tests/harness", "tests/lab"):
         (tmp_path / directory).mkdir()
-        shutil.copy(TESTS.parent / directory / "conftest.py", tmp_path / directory)
-    for name in ("machines", "matrix", "second_try", "times"):
-        shutil.copy(TESTS / "lab" / f"{name}.py", tmp_path / "tests/lab")
+    shutil.copy(TESTS / "conftest.py", tmp_path / "tests")
+    for file in (TESTS / "harness").glob("*.py"):
+        shutil.copy(file, tmp_path / "tests/harness")
     (tmp_path / "tests/lab/test_inner.py").write_text(INNER)
-    paths = f"pythonpath={TESTS.parent}/tools {tmp_path}/tests/lab"
+    paths = f"pythonpath={TESTS.parent}/tools {tmp_path}/tests/harness"
 
     def run(*options: str) -> tuple[int, str]:
         argv = [sys.executable, "-m", "pytest", "--import-mode=importlib", f"--rootdir={tmp_path}",

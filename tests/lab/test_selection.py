@@ -11,17 +11,18 @@ import test_handover
 import test_kernel_selftests
 import test_owners
 import test_sleep
-from lab import kernels
+from lab.kernels import kernels
 from machines import TABLE, Machine
 
-LAB = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 
 
 def collected(*options: str) -> set[str]:
-    """List the tests of this directory that pytest would run."""
-    argv = [sys.executable, "-m", "pytest", str(LAB), "--collect-only", "-q", *options]
-    done = subprocess.run(argv, cwd=LAB.parents[1], capture_output=True, text=True, check=True)
+    """List the tests of guests and of the lab that pytest would run."""
+    argv = [sys.executable, "-m", "pytest", *(str(TESTS / d) for d in ("guest", "lab")),
+            "--collect-only", "-q", *options]  # fmt: skip
+    done = subprocess.run(argv, cwd=TESTS.parent, capture_output=True, text=True, check=True)
     return {line.split("::", 1)[1] for line in done.stdout.splitlines() if "::" in line}
 
 

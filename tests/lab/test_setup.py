@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lab import debian, progress
+from lab.base import progress
+from lab.kernels import debian
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 USED = ["cat", "cut", "date", "dirname", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",

@@ -3,15 +3,15 @@
 import subprocess
 
 import pytest
-from lab import splats
+from lab.engines import splats
 
 COMPLAINTS = [
     "BUG: KASAN: slab-use-after-free in arm_head+0x12/0x80 [apic_timer]",
     "BUG: KASAN: null-ptr-deref in cancel+0x51/0x90 [apic_timer]",
     "BUG: KCSAN: data-race in expire [apic_timer] / runs_on [apic_timer]",
     "BUG: KCSAN: assert: race in f+0x1/0x2 / g+0x3/0x4",
-    "UBSAN: shift-out-of-bounds in module/stats.h:72:7",
-    "UBSAN: array-index-out-of-bounds in module/stats.c:36:14",
+    "UBSAN: shift-out-of-bounds in module/core/lib/stats.h:72:7",
+    "UBSAN: array-index-out-of-bounds in module/core/lib/stats.c:36:14",
     "WARNING: possible circular locking dependency detected",
     "WARNING: possible recursive locking detected",
     "WARNING: inconsistent lock state",

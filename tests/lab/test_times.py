@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import times
-from lab.errors import LostVM
-from lab.result import Result
+from lab.base.errors import LostVM
+from lab.engines.result import Result
 from machines import TABLE, Boot
 
 LOG = """\

@@ -6,7 +6,8 @@ import time
 from contextlib import suppress
 
 import pytest
-from lab import kernels, qemu, virtual
+from lab.engines import qemu, virtual
+from lab.kernels import kernels
 
 # Each sleep is idle time, which QEMU skips.
 MOMENTS = "for i in $(seq 600); do usleep 2000; grep '^now at' /proc/timer_list; done"

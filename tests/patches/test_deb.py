@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab import deb, kernels, patched, smp
-from lab.build import SOURCES
-from lab.debian import unpack_deb
+from lab.build.build import SOURCES
+from lab.engines import smp
+from lab.kernels import deb, kernels, patched
+from lab.kernels.debian import unpack_deb
 
 TREE = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from lab import build, patched, smp, virtual
+from lab.build import build
+from lab.engines import smp, virtual
+from lab.kernels import patched
 
 TREE = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab import cache, patches, sources
+from lab.base import cache
+from lab.kernels import patches, sources
 
 TREE = Path(__file__).resolve().parents[2]
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/queue.c wants of the kernel, for a process.
+ * What module/core/lib/queue.c wants of the kernel, for a process.
  */
 #ifndef _APIC_TIMER_QUEUE_KERNEL_H
 #define _APIC_TIMER_QUEUE_KERNEL_H
@@ -21,6 +21,11 @@ typedef s64 ktime_t;
 #ifndef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
 #endif
+
+#define APIC_TIMER_DECLARATIONS_ONLY
+#define ___PASTE(a, b)		a##b
+#define __PASTE(a, b)		___PASTE(a, b)
+#define static_assert(e)	_Static_assert(e, #e)
 
 #define U64_MAX			UINT64_MAX
 #define BIT(n)			(1UL << (n))

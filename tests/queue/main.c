@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What operations on the queue take while its lock is held and interrupts are
- * off, in a process on the CPU that this runs on: module/queue.c as it is, with
+ * off, in a process on the CPU that this runs on: module/core/lib/queue.c as it is, with
  * all that it touches thrown out of the caches before each operation.
  *
  * Usage: time [TIMERS]: ns, with cold caches, up to TIMERS pending

@@ -2,7 +2,7 @@
 #ifndef _APIC_TIMER_QUEUE_OPS_H
 #define _APIC_TIMER_QUEUE_OPS_H
 
-#include "queue.h"
+#include "lib/queue.h"
 
 /*
  * What is done to a queue with its lock held, from lock to unlock: a file of its

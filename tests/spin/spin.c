@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last stretch of a shot, on the CPU that this runs on: module/dispatch.c
+ * The last stretch of a shot, on the CPU that this runs on: module/core/timers/dispatch.c
  * itself, which measures the call of a handler, waits and calls. The handler's
  * code and data are in the caches or have been thrown out of them, and are
  * touched before the wait or not.
@@ -15,10 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hw/spin.h"
 #include "kernel.h"
-#include "dispatch.h"
-#include "spin.h"
-#include "stats.h"
+#include "lib/stats.h"
+#include "timers/dispatch.h"
 
 bool has_waitpkg;
 

@@ -147,7 +147,7 @@ def _computed(body: str, known: dict[str, str]) -> dict[str, str]:
 
 def kernel_parameters() -> str:
     """Make the page of what the kernel was booted with."""
-    file = "tests/lab/test_boot.py"
+    file = "tests/guest/test_boot.py"
     files = source.tracked(r"tests/.*test_boot\.py")
     file = files[0] if files else file
     for node in ast.parse(source.read(file)).body:

@@ -39,8 +39,9 @@ def tree_hash() -> str:
 
 def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
     """Return what decides about a figure: kernel, this tree, and every program in the guest."""
-    from lab import qemu, userland
-    from lab.chroot import run_in
+    from lab.build import userland
+    from lab.engines import qemu
+    from lab.kernels.chroot import run_in
 
     def first(pattern: str, *argv: str) -> str:
         done = subprocess.run([*userland.loader(), *argv], stdin=subprocess.DEVNULL, text=True,
@@ -74,7 +75,9 @@ def _write(file: Path, made: dict[str, str], **rest) -> None:
 
 def measure_demo() -> None:
     """Run the demo and keep what it found."""
-    from lab import demo, figures, kernels
+    from lab.bench import figures
+    from lab.kernels import kernels
+    from lab.run import demo
 
     found = demo.measure()
     if found is None:
@@ -90,7 +93,8 @@ def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> No
 
     Parts that were made by something else than this run are dropped.
     """
-    from lab import bench, kernels
+    from lab.bench import main as bench
+    from lab.kernels import kernels
 
     output = TREE / "build/results"
     done = bench.main(short=short, only=only, jobs=jobs, output=output)
@@ -204,7 +208,7 @@ def _bench(found: dict) -> str:
 
 def _summary(rows: list[dict]) -> str:
     """Return the errors of three timers under each load, and where the goals stand."""
-    from lab import bench_goals
+    from lab.bench import goals
 
     text = ""
     timers = (
@@ -226,7 +230,7 @@ def _summary(rows: list[dict]) -> str:
                 line += [f"{match[0][c]:,}" for c in cells] if match else [""] * 3
             text += f"| {load} | {' | '.join(line)} |\n"
         text += "\n"
-    return text + f"## Goals\n\n```\n{bench_goals.table(rows)}\n```\n\n"
+    return text + f"## Goals\n\n```\n{goals.table(rows)}\n```\n\n"
 
 
 def tables() -> list[str]:

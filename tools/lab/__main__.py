@@ -5,25 +5,15 @@ import signal
 import sys
 from pathlib import Path
 
-from . import (
-    bench,
-    bench_bochs,
-    bench_host,
-    bochs,
-    build,
-    deb,
-    demo,
-    kernels,
-    kunit,
-    patched,
-    qemu,
-    sleeper,
-    smp,
-    torture,
-    virtual,
-)
-from .background import heed_signals
-from .errors import LabError
+from .base.background import heed_signals
+from .base.errors import LabError
+from .bench import bochs as bench_bochs
+from .bench import host
+from .bench import main as bench
+from .build import build
+from .engines import bochs, qemu, sleeper, smp, virtual
+from .kernels import deb, kernels, patched
+from .run import demo, kunit, torture
 
 
 def _arguments() -> argparse.Namespace:
@@ -114,7 +104,7 @@ def _bench(args: argparse.Namespace) -> int:
         return bench_bochs.main(jobs=args.jobs, **common)
     common["plots"] = not args.no_plots
     if args.host:
-        return bench_host.main(args.modules, **common)
+        return host.main(args.modules, **common)
     return bench.main(jobs=args.jobs, series=args.kernel, source=args.source, append=args.append,
                       again=args.again, **common)  # fmt: skip
 

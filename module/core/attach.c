@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Choosing a source, and attaching it to CPUs as they come and go.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "policy/qos.h"
+#include "timers/base.h"
+#include "timers/dispatch.h"
+#include "tsc/tsc.h"
+
+/* Kbuild sets it where the kernel lets a module have the vector. */
+#ifndef APIC_TIMER_HOOK
+#define APIC_TIMER_HOOK	0
+#endif
+
+static char *source = "auto";
+module_param(source, charp, 0444);
+MODULE_PARM_DESC(source, "what gives us timer interrupts: auto, hook, proxy or hrtimer");
+
+/* In the order of preference. */
+static const struct apic_timer_source * const sources[] = {
+#ifdef CONFIG_APIC_TIMER_SIM
+	&apic_timer_source_sim,
+#else
+#if APIC_TIMER_HOOK
+	&apic_timer_source_hook,
+#endif
+	&apic_timer_source_proxy,
+	&apic_timer_source_hrtimer,
+#endif
+};
+
+const struct apic_timer_source *apic_timer_source;
+
+static enum cpuhp_state hotplug_state;
+
+/* What sources convert by, or an older value. */
+static u32 tsc_khz_known;
+
+/* The source is being attached to all CPUs, or detached. */
+static bool changing;
+
+/* The source serves this CPU. Set and cleared by its hotplug callbacks. */
+static DEFINE_PER_CPU(bool, attached);
+
+static void go_online(void)
+{
+	local_irq_disable();
+	apic_timer_guard_online();
+	local_irq_enable();
+	apic_timer_latency_online();
+	apic_timer_base_online();
+}
+
+static int attach_cpu(unsigned int cpu)
+{
+	int ret;
+
+	local_irq_disable();
+	apic_timer_shot_reset();
+	apic_timer_dispatch_measure();
+	local_irq_enable();
+
+	ret = apic_timer_source->attach();
+	if (ret) {
+		pr_err("CPU %u takes no timers: error %d\n", cpu, ret);
+		/*
+		 * While the source is chosen, another one is tried then. Later
+		 * an error would keep the CPU from coming online.
+		 */
+		return changing ? ret : 0;
+	}
+	this_cpu_write(attached, true);
+	go_online();
+	trace_apic_timer_source_attach(apic_timer_source->name, cpu);
+	return 0;
+}
+
+static int detach_cpu(unsigned int cpu)
+{
+	int ret;
+
+	if (!this_cpu_read(attached))
+		return 0;
+	apic_timer_base_offline();
+	apic_timer_latency_offline();
+	local_irq_disable();
+	apic_timer_guard_offline();
+	local_irq_enable();
+	ret = apic_timer_source->detach();
+	if (ret) {
+		/* Of the source as a whole: @remove waits. The kernel wants 0 then. */
+		if (changing)
+			return 0;
+		/* Otherwise the CPU stays. */
+		go_online();
+		return ret;
+	}
+	this_cpu_write(attached, false);
+	local_irq_disable();
+	apic_timer_shot_reset();
+	local_irq_enable();
+	trace_apic_timer_source_detach(apic_timer_source->name, cpu);
+	return 0;
+}
+
+/**
+ * apic_timer_source_hardware_name() - hardware mode in words
+ * @info:	of a CPU
+ *
+ * Return: a short phrase.
+ */
+const char *apic_timer_source_hardware_name(const struct apic_timer_info *info)
+{
+	switch (info->hardware) {
+	case APIC_TIMER_HW_TSC_DEADLINE:
+		return info->x2apic ? "TSC-deadline LAPIC timer, x2APIC" :
+				      "TSC-deadline LAPIC timer, xAPIC";
+	case APIC_TIMER_HW_ONESHOT:
+		return info->x2apic ? "one-shot LAPIC timer, x2APIC" :
+				      "one-shot LAPIC timer, xAPIC";
+	case APIC_TIMER_HW_HRTIMER:
+		return "kernel hrtimers";
+	case APIC_TIMER_HW_SIMULATED:
+		return "simulated LAPIC timer";
+	default:
+		return "none";
+	}
+}
+
+static void remove_source(void)
+{
+	if (apic_timer_source->remove)
+		apic_timer_source->remove();
+}
+
+/* Try one source on all CPUs. */
+static int use(const struct apic_timer_source *candidate)
+{
+	int ret = candidate->probe();
+
+	if (ret)
+		return ret;
+
+	apic_timer_source = candidate;
+	changing = true;
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "apic_timer:online",
+				attach_cpu, detach_cpu);
+	if (ret < 0) {
+		remove_source();
+		return ret;
+	}
+	changing = false;
+	hotplug_state = ret;
+	return 0;
+}
+
+static void announce(const char *reason)
+{
+	struct apic_timer_info info;
+	unsigned int cpu = cpumask_first(cpu_online_mask);
+
+	apic_timer_query(cpu, &info);
+	pr_info("source %s (%s%s) serves CPUs %*pbl: %s; TSC %u.%03u MHz, %s\n",
+		apic_timer_source->name, reason,
+		info.exclusive ? ", exclusive" : "",
+		cpumask_pr_args(cpu_online_mask),
+		apic_timer_source_hardware_name(&info),
+		info.tsc_khz / 1000, info.tsc_khz % 1000,
+		apic_timer_tsc_kind_name(info.tsc_kind));
+}
+
+static void refine(void *unused)
+{
+	if (this_cpu_read(apic_timer_base.online))
+		apic_timer_source->refine();
+}
+
+/**
+ * apic_timer_source_refine() - follow the kernel's idea of the TSC's rate
+ *
+ * The kernel refines it once, a second or two after boot, and by less than 1%:
+ * what is loaded before that, from an initial RAM disk say, would go on with
+ * the first estimate. Sources and the length of a tick follow; limits of time
+ * that were converted when the module was loaded (spin_budget_ns, hold_ns,
+ * late_ns, busy_us, guard_ms) stay, for nobody relies on a limit to 1%.
+ *
+ * Context: Task context; called now and then.
+ */
+void apic_timer_source_refine(void)
+{
+	u32 khz = apic_timer_tsc_khz();
+
+	if (khz == tsc_khz_known)
+		return;
+	/* A CPU that comes or goes reads the new rate, or is gone. */
+	cpus_read_lock();
+	tsc_khz_known = khz;
+	WRITE_ONCE(apic_timer_shot_tick, apic_timer_ns_to_tsc(TICK_NSEC));
+	if (apic_timer_source->refine)
+		on_each_cpu(refine, NULL, true);
+	cpus_read_unlock();
+	if (apic_timer_source->refine)
+		pr_info("the kernel has refined the rate of the TSC: %u.%03u MHz\n",
+			khz / 1000, khz % 1000);
+}
+
+/**
+ * apic_timer_source_init() - choose a source and attach it to all CPUs
+ *
+ * Return: 0; -EINVAL for a source of unknown name; otherwise the error of the
+ * one asked for, or of the last tried. Every CPU is then as it was.
+ */
+int apic_timer_source_init(void)
+{
+	bool automatic = !strcmp(source, "auto");
+	int ret = -EINVAL;
+	unsigned int i;
+
+	tsc_khz_known = apic_timer_tsc_khz();
+	for (i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!automatic && strcmp(source, sources[i]->name))
+			continue;
+		ret = use(sources[i]);
+		if (!ret) {
+			announce(!automatic ? "asked for" :
+				 i ? "others can't work here" :
+				     "first choice");
+			return 0;
+		}
+		if (!automatic)
+			break;
+	}
+
+	if (!APIC_TIMER_HOOK && !strcmp(source, "hook"))
+		pr_err("source hook: not on this kernel, which keeps the LAPIC timer's vector to itself\n");
+	else if (ret == -EINVAL && i == ARRAY_SIZE(sources))
+		pr_err("unknown source \"%s\"\n", source);
+	else
+		pr_err("source %s can't be used: error %d\n", source, ret);
+	return ret;
+}
+
+/**
+ * apic_timer_source_exit() - give every CPU back
+ */
+void apic_timer_source_exit(void)
+{
+	changing = true;
+	cpuhp_remove_state(hotplug_state);
+	remove_source();
+}

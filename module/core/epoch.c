@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What TSC values are worth: their epoch, whether the kernel trusts the TSC, and
+ * who wants to be told when that changes.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_timer.h>
+#include <linux/export.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/workqueue.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "epoch.h"
+#include "lib/refuse.h"
+#include "mux/source.h"
+#include "tsc/tsc.h"
+
+/* The kernel's own watchdog looks twice a second. */
+#define WATCH_PERIOD	HZ
+
+static ATOMIC_NOTIFIER_HEAD(chain);
+static DEFINE_MUTEX(chain_mutex);	/* who is in it */
+static unsigned int epoch;
+
+static void watch(struct work_struct *work);
+/* Wakes no idle CPU. */
+static DECLARE_DEFERRABLE_WORK(watch_work, watch);
+
+static void tell(enum apic_timer_event event, s64 shift)
+{
+	struct apic_timer_notice notice = {
+		.epoch = apic_timer_epoch(),
+		.shift = shift,
+	};
+
+	atomic_notifier_call_chain(&chain, event, &notice);
+}
+
+/*
+ * The kernel tells no module when it refines the rate of the TSC, which it does
+ * while it trusts it, nor when it loses that trust, for good.
+ */
+static void watch(struct work_struct *work)
+{
+	apic_timer_source_refine();
+	if (apic_timer_tsc_stable()) {
+		schedule_delayed_work(&watch_work, WATCH_PERIOD);
+		return;
+	}
+	pr_warn("the kernel has marked the TSC unstable: a deadline taken on one CPU may be off on another\n");
+	tell(APIC_TIMER_TSC_UNSTABLE, 0);
+}
+
+/* The chain itself gives a WARN() for one that is: see refuse.h. */
+static bool is_registered(const struct notifier_block *block)
+{
+	const struct notifier_block *found;
+
+	for (found = rcu_dereference_protected(chain.head, lockdep_is_held(&chain_mutex));
+	     found;
+	     found = rcu_dereference_protected(found->next, lockdep_is_held(&chain_mutex)))
+		if (found == block)
+			return true;
+	return false;
+}
+
+/**
+ * apic_timer_register_notifier() - be told when TSC values lose their worth
+ * @block:	@block->notifier_call gets an &enum apic_timer_event and a
+ *		&struct apic_timer_notice, valid during the call. It must not
+ *		sleep, and for %APIC_TIMER_TSC_EPOCH it is called with
+ *		interrupts off, while the machine wakes and one CPU runs: it may
+ *		use the timers' interface, but not wait for another CPU.
+ *
+ * Context: Task context.
+ * Return:
+ * * %0 - registered
+ * * %-EEXIST - it is registered already
+ * * %-EINVAL - @block is NULL, or has nothing to call
+ */
+int apic_timer_register_notifier(struct notifier_block *block)
+{
+	int ret = -EEXIST;
+
+	if (!block || !block->notifier_call)
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
+					 "notifier without a function");
+
+	mutex_lock(&chain_mutex);
+	if (!is_registered(block))
+		ret = atomic_notifier_chain_register(&chain, block);
+	mutex_unlock(&chain_mutex);
+	if (ret == -EEXIST)
+		apic_timer_refuse(ret, APIC_TIMER_CALLER,
+				  "notifier %ps registered twice", block->notifier_call);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
+
+/**
+ * apic_timer_unregister_notifier() - the reverse
+ * @block:	registered
+ *
+ * Context: Task context; waits until a call that is under way has returned.
+ * Return:
+ * * %0 - no call of it is under way, and none will be
+ * * %-ENOENT - it isn't registered
+ * * %-EINVAL - @block is NULL
+ */
+int apic_timer_unregister_notifier(struct notifier_block *block)
+{
+	int ret;
+
+	if (!block)
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
+					 "no notifier to unregister");
+
+	mutex_lock(&chain_mutex);
+	ret = atomic_notifier_chain_unregister(&chain, block);
+	mutex_unlock(&chain_mutex);
+	if (ret)
+		apic_timer_refuse(ret, APIC_TIMER_CALLER,
+				  "notifier %ps is not registered", block->notifier_call);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);
+
+/**
+ * apic_timer_epoch() - number of the TSC's present epoch
+ *
+ * Return: see &apic_timer_info.tsc_epoch.
+ */
+unsigned int apic_timer_epoch(void)
+{
+	return READ_ONCE(epoch);
+}
+
+/**
+ * apic_timer_epoch_begin() - the TSC has been another since the machine slept
+ * @shift:	TSC now less TSC then, cycles
+ *
+ * Context: Interrupts off, no other CPU running; pending timers have been moved.
+ */
+void apic_timer_epoch_begin(s64 shift)
+{
+	WRITE_ONCE(epoch, epoch + 1);
+	trace_apic_timer_epoch(epoch, shift);
+	tell(APIC_TIMER_TSC_EPOCH, shift);
+}
+
+/**
+ * apic_timer_epoch_init() - watch the kernel's trust in the TSC
+ *
+ * If there was none from the start, that has been said.
+ */
+void apic_timer_epoch_init(void)
+{
+	if (apic_timer_tsc_stable())
+		schedule_delayed_work(&watch_work, WATCH_PERIOD);
+}
+
+/**
+ * apic_timer_epoch_exit() - the reverse
+ */
+void apic_timer_epoch_exit(void)
+{
+	cancel_delayed_work_sync(&watch_work);
+}

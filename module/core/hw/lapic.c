@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Programming the LAPIC timer: TSC-deadline or one-shot, xAPIC or x2APIC.
+ *
+ * apic_write() can't be linked by a module where it is a static call, so the
+ * driver's method is called: it is the same function, MMIO for xAPIC and MSR
+ * for x2APIC.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bits.h>
+#include <linux/clockchips.h>
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <asm/cpufeature.h>
+#include <asm/irq_vectors.h>
+
+#include "hw/lapic.h"
+#include "mux/source.h"
+#include "tsc/tsc.h"
+
+/* Linux runs the one-shot counter at a divider of 16. */
+#define LINUX_DIVIDER	16
+
+/**
+ * apic_timer_lapic_probe() - can this machine's LAPIC timers be used?
+ * @source:	who asks, for the log
+ *
+ * Return: 0; -ENODEV with the reason in the log.
+ */
+int apic_timer_lapic_probe(const char *source)
+{
+	const char *reason;
+
+	if (!boot_cpu_has(X86_FEATURE_APIC))
+		reason = "no local APIC";
+	else if (boot_cpu_has_bug(X86_BUG_AMD_APIC_C1E))
+		reason = "this CPU's LAPIC timer stops in C1E";
+	else if (!boot_cpu_has(X86_FEATURE_ARAT))
+		reason = "this CPU's LAPIC timer stops in deep idle states (no ARAT)";
+	else
+		return 0;
+	pr_info("%s: %s\n", source, reason);
+	return -ENODEV;
+}
+
+/**
+ * apic_timer_lapic_init() - describe a CPU's LAPIC timer
+ * @lapic:	filled in
+ * @tsc_deadline: it is programmed by the TSC-deadline MSR
+ * @ticks_per_sec: otherwise, the rate of its undivided counter, Hz
+ *
+ * Return: 0; -ERANGE, with a message, when that rate can't be right.
+ */
+int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
+			  u64 ticks_per_sec)
+{
+	int ret;
+
+	lapic->divider = -1;
+	lapic->near = 0;
+	lapic->tsc_deadline = tsc_deadline;
+	lapic->ticks_per_sec = ticks_per_sec;
+	if (tsc_deadline)
+		return 0;
+
+	ret = apic_timer_lapic_clock_init(&lapic->clock, ticks_per_sec,
+					  (u64)apic_timer_tsc_khz() * 1000);
+	if (ret)
+		pr_err("LAPIC timer of %llu Hz beside a TSC of %u kHz: not believed\n",
+		       ticks_per_sec, apic_timer_tsc_khz());
+	return ret;
+}
+
+/**
+ * apic_timer_lapic_refine() - the kernel has found another rate of the TSC
+ * @lapic:	of this CPU, whose counter has the rate that it had in Hz
+ *
+ * What the hardware is programmed for stays.
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lapic_refine(struct apic_timer_lapic *lapic)
+{
+	lockdep_assert_irqs_disabled();
+	if (lapic->tsc_deadline ||
+	    apic_timer_lapic_clock_init(&lapic->clock, lapic->ticks_per_sec,
+					(u64)apic_timer_tsc_khz() * 1000))
+		return;
+	if (lapic->near)
+		lapic->near = lapic->clock.near;
+}
+
+/**
+ * apic_timer_lapic_init_device() - learn how the kernel programs a LAPIC timer
+ * @lapic:	filled in
+ * @device:	the kernel's clock event device for it
+ *
+ * Return: as apic_timer_lapic_init().
+ */
+int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
+				 const struct clock_event_device *device)
+{
+	/* mult / 2^shift: divided ticks per nanosecond */
+	return apic_timer_lapic_init(lapic,
+				     !strcmp(device->name, "lapic-deadline"),
+				     mul_u64_u32_shr((u64)NSEC_PER_SEC * LINUX_DIVIDER,
+						     device->mult, device->shift));
+}
+
+/**
+ * apic_timer_lapic_limits() - say what a source can do that has LAPIC timers
+ * @source:	filled in
+ * @lapic:	of any CPU: all are the same, as the kernel's calibration is
+ */
+void apic_timer_lapic_limits(struct apic_timer_source *source,
+			     const struct apic_timer_lapic *lapic)
+{
+	source->drifts = !lapic->tsc_deadline;
+	source->reach = lapic->tsc_deadline ? U64_MAX : lapic->clock.reach;
+}
+
+/**
+ * apic_timer_lapic_describe() - fill in hardware and x2apic of a CPU's info
+ * @info:	filled in
+ * @lapic:	of the CPU
+ */
+void apic_timer_lapic_describe(struct apic_timer_info *info,
+			       const struct apic_timer_lapic *lapic)
+{
+	info->hardware = lapic->tsc_deadline ? APIC_TIMER_HW_TSC_DEADLINE :
+					       APIC_TIMER_HW_ONESHOT;
+	info->x2apic = x2apic_enabled();
+}
+
+/* SDM vol. 3, 11.5.4: bits 0, 1 and 3; all ones is a divider of 1. */
+static u32 divider_bits(unsigned int log2)
+{
+	u32 code = (log2 - 1) & 7;
+
+	return (code & 3) | (code & 4) << 1;
+}
+
+#define ROUNDS	8
+
+/**
+ * apic_timer_lapic_ready() - the hardware has been set up, perhaps anew
+ * @lapic:	of this CPU
+ *
+ * Measures what programming takes. The timer is armed for a time that is far
+ * away.
+ *
+ * Context: Interrupts off; the timer's vector is unmasked and in the mode that
+ * the kernel uses.
+ */
+void apic_timer_lapic_ready(struct apic_timer_lapic *lapic)
+{
+	u64 least = U64_MAX, began;
+	unsigned int i;
+
+	lapic->divider = -1;
+	lapic->cost = 0;
+	lapic->near = 0;
+	if (lapic->tsc_deadline) {
+		lapic->near = U64_MAX;
+		return;
+	}
+
+	for (i = 0; i < ROUNDS; i++) {
+		began = apic_timer_tsc_now();
+		apic_timer_lapic_program(lapic, began + U32_MAX / 2);
+		least = min(least, apic_timer_tsc_now() - began);
+	}
+	lapic->cost = least;
+}
+
+/**
+ * apic_timer_lapic_program() - let the LAPIC timer fire
+ * @lapic:	of this CPU
+ * @fire:	absolute TSC, not 0; one that is past fires at once
+ *
+ * Context: Interrupts off; the timer's vector is unmasked and in the mode that
+ * the kernel uses.
+ * Return: what was programmed: the TSC deadline, or the count in bits 0 to 31
+ * and log2 of the divider above.
+ */
+u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
+{
+	struct apic_timer_lapic_count count;
+	u64 now;
+
+	if (lapic->tsc_deadline) {
+		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, fire);
+		return fire;
+	}
+
+	now = apic_timer_tsc_now() + lapic->cost;
+	count = apic_timer_lapic_clock_count(&lapic->clock,
+					     fire > now ? fire - now : 0);
+	if (count.divider != lapic->divider) {
+		apic->write(APIC_TDCR, divider_bits(count.divider));
+		lapic->divider = count.divider;
+		lapic->near = count.divider ? 0 : lapic->clock.near;
+	}
+	apic->write(APIC_TMICT, count.count);
+	return (u64)count.divider << 32 | count.count;
+}
+
+/* An interrupt of the timer that waits to be taken. */
+static bool requested(void)
+{
+	return apic->read(APIC_IRR + LOCAL_TIMER_VECTOR / 32 * 0x10) &
+	       BIT(LOCAL_TIMER_VECTOR % 32);
+}
+
+/**
+ * apic_timer_lapic_armed() - will the timer still fire?
+ * @lapic:	of this CPU, programmed before
+ * @fired:	it may have fired already
+ *
+ * Context: Interrupts off; there was none of the timer since it was programmed.
+ * Return: false if somebody has masked or stopped it.
+ */
+bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired)
+{
+	u32 lvtt = apic->read(APIC_LVTT);
+	u32 mode = lapic->tsc_deadline ? APIC_TIMER_LVTT_TSC_DEADLINE : 0;
+
+	if (lvtt & APIC_LVT_MASKED ||
+	    (lvtt & APIC_VECTOR_MASK) != LOCAL_TIMER_VECTOR ||
+	    (lvtt & APIC_TIMER_LVTT_MODE) != mode)
+		return false;
+	/* Deadline and count are 0 once it has fired. */
+	if (fired || requested())
+		return true;
+	return lapic->tsc_deadline ? native_read_msr(MSR_IA32_TSC_DEADLINE) :
+				     apic->read(APIC_TMCCT);
+}

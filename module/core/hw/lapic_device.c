@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's clock event device for the LAPIC timer of a CPU.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/clockchips.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/list.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+
+#include "hw/lapic_device.h"
+
+/*
+ * The kernel offers no way to ask for it, but its list of devices can be walked
+ * from a device of our own, one that it will never use.
+ */
+static struct clock_event_device *find(unsigned int cpu)
+{
+	static struct clock_event_device probe;
+	struct clock_event_device *device, *found = NULL;
+
+	probe = (struct clock_event_device) {
+		.name = "apic_timer_probe",
+		.features = CLOCK_EVT_FEAT_DUMMY,
+		.cpumask = cpumask_of(cpu),
+		.irq = -1,
+	};
+	clockevents_register_device(&probe);
+	/* It was put first, so before it is the head of the list. */
+	list_for_each_entry(device, probe.list.prev, list) {
+		if (device != &probe && device->name &&
+		    str_has_prefix(device->name, "lapic") &&
+		    cpumask_equal(device->cpumask, cpumask_of(cpu))) {
+			found = device;
+			break;
+		}
+	}
+	clockevents_unbind_device(&probe, cpu);
+	return found;
+}
+
+/**
+ * apic_timer_lapic_device() - find the device of a CPU
+ * @source:	name of the source that wants it, for the log
+ * @cpu:	online
+ *
+ * Context: Task context, CPU hotplug excluded: CPUs come and go under its lock,
+ * and other devices are registered at boot only.
+ * Return: the device, which the kernel uses. With the reason in the log:
+ * %-ENODEV when it has none or no use for it, %-EBUSY when it ticks from another.
+ */
+struct clock_event_device *apic_timer_lapic_device(const char *source,
+						   unsigned int cpu)
+{
+	struct clock_event_device *device = find(cpu);
+
+	if (!device || device->features & CLOCK_EVT_FEAT_DUMMY) {
+		pr_err("%s: CPU %u has no LAPIC timer in use (booted with nolapic_timer?)\n",
+		       source, cpu);
+		return ERR_PTR(-ENODEV);
+	}
+	if (clockevent_state_detached(device)) {
+		pr_err("%s: the tick of CPU %u comes from another device than its LAPIC timer\n",
+		       source, cpu);
+		return ERR_PTR(-EBUSY);
+	}
+	return device;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_SPIN_H
+#define _APIC_TIMER_SPIN_H
+
+#include <linux/types.h>
+
+#include "tsc/tsc.h"
+
+#ifdef CONFIG_APIC_TIMER_SIM
+
+static __always_inline u64 apic_timer_spin(u64 until)
+{
+	return apic_timer_sim_wait(until);
+}
+
+#else
+
+#include <asm/cpufeature.h>
+#include <asm/mwait.h>
+#include <asm/processor.h>
+
+/*
+ * Waking from TPAUSE and PAUSE takes up to about so many TSC cycles: the rest
+ * is for what follows. A PAUSE is 140 core cycles on some CPUs.
+ */
+#define APIC_TIMER_SPIN_TPAUSE_REST	2000
+#define APIC_TIMER_SPIN_PAUSE_REST	512
+
+/**
+ * apic_timer_spin() - wait on the TSC
+ * @until:	absolute TSC
+ *
+ * At low power first where the CPU has TPAUSE, then with PAUSE, and the end in
+ * the tightest loop that there is, which reads the TSC every few cycles. The
+ * caller sees to it that @until is near.
+ *
+ * Return: the TSC as last read: @until, or what it was later.
+ */
+static __always_inline u64 apic_timer_spin(u64 until)
+{
+	u32 low, high;
+
+	if ((s64)(until - rdtsc()) > APIC_TIMER_SPIN_PAUSE_REST) {
+		if (cpu_feature_enabled(X86_FEATURE_WAITPKG)) {
+			u64 wake = until - APIC_TIMER_SPIN_TPAUSE_REST;
+
+			/* An interrupt request or the CPU's limit may end it. */
+			while ((s64)(wake - rdtsc()) > 0)
+				__tpause(TPAUSE_C01_STATE, wake >> 32, wake);
+		}
+		while ((s64)(until - rdtsc()) > APIC_TIMER_SPIN_PAUSE_REST)
+			cpu_relax();
+	}
+
+	/* Not ordered: what comes after can't be done before it is known. */
+	asm volatile(".balign 32\n"
+		     "1:\trdtsc\n\t"
+		     "subl %k[until], %%eax\n\t"
+		     "sbbl %k[until_high], %%edx\n\t"
+		     "js 1b"
+		     : "=&a" (low), "=&d" (high)
+		     : [until] "r" (until), [until_high] "r" (until >> 32)
+		     : "cc");
+	return until + ((u64)high << 32 | low);
+}
+
+#endif /* CONFIG_APIC_TIMER_SIM */
+
+#endif /* _APIC_TIMER_SPIN_H */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic_timer: timers that start at a chosen TSC value, from the CPU's own
+ * local APIC timer.
+ */
+#include <linux/module.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/apic_timer.h>
+
+#include "compat/supported.h"
+#include "consumers.h"
+#include "debugfs.h"
+#include "epoch.h"
+#include "hw/smi.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "pm.h"
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "policy/qos.h"
+#include "timers/base.h"
+#include "timers/dispatch.h"
+#include "tsc/tsc.h"
+#include "version.h"
+
+/* A module was loaded, or unloaded, perhaps with timers pending. */
+static int module_event(struct notifier_block *block, unsigned long state,
+			void *module)
+{
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+	if (module == THIS_MODULE)
+		return NOTIFY_OK;
+	if (state == MODULE_STATE_LIVE)
+		apic_timer_consumers_live(module);
+	else if (state == MODULE_STATE_GOING &&
+		 apic_timer_consumers_going(module))
+		apic_timer_base_cancel_module(module);
+#endif
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_block = {
+	.notifier_call = module_event,
+};
+
+static int __init apic_timer_init(void)
+{
+	int ret;
+
+	ret = apic_timer_tsc_init();
+	if (ret)
+		return ret;
+
+	ret = apic_timer_mode_init();
+	if (ret)
+		return ret;
+
+	apic_timer_lead_init();
+	apic_timer_dispatch_init();
+	apic_timer_base_init();
+	apic_timer_guard_init(apic_timer_dispatch_watch);
+	apic_timer_smi_init();
+	ret = apic_timer_latency_init();
+	if (ret)
+		return ret;
+
+	ret = register_module_notifier(&module_block);
+	if (ret)
+		goto err_notifier;
+
+	ret = apic_timer_source_init();
+	if (ret)
+		goto err_source;
+
+	apic_timer_sleep_init();
+	apic_timer_epoch_init();
+	apic_timer_debugfs_init();
+	return 0;
+
+err_source:
+	apic_timer_guard_exit();
+	apic_timer_dispatch_exit();
+	unregister_module_notifier(&module_block);
+err_notifier:
+	apic_timer_latency_exit();
+	return ret;
+}
+
+static void __exit apic_timer_exit(void)
+{
+	apic_timer_debugfs_exit();
+	apic_timer_epoch_exit();
+	apic_timer_sleep_exit();
+	apic_timer_base_cancel_all();
+	apic_timer_source_exit();
+	apic_timer_guard_exit();
+	apic_timer_dispatch_exit();
+	unregister_module_notifier(&module_block);
+	apic_timer_latency_exit();
+}
+
+module_init(apic_timer_init);
+module_exit(apic_timer_exit);
+
+MODULE_DESCRIPTION("Timers that start at a chosen TSC value, from the local APIC timer");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);
+MODULE_ALIAS("lapic-timer");

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lost interrupts: the hardware has been masked, stopped or programmed behind
+ * our back, and neither our timers nor the kernel's tick would ever come again.
+ *
+ * Each CPU now and then asks its own hardware whether it is still set up as we
+ * left it, when it has just programmed it anyway, and looks whether others are
+ * overdue, which then ask theirs. There is no timer for this: a CPU that sleeps
+ * isn't woken, but is looked after by those that don't.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/irq_work.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
+#include <linux/smp.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "lib/param.h"
+#include "lib/stats.h"
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "tsc/tsc.h"
+
+APIC_TIMER_PARAM(guard_ms, 100, 0, 10000, "ms",
+		 "how often a CPU that is awake looks for lost interrupts; 0 is never");
+
+/* How many others a CPU looks after each time. */
+#define OTHERS	8U
+/* What takes a while is done when nothing fires for so long. */
+#define QUIET_NS	20000
+
+DEFINE_PER_CPU(u64, apic_timer_guard_due) = APIC_TIMER_NEVER;
+
+/* TSC cycles */
+static u64 period;	/* 0: off */
+static u64 grace;
+static u64 quiet;
+
+/* See apic_timer_guard_init(). */
+static void (*when_quiet)(void);
+
+/*
+ * Any CPU sends the call of another, one at a time: who sets @called sends it,
+ * and the call clears it.
+ */
+static DEFINE_PER_CPU(call_single_data_t, call);
+static DEFINE_PER_CPU(atomic_t, called);
+static DEFINE_PER_CPU(struct irq_work, told);
+static DEFINE_PER_CPU(unsigned int, last_looked_at);
+/* What @fires was when the hardware was last found idle; looked at again. */
+static DEFINE_PER_CPU(u64, suspect);
+
+/*
+ * The log takes locks that we may be called under. Firmware may stop the timer
+ * again and again.
+ */
+static void tell(struct irq_work *work)
+{
+	unsigned int cpu = smp_processor_id();
+
+	pr_warn_ratelimited("CPU %u: the LAPIC timer was found stopped, started it again (%llu times so far)\n",
+			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_LOST));
+}
+
+/* By when the hardware has fired; %APIC_TIMER_NEVER if it isn't armed. */
+static u64 fires_of(const struct apic_timer_shot *shot)
+{
+	/* Its CPU writes it all the time, and is perhaps another. */
+	u64 fires = data_race(READ_ONCE(shot->fires));
+	/* As is this: one of them is never, but both may be found to be. */
+	u64 alone = data_race(READ_ONCE(shot->alone));
+
+	return min(fires, alone);
+}
+
+/*
+ * Has it perhaps just fired? The interrupt may take a while to be seen, in a
+ * virtual machine above all.
+ */
+static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
+{
+	u64 margin = (shot->leg >> APIC_TIMER_SHOT_DRIFT_SHIFT) + grace;
+	u64 fires = fires_of(shot);
+
+	/* Whether the drift is in it or not. */
+	return now > apic_timer_shot_before(fires, 2 * margin) &&
+	       apic_timer_shot_before(now, margin) <= fires;
+}
+
+/*
+ * Was the hardware stopped? One that neither counts nor has its interrupt
+ * waiting may be about to fire all the same: a virtual one does when its host
+ * gets round to it. That must not be so twice for the same shot.
+ */
+static bool stopped(const struct apic_timer_shot *shot)
+{
+	u64 suspected = this_cpu_xchg(suspect, 0);
+
+	if (!apic_timer_source->armed(true))
+		return true;
+	if (apic_timer_source->armed(false) ||
+	    may_have_fired(shot, apic_timer_tsc_now()))
+		return false;
+	if (suspected == fires_of(shot))
+		return true;
+	this_cpu_write(suspect, fires_of(shot));
+	return false;
+}
+
+/* Is the hardware as we left it? Otherwise begin anew. */
+static void ask(void)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 fires = fires_of(shot);
+
+	/* In its interrupt, whose end arms; or not armed. */
+	if (this_cpu_read(apic_timer_guard_due) == APIC_TIMER_NEVER ||
+	    shot->held || fires == APIC_TIMER_NEVER)
+		return;
+	if (!stopped(shot))
+		return;
+
+	apic_timer_source->recover();
+	apic_timer_shot_rearm();
+	apic_timer_stats_inc(LOST);
+	trace_apic_timer_lost(fires, apic_timer_tsc_now());
+	irq_work_queue(this_cpu_ptr(&told));
+}
+
+static void answer(void *unused)
+{
+	/* Pairs with look_at(): the kernel is done with @call. */
+	atomic_set_release(this_cpu_ptr(&called), 0);
+	ask();
+}
+
+/*
+ * The kernel leaves it to the caller that a csd isn't sent by two CPUs at once:
+ *
+ *	CPU0: look_at(2)		CPU1: look_at(2)
+ *
+ *	csd is unlocked
+ *					csd is unlocked
+ *	lock csd
+ *	queue csd to CPU2
+ *					lock csd
+ *					queue csd to CPU2: it is its own next
+ *
+ * after which CPU2 walks its queue for ever, interrupts off.
+ */
+static void look_at(unsigned int cpu, u64 now)
+{
+	/* A wrong value means a needless call. */
+	u64 fires = fires_of(per_cpu_ptr(&apic_timer_shot, cpu));
+
+	if (fires >= now || now - fires <= period)
+		return;
+	/* Another has called it already. Pairs with answer(). */
+	if (atomic_xchg(per_cpu_ptr(&called, cpu), 1))
+		return;
+	/* It goes offline: the call won't come. */
+	if (smp_call_function_single_async(cpu, per_cpu_ptr(&call, cpu)))
+		atomic_set_release(per_cpu_ptr(&called, cpu), 0);
+}
+
+static unsigned int next_online(unsigned int cpu)
+{
+	cpu = cpumask_next(cpu, cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
+}
+
+/**
+ * apic_timer_guard_look() - look after this CPU's hardware and that of others
+ * @now:	the present TSC
+ *
+ * Each goes round all others, beginning with its neighbours: while all are
+ * awake, each is looked at by %OTHERS of them in each period. The only one awake
+ * of 512 gets round once in 64 periods.
+ *
+ * Context: Interrupts off; the hardware has been programmed.
+ */
+noinline void apic_timer_guard_look(u64 now)
+{
+	unsigned int self = smp_processor_id();
+	unsigned int cpu = this_cpu_read(last_looked_at);
+	unsigned int first = self, i;
+
+	lockdep_assert_irqs_disabled();
+	this_cpu_write(apic_timer_guard_due, now + period);
+	ask();
+	for (i = 0; i < OTHERS; i++) {
+		cpu = next_online(cpu);
+		if (cpu == self)
+			cpu = next_online(cpu);
+		/* There are no more. */
+		if (cpu == self || cpu == first)
+			break;
+		if (first == self)
+			first = cpu;
+		look_at(cpu, now);
+		this_cpu_write(last_looked_at, cpu);
+	}
+	if (this_cpu_read(apic_timer_shot.fires) >
+	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
+		when_quiet();
+}
+
+/**
+ * apic_timer_guard_online() - begin to look after this CPU
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_guard_online(void)
+{
+	this_cpu_write(last_looked_at, smp_processor_id());
+	if (period && apic_timer_source->armed)
+		this_cpu_write(apic_timer_guard_due,
+			       apic_timer_tsc_now() + period);
+}
+
+/**
+ * apic_timer_guard_offline() - leave this CPU's hardware alone
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_guard_offline(void)
+{
+	this_cpu_write(apic_timer_guard_due, APIC_TIMER_NEVER);
+}
+
+/**
+ * apic_timer_guard_init() - read the module parameter
+ * @quiet_work:	called now and then on each CPU that is awake, interrupts off,
+ *		when nothing fires there for the next %QUIET_NS
+ */
+void apic_timer_guard_init(void (*quiet_work)(void))
+{
+	unsigned int cpu;
+
+	when_quiet = quiet_work;
+
+	/* Pointers in a module's per-CPU data are not relocated. */
+	for_each_possible_cpu(cpu) {
+		INIT_CSD(per_cpu_ptr(&call, cpu), answer, NULL);
+		*per_cpu_ptr(&told, cpu) = IRQ_WORK_INIT_HARD(tell);
+	}
+	period = apic_timer_ns_to_tsc(guard_ms * (u64)NSEC_PER_MSEC);
+	grace = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
+	quiet = apic_timer_ns_to_tsc(QUIET_NS);
+}
+
+static void nothing(void *unused)
+{
+}
+
+/**
+ * apic_timer_guard_exit() - wait for what is on its way
+ *
+ * Context: Task context; no CPU is on guard.
+ */
+void apic_timer_guard_exit(void)
+{
+	unsigned int cpu;
+
+	on_each_cpu(nothing, NULL, true);
+	for_each_possible_cpu(cpu)
+		irq_work_sync(per_cpu_ptr(&told, cpu));
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The machine sleeps: suspend to RAM, hibernation.
+ *
+ * All CPUs but one are offline then, and what was pending on them is pending
+ * here. The LAPIC has lost its state, and the TSC may have started anew, or
+ * stood still; whether it has is seen by comparing it with the kernel's clock
+ * that counts sleep.
+ *
+ * In suspend to idle nothing of that happens: CPUs stay online, and our source
+ * is resumed with the kernel's clock event devices.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/ktime.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+#include <linux/time64.h>
+
+#include "compat/syscore.h"
+#include "epoch.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "pm.h"
+#include "policy/qos.h"
+#include "timers/base.h"
+#include "tsc/tsc.h"
+
+/*
+ * How far the two clocks may be apart: the kernel may have to measure its sleep
+ * by a clock of whole seconds, which drifts.
+ */
+#define SLACK_NS	(3 * (u64)NSEC_PER_SEC)
+#define DRIFT_SHIFT	10
+
+/* When it went to sleep. */
+static u64 slept_tsc;
+static ktime_t slept_at;
+
+/* Is the TSC where it would be had it counted all the time? */
+static bool has_counted(u64 tsc, u64 slept_ns)
+{
+	u64 counted_ns, apart;
+
+	if (tsc < slept_tsc)
+		return false;
+	counted_ns = apic_timer_tsc_to_ns(tsc - slept_tsc);
+	apart = counted_ns > slept_ns ? counted_ns - slept_ns :
+					slept_ns - counted_ns;
+	return apart <= SLACK_NS + (slept_ns >> DRIFT_SHIFT);
+}
+
+/**
+ * apic_timer_sleep_begin() - the machine is about to sleep
+ *
+ * Context: Interrupts off, no other CPU running.
+ */
+void apic_timer_sleep_begin(void)
+{
+	slept_tsc = apic_timer_tsc_now();
+	slept_at = ktime_get_boottime();
+}
+
+/**
+ * apic_timer_sleep_end() - the machine has slept
+ *
+ * Context: As apic_timer_sleep_begin(); the kernel's clock goes again.
+ */
+void apic_timer_sleep_end(void)
+{
+	s64 slept_ns = ktime_to_ns(ktime_sub(ktime_get_boottime(), slept_at));
+	u64 now = apic_timer_tsc_now();
+	s64 shift = now - slept_tsc;
+
+	lockdep_assert_irqs_disabled();
+	if (!has_counted(now, max(slept_ns, 0LL))) {
+		pr_info("the TSC has not counted through the sleep: pending timers are moved by %lld cycles\n",
+			shift);
+		apic_timer_base_shift(shift);
+		apic_timer_epoch_begin(shift);
+	}
+	apic_timer_latency_restart();
+	if (this_cpu_read(apic_timer_base.online)) {
+		if (apic_timer_source->recover)
+			apic_timer_source->recover();
+		apic_timer_guard_online();
+		apic_timer_base_rearm();
+	}
+}
+
+static int suspend(void)
+{
+	apic_timer_sleep_begin();
+	return 0;
+}
+
+static void resume(void)
+{
+	apic_timer_sleep_end();
+}
+
+APIC_TIMER_DEFINE_SYSCORE(syscore, suspend, resume);
+
+/**
+ * apic_timer_sleep_init() - be called when the machine sleeps and wakes
+ */
+void apic_timer_sleep_init(void)
+{
+	apic_timer_syscore_register(&syscore);
+}
+
+/**
+ * apic_timer_sleep_exit() - the reverse
+ */
+void apic_timer_sleep_exit(void)
+{
+	apic_timer_syscore_unregister(&syscore);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How long handlers may have a CPU for themselves, and for how long they are
+ * held back after that.
+ */
+#include <linux/time64.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "lib/param.h"
+#include "lib/stats.h"
+#include "policy/throttle.h"
+#include "tsc/tsc.h"
+
+APIC_TIMER_PARAM(busy_us, 500, 10, 100000, "us",
+		 "longest that handlers may run on a CPU at a stretch before they are held back for as long as they took");
+
+/* Handlers are never held back for longer. */
+#define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
+
+u64 apic_timer_stretch_max;
+static u64 pause_max; /* TSC cycles */
+
+/**
+ * apic_timer_stretch_pause() - handlers have run for too long
+ * @stretch:	of this CPU
+ * @now:	TSC
+ *
+ * Return: TSC until which the rest of the machine is to have its turn.
+ */
+u64 apic_timer_stretch_pause(const struct apic_timer_stretch *stretch, u64 now)
+{
+	u64 busy = now - stretch->start;
+	u64 until = now + min(busy, pause_max);
+
+	apic_timer_stats_inc(THROTTLED);
+	trace_apic_timer_throttle(busy, until);
+	return until;
+}
+
+/**
+ * apic_timer_stretch_init() - take over the module's parameter
+ */
+void apic_timer_stretch_init(void)
+{
+	apic_timer_stretch_max = apic_timer_us_to_tsc(busy_us);
+	pause_max = apic_timer_ns_to_tsc(PAUSE_MAX_NS);
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Source "hook": the LAPIC timer's vector of a kernel that lets a module have
+ * it (patches/ has the patch).
+ *
+ * The vector calls us before the kernel does anything that only its own events
+ * need, so that the way to a handler is shorter than the proxy's. The kernel's
+ * clock event device stays the kernel's: what it programs into it comes to us.
+ *
+ * Booted with nolapic_timer, the kernel has no use for the LAPIC timer, and it
+ * is ours alone: see lapic_free.c. Then the kernel's tick, which other CPUs
+ * send by the same vector, never comes to us.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/clockchips.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <asm/lapic_hook.h>
+
+#include "hw/lapic.h"
+#include "hw/lapic_device.h"
+#include "hw/lapic_exclusive.h"
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "tsc/tsc.h"
+
+/**
+ * struct hook - the LAPIC timer of a CPU
+ * @device:	the kernel's clock event device for it
+ * @lapic:	the hardware
+ * @attached:	ours; otherwise the kernel goes on as if there were no hook
+ * @ready:	the hardware is unmasked and in its mode
+ * @setting_up:	the kernel's own code is to do that
+ * @has_periodic: @device had CLOCK_EVT_FEAT_PERIODIC
+ * @periodic:	absolute TSC of the kernel's next tick if it still relies on a
+ *		periodic mode; otherwise 0
+ *
+ * Touched by its own CPU, interrupts off; @ready also by resume.
+ */
+struct hook {
+	struct clock_event_device *device;
+	struct apic_timer_lapic lapic;
+	bool attached;
+	bool ready;
+	bool setting_up;
+	bool has_periodic;
+	u64 periodic;
+};
+
+static DEFINE_PER_CPU(struct hook, hooks);
+
+/*
+ * The LAPIC's vector; the kernel has done no more than to come here. It does so
+ * only where the last shot was armed by hook_program_shot().
+ */
+static bool hook_interrupt(struct pt_regs *regs)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+
+	apic_timer_shot_enter(shot, apic_timer_tsc_entry());
+	/*
+	 * In the idle task the ordinary path follows anyway. By then an event
+	 * of the kernel's has come that the hardware was early for by a hair.
+	 */
+	if (is_idle_task(current) || apic_timer_shot_kernel_waits(shot))
+		return false;
+	apic_timer_shot_end(shot);
+	return true;
+}
+
+static void kernel_event(void *context)
+{
+	struct hook *hook = context;
+
+	hook->device->event_handler(hook->device);
+	if (unlikely(hook->periodic)) {
+		hook->periodic += apic_timer_shot_tick;
+		apic_timer_shot_kernel(hook->periodic, apic_timer_tsc_now());
+	}
+}
+
+/*
+ * The kernel is ready for an event of its own: in the same interrupt, or first
+ * of all in one that was armed for it alone.
+ */
+static void hook_event(struct clock_event_device *device)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct hook *hook = this_cpu_ptr(&hooks);
+	u64 now;
+
+	if (unlikely(!hook->attached)) {
+		/* The kernel itself sees to the broadcasts that are left then. */
+		if (!lapic_timer_hook_exclusive())
+			device->event_handler(device);
+		return;
+	}
+	if (!shot->held) {
+		now = apic_timer_tsc_entry();
+		if (likely(apic_timer_shot_begin_alone(shot, now))) {
+			kernel_event(hook);
+			return;
+		}
+		apic_timer_shot_enter(shot, now);
+	}
+	apic_timer_shot_leave(shot, kernel_event, hook);
+}
+
+/* The kernel's next event. */
+static bool hook_program(struct clock_event_device *device, u64 tsc)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct hook *hook = this_cpu_ptr(&hooks);
+	u64 now, cycles;
+
+	if (unlikely(!hook->attached))
+		return false;
+
+	now = apic_timer_tsc_now();
+	cycles = tsc - min(tsc, now);
+	if (likely(apic_timer_lapic_is_near(&hook->lapic, cycles) &&
+		   apic_timer_guard_sleeps(now) &&
+		   apic_timer_shot_kernel_alone(shot, cycles, now))) {
+		this_cpu_write(lapic_timer_hook_first, false);
+		apic_timer_lapic_program_near(&hook->lapic, cycles, now);
+	} else {
+		apic_timer_shot_kernel(tsc, now);
+	}
+	return true;
+}
+
+/* Let the kernel's own code set the hardware up, then see to what is ours. */
+static void set_up(struct hook *hook)
+{
+	hook->setting_up = true;
+	hook->device->set_state_oneshot(hook->device);
+	hook->setting_up = false;
+	apic_timer_lapic_ready(&hook->lapic);
+	WRITE_ONCE(hook->ready, true);
+}
+
+static bool hook_start(struct clock_event_device *device)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+
+	if (!hook->attached || hook->setting_up)
+		return false;
+	hook->periodic = 0;
+	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	if (!READ_ONCE(hook->ready)) {
+		set_up(hook);
+		apic_timer_shot_rearm();
+	}
+	return true;
+}
+
+/* The kernel wants no event. Ours go on. */
+static bool hook_stop(struct clock_event_device *device)
+{
+	if (!this_cpu_read(hooks.attached))
+		return false;
+	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	return true;
+}
+
+static const struct lapic_timer_hook lapic_hook = {
+	.interrupt = hook_interrupt,
+	.event = hook_event,
+	.program = hook_program,
+	.start = hook_start,
+	.stop = hook_stop,
+};
+
+/* The LAPICs have slept and lost their state; on one CPU for all. */
+static void hook_resume(struct clock_event_device *device)
+{
+	unsigned int cpu = cpumask_first(device->cpumask);
+
+	WRITE_ONCE(per_cpu(hooks, cpu).ready, false);
+}
+
+static int hook_probe(void)
+{
+	int ret = apic_timer_lapic_probe("hook");
+
+	if (ret)
+		return ret;
+	ret = lapic_timer_hook_register(&lapic_hook);
+	if (ret)
+		pr_info("hook: the LAPIC timer's vector is taken: error %d\n",
+			ret);
+	return ret;
+}
+
+static void hook_remove(void)
+{
+	lapic_timer_hook_unregister(&lapic_hook);
+}
+
+/* The kernel's next event as its device has it; as a TSC. */
+static u64 pending_event(const struct hook *hook, u64 now)
+{
+	struct clock_event_device *device = hook->device;
+	s64 ns = 0;
+
+	if (hook->periodic)
+		return hook->periodic;
+	if (!clockevent_state_oneshot(device) ||
+	    device->next_event == KTIME_MAX)
+		return APIC_TIMER_NEVER;
+	if (ktime_after(device->next_event, ktime_get()))
+		ns = ktime_to_ns(ktime_sub(device->next_event, ktime_get()));
+	return apic_timer_add_tsc(now, apic_timer_ns_to_tsc(max(ns, 0LL)));
+}
+
+static int attach_shared(struct hook *hook)
+{
+	struct clock_event_device *device;
+	unsigned long flags;
+	int ret;
+	u64 now;
+
+	device = apic_timer_lapic_device("hook", smp_processor_id());
+	if (IS_ERR(device))
+		return PTR_ERR(device);
+	ret = apic_timer_lapic_init_device(&hook->lapic, device);
+	if (ret)
+		return ret;
+	apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
+
+	local_irq_save(flags);
+	hook->device = device;
+	hook->has_periodic = device->features & CLOCK_EVT_FEAT_PERIODIC;
+	device->features &= ~CLOCK_EVT_FEAT_PERIODIC;
+	device->resume = hook_resume;
+	now = apic_timer_tsc_now();
+	hook->periodic = clockevent_state_periodic(device) ?
+		now + apic_timer_shot_tick : 0;
+	hook->attached = true;
+	set_up(hook);
+	apic_timer_shot_kernel(pending_event(hook, now), now);
+	local_irq_restore(flags);
+	return 0;
+}
+
+/* Let the kernel's own code program what it waits for. */
+static void give_back(struct hook *hook, u64 kernel)
+{
+	struct clock_event_device *device = hook->device;
+	u64 now, ns = 0;
+
+	if (hook->has_periodic)
+		device->features |= CLOCK_EVT_FEAT_PERIODIC;
+	device->resume = NULL;
+
+	if (clockevent_state_periodic(device)) {
+		device->set_state_periodic(device);
+	} else if (!clockevent_state_oneshot(device)) {
+		device->set_state_shutdown(device);
+	} else {
+		device->set_state_oneshot(device);
+		if (kernel == APIC_TIMER_NEVER)
+			return;
+		now = apic_timer_tsc_now();
+		if (kernel > now)
+			ns = apic_timer_tsc_to_ns(kernel - now);
+		ns = clamp_t(u64, ns, device->min_delta_ns,
+			     device->max_delta_ns);
+		device->set_next_event(mul_u64_u32_shr(ns, device->mult,
+						       device->shift), device);
+	}
+}
+
+static int hook_attach(void)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+	int ret;
+
+	*hook = (struct hook){};
+	if (!lapic_timer_hook_exclusive())
+		return attach_shared(hook);
+
+	ret = apic_timer_lapic_free_take(&hook->lapic);
+	if (ret)
+		return ret;
+	apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
+	/* Nothing is armed: no interrupt before. */
+	hook->attached = true;
+	return 0;
+}
+
+static int hook_detach(void)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	hook->attached = false;
+	this_cpu_write(lapic_timer_hook_first, false);
+	if (hook->device)
+		give_back(hook, apic_timer_shot_kernel_deadline(this_cpu_ptr(&apic_timer_shot)));
+	else
+		apic_timer_lapic_free_release();
+	local_irq_restore(flags);
+	return 0;
+}
+
+static void hook_refine(void)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+
+	/* One that the kernel has not calibrated was measured by the TSC itself. */
+	if (hook->device)
+		apic_timer_lapic_refine(&hook->lapic);
+}
+
+static u64 hook_program_shot(u64 fire)
+{
+	this_cpu_write(lapic_timer_hook_first, true);
+	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
+}
+
+static bool hook_armed(bool fired)
+{
+	return apic_timer_lapic_armed(this_cpu_ptr(&hooks.lapic), fired);
+}
+
+static void hook_recover(void)
+{
+	struct hook *hook = this_cpu_ptr(&hooks);
+
+	if (hook->device)
+		set_up(hook);
+	else
+		apic_timer_lapic_free_set_up(&hook->lapic);
+}
+
+static void hook_describe(unsigned int cpu, struct apic_timer_info *info)
+{
+	apic_timer_lapic_describe(info, &per_cpu(hooks, cpu).lapic);
+	info->exclusive = lapic_timer_hook_exclusive();
+}
+
+struct apic_timer_source apic_timer_source_hook = {
+	.name = "hook",
+	.probe = hook_probe,
+	.remove = hook_remove,
+	.attach = hook_attach,
+	.detach = hook_detach,
+	.refine = hook_refine,
+	.program = hook_program_shot,
+	.armed = hook_armed,
+	.recover = hook_recover,
+	.describe = hook_describe,
+};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Source "hrtimer": a pinned hrtimer in hard interrupt context on each CPU.
+ * Works wherever the kernel does, as exactly as the kernel's timers.
+ */
+#include <linux/percpu.h>
+
+#include "compat/hrtimer.h"
+#include "mux/mux.h"
+#include "mux/source.h"
+
+/* Longest distance, so that no sum of times overflows: about 36 years. */
+#define REACH_NS	(1ULL << 60)
+
+static DEFINE_PER_CPU(struct hrtimer, hrtimers);
+
+static enum hrtimer_restart interrupt(struct hrtimer *timer)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+
+	apic_timer_shot_enter(shot, apic_timer_tsc_now());
+	/* Starts @timer again if need be. */
+	apic_timer_shot_end(shot);
+	return HRTIMER_NORESTART;
+}
+
+static int hrtimer_probe(void)
+{
+	apic_timer_source_hrtimer.reach = apic_timer_ns_to_tsc(REACH_NS);
+	return 0;
+}
+
+static int hrtimer_attach(void)
+{
+	apic_timer_hrtimer_setup(this_cpu_ptr(&hrtimers), interrupt,
+				 CLOCK_MONOTONIC,
+				 HRTIMER_MODE_ABS_PINNED_HARD);
+	return 0;
+}
+
+static int hrtimer_detach(void)
+{
+	hrtimer_cancel(this_cpu_ptr(&hrtimers));
+	return 0;
+}
+
+static u64 hrtimer_program(u64 fire)
+{
+	/* In this order, and rounded up, so that the timer isn't early. */
+	u64 now = apic_timer_now();
+	ktime_t time = ktime_get();
+
+	if (fire > now)
+		time = ktime_add_ns(time, apic_timer_tsc_to_ns(fire - now) + 1);
+
+	hrtimer_start(this_cpu_ptr(&hrtimers), time,
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+	return ktime_to_ns(time);
+}
+
+static void hrtimer_describe(unsigned int cpu, struct apic_timer_info *info)
+{
+	info->hardware = APIC_TIMER_HW_HRTIMER;
+}
+
+struct apic_timer_source apic_timer_source_hrtimer = {
+	.name = "hrtimer",
+	.drifts = true,
+	.probe = hrtimer_probe,
+	.attach = hrtimer_attach,
+	.detach = hrtimer_detach,
+	.program = hrtimer_program,
+	.describe = hrtimer_describe,
+};

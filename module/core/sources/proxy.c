@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Source "proxy": the LAPIC timer of an unpatched kernel.
+ *
+ * On each CPU we register a clock event device of our own, rated above the
+ * LAPIC's. The kernel takes it for its tick, programs its next event through
+ * it, and releases the LAPIC's device, whose hardware we then program
+ * ourselves, for the earlier of the kernel's event and our head. The LAPIC's
+ * vector goes on calling the handler of the LAPIC's device: that pointer is the
+ * only one that is ours.
+ *
+ * The kernel programs our device in nanoseconds by set_next_event() whatever its
+ * clocksource: we don't have the features that let it bypass that. They become
+ * TSC cycles here, for the kernel takes a rate of 32 bits in Hz only, and tells
+ * no module when it refines the rate of the TSC.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/clockchips.h>
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/irq_work.h>
+#include <linux/percpu.h>
+#include <linux/poison.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/time64.h>
+
+#include "hw/lapic.h"
+#include "hw/lapic_device.h"
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "mux/watchdog.h"
+#include "tsc/tsc.h"
+
+/* Ours is preferred to the LAPIC's device by this. */
+#define RATING_ABOVE	50
+/* Shortest event that the kernel may ask for, ns. */
+#define MIN_DELTA	30
+/* How often the kernel is asked to go back to the LAPIC's device, and between, ms. */
+#define GIVE_BACK_TRIES	50
+#define GIVE_BACK_MS	20
+/* The same once there is nothing left to do but to wait. */
+#define REMOVE_MS	1000
+
+/**
+ * struct proxy - what stands between the kernel and the LAPIC timer of a CPU
+ * @device:	our clock event device, the kernel's tick device while attached
+ * @mult:	apic_timer_tsc_mult() of the TSC
+ * @lapic:	the hardware
+ * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
+ * @noop:	handler of @lapic_device while the kernel doesn't use it
+ * @unbound:	to look whether somebody has unbound @device
+ * @leaving:	it is us
+ * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
+ * @ready:	the LAPIC is unmasked and in its mode
+ *
+ * Touched by its own CPU, interrupts off; @ready also by resume.
+ */
+struct proxy {
+	struct clock_event_device device;
+	/* With what set_next_event() needs of @lapic, in one cache line. */
+	u64 mult;
+	struct apic_timer_lapic lapic;
+	struct clock_event_device *lapic_device;
+	void (*noop)(struct clock_event_device *device);
+	struct irq_work unbound;
+	bool leaving;
+	bool c3stop;
+	bool ready;
+};
+
+static DEFINE_PER_CPU(struct proxy, proxies);
+
+static struct proxy *to_proxy(struct clock_event_device *device)
+{
+	return container_of(device, struct proxy, device);
+}
+
+static void kernel_event(void *unused)
+{
+	struct clock_event_device *device = this_cpu_ptr(&proxies.device);
+
+	device->event_handler(device);
+}
+
+/* An interrupt that may serve ours. */
+static noinline void interrupt(struct apic_timer_shot *shot, u64 now)
+{
+	apic_timer_shot_enter(shot, now);
+	apic_timer_shot_leave(shot, kernel_event, NULL);
+}
+
+/* The LAPIC's vector. */
+static void proxy_interrupt(struct clock_event_device *lapic_device)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 now = apic_timer_tsc_entry();
+
+	if (likely(apic_timer_shot_begin_alone(shot, now)))
+		kernel_event(NULL);
+	else
+		interrupt(shot, now);
+}
+
+/* The kernel's next event, in nanoseconds from now. */
+static int proxy_set_next_event(unsigned long ns,
+				struct clock_event_device *device)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_lapic *lapic = &to_proxy(device)->lapic;
+	u64 cycles = apic_timer_tsc_from_ns_fast(ns, to_proxy(device)->mult);
+	u64 now = apic_timer_tsc_now();
+
+	/* Neither reaches 2^63. Rounded up, so that the event has expired. */
+	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
+		   apic_timer_guard_sleeps(now) &&
+		   apic_timer_shot_kernel_alone(shot, cycles, now)))
+		apic_timer_lapic_program_near(lapic, cycles, now);
+	else
+		apic_timer_shot_kernel(now + cycles + 1, now);
+	return 0;
+}
+
+/* Let the kernel's own code set the hardware up, then see to what is ours. */
+static void set_up(struct proxy *proxy)
+{
+	proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
+	apic_timer_lapic_ready(&proxy->lapic);
+	WRITE_ONCE(proxy->ready, true);
+}
+
+static int proxy_set_oneshot(struct clock_event_device *device)
+{
+	struct proxy *proxy = to_proxy(device);
+
+	device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	/*
+	 * The LAPIC is set up when it was given to us or has been asleep, and
+	 * left alone each other time that the kernel comes back from having
+	 * stopped its events: a shot of ours may be on its way.
+	 */
+	if (!READ_ONCE(proxy->ready)) {
+		set_up(proxy);
+		apic_timer_shot_rearm();
+	}
+	return 0;
+}
+
+/*
+ * The kernel wants no event: idle, asleep, or done with us. Ours go on, so the
+ * LAPIC isn't stopped.
+ */
+static int proxy_set_stopped(struct clock_event_device *device)
+{
+	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	return 0;
+}
+
+/*
+ * The same, but it may be for good: somebody unbinds our device by sysfs, or
+ * has registered a better one. Whether that is so is known when the kernel has
+ * done what it is at. A device that is not the tick's and doesn't stop in C3
+ * might be found good for broadcasting the tick, and not be chosen again.
+ */
+static int proxy_set_shutdown(struct clock_event_device *device)
+{
+	struct proxy *proxy = to_proxy(device);
+
+	device->features |= CLOCK_EVT_FEAT_C3STOP;
+	if (!proxy->leaving)
+		irq_work_queue(&proxy->unbound);
+	return proxy_set_stopped(device);
+}
+
+/* The LAPIC has slept and lost its state; called on one CPU for all. */
+static void proxy_resume(struct clock_event_device *device)
+{
+	WRITE_ONCE(to_proxy(device)->ready, false);
+}
+
+static int proxy_probe(void)
+{
+	return apic_timer_lapic_probe("proxy");
+}
+
+/* Put our device in front of the LAPIC's. */
+static bool take(struct proxy *proxy)
+{
+	struct clock_event_device *lapic_device = proxy->lapic_device;
+	unsigned long flags;
+	bool taken;
+
+	local_irq_save(flags);
+	/*
+	 * Released by the kernel, the LAPIC's device would be found good for
+	 * broadcasting the tick to idle CPUs, unless it stops in C3 itself.
+	 */
+	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
+
+	clockevents_config_and_register(&proxy->device, NSEC_PER_SEC,
+					MIN_DELTA,
+					apic_timer_tsc_fast_max(proxy->mult));
+	taken = !clockevent_state_detached(&proxy->device);
+	if (taken) {
+		proxy->noop = lapic_device->event_handler;
+		lapic_device->event_handler = proxy_interrupt;
+	} else if (!proxy->c3stop) {
+		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	}
+	local_irq_restore(flags);
+	return taken;
+}
+
+/*
+ * Pending timers can't be left alone. A device that somebody else put in front
+ * of ours is no harm: then the kernel doesn't touch the LAPIC's.
+ */
+static void take_back(struct irq_work *work)
+{
+	struct proxy *proxy = container_of(work, struct proxy, unbound);
+
+	if (proxy->leaving || !clockevent_state_detached(&proxy->device) ||
+	    clockevent_state_detached(proxy->lapic_device))
+		return;
+	WRITE_ONCE(proxy->ready, false);
+	pr_warn("proxy: somebody has unbound the clock event device of CPU %u, %s; unload apic_timer to be rid of it\n",
+		smp_processor_id(), take(proxy) ? "taken back" : "lost");
+}
+
+static int proxy_attach(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	unsigned int cpu = smp_processor_id();
+	struct clock_event_device *lapic_device;
+	int ret;
+
+	lapic_device = apic_timer_lapic_device("proxy", cpu);
+	if (IS_ERR(lapic_device))
+		return PTR_ERR(lapic_device);
+	ret = apic_timer_lapic_init_device(&proxy->lapic, lapic_device);
+	if (ret)
+		return ret;
+	apic_timer_lapic_limits(&apic_timer_source_proxy, &proxy->lapic);
+
+	proxy->lapic_device = lapic_device;
+	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
+	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
+	/*
+	 * From the next tick, not by an interrupt of its own: the kernel also
+	 * shuts us down as the last thing before the machine sleeps. That
+	 * interrupt would be lost with the LAPIC's state, and with it all irq
+	 * work of this CPU ever after; or it would end the sleep at once.
+	 */
+	proxy->unbound = IRQ_WORK_INIT_LAZY(take_back);
+	proxy->leaving = false;
+	proxy->ready = false;
+	proxy->device = (struct clock_event_device) {
+		.name = "apic_timer",
+		.features = CLOCK_EVT_FEAT_ONESHOT | CLOCK_EVT_FEAT_C3STOP,
+		.rating = lapic_device->rating + RATING_ABOVE,
+		.cpumask = cpumask_of(cpu),
+		.irq = -1,
+		/* Not for us to call, but whoever stops in C3 has to have one. */
+		.broadcast = lapic_device->broadcast,
+		.set_next_event = proxy_set_next_event,
+		.set_state_oneshot = proxy_set_oneshot,
+		.set_state_oneshot_stopped = proxy_set_stopped,
+		.set_state_shutdown = proxy_set_shutdown,
+		.resume = proxy_resume,
+	};
+	if (!take(proxy)) {
+		clockevents_unbind_device(&proxy->device, cpu);
+		proxy->lapic_device = NULL;
+		pr_err("proxy: the kernel kept the tick device of CPU %u\n",
+		       cpu);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+/*
+ * Have the kernel take the LAPIC's device instead of ours, setting its handler
+ * and its hardware. It takes any that it has, so the LAPIC's has to be on its
+ * list again if somebody has taken it off that (sysfs can).
+ */
+static int give_back(struct proxy *proxy, unsigned int cpu)
+{
+	struct clock_event_device *lapic_device = proxy->lapic_device;
+	int ret;
+
+	/* Taken off the list already, or gone with its CPU. */
+	if (list_empty(&proxy->device.list) ||
+	    proxy->device.list.next == LIST_POISON1)
+		return 0;
+	if (list_empty(&lapic_device->list)) {
+		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device, registering it again\n",
+			     cpu);
+		clockevents_register_device(lapic_device);
+	}
+	/* Not before: see take(). */
+	if (!proxy->c3stop)
+		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	ret = clockevents_unbind_device(&proxy->device, cpu);
+	if (ret)
+		lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
+	return ret;
+}
+
+/* The kernel has done with our device: the LAPIC's must not call us any more. */
+static void let_go(void *unused)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	struct clock_event_device *lapic_device = proxy->lapic_device;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (lapic_device->event_handler == proxy_interrupt) {
+		/* The kernel ticks from another, so the hardware is still ours. */
+		lapic_device->set_state_shutdown(lapic_device);
+		lapic_device->event_handler = proxy->noop;
+	}
+	proxy->lapic_device = NULL;
+	local_irq_restore(flags);
+}
+
+static int proxy_detach(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+	unsigned int cpu = smp_processor_id(), tries;
+	int ret;
+
+	WRITE_ONCE(proxy->leaving, true);
+	irq_work_sync(&proxy->unbound);
+	for (tries = 1; (ret = give_back(proxy, cpu)); tries++) {
+		if (tries == GIVE_BACK_TRIES) {
+			/* Our device goes on to serve it meanwhile. */
+			WRITE_ONCE(proxy->leaving, false);
+			pr_err("proxy: the kernel keeps our clock event device on CPU %u: it has no other, the LAPIC's is %s\n",
+			       cpu, clockevent_state_detached(proxy->lapic_device) ?
+				    "not taken" : "in use otherwise");
+			return ret;
+		}
+		msleep(GIVE_BACK_MS);
+	}
+	let_go(NULL);
+	return 0;
+}
+
+/*
+ * Wait for what could not be given back: our code is gone on return. CPUs may
+ * go meanwhile, and with them their devices.
+ */
+static void proxy_remove(void)
+{
+	struct proxy *proxy;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		proxy = per_cpu_ptr(&proxies, cpu);
+		while (proxy->lapic_device) {
+			WRITE_ONCE(proxy->leaving, true);
+			cpus_read_lock();
+			if (!cpu_online(cpu)) {
+				proxy->lapic_device = NULL;
+			} else if (!give_back(proxy, cpu)) {
+				smp_call_function_single(cpu, let_go, NULL, true);
+				irq_work_sync(&proxy->unbound);
+			}
+			cpus_read_unlock();
+			if (proxy->lapic_device)
+				msleep(REMOVE_MS);
+		}
+	}
+}
+
+static void proxy_refine(void)
+{
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+
+	/* The event that is armed stays as it is; the next will be right. */
+	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
+	apic_timer_lapic_refine(&proxy->lapic);
+}
+
+static u64 proxy_program(u64 fire)
+{
+	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
+}
+
+static bool proxy_armed(bool fired)
+{
+	return apic_timer_lapic_armed(this_cpu_ptr(&proxies.lapic), fired);
+}
+
+static void proxy_recover(void)
+{
+	set_up(this_cpu_ptr(&proxies));
+}
+
+static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
+{
+	apic_timer_lapic_describe(info, &per_cpu(proxies, cpu).lapic);
+}
+
+struct apic_timer_source apic_timer_source_proxy = {
+	.name = "proxy",
+	.probe = proxy_probe,
+	.remove = proxy_remove,
+	.attach = proxy_attach,
+	.detach = proxy_detach,
+	.refine = proxy_refine,
+	.program = proxy_program,
+	.armed = proxy_armed,
+	.recover = proxy_recover,
+	.describe = proxy_describe,
+};

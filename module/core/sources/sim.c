@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Source "sim": a simulated TSC and LAPIC timer, for tests.
+ *
+ * Time stands still but for what code is said to cost and what
+ * apic_timer_sim_run() lets pass. The timer's interrupt comes from
+ * apic_timer_sim_run() only, whose caller has interrupts on, so that code of
+ * the core is interrupted nowhere.
+ */
+#include <linux/hardirq.h>
+#include <linux/irqflags.h>
+#include <linux/minmax.h>
+
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "sources/sim.h"
+#include "timers/base.h"
+
+/* One CPU. Tests read it, and may set what they like between two runs. */
+struct apic_timer_sim apic_timer_sim = {
+	.machine.tsc_khz = 1000000,
+};
+
+/**
+ * apic_timer_sim_now() - the simulated TSC, at the cost of the machine
+ *
+ * Return: TSC, cycles.
+ */
+u64 apic_timer_sim_now(void)
+{
+	apic_timer_sim.now += apic_timer_sim.machine.cost;
+	return apic_timer_sim.now;
+}
+
+/**
+ * apic_timer_sim_wait() - let time pass, at the cost of the machine
+ * @until:	TSC
+ *
+ * Return: TSC, @until if that wasn't past.
+ */
+u64 apic_timer_sim_wait(u64 until)
+{
+	u64 now = apic_timer_sim_now();
+
+	if ((s64)(until - now) > 0)
+		apic_timer_sim.now = until;
+	return apic_timer_sim.now;
+}
+
+/**
+ * apic_timer_sim_tsc_khz() - frequency of the simulated TSC
+ *
+ * Return: kHz.
+ */
+u32 apic_timer_sim_tsc_khz(void)
+{
+	return apic_timer_sim.machine.tsc_khz;
+}
+
+/**
+ * apic_timer_sim_ticks_to_cycles() - what a clock's ticks take on the TSC
+ * @ticks:	number of ticks
+ * @tsc_hz:	TSC frequency, Hz
+ * @counter_hz:	frequency of the other clock, Hz
+ *
+ * Return: TSC cycles, rounded up; exact, for what fits.
+ */
+u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz)
+{
+	unsigned __int128 product = (unsigned __int128)ticks * tsc_hz;
+	unsigned __int128 rest = 0;
+	u64 quotient = 0;
+	int bit;
+
+	/* No 128-bit division in the kernel: by hand. */
+	for (bit = 127; bit >= 0; bit--) {
+		rest = rest << 1 | (product >> bit & 1);
+		quotient <<= 1;
+		if (rest >= counter_hz) {
+			rest -= counter_hz;
+			quotient |= 1;
+		}
+	}
+	return quotient + !!rest;
+}
+
+/**
+ * apic_timer_sim_start() - begin to simulate a machine
+ * @machine:	the machine
+ *
+ * Its timer is not armed. What the core has in mind of the machine before is
+ * the caller's to reset.
+ *
+ * Return: 0, or what apic_timer_lapic_clock_init() says of its rates.
+ */
+int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
+{
+	struct apic_timer_sim sim = {
+		.machine = *machine,
+		.now = machine->tsc,
+	};
+	u64 reach = U64_MAX;
+	int ret;
+
+	if (!sim.machine.believed_hz)
+		sim.machine.believed_hz = machine->counter_hz;
+	if (machine->counter_hz) {
+		ret = apic_timer_lapic_clock_init(&sim.clock,
+						  sim.machine.believed_hz,
+						  machine->tsc_khz * 1000ULL);
+		if (ret)
+			return ret;
+		reach = sim.clock.reach;
+	}
+	apic_timer_sim = sim;
+	apic_timer_source_sim.drifts = machine->counter_hz;
+	apic_timer_source_sim.reach = min(reach, machine->reach ?: U64_MAX);
+	return 0;
+}
+
+static void kernel_event(void *unused)
+{
+	if (apic_timer_sim.machine.kernel_event)
+		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
+}
+
+/* The timer's vector. */
+static void interrupt(void)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 now = apic_timer_tsc_entry();
+
+	if (apic_timer_shot_begin_alone(shot, now)) {
+		kernel_event(NULL);
+		return;
+	}
+	apic_timer_shot_enter(shot, now);
+	apic_timer_shot_leave(shot, kernel_event, NULL);
+}
+
+/**
+ * apic_timer_sim_kernel() - the simulated kernel sets its next event
+ * @tsc:	absolute TSC, %APIC_TIMER_NEVER for none
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_sim_kernel(u64 tsc)
+{
+	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	u64 now = apic_timer_sim.now;
+
+	if (tsc >= now && tsc != APIC_TIMER_NEVER &&
+	    apic_timer_shot_kernel_alone(shot, tsc - now, now))
+		apic_timer_source_sim.program(tsc);
+	else
+		apic_timer_shot_kernel(tsc, now);
+}
+
+/**
+ * apic_timer_sim_run() - let time pass, and the timer interrupt
+ * @until:	TSC at which to return; later if an interrupt takes longer
+ * @limit:	return after so many interrupts, whatever the time
+ *
+ * Context: Task, interrupts on.
+ * Return: number of interrupts.
+ */
+unsigned long apic_timer_sim_run(u64 until, unsigned long limit)
+{
+	struct apic_timer_sim *sim = &apic_timer_sim;
+	unsigned long flags, n = 0;
+	u64 at, taken;
+
+	local_irq_save(flags);
+	while ((sim->armed || sim->requested) && n < limit) {
+		taken = sim->requested ? sim->now : sim->fires;
+		at = apic_timer_add_tsc(taken, sim->machine.latency);
+		if (at > until)
+			break;
+		/* However often it has fired, one request waits. */
+		if (sim->fires <= taken)
+			sim->armed = false;
+		sim->requested = false;
+		sim->now = max(sim->now, at);
+		sim->interrupts++;
+		n++;
+		__irq_enter();
+		interrupt();
+		__irq_exit();
+	}
+	if (n < limit)
+		sim->now = max(sim->now, until);
+	local_irq_restore(flags);
+	return n;
+}
+
+static int sim_probe(void)
+{
+	return 0;
+}
+
+static int sim_attach(void)
+{
+	return apic_timer_sim_start(&apic_timer_sim.machine);
+}
+
+static int sim_detach(void)
+{
+	apic_timer_sim.armed = false;
+	return 0;
+}
+
+static u64 sim_program(u64 fire)
+{
+	struct apic_timer_sim *sim = &apic_timer_sim;
+
+	sim->now += sim->machine.cost;
+	/* That doesn't take back what it has requested. */
+	if (sim->armed && sim->fires <= sim->now)
+		sim->requested = true;
+	sim->programmed++;
+	sim->leg = fire > sim->now ? fire - sim->now : 0;
+
+	if (!sim->machine.counter_hz) {
+		/* 0 disarms; one in the past fires at once. */
+		sim->fires = fire;
+		sim->armed = sim->fires;
+		return sim->fires;
+	}
+
+	/* A count of 0 stops the counter. */
+	sim->count = apic_timer_lapic_clock_count(&sim->clock, sim->leg);
+	sim->armed = sim->count.count;
+	sim->fires = sim->now +
+		apic_timer_sim_ticks_to_cycles((u64)sim->count.count <<
+					       sim->count.divider,
+					       sim->machine.tsc_khz * 1000ULL,
+					       sim->machine.counter_hz);
+	return (u64)sim->count.divider << 32 | sim->count.count;
+}
+
+static void sim_describe(unsigned int cpu, struct apic_timer_info *info)
+{
+	info->hardware = APIC_TIMER_HW_SIMULATED;
+}
+
+struct apic_timer_source apic_timer_source_sim = {
+	.name = "sim",
+	.probe = sim_probe,
+	.attach = sim_attach,
+	.detach = sim_detach,
+	.program = sim_program,
+	.describe = sim_describe,
+};

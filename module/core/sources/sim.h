@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_SOURCE_SIM_H
+#define _APIC_TIMER_SOURCE_SIM_H
+
+#include <linux/types.h>
+
+#include "lib/counter.h"
+
+/**
+ * struct apic_timer_sim_machine - a machine to simulate
+ * @tsc_khz:	TSC frequency
+ * @counter_hz:	true rate of the undivided one-shot counter, Hz; 0: the machine
+ *		has the TSC-deadline mode
+ * @believed_hz: the rate that calibration found, Hz; 0: the true one
+ * @reach:	longest shot in TSC cycles, where shorter than what the mode
+ *		allows; 0: as the mode
+ * @cost:	TSC cycles that each look at the TSC and each programming takes
+ * @latency:	TSC cycles from the timer's firing to its interrupt
+ * @tsc:	TSC at the beginning
+ * @kernel_event: the kernel's clock event handler, or NULL; called from the
+ *		interrupt once the deadline of %APIC_TIMER_SHOT_KERNEL has come
+ */
+struct apic_timer_sim_machine {
+	u32 tsc_khz;
+	u64 counter_hz;
+	u64 believed_hz;
+	u64 reach;
+	u64 cost;
+	u64 latency;
+	u64 tsc;
+	void (*kernel_event)(u64 now);
+};
+
+/**
+ * struct apic_timer_sim - the simulated machine
+ * @machine:	what it is
+ * @clock:	what the core believes of its counter
+ * @now:	TSC
+ * @armed:	the timer is running
+ * @fires:	TSC at which it fires, if @armed
+ * @requested:	it has fired and was programmed anew since: the interrupt has
+ *		yet to be taken
+ * @leg:	TSC cycles that it was last asked for
+ * @count:	what the counter was last programmed with
+ * @programmed:	how often it was programmed
+ * @interrupts:	how often it has interrupted
+ */
+struct apic_timer_sim {
+	struct apic_timer_sim_machine machine;
+	struct apic_timer_lapic_clock clock;
+	u64 now;
+	bool armed;
+	u64 fires;
+	bool requested;
+	u64 leg;
+	struct apic_timer_lapic_count count;
+	unsigned long programmed;
+	unsigned long interrupts;
+};
+
+extern struct apic_timer_sim apic_timer_sim;
+
+u64 apic_timer_sim_now(void);
+u64 apic_timer_sim_wait(u64 until);
+u32 apic_timer_sim_tsc_khz(void);
+
+void apic_timer_sim_kernel(u64 tsc);
+int apic_timer_sim_start(const struct apic_timer_sim_machine *machine);
+unsigned long apic_timer_sim_run(u64 until, unsigned long limit);
+u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz);
+
+#endif /* _APIC_TIMER_SOURCE_SIM_H */

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The timers of each CPU: pending queue, running timer, expiry, arming from
+ * another CPU.
+ *
+ * A timer belongs to the base of @timer->cpu, whose lock covers it. It changes
+ * its base without ever holding two locks: under the old one its cpu becomes
+ * APIC_TIMER_CPU_MOVING, on which others wait, and under the new one the new
+ * cpu. A handler is never run on two CPUs at a time: @timer->prev_cpu names
+ * the CPU of its latest run, which may not have ended when the timer has moved
+ * on, and @timer->prev_run which of that CPU's runs it is. Each run waits for
+ * the one before. To wait for the CPU alone would not do: by then it may run
+ * the same timer again and wait for us.
+ */
+#include <linux/cpumask.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "hw/smi.h"
+#include "lib/param.h"
+#include "lib/stats.h"
+#include "mux/mux.h"
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "policy/qos.h"
+#include "timers/base.h"
+#include "timers/dispatch.h"
+#include "timers/pending.h"
+#include "timers/state.h"
+#include "tsc/tsc.h"
+
+APIC_TIMER_PARAM(spin_budget_ns, 5000, 0, 1000000, "ns",
+		 "longest that a shot of mode exact may wait on the TSC, for timers that don't say");
+APIC_TIMER_PARAM(hold_ns, 20000, 0, 1000000, "ns",
+		 "longest that an event of the kernel's is held back so that a shot of mode exact comes first; 0 is never");
+
+/* TSC cycles */
+static u64 hold_max, spin_max;
+
+DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
+
+/**
+ * apic_timer_base_lock() - lock the base that a timer belongs to
+ * @timer:	the timer
+ * @flags:	interrupt state, for apic_timer_base_unlock()
+ *
+ * Return: the base, locked.
+ */
+struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
+					     unsigned long *flags)
+	__acquires(&base->lock)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	for (;;) {
+		cpu = READ_ONCE(timer->cpu);
+		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
+			base = apic_timer_base_of(cpu);
+			raw_spin_lock_irqsave(&base->lock, *flags);
+			/* Not of this base, it may be changing. */
+			if (likely(data_race(timer->cpu == cpu)))
+				return base;
+			raw_spin_unlock_irqrestore(&base->lock, *flags);
+		}
+		cpu_relax();
+	}
+}
+
+/**
+ * apic_timer_base_move() - let a timer belong to another base
+ * @base:	its base, locked
+ * @timer:	the timer, in no queue
+ * @cpu:	CPU of the new base
+ *
+ * Return: the new base, locked instead of @base. Interrupts stay off.
+ */
+struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
+					     struct apic_timer_list *timer,
+					     unsigned int cpu)
+{
+	lockdep_assert_held(&base->lock);
+
+	if (base->cpu == cpu)
+		return base;
+
+	/*
+	 * The latest run was here, and is this one or over. If it is elsewhere
+	 * it waits for one here, or did: the next need only wait for that.
+	 */
+	if (timer->prev_cpu == base->cpu)
+		timer->prev_run = base->run;
+	WRITE_ONCE(timer->cpu, APIC_TIMER_CPU_MOVING);
+	raw_spin_unlock(&base->lock);
+
+	base = apic_timer_base_of(cpu);
+	raw_spin_lock(&base->lock);
+	WRITE_ONCE(timer->cpu, cpu);
+	return base;
+}
+
+static u64 spin_budget(const struct apic_timer_list *timer)
+{
+	return timer->spin_budget ?: spin_max;
+}
+
+/* What comes upon an interrupt now, as far as can be told. */
+static enum apic_timer_lead_class class_now(const struct apic_timer_shot *shot)
+{
+	if (!is_idle_task(current))
+		return APIC_TIMER_LEAD_BUSY;
+	return shot->stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
+}
+
+/* How to go about the head of the queue. */
+static struct apic_timer_target target_of(const struct apic_timer_base *base,
+					  const struct apic_timer_list *head)
+{
+	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
+	unsigned int class, mode, strain;
+	u64 budget, leave;
+
+	if (!head)
+		return target;
+
+	target.expires = head->expires;
+	if (unlikely(base->not_before) &&
+	    (head->expires < base->not_before ||
+	     head->expires - base->not_before < lead->exact[1])) {
+		target.expires = max(target.expires, base->not_before);
+		return target;
+	}
+
+	mode = apic_timer_mode_of(head);
+	class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :
+					APIC_TIMER_LEAD_BUSY;
+	if (mode == APIC_TIMER_EXACT) {
+		target.exact = true;
+		budget = spin_budget(head);
+		target.hold = min(hold_max, lead->hold);
+		target.lead[0] = min(lead->exact[0], budget);
+		target.lead[1] = min(lead->exact[1], budget);
+		/* To leave the interrupt takes about as long as to come in. */
+		leave = lead->exact[0];
+		strain = base->expiring ? base->stretch.strain :
+			 apic_timer_stretch_strain_at(&base->stretch,
+						      head->expires);
+		if (unlikely(strain)) {
+			/* Wait less: all else has waited for long. */
+			leave = lead->mean[class];
+			target.lead[0] = strain == 1 ? min(leave, budget) : 0;
+			target.lead[1] = target.lead[0];
+		}
+		/* Others would have nothing of it if we left only to be back. */
+		target.reach = min(target.lead[0] + leave, budget);
+	} else if (mode == APIC_TIMER_MEAN) {
+		target.lead[0] = lead->mean[class];
+		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];
+	}
+	return target;
+}
+
+/* Arm for the head of the queue. */
+static void aim(struct apic_timer_base *base)
+{
+	const struct apic_timer_list *head = base->queue.first;
+	struct apic_timer_target target = target_of(base, head);
+
+	apic_timer_shot_own(&target);
+	if (target.exact)
+		apic_timer_latency_want(target.expires);
+}
+
+/* Another CPU has put a new head into our queue. */
+static void arm_head(void *unused)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&base->lock);
+	if (base->online && !base->expiring)
+		aim(base);
+	raw_spin_unlock(&base->lock);
+}
+
+/**
+ * apic_timer_base_arm() - arm for a new head, here or on the base's CPU
+ * @base:	the base, locked and online
+ */
+void apic_timer_base_arm(struct apic_timer_base *base)
+{
+	lockdep_assert_held(&base->lock);
+
+	/* The end of the interrupt will. */
+	if (base->expiring)
+		return;
+
+	if (base->cpu == smp_processor_id()) {
+		aim(base);
+		return;
+	}
+	/*
+	 * -EBUSY: an earlier kick is under way and will find this head, as it
+	 * takes the lock. -ENXIO: the CPU is going away, and with it its
+	 * timers, see apic_timer_base_offline().
+	 */
+	if (!smp_call_function_single_async(base->cpu, &base->kick))
+		apic_timer_stats_inc(KICKS);
+}
+
+static bool runs_on(unsigned int cpu, const struct apic_timer_list *timer)
+{
+	/* Pairs with the releases in expire(): what the handler did is seen. */
+	return smp_load_acquire(&apic_timer_base_of(cpu)->running) == timer;
+}
+
+/**
+ * apic_timer_base_runs() - whether a timer's handler is running
+ * @base:	the timer's base, locked
+ * @timer:	the timer
+ *
+ * Return: true while it runs, on whatever CPU.
+ */
+bool apic_timer_base_runs(const struct apic_timer_base *base,
+			  const struct apic_timer_list *timer)
+{
+	lockdep_assert_held(&base->lock);
+
+	return runs_on(base->cpu, timer) || runs_on(timer->prev_cpu, timer);
+}
+
+/**
+ * apic_timer_base_in_run() - whether a certain run of a handler is under way
+ * @base:	of the CPU that runs it
+ * @timer:	the timer, not followed
+ * @run:	@base->run at the beginning of the run
+ *
+ * Return: false once it has ended; what it did is then seen.
+ */
+bool apic_timer_base_in_run(const struct apic_timer_base *base,
+			    const struct apic_timer_list *timer,
+			    unsigned int run)
+{
+	/* Pairs with both releases of @running in expire(). */
+	if (smp_load_acquire(&base->running) != timer)
+		return false;
+	/* Pairs with the release of @run in expire(): earlier runs are over. */
+	return smp_load_acquire(&base->run) == run;
+}
+
+/* Tell all about a shot, for a user who asks what made it late. */
+static void tell(const struct apic_timer_list *timer, unsigned int mode,
+		 const struct apic_timer_dispatch *shot,
+		 const struct apic_timer_shot *hardware)
+{
+	u64 kernel = hardware->deadline[APIC_TIMER_SHOT_KERNEL];
+	struct apic_timer_receipt receipt = {
+		.timer = timer,
+		.function = shot->function,
+		.expires = shot->expires,
+		.entry = hardware->entry,
+		.ready = shot->ready,
+		.start = shot->start,
+		.lead = shot->aim ? hardware->lead : 0,
+		.leg = hardware->leg,
+		.held = kernel < shot->ready ? shot->ready - kernel : 0,
+		.smi = apic_timer_smi_count() - hardware->smi,
+		.mode = mode,
+		.class = shot->class,
+		.skipped = shot->skipped,
+	};
+
+	trace_apic_timer_shot(&receipt);
+}
+
+/* Run the handler of the head. Drops the lock while it runs. */
+static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	struct apic_timer_shot *hardware = this_cpu_ptr(&apic_timer_shot);
+	unsigned int mode = apic_timer_mode_of(timer);
+	struct apic_timer_dispatch shot = {
+		.function = timer->function,
+		.data = timer->data,
+		.expires = timer->expires,
+		.exact = mode == APIC_TIMER_EXACT,
+		.skip_late = timer->flags & APIC_TIMER_SKIP_LATE,
+		.class = class_now(hardware),
+	};
+	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
+
+	/* One shot, one latency; and none when woken by something earlier. */
+	if (hardware->entry >= hardware->aim)
+		shot.aim = hardware->aim;
+	hardware->aim = 0;
+
+	apic_timer_base_dequeue(base, timer);
+	/* Pairs with apic_timer_base_in_run(): earlier runs are over. */
+	smp_store_release(&base->run, base->run + 1);
+	/* Pairs with apic_timer_base_in_run(): with @timer, @run is seen. */
+	smp_store_release(&base->running, timer);
+	timer->prev_cpu = base->cpu;
+	raw_spin_unlock(&base->lock);
+
+	/* The handler's last run, on another CPU, may not have ended. */
+	if (unlikely(prev_cpu != base->cpu))
+		while (apic_timer_base_in_run(apic_timer_base_of(prev_cpu),
+					      timer, prev_run))
+			cpu_relax();
+
+	trace_apic_timer_expire_entry(timer, shot.function, shot.expires,
+				      apic_timer_tsc_now());
+	apic_timer_dispatch(&shot);
+
+	/* The timer may be gone from here on. */
+	if (trace_apic_timer_expire_exit_enabled())
+		trace_apic_timer_expire_exit(timer, shot.function, shot.start,
+					     apic_timer_tsc_now());
+	if (trace_apic_timer_shot_enabled())
+		tell(timer, mode, &shot, hardware);
+	if (likely(!shot.skipped)) {
+		apic_timer_stats_inc(EXPIRED);
+		apic_timer_stats_error(shot.start - shot.expires);
+	}
+	if (shot.exact)
+		apic_timer_stats_add(SPIN_CYCLES, shot.start - shot.ready);
+
+	raw_spin_lock(&base->lock);
+	/* Pairs with runs_on() and apic_timer_base_in_run(). */
+	smp_store_release(&base->running, NULL);
+}
+
+/* Handlers run: what they take is part of a stretch. */
+static void begin_stretch(struct apic_timer_base *base,
+			  const struct apic_timer_shot *shot, u64 aim)
+	__must_hold(&base->lock)
+{
+	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+
+	apic_timer_stretch_begin(&base->stretch, shot->entry, aim,
+				 lead->mean[class_now(shot)]);
+}
+
+/**
+ * apic_timer_base_interrupt() - run what is due on this CPU
+ * @shot:	of this CPU
+ *
+ * Called by the source from its interrupt, between apic_timer_shot_begin() and
+ * apic_timer_shot_end(), if apic_timer_shot_own_due(). A handler that arms a
+ * timer for the past gets it run from the same loop, never by recursion. The
+ * loop is bounded: after busy_us at a stretch, which interrupts in quick
+ * succession add to, nothing runs for as long as the stretch took.
+ *
+ * Context: Hard interrupt, interrupts off.
+ */
+void apic_timer_base_interrupt(struct apic_timer_shot *shot)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	struct apic_timer_target target;
+	u64 now = shot->entry, aimed = shot->aim;
+	bool begun;
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&base->lock);
+	if (now >= base->not_before) {
+		/* The rest of the machine has had its turn. */
+		if (unlikely(base->not_before)) {
+			base->not_before = 0;
+			apic_timer_stretch_reset(&base->stretch,
+						 base->stretch.end);
+		}
+		/* Only after a long stretch is it to be known before the first. */
+		begun = base->stretch.strain;
+		if (unlikely(begun)) {
+			begin_stretch(base, shot, aimed);
+			apic_timer_stretch_measure(&base->stretch, now);
+		}
+		base->expiring = true;
+		for (;;) {
+			target = target_of(base, base->queue.first);
+			if (now < apic_timer_shot_serve(shot, &target))
+				break;
+			if (begun && now - base->stretch.start >
+					apic_timer_stretch_max) {
+				base->not_before =
+					apic_timer_stretch_pause(&base->stretch,
+								 now);
+				break;
+			}
+			shot->served = true;
+			expire(base, base->queue.first);
+			if (!begun)
+				begin_stretch(base, shot, aimed);
+			begun = true;
+			now = apic_timer_tsc_now();
+			apic_timer_stretch_measure(&base->stretch, now);
+		}
+		base->expiring = false;
+		if (begun)
+			apic_timer_stretch_end(&base->stretch, now);
+	}
+
+	aim(base);
+	raw_spin_unlock(&base->lock);
+}
+
+/**
+ * apic_timer_base_rearm() - arm this CPU's hardware again, which has slept
+ *
+ * Context: Interrupts off; this CPU is online.
+ */
+void apic_timer_base_rearm(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&base->lock);
+	aim(base);
+	apic_timer_shot_rearm();
+	raw_spin_unlock(&base->lock);
+}
+
+/**
+ * apic_timer_base_shift() - the TSC is another: move all pending timers
+ * @shift:	TSC cycles to move them by
+ *
+ * Context: Interrupts off, no other CPU running.
+ */
+void apic_timer_base_shift(s64 shift)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	lockdep_assert_irqs_disabled();
+	for_each_possible_cpu(cpu) {
+		base = apic_timer_base_of(cpu);
+		raw_spin_lock(&base->lock);
+		apic_timer_queue_shift(&base->queue, shift);
+		/* The stretch of handlers is over; these are TSC values too. */
+		if (base->online)
+			base->not_before = 0;
+		apic_timer_stretch_reset(&base->stretch, apic_timer_tsc_now());
+		raw_spin_unlock(&base->lock);
+	}
+}
+
+/**
+ * apic_timer_base_look() - look at pending timers, in the order of expiry
+ * @base:	whose
+ * @cursor:	initialised, or how far earlier calls have come
+ * @views:	filled in: room for APIC_TIMER_QUEUE_GROUP
+ *
+ * Timers may come and go between calls: see apic_timer_queue_walk(). However
+ * many are pending, interrupts are off for a few of them at a time.
+ *
+ * Context: Any but NMI.
+ * Return: number of @views filled in; 0 at the end. In any case the caller ends
+ * with apic_timer_base_look_end().
+ */
+unsigned int apic_timer_base_look(struct apic_timer_base *base,
+				  struct apic_timer_queue_cursor *cursor,
+				  struct apic_timer_base_view *views)
+{
+	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
+	unsigned int i, n;
+	unsigned long flags;
+	bool more;
+
+	do {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		more = apic_timer_queue_walk(&base->queue, cursor, timers, &n);
+		for (i = 0; i < n; i++)
+			views[i] = (struct apic_timer_base_view) {
+				.timer = timers[i],
+				.function = timers[i]->function,
+				.expires = timers[i]->expires,
+				.flags = timers[i]->flags,
+			};
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	} while (!n && more);
+	return n;
+}
+
+/**
+ * apic_timer_base_look_end() - look at no more timers
+ * @base:	as for apic_timer_base_look()
+ * @cursor:	likewise, or only initialised
+ *
+ * Context: Any but NMI.
+ */
+void apic_timer_base_look_end(struct apic_timer_base *base,
+			      struct apic_timer_queue_cursor *cursor)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	apic_timer_queue_walk_end(&base->queue, cursor);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/**
+ * apic_timer_base_peek() - what the head of a queue is like
+ * @base:	the base, locked
+ * @head:	filled in; as of an empty queue when the base is offline
+ */
+void apic_timer_base_peek(const struct apic_timer_base *base,
+			  struct apic_timer_base_head *head)
+{
+	const struct apic_timer_list *first = base->queue.first;
+
+	lockdep_assert_held(&base->lock);
+
+	*head = (struct apic_timer_base_head) {
+		.expires = APIC_TIMER_NEVER,
+		.budget = spin_max,
+	};
+	if (!first || !base->online)
+		return;
+	head->expires = first->expires;
+	head->exact = apic_timer_mode_of(first) == APIC_TIMER_EXACT;
+	if (head->exact)
+		head->budget = spin_budget(first);
+}
+
+/**
+ * apic_timer_base_wake() - interrupt a CPU, which may be idle
+ * @cpu:	the CPU; the one that calls is awake
+ *
+ * Context: Any but NMI.
+ */
+void apic_timer_base_wake(unsigned int cpu)
+{
+	struct apic_timer_base *base = apic_timer_base_of(cpu);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* -EBUSY and -ENXIO: see apic_timer_base_arm(). */
+	if (base->online && cpu != smp_processor_id() &&
+	    !smp_call_function_single_async(cpu, &base->kick))
+		apic_timer_stats_inc(KICKS);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/**
+ * apic_timer_base_init() - set up the bases, all of them offline
+ */
+void apic_timer_base_init(void)
+{
+	struct apic_timer_base *base;
+	unsigned int cpu;
+
+	apic_timer_stretch_init();
+	hold_max = apic_timer_ns_to_tsc(hold_ns);
+	/* A timer's own budget has as many bits. */
+	spin_max = min_t(u64, apic_timer_ns_to_tsc(spin_budget_ns), U32_MAX);
+
+	for_each_possible_cpu(cpu) {
+		base = apic_timer_base_of(cpu);
+		raw_spin_lock_init(&base->lock);
+		base->cpu = cpu;
+		apic_timer_queue_init(&base->queue);
+		INIT_CSD(&base->kick, arm_head, NULL);
+	}
+}
+
+/**
+ * apic_timer_base_online() - let this CPU take timers
+ *
+ * Context: Task, bound to the CPU, whose source is attached.
+ */
+void apic_timer_base_online(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	WRITE_ONCE(base->online, true);
+	base->open = true;
+	base->not_before = 0;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}

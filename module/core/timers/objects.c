@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a kernel that watches over objects is told of timers.
+ */
+#include <linux/debugobjects.h>
+#include <linux/sched/task_stack.h>
+
+#include "timers/objects.h"
+#include "timers/state.h"
+
+static void *hint(void *address)
+{
+	return ((struct apic_timer_list *)address)->function;
+}
+
+/* One that was never passed to init_apic_timer(): DEFINE_APIC_TIMER()'s. */
+static bool is_static(void *address)
+{
+	return apic_timer_state_known(address);
+}
+
+/* Initialised, or freed, while it is pending. */
+static bool remove_pending(void *address, enum debug_obj_state state)
+{
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	del_apic_timer(address);
+	return true;
+}
+
+static bool reinitialised(void *address, enum debug_obj_state state)
+{
+	bool removed = remove_pending(address, state);
+
+	if (removed)
+		apic_timer_debug_init(address);
+	return removed;
+}
+
+static const struct debug_obj_descr description = {
+	.name = "apic_timer",
+	.debug_hint = hint,
+	.is_static_object = is_static,
+	.fixup_init = reinitialised,
+	.fixup_free = remove_pending,
+};
+
+/**
+ * apic_timer_debug_init() - a timer is being initialised
+ * @timer:	the timer, as it was before
+ *
+ * Context: Any but NMI, as init_apic_timer(): takes a lock of the kernel's.
+ */
+void apic_timer_debug_init(struct apic_timer_list *timer)
+{
+	if (object_is_on_stack(timer))
+		debug_object_init_on_stack(timer, &description);
+	else
+		debug_object_init(timer, &description);
+}
+
+/**
+ * apic_timer_debug_activate() - a timer becomes pending
+ * @timer:	the timer
+ *
+ * Context: The lock of its base is held.
+ */
+void apic_timer_debug_activate(struct apic_timer_list *timer)
+{
+	debug_object_activate(timer, &description);
+}
+
+/**
+ * apic_timer_debug_deactivate() - a timer is not pending any more
+ * @timer:	the timer
+ *
+ * Context: The lock of its base is held.
+ */
+void apic_timer_debug_deactivate(struct apic_timer_list *timer)
+{
+	debug_object_deactivate(timer, &description);
+}

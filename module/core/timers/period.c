@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Periodic timers: the next moment of start + n * period that is still ahead.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+
+#include "lib/refuse.h"
+#include "timers/period.h"
+#include "timers/state.h"
+#include "tsc/tsc.h"
+
+/*
+ * Can its expiry be moved on by @period? The queue is sorted by the expiry of
+ * pending timers, and only mod_apic_timer() keeps it so.
+ */
+static bool check(const struct apic_timer_list *timer, u64 period,
+		  const void *caller)
+{
+	if (unlikely(!timer))
+		return apic_timer_refuse(false, caller, "no timer to forward");
+	if (unlikely(!period))
+		return apic_timer_refuse(false, caller,
+					 "timer of %ps forwarded by a period of 0",
+					 timer->function);
+	if (unlikely(READ_ONCE(timer->state) == APIC_TIMER_PENDING))
+		return apic_timer_refuse(false, caller,
+					 "timer of %ps forwarded while it is pending",
+					 timer->function);
+	return true;
+}
+
+/**
+ * apic_timer_forward() - move a timer's expiry on by whole periods
+ * @timer:	timer, not pending; @timer->expires is its present moment
+ * @now:	TSC that the new expiry has to exceed, cycles
+ * @period:	TSC cycles, not 0
+ *
+ * For a handler that arms its own timer again. After an overrun the moments
+ * that have passed are skipped, so that it is called once for all of them.
+ * Where the period is not a whole number of cycles, use
+ * apic_timer_forward_period().
+ *
+ * Context: Any.
+ * Return: by how many periods the expiry moved: 0 when it is still ahead, 1 in
+ * time, more after an overrun of one less. @expires stops at the largest value,
+ * which never comes. Also 0 when the call is refused: no timer, one that is
+ * pending, or a period of 0.
+ */
+u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period)
+{
+	u64 n, distance;
+
+	if (!check(timer, period, APIC_TIMER_CALLER) || timer->expires > now)
+		return 0;
+
+	n = div64_u64(now - timer->expires, period) + 1;
+	if (check_mul_overflow(n, period, &distance))
+		distance = U64_MAX;
+	timer->expires = apic_timer_add_tsc(timer->expires, distance);
+	return n;
+}
+EXPORT_SYMBOL_GPL(apic_timer_forward);
+
+/**
+ * apic_timer_period_moment() - moment n of a periodic timer
+ * @period:	start and period
+ * @n:		number of the moment
+ * @khz:	TSC frequency, kHz
+ *
+ * Return: absolute TSC, cycles, saturated.
+ */
+u64 apic_timer_period_moment(const struct apic_timer_period *period, u64 n,
+			     u32 khz)
+{
+	u64 ns;
+
+	if (check_mul_overflow(n, period->period_ns, &ns))
+		return U64_MAX;
+	return apic_timer_add_tsc(period->start,
+				  apic_timer_tsc_from_ns(ns, khz));
+}
+
+/**
+ * apic_timer_forward_period() - move a timer to the next moment of a period
+ * @timer:	timer, not pending; @timer->expires is set
+ * @period:	start, period in ns, and number of the present moment, which is
+ *		moved on
+ * @now:	TSC that the new expiry has to exceed, cycles
+ *
+ * As apic_timer_forward(), for periods in nanoseconds: moment n is computed
+ * from the start, so that rounding to cycles never adds up.
+ *
+ * Context: Any.
+ * Return: by how many periods @period->n moved; 0 when the present moment is
+ * still ahead. Also 0 when the call is refused: no timer, one that is pending,
+ * no period, or one of 0 ns.
+ */
+u64 apic_timer_forward_period(struct apic_timer_list *timer,
+			      struct apic_timer_period *period, u64 now)
+{
+	u32 khz = apic_timer_tsc_khz();
+	u64 n, moment;
+
+	if (unlikely(!period))
+		return apic_timer_refuse(0, APIC_TIMER_CALLER,
+					 "no period to forward a timer by");
+	if (!check(timer, period->period_ns, APIC_TIMER_CALLER))
+		return 0;
+
+	n = period->n;
+	moment = apic_timer_period_moment(period, n, khz);
+	if (moment <= now) {
+		n = div64_u64(apic_timer_tsc_to_ns_at(now - period->start, khz),
+			      period->period_ns);
+		n = max(n, period->n);
+		/* Rounded down twice, n may still be a cycle's worth short. */
+		do {
+			moment = apic_timer_period_moment(period, ++n, khz);
+		} while (moment <= now && moment != U64_MAX);
+	}
+
+	timer->expires = moment;
+	swap(n, period->n);
+	return period->n - n;
+}
+EXPORT_SYMBOL_GPL(apic_timer_forward_period);

@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The exported interface: checks arguments, changes timers' states.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bits.h>
+#include <linux/cpumask.h>
+#include <linux/export.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/smp.h>
+#include <linux/stddef.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "epoch.h"
+#include "lib/refuse.h"
+#include "lib/stats.h"
+#include "mux/source.h"
+#include "timers/base.h"
+#include "timers/pending.h"
+#include "timers/state.h"
+#include "tsc/tsc.h"
+
+/* Modes on offer, for &apic_timer_info.modes. */
+#define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
+		 BIT(APIC_TIMER_EXACT))
+
+/* Another layout of what users allocate is another interface: see APIC_TIMER_API. */
+#define LAYOUT(type, member, offset) \
+	static_assert(offsetof(struct type, member) == (offset))
+
+LAYOUT(apic_timer_list, next, 0);
+LAYOUT(apic_timer_list, prev, 8);
+LAYOUT(apic_timer_list, expires, 16);
+LAYOUT(apic_timer_list, data, 24);
+LAYOUT(apic_timer_list, function, 32);
+LAYOUT(apic_timer_list, flags, 40);
+LAYOUT(apic_timer_list, spin_budget, 44);
+LAYOUT(apic_timer_list, state, 48);
+static_assert(sizeof(struct apic_timer_list) == 96);
+static_assert(sizeof(struct apic_timer_period) == 24);
+static_assert(sizeof(struct apic_timer_info) == 40);
+static_assert(sizeof(struct apic_timer_notice) == 16);
+
+const u32 apic_timer_api = APIC_TIMER_API;
+EXPORT_SYMBOL_GPL(apic_timer_api);
+
+#define refuse	apic_timer_refuse
+#define CALLER	APIC_TIMER_CALLER
+
+/*
+ * Each call has a fast path for the usual case, a timer of this CPU with
+ * nothing to object to. Everything else, and what is wrong, is found out by its
+ * slow twin, which begins anew. Without looking at its state, nothing is known
+ * of a timer but that its memory can be read; it is looked at under the lock.
+ */
+
+static __always_inline bool readable(const struct apic_timer_list *timer)
+{
+	return likely(!in_nmi() && timer);
+}
+
+/* Could it be armed, if it is a timer? */
+static __always_inline bool armable(const struct apic_timer_list *timer)
+{
+	return readable(timer) && likely(timer->function) &&
+	       likely(!((timer->flags & ~APIC_TIMER_FLAGS) |
+			timer->spin_budget));
+}
+
+/* Can anything be done with @timer here? */
+static int check(const struct apic_timer_list *timer, const void *caller)
+{
+	if (in_nmi())
+		return refuse(-EPERM, caller, "called from NMI");
+	if (!timer || !apic_timer_state_known(timer))
+		return refuse(-EINVAL, caller, "timer %p is not initialised",
+			      timer);
+	return 0;
+}
+
+/* Does its mode wait on the TSC, or may the module's default do so? */
+static bool may_spin(const struct apic_timer_list *timer)
+{
+	unsigned int mode = timer->flags & APIC_TIMER_MODE_MASK;
+
+	return !mode || mode == APIC_TIMER_EXACT;
+}
+
+/* Can it be armed? */
+static int check_arm(const struct apic_timer_list *timer, const void *caller)
+{
+	int ret = check(timer, caller);
+
+	if (ret)
+		return ret;
+	if (!timer->function)
+		return refuse(-EINVAL, caller, "timer %p has no function",
+			      timer);
+	if (timer->flags & ~APIC_TIMER_FLAGS)
+		return refuse(-EINVAL, caller,
+			      "timer of %ps has unknown flags %#x",
+			      timer->function, timer->flags);
+	if (timer->spin_budget && !may_spin(timer))
+		return refuse(-EINVAL, caller,
+			      "timer of %ps has a spin budget but doesn't spin",
+			      timer->function);
+	return 0;
+}
+
+/**
+ * init_apic_timer() - initialise a timer
+ * @timer:	timer, in no use; what it holds is overwritten, except that
+ *		@expires, @data and @function keep their values
+ *
+ * @timer->flags and @timer->spin_budget are set after this, as it clears them.
+ *
+ * Context: Any but NMI, where a kernel with CONFIG_DEBUG_OBJECTS can't take
+ * note of it.
+ */
+void init_apic_timer(struct apic_timer_list *timer)
+{
+	if (unlikely(!timer)) {
+		refuse(0, CALLER, "no timer to initialise");
+		return;
+	}
+
+	apic_timer_debug_init(timer);
+	timer->next = NULL;
+	timer->prev = NULL;
+	timer->flags = 0;
+	timer->spin_budget = 0;
+	/* Where it is likely to be armed: that is the fast path, without another CPU's lock. */
+	timer->cpu = raw_smp_processor_id();
+	timer->prev_cpu = timer->cpu;
+	timer->prev_run = 0;
+	timer->group = 0;
+	WRITE_ONCE(timer->state, APIC_TIMER_NEW);
+	trace_apic_timer_init(timer);
+}
+EXPORT_SYMBOL_GPL(init_apic_timer);
+
+static void count_late(const struct apic_timer_list *timer)
+{
+	if (timer->expires <= apic_timer_tsc_now())
+		apic_timer_stats_inc(LATE);
+}
+
+/*
+ * Arm a timer that is not pending.
+ *
+ * Behind another that is due as well, and only waits for interrupts to be on,
+ * being late goes unnoticed: that spares most calls the TSC.
+ */
+static __always_inline void arm(struct apic_timer_base *base,
+				struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	apic_timer_stats_inc(ADDED);
+	trace_apic_timer_add(timer);
+	if (apic_timer_base_insert(base, timer)) {
+		count_late(timer);
+		apic_timer_base_arm(base);
+	} else if (unlikely(base->expiring)) {
+		count_late(timer);
+	}
+}
+
+/* Arm a timer that is not pending; unlocks @base. */
+static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
+		  unsigned int cpu, unsigned long flags)
+	__releases(&base->lock)
+{
+	int ret = -ENODEV;
+
+	base = apic_timer_base_move(base, timer, cpu);
+	if (base->online && !apic_timer_base_cancels(base, timer)) {
+		arm(base, timer);
+		ret = 0;
+	}
+	apic_timer_base_unlock(base, flags);
+	return ret;
+}
+
+/* For add_apic_timer() that is not about any certain CPU. */
+#define THIS_CPU	(-1)
+
+static int add_checked(struct apic_timer_list *timer, int cpu,
+		       const void *caller)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (timer->state == APIC_TIMER_PENDING) {
+		apic_timer_base_unlock(base, flags);
+		return refuse(-EBUSY, caller, "timer of %ps added twice",
+			      timer->function);
+	}
+	if (timer->state == APIC_TIMER_SHUTDOWN) {
+		apic_timer_base_unlock(base, flags);
+		return -ESHUTDOWN;
+	}
+	if (cpu == THIS_CPU)
+		cpu = smp_processor_id();
+	return arm_on(base, timer, cpu, flags);
+}
+
+static noinline int add_slowly(struct apic_timer_list *timer,
+			       const void *caller)
+{
+	return check_arm(timer, caller) ?:
+	       add_checked(timer, THIS_CPU, caller);
+}
+
+/**
+ * add_apic_timer() - arm a timer on this CPU
+ * @timer:	timer, initialised, not pending, with @expires and @function set
+ *
+ * @timer->function starts at @timer->expires; at once when that is past, which
+ * is counted and traced as late.
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the lock of one or
+ * two bases.
+ * Return:
+ * * %0 - armed
+ * * %-EBUSY - it is pending already
+ * * %-EINVAL - not initialised, no function, unknown flags, or a spin budget
+ *   with a mode that doesn't spin
+ * * %-ENODEV - this CPU takes no timers (it is going offline), or the timer's
+ *   module is past its exit function
+ * * %-EPERM - called from NMI
+ * * %-ESHUTDOWN - apic_timer_shutdown_sync() has been called for it, which is
+ *   no mistake of the caller's: it is not logged
+ */
+int add_apic_timer(struct apic_timer_list *timer)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	if (armable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   apic_timer_state_idle(timer) && base->open)) {
+			arm(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 0;
+		}
+		apic_timer_base_unlock(base, flags);
+	}
+	return add_slowly(timer, CALLER);
+}
+EXPORT_SYMBOL_GPL(add_apic_timer);
+
+/**
+ * add_apic_timer_on() - arm a timer on a given CPU
+ * @timer:	as for add_apic_timer()
+ * @cpu:	the CPU that @timer->function runs on
+ *
+ * When another CPU has to be told, the time that takes (an interrupt between
+ * CPUs) has to fit before @timer->expires for the shot to be in time.
+ *
+ * When @cpu goes offline with the timer pending, the timer moves to another CPU
+ * and runs there: at the same @timer->expires, or at once if that passes
+ * meanwhile. The trace event apic_timer_migrate tells. It stays there when @cpu
+ * is back. When no other CPU takes timers it is cancelled, and the kernel log
+ * names its handler. A handler that must run on @cpu compares it with
+ * smp_processor_id().
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the lock of one or
+ * two bases.
+ * Return: as add_apic_timer(), where
+ * * %-EINVAL - also: there is no such CPU
+ * * %-ENODEV - also: @cpu is offline
+ */
+int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
+{
+	int ret = check_arm(timer, CALLER);
+
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu)))
+		return refuse(-EINVAL, CALLER,
+			      "timer of %ps added on CPU %d",
+			      timer->function, cpu);
+	return add_checked(timer, cpu, CALLER);
+}
+EXPORT_SYMBOL_GPL(add_apic_timer_on);
+
+/* Change the expiry of a timer that is pending. */
+static __always_inline void change(struct apic_timer_base *base,
+				   struct apic_timer_list *timer,
+				   unsigned long long expires)
+	__must_hold(&base->lock)
+{
+	apic_timer_base_dequeue(base, timer);
+	timer->expires = expires;
+	apic_timer_stats_inc(MODIFIED);
+	trace_apic_timer_mod(timer);
+	apic_timer_base_enqueue(base, timer);
+}
+
+static noinline int mod_slowly(struct apic_timer_list *timer,
+			       unsigned long long expires, const void *caller)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	unsigned int cpu;
+	int ret = check_arm(timer, caller);
+
+	if (ret)
+		return ret;
+
+	base = apic_timer_base_lock(timer, &flags);
+	if (timer->state == APIC_TIMER_PENDING) {
+		ret = -ENODEV;
+		if (!apic_timer_base_cancels(base, timer)) {
+			change(base, timer, expires);
+			ret = 1;
+		}
+		apic_timer_base_unlock(base, flags);
+		return ret;
+	}
+	if (timer->state == APIC_TIMER_SHUTDOWN) {
+		apic_timer_base_unlock(base, flags);
+		return -ESHUTDOWN;
+	}
+
+	cpu = base->cpu;
+	if (timer->state == APIC_TIMER_NEW || !base->online)
+		cpu = smp_processor_id();
+	timer->expires = expires;
+	return arm_on(base, timer, cpu, flags);
+}
+
+/**
+ * mod_apic_timer() - change a timer's expiry, arming it if it isn't pending
+ * @timer:	timer, initialised, with @function set
+ * @expires:	new expiry, absolute TSC in cycles
+ *
+ * The timer stays on the CPU where it was last armed, or where it moved, being
+ * pending, when that CPU went offline; one that never was armed, or whose CPU is
+ * offline, goes to this CPU.
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the lock of one or
+ * two bases.
+ * Return:
+ * * %1 - it was pending, and now is for @expires
+ * * %0 - it was not pending, and now is for @expires
+ * * otherwise as add_apic_timer(), where
+ * * %-ENODEV - also: it is cancelled if it was pending
+ */
+int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	if (armable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) && base->open &&
+			   timer->state == APIC_TIMER_PENDING)) {
+			change(base, timer, expires);
+			apic_timer_base_unlock(base, flags);
+			return 1;
+		}
+		if (likely(apic_timer_base_owns(base, timer) && base->open &&
+			   apic_timer_state_idle(timer))) {
+			timer->expires = expires;
+			arm(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 0;
+		}
+		apic_timer_base_unlock(base, flags);
+	}
+	return mod_slowly(timer, expires, CALLER);
+}
+EXPORT_SYMBOL_GPL(mod_apic_timer);
+
+/* Delete a timer that is pending. */
+static __always_inline void del(struct apic_timer_base *base,
+				struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	trace_apic_timer_del(timer);
+	apic_timer_stats_inc(DELETED);
+	apic_timer_base_dequeue(base, timer);
+}
+
+/*
+ * Delete a timer if it is pending, and shut it down for @shutdown; *@running
+ * tells of its handler.
+ */
+static int try_del(struct apic_timer_list *timer, bool shutdown, bool *running,
+		   bool *self)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+	int ret = 0;
+
+	base = apic_timer_base_lock(timer, &flags);
+	*running = apic_timer_base_runs(base, timer);
+	*self = this_cpu_read(apic_timer_base.running) == timer;
+	if (timer->state == APIC_TIMER_PENDING) {
+		del(base, timer);
+		ret = 1;
+	} else if (timer->state == APIC_TIMER_NEW) {
+		ret = -ENOENT;
+	}
+	if (shutdown && timer->state != APIC_TIMER_SHUTDOWN)
+		apic_timer_set_state(timer, APIC_TIMER_SHUTDOWN);
+	apic_timer_base_unlock(base, flags);
+	return ret;
+}
+
+static noinline int del_slowly(struct apic_timer_list *timer,
+			       const void *caller)
+{
+	int ret = check(timer, caller);
+	bool running, self;
+
+	if (ret)
+		return ret;
+	ret = try_del(timer, false, &running, &self);
+	return !ret && running ? -EBUSY : ret;
+}
+
+/**
+ * del_apic_timer() - delete a timer
+ * @timer:	timer, initialised
+ *
+ * Doesn't wait for the handler: see del_apic_timer_sync().
+ *
+ * Context: Any but NMI, also a handler. Takes and releases the base's lock.
+ * Return:
+ * * %1 - it was pending; that shot will not run
+ * * %0 - it was not pending: it ran, or was deleted before
+ * * %-EBUSY - it was not pending, and its handler is running at this moment
+ * * %-ENOENT - it was never armed
+ * * %-EINVAL - not initialised
+ * * %-EPERM - called from NMI
+ */
+int del_apic_timer(struct apic_timer_list *timer)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	if (readable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   timer->state == APIC_TIMER_PENDING)) {
+			del(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 1;
+		}
+		apic_timer_base_unlock(base, flags);
+	}
+	return del_slowly(timer, CALLER);
+}
+EXPORT_SYMBOL_GPL(del_apic_timer);
+
+static noinline int del_and_wait(struct apic_timer_list *timer, bool shutdown,
+				 const void *caller)
+{
+	int ret = check(timer, caller), deleted = 0;
+	bool running, self;
+
+	if (ret)
+		return ret;
+
+	for (;;) {
+		ret = try_del(timer, shutdown, &running, &self);
+		if (self)
+			return refuse(-EDEADLK, caller,
+				      "handler waits for its own timer");
+		if (ret == 1)
+			deleted = 1;
+		if (!running)
+			return ret < 0 ? ret : deleted;
+		cpu_relax();
+	}
+}
+
+/**
+ * del_apic_timer_sync() - delete a timer and wait for its handler
+ * @timer:	timer, initialised
+ *
+ * On return the timer is not pending and its handler runs on no CPU, so that
+ * it may be freed, unless others arm it again meanwhile, which
+ * apic_timer_shutdown_sync() prevents. A handler that arms its own timer is
+ * waited for and that shot deleted too.
+ *
+ * Context: Any but NMI. The caller must not hold a lock that the handler
+ * takes. From the timer's own handler that wait would never end: refused. Two
+ * handlers on two CPUs that wait for each other do hang.
+ * Return:
+ * * %1 - it was pending; that shot will not run
+ * * %0 - it was not pending
+ * * %-EDEADLK - called from the timer's own handler; the timer is not pending,
+ *   but the handler is running
+ * * %-ENOENT - it was never armed
+ * * %-EINVAL - not initialised
+ * * %-EPERM - called from NMI
+ */
+int del_apic_timer_sync(struct apic_timer_list *timer)
+{
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	if (readable(timer)) {
+		base = apic_timer_base_lock_here(&flags);
+		if (likely(apic_timer_base_owns(base, timer) &&
+			   timer->state == APIC_TIMER_PENDING &&
+			   !apic_timer_base_may_run(base, timer))) {
+			del(base, timer);
+			apic_timer_base_unlock(base, flags);
+			return 1;
+		}
+		apic_timer_base_unlock(base, flags);
+	}
+	return del_and_wait(timer, false, CALLER);
+}
+EXPORT_SYMBOL_GPL(del_apic_timer_sync);
+
+/**
+ * apic_timer_shutdown_sync() - delete a timer for good
+ * @timer:	timer, initialised
+ *
+ * As del_apic_timer_sync(), and whoever tries to arm @timer from then on gets
+ * %-ESHUTDOWN, until init_apic_timer() is called for it again. So it is over
+ * for sure also where others arm @timer, such as the handler of another timer
+ * that @timer's handler arms in its turn: two of those are stopped by shutting
+ * down one after the other. What arms it may go on to be called, but must not
+ * use what is freed.
+ *
+ * Context: As del_apic_timer_sync().
+ * Return:
+ * * %1 - it was pending; that shot will not run
+ * * %0 - it was not pending, or is shut down already
+ * * %-EDEADLK - called from the timer's own handler; the timer is shut down,
+ *   but the handler is running
+ * * %-EINVAL - not initialised
+ * * %-EPERM - called from NMI
+ */
+int apic_timer_shutdown_sync(struct apic_timer_list *timer)
+{
+	int ret = del_and_wait(timer, true, CALLER);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+EXPORT_SYMBOL_GPL(apic_timer_shutdown_sync);
+
+/**
+ * apic_timer_pending() - whether a timer is armed and has not expired yet
+ * @timer:	timer, initialised
+ *
+ * Context: Any. Takes no lock: the answer may be outdated at once, unless the
+ * caller keeps others from the timer.
+ * Return: true when it is pending.
+ */
+bool apic_timer_pending(const struct apic_timer_list *timer)
+{
+	if (unlikely(!timer))
+		return refuse(false, CALLER, "asks whether no timer is pending");
+	return READ_ONCE(timer->state) == APIC_TIMER_PENDING;
+}
+EXPORT_SYMBOL_GPL(apic_timer_pending);
+
+/**
+ * apic_timer_query() - what serves the timers of a CPU
+ * @cpu:	the CPU
+ * @info:	filled in
+ *
+ * Context: Any.
+ * Return:
+ * * %0 - @info is filled in
+ * * %-EINVAL - there is no such CPU, or @info is NULL
+ * * %-ENODEV - @cpu is offline or takes no timers; @info is filled in as far as
+ *   known
+ */
+int apic_timer_query(int cpu, struct apic_timer_info *info)
+{
+	if (unlikely(!info))
+		return refuse(-EINVAL, CALLER, "no room for the answer to a query");
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+
+	*info = (struct apic_timer_info) {
+		.source = apic_timer_source->name,
+		.tsc_kind = apic_timer_tsc_kind(),
+		.tsc_stable = apic_timer_tsc_stable(),
+		.tsc_epoch = apic_timer_epoch(),
+		.tsc_khz = apic_timer_tsc_khz(),
+		.modes = MODES,
+	};
+	if (!READ_ONCE(apic_timer_base_of(cpu)->online))
+		return -ENODEV;
+	apic_timer_source->describe(cpu, info);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(apic_timer_query);

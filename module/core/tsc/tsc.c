@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What kind of TSC this is, and conversions between its cycles, nanoseconds
+ * and the kernel's clock. All conversions are exact to the cycle or
+ * nanosecond at the kernel's TSC frequency (kHz), and saturate.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/irqflags.h>
+#include <linux/overflow.h>
+#include <linux/printk.h>
+#include <linux/ktime.h>
+
+#ifndef CONFIG_APIC_TIMER_SIM
+#include <asm/cpufeature.h>
+#endif
+
+#include "tsc/tsc.h"
+
+/* value * to / from without a 128-bit division, saturating; from, to: 32 bit */
+static u64 scale(u64 value, u32 to, u32 from)
+{
+	u64 whole = div_u64(value, from);
+	u32 rest = value - whole * from;
+	u64 high;
+
+	if (check_mul_overflow(whole, (u64)to, &high))
+		return U64_MAX;
+	return apic_timer_add_tsc(high, div_u64((u64)rest * to, from));
+}
+
+/**
+ * apic_timer_tsc_from_ns() - nanoseconds to TSC cycles at a given rate
+ * @ns:		nanoseconds
+ * @khz:	TSC frequency in kHz, not 0
+ *
+ * Return: cycles, rounded down; U64_MAX when they don't fit.
+ */
+u64 apic_timer_tsc_from_ns(u64 ns, u32 khz)
+{
+	return scale(ns, khz, NSEC_PER_MSEC);
+}
+
+/**
+ * apic_timer_tsc_to_ns_at() - TSC cycles to nanoseconds at a given rate
+ * @cycles:	TSC cycles
+ * @khz:	TSC frequency in kHz, not 0
+ *
+ * Return: nanoseconds, rounded down; U64_MAX when they don't fit.
+ */
+u64 apic_timer_tsc_to_ns_at(u64 cycles, u32 khz)
+{
+	return scale(cycles, NSEC_PER_MSEC, khz);
+}
+
+/**
+ * apic_timer_add_tsc() - sum of a TSC value and a distance, saturating
+ * @tsc:	TSC value, cycles
+ * @cycles:	distance, cycles
+ *
+ * Context: Any.
+ * Return: @tsc + @cycles, U64_MAX (never) when that overflows.
+ */
+u64 apic_timer_add_tsc(u64 tsc, u64 cycles)
+{
+	u64 sum;
+
+	return check_add_overflow(tsc, cycles, &sum) ? U64_MAX : sum;
+}
+EXPORT_SYMBOL_GPL(apic_timer_add_tsc);
+
+/**
+ * apic_timer_tsc_shift() - a TSC value moved, saturating
+ * @tsc:	TSC value, cycles; U64_MAX (never) stays
+ * @shift:	cycles
+ *
+ * Return: @tsc + @shift, 0 or U64_MAX when that doesn't fit.
+ */
+u64 apic_timer_tsc_shift(u64 tsc, s64 shift)
+{
+	u64 back = -(u64)shift;
+
+	if (shift >= 0)
+		return apic_timer_add_tsc(tsc, shift);
+	if (tsc == U64_MAX)
+		return tsc;
+	return tsc > back ? tsc - back : 0;
+}
+
+/**
+ * apic_timer_now() - the TSC of this CPU, ordered after earlier loads
+ *
+ * Context: Any.
+ * Return: TSC, cycles.
+ */
+u64 apic_timer_now(void)
+{
+	return apic_timer_tsc_now();
+}
+EXPORT_SYMBOL_GPL(apic_timer_now);
+
+/**
+ * apic_timer_ns_to_tsc() - nanoseconds to TSC cycles
+ * @ns:		a distance in nanoseconds
+ *
+ * Context: Any.
+ * Return: cycles, rounded down; U64_MAX when they don't fit.
+ */
+u64 apic_timer_ns_to_tsc(u64 ns)
+{
+	return apic_timer_tsc_from_ns(ns, apic_timer_tsc_khz());
+}
+EXPORT_SYMBOL_GPL(apic_timer_ns_to_tsc);
+
+/**
+ * apic_timer_us_to_tsc() - microseconds to TSC cycles
+ * @us:		a distance in microseconds
+ *
+ * Context: Any.
+ * Return: cycles, rounded down; U64_MAX when they don't fit.
+ */
+u64 apic_timer_us_to_tsc(u64 us)
+{
+	return scale(us, apic_timer_tsc_khz(), USEC_PER_MSEC);
+}
+EXPORT_SYMBOL_GPL(apic_timer_us_to_tsc);
+
+/**
+ * apic_timer_tsc_to_ns() - TSC cycles to nanoseconds
+ * @cycles:	a distance in TSC cycles
+ *
+ * Context: Any.
+ * Return: nanoseconds, rounded down; U64_MAX when they don't fit.
+ */
+u64 apic_timer_tsc_to_ns(u64 cycles)
+{
+	return apic_timer_tsc_to_ns_at(cycles, apic_timer_tsc_khz());
+}
+EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ns);
+
+/* The same moment on both clocks, to about half of what ktime_get() takes. */
+static void read_both(u64 *tsc, ktime_t *time)
+{
+	unsigned long flags;
+	u64 before, after;
+
+	local_irq_save(flags);
+	before = apic_timer_tsc_now();
+	*time = ktime_get();
+	after = apic_timer_tsc_now();
+	local_irq_restore(flags);
+
+	*tsc = before + (after - before) / 2;
+}
+
+/**
+ * apic_timer_ktime_to_tsc() - a moment of CLOCK_MONOTONIC as TSC
+ * @time:	absolute CLOCK_MONOTONIC, as ktime_get() reads it
+ *
+ * CLOCK_MONOTONIC is steered (NTP) and the TSC is not: the farther @time is
+ * from now, the more the two drift apart. Convert again when it comes near.
+ *
+ * Context: Any but NMI.
+ * Return: absolute TSC in cycles; 0 when it was before the TSC started,
+ * U64_MAX when it doesn't fit.
+ */
+u64 apic_timer_ktime_to_tsc(ktime_t time)
+{
+	u64 tsc, distance;
+	ktime_t now;
+
+	read_both(&tsc, &now);
+	if (time >= now)
+		return apic_timer_add_tsc(tsc,
+					  apic_timer_ns_to_tsc((u64)time - now));
+
+	distance = apic_timer_ns_to_tsc((u64)now - time);
+	return distance < tsc ? tsc - distance : 0;
+}
+EXPORT_SYMBOL_GPL(apic_timer_ktime_to_tsc);
+
+/**
+ * apic_timer_tsc_to_ktime() - a TSC value as a moment of CLOCK_MONOTONIC
+ * @tsc:	absolute TSC, cycles
+ *
+ * The reverse of apic_timer_ktime_to_tsc(), with the same reserve.
+ *
+ * Context: Any but NMI.
+ * Return: absolute CLOCK_MONOTONIC; KTIME_MAX when it doesn't fit. Negative
+ * for a moment before the clock started.
+ */
+ktime_t apic_timer_tsc_to_ktime(u64 tsc)
+{
+	u64 tsc_now, ns;
+	ktime_t now;
+
+	read_both(&tsc_now, &now);
+	if (tsc < tsc_now) {
+		ns = apic_timer_tsc_to_ns(tsc_now - tsc);
+		return ns < KTIME_MAX ? now - (ktime_t)ns : -KTIME_MAX;
+	}
+
+	ns = apic_timer_tsc_to_ns(tsc - tsc_now);
+	return ns < (u64)(KTIME_MAX - now) ? now + (ktime_t)ns : KTIME_MAX;
+}
+EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ktime);
+
+/**
+ * apic_timer_tsc_kind() - what the CPU promises about its TSC
+ *
+ * Return: see &enum apic_timer_tsc_kind.
+ */
+enum apic_timer_tsc_kind apic_timer_tsc_kind(void)
+{
+#ifdef CONFIG_APIC_TIMER_SIM
+	return APIC_TIMER_TSC_NONSTOP;
+#else
+	if (!boot_cpu_has(X86_FEATURE_CONSTANT_TSC))
+		return APIC_TIMER_TSC_PLAIN;
+	if (!boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
+		return APIC_TIMER_TSC_CONSTANT;
+	return APIC_TIMER_TSC_NONSTOP;
+#endif
+}
+
+/**
+ * apic_timer_tsc_kind_name() - a TSC kind in words
+ * @kind:	see &enum apic_timer_tsc_kind
+ *
+ * Return: one word.
+ */
+const char *apic_timer_tsc_kind_name(enum apic_timer_tsc_kind kind)
+{
+	switch (kind) {
+	case APIC_TIMER_TSC_NONSTOP:
+		return "nonstop";
+	case APIC_TIMER_TSC_CONSTANT:
+		return "constant";
+	default:
+		return "plain";
+	}
+}
+
+/**
+ * apic_timer_tsc_stable() - whether the kernel trusts the TSC
+ *
+ * Return: false when the kernel has found a fault (rate, CPUs out of step).
+ */
+bool apic_timer_tsc_stable(void)
+{
+#ifdef CONFIG_APIC_TIMER_SIM
+	return true;
+#else
+	return !check_tsc_unstable();
+#endif
+}
+
+/**
+ * apic_timer_tsc_init() - check that the TSC can carry deadlines
+ *
+ * Return: 0; -ENODEV without a TSC of known frequency.
+ */
+int apic_timer_tsc_init(void)
+{
+#ifndef CONFIG_APIC_TIMER_SIM
+	if (!boot_cpu_has(X86_FEATURE_TSC) || !apic_timer_tsc_khz()) {
+		pr_err("no TSC of known frequency (booted with notsc?)\n");
+		return -ENODEV;
+	}
+#endif
+	if (!apic_timer_tsc_stable())
+		pr_warn("the kernel marked the TSC unstable: a deadline taken on one CPU may be off on another\n");
+	return 0;
+}

@@ -1,0 +1,61 @@
+"""Timers are pending while the machine is off: its image finds another TSC, and says so."""
+
+import re
+
+import pytest
+from lab.build import build
+from lab.engines import hibernator
+from lab.kernels import kernels
+
+CPUS = 2
+SCRIPT = """
+    sleeper=/sys/kernel/debug/apic_timer_sleep
+    insmod $MODULES/apic_timer.ko
+    insmod $MODULES/apic_timer_sleep.ko
+    echo 60000 >$sleeper/arm
+    cat $sleeper/report
+    echo disk >/sys/power/state
+    echo awake
+    cat $sleeper/report
+    while grep -q '^runs runs 0' $sleeper/report; do usleep 100000; done
+    echo later
+    cat $sleeper/report
+    grep epoch /sys/kernel/debug/apic_timer/info
+    cat /sys/devices/system/clockevents/clockevent*/current_device
+    # All CPUs are served as before.
+    echo again
+    echo 200 >$sleeper/arm
+    sleep 2
+    cat $sleeper/report
+    rmmod apic_timer_sleep
+    rmmod apic_timer
+    dmesg | grep apic_timer:
+"""
+SHOT = re.compile(r"^(\w+) runs (\d) cpu (\d) pending (\d) late_ms (\d+) left_ms (\d+)$", re.M)
+
+
+def shots(report: str, kind: str) -> list[list[int]]:
+    """Return runs, CPU, pending, late (ms) and left (ms) of a kind of timers, by CPU."""
+    return [[int(n) for n in row[1:]] for row in SHOT.findall(report) if row[0] == kind]
+
+
+@pytest.mark.parametrize(
+    "series",
+    [pytest.param(s, marks=[pytest.mark.matrix] if s != "6.1" else []) for s in kernels.SUPPORTED],
+)
+def test_pending_while_off(series):
+    kernel = kernels.ensure(series)
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    before, result = hibernator.run(kernel, SCRIPT, modules=modules, cpus=CPUS, timeout=600)
+    result.check()
+    assert [s[0] for s in shots(before, "runs")] == [0] * CPUS
+    awake, later, again = re.split(r"^(?:later|again)$", result.output, flags=re.M)
+    # They were moved with the TSC, so none is late, nor has lost of what it had left.
+    assert "the TSC has not counted through the sleep" in again
+    assert "TSC epoch: 1" in later
+    assert "epoch 1 " in awake
+    left = max(s[4] for s in shots(before, "runs"))
+    assert all(runs == 0 and 0 < now <= left for runs, _, _, _, now in shots(awake, "runs"))
+    assert all((s[0], s[2]) == (1, 0) and s[3] < 5000 for s in shots(later, "runs"))
+    assert later.splitlines().count("apic_timer") == CPUS
+    assert [s[:3] for s in shots(again, "runs")] == [[1, cpu, 0] for cpu in range(CPUS)]

@@ -1,0 +1,353 @@
+"""Installation by DKMS, and building other modules with what it leaves behind.
+
+Done in a copy of a stock kernel's root directory, with the DKMS of the same suite; nothing of this
+machine's own /usr/src, /lib/modules or DKMS is touched. The consumer is samples/hello,
+which the documentation shows.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from lab.base.cache import cache_dir, fresh_dir, is_complete, locked
+from lab.engines import uefi, virtual
+from lab.kernels import kernels
+from lab.kernels.chroot import run_in
+from lab.kernels.debian import Archive
+
+TREE = Path(__file__).resolve().parents[2]
+SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include", "module",
+           "packaging", "samples"]  # fmt: skip
+VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
+OLDEST = kernels.SUPPORTED[0]
+PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs
+
+
+class Machine:
+    """A Debian machine, as far as building and installing modules goes."""
+
+    def __init__(self, kernel: kernels.Kernel, root: Path):
+        self.kernel = kernel
+        self.release = kernel.release
+        self.root = root
+
+    def run(self, command: str, status: int = 0) -> str:
+        """Run a shell command; return what it printed. It has to exit with `status`."""
+        done = run_in(self.root, ["/bin/bash", "-c", command])
+        assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file, and the directories above it."""
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def files(self) -> set[str]:
+        """List all files outside of /tmp."""
+        found = self.run("find / -xdev -path /tmp -prune -o -print")
+        return set(found.splitlines())
+
+    def copy(self, directory: Path) -> "Machine":
+        """Return another machine with the same files."""
+        copy_root(self.root, directory / "copy")
+        return Machine(self.kernel, directory / "copy")
+
+
+def new_machine(series: str, directory: Path) -> Machine:
+    """Make a machine with DKMS and, in /src, this tree."""
+    kernel = kernels.ensure(series)
+    root = directory / "root"
+    copy_root(kernel.root, root)
+    copy(dkms(series), root)
+    (root / "src").mkdir()
+    for name in SOURCES:
+        if (TREE / name).is_file():
+            shutil.copy(TREE / name, root / "src")
+        else:
+            shutil.copytree(TREE / name, root / "src" / name,
+                            ignore=shutil.ignore_patterns("*.ko", "*.o"))  # fmt: skip
+    return Machine(kernel, root)
+
+
+def copy_root(source: Path, root: Path) -> None:
+    """Copy a root directory, without what no build asks for: the kernel and most modules.
+
+    Compilers, libraries and kernel headers, in which nobody writes, become hard links.
+    """
+    root.mkdir()
+    linked = ["usr/lib/gcc", "usr/lib/x86_64-linux-gnu", "usr/include"]
+    linked += [str(p.relative_to(source)) for p in source.glob("usr/src/linux-*-*")]
+    copy(source, root, ["build", "boot", "lab", "usr/lib/modules/*/kernel/[!l]*", *linked])
+    for name in linked:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-al", source / name, root / name], check=True)
+
+
+def copy(source: Path, target: Path, leave: Iterable[str] = ()) -> None:
+    """Copy what is in a directory into another one, where links to directories stay links."""
+    pack = ["tar", "-c", "-C", source, *(f"--exclude=./{name}" for name in leave), "."]
+    with subprocess.Popen(pack, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-x", "--keep-directory-symlink", "-C", target],
+                       stdin=archive.stdout, check=True)  # fmt: skip
+    assert archive.returncode == 0
+
+
+def dkms(series: str) -> Path:
+    """Return a directory with the DKMS of a kernel's suite."""
+    final = cache_dir("dkms") / "-".join([*kernels.SUITES[series], *PACKAGES])
+    with locked("dkms"):
+        if not is_complete(final):
+            with fresh_dir(final) as temp, Archive(*kernels.SUITES[series]) as archive:
+                archive.unpack(PACKAGES, temp, dependencies=False)
+    return final
+
+
+@pytest.fixture(scope="module", params=kernels.SUPPORTED)
+def installed(request):
+    """Yield a machine after `make install`."""
+    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
+        machine = new_machine(request.param, Path(directory))
+        before = machine.files()
+        machine.run(f"make -C /src install KVER={machine.release}")
+        machine.before = before
+        yield machine
+
+
+def write_consumer(machine: Machine, directory: str, names=("hello_apic.c", "Makefile")) -> None:
+    """Write the module of samples/hello."""
+    for name in names:
+        machine.write(f"{directory}/{name}", (TREE / "samples/hello" / name).read_text())
+
+
+def test_install(installed):
+    status = installed.run("dkms status apic-timer")
+    assert f"apic-timer/{VERSION}, {installed.release}, x86_64: installed" in status
+    info = installed.run(f"modinfo -k {installed.release} apic_timer")
+    assert "/updates/dkms/apic_timer.ko" in info
+    assert re.search(rf"^version: +{re.escape(VERSION)}$", info, re.M)
+    assert re.search("^signer: +DKMS module signing key$", info, re.M)
+    for needed in (f"/usr/src/apic-timer-{VERSION}/dkms.conf", "/usr/src/apic-timer/README.md",
+                   "/usr/src/apic-timer/packaging/modprobe.conf"):  # fmt: skip
+        installed.run(f"test -e {needed}")
+    assert "apic" not in installed.run("ls /etc/modprobe.d")
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_signed(installed, scratch):
+    """The key that DKMS made is enough where the machine's owner trusts it."""
+    module = installed.root / "usr/lib/modules" / installed.release / "updates/dkms/apic_timer.ko"
+    unsigned = scratch / "unsigned.ko"
+    unsigned.write_bytes(module.read_bytes().rpartition(b"~Module signature appended~")[0])
+    script = """
+        insmod $MODULES/unsigned.ko && exit 1
+        insmod $MODULES/apic_timer.ko
+        dmesg | grep -e apic_timer: -e X.509
+        rmmod apic_timer
+    """
+    certificate = installed.root / "var/lib/dkms/mok.pub"
+    result = uefi.run(installed.kernel, script, certificates=[certificate],
+                      modules=[module, unsigned], append="module.sig_enforce=1")  # fmt: skip
+    assert result.ok, result.verdict
+    assert "Key was rejected" in result.output or "Required key not available" in result.output
+    assert re.search(r"apic_timer: source proxy .* serves CPUs", result.output)
+
+
+def test_consumer(installed):
+    write_consumer(installed, "tmp/hello")
+    output = installed.run(f"cd /tmp/hello && make KDIR=/lib/modules/{installed.release}/build")
+    assert "warning:" not in output.lower()
+    info = installed.run("modinfo /tmp/hello/hello_apic.ko")
+    assert re.search("^depends: +apic_timer$", info, re.M)
+
+    if installed.kernel.series == OLDEST:  # and it works
+        directory = installed.root / "usr/lib/modules" / installed.release / "updates/dkms"
+        modules = [directory / "apic_timer.ko", installed.root / "tmp/hello/hello_apic.ko"]
+        script = ("insmod $MODULES/apic_timer.ko\ninsmod $MODULES/hello_apic.ko\nsleep 1\n"
+                  "rmmod hello_apic\nrmmod apic_timer\ndmesg | grep hello,\n")  # fmt: skip
+        result = virtual.run(installed.kernel, script, modules=modules, timeout=300)
+        assert result.ok, result.verdict
+        assert re.search(r"hello, \d+ cycles late", result.output)
+
+    installed.run(f"cd /tmp/hello && make clean KDIR=/lib/modules/{installed.release}/build")
+    assert installed.run("ls /tmp/hello").split() == ["Makefile", "hello_apic.c"]
+
+    # Without apic-timer for the kernel that is built for, it says so.
+    link = f"/var/lib/dkms/apic-timer/kernel-{installed.release}-x86_64"
+    installed.run(f"mv {link} /tmp/link")
+    output = installed.run(f"make -C /tmp/hello KDIR=/lib/modules/{installed.release}/build", 2)
+    assert f"apic-timer is not installed for kernel {installed.release}" in output
+    installed.run(f"mv /tmp/link {link}")
+
+
+def test_consumer_without_dkms(installed):
+    """As docs/howto/depend-on-us.md says: by apic-timer's own tree, built where it lies."""
+    page = (TREE / "docs/howto/depend-on-us.md").read_text()
+    section = page.split("## Without DKMS\n")[1].split("\n## ")[0]
+    kbuild = re.search(r"```make\n(.*?)```", section, re.S)[1]
+    commands = textwrap.dedent(re.search(r"(?:^    .*\n)+", section, re.M)[0])
+    commands = commands.replace("/path/to/kernel", f"/lib/modules/{installed.release}")
+    write_consumer(installed, "tmp/plain/consumer", ["hello_apic.c"])
+    installed.write("tmp/plain/consumer/Kbuild", kbuild)
+    try:
+        installed.run("cp -a /src /tmp/plain/apic-timer")
+        output = installed.run(f"export HOME=/tmp/plain; cd; set -e\n{commands}")
+        assert "warning:" not in output.lower()
+        info = installed.run("modinfo /tmp/plain/consumer/hello_apic.ko")
+        assert re.search("^depends: +apic_timer$", info, re.M)
+    finally:
+        installed.run("rm -rf /tmp/plain")
+
+
+def test_dkms_consumer(installed):
+    source = "usr/src/hello-apic-1.0"
+    write_consumer(installed, source, ("hello_apic.c", "Makefile", "dkms.conf"))
+    try:
+        installed.run(f"dkms install hello-apic/1.0 -k {installed.release}")
+        load = installed.run(f"modprobe -S {installed.release} -D hello_apic").split()
+        names = [Path(word).name.split(".")[0] for word in load if word != "insmod"]
+        assert names == ["apic_timer", "hello_apic"]
+    finally:
+        installed.run("dkms remove hello-apic/1.0 --all")
+        shutil.rmtree(installed.root / source)
+
+
+def test_uninstall_leaves_nothing(installed, scratch):
+    machine = installed.copy(scratch)
+    machine.run("make -C /src uninstall")
+    # The key is DKMS's, for other modules too.
+    key = {"/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub"}
+    assert machine.files() == installed.before | key
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_new_kernel(installed, scratch):
+    """Both are installed by themselves, in the right order, when a kernel is."""
+    machine = installed.copy(scratch)
+    release = machine.release
+    write_consumer(machine, "usr/src/a-hello-1.0", ("hello_apic.c", "Makefile", "dkms.conf"))
+    machine.run("sed -i 's/hello-apic/a-hello/' /usr/src/a-hello-1.0/dkms.conf")
+    machine.run("dkms add a-hello/1.0")
+    # As when the kernel is removed, but for the modules' sources, which stay known to DKMS.
+    machine.run(f"dkms unbuild apic-timer/{VERSION} -k {release}")
+    machine.run("test ! -e /usr/src/apic-timer")
+    refused = machine.run(f"dkms install a-hello/1.0 -k {release}; make -C /usr/src/a-hello-1.0 "
+                          f"KDIR=/lib/modules/{release}/build", 2)  # fmt: skip
+    assert "apic_timer.mk: No such file" in refused
+    machine.run(f"dkms autoinstall -k {release}")
+    assert machine.run("dkms status").count(": installed") == 2
+
+
+def test_clean(installed):
+    """A build leaves only what git ignores, and `make clean` leaves nothing of it."""
+    tree = installed.root / "tmp/tree"
+    installed.run("cp -a /src /tmp/tree")
+    shutil.copy(TREE / ".gitignore", tree)
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", tree, *arguments], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout  # fmt: skip
+
+    git("init", "--quiet")
+    git("add", "--all", "--force")
+    files = git("ls-files")
+    installed.run(f"make -C /tmp/tree KVER={installed.release}")
+    assert (tree / "module/apic_timer.ko").exists()
+    git("add", "--all")
+    assert git("ls-files") == files
+    installed.run("make -C /tmp/tree clean")
+    assert git("ls-files", "--others") == ""
+    shutil.rmtree(tree)
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_install_again(installed, scratch):
+    machine = installed.copy(scratch)
+    source = machine.root / "usr/src" / f"apic-timer-{VERSION}"
+    files = {file.relative_to(source) for file in source.rglob("*")}
+    machine.run(f"make -C /src KVER={machine.release}")
+    machine.run("echo 'int more;' >> /src/module/core/main.c")
+    machine.run(f"make -C /src install KVER={machine.release}")
+    assert {file.relative_to(source) for file in source.rglob("*")} == files
+    machine.run(f"tail -n 1 /usr/src/apic-timer-{VERSION}/module/core/main.c | grep -q more")
+    assert machine.run("dkms status").count(": installed") == 1
+
+
+@pytest.fixture(scope="module")
+def uninstalled():
+    """Yield a machine that has other kernels too, none of which will do."""
+    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
+        machine = new_machine(OLDEST, Path(directory))
+        config = f"/lib/modules/{machine.release}/build/.config"
+        for release in ("5.10.0-1-amd64", "7.4.0-1-amd64", "6.5.0-noapic"):
+            build = f"/lib/modules/{release}/build"
+            machine.run(f"mkdir -p {build}/include && touch {build}/Makefile && "
+                        f"sed s/^CONFIG_X86_LOCAL_APIC=y// {config} > {build}/.config")  # fmt: skip
+        machine.run("mkdir /lib/modules/6.5.0-headless")
+        yield machine
+
+
+@pytest.mark.parametrize(
+    "release, reason",
+    [
+        ("5.10.0-1-amd64", "kernel 5.10.0-1-amd64 is not supported"),
+        ("7.4.0-1-amd64", "kernel 7.4.0-1-amd64 is not supported"),
+        ("6.5.0-noapic", "kernel 6.5.0-noapic was built without CONFIG_X86_LOCAL_APIC"),
+        ("6.5.0-headless", "apt-get install linux-headers-6.5.0-headless"),
+        ("6.5.0-none", "there is no kernel 6.5.0-none"),
+    ],
+)
+def test_refusal(uninstalled, release, reason):
+    before = uninstalled.files()
+    assert reason in uninstalled.run(f"make -C /src install KVER={release}", 2)
+    assert uninstalled.files() == before
+
+
+@pytest.mark.parametrize("release", ["5.10.0-1-amd64", "7.4.0-1-amd64", "6.5.0-noapic"])
+def test_refusal_by_dkms(uninstalled, release):
+    uninstalled.run(f"cp -a /src /usr/src/apic-timer-{VERSION}")
+    try:
+        output = uninstalled.run(f"dkms install apic-timer/{VERSION} -k {release}", 77)
+        assert "BUILD_EXCLUSIVE" in output
+    finally:
+        uninstalled.run("make -C /src uninstall")
+
+
+PACKAGE = f"""
+    mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/src /var/lib/dpkg/info /var/lib/dpkg/updates
+    touch /var/lib/dpkg/status
+    cp -a /src /tmp/deb/usr/src/apic-timer-{VERSION}
+    printf '%s\\n' 'Package: apic-timer-dkms' 'Version: {VERSION}-1' 'Architecture: all' \\
+        'Maintainer: nobody <nobody@localhost>' 'Description: test' > /tmp/deb/DEBIAN/control
+    dpkg-deb -b /tmp/deb /tmp/package.deb
+    dpkg --force-all -i /tmp/package.deb
+    rm -r /tmp/deb
+    dkms add apic-timer/{VERSION}
+"""
+
+
+def test_files_of_a_package_stay(uninstalled, scratch):
+    """What dpkg has put into /usr/src is its own: not replaced, and not removed."""
+    machine = uninstalled.copy(scratch)
+    machine.run(f"set -e\n{PACKAGE}")
+    before = machine.files()
+    refused = machine.run(f"make -C /src install KVER={machine.release}", 2)
+    (line,) = [line for line in refused.splitlines() if line.startswith("apic-timer: ")]
+    assert f"/usr/src/apic-timer-{VERSION} belongs to the package apic-timer-dkms" in line
+    assert machine.files() == before
+
+    machine.run("mkdir /usr/src/apic-timer-0.0.9 && ln -s apic-timer-0.0.9 /usr/src/apic-timer")
+    kept = machine.run("make -C /src uninstall")
+    assert "apic-timer-dkms" in kept
+    assert machine.files() == before
+    assert f"apic-timer/{VERSION}" in machine.run("dkms status")
+    assert machine.run("dpkg --verify apic-timer-dkms") == ""
+
+
+def test_no_headers(uninstalled):
+    output = uninstalled.run("make -C /src KVER=6.5.0-headless", 2)
+    assert "apt-get install linux-headers-6.5.0-headless" in output

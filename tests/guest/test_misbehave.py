@@ -1,0 +1,67 @@
+"""Handlers that do what no hard interrupt may: tests/modules/faults/misbehave.c."""
+
+import re
+
+import pytest
+from lab.base.errors import LostVM
+from lab.build import build
+from lab.engines import smp
+from lab.kernels import kernels
+from machines import TABLE, Machine
+
+# On the last CPU, among the timers of a consumer that has them on all.
+MISBEHAVE = """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=1000
+    load apic_timer_misbehave
+    last=$((CPUS - 1))
+    for i in 1 2 3 4 5; do
+        taskset $((1 << last)) sh -c 'echo {case} >/sys/module/apic_timer_misbehave/parameters/run'
+        sleep 0.1
+    done
+    cat /sys/module/apic_timer_misbehave/parameters/ran
+    before=$(cat /sys/module/apic_timer_busy/parameters/ran)
+    sleep 0.5
+    echo $(($(cat /sys/module/apic_timer_busy/parameters/ran) - before))
+    unload
+    log | grep 'apic_timer: handler' || true
+    """
+TOLD = {
+    "enable_interrupts": "has enabled interrupts",
+    "leave_preemption_off": "has left a preempt count of ",
+}
+
+
+def cases(machine: Machine) -> list[str]:
+    """List what handlers may do; lockdep has a complaint of its own where they do it."""
+    lockdep = machine.kernel.endswith("-debug")
+    return [case for case in TOLD if not (lockdep and case == "enable_interrupts")]
+
+
+@pytest.mark.guest(TABLE, MISBEHAVE, cases=cases)
+def test_put_right(guest):
+    """It is told once, our timers and the kernel's go on, and the kernel has no complaint."""
+    ran, more, *told = guest.ok().splitlines()
+    assert int(ran) == 5
+    assert int(more) > 100
+    (line,) = told
+    name, text = re.search(r"handler (\w+) \[apic_timer_misbehave\] (.*)", line).groups()
+    assert TOLD[name] in text
+
+
+def test_sleeping():
+    """The kernel says whose handler it is, as of an hrtimer's; it doesn't survive either."""
+    kernel = kernels.ensure("6.1")
+    script = """
+        insmod $MODULES/apic_timer.ko
+        insmod $MODULES/apic_timer_misbehave.ko
+        echo sleep >/sys/module/apic_timer_misbehave/parameters/run
+        sleep 10
+        """
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    with pytest.raises(LostVM) as lost:
+        smp.run(kernel, script, modules=modules, cpus=2, timeout=100)
+    assert "BUG: scheduling while atomic" in lost.value.console
+    assert "sleep+0x" in lost.value.console
+    assert "[apic_timer_misbehave]" in lost.value.console

@@ -1,0 +1,186 @@
+"""Collect the sections that tests ask of machines, boot each machine once, hand out the outcomes.
+
+A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `guest`. Its id is then
+MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
+machine; the script has {case} in the place of the case's name. Slow machines take the tests whose
+marker has ``brief=True``, unless pytest got --matrix.
+"""
+
+from pathlib import Path
+
+import matrix
+import pytest
+import second_try
+import times
+from lab.base import progress
+from machines import TABLE, Boot, Machine, Outcome, Pool, Section, needed_by
+
+POOL = pytest.StashKey[Pool]()
+OWNERS = pytest.StashKey[dict[str, Machine]]()
+TESTS = Path(__file__).resolve().parents[1]
+OUTPUT = TESTS.parent / "build/matrix.json"
+FLAKY = TESTS.parent / "build/flaky.json"
+# What --quick takes: no machine is sooner at its end.
+QUICK = next(machine for machine in TABLE if machine.engine == "virtual")
+OVER = pytest.StashKey[list[str]]()
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "guest(machines, script, cases=None, brief=False): see harness/guests.py"
+    )
+    config.stash[POOL] = Pool(expected=times.expected())
+
+
+def pytest_unconfigure(config):
+    config.stash[POOL].close()
+
+
+def pytest_generate_tests(metafunc):
+    marker = metafunc.definition.get_closest_marker("guest")
+    if marker is None:
+        return
+    machines, script = marker.args
+    cases, brief = marker.kwargs.get("cases"), marker.kwargs.get("brief", False)
+    test = metafunc.definition.name
+    sections = {}
+    for machine in machines:
+        if cases is None:
+            sections[machine.id] = Section(machine, test, script, brief)
+            continue
+        for case in cases(machine):
+            sections[f"{machine.id}-{case}"] = Section(
+                machine, f"{test}:{case}", script.format(case=case), brief
+            )
+    metafunc.parametrize("guest", sections.values(), ids=sections.keys(), indirect=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what takes long, unless it was asked for; say what gets a second try.
+
+    Tests that need none of the table's machines come first, while those are running.
+    """
+    if not config.option.no_second_try:
+        second_try.allow(item for item in items if _boots(item))
+    items.sort(key=lambda item: needed_by(item) is not None)
+    if config.option.quick:
+        left_out = [item for item in items if _boots(item)
+                    and needed_by(item) != QUICK]  # fmt: skip
+    elif config.option.matrix:
+        return
+    else:
+        left_out = [item for item in items if _takes_long(item)]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _boots(item) -> bool:
+    """Tell whether a test is one of those that boot kernels, or of the lab itself."""
+    return item.path.parent in (TESTS / "guest", TESTS / "lab")
+
+
+def _takes_long(item) -> bool:
+    machine = needed_by(item)
+    if machine is None:
+        return False
+    section = item.callspec.params.get("guest")
+    return machine.matrix or (section is not None and machine.brief and not section.brief)
+
+
+def pytest_collection_finish(session):
+    if session.config.option.collectonly:
+        return
+    owners = {item: needed_by(item) for item in session.items if needed_by(item)}
+    sections = [item.callspec.params.get("guest") for item in owners]
+    session.config.stash[POOL].plan(filter(None, sections), owners.values())
+    session.config.stash[OWNERS] = {item.nodeid: machine for item, machine in owners.items()}
+
+
+def pytest_runtest_setup(item):
+    """Start the machines with the first test of this directory.
+
+    The tests before it build kernels, which takes all CPUs.
+    """
+    item.config.stash[POOL].start()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    """Count the second tries; too many of them are a failure."""
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if config.option.collectonly or not session.testscollected or OWNERS not in config.stash:
+        return
+    owners = config.stash[OWNERS]
+    second = [second_try.entry(report.nodeid, owners.get(report.nodeid), report.longreprtext)
+              for report in reporter.getreports("rerun")]  # fmt: skip
+    whole = _is_whole(config) and not session.shouldstop and not session.shouldfail
+    runs = second_try.record(FLAKY, second, session.testscollected, whole)
+    if whole:
+        times.remember(config.stash[POOL].boots)
+        config.stash[OVER] = second_try.Budget().exceeded(runs)
+        if config.stash[OVER] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _is_whole(config) -> bool:
+    """Tell whether all tests were asked for, as by `make test`."""
+    option = config.option
+    chosen = {(config.invocation_params.dir / name).resolve() for name in config.args}
+    by_hand = option.keyword or option.markexpr or option.deselect or option.lf or option.quick
+    return chosen == {TESTS} and not by_hand
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    second_try.tell(terminalreporter, config.stash.get(OVER, []))
+    _tell_times(terminalreporter, config.stash[POOL])
+    if not config.option.matrix or OWNERS not in config.stash:
+        return
+    owners, tests = config.stash[OWNERS], []
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.getreports(outcome):
+            if report.nodeid in owners:
+                # Of a skipped test: (file, line, reason)
+                reason = report.longrepr[2] if outcome == "skipped" else ""
+                tests.append((owners[report.nodeid], outcome, reason))
+    found = matrix.rows(tests, config.stash[POOL].seconds())
+    if found:
+        terminalreporter.section("matrix")
+        terminalreporter.write_line(matrix.table(found))
+        matrix.write(OUTPUT, found)
+
+
+def _tell_times(terminalreporter, pool: Pool) -> None:
+    every = [report for reports in terminalreporter.stats.values() for report in reports
+             if isinstance(report, pytest.TestReport)]  # fmt: skip
+    tables = [times.of_machines(pool.boots), times.of_files(every),
+              times.of_rest(progress.SPENT)]  # fmt: skip
+    terminalreporter.section("where the time went")
+    terminalreporter.write_line("\n\n".join("\n".join(table) for table in tables if table))
+
+
+def _get(pool: Pool, machine: Machine) -> Boot:
+    with progress.spending("waiting for machines of the table"):
+        return pool.get(machine)
+
+
+@pytest.fixture
+def guest(request) -> Outcome:
+    """Outcome of the test's section. A machine that was lost before its end is an error."""
+    section = request.param
+    pool = request.config.stash[POOL]
+    again = second_try.begun(request)
+    found = pool.again(section.machine, section) if again else _get(pool, section.machine)
+    second_try.saw(request, found.kernel_log)
+    outcome = found.outcome(section)
+    second_try.saw(request, outcome.output)
+    return outcome
+
+
+@pytest.fixture
+def boot(request, machine):
+    """Outcome of a machine as a whole."""
+    pool = request.config.stash[POOL]
+    found = pool.again(machine) if second_try.begun(request) else _get(pool, machine)
+    second_try.saw(request, found.kernel_log)
+    return found

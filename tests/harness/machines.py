@@ -1,0 +1,308 @@
+"""The machines that the tests of this directory run in, and how one boot serves many tests.
+
+Each test brings a shell script, its section. The sections that are asked of a machine are put
+one after the other into one script, the machine is booted once, and each test then judges the
+output and exit status of its own section.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from lab.base.background import Background
+from lab.base.errors import LostVM
+from lab.build import build
+from lab.engines import bochs, sleeper, smp, virtual
+from lab.engines.result import Result
+from lab.kernels import patched
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One virtual machine: a line of the table."""
+
+    kernel: str
+    cpus: int
+    source: str = "proxy"
+    # "smp": CPUs are threads, times mean nothing; "virtual": in virtual time, cycles may be
+    # asserted; "bochs": TSC deadline, its own time too; "sleeper": as "smp", can suspend to RAM
+    engine: str = "smp"
+    x2apic: bool = False
+    append: str = ""  # further kernel parameters
+    vendor: str = ""  # of the CPUs, as CPUID tells it; "smp" only
+    matrix: bool = False  # with --matrix only
+    brief: bool = False  # without --matrix, for the tests marked as brief only
+    timeout: float = 900  # wall time, with the other core busy too; Bochs gets four times as much
+
+    @property
+    def id(self) -> str:
+        """Name of the machine, the beginning of its tests' ids."""
+        engine = "" if self.engine == "smp" else f"-{self.engine}"
+        more = f"{'-x2apic' * self.x2apic}{'-' * bool(self.append)}{self.append}"
+        return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{more}"
+
+    @property
+    def real_time(self) -> bool:
+        """Whether its CPUs are threads of this machine, which may hold one up for any time."""
+        return self.engine in ("smp", "sleeper")
+
+    @property
+    def broadcast(self) -> bool:
+        """Whether the kernel ticks from the HPET, and sends the tick on to its other CPUs."""
+        return self.append == "nolapic_timer"
+
+    @property
+    def tick_device(self) -> str:
+        """Name of the device that the kernel ticks from when we are not there."""
+        if self.broadcast:
+            return "lapic" if self.cpus > 1 else "hpet"
+        return "lapic-deadline" if self.engine == "bochs" else "lapic"
+
+
+# One CPU has no races, so it is had in virtual time, where more can be asserted.
+TABLE = [
+    Machine("6.1", 4),
+    Machine("6.12", 4),
+    Machine("7.2", 4),
+    Machine("6.1", 2),
+    Machine("6.12", 2),
+    Machine("7.2", 2),
+    Machine("6.12", 2, source="hrtimer"),
+    Machine("7.2", 2, x2apic=True),
+    Machine("6.1", 1, engine="virtual"),
+    Machine("6.12", 1, engine="virtual"),
+    Machine("7.2", 1, engine="virtual"),
+    Machine("6.1", 1, source="hrtimer", engine="virtual"),
+    Machine("6.1", 2, engine="virtual"),
+    Machine("6.1", 1, engine="bochs", brief=True),
+    Machine("7.2", 2, engine="bochs", x2apic=True, matrix=True),
+    Machine("6.1-patched", 2, source="hook"),
+    Machine("6.1-patched", 1, source="hook", engine="virtual"),
+    Machine("6.1-patched", 2, source="hook", append="nolapic_timer", matrix=True),
+    Machine("6.1-patched", 2, source="hook", engine="virtual", append="nolapic_timer", matrix=True),
+    Machine("6.12-patched", 2, source="hook", matrix=True),
+    Machine("6.12-patched", 2, source="hook", append="nolapic_timer", matrix=True),
+    Machine("7.2-patched", 2, source="hook", matrix=True),
+    Machine("7.2-patched", 2, source="hook", append="nolapic_timer", matrix=True),
+    # What a run-time checker looks at takes several times as long.
+    Machine("6.1-debug", 2, matrix=True, timeout=3600),
+    Machine("6.1-debug", 2, source="hook", matrix=True, timeout=3600),
+    Machine("6.1-kcsan", 2, matrix=True, timeout=3600),
+    Machine("6.1-rt", 2, matrix=True),
+    Machine("7.2-rt", 2, matrix=True),
+    Machine("7.3", 2, matrix=True),
+    Machine("6.1-cloud", 1, engine="virtual", matrix=True),
+    Machine("6.12", 2, engine="bochs", matrix=True),
+    Machine("6.12", 1, engine="bochs", x2apic=True, matrix=True),
+    Machine("6.1-patched", 2, source="hook", engine="bochs", matrix=True),
+    Machine("6.1-patched", 1, source="hook", engine="bochs", append="nolapic_timer", matrix=True),
+    Machine("6.1-patched", 2, source="hook", engine="bochs", append="nolapic_timer", matrix=True),
+]
+
+
+def some(**wanted) -> list[Machine]:
+    """List the machines whose fields have the values given (or one of them, for a tuple)."""
+
+    def fits(machine: Machine) -> bool:
+        for name, value in wanted.items():
+            values = value if isinstance(value, tuple) else (value,)
+            if getattr(machine, name) not in values:
+                return False
+        return True
+
+    return [m for m in TABLE if fits(m)]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a machine's script, for one test."""
+
+    machine: Machine
+    name: str
+    script: str
+    brief: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a section left behind."""
+
+    output: str
+    status: int
+    machine: Machine
+
+    def ok(self) -> str:
+        """Return the output of a section that has ended with status 0."""
+        assert self.status == 0, f"exit status {self.status}\n{self.output}"
+        return self.output
+
+
+def needed_by(item) -> Machine | None:
+    """Return the machine of the table that a test, pytest's item, is about."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    machine = params["guest"].machine if "guest" in params else params.get("machine")
+    return machine if isinstance(machine, Machine) else None
+
+
+class Boot:
+    """A machine that has been run: with a result, or lost."""
+
+    def __init__(self, seconds: float, result: Result | None, lost: LostVM | None):
+        self.seconds = seconds  # wall time
+        self._result, self.lost = result, lost
+        self._text = result.output if result else lost.console
+
+    @property
+    def kernel_log(self) -> str:
+        """What the kernel said: of a lost machine all that was on its console."""
+        return self._result.kernel_log if self._result else self.lost.console
+
+    def result(self) -> Result:
+        """Return what the machine as a whole left behind; LostVM if it was lost."""
+        if self.lost:
+            raise self.lost
+        return self._result
+
+    def outcome(self, section: Section) -> Outcome:
+        """Return what a section left behind; LostVM if the machine was lost before its end."""
+        machine, name = section.machine, re.escape(section.name)
+        found = re.search(
+            rf"^@begin@ {name}\n(.*?)^@end@ {name} (\d+)$", self._text, re.DOTALL | re.MULTILINE
+        )
+        if found:
+            return Outcome(found[1], int(found[2]), machine)
+        if self.lost:
+            raise self.lost
+        raise LostVM("the section was not run to its end", self._text)
+
+
+def boot(machine: Machine, sections: list[Section]) -> Boot:
+    """Run a machine with these sections, for as long as that takes."""
+    kernel = patched.find(machine.kernel)
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
+    script = _compose(machine, sections)
+    options = {"modules": modules, "files": files, "cpus": machine.cpus}
+    slow = 4 if machine.engine == "bochs" else 1
+    options |= {"timeout": machine.timeout * slow, "append": machine.append}
+    start = time.monotonic()
+    try:
+        if machine.engine == "virtual":
+            result = virtual.run(kernel, script, **options)
+        elif machine.engine == "sleeper":
+            result = sleeper.run(kernel, script, **options)
+        else:
+            run = bochs.run
+            if machine.engine == "smp":
+                run, options["vendor"] = smp.run, machine.vendor
+            result = run(kernel, script, x2apic=machine.x2apic, **options)
+    except LostVM as lost:
+        return Boot(time.monotonic() - start, None, lost)
+    return Boot(time.monotonic() - start, result, None)
+
+
+def _compose(machine: Machine, sections: list[Section]) -> str:
+    parts = [f"set +e\nSOURCE={machine.source} CPUS={machine.cpus}\n"]
+    parts.append((HERE / "guest.sh").read_text())
+    for section in sections:
+        parts.append(
+            f"\necho '@begin@ {section.name}'\n"
+            f"echo '@begin@ {section.name}' >/dev/kmsg\n"
+            f"(set -e\ncd /\n{section.script}\n) 2>&1\n"
+            f"echo '@end@ {section.name}' $?\n"
+        )
+    parts.append("unload\n")
+    return "".join(parts)
+
+
+class Pool:
+    """Boots machines in the background, as many at a time as it has workers.
+
+    One less until somebody waits for them: till then the tests boot machines of their own.
+
+    boot:    what runs a machine with a list of sections
+    workers: by default, as many as this machine has CPUs
+    expected: seconds that machines may take, by id: the longest begin first, so that the last to
+              end is a short one; those not known before them, in the order of the table
+    """
+
+    def __init__(
+        self,
+        boot: Callable[[Machine, list[Section]], Boot] = boot,
+        workers: int | None = None,
+        expected: Mapping[str, float] | None = None,
+    ) -> None:
+        self._run, self._workers = boot, workers or os.cpu_count()
+        self._expected = expected or {}
+        self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, second ones too
+        self._executor = Background(max_workers=self._workers)
+        self._waited_for = Event()
+        self._scripts: dict[Machine, list[Section]] = {}
+        self._boots: dict[Machine, Future[Boot]] = {}
+        self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
+
+    def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
+        """Say which machines are needed; each gets its sections in the order given."""
+        self._scripts = {machine: [] for machine in others}
+        for section in sections:
+            self._scripts.setdefault(section.machine, []).append(section)
+
+    def start(self) -> None:
+        """Start the machines, unless that was done.
+
+        Kernels are built before: beside a build a machine may run out of its time.
+        """
+        if self._boots:
+            return
+        built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
+        ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
+        if self._workers > 1:
+            self._executor.submit(self._waited_for.wait)
+
+        def once_built(machine: Machine) -> Boot:
+            wait([ready])  # if it has failed, so does what follows, for its own kernel
+            return self._boot(machine, self._scripts[machine])
+
+        order = {machine: number for number, machine in enumerate(TABLE)}
+
+        def rank(machine: Machine) -> tuple[float, int]:
+            seconds = self._expected.get(machine.id, float("inf"))
+            return -seconds, order.get(machine, len(order))
+
+        for machine in sorted(self._scripts, key=rank):
+            self._boots[machine] = self._executor.submit(once_built, machine)
+
+    def _boot(self, machine: Machine, sections: list[Section]) -> Boot:
+        found = self._run(machine, sections)
+        self.boots.append((machine, found))
+        return found
+
+    def get(self, machine: Machine) -> Boot:
+        """Wait for a machine."""
+        self._waited_for.set()
+        return self._again.get(machine) or self._boots[machine].result()
+
+    def again(self, machine: Machine, section: Section | None = None) -> Boot:
+        """Boot a machine once more, for one section; if it was lost, for all, and only once."""
+        if not self.get(machine).lost:
+            return self._boot(machine, [section] if section else self._scripts[machine])
+        if machine not in self._again:
+            self._again[machine] = self._boot(machine, self._scripts[machine])
+        return self._again[machine]
+
+    def seconds(self) -> dict[Machine, float]:
+        """Wall time of each machine that came to an end by itself."""
+        boots = {m: b for m, b in self._boots.items() if b.done() and not b.cancelled()}
+        return {m: b.result().seconds for m, b in boots.items() if not b.exception()}
+
+    def close(self) -> None:
+        """End the machines that run, and start no more."""
+        self._waited_for.set()
+        self._executor.end()

@@ -1,0 +1,148 @@
+"""A second try for tests that fail where time is real, on a machine booted for it.
+
+There CPUs are threads of a machine that does other things too, which can hold one up for longer
+than any limit that a test might set. Where time is virtual a guest does the same each time, so a
+second try is for a machine that was lost: what its guest did it does again, what its emulator did
+need not come again. There is no second try after a kernel has complained, a torture has found a
+shot amiss, or something could not be fetched or built.
+
+A race that shows in one boot of three passes two times of three, so second tries are counted: what
+the first try found is told at the end and appended to build/flaky.json, a list of runs with
+
+    date, host (kernel release), tests (how many were run), whole (no test was left out by hand),
+    second (a list of: test, kernel (release of the guest's, if it had one of the table's
+    machines), failed (first lines of what the first try found))
+
+and a run fails whose second tries are over the budget, see `Budget`. With --no-second-try there is
+none at all.
+"""
+
+import datetime
+import json
+import platform
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lab.base.errors import LabError, LostVM
+from lab.engines import hibernator, smp, splats, successor
+from lab.kernels import patched
+from machines import Machine, needed_by
+
+# What a machine says after which there is no second try.
+COMPLAINTS = re.compile(
+    "|".join([*splats.PATTERNS, "splat in the kernel log", "FAIL operations="]), re.MULTILINE
+)
+# A test that needs none of the table's machines boots one of these, or lives in virtual time.
+REAL_TIME = (smp, successor, hibernator)
+SEEN = pytest.StashKey[list[str]]()
+KEPT = 100  # runs
+LINES = 5  # of a failure
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many second tries are no failure yet."""
+
+    in_one_run: int = 3
+    of_one_test: int = 1  # in the last runs, this one among them; each counts once
+    runs: int = 5
+
+    def exceeded(self, runs: list[dict]) -> list[str]:
+        """Say what is over the budget in the latest of these whole runs, one line each."""
+        second = [{entry["test"] for entry in run["second"]} for run in runs[-self.runs :]]
+        found = []
+        if len(second[-1]) > self.in_one_run:
+            found.append(f"{len(second[-1])} tests needed a second try; the budget is "
+                         f"{self.in_one_run}")  # fmt: skip
+        for test in sorted(second[-1]):
+            times = sum(test in tests for tests in second)
+            if times > self.of_one_test:
+                found.append(f"{test} needed a second try in {times} of {len(second)} runs; "
+                             f"the budget is {self.of_one_test}")  # fmt: skip
+        return found
+
+
+def allow(items: Iterable[pytest.Item]) -> None:
+    """Allow a second try: to all in real time, as what boots its own machine; else after a loss."""
+    for item in items:
+        item.add_marker(pytest.mark.flaky(reruns=1, condition=_condition(item)))
+
+
+def _condition(item):
+    return lambda error: worth_it(item, error)
+
+
+def worth_it(item: pytest.Item, error: BaseException | None) -> bool:
+    """Tell whether a test that has failed may have a second try."""
+    text = [str(error), *item.stash.get(SEEN, [])]
+    if isinstance(error, LostVM):
+        text.append(error.console)
+    if any(COMPLAINTS.search(part) for part in text):
+        return False
+    return isinstance(error, LostVM) or (_real_time(item) and not isinstance(error, LabError))
+
+
+def _real_time(item) -> bool:
+    if machine := needed_by(item):
+        return machine.real_time
+    return any(
+        getattr(item.module, engine.__name__.rpartition(".")[2], None) is engine
+        for engine in REAL_TIME
+    )
+
+
+def saw(request: pytest.FixtureRequest, text: str) -> None:
+    """Note what a test's machine has said: a complaint in it forbids a second try."""
+    request.node.stash[SEEN] = [*request.node.stash.get(SEEN, []), text]
+
+
+def begun(request) -> bool:
+    """Tell whether this is a test's second try."""
+    return getattr(request.node, "execution_count", 1) > 1
+
+
+def entry(test: str, machine: Machine | None, text: str) -> dict:
+    """Sum up what a first try found, as it goes to build/flaky.json."""
+    lines = text.splitlines()
+    failed = [line[1:].strip() for line in lines if line.startswith("E ")] or lines
+    return {"test": test, "kernel": _release(machine), "failed": failed[:LINES]}
+
+
+def _release(machine: Machine | None) -> str | None:
+    if machine is None:
+        return None
+    try:
+        return patched.find(machine.kernel).release
+    except LabError:
+        return machine.kernel
+
+
+def record(path: Path, second: list[dict], tests: int, whole: bool) -> list[dict]:
+    """Append a run to build/flaky.json; return the whole runs in it, this one last."""
+    try:
+        runs = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        runs = []
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    run = {"date": date, "host": platform.release(), "tests": tests, "whole": whole,
+           "second": second}  # fmt: skip
+    runs = [*runs, run][-KEPT:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(runs, indent=1) + "\n")
+    return [run for run in runs if run["whole"]]
+
+
+def tell(terminalreporter, over: list[str]) -> None:
+    """Print what the first tries found that a second one followed, how many, and if too many."""
+    reports = terminalreporter.getreports("rerun")
+    if reports:
+        terminalreporter.section("failed at the first try")
+    for report in reports:
+        terminalreporter.write_line(report.nodeid)
+        terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-30:]))
+    terminalreporter.write_line(f"second tries: {len(reports) or 'none'}")
+    for line in over:
+        terminalreporter.write_line(f"FAILED {line}", red=True)

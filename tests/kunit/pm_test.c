@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A sleep through which the TSC has counted, or not, in simulated time. The
+ * kernel's own clock hardly moves meanwhile: to it, each sleep is a short one.
+ */
+#include <kunit/test.h>
+#include <linux/notifier.h>
+#include <linux/prandom.h>
+#include <linux/time64.h>
+
+#include "epoch.h"
+#include "machine.h"
+#include "pm.h"
+
+#define COUNT	500
+/* machine_plain: cycles are ns */
+#define SECOND	NSEC_PER_SEC
+
+static struct apic_timer_list timers[COUNT];
+static struct apic_timer_notice notice;
+static unsigned int told, order, wrong;
+static u64 start;
+
+static void handler(unsigned long long now, unsigned long data)
+{
+	/* Added in any order, they run in that of their distances. */
+	if (order && timers[data].expires < start)
+		wrong++;
+	start = timers[data].expires;
+	order++;
+}
+
+static int notified(struct notifier_block *block, unsigned long event,
+		    void *data)
+{
+	told += event == APIC_TIMER_TSC_EPOCH;
+	notice = *(const struct apic_timer_notice *)data;
+	return NOTIFY_OK;
+}
+
+static struct notifier_block block = { .notifier_call = notified };
+
+static int sleep_test_init(struct kunit *test)
+{
+	struct rnd_state rnd;
+	unsigned int i;
+	int ret;
+
+	ret = machine_init(test);
+	if (ret)
+		return ret;
+	told = 0;
+	order = 0;
+	wrong = 0;
+	prandom_seed_state(&rnd, 5);
+	for (i = 0; i < COUNT; i++) {
+		init_apic_timer(&timers[i]);
+		timers[i].data = i;
+		timers[i].function = handler;
+		timers[i].expires = apic_timer_sim.now + SECOND +
+				    prandom_u32_state(&rnd) % (SECOND / 10);
+		KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
+	}
+	return apic_timer_register_notifier(&block);
+}
+
+static void sleep_test_exit(struct kunit *test)
+{
+	unsigned int i;
+
+	apic_timer_unregister_notifier(&block);
+	for (i = 0; i < COUNT; i++)
+		del_apic_timer(&timers[i]);
+	machine_exit(test);
+}
+
+/* The machine sleeps, and the TSC is @tsc when it wakes. */
+static void sleep_until(u64 tsc)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	apic_timer_sleep_begin();
+	apic_timer_sim.armed = false;
+	apic_timer_sim.now = tsc;
+	apic_timer_sleep_end();
+	local_irq_restore(flags);
+}
+
+static void run_all(struct kunit *test, u64 cycles)
+{
+	apic_timer_sim_run(apic_timer_sim.now + cycles, MACHINE_LIMIT);
+	KUNIT_EXPECT_EQ(test, order, COUNT);
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+}
+
+/* It went on: what has passed runs at once, the rest at its moment. */
+static void counted_test(struct kunit *test)
+{
+	unsigned int epoch = apic_timer_epoch();
+	u64 expires = timers[0].expires;
+
+	sleep_until(apic_timer_sim.now + SECOND + SECOND / 20);
+	KUNIT_EXPECT_EQ(test, apic_timer_epoch(), epoch);
+	KUNIT_EXPECT_EQ(test, told, 0U);
+	KUNIT_EXPECT_EQ(test, timers[0].expires, expires);
+	apic_timer_sim_run(apic_timer_sim.now + SECOND / 1000, MACHINE_LIMIT);
+	KUNIT_EXPECT_GT(test, order, COUNT / 3U);
+	KUNIT_EXPECT_LT(test, order, COUNT * 2U / 3);
+	run_all(test, SECOND);
+}
+
+/* A new epoch: each keeps its distance, but for what waking takes. */
+static void keeps_distance(struct kunit *test, u64 tsc)
+{
+	unsigned int i, epoch = apic_timer_epoch();
+	u64 slept = apic_timer_sim.now;
+	struct apic_timer_info info;
+	static u64 was[COUNT];
+
+	for (i = 0; i < COUNT; i++)
+		was[i] = timers[i].expires;
+	sleep_until(tsc);
+	KUNIT_EXPECT_EQ(test, apic_timer_epoch(), epoch + 1);
+	KUNIT_EXPECT_EQ(test, apic_timer_query(0, &info), 0);
+	KUNIT_EXPECT_EQ(test, info.tsc_epoch, epoch + 1);
+	KUNIT_EXPECT_EQ(test, told, 1U);
+	KUNIT_EXPECT_EQ(test, notice.epoch, epoch + 1);
+	KUNIT_EXPECT_LE(test, notice.shift - (s64)(tsc - slept), 10);
+	KUNIT_EXPECT_GE(test, notice.shift - (s64)(tsc - slept), -10);
+	for (i = 0; i < COUNT; i++)
+		KUNIT_EXPECT_EQ(test, timers[i].expires,
+				was[i] + notice.shift);
+
+	apic_timer_sim_run(apic_timer_sim.now + SECOND - SECOND / 1000,
+			   MACHINE_LIMIT);
+	KUNIT_EXPECT_EQ(test, order, 0U);
+	run_all(test, SECOND);
+}
+
+static void restarted_test(struct kunit *test)
+{
+	keeps_distance(test, 12345);
+}
+
+static void set_back_test(struct kunit *test)
+{
+	keeps_distance(test, apic_timer_sim.now - 1000);
+}
+
+/* Another machine's, or so it seems: by far too much has passed. */
+static void jumped_ahead_test(struct kunit *test)
+{
+	keeps_distance(test, apic_timer_sim.now + 3600ULL * SECOND);
+}
+
+/* What doesn't fit is at once, or never; and never stays never. */
+static void saturates_test(struct kunit *test)
+{
+	struct apic_timer_list past = {}, far = {}, never = {};
+
+	init_apic_timer(&past);
+	init_apic_timer(&far);
+	init_apic_timer(&never);
+	past.function = handler;
+	far.function = handler;
+	never.function = handler;
+	far.expires = U64_MAX - 1000;
+	never.expires = U64_MAX;
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&far), 0);
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&never), 0);
+
+	sleep_until(12345);
+	KUNIT_EXPECT_EQ(test, never.expires, U64_MAX);
+	KUNIT_EXPECT_LT(test, far.expires, U64_MAX - 1000);
+	past.expires = 10;
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&past), 0);
+	sleep_until(apic_timer_sim.now + 3600ULL * SECOND);
+	KUNIT_EXPECT_EQ(test, far.expires, U64_MAX);
+	KUNIT_EXPECT_EQ(test, never.expires, U64_MAX);
+	KUNIT_EXPECT_TRUE(test, apic_timer_pending(&past));
+
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&past), 1);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&far), 1);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&never), 1);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(counted_test),
+	KUNIT_CASE(restarted_test),
+	KUNIT_CASE(set_back_test),
+	KUNIT_CASE(jumped_ahead_test),
+	KUNIT_CASE(saturates_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_timer_sleep",
+	.init = sleep_test_init,
+	.exit = sleep_test_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPUs that go off and come back, and where their timers may be because of that.
+ *
+ * Each departure has a number and is written down with the CPU that takes over:
+ * the first one online, see module/core/timers/drain.c. Who arms a timer notes
+ * torture_onoff_now() before, with interrupts off or in an RCU read-side section:
+ * then the departures from that number on are the ones that can have moved it.
+ * It is presumed that nobody else takes CPUs off.
+ */
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "torture.h"
+
+#define NOBODY		(-1)
+/* A CPU that hasn't gone after all: its timers may have been moved, or not. */
+#define UNKNOWN		(-2)
+
+/* The last departures. */
+static struct departure {
+	int cpu;
+	int successor;
+} departures[1024];
+
+static u32 begun, ended;	/* departures */
+static int away = NOBODY;	/* the CPU that is off, going or coming */
+
+static struct task_struct *task;
+static unsigned long interval;	/* jiffies */
+static unsigned long most;	/* departures wanted, 0 for no limit */
+static u32 state;
+
+/**
+ * torture_onoff_now() - number of the departures that are over
+ *
+ * Context: Interrupts off, or in an RCU read-side section, in which the timer is
+ * armed.
+ * Return: that number.
+ */
+u32 torture_onoff_now(void)
+{
+	/* Pairs with depart(): what came of them is seen. */
+	return smp_load_acquire(&ended);
+}
+
+/**
+ * torture_onoff_since() - whether any CPU has gone, or is going
+ * @since:	what torture_onoff_now() was
+ *
+ * Return: true when one has, from then on.
+ */
+bool torture_onoff_since(u32 since)
+{
+	return READ_ONCE(begun) != since;
+}
+
+/**
+ * torture_onoff_away() - whether a CPU may refuse timers
+ * @cpu:	the CPU, or a negative number for any
+ *
+ * Context: In the section of torture_onoff_now(), after the refusal.
+ * Return: true when it is off, going or coming.
+ */
+bool torture_onoff_away(int cpu)
+{
+	int now = READ_ONCE(away);
+
+	return now != NOBODY && (cpu < 0 || cpu == now);
+}
+
+/**
+ * torture_onoff_may_be_on() - where a timer runs that was armed on a CPU
+ * @cpu:	the CPU that it was armed on
+ * @since:	torture_onoff_now() before it was armed
+ * @here:	the CPU that runs it
+ *
+ * Return: true when that is @cpu, or what has taken over from it.
+ */
+bool torture_onoff_may_be_on(int cpu, u32 since, int here)
+{
+	u32 over = torture_onoff_now(), n;
+	/* Pairs with depart(): those departures are written down. */
+	u32 last = smp_load_acquire(&begun);
+
+	/* Too long ago. */
+	if (last - since >= ARRAY_SIZE(departures))
+		return true;
+
+	for (n = since; n != last; n++) {
+		const struct departure *departure =
+			&departures[n % ARRAY_SIZE(departures)];
+		int successor = READ_ONCE(departure->successor);
+
+		if (departure->cpu != cpu)
+			continue;
+		if (successor == UNKNOWN)
+			return true;
+		if ((s32)(n - over) < 0)
+			cpu = successor;
+		else if (here == successor)
+			return true;
+	}
+	return cpu == here;
+}
+
+static int successor_of(int going)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (cpu != going)
+			return cpu;
+	return UNKNOWN;
+}
+
+/* Return: whether the CPU is off. */
+static bool depart(int cpu)
+{
+	struct departure *departure =
+		&departures[begun % ARRAY_SIZE(departures)];
+	int ret;
+
+	departure->cpu = cpu;
+	departure->successor = successor_of(cpu);
+	WRITE_ONCE(away, cpu);
+	/* Pairs with torture_onoff_may_be_on(): it is written down. */
+	smp_store_release(&begun, begun + 1);
+
+	ret = remove_cpu(cpu);
+	if (ret)
+		WRITE_ONCE(departure->successor, UNKNOWN);
+	/* Pairs with torture_onoff_now(): what came of it is seen. */
+	smp_store_release(&ended, ended + 1);
+	/* Whoever still has the old number arms while the CPU is off. */
+	synchronize_rcu();
+	if (ret)
+		torture_inc(STAYED);
+	else
+		torture_inc(OFFS);
+	return !ret;
+}
+
+static void come_back(int cpu)
+{
+	int ret = add_cpu(cpu);
+
+	if (ret)
+		torture_fault("CPU %d doesn't come back: %d", cpu, ret);
+	else
+		torture_steady_restart(cpu);
+}
+
+/* Return: a CPU that can go, or NOBODY. */
+static int candidate(void)
+{
+	unsigned int i, first = (torture_random(&state) >> 8) %
+				torture_cpu_count;
+
+	for (i = 0; i < torture_cpu_count; i++) {
+		int cpu = torture_cpus[(first + i) % torture_cpu_count];
+
+		if (cpu_online(cpu) && cpu_is_hotpluggable(cpu))
+			return cpu;
+	}
+	return NOBODY;
+}
+
+static void rest(void)
+{
+	schedule_timeout_interruptible(torture_random(&state) % interval + 1);
+}
+
+static int onoff(void *unused)
+{
+	while (!kthread_should_stop()) {
+		int cpu = candidate();
+
+		if (cpu == NOBODY || torture_onoff_done()) {
+			schedule_timeout_interruptible(HZ);
+			continue;
+		}
+		if (depart(cpu)) {
+			rest();
+			come_back(cpu);
+			/* Refusals so far were right. */
+			synchronize_rcu();
+		}
+		WRITE_ONCE(away, NOBODY);
+		schedule_timeout_interruptible(interval);
+	}
+	return 0;
+}
+
+/**
+ * torture_onoff_possible() - whether a CPU can go
+ *
+ * Return: true when one of those that take part can, and another stays.
+ */
+bool torture_onoff_possible(void)
+{
+	return num_online_cpus() > 1 && candidate() != NOBODY;
+}
+
+/**
+ * torture_onoff_start() - begin to take CPUs off
+ * @interval_ms: time between, ms; they are off for as long at most
+ * @times:	so often at most; 0 for no limit
+ * @seed:	of the random numbers
+ *
+ * Return: 0 or -errno; torture_onoff_stop() is due in both cases.
+ */
+int torture_onoff_start(unsigned int interval_ms, unsigned long times, u32 seed)
+{
+	state = seed * 2246822519U | 1;
+	interval = max(msecs_to_jiffies(interval_ms), 1UL);
+	most = times;
+	task = kthread_run(onoff, NULL, "torture_onoff");
+	return PTR_ERR_OR_ZERO(task);
+}
+
+/**
+ * torture_onoff_done() - whether CPUs have gone as often as was wanted
+ *
+ * Return: true if so.
+ */
+bool torture_onoff_done(void)
+{
+	return most && torture_count(TORTURE_OFFS) >= most;
+}
+
+/**
+ * torture_onoff_stop() - take no more CPUs off; all are back then
+ */
+void torture_onoff_stop(void)
+{
+	if (!IS_ERR_OR_NULL(task))
+		kthread_stop(task);
+	task = NULL;
+}

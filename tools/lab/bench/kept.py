@@ -1,0 +1,79 @@
+"""Samples of the benchmark in virtual time, kept, so that hours of it can be interrupted.
+
+A script gives the same samples each time in virtual time. What one has measured is kept in the
+cache under a hash of all that it depends on: kernel, modules, the script, what runs it.
+"""
+
+import gzip
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ..base.cache import cache_dir
+from ..base.progress import say
+from ..build import userland
+from ..engines import qemu
+from ..kernels import kernels
+from .rows import Key, Samples
+from .script import Script
+
+LAB = Path(__file__).parents[1]
+# What makes guests, and samples of what they hand back.
+MAKERS = (
+    "engines/virtual.py",
+    "engines/diskless.py",
+    "engines/image.py",
+    "engines/initramfs.py",
+    "build/native.py",
+    "engines/qemu.py",
+    "kernels/vmlinux.py",
+    "bench/figures.py",
+    "bench/script.py",
+    "bench/period.py",
+    "engines/guest/*",
+)
+SECONDS = 14 * 24 * 3600  # so long samples are kept
+
+
+def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, modules: Iterable[Path],
+         options: str) -> Callable[[Script], Samples]:  # fmt: skip
+    """Return what runs a script by `run`, unless its samples were kept.
+
+    options: what else decides about the samples
+    """
+    what = (kernel.release, qemu.version(), userland.root().name, options)
+    base = hashlib.sha256(repr(what).encode())
+    makers = [file for name in MAKERS for file in sorted(LAB.glob(name))]
+    for file in [*modules, *makers]:
+        base.update(hashlib.sha256(file.read_bytes()).digest())
+    directory = cache_dir("bench")
+    for old in directory.iterdir():
+        if time.time() - old.stat().st_mtime > SECONDS:
+            old.unlink()
+
+    def run_or_read(script: Script) -> Samples:
+        key = base.copy()
+        key.update(repr((script.name, script.seed, script.text())).encode())
+        file = directory / f"{script.name}-{script.seed}-{key.hexdigest()[:16]}.json.gz"
+        if file.exists():
+            say("bench", f"{script.name}, seed {script.seed}: measured before, {file}")
+            return _decode(file.read_bytes())
+        samples = run(script)
+        new = file.with_name(f".{file.name}")
+        new.write_bytes(_encode(samples))
+        new.rename(file)
+        return samples
+
+    return run_or_read
+
+
+def _encode(samples: Samples) -> bytes:
+    rows = [[list(key), sorted(counts.items())] for key, counts in samples.items()]
+    return gzip.compress(json.dumps(rows).encode())
+
+
+def _decode(data: bytes) -> Samples:
+    return {Key(*key): Counter(dict(counts)) for key, counts in json.loads(gzip.decompress(data))}

@@ -1,0 +1,139 @@
+"""The benchmark: ours beside the rivals, in tables, as rows in build/bench.json, and as plots.
+
+In the lab, figures repeat to the byte: a guest's time is made of its instructions. What may differ
+(progress, wall time) goes to standard error.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ..base.background import Background
+from ..base.errors import LabError
+from ..base.progress import say
+from ..build import build
+from ..engines import virtual
+from ..engines.result import Result
+from ..kernels import kernels, patched
+from . import cost, distance, error, goals, kept, period, spin
+from . import guest as bench_guest
+from . import rows as bench_rows
+from .rows import Row, Samples
+from .script import LAPIC, Script
+from .size import FULL, SHORT, Size
+
+SERIES = "6.1"
+MODULES = ("apic_timer", "apic_timer_bench", "apic_timer_bench_ours", "apic_timer_busy")
+MEMORY = 1024  # MiB: a million timers
+TIMEOUT = 7200  # seconds of wall time for a script
+OUTPUT = build.TREE / "build"
+BENCHES = {
+    "error": error.scripts,
+    "distance": distance.scripts,
+    "period": period.scripts,
+    "cost": cost.scripts,
+    "guest": bench_guest.scripts,
+    "spin": spin.scripts,
+}
+
+
+def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
+         output: Path = OUTPUT, plots: bool = True, series: str = SERIES, source: str = LAPIC,
+         append: str = "", again: bool = False) -> int:  # fmt: skip
+    """Run the benchmark in the lab, `jobs` guests at a time. May raise LabError.
+
+    again:  measure all of it, also what was measured before, see kept
+    series: kernel, as patched.find() has it
+    source, append: as in_virtual_time() has them
+
+    Return 0 when all of it was measured.
+    """
+    started = time.monotonic()
+    kernel = patched.find(series)
+    scripts = plan(SHORT if short else FULL, only)
+    run = in_virtual_time(kernel, source, append)
+    if not again:
+        modules = [build.find_ko(build.build(kernel), name) for name in MODULES]
+        run = kept.kept(run, kernel, modules, f"{source} {append}")
+    # The longest first, so that they don't begin when the others are done.
+    scripts.sort(key=lambda script: -script.weight)
+    with Background(max_workers=jobs) as pool:
+        samples = bench_rows.merge(pool.map(run, scripts))
+    rows = bench_rows.rows(samples, kernel=kernel.release, engine="qemu-icount", cpus=1)
+    bench_rows.write(output / "bench.json", rows)
+    report(rows, samples, output if plots else None)
+    say("bench", f"done in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def plan(size: Size, only: Iterable[str] = ()) -> list[Script]:
+    """List the scripts of all benchmarks, or of some by name."""
+    names = list(only) or list(BENCHES)
+    unknown = [name for name in names if name not in BENCHES]
+    if unknown:
+        raise LabError(f"no benchmark {', '.join(unknown)}: there are {', '.join(BENCHES)}")
+    return [script for name in names for script in BENCHES[name](size)]
+
+
+def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = ""
+                    ) -> Callable[[Script], Samples]:  # fmt: skip
+    """Return what runs a script in virtual time; LabError when that fails.
+
+    source: what gives the LAPIC timer
+    append: further kernel parameters
+    """
+
+    def run(script: Script, modules: list[Path]) -> Result:
+        return virtual.run(kernel, f"SOURCE={source}\n{script.text()}", modules=modules,
+                           cpus=script.cpus, seed=script.seed, memory=MEMORY, append=append,
+                           timeout=TIMEOUT)  # fmt: skip
+
+    measure = runner(kernel, run)
+
+    def measure_source(script: Script) -> Samples:
+        return {key._replace(source=source) if key.source == LAPIC else key: counts
+                for key, counts in measure(script).items()}  # fmt: skip
+
+    return measure_source
+
+
+def runner(
+    kernel: kernels.Kernel, guest: Callable[[Script, list[Path]], Result]
+) -> Callable[[Script], Samples]:
+    """Return what runs a script in a guest; LabError when that fails.
+
+    guest: called with the script and the modules that it takes along
+    """
+    built = build.build(kernel)
+    modules = [build.find_ko(built, name) for name in MODULES]
+
+    def run(script: Script) -> Samples:
+        started = time.monotonic()
+        result = guest(script, modules)
+        if not result.ok:
+            raise LabError(f"bench {script.name}: {result.verdict}\n{result.output[-3000:]}\n"
+                           f"{result.kernel_log[-3000:]}")  # fmt: skip
+        say("bench", f"{script.name}, seed {script.seed}: {time.monotonic() - started:.0f} s")
+        return script.samples(result.files)
+
+    return run
+
+
+def report(rows: list[Row], samples: Samples, plots: Path | None) -> None:
+    """Print the tables, draw the plots into a directory, and say where the goals stand."""
+    unit = "one cycle is one instruction and one nanosecond" if rows[0]["engine"] != "host" else (
+        "one cycle is one cycle of the TSC")  # fmt: skip
+    print(f"apic-timer's benchmark on {rows[0]['kernel']}, {rows[0]['cpus']} CPUs: {unit}.\n"
+          "An error is the TSC at the handler's first instruction - the moment wanted.\n"
+          "Distances of `error`: 20 to 1,020 us when idle, 20 to 120 us under loads, uniform;\n"
+          "cyclictest's interval is their mean.\n")  # fmt: skip
+    print(bench_rows.table(rows))
+    print(f"\nPeriods with nothing lost and the kernel's tick alive\n{period.table(rows)}")
+    if plots:
+        from . import plots as bench_plots
+
+        drawn = bench_plots.draw(plots, rows, samples)
+        print(f"\nPlots: {', '.join(f'{plots.name}/{p.name}' for p in drawn)}")
+    print()
+    usual = [row | {"source": LAPIC} if row["source"] == "hook" else row for row in rows]
+    print(goals.table(usual))

@@ -1,0 +1,111 @@
+"""Build the tree's modules, or a consumer's, for one kernel of the lab.
+
+Sources are copied to ``/build/HASH`` in the kernel's root, HASH being that of their contents, and
+made there by the kernel's own kbuild: the same sources are compiled once per kernel.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from pathlib import Path
+
+from ..base.cache import STAMP, is_complete, locked, newest_first
+from ..base.errors import BuildError
+from ..base.progress import spending
+from ..kernels.chroot import run_in
+from ..kernels.kernels import Kernel
+
+TREE = Path(__file__).resolve().parents[3]
+# What of the tree goes into a build. What is not there is left out.
+SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/modules", "samples"]
+KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # besides files named Kbuild, Kconfig and Makefile
+KEEP = 12  # newest build directories that stay, per kernel
+IN_USE = 12 * 3600  # s: a younger one stays too, a benchmark may need it
+
+
+def build(kernel: Kernel) -> Path:
+    """Build all modules of the working tree, the tests' and samples' too, warnings being errors.
+
+    Return the directory with Module.symvers and, below it, the .ko files: `find_ko` finds one.
+    BuildError, with the compiler's output, when it fails.
+    """
+    files = {}
+    for name in SOURCES:
+        path = TREE / name
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            if _is_source(file):
+                files[file.relative_to(TREE)] = file
+    return _make(kernel, files, ["APIC_TIMER_TESTS=1"])
+
+
+def build_external(kernel: Kernel, directory: Path, base: Path | None = None,
+                   variables: dict[str, str] | None = None) -> Path:  # fmt: skip
+    """Build another module (a consumer) from `directory`, which has a Kbuild or Makefile.
+
+    `base` is what `build` returned for this kernel; the consumer then finds the public headers at
+    ``$(APIC_TIMER)/include`` and the exported symbols in ``$(APIC_TIMER)/Module.symvers``, which
+    is passed as KBUILD_EXTRA_SYMBOLS. `variables` are further make variables. Return the directory
+    with the .ko; BuildError when it fails.
+    """
+    files = {f.relative_to(directory): f for f in sorted(directory.rglob("*")) if _is_source(f)}
+    arguments = [f"{k}={v}" for k, v in (variables or {}).items()]
+    if base is not None:
+        os.utime(base)  # in use: the newest stay
+        inside = f"/build/{base.name}"
+        arguments += [f"APIC_TIMER={inside}", f"KBUILD_EXTRA_SYMBOLS={inside}/Module.symvers"]
+    return _make(kernel, files, arguments)
+
+
+def find_ko(built: Path, name: str) -> Path:
+    """Return the path of a module (``apic_timer``, without .ko) in a build directory."""
+    found = sorted(built.rglob(f"{name}.ko"))
+    if not found:
+        there = " ".join(sorted(p.name for p in built.rglob("*.ko"))) or "no module at all"
+        raise BuildError(f"the build has no {name}.ko; it has {there}")
+    return found[0]
+
+
+def _is_source(path: Path) -> bool:
+    named = path.name in ("Kbuild", "Kconfig", "Makefile") or path.suffix in KINDS
+    return path.is_file() and named and not path.name.endswith(".mod.c")
+
+
+@spending("building modules")
+def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path:
+    key = hashlib.sha256(repr(arguments).encode())
+    for relative, file in files.items():
+        data = file.read_bytes()
+        key.update(f"{relative}\0{len(data)}\0".encode() + data)
+    final = kernel.root / "build" / key.hexdigest()[:16]
+    with locked(f"build-{kernel.release}"):
+        if is_complete(final):
+            os.utime(final)
+            return final
+        shutil.rmtree(final, ignore_errors=True)
+        for relative, file in files.items():
+            target = final / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+            shutil.copymode(file, target)
+        inside = f"/build/{final.name}"
+        done = run_in(kernel.root, [
+            "make", f"-j{os.cpu_count()}", "-C", kernel.headers, f"M={inside}",
+            f"KCFLAGS=-Werror -ffile-prefix-map={inside}/=", *arguments, "modules",
+        ])  # fmt: skip
+        output = done.stdout.replace(inside + "/", "")
+        if done.returncode:
+            shutil.rmtree(final)
+            raise BuildError(f"building for {kernel.release} failed:\n{output}")
+        (final / "build.log").write_text(output)
+        (final / STAMP).touch()
+        _prune(final.parent)
+    return final
+
+
+def _prune(directory: Path) -> None:
+    """Remove old builds."""
+    builds = [p for p in directory.iterdir() if (p / STAMP).exists()]
+    for old in newest_first(builds)[KEEP:]:
+        if time.time() - old.stat().st_mtime > IN_USE:
+            shutil.rmtree(old)

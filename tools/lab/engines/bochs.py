@@ -1,0 +1,196 @@
+"""Boot a kernel in Bochs, run a script in it, give back what it said.
+
+Bochs has what QEMU's emulated CPUs have not: a TSC-deadline timer, x2APIC without an IOMMU, CPU
+models of Intel's. Its TSC counts what its CPUs have executed, so the same run twice gives the same
+bytes, with several CPUs too.
+"""
+
+import gzip
+import os
+import re
+import subprocess
+import tempfile
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from ..base.errors import LabError
+from ..build import native, unpacked
+from ..kernels.kernels import Kernel
+from . import image, pvh, splats
+from .result import Result
+
+SUITES = ("trixie", "trixie-security")
+PACKAGES = ["bochs", "bochs-term", "bochsbios", "vgabios", "ncurses-base"]
+HZ = 50_000_000  # of the TSC and of the LAPIC timer; one instruction takes one cycle
+# Bochs lets each CPU execute a stretch of code in turn, and adds to the TSC what it came to on
+# average; it counts a CPU that is halted as so many instructions. A stretch has about as many: with
+# Bochs's own 16 a CPU whose neighbour is halted would find the TSC at twice the speed.
+HALTED = 5
+SERIAL_PORTS = ("console", "data", "files")
+# The kernel's own tests of its cryptography, and its guard of its memory against processes, would
+# take most of the time.
+PARAMETERS = f"console=ttyS0 quiet nokaslr reboot=t cryptomgr.notests nopti {splats.PARAMETERS}"
+X2APIC_BASE = 0xFEE00D00  # enabled, x2APIC, boot CPU
+X2APIC_PARAMETERS = "noapic x2apic_phys"
+
+CONFIGURATION = """\
+plugin_ctrl: speaker=0, gameport=0, parallel=0, iodebug=0
+display_library: term
+cpu: model=corei7_ivy_bridge_3770k, reset_on_triple_fault=0
+cpu: count={cpus}, quantum={halted}, ips={hz}
+clock: sync=none, time0=1700000000
+megs: {memory}
+romimage: file={share}/BIOS-bochs-latest
+vgaromimage: file={share}/VGABIOS-lgpl-latest
+optromimage1: file={home}/rom, address={rom:#x}
+ata0-master: type=disk, path={home}/disk, mode=flat
+log: {home}/log
+panic: action=fatal
+error: action=ignore
+info: action=ignore
+"""
+
+# Name, length, bytes. gzip tells if any of them were lost.
+PUT = """\
+gzip -c >/tmp/put.$$
+echo "$1 $(wc -c </tmp/put.$$)" >/dev/ttyS2
+cat /tmp/put.$$ >/dev/ttyS2
+rm /tmp/put.$$"""
+SETUP = "stty -F /dev/ttyS2 raw -echo"
+
+
+def run(
+    kernel: Kernel,
+    script: str,
+    *,
+    modules: Iterable[Path] = (),
+    files: Mapping[str, bytes | Path] | None = None,
+    cpus: int = 1,
+    x2apic: bool = False,
+    memory: int = 512,
+    seed: int = 42,
+    append: str = "",
+    timeout: float = 600,
+) -> Result:
+    """Run a shell script (busybox sh -e) in a Bochs guest of a stock kernel.
+
+    modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
+    files:   guest path (no leading /) -> contents, or a file of this machine
+    x2apic:  boot with x2APIC
+    memory:  MiB
+    seed:    another one gives an independent sample
+    append:  further kernel parameters
+    timeout: seconds of wall time
+
+    The guest is as in virtual.run. What it hands over by ``put NAME < FILE`` goes at 11 kB in a
+    second of its own time, after compression.
+    """
+    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
+        home = Path(temp)
+        image.build(script, modules, files or {}, put=PUT, setup=SETUP).write(home / "initrd")
+        parameters = f"{PARAMETERS} {X2APIC_PARAMETERS if x2apic else ''} {append}".strip()
+        _configure(home, kernel, cpus, memory, parameters, x2apic)
+        reason = _emulate(home, _argv(home), _environment(kernel, seed), timeout)
+        return image.result(home / "console", home / "data", _files(home / "files"), reason)
+
+
+def root() -> Path:
+    """Return the directory with Bochs; LabError when it cannot be had."""
+    return unpacked.unpacked("bochs", SUITES, PACKAGES)
+
+
+def _configure(home: Path, kernel: Kernel, cpus: int, memory: int, parameters: str,
+               x2apic: bool) -> None:  # fmt: skip
+    """Write Bochs's configuration, and what starts the kernel."""
+    initrd = (home / "initrd").read_bytes()
+    disk = pvh.write_disk(home / "disk", kernel, initrd, memory, parameters)
+    (home / "rom").write_bytes(pvh.rom(kernel, disk, X2APIC_BASE if x2apic else 0))
+    text = CONFIGURATION.format(
+        cpus=cpus, halted=HALTED, hz=HZ, memory=memory, share=root() / "usr/share/bochs",
+        home=home, rom=pvh.ROM,
+    )  # fmt: skip
+    for n, name in enumerate(SERIAL_PORTS, start=1):
+        text += f"com{n}: enabled=1, mode=file, dev={home}/{name}\n"
+    (home / "configuration").write_text(text)
+    # Debian's Bochs stops in its debugger before the first instruction.
+    (home / "debugger").write_text("continue\n")
+
+
+def _argv(home: Path) -> list[str]:
+    return [*unpacked.loader(root()), f"{root()}/usr/bin/bochs-bin", "-q",
+            "-f", f"{home}/configuration", "-rc", f"{home}/debugger"]  # fmt: skip
+
+
+def _environment(kernel: Kernel, seed: int) -> dict[str, str]:
+    library = native.compiled(kernel, "srand.c", ["-O2", "-shared", "-fPIC"])
+    return {
+        **os.environ,
+        "LD_PRELOAD": str(library),
+        "LAB_SEED": str(seed),
+        "TERM": "xterm",
+        "TERMINFO": f"{root()}/usr/share/terminfo",
+        "LTDL_LIBRARY_PATH": f"{root()}/{unpacked.LIBRARIES}/bochs/plugins",
+    }
+
+
+def _emulate(home: Path, argv: list[str], environment: dict[str, str], timeout: float) -> str:
+    """Run Bochs to its end; return why there is no verdict, should there be none.
+
+    Bochs ends with a status of 1 and a message when its guest powers off, and ignores SIGTERM.
+    """
+    with open(home / "screen", "wb") as screen, subprocess.Popen(
+        argv, env=environment, cwd=home, stdin=subprocess.DEVNULL, stdout=screen,
+        stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        Thread(target=_watch_screen, args=(home / "screen", process), daemon=True).start()
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return f"no verdict within {timeout:g} s"
+        finally:
+            process.kill()
+    log = (home / "log").read_text(errors="replace") if (home / "log").exists() else ""
+    found = re.findall(r">>PANIC<< (.*)", log)
+    return f"Bochs ended: {found[-1]}" if found else f"Bochs does not run:\n{_tail(home)}"
+
+
+def _watch_screen(said: Path, process: subprocess.Popen) -> None:
+    """Read what Bochs shows on its terminal until it ends, and forget it.
+
+    Else it would wait for a reader once 4 KiB were there: by its blinking the cursor alone brings
+    them within a quarter of an hour of wall time.
+    """
+    while process.poll() is None:
+        found = re.search(r'connected to screen "(.+)"', said.read_text(errors="replace"))
+        if not found:
+            time.sleep(0.1)
+            continue
+        # The end of Bochs is an error of its terminal.
+        with (
+            suppress(OSError),
+            open(os.open(found[1], os.O_RDONLY | os.O_NOCTTY), "rb", 0) as screen,
+        ):
+            while screen.read(4096):
+                pass
+        return
+
+
+def _tail(home: Path) -> str:
+    return (home / "screen").read_text(errors="replace")[-1000:]
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    """Take apart what `put` wrote."""
+    data = path.read_bytes() if path.exists() else b""
+    files, at = {}, 0
+    while found := re.compile(rb"([^\n]+) (\d+)\n").match(data, at):
+        at = found.end() + int(found[2])
+        try:
+            files[found[1].decode()] = gzip.decompress(data[found.end() : at])
+        except (EOFError, OSError, zlib.error) as error:
+            raise LabError(f"{found[1].decode()} came garbled: {error}") from error
+    return files

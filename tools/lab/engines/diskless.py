@@ -1,0 +1,123 @@
+"""Run QEMU guests whose whole system is their initramfs: `virtual` and `sleeper` say how.
+
+What a guest hands back goes through a serial port or shared memory.
+"""
+
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..build import native
+from ..kernels.kernels import Kernel
+from . import image, monitor, qemu, splats
+from .initramfs import Initramfs
+from .result import Result
+
+SHARED_MB = 64  # most that `put` can hand back, headers included
+SHARED_DEVICE = "/sys/bus/pci/devices/0000:00:10.0"
+PUT_FLAGS = ["-O2", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie"]
+
+
+def run(
+    kernel: Kernel,
+    script: str,
+    *,
+    machine: list[str],
+    boot: Path,
+    modules: Iterable[Path],
+    files: Mapping[str, bytes | Path] | None,
+    cpus: int,
+    memory: int,
+    append: str,
+    timeout: float,
+) -> Result:
+    """Run a shell script (busybox sh -e) in a guest of a stock kernel.
+
+    machine: QEMU's options for the kind of machine
+    boot:    the kernel's image
+    modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
+    files:   guest path (no leading /) -> contents, or a file of this machine
+    memory:  MiB
+    append:  further kernel parameters
+    timeout: seconds of wall time
+
+    The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE`` which fills `Result.files`;
+    tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
+    script that fails or a kernel that complains is a verdict; a guest that gives none raises
+    LostVM.
+    """
+    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
+        home = Path(temp)
+        initramfs(kernel, script, modules, files).write(home / "initrd")
+        with open(home / "shared", "wb") as shared:
+            shared.truncate(SHARED_MB << 20)
+        argv = [
+            str(qemu.binary()), *machine, "-display", "none",
+            "-smp", str(cpus), "-m", str(memory),
+            "-serial", f"file:{home}/console", "-serial", f"file:{home}/data",
+            "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
+            f"mem-path={home}/shared",
+            "-device", "ivshmem-plain,memdev=shared,addr=10.0",
+            *monitor.options(home / "monitor"), "-kernel", str(boot), "-initrd", f"{home}/initrd",
+            "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
+        ]  # fmt: skip
+        reason = _end(argv, home, timeout)
+        found = _shared((home / "shared").read_bytes())
+        return image.result(home / "console", home / "data", found, reason)
+
+
+def _end(argv: list[str], home: Path, timeout: float) -> str:
+    """Run QEMU to its end, of which it gets no more than `timeout` s; return what to say of it.
+
+    That is for a guest without a verdict: of one that has to be ended, what it is at.
+    """
+    with open(home / "said", "w+") as said:
+        vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        try:
+            status = vm.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return (
+                f"no verdict within {timeout:g} s, for {_cpu_time(vm.pid):.0f} s of which QEMU "
+                f"has run\n{monitor.state(home / 'monitor')}"
+            )
+        finally:
+            vm.kill()
+            vm.wait()
+        said.seek(0)
+        return f"QEMU exit status {status}: {said.read()}" if status else "no verdict"
+
+
+def _cpu_time(pid: int) -> float:
+    """Return for how many seconds a process has run, all its threads together: see proc(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def initramfs(
+    kernel: Kernel, script: str, modules: Iterable[Path], files: Mapping[str, bytes | Path] | None
+) -> Initramfs:
+    """Return what such a guest is given: see `run`."""
+    put = native.compiled(kernel, "put.c", PUT_FLAGS)
+    return image.build(
+        script, modules, {**(files or {}), "usr/bin/put.bin": put},
+        # Not write-combining where the kernel has no PAT.
+        put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
+        f'exec put.bin $file {SHARED_MB} "$1"',
+        setup=f"echo 1 >{SHARED_DEVICE}/enable",
+    )  # fmt: skip
+
+
+def _shared(memory: bytes) -> dict[str, bytes]:
+    """Take apart what guest/put.c wrote."""
+    files, at = {}, 0
+    while at + 64 <= len(memory):
+        length, name = struct.unpack_from("<Q56s", memory, at)
+        if not length:
+            break
+        start = at + 64
+        files[name.rstrip(b"\0").decode()] = memory[start : start + length - 1]
+        at = start + (length - 1 + 7) // 8 * 8
+    return files

@@ -1,0 +1,74 @@
+"""Boot a kernel that hibernates, and boot it again from its image, in real time.
+
+Between the two its machine is off: a new one, whose TSC begins anew, loads the image.
+"""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..base.errors import LostVM
+from ..kernels.kernels import Kernel
+from . import diskless, qemu
+from .result import Result
+
+SWAP_MB = 1024
+DRIVERS = ("virtio_pci", "virtio_blk")
+BEGIN = "@lab@ no image: begin\n"
+# The second time this doesn't get past the resume: the first kernel goes on.
+PREPARE = f"""\
+for name in $(cat /drivers/order); do insmod /drivers/$name; done
+cat /sys/block/vda/dev >/sys/power/resume
+mkswap /dev/vda
+swapon /dev/vda
+echo shutdown >/sys/power/disk
+echo {BEGIN}"""
+
+
+def run(
+    kernel: Kernel,
+    script: str,
+    *,
+    modules: Iterable[Path] = (),
+    cpus: int = 2,
+    memory: int = 512,
+    append: str = "",
+    timeout: float = 300,
+) -> tuple[str, Result]:
+    """Run a shell script that hibernates once, by ``echo disk >/sys/power/state``.
+
+    Return what it printed before, and the result of what came after; see `diskless.run`. LostVM
+    when it never hibernated, or gave no verdict after.
+    """
+    with tempfile.TemporaryDirectory(prefix="apic-timer-hibernator.") as temp:
+        swap = Path(temp) / "swap"
+        with open(swap, "wb") as file:
+            file.truncate(SWAP_MB << 20)
+        drive = ["-drive", f"if=virtio,format=raw,file={swap}"]
+
+        def boot() -> Result:
+            return diskless.run(
+                kernel, PREPARE + script, machine=[*qemu.real_time(), *drive], boot=kernel.vmlinuz,
+                modules=modules, files=_drivers(kernel), cpus=cpus, memory=memory, append=append,
+                timeout=timeout,
+            )  # fmt: skip
+
+        try:
+            result = boot()
+        except LostVM as lost:
+            if "reboot: Power down" not in lost.console or BEGIN not in lost.console:
+                raise
+            before = lost.console.rpartition(BEGIN)[2]
+        else:
+            raise LostVM(f"it did not hibernate: {result.verdict}", result.output)
+        return before, boot()
+
+
+def _drivers(kernel: Kernel) -> dict[str, bytes]:
+    """Return what a guest needs to see its disk, and the order to load it in."""
+    files: dict[str, bytes] = {}
+    for driver in DRIVERS:
+        files |= kernel.own_module(driver)
+    return {"drivers/order": "\n".join(files).encode()} | {
+        f"drivers/{name}": data for name, data in files.items()
+    }

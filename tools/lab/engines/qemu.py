@@ -1,0 +1,68 @@
+"""The lab's QEMU, as a program that can be run like an installed one."""
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+from ..base.cache import cache_dir
+from ..base.errors import LabError
+from ..build import userland
+
+MINIMUM = 10  # major version: see userland.py
+
+_WRAPPER = """\
+#!/bin/sh
+# Run the unpacked QEMU with its own libraries, modules and firmware.
+root={root}
+export QEMU_MODULE_DIR=$root/usr/lib/x86_64-linux-gnu/qemu
+exec {loader} "$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" \\
+\t-L "$root/usr/share/seabios" "$@"
+"""
+
+
+def binary() -> Path:
+    """Return an executable that takes QEMU's options. LabError when it cannot be had."""
+    root = userland.root()
+    text = _WRAPPER.format(root=root, loader=" ".join(userland.loader()))
+    wrapper = cache_dir("bin") / "qemu-system-x86_64"
+    if not wrapper.exists() or wrapper.read_text() != text:
+        temp = wrapper.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        temp.write_text(text)
+        temp.chmod(0o755)
+        if int(_version(temp).split()[3].split(".")[0]) < MINIMUM:
+            raise LabError(f"too old, {MINIMUM} is needed: {_version(temp)}")
+        temp.rename(wrapper)
+    return wrapper
+
+
+def virtual_time(seed: int, cpus: int = 1) -> list[str]:
+    """Return options for virtual time: an instruction takes 1 ns, and the TSC counts 1 GHz.
+
+    Idle time is skipped, and the same `seed` gives the same bytes. With several CPUs only nearly
+    so: idle time is skipped by a thread of QEMU that now and then, mostly on a busy machine, does
+    it just after a CPU has halted, before that CPU's last instructions are on the clock; the guest
+    then wakes too late by as many. Recording keeps the two threads apart, for one CPU.
+    """
+    record = ",rr=record,rrfile=/dev/null" if cpus == 1 else ""
+    return ["-accel", "tcg", "-icount", f"shift=0,sleep=off{record}", "-seed", str(seed),
+            "-rtc", "base=2000-01-01,clock=vm", "-machine", "q35", "-cpu", "max",
+            "-bios", "qboot.rom", "-nodefaults", "-no-user-config", "-no-reboot"]  # fmt: skip
+
+
+def real_time(machine: str = "q35", cpu: str = "max") -> list[str]:
+    """Return options for real time, with the firmware of the machine: CPUs are threads."""
+    return ["-accel", "tcg", "-machine", machine, "-cpu", cpu, "-nodefaults", "-no-user-config",
+            "-no-reboot"]  # fmt: skip
+
+
+def version() -> str:
+    """Return the version line of the lab's QEMU."""
+    return _version(binary())
+
+
+def _version(program: Path) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"the lab's QEMU does not run: {done.stderr}")
+    return done.stdout.splitlines()[0]

@@ -1,0 +1,191 @@
+"""Boot a kernel with several CPUs through virtme-ng, on this machine's root file system.
+
+CPUs are emulated by threads: races are real, times mean nothing. The guest sees this machine's
+files (read-only; what it writes is forgotten) and shares one directory with it.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from ..base.errors import LabError, LostVM
+from ..base.progress import say
+from ..kernels.kernels import Kernel
+from ..kernels.vmlinux import bootable
+from . import qemu, splats
+from .result import Result
+
+GUEST = Path(__file__).parent / "guest"
+BOOT = 240  # s of wall time until the script begins, on a machine with much else to do
+BOOT_KASAN = 900  # the same for a kernel that looks at every access to memory
+
+# One extended destination format needs the interrupt remapping of an IOMMU.
+X2APIC = [
+    "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on",
+]  # fmt: skip
+
+
+def run(
+    kernel: Kernel,
+    script: str,
+    *,
+    modules: Iterable[Path] = (),
+    files: Mapping[str, bytes | Path] | None = None,
+    cpus: int = 2,
+    memory: int = 1024,
+    append: str = "",
+    qemu_opts: Iterable[str] = (),
+    x2apic: bool = False,
+    vendor: str = "",
+    timeout: float = 300,
+    follow: Callable[[str], None] | None = None,
+) -> Result:
+    """Run a shell script (sh -e, as root) in an SMP guest of a stock kernel.
+
+    modules:   .ko files, found in the guest as $MODULES/NAME.ko, not loaded
+    files:     name -> contents, or a file of this machine; found in $SHARED, the directory where
+               the script starts
+    memory:    MiB
+    append:    further kernel parameters
+    qemu_opts: further QEMU options, one word each
+    x2apic:    boot with x2APIC
+    vendor:    of the CPUs, such as "GenuineIntel"; QEMU's choice by default
+    timeout:   seconds of wall time
+    follow:    called with each line of the console when it comes
+
+    What the script leaves in $SHARED is `Result.files`; ``put NAME < FILE`` works as in a
+    virtual-time guest. All programs of this machine are there; tracefs and debugfs are mounted. A
+    script that fails or a kernel that complains is a verdict; a guest that gives none raises
+    LostVM. Now and then QEMU's threads hang while a stock kernel boots: a guest that doesn't get
+    as far as the script within BOOT seconds is started a second time.
+    """
+    with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
+        home = Path(temp)
+        _prepare(home, script, modules, files or {})
+        cpu = f"max{',+x2apic' * x2apic}{f',vendor={vendor}' * bool(vendor)}"
+        options = [
+            "-cpu",
+            cpu,
+            "-bios",
+            "qboot.rom",
+            "-no-reboot",
+            *(X2APIC if x2apic else []),
+            *qemu_opts,
+        ]
+        parameters = f"nokaslr {splats.PARAMETERS} {append}"
+        if x2apic:
+            parameters += " intel_iommu=on"
+        if kernel.has("CONFIG_PROVE_RAW_LOCK_NESTING"):
+            # To print in an interrupt takes the console's sleeping locks, which lockdep would
+            # report at the first such message, and give up. The log is complete all the same.
+            parameters += " loglevel=0"
+        argv = [
+            str(_vng()), "--verbose", "--run", str(bootable(kernel)), "--disable-kvm",
+            "--disable-microvm", "--force-9p", "--cpus", str(cpus), "--memory", f"{memory}M",
+            "--user", "root", "--qemu", str(qemu.binary()), f"--qemu-opts={shlex.join(options)}",
+            f"--append={parameters.strip()}", f"--rwdir={home}",
+            "--exec", shlex.join(["sh", f"{GUEST}/smp", str(home)]),
+        ]  # fmt: skip
+        begun = home / "lab/output"
+        boot = BOOT_KASAN if kernel.has("CONFIG_KASAN") else BOOT
+        console, reason = _boot(argv, timeout, boot, follow, begun)
+        if not begun.exists():
+            say("lab", f"{kernel.release} has not come up, starting it again: {reason}")
+            console, reason = _boot(argv, timeout, boot, follow, begun)
+        return _result(home, console, reason)
+
+
+def _vng() -> Path:
+    """Find virtme-ng in the environment of Python packages that runs us."""
+    vng = Path(sys.prefix) / "bin" / "vng"
+    if not vng.exists():
+        raise LabError("virtme-ng is not there: run `tools/setup test`, use the Python it made")
+    return vng
+
+
+def _prepare(home: Path, script: str, modules, files) -> None:
+    lab = home / "lab"
+    for name in ("files", "lab/modules", "lab/bin"):
+        (home / name).mkdir(parents=True)
+    (lab / "script").write_text(script)
+    (lab / "splats").write_text("".join(f"{p}\n" for p in splats.PATTERNS))
+    (lab / "bin/put").write_text('#!/bin/sh\nexec cat >"$SHARED/$1"\n')
+    (lab / "bin/put").chmod(0o755)
+    for module in modules:
+        shutil.copyfile(module, lab / "modules" / module.name)
+    for name, data in files.items():
+        target = home / "files" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data if isinstance(data, bytes) else data.read_bytes())
+        target.chmod(0o755)
+
+
+def _boot(
+    argv: list[str], timeout: float, boot: float, follow: Callable[[str], None] | None, begun: Path
+) -> tuple[str, str]:
+    """Run virtme-ng; return the console and what to say if there is no verdict.
+
+    boot:  seconds until it is up, at most
+    begun: a file that the guest makes then
+    """
+    path = f"{sys.prefix}/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    with tempfile.TemporaryFile() as out:
+        vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/",
+                              env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
+        try:
+            status = _wait(vm, out, timeout, boot, follow, begun)
+            reason = f"no verdict; virtme-ng's exit status is {status}"
+        except subprocess.TimeoutExpired as expired:
+            reason = f"no verdict within {expired.timeout:g} s"
+        finally:
+            if vm.poll() is None:
+                os.killpg(vm.pid, signal.SIGKILL)  # its own session: QEMU, and nothing else
+                vm.wait()
+        out.seek(0)
+        return out.read().decode(errors="replace").replace("\r\n", "\n"), reason
+
+
+def _wait(
+    vm: subprocess.Popen,
+    out,
+    timeout: float,
+    boot: float,
+    follow: Callable[[str], None] | None,
+    begun: Path,
+) -> int:
+    """Wait for an exit status; subprocess.TimeoutExpired when there is none in time."""
+    start, position, rest = time.monotonic(), 0, b""
+    while True:
+        over = vm.poll() is not None
+        # The place to write at is the VM's, so this leaves it alone.
+        while follow and (data := os.pread(out.fileno(), 65536, position)):
+            position += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                follow(line.decode(errors="replace").rstrip("\r"))
+        if over:
+            return vm.returncode
+        limit = timeout if begun.exists() else min(timeout, boot)
+        if time.monotonic() - start > limit:
+            raise subprocess.TimeoutExpired(vm.args, limit)
+        time.sleep(0.2)
+
+
+def _result(home: Path, console: str, reason: str) -> Result:
+    def text(name: str) -> str:
+        path = home / "lab" / name
+        return path.read_bytes().decode(errors="replace") if path.exists() else ""
+
+    verdict = text("verdict").strip()
+    if not verdict:
+        raise LostVM(reason, f"{console}\n--- output of the script ---\n{text('output')}")
+    every = sorted(p for p in (home / "files").rglob("*") if p.is_file())
+    files = {str(p.relative_to(home / "files")): p.read_bytes() for p in every}
+    return Result(verdict, text("output"), text("dmesg"), console, files)

@@ -1,0 +1,39 @@
+"""Run a command inside a kernel's root directory.
+
+Done in a mount namespace of its own, with this machine's /dev and /proc bound in (objtool reads
+/proc), so nothing stays mounted afterwards; without root's rights, in a user namespace too.
+"""
+
+import functools
+import shlex
+import subprocess
+from pathlib import Path
+
+from ..base.errors import LabError
+
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "HOME": "/tmp"}
+RIGHTS = Path(__file__).parents[1] / "rights"
+
+
+@functools.cache
+def namespace() -> tuple[str, ...]:
+    """Return the command that begins a mount namespace; LabError where there is no right to.
+
+    To be called before what is fetched or built for a root directory, too.
+    """
+    done = subprocess.run([RIGHTS], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(done.stderr.strip().removeprefix("lab: "))
+    return ("unshare", *done.stdout.split())
+
+
+def run_in(root: Path, argv: list[str]) -> subprocess.CompletedProcess:
+    """Run `argv` with `root` as its root directory; output of both kinds is in `.stdout`."""
+    where = shlex.quote(str(root))
+    mounts = " && ".join(f"mount --rbind /{d} {where}/{d}" for d in ("dev", "proc"))
+    inside = f"{mounts} && exec chroot {where} {shlex.join(argv)}"
+    return subprocess.run(
+        [*namespace(), "/bin/sh", "-c", inside],
+        env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip

@@ -1,0 +1,198 @@
+"""Debian packages of any suite, unpacked into a directory without installing them.
+
+A private apt (own lists, own empty status file) reads the suites from the mirror that this
+machine's own apt is configured with, checks signatures with the Debian archive keyring and
+resolves dependencies; the packages are then unpacked, not configured. The machine's package
+state is neither read nor changed.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from ..base.cache import cache_dir
+from ..base.errors import LabError
+from ..base.progress import say, spending
+
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# What no chroot and no QEMU of ours reads; leaving it out halves some packages.
+EXCLUDE = ["./usr/share/doc/*", "./usr/share/man/*", "./usr/share/locale/*", "./usr/share/info/*"]
+EVERY = 5  # s, after which a download says how far it is
+
+
+def _run(argv: list[str], env: dict | None = None, cwd: str | None = None) -> str:
+    done = subprocess.run(
+        argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        errors="replace",
+    )  # fmt: skip
+    if done.returncode:
+        raise LabError(f"{' '.join(argv[:4])} ... failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout
+
+
+def mirrors() -> tuple[str, str | None]:
+    """Return the URIs of the Debian archive and of its security archive (None: not configured).
+
+    They are those of this machine's own apt configuration; without a Debian mirror there,
+    LabError.
+    """
+    text = _run(
+        ["apt-get", "indextargets", "--no-release-info", "--format",
+         "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
+    )  # fmt: skip
+    main = security = None
+    for line in text.splitlines():
+        uri, release, component = line.split()
+        if component != "main":
+            continue
+        if re.fullmatch(r"[a-z]+-security", release):
+            security = security or uri
+        elif re.fullmatch(r"[a-z]+", release):
+            main = main or uri
+    if main is None:
+        raise LabError("no Debian mirror with component main in this machine's apt sources")
+    return main, security
+
+
+class Archive:
+    """A private apt over some suites: ``with Archive("bookworm", "bookworm-security") as a:``.
+
+    Entering fetches the package lists (some MB, seconds) into a temporary directory of the cache;
+    leaving deletes it. LabError when the lists cannot be had.
+    """
+
+    def __init__(self, *suites: str):
+        self.suites = suites
+
+    def __enter__(self) -> "Archive":
+        self._temp = tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".apt.")
+        self.home = Path(self._temp.name)
+        try:
+            self._update()
+        except BaseException:
+            self._temp.cleanup()
+            raise
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._temp.cleanup()
+
+    def _update(self) -> None:
+        archive, security = mirrors()
+        lines = []
+        for suite in self.suites:
+            uri = security if suite.endswith("-security") else archive
+            if uri:
+                lines.append(f"deb [arch=amd64 signed-by={KEYRING}] {uri} {suite} main\n")
+        for sub in ("lists/partial", "archives/partial", "empty"):
+            (self.home / sub).mkdir(parents=True, exist_ok=True)
+        (self.home / "sources.list").write_text("".join(lines))
+        (self.home / "status").touch()
+        self._write_config()
+        # Update failures are warnings to apt unless told otherwise.
+        self._fetch("-o", "APT::Update::Error-Mode=any", "update")
+
+    def names(self, pattern: str) -> list[str]:
+        """List the package names that match a regular expression as a whole, oldest first."""
+        every = self._apt("apt-cache", "pkgnames").split()
+        return sorted((n for n in every if re.fullmatch(pattern, n)), key=_version_key)
+
+    def version(self, package: str) -> str:
+        """Return the version of a package that would be fetched."""
+        found = re.search(r"Candidate: (\S+)", self._apt("apt-cache", "policy", package))
+        if not found or found[1] == "(none)":
+            raise LabError(f"no package {package} in {', '.join(self.suites)}")
+        return found[1]
+
+    def unpack(self, packages: list[str], into: Path, *, dependencies: bool = True) -> None:
+        """Download packages and unpack them below `into`; the archives are deleted afterwards."""
+        with tempfile.TemporaryDirectory(dir=self.home) as temp:
+            if dependencies:
+                Path(temp, "partial").mkdir()
+                self._fetch(
+                    "-o", f"Dir::Cache::archives={temp}", "-o", "APT::Install-Recommends=false",
+                    "--yes", "--download-only", "install", *packages,
+                )  # fmt: skip
+            else:
+                self._fetch("download", *packages, cwd=temp)
+            debs = sorted(Path(temp).glob("*.deb"))
+            if not debs:
+                raise LabError(f"apt fetched nothing for {' '.join(packages)}")
+            said = time.monotonic()
+            with spending("unpacking packages"):
+                for number, deb in enumerate(debs):
+                    if time.monotonic() - said >= EVERY:
+                        say("lab", f"  unpacking, {number} of {len(debs)} packages are done")
+                        said = time.monotonic()
+                    unpack_deb(deb, into)
+
+    def _write_config(self) -> None:
+        """Write the apt configuration that confines apt to this archive's directories."""
+        home = self.home
+        (home / "apt.conf").write_text(
+            f'Dir::State::lists "{home}/lists";\n'
+            f'Dir::State::status "{home}/status";\n'
+            f'Dir::State::extended_states "{home}/extended_states";\n'
+            f'Dir::Cache::archives "{home}/archives";\n'
+            f'Dir::Cache::pkgcache "{home}/pkgcache.bin";\n'
+            f'Dir::Cache::srcpkgcache "{home}/srcpkgcache.bin";\n'
+            f'Dir::Etc::sourcelist "{home}/sources.list";\n'
+            f'Dir::Etc::sourceparts "{home}/empty";\n'
+            f'Dir::Etc::preferences "{home}/preferences";\n'
+            f'Dir::Etc::preferencesparts "{home}/empty";\n'
+            'APT::Architecture "amd64";\n'
+            'APT::Architectures { "amd64"; };\n'
+            'APT::Sandbox::User "root";\n'
+            'APT::Default-Release "";\n'
+            'Acquire::Languages "none";\n'
+            'Acquire::Retries "3";\n'
+            "#clear APT::Update::Post-Invoke;\n"
+            "#clear APT::Update::Post-Invoke-Success;\n"
+            "#clear APT::Update::Pre-Invoke;\n"
+            "#clear DPkg::Post-Invoke;\n"
+            "#clear DPkg::Pre-Install-Pkgs;\n"
+        )
+
+    def _apt(self, tool: str, *args: str) -> str:
+        return _run([tool, *args], self._environment())
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "APT_CONFIG": f"{self.home}/apt.conf", "LC_ALL": "C.UTF-8"}
+
+    def _fetch(self, *args: str, cwd: str | None = None) -> None:
+        """Run apt-get, and say every few seconds how far it is."""
+        read, write = os.pipe()
+        argv = ["apt-get", "-o", f"APT::Status-Fd={write}", *args]
+        with open(read) as status, tempfile.TemporaryFile("w+") as output:
+            with spending("fetching packages"), subprocess.Popen(
+                argv, env=self._environment(), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, pass_fds=[write],
+            ) as apt:  # fmt: skip
+                os.close(write)
+                said = time.monotonic()
+                for line in status:  # dlstatus:1:20.3:Retrieving file 2 of 9 (7s remaining)
+                    _, _, percent, text = line.rstrip().split(":", 3)
+                    if time.monotonic() - said >= EVERY:
+                        say("lab", f"  {float(percent):.0f} %, {text}")
+                        said = time.monotonic()
+            if apt.returncode:
+                output.seek(0)
+                raise LabError(f"{' '.join(argv[:4])} ... failed:\n{output.read()[-3000:]}")
+
+
+def _version_key(name: str) -> list:
+    return [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)]
+
+
+def unpack_deb(deb: Path, into: Path) -> None:
+    """Unpack one package; a directory that is a symbolic link (/lib -> usr/lib) stays one."""
+    contents = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE)
+    tar = ["tar", "-x", "-C", str(into), "--keep-directory-symlink", "--no-same-owner"]
+    done = subprocess.run([*tar, *(f"--exclude={e}" for e in EXCLUDE)], stdin=contents.stdout,
+                          capture_output=True, text=True)  # fmt: skip
+    contents.stdout.close()
+    if contents.wait() or done.returncode:
+        raise LabError(f"cannot unpack {deb.name}: {done.stderr[-1000:]}")

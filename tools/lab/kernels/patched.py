@@ -1,0 +1,191 @@
+"""Kernels that the lab builds itself, from Debian's source: with this tree's patches, or without.
+
+``ensure("6.1-patched")`` returns a Kernel like the stock ones', with the compiler of its suite in
+its root. "6.1-plain" is the same source with the same configuration, unpatched, to compare with;
+"6.1-debug" is patched, and looks for mistakes at run time: KASAN, UBSAN, lockdep, debugobjects,
+kmemleak and so on; "6.1-kcsan" is patched, and looks for data races in modules.
+
+The configuration is kernel/common.config and what the series, the variant and both together add,
+on top of allnoconfig. Option by option it has to survive; neither compiler nor objtool may warn.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+
+from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.errors import BuildError, LabError
+from ..base.progress import say, spending
+from . import kernels, patches, sources
+from .chroot import namespace, run_in
+from .debian import Archive
+from .kernels import SUITES, Kernel
+
+CONFIGS = Path(__file__).parent / "configs"
+VARIANTS = ("patched", "plain", "debug", "kcsan")
+# Further arguments of make. The kernel has data races of its own, and the first report ends a
+# guest: so KCSAN is in the kernel, but only modules that are built for it later are instrumented.
+# A race with the kernel still shows, by the value that changes.
+ARGUMENTS = {"kcsan": ["KCSAN_SANITIZE=n"]}
+# What building a kernel needs besides what building a module does.
+TOOLS = ["bc", "bison", "cpio", "flex", "gzip", "libc6-dev", "libelf-dev", "libssl-dev", "lz4",
+         "patch", "perl-base", "tar", "xz-utils"]  # fmt: skip
+TREE = "usr/src/linux"  # in the root
+KNOWN = "scripts/genksyms/parse.y: warning: "  # conflicts of the grammar, in every kernel
+RECIPE = 1  # to be raised when what follows changes what comes out
+
+
+def names() -> list[str]:
+    """List the kernels that can be built: "6.1-patched" and so on."""
+    return [f"{s.name}-{variant}" for s in patches.series() for variant in VARIANTS]
+
+
+def find(name: str) -> Kernel:
+    """Return a stock kernel ("6.1", "6.1-rt"), or one that is built here ("6.1-patched")."""
+    return ensure(name) if name in names() else kernels.ensure(name)
+
+
+def ensure(name: str) -> Kernel:
+    """Return a kernel of `names`, building it when the cache has none of these very contents.
+
+    Building takes some minutes and 1 GB of disk. BuildError, with the compiler's output, when it
+    fails or something warns; LabError when the sources cannot be had.
+    """
+    if name not in names():
+        raise LabError(f"no kernel {name}: there are {', '.join(names())}")
+    series, _, variant = name.partition("-")
+    source = sources.ensure(series)
+    config = _config(series, variant)
+    key = _key(source, config, variant)
+    release_end = f"-{variant}-{key}"
+    with locked(f"patched-{name}"):
+        for root in newest_first(list(cache_dir("patched").glob(f"{series}.*{release_end}"))):
+            if is_complete(root):
+                return _kernel(series, root)
+        return _build(source, config, variant, release_end)
+
+
+def _kernel(series: str, root: Path) -> Kernel:
+    return Kernel(series, root.name, root, root / "boot" / f"vmlinuz-{root.name}")
+
+
+def _config(series: str, variant: str) -> str:
+    """Put the options together that are asked for."""
+    names = ("common", series, variant, f"{series}-{variant}")
+    parts = [CONFIGS / f"{name}.config" for name in names]
+    return "".join(p.read_text() for p in parts if p.exists())
+
+
+def _key(source: sources.Source, config: str, variant: str) -> str:
+    """Return what a kernel is named by: a hash of all that it is built from."""
+    key = hashlib.sha256(repr((RECIPE, source.version, SUITES[source.series], TOOLS)).encode())
+    key.update(config.encode())
+    key.update("".join(ARGUMENTS.get(variant, [])).encode())
+    if variant != "plain":
+        for patch in patches.named(source.series).patches:
+            key.update(patch.read_bytes())
+    return key.hexdigest()[:8]
+
+
+@spending("building kernels")
+def _build(source: sources.Source, config: str, variant: str, release_end: str) -> Kernel:
+    namespace()  # without which all that is fetched is of no use
+    say("lab", f"building kernel {source.series}-{variant}: some minutes")
+    # The release is known once the source is there; until then the directory has another name.
+    work = cache_dir("patched") / f".work-{source.series}-{variant}"
+    with fresh_dir(work) as root:
+        _root(root, source)
+        tree = root / TREE
+        tree.mkdir(parents=True)
+        sources.unpack(source, tree, sources.SMALL)
+        if variant != "plain":
+            patches.apply(tree)
+        release = patches.version(tree) + release_end
+        _configure(root, config, release_end)
+        _compile(root, source.series if variant != "plain" else None, ARGUMENTS.get(variant, []))
+        _install(root, release)
+    final = work.with_name(release)
+    if final.exists():
+        shutil.rmtree(final)
+    work.rename(final)
+    for old in cache_dir("patched").glob(f"{source.series}.*-{variant}-*"):
+        if old != final:  # of other contents: each is 1 GB
+            shutil.rmtree(old)
+    return _kernel(source.series, final)
+
+
+def _root(root: Path, source: sources.Source) -> None:
+    """Unpack the compiler and so on of the suite that the source is from."""
+    kernels.merge_usr(root)
+    with Archive(*SUITES[source.series]) as archive:
+        archive.unpack([*kernels.TOOLS, *TOOLS], root)
+    kernels.make_usable(root)
+
+
+def _make(root: Path, *arguments: str) -> str:
+    """Run make in the kernel tree; return what it printed. BuildError if it fails or warns."""
+    done = run_in(root, ["make", "-C", f"/{TREE}", *arguments])
+    if done.returncode:
+        errors = [x for x in done.stdout.splitlines() if re.search(r"error|Error|\*\*\*", x)]
+        raise BuildError(f"make {' '.join(arguments)} failed:\n" + "\n".join(errors)
+                         + f"\n--- the end of its output ---\n{done.stdout[-4000:]}")  # fmt: skip
+    if warned := [x for x in done.stdout.splitlines() if "warning:" in x and KNOWN not in x]:
+        raise BuildError(f"make {' '.join(arguments)} warns:\n" + "\n".join(warned))
+    return done.stdout
+
+
+def _configure(root: Path, config: str, release_end: str) -> None:
+    """Make the configuration, and look whether each option is there as it was asked for."""
+    wanted = root / TREE / "lab.config"
+    wanted.write_text(f'{config}CONFIG_LOCALVERSION="{release_end}"\n')
+    _make(root, f"KCONFIG_ALLCONFIG=/{TREE}/{wanted.name}", "allnoconfig")
+    _make(root, "olddefconfig")
+    have = _options((root / TREE / ".config").read_text())
+    lost = [f"{name}={value}, but is {have.get(name, 'n')}"
+            for name, value in _options(wanted.read_text()).items()
+            if have.get(name, "n") != value]  # fmt: skip
+    if lost:
+        raise BuildError("the configuration does not have what was asked for:\n" + "\n".join(lost))
+
+
+def _options(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+
+
+def _compile(root: Path, series: str | None, arguments: list[str]) -> None:
+    """Build; the C files that the patches touch once more with all warnings before."""
+    options = [f"-j{len(os.sched_getaffinity(0))}", *arguments]
+    _make(root, *options, "prepare", "modules_prepare")
+    if series is not None:
+        touched = [f for f in patches.named(series).files() if f.endswith(".c")]
+        for file in touched:
+            _make(root, *arguments, "W=1", "cmd_checkdoc=", f"{file[:-2]}.o")
+    log = _make(root, *options, "bzImage", "modules")
+    (root / "build.log").write_text(log)
+
+
+def _install(root: Path, release: str) -> None:
+    """Put kernel, modules and what modules are built with where a stock kernel has them."""
+    tree = root / TREE
+    built = (tree / "include/config/kernel.release").read_text().strip()
+    if built != release:
+        raise BuildError(f"the kernel calls itself {built} instead of {release}")
+    for name in ("boot", "lab"):
+        (root / name).mkdir(exist_ok=True)
+    shutil.copyfile(tree / "arch/x86/boot/bzImage", root / "boot" / f"vmlinuz-{release}")
+    shutil.copyfile(tree / ".config", root / "boot" / f"config-{release}")
+    shutil.copyfile(tree / "System.map", root / "boot" / f"System.map-{release}")
+    shutil.move(tree / "vmlinux", root / "lab/vmlinux")
+    _make(root, "modules_install")
+    modules = root / "usr/lib/modules" / release
+    for name in ("build", "source"):
+        (modules / name).unlink(missing_ok=True)
+    (modules / "build").symlink_to(f"/{TREE}")
+    (modules / "kernel").mkdir(exist_ok=True)
+    keep = {tree / "scripts", tree / "tools"}
+    for file in tree.rglob("*"):  # what modules are not built with
+        waste = file.suffix in (".c", ".o", ".a", ".S") or re.fullmatch(r"\..*\.cmd", file.name)
+        if waste and file.is_file() and not keep & set(file.parents):
+            file.unlink()

@@ -1,0 +1,104 @@
+"""Debian's kernel sources: the archive of linux-source-SERIES in the cache, unpacked on demand.
+
+The archive is fetched once per series; each tree that is unpacked from it is its owner's to change.
+"""
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.errors import LabError
+from ..base.progress import say
+from .debian import Archive
+from .kernels import SUITES
+
+# Much of the source that no small x86 kernel or UML has use for; the Kconfig files must stay.
+# What the patches touch is in all of it, Documentation too.
+SMALL = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!Ka]*", "sound/*/*.[ch]",
+         "drivers/gpu/drm/*.[ch]", "drivers/net/*/*.[ch]", "drivers/media/*.[ch]",
+         "drivers/staging/*.[ch]", "tools/testing/selftests/*"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A packed kernel source in the cache."""
+
+    series: str  # "6.1"
+    version: str  # of the Debian package: "6.1.192-2"
+    archive: Path
+
+    @property
+    def package(self) -> str:
+        """Name of the Debian package, which is also the directory inside the archive."""
+        return f"linux-source-{self.series}"
+
+
+def ensure(series: str) -> Source:
+    """Return the newest source of a series in the cache, fetching one when there is none.
+
+    Fetching is 140 MB. LabError, with the reason, when it cannot be had.
+    """
+    if series not in SUITES:
+        raise LabError(f"no kernel series {series}: there are {', '.join(SUITES)}")
+    return _cached(series) or _fetch(series)
+
+
+def unpack(source: Source, into: Path, exclude: list[str] | None = None) -> None:
+    """Unpack a source so that its Makefile is in `into`, a directory.
+
+    exclude: shell patterns below the top directory, which match across slashes (none: all of it,
+    1.3 GB). LabError when tar fails.
+    """
+    _tar(source, into, "--wildcards", *(f"--exclude={source.package}/{e}" for e in exclude or []))
+
+
+def members(source: Source, names: list[str]) -> Path:
+    """Return a directory of the cache that has some files of a source, named from its top.
+
+    This takes half a minute the first time. LabError when one of the files is not there.
+    """
+    key = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+    final = source.archive.parent / f"some-{key}"
+    with locked(f"source-{source.series}"):
+        if not is_complete(final):
+            with fresh_dir(final) as root:
+                _tar(source, root, *(f"{source.package}/{name}" for name in names))
+    return final
+
+
+def _cached(series: str) -> Source | None:
+    found = [p for p in cache_dir("sources").glob(f"linux-source-{series}_*") if is_complete(p)]
+    return _source(series, newest_first(found)[0]) if found else None
+
+
+def _source(series: str, home: Path) -> Source:
+    version = home.name.removeprefix(f"linux-source-{series}_")
+    return Source(series, version, home / f"linux-source-{series}.tar.xz")
+
+
+def _fetch(series: str) -> Source:
+    with locked(f"source-{series}"):
+        if found := _cached(series):  # another process fetched it while we waited for the lock
+            return found
+        package = f"linux-source-{series}"
+        with Archive(*SUITES[series]) as archive:
+            version = archive.version(package)
+            say("lab", f"fetching {package} {version}")
+            final = cache_dir("sources") / f"{package}_{version}"
+            with fresh_dir(final) as home:
+                archive.unpack([package], home, dependencies=False)
+                (packed,) = (home / "usr/src").glob(f"{package}.tar.*")
+                packed.rename(home / f"{package}.tar.xz")
+    return _source(series, final)
+
+
+def _tar(source: Source, into: Path, *arguments: str) -> None:
+    done = subprocess.run(
+        ["tar", "-x", "-C", into, "-f", source.archive, "--strip-components=1", "--no-same-owner",
+         *arguments],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise LabError(f"cannot unpack {source.archive.name}: {done.stderr[-1000:]}")

@@ -1,0 +1,321 @@
+"""Run the KUnit suites of a target and say what became of each case.
+
+`um` has the suites of tests/kunit, in simulated time under UML; `x86_64` those of tests/accuracy,
+on a LAPIC timer, in QEMU's virtual time; `x86_64-patched` the same on the kernel with this tree's
+patches. The kernel is Debian's linux-source-6.1, unpacked once into the cache; the tree's module/,
+include/ and suites are copied to drivers/apic-timer there, and kunit.py configures, builds and runs
+it. First builds take some minutes, later ones seconds.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.errors import BuildError, LabError
+from ..engines import qemu, splats
+from ..kernels import patches, sources
+
+TREE = Path(__file__).resolve().parents[3]
+SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
+KINDS = {".c", ".h", ".S"}  # besides files named Kbuild, Kconfig and .kunitconfig
+SERIES = "6.1"
+OVERLAY = "drivers/apic-timer"
+# A warning that a case provokes, and has announced.
+EXPECTED = re.compile(r"splat expected\n.*?---\[ end trace .*?\n", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kernel, and the suites that are run on it."""
+
+    name: str
+    arch: str  # as kunit.py calls it
+    tests: str  # directory of the suites and of their .kunitconfig
+    parameters: tuple[str, ...] = ()  # for the kernel; {seed} is filled in
+    virtual_time: bool = False  # in QEMU
+    patched: bool = False  # a kernel with this tree's patches
+
+    def declared(self) -> list[str]:
+        """List SUITE.CASE for every KUNIT_CASE() in the sources, each of which has one suite."""
+        found = []
+        for source in sorted((TREE / self.tests).glob("*_test.c")):
+            text = source.read_text()
+            (suite,) = re.findall(r'^\t\.name = "(\w+)",$', text, re.MULTILINE)
+            cases = re.findall(r"^\tKUNIT_CASE\w*\((\w+)", text, re.MULTILINE)
+            if not cases:
+                raise LabError(f"{source.name} has no KUNIT_CASE()")
+            found += [f"{suite}.{case}" for case in cases]
+        return found
+
+
+ACCURACY = (
+    "apic_timer_accuracy_test.virtual_time=1",
+    "apic_timer_accuracy_test.seed={seed}",
+    *splats.PARAMETERS.split(),
+)
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("um", "um", "tests/kunit"),
+        Target("x86_64", "x86_64", "tests/accuracy", ACCURACY, virtual_time=True),
+        Target("x86_64-patched", "x86_64", "tests/accuracy", ACCURACY, virtual_time=True,
+               patched=True),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """What became of one KUnit case."""
+
+    suite: str
+    name: str
+    status: str  # "PASS", "FAIL", "SKIP" or "ERROR"
+    log: str  # what the kernel printed while it ran
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that came to its end; `problems` are those that belong to no case."""
+
+    cases: list[Case]
+    problems: list[str]
+    console: str
+    seconds: dict[str, float]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every case passed, and nothing else was wrong."""
+        return not self.problems and all(c.status == "PASS" for c in self.cases)
+
+    def case(self, name: str) -> Case | None:
+        """Return what became of SUITE.CASE; None when it gave no verdict."""
+        found = [c for c in self.cases if f"{c.suite}.{c.name}" == name]
+        return found[0] if found else None
+
+
+def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run:
+    """Build the tree into the kernel of a target and run the cases that match `pattern`, or all.
+
+    timeout: seconds of wall time for all of the cases
+    seed:    in virtual time, another one gives an independent sample
+
+    BuildError when it does not build; LabError when the sources cannot be had or the run gave no
+    verdict: no case at all, a crash, the time limit.
+    """
+    target = TARGETS[name]
+    began = time.monotonic()
+    source = _patched_source() if target.patched else ensure_source()
+    with locked("kunit"):
+        fetched = time.monotonic()
+        _overlay(source / OVERLAY)
+        _kunit(source, target, "build", [
+            f"--jobs={_jobs()}",
+            f"--kunitconfig={source / OVERLAY / target.tests / '.kunitconfig'}",
+        ])  # fmt: skip
+        built = time.monotonic()
+        result = _build_dir(source, target) / "result.json"
+        result.unlink(missing_ok=True)
+        log = _build_dir(source, target) / "test.log"
+        log.unlink(missing_ok=True)
+        output = _kunit(source, target, "exec", [
+            f"--timeout={timeout}",
+            f"--json={result}",
+            *(f"--kernel_args={p.format(seed=seed)}" for p in target.parameters),
+            *(f"--qemu_args={o}" for o in qemu.virtual_time(seed) if target.virtual_time),
+            *([pattern] if pattern else []),
+        ], check=False)  # fmt: skip
+        ended = time.monotonic()
+        console = log.read_text(errors="replace") if log.exists() else ""
+        if not result.exists():
+            raise LabError(f"KUnit gave no result:\n{output[-2000:]}\n{console[-4000:]}")
+        tree = json.loads(result.read_text())
+    return _judge(tree, console, {
+        "sources": fetched - began, "build": built - fetched, "run": ended - built,
+    })  # fmt: skip
+
+
+def ensure_source() -> Path:
+    """Return the kernel source in the cache, fetching it when the cache has none."""
+    return _cached_source() or _fetch_source()
+
+
+def _cached_source() -> Path | None:
+    found = [p for p in cache_dir("kunit").glob(f"linux-source-{SERIES}_*") if is_complete(p)]
+    return newest_first(found)[0] if found else None
+
+
+def _fetch_source() -> Path:
+    with locked("kunit-source"):
+        if found := _cached_source():
+            return found
+        packed = sources.ensure(SERIES)
+        final = cache_dir("kunit") / f"{packed.package}_{packed.version}"
+        with fresh_dir(final) as root:
+            _unpack(packed, root)
+    return final
+
+
+def _unpack(packed: sources.Source, root: Path) -> None:
+    sources.unpack(packed, root, sources.SMALL)
+    _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
+    _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
+
+
+def _patched_source() -> Path:
+    """Return a source with this tree's patches, in the cache under the hash of those."""
+    series = patches.named(SERIES)
+    key = hashlib.sha256(b"".join(p.read_bytes() for p in series.patches)).hexdigest()[:8]
+    packed = sources.ensure(SERIES)
+    final = cache_dir("kunit") / f"patched-{key}-{packed.package}_{packed.version}"
+    with locked("kunit-source"):
+        if is_complete(final):
+            return final
+        for old in cache_dir("kunit").glob("*patched-*"):  # with the builds: 2 GB
+            shutil.rmtree(old)
+        with fresh_dir(final) as root:
+            _unpack(packed, root)
+            patches.apply(root)
+    return final
+
+
+def _add_line(path: Path, line: str, before: str = "") -> None:
+    """Add a line to a file of the kernel: at its end, or before its last line `before`."""
+    text = path.read_text()
+    if not text.endswith(before):
+        raise LabError(f"{path.name} of Linux {SERIES} does not end as expected")
+    path.write_text(text.removesuffix(before) + line + before if before else text + line)
+
+
+def _overlay(target: Path) -> None:
+    """Make `target` a copy of our sources, touching only files whose contents have changed."""
+    wanted = {}
+    for name in SOURCES:
+        path = TREE / name
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            named = file.name in ("Kbuild", "Kconfig", ".kunitconfig") or file.suffix in KINDS
+            if file.is_file() and named and not file.name.endswith(".mod.c"):
+                wanted[file.relative_to(TREE)] = file.read_bytes()
+    wanted[Path("Kbuild")] += b"subdir-ccflags-y += -Werror\n"
+    for file in sorted(target.rglob("*")) if target.exists() else []:
+        if file.is_file() and file.relative_to(target) not in wanted:
+            file.unlink()
+    for relative, data in wanted.items():
+        file = target / relative
+        if not file.exists() or file.read_bytes() != data:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+
+def _build_dir(source: Path, target: Target) -> Path:
+    return source.with_name(f"build-{target.arch}-{source.name}")
+
+
+def _jobs() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _kunit(source: Path, target: Target, command: str, arguments: list[str],
+           check: bool = True) -> str:  # fmt: skip
+    """Run a command of the kernel's kunit.py; return what it printed."""
+    path = os.environ["PATH"]
+    if target.virtual_time:  # kunit.py runs the QEMU that it finds
+        path = f"{qemu.binary().parent}:{path}"
+    done = subprocess.run(
+        [sys.executable, "tools/testing/kunit/kunit.py", command, f"--arch={target.arch}",
+         f"--build_dir={_build_dir(source, target)}", *arguments],
+        cwd=source, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        check=False,
+    )  # fmt: skip
+    if check and done.returncode:
+        raise BuildError(f"kunit.py {command} failed:\n{done.stdout[-6000:]}")
+    return done.stdout
+
+
+def _judge(tree: dict, console: str, seconds: dict[str, float]) -> Run:
+    """Put the verdicts of kunit.py and the logs of the console together."""
+    logs, outside = _split(console)
+    problems = [f"in the kernel log, outside any case: {line}" for line in splats.find(outside)]
+    cases = []
+    for suite in tree["sub_groups"]:
+        if not suite["test_cases"] and not suite["sub_groups"]:
+            problems.append(f"suite {suite['name']} has no case")
+        for case in [*suite["test_cases"], *_parametrised(suite)]:
+            log = logs.get((suite["name"], case["name"]))
+            status = case["status"]
+            if status == "PASS" and (log is None or splats.find(EXPECTED.sub("", log))):
+                status = "FAIL" if log else "ERROR"
+            cases.append(Case(suite["name"], case["name"], status, log or ""))
+    if not cases:
+        raise LabError(f"no KUnit case ran:\n{console[-4000:]}")
+    return Run(cases, problems, console, seconds)
+
+
+def _parametrised(suite: dict) -> list[dict]:
+    """Return the cases that kunit.py shows as groups, because they ran once per parameter."""
+    worst = ["ERROR", "FAIL", "PASS", "SKIP"]
+    found = []
+    for group in suite["sub_groups"]:
+        states = [c["status"] for c in group["test_cases"]] or ["ERROR"]
+        found.append({"name": group["name"], "status": min(states, key=worst.index)})
+    return found
+
+
+def _split(console: str) -> tuple[dict[tuple[str, str], str], str]:
+    """Cut the console into the log of each case and the rest."""
+    logs, rest, lines, suite = {}, [], [], None
+    for line in console.splitlines():
+        lines.append(line)
+        if found := re.match(r"    # Subtest: (\w+)", line):
+            suite = found[1]
+            rest += lines
+            lines = []
+        elif (found := re.match(r"    (?:not )?ok \d+(?: -)? (\w+)", line)) and suite:
+            logs[suite, found[1]] = "\n".join(lines)
+            lines = []
+        elif re.match(r"(not )?ok \d+", line):
+            rest += lines
+            lines = []
+            suite = None
+    return logs, "\n".join(rest + lines)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the suites and print one line per case; exit status 0 if all passed."""
+    parser = argparse.ArgumentParser(prog="python3 -m lab kunit", description=main.__doc__)
+    parser.add_argument("pattern", nargs="?", default="", help="SUITE or SUITE.CASE, with * and ?")
+    parser.add_argument("--arch", choices=TARGETS, default="um", help="and which kernel")
+    parser.add_argument("--seed", type=int, default=42, help="in virtual time")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for all cases")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show all of the log")
+    options = parser.parse_args(argv)
+    try:
+        result = run(options.arch, options.pattern, options.timeout, options.seed)
+    except LabError as error:
+        print(f"kunit: {error}", file=sys.stderr)
+        return 2
+    for case in result.cases:
+        print(f"{case.status:5} {case.suite}.{case.name}")
+        if options.verbose or case.status != "PASS":
+            print("\n".join(f"      {line}" for line in case.log.splitlines()))
+    for problem in result.problems:
+        print(f"ERROR {problem}")
+    failed = sum(c.status != "PASS" for c in result.cases)
+    times = ", ".join(f"{name} {value:.1f} s" for name, value in result.seconds.items())
+    print(f"{len(result.cases)} cases, {failed} not passed, {len(result.problems)} other problems; "
+          f"{times}")  # fmt: skip
+    return 0 if result.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The torture of tests/modules/torture/*.c, for as long as one likes, in one guest with SMP."""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterable
+
+from ..base.progress import say
+from ..build import build
+from ..engines import smp
+from ..kernels import patched
+
+BOOT = 900  # seconds that a guest may take besides, on a busy machine
+REPORTS = 60  # seconds from one line of progress to the next
+
+SCRIPT = """
+insmod $MODULES/apic_timer.ko source={source}
+insmod $MODULES/apic_timer_torture.ko {parameters}
+result=/sys/kernel/debug/apic_timer_torture/result
+while grep -q ^running $result; do
+    sleep 5
+done
+cat $result
+verdict=$(cut -d ' ' -f 1 $result)
+rmmod apic_timer_torture
+rmmod apic_timer
+[ "$verdict" = ok ]
+"""
+
+
+def main(
+    series: str,
+    cpus: int,
+    hours: float,
+    *,
+    source: str = "auto",
+    onoff: int = 0,
+    seed: int = 1,
+    parameters: Iterable[str] = (),
+) -> int:
+    """Torture a kernel; print the line that sums it up, and progress to standard error.
+
+    hours:      how long, of the guest's time, which is wall time
+    onoff:      ms from one CPU's going off to the next, 0 for never
+    parameters: more of the module's; `modinfo` lists them
+
+    Return 0 if all is well, 1 if a shot's fate or the kernel log was bad; LabError otherwise.
+    """
+    seconds = max(1, round(hours * 3600))
+    kernel = patched.find(series)
+    say("torture", f"building the modules for {kernel.release}")
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    every = [f"duration={seconds}", f"report={REPORTS}", f"onoff={onoff if cpus > 1 else 0}",
+             f"seed={seed}", *parameters]  # fmt: skip
+    say("torture", f"{cpus} CPUs, {' '.join(every)}")
+    script = SCRIPT.format(source=shlex.quote(source), parameters=shlex.join(every))
+    result = smp.run(kernel, script, modules=modules, cpus=cpus, timeout=seconds + BOOT,
+                     follow=_progress)  # fmt: skip
+    if result.ok:
+        fates = int(re.search(r"\bfates=(\d+)", result.output)[1])
+        say("torture", f"{fates:,} fates checked, {fates / seconds:,.0f} a second")
+        sys.stdout.write(result.output)
+        return 0
+    sys.stdout.write(f"{result.output}--- end of the kernel log ---\n{result.kernel_log[-4000:]}")
+    say("torture", result.verdict)
+    return 1
+
+
+def _progress(line: str) -> None:
+    """Print what the console says of the torture."""
+    if found := re.search(r"apic_timer_torture: (.*)", line):
+        say("torture", found[1])

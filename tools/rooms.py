@@ -1,0 +1,146 @@
+"""Rooms: which file may know which. `make check` runs these; `python3 tools/rooms.py` too.
+
+A room is a folder. A file may use files of its own room and of rooms further down, never of one
+further up, and no files use each other in a circle. For the kernel modules that holds for what a
+source includes and for what its object links to, as an inline function can hide a call from the
+one, and a header one from the other; for the lab, for what a file imports.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+# From the bottom up; "." is the module's own folder.
+CORE = ("compat", "tsc", "lib", "hw", "policy", "mux", "timers", "sources", ".")
+LAB = ("base", "kernels", "build", "engines", "bench", "run", ".")
+PUBLIC = re.compile(r"<(linux|uapi/linux|trace/events)/apic_\w+\.h>")
+
+Uses = dict[str, set[str]]  # a file, without .c, .h or .py: the files that it uses
+
+
+def main() -> int:
+    """Check what the sources say; objects are checked by `make check`, which builds them."""
+    found = [*includes(Path("module")), *imports(Path("tools/lab"))]
+    print("\n".join(found) or "no file uses one of a room above its own; no circle")
+    return 1 if found else 0
+
+
+def includes(modules: Path) -> list[str]:
+    """Check what the sources of the kernel modules include.
+
+    Each include names its room: "mux/mux.h". Other modules than the core share nothing with it but
+    its public headers.
+    """
+    found = []
+    for module in sorted(path for path in modules.iterdir() if path.is_dir()):
+        uses: Uses = {}
+        for file in sorted(module.rglob("*.[ch]")):
+            name = str(file.relative_to(module).with_suffix(""))
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                match = re.match(r'\s*#\s*include "([\w./]+)\.h"', line)
+                if not match:
+                    continue
+                used = match[1]
+                if not (module / f"{used}.h").is_file():
+                    found.append(
+                        f"{file}:{number}: {used}.h is not a file of module/{module.name}/"
+                    )
+                elif used != name:
+                    uses.setdefault(name, set()).add(used)
+        order = CORE if module.name == "core" else (".",)
+        found += _judge(f"module/{module.name}", uses, order)
+    return found
+
+
+def links(core: Path) -> list[str]:
+    """Check what the objects of the core link to, in a folder where it was built."""
+    objects = {
+        str(file.relative_to(core).with_suffix("")): file
+        for file in sorted(core.rglob("*.o"))
+        if not re.search(r"apic_timer(\.mod)?\.o$", file.name)
+    }
+    if not objects:
+        return [f"no object of the core in {core}"]
+    owner = {
+        symbol: name
+        for name, file in objects.items()
+        for symbol in _symbols(file, "--defined-only")
+    }
+    uses = {
+        name: {owner[symbol] for symbol in _symbols(file, "--undefined-only") if symbol in owner}
+        for name, file in objects.items()
+    }
+    return _judge("module/core (objects)", uses, CORE)
+
+
+def both(modules: Path, core: Path) -> list[str]:
+    """Look for circles of files that an include closes in one place and a symbol in another."""
+    return includes(modules) + links(core)
+
+
+def _symbols(file: Path, which: str) -> set[str]:
+    done = subprocess.run(["nm", "-g", which, file], check=True, stdout=subprocess.PIPE, text=True)
+    return {line.split()[-1] for line in done.stdout.splitlines()}
+
+
+def imports(lab: Path) -> list[str]:
+    """Check what the files of the lab import of each other."""
+    uses: Uses = {}
+    for file in sorted(lab.rglob("*.py")):
+        name = str(file.relative_to(lab).with_suffix(""))
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            package = file.parents[node.level - 1]
+            target = package.joinpath(*(node.module or "").split("."))
+            for alias in node.names:
+                used = target / alias.name if target.is_dir() else target
+                uses.setdefault(name, set()).add(str(used.relative_to(lab)))
+    return _judge("tools/lab", uses, LAB)
+
+
+def _judge(where: str, uses: Uses, order: tuple[str, ...]) -> list[str]:
+    """List what points up, and circles."""
+    found = []
+    for name, used in sorted(uses.items()):
+        for other in sorted(used):
+            mine, theirs = _room(name), _room(other)
+            if {mine, theirs} - set(order):
+                found.append(f"{where}: {name} or {other} is in no room of {' < '.join(order)}")
+            elif order.index(theirs) > order.index(mine):
+                found.append(f"{where}: {name} uses {other}: {mine}/ must not know {theirs}/")
+    return found + [f"{where}: circle: {' -> '.join(circle)}" for circle in circles(uses)]
+
+
+def _room(name: str) -> str:
+    return name.rpartition("/")[0] or "."
+
+
+def circles(uses: Uses) -> Iterable[list[str]]:
+    """Yield a way round each circle of files that use each other."""
+    done: set[str] = set()
+    for start in sorted(uses):
+        if start in done:
+            continue
+        path, on_path = [start], {start}
+        ways = [iter(sorted(uses[start]))]
+        while path:
+            for other in ways[-1]:
+                if other in on_path:
+                    yield [*path[path.index(other) :], other]
+                elif other not in done and other in uses:
+                    path.append(other)
+                    on_path.add(other)
+                    ways.append(iter(sorted(uses[other])))
+                    break
+            else:
+                done.add(path.pop())
+                on_path = set(path)
+                ways.pop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
