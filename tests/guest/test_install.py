@@ -256,7 +256,7 @@ def test_clean(installed):
     git("add", "--all", "--force")
     files = git("ls-files")
     installed.run(f"make -C /tmp/tree KVER={installed.release}")
-    assert (tree / "module/apic_timer.ko").exists()
+    assert (tree / "module/core/apic_timer.ko").exists()
     git("add", "--all")
     assert git("ls-files") == files
     installed.run("make -C /tmp/tree clean")

@@ -76,9 +76,12 @@ def test_parameters_out_of_range(guest):
     assert found == {name: str(default) for name, (default, *_) in PARAMETERS.items()}
     assert "loaded" not in re.findall(r"^\w+", output, re.M)
     for setting in WRONG:
-        _, least, most, unit = PARAMETERS[setting.partition("=")[0]]
+        name, _, value = setting.partition("=")
+        _, least, most, unit = PARAMETERS[name]
         line = f"apic_timer: {setting}: not a number from {least} to {most} ({unit})\n"
-        assert output.count(line) == WRONG.count(setting), setting
+        # insmod tries both system calls, and each time the kernel has a line of its own.
+        refused = output.count(f"apic_timer: `{value}' invalid for parameter `{name}'\n")
+        assert output.count(line) == refused > 0, setting
 
 
 @pytest.mark.parametrize("series", ["6.1", "7.2"])

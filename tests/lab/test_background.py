@@ -16,7 +16,7 @@ TOOLS = Path(__file__).parents[2] / "tools"
 # machine that has not come up, each is started once more.
 RUNS = r"""
 import os, subprocess, time
-from lab.background import Background, heed_signals
+from lab.base.background import Background, heed_signals
 
 def run(_):
     for attempt in (1, 2):

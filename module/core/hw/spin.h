@@ -52,16 +52,21 @@ static __always_inline u64 apic_timer_spin(u64 until)
 			cpu_relax();
 	}
 
-	/* Not ordered: what comes after can't be done before it is known. */
+	/*
+	 * The lowest 16 bits tell before from after, as near as this: one
+	 * instruction less, and one cycle less of error, than all 64. Where an SMI
+	 * or the host of a virtual machine comes between, the wait may be 2^15
+	 * cycles too long, but never more. No fence: the code below depends on the
+	 * value read.
+	 */
 	asm volatile(".balign 32\n"
 		     "1:\trdtsc\n\t"
-		     "subl %k[until], %%eax\n\t"
-		     "sbbl %k[until_high], %%edx\n\t"
+		     "cmpw %w[until], %%ax\n\t"
 		     "js 1b"
 		     : "=&a" (low), "=&d" (high)
-		     : [until] "r" (until), [until_high] "r" (until >> 32)
+		     : [until] "r" (until)
 		     : "cc");
-	return until + ((u64)high << 32 | low);
+	return (u64)high << 32 | low;
 }
 
 #endif /* CONFIG_APIC_TIMER_SIM */

@@ -131,8 +131,8 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *shot)
 #define AHEAD		512U
 /* No call takes longer, TSC cycles: one that does is traced, say. */
 #define CALL_MAX	64
-/* So many calls of each way are measured by the watchdog at a time. */
-#define WATCH_ROUNDS	4
+/* Calls of each way that the watchdog measures at a time, with interrupts off. */
+#define WATCH_ROUNDS	1
 
 typedef void apic_timer_probe_t(unsigned long long now, unsigned long data);
 

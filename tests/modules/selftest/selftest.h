@@ -168,4 +168,8 @@ bool selftest_expect_runs(struct selftest *test,
 
 u32 selftest_random(void);
 
+/* In first.S: a handler that looks at the TSC first of all; and what it calls. */
+void selftest_first(unsigned long long now, unsigned long data);
+void selftest_first_ran(unsigned long long now, unsigned long data, u64 tsc);
+
 #endif /* _APIC_TIMER_SELFTEST_H */

@@ -259,9 +259,6 @@ static struct {
 	struct completion end;
 } first;
 
-void selftest_first(unsigned long long now, unsigned long data);
-void selftest_first_ran(unsigned long long now, unsigned long data, u64 tsc);
-
 noinline void selftest_first_ran(unsigned long long now, unsigned long data,
 				 u64 tsc)
 {
@@ -312,6 +309,7 @@ static void first_row(struct selftest *test, unsigned int way, const char *name,
 				       unsigned long data))
 {
 	bool exact = first_ways[way].flags == APIC_TIMER_EXACT;
+	unsigned long patience = msecs_to_jiffies(SELFTEST_PATIENCE_MS);
 	const s64 *error = first.error, *now = first.now;
 
 	init_apic_timer(&first.timer);
@@ -322,8 +320,7 @@ static void first_row(struct selftest *test, unsigned int way, const char *name,
 	first.done = 0;
 	init_completion(&first.end);
 	EXPECT_EQ(test, add_apic_timer(&first.timer), 0);
-	EXPECT(test, wait_for_completion_timeout(&first.end,
-			msecs_to_jiffies(SELFTEST_PATIENCE_MS)));
+	EXPECT(test, wait_for_completion_timeout(&first.end, patience));
 	del_apic_timer_sync(&first.timer);
 	if (!EXPECT_EQ(test, first.done, FIRST_SHOTS))
 		return;

@@ -2,12 +2,13 @@
 /*
  * CPUs that go off and come back, and where their timers may be because of that.
  *
- * Each departure has a number and is written down with the CPU that takes over:
- * the first one online, see module/core/timers/drain.c. Who arms a timer notes
+ * Each departure has a number and is written down with the CPUs that take over:
+ * all that are online, by turns, see module/core/timers/drain.c. Who arms a timer notes
  * torture_onoff_now() before, with interrupts off or in an RCU read-side section:
  * then the departures from that number on are the ones that can have moved it.
  * It is presumed that nobody else takes CPUs off.
  */
+#include <linux/bits.h>
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -19,13 +20,16 @@
 #include "torture.h"
 
 #define NOBODY		(-1)
-/* A CPU that hasn't gone after all: its timers may have been moved, or not. */
-#define UNKNOWN		(-2)
 
-/* The last departures. */
+/*
+ * The last departures: the CPU, the CPUs that take over from it (those that fit
+ * a word), and whether it is unknown if it has gone: its timers may have been
+ * moved, or not.
+ */
 static struct departure {
 	int cpu;
-	int successor;
+	unsigned long successors;
+	bool unknown;
 } departures[1024];
 
 static u32 begun, ended;	/* departures */
@@ -80,43 +84,43 @@ bool torture_onoff_away(int cpu)
  * @since:	torture_onoff_now() before it was armed
  * @here:	the CPU that runs it
  *
- * Return: true when that is @cpu, or what has taken over from it.
+ * Return: true when that is @cpu, or one that has taken over from it.
  */
 bool torture_onoff_may_be_on(int cpu, u32 since, int here)
 {
 	u32 over = torture_onoff_now(), n;
 	/* Pairs with depart(): those departures are written down. */
 	u32 last = smp_load_acquire(&begun);
+	unsigned long where;
 
-	/* Too long ago. */
-	if (last - since >= ARRAY_SIZE(departures))
+	/* Too long ago, or too many CPUs. */
+	if (last - since >= ARRAY_SIZE(departures) || nr_cpu_ids > BITS_PER_LONG)
 		return true;
 
+	where = BIT(cpu);
 	for (n = since; n != last; n++) {
 		const struct departure *departure =
 			&departures[n % ARRAY_SIZE(departures)];
-		int successor = READ_ONCE(departure->successor);
 
-		if (departure->cpu != cpu)
+		if (!(where & BIT(departure->cpu)))
 			continue;
-		if (successor == UNKNOWN)
-			return true;
-		if ((s32)(n - over) < 0)
-			cpu = successor;
-		else if (here == successor)
-			return true;
+		where |= departure->successors;
+		/* It is off, or has been: what was pending has left it. */
+		if ((s32)(n - over) < 0 && !READ_ONCE(departure->unknown))
+			where &= ~BIT(departure->cpu);
 	}
-	return cpu == here;
+	return where & BIT(here);
 }
 
-static int successor_of(int going)
+static unsigned long successors_of(int going)
 {
+	unsigned long successors = 0;
 	int cpu;
 
 	for_each_online_cpu(cpu)
-		if (cpu != going)
-			return cpu;
-	return UNKNOWN;
+		if (cpu != going && cpu < BITS_PER_LONG)
+			successors |= BIT(cpu);
+	return successors;
 }
 
 /* Return: whether the CPU is off. */
@@ -127,14 +131,15 @@ static bool depart(int cpu)
 	int ret;
 
 	departure->cpu = cpu;
-	departure->successor = successor_of(cpu);
+	departure->successors = successors_of(cpu);
+	departure->unknown = false;
 	WRITE_ONCE(away, cpu);
 	/* Pairs with torture_onoff_may_be_on(): it is written down. */
 	smp_store_release(&begun, begun + 1);
 
 	ret = remove_cpu(cpu);
 	if (ret)
-		WRITE_ONCE(departure->successor, UNKNOWN);
+		WRITE_ONCE(departure->unknown, true);
 	/* Pairs with torture_onoff_now(): what came of it is seen. */
 	smp_store_release(&ended, ended + 1);
 	/* Whoever still has the old number arms while the CPU is off. */
