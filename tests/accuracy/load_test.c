@@ -98,7 +98,7 @@ static void exact(struct kunit *test, const char *name)
 	struct accuracy_figures error = accuracy_run(test, &plan).error;
 
 	KUNIT_EXPECT_GE(test, error.min, 0LL);
-	ACCURACY_LE(test, error.p999, 60);
+	ACCURACY_LE(test, error.p999, 8);
 	ACCURACY_LE(test, error.max, ACCURACY_RARE);
 }
 

@@ -20,8 +20,8 @@ static void exact(struct kunit *test, const char *name, unsigned int flags)
 
 	KUNIT_EXPECT_GE(test, error.min, 0LL);
 	ACCURACY_LE(test, error.p50, 3);
-	ACCURACY_LE(test, error.p99, 9);
-	ACCURACY_LE(test, error.p999, 20);
+	ACCURACY_LE(test, error.p99, 3);
+	ACCURACY_LE(test, error.p999, 8);
 	ACCURACY_LE(test, error.max, ACCURACY_RARE);
 }
 
@@ -112,10 +112,10 @@ static void near_test(struct kunit *test)
 	} rows[] = {
 		/* Due before it is armed. */
 		{ "exact, 100 ns", 100, 1000, 1000 },
-		{ "exact, 1 us", 1000, 60, 1000 },
-		{ "exact, 2 us", 2000, 60, 1000 },
-		{ "exact, 5 us", 5000, 60, 1000 },
-		{ "exact, 10 us", 10000, 60, 1000 },
+		{ "exact, 1 us", 1000, 8, 1000 },
+		{ "exact, 2 us", 2000, 8, 1000 },
+		{ "exact, 5 us", 5000, 8, 1000 },
+		{ "exact, 10 us", 10000, 8, 1000 },
 	};
 	struct accuracy_plan plan = {
 		.flags = APIC_TIMER_EXACT,

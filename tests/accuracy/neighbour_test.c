@@ -125,7 +125,7 @@ static void neighbours(struct kunit *test, unsigned int size)
 	}
 	error = accuracy_run(test, &alone).error;
 	KUNIT_EXPECT_GE(test, error.min, 0LL);
-	ACCURACY_LE(test, error.p99, 9);
+	ACCURACY_LE(test, error.p99, 3);
 	ACCURACY_LE(test, error.max, ACCURACY_RARE);
 }
 
