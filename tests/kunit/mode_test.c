@@ -562,6 +562,60 @@ static void default_test(struct kunit *test)
 	}
 }
 
+/* What is taken off, with interrupts off, as @change leaves it. */
+static u64 taken_off(void (*change)(void))
+{
+	unsigned long flags;
+	u64 call;
+
+	local_irq_save(flags);
+	change();
+	call = this_cpu_ptr(&apic_timer_dispatch_cost)
+		->call[APIC_TIMER_DISPATCH_AT_ONCE];
+	local_irq_restore(flags);
+	return call;
+}
+
+/* Nothing is sure, all of the least is, or half of what the steps leave. */
+static void taken_off_test(struct kunit *test)
+{
+	struct apic_timer_dispatch_cost *cost =
+		&per_cpu(apic_timer_dispatch_cost, 0);
+	u64 early;
+
+	/* All calls take the same. */
+	apic_timer_sim.machine.cost = 64;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 64ULL);
+	KUNIT_EXPECT_EQ(test, cost->steps, 0ULL);
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 64ULL);
+
+	/* Longer than any call: traced. */
+	apic_timer_sim.machine.cost = 65;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 0ULL);
+
+	/* Some take longer than others: not early, but not sure either. */
+	apic_timer_sim.machine.cost = 40;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 40ULL);
+	early = machine_stat(EARLY_SEEN);
+	apic_timer_sim.machine.cost = 50;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 20ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(EARLY_SEEN), early);
+
+	/* Or less than what is taken off: that was early. It doesn't rise again. */
+	apic_timer_sim.machine.cost = 10;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 5ULL);
+	KUNIT_EXPECT_GT(test, machine_stat(EARLY_SEEN), early);
+	apic_timer_sim.machine.cost = 40;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 5ULL);
+
+	/* The TSC counts in steps: all may be one of them. */
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 40ULL);
+	cost->steps = 26;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 7ULL);
+	cost->steps = 40;
+	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 0ULL);
+}
+
 static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(raw_test),
 	KUNIT_CASE(mean_test),
@@ -581,6 +635,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(alternating_test),
 	KUNIT_CASE(default_test),
+	KUNIT_CASE(taken_off_test),
 	{}
 };
 
