@@ -36,6 +36,7 @@ class Machine:
     engine: str = "smp"
     x2apic: bool = False
     append: str = ""  # further kernel parameters
+    compiler: str = "gcc"  # of the modules
     vendor: str = ""  # of the CPUs, as CPUID tells it; "smp" only
     matrix: bool = False  # with --matrix only
     brief: bool = False  # without --matrix, for the tests marked as brief only
@@ -46,7 +47,8 @@ class Machine:
         """Name of the machine, the beginning of its tests' ids."""
         engine = "" if self.engine == "smp" else f"-{self.engine}"
         more = f"{'-x2apic' * self.x2apic}{'-' * bool(self.append)}{self.append}"
-        return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{more}"
+        compiler = "" if self.compiler == "gcc" else f"-{self.compiler}"
+        return f"{self.kernel}-{self.cpus}cpu-{self.source}{engine}{more}{compiler}"
 
     @property
     def real_time(self) -> bool:
@@ -79,6 +81,7 @@ TABLE = [
     Machine("6.1", 1, engine="virtual"),
     Machine("6.12", 1, engine="virtual"),
     Machine("7.2", 1, engine="virtual"),
+    Machine("6.1", 1, engine="virtual", compiler="clang", matrix=True),
     Machine("6.1", 1, source="hrtimer", engine="virtual"),
     Machine("6.1", 2, engine="virtual"),
     Machine("6.1", 1, engine="bochs", brief=True),
@@ -186,7 +189,7 @@ class Boot:
 def boot(machine: Machine, sections: list[Section]) -> Boot:
     """Run a machine with these sections, for as long as that takes."""
     kernel = patched.find(machine.kernel)
-    modules = sorted(build.build(kernel).rglob("*.ko"))
+    modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
     script = _compose(machine, sections)
     options = {"modules": modules, "files": files, "cpus": machine.cpus}

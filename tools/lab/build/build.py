@@ -14,21 +14,29 @@ from ..base.cache import STAMP, is_complete, locked, newest_first
 from ..base.errors import BuildError
 from ..base.progress import spending
 from ..kernels.chroot import run_in
-from ..kernels.kernels import Kernel
+from ..kernels.kernels import CLANG_VERSION, Kernel, with_clang
 
 TREE = Path(__file__).resolve().parents[3]
 # What of the tree goes into a build. What is not there is left out.
 SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/modules", "samples"]
 KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # besides files named Kbuild, Kconfig and Makefile
+# Debian's headers come with a configuration for gcc, whose options clang doesn't know.
+CLANG = [
+    f"LLVM={CLANG_VERSION}", f"CC=clang{CLANG_VERSION}",
+    "CONFIG_CC_IS_GCC=", "CONFIG_CC_IS_CLANG=y", "CONFIG_AS_IS_GNU=", "CONFIG_AS_IS_LLVM=y",
+    # The kernel expects the NOPs of -mnop-mcount where functions begin, clang puts calls there.
+    "CONFIG_FUNCTION_TRACER=",
+]  # fmt: skip
 KEEP = 12  # newest build directories that stay, per kernel
 IN_USE = 12 * 3600  # s: a younger one stays too, a benchmark may need it
 
 
-def build(kernel: Kernel) -> Path:
+def build(kernel: Kernel, compiler: str = "gcc") -> Path:
     """Build all modules of the working tree, the tests' and samples' too, warnings being errors.
 
-    Return the directory with Module.symvers and, below it, the .ko files: `find_ko` finds one.
-    BuildError, with the compiler's output, when it fails.
+    `compiler` may be "clang", which is then fetched if need be. Return the directory with
+    Module.symvers and, below it, the .ko files: `find_ko` finds one. BuildError,
+    with the compiler's output, when it fails.
     """
     files = {}
     for name in SOURCES:
@@ -36,6 +44,8 @@ def build(kernel: Kernel) -> Path:
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             if _is_source(file):
                 files[file.relative_to(TREE)] = file
+    if compiler == "clang":
+        return _make(with_clang(kernel), files, ["APIC_TIMER_TESTS=1", *CLANG])
     return _make(kernel, files, ["APIC_TIMER_TESTS=1"])
 
 
@@ -89,9 +99,12 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
             shutil.copyfile(file, target)
             shutil.copymode(file, target)
         inside = f"/build/{final.name}"
+        flags = "-Werror"
+        if CLANG[0] in arguments:
+            flags += " -Wno-unknown-warning-option -DCC_USING_FENTRY"
         done = run_in(kernel.root, [
             "make", f"-j{os.cpu_count()}", "-C", kernel.headers, f"M={inside}",
-            f"KCFLAGS=-Werror -ffile-prefix-map={inside}/=", *arguments, "modules",
+            f"KCFLAGS={flags} -ffile-prefix-map={inside}/=", *arguments, "modules",
         ])  # fmt: skip
         output = done.stdout.replace(inside + "/", "")
         if done.returncode:

@@ -9,10 +9,11 @@ of a sid kernel need sid's libc). A kernel in the cache is used without any netw
 import lzma
 import os
 import re
-from dataclasses import dataclass
+import subprocess
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
+from ..base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked, newest_first
 from ..base.errors import LabError
 from ..base.progress import say
 from .chroot import namespace, run_in
@@ -33,6 +34,9 @@ CANARIES = ("7.3",)
 # What kbuild needs to build an external module, without anything's recommended extras.
 TOOLS = ["gcc", "make", "dash", "mawk", "bash", "coreutils", "sed", "grep", "findutils",
          "diffutils", "base-files", "libc-bin", "kmod"]  # fmt: skip
+# And with clang in place of gcc: one that knows -mfunction-return, as bookworm's "clang" does not.
+CLANG_VERSION = "-19"
+CLANG = [f"{name}{CLANG_VERSION}" for name in ("clang", "lld", "llvm")]
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,33 @@ def cached(series: str) -> Kernel | None:
     roots = cache_dir("kernels").glob(f"{series}-[0-9]*")
     found = newest_first([p for p in roots if is_complete(p)])
     return _kernel(series, found[0]) if found else None
+
+
+def with_clang(kernel: Kernel) -> Kernel:
+    """Return a kernel with its suite's clang and lld besides gcc, fetching them when need be.
+
+    The root directory is a copy of the kernel's, of hard links, so the kernel's own stays as it is.
+    """
+    final = cache_dir("clang") / f"{kernel.series}-{kernel.release}"
+    with locked(f"clang-{kernel.series}"):
+        if not is_complete(final):
+            namespace()
+            with Archive(*SUITES[kernel.series.partition("-")[0]]) as archive:
+                say("lab", f"fetching clang for {kernel.release} ({', '.join(archive.suites)})")
+                with fresh_dir(final) as root:
+                    _link(kernel.root, root)
+                    archive.unpack(CLANG, root)
+                    make_usable(root)
+    return replace(kernel, root=final, vmlinuz=final / kernel.vmlinuz.relative_to(kernel.root))
+
+
+def _link(source: Path, target: Path) -> None:
+    """Copy what is in a root directory by hard links, all but what was built in it."""
+    # tar, which unpacks packages into it, replaces a file rather than write to it.
+    names = sorted(p for p in source.iterdir() if p.name != "build" and p.name != STAMP)
+    done = subprocess.run(["cp", "-al", "--", *names, target], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"cannot copy {source}: {done.stderr[-1000:]}")
 
 
 def _kernel(series: str, root: Path) -> Kernel:
