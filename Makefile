@@ -64,6 +64,11 @@ results: ## measure again what docs/results has: demo and benchmark (BENCH=short
 		$(if $(filter short,$(BENCH)),--short)
 	PYTHONPATH=tools python3 -m docs
 
+# What it names is gone from Debian's archive after some weeks; then the newest is taken.
+lock: ## renew tools/lab/packages.lock: what the lab fetches, by version
+	tools/setup demo
+	PYTHONPATH=tools python3 -m lab lock
+
 docs: ## write the generated parts of README.md and docs/, and build/man
 	PYTHONPATH=tools python3 -m docs
 
@@ -112,5 +117,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results docs \
+.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results lock docs \
 	patched-deb spin queue check help

@@ -21,7 +21,8 @@ RESULTS = TREE / "docs/results"
 DEMO, BENCH = RESULTS / "demo.json", RESULTS / "bench.json"
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin"}  # fmt: skip
-MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "size")
+MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
+        "size")  # fmt: skip
 
 
 def tree_hash() -> str:
@@ -41,6 +42,7 @@ def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
     """Return what decides about a figure: kernel, this tree, and every program in the guest."""
     from lab.build import userland
     from lab.engines import qemu
+    from lab.kernels import kernels, lock
     from lab.kernels.chroot import run_in
 
     def first(pattern: str, *argv: str) -> str:
@@ -50,6 +52,8 @@ def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
         return found[1] if found else "unknown"
 
     programs = userland.root() / "usr/bin"
+    others = [*lock.differing(kernels.part(kernel.series), kernel.root),
+              *lock.differing("userland", userland.root())]  # fmt: skip
     compiler = run_in(kernel.root, ["gcc", "--version"]).stdout.splitlines()[0]
     found = {
         "kernel": kernel.release,
@@ -59,6 +63,7 @@ def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
         "busybox": first(r"BusyBox v(\S+ \(\S+ [^)]*\)|\S+)", f"{programs}/busybox", "--help"),
         "rt-tests": first(r"V ([\d.]+)", f"{programs}/cyclictest", "--help"),
         "trace-cmd": first(r"version ([\d.]+\S*)", f"{programs}/trace-cmd", "--version"),
+        "inputs": f"not as locked: {', '.join(others)}" if others else "as locked",
         "size": size,
     }
     return {name: found[name] for name in MADE}

@@ -13,7 +13,7 @@ from .bench import main as bench
 from .build import build
 from .engines import bochs, qemu, sleeper, smp, virtual
 from .kernels import deb, kernels, patched
-from .run import demo, kunit, torture
+from .run import demo, kunit, renew, torture
 
 
 def _arguments() -> argparse.Namespace:
@@ -47,6 +47,7 @@ def _arguments() -> argparse.Namespace:
     listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
                          help=f"stock: 6.1; built here: {', '.join(patched.names())}")  # fmt: skip
+    sub.add_parser("lock", help="renew packages.lock from Debian's archive")
     package = sub.add_parser("deb", help="build Debian packages of a patched kernel")
     package.add_argument("series")
     package.add_argument("--config", type=Path, help="default: Debian's")
@@ -130,6 +131,8 @@ def main() -> int:
                 print(f"{series:12} {kernel.release:28} {kernel.root}")
             print(qemu.version())
             return 0
+        if args.command == "lock":
+            return renew.main()
         if args.command == "deb":
             print(*deb.build(args.series, args.config, args.output), sep="\n")
             return 0

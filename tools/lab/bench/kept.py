@@ -16,7 +16,7 @@ from ..base.cache import cache_dir
 from ..base.progress import say
 from ..build import userland
 from ..engines import qemu
-from ..kernels import kernels
+from ..kernels import kernels, lock
 from .rows import Key, Samples
 from .script import Script
 
@@ -33,6 +33,7 @@ MAKERS = (
     "bench/figures.py",
     "bench/script.py",
     "bench/period.py",
+    "bench/spin.py",
     "engines/guest/*",
 )
 SECONDS = 14 * 24 * 3600  # so long samples are kept
@@ -44,7 +45,8 @@ def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, modules: Iter
 
     options: what else decides about the samples
     """
-    what = (kernel.release, qemu.version(), userland.root().name, options)
+    roots = [lock.identity(root) for root in (kernel.root, userland.root())]
+    what = (kernel.release, qemu.version(), roots, options)
     base = hashlib.sha256(repr(what).encode())
     makers = [file for name in MAKERS for file in sorted(LAB.glob(name))]
     for file in [*modules, *makers]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked
 from ..base.errors import LabError
 from ..base.progress import say
+from ..kernels import lock
 from ..kernels.debian import Archive
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -22,12 +23,14 @@ def unpacked(
 ) -> Path:
     """Return the directory NAME-KEY with the packages; fetch them when the cache has none.
 
+    name:  of a part of the lock, too; the key is that of the locked packages
     alone: packages that come without what they depend on
 
     Fetching takes some 30 s and 150 MB of disk. LabError when they cannot be had.
     """
     suites, alone = tuple(suites), list(alone)
-    key = hashlib.sha256(repr((suites, packages, alone)).encode()).hexdigest()[:8]
+    part = lock.root(name)
+    key = part.key if part.packages else _key(suites, packages, alone)
     final = cache_dir() / f"{name}-{key}"
     with locked(name):
         if not is_complete(final):
@@ -36,10 +39,14 @@ def unpacked(
                 for directory in ("bin", "lib", "lib64", "sbin"):
                     (temp / "usr" / directory).mkdir(parents=True)
                     (temp / directory).symlink_to(f"usr/{directory}")
-                archive.unpack(packages, temp)
-                if alone:
-                    archive.unpack(alone, temp, dependencies=False)
+                chosen = lock.choose(name, archive, lambda _: [(packages, True), (alone, False)])
+                archive.unpack_exactly(chosen, temp)
+                lock.record(name, temp, chosen)
     return final
+
+
+def _key(*asked) -> str:
+    return hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
 
 
 def loader(root: Path) -> list[str]:

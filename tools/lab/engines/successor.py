@@ -12,6 +12,7 @@ from ..kernels.kernels import Kernel
 from . import diskless, qemu
 from .result import Result
 
+PACKAGES = ["kexec-tools"]
 KEXEC = "usr/sbin/kexec"
 # A kernel that boots counts ticks while the TSC goes on for some 50 ms, and panics when too few
 # have come; the TSC is this machine's, which may hold QEMU up for longer.
@@ -44,7 +45,7 @@ def run(
     others: see `diskless.run`; the modules are in both
     """
     modules = list(modules)
-    root = unpacked.unpacked("kexec", userland.SUITES, ["kexec-tools"])
+    root = unpacked.unpacked("kexec", userland.SUITES, PACKAGES)
     with tempfile.TemporaryDirectory(prefix="apic-timer-successor.") as temp:
         initrd = Path(temp) / "initrd"
         diskless.initramfs(kernel, then, modules, None).write(initrd)

@@ -16,6 +16,7 @@ from ..kernels.kernels import Kernel
 from . import diskless, qemu
 from .result import Result
 
+PACKAGES = ["ovmf"]
 OWNER = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # of the certificates; any GUID will do
 
 
@@ -35,7 +36,7 @@ def run(
 
     certificates: X.509 in PEM or DER form, for the firmware's `db`
     """
-    firmware = unpacked.unpacked("ovmf", userland.SUITES, ["ovmf"]) / "usr/share/OVMF"
+    firmware = unpacked.unpacked("ovmf", userland.SUITES, PACKAGES) / "usr/share/OVMF"
     with tempfile.TemporaryDirectory(prefix="apic-timer-uefi.") as temp:
         variables = Path(temp) / "variables"
         _write(firmware / "OVMF_VARS_4M.fd", variables, certificates)

@@ -6,12 +6,15 @@ resolves dependencies; the packages are then unpacked, not configured. The machi
 state is neither read nor changed.
 """
 
+import hashlib
 import os
 import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from ..base.cache import cache_dir
 from ..base.errors import LabError
@@ -21,6 +24,17 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # What no chroot and no QEMU of ours reads; leaving it out halves some packages.
 EXCLUDE = ["./usr/share/doc/*", "./usr/share/man/*", "./usr/share/locale/*", "./usr/share/info/*"]
 EVERY = 5  # s, after which a download says how far it is
+
+# Packages, and whether what they depend on comes along.
+Groups = list[tuple[list[str], bool]]
+
+
+class Package(NamedTuple):
+    """One package of an archive."""
+
+    name: str
+    version: str
+    sha256: str
 
 
 def _run(argv: list[str], env: dict | None = None, cwd: str | None = None) -> str:
@@ -107,26 +121,56 @@ class Archive:
             raise LabError(f"no package {package} in {', '.join(self.suites)}")
         return found[1]
 
-    def unpack(self, packages: list[str], into: Path, *, dependencies: bool = True) -> None:
-        """Download packages and unpack them below `into`; the archives are deleted afterwards."""
-        with tempfile.TemporaryDirectory(dir=self.home) as temp:
+    def resolve(self, groups: Groups) -> tuple[Package, ...]:
+        """Return the newest packages of these names, and of what they depend on, sorted."""
+        chosen: dict[str, str] = {}
+        for names, dependencies in groups:
             if dependencies:
-                Path(temp, "partial").mkdir()
-                self._fetch(
-                    "-o", f"Dir::Cache::archives={temp}", "-o", "APT::Install-Recommends=false",
-                    "--yes", "--download-only", "install", *packages,
-                )  # fmt: skip
+                done = self._apt("apt-get", "-s", "-o", "APT::Install-Recommends=false", "install",
+                                 *names)  # fmt: skip
+                chosen |= dict(re.findall(r"^Inst (\S+) \((\S+) ", done, re.M))
             else:
-                self._fetch("download", *packages, cwd=temp)
-            debs = sorted(Path(temp).glob("*.deb"))
-            if not debs:
-                raise LabError(f"apt fetched nothing for {' '.join(packages)}")
+                chosen |= {name: self.version(name) for name in names}
+        uris = self._apt("apt-get", "--print-uris", "download",
+                         *(f"{name}={version}" for name, version in chosen.items()))  # fmt: skip
+        hashes = dict(re.findall(r"^'\S+' ([^_\s]+)_\S+ \d+ SHA256:(\S+)$", uris, re.M))
+        if missing := chosen.keys() - hashes.keys():
+            raise LabError(f"apt has no SHA-256 of {', '.join(sorted(missing))}")
+        return tuple(Package(n, version, hashes[n]) for n, version in sorted(chosen.items()))
+
+    def gone(self, packages: Iterable[Package]) -> list[Package]:
+        """List those of the packages that the archive has not, or no more, in their version."""
+        packages = list(packages)
+        known = set(self._apt("apt-cache", "pkgnames").split())
+        names = [p.name for p in packages if p.name in known]
+        rows = self._apt("apt-cache", "madison", *names).splitlines() if names else []
+        there = {tuple(field.strip() for field in row.split("|")[:2]) for row in rows}
+        return [p for p in packages if (p.name, p.version) not in there]
+
+    def unpack(self, packages: list[str], into: Path, *, dependencies: bool = True) -> None:
+        """Download the newest packages of these names and unpack them below `into`."""
+        self.unpack_exactly(self.resolve([(packages, dependencies)]), into)
+
+    def unpack_exactly(self, packages: Iterable[Package], into: Path) -> None:
+        """Download these packages and unpack them below `into`; the archives are then deleted.
+
+        LabError when one cannot be had, or is another than its SHA-256 says.
+        """
+        packages = list(packages)
+        with tempfile.TemporaryDirectory(dir=self.home) as temp:
+            self._fetch("download", *(f"{p.name}={p.version}" for p in packages), cwd=temp)
+            debs = {deb.name.partition("_")[0]: deb for deb in Path(temp).glob("*.deb")}
             said = time.monotonic()
             with spending("unpacking packages"):
-                for number, deb in enumerate(debs):
+                for number, package in enumerate(packages):
                     if time.monotonic() - said >= EVERY:
-                        say("lab", f"  unpacking, {number} of {len(debs)} packages are done")
+                        say("lab", f"  unpacking, {number} of {len(packages)} packages are done")
                         said = time.monotonic()
+                    if package.name not in debs:
+                        raise LabError(f"apt fetched no {package.name} {package.version}")
+                    deb = debs[package.name]
+                    if hashlib.sha256(deb.read_bytes()).hexdigest() != package.sha256:
+                        raise LabError(f"{deb.name} has another SHA-256 than {package.sha256}")
                     unpack_deb(deb, into)
 
     def _write_config(self) -> None:

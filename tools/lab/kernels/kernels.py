@@ -1,11 +1,13 @@
 """The stock Debian kernels of the lab, each in a root directory with its own suite's compiler.
 
-``ensure("6.1")`` returns a Kernel whose `root` holds, unpacked from Debian's packages, the newest
-kernel image of that series, its headers, and the gcc and make of the suite it comes from: modules
-are built by chroot into it, so the result is the same whatever this machine runs (the kbuild tools
-of a sid kernel need sid's libc). A kernel in the cache is used without any network.
+``ensure("6.1")`` returns a Kernel whose `root` holds, unpacked from Debian's packages, the kernel
+image of that series that is locked (the newest, where lock.py has none), its headers, and the gcc
+and make of the suite it comes from: modules are built by chroot into it, so the result is the same
+whatever this machine runs (the kbuild tools of a sid kernel need sid's libc). A kernel in the cache
+is used without any network.
 """
 
+import functools
 import lzma
 import os
 import re
@@ -16,8 +18,9 @@ from pathlib import Path
 from ..base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked, newest_first
 from ..base.errors import LabError
 from ..base.progress import say
+from . import lock
 from .chroot import namespace, run_in
-from .debian import Archive
+from .debian import Archive, Groups
 
 # series -> the suites that carry it. All but "7.3" are supported; that one is a canary.
 SUITES = {
@@ -30,6 +33,7 @@ SUITES = {
 FLAVOURS = ("rt", "cloud")
 SUPPORTED = ("6.1", "6.12", "7.2")
 CANARIES = ("7.3",)
+IMAGE = r"linux-image-\d.*"
 
 # What kbuild needs to build an external module, without anything's recommended extras.
 TOOLS = ["gcc", "make", "dash", "mawk", "bash", "coreutils", "sed", "grep", "findutils",
@@ -98,10 +102,24 @@ def ensure(series: str) -> Kernel:
     return cached(series) or _fetch(series)
 
 
+def part(series: str) -> str:
+    """Return the name of a series' part of the lock."""
+    return f"kernel-{series}"
+
+
 def cached(series: str) -> Kernel | None:
-    """Return the newest complete kernel of a series in the cache, None when there is none."""
-    roots = cache_dir("kernels").glob(f"{series}-[0-9]*")
-    found = newest_first([p for p in roots if is_complete(p)])
+    """Return the kernel of a series in the cache, None when there is none.
+
+    That is the locked one, or one that was fetched in its place; without a lock the newest.
+    """
+    wanted = lock.root(part(series))
+    home = cache_dir("kernels")
+    # SERIES-RELEASE is of before there was a lock.
+    roots = [*home.glob(f"{series}_*"), *home.glob(f"{series}-[0-9]*")]
+    roots = [p for p in roots if is_complete(p)]
+    if wanted.packages:
+        roots = [p for p in roots if lock.is_for(part(series), p) or _as_locked(p, wanted)]
+    found = newest_first(roots)
     return _kernel(series, found[0]) if found else None
 
 
@@ -130,11 +148,36 @@ def _link(source: Path, target: Path) -> None:
     done = subprocess.run(["cp", "-al", "--", *names, target], capture_output=True, text=True)
     if done.returncode:
         raise LabError(f"cannot copy {source}: {done.stderr[-1000:]}")
+@functools.cache
+def _as_locked(root: Path, wanted: lock.Root) -> bool:
+    """Tell whether a root is as locked, by the kernel and the compiler if it has no record.
+
+    Those are what a figure depends on, and say which version they are.
+    """
+    if (root / lock.RECORD).exists():
+        return (root / lock.RECORD).read_text().endswith(f"\n{wanted.text}")
+    image, compiler = wanted.version(IMAGE), wanted.version(r"gcc-\d+(-x86-64-linux-gnu)?")
+    if not image or not compiler:
+        return False
+    release = image[0].removeprefix("linux-image-")
+    files = {root / "boot" / f"vmlinuz-{release}": image, root / "usr/bin/gcc": compiler}
+    return all(file.exists() and re.search(rb"Debian %s[\s')]" % re.escape(version.encode()),
+                                           file.read_bytes())
+               for file, (_, version) in files.items())  # fmt: skip
 
 
 def _kernel(series: str, root: Path) -> Kernel:
-    release = root.name.removeprefix(f"{series}-")
+    release = root.name[len(series) + 1 :].partition("_")[0]
     return Kernel(series, release, root, root / "boot" / f"vmlinuz-{release}")
+
+
+def asked(archive: Archive, series: str) -> Groups:
+    """Return the packages that the newest kernel of a series is made of."""
+    image = _image_package(archive, series)
+    release = image.removeprefix("linux-image-")
+    # sid splits the image; its other dependencies are for booting real machines.
+    parts = archive.names(rf"linux-(binary|modules|base)-{re.escape(release)}")
+    return [([image, *parts], False), ([f"linux-headers-{release}", *TOOLS], True)]
 
 
 def _fetch(series: str) -> Kernel:
@@ -143,16 +186,18 @@ def _fetch(series: str) -> Kernel:
             return found
         namespace()  # without which all that is fetched is of no use
         with Archive(*SUITES[series.partition("-")[0]]) as archive:
-            image = _image_package(archive, series)
-            release = image.removeprefix("linux-image-")
+            chosen = lock.choose(part(series), archive, lambda a: asked(a, series))
+            made = lock.Root(archive.suites, chosen)
+            image = made.version(IMAGE)
+            if not image:
+                raise LabError(f"no kernel image among the packages of {part(series)}")
+            release = image[0].removeprefix("linux-image-")
             say("lab", f"fetching kernel {release} ({', '.join(archive.suites)})")
-            # sid splits the image; its other dependencies are for booting real machines.
-            parts = archive.names(rf"linux-(binary|modules|base)-{re.escape(release)}")
-            final = cache_dir("kernels") / f"{series}-{release}"
+            final = cache_dir("kernels") / f"{series}_{release}_{made.key}"
             with fresh_dir(final) as root:
                 merge_usr(root)
-                archive.unpack([image, *parts], root, dependencies=False)
-                archive.unpack([f"linux-headers-{release}", *TOOLS], root)
+                archive.unpack_exactly(chosen, root)
+                lock.record(part(series), root, chosen)
                 _finish(root, release)
     return _kernel(series, final)
 

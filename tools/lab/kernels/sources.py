@@ -11,6 +11,7 @@ from pathlib import Path
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from ..base.errors import LabError
 from ..base.progress import say
+from . import lock
 from .debian import Archive
 from .kernels import SUITES
 
@@ -36,7 +37,7 @@ class Source:
 
 
 def ensure(series: str) -> Source:
-    """Return the newest source of a series in the cache, fetching one when there is none.
+    """Return the locked source of a series, fetching it when the cache has none.
 
     Fetching is 140 MB. LabError, with the reason, when it cannot be had.
     """
@@ -70,7 +71,14 @@ def members(source: Source, names: list[str]) -> Path:
 
 def _cached(series: str) -> Source | None:
     found = [p for p in cache_dir("sources").glob(f"linux-source-{series}_*") if is_complete(p)]
+    if wanted := lock.root(part(series)).version(f"linux-source-{series}"):
+        found = [p for p in found if p.name == "_".join(wanted) or lock.is_for(part(series), p)]
     return _source(series, newest_first(found)[0]) if found else None
+
+
+def part(series: str) -> str:
+    """Return the name of a series' part of the lock."""
+    return f"source-{series}"
 
 
 def _source(series: str, home: Path) -> Source:
@@ -84,11 +92,13 @@ def _fetch(series: str) -> Source:
             return found
         package = f"linux-source-{series}"
         with Archive(*SUITES[series]) as archive:
-            version = archive.version(package)
+            chosen = lock.choose(part(series), archive, lambda _: [([package], False)])
+            version = chosen[0].version
             say("lab", f"fetching {package} {version}")
             final = cache_dir("sources") / f"{package}_{version}"
             with fresh_dir(final) as home:
-                archive.unpack([package], home, dependencies=False)
+                archive.unpack_exactly(chosen, home)
+                lock.record(part(series), home, chosen)
                 (packed,) = (home / "usr/src").glob(f"{package}.tar.*")
                 packed.rename(home / f"{package}.tar.xz")
     return _source(series, final)

@@ -1,0 +1,41 @@
+"""Renew the lock: the newest packages of each root that Debian's archive has today."""
+
+from ..base.progress import say
+from ..build import userland
+from ..engines import bochs, successor, uefi
+from ..kernels import kernels, lock, sources
+from ..kernels.debian import Archive, Groups
+
+
+def main() -> int:
+    """Write packages.lock; nothing but package lists is fetched."""
+    before = lock.parse(lock.LOCK.read_text()) if lock.LOCK.exists() else {}
+    roots: dict[str, lock.Root] = {}
+    every = [userland.SUITES, bochs.SUITES, *(kernels.SUITES[s] for s in kernels.SUPPORTED)]
+    for suites in dict.fromkeys(every):
+        say("lock", f"reading the lists of {', '.join(suites)}")
+        with Archive(*suites) as archive:
+            for name, groups in _asked(archive).items():
+                roots[name] = lock.Root(suites, archive.resolve(groups))
+    lock.LOCK.write_text(lock.text(roots))
+    for name in sorted(roots):
+        old = set(before.get(name, lock.Root()).packages)
+        new = [package for package in roots[name].packages if package not in old]
+        say("lock", f"{name}: {len(new)} of {len(roots[name].packages)} packages are new")
+    return 0
+
+
+def _asked(archive: Archive) -> dict[str, Groups]:
+    """Return what to ask an archive for, by root."""
+    asked: dict[str, Groups] = {}
+    if archive.suites == userland.SUITES:
+        asked["userland"] = [(userland.PACKAGES, True), (userland.ALONE, False)]
+        asked["kexec"] = [(successor.PACKAGES, True)]
+        asked["ovmf"] = [(uefi.PACKAGES, True)]
+    if archive.suites == bochs.SUITES:
+        asked["bochs"] = [(bochs.PACKAGES, True)]
+    for series in kernels.SUPPORTED:
+        if archive.suites == kernels.SUITES[series]:
+            asked[kernels.part(series)] = kernels.asked(archive, series)
+            asked[sources.part(series)] = [([f"linux-source-{series}"], False)]
+    return asked
