@@ -17,7 +17,7 @@ from threading import Event
 from lab.base.background import Background
 from lab.base.errors import LostVM
 from lab.build import build
-from lab.engines import bochs, sleeper, smp, virtual
+from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
 from lab.kernels import patched
 
@@ -53,7 +53,7 @@ class Machine:
     @property
     def real_time(self) -> bool:
         """Whether its CPUs are threads of this machine, which may hold one up for any time."""
-        return self.engine in ("smp", "sleeper")
+        return ENGINES[self.engine].real_time
 
     @property
     def broadcast(self) -> bool:
@@ -192,20 +192,13 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
     script = _compose(machine, sections)
-    options = {"modules": modules, "files": files, "cpus": machine.cpus}
     slow = 4 if machine.engine == "bochs" else 1
-    options |= {"timeout": machine.timeout * slow, "append": machine.append}
+    guest = Guest(modules=modules, files=files, cpus=machine.cpus, append=machine.append,
+                  timeout=machine.timeout * slow, x2apic=machine.x2apic or None,
+                  vendor=machine.vendor or None)  # fmt: skip
     start = time.monotonic()
     try:
-        if machine.engine == "virtual":
-            result = virtual.run(kernel, script, **options)
-        elif machine.engine == "sleeper":
-            result = sleeper.run(kernel, script, **options)
-        else:
-            run = bochs.run
-            if machine.engine == "smp":
-                run, options["vendor"] = smp.run, machine.vendor
-            result = run(kernel, script, x2apic=machine.x2apic, **options)
+        result = run(machine.engine, kernel, script, guest)
     except LostVM as lost:
         return Boot(time.monotonic() - start, None, lost)
     return Boot(time.monotonic() - start, result, None)

@@ -17,7 +17,7 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
     build/    build this tree's modules or a consumer's for a kernel (build); the programs of
               guests, of one version everywhere (unpacked, userland), and those that no package
               has (native)
-    engines/  what runs a script in a guest of such a kernel:
+    engines/  what runs a script in a guest of such a kernel, by name in engines.py:
                 virtual                           in virtual time
                 smp                               on several CPUs, through virtme-ng
                 bochs                             in Bochs, started by pvh

@@ -11,7 +11,8 @@ from .bench import bochs as bench_bochs
 from .bench import host
 from .bench import main as bench
 from .build import build
-from .engines import bochs, qemu, sleeper, smp, virtual
+from .engines import qemu
+from .engines.engines import ENGINES, Guest, run
 from .kernels import deb, kernels, patched
 from .run import demo, kunit, renew, torture
 
@@ -54,22 +55,21 @@ def _arguments() -> argparse.Namespace:
     package.add_argument("--output", type=Path, default=build.TREE / "build")
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
-    engines = {"virtual": "in virtual time", "smp": "with several CPUs", "bochs": "in Bochs",
-               "sleeper": "that can sleep"}  # fmt: skip
-    for name, text in engines.items():
-        guest = sub.add_parser(name, help=f"build, then run a shell script in a guest {text}")
+    for name, engine in ENGINES.items():
+        guest = sub.add_parser(name, help=f"build, then run a shell script in a guest "
+                                          f"{engine.guests}")  # fmt: skip
         guest.add_argument("series")
         guest.add_argument("script", help="file, or - for standard input")
-        guest.add_argument("--cpus", type=int, default=2 if name in ("smp", "sleeper") else 1)
+        guest.add_argument("--cpus", type=int)
         guest.add_argument("--append", default="", help="kernel parameters")
         guest.add_argument("--timeout", type=float, default=300, help="wall time in seconds")
         guest.add_argument("--no-modules", action="store_true", help="build and take along none")
         guest.add_argument("--files", type=Path, help="directory for the files the guest `put`s")
         guest.add_argument("--console", action="store_true", help="print the console too")
-        if name in ("smp", "bochs"):
-            guest.add_argument("--x2apic", action="store_true")
-        if name in ("virtual", "bochs"):
-            guest.add_argument("--seed", type=int, default=42)
+        if "x2apic" in engine.options:
+            guest.add_argument("--x2apic", action="store_true", default=None)
+        if "seed" in engine.options:
+            guest.add_argument("--seed", type=int)
     return parser.parse_args()
 
 
@@ -77,16 +77,9 @@ def _guest(args: argparse.Namespace) -> int:
     kernel = patched.find(args.series)
     script = sys.stdin.read() if args.script == "-" else Path(args.script).read_text()
     modules = [] if args.no_modules else sorted(build.build(kernel).rglob("*.ko"))
-    common = {"modules": modules, "cpus": args.cpus, "append": args.append,
-              "timeout": args.timeout}  # fmt: skip
-    if args.command == "smp":
-        result = smp.run(kernel, script, x2apic=args.x2apic, **common)
-    elif args.command == "bochs":
-        result = bochs.run(kernel, script, x2apic=args.x2apic, seed=args.seed, **common)
-    elif args.command == "sleeper":
-        result = sleeper.run(kernel, script, **common)
-    else:
-        result = virtual.run(kernel, script, seed=args.seed, **common)
+    asked = {name: getattr(args, name, None)
+             for name in ("cpus", "append", "timeout", "x2apic", "seed")}  # fmt: skip
+    result = run(args.command, kernel, script, Guest(modules=modules, **asked))
     if args.console:
         sys.stdout.write(result.console)
     sys.stdout.write(result.output)
