@@ -1,16 +1,63 @@
 """Virtual time: the guest's moments don't depend on what this machine does meanwhile."""
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
 
 import pytest
+from lab.build import build
 from lab.engines import qemu, virtual
 from lab.kernels import kernels
 
 # Each sleep is idle time, which QEMU skips.
 MOMENTS = "for i in $(seq 600); do usleep 2000; grep '^now at' /proc/timer_list; done"
+# What it finds out about its machine, files that are handed over, and errors of timers.
+ELSEWHERE = """
+import sys
+from lab.build import build
+from lab.engines import virtual
+from lab.kernels import kernels
+
+kernel = kernels.ensure("6.1")
+script = '''
+cat /proc/cpuinfo /proc/meminfo /proc/interrupts /proc/iomem /proc/uptime
+ls -lR /modules /usr; hostname; set
+insmod $MODULES/apic_timer.ko
+insmod $MODULES/apic_timer_bench.ko
+insmod $MODULES/apic_timer_bench_ours.ko
+bench=/sys/kernel/debug/apic_timer_bench
+echo apic_timer_exact octaves 50 20000 20000000 1 >$bench/run
+put samples <$bench/samples
+'''
+names = ("apic_timer", "apic_timer_bench", "apic_timer_bench_ours")
+modules = [build.find_ko(build.build(kernel), name) for name in names]
+result = virtual.run(kernel, script, modules=modules, timeout=300)
+print(result.verdict, result.output, result.kernel_log, result.console, result.files)
+"""
+
+
+@pytest.mark.flaky(reruns=0)
+def test_bytes_do_not_depend_on_where_it_runs(tmp_path):
+    """Neither on directories, environment, number of CPUs, nor on the order of Python's sets."""
+    far = tmp_path / ("far" * 40)  # further than the address of a socket has bytes
+    far.mkdir()
+    usual = found({}, str(build.TREE))
+    assert usual.startswith("ok ") and "'samples': b" in usual
+    changed = {"TMPDIR": str(far), "PYTHONHASHSEED": "7", "LANG": "C", "MORE": "y" * 50_000}
+    assert found(changed, str(far), "taskset", "-c", str(min(os.sched_getaffinity(0)))) == usual
+
+
+def found(environment: dict[str, str], directory: str, *prefix: str) -> str:
+    """Return all that a guest leaves behind, run by another process of the lab."""
+    variables = {**os.environ, "PYTHONPATH": f"{build.TREE}/tools", **environment}
+    argv = [*prefix, sys.executable, "-c", ELSEWHERE]
+    done = subprocess.run(argv, env=variables, cwd=directory, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.flaky(reruns=0)

@@ -61,7 +61,7 @@ def run(
             "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
             f"mem-path={home}/shared",
             "-device", "ivshmem-plain,memdev=shared,addr=10.0",
-            *monitor.options(home / "monitor"), "-kernel", str(boot), "-initrd", f"{home}/initrd",
+            *monitor.options(), "-kernel", str(boot), "-initrd", f"{home}/initrd",
             "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
         ]  # fmt: skip
         reason = _end(argv, home, timeout)
@@ -75,13 +75,14 @@ def _end(argv: list[str], home: Path, timeout: float) -> str:
     That is for a guest without a verdict: of one that has to be ended, what it is at.
     """
     with open(home / "said", "w+") as said:
-        vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                              cwd=home)  # fmt: skip
         try:
             status = vm.wait(timeout)
         except subprocess.TimeoutExpired:
             return (
                 f"no verdict within {timeout:g} s, for {_cpu_time(vm.pid):.0f} s of which QEMU "
-                f"has run\n{monitor.state(home / 'monitor')}"
+                f"has run\n{monitor.state(home)}"
             )
         finally:
             vm.kill()

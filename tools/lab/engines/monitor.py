@@ -1,6 +1,7 @@
 """What a guest of QEMU's is at, asked through QEMU's machine protocol."""
 
 import json
+import os
 import socket
 from pathlib import Path
 
@@ -8,17 +9,24 @@ STATE = ("info status", "info registers", "info lapic")
 PATIENCE = 10  # s of wall time for each answer
 
 
-def options(path: Path) -> list[str]:
-    """Return the options of a QEMU that is to be asked through a socket of that path."""
-    return ["-qmp", f"unix:{path},server=on,wait=off"]
+NAME = "monitor"  # of the socket, in the directory that QEMU runs in: a whole path may be too long
 
 
-def state(path: Path) -> str:
-    """Return what `STATE` says of the first CPU, or that QEMU does not answer."""
+def options() -> list[str]:
+    """Return the options of a QEMU that is to be asked later on."""
+    return ["-qmp", f"unix:{NAME},server=on,wait=off"]
+
+
+def state(home: Path) -> str:
+    """Return what `STATE` says of the first CPU, or that QEMU does not answer.
+
+    home: the directory that QEMU runs in
+    """
+    directory = os.open(home, os.O_PATH)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(PATIENCE)
-            connection.connect(str(path))
+            connection.connect(f"/proc/self/fd/{directory}/{NAME}")
             with connection.makefile("rw") as stream:
                 json.loads(stream.readline())  # its greeting
                 _ask(stream, "qmp_capabilities")
@@ -27,6 +35,8 @@ def state(path: Path) -> str:
                 return "".join(asked).replace("\r\n", "\n").strip()
     except (OSError, ValueError) as error:
         return f"QEMU's main loop does not answer: {error}"
+    finally:
+        os.close(directory)
 
 
 def _ask(stream, command: str, arguments: dict | None = None) -> str:
