@@ -72,6 +72,10 @@ lock: ## renew tools/lab/packages.lock: what the lab fetches, by version
 docs: ## write the generated parts of README.md and docs/, and build/man
 	PYTHONPATH=tools python3 -m docs
 
+deb: ## build Debian packages in build/deb/{bookworm,trixie} (SUITE=trixie)
+	tools/setup package
+	PYTHONPATH=tools python3 -m lab package $(SUITE)
+
 # CONFIG=file instead of Debian's configuration, which takes hours.
 patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1, CONFIG=file)
 	tools/setup deb
@@ -117,5 +121,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results lock docs \
-	patched-deb spin queue check help
+.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results lock \
+	docs deb patched-deb spin queue check help

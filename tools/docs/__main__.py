@@ -36,6 +36,7 @@ def main() -> int:
     """Carry out the command line; 1 when a check finds something, 2 when a source is amiss."""
     parser = argparse.ArgumentParser(prog="docs", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare only, and write nothing")
+    parser.add_argument("--man", action="store_true", help="write the manual pages only")
     parser.add_argument("--words", action="store_true",
                         help="print how often the sources have each word of words.txt")  # fmt: skip
     arguments = parser.parse_args()
@@ -50,8 +51,9 @@ def main() -> int:
             found = check()
             print("\n".join(found), end="\n" if found else "")
             return 1 if found else 0
-        for name in [*pages.write(), *results.tables(), *embed.write(), *words.lower()]:
-            print(f"docs: wrote {name}")
+        if not arguments.man:
+            for name in [*pages.write(), *results.tables(), *embed.write(), *words.lower()]:
+                print(f"docs: wrote {name}")
         print(f"docs: wrote {len(man.write())} manual pages to {man.OUTPUT.relative_to(TREE)}")
     except DocsError as error:
         print(f"docs: {error}", file=sys.stderr)

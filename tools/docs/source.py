@@ -20,6 +20,9 @@ class DocsError(Exception):
 @cache
 def tracked(pattern: str) -> tuple[str, ...]:
     """List the files of the tree that match as a whole, those not yet committed too."""
+    if not (TREE / ".git").exists():  # a source package has no others
+        every = (str(f.relative_to(TREE)) for f in TREE.rglob("*") if f.is_file())
+        return tuple(sorted(f for f in every if re.fullmatch(pattern, f) and read(f, True)))
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=TREE, check=True, stdout=subprocess.PIPE, text=True,

@@ -14,7 +14,7 @@ from .build import build
 from .engines import qemu
 from .engines.engines import ENGINES, Guest, run
 from .kernels import deb, kernels, patched
-from .run import demo, kunit, renew, torture
+from .run import demo, kunit, package, renew, torture
 
 
 def _arguments() -> argparse.Namespace:
@@ -49,10 +49,12 @@ def _arguments() -> argparse.Namespace:
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
                          help=f"stock: 6.1; built here: {', '.join(patched.names())}")  # fmt: skip
     sub.add_parser("lock", help="renew packages.lock from Debian's archive")
-    package = sub.add_parser("deb", help="build Debian packages of a patched kernel")
-    package.add_argument("series")
-    package.add_argument("--config", type=Path, help="default: Debian's")
-    package.add_argument("--output", type=Path, default=build.TREE / "build")
+    patched_deb = sub.add_parser("deb", help="build Debian packages of a patched kernel")
+    patched_deb.add_argument("series")
+    patched_deb.add_argument("--config", type=Path, help="default: Debian's")
+    patched_deb.add_argument("--output", type=Path, default=build.TREE / "build")
+    packages = sub.add_parser("package", help="build the Debian packages of this tree")
+    packages.add_argument("suites", nargs="*", help=f"default: {' '.join(package.SUITES)}")
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
     for name, engine in ENGINES.items():
@@ -129,6 +131,8 @@ def main() -> int:
         if args.command == "deb":
             print(*deb.build(args.series, args.config, args.output), sep="\n")
             return 0
+        if args.command == "package":
+            return package.main(args.suites)
         if args.command == "build":
             print(build.build(patched.find(args.series)))
             return 0

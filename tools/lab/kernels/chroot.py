@@ -7,6 +7,7 @@ Done in a mount namespace of its own, with this machine's /dev and /proc bound i
 import functools
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..base.errors import LabError
@@ -27,10 +28,19 @@ def namespace() -> tuple[str, ...]:
     return ("unshare", *done.stdout.split())
 
 
-def run_in(root: Path, argv: list[str]) -> subprocess.CompletedProcess:
-    """Run `argv` with `root` as its root directory; output of both kinds is in `.stdout`."""
+def run_in(
+    root: Path, argv: list[str], bound: Mapping[Path, str] | None = None
+) -> subprocess.CompletedProcess:
+    """Run `argv` with `root` as its root directory; output of both kinds is in `.stdout`.
+
+    bound: directories, and the directories of `root` in which the command finds them.
+    """
     where = shlex.quote(str(root))
-    mounts = " && ".join(f"mount --rbind /{d} {where}/{d}" for d in ("dev", "proc"))
+    pairs = {Path("/dev"): "dev", Path("/proc"): "proc", **(bound or {})}
+    mounts = " && ".join(
+        f"mount --rbind {shlex.quote(str(source))} {where}/{shlex.quote(target)}"
+        for source, target in pairs.items()
+    )
     inside = f"{mounts} && exec chroot {where} {shlex.join(argv)}"
     return subprocess.run(
         [*namespace(), "/bin/sh", "-c", inside],
