@@ -148,6 +148,8 @@ def _link(source: Path, target: Path) -> None:
     done = subprocess.run(["cp", "-al", "--", *names, target], capture_output=True, text=True)
     if done.returncode:
         raise LabError(f"cannot copy {source}: {done.stderr[-1000:]}")
+
+
 @functools.cache
 def _as_locked(root: Path, wanted: lock.Root) -> bool:
     """Tell whether a root is as locked, by the kernel and the compiler if it has no record.

@@ -1,0 +1,175 @@
+"""The Debian packages: built, and installed into a Debian with its own kernel headers.
+
+The root directories are made by the lab; nothing of this machine is touched. A suite's packages are
+built once, in its own build root, where lintian looks at them too.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from lab.base.cache import cache_dir
+from lab.kernels.chroot import run_in
+from lab.run import package
+
+TREE = Path(__file__).resolve().parents[2]
+VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
+# With openssl DKMS signs; dpkg-dev and dctrl-tools are for Debian's own test.
+PACKAGES = ("dctrl-tools", "dkms", "dpkg-dev", "linux-headers-amd64", "openssl")
+OURS = ("apic-timer-dkms", "apic-timer-dev")
+BOTH = [package.SUITES[0], pytest.param(package.SUITES[1], marks=pytest.mark.matrix)]
+APT = """
+    set -e
+    rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*
+    cd /debs && dpkg-scanpackages . >Packages 2>/dev/null
+    echo 'deb [trusted=yes] file:/debs ./' >/etc/apt/sources.list
+    echo 'APT::Sandbox::User "root";' >/etc/apt/apt.conf.d/sandbox
+    apt-get -qq update
+"""
+INSTALL = f"DEBIAN_FRONTEND=noninteractive apt-get -qq -y install {' '.join(OURS)}"
+PURGE = f"DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge {' '.join(OURS)}"
+# What dpkg, apt, ldconfig and DKMS (its key) keep for themselves.
+KEPT = re.compile(r"/var/(lib/(dpkg|apt)|cache|log)/.*|/var/lib/dkms/mok\.(key|pub)|/tmp/.*")
+
+
+class Debian:
+    """A Debian with DKMS, kernel headers and, in /debs, our packages for apt."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.release = next(
+            path.name for path in (root / "usr/lib/modules").iterdir() if path.name[0].isdigit()
+        )
+
+    def run(self, command: str, status: int = 0) -> str:
+        """Run a shell command; return what it printed. It has to exit with `status`."""
+        done = run_in(self.root, ["/bin/bash", "-c", command])
+        assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def files(self) -> set[str]:
+        """List the files, and where links point to."""
+        found = self.run(
+            r"find / -xdev \( -path /proc -o -path /dev \) -prune -o -printf '%p %l\n'"
+        )
+        return {line for line in found.splitlines() if not KEPT.fullmatch(line.split()[0])}
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def built(request):
+    """Yield a suite and the directory with its packages."""
+    with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
+        output = Path(directory, "debs")
+        package.build(request.param, output)  # lintian too
+        yield request.param, output
+
+
+@pytest.fixture
+def debian(built, scratch):
+    """Yield a machine on which the packages are not yet installed."""
+    suite, debs = built
+    root = scratch / "root"
+    origin = package.root(suite, "apt", PACKAGES)
+    # Nobody writes into compilers and headers.
+    root.mkdir()
+    linked = ["usr/lib/gcc", "usr/lib/x86_64-linux-gnu", "usr/libexec",
+              *(str(p.relative_to(origin)) for p in origin.glob("usr/src/linux-*"))]  # fmt: skip
+    pack = ["tar", "-c", "-C", origin, *(f"--exclude=./{name}" for name in linked), "."]
+    with subprocess.Popen(pack, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-x", "-p", "-C", root], stdin=archive.stdout, check=True)
+    for name in linked:
+        if (origin / name).exists():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "-al", origin / name, root / name], check=True)
+    shutil.copytree(debs, root / "debs")
+    machine = Debian(root)
+    machine.run(APT)
+    return machine
+
+
+def copy_source(machine: Debian) -> None:
+    """Copy what `make install` installs from to /root/tree."""
+    tree = machine.root / "root/tree"
+    tree.mkdir()
+    for name in ("COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf"):
+        shutil.copy(TREE / name, tree)
+    for name in ("include", "module", "packaging", "samples"):
+        shutil.copytree(TREE / name, tree / name,
+                        ignore=shutil.ignore_patterns("*.ko", "*.o"))  # fmt: skip
+
+
+def test_contents(built):
+    _, debs = built
+    listed = {}
+    for name in OURS:
+        (deb,) = debs.glob(f"{name}_*.deb")
+        listed[name] = subprocess.run(["dpkg-deb", "-c", deb], check=True, text=True,
+                                      stdout=subprocess.PIPE).stdout  # fmt: skip
+    for path in ("dkms.conf", "Kbuild", "module/core/main.c", "packaging/dkms-hook"):
+        assert f" ./usr/src/apic-timer-{VERSION}/{path}\n" in listed["apic-timer-dkms"]
+    assert "./usr/src/apic-timer -> ../share/apic-timer\n" in listed["apic-timer-dev"]
+    for path in ("apic-timer/include/linux/apic_timer.h", "apic-timer/include/apic_timer.mk",
+                 "man/man7/apic_timer.7.gz", "man/man9/add_apic_timer.9.gz"):  # fmt: skip
+        assert f" ./usr/share/{path}\n" in listed["apic-timer-dev"]
+
+
+def test_install_and_purge(debian):
+    """A consumer is built with the packages; `make install` stays away; purging leaves nothing."""
+    before = debian.files()
+    debian.run(INSTALL)
+    status = debian.run("dkms status apic-timer")
+    assert f"apic-timer/{VERSION}, {debian.release}, x86_64: installed" in status
+    assert debian.run("dpkg --verify apic-timer-dkms apic-timer-dev") == ""
+    assert debian.run("readlink /usr/src/apic-timer") == "../share/apic-timer\n"
+    shutil.copytree(TREE / "samples/hello", debian.root / "root/hello")
+    make = f"make -C /root/hello KDIR=/lib/modules/{debian.release}/build"
+    assert "warning:" not in debian.run(make).lower()
+    info = debian.run("modinfo /root/hello/hello_apic.ko")
+    assert re.search("^depends: +apic_timer$", info, re.M)
+    shutil.rmtree(debian.root / "root/hello")
+
+    copy_source(debian)
+    installed = debian.files()
+    refused = debian.run(f"make -C /root/tree install KVER={debian.release}", 2)
+    assert "belongs to the package apic-timer-dkms" in refused
+    # Of another version there would be two.
+    debian.run("sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"9.9\"/' /root/tree/dkms.conf")
+    refused = debian.run(f"make -C /root/tree install KVER={debian.release}", 2)
+    assert "belongs to the package apic-timer-dkms" in refused
+    assert "apic-timer-dkms" in debian.run("make -C /root/tree uninstall")
+    assert debian.files() == installed
+    shutil.rmtree(debian.root / "root/tree")
+
+    debian.run(PURGE)
+    assert debian.files() == before
+
+
+@pytest.mark.matrix
+def test_after_make_install(debian):
+    """A package is not unpacked over `make install`, and replaces the link that is left."""
+    copy_source(debian)
+    debian.run(f"make -C /root/tree install KVER={debian.release}")
+    before = debian.files()
+    assert "make uninstall" in debian.run(INSTALL, 100)
+    assert debian.files() == before
+    debian.run("make -C /root/tree uninstall && rm -r /root/tree")
+    debian.run("ln -s apic-timer-0.0.9 /usr/src/apic-timer")
+    debian.run(INSTALL)
+    assert debian.run("readlink /usr/src/apic-timer") == "../share/apic-timer\n"
+    assert debian.run("dpkg --verify apic-timer-dev") == ""
+    debian.run(PURGE)
+    assert not list((debian.root / "usr/src").glob("apic-timer*"))
+    assert not (debian.root / "var/lib/dkms/apic-timer").exists()
+
+
+@pytest.mark.matrix
+def test_debian_own(debian):
+    """What Debian runs for the packages of kernel modules."""
+    output = debian.run("mkdir /tmp/own && cd /tmp/own && /usr/lib/dkms/dkms-autopkgtest "
+                        "apic-timer-dkms 2>&1")  # fmt: skip
+    print(output)
+    assert f"I: PASS {debian.release}" in output
+    assert "FAIL" not in output
