@@ -87,6 +87,7 @@ def debian(built, scratch):
     shutil.copytree(debs, root / "debs")
     machine = Debian(root)
     machine.run(APT)
+    machine.run(f"depmod {machine.release}")  # as a kernel's own package does
     return machine
 
 
