@@ -46,7 +46,7 @@ LINES = 5  # of a failure
 class Budget:
     """How many second tries are no failure yet."""
 
-    in_one_run: int = 3
+    in_one_run: int = 6
     of_one_test: int = 1  # in the last runs, this one among them; each counts once
     runs: int = 5
 
