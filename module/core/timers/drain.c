@@ -40,7 +40,7 @@ static struct {
 	char name[KSYM_SYMBOL_LEN];
 } report = { .lock = __RAW_SPIN_LOCK_UNLOCKED(report.lock) };
 
-static void report_add(const void *function)
+static void report_add(const void *function, unsigned int count)
 {
 	unsigned int i;
 
@@ -49,14 +49,14 @@ static void report_add(const void *function)
 		if (report.handlers[i].function == function)
 			break;
 	if (i == ARRAY_SIZE(report.handlers)) {
-		report.others++;
+		report.others += count;
 	} else {
 		if (i == report.size) {
 			report.handlers[i].function = function;
 			report.handlers[i].count = 0;
 			report.size++;
 		}
-		report.handlers[i].count++;
+		report.handlers[i].count += count;
 	}
 	raw_spin_unlock(&report.lock);
 }
@@ -80,12 +80,23 @@ static void report_print(void)
 	report.others = 0;
 }
 
+static bool has_handler(const struct apic_timer_list *timer,
+			const struct module *module)
+{
+	return !module ||
+	       within_module((unsigned long)timer->function, module);
+}
+
+static bool is_part_of(const struct apic_timer_list *timer,
+		       const struct module *module)
+{
+	return within_module((unsigned long)timer, module);
+}
+
 static bool belongs_to(const struct apic_timer_list *timer,
 		       const struct module *module)
 {
-	return !module ||
-	       within_module((unsigned long)timer->function, module) ||
-	       within_module((unsigned long)timer, module);
+	return has_handler(timer, module) || is_part_of(timer, module);
 }
 
 /* One module at a time leaves, or we do: NULL. Read while a base is closed. */
@@ -94,7 +105,6 @@ static const struct module *leaving;
 
 static void cancelled(const struct apic_timer_list *timer)
 {
-	report_add(timer->function);
 	trace_apic_timer_cancel(timer);
 	apic_timer_stats_inc(CANCELLED);
 }
@@ -116,6 +126,7 @@ bool apic_timer_base_cancels(struct apic_timer_base *base,
 
 	if (likely(base->open) || !base->online || !belongs_to(timer, leaving))
 		return false;
+	report_add(timer->function, 1);
 	cancelled(timer);
 	if (timer->state == APIC_TIMER_PENDING)
 		apic_timer_base_dequeue(base, timer);
@@ -146,24 +157,37 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
 	struct apic_timer_queue_cursor cursor;
 	unsigned long flags;
-	unsigned int i, n, theirs;
-	bool more;
+	unsigned int i, n, theirs, same = 0;
+	const void *handler = NULL;
+	bool more, its_handler = false;
 
 	apic_timer_queue_cursor_init(&cursor);
 	do {
 		raw_spin_lock_irqsave(&base->lock, flags);
 		more = apic_timer_queue_walk(&base->queue, &cursor, timers, &n);
 		for (i = 0, theirs = 0; i < n; i++) {
-			if (!belongs_to(timers[i], module))
+			/* Many in a row have the same handler. */
+			if (timers[i]->function != handler) {
+				if (same)
+					report_add(handler, same);
+				same = 0;
+				handler = timers[i]->function;
+				its_handler = has_handler(timers[i], module);
+			}
+			if (!its_handler && !is_part_of(timers[i], module))
 				continue;
+			same++;
 			cancelled(timers[i]);
 			timers[theirs++] = timers[i];
 		}
 		/* The leader last: while there are others, one of them leads. */
 		while (theirs)
 			apic_timer_base_dequeue(base, timers[--theirs]);
-		if (!more)
+		if (!more) {
 			apic_timer_queue_walk_end(&base->queue, &cursor);
+			if (same)
+				report_add(handler, same);
+		}
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		cond_resched();
 	} while (more);
