@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 # From the bottom up; "." is the module's own folder.
-CORE = ("compat", "tsc", "lib", "hw", "policy", "mux", "timers", "sources", ".")
+CORE = ("compat", "trace", "tsc", "lib", "hw", "policy", "mux", "timers", "sources", ".")
 LAB = ("base", "kernels", "build", "engines", "bench", "run", ".")
 PUBLIC = re.compile(r"<(linux|uapi/linux|trace/events)/apic_\w+\.h>")
 
@@ -74,11 +74,6 @@ def links(core: Path) -> list[str]:
         for name, file in objects.items()
     }
     return _judge("module/core (objects)", uses, CORE)
-
-
-def both(modules: Path, core: Path) -> list[str]:
-    """Look for circles of files that an include closes in one place and a symbol in another."""
-    return includes(modules) + links(core)
 
 
 def _symbols(file: Path, which: str) -> set[str]:

@@ -4,9 +4,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/bits.h>
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
+#include <linux/export.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -17,10 +19,12 @@
 
 #include <trace/events/apic_timer.h>
 
+#include "epoch.h"
+#include "lib/refuse.h"
 #include "mux/mux.h"
 #include "mux/source.h"
 #include "mux/watchdog.h"
-#include "policy/qos.h"
+#include "qos_requests.h"
 #include "timers/base.h"
 #include "timers/dispatch.h"
 #include "tsc/tsc.h"
@@ -46,8 +50,6 @@ static const struct apic_timer_source * const sources[] = {
 	&apic_timer_source_hrtimer,
 #endif
 };
-
-const struct apic_timer_source *apic_timer_source;
 
 static enum cpuhp_state hotplug_state;
 
@@ -120,6 +122,44 @@ static int detach_cpu(unsigned int cpu)
 	trace_apic_timer_source_detach(apic_timer_source->name, cpu);
 	return 0;
 }
+
+/* Modes on offer, for &apic_timer_info.modes. */
+#define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
+		 BIT(APIC_TIMER_EXACT))
+
+/**
+ * apic_timer_query() - what serves the timers of a CPU
+ * @cpu:	the CPU
+ * @info:	filled in
+ *
+ * Context: Any.
+ * Return:
+ * * %0 - @info is filled in
+ * * %-EINVAL - there is no such CPU, or @info is NULL
+ * * %-ENODEV - @cpu is offline or takes no timers; @info is filled in as far as
+ *   known
+ */
+int apic_timer_query(int cpu, struct apic_timer_info *info)
+{
+	if (unlikely(!info))
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER, "no room for the answer to a query");
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+
+	*info = (struct apic_timer_info) {
+		.source = apic_timer_source->name,
+		.tsc_kind = apic_timer_tsc_kind(),
+		.tsc_stable = apic_timer_tsc_stable(),
+		.tsc_epoch = apic_timer_epoch(),
+		.tsc_khz = apic_timer_tsc_khz(),
+		.modes = MODES,
+	};
+	if (!READ_ONCE(apic_timer_base_of(cpu)->online))
+		return -ENODEV;
+	apic_timer_source->describe(cpu, info);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(apic_timer_query);
 
 /**
  * apic_timer_source_hardware_name() - hardware mode in words

@@ -31,7 +31,7 @@
 #include "mux/source.h"
 #include "policy/lead.h"
 #include "policy/mode.h"
-#include "policy/qos.h"
+#include "qos_requests.h"
 #include "timers/base.h"
 #include "timers/dispatch.h"
 #include "tsc/tsc.h"

@@ -27,7 +27,6 @@
 
 static ATOMIC_NOTIFIER_HEAD(chain);
 static DEFINE_MUTEX(chain_mutex);	/* who is in it */
-static unsigned int epoch;
 
 static void watch(struct work_struct *work);
 /* Wakes no idle CPU. */
@@ -133,16 +132,6 @@ int apic_timer_unregister_notifier(struct notifier_block *block)
 EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);
 
 /**
- * apic_timer_epoch() - number of the TSC's present epoch
- *
- * Return: see &apic_timer_info.tsc_epoch.
- */
-unsigned int apic_timer_epoch(void)
-{
-	return READ_ONCE(epoch);
-}
-
-/**
  * apic_timer_epoch_begin() - the TSC has been another since the machine slept
  * @shift:	TSC now less TSC then, cycles
  *
@@ -150,8 +139,8 @@ unsigned int apic_timer_epoch(void)
  */
 void apic_timer_epoch_begin(s64 shift)
 {
-	WRITE_ONCE(epoch, epoch + 1);
-	trace_apic_timer_epoch(epoch, shift);
+	WRITE_ONCE(apic_timer_tsc_epoch, apic_timer_tsc_epoch + 1);
+	trace_apic_timer_epoch(apic_timer_tsc_epoch, shift);
 	tell(APIC_TIMER_TSC_EPOCH, shift);
 }
 

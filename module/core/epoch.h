@@ -4,7 +4,6 @@
 
 #include <linux/types.h>
 
-unsigned int apic_timer_epoch(void);
 void apic_timer_epoch_begin(s64 shift);
 void apic_timer_epoch_init(void);
 void apic_timer_epoch_exit(void);

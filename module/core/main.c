@@ -5,9 +5,6 @@
  */
 #include <linux/module.h>
 
-#define CREATE_TRACE_POINTS
-#include <trace/events/apic_timer.h>
-
 #include "compat/supported.h"
 #include "consumers.h"
 #include "debugfs.h"
@@ -18,9 +15,10 @@
 #include "pm.h"
 #include "policy/lead.h"
 #include "policy/mode.h"
-#include "policy/qos.h"
+#include "qos_requests.h"
 #include "timers/base.h"
 #include "timers/dispatch.h"
+#include "timers/objects.h"
 #include "tsc/tsc.h"
 #include "version.h"
 
@@ -58,6 +56,7 @@ static int __init apic_timer_init(void)
 
 	apic_timer_lead_init();
 	apic_timer_dispatch_init();
+	apic_timer_debug_setup(del_apic_timer);
 	apic_timer_base_init();
 	apic_timer_guard_init(apic_timer_dispatch_watch);
 	apic_timer_smi_init();

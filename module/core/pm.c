@@ -23,7 +23,7 @@
 #include "mux/source.h"
 #include "mux/watchdog.h"
 #include "pm.h"
-#include "policy/qos.h"
+#include "qos_requests.h"
 #include "timers/base.h"
 #include "tsc/tsc.h"
 

@@ -27,6 +27,7 @@ DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
 /* Nothing is armed: nothing is to be learnt. */
 void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency) {}
 void apic_timer_lead_reset(void) {}
+void apic_timer_lead_set_cost(u64 exact, u64 plain) {}
 
 /* How far ahead a shot is when its interrupt has come. */
 #define AHEAD	3000

@@ -21,7 +21,6 @@
 #include <asm/irq_vectors.h>
 
 #include "hw/lapic.h"
-#include "mux/source.h"
 #include "tsc/tsc.h"
 
 /* Linux runs the one-shot counter at a divider of 16. */
@@ -114,15 +113,14 @@ int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 }
 
 /**
- * apic_timer_lapic_limits() - say what a source can do that has LAPIC timers
- * @source:	filled in
+ * apic_timer_lapic_reach() - most TSC cycles that can be programmed at once
  * @lapic:	of any CPU: all are the same, as the kernel's calibration is
+ *
+ * Return: TSC cycles.
  */
-void apic_timer_lapic_limits(struct apic_timer_source *source,
-			     const struct apic_timer_lapic *lapic)
+u64 apic_timer_lapic_reach(const struct apic_timer_lapic *lapic)
 {
-	source->drifts = !lapic->tsc_deadline;
-	source->reach = lapic->tsc_deadline ? U64_MAX : lapic->clock.reach;
+	return lapic->tsc_deadline ? U64_MAX : lapic->clock.reach;
 }
 
 /**

@@ -13,7 +13,6 @@
 #define APIC_TIMER_LVTT_MODE		(3 << 17)
 #define APIC_TIMER_LVTT_TSC_DEADLINE	(2 << 17)
 
-struct apic_timer_source;
 struct clock_event_device;
 
 /**
@@ -43,8 +42,7 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 				 const struct clock_event_device *device);
 bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired);
-void apic_timer_lapic_limits(struct apic_timer_source *source,
-			     const struct apic_timer_lapic *lapic);
+u64 apic_timer_lapic_reach(const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_describe(struct apic_timer_info *info,
 			       const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_refine(struct apic_timer_lapic *lapic);

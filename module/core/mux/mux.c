@@ -16,8 +16,12 @@
 #include "hw/smi.h"
 #include "mux/mux.h"
 #include "mux/source.h"
-#include "mux/watchdog.h"
 #include "policy/lead.h"
+
+DEFINE_PER_CPU(u64, apic_timer_shot_watch_due) = APIC_TIMER_NEVER;
+void (*apic_timer_shot_watch)(u64 now);
+
+const struct apic_timer_source *apic_timer_source;
 
 DEFINE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
 
@@ -177,7 +181,8 @@ static void arm(struct apic_timer_shot *shot)
 	trace_apic_timer_arm(target, now, leg, value);
 	if (trace_apic_timer_shot_enabled())
 		count_smis(shot);
-	apic_timer_guard(now);
+	if (unlikely(!apic_timer_shot_unwatched(now)))
+		apic_timer_shot_watch(now);
 }
 
 /* Arm hardware that isn't armed, if there is anything to arm it for. */

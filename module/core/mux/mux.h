@@ -9,10 +9,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "lib/stats.h"
-#include "timers/base.h"
 #include "tsc/tsc.h"
-
-#define APIC_TIMER_NEVER	U64_MAX
 
 /**
  * enum apic_timer_shot_user - who shares a CPU's one hardware timer
@@ -96,6 +93,24 @@ struct apic_timer_shot {
 };
 
 DECLARE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
+
+/* Absolute TSC of the watchdog's next look at this CPU; %APIC_TIMER_NEVER for none */
+DECLARE_PER_CPU(u64, apic_timer_shot_watch_due);
+
+/* The watchdog's look, which mux.c knows by this only. */
+extern void (*apic_timer_shot_watch)(u64 now);
+
+/**
+ * apic_timer_shot_unwatched() - whether the watchdog has nothing to do yet
+ * @now:	the present TSC
+ *
+ * Context: Interrupts off.
+ * Return: true if so.
+ */
+static __always_inline bool apic_timer_shot_unwatched(u64 now)
+{
+	return now < this_cpu_read(apic_timer_shot_watch_due);
+}
 
 /* TSC cycles from one of the kernel's ticks to the next */
 extern u64 apic_timer_shot_tick;
@@ -225,39 +240,6 @@ static __always_inline bool
 apic_timer_shot_own_due(const struct apic_timer_shot *shot)
 {
 	return shot->entry >= shot->serve;
-}
-
-/**
- * apic_timer_shot_enter() - first half of the interrupt: what is ours
- * @shot:	of this CPU
- * @now:	the present TSC
- *
- * Context: As apic_timer_shot_begin().
- */
-static __always_inline void apic_timer_shot_enter(struct apic_timer_shot *shot,
-						  u64 now)
-{
-	apic_timer_shot_begin(shot, now);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
-}
-
-/**
- * apic_timer_shot_leave() - second half of the interrupt: what is the kernel's
- * @shot:	of this CPU
- * @kernel_event: calls the kernel's handler; it programs its next event from
- *		there, or where it defers that, later
- * @context:	for @kernel_event
- *
- * Context: Interrupts off, in the interrupt, after apic_timer_shot_enter().
- */
-static __always_inline void
-apic_timer_shot_leave(struct apic_timer_shot *shot,
-		      void (*kernel_event)(void *context), void *context)
-{
-	if (apic_timer_shot_kernel_due(shot))
-		kernel_event(context);
-	apic_timer_shot_end(shot);
 }
 
 #endif /* _APIC_TIMER_SHOT_H */

@@ -37,8 +37,6 @@ APIC_TIMER_PARAM(guard_ms, 100, 0, 10000, "ms",
 /* What takes a while is done when nothing fires for so long. */
 #define QUIET_NS	20000
 
-DEFINE_PER_CPU(u64, apic_timer_guard_due) = APIC_TIMER_NEVER;
-
 /* TSC cycles */
 static u64 period;	/* 0: off */
 static u64 grace;
@@ -122,7 +120,7 @@ static void ask(void)
 	u64 fires = fires_of(shot);
 
 	/* In its interrupt, whose end arms; or not armed. */
-	if (this_cpu_read(apic_timer_guard_due) == APIC_TIMER_NEVER ||
+	if (this_cpu_read(apic_timer_shot_watch_due) == APIC_TIMER_NEVER ||
 	    shot->held || fires == APIC_TIMER_NEVER)
 		return;
 	if (!stopped(shot))
@@ -178,7 +176,7 @@ static unsigned int next_online(unsigned int cpu)
 }
 
 /**
- * apic_timer_guard_look() - look after this CPU's hardware and that of others
+ * look() - look after this CPU's hardware and that of others
  * @now:	the present TSC
  *
  * Each goes round all others, beginning with its neighbours: while all are
@@ -187,14 +185,14 @@ static unsigned int next_online(unsigned int cpu)
  *
  * Context: Interrupts off; the hardware has been programmed.
  */
-noinline void apic_timer_guard_look(u64 now)
+static void look(u64 now)
 {
 	unsigned int self = smp_processor_id();
 	unsigned int cpu = this_cpu_read(last_looked_at);
 	unsigned int first = self, i;
 
 	lockdep_assert_irqs_disabled();
-	this_cpu_write(apic_timer_guard_due, now + period);
+	this_cpu_write(apic_timer_shot_watch_due, now + period);
 	ask();
 	for (i = 0; i < OTHERS; i++) {
 		cpu = next_online(cpu);
@@ -222,7 +220,7 @@ void apic_timer_guard_online(void)
 {
 	this_cpu_write(last_looked_at, smp_processor_id());
 	if (period && apic_timer_source->armed)
-		this_cpu_write(apic_timer_guard_due,
+		this_cpu_write(apic_timer_shot_watch_due,
 			       apic_timer_tsc_now() + period);
 }
 
@@ -233,7 +231,7 @@ void apic_timer_guard_online(void)
  */
 void apic_timer_guard_offline(void)
 {
-	this_cpu_write(apic_timer_guard_due, APIC_TIMER_NEVER);
+	this_cpu_write(apic_timer_shot_watch_due, APIC_TIMER_NEVER);
 }
 
 /**
@@ -246,6 +244,7 @@ void apic_timer_guard_init(void (*quiet_work)(void))
 	unsigned int cpu;
 
 	when_quiet = quiet_work;
+	apic_timer_shot_watch = look;
 
 	/* Pointers in a module's per-CPU data are not relocated. */
 	for_each_possible_cpu(cpu) {

@@ -12,7 +12,6 @@
 
 #include "lib/param.h"
 #include "policy/lead.h"
-#include "timers/dispatch.h"
 #include "tsc/tsc.h"
 
 static_assert(APIC_TIMER_QUANTILE_ONE == 10000);
@@ -68,8 +67,6 @@ static void update_hold(struct apic_timer_lead *lead)
 /* Work out the leads anew. */
 static void update(struct apic_timer_lead *lead)
 {
-	const struct apic_timer_dispatch_cost *cost =
-		this_cpu_ptr(&apic_timer_dispatch_cost);
 	u64 high[APIC_TIMER_LEAD_CLASSES], any = 0;
 	unsigned int class;
 
@@ -80,12 +77,12 @@ static void update(struct apic_timer_lead *lead)
 		any = lead->mean[class] ?: any;
 	}
 	lead->exact[0] = max(high[APIC_TIMER_LEAD_BUSY],
-			     high[APIC_TIMER_LEAD_IDLE]) + cost->exact;
+			     high[APIC_TIMER_LEAD_IDLE]) + lead->cost_exact;
 	lead->exact[1] = max(lead->exact[0],
-			     high[APIC_TIMER_LEAD_STOPPED] + cost->exact);
+			     high[APIC_TIMER_LEAD_STOPPED] + lead->cost_exact);
 	/* The next best guess for what has not been seen. */
 	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-		lead->mean[class] = min((lead->mean[class] ?: any) + cost->plain,
+		lead->mean[class] = min((lead->mean[class] ?: any) + lead->cost_plain,
 					mean_max);
 	update_hold(lead);
 }
@@ -106,6 +103,22 @@ void apic_timer_lead_reset(void)
 					 apic_timer_lead_quantile);
 	apic_timer_estimate_init(&lead->event, guess, EVENT_QUANTILE);
 	update(lead);
+}
+
+/**
+ * apic_timer_lead_set_cost() - take over what a dispatch on this CPU takes
+ * @exact:	TSC cycles at least, in mode exact
+ * @plain:	TSC cycles at least, in the other modes
+ *
+ * Context: Interrupts off. Before apic_timer_lead_reset().
+ */
+void apic_timer_lead_set_cost(u64 exact, u64 plain)
+{
+	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+
+	lockdep_assert_irqs_disabled();
+	lead->cost_exact = exact;
+	lead->cost_plain = plain;
 }
 
 /**
@@ -164,7 +177,7 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
 
 	/* Its CPU may be writing both: 0 or the cost of before is near enough. */
 	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_LEAD_BUSY]) +
-			 per_cpu_ptr(&apic_timer_dispatch_cost, cpu)->exact);
+			 lead->cost_exact);
 	return budget - min(budget, rest);
 }
 

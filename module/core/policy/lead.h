@@ -30,6 +30,8 @@ enum apic_timer_lead_class {
  * @event:	TSC cycles that the handler of an event of the kernel's takes
  * @hold:	events of the kernel's that come less than so many TSC cycles
  *		before the lead would make mode exact late
+ * @cost_exact:	TSC cycles that a dispatch takes at least, in mode exact
+ * @cost_plain:	the same in the other modes
  *
  * Touched by its own CPU only, interrupts off; read by others for showing.
  */
@@ -39,6 +41,8 @@ struct apic_timer_lead {
 	u64 mean[APIC_TIMER_LEAD_CLASSES];
 	struct apic_timer_estimate event;
 	u64 hold;
+	u64 cost_exact;
+	u64 cost_plain;
 };
 
 /* Part of the shots that mode exact arms early enough for. */
@@ -48,6 +52,7 @@ DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
 const char *apic_timer_lead_class_name(enum apic_timer_lead_class class);
 void apic_timer_lead_reset(void);
+void apic_timer_lead_set_cost(u64 exact, u64 plain);
 void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);

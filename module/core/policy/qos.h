@@ -7,17 +7,12 @@
 #ifdef CONFIG_APIC_TIMER_SIM
 
 static inline void apic_timer_latency_want(u64 expires) {}
-static inline void apic_timer_latency_restart(void) {}
-static inline int apic_timer_latency_requested(unsigned int cpu) { return -1; }
-static inline void apic_timer_latency_online(void) {}
-static inline void apic_timer_latency_offline(void) {}
-static inline int apic_timer_latency_init(void) { return 0; }
-static inline void apic_timer_latency_exit(void) {}
 
 #else
 
 #include <linux/compiler.h>
 #include <linux/percpu.h>
+#include <linux/workqueue.h>
 
 /**
  * struct apic_timer_latency - the exact timers of a CPU, as far as is known
@@ -36,13 +31,12 @@ struct apic_timer_latency {
 
 DECLARE_PER_CPU(struct apic_timer_latency, apic_timer_latency);
 
+/* The look at what is known, by qos_requests.c. */
+extern struct workqueue_struct *apic_timer_latency_queue;
+extern struct delayed_work apic_timer_latency_work;
+
 void apic_timer_latency_kick(void);
-void apic_timer_latency_restart(void);
-int apic_timer_latency_requested(unsigned int cpu);
-void apic_timer_latency_online(void);
-void apic_timer_latency_offline(void);
-int apic_timer_latency_init(void);
-void apic_timer_latency_exit(void);
+void apic_timer_latency_kick_sync(void);
 
 /**
  * apic_timer_latency_want() - this CPU is armed for an exact shot

@@ -28,7 +28,7 @@
 #include "hw/lapic_exclusive.h"
 #include "mux/mux.h"
 #include "mux/source.h"
-#include "mux/watchdog.h"
+#include "timers/interrupt.h"
 #include "tsc/tsc.h"
 
 /**
@@ -126,7 +126,7 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 	now = apic_timer_tsc_now();
 	cycles = tsc - min(tsc, now);
 	if (likely(apic_timer_lapic_is_near(&hook->lapic, cycles) &&
-		   apic_timer_guard_sleeps(now) &&
+		   apic_timer_shot_unwatched(now) &&
 		   apic_timer_shot_kernel_alone(shot, cycles, now))) {
 		this_cpu_write(lapic_timer_hook_first, false);
 		apic_timer_lapic_program_near(&hook->lapic, cycles, now);
@@ -220,6 +220,13 @@ static u64 pending_event(const struct hook *hook, u64 now)
 	return apic_timer_add_tsc(now, apic_timer_ns_to_tsc(max(ns, 0LL)));
 }
 
+/* What the source can do: the same on all CPUs. */
+static void set_limits(const struct apic_timer_lapic *lapic)
+{
+	apic_timer_source_hook.drifts = !lapic->tsc_deadline;
+	apic_timer_source_hook.reach = apic_timer_lapic_reach(lapic);
+}
+
 static int attach_shared(struct hook *hook)
 {
 	struct clock_event_device *device;
@@ -233,7 +240,7 @@ static int attach_shared(struct hook *hook)
 	ret = apic_timer_lapic_init_device(&hook->lapic, device);
 	if (ret)
 		return ret;
-	apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
+	set_limits(&hook->lapic);
 
 	local_irq_save(flags);
 	hook->device = device;
@@ -290,7 +297,7 @@ static int hook_attach(void)
 	ret = apic_timer_lapic_free_take(&hook->lapic);
 	if (ret)
 		return ret;
-	apic_timer_lapic_limits(&apic_timer_source_hook, &hook->lapic);
+	set_limits(&hook->lapic);
 	/* Nothing is armed: no interrupt before. */
 	hook->attached = true;
 	return 0;

@@ -8,6 +8,7 @@
 #include "compat/hrtimer.h"
 #include "mux/mux.h"
 #include "mux/source.h"
+#include "timers/interrupt.h"
 
 /* Longest distance, so that no sum of times overflows: about 36 years. */
 #define REACH_NS	(1ULL << 60)

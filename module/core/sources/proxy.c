@@ -31,7 +31,7 @@
 #include "hw/lapic_device.h"
 #include "mux/mux.h"
 #include "mux/source.h"
-#include "mux/watchdog.h"
+#include "timers/interrupt.h"
 #include "tsc/tsc.h"
 
 /* Ours is preferred to the LAPIC's device by this. */
@@ -115,7 +115,7 @@ static int proxy_set_next_event(unsigned long ns,
 
 	/* Neither reaches 2^63. Rounded up, so that the event has expired. */
 	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
-		   apic_timer_guard_sleeps(now) &&
+		   apic_timer_shot_unwatched(now) &&
 		   apic_timer_shot_kernel_alone(shot, cycles, now)))
 		apic_timer_lapic_program_near(lapic, cycles, now);
 	else
@@ -230,6 +230,13 @@ static void take_back(struct irq_work *work)
 		smp_processor_id(), take(proxy) ? "taken back" : "lost");
 }
 
+/* What the source can do: the same on all CPUs. */
+static void set_limits(const struct apic_timer_lapic *lapic)
+{
+	apic_timer_source_proxy.drifts = !lapic->tsc_deadline;
+	apic_timer_source_proxy.reach = apic_timer_lapic_reach(lapic);
+}
+
 static int proxy_attach(void)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
@@ -243,7 +250,7 @@ static int proxy_attach(void)
 	ret = apic_timer_lapic_init_device(&proxy->lapic, lapic_device);
 	if (ret)
 		return ret;
-	apic_timer_lapic_limits(&apic_timer_source_proxy, &proxy->lapic);
+	set_limits(&proxy->lapic);
 
 	proxy->lapic_device = lapic_device;
 	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());

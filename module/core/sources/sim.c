@@ -13,8 +13,8 @@
 
 #include "mux/mux.h"
 #include "mux/source.h"
+#include "timers/interrupt.h"
 #include "sources/sim.h"
-#include "timers/base.h"
 
 /* One CPU. Tests read it, and may set what they like between two runs. */
 struct apic_timer_sim apic_timer_sim = {

@@ -5,6 +5,7 @@
 #include <linux/types.h>
 
 #include "lib/counter.h"
+#include "tsc/sim.h"
 
 /**
  * struct apic_timer_sim_machine - a machine to simulate
@@ -59,10 +60,6 @@ struct apic_timer_sim {
 };
 
 extern struct apic_timer_sim apic_timer_sim;
-
-u64 apic_timer_sim_now(void);
-u64 apic_timer_sim_wait(u64 until);
-u32 apic_timer_sim_tsc_khz(void);
 
 void apic_timer_sim_kernel(u64 tsc);
 int apic_timer_sim_start(const struct apic_timer_sim_machine *machine);

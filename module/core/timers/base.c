@@ -29,7 +29,6 @@
 #include "policy/qos.h"
 #include "timers/base.h"
 #include "timers/dispatch.h"
-#include "timers/pending.h"
 #include "timers/state.h"
 #include "tsc/tsc.h"
 

@@ -296,6 +296,7 @@ void apic_timer_dispatch_measure(void)
 	}
 	cost->plain = at_once->ready;
 	cost->exact = wait->ready == U64_MAX ? at_once->ready : wait->ready;
+	apic_timer_lead_set_cost(cost->exact, cost->plain);
 	for (i = 0; i < APIC_TIMER_DISPATCH_WAYS; i++)
 		if (cost->calls[i].settled >= SETTLED)
 			cost->call[i] = surely(&cost->calls[i], cost->steps);

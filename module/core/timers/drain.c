@@ -22,7 +22,6 @@
 #include "lib/stats.h"
 #include "mux/mux.h"
 #include "timers/base.h"
-#include "timers/pending.h"
 #include "timers/state.h"
 
 /*

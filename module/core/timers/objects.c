@@ -8,6 +8,9 @@
 #include "timers/objects.h"
 #include "timers/state.h"
 
+/* Deletes a timer: see apic_timer_debug_setup(). */
+static int (*delete)(struct apic_timer_list *timer);
+
 static void *hint(void *address)
 {
 	return ((struct apic_timer_list *)address)->function;
@@ -24,7 +27,7 @@ static bool remove_pending(void *address, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	del_apic_timer(address);
+	delete(address);
 	return true;
 }
 
@@ -44,6 +47,15 @@ static const struct debug_obj_descr description = {
 	.fixup_init = reinitialised,
 	.fixup_free = remove_pending,
 };
+
+/**
+ * apic_timer_debug_setup() - get ready
+ * @del:	del_apic_timer(), which this file must not know
+ */
+void apic_timer_debug_setup(int (*del)(struct apic_timer_list *timer))
+{
+	delete = del;
+}
 
 /**
  * apic_timer_debug_init() - a timer is being initialised

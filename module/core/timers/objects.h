@@ -11,10 +11,16 @@
 struct apic_timer_list;
 
 #ifdef CONFIG_DEBUG_OBJECTS
+void apic_timer_debug_setup(int (*del)(struct apic_timer_list *timer));
 void apic_timer_debug_init(struct apic_timer_list *timer);
 void apic_timer_debug_activate(struct apic_timer_list *timer);
 void apic_timer_debug_deactivate(struct apic_timer_list *timer);
 #else
+static inline void
+apic_timer_debug_setup(int (*del)(struct apic_timer_list *timer))
+{
+}
+
 static inline void apic_timer_debug_init(struct apic_timer_list *timer)
 {
 }

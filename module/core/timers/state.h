@@ -3,10 +3,8 @@
 #define _APIC_TIMER_TIMER_H
 
 #include <linux/apic_timer.h>
-#include <linux/bug.h>
 #include <linux/build_bug.h>
 
-#include "timers/objects.h"
 
 /**
  * enum apic_timer_state - the states of a timer
@@ -63,25 +61,6 @@ static inline bool apic_timer_edge_legal(enum apic_timer_state from,
 	default:
 		return false;
 	}
-}
-
-/*
- * The edge is checked where speed doesn't matter: the callers are few.
- *
- * To a kernel that watches over objects a timer that is shut down is one that
- * isn't pending: it may be freed, and initialised again.
- */
-static inline void apic_timer_set_state(struct apic_timer_list *timer,
-					enum apic_timer_state state)
-{
-	WARN_ONCE((IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_KUNIT)) &&
-		  !apic_timer_edge_legal(timer->state, state),
-		  "apic_timer: state %x to %x\n", timer->state, state);
-	if (state == APIC_TIMER_PENDING)
-		apic_timer_debug_activate(timer);
-	else if (state == APIC_TIMER_DONE)
-		apic_timer_debug_deactivate(timer);
-	WRITE_ONCE(timer->state, state);
 }
 
 #endif /* _APIC_TIMER_TIMER_H */

@@ -14,18 +14,12 @@
 
 #include <trace/events/apic_timer.h>
 
-#include "epoch.h"
 #include "lib/refuse.h"
 #include "lib/stats.h"
-#include "mux/source.h"
 #include "timers/base.h"
-#include "timers/pending.h"
+#include "timers/objects.h"
 #include "timers/state.h"
 #include "tsc/tsc.h"
-
-/* Modes on offer, for &apic_timer_info.modes. */
-#define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
-		 BIT(APIC_TIMER_EXACT))
 
 /* Another layout of what users allocate is another interface: see APIC_TIMER_API. */
 #define LAYOUT(type, member, offset) \
@@ -566,37 +560,3 @@ bool apic_timer_pending(const struct apic_timer_list *timer)
 	return READ_ONCE(timer->state) == APIC_TIMER_PENDING;
 }
 EXPORT_SYMBOL_GPL(apic_timer_pending);
-
-/**
- * apic_timer_query() - what serves the timers of a CPU
- * @cpu:	the CPU
- * @info:	filled in
- *
- * Context: Any.
- * Return:
- * * %0 - @info is filled in
- * * %-EINVAL - there is no such CPU, or @info is NULL
- * * %-ENODEV - @cpu is offline or takes no timers; @info is filled in as far as
- *   known
- */
-int apic_timer_query(int cpu, struct apic_timer_info *info)
-{
-	if (unlikely(!info))
-		return refuse(-EINVAL, CALLER, "no room for the answer to a query");
-	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
-		return -EINVAL;
-
-	*info = (struct apic_timer_info) {
-		.source = apic_timer_source->name,
-		.tsc_kind = apic_timer_tsc_kind(),
-		.tsc_stable = apic_timer_tsc_stable(),
-		.tsc_epoch = apic_timer_epoch(),
-		.tsc_khz = apic_timer_tsc_khz(),
-		.modes = MODES,
-	};
-	if (!READ_ONCE(apic_timer_base_of(cpu)->online))
-		return -ENODEV;
-	apic_timer_source->describe(cpu, info);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(apic_timer_query);

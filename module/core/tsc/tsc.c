@@ -18,6 +18,8 @@
 
 #include "tsc/tsc.h"
 
+unsigned int apic_timer_tsc_epoch;
+
 /* value * to / from without a 128-bit division, saturating; from, to: 32 bit */
 static u64 scale(u64 value, u32 to, u32 from)
 {

@@ -6,9 +6,12 @@
 #include <linux/math64.h>
 #include <linux/time64.h>
 
+/* A TSC value that never comes. */
+#define APIC_TIMER_NEVER	U64_MAX
+
 #ifdef CONFIG_APIC_TIMER_SIM
 
-#include "sources/sim.h"
+#include "tsc/sim.h"
 
 static inline u64 apic_timer_tsc_now(void)
 {
@@ -90,6 +93,19 @@ static inline u64 apic_timer_tsc_fast_max(u64 mult)
 static __always_inline u64 apic_timer_tsc_from_ns_fast(u64 ns, u64 mult)
 {
 	return ns * mult >> APIC_TIMER_TSC_FAST_SHIFT;
+}
+
+/* Number of the present epoch. Written by epoch.c. */
+extern unsigned int apic_timer_tsc_epoch;
+
+/**
+ * apic_timer_epoch() - number of the TSC's present epoch
+ *
+ * Return: see &apic_timer_info.tsc_epoch.
+ */
+static inline unsigned int apic_timer_epoch(void)
+{
+	return READ_ONCE(apic_timer_tsc_epoch);
 }
 
 u64 apic_timer_tsc_shift(u64 tsc, s64 shift);

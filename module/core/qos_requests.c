@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keep a CPU out of deep idle states while an exact shot of its own is near: to
+ * wake from one takes longer than all else that makes a shot late.
+ *
+ * Done by a resume latency request for the CPU, as any driver would, from a work
+ * item. A cpuidle governor takes the strictest of these and of the global ones
+ * whenever the CPU goes idle, and leaves out the states that take longer to wake
+ * from. 0 us would leave nothing but polling, with the tick going: so that what
+ * the waiting on the TSC makes up for anyway is allowed.
+ *
+ * Who arms a timer stores one number and compares two. Whether an exact timer is
+ * pending behind others is not looked for: it counts from when it is the head.
+ * It is then armed by its CPU, which is awake. Where exact timers follow others
+ * closely it would have gone to sleep again before the request is made: so a
+ * request stands until for some time no exact timer has been the head.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/pm_qos.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/workqueue.h>
+
+#include "mux/mux.h"
+#include "policy/lead.h"
+#include "policy/qos.h"
+#include "qos_requests.h"
+#include "timers/base.h"
+#include "tsc/tsc.h"
+
+static bool latency_qos = true;
+module_param(latency_qos, bool, 0444);
+MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while a shot of mode exact is near on it");
+
+static int latency_qos_us = -1;
+module_param(latency_qos_us, int, 0444);
+MODULE_PARM_DESC(latency_qos_us, "longest that an idle state may take to wake from while such a shot is near, in us; 0 makes idle CPUs poll; -1 is what the shot's spin budget leaves room for");
+
+/*
+ * How near that is, to either side, and how often it is looked at again
+ * meanwhile. Long enough for the timer wheel and a work item on a busy CPU.
+ */
+#define NEAR_NS		(50 * NSEC_PER_MSEC)
+/* A shot that comes up to this much before the one known needs no look. */
+#define SLACK_NS	(NEAR_NS / 2)
+
+/* Under the mutex, as is what is made of them. Not registered: none is made. */
+static DEFINE_PER_CPU(struct dev_pm_qos_request, requests);
+static DEFINE_MUTEX(mutex);
+
+/**
+ * apic_timer_latency_restart() - the TSC may be another: begin anew
+ *
+ * Context: Interrupts off, no other CPU online.
+ */
+void apic_timer_latency_restart(void)
+{
+	lockdep_assert_irqs_disabled();
+	if (!latency_qos)
+		return;
+	this_cpu_ptr(&apic_timer_latency)->next = APIC_TIMER_NEVER;
+	apic_timer_latency_kick();
+}
+
+/* What is to be requested for a CPU, and why. */
+struct wish {
+	s32 us;
+	u64 next;	/* expiry of the shot it is for, perhaps past */
+	u64 head;	/* expiry of the head */
+};
+
+static s32 allowed_us(unsigned int cpu, u64 budget)
+{
+	if (latency_qos_us >= 0)
+		return latency_qos_us;
+	return div_u64(apic_timer_tsc_to_ns(apic_timer_lead_room(cpu, budget)),
+		       NSEC_PER_USEC);
+}
+
+/* Work out what is to be requested, and from when on the CPU says more. */
+static struct wish wish_for(unsigned int cpu, u64 now)
+{
+	struct apic_timer_latency *latency = per_cpu_ptr(&apic_timer_latency, cpu);
+	struct apic_timer_base *base = apic_timer_base_of(cpu);
+	struct wish wish = { .us = PM_QOS_RESUME_LATENCY_NO_CONSTRAINT };
+	u64 near = apic_timer_ns_to_tsc(NEAR_NS), until, distance;
+	struct apic_timer_base_head head;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	apic_timer_base_peek(base, &head);
+	wish.head = head.expires;
+	if (head.exact)
+		latency->next = head.expires;
+	else if (latency->next > now && head.expires > latency->next)
+		latency->next = APIC_TIMER_NEVER;	/* It has been deleted. */
+
+	wish.next = latency->next;
+	distance = wish.next > now ? wish.next - now : now - wish.next;
+	if (wish.next != APIC_TIMER_NEVER && distance < near) {
+		until = 0;
+		wish.us = allowed_us(cpu, head.budget);
+	} else if (wish.next != APIC_TIMER_NEVER && wish.next > now) {
+		until = wish.next - apic_timer_ns_to_tsc(SLACK_NS);
+	} else {
+		until = APIC_TIMER_NEVER;
+	}
+	WRITE_ONCE(latency->until, until);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return wish;
+}
+
+static s32 requested_us(struct dev_pm_qos_request *request)
+{
+	return dev_pm_qos_request_active(request) ?
+	       request->data.pnode.prio : PM_QOS_RESUME_LATENCY_NO_CONSTRAINT;
+}
+
+/* Return: by how many us more is allowed than before, which may be less. */
+static s64 request_us(unsigned int cpu, s32 us)
+{
+	struct dev_pm_qos_request *request = per_cpu_ptr(&requests, cpu);
+	s32 was = requested_us(request);
+	struct device *device;
+
+	lockdep_assert_held(&mutex);
+
+	if (us == was)
+		return 0;
+	if (us == PM_QOS_RESUME_LATENCY_NO_CONSTRAINT) {
+		dev_pm_qos_remove_request(request);
+	} else if (was != PM_QOS_RESUME_LATENCY_NO_CONSTRAINT) {
+		dev_pm_qos_update_request(request, us);
+	} else {
+		device = get_cpu_device(cpu);
+		if (device && dev_pm_qos_add_request(device, request,
+						     DEV_PM_QOS_RESUME_LATENCY, us) < 0)
+			memset(request, 0, sizeof(*request));
+	}
+	return (s64)us - was;
+}
+
+/*
+ * Nobody tells an idle CPU that a request has changed. It has to be woken once:
+ * if it may be in a deep state by now and would wake for the shot only; or if it
+ * may be in a shallow one and would stay there for long.
+ */
+static void tell(unsigned int cpu, const struct wish *wish, s64 change, u64 now)
+{
+	u64 near = apic_timer_ns_to_tsc(NEAR_NS), kernel, shot, wakes;
+
+	/* It may be changing: any of its values will do. */
+	kernel = data_race(per_cpu_ptr(&apic_timer_shot, cpu)
+			   ->deadline[APIC_TIMER_SHOT_KERNEL]);
+	wakes = min(kernel, wish->head);
+	if (change > 0) {
+		if (wakes > now && wakes - now > near)
+			apic_timer_base_wake(cpu);
+		return;
+	}
+	shot = apic_timer_shot_before(wish->next, apic_timer_shot_tick);
+	if (wish->next > now && shot <= wakes)
+		apic_timer_base_wake(cpu);
+}
+
+/* Look at a CPU. Return: TSC at which it has to be looked at again, or never. */
+static u64 look_at(unsigned int cpu, u64 now)
+{
+	u64 until = READ_ONCE(per_cpu_ptr(&apic_timer_latency, cpu)->until);
+	u64 slack = apic_timer_ns_to_tsc(SLACK_NS);
+	struct wish wish;
+	s64 change;
+
+	if (until == APIC_TIMER_NEVER)
+		return until;
+	if (until && until - slack > now)
+		return until - slack;
+
+	wish = wish_for(cpu, now);
+	change = request_us(cpu, wish.us);
+	if (change)
+		tell(cpu, &wish, change, now);
+	if (wish.us != PM_QOS_RESUME_LATENCY_NO_CONSTRAINT)
+		return now + apic_timer_ns_to_tsc(NEAR_NS);
+	return wish.next != APIC_TIMER_NEVER && wish.next > now ?
+	       wish.next - 2 * slack : APIC_TIMER_NEVER;
+}
+
+static void look(struct work_struct *work)
+{
+	u64 now = apic_timer_tsc_now(), again = APIC_TIMER_NEVER, ns;
+	unsigned int cpu;
+
+	mutex_lock(&mutex);
+	for_each_online_cpu(cpu)
+		again = min(again, look_at(cpu, now));
+	mutex_unlock(&mutex);
+	if (again == APIC_TIMER_NEVER)
+		return;
+
+	ns = apic_timer_tsc_to_ns(again - min(again, now));
+	/* The timer wheel runs what is far off late by an eighth, at most. */
+	if (ns > NEAR_NS)
+		ns -= ns / 8;
+	/* Unless somebody has kicked meanwhile. */
+	queue_delayed_work(apic_timer_latency_queue, &apic_timer_latency_work, nsecs_to_jiffies(ns) + 1);
+}
+
+/**
+ * apic_timer_latency_requested() - what is requested for a CPU now
+ * @cpu:	the CPU
+ *
+ * Context: Task.
+ * Return: us, or -1 if nothing is.
+ */
+int apic_timer_latency_requested(unsigned int cpu)
+{
+	s32 us;
+
+	mutex_lock(&mutex);
+	us = requested_us(per_cpu_ptr(&requests, cpu));
+	mutex_unlock(&mutex);
+	return us == PM_QOS_RESUME_LATENCY_NO_CONSTRAINT ? -1 : us;
+}
+
+static void reset(void)
+{
+	struct apic_timer_latency *latency;
+	struct apic_timer_base *base;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	base = this_cpu_ptr(&apic_timer_base);
+	latency = this_cpu_ptr(&apic_timer_latency);
+	raw_spin_lock(&base->lock);
+	latency->next = APIC_TIMER_NEVER;
+	WRITE_ONCE(latency->until, APIC_TIMER_NEVER);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/**
+ * apic_timer_latency_online() - get ready for timers on this CPU
+ *
+ * Context: Task, bound to the CPU, before its base takes timers.
+ */
+void apic_timer_latency_online(void)
+{
+	if (latency_qos)
+		reset();
+}
+
+/**
+ * apic_timer_latency_offline() - request nothing for this CPU any more
+ *
+ * A request must not outlast the CPU's device.
+ *
+ * Context: Task, bound to the CPU, whose base takes no timers any more.
+ */
+void apic_timer_latency_offline(void)
+{
+	if (!latency_qos)
+		return;
+	mutex_lock(&mutex);
+	request_us(smp_processor_id(), PM_QOS_RESUME_LATENCY_NO_CONSTRAINT);
+	mutex_unlock(&mutex);
+	reset();
+}
+
+/**
+ * apic_timer_latency_init() - get ready, requesting nothing
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int apic_timer_latency_init(void)
+{
+	if (latency_qos_us < -1) {
+		pr_err("latency_qos_us=%d is out of range: -1 to %d us\n",
+		       latency_qos_us, INT_MAX);
+		return -ERANGE;
+	}
+	if (!latency_qos)
+		return 0;
+	INIT_DELAYED_WORK(&apic_timer_latency_work, look);
+	/* Unbound: isolated CPUs are left alone. */
+	apic_timer_latency_queue = alloc_workqueue("apic_timer", WQ_UNBOUND, 0);
+	return apic_timer_latency_queue ? 0 : -ENOMEM;
+}
+
+/**
+ * apic_timer_latency_exit() - the reverse
+ *
+ * All CPUs are offline to us: nothing is requested, and nobody kicks.
+ */
+void apic_timer_latency_exit(void)
+{
+	if (!latency_qos)
+		return;
+	apic_timer_latency_kick_sync();
+	cancel_delayed_work_sync(&apic_timer_latency_work);
+	destroy_workqueue(apic_timer_latency_queue);
+}

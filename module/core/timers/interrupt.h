@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_INTERRUPT_H
+#define _APIC_TIMER_INTERRUPT_H
+
+/*
+ * The course of an interrupt, which is the same for all sources: first what is
+ * ours, then what is the kernel's.
+ */
+#include "mux/mux.h"
+#include "timers/base.h"
+
+/**
+ * apic_timer_shot_enter() - first half of the interrupt: what is ours
+ * @shot:	of this CPU
+ * @now:	the present TSC
+ *
+ * Context: As apic_timer_shot_begin().
+ */
+static __always_inline void apic_timer_shot_enter(struct apic_timer_shot *shot,
+						  u64 now)
+{
+	apic_timer_shot_begin(shot, now);
+	if (apic_timer_shot_own_due(shot))
+		apic_timer_base_interrupt(shot);
+}
+
+/**
+ * apic_timer_shot_leave() - second half of the interrupt: what is the kernel's
+ * @shot:	of this CPU
+ * @kernel_event: calls the kernel's handler; it programs its next event from
+ *		there, or where it defers that, later
+ * @context:	for @kernel_event
+ *
+ * Context: Interrupts off, in the interrupt, after apic_timer_shot_enter().
+ */
+static __always_inline void
+apic_timer_shot_leave(struct apic_timer_shot *shot,
+		      void (*kernel_event)(void *context), void *context)
+{
+	if (apic_timer_shot_kernel_due(shot))
+		kernel_event(context);
+	apic_timer_shot_end(shot);
+}
+
+#endif /* _APIC_TIMER_INTERRUPT_H */
