@@ -142,7 +142,8 @@ static int detach_cpu(unsigned int cpu)
 int apic_timer_query(int cpu, struct apic_timer_info *info)
 {
 	if (unlikely(!info))
-		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER, "no room for the answer to a query");
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
+					 "no room for the answer to a query");
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
 

@@ -217,7 +217,8 @@ static void look(struct work_struct *work)
 	if (ns > NEAR_NS)
 		ns -= ns / 8;
 	/* Unless somebody has kicked meanwhile. */
-	queue_delayed_work(apic_timer_latency_queue, &apic_timer_latency_work, nsecs_to_jiffies(ns) + 1);
+	queue_delayed_work(apic_timer_latency_queue, &apic_timer_latency_work,
+			   nsecs_to_jiffies(ns) + 1);
 }
 
 /**

@@ -5,7 +5,6 @@
 #include <linux/apic_timer.h>
 #include <linux/build_bug.h>
 
-
 /**
  * enum apic_timer_state - the states of a timer
  * @APIC_TIMER_NEW:	initialised and never armed. Reached by
