@@ -10,6 +10,7 @@ import test_boot
 import test_handover
 import test_kernel_selftests
 import test_owners
+import test_package
 import test_sleep
 from lab.kernels import kernels
 from machines import TABLE, Machine
@@ -47,6 +48,8 @@ def takes_long(test: str) -> bool:
     }
     return (
         name in ("test_off_and_on_500_times", "test_load_2000_times_under_load")
+        or name in ("test_debian_own", "test_after_make_install")
+        or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
         or case in long_cases.get(name, [])
     )
