@@ -68,7 +68,7 @@ def test_deadline_is_met(measured, apic):
     # Bochs adds to the TSC for a stretch of code at once: what a call takes is not sure, and
     # little of it is taken off.
     assert exact["p50"] <= 12
-    assert exact["p50"] * 100 < rival["p50"]
+    assert exact["p50"] * 50 < rival["p50"]
 
 
 @pytest.mark.parametrize("apic", bench_bochs.APICS)
