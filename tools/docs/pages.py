@@ -48,7 +48,9 @@ def parameters() -> str:
         "Set them in a file of `/etc/modprobe.d`, as `options apic_timer NAME=VALUE`, or on the\n"
         "command line of `modprobe`. A built-in apic_timer takes them from the kernel's command\n"
         "line as `apic_timer.NAME=VALUE`. What is in force is in\n"
-        f"`/sys/module/apic_timer/parameters`. {change}\n\n"
+        f"`/sys/module/apic_timer/parameters`. {change}\n"
+        "A number out of its range is refused with `-ERANGE`, and with it the module; a line in\n"
+        "the kernel log has the parameter, the value and the range.\n\n"
         + table(("parameter", "value", "unit", "default", "meaning"), rows)
         + "\n[packaging/modprobe.conf](../../packaging/modprobe.conf) is an example to copy.\n"
         "Which values to choose:\n"
@@ -64,7 +66,12 @@ def statistics() -> str:
         "`/sys/kernel/debug/apic_timer/stats` has a line for each counter and a column for each\n"
         "possible CPU. Counters start at 0 when the module is loaded and are never reset. A CPU\n"
         "counts what happens on it; a timer that is armed from CPU 0 on CPU 1 is counted where\n"
-        "the call was made.\n\n" + table(("counter", "counts"), rows),
+        "the call was made.\n\n" + table(("counter", "counts"), rows) + "\n"
+        "- `kicks` also counts CPUs that were woken from idle to notice a latency request.\n"
+        "- `held_back` counts events that did wait, not those that might have had to.\n"
+        "- `early_seen` is 0 unless a handler may have started early, see\n"
+        "  [Accuracy](../explanation/accuracy.md#never-early).\n"
+        "- `lost` counts what the watchdog has restarted, see [DEBUGGING](../DEBUGGING.md).\n",
     )  # fmt: skip
 
 
@@ -76,10 +83,20 @@ def debugfs() -> str:
         "Files in debugfs", "the comment at the top of debugfs.c",
         "In `/sys/kernel/debug/apic_timer`, for root, where the kernel has `CONFIG_DEBUG_FS` and\n"
         "debugfs is mounted.\n\n" + table(("file", "access", "contents"), rows) + "\n"
-        "`lead` also has how shortly before an `exact` expiry the kernel's events are deferred,\n"
-        "and what a dispatch takes on that CPU, in TSC cycles. `info` also has the epoch of the\n"
-        "TSC, see [After sleep](../howto/after-sleep.md). The counters of `stats` are listed in\n"
-        "[Statistics](stats.md). The text of these files is for people: scripts should use the\n"
+        "- `info`: `latency requests: cpu 1 4 us, cpu 3 4 us` lists the CPUs that are kept out of\n"
+        "  deep idle states now, and the longest wake-up time that is allowed; `none` if there are\n"
+        "  none, see [Accuracy](../explanation/accuracy.md#idle-states). The epoch of the TSC is\n"
+        "  explained in [After sleep](../howto/after-sleep.md).\n"
+        "- `lead`: `exact` and `mean` are leads. `hold` is how shortly before the lead a kernel\n"
+        "  event is deferred. `dispatch` is what it takes from `ready` of the receipt to the\n"
+        "  handler, in mode `exact` with hardly a spin and without one; `call` and `at once` are\n"
+        "  what is subtracted for the call after a spin and without one; `learn` is twice what an\n"
+        "  update of the estimate takes; `steps` is about the step in which the TSC counts, 0 if\n"
+        "  there is none.\n"
+        "- `pending`: each timer that is pending throughout a read is shown once; others come and\n"
+        "  go meanwhile. The ninth reader at a time gets `EBUSY`.\n"
+        "- `stats`: the counters are listed in [Statistics](stats.md).\n\n"
+        "The text of these files is for people: scripts should use the\n"
         "[trace events](tracepoints.md).\n",
     )  # fmt: skip
 
