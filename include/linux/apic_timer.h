@@ -4,18 +4,19 @@
  * local APIC timer.
  *
  * A moment is an absolute TSC value in cycles (unsigned long long), the same
- * unit that rdtsc() returns. Use the helpers below to come from nanoseconds,
- * microseconds or ktime; every one of them saturates instead of wrapping.
+ * unit that rdtsc() returns. The helpers below convert from nanoseconds,
+ * microseconds and ktime; all of them saturate instead of wrapping.
  *
- * A TSC value means a moment within its epoch. When the TSC has counted through
- * a sleep of the machine, so do timers: those whose moment has passed run late,
- * once, on waking, and are counted as late or skipped as any other late shot.
- * When it has not (it started anew, or stood still), a new epoch begins, and
- * each pending timer is moved to keep the distance that it had when the machine
- * went to sleep, as a timer of CLOCK_MONOTONIC does. TSC values that are kept
- * elsewhere are for their owners to move: apic_timer_register_notifier().
+ * A TSC value denotes a moment within its epoch. When the TSC has counted
+ * through a sleep of the machine, so have the timers: those whose moment has
+ * passed run late, once, on waking, and are counted as late or skipped like any
+ * other late expiry. When it has not (it restarted, or stopped), a new epoch
+ * begins, and each pending timer is moved to keep the distance that it had when
+ * the machine went to sleep, as timers of CLOCK_MONOTONIC do. A module that
+ * keeps TSC values elsewhere has to move them itself:
+ * apic_timer_register_notifier().
  *
- * A timer that fires once, and one that fires again and again:
+ * A one-shot timer and a periodic one:
  *
  *	timer.function = handler;		also data, expires: kept by init
  *	init_apic_timer(&timer);
@@ -32,13 +33,13 @@
  *	missed += apic_timer_forward_period(&timer, &period, now) - 1;
  *	add_apic_timer(&timer);
  *
- * Before the memory of a timer or the code of its handler goes away, delete it
- * by del_apic_timer_sync(), or by apic_timer_shutdown_sync() where others may
- * arm it. samples/ of the sources has modules that do all this.
+ * Before the memory of a timer or the code of its handler goes away, delete the
+ * timer with del_apic_timer_sync(), or with apic_timer_shutdown_sync() where
+ * other code may arm it. samples/ in the sources has modules that do all this.
  *
- * A mistake of the caller (a NULL pointer, a timer that isn't initialised, ...)
- * is refused: with the error below, counted in debugfs, and with one line in the
- * kernel log for each kind of mistake. It never is a WARN().
+ * Misuse (a NULL pointer, a timer that is not initialised, ...) is refused with
+ * the error given below, counted in debugfs, and logged once per kind of
+ * mistake. It never triggers a WARN().
  */
 #ifndef _LINUX_APIC_TIMER_H
 #define _LINUX_APIC_TIMER_H
@@ -52,19 +53,19 @@
 #include <linux/types.h>
 
 /*
- * The number of this interface. It changes with whatever a module that was
- * built before would get wrong: the layout of a structure, what an argument or
- * a flag means.
+ * Number of this interface. It changes with anything that a module built before
+ * would get wrong: the layout of a structure, the meaning of an argument or of a
+ * flag.
  */
 #define APIC_TIMER_API		1
-/* Of a timer, which is part of the user's own structures. */
+/* Size of a timer, which is embedded in structures of the caller. */
 #define APIC_TIMER_SIZE		96	/* bytes */
 
 /*
  * Each file that includes this header refers to a symbol that has both numbers
- * in its name, and apic_timer.ko exports the one of its own. So a module built
- * for another interface is not loaded, also by a kernel without
- * CONFIG_MODVERSIONS, and the kernel log tells what it is to be rebuilt for:
+ * in its name; apic_timer.ko exports the symbol with its own. A module that was
+ * built for another interface is therefore not loaded, not even by a kernel
+ * without CONFIG_MODVERSIONS, and the kernel log says what it was built for:
  * "hello: Unknown symbol built_for_apic_timer_api_1_size_96 (err -2)".
  */
 #define apic_timer_api							\
@@ -73,24 +74,24 @@
 
 extern const u32 apic_timer_api;
 
-/* Not for who only wants to know what a timer looks like, as a live patch does. */
+/* Defined by code that needs the declarations only, such as a live patch. */
 #ifndef APIC_TIMER_DECLARATIONS_ONLY
 static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_api;
 #endif
 
 /* Per-timer flags, for &struct apic_timer_list.flags. */
 
-/* How exactly the moment is met; 0 means the module's default mode. */
+/* Accuracy mode; 0 means the module's default. */
 #define APIC_TIMER_RAW		0x0001U	/* armed at @expires, no correction */
-#define APIC_TIMER_MEAN		0x0002U	/* armed early by the mean error, by 100 us at most */
-#define APIC_TIMER_EXACT	0x0003U	/* armed early, finished on the TSC */
+#define APIC_TIMER_MEAN		0x0002U	/* armed early by the mean latency, at most 100 us */
+#define APIC_TIMER_EXACT	0x0003U	/* armed early, then spins on the TSC; never early */
 #define APIC_TIMER_MODE_MASK	0x0003U
-/* A shot that is already late is counted and skipped, not run. */
+/* Do not call the handler if it would start later than the parameter late_ns. */
 #define APIC_TIMER_SKIP_LATE	0x0004U
 
 #define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE)
 
-/* What &struct apic_timer_list.state holds; private to the module. */
+/* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U
 
 /**
@@ -98,33 +99,33 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
  * @next:	private: the next timer in a list of the same CPU
  * @prev:	private: the timer before it there
  * @expires:	moment at which @function starts, absolute TSC in cycles. Set it
- *		before add_apic_timer(); on a pending timer only
- *		mod_apic_timer() may change it, and a new epoch of the TSC.
+ *		before add_apic_timer(). While the timer is pending, it changes
+ *		by mod_apic_timer() and with a new epoch of the TSC only.
  * @data:	passed to @function; private to the handler
  * @function:	the handler, see below
  * @flags:	APIC_TIMER_* bits, 0 by default. Set them after init_apic_timer()
- *		and while the timer isn't pending.
- * @spin_budget: most TSC cycles that one shot of this timer may wait on the
- *		TSC; 0 means the module's default. Only for %APIC_TIMER_EXACT.
- *		To be set when @flags are.
+ *		and while the timer is not pending.
+ * @spin_budget: maximum number of TSC cycles that one expiry of this timer may
+ *		spin on the TSC; 0 means the module's default. Only for
+ *		%APIC_TIMER_EXACT. Set it when @flags are set.
  *
  * The handler is called in hard interrupt context, with interrupts off, on the
  * timer's CPU, and with no lock of this module held. @now is the TSC at its first
- * instruction: the last one read, plus what the call takes at least. The timer is
- * not pending then. The handler may add, modify, delete or free it and any other
- * timer. It must not sleep nor enable interrupts, and must leave the preempt
- * count as it was; on PREEMPT_RT, too, it may take raw spinlocks only. Handlers
- * that have a CPU for themselves for longer than the parameter busy_us are held
- * back.
+ * instruction: the last value read, plus the least that the call takes. The timer
+ * is no longer pending. The handler may add, modify, delete or free it and any
+ * other timer. It must not sleep or enable interrupts, and must leave the preempt
+ * count as it was. On PREEMPT_RT, too, it may take raw spinlocks only. Handlers
+ * that occupy a CPU for longer than the parameter busy_us without a break are
+ * throttled.
  *
- * With the source "hook" (a patched kernel, see &apic_timer_info.source) it is
- * called before irq_enter_rcu() and before the interrupt is acknowledged, to be
- * in time. What the kernel does on entry to an interrupt has not been done: on
- * an idle CPU, jiffies may be as old as the CPU has been idle, and so may be
- * what is reckoned from them, such as mod_timer(jiffies + 1). The kernel's
- * clock, ktime_get() and its like, is right everywhere. Code that is to run with
- * any source doesn't use jiffies, and leaves to an irq_work whatever needs the
- * kernel to be up to date.
+ * With the source "hook" (a patched kernel, see &apic_timer_info.source) the
+ * handler is called before irq_enter_rcu() and before the interrupt is
+ * acknowledged. What the kernel does on entry to an interrupt has not been done
+ * yet: on an idle CPU, jiffies may be as old as the CPU has been idle, and
+ * anything computed from them, such as mod_timer(jiffies + 1), is off by as much.
+ * The kernel's clock, ktime_get() and the like, is right everywhere. Code for any
+ * source does not use jiffies in a handler, and defers to an irq_work what needs
+ * the kernel to be up to date.
  *
  * Initialise with init_apic_timer() or DEFINE_APIC_TIMER(). The first five
  * members are those of the 2001 interface, in its order.
@@ -140,9 +141,9 @@ struct apic_timer_list {
 
 	/* private: */
 	unsigned int state;		/* base->lock; read without it */
-	unsigned int cpu;		/* whose base->lock covers the timer */
+	unsigned int cpu;		/* CPU whose base->lock covers the timer */
 	unsigned int prev_cpu;		/* of its latest run */
-	unsigned int prev_run;		/* which run of prev_cpu's that is */
+	unsigned int prev_run;		/* number of that run on prev_cpu */
 	unsigned int group;		/* base->lock; place in the queue */
 	struct rb_node node;		/* base->lock */
 };
@@ -150,7 +151,7 @@ struct apic_timer_list {
 static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
 
 /**
- * APIC_TIMER_INITIALIZER - static initialiser of a timer
+ * APIC_TIMER_INITIALIZER - initialise a timer statically
  * @_function:	handler, see &struct apic_timer_list
  * @_data:	passed to the handler
  */
@@ -166,65 +167,88 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
  * @_function:	handler, see &struct apic_timer_list
  * @_data:	passed to the handler
  *
- * It belongs to CPU 0 until it is armed: on another, the first add takes CPU 0's
- * lock too.
+ * The timer belongs to CPU 0 until it is armed; arming it on another CPU for the
+ * first time also takes the lock of CPU 0.
  */
 #define DEFINE_APIC_TIMER(_name, _function, _data)	\
 	struct apic_timer_list _name =			\
 		APIC_TIMER_INITIALIZER(_function, _data)
 
 /*
- * In short; module/core/timers/timer.c has the whole of it. All are for any context but NMI,
- * handlers too, which get -EPERM there; apic_timer_pending() is for NMI as well.
- * -EINVAL everywhere: the timer is NULL, or was never initialised.
+ * Context, unless stated otherwise: any but NMI, handlers included. In NMI,
+ * functions that return an error return -EPERM; apic_timer_pending() and
+ * apic_timer_forward() may be called there. -EINVAL from any of them means that
+ * the timer is NULL or was never initialised.
  */
 
-/* Before the first use; not while it is pending. Clears flags and spin_budget. */
+/*
+ * Initialise a timer before its first use; not while it is pending. Keeps
+ * @expires, @data and @function; clears @flags and @spin_budget.
+ */
 void init_apic_timer(struct apic_timer_list *timer);
 
 /*
- * Arm for @timer->expires, on this CPU or on @cpu; at once when that is past.
- * 0; -EBUSY: pending already; -ENODEV: the CPU takes no timers (it is offline or
- * going there), or the timer's module is being unloaded; -ESHUTDOWN: see
- * apic_timer_shutdown_sync(); -EINVAL, also: no function, unknown flags, a spin
- * budget in a mode that doesn't spin, no such CPU.
+ * Arm a timer for @timer->expires, on this CPU or on @cpu; for a moment that has
+ * passed it runs at once. A timer on a CPU that goes offline moves to another
+ * CPU, keeps its expiry, and stays there. Return:
+ *   0		armed
+ *   -EBUSY	it is pending already
+ *   -ENODEV	the CPU does not accept timers (offline, going offline, or its
+ *		hardware timer could not be taken), or the timer's module is being
+ *		unloaded
+ *   -ESHUTDOWN	see apic_timer_shutdown_sync()
+ *   -EINVAL	also: no function, unknown flags, a spin budget in a mode that
+ *		does not spin, no such CPU
  */
 int add_apic_timer(struct apic_timer_list *timer);
 int add_apic_timer_on(struct apic_timer_list *timer, int cpu);
 
 /*
- * Arm for @expires, pending or not, on the CPU where the timer was last. 1 when
- * it was pending, 0 when not; otherwise as add_apic_timer(), and for -ENODEV the
- * timer isn't pending any more.
+ * Arm a timer for @expires, whether pending or not, on the CPU that it was last
+ * on; on this CPU if that one is offline or the timer was never armed. Return:
+ *   1		it was pending
+ *   0		it was not pending
+ *   otherwise	as add_apic_timer(); after -ENODEV the timer is not pending
  */
 int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires);
 
 /*
- * 1: it was pending, that shot won't run; 0: it wasn't; -EBUSY: it wasn't, and
- * its handler is running; -ENOENT: it never was armed. Waits for nothing.
+ * Delete a timer without waiting for its handler. Return:
+ *   1		it was pending, and will not run
+ *   0		it was not pending
+ *   -EBUSY	it was not pending, and its handler is running
+ *   -ENOENT	it was never armed
  */
 int del_apic_timer(struct apic_timer_list *timer);
 
 /*
- * The same, and the handler is not running on return, so that never is -EBUSY.
- * The caller holds no lock that the handler takes. -EDEADLK: called from this
- * timer's handler, which can't be waited for.
+ * Delete a timer and wait until its handler has returned on every CPU. The caller
+ * must not hold a lock that the handler takes. Return: as del_apic_timer(), but
+ * never -EBUSY, and
+ *   -EDEADLK	called from the handler of this timer, which cannot wait for
+ *		itself; the timer is not pending
  */
 int del_apic_timer_sync(struct apic_timer_list *timer);
 
 /*
- * The same, and for good: who tries to arm it from now on gets -ESHUTDOWN, until
- * it is initialised again. 0 also for a timer that never was armed.
+ * As del_apic_timer_sync(), and permanently: arming the timer fails with
+ * -ESHUTDOWN until it is initialised again. Returns 0 also for a timer that was
+ * never armed.
  */
 int apic_timer_shutdown_sync(struct apic_timer_list *timer);
 
-/* Armed and not expired yet; may be outdated unless others are kept away. */
+/*
+ * Check whether a timer is armed and has not expired yet. The answer may be
+ * outdated at once unless the caller keeps other code from the timer. It stays
+ * true while the timer moves from a CPU that goes offline to another.
+ */
 bool apic_timer_pending(const struct apic_timer_list *timer);
 
 /*
- * Move @timer->expires on by whole periods (TSC cycles), to the first moment
- * after @now. Returns how many: 1 in time, more after an overrun, 0 when it is
- * still ahead. The timer is not pending: otherwise 0, and nothing is changed.
+ * Advance @timer->expires by whole periods (TSC cycles) to the first moment after
+ * @now. Returns the number of periods: 1 in time, more after an overrun, 0 if
+ * @expires is still ahead. Refused for a pending timer and for a period of 0:
+ * returns 0 and changes nothing.
  */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
 
@@ -234,9 +258,9 @@ u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
  * @period_ns:	period in nanoseconds, not 0
  * @n:		number of the present moment
  *
- * Moment n is computed from @start each time, so that rounding nanoseconds to
- * TSC cycles never adds up. To begin, set @start and @period_ns, leave @n 0, and
- * arm the timer for @start.
+ * Moment n is computed from @start each time, so that errors from rounding
+ * nanoseconds to TSC cycles do not accumulate. To begin, set @start and
+ * @period_ns, leave @n 0, and arm the timer for @start.
  */
 struct apic_timer_period {
 	u64 start;
@@ -244,14 +268,15 @@ struct apic_timer_period {
 	u64 n;
 };
 
-/* As apic_timer_forward(): sets @timer->expires to moment @period->n, moved on. */
+/* As apic_timer_forward(), for moment @period->n: advances both it and @expires. */
 u64 apic_timer_forward_period(struct apic_timer_list *timer,
 			      struct apic_timer_period *period, u64 now);
 
 /*
- * Any context, but for those with ktime: any but NMI. Distances are rounded down,
- * and what doesn't fit is U64_MAX or KTIME_MAX: never. ktime is CLOCK_MONOTONIC,
- * which is steered and the TSC is not: convert again when the moment comes near.
+ * Any context, NMI included except for those with ktime. Distances are rounded
+ * down. A result that does not fit is U64_MAX or KTIME_MAX, which means never.
+ * ktime is CLOCK_MONOTONIC, which NTP steers and the TSC does not follow: convert
+ * again shortly before the moment.
  */
 u64 apic_timer_now(void);
 u64 apic_timer_ns_to_tsc(u64 ns);
@@ -262,8 +287,8 @@ ktime_t apic_timer_tsc_to_ktime(u64 tsc);
 u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
 
 /**
- * enum apic_timer_hardware - what the shots of a CPU are programmed into
- * @APIC_TIMER_HW_NONE:		nothing: the CPU takes no timers
+ * enum apic_timer_hardware - hardware that the timers of a CPU are programmed into
+ * @APIC_TIMER_HW_NONE:		none: the CPU does not accept timers
  * @APIC_TIMER_HW_TSC_DEADLINE:	the LAPIC timer's TSC-deadline MSR
  * @APIC_TIMER_HW_ONESHOT:	the LAPIC timer's one-shot counter
  * @APIC_TIMER_HW_HRTIMER:	a kernel hrtimer (source "hrtimer")
@@ -278,7 +303,7 @@ enum apic_timer_hardware {
 };
 
 /**
- * enum apic_timer_tsc_kind - what the CPU promises about its TSC
+ * enum apic_timer_tsc_kind - what the CPU guarantees about its TSC
  * @APIC_TIMER_TSC_PLAIN:	nothing: its rate may change with the CPU's
  * @APIC_TIMER_TSC_CONSTANT:	fixed rate, may stop in deep idle states
  * @APIC_TIMER_TSC_NONSTOP:	fixed rate, never stops
@@ -290,17 +315,17 @@ enum apic_timer_tsc_kind {
 };
 
 /**
- * struct apic_timer_info - what serves the timers of a CPU
+ * struct apic_timer_info - source and hardware of the timers of a CPU
  * @source:	name of the source: "hook", "proxy" or "hrtimer"
- * @hardware:	what a shot is programmed into
+ * @hardware:	what an expiry is programmed into
  * @x2apic:	the LAPIC is in x2APIC mode (MSR), otherwise xAPIC (MMIO)
- * @exclusive:	the kernel has no use for it: booted with nolapic_timer
- * @tsc_kind:	what the CPU promises about its TSC
- * @tsc_stable:	the kernel has found no fault with the TSC so far
- * @tsc_epoch:	TSC values taken while this was another number mean nothing
- *		now; 0 when apic_timer was loaded
+ * @exclusive:	the kernel does not use the LAPIC timer: booted with nolapic_timer
+ * @tsc_kind:	what the CPU guarantees about its TSC
+ * @tsc_stable:	the kernel has not marked the TSC unstable
+ * @tsc_epoch:	number of the present epoch, 0 when apic_timer is loaded. TSC
+ *		values of another epoch mean nothing now.
  * @tsc_khz:	TSC frequency in kHz
- * @modes:	bit 1 << APIC_TIMER_RAW, _MEAN, _EXACT for each mode on offer
+ * @modes:	bit 1 << APIC_TIMER_RAW, _MEAN, _EXACT for each mode available
  */
 struct apic_timer_info {
 	const char *source;
@@ -315,16 +340,19 @@ struct apic_timer_info {
 };
 
 /*
- * Any context. 0; -EINVAL: no such CPU, or @info is NULL; -ENODEV: it is offline
- * or takes no timers, and @info has what is known all the same.
+ * Describe the timers of a CPU. Any context, NMI included. Return:
+ *   0		@info is filled in
+ *   -EINVAL	no such CPU, or @info is NULL
+ *   -ENODEV	the CPU is offline or does not accept timers; @info is filled in
+ *		as far as known
  */
 int apic_timer_query(int cpu, struct apic_timer_info *info);
 
 /**
- * enum apic_timer_event - what a notifier is told, its second argument
- * @APIC_TIMER_TSC_UNSTABLE: the kernel has found a fault with the TSC: its rate,
- *	or CPUs out of step. Deadlines go on to be TSC values, but one taken on
- *	one CPU may be off on another. Told once, a second or so later; ask
+ * enum apic_timer_event - second argument of a notifier: what has happened
+ * @APIC_TIMER_TSC_UNSTABLE: the kernel has marked the TSC unstable: its rate is
+ *	off, or CPUs are out of step. Deadlines are still TSC values, but one taken
+ *	on one CPU may be off on another. Notified once, a second or so later; ask
  *	&apic_timer_info.tsc_stable for what was before.
  * @APIC_TIMER_TSC_EPOCH: a new epoch has begun, and pending timers were moved by
  *	&apic_timer_notice.shift
@@ -335,10 +363,11 @@ enum apic_timer_event {
 };
 
 /**
- * struct apic_timer_notice - what a notifier is told, its third argument
+ * struct apic_timer_notice - third argument of a notifier
  * @epoch:	the present epoch, see &apic_timer_info.tsc_epoch
- * @shift:	TSC now less TSC when the last epoch ended, in cycles: a value of
- *		then plus this keeps its distance. 0 if it goes on.
+ * @shift:	cycles to add to a TSC value of the previous epoch so that it keeps
+ *		its distance: TSC now less TSC when that epoch ended. 0 if it
+ *		goes on.
  */
 struct apic_timer_notice {
 	unsigned int epoch;
@@ -346,13 +375,16 @@ struct apic_timer_notice {
 };
 
 /*
- * @block->notifier_call gets an &enum apic_timer_event and a &struct
- * apic_timer_notice, valid during the call. It must not sleep, and for
- * %APIC_TIMER_TSC_EPOCH it runs with interrupts off while the machine wakes and
- * no other CPU runs: it may use timers, but not wait for another CPU.
- *
- * Both are for task context. 0; -EEXIST: registered already; -EINVAL: NULL, or
- * nothing to call. Once unregistered, no call is under way; -ENOENT: it wasn't.
+ * Register and unregister a notifier; task context. @block->notifier_call
+ * receives an &enum apic_timer_event and a &struct apic_timer_notice, which is
+ * valid during the call. It must not sleep. For %APIC_TIMER_TSC_EPOCH it runs with
+ * interrupts off while the machine wakes and no other CPU runs: it may use timers,
+ * but not wait for another CPU. When unregistering returns, no call is running.
+ * Return:
+ *   0		done
+ *   -EEXIST	it is registered already
+ *   -ENOENT	it is not registered
+ *   -EINVAL	@block is NULL, or has no function to call
  */
 int apic_timer_register_notifier(struct notifier_block *block);
 int apic_timer_unregister_notifier(struct notifier_block *block);
