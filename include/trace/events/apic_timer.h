@@ -12,23 +12,23 @@
 #define _APIC_TIMER_RECEIPT
 
 /**
- * struct apic_timer_receipt - what is known of a shot when it is over
+ * struct apic_timer_receipt - the course of one expiry
  * @timer:	the timer; it may have been freed
  * @function:	its handler
- * @expires:	the moment it was to start, absolute TSC
- * @entry:	TSC at the beginning of the interrupt, as the source sees it
+ * @expires:	when the handler was to start, absolute TSC
+ * @entry:	TSC at the beginning of the interrupt, as read by the source
  * @ready:	TSC when the handler could have started
  * @start:	TSC at the handler's first instruction
- * @lead:	TSC cycles before @expires that the hardware was to fire; 0 if
- *		it didn't fire for this shot
- * @leg:	TSC cycles ahead that it was armed
- * @held:	TSC cycles that an event of the kernel's has been waiting
- * @smi:	SMIs since it was armed; 0 where the CPU doesn't count them, as
- *		AMD's, and under a hypervisor
+ * @lead:	TSC cycles before @expires that the hardware was armed to fire; 0
+ *		if another interrupt served this timer
+ * @leg:	TSC cycles ahead that the hardware was armed
+ * @held:	TSC cycles that an event of the kernel's has been deferred
+ * @smi:	SMIs since the hardware was armed; 0 where the CPU does not count
+ *		them (AMD), and under a hypervisor
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
- * @class:	what the interrupt came upon: a busy CPU (0), an idle one (1), an
- *		idle one with its tick stopped (2)
- * @skipped:	the handler was not run, because it was too late
+ * @class:	state of the CPU that was interrupted: busy (0), idle (1), idle
+ *		with its tick stopped (2)
+ * @skipped:	the handler was not called, because it would have started late
  */
 struct apic_timer_receipt {
 	const void *timer;
@@ -48,7 +48,7 @@ struct apic_timer_receipt {
 
 #endif /* _APIC_TIMER_RECEIPT */
 
-/* A timer and its handler: the timer may be freed by the time this is read. */
+/* Record the handler too: the timer may have been freed when this is read. */
 DECLARE_EVENT_CLASS(apic_timer_class,
 
 	TP_PROTO(const struct apic_timer_list *timer),
@@ -125,7 +125,8 @@ DEFINE_EVENT(apic_timer_class, apic_timer_del,
 );
 
 /**
- * apic_timer_cancel - called when a pending timer is taken back at unload
+ * apic_timer_cancel - called when a pending timer is cancelled: its module is
+ *	unloaded, or apic_timer is, or no CPU is left for it
  * @timer:	the timer
  */
 DEFINE_EVENT(apic_timer_class, apic_timer_cancel,
@@ -143,14 +144,14 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
 );
 
 /**
- * apic_timer_arm - called when the hardware was armed
- * @target:	the moment wanted, absolute TSC
- * @now:	TSC before arming
- * @leg:	TSC cycles from @now that it was armed for: less than the
- *		distance to @target when the shot is made in hops
- * @value:	what the hardware was given: the TSC deadline; the one-shot
- *		count in bits 0 to 31 and log2 of its divider in bits 32 up; the
- *		hrtimer's expiry in ns
+ * apic_timer_arm - called when the hardware has been programmed
+ * @target:	when it has to fire, absolute TSC
+ * @now:	TSC before programming
+ * @leg:	TSC cycles from @now that it was programmed for: less than the
+ *		distance to @target if that is reached in several hops
+ * @value:	value programmed: the TSC deadline; the one-shot count in bits 0
+ *		to 31 and log2 of its divider in bits 32 and up; or the hrtimer's
+ *		expiry in ns
  */
 TRACE_EVENT(apic_timer_arm,
 
@@ -177,11 +178,11 @@ TRACE_EVENT(apic_timer_arm,
 );
 
 /**
- * apic_timer_expire_entry - called before a handler, and before what waiting
- *	its mode takes
+ * apic_timer_expire_entry - called before a handler, and before the spin of mode
+ *	exact
  * @timer:	the timer
  * @function:	its handler
- * @expires:	the moment it is to start, absolute TSC
+ * @expires:	when the handler has to start, absolute TSC
  * @now:	the present TSC
  */
 TRACE_EVENT(apic_timer_expire_entry,
@@ -214,8 +215,8 @@ TRACE_EVENT(apic_timer_expire_entry,
  * apic_timer_expire_exit - called after a handler
  * @timer:	the timer; it may have been freed
  * @function:	its handler
- * @now:	the TSC that the handler was given
- * @end:	TSC at its return
+ * @now:	TSC passed to the handler
+ * @end:	TSC when it has returned
  */
 TRACE_EVENT(apic_timer_expire_exit,
 
@@ -240,11 +241,13 @@ TRACE_EVENT(apic_timer_expire_exit,
 );
 
 /**
- * apic_timer_shot - called after each dispatch: who made it late?
- * @receipt:	all that is known of the shot
+ * apic_timer_shot - called after each dispatch: the receipt of an expiry, which
+ *	shows what made it late
+ * @receipt:	the course of the expiry
  *
- * A shot on its way: armed @leg cycles ahead to fire @lead cycles early; fired;
- * @entry cycles; @ready; waited @spin cycles; started with @error.
+ * In the order of time: the hardware is armed @leg cycles ahead, to fire @lead
+ * cycles early; its interrupt arrives at @entry; the handler could start at
+ * @ready; after @spin cycles it starts, with an error of @error.
  */
 TRACE_EVENT(apic_timer_shot,
 
@@ -302,8 +305,8 @@ TRACE_EVENT(apic_timer_shot,
 );
 
 /**
- * apic_timer_hold - called when a kernel event that was held back is served
- * @expires:	when the kernel wanted it, absolute TSC
+ * apic_timer_hold - called when a kernel event that was deferred is served
+ * @expires:	when it was due, absolute TSC
  * @now:	the present TSC
  */
 TRACE_EVENT(apic_timer_hold,
@@ -326,8 +329,9 @@ TRACE_EVENT(apic_timer_hold,
 );
 
 /**
- * apic_timer_lost - called when the hardware that had been stopped is armed again
- * @fires:	when it should have fired by, absolute TSC
+ * apic_timer_lost - called when the watchdog has restarted a LAPIC timer that
+ *	other code had stopped
+ * @fires:	when it should have fired at the latest, absolute TSC
  * @now:	the present TSC
  */
 TRACE_EVENT(apic_timer_lost,
@@ -352,7 +356,7 @@ TRACE_EVENT(apic_timer_lost,
 /**
  * apic_timer_epoch - called when the TSC has not counted through a sleep
  * @epoch:	number of the epoch that begins
- * @shift:	TSC cycles that pending timers were moved by
+ * @shift:	TSC cycles by which pending timers were moved
  */
 TRACE_EVENT(apic_timer_epoch,
 
@@ -375,7 +379,7 @@ TRACE_EVENT(apic_timer_epoch,
 
 /**
  * apic_timer_kernel_event - called before the kernel's clock event is served
- * @expires:	when the kernel wanted it, absolute TSC
+ * @expires:	when it was due, absolute TSC
  * @now:	the present TSC
  */
 TRACE_EVENT(apic_timer_kernel_event,
@@ -401,8 +405,8 @@ TRACE_EVENT(apic_timer_kernel_event,
 );
 
 /**
- * apic_timer_throttle - called when handlers have taken too long at a stretch
- * @busy:	TSC cycles that they have taken
+ * apic_timer_throttle - called when handlers have exceeded busy_us
+ * @busy:	TSC cycles that they have taken without a break
  * @until:	no handler runs on this CPU before this TSC
  */
 TRACE_EVENT(apic_timer_throttle,
@@ -444,7 +448,7 @@ DECLARE_EVENT_CLASS(apic_timer_source_class,
 );
 
 /**
- * apic_timer_source_attach - called when a CPU's timer was taken
+ * apic_timer_source_attach - called when a CPU's timer has been attached
  * @source:	name of the source
  * @cpu:	the CPU
  */
@@ -454,7 +458,7 @@ DEFINE_EVENT(apic_timer_source_class, apic_timer_source_attach,
 );
 
 /**
- * apic_timer_source_detach - called when a CPU's timer was given back
+ * apic_timer_source_detach - called when a CPU's timer has been returned to the kernel
  * @source:	name of the source
  * @cpu:	the CPU
  */
