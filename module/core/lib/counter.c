@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TSC cycles to counts of the LAPIC's one-shot counter. Pure arithmetic: knows
- * no hardware register, so that it can be tested anywhere.
+ * Convert TSC cycles to counts of the LAPIC's one-shot counter. Pure arithmetic
+ * without hardware registers, so that it can be tested anywhere.
  */
 #include <linux/errno.h>
 #include <linux/limits.h>
@@ -10,7 +10,7 @@
 
 #include "lib/counter.h"
 
-/* The widest ratios between bus clock and TSC that are believed. */
+/* Maximum plausible ratio between bus clock and TSC, either way. */
 #define RATIO_MAX 4096
 
 /**
@@ -41,7 +41,7 @@ int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 	clock->reach = div64_u64((u64)U32_MAX << (APIC_TIMER_LAPIC_DIVIDER_MAX + 24),
 				 (clock->mult >> 8) + 1);
 
-	/* 30 bits times 34 are no more than 64. */
+	/* The product of 30 and 34 bits fits in 64. */
 	shift = max(fls64(clock->mult) - 30, 0);
 	clock->near_mult = clock->mult >> shift;
 	clock->near_shift = 32 - shift;

@@ -7,7 +7,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/* The coarsest divider, 128, as a power of two. */
+/* log2 of the coarsest divider, 128. */
 #define APIC_TIMER_LAPIC_DIVIDER_MAX	7
 
 /**
@@ -15,8 +15,8 @@
  * @mult:	ticks of the undivided counter per TSC cycle, times 2^32
  * @reach:	longest distance in TSC cycles that fits the counter at its
  *		coarsest divider
- * @near:	distances in TSC cycles below this are also given by
- *		apic_timer_lapic_clock_near()
+ * @near:	distances in TSC cycles below this can be converted by
+ *		apic_timer_lapic_clock_near(), too
  * @near_mult:	ticks of the undivided counter per TSC cycle, times
  * @near_shift:	2^this
  */
@@ -29,7 +29,7 @@ struct apic_timer_lapic_clock {
 };
 
 /**
- * struct apic_timer_lapic_count - what a one-shot counter is programmed with
+ * struct apic_timer_lapic_count - value to program a one-shot counter with
  * @count:	ticks of the divided counter, never 0 (0 would stop the timer)
  * @divider:	the divider is 2^divider; 0 to %APIC_TIMER_LAPIC_DIVIDER_MAX
  */
@@ -41,13 +41,13 @@ struct apic_timer_lapic_count {
 int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 				u64 ticks_per_sec, u64 cycles_per_sec);
 /**
- * apic_timer_lapic_clock_count() - what to program for a distance
+ * apic_timer_lapic_clock_count() - convert a distance
  * @clock:	the counter
- * @cycles:	distance in TSC cycles; what exceeds @clock->reach is cut off
+ * @cycles:	distance in TSC cycles; limited to @clock->reach
  *
- * The finest divider that reaches @cycles. Undivided, the count is rounded up,
- * so that the shot isn't early by rounding; divided, it is rounded down, which
- * leaves a rest for a finer one.
+ * Choose the finest divider that reaches @cycles. An undivided count is rounded
+ * up, so that rounding does not make the interrupt early; a divided one is
+ * rounded down, which leaves the rest to a finer divider.
  *
  * Return: count and divider.
  */
@@ -69,11 +69,11 @@ apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
 }
 
 /**
- * apic_timer_lapic_clock_near() - count for a short distance, in short
+ * apic_timer_lapic_clock_near() - convert a short distance in fewer instructions
  * @clock:	the counter, undivided
  * @cycles:	distance in TSC cycles, less than @clock->near
  *
- * Return: a count that takes @cycles or a tick more, but for 1/2^29 of them.
+ * Return: a count that takes @cycles, or up to a tick more; up to 1/2^29 less.
  */
 static __always_inline u32
 apic_timer_lapic_clock_near(const struct apic_timer_lapic_clock *clock,

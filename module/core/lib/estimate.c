@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mean and a high quantile of a latency, from one sample after the other, in a
- * few instructions each and with integers only.
+ * Estimate mean and a high quantile of a latency from a sequence of samples, in a
+ * few instructions per sample and with integers only.
  *
  * Neither follows an outlier: the mean moves by a clipped distance, and the
- * quantile by a step whose size doesn't depend on the sample. Both follow the
- * latency when it changes for good: the mean begins anew after some samples
- * that are all far off on the same side, and the quantile's steps grow while
- * samples go on exceeding it.
+ * quantile by a step whose size does not depend on the sample. Both follow a
+ * permanent change of the latency: the mean restarts after some samples that are
+ * all far off on the same side, and the steps of the quantile grow while samples
+ * continue to exceed it.
  *
- * The quantile begins with a generous guess, which sinks as evidence grows: of
- * what happens once in 10,000 times, 100 samples tell nothing. The quantile of
- * all samples is the largest of late.
+ * The quantile starts at a generous guess, which decays as evidence accumulates:
+ * 100 samples say nothing about what happens once in 10,000 times. The quantile
+ * of all samples is the largest of the recent ones.
  */
 #include <linux/bits.h>
 #include <linux/math.h>
@@ -22,21 +22,21 @@
 
 /* Fixed point. */
 #define SHIFT		16
-/* Larger samples are taken for this: nothing below overflows. */
+/* Maximum sample; larger ones are clipped. Nothing below overflows with it. */
 #define SAMPLE_MAX	BIT_ULL(40)
-/* The mean is that of about 2^this samples, the spread of so many. */
+/* log2 of the number of samples that mean and spread average, about. */
 #define MEAN_SHIFT	6
 #define SPREAD_SHIFT	5
-/* Samples within so many spreads, and this much more, are no outliers. */
+/* Samples within this number of spreads plus a constant are no outliers. */
 #define SPREADS		4
 #define SPREAD_FREE	(8ULL << SHIFT)
-/* So many outliers on the same side are none. */
+/* Number of successive outliers on one side that means a changed latency. */
 #define ASTRAY_MAX	8
-/* Smallest step of the quantile, and the step as a part of the quantile. */
+/* Minimum step of the quantile; log2 of the quantile's ratio to its step. */
 #define STEP_MIN	(16ULL << SHIFT)
 #define STEP_SHIFT	6
 #define BOOST_MAX	16
-/* A window has so many times the samples of which one exceeds the quantile. */
+/* Length of a window, in multiples of the samples of which one exceeds the quantile. */
 #define WINDOW		4
 
 static u64 step(const struct apic_timer_estimate *estimate)
@@ -44,7 +44,7 @@ static u64 step(const struct apic_timer_estimate *estimate)
 	return max(estimate->high >> STEP_SHIFT, STEP_MIN);
 }
 
-/* Do so many samples tell something about the quantile? */
+/* Are these enough samples to judge the quantile by? */
 static bool is_window(u32 samples, unsigned int quantile)
 {
 	unsigned int rest = max(APIC_TIMER_QUANTILE_ONE - quantile, 1U);
@@ -52,16 +52,16 @@ static bool is_window(u32 samples, unsigned int quantile)
 	return (u64)samples * rest >= WINDOW * APIC_TIMER_QUANTILE_ONE;
 }
 
-/* In balance, one sample of (1 - quantile) rises by @up, the others sink. */
+/* Balance: a fraction of 1 - quantile of the samples raises by @up, the others lower. */
 static u64 sink(u64 up, unsigned int quantile)
 {
 	return div_u64(up * (APIC_TIMER_QUANTILE_ONE - quantile), quantile);
 }
 
 /**
- * apic_timer_estimate_init() - begin
+ * apic_timer_estimate_init() - start an estimate
  * @estimate:	the estimate
- * @guess:	what the quantile may be at most, TSC cycles
+ * @guess:	initial value of the quantile, TSC cycles
  * @quantile:	the quantile to estimate, in parts of %APIC_TIMER_QUANTILE_ONE,
  *		not 0
  */
@@ -76,7 +76,7 @@ void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 	};
 }
 
-/* Begin with the median of the first few: any of them may be an outlier. */
+/* Start with the median of the first few: any of them may be an outlier. */
 static void add_first(struct apic_timer_estimate *estimate, u64 sample)
 {
 	u64 *first = estimate->first;
@@ -106,7 +106,7 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 		estimate->astray = min(estimate->astray, 0) - 1;
 
 	if (abs(estimate->astray) == ASTRAY_MAX) {
-		/* The latency has changed: this is what it is now. */
+		/* The latency has changed: restart from this sample. */
 		estimate->astray = 0;
 		estimate->averaged = 1;
 		estimate->mean = x;
@@ -122,7 +122,7 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 		part = distance >> MEAN_SHIFT;
 	estimate->mean = above ? estimate->mean + part : estimate->mean - part;
 
-	/* The spread grows too, but not before astray ones are counted. */
+	/* The spread grows slowly, so that outliers are counted before it covers them. */
 	distance = min(distance, limit / 2);
 	if (distance > estimate->spread)
 		estimate->spread += (distance - estimate->spread) >> SPREAD_SHIFT;
@@ -131,7 +131,7 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 }
 
 /**
- * apic_timer_estimate_add_high() - take a sample into account, but for the mean
+ * apic_timer_estimate_add_high() - add a sample to the quantile only
  * @estimate:	the estimate
  * @sample:	TSC cycles
  * @quantile:	as for apic_timer_estimate_init()
@@ -146,7 +146,7 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
 	estimate->window++;
 
 	if (x > estimate->high) {
-		/* To the sample, but not far for an outlier. */
+		/* Towards the sample, by a limited step: it may be an outlier. */
 		up = clamp(x - estimate->high, least,
 			   max(estimate->high / 4, least));
 		estimate->sink = sink(up, quantile);
@@ -161,7 +161,7 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
 
 	if (!is_window(estimate->window, quantile))
 		return;
-	/* None came near in so long: the latency has become shorter. */
+	/* No sample came near it during the window: the latency has decreased. */
 	if (estimate->peak + least < estimate->high)
 		estimate->high -= (estimate->high - least - estimate->peak) / 2;
 	estimate->window = 0;
@@ -170,7 +170,7 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
 }
 
 /**
- * apic_timer_estimate_add() - take a sample into account
+ * apic_timer_estimate_add() - add a sample
  * @estimate:	the estimate
  * @sample:	TSC cycles
  * @quantile:	as for apic_timer_estimate_init()
@@ -187,11 +187,11 @@ void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
 }
 
 /**
- * apic_timer_estimate_pass() - there was a sample, but of something else
+ * apic_timer_estimate_pass() - note a sample of another class
  * @estimate:	the estimate
  * @quantile:	as for apic_timer_estimate_init()
  *
- * What is but a guess fades, down to what has been seen.
+ * Decay the initial guess towards the observed maximum.
  */
 void apic_timer_estimate_pass(struct apic_timer_estimate *estimate,
 			      unsigned int quantile)
@@ -208,7 +208,7 @@ void apic_timer_estimate_pass(struct apic_timer_estimate *estimate,
 }
 
 /**
- * apic_timer_estimate_mean() - the mean
+ * apic_timer_estimate_mean() - read the mean
  * @estimate:	the estimate
  *
  * Return: TSC cycles, 0 when there was no sample.
@@ -219,7 +219,7 @@ u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate)
 }
 
 /**
- * apic_timer_estimate_high() - the high quantile, with what it may err by
+ * apic_timer_estimate_high() - read the high quantile, plus its uncertainty
  * @estimate:	the estimate
  *
  * Return: TSC cycles.

@@ -4,25 +4,25 @@
 
 #include <linux/types.h>
 
-/* Quantiles are in parts of this. */
+/* Quantiles are in units of 1 / this. */
 #define APIC_TIMER_QUANTILE_ONE		10000
-/* So many samples give the first mean. */
+/* Number of samples that the first mean is taken from. */
 #define APIC_TIMER_ESTIMATE_FIRST	5
 
 /**
  * struct apic_timer_estimate - mean and a high quantile of a latency
  * @seen:	number of samples, up to %APIC_TIMER_ESTIMATE_FIRST
- * @averaged:	how many @mean is the mean of, as long as they are few
+ * @averaged:	number of samples in @mean, until it is large enough
  * @mean:	mean, TSC cycles times 2^16
  * @spread:	mean distance from the mean, TSC cycles times 2^16
- * @astray:	successive samples far above the mean, negative below
+ * @astray:	number of successive outliers; negative: below the mean
  * @high:	the high quantile, TSC cycles times 2^16
- * @sink:	by how much @high sinks with each sample, TSC cycles times 2^16
- * @boost:	log2 of how much faster than usual @high rises
+ * @sink:	decrement of @high per sample, TSC cycles times 2^16
+ * @boost:	log2 of the factor by which @high rises faster than usual
  * @window:	samples in the present window, at whose end @high may drop
  * @peak:	largest sample of the window, TSC cycles times 2^16
- * @last_peak:	the same of the window before
- * @passed:	samples of something else, up to a window of them
+ * @last_peak:	@peak of the window before
+ * @passed:	samples of other classes, up to a window of them
  * @first:	the first samples, in ascending order, TSC cycles
  */
 struct apic_timer_estimate {

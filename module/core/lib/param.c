@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers that are given when the module is loaded: none out of range is taken.
+ * Numeric module parameters; values out of range are refused.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

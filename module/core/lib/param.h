@@ -5,10 +5,10 @@
 #include <linux/moduleparam.h>
 
 /**
- * struct apic_timer_param - a number that is given when the module is loaded
- * @value:	where it is kept
- * @min:	smallest that is taken
- * @max:	largest that is taken
+ * struct apic_timer_param - a numeric module parameter
+ * @value:	variable that has it
+ * @min:	minimum
+ * @max:	maximum
  * @unit:	of all three
  */
 struct apic_timer_param {
@@ -21,17 +21,18 @@ struct apic_timer_param {
 extern const struct kernel_param_ops apic_timer_param_ops;
 
 /*
- * All that is to be known of a parameter, and what "modinfo" prints. One that is
- * out of range is refused, and with it the module, which says so in the log.
+ * Define a parameter with its default, range, unit and description, from which
+ * the text of "modinfo" is made. With a value out of range the module is not
+ * loaded, and the kernel log says why.
  *
- * The manual's table is made of these lines: @_default, @_min and @_max are
+ * The manual's table is generated from these lines: @_default, @_min and @_max are
  * numbers, and @_unit and @_what are strings.
  */
 #define APIC_TIMER_PARAM(_name, _default, _min, _max, _unit, _what)	\
 	APIC_TIMER_PARAM_NAMED(_name, _name, static, _default, _min,	\
 			       _max, _unit, _what)
 
-/* The same for a variable of another name, which other files know. */
+/* As APIC_TIMER_PARAM(), for a variable of another name that other files use. */
 #define APIC_TIMER_PARAM_NAMED(_name, _variable, _storage, _default,	\
 			       _min, _max, _unit, _what)		\
 	_storage unsigned int _variable = (_default);			\

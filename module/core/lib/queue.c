@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The less frequent paths of the queue: sorting, splitting groups, finding the
- * next head.
+ * The less frequent paths of the queue: sort arrivals, split groups, find the next
+ * head.
  */
 #include <linux/bitops.h>
 #include <linux/limits.h>
@@ -30,9 +30,10 @@ void apic_timer_queue_init(struct apic_timer_queue *queue)
 }
 
 /*
- * Split a group that has grown, if it has indeed: nobody counts the timers that
- * are deleted from it. In halves, but for the last group: it grows at its end,
- * and is left full, so that timers added in order make few groups.
+ * Split a group that has been counted as too large. Deletions are not counted, so
+ * it may be small in fact, and then stays. A group is halved, except for the last
+ * one: it grows at its end and is left full, so that timers added in order make
+ * few groups.
  *
  * Return: number of timers left in the group that begins at @timer. The rest
  * has become a group of its own, at @place in the index.
@@ -65,10 +66,10 @@ static unsigned int split(struct apic_timer_queue *queue,
 }
 
 /**
- * apic_timer_queue_split_lead() - halve what precedes the first leader
+ * apic_timer_queue_split_lead() - split the timers before the first leader
  * @queue:	not empty, its first timer not a leader
  *
- * Seldom needed: not inlined, so that who calls it needs no stack frame.
+ * Rarely needed: not inlined, so that callers need no stack frame.
  */
 noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 {
@@ -77,13 +78,13 @@ noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 
 	while (leader && !leader->group)
 		leader = leader->next;
-	/* The first of the index: nothing is on its left. */
+	/* It is the first of the index: nothing is on its left. */
 	if (leader)
 		place = (struct place) { &leader->node, &leader->node.rb_left };
 	queue->lead = split(queue, queue->first, &place);
 }
 
-/* Sort a timer in. It has been in no list, and isn't the head. */
+/* Insert a timer into the sorted list. It is in no list, and not earlier than the head. */
 static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 {
 	struct apic_timer_list *leader = queue->last, *prev, *next;
@@ -104,7 +105,7 @@ static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 		}
 	}
 
-	/* The next leader expires later, so that this ends in the group. */
+	/* The next leader expires later, so this ends within the group. */
 	prev = leader ?: queue->first;
 	while ((next = prev->next) && next->expires <= expires)
 		prev = next;
@@ -124,7 +125,7 @@ static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 	}
 }
 
-/* Of these slots, the one whose arrival is the oldest. */
+/* Find the slot with the oldest arrival among @slots. */
 static unsigned int oldest(const struct apic_timer_queue *queue, u32 slots)
 {
 	return (queue->slot + __ffs(ror32(slots, queue->slot))) %
@@ -135,7 +136,7 @@ static unsigned int oldest(const struct apic_timer_queue *queue, u32 slots)
  * apic_timer_queue_sort_one() - sort an arrival
  * @queue:	the queue
  *
- * The oldest, so that equal timers are sorted as they have arrived.
+ * Take the oldest, so that equal timers keep the order of their arrival.
  *
  * Return: false if there is none.
  */
@@ -154,8 +155,8 @@ bool apic_timer_queue_sort_one(struct apic_timer_queue *queue)
 }
 
 /**
- * apic_timer_queue_arrive_late() - let a timer wait when there may be no room
- * @queue:	the queue, whose room is 0
+ * apic_timer_queue_arrive_late() - make a timer an arrival when slots may be full
+ * @queue:	the queue, whose @room is 0
  * @timer:	not earlier than the head
  */
 void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
@@ -170,13 +171,13 @@ void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
 		apic_timer_queue_arrive(queue, timer);
 		return;
 	}
-	/* The slot is the oldest's, as slots are in that order. */
+	/* Slots are in the order of arrival: this one has the oldest. */
 	queue->room = 1;
 	apic_timer_queue_arrive(queue, timer);
 	sort(queue, other);
 }
 
-/* An arrival becomes the head, with no other before @soonest. */
+/* Make an arrival the head; no other one expires before @soonest. */
 static __always_inline void lead_off(struct apic_timer_queue *queue,
 				     unsigned int slot, u64 soonest)
 {
@@ -185,7 +186,7 @@ static __always_inline void lead_off(struct apic_timer_queue *queue,
 	apic_timer_queue_push(queue, queue->arrivals[slot]);
 }
 
-/* Of equal arrivals, which are the earliest, the oldest becomes the head. */
+/* Of several arrivals with the earliest expiry, make the oldest the head. */
 static noinline void refill_equal(struct apic_timer_queue *queue)
 {
 	u64 least = queue->soonest;
@@ -198,8 +199,8 @@ static noinline void refill_equal(struct apic_timer_queue *queue)
 }
 
 /*
- * Let the earliest arrival be the head if nothing sorted is as early; of equal
- * ones the oldest. There is one.
+ * Make the earliest arrival the head if no sorted timer is as early; of equal ones
+ * the oldest. There is at least one arrival.
  */
 static noinline void refill(struct apic_timer_queue *queue)
 {
@@ -228,7 +229,7 @@ static noinline void refill(struct apic_timer_queue *queue)
 		refill_equal(queue);
 }
 
-/* Take out the head, which is not in the index, and find the next. */
+/* Remove the head, which is not in the index, and find the next. */
 static __always_inline void pop(struct apic_timer_queue *queue)
 {
 	struct apic_timer_list *next = queue->first->next;
@@ -237,7 +238,7 @@ static __always_inline void pop(struct apic_timer_queue *queue)
 	queue->first = next;
 	if (next)
 		next->prev = NULL;
-	/* At the same moment, what is sorted is what came first. */
+	/* Of equal expiries, sorted timers have arrived before. */
 	if (!queue->arrived)
 		queue->soonest = U64_MAX;
 	else if (!next || next->expires > queue->soonest)
@@ -245,7 +246,7 @@ static __always_inline void pop(struct apic_timer_queue *queue)
 }
 
 /**
- * apic_timer_queue_del_first() - take out the head and find the next
+ * apic_timer_queue_del_first() - remove the head and find the next
  * @queue:	not empty, its head not in the index; the next may be an arrival
  */
 void apic_timer_queue_del_first(struct apic_timer_queue *queue)
@@ -253,7 +254,7 @@ void apic_timer_queue_del_first(struct apic_timer_queue *queue)
 	pop(queue);
 }
 
-/* Take a leader out of the index that has no other timer in its group. */
+/* Remove from the index a leader with no other timer in its group. */
 static __always_inline void erase(struct apic_timer_queue *queue,
 				  struct apic_timer_list *leader)
 {
@@ -266,7 +267,7 @@ static __always_inline void erase(struct apic_timer_queue *queue,
 	rb_erase(&leader->node, &queue->index);
 }
 
-/* Take out a leader that isn't the head; or is, and the next is to lead. */
+/* Remove a leader that is not the head; or is, and the next timer has to lead. */
 static __always_inline void del_leader(struct apic_timer_queue *queue,
 				       struct apic_timer_list *timer)
 {
@@ -289,8 +290,8 @@ static __always_inline void del_leader(struct apic_timer_queue *queue,
 }
 
 /*
- * Take out a leader while walks are under way. Those that would go on with it
- * go on with the next: which leads, and does so even if it is the head.
+ * Remove a leader while walks are in progress. Walks that would continue with it
+ * continue with the next timer, which then leads, even if it is the head.
  */
 static noinline void del_leader_on_walk(struct apic_timer_queue *queue,
 					struct apic_timer_list *timer)
@@ -310,7 +311,7 @@ static noinline void del_leader_on_walk(struct apic_timer_queue *queue,
 }
 
 /**
- * apic_timer_queue_del_leader() - take out a timer that is in the index
+ * apic_timer_queue_del_leader() - remove a timer that is in the index
  * @queue:	the queue
  * @timer:	a leader
  */
@@ -322,7 +323,7 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 	} else if (timer->prev) {
 		del_leader(queue, timer);
 	} else {
-		/* Its group has none before it now. */
+		/* Its group has become the one without a leader. */
 		queue->lead = timer->group;
 		erase(queue, timer);
 		pop(queue);
@@ -330,8 +331,8 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 }
 
 /**
- * apic_timer_queue_cursor_init() - go to the beginning of a queue
- * @cursor:	the cursor, in no walk
+ * apic_timer_queue_cursor_init() - set a cursor to the beginning of a queue
+ * @cursor:	the cursor, not used by a walk
  */
 void apic_timer_queue_cursor_init(struct apic_timer_queue_cursor *cursor)
 {
@@ -343,18 +344,17 @@ void apic_timer_queue_cursor_init(struct apic_timer_queue_cursor *cursor)
 /**
  * apic_timer_queue_walk() - take the next step of a walk along a queue
  * @queue:	the queue
- * @cursor:	how far the walk has come
+ * @cursor:	position of the walk
  * @timers:	filled in: the timers of this step, in the order of expiry. Room
  *		for APIC_TIMER_QUEUE_GROUP.
  * @n:		filled in: their number, which may be 0
  *
- * A step takes a bounded time, however many timers there are and whatever their
- * expiries. Between steps the queue may be unlocked, and anything done to it:
- * the walk comes to each timer once that is in the queue from its beginning to
- * then. Those added meanwhile may be seen or not. What is in @timers may be
- * deleted.
+ * The time of a step is bounded, for any number of timers and any expiries.
+ * Between steps the queue may be unlocked and changed. The walk visits once each
+ * timer that has been in the queue since it began; it may or may not visit timers
+ * that were added since. The timers in @timers may be deleted.
  *
- * Return: true if there are more steps. Ended by apic_timer_queue_walk_end().
+ * Return: true if there are more steps. End with apic_timer_queue_walk_end().
  */
 bool apic_timer_queue_walk(struct apic_timer_queue *queue,
 			   struct apic_timer_queue_cursor *cursor,
@@ -364,7 +364,7 @@ bool apic_timer_queue_walk(struct apic_timer_queue *queue,
 
 	*n = 0;
 	if (!cursor->registered) {
-		/* In the order of arrival: then all of the beginning are. */
+		/* Oldest first: after that, all arrivals of the beginning are sorted. */
 		if (cursor->unsorted && apic_timer_queue_sort_one(queue)) {
 			cursor->unsorted--;
 			return true;
@@ -385,7 +385,7 @@ bool apic_timer_queue_walk(struct apic_timer_queue *queue,
 }
 
 /**
- * apic_timer_queue_walk_end() - end a walk, wherever it is
+ * apic_timer_queue_walk_end() - end a walk, at any position
  * @queue:	the queue
  * @cursor:	initialised
  */
@@ -403,11 +403,11 @@ void apic_timer_queue_walk_end(struct apic_timer_queue *queue,
 }
 
 /**
- * apic_timer_queue_shift() - move all timers in time
+ * apic_timer_queue_shift() - shift the expiry of all timers
  * @queue:	the queue
  * @shift:	TSC cycles, see apic_timer_tsc_shift()
  *
- * Their order stays: what saturates becomes equal, never reversed.
+ * Their order is kept: expiries that saturate become equal.
  */
 void apic_timer_queue_shift(struct apic_timer_queue *queue, s64 shift)
 {

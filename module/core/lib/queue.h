@@ -5,49 +5,47 @@
 #include <linux/apic_timer.h>
 #include <linux/bits.h>
 
-/* Timers that may wait to be sorted: the width of a bit mask. */
+/* Maximum number of unsorted arrivals: the width of a bit mask. */
 #define APIC_TIMER_QUEUE_ARRIVALS	32
-/* Timers in a row of which one is in the index. */
+/* Maximum number of neighbours of which one is in the index. */
 #define APIC_TIMER_QUEUE_GROUP		12
 
-/* &apic_timer_list.group of a timer that isn't sorted yet, plus its slot. */
+/* &apic_timer_list.group of an arrival is this plus its slot. */
 #define APIC_TIMER_QUEUE_ARRIVED	0x80000000U
 
 /**
  * struct apic_timer_queue - timers in the order of their expiry
- * @first:	expires first; NULL when the queue is empty
+ * @first:	the head, which expires first; NULL when the queue is empty
  * @index:	rbtree over the leaders of the list's groups
- * @lead:	at least the number of timers in the list before the first
- *		leader
- * @arrived:	the slots that arrivals are in, one bit each
- * @soonest:	no arrival expires before
+ * @lead:	number of timers in the list before the first leader, or more
+ * @arrived:	bit mask of the slots in use
+ * @soonest:	no arrival expires before this
  * @slot:	slot of the next arrival. Cyclically, from here on, the slots are
  *		in the order of arrival.
- * @room:	at most the number of free slots from @slot on
+ * @room:	number of free slots from @slot on, or less
  * @count:	number of timers
- * @cursors:	walks under way
+ * @cursors:	walks in progress
  * @last:	the last leader, or NULL: timers are often added in order
  * @expires:	expiry of the arrival in each slot
  * @arrivals:	the arrivals
  *
- * Most timers are timeouts: deleted before they expire. To sort them is wasted
- * work, so that it is put off. The head of the queue is always known; any other
- * new timer becomes an arrival, and is sorted when it becomes the head, or when
- * its slot is needed. Copies of their expiries lie in a row: a search for the
- * next head touches four cache lines, and not as many as there are arrivals,
- * which matters in an interrupt with cold caches.
+ * Most timers are timeouts, deleted before they expire, and sorting them would be
+ * wasted work. It is therefore deferred: only the head of the queue is always
+ * known. Any other new timer becomes an arrival, and is sorted when it becomes the
+ * head or when its slot is needed. Copies of the arrivals' expiries are adjacent in
+ * memory, so that a search for the next head touches four cache lines instead of
+ * one per arrival, which matters in an interrupt with cold caches.
  *
- * What is sorted is a doubly linked list through &apic_timer_list.next and
- * .prev, ended by NULL on both sides, which begins at @first. Its timers form
- * groups of neighbours; the first of a group leads it and is in the index. So a
- * search ends with a walk of a few steps, but few insertions and deletions
- * touch the tree. Each operation is bounded: APIC_TIMER_QUEUE_ARRIVALS and
- * APIC_TIMER_QUEUE_GROUP steps, and O(log n) in the tree. Whoever looks at all
- * timers does so by groups, with the lock released between: see
- * apic_timer_queue_walk().
+ * Sorted timers are in a doubly linked list through &apic_timer_list.next and
+ * .prev, which begins at @first and ends with NULL on both sides. Neighbours form
+ * groups; the first timer of a group leads it and is in the index. A search ends
+ * with a walk of a few steps, and few insertions and deletions touch the tree.
+ * Each operation is bounded: APIC_TIMER_QUEUE_ARRIVALS and APIC_TIMER_QUEUE_GROUP
+ * steps, and O(log n) in the tree. Code that visits all timers does so group by
+ * group, releasing the lock in between: see apic_timer_queue_walk().
  *
- * Timers of equal expiry keep the order in which they were added. Pure data:
- * the caller does the locking.
+ * Timers of equal expiry keep the order in which they were added. Pure data: the
+ * caller does the locking.
  */
 struct apic_timer_queue {
 	struct apic_timer_list *first;
@@ -65,15 +63,15 @@ struct apic_timer_queue {
 };
 
 /**
- * struct apic_timer_queue_cursor - how far a walk along a queue has come
+ * struct apic_timer_queue_cursor - position of a walk along a queue
  * @next:	leader of the next group; NULL at the end and before the
  *		beginning
  * @link:	another walk along the same queue
  * @unsorted:	number of arrivals to be sorted before the walk can begin
  * @registered:	in the queue's list
  *
- * It stands on a leader, so that only the deletion of a leader has to look
- * whether a cursor must go on.
+ * A cursor is at a leader, so that only the deletion of a leader has to check
+ * whether a cursor must be moved.
  */
 struct apic_timer_queue_cursor {
 	struct apic_timer_list *next;
@@ -99,7 +97,7 @@ bool apic_timer_queue_walk(struct apic_timer_queue *queue,
 void apic_timer_queue_walk_end(struct apic_timer_queue *queue,
 			       struct apic_timer_queue_cursor *cursor);
 
-/* Put a timer before all others. */
+/* Insert a timer before all others. */
 static inline void apic_timer_queue_push(struct apic_timer_queue *queue,
 					 struct apic_timer_list *timer)
 {
@@ -115,7 +113,7 @@ static inline void apic_timer_queue_push(struct apic_timer_queue *queue,
 		apic_timer_queue_split_lead(queue);
 }
 
-/* Let a timer that isn't the head wait to be sorted; there is room. */
+/* Make a timer that is not the head an arrival; there is room. */
 static __always_inline void
 apic_timer_queue_arrive(struct apic_timer_queue *queue,
 			struct apic_timer_list *timer)
@@ -138,8 +136,8 @@ apic_timer_queue_arrive(struct apic_timer_queue *queue,
  * @queue:	the queue
  * @timer:	in no queue; @timer->expires is read
  *
- * Return: true when @timer is the new head, which means that what is armed
- * must change.
+ * Return: true if @timer is the new head, for which the hardware has to be
+ * programmed.
  */
 static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 						 struct apic_timer_list *timer)
@@ -158,7 +156,7 @@ static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 	return false;
 }
 
-/* An arrival goes. The latest makes room for the next one. */
+/* Free the slot of an arrival; that of the latest is used for the next one. */
 static __always_inline void
 apic_timer_queue_leave_slot(struct apic_timer_queue *queue, unsigned int slot)
 {
@@ -170,7 +168,7 @@ apic_timer_queue_leave_slot(struct apic_timer_queue *queue, unsigned int slot)
 }
 
 /**
- * apic_timer_queue_del() - take a timer out
+ * apic_timer_queue_del() - remove a timer
  * @queue:	the queue that @timer is in
  * @timer:	the timer
  */

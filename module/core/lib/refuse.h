@@ -3,17 +3,17 @@
 #define _APIC_TIMER_REFUSE_H
 
 /*
- * A mistake of the caller gives an error and one message, not a WARN(): with
- * panic_on_warn set, that would take the machine down.
+ * Misuse gives an error and one message, not a WARN(), which would take down a
+ * machine with panic_on_warn.
  */
 #include <linux/printk.h>
 
 #include "lib/stats.h"
 
-/* Who called the exported function that this is in. */
+/* Caller of the exported function that uses this. */
 #define APIC_TIMER_CALLER	__builtin_return_address(0)
 
-/* Refuse a call: counted, and logged once per kind of mistake. */
+/* Reject a call: count it, and warn once per call site. */
 #define apic_timer_refuse(err, caller, fmt, ...)			\
 ({									\
 	apic_timer_stats_inc(REFUSED);					\

@@ -14,14 +14,14 @@ DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
  * @cpu:	a possible CPU
  * @id:		the counter
  *
- * Return: how often it happened on @cpu since the module was loaded.
+ * Return: its value on @cpu since the module was loaded.
  */
 u64 apic_timer_stats_read(unsigned int cpu, enum apic_timer_stat id)
 {
 	const u64 *count = per_cpu(apic_timer_stats, cpu).count;
 	u64 value = READ_ONCE(count[id]);
 
-	/* Each is both, but the short way has a single counter for it. */
+	/* On the fast path one counter stands for both. */
 	if (id == APIC_TIMER_STAT_INTERRUPTS ||
 	    id == APIC_TIMER_STAT_KERNEL_EVENTS)
 		value += READ_ONCE(count[APIC_TIMER_STAT_ALONE]);
@@ -48,7 +48,7 @@ const char *apic_timer_stats_name(enum apic_timer_stat id)
 /**
  * apic_timer_stats_reset_errors() - empty the error histogram of every CPU
  *
- * An error that is being counted on another CPU meanwhile may survive.
+ * An error that another CPU is counting meanwhile may survive.
  */
 void apic_timer_stats_reset_errors(void)
 {

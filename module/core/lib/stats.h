@@ -36,7 +36,7 @@ enum apic_timer_stat {
 	APIC_TIMER_STATS(X)
 #undef X
 	APIC_TIMER_STAT_COUNT,
-	/* Not shown: interrupts that were for an event of the kernel's alone. */
+	/* Not shown: interrupts for an event of the kernel's alone. */
 	APIC_TIMER_STAT_ALONE = APIC_TIMER_STAT_COUNT,
 	APIC_TIMER_STAT_COUNTERS
 };
@@ -45,10 +45,10 @@ enum apic_timer_stat {
 #define APIC_TIMER_STATS_BUCKETS	65
 
 /**
- * struct apic_timer_stats - what happened on a CPU
+ * struct apic_timer_stats - counters of a CPU
  * @count:	by &enum apic_timer_stat
  * @error:	histogram of handler start - expiry, by sign (0: not early) and
- *		magnitude
+ *		bucket
  *
  * Written by its own CPU only.
  */
