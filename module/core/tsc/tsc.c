@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kind of TSC this is, and conversions between its cycles, nanoseconds
- * and the kernel's clock. All conversions are exact to the cycle or
- * nanosecond at the kernel's TSC frequency (kHz), and saturate.
+ * Kind of the TSC, and conversions between its cycles, nanoseconds and the
+ * kernel's clock. All conversions are exact to the cycle or nanosecond at the
+ * kernel's TSC frequency (kHz), and saturate.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,7 +20,7 @@
 
 unsigned int apic_timer_tsc_epoch;
 
-/* value * to / from without a 128-bit division, saturating; from, to: 32 bit */
+/* Compute value * to / from without a 128-bit division, saturating. */
 static u64 scale(u64 value, u32 to, u32 from)
 {
 	u64 whole = div_u64(value, from);
@@ -33,11 +33,11 @@ static u64 scale(u64 value, u32 to, u32 from)
 }
 
 /**
- * apic_timer_tsc_from_ns() - nanoseconds to TSC cycles at a given rate
+ * apic_timer_tsc_from_ns() - convert nanoseconds to TSC cycles at a given rate
  * @ns:		nanoseconds
  * @khz:	TSC frequency in kHz, not 0
  *
- * Return: cycles, rounded down; U64_MAX when they don't fit.
+ * Return: cycles, rounded down; U64_MAX if the result does not fit.
  */
 u64 apic_timer_tsc_from_ns(u64 ns, u32 khz)
 {
@@ -45,11 +45,11 @@ u64 apic_timer_tsc_from_ns(u64 ns, u32 khz)
 }
 
 /**
- * apic_timer_tsc_to_ns_at() - TSC cycles to nanoseconds at a given rate
+ * apic_timer_tsc_to_ns_at() - convert TSC cycles to nanoseconds at a given rate
  * @cycles:	TSC cycles
  * @khz:	TSC frequency in kHz, not 0
  *
- * Return: nanoseconds, rounded down; U64_MAX when they don't fit.
+ * Return: nanoseconds, rounded down; U64_MAX if the result does not fit.
  */
 u64 apic_timer_tsc_to_ns_at(u64 cycles, u32 khz)
 {
@@ -57,12 +57,12 @@ u64 apic_timer_tsc_to_ns_at(u64 cycles, u32 khz)
 }
 
 /**
- * apic_timer_add_tsc() - sum of a TSC value and a distance, saturating
+ * apic_timer_add_tsc() - add a distance to a TSC value, saturating
  * @tsc:	TSC value, cycles
  * @cycles:	distance, cycles
  *
  * Context: Any.
- * Return: @tsc + @cycles, U64_MAX (never) when that overflows.
+ * Return: @tsc + @cycles, or U64_MAX (never) if that overflows.
  */
 u64 apic_timer_add_tsc(u64 tsc, u64 cycles)
 {
@@ -73,11 +73,11 @@ u64 apic_timer_add_tsc(u64 tsc, u64 cycles)
 EXPORT_SYMBOL_GPL(apic_timer_add_tsc);
 
 /**
- * apic_timer_tsc_shift() - a TSC value moved, saturating
- * @tsc:	TSC value, cycles; U64_MAX (never) stays
+ * apic_timer_tsc_shift() - shift a TSC value, saturating
+ * @tsc:	TSC value, cycles; U64_MAX (never) is kept
  * @shift:	cycles
  *
- * Return: @tsc + @shift, 0 or U64_MAX when that doesn't fit.
+ * Return: @tsc + @shift; 0 or U64_MAX if that does not fit.
  */
 u64 apic_timer_tsc_shift(u64 tsc, s64 shift)
 {
@@ -91,7 +91,7 @@ u64 apic_timer_tsc_shift(u64 tsc, s64 shift)
 }
 
 /**
- * apic_timer_now() - the TSC of this CPU, ordered after earlier loads
+ * apic_timer_now() - read the TSC of this CPU, ordered after earlier loads
  *
  * Context: Any.
  * Return: TSC, cycles.
@@ -103,11 +103,11 @@ u64 apic_timer_now(void)
 EXPORT_SYMBOL_GPL(apic_timer_now);
 
 /**
- * apic_timer_ns_to_tsc() - nanoseconds to TSC cycles
+ * apic_timer_ns_to_tsc() - convert nanoseconds to TSC cycles
  * @ns:		a distance in nanoseconds
  *
  * Context: Any.
- * Return: cycles, rounded down; U64_MAX when they don't fit.
+ * Return: cycles, rounded down; U64_MAX if the result does not fit.
  */
 u64 apic_timer_ns_to_tsc(u64 ns)
 {
@@ -116,11 +116,11 @@ u64 apic_timer_ns_to_tsc(u64 ns)
 EXPORT_SYMBOL_GPL(apic_timer_ns_to_tsc);
 
 /**
- * apic_timer_us_to_tsc() - microseconds to TSC cycles
+ * apic_timer_us_to_tsc() - convert microseconds to TSC cycles
  * @us:		a distance in microseconds
  *
  * Context: Any.
- * Return: cycles, rounded down; U64_MAX when they don't fit.
+ * Return: cycles, rounded down; U64_MAX if the result does not fit.
  */
 u64 apic_timer_us_to_tsc(u64 us)
 {
@@ -129,11 +129,11 @@ u64 apic_timer_us_to_tsc(u64 us)
 EXPORT_SYMBOL_GPL(apic_timer_us_to_tsc);
 
 /**
- * apic_timer_tsc_to_ns() - TSC cycles to nanoseconds
+ * apic_timer_tsc_to_ns() - convert TSC cycles to nanoseconds
  * @cycles:	a distance in TSC cycles
  *
  * Context: Any.
- * Return: nanoseconds, rounded down; U64_MAX when they don't fit.
+ * Return: nanoseconds, rounded down; U64_MAX if the result does not fit.
  */
 u64 apic_timer_tsc_to_ns(u64 cycles)
 {
@@ -141,7 +141,7 @@ u64 apic_timer_tsc_to_ns(u64 cycles)
 }
 EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ns);
 
-/* The same moment on both clocks, to about half of what ktime_get() takes. */
+/* Read both clocks at one moment, to about half the time of a ktime_get(). */
 static void read_both(u64 *tsc, ktime_t *time)
 {
 	unsigned long flags;
@@ -157,15 +157,15 @@ static void read_both(u64 *tsc, ktime_t *time)
 }
 
 /**
- * apic_timer_ktime_to_tsc() - a moment of CLOCK_MONOTONIC as TSC
- * @time:	absolute CLOCK_MONOTONIC, as ktime_get() reads it
+ * apic_timer_ktime_to_tsc() - convert a moment of CLOCK_MONOTONIC to TSC
+ * @time:	absolute CLOCK_MONOTONIC, as ktime_get() returns it
  *
- * CLOCK_MONOTONIC is steered (NTP) and the TSC is not: the farther @time is
- * from now, the more the two drift apart. Convert again when it comes near.
+ * NTP steers CLOCK_MONOTONIC and not the TSC: the farther @time is from now, the
+ * more the two drift apart. Convert again shortly before @time.
  *
  * Context: Any but NMI.
- * Return: absolute TSC in cycles; 0 when it was before the TSC started,
- * U64_MAX when it doesn't fit.
+ * Return: absolute TSC in cycles; 0 if it was before the TSC started, U64_MAX if
+ * it does not fit.
  */
 u64 apic_timer_ktime_to_tsc(ktime_t time)
 {
@@ -183,14 +183,14 @@ u64 apic_timer_ktime_to_tsc(ktime_t time)
 EXPORT_SYMBOL_GPL(apic_timer_ktime_to_tsc);
 
 /**
- * apic_timer_tsc_to_ktime() - a TSC value as a moment of CLOCK_MONOTONIC
+ * apic_timer_tsc_to_ktime() - convert a TSC value to a moment of CLOCK_MONOTONIC
  * @tsc:	absolute TSC, cycles
  *
- * The reverse of apic_timer_ktime_to_tsc(), with the same reserve.
+ * The reverse of apic_timer_ktime_to_tsc(), with the same drift.
  *
  * Context: Any but NMI.
- * Return: absolute CLOCK_MONOTONIC; KTIME_MAX when it doesn't fit. Negative
- * for a moment before the clock started.
+ * Return: absolute CLOCK_MONOTONIC; KTIME_MAX if it does not fit; negative for a
+ * moment before the clock started.
  */
 ktime_t apic_timer_tsc_to_ktime(u64 tsc)
 {
@@ -209,7 +209,7 @@ ktime_t apic_timer_tsc_to_ktime(u64 tsc)
 EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ktime);
 
 /**
- * apic_timer_tsc_kind() - what the CPU promises about its TSC
+ * apic_timer_tsc_kind() - get what the CPU guarantees about its TSC
  *
  * Return: see &enum apic_timer_tsc_kind.
  */
@@ -227,7 +227,7 @@ enum apic_timer_tsc_kind apic_timer_tsc_kind(void)
 }
 
 /**
- * apic_timer_tsc_kind_name() - a TSC kind in words
+ * apic_timer_tsc_kind_name() - name a TSC kind
  * @kind:	see &enum apic_timer_tsc_kind
  *
  * Return: one word.
@@ -245,9 +245,9 @@ const char *apic_timer_tsc_kind_name(enum apic_timer_tsc_kind kind)
 }
 
 /**
- * apic_timer_tsc_stable() - whether the kernel trusts the TSC
+ * apic_timer_tsc_stable() - check whether the kernel trusts the TSC
  *
- * Return: false when the kernel has found a fault (rate, CPUs out of step).
+ * Return: false if the kernel has marked it unstable (rate, CPUs out of step).
  */
 bool apic_timer_tsc_stable(void)
 {
@@ -259,7 +259,7 @@ bool apic_timer_tsc_stable(void)
 }
 
 /**
- * apic_timer_tsc_init() - check that the TSC can carry deadlines
+ * apic_timer_tsc_init() - check that the TSC is usable for deadlines
  *
  * Return: 0; -ENODEV without a TSC of known frequency.
  */

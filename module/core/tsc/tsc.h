@@ -39,15 +39,15 @@ static inline u64 apic_timer_tsc_now(void)
 }
 
 /*
- * For the beginning of an interrupt: nothing precedes that the TSC might be read
- * ahead of, so it need not be ordered.
+ * For the beginning of an interrupt: no earlier code has to complete before the
+ * TSC is read, so it need not be ordered.
  */
 static inline u64 apic_timer_tsc_entry(void)
 {
 	return rdtsc();
 }
 
-/* The kernel refines its value once, a second or two after boot. */
+/* The kernel may refine it once, a second or two after boot. */
 static inline u32 apic_timer_tsc_khz(void)
 {
 	return READ_ONCE(tsc_khz);
@@ -55,14 +55,14 @@ static inline u32 apic_timer_tsc_khz(void)
 
 #endif /* CONFIG_APIC_TIMER_SIM */
 
-/* Fraction of the factor for apic_timer_tsc_from_ns_fast(), bits. */
+/* Number of fraction bits of the factor for apic_timer_tsc_from_ns_fast(). */
 #define APIC_TIMER_TSC_FAST_SHIFT	24
 
 /**
- * apic_timer_tsc_mult() - factor for apic_timer_tsc_from_ns_fast()
+ * apic_timer_tsc_mult() - compute the factor for apic_timer_tsc_from_ns_fast()
  * @khz:	TSC frequency in kHz
  *
- * Return: TSC cycles per nanosecond times 2^24, rounded up; fits whatever @khz.
+ * Return: TSC cycles per nanosecond times 2^24, rounded up; fits for any @khz.
  */
 static inline u64 apic_timer_tsc_mult(u32 khz)
 {
@@ -71,10 +71,10 @@ static inline u64 apic_timer_tsc_mult(u32 khz)
 }
 
 /**
- * apic_timer_tsc_fast_max() - longest that apic_timer_tsc_from_ns_fast() takes
+ * apic_timer_tsc_fast_max() - get the maximum for apic_timer_tsc_from_ns_fast()
  * @mult:	apic_timer_tsc_mult()
  *
- * Return: ns, for a factor of up to twice @mult too: 68 s at 8 GHz, 183 s at
+ * Return: ns, valid for factors up to twice @mult: 68 s at 8 GHz, 183 s at
  * 3 GHz.
  */
 static inline u64 apic_timer_tsc_fast_max(u64 mult)
@@ -83,7 +83,8 @@ static inline u64 apic_timer_tsc_fast_max(u64 mult)
 }
 
 /**
- * apic_timer_tsc_from_ns_fast() - nanoseconds to TSC cycles in two instructions
+ * apic_timer_tsc_from_ns_fast() - convert nanoseconds to TSC cycles in two
+ *	instructions
  * @ns:		nanoseconds, up to apic_timer_tsc_fast_max()
  * @mult:	apic_timer_tsc_mult()
  *
