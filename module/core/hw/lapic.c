@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programming the LAPIC timer: TSC-deadline or one-shot, xAPIC or x2APIC.
+ * Program the LAPIC timer: TSC-deadline or one-shot, xAPIC or x2APIC.
  *
- * apic_write() can't be linked by a module where it is a static call, so the
- * driver's method is called: it is the same function, MMIO for xAPIC and MSR
- * for x2APIC.
+ * Where apic_write() is a static call, modules cannot link it. The APIC driver's
+ * method is called instead, which is the same function: MMIO for xAPIC and MSR for
+ * x2APIC.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,12 +23,12 @@
 #include "hw/lapic.h"
 #include "tsc/tsc.h"
 
-/* Linux runs the one-shot counter at a divider of 16. */
+/* Linux sets the one-shot counter's divider to 16. */
 #define LINUX_DIVIDER	16
 
 /**
- * apic_timer_lapic_probe() - can this machine's LAPIC timers be used?
- * @source:	who asks, for the log
+ * apic_timer_lapic_probe() - check whether this machine's LAPIC timers are usable
+ * @source:	name of the source that asks, for the log
  *
  * Return: 0; -ENODEV with the reason in the log.
  */
@@ -51,10 +51,10 @@ int apic_timer_lapic_probe(const char *source)
 /**
  * apic_timer_lapic_init() - describe a CPU's LAPIC timer
  * @lapic:	filled in
- * @tsc_deadline: it is programmed by the TSC-deadline MSR
+ * @tsc_deadline: it is programmed through the TSC-deadline MSR
  * @ticks_per_sec: otherwise, the rate of its undivided counter, Hz
  *
- * Return: 0; -ERANGE, with a message, when that rate can't be right.
+ * Return: 0; -ERANGE, with a message, if that rate is implausible.
  */
 int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 			  u64 ticks_per_sec)
@@ -96,7 +96,7 @@ void apic_timer_lapic_refine(struct apic_timer_lapic *lapic)
 }
 
 /**
- * apic_timer_lapic_init_device() - learn how the kernel programs a LAPIC timer
+ * apic_timer_lapic_init_device() - describe a LAPIC timer as the kernel programs it
  * @lapic:	filled in
  * @device:	the kernel's clock event device for it
  *
@@ -147,11 +147,11 @@ static u32 divider_bits(unsigned int log2)
 #define ROUNDS	8
 
 /**
- * apic_timer_lapic_ready() - the hardware has been set up, perhaps anew
+ * apic_timer_lapic_ready() - get ready after the hardware has been set up
  * @lapic:	of this CPU
  *
- * Measures what programming takes. The timer is armed for a time that is far
- * away.
+ * Measure how long programming takes. The timer is left programmed for a distant
+ * moment.
  *
  * Context: Interrupts off; the timer's vector is unmasked and in the mode that
  * the kernel uses.
@@ -178,14 +178,15 @@ void apic_timer_lapic_ready(struct apic_timer_lapic *lapic)
 }
 
 /**
- * apic_timer_lapic_program() - let the LAPIC timer fire
+ * apic_timer_lapic_program() - program the LAPIC timer
  * @lapic:	of this CPU
- * @fire:	absolute TSC, not 0; one that is past fires at once
+ * @fire:	when it has to fire, absolute TSC, not 0; at once for a moment
+ *		that has passed
  *
  * Context: Interrupts off; the timer's vector is unmasked and in the mode that
  * the kernel uses.
- * Return: what was programmed: the TSC deadline, or the count in bits 0 to 31
- * and log2 of the divider above.
+ * Return: the value programmed: the TSC deadline, or the count in bits 0 to 31 and
+ * log2 of the divider in bits 32 and up.
  */
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 {
@@ -209,7 +210,7 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	return (u64)count.divider << 32 | count.count;
 }
 
-/* An interrupt of the timer that waits to be taken. */
+/* Is an interrupt of the timer pending in the LAPIC? */
 static bool requested(void)
 {
 	return apic->read(APIC_IRR + LOCAL_TIMER_VECTOR / 32 * 0x10) &
@@ -217,12 +218,13 @@ static bool requested(void)
 }
 
 /**
- * apic_timer_lapic_armed() - will the timer still fire?
+ * apic_timer_lapic_armed() - check whether the timer will still fire
  * @lapic:	of this CPU, programmed before
  * @fired:	it may have fired already
  *
- * Context: Interrupts off; there was none of the timer since it was programmed.
- * Return: false if somebody has masked or stopped it.
+ * Context: Interrupts off; the timer's interrupt has not been taken since it was
+ * programmed.
+ * Return: false if other code has masked or stopped it.
  */
 bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired)
 {

@@ -17,15 +17,14 @@ struct clock_event_device;
 
 /**
  * struct apic_timer_lapic - the LAPIC timer of a CPU
- * @tsc_deadline: programmed by the TSC-deadline MSR, otherwise one-shot
+ * @tsc_deadline: programmed through the TSC-deadline MSR, otherwise one-shot
  * @clock:	rate of the one-shot counter
  * @cost:	TSC cycles from reading the TSC to having programmed the counter
- * @near:	what apic_timer_lapic_is_near() tells; 0 unless @divider is
- * @divider:	log2 of the divider that the hardware has, or negative if that
- *		isn't known
+ * @near:	limit for apic_timer_lapic_is_near(); 0 unless @divider is
+ * @divider:	log2 of the divider in the hardware, negative if not known
  * @ticks_per_sec: rate of the undivided one-shot counter, Hz
  *
- * Touched by its own CPU, interrupts off.
+ * Accessed by its own CPU only, interrupts off.
  */
 struct apic_timer_lapic {
 	bool tsc_deadline;
@@ -50,11 +49,11 @@ void apic_timer_lapic_ready(struct apic_timer_lapic *lapic);
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire);
 
 /**
- * apic_timer_lapic_is_near() - whether the short way of programming will do
+ * apic_timer_lapic_is_near() - check whether the fast path of programming suffices
  * @lapic:	of this CPU
  * @cycles:	distance in TSC cycles
  *
- * Return: true if so: the hardware need not be given another divider.
+ * Return: true if the divider in the hardware need not change.
  */
 static __always_inline bool
 apic_timer_lapic_is_near(const struct apic_timer_lapic *lapic, u64 cycles)
@@ -63,9 +62,9 @@ apic_timer_lapic_is_near(const struct apic_timer_lapic *lapic, u64 cycles)
 }
 
 /**
- * apic_timer_lapic_program_near() - as apic_timer_lapic_program(), shorter
+ * apic_timer_lapic_program_near() - program the LAPIC timer by the fast path
  * @lapic:	of this CPU
- * @cycles:	distance from @now in TSC cycles, apic_timer_lapic_is_near()
+ * @cycles:	distance from @now in TSC cycles; apic_timer_lapic_is_near()
  * @now:	the TSC, just read
  *
  * Context: As apic_timer_lapic_program().

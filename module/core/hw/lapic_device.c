@@ -14,7 +14,7 @@
 #include "hw/lapic_device.h"
 
 /*
- * The kernel offers no way to ask for it, but its list of devices can be walked
+ * The kernel has no function to look it up, but its list of devices can be walked
  * from a device of our own, one that it will never use.
  */
 static struct clock_event_device *find(unsigned int cpu)
@@ -29,7 +29,7 @@ static struct clock_event_device *find(unsigned int cpu)
 		.irq = -1,
 	};
 	clockevents_register_device(&probe);
-	/* It was put first, so before it is the head of the list. */
+	/* It was inserted first, so the element before it is the list's head. */
 	list_for_each_entry(device, probe.list.prev, list) {
 		if (device != &probe && device->name &&
 		    str_has_prefix(device->name, "lapic") &&
@@ -47,10 +47,11 @@ static struct clock_event_device *find(unsigned int cpu)
  * @source:	name of the source that wants it, for the log
  * @cpu:	online
  *
- * Context: Task context, CPU hotplug excluded: CPUs come and go under its lock,
- * and other devices are registered at boot only.
- * Return: the device, which the kernel uses. With the reason in the log:
- * %-ENODEV when it has none or no use for it, %-EBUSY when it ticks from another.
+ * Context: Task context, CPU hotplug excluded: the LAPIC's devices are registered
+ * under its lock, all others at boot.
+ * Return: the device, which the kernel uses. With the reason in the log: %-ENODEV
+ * if there is none or the kernel does not use it, %-EBUSY if the kernel's tick comes
+ * from another device.
  */
 struct clock_event_device *apic_timer_lapic_device(const char *source,
 						   unsigned int cpu)

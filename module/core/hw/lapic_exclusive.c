@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LAPIC timers that the kernel has no use for: it was booted with nolapic_timer
- * and has neither calibrated them nor set them up.
+ * LAPIC timers that the kernel does not use: booted with nolapic_timer, it has
+ * neither calibrated them nor set them up.
  */
 #include <linux/bits.h>
 #include <linux/delay.h>
@@ -18,7 +18,7 @@
 #include "tsc/tsc.h"
 
 #define DIVIDE_BY_1		0xb
-/* The counter goes round after 0.4 s at 10 GHz. */
+/* The counter wraps after 0.4 s at 10 GHz. */
 #define CALIBRATION_MS		100
 #define READS			8
 
@@ -35,7 +35,7 @@ static void set_up(u32 masked)
 	mb();
 }
 
-/* Counter and TSC at the same time: the closest of a few reads. */
+/* Read counter and TSC at one moment: take the fastest of a few reads. */
 static void read_both(u64 *tsc, u32 *counter)
 {
 	u64 began, took, least = U64_MAX;
@@ -54,7 +54,7 @@ static void read_both(u64 *tsc, u32 *counter)
 	}
 }
 
-/* Rate of the undivided counter in Hz, by a TSC of @khz; 0 if it stands. */
+/* Measure the undivided counter in Hz, by a TSC of @khz; 0 if it stands still. */
 static u64 calibrate(u32 khz)
 {
 	u64 from_tsc, to_tsc;
@@ -79,7 +79,7 @@ static u64 calibrate(u32 khz)
 }
 
 /**
- * apic_timer_lapic_free_set_up() - set the hardware of this CPU up
+ * apic_timer_lapic_free_set_up() - set up the hardware of this CPU
  * @lapic:	of this CPU
  *
  * Context: Interrupts off.
@@ -91,15 +91,15 @@ void apic_timer_lapic_free_set_up(struct apic_timer_lapic *lapic)
 }
 
 /**
- * apic_timer_lapic_free_take() - learn about the LAPIC timer of this CPU and set it up
+ * apic_timer_lapic_free_take() - calibrate the LAPIC timer of this CPU and set it up
  * @lapic:	filled in
  *
  * Context: Task context, bound to the CPU.
- * Return: 0; -ERANGE, with a message, when its rate can't be right.
+ * Return: 0; -ERANGE, with a message, if its rate is implausible.
  */
 int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic)
 {
-	/* One clock drives them all; measured while the TSC was of @khz. */
+	/* One clock drives all of them; measured with a TSC of @khz. */
 	static u64 ticks_per_sec;
 	static u32 khz;
 	int ret;
@@ -122,7 +122,7 @@ int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic)
 }
 
 /**
- * apic_timer_lapic_free_release() - leave the LAPIC timer as it was found
+ * apic_timer_lapic_free_release() - stop and mask the LAPIC timer again
  *
  * Context: Interrupts off.
  */

@@ -21,15 +21,15 @@ static inline u32 apic_timer_smi_count(void)
 #include <asm/msr.h>
 #include <asm/msr-index.h>
 
-/* The CPUs count their SMIs. */
+/* Whether the CPUs count their SMIs. */
 extern bool apic_timer_smi_counted;
 
 /**
- * apic_timer_smi_init() - see whether the CPUs count SMIs
+ * apic_timer_smi_init() - find out whether the CPUs count SMIs
  *
- * Intel's do, AMD's have no such register, and to read it is a fault. What a
- * hypervisor answers is nothing about the SMIs of its machine, and takes an exit
- * each time.
+ * Intel's do. AMD's have no such register, and reading it faults. Under a
+ * hypervisor each read is an exit, and the value says nothing about the SMIs of
+ * the machine.
  */
 static inline void apic_timer_smi_init(void)
 {
@@ -40,10 +40,10 @@ static inline void apic_timer_smi_init(void)
 }
 
 /**
- * apic_timer_smi_count() - how many SMIs this CPU has had
+ * apic_timer_smi_count() - read the number of SMIs of this CPU
  *
- * Context: Interrupts off. Slow where they are counted.
- * Return: their number, modulo 2^32; 0 where they aren't counted.
+ * Context: Interrupts off. Slow where SMIs are counted.
+ * Return: their number, modulo 2^32; 0 where they are not counted.
  */
 static inline u32 apic_timer_smi_count(void)
 {

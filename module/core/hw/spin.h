@@ -20,8 +20,8 @@ static __always_inline u64 apic_timer_spin(u64 until)
 #include <asm/processor.h>
 
 /*
- * Waking from TPAUSE and PAUSE takes up to about so many TSC cycles: the rest
- * is for what follows. A PAUSE is 140 core cycles on some CPUs.
+ * Maximum number of TSC cycles, about, that it takes to wake from TPAUSE and PAUSE:
+ * the rest is left to what follows. A PAUSE takes 140 core cycles on some CPUs.
  */
 #define APIC_TIMER_SPIN_TPAUSE_REST	2000
 #define APIC_TIMER_SPIN_PAUSE_REST	512
@@ -30,11 +30,11 @@ static __always_inline u64 apic_timer_spin(u64 until)
  * apic_timer_spin() - wait on the TSC
  * @until:	absolute TSC
  *
- * At low power first where the CPU has TPAUSE, then with PAUSE, and the end in
- * the tightest loop that there is, which reads the TSC every few cycles. The
- * caller sees to it that @until is near.
+ * Wait at low power first, where the CPU has TPAUSE, then with PAUSE, and finally in
+ * the tightest loop there is, which reads the TSC every few cycles. The caller
+ * ensures that @until is near.
  *
- * Return: the TSC as last read: @until, or what it was later.
+ * Return: the TSC as last read: @until or later.
  */
 static __always_inline u64 apic_timer_spin(u64 until)
 {
@@ -44,7 +44,7 @@ static __always_inline u64 apic_timer_spin(u64 until)
 		if (cpu_feature_enabled(X86_FEATURE_WAITPKG)) {
 			u64 wake = until - APIC_TIMER_SPIN_TPAUSE_REST;
 
-			/* An interrupt request or the CPU's limit may end it. */
+			/* An interrupt request or the CPU's limit may end it early. */
 			while ((s64)(wake - rdtsc()) > 0)
 				__tpause(TPAUSE_C01_STATE, wake >> 32, wake);
 		}
@@ -53,11 +53,10 @@ static __always_inline u64 apic_timer_spin(u64 until)
 	}
 
 	/*
-	 * The lowest 16 bits tell before from after, as near as this: one
-	 * instruction less, and one cycle less of error, than all 64. Where an SMI
-	 * or the host of a virtual machine comes between, the wait may be 2^15
-	 * cycles too long, but never more. No fence: the code below depends on the
-	 * value read.
+	 * This close, the lowest 16 bits distinguish before from after: one
+	 * instruction and one cycle of error less than with all 64. If an SMI or
+	 * the host of a virtual machine interrupts the loop, the wait may be up to
+	 * 2^15 cycles too long. No fence: the code below depends on the value read.
 	 */
 	asm volatile(".balign 32\n"
 		     "1:\trdtsc\n\t"
