@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How apic_timer is used: one timer that fires once, one that fires
- * periodically, and one on another CPU. "modprobe apic_timer_sample" shows in the
- * kernel log how far from its moment each of them started.
+ * How to use apic_timer: a one-shot timer, a periodic one, and one on another CPU.
+ * After "modprobe apic_timer_sample" the kernel log has the error of each: how long
+ * after its expiry its handler started.
  *
- * A handler runs in hard interrupt context: it should do what has to be done at
- * that moment and leave the rest, such as printing, to a work item. Here the
- * handlers note what they saw, and a work item prints it.
+ * A handler runs in hard interrupt context: it should do only what has to be done
+ * at that moment, and leave the rest, such as printing, to a work item. Here the
+ * handlers record what they see, and a work item prints it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +17,7 @@
 #include <linux/time64.h>
 #include <linux/workqueue.h>
 
-/* The periodic timer: so many shots, this far apart. */
+/* The periodic timer: number of expiries, and period. */
 #define SHOTS		5
 #define PERIOD_NS	(10 * NSEC_PER_MSEC)
 
@@ -29,7 +29,7 @@ struct shot {
 
 static struct shot once, elsewhere, periodic[SHOTS];
 static unsigned int shots;	/* periodic shots so far */
-static u64 missed;		/* periods that had passed before their shot */
+static u64 missed;		/* moments that had passed before their handler could run */
 static struct apic_timer_period period = { .period_ns = PERIOD_NS };
 
 static void report(struct work_struct *work)
@@ -49,8 +49,9 @@ static void report(struct work_struct *work)
 static DECLARE_WORK(report_work, report);
 
 /*
- * @data is the timer's own: here where to note the shot. @now is the TSC at
- * dispatch. The moment that was asked for is still in the timer's @expires.
+ * @data belongs to the user of the timer: here it points to the record. @now is the
+ * TSC at the handler's first instruction. The timer's @expires still has the moment
+ * that was requested.
  */
 static void fire(unsigned long long now, unsigned long data);
 
@@ -68,9 +69,9 @@ static void fire(unsigned long long now, unsigned long data)
 }
 
 /*
- * A periodic timer is one that its handler arms again. Moment n is computed
- * from the start of the period, so that rounding never adds up; after an
- * overrun the moments that have passed are skipped and counted.
+ * The handler of a periodic timer arms it again. Moment n is computed from the start,
+ * so that rounding errors do not accumulate; after an overrun the moments that have
+ * passed are skipped and counted.
  */
 static void fire_periodic(unsigned long long now, unsigned long data);
 
@@ -91,11 +92,11 @@ static void fire_periodic(unsigned long long now, unsigned long data)
 
 static void delete_timers(void)
 {
-	/* Waits for a handler that is running, also for one that re-arms. */
+	/* Wait for a running handler too, even if it arms its timer again. */
 	del_apic_timer_sync(&once_timer);
 	del_apic_timer_sync(&elsewhere_timer);
 	del_apic_timer_sync(&periodic_timer);
-	/* Nobody schedules it any more. */
+	/* No handler schedules it any more. */
 	cancel_work_sync(&report_work);
 }
 
@@ -106,7 +107,7 @@ static int __init sample_init(void)
 	unsigned int cpu;
 	int ret;
 
-	/* In 2 ms, on the CPU that we happen to run on. */
+	/* In 2 ms, on this CPU, whichever it is. */
 	once_timer.expires = now + apic_timer_us_to_tsc(2000);
 	ret = add_apic_timer(&once_timer);
 	if (ret)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How exactly a timer is to start: a mode for each timer, how long it may wait
- * on the TSC for that, and what becomes of a shot that is late. Loaded, it shows
- * in the kernel log how each of them did.
+ * Accuracy: the mode of a timer, its spin budget, and what happens to an expiry that
+ * is late. When the module is loaded, the kernel log has the error of each timer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,7 +44,7 @@ static void shut_down(void)
 {
 	unsigned int i;
 
-	/* Of a timer that never was initialised it says -EINVAL; these are few. */
+	/* A timer that was never initialised would be refused, and logged. */
 	for (i = 0; i < ARRAY_SIZE(shots); i++)
 		if (shots[i].name)
 			apic_timer_shutdown_sync(&shots[i].timer);
@@ -60,11 +59,11 @@ static int __init sample_init(void)
 	ret = arm(&shots[0], "raw", APIC_TIMER_RAW, 0, now + 2 * ms);
 	if (!ret)
 		ret = arm(&shots[1], "mean", APIC_TIMER_MEAN, 0, now + 4 * ms);
-	/* At most 20 us of waiting, which is more than the default. */
+	/* Spin for up to 20 us, which is more than the default. */
 	if (!ret)
 		ret = arm(&shots[2], "exact", APIC_TIMER_EXACT,
 			  apic_timer_us_to_tsc(20), now + 6 * ms);
-	/* Of no use when late, as this one is: its handler isn't called. */
+	/* Useless when late, as this one is: its handler is not called. */
 	if (!ret)
 		ret = arm(&shots[3], "skipped", APIC_TIMER_EXACT | APIC_TIMER_SKIP_LATE,
 			  0, now - ms);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two periodic timers: one whose period is a number of nanoseconds, and one
- * whose period is a number of TSC cycles. And a notifier, which moves the start
- * of the first when the machine has slept and the TSC has begun anew.
+ * Two periodic timers, one with its period in nanoseconds and one in TSC cycles; and
+ * a notifier, which moves the start of the first when the TSC has restarted in a
+ * sleep of the machine.
  *
- * They fire until the module is unloaded, which prints how often they have.
+ * They run until the module is unloaded, which prints the number of runs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,7 +16,7 @@
 
 #define PERIOD_NS	(10 * NSEC_PER_MSEC)
 
-/* Moment n is start + n * period_ns: rounding to cycles never adds up. */
+/* Moment n is start + n * period_ns: rounding errors do not accumulate. */
 static struct apic_timer_period period = { .period_ns = PERIOD_NS };
 static DEFINE_RAW_SPINLOCK(lock);	/* @period: handler and notifier */
 static u64 cycles;			/* period of the other */
@@ -36,7 +36,7 @@ static void fire_ns(unsigned long long now, unsigned long data)
 	raw_spin_lock_irqsave(&lock, flags);
 	n = apic_timer_forward_period(&ns_timer, &period, now);
 	raw_spin_unlock_irqrestore(&lock, flags);
-	/* 1 when in time; what is more was missed. */
+	/* 1 in time; anything above was missed. */
 	if (n)
 		missed[0] += n - 1;
 	add_apic_timer(&ns_timer);
@@ -54,8 +54,8 @@ static void fire_cycles(unsigned long long now, unsigned long data)
 }
 
 /*
- * A pending timer is moved by itself. A TSC value that we keep isn't: after a
- * sleep in which the TSC did not count through it means another moment.
+ * apic_timer moves pending timers. A TSC value that we keep has to be moved by us:
+ * after a sleep through which the TSC has not counted it means another moment.
  */
 static int epoch_notify(struct notifier_block *block, unsigned long event, void *data)
 {
@@ -96,7 +96,7 @@ static int __init sample_init(void)
 
 static void __exit sample_exit(void)
 {
-	/* Each waits for a handler that is running, and takes back its last add. */
+	/* Each call waits for a running handler, and deletes what that has armed. */
 	del_apic_timer_sync(&ns_timer);
 	del_apic_timer_sync(&cycles_timer);
 	apic_timer_unregister_notifier(&epoch_block);

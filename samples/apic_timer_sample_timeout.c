@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timer as a timeout: each sign of life puts it off by mod_apic_timer(), the
- * last one ends it, and without any its handler runs. Then two timers that arm
- * each other, which only apic_timer_shutdown_sync() stops for sure.
+ * A timer as a timeout: each sign of life defers it by mod_apic_timer(), the last one
+ * deletes it, and without any its handler runs. Then two timers that arm each other,
+ * which only apic_timer_shutdown_sync() stops reliably.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,7 +23,7 @@ static void timeout(unsigned long long now, unsigned long data)
 
 static DEFINE_APIC_TIMER(timeout_timer, timeout, 0);
 
-/* Return: 1 if it was running, 0 if it is started; an error if it can't be. */
+/* Return: 1 if the timeout was pending, 0 if it has been started, or an error. */
 static int put_off(void)
 {
 	return mod_apic_timer(&timeout_timer, apic_timer_add_tsc(apic_timer_now(),
@@ -44,7 +44,7 @@ static int use_timeout(void)
 	ret = del_apic_timer_sync(&timeout_timer);
 	pr_info("alive: %s\n", ret == 1 ? "no timeout" : "timeout");
 
-	/* No more of them. */
+	/* No more signs of life. */
 	ret = put_off();
 	if (ret < 0)
 		return ret;
@@ -53,7 +53,7 @@ static int use_timeout(void)
 	return 0;
 }
 
-/* @data tells which of the two runs. The other one's turn is next. */
+/* @data is the number of this timer. Arm the other one. */
 static void step(unsigned long long now, unsigned long data);
 
 static struct apic_timer_list steps[2] = {
@@ -65,7 +65,7 @@ static unsigned int count[2];
 static void step(unsigned long long now, unsigned long data)
 {
 	count[data]++;
-	/* -ESHUTDOWN when the other one is over: so is this one then. */
+	/* -ESHUTDOWN if the other one is shut down: then both have ended. */
 	mod_apic_timer(&steps[!data], now + apic_timer_us_to_tsc(STEP_US));
 }
 
@@ -87,7 +87,7 @@ static int __init sample_init(void)
 		return ret;
 	}
 	msleep(20);
-	/* Nothing of this runs any more after that, so the counts stay. */
+	/* No handler runs after this, so the counts are final. */
 	shut_down();
 	pr_info("steps: %u and %u, which is %s\n", count[0], count[1],
 		count[0] - count[1] <= 1 ? "in turn" : "out of turn");
