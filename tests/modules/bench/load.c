@@ -7,7 +7,7 @@
  *	timers	1,000 hrtimers, each again at a random distance of 1 to 100 ms
  *	irqoff	a thread that turns interrupts off for random 1 to 20 us, at
  *		random gaps of 20 to 100 us. It doesn't sleep between: what
- *		wakes a sleeper is a timer too, which can be held back
+ *		wakes a sleeper is a timer too, which can be deferred
  *	none	neither
  */
 #include <linux/err.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_bench: measures timers, the kernel's by itself and those that
+ * apic_timer_bench: measures timers, the kernel's on its own and those that
  * apic_timer_bench_ours brings. It doesn't need apic_timer, so that the kernel
  * can be measured without it too.
  *

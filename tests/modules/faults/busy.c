@@ -128,7 +128,7 @@ static void __exit busy_exit(void)
 		disarm();
 		kvfree(waiters);
 	} else if (waiting) {
-		/* They are pending still, so their memory is not returned. */
+		/* They are still pending, so their memory is not freed. */
 		kmemleak_not_leak(waiters);
 	}
 }

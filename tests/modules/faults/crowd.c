@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_crowd: as many pending timers as one likes, which never expire and
- * are left pending when the module goes.
+ * apic_timer_crowd: any number of pending timers, which never expire and are left
+ * pending when the module is unloaded.
  */
 #include <linux/apic_timer.h>
 #include <linux/module.h>
@@ -60,7 +60,7 @@ static int __init crowd_init(void)
 	return 0;
 }
 
-/* The timers' memory is for nobody to free: they are pending past this. */
+/* The timers' memory is never freed: they are still pending after this. */
 static void __exit crowd_exit(void)
 {
 }

@@ -20,7 +20,7 @@
 
 /* Interrupts of the LAPIC's own, and between CPUs, are in the last of these. */
 #define IRR_WORDS	8
-/* Each look at the LAPIC is costly where it is emulated. */
+/* Each read of an emulated LAPIC is slow. */
 #define LOOK_US		10
 #define LOOK_AT_ALL	100
 
@@ -30,7 +30,7 @@ MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us;
 
 static u64 loops_per_us;
 
-/* An emulator takes its time for whatever is not plain arithmetic. */
+/* An emulator is slow at anything but plain arithmetic. */
 static void wait_loops(u64 loops)
 {
 	while (loops--)

@@ -2,8 +2,8 @@
 /*
  * apic_timer_misbehave: handlers that do what no hard interrupt may.
  *
- * What is looked at is whether the other timers go on, ours and the kernel's, and
- * whether all of it can be unloaded.
+ * The test checks that the other timers still run, ours and the kernel's, and that
+ * everything can be unloaded.
  */
 #include <linux/apic_timer.h>
 #include <linux/delay.h>

@@ -8,7 +8,7 @@
  *	arm	write N: on each CPU three timers for N ms from now, one of them
  *		to be skipped if it is late and one with a handler that wakes the
  *		machine from suspend to idle, and one for 1000 s from now
- *	report	what each has done, and what the notifier was told
+ *	report	what each has done, and what the notifier has received
  *	unstable	write anything: the kernel marks the TSC unstable
  */
 #include <linux/apic_timer.h>

@@ -21,7 +21,7 @@
 #include <asm/irq_regs.h>
 #include <asm/ptrace.h>
 
-/* From one shot to the next, at least, and at most so many more, TSC cycles. */
+/* From one shot to the next: minimum, and maximum of the random part, TSC cycles. */
 #define BETWEEN		4000
 #define MORE		4096
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handlers that would take a CPU for ever: its tick and its tasks go on.
+ * Handlers that would occupy a CPU for ever: its tick and its tasks still run.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 
 #include "selftest.h"
 
-/* Arm oneself for the past, until told to stop. */
+/* Arm oneself for the past until asked to stop. */
 static void greedy(struct selftest_shot *shot)
 {
 	if (shot->limit)

@@ -23,7 +23,7 @@ static struct selftest_shot *bulk(struct selftest *test)
 	return shots;
 }
 
-/* In no order, on all CPUs; deleted in another order. */
+/* Added in random order on all CPUs; deleted in another order. */
 static void pending_and_deleted(struct selftest *test)
 {
 	struct selftest_shot *shots = bulk(test);

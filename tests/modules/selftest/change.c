@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing a timer's mind from task context, on its own CPU. Interrupts are off
- * where nothing must run meanwhile, however slow the machine.
+ * Changing a timer's expiry from task context, on its own CPU. Interrupts are off
+ * where nothing may run meanwhile, however slow the machine.
  */
 #include <linux/irqflags.h>
 #include <linux/smp.h>
@@ -80,7 +80,7 @@ static void mod_to_the_past(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* The head goes, and comes back, and the one behind it still is in time. */
+/* Delete the head and add it again: the timer behind it is still in time. */
 static void mod_head_behind(struct selftest *test)
 {
 	struct selftest_shot head, next;
@@ -101,7 +101,7 @@ static void mod_head_behind(struct selftest *test)
 	del_apic_timer_sync(&next.timer);
 }
 
-/* A moment equal to others' after a change goes behind them. */
+/* A timer changed to an expiry that others have runs after them. */
 static void mod_to_equal(struct selftest *test)
 {
 	struct selftest_shot a, b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moments of the kernel's clock, and who is told about the TSC.
+ * Moments of the kernel's clock, and notifications about the TSC.
  */
 #include <linux/errno.h>
 #include <linux/ktime.h>
@@ -14,7 +14,7 @@ static void take_time(struct selftest_shot *shot)
 	*(ktime_t *)shot->context = ktime_get();
 }
 
-/* A moment of CLOCK_MONOTONIC, as a TSC value, is met by that clock. */
+/* A moment of CLOCK_MONOTONIC converted to TSC is met, judged by that clock. */
 static void monotonic_moment(struct selftest *test)
 {
 	ktime_t moment = ktime_add_ms(ktime_get(), AHEAD_MS), time = 0;

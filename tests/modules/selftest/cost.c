@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What arming, changing, deleting and expiry cost while others are pending,
- * beside the kernel's hrtimers.
+ * Cost of arming, changing, deleting and expiry while other timers are pending,
+ * next to that of the kernel's hrtimers.
  */
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
@@ -31,7 +31,7 @@ static u64 somewhere_ns(void)
  * @name:	for the reader
  * @size:	of one
  * @init:	initialise one
- * @moment:	the moment so many nanoseconds from now, as @add takes it
+ * @moment:	convert a distance in nanoseconds to a moment, as @add takes it
  * @add:	arm one that isn't pending
  * @mod:	give a pending one another moment
  * @del:	delete one

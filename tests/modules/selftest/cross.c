@@ -42,7 +42,7 @@ static int add_to_each(void *data)
 	return 0;
 }
 
-/* Both too near for the other CPU to be told in time, and far enough. */
+/* Too near to notify the other CPU in time, and far enough. */
 static void every_cpu_to_every_cpu(struct selftest *test)
 {
 	struct remote remote = { .test = test };
@@ -135,7 +135,7 @@ static void never_two_at_a_time(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* It goes about while its first run lasts, on these CPUs. */
+/* The timer visits these CPUs while its first run lasts. */
 struct about {
 	struct selftest_shot shot;
 	int cpus[3];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expectations, and the timer that keeps account of its handler.
+ * Expectations, and a timer that records what its handler sees.
  */
 #include <linux/delay.h>
 #include <linux/irqflags.h>
@@ -77,7 +77,7 @@ void selftest_note(struct selftest *test, const char *format, ...)
 
 /**
  * selftest_sleep_ms() - sleep
- * @ms:		at least so long
+ * @ms:		minimum
  */
 void selftest_sleep_ms(unsigned int ms)
 {
@@ -85,8 +85,8 @@ void selftest_sleep_ms(unsigned int ms)
 }
 
 /**
- * selftest_spin_us() - pass time without sleeping, in any context
- * @us:		so long
+ * selftest_spin_us() - busy-wait, in any context
+ * @us:		for how long
  */
 void selftest_spin_us(unsigned int us)
 {
@@ -182,7 +182,7 @@ void selftest_shot_due_us(struct selftest_shot *shot, unsigned int us)
 }
 
 /**
- * selftest_expect_runs() - wait until a timer has run so often, not more
+ * selftest_expect_runs() - expect a number of runs of a timer, and no more
  * @test:	the case
  * @shot:	the timer
  * @count:	complete runs since it was set up

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A CPU that is offline takes no timers; those it had go elsewhere.
+ * An offline CPU accepts no timers; those it had migrate to others.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -129,7 +129,7 @@ static void on_and_off(struct selftest *test)
 	EXPECT_EQ(test, atomic_read(&shot.faults), 0);
 }
 
-/* A handler isn't to find that its CPU takes no timers. */
+/* A handler must never find that its CPU accepts no timers. */
 static void arm_again(struct selftest_shot *shot)
 {
 	if (READ_ONCE(shot->ret))
@@ -143,7 +143,7 @@ static void never(unsigned long long now, unsigned long data)
 {
 }
 
-/* Moving so many takes a while, in which others are due. */
+/* Moving that many takes a while, in which other timers are due. */
 #define MANY	5000
 
 static void periodic_goes_on(struct selftest *test)
@@ -203,7 +203,7 @@ static int watch_them(void *data)
 	return 0;
 }
 
-/* Nobody touches them but a CPU that goes. */
+/* Only the CPU that goes offline touches them. */
 static void pending_all_the_time(struct selftest *test)
 {
 	struct task_struct *watcher;

@@ -113,7 +113,7 @@ static void vector_changed(struct selftest *test)
 }
 
 /*
- * With guard_ms=0 nobody finds it. Where the kernel's tick is broadcast by the
+ * With guard_ms=0 it is not found. Where the kernel's tick is broadcast by the
  * same vector, the next one serves the shot, which is due by then.
  */
 static void masked_for_long(struct selftest *test)
@@ -135,7 +135,7 @@ static void masked_for_long(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* As firmware does it that has its own idea of the LAPIC. */
+/* As firmware may that programs the LAPIC itself. */
 static void masked_again_and_again(struct selftest *test)
 {
 	int cpu = cpumask_last(cpu_online_mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Misuse: each gets its error, and does no harm.
+ * Misuse: each call returns its error and does no harm.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
@@ -90,7 +90,7 @@ static void null_pointer_elsewhere(struct selftest *test)
 	EXPECT_EQ(test, apic_timer_forward_period(&shot.timer, NULL, U64_MAX), 0);
 }
 
-/* What the queue is sorted by doesn't change in it. */
+/* The expiry of a timer in the queue does not change. */
 static void forward_pending(struct selftest *test)
 {
 	struct apic_timer_period period = { .period_ns = 1000 };
@@ -256,7 +256,7 @@ static void deadlock_is_refused(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* It is waited for in vain, but its new shot is deleted. */
+/* It cannot be waited for, but its new shot is deleted. */
 static void arm_and_wait_for_oneself(struct selftest_shot *shot)
 {
 	mod_apic_timer(&shot->timer, shot->now);

@@ -84,7 +84,7 @@ bool selftest_compare(struct selftest *test, bool ok, const char *file,
 __printf(2, 3)
 void selftest_note(struct selftest *test, const char *format, ...);
 
-/* So long is waited for what must happen: only a lost shot takes that long. */
+/* Time limit of what must happen: only a lost shot takes that long. */
 #define SELFTEST_PATIENCE_MS 20000
 
 /* Sleep until @condition holds; false when it doesn't within the limit. */
@@ -113,17 +113,17 @@ void selftest_spin_us(unsigned int us);
 /* What a handler found wrong. */
 #define SHOT_EARLY	0x1	/* it began before its moment */
 #define SHOT_CONTEXT	0x2	/* not in hard interrupt context, interrupts off */
-#define SHOT_NOW	0x4	/* the moment it was told is yet to come */
+#define SHOT_NOW	0x4	/* it was passed a moment in the future */
 #define SHOT_OVERLAP	0x8	/* it ran on two CPUs at a time */
 
 /*
- * By so many TSC cycles that moment may be ahead: a call now and then takes
- * less than the least that was measured, where the TSC goes in steps above all.
+ * Maximum number of TSC cycles that this moment may be ahead: where the TSC counts
+ * in steps above all, a call now and then takes less than the least measured.
  */
 #define SHOT_NOW_MARGIN	8
 
 /**
- * struct selftest_shot - a timer that keeps account of its handler
+ * struct selftest_shot - a timer that records what its handler sees
  * @timer:	the timer, set up by selftest_shot_init()
  * @due:	the handler must not be called before this TSC
  * @then:	called by the handler, may be NULL
@@ -133,7 +133,7 @@ void selftest_spin_us(unsigned int us);
  * @runs:	complete runs of the handler
  * @inside:	handlers running
  * @faults:	SHOT_* bits
- * @now:	what the last handler was told
+ * @now:	moment passed to the last handler
  * @cpu:	where it ran
  * @order:	number of its run among all timers
  */

@@ -203,7 +203,7 @@ static void order_of_equals(struct selftest *test)
 	many(test, 0);
 }
 
-/* Beyond what the hardware counts in one go, so made in hops. */
+/* Farther than the hardware counts at once, so reached in hops. */
 static void far_shots(struct selftest *test)
 {
 	static const unsigned int ms[] = { 400, 1100, 2500, 5000 };
@@ -338,15 +338,15 @@ static void first_row(struct selftest *test, unsigned int way, const char *name,
 }
 
 /*
- * Whatever the handler is and however it is come to: not before its moment in
- * mode exact, and told no moment that is yet to come. The lab judges the rest.
+ * For any handler and any way to it: in mode exact it does not start early, and it
+ * is never passed a moment in the future. The lab judges the rest.
  */
 static void first_instruction(struct selftest *test)
 {
 	unsigned long bare = (unsigned long)selftest_first;
 	unsigned int way;
 
-	/* As from an assembler who has no use for ENDBR. */
+	/* As written in assembler, without ENDBR. */
 	OPTIMIZER_HIDE_VAR(bare);
 	if (!IS_ENABLED(CONFIG_CFI_CLANG) && !IS_ENABLED(CONFIG_CFI) &&
 	    !cpu_feature_enabled(X86_FEATURE_IBT))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers that are deleted for good, whoever tries to arm them.
+ * Timers that are shut down permanently, whatever tries to arm them.
  */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -131,7 +131,7 @@ static void shutdown_a_pair(struct selftest *test)
 	}
 }
 
-/* A handler that arms its timer while it is waited for finds that it can't. */
+/* A handler that arms its timer while it is waited for is refused. */
 struct late_rearm {
 	struct selftest_shot shot;
 	bool release;

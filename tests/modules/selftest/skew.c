@@ -12,15 +12,15 @@
 #include "selftest.h"
 
 /*
- * So little that the kernel goes on to trust the TSC. Where it sees TSC_ADJUST
- * changed it puts that right by itself, so that the jump back is one more.
+ * Small enough that the kernel still trusts the TSC. Where it sees that TSC_ADJUST
+ * has changed it restores it, so that the jump back is one more.
  */
 #define SKEW_US	100
 
 /**
- * struct jump - what became of setting a TSC
- * @by:		so many TSC cycles it should go forward
- * @took:	so many it went, some between two looks at it among them
+ * struct jump - result of setting a TSC
+ * @by:		TSC cycles that it should have gone forward
+ * @took:	TSC cycles that it went, including some between two reads
  */
 struct jump {
 	s64 by;

@@ -126,7 +126,7 @@ static void delete_sync_rearming(struct selftest *test)
 	EXPECT_EQ(test, atomic_read(&stay.shot.runs), 2 - ret);
 }
 
-/* Each run arms the next; deleting it ends that for good. */
+/* Each run arms the next; deleting the timer ends that permanently. */
 static void arm_for_ever(struct selftest_shot *shot)
 {
 	selftest_shot_due(shot, shot->now + apic_timer_us_to_tsc(20));

@@ -37,14 +37,14 @@ struct shot {
  * @timer:	the timer
  * @lock:	covers what follows, and is held in every call but the waiting
  *		one
- * @armed:	@shot is armed, as far as calls have told
+ * @armed:	@shot is armed, according to the results of calls
  * @shot:	the present, or last, shot
  * @place:	the CPU that the timer is on when not pending, or %ANY_CPU
  * @place_since: torture_onoff_now() when that was found
  * @taken:	expired shots whose handlers have not begun, the oldest first;
  *		one for each CPU at most
  * @takens:	number of them
- * @closing:	somebody waits in del_apic_timer_sync(): arm nothing
+ * @closing:	a thread waits in del_apic_timer_sync(): arm nothing
  * @used:	was ever armed
  * @inside:	handlers running
  * @state:	random numbers for the handler

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers that everybody calls for at the same moment, without any lock.
+ * Timers that all threads use at the same time, without any lock.
  *
  * Here the account is of numbers: in the end, shots armed == run + deleted.
- * Only of shots that were armed while somebody waited in del_apic_timer_sync()
+ * Only of shots that were armed while a thread waited in del_apic_timer_sync()
  * is it not known whether that call deleted them: those are counted apart.
  */
 #include <linux/apic_timer.h>
@@ -17,7 +17,7 @@
 /**
  * struct loose - a timer and its numbers
  * @timer:	the timer
- * @armed:	shots armed; counted before the call, taken back if refused
+ * @armed:	shots armed; counted before the call, uncounted if refused
  * @ran:	handlers begun
  * @deleted:	calls that have deleted a shot
  * @unclear:	shots that a waiting call may have deleted

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPUs that go off and come back, and where their timers may be because of that.
+ * CPUs that go offline and return, and where their timers may be because of that.
  *
  * Each departure has a number and is written down with the CPUs that take over:
  * all that are online, by turns, see module/core/timers/drain.c. Who arms a timer notes
  * torture_onoff_now() before, with interrupts off or in an RCU read-side section:
  * then the departures from that number on are the ones that can have moved it.
- * It is presumed that nobody else takes CPUs off.
+ * It is assumed that nothing else takes CPUs offline.
  */
 #include <linux/bits.h>
 #include <linux/cpu.h>

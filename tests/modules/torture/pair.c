@@ -36,7 +36,7 @@ struct member {
  * @in_use:	held for reading by threads that call the interface, and for
  *		writing by the one that initialises them again
  * @down:	both have been shut down
- * @armed:	shots armed; counted before the call, taken back if refused
+ * @armed:	shots armed; counted before the call, uncounted if refused
  * @ran:	handlers begun
  * @deleted:	shots deleted
  */

@@ -14,7 +14,7 @@
 #include "compat/hrtimer.h"
 #include "torture.h"
 
-/* Not to run for so long means lost. */
+/* A timer that has not run for this long is lost. */
 #define LOST_S	30
 
 struct steady;
@@ -318,7 +318,7 @@ void torture_steady_check(void)
 /**
  * torture_steady_stop() - stop the timers
  *
- * Context: Task; no CPU goes off or comes back any more.
+ * Context: Task; no CPU goes offline or returns any more.
  */
 void torture_steady_stop(void)
 {

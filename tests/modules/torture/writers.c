@@ -103,7 +103,7 @@ bool torture_overdue(u64 expires)
 	       apic_timer_add_tsc(expires, apic_timer_us_to_tsc(OVERDUE_US));
 }
 
-/* When its CPU goes, the scheduler puts the thread elsewhere, for good. */
+/* When its CPU goes offline, the scheduler moves the thread elsewhere permanently. */
 static void go_home(const struct writer *writer)
 {
 	if (raw_smp_processor_id() != writer->cpu && cpu_active(writer->cpu))
@@ -115,7 +115,7 @@ static u64 pace(u64 due)
 {
 	u64 now = ktime_get_ns();
 
-	/* What was missed is made up for, within reason. */
+	/* Catch up on what was missed, within reason. */
 	due = max_t(u64, due + pause_ns, now - BURST_NS);
 	if (due > now + NAP_US * NSEC_PER_USEC) {
 		unsigned long nap = div_u64(due - now, NSEC_PER_USEC);
