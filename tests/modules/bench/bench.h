@@ -56,7 +56,7 @@ static inline u64 bench_cycles(u64 ns)
 	return mul_u64_u64_div_u64(ns, tsc_khz, 1000000);
 }
 
-/* bench_main.c */
+/* main.c */
 void bench_register_shots(struct bench_shots *shots);
 void bench_unregister_shots(struct bench_shots *shots);
 void bench_register_ops(struct bench_ops *ops);
@@ -69,7 +69,7 @@ ssize_t bench_command(const char __user *user, size_t size, char *text,
 void bench_samples_reset(void);
 void bench_sample(s64 sample);
 
-/* bench_shots.c */
+/* shots.c */
 void bench_shot(u64 tsc, s64 error);
 extern struct list_head bench_shots_list;
 extern const struct file_operations bench_run_fops;
@@ -77,17 +77,17 @@ extern s64 *bench_excess;
 extern u64 bench_elapsed;
 extern struct debugfs_blob_wrapper bench_excess_blob;
 
-/* bench_kernel.c */
+/* kernel.c */
 void bench_kernel_init(void);
 void bench_kernel_exit(void);
 
-/* bench_cost.c */
+/* cost.c */
 void bench_expired(void);
 void bench_cost_end(struct bench_ops *gone);
 void bench_cost_exit(void);
 extern const struct file_operations bench_cost_fops;
 
-/* bench_load.c */
+/* load.c */
 u64 bench_load_off(u64 expires, u64 tsc);
 void bench_load_exit(void);
 extern const struct file_operations bench_load_fops;

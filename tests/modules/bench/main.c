@@ -7,9 +7,9 @@
  * Files in /sys/kernel/debug/apic_timer_bench/; a write returns when it is
  * done, and works on the CPU of the writer:
  *
- *	run	shots one after the other, see bench_shots.c
- *	cost	cycles that operations take, see bench_cost.c
- *	load	a load to measure under, see bench_load.c
+ *	run	shots one after the other, see shots.c
+ *	cost	cycles that operations take, see cost.c
+ *	load	a load to measure under, see load.c
  *	samples	what the last of run and cost has measured: s64 each
  *	excess	by how much each shot was later than interrupts were off: s64
  *	elapsed	TSC cycles that the last run took
