@@ -616,6 +616,29 @@ static void taken_off_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 0ULL);
 }
 
+/* Steps are seen where there are any; and nothing is where reads are spread out. */
+static void steps_test(struct kunit *test)
+{
+	u16 seen[APIC_TIMER_DISPATCH_DELTAS] = {};
+	unsigned int i;
+
+	seen[18] = 512;
+	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512), 0ULL);
+	seen[18] = 300;
+	seen[44] = 205;
+	seen[70] = 7;	/* a few are no rule */
+	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512), 26ULL);
+
+	memset(seen, 0, sizeof(seen));
+	seen[APIC_TIMER_DISPATCH_DELTAS - 1] = 512;
+	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512),
+			(u64)APIC_TIMER_DISPATCH_NO_STEPS);
+	for (i = 0; i < APIC_TIMER_DISPATCH_DELTAS; i++)
+		seen[i] = 4;
+	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512),
+			(u64)APIC_TIMER_DISPATCH_NO_STEPS);
+}
+
 static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(raw_test),
 	KUNIT_CASE(mean_test),
@@ -636,6 +659,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(alternating_test),
 	KUNIT_CASE(default_test),
 	KUNIT_CASE(taken_off_test),
+	KUNIT_CASE(steps_test),
 	{}
 };
 

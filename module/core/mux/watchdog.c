@@ -206,7 +206,7 @@ static void look(u64 now)
 		look_at(cpu, now);
 		this_cpu_write(last_looked_at, cpu);
 	}
-	if (this_cpu_read(apic_timer_shot.fires) >
+	if (fires_of(this_cpu_ptr(&apic_timer_shot)) >
 	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
 		when_quiet();
 }

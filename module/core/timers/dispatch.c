@@ -121,8 +121,6 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *shot)
 
 /* How often the TSC is read to see how it counts. */
 #define READS		512
-/* Two successive reads are no further apart, TSC cycles, unless it is emulated. */
-#define READ_MAX	127
 /* The calls are measured until so many have brought nothing less, */
 #define SETTLED		256
 /* or never settle. */
@@ -175,27 +173,44 @@ static apic_timer_probe_t *probe(void)
 
 #endif
 
-/*
- * What successive reads of the TSC usually differ by, most less least: about
- * the steps in which it counts, and 0 if all is the same each time.
+/**
+ * apic_timer_dispatch_steps() - about the steps in which the TSC counts
+ * @seen:	how often two successive reads differed by 0, 1, ... TSC cycles;
+ *		the last of %APIC_TIMER_DISPATCH_DELTAS is for all that is more
+ * @reads:	sum of @seen
+ *
+ * Return: TSC cycles: what they usually differ by, most less least, and 0 if all
+ * is the same each time; %APIC_TIMER_DISPATCH_NO_STEPS when nothing is usual.
  */
+u64 apic_timer_dispatch_steps(const u16 *seen, unsigned int reads)
+{
+	unsigned int least = 0, most = APIC_TIMER_DISPATCH_DELTAS - 1;
+
+	while (least < APIC_TIMER_DISPATCH_DELTAS && seen[least] < reads / 64)
+		least++;
+	/* Spread out over all of them. */
+	if (least == APIC_TIMER_DISPATCH_DELTAS)
+		return APIC_TIMER_DISPATCH_NO_STEPS;
+	while (seen[most] < reads / 64)
+		most--;
+	if (most == APIC_TIMER_DISPATCH_DELTAS - 1)
+		return APIC_TIMER_DISPATCH_NO_STEPS;
+	return most - least;
+}
+
 static u64 measure_steps(void)
 {
-	u16 seen[READ_MAX + 1] = {};
-	unsigned int i, least, most;
+	u16 seen[APIC_TIMER_DISPATCH_DELTAS] = {};
+	unsigned int i;
 	u64 last, now;
 
 	last = read_tsc();
 	for (i = 0; i < READS; i++) {
 		now = read_tsc();
-		seen[min_t(u64, now - last, READ_MAX)]++;
+		seen[min_t(u64, now - last, APIC_TIMER_DISPATCH_DELTAS - 1)]++;
 		last = now;
 	}
-	for (least = 0; seen[least] < READS / 64; least++)
-		;
-	for (most = READ_MAX; seen[most] < READS / 64; most--)
-		;
-	return most == READ_MAX ? READ_MAX : most - least;
+	return apic_timer_dispatch_steps(seen, READS);
 }
 
 /* Let the probe be called, and keep what its call takes. Return: the way. */
@@ -285,7 +300,7 @@ void apic_timer_dispatch_measure(void)
 	wait = &cost->calls[APIC_TIMER_DISPATCH_WAIT];
 	at_once = &cost->calls[APIC_TIMER_DISPATCH_AT_ONCE];
 	cost->steps = measure_steps();
-	if (cost->steps == READ_MAX)
+	if (cost->steps == APIC_TIMER_DISPATCH_NO_STEPS)
 		rounds = SETTLED / 8;	/* nothing will be sure */
 	for (i = 0; i < rounds; i++) {
 		/* From hardly a wait on, and the TSC at any point of a step. */

@@ -89,7 +89,13 @@ struct apic_timer_dispatch_cost {
 
 DECLARE_PER_CPU(struct apic_timer_dispatch_cost, apic_timer_dispatch_cost);
 
+/* Two successive reads of the TSC are less apart, unless it is emulated. */
+#define APIC_TIMER_DISPATCH_DELTAS	128
+/* Larger than any call that is believed: nothing is taken off then. */
+#define APIC_TIMER_DISPATCH_NO_STEPS	127
+
 void apic_timer_dispatch(struct apic_timer_dispatch *shot);
+u64 apic_timer_dispatch_steps(const u16 *seen, unsigned int reads);
 void apic_timer_dispatch_measure(void);
 void apic_timer_dispatch_watch(void);
 void apic_timer_dispatch_init(void);
