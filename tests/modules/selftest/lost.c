@@ -167,6 +167,7 @@ static void masked_again_and_again(struct selftest *test)
  */
 #define LATE_US		200000
 #define RENDEZVOUS_US	5000
+#define TRIES		10
 
 static DEFINE_PER_CPU(void *, about_to_send);
 static DEFINE_PER_CPU(struct selftest_shot, watchers);
@@ -232,6 +233,7 @@ static void again(struct selftest_shot *shot)
 static void late_among_watchers(struct selftest *test)
 {
 	struct selftest_shot *watcher;
+	unsigned int tries;
 	int cpu;
 
 	late_cpu = cpumask_last(cpu_online_mask);
@@ -250,10 +252,16 @@ static void late_among_watchers(struct selftest *test)
 		if (cpu != late_cpu)
 			EXPECT_EQ(test, add_apic_timer_on(&watcher->timer, cpu), 0);
 	}
-	EXPECT_EQ(test, smp_call_function_single(late_cpu, be_late, NULL, true), 0);
+	/*
+	 * Nobody calls a CPU whose last call is still to be answered, and in a
+	 * virtual machine it may have been found late before this.
+	 */
+	for (tries = 0; tries < TRIES && !atomic_read(&sent); tries++) {
+		EXPECT_EQ(test, smp_call_function_single(late_cpu, be_late, NULL, true), 0);
+		EXPECT_RUNS(test, &overdue, tries + 1);
+	}
 	for_each_online_cpu(cpu)
 		del_apic_timer_sync(&per_cpu(watchers, cpu).timer);
-	EXPECT_RUNS(test, &overdue, 1);
 	del_apic_timer_sync(&overdue.timer);
 	unregister_kprobe(&sends_probe);
 	/* A probe can be registered again without these. */
