@@ -5,8 +5,8 @@
  *
  * The kernel has interrupts off as well, and for longer. What counts is a shot
  * that has interrupted the module, or the function that has turned interrupts on
- * for it, whose return address is then on top of the stack; and that was due
- * after the latest LAPIC timer interrupt was over, which may have been the tick.
+ * for it, which returns to it; and that was due after the latest LAPIC timer
+ * interrupt was over, which may have been the tick.
  */
 #include <linux/apic_timer.h>
 #include <linux/irqflags.h>
@@ -20,6 +20,7 @@
 
 #include <asm/irq_regs.h>
 #include <asm/ptrace.h>
+#include <asm/unwind.h>
 
 /* From one shot to the next: minimum, and maximum of the random part, TSC cycles. */
 #define BETWEEN		4000
@@ -56,16 +57,15 @@ static bool is_meant(unsigned long address)
 static bool meant_interrupted(void)
 {
 	struct pt_regs *regs = get_irq_regs();
-	const unsigned long *stack = (const unsigned long *)regs->sp;
-	unsigned int i;
+	struct unwind_state state;
 
 	if (user_mode(regs))
 		return false;
-	/* Behind what the function has saved. */
-	for (i = 0; i < 3; i++)
-		if (is_meant(stack[i]))
-			return true;
-	return is_meant(regs->ip);
+	if (is_meant(regs->ip))
+		return true;
+	/* A word of the stack that the unwinder has not found may be of an earlier call. */
+	unwind_start(&state, current, regs, NULL);
+	return unwind_next_frame(&state) && is_meant(unwind_get_return_address(&state));
 }
 
 /* A message that the module prints: how long that takes is the kernel's. */
