@@ -114,6 +114,27 @@ def test_no_rights(newcomer):
     assert not newcomer.fetched
 
 
+def test_chroot(scratch):
+    """A root directory that is no mount point is no place to unshare in: what to do about it."""
+    root = scratch / "root"
+    script = f"""
+        mkdir {root}
+        for path in /*; do
+            if [ -L $path ]; then
+                cp -P $path {root}
+            elif [ -d $path ] && [ $path != /sys ]; then
+                mkdir -p {root}$path
+                mount --rbind $path {root}$path
+            fi
+        done
+        exec chroot {root} sh {TOOLS}/lab/rights
+    """
+    done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-ec", script],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert done.returncode == 1 and "mount --bind" in line, done
+
+
 def test_python_environment(newcomer):
     """It is kept for the Python that made it, and made anew when it isn't what it was."""
     python = newcomer.home / "python3"
