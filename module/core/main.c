@@ -56,7 +56,7 @@ static int __init apic_timer_init(void)
 
 	apic_timer_lead_init();
 	apic_timer_dispatch_init();
-	apic_timer_debug_setup(del_apic_timer);
+	apic_timer_objects_setup(del_apic_timer);
 	apic_timer_base_init();
 	apic_timer_guard_init(apic_timer_dispatch_watch);
 	apic_timer_smi_init();
@@ -72,7 +72,7 @@ static int __init apic_timer_init(void)
 	if (ret)
 		goto err_source;
 
-	apic_timer_sleep_init();
+	apic_timer_pm_init();
 	apic_timer_epoch_init();
 	apic_timer_debugfs_init();
 	return 0;
@@ -90,7 +90,7 @@ static void __exit apic_timer_exit(void)
 {
 	apic_timer_debugfs_exit();
 	apic_timer_epoch_exit();
-	apic_timer_sleep_exit();
+	apic_timer_pm_exit();
 	apic_timer_base_cancel_all();
 	apic_timer_source_exit();
 	apic_timer_guard_exit();

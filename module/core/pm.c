@@ -52,22 +52,22 @@ static bool has_counted(u64 tsc, u64 slept_ns)
 }
 
 /**
- * apic_timer_sleep_begin() - the machine is about to sleep
+ * apic_timer_pm_suspend() - the machine is about to sleep
  *
  * Context: Interrupts off, no other CPU running.
  */
-void apic_timer_sleep_begin(void)
+void apic_timer_pm_suspend(void)
 {
 	slept_tsc = apic_timer_tsc_now();
 	slept_at = ktime_get_boottime();
 }
 
 /**
- * apic_timer_sleep_end() - the machine has slept
+ * apic_timer_pm_resume() - the machine has slept
  *
- * Context: As apic_timer_sleep_begin(); the kernel's clock goes again.
+ * Context: As apic_timer_pm_suspend(); the kernel's clock goes again.
  */
-void apic_timer_sleep_end(void)
+void apic_timer_pm_resume(void)
 {
 	s64 slept_ns = ktime_to_ns(ktime_sub(ktime_get_boottime(), slept_at));
 	u64 now = apic_timer_tsc_now();
@@ -91,29 +91,29 @@ void apic_timer_sleep_end(void)
 
 static int suspend(void)
 {
-	apic_timer_sleep_begin();
+	apic_timer_pm_suspend();
 	return 0;
 }
 
 static void resume(void)
 {
-	apic_timer_sleep_end();
+	apic_timer_pm_resume();
 }
 
 APIC_TIMER_DEFINE_SYSCORE(syscore, suspend, resume);
 
 /**
- * apic_timer_sleep_init() - be called when the machine sleeps and wakes
+ * apic_timer_pm_init() - be called when the machine sleeps and wakes
  */
-void apic_timer_sleep_init(void)
+void apic_timer_pm_init(void)
 {
 	apic_timer_syscore_register(&syscore);
 }
 
 /**
- * apic_timer_sleep_exit() - the reverse
+ * apic_timer_pm_exit() - the reverse
  */
-void apic_timer_sleep_exit(void)
+void apic_timer_pm_exit(void)
 {
 	apic_timer_syscore_unregister(&syscore);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _APIC_TIMER_SLEEP_H
-#define _APIC_TIMER_SLEEP_H
+#ifndef _APIC_TIMER_PM_H
+#define _APIC_TIMER_PM_H
 
-void apic_timer_sleep_begin(void);
-void apic_timer_sleep_end(void);
-void apic_timer_sleep_init(void);
-void apic_timer_sleep_exit(void);
+void apic_timer_pm_suspend(void);
+void apic_timer_pm_resume(void);
+void apic_timer_pm_init(void);
+void apic_timer_pm_exit(void);
 
-#endif /* _APIC_TIMER_SLEEP_H */
+#endif /* _APIC_TIMER_PM_H */

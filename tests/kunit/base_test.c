@@ -239,7 +239,7 @@ static void never_test(struct kunit *test)
 {
 	timers[0].expires = U64_MAX;
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[0]), 0);
-	KUNIT_EXPECT_FALSE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 	add(test, 1, 1000);
 	run_for(1ULL << 62);
 	KUNIT_EXPECT_EQ(test, records[1].runs, 1U);

@@ -45,21 +45,21 @@ static void init_refuses_test(struct kunit *test)
 		{ 4096, 1 }, { 1, 4096 },
 		{ 4096000, 1000 }, { 1000, 4096000 },
 	};
-	struct apic_timer_lapic_clock clock;
+	struct apic_timer_counter counter;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(absurd); i++)
 		KUNIT_EXPECT_EQ_MSG(test,
-				    apic_timer_lapic_clock_init(&clock,
-								absurd[i].ticks,
-								absurd[i].cycles),
+				    apic_timer_counter_init(&counter,
+							    absurd[i].ticks,
+							    absurd[i].cycles),
 				    -ERANGE, "%llu Hz beside %llu Hz",
 				    absurd[i].ticks, absurd[i].cycles);
 	for (i = 0; i < ARRAY_SIZE(rates); i++)
 		KUNIT_EXPECT_EQ_MSG(test,
-				    apic_timer_lapic_clock_init(&clock,
-								rates[i].ticks,
-								rates[i].cycles),
+				    apic_timer_counter_init(&counter,
+							    rates[i].ticks,
+							    rates[i].cycles),
 				    0, "%llu Hz beside %llu Hz",
 				    rates[i].ticks, rates[i].cycles);
 }
@@ -85,16 +85,16 @@ static void one_to_one_test(struct kunit *test)
 		{ (1ULL << 38) - 1, U32_MAX, 6 },
 		{ 1ULL << 38, 1U << 31, 7 },
 	};
-	struct apic_timer_lapic_clock clock;
-	struct apic_timer_lapic_count count;
+	struct apic_timer_counter counter;
+	struct apic_timer_counter_value count;
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, apic_timer_lapic_clock_init(&clock, 1000000007,
-							  1000000007), 0);
-	KUNIT_EXPECT_EQ(test, clock.mult, 1ULL << 32);
+	KUNIT_ASSERT_EQ(test, apic_timer_counter_init(&counter, 1000000007,
+						      1000000007), 0);
+	KUNIT_EXPECT_EQ(test, counter.mult, 1ULL << 32);
 	for (i = 0; i < ARRAY_SIZE(expected); i++) {
-		count = apic_timer_lapic_clock_count(&clock,
-						     expected[i].cycles);
+		count = apic_timer_counter_convert(&counter,
+						   expected[i].cycles);
 		KUNIT_EXPECT_EQ_MSG(test, count.count, expected[i].count,
 				    "%llu cycles", expected[i].cycles);
 		KUNIT_EXPECT_EQ_MSG(test, count.divider, expected[i].divider,
@@ -103,19 +103,19 @@ static void one_to_one_test(struct kunit *test)
 }
 
 static void check_count(struct kunit *test,
-			const struct apic_timer_lapic_clock *clock, u64 cycles)
+			const struct apic_timer_counter *counter, u64 cycles)
 {
-	struct apic_timer_lapic_count count =
-		apic_timer_lapic_clock_count(clock, cycles);
+	struct apic_timer_counter_value count =
+		apic_timer_counter_convert(counter, cycles);
 	unsigned __int128 product =
-		(unsigned __int128)min(cycles, clock->reach) * clock->mult;
+		(unsigned __int128)min(cycles, counter->max_delta) * counter->mult;
 	/* exact ticks, rounded up and down */
 	u64 up = (product + U32_MAX) >> 32, down = product >> 32;
 	u64 got = (u64)count.count << count.divider;
 
 	/* The bug of 2001: 0 stops the counter, and the timer is lost. */
 	KUNIT_ASSERT_GT_MSG(test, count.count, 0U, "%llu cycles", cycles);
-	KUNIT_ASSERT_LE(test, count.divider, APIC_TIMER_LAPIC_DIVIDER_MAX);
+	KUNIT_ASSERT_LE(test, count.divider, APIC_TIMER_COUNTER_DIVIDER_MAX);
 
 	if (!count.divider) {
 		KUNIT_ASSERT_EQ_MSG(test, got, max(up, 1ULL), "%llu cycles",
@@ -132,7 +132,7 @@ static void check_count(struct kunit *test,
 
 static void every_rate_test(struct kunit *test)
 {
-	struct apic_timer_lapic_clock clock;
+	struct apic_timer_counter counter;
 	struct rnd_state rnd;
 	unsigned int i, bit, n;
 	u64 cycles;
@@ -140,23 +140,23 @@ static void every_rate_test(struct kunit *test)
 	prandom_seed_state(&rnd, 4);
 	for (i = 0; i < ARRAY_SIZE(rates); i++) {
 		KUNIT_ASSERT_EQ(test,
-				apic_timer_lapic_clock_init(&clock,
-							    rates[i].ticks,
-							    rates[i].cycles),
+				apic_timer_counter_init(&counter,
+							rates[i].ticks,
+							rates[i].cycles),
 				0);
 		for (bit = 0; bit < 64; bit++) {
-			check_count(test, &clock, (1ULL << bit) - 1);
-			check_count(test, &clock, 1ULL << bit);
-			check_count(test, &clock, (1ULL << bit) + 1);
+			check_count(test, &counter, (1ULL << bit) - 1);
+			check_count(test, &counter, 1ULL << bit);
+			check_count(test, &counter, (1ULL << bit) + 1);
 		}
-		check_count(test, &clock, clock.reach - 1);
-		check_count(test, &clock, clock.reach);
-		check_count(test, &clock, clock.reach + 1);
-		check_count(test, &clock, U64_MAX);
+		check_count(test, &counter, counter.max_delta - 1);
+		check_count(test, &counter, counter.max_delta);
+		check_count(test, &counter, counter.max_delta + 1);
+		check_count(test, &counter, U64_MAX);
 		for (n = 0; n < 20000; n++) {
 			prandom_bytes_state(&rnd, &cycles, sizeof(cycles));
 			cycles >>= prandom_u32_state(&rnd) % 64;
-			check_count(test, &clock, cycles);
+			check_count(test, &counter, cycles);
 		}
 	}
 }
@@ -164,8 +164,8 @@ static void every_rate_test(struct kunit *test)
 /* The short way gives what the long one does, or a tick more. */
 static void near_test(struct kunit *test)
 {
-	struct apic_timer_lapic_clock clock;
-	struct apic_timer_lapic_count count;
+	struct apic_timer_counter counter;
+	struct apic_timer_counter_value count;
 	struct rnd_state rnd;
 	unsigned int i, n;
 	u64 cycles;
@@ -174,18 +174,18 @@ static void near_test(struct kunit *test)
 	prandom_seed_state(&rnd, 8);
 	for (i = 0; i < ARRAY_SIZE(rates); i++) {
 		KUNIT_ASSERT_EQ(test,
-				apic_timer_lapic_clock_init(&clock,
-							    rates[i].ticks,
-							    rates[i].cycles),
+				apic_timer_counter_init(&counter,
+							rates[i].ticks,
+							rates[i].cycles),
 				0);
 		for (n = 0; n < 20000; n++) {
 			prandom_bytes_state(&rnd, &cycles, sizeof(cycles));
 			cycles >>= prandom_u32_state(&rnd) % 64;
-			cycles %= clock.near;
+			cycles %= counter.near;
 			if (n < 2)
-				cycles = n ? clock.near - 1 : 0;
-			count = apic_timer_lapic_clock_count(&clock, cycles);
-			near = apic_timer_lapic_clock_near(&clock, cycles);
+				cycles = n ? counter.near - 1 : 0;
+			count = apic_timer_counter_convert(&counter, cycles);
+			near = apic_timer_counter_convert_near(&counter, cycles);
 			KUNIT_ASSERT_EQ_MSG(test, count.divider, 0,
 					    "%llu cycles", cycles);
 			KUNIT_ASSERT_LE_MSG(test, near, count.count + 1,
@@ -202,30 +202,30 @@ static void near_test(struct kunit *test)
 /* Reach is what the counter can do, nearly all of it, and never more. */
 static void reach_test(struct kunit *test)
 {
-	struct apic_timer_lapic_clock clock;
-	struct apic_timer_lapic_count count, beyond;
+	struct apic_timer_counter counter;
+	struct apic_timer_counter_value count, beyond;
 	unsigned int i;
 	u64 exact;
 
 	for (i = 0; i < ARRAY_SIZE(rates); i++) {
 		KUNIT_ASSERT_EQ(test,
-				apic_timer_lapic_clock_init(&clock,
-							    rates[i].ticks,
-							    rates[i].cycles),
+				apic_timer_counter_init(&counter,
+							rates[i].ticks,
+							rates[i].cycles),
 				0);
 		exact = apic_timer_sim_ticks_to_cycles((u64)U32_MAX << 7,
 						       rates[i].cycles,
 						       rates[i].ticks);
 		/* Slow counters: mult has but 20 bits, and reach has less. */
-		KUNIT_EXPECT_LE_MSG(test, clock.reach, exact + (exact >> 19),
+		KUNIT_EXPECT_LE_MSG(test, counter.max_delta, exact + (exact >> 19),
 				    "%llu Hz beside %llu Hz", rates[i].ticks,
 				    rates[i].cycles);
-		KUNIT_EXPECT_GE_MSG(test, clock.reach, exact - (exact >> 11),
+		KUNIT_EXPECT_GE_MSG(test, counter.max_delta, exact - (exact >> 11),
 				    "%llu Hz beside %llu Hz", rates[i].ticks,
 				    rates[i].cycles);
 
-		count = apic_timer_lapic_clock_count(&clock, clock.reach);
-		beyond = apic_timer_lapic_clock_count(&clock, U64_MAX);
+		count = apic_timer_counter_convert(&counter, counter.max_delta);
+		beyond = apic_timer_counter_convert(&counter, U64_MAX);
 		KUNIT_EXPECT_EQ(test, count.count, beyond.count);
 		KUNIT_EXPECT_EQ(test, count.divider, beyond.divider);
 		KUNIT_EXPECT_EQ(test, count.divider, 7);
@@ -235,21 +235,21 @@ static void reach_test(struct kunit *test)
 /* Longer distances never give shorter shots, also where the divider changes. */
 static void monotonic_test(struct kunit *test)
 {
-	struct apic_timer_lapic_clock clock;
-	struct apic_timer_lapic_count count;
+	struct apic_timer_counter counter;
+	struct apic_timer_counter_value count;
 	u64 cycles, step, ticks, last;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rates); i++) {
 		KUNIT_ASSERT_EQ(test,
-				apic_timer_lapic_clock_init(&clock,
-							    rates[i].ticks,
-							    rates[i].cycles),
+				apic_timer_counter_init(&counter,
+							rates[i].ticks,
+							rates[i].cycles),
 				0);
 		last = 0;
-		for (cycles = 0; cycles < clock.reach; cycles += step) {
+		for (cycles = 0; cycles < counter.max_delta; cycles += step) {
 			step = 1 + cycles / 5000;
-			count = apic_timer_lapic_clock_count(&clock, cycles);
+			count = apic_timer_counter_convert(&counter, cycles);
 			ticks = (u64)count.count << count.divider;
 			/* But for what rounding to a coarser divider takes. */
 			KUNIT_ASSERT_GE(test,
@@ -271,7 +271,7 @@ static struct kunit_case cases[] = {
 };
 
 static struct kunit_suite suite = {
-	.name = "apic_timer_lapic_clock",
+	.name = "apic_timer_counter",
 	.test_cases = cases,
 };
 

@@ -57,9 +57,9 @@ static u32 apic_read(u32 reg)
 	case APIC_TDCR:
 		return fake.tdcr;
 	case APIC_TMCCT:
-		return fake.armed && fake.hz;
+		return fake.active && fake.hz;
 	case IRR:
-		return fake.armed && fake.fires <= apic_timer_sim.now ?
+		return fake.active && fake.fires <= apic_timer_sim.now ?
 			BIT(TIMER_VECTOR % 32) : 0;
 	default:
 		return 0;
@@ -71,13 +71,13 @@ static void apic_write(u32 reg, u32 value)
 	switch (reg) {
 	case APIC_LVTT:
 		fake.lvtt = value;
-		fake.armed &= !(value & APIC_LVT_MASKED);
+		fake.active &= !(value & APIC_LVT_MASKED);
 		break;
 	case APIC_TDCR:
 		fake.tdcr = value;
 		break;
 	case APIC_TMICT:
-		fake.armed = value && !(fake.lvtt & APIC_LVT_MASKED);
+		fake.active = value && !(fake.lvtt & APIC_LVT_MASKED);
 		fake.fires = apic_timer_sim.now +
 			apic_timer_sim_ticks_to_cycles((u64)value << divider(),
 						       fake.tsc_hz, fake.hz);
@@ -101,7 +101,7 @@ void fake_wrmsr(u32 msr, u64 value)
 {
 	if (msr != MSR_IA32_TSC_DEADLINE || fake.hz)
 		return;
-	fake.armed = value && !(fake.lvtt & APIC_LVT_MASKED);
+	fake.active = value && !(fake.lvtt & APIC_LVT_MASKED);
 	fake.fires = value;
 }
 
@@ -113,7 +113,7 @@ void fake_wrmsr(u32 msr, u64 value)
  */
 u64 fake_rdmsr(u32 msr)
 {
-	return fake.armed ? fake.fires : 0;
+	return fake.active ? fake.fires : 0;
 }
 
 /* The patched kernel's hook: arch/x86/kernel/apic/lapic_hook.c */
@@ -180,7 +180,7 @@ static int lapic_shutdown(struct clock_event_device *device)
 	if (hook && hook->stop(device))
 		return 0;
 	fake.lvtt |= APIC_LVT_MASKED;
-	fake.armed = false;
+	fake.active = false;
 	return 0;
 }
 
@@ -520,13 +520,13 @@ void fake_run(u64 ns)
 	unsigned long n = 0, flags;
 
 	local_irq_save(flags);
-	while (fake.armed && n++ < INTERRUPTS_MAX) {
+	while (fake.active && n++ < INTERRUPTS_MAX) {
 		u64 at = max(fake.fires, apic_timer_sim.now) + fake.latency;
 
 		if (at > until)
 			break;
 		apic_timer_sim.now = at;
-		fake.armed = false;
+		fake.active = false;
 		fake.interrupts++;
 		__irq_enter();
 		if (!hook)

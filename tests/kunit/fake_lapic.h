@@ -29,8 +29,8 @@ extern const struct fake_apic *apic;
  * @latency:	TSC cycles from the timer's firing to its interrupt
  * @lvtt:	register
  * @tdcr:	register
- * @armed:	the timer is running
- * @fires:	TSC at which it fires, if @armed
+ * @active:	the timer is running
+ * @fires:	TSC at which it fires, if @active
  * @interrupts:	number of its interrupts
  * @lapic:	the kernel's clock event device for it
  * @hpet:	the kernel's device for broadcasting the tick
@@ -51,7 +51,7 @@ struct fake_machine {
 	u64 latency;
 	u32 lvtt;
 	u32 tdcr;
-	bool armed;
+	bool active;
 	u64 fires;
 	unsigned long interrupts;
 	struct clock_event_device lapic;

@@ -24,7 +24,7 @@ const struct machine_named machines[] = {
 	} },
 	{ "TSC deadline that reaches 2^32", {
 		.tsc_khz = 2100000, .cost = 20, .latency = 700, .tsc = 5 * GHZ,
-		.reach = 1ULL << 32,
+		.max_delta = 1ULL << 32,
 	} },
 	{ "1:1", {
 		.tsc_khz = 1000000, .counter_hz = GHZ, .cost = 20,
@@ -133,5 +133,5 @@ void machine_exit(struct kunit *test)
 
 	base->online = true;
 	apic_timer_base_cancel_all();
-	apic_timer_sim.armed = false;
+	apic_timer_sim.active = false;
 }

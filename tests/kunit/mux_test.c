@@ -57,7 +57,7 @@ static unsigned long run_for(u64 cycles)
 static void leg_test(struct kunit *test)
 {
 	static const u64 reaches[] = { 1, 1000, 1ULL << 27, 1ULL << 39, U64_MAX };
-	u64 distance, reach, leg;
+	u64 distance, max_delta, leg;
 	struct rnd_state rnd;
 	unsigned int i, n;
 
@@ -79,13 +79,13 @@ static void leg_test(struct kunit *test)
 		prandom_bytes_state(&rnd, &distance, sizeof(distance));
 		distance = (distance >> prandom_u32_state(&rnd) % 64) | 1;
 		for (i = 0; i < ARRAY_SIZE(reaches); i++) {
-			reach = reaches[i];
-			leg = apic_timer_shot_leg(distance, reach, n & 1);
+			max_delta = reaches[i];
+			leg = apic_timer_shot_leg(distance, max_delta, n & 1);
 			KUNIT_ASSERT_GT(test, leg, 0ULL);
 			KUNIT_ASSERT_LE(test, leg, distance);
-			KUNIT_ASSERT_LE(test, leg, reach);
+			KUNIT_ASSERT_LE(test, leg, max_delta);
 			/* at least half of what it could be: few hops */
-			KUNIT_ASSERT_GE(test, leg, min(distance, reach) / 2);
+			KUNIT_ASSERT_GE(test, leg, min(distance, max_delta) / 2);
 		}
 	}
 }
@@ -108,7 +108,7 @@ static void earliest_test(struct kunit *test)
 {
 	u64 now = apic_timer_sim.now;
 
-	KUNIT_EXPECT_FALSE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 	set(APIC_TIMER_SHOT_KERNEL, now + 5000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.fires, now + 5000);
 	/* ours after it */
@@ -126,11 +126,11 @@ static void earliest_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 3UL);
 	/* the kernel stops its event: ours stays */
 	set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
-	KUNIT_EXPECT_TRUE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
 	KUNIT_EXPECT_LE(test, apic_timer_sim.fires, now + 3000);
 	set(APIC_TIMER_SHOT_OWN, APIC_TIMER_NEVER);
 	KUNIT_EXPECT_LE(test, run_for(100000), 1UL);
-	KUNIT_EXPECT_FALSE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
 static void kernel_beside_ours_test(struct kunit *test)
@@ -210,13 +210,13 @@ static void rearm_test(struct kunit *test)
 
 	timer.expires = apic_timer_sim.now + 100000;
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
-	apic_timer_sim.armed = false;
+	apic_timer_sim.active = false;
 	KUNIT_EXPECT_EQ(test, run_for(1000), 0UL);
 
 	local_irq_save(flags);
 	apic_timer_shot_rearm();
 	local_irq_restore(flags);
-	KUNIT_EXPECT_TRUE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
 	run_for(200000);
 	KUNIT_EXPECT_EQ(test, runs, 1U);
 
@@ -224,7 +224,7 @@ static void rearm_test(struct kunit *test)
 	local_irq_save(flags);
 	apic_timer_shot_rearm();
 	local_irq_restore(flags);
-	KUNIT_EXPECT_FALSE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
 /* One shot over a distance. Return: how late it was, in cycles. */
@@ -358,8 +358,8 @@ static void any_distance_test(struct kunit *test)
 	prandom_seed_state(&rnd, 13);
 	for_each_machine(m) {
 		machine_start(test, &m->machine);
-		limit = apic_timer_source_sim.reach >> 44 ?
-			1ULL << 62 : apic_timer_source_sim.reach << 10;
+		limit = apic_timer_source_sim.max_delta >> 44 ?
+			1ULL << 62 : apic_timer_source_sim.max_delta << 10;
 		for (bit = 0; bit < 62 && 1ULL << bit <= limit; bit++) {
 			for (n = 0; n < 12; n++) {
 				prandom_bytes_state(&rnd, &distance,
@@ -384,11 +384,11 @@ static void any_distance_test(struct kunit *test)
 			shoot(test, m, distance);
 			shoot(test, m, distance + 1);
 		}
-		if (apic_timer_source_sim.reach >> 60)
+		if (apic_timer_source_sim.max_delta >> 60)
 			continue;
-		shoot(test, m, apic_timer_source_sim.reach - 1);
-		shoot(test, m, apic_timer_source_sim.reach);
-		shoot(test, m, apic_timer_source_sim.reach + 1);
+		shoot(test, m, apic_timer_source_sim.max_delta - 1);
+		shoot(test, m, apic_timer_source_sim.max_delta);
+		shoot(test, m, apic_timer_source_sim.max_delta + 1);
 	}
 }
 
@@ -406,14 +406,14 @@ static void farthest_test(struct kunit *test)
 	struct apic_timer_sim_machine machine;
 	const struct machine_named *m;
 	unsigned int i, hop;
-	u64 left, reach, took;
+	u64 left, max_delta, took;
 
 	for_each_machine(m) {
 		machine = m->machine;
 		machine.tsc = 0;
 		for (i = 0; i < ARRAY_SIZE(distances); i++) {
 			machine_start(test, &machine);
-			reach = apic_timer_source_sim.reach;
+			max_delta = apic_timer_source_sim.max_delta;
 			runs = 0;
 			timer.expires = distances[i];
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
@@ -421,12 +421,12 @@ static void farthest_test(struct kunit *test)
 				left = timer.expires - sim->now;
 				if (left < 1ULL << 20)
 					break;
-				KUNIT_ASSERT_TRUE_MSG(test, sim->armed, "%s",
+				KUNIT_ASSERT_TRUE_MSG(test, sim->active, "%s",
 						      m->name);
 				KUNIT_ASSERT_GT(test, sim->leg, 0ULL);
-				KUNIT_ASSERT_LE(test, sim->leg, reach);
+				KUNIT_ASSERT_LE(test, sim->leg, max_delta);
 				KUNIT_ASSERT_GE(test, sim->leg,
-						min(left, reach) / 2);
+						min(left, max_delta) / 2);
 				/* what the counter makes of it */
 				took = sim->fires - sim->now;
 				KUNIT_ASSERT_LE_MSG(test,

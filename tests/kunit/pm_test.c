@@ -80,10 +80,10 @@ static void sleep_until(u64 tsc)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	apic_timer_sleep_begin();
-	apic_timer_sim.armed = false;
+	apic_timer_pm_suspend();
+	apic_timer_sim.active = false;
 	apic_timer_sim.now = tsc;
-	apic_timer_sleep_end();
+	apic_timer_pm_resume();
 	local_irq_restore(flags);
 }
 

@@ -209,7 +209,7 @@ static void resume_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 	fake_idle();
 	fake.lvtt = APIC_LVT_MASKED;
-	fake.armed = false;
+	fake.active = false;
 	local_irq_save(flags);
 	fake.tick->resume(fake.tick);
 	local_irq_restore(flags);
@@ -340,9 +340,9 @@ static void detach_behind_another_test(struct kunit *test)
 	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(10000);
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
-	KUNIT_EXPECT_TRUE(test, fake.armed);
+	KUNIT_EXPECT_TRUE(test, fake.active);
 	KUNIT_EXPECT_EQ(test, detach(), 0);
-	KUNIT_EXPECT_FALSE(test, fake.armed);
+	KUNIT_EXPECT_FALSE(test, fake.active);
 	KUNIT_EXPECT_TRUE(test, fake_is_unused(&fake.lapic));
 	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &other);
 	KUNIT_EXPECT_EQ(test, fake_unbind(&other), 0);

@@ -45,7 +45,7 @@ static unsigned long check_sorted(struct kunit *test,
 	struct apic_timer_list *timer, *prev = NULL, *next;
 	const struct apic_timer_list *last = NULL;
 	unsigned long count = 0, leaders = 0;
-	unsigned int room = queue->lead;
+	unsigned int room = queue->unindexed;
 	int depth;
 
 	KUNIT_ASSERT_LE(test, room, (unsigned int)APIC_TIMER_QUEUE_GROUP);

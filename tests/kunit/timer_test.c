@@ -173,7 +173,7 @@ static void not_armed(struct kunit *test, int err)
 	KUNIT_EXPECT_EQ(test, timer.expires, expires);
 	KUNIT_EXPECT_EQ(test, timer.state, state);
 	KUNIT_EXPECT_EQ(test, machine_base()->queue.count, 0UL);
-	KUNIT_EXPECT_FALSE(test, apic_timer_sim.armed);
+	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
 static void no_function_test(struct kunit *test)

@@ -68,8 +68,8 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 	if (tsc_deadline)
 		return 0;
 
-	ret = apic_timer_lapic_clock_init(&lapic->clock, ticks_per_sec,
-					  (u64)apic_timer_tsc_khz() * 1000);
+	ret = apic_timer_counter_init(&lapic->counter, ticks_per_sec,
+				      (u64)apic_timer_tsc_khz() * 1000);
 	if (ret)
 		pr_err("LAPIC timer of %llu Hz beside a TSC of %u kHz: not believed\n",
 		       ticks_per_sec, apic_timer_tsc_khz());
@@ -88,11 +88,11 @@ void apic_timer_lapic_refine(struct apic_timer_lapic *lapic)
 {
 	lockdep_assert_irqs_disabled();
 	if (lapic->tsc_deadline ||
-	    apic_timer_lapic_clock_init(&lapic->clock, lapic->ticks_per_sec,
-					(u64)apic_timer_tsc_khz() * 1000))
+	    apic_timer_counter_init(&lapic->counter, lapic->ticks_per_sec,
+				    (u64)apic_timer_tsc_khz() * 1000))
 		return;
 	if (lapic->near)
-		lapic->near = lapic->clock.near;
+		lapic->near = lapic->counter.near;
 }
 
 /**
@@ -113,14 +113,14 @@ int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 }
 
 /**
- * apic_timer_lapic_reach() - most TSC cycles that can be programmed at once
+ * apic_timer_lapic_max_delta() - most TSC cycles that can be programmed at once
  * @lapic:	of any CPU: all are the same, as the kernel's calibration is
  *
  * Return: TSC cycles.
  */
-u64 apic_timer_lapic_reach(const struct apic_timer_lapic *lapic)
+u64 apic_timer_lapic_max_delta(const struct apic_timer_lapic *lapic)
 {
-	return lapic->tsc_deadline ? U64_MAX : lapic->clock.reach;
+	return lapic->tsc_deadline ? U64_MAX : lapic->counter.max_delta;
 }
 
 /**
@@ -190,7 +190,7 @@ void apic_timer_lapic_ready(struct apic_timer_lapic *lapic)
  */
 u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 {
-	struct apic_timer_lapic_count count;
+	struct apic_timer_counter_value count;
 	u64 now;
 
 	if (lapic->tsc_deadline) {
@@ -199,12 +199,12 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	}
 
 	now = apic_timer_tsc_now() + lapic->cost;
-	count = apic_timer_lapic_clock_count(&lapic->clock,
-					     fire > now ? fire - now : 0);
+	count = apic_timer_counter_convert(&lapic->counter,
+					   fire > now ? fire - now : 0);
 	if (count.divider != lapic->divider) {
 		apic->write(APIC_TDCR, divider_bits(count.divider));
 		lapic->divider = count.divider;
-		lapic->near = count.divider ? 0 : lapic->clock.near;
+		lapic->near = count.divider ? 0 : lapic->counter.near;
 	}
 	apic->write(APIC_TMICT, count.count);
 	return (u64)count.divider << 32 | count.count;
@@ -218,7 +218,7 @@ static bool requested(void)
 }
 
 /**
- * apic_timer_lapic_armed() - check whether the timer will still fire
+ * apic_timer_lapic_alive() - check whether the timer will still fire
  * @lapic:	of this CPU, programmed before
  * @fired:	it may have fired already
  *
@@ -226,7 +226,7 @@ static bool requested(void)
  * programmed.
  * Return: false if other code has masked or stopped it.
  */
-bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired)
+bool apic_timer_lapic_alive(const struct apic_timer_lapic *lapic, bool fired)
 {
 	u32 lvtt = apic->read(APIC_LVTT);
 	u32 mode = lapic->tsc_deadline ? APIC_TIMER_LVTT_TSC_DEADLINE : 0;

@@ -18,7 +18,7 @@ struct clock_event_device;
 /**
  * struct apic_timer_lapic - the LAPIC timer of a CPU
  * @tsc_deadline: programmed through the TSC-deadline MSR, otherwise one-shot
- * @clock:	rate of the one-shot counter
+ * @counter:	rate of the one-shot counter
  * @cost:	TSC cycles from reading the TSC to having programmed the counter
  * @near:	limit for apic_timer_lapic_is_near(); 0 unless @divider is
  * @divider:	log2 of the divider in the hardware, negative if not known
@@ -28,7 +28,7 @@ struct clock_event_device;
  */
 struct apic_timer_lapic {
 	bool tsc_deadline;
-	struct apic_timer_lapic_clock clock;
+	struct apic_timer_counter counter;
 	u64 cost;
 	u64 near;
 	int divider;
@@ -40,8 +40,8 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 			  u64 ticks_per_sec);
 int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 				 const struct clock_event_device *device);
-bool apic_timer_lapic_armed(const struct apic_timer_lapic *lapic, bool fired);
-u64 apic_timer_lapic_reach(const struct apic_timer_lapic *lapic);
+bool apic_timer_lapic_alive(const struct apic_timer_lapic *lapic, bool fired);
+u64 apic_timer_lapic_max_delta(const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_describe(struct apic_timer_info *info,
 			       const struct apic_timer_lapic *lapic);
 void apic_timer_lapic_refine(struct apic_timer_lapic *lapic);
@@ -80,7 +80,7 @@ apic_timer_lapic_program_near(const struct apic_timer_lapic *lapic, u64 cycles,
 	}
 	cycles -= min(cycles, lapic->cost);
 	apic->write(APIC_TMICT,
-		    apic_timer_lapic_clock_near(&lapic->clock, cycles));
+		    apic_timer_counter_convert_near(&lapic->counter, cycles));
 }
 
 #endif /* _APIC_TIMER_LAPIC_H */

@@ -27,7 +27,7 @@ static bool has_tsc_deadline(void)
 	return boot_cpu_has(X86_FEATURE_TSC_DEADLINE_TIMER);
 }
 
-static void set_up(u32 masked)
+static void setup(u32 masked)
 {
 	apic->write(APIC_LVTT, LOCAL_TIMER_VECTOR | masked |
 			       (has_tsc_deadline() ? APIC_TIMER_LVTT_TSC_DEADLINE : 0));
@@ -61,7 +61,7 @@ static u64 calibrate(u32 khz)
 	u32 from, to;
 
 	local_irq_disable();
-	set_up(APIC_LVT_MASKED);
+	setup(APIC_LVT_MASKED);
 	apic->write(APIC_TDCR, DIVIDE_BY_1);
 	apic->write(APIC_TMICT, U32_MAX);
 	read_both(&from_tsc, &from);
@@ -79,25 +79,25 @@ static u64 calibrate(u32 khz)
 }
 
 /**
- * apic_timer_lapic_free_set_up() - set up the hardware of this CPU
+ * apic_timer_lapic_exclusive_setup() - set up the hardware of this CPU
  * @lapic:	of this CPU
  *
  * Context: Interrupts off.
  */
-void apic_timer_lapic_free_set_up(struct apic_timer_lapic *lapic)
+void apic_timer_lapic_exclusive_setup(struct apic_timer_lapic *lapic)
 {
-	set_up(0);
+	setup(0);
 	apic_timer_lapic_ready(lapic);
 }
 
 /**
- * apic_timer_lapic_free_take() - calibrate the LAPIC timer of this CPU and set it up
+ * apic_timer_lapic_exclusive_take() - calibrate the LAPIC timer of this CPU and set it up
  * @lapic:	filled in
  *
  * Context: Task context, bound to the CPU.
  * Return: 0; -ERANGE, with a message, if its rate is implausible.
  */
-int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic)
+int apic_timer_lapic_exclusive_take(struct apic_timer_lapic *lapic)
 {
 	/* One clock drives all of them; measured with a TSC of @khz. */
 	static u64 ticks_per_sec;
@@ -116,22 +116,22 @@ int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic)
 		return ret;
 
 	local_irq_disable();
-	apic_timer_lapic_free_set_up(lapic);
+	apic_timer_lapic_exclusive_setup(lapic);
 	local_irq_enable();
 	return 0;
 }
 
 /**
- * apic_timer_lapic_free_release() - stop and mask the LAPIC timer again
+ * apic_timer_lapic_exclusive_release() - stop and mask the LAPIC timer again
  *
  * Context: Interrupts off.
  */
-void apic_timer_lapic_free_release(void)
+void apic_timer_lapic_exclusive_release(void)
 {
 	lockdep_assert_irqs_disabled();
 	if (has_tsc_deadline())
 		apic_timer_native_wrmsrq(MSR_IA32_TSC_DEADLINE, 0);
 	else
 		apic->write(APIC_TMICT, 0);
-	set_up(APIC_LVT_MASKED);
+	setup(APIC_LVT_MASKED);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _APIC_TIMER_LAPIC_FREE_H
-#define _APIC_TIMER_LAPIC_FREE_H
+#ifndef _APIC_TIMER_LAPIC_EXCLUSIVE_H
+#define _APIC_TIMER_LAPIC_EXCLUSIVE_H
 
 struct apic_timer_lapic;
 
-int apic_timer_lapic_free_take(struct apic_timer_lapic *lapic);
-void apic_timer_lapic_free_set_up(struct apic_timer_lapic *lapic);
-void apic_timer_lapic_free_release(void);
+int apic_timer_lapic_exclusive_take(struct apic_timer_lapic *lapic);
+void apic_timer_lapic_exclusive_setup(struct apic_timer_lapic *lapic);
+void apic_timer_lapic_exclusive_release(void);
 
-#endif /* _APIC_TIMER_LAPIC_FREE_H */
+#endif /* _APIC_TIMER_LAPIC_EXCLUSIVE_H */

@@ -14,16 +14,16 @@
 #define RATIO_MAX 4096
 
 /**
- * apic_timer_lapic_clock_init() - describe a counter
- * @clock:		filled in
+ * apic_timer_counter_init() - describe a counter
+ * @counter:		filled in
  * @ticks_per_sec:	rate of the undivided counter, Hz
  * @cycles_per_sec:	rate of the TSC, Hz
  *
  * Return: 0; -ERANGE when either rate is 0 or over 2^40 Hz, or one is more
  * than 4096 times the other.
  */
-int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
-				u64 ticks_per_sec, u64 cycles_per_sec)
+int apic_timer_counter_init(struct apic_timer_counter *counter,
+			    u64 ticks_per_sec, u64 cycles_per_sec)
 {
 	u64 whole, rest;
 	int shift;
@@ -36,16 +36,16 @@ int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
 
 	/* (ticks << 32) / cycles in two steps of 16 bits: no overflow */
 	whole = div64_u64_rem(ticks_per_sec << 16, cycles_per_sec, &rest);
-	clock->mult = (whole << 16) + div64_u64(rest << 16, cycles_per_sec);
+	counter->mult = (whole << 16) + div64_u64(rest << 16, cycles_per_sec);
 
-	clock->reach = div64_u64((u64)U32_MAX << (APIC_TIMER_LAPIC_DIVIDER_MAX + 24),
-				 (clock->mult >> 8) + 1);
+	counter->max_delta = div64_u64((u64)U32_MAX << (APIC_TIMER_COUNTER_DIVIDER_MAX + 24),
+				       (counter->mult >> 8) + 1);
 
 	/* The product of 30 and 34 bits fits in 64. */
-	shift = max(fls64(clock->mult) - 30, 0);
-	clock->near_mult = clock->mult >> shift;
-	clock->near_shift = 32 - shift;
-	clock->near = min(clock->reach >> APIC_TIMER_LAPIC_DIVIDER_MAX,
-			  1ULL << 34);
+	shift = max(fls64(counter->mult) - 30, 0);
+	counter->near_mult = counter->mult >> shift;
+	counter->near_shift = 32 - shift;
+	counter->near = min(counter->max_delta >> APIC_TIMER_COUNTER_DIVIDER_MAX,
+			    1ULL << 34);
 	return 0;
 }

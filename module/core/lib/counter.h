@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _APIC_TIMER_LAPIC_CLOCK_H
-#define _APIC_TIMER_LAPIC_CLOCK_H
+#ifndef _APIC_TIMER_COUNTER_H
+#define _APIC_TIMER_COUNTER_H
 
 #include <linux/bitops.h>
 #include <linux/limits.h>
@@ -8,42 +8,42 @@
 #include <linux/types.h>
 
 /* log2 of the coarsest divider, 128. */
-#define APIC_TIMER_LAPIC_DIVIDER_MAX	7
+#define APIC_TIMER_COUNTER_DIVIDER_MAX	7
 
 /**
- * struct apic_timer_lapic_clock - rate of a LAPIC one-shot counter
+ * struct apic_timer_counter - rate of a LAPIC one-shot counter
  * @mult:	ticks of the undivided counter per TSC cycle, times 2^32
- * @reach:	longest distance in TSC cycles that fits the counter at its
+ * @max_delta:	longest distance in TSC cycles that fits the counter at its
  *		coarsest divider
  * @near:	distances in TSC cycles below this can be converted by
- *		apic_timer_lapic_clock_near(), too
+ *		apic_timer_counter_convert_near(), too
  * @near_mult:	ticks of the undivided counter per TSC cycle, times
  * @near_shift:	2^this
  */
-struct apic_timer_lapic_clock {
+struct apic_timer_counter {
 	u64 mult;
-	u64 reach;
+	u64 max_delta;
 	u64 near;
 	u32 near_mult;
 	u8 near_shift;
 };
 
 /**
- * struct apic_timer_lapic_count - value to program a one-shot counter with
+ * struct apic_timer_counter_value - value to program a one-shot counter with
  * @count:	ticks of the divided counter, never 0 (0 would stop the timer)
- * @divider:	the divider is 2^divider; 0 to %APIC_TIMER_LAPIC_DIVIDER_MAX
+ * @divider:	the divider is 2^divider; 0 to %APIC_TIMER_COUNTER_DIVIDER_MAX
  */
-struct apic_timer_lapic_count {
+struct apic_timer_counter_value {
 	u32 count;
 	u8 divider;
 };
 
-int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
-				u64 ticks_per_sec, u64 cycles_per_sec);
+int apic_timer_counter_init(struct apic_timer_counter *counter,
+			    u64 ticks_per_sec, u64 cycles_per_sec);
 /**
- * apic_timer_lapic_clock_count() - convert a distance
- * @clock:	the counter
- * @cycles:	distance in TSC cycles; limited to @clock->reach
+ * apic_timer_counter_convert() - convert a distance
+ * @counter:	the counter
+ * @cycles:	distance in TSC cycles; limited to @counter->max_delta
  *
  * Choose the finest divider that reaches @cycles. An undivided count is rounded
  * up, so that rounding does not make the interrupt early; a divided one is
@@ -51,35 +51,35 @@ int apic_timer_lapic_clock_init(struct apic_timer_lapic_clock *clock,
  *
  * Return: count and divider.
  */
-static __always_inline struct apic_timer_lapic_count
-apic_timer_lapic_clock_count(const struct apic_timer_lapic_clock *clock,
-			     u64 cycles)
+static __always_inline struct apic_timer_counter_value
+apic_timer_counter_convert(const struct apic_timer_counter *counter,
+			   u64 cycles)
 {
-	struct apic_timer_lapic_count count = {};
+	struct apic_timer_counter_value count = {};
 	u64 ticks;
 
-	cycles = min(cycles, clock->reach);
-	ticks = ((__uint128_t)cycles * clock->mult + U32_MAX) >> 32;
+	cycles = min(cycles, counter->max_delta);
+	ticks = ((__uint128_t)cycles * counter->mult + U32_MAX) >> 32;
 
 	if (unlikely(ticks >> 32))
 		count.divider = min(fls64(ticks >> 32),
-				    APIC_TIMER_LAPIC_DIVIDER_MAX);
+				    APIC_TIMER_COUNTER_DIVIDER_MAX);
 	count.count = clamp(ticks >> count.divider, 1ULL, (u64)U32_MAX);
 	return count;
 }
 
 /**
- * apic_timer_lapic_clock_near() - convert a short distance in fewer instructions
- * @clock:	the counter, undivided
- * @cycles:	distance in TSC cycles, less than @clock->near
+ * apic_timer_counter_convert_near() - convert a short distance in fewer instructions
+ * @counter:	the counter, undivided
+ * @cycles:	distance in TSC cycles, less than @counter->near
  *
  * Return: a count that takes @cycles, or up to a tick more; up to 1/2^29 less.
  */
 static __always_inline u32
-apic_timer_lapic_clock_near(const struct apic_timer_lapic_clock *clock,
-			    u64 cycles)
+apic_timer_counter_convert_near(const struct apic_timer_counter *counter,
+				u64 cycles)
 {
-	return (cycles * clock->near_mult >> clock->near_shift) + 1;
+	return (cycles * counter->near_mult >> counter->near_shift) + 1;
 }
 
-#endif /* _APIC_TIMER_LAPIC_CLOCK_H */
+#endif /* _APIC_TIMER_COUNTER_H */

@@ -66,12 +66,12 @@ static unsigned int split(struct apic_timer_queue *queue,
 }
 
 /**
- * apic_timer_queue_split_lead() - split the timers before the first leader
+ * apic_timer_queue_split_unindexed() - split the timers before the first leader
  * @queue:	not empty, its first timer not a leader
  *
  * Rarely needed: not inlined, so that callers need no stack frame.
  */
-noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
+noinline void apic_timer_queue_split_unindexed(struct apic_timer_queue *queue)
 {
 	struct place place = { .link = &queue->index.rb_node };
 	struct apic_timer_list *leader = queue->first;
@@ -81,7 +81,7 @@ noinline void apic_timer_queue_split_lead(struct apic_timer_queue *queue)
 	/* It is the first of the index: nothing is on its left. */
 	if (leader)
 		place = (struct place) { &leader->node, &leader->node.rb_left };
-	queue->lead = split(queue, queue->first, &place);
+	queue->unindexed = split(queue, queue->first, &place);
 }
 
 /* Insert a timer into the sorted list. It is in no list, and not earlier than the head. */
@@ -118,8 +118,8 @@ static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 		next->prev = timer;
 
 	if (!leader) {
-		if (++queue->lead > APIC_TIMER_QUEUE_GROUP)
-			queue->lead = split(queue, queue->first, &place);
+		if (++queue->unindexed > APIC_TIMER_QUEUE_GROUP)
+			queue->unindexed = split(queue, queue->first, &place);
 	} else if (++leader->group > APIC_TIMER_QUEUE_GROUP) {
 		leader->group = split(queue, leader, &place);
 	}
@@ -234,7 +234,7 @@ static __always_inline void pop(struct apic_timer_queue *queue)
 {
 	struct apic_timer_list *next = queue->first->next;
 
-	queue->lead--;
+	queue->unindexed--;
 	queue->first = next;
 	if (next)
 		next->prev = NULL;
@@ -324,7 +324,7 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 		del_leader(queue, timer);
 	} else {
 		/* Its group has become the one without a leader. */
-		queue->lead = timer->group;
+		queue->unindexed = timer->group;
 		erase(queue, timer);
 		pop(queue);
 	}

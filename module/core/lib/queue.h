@@ -17,7 +17,7 @@
  * struct apic_timer_queue - timers in the order of their expiry
  * @first:	the head, which expires first; NULL when the queue is empty
  * @index:	rbtree over the leaders of the list's groups
- * @lead:	number of timers in the list before the first leader, or more
+ * @unindexed:	number of timers in the list before the first leader, or more
  * @arrived:	bit mask of the slots in use
  * @soonest:	no arrival expires before this
  * @slot:	slot of the next arrival. Cyclically, from here on, the slots are
@@ -50,7 +50,7 @@
 struct apic_timer_queue {
 	struct apic_timer_list *first;
 	struct rb_root index;
-	unsigned int lead;
+	unsigned int unindexed;
 	u32 arrived;
 	u64 soonest;
 	unsigned int slot;
@@ -84,7 +84,7 @@ void apic_timer_queue_init(struct apic_timer_queue *queue);
 void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
 				  struct apic_timer_list *timer);
 bool apic_timer_queue_sort_one(struct apic_timer_queue *queue);
-void apic_timer_queue_split_lead(struct apic_timer_queue *queue);
+void apic_timer_queue_split_unindexed(struct apic_timer_queue *queue);
 void apic_timer_queue_del_first(struct apic_timer_queue *queue);
 void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 				 struct apic_timer_list *timer);
@@ -109,8 +109,8 @@ static inline void apic_timer_queue_push(struct apic_timer_queue *queue,
 	if (next)
 		next->prev = timer;
 	queue->first = timer;
-	if (unlikely(++queue->lead > APIC_TIMER_QUEUE_GROUP))
-		apic_timer_queue_split_lead(queue);
+	if (unlikely(++queue->unindexed > APIC_TIMER_QUEUE_GROUP))
+		apic_timer_queue_split_unindexed(queue);
 }
 
 /* Make a timer that is not the head an arrival; there is room. */
@@ -195,10 +195,10 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 		if (next)
 			next->prev = prev;
 	} else if (!queue->count) {
-		queue->lead = 0;
+		queue->unindexed = 0;
 		queue->first = NULL;
 	} else if (next && next->expires <= queue->soonest) {
-		queue->lead--;
+		queue->unindexed--;
 		queue->first = next;
 		next->prev = NULL;
 	} else {

@@ -37,16 +37,16 @@ bool apic_timer_smi_counted __read_mostly;
 /**
  * apic_timer_shot_leg() - how far to go in one hop
  * @distance:	TSC cycles to the target
- * @reach:	most TSC cycles that the hardware can do
+ * @max_delta:	most TSC cycles that the hardware can do
  * @aim:	the hardware counts another clock than the TSC, and that matters
  *
  * Return: TSC cycles, @distance if it can be done at once.
  */
-u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim)
+u64 apic_timer_shot_leg(u64 distance, u64 max_delta, bool aim)
 {
 	if (aim && distance > DRIFT_FREE)
 		distance -= max(distance >> APIC_TIMER_SHOT_DRIFT_SHIFT, DRIFT_FREE / 2);
-	return min(distance, reach);
+	return min(distance, max_delta);
 }
 
 /* In how many cycles to fire for a user. */
@@ -58,7 +58,7 @@ static u64 leg_for(const struct apic_timer_shot *shot,
 
 	if (deadline <= now)
 		return 0;
-	return apic_timer_shot_leg(deadline - now, source->reach,
+	return apic_timer_shot_leg(deadline - now, source->max_delta,
 				   source->drifts &&
 				   user == APIC_TIMER_SHOT_OWN);
 }

@@ -28,7 +28,7 @@ enum apic_timer_shot_user {
  * @expires:	absolute TSC, %APIC_TIMER_NEVER for none
  * @lead:	TSC cycles to be early while the kernel's tick goes [0] or is
  *		stopped [1]
- * @reach:	an interrupt serves it from so many TSC cycles before @expires,
+ * @serve_window:	an interrupt serves it from so many TSC cycles before @expires,
  *		or from the lead before if that is more
  * @hold:	TSC cycles that an event of the kernel's may be held back so that
  *		ours comes first
@@ -37,7 +37,7 @@ enum apic_timer_shot_user {
 struct apic_timer_target {
 	u64 expires;
 	u64 lead[2];
-	u64 reach;
+	u64 serve_window;
 	u64 hold;
 	bool exact;
 };
@@ -132,7 +132,7 @@ bool apic_timer_shot_kernel_waits(const struct apic_timer_shot *shot);
 bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot);
 void apic_timer_shot_end(struct apic_timer_shot *shot);
 void apic_timer_shot_rearm(void);
-u64 apic_timer_shot_leg(u64 distance, u64 reach, bool aim);
+u64 apic_timer_shot_leg(u64 distance, u64 max_delta, bool aim);
 
 /* @tsc, so much earlier; never stays never. */
 static inline u64 apic_timer_shot_before(u64 tsc, u64 cycles)
@@ -152,7 +152,7 @@ static inline u64 apic_timer_shot_serve(const struct apic_timer_shot *shot,
 {
 	return apic_timer_shot_before(target->expires,
 				      max(target->lead[shot->stopped],
-					  target->reach));
+					  target->serve_window));
 }
 
 /**

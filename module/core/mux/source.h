@@ -8,7 +8,7 @@
  * struct apic_timer_source - who gives us a timer interrupt on each CPU
  * @name:	as in the module parameter
  * @drifts:	its hardware counts another clock than the TSC
- * @reach:	most TSC cycles that one shot can do
+ * @max_delta:	most TSC cycles that one shot can do
  * @probe:	0 when this machine has it, otherwise -errno with the reason in
  *		the log. Task context. Takes what is had once for all CPUs.
  * @remove:	give that back, no CPU being attached, but for those that
@@ -23,10 +23,10 @@
  *		one before: convert by that on this CPU. NULL if it does so
  *		anyway. Interrupts off.
  * @program:	interrupt this CPU at the absolute TSC @fire, at once if that
- *		is past; @fire is within @reach. What it needs of the present
+ *		is past; @fire is within @max_delta. What it needs of the present
  *		TSC it reads last. Returns what the hardware was given.
  *		Interrupts off.
- * @armed:	is the hardware of this CPU, which was programmed and has not
+ * @alive:	is the hardware of this CPU, which was programmed and has not
  *		interrupted since, still set up so that it will? If @fired, it
  *		may have fired already. NULL if nobody but the kernel could
  *		stop it. Interrupts off.
@@ -40,14 +40,14 @@
 struct apic_timer_source {
 	const char *name;
 	bool drifts;
-	u64 reach;
+	u64 max_delta;
 	int (*probe)(void);
 	void (*remove)(void);
 	int (*attach)(void);
 	int (*detach)(void);
 	void (*refine)(void);
 	u64 (*program)(u64 fire);
-	bool (*armed)(bool fired);
+	bool (*alive)(bool fired);
 	void (*recover)(void);
 	void (*describe)(unsigned int cpu, struct apic_timer_info *info);
 };

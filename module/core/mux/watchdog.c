@@ -102,9 +102,9 @@ static bool stopped(const struct apic_timer_shot *shot)
 {
 	u64 suspected = this_cpu_xchg(suspect, 0);
 
-	if (!apic_timer_source->armed(true))
+	if (!apic_timer_source->alive(true))
 		return true;
-	if (apic_timer_source->armed(false) ||
+	if (apic_timer_source->alive(false) ||
 	    may_have_fired(shot, apic_timer_tsc_now()))
 		return false;
 	if (suspected == fires_of(shot))
@@ -219,7 +219,7 @@ static void look(u64 now)
 void apic_timer_guard_online(void)
 {
 	this_cpu_write(last_looked_at, smp_processor_id());
-	if (period && apic_timer_source->armed)
+	if (period && apic_timer_source->alive)
 		this_cpu_write(apic_timer_shot_watch_due,
 			       apic_timer_tsc_now() + period);
 }

@@ -224,7 +224,7 @@ static u64 pending_event(const struct hook *hook, u64 now)
 static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_hook.drifts = !lapic->tsc_deadline;
-	apic_timer_source_hook.reach = apic_timer_lapic_reach(lapic);
+	apic_timer_source_hook.max_delta = apic_timer_lapic_max_delta(lapic);
 }
 
 static int attach_shared(struct hook *hook)
@@ -294,7 +294,7 @@ static int hook_attach(void)
 	if (!lapic_timer_hook_exclusive())
 		return attach_shared(hook);
 
-	ret = apic_timer_lapic_free_take(&hook->lapic);
+	ret = apic_timer_lapic_exclusive_take(&hook->lapic);
 	if (ret)
 		return ret;
 	set_limits(&hook->lapic);
@@ -314,7 +314,7 @@ static int hook_detach(void)
 	if (hook->device)
 		give_back(hook, apic_timer_shot_kernel_deadline(this_cpu_ptr(&apic_timer_shot)));
 	else
-		apic_timer_lapic_free_release();
+		apic_timer_lapic_exclusive_release();
 	local_irq_restore(flags);
 	return 0;
 }
@@ -334,9 +334,9 @@ static u64 hook_program_shot(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
 }
 
-static bool hook_armed(bool fired)
+static bool hook_alive(bool fired)
 {
-	return apic_timer_lapic_armed(this_cpu_ptr(&hooks.lapic), fired);
+	return apic_timer_lapic_alive(this_cpu_ptr(&hooks.lapic), fired);
 }
 
 static void hook_recover(void)
@@ -346,7 +346,7 @@ static void hook_recover(void)
 	if (hook->device)
 		set_up(hook);
 	else
-		apic_timer_lapic_free_set_up(&hook->lapic);
+		apic_timer_lapic_exclusive_setup(&hook->lapic);
 }
 
 static void hook_describe(unsigned int cpu, struct apic_timer_info *info)
@@ -363,7 +363,7 @@ struct apic_timer_source apic_timer_source_hook = {
 	.detach = hook_detach,
 	.refine = hook_refine,
 	.program = hook_program_shot,
-	.armed = hook_armed,
+	.alive = hook_alive,
 	.recover = hook_recover,
 	.describe = hook_describe,
 };

@@ -11,7 +11,7 @@
 #include "timers/interrupt.h"
 
 /* Longest distance, so that no sum of times overflows: about 36 years. */
-#define REACH_NS	(1ULL << 60)
+#define MAX_DELTA_NS	(1ULL << 60)
 
 static DEFINE_PER_CPU(struct hrtimer, hrtimers);
 
@@ -27,7 +27,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 
 static int hrtimer_probe(void)
 {
-	apic_timer_source_hrtimer.reach = apic_timer_ns_to_tsc(REACH_NS);
+	apic_timer_source_hrtimer.max_delta = apic_timer_ns_to_tsc(MAX_DELTA_NS);
 	return 0;
 }
 

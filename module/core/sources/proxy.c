@@ -234,7 +234,7 @@ static void take_back(struct irq_work *work)
 static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_proxy.drifts = !lapic->tsc_deadline;
-	apic_timer_source_proxy.reach = apic_timer_lapic_reach(lapic);
+	apic_timer_source_proxy.max_delta = apic_timer_lapic_max_delta(lapic);
 }
 
 static int proxy_attach(void)
@@ -397,9 +397,9 @@ static u64 proxy_program(u64 fire)
 	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
 }
 
-static bool proxy_armed(bool fired)
+static bool proxy_alive(bool fired)
 {
-	return apic_timer_lapic_armed(this_cpu_ptr(&proxies.lapic), fired);
+	return apic_timer_lapic_alive(this_cpu_ptr(&proxies.lapic), fired);
 }
 
 static void proxy_recover(void)
@@ -420,7 +420,7 @@ struct apic_timer_source apic_timer_source_proxy = {
 	.detach = proxy_detach,
 	.refine = proxy_refine,
 	.program = proxy_program,
-	.armed = proxy_armed,
+	.alive = proxy_alive,
 	.recover = proxy_recover,
 	.describe = proxy_describe,
 };

@@ -91,7 +91,7 @@ u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz)
  * Its timer is not armed. What the core has in mind of the machine before is
  * the caller's to reset.
  *
- * Return: 0, or what apic_timer_lapic_clock_init() says of its rates.
+ * Return: 0, or what apic_timer_counter_init() says of its rates.
  */
 int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 {
@@ -99,22 +99,22 @@ int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 		.machine = *machine,
 		.now = machine->tsc,
 	};
-	u64 reach = U64_MAX;
+	u64 max_delta = U64_MAX;
 	int ret;
 
 	if (!sim.machine.believed_hz)
 		sim.machine.believed_hz = machine->counter_hz;
 	if (machine->counter_hz) {
-		ret = apic_timer_lapic_clock_init(&sim.clock,
-						  sim.machine.believed_hz,
-						  machine->tsc_khz * 1000ULL);
+		ret = apic_timer_counter_init(&sim.counter,
+					      sim.machine.believed_hz,
+					      machine->tsc_khz * 1000ULL);
 		if (ret)
 			return ret;
-		reach = sim.clock.reach;
+		max_delta = sim.counter.max_delta;
 	}
 	apic_timer_sim = sim;
 	apic_timer_source_sim.drifts = machine->counter_hz;
-	apic_timer_source_sim.reach = min(reach, machine->reach ?: U64_MAX);
+	apic_timer_source_sim.max_delta = min(max_delta, machine->max_delta ?: U64_MAX);
 	return 0;
 }
 
@@ -171,14 +171,14 @@ unsigned long apic_timer_sim_run(u64 until, unsigned long limit)
 	u64 at, taken;
 
 	local_irq_save(flags);
-	while ((sim->armed || sim->requested) && n < limit) {
+	while ((sim->active || sim->requested) && n < limit) {
 		taken = sim->requested ? sim->now : sim->fires;
 		at = apic_timer_add_tsc(taken, sim->machine.latency);
 		if (at > until)
 			break;
 		/* However often it has fired, one request waits. */
 		if (sim->fires <= taken)
-			sim->armed = false;
+			sim->active = false;
 		sim->requested = false;
 		sim->now = max(sim->now, at);
 		sim->interrupts++;
@@ -205,7 +205,7 @@ static int sim_attach(void)
 
 static int sim_detach(void)
 {
-	apic_timer_sim.armed = false;
+	apic_timer_sim.active = false;
 	return 0;
 }
 
@@ -215,7 +215,7 @@ static u64 sim_program(u64 fire)
 
 	sim->now += sim->machine.cost;
 	/* That doesn't take back what it has requested. */
-	if (sim->armed && sim->fires <= sim->now)
+	if (sim->active && sim->fires <= sim->now)
 		sim->requested = true;
 	sim->programmed++;
 	sim->leg = fire > sim->now ? fire - sim->now : 0;
@@ -223,13 +223,13 @@ static u64 sim_program(u64 fire)
 	if (!sim->machine.counter_hz) {
 		/* 0 disarms; one in the past fires at once. */
 		sim->fires = fire;
-		sim->armed = sim->fires;
+		sim->active = sim->fires;
 		return sim->fires;
 	}
 
 	/* A count of 0 stops the counter. */
-	sim->count = apic_timer_lapic_clock_count(&sim->clock, sim->leg);
-	sim->armed = sim->count.count;
+	sim->count = apic_timer_counter_convert(&sim->counter, sim->leg);
+	sim->active = sim->count.count;
 	sim->fires = sim->now +
 		apic_timer_sim_ticks_to_cycles((u64)sim->count.count <<
 					       sim->count.divider,

@@ -13,7 +13,7 @@
  * @counter_hz:	true rate of the undivided one-shot counter, Hz; 0: the machine
  *		has the TSC-deadline mode
  * @believed_hz: the rate that calibration found, Hz; 0: the true one
- * @reach:	longest shot in TSC cycles, where shorter than what the mode
+ * @max_delta:	longest shot in TSC cycles, where shorter than what the mode
  *		allows; 0: as the mode
  * @cost:	TSC cycles that each look at the TSC and each programming takes
  * @latency:	TSC cycles from the timer's firing to its interrupt
@@ -25,7 +25,7 @@ struct apic_timer_sim_machine {
 	u32 tsc_khz;
 	u64 counter_hz;
 	u64 believed_hz;
-	u64 reach;
+	u64 max_delta;
 	u64 cost;
 	u64 latency;
 	u64 tsc;
@@ -35,10 +35,10 @@ struct apic_timer_sim_machine {
 /**
  * struct apic_timer_sim - the simulated machine
  * @machine:	what it is
- * @clock:	what the core believes of its counter
+ * @counter:	what the core believes of its counter
  * @now:	TSC
- * @armed:	the timer is running
- * @fires:	TSC at which it fires, if @armed
+ * @active:	the timer is running
+ * @fires:	TSC at which it fires, if @active
  * @requested:	it has fired and was programmed anew since: the interrupt has
  *		yet to be taken
  * @leg:	TSC cycles that it was last asked for
@@ -48,13 +48,13 @@ struct apic_timer_sim_machine {
  */
 struct apic_timer_sim {
 	struct apic_timer_sim_machine machine;
-	struct apic_timer_lapic_clock clock;
+	struct apic_timer_counter counter;
 	u64 now;
-	bool armed;
+	bool active;
 	u64 fires;
 	bool requested;
 	u64 leg;
-	struct apic_timer_lapic_count count;
+	struct apic_timer_counter_value count;
 	unsigned long programmed;
 	unsigned long interrupts;
 };

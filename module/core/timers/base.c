@@ -156,7 +156,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 			target.lead[1] = target.lead[0];
 		}
 		/* Others would have nothing of it if we left only to be back. */
-		target.reach = min(target.lead[0] + leave, budget);
+		target.serve_window = min(target.lead[0] + leave, budget);
 	} else if (mode == APIC_TIMER_MEAN) {
 		target.lead[0] = lead->mean[class];
 		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];

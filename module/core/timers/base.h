@@ -139,9 +139,9 @@ static inline void apic_timer_set_state(struct apic_timer_list *timer,
 		  !apic_timer_edge_legal(timer->state, state),
 		  "apic_timer: state %x to %x\n", timer->state, state);
 	if (state == APIC_TIMER_PENDING)
-		apic_timer_debug_activate(timer);
+		apic_timer_objects_activate(timer);
 	else if (state == APIC_TIMER_DONE)
-		apic_timer_debug_deactivate(timer);
+		apic_timer_objects_deactivate(timer);
 	WRITE_ONCE(timer->state, state);
 }
 

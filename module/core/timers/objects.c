@@ -8,7 +8,7 @@
 #include "timers/objects.h"
 #include "timers/state.h"
 
-/* Deletes a timer: see apic_timer_debug_setup(). */
+/* Deletes a timer: see apic_timer_objects_setup(). */
 static int (*delete)(struct apic_timer_list *timer);
 
 static void *hint(void *address)
@@ -36,7 +36,7 @@ static bool reinitialised(void *address, enum debug_obj_state state)
 	bool removed = remove_pending(address, state);
 
 	if (removed)
-		apic_timer_debug_init(address);
+		apic_timer_objects_init(address);
 	return removed;
 }
 
@@ -49,21 +49,21 @@ static const struct debug_obj_descr description = {
 };
 
 /**
- * apic_timer_debug_setup() - get ready
+ * apic_timer_objects_setup() - get ready
  * @del:	del_apic_timer(), which this file must not know
  */
-void apic_timer_debug_setup(int (*del)(struct apic_timer_list *timer))
+void apic_timer_objects_setup(int (*del)(struct apic_timer_list *timer))
 {
 	delete = del;
 }
 
 /**
- * apic_timer_debug_init() - a timer is being initialised
+ * apic_timer_objects_init() - a timer is being initialised
  * @timer:	the timer, as it was before
  *
  * Context: Any but NMI, as init_apic_timer(): takes a lock of the kernel's.
  */
-void apic_timer_debug_init(struct apic_timer_list *timer)
+void apic_timer_objects_init(struct apic_timer_list *timer)
 {
 	if (object_is_on_stack(timer))
 		debug_object_init_on_stack(timer, &description);
@@ -72,23 +72,23 @@ void apic_timer_debug_init(struct apic_timer_list *timer)
 }
 
 /**
- * apic_timer_debug_activate() - a timer becomes pending
+ * apic_timer_objects_activate() - a timer becomes pending
  * @timer:	the timer
  *
  * Context: The lock of its base is held.
  */
-void apic_timer_debug_activate(struct apic_timer_list *timer)
+void apic_timer_objects_activate(struct apic_timer_list *timer)
 {
 	debug_object_activate(timer, &description);
 }
 
 /**
- * apic_timer_debug_deactivate() - a timer is not pending any more
+ * apic_timer_objects_deactivate() - a timer is not pending any more
  * @timer:	the timer
  *
  * Context: The lock of its base is held.
  */
-void apic_timer_debug_deactivate(struct apic_timer_list *timer)
+void apic_timer_objects_deactivate(struct apic_timer_list *timer)
 {
 	debug_object_deactivate(timer, &description);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _APIC_TIMER_TIMER_H
-#define _APIC_TIMER_TIMER_H
+#ifndef _APIC_TIMER_STATE_H
+#define _APIC_TIMER_STATE_H
 
 #include <linux/apic_timer.h>
 #include <linux/build_bug.h>
@@ -62,4 +62,4 @@ static inline bool apic_timer_edge_legal(enum apic_timer_state from,
 	}
 }
 
-#endif /* _APIC_TIMER_TIMER_H */
+#endif /* _APIC_TIMER_STATE_H */

@@ -121,7 +121,7 @@ void init_apic_timer(struct apic_timer_list *timer)
 		return;
 	}
 
-	apic_timer_debug_init(timer);
+	apic_timer_objects_init(timer);
 	timer->next = NULL;
 	timer->prev = NULL;
 	timer->flags = 0;
