@@ -65,9 +65,9 @@ static DEFINE_PER_CPU(bool, attached);
 static void go_online(void)
 {
 	local_irq_disable();
-	apic_timer_guard_online();
+	apic_timer_watchdog_online();
 	local_irq_enable();
-	apic_timer_latency_online();
+	apic_timer_qos_online();
 	apic_timer_base_online();
 }
 
@@ -102,9 +102,9 @@ static int detach_cpu(unsigned int cpu)
 	if (!this_cpu_read(attached))
 		return 0;
 	apic_timer_base_offline();
-	apic_timer_latency_offline();
+	apic_timer_qos_offline();
 	local_irq_disable();
-	apic_timer_guard_offline();
+	apic_timer_watchdog_offline();
 	local_irq_enable();
 	ret = apic_timer_source->detach();
 	if (ret) {
@@ -241,7 +241,7 @@ static void refine(void *unused)
  * what is loaded before that, from an initial RAM disk say, would go on with
  * the first estimate. Sources and the length of a tick follow; limits of time
  * that were converted when the module was loaded (spin_budget_ns, hold_ns,
- * late_ns, busy_us, guard_ms) stay, for nobody relies on a limit to 1%.
+ * late_ns, busy_us, watchdog_ms) stay, for nobody relies on a limit to 1%.
  *
  * Context: Task context; called now and then.
  */

@@ -38,7 +38,7 @@
 
 static struct dentry *directory;
 
-static void latency_show(struct seq_file *file)
+static void qos_show(struct seq_file *file)
 {
 	const char *separator = "";
 	unsigned int cpu;
@@ -46,7 +46,7 @@ static void latency_show(struct seq_file *file)
 
 	seq_puts(file, "latency requests: ");
 	for_each_possible_cpu(cpu) {
-		us = apic_timer_latency_requested(cpu);
+		us = apic_timer_qos_requested(cpu);
 		if (us < 0)
 			continue;
 		seq_printf(file, "%scpu %u %d us", separator, cpu, us);
@@ -74,7 +74,7 @@ static int info_show(struct seq_file *file, void *unused)
 	seq_printf(file, "TSC epoch: %u\n", apic_timer_epoch());
 	seq_printf(file, "default mode: %s\n",
 		   apic_timer_mode_name(apic_timer_mode_default));
-	latency_show(file);
+	qos_show(file);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(info);

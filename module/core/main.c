@@ -58,9 +58,9 @@ static int __init apic_timer_init(void)
 	apic_timer_dispatch_init();
 	apic_timer_objects_setup(del_apic_timer);
 	apic_timer_base_init();
-	apic_timer_guard_init(apic_timer_dispatch_watch);
+	apic_timer_watchdog_init(apic_timer_dispatch_watch);
 	apic_timer_smi_init();
-	ret = apic_timer_latency_init();
+	ret = apic_timer_qos_init();
 	if (ret)
 		return ret;
 
@@ -78,11 +78,11 @@ static int __init apic_timer_init(void)
 	return 0;
 
 err_source:
-	apic_timer_guard_exit();
+	apic_timer_watchdog_exit();
 	apic_timer_dispatch_exit();
 	unregister_module_notifier(&module_block);
 err_notifier:
-	apic_timer_latency_exit();
+	apic_timer_qos_exit();
 	return ret;
 }
 
@@ -93,10 +93,10 @@ static void __exit apic_timer_exit(void)
 	apic_timer_pm_exit();
 	apic_timer_base_cancel_all();
 	apic_timer_source_exit();
-	apic_timer_guard_exit();
+	apic_timer_watchdog_exit();
 	apic_timer_dispatch_exit();
 	unregister_module_notifier(&module_block);
-	apic_timer_latency_exit();
+	apic_timer_qos_exit();
 }
 
 module_init(apic_timer_init);

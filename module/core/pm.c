@@ -80,11 +80,11 @@ void apic_timer_pm_resume(void)
 		apic_timer_base_shift(shift);
 		apic_timer_epoch_begin(shift);
 	}
-	apic_timer_latency_restart();
+	apic_timer_qos_restart();
 	if (this_cpu_read(apic_timer_base.online)) {
 		if (apic_timer_source->recover)
 			apic_timer_source->recover();
-		apic_timer_guard_online();
+		apic_timer_watchdog_online();
 		apic_timer_base_rearm();
 	}
 }

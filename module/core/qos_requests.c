@@ -63,21 +63,21 @@ static DEFINE_PER_CPU(struct dev_pm_qos_request, requests);
 static DEFINE_MUTEX(mutex);
 
 /**
- * apic_timer_latency_restart() - the TSC may be another: begin anew
+ * apic_timer_qos_restart() - the TSC may be another: begin anew
  *
  * Context: Interrupts off, no other CPU online.
  */
-void apic_timer_latency_restart(void)
+void apic_timer_qos_restart(void)
 {
 	lockdep_assert_irqs_disabled();
 	if (!latency_qos)
 		return;
-	this_cpu_ptr(&apic_timer_latency)->next = APIC_TIMER_NEVER;
-	apic_timer_latency_kick();
+	this_cpu_ptr(&apic_timer_qos)->next = APIC_TIMER_NEVER;
+	apic_timer_qos_kick();
 }
 
 /* What is to be requested for a CPU, and why. */
-struct wish {
+struct demand {
 	s32 us;
 	u64 next;	/* expiry of the shot it is for, perhaps past */
 	u64 head;	/* expiry of the head */
@@ -92,36 +92,36 @@ static s32 allowed_us(unsigned int cpu, u64 budget)
 }
 
 /* Work out what is to be requested, and from when on the CPU says more. */
-static struct wish wish_for(unsigned int cpu, u64 now)
+static struct demand demand_of(unsigned int cpu, u64 now)
 {
-	struct apic_timer_latency *latency = per_cpu_ptr(&apic_timer_latency, cpu);
+	struct apic_timer_qos *qos = per_cpu_ptr(&apic_timer_qos, cpu);
 	struct apic_timer_base *base = apic_timer_base_of(cpu);
-	struct wish wish = { .us = PM_QOS_RESUME_LATENCY_NO_CONSTRAINT };
+	struct demand demand = { .us = PM_QOS_RESUME_LATENCY_NO_CONSTRAINT };
 	u64 near = apic_timer_ns_to_tsc(NEAR_NS), until, distance;
 	struct apic_timer_base_head head;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	apic_timer_base_peek(base, &head);
-	wish.head = head.expires;
+	demand.head = head.expires;
 	if (head.exact)
-		latency->next = head.expires;
-	else if (latency->next > now && head.expires > latency->next)
-		latency->next = APIC_TIMER_NEVER;	/* It has been deleted. */
+		qos->next = head.expires;
+	else if (qos->next > now && head.expires > qos->next)
+		qos->next = APIC_TIMER_NEVER;	/* It has been deleted. */
 
-	wish.next = latency->next;
-	distance = wish.next > now ? wish.next - now : now - wish.next;
-	if (wish.next != APIC_TIMER_NEVER && distance < near) {
+	demand.next = qos->next;
+	distance = demand.next > now ? demand.next - now : now - demand.next;
+	if (demand.next != APIC_TIMER_NEVER && distance < near) {
 		until = 0;
-		wish.us = allowed_us(cpu, head.budget);
-	} else if (wish.next != APIC_TIMER_NEVER && wish.next > now) {
-		until = wish.next - apic_timer_ns_to_tsc(SLACK_NS);
+		demand.us = allowed_us(cpu, head.budget);
+	} else if (demand.next != APIC_TIMER_NEVER && demand.next > now) {
+		until = demand.next - apic_timer_ns_to_tsc(SLACK_NS);
 	} else {
 		until = APIC_TIMER_NEVER;
 	}
-	WRITE_ONCE(latency->until, until);
+	WRITE_ONCE(qos->until, until);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return wish;
+	return demand;
 }
 
 static s32 requested_us(struct dev_pm_qos_request *request)
@@ -159,30 +159,30 @@ static s64 request_us(unsigned int cpu, s32 us)
  * if it may be in a deep state by now and would wake for the shot only; or if it
  * may be in a shallow one and would stay there for long.
  */
-static void tell(unsigned int cpu, const struct wish *wish, s64 change, u64 now)
+static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change, u64 now)
 {
 	u64 near = apic_timer_ns_to_tsc(NEAR_NS), kernel, shot, wakes;
 
 	/* It may be changing: any of its values will do. */
 	kernel = data_race(per_cpu_ptr(&apic_timer_shot, cpu)
 			   ->deadline[APIC_TIMER_SHOT_KERNEL]);
-	wakes = min(kernel, wish->head);
+	wakes = min(kernel, demand->head);
 	if (change > 0) {
 		if (wakes > now && wakes - now > near)
 			apic_timer_base_wake(cpu);
 		return;
 	}
-	shot = apic_timer_shot_before(wish->next, apic_timer_shot_tick);
-	if (wish->next > now && shot <= wakes)
+	shot = apic_timer_shot_before(demand->next, apic_timer_shot_tick);
+	if (demand->next > now && shot <= wakes)
 		apic_timer_base_wake(cpu);
 }
 
 /* Look at a CPU. Return: TSC at which it has to be looked at again, or never. */
-static u64 look_at(unsigned int cpu, u64 now)
+static u64 reevaluate_cpu(unsigned int cpu, u64 now)
 {
-	u64 until = READ_ONCE(per_cpu_ptr(&apic_timer_latency, cpu)->until);
+	u64 until = READ_ONCE(per_cpu_ptr(&apic_timer_qos, cpu)->until);
 	u64 slack = apic_timer_ns_to_tsc(SLACK_NS);
-	struct wish wish;
+	struct demand demand;
 	s64 change;
 
 	if (until == APIC_TIMER_NEVER)
@@ -190,24 +190,24 @@ static u64 look_at(unsigned int cpu, u64 now)
 	if (until && until - slack > now)
 		return until - slack;
 
-	wish = wish_for(cpu, now);
-	change = request_us(cpu, wish.us);
+	demand = demand_of(cpu, now);
+	change = request_us(cpu, demand.us);
 	if (change)
-		tell(cpu, &wish, change, now);
-	if (wish.us != PM_QOS_RESUME_LATENCY_NO_CONSTRAINT)
+		wake_idle(cpu, &demand, change, now);
+	if (demand.us != PM_QOS_RESUME_LATENCY_NO_CONSTRAINT)
 		return now + apic_timer_ns_to_tsc(NEAR_NS);
-	return wish.next != APIC_TIMER_NEVER && wish.next > now ?
-	       wish.next - 2 * slack : APIC_TIMER_NEVER;
+	return demand.next != APIC_TIMER_NEVER && demand.next > now ?
+	       demand.next - 2 * slack : APIC_TIMER_NEVER;
 }
 
-static void look(struct work_struct *work)
+static void reevaluate(struct work_struct *work)
 {
 	u64 now = apic_timer_tsc_now(), again = APIC_TIMER_NEVER, ns;
 	unsigned int cpu;
 
 	mutex_lock(&mutex);
 	for_each_online_cpu(cpu)
-		again = min(again, look_at(cpu, now));
+		again = min(again, reevaluate_cpu(cpu, now));
 	mutex_unlock(&mutex);
 	if (again == APIC_TIMER_NEVER)
 		return;
@@ -217,18 +217,18 @@ static void look(struct work_struct *work)
 	if (ns > NEAR_NS)
 		ns -= ns / 8;
 	/* Unless somebody has kicked meanwhile. */
-	queue_delayed_work(apic_timer_latency_queue, &apic_timer_latency_work,
+	queue_delayed_work(apic_timer_qos_workqueue, &apic_timer_qos_work,
 			   nsecs_to_jiffies(ns) + 1);
 }
 
 /**
- * apic_timer_latency_requested() - what is requested for a CPU now
+ * apic_timer_qos_requested() - what is requested for a CPU now
  * @cpu:	the CPU
  *
  * Context: Task.
  * Return: us, or -1 if nothing is.
  */
-int apic_timer_latency_requested(unsigned int cpu)
+int apic_timer_qos_requested(unsigned int cpu)
 {
 	s32 us;
 
@@ -240,38 +240,38 @@ int apic_timer_latency_requested(unsigned int cpu)
 
 static void reset(void)
 {
-	struct apic_timer_latency *latency;
+	struct apic_timer_qos *qos;
 	struct apic_timer_base *base;
 	unsigned long flags;
 
 	local_irq_save(flags);
 	base = this_cpu_ptr(&apic_timer_base);
-	latency = this_cpu_ptr(&apic_timer_latency);
+	qos = this_cpu_ptr(&apic_timer_qos);
 	raw_spin_lock(&base->lock);
-	latency->next = APIC_TIMER_NEVER;
-	WRITE_ONCE(latency->until, APIC_TIMER_NEVER);
+	qos->next = APIC_TIMER_NEVER;
+	WRITE_ONCE(qos->until, APIC_TIMER_NEVER);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
 /**
- * apic_timer_latency_online() - get ready for timers on this CPU
+ * apic_timer_qos_online() - get ready for timers on this CPU
  *
  * Context: Task, bound to the CPU, before its base takes timers.
  */
-void apic_timer_latency_online(void)
+void apic_timer_qos_online(void)
 {
 	if (latency_qos)
 		reset();
 }
 
 /**
- * apic_timer_latency_offline() - request nothing for this CPU any more
+ * apic_timer_qos_offline() - request nothing for this CPU any more
  *
  * A request must not outlast the CPU's device.
  *
  * Context: Task, bound to the CPU, whose base takes no timers any more.
  */
-void apic_timer_latency_offline(void)
+void apic_timer_qos_offline(void)
 {
 	if (!latency_qos)
 		return;
@@ -282,11 +282,11 @@ void apic_timer_latency_offline(void)
 }
 
 /**
- * apic_timer_latency_init() - get ready, requesting nothing
+ * apic_timer_qos_init() - get ready, requesting nothing
  *
  * Return: 0 or -ENOMEM.
  */
-int apic_timer_latency_init(void)
+int apic_timer_qos_init(void)
 {
 	if (latency_qos_us < -1) {
 		pr_err("latency_qos_us=%d is out of range: -1 to %d us\n",
@@ -295,22 +295,22 @@ int apic_timer_latency_init(void)
 	}
 	if (!latency_qos)
 		return 0;
-	INIT_DELAYED_WORK(&apic_timer_latency_work, look);
+	INIT_DELAYED_WORK(&apic_timer_qos_work, reevaluate);
 	/* Unbound: isolated CPUs are left alone. */
-	apic_timer_latency_queue = alloc_workqueue("apic_timer", WQ_UNBOUND, 0);
-	return apic_timer_latency_queue ? 0 : -ENOMEM;
+	apic_timer_qos_workqueue = alloc_workqueue("apic_timer", WQ_UNBOUND, 0);
+	return apic_timer_qos_workqueue ? 0 : -ENOMEM;
 }
 
 /**
- * apic_timer_latency_exit() - the reverse
+ * apic_timer_qos_exit() - the reverse
  *
  * All CPUs are offline to us: nothing is requested, and nobody kicks.
  */
-void apic_timer_latency_exit(void)
+void apic_timer_qos_exit(void)
 {
 	if (!latency_qos)
 		return;
-	apic_timer_latency_kick_sync();
-	cancel_delayed_work_sync(&apic_timer_latency_work);
-	destroy_workqueue(apic_timer_latency_queue);
+	apic_timer_qos_kick_sync();
+	cancel_delayed_work_sync(&apic_timer_qos_work);
+	destroy_workqueue(apic_timer_qos_workqueue);
 }

@@ -4,21 +4,21 @@
 
 #ifdef CONFIG_APIC_TIMER_SIM
 
-static inline void apic_timer_latency_restart(void) {}
-static inline int apic_timer_latency_requested(unsigned int cpu) { return -1; }
-static inline void apic_timer_latency_online(void) {}
-static inline void apic_timer_latency_offline(void) {}
-static inline int apic_timer_latency_init(void) { return 0; }
-static inline void apic_timer_latency_exit(void) {}
+static inline void apic_timer_qos_restart(void) {}
+static inline int apic_timer_qos_requested(unsigned int cpu) { return -1; }
+static inline void apic_timer_qos_online(void) {}
+static inline void apic_timer_qos_offline(void) {}
+static inline int apic_timer_qos_init(void) { return 0; }
+static inline void apic_timer_qos_exit(void) {}
 
 #else
 
-void apic_timer_latency_restart(void);
-int apic_timer_latency_requested(unsigned int cpu);
-void apic_timer_latency_online(void);
-void apic_timer_latency_offline(void);
-int apic_timer_latency_init(void);
-void apic_timer_latency_exit(void);
+void apic_timer_qos_restart(void);
+int apic_timer_qos_requested(unsigned int cpu);
+void apic_timer_qos_online(void);
+void apic_timer_qos_offline(void);
+int apic_timer_qos_init(void);
+void apic_timer_qos_exit(void);
 
 #endif /* CONFIG_APIC_TIMER_SIM */
 

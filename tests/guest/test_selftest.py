@@ -87,7 +87,7 @@ def test_source_and_hardware(guest):
     some(kernel=("6.1", "7.2", "6.1-patched"), engine="smp", cpus=2),
     """
     unload
-    load apic_timer guard_ms=0
+    load apic_timer watchdog_ms=0
     load apic_timer_selftest
     echo masked_for_long >$DEBUG/apic_timer_selftest/run
     cat $DEBUG/apic_timer_selftest/result $DEBUG/apic_timer/stats
@@ -106,7 +106,7 @@ def test_without_guard(guest):
     some(engine="smp", cpus=4),
     """
     unload
-    load apic_timer guard_ms=1
+    load apic_timer watchdog_ms=1
     load apic_timer_selftest
     echo late_among_watchers >$DEBUG/apic_timer_selftest/run
     cat $DEBUG/apic_timer_selftest/result
@@ -124,7 +124,7 @@ def test_watchers_are_many(guest):
     some(engine="virtual", cpus=2, kernel="6.1"),
     """
     unload
-    load apic_timer guard_ms=5
+    load apic_timer watchdog_ms=5
     load apic_timer_selftest
     echo masked_again_and_again >$DEBUG/apic_timer_selftest/run
     cat $DEBUG/apic_timer_selftest/result $DEBUG/apic_timer/stats

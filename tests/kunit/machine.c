@@ -98,7 +98,7 @@ void machine_start(struct kunit *test,
 	apic_timer_base_init();
 	apic_timer_lead_init();
 	base->not_before = 0;
-	apic_timer_stretch_reset(&base->stretch, 0);
+	apic_timer_throttle_reset(&base->throttle, 0);
 
 	local_irq_save(flags);
 	apic_timer_shot_reset();

@@ -29,7 +29,7 @@
 #include "mux/watchdog.h"
 #include "tsc/tsc.h"
 
-APIC_TIMER_PARAM(guard_ms, 100, 0, 10000, "ms",
+APIC_TIMER_PARAM(watchdog_ms, 100, 0, 10000, "ms",
 		 "how often a CPU that is awake looks for lost interrupts; 0 is never");
 
 /* How many others a CPU looks after each time. */
@@ -42,7 +42,7 @@ static u64 period;	/* 0: off */
 static u64 grace;
 static u64 quiet;
 
-/* See apic_timer_guard_init(). */
+/* See apic_timer_watchdog_init(). */
 static void (*when_quiet)(void);
 
 /*
@@ -51,8 +51,8 @@ static void (*when_quiet)(void);
  */
 static DEFINE_PER_CPU(call_single_data_t, call);
 static DEFINE_PER_CPU(atomic_t, called);
-static DEFINE_PER_CPU(struct irq_work, told);
-static DEFINE_PER_CPU(unsigned int, last_looked_at);
+static DEFINE_PER_CPU(struct irq_work, report_work);
+static DEFINE_PER_CPU(unsigned int, last_checked);
 /* What @fires was when the hardware was last found idle; looked at again. */
 static DEFINE_PER_CPU(u64, suspect);
 
@@ -60,7 +60,7 @@ static DEFINE_PER_CPU(u64, suspect);
  * The log takes locks that we may be called under. Firmware may stop the timer
  * again and again.
  */
-static void tell(struct irq_work *work)
+static void report_dead(struct irq_work *work)
 {
 	unsigned int cpu = smp_processor_id();
 
@@ -98,7 +98,7 @@ static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
  * waiting may be about to fire all the same: a virtual one does when its host
  * gets round to it. That must not be so twice for the same shot.
  */
-static bool stopped(const struct apic_timer_shot *shot)
+static bool hw_dead(const struct apic_timer_shot *shot)
 {
 	u64 suspected = this_cpu_xchg(suspect, 0);
 
@@ -114,7 +114,7 @@ static bool stopped(const struct apic_timer_shot *shot)
 }
 
 /* Is the hardware as we left it? Otherwise begin anew. */
-static void ask(void)
+static void check_own(void)
 {
 	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
 	u64 fires = fires_of(shot);
@@ -123,27 +123,27 @@ static void ask(void)
 	if (this_cpu_read(apic_timer_shot_watch_due) == APIC_TIMER_NEVER ||
 	    shot->held || fires == APIC_TIMER_NEVER)
 		return;
-	if (!stopped(shot))
+	if (!hw_dead(shot))
 		return;
 
 	apic_timer_source->recover();
 	apic_timer_shot_rearm();
 	apic_timer_stats_inc(LOST);
 	trace_apic_timer_lost(fires, apic_timer_tsc_now());
-	irq_work_queue(this_cpu_ptr(&told));
+	irq_work_queue(this_cpu_ptr(&report_work));
 }
 
-static void answer(void *unused)
+static void check_called(void *unused)
 {
-	/* Pairs with look_at(): the kernel is done with @call. */
+	/* Pairs with check_cpu(): the kernel is done with @call. */
 	atomic_set_release(this_cpu_ptr(&called), 0);
-	ask();
+	check_own();
 }
 
 /*
  * The kernel leaves it to the caller that a csd isn't sent by two CPUs at once:
  *
- *	CPU0: look_at(2)		CPU1: look_at(2)
+ *	CPU0: check_cpu(2)		CPU1: check_cpu(2)
  *
  *	csd is unlocked
  *					csd is unlocked
@@ -154,14 +154,14 @@ static void answer(void *unused)
  *
  * after which CPU2 walks its queue for ever, interrupts off.
  */
-static void look_at(unsigned int cpu, u64 now)
+static void check_cpu(unsigned int cpu, u64 now)
 {
 	/* A wrong value means a needless call. */
 	u64 fires = fires_of(per_cpu_ptr(&apic_timer_shot, cpu));
 
 	if (fires >= now || now - fires <= period)
 		return;
-	/* Another has called it already. Pairs with answer(). */
+	/* Another has called it already. Pairs with check_called(). */
 	if (atomic_xchg(per_cpu_ptr(&called, cpu), 1))
 		return;
 	/* It goes offline: the call won't come. */
@@ -176,7 +176,7 @@ static unsigned int next_online(unsigned int cpu)
 }
 
 /**
- * look() - look after this CPU's hardware and that of others
+ * check() - look after this CPU's hardware and that of others
  * @now:	the present TSC
  *
  * Each goes round all others, beginning with its neighbours: while all are
@@ -185,15 +185,15 @@ static unsigned int next_online(unsigned int cpu)
  *
  * Context: Interrupts off; the hardware has been programmed.
  */
-static void look(u64 now)
+static void check(u64 now)
 {
 	unsigned int self = smp_processor_id();
-	unsigned int cpu = this_cpu_read(last_looked_at);
+	unsigned int cpu = this_cpu_read(last_checked);
 	unsigned int first = self, i;
 
 	lockdep_assert_irqs_disabled();
 	this_cpu_write(apic_timer_shot_watch_due, now + period);
-	ask();
+	check_own();
 	for (i = 0; i < OTHERS; i++) {
 		cpu = next_online(cpu);
 		if (cpu == self)
@@ -203,8 +203,8 @@ static void look(u64 now)
 			break;
 		if (first == self)
 			first = cpu;
-		look_at(cpu, now);
-		this_cpu_write(last_looked_at, cpu);
+		check_cpu(cpu, now);
+		this_cpu_write(last_checked, cpu);
 	}
 	if (fires_of(this_cpu_ptr(&apic_timer_shot)) >
 	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
@@ -212,46 +212,46 @@ static void look(u64 now)
 }
 
 /**
- * apic_timer_guard_online() - begin to look after this CPU
+ * apic_timer_watchdog_online() - begin to look after this CPU
  *
  * Context: Interrupts off.
  */
-void apic_timer_guard_online(void)
+void apic_timer_watchdog_online(void)
 {
-	this_cpu_write(last_looked_at, smp_processor_id());
+	this_cpu_write(last_checked, smp_processor_id());
 	if (period && apic_timer_source->alive)
 		this_cpu_write(apic_timer_shot_watch_due,
 			       apic_timer_tsc_now() + period);
 }
 
 /**
- * apic_timer_guard_offline() - leave this CPU's hardware alone
+ * apic_timer_watchdog_offline() - leave this CPU's hardware alone
  *
  * Context: Interrupts off.
  */
-void apic_timer_guard_offline(void)
+void apic_timer_watchdog_offline(void)
 {
 	this_cpu_write(apic_timer_shot_watch_due, APIC_TIMER_NEVER);
 }
 
 /**
- * apic_timer_guard_init() - read the module parameter
+ * apic_timer_watchdog_init() - read the module parameter
  * @quiet_work:	called now and then on each CPU that is awake, interrupts off,
  *		when nothing fires there for the next %QUIET_NS
  */
-void apic_timer_guard_init(void (*quiet_work)(void))
+void apic_timer_watchdog_init(void (*quiet_work)(void))
 {
 	unsigned int cpu;
 
 	when_quiet = quiet_work;
-	apic_timer_shot_watch = look;
+	apic_timer_shot_watch = check;
 
 	/* Pointers in a module's per-CPU data are not relocated. */
 	for_each_possible_cpu(cpu) {
-		INIT_CSD(per_cpu_ptr(&call, cpu), answer, NULL);
-		*per_cpu_ptr(&told, cpu) = IRQ_WORK_INIT_HARD(tell);
+		INIT_CSD(per_cpu_ptr(&call, cpu), check_called, NULL);
+		*per_cpu_ptr(&report_work, cpu) = IRQ_WORK_INIT_HARD(report_dead);
 	}
-	period = apic_timer_ns_to_tsc(guard_ms * (u64)NSEC_PER_MSEC);
+	period = apic_timer_ns_to_tsc(watchdog_ms * (u64)NSEC_PER_MSEC);
 	grace = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
 	quiet = apic_timer_ns_to_tsc(QUIET_NS);
 }
@@ -261,15 +261,15 @@ static void nothing(void *unused)
 }
 
 /**
- * apic_timer_guard_exit() - wait for what is on its way
+ * apic_timer_watchdog_exit() - wait for what is on its way
  *
  * Context: Task context; no CPU is on guard.
  */
-void apic_timer_guard_exit(void)
+void apic_timer_watchdog_exit(void)
 {
 	unsigned int cpu;
 
 	on_each_cpu(nothing, NULL, true);
 	for_each_possible_cpu(cpu)
-		irq_work_sync(per_cpu_ptr(&told, cpu));
+		irq_work_sync(per_cpu_ptr(&report_work, cpu));
 }

@@ -16,22 +16,22 @@ APIC_TIMER_PARAM(busy_us, 500, 10, 100000, "us",
 		 "longest that handlers may run on a CPU at a stretch before they are held back for as long as they took");
 
 /* Handlers are never held back for longer. */
-#define PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
+#define THROTTLED_MAX_NS	(100 * NSEC_PER_MSEC)
 
-u64 apic_timer_stretch_max;
-static u64 pause_max; /* TSC cycles */
+u64 apic_timer_throttle_busy_max;
+static u64 throttled_max; /* TSC cycles */
 
 /**
- * apic_timer_stretch_pause() - handlers have run for too long
- * @stretch:	of this CPU
+ * apic_timer_throttle_until() - handlers have run for too long
+ * @throttle:	of this CPU
  * @now:	TSC
  *
  * Return: TSC until which the rest of the machine is to have its turn.
  */
-u64 apic_timer_stretch_pause(const struct apic_timer_stretch *stretch, u64 now)
+u64 apic_timer_throttle_until(const struct apic_timer_throttle *throttle, u64 now)
 {
-	u64 busy = now - stretch->start;
-	u64 until = now + min(busy, pause_max);
+	u64 busy = now - throttle->start;
+	u64 until = now + min(busy, throttled_max);
 
 	apic_timer_stats_inc(THROTTLED);
 	trace_apic_timer_throttle(busy, until);
@@ -39,10 +39,10 @@ u64 apic_timer_stretch_pause(const struct apic_timer_stretch *stretch, u64 now)
 }
 
 /**
- * apic_timer_stretch_init() - take over the module's parameter
+ * apic_timer_throttle_init() - take over the module's parameter
  */
-void apic_timer_stretch_init(void)
+void apic_timer_throttle_init(void)
 {
-	apic_timer_stretch_max = apic_timer_us_to_tsc(busy_us);
-	pause_max = apic_timer_ns_to_tsc(PAUSE_MAX_NS);
+	apic_timer_throttle_busy_max = apic_timer_us_to_tsc(busy_us);
+	throttled_max = apic_timer_ns_to_tsc(THROTTLED_MAX_NS);
 }

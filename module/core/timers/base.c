@@ -121,7 +121,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
-	unsigned int class, mode, strain;
+	unsigned int class, mode, level;
 	u64 budget, leave;
 
 	if (!head)
@@ -146,13 +146,13 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 		target.lead[1] = min(lead->exact[1], budget);
 		/* To leave the interrupt takes about as long as to come in. */
 		leave = lead->exact[0];
-		strain = base->expiring ? base->stretch.strain :
-			 apic_timer_stretch_strain_at(&base->stretch,
+		level = base->expiring ? base->throttle.level :
+			 apic_timer_throttle_level_at(&base->throttle,
 						      head->expires);
-		if (unlikely(strain)) {
+		if (unlikely(level)) {
 			/* Wait less: all else has waited for long. */
 			leave = lead->mean[class];
-			target.lead[0] = strain == 1 ? min(leave, budget) : 0;
+			target.lead[0] = level == 1 ? min(leave, budget) : 0;
 			target.lead[1] = target.lead[0];
 		}
 		/* Others would have nothing of it if we left only to be back. */
@@ -172,7 +172,7 @@ static void aim(struct apic_timer_base *base)
 
 	apic_timer_shot_own(&target);
 	if (target.exact)
-		apic_timer_latency_want(target.expires);
+		apic_timer_qos_want(target.expires);
 }
 
 /* Another CPU has put a new head into our queue. */
@@ -335,14 +335,14 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 }
 
 /* Handlers run: what they take is part of a stretch. */
-static void begin_stretch(struct apic_timer_base *base,
-			  const struct apic_timer_shot *shot, u64 aim)
+static void begin_busy(struct apic_timer_base *base,
+		       const struct apic_timer_shot *shot, u64 aim)
 	__must_hold(&base->lock)
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
-	apic_timer_stretch_begin(&base->stretch, shot->entry, aim,
-				 lead->mean[class_now(shot)]);
+	apic_timer_throttle_begin(&base->throttle, shot->entry, aim,
+				  lead->mean[class_now(shot)]);
 }
 
 /**
@@ -370,38 +370,38 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 		/* The rest of the machine has had its turn. */
 		if (unlikely(base->not_before)) {
 			base->not_before = 0;
-			apic_timer_stretch_reset(&base->stretch,
-						 base->stretch.end);
+			apic_timer_throttle_reset(&base->throttle,
+						  base->throttle.end);
 		}
 		/* Only after a long stretch is it to be known before the first. */
-		begun = base->stretch.strain;
+		begun = base->throttle.level;
 		if (unlikely(begun)) {
-			begin_stretch(base, shot, aimed);
-			apic_timer_stretch_measure(&base->stretch, now);
+			begin_busy(base, shot, aimed);
+			apic_timer_throttle_measure(&base->throttle, now);
 		}
 		base->expiring = true;
 		for (;;) {
 			target = target_of(base, base->queue.first);
 			if (now < apic_timer_shot_serve(shot, &target))
 				break;
-			if (begun && now - base->stretch.start >
-					apic_timer_stretch_max) {
+			if (begun && now - base->throttle.start >
+					apic_timer_throttle_busy_max) {
 				base->not_before =
-					apic_timer_stretch_pause(&base->stretch,
-								 now);
+					apic_timer_throttle_until(&base->throttle,
+								  now);
 				break;
 			}
 			shot->served = true;
 			expire(base, base->queue.first);
 			if (!begun)
-				begin_stretch(base, shot, aimed);
+				begin_busy(base, shot, aimed);
 			begun = true;
 			now = apic_timer_tsc_now();
-			apic_timer_stretch_measure(&base->stretch, now);
+			apic_timer_throttle_measure(&base->throttle, now);
 		}
 		base->expiring = false;
 		if (begun)
-			apic_timer_stretch_end(&base->stretch, now);
+			apic_timer_throttle_end(&base->throttle, now);
 	}
 
 	aim(base);
@@ -443,7 +443,7 @@ void apic_timer_base_shift(s64 shift)
 		/* The stretch of handlers is over; these are TSC values too. */
 		if (base->online)
 			base->not_before = 0;
-		apic_timer_stretch_reset(&base->stretch, apic_timer_tsc_now());
+		apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
 		raw_spin_unlock(&base->lock);
 	}
 }
@@ -553,7 +553,7 @@ void apic_timer_base_init(void)
 	struct apic_timer_base *base;
 	unsigned int cpu;
 
-	apic_timer_stretch_init();
+	apic_timer_throttle_init();
 	hold_max = apic_timer_ns_to_tsc(hold_ns);
 	/* A timer's own budget has as many bits. */
 	spin_max = min_t(u64, apic_timer_ns_to_tsc(spin_budget_ns), U32_MAX);

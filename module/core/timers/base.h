@@ -35,7 +35,7 @@ struct module;
  *		under @lock, before @running.
  * @not_before:	no handler runs before this TSC, 0 if free to;
  *		%APIC_TIMER_NEVER while offline. Under @lock.
- * @stretch:	how long handlers have had @cpu for themselves. @cpu only.
+ * @throttle:	how long handlers have had @cpu for themselves. @cpu only.
  * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
  */
 struct apic_timer_base {
@@ -48,7 +48,7 @@ struct apic_timer_base {
 	struct apic_timer_list *running;
 	unsigned int run;
 	u64 not_before;
-	struct apic_timer_stretch stretch;
+	struct apic_timer_throttle throttle;
 	call_single_data_t kick;
 };
 

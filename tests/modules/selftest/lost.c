@@ -113,7 +113,7 @@ static void vector_changed(struct selftest *test)
 }
 
 /*
- * With guard_ms=0 it is not found. Where the kernel's tick is broadcast by the
+ * With watchdog_ms=0 it is not found. Where the kernel's tick is broadcast by the
  * same vector, the next one serves the shot, which is due by then.
  */
 static void masked_for_long(struct selftest *test)
