@@ -76,7 +76,7 @@ static int attach_cpu(unsigned int cpu)
 	int ret;
 
 	local_irq_disable();
-	apic_timer_shot_reset();
+	apic_timer_mux_reset();
 	apic_timer_dispatch_measure();
 	local_irq_enable();
 
@@ -117,7 +117,7 @@ static int detach_cpu(unsigned int cpu)
 	}
 	this_cpu_write(attached, false);
 	local_irq_disable();
-	apic_timer_shot_reset();
+	apic_timer_mux_reset();
 	local_irq_enable();
 	trace_apic_timer_source_detach(apic_timer_source->name, cpu);
 	return 0;
@@ -254,7 +254,7 @@ void apic_timer_source_refine(void)
 	/* A CPU that comes or goes reads the new rate, or is gone. */
 	cpus_read_lock();
 	tsc_khz_known = khz;
-	WRITE_ONCE(apic_timer_shot_tick, apic_timer_ns_to_tsc(TICK_NSEC));
+	WRITE_ONCE(apic_timer_mux_tick, apic_timer_ns_to_tsc(TICK_NSEC));
 	if (apic_timer_source->refine)
 		on_each_cpu(refine, NULL, true);
 	cpus_read_unlock();

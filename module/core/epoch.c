@@ -32,7 +32,7 @@ static void watch(struct work_struct *work);
 /* Wakes no idle CPU. */
 static DECLARE_DEFERRABLE_WORK(watch_work, watch);
 
-static void tell(enum apic_timer_event event, s64 shift)
+static void notify(enum apic_timer_event event, s64 shift)
 {
 	struct apic_timer_notice notice = {
 		.epoch = apic_timer_epoch(),
@@ -54,7 +54,7 @@ static void watch(struct work_struct *work)
 		return;
 	}
 	pr_warn("the kernel has marked the TSC unstable: a deadline taken on one CPU may be off on another\n");
-	tell(APIC_TIMER_TSC_UNSTABLE, 0);
+	notify(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
 /* The chain itself gives a WARN() for one that is: see refuse.h. */
@@ -141,7 +141,7 @@ void apic_timer_epoch_begin(s64 shift)
 {
 	WRITE_ONCE(apic_timer_tsc_epoch, apic_timer_tsc_epoch + 1);
 	trace_apic_timer_epoch(apic_timer_tsc_epoch, shift);
-	tell(APIC_TIMER_TSC_EPOCH, shift);
+	notify(APIC_TIMER_TSC_EPOCH, shift);
 }
 
 /**

@@ -161,19 +161,19 @@ static s64 request_us(unsigned int cpu, s32 us)
  */
 static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change, u64 now)
 {
-	u64 near = apic_timer_ns_to_tsc(NEAR_NS), kernel, shot, wakes;
+	u64 near = apic_timer_ns_to_tsc(NEAR_NS), kernel, expiry, wakes;
 
 	/* It may be changing: any of its values will do. */
-	kernel = data_race(per_cpu_ptr(&apic_timer_shot, cpu)
-			   ->deadline[APIC_TIMER_SHOT_KERNEL]);
+	kernel = data_race(per_cpu_ptr(&apic_timer_mux, cpu)
+			   ->deadline[APIC_TIMER_MUX_KERNEL]);
 	wakes = min(kernel, demand->head);
 	if (change > 0) {
 		if (wakes > now && wakes - now > near)
 			apic_timer_base_wake(cpu);
 		return;
 	}
-	shot = apic_timer_shot_before(demand->next, apic_timer_shot_tick);
-	if (demand->next > now && shot <= wakes)
+	expiry = apic_timer_mux_before(demand->next, apic_timer_mux_tick);
+	if (demand->next > now && expiry <= wakes)
 		apic_timer_base_wake(cpu);
 }
 

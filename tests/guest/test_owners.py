@@ -61,7 +61,7 @@ PARTS = {
     "kprobes": """
         begin
         for name in add_apic_timer apic_timer_dispatch apic_timer_base_interrupt \
-                apic_timer_shot_end; do
+                apic_timer_mux_end; do
             echo "p:ours/$name apic_timer:$name" >>$TRACING/kprobe_events
             echo "r:ours/${name}_return apic_timer:$name" >>$TRACING/kprobe_events
         done

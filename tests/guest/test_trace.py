@@ -38,19 +38,19 @@ def test_one_shot_from_init_to_exit(guest):
         r"expires=(\d+) now=\d+",
         rf"apic_timer_expire_exit: +timer={timer} function=selftest_shot_handler\S* cycles=\d+",
         rf"apic_timer_shot: +timer={timer} function=selftest_shot_handler\S* expires=(\d+) "
-        r"entry=(\d+) ready=(\d+) now=(\d+) error=(-?\d+) spin=(-?\d+) lead=(\d+) leg=(\d+) "
+        r"entry=(\d+) ready=(\d+) now=(\d+) error=(-?\d+) spin=(-?\d+) lead=(\d+) delta=(\d+) "
         r"held=\d+ smi=0 mode=exact cpu_was=(?:busy|idle|stopped)$",
     ]
     if guest.machine.engine == "virtual":
         # Where times mean nothing, an interrupt of the kernel's may come when it is due already.
-        stages.insert(2, r"apic_timer_arm: +target=\d+ now=\d+ leg=\d+ value=0x")
+        stages.insert(2, r"apic_timer_arm: +target=\d+ now=\d+ delta=\d+ value=0x")
     at, values = 0, []
     for stage in stages:
         found = re.compile(stage, re.MULTILINE).search(report, at)
         assert found, f"{stage} is not there, or not in order"
         at = found.end()
         values += [int(n) for n in found.groups()]
-    expires, expired, receipt, entry, ready, now, error, spin, lead, leg = values
+    expires, expired, receipt, entry, ready, now, error, spin, lead, delta = values
     assert expires == expired == receipt
     assert entry < ready < now
     assert error == now - expires >= 0
@@ -58,7 +58,7 @@ def test_one_shot_from_init_to_exit(guest):
     if guest.machine.engine == "virtual":
         assert error < 100
         assert lead > now - entry
-        assert leg > 0
+        assert delta > 0
 
 
 @pytest.mark.guest(

@@ -332,7 +332,7 @@ static void hog_stop(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 	apic_timer_sim.machine.kernel_event = NULL;
-	machine_shot()->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
+	machine_mux()->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
 }
 
 /*

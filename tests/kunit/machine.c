@@ -101,7 +101,7 @@ void machine_start(struct kunit *test,
 	apic_timer_throttle_reset(&base->throttle, 0);
 
 	local_irq_save(flags);
-	apic_timer_shot_reset();
+	apic_timer_mux_reset();
 	apic_timer_dispatch_measure();
 	local_irq_restore(flags);
 }

@@ -36,9 +36,9 @@ static inline struct apic_timer_base *machine_base(void)
 	return apic_timer_base_of(0);
 }
 
-static inline struct apic_timer_shot *machine_shot(void)
+static inline struct apic_timer_mux *machine_mux(void)
 {
-	return per_cpu_ptr(&apic_timer_shot, 0);
+	return per_cpu_ptr(&apic_timer_mux, 0);
 }
 
 #define machine_stat(id) apic_timer_stats_read(0, APIC_TIMER_STAT_##id)

@@ -35,13 +35,13 @@ static int shot_test_init(struct kunit *test)
 	return machine_init(test);
 }
 
-static void set(enum apic_timer_shot_user user, u64 tsc)
+static void set(enum apic_timer_mux_user user, u64 tsc)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (user == APIC_TIMER_SHOT_OWN)
-		apic_timer_shot_own(&(struct apic_timer_target) {
+	if (user == APIC_TIMER_MUX_TIMERS)
+		apic_timer_mux_set_target(&(struct apic_timer_target) {
 			.expires = tsc,
 		});
 	else
@@ -57,22 +57,22 @@ static unsigned long run_for(u64 cycles)
 static void leg_test(struct kunit *test)
 {
 	static const u64 reaches[] = { 1, 1000, 1ULL << 27, 1ULL << 39, U64_MAX };
-	u64 distance, max_delta, leg;
+	u64 distance, max_delta, delta;
 	struct rnd_state rnd;
 	unsigned int i, n;
 
-	KUNIT_EXPECT_EQ(test, apic_timer_shot_leg(0, 1000, true), 0ULL);
-	KUNIT_EXPECT_EQ(test, apic_timer_shot_leg(1, 1000, true), 1ULL);
-	KUNIT_EXPECT_EQ(test, apic_timer_shot_leg(1000, 1000, true), 1000ULL);
-	KUNIT_EXPECT_EQ(test, apic_timer_shot_leg(1001, 1000, true), 1000ULL);
-	KUNIT_EXPECT_EQ(test, apic_timer_shot_leg(1ULL << 60, U64_MAX, false),
+	KUNIT_EXPECT_EQ(test, apic_timer_mux_delta(0, 1000, true), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_mux_delta(1, 1000, true), 1ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_mux_delta(1000, 1000, true), 1000ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_mux_delta(1001, 1000, true), 1000ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_mux_delta(1ULL << 60, U64_MAX, false),
 			1ULL << 60);
-	KUNIT_EXPECT_EQ(test, apic_timer_shot_leg(U64_MAX, U64_MAX, false),
+	KUNIT_EXPECT_EQ(test, apic_timer_mux_delta(U64_MAX, U64_MAX, false),
 			U64_MAX);
 	/* 10 s at 1 GHz with a clock that drifts: a first hop short of it */
-	leg = apic_timer_shot_leg(10000000000, U64_MAX, true);
-	KUNIT_EXPECT_LT(test, leg, 9990000000ULL);
-	KUNIT_EXPECT_GT(test, leg, 9000000000ULL);
+	delta = apic_timer_mux_delta(10000000000, U64_MAX, true);
+	KUNIT_EXPECT_LT(test, delta, 9990000000ULL);
+	KUNIT_EXPECT_GT(test, delta, 9000000000ULL);
 
 	prandom_seed_state(&rnd, 11);
 	for (n = 0; n < 100000; n++) {
@@ -80,12 +80,12 @@ static void leg_test(struct kunit *test)
 		distance = (distance >> prandom_u32_state(&rnd) % 64) | 1;
 		for (i = 0; i < ARRAY_SIZE(reaches); i++) {
 			max_delta = reaches[i];
-			leg = apic_timer_shot_leg(distance, max_delta, n & 1);
-			KUNIT_ASSERT_GT(test, leg, 0ULL);
-			KUNIT_ASSERT_LE(test, leg, distance);
-			KUNIT_ASSERT_LE(test, leg, max_delta);
+			delta = apic_timer_mux_delta(distance, max_delta, n & 1);
+			KUNIT_ASSERT_GT(test, delta, 0ULL);
+			KUNIT_ASSERT_LE(test, delta, distance);
+			KUNIT_ASSERT_LE(test, delta, max_delta);
 			/* at least half of what it could be: few hops */
-			KUNIT_ASSERT_GE(test, leg, min(distance, max_delta) / 2);
+			KUNIT_ASSERT_GE(test, delta, min(distance, max_delta) / 2);
 		}
 	}
 }
@@ -99,7 +99,7 @@ static void leg_converges_test(struct kunit *test)
 	for (bit = 0; bit < 64; bit++) {
 		distance = 1ULL << bit;
 		for (hops = 0; distance && hops < 100; hops++)
-			distance -= apic_timer_shot_leg(distance, U64_MAX, true);
+			distance -= apic_timer_mux_delta(distance, U64_MAX, true);
 		KUNIT_EXPECT_LE(test, hops, 12U);
 	}
 }
@@ -109,26 +109,26 @@ static void earliest_test(struct kunit *test)
 	u64 now = apic_timer_sim.now;
 
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
-	set(APIC_TIMER_SHOT_KERNEL, now + 5000);
+	set(APIC_TIMER_MUX_KERNEL, now + 5000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.fires, now + 5000);
 	/* ours after it */
-	set(APIC_TIMER_SHOT_OWN, now + 7000);
+	set(APIC_TIMER_MUX_TIMERS, now + 7000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 1UL);
 	/* ours before it */
-	set(APIC_TIMER_SHOT_OWN, now + 3000);
+	set(APIC_TIMER_MUX_TIMERS, now + 3000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.fires, now + 3000);
 	/* the kernel's before ours */
-	set(APIC_TIMER_SHOT_KERNEL, now + 2000);
+	set(APIC_TIMER_MUX_KERNEL, now + 2000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.fires, now + 2000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 3UL);
 	/* the same again needs no access to the hardware */
-	set(APIC_TIMER_SHOT_KERNEL, now + 2000);
+	set(APIC_TIMER_MUX_KERNEL, now + 2000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 3UL);
 	/* the kernel stops its event: ours stays */
-	set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
 	KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
 	KUNIT_EXPECT_LE(test, apic_timer_sim.fires, now + 3000);
-	set(APIC_TIMER_SHOT_OWN, APIC_TIMER_NEVER);
+	set(APIC_TIMER_MUX_TIMERS, APIC_TIMER_NEVER);
 	KUNIT_EXPECT_LE(test, run_for(100000), 1UL);
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
@@ -156,10 +156,10 @@ static void kernel_beside_ours_test(struct kunit *test)
 			its = start + 20000 + prandom_u32_state(&rnd) % 100000;
 			timer.expires = ours;
 			if (n & 1)
-				set(APIC_TIMER_SHOT_KERNEL, its);
+				set(APIC_TIMER_MUX_KERNEL, its);
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 			if (!(n & 1))
-				set(APIC_TIMER_SHOT_KERNEL, its);
+				set(APIC_TIMER_MUX_KERNEL, its);
 			run_for(1000000);
 			KUNIT_ASSERT_EQ_MSG(test, runs, 1U, "%s", m->name);
 			KUNIT_ASSERT_EQ_MSG(test, kernel_events, 1U, "%s",
@@ -183,7 +183,7 @@ static void arms_inside(unsigned long long now, unsigned long data)
 	ran(now, data);
 	apic_timer_sim_kernel(now + 700);
 	apic_timer_sim_kernel(now + 300);
-	apic_timer_shot_rearm();
+	apic_timer_mux_reprogram();
 	programmed_inside = apic_timer_sim.programmed - before;
 }
 
@@ -214,7 +214,7 @@ static void rearm_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, run_for(1000), 0UL);
 
 	local_irq_save(flags);
-	apic_timer_shot_rearm();
+	apic_timer_mux_reprogram();
 	local_irq_restore(flags);
 	KUNIT_EXPECT_TRUE(test, apic_timer_sim.active);
 	run_for(200000);
@@ -222,7 +222,7 @@ static void rearm_test(struct kunit *test)
 
 	/* With nothing to arm for, nothing is. */
 	local_irq_save(flags);
-	apic_timer_shot_rearm();
+	apic_timer_mux_reprogram();
 	local_irq_restore(flags);
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
@@ -285,7 +285,7 @@ static void kernel_not_aimed_test(struct kunit *test)
 		distance = machine.tsc_khz * 1000ULL;
 		kernel_events = 0;
 		hops = machine_stat(HOPS);
-		set(APIC_TIMER_SHOT_KERNEL, apic_timer_sim.now + distance);
+		set(APIC_TIMER_MUX_KERNEL, apic_timer_sim.now + distance);
 		run_for(2 * distance);
 		KUNIT_EXPECT_EQ_MSG(test, kernel_events, 1U, "%s", m->name);
 		KUNIT_EXPECT_LE_MSG(test, machine_stat(HOPS) - hops, 1ULL, "%s",
@@ -320,12 +320,12 @@ static void ours_after_kernel_test(struct kunit *test)
 			its = apic_timer_sim.now + 10 * second;
 			timer.expires = its + after[i % ARRAY_SIZE(after)];
 			if (order)
-				set(APIC_TIMER_SHOT_KERNEL, its);
+				set(APIC_TIMER_MUX_KERNEL, its);
 			if (order == 2)
 				run_for(10 * second - second / 200);
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 			if (!order)
-				set(APIC_TIMER_SHOT_KERNEL, its);
+				set(APIC_TIMER_MUX_KERNEL, its);
 			run_for(12 * second);
 			KUNIT_ASSERT_EQ_MSG(test, runs, 1U, "%s", m->name);
 			KUNIT_ASSERT_EQ(test, kernel_events, 1U);
@@ -423,16 +423,16 @@ static void farthest_test(struct kunit *test)
 					break;
 				KUNIT_ASSERT_TRUE_MSG(test, sim->active, "%s",
 						      m->name);
-				KUNIT_ASSERT_GT(test, sim->leg, 0ULL);
-				KUNIT_ASSERT_LE(test, sim->leg, max_delta);
-				KUNIT_ASSERT_GE(test, sim->leg,
+				KUNIT_ASSERT_GT(test, sim->delta, 0ULL);
+				KUNIT_ASSERT_LE(test, sim->delta, max_delta);
+				KUNIT_ASSERT_GE(test, sim->delta,
 						min(left, max_delta) / 2);
 				/* what the counter makes of it */
 				took = sim->fires - sim->now;
 				KUNIT_ASSERT_LE_MSG(test,
-						    max(took, sim->leg) -
-						    min(took, sim->leg),
-						    sim->leg / 1000 +
+						    max(took, sim->delta) -
+						    min(took, sim->delta),
+						    sim->delta / 1000 +
 						    2 * machine_tick(&machine),
 						    "%s: %llu, hop %u", m->name,
 						    distances[i], hop);
@@ -486,7 +486,7 @@ static void stray_after_kernel_test(struct kunit *test)
 
 	machine.kernel_event = kernel_event;
 	machine_start(test, &machine);
-	set(APIC_TIMER_SHOT_KERNEL, apic_timer_sim.now + 1000);
+	set(APIC_TIMER_MUX_KERNEL, apic_timer_sim.now + 1000);
 	local_irq_save(flags);
 	apic_timer_sim.now += 2000;
 	apic_timer_sim_kernel(apic_timer_sim.now + 100000);
@@ -526,7 +526,7 @@ static void stray_in_interrupt_test(struct kunit *test)
 	local_irq_restore(flags);
 	began = apic_timer_sim.now;
 	next_tick = began + TICK;
-	set(APIC_TIMER_SHOT_KERNEL, next_tick);
+	set(APIC_TIMER_MUX_KERNEL, next_tick);
 
 	for (n = 1; n <= 100; n++) {
 		/* In one leg, 1/64 of which is more than all that follows. */
@@ -550,37 +550,37 @@ static void stray_in_interrupt_test(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, kernel_events,
 				(unsigned int)div_u64(apic_timer_sim.now - began, TICK));
 	}
-	set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+	set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
 }
 
 /* What the hardware was armed for is known, whichever way it was armed. */
 static void leg_is_known_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine = machine_plain;
-	const struct apic_timer_shot *shot = machine_shot();
+	const struct apic_timer_mux *mux = machine_mux();
 	unsigned int n;
 	u64 now;
 
 	for (n = 0; n < 2; n++) {
 		machine.counter_hz = n ? 1000ULL * machine.tsc_khz : 0;
 		machine_start(test, &machine);
-		set(APIC_TIMER_SHOT_OWN, apic_timer_sim.now + 1000);
+		set(APIC_TIMER_MUX_TIMERS, apic_timer_sim.now + 1000);
 		run_for(5000);
-		set(APIC_TIMER_SHOT_OWN, APIC_TIMER_NEVER);
-		KUNIT_EXPECT_LE(test, shot->leg, 1000ULL);
+		set(APIC_TIMER_MUX_TIMERS, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_LE(test, mux->delta, 1000ULL);
 
 		now = apic_timer_sim.now;
-		set(APIC_TIMER_SHOT_KERNEL, now + 64000000);
+		set(APIC_TIMER_MUX_KERNEL, now + 64000000);
 		/* Ours comes later: the hardware is left as it is. */
-		set(APIC_TIMER_SHOT_OWN, now + 128000000);
+		set(APIC_TIMER_MUX_TIMERS, now + 128000000);
 		KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 2UL);
-		KUNIT_EXPECT_EQ(test, shot->leg, 64000000ULL);
+		KUNIT_EXPECT_EQ(test, mux->delta, 64000000ULL);
 		/* Another clock than the TSC is so slow at most. */
-		KUNIT_EXPECT_EQ(test, shot->fires, now + 64000000 +
-				n * (64000000 >> APIC_TIMER_SHOT_DRIFT_SHIFT));
-		KUNIT_EXPECT_TRUE(test, shot->stopped);
-		set(APIC_TIMER_SHOT_OWN, APIC_TIMER_NEVER);
-		set(APIC_TIMER_SHOT_KERNEL, APIC_TIMER_NEVER);
+		KUNIT_EXPECT_EQ(test, mux->fires, now + 64000000 +
+				n * (64000000 >> APIC_TIMER_MUX_DRIFT_SHIFT));
+		KUNIT_EXPECT_TRUE(test, mux->tick_stopped);
+		set(APIC_TIMER_MUX_TIMERS, APIC_TIMER_NEVER);
+		set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
 	}
 }
 
@@ -603,8 +603,8 @@ static void not_held_back_test(struct kunit *test)
 
 	/* It is to come after ours, and is moved far behind it. */
 	exact_at(test, now + 100000);
-	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
-	set(APIC_TIMER_SHOT_KERNEL, now + 1000000);
+	set(APIC_TIMER_MUX_KERNEL, now + 94000);
+	set(APIC_TIMER_MUX_KERNEL, now + 1000000);
 	run_for(2000000);
 	KUNIT_ASSERT_EQ(test, runs, 1U);
 	KUNIT_ASSERT_EQ(test, kernel_events, 1U);
@@ -613,7 +613,7 @@ static void not_held_back_test(struct kunit *test)
 	/* It is to come after ours, which is brought forward. */
 	now = apic_timer_sim.now;
 	exact_at(test, now + 100000);
-	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	set(APIC_TIMER_MUX_KERNEL, now + 94000);
 	KUNIT_ASSERT_EQ(test, mod_apic_timer(&timer, now + 50000), 1);
 	run_for(1000000);
 	KUNIT_ASSERT_EQ(test, runs, 2U);
@@ -623,9 +623,9 @@ static void not_held_back_test(struct kunit *test)
 	/* Ours goes, and the kernel sets another event. */
 	now = apic_timer_sim.now;
 	exact_at(test, now + 100000);
-	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	set(APIC_TIMER_MUX_KERNEL, now + 94000);
 	KUNIT_ASSERT_EQ(test, del_apic_timer(&timer), 1);
-	set(APIC_TIMER_SHOT_KERNEL, now + 500000);
+	set(APIC_TIMER_MUX_KERNEL, now + 500000);
 	run_for(1000000);
 	KUNIT_ASSERT_EQ(test, kernel_events, 3U);
 	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
@@ -633,7 +633,7 @@ static void not_held_back_test(struct kunit *test)
 	/* It comes after ours. */
 	now = apic_timer_sim.now;
 	exact_at(test, now + 100000);
-	set(APIC_TIMER_SHOT_KERNEL, now + 94000);
+	set(APIC_TIMER_MUX_KERNEL, now + 94000);
 	run_for(1000000);
 	KUNIT_ASSERT_EQ(test, runs, 3U);
 	KUNIT_ASSERT_EQ(test, kernel_events, 4U);
@@ -662,7 +662,7 @@ static struct kunit_case cases[] = {
 };
 
 static struct kunit_suite suite = {
-	.name = "apic_timer_shot",
+	.name = "apic_timer_mux",
 	.init = shot_test_init,
 	.exit = machine_exit,
 	.test_cases = cases,

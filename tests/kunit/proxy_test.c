@@ -30,7 +30,7 @@ static void forget(void)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	apic_timer_shot_reset();
+	apic_timer_mux_reset();
 	local_irq_restore(flags);
 }
 

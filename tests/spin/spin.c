@@ -75,23 +75,23 @@ static noinline struct sample shoot_by_hand(const struct way *way)
 
 static struct sample shoot_by_module(const struct way *way, unsigned int i)
 {
-	struct apic_timer_dispatch shot = {
+	struct apic_timer_dispatch expiry = {
 		.function = handler,
 		.data = (unsigned long)cold,
 		.exact = way->exact,
-	}, *hidden = &shot;
+	}, *hidden = &expiry;
 
-	shot.expires = apic_timer_tsc_now() + (way->exact ? AHEAD + i % 64 : 0);
+	expiry.expires = apic_timer_tsc_now() + (way->exact ? AHEAD + i % 64 : 0);
 	OPTIMIZER_HIDE_VAR(hidden);
 	barrier();
 	apic_timer_dispatch(hidden);
 	barrier();
 	return (struct sample) {
-		began - shot.expires, got - shot.expires, shot.start - began
+		began - expiry.expires, got - expiry.expires, expiry.start - began
 	};
 }
 
-static struct sample shoot(const struct way *way, unsigned int i)
+static struct sample measure_call(const struct way *way, unsigned int i)
 {
 	if (way->cool) {
 		__builtin_ia32_clflush((void *)handler);
@@ -125,7 +125,7 @@ static long row(const struct way *way, long shots, s64 *start, s64 *data)
 	char text[64];
 
 	for (i = 0; i < shots; i++) {
-		struct sample sample = shoot(way, i);
+		struct sample sample = measure_call(way, i);
 
 		start[i] = sample.start;
 		data[i] = sample.data;

@@ -21,7 +21,7 @@
  * @start:	TSC at the handler's first instruction
  * @lead:	TSC cycles before @expires that the hardware was armed to fire; 0
  *		if another interrupt served this timer
- * @leg:	TSC cycles ahead that the hardware was armed
+ * @delta:	TSC cycles ahead that the hardware was armed
  * @held:	TSC cycles that an event of the kernel's has been deferred
  * @smi:	SMIs since the hardware was armed; 0 where the CPU does not count
  *		them (AMD), and under a hypervisor
@@ -38,7 +38,7 @@ struct apic_timer_receipt {
 	u64 ready;
 	u64 start;
 	u64 lead;
-	u64 leg;
+	u64 delta;
 	u64 held;
 	u32 smi;
 	u8 mode;
@@ -147,7 +147,7 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
  * apic_timer_arm - called when the hardware has been programmed
  * @target:	when it has to fire, absolute TSC
  * @now:	TSC before programming
- * @leg:	TSC cycles from @now that it was programmed for: less than the
+ * @delta:	TSC cycles from @now that it was programmed for: less than the
  *		distance to @target if that is reached in several hops
  * @value:	value programmed: the TSC deadline; the one-shot count in bits 0
  *		to 31 and log2 of its divider in bits 32 and up; or the hrtimer's
@@ -155,26 +155,26 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
  */
 TRACE_EVENT(apic_timer_arm,
 
-	TP_PROTO(u64 target, u64 now, u64 leg, u64 value),
+	TP_PROTO(u64 target, u64 now, u64 delta, u64 value),
 
-	TP_ARGS(target, now, leg, value),
+	TP_ARGS(target, now, delta, value),
 
 	TP_STRUCT__entry(
 		__field(u64,	target)
 		__field(u64,	now)
-		__field(u64,	leg)
+		__field(u64,	delta)
 		__field(u64,	value)
 	),
 
 	TP_fast_assign(
 		__entry->target = target;
 		__entry->now = now;
-		__entry->leg = leg;
+		__entry->delta = delta;
 		__entry->value = value;
 	),
 
-	TP_printk("target=%llu now=%llu leg=%llu value=%#llx",
-		  __entry->target, __entry->now, __entry->leg, __entry->value)
+	TP_printk("target=%llu now=%llu delta=%llu value=%#llx",
+		  __entry->target, __entry->now, __entry->delta, __entry->value)
 );
 
 /**
@@ -245,7 +245,7 @@ TRACE_EVENT(apic_timer_expire_exit,
  *	shows what made it late
  * @receipt:	the course of the expiry
  *
- * In the order of time: the hardware is armed @leg cycles ahead, to fire @lead
+ * In the order of time: the hardware is armed @delta cycles ahead, to fire @lead
  * cycles early; its interrupt arrives at @entry; the handler could start at
  * @ready; after @spin cycles it starts, with an error of @error.
  */
@@ -265,7 +265,7 @@ TRACE_EVENT(apic_timer_shot,
 		__field(s64,		error)
 		__field(s64,		spin)
 		__field(u64,		lead)
-		__field(u64,		leg)
+		__field(u64,		delta)
 		__field(u64,		held)
 		__field(u32,		smi)
 		__field(u8,		mode)
@@ -283,7 +283,7 @@ TRACE_EVENT(apic_timer_shot,
 		__entry->error = receipt->start - receipt->expires;
 		__entry->spin = receipt->start - receipt->ready;
 		__entry->lead = receipt->lead;
-		__entry->leg = receipt->leg;
+		__entry->delta = receipt->delta;
 		__entry->held = receipt->held;
 		__entry->smi = receipt->smi;
 		__entry->mode = receipt->mode;
@@ -291,10 +291,10 @@ TRACE_EVENT(apic_timer_shot,
 		__entry->skipped = receipt->skipped;
 	),
 
-	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu leg=%llu held=%llu smi=%u mode=%s cpu_was=%s%s",
+	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu delta=%llu held=%llu smi=%u mode=%s cpu_was=%s%s",
 		  __entry->timer, __entry->function, __entry->expires,
 		  __entry->entry, __entry->ready, __entry->now, __entry->error,
-		  __entry->spin, __entry->lead, __entry->leg, __entry->held,
+		  __entry->spin, __entry->lead, __entry->delta, __entry->held,
 		  __entry->smi,
 		  __print_symbolic(__entry->mode, { APIC_TIMER_RAW, "raw" },
 				   { APIC_TIMER_MEAN, "mean" },

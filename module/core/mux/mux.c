@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Arming the hardware: for the earliest of the deadlines that share it. While
- * the kernel's is the only one there is a short way, in shot.h.
+ * the kernel's is the only one there is a short way, in mux.h.
  *
  * A deadline of ours that goes, or moves away, leaves the hardware as it is: it
  * interrupts once for nothing, which is cheaper than an access to the hardware
@@ -18,14 +18,14 @@
 #include "mux/source.h"
 #include "policy/lead.h"
 
-DEFINE_PER_CPU(u64, apic_timer_shot_watch_due) = APIC_TIMER_NEVER;
-void (*apic_timer_shot_watch)(u64 now);
+DEFINE_PER_CPU(u64, apic_timer_mux_watchdog_due) = APIC_TIMER_NEVER;
+void (*apic_timer_mux_watchdog)(u64 now);
 
 const struct apic_timer_source *apic_timer_source;
 
-DEFINE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
+DEFINE_PER_CPU_ALIGNED(struct apic_timer_mux, apic_timer_mux);
 
-u64 apic_timer_shot_tick;
+u64 apic_timer_mux_tick;
 
 #ifndef CONFIG_APIC_TIMER_SIM
 bool apic_timer_smi_counted __read_mostly;
@@ -35,209 +35,209 @@ bool apic_timer_smi_counted __read_mostly;
 #define DRIFT_FREE	(1ULL << 17)
 
 /**
- * apic_timer_shot_leg() - how far to go in one hop
+ * apic_timer_mux_delta() - how far to go in one hop
  * @distance:	TSC cycles to the target
  * @max_delta:	most TSC cycles that the hardware can do
- * @aim:	the hardware counts another clock than the TSC, and that matters
+ * @drifts:	the hardware counts another clock than the TSC, and that matters
  *
  * Return: TSC cycles, @distance if it can be done at once.
  */
-u64 apic_timer_shot_leg(u64 distance, u64 max_delta, bool aim)
+u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts)
 {
-	if (aim && distance > DRIFT_FREE)
-		distance -= max(distance >> APIC_TIMER_SHOT_DRIFT_SHIFT, DRIFT_FREE / 2);
+	if (drifts && distance > DRIFT_FREE)
+		distance -= max(distance >> APIC_TIMER_MUX_DRIFT_SHIFT, DRIFT_FREE / 2);
 	return min(distance, max_delta);
 }
 
 /* In how many cycles to fire for a user. */
-static u64 leg_for(const struct apic_timer_shot *shot,
-		   enum apic_timer_shot_user user, u64 now)
+static u64 delta_for(const struct apic_timer_mux *mux,
+		     enum apic_timer_mux_user user, u64 now)
 {
 	const struct apic_timer_source *source = apic_timer_source;
-	u64 deadline = shot->deadline[user];
+	u64 deadline = mux->deadline[user];
 
 	if (deadline <= now)
 		return 0;
-	return apic_timer_shot_leg(deadline - now, source->max_delta,
-				   source->drifts &&
-				   user == APIC_TIMER_SHOT_OWN);
+	return apic_timer_mux_delta(deadline - now, source->max_delta,
+				    source->drifts &&
+				    user == APIC_TIMER_MUX_TIMERS);
 }
 
 /* Has the kernel stopped its tick? Then there is no event for a tick. */
-static bool tick_stopped(u64 kernel, u64 now)
+static bool stops_tick(u64 kernel, u64 now)
 {
-	return kernel > now && kernel - now > apic_timer_shot_tick;
+	return kernel > now && kernel - now > apic_timer_mux_tick;
 }
 
 /* What our target means as things are. */
-static void set_own_deadline(struct apic_timer_shot *shot)
+static void set_timers_deadline(struct apic_timer_mux *mux)
 {
-	shot->deadline[APIC_TIMER_SHOT_OWN] =
-		apic_timer_shot_before(shot->own.expires,
-				       shot->own.lead[shot->stopped]);
-	shot->serve = apic_timer_shot_serve(shot, &shot->own);
+	mux->deadline[APIC_TIMER_MUX_TIMERS] =
+		apic_timer_mux_before(mux->target.expires,
+				      mux->target.lead[mux->tick_stopped]);
+	mux->serve_from = apic_timer_mux_serve_from(mux, &mux->target);
 }
 
 /*
  * Would the kernel's event come so shortly before ours that serving it would
- * make ours late? Then it comes after ours, at most @own.hold late.
+ * make ours late? Then it comes after ours, at most @target.hold late.
  */
-static bool hold_back(const struct apic_timer_shot *shot)
+static bool hold_back(const struct apic_timer_mux *mux)
 {
-	u64 own = shot->deadline[APIC_TIMER_SHOT_OWN];
-	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 timers = mux->deadline[APIC_TIMER_MUX_TIMERS];
+	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 
-	return kernel < own && own - kernel < shot->own.hold;
+	return kernel < timers && timers - kernel < mux->target.hold;
 }
 
 /* Choose whom to arm for: set @user, and return in how many cycles to fire. */
-static u64 choose(struct apic_timer_shot *shot, u64 now)
+static u64 choose(struct apic_timer_mux *mux, u64 now)
 {
-	u64 own, kernel = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
+	u64 timers, kernel = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
 
-	set_own_deadline(shot);
-	own = leg_for(shot, APIC_TIMER_SHOT_OWN, now);
-	shot->user = APIC_TIMER_SHOT_OWN;
-	if (own <= kernel)
-		return own;
-	if (hold_back(shot)) {
-		shot->held_back = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-		return own;
+	set_timers_deadline(mux);
+	timers = delta_for(mux, APIC_TIMER_MUX_TIMERS, now);
+	mux->user = APIC_TIMER_MUX_TIMERS;
+	if (timers <= kernel)
+		return timers;
+	if (hold_back(mux)) {
+		mux->held_back = mux->deadline[APIC_TIMER_MUX_KERNEL];
+		return timers;
 	}
-	shot->user = APIC_TIMER_SHOT_KERNEL;
+	mux->user = APIC_TIMER_MUX_KERNEL;
 	/* It was to be held back, and comes in time after all. */
 	if (kernel)
-		shot->held_back = APIC_TIMER_NEVER;
+		mux->held_back = APIC_TIMER_NEVER;
 	return kernel;
 }
 
 /*
- * By when the hardware will have fired that was armed for @fire, @leg cycles
+ * By when the hardware will have fired that was armed for @fire, @delta cycles
  * ahead.
  */
-static u64 fires_by(u64 fire, u64 leg)
+static u64 fires_by(u64 fire, u64 delta)
 {
 	if (apic_timer_source->drifts &&
-	    check_add_overflow(fire, leg >> APIC_TIMER_SHOT_DRIFT_SHIFT, &fire))
+	    check_add_overflow(fire, delta >> APIC_TIMER_MUX_DRIFT_SHIFT, &fire))
 		return APIC_TIMER_NEVER;
 	return fire;
 }
 
 /**
- * apic_timer_shot_end_alone() - do what the short way has left out
- * @shot:	of this CPU, armed by the short way
+ * apic_timer_mux_end_kernel_only() - do what the short way has left out
+ * @mux:	of this CPU, armed by the short way
  *
  * Context: Interrupts off.
  */
-void apic_timer_shot_end_alone(struct apic_timer_shot *shot)
+void apic_timer_mux_end_kernel_only(struct apic_timer_mux *mux)
 {
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = shot->alone;
-	shot->fires = fires_by(shot->alone, shot->leg);
-	shot->user = APIC_TIMER_SHOT_KERNEL;
-	shot->aim = 0;
-	shot->stopped = shot->leg > apic_timer_shot_tick;
-	shot->alone = APIC_TIMER_NEVER;
+	mux->deadline[APIC_TIMER_MUX_KERNEL] = mux->kernel_only;
+	mux->fires = fires_by(mux->kernel_only, mux->delta);
+	mux->user = APIC_TIMER_MUX_KERNEL;
+	mux->programmed_for = 0;
+	mux->tick_stopped = mux->delta > apic_timer_mux_tick;
+	mux->kernel_only = APIC_TIMER_NEVER;
 }
 
 /* Count the SMIs from here on, if anybody wants to know. */
-static noinline void count_smis(struct apic_timer_shot *shot)
+static noinline void count_smis(struct apic_timer_mux *mux)
 {
-	shot->smi = apic_timer_smi_count();
+	mux->smi = apic_timer_smi_count();
 }
 
 /* Arm for the earliest deadline; for none, as late as can be. */
-static void arm(struct apic_timer_shot *shot)
+static void program(struct apic_timer_mux *mux)
 {
-	u64 kernel = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	u64 now = apic_timer_tsc_now();
-	u64 leg, target, fire, value;
+	u64 delta, target, fire, value;
 
-	shot->stopped = tick_stopped(kernel, now);
-	shot->aim = 0;
-	if (likely(shot->own.expires == APIC_TIMER_NEVER)) {
-		shot->user = APIC_TIMER_SHOT_KERNEL;
-		shot->held_back = APIC_TIMER_NEVER;
+	mux->tick_stopped = stops_tick(kernel, now);
+	mux->programmed_for = 0;
+	if (likely(mux->target.expires == APIC_TIMER_NEVER)) {
+		mux->user = APIC_TIMER_MUX_KERNEL;
+		mux->held_back = APIC_TIMER_NEVER;
 		target = kernel;
-		leg = leg_for(shot, APIC_TIMER_SHOT_KERNEL, now);
-		fire = now + leg;
+		delta = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
+		fire = now + delta;
 	} else {
-		leg = choose(shot, now);
-		target = shot->deadline[shot->user];
-		fire = now + leg;
-		if (shot->user == APIC_TIMER_SHOT_OWN && leg &&
+		delta = choose(mux, now);
+		target = mux->deadline[mux->user];
+		fire = now + delta;
+		if (mux->user == APIC_TIMER_MUX_TIMERS && delta &&
 		    fire == target) {
-			shot->aim = fire;
-			shot->lead = shot->own.expires - fire;
+			mux->programmed_for = fire;
+			mux->lead = mux->target.expires - fire;
 		}
 	}
 	value = apic_timer_source->program(fire);
 
-	shot->leg = leg;
-	shot->fires = fires_by(fire, leg);
+	mux->delta = delta;
+	mux->fires = fires_by(fire, delta);
 
 	apic_timer_stats_inc(SHOTS);
 	if (unlikely(fire < target) && target != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
-	trace_apic_timer_arm(target, now, leg, value);
+	trace_apic_timer_arm(target, now, delta, value);
 	if (trace_apic_timer_shot_enabled())
-		count_smis(shot);
-	if (unlikely(!apic_timer_shot_unwatched(now)))
-		apic_timer_shot_watch(now);
+		count_smis(mux);
+	if (unlikely(!apic_timer_mux_watchdog_sleeps(now)))
+		apic_timer_mux_watchdog(now);
 }
 
 /* Arm hardware that isn't armed, if there is anything to arm it for. */
-static void arm_first(struct apic_timer_shot *shot)
+static void program_first(struct apic_timer_mux *mux)
 {
-	if (min(shot->own.expires,
-		shot->deadline[APIC_TIMER_SHOT_KERNEL]) != APIC_TIMER_NEVER)
-		arm(shot);
+	if (min(mux->target.expires,
+		mux->deadline[APIC_TIMER_MUX_KERNEL]) != APIC_TIMER_NEVER)
+		program(mux);
 }
 
 /**
- * apic_timer_shot_reset() - forget all deadlines of this CPU
+ * apic_timer_mux_reset() - forget all deadlines of this CPU
  *
  * Context: Interrupts off.
  */
-void apic_timer_shot_reset(void)
+void apic_timer_mux_reset(void)
 {
 	lockdep_assert_irqs_disabled();
-	*this_cpu_ptr(&apic_timer_shot) = (struct apic_timer_shot) {
-		.own.expires = APIC_TIMER_NEVER,
+	*this_cpu_ptr(&apic_timer_mux) = (struct apic_timer_mux) {
+		.target.expires = APIC_TIMER_NEVER,
 		.deadline = { APIC_TIMER_NEVER, APIC_TIMER_NEVER },
-		.serve = APIC_TIMER_NEVER,
-		.user = APIC_TIMER_SHOT_KERNEL,
+		.serve_from = APIC_TIMER_NEVER,
+		.user = APIC_TIMER_MUX_KERNEL,
 		.fires = APIC_TIMER_NEVER,
-		.alone = APIC_TIMER_NEVER,
+		.kernel_only = APIC_TIMER_NEVER,
 		.held_back = APIC_TIMER_NEVER,
 	};
-	apic_timer_shot_tick = apic_timer_ns_to_tsc(TICK_NSEC);
+	apic_timer_mux_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
 
 /**
- * apic_timer_shot_own() - set our target on this CPU
+ * apic_timer_mux_set_target() - set our target on this CPU
  * @target:	what the head of the queue wants
  *
  * Arms the hardware, unless in its interrupt, whose end does that.
  *
  * Context: Interrupts off.
  */
-void apic_timer_shot_own(const struct apic_timer_target *target)
+void apic_timer_mux_set_target(const struct apic_timer_target *target)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 
 	lockdep_assert_irqs_disabled();
-	shot->own = *target;
-	if (shot->alone != APIC_TIMER_NEVER)
-		apic_timer_shot_end_alone(shot);
-	set_own_deadline(shot);
-	if (!shot->held && shot->deadline[APIC_TIMER_SHOT_OWN] < shot->fires)
-		arm(shot);
+	mux->target = *target;
+	if (mux->kernel_only != APIC_TIMER_NEVER)
+		apic_timer_mux_end_kernel_only(mux);
+	set_timers_deadline(mux);
+	if (!mux->in_irq && mux->deadline[APIC_TIMER_MUX_TIMERS] < mux->fires)
+		program(mux);
 	else if (trace_apic_timer_shot_enabled())
-		count_smis(shot);
+		count_smis(mux);
 }
 
 /**
- * apic_timer_shot_kernel() - set the kernel's deadline on this CPU
+ * apic_timer_mux_set_kernel() - set the kernel's deadline on this CPU
  * @tsc:	absolute TSC; the past means at once, %APIC_TIMER_NEVER none
  * @now:	the present TSC
  *
@@ -245,104 +245,104 @@ void apic_timer_shot_own(const struct apic_timer_target *target)
  *
  * Context: Interrupts off.
  */
-void apic_timer_shot_kernel(u64 tsc, u64 now)
+void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	u64 was;
 
 	lockdep_assert_irqs_disabled();
-	if (shot->alone != APIC_TIMER_NEVER)
-		apic_timer_shot_end_alone(shot);
-	was = shot->deadline[APIC_TIMER_SHOT_KERNEL];
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = tsc;
-	if (tsc == was || shot->held)
+	if (mux->kernel_only != APIC_TIMER_NEVER)
+		apic_timer_mux_end_kernel_only(mux);
+	was = mux->deadline[APIC_TIMER_MUX_KERNEL];
+	mux->deadline[APIC_TIMER_MUX_KERNEL] = tsc;
+	if (tsc == was || mux->in_irq)
 		return;
 	/* The last: going idle takes another lead. */
-	if (tsc < shot->fires ||
-	    shot->user == APIC_TIMER_SHOT_KERNEL ||
-	    (shot->own.lead[0] != shot->own.lead[1] &&
-	     shot->stopped != tick_stopped(tsc, now)))
-		arm(shot);
+	if (tsc < mux->fires ||
+	    mux->user == APIC_TIMER_MUX_KERNEL ||
+	    (mux->target.lead[0] != mux->target.lead[1] &&
+	     mux->tick_stopped != stops_tick(tsc, now)))
+		program(mux);
 }
 
 /**
- * apic_timer_shot_kernel_waits() - whether it is time for the kernel's event
- * @shot:	of this CPU
+ * apic_timer_mux_kernel_due() - whether it is time for the kernel's event
+ * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt, after ours.
- * Return: true if apic_timer_shot_kernel_due() has work.
+ * Return: true if apic_timer_mux_take_kernel() has work.
  */
-bool apic_timer_shot_kernel_waits(const struct apic_timer_shot *shot)
+bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux)
 {
-	return shot->deadline[APIC_TIMER_SHOT_KERNEL] <= apic_timer_tsc_now() &&
-	       !hold_back(shot);
+	return mux->deadline[APIC_TIMER_MUX_KERNEL] <= apic_timer_tsc_now() &&
+	       !hold_back(mux);
 }
 
 /**
- * apic_timer_shot_kernel_due() - take the kernel's deadline if it has come
- * @shot:	of this CPU
+ * apic_timer_mux_take_kernel() - take the kernel's deadline if it has come
+ * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt, after ours.
  * Return: true if the kernel's handler has to be called now. It is called for
  * no other reason: the one of a periodic tick counts every call.
  */
-bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot)
+bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 {
-	u64 expires = shot->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 expires = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	u64 now = apic_timer_tsc_now();
 
 	if (expires > now)
 		return false;
-	if (hold_back(shot)) {
-		shot->held_back = expires;
+	if (hold_back(mux)) {
+		mux->held_back = expires;
 		return false;
 	}
-	if (shot->held_back == expires) {
-		shot->held_back = APIC_TIMER_NEVER;
+	if (mux->held_back == expires) {
+		mux->held_back = APIC_TIMER_NEVER;
 		apic_timer_stats_inc(HELD_BACK);
 		trace_apic_timer_hold(expires, now);
 	}
 
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	shot->event = now;
+	mux->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
+	mux->event = now;
 	apic_timer_stats_inc(KERNEL_EVENTS);
-	trace_apic_timer_kernel_event(expires, shot->entry);
+	trace_apic_timer_kernel_event(expires, mux->entry);
 	return true;
 }
 
 /**
- * apic_timer_shot_end() - arm the hardware for what is left
- * @shot:	of this CPU
+ * apic_timer_mux_end() - arm the hardware for what is left
+ * @mux:	of this CPU
  *
  * Context: Interrupts off, last in the interrupt.
  */
-void apic_timer_shot_end(struct apic_timer_shot *shot)
+void apic_timer_mux_end(struct apic_timer_mux *mux)
 {
-	u64 now = shot->event ? apic_timer_tsc_now() : 0;
+	u64 now = mux->event ? apic_timer_tsc_now() : 0;
 
-	shot->held = false;
+	mux->in_irq = false;
 	/* Unless nothing of ours is left, and the kernel has set its event. */
-	if (shot->alone == APIC_TIMER_NEVER)
-		arm_first(shot);
+	if (mux->kernel_only == APIC_TIMER_NEVER)
+		program_first(mux);
 
-	if (shot->event)
-		apic_timer_lead_learn_event(now - shot->event);
-	else if (!shot->served)
+	if (mux->event)
+		apic_timer_lead_learn_event(now - mux->event);
+	else if (!mux->served)
 		apic_timer_stats_inc(IDLE_INTERRUPTS);
 }
 
 /**
- * apic_timer_shot_rearm() - arm again: the hardware has lost its state
+ * apic_timer_mux_reprogram() - arm again: the hardware has lost its state
  *
  * Context: Interrupts off.
  */
-void apic_timer_shot_rearm(void)
+void apic_timer_mux_reprogram(void)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 
-	if (shot->alone != APIC_TIMER_NEVER)
-		apic_timer_shot_end_alone(shot);
-	shot->fires = APIC_TIMER_NEVER;
-	if (!shot->held)
-		arm_first(shot);
+	if (mux->kernel_only != APIC_TIMER_NEVER)
+		apic_timer_mux_end_kernel_only(mux);
+	mux->fires = APIC_TIMER_NEVER;
+	if (!mux->in_irq)
+		program_first(mux);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _APIC_TIMER_SHOT_H
-#define _APIC_TIMER_SHOT_H
+#ifndef _APIC_TIMER_MUX_H
+#define _APIC_TIMER_MUX_H
 
 #include <linux/minmax.h>
 #include <linux/percpu.h>
@@ -12,15 +12,15 @@
 #include "tsc/tsc.h"
 
 /**
- * enum apic_timer_shot_user - who shares a CPU's one hardware timer
- * @APIC_TIMER_SHOT_OWN:	the head of our queue
- * @APIC_TIMER_SHOT_KERNEL:	the kernel's next clock event
- * @APIC_TIMER_SHOT_USERS:	how many there are
+ * enum apic_timer_mux_user - who shares a CPU's one hardware timer
+ * @APIC_TIMER_MUX_TIMERS:	the head of our queue
+ * @APIC_TIMER_MUX_KERNEL:	the kernel's next clock event
+ * @APIC_TIMER_MUX_USERS:	how many there are
  */
-enum apic_timer_shot_user {
-	APIC_TIMER_SHOT_OWN,
-	APIC_TIMER_SHOT_KERNEL,
-	APIC_TIMER_SHOT_USERS
+enum apic_timer_mux_user {
+	APIC_TIMER_MUX_TIMERS,
+	APIC_TIMER_MUX_KERNEL,
+	APIC_TIMER_MUX_USERS
 };
 
 /**
@@ -43,77 +43,77 @@ struct apic_timer_target {
 };
 
 /**
- * struct apic_timer_shot - the hardware timer of a CPU
+ * struct apic_timer_mux - the hardware timer of a CPU
  * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
  * @fires:	TSC by which the hardware will have fired, however its clock
  *		drifts; %APIC_TIMER_NEVER if it isn't armed
- * @leg:	TSC cycles ahead that it was last armed
- * @alone:	the kernel's deadline instead of @deadline, and @fires, if the
+ * @delta:	TSC cycles ahead that it was last armed
+ * @kernel_only:	the kernel's deadline instead of @deadline, and @fires, if the
  *		hardware is armed for it by the short way and nothing of ours is
- *		pending; otherwise %APIC_TIMER_NEVER. @user, @aim and @stopped
+ *		pending; otherwise %APIC_TIMER_NEVER. @user, @programmed_for and @tick_stopped
  *		are of before.
- * @own:	what the head of our queue wants
- * @serve:	TSC from which on any interrupt serves @own
+ * @target:	what the head of our queue wants
+ * @serve_from:	TSC from which on any interrupt serves @target
  * @user:	whom the hardware is armed for
- * @aim:	TSC that the hardware was last armed for, if that was for ours
+ * @programmed_for:	TSC that the hardware was last armed for, if that was for ours
  *		and not a hop; otherwise 0
- * @lead:	TSC cycles that @aim is early
+ * @lead:	TSC cycles that @programmed_for is early
  * @held_back:	the kernel's deadline that is held back for ours,
  *		%APIC_TIMER_NEVER for none
- * @stopped:	the kernel's next event is so far away that it has stopped its
+ * @tick_stopped:	the kernel's next event is so far away that it has stopped its
  *		tick
- * @held:	in the interrupt: nothing is armed until its end
+ * @in_irq:	in the interrupt: nothing is armed until its end
  * @served:	the interrupt has found something of ours due
  * @entry:	TSC at the beginning of the interrupt
  * @event:	TSC at which the interrupt has called the kernel's handler, 0 if
  *		it hasn't
  * @smi:	SMIs so far at the last arming, if anybody wants to know
  *
- * Touched by its own CPU only, interrupts off; others read @fires and @alone.
+ * Touched by its own CPU only, interrupts off; others read @fires and @kernel_only.
  * Unless held, the hardware fires in time for each deadline. What the short way
  * touches is in one cache line.
  */
-struct apic_timer_shot {
-	u64 deadline[APIC_TIMER_SHOT_USERS];
+struct apic_timer_mux {
+	u64 deadline[APIC_TIMER_MUX_USERS];
 	u64 fires;
-	u64 leg;
-	u64 alone;
-	struct apic_timer_target own;
-	u64 serve;
-	enum apic_timer_shot_user user;
-	u64 aim;
+	u64 delta;
+	u64 kernel_only;
+	struct apic_timer_target target;
+	u64 serve_from;
+	enum apic_timer_mux_user user;
+	u64 programmed_for;
 	u64 lead;
 	u64 held_back;
-	bool stopped;
-	bool held;
+	bool tick_stopped;
+	bool in_irq;
 	bool served;
 	u64 entry;
 	u64 event;
 	u32 smi;
 };
 
-DECLARE_PER_CPU_ALIGNED(struct apic_timer_shot, apic_timer_shot);
+DECLARE_PER_CPU_ALIGNED(struct apic_timer_mux, apic_timer_mux);
 
 /* Absolute TSC of the watchdog's next look at this CPU; %APIC_TIMER_NEVER for none */
-DECLARE_PER_CPU(u64, apic_timer_shot_watch_due);
+DECLARE_PER_CPU(u64, apic_timer_mux_watchdog_due);
 
 /* The watchdog's look, which mux.c knows by this only. */
-extern void (*apic_timer_shot_watch)(u64 now);
+extern void (*apic_timer_mux_watchdog)(u64 now);
 
 /**
- * apic_timer_shot_unwatched() - whether the watchdog has nothing to do yet
+ * apic_timer_mux_watchdog_sleeps() - whether the watchdog has nothing to do yet
  * @now:	the present TSC
  *
  * Context: Interrupts off.
  * Return: true if so.
  */
-static __always_inline bool apic_timer_shot_unwatched(u64 now)
+static __always_inline bool apic_timer_mux_watchdog_sleeps(u64 now)
 {
-	return now < this_cpu_read(apic_timer_shot_watch_due);
+	return now < this_cpu_read(apic_timer_mux_watchdog_due);
 }
 
 /* TSC cycles from one of the kernel's ticks to the next */
-extern u64 apic_timer_shot_tick;
+extern u64 apic_timer_mux_tick;
 
 /*
  * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
@@ -122,42 +122,42 @@ extern u64 apic_timer_shot_tick;
  * that drift doesn't matter (100 ppm of 2^17 cycles are 13). The kernel's events
  * are as exact as the kernel makes them.
  */
-#define APIC_TIMER_SHOT_DRIFT_SHIFT	6
+#define APIC_TIMER_MUX_DRIFT_SHIFT	6
 
-void apic_timer_shot_reset(void);
-void apic_timer_shot_end_alone(struct apic_timer_shot *shot);
-void apic_timer_shot_own(const struct apic_timer_target *target);
-void apic_timer_shot_kernel(u64 tsc, u64 now);
-bool apic_timer_shot_kernel_waits(const struct apic_timer_shot *shot);
-bool apic_timer_shot_kernel_due(struct apic_timer_shot *shot);
-void apic_timer_shot_end(struct apic_timer_shot *shot);
-void apic_timer_shot_rearm(void);
-u64 apic_timer_shot_leg(u64 distance, u64 max_delta, bool aim);
+void apic_timer_mux_reset(void);
+void apic_timer_mux_end_kernel_only(struct apic_timer_mux *mux);
+void apic_timer_mux_set_target(const struct apic_timer_target *target);
+void apic_timer_mux_set_kernel(u64 tsc, u64 now);
+bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux);
+bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux);
+void apic_timer_mux_end(struct apic_timer_mux *mux);
+void apic_timer_mux_reprogram(void);
+u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts);
 
 /* @tsc, so much earlier; never stays never. */
-static inline u64 apic_timer_shot_before(u64 tsc, u64 cycles)
+static inline u64 apic_timer_mux_before(u64 tsc, u64 cycles)
 {
 	return tsc == APIC_TIMER_NEVER ? tsc : tsc - min(tsc, cycles);
 }
 
 /* What the kernel waits for: absolute TSC. */
-static inline u64 apic_timer_shot_kernel_deadline(const struct apic_timer_shot *shot)
+static inline u64 apic_timer_mux_kernel_deadline(const struct apic_timer_mux *mux)
 {
-	return min(shot->deadline[APIC_TIMER_SHOT_KERNEL], shot->alone);
+	return min(mux->deadline[APIC_TIMER_MUX_KERNEL], mux->kernel_only);
 }
 
 /* From when on an interrupt serves a target: absolute TSC. */
-static inline u64 apic_timer_shot_serve(const struct apic_timer_shot *shot,
-					const struct apic_timer_target *target)
+static inline u64 apic_timer_mux_serve_from(const struct apic_timer_mux *mux,
+					    const struct apic_timer_target *target)
 {
-	return apic_timer_shot_before(target->expires,
-				      max(target->lead[shot->stopped],
-					  target->serve_window));
+	return apic_timer_mux_before(target->expires,
+				     max(target->lead[mux->tick_stopped],
+					 target->serve_window));
 }
 
 /**
- * apic_timer_shot_kernel_alone() - the short way to set the kernel's deadline
- * @shot:	of this CPU
+ * apic_timer_mux_kernel_only() - the short way to set the kernel's deadline
+ * @mux:	of this CPU
  * @cycles:	in how many TSC cycles, less than 2^63
  * @now:	the present TSC
  *
@@ -166,26 +166,26 @@ static inline u64 apic_timer_shot_serve(const struct apic_timer_shot *shot,
  *
  * Context: Interrupts off.
  * Return: true if the caller has to arm the hardware for the deadline itself;
- * false if nothing was done, and apic_timer_shot_kernel() is needed.
+ * false if nothing was done, and apic_timer_mux_set_kernel() is needed.
  */
 static __always_inline bool
-apic_timer_shot_kernel_alone(struct apic_timer_shot *shot, u64 cycles, u64 now)
+apic_timer_mux_kernel_only(struct apic_timer_mux *mux, u64 cycles, u64 now)
 {
 	/* The long way is traced. */
-	if (unlikely(shot->own.expires != APIC_TIMER_NEVER ||
+	if (unlikely(mux->target.expires != APIC_TIMER_NEVER ||
 		     trace_apic_timer_arm_enabled()))
 		return false;
-	shot->deadline[APIC_TIMER_SHOT_KERNEL] = APIC_TIMER_NEVER;
-	shot->fires = APIC_TIMER_NEVER;
-	shot->leg = cycles;
-	shot->alone = now + cycles;
+	mux->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
+	mux->fires = APIC_TIMER_NEVER;
+	mux->delta = cycles;
+	mux->kernel_only = now + cycles;
 	apic_timer_stats_inc(SHOTS);
 	return true;
 }
 
 /**
- * apic_timer_shot_begin_alone() - the short way through the interrupt
- * @shot:	of this CPU
+ * apic_timer_mux_begin_kernel_only() - the short way through the interrupt
+ * @mux:	of this CPU
  * @now:	the present TSC
  *
  * The interrupt need not be the one that was armed for the kernel: with
@@ -197,49 +197,49 @@ apic_timer_shot_kernel_alone(struct apic_timer_shot *shot, u64 cycles, u64 now)
  * to call the kernel's handler; false if nothing was done.
  */
 static __always_inline bool
-apic_timer_shot_begin_alone(struct apic_timer_shot *shot, u64 now)
+apic_timer_mux_begin_kernel_only(struct apic_timer_mux *mux, u64 now)
 {
 	/* The long way is traced. */
-	if (unlikely(now < shot->alone ||
+	if (unlikely(now < mux->kernel_only ||
 		     trace_apic_timer_kernel_event_enabled()))
 		return false;
-	shot->alone = APIC_TIMER_NEVER;
+	mux->kernel_only = APIC_TIMER_NEVER;
 	apic_timer_stats_inc(ALONE);
 	return true;
 }
 
 /**
- * apic_timer_shot_begin() - the hardware has fired: hold arming
- * @shot:	of this CPU
+ * apic_timer_mux_begin() - the hardware has fired: hold arming
+ * @mux:	of this CPU
  * @now:	the present TSC
  *
  * Context: Interrupts off, first in the interrupt, or after
- * apic_timer_shot_begin_alone() has done nothing.
+ * apic_timer_mux_begin_kernel_only() has done nothing.
  */
-static __always_inline void apic_timer_shot_begin(struct apic_timer_shot *shot,
-						  u64 now)
+static __always_inline void apic_timer_mux_begin(struct apic_timer_mux *mux,
+						 u64 now)
 {
-	if (unlikely(shot->alone != APIC_TIMER_NEVER))
-		apic_timer_shot_end_alone(shot);
-	shot->entry = now;
-	shot->fires = APIC_TIMER_NEVER;
-	shot->held = true;
-	shot->event = 0;
-	shot->served = false;
+	if (unlikely(mux->kernel_only != APIC_TIMER_NEVER))
+		apic_timer_mux_end_kernel_only(mux);
+	mux->entry = now;
+	mux->fires = APIC_TIMER_NEVER;
+	mux->in_irq = true;
+	mux->event = 0;
+	mux->served = false;
 	apic_timer_stats_inc(INTERRUPTS);
 }
 
 /**
- * apic_timer_shot_own_due() - whether this interrupt serves ours
- * @shot:	of this CPU
+ * apic_timer_mux_timers_due() - whether this interrupt serves ours
+ * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt.
  * Return: true if so.
  */
 static __always_inline bool
-apic_timer_shot_own_due(const struct apic_timer_shot *shot)
+apic_timer_mux_timers_due(const struct apic_timer_mux *mux)
 {
-	return shot->entry >= shot->serve;
+	return mux->entry >= mux->serve_from;
 }
 
-#endif /* _APIC_TIMER_SHOT_H */
+#endif /* _APIC_TIMER_MUX_H */

@@ -33,8 +33,8 @@
  * @recover:	set the hardware of this CPU up anew. Interrupts off.
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
- * In its interrupt a source calls apic_timer_shot_enter(), then
- * apic_timer_shot_leave(), or apic_timer_shot_end() if the kernel's events don't
+ * In its interrupt a source calls apic_timer_mux_enter(), then
+ * apic_timer_mux_leave(), or apic_timer_mux_end() if the kernel's events don't
  * come by it.
  */
 struct apic_timer_source {

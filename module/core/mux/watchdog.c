@@ -69,28 +69,28 @@ static void report_dead(struct irq_work *work)
 }
 
 /* By when the hardware has fired; %APIC_TIMER_NEVER if it isn't armed. */
-static u64 fires_of(const struct apic_timer_shot *shot)
+static u64 fires_of(const struct apic_timer_mux *mux)
 {
 	/* Its CPU writes it all the time, and is perhaps another. */
-	u64 fires = data_race(READ_ONCE(shot->fires));
+	u64 fires = data_race(READ_ONCE(mux->fires));
 	/* As is this: one of them is never, but both may be found to be. */
-	u64 alone = data_race(READ_ONCE(shot->alone));
+	u64 kernel_only = data_race(READ_ONCE(mux->kernel_only));
 
-	return min(fires, alone);
+	return min(fires, kernel_only);
 }
 
 /*
  * Has it perhaps just fired? The interrupt may take a while to be seen, in a
  * virtual machine above all.
  */
-static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
+static bool may_have_fired(const struct apic_timer_mux *mux, u64 now)
 {
-	u64 margin = (shot->leg >> APIC_TIMER_SHOT_DRIFT_SHIFT) + grace;
-	u64 fires = fires_of(shot);
+	u64 margin = (mux->delta >> APIC_TIMER_MUX_DRIFT_SHIFT) + grace;
+	u64 fires = fires_of(mux);
 
 	/* Whether the drift is in it or not. */
-	return now > apic_timer_shot_before(fires, 2 * margin) &&
-	       apic_timer_shot_before(now, margin) <= fires;
+	return now > apic_timer_mux_before(fires, 2 * margin) &&
+	       apic_timer_mux_before(now, margin) <= fires;
 }
 
 /*
@@ -98,36 +98,36 @@ static bool may_have_fired(const struct apic_timer_shot *shot, u64 now)
  * waiting may be about to fire all the same: a virtual one does when its host
  * gets round to it. That must not be so twice for the same shot.
  */
-static bool hw_dead(const struct apic_timer_shot *shot)
+static bool hw_dead(const struct apic_timer_mux *mux)
 {
 	u64 suspected = this_cpu_xchg(suspect, 0);
 
 	if (!apic_timer_source->alive(true))
 		return true;
 	if (apic_timer_source->alive(false) ||
-	    may_have_fired(shot, apic_timer_tsc_now()))
+	    may_have_fired(mux, apic_timer_tsc_now()))
 		return false;
-	if (suspected == fires_of(shot))
+	if (suspected == fires_of(mux))
 		return true;
-	this_cpu_write(suspect, fires_of(shot));
+	this_cpu_write(suspect, fires_of(mux));
 	return false;
 }
 
 /* Is the hardware as we left it? Otherwise begin anew. */
 static void check_own(void)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
-	u64 fires = fires_of(shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
+	u64 fires = fires_of(mux);
 
 	/* In its interrupt, whose end arms; or not armed. */
-	if (this_cpu_read(apic_timer_shot_watch_due) == APIC_TIMER_NEVER ||
-	    shot->held || fires == APIC_TIMER_NEVER)
+	if (this_cpu_read(apic_timer_mux_watchdog_due) == APIC_TIMER_NEVER ||
+	    mux->in_irq || fires == APIC_TIMER_NEVER)
 		return;
-	if (!hw_dead(shot))
+	if (!hw_dead(mux))
 		return;
 
 	apic_timer_source->recover();
-	apic_timer_shot_rearm();
+	apic_timer_mux_reprogram();
 	apic_timer_stats_inc(LOST);
 	trace_apic_timer_lost(fires, apic_timer_tsc_now());
 	irq_work_queue(this_cpu_ptr(&report_work));
@@ -157,7 +157,7 @@ static void check_called(void *unused)
 static void check_cpu(unsigned int cpu, u64 now)
 {
 	/* A wrong value means a needless call. */
-	u64 fires = fires_of(per_cpu_ptr(&apic_timer_shot, cpu));
+	u64 fires = fires_of(per_cpu_ptr(&apic_timer_mux, cpu));
 
 	if (fires >= now || now - fires <= period)
 		return;
@@ -192,7 +192,7 @@ static void check(u64 now)
 	unsigned int first = self, i;
 
 	lockdep_assert_irqs_disabled();
-	this_cpu_write(apic_timer_shot_watch_due, now + period);
+	this_cpu_write(apic_timer_mux_watchdog_due, now + period);
 	check_own();
 	for (i = 0; i < OTHERS; i++) {
 		cpu = next_online(cpu);
@@ -206,7 +206,7 @@ static void check(u64 now)
 		check_cpu(cpu, now);
 		this_cpu_write(last_checked, cpu);
 	}
-	if (fires_of(this_cpu_ptr(&apic_timer_shot)) >
+	if (fires_of(this_cpu_ptr(&apic_timer_mux)) >
 	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
 		when_quiet();
 }
@@ -220,7 +220,7 @@ void apic_timer_watchdog_online(void)
 {
 	this_cpu_write(last_checked, smp_processor_id());
 	if (period && apic_timer_source->alive)
-		this_cpu_write(apic_timer_shot_watch_due,
+		this_cpu_write(apic_timer_mux_watchdog_due,
 			       apic_timer_tsc_now() + period);
 }
 
@@ -231,7 +231,7 @@ void apic_timer_watchdog_online(void)
  */
 void apic_timer_watchdog_offline(void)
 {
-	this_cpu_write(apic_timer_shot_watch_due, APIC_TIMER_NEVER);
+	this_cpu_write(apic_timer_mux_watchdog_due, APIC_TIMER_NEVER);
 }
 
 /**
@@ -244,7 +244,7 @@ void apic_timer_watchdog_init(void (*quiet_work)(void))
 	unsigned int cpu;
 
 	when_quiet = quiet_work;
-	apic_timer_shot_watch = check;
+	apic_timer_mux_watchdog = check;
 
 	/* Pointers in a module's per-CPU data are not relocated. */
 	for_each_possible_cpu(cpu) {

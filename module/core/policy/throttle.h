@@ -49,7 +49,7 @@ static inline void apic_timer_throttle_reset(struct apic_timer_throttle *throttl
  * apic_timer_throttle_begin() - handlers run again
  * @throttle:	of this CPU
  * @entry:	TSC at the beginning of the interrupt
- * @aim:	TSC that its hardware was armed for, 0 if for none
+ * @programmed_for:	TSC that its hardware was armed for, 0 if for none
  * @latency:	of an interrupt like this one on average, TSC cycles
  *
  * The present stretch is what handlers have taken, less what the rest of the
@@ -59,13 +59,13 @@ static inline void apic_timer_throttle_reset(struct apic_timer_throttle *throttl
  * end of the interrupt.
  */
 static inline void apic_timer_throttle_begin(struct apic_timer_throttle *throttle,
-					     u64 entry, u64 aim, u64 latency)
+					     u64 entry, u64 programmed_for, u64 latency)
 {
 	u64 busy = throttle->end - throttle->start;
 	u64 since = entry - throttle->end, enter = latency, others;
 
-	if (aim && entry >= aim)
-		enter = min(enter, entry - aim);
+	if (programmed_for && entry >= programmed_for)
+		enter = min(enter, entry - programmed_for);
 	others = since - min(since, latency + enter);
 
 	throttle->start = entry;

@@ -58,20 +58,20 @@ static DEFINE_PER_CPU(struct hook, hooks);
 
 /*
  * The LAPIC's vector; the kernel has done no more than to come here. It does so
- * only where the last shot was armed by hook_program_shot().
+ * only where the last shot was armed by hook_program_mux().
  */
 static bool hook_interrupt(struct pt_regs *regs)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 
-	apic_timer_shot_enter(shot, apic_timer_tsc_entry());
+	apic_timer_mux_enter(mux, apic_timer_tsc_entry());
 	/*
 	 * In the idle task the ordinary path follows anyway. By then an event
 	 * of the kernel's has come that the hardware was early for by a hair.
 	 */
-	if (is_idle_task(current) || apic_timer_shot_kernel_waits(shot))
+	if (is_idle_task(current) || apic_timer_mux_kernel_due(mux))
 		return false;
-	apic_timer_shot_end(shot);
+	apic_timer_mux_end(mux);
 	return true;
 }
 
@@ -81,8 +81,8 @@ static void kernel_event(void *context)
 
 	hook->device->event_handler(hook->device);
 	if (unlikely(hook->periodic)) {
-		hook->periodic += apic_timer_shot_tick;
-		apic_timer_shot_kernel(hook->periodic, apic_timer_tsc_now());
+		hook->periodic += apic_timer_mux_tick;
+		apic_timer_mux_set_kernel(hook->periodic, apic_timer_tsc_now());
 	}
 }
 
@@ -92,7 +92,7 @@ static void kernel_event(void *context)
  */
 static void hook_event(struct clock_event_device *device)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	struct hook *hook = this_cpu_ptr(&hooks);
 	u64 now;
 
@@ -102,21 +102,21 @@ static void hook_event(struct clock_event_device *device)
 			device->event_handler(device);
 		return;
 	}
-	if (!shot->held) {
+	if (!mux->in_irq) {
 		now = apic_timer_tsc_entry();
-		if (likely(apic_timer_shot_begin_alone(shot, now))) {
+		if (likely(apic_timer_mux_begin_kernel_only(mux, now))) {
 			kernel_event(hook);
 			return;
 		}
-		apic_timer_shot_enter(shot, now);
+		apic_timer_mux_enter(mux, now);
 	}
-	apic_timer_shot_leave(shot, kernel_event, hook);
+	apic_timer_mux_leave(mux, kernel_event, hook);
 }
 
 /* The kernel's next event. */
 static bool hook_program(struct clock_event_device *device, u64 tsc)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	struct hook *hook = this_cpu_ptr(&hooks);
 	u64 now, cycles;
 
@@ -126,18 +126,18 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 	now = apic_timer_tsc_now();
 	cycles = tsc - min(tsc, now);
 	if (likely(apic_timer_lapic_is_near(&hook->lapic, cycles) &&
-		   apic_timer_shot_unwatched(now) &&
-		   apic_timer_shot_kernel_alone(shot, cycles, now))) {
+		   apic_timer_mux_watchdog_sleeps(now) &&
+		   apic_timer_mux_kernel_only(mux, cycles, now))) {
 		this_cpu_write(lapic_timer_hook_first, false);
 		apic_timer_lapic_program_near(&hook->lapic, cycles, now);
 	} else {
-		apic_timer_shot_kernel(tsc, now);
+		apic_timer_mux_set_kernel(tsc, now);
 	}
 	return true;
 }
 
 /* Let the kernel's own code set the hardware up, then see to what is ours. */
-static void set_up(struct hook *hook)
+static void setup_hw(struct hook *hook)
 {
 	hook->setting_up = true;
 	hook->device->set_state_oneshot(hook->device);
@@ -153,10 +153,10 @@ static bool hook_start(struct clock_event_device *device)
 	if (!hook->attached || hook->setting_up)
 		return false;
 	hook->periodic = 0;
-	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
 	if (!READ_ONCE(hook->ready)) {
-		set_up(hook);
-		apic_timer_shot_rearm();
+		setup_hw(hook);
+		apic_timer_mux_reprogram();
 	}
 	return true;
 }
@@ -166,7 +166,7 @@ static bool hook_stop(struct clock_event_device *device)
 {
 	if (!this_cpu_read(hooks.attached))
 		return false;
-	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
 	return true;
 }
 
@@ -249,16 +249,16 @@ static int attach_shared(struct hook *hook)
 	device->resume = hook_resume;
 	now = apic_timer_tsc_now();
 	hook->periodic = clockevent_state_periodic(device) ?
-		now + apic_timer_shot_tick : 0;
+		now + apic_timer_mux_tick : 0;
 	hook->attached = true;
-	set_up(hook);
-	apic_timer_shot_kernel(pending_event(hook, now), now);
+	setup_hw(hook);
+	apic_timer_mux_set_kernel(pending_event(hook, now), now);
 	local_irq_restore(flags);
 	return 0;
 }
 
 /* Let the kernel's own code program what it waits for. */
-static void give_back(struct hook *hook, u64 kernel)
+static void restore(struct hook *hook, u64 kernel)
 {
 	struct clock_event_device *device = hook->device;
 	u64 now, ns = 0;
@@ -312,7 +312,7 @@ static int hook_detach(void)
 	hook->attached = false;
 	this_cpu_write(lapic_timer_hook_first, false);
 	if (hook->device)
-		give_back(hook, apic_timer_shot_kernel_deadline(this_cpu_ptr(&apic_timer_shot)));
+		restore(hook, apic_timer_mux_kernel_deadline(this_cpu_ptr(&apic_timer_mux)));
 	else
 		apic_timer_lapic_exclusive_release();
 	local_irq_restore(flags);
@@ -328,7 +328,7 @@ static void hook_refine(void)
 		apic_timer_lapic_refine(&hook->lapic);
 }
 
-static u64 hook_program_shot(u64 fire)
+static u64 hook_program_mux(u64 fire)
 {
 	this_cpu_write(lapic_timer_hook_first, true);
 	return apic_timer_lapic_program(this_cpu_ptr(&hooks.lapic), fire);
@@ -344,7 +344,7 @@ static void hook_recover(void)
 	struct hook *hook = this_cpu_ptr(&hooks);
 
 	if (hook->device)
-		set_up(hook);
+		setup_hw(hook);
 	else
 		apic_timer_lapic_exclusive_setup(&hook->lapic);
 }
@@ -362,7 +362,7 @@ struct apic_timer_source apic_timer_source_hook = {
 	.attach = hook_attach,
 	.detach = hook_detach,
 	.refine = hook_refine,
-	.program = hook_program_shot,
+	.program = hook_program_mux,
 	.alive = hook_alive,
 	.recover = hook_recover,
 	.describe = hook_describe,

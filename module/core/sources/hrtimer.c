@@ -17,11 +17,11 @@ static DEFINE_PER_CPU(struct hrtimer, hrtimers);
 
 static enum hrtimer_restart interrupt(struct hrtimer *timer)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 
-	apic_timer_shot_enter(shot, apic_timer_tsc_now());
+	apic_timer_mux_enter(mux, apic_timer_tsc_now());
 	/* Starts @timer again if need be. */
-	apic_timer_shot_end(shot);
+	apic_timer_mux_end(mux);
 	return HRTIMER_NORESTART;
 }
 

@@ -39,8 +39,8 @@
 /* Shortest event that the kernel may ask for, ns. */
 #define MIN_DELTA	30
 /* How often the kernel is asked to go back to the LAPIC's device, and between, ms. */
-#define GIVE_BACK_TRIES	50
-#define GIVE_BACK_MS	20
+#define RESTORE_TRIES	50
+#define RESTORE_MS	20
 /* The same once there is nothing left to do but to wait. */
 #define REMOVE_MS	1000
 
@@ -86,45 +86,45 @@ static void kernel_event(void *unused)
 }
 
 /* An interrupt that may serve ours. */
-static noinline void interrupt(struct apic_timer_shot *shot, u64 now)
+static noinline void interrupt(struct apic_timer_mux *mux, u64 now)
 {
-	apic_timer_shot_enter(shot, now);
-	apic_timer_shot_leave(shot, kernel_event, NULL);
+	apic_timer_mux_enter(mux, now);
+	apic_timer_mux_leave(mux, kernel_event, NULL);
 }
 
 /* The LAPIC's vector. */
 static void proxy_interrupt(struct clock_event_device *lapic_device)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	u64 now = apic_timer_tsc_entry();
 
-	if (likely(apic_timer_shot_begin_alone(shot, now)))
+	if (likely(apic_timer_mux_begin_kernel_only(mux, now)))
 		kernel_event(NULL);
 	else
-		interrupt(shot, now);
+		interrupt(mux, now);
 }
 
 /* The kernel's next event, in nanoseconds from now. */
 static int proxy_set_next_event(unsigned long ns,
 				struct clock_event_device *device)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	struct apic_timer_lapic *lapic = &to_proxy(device)->lapic;
 	u64 cycles = apic_timer_tsc_from_ns_fast(ns, to_proxy(device)->mult);
 	u64 now = apic_timer_tsc_now();
 
 	/* Neither reaches 2^63. Rounded up, so that the event has expired. */
 	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
-		   apic_timer_shot_unwatched(now) &&
-		   apic_timer_shot_kernel_alone(shot, cycles, now)))
+		   apic_timer_mux_watchdog_sleeps(now) &&
+		   apic_timer_mux_kernel_only(mux, cycles, now)))
 		apic_timer_lapic_program_near(lapic, cycles, now);
 	else
-		apic_timer_shot_kernel(now + cycles + 1, now);
+		apic_timer_mux_set_kernel(now + cycles + 1, now);
 	return 0;
 }
 
 /* Let the kernel's own code set the hardware up, then see to what is ours. */
-static void set_up(struct proxy *proxy)
+static void setup_hw(struct proxy *proxy)
 {
 	proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
 	apic_timer_lapic_ready(&proxy->lapic);
@@ -136,15 +136,15 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 	struct proxy *proxy = to_proxy(device);
 
 	device->features &= ~CLOCK_EVT_FEAT_C3STOP;
-	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
 	/*
 	 * The LAPIC is set up when it was given to us or has been asleep, and
 	 * left alone each other time that the kernel comes back from having
 	 * stopped its events: a shot of ours may be on its way.
 	 */
 	if (!READ_ONCE(proxy->ready)) {
-		set_up(proxy);
-		apic_timer_shot_rearm();
+		setup_hw(proxy);
+		apic_timer_mux_reprogram();
 	}
 	return 0;
 }
@@ -155,7 +155,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
  */
 static int proxy_set_stopped(struct clock_event_device *device)
 {
-	apic_timer_shot_kernel(APIC_TIMER_NEVER, 0);
+	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ static int proxy_probe(void)
 }
 
 /* Put our device in front of the LAPIC's. */
-static bool take(struct proxy *proxy)
+static bool interpose(struct proxy *proxy)
 {
 	struct clock_event_device *lapic_device = proxy->lapic_device;
 	unsigned long flags;
@@ -218,7 +218,7 @@ static bool take(struct proxy *proxy)
  * Pending timers can't be left alone. A device that somebody else put in front
  * of ours is no harm: then the kernel doesn't touch the LAPIC's.
  */
-static void take_back(struct irq_work *work)
+static void reinterpose(struct irq_work *work)
 {
 	struct proxy *proxy = container_of(work, struct proxy, unbound);
 
@@ -227,7 +227,7 @@ static void take_back(struct irq_work *work)
 		return;
 	WRITE_ONCE(proxy->ready, false);
 	pr_warn("proxy: somebody has unbound the clock event device of CPU %u, %s; unload apic_timer to be rid of it\n",
-		smp_processor_id(), take(proxy) ? "taken back" : "lost");
+		smp_processor_id(), interpose(proxy) ? "taken back" : "lost");
 }
 
 /* What the source can do: the same on all CPUs. */
@@ -261,7 +261,7 @@ static int proxy_attach(void)
 	 * interrupt would be lost with the LAPIC's state, and with it all irq
 	 * work of this CPU ever after; or it would end the sleep at once.
 	 */
-	proxy->unbound = IRQ_WORK_INIT_LAZY(take_back);
+	proxy->unbound = IRQ_WORK_INIT_LAZY(reinterpose);
 	proxy->leaving = false;
 	proxy->ready = false;
 	proxy->device = (struct clock_event_device) {
@@ -278,7 +278,7 @@ static int proxy_attach(void)
 		.set_state_shutdown = proxy_set_shutdown,
 		.resume = proxy_resume,
 	};
-	if (!take(proxy)) {
+	if (!interpose(proxy)) {
 		clockevents_unbind_device(&proxy->device, cpu);
 		proxy->lapic_device = NULL;
 		pr_err("proxy: the kernel kept the tick device of CPU %u\n",
@@ -293,7 +293,7 @@ static int proxy_attach(void)
  * and its hardware. It takes any that it has, so the LAPIC's has to be on its
  * list again if somebody has taken it off that (sysfs can).
  */
-static int give_back(struct proxy *proxy, unsigned int cpu)
+static int restore(struct proxy *proxy, unsigned int cpu)
 {
 	struct clock_event_device *lapic_device = proxy->lapic_device;
 	int ret;
@@ -307,7 +307,7 @@ static int give_back(struct proxy *proxy, unsigned int cpu)
 			     cpu);
 		clockevents_register_device(lapic_device);
 	}
-	/* Not before: see take(). */
+	/* Not before: see interpose(). */
 	if (!proxy->c3stop)
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	ret = clockevents_unbind_device(&proxy->device, cpu);
@@ -317,7 +317,7 @@ static int give_back(struct proxy *proxy, unsigned int cpu)
 }
 
 /* The kernel has done with our device: the LAPIC's must not call us any more. */
-static void let_go(void *unused)
+static void release(void *unused)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
 	struct clock_event_device *lapic_device = proxy->lapic_device;
@@ -341,8 +341,8 @@ static int proxy_detach(void)
 
 	WRITE_ONCE(proxy->leaving, true);
 	irq_work_sync(&proxy->unbound);
-	for (tries = 1; (ret = give_back(proxy, cpu)); tries++) {
-		if (tries == GIVE_BACK_TRIES) {
+	for (tries = 1; (ret = restore(proxy, cpu)); tries++) {
+		if (tries == RESTORE_TRIES) {
 			/* Our device goes on to serve it meanwhile. */
 			WRITE_ONCE(proxy->leaving, false);
 			pr_err("proxy: the kernel keeps our clock event device on CPU %u: it has no other, the LAPIC's is %s\n",
@@ -350,9 +350,9 @@ static int proxy_detach(void)
 				    "not taken" : "in use otherwise");
 			return ret;
 		}
-		msleep(GIVE_BACK_MS);
+		msleep(RESTORE_MS);
 	}
-	let_go(NULL);
+	release(NULL);
 	return 0;
 }
 
@@ -372,8 +372,8 @@ static void proxy_remove(void)
 			cpus_read_lock();
 			if (!cpu_online(cpu)) {
 				proxy->lapic_device = NULL;
-			} else if (!give_back(proxy, cpu)) {
-				smp_call_function_single(cpu, let_go, NULL, true);
+			} else if (!restore(proxy, cpu)) {
+				smp_call_function_single(cpu, release, NULL, true);
 				irq_work_sync(&proxy->unbound);
 			}
 			cpus_read_unlock();
@@ -404,7 +404,7 @@ static bool proxy_alive(bool fired)
 
 static void proxy_recover(void)
 {
-	set_up(this_cpu_ptr(&proxies));
+	setup_hw(this_cpu_ptr(&proxies));
 }
 
 static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)

@@ -127,15 +127,15 @@ static void kernel_event(void *unused)
 /* The timer's vector. */
 static void interrupt(void)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	u64 now = apic_timer_tsc_entry();
 
-	if (apic_timer_shot_begin_alone(shot, now)) {
+	if (apic_timer_mux_begin_kernel_only(mux, now)) {
 		kernel_event(NULL);
 		return;
 	}
-	apic_timer_shot_enter(shot, now);
-	apic_timer_shot_leave(shot, kernel_event, NULL);
+	apic_timer_mux_enter(mux, now);
+	apic_timer_mux_leave(mux, kernel_event, NULL);
 }
 
 /**
@@ -146,14 +146,14 @@ static void interrupt(void)
  */
 void apic_timer_sim_kernel(u64 tsc)
 {
-	struct apic_timer_shot *shot = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	u64 now = apic_timer_sim.now;
 
 	if (tsc >= now && tsc != APIC_TIMER_NEVER &&
-	    apic_timer_shot_kernel_alone(shot, tsc - now, now))
+	    apic_timer_mux_kernel_only(mux, tsc - now, now))
 		apic_timer_source_sim.program(tsc);
 	else
-		apic_timer_shot_kernel(tsc, now);
+		apic_timer_mux_set_kernel(tsc, now);
 }
 
 /**
@@ -218,7 +218,7 @@ static u64 sim_program(u64 fire)
 	if (sim->active && sim->fires <= sim->now)
 		sim->requested = true;
 	sim->programmed++;
-	sim->leg = fire > sim->now ? fire - sim->now : 0;
+	sim->delta = fire > sim->now ? fire - sim->now : 0;
 
 	if (!sim->machine.counter_hz) {
 		/* 0 disarms; one in the past fires at once. */
@@ -228,7 +228,7 @@ static u64 sim_program(u64 fire)
 	}
 
 	/* A count of 0 stops the counter. */
-	sim->count = apic_timer_counter_convert(&sim->counter, sim->leg);
+	sim->count = apic_timer_counter_convert(&sim->counter, sim->delta);
 	sim->active = sim->count.count;
 	sim->fires = sim->now +
 		apic_timer_sim_ticks_to_cycles((u64)sim->count.count <<

@@ -19,7 +19,7 @@
  * @latency:	TSC cycles from the timer's firing to its interrupt
  * @tsc:	TSC at the beginning
  * @kernel_event: the kernel's clock event handler, or NULL; called from the
- *		interrupt once the deadline of %APIC_TIMER_SHOT_KERNEL has come
+ *		interrupt once the deadline of %APIC_TIMER_MUX_KERNEL has come
  */
 struct apic_timer_sim_machine {
 	u32 tsc_khz;
@@ -41,7 +41,7 @@ struct apic_timer_sim_machine {
  * @fires:	TSC at which it fires, if @active
  * @requested:	it has fired and was programmed anew since: the interrupt has
  *		yet to be taken
- * @leg:	TSC cycles that it was last asked for
+ * @delta:	TSC cycles that it was last asked for
  * @count:	what the counter was last programmed with
  * @programmed:	how often it was programmed
  * @interrupts:	how often it has interrupted
@@ -53,7 +53,7 @@ struct apic_timer_sim {
 	bool active;
 	u64 fires;
 	bool requested;
-	u64 leg;
+	u64 delta;
 	struct apic_timer_counter_value count;
 	unsigned long programmed;
 	unsigned long interrupts;

@@ -108,11 +108,11 @@ static u64 spin_budget(const struct apic_timer_list *timer)
 }
 
 /* What comes upon an interrupt now, as far as can be told. */
-static enum apic_timer_lead_class class_now(const struct apic_timer_shot *shot)
+static enum apic_timer_lead_class class_now(const struct apic_timer_mux *mux)
 {
 	if (!is_idle_task(current))
 		return APIC_TIMER_LEAD_BUSY;
-	return shot->stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
+	return mux->tick_stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
 }
 
 /* How to go about the head of the queue. */
@@ -165,25 +165,25 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 }
 
 /* Arm for the head of the queue. */
-static void aim(struct apic_timer_base *base)
+static void program_head(struct apic_timer_base *base)
 {
 	const struct apic_timer_list *head = base->queue.first;
 	struct apic_timer_target target = target_of(base, head);
 
-	apic_timer_shot_own(&target);
+	apic_timer_mux_set_target(&target);
 	if (target.exact)
 		apic_timer_qos_want(target.expires);
 }
 
 /* Another CPU has put a new head into our queue. */
-static void arm_head(void *unused)
+static void program_kicked(void *unused)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (base->online && !base->expiring)
-		aim(base);
+		program_head(base);
 	raw_spin_unlock(&base->lock);
 }
 
@@ -200,7 +200,7 @@ void apic_timer_base_arm(struct apic_timer_base *base)
 		return;
 
 	if (base->cpu == smp_processor_id()) {
-		aim(base);
+		program_head(base);
 		return;
 	}
 	/*
@@ -253,25 +253,25 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 }
 
 /* Tell all about a shot, for a user who asks what made it late. */
-static void tell(const struct apic_timer_list *timer, unsigned int mode,
-		 const struct apic_timer_dispatch *shot,
-		 const struct apic_timer_shot *hardware)
+static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode,
+			  const struct apic_timer_dispatch *expiry,
+			  const struct apic_timer_mux *mux)
 {
-	u64 kernel = hardware->deadline[APIC_TIMER_SHOT_KERNEL];
+	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	struct apic_timer_receipt receipt = {
 		.timer = timer,
-		.function = shot->function,
-		.expires = shot->expires,
-		.entry = hardware->entry,
-		.ready = shot->ready,
-		.start = shot->start,
-		.lead = shot->aim ? hardware->lead : 0,
-		.leg = hardware->leg,
-		.held = kernel < shot->ready ? shot->ready - kernel : 0,
-		.smi = apic_timer_smi_count() - hardware->smi,
+		.function = expiry->function,
+		.expires = expiry->expires,
+		.entry = mux->entry,
+		.ready = expiry->ready,
+		.start = expiry->start,
+		.lead = expiry->programmed_for ? mux->lead : 0,
+		.delta = mux->delta,
+		.held = kernel < expiry->ready ? expiry->ready - kernel : 0,
+		.smi = apic_timer_smi_count() - mux->smi,
 		.mode = mode,
-		.class = shot->class,
-		.skipped = shot->skipped,
+		.class = expiry->class,
+		.skipped = expiry->skipped,
 	};
 
 	trace_apic_timer_shot(&receipt);
@@ -281,22 +281,22 @@ static void tell(const struct apic_timer_list *timer, unsigned int mode,
 static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
-	struct apic_timer_shot *hardware = this_cpu_ptr(&apic_timer_shot);
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	unsigned int mode = apic_timer_mode_of(timer);
-	struct apic_timer_dispatch shot = {
+	struct apic_timer_dispatch expiry = {
 		.function = timer->function,
 		.data = timer->data,
 		.expires = timer->expires,
 		.exact = mode == APIC_TIMER_EXACT,
 		.skip_late = timer->flags & APIC_TIMER_SKIP_LATE,
-		.class = class_now(hardware),
+		.class = class_now(mux),
 	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
 
 	/* One shot, one latency; and none when woken by something earlier. */
-	if (hardware->entry >= hardware->aim)
-		shot.aim = hardware->aim;
-	hardware->aim = 0;
+	if (mux->entry >= mux->programmed_for)
+		expiry.programmed_for = mux->programmed_for;
+	mux->programmed_for = 0;
 
 	apic_timer_base_dequeue(base, timer);
 	/* Pairs with apic_timer_base_in_run(): earlier runs are over. */
@@ -312,22 +312,22 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 					      timer, prev_run))
 			cpu_relax();
 
-	trace_apic_timer_expire_entry(timer, shot.function, shot.expires,
+	trace_apic_timer_expire_entry(timer, expiry.function, expiry.expires,
 				      apic_timer_tsc_now());
-	apic_timer_dispatch(&shot);
+	apic_timer_dispatch(&expiry);
 
 	/* The timer may be gone from here on. */
 	if (trace_apic_timer_expire_exit_enabled())
-		trace_apic_timer_expire_exit(timer, shot.function, shot.start,
+		trace_apic_timer_expire_exit(timer, expiry.function, expiry.start,
 					     apic_timer_tsc_now());
 	if (trace_apic_timer_shot_enabled())
-		tell(timer, mode, &shot, hardware);
-	if (likely(!shot.skipped)) {
+		trace_receipt(timer, mode, &expiry, mux);
+	if (likely(!expiry.skipped)) {
 		apic_timer_stats_inc(EXPIRED);
-		apic_timer_stats_error(shot.start - shot.expires);
+		apic_timer_stats_error(expiry.start - expiry.expires);
 	}
-	if (shot.exact)
-		apic_timer_stats_add(SPIN_CYCLES, shot.start - shot.ready);
+	if (expiry.exact)
+		apic_timer_stats_add(SPIN_CYCLES, expiry.start - expiry.ready);
 
 	raw_spin_lock(&base->lock);
 	/* Pairs with runs_on() and apic_timer_base_in_run(). */
@@ -336,32 +336,32 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 
 /* Handlers run: what they take is part of a stretch. */
 static void begin_busy(struct apic_timer_base *base,
-		       const struct apic_timer_shot *shot, u64 aim)
+		       const struct apic_timer_mux *mux, u64 programmed_for)
 	__must_hold(&base->lock)
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
-	apic_timer_throttle_begin(&base->throttle, shot->entry, aim,
-				  lead->mean[class_now(shot)]);
+	apic_timer_throttle_begin(&base->throttle, mux->entry, programmed_for,
+				  lead->mean[class_now(mux)]);
 }
 
 /**
  * apic_timer_base_interrupt() - run what is due on this CPU
- * @shot:	of this CPU
+ * @mux:	of this CPU
  *
- * Called by the source from its interrupt, between apic_timer_shot_begin() and
- * apic_timer_shot_end(), if apic_timer_shot_own_due(). A handler that arms a
+ * Called by the source from its interrupt, between apic_timer_mux_begin() and
+ * apic_timer_mux_end(), if apic_timer_mux_timers_due(). A handler that arms a
  * timer for the past gets it run from the same loop, never by recursion. The
  * loop is bounded: after busy_us at a stretch, which interrupts in quick
  * succession add to, nothing runs for as long as the stretch took.
  *
  * Context: Hard interrupt, interrupts off.
  */
-void apic_timer_base_interrupt(struct apic_timer_shot *shot)
+void apic_timer_base_interrupt(struct apic_timer_mux *mux)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_target target;
-	u64 now = shot->entry, aimed = shot->aim;
+	u64 now = mux->entry, programmed_for = mux->programmed_for;
 	bool begun;
 
 	lockdep_assert_irqs_disabled();
@@ -376,13 +376,13 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 		/* Only after a long stretch is it to be known before the first. */
 		begun = base->throttle.level;
 		if (unlikely(begun)) {
-			begin_busy(base, shot, aimed);
+			begin_busy(base, mux, programmed_for);
 			apic_timer_throttle_measure(&base->throttle, now);
 		}
 		base->expiring = true;
 		for (;;) {
 			target = target_of(base, base->queue.first);
-			if (now < apic_timer_shot_serve(shot, &target))
+			if (now < apic_timer_mux_serve_from(mux, &target))
 				break;
 			if (begun && now - base->throttle.start >
 					apic_timer_throttle_busy_max) {
@@ -391,10 +391,10 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 								  now);
 				break;
 			}
-			shot->served = true;
+			mux->served = true;
 			expire(base, base->queue.first);
 			if (!begun)
-				begin_busy(base, shot, aimed);
+				begin_busy(base, mux, programmed_for);
 			begun = true;
 			now = apic_timer_tsc_now();
 			apic_timer_throttle_measure(&base->throttle, now);
@@ -404,7 +404,7 @@ void apic_timer_base_interrupt(struct apic_timer_shot *shot)
 			apic_timer_throttle_end(&base->throttle, now);
 	}
 
-	aim(base);
+	program_head(base);
 	raw_spin_unlock(&base->lock);
 }
 
@@ -419,8 +419,8 @@ void apic_timer_base_rearm(void)
 
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
-	aim(base);
-	apic_timer_shot_rearm();
+	program_head(base);
+	apic_timer_mux_reprogram();
 	raw_spin_unlock(&base->lock);
 }
 
@@ -563,7 +563,7 @@ void apic_timer_base_init(void)
 		raw_spin_lock_init(&base->lock);
 		base->cpu = cpu;
 		apic_timer_queue_init(&base->queue);
-		INIT_CSD(&base->kick, arm_head, NULL);
+		INIT_CSD(&base->kick, program_kicked, NULL);
 	}
 }
 

@@ -15,7 +15,7 @@
 #include "timers/objects.h"
 #include "timers/state.h"
 
-struct apic_timer_shot;
+struct apic_timer_mux;
 struct module;
 
 /**
@@ -78,7 +78,7 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 			    const struct apic_timer_list *timer,
 			    unsigned int run);
 
-void apic_timer_base_interrupt(struct apic_timer_shot *shot);
+void apic_timer_base_interrupt(struct apic_timer_mux *mux);
 
 /**
  * struct apic_timer_base_view - a pending timer as it was when looked at
@@ -234,7 +234,7 @@ apic_timer_base_enqueue(struct apic_timer_base *base,
  * @base:	its base, locked
  * @timer:	the timer, pending
  *
- * The hardware stays armed: see shot.c.
+ * The hardware stays armed: see mux.c.
  */
 static __always_inline void
 apic_timer_base_dequeue(struct apic_timer_base *base,

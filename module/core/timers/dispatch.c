@@ -37,19 +37,19 @@ static s64 late_limit;	/* TSC cycles */
 
 DEFINE_PER_CPU(struct apic_timer_dispatch_cost, apic_timer_dispatch_cost);
 
-static bool too_late(const struct apic_timer_dispatch *shot,
+static bool too_late(const struct apic_timer_dispatch *expiry,
 		     const struct apic_timer_dispatch_cost *cost)
 {
-	if ((s64)(shot->ready - shot->expires) <= cost->late)
+	if ((s64)(expiry->ready - expiry->expires) <= cost->late)
 		return false;
 	apic_timer_stats_inc(LATE_SHOTS);
-	return shot->skip_late;
+	return expiry->skip_late;
 }
 
-static void learn(const struct apic_timer_dispatch *shot)
+static void learn(const struct apic_timer_dispatch *expiry)
 {
-	if (shot->aim)
-		apic_timer_lead_learn(shot->class, shot->ready - shot->aim);
+	if (expiry->programmed_for)
+		apic_timer_lead_learn(expiry->class, expiry->ready - expiry->programmed_for);
 }
 
 /*
@@ -57,23 +57,23 @@ static void learn(const struct apic_timer_dispatch *shot)
  * lock and kept it. Who is interrupted isn't to blame, and what follows takes
  * locks that interrupts take.
  */
-static noinline void put_right(const struct apic_timer_dispatch *shot, int count)
+static noinline void restore_context(const struct apic_timer_dispatch *expiry, int count)
 {
 	bool enabled = !irqs_disabled();
 
 	local_irq_disable();
 	if (enabled)
-		pr_warn_once("handler %ps has enabled interrupts\n", shot->function);
+		pr_warn_once("handler %ps has enabled interrupts\n", expiry->function);
 	if (preempt_count() != count) {
 		pr_warn_once("handler %ps has left a preempt count of %#x, it was %#x\n",
-			     shot->function, preempt_count(), count);
+			     expiry->function, preempt_count(), count);
 		preempt_count_set(count);
 	}
 }
 
 /**
  * apic_timer_dispatch() - run a handler at its time
- * @shot:	the shot, which is due
+ * @expiry:	the shot, which is due
  *
  * Interrupts and the preempt count are as before when it has run, whatever the
  * handler left behind. There must be one copy of this function: what one takes
@@ -81,12 +81,12 @@ static noinline void put_right(const struct apic_timer_dispatch *shot, int count
  *
  * Context: Hard interrupt, interrupts off, no lock held.
  */
-noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *shot)
+noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *expiry)
 {
 	const struct apic_timer_dispatch_cost *cost =
 		this_cpu_ptr(&apic_timer_dispatch_cost);
 	u64 call = cost->call[APIC_TIMER_DISPATCH_WAIT];
-	u64 until = shot->expires - call;
+	u64 until = expiry->expires - call;
 	int count = preempt_count();
 	bool learnt = false;
 
@@ -94,29 +94,29 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *shot)
 	 * May be cold, and are wanted the moment that the wait is over. Many
 	 * handlers get a pointer to their data; what isn't one does no harm.
 	 */
-	prefetch(shot->function);
-	prefetch((void *)shot->data);
-	shot->ready = apic_timer_tsc_now();
-	if (unlikely(too_late(shot, cost))) {
-		shot->skipped = true;
-		shot->start = shot->ready;
+	prefetch(expiry->function);
+	prefetch((void *)expiry->data);
+	expiry->ready = apic_timer_tsc_now();
+	if (unlikely(too_late(expiry, cost))) {
+		expiry->skipped = true;
+		expiry->start = expiry->ready;
 		apic_timer_stats_inc(SKIPPED);
-	} else if (shot->exact && (s64)(until - shot->ready) > 0) {
-		if ((s64)(shot->expires - shot->ready) > (s64)cost->learn) {
-			learn(shot);
+	} else if (expiry->exact && (s64)(until - expiry->ready) > 0) {
+		if ((s64)(expiry->expires - expiry->ready) > (s64)cost->learn) {
+			learn(expiry);
 			learnt = true;
 		}
-		shot->start = apic_timer_spin(until) + call;
-		shot->function(shot->start, shot->data);
+		expiry->start = apic_timer_spin(until) + call;
+		expiry->function(expiry->start, expiry->data);
 	} else {
 		call = cost->call[APIC_TIMER_DISPATCH_AT_ONCE];
-		shot->start = apic_timer_tsc_now() + call;
-		shot->function(shot->start, shot->data);
+		expiry->start = apic_timer_tsc_now() + call;
+		expiry->function(expiry->start, expiry->data);
 	}
 	if (unlikely(!irqs_disabled() || preempt_count() != count))
-		put_right(shot, count);
+		restore_context(expiry, count);
 	if (!learnt)
-		learn(shot);
+		learn(expiry);
 }
 
 /* How often the TSC is read to see how it counts. */
@@ -138,14 +138,14 @@ typedef void apic_timer_probe_t(unsigned long long now, unsigned long data);
 
 #define read_tsc	apic_timer_tsc_now
 
-static void look(unsigned long long now, unsigned long data)
+static void sim_probe(unsigned long long now, unsigned long data)
 {
 	*(u64 *)data = apic_timer_tsc_now();
 }
 
 static apic_timer_probe_t *probe(void)
 {
-	return look;
+	return sim_probe;
 }
 
 #else
@@ -215,38 +215,38 @@ static u64 measure_steps(void)
 
 /* Let the probe be called, and keep what its call takes. Return: the way. */
 static enum apic_timer_dispatch_way
-shoot(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahead)
+measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahead)
 {
-	struct apic_timer_dispatch shot = {
+	struct apic_timer_dispatch expiry = {
 		.function = probe(),
 		.exact = exact,
-	}, *hidden = &shot;
+	}, *hidden = &expiry;
 	enum apic_timer_dispatch_way way = APIC_TIMER_DISPATCH_AT_ONCE;
 	struct apic_timer_dispatch_call *calls;
 	u64 began, until;
 
-	shot.data = (unsigned long)&began;
-	shot.expires = apic_timer_tsc_now() + ahead;
-	until = shot.expires - cost->call[APIC_TIMER_DISPATCH_WAIT];
+	expiry.data = (unsigned long)&began;
+	expiry.expires = apic_timer_tsc_now() + ahead;
+	until = expiry.expires - cost->call[APIC_TIMER_DISPATCH_WAIT];
 	/* The compiler must not make anything of what it knows of the shot. */
 	OPTIMIZER_HIDE_VAR(hidden);
 	barrier();
 	apic_timer_dispatch(hidden);
 	barrier();
 
-	if (exact && (s64)(until - shot.ready) > 0)
+	if (exact && (s64)(until - expiry.ready) > 0)
 		way = APIC_TIMER_DISPATCH_WAIT;
 	calls = &cost->calls[way];
-	calls->took = began - (shot.start - cost->call[way]);
+	calls->took = began - (expiry.start - cost->call[way]);
 	calls->most = max(calls->most, calls->took);
 	calls->settled = calls->took < calls->least ? 0 : calls->settled + 1;
 	calls->least = min(calls->least, calls->took);
-	calls->ready = min(calls->ready, began - shot.ready);
+	calls->ready = min(calls->ready, began - expiry.ready);
 	return way;
 }
 
 /* What no call takes less than, as far as can be told. */
-static u64 surely(const struct apic_timer_dispatch_call *calls, u64 steps)
+static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 {
 	/* A tracer on all calls may be gone when it counts. */
 	if (calls->least > CALL_MAX)
@@ -259,15 +259,15 @@ static u64 surely(const struct apic_timer_dispatch_call *calls, u64 steps)
 /* What it takes to learn from a shot: twice the least, there are longer ways. */
 static u64 measure_learning(void)
 {
-	struct apic_timer_dispatch shot = {};
+	struct apic_timer_dispatch expiry = {};
 	u64 began, least = U64_MAX;
 	unsigned int i;
 
 	for (i = 0; i < 32; i++) {
-		shot.ready = apic_timer_tsc_now();
-		shot.aim = shot.ready - i;
+		expiry.ready = apic_timer_tsc_now();
+		expiry.programmed_for = expiry.ready - i;
 		began = apic_timer_tsc_now();
-		learn(&shot);
+		learn(&expiry);
 		least = min(least, apic_timer_tsc_now() - began);
 	}
 	/* That was no shot to learn from. */
@@ -304,8 +304,8 @@ void apic_timer_dispatch_measure(void)
 		rounds = SETTLED / 8;	/* nothing will be sure */
 	for (i = 0; i < rounds; i++) {
 		/* From hardly a wait on, and the TSC at any point of a step. */
-		shoot(cost, true, i * 7 % AHEAD);
-		shoot(cost, false, 0);
+		measure_call(cost, true, i * 7 % AHEAD);
+		measure_call(cost, false, 0);
 		if (min(wait->settled, at_once->settled) >= SETTLED)
 			break;
 	}
@@ -314,35 +314,35 @@ void apic_timer_dispatch_measure(void)
 	apic_timer_lead_set_cost(cost->exact, cost->plain);
 	for (i = 0; i < APIC_TIMER_DISPATCH_WAYS; i++)
 		if (cost->calls[i].settled >= SETTLED)
-			cost->call[i] = surely(&cost->calls[i], cost->steps);
+			cost->call[i] = certain(&cost->calls[i], cost->steps);
 	cost->learn = measure_learning();
 	cost->late = late_limit;
 }
 
 static struct {
-	bool told;
+	bool reported;
 	unsigned int cpu;
 	u64 took, taken_off;
 } early;
 
 /* The log takes locks that the watchdog may be called under. */
-static void tell(struct irq_work *work)
+static void report_early(struct irq_work *work)
 {
 	pr_warn("CPU %u: a handler is called in %llu TSC cycles, not %llu as measured: shots may have been early so far\n",
 		early.cpu, early.took, early.taken_off);
 }
 
-static DEFINE_IRQ_WORK(tell_work, tell);
+static DEFINE_IRQ_WORK(report_work, report_early);
 
 static void found_early(u64 took, u64 taken_off)
 {
 	apic_timer_stats_inc(EARLY_SEEN);
-	if (xchg(&early.told, true))
+	if (xchg(&early.reported, true))
 		return;
 	early.cpu = smp_processor_id();
 	early.took = took;
 	early.taken_off = taken_off;
-	irq_work_queue(&tell_work);
+	irq_work_queue(&report_work);
 }
 
 /**
@@ -370,12 +370,12 @@ void apic_timer_dispatch_watch(void)
 	/* These are no shots: none is late. */
 	cost->late = S64_MAX;
 	for (i = 0; i < WATCH_ROUNDS * APIC_TIMER_DISPATCH_WAYS; i++) {
-		way = shoot(cost, i % 2, AHEAD - i);
+		way = measure_call(cost, i % 2, AHEAD - i);
 		calls = &cost->calls[way];
 		if (calls->took < cost->call[way])
 			found_early(calls->took, cost->call[way]);
 		cost->call[way] = min(cost->call[way],
-				      surely(calls, cost->steps));
+				      certain(calls, cost->steps));
 	}
 	cost->late = late_limit;
 }
@@ -395,5 +395,5 @@ void apic_timer_dispatch_init(void)
  */
 void apic_timer_dispatch_exit(void)
 {
-	irq_work_sync(&tell_work);
+	irq_work_sync(&report_work);
 }

@@ -15,7 +15,7 @@
  * @exact:	wait for that on the TSC
  * @skip_late:	don't run the handler when it would start too late
  * @class:	what the interrupt came upon
- * @aim:	when the hardware was to fire for this shot, absolute TSC; 0 if it
+ * @programmed_for:	when the hardware was to fire for this shot, absolute TSC; 0 if it
  *		didn't fire for this one, whose latency tells nothing then
  * @ready:	set: TSC when the handler could have started
  * @start:	set: TSC at which it started; the present if it was skipped
@@ -28,7 +28,7 @@ struct apic_timer_dispatch {
 	bool exact;
 	bool skip_late;
 	enum apic_timer_lead_class class;
-	u64 aim;
+	u64 programmed_for;
 	u64 ready;
 	u64 start;
 	bool skipped;
@@ -94,7 +94,7 @@ DECLARE_PER_CPU(struct apic_timer_dispatch_cost, apic_timer_dispatch_cost);
 /* Larger than any call that is believed: nothing is taken off then. */
 #define APIC_TIMER_DISPATCH_NO_STEPS	127
 
-void apic_timer_dispatch(struct apic_timer_dispatch *shot);
+void apic_timer_dispatch(struct apic_timer_dispatch *expiry);
 u64 apic_timer_dispatch_steps(const u16 *seen, unsigned int reads);
 void apic_timer_dispatch_measure(void);
 void apic_timer_dispatch_watch(void);

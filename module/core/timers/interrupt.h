@@ -10,36 +10,36 @@
 #include "timers/base.h"
 
 /**
- * apic_timer_shot_enter() - first half of the interrupt: what is ours
- * @shot:	of this CPU
+ * apic_timer_mux_enter() - first half of the interrupt: what is ours
+ * @mux:	of this CPU
  * @now:	the present TSC
  *
- * Context: As apic_timer_shot_begin().
+ * Context: As apic_timer_mux_begin().
  */
-static __always_inline void apic_timer_shot_enter(struct apic_timer_shot *shot,
-						  u64 now)
+static __always_inline void apic_timer_mux_enter(struct apic_timer_mux *mux,
+						 u64 now)
 {
-	apic_timer_shot_begin(shot, now);
-	if (apic_timer_shot_own_due(shot))
-		apic_timer_base_interrupt(shot);
+	apic_timer_mux_begin(mux, now);
+	if (apic_timer_mux_timers_due(mux))
+		apic_timer_base_interrupt(mux);
 }
 
 /**
- * apic_timer_shot_leave() - second half of the interrupt: what is the kernel's
- * @shot:	of this CPU
+ * apic_timer_mux_leave() - second half of the interrupt: what is the kernel's
+ * @mux:	of this CPU
  * @kernel_event: calls the kernel's handler; it programs its next event from
  *		there, or where it defers that, later
  * @context:	for @kernel_event
  *
- * Context: Interrupts off, in the interrupt, after apic_timer_shot_enter().
+ * Context: Interrupts off, in the interrupt, after apic_timer_mux_enter().
  */
 static __always_inline void
-apic_timer_shot_leave(struct apic_timer_shot *shot,
-		      void (*kernel_event)(void *context), void *context)
+apic_timer_mux_leave(struct apic_timer_mux *mux,
+		     void (*kernel_event)(void *context), void *context)
 {
-	if (apic_timer_shot_kernel_due(shot))
+	if (apic_timer_mux_take_kernel(mux))
 		kernel_event(context);
-	apic_timer_shot_end(shot);
+	apic_timer_mux_end(mux);
 }
 
 #endif /* _APIC_TIMER_INTERRUPT_H */
