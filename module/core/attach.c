@@ -101,7 +101,7 @@ static int detach_cpu(unsigned int cpu)
 
 	if (!this_cpu_read(attached))
 		return 0;
-	apic_timer_base_offline();
+	apic_timer_drain_cpu();
 	apic_timer_qos_offline();
 	local_irq_disable();
 	apic_timer_watchdog_offline();
@@ -163,12 +163,12 @@ int apic_timer_query(int cpu, struct apic_timer_info *info)
 EXPORT_SYMBOL_GPL(apic_timer_query);
 
 /**
- * apic_timer_source_hardware_name() - hardware mode in words
+ * apic_timer_attach_hardware_name() - hardware mode in words
  * @info:	of a CPU
  *
  * Return: a short phrase.
  */
-const char *apic_timer_source_hardware_name(const struct apic_timer_info *info)
+const char *apic_timer_attach_hardware_name(const struct apic_timer_info *info)
 {
 	switch (info->hardware) {
 	case APIC_TIMER_HW_TSC_DEADLINE:
@@ -223,7 +223,7 @@ static void announce(const char *reason)
 		apic_timer_source->name, reason,
 		info.exclusive ? ", exclusive" : "",
 		cpumask_pr_args(cpu_online_mask),
-		apic_timer_source_hardware_name(&info),
+		apic_timer_attach_hardware_name(&info),
 		info.tsc_khz / 1000, info.tsc_khz % 1000,
 		apic_timer_tsc_kind_name(info.tsc_kind));
 }
@@ -235,7 +235,7 @@ static void refine(void *unused)
 }
 
 /**
- * apic_timer_source_refine() - follow the kernel's idea of the TSC's rate
+ * apic_timer_attach_refine() - follow the kernel's idea of the TSC's rate
  *
  * The kernel refines it once, a second or two after boot, and by less than 1%:
  * what is loaded before that, from an initial RAM disk say, would go on with
@@ -245,7 +245,7 @@ static void refine(void *unused)
  *
  * Context: Task context; called now and then.
  */
-void apic_timer_source_refine(void)
+void apic_timer_attach_refine(void)
 {
 	u32 khz = apic_timer_tsc_khz();
 
@@ -264,12 +264,12 @@ void apic_timer_source_refine(void)
 }
 
 /**
- * apic_timer_source_init() - choose a source and attach it to all CPUs
+ * apic_timer_attach_init() - choose a source and attach it to all CPUs
  *
  * Return: 0; -EINVAL for a source of unknown name; otherwise the error of the
  * one asked for, or of the last tried. Every CPU is then as it was.
  */
-int apic_timer_source_init(void)
+int apic_timer_attach_init(void)
 {
 	bool automatic = !strcmp(source, "auto");
 	int ret = -EINVAL;
@@ -300,9 +300,9 @@ int apic_timer_source_init(void)
 }
 
 /**
- * apic_timer_source_exit() - give every CPU back
+ * apic_timer_attach_exit() - give every CPU back
  */
-void apic_timer_source_exit(void)
+void apic_timer_attach_exit(void)
 {
 	changing = true;
 	cpuhp_remove_state(hotplug_state);

@@ -67,7 +67,7 @@ static int info_show(struct seq_file *file, void *unused)
 		}
 		seq_printf(file, "cpu %u: source %s, %s, TSC %u kHz, %s, %s\n",
 			   cpu, info.source,
-			   apic_timer_source_hardware_name(&info), info.tsc_khz,
+			   apic_timer_attach_hardware_name(&info), info.tsc_khz,
 			   apic_timer_tsc_kind_name(info.tsc_kind),
 			   info.tsc_stable ? "stable" : "unstable");
 	}
@@ -89,16 +89,16 @@ static int lead_show(struct seq_file *file, void *unused)
 {
 	const struct apic_timer_dispatch_cost *cost;
 	const struct apic_timer_lead *lead;
-	unsigned int cpu, class;
+	unsigned int cpu, state;
 
 	for_each_possible_cpu(cpu) {
 		lead = per_cpu_ptr(&apic_timer_lead, cpu);
 		cost = per_cpu_ptr(&apic_timer_dispatch_cost, cpu);
 		seq_printf(file, "cpu %u: exact %llu, %llu when the tick is stopped; mean", cpu,
 			   peek(&lead->exact[0]), peek(&lead->exact[1]));
-		for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-			seq_printf(file, " %llu %s", peek(&lead->mean[class]),
-				   apic_timer_lead_class_name(class));
+		for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
+			seq_printf(file, " %llu %s", peek(&lead->mean[state]),
+				   apic_timer_cpu_state_name(state));
 		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu, at once %llu, steps %llu\n",
 			   peek(&lead->hold), peek(&cost->exact), peek(&cost->plain),
 			   peek(&cost->call[APIC_TIMER_DISPATCH_WAIT]),
@@ -150,8 +150,8 @@ static atomic_t pending_readers;
 static void pending_go(struct pending *pending, unsigned int cpu)
 {
 	if (pending->cpu < nr_cpu_ids)
-		apic_timer_base_look_end(apic_timer_base_of(pending->cpu),
-					 &pending->cursor);
+		apic_timer_base_snapshot_end(apic_timer_base_of(pending->cpu),
+					     &pending->cursor);
 	apic_timer_queue_cursor_init(&pending->cursor);
 	pending->cpu = cpu;
 	pending->next = 0;
@@ -166,8 +166,8 @@ static void *pending_view(struct pending *pending)
 			return NULL;
 		pending->next = 0;
 		pending->size =
-			apic_timer_base_look(apic_timer_base_of(pending->cpu),
-					     &pending->cursor, pending->views);
+			apic_timer_base_snapshot(apic_timer_base_of(pending->cpu),
+						 &pending->cursor, pending->views);
 		if (!pending->size)
 			pending_go(pending, cpumask_next(pending->cpu,
 							 cpu_possible_mask));

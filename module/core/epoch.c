@@ -48,7 +48,7 @@ static void notify(enum apic_timer_event event, s64 shift)
  */
 static void watch(struct work_struct *work)
 {
-	apic_timer_source_refine();
+	apic_timer_attach_refine();
 	if (apic_timer_tsc_stable()) {
 		schedule_delayed_work(&watch_work, WATCH_PERIOD);
 		return;

@@ -33,7 +33,7 @@ static int module_event(struct notifier_block *block, unsigned long state,
 		apic_timer_consumers_live(module);
 	else if (state == MODULE_STATE_GOING &&
 		 apic_timer_consumers_going(module))
-		apic_timer_base_cancel_module(module);
+		apic_timer_drain_module(module);
 #endif
 	return NOTIFY_OK;
 }
@@ -68,7 +68,7 @@ static int __init apic_timer_init(void)
 	if (ret)
 		goto err_notifier;
 
-	ret = apic_timer_source_init();
+	ret = apic_timer_attach_init();
 	if (ret)
 		goto err_source;
 
@@ -91,8 +91,8 @@ static void __exit apic_timer_exit(void)
 	apic_timer_debugfs_exit();
 	apic_timer_epoch_exit();
 	apic_timer_pm_exit();
-	apic_timer_base_cancel_all();
-	apic_timer_source_exit();
+	apic_timer_drain_all();
+	apic_timer_attach_exit();
 	apic_timer_watchdog_exit();
 	apic_timer_dispatch_exit();
 	unregister_module_notifier(&module_block);

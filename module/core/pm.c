@@ -85,7 +85,7 @@ void apic_timer_pm_resume(void)
 		if (apic_timer_source->recover)
 			apic_timer_source->recover();
 		apic_timer_watchdog_online();
-		apic_timer_base_rearm();
+		apic_timer_base_reprogram();
 	}
 }
 

@@ -60,7 +60,7 @@ PARTS = {
     """,
     "kprobes": """
         begin
-        for name in add_apic_timer apic_timer_dispatch apic_timer_base_interrupt \
+        for name in add_apic_timer apic_timer_dispatch apic_timer_expire_due \
                 apic_timer_mux_end; do
             echo "p:ours/$name apic_timer:$name" >>$TRACING/kprobe_events
             echo "r:ours/${name}_return apic_timer:$name" >>$TRACING/kprobe_events

@@ -39,7 +39,7 @@ def test_one_shot_from_init_to_exit(guest):
         rf"apic_timer_expire_exit: +timer={timer} function=selftest_shot_handler\S* cycles=\d+",
         rf"apic_timer_shot: +timer={timer} function=selftest_shot_handler\S* expires=(\d+) "
         r"entry=(\d+) ready=(\d+) now=(\d+) error=(-?\d+) spin=(-?\d+) lead=(\d+) delta=(\d+) "
-        r"held=\d+ smi=0 mode=exact cpu_was=(?:busy|idle|stopped)$",
+        r"held=\d+ smi=0 mode=exact cpu_state=(?:busy|idle|stopped)$",
     ]
     if guest.machine.engine == "virtual":
         # Where times mean nothing, an interrupt of the kernel's may come when it is due already.

@@ -592,7 +592,7 @@ static void cancel_all_test(struct kunit *test)
 
 	for (i = 0; i < 200; i++)
 		add(test, i, 1000 + i % 7);
-	apic_timer_base_cancel_all();
+	apic_timer_drain_all();
 	KUNIT_EXPECT_EQ(test, machine_base()->queue.count, 0UL);
 	KUNIT_EXPECT_EQ(test, machine_stat(CANCELLED) - cancelled, 200ULL);
 	run_for(100000);
@@ -615,7 +615,7 @@ static void look_test(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
 	}
 	apic_timer_queue_cursor_init(&cursor);
-	while ((n = apic_timer_base_look(machine_base(), &cursor, views))) {
+	while ((n = apic_timer_base_snapshot(machine_base(), &cursor, views))) {
 		KUNIT_ASSERT_LE(test, seen + n, 20U);
 		for (i = 0; i < n; i++, seen++) {
 			KUNIT_EXPECT_PTR_EQ(test, views[i].timer,
@@ -625,9 +625,9 @@ static void look_test(struct kunit *test)
 			KUNIT_EXPECT_TRUE(test, views[i].function == record);
 		}
 	}
-	apic_timer_base_look_end(machine_base(), &cursor);
+	apic_timer_base_snapshot_end(machine_base(), &cursor);
 	KUNIT_EXPECT_EQ(test, seen, 20U);
-	apic_timer_base_cancel_all();
+	apic_timer_drain_all();
 }
 
 static struct kunit_case cases[] = {

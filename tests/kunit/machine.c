@@ -132,6 +132,6 @@ void machine_exit(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, base->online);
 
 	base->online = true;
-	apic_timer_base_cancel_all();
+	apic_timer_drain_all();
 	apic_timer_sim.active = false;
 }

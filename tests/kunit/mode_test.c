@@ -489,18 +489,18 @@ static void stopped_test(struct kunit *test)
 
 	local_irq_save(flags);
 	for (i = 0; i < 40000; i++) {
-		apic_timer_lead_learn(APIC_TIMER_LEAD_BUSY, 300);
-		apic_timer_lead_learn(APIC_TIMER_LEAD_IDLE, 450);
-		apic_timer_lead_learn(APIC_TIMER_LEAD_STOPPED, 1000);
+		apic_timer_lead_learn(APIC_TIMER_CPU_BUSY, 300);
+		apic_timer_lead_learn(APIC_TIMER_CPU_IDLE, 450);
+		apic_timer_lead_learn(APIC_TIMER_CPU_TICK_STOPPED, 1000);
 	}
 	local_irq_restore(flags);
 	KUNIT_EXPECT_GE(test, lead()->exact[0], 450ULL);
 	KUNIT_EXPECT_LE(test, lead()->exact[0], 520ULL);
 	KUNIT_EXPECT_GE(test, lead()->exact[1], 1000ULL);
 	KUNIT_EXPECT_LE(test, lead()->exact[1], 1100ULL);
-	KUNIT_EXPECT_GE(test, lead()->mean[APIC_TIMER_LEAD_BUSY], 300ULL);
-	KUNIT_EXPECT_LE(test, lead()->mean[APIC_TIMER_LEAD_BUSY], 310ULL);
-	KUNIT_EXPECT_GE(test, lead()->mean[APIC_TIMER_LEAD_STOPPED], 1000ULL);
+	KUNIT_EXPECT_GE(test, lead()->mean[APIC_TIMER_CPU_BUSY], 300ULL);
+	KUNIT_EXPECT_LE(test, lead()->mean[APIC_TIMER_CPU_BUSY], 310ULL);
+	KUNIT_EXPECT_GE(test, lead()->mean[APIC_TIMER_CPU_TICK_STOPPED], 1000ULL);
 
 	kernel_at(apic_timer_sim.now + TICK / 2);
 	add(test, 0, TICK / 4);
@@ -529,9 +529,9 @@ static void alternating_test(struct kunit *test)
 		machine_start(test, &machine_plain);
 		late = 0;
 		for (i = 0; i < 100000; i++) {
-			n = i % part ? APIC_TIMER_LEAD_BUSY :
-				       i / part % APIC_TIMER_LEAD_CLASSES;
-			late += lead()->exact[n == APIC_TIMER_LEAD_STOPPED] <
+			n = i % part ? APIC_TIMER_CPU_BUSY :
+				       i / part % APIC_TIMER_CPU_STATES;
+			late += lead()->exact[n == APIC_TIMER_CPU_TICK_STOPPED] <
 				latency[n];
 			local_irq_save(flags);
 			apic_timer_lead_learn(n, latency[n]);

@@ -522,7 +522,7 @@ static void stray_in_interrupt_test(struct kunit *test)
 	machine_start(test, &machine);
 	local_irq_save(flags);
 	for (n = 0; n < 40000; n++)
-		apic_timer_lead_learn(APIC_TIMER_LEAD_BUSY, 300);
+		apic_timer_lead_learn(APIC_TIMER_CPU_BUSY, 300);
 	local_irq_restore(flags);
 	began = apic_timer_sim.now;
 	next_tick = began + TICK;

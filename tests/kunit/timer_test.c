@@ -272,7 +272,7 @@ static void offline_test(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 	/* There is no other CPU to take it over. */
-	apic_timer_base_offline();
+	apic_timer_drain_cpu();
 	KUNIT_EXPECT_FALSE(test, apic_timer_pending(&timer));
 	KUNIT_EXPECT_EQ(test, machine_stat(CANCELLED), cancelled + 1);
 	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), -ENODEV);
@@ -511,7 +511,7 @@ static void query_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, info.source, "sim");
 	KUNIT_EXPECT_EQ(test, (int)info.hardware,
 			(int)APIC_TIMER_HW_SIMULATED);
-	KUNIT_EXPECT_STREQ(test, apic_timer_source_hardware_name(&info),
+	KUNIT_EXPECT_STREQ(test, apic_timer_attach_hardware_name(&info),
 			   "simulated LAPIC timer");
 	KUNIT_EXPECT_EQ(test, info.tsc_khz, 1000000U);
 	KUNIT_EXPECT_TRUE(test, info.tsc_stable);

@@ -11,7 +11,7 @@ void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 	apic_timer_queue_del(queue, timer);
 }
 
-/* As apic_timer_base_look() does. */
+/* As apic_timer_base_snapshot() does. */
 bool ops_look(struct apic_timer_queue *queue,
 	      struct apic_timer_queue_cursor *cursor)
 {

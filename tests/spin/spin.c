@@ -25,7 +25,7 @@ bool has_waitpkg;
 DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
 
 /* Nothing is armed: nothing is to be learnt. */
-void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency) {}
+void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency) {}
 void apic_timer_lead_reset(void) {}
 void apic_timer_lead_set_cost(u64 exact, u64 plain) {}
 

@@ -26,7 +26,7 @@
  * @smi:	SMIs since the hardware was armed; 0 where the CPU does not count
  *		them (AMD), and under a hypervisor
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
- * @class:	state of the CPU that was interrupted: busy (0), idle (1), idle
+ * @cpu_state:	state of the CPU that was interrupted: busy (0), idle (1), idle
  *		with its tick stopped (2)
  * @skipped:	the handler was not called, because it would have started late
  */
@@ -42,7 +42,7 @@ struct apic_timer_receipt {
 	u64 held;
 	u32 smi;
 	u8 mode;
-	u8 class;
+	u8 cpu_state;
 	bool skipped;
 };
 
@@ -269,7 +269,7 @@ TRACE_EVENT(apic_timer_shot,
 		__field(u64,		held)
 		__field(u32,		smi)
 		__field(u8,		mode)
-		__field(u8,		class)
+		__field(u8,		cpu_state)
 		__field(bool,		skipped)
 	),
 
@@ -287,11 +287,11 @@ TRACE_EVENT(apic_timer_shot,
 		__entry->held = receipt->held;
 		__entry->smi = receipt->smi;
 		__entry->mode = receipt->mode;
-		__entry->class = receipt->class;
+		__entry->cpu_state = receipt->cpu_state;
 		__entry->skipped = receipt->skipped;
 	),
 
-	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu delta=%llu held=%llu smi=%u mode=%s cpu_was=%s%s",
+	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu delta=%llu held=%llu smi=%u mode=%s cpu_state=%s%s",
 		  __entry->timer, __entry->function, __entry->expires,
 		  __entry->entry, __entry->ready, __entry->now, __entry->error,
 		  __entry->spin, __entry->lead, __entry->delta, __entry->held,
@@ -299,7 +299,7 @@ TRACE_EVENT(apic_timer_shot,
 		  __print_symbolic(__entry->mode, { APIC_TIMER_RAW, "raw" },
 				   { APIC_TIMER_MEAN, "mean" },
 				   { APIC_TIMER_EXACT, "exact" }),
-		  __print_symbolic(__entry->class, { 0, "busy" }, { 1, "idle" },
+		  __print_symbolic(__entry->cpu_state, { 0, "busy" }, { 1, "idle" },
 				   { 2, "stopped" }),
 		  __entry->skipped ? " skipped" : "")
 );

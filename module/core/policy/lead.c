@@ -42,20 +42,20 @@ static u64 mean_max;	/* TSC cycles */
 DEFINE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
 /**
- * apic_timer_lead_class_name() - a class in words
- * @class:	the class
+ * apic_timer_cpu_state_name() - a class in words
+ * @state:	the class
  *
  * Return: one word.
  */
-const char *apic_timer_lead_class_name(enum apic_timer_lead_class class)
+const char *apic_timer_cpu_state_name(enum apic_timer_cpu_state state)
 {
 	static const char * const names[] = {
-		[APIC_TIMER_LEAD_BUSY] = "busy",
-		[APIC_TIMER_LEAD_IDLE] = "idle",
-		[APIC_TIMER_LEAD_STOPPED] = "stopped",
+		[APIC_TIMER_CPU_BUSY] = "busy",
+		[APIC_TIMER_CPU_IDLE] = "idle",
+		[APIC_TIMER_CPU_TICK_STOPPED] = "stopped",
 	};
 
-	return names[class];
+	return names[state];
 }
 
 static void update_hold(struct apic_timer_lead *lead)
@@ -67,22 +67,22 @@ static void update_hold(struct apic_timer_lead *lead)
 /* Work out the leads anew. */
 static void update(struct apic_timer_lead *lead)
 {
-	u64 high[APIC_TIMER_LEAD_CLASSES], any = 0;
-	unsigned int class;
+	u64 high[APIC_TIMER_CPU_STATES], any = 0;
+	unsigned int state;
 
-	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++) {
-		high[class] = apic_timer_estimate_high(&lead->latency[class]);
-		lead->mean[class] =
-			apic_timer_estimate_mean(&lead->latency[class]);
-		any = lead->mean[class] ?: any;
+	for (state = 0; state < APIC_TIMER_CPU_STATES; state++) {
+		high[state] = apic_timer_estimate_high(&lead->latency[state]);
+		lead->mean[state] =
+			apic_timer_estimate_mean(&lead->latency[state]);
+		any = lead->mean[state] ?: any;
 	}
-	lead->exact[0] = max(high[APIC_TIMER_LEAD_BUSY],
-			     high[APIC_TIMER_LEAD_IDLE]) + lead->cost_exact;
+	lead->exact[0] = max(high[APIC_TIMER_CPU_BUSY],
+			     high[APIC_TIMER_CPU_IDLE]) + lead->cost_exact;
 	lead->exact[1] = max(lead->exact[0],
-			     high[APIC_TIMER_LEAD_STOPPED] + lead->cost_exact);
+			     high[APIC_TIMER_CPU_TICK_STOPPED] + lead->cost_exact);
 	/* The next best guess for what has not been seen. */
-	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-		lead->mean[class] = min((lead->mean[class] ?: any) + lead->cost_plain,
+	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
+		lead->mean[state] = min((lead->mean[state] ?: any) + lead->cost_plain,
 					mean_max);
 	update_hold(lead);
 }
@@ -95,11 +95,11 @@ static void update(struct apic_timer_lead *lead)
 void apic_timer_lead_reset(void)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
-	unsigned int class;
+	unsigned int state;
 
 	lockdep_assert_irqs_disabled();
-	for (class = 0; class < APIC_TIMER_LEAD_CLASSES; class++)
-		apic_timer_estimate_init(&lead->latency[class], guess,
+	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
+		apic_timer_estimate_init(&lead->latency[state], guess,
 					 apic_timer_lead_quantile);
 	apic_timer_estimate_init(&lead->event, guess, EVENT_QUANTILE);
 	update(lead);
@@ -123,21 +123,21 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain)
 
 /**
  * apic_timer_lead_learn() - take the latency of a shot on this CPU into account
- * @class:	what its interrupt came upon
+ * @state:	what its interrupt came upon
  * @latency:	TSC cycles
  *
  * Context: Interrupts off.
  */
-void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency)
+void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	unsigned int quantile = apic_timer_lead_quantile;
 	unsigned int other;
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add(&lead->latency[class], latency, quantile);
-	for (other = 0; other < APIC_TIMER_LEAD_CLASSES; other++)
-		if (other != class)
+	apic_timer_estimate_add(&lead->latency[state], latency, quantile);
+	for (other = 0; other < APIC_TIMER_CPU_STATES; other++)
+		if (other != state)
 			apic_timer_estimate_pass(&lead->latency[other],
 						 quantile);
 	update(lead);
@@ -176,7 +176,7 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
 	u64 rest;
 
 	/* Its CPU may be writing both: 0 or the cost of before is near enough. */
-	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_LEAD_BUSY]) +
+	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_CPU_BUSY]) +
 			 lead->cost_exact);
 	return budget - min(budget, rest);
 }

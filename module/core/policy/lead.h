@@ -7,18 +7,18 @@
 #include "lib/estimate.h"
 
 /**
- * enum apic_timer_lead_class - what an interrupt of ours came upon
- * @APIC_TIMER_LEAD_BUSY:	a CPU at work
- * @APIC_TIMER_LEAD_IDLE:	an idle CPU with its tick going
- * @APIC_TIMER_LEAD_STOPPED:	an idle CPU without tick, which first of all
+ * enum apic_timer_cpu_state - what an interrupt of ours came upon
+ * @APIC_TIMER_CPU_BUSY:	a CPU at work
+ * @APIC_TIMER_CPU_IDLE:	an idle CPU with its tick going
+ * @APIC_TIMER_CPU_TICK_STOPPED:	an idle CPU without tick, which first of all
  *				catches up on the time
- * @APIC_TIMER_LEAD_CLASSES:	how many there are
+ * @APIC_TIMER_CPU_STATES:	how many there are
  */
-enum apic_timer_lead_class {
-	APIC_TIMER_LEAD_BUSY,
-	APIC_TIMER_LEAD_IDLE,
-	APIC_TIMER_LEAD_STOPPED,
-	APIC_TIMER_LEAD_CLASSES
+enum apic_timer_cpu_state {
+	APIC_TIMER_CPU_BUSY,
+	APIC_TIMER_CPU_IDLE,
+	APIC_TIMER_CPU_TICK_STOPPED,
+	APIC_TIMER_CPU_STATES
 };
 
 /**
@@ -36,9 +36,9 @@ enum apic_timer_lead_class {
  * Touched by its own CPU only, interrupts off; read by others for showing.
  */
 struct apic_timer_lead {
-	struct apic_timer_estimate latency[APIC_TIMER_LEAD_CLASSES];
+	struct apic_timer_estimate latency[APIC_TIMER_CPU_STATES];
 	u64 exact[2];
-	u64 mean[APIC_TIMER_LEAD_CLASSES];
+	u64 mean[APIC_TIMER_CPU_STATES];
 	struct apic_timer_estimate event;
 	u64 hold;
 	u64 cost_exact;
@@ -50,10 +50,10 @@ extern unsigned int apic_timer_lead_quantile;
 
 DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
-const char *apic_timer_lead_class_name(enum apic_timer_lead_class class);
+const char *apic_timer_cpu_state_name(enum apic_timer_cpu_state state);
 void apic_timer_lead_reset(void);
 void apic_timer_lead_set_cost(u64 exact, u64 plain);
-void apic_timer_lead_learn(enum apic_timer_lead_class class, u64 latency);
+void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
 void apic_timer_lead_init(void);

@@ -108,11 +108,11 @@ static u64 spin_budget(const struct apic_timer_list *timer)
 }
 
 /* What comes upon an interrupt now, as far as can be told. */
-static enum apic_timer_lead_class class_now(const struct apic_timer_mux *mux)
+static enum apic_timer_cpu_state cpu_state_now(const struct apic_timer_mux *mux)
 {
 	if (!is_idle_task(current))
-		return APIC_TIMER_LEAD_BUSY;
-	return mux->tick_stopped ? APIC_TIMER_LEAD_STOPPED : APIC_TIMER_LEAD_IDLE;
+		return APIC_TIMER_CPU_BUSY;
+	return mux->tick_stopped ? APIC_TIMER_CPU_TICK_STOPPED : APIC_TIMER_CPU_IDLE;
 }
 
 /* How to go about the head of the queue. */
@@ -121,7 +121,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 {
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
-	unsigned int class, mode, level;
+	unsigned int state, mode, level;
 	u64 budget, leave;
 
 	if (!head)
@@ -136,8 +136,8 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	}
 
 	mode = apic_timer_mode_of(head);
-	class = is_idle_task(current) ? APIC_TIMER_LEAD_IDLE :
-					APIC_TIMER_LEAD_BUSY;
+	state = is_idle_task(current) ? APIC_TIMER_CPU_IDLE :
+					APIC_TIMER_CPU_BUSY;
 	if (mode == APIC_TIMER_EXACT) {
 		target.exact = true;
 		budget = spin_budget(head);
@@ -151,15 +151,15 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 						      head->expires);
 		if (unlikely(level)) {
 			/* Wait less: all else has waited for long. */
-			leave = lead->mean[class];
+			leave = lead->mean[state];
 			target.lead[0] = level == 1 ? min(leave, budget) : 0;
 			target.lead[1] = target.lead[0];
 		}
 		/* Others would have nothing of it if we left only to be back. */
 		target.serve_window = min(target.lead[0] + leave, budget);
 	} else if (mode == APIC_TIMER_MEAN) {
-		target.lead[0] = lead->mean[class];
-		target.lead[1] = lead->mean[APIC_TIMER_LEAD_STOPPED];
+		target.lead[0] = lead->mean[state];
+		target.lead[1] = lead->mean[APIC_TIMER_CPU_TICK_STOPPED];
 	}
 	return target;
 }
@@ -188,10 +188,10 @@ static void program_kicked(void *unused)
 }
 
 /**
- * apic_timer_base_arm() - arm for a new head, here or on the base's CPU
+ * apic_timer_base_program() - arm for a new head, here or on the base's CPU
  * @base:	the base, locked and online
  */
-void apic_timer_base_arm(struct apic_timer_base *base)
+void apic_timer_base_program(struct apic_timer_base *base)
 {
 	lockdep_assert_held(&base->lock);
 
@@ -206,7 +206,7 @@ void apic_timer_base_arm(struct apic_timer_base *base)
 	/*
 	 * -EBUSY: an earlier kick is under way and will find this head, as it
 	 * takes the lock. -ENXIO: the CPU is going away, and with it its
-	 * timers, see apic_timer_base_offline().
+	 * timers, see apic_timer_drain_cpu().
 	 */
 	if (!smp_call_function_single_async(base->cpu, &base->kick))
 		apic_timer_stats_inc(KICKS);
@@ -270,7 +270,7 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 		.held = kernel < expiry->ready ? expiry->ready - kernel : 0,
 		.smi = apic_timer_smi_count() - mux->smi,
 		.mode = mode,
-		.class = expiry->class,
+		.cpu_state = expiry->cpu_state,
 		.skipped = expiry->skipped,
 	};
 
@@ -289,7 +289,7 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 		.expires = timer->expires,
 		.exact = mode == APIC_TIMER_EXACT,
 		.skip_late = timer->flags & APIC_TIMER_SKIP_LATE,
-		.class = class_now(mux),
+		.cpu_state = cpu_state_now(mux),
 	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
 
@@ -342,11 +342,11 @@ static void begin_busy(struct apic_timer_base *base,
 	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
 	apic_timer_throttle_begin(&base->throttle, mux->entry, programmed_for,
-				  lead->mean[class_now(mux)]);
+				  lead->mean[cpu_state_now(mux)]);
 }
 
 /**
- * apic_timer_base_interrupt() - run what is due on this CPU
+ * apic_timer_expire_due() - run what is due on this CPU
  * @mux:	of this CPU
  *
  * Called by the source from its interrupt, between apic_timer_mux_begin() and
@@ -357,7 +357,7 @@ static void begin_busy(struct apic_timer_base *base,
  *
  * Context: Hard interrupt, interrupts off.
  */
-void apic_timer_base_interrupt(struct apic_timer_mux *mux)
+void apic_timer_expire_due(struct apic_timer_mux *mux)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_target target;
@@ -409,11 +409,11 @@ void apic_timer_base_interrupt(struct apic_timer_mux *mux)
 }
 
 /**
- * apic_timer_base_rearm() - arm this CPU's hardware again, which has slept
+ * apic_timer_base_reprogram() - arm this CPU's hardware again, which has slept
  *
  * Context: Interrupts off; this CPU is online.
  */
-void apic_timer_base_rearm(void)
+void apic_timer_base_reprogram(void)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 
@@ -449,7 +449,7 @@ void apic_timer_base_shift(s64 shift)
 }
 
 /**
- * apic_timer_base_look() - look at pending timers, in the order of expiry
+ * apic_timer_base_snapshot() - look at pending timers, in the order of expiry
  * @base:	whose
  * @cursor:	initialised, or how far earlier calls have come
  * @views:	filled in: room for APIC_TIMER_QUEUE_GROUP
@@ -459,11 +459,11 @@ void apic_timer_base_shift(s64 shift)
  *
  * Context: Any but NMI.
  * Return: number of @views filled in; 0 at the end. In any case the caller ends
- * with apic_timer_base_look_end().
+ * with apic_timer_base_snapshot_end().
  */
-unsigned int apic_timer_base_look(struct apic_timer_base *base,
-				  struct apic_timer_queue_cursor *cursor,
-				  struct apic_timer_base_view *views)
+unsigned int apic_timer_base_snapshot(struct apic_timer_base *base,
+				      struct apic_timer_queue_cursor *cursor,
+				      struct apic_timer_base_view *views)
 {
 	struct apic_timer_list *timers[APIC_TIMER_QUEUE_GROUP];
 	unsigned int i, n;
@@ -486,14 +486,14 @@ unsigned int apic_timer_base_look(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_look_end() - look at no more timers
- * @base:	as for apic_timer_base_look()
+ * apic_timer_base_snapshot_end() - look at no more timers
+ * @base:	as for apic_timer_base_snapshot()
  * @cursor:	likewise, or only initialised
  *
  * Context: Any but NMI.
  */
-void apic_timer_base_look_end(struct apic_timer_base *base,
-			      struct apic_timer_queue_cursor *cursor)
+void apic_timer_base_snapshot_end(struct apic_timer_base *base,
+				  struct apic_timer_queue_cursor *cursor)
 {
 	unsigned long flags;
 
@@ -538,7 +538,7 @@ void apic_timer_base_wake(unsigned int cpu)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	/* -EBUSY and -ENXIO: see apic_timer_base_arm(). */
+	/* -EBUSY and -ENXIO: see apic_timer_base_program(). */
 	if (base->online && cpu != smp_processor_id() &&
 	    !smp_call_function_single_async(cpu, &base->kick))
 		apic_timer_stats_inc(KICKS);

@@ -24,7 +24,7 @@ struct module;
  *		with interrupts off, in interrupt context too
  * @cpu:	the CPU; constant
  * @online:	takes timers. Written under @lock.
- * @open:	@online, and takes anybody's: see apic_timer_base_cancels().
+ * @open:	@online, and takes anybody's: see apic_timer_drain_cancels().
  *		Under @lock.
  * @expiring:	in the interrupt, whose end will arm for the head. Under @lock.
  * @queue:	pending timers. Under @lock.
@@ -65,10 +65,10 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
 struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 					     struct apic_timer_list *timer,
 					     unsigned int cpu);
-void apic_timer_base_arm(struct apic_timer_base *base)
+void apic_timer_base_program(struct apic_timer_base *base)
 	__must_hold(&base->lock);
-bool apic_timer_base_cancels(struct apic_timer_base *base,
-			     struct apic_timer_list *timer)
+bool apic_timer_drain_cancels(struct apic_timer_base *base,
+			      struct apic_timer_list *timer)
 	__must_hold(&base->lock);
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)
@@ -78,7 +78,7 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 			    const struct apic_timer_list *timer,
 			    unsigned int run);
 
-void apic_timer_base_interrupt(struct apic_timer_mux *mux);
+void apic_timer_expire_due(struct apic_timer_mux *mux);
 
 /**
  * struct apic_timer_base_view - a pending timer as it was when looked at
@@ -94,11 +94,11 @@ struct apic_timer_base_view {
 	unsigned int flags;
 };
 
-unsigned int apic_timer_base_look(struct apic_timer_base *base,
-				  struct apic_timer_queue_cursor *cursor,
-				  struct apic_timer_base_view *views);
-void apic_timer_base_look_end(struct apic_timer_base *base,
-			      struct apic_timer_queue_cursor *cursor);
+unsigned int apic_timer_base_snapshot(struct apic_timer_base *base,
+				      struct apic_timer_queue_cursor *cursor,
+				      struct apic_timer_base_view *views);
+void apic_timer_base_snapshot_end(struct apic_timer_base *base,
+				  struct apic_timer_queue_cursor *cursor);
 
 /**
  * struct apic_timer_base_head - the timer that a CPU is armed for
@@ -118,13 +118,13 @@ void apic_timer_base_peek(const struct apic_timer_base *base,
 	__must_hold(&base->lock);
 void apic_timer_base_wake(unsigned int cpu);
 
-void apic_timer_base_rearm(void);
+void apic_timer_base_reprogram(void);
 void apic_timer_base_shift(s64 shift);
 void apic_timer_base_init(void);
 void apic_timer_base_online(void);
-void apic_timer_base_offline(void);
-void apic_timer_base_cancel_all(void);
-void apic_timer_base_cancel_module(const struct module *module);
+void apic_timer_drain_cpu(void);
+void apic_timer_drain_all(void);
+void apic_timer_drain_module(const struct module *module);
 
 /*
  * The edge is checked where speed doesn't matter: the callers are few.
@@ -201,7 +201,7 @@ static __always_inline void apic_timer_base_unlock(struct apic_timer_base *base,
  * @base:	its base, locked and online
  * @timer:	the timer, not pending
  *
- * Return: true when it is the head: apic_timer_base_arm() has to be called
+ * Return: true when it is the head: apic_timer_base_program() has to be called
  * before @base is unlocked.
  */
 static __always_inline bool
@@ -226,7 +226,7 @@ apic_timer_base_enqueue(struct apic_timer_base *base,
 	__must_hold(&base->lock)
 {
 	if (apic_timer_base_insert(base, timer))
-		apic_timer_base_arm(base);
+		apic_timer_base_program(base);
 }
 
 /**

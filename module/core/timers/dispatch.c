@@ -49,7 +49,7 @@ static bool too_late(const struct apic_timer_dispatch *expiry,
 static void learn(const struct apic_timer_dispatch *expiry)
 {
 	if (expiry->programmed_for)
-		apic_timer_lead_learn(expiry->class, expiry->ready - expiry->programmed_for);
+		apic_timer_lead_learn(expiry->cpu_state, expiry->ready - expiry->programmed_for);
 }
 
 /*

@@ -14,7 +14,7 @@
  * @expires:	when the handler is to start, absolute TSC
  * @exact:	wait for that on the TSC
  * @skip_late:	don't run the handler when it would start too late
- * @class:	what the interrupt came upon
+ * @cpu_state:	what the interrupt came upon
  * @programmed_for:	when the hardware was to fire for this shot, absolute TSC; 0 if it
  *		didn't fire for this one, whose latency tells nothing then
  * @ready:	set: TSC when the handler could have started
@@ -27,7 +27,7 @@ struct apic_timer_dispatch {
 	u64 expires;
 	bool exact;
 	bool skip_late;
-	enum apic_timer_lead_class class;
+	enum apic_timer_cpu_state cpu_state;
 	u64 programmed_for;
 	u64 ready;
 	u64 start;

@@ -109,7 +109,7 @@ static void cancelled(const struct apic_timer_list *timer)
 }
 
 /**
- * apic_timer_base_cancels() - cancel a timer if its module is being unloaded
+ * apic_timer_drain_cancels() - cancel a timer if its module is being unloaded
  * @base:	its base, locked
  * @timer:	the timer, about to be armed or to change its expiry
  *
@@ -118,8 +118,8 @@ static void cancelled(const struct apic_timer_list *timer)
  *
  * Return: true if so; the timer is not pending then.
  */
-bool apic_timer_base_cancels(struct apic_timer_base *base,
-			     struct apic_timer_list *timer)
+bool apic_timer_drain_cancels(struct apic_timer_base *base,
+			      struct apic_timer_list *timer)
 {
 	lockdep_assert_held(&base->lock);
 
@@ -212,7 +212,7 @@ static void wait_for_handler(struct apic_timer_base *base)
 
 /*
  * While the bases are closed a timer of the module can only be deleted, expire,
- * or be cancelled: see apic_timer_base_cancels(). No CPU goes off meanwhile, as
+ * or be cancelled: see apic_timer_drain_cancels(). No CPU goes off meanwhile, as
  * its timers would go to another.
  */
 static void cancel_everywhere(const struct module *module)
@@ -236,20 +236,20 @@ static void cancel_everywhere(const struct module *module)
 }
 
 /**
- * apic_timer_base_cancel_all() - cancel all timers, for our own unload
+ * apic_timer_drain_all() - cancel all timers, for our own unload
  *
  * No module that uses us is left, so nothing arms new ones but a handler that
  * is still running, and that is refused.
  *
  * Context: Task.
  */
-void apic_timer_base_cancel_all(void)
+void apic_timer_drain_all(void)
 {
 	cancel_everywhere(NULL);
 }
 
 /**
- * apic_timer_base_cancel_module() - cancel the timers of a module being unloaded
+ * apic_timer_drain_module() - cancel the timers of a module being unloaded
  * @module:	the module, past its exit function
  *
  * Those whose handler or whose memory is the module's. They can't be armed any
@@ -257,7 +257,7 @@ void apic_timer_base_cancel_all(void)
  *
  * Context: Task.
  */
-void apic_timer_base_cancel_module(const struct module *module)
+void apic_timer_drain_module(const struct module *module)
 {
 	cancel_everywhere(module);
 }
@@ -299,7 +299,7 @@ static bool migrate_head(struct apic_timer_base *base,
 		apic_timer_queue_del(&base->queue, timer);
 		locked = apic_timer_base_move(base, timer, to->cpu);
 		if (apic_timer_queue_add(&locked->queue, timer))
-			apic_timer_base_arm(locked);
+			apic_timer_base_program(locked);
 		apic_timer_stats_inc(MIGRATED);
 		trace_apic_timer_migrate(timer);
 	}
@@ -308,7 +308,7 @@ static bool migrate_head(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_offline() - take no more timers on this CPU
+ * apic_timer_drain_cpu() - take no more timers on this CPU
  *
  * What is pending goes to the other CPUs, one after the other in the order of
  * expiry: the first to the next online CPU, the second to the one after that,
@@ -320,7 +320,7 @@ static bool migrate_head(struct apic_timer_base *base,
  *
  * Context: Task, bound to the CPU, whose source is still attached.
  */
-void apic_timer_base_offline(void)
+void apic_timer_drain_cpu(void)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_base *to;

@@ -21,7 +21,7 @@ static __always_inline void apic_timer_mux_enter(struct apic_timer_mux *mux,
 {
 	apic_timer_mux_begin(mux, now);
 	if (apic_timer_mux_timers_due(mux))
-		apic_timer_base_interrupt(mux);
+		apic_timer_expire_due(mux);
 }
 
 /**

@@ -156,7 +156,7 @@ static __always_inline void arm(struct apic_timer_base *base,
 	trace_apic_timer_add(timer);
 	if (apic_timer_base_insert(base, timer)) {
 		count_late(timer);
-		apic_timer_base_arm(base);
+		apic_timer_base_program(base);
 	} else if (unlikely(base->expiring)) {
 		count_late(timer);
 	}
@@ -170,7 +170,7 @@ static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
 	int ret = -ENODEV;
 
 	base = apic_timer_base_move(base, timer, cpu);
-	if (base->online && !apic_timer_base_cancels(base, timer)) {
+	if (base->online && !apic_timer_drain_cancels(base, timer)) {
 		arm(base, timer);
 		ret = 0;
 	}
@@ -310,7 +310,7 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
 	base = apic_timer_base_lock(timer, &flags);
 	if (timer->state == APIC_TIMER_PENDING) {
 		ret = -ENODEV;
-		if (!apic_timer_base_cancels(base, timer)) {
+		if (!apic_timer_drain_cancels(base, timer)) {
 			change(base, timer, expires);
 			ret = 1;
 		}
