@@ -240,7 +240,7 @@ static void refine(void *unused)
  * The kernel refines it once, a second or two after boot, and by less than 1%:
  * what is loaded before that, from an initial RAM disk say, would go on with
  * the first estimate. Sources and the length of a tick follow; limits of time
- * that were converted when the module was loaded (spin_budget_ns, hold_ns,
+ * that were converted when the module was loaded (spin_budget_ns, defer_ns,
  * late_ns, busy_us, watchdog_ms) stay, for nobody relies on a limit to 1%.
  *
  * Context: Task context; called now and then.

@@ -99,8 +99,8 @@ static int lead_show(struct seq_file *file, void *unused)
 		for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
 			seq_printf(file, " %llu %s", peek(&lead->mean[state]),
 				   apic_timer_cpu_state_name(state));
-		seq_printf(file, "; hold %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu, at once %llu, steps %llu\n",
-			   peek(&lead->hold), peek(&cost->exact), peek(&cost->plain),
+		seq_printf(file, "; defer %llu; dispatch %llu exact, %llu plain, call %llu, learn %llu, at once %llu, steps %llu\n",
+			   peek(&lead->defer), peek(&cost->exact), peek(&cost->plain),
 			   peek(&cost->call[APIC_TIMER_DISPATCH_WAIT]),
 			   peek(&cost->learn),
 			   peek(&cost->call[APIC_TIMER_DISPATCH_AT_ONCE]),

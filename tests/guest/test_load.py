@@ -33,7 +33,7 @@ def test_unknown_source_is_refused(guest):
 PARAMETERS = {
     "busy_us": (500, 10, 100_000, "us"),
     "watchdog_ms": (100, 0, 10_000, "ms"),
-    "hold_ns": (20_000, 0, 1_000_000, "ns"),
+    "defer_ns": (20_000, 0, 1_000_000, "ns"),
     "late_ns": (1000, 0, 1_000_000_000, "ns"),
     "lead_quantile": (10_000, 5000, 10_000, "1/10000"),
     "spin_budget_ns": (5000, 0, 1_000_000, "ns"),
@@ -41,7 +41,7 @@ PARAMETERS = {
 WRONG = [
     *(f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
       for value in (least - 1, most + 1)),
-    "busy_us=0", "lead_quantile=0", "watchdog_ms=4294967295", "hold_ns=x",
+    "busy_us=0", "lead_quantile=0", "watchdog_ms=4294967295", "defer_ns=x",
 ]  # fmt: skip
 RIGHT = [f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
          for value in (least, most)]  # fmt: skip

@@ -5,7 +5,7 @@ import re
 import pytest
 from machines import some
 
-RECEIPT = re.compile(r"apic_timer_shot: .* error=(-?\d+) spin=(-?\d+) .* mode=(\w+) ")
+RECEIPT = re.compile(r"apic_timer_receipt: .* error=(-?\d+) spin=(-?\d+) .* mode=(\w+) ")
 
 # A hundred shots of each mode, with a receipt of each.
 SHOTS = """
@@ -14,11 +14,11 @@ SHOTS = """
     load apic_timer_bench_ours
     echo 4096 >$TRACING/buffer_size_kb
     echo >$TRACING/trace
-    echo 1 >$TRACING/events/apic_timer/apic_timer_shot/enable
+    echo 1 >$TRACING/events/apic_timer/apic_timer_receipt/enable
     for mode in raw mean exact; do
         echo "apic_timer_$mode uniform 100 20000 200000 1" >$DEBUG/apic_timer_bench/run
     done
-    echo 0 >$TRACING/events/apic_timer/apic_timer_shot/enable
+    echo 0 >$TRACING/events/apic_timer/apic_timer_receipt/enable
     grep -v '^#' $TRACING/trace
     unload
 """
@@ -45,10 +45,10 @@ def test_receipts(guest):
     load apic_timer mode=raw
     grep mode $DEBUG/apic_timer/info
     load apic_timer_selftest
-    echo 1 >$TRACING/events/apic_timer/apic_timer_shot/enable
+    echo 1 >$TRACING/events/apic_timer/apic_timer_receipt/enable
     echo one_shot >$DEBUG/apic_timer_selftest/run
-    echo 0 >$TRACING/events/apic_timer/apic_timer_shot/enable
-    grep apic_timer_shot: $TRACING/trace
+    echo 0 >$TRACING/events/apic_timer/apic_timer_receipt/enable
+    grep apic_timer_receipt: $TRACING/trace
     unload
     """,
 )
@@ -128,7 +128,7 @@ def test_latency_request(guest):
 
 
 PARAMETERS = {
-    "hold_ns=0": "cpu 0 4 us",  # it is not about whether the kernel's events wait
+    "defer_ns=0": "cpu 0 4 us",  # it is not about whether the kernel's events wait
     "latency_qos_us=7": "cpu 0 7 us",
     "spin_budget_ns=30000": "cpu 0 29 us",
     "latency_qos_us=0": "cpu 0 0 us",
@@ -269,18 +269,18 @@ def test_latency_request_and_hotplug(guest):
     some(engine="virtual", cpus=1, source="proxy"),
     """
     for ns in 0 20000; do
-        load apic_timer hold_ns=$ns
+        load apic_timer defer_ns=$ns
         load apic_timer_bench
         load apic_timer_bench_ours
         echo "timers 1" >$DEBUG/apic_timer_bench/load
         echo "apic_timer_exact uniform 1000 20000 120000 1" >$DEBUG/apic_timer_bench/run
-        echo $ns $(awk '$1 == "held_back" { print $2 }' $DEBUG/apic_timer/stats) \\
+        echo $ns $(awk '$1 == "deferred" { print $2 }' $DEBUG/apic_timer/stats) \\
             $(awk '$1 == "kernel_events" { print $2 }' $DEBUG/apic_timer/stats)
         unload
     done
     """,
 )
-def test_kernel_events_are_held_back(guest):
+def test_kernel_events_are_deferred(guest):
     """Some of them, when exact shots are close to each other; none where that is switched off."""
     never, sometimes = (list(map(int, row.split())) for row in guest.ok().splitlines())
     assert never[1] == 0 < sometimes[1]
@@ -295,7 +295,7 @@ def test_kernel_events_are_held_back(guest):
         awk '$1 == "expired" || $1 == "interrupts" { print $2 }' $DEBUG/apic_timer/stats
     }
     for ns in 0 20000; do
-        load apic_timer hold_ns=$ns
+        load apic_timer defer_ns=$ns
         load apic_timer_bench
         load apic_timer_bench_ours
         set -- $(count)

@@ -48,11 +48,11 @@ PARTS = {
         unload
         load apic_timer
         echo nop >$TRACING/current_tracer
-        echo 1 >$TRACING/events/apic_timer/apic_timer_shot/enable
+        echo 1 >$TRACING/events/apic_timer/apic_timer_receipt/enable
         load apic_timer_busy rate=500
         firing
-        echo 0 >$TRACING/events/apic_timer/apic_timer_shot/enable
-        grep 'apic_timer_shot:' $TRACING/trace >/tmp/shots
+        echo 0 >$TRACING/events/apic_timer/apic_timer_receipt/enable
+        grep 'apic_timer_receipt:' $TRACING/trace >/tmp/shots
         echo shots $(wc -l </tmp/shots)
         echo early $(grep -c 'error=-' /tmp/shots || :)
         echo >$TRACING/set_ftrace_filter

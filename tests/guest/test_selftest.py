@@ -99,7 +99,7 @@ def test_without_guard(guest):
     verdict, note, *stats = guest.ok().splitlines()
     assert verdict == "ok"
     assert note == ("ran meanwhile" if guest.machine.broadcast else "did not run")
-    assert [line.split()[1:] for line in stats if line.startswith("lost ")] == [["0", "0"]]
+    assert [line.split()[1:] for line in stats if line.startswith("hw_dead ")] == [["0", "0"]]
 
 
 @pytest.mark.guest(
@@ -140,7 +140,7 @@ def test_log_is_not_flooded(guest):
     verdict, note, *rest = guest.ok().splitlines()
     assert verdict == "ok"
     assert int(note.split()[2]) < 12_000
-    (lost,) = [line.split()[2] for line in rest if line.startswith("lost ")]
+    (lost,) = [line.split()[2] for line in rest if line.startswith("hw_dead ")]
     told = [re.search(r"CPU 1: .*found stopped.*\((\d+) times so far\)", line) for line in rest]
     times = [int(found[1]) for found in told if found]
     assert int(lost) >= 40

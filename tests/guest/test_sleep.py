@@ -70,7 +70,7 @@ def test_pending_while_asleep(guest, request):
         assert late > 100 if step in DEAF else True
     if step in DEAF:
         assert all(runs == pending == 0 for runs, _, pending, _, _ in of["skips"])
-        for name, least in (("skipped", cpus), ("late_shots", 3 * cpus)):
+        for name, least in (("skipped", cpus), ("expired_late", 3 * cpus)):
             (counts,) = re.findall(rf"^{name} +(.*)$", slept, re.MULTILINE)
             assert sum(int(n) for n in counts.split()) >= least
     # Its TSC has gone on, so the far ones have come nearer by as much.

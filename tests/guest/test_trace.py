@@ -37,13 +37,13 @@ def test_one_shot_from_init_to_exit(guest):
         rf"apic_timer_expire_entry: +timer={timer} function=selftest_shot_handler\S* "
         r"expires=(\d+) now=\d+",
         rf"apic_timer_expire_exit: +timer={timer} function=selftest_shot_handler\S* cycles=\d+",
-        rf"apic_timer_shot: +timer={timer} function=selftest_shot_handler\S* expires=(\d+) "
+        rf"apic_timer_receipt: +timer={timer} function=selftest_shot_handler\S* expires=(\d+) "
         r"entry=(\d+) ready=(\d+) now=(\d+) error=(-?\d+) spin=(-?\d+) lead=(\d+) delta=(\d+) "
-        r"held=\d+ smi=0 mode=exact cpu_state=(?:busy|idle|stopped)$",
+        r"deferred=\d+ smi=0 mode=exact cpu_state=(?:busy|idle|stopped)$",
     ]
     if guest.machine.engine == "virtual":
         # Where times mean nothing, an interrupt of the kernel's may come when it is due already.
-        stages.insert(2, r"apic_timer_arm: +target=\d+ now=\d+ delta=\d+ value=0x")
+        stages.insert(2, r"apic_timer_program: +target=\d+ now=\d+ delta=\d+ value=0x")
     at, values = 0, []
     for stage in stages:
         found = re.compile(stage, re.MULTILINE).search(report, at)
@@ -66,7 +66,7 @@ def test_one_shot_from_init_to_exit(guest):
     """
     load apic_timer
     load apic_timer_selftest
-    cd $TRACING/events/apic_timer/apic_timer_shot
+    cd $TRACING/events/apic_timer/apic_timer_receipt
     for key in common_cpu function.sym error; do
         echo "hist:keys=$key" >trigger
         echo again_and_again >$DEBUG/apic_timer_selftest/run
@@ -94,8 +94,8 @@ def test_histograms_by_trigger(guest):
     """,
 )
 def test_all_events(guest):
-    verbs = """init add mod del cancel migrate arm expire_entry expire_exit shot kernel_event hold
-               lost throttle epoch source_attach source_detach"""
+    verbs = """init add mod del cancel migrate program expire_entry expire_exit receipt kernel_event defer
+               hw_dead throttle epoch source_attach source_detach"""
     there = set(guest.ok().split()) - {"enable", "filter"}
     assert there == {f"apic_timer_{verb}" for verb in verbs.split()}
 
@@ -109,10 +109,10 @@ def test_all_events(guest):
     echo >trace
     echo 'msr == 0x34' >events/msr/read_msr/filter
     echo 1 >events/msr/read_msr/enable
-    echo 1 >events/apic_timer/apic_timer_shot/enable
+    echo 1 >events/apic_timer/apic_timer_receipt/enable
     echo again_and_again >$DEBUG/apic_timer_selftest/run
     echo 0 >events/enable
-    echo shots $(grep -c apic_timer_shot: trace) reads $(grep -c read_msr: trace || :)
+    echo shots $(grep -c apic_timer_receipt: trace) reads $(grep -c read_msr: trace || :)
     """,
 )
 def test_receipt_reads_no_register_in_vain(guest):

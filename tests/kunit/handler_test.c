@@ -181,7 +181,7 @@ static void grow(unsigned long long now, unsigned long data)
 
 static void adds_others_in_the_past_test(struct kunit *test)
 {
-	u64 late = machine_stat(LATE);
+	u64 late = machine_stat(ADDED_LATE);
 	unsigned long interrupts;
 	unsigned int i;
 
@@ -196,7 +196,7 @@ static void adds_others_in_the_past_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, interrupts, 1UL);
 	KUNIT_EXPECT_EQ(test, notes.runs, (unsigned int)ARRAY_SIZE(tree));
 	KUNIT_EXPECT_EQ(test, notes.result[0], 0);
-	KUNIT_EXPECT_EQ(test, machine_stat(LATE) - late,
+	KUNIT_EXPECT_EQ(test, machine_stat(ADDED_LATE) - late,
 			(u64)ARRAY_SIZE(tree) - 1);
 	KUNIT_EXPECT_EQ(test, notes.stack_low, notes.stack_high);
 	/* Each expires before its parent's generation: the deepest first. */

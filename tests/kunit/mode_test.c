@@ -319,17 +319,17 @@ static void near_test(struct kunit *test)
 /* A late shot is run and told, or skipped and counted, as the flag says. */
 static void late_test(struct kunit *test)
 {
-	u64 late = machine_stat(LATE_SHOTS), skipped = machine_stat(SKIPPED);
+	u64 late = machine_stat(EXPIRED_LATE), skipped = machine_stat(SKIPPED);
 
 	apic_timer_sim.machine.latency = BUDGET + LATE + 500;
 	shots(test, 1);
 	KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
-	KUNIT_EXPECT_EQ(test, machine_stat(LATE_SHOTS) - late, 1ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(EXPIRED_LATE) - late, 1ULL);
 
 	timers[0].flags |= APIC_TIMER_SKIP_LATE;
 	shots(test, 1);
 	KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
-	KUNIT_EXPECT_EQ(test, machine_stat(LATE_SHOTS) - late, 2ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(EXPIRED_LATE) - late, 2ULL);
 	KUNIT_EXPECT_EQ(test, machine_stat(SKIPPED) - skipped, 1ULL);
 	KUNIT_EXPECT_FALSE(test, apic_timer_pending(&timers[0]));
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 0);
@@ -364,7 +364,7 @@ static void kernel_start(void)
 static void hold_test(struct kunit *test)
 {
 	static const u64 before[] = { 1, 100, 1000, 3000 };
-	u64 held = machine_stat(HELD_BACK);
+	u64 deferred = machine_stat(DEFERRED);
 	unsigned int i;
 
 	shots(test, 2000);
@@ -381,7 +381,7 @@ static void hold_test(struct kunit *test)
 		KUNIT_EXPECT_GE(test, kernel_ran, timers[0].expires);
 		KUNIT_EXPECT_LE(test, kernel_ran,
 				from - before[i] + HOLD + lead()->exact[0]);
-		KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK) - held, i + 1ULL);
+		KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED) - deferred, i + 1ULL);
 	}
 }
 
@@ -389,7 +389,7 @@ static void hold_test(struct kunit *test)
 static void hold_learnt_test(struct kunit *test)
 {
 	unsigned int i;
-	u64 held, from;
+	u64 deferred, from;
 
 	kernel_start();
 	for (i = 0; i < 2000; i++) {
@@ -398,31 +398,31 @@ static void hold_learnt_test(struct kunit *test)
 		run_for(200000);
 	}
 	KUNIT_EXPECT_EQ(test, kernel_events, i);
-	KUNIT_EXPECT_GE(test, lead()->hold, lead()->exact[0] + KERNEL_COST);
-	KUNIT_EXPECT_LE(test, lead()->hold,
+	KUNIT_EXPECT_GE(test, lead()->defer, lead()->exact[0] + KERNEL_COST);
+	KUNIT_EXPECT_LE(test, lead()->defer,
 			lead()->exact[0] + KERNEL_COST * 21 / 20);
 
-	held = machine_stat(HELD_BACK);
+	deferred = machine_stat(DEFERRED);
 	add(test, 0, 100000);
 	from = timers[0].expires - lead()->exact[0];
-	kernel_at(from - lead()->hold);
+	kernel_at(from - lead()->defer);
 	run_for(200000);
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 	KUNIT_EXPECT_LT(test, kernel_ran, from);
 	KUNIT_EXPECT_LE(test, records[0].error, 2LL);
 
 	add(test, 0, 100000);
 	from = timers[0].expires - lead()->exact[0];
-	kernel_at(from - lead()->hold + 1);
+	kernel_at(from - lead()->defer + 1);
 	run_for(200000);
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held + 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + 1);
 	KUNIT_EXPECT_LE(test, records[0].error, 2LL);
 }
 
 /* Farther away it isn't, nor for modes that promise less. */
 static void no_hold_test(struct kunit *test)
 {
-	u64 held = machine_stat(HELD_BACK), event;
+	u64 deferred = machine_stat(DEFERRED), event;
 	unsigned int mode;
 
 	kernel_start();
@@ -436,7 +436,7 @@ static void no_hold_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kernel_events, mode);
 		KUNIT_EXPECT_LE(test, kernel_ran, event + 300);
 	}
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 }
 
 static void chain(unsigned long long now, unsigned long data)

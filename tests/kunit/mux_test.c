@@ -595,7 +595,7 @@ static void exact_at(struct kunit *test, u64 tsc)
 static void not_held_back_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine = machine_plain;
-	u64 held = machine_stat(HELD_BACK), now;
+	u64 deferred = machine_stat(DEFERRED), now;
 
 	machine.kernel_event = kernel_event;
 	machine_start(test, &machine);
@@ -608,7 +608,7 @@ static void not_held_back_test(struct kunit *test)
 	run_for(2000000);
 	KUNIT_ASSERT_EQ(test, runs, 1U);
 	KUNIT_ASSERT_EQ(test, kernel_events, 1U);
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 
 	/* It is to come after ours, which is brought forward. */
 	now = apic_timer_sim.now;
@@ -618,7 +618,7 @@ static void not_held_back_test(struct kunit *test)
 	run_for(1000000);
 	KUNIT_ASSERT_EQ(test, runs, 2U);
 	KUNIT_ASSERT_EQ(test, kernel_events, 2U);
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 
 	/* Ours goes, and the kernel sets another event. */
 	now = apic_timer_sim.now;
@@ -628,7 +628,7 @@ static void not_held_back_test(struct kunit *test)
 	set(APIC_TIMER_MUX_KERNEL, now + 500000);
 	run_for(1000000);
 	KUNIT_ASSERT_EQ(test, kernel_events, 3U);
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 
 	/* It comes after ours. */
 	now = apic_timer_sim.now;
@@ -638,7 +638,7 @@ static void not_held_back_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, runs, 3U);
 	KUNIT_ASSERT_EQ(test, kernel_events, 4U);
 	KUNIT_EXPECT_GT(test, kernel_at, now + 100000);
-	KUNIT_EXPECT_EQ(test, machine_stat(HELD_BACK), held + 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + 1);
 }
 
 static struct kunit_case cases[] = {

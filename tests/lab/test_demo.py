@@ -11,7 +11,7 @@ ERRORS = {"apic_timer_exact": Counter({0: 1, 3: 998, 4: 1}), "apic_timer_raw": C
 PARTS = {
     "source": "[    1.5] apic_timer: source proxy (first choice) serves CPUs 0\n",
     "sample": "[    2.5] apic_timer_sample: one-shot: error 3 cycles on CPU 0\n",
-    "trace": "apic_timer_shot: error=3\n",
+    "trace": "apic_timer_receipt: error=3\n",
     "lead": "cpu 0: exact 500\n",
     "stats": "added 1\n",
 }

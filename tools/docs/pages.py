@@ -68,10 +68,10 @@ def statistics() -> str:
         "counts what happens on it; a timer that is armed from CPU 0 on CPU 1 is counted where\n"
         "the call was made.\n\n" + table(("counter", "counts"), rows) + "\n"
         "- `kicks` also counts CPUs that were woken from idle to notice a latency request.\n"
-        "- `held_back` counts events that did wait, not those that might have had to.\n"
+        "- `deferred` counts events that did wait, not those that might have had to.\n"
         "- `early_seen` is 0 unless a handler may have started early, see\n"
         "  [Accuracy](../explanation/accuracy.md#never-early).\n"
-        "- `lost` counts what the watchdog has restarted, see [DEBUGGING](../DEBUGGING.md).\n",
+        "- `hw_dead` counts what the watchdog has restarted, see [DEBUGGING](../DEBUGGING.md).\n",
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def debugfs() -> str:
         "  deep idle states now, and the longest wake-up time that is allowed; `none` if there\n"
         "  are none, see [Accuracy](../explanation/accuracy.md#idle-states). The epoch of the TSC\n"
         "  is explained in [After sleep](../howto/after-sleep.md).\n"
-        "- `lead`: `exact` and `mean` are leads. `hold` is how shortly before the lead a kernel\n"
+        "- `lead`: `exact` and `mean` are leads. `defer` is how shortly before the lead a kernel\n"
         "  event is deferred. `dispatch` is what it takes from `ready` of the receipt to the\n"
         "  handler, in mode `exact` with hardly a spin and without one; `call` and `at once` are\n"
         "  what is subtracted for the call after a spin and without one; `learn` is twice what an\n"

@@ -22,7 +22,7 @@
  * @lead:	TSC cycles before @expires that the hardware was armed to fire; 0
  *		if another interrupt served this timer
  * @delta:	TSC cycles ahead that the hardware was armed
- * @held:	TSC cycles that an event of the kernel's has been deferred
+ * @deferred:	TSC cycles that an event of the kernel's has been deferred
  * @smi:	SMIs since the hardware was armed; 0 where the CPU does not count
  *		them (AMD), and under a hypervisor
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
@@ -39,7 +39,7 @@ struct apic_timer_receipt {
 	u64 start;
 	u64 lead;
 	u64 delta;
-	u64 held;
+	u64 deferred;
 	u32 smi;
 	u8 mode;
 	u8 cpu_state;
@@ -144,7 +144,7 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
 );
 
 /**
- * apic_timer_arm - called when the hardware has been programmed
+ * apic_timer_program - called when the hardware has been programmed
  * @target:	when it has to fire, absolute TSC
  * @now:	TSC before programming
  * @delta:	TSC cycles from @now that it was programmed for: less than the
@@ -153,7 +153,7 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
  *		to 31 and log2 of its divider in bits 32 and up; or the hrtimer's
  *		expiry in ns
  */
-TRACE_EVENT(apic_timer_arm,
+TRACE_EVENT(apic_timer_program,
 
 	TP_PROTO(u64 target, u64 now, u64 delta, u64 value),
 
@@ -241,7 +241,7 @@ TRACE_EVENT(apic_timer_expire_exit,
 );
 
 /**
- * apic_timer_shot - called after each dispatch: the receipt of an expiry, which
+ * apic_timer_receipt - called after each dispatch: the receipt of an expiry, which
  *	shows what made it late
  * @receipt:	the course of the expiry
  *
@@ -249,7 +249,7 @@ TRACE_EVENT(apic_timer_expire_exit,
  * cycles early; its interrupt arrives at @entry; the handler could start at
  * @ready; after @spin cycles it starts, with an error of @error.
  */
-TRACE_EVENT(apic_timer_shot,
+TRACE_EVENT(apic_timer_receipt,
 
 	TP_PROTO(const struct apic_timer_receipt *receipt),
 
@@ -266,7 +266,7 @@ TRACE_EVENT(apic_timer_shot,
 		__field(s64,		spin)
 		__field(u64,		lead)
 		__field(u64,		delta)
-		__field(u64,		held)
+		__field(u64,		deferred)
 		__field(u32,		smi)
 		__field(u8,		mode)
 		__field(u8,		cpu_state)
@@ -284,17 +284,17 @@ TRACE_EVENT(apic_timer_shot,
 		__entry->spin = receipt->start - receipt->ready;
 		__entry->lead = receipt->lead;
 		__entry->delta = receipt->delta;
-		__entry->held = receipt->held;
+		__entry->deferred = receipt->deferred;
 		__entry->smi = receipt->smi;
 		__entry->mode = receipt->mode;
 		__entry->cpu_state = receipt->cpu_state;
 		__entry->skipped = receipt->skipped;
 	),
 
-	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu delta=%llu held=%llu smi=%u mode=%s cpu_state=%s%s",
+	TP_printk("timer=%p function=%ps expires=%llu entry=%llu ready=%llu now=%llu error=%lld spin=%lld lead=%llu delta=%llu deferred=%llu smi=%u mode=%s cpu_state=%s%s",
 		  __entry->timer, __entry->function, __entry->expires,
 		  __entry->entry, __entry->ready, __entry->now, __entry->error,
-		  __entry->spin, __entry->lead, __entry->delta, __entry->held,
+		  __entry->spin, __entry->lead, __entry->delta, __entry->deferred,
 		  __entry->smi,
 		  __print_symbolic(__entry->mode, { APIC_TIMER_RAW, "raw" },
 				   { APIC_TIMER_MEAN, "mean" },
@@ -305,11 +305,11 @@ TRACE_EVENT(apic_timer_shot,
 );
 
 /**
- * apic_timer_hold - called when a kernel event that was deferred is served
+ * apic_timer_defer - called when a kernel event that was deferred is served
  * @expires:	when it was due, absolute TSC
  * @now:	the present TSC
  */
-TRACE_EVENT(apic_timer_hold,
+TRACE_EVENT(apic_timer_defer,
 
 	TP_PROTO(u64 expires, u64 now),
 
@@ -317,24 +317,24 @@ TRACE_EVENT(apic_timer_hold,
 
 	TP_STRUCT__entry(
 		__field(u64,	expires)
-		__field(u64,	held)
+		__field(u64,	deferred)
 	),
 
 	TP_fast_assign(
 		__entry->expires = expires;
-		__entry->held = now - expires;
+		__entry->deferred = now - expires;
 	),
 
-	TP_printk("expires=%llu held=%llu", __entry->expires, __entry->held)
+	TP_printk("expires=%llu deferred=%llu", __entry->expires, __entry->deferred)
 );
 
 /**
- * apic_timer_lost - called when the watchdog has restarted a LAPIC timer that
+ * apic_timer_hw_dead - called when the watchdog has restarted a LAPIC timer that
  *	other code had stopped
  * @fires:	when it should have fired at the latest, absolute TSC
  * @now:	the present TSC
  */
-TRACE_EVENT(apic_timer_lost,
+TRACE_EVENT(apic_timer_hw_dead,
 
 	TP_PROTO(u64 fires, u64 now),
 

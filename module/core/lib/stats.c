@@ -24,7 +24,7 @@ u64 apic_timer_stats_read(unsigned int cpu, enum apic_timer_stat id)
 	/* On the fast path one counter stands for both. */
 	if (id == APIC_TIMER_STAT_INTERRUPTS ||
 	    id == APIC_TIMER_STAT_KERNEL_EVENTS)
-		value += READ_ONCE(count[APIC_TIMER_STAT_ALONE]);
+		value += READ_ONCE(count[APIC_TIMER_STAT_KERNEL_ONLY]);
 	return value;
 }
 

@@ -13,21 +13,21 @@
 	X(MODIFIED, modified, "pending timers given another expiry")	\
 	X(DELETED, deleted, "pending timers deleted")			\
 	X(EXPIRED, expired, "handlers run")				\
-	X(LATE, late, "timers armed for a moment already past")		\
+	X(ADDED_LATE, added_late, "timers armed for a moment already past")		\
 	X(CANCELLED, cancelled, "pending timers taken back at unload")	\
 	X(MIGRATED, migrated, "timers moved off a CPU going offline")	\
 	X(REFUSED, refused, "calls refused with an error")		\
 	X(INTERRUPTS, interrupts, "interrupts taken")			\
-	X(IDLE_INTERRUPTS, idle_interrupts, "interrupts with nothing due") \
+	X(SPURIOUS, spurious, "interrupts with nothing due") \
 	X(KERNEL_EVENTS, kernel_events, "kernel events served")		\
-	X(SHOTS, shots, "times the hardware was armed")			\
+	X(PROGRAMMED, programmed, "times the hardware was armed")			\
 	X(HOPS, hops, "shots armed short of their target, to aim again") \
 	X(KICKS, kicks, "interrupts sent to another CPU to arm there")	\
 	X(THROTTLED, throttled, "times handlers were held back for a while") \
-	X(LATE_SHOTS, late_shots, "shots that were later than late_ns")	\
+	X(EXPIRED_LATE, expired_late, "shots that were later than late_ns")	\
 	X(SKIPPED, skipped, "late shots that were skipped, as asked")	\
-	X(LOST, lost, "times the hardware had been stopped by somebody else") \
-	X(HELD_BACK, held_back, "kernel events held back for a shot")	\
+	X(HW_DEAD, hw_dead, "times the hardware had been stopped by somebody else") \
+	X(DEFERRED, deferred, "kernel events held back for a shot")	\
 	X(EARLY_SEEN, early_seen, "calls found to be faster than allowed for") \
 	X(SPIN_CYCLES, spin_cycles, "TSC cycles that shots waited on the TSC")
 
@@ -37,7 +37,7 @@ enum apic_timer_stat {
 #undef X
 	APIC_TIMER_STAT_COUNT,
 	/* Not shown: interrupts for an event of the kernel's alone. */
-	APIC_TIMER_STAT_ALONE = APIC_TIMER_STAT_COUNT,
+	APIC_TIMER_STAT_KERNEL_ONLY = APIC_TIMER_STAT_COUNT,
 	APIC_TIMER_STAT_COUNTERS
 };
 

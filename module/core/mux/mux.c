@@ -80,14 +80,14 @@ static void set_timers_deadline(struct apic_timer_mux *mux)
 
 /*
  * Would the kernel's event come so shortly before ours that serving it would
- * make ours late? Then it comes after ours, at most @target.hold late.
+ * make ours late? Then it comes after ours, at most @target.defer_max late.
  */
-static bool hold_back(const struct apic_timer_mux *mux)
+static bool must_defer(const struct apic_timer_mux *mux)
 {
 	u64 timers = mux->deadline[APIC_TIMER_MUX_TIMERS];
 	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 
-	return kernel < timers && timers - kernel < mux->target.hold;
+	return kernel < timers && timers - kernel < mux->target.defer_max;
 }
 
 /* Choose whom to arm for: set @user, and return in how many cycles to fire. */
@@ -100,14 +100,14 @@ static u64 choose(struct apic_timer_mux *mux, u64 now)
 	mux->user = APIC_TIMER_MUX_TIMERS;
 	if (timers <= kernel)
 		return timers;
-	if (hold_back(mux)) {
-		mux->held_back = mux->deadline[APIC_TIMER_MUX_KERNEL];
+	if (must_defer(mux)) {
+		mux->deferred = mux->deadline[APIC_TIMER_MUX_KERNEL];
 		return timers;
 	}
 	mux->user = APIC_TIMER_MUX_KERNEL;
 	/* It was to be held back, and comes in time after all. */
 	if (kernel)
-		mux->held_back = APIC_TIMER_NEVER;
+		mux->deferred = APIC_TIMER_NEVER;
 	return kernel;
 }
 
@@ -156,7 +156,7 @@ static void program(struct apic_timer_mux *mux)
 	mux->programmed_for = 0;
 	if (likely(mux->target.expires == APIC_TIMER_NEVER)) {
 		mux->user = APIC_TIMER_MUX_KERNEL;
-		mux->held_back = APIC_TIMER_NEVER;
+		mux->deferred = APIC_TIMER_NEVER;
 		target = kernel;
 		delta = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
 		fire = now + delta;
@@ -175,11 +175,11 @@ static void program(struct apic_timer_mux *mux)
 	mux->delta = delta;
 	mux->fires = fires_by(fire, delta);
 
-	apic_timer_stats_inc(SHOTS);
+	apic_timer_stats_inc(PROGRAMMED);
 	if (unlikely(fire < target) && target != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
-	trace_apic_timer_arm(target, now, delta, value);
-	if (trace_apic_timer_shot_enabled())
+	trace_apic_timer_program(target, now, delta, value);
+	if (trace_apic_timer_receipt_enabled())
 		count_smis(mux);
 	if (unlikely(!apic_timer_mux_watchdog_sleeps(now)))
 		apic_timer_mux_watchdog(now);
@@ -208,7 +208,7 @@ void apic_timer_mux_reset(void)
 		.user = APIC_TIMER_MUX_KERNEL,
 		.fires = APIC_TIMER_NEVER,
 		.kernel_only = APIC_TIMER_NEVER,
-		.held_back = APIC_TIMER_NEVER,
+		.deferred = APIC_TIMER_NEVER,
 	};
 	apic_timer_mux_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
@@ -232,7 +232,7 @@ void apic_timer_mux_set_target(const struct apic_timer_target *target)
 	set_timers_deadline(mux);
 	if (!mux->in_irq && mux->deadline[APIC_TIMER_MUX_TIMERS] < mux->fires)
 		program(mux);
-	else if (trace_apic_timer_shot_enabled())
+	else if (trace_apic_timer_receipt_enabled())
 		count_smis(mux);
 }
 
@@ -275,7 +275,7 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux)
 {
 	return mux->deadline[APIC_TIMER_MUX_KERNEL] <= apic_timer_tsc_now() &&
-	       !hold_back(mux);
+	       !must_defer(mux);
 }
 
 /**
@@ -293,14 +293,14 @@ bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 
 	if (expires > now)
 		return false;
-	if (hold_back(mux)) {
-		mux->held_back = expires;
+	if (must_defer(mux)) {
+		mux->deferred = expires;
 		return false;
 	}
-	if (mux->held_back == expires) {
-		mux->held_back = APIC_TIMER_NEVER;
-		apic_timer_stats_inc(HELD_BACK);
-		trace_apic_timer_hold(expires, now);
+	if (mux->deferred == expires) {
+		mux->deferred = APIC_TIMER_NEVER;
+		apic_timer_stats_inc(DEFERRED);
+		trace_apic_timer_defer(expires, now);
 	}
 
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
@@ -328,7 +328,7 @@ void apic_timer_mux_end(struct apic_timer_mux *mux)
 	if (mux->event)
 		apic_timer_lead_learn_event(now - mux->event);
 	else if (!mux->served)
-		apic_timer_stats_inc(IDLE_INTERRUPTS);
+		apic_timer_stats_inc(SPURIOUS);
 }
 
 /**

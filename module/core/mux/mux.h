@@ -30,7 +30,7 @@ enum apic_timer_mux_user {
  *		stopped [1]
  * @serve_window:	an interrupt serves it from so many TSC cycles before @expires,
  *		or from the lead before if that is more
- * @hold:	TSC cycles that an event of the kernel's may be held back so that
+ * @defer_max:	TSC cycles that an event of the kernel's may be held back so that
  *		ours comes first
  * @exact:	of mode exact, and not throttled
  */
@@ -38,7 +38,7 @@ struct apic_timer_target {
 	u64 expires;
 	u64 lead[2];
 	u64 serve_window;
-	u64 hold;
+	u64 defer_max;
 	bool exact;
 };
 
@@ -58,7 +58,7 @@ struct apic_timer_target {
  * @programmed_for:	TSC that the hardware was last armed for, if that was for ours
  *		and not a hop; otherwise 0
  * @lead:	TSC cycles that @programmed_for is early
- * @held_back:	the kernel's deadline that is held back for ours,
+ * @deferred:	the kernel's deadline that is held back for ours,
  *		%APIC_TIMER_NEVER for none
  * @tick_stopped:	the kernel's next event is so far away that it has stopped its
  *		tick
@@ -83,7 +83,7 @@ struct apic_timer_mux {
 	enum apic_timer_mux_user user;
 	u64 programmed_for;
 	u64 lead;
-	u64 held_back;
+	u64 deferred;
 	bool tick_stopped;
 	bool in_irq;
 	bool served;
@@ -173,13 +173,13 @@ apic_timer_mux_kernel_only(struct apic_timer_mux *mux, u64 cycles, u64 now)
 {
 	/* The long way is traced. */
 	if (unlikely(mux->target.expires != APIC_TIMER_NEVER ||
-		     trace_apic_timer_arm_enabled()))
+		     trace_apic_timer_program_enabled()))
 		return false;
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
 	mux->fires = APIC_TIMER_NEVER;
 	mux->delta = cycles;
 	mux->kernel_only = now + cycles;
-	apic_timer_stats_inc(SHOTS);
+	apic_timer_stats_inc(PROGRAMMED);
 	return true;
 }
 
@@ -204,7 +204,7 @@ apic_timer_mux_begin_kernel_only(struct apic_timer_mux *mux, u64 now)
 		     trace_apic_timer_kernel_event_enabled()))
 		return false;
 	mux->kernel_only = APIC_TIMER_NEVER;
-	apic_timer_stats_inc(ALONE);
+	apic_timer_stats_inc(KERNEL_ONLY);
 	return true;
 }
 

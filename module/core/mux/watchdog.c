@@ -65,7 +65,7 @@ static void report_dead(struct irq_work *work)
 	unsigned int cpu = smp_processor_id();
 
 	pr_warn_ratelimited("CPU %u: the LAPIC timer was found stopped, started it again (%llu times so far)\n",
-			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_LOST));
+			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_HW_DEAD));
 }
 
 /* By when the hardware has fired; %APIC_TIMER_NEVER if it isn't armed. */
@@ -128,8 +128,8 @@ static void check_own(void)
 
 	apic_timer_source->recover();
 	apic_timer_mux_reprogram();
-	apic_timer_stats_inc(LOST);
-	trace_apic_timer_lost(fires, apic_timer_tsc_now());
+	apic_timer_stats_inc(HW_DEAD);
+	trace_apic_timer_hw_dead(fires, apic_timer_tsc_now());
 	irq_work_queue(this_cpu_ptr(&report_work));
 }
 

@@ -58,10 +58,10 @@ const char *apic_timer_cpu_state_name(enum apic_timer_cpu_state state)
 	return names[state];
 }
 
-static void update_hold(struct apic_timer_lead *lead)
+static void update_defer(struct apic_timer_lead *lead)
 {
 	/* The latency is about what it takes into the interrupt and out. */
-	lead->hold = apic_timer_estimate_high(&lead->event) + lead->exact[0];
+	lead->defer = apic_timer_estimate_high(&lead->event) + lead->exact[0];
 }
 
 /* Work out the leads anew. */
@@ -84,7 +84,7 @@ static void update(struct apic_timer_lead *lead)
 	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
 		lead->mean[state] = min((lead->mean[state] ?: any) + lead->cost_plain,
 					mean_max);
-	update_hold(lead);
+	update_defer(lead);
 }
 
 /**
@@ -155,7 +155,7 @@ void apic_timer_lead_learn_event(u64 cycles)
 
 	lockdep_assert_irqs_disabled();
 	apic_timer_estimate_add_high(&lead->event, cycles, EVENT_QUANTILE);
-	update_hold(lead);
+	update_defer(lead);
 }
 
 /**

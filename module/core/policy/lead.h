@@ -28,7 +28,7 @@ enum apic_timer_cpu_state {
  *		most of the latencies are shorter
  * @mean:	lead for mode mean, by class; limited, which @exact is by budgets
  * @event:	TSC cycles that the handler of an event of the kernel's takes
- * @hold:	events of the kernel's that come less than so many TSC cycles
+ * @defer:	events of the kernel's that come less than so many TSC cycles
  *		before the lead would make mode exact late
  * @cost_exact:	TSC cycles that a dispatch takes at least, in mode exact
  * @cost_plain:	the same in the other modes
@@ -40,7 +40,7 @@ struct apic_timer_lead {
 	u64 exact[2];
 	u64 mean[APIC_TIMER_CPU_STATES];
 	struct apic_timer_estimate event;
-	u64 hold;
+	u64 defer;
 	u64 cost_exact;
 	u64 cost_plain;
 };

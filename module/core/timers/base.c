@@ -34,11 +34,11 @@
 
 APIC_TIMER_PARAM(spin_budget_ns, 5000, 0, 1000000, "ns",
 		 "longest that a shot of mode exact may wait on the TSC, for timers that don't say");
-APIC_TIMER_PARAM(hold_ns, 20000, 0, 1000000, "ns",
+APIC_TIMER_PARAM(defer_ns, 20000, 0, 1000000, "ns",
 		 "longest that an event of the kernel's is held back so that a shot of mode exact comes first; 0 is never");
 
 /* TSC cycles */
-static u64 hold_max, spin_max;
+static u64 defer_max, spin_max;
 
 DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
 
@@ -141,7 +141,7 @@ static struct apic_timer_target target_of(const struct apic_timer_base *base,
 	if (mode == APIC_TIMER_EXACT) {
 		target.exact = true;
 		budget = spin_budget(head);
-		target.hold = min(hold_max, lead->hold);
+		target.defer_max = min(defer_max, lead->defer);
 		target.lead[0] = min(lead->exact[0], budget);
 		target.lead[1] = min(lead->exact[1], budget);
 		/* To leave the interrupt takes about as long as to come in. */
@@ -267,14 +267,14 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 		.start = expiry->start,
 		.lead = expiry->programmed_for ? mux->lead : 0,
 		.delta = mux->delta,
-		.held = kernel < expiry->ready ? expiry->ready - kernel : 0,
+		.deferred = kernel < expiry->ready ? expiry->ready - kernel : 0,
 		.smi = apic_timer_smi_count() - mux->smi,
 		.mode = mode,
 		.cpu_state = expiry->cpu_state,
 		.skipped = expiry->skipped,
 	};
 
-	trace_apic_timer_shot(&receipt);
+	trace_apic_timer_receipt(&receipt);
 }
 
 /* Run the handler of the head. Drops the lock while it runs. */
@@ -320,7 +320,7 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	if (trace_apic_timer_expire_exit_enabled())
 		trace_apic_timer_expire_exit(timer, expiry.function, expiry.start,
 					     apic_timer_tsc_now());
-	if (trace_apic_timer_shot_enabled())
+	if (trace_apic_timer_receipt_enabled())
 		trace_receipt(timer, mode, &expiry, mux);
 	if (likely(!expiry.skipped)) {
 		apic_timer_stats_inc(EXPIRED);
@@ -554,7 +554,7 @@ void apic_timer_base_init(void)
 	unsigned int cpu;
 
 	apic_timer_throttle_init();
-	hold_max = apic_timer_ns_to_tsc(hold_ns);
+	defer_max = apic_timer_ns_to_tsc(defer_ns);
 	/* A timer's own budget has as many bits. */
 	spin_max = min_t(u64, apic_timer_ns_to_tsc(spin_budget_ns), U32_MAX);
 

@@ -42,7 +42,7 @@ static bool too_late(const struct apic_timer_dispatch *expiry,
 {
 	if ((s64)(expiry->ready - expiry->expires) <= cost->late)
 		return false;
-	apic_timer_stats_inc(LATE_SHOTS);
+	apic_timer_stats_inc(EXPIRED_LATE);
 	return expiry->skip_late;
 }
 

@@ -139,7 +139,7 @@ EXPORT_SYMBOL_GPL(init_apic_timer);
 static void count_late(const struct apic_timer_list *timer)
 {
 	if (timer->expires <= apic_timer_tsc_now())
-		apic_timer_stats_inc(LATE);
+		apic_timer_stats_inc(ADDED_LATE);
 }
 
 /*
