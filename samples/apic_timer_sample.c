@@ -28,7 +28,7 @@ struct shot {
 };
 
 static struct shot once, elsewhere, periodic[SHOTS];
-static unsigned int shots;	/* periodic shots so far */
+static unsigned int shots;	/* periodic expiries so far */
 static u64 missed;		/* moments that had passed before their handler could run */
 static struct apic_timer_period period = { .period_ns = PERIOD_NS };
 

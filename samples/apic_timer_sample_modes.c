@@ -90,6 +90,6 @@ static void __exit sample_exit(void)
 module_init(sample_init);
 module_exit(sample_exit);
 
-MODULE_DESCRIPTION("Accuracy modes, spin budget and late shots of apic_timer");
+MODULE_DESCRIPTION("Accuracy modes, spin budget and late expiries of apic_timer");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

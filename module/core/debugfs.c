@@ -81,7 +81,7 @@ DEFINE_SHOW_ATTRIBUTE(info);
 
 static u64 peek(const u64 *value)
 {
-	/* Its CPU may write it meanwhile: each value may be of another shot. */
+	/* Its CPU may write it meanwhile: each value may be of another expiry. */
 	return data_race(*value);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keep a CPU out of deep idle states while an exact shot of its own is near: to
- * wake from one takes longer than all else that makes a shot late.
+ * Keep a CPU out of deep idle states while an exact expiry of its own is near: to
+ * wake from one takes longer than all else that makes an expiry late.
  *
  * Done by a resume latency request for the CPU, as any driver would, from a work
  * item. A cpuidle governor takes the strictest of these and of the global ones
@@ -44,18 +44,18 @@
 
 static bool latency_qos = true;
 module_param(latency_qos, bool, 0444);
-MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while a shot of mode exact is near on it");
+MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while an expiry of mode exact is near on it");
 
 static int latency_qos_us = -1;
 module_param(latency_qos_us, int, 0444);
-MODULE_PARM_DESC(latency_qos_us, "longest that an idle state may take to wake from while such a shot is near, in us; 0 makes idle CPUs poll; -1 is what the shot's spin budget leaves room for");
+MODULE_PARM_DESC(latency_qos_us, "longest that an idle state may take to wake from while such an expiry is near, in us; 0 makes idle CPUs poll; -1 is what the expiry's spin budget leaves room for");
 
 /*
  * How near that is, to either side, and how often it is looked at again
  * meanwhile. Long enough for the timer wheel and a work item on a busy CPU.
  */
 #define NEAR_NS		(50 * NSEC_PER_MSEC)
-/* A shot that comes up to this much before the one known needs no look. */
+/* An expiry that comes up to this much before the one known needs no look. */
 #define SLACK_NS	(NEAR_NS / 2)
 
 /* Under the mutex, as is what is made of them. Not registered: none is made. */
@@ -79,7 +79,7 @@ void apic_timer_qos_restart(void)
 /* What is to be requested for a CPU, and why. */
 struct demand {
 	s32 us;
-	u64 next;	/* expiry of the shot it is for, perhaps past */
+	u64 next;	/* expiry of the expiry it is for, perhaps past */
 	u64 head;	/* expiry of the head */
 };
 
@@ -156,7 +156,7 @@ static s64 request_us(unsigned int cpu, s32 us)
 
 /*
  * Nobody tells an idle CPU that a request has changed. It has to be woken once:
- * if it may be in a deep state by now and would wake for the shot only; or if it
+ * if it may be in a deep state by now and would wake for the expiry only; or if it
  * may be in a shallow one and would stay there for long.
  */
 static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change, u64 now)

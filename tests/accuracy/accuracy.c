@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shots of the live timers, and figures of their errors.
+ * Expiries of the live timers, and figures of their errors.
  *
  * Bounds hold in virtual time, where an instruction takes one TSC cycle; the
  * kernel parameter apic_timer_accuracy_test.virtual_time=1 says that it is so.
@@ -32,13 +32,13 @@ MODULE_PARM_DESC(seed, "of the random distances: another one gives an independen
 
 /*
  * KUnit runs right after the initcalls, when the kernel has not validated its
- * clock yet: until it has, its tick may be periodic, and while the shots run it
+ * clock yet: until it has, its tick may be periodic, and while the expiries run it
  * would stop the machine to change to another clock.
  */
 #define SETTLED_MS	3000
 /* On a kernel that hasn't left the periodic tick by then, it stays. */
 #define PERIODIC_MS	20000
-/* For one shot, besides its distance: only a lost one takes that long. */
+/* For one expiry, besides its distance: only a lost one takes that long. */
 #define PATIENCE_MS	2000
 
 /**
@@ -51,7 +51,7 @@ bool accuracy_virtual_time(void)
 	return virtual_time;
 }
 
-/* The row of shots under way. */
+/* The row of expiries under way. */
 static struct {
 	struct apic_timer_list timer;
 	unsigned int cpu;
@@ -74,7 +74,7 @@ void accuracy_seed(struct rnd_state *random)
 }
 
 /**
- * accuracy_cpu() - where the shots of this case run
+ * accuracy_cpu() - where the expiries of this case run
  *
  * Return: the CPU.
  */
@@ -84,11 +84,11 @@ unsigned int accuracy_cpu(void)
 }
 
 /**
- * accuracy_plan() - the row of shots that most cases are about
+ * accuracy_plan() - the row of expiries that most cases are about
  * @name:	for the reader
  * @flags:	APIC_TIMER_* bits of the timer
  *
- * Return: a plan for shots at random distances of 20 to 1,020 us.
+ * Return: a plan for expiries at random distances of 20 to 1,020 us.
  */
 struct accuracy_plan accuracy_plan(const char *name, unsigned int flags)
 {
@@ -101,7 +101,7 @@ struct accuracy_plan accuracy_plan(const char *name, unsigned int flags)
 	};
 }
 
-/* How far away the next shot is, TSC cycles. */
+/* How far away the next expiry is, TSC cycles. */
 static u64 random_distance(void)
 {
 	return row.near + mul_u64_u32_shr(row.span,
@@ -250,8 +250,8 @@ void accuracy_report(struct kunit *test, const char *name,
 }
 
 /**
- * accuracy_run() - let a row of shots run, and report its errors
- * @test:	the case, ended here when a shot is lost
+ * accuracy_run() - let a row of expiries run, and report its errors
+ * @test:	the case, ended here when an expiry is lost
  * @plan:	what to do
  *
  * Return: the figures.
@@ -287,7 +287,7 @@ struct accuracy_result accuracy_run(struct kunit *test,
 	left = wait_for_completion_timeout(&row.end, msecs_to_jiffies(ms));
 	del_apic_timer_sync(&row.timer);
 	KUNIT_ASSERT_EQ(test, 0, row.ret);
-	KUNIT_ASSERT_NE_MSG(test, 0, left, "%s: shot %u is lost", plan->name,
+	KUNIT_ASSERT_NE_MSG(test, 0, left, "%s: expiry %u is lost", plan->name,
 			    row.done);
 
 	accuracy_figures(row.errors, row.shots, &result.error);

@@ -7,25 +7,25 @@
 #include <linux/prandom.h>
 #include <linux/types.h>
 
-/* Shots for the estimate to settle in. */
+/* Expiries for the estimate to settle in. */
 #define ACCURACY_WARM_UP	100
 /* So many tell a p99.9 from the maximum. */
 #define ACCURACY_SHOTS		3000
 /*
- * Mode exact arms early enough for 9999 latencies of 10,000: any row of shots
+ * Mode exact arms early enough for 9999 latencies of 10,000: any row of expiries
  * may have one that is late by as much as the kernel's clock work takes, TSC
  * cycles.
  */
 #define ACCURACY_RARE		600
 
 /**
- * struct accuracy_plan - a row of shots, each armed by the handler of the last
+ * struct accuracy_plan - a row of expiries, each armed by the handler of the last
  * @name:	for the reader
  * @flags:	APIC_TIMER_* bits of the timer
  * @spin_budget: of the timer
- * @near_ns:	shortest distance of a shot from the start of the last
+ * @near_ns:	shortest distance of an expiry from the start of the last
  * @far_ns:	longest; distances are random, spread evenly
- * @pause_ns:	not 0: before each shot that counts one comes that doesn't, so
+ * @pause_ns:	not 0: before each expiry that counts one comes that doesn't, so
  *		long after the last
  * @shots:	how many count, %ACCURACY_WARM_UP come before them
  */
@@ -55,7 +55,7 @@ struct accuracy_figures {
 };
 
 /**
- * struct accuracy_result - what came of a row of shots
+ * struct accuracy_result - what came of a row of expiries
  * @error:	TSC at the handler's first instruction - expires
  * @told:	the handler's argument - TSC at its first instruction
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shots beside what else a CPU does.
+ * Expiries beside what else a CPU does.
  */
 #include <linux/compiler.h>
 #include <linux/delay.h>
@@ -108,7 +108,7 @@ static void busy_test(struct kunit *test)
 	exact(test, "exact, busy");
 }
 
-/* The CPU is now busy and now idle, for longer and shorter than a shot. */
+/* The CPU is now busy and now idle, for longer and shorter than an expiry. */
 static void alternating_test(struct kunit *test)
 {
 	worker_start(test, 2000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each mode promises, on a CPU that is idle between the shots.
+ * What each mode promises, on a CPU that is idle between the expiries.
  */
 #include <linux/time64.h>
 

@@ -15,7 +15,7 @@
 
 #define MOST	3
 #define ROUNDS	500
-/* What one dispatch takes, cycles: the next shot starts so much later. */
+/* What one dispatch takes, cycles: the next expiry starts so much later. */
 #define DISPATCH	440
 
 /* Timers that are due together. */
@@ -178,7 +178,7 @@ static void late_test(struct kunit *test)
 	}
 }
 
-/* A shot in time isn't skipped. */
+/* An expiry in time isn't skipped. */
 static void skip_late_in_time_test(struct kunit *test)
 {
 	struct accuracy_plan plan =

@@ -423,8 +423,8 @@ static void stop_chain(struct kunit *test)
 }
 
 /*
- * Exact shots so close that it would pay to wait for each in the interrupt of
- * the one before: the rest of the machine still gets its turn, and no shot has
+ * Exact expiries so close that it would pay to wait for each in the interrupt of
+ * the one before: the rest of the machine still gets its turn, and no expiry has
  * to wait for it.
  */
 static void check_exact_chain(struct kunit *test, u64 cost, u64 step)
@@ -450,7 +450,7 @@ static void exact_chain_test(struct kunit *test)
 /*
  * So close that to leave the interrupt and to be back takes longer: what lies
  * between two interrupts is not the machine's then. It gets its turn all the
- * same, by the shots being held back.
+ * same, by the expiries being held back.
  */
 static void too_close_chain_test(struct kunit *test)
 {
@@ -464,7 +464,7 @@ static void too_close_chain_test(struct kunit *test)
 }
 
 /*
- * An interrupt of its own for each shot, but the next fires while the last is
+ * An interrupt of its own for each expiry, but the next fires while the last is
  * being left: none of the time between the handlers is the machine's.
  */
 static void heels_chain_test(struct kunit *test)
@@ -485,7 +485,7 @@ static void heels_chain_test(struct kunit *test)
 	stop_chain(test);
 }
 
-/* A shot long after such a chain is exact again. */
+/* An expiry long after such a chain is exact again. */
 static void after_chain_test(struct kunit *test)
 {
 	start_chain(test, APIC_TIMER_EXACT, 100, 700);

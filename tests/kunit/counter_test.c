@@ -232,7 +232,7 @@ static void reach_test(struct kunit *test)
 	}
 }
 
-/* Longer distances never give shorter shots, also where the divider changes. */
+/* Longer distances never give shorter expiries, also where the divider changes. */
 static void monotonic_test(struct kunit *test)
 {
 	struct apic_timer_counter counter;

@@ -119,7 +119,7 @@ static void raw_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, records[0].most, (s64)machine_plain.latency + 20);
 }
 
-/* Early by what it is late: within 100 shots the errors centre on 0. */
+/* Early by what it is late: within 100 expiries the errors centre on 0. */
 static void mean_test(struct kunit *test)
 {
 	unsigned int step;
@@ -138,7 +138,7 @@ static void mean_test(struct kunit *test)
 /*
  * A CPU that is taken away for a millisecond each time, as an overloaded host
  * does to a guest, makes a mean of a millisecond. Once it is left alone the
- * first shot is early, but only by so much.
+ * first expiry is early, but only by so much.
  */
 static void mean_capped_test(struct kunit *test)
 {
@@ -168,7 +168,7 @@ static void mean_capped_test(struct kunit *test)
 	}
 }
 
-/* From the first shot on, what the budget allows for is in time. */
+/* From the first expiry on, what the budget allows for is in time. */
 static void exact_test(struct kunit *test)
 {
 	static const u64 latencies[] = { 0, 100, 2000, 4500, 500, 0 };
@@ -316,7 +316,7 @@ static void near_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, records[1].error, 0LL);
 }
 
-/* A late shot is run and told, or skipped and counted, as the flag says. */
+/* A late expiry is run and told, or skipped and counted, as the flag says. */
 static void late_test(struct kunit *test)
 {
 	u64 late = machine_stat(EXPIRED_LATE), skipped = machine_stat(SKIPPED);
@@ -360,7 +360,7 @@ static void kernel_start(void)
 	apic_timer_sim.machine.kernel_event = kernel_event;
 }
 
-/* An event of the kernel's just before an exact shot comes after it. */
+/* An event of the kernel's just before an exact expiry comes after it. */
 static void hold_test(struct kunit *test)
 {
 	static const u64 before[] = { 1, 100, 1000, 3000 };
@@ -385,7 +385,7 @@ static void hold_test(struct kunit *test)
 	}
 }
 
-/* How far it has to come before the shot is learnt. */
+/* How far it has to come before the expiry is learnt. */
 static void hold_learnt_test(struct kunit *test)
 {
 	unsigned int i;
@@ -446,7 +446,7 @@ static void chain(unsigned long long now, unsigned long data)
 	add_apic_timer(&timers[data]);
 }
 
-/* One exact shot after another: the kernel waits for no longer than one. */
+/* One exact expiry after another: the kernel waits for no longer than one. */
 static void hold_bounded_test(struct kunit *test)
 {
 	unsigned int i;
@@ -466,7 +466,7 @@ static void hold_bounded_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 }
 
-/* The shot goes that the kernel's event was held back for: it is served. */
+/* The expiry goes that the kernel's event was held back for: it is served. */
 static void hold_deleted_test(struct kunit *test)
 {
 	u64 event;
@@ -506,7 +506,7 @@ static void stopped_test(struct kunit *test)
 	add(test, 0, TICK / 4);
 	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
 			lead()->exact[0]);
-	/* The kernel stops its tick: the shot is armed anew. */
+	/* The kernel stops its tick: the expiry is armed anew. */
 	kernel_at(apic_timer_sim.now + 10 * TICK);
 	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
 			lead()->exact[1]);

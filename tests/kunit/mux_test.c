@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shots: one timer for two deadlines, hops, and aim at any distance.
+ * Expiries: one timer for two deadlines, hops, and aim at any distance.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -227,7 +227,7 @@ static void rearm_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
-/* One shot over a distance. Return: how late it was, in cycles. */
+/* One expiry over a distance. Return: how late it was, in cycles. */
 static u64 shoot(struct kunit *test, const struct machine_named *m,
 		 u64 distance)
 {
@@ -242,7 +242,7 @@ static u64 shoot(struct kunit *test, const struct machine_named *m,
 }
 
 /*
- * What a shot may be late by: the interrupt's latency, code, the tick that
+ * What an expiry may be late by: the interrupt's latency, code, the tick that
  * the count is rounded up to, and once more all that if the last hop came out
  * short by the drift over 2^17 cycles.
  */
@@ -295,7 +295,7 @@ static void kernel_not_aimed_test(struct kunit *test)
 
 /*
  * An event of the kernel for which the hardware isn't aimed comes late by the
- * drift: a shot of ours soon after it must not, in whatever order and however
+ * drift: an expiry of ours soon after it must not, in whatever order and however
  * late the two were armed.
  */
 static void ours_after_kernel_test(struct kunit *test)

@@ -188,7 +188,7 @@ static void stopped_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, 0U);
 	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
 
-	/* The kernel goes on before: a shot of ours is under way. */
+	/* The kernel goes on before: an expiry of ours is under way. */
 	fake_busy();
 	KUNIT_EXPECT_TRUE(test, clockevent_state_oneshot(fake.tick));
 	fake_run(2 * NSEC_PER_MSEC);
@@ -199,7 +199,7 @@ static void stopped_test(struct kunit *test)
 	end(test);
 }
 
-/* The LAPIC has lost its state: it is set up again, and our shot comes. */
+/* The LAPIC has lost its state: it is set up again, and our expiry comes. */
 static void resume_test(struct kunit *test)
 {
 	unsigned long flags;

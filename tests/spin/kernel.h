@@ -67,7 +67,7 @@ typedef long long s64;
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define IS_ENABLED(option)	0
 
-/* One CPU, and nothing comes between: what does makes a shot late. */
+/* One CPU, and nothing comes between: what does makes an expiry late. */
 #define DEFINE_PER_CPU(type, name)	type name
 #define DECLARE_PER_CPU(type, name)	extern type name
 #define this_cpu_ptr(pointer)	(pointer)
@@ -127,7 +127,7 @@ static inline u64 apic_timer_tsc_now(void)
 	return rdtsc();
 }
 
-/* No shot is ever so late that it is of interest. */
+/* No expiry is ever so late that it is of interest. */
 static inline u64 apic_timer_ns_to_tsc(u64 ns)
 {
 	return S64_MAX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last stretch of a shot, on the CPU that this runs on: module/core/timers/dispatch.c
+ * The last stretch of an expiry, on the CPU that this runs on: module/core/timers/dispatch.c
  * itself, which measures the call of a handler, waits and calls. The handler's
  * code and data are in the caches or have been thrown out of them, and are
  * touched before the wait or not.
@@ -29,9 +29,9 @@ void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency) {}
 void apic_timer_lead_reset(void) {}
 void apic_timer_lead_set_cost(u64 exact, u64 plain) {}
 
-/* How far ahead a shot is when its interrupt has come. */
+/* How far ahead an expiry is when its interrupt has come. */
 #define AHEAD	3000
-/* So often the watchdog has its turn: after that many shots. */
+/* So often the watchdog has its turn: after that many expiries. */
 #define WATCH	1000
 
 struct sample {
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	cold = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (!start || !data || cold == MAP_FAILED) {
-		fprintf(stderr, "%s: no memory for %ld shots\n", argv[0], shots);
+		fprintf(stderr, "%s: no memory for %ld expiries\n", argv[0], shots);
 		return 1;
 	}
 	if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))

@@ -21,15 +21,15 @@
 	X(SPURIOUS, spurious, "interrupts with nothing due") \
 	X(KERNEL_EVENTS, kernel_events, "kernel events served")		\
 	X(PROGRAMMED, programmed, "times the hardware was armed")			\
-	X(HOPS, hops, "shots armed short of their target, to aim again") \
+	X(HOPS, hops, "expiries armed short of their target, to aim again") \
 	X(KICKS, kicks, "interrupts sent to another CPU to arm there")	\
 	X(THROTTLED, throttled, "times handlers were held back for a while") \
-	X(EXPIRED_LATE, expired_late, "shots that were later than late_ns")	\
-	X(SKIPPED, skipped, "late shots that were skipped, as asked")	\
+	X(EXPIRED_LATE, expired_late, "expiries that were later than late_ns")	\
+	X(SKIPPED, skipped, "late expiries that were skipped, as asked")	\
 	X(HW_DEAD, hw_dead, "times the hardware had been stopped by somebody else") \
-	X(DEFERRED, deferred, "kernel events held back for a shot")	\
+	X(DEFERRED, deferred, "kernel events held back for an expiry")	\
 	X(EARLY_SEEN, early_seen, "calls found to be faster than allowed for") \
-	X(SPIN_CYCLES, spin_cycles, "TSC cycles that shots waited on the TSC")
+	X(SPIN_CYCLES, spin_cycles, "TSC cycles that expiries waited on the TSC")
 
 enum apic_timer_stat {
 #define X(id, name, what) APIC_TIMER_STAT_##id,

@@ -117,7 +117,7 @@ extern u64 apic_timer_mux_tick;
 
 /*
  * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
- * 100 ppm. A far shot of ours is therefore armed short of its target by this
+ * 100 ppm. A far expiry of ours is therefore armed short of its target by this
  * part of the distance and aimed again from there, until the rest is so short
  * that drift doesn't matter (100 ppm of 2^17 cycles are 13). The kernel's events
  * are as exact as the kernel makes them.

@@ -8,7 +8,7 @@
  * struct apic_timer_source - who gives us a timer interrupt on each CPU
  * @name:	as in the module parameter
  * @drifts:	its hardware counts another clock than the TSC
- * @max_delta:	most TSC cycles that one shot can do
+ * @max_delta:	most TSC cycles that one expiry can do
  * @probe:	0 when this machine has it, otherwise -errno with the reason in
  *		the log. Task context. Takes what is had once for all CPUs.
  * @remove:	give that back, no CPU being attached, but for those that

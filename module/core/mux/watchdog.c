@@ -96,7 +96,7 @@ static bool may_have_fired(const struct apic_timer_mux *mux, u64 now)
 /*
  * Was the hardware stopped? One that neither counts nor has its interrupt
  * waiting may be about to fire all the same: a virtual one does when its host
- * gets round to it. That must not be so twice for the same shot.
+ * gets round to it. That must not be so twice for the same expiry.
  */
 static bool hw_dead(const struct apic_timer_mux *mux)
 {

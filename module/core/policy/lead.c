@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How early to arm, learnt from the latency of each shot: the time from the
+ * How early to arm, learnt from the latency of each expiry: the time from the
  * moment that the hardware was armed for to where the handler could start.
  *
  * What the interrupt comes upon makes most of the difference, so each kind is
@@ -17,7 +17,7 @@
 static_assert(APIC_TIMER_QUANTILE_ONE == 10000);
 APIC_TIMER_PARAM_NAMED(lead_quantile, apic_timer_lead_quantile, /* not static */,
 		       10000, 5000, 10000, "1/10000",
-		       "part of the shots that mode exact arms early enough for");
+		       "part of the expiries that mode exact arms early enough for");
 
 /* What is held back waits: not for the rarest. */
 #define EVENT_QUANTILE	9999
@@ -32,7 +32,7 @@ APIC_TIMER_PARAM_NAMED(lead_quantile, apic_timer_lead_quantile, /* not static */
  * The most that mode mean is early: longer than it takes to wake from most idle
  * states, or to get through a hypervisor. What is later than that was late
  * because the CPU had been taken away, by a host that is overloaded or by
- * firmware: it tells nothing of the next shot.
+ * firmware: it tells nothing of the next expiry.
  */
 #define MEAN_MAX_NS	100000
 
@@ -122,7 +122,7 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain)
 }
 
 /**
- * apic_timer_lead_learn() - take the latency of a shot on this CPU into account
+ * apic_timer_lead_learn() - take the latency of an expiry on this CPU into account
  * @state:	what its interrupt came upon
  * @latency:	TSC cycles
  *
@@ -161,9 +161,9 @@ void apic_timer_lead_learn_event(u64 cycles)
 /**
  * apic_timer_lead_room() - what of a budget is left for waking an idle CPU
  * @cpu:	the CPU
- * @budget:	longest that a shot may wait, TSC cycles
+ * @budget:	longest that an expiry may wait, TSC cycles
  *
- * A busy CPU doesn't wake. What its shots are late by, an idle CPU's are too,
+ * A busy CPU doesn't wake. What its expiries are late by, an idle CPU's are too,
  * and what it takes to wake comes on top. The mean will do: what keeps
  * interrupts off for long, an idle CPU doesn't do.
  *

@@ -45,7 +45,7 @@ struct apic_timer_lead {
 	u64 cost_plain;
 };
 
-/* Part of the shots that mode exact arms early enough for. */
+/* Part of the expiries that mode exact arms early enough for. */
 extern unsigned int apic_timer_lead_quantile;
 
 DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);

@@ -18,7 +18,7 @@ static inline void apic_timer_qos_want(u64 expires) {}
  * struct apic_timer_qos - the exact timers of a CPU, as far as is known
  * @next:	expiry of the one that the CPU was last armed for, absolute TSC;
  *		stays when that has expired, %U64_MAX if there was none
- * @until:	a shot before this needs a look at once, others are found by the
+ * @until:	an expiry before this needs a look at once, others are found by the
  *		next one: 0 while a request stands or a look is to come, %U64_MAX
  *		when nothing exact is known. 0 for ever without latency_qos.
  *
@@ -39,7 +39,7 @@ void apic_timer_qos_kick(void);
 void apic_timer_qos_kick_sync(void);
 
 /**
- * apic_timer_qos_want() - this CPU is armed for an exact shot
+ * apic_timer_qos_want() - this CPU is armed for an exact expiry
  * @expires:	when, absolute TSC
  *
  * Context: Interrupts off, this CPU's base locked.

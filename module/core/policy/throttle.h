@@ -7,7 +7,7 @@
 
 /* A stretch is made up for by this part of it outside our interrupt. */
 #define APIC_TIMER_THROTTLE_RECOVERY	8
-/* Past this part of the longest stretch no shot is waited for needlessly, */
+/* Past this part of the longest stretch no expiry is waited for needlessly, */
 #define APIC_TIMER_THROTTLE_LONG	4
 /* and past this one none where others have something of the time. */
 #define APIC_TIMER_THROTTLE_VERY_LONG	2

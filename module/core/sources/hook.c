@@ -58,7 +58,7 @@ static DEFINE_PER_CPU(struct hook, hooks);
 
 /*
  * The LAPIC's vector; the kernel has done no more than to come here. It does so
- * only where the last shot was armed by hook_program_mux().
+ * only where the last expiry was armed by hook_program_mux().
  */
 static bool hook_interrupt(struct pt_regs *regs)
 {

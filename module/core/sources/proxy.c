@@ -140,7 +140,7 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 	/*
 	 * The LAPIC is set up when it was given to us or has been asleep, and
 	 * left alone each other time that the kernel comes back from having
-	 * stopped its events: a shot of ours may be on its way.
+	 * stopped its events: an expiry of ours may be on its way.
 	 */
 	if (!READ_ONCE(proxy->ready)) {
 		setup_hw(proxy);

@@ -13,7 +13,7 @@
  * @counter_hz:	true rate of the undivided one-shot counter, Hz; 0: the machine
  *		has the TSC-deadline mode
  * @believed_hz: the rate that calibration found, Hz; 0: the true one
- * @max_delta:	longest shot in TSC cycles, where shorter than what the mode
+ * @max_delta:	longest expiry in TSC cycles, where shorter than what the mode
  *		allows; 0: as the mode
  * @cost:	TSC cycles that each look at the TSC and each programming takes
  * @latency:	TSC cycles from the timer's firing to its interrupt

@@ -33,9 +33,9 @@
 #include "tsc/tsc.h"
 
 APIC_TIMER_PARAM(spin_budget_ns, 5000, 0, 1000000, "ns",
-		 "longest that a shot of mode exact may wait on the TSC, for timers that don't say");
+		 "longest that an expiry of mode exact may wait on the TSC, for timers that don't say");
 APIC_TIMER_PARAM(defer_ns, 20000, 0, 1000000, "ns",
-		 "longest that an event of the kernel's is held back so that a shot of mode exact comes first; 0 is never");
+		 "longest that an event of the kernel's is held back so that an expiry of mode exact comes first; 0 is never");
 
 /* TSC cycles */
 static u64 defer_max, spin_max;
@@ -252,7 +252,7 @@ bool apic_timer_base_in_run(const struct apic_timer_base *base,
 	return smp_load_acquire(&base->run) == run;
 }
 
-/* Tell all about a shot, for a user who asks what made it late. */
+/* Tell all about an expiry, for a user who asks what made it late. */
 static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode,
 			  const struct apic_timer_dispatch *expiry,
 			  const struct apic_timer_mux *mux)
@@ -293,7 +293,7 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
 
-	/* One shot, one latency; and none when woken by something earlier. */
+	/* One expiry, one latency; and none when woken by something earlier. */
 	if (mux->entry >= mux->programmed_for)
 		expiry.programmed_for = mux->programmed_for;
 	mux->programmed_for = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last stretch of a shot: wait if need be, and call the handler.
+ * The last stretch of an expiry: wait if need be, and call the handler.
  *
  * All that can be done before the last look at the TSC is done before it, and
  * the rest takes the same few instructions each time: that is measured and
- * taken off, as far as it is sure. What is to be learnt from the shot is learnt
+ * taken off, as far as it is sure. What is to be learnt from the expiry is learnt
  * while waiting if there is time for that, otherwise when the handler has run.
  *
  * Never early comes first. A call may take less than it ever took while it was
@@ -31,7 +31,7 @@
 #include "timers/dispatch.h"
 
 APIC_TIMER_PARAM(late_ns, 1000, 0, 1000000000, "ns",
-		 "a shot is late when it starts later than this after its expiry");
+		 "an expiry is late when it starts later than this after its expiry");
 
 static s64 late_limit;	/* TSC cycles */
 
@@ -73,7 +73,7 @@ static noinline void restore_context(const struct apic_timer_dispatch *expiry, i
 
 /**
  * apic_timer_dispatch() - run a handler at its time
- * @expiry:	the shot, which is due
+ * @expiry:	the expiry, which is due
  *
  * Interrupts and the preempt count are as before when it has run, whatever the
  * handler left behind. There must be one copy of this function: what one takes
@@ -228,7 +228,7 @@ measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahe
 	expiry.data = (unsigned long)&began;
 	expiry.expires = apic_timer_tsc_now() + ahead;
 	until = expiry.expires - cost->call[APIC_TIMER_DISPATCH_WAIT];
-	/* The compiler must not make anything of what it knows of the shot. */
+	/* The compiler must not make anything of what it knows of the expiry. */
 	OPTIMIZER_HIDE_VAR(hidden);
 	barrier();
 	apic_timer_dispatch(hidden);
@@ -256,7 +256,7 @@ static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 	return calls->least > steps ? (calls->least - steps) / 2 : 0;
 }
 
-/* What it takes to learn from a shot: twice the least, there are longer ways. */
+/* What it takes to learn from an expiry: twice the least, there are longer ways. */
 static u64 measure_learning(void)
 {
 	struct apic_timer_dispatch expiry = {};
@@ -270,7 +270,7 @@ static u64 measure_learning(void)
 		learn(&expiry);
 		least = min(least, apic_timer_tsc_now() - began);
 	}
-	/* That was no shot to learn from. */
+	/* That was no expiry to learn from. */
 	apic_timer_lead_reset();
 	return 2 * least;
 }
@@ -293,7 +293,7 @@ void apic_timer_dispatch_measure(void)
 	unsigned int i, rounds = ROUNDS_MAX;
 
 	lockdep_assert_irqs_disabled();
-	/* These shots are not late, whenever they run, and nothing is taken off. */
+	/* These expiries are not late, whenever they run, and nothing is taken off. */
 	*cost = (struct apic_timer_dispatch_cost) {
 		.late = S64_MAX, .calls = { none, none },
 	};
@@ -328,7 +328,7 @@ static struct {
 /* The log takes locks that the watchdog may be called under. */
 static void report_early(struct irq_work *work)
 {
-	pr_warn("CPU %u: a handler is called in %llu TSC cycles, not %llu as measured: shots may have been early so far\n",
+	pr_warn("CPU %u: a handler is called in %llu TSC cycles, not %llu as measured: expiries may have been early so far\n",
 		early.cpu, early.took, early.taken_off);
 }
 
@@ -367,7 +367,7 @@ void apic_timer_dispatch_watch(void)
 	    !cost->call[APIC_TIMER_DISPATCH_AT_ONCE])
 		return;
 
-	/* These are no shots: none is late. */
+	/* These are no expiries: none is late. */
 	cost->late = S64_MAX;
 	for (i = 0; i < WATCH_ROUNDS * APIC_TIMER_DISPATCH_WAYS; i++) {
 		way = measure_call(cost, i % 2, AHEAD - i);

@@ -8,14 +8,14 @@
 #include "policy/lead.h"
 
 /**
- * struct apic_timer_dispatch - a shot, from its interrupt to its handler
+ * struct apic_timer_dispatch - an expiry, from its interrupt to its handler
  * @function:	the handler
  * @data:	for the handler
  * @expires:	when the handler is to start, absolute TSC
  * @exact:	wait for that on the TSC
  * @skip_late:	don't run the handler when it would start too late
  * @cpu_state:	what the interrupt came upon
- * @programmed_for:	when the hardware was to fire for this shot, absolute TSC; 0 if it
+ * @programmed_for:	when the hardware was to fire for this expiry, absolute TSC; 0 if it
  *		didn't fire for this one, whose latency tells nothing then
  * @ready:	set: TSC when the handler could have started
  * @start:	set: TSC at which it started; the present if it was skipped
@@ -68,8 +68,8 @@ struct apic_timer_dispatch_call {
  * @call:	what is taken off, by way, for the call of the handler: surely
  *		not more than it takes from the last look at the TSC to the
  *		handler's first instruction. Never rises.
- * @late:	a shot that is ready later than this after its expiry is late
- * @learn:	twice what it takes to learn from the latency of a shot
+ * @late:	an expiry that is ready later than this after its expiry is late
+ * @learn:	twice what it takes to learn from the latency of an expiry
  * @exact:	from @ready to the handler, in mode exact with hardly a wait
  * @plain:	from @ready to the handler without one
  * @steps:	what the TSC counts in, about

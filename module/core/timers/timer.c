@@ -254,7 +254,7 @@ EXPORT_SYMBOL_GPL(add_apic_timer);
  * @cpu:	the CPU that @timer->function runs on
  *
  * When another CPU has to be told, the time that takes (an interrupt between
- * CPUs) has to fit before @timer->expires for the shot to be in time.
+ * CPUs) has to fit before @timer->expires for the expiry to be in time.
  *
  * When @cpu goes offline with the timer pending, the timer moves to another CPU
  * and runs there: at the same @timer->expires, or at once if that passes
@@ -428,7 +428,7 @@ static noinline int del_slowly(struct apic_timer_list *timer,
  *
  * Context: Any but NMI, also a handler. Takes and releases the base's lock.
  * Return:
- * * %1 - it was pending; that shot will not run
+ * * %1 - it was pending; that expiry will not run
  * * %0 - it was not pending: it ran, or was deleted before
  * * %-EBUSY - it was not pending, and its handler is running at this moment
  * * %-ENOENT - it was never armed
@@ -483,13 +483,13 @@ static noinline int del_and_wait(struct apic_timer_list *timer, bool shutdown,
  * On return the timer is not pending and its handler runs on no CPU, so that
  * it may be freed, unless others arm it again meanwhile, which
  * apic_timer_shutdown_sync() prevents. A handler that arms its own timer is
- * waited for and that shot deleted too.
+ * waited for and that expiry deleted too.
  *
  * Context: Any but NMI. The caller must not hold a lock that the handler
  * takes. From the timer's own handler that wait would never end: refused. Two
  * handlers on two CPUs that wait for each other do hang.
  * Return:
- * * %1 - it was pending; that shot will not run
+ * * %1 - it was pending; that expiry will not run
  * * %0 - it was not pending
  * * %-EDEADLK - called from the timer's own handler; the timer is not pending,
  *   but the handler is running
@@ -530,7 +530,7 @@ EXPORT_SYMBOL_GPL(del_apic_timer_sync);
  *
  * Context: As del_apic_timer_sync().
  * Return:
- * * %1 - it was pending; that shot will not run
+ * * %1 - it was pending; that expiry will not run
  * * %0 - it was not pending, or is shut down already
  * * %-EDEADLK - called from the timer's own handler; the timer is shut down,
  *   but the handler is running
