@@ -19,7 +19,7 @@
 
 #include <trace/events/apic_timer.h>
 
-#include "epoch.h"
+#include "attach.h"
 #include "lib/refuse.h"
 #include "mux/mux.h"
 #include "mux/source.h"
@@ -27,6 +27,7 @@
 #include "qos_requests.h"
 #include "timers/base.h"
 #include "timers/dispatch.h"
+#include "timers/drain.h"
 #include "tsc/tsc.h"
 
 /* Kbuild sets it where the kernel lets a module have the vector. */

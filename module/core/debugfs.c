@@ -25,8 +25,8 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "attach.h"
 #include "debugfs.h"
-#include "epoch.h"
 #include "lib/stats.h"
 #include "mux/source.h"
 #include "policy/lead.h"

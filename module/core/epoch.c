@@ -17,9 +17,9 @@
 
 #include <trace/events/apic_timer.h>
 
+#include "attach.h"
 #include "epoch.h"
 #include "lib/refuse.h"
-#include "mux/source.h"
 #include "tsc/tsc.h"
 
 /* The kernel's own watchdog looks twice a second. */

@@ -6,11 +6,11 @@
 #include <linux/module.h>
 
 #include "compat/supported.h"
+#include "attach.h"
 #include "consumers.h"
 #include "debugfs.h"
 #include "epoch.h"
 #include "hw/smi.h"
-#include "mux/source.h"
 #include "mux/watchdog.h"
 #include "pm.h"
 #include "policy/lead.h"
@@ -18,6 +18,7 @@
 #include "qos_requests.h"
 #include "timers/base.h"
 #include "timers/dispatch.h"
+#include "timers/drain.h"
 #include "timers/objects.h"
 #include "tsc/tsc.h"
 #include "version.h"

@@ -79,7 +79,7 @@ void apic_timer_qos_restart(void)
 /* What is to be requested for a CPU, and why. */
 struct demand {
 	s32 us;
-	u64 next;	/* expiry of the expiry it is for, perhaps past */
+	u64 next;	/* of the exact timer that it is for, perhaps past */
 	u64 head;	/* expiry of the head */
 };
 

@@ -72,8 +72,8 @@ def test_hundred_thousand_pending(guest):
     cat source
     cd /
     unload
-    for parameter in spin_budget_ns=x spin_budget_ns=-1 defer_ns=99999999999 watchdog_ms= late_ns=1.5 \
-            busy_us=0x latency_qos=perhaps nosuch=1; do
+    for parameter in spin_budget_ns=x spin_budget_ns=-1 defer_ns=99999999999 watchdog_ms= \
+            late_ns=1.5 busy_us=0x latency_qos=perhaps nosuch=1; do
         load apic_timer $parameter 2>/dev/null && echo loaded $parameter && unload
     done
     echo end

@@ -8,6 +8,7 @@
 
 #include "machine.h"
 #include "timers/dispatch.h"
+#include "timers/drain.h"
 #include "timers/state.h"
 
 #define COUNT	2000
@@ -563,7 +564,7 @@ static void no_throttle_test(struct kunit *test)
 }
 
 /* What falls due while handlers are held back runs afterwards, in order. */
-static void held_back_not_lost_test(struct kunit *test)
+static void throttled_not_lost_test(struct kunit *test)
 {
 	unsigned int i;
 	u64 began;
@@ -650,7 +651,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(hold_max_test),
 	KUNIT_CASE(hold_ends_test),
 	KUNIT_CASE(no_throttle_test),
-	KUNIT_CASE(held_back_not_lost_test),
+	KUNIT_CASE(throttled_not_lost_test),
 	KUNIT_CASE(cancel_all_test),
 	KUNIT_CASE(look_test),
 	{}

@@ -8,6 +8,7 @@
 #include "policy/lead.h"
 #include "policy/mode.h"
 #include "timers/dispatch.h"
+#include "timers/drain.h"
 
 #define GHZ	1000000000ULL
 

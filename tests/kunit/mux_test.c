@@ -592,7 +592,7 @@ static void exact_at(struct kunit *test, u64 tsc)
 }
 
 /* An event that the kernel moves away, or that comes in time, wasn't held. */
-static void not_held_back_test(struct kunit *test)
+static void not_deferred_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine = machine_plain;
 	u64 deferred = machine_stat(DEFERRED), now;
@@ -657,7 +657,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(stray_after_kernel_test),
 	KUNIT_CASE(stray_in_interrupt_test),
 	KUNIT_CASE(leg_is_known_test),
-	KUNIT_CASE(not_held_back_test),
+	KUNIT_CASE(not_deferred_test),
 	{}
 };
 

@@ -7,8 +7,10 @@
 #include <linux/prandom.h>
 #include <linux/preempt.h>
 
+#include "attach.h"
 #include "machine.h"
 #include "mux/source.h"
+#include "timers/drain.h"
 #include "timers/state.h"
 
 static unsigned int runs;

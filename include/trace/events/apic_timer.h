@@ -19,11 +19,11 @@
  * @entry:	TSC at the beginning of the interrupt, as read by the source
  * @ready:	TSC when the handler could have started
  * @start:	TSC at the handler's first instruction
- * @lead:	TSC cycles before @expires that the hardware was armed to fire; 0
+ * @lead:	TSC cycles before @expires that the hardware was programmed to fire; 0
  *		if another interrupt served this timer
- * @delta:	TSC cycles ahead that the hardware was armed
+ * @delta:	TSC cycles ahead that the hardware was programmed
  * @deferred:	TSC cycles that an event of the kernel's has been deferred
- * @smi:	SMIs since the hardware was armed; 0 where the CPU does not count
+ * @smi:	SMIs since the hardware was programmed; 0 where the CPU does not count
  *		them (AMD), and under a hypervisor
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
  * @cpu_state:	state of the CPU that was interrupted: busy (0), idle (1), idle
@@ -245,7 +245,7 @@ TRACE_EVENT(apic_timer_expire_exit,
  *	shows what made it late
  * @receipt:	the course of the expiry
  *
- * In the order of time: the hardware is armed @delta cycles ahead, to fire @lead
+ * In the order of time: the hardware is programmed @delta cycles ahead, to fire @lead
  * cycles early; its interrupt arrives at @entry; the handler could start at
  * @ready; after @spin cycles it starts, with an error of @error.
  */

@@ -9,26 +9,26 @@
 
 /* X(enumerator, name in debugfs, what it counts) */
 #define APIC_TIMER_STATS(X)						\
-	X(ADDED, added, "timers armed")					\
+	X(ADDED, added, "timers made pending")				\
 	X(MODIFIED, modified, "pending timers given another expiry")	\
 	X(DELETED, deleted, "pending timers deleted")			\
-	X(EXPIRED, expired, "handlers run")				\
-	X(ADDED_LATE, added_late, "timers armed for a moment already past")		\
-	X(CANCELLED, cancelled, "pending timers taken back at unload")	\
-	X(MIGRATED, migrated, "timers moved off a CPU going offline")	\
+	X(EXPIRED, expired, "handlers called")				\
+	X(ADDED_LATE, added_late, "timers added or modified with an expiry already past") \
+	X(CANCELLED, cancelled, "pending timers cancelled at unload")	\
+	X(MIGRATED, migrated, "timers migrated off a CPU that went offline") \
 	X(REFUSED, refused, "calls refused with an error")		\
 	X(INTERRUPTS, interrupts, "interrupts taken")			\
-	X(SPURIOUS, spurious, "interrupts with nothing due") \
+	X(SPURIOUS, spurious, "interrupts with nothing due")		\
 	X(KERNEL_EVENTS, kernel_events, "kernel events served")		\
-	X(PROGRAMMED, programmed, "times the hardware was armed")			\
-	X(HOPS, hops, "expiries armed short of their target, to aim again") \
-	X(KICKS, kicks, "interrupts sent to another CPU to arm there")	\
-	X(THROTTLED, throttled, "times handlers were held back for a while") \
-	X(EXPIRED_LATE, expired_late, "expiries that were later than late_ns")	\
-	X(SKIPPED, skipped, "late expiries that were skipped, as asked")	\
-	X(HW_DEAD, hw_dead, "times the hardware had been stopped by somebody else") \
-	X(DEFERRED, deferred, "kernel events held back for an expiry")	\
-	X(EARLY_SEEN, early_seen, "calls found to be faster than allowed for") \
+	X(PROGRAMMED, programmed, "times the hardware was programmed")	\
+	X(HOPS, hops, "times it was programmed a part of the way to its target") \
+	X(KICKS, kicks, "interrupts sent to another CPU to program its hardware") \
+	X(THROTTLED, throttled, "times handlers were throttled")	\
+	X(EXPIRED_LATE, expired_late, "expiries that were later than late_ns") \
+	X(SKIPPED, skipped, "late expiries whose handler was not called, as asked for") \
+	X(HW_DEAD, hw_dead, "times the hardware was found stopped and was restarted") \
+	X(DEFERRED, deferred, "kernel events deferred until after an expiry") \
+	X(EARLY_SEEN, early_seen, "handler calls faster than the time subtracted for them") \
 	X(SPIN_CYCLES, spin_cycles, "TSC cycles that expiries waited on the TSC")
 
 enum apic_timer_stat {
@@ -36,7 +36,7 @@ enum apic_timer_stat {
 	APIC_TIMER_STATS(X)
 #undef X
 	APIC_TIMER_STAT_COUNT,
-	/* Not shown: interrupts for an event of the kernel's alone. */
+	/* Not shown: interrupts of the fast path, for a kernel event only. */
 	APIC_TIMER_STAT_KERNEL_ONLY = APIC_TIMER_STAT_COUNT,
 	APIC_TIMER_STAT_COUNTERS
 };

@@ -60,9 +60,4 @@ extern struct apic_timer_source apic_timer_source_proxy;
 extern struct apic_timer_source apic_timer_source_hrtimer;
 extern struct apic_timer_source apic_timer_source_sim;
 
-int apic_timer_attach_init(void);
-void apic_timer_attach_exit(void);
-void apic_timer_attach_refine(void);
-const char *apic_timer_attach_hardware_name(const struct apic_timer_info *info);
-
 #endif /* _APIC_TIMER_SOURCE_H */

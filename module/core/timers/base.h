@@ -16,7 +16,6 @@
 #include "timers/state.h"
 
 struct apic_timer_mux;
-struct module;
 
 /**
  * struct apic_timer_base - the timers of a CPU
@@ -66,9 +65,6 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 					     struct apic_timer_list *timer,
 					     unsigned int cpu);
 void apic_timer_base_program(struct apic_timer_base *base)
-	__must_hold(&base->lock);
-bool apic_timer_drain_cancels(struct apic_timer_base *base,
-			      struct apic_timer_list *timer)
 	__must_hold(&base->lock);
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)
@@ -122,9 +118,6 @@ void apic_timer_base_reprogram(void);
 void apic_timer_base_shift(s64 shift);
 void apic_timer_base_init(void);
 void apic_timer_base_online(void);
-void apic_timer_drain_cpu(void);
-void apic_timer_drain_all(void);
-void apic_timer_drain_module(const struct module *module);
 
 /*
  * The edge is checked where speed doesn't matter: the callers are few.

@@ -22,6 +22,7 @@
 #include "lib/stats.h"
 #include "mux/mux.h"
 #include "timers/base.h"
+#include "timers/drain.h"
 #include "timers/state.h"
 
 /*

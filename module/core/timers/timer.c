@@ -17,6 +17,7 @@
 #include "lib/refuse.h"
 #include "lib/stats.h"
 #include "timers/base.h"
+#include "timers/drain.h"
 #include "timers/objects.h"
 #include "timers/state.h"
 #include "tsc/tsc.h"
