@@ -9,6 +9,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "lib/stats.h"
+#include "policy/target.h"
 #include "tsc/tsc.h"
 
 /**
@@ -21,25 +22,6 @@ enum apic_timer_mux_user {
 	APIC_TIMER_MUX_TIMERS,
 	APIC_TIMER_MUX_KERNEL,
 	APIC_TIMER_MUX_USERS
-};
-
-/**
- * struct apic_timer_target - a deadline of ours, and how to go about it
- * @expires:	absolute TSC, %APIC_TIMER_NEVER for none
- * @lead:	TSC cycles to be early while the kernel's tick goes [0] or is
- *		stopped [1]
- * @serve_window:	an interrupt serves it from so many TSC cycles before @expires,
- *		or from the lead before if that is more
- * @defer_max:	TSC cycles that an event of the kernel's may be held back so that
- *		ours comes first
- * @exact:	of mode exact, and not throttled
- */
-struct apic_timer_target {
-	u64 expires;
-	u64 lead[2];
-	u64 serve_window;
-	u64 defer_max;
-	bool exact;
 };
 
 /**

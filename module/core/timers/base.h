@@ -11,11 +11,11 @@
 #include <linux/spinlock.h>
 
 #include "lib/queue.h"
+#include "policy/target.h"
 #include "policy/throttle.h"
 #include "timers/objects.h"
 #include "timers/state.h"
 
-struct apic_timer_mux;
 
 /**
  * struct apic_timer_base - the timers of a CPU
@@ -66,15 +66,19 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 					     unsigned int cpu);
 void apic_timer_base_program(struct apic_timer_base *base)
 	__must_hold(&base->lock);
+void apic_timer_base_program_head(struct apic_timer_base *base)
+	__must_hold(&base->lock);
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)
 	__must_hold(&base->lock);
 
-bool apic_timer_base_in_run(const struct apic_timer_base *base,
-			    const struct apic_timer_list *timer,
-			    unsigned int run);
-
-void apic_timer_expire_due(struct apic_timer_mux *mux);
+/* What the head asks of the hardware of this CPU, whose base is locked. */
+static inline struct apic_timer_target
+apic_timer_base_target(const struct apic_timer_base *base)
+{
+	return apic_timer_target_of(base->queue.first, base->not_before,
+				    &base->throttle, base->expiring);
+}
 
 /**
  * struct apic_timer_base_view - a pending timer as it was when looked at
@@ -258,6 +262,25 @@ apic_timer_base_may_run(const struct apic_timer_base *base,
 	/* Pairs with the releases in expire(): what the handler did is seen. */
 	return smp_load_acquire(&base->running) == timer ||
 	       timer->prev_cpu != base->cpu;
+}
+
+/**
+ * apic_timer_base_in_run() - whether a certain run of a handler is under way
+ * @base:	of the CPU that runs it
+ * @timer:	the timer, not followed
+ * @run:	@base->run at the beginning of the run
+ *
+ * Return: false once it has ended; what it did is then seen.
+ */
+static inline bool
+apic_timer_base_in_run(const struct apic_timer_base *base,
+		       const struct apic_timer_list *timer, unsigned int run)
+{
+	/* Pairs with both releases of @running in expire(). */
+	if (smp_load_acquire(&base->running) != timer)
+		return false;
+	/* Pairs with the release of @run in expire(): earlier runs are over. */
+	return smp_load_acquire(&base->run) == run;
 }
 
 #endif /* _APIC_TIMER_BASE_H */

@@ -7,7 +7,7 @@
  * ours, then what is the kernel's.
  */
 #include "mux/mux.h"
-#include "timers/base.h"
+#include "timers/expire.h"
 
 /**
  * apic_timer_mux_enter() - first half of the interrupt: what is ours

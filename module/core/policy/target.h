@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_TARGET_H
+#define _APIC_TIMER_TARGET_H
+
+/*
+ * Policy: what the head of a CPU's queue asks of the hardware. How early it has to fire
+ * is what was learnt (lead.c), within the timer's budget, and less the longer handlers
+ * have kept the CPU busy (throttle.h).
+ *
+ * Inline, as each timer that becomes the head comes here.
+ */
+#include <linux/apic_timer.h>
+#include <linux/minmax.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/types.h>
+
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "policy/throttle.h"
+#include "tsc/tsc.h"
+
+/**
+ * struct apic_timer_target - a deadline of our timers, and how to meet it
+ * @expires:	absolute TSC, %APIC_TIMER_NEVER for none
+ * @lead:	TSC cycles before @expires that the hardware has to fire, while
+ *		the kernel's tick runs [0] or is stopped [1]
+ * @serve_window: TSC cycles before @expires from which on any interrupt
+ *		serves it; the lead if that is more
+ * @defer_max:	TSC cycles before the hardware fires in which an event of the
+ *		kernel's is deferred until after the expiry
+ * @exact:	of mode exact, and not throttled
+ */
+struct apic_timer_target {
+	u64 expires;
+	u64 lead[2];
+	u64 serve_window;
+	u64 defer_max;
+	bool exact;
+};
+
+/* Module parameters, TSC cycles */
+extern u64 apic_timer_target_defer_max;
+extern u64 apic_timer_target_spin_max;
+
+/**
+ * apic_timer_target_budget() - maximum time that an expiry may spin
+ * @timer:	the timer
+ *
+ * Return: TSC cycles.
+ */
+static inline u64 apic_timer_target_budget(const struct apic_timer_list *timer)
+{
+	return timer->spin_budget ?: apic_timer_target_spin_max;
+}
+
+/**
+ * apic_timer_target_of() - work out the target of this CPU
+ * @head:	head of its queue, or NULL
+ * @not_before:	TSC before which handlers are throttled, 0 if they are not
+ * @throttle:	for how long handlers have kept the CPU busy
+ * @in_irq:	they are running now: @throttle is up to date
+ *
+ * Context: Interrupts off.
+ * Return: the target.
+ */
+static inline struct apic_timer_target
+apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
+		     const struct apic_timer_throttle *throttle, bool in_irq)
+{
+	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
+	unsigned int state, mode, level;
+	u64 budget, leave;
+
+	if (!head)
+		return target;
+
+	target.expires = head->expires;
+	if (unlikely(not_before) &&
+	    (head->expires < not_before ||
+	     head->expires - not_before < lead->exact[1])) {
+		target.expires = max(target.expires, not_before);
+		return target;
+	}
+
+	mode = apic_timer_mode_of(head);
+	state = is_idle_task(current) ? APIC_TIMER_CPU_IDLE :
+					APIC_TIMER_CPU_BUSY;
+	if (mode == APIC_TIMER_EXACT) {
+		target.exact = true;
+		budget = apic_timer_target_budget(head);
+		target.defer_max = min(apic_timer_target_defer_max, lead->defer);
+		target.lead[0] = min(lead->exact[0], budget);
+		target.lead[1] = min(lead->exact[1], budget);
+		/* Leaving the interrupt takes about as long as entering it. */
+		leave = lead->exact[0];
+		level = in_irq ? throttle->level :
+			apic_timer_throttle_level_at(throttle, head->expires);
+		if (unlikely(level)) {
+			/* Spin less: the rest of the system has waited for long. */
+			leave = lead->mean[state];
+			target.lead[0] = level == 1 ? min(leave, budget) : 0;
+			target.lead[1] = target.lead[0];
+		}
+		/*
+		 * Leaving the interrupt only to enter it again would give the
+		 * rest of the system no CPU time.
+		 */
+		target.serve_window = min(target.lead[0] + leave, budget);
+	} else if (mode == APIC_TIMER_MEAN) {
+		target.lead[0] = lead->mean[state];
+		target.lead[1] = lead->mean[APIC_TIMER_CPU_TICK_STOPPED];
+	}
+	return target;
+}
+
+void apic_timer_target_init(void);
+
+#endif /* _APIC_TIMER_TARGET_H */

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Expiry: the handlers that are due on this CPU run, in its timer interrupt.
+ *
+ * The base is not locked while a handler runs, so its timer may be armed on
+ * another CPU, and expire there, before the handler has returned. A handler does
+ * not run on two CPUs at a time: each run waits for the one before, which
+ * @timer->prev_cpu and @timer->prev_run name, the CPU and its count of runs:
+ *
+ *	CPU0					CPU1
+ *
+ *	running = timer, run = 7
+ *	timer->prev_cpu = 0
+ *	handler: add_apic_timer_on(timer, 1)
+ *	  timer->prev_run = 7
+ *						interrupt, the timer is due
+ *						running = timer, run = 3
+ *						timer->prev_cpu = 1
+ *						CPU0 is in run 7 of timer: spin
+ *	handler returns
+ *	running = NULL
+ *						handler runs
+ *
+ * The number of the run is compared as well as the timer, or both would wait for
+ * each other for ever here:
+ *
+ *	CPU0					CPU1
+ *
+ *	run 7: handler arms timer on CPU1
+ *						run 3 waits for run 7
+ *	handler arms timer on CPU0
+ *	handler returns, the timer is due:
+ *	run 8 waits for run 3
+ *						CPU0 runs timer, but in run 8:
+ *						handler runs
+ *						running = NULL
+ *	handler runs
+ */
+#include <linux/atomic.h>
+#include <linux/lockdep.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include <trace/events/apic_timer.h>
+
+#include "hw/smi.h"
+#include "lib/stats.h"
+#include "mux/mux.h"
+#include "policy/lead.h"
+#include "policy/mode.h"
+#include "policy/target.h"
+#include "policy/throttle.h"
+#include "timers/base.h"
+#include "timers/dispatch.h"
+#include "timers/expire.h"
+#include "tsc/tsc.h"
+
+/* CPU state that this interrupt has found. */
+static enum apic_timer_cpu_state cpu_state_now(const struct apic_timer_mux *mux)
+{
+	if (!is_idle_task(current))
+		return APIC_TIMER_CPU_BUSY;
+	return mux->tick_stopped ? APIC_TIMER_CPU_TICK_STOPPED : APIC_TIMER_CPU_IDLE;
+}
+
+/* Trace the course of an expiry, for a user who wants to know what made it late. */
+static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode,
+			  const struct apic_timer_dispatch *expiry,
+			  const struct apic_timer_mux *mux)
+{
+	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
+	struct apic_timer_receipt receipt = {
+		.timer = timer,
+		.function = expiry->function,
+		.expires = expiry->expires,
+		.entry = mux->entry,
+		.ready = expiry->ready,
+		.start = expiry->start,
+		.lead = expiry->programmed_for ? mux->lead : 0,
+		.delta = mux->delta,
+		.deferred = kernel < expiry->ready ? expiry->ready - kernel : 0,
+		.smi = apic_timer_smi_count() - mux->smi,
+		.mode = mode,
+		.cpu_state = expiry->cpu_state,
+		.skipped = expiry->skipped,
+	};
+
+	trace_apic_timer_receipt(&receipt);
+}
+
+/* Run the handler of the head. Drops the lock while it runs. */
+static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
+	__must_hold(&base->lock)
+{
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
+	unsigned int mode = apic_timer_mode_of(timer);
+	struct apic_timer_dispatch expiry = {
+		.function = timer->function,
+		.data = timer->data,
+		.expires = timer->expires,
+		.exact = mode == APIC_TIMER_EXACT,
+		.skip_late = timer->flags & APIC_TIMER_SKIP_LATE,
+		.cpu_state = cpu_state_now(mux),
+	};
+	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
+
+	/* One expiry has one latency; none if another interrupt serves it early. */
+	if (mux->entry >= mux->programmed_for)
+		expiry.programmed_for = mux->programmed_for;
+	mux->programmed_for = 0;
+
+	apic_timer_base_dequeue(base, timer);
+	/* Pairs with apic_timer_base_in_run(): earlier runs are over. */
+	smp_store_release(&base->run, base->run + 1);
+	/* Pairs with apic_timer_base_in_run(): with @timer, @run is seen. */
+	smp_store_release(&base->running, timer);
+	timer->prev_cpu = base->cpu;
+	raw_spin_unlock(&base->lock);
+
+	/* Its last run, on another CPU, may not have ended: see above. */
+	if (unlikely(prev_cpu != base->cpu))
+		while (apic_timer_base_in_run(apic_timer_base_of(prev_cpu),
+					      timer, prev_run))
+			cpu_relax();
+
+	trace_apic_timer_expire_entry(timer, expiry.function, expiry.expires,
+				      apic_timer_tsc_now());
+	apic_timer_dispatch(&expiry);
+
+	/* The handler may have freed the timer. */
+	if (trace_apic_timer_expire_exit_enabled())
+		trace_apic_timer_expire_exit(timer, expiry.function, expiry.start,
+					     apic_timer_tsc_now());
+	if (trace_apic_timer_receipt_enabled())
+		trace_receipt(timer, mode, &expiry, mux);
+	if (likely(!expiry.skipped)) {
+		apic_timer_stats_inc(EXPIRED);
+		apic_timer_stats_error(expiry.start - expiry.expires);
+	}
+	if (expiry.exact)
+		apic_timer_stats_add(SPIN_CYCLES, expiry.start - expiry.ready);
+
+	raw_spin_lock(&base->lock);
+	/* Pairs with runs_on() and apic_timer_base_in_run(). */
+	smp_store_release(&base->running, NULL);
+}
+
+/* Handlers are about to keep the CPU busy, or have begun to in this interrupt. */
+static void begin_busy(struct apic_timer_base *base,
+		       const struct apic_timer_mux *mux, u64 programmed_for)
+	__must_hold(&base->lock)
+{
+	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+
+	apic_timer_throttle_begin(&base->throttle, mux->entry, programmed_for,
+				  lead->mean[cpu_state_now(mux)]);
+}
+
+/**
+ * apic_timer_expire_due() - run what is due on this CPU
+ * @mux:	of this CPU
+ *
+ * Called by the source from its interrupt, between apic_timer_mux_begin() and
+ * apic_timer_mux_end(), if apic_timer_mux_timers_due(). A handler that arms a
+ * timer for the past gets it run by the same loop, never by recursion. The loop
+ * is bounded: after busy_us without a break, to which interrupts in quick
+ * succession add up, handlers are throttled for as long as they have run.
+ *
+ * Context: Hard interrupt, interrupts off.
+ */
+void apic_timer_expire_due(struct apic_timer_mux *mux)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	struct apic_timer_target target;
+	u64 now = mux->entry, programmed_for = mux->programmed_for;
+	bool begun;
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&base->lock);
+	if (now >= base->not_before) {
+		/* The rest of the system has had its turn. */
+		if (unlikely(base->not_before)) {
+			base->not_before = 0;
+			apic_timer_throttle_reset(&base->throttle,
+						  base->throttle.end);
+		}
+		/* Account before the first handler only if the CPU was busy for long. */
+		begun = base->throttle.level;
+		if (unlikely(begun)) {
+			begin_busy(base, mux, programmed_for);
+			apic_timer_throttle_measure(&base->throttle, now);
+		}
+		base->expiring = true;
+		for (;;) {
+			target = apic_timer_base_target(base);
+			if (now < apic_timer_mux_serve_from(mux, &target))
+				break;
+			if (begun && now - base->throttle.start >
+					apic_timer_throttle_busy_max) {
+				base->not_before =
+					apic_timer_throttle_until(&base->throttle,
+								  now);
+				break;
+			}
+			mux->served = true;
+			expire(base, base->queue.first);
+			if (!begun)
+				begin_busy(base, mux, programmed_for);
+			begun = true;
+			now = apic_timer_tsc_now();
+			apic_timer_throttle_measure(&base->throttle, now);
+		}
+		base->expiring = false;
+		if (begun)
+			apic_timer_throttle_end(&base->throttle, now);
+	}
+
+	apic_timer_base_program_head(base);
+	raw_spin_unlock(&base->lock);
+}
