@@ -44,7 +44,7 @@ test-matrix: ## run all tests on more kernels and machines; results in build/mat
 		$(if $(STRICT),--no-second-try)
 
 # A verdict of hours: HOURS=, KERNEL= (6.1, 7.2, ...), CPUS=, ARGS= (see `lab torture --help`).
-torture: ## random operations, every shot accounted for (HOURS=1, KERNEL=6.1, CPUS=2)
+torture: ## random operations, every expiry accounted for (HOURS=1, KERNEL=6.1, CPUS=2)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m lab torture \
 		--hours "$(or $(HOURS),1)" --kernel "$(or $(KERNEL),6.1)" \
@@ -87,11 +87,12 @@ build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard mod
 	mkdir -p build/spin/linux build/spin/asm
 	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitops cfi_types compiler \
 		irq_work irqflags linkage lockdep minmax moduleparam percpu preempt prefetch printk \
-		types) asm/cpufeature asm/ibt asm/mwait asm/processor)
+		smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
 	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -iquote tests/spin \
-		-iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S module/core/timers/dispatch.c module/core/timers/probe.S
+		-iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S \
+		$(addprefix module/core/timers/,dispatch.c calibrate.c probe.S)
 
-spin: build/spin/spin ## measure the last stretch of a shot on this CPU, in a process
+spin: build/spin/spin ## measure the dispatch of an expiry on this CPU, in a process
 	build/spin/spin
 
 # The same for queue.h and queue.c. "count" has its memory accesses reported by the compiler's

@@ -26,7 +26,7 @@
 #include "mux/watchdog.h"
 #include "qos_requests.h"
 #include "timers/base.h"
-#include "timers/dispatch.h"
+#include "timers/calibrate.h"
 #include "timers/drain.h"
 #include "tsc/tsc.h"
 
@@ -78,8 +78,8 @@ static int attach_cpu(unsigned int cpu)
 
 	local_irq_disable();
 	apic_timer_mux_reset();
-	apic_timer_dispatch_measure();
 	local_irq_enable();
+	apic_timer_calibrate();
 
 	ret = apic_timer_source->attach();
 	if (ret) {

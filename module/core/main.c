@@ -17,6 +17,7 @@
 #include "policy/mode.h"
 #include "qos_requests.h"
 #include "timers/base.h"
+#include "timers/calibrate.h"
 #include "timers/dispatch.h"
 #include "timers/drain.h"
 #include "timers/objects.h"
@@ -59,7 +60,7 @@ static int __init apic_timer_init(void)
 	apic_timer_dispatch_init();
 	apic_timer_objects_setup(del_apic_timer);
 	apic_timer_base_init();
-	apic_timer_watchdog_init(apic_timer_dispatch_watch);
+	apic_timer_watchdog_init(apic_timer_calibrate_watch);
 	apic_timer_smi_init();
 	ret = apic_timer_qos_init();
 	if (ret)
@@ -80,7 +81,7 @@ static int __init apic_timer_init(void)
 
 err_source:
 	apic_timer_watchdog_exit();
-	apic_timer_dispatch_exit();
+	apic_timer_calibrate_exit();
 	unregister_module_notifier(&module_block);
 err_notifier:
 	apic_timer_qos_exit();
@@ -95,7 +96,7 @@ static void __exit apic_timer_exit(void)
 	apic_timer_drain_all();
 	apic_timer_attach_exit();
 	apic_timer_watchdog_exit();
-	apic_timer_dispatch_exit();
+	apic_timer_calibrate_exit();
 	unregister_module_notifier(&module_block);
 	apic_timer_qos_exit();
 }

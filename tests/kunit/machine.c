@@ -7,7 +7,7 @@
 #include "machine.h"
 #include "policy/lead.h"
 #include "policy/mode.h"
-#include "timers/dispatch.h"
+#include "timers/calibrate.h"
 #include "timers/drain.h"
 
 #define GHZ	1000000000ULL
@@ -103,8 +103,8 @@ void machine_start(struct kunit *test,
 
 	local_irq_save(flags);
 	apic_timer_mux_reset();
-	apic_timer_dispatch_measure();
 	local_irq_restore(flags);
+	apic_timer_calibrate();
 }
 
 /**

@@ -11,6 +11,7 @@
 #include "machine.h"
 #include "policy/lead.h"
 #include "policy/mode.h"
+#include "timers/calibrate.h"
 #include "timers/dispatch.h"
 
 #define BUDGET		5000		/* the module's, on machine_plain */
@@ -562,22 +563,32 @@ static void default_test(struct kunit *test)
 	}
 }
 
-/* What is taken off, with interrupts off, as @change leaves it. */
-static u64 taken_off(void (*change)(void))
+static u64 subtracted(void)
+{
+	return per_cpu(apic_timer_dispatch_cost, 0)
+		.call[APIC_TIMER_DISPATCH_AT_ONCE];
+}
+
+/* What is subtracted for the call of a handler once the CPU is calibrated. */
+static u64 calibrated(void)
+{
+	apic_timer_calibrate();
+	return subtracted();
+}
+
+/* The same when the watchdog has measured another call. */
+static u64 watched(void)
 {
 	unsigned long flags;
-	u64 call;
 
 	local_irq_save(flags);
-	change();
-	call = this_cpu_ptr(&apic_timer_dispatch_cost)
-		->call[APIC_TIMER_DISPATCH_AT_ONCE];
+	apic_timer_calibrate_watch();
 	local_irq_restore(flags);
-	return call;
+	return subtracted();
 }
 
 /* Nothing is sure, all of the least is, or half of what the steps leave. */
-static void taken_off_test(struct kunit *test)
+static void subtracted_test(struct kunit *test)
 {
 	struct apic_timer_dispatch_cost *cost =
 		&per_cpu(apic_timer_dispatch_cost, 0);
@@ -585,58 +596,79 @@ static void taken_off_test(struct kunit *test)
 
 	/* All calls take the same. */
 	apic_timer_sim.machine.cost = 64;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 64ULL);
+	KUNIT_EXPECT_EQ(test, calibrated(), 64ULL);
 	KUNIT_EXPECT_EQ(test, cost->steps, 0ULL);
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 64ULL);
+	KUNIT_EXPECT_EQ(test, watched(), 64ULL);
 
 	/* Longer than any call: traced. */
 	apic_timer_sim.machine.cost = 65;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 0ULL);
+	KUNIT_EXPECT_EQ(test, calibrated(), 0ULL);
 
 	/* Some take longer than others: not early, but not sure either. */
 	apic_timer_sim.machine.cost = 40;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 40ULL);
+	KUNIT_EXPECT_EQ(test, calibrated(), 40ULL);
 	early = machine_stat(EARLY_SEEN);
 	apic_timer_sim.machine.cost = 50;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 20ULL);
+	KUNIT_EXPECT_EQ(test, watched(), 20ULL);
 	KUNIT_EXPECT_EQ(test, machine_stat(EARLY_SEEN), early);
 
 	/* Or less than what is taken off: that was early. It doesn't rise again. */
 	apic_timer_sim.machine.cost = 10;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 5ULL);
+	KUNIT_EXPECT_EQ(test, watched(), 5ULL);
 	KUNIT_EXPECT_GT(test, machine_stat(EARLY_SEEN), early);
 	apic_timer_sim.machine.cost = 40;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 5ULL);
+	KUNIT_EXPECT_EQ(test, watched(), 5ULL);
 
 	/* The TSC counts in steps: all may be one of them. */
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_measure), 40ULL);
+	KUNIT_EXPECT_EQ(test, calibrated(), 40ULL);
 	cost->steps = 26;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 7ULL);
+	KUNIT_EXPECT_EQ(test, watched(), 7ULL);
 	cost->steps = 40;
-	KUNIT_EXPECT_EQ(test, taken_off(apic_timer_dispatch_watch), 0ULL);
+	KUNIT_EXPECT_EQ(test, watched(), 0ULL);
+}
+
+/* Calibrating takes its time, and lets interrupts in meanwhile. */
+static void calibrate_irqs_test(struct kunit *test)
+{
+	static const u64 costs[] = { 10, 40, 1000 };
+	struct apic_timer_sim *sim = &apic_timer_sim;
+	u64 limit, began;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(costs); i++) {
+		sim->machine.cost = costs[i];
+		/* Ten microseconds, and then the longest call of each way. */
+		limit = apic_timer_ns_to_tsc(10000) + 1000 + 20 * costs[i];
+		began = sim->now;
+		sim->irqs_on = began;
+		sim->irqs_off = 0;
+		apic_timer_calibrate();
+		KUNIT_EXPECT_GT(test, sim->now - began, 4 * limit);
+		KUNIT_EXPECT_LE(test, sim->irqs_off, limit);
+	}
 }
 
 /* Steps are seen where there are any; and nothing is where reads are spread out. */
 static void steps_test(struct kunit *test)
 {
-	u16 seen[APIC_TIMER_DISPATCH_DELTAS] = {};
+	u16 seen[APIC_TIMER_CALIBRATE_DELTAS] = {};
 	unsigned int i;
 
 	seen[18] = 512;
-	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_calibrate_steps(seen, 512), 0ULL);
 	seen[18] = 300;
 	seen[44] = 205;
 	seen[70] = 7;	/* a few are no rule */
-	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512), 26ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_calibrate_steps(seen, 512), 26ULL);
 
 	memset(seen, 0, sizeof(seen));
-	seen[APIC_TIMER_DISPATCH_DELTAS - 1] = 512;
-	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512),
-			(u64)APIC_TIMER_DISPATCH_NO_STEPS);
-	for (i = 0; i < APIC_TIMER_DISPATCH_DELTAS; i++)
+	seen[APIC_TIMER_CALIBRATE_DELTAS - 1] = 512;
+	KUNIT_EXPECT_EQ(test, apic_timer_calibrate_steps(seen, 512),
+			(u64)APIC_TIMER_CALIBRATE_NO_STEPS);
+	for (i = 0; i < APIC_TIMER_CALIBRATE_DELTAS; i++)
 		seen[i] = 4;
-	KUNIT_EXPECT_EQ(test, apic_timer_dispatch_steps(seen, 512),
-			(u64)APIC_TIMER_DISPATCH_NO_STEPS);
+	KUNIT_EXPECT_EQ(test, apic_timer_calibrate_steps(seen, 512),
+			(u64)APIC_TIMER_CALIBRATE_NO_STEPS);
 }
 
 static struct kunit_case mode_test_cases[] = {
@@ -658,7 +690,8 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(alternating_test),
 	KUNIT_CASE(default_test),
-	KUNIT_CASE(taken_off_test),
+	KUNIT_CASE(subtracted_test),
+	KUNIT_CASE(calibrate_irqs_test),
 	KUNIT_CASE(steps_test),
 	{}
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/core/timers/dispatch.c, spin.h and probe.S want of the kernel, for a process.
+ * What module/core/timers/dispatch.c, calibrate.c, spin.h and probe.S want of the kernel, for a process.
  * Included before everything else; the kernel's headers are empty files.
  */
 #ifndef _APIC_TIMER_SPIN_KERNEL_H
@@ -79,7 +79,9 @@ typedef long long s64;
 #define preempt_count_set(n)	do { } while (0)
 #define irqs_disabled()		true
 #define local_irq_disable()	do { } while (0)
+#define local_irq_enable()	do { } while (0)
 #define lockdep_assert_irqs_disabled()	do { } while (0)
+#define lockdep_assert_irqs_enabled()	do { } while (0)
 #define prefetch(p)		__builtin_prefetch(p)
 
 struct kernel_param_ops;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last stretch of an expiry, on the CPU that this runs on: module/core/timers/dispatch.c
- * itself, which measures the call of a handler, waits and calls. The handler's
+ * The dispatch of an expiry, on the CPU that this runs on: module/core/timers/dispatch.c
+ * itself, which spins and calls, and calibrate.c, which measures the call. The handler's
  * code and data are in the caches or have been thrown out of them, and are
  * touched before the wait or not.
  *
@@ -18,6 +18,7 @@
 #include "hw/spin.h"
 #include "kernel.h"
 #include "lib/stats.h"
+#include "timers/calibrate.h"
 #include "timers/dispatch.h"
 
 bool has_waitpkg;
@@ -131,7 +132,7 @@ static long row(const struct way *way, long shots, s64 *start, s64 *data)
 		data[i] = sample.data;
 		wrong += (way->exact && sample.start < 0) || sample.now > 0;
 		if (i % WATCH == WATCH - 1)
-			apic_timer_dispatch_watch();
+			apic_timer_calibrate_watch();
 	}
 	snprintf(text, sizeof(text), "%s: handler starts", way->name);
 	print(text, start, shots);
@@ -181,7 +182,7 @@ int main(int argc, char **argv)
 	}
 
 	apic_timer_dispatch_init();
-	apic_timer_dispatch_measure();
+	apic_timer_calibrate();
 	printf("TPAUSE: %s; steps of the TSC: %llu\n"
 	       "from the last look at the TSC to the handler at least: %llu after a wait, %llu without\n"
 	       "taken off for that: %llu after a wait, %llu without\n\n",

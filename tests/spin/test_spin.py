@@ -1,4 +1,4 @@
-"""The measurement of the last stretch in a process, on the CPU that the tests run on."""
+"""The measurement of dispatch in a process, on the CPU that the tests run on."""
 
 import re
 import subprocess

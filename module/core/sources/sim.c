@@ -28,8 +28,14 @@ struct apic_timer_sim apic_timer_sim = {
  */
 u64 apic_timer_sim_now(void)
 {
-	apic_timer_sim.now += apic_timer_sim.machine.cost;
-	return apic_timer_sim.now;
+	struct apic_timer_sim *sim = &apic_timer_sim;
+
+	sim->now += sim->machine.cost;
+	if (irqs_disabled())
+		sim->irqs_off = max(sim->irqs_off, sim->now - sim->irqs_on);
+	else
+		sim->irqs_on = sim->now;
+	return sim->now;
 }
 
 /**

@@ -45,6 +45,8 @@ struct apic_timer_sim_machine {
  * @count:	what the counter was last programmed with
  * @programmed:	how often it was programmed
  * @interrupts:	how often it has interrupted
+ * @irqs_on:	TSC when it was last read with interrupts on
+ * @irqs_off:	longest time from there to a read with interrupts off
  */
 struct apic_timer_sim {
 	struct apic_timer_sim_machine machine;
@@ -57,6 +59,8 @@ struct apic_timer_sim {
 	struct apic_timer_counter_value count;
 	unsigned long programmed;
 	unsigned long interrupts;
+	u64 irqs_on;
+	u64 irqs_off;
 };
 
 extern struct apic_timer_sim apic_timer_sim;

@@ -11,15 +11,15 @@
  * struct apic_timer_dispatch - an expiry, from its interrupt to its handler
  * @function:	the handler
  * @data:	for the handler
- * @expires:	when the handler is to start, absolute TSC
- * @exact:	wait for that on the TSC
- * @skip_late:	don't run the handler when it would start too late
- * @cpu_state:	what the interrupt came upon
- * @programmed_for:	when the hardware was to fire for this expiry, absolute TSC; 0 if it
- *		didn't fire for this one, whose latency tells nothing then
+ * @expires:	when the handler has to start, absolute TSC
+ * @exact:	spin until then
+ * @skip_late:	do not call the handler if it would start late
+ * @cpu_state:	state of the CPU that was interrupted
+ * @programmed_for: when the hardware had to fire for this expiry, absolute TSC;
+ *		0 if another interrupt serves it: then it has no latency
  * @ready:	set: TSC when the handler could have started
- * @start:	set: TSC at which it started; the present if it was skipped
- * @skipped:	set: it was too late and was not run
+ * @start:	set: TSC at which it started; the present TSC if it was skipped
+ * @skipped:	set: it was late and was not called
  */
 struct apic_timer_dispatch {
 	void (*function)(unsigned long long now, unsigned long data);
@@ -35,10 +35,10 @@ struct apic_timer_dispatch {
 };
 
 /**
- * enum apic_timer_dispatch_way - how the handler is come to
- * @APIC_TIMER_DISPATCH_AT_ONCE: after a look at the TSC
- * @APIC_TIMER_DISPATCH_WAIT:	after a wait on the TSC
- * @APIC_TIMER_DISPATCH_WAYS:	how many there are
+ * enum apic_timer_dispatch_way - what comes before the call of a handler
+ * @APIC_TIMER_DISPATCH_AT_ONCE: a read of the TSC
+ * @APIC_TIMER_DISPATCH_WAIT:	a spin
+ * @APIC_TIMER_DISPATCH_WAYS:	number of ways
  */
 enum apic_timer_dispatch_way {
 	APIC_TIMER_DISPATCH_AT_ONCE,
@@ -47,13 +47,13 @@ enum apic_timer_dispatch_way {
 };
 
 /**
- * struct apic_timer_dispatch_call - what calls have taken that were measured
- * @took:	the last: from the last look at the TSC to the handler's first
- *		instruction, TSC cycles
- * @least:	the least of all
- * @most:	the most of all
- * @settled:	how many there were since the least
- * @ready:	the least that it took from &apic_timer_dispatch.ready
+ * struct apic_timer_dispatch_call - measured calls of a handler, TSC cycles
+ * @took:	the last one, from the last read of the TSC to the handler's
+ *		first instruction
+ * @least:	minimum
+ * @most:	maximum
+ * @settled:	number of calls since the minimum
+ * @ready:	minimum from &apic_timer_dispatch.ready to the handler
  */
 struct apic_timer_dispatch_call {
 	u64 took;
@@ -65,17 +65,16 @@ struct apic_timer_dispatch_call {
 
 /**
  * struct apic_timer_dispatch_cost - what a dispatch takes on a CPU, TSC cycles
- * @call:	what is taken off, by way, for the call of the handler: surely
- *		not more than it takes from the last look at the TSC to the
- *		handler's first instruction. Never rises.
- * @late:	an expiry that is ready later than this after its expiry is late
- * @learn:	twice what it takes to learn from the latency of an expiry
- * @exact:	from @ready to the handler, in mode exact with hardly a wait
+ * @call:	subtracted for the call of the handler, by way: no call takes
+ *		less. Never rises.
+ * @late:	an expiry that is ready later than this after its moment is late
+ * @learn:	twice the minimum that learning from a latency takes
+ * @exact:	from @ready to the handler, in mode exact with hardly a spin
  * @plain:	from @ready to the handler without one
- * @steps:	what the TSC counts in, about
+ * @steps:	about the step in which the TSC counts
  * @calls:	what was measured, by way
  *
- * Measured when the CPU was attached, and watched since.
+ * Set when the CPU is attached, and watched from then on: see calibrate.c.
  */
 struct apic_timer_dispatch_cost {
 	u64 call[APIC_TIMER_DISPATCH_WAYS];
@@ -89,19 +88,19 @@ struct apic_timer_dispatch_cost {
 
 DECLARE_PER_CPU(struct apic_timer_dispatch_cost, apic_timer_dispatch_cost);
 
-/* Two successive reads of the TSC are less apart, unless it is emulated. */
-#define APIC_TIMER_DISPATCH_DELTAS	128
-/* Larger than any call that is believed: nothing is taken off then. */
-#define APIC_TIMER_DISPATCH_NO_STEPS	127
+/* An expiry is late when its handler starts later than this, TSC cycles */
+extern s64 apic_timer_dispatch_late_limit;
+
+/* Learn from the latency of an expiry that the hardware has fired for. */
+static inline void
+apic_timer_dispatch_learn(const struct apic_timer_dispatch *expiry)
+{
+	if (expiry->programmed_for)
+		apic_timer_lead_learn(expiry->cpu_state,
+				      expiry->ready - expiry->programmed_for);
+}
 
 void apic_timer_dispatch(struct apic_timer_dispatch *expiry);
-u64 apic_timer_dispatch_steps(const u16 *seen, unsigned int reads);
-void apic_timer_dispatch_measure(void);
-void apic_timer_dispatch_watch(void);
 void apic_timer_dispatch_init(void);
-void apic_timer_dispatch_exit(void);
-
-/* In probe.S: what a handler is that does nothing before it looks at the TSC. */
-void apic_timer_probe(unsigned long long now, unsigned long data);
 
 #endif /* _APIC_TIMER_DISPATCH_H */

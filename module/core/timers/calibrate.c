@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calibration: how long a dispatch takes on a CPU, above all the call of a handler,
+ * from the last read of the TSC to the handler's first instruction. That much is
+ * subtracted from the moment at which the spin ends.
+ *
+ * No expiry of mode exact may be early, but a call may take less than it ever took
+ * while it was measured: the CPU's clock is faster now, its branches are predicted,
+ * or the TSC counts in steps. All of the minimum is subtracted only where nothing of
+ * that shows, as in an emulator that counts instructions; elsewhere half of what is
+ * left after a step. The watchdog goes on measuring; its result only ever lowers
+ * what is subtracted.
+ *
+ * A CPU is calibrated when it is attached. Interrupts are off while a call is
+ * measured, and let in every few calls. An interrupt in between makes the next calls
+ * slower, as caches and predictors are cold, never faster, so the minimum holds.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/compiler.h>
+#include <linux/irq_work.h>
+#include <linux/irqflags.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+
+#include "lib/stats.h"
+#include "timers/calibrate.h"
+#include "timers/dispatch.h"
+
+/* Interrupts are off for about this long at a time. */
+#define IRQS_OFF_NS	10000
+/* Number of reads of the TSC that show how it counts. */
+#define READS		512
+/* Measured calls without a new minimum after which it is taken for one, */
+#define SETTLED		256
+/* and number of calls after which there is none. */
+#define ROUNDS_MAX	4096
+/* Maximum distance of the expiry that is spun for, TSC cycles */
+#define AHEAD		512U
+/* Longest plausible call, TSC cycles: a longer one is traced, for example. */
+#define CALL_MAX	64
+/* Calls of each way that the watchdog measures at a time, with interrupts off */
+#define WATCH_ROUNDS	1
+
+typedef void apic_timer_probe_t(unsigned long long now, unsigned long data);
+
+#ifdef CONFIG_APIC_TIMER_SIM
+
+#define read_tsc	apic_timer_tsc_now
+
+static void sim_probe(unsigned long long now, unsigned long data)
+{
+	*(u64 *)data = apic_timer_tsc_now();
+}
+
+static apic_timer_probe_t *probe(void)
+{
+	return sim_probe;
+}
+
+#else
+
+#include <asm/cpufeature.h>
+#include <asm/ibt.h>
+
+#define read_tsc	rdtsc
+
+/*
+ * The shortest possible handler. ENDBR is an instruction of it only where all
+ * handlers need one.
+ */
+static apic_timer_probe_t *probe(void)
+{
+	unsigned long entry = (unsigned long)apic_timer_probe;
+
+	/* Or objtool misses the instruction. */
+	OPTIMIZER_HIDE_VAR(entry);
+	if (!IS_ENABLED(CONFIG_CFI_CLANG) && !IS_ENABLED(CONFIG_CFI) &&
+	    !cpu_feature_enabled(X86_FEATURE_IBT))
+		entry += ENDBR_INSN_SIZE;
+	return (apic_timer_probe_t *)entry;
+}
+
+#endif
+
+/* Let interrupts in. Return: TSC at which they were on. */
+static u64 let_interrupts_in(void)
+{
+	u64 now;
+
+	local_irq_enable();
+	/* Gives a CPU time to take them, too: STI delays them by an instruction. */
+	now = apic_timer_tsc_now();
+	local_irq_disable();
+	return now;
+}
+
+/**
+ * apic_timer_calibrate_steps() - about the step in which the TSC counts
+ * @seen:	number of times that two successive reads differed by 0, 1, ...
+ *		TSC cycles; the last of %APIC_TIMER_CALIBRATE_DELTAS is for all
+ *		larger differences
+ * @reads:	sum of @seen
+ *
+ * Return: TSC cycles: the largest usual difference less the smallest, so 0 if all are
+ * the same; %APIC_TIMER_CALIBRATE_NO_STEPS if none is usual.
+ */
+u64 apic_timer_calibrate_steps(const u16 *seen, unsigned int reads)
+{
+	unsigned int least = 0, most = APIC_TIMER_CALIBRATE_DELTAS - 1;
+
+	while (least < APIC_TIMER_CALIBRATE_DELTAS && seen[least] < reads / 64)
+		least++;
+	/* Spread out over all of them. */
+	if (least == APIC_TIMER_CALIBRATE_DELTAS)
+		return APIC_TIMER_CALIBRATE_NO_STEPS;
+	while (seen[most] < reads / 64)
+		most--;
+	if (most == APIC_TIMER_CALIBRATE_DELTAS - 1)
+		return APIC_TIMER_CALIBRATE_NO_STEPS;
+	return most - least;
+}
+
+static u64 measure_steps(u64 irqs_off)
+{
+	u16 seen[APIC_TIMER_CALIBRATE_DELTAS] = {};
+	u64 since = let_interrupts_in(), last, now;
+	unsigned int i;
+
+	last = read_tsc();
+	for (i = 0; i < READS; i++) {
+		now = read_tsc();
+		seen[min_t(u64, now - last, APIC_TIMER_CALIBRATE_DELTAS - 1)]++;
+		last = now;
+		if (unlikely(now - since >= irqs_off)) {
+			since = let_interrupts_in();
+			last = read_tsc();
+		}
+	}
+	return apic_timer_calibrate_steps(seen, READS);
+}
+
+/* Dispatch the probe, and note what its call takes. Return: the way. */
+static enum apic_timer_dispatch_way
+measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahead)
+{
+	struct apic_timer_dispatch expiry = {
+		.function = probe(),
+		.exact = exact,
+	}, *hidden = &expiry;
+	enum apic_timer_dispatch_way way = APIC_TIMER_DISPATCH_AT_ONCE;
+	struct apic_timer_dispatch_call *calls;
+	u64 began, until;
+
+	expiry.data = (unsigned long)&began;
+	expiry.expires = apic_timer_tsc_now() + ahead;
+	until = expiry.expires - cost->call[APIC_TIMER_DISPATCH_WAIT];
+	/* The compiler must not specialise the dispatch for this expiry. */
+	OPTIMIZER_HIDE_VAR(hidden);
+	barrier();
+	apic_timer_dispatch(hidden);
+	barrier();
+
+	if (exact && (s64)(until - expiry.ready) > 0)
+		way = APIC_TIMER_DISPATCH_WAIT;
+	calls = &cost->calls[way];
+	calls->took = began - (expiry.start - cost->call[way]);
+	calls->most = max(calls->most, calls->took);
+	calls->settled = calls->took < calls->least ? 0 : calls->settled + 1;
+	calls->least = min(calls->least, calls->took);
+	calls->ready = min(calls->ready, began - expiry.ready);
+	return way;
+}
+
+/* What every call takes at least, by the best knowledge. */
+static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
+{
+	/* A tracer on all calls may be gone when it counts. */
+	if (calls->least > CALL_MAX)
+		return 0;
+	if (!steps && calls->most == calls->least)
+		return calls->least;
+	return calls->least > steps ? (calls->least - steps) / 2 : 0;
+}
+
+/* What learning from an expiry takes: twice the minimum, as there are longer paths. */
+static u64 measure_learning(void)
+{
+	struct apic_timer_dispatch expiry = {};
+	u64 began, least = U64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < 32; i++) {
+		expiry.ready = apic_timer_tsc_now();
+		expiry.programmed_for = expiry.ready - i;
+		began = apic_timer_tsc_now();
+		apic_timer_dispatch_learn(&expiry);
+		least = min(least, apic_timer_tsc_now() - began);
+	}
+	/* Forget these: no expiry had that latency. */
+	apic_timer_lead_reset();
+	return 2 * least;
+}
+
+static void measure_calls(struct apic_timer_dispatch_cost *cost, u64 irqs_off)
+{
+	const struct apic_timer_dispatch_call
+		*wait = &cost->calls[APIC_TIMER_DISPATCH_WAIT],
+		*at_once = &cost->calls[APIC_TIMER_DISPATCH_AT_ONCE];
+	unsigned int i, rounds = ROUNDS_MAX;
+	u64 since = let_interrupts_in();
+
+	if (cost->steps == APIC_TIMER_CALIBRATE_NO_STEPS)
+		rounds = SETTLED / 8;	/* no call will be certain */
+	for (i = 0; i < rounds; i++) {
+		/* From hardly a spin on, and with the TSC at any point of a step. */
+		measure_call(cost, true, i * 7 % AHEAD);
+		measure_call(cost, false, 0);
+		if (min(wait->settled, at_once->settled) >= SETTLED)
+			break;
+		if (apic_timer_tsc_now() - since >= irqs_off)
+			since = let_interrupts_in();
+	}
+	cost->plain = at_once->ready;
+	cost->exact = wait->ready == U64_MAX ? at_once->ready : wait->ready;
+}
+
+/**
+ * apic_timer_calibrate() - measure what a dispatch takes on this CPU
+ *
+ * What was learnt on it before is forgotten.
+ *
+ * Context: Task, bound to the CPU, whose base takes no timers; interrupts on. Takes
+ * some 100 microseconds, with interrupts off for some 10 at a time.
+ */
+void apic_timer_calibrate(void)
+{
+	u64 irqs_off = apic_timer_ns_to_tsc(IRQS_OFF_NS);
+	const struct apic_timer_dispatch_call none = {
+		.least = U64_MAX, .ready = U64_MAX,
+	};
+	struct apic_timer_dispatch_cost *cost;
+	unsigned int i;
+
+	lockdep_assert_irqs_enabled();
+	local_irq_disable();
+	cost = this_cpu_ptr(&apic_timer_dispatch_cost);
+	/* These expiries are never late, and nothing is subtracted from them. */
+	*cost = (struct apic_timer_dispatch_cost) {
+		.late = S64_MAX, .calls = { none, none },
+	};
+	cost->steps = measure_steps(irqs_off);
+	measure_calls(cost, irqs_off);
+	apic_timer_lead_set_cost(cost->exact, cost->plain);
+	for (i = 0; i < APIC_TIMER_DISPATCH_WAYS; i++)
+		if (cost->calls[i].settled >= SETTLED)
+			cost->call[i] = certain(&cost->calls[i], cost->steps);
+	cost->learn = measure_learning();
+	cost->late = apic_timer_dispatch_late_limit;
+	local_irq_enable();
+}
+
+static struct {
+	bool reported;
+	unsigned int cpu;
+	u64 took, subtracted;
+} early;
+
+/* From irq_work: the caller of the watchdog may hold locks that printk() takes. */
+static void report_early(struct irq_work *work)
+{
+	pr_warn("CPU %u: a handler is called in %llu TSC cycles, not %llu as measured: expiries may have been early so far\n",
+		early.cpu, early.took, early.subtracted);
+}
+
+static DEFINE_IRQ_WORK(report_work, report_early);
+
+static void found_early(u64 took, u64 subtracted)
+{
+	apic_timer_stats_inc(EARLY_SEEN);
+	if (xchg(&early.reported, true))
+		return;
+	early.cpu = smp_processor_id();
+	early.took = took;
+	early.subtracted = subtracted;
+	irq_work_queue(&report_work);
+}
+
+/**
+ * apic_timer_calibrate_watch() - check whether calls have become faster
+ *
+ * What is subtracted for the call is lowered if so, never raised.
+ *
+ * Context: Interrupts off, nothing due for some microseconds.
+ */
+void apic_timer_calibrate_watch(void)
+{
+	struct apic_timer_dispatch_cost *cost =
+		this_cpu_ptr(&apic_timer_dispatch_cost);
+	const struct apic_timer_dispatch_call *calls;
+	enum apic_timer_dispatch_way way;
+	unsigned int i;
+
+	lockdep_assert_irqs_disabled();
+	/* Where nothing is subtracted, nothing is early. */
+	if (!cost->call[APIC_TIMER_DISPATCH_WAIT] &&
+	    !cost->call[APIC_TIMER_DISPATCH_AT_ONCE])
+		return;
+
+	/* These expiries are never late. */
+	cost->late = S64_MAX;
+	for (i = 0; i < WATCH_ROUNDS * APIC_TIMER_DISPATCH_WAYS; i++) {
+		way = measure_call(cost, i % 2, AHEAD - i);
+		calls = &cost->calls[way];
+		if (calls->took < cost->call[way])
+			found_early(calls->took, cost->call[way]);
+		cost->call[way] = min(cost->call[way],
+				      certain(calls, cost->steps));
+	}
+	cost->late = apic_timer_dispatch_late_limit;
+}
+
+/**
+ * apic_timer_calibrate_exit() - wait for a report that is on its way
+ *
+ * Context: Task context; no CPU is watched.
+ */
+void apic_timer_calibrate_exit(void)
+{
+	irq_work_sync(&report_work);
+}
