@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arming the hardware: for the earliest of the deadlines that share it. While
- * the kernel's is the only one there is a short way, in mux.h.
+ * Mux: one hardware timer on each CPU, and two deadlines.
  *
- * A deadline of ours that goes, or moves away, leaves the hardware as it is: it
- * interrupts once for nothing, which is cheaper than an access to the hardware
- * at every change. The kernel's is followed at once, for an idle CPU should not
- * be woken for nothing.
+ *  kernel's next event -- set_kernel() --> deadline[KERNEL] --+
+ *                                                             +--> program() --> source
+ *  head of the queue ---- set_target() --> deadline[TIMERS] --+
+ *                                          (expiry less lead)
+ *
+ * The hardware is programmed for one of them:
+ *
+ *  timers	kernel		programmed for
+ *  ------	------		--------------
+ *  none	none		nothing, or as far away as possible
+ *  none	any		the kernel. Fast path, inline in mux.h: kernel_only
+ *  any		none or later	the timers
+ *  any		earlier		the kernel; or the timers, if serving its event
+ *				first would make them late: it is deferred until
+ *				after the expiry, by target.defer_max at most
+ *
+ * In the interrupt nothing is programmed before its end, which does so once. The
+ * timers are served first, then the kernel's event if it is due.
+ *
+ * A deadline of the timers that moves away leaves the hardware as it is: one
+ * spurious interrupt is cheaper than programming at each change. The kernel's is
+ * followed at once, as an idle CPU must not be woken for nothing.
+ *
+ * A far deadline is made in several hops: the hardware can be programmed for
+ * max_delta at most, and its clock may drift.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -31,16 +51,16 @@ u64 apic_timer_mux_tick;
 bool apic_timer_smi_counted __read_mostly;
 #endif
 
-/* So far a clock that is not the TSC is trusted, TSC cycles. */
+/* Longest delta for which drift does not matter, TSC cycles */
 #define DRIFT_FREE	(1ULL << 17)
 
 /**
- * apic_timer_mux_delta() - how far to go in one hop
+ * apic_timer_mux_delta() - length of the next hop
  * @distance:	TSC cycles to the target
- * @max_delta:	most TSC cycles that the hardware can do
- * @drifts:	the hardware counts another clock than the TSC, and that matters
+ * @max_delta:	maximum that the hardware can be programmed for, TSC cycles
+ * @drifts:	its clock drifts from the TSC, and that matters
  *
- * Return: TSC cycles, @distance if it can be done at once.
+ * Return: TSC cycles; @distance if one hop will do.
  */
 u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts)
 {
@@ -49,7 +69,7 @@ u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts)
 	return min(distance, max_delta);
 }
 
-/* In how many cycles to fire for a user. */
+/* TSC cycles from now that the hardware has to fire in for a user. */
 static u64 delta_for(const struct apic_timer_mux *mux,
 		     enum apic_timer_mux_user user, u64 now)
 {
@@ -63,13 +83,13 @@ static u64 delta_for(const struct apic_timer_mux *mux,
 				    user == APIC_TIMER_MUX_TIMERS);
 }
 
-/* Has the kernel stopped its tick? Then there is no event for a tick. */
+/* Has the kernel stopped its tick? Then its next event is over a tick away. */
 static bool stops_tick(u64 kernel, u64 now)
 {
 	return kernel > now && kernel - now > apic_timer_mux_tick;
 }
 
-/* What our target means as things are. */
+/* Set the timers' deadline by their target, which depends on the tick. */
 static void set_timers_deadline(struct apic_timer_mux *mux)
 {
 	mux->deadline[APIC_TIMER_MUX_TIMERS] =
@@ -78,10 +98,7 @@ static void set_timers_deadline(struct apic_timer_mux *mux)
 	mux->serve_from = apic_timer_mux_serve_from(mux, &mux->target);
 }
 
-/*
- * Would the kernel's event come so shortly before ours that serving it would
- * make ours late? Then it comes after ours, at most @target.defer_max late.
- */
+/* Would serving the kernel's event first make the timers late? */
 static bool must_defer(const struct apic_timer_mux *mux)
 {
 	u64 timers = mux->deadline[APIC_TIMER_MUX_TIMERS];
@@ -90,7 +107,7 @@ static bool must_defer(const struct apic_timer_mux *mux)
 	return kernel < timers && timers - kernel < mux->target.defer_max;
 }
 
-/* Choose whom to arm for: set @user, and return in how many cycles to fire. */
+/* Choose whom to program for: set @user, and return the delta. */
 static u64 choose(struct apic_timer_mux *mux, u64 now)
 {
 	u64 timers, kernel = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
@@ -105,16 +122,13 @@ static u64 choose(struct apic_timer_mux *mux, u64 now)
 		return timers;
 	}
 	mux->user = APIC_TIMER_MUX_KERNEL;
-	/* It was to be held back, and comes in time after all. */
+	/* It is in time after all, deferred or not. */
 	if (kernel)
 		mux->deferred = APIC_TIMER_NEVER;
 	return kernel;
 }
 
-/*
- * By when the hardware will have fired that was armed for @fire, @delta cycles
- * ahead.
- */
+/* When the hardware will have fired that was programmed for @fire, in @delta cycles. */
 static u64 fires_by(u64 fire, u64 delta)
 {
 	if (apic_timer_source->drifts &&
@@ -124,8 +138,8 @@ static u64 fires_by(u64 fire, u64 delta)
 }
 
 /**
- * apic_timer_mux_end_kernel_only() - do what the short way has left out
- * @mux:	of this CPU, armed by the short way
+ * apic_timer_mux_end_kernel_only() - set what the fast path has left out
+ * @mux:	of this CPU, programmed by the fast path
  *
  * Context: Interrupts off.
  */
@@ -139,33 +153,33 @@ void apic_timer_mux_end_kernel_only(struct apic_timer_mux *mux)
 	mux->kernel_only = APIC_TIMER_NEVER;
 }
 
-/* Count the SMIs from here on, if anybody wants to know. */
+/* For the receipt of the next expiry. */
 static noinline void count_smis(struct apic_timer_mux *mux)
 {
 	mux->smi = apic_timer_smi_count();
 }
 
-/* Arm for the earliest deadline; for none, as late as can be. */
+/* Program for the deadline that comes first; for none, as far away as possible. */
 static void program(struct apic_timer_mux *mux)
 {
 	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	u64 now = apic_timer_tsc_now();
-	u64 delta, target, fire, value;
+	u64 delta, deadline, fire, value;
 
 	mux->tick_stopped = stops_tick(kernel, now);
 	mux->programmed_for = 0;
 	if (likely(mux->target.expires == APIC_TIMER_NEVER)) {
 		mux->user = APIC_TIMER_MUX_KERNEL;
 		mux->deferred = APIC_TIMER_NEVER;
-		target = kernel;
+		deadline = kernel;
 		delta = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
 		fire = now + delta;
 	} else {
 		delta = choose(mux, now);
-		target = mux->deadline[mux->user];
+		deadline = mux->deadline[mux->user];
 		fire = now + delta;
 		if (mux->user == APIC_TIMER_MUX_TIMERS && delta &&
-		    fire == target) {
+		    fire == deadline) {
 			mux->programmed_for = fire;
 			mux->lead = mux->target.expires - fire;
 		}
@@ -176,17 +190,17 @@ static void program(struct apic_timer_mux *mux)
 	mux->fires = fires_by(fire, delta);
 
 	apic_timer_stats_inc(PROGRAMMED);
-	if (unlikely(fire < target) && target != APIC_TIMER_NEVER)
+	if (unlikely(fire < deadline) && deadline != APIC_TIMER_NEVER)
 		apic_timer_stats_inc(HOPS);
-	trace_apic_timer_program(target, now, delta, value);
+	trace_apic_timer_program(deadline, now, delta, value);
 	if (trace_apic_timer_receipt_enabled())
 		count_smis(mux);
 	if (unlikely(!apic_timer_mux_watchdog_sleeps(now)))
 		apic_timer_mux_watchdog(now);
 }
 
-/* Arm hardware that isn't armed, if there is anything to arm it for. */
-static void program_first(struct apic_timer_mux *mux)
+/* Program hardware that is not programmed, if there is a deadline. */
+static void program_if_needed(struct apic_timer_mux *mux)
 {
 	if (min(mux->target.expires,
 		mux->deadline[APIC_TIMER_MUX_KERNEL]) != APIC_TIMER_NEVER)
@@ -214,10 +228,10 @@ void apic_timer_mux_reset(void)
 }
 
 /**
- * apic_timer_mux_set_target() - set our target on this CPU
- * @target:	what the head of the queue wants
+ * apic_timer_mux_set_target() - set the timers' target on this CPU
+ * @target:	what the head of the queue asks for
  *
- * Arms the hardware, unless in its interrupt, whose end does that.
+ * Programs the hardware, except in its interrupt, whose end does.
  *
  * Context: Interrupts off.
  */
@@ -238,10 +252,10 @@ void apic_timer_mux_set_target(const struct apic_timer_target *target)
 
 /**
  * apic_timer_mux_set_kernel() - set the kernel's deadline on this CPU
- * @tsc:	absolute TSC; the past means at once, %APIC_TIMER_NEVER none
+ * @tsc:	absolute TSC; a past one is due at once, %APIC_TIMER_NEVER is none
  * @now:	the present TSC
  *
- * Arms the hardware, unless in its interrupt, whose end does that.
+ * Programs the hardware, except in its interrupt, whose end does.
  *
  * Context: Interrupts off.
  */
@@ -257,7 +271,7 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = tsc;
 	if (tsc == was || mux->in_irq)
 		return;
-	/* The last: going idle takes another lead. */
+	/* The last condition: the lead changes when the tick stops. */
 	if (tsc < mux->fires ||
 	    mux->user == APIC_TIMER_MUX_KERNEL ||
 	    (mux->target.lead[0] != mux->target.lead[1] &&
@@ -266,10 +280,10 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 }
 
 /**
- * apic_timer_mux_kernel_due() - whether it is time for the kernel's event
+ * apic_timer_mux_kernel_due() - whether the kernel's event is due, and not deferred
  * @mux:	of this CPU
  *
- * Context: Interrupts off, in the interrupt, after ours.
+ * Context: Interrupts off, in the interrupt, after the timers were served.
  * Return: true if apic_timer_mux_take_kernel() has work.
  */
 bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux)
@@ -279,12 +293,12 @@ bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux)
 }
 
 /**
- * apic_timer_mux_take_kernel() - take the kernel's deadline if it has come
+ * apic_timer_mux_take_kernel() - take the kernel's deadline if its event is due
  * @mux:	of this CPU
  *
- * Context: Interrupts off, in the interrupt, after ours.
- * Return: true if the kernel's handler has to be called now. It is called for
- * no other reason: the one of a periodic tick counts every call.
+ * Context: Interrupts off, in the interrupt, after the timers were served.
+ * Return: true if the kernel's handler has to be called now. It must not be called
+ * otherwise: the handler of a periodic tick counts its calls.
  */
 bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 {
@@ -311,7 +325,7 @@ bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 }
 
 /**
- * apic_timer_mux_end() - arm the hardware for what is left
+ * apic_timer_mux_end() - end the interrupt: program the hardware
  * @mux:	of this CPU
  *
  * Context: Interrupts off, last in the interrupt.
@@ -321,9 +335,9 @@ void apic_timer_mux_end(struct apic_timer_mux *mux)
 	u64 now = mux->event ? apic_timer_tsc_now() : 0;
 
 	mux->in_irq = false;
-	/* Unless nothing of ours is left, and the kernel has set its event. */
+	/* With only the kernel's event left, the fast path has programmed it. */
 	if (mux->kernel_only == APIC_TIMER_NEVER)
-		program_first(mux);
+		program_if_needed(mux);
 
 	if (mux->event)
 		apic_timer_lead_learn_event(now - mux->event);
@@ -332,7 +346,7 @@ void apic_timer_mux_end(struct apic_timer_mux *mux)
 }
 
 /**
- * apic_timer_mux_reprogram() - arm again: the hardware has lost its state
+ * apic_timer_mux_reprogram() - program hardware that has lost its state
  *
  * Context: Interrupts off.
  */
@@ -344,5 +358,5 @@ void apic_timer_mux_reprogram(void)
 		apic_timer_mux_end_kernel_only(mux);
 	mux->fires = APIC_TIMER_NEVER;
 	if (!mux->in_irq)
-		program_first(mux);
+		program_if_needed(mux);
 }

@@ -13,10 +13,10 @@
 #include "tsc/tsc.h"
 
 /**
- * enum apic_timer_mux_user - who shares a CPU's one hardware timer
- * @APIC_TIMER_MUX_TIMERS:	the head of our queue
- * @APIC_TIMER_MUX_KERNEL:	the kernel's next clock event
- * @APIC_TIMER_MUX_USERS:	how many there are
+ * enum apic_timer_mux_user - the users of a CPU's one hardware timer
+ * @APIC_TIMER_MUX_TIMERS:	the timers, by the head of their queue
+ * @APIC_TIMER_MUX_KERNEL:	the kernel, by its next clock event
+ * @APIC_TIMER_MUX_USERS:	number of users
  */
 enum apic_timer_mux_user {
 	APIC_TIMER_MUX_TIMERS,
@@ -25,35 +25,37 @@ enum apic_timer_mux_user {
 };
 
 /**
- * struct apic_timer_mux - the hardware timer of a CPU
- * @deadline:	absolute TSC wanted by each user, %APIC_TIMER_NEVER for none
- * @fires:	TSC by which the hardware will have fired, however its clock
- *		drifts; %APIC_TIMER_NEVER if it isn't armed
- * @delta:	TSC cycles ahead that it was last armed
- * @kernel_only:	the kernel's deadline instead of @deadline, and @fires, if the
- *		hardware is armed for it by the short way and nothing of ours is
- *		pending; otherwise %APIC_TIMER_NEVER. @user, @programmed_for and @tick_stopped
- *		are of before.
- * @target:	what the head of our queue wants
- * @serve_from:	TSC from which on any interrupt serves @target
- * @user:	whom the hardware is armed for
- * @programmed_for:	TSC that the hardware was last armed for, if that was for ours
- *		and not a hop; otherwise 0
- * @lead:	TSC cycles that @programmed_for is early
- * @deferred:	the kernel's deadline that is held back for ours,
+ * struct apic_timer_mux - the hardware timer of a CPU, and its two users
+ * @deadline:	absolute TSC by which it has to fire for each user,
  *		%APIC_TIMER_NEVER for none
- * @tick_stopped:	the kernel's next event is so far away that it has stopped its
- *		tick
- * @in_irq:	in the interrupt: nothing is armed until its end
- * @served:	the interrupt has found something of ours due
- * @entry:	TSC at the beginning of the interrupt
- * @event:	TSC at which the interrupt has called the kernel's handler, 0 if
- *		it hasn't
- * @smi:	SMIs so far at the last arming, if anybody wants to know
+ * @fires:	TSC by which it will have fired, however its clock drifts;
+ *		%APIC_TIMER_NEVER if it is not programmed
+ * @delta:	TSC cycles from then that it was last programmed for
+ * @kernel_only: the kernel's deadline instead of @deadline, and @fires, if the
+ *		fast path has programmed it and no timer is pending; otherwise
+ *		%APIC_TIMER_NEVER. @user, @programmed_for and @tick_stopped are
+ *		out of date then.
+ * @target:	what the head of the queue asks for
+ * @serve_from:	TSC from which on any interrupt serves @target
+ * @user:	whom it is programmed for
+ * @programmed_for: TSC that it was last programmed for, if for the timers and
+ *		not for a hop; otherwise 0
+ * @lead:	TSC cycles from @programmed_for to the expiry
+ * @deferred:	the kernel's deadline if it is deferred, otherwise
+ *		%APIC_TIMER_NEVER
+ * @tick_stopped: the kernel's next event is so far away that its tick must be
+ *		stopped
+ * @in_irq:	in the interrupt, whose end programs the hardware
+ * @served:	this interrupt has called a handler
+ * @entry:	TSC at the beginning of this interrupt
+ * @event:	TSC when this interrupt called the kernel's handler; 0 if it has
+ *		not
+ * @smi:	number of SMIs until it was last programmed, while receipts are
+ *		traced
  *
- * Touched by its own CPU only, interrupts off; others read @fires and @kernel_only.
- * Unless held, the hardware fires in time for each deadline. What the short way
- * touches is in one cache line.
+ * Accessed by its own CPU only, interrupts off; others read @fires, @kernel_only
+ * and @deadline. Outside the interrupt the hardware fires in time for each
+ * deadline. What the fast path accesses is in one cache line.
  */
 struct apic_timer_mux {
 	u64 deadline[APIC_TIMER_MUX_USERS];
@@ -76,14 +78,14 @@ struct apic_timer_mux {
 
 DECLARE_PER_CPU_ALIGNED(struct apic_timer_mux, apic_timer_mux);
 
-/* Absolute TSC of the watchdog's next look at this CPU; %APIC_TIMER_NEVER for none */
+/* Absolute TSC of the watchdog's next check by this CPU; %APIC_TIMER_NEVER for none */
 DECLARE_PER_CPU(u64, apic_timer_mux_watchdog_due);
 
-/* The watchdog's look, which mux.c knows by this only. */
+/* That check: mux.c must not know the watchdog. */
 extern void (*apic_timer_mux_watchdog)(u64 now);
 
 /**
- * apic_timer_mux_watchdog_sleeps() - whether the watchdog has nothing to do yet
+ * apic_timer_mux_watchdog_sleeps() - whether the watchdog's next check is still to come
  * @now:	the present TSC
  *
  * Context: Interrupts off.
@@ -98,11 +100,11 @@ static __always_inline bool apic_timer_mux_watchdog_sleeps(u64 now)
 extern u64 apic_timer_mux_tick;
 
 /*
- * A clock that is not the TSC drifts from it: the kernel calibrates to perhaps
- * 100 ppm. A far expiry of ours is therefore armed short of its target by this
- * part of the distance and aimed again from there, until the rest is so short
- * that drift doesn't matter (100 ppm of 2^17 cycles are 13). The kernel's events
- * are as exact as the kernel makes them.
+ * A clock other than the TSC drifts from it: the kernel's calibration is off by
+ * perhaps 100 ppm. For a far expiry the hardware is therefore programmed short of
+ * the target by this part of the distance, and again from there, until the rest is
+ * so short that drift does not matter (100 ppm of 2^17 cycles are 13). The kernel's
+ * events are as exact as the kernel makes them.
  */
 #define APIC_TIMER_MUX_DRIFT_SHIFT	6
 
@@ -116,19 +118,19 @@ void apic_timer_mux_end(struct apic_timer_mux *mux);
 void apic_timer_mux_reprogram(void);
 u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts);
 
-/* @tsc, so much earlier; never stays never. */
+/* The TSC that is @cycles earlier; never stays never. */
 static inline u64 apic_timer_mux_before(u64 tsc, u64 cycles)
 {
 	return tsc == APIC_TIMER_NEVER ? tsc : tsc - min(tsc, cycles);
 }
 
-/* What the kernel waits for: absolute TSC. */
+/* The kernel's deadline, whatever path has set it: absolute TSC. */
 static inline u64 apic_timer_mux_kernel_deadline(const struct apic_timer_mux *mux)
 {
 	return min(mux->deadline[APIC_TIMER_MUX_KERNEL], mux->kernel_only);
 }
 
-/* From when on an interrupt serves a target: absolute TSC. */
+/* Absolute TSC from which on an interrupt serves a target. */
 static inline u64 apic_timer_mux_serve_from(const struct apic_timer_mux *mux,
 					    const struct apic_timer_target *target)
 {
@@ -138,22 +140,22 @@ static inline u64 apic_timer_mux_serve_from(const struct apic_timer_mux *mux,
 }
 
 /**
- * apic_timer_mux_kernel_only() - the short way to set the kernel's deadline
+ * apic_timer_mux_kernel_only() - fast path to set the kernel's deadline
  * @mux:	of this CPU
- * @cycles:	in how many TSC cycles, less than 2^63
+ * @cycles:	TSC cycles from @now, less than 2^63
  * @now:	the present TSC
  *
- * Every clock event of the kernel's comes this way, and most of the time there
- * is nothing of ours: then it must cost the kernel next to nothing.
+ * Each clock event of the kernel's takes this path. As long as no timer is pending,
+ * it must cost the kernel next to nothing.
  *
  * Context: Interrupts off.
- * Return: true if the caller has to arm the hardware for the deadline itself;
- * false if nothing was done, and apic_timer_mux_set_kernel() is needed.
+ * Return: true if the caller has to program the hardware for the deadline; false if
+ * nothing was done, and apic_timer_mux_set_kernel() has to be called.
  */
 static __always_inline bool
 apic_timer_mux_kernel_only(struct apic_timer_mux *mux, u64 cycles, u64 now)
 {
-	/* The long way is traced. */
+	/* The slow path is traced. */
 	if (unlikely(mux->target.expires != APIC_TIMER_NEVER ||
 		     trace_apic_timer_program_enabled()))
 		return false;
@@ -166,22 +168,22 @@ apic_timer_mux_kernel_only(struct apic_timer_mux *mux, u64 cycles, u64 now)
 }
 
 /**
- * apic_timer_mux_begin_kernel_only() - the short way through the interrupt
+ * apic_timer_mux_begin_kernel_only() - fast path through the interrupt
  * @mux:	of this CPU
  * @now:	the present TSC
  *
- * The interrupt need not be the one that was armed for the kernel: with
- * interrupts off, or in another interrupt of the timer's, the hardware may have
- * fired for what it was armed for before.
+ * This interrupt need not be the one that was programmed for the kernel: while
+ * interrupts were off, or in another interrupt of the timer's, the hardware may have
+ * fired for what it was programmed for before.
  *
  * Context: Interrupts off, first in the interrupt.
- * Return: true if it is for the kernel's event, and all that is left to do is
- * to call the kernel's handler; false if nothing was done.
+ * Return: true if only the kernel's handler has to be called; false if nothing was
+ * done.
  */
 static __always_inline bool
 apic_timer_mux_begin_kernel_only(struct apic_timer_mux *mux, u64 now)
 {
-	/* The long way is traced. */
+	/* The slow path is traced. */
 	if (unlikely(now < mux->kernel_only ||
 		     trace_apic_timer_kernel_event_enabled()))
 		return false;
@@ -191,7 +193,7 @@ apic_timer_mux_begin_kernel_only(struct apic_timer_mux *mux, u64 now)
 }
 
 /**
- * apic_timer_mux_begin() - the hardware has fired: hold arming
+ * apic_timer_mux_begin() - begin the interrupt: program nothing until its end
  * @mux:	of this CPU
  * @now:	the present TSC
  *
@@ -212,7 +214,7 @@ static __always_inline void apic_timer_mux_begin(struct apic_timer_mux *mux,
 }
 
 /**
- * apic_timer_mux_timers_due() - whether this interrupt serves ours
+ * apic_timer_mux_timers_due() - whether this interrupt serves the timers
  * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt.

@@ -61,7 +61,7 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
 		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
 			base = apic_timer_base_of(cpu);
 			raw_spin_lock_irqsave(&base->lock, *flags);
-			/* Not of this base, it may be changing. */
+			/* If it is in another base, it may be changing. */
 			if (likely(data_race(timer->cpu == cpu)))
 				return base;
 			raw_spin_unlock_irqrestore(&base->lock, *flags);
@@ -71,7 +71,7 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
 }
 
 /**
- * apic_timer_base_move() - let a timer belong to another base
+ * apic_timer_base_move() - move a timer to another base
  * @base:	its base, locked
  * @timer:	the timer, in no queue
  * @cpu:	CPU of the new base
@@ -88,8 +88,9 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 		return base;
 
 	/*
-	 * The latest run was here, and is this one or over. If it is elsewhere
-	 * it waits for one here, or did: the next need only wait for that.
+	 * Its last run was here, and is the current one or over. If its last run is
+	 * on another CPU, that waits for the run here, or has: the next one only
+	 * has to wait for that.
 	 */
 	if (timer->prev_cpu == base->cpu)
 		timer->prev_run = base->run;
@@ -115,7 +116,7 @@ void apic_timer_base_program_head(struct apic_timer_base *base)
 		apic_timer_qos_want(target.expires);
 }
 
-/* Another CPU has put a new head into our queue. */
+/* Another CPU has queued a new head. */
 static void program_kicked(void *unused)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
@@ -174,7 +175,7 @@ bool apic_timer_base_runs(const struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_reprogram() - arm this CPU's hardware again, which has slept
+ * apic_timer_base_reprogram() - program this CPU's hardware, which has lost its state
  *
  * Context: Interrupts off; this CPU is online.
  */
@@ -190,8 +191,8 @@ void apic_timer_base_reprogram(void)
 }
 
 /**
- * apic_timer_base_shift() - the TSC is another: move all pending timers
- * @shift:	TSC cycles to move them by
+ * apic_timer_base_shift() - move all pending timers with the TSC
+ * @shift:	TSC cycles that the TSC has jumped by
  *
  * Context: Interrupts off, no other CPU running.
  */
@@ -205,7 +206,7 @@ void apic_timer_base_shift(s64 shift)
 		base = apic_timer_base_of(cpu);
 		raw_spin_lock(&base->lock);
 		apic_timer_queue_shift(&base->queue, shift);
-		/* The stretch of handlers is over; these are TSC values too. */
+		/* These are TSC values too; handlers have not kept the CPU busy. */
 		if (base->online)
 			base->not_before = 0;
 		apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
@@ -214,17 +215,17 @@ void apic_timer_base_shift(s64 shift)
 }
 
 /**
- * apic_timer_base_snapshot() - look at pending timers, in the order of expiry
- * @base:	whose
- * @cursor:	initialised, or how far earlier calls have come
- * @views:	filled in: room for APIC_TIMER_QUEUE_GROUP
+ * apic_timer_base_snapshot() - copy the next few pending timers, in the order of expiry
+ * @base:	of a CPU
+ * @cursor:	initialised, or as the previous call has left it
+ * @views:	filled in; room for APIC_TIMER_QUEUE_GROUP
  *
- * Timers may come and go between calls: see apic_timer_queue_walk(). However
- * many are pending, interrupts are off for a few of them at a time.
+ * Timers may come and go between calls: see apic_timer_queue_walk(). Interrupts are off
+ * for a few timers at a time, however many are pending.
  *
  * Context: Any but NMI.
- * Return: number of @views filled in; 0 at the end. In any case the caller ends
- * with apic_timer_base_snapshot_end().
+ * Return: number of @views filled in; 0 at the end. The caller has to call
+ * apic_timer_base_snapshot_end() in any case.
  */
 unsigned int apic_timer_base_snapshot(struct apic_timer_base *base,
 				      struct apic_timer_queue_cursor *cursor,
@@ -251,9 +252,9 @@ unsigned int apic_timer_base_snapshot(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_snapshot_end() - look at no more timers
+ * apic_timer_base_snapshot_end() - end a series of snapshots
  * @base:	as for apic_timer_base_snapshot()
- * @cursor:	likewise, or only initialised
+ * @cursor:	the same, or only initialised
  *
  * Context: Any but NMI.
  */
@@ -268,9 +269,9 @@ void apic_timer_base_snapshot_end(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_peek() - what the head of a queue is like
+ * apic_timer_base_peek() - describe the head of a queue
  * @base:	the base, locked
- * @head:	filled in; as of an empty queue when the base is offline
+ * @head:	filled in; as for an empty queue if the base is offline
  */
 void apic_timer_base_peek(const struct apic_timer_base *base,
 			  struct apic_timer_base_head *head)
@@ -293,7 +294,7 @@ void apic_timer_base_peek(const struct apic_timer_base *base,
 
 /**
  * apic_timer_base_wake() - interrupt a CPU, which may be idle
- * @cpu:	the CPU; the one that calls is awake
+ * @cpu:	the CPU; nothing is done for this one, which is awake
  *
  * Context: Any but NMI.
  */
@@ -330,7 +331,7 @@ void apic_timer_base_init(void)
 }
 
 /**
- * apic_timer_base_online() - let this CPU take timers
+ * apic_timer_base_online() - accept timers on this CPU
  *
  * Context: Task, bound to the CPU, whose source is attached.
  */

@@ -19,23 +19,24 @@
 
 /**
  * struct apic_timer_base - the timers of a CPU
- * @lock:	innermost lock of the module, but for that of a report; taken
- *		with interrupts off, in interrupt context too
+ * @lock:	innermost lock of the module, except that of a report; taken with
+ *		interrupts off, in interrupt context too
  * @cpu:	the CPU; constant
- * @online:	takes timers. Written under @lock.
- * @open:	@online, and takes anybody's: see apic_timer_drain_cancels().
- *		Under @lock.
- * @expiring:	in the interrupt, whose end will arm for the head. Under @lock.
+ * @online:	accepts timers. Written under @lock.
+ * @open:	@online, and accepts any module's: see drain.c. Under @lock.
+ * @expiring:	handlers run; the hardware is programmed when they have. Under
+ *		@lock.
  * @queue:	pending timers. Under @lock.
- * @running:	the timer whose handler runs now, or NULL. Written by @cpu, set
- *		under @lock and cleared with a release; compared only, never
- *		followed: the timer may be freed by its handler.
- * @run:	number of handlers run so far, with @running. Written by @cpu
+ * @running:	the timer whose handler runs now, or NULL. Written by @cpu: set
+ *		under @lock, and cleared with a release. Compared only, never
+ *		dereferenced, as the handler may have freed the timer.
+ * @run:	number of handlers called, @running included. Written by @cpu
  *		under @lock, before @running.
- * @not_before:	no handler runs before this TSC, 0 if free to;
+ * @not_before:	TSC before which handlers are throttled; 0 if they are not,
  *		%APIC_TIMER_NEVER while offline. Under @lock.
- * @throttle:	how long handlers have had @cpu for themselves. @cpu only.
- * @kick:	call of @cpu from another, to arm for a new head. Under @lock.
+ * @throttle:	for how long handlers have kept @cpu busy. @cpu only.
+ * @kick:	interrupt to @cpu from another CPU, to program for a new head.
+ *		Under @lock.
  */
 struct apic_timer_base {
 	raw_spinlock_t lock;
@@ -81,8 +82,8 @@ apic_timer_base_target(const struct apic_timer_base *base)
 }
 
 /**
- * struct apic_timer_base_view - a pending timer as it was when looked at
- * @timer:	the timer, not to be followed
+ * struct apic_timer_base_view - copy of a pending timer
+ * @timer:	the timer, not to be dereferenced
  * @function:	its handler
  * @expires:	its expiry, absolute TSC
  * @flags:	its flags
@@ -101,10 +102,9 @@ void apic_timer_base_snapshot_end(struct apic_timer_base *base,
 				  struct apic_timer_queue_cursor *cursor);
 
 /**
- * struct apic_timer_base_head - the timer that a CPU is armed for
- * @expires:	absolute TSC, %U64_MAX when there is none
- * @budget:	longest that it may wait, TSC cycles, or what those may that
- *		don't say
+ * struct apic_timer_base_head - the head of a CPU's queue
+ * @expires:	absolute TSC, %U64_MAX if there is none
+ * @budget:	its spin budget, TSC cycles; the module's if it has none
  * @exact:	it is of mode exact
  */
 struct apic_timer_base_head {
@@ -124,10 +124,10 @@ void apic_timer_base_init(void);
 void apic_timer_base_online(void);
 
 /*
- * The edge is checked where speed doesn't matter: the callers are few.
+ * Edges are checked only in debug kernels and tests, as all callers are known.
  *
- * To a kernel that watches over objects a timer that is shut down is one that
- * isn't pending: it may be freed, and initialised again.
+ * For debugobjects a timer that is shut down is one that is not pending: it may be
+ * freed, and initialised again.
  */
 static inline void apic_timer_set_state(struct apic_timer_list *timer,
 					enum apic_timer_state state)
@@ -143,8 +143,8 @@ static inline void apic_timer_set_state(struct apic_timer_list *timer,
 }
 
 /*
- * Locking a timer's base, making a timer pending and not pending: what every
- * call of the interface does, and inline for that reason.
+ * Each call of the interface locks a timer's base, and makes the timer pending or not
+ * pending: these are inline.
  */
 
 /**
@@ -194,11 +194,11 @@ static __always_inline void apic_timer_base_unlock(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_insert() - make a timer pending, but don't arm for it yet
+ * apic_timer_base_insert() - make a timer pending, and do not program yet
  * @base:	its base, locked and online
  * @timer:	the timer, not pending
  *
- * Return: true when it is the head: apic_timer_base_program() has to be called
+ * Return: true if it is the head, and apic_timer_base_program() has to be called
  * before @base is unlocked.
  */
 static __always_inline bool
@@ -231,7 +231,7 @@ apic_timer_base_enqueue(struct apic_timer_base *base,
  * @base:	its base, locked
  * @timer:	the timer, pending
  *
- * The hardware stays armed: see mux.c.
+ * The hardware stays programmed: see mux.c.
  */
 static __always_inline void
 apic_timer_base_dequeue(struct apic_timer_base *base,
@@ -249,8 +249,8 @@ apic_timer_base_dequeue(struct apic_timer_base *base,
  * @base:	the timer's base, locked
  * @timer:	the timer
  *
- * Return: false when apic_timer_base_runs() is false for sure, which it is for
- * a timer that has stayed on its CPU and isn't running there.
+ * Return: false only if apic_timer_base_runs() is: the timer has stayed on its CPU
+ * since its last run, and is not running there.
  */
 static __always_inline bool
 apic_timer_base_may_run(const struct apic_timer_base *base,

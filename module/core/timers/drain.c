@@ -1,7 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking pending timers out of a base: because its CPU goes offline, because
- * the module that they belong to is unloaded, or because we are.
+ * Drain: take pending timers out of a base. Its CPU goes offline, and they migrate;
+ * or their module, or apic_timer, is unloaded, and they are cancelled.
+ *
+ * Migration, of one timer after the other. A timer is PENDING all the time, and
+ * whoever wants its lock waits while its cpu is APIC_TIMER_CPU_MOVING:
+ *
+ *	CPU1 goes offline			CPU0
+ *
+ *	base 1: online = false
+ *						add_apic_timer_on(other, 1): -ENODEV
+ *	lock base 1, dequeue the head
+ *	head->cpu = MOVING
+ *	unlock base 1
+ *						apic_timer_pending(head): true
+ *						del_apic_timer(head): spin
+ *	lock base 0
+ *	head->cpu = 0, queue it
+ *	  if it is the new head, kick CPU0
+ *	unlock base 0
+ *						lock base 0: delete it from there
+ *
+ * A module that is unloaded. If its timers were cancelled on one CPU after the other
+ * only, a handler could arm one where they have been cancelled already:
+ *
+ *	CPU0: rmmod				CPU1: handler of the module
+ *
+ *	cancel the timers of base 0
+ *						add_apic_timer_on(timer, 0)
+ *	cancel the timers of base 1
+ *	free the module's memory
+ *	  a timer in it is pending on CPU0
+ *
+ * So all bases are closed to its timers first. Calls that arm a timer see that under
+ * the lock, and cancel it instead if it belongs to the module:
+ *
+ *	CPU0: rmmod				CPU1: handler of the module
+ *
+ *	each base: lock, open = false, unlock
+ *						add_apic_timer_on(timer, 0): -ENODEV
+ *	cancel the timers of base 0
+ *	cancel the timers of base 1
+ *	wait for the handler that CPU1 runs
+ *						handler returns
+ *	open the bases
+ *	free the module's memory
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,8 +69,8 @@
 #include "timers/state.h"
 
 /*
- * Cancelled timers by handler, for one message each: those of one unload, or of
- * one CPU that goes offline, which the lock of CPU hotplug keeps apart.
+ * Number of timers cancelled, by handler, for one message each. Of one unload, or of
+ * one CPU that goes offline: the lock of CPU hotplug serialises them.
  */
 static struct {
 	raw_spinlock_t lock;	/* inside a base's */
@@ -61,13 +104,13 @@ static void report_add(const void *function, unsigned int count)
 	raw_spin_unlock(&report.lock);
 }
 
-/* Print and begin anew. */
+/* Print it, and start over. */
 static void report_print(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < report.size; i++) {
-		/* To look a name up takes long, and printk() has interrupts off. */
+		/* Looking a name up takes long, and printk() has interrupts off. */
 		snprintf(report.name, sizeof(report.name), "%ps",
 			 report.handlers[i].function);
 		pr_warn("cancelled %lu pending timer(s) of handler %s\n",
@@ -99,7 +142,7 @@ static bool belongs_to(const struct apic_timer_list *timer,
 	return has_handler(timer, module) || is_part_of(timer, module);
 }
 
-/* One module at a time leaves, or we do: NULL. Read while a base is closed. */
+/* The module that is being unloaded, NULL for apic_timer. Read while a base is closed. */
 static DEFINE_MUTEX(leaving_mutex);
 static const struct module *leaving;
 
@@ -114,10 +157,7 @@ static void cancelled(const struct apic_timer_list *timer)
  * @base:	its base, locked
  * @timer:	the timer, about to be armed or to change its expiry
  *
- * So nothing of the module becomes pending once its timers are looked for, nor
- * moves to where they have been looked for.
- *
- * Return: true if so; the timer is not pending then.
+ * Return: true if so, and the timer is not pending.
  */
 bool apic_timer_drain_cancels(struct apic_timer_base *base,
 			      struct apic_timer_list *timer)
@@ -133,7 +173,7 @@ bool apic_timer_drain_cancels(struct apic_timer_base *base,
 	return true;
 }
 
-/* Open the bases to all, or close them to timers of the leaving module. */
+/* Open the bases to all timers, or close them to those of the leaving module. */
 static void open_all(bool open)
 {
 	struct apic_timer_base *base;
@@ -149,8 +189,8 @@ static void open_all(bool open)
 }
 
 /*
- * Cancel a base's timers: those of @module, or all of them for NULL. Interrupts
- * get a turn after a few, of whatever expiries.
+ * Cancel a base's timers: those of @module, or all of them if NULL. Interrupts are
+ * let in every few timers.
  */
 static void cancel(struct apic_timer_base *base, const struct module *module)
 {
@@ -166,7 +206,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 		raw_spin_lock_irqsave(&base->lock, flags);
 		more = apic_timer_queue_walk(&base->queue, &cursor, timers, &n);
 		for (i = 0, theirs = 0; i < n; i++) {
-			/* Many in a row have the same handler. */
+			/* Neighbours often have the same handler. */
 			if (timers[i]->function != handler) {
 				if (same)
 					report_add(handler, same);
@@ -180,7 +220,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 			cancelled(timers[i]);
 			timers[theirs++] = timers[i];
 		}
-		/* The leader last: while there are others, one of them leads. */
+		/* The leader last: without it, another timer has to lead. */
 		while (theirs)
 			apic_timer_base_dequeue(base, timers[--theirs]);
 		if (!more) {
@@ -193,7 +233,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 	} while (more);
 }
 
-/* Wait for a handler to end that may be one of those cancelled. */
+/* Wait until the handler returns that runs now, as its timer may be cancelled. */
 static void wait_for_handler(struct apic_timer_base *base)
 {
 	struct apic_timer_list *running;
@@ -212,9 +252,8 @@ static void wait_for_handler(struct apic_timer_base *base)
 }
 
 /*
- * While the bases are closed a timer of the module can only be deleted, expire,
- * or be cancelled: see apic_timer_drain_cancels(). No CPU goes off meanwhile, as
- * its timers would go to another.
+ * While the bases are closed, a timer of the module can only expire, be deleted or be
+ * cancelled. No CPU goes offline meanwhile, as its timers would migrate.
  */
 static void cancel_everywhere(const struct module *module)
 {
@@ -237,10 +276,10 @@ static void cancel_everywhere(const struct module *module)
 }
 
 /**
- * apic_timer_drain_all() - cancel all timers, for our own unload
+ * apic_timer_drain_all() - cancel all timers, as apic_timer is unloaded
  *
- * No module that uses us is left, so nothing arms new ones but a handler that
- * is still running, and that is refused.
+ * No consumer is left. Only a handler that is still running could arm a timer, and
+ * that is refused.
  *
  * Context: Task.
  */
@@ -253,8 +292,8 @@ void apic_timer_drain_all(void)
  * apic_timer_drain_module() - cancel the timers of a module being unloaded
  * @module:	the module, past its exit function
  *
- * Those whose handler or whose memory is the module's. They can't be armed any
- * more, and no handler of theirs is running on return.
+ * Those whose handler or whose memory is the module's. On return none can be armed
+ * any more, and none of their handlers is running.
  *
  * Context: Task.
  */
@@ -264,8 +303,8 @@ void apic_timer_drain_module(const struct module *module)
 }
 
 /*
- * Where a timer of a CPU that goes offline moves to: the next online CPU after
- * @prev, which has taken the one before, in a circle. NULL if there is none.
+ * Where the next timer of a CPU that goes offline migrates to: the next CPU after
+ * @prev, round robin. NULL if no CPU accepts timers.
  */
 static struct apic_timer_base *successor(unsigned int prev)
 {
@@ -280,13 +319,7 @@ static struct apic_timer_base *successor(unsigned int prev)
 	return NULL;
 }
 
-/*
- * Move the head to another base. It stays pending to all: who looks at its
- * state without the lock sees no change, and who wants the lock waits while its
- * cpu is APIC_TIMER_CPU_MOVING.
- *
- * Return: false when there was none.
- */
+/* Migrate the head to another base. Return: false if there was none. */
 static bool migrate_head(struct apic_timer_base *base,
 			 struct apic_timer_base *to)
 {
@@ -309,15 +342,14 @@ static bool migrate_head(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_drain_cpu() - take no more timers on this CPU
+ * apic_timer_drain_cpu() - migrate this CPU's timers, and accept no more
  *
- * What is pending goes to the other CPUs, one after the other in the order of
- * expiry: the first to the next online CPU, the second to the one after that,
- * and so on in a circle, so that none gets them all. When no CPU is left, it is
- * cancelled. CPUs go offline one at a time, so the successors stay.
+ * In the order of their expiry they migrate to the other CPUs, round robin, so that
+ * none gets them all. If no other CPU accepts timers they are cancelled. CPUs go
+ * offline one at a time, so these stay online.
  *
- * From here on no handler runs on this CPU: one that arms its timer again would
- * be refused, and a periodic timer end for that reason.
+ * No handler runs on this CPU from here on: arming its timer again would fail, and
+ * end a periodic timer.
  *
  * Context: Task, bound to the CPU, whose source is still attached.
  */

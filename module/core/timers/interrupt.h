@@ -3,14 +3,14 @@
 #define _APIC_TIMER_INTERRUPT_H
 
 /*
- * The course of an interrupt, which is the same for all sources: first what is
- * ours, then what is the kernel's.
+ * The course of a timer interrupt, the same for all sources: the timers first, then
+ * the kernel's event.
  */
 #include "mux/mux.h"
 #include "timers/expire.h"
 
 /**
- * apic_timer_mux_enter() - first half of the interrupt: what is ours
+ * apic_timer_mux_enter() - first half of the interrupt: the timers
  * @mux:	of this CPU
  * @now:	the present TSC
  *
@@ -25,7 +25,7 @@ static __always_inline void apic_timer_mux_enter(struct apic_timer_mux *mux,
 }
 
 /**
- * apic_timer_mux_leave() - second half of the interrupt: what is the kernel's
+ * apic_timer_mux_leave() - second half of the interrupt: the kernel's event
  * @mux:	of this CPU
  * @kernel_event: calls the kernel's handler; it programs its next event from
  *		there, or where it defers that, later

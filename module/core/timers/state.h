@@ -9,16 +9,15 @@
  * enum apic_timer_state - the states of a timer
  * @APIC_TIMER_NEW:	initialised and never armed. Reached by
  *			init_apic_timer() only.
- * @APIC_TIMER_PENDING:	in the queue of the CPU it is bound to. Reached from
- *			NEW and DONE.
- * @APIC_TIMER_DONE:	was armed; has expired, was deleted or cancelled. Its
- *			handler may still be running. Reached from PENDING.
- * @APIC_TIMER_SHUTDOWN: cannot be armed. Its handler may still be running.
- *			Reached from NEW and DONE by apic_timer_shutdown_sync(),
- *			and left by init_apic_timer() only.
+ * @APIC_TIMER_PENDING:	in the queue of its CPU. Reached from NEW and DONE.
+ * @APIC_TIMER_DONE:	was armed; has expired, or was deleted or cancelled. Its
+ *			handler may be running. Reached from PENDING.
+ * @APIC_TIMER_SHUTDOWN: cannot be armed. Its handler may be running. Reached from
+ *			NEW and DONE by apic_timer_shutdown_sync(), and left by
+ *			init_apic_timer() only.
  *
- * Changes under the lock of the timer's base. The values are unlikely ones, so
- * that zeroed, poisoned and random memory is told from a timer.
+ * timer.c draws the edges. The values are unlikely ones, so that zeroed, poisoned
+ * and random memory is not taken for a timer.
  */
 enum apic_timer_state {
 	APIC_TIMER_NEW = APIC_TIMER_STATE_NEW,
@@ -27,7 +26,7 @@ enum apic_timer_state {
 	APIC_TIMER_SHUTDOWN,
 };
 
-/* A timer's cpu while it goes from one base to another. */
+/* A timer's cpu while it moves from one base to another */
 #define APIC_TIMER_CPU_MOVING	UINT_MAX
 
 static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
@@ -36,7 +35,7 @@ static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
 	       APIC_TIMER_SHUTDOWN - APIC_TIMER_NEW;
 }
 
-/* Whether a timer can be armed: NEW or DONE, in one comparison. */
+/* A timer can be armed if it is NEW or DONE: one comparison. */
 static_assert((APIC_TIMER_PENDING & ~(APIC_TIMER_NEW ^ APIC_TIMER_DONE)) !=
 	      (APIC_TIMER_NEW & APIC_TIMER_DONE));
 static_assert((APIC_TIMER_SHUTDOWN & ~(APIC_TIMER_NEW ^ APIC_TIMER_DONE)) !=

@@ -1,6 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The exported interface: checks arguments, changes timers' states.
+ * The exported interface: it checks arguments and changes the states of timers.
+ *
+ *	              add, mod                  expiry, del, cancel
+ *	     NEW -------------------> PENDING -----------------------> DONE
+ *	      |                          ^                              |  |
+ *	      |                          |           add, mod           |  |
+ *	      |                          +------------------------------+  |
+ *	      |            apic_timer_shutdown_sync()                      |
+ *	      +-----------------------> SHUTDOWN <-------------------------+
+ *
+ * A timer that is pending is deleted before it is shut down, under one lock. From
+ * SHUTDOWN only init_apic_timer() leads back, to NEW; so it does from NEW and DONE.
+ * mod changes the expiry of a pending timer, which stays PENDING, and so does a timer
+ * that migrates. The handler may be running in each state but NEW: it is called in
+ * DONE, and may arm its timer or be waited for by others.
+ *
+ * States change under the lock of the timer's base. Memory with no known state is no
+ * timer: each call refuses it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +39,7 @@
 #include "timers/state.h"
 #include "tsc/tsc.h"
 
-/* Another layout of what users allocate is another interface: see APIC_TIMER_API. */
+/* A change of what consumers allocate is a change of the interface: see APIC_TIMER_API. */
 #define LAYOUT(type, member, offset) \
 	static_assert(offsetof(struct type, member) == (offset))
 
@@ -46,10 +63,9 @@ EXPORT_SYMBOL_GPL(apic_timer_api);
 #define CALLER	APIC_TIMER_CALLER
 
 /*
- * Each call has a fast path for the usual case, a timer of this CPU with
- * nothing to object to. Everything else, and what is wrong, is found out by its
- * slow twin, which begins anew. Without looking at its state, nothing is known
- * of a timer but that its memory can be read; it is looked at under the lock.
+ * Each call has a fast path for the usual case: a timer of this CPU, and no mistake.
+ * All other cases, and mistakes, are left to its slow twin, which starts over. The
+ * state is read under the lock; before that the memory is only known to be readable.
  */
 
 static __always_inline bool readable(const struct apic_timer_list *timer)
@@ -57,7 +73,7 @@ static __always_inline bool readable(const struct apic_timer_list *timer)
 	return likely(!in_nmi() && timer);
 }
 
-/* Could it be armed, if it is a timer? */
+/* Can it be armed, provided that it is a timer? */
 static __always_inline bool armable(const struct apic_timer_list *timer)
 {
 	return readable(timer) && likely(timer->function) &&
@@ -65,7 +81,7 @@ static __always_inline bool armable(const struct apic_timer_list *timer)
 			timer->spin_budget));
 }
 
-/* Can anything be done with @timer here? */
+/* Can any call be made for @timer in this context? */
 static int check(const struct apic_timer_list *timer, const void *caller)
 {
 	if (in_nmi())
@@ -76,7 +92,7 @@ static int check(const struct apic_timer_list *timer, const void *caller)
 	return 0;
 }
 
-/* Does its mode wait on the TSC, or may the module's default do so? */
+/* Does its mode spin, or may the module's default mode? */
 static bool may_spin(const struct apic_timer_list *timer)
 {
 	unsigned int mode = timer->flags & APIC_TIMER_MODE_MASK;
@@ -107,13 +123,12 @@ static int check_arm(const struct apic_timer_list *timer, const void *caller)
 
 /**
  * init_apic_timer() - initialise a timer
- * @timer:	timer, in no use; what it holds is overwritten, except that
- *		@expires, @data and @function keep their values
+ * @timer:	memory in no other use; @expires, @data and @function keep their
+ *		values, all else is overwritten
  *
- * @timer->flags and @timer->spin_budget are set after this, as it clears them.
+ * Set @timer->flags and @timer->spin_budget after this call, which clears them.
  *
- * Context: Any but NMI, where a kernel with CONFIG_DEBUG_OBJECTS can't take
- * note of it.
+ * Context: Any but NMI, where a kernel with CONFIG_DEBUG_OBJECTS cannot track it.
  */
 void init_apic_timer(struct apic_timer_list *timer)
 {
@@ -127,7 +142,7 @@ void init_apic_timer(struct apic_timer_list *timer)
 	timer->prev = NULL;
 	timer->flags = 0;
 	timer->spin_budget = 0;
-	/* Where it is likely to be armed: that is the fast path, without another CPU's lock. */
+	/* It is likely to be armed here: on the fast path, without another CPU's lock. */
 	timer->cpu = raw_smp_processor_id();
 	timer->prev_cpu = timer->cpu;
 	timer->prev_run = 0;
@@ -146,8 +161,9 @@ static void count_late(const struct apic_timer_list *timer)
 /*
  * Arm a timer that is not pending.
  *
- * Behind another that is due as well, and only waits for interrupts to be on,
- * being late goes unnoticed: that spares most calls the TSC.
+ * Its expiry is compared with the TSC only if it is the new head, or handlers are
+ * running: behind another timer that is due, being late is not counted. This spares
+ * most calls a read of the TSC.
  */
 static __always_inline void arm(struct apic_timer_base *base,
 				struct apic_timer_list *timer)
@@ -179,7 +195,7 @@ static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
 	return ret;
 }
 
-/* For add_apic_timer() that is not about any certain CPU. */
+/* Of add_apic_timer(), for which any CPU will do */
 #define THIS_CPU	(-1)
 
 static int add_checked(struct apic_timer_list *timer, int cpu,
@@ -214,8 +230,8 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * add_apic_timer() - arm a timer on this CPU
  * @timer:	timer, initialised, not pending, with @expires and @function set
  *
- * @timer->function starts at @timer->expires; at once when that is past, which
- * is counted and traced as late.
+ * @timer->function starts at @timer->expires, or at once if that is past, which is
+ * counted in added_late.
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
  * two bases.
@@ -224,11 +240,11 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * * %-EBUSY - it is pending already
  * * %-EINVAL - not initialised, no function, unknown flags, or a spin budget
  *   with a mode that doesn't spin
- * * %-ENODEV - this CPU takes no timers (it is going offline), or the timer's
- *   module is past its exit function
+ * * %-ENODEV - this CPU does not accept timers (it is going offline), or the
+ *   timer's module is past its exit function
  * * %-EPERM - called from NMI
- * * %-ESHUTDOWN - apic_timer_shutdown_sync() has been called for it, which is
- *   no mistake of the caller's: it is not logged
+ * * %-ESHUTDOWN - apic_timer_shutdown_sync() was called for it. This is no mistake
+ *   of the caller's, and not logged.
  */
 int add_apic_timer(struct apic_timer_list *timer)
 {
@@ -254,14 +270,15 @@ EXPORT_SYMBOL_GPL(add_apic_timer);
  * @timer:	as for add_apic_timer()
  * @cpu:	the CPU that @timer->function runs on
  *
- * When another CPU has to be told, the time that takes (an interrupt between
- * CPUs) has to fit before @timer->expires for the expiry to be in time.
+ * If @cpu is another CPU and this timer its new head, @cpu gets an interrupt from
+ * this CPU to program its hardware: @timer->expires has to be later than that takes,
+ * or the expiry is late.
  *
- * When @cpu goes offline with the timer pending, the timer moves to another CPU
- * and runs there: at the same @timer->expires, or at once if that passes
- * meanwhile. The trace event apic_timer_migrate tells. It stays there when @cpu
- * is back. When no other CPU takes timers it is cancelled, and the kernel log
- * names its handler. A handler that must run on @cpu compares it with
+ * If @cpu goes offline while the timer is pending, the timer migrates to another CPU
+ * and runs there: at the same @timer->expires, or at once if that passes meanwhile.
+ * The trace event apic_timer_migrate reports it. The timer stays there when @cpu
+ * comes online again. If no other CPU accepts timers it is cancelled, and the kernel
+ * log names its handler. A handler that must run on @cpu compares @cpu with
  * smp_processor_id().
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
@@ -335,17 +352,17 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
  * @timer:	timer, initialised, with @function set
  * @expires:	new expiry, absolute TSC in cycles
  *
- * The timer stays on the CPU where it was last armed, or where it moved, being
- * pending, when that CPU went offline; one that never was armed, or whose CPU is
- * offline, goes to this CPU.
+ * The timer stays on its CPU: the one where it was last armed, or to which it has
+ * migrated since. A timer that was never armed, or whose CPU is offline, is armed on
+ * this CPU.
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
  * two bases.
  * Return:
- * * %1 - it was pending, and now is for @expires
- * * %0 - it was not pending, and now is for @expires
+ * * %1 - it was pending, and is pending for @expires now
+ * * %0 - it was not pending, and is pending for @expires now
  * * otherwise as add_apic_timer(), where
- * * %-ENODEV - also: it is cancelled if it was pending
+ * * %-ENODEV - also: if it was pending, it is cancelled
  */
 int mod_apic_timer(struct apic_timer_list *timer, unsigned long long expires)
 {
@@ -384,8 +401,8 @@ static __always_inline void del(struct apic_timer_base *base,
 }
 
 /*
- * Delete a timer if it is pending, and shut it down for @shutdown; *@running
- * tells of its handler.
+ * Delete a timer if it is pending, and shut it down if @shutdown. *@running: its
+ * handler is running; *@self: it is the caller.
  */
 static int try_del(struct apic_timer_list *timer, bool shutdown, bool *running,
 		   bool *self)
@@ -425,11 +442,11 @@ static noinline int del_slowly(struct apic_timer_list *timer,
  * del_apic_timer() - delete a timer
  * @timer:	timer, initialised
  *
- * Doesn't wait for the handler: see del_apic_timer_sync().
+ * Does not wait for the handler: see del_apic_timer_sync().
  *
  * Context: Any but NMI, also a handler. Takes and releases the base's lock.
  * Return:
- * * %1 - it was pending; that expiry will not run
+ * * %1 - it was pending; the handler will not run for it
  * * %0 - it was not pending: it ran, or was deleted before
  * * %-EBUSY - it was not pending, and its handler is running at this moment
  * * %-ENOENT - it was never armed
@@ -481,16 +498,15 @@ static noinline int del_and_wait(struct apic_timer_list *timer, bool shutdown,
  * del_apic_timer_sync() - delete a timer and wait for its handler
  * @timer:	timer, initialised
  *
- * On return the timer is not pending and its handler runs on no CPU, so that
- * it may be freed, unless others arm it again meanwhile, which
- * apic_timer_shutdown_sync() prevents. A handler that arms its own timer is
- * waited for and that expiry deleted too.
+ * On return the timer is not pending and its handler runs on no CPU: it may be
+ * freed, unless other code arms it again meanwhile, which apic_timer_shutdown_sync()
+ * prevents. If the handler arms its own timer, that is deleted too.
  *
- * Context: Any but NMI. The caller must not hold a lock that the handler
- * takes. From the timer's own handler that wait would never end: refused. Two
- * handlers on two CPUs that wait for each other do hang.
+ * Context: Any but NMI. The caller must not hold a lock that the handler takes. A
+ * call from the timer's own handler would wait for ever, and is refused. Two handlers
+ * on two CPUs that wait for each other do hang.
  * Return:
- * * %1 - it was pending; that expiry will not run
+ * * %1 - it was pending; the handler will not run for it
  * * %0 - it was not pending
  * * %-EDEADLK - called from the timer's own handler; the timer is not pending,
  *   but the handler is running
@@ -519,20 +535,19 @@ int del_apic_timer_sync(struct apic_timer_list *timer)
 EXPORT_SYMBOL_GPL(del_apic_timer_sync);
 
 /**
- * apic_timer_shutdown_sync() - delete a timer for good
+ * apic_timer_shutdown_sync() - delete a timer, and refuse to arm it from then on
  * @timer:	timer, initialised
  *
- * As del_apic_timer_sync(), and whoever tries to arm @timer from then on gets
- * %-ESHUTDOWN, until init_apic_timer() is called for it again. So it is over
- * for sure also where others arm @timer, such as the handler of another timer
- * that @timer's handler arms in its turn: two of those are stopped by shutting
- * down one after the other. What arms it may go on to be called, but must not
- * use what is freed.
+ * As del_apic_timer_sync(); and calls that arm @timer fail with %-ESHUTDOWN until
+ * init_apic_timer() is called for it. It is therefore safe also where other code arms
+ * @timer, such as the handler of another timer, which @timer's handler arms in turn:
+ * shut down one of them, then the other. That code may still run, but must not use
+ * freed memory.
  *
  * Context: As del_apic_timer_sync().
  * Return:
- * * %1 - it was pending; that expiry will not run
- * * %0 - it was not pending, or is shut down already
+ * * %1 - it was pending; the handler will not run for it
+ * * %0 - it was not pending, or has been shut down before
  * * %-EDEADLK - called from the timer's own handler; the timer is shut down,
  *   but the handler is running
  * * %-EINVAL - not initialised
@@ -547,12 +562,12 @@ int apic_timer_shutdown_sync(struct apic_timer_list *timer)
 EXPORT_SYMBOL_GPL(apic_timer_shutdown_sync);
 
 /**
- * apic_timer_pending() - whether a timer is armed and has not expired yet
+ * apic_timer_pending() - whether a timer is pending
  * @timer:	timer, initialised
  *
- * Context: Any. Takes no lock: the answer may be outdated at once, unless the
- * caller keeps others from the timer.
- * Return: true when it is pending.
+ * Context: Any. Takes no lock: the result may be out of date at once, unless the
+ * caller keeps other code from arming or deleting the timer.
+ * Return: true if it was armed and has neither expired nor been deleted.
  */
 bool apic_timer_pending(const struct apic_timer_list *timer)
 {
