@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Choosing a source, and attaching it to CPUs as they come and go.
+ * Choose a source, and attach CPUs to it as they come online and go offline.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,16 +30,16 @@
 #include "timers/drain.h"
 #include "tsc/tsc.h"
 
-/* Kbuild sets it where the kernel lets a module have the vector. */
+/* Set by Kbuild if the kernel lets a module have the vector. */
 #ifndef APIC_TIMER_HOOK
 #define APIC_TIMER_HOOK	0
 #endif
 
 static char *source = "auto";
 module_param(source, charp, 0444);
-MODULE_PARM_DESC(source, "what gives us timer interrupts: auto, hook, proxy or hrtimer");
+MODULE_PARM_DESC(source, "where timer interrupts come from: auto, hook, proxy or hrtimer");
 
-/* In the order of preference. */
+/* In the order of preference */
 static const struct apic_timer_source * const sources[] = {
 #ifdef CONFIG_APIC_TIMER_SIM
 	&apic_timer_source_sim,
@@ -54,10 +54,10 @@ static const struct apic_timer_source * const sources[] = {
 
 static enum cpuhp_state hotplug_state;
 
-/* What sources convert by, or an older value. */
+/* The rate of the TSC that sources convert by, or an older one */
 static u32 tsc_khz_known;
 
-/* The source is being attached to all CPUs, or detached. */
+/* The source is being attached to all CPUs, or detached from them. */
 static bool changing;
 
 /* The source serves this CPU. Set and cleared by its hotplug callbacks. */
@@ -85,7 +85,7 @@ static int attach_cpu(unsigned int cpu)
 	if (ret) {
 		pr_err("CPU %u takes no timers: error %d\n", cpu, ret);
 		/*
-		 * While the source is chosen, another one is tried then. Later
+		 * While a source is being chosen, another one is tried then. Later
 		 * an error would keep the CPU from coming online.
 		 */
 		return changing ? ret : 0;
@@ -109,10 +109,10 @@ static int detach_cpu(unsigned int cpu)
 	local_irq_enable();
 	ret = apic_timer_source->detach();
 	if (ret) {
-		/* Of the source as a whole: @remove waits. The kernel wants 0 then. */
+		/* The source is removed: @remove waits. The kernel expects 0 here. */
 		if (changing)
 			return 0;
-		/* Otherwise the CPU stays. */
+		/* The CPU stays online. */
 		go_online();
 		return ret;
 	}
@@ -124,12 +124,12 @@ static int detach_cpu(unsigned int cpu)
 	return 0;
 }
 
-/* Modes on offer, for &apic_timer_info.modes. */
+/* Supported modes, for &apic_timer_info.modes */
 #define MODES	(BIT(APIC_TIMER_RAW) | BIT(APIC_TIMER_MEAN) | \
 		 BIT(APIC_TIMER_EXACT))
 
 /**
- * apic_timer_query() - what serves the timers of a CPU
+ * apic_timer_query() - describe what serves the timers of a CPU
  * @cpu:	the CPU
  * @info:	filled in
  *
@@ -137,8 +137,8 @@ static int detach_cpu(unsigned int cpu)
  * Return:
  * * %0 - @info is filled in
  * * %-EINVAL - there is no such CPU, or @info is NULL
- * * %-ENODEV - @cpu is offline or takes no timers; @info is filled in as far as
- *   known
+ * * %-ENODEV - @cpu is offline or does not accept timers; @info is filled in as far
+ *   as known
  */
 int apic_timer_query(int cpu, struct apic_timer_info *info)
 {
@@ -164,7 +164,7 @@ int apic_timer_query(int cpu, struct apic_timer_info *info)
 EXPORT_SYMBOL_GPL(apic_timer_query);
 
 /**
- * apic_timer_attach_hardware_name() - hardware mode in words
+ * apic_timer_attach_hardware_name() - name of a hardware mode
  * @info:	of a CPU
  *
  * Return: a short phrase.
@@ -236,13 +236,13 @@ static void refine(void *unused)
 }
 
 /**
- * apic_timer_attach_refine() - follow the kernel's idea of the TSC's rate
+ * apic_timer_attach_refine() - use the rate of the TSC that the kernel has refined
  *
- * The kernel refines it once, a second or two after boot, and by less than 1%:
- * what is loaded before that, from an initial RAM disk say, would go on with
- * the first estimate. Sources and the length of a tick follow; limits of time
- * that were converted when the module was loaded (spin_budget_ns, defer_ns,
- * late_ns, busy_us, watchdog_ms) stay, for nobody relies on a limit to 1%.
+ * The kernel refines it once, a second or two after boot, by less than 1%. A module that
+ * is loaded before, from an initial RAM disk for example, would keep the first estimate.
+ * Sources and the length of a tick are converted again. Limits that were converted when
+ * the module was loaded (spin_budget_ns, defer_ns, late_ns, busy_us, watchdog_ms) are
+ * not, as nothing relies on a limit to 1%.
  *
  * Context: Task context; called now and then.
  */
@@ -252,7 +252,7 @@ void apic_timer_attach_refine(void)
 
 	if (khz == tsc_khz_known)
 		return;
-	/* A CPU that comes or goes reads the new rate, or is gone. */
+	/* A CPU that is attached from now on reads the new rate. */
 	cpus_read_lock();
 	tsc_khz_known = khz;
 	WRITE_ONCE(apic_timer_mux_tick, apic_timer_ns_to_tsc(TICK_NSEC));
@@ -267,8 +267,8 @@ void apic_timer_attach_refine(void)
 /**
  * apic_timer_attach_init() - choose a source and attach it to all CPUs
  *
- * Return: 0; -EINVAL for a source of unknown name; otherwise the error of the
- * one asked for, or of the last tried. Every CPU is then as it was.
+ * Return: 0; -EINVAL for a source of unknown name; otherwise the error of the requested
+ * source, or of the last one tried. All CPUs are left as they were then.
  */
 int apic_timer_attach_init(void)
 {
@@ -301,7 +301,7 @@ int apic_timer_attach_init(void)
 }
 
 /**
- * apic_timer_attach_exit() - give every CPU back
+ * apic_timer_attach_exit() - detach all CPUs
  */
 void apic_timer_attach_exit(void)
 {

@@ -81,7 +81,7 @@ DEFINE_SHOW_ATTRIBUTE(info);
 
 static u64 peek(const u64 *value)
 {
-	/* Its CPU may write it meanwhile: each value may be of another expiry. */
+	/* Its CPU may write it meanwhile: values may be of different expiries. */
 	return data_race(*value);
 }
 
@@ -129,7 +129,7 @@ static int stats_show(struct seq_file *file, void *unused)
 DEFINE_SHOW_ATTRIBUTE(stats);
 
 /*
- * The pending timers, looked at a few at a time: others may come and go
+ * The pending timers, copied a few at a time: others may be added and deleted
  * meanwhile.
  */
 struct pending {
@@ -140,13 +140,13 @@ struct pending {
 };
 
 /*
- * Each reader's place is kept up to date by whoever deletes timers: at most so
- * many of them.
+ * Maximum number of readers: deleting a timer has to keep the position of each one up
+ * to date.
  */
 #define PENDING_READERS	8
 static atomic_t pending_readers;
 
-/* Go to the beginning of a CPU's timers, or nowhere. */
+/* Go to the first timer of a CPU, or nowhere. */
 static void pending_go(struct pending *pending, unsigned int cpu)
 {
 	if (pending->cpu < nr_cpu_ids)
@@ -158,7 +158,7 @@ static void pending_go(struct pending *pending, unsigned int cpu)
 	pending->size = 0;
 }
 
-/* Have a view at hand. Return: it, or NULL after the last of the last CPU. */
+/* Return the present view, or NULL after the last one of the last CPU. */
 static void *pending_view(struct pending *pending)
 {
 	while (pending->next == pending->size) {
@@ -179,7 +179,7 @@ static void *pending_start(struct seq_file *file, loff_t *pos)
 {
 	struct pending *pending = file->private;
 
-	/* Anywhere else, reading goes on where it stopped. */
+	/* Elsewhere, reading continues where it stopped. */
 	if (!*pos)
 		pending_go(pending, cpumask_first(cpu_possible_mask));
 	return pending_view(pending);
@@ -250,7 +250,7 @@ static const struct file_operations pending_fops = {
 	.release = pending_release,
 };
 
-/* One row a bucket: range of errors in cycles, then counts by CPU. */
+/* A row for each bucket: its range of errors in cycles, then counts by CPU. */
 static void errors_row(struct seq_file *file, unsigned int early,
 		       unsigned int bucket)
 {
@@ -320,7 +320,9 @@ static const struct file_operations errors_fops = {
 };
 
 /**
- * apic_timer_debugfs_init() - create the files; without them we work too
+ * apic_timer_debugfs_init() - create the files
+ *
+ * Errors are ignored: the module works without them.
  */
 void apic_timer_debugfs_init(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What TSC values are worth: their epoch, whether the kernel trusts the TSC, and
- * who wants to be told when that changes.
+ * How far TSC values can be relied on: their epoch, whether the kernel trusts the TSC,
+ * and the notifiers that are called when either changes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,14 +22,14 @@
 #include "lib/refuse.h"
 #include "tsc/tsc.h"
 
-/* The kernel's own watchdog looks twice a second. */
+/* The kernel's own watchdog runs twice a second. */
 #define WATCH_PERIOD	HZ
 
 static ATOMIC_NOTIFIER_HEAD(chain);
-static DEFINE_MUTEX(chain_mutex);	/* who is in it */
+static DEFINE_MUTEX(chain_mutex);	/* serialises changes of it */
 
 static void watch(struct work_struct *work);
-/* Wakes no idle CPU. */
+/* Deferrable: wakes no idle CPU. */
 static DECLARE_DEFERRABLE_WORK(watch_work, watch);
 
 static void notify(enum apic_timer_event event, s64 shift)
@@ -43,8 +43,8 @@ static void notify(enum apic_timer_event event, s64 shift)
 }
 
 /*
- * The kernel tells no module when it refines the rate of the TSC, which it does
- * while it trusts it, nor when it loses that trust, for good.
+ * The kernel notifies no module when it refines the rate of the TSC, which it does only
+ * while it trusts it, nor when it marks the TSC unstable, which it never takes back.
  */
 static void watch(struct work_struct *work)
 {
@@ -57,7 +57,7 @@ static void watch(struct work_struct *work)
 	notify(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
-/* The chain itself gives a WARN() for one that is: see refuse.h. */
+/* Asked first, as the chain warns by WARN() of one that is: see refuse.h. */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;
@@ -71,7 +71,7 @@ static bool is_registered(const struct notifier_block *block)
 }
 
 /**
- * apic_timer_register_notifier() - be told when TSC values lose their worth
+ * apic_timer_register_notifier() - be notified when TSC values become invalid
  * @block:	@block->notifier_call gets an &enum apic_timer_event and a
  *		&struct apic_timer_notice, valid during the call. It must not
  *		sleep, and for %APIC_TIMER_TSC_EPOCH it is called with
@@ -104,7 +104,7 @@ int apic_timer_register_notifier(struct notifier_block *block)
 EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
 
 /**
- * apic_timer_unregister_notifier() - the reverse
+ * apic_timer_unregister_notifier() - undo apic_timer_register_notifier()
  * @block:	registered
  *
  * Context: Task context; waits until a call that is under way has returned.
@@ -132,7 +132,7 @@ int apic_timer_unregister_notifier(struct notifier_block *block)
 EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);
 
 /**
- * apic_timer_epoch_begin() - the TSC has been another since the machine slept
+ * apic_timer_epoch_begin() - begin an epoch, as the TSC has jumped in a sleep
  * @shift:	TSC now less TSC then, cycles
  *
  * Context: Interrupts off, no other CPU running; pending timers have been moved.
@@ -147,7 +147,7 @@ void apic_timer_epoch_begin(s64 shift)
 /**
  * apic_timer_epoch_init() - watch the kernel's trust in the TSC
  *
- * If there was none from the start, that has been said.
+ * If there was none from the start, the log has said so.
  */
 void apic_timer_epoch_init(void)
 {
@@ -156,7 +156,7 @@ void apic_timer_epoch_init(void)
 }
 
 /**
- * apic_timer_epoch_exit() - the reverse
+ * apic_timer_epoch_exit() - stop watching
  */
 void apic_timer_epoch_exit(void)
 {

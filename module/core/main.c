@@ -24,7 +24,7 @@
 #include "tsc/tsc.h"
 #include "version.h"
 
-/* A module was loaded, or unloaded, perhaps with timers pending. */
+/* A module was loaded, or is being unloaded, perhaps with timers pending. */
 static int module_event(struct notifier_block *block, unsigned long state,
 			void *module)
 {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps: suspend to RAM, hibernation.
+ * Suspend to RAM, and hibernation.
  *
- * All CPUs but one are offline then, and what was pending on them is pending
- * here. The LAPIC has lost its state, and the TSC may have started anew, or
- * stood still; whether it has is seen by comparing it with the kernel's clock
- * that counts sleep.
+ * All CPUs but one are offline then, and their timers have migrated to it. When the
+ * machine resumes, the LAPIC has lost its state, and the TSC may have restarted or
+ * stopped: comparing it with the kernel's clock that counts sleep shows that.
  *
- * In suspend to idle nothing of that happens: CPUs stay online, and our source
- * is resumed with the kernel's clock event devices.
+ * Nothing of this happens in suspend to idle: CPUs stay online, and the source is
+ * resumed with the kernel's clock event devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,17 +27,17 @@
 #include "tsc/tsc.h"
 
 /*
- * How far the two clocks may be apart: the kernel may have to measure its sleep
- * by a clock of whole seconds, which drifts.
+ * Maximum difference of the two clocks: the kernel may have to measure the sleep by a
+ * clock of whole seconds, which drifts.
  */
 #define SLACK_NS	(3 * (u64)NSEC_PER_SEC)
 #define DRIFT_SHIFT	10
 
-/* When it went to sleep. */
+/* When the machine was suspended */
 static u64 slept_tsc;
 static ktime_t slept_at;
 
-/* Is the TSC where it would be had it counted all the time? */
+/* Has the TSC counted throughout the sleep? */
 static bool has_counted(u64 tsc, u64 slept_ns)
 {
 	u64 counted_ns, apart;
@@ -52,7 +51,7 @@ static bool has_counted(u64 tsc, u64 slept_ns)
 }
 
 /**
- * apic_timer_pm_suspend() - the machine is about to sleep
+ * apic_timer_pm_suspend() - note the time, as the machine is being suspended
  *
  * Context: Interrupts off, no other CPU running.
  */
@@ -63,9 +62,9 @@ void apic_timer_pm_suspend(void)
 }
 
 /**
- * apic_timer_pm_resume() - the machine has slept
+ * apic_timer_pm_resume() - go on after the machine was suspended
  *
- * Context: As apic_timer_pm_suspend(); the kernel's clock goes again.
+ * Context: As apic_timer_pm_suspend(); the kernel's clock runs again.
  */
 void apic_timer_pm_resume(void)
 {
@@ -103,7 +102,7 @@ static void resume(void)
 APIC_TIMER_DEFINE_SYSCORE(syscore, suspend, resume);
 
 /**
- * apic_timer_pm_init() - be called when the machine sleeps and wakes
+ * apic_timer_pm_init() - register for suspend and resume
  */
 void apic_timer_pm_init(void)
 {
@@ -111,7 +110,7 @@ void apic_timer_pm_init(void)
 }
 
 /**
- * apic_timer_pm_exit() - the reverse
+ * apic_timer_pm_exit() - undo apic_timer_pm_init()
  */
 void apic_timer_pm_exit(void)
 {

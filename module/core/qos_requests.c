@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keep a CPU out of deep idle states while an exact expiry of its own is near: to
- * wake from one takes longer than all else that makes an expiry late.
+ * Keep a CPU out of deep idle states while an exact expiry of its own is near, as
+ * waking from one takes longer than all else that makes an expiry late.
  *
- * Done by a resume latency request for the CPU, as any driver would, from a work
- * item. A cpuidle governor takes the strictest of these and of the global ones
- * whenever the CPU goes idle, and leaves out the states that take longer to wake
- * from. 0 us would leave nothing but polling, with the tick going: so that what
- * the waiting on the TSC makes up for anyway is allowed.
+ * This is a resume latency QoS request for the CPU, as drivers make them, from a work
+ * item. A cpuidle governor takes the strictest of these and of the global ones when
+ * the CPU goes idle, and avoids states that take longer to wake from. 0 us would leave
+ * only polling, with the tick running: allowed is what the spin compensates for.
  *
- * Who arms a timer stores one number and compares two. Whether an exact timer is
- * pending behind others is not looked for: it counts from when it is the head.
- * It is then armed by its CPU, which is awake. Where exact timers follow others
- * closely it would have gone to sleep again before the request is made: so a
- * request stands until for some time no exact timer has been the head.
+ * Programming the hardware costs a store and a comparison. An exact timer that is
+ * pending behind others is not searched for: it counts once it is the head, and is
+ * then programmed by its CPU, which is awake. Where exact expiries follow others
+ * closely, the CPU would be asleep again before the request is made; so a request
+ * stays until no exact timer has been the head for some time.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -48,22 +47,22 @@ MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while an expir
 
 static int latency_qos_us = -1;
 module_param(latency_qos_us, int, 0444);
-MODULE_PARM_DESC(latency_qos_us, "longest that an idle state may take to wake from while such an expiry is near, in us; 0 makes idle CPUs poll; -1 is what the expiry's spin budget leaves room for");
+MODULE_PARM_DESC(latency_qos_us, "maximum time that waking from an idle state may take while such an expiry is near, in us; 0 makes idle CPUs poll; -1 is what the spin budget covers");
 
 /*
- * How near that is, to either side, and how often it is looked at again
+ * How near an expiry has to be, before or after it, and the period of re-evaluation
  * meanwhile. Long enough for the timer wheel and a work item on a busy CPU.
  */
 #define NEAR_NS		(50 * NSEC_PER_MSEC)
-/* An expiry that comes up to this much before the one known needs no look. */
+/* An expiry that is this much before the known one needs no re-evaluation. */
 #define SLACK_NS	(NEAR_NS / 2)
 
-/* Under the mutex, as is what is made of them. Not registered: none is made. */
+/* Under the mutex, as is making them. One that is not active is not made. */
 static DEFINE_PER_CPU(struct dev_pm_qos_request, requests);
 static DEFINE_MUTEX(mutex);
 
 /**
- * apic_timer_qos_restart() - the TSC may be another: begin anew
+ * apic_timer_qos_restart() - start over, as the TSC may have jumped
  *
  * Context: Interrupts off, no other CPU online.
  */
@@ -76,7 +75,7 @@ void apic_timer_qos_restart(void)
 	apic_timer_qos_kick();
 }
 
-/* What is to be requested for a CPU, and why. */
+/* What has to be requested for a CPU, and why. */
 struct demand {
 	s32 us;
 	u64 next;	/* of the exact timer that it is for, perhaps past */
@@ -91,7 +90,7 @@ static s32 allowed_us(unsigned int cpu, u64 budget)
 		       NSEC_PER_USEC);
 }
 
-/* Work out what is to be requested, and from when on the CPU says more. */
+/* Compute the demand of a CPU, and from when on the CPU has to kick. */
 static struct demand demand_of(unsigned int cpu, u64 now)
 {
 	struct apic_timer_qos *qos = per_cpu_ptr(&apic_timer_qos, cpu);
@@ -155,9 +154,9 @@ static s64 request_us(unsigned int cpu, s32 us)
 }
 
 /*
- * Nobody tells an idle CPU that a request has changed. It has to be woken once:
- * if it may be in a deep state by now and would wake for the expiry only; or if it
- * may be in a shallow one and would stay there for long.
+ * An idle CPU does not notice that a request has changed. It has to be woken once: if
+ * it may be in a deep state now and would not wake before the expiry; or if it may be
+ * in a shallow state and would stay there for long.
  */
 static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change, u64 now)
 {
@@ -177,7 +176,7 @@ static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change,
 		apic_timer_base_wake(cpu);
 }
 
-/* Look at a CPU. Return: TSC at which it has to be looked at again, or never. */
+/* Re-evaluate a CPU's request. Return: TSC at which to do so again, or never. */
 static u64 reevaluate_cpu(unsigned int cpu, u64 now)
 {
 	u64 until = READ_ONCE(per_cpu_ptr(&apic_timer_qos, cpu)->until);
@@ -213,20 +212,20 @@ static void reevaluate(struct work_struct *work)
 		return;
 
 	ns = apic_timer_tsc_to_ns(again - min(again, now));
-	/* The timer wheel runs what is far off late by an eighth, at most. */
+	/* The timer wheel may run a far timer late by an eighth. */
 	if (ns > NEAR_NS)
 		ns -= ns / 8;
-	/* Unless somebody has kicked meanwhile. */
+	/* A kick meanwhile has queued it already. */
 	queue_delayed_work(apic_timer_qos_workqueue, &apic_timer_qos_work,
 			   nsecs_to_jiffies(ns) + 1);
 }
 
 /**
- * apic_timer_qos_requested() - what is requested for a CPU now
+ * apic_timer_qos_requested() - the present request for a CPU
  * @cpu:	the CPU
  *
  * Context: Task.
- * Return: us, or -1 if nothing is.
+ * Return: us, or -1 for none.
  */
 int apic_timer_qos_requested(unsigned int cpu)
 {
@@ -265,9 +264,9 @@ void apic_timer_qos_online(void)
 }
 
 /**
- * apic_timer_qos_offline() - request nothing for this CPU any more
+ * apic_timer_qos_offline() - drop this CPU's request
  *
- * A request must not outlast the CPU's device.
+ * A request must not outlive the CPU's device.
  *
  * Context: Task, bound to the CPU, whose base takes no timers any more.
  */
@@ -304,7 +303,7 @@ int apic_timer_qos_init(void)
 /**
  * apic_timer_qos_exit() - the reverse
  *
- * All CPUs are offline to us: nothing is requested, and nobody kicks.
+ * No CPU is attached any more: there is no request, and no CPU kicks.
  */
 void apic_timer_qos_exit(void)
 {

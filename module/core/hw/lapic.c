@@ -71,7 +71,7 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 	ret = apic_timer_counter_init(&lapic->counter, ticks_per_sec,
 				      (u64)apic_timer_tsc_khz() * 1000);
 	if (ret)
-		pr_err("LAPIC timer of %llu Hz beside a TSC of %u kHz: not believed\n",
+		pr_err("implausible LAPIC timer rate of %llu Hz (TSC %u kHz)\n",
 		       ticks_per_sec, apic_timer_tsc_khz());
 	return ret;
 }

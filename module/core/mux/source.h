@@ -5,37 +5,33 @@
 #include <linux/apic_timer.h>
 
 /**
- * struct apic_timer_source - who gives us a timer interrupt on each CPU
+ * struct apic_timer_source - what gives each CPU its timer interrupt
  * @name:	as in the module parameter
  * @drifts:	its hardware counts another clock than the TSC
- * @max_delta:	most TSC cycles that one expiry can do
- * @probe:	0 when this machine has it, otherwise -errno with the reason in
- *		the log. Task context. Takes what is had once for all CPUs.
- * @remove:	give that back, no CPU being attached, but for those that
- *		@detach could not give back: waits for them. May be NULL. Task
- *		context.
- * @attach:	take the timer of this CPU; -errno, with the reason in the log,
+ * @max_delta:	maximum TSC cycles that it can be programmed for
+ * @probe:	0 if it works on this machine, otherwise -errno with the reason in
+ *		the log. Acquires what is shared by all CPUs. Task context.
+ * @remove:	release that. No CPU is attached, except those that @detach failed
+ *		for: waits for them. May be NULL. Task context.
+ * @attach:	take over the timer of this CPU; -errno, with the reason in the log,
  *		leaves the CPU as it was. Task context, bound to the CPU.
- * @detach:	give it back. -errno, with the reason in the log, if the kernel
- *		doesn't take it within a second: then it goes on to serve. Task
- *		context, bound to the CPU.
- * @refine:	the kernel has found another rate of the TSC, less than 1% off the
- *		one before: convert by that on this CPU. NULL if it does so
- *		anyway. Interrupts off.
- * @program:	interrupt this CPU at the absolute TSC @fire, at once if that
- *		is past; @fire is within @max_delta. What it needs of the present
- *		TSC it reads last. Returns what the hardware was given.
- *		Interrupts off.
- * @alive:	is the hardware of this CPU, which was programmed and has not
- *		interrupted since, still set up so that it will? If @fired, it
- *		may have fired already. NULL if nobody but the kernel could
- *		stop it. Interrupts off.
- * @recover:	set the hardware of this CPU up anew. Interrupts off.
+ * @detach:	return it to the kernel. -errno, with the reason in the log, if the
+ *		kernel does not accept it within a second: then it goes on to
+ *		serve. Task context, bound to the CPU.
+ * @refine:	convert by the rate of the TSC that the kernel has refined, by less
+ *		than 1%, on this CPU. NULL if that is not needed. Interrupts off.
+ * @program:	interrupt this CPU at the absolute TSC @fire, at once if that is
+ *		past; @fire is within @max_delta. It reads the TSC last, if at all.
+ *		Return: what the hardware was given. Interrupts off.
+ * @alive:	whether the hardware of this CPU, which was programmed and has not
+ *		interrupted since, is still set up to do so. If @fired, it may have
+ *		fired already. NULL if only the kernel can stop it. Interrupts off.
+ * @recover:	set the hardware of this CPU up again. Interrupts off.
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
- * In its interrupt a source calls apic_timer_mux_enter(), then
- * apic_timer_mux_leave(), or apic_timer_mux_end() if the kernel's events don't
- * come by it.
+ * In its interrupt a source calls apic_timer_mux_enter(), and then
+ * apic_timer_mux_leave(), or apic_timer_mux_end() if it does not carry the kernel's
+ * events.
  */
 struct apic_timer_source {
 	const char *name;

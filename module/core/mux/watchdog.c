@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lost interrupts: the hardware has been masked, stopped or programmed behind
- * our back, and neither our timers nor the kernel's tick would ever come again.
+ * Watchdog: other code or firmware may mask, stop or program the hardware timer of a
+ * CPU. Then neither our timers nor the kernel's tick would ever interrupt it again.
  *
- * Each CPU now and then asks its own hardware whether it is still set up as we
- * left it, when it has just programmed it anyway, and looks whether others are
- * overdue, which then ask theirs. There is no timer for this: a CPU that sleeps
- * isn't woken, but is looked after by those that don't.
+ * A running CPU checks its own hardware now and then, when it has just programmed it,
+ * and whether other CPUs are overdue: those check theirs when they are called. There
+ * is no timer for this: idle CPUs are not woken, but checked by the others.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,11 +29,11 @@
 #include "tsc/tsc.h"
 
 APIC_TIMER_PARAM(watchdog_ms, 100, 0, 10000, "ms",
-		 "how often a CPU that is awake looks for lost interrupts; 0 is never");
+		 "interval at which a running CPU checks that its LAPIC timer and those of other CPUs are still programmed; 0 turns this off");
 
-/* How many others a CPU looks after each time. */
+/* Number of other CPUs that a CPU checks each time */
 #define OTHERS	8U
-/* What takes a while is done when nothing fires for so long. */
+/* Longer work is done if nothing fires for this long. */
 #define QUIET_NS	20000
 
 /* TSC cycles */
@@ -46,57 +45,57 @@ static u64 quiet;
 static void (*when_quiet)(void);
 
 /*
- * Any CPU sends the call of another, one at a time: who sets @called sends it,
- * and the call clears it.
+ * Any CPU may call another one, but one at a time: the CPU that sets @called sends
+ * the call, and the called one clears it.
  */
 static DEFINE_PER_CPU(call_single_data_t, call);
 static DEFINE_PER_CPU(atomic_t, called);
 static DEFINE_PER_CPU(struct irq_work, report_work);
 static DEFINE_PER_CPU(unsigned int, last_checked);
-/* What @fires was when the hardware was last found idle; looked at again. */
+/* fires_of() when the hardware was last found idle: it is checked once more. */
 static DEFINE_PER_CPU(u64, suspect);
 
 /*
- * The log takes locks that we may be called under. Firmware may stop the timer
- * again and again.
+ * In irq_work: the caller of the watchdog may hold locks that printk() takes.
+ * Rate-limited, as firmware may stop the timer again and again.
  */
 static void report_dead(struct irq_work *work)
 {
 	unsigned int cpu = smp_processor_id();
 
-	pr_warn_ratelimited("CPU %u: the LAPIC timer was found stopped, started it again (%llu times so far)\n",
+	pr_warn_ratelimited("CPU %u: LAPIC timer was stopped or masked; restarted (%llu times so far)\n",
 			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_HW_DEAD));
 }
 
-/* By when the hardware has fired; %APIC_TIMER_NEVER if it isn't armed. */
+/* TSC by which the hardware has fired; %APIC_TIMER_NEVER if not programmed. */
 static u64 fires_of(const struct apic_timer_mux *mux)
 {
-	/* Its CPU writes it all the time, and is perhaps another. */
+	/* If this is another CPU's, that writes it all the time. */
 	u64 fires = data_race(READ_ONCE(mux->fires));
-	/* As is this: one of them is never, but both may be found to be. */
+	/* And this: one of them is never, but both may be read so. */
 	u64 kernel_only = data_race(READ_ONCE(mux->kernel_only));
 
 	return min(fires, kernel_only);
 }
 
 /*
- * Has it perhaps just fired? The interrupt may take a while to be seen, in a
- * virtual machine above all.
+ * Has it perhaps just fired? The interrupt may take a while to arrive, above all in a
+ * virtual machine.
  */
 static bool may_have_fired(const struct apic_timer_mux *mux, u64 now)
 {
 	u64 margin = (mux->delta >> APIC_TIMER_MUX_DRIFT_SHIFT) + grace;
 	u64 fires = fires_of(mux);
 
-	/* Whether the drift is in it or not. */
+	/* With the drift included in @fires, or not. */
 	return now > apic_timer_mux_before(fires, 2 * margin) &&
 	       apic_timer_mux_before(now, margin) <= fires;
 }
 
 /*
- * Was the hardware stopped? One that neither counts nor has its interrupt
- * waiting may be about to fire all the same: a virtual one does when its host
- * gets round to it. That must not be so twice for the same expiry.
+ * Was the hardware stopped? If it neither counts nor has its interrupt pending, it may
+ * be about to fire all the same: a virtual one does when its host gets round to it. It
+ * must not be found so twice for the same deadline.
  */
 static bool hw_dead(const struct apic_timer_mux *mux)
 {
@@ -113,13 +112,13 @@ static bool hw_dead(const struct apic_timer_mux *mux)
 	return false;
 }
 
-/* Is the hardware as we left it? Otherwise begin anew. */
+/* Check this CPU's hardware, and restart it if it was stopped. */
 static void check_own(void)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	u64 fires = fires_of(mux);
 
-	/* In its interrupt, whose end arms; or not armed. */
+	/* In its interrupt, whose end programs it; or not programmed. */
 	if (this_cpu_read(apic_timer_mux_watchdog_due) == APIC_TIMER_NEVER ||
 	    mux->in_irq || fires == APIC_TIMER_NEVER)
 		return;
@@ -141,7 +140,7 @@ static void check_called(void *unused)
 }
 
 /*
- * The kernel leaves it to the caller that a csd isn't sent by two CPUs at once:
+ * The kernel leaves it to its callers that two CPUs do not send a csd at once:
  *
  *	CPU0: check_cpu(2)		CPU1: check_cpu(2)
  *
@@ -152,19 +151,19 @@ static void check_called(void *unused)
  *					lock csd
  *					queue csd to CPU2: it is its own next
  *
- * after which CPU2 walks its queue for ever, interrupts off.
+ * after which CPU2 loops over its queue for ever, interrupts off.
  */
 static void check_cpu(unsigned int cpu, u64 now)
 {
-	/* A wrong value means a needless call. */
+	/* A wrong value causes a needless call. */
 	u64 fires = fires_of(per_cpu_ptr(&apic_timer_mux, cpu));
 
 	if (fires >= now || now - fires <= period)
 		return;
-	/* Another has called it already. Pairs with check_called(). */
+	/* Another CPU has called it. Pairs with check_called(). */
 	if (atomic_xchg(per_cpu_ptr(&called, cpu), 1))
 		return;
-	/* It goes offline: the call won't come. */
+	/* It is going offline, and gets no call. */
 	if (smp_call_function_single_async(cpu, per_cpu_ptr(&call, cpu)))
 		atomic_set_release(per_cpu_ptr(&called, cpu), 0);
 }
@@ -176,12 +175,12 @@ static unsigned int next_online(unsigned int cpu)
 }
 
 /**
- * check() - look after this CPU's hardware and that of others
+ * check() - check this CPU's hardware and that of others
  * @now:	the present TSC
  *
- * Each goes round all others, beginning with its neighbours: while all are
- * awake, each is looked at by %OTHERS of them in each period. The only one awake
- * of 512 gets round once in 64 periods.
+ * Each CPU goes round all others, beginning with its neighbours: while all are awake,
+ * %OTHERS of them check each CPU in each period. If one of 512 CPUs is awake, it has
+ * gone round after 64 periods.
  *
  * Context: Interrupts off; the hardware has been programmed.
  */
@@ -198,7 +197,7 @@ static void check(u64 now)
 		cpu = next_online(cpu);
 		if (cpu == self)
 			cpu = next_online(cpu);
-		/* There are no more. */
+		/* There are no other CPUs. */
 		if (cpu == self || cpu == first)
 			break;
 		if (first == self)
@@ -212,7 +211,7 @@ static void check(u64 now)
 }
 
 /**
- * apic_timer_watchdog_online() - begin to look after this CPU
+ * apic_timer_watchdog_online() - begin to check this CPU
  *
  * Context: Interrupts off.
  */
@@ -225,7 +224,7 @@ void apic_timer_watchdog_online(void)
 }
 
 /**
- * apic_timer_watchdog_offline() - leave this CPU's hardware alone
+ * apic_timer_watchdog_offline() - stop checking this CPU
  *
  * Context: Interrupts off.
  */
@@ -236,8 +235,8 @@ void apic_timer_watchdog_offline(void)
 
 /**
  * apic_timer_watchdog_init() - read the module parameter
- * @quiet_work:	called now and then on each CPU that is awake, interrupts off,
- *		when nothing fires there for the next %QUIET_NS
+ * @quiet_work:	called now and then on each running CPU, interrupts off, if
+ *		nothing fires there for the next %QUIET_NS
  */
 void apic_timer_watchdog_init(void (*quiet_work)(void))
 {
@@ -261,9 +260,9 @@ static void nothing(void *unused)
 }
 
 /**
- * apic_timer_watchdog_exit() - wait for what is on its way
+ * apic_timer_watchdog_exit() - wait for calls and reports that are on their way
  *
- * Context: Task context; no CPU is on guard.
+ * Context: Task context; no CPU is checked any more.
  */
 void apic_timer_watchdog_exit(void)
 {

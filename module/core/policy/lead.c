@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How early to arm, learnt from the latency of each expiry: the time from the
- * moment that the hardware was armed for to where the handler could start.
+ * Lead: how early to program the hardware, learnt from the latency of each expiry,
+ * which is the time from the moment that it was programmed for to where the handler
+ * could start.
  *
- * What the interrupt comes upon makes most of the difference, so each kind is
- * learnt apart. Whether the tick is stopped is known when arming, for the
- * kernel stops it by way of us; whether the CPU will be idle is not.
+ * The latency depends most on the state of the CPU that is interrupted, and is learnt
+ * for each state separately. Whether the tick is stopped is known when the hardware
+ * is programmed, as the kernel stops it through us; whether the CPU will be idle is
+ * not known.
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -17,22 +19,21 @@
 static_assert(APIC_TIMER_QUANTILE_ONE == 10000);
 APIC_TIMER_PARAM_NAMED(lead_quantile, apic_timer_lead_quantile, /* not static */,
 		       10000, 5000, 10000, "1/10000",
-		       "part of the expiries that mode exact arms early enough for");
+		       "quantile of past latencies that mode exact covers; less means less spinning and more late expiries");
 
-/* What is held back waits: not for the rarest. */
+/* Deferring delays the kernel: do not provide for the rarest event. */
 #define EVENT_QUANTILE	9999
 
 /*
- * While little is known: longer than interrupts are off in what a busy kernel
- * does now and then, such as the refill of its random numbers (3,400 cycles).
+ * First guess of a latency: longer than interrupts are off in what a busy kernel does
+ * now and then, such as reseeding its random numbers (3,400 cycles, measured).
  */
 #define GUESS_NS	4000
 
 /*
- * The most that mode mean is early: longer than it takes to wake from most idle
- * states, or to get through a hypervisor. What is later than that was late
- * because the CPU had been taken away, by a host that is overloaded or by
- * firmware: it tells nothing of the next expiry.
+ * Maximum lead of mode mean: longer than waking from most idle states takes, or the
+ * way through a hypervisor. An expiry that is later was late because an overloaded
+ * host or firmware took the CPU away: this does not predict the next one.
  */
 #define MEAN_MAX_NS	100000
 
@@ -42,8 +43,8 @@ static u64 mean_max;	/* TSC cycles */
 DEFINE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
 /**
- * apic_timer_cpu_state_name() - a class in words
- * @state:	the class
+ * apic_timer_cpu_state_name() - name of a CPU state
+ * @state:	the state
  *
  * Return: one word.
  */
@@ -60,11 +61,11 @@ const char *apic_timer_cpu_state_name(enum apic_timer_cpu_state state)
 
 static void update_defer(struct apic_timer_lead *lead)
 {
-	/* The latency is about what it takes into the interrupt and out. */
+	/* The latency is about what entering the interrupt and leaving it takes. */
 	lead->defer = apic_timer_estimate_high(&lead->event) + lead->exact[0];
 }
 
-/* Work out the leads anew. */
+/* Compute the leads from the estimates. */
 static void update(struct apic_timer_lead *lead)
 {
 	u64 high[APIC_TIMER_CPU_STATES], any = 0;
@@ -80,7 +81,7 @@ static void update(struct apic_timer_lead *lead)
 			     high[APIC_TIMER_CPU_IDLE]) + lead->cost_exact;
 	lead->exact[1] = max(lead->exact[0],
 			     high[APIC_TIMER_CPU_TICK_STOPPED] + lead->cost_exact);
-	/* The next best guess for what has not been seen. */
+	/* A state that was not seen yet gets the estimate of another. */
 	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
 		lead->mean[state] = min((lead->mean[state] ?: any) + lead->cost_plain,
 					mean_max);
@@ -106,9 +107,9 @@ void apic_timer_lead_reset(void)
 }
 
 /**
- * apic_timer_lead_set_cost() - take over what a dispatch on this CPU takes
- * @exact:	TSC cycles at least, in mode exact
- * @plain:	TSC cycles at least, in the other modes
+ * apic_timer_lead_set_cost() - set what a dispatch on this CPU takes
+ * @exact:	minimum in mode exact, TSC cycles
+ * @plain:	minimum in the other modes, TSC cycles
  *
  * Context: Interrupts off. Before apic_timer_lead_reset().
  */
@@ -122,8 +123,8 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain)
 }
 
 /**
- * apic_timer_lead_learn() - take the latency of an expiry on this CPU into account
- * @state:	what its interrupt came upon
+ * apic_timer_lead_learn() - add the latency of an expiry on this CPU
+ * @state:	state of the CPU that was interrupted
  * @latency:	TSC cycles
  *
  * Context: Interrupts off.
@@ -144,7 +145,7 @@ void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency)
 }
 
 /**
- * apic_timer_lead_learn_event() - take an event of the kernel's into account
+ * apic_timer_lead_learn_event() - add the duration of an event of the kernel's
  * @cycles:	TSC cycles that its handler has taken
  *
  * Context: Interrupts off.
@@ -159,13 +160,12 @@ void apic_timer_lead_learn_event(u64 cycles)
 }
 
 /**
- * apic_timer_lead_room() - what of a budget is left for waking an idle CPU
+ * apic_timer_lead_room() - part of a budget that is left for waking an idle CPU
  * @cpu:	the CPU
- * @budget:	longest that an expiry may wait, TSC cycles
+ * @budget:	maximum time that an expiry may spin, TSC cycles
  *
- * A busy CPU doesn't wake. What its expiries are late by, an idle CPU's are too,
- * and what it takes to wake comes on top. The mean will do: what keeps
- * interrupts off for long, an idle CPU doesn't do.
+ * The latency of an idle CPU is that of a busy one, and the time to wake up. The mean
+ * will do, as an idle CPU does nothing that has interrupts off for long.
  *
  * Context: Any.
  * Return: TSC cycles.
@@ -175,14 +175,14 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
 	const struct apic_timer_lead *lead = per_cpu_ptr(&apic_timer_lead, cpu);
 	u64 rest;
 
-	/* Its CPU may be writing both: 0 or the cost of before is near enough. */
+	/* Its CPU may be writing both: 0 or the previous cost is near enough. */
 	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_CPU_BUSY]) +
 			 lead->cost_exact);
 	return budget - min(budget, rest);
 }
 
 /**
- * apic_timer_lead_init() - learn how many cycles the first guess is
+ * apic_timer_lead_init() - convert limits to TSC cycles
  */
 void apic_timer_lead_init(void)
 {

@@ -7,12 +7,12 @@
 #include "lib/estimate.h"
 
 /**
- * enum apic_timer_cpu_state - what an interrupt of ours came upon
- * @APIC_TIMER_CPU_BUSY:	a CPU at work
- * @APIC_TIMER_CPU_IDLE:	an idle CPU with its tick going
- * @APIC_TIMER_CPU_TICK_STOPPED:	an idle CPU without tick, which first of all
- *				catches up on the time
- * @APIC_TIMER_CPU_STATES:	how many there are
+ * enum apic_timer_cpu_state - state of a CPU that a timer interrupt finds
+ * @APIC_TIMER_CPU_BUSY:	it runs a task
+ * @APIC_TIMER_CPU_IDLE:	it is idle, and its tick runs
+ * @APIC_TIMER_CPU_TICK_STOPPED: it is idle with its tick stopped; the kernel
+ *				updates jiffies before anything else
+ * @APIC_TIMER_CPU_STATES:	number of states
  */
 enum apic_timer_cpu_state {
 	APIC_TIMER_CPU_BUSY,
@@ -22,18 +22,19 @@ enum apic_timer_cpu_state {
 };
 
 /**
- * struct apic_timer_lead - how early to arm on a CPU
- * @latency:	TSC cycles from the moment armed for to the dispatch, by class
- * @exact:	lead for mode exact while the tick goes [0] or is stopped [1]:
- *		most of the latencies are shorter
- * @mean:	lead for mode mean, by class; limited, which @exact is by budgets
- * @event:	TSC cycles that the handler of an event of the kernel's takes
- * @defer:	events of the kernel's that come less than so many TSC cycles
- *		before the lead would make mode exact late
- * @cost_exact:	TSC cycles that a dispatch takes at least, in mode exact
+ * struct apic_timer_lead - how early to program on a CPU, TSC cycles
+ * @latency:	estimate, from the moment programmed for to the dispatch, by CPU
+ *		state
+ * @exact:	lead for mode exact while the tick runs [0] or is stopped [1]: the
+ *		quantile of the latencies
+ * @mean:	lead for mode mean, by CPU state; limited, as @exact is by budgets
+ * @event:	estimate of what the handler of an event of the kernel's takes
+ * @defer:	an event of the kernel's that is due less than this before the
+ *		hardware fires would make an expiry of mode exact late
+ * @cost_exact:	minimum that a dispatch takes, in mode exact
  * @cost_plain:	the same in the other modes
  *
- * Touched by its own CPU only, interrupts off; read by others for showing.
+ * Accessed by its own CPU only, interrupts off; others read it to show it.
  */
 struct apic_timer_lead {
 	struct apic_timer_estimate latency[APIC_TIMER_CPU_STATES];
@@ -45,7 +46,7 @@ struct apic_timer_lead {
 	u64 cost_plain;
 };
 
-/* Part of the expiries that mode exact arms early enough for. */
+/* Module parameter */
 extern unsigned int apic_timer_lead_quantile;
 
 DECLARE_PER_CPU(struct apic_timer_lead, apic_timer_lead);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accuracy modes: which one a timer has that doesn't choose.
+ * Accuracy modes: the default, for timers that do not choose one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,7 +13,7 @@
 
 static char *mode = "exact";
 module_param(mode, charp, 0444);
-MODULE_PARM_DESC(mode, "accuracy of timers that don't choose: raw, mean or exact");
+MODULE_PARM_DESC(mode, "accuracy mode of timers that do not choose one: raw, mean or exact");
 
 static const char * const names[] = {
 	[APIC_TIMER_RAW] = "raw",
@@ -24,7 +24,7 @@ static const char * const names[] = {
 unsigned int apic_timer_mode_default = APIC_TIMER_EXACT;
 
 /**
- * apic_timer_mode_name() - a mode in words
+ * apic_timer_mode_name() - name of a mode
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
  *
  * Return: one word.
@@ -37,7 +37,7 @@ const char *apic_timer_mode_name(unsigned int mode)
 /**
  * apic_timer_mode_init() - read the module parameter
  *
- * Return: 0; -EINVAL, with a message, for a mode that there isn't.
+ * Return: 0; -EINVAL, with a message, for an unknown mode.
  */
 int apic_timer_mode_init(void)
 {

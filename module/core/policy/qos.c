@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an armed CPU says of its exact timers, for qos_requests.c: who arms one
- * only compares two numbers, and has a work item queued now and then.
+ * Which exact expiry of each CPU is next, for qos_requests.c. Programming the hardware
+ * for one costs a store and a comparison, and now and then queues a work item.
  */
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
@@ -14,7 +14,7 @@ DEFINE_PER_CPU(struct apic_timer_qos, apic_timer_qos);
 struct workqueue_struct *apic_timer_qos_workqueue;
 struct delayed_work apic_timer_qos_work;
 
-/* From here a work item can be queued whatever locks the caller holds. */
+/* In irq_work: the caller may hold locks that queueing a work item takes. */
 static void kicked(struct irq_work *work)
 {
 	mod_delayed_work(apic_timer_qos_workqueue, &apic_timer_qos_work, 0);
@@ -23,7 +23,7 @@ static void kicked(struct irq_work *work)
 static DEFINE_IRQ_WORK(kick_irq_work, kicked);
 
 /**
- * apic_timer_qos_kick() - have a look at this CPU's timers
+ * apic_timer_qos_kick() - re-evaluate this CPU's requests now
  *
  * Context: Interrupts off, this CPU's base locked.
  */
@@ -34,7 +34,7 @@ void apic_timer_qos_kick(void)
 }
 
 /**
- * apic_timer_qos_kick_sync() - wait for a kick that is on its way
+ * apic_timer_qos_kick_sync() - wait until no kick is on its way
  *
  * Context: Task.
  */

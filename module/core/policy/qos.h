@@ -15,14 +15,15 @@ static inline void apic_timer_qos_want(u64 expires) {}
 #include <linux/workqueue.h>
 
 /**
- * struct apic_timer_qos - the exact timers of a CPU, as far as is known
- * @next:	expiry of the one that the CPU was last armed for, absolute TSC;
- *		stays when that has expired, %U64_MAX if there was none
- * @until:	an expiry before this needs a look at once, others are found by the
- *		next one: 0 while a request stands or a look is to come, %U64_MAX
- *		when nothing exact is known. 0 for ever without latency_qos.
+ * struct apic_timer_qos - the next exact expiry of a CPU
+ * @next:	the one that its hardware was last programmed for, absolute TSC;
+ *		kept when it has expired, %U64_MAX if there was none
+ * @until:	an exact expiry before this TSC needs a re-evaluation at once, a
+ *		later one is found by the next: 0 while there is a request or a
+ *		kick is on its way, %U64_MAX while no exact expiry is known; always 0
+ *		without latency_qos
  *
- * Under the lock of the CPU's base; @until is read without by the work item.
+ * Under the lock of the CPU's base; the work item reads @until without it.
  */
 struct apic_timer_qos {
 	u64 next;
@@ -31,7 +32,7 @@ struct apic_timer_qos {
 
 DECLARE_PER_CPU(struct apic_timer_qos, apic_timer_qos);
 
-/* The look at what is known, by qos_requests.c. */
+/* The re-evaluation, in qos_requests.c */
 extern struct workqueue_struct *apic_timer_qos_workqueue;
 extern struct delayed_work apic_timer_qos_work;
 
@@ -39,8 +40,8 @@ void apic_timer_qos_kick(void);
 void apic_timer_qos_kick_sync(void);
 
 /**
- * apic_timer_qos_want() - this CPU is armed for an exact expiry
- * @expires:	when, absolute TSC
+ * apic_timer_qos_want() - note an exact expiry that this CPU is programmed for
+ * @expires:	absolute TSC
  *
  * Context: Interrupts off, this CPU's base locked.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long handlers may have a CPU for themselves, and for how long they are
- * held back after that.
+ * Throttle: for how long handlers may keep a CPU busy, and for how long none runs
+ * after that.
  */
 #include <linux/time64.h>
 
@@ -13,20 +13,20 @@
 #include "tsc/tsc.h"
 
 APIC_TIMER_PARAM(busy_us, 500, 10, 100000, "us",
-		 "longest that handlers may run on a CPU at a stretch before they are held back for as long as they took");
+		 "maximum time that handlers may keep a CPU busy before they are throttled for as long as they ran");
 
-/* Handlers are never held back for longer. */
+/* Maximum time that handlers are throttled */
 #define THROTTLED_MAX_NS	(100 * NSEC_PER_MSEC)
 
 u64 apic_timer_throttle_busy_max;
 static u64 throttled_max; /* TSC cycles */
 
 /**
- * apic_timer_throttle_until() - handlers have run for too long
+ * apic_timer_throttle_until() - throttle handlers, which have run for too long
  * @throttle:	of this CPU
  * @now:	TSC
  *
- * Return: TSC until which the rest of the machine is to have its turn.
+ * Return: TSC before which no handler must run.
  */
 u64 apic_timer_throttle_until(const struct apic_timer_throttle *throttle, u64 now)
 {
@@ -39,7 +39,7 @@ u64 apic_timer_throttle_until(const struct apic_timer_throttle *throttle, u64 no
 }
 
 /**
- * apic_timer_throttle_init() - take over the module's parameter
+ * apic_timer_throttle_init() - read the module parameter
  */
 void apic_timer_throttle_init(void)
 {

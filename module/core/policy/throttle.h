@@ -5,23 +5,24 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/* A stretch is made up for by this part of it outside our interrupt. */
+/* A burst of handlers is forgiven after 1/8 of its length outside the interrupt. */
 #define APIC_TIMER_THROTTLE_RECOVERY	8
-/* Past this part of the longest stretch no expiry is waited for needlessly, */
+/*
+ * From 1/4 of busy_us on, expiries do not spin if that is avoidable (level 1), and from
+ * 1/2 on never where the rest of the system could use the time (level 2).
+ */
 #define APIC_TIMER_THROTTLE_LONG	4
-/* and past this one none where others have something of the time. */
 #define APIC_TIMER_THROTTLE_VERY_LONG	2
 
 /**
- * struct apic_timer_throttle - how long handlers have had a CPU for themselves
- * @start:	TSC at which the present stretch of handlers began, if it had
- *		been one
- * @level:	that stretch is 1: getting long, 2: very long
+ * struct apic_timer_throttle - for how long handlers have kept a CPU busy
+ * @start:	TSC at which the present burst would have begun, had it been
+ *		without gaps
+ * @level:	0; 1: it is long; 2: it is very long
  * @end:	TSC at which the last interrupt with handlers ended
  *
- * Interrupts in quick succession are one stretch: what counts is what the rest
- * of the machine has had between them. Touched by its own CPU only, interrupts
- * off.
+ * Interrupts in quick succession are one burst: what counts is the time that the rest
+ * of the system has had in between. Accessed by its own CPU only, interrupts off.
  */
 struct apic_timer_throttle {
 	u64 start;
@@ -29,11 +30,11 @@ struct apic_timer_throttle {
 	u64 end;
 };
 
-/* Handlers run no longer than this at a stretch, TSC cycles. */
+/* busy_us in TSC cycles */
 extern u64 apic_timer_throttle_busy_max;
 
 /**
- * apic_timer_throttle_reset() - all that was is made up for
+ * apic_timer_throttle_reset() - forget the last burst
  * @throttle:	of this CPU
  * @now:	TSC
  */
@@ -46,17 +47,16 @@ static inline void apic_timer_throttle_reset(struct apic_timer_throttle *throttl
 }
 
 /**
- * apic_timer_throttle_begin() - handlers run again
+ * apic_timer_throttle_begin() - begin to run handlers, in an interrupt
  * @throttle:	of this CPU
  * @entry:	TSC at the beginning of the interrupt
- * @programmed_for:	TSC that its hardware was armed for, 0 if for none
+ * @programmed_for: TSC that the hardware was programmed for, 0 if for no expiry
  * @latency:	of an interrupt like this one on average, TSC cycles
  *
- * The present stretch is what handlers have taken, less what the rest of the
- * machine has had since, several times over. It takes about the latency to
- * leave one interrupt, and then to enter the other: others get nothing where
- * the hardware fires before we have left. Needs apic_timer_throttle_end() at the
- * end of the interrupt.
+ * The burst goes on, less a multiple of the time that the rest of the system has had
+ * since its last interrupt. Leaving that and entering this one have taken about a
+ * latency each: the rest of the system has had nothing if the hardware fired before
+ * the last one was left. apic_timer_throttle_end() has to be called at the end.
  */
 static inline void apic_timer_throttle_begin(struct apic_timer_throttle *throttle,
 					     u64 entry, u64 programmed_for, u64 latency)
@@ -74,7 +74,7 @@ static inline void apic_timer_throttle_begin(struct apic_timer_throttle *throttl
 }
 
 /**
- * apic_timer_throttle_measure() - how long has all else waited?
+ * apic_timer_throttle_measure() - update the level
  * @throttle:	of this CPU
  * @now:	TSC
  */
@@ -89,7 +89,7 @@ static inline void apic_timer_throttle_measure(struct apic_timer_throttle *throt
 }
 
 /**
- * apic_timer_throttle_end() - the interrupt ends, in which handlers have run
+ * apic_timer_throttle_end() - end an interrupt in which handlers have run
  * @throttle:	of this CPU
  * @now:	TSC
  */
@@ -100,11 +100,11 @@ static inline void apic_timer_throttle_end(struct apic_timer_throttle *throttle,
 }
 
 /**
- * apic_timer_throttle_level_at() - how long will all else have waited?
- * @throttle:	of this CPU, not within an interrupt of ours
- * @tsc:	when, after the end of the last
+ * apic_timer_throttle_level_at() - the level at a later time
+ * @throttle:	of this CPU, not in its interrupt
+ * @tsc:	TSC, after the end of the last interrupt
  *
- * Return: the strain of the stretch, 0 if it is made up for by then.
+ * Return: the present level; 0 if the burst is forgiven by then.
  */
 static inline unsigned int
 apic_timer_throttle_level_at(const struct apic_timer_throttle *throttle, u64 tsc)

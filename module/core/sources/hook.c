@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Source "hook": the LAPIC timer's vector of a kernel that lets a module have
- * it (patches/ has the patch).
+ * Source "hook": the LAPIC timer's vector of a patched kernel, which lets a module
+ * have it (see patches/).
  *
- * The vector calls us before the kernel does anything that only its own events
- * need, so that the way to a handler is shorter than the proxy's. The kernel's
- * clock event device stays the kernel's: what it programs into it comes to us.
+ * The vector calls the hook before the kernel does anything that only its own events
+ * need, so that the way to a handler is shorter than the proxy's. The kernel keeps its
+ * clock event device; what it programs into that is passed to the hook.
  *
- * Booted with nolapic_timer, the kernel has no use for the LAPIC timer, and it
- * is ours alone: see lapic_free.c. Then the kernel's tick, which other CPUs
- * send by the same vector, never comes to us.
+ * Booted with nolapic_timer, the kernel does not use the LAPIC timer, and the hook has
+ * it exclusively: see lapic_exclusive.c. The kernel's tick, which other CPUs send by
+ * the same vector, is then never passed to the hook.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,14 +35,14 @@
  * struct hook - the LAPIC timer of a CPU
  * @device:	the kernel's clock event device for it
  * @lapic:	the hardware
- * @attached:	ours; otherwise the kernel goes on as if there were no hook
+ * @attached:	the hook serves it; otherwise the kernel does, as without a hook
  * @ready:	the hardware is unmasked and in its mode
- * @setting_up:	the kernel's own code is to do that
+ * @setting_up:	the kernel's own code is setting it up
  * @has_periodic: @device had CLOCK_EVT_FEAT_PERIODIC
  * @periodic:	absolute TSC of the kernel's next tick if it still relies on a
  *		periodic mode; otherwise 0
  *
- * Touched by its own CPU, interrupts off; @ready also by resume.
+ * Accessed by its own CPU, interrupts off; @ready also by resume.
  */
 struct hook {
 	struct clock_event_device *device;
@@ -57,8 +57,8 @@ struct hook {
 static DEFINE_PER_CPU(struct hook, hooks);
 
 /*
- * The LAPIC's vector; the kernel has done no more than to come here. It does so
- * only where the last expiry was armed by hook_program_mux().
+ * The LAPIC's vector, first of all. The kernel calls this only if hook_program_mux()
+ * was the last to program the hardware.
  */
 static bool hook_interrupt(struct pt_regs *regs)
 {
@@ -66,8 +66,8 @@ static bool hook_interrupt(struct pt_regs *regs)
 
 	apic_timer_mux_enter(mux, apic_timer_tsc_entry());
 	/*
-	 * In the idle task the ordinary path follows anyway. By then an event
-	 * of the kernel's has come that the hardware was early for by a hair.
+	 * In the idle task the ordinary path follows anyway. By then an event of the
+	 * kernel's is due for which the hardware has fired slightly early.
 	 */
 	if (is_idle_task(current) || apic_timer_mux_kernel_due(mux))
 		return false;
@@ -87,8 +87,8 @@ static void kernel_event(void *context)
 }
 
 /*
- * The kernel is ready for an event of its own: in the same interrupt, or first
- * of all in one that was armed for it alone.
+ * The kernel is ready for its event: later in the same interrupt, or first of all in
+ * one that was programmed for the kernel only.
  */
 static void hook_event(struct clock_event_device *device)
 {
@@ -97,7 +97,7 @@ static void hook_event(struct clock_event_device *device)
 	u64 now;
 
 	if (unlikely(!hook->attached)) {
-		/* The kernel itself sees to the broadcasts that are left then. */
+		/* The kernel itself serves the broadcasts, which are left then. */
 		if (!lapic_timer_hook_exclusive())
 			device->event_handler(device);
 		return;
@@ -136,7 +136,7 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 	return true;
 }
 
-/* Let the kernel's own code set the hardware up, then see to what is ours. */
+/* Let the kernel's own code set the hardware up, then set up what we need. */
 static void setup_hw(struct hook *hook)
 {
 	hook->setting_up = true;
@@ -161,7 +161,7 @@ static bool hook_start(struct clock_event_device *device)
 	return true;
 }
 
-/* The kernel wants no event. Ours go on. */
+/* The kernel wants no event. The timers go on. */
 static bool hook_stop(struct clock_event_device *device)
 {
 	if (!this_cpu_read(hooks.attached))
@@ -178,7 +178,7 @@ static const struct lapic_timer_hook lapic_hook = {
 	.stop = hook_stop,
 };
 
-/* The LAPICs have slept and lost their state; on one CPU for all. */
+/* The LAPICs have lost their state in a sleep; called on one CPU for all. */
 static void hook_resume(struct clock_event_device *device)
 {
 	unsigned int cpu = cpumask_first(device->cpumask);
@@ -204,7 +204,7 @@ static void hook_remove(void)
 	lapic_timer_hook_unregister(&lapic_hook);
 }
 
-/* The kernel's next event as its device has it; as a TSC. */
+/* The kernel's next event by its device: absolute TSC. */
 static u64 pending_event(const struct hook *hook, u64 now)
 {
 	struct clock_event_device *device = hook->device;
@@ -220,7 +220,7 @@ static u64 pending_event(const struct hook *hook, u64 now)
 	return apic_timer_add_tsc(now, apic_timer_ns_to_tsc(max(ns, 0LL)));
 }
 
-/* What the source can do: the same on all CPUs. */
+/* Set what the source can do, which is the same on all CPUs. */
 static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_hook.drifts = !lapic->tsc_deadline;
@@ -257,7 +257,7 @@ static int attach_shared(struct hook *hook)
 	return 0;
 }
 
-/* Let the kernel's own code program what it waits for. */
+/* Let the kernel's own code program its next event. */
 static void restore(struct hook *hook, u64 kernel)
 {
 	struct clock_event_device *device = hook->device;
@@ -298,7 +298,7 @@ static int hook_attach(void)
 	if (ret)
 		return ret;
 	set_limits(&hook->lapic);
-	/* Nothing is armed: no interrupt before. */
+	/* Nothing is programmed: there was no interrupt before. */
 	hook->attached = true;
 	return 0;
 }
@@ -323,7 +323,7 @@ static void hook_refine(void)
 {
 	struct hook *hook = this_cpu_ptr(&hooks);
 
-	/* One that the kernel has not calibrated was measured by the TSC itself. */
+	/* What the kernel has not calibrated was measured by the TSC itself. */
 	if (hook->device)
 		apic_timer_lapic_refine(&hook->lapic);
 }

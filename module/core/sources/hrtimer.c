@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Source "hrtimer": a pinned hrtimer in hard interrupt context on each CPU.
- * Works wherever the kernel does, as exactly as the kernel's timers.
+ * Works wherever the kernel does, with the accuracy of the kernel's timers.
  */
 #include <linux/percpu.h>
 
@@ -10,7 +10,7 @@
 #include "mux/source.h"
 #include "timers/interrupt.h"
 
-/* Longest distance, so that no sum of times overflows: about 36 years. */
+/* Maximum delta: no sum of times overflows. About 36 years */
 #define MAX_DELTA_NS	(1ULL << 60)
 
 static DEFINE_PER_CPU(struct hrtimer, hrtimers);
@@ -20,7 +20,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 
 	apic_timer_mux_enter(mux, apic_timer_tsc_now());
-	/* Starts @timer again if need be. */
+	/* Starts @timer again if there is a deadline. */
 	apic_timer_mux_end(mux);
 	return HRTIMER_NORESTART;
 }
@@ -47,7 +47,7 @@ static int hrtimer_detach(void)
 
 static u64 hrtimer_program(u64 fire)
 {
-	/* In this order, and rounded up, so that the timer isn't early. */
+	/* In this order, and rounded up, so that the timer is not early. */
 	u64 now = apic_timer_now();
 	ktime_t time = ktime_get();
 

@@ -2,17 +2,16 @@
 /*
  * Source "proxy": the LAPIC timer of an unpatched kernel.
  *
- * On each CPU we register a clock event device of our own, rated above the
- * LAPIC's. The kernel takes it for its tick, programs its next event through
- * it, and releases the LAPIC's device, whose hardware we then program
- * ourselves, for the earlier of the kernel's event and our head. The LAPIC's
- * vector goes on calling the handler of the LAPIC's device: that pointer is the
- * only one that is ours.
+ * On each CPU the proxy registers a clock event device of its own, rated above the
+ * LAPIC's. The kernel uses it for its tick, programs its next event through it, and
+ * releases the LAPIC's device, whose hardware the proxy then programs, for the mux. The
+ * LAPIC's vector still calls the handler of the LAPIC's device: that pointer is the
+ * only one that the proxy replaces.
  *
- * The kernel programs our device in nanoseconds by set_next_event() whatever its
- * clocksource: we don't have the features that let it bypass that. They become
- * TSC cycles here, for the kernel takes a rate of 32 bits in Hz only, and tells
- * no module when it refines the rate of the TSC.
+ * The kernel programs the proxy's device in nanoseconds by set_next_event(), whatever
+ * its clocksource: the device lacks the features that would bypass that. They are
+ * converted to TSC cycles here, as the kernel takes a rate of 32 bits in Hz only, and
+ * does not notify modules when it refines the rate of the TSC.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,29 +33,29 @@
 #include "timers/interrupt.h"
 #include "tsc/tsc.h"
 
-/* Ours is preferred to the LAPIC's device by this. */
+/* The proxy's device is rated this much higher than the LAPIC's. */
 #define RATING_ABOVE	50
-/* Shortest event that the kernel may ask for, ns. */
+/* Minimum delta of the kernel's events, ns */
 #define MIN_DELTA	30
-/* How often the kernel is asked to go back to the LAPIC's device, and between, ms. */
+/* Number of attempts to restore the LAPIC's device, and time in between, ms */
 #define RESTORE_TRIES	50
 #define RESTORE_MS	20
-/* The same once there is nothing left to do but to wait. */
+/* The same when unloading has to wait, ms */
 #define REMOVE_MS	1000
 
 /**
- * struct proxy - what stands between the kernel and the LAPIC timer of a CPU
- * @device:	our clock event device, the kernel's tick device while attached
+ * struct proxy - stands between the kernel and the LAPIC timer of a CPU
+ * @device:	the proxy's clock event device, the kernel's tick device while attached
  * @mult:	apic_timer_tsc_mult() of the TSC
  * @lapic:	the hardware
  * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
- * @noop:	handler of @lapic_device while the kernel doesn't use it
- * @unbound:	to look whether somebody has unbound @device
- * @leaving:	it is us
+ * @noop:	handler of @lapic_device while the kernel does not use it
+ * @unbound:	checks whether @device was unbound by sysfs
+ * @leaving:	@device is being unbound by the proxy itself
  * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
  * @ready:	the LAPIC is unmasked and in its mode
  *
- * Touched by its own CPU, interrupts off; @ready also by resume.
+ * Accessed by its own CPU, interrupts off; @ready also by resume.
  */
 struct proxy {
 	struct clock_event_device device;
@@ -85,7 +84,7 @@ static void kernel_event(void *unused)
 	device->event_handler(device);
 }
 
-/* An interrupt that may serve ours. */
+/* An interrupt that may serve the timers. */
 static noinline void interrupt(struct apic_timer_mux *mux, u64 now)
 {
 	apic_timer_mux_enter(mux, now);
@@ -113,7 +112,7 @@ static int proxy_set_next_event(unsigned long ns,
 	u64 cycles = apic_timer_tsc_from_ns_fast(ns, to_proxy(device)->mult);
 	u64 now = apic_timer_tsc_now();
 
-	/* Neither reaches 2^63. Rounded up, so that the event has expired. */
+	/* Both are less than 2^63. Rounded up, so that the event has expired. */
 	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
 		   apic_timer_mux_watchdog_sleeps(now) &&
 		   apic_timer_mux_kernel_only(mux, cycles, now)))
@@ -123,7 +122,7 @@ static int proxy_set_next_event(unsigned long ns,
 	return 0;
 }
 
-/* Let the kernel's own code set the hardware up, then see to what is ours. */
+/* Let the kernel's own code set the hardware up, then set up what we need. */
 static void setup_hw(struct proxy *proxy)
 {
 	proxy->lapic_device->set_state_oneshot(proxy->lapic_device);
@@ -138,9 +137,9 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 	device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
 	/*
-	 * The LAPIC is set up when it was given to us or has been asleep, and
-	 * left alone each other time that the kernel comes back from having
-	 * stopped its events: an expiry of ours may be on its way.
+	 * Set the LAPIC up if it was just interposed, or has slept. Otherwise the
+	 * kernel goes on after it had stopped its events: leave the hardware alone, as
+	 * it may be programmed for a timer.
 	 */
 	if (!READ_ONCE(proxy->ready)) {
 		setup_hw(proxy);
@@ -150,8 +149,8 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 }
 
 /*
- * The kernel wants no event: idle, asleep, or done with us. Ours go on, so the
- * LAPIC isn't stopped.
+ * The kernel wants no event: it is idle, asleep, or releases the device. The timers go
+ * on, so the LAPIC is not stopped.
  */
 static int proxy_set_stopped(struct clock_event_device *device)
 {
@@ -160,10 +159,10 @@ static int proxy_set_stopped(struct clock_event_device *device)
 }
 
 /*
- * The same, but it may be for good: somebody unbinds our device by sysfs, or
- * has registered a better one. Whether that is so is known when the kernel has
- * done what it is at. A device that is not the tick's and doesn't stop in C3
- * might be found good for broadcasting the tick, and not be chosen again.
+ * The same, but perhaps permanently: the device is being unbound by sysfs, or a better
+ * one was registered. That is known once the kernel has finished. A device that is not
+ * the tick's and does not stop in C3 might be chosen to broadcast the tick, and not be
+ * chosen for the tick again.
  */
 static int proxy_set_shutdown(struct clock_event_device *device)
 {
@@ -175,7 +174,7 @@ static int proxy_set_shutdown(struct clock_event_device *device)
 	return proxy_set_stopped(device);
 }
 
-/* The LAPIC has slept and lost its state; called on one CPU for all. */
+/* The LAPIC has lost its state in a sleep; called on one CPU for all. */
 static void proxy_resume(struct clock_event_device *device)
 {
 	WRITE_ONCE(to_proxy(device)->ready, false);
@@ -186,7 +185,7 @@ static int proxy_probe(void)
 	return apic_timer_lapic_probe("proxy");
 }
 
-/* Put our device in front of the LAPIC's. */
+/* Put the proxy's device in front of the LAPIC's. */
 static bool interpose(struct proxy *proxy)
 {
 	struct clock_event_device *lapic_device = proxy->lapic_device;
@@ -195,8 +194,8 @@ static bool interpose(struct proxy *proxy)
 
 	local_irq_save(flags);
 	/*
-	 * Released by the kernel, the LAPIC's device would be found good for
-	 * broadcasting the tick to idle CPUs, unless it stops in C3 itself.
+	 * The kernel would choose the released device of the LAPIC to broadcast the
+	 * tick to idle CPUs, unless that stops in C3 itself.
 	 */
 	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
 
@@ -215,8 +214,8 @@ static bool interpose(struct proxy *proxy)
 }
 
 /*
- * Pending timers can't be left alone. A device that somebody else put in front
- * of ours is no harm: then the kernel doesn't touch the LAPIC's.
+ * Pending timers still need the LAPIC. A device that another module has put in front of
+ * the proxy's does no harm: the kernel does not use the LAPIC's then.
  */
 static void reinterpose(struct irq_work *work)
 {
@@ -226,11 +225,11 @@ static void reinterpose(struct irq_work *work)
 	    clockevent_state_detached(proxy->lapic_device))
 		return;
 	WRITE_ONCE(proxy->ready, false);
-	pr_warn("proxy: somebody has unbound the clock event device of CPU %u, %s; unload apic_timer to be rid of it\n",
-		smp_processor_id(), interpose(proxy) ? "taken back" : "lost");
+	pr_warn("CPU %u: clock event device was unbound by sysfs; %s. Unload apic_timer to release it\n",
+		smp_processor_id(), interpose(proxy) ? "registered again" : "lost");
 }
 
-/* What the source can do: the same on all CPUs. */
+/* Set what the source can do, which is the same on all CPUs. */
 static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_proxy.drifts = !lapic->tsc_deadline;
@@ -256,10 +255,10 @@ static int proxy_attach(void)
 	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
 	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
 	/*
-	 * From the next tick, not by an interrupt of its own: the kernel also
-	 * shuts us down as the last thing before the machine sleeps. That
-	 * interrupt would be lost with the LAPIC's state, and with it all irq
-	 * work of this CPU ever after; or it would end the sleep at once.
+	 * Run by the next tick, not by an interrupt of its own: the kernel also shuts
+	 * the device down last before the machine sleeps. That interrupt would be lost
+	 * with the LAPIC's state, and all irq work of this CPU from then on; or it would
+	 * end the sleep at once.
 	 */
 	proxy->unbound = IRQ_WORK_INIT_LAZY(reinterpose);
 	proxy->leaving = false;
@@ -270,7 +269,7 @@ static int proxy_attach(void)
 		.rating = lapic_device->rating + RATING_ABOVE,
 		.cpumask = cpumask_of(cpu),
 		.irq = -1,
-		/* Not for us to call, but whoever stops in C3 has to have one. */
+		/* Never called, but needed by a device that stops in C3. */
 		.broadcast = lapic_device->broadcast,
 		.set_next_event = proxy_set_next_event,
 		.set_state_oneshot = proxy_set_oneshot,
@@ -289,16 +288,16 @@ static int proxy_attach(void)
 }
 
 /*
- * Have the kernel take the LAPIC's device instead of ours, setting its handler
- * and its hardware. It takes any that it has, so the LAPIC's has to be on its
- * list again if somebody has taken it off that (sysfs can).
+ * Let the kernel use the LAPIC's device again instead of the proxy's: it sets its handler
+ * and its hardware. The kernel takes any device on its list, so the LAPIC's has to be put
+ * on it if it was unbound by sysfs.
  */
 static int restore(struct proxy *proxy, unsigned int cpu)
 {
 	struct clock_event_device *lapic_device = proxy->lapic_device;
 	int ret;
 
-	/* Taken off the list already, or gone with its CPU. */
+	/* Unbound already, or released with its CPU. */
 	if (list_empty(&proxy->device.list) ||
 	    proxy->device.list.next == LIST_POISON1)
 		return 0;
@@ -316,7 +315,7 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 	return ret;
 }
 
-/* The kernel has done with our device: the LAPIC's must not call us any more. */
+/* The kernel has released the device: the LAPIC's must not call the proxy any more. */
 static void release(void *unused)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
@@ -325,7 +324,7 @@ static void release(void *unused)
 
 	local_irq_save(flags);
 	if (lapic_device->event_handler == proxy_interrupt) {
-		/* The kernel ticks from another, so the hardware is still ours. */
+		/* The kernel's tick uses another device, so stop the hardware here. */
 		lapic_device->set_state_shutdown(lapic_device);
 		lapic_device->event_handler = proxy->noop;
 	}
@@ -343,7 +342,7 @@ static int proxy_detach(void)
 	irq_work_sync(&proxy->unbound);
 	for (tries = 1; (ret = restore(proxy, cpu)); tries++) {
 		if (tries == RESTORE_TRIES) {
-			/* Our device goes on to serve it meanwhile. */
+			/* The device goes on to serve the kernel meanwhile. */
 			WRITE_ONCE(proxy->leaving, false);
 			pr_err("proxy: the kernel keeps our clock event device on CPU %u: it has no other, the LAPIC's is %s\n",
 			       cpu, clockevent_state_detached(proxy->lapic_device) ?
@@ -357,8 +356,8 @@ static int proxy_detach(void)
 }
 
 /*
- * Wait for what could not be given back: our code is gone on return. CPUs may
- * go meanwhile, and with them their devices.
+ * Wait until all devices are released, as this code is freed on return. CPUs may go
+ * offline meanwhile, and their devices with them.
  */
 static void proxy_remove(void)
 {
@@ -387,7 +386,7 @@ static void proxy_refine(void)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
 
-	/* The event that is armed stays as it is; the next will be right. */
+	/* The event that is programmed stays as it is; the next will be right. */
 	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
 	apic_timer_lapic_refine(&proxy->lapic);
 }

@@ -2,10 +2,10 @@
 /*
  * Source "sim": a simulated TSC and LAPIC timer, for tests.
  *
- * Time stands still but for what code is said to cost and what
- * apic_timer_sim_run() lets pass. The timer's interrupt comes from
- * apic_timer_sim_run() only, whose caller has interrupts on, so that code of
- * the core is interrupted nowhere.
+ * Time passes only by the cost of the machine, at each read of the TSC and each
+ * programming of the timer, and in apic_timer_sim_run(). The timer interrupts in
+ * apic_timer_sim_run() only, which is called with interrupts on: the core's code is
+ * never interrupted.
  */
 #include <linux/hardirq.h>
 #include <linux/irqflags.h>
@@ -16,7 +16,7 @@
 #include "timers/interrupt.h"
 #include "sources/sim.h"
 
-/* One CPU. Tests read it, and may set what they like between two runs. */
+/* One CPU. Tests read it, and may change it between two runs. */
 struct apic_timer_sim apic_timer_sim = {
 	.machine.tsc_khz = 1000000,
 };
@@ -94,10 +94,10 @@ u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz)
  * apic_timer_sim_start() - begin to simulate a machine
  * @machine:	the machine
  *
- * Its timer is not armed. What the core has in mind of the machine before is
- * the caller's to reset.
+ * Its timer is not programmed. The caller resets what the core has learnt of the
+ * previous machine.
  *
- * Return: 0, or what apic_timer_counter_init() says of its rates.
+ * Return: 0, or the error of apic_timer_counter_init().
  */
 int apic_timer_sim_start(const struct apic_timer_sim_machine *machine)
 {
@@ -165,7 +165,7 @@ void apic_timer_sim_kernel(u64 tsc)
 /**
  * apic_timer_sim_run() - let time pass, and the timer interrupt
  * @until:	TSC at which to return; later if an interrupt takes longer
- * @limit:	return after so many interrupts, whatever the time
+ * @limit:	maximum number of interrupts
  *
  * Context: Task, interrupts on.
  * Return: number of interrupts.

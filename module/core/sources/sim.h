@@ -13,9 +13,9 @@
  * @counter_hz:	true rate of the undivided one-shot counter, Hz; 0: the machine
  *		has the TSC-deadline mode
  * @believed_hz: the rate that calibration found, Hz; 0: the true one
- * @max_delta:	longest expiry in TSC cycles, where shorter than what the mode
- *		allows; 0: as the mode
- * @cost:	TSC cycles that each look at the TSC and each programming takes
+ * @max_delta:	maximum that the timer can be programmed for, TSC cycles, where
+ *		less than what the mode allows; 0: as the mode
+ * @cost:	TSC cycles that each read of the TSC and each programming takes
  * @latency:	TSC cycles from the timer's firing to its interrupt
  * @tsc:	TSC at the beginning
  * @kernel_event: the kernel's clock event handler, or NULL; called from the
@@ -41,10 +41,10 @@ struct apic_timer_sim_machine {
  * @fires:	TSC at which it fires, if @active
  * @requested:	it has fired and was programmed anew since: the interrupt has
  *		yet to be taken
- * @delta:	TSC cycles that it was last asked for
+ * @delta:	TSC cycles that it was last programmed for
  * @count:	what the counter was last programmed with
- * @programmed:	how often it was programmed
- * @interrupts:	how often it has interrupted
+ * @programmed:	number of times that it was programmed
+ * @interrupts:	number of its interrupts
  * @irqs_on:	TSC when it was last read with interrupts on
  * @irqs_off:	longest time from there to a read with interrupts off
  */

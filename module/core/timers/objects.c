@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a kernel that watches over objects is told of timers.
+ * Report timers to the kernel's debugobjects.
  */
 #include <linux/debugobjects.h>
 #include <linux/sched/task_stack.h>
@@ -8,7 +8,7 @@
 #include "timers/objects.h"
 #include "timers/state.h"
 
-/* Deletes a timer: see apic_timer_objects_setup(). */
+/* Deletes a timer: see apic_timer_objects_setup() */
 static int (*delete)(struct apic_timer_list *timer);
 
 static void *hint(void *address)
@@ -22,7 +22,7 @@ static bool is_static(void *address)
 	return apic_timer_state_known(address);
 }
 
-/* Initialised, or freed, while it is pending. */
+/* A pending timer is being initialised or freed: delete it. */
 static bool remove_pending(void *address, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)

@@ -3,10 +3,9 @@
 #define _APIC_TIMER_OBJECTS_H
 
 /*
- * A kernel with CONFIG_DEBUG_OBJECTS, booted with debug_objects, is told which
- * timers are pending. It then warns when one of them is initialised again, or
- * when its memory is freed (CONFIG_DEBUG_OBJECTS_FREE), and the timer is deleted
- * before harm is done.
+ * A kernel with CONFIG_DEBUG_OBJECTS, booted with debug_objects, tracks which timers are
+ * pending. It warns when one of them is initialised again, or when its memory is freed
+ * (CONFIG_DEBUG_OBJECTS_FREE), and the timer is deleted in time.
  */
 struct apic_timer_list;
 

@@ -6,9 +6,9 @@
 #include <linux/linkage.h>
 
 /*
- * apic_timer_probe(now, data) - look at the TSC with the first instruction
+ * apic_timer_probe(now, data) - read the TSC with the first instruction
  *
- * Nothing orders the look, as nothing may in a handler of somebody else's.
+ * Nothing orders the read, as nothing need do so in another module's handler.
  * Puts the TSC where data points to.
  */
 SYM_TYPED_FUNC_START(apic_timer_probe)
