@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expiries beside what else a CPU does.
+ * Expiries next to other load of a CPU.
  */
 #include <linux/compiler.h>
 #include <linux/delay.h>
@@ -12,7 +12,7 @@
 #include "accuracy.h"
 #include "compat/hrtimer.h"
 
-/* A thread that works, and sleeps when told to. */
+/* A thread that works, or sleeps. */
 static struct {
 	struct task_struct *task;
 	unsigned int sleep_us;	/* longest sleep, and longest work before it */
@@ -134,7 +134,7 @@ static void hrtimer_test(struct kunit *test)
 	exact(test, "exact, hrtimer at 4 kHz");
 	kunit_info(test, "hrtimer: ran %llu times, missed %llu\n", kernel.runs,
 		   kernel.missed);
-	/* It is held back, never lost. */
+	/* It is deferred, never lost. */
 	KUNIT_EXPECT_GT(test, kernel.runs, 1000ULL);
 	ACCURACY_LE(test, kernel.missed, 0);
 }

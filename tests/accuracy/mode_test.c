@@ -136,7 +136,7 @@ static void near_test(struct kunit *test)
 	}
 }
 
-/* What the handler is told is the time at which it starts. */
+/* The handler's argument is the TSC at which it starts. */
 static void told_test(struct kunit *test)
 {
 	static const unsigned int modes[] = {

@@ -188,7 +188,7 @@ static void skip_late_in_time_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, accuracy_run(test, &plan).error.min, 0LL);
 }
 
-/* As late as without any waiting, but for the budget. */
+/* As late as without spinning, except for the budget. */
 static void budget_test(struct kunit *test)
 {
 	struct accuracy_plan raw = accuracy_plan("raw", APIC_TIMER_RAW);

@@ -374,7 +374,7 @@ static void throttle_quick_interrupts_test(struct kunit *test)
 	check_hog(test, 90000, 9000);
 }
 
-/* As quick, but what lies between makes up for it: nothing is held back. */
+/* As quick, but the gaps compensate for it: handlers are not throttled. */
 static void quick_interrupts_test(struct kunit *test)
 {
 	u64 throttled = machine_stat(THROTTLED);
@@ -451,7 +451,7 @@ static void exact_chain_test(struct kunit *test)
 /*
  * So close that to leave the interrupt and to be back takes longer: what lies
  * between two interrupts is not the machine's then. It gets its turn all the
- * same, by the expiries being held back.
+ * same, by throttling.
  */
 static void too_close_chain_test(struct kunit *test)
 {
@@ -551,7 +551,7 @@ static void hold_ends_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* Handlers that leave gaps are not held back, busy as they are in the sum. */
+/* Handlers that leave gaps are not throttled, however busy they are in the sum. */
 static void no_throttle_test(struct kunit *test)
 {
 	u64 throttled = machine_stat(THROTTLED);
@@ -563,7 +563,7 @@ static void no_throttle_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* What falls due while handlers are held back runs afterwards, in order. */
+/* Timers that are due while handlers are throttled run afterwards, in order. */
 static void throttled_not_lost_test(struct kunit *test)
 {
 	unsigned int i;
@@ -582,7 +582,7 @@ static void throttled_not_lost_test(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, records[i].order, i - 1);
 		KUNIT_ASSERT_GE(test, records[i].now, timers[i].expires);
 	}
-	/* They were held back, or this has tested nothing. */
+	/* They were throttled, or this has tested nothing. */
 	KUNIT_EXPECT_GT(test, records[1].now - began, 2 * NSEC_PER_MSEC + 0ULL);
 }
 

@@ -53,14 +53,14 @@ static void init_refuses_test(struct kunit *test)
 				    apic_timer_counter_init(&counter,
 							    absurd[i].ticks,
 							    absurd[i].cycles),
-				    -ERANGE, "%llu Hz beside %llu Hz",
+				    -ERANGE, "%llu Hz and a TSC of %llu Hz",
 				    absurd[i].ticks, absurd[i].cycles);
 	for (i = 0; i < ARRAY_SIZE(rates); i++)
 		KUNIT_EXPECT_EQ_MSG(test,
 				    apic_timer_counter_init(&counter,
 							    rates[i].ticks,
 							    rates[i].cycles),
-				    0, "%llu Hz beside %llu Hz",
+				    0, "%llu Hz and a TSC of %llu Hz",
 				    rates[i].ticks, rates[i].cycles);
 }
 
@@ -218,10 +218,10 @@ static void reach_test(struct kunit *test)
 						       rates[i].ticks);
 		/* Slow counters: mult has but 20 bits, and reach has less. */
 		KUNIT_EXPECT_LE_MSG(test, counter.max_delta, exact + (exact >> 19),
-				    "%llu Hz beside %llu Hz", rates[i].ticks,
+				    "%llu Hz and a TSC of %llu Hz", rates[i].ticks,
 				    rates[i].cycles);
 		KUNIT_EXPECT_GE_MSG(test, counter.max_delta, exact - (exact >> 11),
-				    "%llu Hz beside %llu Hz", rates[i].ticks,
+				    "%llu Hz and a TSC of %llu Hz", rates[i].ticks,
 				    rates[i].cycles);
 
 		count = apic_timer_counter_convert(&counter, counter.max_delta);

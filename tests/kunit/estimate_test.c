@@ -197,7 +197,7 @@ static void rare_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 980, 1200);
 }
 
-/* The largest of late: the guess is kept for long, and outliers aren't. */
+/* The largest of the last samples: the guess is kept for long, outliers are not. */
 static void all_test(struct kunit *test)
 {
 	unsigned int i, late = 0;

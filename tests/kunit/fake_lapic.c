@@ -31,7 +31,7 @@
 
 #define TIMER_VECTOR	0xec
 #define IRR		(APIC_IRR + TIMER_VECTOR / 32 * 0x10)
-/* Enough for any test, but for one that is caught in a loop of interrupts. */
+/* Enough for any test, except one that is caught in a loop of interrupts. */
 #define INTERRUPTS_MAX	20000
 
 /* After how many sleeps @free becomes free. */

@@ -69,10 +69,10 @@ static void expect_events(struct kunit *test, unsigned int count, u64 late_ns,
 	fake_run(TICK_NS * (u64)count);
 	if (!may_be_early)
 		KUNIT_EXPECT_EQ_MSG(test, fake.early, 0UL,
-				    "%u kHz beside %llu Hz", khz, fake.hz);
+				    "%u kHz and %llu Hz", khz, fake.hz);
 	KUNIT_EXPECT_EQ_MSG(test, fake.events - fake.early, (unsigned long)count,
-			    "%u kHz beside %llu Hz", khz, fake.hz);
-	KUNIT_EXPECT_LE_MSG(test, fake.late_ns, late_ns, "%u kHz beside %llu Hz",
+			    "%u kHz and %llu Hz", khz, fake.hz);
+	KUNIT_EXPECT_LE_MSG(test, fake.late_ns, late_ns, "%u kHz and %llu Hz",
 			    khz, fake.hz);
 }
 
@@ -116,7 +116,7 @@ static void both_are_served_test(struct kunit *test)
 			timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 			/*
-			 * An event of the kernel's may be held back by 20 us; or
+			 * An event of the kernel's may be deferred by 20 us; or
 			 * be served by an interrupt of ours that comes before it
 			 * has expired, but after the moment that the kernel has
 			 * rounded it down to.

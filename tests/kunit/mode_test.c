@@ -185,7 +185,7 @@ static void exact_test(struct kunit *test)
 	}
 }
 
-/* The handler is told when it starts. */
+/* The handler gets the TSC at its start. */
 static void told_test(struct kunit *test)
 {
 	unsigned int mode;
@@ -317,7 +317,7 @@ static void near_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, records[1].error, 0LL);
 }
 
-/* A late expiry is run and told, or skipped and counted, as the flag says. */
+/* The handler of a late expiry runs, or is skipped and counted, as the flag says. */
 static void late_test(struct kunit *test)
 {
 	u64 late = machine_stat(EXPIRED_LATE), skipped = machine_stat(SKIPPED);
@@ -467,7 +467,7 @@ static void hold_bounded_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 }
 
-/* The expiry goes that the kernel's event was held back for: it is served. */
+/* The timer is deleted that the kernel's event was deferred for: it is served. */
 static void hold_deleted_test(struct kunit *test)
 {
 	u64 event;

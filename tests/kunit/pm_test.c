@@ -110,7 +110,7 @@ static void counted_test(struct kunit *test)
 	run_all(test, SECOND);
 }
 
-/* A new epoch: each keeps its distance, but for what waking takes. */
+/* A new epoch: each keeps its distance, except for what waking takes. */
 static void keeps_distance(struct kunit *test, u64 tsc)
 {
 	unsigned int i, epoch = apic_timer_epoch();

@@ -150,12 +150,12 @@ static void both_are_served_test(struct kunit *test)
 			periodic.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
 			ours = (struct counts){};
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&periodic), 0);
-			/* An event of the kernel's may be held back by 20 us. */
+			/* An event of the kernel's may be deferred by 20 us. */
 			expect_events(test, TICK_NS, 50, LATE_NS + 20000);
 			KUNIT_EXPECT_GE(test, ours.ran, 2000U);
 			KUNIT_EXPECT_EQ(test, ours.early, 0U);
 			KUNIT_EXPECT_LE_MSG(test, ours.late, apic_timer_us_to_tsc(1),
-					    "%u kHz beside %llu Hz", tsc_rates[i],
+					    "%u kHz and %llu Hz", tsc_rates[i],
 					    lapic_rates[j]);
 			KUNIT_EXPECT_EQ(test, del_apic_timer(&periodic), 1);
 			end(test);
@@ -257,7 +257,7 @@ static void detach_test(struct kunit *test)
 
 /*
  * The kernel refines the rate of the TSC once after boot. Attached before, the
- * events would be early or late for good: a tick by 400 ns at 100 ppm.
+ * events would stay early or late: a tick by 400 ns at 100 ppm.
  */
 static void refine_test(struct kunit *test)
 {
@@ -277,7 +277,7 @@ static void refine_test(struct kunit *test)
 				apic_timer_source_proxy.refine();
 				local_irq_restore(flags);
 				expect_events(test, TICK_NS, 100, LATE_NS);
-				/* The kernel's own device is told by the kernel. */
+				/* The kernel converts for its own device. */
 				fake_refined();
 				end(test);
 			}

@@ -571,7 +571,7 @@ static u64 batch_ns(struct apic_timer_queue *queue,
 /*
  * With 100 times as many timers pending, an insertion that walks the list
  * takes 100 times as long, and one that descends the index less than twice as
- * long but for the caches. The limit is far from both. All but a few of the
+ * long, except for the caches. The limit is far from both. All but a few of the
  * batch get sorted.
  */
 static void many_test(struct kunit *test)

@@ -113,7 +113,7 @@ static void uninitialised_test(struct kunit *test)
 		prandom_bytes_state(&rnd, &bad, sizeof(bad));
 		refused_by_all(test, &bad);
 	}
-	/* Right but for its state, one off at either end. */
+	/* All is right except its state, one off at either end. */
 	bad = timer;
 	bad.state = APIC_TIMER_NEW - 1;
 	refused_by_all(test, &bad);

@@ -152,7 +152,7 @@ static void units_test(struct kunit *test)
 	apic_timer_sim.machine = machine_plain;
 }
 
-/* There and back gives the same, but for what a cycle is worth. */
+/* There and back gives the same, to within a cycle. */
 static void round_trip_test(struct kunit *test)
 {
 	struct rnd_state rnd;

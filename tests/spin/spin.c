@@ -6,7 +6,7 @@
  * touched before the wait or not.
  *
  * Usage: spin [SHOTS]. Prints a table; all figures are TSC cycles. Fails when
- * a handler of mode exact has started early, or any was told a moment that was
+ * a handler of mode exact has started early, or any was passed a moment that was
  * yet to come.
  */
 #include <cpuid.h>
@@ -38,7 +38,7 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain) {}
 struct sample {
 	s64 start;	/* first instruction of the handler - expiry */
 	s64 data;	/* its data read - expiry */
-	s64 now;	/* what the handler was told - its first instruction */
+	s64 now;	/* what the handler was passed - its first instruction */
 };
 
 /* A page of its own for each: nothing else brings them in. */
@@ -119,7 +119,7 @@ static void print(const char *name, s64 *errors, long shots)
 	       (long)errors[shots - 1]);
 }
 
-/* Return: how many were early, or told a moment yet to come. */
+/* Return: how many were early, or were passed a moment yet to come. */
 static long row(const struct way *way, long shots, s64 *start, s64 *data)
 {
 	long i, wrong = 0;
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 		wrong += row(&ways[i], shots, start, data);
 
 	seen = apic_timer_stats.count[APIC_TIMER_STAT_EARLY_SEEN];
-	printf("\nearly, or told a moment yet to come: %ld; seen by the watchdog: %ld\n",
+	printf("\nearly, or passed a moment yet to come: %ld; seen by the watchdog: %ld\n",
 	       wrong, seen);
 	return wrong || seen;
 }

@@ -115,7 +115,7 @@ static int off_set(const char *text, const struct kernel_param *parameter)
 
 static const struct kernel_param_ops off_ops = { .set = off_set };
 module_param_cb(off, &off_ops, NULL, 0200);
-MODULE_PARM_DESC(off, "turn interrupts off for so many TSC cycles, a thousand times");
+MODULE_PARM_DESC(off, "turn interrupts off for this many TSC cycles, a thousand times");
 
 static void interrupt_exit(void *unused, int vector)
 {

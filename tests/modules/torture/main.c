@@ -62,7 +62,7 @@ MODULE_PARM_DESC(operations, "calls of the interface, from threads and handlers,
 
 static unsigned int onoff;
 module_param(onoff, uint, 0444);
-MODULE_PARM_DESC(onoff, "how often a CPU goes off, in ms, to come back within as long; 0 is never");
+MODULE_PARM_DESC(onoff, "interval at which a CPU goes offline, in ms, to come back within as long; 0 is never");
 
 static unsigned long onoffs;
 module_param(onoffs, ulong, 0444);
