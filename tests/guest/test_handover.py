@@ -51,8 +51,8 @@ def built(kernel: kernels.Kernel) -> list:
 def test_successor(series, way):
     kernel = kernels.ensure(series)
     leave, parameters = WAYS[way]
-    result = successor.run(kernel, f"{FIRE}\n{leave}\n", THEN, modules=built(kernel), cpus=CPUS,
-                           append=parameters, timeout=600)  # fmt: skip
+    result = successor.run(kernel, f"{FIRE}\n{leave}\n", then=THEN, modules=built(kernel),
+                           cpus=CPUS, append=parameters, timeout=600)  # fmt: skip
     result.check()
     output = result.output
     first, second = output.split("succeeds", 1)
@@ -80,7 +80,7 @@ def test_panic():
     script = f"{FIRE}\necho c >/proc/sysrq-trigger\n"
     # Of its own accord, not for the time limit
     with pytest.raises(LostVM, match="^no verdict\n") as lost:
-        successor.run(kernel, script, "", modules=built(kernel), cpus=CPUS, append="panic=1",
+        successor.run(kernel, script, then="", modules=built(kernel), cpus=CPUS, append="panic=1",
                       timeout=300)  # fmt: skip
     assert "Kernel panic" in lost.value.console
     assert "Rebooting in 1 seconds" in lost.value.console

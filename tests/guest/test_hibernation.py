@@ -46,15 +46,14 @@ def shots(report: str, kind: str) -> list[list[int]]:
 def test_pending_while_off(series):
     kernel = kernels.ensure(series)
     modules = sorted(build.build(kernel).rglob("*.ko"))
-    before, result = hibernator.run(kernel, SCRIPT, modules=modules, cpus=CPUS, timeout=600)
-    result.check()
-    assert [s[0] for s in shots(before, "runs")] == [0] * CPUS
+    result = hibernator.run(kernel, SCRIPT, modules=modules, cpus=CPUS, timeout=600).check()
+    assert [s[0] for s in shots(result.before, "runs")] == [0] * CPUS
     awake, later, again = re.split(r"^(?:later|again)$", result.output, flags=re.M)
     # They were moved with the TSC, so none is late, nor has lost of what it had left.
     assert "the TSC has not counted through the sleep" in again
     assert "TSC epoch: 1" in later
     assert "epoch 1 " in awake
-    left = max(s[4] for s in shots(before, "runs"))
+    left = max(s[4] for s in shots(result.before, "runs"))
     assert all(runs == 0 and 0 < now <= left for runs, _, _, _, now in shots(awake, "runs"))
     assert all((s[0], s[2]) == (1, 0) and s[3] < 5000 for s in shots(later, "runs"))
     assert later.splitlines().count("apic_timer") == CPUS

@@ -1,8 +1,8 @@
 """The table that ends a run with --matrix: each machine, and what became of its tests.
 
 The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic,
-append (kernel parameters), passed, failed, skipped (counts), reasons (why any were skipped) and
-seconds (wall time of its one boot, null if it never came to an end).
+append (kernel parameters), compiler (of the modules), passed, failed, skipped (counts), reasons
+(why any were skipped) and seconds (wall time of its one boot, null if it never came to an end).
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from machines import Machine
 
-COLUMNS = ("kernel", "engine", "cpus", "source", "x2apic", "append",
+COLUMNS = ("kernel", "engine", "cpus", "source", "x2apic", "append", "compiler",
            "passed", "failed", "skipped", "seconds")  # fmt: skip
 
 
@@ -50,6 +50,7 @@ def rows(tests: Iterable[tuple[Machine, str, str]], seconds: Mapping[Machine, fl
             "source": machine.source,
             "x2apic": machine.x2apic,
             "append": machine.append,
+            "compiler": machine.compiler,
             "passed": row.passed,
             "failed": row.failed,
             "skipped": row.skipped,

@@ -25,6 +25,11 @@ def test_option_that_an_engine_has_not():
         engines.run("vmware", None, "", Guest())
 
 
+def test_option_that_an_engine_needs():
+    with pytest.raises(LabError, match="^guests of successor need the option then$"):
+        engines.run("successor", None, "", Guest(cpus=2))
+
+
 def test_every_engine_has_the_common_options():
     common = {"modules", "files", "cpus", "memory", "append", "timeout"}
     for engine in engines.ENGINES.values():

@@ -22,7 +22,7 @@ def _arguments() -> argparse.Namespace:
     sub = parser.add_subparsers(dest="command", required=True)
     show = sub.add_parser("demo", help="show timers at work, ours next to the kernel's")
     show.add_argument("--verbose", action="store_true", help="log, trace and counters too")
-    benchmark = sub.add_parser("bench", help="measure ours beside the rivals")
+    benchmark = sub.add_parser("bench", help="measure ours next to the kernel's timers")
     benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
     benchmark.add_argument("--engine", choices=("virtual", "bochs"), default="virtual")
     benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
@@ -36,13 +36,13 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
     benchmark.add_argument("--again", action="store_true",
                            help="measure anew what an earlier run has measured")  # fmt: skip
-    tormentor = sub.add_parser("torture", help="random operations, every shot accounted for")
+    tormentor = sub.add_parser("torture", help="random operations, every expiry accounted for")
     tormentor.add_argument("--kernel", default="6.1", help='such as "7.2" or "6.1-patched"')
     tormentor.add_argument("--cpus", type=int, default=2)
     tormentor.add_argument("--hours", type=float, default=1, help="how long, such as 0.1")
     tormentor.add_argument("--source", default="auto", help='such as "hrtimer"')
     tormentor.add_argument("--onoff", type=int, default=1000, metavar="MS",
-                           help="how often a CPU goes off; 0 is never")  # fmt: skip
+                           help="interval at which a CPU goes offline; 0 is never")  # fmt: skip
     tormentor.add_argument("--seed", type=int, default=1)
     tormentor.add_argument("parameters", nargs="*", help="more of the module's, such as rate=1000")
     listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
@@ -55,6 +55,8 @@ def _arguments() -> argparse.Namespace:
     patched_deb.add_argument("--output", type=Path, default=build.TREE / "build")
     packages = sub.add_parser("package", help="build the Debian packages of this tree")
     packages.add_argument("suites", nargs="*", help=f"default: {' '.join(package.SUITES)}")
+    # Has options of its own: see main().
+    sub.add_parser("kunit", add_help=False, help="run KUnit suites (lab kunit --help)")
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
     for name, engine in ENGINES.items():
@@ -72,6 +74,12 @@ def _arguments() -> argparse.Namespace:
             guest.add_argument("--x2apic", action="store_true", default=None)
         if "seed" in engine.options:
             guest.add_argument("--seed", type=int)
+        if "then" in engine.options:
+            guest.add_argument("--then", type=Path, required=True,
+                               help="the script of the kernel that takes over")  # fmt: skip
+        if "certificates" in engine.options:
+            guest.add_argument("--certificate", type=Path, action="append", dest="certificates",
+                               help="X.509, for the firmware's db; may be repeated")  # fmt: skip
     return parser.parse_args()
 
 
@@ -80,11 +88,14 @@ def _guest(args: argparse.Namespace) -> int:
     script = sys.stdin.read() if args.script == "-" else Path(args.script).read_text()
     modules = [] if args.no_modules else sorted(build.build(kernel).rglob("*.ko"))
     asked = {name: getattr(args, name, None)
-             for name in ("cpus", "append", "timeout", "x2apic", "seed")}  # fmt: skip
+             for name in ("cpus", "append", "timeout", "x2apic", "seed", "certificates")
+             }  # fmt: skip
+    if getattr(args, "then", None):
+        asked["then"] = args.then.read_text()
     result = run(args.command, kernel, script, Guest(modules=modules, **asked))
     if args.console:
         sys.stdout.write(result.console)
-    sys.stdout.write(result.output)
+    sys.stdout.write(result.before + result.output)
     if args.files:
         for name, data in result.files.items():
             (args.files / name).parent.mkdir(parents=True, exist_ok=True)

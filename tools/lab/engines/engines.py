@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..base.errors import LabError
 from ..kernels.kernels import Kernel
-from . import bochs, sleeper, smp, virtual
+from . import bochs, hibernator, sleeper, smp, successor, uefi, virtual
 from .result import Result
 
 
@@ -31,6 +31,8 @@ class Guest:
     seed: int | None = None
     x2apic: bool | None = None
     vendor: str | None = None  # of the CPUs
+    then: str | None = None  # the script of the kernel that succeeds
+    certificates: Iterable[Path] | None = None  # in the firmware
     follow: Callable[[str], None] | None = None  # called with each line of the console
 
 
@@ -46,12 +48,21 @@ class Engine(NamedTuple):
         """Names of the options of a Guest that it has."""
         return inspect.signature(self.run).parameters.keys() & Guest.__dataclass_fields__.keys()
 
+    @property
+    def required(self) -> set[str]:
+        """Names of those that have no default."""
+        parameters = inspect.signature(self.run).parameters
+        return {n for n in self.options if parameters[n].default is inspect.Parameter.empty}
+
 
 ENGINES = {
     "virtual": Engine(virtual.run, "in virtual time", real_time=False),
     "smp": Engine(smp.run, "with several CPUs", real_time=True),
     "bochs": Engine(bochs.run, "in Bochs", real_time=False),
     "sleeper": Engine(sleeper.run, "that can sleep", real_time=True),
+    "hibernator": Engine(hibernator.run, "that hibernates once", real_time=True),
+    "successor": Engine(successor.run, "in which another kernel takes over", real_time=True),
+    "uefi": Engine(uefi.run, "that UEFI firmware boots", real_time=True),
 }
 
 
@@ -62,4 +73,6 @@ def run(name: str, kernel: Kernel, script: str, guest: Guest) -> Result:
     asked = {k: v for k, v in vars(guest).items() if v is not None}
     if unknown := sorted(asked.keys() - ENGINES[name].options):
         raise LabError(f"guests of {name} have no option {', '.join(unknown)}")
+    if missing := sorted(ENGINES[name].required - asked.keys()):
+        raise LabError(f"guests of {name} need the option {', '.join(missing)}")
     return ENGINES[name].run(kernel, script, **asked)

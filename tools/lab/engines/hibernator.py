@@ -4,7 +4,8 @@ Between the two its machine is off: a new one, whose TSC begins anew, loads the 
 """
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..base.errors import LostVM
@@ -30,15 +31,16 @@ def run(
     script: str,
     *,
     modules: Iterable[Path] = (),
+    files: Mapping[str, bytes | Path] | None = None,
     cpus: int = 2,
     memory: int = 512,
     append: str = "",
     timeout: float = 300,
-) -> tuple[str, Result]:
+) -> Result:
     """Run a shell script that hibernates once, by ``echo disk >/sys/power/state``.
 
-    Return what it printed before, and the result of what came after; see `diskless.run`. LostVM
-    when it never hibernated, or gave no verdict after.
+    The result is of what comes after, `before` has what the script printed before; see
+    `diskless.run`. LostVM when it never hibernated, or gave no verdict after.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-hibernator.") as temp:
         swap = Path(temp) / "swap"
@@ -49,8 +51,8 @@ def run(
         def boot() -> Result:
             return diskless.run(
                 kernel, PREPARE + script, machine=[*qemu.real_time(), *drive], boot=kernel.vmlinuz,
-                modules=modules, files=_drivers(kernel), cpus=cpus, memory=memory, append=append,
-                timeout=timeout,
+                modules=modules, files={**(files or {}), **_drivers(kernel)}, cpus=cpus,
+                memory=memory, append=append, timeout=timeout,
             )  # fmt: skip
 
         try:
@@ -61,7 +63,7 @@ def run(
             before = lost.console.rpartition(BEGIN)[2]
         else:
             raise LostVM(f"it did not hibernate: {result.verdict}", result.output)
-        return before, boot()
+        return replace(boot(), before=before)
 
 
 def _drivers(kernel: Kernel) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ class Result:
     kernel_log: str  # dmesg at the end
     console: str  # what came out of the console, kernel messages among it
     files: dict[str, bytes] = field(default_factory=dict)  # handed over by `put NAME`
+    before: str = ""  # of a guest that hibernates: what the script printed before
 
     @property
     def ok(self) -> bool:

@@ -4,7 +4,7 @@ The hardware is then as the first kernel has left it. In real time; CPUs are thr
 """
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..build import unpacked, userland
@@ -28,9 +28,10 @@ exec kexec "$1" -s /successor/kernel --initrd=/successor/initrd --command-line="
 def run(
     kernel: Kernel,
     script: str,
-    then: str,
     *,
+    then: str,
     modules: Iterable[Path] = (),
+    files: Mapping[str, bytes | Path] | None = None,
     cpus: int = 2,
     memory: int = 1024,
     append: str = "",
@@ -42,18 +43,18 @@ def run(
             calls MODE: -l for ``kexec -e``, -p for a crash (wants crashkernel=); it has to end
             by one of these
     then:   the script whose verdict counts, in the second kernel
-    others: see `diskless.run`; the modules are in both
+    others: see `diskless.run`; modules and files are in both
     """
     modules = list(modules)
     root = unpacked.unpacked("kexec", userland.SUITES, PACKAGES)
     with tempfile.TemporaryDirectory(prefix="apic-timer-successor.") as temp:
         initrd = Path(temp) / "initrd"
-        diskless.initramfs(kernel, then, modules, None).write(initrd)
-        files = {name: root / name for name in (KEXEC, *unpacked.libraries(root, KEXEC))}
-        files |= {"usr/bin/successor": LOAD.encode()}
-        files |= {"successor/kernel": kernel.vmlinuz, "successor/initrd": initrd}
+        diskless.initramfs(kernel, then, modules, files).write(initrd)
+        first = {name: root / name for name in (KEXEC, *unpacked.libraries(root, KEXEC))}
+        first |= {"usr/bin/successor": LOAD.encode()}
+        first |= {"successor/kernel": kernel.vmlinuz, "successor/initrd": initrd}
         return diskless.run(
             kernel, script, machine=qemu.real_time(), boot=kernel.vmlinuz,
-            modules=modules, files=files, cpus=cpus, memory=memory, append=f"{PARAMETERS} {append}",
-            timeout=timeout,
+            modules=modules, files={**(files or {}), **first}, cpus=cpus, memory=memory,
+            append=f"{PARAMETERS} {append}", timeout=timeout,
         )  # fmt: skip
