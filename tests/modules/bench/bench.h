@@ -66,6 +66,8 @@ void bench_unlock(void);
 struct bench_ops *bench_find_ops(const char *name);
 ssize_t bench_command(const char __user *user, size_t size, char *text,
 		      size_t room);
+ssize_t bench_write(const char __user *user, size_t size,
+		    int (*command)(const char *text));
 void bench_samples_reset(void);
 void bench_sample(s64 sample);
 
@@ -93,5 +95,19 @@ void bench_load_exit(void);
 extern const struct file_operations bench_load_fops;
 
 extern struct dentry *bench_directory;
+
+/* bench_NAME_fops: a file that commands are written to, carried out by NAME_command(). */
+#define DEFINE_BENCH_FILE(name)						\
+static ssize_t name##_write(struct file *file, const char __user *user,	\
+			    size_t size, loff_t *pos)			\
+{									\
+	return bench_write(user, size, name##_command);			\
+}									\
+									\
+const struct file_operations bench_##name##_fops = {			\
+	.owner = THIS_MODULE,						\
+	.open = simple_open,						\
+	.write = name##_write,						\
+}
 
 #endif /* _APIC_TIMER_BENCH_H */

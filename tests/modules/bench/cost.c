@@ -236,7 +236,7 @@ static u64 measure_overhead(void)
 	return least;
 }
 
-static int command(const char *text)
+static int cost_command(const char *text)
 {
 	char name[24], what[12];
 	unsigned int count;
@@ -273,25 +273,7 @@ static int command(const char *text)
 	return probe(what, count);
 }
 
-static ssize_t cost_write(struct file *file, const char __user *user,
-			  size_t size, loff_t *pos)
-{
-	char text[80];
-	int ret = bench_command(user, size, text, sizeof(text));
-
-	if (ret)
-		return ret;
-	bench_lock();
-	ret = command(text);
-	bench_unlock();
-	return ret ?: size;
-}
-
-const struct file_operations bench_cost_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = cost_write,
-};
+DEFINE_BENCH_FILE(cost);
 
 /**
  * bench_cost_end() - delete the timers of a kind that goes away

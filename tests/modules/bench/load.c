@@ -139,7 +139,7 @@ u64 bench_load_off(u64 expires, u64 tsc)
 	return 0;
 }
 
-static int command(const char *text)
+static int load_command(const char *text)
 {
 	char what[12];
 	u64 seed;
@@ -155,25 +155,7 @@ static int command(const char *text)
 	return strcmp(what, "none") ? -EINVAL : 0;
 }
 
-static ssize_t load_write(struct file *file, const char __user *user,
-			  size_t size, loff_t *pos)
-{
-	char text[40];
-	int ret = bench_command(user, size, text, sizeof(text));
-
-	if (ret)
-		return ret;
-	bench_lock();
-	ret = command(text);
-	bench_unlock();
-	return ret ?: size;
-}
-
-const struct file_operations bench_load_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = load_write,
-};
+DEFINE_BENCH_FILE(load);
 
 /**
  * bench_load_exit() - end the load

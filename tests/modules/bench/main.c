@@ -91,6 +91,28 @@ ssize_t bench_command(const char __user *user, size_t size, char *text,
 EXPORT_SYMBOL_GPL(bench_command);
 
 /**
+ * bench_write() - carry out a command that was written to a file
+ * @user:	user memory
+ * @size:	bytes there
+ * @command:	carries it out, under bench_lock(); returns 0 or an error
+ *
+ * Return: @size or an error.
+ */
+ssize_t bench_write(const char __user *user, size_t size,
+		    int (*command)(const char *text))
+{
+	char text[120];
+	int ret = bench_command(user, size, text, sizeof(text));
+
+	if (ret)
+		return ret;
+	bench_lock();
+	ret = command(text);
+	bench_unlock();
+	return ret ?: size;
+}
+
+/**
  * bench_register_shots() - add a kind of timer to "run"
  * @shots:	the kind
  */

@@ -85,7 +85,7 @@ static int measure(u64 spin_ns)
 	return ret ?: run.done == run.wanted ? 0 : -EIO;
 }
 
-static int command(const char *text)
+static int run_command(const char *text)
 {
 	char name[24], spread[12];
 	struct bench_shots *shots;
@@ -112,22 +112,4 @@ static int command(const char *text)
 	return -EINVAL;
 }
 
-static ssize_t run_write(struct file *file, const char __user *user,
-			 size_t size, loff_t *pos)
-{
-	char text[120];
-	int ret = bench_command(user, size, text, sizeof(text));
-
-	if (ret)
-		return ret;
-	bench_lock();
-	ret = command(text);
-	bench_unlock();
-	return ret ?: size;
-}
-
-const struct file_operations bench_run_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = run_write,
-};
+DEFINE_BENCH_FILE(run);
