@@ -18,17 +18,17 @@
 #include <linux/workqueue.h>
 
 /* The periodic timer: number of expiries, and period. */
-#define SHOTS		5
+#define EXPIRIES		5
 #define PERIOD_NS	(10 * NSEC_PER_MSEC)
 
 /* What a handler saw. */
-struct shot {
+struct expiry {
 	s64 error;		/* its start - expires, TSC cycles */
 	unsigned int cpu;
 };
 
-static struct shot once, elsewhere, periodic[SHOTS];
-static unsigned int shots;	/* periodic expiries so far */
+static struct expiry once, elsewhere, periodic[EXPIRIES];
+static unsigned int expiries;	/* of the periodic timer so far */
 static u64 missed;		/* moments that had passed before their handler could run */
 static struct apic_timer_period period = { .period_ns = PERIOD_NS };
 
@@ -40,7 +40,7 @@ static void report(struct work_struct *work)
 		once.cpu);
 	pr_info("other CPU: error %lld cycles on CPU %u\n", elsewhere.error,
 		elsewhere.cpu);
-	for (i = 0; i < SHOTS; i++)
+	for (i = 0; i < EXPIRIES; i++)
 		pr_info("periodic %u: error %lld cycles on CPU %u\n", i,
 			periodic[i].error, periodic[i].cpu);
 	pr_info("done, %llu periods missed\n", missed);
@@ -60,12 +60,12 @@ static DEFINE_APIC_TIMER(elsewhere_timer, fire, (unsigned long)&elsewhere);
 
 static void fire(unsigned long long now, unsigned long data)
 {
-	struct shot *shot = (struct shot *)data;
-	struct apic_timer_list *timer = shot == &once ? &once_timer :
-							&elsewhere_timer;
+	struct expiry *expiry = (struct expiry *)data;
+	struct apic_timer_list *timer = expiry == &once ? &once_timer :
+							  &elsewhere_timer;
 
-	shot->error = now - timer->expires;
-	shot->cpu = smp_processor_id();
+	expiry->error = now - timer->expires;
+	expiry->cpu = smp_processor_id();
 }
 
 /*
@@ -79,10 +79,10 @@ static DEFINE_APIC_TIMER(periodic_timer, fire_periodic, 0);
 
 static void fire_periodic(unsigned long long now, unsigned long data)
 {
-	periodic[shots].error = now - periodic_timer.expires;
-	periodic[shots].cpu = smp_processor_id();
+	periodic[expiries].error = now - periodic_timer.expires;
+	periodic[expiries].cpu = smp_processor_id();
 
-	if (++shots == SHOTS) {
+	if (++expiries == EXPIRIES) {
 		schedule_work(&report_work);
 		return;
 	}

@@ -9,7 +9,7 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 
-struct shot {
+struct expiry {
 	struct apic_timer_list timer;
 	const char *name;
 	bool ran;
@@ -18,26 +18,26 @@ struct shot {
 
 static void fire(unsigned long long now, unsigned long data)
 {
-	struct shot *shot = (struct shot *)data;
+	struct expiry *expiry = (struct expiry *)data;
 
-	shot->error = now - shot->timer.expires;
-	shot->ran = true;
+	expiry->error = now - expiry->timer.expires;
+	expiry->ran = true;
 }
 
-static struct shot shots[4];
+static struct expiry expiries[4];
 
 /* Flags and budget are set after init_apic_timer(), which clears them. */
-static int arm(struct shot *shot, const char *name, unsigned int flags,
+static int arm(struct expiry *expiry, const char *name, unsigned int flags,
 	       unsigned int spin_budget, u64 expires)
 {
-	shot->name = name;
-	shot->timer.function = fire;
-	shot->timer.data = (unsigned long)shot;
-	init_apic_timer(&shot->timer);
-	shot->timer.flags = flags;
-	shot->timer.spin_budget = spin_budget;
-	shot->timer.expires = expires;
-	return add_apic_timer(&shot->timer);
+	expiry->name = name;
+	expiry->timer.function = fire;
+	expiry->timer.data = (unsigned long)expiry;
+	init_apic_timer(&expiry->timer);
+	expiry->timer.flags = flags;
+	expiry->timer.spin_budget = spin_budget;
+	expiry->timer.expires = expires;
+	return add_apic_timer(&expiry->timer);
 }
 
 static void shut_down(void)
@@ -45,9 +45,9 @@ static void shut_down(void)
 	unsigned int i;
 
 	/* A timer that was never initialised would be refused, and logged. */
-	for (i = 0; i < ARRAY_SIZE(shots); i++)
-		if (shots[i].name)
-			apic_timer_shutdown_sync(&shots[i].timer);
+	for (i = 0; i < ARRAY_SIZE(expiries); i++)
+		if (expiries[i].name)
+			apic_timer_shutdown_sync(&expiries[i].timer);
 }
 
 static int __init sample_init(void)
@@ -56,16 +56,16 @@ static int __init sample_init(void)
 	unsigned int i;
 	int ret;
 
-	ret = arm(&shots[0], "raw", APIC_TIMER_RAW, 0, now + 2 * ms);
+	ret = arm(&expiries[0], "raw", APIC_TIMER_RAW, 0, now + 2 * ms);
 	if (!ret)
-		ret = arm(&shots[1], "mean", APIC_TIMER_MEAN, 0, now + 4 * ms);
+		ret = arm(&expiries[1], "mean", APIC_TIMER_MEAN, 0, now + 4 * ms);
 	/* Spin for up to 20 us, which is more than the default. */
 	if (!ret)
-		ret = arm(&shots[2], "exact", APIC_TIMER_EXACT,
+		ret = arm(&expiries[2], "exact", APIC_TIMER_EXACT,
 			  apic_timer_us_to_tsc(20), now + 6 * ms);
 	/* Useless when late, as this one is: its handler is not called. */
 	if (!ret)
-		ret = arm(&shots[3], "skipped", APIC_TIMER_EXACT | APIC_TIMER_SKIP_LATE,
+		ret = arm(&expiries[3], "skipped", APIC_TIMER_EXACT | APIC_TIMER_SKIP_LATE,
 			  0, now - ms);
 	if (ret) {
 		shut_down();
@@ -74,11 +74,11 @@ static int __init sample_init(void)
 
 	msleep(20);
 	shut_down();
-	for (i = 0; i < ARRAY_SIZE(shots); i++)
-		if (shots[i].ran)
-			pr_info("%s: error %lld cycles\n", shots[i].name, shots[i].error);
+	for (i = 0; i < ARRAY_SIZE(expiries); i++)
+		if (expiries[i].ran)
+			pr_info("%s: error %lld cycles\n", expiries[i].name, expiries[i].error);
 		else
-			pr_info("%s: not run\n", shots[i].name);
+			pr_info("%s: not run\n", expiries[i].name);
 	pr_info("done\n");
 	return 0;
 }

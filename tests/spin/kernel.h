@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/core/timers/dispatch.c, calibrate.c, spin.h and probe.S want of the kernel, for a process.
+ * What module/core/timers/{dispatch.c,calibrate.c,probe.S} and hw/spin.h need of the kernel,
+ * for a process.
  * Included before everything else; the kernel's headers are empty files.
  */
 #ifndef _APIC_TIMER_SPIN_KERNEL_H

@@ -16,7 +16,6 @@
 #include "timers/objects.h"
 #include "timers/state.h"
 
-
 /**
  * struct apic_timer_base - the timers of a CPU
  * @lock:	innermost lock of the module, except that of a report; taken with
