@@ -82,9 +82,9 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 /* Per-timer flags, for &struct apic_timer_list.flags. */
 
 /* Accuracy mode; 0 means the module's default. */
-#define APIC_TIMER_RAW		0x0001U	/* armed at @expires, no correction */
-#define APIC_TIMER_MEAN		0x0002U	/* armed early by the mean latency, at most 100 us */
-#define APIC_TIMER_EXACT	0x0003U	/* armed early, then spins on the TSC; never early */
+#define APIC_TIMER_RAW		0x0001U	/* fires at @expires, no correction */
+#define APIC_TIMER_MEAN		0x0002U	/* fires early by the mean latency, at most 100 us */
+#define APIC_TIMER_EXACT	0x0003U	/* fires early, then spins on the TSC; never early */
 #define APIC_TIMER_MODE_MASK	0x0003U
 /* Do not call the handler if it would start later than the parameter late_ns. */
 #define APIC_TIMER_SKIP_LATE	0x0004U

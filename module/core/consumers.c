@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which modules may have timers: those that use our symbols, and those that use
- * symbols of such a module. Timers of a module being unloaded are looked for on
- * all CPUs; the unloading of any other module is to cost nothing.
+ * Consumers: modules that may have timers, as they use symbols of apic_timer, or those
+ * of such a module. When one is unloaded, its timers are searched for on all CPUs; the
+ * unloading of any other module must cost nothing.
  *
- * The kernel's lists of who uses whom aren't for modules to read: the type of
- * their elements is private to newer kernels. But each module has a directory in
- * sysfs with a link for each module that uses its symbols.
+ * Modules cannot read the kernel's lists of who uses whom, as the type of their elements
+ * is private in newer kernels. But each module has a directory in sysfs with a link for
+ * each module that uses its symbols.
  *
- * A module that has our symbols by symbol_get() only isn't in there: nobody but
- * itself deletes its timers.
+ * A module that has the symbols by symbol_get() only is not listed there, and has to
+ * delete its timers itself.
  */
 #include <linux/kobject.h>
 #include <linux/module.h>
@@ -56,7 +56,7 @@ static bool may_have_timers(const struct module *module)
 }
 
 /**
- * apic_timer_consumers_live() - take note of a module that was loaded
+ * apic_timer_consumers_live() - note a module that was loaded
  * @module:	the module, past its init function
  *
  * Context: Task, the module notifier.
@@ -74,12 +74,11 @@ void apic_timer_consumers_live(const struct module *module)
 }
 
 /**
- * apic_timer_consumers_going() - whether a module that goes may have timers
- * @module:	the module, past its exit function, or its init function has
- *		failed
+ * apic_timer_consumers_going() - whether a module that is unloaded may have timers
+ * @module:	the module, past its exit function, or past its failed init function
  *
  * Context: Task, the module notifier.
- * Return: false if it has none for sure.
+ * Return: false if it certainly has none.
  */
 bool apic_timer_consumers_going(const struct module *module)
 {

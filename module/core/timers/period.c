@@ -15,8 +15,8 @@
 #include "tsc/tsc.h"
 
 /*
- * Can its expiry be moved on by @period? The queue is sorted by the expiry of
- * pending timers, and only mod_apic_timer() keeps it so.
+ * Can its expiry be advanced by @period? The queue is sorted by the expiry of pending
+ * timers, which only mod_apic_timer() may change.
  */
 static bool check(const struct apic_timer_list *timer, u64 period,
 		  const void *caller)
@@ -35,21 +35,19 @@ static bool check(const struct apic_timer_list *timer, u64 period,
 }
 
 /**
- * apic_timer_forward() - move a timer's expiry on by whole periods
+ * apic_timer_forward() - advance a timer's expiry by whole periods
  * @timer:	timer, not pending; @timer->expires is its present moment
  * @now:	TSC that the new expiry has to exceed, cycles
  * @period:	TSC cycles, not 0
  *
- * For a handler that arms its own timer again. After an overrun the moments
- * that have passed are skipped, so that it is called once for all of them.
- * Where the period is not a whole number of cycles, use
- * apic_timer_forward_period().
+ * For a handler that arms its own timer again. After an overrun, moments that have
+ * passed are skipped, and the handler is called once for all of them. If the period is
+ * not a whole number of cycles, use apic_timer_forward_period().
  *
  * Context: Any.
- * Return: by how many periods the expiry moved: 0 when it is still ahead, 1 in
- * time, more after an overrun of one less. @expires stops at the largest value,
- * which never comes. Also 0 when the call is refused: no timer, one that is
- * pending, or a period of 0.
+ * Return: number of periods that the expiry was advanced by: 0 if it is still ahead, 1
+ * in time, more after an overrun. @expires saturates at the largest value, which never
+ * comes. Also 0 if the call is refused: no timer, a pending one, or a period of 0.
  */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period)
 {
@@ -86,19 +84,19 @@ u64 apic_timer_period_moment(const struct apic_timer_period *period, u64 n,
 }
 
 /**
- * apic_timer_forward_period() - move a timer to the next moment of a period
+ * apic_timer_forward_period() - advance a timer to the next moment of a period
  * @timer:	timer, not pending; @timer->expires is set
  * @period:	start, period in ns, and number of the present moment, which is
- *		moved on
+ *		advanced
  * @now:	TSC that the new expiry has to exceed, cycles
  *
  * As apic_timer_forward(), for periods in nanoseconds: moment n is computed
  * from the start, so that rounding to cycles never adds up.
  *
  * Context: Any.
- * Return: by how many periods @period->n moved; 0 when the present moment is
- * still ahead. Also 0 when the call is refused: no timer, one that is pending,
- * no period, or one of 0 ns.
+ * Return: number of periods that @period->n was advanced by; 0 if the present moment is
+ * still ahead. Also 0 if the call is refused: no timer, a pending one, no period, or
+ * one of 0 ns.
  */
 u64 apic_timer_forward_period(struct apic_timer_list *timer,
 			      struct apic_timer_period *period, u64 now)
