@@ -186,10 +186,10 @@ static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 }
 
 /* What learning from an expiry takes: twice the minimum, as there are longer paths. */
-static u64 measure_learning(void)
+static u64 measure_learning(u64 irqs_off)
 {
 	struct apic_timer_dispatch expiry = {};
-	u64 began, least = U64_MAX;
+	u64 since = let_interrupts_in(), began, now, least = U64_MAX;
 	unsigned int i;
 
 	for (i = 0; i < 32; i++) {
@@ -197,7 +197,10 @@ static u64 measure_learning(void)
 		expiry.programmed_for = expiry.ready - i;
 		began = apic_timer_tsc_now();
 		apic_timer_dispatch_learn(&expiry);
-		least = min(least, apic_timer_tsc_now() - began);
+		now = apic_timer_tsc_now();
+		least = min(least, now - began);
+		if (now - since >= irqs_off)
+			since = let_interrupts_in();
 	}
 	/* Forget these: no expiry had that latency. */
 	apic_timer_lead_reset();
@@ -257,7 +260,7 @@ void apic_timer_calibrate(void)
 	for (i = 0; i < APIC_TIMER_DISPATCH_WAYS; i++)
 		if (cost->calls[i].settled >= SETTLED)
 			cost->call[i] = certain(&cost->calls[i], cost->steps);
-	cost->learn = measure_learning();
+	cost->learn = measure_learning(irqs_off);
 	cost->late = apic_timer_dispatch_late_limit;
 	local_irq_enable();
 }
