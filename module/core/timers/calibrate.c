@@ -28,6 +28,7 @@
 #include "lib/stats.h"
 #include "timers/calibrate.h"
 #include "timers/dispatch.h"
+#include "tsc/tsc.h"
 
 /* Interrupts are off for about this long at a time. */
 #define IRQS_OFF_NS	10000
