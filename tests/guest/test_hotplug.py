@@ -172,7 +172,7 @@ def test_first_cpu(guest):
     head -n 1 $DEBUG/apic_timer_selftest/result
     load apic_timer_torture operations=20000 duration=0
     torture_result
-    grep ^expired $DEBUG/apic_timer/stats
+    grep '^expired ' $DEBUG/apic_timer/stats
     unload
     echo device $(cat /sys/devices/system/clockevents/clockevent1/current_device)
     echo 0 >/sys/devices/system/cpu/cpu1/online
