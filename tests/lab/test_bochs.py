@@ -67,7 +67,7 @@ def test_deadline_is_met(measured, apic):
     assert min(exact["min"], raw["min"]) >= 0
     # Bochs adds to the TSC for a stretch of code at once: what a call takes is not sure, and
     # little of it is taken off.
-    assert exact["p50"] <= 12
+    assert exact["p50"] <= 15
     assert exact["p50"] * 50 < rival["p50"]
 
 
