@@ -8,6 +8,16 @@ modules: ## build apic_timer.ko for the running kernel, or KVER=... or KDIR=...
 		echo "no kernel headers in $(KDIR): apt-get install linux-headers-$(KVER)" >&2; \
 		exit 1; }
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
+	@if [ -e tools/tc ] && command -v $(CC) >/dev/null; then \
+		$(MAKE) --no-print-directory build/tc/q_apic.so; \
+	fi
+
+# What tc has to know of the qdisc "apic". It needs no header of the C library or of iproute2.
+build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux/types.h \
+		include/uapi/linux/sch_apic.h
+	mkdir -p build/tc
+	$(CC) -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -shared -nostdlib -s -Itools/tc/standin \
+		-Iinclude/uapi -o $@ tools/tc/q_apic.c -lgcc
 
 # What the kernel's own "make clean" looks for, as far as a module's build makes it.
 clean: ## remove what "make" has built
@@ -16,7 +26,7 @@ clean: ## remove what "make" has built
 		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
 		-o -name '*.symtypes' -o -name '*.*.symversions' -o -name modules.order \
 		-o -name Module.symvers \) -exec rm -f {} +
-	rm -rf build/spin
+	rm -rf build/spin build/tc
 
 install: ## install by DKMS into the running kernel, or KVER=... (root)
 	packaging/install "$(KVER)"
