@@ -77,11 +77,11 @@ enum tc_apic_late {
  *			before it; 0 (default): by departure time alone
  * @TCA_APIC_PACING:	u8, 1 (default): packets without a departure time are sent at the rate
  *			of their socket (SO_MAX_PACING_RATE); 0: that is ignored
- * @TCA_APIC_CE_THRESHOLD: u64, ns: packets that are sent later than this after the moment that
- *			they were queued, or after their departure time, are marked with ECN's
+ * @TCA_APIC_CE_THRESHOLD: u64, ns: packets that the rate delays by more than this, after they
+ *			were queued or after their departure time, are marked with ECN's
  *			"congestion experienced" if they can be; 0 (default): none
- * @TCA_APIC_SPLIT_GSO:	u8, 1 (default): GSO packets are split so that each of their packets has
- *			a moment; 0: they are sent whole where the device can take them
+ * @TCA_APIC_SPLIT_GSO:	u8, 1 (default): GSO packets are split so that each of their packets
+ *			has a moment; 0: they are sent whole where the device can take them
  * @TCA_APIC_MODE_NOW:	u32, dump only: the mode in effect, never %TC_APIC_MODE_AUTO
  * @__TCA_APIC_MAX:	number of attributes
  */
@@ -147,6 +147,7 @@ enum tc_apic_attr {
  * @lead_soft:		the same for softirq and thread
  * @path:		TSC cycles from the last look at the TSC to the driver, as measured
  * @flows:		flows that are known
+ * @__reserved:		0
  *
  * Members are only ever added at the end: a longer or shorter structure is a
  * newer or older one.
