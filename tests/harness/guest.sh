@@ -9,6 +9,39 @@ if [ -n "$MODULES" ]; then
 	cp -r "$MODULES" /dev/shm/modules
 	PATH=/dev/shm/bin:$PATH
 fi
+# iproute2, its plug-in, and the sender. In virtual time they are in their places.
+NETWORK=
+if [ -n "$SHARED" ] && [ -e "$SHARED/usr/sbin/tc" ]; then
+	NETWORK=/dev/shm/network
+	mkdir -p $NETWORK
+	cp -r "$SHARED/usr" "$SHARED/lib64" $NETWORK
+fi
+export TC_LIB_DIR=$NETWORK/usr/lib/x86_64-linux-gnu/tc
+
+# With the libraries that came with it: network PROGRAM [ARGUMENT...]
+network() {
+	program=$NETWORK$1
+	shift
+	if [ -n "$NETWORK" ]; then
+		set -- --library-path $NETWORK/usr/lib/x86_64-linux-gnu "$program" "$@"
+		program=$NETWORK/lib64/ld-linux-x86-64.so.2
+	fi
+	"$program" "$@"
+}
+
+# busybox has an ip of its own.
+ip() {
+	network /usr/bin/ip -c=never "$@"
+}
+
+tc() {
+	network /usr/sbin/tc -c=never "$@"
+}
+
+udpsend() {
+	$NETWORK/usr/bin/udpsend "$@"
+}
+
 MODULES=$([ -d /modules ] && echo /modules || echo /dev/shm/modules)
 # shellcheck disable=SC2034 # for the sections
 DEBUG=/sys/kernel/debug
@@ -29,6 +62,12 @@ load() {
 
 # Unload all of ours that are loaded.
 unload() {
+	if [ -d /sys/module/apic_timer_sink ]; then
+		rmmod apic_timer_sink
+	fi
+	if [ -d /sys/module/sch_apic ]; then
+		rmmod sch_apic
+	fi
 	for name in train indirect crowd leave misbehave sleep idle busy torture selftest sample \
 		bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then

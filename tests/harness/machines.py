@@ -16,7 +16,7 @@ from threading import Event
 
 from lab.base.background import Background
 from lab.base.errors import LostVM
-from lab.build import build
+from lab.build import build, network
 from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
 from lab.kernels import patched
@@ -191,6 +191,8 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
+    if any("sch_apic" in section.script for section in sections):
+        files |= network.files(kernel)
     script = _compose(machine, sections)
     slow = 4 if machine.engine == "bochs" else 1
     guest = Guest(modules=modules, files=files, cpus=machine.cpus, append=machine.append,
