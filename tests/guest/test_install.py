@@ -131,6 +131,10 @@ def test_install(installed):
     assert "/updates/dkms/apic_timer.ko" in info
     assert re.search(rf"^version: +{re.escape(VERSION)}$", info, re.M)
     assert re.search("^signer: +DKMS module signing key$", info, re.M)
+    shaper = installed.run(f"modinfo -k {installed.release} sch_apic")
+    assert "/updates/dkms/sch_apic.ko" in shaper
+    assert re.search("^alias: +net-sch-apic$", shaper, re.M)
+    assert re.search("^depends: +apic_timer$", shaper, re.M)
     for needed in (f"/usr/src/apic-timer-{VERSION}/dkms.conf", "/usr/src/apic-timer/README.md",
                    "/usr/src/apic-timer/packaging/modprobe.conf"):  # fmt: skip
         installed.run(f"test -e {needed}")
