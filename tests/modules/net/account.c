@@ -164,7 +164,7 @@ static int packets_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(packets);
 
-/* One s64 a packet: late by so many cycles, of the packets with a plan. */
+/* One s64 for each packet with a plan: cycles late. */
 static ssize_t errors_read(struct file *file, char __user *user, size_t size, loff_t *pos)
 {
 	u32 n = min_t(u32, atomic_read(&records_n), records_max), i, found = 0;
@@ -227,8 +227,8 @@ void sink_account_files(struct dentry *directory)
 
 /**
  * sink_account_init() - get the memory
- * @record_count:	so many departures are kept
- * @packet_count:	so many numbers of each flow
+ * @record_count:	number of departures to keep
+ * @packet_count:	largest number of packets in a flow
  *
  * Return: 0, or -ENOMEM.
  */

@@ -48,11 +48,11 @@ MODULE_PARM_DESC(packets, "packets of a flow whose loss and doubling is seen");
 
 static unsigned int stop;
 module_param(stop, uint, 0644);
-MODULE_PARM_DESC(stop, "one packet in so many fills its queue; 0: none");
+MODULE_PARM_DESC(stop, "fill the queue at one packet in N; 0: none");
 
 static unsigned int busy;
 module_param(busy, uint, 0644);
-MODULE_PARM_DESC(busy, "one packet in so many finds no room; 0: none");
+MODULE_PARM_DESC(busy, "refuse one packet in N; 0: none");
 
 static unsigned int stop_us = 200;
 module_param(stop_us, uint, 0644);
@@ -63,7 +63,7 @@ static struct dentry *directory;
 static struct device *parent;
 static atomic_t stops, refusals;
 
-/* What wakes a queue again; all under the queue's lock, but for the timer. */
+/* What wakes a queue again; all but the timer under the queue's lock. */
 static struct sink_queue {
 	struct hrtimer wake;
 	struct netdev_queue *txq;
