@@ -38,6 +38,16 @@ demo: ## show the timers at work in a virtual machine (VERBOSE=1: and the trace)
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab demo $(if $(VERBOSE),--verbose)
 
+demo-shaper: ## shape a burst to 50 Mbit/s in a virtual machine, next to fq, tbf and htb
+	tools/setup bench
+	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab demo-shaper
+
+# FIGURES=short takes minutes instead of hours.
+figures: ## make the figures of the paper of 2001 anew, in build/figures (FIGURES=short)
+	tools/setup bench
+	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab shaper \
+		$(if $(filter short,$(FIGURES)),--short)
+
 # The last line that tools/setup prints is where the Python packages are.
 test: ## run all tests in virtual machines (STRICT=1: none may fail once)
 	tools/setup test
@@ -132,5 +142,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results lock \
+.PHONY: modules clean install uninstall demo demo-shaper figures test test-quick test-matrix torture bench results lock \
 	docs deb patched-deb spin queue check help

@@ -177,11 +177,11 @@ GOALS = (
 )  # fmt: skip
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Row], every: Iterable[Goal] = GOALS) -> str:
     """Return where each goal stands: goal, measured, met or not met."""
     rows = list(rows)
     lines = [("", "what", "goal", "measured")]
-    for goal in GOALS:
+    for goal in every:
         standing = goal.stands(rows)
         if standing is None:
             lines.append(("not measured", goal.what, goal.goal, ""))
