@@ -202,7 +202,7 @@ def test_tables(tree, monkeypatch):
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
     made = {"kernel": "6.1", "tree": results.tree_hash()}
-    for name in ("DEMO", "BENCH"):
+    for name in ("DEMO", "BENCH", "SHAPER"):
         file = tmp_path / name
         file.write_text(json.dumps({"made": made}))
         monkeypatch.setattr(results, name, file)
@@ -214,7 +214,7 @@ def test_stale(tmp_path, monkeypatch):
     ))  # fmt: skip
     assert results.stale() == []
     monkeypatch.setattr(results, "read", lambda file: f"int more;\n{read(file)}")
-    assert len(results.stale()) == 2 and "stale" in results.stale()[0]
+    assert len(results.stale()) == 3 and "stale" in results.stale()[0]
     (tmp_path / "BENCH").unlink()
     assert results.stale()[1] == "BENCH is missing: make results"
 

@@ -22,9 +22,10 @@ from lab.kernels.debian import Archive
 
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include", "module",
-           "packaging", "samples"]  # fmt: skip
+           "packaging", "samples", "tools/tc"]  # fmt: skip
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
+PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's are
 PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs
 
 
@@ -71,6 +72,7 @@ def new_machine(series: str, directory: Path) -> Machine:
         else:
             shutil.copytree(TREE / name, root / "src" / name,
                             ignore=shutil.ignore_patterns("*.ko", "*.o"))  # fmt: skip
+    (root / PLUGINS[1:]).mkdir()
     return Machine(kernel, root)
 
 
@@ -139,6 +141,16 @@ def test_install(installed):
                    "/usr/src/apic-timer/packaging/modprobe.conf"):  # fmt: skip
         installed.run(f"test -e {needed}")
     assert "apic" not in installed.run("ls /etc/modprobe.d")
+
+
+def test_plug_in_for_tc(installed, scratch):
+    """It is where tc looks; without tc, `make install` says so and goes on."""
+    installed.run(f"test -s {PLUGINS}/q_apic.so")
+    installed.run("mkdir -p /tmp/other/usr/lib/tc && DESTDIR=/tmp/other /src/packaging/tc-plugin "
+                  "install && test -s /tmp/other/usr/lib/tc/q_apic.so && rm -r /tmp/other"
+                  )  # fmt: skip
+    output = installed.run("DESTDIR=/tmp/nothing /src/packaging/tc-plugin install")
+    assert "no tc here" in output
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)

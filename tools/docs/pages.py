@@ -3,7 +3,7 @@
 import ast
 import re
 
-from . import kerneldoc, source
+from . import kerneldoc, shaper, source
 from .kerneldoc import Comment, markdown, sentence
 from .source import PAGES, TREE, DocsError
 
@@ -20,6 +20,7 @@ def pages() -> dict[str, str]:
         f"{PAGES}/kernel-parameters.md": kernel_parameters(),
         f"{PAGES}/api.md": api(),
         f"{PAGES}/tests.md": tests(),
+        f"{PAGES}/tc-apic.md": _page("The qdisc apic, for tc", shaper.PLUGIN, shaper.page()),
     }
 
 
