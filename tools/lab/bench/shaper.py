@@ -40,6 +40,10 @@ shape() {
 	[ -z "$2" ] || tc qdisc add dev sink0 parent 1:1 pfifo limit 200000
 }
 unshape() { tc qdisc del dev sink0 root; }
+detach() {
+	ip link set sink0 down
+	rmmod apic_timer_sink apic_timer_paper sch_apic apic_timer
+}
 # sent WORDS: forget what was sent before, and send
 sent() { echo >$sink/reset; udpsend "$@" >$work/sent || { cat $work/sent; false; }; }
 """
