@@ -37,7 +37,6 @@ insmod $MODULES/apic_timer.ko
 insmod $MODULES/sch_apic.ko
 cat >>tdc_config.py <<EOF{CONFIG}EOF
 mkdir -p /run/netns
-mv plugin-lib/nsPlugin.py plugins/
 python3 tdc.py -f $CASES || :
 lsmod | grep -q '^sch_apic .* 0 *$'
 rmmod sch_apic

@@ -73,7 +73,7 @@ def _apic(mode: str) -> Way:
 
 
 FQ = "fq limit 200000 flow_limit 200000"
-PACKETWISE = "low_rate_threshold 100gbit"  # or fq sends two packets of 1,514 bytes at a time
+PACKETWISE = "low_rate_threshold 10gbit"  # or fq sends two packets of 1,514 bytes at a time
 HARD, SOFT, THREAD = (_apic(mode) for mode in ("hard", "soft", "thread"))
 WAYS = (
     HARD, SOFT, THREAD,
