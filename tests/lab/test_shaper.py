@@ -82,6 +82,24 @@ def test_every_part_measures_ours_and_rivals(short):
         run.plan(short, ["errors"])
 
 
+def test_figures_are_drawn(tmp_path):
+    """One file for each, the same bytes for the same samples."""
+    shaper_plots = pytest.importorskip("lab.bench.shaper_plots")
+    samples = {
+        Key("shaper/fig5", way.timer, mode=way.mode, unit="moment"): Counter(
+            [0, 106_720, 213_440 + n]
+        )
+        for n, way in enumerate(demo_shaper.WAYS)
+    }
+    samples[hard("error")] = Counter({3: 5, 90: 1})
+    samples[hard("delays")] = Counter({3: 5, -90: 1})
+    samples |= {hard("stress/2000"): Counter([1]), hard("sender/17000"): Counter([2])}
+    drawn = [shaper_plots.draw(tmp_path / name, samples) for name in "ab"]
+    assert [p.name for p in drawn[0]] == ["fig2.svg", "fig3.svg", "fig5.svg", "stress.svg",
+                                          "error.svg"]  # fmt: skip
+    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(*drawn, strict=True))
+
+
 def test_demo_text():
     samples = {}
     for n, way in enumerate(demo_shaper.WAYS):

@@ -56,10 +56,15 @@ def label(key: Key) -> str:
 
 
 def _ordered(samples: Samples, unit: str = "cycles") -> list[Key]:
-    """List the keys of a unit in the order of shaper.WAYS."""
-    order = [(way.timer, way.mode) for way in shaper.WAYS]
-    return sorted((key for key in samples if key.unit == unit),
-                  key=lambda key: (order.index((key.timer, key.mode)), key))  # fmt: skip
+    """List the keys of a unit in the order of shaper.WAYS, those of no way after their timer's."""
+    timers = list(dict.fromkeys(way.timer for way in shaper.WAYS))
+    ways = [(way.timer, way.mode) for way in shaper.WAYS]
+
+    def place(key: Key) -> tuple:
+        way = (key.timer, key.mode)
+        return timers.index(key.timer), ways.index(way) if way in ways else len(ways), key
+
+    return sorted((key for key in samples if key.unit == unit), key=place)
 
 
 def _deviation(samples: Samples, name: str):
