@@ -43,14 +43,13 @@ def options() -> list[Option]:
         raise DocsError(f"{PLUGIN} has no table of options")
     found = []
     for entry in re.findall(r"\t\{ (.*?) \},(?=\n\t\{|$)", table[1], re.S):
-        match = re.fullmatch(
-            r'"(\w+)", (\w+), TCA_APIC_\w+, (\w+),\s*[^"]*"(\w+)",\s*"((?:[^"\\]|\\.)*)"', entry
-        )
+        match = re.fullmatch(r'"(\w+)", (\w+), TCA_APIC_\w+, (\w+),\s*[^"]*"(\w+)",\s*'
+                             r'("(?:[^"\\]|\\.|"\s*")*")', entry)  # fmt: skip
         if match is None:
             raise DocsError(f"{PLUGIN}: no option: {entry}")
         name, kind, choices, default, what = match.groups()
         values = "|".join(lists[choices]) if choices != "NULL" else VALUES[kind]
-        found.append(Option(name, values, default, what.replace('\\"', '"')))
+        found.append(Option(name, values, default, source.strings(what)))
     return found
 
 

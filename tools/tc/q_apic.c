@@ -6,7 +6,7 @@
  *
  * One file for iproute2 6.1 to 7.3. Each option takes one value; what a command
  * leaves out keeps its value, or gets its default where a qdisc is added. What
- * "tc qdisc show" prints can be typed again, but for what is in parentheses.
+ * "tc qdisc show" prints can be typed again, except what is in parentheses.
  */
 #include "iproute2.h"
 #include <linux/sch_apic.h>
@@ -34,13 +34,16 @@ struct choice {
 
 /* CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_TAI */
 static const struct choice clocks[] = { { "mono", 1 }, { "tai", 11 }, { "realtime", 0 }, {} };
+
 static const struct choice modes[] = {
 	{ "auto", TC_APIC_MODE_AUTO }, { "hard", TC_APIC_MODE_HARD },
 	{ "soft", TC_APIC_MODE_SOFT }, { "thread", TC_APIC_MODE_THREAD }, {}
 };
+
 static const struct choice lates[] = {
 	{ "send", TC_APIC_LATE_SEND }, { "drop", TC_APIC_LATE_DROP }, {}
 };
+
 static const struct choice beyonds[] = { { "drop", 0 }, { "cap", 1 }, {} };
 static const struct choice orders[] = { { "time", 0 }, { "flow", 1 }, {} };
 static const struct choice switches[] = { { "off", 0 }, { "on", 1 }, {} };
@@ -60,29 +63,35 @@ static const struct option {
 	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, UINT32_MAX, "0",
 	  "bytes that may leave at once after a pause" },
 	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
-	  "bytes to add to each packet's length before the rate is applied; 24: what Ethernet adds on the wire" },
+	  "bytes to add to each packet's length before the rate is applied; 24: what "
+	  "Ethernet adds on the wire" },
 	{ "mode", CHOICE, TCA_APIC_MODE, modes, 0, 0, "auto",
-	  "where packets are handed to the driver: the timer's interrupt, softirq, a thread, or what is right for the driver" },
+	  "where packets are handed to the driver: the timer's interrupt, softirq, a "
+	  "thread, or what is right for the driver" },
 	{ "cpu", CPU, TCA_APIC_CPU, NULL, 0, UINT32_MAX - 1, "any",
 	  "the CPU whose timer sends; any: the one that queues the first packet" },
 	{ "clock", CHOICE, TCA_APIC_CLOCK, clocks, 0, 0, "mono",
 	  "the clock of departure times that do not say which they are of, such as BPF's" },
 	{ "late", CHOICE, TCA_APIC_LATE, lates, 0, 0, "send",
-	  "what becomes of a packet with SO_TXTIME that is late: sent at once, or dropped and reported to its socket" },
+	  "what becomes of a packet with SO_TXTIME that is late: sent at once, or dropped "
+	  "and reported to its socket" },
 	{ "late_after", TIME, TCA_APIC_LATE_NS, NULL, 0, 10 * NS_PER_SEC, "1us",
 	  "how much after its departure time a packet is late" },
 	{ "horizon", TIME, TCA_APIC_HORIZON, NULL, 1000, 1000 * NS_PER_SEC, "10s",
 	  "departure times farther ahead are not accepted" },
 	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyonds, 0, 0, "drop",
-	  "what becomes of a packet beyond the horizon: dropped and reported to its socket, or sent at the horizon" },
+	  "what becomes of a packet beyond the horizon: dropped and reported to its "
+	  "socket, or sent at the horizon" },
 	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "10000",
 	  "packets that may be queued" },
 	{ "flow_limit", COUNT, TCA_APIC_FLOW_LIMIT, NULL, 0, UINT32_MAX, "0",
 	  "packets of a flow, which is a socket, that may be queued; 0: no limit of its own" },
 	{ "order", FLAG, TCA_APIC_FLOW_ORDER, orders, 0, 0, "time",
-	  "in which order packets of a flow leave: by departure time alone, or never before those that were queued earlier" },
+	  "in which order packets of a flow leave: by departure time alone, or never "
+	  "before those that were queued earlier" },
 	{ "pacing", FLAG, TCA_APIC_PACING, switches, 0, 0, "on",
-	  "whether packets without a departure time are sent at the rate of their socket, SO_MAX_PACING_RATE" },
+	  "whether packets without a departure time are sent at the rate of their socket, "
+	  "SO_MAX_PACING_RATE" },
 	{ "ce_threshold", TIME, TCA_APIC_CE_THRESHOLD, NULL, 0, UINT64_MAX, "0",
 	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
 	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",
@@ -103,13 +112,16 @@ static const struct unit rate_units[] = {
 	{ "tibit", 1ULL << 40 }, { "bps", 8 }, { "kbps", 8000 }, { "mbps", 8000000 },
 	{ "gbps", 8000000000 }, { "tbps", 8000000000000 }, {}
 };
+
 static const struct unit size_units[] = {
 	{ "", 1 }, { "b", 1 }, { "k", 1024 }, { "kb", 1024 }, { "m", 1 << 20 }, { "mb", 1 << 20 },
 	{ "g", 1 << 30 }, { "gb", 1 << 30 }, {}
 };
+
 static const struct unit time_units[] = {
 	{ "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_SEC }, {}
 };
+
 static const struct unit plain_units[] = { { "", 1 }, {} };
 
 /* What is printed: units that tc itself prints, the largest first. */
@@ -117,6 +129,7 @@ static const struct unit rate_printed[] = {
 	{ "Tbit", 1000000000000 }, { "Gbit", 1000000000 }, { "Mbit", 1000000 }, { "Kbit", 1000 },
 	{ "bit", 1 }, {}
 };
+
 static const struct unit time_printed[] = {
 	{ "s", NS_PER_SEC }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 }, {}
 };
@@ -244,7 +257,8 @@ static int out_of_range(const struct option *option, const char *text)
 	else
 		format(least, sizeof(least), option, option->min);
 	format(most, sizeof(most), option, option->max);
-	fprintf(stderr, "apic: %s: %s is out of range: %s to %s\n", option->name, text, least, most);
+	fprintf(stderr, "apic: %s: %s is out of range: %s to %s\n", option->name, text, least,
+		most);
 	return -1;
 }
 

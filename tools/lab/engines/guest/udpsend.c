@@ -106,11 +106,13 @@ struct payload {
 	u64 seq;
 } __attribute__((packed));
 
+enum { PLAN, BURST, PACE, TIMED };
+
 static struct {
 	u64 count, size, gap_min, gap_max, ahead, batch, flow, seed, port, mark, priority, burn,
 	    wait;
 	u32 to, clock, txtime_flags;
-	enum { PLAN, BURST, PACE, TIMED } how;
+	u32 how;
 } ask = {
 	.count = 1, .size = 100, .gap_min = 100000, .gap_max = 100000, .ahead = 1000000,
 	.batch = 1, .port = 9, .to = 0x0209090a, .clock = CLOCK_MONOTONIC, .wait = 20000000,
@@ -208,7 +210,7 @@ static u64 number(const char **text)
 	u64 n = 0;
 
 	if (**text < '0' || **text > '9')
-		die("a number is missing");
+		die("digits are missing");
 	while (**text >= '0' && **text <= '9')
 		n = n * 10 + (u64)(*(*text)++ - '0');
 	return n;
@@ -224,6 +226,56 @@ static const struct {
 	{ "burn", &ask.burn }, { "wait", &ask.wait },
 };
 
+static u32 address(const char *text)
+{
+	u32 found = 0, shift;
+
+	for (shift = 0; shift < 32; shift += 8) {
+		found |= (u32)number(&text) << shift;
+		if (*text == '.')
+			text++;
+	}
+	return found;
+}
+
+static const struct {
+	const char *name;
+	u32 number;
+} words[] = {
+	{ "how=plan", PLAN }, { "how=burst", BURST }, { "how=pace", PACE }, { "how=timed", TIMED },
+	{ "clock=mono", CLOCK_MONOTONIC }, { "clock=real", CLOCK_REALTIME },
+	{ "clock=tai", CLOCK_TAI }, { "late=drop", SOF_TXTIME_DEADLINE_MODE },
+};
+
+/* An option whose value is no plain number. */
+static void option_word(const char *text)
+{
+	const char *gap = value(text, "gap"), *to = value(text, "to");
+	u32 i;
+
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (!equal(text, words[i].name))
+			continue;
+		if (value(text, "how"))
+			ask.how = words[i].number;
+		else if (value(text, "clock"))
+			ask.clock = words[i].number;
+		else
+			ask.txtime_flags |= words[i].number;
+		return;
+	}
+	if (to) {
+		ask.to = address(to);
+	} else if (gap) {
+		ask.gap_min = number(&gap);
+		ask.gap_max = ask.gap_min;
+		if (*gap++ == '-')
+			ask.gap_max = number(&gap);
+	} else {
+		die(text);
+	}
+}
+
 static void option(const char *text)
 {
 	const char *v;
@@ -236,31 +288,7 @@ static void option(const char *text)
 			return;
 		}
 	}
-	if ((v = value(text, "gap"))) {
-		ask.gap_min = ask.gap_max = number(&v);
-		if (*v++ == '-')
-			ask.gap_max = number(&v);
-	} else if ((v = value(text, "how"))) {
-		ask.how = equal(v, "plan") ? PLAN : equal(v, "burst") ? BURST :
-			  equal(v, "pace") ? PACE : equal(v, "timed") ? TIMED :
-			  (die("no such how"), PLAN);
-	} else if ((v = value(text, "clock"))) {
-		ask.clock = equal(v, "mono") ? CLOCK_MONOTONIC : equal(v, "real") ?
-			    CLOCK_REALTIME : equal(v, "tai") ? CLOCK_TAI :
-			    (die("no such clock"), 0);
-	} else if ((v = value(text, "late")) && equal(v, "drop")) {
-		ask.txtime_flags |= SOF_TXTIME_DEADLINE_MODE;
-	} else if ((v = value(text, "to"))) {
-		u32 shift;
-
-		for (ask.to = 0, shift = 0; shift < 32; shift += 8) {
-			ask.to |= (u32)number(&v) << shift;
-			if (*v == '.')
-				v++;
-		}
-	} else {
-		die(text);
-	}
+	option_word(text);
 }
 
 static u64 now(u32 clock)
