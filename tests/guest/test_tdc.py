@@ -20,15 +20,23 @@ OURS = build.TREE / "tests/tdc/apic.json"
 MODULES = ("dummy", "veth", "sch_tbf", "sch_etf", "sch_prio")
 # tdc runs its commands without our environment; the cases use what the plug-in needs.
 CONFIG = """
-NAMES["TC"], NAMES["IP"] = "$PWD/tc", "$PWD/ip"
-ENVIR.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin",
-             TC_LIB_DIR="$PWD/usr/lib/x86_64-linux-gnu/tc")
+NAMES["TC"], NAMES["IP"] = "$NET/tc", "$NET/ip"
+ENVIR.update(PATH="$NET/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+             TC_LIB_DIR="$NET/usr/lib/x86_64-linux-gnu/tc")
 """
+# In memory: hundreds of programs are started, which takes several times as long from the files that
+# a guest shares with this machine.
 SCRIPT = f"""
+NET=/dev/shm/net
+mkdir -p $NET/bin
+cp -r usr lib64 $NET
+cp $(command -v busybox) $NET/bin/busybox
+ln -s busybox $NET/bin/sh
 for program in usr/bin/ip usr/sbin/tc; do
-    printf '#!/bin/sh\\nexec %s --library-path %s %s "$@"\\n' $PWD/lib64/ld-linux-x86-64.so.2 \\
-        $PWD/usr/lib/x86_64-linux-gnu $PWD/$program >${{program##*/}}
-    chmod +x ${{program##*/}}
+    printf '#!%s/bin/sh\\nexec %s --library-path %s %s "$@"\\n' $NET \\
+        $NET/lib64/ld-linux-x86-64.so.2 $NET/usr/lib/x86_64-linux-gnu $NET/$program \\
+        >$NET/${{program##*/}}
+    chmod +x $NET/${{program##*/}}
 done
 for module in $OWN; do
     insmod modules/$module 2>/dev/null || :
