@@ -78,6 +78,7 @@ def verdicts(output: str) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.matrix  # minutes: each case starts a dozen of programs
 def test_our_cases():
     """All pass, and the module can be unloaded after them."""
     count = OURS.read_text().count('"id"')
