@@ -255,9 +255,12 @@ static void take(struct shaper *q, struct sk_buff *skb, struct sending *sending,
 static void account(struct shaper *q, const struct sending *sending)
 	__must_hold(&q->lock)
 {
+	const struct shaper_start *start = &sending->start;
 	struct Qdisc *sch = q->sch;
 
-	shaper_plan_sent(&q->plan, sending->start.at, sending->start.left, sending->len);
+	/* One that wanted to leave at once has left when it did. */
+	shaper_plan_sent(&q->plan, sending->planned ? start->at : start->left, start->left,
+			 sending->len);
 	_bstats_update(&sch->bstats, sending->len, sending->segs);
 	if (unlikely(sending->generation != q->generation))
 		return;
