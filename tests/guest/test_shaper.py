@@ -82,7 +82,9 @@ LOADS = {
     """
     + "\n".join(
         f"""
-    ({load} udpsend count=3000 gap=20000-120000 >sent; kill $! 2>/dev/null; :)
+    {load}
+    udpsend count=3000 gap=20000-120000 >sent
+    kill $! 2>/dev/null || :
     echo load {name}
     errors
     cat sent $SINK/packets
@@ -135,8 +137,8 @@ def test_rate(guest):
     )
     count, least, most, time = hard
     assert count == 2000
-    assert -8 <= least <= most <= 8
-    assert abs(time - 1999 * 106720) <= 8
+    assert -4 <= least <= most <= 4
+    assert abs(time - 1999 * 106720) <= 4
     # Softirq may be late for one, but never drifts.
     assert soft[0] == 2000
     assert abs(soft[3] - 1999 * 106720) <= 3000
@@ -226,7 +228,7 @@ def test_change_with_packets_queued(guest):
     queued() { tc -s qdisc show dev sink0 | grep -o 'backlog [^ ]* [0-9]*p'; }
     for mode in $HARD soft thread; do
         for end in "tc qdisc del dev sink0 root" "tc qdisc replace dev sink0 root pfifo" \
-                "ip link set sink0 down" "tc qdisc replace dev sink0 root handle 7: apic mode soft"; do
+                "ip link set sink0 down" "tc qdisc replace dev sink0 root handle 7: apic"; do
             tc qdisc replace dev sink0 root handle 1: apic mode $mode rate 1mbit
             udpsend count=1000 size=100 how=burst wait=1000 >sent
             echo before $(queued)
