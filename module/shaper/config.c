@@ -241,14 +241,14 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 		thread = q->thread;
 	}
 
-	/* It is armed again below, on the new CPU. */
-	if (moved)
-		del_apic_timer_sync(&q->timer);
 	sch_tree_lock(sch);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	apply(q, &config, mode);
 	old_thread = q->thread;
 	q->thread = thread;
+	/* To be armed again, on the new CPU. A handler that runs finds the lock taken. */
+	if (moved)
+		del_apic_timer(&q->timer);
 	q->asked = 0;
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
