@@ -144,6 +144,55 @@ static void start_timer(struct shaper *q, u64 expires)
 				   apic_timer_tsc_to_ns(expires > now ? expires - now : 0));
 }
 
+/* Convert the departure time of the first packet again, now that it is nearer. */
+static void convert_again(struct shaper *q, struct sk_buff *skb)
+	__must_hold(&q->lock)
+{
+	struct shaper_cb *cb = shaper_cb(skb);
+	struct shaper_pair pair;
+
+	shaper_read_clocks(&pair);
+	shaper_edf_erase(&q->edf, skb);
+	cb->want = shaper_clock_to_tsc(&pair, SHAPER_CLOCK(cb->flags), ktime_to_ns(skb->tstamp));
+	shaper_edf_insert_again(&q->edf, skb);
+}
+
+/* Conversions that one call makes at most: of packets that wait for the same moment. */
+#define CONVERSIONS	8
+
+/*
+ * Find the first packet, and when it is to be seen to. A packet whose departure time was
+ * converted from afar is converted once more when it is both near and the first;
+ * that may make another one the first.
+ */
+static struct sk_buff *first(struct shaper *q, u64 *expires)
+	__must_hold(&q->lock)
+{
+	unsigned int conversions = CONVERSIONS;
+	struct sk_buff *skb;
+	u64 now, look;
+
+	while ((skb = shaper_edf_first(&q->edf))) {
+		u64 at = moment(q, skb);
+
+		*expires = before(at, lead(q, skb));
+		if (likely(!(shaper_cb(skb)->flags & SHAPER_TIMED)))
+			break;
+		now = rdtsc();
+		look = shaper_clock_look(now, at, q->near);
+		if (look) {
+			*expires = min(*expires, look);
+			break;
+		}
+		if (!conversions--)
+			break;
+		if (*expires > now)
+			convert_again(q, skb);
+		shaper_cb(skb)->flags &= ~SHAPER_TIMED;
+	}
+	return skb;
+}
+
 /**
  * shaper_arm() - arm the timer for the first packet
  * @q:		the qdisc
@@ -152,20 +201,11 @@ static void start_timer(struct shaper *q, u64 expires)
  */
 void shaper_arm(struct shaper *q)
 {
-	struct sk_buff *skb = shaper_edf_first(&q->edf);
-	u64 at, expires, look;
+	u64 expires;
 
 	lockdep_assert_held(&q->lock);
-	if (!skb || q->dead || q->stopped || q->sender != SHAPER_NOBODY)
+	if (q->dead || q->stopped || q->sender != SHAPER_NOBODY || !first(q, &expires))
 		return;
-
-	at = moment(q, skb);
-	expires = before(at, lead(q, skb));
-	if (shaper_cb(skb)->flags & SHAPER_TIMED) {
-		look = shaper_clock_look(rdtsc(), at, q->near);
-		if (look)
-			expires = min(expires, look);
-	}
 	if (expires != q->asked || !apic_timer_pending(&q->timer))
 		start_timer(q, expires);
 }
@@ -182,19 +222,6 @@ static void kick(struct shaper *q)
 	rcu_read_lock();
 	__netif_schedule(qdisc_root(q->sch));
 	rcu_read_unlock();
-}
-
-/* Convert the departure time of the first packet again, now that it is nearer. */
-static void convert_again(struct shaper *q, struct sk_buff *skb)
-	__must_hold(&q->lock)
-{
-	struct shaper_cb *cb = shaper_cb(skb);
-	struct shaper_pair pair;
-
-	shaper_read_clocks(&pair);
-	shaper_edf_erase(&q->edf, skb);
-	cb->want = shaper_clock_to_tsc(&pair, SHAPER_CLOCK(cb->flags), ktime_to_ns(skb->tstamp));
-	shaper_edf_insert_again(&q->edf, skb);
 }
 
 /**
