@@ -29,7 +29,8 @@ void shaper_lead_init(struct shaper_lead *lead, u32 cycles, u32 max)
  * @took:	TSC cycles from the expiry until the packet was ready
  *
  * The lead grows at once. It shrinks to the longest preparation of the last two
- * windows, and a sixteenth. One that took longer than a lead may be says
+ * windows, an eighth, and some cycles: to take a packet out of a tree is longer at
+ * times. One that took longer than a lead may be says
  * nothing about the next: another interrupt came first, say.
  *
  * Context: Any; the caller keeps others from @lead.
@@ -42,7 +43,7 @@ void shaper_lead_learn(struct shaper_lead *lead, u64 took)
 		return;
 	lead->longest = max_t(u32, lead->longest, took);
 	longest = max(lead->longest, lead->before);
-	longest = min(longest + longest / 16 + 8, lead->max);
+	longest = min(longest + longest / 8 + 32, lead->max);
 	if (++lead->count == WINDOW) {
 		lead->before = lead->longest;
 		lead->longest = 0;
