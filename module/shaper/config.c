@@ -81,7 +81,7 @@ static int parse_clock(const struct nlattr *attr, enum shaper_clock *clock,
 		}
 	}
 	NL_SET_ERR_MSG_ATTR(extack, attr,
-			    "departure times are of CLOCK_MONOTONIC, CLOCK_TAI or CLOCK_REALTIME");
+			    "clock is not CLOCK_MONOTONIC, CLOCK_TAI or CLOCK_REALTIME");
 	return -EINVAL;
 }
 

@@ -139,9 +139,10 @@ enum tc_apic_attr {
  * @stopped:		times that the device's queue was stopped when a packet was due
  * @no_timer:		times that the timer could not be armed, and the kernel's was used
  * @waited_ns:		time spent waiting for the moments of packets
- * @errors:		packets by their error, as far as it can be known: TSC cycles from a packet's
+ * @errors:		packets by their error, as far as it can be known: TSC cycles from the
  *			moment to the first instruction of the driver. Class 0 is for none
- *			or less, class n for 2^(n-1) up to 2^n - 1, the last one also for more
+ *			or less, class n for 2^(n-1) up to 2^n - 1, the last one also for
+ *			more. Packets that nobody had planned a moment for are not counted
  * @tsc_khz:		TSC cycles in a millisecond
  * @lead_hard:		how much before its moment the interrupt is asked for, TSC cycles
  * @lead_soft:		the same for softirq and thread
