@@ -19,6 +19,7 @@ BEGIN = """
     KNOBS=/sys/module/apic_timer_sink/parameters
     ip addr add 10.9.9.1/24 dev sink0
     ip link set sink0 up
+    cd /dev/shm
     HARD=hard
     ! grep -q PREEMPT_RT /proc/version || HARD=thread
     # Distribution of the errors, cycles late: count, min, p50, p99.9, max
@@ -26,11 +27,11 @@ BEGIN = """
         od -An -td8 -w8 -v $SINK/errors | sort -n | awk '{ a[n++] = $1 }
             END { print "errors", n, a[0], a[int(n / 2)], a[int(n * 0.999)], a[n - 1] }'
     }
-    # Of the distances between packets, less the wanted one; and first and last departure
+    # Distances between packets: count, min, max, sum, cycles
     spacing() {
-        od -An -tu8 -w16 -v $SINK/departures | awk -v want=$1 'NR == 1 { first = $1 }
-            NR > 1 { d = $1 - last - want; if (d < min) min = d; if (d > max) max = d }
-            { last = $1 } END { print "spacing", NR, min + 0, max + 0, last - first }'
+        od -An -tu8 -w16 -v $SINK/departures | awk 'NR == 1 { first = $1 }
+            NR > 1 { d = $1 - last; if (!min || d < min) min = d; if (d > max) max = d }
+            { last = $1 } END { print "spacing", NR, min, max, last - first }'
     }
 """
 END = """
@@ -123,7 +124,8 @@ def test_error_hard(guest):
         udpsend count=1 size=667 how=burst wait=1000000
         echo 1 >$SINK/reset
         udpsend count=2000 size=667 how=burst wait=220000000
-        spacing 106720
+        spacing
+        tc -s qdisc show dev sink0
         cat $SINK/packets
     done
     """
@@ -132,16 +134,19 @@ def test_error_hard(guest):
 def test_rate(guest):
     """The figure 5 of the paper of 2001: 667 bytes at 50 Mbit/s, to the cycle."""
     output = guest.ok()
+    print(output)
     hard, soft = (
         tuple(map(int, row.split())) for row in re.findall(r"^spacing (.*)$", output, re.M)
     )
+    khz = int(re.search(r"tsc_khz (\d+)", output)[1])
+    want = 106720 * khz / 1e6
     count, least, most, time = hard
     assert count == 2000
-    assert -4 <= least <= most <= 4
-    assert abs(time - 1999 * 106720) <= 4
+    assert want - 5 < least <= most < want + 5
+    assert abs(time - 1999 * want) < 5
     # Softirq may be late for one, but never drifts.
     assert soft[0] == 2000
-    assert abs(soft[3] - 1999 * 106720) <= 3000
+    assert abs(soft[3] - 1999 * want) <= 3000
 
 
 @pytest.mark.guest(
@@ -340,7 +345,7 @@ cmsg = [(socket.IPPROTO_UDP, 103, struct.pack("H", 500))]
 for i in range(20):
     s.sendmsg([bytes(5000)], cmsg, 0, ("10.9.9.2", 9))
 PY
-    patiently sh -c "grep -q 'foreign 200' $SINK/packets"
+    sleep 1
     tc -s qdisc show dev sink0
     """
     + END,
@@ -348,7 +353,9 @@ PY
 def test_gso_is_split(guest):
     """Twenty packets of ten segments each are 200, and the accounts come out even."""
     output = guest.ok()
-    assert re.search(r"^ Sent \d+ bytes 200 pkt ", output, re.M)
+    # And what the kernel has to say to its neighbours.
+    assert 200 <= int(re.search(r"^ Sent \d+ bytes (\d+) pkt ", output, re.M)[1]) < 220
+    assert " gso_split 20 " in output
     assert re.search(r" backlog 0b 0p ", output)
 
 
@@ -388,6 +395,7 @@ def test_below_another(guest):
     load sch_apic
     insmod $MODULES/apic_timer_sink.ko queues=4
     SINK=$DEBUG/apic_timer_sink
+    cd /dev/shm
     ip addr add 10.9.9.1/24 dev sink0
     ip link set sink0 up
     tc qdisc replace dev sink0 root handle 1: mq
@@ -441,15 +449,14 @@ def test_bad_values(guest):
     BOTH,
     BEGIN
     + """
-    # Two plans that have passed, one in time, one beyond the horizon
-    late() {
+    ahead() {
         echo 1 >$SINK/reset
         tc qdisc replace dev sink0 root apic mode $HARD "$@"
         udpsend count=1 gap=1000000 ahead=20000000000 clock=tai
         tc -s qdisc show dev sink0
     }
-    late horizon 10s
-    late horizon 1ms cap
+    ahead horizon 10s
+    ahead horizon 1ms beyond cap
     """
     + END,
 )
@@ -459,3 +466,28 @@ def test_horizon(guest):
     assert " invalid 1 " in dropped
     assert " invalid 0 " in capped
     assert counts(capped)["packets"] == 1
+
+
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + """
+    for late in send drop; do
+        echo 1 >$SINK/reset
+        tc qdisc replace dev sink0 root apic mode $HARD late $late late_after 100ns
+        # Their moments pass while they are being sent.
+        udpsend count=100 gap=1 ahead=0
+        tc -s qdisc show dev sink0
+        cat $SINK/packets
+    done
+    """
+    + END,
+)
+def test_late(guest):
+    """Late packets are sent at once, or dropped and reported, each of them."""
+    send, drop = guest.ok().split("udpsend sent")[1:]
+    assert " missed 0" in send and counts(send)["packets"] == 100
+    missed = int(re.search(r" missed (\d+)", drop)[1])
+    assert missed > 50
+    assert int(re.search(r"dropped_late (\d+)", drop)[1]) == missed
+    assert counts(drop).get("packets", 0) == 100 - missed
