@@ -157,7 +157,7 @@ static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_
 			return -EOPNOTSUPP;
 		}
 		if (!shaper_hard_tested(dev))
-			NL_SET_ERR_MSG(extack, "this device's driver was not tested with mode hard");
+			NL_SET_ERR_MSG(extack, "this driver was not tested with mode hard");
 		return TC_APIC_MODE_HARD;
 	case TC_APIC_MODE_AUTO:
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
