@@ -112,6 +112,6 @@ def test_demo_text():
     assert max(len(line) for line in lines) <= 100
     assert "one leaves each 106,720 ns" in text
     (row,) = (line for line in lines if line.startswith("htb "))
-    assert row.split() == ["htb", "15", "-4", "-4", "4,000", "4,000", "4,000", "99.9996", "%"]
+    assert row.split() == ["htb", "15", "-5", "-5", "5,000", "5,000", "5,000", "99.9995", "%"]
     assert "  tc qdisc add dev sink0 root apic" in lines
     assert "qdisc apic 1: root" in text

@@ -67,9 +67,14 @@ class Way:
     clock: str = "mono"
 
 
+def _mbit(rate: int) -> str:
+    """Return a rate in bit/s as people type it."""
+    return f"{rate // 10**6}mbit"
+
+
 def _apic(mode: str) -> Way:
     return Way("apic", mode, f"apic mode {mode} limit 200000",
-               lambda rate, size: f"apic mode {mode} limit 200000 rate {rate}bit")  # fmt: skip
+               lambda rate, size: f"apic mode {mode} limit 200000 rate {_mbit(rate)}")  # fmt: skip
 
 
 FQ = "fq limit 200000 flow_limit 200000"
@@ -77,16 +82,16 @@ PACKETWISE = "low_rate_threshold 10gbit"  # or fq sends two packets of 1,514 byt
 HARD, SOFT, THREAD = (_apic(mode) for mode in ("hard", "soft", "thread"))
 WAYS = (
     HARD, SOFT, THREAD,
-    Way("fq", plan=FQ, rate=lambda rate, size: f"{FQ} {PACKETWISE} maxrate {rate}bit"),
+    Way("fq", plan=FQ, rate=lambda rate, size: f"{FQ} {PACKETWISE} maxrate {_mbit(rate)}"),
     Way("fq_slack1", plan=f"{FQ} timer_slack 1ns",
-        rate=lambda rate, size: f"{FQ} {PACKETWISE} timer_slack 1ns maxrate {rate}bit"),
+        rate=lambda rate, size: f"{FQ} {PACKETWISE} timer_slack 1ns maxrate {_mbit(rate)}"),
     Way("etf_5us", plan="etf clockid CLOCK_TAI delta 5000", clock="tai"),
-    Way("tbf", rate=lambda rate, size: f"tbf rate {rate}bit burst {size}b limit 200mb"),
-    Way("tbf_5k", rate=lambda rate, size: f"tbf rate {rate}bit burst 5k limit 200mb"),
+    Way("tbf", rate=lambda rate, size: f"tbf rate {_mbit(rate)} burst {size}b limit 200mb"),
+    Way("tbf_5k", rate=lambda rate, size: f"tbf rate {_mbit(rate)} burst 5k limit 200mb"),
     Way("htb", rate=lambda rate, size: "htb default 1",
-        inner=lambda rate, size: f"htb rate {rate}bit ceil {rate}bit burst {size}b cburst {size}b"
-                                 " quantum 1500"),
-    Way("cake", rate=lambda rate, size: f"cake bandwidth {rate}bit raw besteffort flowblind "
+        inner=lambda rate, size: f"htb rate {_mbit(rate)} ceil {_mbit(rate)} burst {size}b "
+                                 f"cburst {size}b quantum 1500"),
+    Way("cake", rate=lambda rate, size: f"cake bandwidth {_mbit(rate)} raw besteffort flowblind "
                                         "memlimit 256mb rtt 1000s"),
     # The two timers that the paper of 2001 had to compare with.
     Way("jiffies", "paper", "apic_paper", lambda rate, size: "apic_paper"),

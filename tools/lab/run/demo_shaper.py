@@ -20,9 +20,9 @@ from . import shaper as bench
 
 SERIES = "6.1"
 PACKETS = 1000  # of each qdisc
-SHOWN = ("apic", "fq", "tbf", "htb")
+RIVALS = ("fq", "tbf", "tbf_5k", "htb")
 AUTO = shaper.Way("apic", "auto", rate=lambda rate, size: f"apic rate {rate // 10**6}mbit")
-WAYS = [way for way in (shaper.HARD, AUTO, *shaper.named(*SHOWN[1:]))]
+WAYS = (shaper.HARD, AUTO, *shaper.named(*RIVALS))
 PLOT = build.TREE / "build/demo-shaper"
 MARK = "@demo@ "
 WHERE_TO_GO_ON = """\
