@@ -12,8 +12,8 @@ from lab.run import demo_shaper
 from lab.run import shaper as run
 
 
-def departures(*moments: int) -> bytes:
-    return b"".join(struct.pack("<QQ", moment, 0) for moment in moments)
+def departures(*moments: int, khz: int = 1_000_000) -> bytes:
+    return b"%d\n" % khz + b"".join(struct.pack("<QQ", moment, 0) for moment in moments)
 
 
 def standing(what: str, samples: dict[Key, list[int]]):
@@ -39,7 +39,9 @@ def test_decode():
     assert shaper.decode_ppm(101)(data) == Counter([10_000])
     moments = shaper.decode_moments(data)
     assert shaper.spacings(sorted(moments)) == [100, 105, 95], "their order is kept"
-    assert not shaper.decode_ppm(100)(departures(5)) and not shaper.decode_moments(b"")
+    fast = departures(0, 300_000, 600_000, khz=3_000_000)
+    assert shaper.decode_spacing(100_000)(fast) == Counter({0: 2})
+    assert not shaper.decode_ppm(100)(departures(5)) and not shaper.decode_moments(departures())
 
 
 def test_decode_cost():

@@ -187,24 +187,25 @@ def _error(size: Size) -> Iterator[Script]:
 
 
 def decode_spacing(nominal: float) -> Callable[[bytes], Counter[int]]:
-    """Return what counts spacings minus their nominal one, cycles, rounded to whole ones."""
+    """Return what counts spacings minus their nominal one, rounded to whole ns."""
     return lambda data: Counter(round(s - nominal) for s in spacings(departures(data)))
 
 
-def departures(data: bytes) -> list[int]:
-    """Return the TSC of each departure, from apic_timer_sink's file."""
-    return [tsc for tsc, _ in struct.iter_unpack("<QQ", data)]
+def departures(data: bytes) -> list[float]:
+    """Return the departures after the first, in ns: the TSC's kHz, and apic_timer_sink's file."""
+    head, _, records = data.partition(b"\n")
+    moments = [tsc for tsc, _ in struct.iter_unpack("<QQ", records)]
+    return [(moment - moments[0]) * 1e6 / int(head) for moment in moments]
 
 
-def spacings(moments: list[int]) -> list[int]:
+def spacings(moments: list[float]) -> list[float]:
     """Return the distances of neighbours."""
     return [b - a for a, b in zip(moments, moments[1:], strict=False)]
 
 
 def decode_moments(data: bytes) -> Counter[int]:
-    """Return the departures after the first, as samples: their order is that of their values."""
-    moments = departures(data)
-    return Counter(moment - moments[0] for moment in moments)
+    """Return the departures, whole ns, as samples: their order is that of their values."""
+    return Counter(round(moment) for moment in departures(data))
 
 
 def decode_ppm(nominal: float) -> Callable[[bytes], Counter[int]]:
@@ -243,7 +244,7 @@ def spacing(script: Script, figure: str, way: Way, count: int, then: str = "") -
         if way.timer == "apic" and figure == "fig5":
             shaped.send(count=min(count, WARM_UP), **words)
         shaped.send(count=count, **words)
-        script.do("cp $sink/departures $work/departures")
+        script.do("cat $bench/tsc_khz $sink/departures >$work/departures")
         script.take("$work/departures", key, decode_spacing(nominal))
         script.take("$work/departures", key._replace(unit="moment"), decode_moments)
         script.take("$work/departures", key._replace(unit="ppm"), decode_ppm(nominal))
