@@ -4,6 +4,7 @@ The same rows give the same bytes. Captions say what the paper measured, on a PC
 100 Mbit/s Ethernet.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -96,23 +97,21 @@ def _histograms(samples: Samples, name: str):
 
 
 def _spacing(samples: Samples, name: str):
+    """Draw spacings over the packets' numbers, a panel for each qdisc, as the paper did."""
     nominal = shaper.nominal_ns(name)
-    keys = _ordered(samples, "moment")
-    figure, (every, near) = _grid(2, 1, 3)
-    for axis, close in ((every, False), (near, True)):
-        for n, key in enumerate(keys):
-            distances = shaper.spacings(sorted(samples[key]))[:2000]
-            values = [(d - nominal) if close else d / 1000 for d in distances]
-            axis.plot(range(len(values)), values, ".", markersize=1.5, color=f"C{n}",
-                      label=label(key))  # fmt: skip
-        axis.grid(alpha=0.3)
     rate, size = shaper.FIGURES[name]
-    every.set_ylim(0, 2.2 * nominal / 1000)
-    every.set(title=f"Fig. {name[-1]}: {size}-byte packets at {rate / 1e6:g} Mbit/s, "
-                    f"nominally {nominal / 1000:,.2f} us apart", ylabel="spacing, us")  # fmt: skip
-    near.set_ylim(-100, 100)
-    near.set(xlabel="packet", ylabel="spacing - nominal, ns")
-    every.legend(fontsize=6, markerscale=5, loc="center left", bbox_to_anchor=(1, 0.5))
+    keys = _ordered(samples, "moment")
+    figure, axes = _grid(len(keys), 3, 2.2)
+    for axis, key in zip(axes, keys, strict=False):
+        distances = shaper.spacings(sorted(samples[key]))
+        axis.plot([d / 1000 for d in distances[:1000]], ".", markersize=2)
+        far = figures.summary(Counter(abs(round(d - nominal)) for d in distances))
+        axis.set_title(f"{label(key)}: 99.9 % within {far['p999']:,} ns")
+        axis.set_ylim(0, 2.2 * nominal / 1000)
+        axis.set(ylabel="spacing, us")
+        axis.grid(alpha=0.3)
+    figure.suptitle(f"Fig. {name[-1]}: {size}-byte packets at {rate / 1e6:g} Mbit/s, nominally "
+                    f"{nominal / 1000:,.2f} us apart")  # fmt: skip
     return figure
 
 
@@ -122,7 +121,7 @@ def _stress(samples: Samples, name: str):
     for key in _ordered(samples):
         _, part, gap = key.bench.split("/")
         text = label(key) + (", sender running" if part == "sender" else "")
-        errors = {abs(e): 0 for e in samples[key]}
+        errors: Counter[int] = Counter()
         for e, n in samples[key].items():
             errors[abs(e)] += n
         lines.setdefault(text, []).append((int(gap) / 1000, figures.summary(errors)["p999"]))
@@ -132,11 +131,15 @@ def _stress(samples: Samples, name: str):
                   marker=".", color=f"C{n}", label=text)  # fmt: skip
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=LINEAR)
+    axis.set_ylim(bottom=0)
     axis.invert_xaxis()
+    places = [gap / 1000 for gap in shaper.STRESS_NS]
+    axis.set_xticks(places, [f"{place:g}" for place in places])
+    axis.minorticks_off()
     axis.set(title="Departures at small distances", xlabel="planned spacing, us",
              ylabel="p99.9 of |departure - plan|, ns")  # fmt: skip
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=6)
+    axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
