@@ -40,11 +40,11 @@ static const struct choice modes[] = {
 	{ "soft", TC_APIC_MODE_SOFT }, { "thread", TC_APIC_MODE_THREAD }, {}
 };
 
-static const struct choice lates[] = {
+static const struct choice late_policies[] = {
 	{ "send", TC_APIC_LATE_SEND }, { "drop", TC_APIC_LATE_DROP }, {}
 };
 
-static const struct choice beyonds[] = { { "drop", 0 }, { "cap", 1 }, {} };
+static const struct choice beyond_policies[] = { { "drop", 0 }, { "cap", 1 }, {} };
 static const struct choice orders[] = { { "time", 0 }, { "flow", 1 }, {} };
 static const struct choice switches[] = { { "off", 0 }, { "on", 1 }, {} };
 
@@ -72,14 +72,14 @@ static const struct option {
 	  "the CPU whose timer sends; any: the one that queues the first packet" },
 	{ "clock", CHOICE, TCA_APIC_CLOCK, clocks, 0, 0, "mono",
 	  "the clock of departure times that do not say which they are of, such as BPF's" },
-	{ "late", CHOICE, TCA_APIC_LATE, lates, 0, 0, "send",
+	{ "late", CHOICE, TCA_APIC_LATE, late_policies, 0, 0, "send",
 	  "what becomes of a packet with SO_TXTIME that is late: sent at once, or dropped "
 	  "and reported to its socket" },
 	{ "late_after", TIME, TCA_APIC_LATE_NS, NULL, 0, 10 * NS_PER_SEC, "1us",
 	  "how much after its departure time a packet is late" },
 	{ "horizon", TIME, TCA_APIC_HORIZON, NULL, 1000, 1000 * NS_PER_SEC, "10s",
 	  "departure times farther ahead are not accepted" },
-	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyonds, 0, 0, "drop",
+	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyond_policies, 0, 0, "drop",
 	  "what becomes of a packet beyond the horizon: dropped and reported to its "
 	  "socket, or sent at the horizon" },
 	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "10000",
