@@ -75,8 +75,9 @@ def page() -> str:
     counters = [(f"`{name}`", _cell(markdown(text))) for name, text in statistics()]
     return (
         f"    {SYNOPSIS} [OPTION VALUE]...\n\n"
-        "What a command leaves out keeps its value (`change`), or gets its default (`add`,\n"
-        "`replace`). A bad value gets one line that says what is expected, and changes nothing.\n"
+        "What a command leaves out keeps its value where it changes a qdisc, and gets its default\n"
+        "where it makes one. A bad value gets one line that says what is expected, and changes\n"
+        "nothing.\n"
         "`tc qdisc show` prints all options so that they can be typed again; the mode that is in\n"
         "effect follows in parentheses. `tc` needs its plug-in `q_apic.so`:\n"
         "[Install](../howto/install.md#tc).\n\n## Options\n\n"
