@@ -423,6 +423,35 @@ def test_several_queues(guest):
 
 
 @pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    namespace() { readlink /proc/$1/ns/net; }
+    inside() { [ "$(namespace $pid)" != "$(namespace self)" ]; }
+    unshare -n sleep 1000 &
+    pid=$!
+    patiently inside
+    ip link set sink0 netns $pid
+    IN="nsenter -t $pid -n"
+    ip addr add 10.9.9.1/24 dev sink0
+    ip link set sink0 up
+    tc qdisc add dev sink0 root apic mode hard rate 1mbit
+    udpsend count=500 size=100 how=burst wait=1000
+    tc -s qdisc show dev sink0
+    kill $pid
+    IN=
+    # Hardware comes back to where it was, without its qdisc.
+    patiently ip link show sink0 >/dev/null 2>&1
+    rmmod sch_apic
+    """
+    + END,
+)
+def test_namespace_goes_away(guest):
+    """With packets queued in it."""
+    assert int(re.search(r" backlog \S+ (\d+)p ", guest.ok())[1]) > 400
+
+
+@pytest.mark.guest(
     [*VIRTUAL, *SMP],
     BEGIN
     + """

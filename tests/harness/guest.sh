@@ -17,6 +17,8 @@ if [ -n "$SHARED" ] && [ -e "$SHARED/usr/sbin/tc" ]; then
 	cp -r "$SHARED/usr" "$SHARED/lib64" $NETWORK
 fi
 export TC_LIB_DIR=$NETWORK/usr/lib/x86_64-linux-gnu/tc
+# What starts them, if anything: "nsenter -t PID -n", say.
+IN=
 
 # With the libraries that came with it: network PROGRAM [ARGUMENT...]
 network() {
@@ -26,7 +28,8 @@ network() {
 		set -- --library-path $NETWORK/usr/lib/x86_64-linux-gnu "$program" "$@"
 		program=$NETWORK/lib64/ld-linux-x86-64.so.2
 	fi
-	"$program" "$@"
+	# shellcheck disable=SC2086 # words
+	$IN "$program" "$@"
 }
 
 # busybox has an ip of its own.
@@ -39,7 +42,7 @@ tc() {
 }
 
 udpsend() {
-	$NETWORK/usr/bin/udpsend "$@"
+	$IN $NETWORK/usr/bin/udpsend "$@"
 }
 
 MODULES=$([ -d /modules ] && echo /modules || echo /dev/shm/modules)
