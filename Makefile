@@ -26,7 +26,7 @@ clean: ## remove what "make" has built
 		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
 		-o -name '*.symtypes' -o -name '*.*.symversions' -o -name modules.order \
 		-o -name Module.symvers \) -exec rm -f {} +
-	rm -rf build/spin build/tc
+	rm -rf build/spin build/tc build/tool
 
 install: ## install by DKMS into the running kernel, or KVER=... (root)
 	packaging/install "$(KVER)"
@@ -135,6 +135,16 @@ queue: build/queue/time ## measure the queue of timers with cold caches, in a pr
 	build/queue/count
 	build/queue/time
 
+# One static program, which also runs where there is no libc; TOOL_CC where gcc is another.
+TOOL_CC ?= gcc
+TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -pthread
+build/tool/apic-timer: $(wildcard user/tool/*.[ch]) module/core/version.h
+	mkdir -p build/tool
+	$(TOOL_CC) $(TOOL_CFLAGS) -iquote user/tool -iquote module/core -static -o $@.new user/tool/*.c
+	mv $@.new $@
+
+tool: build/tool/apic-timer ## build the program apic-timer in build/tool
+
 check: ## run the static checks
 	tools/setup check
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
@@ -143,4 +153,4 @@ help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
 .PHONY: modules clean install uninstall demo demo-shaper figures test test-quick test-matrix torture bench results lock \
-	docs deb patched-deb spin queue check help
+	docs deb patched-deb spin queue tool check help

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The subcommands, one file each. */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include "opt.h"
+
+extern const struct command status_command;
+
+#endif
