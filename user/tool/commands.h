@@ -6,5 +6,7 @@
 #include "opt.h"
 
 extern const struct command status_command;
+extern const struct command hist_command;
+extern const struct command top_command;
 
 #endif
