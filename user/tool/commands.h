@@ -8,5 +8,6 @@
 extern const struct command status_command;
 extern const struct command hist_command;
 extern const struct command top_command;
+extern const struct command trace_command;
 
 #endif
