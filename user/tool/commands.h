@@ -9,5 +9,8 @@ extern const struct command status_command;
 extern const struct command hist_command;
 extern const struct command top_command;
 extern const struct command trace_command;
+extern const struct command clocks_command;
+extern const struct command cycles_command;
+extern const struct command memory_command;
 
 #endif
