@@ -5,12 +5,7 @@
 
 #include "opt.h"
 
-extern const struct command status_command;
-extern const struct command hist_command;
-extern const struct command top_command;
-extern const struct command trace_command;
-extern const struct command clocks_command;
-extern const struct command cycles_command;
-extern const struct command memory_command;
+extern const struct command status_command, hist_command, top_command, trace_command;
+extern const struct command doctor_command, clocks_command, cycles_command, memory_command;
 
 #endif

@@ -11,8 +11,8 @@
 #include "version.h"
 
 const struct command * const commands[] = {
-	&status_command, &hist_command, &top_command, &trace_command, &clocks_command,
-	&cycles_command, &memory_command, NULL
+	&status_command, &hist_command, &top_command, &trace_command, &doctor_command,
+	&clocks_command, &cycles_command, &memory_command, NULL
 };
 
 int main(int count, char **arguments)
