@@ -374,7 +374,7 @@ static void look_irqs(struct finding *f)
 		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
 		return;
 	}
-	finds(f, LEVEL_WARN, "%d device interrupts may come to the CPUs of the timers", count);
+	finds(f, LEVEL_WARN, "device interrupts that may come to the CPUs of the timers: %d", count);
 	if (patient.measured)
 		costs(f, native.gap, "the longest gap");
 	f->remedy = "give them other CPUs by smp_affinity_list (--fix does)";

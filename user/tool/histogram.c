@@ -91,7 +91,6 @@ static bool range_of(const char *text, bool negative, int64_t *low, int64_t *hig
 static bool group_name(char *text, char *name, size_t size, long *order)
 {
 	char *value = strchr(text, ':'), *end;
-	uint64_t address;
 	long number;
 
 	if (!value)
@@ -102,8 +101,10 @@ static bool group_name(char *text, char *name, size_t size, long *order)
 		*--end = 0;
 	text += strspn(text, " ");
 	*order = 0;
-	if (sscanf(value, "[%" SCNx64 "]", &address) == 1) {
-		value = strchr(value, ']') + 1;
+	if (*value == '[') {
+		value = strchr(value, ']');
+		if (!value++)
+			return false;
 		snprintf(name, size, "%s", value + strspn(value, " "));
 		return *name;
 	}

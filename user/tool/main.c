@@ -15,6 +15,15 @@ const struct command * const commands[] = {
 	&clocks_command, &cycles_command, &memory_command, NULL
 };
 
+/* Return: the exit status, unless what was printed got lost. */
+static int end(int status)
+{
+	progress_end();
+	if (fflush(stdout) || ferror(stdout))
+		fail("can't write to standard output");
+	return status;
+}
+
 int main(int count, char **arguments)
 {
 	const struct command *command;
@@ -28,21 +37,17 @@ int main(int count, char **arguments)
 	if (!strcmp(arguments[1], "--help") || !strcmp(arguments[1], "-h") ||
 	    !strcmp(arguments[1], "help")) {
 		opt_usage();
-		return 0;
+		return end(0);
 	}
 	if (!strcmp(arguments[1], "--version")) {
 		printf("apic-timer %s\n", APIC_TIMER_VERSION);
-		return 0;
+		return end(0);
 	}
 	if (!strcmp(arguments[1], "--completion"))
-		return opt_completion(arguments[2]);
+		return end(opt_completion(arguments[2]));
 	command = opt_command(arguments[1]);
 	if (!command)
 		fail("there is no command %s; see apic-timer --help", arguments[1]);
 	operands = opt_parse(command, arguments + 2, &number);
-	number = command->run(number, operands);
-	progress_end();
-	if (fflush(stdout) || ferror(stdout))
-		fail("can't write to standard output");
-	return number;
+	return end(command->run(number, operands));
 }

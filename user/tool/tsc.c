@@ -12,42 +12,54 @@
 
 #define STEP_MAX	1024
 #define STEP_READS	2000
-/* This part of the differences has to be multiples of a step: the rest were interrupted ... */
-#define STEP_PART	0.7
+/* A step has most values at one residue, in per cent; the rest were kept apart from those. */
+#define STEP_PART	90
+#define STEP_NEAR	3	/* residues */
+/* Below it those near would be too large a part of all. */
+#define STEP_SMALL	8
+
+/* Return: whether most values have one residue modulo @step, which is @found's, or the next. */
+static bool is_step(const uint64_t *values, size_t count, unsigned int step,
+		    struct tsc_step *found)
+{
+	size_t residues[STEP_MAX] = {}, i, most = 0, near = 0;
+	unsigned int j;
+
+	for (i = 0; i < count; i++)
+		residues[values[i] % step]++;
+	for (j = 0; j < step; j++) {
+		if (residues[j] > most) {
+			most = residues[j];
+			found->residue = j;
+		}
+	}
+	for (j = 0; j < (step < STEP_SMALL ? 1 : STEP_NEAR); j++)
+		near += residues[(found->residue + j) % step];
+	found->step = step;
+	return near * 100 >= count * STEP_PART;
+}
 
 /*
  * A TSC that is scaled, or multiplied by a firmware, counts in steps. Where it
- * is read twice in a step a CPU may add 1, to keep values apart; so it is not
- * the greatest common divisor of all differences that is looked for but the
- * largest that most of them are multiples of.
+ * is read again in one step a CPU may add 1 each time, to keep values apart. So
+ * it is not the greatest common divisor of differences that is looked for, but
+ * the largest number modulo which the values are at one place, or just after.
  */
 struct tsc_step tsc_step_of(const uint64_t *values, size_t count)
 {
-	struct tsc_step found = { 1, 0 };
-	size_t residues[STEP_MAX] = {}, i, fits, most = 0;
+	struct tsc_step found = {}, none = { 1, 0 };
 	unsigned int step;
+	size_t i, moves = 0;
 
-	for (step = STEP_MAX; step > 1; step--) {
-		for (i = 1, fits = 0; i < count; i++) {
-			uint64_t difference = values[i] - values[i - 1];
-
-			fits += difference && difference % step == 0;
-		}
-		if (count > 1 && fits >= STEP_PART * (count - 1))
-			break;
-	}
-	found.step = step;
-	if (step < 2)
-		return found;
-	for (i = 0; i < count; i++)
-		residues[values[i] % step]++;
-	for (i = 0; i < step; i++) {
-		if (residues[i] > most) {
-			most = residues[i];
-			found.residue = i;
-		}
-	}
-	return found;
+	for (i = 1; i < count; i++)
+		moves += values[i] != values[i - 1];
+	/* A step of too few moves would be any. */
+	if (moves < 10)
+		return none;
+	for (step = STEP_MAX; step > 1; step--)
+		if (is_step(values, count, step, &found))
+			return found;
+	return none;
 }
 
 /* Take more or less time: multiples of 2 and of 3 instructions, so that no step is ours. */
