@@ -28,11 +28,13 @@ clean: ## remove what "make" has built
 		-o -name Module.symvers \) -exec rm -f {} +
 	rm -rf build/spin build/tc build/tool
 
-install: ## install by DKMS into the running kernel, or KVER=... (root)
+install: ## install by DKMS into the running kernel, or KVER=..., and the program (root)
 	packaging/install "$(KVER)"
+	packaging/install-tool
 
 uninstall: ## undo every "make install" (root)
 	packaging/uninstall
+	packaging/install-tool --undo
 
 demo: ## show the timers at work in a virtual machine (VERBOSE=1: and the trace)
 	tools/setup demo
@@ -135,15 +137,31 @@ queue: build/queue/time ## measure the queue of timers with cold caches, in a pr
 	build/queue/count
 	build/queue/time
 
-# One static program, which also runs where there is no libc; TOOL_CC where gcc is another.
+# One static program, which also runs where there is no libc. What surrounds it: manual pages by
+# scdoc, and completion.
+TOOL_DIR ?= build/tool
 TOOL_CC ?= gcc
 TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -pthread
-build/tool/apic-timer: $(wildcard user/tool/*.[ch]) module/core/version.h
-	mkdir -p build/tool
-	$(TOOL_CC) $(TOOL_CFLAGS) -iquote user/tool -iquote module/core -static -o $@.new user/tool/*.c
+TOOL_LDFLAGS ?= -static
+$(TOOL_DIR)/apic-timer: $(wildcard user/tool/*.[ch]) module/core/version.h
+	mkdir -p $(TOOL_DIR)
+	$(TOOL_CC) $(TOOL_CFLAGS) $(CPPFLAGS) $(CFLAGS) -iquote user/tool -iquote module/core \
+		-o $@.new user/tool/*.c $(TOOL_LDFLAGS) $(LDFLAGS)
 	mv $@.new $@
 
-tool: build/tool/apic-timer ## build the program apic-timer in build/tool
+$(TOOL_DIR)/%.1: user/tool/man/%.1.scd
+	mkdir -p $(TOOL_DIR)
+	scdoc <$< >$@.new
+	mv $@.new $@
+
+$(TOOL_DIR)/completion.%: $(TOOL_DIR)/apic-timer
+	$< --completion $* >$@.new
+	mv $@.new $@
+
+tool: $(TOOL_DIR)/apic-timer ## build the program apic-timer in build/tool
+
+tool-extras: $(patsubst user/tool/man/%.scd,$(TOOL_DIR)/%,$(wildcard user/tool/man/*.scd)) \
+		$(addprefix $(TOOL_DIR)/completion.,bash zsh) ## build its manual pages and completion there
 
 check: ## run the static checks
 	tools/setup check
@@ -153,4 +171,4 @@ help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
 .PHONY: modules clean install uninstall demo demo-shaper figures test test-quick test-matrix torture bench results lock \
-	docs deb patched-deb spin queue tool check help
+	docs deb patched-deb spin queue tool tool-extras check help

@@ -22,7 +22,7 @@ from lab.kernels.debian import Archive
 
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include", "module",
-           "packaging", "samples", "tools/tc"]  # fmt: skip
+           "packaging", "samples", "tools/tc", "user"]  # fmt: skip
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
 PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's are
