@@ -2,10 +2,11 @@
 
 import ast
 import re
+import subprocess
 
 from . import kerneldoc, shaper, source
 from .kerneldoc import Comment, markdown, sentence
-from .source import PAGES, TREE, DocsError
+from .source import PAGES, TREE, DocsError, read
 
 KINDS = {"charp": "word", "uint": "number", "int": "number", "bool": "Y or N", "ullong": "number"}
 
@@ -21,6 +22,7 @@ def pages() -> dict[str, str]:
         f"{PAGES}/api.md": api(),
         f"{PAGES}/tests.md": tests(),
         f"{PAGES}/tc-apic.md": _page("The qdisc apic, for tc", shaper.PLUGIN, shaper.page()),
+        f"{PAGES}/tool.md": tool(),
     }
 
 
@@ -246,6 +248,32 @@ def _value(node: ast.expr) -> object:
         return ast.literal_eval(node)
     except ValueError:
         return ast.unparse(node)
+
+
+def tool() -> str:
+    """Make the page of the program apic-timer, which is built for that."""
+    program = "build/tool/apic-timer"
+
+    def run(*argv: str) -> str:
+        done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True)
+        if done.returncode:
+            raise DocsError(f"{' '.join(argv)}: {done.stderr}")
+        return done.stdout
+
+    run("make", program)
+    usage = run(program, "--help")
+    parts = [f"```\n{usage}```\n"]
+    for name in re.findall(r"^  ([a-z]+) +[A-Z]", usage, re.M):
+        page = read(f"user/tool/man/apic-timer-{name}.1.scd")
+        status = re.search(r"\n# EXIT STATUS\n\n(.*?)\n\n# ", page, re.S)
+        parts.append(f"## apic-timer {name}\n\n```\n{run(program, name, '--help')}```\n"
+                     + (f"\nExit status: {status[1]}\n" if status else ""))  # fmt: skip
+    return _page(
+        "The program apic-timer", "its --help",
+        "[Measure your machine](../howto/measure-your-machine.md) shows what it is good for.\n"
+        "`man apic-timer` and `man apic-timer-status`, ... explain what is printed.\n\n"
+        + "\n".join(parts),
+    )  # fmt: skip
 
 
 def api() -> str:
