@@ -374,7 +374,7 @@ static void look_irqs(struct finding *f)
 		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
 		return;
 	}
-	finds(f, LEVEL_WARN, "device interrupts that may come to the CPUs of the timers: %d", count);
+	finds(f, LEVEL_WARN, "interrupts that may come to the CPUs of the timers: %d", count);
 	if (patient.measured)
 		costs(f, native.gap, "the longest gap");
 	f->remedy = "give them other CPUs by smp_affinity_list (--fix does)";
@@ -460,8 +460,8 @@ static void look_late(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_WARN,
-	      "%s handlers were late although the hardware was in time: %s", commas(late),
-	      virtual_machine() ? "the host ran something else, or interrupts were off" : "interrupts were off, or an SMI came");
+	      "%s handlers were late; unless another line says why, interrupts were off, or %s",
+	      commas(late), virtual_machine() ? "the host ran something else" : "an SMI came");
 	costs(f, worst_error(), "the worst error, at most");
 	f->remedy = "apic-timer trace HANDLER --late CYCLES shows where it was lost";
 }

@@ -27,6 +27,7 @@ volatile bool tracing_stopped;
 static const char *tracefs;	/* where it is mounted */
 static char instance[128];	/* "" while there is none */
 static int pipe_fd = -1;
+static int held_fd = -1;	/* keeps the instance from being removed as one that was left */
 
 static void stop(int signal)
 {
@@ -45,7 +46,10 @@ void tracing_signals(void)
 	signal(SIGPIPE, SIG_IGN);	/* a failed write ends the work as well */
 }
 
-/* Remove the instances of those that were killed. */
+/*
+ * Remove the instances of those that were killed. One in use, of another PID
+ * namespace, has a file open: then it is busy.
+ */
 static void remove_stale(void)
 {
 	char *path = files_path("%s/instances", tracefs), *stale;
@@ -99,6 +103,9 @@ void tracing_begin(void)
 		fail("the module has no trace event " EVENT_RECEIPT
 		     ": was the kernel built without CONFIG_EVENT_TRACING?");
 	}
+	if (module_other_version())
+		warn("the module is version %s, this program %s", module_other_version(),
+		     APIC_TIMER_VERSION);
 	tracing_signals();
 	remove_stale();
 	path = files_path("%s/instances/" PREFIX "%d", tracefs, (int)getpid());
@@ -110,6 +117,9 @@ void tracing_begin(void)
 	free(path);
 	snprintf(instance, sizeof(instance), "%s/instances/" PREFIX "%d", tracefs, (int)getpid());
 	atexit(tracing_end);
+	path = files_path("%s/trace_marker", instance);
+	held_fd = open(path, O_WRONLY | O_CLOEXEC);
+	free(path);
 }
 
 void tracing_end(void)
@@ -121,7 +131,10 @@ void tracing_end(void)
 		return;
 	if (pipe_fd >= 0)
 		close(pipe_fd);
+	if (held_fd >= 0)
+		close(held_fd);
 	pipe_fd = -1;
+	held_fd = -1;
 	/* Its triggers go with it. Another process may have a file of it open. */
 	path = files_path("%s", instance);
 	for (tries = 0; rmdir(path) && errno == EBUSY && tries < 20; tries++)
