@@ -1,6 +1,7 @@
 """apic-timer hist: what it makes of the kernel's histograms, and of what is not one."""
 
 import json
+import math
 import xml.etree.ElementTree
 
 import pytest
@@ -126,6 +127,10 @@ def test_svg(tool, saved, tmp_path):
     bars = root.findall("{http://www.w3.org/2000/svg}rect")
     assert len(bars) == 6
     assert all(0 < float(bar.get("height")) <= 120 for bar in bars)
+    # On a scale of powers of 10, with 2 for a count of 1: 90 of 10 to the 2nd
+    heights = {bar[0].text.split(": ")[1]: int(bar.get("height")) for bar in bars}
+    assert abs(heights["90"] - (2 + 118 * math.log10(90) / 2)) <= 1
+    assert abs(heights["2"] - (2 + 118 * math.log10(2) / 2)) <= 1
     titles = {bar[0].text for bar in bars}
     assert "-128 to -65: 2" in titles and "9 to 16: 90" in titles
 

@@ -39,21 +39,27 @@ static unsigned int decades(uint64_t number)
 	return powers ? powers : 1;
 }
 
-/* log10 in hundredths, without libm: a straight line between powers of 10 */
+/* log10 without libm: whole powers, then its binary digits by squaring */
+static double log_ten(uint64_t number)
+{
+	double rest = number, found = 0, digit = 0.5;
+
+	for (; rest >= 10; rest /= 10)
+		found++;
+	for (; digit > 0.001; digit /= 2) {
+		rest *= rest;
+		if (rest >= 10) {
+			rest /= 10;
+			found += digit;
+		}
+	}
+	return found;
+}
+
 static unsigned int height_of(uint64_t count, unsigned int powers)
 {
-	unsigned int below = 0;
-	uint64_t power = 1;
-
-	if (!count)
-		return 0;
-	while (count / 10 >= power) {
-		power *= 10;
-		below++;
-	}
 	/* One is seen too. */
-	return 2 + (HEIGHT - 2) * (100 * below + 100 * (count - power) / (9 * power)) /
-		   (100 * powers);
+	return count ? 2 + (HEIGHT - 2) * log_ten(count) / powers : 0;
 }
 
 static void panel(FILE *file, const struct group *group, int top)
