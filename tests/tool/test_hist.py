@@ -5,33 +5,7 @@ import math
 import xml.etree.ElementTree
 
 import pytest
-
-# As Linux 6.1 to 7.2 print them.
-HEAD = "# event histogram\n#\n# trigger info: hist:keys={}:vals=hitcount:sort=hitcount:size=8192{}"
-TOTALS = "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n\n"
-
-
-def histogram(rows: list[str], keys="function.sym,error.log2", where=" if error >= 0", hits=0,
-              dropped=0) -> str:  # fmt: skip
-    return (HEAD.format(keys, where) + " [active]\n#\n\n" + "".join(f"{row}\n" for row in rows)
-            + TOTALS.format(hits, len(rows), dropped))  # fmt: skip
-
-
-def by_handler(name: str, power: int, count: int) -> str:
-    return (f"{{ function: [ffffffffc0234020] {name:<44}, error: ~ 2^{power:<2} }} "
-            f"hitcount: {count:10}")  # fmt: skip
-
-
-BOTH = histogram(
-    [by_handler("pace_tick [pacer]", 0, 5), by_handler("pace_tick [pacer]", 4, 90),
-     by_handler("watch_tick", 10, 3), by_handler("pace_tick [pacer]", 1, 5)], hits=103,
-) + histogram(
-    ["{ function: [ffffffffc0234020] pace_tick [pacer]          , error: ~ 18446744073709551488-"
-     "18446744073709551551 } hitcount:          2",
-     "{ function: [ffffffffc0234020] pace_tick [pacer]          , error: ~ 18446744073709551552-"
-     "18446744073709551615 } hitcount:          8"],
-    keys="function.sym,error.buckets=64", where=" if error < 0", hits=10,
-)  # fmt: skip
+from kernel_texts import BOTH, by_handler, histogram
 
 
 @pytest.fixture

@@ -43,11 +43,19 @@ static void costs(struct finding *finding, int64_t cycles, const char *of)
 	finding->cost_of = of;
 }
 
-static int64_t ns_to_cycles(int64_t ns)
+static int64_t ns_to_cycles(double ns)
 {
 	unsigned long khz = patient.readable ? module_tsc_khz() : 0;
+	double cycles = ns * (khz ? (double)khz : (double)native.khz) / 1e6;
 
-	return ns * (int64_t)(khz ? khz : (unsigned long)native.khz) / 1000000;
+	/* What a file says may be anything. */
+	return cycles > -1e18 && cycles < 1e18 ? (int64_t)cycles : 0;
+}
+
+/* What one takes longer than the other, if it does */
+static int64_t difference(int64_t longer, int64_t shorter)
+{
+	return longer > shorter && shorter >= 0 ? longer - shorter : 0;
 }
 
 static bool virtual_machine(void)
@@ -105,7 +113,7 @@ static void look_owner(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_WARN, "other code has stopped the LAPIC timer %s times", commas(dead));
-	costs(f, ns_to_cycles(module_parameter(PARAM_WATCHDOG, 100) * 1000000),
+	costs(f, ns_to_cycles(module_parameter(PARAM_WATCHDOG, 100) * 1e6),
 	      "until the watchdog restarts it, at most");
 	f->remedy = "find who writes the LAPIC timer's registers: DEBUGGING.md";
 }
@@ -199,7 +207,7 @@ static void look_steal(struct finding *f)
 			   " %" SCNu64 " %" SCNu64 " %" SCNu64, &user, &nice, &system, &idle,
 			   &iowait, &irq, &softirq, &steal) == 8) {
 		sum = user + nice + system + idle + iowait + irq + softirq + steal;
-		part = sum ? steal * 10000 / sum : 0;
+		part = sum ? (double)steal * 10000 / sum : 0;
 		if (part <= STEAL_MOST) {
 			finds(f, LEVEL_OK,
 			      "the host has taken %u.%02u %% of the time", (unsigned int)part / 100,
@@ -235,7 +243,7 @@ static void look_virtual(struct finding *f)
 
 static void look_gaps(struct finding *f)
 {
-	int64_t bound = native.khz * GAP_US / 1000;
+	int64_t bound = native.khz / 1000 * GAP_US;
 
 	f->read = "RDTSC, for 100 ms a CPU";
 	if (!patient.measured)
@@ -307,7 +315,7 @@ static void look_idle(struct finding *f)
 	}
 	if (most < 0) {
 		finds(f, LEVEL_OK, "no idle states to choose from");
-	} else if (most * 1000 <= budget) {
+	} else if (most <= budget / 1000) {
 		finds(f, LEVEL_OK,
 		      "all idle states wake within the budget: %s, %ld us", deep ? deep : "?",
 		      most);
@@ -323,7 +331,7 @@ static void look_idle(struct finding *f)
 		f->remedy = "latency_qos=Y, or hold /dev/cpu_dma_latency (--fix does)";
 	}
 	if (f->level >= LEVEL_NOTE && patient.measured && native.wake_awake >= 0)
-		costs(f, native.wake - native.wake_awake, "a sleep ends later than without, median");
+		costs(f, difference(native.wake, native.wake_awake), "a sleep ends later than without, median");
 	free(request);
 	free(name);
 	free(deep);
@@ -353,7 +361,7 @@ static void look_governor(struct finding *f)
 		finds(f, LEVEL_WARN,
 		      "governor %s: after idle times handlers run on a slow clock", other);
 		if (patient.measured)
-			costs(f, native.core_slept - native.core_busy,
+			costs(f, difference(native.core_slept, native.core_busy),
 			      "1,000 core cycles take longer after a sleep");
 		f->remedy = "cpupower frequency-set -g performance (--fix does)";
 	}
@@ -392,7 +400,7 @@ static void look_throttled(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_WARN, "handlers were throttled %s times", commas(count));
-	costs(f, ns_to_cycles(module_parameter(PARAM_BUSY, 500) * 1000),
+	costs(f, ns_to_cycles(module_parameter(PARAM_BUSY, 500) * 1e3),
 	      "of handlers at a stretch are too much");
 	f->remedy = "shorter handlers, or a larger " PARAM_BUSY;
 }
