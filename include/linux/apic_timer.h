@@ -286,6 +286,20 @@ u64 apic_timer_ktime_to_tsc(ktime_t time);
 ktime_t apic_timer_tsc_to_ktime(u64 tsc);
 u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
 
+/*
+ * Keep the kernel's own events, such as its tick, away from this CPU until the
+ * moment @until (absolute TSC): those due within the parameter defer_ns before it
+ * come at @until, each deferred once only. For code that runs at a moment of its
+ * own outside a handler, such as a thread that a handler wakes; call it in that
+ * handler, for a moment shortly after the wanted one. Return:
+ *   0		the fence stands, or @until has passed
+ *   -ERANGE	@until is further ahead than twice defer_ns
+ *   -EOPNOTSUPP the kernel's events do not come by way of apic_timer here, or
+ *		defer_ns is 0
+ *   -ENODEV	this CPU does not accept timers
+ */
+int apic_timer_fence(u64 until);
+
 /**
  * enum apic_timer_hardware - hardware that the timers of a CPU are programmed into
  * @APIC_TIMER_HW_NONE:		none: the CPU does not accept timers
