@@ -73,7 +73,7 @@ def function(comment: Comment) -> str:
     result, name, arguments = prototype.groups()
     parts = [_head(name, 9, TITLE),
              f".SH NAME\n{name} \\- {roff(kerneldoc.plain(comment.what))}\n",
-             ".SH SYNOPSIS\n.nf\n.B #include <linux/apic_timer.h>\n.sp\n",
+             f".SH SYNOPSIS\n.nf\n.B #include <{source.header_of(name)}>\n.sp\n",
              f'.BI "{result.strip()}{"" if result.rstrip().endswith("*") else " "}{name}('
              f'{_arguments(arguments)});"\n.fi\n']  # fmt: skip
     if comment.members:

@@ -278,17 +278,17 @@ def tool() -> str:
 
 def api() -> str:
     """Make the page of the interface."""
-    header = "include/linux/apic_timer.h"
-    about = re.search(r"/\*\n \* (.*?)\n \*/\n#ifndef", source.read(header), re.S)
-    text = re.sub(r"^ \* ?", "", about[1], flags=re.M) if about else ""
-    parts = [markdown(text), "\n## Functions\n"]
+    header, *others = source.public()
+    declared = source.declared(header)
     names = [name for name, _ in source.exported()]
-    declared = re.findall(r"^[a-z].*\b(\w+)\(", source.read(header), re.M)
-    names.sort(key=lambda name: declared.index(name) if name in declared else len(declared))
-    for name in names:
-        parts.append(_function(kerneldoc.find(name)))
+    parts = [_about(header), "\n## Functions\n"]
+    parts += [_function(kerneldoc.find(name))
+              for name in sorted(set(declared) & set(names), key=declared.index)]  # fmt: skip
+    for other in others:
+        parts.append(f"## `<{other.removeprefix('include/')}>`\n\n{_about(other)}\n")
+        parts += [_function(kerneldoc.find(n)) for n in source.declared(other) if n in names]
     parts.append("## Types and macros\n")
-    for comment in kerneldoc.comments(header):
+    for comment in (c for file in (header, *others) for c in kerneldoc.comments(file)):
         members = [(f"`{n}`", markdown(t)) for n, t in comment.members
                    if not t.startswith("private")]  # fmt: skip
         parts.append(f"### `{comment.name}`\n\n{sentence(markdown(comment.what))}\n\n"
@@ -298,6 +298,12 @@ def api() -> str:
                      + "".join(f"\n{markdown(p)}\n" for p in comment.text))  # fmt: skip
     return _page("The interface, `<linux/apic_timer.h>`", "the kernel-doc comments",
                  "\n".join(parts))  # fmt: skip
+
+
+def _about(header: str) -> str:
+    """Return the comment at the top of a header."""
+    about = re.search(r"/\*\n \* (.*?)\n \*/\n#ifndef", source.read(header), re.S)
+    return markdown(re.sub(r"^ \* ?", "", about[1], flags=re.M)) if about else ""
 
 
 def _function(comment: Comment) -> str:

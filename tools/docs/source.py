@@ -207,6 +207,24 @@ def exported() -> list[tuple[str, str]]:
     return sorted((name, file) for file in files for name in pattern.findall(read(file)))
 
 
+def public() -> list[str]:
+    """List the headers of the interface, the one with the timers first."""
+    return sorted(tracked(r"include/linux/apic_timer(_estimate)?\.h"), key=len)
+
+
+def declared(header: str) -> list[str]:
+    """List the functions that a header declares, in its order."""
+    return re.findall(r"^[a-z][^(\n]*\b(\w+)\(", read(header), re.M)
+
+
+def header_of(function: str) -> str:
+    """Return the header of the interface that declares a function, as it is included."""
+    found = [h for h in public() if function in declared(h)]
+    if len(found) != 1:
+        raise DocsError(f"{len(found)} public headers declare {function}")
+    return found[0].removeprefix("include/")
+
+
 def version() -> str:
     """Return the version of the modules."""
     return re.search(r'APIC_TIMER_VERSION "(.*)"', read(only_file('APIC_TIMER_VERSION "')))[1]

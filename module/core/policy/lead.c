@@ -132,15 +132,13 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain)
 void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
-	unsigned int quantile = apic_timer_lead_quantile;
 	unsigned int other;
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add(&lead->latency[state], latency, quantile);
+	apic_timer_estimate_add(&lead->latency[state], latency);
 	for (other = 0; other < APIC_TIMER_CPU_STATES; other++)
 		if (other != state)
-			apic_timer_estimate_pass(&lead->latency[other],
-						 quantile);
+			apic_timer_estimate_pass(&lead->latency[other]);
 	update(lead);
 }
 
@@ -155,7 +153,7 @@ void apic_timer_lead_learn_event(u64 cycles)
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add_high(&lead->event, cycles, EVENT_QUANTILE);
+	apic_timer_estimate_add_high(&lead->event, cycles);
 	update_defer(lead);
 }
 

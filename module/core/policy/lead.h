@@ -4,7 +4,7 @@
 
 #include <linux/percpu.h>
 
-#include "lib/estimate.h"
+#include <linux/apic_timer_estimate.h>
 
 /**
  * enum apic_timer_cpu_state - state of a CPU that a timer interrupt finds
