@@ -89,7 +89,18 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 /* Do not call the handler if it would start later than the parameter late_ns. */
 #define APIC_TIMER_SKIP_LATE	0x0004U
 
-#define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE)
+/*
+ * Which part of the latencies mode exact arms early enough for, instead of the
+ * parameter lead_quantile: 90, 99 or 99.9 %. Less spins less; the rest is late.
+ * Only with a @spin_budget, which limits the lead as ever.
+ */
+#define APIC_TIMER_COVER_90	0x0008U
+#define APIC_TIMER_COVER_99	0x0010U
+#define APIC_TIMER_COVER_999	0x0018U
+#define APIC_TIMER_COVER_MASK	0x0018U
+
+#define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE | \
+				 APIC_TIMER_COVER_MASK)
 
 /* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U
@@ -198,7 +209,8 @@ void init_apic_timer(struct apic_timer_list *timer);
  *		unloaded
  *   -ESHUTDOWN	see apic_timer_shutdown_sync()
  *   -EINVAL	also: no function, unknown flags, a spin budget in a mode that
- *		does not spin, no such CPU
+ *		does not spin, APIC_TIMER_COVER_* without a spin budget, no such
+ *		CPU
  */
 int add_apic_timer(struct apic_timer_list *timer);
 int add_apic_timer_on(struct apic_timer_list *timer, int cpu);

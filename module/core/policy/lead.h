@@ -21,6 +21,20 @@ enum apic_timer_cpu_state {
 	APIC_TIMER_CPU_STATES
 };
 
+/* Quantiles that a timer may choose: values of %APIC_TIMER_COVER_MASK, from 1 on. */
+#define APIC_TIMER_LEAD_COVERS	3
+
+/**
+ * struct apic_timer_lead_cover - the lead of timers that choose a quantile
+ * @latency:	as of &struct apic_timer_lead, while the tick goes [0] or is
+ *		stopped [1]
+ * @exact:	likewise
+ */
+struct apic_timer_lead_cover {
+	struct apic_timer_estimate latency[2];
+	u64 exact[2];
+};
+
 /**
  * struct apic_timer_lead - how early to program on a CPU, TSC cycles
  * @latency:	estimate, from the moment programmed for to the dispatch, by CPU
@@ -33,6 +47,9 @@ enum apic_timer_cpu_state {
  *		hardware fires would make an expiry of mode exact late
  * @cost_exact:	minimum that a dispatch takes, in mode exact
  * @cost_plain:	the same in the other modes
+ * @covers:	bit n: a timer of this CPU has chosen @cover[n], which is estimated
+ *		from then on
+ * @cover:	by what a timer may choose
  *
  * Accessed by its own CPU only, interrupts off; others read it to show it.
  */
@@ -44,6 +61,8 @@ struct apic_timer_lead {
 	u64 defer;
 	u64 cost_exact;
 	u64 cost_plain;
+	unsigned int covers;
+	struct apic_timer_lead_cover cover[APIC_TIMER_LEAD_COVERS];
 };
 
 /* Module parameter */
@@ -57,6 +76,7 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain);
 void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
+const u64 *apic_timer_lead_cover(unsigned int flags);
 void apic_timer_lead_init(void);
 
 #endif /* _APIC_TIMER_LEAD_H */

@@ -72,6 +72,7 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
 	unsigned int state, mode, level;
 	u64 budget, leave;
+	const u64 *exact;
 
 	if (!head)
 		return target;
@@ -89,12 +90,19 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 					APIC_TIMER_CPU_BUSY;
 	if (mode == APIC_TIMER_EXACT) {
 		target.exact = true;
-		budget = apic_timer_target_budget(head);
+		exact = lead->exact;
+		budget = apic_timer_target_spin_max;
+		/* A timer that chooses a quantile has a budget, too. */
+		if (unlikely(head->spin_budget)) {
+			budget = head->spin_budget;
+			if (head->flags & APIC_TIMER_COVER_MASK)
+				exact = apic_timer_lead_cover(head->flags);
+		}
 		target.defer_max = min(apic_timer_target_defer_max, lead->defer);
-		target.lead[0] = min(lead->exact[0], budget);
-		target.lead[1] = min(lead->exact[1], budget);
+		target.lead[0] = min(exact[0], budget);
+		target.lead[1] = min(exact[1], budget);
 		/* Leaving the interrupt takes about as long as entering it. */
-		leave = lead->exact[0];
+		leave = exact[0];
 		level = in_irq ? throttle->level :
 			apic_timer_throttle_level_at(throttle, head->expires);
 		if (unlikely(level)) {
