@@ -7,8 +7,17 @@
  * whose turn it is next is converted again on the way to its moment.
  */
 #include <linux/apic_timer.h>
+#include <linux/limits.h>
 
 #include "clock.h"
+
+/* TSC cycles of a distance, rounded up: a packet must not leave early by a fraction of one. */
+static u64 cycles_ahead(u64 ns)
+{
+	u64 cycles = apic_timer_ns_to_tsc(ns);
+
+	return cycles + (apic_timer_tsc_to_ns(cycles) < ns && cycles < U64_MAX);
+}
 
 /**
  * shaper_clock_to_tsc() - convert a departure time
@@ -26,7 +35,7 @@ u64 shaper_clock_to_tsc(const struct shaper_pair *pair, enum shaper_clock clock,
 	u64 distance;
 
 	if (ns >= now)
-		return apic_timer_add_tsc(pair->tsc, apic_timer_ns_to_tsc((u64)ns - (u64)now));
+		return apic_timer_add_tsc(pair->tsc, cycles_ahead((u64)ns - (u64)now));
 	distance = apic_timer_ns_to_tsc((u64)now - (u64)ns);
 	return distance < pair->tsc ? pair->tsc - distance : 0;
 }

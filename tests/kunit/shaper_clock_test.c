@@ -30,6 +30,20 @@ static void each_clock_has_its_zero(struct kunit *test)
 	}
 }
 
+/* No fraction of a cycle early: converted back, it is that time or later. */
+static void fractions_are_rounded_up(struct kunit *test)
+{
+	unsigned int ns;
+
+	for (ns = 0; ns < 10000; ns++) {
+		u64 at = shaper_clock_to_tsc(&pair, SHAPER_MONOTONIC,
+					     pair.ns[SHAPER_MONOTONIC] + ns);
+
+		KUNIT_ASSERT_GE(test, apic_timer_tsc_to_ns(at - pair.tsc), (u64)ns);
+		KUNIT_ASSERT_LE(test, at - pair.tsc, apic_timer_ns_to_tsc(ns) + 1);
+	}
+}
+
 /* As every packet without a departure time has, in TAI: 1970 is before the TSC's zero. */
 static void before_zero_is_zero(struct kunit *test)
 {
@@ -107,6 +121,7 @@ static void lead_forgets_what_is_no_lead(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(each_clock_has_its_zero),
+	KUNIT_CASE(fractions_are_rounded_up),
 	KUNIT_CASE(before_zero_is_zero),
 	KUNIT_CASE(far_future_is_far),
 	KUNIT_CASE(looks_come_nearer),
