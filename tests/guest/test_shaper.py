@@ -58,7 +58,11 @@ def sent(output: str) -> int:
 
 
 def all_came(output: str) -> dict[str, int]:
-    """Expect each packet once, in order, and not before its time."""
+    """Expect each packet once, in order, and not before its time.
+
+    Where the clock source is not the TSC, as in guests with several CPUs, departure times that are
+    near each other may change places: senders with such need "order flow".
+    """
     found = counts(output)
     assert found["packets"] == sent(output)
     assert (found["lost"], found["doubled"], found["reordered"], found["early"]) == (0, 0, 0, 0)
@@ -108,7 +112,7 @@ def test_error_hard(guest):
         count, least, _, high, _ = map(int, re.search(r"^errors (.*)$", part, re.M)[1].split())
         print(part)
         assert count == 3000
-        assert least >= 0
+        assert least >= -1  # the clock's resolution: 1 ns
         assert high <= 8
         assert counts(part)["hardirq"] == 3000
         assert counts(part)["lost"] + counts(part)["reordered"] == 0
@@ -182,7 +186,7 @@ def test_modes(guest):
     echo 7 >$KNOBS/busy
     echo 5 >$KNOBS/stop
     for mode in $HARD soft thread; do
-        tc qdisc replace dev sink0 root apic mode $mode
+        tc qdisc replace dev sink0 root apic mode $mode order flow
         echo 1 >$SINK/reset
         udpsend count=1000 gap=10000 batch=20 flow=1 wait=500000000 >one &
         udpsend count=1000 gap=10000 batch=20 flow=2 wait=500000000
@@ -285,7 +289,7 @@ def test_unload(guest):
     SMP,
     BEGIN
     + """
-    tc qdisc add dev sink0 root apic mode hard cpu 1
+    tc qdisc add dev sink0 root apic mode hard order flow cpu 1
     udpsend count=4000 gap=10000-100000 flow=1 >sent &
     for i in 1 2 3; do
         echo 0 >/sys/devices/system/cpu/cpu1/online
@@ -305,7 +309,7 @@ def test_cpu_goes_offline(guest):
     SMP,
     BEGIN
     + """
-    tc qdisc add dev sink0 root apic mode hard
+    tc qdisc add dev sink0 root apic mode hard order flow
     cat >tap.py <<'PY'
 import socket, sys
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -400,15 +404,15 @@ def test_below_another(guest):
     ip link set sink0 up
     tc qdisc replace dev sink0 root handle 1: mq
     for i in 1 2 3 4; do
-        tc qdisc add dev sink0 parent 1:$i apic mode hard
+        tc qdisc add dev sink0 parent 1:$i apic mode hard order flow
     done
     for flow in 1 2 3 4; do
         udpsend count=500 gap=20000-120000 flow=$flow seed=$flow port=$((1000 + flow)) >sent$flow &
     done
     wait
-    cat sent*
+    cat sent1 sent2 sent3 sent4
     # One for all queues
-    tc qdisc replace dev sink0 root apic mode hard
+    tc qdisc replace dev sink0 root apic mode hard order flow
     for flow in 5 6; do
         udpsend count=500 gap=20000-120000 flow=$flow seed=$flow port=$((1000 + flow)) >sent$flow &
     done

@@ -105,7 +105,8 @@ void sink_account(const struct sk_buff *skb, u64 tsc)
 	account_flow(&payload);
 	if (payload.planned) {
 		planned = planned_tsc(&payload);
-		if ((s64)(tsc - planned) < 0)
+		/* Clocks count whole nanoseconds: what is early by less cannot be told. */
+		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1))
 			atomic64_inc(&early);
 	}
 	n = atomic_fetch_add_unless(&records_n, 1, records_max);
