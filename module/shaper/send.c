@@ -465,7 +465,7 @@ void shaper_report(struct sk_buff *skb, u32 error, u8 code)
  * Return: whether to go on with the next packet.
  */
 static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bool *again)
-	__must_hold(&q->lock)
+	__must_hold(&q->lock) __must_hold(qdisc_lock(q->sch))
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	bool thread = q->thread && current == q->thread;
@@ -474,6 +474,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	u64 expired = q->expired;
 	struct sk_buff *gone;
 
+	lockdep_assert_held(qdisc_lock(q->sch));
 	q->expired = 0;
 	take(q, skb, &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock_irqrestore(&q->lock, *flags);
