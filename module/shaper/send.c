@@ -526,15 +526,20 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	return sending.taken;
 }
 
-/* Hand the first packet to the kernel at its moment. */
+/* Hand the first packet to the kernel at its moment. The root qdisc's lock stays held. */
 static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
 	struct sending sending;
 
-	take(q, skb, &sending, SHAPER_NOBODY);
+	take(q, skb, &sending, SHAPER_SOFTIRQ);
+	raw_spin_unlock(&q->lock);
+
 	sending.start.ready = rdtsc();
 	sending.start.left = shaper_wait(sending.start.at);
+
+	raw_spin_lock(&q->lock);
+	q->sender = SHAPER_NOBODY;
 	account(q, &sending);
 	count(q, &sending);
 	q->stats.sent_stack++;
