@@ -126,12 +126,16 @@ def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> No
 
 def measure_shaper(*, short: bool, jobs: int = 2) -> None:
     """Run the shaper's benchmark, and keep what it found and drew."""
-    from lab.kernels import kernels
+    from lab.build import iproute2
+    from lab.kernels import kernels, lock
     from lab.run import shaper
 
     output = TREE / "build/results"
     shaper.main(short=short, jobs=jobs, output=output)
     made = made_by(kernels.ensure(shaper.SERIES), "short" if short else "full")
+    found = lock.root("iproute2").version("iproute2")
+    others = lock.differing("iproute2", iproute2.root())
+    made["tc"] = f"iproute2 {found[1]}" if found and not others else "not as locked"
     _write(SHAPER, made, rows=json.loads((output / "bench-shaper.json").read_text()))
     for plot in (output / "figures").glob("*.svg"):
         (RESULTS / f"shaper-{plot.name}").write_bytes(plot.read_bytes())
