@@ -258,17 +258,17 @@ def _summary(rows: list[dict]) -> str:
 
 
 SHAPED = (
-    ("shaper/error", "Packets at random distances, each with its time by `SO_TXTIME`, under loads: "
-                     "departure - plan"),
-    ("shaper/fig5", "A burst of 667-byte packets at 50 Mbit/s, figure 5 of the paper: spacing - "
-                    "106,720"),
-    ("shaper/fig4", "A burst of 1,292-byte packets at 1 Mbit/s, figure 4 of the paper: spacing - "
-                    "10,336,000"),
-    ("shaper/delays", "Packets at random distances of 0.02 to 20 ms, figures 2 and 3 of the paper: "
-                      "departure - plan"),
-    ("shaper/stress", "Packets at small distances, in ns, all queued before: departure - plan"),
-    ("shaper/sender", "The same while the sender is still queueing them: departure - plan"),
-    ("shaper/cost", "CPU time of a packet, by distance in ns"),
+    ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
+     "`SO_TXTIME`: departure - plan."),
+    ("shaper/fig5", "Figure 5", "A burst of 667-byte packets at 50 Mbit/s: spacing - 106,720."),
+    ("shaper/fig4", "Figure 4", "A burst of 1,292-byte packets at 1 Mbit/s: spacing - 10,336,000."),
+    ("shaper/delays", "Figures 2 and 3", "Packets at random distances of 0.02 to 20 ms: departure "
+     "- plan."),
+    ("shaper/stress", "Small distances", "Packets at distances in ns, all queued before: departure "
+     "- plan."),
+    ("shaper/sender", "With the sender running", "The same while they are still being queued."),
+    ("shaper/cost", "CPU time", "Cycles that a packet takes from the rest of the CPU, by distance "
+     "in ns."),
 )  # fmt: skip
 
 
@@ -277,8 +277,10 @@ def _shaper(found: dict) -> str:
     from lab.bench import shaper_goals
     from lab.bench.goals import table
 
-    rows, text = found["rows"], "## Tables\n"
-    for name, what in SHAPED:
+    rows = found["rows"]
+    text = ("Each table is of one boot in virtual time: one cycle is one instruction and one\n"
+            "nanosecond. A departure is the first instruction of the driver.\n")  # fmt: skip
+    for name, title, what in SHAPED:
         mine = [row for row in rows if row["bench"] == name or row["bench"].startswith(f"{name}/")]
         if name == "shaper/cost":
             mine = [row for row in mine if row["unit"] == "packet_cycles"]
@@ -291,7 +293,7 @@ def _shaper(found: dict) -> str:
         if not mine:
             continue
         names = [n.replace("p999", "p99.9").replace("mean", "cycles") for n in numbers]
-        text += f"\n{what}.\n\n| {' | '.join((*heads, *names))} |\n"
+        text += f"\n## {title}\n\n{what}\n\n| {' | '.join((*heads, *names))} |\n"
         text += f"|{' --- |' * len(heads)}{' ---: |' * len(numbers)}\n"
         for row in mine:
             qdisc = row["timer"] + (f" {row['mode']}" if row["mode"] not in ("-", "paper") else "")
@@ -301,7 +303,7 @@ def _shaper(found: dict) -> str:
             cells += [f"{row[n]:,.0f}" for n in numbers]
             text += f"| {' | '.join(cells)} |\n"
     drawn = sorted(path.name for path in RESULTS.glob("shaper-*.svg"))
-    text += "\n## Goals\n\n```\n" + table(rows, shaper_goals.GOALS) + "\n```\n\n## Figures\n\n"
+    text += "\n## Goals\n\n```\n" + table(rows, shaper_goals.GOALS) + "\n```\n\n## Plots\n\n"
     text += "\n\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in drawn) + "\n"
     return _page("Results of `make figures`", found["made"], text)
 
