@@ -272,6 +272,16 @@ SHAPED = (
 )  # fmt: skip
 
 
+def _shaper_order(row: dict) -> tuple:
+    """Order rows by load, then by distance, the largest first, then as lab.bench.shaper does."""
+    from lab.bench import shaper
+
+    ways = [(way.timer, way.mode) for way in shaper.WAYS]
+    distance = str(row["bench"]).split("/")[2:]
+    return (shaper.LOADS.index(row["load"]), *(-int(ns) for ns in distance),
+            ways.index((row["timer"], row["mode"])))  # fmt: skip
+
+
 def _shaper(found: dict) -> str:
     """Make the page of the shaper's results."""
     from lab.bench import shaper_goals
@@ -292,6 +302,7 @@ def _shaper(found: dict) -> str:
             numbers = ("n", "min", "p50", "p99", "p999", "max")
         if not mine:
             continue
+        mine.sort(key=_shaper_order)
         names = [n.replace("p999", "p99.9").replace("mean", "cycles") for n in numbers]
         text += f"\n## {title}\n\n{what}\n\n| {' | '.join((*heads, *names))} |\n"
         text += f"|{' --- |' * len(heads)}{' ---: |' * len(numbers)}\n"
