@@ -30,6 +30,8 @@
 #define APIC_TIMER_QUANTILE_MIN		5000
 /* Number of samples that the first mean is taken from. */
 #define APIC_TIMER_ESTIMATE_FIRST	5
+/* Means and quantiles are kept times 2 to the power of this. */
+#define APIC_TIMER_ESTIMATE_SHIFT	16
 
 /**
  * struct apic_timer_estimate - mean and a high quantile of a latency
@@ -100,5 +102,11 @@ void apic_timer_estimate_pass(struct apic_timer_estimate *estimate);
  */
 u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate);
 u64 apic_timer_estimate_high(const struct apic_timer_estimate *estimate);
+
+/* Mean distance from the mean, TSC cycles, of samples that are no outliers. */
+static inline u64 apic_timer_estimate_spread(const struct apic_timer_estimate *estimate)
+{
+	return estimate->spread >> APIC_TIMER_ESTIMATE_SHIFT;
+}
 
 #endif /* _LINUX_APIC_TIMER_ESTIMATE_H */

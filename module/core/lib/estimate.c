@@ -26,7 +26,7 @@
 #include <linux/apic_timer_estimate.h>
 
 /* Fixed point. */
-#define SHIFT		16
+#define SHIFT		APIC_TIMER_ESTIMATE_SHIFT
 /* Maximum sample; larger ones are clipped. Nothing below overflows with it. */
 #define SAMPLE_MAX	BIT_ULL(40)
 /* log2 of the number of samples that mean and spread average, about. */

@@ -9,8 +9,6 @@
  * is programmed, as the kernel stops it through us; whether the CPU will be idle is
  * not known.
  */
-#include <linux/apic_timer.h>
-#include <linux/bitfield.h>
 #include <linux/bits.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -125,23 +123,6 @@ static noinline void learn_covers(struct apic_timer_lead *lead, bool stopped, u6
 		apic_timer_estimate_pass(&cover->latency[!stopped]);
 		update_cover(lead, cover);
 	}
-}
-
-/**
- * apic_timer_lead_cover() - the leads for a timer that chooses a quantile
- * @flags:	of the timer, with one of %APIC_TIMER_COVER_MASK
- *
- * Context: Interrupts off; of this CPU.
- * Return: TSC cycles while the tick goes [0] or is stopped [1].
- */
-const u64 *apic_timer_lead_cover(unsigned int flags)
-{
-	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
-	unsigned int number = FIELD_GET(APIC_TIMER_COVER_MASK, flags) - 1;
-
-	lockdep_assert_irqs_disabled();
-	lead->covers |= BIT(number);
-	return lead->cover[number].exact;
 }
 
 /**

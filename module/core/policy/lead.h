@@ -2,9 +2,11 @@
 #ifndef _APIC_TIMER_LEAD_H
 #define _APIC_TIMER_LEAD_H
 
-#include <linux/percpu.h>
-
+#include <linux/apic_timer.h>
 #include <linux/apic_timer_estimate.h>
+#include <linux/bitfield.h>
+#include <linux/bits.h>
+#include <linux/percpu.h>
 
 /**
  * enum apic_timer_cpu_state - state of a CPU that a timer interrupt finds
@@ -76,7 +78,44 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain);
 void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
-const u64 *apic_timer_lead_cover(unsigned int flags);
 void apic_timer_lead_init(void);
+
+/**
+ * apic_timer_lead_cover() - the leads for a timer that chooses a quantile
+ * @lead:	of this CPU
+ * @flags:	of the timer, with one of %APIC_TIMER_COVER_MASK
+ *
+ * Inline, as a call would have all that become the head save registers for it.
+ *
+ * Context: Interrupts off.
+ * Return: TSC cycles while the tick goes [0] or is stopped [1].
+ */
+static inline const u64 *apic_timer_lead_cover(struct apic_timer_lead *lead, unsigned int flags)
+{
+	unsigned int number = FIELD_GET(APIC_TIMER_COVER_MASK, flags) - 1;
+
+	lead->covers |= BIT(number);
+	return lead->cover[number].exact;
+}
+
+/* Within this number of mean distances from the mean are nearly all latencies. */
+#define APIC_TIMER_LEAD_USUAL_SPREADS	4
+
+/**
+ * apic_timer_lead_usual() - a lead for mode exact that suffices most of the time
+ * @lead:	of this CPU
+ * @state:	of this CPU
+ *
+ * The mean would be too late for half of the expiries.
+ *
+ * Context: Interrupts off.
+ * Return: TSC cycles.
+ */
+static inline u64 apic_timer_lead_usual(const struct apic_timer_lead *lead,
+					enum apic_timer_cpu_state state)
+{
+	return lead->mean[state] + lead->cost_exact +
+	       APIC_TIMER_LEAD_USUAL_SPREADS * apic_timer_estimate_spread(&lead->latency[state]);
+}
 
 #endif /* _APIC_TIMER_LEAD_H */
