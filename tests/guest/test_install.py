@@ -131,6 +131,8 @@ def test_install(installed):
     assert f"apic-timer/{VERSION}, {installed.release}, x86_64: installed" in status
     info = installed.run(f"modinfo -k {installed.release} apic_timer")
     assert "/updates/dkms/apic_timer.ko" in info
+    info = installed.run(f"modinfo -k {installed.release} apic_timer_dev")
+    assert re.search("^depends: +apic_timer$", info, re.M)
     assert re.search(rf"^version: +{re.escape(VERSION)}$", info, re.M)
     assert re.search("^signer: +DKMS module signing key$", info, re.M)
     shaper = installed.run(f"modinfo -k {installed.release} sch_apic")
