@@ -71,7 +71,7 @@ unload() {
 	if [ -d /sys/module/sch_apic ]; then
 		rmmod sch_apic
 	fi
-	for name in train indirect crowd leave misbehave sleep idle busy torture selftest sample \
+	for name in dev train indirect crowd leave misbehave sleep idle busy torture selftest sample \
 		bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"

@@ -190,7 +190,8 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     """Run a machine with these sections, for as long as that takes."""
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
-    files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
+    files = {name: (HERE / name).read_bytes() for name in ("timerfd.py", "device.py")}
+    files["apic_timer.py"] = (build.TREE / "user/apic_timer.py").read_bytes()
     if any("sch_apic" in section.script for section in sections):
         files |= network.files(kernel)
     script = _compose(machine, sections)
