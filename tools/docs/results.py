@@ -20,7 +20,8 @@ from .source import TREE, read, tracked
 RESULTS = TREE / "docs/results"
 DEMO, BENCH, SHAPER = (RESULTS / f"{name}.json" for name in ("demo", "bench", "shaper"))
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
-         "guest": "What the kernel notices", "spin": "Spin"}  # fmt: skip
+         "guest": "What the kernel notices", "spin": "Spin",
+         "user": "Threads of programs"}  # fmt: skip
 MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
         "size")  # fmt: skip
 
@@ -204,6 +205,8 @@ TABLES = {
     "guest": "What the kernel notices: apic_timer absent, attached and idle, and firing 10,000\n"
     "times a second.",
     "spin": "CPU time spent in spinning, by rate and `lead_quantile`.",
+    "user": "How late threads of programs run, by `/dev/apic_timer` and its rivals; what each\n"
+    "sleep waits on the TSC is `user/sleep/waited`.",
 }
 
 
