@@ -287,8 +287,13 @@ u64 apic_timer_forward_period(struct apic_timer_list *timer,
 /*
  * Any context, NMI included except for those with ktime. Distances are rounded
  * down. A result that does not fit is U64_MAX or KTIME_MAX, which means never.
- * ktime is CLOCK_MONOTONIC, which NTP steers and the TSC does not follow: convert
- * again shortly before the moment.
+ *
+ * The kernel's clocks (CLOCK_MONOTONIC, which is ktime, CLOCK_MONOTONIC_RAW,
+ * CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI) are converted by what the kernel
+ * computes them from the TSC with. Where the TSC is its clocksource, that is exact:
+ * the first TSC value at which the clock reads the moment. Elsewhere *@error has
+ * how many cycles the result may be off. NTP steers the clocks, and people set
+ * them: convert again shortly before the moment, or use <linux/apic_clock.h>.
  */
 u64 apic_timer_now(void);
 u64 apic_timer_ns_to_tsc(u64 ns);
@@ -296,6 +301,9 @@ u64 apic_timer_us_to_tsc(u64 us);
 u64 apic_timer_tsc_to_ns(u64 cycles);
 u64 apic_timer_ktime_to_tsc(ktime_t time);
 ktime_t apic_timer_tsc_to_ktime(u64 tsc);
+u64 apic_timer_clock_to_tsc(clockid_t clock, ktime_t when, u64 *error);
+ktime_t apic_timer_tsc_to_clock(clockid_t clock, u64 tsc);
+int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest);
 u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
 
 /*
