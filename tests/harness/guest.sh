@@ -77,6 +77,11 @@ unload() {
 			rmmod "apic_timer_$name"
 		fi
 	done
+	for name in apic_clock_test apic_clock; do
+		if [ -d "/sys/module/$name" ]; then
+			rmmod "$name"
+		fi
+	done
 	if [ -d /sys/module/apic_timer ]; then
 		rmmod apic_timer
 	fi

@@ -71,9 +71,10 @@ def function(comment: Comment) -> str:
     """Make the page of a function."""
     prototype = re.fullmatch(r"(.*?)(\w+)\((.*)\);", comment.code)
     result, name, arguments = prototype.groups()
+    header = source.header_of(name).removeprefix("include/")
     parts = [_head(name, 9, TITLE),
              f".SH NAME\n{name} \\- {roff(kerneldoc.plain(comment.what))}\n",
-             f".SH SYNOPSIS\n.nf\n.B #include <{source.header_of(name)}>\n.sp\n",
+             f".SH SYNOPSIS\n.nf\n.B #include <{header}>\n.sp\n",
              f'.BI "{result.strip()}{"" if result.rstrip().endswith("*") else " "}{name}('
              f'{_arguments(arguments)});"\n.fi\n']  # fmt: skip
     if comment.members:

@@ -19,7 +19,8 @@ def pages() -> dict[str, str]:
         f"{PAGES}/debugfs.md": debugfs(),
         f"{PAGES}/tracepoints.md": tracepoints(),
         f"{PAGES}/kernel-parameters.md": kernel_parameters(),
-        f"{PAGES}/api.md": api(),
+        f"{PAGES}/api.md": api("apic_timer"),
+        f"{PAGES}/clock-api.md": api("apic_clock"),
         f"{PAGES}/tests.md": tests(),
         f"{PAGES}/tc-apic.md": _page("The qdisc apic, for tc", shaper.PLUGIN, shaper.page()),
         f"{PAGES}/tool.md": tool(),
@@ -276,9 +277,9 @@ def tool() -> str:
     )  # fmt: skip
 
 
-def api() -> str:
-    """Make the page of the interface."""
-    header, *others = source.public()
+def api(module: str) -> str:
+    """Make the page of a module's interface."""
+    header, *others = source.public(module)
     declared = source.declared(header)
     names = [name for name, _ in source.exported()]
     parts = [_about(header), "\n## Functions\n"]
@@ -296,7 +297,7 @@ def api() -> str:
                      + table(("member" if comment.kind != "macro" else "argument", "meaning"),
                              members)
                      + "".join(f"\n{markdown(p)}\n" for p in comment.text))  # fmt: skip
-    return _page("The interface, `<linux/apic_timer.h>`", "the kernel-doc comments",
+    return _page(f"The interface, `<linux/{module}.h>`", "the kernel-doc comments",
                  "\n".join(parts))  # fmt: skip
 
 

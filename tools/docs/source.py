@@ -207,22 +207,24 @@ def exported() -> list[tuple[str, str]]:
     return sorted((name, file) for file in files for name in pattern.findall(read(file)))
 
 
-def public() -> list[str]:
-    """List the headers of the interface, the one with the timers first."""
-    return sorted(tracked(r"include/linux/apic_timer(_estimate)?\.h"), key=len)
+def public(module: str) -> list[str]:
+    """List the headers of a module's interface, its own first."""
+    return sorted(tracked(rf"include/linux/{module}(_\w+)?\.h"), key=len)
 
 
-def declared(header: str) -> list[str]:
+def declared(file: str) -> list[str]:
     """List the functions that a header declares, in its order."""
-    return re.findall(r"^[a-z][^(\n]*\b(\w+)\(", read(header), re.M)
+    return re.findall(
+        r"^(?:[a-z].*\W)?(\w+)\((?!\()", re.sub(r"(?s)/\*.*?\*/", "", read(file)), re.M
+    )
 
 
 def header_of(function: str) -> str:
-    """Return the header of the interface that declares a function, as it is included."""
-    found = [h for h in public() if function in declared(h)]
+    """Return the public header that declares an exported function."""
+    found = [h for h in tracked(r"include/linux/apic_\w+\.h") if function in declared(h)]
     if len(found) != 1:
         raise DocsError(f"{len(found)} public headers declare {function}")
-    return found[0].removeprefix("include/")
+    return found[0]
 
 
 def version() -> str:

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Timers whose function starts when one of the kernel's clocks reads a moment,
+ * from the CPU's own local APIC timer: <linux/apic_timer.h> with a clock.
+ *
+ * While a timer is pending it follows its clock: NTP's steering, adjtime(),
+ * changes of the tick's length, steps, leap seconds, a new offset of TAI. Two
+ * machines whose CLOCK_TAI is disciplined by PTP act at one instant by arming
+ * timers for the same moment of it.
+ *
+ *	init_apic_clock_timer(&timer);
+ *	timer.timer.function = handler;		also data, flags, spin_budget
+ *	timer.timer.flags = APIC_TIMER_EXACT;
+ *	ret = add_apic_timer_at(&timer, CLOCK_TAI, when);
+ */
+#ifndef _LINUX_APIC_CLOCK_H
+#define _LINUX_APIC_CLOCK_H
+
+#include <linux/apic_timer.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+/**
+ * struct apic_clock_timer - a timer of a clock
+ * @timer:	what expires: set its @function, @data, @flags and @spin_budget.
+ *		Its @expires is the module's. Don't call the functions of
+ *		<linux/apic_timer.h> for it, only those below.
+ * @clock:	as passed to add_apic_timer_at()
+ * @when:	likewise; written under @lock
+ *
+ * The handler is called as that of any timer: @now is the TSC at its first
+ * instruction, which apic_timer_tsc_to_clock() converts.
+ */
+struct apic_clock_timer {
+	struct apic_timer_list timer;
+	clockid_t clock;
+	ktime_t when;
+
+	/* private: */
+	unsigned int state;
+	int cpu;
+	int home;			/* CPU in whose list it is */
+	raw_spinlock_t lock;
+	struct hrtimer approach;	/* of @clock, until @when is near */
+	struct hrtimer check;		/* of CLOCK_MONOTONIC, from then on */
+	struct list_head node;
+};
+
+/*
+ * Context, unless stated otherwise: any but NMI, handlers included; -EPERM in
+ * NMI. -EINVAL from any of them means also that the timer is NULL or was never
+ * initialised.
+ */
+
+/* Initialise a timer before its first use; not while it is pending. */
+void init_apic_clock_timer(struct apic_clock_timer *timer);
+
+/*
+ * Arm a timer for the moment @when of @clock: CLOCK_MONOTONIC,
+ * CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI. On this CPU or
+ * on @cpu; a CPU that goes offline hands it to another. A moment that has passed,
+ * or that a step of the clock has skipped, runs at once, late. Return:
+ *   0		armed
+ *   -EBUSY	it is pending already
+ *   -ENODEV	the CPU does not accept timers
+ *   -EINVAL	also: no such clock, no function, unknown flags, no such CPU
+ */
+int add_apic_timer_at(struct apic_clock_timer *timer, clockid_t clock, ktime_t when);
+int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_t when, int cpu);
+
+/*
+ * Arm a timer for another moment of the clock that it was last armed for, whether
+ * pending or not, on the CPU that it was last armed on. Return: 1 if it was
+ * pending, 0 if not, otherwise as add_apic_timer_at(); -EINVAL also if it was
+ * never armed.
+ */
+int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when);
+
+/*
+ * Delete a timer without waiting for its handler; or wait until it has returned
+ * on every CPU. Before its memory is freed a timer is deleted by the latter, also
+ * when it has expired: hrtimers of it may still be pending. Return: as
+ * del_apic_timer() and del_apic_timer_sync().
+ */
+int del_apic_timer_at(struct apic_clock_timer *timer);
+int del_apic_timer_at_sync(struct apic_clock_timer *timer);
+
+/* Check whether a timer is armed and has not expired yet. */
+bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
+
+#endif /* _LINUX_APIC_CLOCK_H */

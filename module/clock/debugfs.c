@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/debug/apic_clock/
+ *
+ *	clocks		the clocks that timers can expire by: what each reads at
+ *			one TSC value, how far off a conversion may be, and its
+ *			rate against the TSC's nominal one
+ *	stats		counters of the timers
+ */
+#include <linux/apic_timer.h>
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/time64.h>
+
+#include "debugfs.h"
+#include "timer.h"
+
+static struct dentry *directory;
+
+static const struct {
+	clockid_t id;
+	const char *name;
+} clocks[] = {
+	{ CLOCK_MONOTONIC, "monotonic" },
+	{ CLOCK_MONOTONIC_RAW, "raw" },
+	{ CLOCK_BOOTTIME, "boottime" },
+	{ CLOCK_REALTIME, "realtime" },
+	{ CLOCK_TAI, "tai" },
+};
+
+/* How much faster a clock is than the TSC by its frequency, 10^-9. */
+static s64 rate_ppb(clockid_t clock, u64 now)
+{
+	u64 second = apic_timer_us_to_tsc(USEC_PER_SEC);
+
+	return apic_timer_tsc_to_clock(clock, now + second) -
+	       apic_timer_tsc_to_clock(clock, now) - NSEC_PER_SEC;
+}
+
+static int clocks_show(struct seq_file *file, void *unused)
+{
+	u64 now = apic_timer_now(), error;
+	unsigned int i;
+	ktime_t time;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		time = apic_timer_tsc_to_clock(clocks[i].id, now);
+		apic_timer_clock_to_tsc(clocks[i].id, time, &error);
+		seq_printf(file, "%s: %lld ns at TSC %llu, error %llu cycles, rate %+lld ppb\n",
+			   clocks[i].name, time, now, error, rate_ppb(clocks[i].id, now));
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(clocks);
+
+static int stats_show(struct seq_file *file, void *unused)
+{
+	const struct apic_clock_stats *stats = &apic_clock_stats;
+
+	seq_printf(file, "approached %lld\n", (s64)atomic64_read(&stats->approached));
+	seq_printf(file, "checked %lld\n", (s64)atomic64_read(&stats->checked));
+	seq_printf(file, "moved %lld\n", (s64)atomic64_read(&stats->moved));
+	seq_printf(file, "stepped %lld\n", (s64)atomic64_read(&stats->stepped));
+	seq_printf(file, "lost %lld\n", (s64)atomic64_read(&stats->lost));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+/**
+ * apic_clock_debugfs_init() - create the files; without them all else works too
+ */
+void apic_clock_debugfs_init(void)
+{
+	directory = debugfs_create_dir("apic_clock", NULL);
+	debugfs_create_file("clocks", 0400, directory, NULL, &clocks_fops);
+	debugfs_create_file("stats", 0400, directory, NULL, &stats_fops);
+}
+
+/**
+ * apic_clock_debugfs_exit() - remove the files, waiting for their readers
+ */
+void apic_clock_debugfs_exit(void)
+{
+	debugfs_remove(directory);
+}
