@@ -89,4 +89,39 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer);
 /* Check whether a timer is armed and has not expired yet. */
 bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
 
+/**
+ * struct apic_clock_skew - how far a CPU's TSC is ahead of the reference CPU's
+ * @reference:	the reference CPU
+ * @offset:	estimate, TSC cycles
+ * @low:	it is not less
+ * @high:	it is not more
+ * @quantum:	step in which the two TSCs count, cycles
+ * @rounds:	round trips between the two CPUs that this comes from
+ * @measured:	TSC when that was
+ *
+ * The bounds hold whatever disturbed the measurement. What happens to the TSCs
+ * later they do not know: in a virtual machine the host may move a CPU.
+ */
+struct apic_clock_skew {
+	int reference;
+	s64 offset;
+	s64 low;
+	s64 high;
+	u64 quantum;
+	unsigned int rounds;
+	u64 measured;
+};
+
+/*
+ * Get what was measured last, any context; or measure now, task context. CPUs are
+ * measured when they come online. Return:
+ *   0		@skew is filled in
+ *   -EINVAL	no such CPU, or @skew is NULL
+ *   -ENODATA	nothing is known of this CPU: it is offline, or was not measured yet
+ *   -ETIMEDOUT	the two CPUs did not run at the same time for long enough
+ *   -ESTALE	the TSCs moved against each other while they were measured
+ */
+int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew);
+int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew);
+
 #endif /* _LINUX_APIC_CLOCK_H */

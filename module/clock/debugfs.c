@@ -6,16 +6,23 @@
  *			one TSC value, how far off a conversion may be, and its
  *			rate against the TSC's nominal one
  *	stats		counters of the timers
+ *	skew		how far each CPU's TSC is ahead of the reference CPU's, with
+ *			bounds; writing "measure" measures again
  */
-#include <linux/apic_timer.h>
+#include <linux/apic_clock.h>
+#include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/time64.h>
+#include <linux/uaccess.h>
 
 #include "debugfs.h"
+#include "skew.h"
 #include "timer.h"
 
 static struct dentry *directory;
@@ -69,6 +76,58 @@ static int stats_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
+static int skew_show(struct seq_file *file, void *unused)
+{
+	struct apic_clock_skew skew;
+	int cpu, ret;
+
+	for_each_possible_cpu(cpu) {
+		ret = apic_clock_get_skew(cpu, &skew);
+		if (ret) {
+			seq_printf(file, "cpu %d: not known (%d)\n", cpu, ret);
+			continue;
+		}
+		if (cpu == skew.reference) {
+			seq_printf(file, "cpu %d: reference\n", cpu);
+			continue;
+		}
+		seq_printf(file, "cpu %d: %+lld cycles, within %lld to %lld, in steps of %llu, by %u round trips, %llu ms ago\n",
+			   cpu, skew.offset, skew.low, skew.high, skew.quantum, skew.rounds,
+			   div_u64(apic_timer_tsc_to_ns(apic_timer_now() - skew.measured),
+				   NSEC_PER_MSEC));
+	}
+	return 0;
+}
+
+static int skew_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, skew_show, NULL);
+}
+
+static ssize_t skew_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
+{
+	char word[16] = {};
+	int ret;
+
+	if (size >= sizeof(word))
+		return -EINVAL;
+	if (copy_from_user(word, user, size))
+		return -EFAULT;
+	if (!sysfs_streq(word, "measure"))
+		return -EINVAL;
+	ret = apic_clock_skew_measure_all();
+	return ret ?: size;
+}
+
+static const struct file_operations skew_fops = {
+	.owner = THIS_MODULE,
+	.open = skew_open,
+	.read = seq_read,
+	.write = skew_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
 /**
  * apic_clock_debugfs_init() - create the files; without them all else works too
  */
@@ -77,6 +136,7 @@ void apic_clock_debugfs_init(void)
 	directory = debugfs_create_dir("apic_clock", NULL);
 	debugfs_create_file("clocks", 0400, directory, NULL, &clocks_fops);
 	debugfs_create_file("stats", 0400, directory, NULL, &stats_fops);
+	debugfs_create_file("skew", 0600, directory, NULL, &skew_fops);
 }
 
 /**

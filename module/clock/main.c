@@ -7,6 +7,7 @@
 #include <linux/notifier.h>
 
 #include "debugfs.h"
+#include "skew.h"
 #include "timer.h"
 
 /* A module was unloaded, perhaps with timers pending. */
@@ -31,6 +32,11 @@ static int __init apic_clock_init(void)
 	ret = register_module_notifier(&module_block);
 	if (ret)
 		return ret;
+	ret = apic_clock_skew_init();
+	if (ret) {
+		unregister_module_notifier(&module_block);
+		return ret;
+	}
 	apic_clock_debugfs_init();
 	return 0;
 }
@@ -38,6 +44,7 @@ static int __init apic_clock_init(void)
 static void __exit apic_clock_exit(void)
 {
 	apic_clock_debugfs_exit();
+	apic_clock_skew_exit();
 	unregister_module_notifier(&module_block);
 }
 

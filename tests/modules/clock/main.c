@@ -10,6 +10,8 @@
  *		"mod SLOT CLOCK MS CPU": change the moment
  *		"del SLOT", "del_sync SLOT"
  *		"refuse": what bad input gets
+ *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
+ *		was when this module was loaded, by TSC_ADJUST
  *	result	a line for each slot
  */
 #include <linux/apic_clock.h>
@@ -23,7 +25,11 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/uaccess.h>
+#include <asm/cpufeature.h>
+#include <asm/msr.h>
+#include <asm/msr-index.h>
 
+#include "compat/msr.h"
 
 static bool leave;
 module_param(leave, bool, 0600);
@@ -101,6 +107,39 @@ static void refuse(void)
 	refusals[i++] = del_apic_timer_at(timer);
 }
 
+static u64 adjust_base[2];
+
+static void read_adjust(void *value)
+{
+	u32 low, high;
+
+	if (!rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high))
+		*(u64 *)value = (u64)high << 32 | low;
+}
+
+static void write_adjust(void *value)
+{
+	apic_timer_native_wrmsrq(MSR_IA32_TSC_ADJUST, *(u64 *)value);
+}
+
+static int adjust(unsigned int cpu, s64 cycles)
+{
+	u64 value;
+
+	if (cpu >= ARRAY_SIZE(adjust_base) || !boot_cpu_has(X86_FEATURE_TSC_ADJUST))
+		return -EINVAL;
+	value = adjust_base[cpu] + cycles;
+	return smp_call_function_single(cpu, write_adjust, &value, true);
+}
+
+static void read_adjust_base(void)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < ARRAY_SIZE(adjust_base); cpu++)
+		smp_call_function_single(cpu, read_adjust, &adjust_base[cpu], true);
+}
+
 static int perform(const char *verb, unsigned int n, int clock, long long ms, int cpu)
 {
 	struct slot *slot = &slots[n];
@@ -109,6 +148,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		refuse();
 		return 0;
 	}
+	if (!strcmp(verb, "adjust"))
+		return adjust(n, ms);
 	if (n >= SLOTS)
 		return -EINVAL;
 	slot->every = !strcmp(verb, "every") ? ms * NSEC_PER_MSEC : 0;
@@ -184,6 +225,7 @@ static int __init clock_test_init(void)
 		init_apic_clock_timer(&slots[i].timer);
 		slots[i].timer.timer.flags = APIC_TIMER_EXACT;
 	}
+	read_adjust_base();
 	directory = debugfs_create_dir("apic_clock_test", NULL);
 	debugfs_create_file("command", 0200, directory, NULL, &command_fops);
 	debugfs_create_file("result", 0400, directory, NULL, &result_fops);

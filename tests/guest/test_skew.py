@@ -1,0 +1,80 @@
+"""How far the TSCs of CPUs are apart."""
+
+import re
+
+import pytest
+from lab.build import build
+from lab.engines import bochs
+from lab.kernels import kernels
+from machines import some
+
+SKEW = re.compile(
+    r"^cpu (\d+): ([+-]\d+) cycles, within (-?\d+) to (-?\d+), in steps of (\d+), "
+    r"by (\d+) round trips, \d+ ms ago$",
+    re.M,
+)
+TRUTHS = (0, 1, 7, 50, 300, 1000, -1000, 100_000)
+
+# The kernel tests CPUs that come online, and restores TSC_ADJUST, while it trusts the TSC.
+PARAMETERS = "tsc=unstable lapic=notscdeadline"
+INJECTED = f"""
+    debug=/sys/kernel/debug
+    insmod $MODULES/apic_timer.ko spin_budget_ns=200000 defer_ns=400000
+    insmod $MODULES/apic_clock.ko
+    insmod $MODULES/apic_clock_test.ko
+    test=$debug/apic_clock_test
+    for cycles in {" ".join(map(str, TRUTHS))}; do
+        echo "adjust 1 0 $cycles" >$test/command
+        echo measure >$debug/apic_clock/skew
+        echo "truth $cycles"
+        cat $debug/apic_clock/skew
+    done
+"""
+
+
+@pytest.mark.matrix
+def test_injected():
+    """Against a truth that is known: Bochs, whose TSC moves by what is written to TSC_ADJUST."""
+    kernel = kernels.ensure("6.1")
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    result = bochs.run(kernel, INJECTED, modules=modules, cpus=2, tsc_adjust=True,
+                       append=PARAMETERS, timeout=3600)  # fmt: skip
+    print(result.output)
+    assert result.ok, result.verdict
+    rows = SKEW.findall(result.output)
+    assert len(rows) == len(TRUTHS)
+    for truth, (_, offset, low, high, _, _) in zip(TRUTHS, rows, strict=True):
+        assert int(low) <= truth <= int(high)
+        assert int(high) - int(low) <= 25
+        assert abs(int(offset) - truth) <= 3
+
+
+@pytest.mark.guest(
+    some(engine=("smp", "virtual"), cpus=(2, 4), source="proxy"),
+    """
+    load apic_timer
+    load apic_clock
+    echo measure >$DEBUG/apic_clock/skew || echo failed
+    cat $DEBUG/apic_clock/skew
+    echo 0 >/sys/devices/system/cpu/cpu1/online
+    grep 'cpu 1:' $DEBUG/apic_clock/skew
+    echo 1 >/sys/devices/system/cpu/cpu1/online
+    # A second after it came
+    patiently sh -c '! grep "cpu 1:.*(-61)" '$DEBUG/apic_clock/skew >/dev/null
+    echo writes
+    for word in nonsense "" measuremeasuremeasure; do
+        echo "$word" >$DEBUG/apic_clock/skew 2>/dev/null && echo accepted
+    done
+    rmmod apic_clock
+    """,
+)
+def test_bounds(guest):
+    """QEMU's CPUs have one TSC: 0 is within the bounds. Threads may not run together at times."""
+    output = guest.ok()
+    print(output)
+    assert "accepted" not in output
+    assert "cpu 1: not known (-61)\n" in output
+    rows = SKEW.findall(output.split("writes")[0])
+    assert rows or guest.machine.real_time
+    for _, _, low, high, _, _ in rows:
+        assert int(low) <= 0 <= int(high)
