@@ -124,4 +124,58 @@ struct apic_clock_skew {
 int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew);
 int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew);
 
+/**
+ * enum apic_clock_worth - what TSC values of different CPUs are worth to each other
+ * @APIC_CLOCK_UNTRUSTED: nothing: the kernel has marked the TSC unstable, its rate
+ *	may change, or measurements contradict each other
+ * @APIC_CLOCK_BOUNDED:	what &apic_clock_verdict.within says, as of the last
+ *	measurement: in a virtual machine, or with several packages
+ * @APIC_CLOCK_CORRECTED: the TSCs are apart by a known offset, which groups with
+ *	APIC_CLOCK_GROUP_CORRECT take into account
+ * @APIC_CLOCK_EXACT:	the same: nothing that is known speaks against it
+ */
+enum apic_clock_worth {
+	APIC_CLOCK_UNTRUSTED,
+	APIC_CLOCK_BOUNDED,
+	APIC_CLOCK_CORRECTED,
+	APIC_CLOCK_EXACT,
+};
+
+/**
+ * struct apic_clock_verdict - what this machine's TSC is worth, and why
+ * @worth:	the verdict
+ * @within:	TSC cycles within which moments on two CPUs' TSCs are the same;
+ *		U64_MAX if nothing is known
+ * @kind:	what the CPU guarantees
+ * @stable:	the kernel has not marked the TSC unstable
+ * @virtual:	there is a hypervisor
+ * @clocksource: the kernel's clocks follow from the TSC
+ * @adjusted:	CPUs have different values in TSC_ADJUST: firmware or software has
+ *		written some of them
+ * @packages:	CPUs are in several packages
+ * @measured:	CPUs whose skew is known, the reference included
+ * @unknown:	those that are online and whose skew could not be measured
+ * @contradicted: those of them that moved while they were measured
+ * @apart:	a CPU's TSC is surely not the reference's: its bounds exclude 0
+ * @quantum:	step in which the TSCs count, cycles
+ */
+struct apic_clock_verdict {
+	enum apic_clock_worth worth;
+	u64 within;
+	enum apic_timer_tsc_kind kind;
+	bool stable;
+	bool virtual;
+	bool clocksource;
+	bool adjusted;
+	bool packages;
+	unsigned int measured;
+	unsigned int unknown;
+	unsigned int contradicted;
+	bool apart;
+	u64 quantum;
+};
+
+/* Judge the TSC by what is known of it; task context, as CPUs are asked. */
+void apic_clock_judge(struct apic_clock_verdict *verdict);
+
 #endif /* _LINUX_APIC_CLOCK_H */

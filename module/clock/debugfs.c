@@ -8,12 +8,15 @@
  *	stats		counters of the timers
  *	skew		how far each CPU's TSC is ahead of the reference CPU's, with
  *			bounds; writing "measure" measures again
+ *	verdict		what TSC values of different CPUs are worth to each other,
+ *			after the facts that this follows from
  */
 #include <linux/apic_clock.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -24,6 +27,7 @@
 #include "debugfs.h"
 #include "skew.h"
 #include "timer.h"
+#include "worth.h"
 
 static struct dentry *directory;
 
@@ -128,6 +132,36 @@ static const struct file_operations skew_fops = {
 	.release = single_release,
 };
 
+static int verdict_show(struct seq_file *file, void *unused)
+{
+	static const char * const kinds[] = {
+		[APIC_TIMER_TSC_PLAIN] = "its rate may change",
+		[APIC_TIMER_TSC_CONSTANT] = "constant, may stop in idle",
+		[APIC_TIMER_TSC_NONSTOP] = "constant, never stops",
+	};
+	struct apic_clock_verdict v;
+
+	apic_clock_judge(&v);
+	seq_printf(file, "TSC %s; counts in steps of %llu cycles\n", kinds[v.kind], v.quantum);
+	seq_printf(file, "kernel %s; its clocks %s\n",
+		   v.stable ? "trusts the TSC" : "has marked the TSC unstable",
+		   v.clocksource ? "follow from the TSC" : "come from another clocksource");
+	seq_printf(file, "host %s\n", v.virtual ? "a hypervisor, which may move CPUs" : "none");
+	seq_printf(file, "TSC_ADJUST %s; %s\n",
+		   v.adjusted ? "differs between CPUs" : "equal or absent",
+		   v.packages ? "several packages" : "one package");
+	seq_printf(file, "skew %u CPUs known, %u not, %u contradict themselves; 0 is %s\n",
+		   v.measured, v.unknown, v.contradicted, v.apart ? "excluded" : "possible");
+	seq_printf(file, "verdict %s", apic_clock_worth_name(v.worth));
+	if (v.within == U64_MAX)
+		seq_puts(file, "\n");
+	else
+		seq_printf(file, ": moments on two CPUs are the same within %llu cycles\n",
+			   v.within);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(verdict);
+
 /**
  * apic_clock_debugfs_init() - create the files; without them all else works too
  */
@@ -137,6 +171,7 @@ void apic_clock_debugfs_init(void)
 	debugfs_create_file("clocks", 0400, directory, NULL, &clocks_fops);
 	debugfs_create_file("stats", 0400, directory, NULL, &stats_fops);
 	debugfs_create_file("skew", 0600, directory, NULL, &skew_fops);
+	debugfs_create_file("verdict", 0400, directory, NULL, &verdict_fops);
 }
 
 /**

@@ -29,6 +29,7 @@ INJECTED = f"""
         echo "truth $cycles"
         cat $debug/apic_clock/skew
     done
+    cat $debug/apic_clock/verdict
 """
 
 
@@ -47,6 +48,8 @@ def test_injected():
         assert int(low) <= truth <= int(high)
         assert int(high) - int(low) <= 25
         assert abs(int(offset) - truth) <= 3
+    # Its kernel was told to distrust the TSC.
+    assert "verdict untrusted\n" in result.output
 
 
 @pytest.mark.guest(
@@ -55,7 +58,7 @@ def test_injected():
     load apic_timer
     load apic_clock
     echo measure >$DEBUG/apic_clock/skew || echo failed
-    cat $DEBUG/apic_clock/skew
+    cat $DEBUG/apic_clock/skew $DEBUG/apic_clock/verdict
     echo 0 >/sys/devices/system/cpu/cpu1/online
     grep 'cpu 1:' $DEBUG/apic_clock/skew
     echo 1 >/sys/devices/system/cpu/cpu1/online
@@ -73,8 +76,11 @@ def test_bounds(guest):
     output = guest.ok()
     print(output)
     assert "accepted" not in output
+    assert "contradict themselves" in output
+    assert " 0 contradict" in output
     assert "cpu 1: not known (-61)\n" in output
-    rows = SKEW.findall(output.split("writes")[0])
+    rows = SKEW.findall(output.split("verdict")[0])
     assert rows or guest.machine.real_time
     for _, _, low, high, _, _ in rows:
         assert int(low) <= 0 <= int(high)
+    assert re.search(r"^verdict (untrusted|bounded)\b", output, re.M)
