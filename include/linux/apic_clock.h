@@ -17,6 +17,7 @@
 #define _LINUX_APIC_CLOCK_H
 
 #include <linux/apic_timer.h>
+#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -177,5 +178,66 @@ struct apic_clock_verdict {
 
 /* Judge the TSC by what is known of it; task context, as CPUs are asked. */
 void apic_clock_judge(struct apic_clock_verdict *verdict);
+
+/* Flags of a group. */
+
+/* Take how far the CPUs' TSCs are apart into account, as apic_clock_get_skew() has it. */
+#define APIC_CLOCK_GROUP_CORRECT	0x1U
+/* All handlers are called, or none: see apic_clock_group_alloc(). */
+#define APIC_CLOCK_GROUP_ALL		0x2U
+
+/**
+ * struct apic_clock_receipt - what became of a group's expiry
+ * @when:	the moment, TSC of the reference CPU if the group corrects, else of
+ *		each CPU
+ * @ret:	0: all handlers were called; -EAGAIN: none was, as one CPU was not
+ *		there in time; -ECANCELED: cancelled, see @called
+ * @called:	how many handlers were called
+ * @first:	start of the first handler less @when, TSC cycles
+ * @last:	likewise of the last one: the starts are @last - @first apart
+ * @error:	how much more or less apart they may be, as the TSCs are known no
+ *		better, TSC cycles; U64_MAX if nothing is known of a CPU's
+ */
+struct apic_clock_receipt {
+	u64 when;
+	int ret;
+	unsigned int called;
+	s64 first;
+	s64 last;
+	u64 error;
+};
+
+struct apic_clock_group;
+
+/*
+ * Make a group of one timer on each of @cpus, whose handlers start at one instant.
+ * @function is called as that of a timer is, on each CPU; then @done, unless it is
+ * NULL, on the CPU that is last, in the same context. Task context. Returns NULL
+ * without memory, for no or unknown CPUs, or unknown flags.
+ *
+ * With APIC_CLOCK_GROUP_ALL each CPU enters its interrupt some microseconds
+ * before the moment and waits in it. The first that is within 100 ns of the moment
+ * looks whether all are there, and decides for all.
+ */
+struct apic_clock_group *
+apic_clock_group_alloc(const struct cpumask *cpus,
+		       void (*function)(unsigned long long now, unsigned long data),
+		       void (*done)(const struct apic_clock_receipt *receipt, unsigned long data),
+		       unsigned long data, unsigned int flags);
+
+/* Cancel what is pending, wait for handlers, and free the memory. Task context. */
+void apic_clock_group_free(struct apic_clock_group *group);
+
+/*
+ * Arm a group for @when, TSC. Any context but NMI. Return:
+ *   0		armed; @done will be called once
+ *   -EBUSY	its last expiry is not over
+ *   -ENODEV	a CPU does not accept timers; the others are taken out again
+ *   -ETIME	@when is nearer than 20 us: no handler will be called
+ */
+int apic_clock_group_fire(struct apic_clock_group *group, u64 when);
+
+/* Cancel an expiry; task context. When this returns, @done has been called. */
+void apic_clock_group_cancel(struct apic_clock_group *group);
 
 #endif /* _LINUX_APIC_CLOCK_H */

@@ -12,6 +12,7 @@
  *		"refuse": what bad input gets
  *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
  *		was when this module was loaded, by TSC_ADJUST
+ *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
  *	result	a line for each slot
  */
 #include <linux/apic_clock.h>
@@ -30,6 +31,7 @@
 #include <asm/msr-index.h>
 
 #include "compat/msr.h"
+#include "clock_test.h"
 
 static bool leave;
 module_param(leave, bool, 0600);
@@ -150,6 +152,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 	}
 	if (!strcmp(verb, "adjust"))
 		return adjust(n, ms);
+	if (!strcmp(verb, "group"))
+		return clock_test_group(n, clock, ms);
 	if (n >= SLOTS)
 		return -EINVAL;
 	slot->every = !strcmp(verb, "every") ? ms * NSEC_PER_MSEC : 0;
@@ -211,6 +215,7 @@ static int result_show(struct seq_file *file, void *unused)
 	for (i = 0; i < ARRAY_SIZE(refusals); i++)
 		seq_printf(file, " %d", refusals[i]);
 	seq_putc(file, '\n');
+	clock_test_group_show(file);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(result);
