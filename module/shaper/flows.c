@@ -117,7 +117,7 @@ static struct shaper_flow *search(struct shaper_flows *flows, struct hlist_head 
  * @skb:	the packet
  * @now:	TSC
  *
- * Context: Softirqs off; the caller keeps others from @flows, but for
+ * Context: Softirqs off; the caller keeps others from @flows, except
  * &shaper_flow.queued. Not under a raw lock: allocates memory.
  * Return: the flow; NULL if there is no memory for it, or there are too many.
  */

@@ -92,7 +92,7 @@ static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 
 	if (!q->config.pacing || !sk)
 		return 0;
-	/* TCP that wants to be paced has a timer for that, unless somebody else does it. */
+	/* TCP that wants to be paced has a timer for that, unless a qdisc does it. */
 	if (sk->sk_protocol == IPPROTO_TCP &&
 	    READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED) {
 		/* Pairs with smp_load_acquire() in tcp_needs_internal_pacing(). */

@@ -278,7 +278,7 @@ static void take(struct shaper *q, struct sk_buff *skb, struct sending *sending,
 	skb->dev = dev;
 }
 
-/* A packet is out of the queue for good. */
+/* A packet has left the queue. */
 static void account(struct shaper *q, const struct sending *sending)
 	__must_hold(&q->lock)
 {

@@ -68,7 +68,7 @@ enum shaper_sender {
 
 /**
  * struct shaper - a qdisc
- * @lock:	of all of this but what is said otherwise. Innermost but for the timer's own
+ * @lock:	of all of this except where noted. Innermost, except for the timer's own
  *		locks; the root qdisc's lock is taken before it
  * @edf:	the packets that wait
  * @plan:	when the first of them may leave

@@ -24,7 +24,7 @@ static u64 send(struct shaper_plan *plan, u64 count, u32 len)
 	return at;
 }
 
-/* TSC cycles of so many packets, by a single division; what it leaves is dropped. */
+/* TSC cycles of a number of packets, by a single division; what it leaves is dropped. */
 static u64 whole(u64 count, u32 len, u64 hz, u64 rate)
 {
 	u64 bits = count * len * 8, seconds, millions, rest;

@@ -105,7 +105,7 @@ void sink_account(const struct sk_buff *skb, u64 tsc)
 	account_flow(&payload);
 	if (payload.planned) {
 		planned = planned_tsc(&payload);
-		/* Clocks count whole nanoseconds: what is early by less cannot be told. */
+		/* Clocks count whole nanoseconds: what is early by less cannot be seen. */
 		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1))
 			atomic64_inc(&early);
 	}
