@@ -107,9 +107,9 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 # The module's own code, in a process: tests/spin/kernel.h stands in for the kernel's headers.
 build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS])
 	mkdir -p build/spin/linux build/spin/asm
-	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitops build_bug cfi_types compiler \
-		irq_work irqflags linkage lockdep minmax moduleparam percpu preempt prefetch printk \
-		smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
+	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitfield bitops bits \
+		build_bug cfi_types compiler irq_work irqflags linkage lockdep minmax moduleparam \
+		percpu preempt prefetch printk smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
 	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -Iinclude \
 		-iquote tests/spin -iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S \
 		$(addprefix module/core/timers/,dispatch.c calibrate.c probe.S)

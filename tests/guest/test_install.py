@@ -131,10 +131,11 @@ def test_install(installed):
     assert f"apic-timer/{VERSION}, {installed.release}, x86_64: installed" in status
     info = installed.run(f"modinfo -k {installed.release} apic_timer")
     assert "/updates/dkms/apic_timer.ko" in info
-    info = installed.run(f"modinfo -k {installed.release} apic_timer_dev")
-    assert re.search("^depends: +apic_timer$", info, re.M)
     assert re.search(rf"^version: +{re.escape(VERSION)}$", info, re.M)
     assert re.search("^signer: +DKMS module signing key$", info, re.M)
+    device = installed.run(f"modinfo -k {installed.release} apic_timer_dev")
+    assert "/updates/dkms/apic_timer_dev.ko" in device
+    assert re.search("^depends: +apic_timer$", device, re.M)
     shaper = installed.run(f"modinfo -k {installed.release} sch_apic")
     assert "/updates/dkms/sch_apic.ko" in shaper
     assert re.search("^alias: +net-sch-apic$", shaper, re.M)

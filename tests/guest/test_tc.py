@@ -126,7 +126,7 @@ REFUSED = """
     unload
     """,
 )
-def test_bad_values(guest):
+def test_values_that_are_refused(guest):
     """One line each, with what is expected; nothing changes."""
     before, *cases, after = guest.ok().split("case ")
     assert after.removeprefix("end\n") == before[before.index("qdisc apic") :]
