@@ -5,7 +5,7 @@
  * does nothing but look at the TSC. So much before the moment the wait ends.
  *
  * Never early comes first: all of the least that was measured is taken off only where
- * each measurement gave the same, as in an emulator that counts instructions. Elsewhere
+ * most measurements gave it, as in an emulator that counts instructions. Elsewhere
  * the TSC counts in steps, or the CPU's clock was slow when it was measured, and half
  * of the least is sure.
  */
@@ -124,7 +124,7 @@ static const struct net_device_ops look_ops = { .ndo_start_xmit = look };
 
 static void measure(struct shaper_start *start)
 {
-	u32 least = U32_MAX, most = 0, took;
+	u32 least = U32_MAX, took, same = 0;
 	unsigned long flags;
 	unsigned int i;
 
@@ -138,13 +138,16 @@ static void measure(struct shaper_start *start)
 		/* The first rounds find cold caches. */
 		if (i < ROUNDS / 8)
 			continue;
-		least = min(least, took);
-		most = max(most, took);
+		if (took < least) {
+			least = took;
+			same = 0;
+		}
+		same += took == least;
 	}
 	if (least > TAKEN_OFF_MAX)
 		path = 0;
 	else
-		path = least == most ? least : least / 2;
+		path = same > ROUNDS / 2 ? least : least / 2;
 }
 
 /**
