@@ -147,7 +147,7 @@ static void measure(struct shaper_start *start)
 	if (least > TAKEN_OFF_MAX)
 		path = 0;
 	else
-		path = same > ROUNDS / 2 ? least : least / 2;
+		path = same > ROUNDS * 3 / 4 ? least : least / 2;
 }
 
 /**
