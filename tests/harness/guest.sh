@@ -51,6 +51,10 @@ DEBUG=/sys/kernel/debug
 # shellcheck disable=SC2034
 TRACING=/sys/kernel/tracing
 
+# The program apic-timer: in an initramfs, or in what an SMP guest shares with this machine.
+# shellcheck disable=SC2034
+TOOL=${SHARED:-}/apic-timer
+
 # Load a module of ours, unless it is there: load NAME [PARAMETER...]
 load() {
 	if [ ! -d "/sys/module/$1" ]; then
