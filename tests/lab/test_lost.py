@@ -14,3 +14,13 @@ def test_what_it_was_at():
         virtual.run(kernels.ensure("6.1"), "while :; do :; done", timeout=SECONDS)
     for said in ("VM status: running", "RIP=", "LVTT"):
         assert said in lost.value.reason
+
+
+def test_a_panic_is_shown():
+    """However much the script has printed."""
+    script = "seq 1000\necho c >/proc/sysrq-trigger"
+    with pytest.raises(LostVM) as lost:
+        virtual.run(kernels.ensure("6.1"), script)
+    message = str(lost.value)
+    assert "Kernel panic - not syncing: sysrq triggered crash" in message
+    assert "\n1000\n" in message and "\n1\n" not in message

@@ -10,10 +10,21 @@ class BuildError(LabError):
 
 
 class LostVM(LabError):
-    """A VM ended without a verdict: panic, hang, time limit. The message ends with its console."""
+    """A VM ended without a verdict: panic, hang, time limit. The message ends with its console.
 
-    def __init__(self, reason: str, console: str):
-        tail = "\n".join(console.splitlines()[-60:])
-        super().__init__(f"{reason}\n--- last lines of the console ---\n{tail}")
+    output: of the script, where that has a channel of its own. A panic is on the console alone, and
+    how far the script came is in its output: the message has the last lines of both.
+    """
+
+    def __init__(self, reason: str, console: str, output: str = ""):
+        texts = {"output of the script": output, "console": console}
+        super().__init__("\n".join(
+            [reason, *(f"--- last lines of the {name} ---\n{_tail(text)}"
+                       for name, text in texts.items() if text)]
+        ))  # fmt: skip
         self.reason = reason
-        self.console = console
+        self.console = f"{console}\n{output}"
+
+
+def _tail(text: str) -> str:
+    return "\n".join(text.splitlines()[-60:])

@@ -64,7 +64,7 @@ def result(console: Path, data: Path, files: dict[str, bytes], reason: str) -> R
     texts = [_text(path) for path in (console, data)]
     output, found, verdict = texts[1].rpartition(MARK)
     if not found or not verdict.endswith("\n"):
-        raise LostVM(reason, f"{texts[0]}\n--- data channel ---\n{texts[1]}")
+        raise LostVM(reason, *texts)
     log = files.pop("dmesg", b"").decode(errors="replace")
     return Result(verdict.strip(), output, log, texts[0], files)
 

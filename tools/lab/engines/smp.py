@@ -185,7 +185,7 @@ def _result(home: Path, console: str, reason: str) -> Result:
 
     verdict = text("verdict").strip()
     if not verdict:
-        raise LostVM(reason, f"{console}\n--- output of the script ---\n{text('output')}")
+        raise LostVM(reason, console, text("output"))
     every = sorted(p for p in (home / "files").rglob("*") if p.is_file())
     files = {str(p.relative_to(home / "files")): p.read_bytes() for p in every}
     return Result(verdict, text("output"), text("dmesg"), console, files)
