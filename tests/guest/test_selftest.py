@@ -94,7 +94,7 @@ def test_source_and_hardware(guest):
     unload
     """,
 )
-def test_without_guard(guest):
+def test_without_watchdog(guest):
     """A timer that was stopped stays stopped; only another interrupt may serve what is due."""
     verdict, note, *stats = guest.ok().splitlines()
     assert verdict == "ok"
@@ -135,7 +135,7 @@ def test_watchers_are_many(guest):
 def test_log_is_not_flooded(guest):
     """Firmware that stops the timer again and again gets a few lines, which say how often it did.
 
-    It is found when it is overdue by a period of the guard's, at the next look.
+    It is found when it is overdue by a period of the watchdog's, at its next look.
     """
     verdict, note, *rest = guest.ok().splitlines()
     assert verdict == "ok"
