@@ -8,6 +8,16 @@ modules: ## build apic_timer.ko for the running kernel, or KVER=... or KDIR=...
 		echo "no kernel headers in $(KDIR): apt-get install linux-headers-$(KVER)" >&2; \
 		exit 1; }
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
+	@if [ -e tools/tc ] && command -v $(CC) >/dev/null; then \
+		$(MAKE) --no-print-directory build/tc/q_apic.so; \
+	fi
+
+# What tc has to know of the qdisc "apic". It needs no header of the C library or of iproute2.
+build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux/types.h \
+		include/uapi/linux/sch_apic.h
+	mkdir -p build/tc
+	$(CC) -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -shared -nostdlib -s -Itools/tc/standin \
+		-Iinclude/uapi -o $@ tools/tc/q_apic.c -lgcc
 
 # What the kernel's own "make clean" looks for, as far as a module's build makes it.
 clean: ## remove what "make" has built
@@ -16,17 +26,29 @@ clean: ## remove what "make" has built
 		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
 		-o -name '*.symtypes' -o -name '*.*.symversions' -o -name modules.order \
 		-o -name Module.symvers \) -exec rm -f {} +
-	rm -rf build/spin
+	rm -rf build/spin build/tc build/tool
 
-install: ## install by DKMS into the running kernel, or KVER=... (root)
+install: ## install by DKMS into the running kernel, or KVER=..., and the program (root)
 	packaging/install "$(KVER)"
+	packaging/install-tool
 
 uninstall: ## undo every "make install" (root)
 	packaging/uninstall
+	packaging/install-tool --undo
 
 demo: ## show the timers at work in a virtual machine (VERBOSE=1: and the trace)
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab demo $(if $(VERBOSE),--verbose)
+
+demo-shaper: ## shape a burst to 50 Mbit/s in a virtual machine, next to fq, tbf and htb
+	tools/setup bench
+	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab demo-shaper
+
+# FIGURES=short takes minutes instead of hours.
+figures: ## make the figures of the paper of 2001 anew, in build/figures (FIGURES=short)
+	tools/setup bench
+	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab shaper \
+		$(if $(filter short,$(FIGURES)),--short)
 
 # The last line that tools/setup prints is where the Python packages are.
 test: ## run all tests in virtual machines (STRICT=1: none may fail once)
@@ -85,11 +107,11 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 # The module's own code, in a process: tests/spin/kernel.h stands in for the kernel's headers.
 build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS])
 	mkdir -p build/spin/linux build/spin/asm
-	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitops cfi_types compiler \
-		irq_work irqflags linkage lockdep minmax moduleparam percpu preempt prefetch printk \
-		smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
-	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -iquote tests/spin \
-		-iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S \
+	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitfield bitops bits \
+		build_bug cfi_types compiler irq_work irqflags linkage lockdep minmax moduleparam \
+		percpu preempt prefetch printk smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
+	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -Iinclude \
+		-iquote tests/spin -iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S \
 		$(addprefix module/core/timers/,dispatch.c calibrate.c probe.S)
 
 spin: build/spin/spin ## measure the dispatch of an expiry on this CPU, in a process
@@ -115,6 +137,32 @@ queue: build/queue/time ## measure the queue of timers with cold caches, in a pr
 	build/queue/count
 	build/queue/time
 
+# One static program, which also runs where there is no libc. What surrounds it: manual pages by
+# scdoc, and completion.
+TOOL_DIR ?= build/tool
+TOOL_CC ?= gcc
+TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -pthread
+TOOL_LDFLAGS ?= -static
+$(TOOL_DIR)/apic-timer: $(wildcard user/tool/*.[ch]) module/core/version.h
+	mkdir -p $(TOOL_DIR)
+	$(TOOL_CC) $(TOOL_CFLAGS) $(CPPFLAGS) $(CFLAGS) -iquote user/tool -iquote module/core \
+		-o $@.new user/tool/*.c $(TOOL_LDFLAGS) $(LDFLAGS)
+	mv $@.new $@
+
+$(TOOL_DIR)/%.1: user/tool/man/%.1.scd
+	mkdir -p $(TOOL_DIR)
+	scdoc <$< >$@.new
+	mv $@.new $@
+
+$(TOOL_DIR)/completion.%: $(TOOL_DIR)/apic-timer
+	$< --completion $* >$@.new
+	mv $@.new $@
+
+tool: $(TOOL_DIR)/apic-timer ## build the program apic-timer in build/tool
+
+tool-extras: $(patsubst user/tool/man/%.scd,$(TOOL_DIR)/%,$(wildcard user/tool/man/*.scd)) \
+		$(addprefix $(TOOL_DIR)/completion.,bash zsh) ## build its manual pages and completion there
+
 check: ## run the static checks
 	tools/setup check
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
@@ -122,5 +170,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo test test-quick test-matrix torture bench results lock \
-	docs deb patched-deb spin queue check help
+.PHONY: modules clean install uninstall demo demo-shaper figures test test-quick test-matrix torture bench results lock \
+	docs deb patched-deb spin queue tool tool-extras check help

@@ -89,7 +89,18 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 /* Do not call the handler if it would start later than the parameter late_ns. */
 #define APIC_TIMER_SKIP_LATE	0x0004U
 
-#define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE)
+/*
+ * Which part of the latencies mode exact arms early enough for, instead of the
+ * parameter lead_quantile: 90, 99 or 99.9 %. Less spins less; the rest is late.
+ * Only with a @spin_budget, which limits the lead as ever.
+ */
+#define APIC_TIMER_COVER_90	0x0008U
+#define APIC_TIMER_COVER_99	0x0010U
+#define APIC_TIMER_COVER_999	0x0018U
+#define APIC_TIMER_COVER_MASK	0x0018U
+
+#define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE | \
+				 APIC_TIMER_COVER_MASK)
 
 /* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U
@@ -198,7 +209,8 @@ void init_apic_timer(struct apic_timer_list *timer);
  *		unloaded
  *   -ESHUTDOWN	see apic_timer_shutdown_sync()
  *   -EINVAL	also: no function, unknown flags, a spin budget in a mode that
- *		does not spin, no such CPU
+ *		does not spin, APIC_TIMER_COVER_* without a spin budget, no such
+ *		CPU
  */
 int add_apic_timer(struct apic_timer_list *timer);
 int add_apic_timer_on(struct apic_timer_list *timer, int cpu);
@@ -275,8 +287,13 @@ u64 apic_timer_forward_period(struct apic_timer_list *timer,
 /*
  * Any context, NMI included except for those with ktime. Distances are rounded
  * down. A result that does not fit is U64_MAX or KTIME_MAX, which means never.
- * ktime is CLOCK_MONOTONIC, which NTP steers and the TSC does not follow: convert
- * again shortly before the moment.
+ *
+ * The kernel's clocks (CLOCK_MONOTONIC, which is ktime, CLOCK_MONOTONIC_RAW,
+ * CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI) are converted by what the kernel
+ * computes them from the TSC with. Where the TSC is its clocksource, that is exact:
+ * the first TSC value at which the clock reads the moment. Elsewhere *@error has
+ * how many cycles the result may be off. NTP steers the clocks, and people set
+ * them: convert again shortly before the moment, or use <linux/apic_clock.h>.
  */
 u64 apic_timer_now(void);
 u64 apic_timer_ns_to_tsc(u64 ns);
@@ -284,7 +301,24 @@ u64 apic_timer_us_to_tsc(u64 us);
 u64 apic_timer_tsc_to_ns(u64 cycles);
 u64 apic_timer_ktime_to_tsc(ktime_t time);
 ktime_t apic_timer_tsc_to_ktime(u64 tsc);
+u64 apic_timer_clock_to_tsc(clockid_t clock, ktime_t when, u64 *error);
+ktime_t apic_timer_tsc_to_clock(clockid_t clock, u64 tsc);
+int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest);
 u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
+
+/*
+ * Keep the kernel's own events, such as its tick, away from this CPU until the
+ * moment @until (absolute TSC): those due within the parameter defer_ns before it
+ * come at @until, each deferred once only. For code that runs at a moment of its
+ * own outside a handler, such as a thread that a handler wakes; call it in that
+ * handler, for a moment shortly after the wanted one. Return:
+ *   0		the fence stands, or @until has passed
+ *   -ERANGE	@until is further ahead than twice defer_ns
+ *   -EOPNOTSUPP the kernel's events do not come by way of apic_timer here, or
+ *		defer_ns is 0
+ *   -ENODEV	this CPU does not accept timers
+ */
+int apic_timer_fence(u64 until);
 
 /**
  * enum apic_timer_hardware - hardware that the timers of a CPU are programmed into

@@ -21,6 +21,7 @@
 #include "timers/dispatch.h"
 #include "timers/drain.h"
 #include "timers/objects.h"
+#include "tsc/gtod.h"
 #include "tsc/tsc.h"
 #include "version.h"
 
@@ -99,6 +100,7 @@ static void __exit apic_timer_exit(void)
 	apic_timer_calibrate_exit();
 	unregister_module_notifier(&module_block);
 	apic_timer_qos_exit();
+	apic_timer_gtod_exit();
 }
 
 module_init(apic_timer_init);

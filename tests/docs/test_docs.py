@@ -22,7 +22,9 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "core", lambda: tuple(
         str(f.relative_to(tmp_path)) for f in sorted(tmp_path.glob("module/**/*.[ch]"))
     ))  # fmt: skip
-    return put
+    source.tracked.cache_clear()
+    yield put
+    source.tracked.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ int f(struct x *a,
 
 def test_kernel_doc(tree, monkeypatch):
     monkeypatch.setattr(source, "version", lambda: "1.0")
-    tree({"module/a.c": FUNCTION})
+    tree({"module/a.c": FUNCTION, "include/linux/apic_a.h": "int f(struct x *a, int b);\n"})
     (found,) = kerneldoc.comments("module/a.c")
     assert (found.kind, found.name, found.what) == ("function", "f", "do what is said")
     assert found.members == [("a", "first, of @b and more")]
@@ -123,6 +125,7 @@ def test_kernel_doc(tree, monkeypatch):
     assert found.result == ["* %0 - done", "* %-EINVAL - not done"]
     assert found.code == "int f(struct x *a, int b);"
     page = man.function(found)
+    assert "\n.B #include <linux/apic_a.h>\n" in page
     assert '.BI "int f(struct x *" a ", int " b ");"' in page
     assert "\n.B \\-EINVAL\nnot done\n" in page
 
@@ -202,7 +205,7 @@ def test_tables(tree, monkeypatch):
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
     made = {"kernel": "6.1", "tree": results.tree_hash()}
-    for name in ("DEMO", "BENCH"):
+    for name in ("DEMO", "BENCH", "SHAPER"):
         file = tmp_path / name
         file.write_text(json.dumps({"made": made}))
         monkeypatch.setattr(results, name, file)
@@ -214,7 +217,7 @@ def test_stale(tmp_path, monkeypatch):
     ))  # fmt: skip
     assert results.stale() == []
     monkeypatch.setattr(results, "read", lambda file: f"int more;\n{read(file)}")
-    assert len(results.stale()) == 2 and "stale" in results.stale()[0]
+    assert len(results.stale()) == 3 and "stale" in results.stale()[0]
     (tmp_path / "BENCH").unlink()
     assert results.stale()[1] == "BENCH is missing: make results"
 

@@ -22,9 +22,10 @@ from lab.kernels.debian import Archive
 
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include", "module",
-           "packaging", "samples"]  # fmt: skip
+           "packaging", "samples", "tools/tc", "user"]  # fmt: skip
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
+PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's are
 PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs
 
 
@@ -71,6 +72,7 @@ def new_machine(series: str, directory: Path) -> Machine:
         else:
             shutil.copytree(TREE / name, root / "src" / name,
                             ignore=shutil.ignore_patterns("*.ko", "*.o"))  # fmt: skip
+    (root / PLUGINS[1:]).mkdir()
     return Machine(kernel, root)
 
 
@@ -131,10 +133,27 @@ def test_install(installed):
     assert "/updates/dkms/apic_timer.ko" in info
     assert re.search(rf"^version: +{re.escape(VERSION)}$", info, re.M)
     assert re.search("^signer: +DKMS module signing key$", info, re.M)
+    device = installed.run(f"modinfo -k {installed.release} apic_timer_dev")
+    assert "/updates/dkms/apic_timer_dev.ko" in device
+    assert re.search("^depends: +apic_timer$", device, re.M)
+    shaper = installed.run(f"modinfo -k {installed.release} sch_apic")
+    assert "/updates/dkms/sch_apic.ko" in shaper
+    assert re.search("^alias: +net-sch-apic$", shaper, re.M)
+    assert re.search("^depends: +apic_timer$", shaper, re.M)
     for needed in (f"/usr/src/apic-timer-{VERSION}/dkms.conf", "/usr/src/apic-timer/README.md",
                    "/usr/src/apic-timer/packaging/modprobe.conf"):  # fmt: skip
         installed.run(f"test -e {needed}")
     assert "apic" not in installed.run("ls /etc/modprobe.d")
+
+
+def test_plug_in_for_tc(installed, scratch):
+    """It is where tc looks; without tc, `make install` says so and goes on."""
+    installed.run(f"test -s {PLUGINS}/q_apic.so")
+    installed.run("mkdir -p /tmp/other/usr/lib/tc && DESTDIR=/tmp/other /src/packaging/tc-plugin "
+                  "install && test -s /tmp/other/usr/lib/tc/q_apic.so && rm -r /tmp/other"
+                  )  # fmt: skip
+    output = installed.run("DESTDIR=/tmp/nothing /src/packaging/tc-plugin install")
+    assert "no tc here" in output
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)

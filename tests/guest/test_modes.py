@@ -287,7 +287,7 @@ def test_kernel_events_are_deferred(guest):
     assert min(never[2], sometimes[2]) > 100
 
 
-# Mode 3 is exact, and is armed 4 us early at first: what comes 4.6 us later is within reach only.
+# Mode 3 is exact. Out of the interrupt and into the next one takes about 2.5 us.
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     """
@@ -299,7 +299,7 @@ def test_kernel_events_are_deferred(guest):
         load apic_timer_bench
         load apic_timer_bench_ours
         set -- $(count)
-        echo "3 4600 20" >$DEBUG/apic_timer_bench/period
+        echo "3 2500 20" >$DEBUG/apic_timer_bench/period
         set -- $1 $2 $(count)
         echo $(($3 - $1)) $(($4 - $2))
         unload
@@ -312,3 +312,30 @@ def test_close_shots_share_an_interrupt(guest):
         expired, interrupts = map(int, row.split())
         assert expired > 4000
         assert interrupts < expired // 2, row
+
+
+# Mode 3 is exact. The first run is for the estimate; then the lead is longer than half of a period.
+@pytest.mark.guest(
+    some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_bench
+    load apic_timer_bench_ours
+    for period in 10000 5000 2500; do
+        echo reset >$DEBUG/apic_timer/errors
+        echo "3 $period 50" >$DEBUG/apic_timer_bench/period
+        echo $period $(awk '$1 == "throttled" { print $2 }' $DEBUG/apic_timer/stats) \\
+            $(awk 'NR > 1 { all += $2 } NR > 1 && $1 + 0 >= 16 { late += $2 }
+                   END { print late + 0, all }' $DEBUG/apic_timer/errors)
+    done
+    unload
+    """,
+)
+def test_close_periods_keep_their_beat(guest):
+    """Handlers that leave time for others are not throttled, and are late by the tick only."""
+    for row in guest.ok().splitlines():
+        period, throttled, late, expired = map(int, row.split())
+        assert throttled == 0, row
+        assert expired > 50_000_000 // period - 10, row
+        assert late < expired / 50, row

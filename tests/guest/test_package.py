@@ -18,8 +18,8 @@ from lab.run import package
 TREE = Path(__file__).resolve().parents[2]
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
 # With openssl DKMS signs; dpkg-dev and dctrl-tools are for Debian's own test.
-PACKAGES = ("dctrl-tools", "dkms", "dpkg-dev", "linux-headers-amd64", "openssl")
-OURS = ("apic-timer-dkms", "apic-timer-dev")
+PACKAGES = ("dctrl-tools", "dkms", "dpkg-dev", "iproute2", "linux-headers-amd64", "openssl")
+OURS = ("apic-timer-dkms", "apic-timer-dev", "apic-timer-tc", "apic-timer-tools")
 BOTH = [package.SUITES[0], pytest.param(package.SUITES[1], marks=pytest.mark.matrix)]
 APT = """
     set -e
@@ -97,7 +97,7 @@ def copy_source(machine: Debian) -> None:
     tree.mkdir()
     for name in ("COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf"):
         shutil.copy(TREE / name, tree)
-    for name in ("include", "module", "packaging", "samples"):
+    for name in ("include", "module", "packaging", "samples", "tools/tc"):
         shutil.copytree(TREE / name, tree / name,
                         ignore=shutil.ignore_patterns("*.ko", "*.o"))  # fmt: skip
 
@@ -115,6 +115,13 @@ def test_contents(built):
     for path in ("apic-timer/include/linux/apic_timer.h", "apic-timer/include/apic_timer.mk",
                  "man/man7/apic_timer.7.gz", "man/man9/add_apic_timer.9.gz"):  # fmt: skip
         assert f" ./usr/share/{path}\n" in listed["apic-timer-dev"]
+    for path in ("lib/x86_64-linux-gnu/tc/q_apic.so", "share/man/man8/tc-apic.8.gz"):
+        assert f" ./usr/{path}\n" in listed["apic-timer-tc"]
+    for path in ("sbin/apic-timer", "share/man/man1/apic-timer.1.gz",
+                 "share/man/man1/apic-timer-status.1.gz",
+                 "share/bash-completion/completions/apic-timer",
+                 "share/zsh/vendor-completions/_apic-timer"):  # fmt: skip
+        assert f" ./usr/{path}\n" in listed["apic-timer-tools"]
 
 
 def test_install_and_purge(debian):
@@ -123,7 +130,9 @@ def test_install_and_purge(debian):
     debian.run(INSTALL)
     status = debian.run("dkms status apic-timer")
     assert f"apic-timer/{VERSION}, {debian.release}, x86_64: installed" in status
-    assert debian.run("dpkg --verify apic-timer-dkms apic-timer-dev") == ""
+    assert debian.run(f"dpkg --verify {' '.join(OURS)}") == ""
+    assert "Usage: ... apic" in debian.run("tc qdisc add dev lo root apic help 2>&1", 1)
+    assert debian.run("apic-timer --version") == f"apic-timer {VERSION}\n"
     assert debian.run("readlink /usr/src/apic-timer") == "../share/apic-timer\n"
     shutil.copytree(TREE / "samples/hello", debian.root / "root/hello")
     make = f"make -C /root/hello KDIR=/lib/modules/{debian.release}/build"

@@ -29,8 +29,12 @@ def cases(machine: Machine) -> list[str]:
 
 
 def cases_that_judge(machine: Machine) -> list[str]:
-    """List those that come to a verdict. "cost" only measures: test_cost judges."""
-    return [case for case in cases(machine) if case != "cost"]
+    """List those that come to a verdict. "cost" only measures: test_cost judges.
+
+    How soon a fence ends can be judged only where a CPU isn't held up, nor slow.
+    """
+    never = {"cost"} if machine.engine == "virtual" else {"cost", "fence"}
+    return [case for case in cases(machine) if case not in never]
 
 
 @pytest.mark.guest(

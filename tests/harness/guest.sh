@@ -9,11 +9,51 @@ if [ -n "$MODULES" ]; then
 	cp -r "$MODULES" /dev/shm/modules
 	PATH=/dev/shm/bin:$PATH
 fi
+# iproute2, its plug-in, and the sender. In virtual time they are in their places.
+NETWORK=
+if [ -n "$SHARED" ] && [ -e "$SHARED/usr/sbin/tc" ]; then
+	NETWORK=/dev/shm/network
+	mkdir -p $NETWORK
+	cp -r "$SHARED/usr" "$SHARED/lib64" $NETWORK
+fi
+export TC_LIB_DIR=$NETWORK/usr/lib/x86_64-linux-gnu/tc
+# What starts them, if anything: "nsenter -t PID -n", say.
+IN=
+
+# With the libraries that came with it: network PROGRAM [ARGUMENT...]
+network() {
+	program=$NETWORK$1
+	shift
+	if [ -n "$NETWORK" ]; then
+		set -- --library-path $NETWORK/usr/lib/x86_64-linux-gnu "$program" "$@"
+		program=$NETWORK/lib64/ld-linux-x86-64.so.2
+	fi
+	# shellcheck disable=SC2086 # words
+	$IN "$program" "$@"
+}
+
+# busybox has an ip of its own.
+ip() {
+	network /usr/bin/ip -c=never "$@"
+}
+
+tc() {
+	network /usr/sbin/tc -c=never "$@"
+}
+
+udpsend() {
+	$IN $NETWORK/usr/bin/udpsend "$@"
+}
+
 MODULES=$([ -d /modules ] && echo /modules || echo /dev/shm/modules)
 # shellcheck disable=SC2034 # for the sections
 DEBUG=/sys/kernel/debug
 # shellcheck disable=SC2034
 TRACING=/sys/kernel/tracing
+
+# The program apic-timer: in an initramfs, or in what an SMP guest shares with this machine.
+# shellcheck disable=SC2034
+TOOL=${SHARED:-}/apic-timer
 
 # Load a module of ours, unless it is there: load NAME [PARAMETER...]
 load() {
@@ -29,10 +69,21 @@ load() {
 
 # Unload all of ours that are loaded.
 unload() {
-	for name in train indirect crowd leave misbehave sleep idle busy torture selftest sample \
+	if [ -d /sys/module/apic_timer_sink ]; then
+		rmmod apic_timer_sink
+	fi
+	if [ -d /sys/module/sch_apic ]; then
+		rmmod sch_apic
+	fi
+	for name in dev train indirect crowd leave misbehave sleep idle busy torture selftest sample \
 		bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"
+		fi
+	done
+	for name in apic_clock_test apic_clock; do
+		if [ -d "/sys/module/$name" ]; then
+			rmmod "$name"
 		fi
 	done
 	if [ -d /sys/module/apic_timer ]; then

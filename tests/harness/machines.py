@@ -16,7 +16,7 @@ from threading import Event
 
 from lab.base.background import Background
 from lab.base.errors import LostVM
-from lab.build import build
+from lab.build import build, network, tool
 from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
 from lab.kernels import patched
@@ -190,12 +190,21 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     """Run a machine with these sections, for as long as that takes."""
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
-    files = {"timerfd.py": (HERE / "timerfd.py").read_bytes()}
+    files: dict[str, bytes | Path] = {
+        name: (HERE / name).read_bytes() for name in ("timerfd.py", "device.py")
+    }
+    files["apic_timer.py"] = (build.TREE / "user/apic_timer.py").read_bytes()
+    if any("sch_apic" in section.script for section in sections):
+        files |= network.files(kernel)
+    if any("$TOOL" in section.script for section in sections):
+        files["apic-timer"] = tool.tool()
     script = _compose(machine, sections)
     slow = 4 if machine.engine == "bochs" else 1
-    guest = Guest(modules=modules, files=files, cpus=machine.cpus, append=machine.append,
-                  timeout=machine.timeout * slow, x2apic=machine.x2apic or None,
-                  vendor=machine.vendor or None)  # fmt: skip
+    # Millions of timers are never freed: crowd.c.
+    memory = 1024 if machine.engine == "virtual" else None
+    guest = Guest(modules=modules, files=files, cpus=machine.cpus, memory=memory,
+                  append=machine.append, timeout=machine.timeout * slow,
+                  x2apic=machine.x2apic or None, vendor=machine.vendor or None)  # fmt: skip
     start = time.monotonic()
     try:
         result = run(machine.engine, kernel, script, guest)

@@ -7,6 +7,7 @@
 #include <linux/time64.h>
 
 #include "machine.h"
+#include "policy/lead.h"
 #include "timers/dispatch.h"
 #include "timers/drain.h"
 #include "timers/state.h"
@@ -442,6 +443,51 @@ static void check_exact_chain(struct kunit *test, u64 cost, u64 step)
 	stop_chain(test);
 }
 
+static unsigned int beats, late_beats;
+
+static void beat(unsigned long long now, unsigned long data)
+{
+	beats++;
+	late_beats += apic_timer_now() - timers[data].expires > 5;
+	/* 600 on average, now more, now less. */
+	apic_timer_sim.machine.latency = 580 + beats * 7 % 41;
+	chain(now, data);
+}
+
+/*
+ * A period close to the lead, as some expiries have needed 4 us: each is waited for
+ * in the interrupt of the one before until the rest of the machine has waited for long
+ * enough. Then the lead is shorter, and still covers what is usual.
+ */
+static void check_beat(struct kunit *test, u64 cost, u64 step)
+{
+	u64 throttled = machine_stat(THROTTLED);
+	unsigned long flags;
+	unsigned int n;
+
+	start_chain(test, APIC_TIMER_EXACT, cost, step);
+	timers[0].function = beat;
+	apic_timer_sim.machine.cost = 1;
+	beats = 0;
+	late_beats = 0;
+	local_irq_save(flags);
+	for (n = 0; n < 300; n++)
+		apic_timer_lead_learn(APIC_TIMER_CPU_BUSY, n % 20 == 7 ? 4000 : 600);
+	local_irq_restore(flags);
+	run_for(100 * TICK_NS);
+	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
+	KUNIT_EXPECT_GE(test, beats, (unsigned int)(100 * TICK_NS / step - 10));
+	KUNIT_EXPECT_LE_MSG(test, late_beats, beats / 100, "%llu every %llu", cost, step);
+	stop_chain(test);
+}
+
+static void beat_test(struct kunit *test)
+{
+	check_beat(test, 300, 5000);
+	check_beat(test, 300, 2500);
+	check_beat(test, 1000, 5000);
+}
+
 static void exact_chain_test(struct kunit *test)
 {
 	check_exact_chain(test, 0, 2000);
@@ -644,6 +690,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(throttle_quick_interrupts_test),
 	KUNIT_CASE(quick_interrupts_test),
 	KUNIT_CASE(exact_chain_test),
+	KUNIT_CASE(beat_test),
 	KUNIT_CASE(too_close_chain_test),
 	KUNIT_CASE(heels_chain_test),
 	KUNIT_CASE(after_chain_test),

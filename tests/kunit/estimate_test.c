@@ -7,8 +7,9 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/prandom.h>
+#include <linux/string.h>
 
-#include "lib/estimate.h"
+#include <linux/apic_timer_estimate.h>
 
 #define QUANTILE	9900
 
@@ -24,7 +25,7 @@ static int estimate_test_init(struct kunit *test)
 
 static void add(u64 sample)
 {
-	apic_timer_estimate_add(&estimate, sample, QUANTILE);
+	apic_timer_estimate_add(&estimate, sample);
 }
 
 /* From @low to @low + @range - 1, evenly. */
@@ -131,14 +132,12 @@ static void quantile_test(struct kunit *test)
 		rest = APIC_TIMER_QUANTILE_ONE - quantiles[q];
 		apic_timer_estimate_init(&estimate, 3000, quantiles[q]);
 		for (i = 0; i < 50000; i++)
-			apic_timer_estimate_add(&estimate, around(500, 1000),
-						quantiles[q]);
+			apic_timer_estimate_add(&estimate, around(500, 1000));
 		above = 0;
 		for (i = 0; i < 200000; i++) {
 			sample = around(500, 1000);
 			above += sample > high();
-			apic_timer_estimate_add(&estimate, sample,
-						quantiles[q]);
+			apic_timer_estimate_add(&estimate, sample);
 		}
 		/* It errs on the high side, by its step. */
 		KUNIT_EXPECT_LE_MSG(test, above, 200000 / 10000 * rest * 3 / 2,
@@ -191,13 +190,13 @@ static void rare_test(struct kunit *test)
 		u64 sample = i % 1000 ? around(450, 20) : 1000;
 
 		late += sample > apic_timer_estimate_high(&estimate);
-		apic_timer_estimate_add(&estimate, sample, 9999);
+		apic_timer_estimate_add(&estimate, sample);
 	}
 	KUNIT_EXPECT_LE(test, late, 20U);
 	EXPECT_WITHIN(test, high(), 980, 1200);
 }
 
-/* The largest of the last samples: the guess is kept for long, outliers are not. */
+/* The largest of the last samples: the first of a rare kind may exceed it, outliers are not. */
 static void all_test(struct kunit *test)
 {
 	unsigned int i, late = 0;
@@ -207,20 +206,89 @@ static void all_test(struct kunit *test)
 	for (i = 1; i <= 400000; i++) {
 		sample = i % 20000 ? around(450, 20) : 1000;
 		late += sample > high();
-		apic_timer_estimate_add(&estimate, sample,
-					APIC_TIMER_QUANTILE_ONE);
-		if (i == 39000)
-			EXPECT_WITHIN(test, high(), 3000, 3100);
+		apic_timer_estimate_add(&estimate, sample);
 	}
-	KUNIT_EXPECT_EQ(test, late, 0U);
+	KUNIT_EXPECT_LE(test, late, 2U);
 	EXPECT_WITHIN(test, high(), 1000, 1100);
 
-	apic_timer_estimate_add(&estimate, 1000000, APIC_TIMER_QUANTILE_ONE);
+	apic_timer_estimate_add(&estimate, 1000000);
 	EXPECT_WITHIN(test, high(), 1000, 1400);
 	for (i = 0; i < 400000; i++)
-		apic_timer_estimate_add(&estimate, 450,
-					APIC_TIMER_QUANTILE_ONE);
+		apic_timer_estimate_add(&estimate, 450);
 	EXPECT_WITHIN(test, high(), 450, 500);
+}
+
+/* The guess fades in windows of 10, 100, 1,000 ... samples, by half of the rest each. */
+static void windows_test(struct kunit *test)
+{
+	static const struct {
+		unsigned int samples;
+		u64 low, top;
+	} steps[] = {
+		{ 9, 4000, 4100 }, { 10, 2200, 2350 }, { 109, 2200, 2350 },
+		{ 110, 1300, 1450 }, { 1110, 880, 1000 }, { 11110, 660, 780 },
+		{ 51110, 550, 660 },
+	};
+	unsigned int i, n, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		apic_timer_estimate_init(&estimate, 4000, APIC_TIMER_QUANTILE_ONE);
+		add(500);
+		/* Samples of its own, or of others: it is the same to the guess. */
+		for (i = 0, n = !pass; i < ARRAY_SIZE(steps); i++) {
+			for (; n < steps[i].samples; n++) {
+				if (pass)
+					apic_timer_estimate_pass(&estimate);
+				else
+					add(500);
+			}
+			EXPECT_WITHIN(test, high(), steps[i].low, steps[i].top);
+		}
+	}
+}
+
+/* What comes once in 50 samples is covered all the while that the guess fades. */
+static void fading_covers_test(struct kunit *test)
+{
+	unsigned int i, late = 0;
+
+	apic_timer_estimate_init(&estimate, 4000, APIC_TIMER_QUANTILE_ONE);
+	for (i = 1; i <= 200000; i++) {
+		u64 sample = i % 50 ? around(490, 30) : 1050;
+
+		late += sample > high();
+		apic_timer_estimate_add(&estimate, sample);
+	}
+	KUNIT_EXPECT_EQ(test, late, 0U);
+	EXPECT_WITHIN(test, high(), 1050, 1150);
+}
+
+/* One that is all zeros, as static memory is: of no use, but no harm. */
+static void uninitialised_test(struct kunit *test)
+{
+	unsigned int n;
+
+	memset(&estimate, 0, sizeof(estimate));
+	for (n = 0; n < 1000; n++) {
+		add(500 + n);
+		apic_timer_estimate_pass(&estimate);
+	}
+	EXPECT_WITHIN(test, high(), 0, 3000);
+}
+
+/* A quantile that there isn't is the nearest that there is. */
+static void wrong_quantile_test(struct kunit *test)
+{
+	static const unsigned int wrong[] = { 0, 1, 10000, 10001, UINT_MAX };
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		apic_timer_estimate_init(&estimate, 3000, wrong[i]);
+		for (n = 0; n < 1000; n++)
+			add(500);
+		EXPECT_WITHIN(test, mean(), 500, 500);
+		EXPECT_WITHIN(test, high(), 0, 3100);
+	}
 }
 
 /* Without samples a guess fades, down to what has been seen. */
@@ -229,13 +297,13 @@ static void pass_test(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 2000; i++)
-		apic_timer_estimate_pass(&estimate, QUANTILE);
+		apic_timer_estimate_pass(&estimate);
 	EXPECT_WITHIN(test, high(), 0, 20);
 
 	apic_timer_estimate_init(&estimate, 3000, QUANTILE);
 	add(800);
 	for (i = 0; i < 2000; i++)
-		apic_timer_estimate_pass(&estimate, QUANTILE);
+		apic_timer_estimate_pass(&estimate);
 	EXPECT_WITHIN(test, high(), 800, 820);
 }
 
@@ -275,6 +343,10 @@ static struct kunit_case estimate_test_cases[] = {
 	KUNIT_CASE(high_step_down_test),
 	KUNIT_CASE(rare_test),
 	KUNIT_CASE(all_test),
+	KUNIT_CASE(windows_test),
+	KUNIT_CASE(fading_covers_test),
+	KUNIT_CASE(uninitialised_test),
+	KUNIT_CASE(wrong_quantile_test),
 	KUNIT_CASE(pass_test),
 	KUNIT_CASE(limits_test),
 	{}

@@ -543,6 +543,56 @@ static void alternating_test(struct kunit *test)
 	}
 }
 
+/*
+ * One interrupt in 20 takes long: who covers 90 % does not wait for those, who covers
+ * 99 does; and who does not choose has what it had, whatever others choose.
+ */
+static void cover_test(struct kunit *test)
+{
+	static const unsigned int covers[] = {
+		0, APIC_TIMER_COVER_90, APIC_TIMER_COVER_99, APIC_TIMER_COVER_999,
+	};
+	u64 exact = 0, spun = 0, few = 0;
+	unsigned int i, n, late;
+
+	for (i = 0; i < ARRAY_SIZE(covers); i++) {
+		machine_start(test, &machine_plain);
+		KUNIT_EXPECT_EQ(test, lead()->covers, 0U);
+		timers[0].flags = APIC_TIMER_EXACT | covers[i];
+		timers[0].spin_budget = BUDGET;
+		late = 0;
+		for (n = 0; n < 4000; n++) {
+			apic_timer_sim.machine.latency = n % 20 ? 400 : 3000;
+			if (n == 3000) {
+				late = 0;
+				spun = machine_stat(SPIN_CYCLES);
+			}
+			shots(test, 1);
+			late += records[0].error > 10;
+		}
+		spun = machine_stat(SPIN_CYCLES) - spun;
+		KUNIT_EXPECT_GE(test, records[0].least, 0LL);
+		if (covers[i] == APIC_TIMER_COVER_90) {
+			KUNIT_EXPECT_GE(test, late, 40U);
+			KUNIT_EXPECT_LE(test, late, 60U);
+			few = spun;
+		} else {
+			KUNIT_EXPECT_LE(test, late, 10U);
+			KUNIT_EXPECT_GT(test, spun, few * 4);
+		}
+		/* The same for all others. */
+		exact = exact ?: lead()->exact[0];
+		KUNIT_EXPECT_LE(test, lead()->exact[0], exact + 20);
+		KUNIT_EXPECT_GE(test, lead()->exact[0] + 20, exact);
+		KUNIT_EXPECT_EQ(test, !covers[i], !lead()->covers);
+	}
+	/* The budget limits it as it limits others. */
+	timers[0].spin_budget = 500;
+	add(test, 0, 50000);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.fires, timers[0].expires - 500);
+	run_for(100000);
+}
+
 /* A timer that doesn't choose has the module's mode. */
 static void default_test(struct kunit *test)
 {
@@ -689,6 +739,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(hold_deleted_test),
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(alternating_test),
+	KUNIT_CASE(cover_test),
 	KUNIT_CASE(default_test),
 	KUNIT_CASE(subtracted_test),
 	KUNIT_CASE(calibrate_irqs_test),

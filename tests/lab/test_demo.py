@@ -7,7 +7,9 @@ from lab.run import demo
 
 ERRORS = {"apic_timer_exact": Counter({0: 1, 3: 998, 4: 1}), "apic_timer_raw": Counter({480: 1000}),
           "hrtimer_hard": Counter({590: 500, 1_659: 500}),
-          "timer_list": Counter({7_531_519: 999, 35_942_744: 1})}  # fmt: skip
+          "timer_list": Counter({7_531_519: 999, 35_942_744: 1}),
+          "apic_timer_dev": Counter({0: 2, 3: 998}),
+          "clock_nanosleep": Counter({3_500: 1000})}  # fmt: skip
 PARTS = {
     "source": "[    1.5] apic_timer: source proxy (first choice) serves CPUs 0\n",
     "sample": "[    2.5] apic_timer_sample: one-shot: error 3 cycles on CPU 0\n",
@@ -28,6 +30,9 @@ def test_text():
         in lines
     )
     assert "35,942,744" in lines[9]
+    threads = [line.split() for line in lines if line.startswith(("apic_timer_dev", "clock_"))]
+    assert threads[0] == ["apic_timer_dev", "1,000", "0", "3", "3", "3", "3"]
+    assert threads[1] == ["clock_nanosleep", "1,000", *["3,500"] * 5]
     assert lines[-5] == "Where to go on:"
     assert not any(part.strip() in "\n".join(lines) for part in PARTS.values())
 

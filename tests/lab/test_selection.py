@@ -45,10 +45,13 @@ def takes_long(test: str) -> bool:
         "test_same_results": test_kernel_selftests.LONG,
         "test_successor": [f"{way}-{series}" for way in test_handover.WAYS for series in later],
         "test_pending_while_off": later,
+        "test_fuzz": ["1000000"],
+        "test_so_txtime": ["mode thread-tests2"],
     }
     return (
         name in ("test_off_and_on_500_times", "test_load_2000_times_under_load")
-        or name in ("test_debian_own", "test_after_make_install")
+        or name in ("test_debian_own", "test_after_make_install", "test_injected")
+        or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
         or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
         or case in long_cases.get(name, [])

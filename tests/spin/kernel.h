@@ -67,6 +67,10 @@ typedef long long s64;
 })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define IS_ENABLED(option)	0
+#define BIT(n)			(1UL << (n))
+#define FIELD_GET(mask, value)	(((value) & (mask)) / ((mask) & -(mask)))
+/* No timer here chooses a quantile. */
+#define APIC_TIMER_COVER_MASK	0x0018U
 
 /* One CPU, and nothing comes between: what does makes an expiry late. */
 #define DEFINE_PER_CPU(type, name)	type name

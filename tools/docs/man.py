@@ -2,6 +2,7 @@
 
 man4/apic_timer.4           the module and its parameters
 man7/apic_timer.7           written by hand
+man8/tc-apic.8              the options of the qdisc, from tc's plug-in
 man9/add_apic_timer.9 ...   one for each exported function, from its kernel-doc comment
 """
 
@@ -11,7 +12,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import embed, kerneldoc, source
+from . import embed, kerneldoc, shaper, source
 from .kerneldoc import Comment, roff, sentence
 from .source import TREE
 
@@ -21,7 +22,7 @@ TITLE = "Kernel Developer's Manual"
 
 def pages() -> dict[str, str]:
     """Return the text of every page, by its path below build/man."""
-    found = {"man4/apic_timer.4": module()}
+    found = {"man4/apic_timer.4": module(), "man8/tc-apic.8": shaper.manual()}
     for name, _ in source.exported():
         found[f"man9/{name}.9"] = function(kerneldoc.find(name))
     for file in source.tracked(r"docs/man/.*\.[1-9]"):
@@ -70,9 +71,10 @@ def function(comment: Comment) -> str:
     """Make the page of a function."""
     prototype = re.fullmatch(r"(.*?)(\w+)\((.*)\);", comment.code)
     result, name, arguments = prototype.groups()
+    header = source.header_of(name).removeprefix("include/")
     parts = [_head(name, 9, TITLE),
              f".SH NAME\n{name} \\- {roff(kerneldoc.plain(comment.what))}\n",
-             ".SH SYNOPSIS\n.nf\n.B #include <linux/apic_timer.h>\n.sp\n",
+             f".SH SYNOPSIS\n.nf\n.B #include <{header}>\n.sp\n",
              f'.BI "{result.strip()}{"" if result.rstrip().endswith("*") else " "}{name}('
              f'{_arguments(arguments)});"\n.fi\n']  # fmt: skip
     if comment.members:

@@ -2,10 +2,11 @@
 
 import ast
 import re
+import subprocess
 
-from . import kerneldoc, source
+from . import kerneldoc, shaper, source
 from .kerneldoc import Comment, markdown, sentence
-from .source import PAGES, TREE, DocsError
+from .source import PAGES, TREE, DocsError, read
 
 KINDS = {"charp": "word", "uint": "number", "int": "number", "bool": "Y or N", "ullong": "number"}
 
@@ -18,8 +19,11 @@ def pages() -> dict[str, str]:
         f"{PAGES}/debugfs.md": debugfs(),
         f"{PAGES}/tracepoints.md": tracepoints(),
         f"{PAGES}/kernel-parameters.md": kernel_parameters(),
-        f"{PAGES}/api.md": api(),
+        f"{PAGES}/api.md": api("apic_timer"),
+        f"{PAGES}/clock-api.md": api("apic_clock"),
         f"{PAGES}/tests.md": tests(),
+        f"{PAGES}/tc-apic.md": _page("The qdisc apic, for tc", shaper.PLUGIN, shaper.page()),
+        f"{PAGES}/tool.md": tool(),
     }
 
 
@@ -247,19 +251,45 @@ def _value(node: ast.expr) -> object:
         return ast.unparse(node)
 
 
-def api() -> str:
-    """Make the page of the interface."""
-    header = "include/linux/apic_timer.h"
-    about = re.search(r"/\*\n \* (.*?)\n \*/\n#ifndef", source.read(header), re.S)
-    text = re.sub(r"^ \* ?", "", about[1], flags=re.M) if about else ""
-    parts = [markdown(text), "\n## Functions\n"]
+def tool() -> str:
+    """Make the page of the program apic-timer, which is built for that."""
+    program = "build/tool/apic-timer"
+
+    def run(*argv: str) -> str:
+        done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True)
+        if done.returncode:
+            raise DocsError(f"{' '.join(argv)}: {done.stderr}")
+        return done.stdout
+
+    run("make", program)
+    usage = run(program, "--help")
+    parts = [f"```\n{usage}```\n"]
+    for name in re.findall(r"^  ([a-z]+) +[A-Z]", usage, re.M):
+        page = read(f"user/tool/man/apic-timer-{name}.1.scd")
+        status = re.search(r"\n# EXIT STATUS\n\n(.*?)\n\n# ", page, re.S)
+        parts.append(f"## apic-timer {name}\n\n```\n{run(program, name, '--help')}```\n"
+                     + (f"\nExit status: {status[1]}\n" if status else ""))  # fmt: skip
+    return _page(
+        "The program apic-timer", "its --help",
+        "[Measure your machine](../howto/measure-your-machine.md) shows what it is good for.\n"
+        "`man apic-timer` and `man apic-timer-status`, ... explain what is printed.\n\n"
+        + "\n".join(parts),
+    )  # fmt: skip
+
+
+def api(module: str) -> str:
+    """Make the page of a module's interface."""
+    header, *others = source.public(module)
+    declared = source.declared(header)
     names = [name for name, _ in source.exported()]
-    declared = re.findall(r"^[a-z].*\b(\w+)\(", source.read(header), re.M)
-    names.sort(key=lambda name: declared.index(name) if name in declared else len(declared))
-    for name in names:
-        parts.append(_function(kerneldoc.find(name)))
+    parts = [_about(header), "\n## Functions\n"]
+    parts += [_function(kerneldoc.find(name))
+              for name in sorted(set(declared) & set(names), key=declared.index)]  # fmt: skip
+    for other in others:
+        parts.append(f"## `<{other.removeprefix('include/')}>`\n\n{_about(other)}\n")
+        parts += [_function(kerneldoc.find(n)) for n in source.declared(other) if n in names]
     parts.append("## Types and macros\n")
-    for comment in kerneldoc.comments(header):
+    for comment in (c for file in (header, *others) for c in kerneldoc.comments(file)):
         members = [(f"`{n}`", markdown(t)) for n, t in comment.members
                    if not t.startswith("private")]  # fmt: skip
         parts.append(f"### `{comment.name}`\n\n{sentence(markdown(comment.what))}\n\n"
@@ -267,8 +297,14 @@ def api() -> str:
                      + table(("member" if comment.kind != "macro" else "argument", "meaning"),
                              members)
                      + "".join(f"\n{markdown(p)}\n" for p in comment.text))  # fmt: skip
-    return _page("The interface, `<linux/apic_timer.h>`", "the kernel-doc comments",
+    return _page(f"The interface, `<linux/{module}.h>`", "the kernel-doc comments",
                  "\n".join(parts))  # fmt: skip
+
+
+def _about(header: str) -> str:
+    """Return the comment at the top of a header."""
+    about = re.search(r"/\*\n \* (.*?)\n \*/\n#ifndef", source.read(header), re.S)
+    return markdown(re.sub(r"^ \* ?", "", about[1], flags=re.M)) if about else ""
 
 
 def _function(comment: Comment) -> str:

@@ -1,9 +1,9 @@
 """docs/results: what the demo and the benchmark found, and what they were made by.
 
-    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--short] [--only ...]
+    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--shaper] [--short] [--only ...]
 
-measures (`make results`) and writes demo.json and bench.json; the tables are made from these, here
-and by `make docs`. Each file begins with what it was made by: see `made_by`.
+measures (`make results`) and writes demo.json, bench.json and shaper.json; the tables are made
+from these, here and by `make docs`. Each file begins with what it was made by: see `made_by`.
 """
 
 import argparse
@@ -18,9 +18,10 @@ from pathlib import Path
 from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-DEMO, BENCH = RESULTS / "demo.json", RESULTS / "bench.json"
+DEMO, BENCH, SHAPER = (RESULTS / f"{name}.json" for name in ("demo", "bench", "shaper"))
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
-         "guest": "What the kernel notices", "spin": "Spin"}  # fmt: skip
+         "guest": "What the kernel notices", "spin": "Spin",
+         "user": "Threads of programs"}  # fmt: skip
 MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
         "size")  # fmt: skip
 
@@ -124,6 +125,23 @@ def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> No
             kept.unlink(missing_ok=True)
 
 
+def measure_shaper(*, short: bool, jobs: int = 2) -> None:
+    """Run the shaper's benchmark, and keep what it found and drew."""
+    from lab.build import iproute2
+    from lab.kernels import kernels, lock
+    from lab.run import shaper
+
+    output = TREE / "build/results"
+    shaper.main(short=short, jobs=jobs, output=output)
+    made = made_by(kernels.ensure(shaper.SERIES), "short" if short else "full")
+    found = lock.root("iproute2").version("iproute2")
+    others = lock.differing("iproute2", iproute2.root())
+    made["tc"] = f"iproute2 {found[1]}" if found and not others else "not as locked"
+    _write(SHAPER, made, rows=json.loads((output / "bench-shaper.json").read_text()))
+    for plot in (output / "figures").glob("*.svg"):
+        (RESULTS / f"shaper-{plot.name}").write_bytes(plot.read_bytes())
+
+
 def _part(row: dict) -> str:
     return str(row["bench"]).split("/")[0]
 
@@ -146,6 +164,8 @@ def pages() -> dict[str, str]:
         found["docs/results/demo.txt"] = json.loads(DEMO.read_text())["text"]
     if BENCH.exists():
         found["docs/results/bench.md"] = _bench(json.loads(BENCH.read_text()))
+    if SHAPER.exists():
+        found["docs/results/shaper.md"] = _shaper(json.loads(SHAPER.read_text()))
     return found
 
 
@@ -185,6 +205,8 @@ TABLES = {
     "guest": "What the kernel notices: apic_timer absent, attached and idle, and firing 10,000\n"
     "times a second.",
     "spin": "CPU time spent in spinning, by rate and `lead_quantile`.",
+    "user": "How late threads of programs run, by `/dev/apic_timer` and its rivals; what each\n"
+    "sleep waits on the TSC is `user/sleep/waited`.",
 }
 
 
@@ -238,6 +260,68 @@ def _summary(rows: list[dict]) -> str:
     return text + f"## Goals\n\n```\n{goals.table(rows)}\n```\n\n"
 
 
+SHAPED = (
+    ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
+     "`SO_TXTIME`: departure - plan."),
+    ("shaper/fig5", "Figure 5", "A burst of 667-byte packets at 50 Mbit/s: spacing - 106,720."),
+    ("shaper/fig4", "Figure 4", "A burst of 1,292-byte packets at 1 Mbit/s: spacing - 10,336,000."),
+    ("shaper/delays", "Figures 2 and 3", "Packets at random distances of 0.02 to 20 ms: departure "
+     "- plan."),
+    ("shaper/stress", "Small distances", "Packets at distances in ns, all queued before: departure "
+     "- plan."),
+    ("shaper/sender", "With the sender running", "The same while they are still being queued."),
+    ("shaper/cost", "CPU time", "Cycles that a packet takes from the rest of the CPU, by distance "
+     "in ns."),
+)  # fmt: skip
+
+
+def _shaper_order(row: dict) -> tuple:
+    """Order rows by load, then by distance, the largest first, then as lab.bench.shaper does."""
+    from lab.bench import shaper
+
+    ways = [(way.timer, way.mode) for way in shaper.WAYS]
+    distance = str(row["bench"]).split("/")[2:]
+    return (shaper.LOADS.index(row["load"]), *(-int(ns) for ns in distance),
+            ways.index((row["timer"], row["mode"])))  # fmt: skip
+
+
+def _shaper(found: dict) -> str:
+    """Make the page of the shaper's results."""
+    from lab.bench import shaper_goals
+    from lab.bench.goals import table
+
+    rows = found["rows"]
+    text = ("Each table is of one boot in virtual time: one cycle is one instruction and one\n"
+            "nanosecond. A departure is the first instruction of the driver.\n")  # fmt: skip
+    for name, title, what in SHAPED:
+        mine = [row for row in rows if row["bench"] == name or row["bench"].startswith(f"{name}/")]
+        if name == "shaper/cost":
+            mine = [row for row in mine if row["unit"] == "packet_cycles"]
+            heads, numbers = ("distance", "qdisc"), ("mean",)
+        else:
+            mine = [row for row in mine if row["unit"] == "cycles"]
+            heads = ("load", "qdisc") if name == "shaper/error" else ("distance", "qdisc") if (
+                name in ("shaper/stress", "shaper/sender")) else ("qdisc",)  # fmt: skip
+            numbers = ("n", "min", "p50", "p99", "p999", "max")
+        if not mine:
+            continue
+        mine.sort(key=_shaper_order)
+        names = [n.replace("p999", "p99.9").replace("mean", "cycles") for n in numbers]
+        text += f"\n## {title}\n\n{what}\n\n| {' | '.join((*heads, *names))} |\n"
+        text += f"|{' --- |' * len(heads)}{' ---: |' * len(numbers)}\n"
+        for row in mine:
+            qdisc = row["timer"] + (f" {row['mode']}" if row["mode"] not in ("-", "paper") else "")
+            _, _, *distance = row["bench"].split("/")
+            first = {"load": row["load"], "distance": " ".join(distance)}.get(heads[0])
+            cells = [cell for cell in (first, qdisc) if cell is not None]
+            cells += [f"{row[n]:,.0f}" for n in numbers]
+            text += f"| {' | '.join(cells)} |\n"
+    drawn = sorted(path.name for path in RESULTS.glob("shaper-*.svg"))
+    text += "\n## Goals\n\n```\n" + table(rows, shaper_goals.GOALS) + "\n```\n\n## Plots\n\n"
+    text += "\n\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in drawn) + "\n"
+    return _page("Results of `make figures`", found["made"], text)
+
+
 def tables() -> list[str]:
     """Write the pages; return those that have changed."""
     changed = []
@@ -257,7 +341,7 @@ def differing() -> list[str]:
 def stale() -> list[str]:
     """List the results that were made by other sources of the module than this tree has."""
     found, now = [], tree_hash()
-    for file in (DEMO, BENCH):
+    for file in (DEMO, BENCH, SHAPER):
         name = file.relative_to(TREE)
         if not file.exists():
             found.append(f"{name} is missing: make results")
@@ -272,15 +356,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="docs.results", description="measure for docs/results")
     parser.add_argument("--demo", action="store_true", help="the demo only")
     parser.add_argument("--bench", action="store_true", help="the benchmark only")
+    parser.add_argument("--shaper", action="store_true", help="the shaper's benchmark only")
     parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
     arguments = parser.parse_args()
-    both = arguments.demo == arguments.bench
-    if both or arguments.demo:
+    every = not (arguments.demo or arguments.bench or arguments.shaper)
+    if every or arguments.demo:
         measure_demo()
-    if both or arguments.bench:
+    if every or arguments.bench:
         measure_bench(short=arguments.short, only=arguments.only, jobs=arguments.jobs)
+    if every or arguments.shaper:
+        measure_shaper(short=arguments.short, jobs=arguments.jobs)
     tables()
     return 0
 

@@ -80,9 +80,9 @@ _PARAM = re.compile(
 
 
 def parameters() -> list[Parameter]:
-    """List the parameters of apic_timer by name."""
+    """List the parameters of apic_timer by name; other modules than the core have their own."""
     found = {}
-    files = [f for f in core() if f.endswith(".c")]
+    files = [f for f in core() if f.endswith(".c") and not re.match(r"module/(?!core/)\w+/", f)]
     described = {}
     for file in files:
         text = read(file)
@@ -205,6 +205,26 @@ def exported() -> list[tuple[str, str]]:
     # Not the variable that only ties a module to the interface it was built for.
     pattern = re.compile(r"^EXPORT_SYMBOL_GPL\((?!apic_timer_api\))(\w+)\);", re.M)
     return sorted((name, file) for file in files for name in pattern.findall(read(file)))
+
+
+def public(module: str) -> list[str]:
+    """List the headers of a module's interface, its own first."""
+    return sorted(tracked(rf"include/linux/{module}(_\w+)?\.h"), key=len)
+
+
+def declared(file: str) -> list[str]:
+    """List the functions that a header declares, in its order."""
+    return re.findall(
+        r"^(?:[a-z].*\W)?(\w+)\((?!\()", re.sub(r"(?s)/\*.*?\*/", "", read(file)), re.M
+    )
+
+
+def header_of(function: str) -> str:
+    """Return the public header that declares an exported function."""
+    found = [h for h in tracked(r"include/linux/apic_\w+\.h") if function in declared(h)]
+    if len(found) != 1:
+        raise DocsError(f"{len(found)} public headers declare {function}")
+    return found[0]
 
 
 def version() -> str:

@@ -149,10 +149,11 @@ def tables() -> list[str]:
 
 
 def design() -> list[str]:
-    """List the sources of the module that the page of its design leaves out, and the reverse."""
+    """List the sources of the modules that the pages of their design leave out, and the reverse."""
     page = "docs/explanation/design.md"
-    named = set(re.findall(r"`(?:\w+/)*([\w*]+\.[ch])`", read(page)))
-    rooms = set(re.findall(r"`(\w+)/`", read(page))) - {"module", "core"}
+    text = read(page) + read("docs/explanation/shaper.md", True)
+    named = set(re.findall(r"`(?:\w+/)*([\w*]+\.[ch])`", text))
+    rooms = set(re.findall(r"`(\w+)/`", text)) - {"module", "core"}
     there = {f for f in core() if f.startswith("module/")}
     found = []
     for file in sorted(there):

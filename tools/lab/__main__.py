@@ -14,7 +14,7 @@ from .build import build
 from .engines import qemu
 from .engines.engines import ENGINES, Guest, run
 from .kernels import deb, kernels, patched
-from .run import demo, kunit, package, renew, torture
+from .run import demo, demo_shaper, kunit, package, renew, shaper, torture
 
 
 def _arguments() -> argparse.Namespace:
@@ -22,6 +22,16 @@ def _arguments() -> argparse.Namespace:
     sub = parser.add_subparsers(dest="command", required=True)
     show = sub.add_parser("demo", help="show timers at work, ours next to the kernel's")
     show.add_argument("--verbose", action="store_true", help="log, trace and counters too")
+    sub.add_parser("demo-shaper", help="shape a burst, by ours and by the kernel's qdiscs")
+    shaping = sub.add_parser("shaper", help="the shaper's benchmark, and the paper's figures")
+    shaping.add_argument("--short", action="store_true", help="a few minutes of it")
+    shaping.add_argument("--only", nargs="*", default=[], help="parts by name")
+    shaping.add_argument("--kernel", default=shaper.SERIES, help='such as "7.2"')
+    shaping.add_argument("--jobs", type=int, default=2, help="guests at a time")
+    shaping.add_argument("--output", type=Path, default=build.TREE / "build")
+    shaping.add_argument("--no-plots", action="store_true")
+    shaping.add_argument("--again", action="store_true",
+                         help="measure anew what an earlier run has measured")  # fmt: skip
     benchmark = sub.add_parser("bench", help="measure ours next to the kernel's timers")
     benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
     benchmark.add_argument("--engine", choices=("virtual", "bochs"), default="virtual")
@@ -125,6 +135,12 @@ def main() -> int:
     try:
         if args.command == "demo":
             return demo.main(verbose=args.verbose)
+        if args.command == "demo-shaper":
+            return demo_shaper.main()
+        if args.command == "shaper":
+            return shaper.main(short=args.short, only=args.only, jobs=args.jobs,
+                               output=args.output, series=args.kernel, again=args.again,
+                               plots=not args.no_plots)  # fmt: skip
         if args.command == "bench":
             return _bench(args)
         if args.command == "torture":

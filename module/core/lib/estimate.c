@@ -9,19 +9,24 @@
  * all far off on the same side, and the steps of the quantile grow while samples
  * continue to exceed it.
  *
- * The quantile starts at a generous guess, which decays as evidence accumulates:
- * 100 samples say nothing about what happens once in 10,000 times. The quantile
- * of all samples is the largest of the recent ones.
+ * The quantile starts at a generous guess, which fades as evidence accumulates.
+ * At the end of each window of samples it comes down half of the way to the
+ * largest of them, and windows grow: 10 samples say little, but that a latency
+ * which none of them came near is not the usual one; 100 say nothing about what
+ * happens once in 10,000 times. What is rare and exceeds the quantile therefore
+ * exceeds it by less, the more often it comes. The quantile of all samples is the
+ * largest of the recent ones.
  */
 #include <linux/bits.h>
+#include <linux/export.h>
 #include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include "lib/estimate.h"
+#include <linux/apic_timer_estimate.h>
 
 /* Fixed point. */
-#define SHIFT		16
+#define SHIFT		APIC_TIMER_ESTIMATE_SHIFT
 /* Maximum sample; larger ones are clipped. Nothing below overflows with it. */
 #define SAMPLE_MAX	BIT_ULL(40)
 /* log2 of the number of samples that mean and spread average, about. */
@@ -36,45 +41,65 @@
 #define STEP_MIN	(16ULL << SHIFT)
 #define STEP_SHIFT	6
 #define BOOST_MAX	16
-/* Length of a window, in multiples of the samples of which one exceeds the quantile. */
+/* Longest window, in multiples of the samples of which one exceeds the quantile. */
 #define WINDOW		4
+/* The first window, samples, and how much longer each next one is. */
+#define WINDOW_FIRST	10U
+#define WINDOW_GROWTH	10U
 
 static u64 step(const struct apic_timer_estimate *estimate)
 {
 	return max(estimate->high >> STEP_SHIFT, STEP_MIN);
 }
 
-/* Are these enough samples to judge the quantile by? */
-static bool is_window(u32 samples, unsigned int quantile)
+/* How many samples are enough to judge the quantile by? */
+static u32 longest_window(unsigned int quantile)
 {
 	unsigned int rest = max(APIC_TIMER_QUANTILE_ONE - quantile, 1U);
 
-	return (u64)samples * rest >= WINDOW * APIC_TIMER_QUANTILE_ONE;
+	return DIV_ROUND_UP(WINDOW * APIC_TIMER_QUANTILE_ONE, rest);
+}
+
+static u32 next_window(const struct apic_timer_estimate *estimate, u32 length)
+{
+	return min(length * WINDOW_GROWTH, estimate->longest);
 }
 
 /* Balance: a fraction of 1 - quantile of the samples raises by @up, the others lower. */
-static u64 sink(u64 up, unsigned int quantile)
+static u64 sink(u64 up, u32 quantile)
 {
-	return div_u64(up * (APIC_TIMER_QUANTILE_ONE - quantile), quantile);
+	/* One that was never initialised must not bring the kernel down. */
+	quantile = max_t(u32, quantile, APIC_TIMER_QUANTILE_MIN);
+	return div_u64(up, quantile) * (APIC_TIMER_QUANTILE_ONE - quantile);
 }
 
 /**
  * apic_timer_estimate_init() - start an estimate
  * @estimate:	the estimate
  * @guess:	initial value of the quantile, TSC cycles
- * @quantile:	the quantile to estimate, in parts of %APIC_TIMER_QUANTILE_ONE,
- *		not 0
+ * @quantile:	the quantile to estimate, %APIC_TIMER_QUANTILE_MIN to
+ *		%APIC_TIMER_QUANTILE_ONE; other values count as the nearest of these
+ *
+ * Context: Any. The caller keeps other code from @estimate.
  */
 void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile)
 {
 	u64 high = min(guess, SAMPLE_MAX) << SHIFT;
+	u32 longest;
 
+	quantile = clamp_t(u32, quantile, APIC_TIMER_QUANTILE_MIN, APIC_TIMER_QUANTILE_ONE);
+	longest = longest_window(quantile);
 	*estimate = (struct apic_timer_estimate) {
+		.quantile = quantile,
+		.length = min(WINDOW_FIRST, longest),
+		.passing = min(WINDOW_FIRST, longest),
+		.longest = longest,
 		.high = high,
 		.sink = sink(high, quantile),
 	};
 }
+EXPORT_SYMBOL_GPL(apic_timer_estimate_init);
 
 /* Start with the median of the first few: any of them may be an outlier. */
 static void add_first(struct apic_timer_estimate *estimate, u64 sample)
@@ -134,10 +159,10 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
  * apic_timer_estimate_add_high() - add a sample to the quantile only
  * @estimate:	the estimate
  * @sample:	TSC cycles
- * @quantile:	as for apic_timer_estimate_init()
+ *
+ * Context: Any. The caller keeps other code from @estimate.
  */
-void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
-				  u64 sample, unsigned int quantile)
+void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 sample)
 {
 	u64 x = min(sample, SAMPLE_MAX) << SHIFT;
 	u64 least = step(estimate), up;
@@ -149,7 +174,7 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
 		/* Towards the sample, by a limited step: it may be an outlier. */
 		up = clamp(x - estimate->high, least,
 			   max(estimate->high / 4, least));
-		estimate->sink = sink(up, quantile);
+		estimate->sink = sink(up, estimate->quantile);
 		estimate->high = min(estimate->high + (up << estimate->boost),
 				     x + least);
 		estimate->boost = min(estimate->boost + 1, BOOST_MAX);
@@ -159,72 +184,81 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate,
 		estimate->boost--;
 	estimate->high -= min(estimate->sink, estimate->high);
 
-	if (!is_window(estimate->window, quantile))
+	if (estimate->window < estimate->length)
 		return;
 	/* No sample came near it during the window: the latency has decreased. */
 	if (estimate->peak + least < estimate->high)
 		estimate->high -= (estimate->high - least - estimate->peak) / 2;
 	estimate->window = 0;
+	estimate->length = next_window(estimate, estimate->length);
 	estimate->last_peak = estimate->peak;
 	estimate->peak = 0;
 }
+EXPORT_SYMBOL_GPL(apic_timer_estimate_add_high);
 
 /**
  * apic_timer_estimate_add() - add a sample
  * @estimate:	the estimate
  * @sample:	TSC cycles
- * @quantile:	as for apic_timer_estimate_init()
+ *
+ * Context: Any. The caller keeps other code from @estimate.
  */
-void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample,
-			     unsigned int quantile)
+void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample)
 {
 	sample = min(sample, SAMPLE_MAX);
 	if (estimate->seen < APIC_TIMER_ESTIMATE_FIRST)
 		add_first(estimate, sample);
 	else
 		add_to_mean(estimate, sample << SHIFT);
-	apic_timer_estimate_add_high(estimate, sample, quantile);
+	apic_timer_estimate_add_high(estimate, sample);
 }
+EXPORT_SYMBOL_GPL(apic_timer_estimate_add);
 
 /**
  * apic_timer_estimate_pass() - note a sample of another class
  * @estimate:	the estimate
- * @quantile:	as for apic_timer_estimate_init()
  *
  * Decay the initial guess towards the observed maximum.
+ *
+ * Context: Any. The caller keeps other code from @estimate.
  */
-void apic_timer_estimate_pass(struct apic_timer_estimate *estimate,
-			      unsigned int quantile)
+void apic_timer_estimate_pass(struct apic_timer_estimate *estimate)
 {
 	u64 seen = max(estimate->peak, estimate->last_peak), over;
 
 	over = estimate->high - min(estimate->high, seen);
 	estimate->high -= min(estimate->sink, over);
-	if (!is_window(++estimate->passed, quantile))
+	if (++estimate->passed < estimate->passing)
 		return;
 	over = estimate->high - min(estimate->high, seen);
 	estimate->high -= over / 2;
 	estimate->passed = 0;
+	estimate->passing = next_window(estimate, estimate->passing);
 }
+EXPORT_SYMBOL_GPL(apic_timer_estimate_pass);
 
 /**
  * apic_timer_estimate_mean() - read the mean
  * @estimate:	the estimate
  *
+ * Context: Any.
  * Return: TSC cycles, 0 when there was no sample.
  */
 u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate)
 {
 	return (estimate->mean + (1ULL << (SHIFT - 1))) >> SHIFT;
 }
+EXPORT_SYMBOL_GPL(apic_timer_estimate_mean);
 
 /**
  * apic_timer_estimate_high() - read the high quantile, plus its uncertainty
  * @estimate:	the estimate
  *
+ * Context: Any.
  * Return: TSC cycles.
  */
 u64 apic_timer_estimate_high(const struct apic_timer_estimate *estimate)
 {
 	return (estimate->high + step(estimate)) >> SHIFT;
 }
+EXPORT_SYMBOL_GPL(apic_timer_estimate_high);

@@ -27,7 +27,7 @@
 	X(EXPIRED_LATE, expired_late, "expiries that were later than late_ns") \
 	X(SKIPPED, skipped, "late expiries whose handler was not called, as asked for") \
 	X(HW_DEAD, hw_dead, "times the hardware was found stopped and was restarted") \
-	X(DEFERRED, deferred, "kernel events deferred until after an expiry") \
+	X(DEFERRED, deferred, "kernel events deferred for an expiry or a fence") \
 	X(EARLY_SEEN, early_seen, "handler calls faster than the time subtracted for them") \
 	X(SPIN_CYCLES, spin_cycles, "TSC cycles that expiries waited on the TSC")
 

@@ -18,6 +18,9 @@
  *				first would make them late: it is deferred until
  *				after the expiry, by target.defer_max at most
  *
+ * A fence (fence.c) moves deadline[KERNEL] itself. While one stands and no timer is
+ * pending, the deadline of the timers is one short of never.
+ *
  * In the interrupt nothing is programmed before its end, which does so once. The
  * timers are served first, then the kernel's event if it is due.
  *
@@ -98,13 +101,17 @@ static void set_timers_deadline(struct apic_timer_mux *mux)
 	mux->serve_from = apic_timer_mux_serve_from(mux, &mux->target);
 }
 
-/* Would serving the kernel's event first make the timers late? */
+/*
+ * Would serving the kernel's event first make the timers late? One that a fence has
+ * deferred is not deferred once more.
+ */
 static bool must_defer(const struct apic_timer_mux *mux)
 {
 	u64 timers = mux->deadline[APIC_TIMER_MUX_TIMERS];
 	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 
-	return kernel < timers && timers - kernel < mux->target.defer_max;
+	return kernel < timers && timers - kernel < mux->target.defer_max &&
+	       mux->fence.due == APIC_TIMER_NEVER;
 }
 
 /* Choose whom to program for: set @user, and return the delta. */
@@ -223,6 +230,8 @@ void apic_timer_mux_reset(void)
 		.fires = APIC_TIMER_NEVER,
 		.kernel_only = APIC_TIMER_NEVER,
 		.deferred = APIC_TIMER_NEVER,
+		.no_timer = APIC_TIMER_NEVER,
+		.fence.due = APIC_TIMER_NEVER,
 	};
 	apic_timer_mux_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
@@ -250,6 +259,35 @@ void apic_timer_mux_set_target(const struct apic_timer_target *target)
 		count_smis(mux);
 }
 
+/* The kernel's events take the fast path again. */
+static void end_fence(struct apic_timer_mux *mux)
+{
+	apic_timer_fence_reset(&mux->fence);
+	mux->no_timer = APIC_TIMER_NEVER;
+	if (mux->target.expires == APIC_TIMER_FENCED) {
+		mux->target.expires = APIC_TIMER_NEVER;
+		set_timers_deadline(mux);
+	}
+}
+
+/*
+ * The kernel is served while there is a fence, or one that was over when its event
+ * was programmed. Return: when the event was due that came at @expires.
+ */
+static noinline u64 serve_behind_fence(struct apic_timer_mux *mux, u64 expires, u64 now)
+{
+	if (mux->fence.due != APIC_TIMER_NEVER) {
+		expires = mux->fence.due;
+		mux->fence.due = APIC_TIMER_NEVER;
+		apic_timer_stats_inc(DEFERRED);
+		trace_apic_timer_defer(expires, now);
+	}
+	mux->fence.deferred = 0;
+	if (now >= mux->fence.until)
+		end_fence(mux);
+	return expires;
+}
+
 /**
  * apic_timer_mux_set_kernel() - set the kernel's deadline on this CPU
  * @tsc:	absolute TSC; a past one is due at once, %APIC_TIMER_NEVER is none
@@ -267,6 +305,8 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 	lockdep_assert_irqs_disabled();
 	if (mux->kernel_only != APIC_TIMER_NEVER)
 		apic_timer_mux_end_kernel_only(mux);
+	if (unlikely(mux->no_timer != APIC_TIMER_NEVER))
+		tsc = apic_timer_fence_defer(&mux->fence, tsc, now);
 	was = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = tsc;
 	if (tsc == was || mux->in_irq)
@@ -316,6 +356,8 @@ bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 		apic_timer_stats_inc(DEFERRED);
 		trace_apic_timer_defer(expires, now);
 	}
+	if (unlikely(mux->no_timer != APIC_TIMER_NEVER))
+		expires = serve_behind_fence(mux, expires, now);
 
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
 	mux->event = now;
@@ -356,7 +398,37 @@ void apic_timer_mux_reprogram(void)
 
 	if (mux->kernel_only != APIC_TIMER_NEVER)
 		apic_timer_mux_end_kernel_only(mux);
+	/* The TSC may be another. */
+	if (mux->no_timer != APIC_TIMER_NEVER)
+		end_fence(mux);
 	mux->fires = APIC_TIMER_NEVER;
 	if (!mux->in_irq)
 		program_if_needed(mux);
+}
+
+/**
+ * apic_timer_mux_fence() - keep the kernel's events away until a moment
+ * @until:	absolute TSC, later than @now
+ * @max:	TSC cycles by which an event may be deferred, not 0
+ * @now:	the present TSC
+ *
+ * Context: Interrupts off; in a handler, too.
+ */
+void apic_timer_mux_fence(u64 until, u64 max, u64 now)
+{
+	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
+
+	lockdep_assert_irqs_disabled();
+	if (mux->kernel_only != APIC_TIMER_NEVER)
+		apic_timer_mux_end_kernel_only(mux);
+	apic_timer_fence_add(&mux->fence, until, max, now);
+	mux->no_timer = APIC_TIMER_FENCED;
+	if (mux->target.expires == APIC_TIMER_NEVER) {
+		mux->target.expires = APIC_TIMER_FENCED;
+		set_timers_deadline(mux);
+	}
+	/* The event that is programmed already. */
+	if (mux->fence.due == APIC_TIMER_NEVER &&
+	    mux->deadline[APIC_TIMER_MUX_KERNEL] != APIC_TIMER_NEVER)
+		apic_timer_mux_set_kernel(mux->deadline[APIC_TIMER_MUX_KERNEL], now);
 }

@@ -9,6 +9,7 @@
 #include <trace/events/apic_timer.h>
 
 #include "lib/stats.h"
+#include "mux/fence.h"
 #include "policy/target.h"
 #include "tsc/tsc.h"
 
@@ -23,6 +24,12 @@ enum apic_timer_mux_user {
 	APIC_TIMER_MUX_KERNEL,
 	APIC_TIMER_MUX_USERS
 };
+
+/*
+ * The target while no timer is pending and a fence stands: later than that of any
+ * timer, but the kernel's events do not take the fast path, which knows no fences.
+ */
+#define APIC_TIMER_FENCED	(APIC_TIMER_NEVER - 1)
 
 /**
  * struct apic_timer_mux - the hardware timer of a CPU, and its two users
@@ -50,6 +57,10 @@ enum apic_timer_mux_user {
  * @entry:	TSC at the beginning of this interrupt
  * @event:	TSC when this interrupt called the kernel's handler; 0 if it has
  *		not
+ * @no_timer:	what @target.expires is while no timer is pending:
+ *		%APIC_TIMER_FENCED while a fence stands, otherwise
+ *		%APIC_TIMER_NEVER
+ * @fence:	the fence
  * @smi:	number of SMIs until it was last programmed, while receipts are
  *		traced
  *
@@ -73,6 +84,8 @@ struct apic_timer_mux {
 	bool served;
 	u64 entry;
 	u64 event;
+	u64 no_timer;
+	struct apic_timer_fence_state fence;
 	u32 smi;
 };
 
@@ -116,6 +129,7 @@ bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux);
 bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux);
 void apic_timer_mux_end(struct apic_timer_mux *mux);
 void apic_timer_mux_reprogram(void);
+void apic_timer_mux_fence(u64 until, u64 max, u64 now);
 u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts);
 
 /* The TSC that is @cycles earlier; never stays never. */

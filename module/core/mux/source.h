@@ -9,6 +9,7 @@
  * @name:	as in the module parameter
  * @drifts:	its hardware counts another clock than the TSC
  * @max_delta:	maximum TSC cycles that it can be programmed for
+ * @shared:	the kernel's own events are programmed through it
  * @probe:	0 if it works on this machine, otherwise -errno with the reason in
  *		the log. Acquires what is shared by all CPUs. Task context.
  * @remove:	release that. No CPU is attached, except those that @detach failed
@@ -37,6 +38,7 @@ struct apic_timer_source {
 	const char *name;
 	bool drifts;
 	u64 max_delta;
+	bool shared;
 	int (*probe)(void);
 	void (*remove)(void);
 	int (*attach)(void);

@@ -9,6 +9,7 @@
  * is programmed, as the kernel stops it through us; whether the CPU will be idle is
  * not known.
  */
+#include <linux/bits.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 
@@ -88,6 +89,42 @@ static void update(struct apic_timer_lead *lead)
 	update_defer(lead);
 }
 
+/* What 90, 99 and 99.9 % are, see %APIC_TIMER_COVER_90 and so on. */
+static const unsigned int cover_quantiles[APIC_TIMER_LEAD_COVERS] = { 9000, 9900, 9990 };
+
+static void update_cover(const struct apic_timer_lead *lead, struct apic_timer_lead_cover *cover)
+{
+	cover->exact[0] = apic_timer_estimate_high(&cover->latency[0]) + lead->cost_exact;
+	cover->exact[1] = max(cover->exact[0], apic_timer_estimate_high(&cover->latency[1]) +
+					       lead->cost_exact);
+}
+
+static void reset_cover(struct apic_timer_lead *lead, unsigned int number)
+{
+	struct apic_timer_lead_cover *cover = &lead->cover[number];
+	unsigned int stopped;
+
+	for (stopped = 0; stopped < 2; stopped++)
+		apic_timer_estimate_init(&cover->latency[stopped], guess, cover_quantiles[number]);
+	update_cover(lead, cover);
+}
+
+/* The quantile is of all expiries here, whatever the CPU was at. */
+static noinline void learn_covers(struct apic_timer_lead *lead, bool stopped, u64 latency)
+{
+	struct apic_timer_lead_cover *cover;
+	unsigned int i;
+
+	for (i = 0; i < APIC_TIMER_LEAD_COVERS; i++) {
+		if (!(lead->covers & BIT(i)))
+			continue;
+		cover = &lead->cover[i];
+		apic_timer_estimate_add_high(&cover->latency[stopped], latency);
+		apic_timer_estimate_pass(&cover->latency[!stopped]);
+		update_cover(lead, cover);
+	}
+}
+
 /**
  * apic_timer_lead_reset() - forget what was learnt on this CPU
  *
@@ -96,13 +133,16 @@ static void update(struct apic_timer_lead *lead)
 void apic_timer_lead_reset(void)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
-	unsigned int state;
+	unsigned int state, cover;
 
 	lockdep_assert_irqs_disabled();
 	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
 		apic_timer_estimate_init(&lead->latency[state], guess,
 					 apic_timer_lead_quantile);
 	apic_timer_estimate_init(&lead->event, guess, EVENT_QUANTILE);
+	for (cover = 0; cover < APIC_TIMER_LEAD_COVERS; cover++)
+		reset_cover(lead, cover);
+	lead->covers = 0;
 	update(lead);
 }
 
@@ -132,16 +172,16 @@ void apic_timer_lead_set_cost(u64 exact, u64 plain)
 void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
-	unsigned int quantile = apic_timer_lead_quantile;
 	unsigned int other;
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add(&lead->latency[state], latency, quantile);
+	apic_timer_estimate_add(&lead->latency[state], latency);
 	for (other = 0; other < APIC_TIMER_CPU_STATES; other++)
 		if (other != state)
-			apic_timer_estimate_pass(&lead->latency[other],
-						 quantile);
+			apic_timer_estimate_pass(&lead->latency[other]);
 	update(lead);
+	if (unlikely(lead->covers))
+		learn_covers(lead, state == APIC_TIMER_CPU_TICK_STOPPED, latency);
 }
 
 /**
@@ -155,7 +195,7 @@ void apic_timer_lead_learn_event(u64 cycles)
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 
 	lockdep_assert_irqs_disabled();
-	apic_timer_estimate_add_high(&lead->event, cycles, EVENT_QUANTILE);
+	apic_timer_estimate_add_high(&lead->event, cycles);
 	update_defer(lead);
 }
 

@@ -2,9 +2,11 @@
 #ifndef _APIC_TIMER_LEAD_H
 #define _APIC_TIMER_LEAD_H
 
+#include <linux/apic_timer.h>
+#include <linux/apic_timer_estimate.h>
+#include <linux/bitfield.h>
+#include <linux/bits.h>
 #include <linux/percpu.h>
-
-#include "lib/estimate.h"
 
 /**
  * enum apic_timer_cpu_state - state of a CPU that a timer interrupt finds
@@ -21,6 +23,20 @@ enum apic_timer_cpu_state {
 	APIC_TIMER_CPU_STATES
 };
 
+/* Quantiles that a timer may choose: values of %APIC_TIMER_COVER_MASK, from 1 on. */
+#define APIC_TIMER_LEAD_COVERS	3
+
+/**
+ * struct apic_timer_lead_cover - the lead of timers that choose a quantile
+ * @latency:	as of &struct apic_timer_lead, while the tick goes [0] or is
+ *		stopped [1]
+ * @exact:	likewise
+ */
+struct apic_timer_lead_cover {
+	struct apic_timer_estimate latency[2];
+	u64 exact[2];
+};
+
 /**
  * struct apic_timer_lead - how early to program on a CPU, TSC cycles
  * @latency:	estimate, from the moment programmed for to the dispatch, by CPU
@@ -33,6 +49,9 @@ enum apic_timer_cpu_state {
  *		hardware fires would make an expiry of mode exact late
  * @cost_exact:	minimum that a dispatch takes, in mode exact
  * @cost_plain:	the same in the other modes
+ * @covers:	bit n: a timer of this CPU has chosen @cover[n], which is estimated
+ *		from then on
+ * @cover:	by what a timer may choose
  *
  * Accessed by its own CPU only, interrupts off; others read it to show it.
  */
@@ -44,6 +63,8 @@ struct apic_timer_lead {
 	u64 defer;
 	u64 cost_exact;
 	u64 cost_plain;
+	unsigned int covers;
+	struct apic_timer_lead_cover cover[APIC_TIMER_LEAD_COVERS];
 };
 
 /* Module parameter */
@@ -58,5 +79,43 @@ void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
 void apic_timer_lead_init(void);
+
+/**
+ * apic_timer_lead_cover() - the leads for a timer that chooses a quantile
+ * @lead:	of this CPU
+ * @flags:	of the timer, with one of %APIC_TIMER_COVER_MASK
+ *
+ * Inline, as a call would have all that become the head save registers for it.
+ *
+ * Context: Interrupts off.
+ * Return: TSC cycles while the tick goes [0] or is stopped [1].
+ */
+static inline const u64 *apic_timer_lead_cover(struct apic_timer_lead *lead, unsigned int flags)
+{
+	unsigned int number = FIELD_GET(APIC_TIMER_COVER_MASK, flags) - 1;
+
+	lead->covers |= BIT(number);
+	return lead->cover[number].exact;
+}
+
+/* Within this number of mean distances from the mean are nearly all latencies. */
+#define APIC_TIMER_LEAD_USUAL_SPREADS	4
+
+/**
+ * apic_timer_lead_usual() - a lead for mode exact that suffices most of the time
+ * @lead:	of this CPU
+ * @state:	of this CPU
+ *
+ * The mean would be too late for half of the expiries.
+ *
+ * Context: Interrupts off.
+ * Return: TSC cycles.
+ */
+static inline u64 apic_timer_lead_usual(const struct apic_timer_lead *lead,
+					enum apic_timer_cpu_state state)
+{
+	return lead->mean[state] + lead->cost_exact +
+	       APIC_TIMER_LEAD_USUAL_SPREADS * apic_timer_estimate_spread(&lead->latency[state]);
+}
 
 #endif /* _APIC_TIMER_LEAD_H */

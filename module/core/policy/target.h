@@ -68,10 +68,11 @@ static inline struct apic_timer_target
 apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		     const struct apic_timer_throttle *throttle, bool in_irq)
 {
-	const struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
 	struct apic_timer_target target = { .expires = APIC_TIMER_NEVER };
 	unsigned int state, mode, level;
-	u64 budget, leave;
+	u64 budget, leave, exact, exact_stopped;
+	const u64 *cover;
 
 	if (!head)
 		return target;
@@ -89,18 +90,30 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 					APIC_TIMER_CPU_BUSY;
 	if (mode == APIC_TIMER_EXACT) {
 		target.exact = true;
-		budget = apic_timer_target_budget(head);
+		exact = lead->exact[0];
+		exact_stopped = lead->exact[1];
+		budget = apic_timer_target_spin_max;
+		/* A timer that chooses a quantile has a budget, too. */
+		if (unlikely(head->spin_budget)) {
+			budget = head->spin_budget;
+			if (head->flags & APIC_TIMER_COVER_MASK) {
+				cover = apic_timer_lead_cover(lead, head->flags);
+				exact = cover[0];
+				exact_stopped = cover[1];
+			}
+		}
 		target.defer_max = min(apic_timer_target_defer_max, lead->defer);
-		target.lead[0] = min(lead->exact[0], budget);
-		target.lead[1] = min(lead->exact[1], budget);
+		target.lead[0] = min(exact, budget);
+		target.lead[1] = min(exact_stopped, budget);
 		/* Leaving the interrupt takes about as long as entering it. */
-		leave = lead->exact[0];
+		leave = exact;
 		level = in_irq ? throttle->level :
 			apic_timer_throttle_level_at(throttle, head->expires);
 		if (unlikely(level)) {
 			/* Spin less: the rest of the system has waited for long. */
 			leave = lead->mean[state];
-			target.lead[0] = level == 1 ? min(leave, budget) : 0;
+			target.lead[0] = level == 1 ?
+				min(apic_timer_lead_usual(lead, state), budget) : 0;
 			target.lead[1] = target.lead[0];
 		}
 		/*

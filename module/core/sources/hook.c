@@ -225,6 +225,7 @@ static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_hook.drifts = !lapic->tsc_deadline;
 	apic_timer_source_hook.max_delta = apic_timer_lapic_max_delta(lapic);
+	apic_timer_source_hook.shared = !lapic_timer_hook_exclusive();
 }
 
 static int attach_shared(struct hook *hook)

@@ -413,6 +413,7 @@ static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
 
 struct apic_timer_source apic_timer_source_proxy = {
 	.name = "proxy",
+	.shared = true,
 	.probe = proxy_probe,
 	.remove = proxy_remove,
 	.attach = proxy_attach,

@@ -251,6 +251,7 @@ static void sim_describe(unsigned int cpu, struct apic_timer_info *info)
 
 struct apic_timer_source apic_timer_source_sim = {
 	.name = "sim",
+	.shared = true,
 	.probe = sim_probe,
 	.attach = sim_attach,
 	.detach = sim_detach,

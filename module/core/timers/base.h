@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 
 #include "lib/queue.h"
+#include "mux/mux.h"
 #include "policy/target.h"
 #include "policy/throttle.h"
 #include "timers/objects.h"
@@ -76,6 +77,10 @@ bool apic_timer_base_runs(const struct apic_timer_base *base,
 static inline struct apic_timer_target
 apic_timer_base_target(const struct apic_timer_base *base)
 {
+	if (!base->queue.first)
+		return (struct apic_timer_target) {
+			.expires = this_cpu_read(apic_timer_mux.no_timer),
+		};
 	return apic_timer_target_of(base->queue.first, base->not_before,
 				    &base->throttle, base->expiring);
 }

@@ -193,6 +193,8 @@ static u64 measure_learning(u64 irqs_off)
 	u64 since = let_interrupts_in(), began, now, least = U64_MAX;
 	unsigned int i;
 
+	/* Nothing is estimated before the first time. */
+	apic_timer_lead_reset();
 	for (i = 0; i < 32; i++) {
 		expiry.ready = apic_timer_tsc_now();
 		expiry.programmed_for = expiry.ready - i;

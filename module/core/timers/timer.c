@@ -68,6 +68,9 @@ EXPORT_SYMBOL_GPL(apic_timer_api);
  * state is read under the lock; before that the memory is only known to be readable.
  */
 
+/* Flags that need no budget. */
+#define FAST_FLAGS	(APIC_TIMER_FLAGS & ~APIC_TIMER_COVER_MASK)
+
 static __always_inline bool readable(const struct apic_timer_list *timer)
 {
 	return likely(!in_nmi() && timer);
@@ -77,7 +80,7 @@ static __always_inline bool readable(const struct apic_timer_list *timer)
 static __always_inline bool armable(const struct apic_timer_list *timer)
 {
 	return readable(timer) && likely(timer->function) &&
-	       likely(!((timer->flags & ~APIC_TIMER_FLAGS) |
+	       likely(!((timer->flags & ~FAST_FLAGS) |
 			timer->spin_budget));
 }
 
@@ -117,6 +120,10 @@ static int check_arm(const struct apic_timer_list *timer, const void *caller)
 	if (timer->spin_budget && !may_spin(timer))
 		return refuse(-EINVAL, caller,
 			      "timer of %ps has a spin budget but doesn't spin",
+			      timer->function);
+	if (timer->flags & APIC_TIMER_COVER_MASK && !timer->spin_budget)
+		return refuse(-EINVAL, caller,
+			      "timer of %ps chooses a quantile without a spin budget",
 			      timer->function);
 	return 0;
 }
@@ -238,7 +245,8 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * Return:
  * * %0 - armed
  * * %-EBUSY - it is pending already
- * * %-EINVAL - not initialised, no function, unknown flags, or a spin budget
+ * * %-EINVAL - not initialised, no function, unknown flags, a quantile
+ *   (APIC_TIMER_COVER_*) without a spin budget, or a spin budget
  *   with a mode that doesn't spin
  * * %-ENODEV - this CPU does not accept timers (it is going offline), or the
  *   timer's module is past its exit function

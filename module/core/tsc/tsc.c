@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind of the TSC, and conversions between its cycles, nanoseconds and the
- * kernel's clock. All conversions are exact to the cycle or nanosecond at the
- * kernel's TSC frequency (kHz), and saturate.
+ * Kind of the TSC, and conversions between its cycles and nanoseconds. They are
+ * exact to the cycle or nanosecond at the kernel's TSC frequency (kHz), and
+ * saturate.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
-#include <linux/irqflags.h>
 #include <linux/overflow.h>
 #include <linux/printk.h>
-#include <linux/ktime.h>
 
 #ifndef CONFIG_APIC_TIMER_SIM
 #include <asm/cpufeature.h>
@@ -140,73 +138,6 @@ u64 apic_timer_tsc_to_ns(u64 cycles)
 	return apic_timer_tsc_to_ns_at(cycles, apic_timer_tsc_khz());
 }
 EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ns);
-
-/* Read both clocks at one moment, to about half the time of a ktime_get(). */
-static void read_both(u64 *tsc, ktime_t *time)
-{
-	unsigned long flags;
-	u64 before, after;
-
-	local_irq_save(flags);
-	before = apic_timer_tsc_now();
-	*time = ktime_get();
-	after = apic_timer_tsc_now();
-	local_irq_restore(flags);
-
-	*tsc = before + (after - before) / 2;
-}
-
-/**
- * apic_timer_ktime_to_tsc() - convert a moment of CLOCK_MONOTONIC to TSC
- * @time:	absolute CLOCK_MONOTONIC, as ktime_get() returns it
- *
- * NTP steers CLOCK_MONOTONIC and not the TSC: the farther @time is from now, the
- * more the two drift apart. Convert again shortly before @time.
- *
- * Context: Any but NMI.
- * Return: absolute TSC in cycles; 0 if it was before the TSC started, U64_MAX if
- * it does not fit.
- */
-u64 apic_timer_ktime_to_tsc(ktime_t time)
-{
-	u64 tsc, distance;
-	ktime_t now;
-
-	read_both(&tsc, &now);
-	if (time >= now)
-		return apic_timer_add_tsc(tsc,
-					  apic_timer_ns_to_tsc((u64)time - now));
-
-	distance = apic_timer_ns_to_tsc((u64)now - time);
-	return distance < tsc ? tsc - distance : 0;
-}
-EXPORT_SYMBOL_GPL(apic_timer_ktime_to_tsc);
-
-/**
- * apic_timer_tsc_to_ktime() - convert a TSC value to a moment of CLOCK_MONOTONIC
- * @tsc:	absolute TSC, cycles
- *
- * The reverse of apic_timer_ktime_to_tsc(), with the same drift.
- *
- * Context: Any but NMI.
- * Return: absolute CLOCK_MONOTONIC; KTIME_MAX if it does not fit; negative for a
- * moment before the clock started.
- */
-ktime_t apic_timer_tsc_to_ktime(u64 tsc)
-{
-	u64 tsc_now, ns;
-	ktime_t now;
-
-	read_both(&tsc_now, &now);
-	if (tsc < tsc_now) {
-		ns = apic_timer_tsc_to_ns(tsc_now - tsc);
-		return ns < KTIME_MAX ? now - (ktime_t)ns : -KTIME_MAX;
-	}
-
-	ns = apic_timer_tsc_to_ns(tsc - tsc_now);
-	return ns < (u64)(KTIME_MAX - now) ? now + (ktime_t)ns : KTIME_MAX;
-}
-EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ktime);
 
 /**
  * apic_timer_tsc_kind() - get what the CPU guarantees about its TSC

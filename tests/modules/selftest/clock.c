@@ -2,12 +2,19 @@
 /*
  * Moments of the kernel's clock, and notifications about the TSC.
  */
+#include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/timekeeping.h>
 
 #include "selftest.h"
 
 #define AHEAD_MS	100
+#define TRIES		100
 
 static void take_time(struct selftest_shot *shot)
 {
@@ -28,6 +35,136 @@ static void monotonic_moment(struct selftest *test)
 	selftest_note(test, "off by %lld ns\n",
 		      ktime_to_ns(ktime_sub(time, moment)));
 	del_apic_timer_sync(&shot.timer);
+}
+
+static const struct {
+	clockid_t id;
+	const char *name;
+	ktime_t (*read)(void);
+} clocks[] = {
+	{ CLOCK_MONOTONIC, "monotonic", ktime_get },
+	{ CLOCK_MONOTONIC_RAW, "raw", ktime_get_raw },
+	{ CLOCK_BOOTTIME, "boottime", ktime_get_boottime },
+	{ CLOCK_REALTIME, "realtime", ktime_get_real },
+	{ CLOCK_TAI, "tai", ktime_get_clocktai },
+};
+
+/* A reading between two looks at the TSC is converted to between them. */
+static void clock_between_looks(struct selftest *test)
+{
+	unsigned int i, n, exact = 0;
+	u64 before, after, tsc, error;
+	unsigned long flags;
+	ktime_t time;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		for (n = 0; n < TRIES; n++) {
+			local_irq_save(flags);
+			before = apic_timer_now();
+			time = clocks[i].read();
+			after = apic_timer_now();
+			tsc = apic_timer_clock_to_tsc(clocks[i].id, time, &error);
+			local_irq_restore(flags);
+			if (!EXPECT(test, error < U64_MAX))
+				return;
+			EXPECT_GE(test, after + error, tsc);
+			if (error) {
+				EXPECT_GE(test, tsc + error, before);
+				continue;
+			}
+			/* The first TSC that reads it; the look may be at a later one. */
+			exact++;
+			EXPECT(test, apic_timer_tsc_to_clock(clocks[i].id, before) <= time);
+			EXPECT_EQ(test, apic_timer_tsc_to_clock(clocks[i].id, tsc), time);
+			EXPECT(test, apic_timer_tsc_to_clock(clocks[i].id, tsc - 1) < time);
+			if (n % 16 == 0)
+				selftest_sleep_ms(1);
+		}
+	}
+	selftest_note(test, "exact %u of %zu\n", exact, ARRAY_SIZE(clocks) * TRIES);
+}
+
+/* A moment that is converted at a distance is where the clock reads it then. */
+static void clock_ahead(struct selftest *test)
+{
+	u64 expected[ARRAY_SIZE(clocks)], error, tsc;
+	ktime_t moments[ARRAY_SIZE(clocks)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		moments[i] = ktime_add_ms(clocks[i].read(), AHEAD_MS);
+		expected[i] = apic_timer_clock_to_tsc(clocks[i].id, moments[i], NULL);
+	}
+	selftest_sleep_ms(AHEAD_MS + 1);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		tsc = apic_timer_clock_to_tsc(clocks[i].id, moments[i], &error);
+		selftest_note(test, "%s off by %lld cycles, error %llu\n", clocks[i].name,
+			      (s64)(expected[i] - tsc), error);
+	}
+}
+
+static void clock_interval(struct selftest *test)
+{
+	ktime_t before, after, earliest, latest;
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		for (n = 0; n < TRIES; n++) {
+			before = clocks[i].read();
+			EXPECT_EQ(test, apic_timer_clock_now(clocks[i].id, &earliest, &latest), 0);
+			after = clocks[i].read();
+			EXPECT(test, before <= earliest);
+			EXPECT(test, earliest <= latest);
+			EXPECT(test, latest <= after);
+		}
+	}
+}
+
+static void clock_unknown(struct selftest *test)
+{
+	static const clockid_t none[] = {
+		CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME_COARSE, CLOCK_REALTIME_ALARM, 12, 63, 64,
+		-1, INT_MAX, INT_MIN,
+	};
+	ktime_t earliest, latest;
+	unsigned int i;
+	u64 error;
+
+	for (i = 0; i < ARRAY_SIZE(none); i++) {
+		error = 0;
+		EXPECT_EQ(test, apic_timer_clock_to_tsc(none[i], 0, &error), U64_MAX);
+		EXPECT_EQ(test, error, U64_MAX);
+		EXPECT_EQ(test, apic_timer_clock_to_tsc(none[i], 0, NULL), U64_MAX);
+		EXPECT_EQ(test, apic_timer_tsc_to_clock(none[i], 0), KTIME_MAX);
+		EXPECT_EQ(test, apic_timer_clock_now(none[i], &earliest, &latest), -EINVAL);
+	}
+}
+
+/* What conversions take, call and all, the least of some. */
+static void clock_cost(struct selftest *test)
+{
+	u64 before, took, to = U64_MAX, from = U64_MAX, nothing = U64_MAX, value = 0;
+	ktime_t ahead = ktime_add_ms(ktime_get_clocktai(), 1);
+	unsigned long flags;
+	unsigned int i;
+
+	for (i = 0; i < TRIES; i++) {
+		local_irq_save(flags);
+		before = apic_timer_now();
+		took = apic_timer_now() - before;
+		nothing = min(nothing, took);
+		before = apic_timer_now();
+		value += apic_timer_clock_to_tsc(CLOCK_TAI, ahead, NULL);
+		took = apic_timer_now() - before;
+		to = min(to, took);
+		before = apic_timer_now();
+		value += apic_timer_tsc_to_clock(CLOCK_TAI, before);
+		took = apic_timer_now() - before;
+		from = min(from, took);
+		local_irq_restore(flags);
+	}
+	OPTIMIZER_HIDE_VAR(value);
+	selftest_note(test, "to TSC %llu cycles, from TSC %llu\n", to - nothing, from - nothing);
 }
 
 static int ignore(struct notifier_block *block, unsigned long event,
@@ -52,6 +189,11 @@ static void notifier(struct selftest *test)
 
 const struct selftest_case selftest_clock_cases[] = {
 	CASE(monotonic_moment),
+	CASE(clock_between_looks),
+	CASE(clock_ahead),
+	CASE(clock_interval),
+	CASE(clock_unknown),
+	CASE(clock_cost),
 	CASE(notifier),
 	{}
 };

@@ -28,6 +28,7 @@ static const struct selftest_case * const parts[] = {
 	selftest_handler_cases,
 	selftest_period_cases,
 	selftest_cross_cases,
+	selftest_fence_cases,
 	selftest_sync_cases,
 	selftest_bulk_cases,
 	selftest_cost_cases,

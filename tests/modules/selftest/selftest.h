@@ -44,6 +44,7 @@ extern const struct selftest_case selftest_change_cases[];
 extern const struct selftest_case selftest_clock_cases[];
 extern const struct selftest_case selftest_cost_cases[];
 extern const struct selftest_case selftest_cross_cases[];
+extern const struct selftest_case selftest_fence_cases[];
 extern const struct selftest_case selftest_handler_cases[];
 extern const struct selftest_case selftest_hotplug_cases[];
 extern const struct selftest_case selftest_legacy_cases[];

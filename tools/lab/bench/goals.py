@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from . import distance, guest, period
+from . import distance, guest, period, user
 from .rows import Row, select
 from .script import LAPIC
 
@@ -153,6 +153,28 @@ def _cyclictest(rows: list[Row]) -> Standing | None:
     return Standing(text, met)
 
 
+def _user(load: str, **limits: int) -> Callable[[list[Row]], Standing | None]:
+    def stands(rows: list[Row]) -> Standing | None:
+        row = _one(rows, bench=user.NAME, timer="apic_timer", mode="user", load=load)
+        return _at_most(row, **limits)
+
+    return stands
+
+
+def _user_waited(rows: list[Row]) -> Standing | None:
+    row = _one(rows, bench=user.WAITED, timer="apic_timer", mode="user", load="idle")
+    return row and Standing(f"{row['mean']:,.0f}", row["mean"] <= 2000)
+
+
+def _user_net(rows: list[Row]) -> Standing | None:
+    own = _one(rows, bench=user.NAME, timer="apic_timer", mode="user", load="net")
+    rival = _one(rows, bench=user.NAME, timer="nanosleep", load="net")
+    if own is None or rival is None:
+        return None
+    text = f"p50 / p99 {own['p50']:,} / {own['p99']:,}, {rival['p50']:,} / {rival['p99']:,}"
+    return Standing(text, own["p50"] < rival["p50"] and own["p99"] < rival["p99"])
+
+
 SMALL = "1 to 1,000"
 GOALS = (
     Goal("exact, idle: p50 / p99 / p99.9 / max", "3 / 9 / 20 / 60, none early", _exact_idle,
@@ -174,14 +196,19 @@ GOALS = (
                                         ("1,000,000", 1_000_000, 1_000_000, 0.7))),
     Goal("instructions more per kernel event, idle", "60", _event, holds=True),
     Goal("cyclictest's p99, idle", f"changes by less than {CYCLICTEST_PART:.0%}", _cyclictest),
+    Goal("thread, idle: p99 / p99.9 / max", "4 / 4 / 4, none early",
+         _user("idle", p99=4, p999=4, max=4)),
+    Goal("thread, syscall: p99.9 / max", "4 / 50, none early", _user("syscall", p999=4, max=50)),
+    Goal("thread, net: against clock_nanosleep", "less at p50 and p99", _user_net),
+    Goal("thread, idle: waited per wake-up, mean", "2,000", _user_waited),
 )  # fmt: skip
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Row], every: Iterable[Goal] = GOALS) -> str:
     """Return where each goal stands: goal, measured, met or not met."""
     rows = list(rows)
     lines = [("", "what", "goal", "measured")]
-    for goal in GOALS:
+    for goal in every:
         standing = goal.stands(rows)
         if standing is None:
             lines.append(("not measured", goal.what, goal.goal, ""))

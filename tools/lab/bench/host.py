@@ -47,7 +47,8 @@ def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str
         before = smi_counts()
         size: Size = HOST_SHORT if short else HOST
         # On one CPU: what compares several is the lab's.
-        scripts = [script for script in bench.plan(size, only) if script.cpus == 1]
+        scripts = [script for script in bench.plan(size, only)
+                   if script.cpus == 1 and not bench.for_device(script)]  # fmt: skip
         samples = bench_rows.merge(_run(script, found, cpu) for script in scripts)
         machine["smi_count"] = {"before": before, "after": smi_counts()}
     finally:

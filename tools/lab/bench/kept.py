@@ -39,18 +39,20 @@ MAKERS = (
 SECONDS = 14 * 24 * 3600  # so long samples are kept
 
 
-def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, modules: Iterable[Path],
+def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterable[Path | bytes],
          options: str) -> Callable[[Script], Samples]:  # fmt: skip
     """Return what runs a script by `run`, unless its samples were kept.
 
+    taken:   modules and other files that the guest takes along
     options: what else decides about the samples
     """
     roots = [lock.identity(root) for root in (kernel.root, userland.root())]
     what = (kernel.release, qemu.version(), roots, options)
     base = hashlib.sha256(repr(what).encode())
     makers = [file for name in MAKERS for file in sorted(LAB.glob(name))]
-    for file in [*modules, *makers]:
-        base.update(hashlib.sha256(file.read_bytes()).digest())
+    for file in [*taken, *makers]:
+        data = file if isinstance(file, bytes) else file.read_bytes()
+        base.update(hashlib.sha256(data).digest())
     directory = cache_dir("bench")
     for old in directory.iterdir():
         if time.time() - old.stat().st_mtime > SECONDS:

@@ -12,10 +12,11 @@ from ..base.background import Background
 from ..base.errors import LabError
 from ..base.progress import say
 from ..build import build
+from ..build import user as programs
 from ..engines import virtual
 from ..engines.result import Result
 from ..kernels import kernels, patched
-from . import cost, distance, error, goals, kept, period, spin
+from . import cost, distance, error, goals, kept, period, spin, user
 from . import guest as bench_guest
 from . import rows as bench_rows
 from .rows import Row, Samples
@@ -34,6 +35,7 @@ BENCHES = {
     "cost": cost.scripts,
     "guest": bench_guest.scripts,
     "spin": spin.scripts,
+    "user": user.scripts,
 }
 
 
@@ -54,7 +56,10 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
     run = in_virtual_time(kernel, source, append)
     if not again:
         modules = [build.find_ko(build.build(kernel), name) for name in MODULES]
-        run = kept.kept(run, kernel, modules, f"{source} {append}")
+        options = f"{source} {append}"
+        plain = kept.kept(run, kernel, modules, options)
+        device = kept.kept(run, kernel, [*modules, *_of_device(kernel)], options)
+        run = lambda script: (device if for_device(script) else plain)(script)  # noqa: E731
     # The longest first, so that they don't begin when the others are done.
     scripts.sort(key=lambda script: -script.weight)
     with Background(max_workers=jobs) as pool:
@@ -84,9 +89,13 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
     """
 
     def run(script: Script, modules: list[Path]) -> Result:
+        files = {}
+        if for_device(script):
+            module, program = _of_device(kernel)
+            modules, files = [*modules, module], {f"usr/bin/{program.name}": program}
         return virtual.run(kernel, f"SOURCE={source}\n{script.text()}", modules=modules,
-                           cpus=script.cpus, seed=script.seed, memory=MEMORY, append=append,
-                           timeout=TIMEOUT)  # fmt: skip
+                           files=files, cpus=script.cpus, seed=script.seed, memory=MEMORY,
+                           append=append, timeout=TIMEOUT)  # fmt: skip
 
     measure = runner(kernel, run)
 
@@ -95,6 +104,17 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
                 for key, counts in measure(script).items()}  # fmt: skip
 
     return measure_source
+
+
+def for_device(script: Script) -> bool:
+    """Tell whether a script is for the user device, whose program is built for the lab's guests."""
+    return isinstance(script, user.UserScript)
+
+
+def _of_device(kernel: kernels.Kernel) -> tuple[Path, Path]:
+    """Return the module and the program that a script for the device takes along."""
+    module = build.find_ko(build.build(kernel), user.MODULE)
+    return module, programs.program(kernel, user.PROGRAM)
 
 
 def runner(

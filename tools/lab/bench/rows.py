@@ -81,10 +81,10 @@ def table(found: Iterable[Row]) -> str:
     for row in found:
         bench = str(row["bench"]).split("/")[0]
         if bench != last:
-            head = f"{'bench':<24}{'timer':<14}{'mode':<6}{'source':<8}{'load':<8}{'unit':<12}"
+            head = f"{'bench':<24}{'timer':<14}{'mode':<9}{'source':<8}{'load':<8}{'unit':<12}"
             lines += ["", head + f"{'n':>9}" + "".join(f" {name:>11}" for name in numbers[1:])]
             last = bench
-        text = "".join(f"{row[h]:<{w}}" for h, w in zip(heads, (24, 14, 6, 8, 8, 12), strict=True))
+        text = "".join(f"{row[h]:<{w}}" for h, w in zip(heads, (24, 14, 9, 8, 8, 12), strict=True))
         text += f"{row['n']:>9,}" + "".join(f" {row[name]:>11,}" for name in numbers[1:6])
         lines.append(text + "".join(f" {row[name]:>11,.1f}" for name in numbers[6:]))
     return "\n".join(lines[1:])

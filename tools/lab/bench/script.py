@@ -90,13 +90,17 @@ class Take:
 
 @dataclass
 class Script:
-    """One boot's measurements. `weight` is about how many seconds it takes, `cpus` the guest's."""
+    """One boot's measurements. `weight` is about how many seconds it takes, `cpus` the guest's.
+
+    network: the guest has what lab.build.network brings
+    """
 
     name: str
     seed: int
     weight: float
     steps: list[str | Take] = field(default_factory=list)
     cpus: int = 1
+    network: bool = False
 
     def do(self, *commands: str) -> None:
         """Add shell commands."""

@@ -34,13 +34,19 @@ SERIAL_PORTS = ("console", "data", "files")
 # The kernel's own tests of its cryptography, and its guard of its memory against processes, would
 # take most of the time.
 PARAMETERS = f"console=ttyS0 quiet nokaslr reboot=t cryptomgr.notests nopti {splats.PARAMETERS}"
+MODEL = "corei7_ivy_bridge_3770k"
+# It has TSC_ADJUST. The kernel uses its TSC deadline from this version of its microcode on, which
+# Bochs reads from a file: number of the MSR, type, then by halves the value on reset, bits that are
+# reserved, and bits that nobody can change.
+HASWELL = "corei7_haswell_4770, msrs={home}/msrs"
+HASWELL_MSRS = "0x0000008b 0 00000028 00000000 00000000 00000000 ffffffff ffffffff\n"
 X2APIC_BASE = 0xFEE00D00  # enabled, x2APIC, boot CPU
 X2APIC_PARAMETERS = "noapic x2apic_phys"
 
 CONFIGURATION = """\
 plugin_ctrl: speaker=0, gameport=0, parallel=0, iodebug=0
 display_library: term
-cpu: model=corei7_ivy_bridge_3770k, reset_on_triple_fault=0
+cpu: model={model}, reset_on_triple_fault=0
 cpu: count={cpus}, quantum={halted}, ips={hz}
 clock: sync=none, time0=1700000000
 megs: {memory}
@@ -71,6 +77,7 @@ def run(
     files: Mapping[str, bytes | Path] | None = None,
     cpus: int = 1,
     x2apic: bool = False,
+    tsc_adjust: bool = False,
     memory: int = 512,
     seed: int = 42,
     append: str = "",
@@ -81,6 +88,7 @@ def run(
     modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
     files:   guest path (no leading /) -> contents, or a file of this machine
     x2apic:  boot with x2APIC
+    tsc_adjust: have CPUs with the register TSC_ADJUST
     memory:  MiB
     seed:    another one gives an independent sample
     append:  further kernel parameters
@@ -93,7 +101,7 @@ def run(
         home = Path(temp)
         image.build(script, modules, files or {}, put=PUT, setup=SETUP).write(home / "initrd")
         parameters = f"{PARAMETERS} {X2APIC_PARAMETERS if x2apic else ''} {append}".strip()
-        _configure(home, kernel, cpus, memory, parameters, x2apic)
+        _configure(home, kernel, cpus, memory, parameters, x2apic, tsc_adjust)
         reason = _emulate(home, _argv(home), _environment(kernel, seed), timeout)
         return image.result(home / "console", home / "data", _files(home / "files"), reason)
 
@@ -104,14 +112,15 @@ def root() -> Path:
 
 
 def _configure(home: Path, kernel: Kernel, cpus: int, memory: int, parameters: str,
-               x2apic: bool) -> None:  # fmt: skip
+               x2apic: bool, tsc_adjust: bool) -> None:  # fmt: skip
     """Write Bochs's configuration, and what starts the kernel."""
     initrd = (home / "initrd").read_bytes()
     disk = pvh.write_disk(home / "disk", kernel, initrd, memory, parameters)
+    (home / "msrs").write_text(HASWELL_MSRS)
     (home / "rom").write_bytes(pvh.rom(kernel, disk, X2APIC_BASE if x2apic else 0))
     text = CONFIGURATION.format(
         cpus=cpus, halted=HALTED, hz=HZ, memory=memory, share=root() / "usr/share/bochs",
-        home=home, rom=pvh.ROM,
+        home=home, rom=pvh.ROM, model=HASWELL.format(home=home) if tsc_adjust else MODEL,
     )  # fmt: skip
     for n, name in enumerate(SERIAL_PORTS, start=1):
         text += f"com{n}: enabled=1, mode=file, dev={home}/{name}\n"

@@ -102,8 +102,9 @@ def initramfs(
 ) -> Initramfs:
     """Return what such a guest is given: see `run`."""
     put = native.compiled(kernel, "put.c", PUT_FLAGS)
+    timex = native.compiled(kernel, "timex.c", PUT_FLAGS)
     return image.build(
-        script, modules, {**(files or {}), "usr/bin/put.bin": put},
+        script, modules, {**(files or {}), "usr/bin/put.bin": put, "usr/bin/timex": timex},
         # Not write-combining where the kernel has no PAT.
         put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
         f'exec put.bin $file {SHARED_MB} "$1"',

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from ..base.progress import say
 from ..bench import figures
-from ..build import build
+from ..build import build, user
 from ..engines import virtual
 from ..kernels import kernels
 
 SERIES = "6.1"
 SHOTS = 3000  # of each timer
+WARM_UP = 2000  # sleeps of a thread that the device learns from, before those that count
 MIN_NS, MAX_NS = 20_000, 2_000_000_000
 TIMERS = {
     "apic_timer_exact": "the default: armed early, then waits on the TSC; never early",
@@ -24,13 +25,20 @@ TIMERS = {
     "hrtimer_hard": "the kernel's hrtimer at its best: HRTIMER_MODE_ABS_PINNED_HARD",
     "timer_list": "the kernel's ordinary timer, one tick (4 ms) at best",
 }
+# Threads of tests/user/latency.c that sleep until a TSC value, and its names for how.
+THREADS = {
+    "apic_timer_dev": "device",
+    "clock_nanosleep": "nanosleep",
+}
+THREAD_MAX_NS = 1_020_000
 WHERE_TO_GO_ON = """\
 Where to go on:
   make demo VERBOSE=1             also the trace of one expiry, the log and the counters
   docs/tutorial/first-timer.md    write a module that uses such a timer
   docs/results/                   more timers, loads, periods and costs: what `make bench` found
   sudo make install               install it on this machine, by DKMS"""
-MODULES = ("apic_timer", "apic_timer_sample", "apic_timer_bench", "apic_timer_bench_ours")
+MODULES = ("apic_timer", "apic_timer_sample", "apic_timer_bench", "apic_timer_bench_ours",
+           "apic_timer_dev")  # fmt: skip
 
 SCRIPT = f"""
 mark() {{ echo "@demo@ $1"; }}
@@ -58,6 +66,12 @@ trace-cmd record -q -o /tmp/trace.dat -e apic_timer \\
 	sh -c "echo apic_timer_exact uniform 1 200000 200000 1 > $bench/run" > /tmp/log 2>&1 ||
 	cat /tmp/log
 trace-cmd report -q -i /tmp/trace.dat 2>/dev/null
+
+insmod $MODULES/apic_timer_dev.ko
+for thread in {" ".join(f"{name}:{how}" for name, how in THREADS.items())}; do
+	latency ${{thread#*:}} {SHOTS} {MIN_NS} {THREAD_MAX_NS} 1 {WARM_UP} >/tmp/errors
+	put ${{thread%:*}} </tmp/errors
+done
 
 mark lead
 cat /sys/kernel/debug/apic_timer/lead
@@ -97,12 +111,13 @@ def measure() -> Found | None:
     built = build.build(kernel)
     say("demo", "booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
     modules = [build.find_ko(built, name) for name in MODULES]
-    result = virtual.run(kernel, SCRIPT, modules=modules, timeout=1200)
+    files = {"usr/bin/latency": user.program(kernel, "latency")}
+    result = virtual.run(kernel, SCRIPT, modules=modules, files=files, timeout=1200)
     if not result.ok:
         print(f"demo: {result.verdict}\n{result.output}\n{result.kernel_log}", file=sys.stderr)
         return None
     parts = dict(part.split("\n", 1) for part in result.output.split("@demo@ ")[1:])
-    samples = {name: figures.decode(result.files[name]) for name in TIMERS}
+    samples = {name: figures.decode(result.files[name]) for name in (*TIMERS, *THREADS)}
     return Found(kernel.release, parts, samples)
 
 
@@ -117,10 +132,14 @@ def text(found: Found, *, verbose: bool = False) -> str:
     legend = "\n".join(f"  {name:<18}{what}" for name, what in TIMERS.items())
     # timer_list is so far off that it has no place next to the others.
     near = {name: found.samples[name] for name in TIMERS if name != "timer_list"}
+    timers = {name: found.samples[name] for name in TIMERS}
+    threads = {name: found.samples[name] for name in THREADS}
     parts = [
-        head + figures.table(found.samples) + "\n\n" + legend,
+        head + figures.table(timers) + "\n\n" + legend,
         f"{_conclusion(found)}\n\n"
         "How often each error occurred (bars by the logarithm):\n\n" + figures.histograms(near),
+        "The same of programs up to 1 ms ahead: first instruction after a sleep, SCHED_FIFO:\n"
+        + figures.table(threads),
     ]
     if verbose:
         parts += _details(found)

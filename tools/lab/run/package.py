@@ -18,7 +18,7 @@ from ..kernels.chroot import namespace, run_in
 from ..kernels.debian import KEYRING, mirrors
 
 SUITES = ("bookworm", "trixie")
-BUILD = ("debhelper", "dh-dkms", "lintian", "python3")  # besides build-essential
+BUILD = ("debhelper", "dh-dkms", "lintian", "python3", "scdoc")  # besides build-essential
 WORK = "build/packages"  # in a root: what is bound there
 # What is shown of a failure: dpkg-buildpackage says the reason last.
 TAIL = 4000

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Timers whose function starts when one of the kernel's clocks reads a moment,
+ * from the CPU's own local APIC timer: <linux/apic_timer.h> with a clock.
+ *
+ * While a timer is pending it follows its clock: NTP's steering, adjtime(),
+ * changes of the tick's length, steps, leap seconds, a new offset of TAI. Two
+ * machines whose CLOCK_TAI is disciplined by PTP act at one instant by arming
+ * timers for the same moment of it.
+ *
+ *	init_apic_clock_timer(&timer);
+ *	timer.timer.function = handler;		also data, flags, spin_budget
+ *	timer.timer.flags = APIC_TIMER_EXACT;
+ *	ret = add_apic_timer_at(&timer, CLOCK_TAI, when);
+ */
+#ifndef _LINUX_APIC_CLOCK_H
+#define _LINUX_APIC_CLOCK_H
+
+#include <linux/apic_timer.h>
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+/**
+ * struct apic_clock_timer - a timer of a clock
+ * @timer:	what expires: set its @function, @data, @flags and @spin_budget.
+ *		Its @expires is the module's. Don't call the functions of
+ *		<linux/apic_timer.h> for it, only those below.
+ * @clock:	as passed to add_apic_timer_at()
+ * @when:	likewise; written under @lock
+ *
+ * The handler is called as that of any timer: @now is the TSC at its first
+ * instruction, which apic_timer_tsc_to_clock() converts.
+ */
+struct apic_clock_timer {
+	struct apic_timer_list timer;
+	clockid_t clock;
+	ktime_t when;
+
+	/* private: */
+	unsigned int state;
+	int cpu;
+	int home;			/* CPU in whose list it is */
+	raw_spinlock_t lock;
+	struct hrtimer approach;	/* of @clock, until @when is near */
+	struct hrtimer check;		/* of CLOCK_MONOTONIC, from then on */
+	struct list_head node;
+};
+
+/*
+ * Context, unless stated otherwise: any but NMI, handlers included; -EPERM in
+ * NMI. -EINVAL from any of them means also that the timer is NULL or was never
+ * initialised.
+ */
+
+/* Initialise a timer before its first use; not while it is pending. */
+void init_apic_clock_timer(struct apic_clock_timer *timer);
+
+/*
+ * Arm a timer for the moment @when of @clock: CLOCK_MONOTONIC,
+ * CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI. On this CPU or
+ * on @cpu; a CPU that goes offline hands it to another. A moment that has passed,
+ * or that a step of the clock has skipped, runs at once, late. Return:
+ *   0		armed
+ *   -EBUSY	it is pending already
+ *   -ENODEV	the CPU does not accept timers
+ *   -EINVAL	also: no such clock, no function, unknown flags, no such CPU
+ */
+int add_apic_timer_at(struct apic_clock_timer *timer, clockid_t clock, ktime_t when);
+int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_t when, int cpu);
+
+/*
+ * Arm a timer for another moment of the clock that it was last armed for, whether
+ * pending or not, on the CPU that it was last armed on. Return: 1 if it was
+ * pending, 0 if not, otherwise as add_apic_timer_at(); -EINVAL also if it was
+ * never armed.
+ */
+int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when);
+
+/*
+ * Delete a timer without waiting for its handler; or wait until it has returned
+ * on every CPU. Before its memory is freed a timer is deleted by the latter, also
+ * when it has expired: hrtimers of it may still be pending. Return: as
+ * del_apic_timer() and del_apic_timer_sync().
+ */
+int del_apic_timer_at(struct apic_clock_timer *timer);
+int del_apic_timer_at_sync(struct apic_clock_timer *timer);
+
+/* Check whether a timer is armed and has not expired yet. */
+bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
+
+/**
+ * struct apic_clock_skew - how far a CPU's TSC is ahead of the reference CPU's
+ * @reference:	the reference CPU
+ * @offset:	estimate, TSC cycles
+ * @low:	it is not less
+ * @high:	it is not more
+ * @quantum:	step in which the two TSCs count, cycles
+ * @rounds:	round trips between the two CPUs that this comes from
+ * @measured:	TSC when that was
+ *
+ * The bounds hold whatever disturbed the measurement. What happens to the TSCs
+ * later they do not know: in a virtual machine the host may move a CPU.
+ */
+struct apic_clock_skew {
+	int reference;
+	s64 offset;
+	s64 low;
+	s64 high;
+	u64 quantum;
+	unsigned int rounds;
+	u64 measured;
+};
+
+/*
+ * Get what was measured last, any context; or measure now, task context. CPUs are
+ * measured when they come online. Return:
+ *   0		@skew is filled in
+ *   -EINVAL	no such CPU, or @skew is NULL
+ *   -ENODATA	nothing is known of this CPU: it is offline, or was not measured yet
+ *   -ETIMEDOUT	the two CPUs did not run at the same time for long enough
+ *   -ESTALE	the TSCs moved against each other while they were measured
+ */
+int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew);
+int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew);
+
+/**
+ * enum apic_clock_worth - what TSC values of different CPUs are worth to each other
+ * @APIC_CLOCK_UNTRUSTED: nothing: the kernel has marked the TSC unstable, its rate
+ *	may change, or measurements contradict each other
+ * @APIC_CLOCK_BOUNDED:	what &apic_clock_verdict.within says, as of the last
+ *	measurement: in a virtual machine, or with several packages
+ * @APIC_CLOCK_CORRECTED: the TSCs are apart by a known offset, which groups with
+ *	APIC_CLOCK_GROUP_CORRECT take into account
+ * @APIC_CLOCK_EXACT:	the same: nothing that is known speaks against it
+ */
+enum apic_clock_worth {
+	APIC_CLOCK_UNTRUSTED,
+	APIC_CLOCK_BOUNDED,
+	APIC_CLOCK_CORRECTED,
+	APIC_CLOCK_EXACT,
+};
+
+/**
+ * struct apic_clock_verdict - what this machine's TSC is worth, and why
+ * @worth:	the verdict
+ * @within:	TSC cycles within which moments on two CPUs' TSCs are the same;
+ *		U64_MAX if nothing is known
+ * @kind:	what the CPU guarantees
+ * @stable:	the kernel has not marked the TSC unstable
+ * @virtual:	there is a hypervisor
+ * @clocksource: the kernel's clocks follow from the TSC
+ * @adjusted:	CPUs have different values in TSC_ADJUST: firmware or software has
+ *		written some of them
+ * @packages:	CPUs are in several packages
+ * @measured:	CPUs whose skew is known, the reference included
+ * @unknown:	those that are online and whose skew could not be measured
+ * @contradicted: those of them that moved while they were measured
+ * @apart:	a CPU's TSC is surely not the reference's: its bounds exclude 0
+ * @quantum:	step in which the TSCs count, cycles
+ */
+struct apic_clock_verdict {
+	enum apic_clock_worth worth;
+	u64 within;
+	enum apic_timer_tsc_kind kind;
+	bool stable;
+	bool virtual;
+	bool clocksource;
+	bool adjusted;
+	bool packages;
+	unsigned int measured;
+	unsigned int unknown;
+	unsigned int contradicted;
+	bool apart;
+	u64 quantum;
+};
+
+/* Judge the TSC by what is known of it; task context, as CPUs are asked. */
+void apic_clock_judge(struct apic_clock_verdict *verdict);
+
+/* Flags of a group. */
+
+/* Take how far the CPUs' TSCs are apart into account, as apic_clock_get_skew() has it. */
+#define APIC_CLOCK_GROUP_CORRECT	0x1U
+/* All handlers are called, or none: see apic_clock_group_alloc(). */
+#define APIC_CLOCK_GROUP_ALL		0x2U
+
+/**
+ * struct apic_clock_receipt - what became of a group's expiry
+ * @when:	the moment, TSC of the reference CPU if the group corrects, else of
+ *		each CPU
+ * @ret:	0: all handlers were called; -EAGAIN: none was, as one CPU was not
+ *		there in time; -ECANCELED: cancelled, see @called
+ * @called:	how many handlers were called
+ * @first:	start of the first handler less @when, TSC cycles
+ * @last:	likewise of the last one: the starts are @last - @first apart
+ * @error:	how much more or less apart they may be, as the TSCs are known no
+ *		better, TSC cycles; U64_MAX if nothing is known of a CPU's
+ */
+struct apic_clock_receipt {
+	u64 when;
+	int ret;
+	unsigned int called;
+	s64 first;
+	s64 last;
+	u64 error;
+};
+
+struct apic_clock_group;
+
+/*
+ * Make a group of one timer on each of @cpus, whose handlers start at one instant.
+ * @function is called as that of a timer is, on each CPU; then @done, unless it is
+ * NULL, on the CPU that is last, in the same context. Task context. Returns NULL
+ * without memory, for no or unknown CPUs, or unknown flags.
+ *
+ * With APIC_CLOCK_GROUP_ALL each CPU enters its interrupt some microseconds
+ * before the moment and waits in it. The first that is within 100 ns of the moment
+ * looks whether all are there, and decides for all.
+ */
+struct apic_clock_group *
+apic_clock_group_alloc(const struct cpumask *cpus,
+		       void (*function)(unsigned long long now, unsigned long data),
+		       void (*done)(const struct apic_clock_receipt *receipt, unsigned long data),
+		       unsigned long data, unsigned int flags);
+
+/* Cancel what is pending, wait for handlers, and free the memory. Task context. */
+void apic_clock_group_free(struct apic_clock_group *group);
+
+/*
+ * Arm a group for @when, TSC. Any context but NMI. Return:
+ *   0		armed; @done will be called once
+ *   -EBUSY	its last expiry is not over
+ *   -ENODEV	a CPU does not accept timers; the others are taken out again
+ *   -ETIME	@when is nearer than 20 us: no handler will be called
+ */
+int apic_clock_group_fire(struct apic_clock_group *group, u64 when);
+
+/* Cancel an expiry; task context. When this returns, @done has been called. */
+void apic_clock_group_cancel(struct apic_clock_group *group);
+
+#endif /* _LINUX_APIC_CLOCK_H */

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * /dev/apic_timer: sleeping until a TSC value, and timers to read() and poll().
+ *
+ * The device has one command per operation. Each takes a structure that begins
+ * with its own size as the caller knows it. A longer structure than the kernel's
+ * is accepted as long as what the kernel doesn't know is zero (otherwise -E2BIG),
+ * and what a shorter one lacks reads as zero. Layouts are the same for 32-bit
+ * callers.
+ *
+ * A moment is an unsigned 64-bit value in the unit of its clock: TSC cycles, or
+ * nanoseconds of CLOCK_MONOTONIC or CLOCK_TAI. TSC values are good within one
+ * epoch: another begins when the TSC restarted or stopped in a sleep of the
+ * machine. An epoch has a number from 1 on; 0 stands for "whichever".
+ */
+#ifndef _UAPI_LINUX_APIC_TIMER_H
+#define _UAPI_LINUX_APIC_TIMER_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define APIC_TIMER_IOC		0xD7
+
+/* What the caller hands over has its size in it, hence not _IOWR(). */
+#define APIC_TIMER_QUERY	_IO(APIC_TIMER_IOC, 0)
+#define APIC_TIMER_SLEEP	_IO(APIC_TIMER_IOC, 1)
+#define APIC_TIMER_ARM		_IO(APIC_TIMER_IOC, 2)
+
+/* Clocks. */
+#define APIC_TIMER_CLOCK_TSC		0	/* cycles */
+#define APIC_TIMER_CLOCK_MONOTONIC	1	/* ns */
+#define APIC_TIMER_CLOCK_TAI		2	/* ns */
+
+/* &struct apic_timer_device.cpu for the CPU of the caller. */
+#define APIC_TIMER_CPU_THIS		0xffffffffU
+
+/* &struct apic_timer_device.tsc_flags and &struct apic_timer_page.flags. */
+#define APIC_TIMER_TSC_IS_CONSTANT	0x0001	/* fixed rate */
+#define APIC_TIMER_TSC_IS_NONSTOP	0x0002	/* counts in every idle state */
+#define APIC_TIMER_TSC_IS_STABLE	0x0004	/* not marked unstable */
+#define APIC_TIMER_TSC_IS_CLOCK		0x0008	/* the kernel's clocks run on it */
+
+/**
+ * struct apic_timer_device - %APIC_TIMER_QUERY: what there is
+ * @size:	in: sizeof(struct apic_timer_device)
+ * @cpu:	in: CPU to describe, %APIC_TIMER_CPU_THIS for the caller's; out:
+ *		which one that is
+ * @epoch:	out: present epoch of the TSC
+ * @tsc_khz:	out: frequency of the TSC in kHz
+ * @tsc_flags:	out: %APIC_TIMER_TSC_IS_*
+ * @hardware:	out: what expiries are programmed into: 0 nothing, 1 TSC-deadline
+ *		MSR, 2 one-shot counter, 3 a kernel hrtimer, 4 a simulation
+ * @modes:	out: bit n for each accuracy mode n that the CPU has
+ * @rate:	out: wake-ups a second that a user may have of each CPU
+ * @burst:	out: wake-ups that may come in one go
+ * @pending:	out: sleepers and timers that a user may have pending
+ * @budget_max:	out: limit of &struct apic_timer_sleep.budget, TSC cycles
+ * @ring_entries: out: receipts that a ring has room for
+ * @ring_offset: out: offset to map the ring at
+ * @source:	out: where interrupts come from: "proxy", "hook", "hrtimer"
+ */
+struct apic_timer_device {
+	__u32 size;
+	__u32 cpu;
+	__u32 epoch;
+	__u32 tsc_khz;
+	__u32 tsc_flags;
+	__u32 hardware;
+	__u32 modes;
+	__u32 rate;
+	__u32 burst;
+	__u32 pending;
+	__u32 budget_max;
+	__u32 ring_entries;
+	__u64 ring_offset;
+	char source[16];
+};
+
+/* &struct apic_timer_sleep.flags */
+/*
+ * The kernel waits for the last stretch, too: for callers that do not finish by
+ * themselves. They come back a little late, by what the way out of the kernel
+ * takes; less so when they set @began.
+ */
+#define APIC_TIMER_SLEEP_KERNEL_FINISH	0x0001
+/* A moment that has passed is an error, -ETIME, instead of the end of the sleep. */
+#define APIC_TIMER_SLEEP_SKIP_LATE	0x0002
+/* Do not keep the kernel's own timer events away from the last stretch. */
+#define APIC_TIMER_SLEEP_NO_FENCE	0x0004
+
+/* &struct apic_timer_sleep.result */
+#define APIC_TIMER_SLEPT		0x0001	/* left the CPU; otherwise too near */
+#define APIC_TIMER_SLEPT_FENCED		0x0002	/* the fence was asked for */
+#define APIC_TIMER_SLEPT_LATE		0x0004	/* the moment had passed on return */
+
+/**
+ * struct apic_timer_sleep - %APIC_TIMER_SLEEP: sleep until shortly before a moment
+ * @size:	in: sizeof(struct apic_timer_sleep)
+ * @flags:	in: %APIC_TIMER_SLEEP_*
+ * @expires:	in: the moment
+ * @clock:	in: %APIC_TIMER_CLOCK_*
+ * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
+ *		present one
+ * @began:	in: the TSC as read right after the last call with this file, by the
+ *		same thread; 0 if it wasn't. The kernel learns its way out from it.
+ * @budget:	in: TSC cycles by which the thread may come back early, at most; 0:
+ *		20 us
+ * @cpu:	out: CPU that the thread came back on
+ * @tsc:	out: the moment as a TSC value. Wait until the TSC is that or later:
+ *		only then has the moment come.
+ * @woken:	out: TSC when the timer's interrupt was handled, 0: no sleep
+ * @resumed:	out: TSC when the thread ran again
+ * @lead:	out: TSC cycles from the armed moment to @tsc
+ * @result:	out: %APIC_TIMER_SLEPT*
+ *
+ * The thread comes back early, by what its wake-up may take, unless
+ * %APIC_TIMER_SLEEP_KERNEL_FINISH is set; user/apic_timer_user.h waits for the rest.
+ * A call that a signal interrupts starts again after it, as the moment is absolute,
+ * or fails with -EINTR where the signal's action has no SA_RESTART. Errors:
+ *
+ *   -ESTALE	another epoch than @epoch; @epoch is the present one then
+ *   -ETIME	the moment has passed, and %APIC_TIMER_SLEEP_SKIP_LATE is set
+ *   -EAGAIN	more wake-ups a second than the user may have
+ *   -EBUSY	more sleepers and timers than the user may have
+ *   -ENODEV	this CPU has no timer
+ *   -EINVAL	unknown flags or clock, size too small
+ *   -E2BIG	something behind what this kernel knows is not 0
+ */
+struct apic_timer_sleep {
+	__u32 size;
+	__u32 flags;
+	__u64 expires;
+	__u32 clock;
+	__u32 epoch;
+	__u64 began;
+	__u32 budget;
+	__u32 cpu;
+	__u64 tsc;
+	__u64 woken;
+	__u64 resumed;
+	__u32 lead;
+	__u32 result;
+};
+
+/**
+ * struct apic_timer_arm - %APIC_TIMER_ARM: arm, change or disarm the file's timer
+ * @size:	in: sizeof(struct apic_timer_arm)
+ * @flags:	in: 0
+ * @expires:	in: first expiry; 0 disarms
+ * @interval:	in: distance of further ones in the unit of the clock, 0: none
+ * @clock:	in: %APIC_TIMER_CLOCK_*
+ * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
+ *		present one
+ *
+ * read() blocks until the timer has expired and gives the number of expirations
+ * since the last read() or ARM as a __u64: more than 1 is an overrun. poll()
+ * reports %POLLIN then. When @epoch was given and another one has begun, read()
+ * fails with -ESTALE and poll() reports %POLLERR until the timer is armed anew.
+ * Errors: as of %APIC_TIMER_SLEEP but -ETIME: a moment that has passed expires at
+ * once. An interval that is shorter than the user's rate allows loses no count:
+ * interrupts come less often, and count more.
+ */
+struct apic_timer_arm {
+	__u32 size;
+	__u32 flags;
+	__u64 expires;
+	__u64 interval;
+	__u32 clock;
+	__u32 epoch;
+};
+
+/**
+ * struct apic_timer_page - time page, mapped read-only at offset 0
+ * @version:	of the layout, 1; later versions add fields
+ * @seq:	odd while the page changes; changes whenever it does
+ * @tsc_khz:	frequency of the TSC in kHz
+ * @epoch:	present epoch of the TSC
+ * @flags:	%APIC_TIMER_TSC_IS_*; without _CLOCK do not use what follows
+ * @mult:	CLOCK_MONOTONIC at TSC value t is
+ *		@mono + (((t - @tsc) * @mult + @mono_shifted) >> @shift), in ns
+ * @shift:	see @mult
+ * @reserved:	0
+ * @tsc:	see @mult; not later than now
+ * @mono:	see @mult
+ * @mono_shifted: see @mult
+ * @tai:	CLOCK_TAI - CLOCK_MONOTONIC, ns
+ *
+ * The kernel rewrites the page with every update of its clocks, some hundred times
+ * a second at most. Read it as a sequence counter's data: again when @seq was odd or
+ * has changed.
+ */
+struct apic_timer_page {
+	__u32 version;
+	__u32 seq;
+	__u32 tsc_khz;
+	__u32 epoch;
+	__u32 flags;
+	__u32 mult;
+	__u32 shift;
+	__u32 reserved;
+	__u64 tsc;
+	__u64 mono;
+	__u64 mono_shifted;
+	__u64 tai;
+};
+
+/* Where the ring of receipts is mapped, read-only. */
+#define APIC_TIMER_RING_OFFSET	0x100000
+/* Receipts begin that much behind &struct apic_timer_ring. */
+#define APIC_TIMER_RING_FIRST	4096
+
+/**
+ * struct apic_timer_ring - what a file's ring of receipts begins with
+ * @version:	of the layout, 1
+ * @entries:	number of receipts that it has room for, a power of 2
+ * @head:	number of the next receipt; receipt n is at n % @entries. The kernel
+ *		overwrites the oldest: what was read of receipt n is good if @head
+ *		is still less than n + @entries afterwards.
+ */
+struct apic_timer_ring {
+	__u32 version;
+	__u32 entries;
+	__u64 head;
+};
+
+/**
+ * struct apic_timer_receipt - one sleep, as it was
+ * @tsc:	wanted moment
+ * @woken:	TSC when the interrupt was handled, 0: no sleep
+ * @resumed:	TSC when the thread ran again
+ * @began:	what the thread said with its next call, 0 until then
+ * @lead:	TSC cycles from the armed moment to @tsc
+ * @cpu:	CPU that the thread came back on
+ * @result:	%APIC_TIMER_SLEPT*
+ * @tid:	thread, as the kernel numbers it
+ * @reserved:	0
+ */
+struct apic_timer_receipt {
+	__u64 tsc;
+	__u64 woken;
+	__u64 resumed;
+	__u64 began;
+	__u32 lead;
+	__u32 cpu;
+	__u32 result;
+	__u32 tid;
+	__u64 reserved[2];
+};
+
+#endif /* _UAPI_LINUX_APIC_TIMER_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_BOUNDS_H
+#define _APIC_CLOCK_BOUNDS_H
+
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+/**
+ * struct apic_clock_bounds - what is sure of how far one TSC is ahead of another
+ * @low:	it is not less, cycles
+ * @high:	it is not more, cycles; less than @low: it has changed meanwhile
+ * @rounds:	round trips that this comes from
+ *
+ * Two CPUs send each other messages. CPU A reads its TSC (t1) and sends, B
+ * receives it, reads its own (t2) and answers, A receives that and reads its TSC
+ * again (t3). As t2 was read between the other two, B is ahead of A by t2 - t3 at
+ * least and t2 - t1 at most. Whatever holds a message up (an interrupt, an SMI,
+ * another virtual machine) can only make these bounds wider, never wrong, so that
+ * the narrowest of each side are kept, and need not be of the same round trip.
+ */
+struct apic_clock_bounds {
+	s64 low;
+	s64 high;
+	unsigned int rounds;
+};
+
+#define APIC_CLOCK_BOUNDS_NONE { .low = S64_MIN, .high = S64_MAX }
+
+/**
+ * apic_clock_bounds_add() - use a round trip that A has begun
+ * @bounds:	of B's TSC less A's
+ * @t1:		A's TSC before
+ * @t2:		B's TSC
+ * @t3:		A's TSC after
+ */
+static inline void apic_clock_bounds_add(struct apic_clock_bounds *bounds, u64 t1, u64 t2, u64 t3)
+{
+	bounds->low = max_t(s64, bounds->low, t2 - t3);
+	bounds->high = min_t(s64, bounds->high, t2 - t1);
+	bounds->rounds++;
+}
+
+/**
+ * apic_clock_bounds_add_reverse() - use a round trip that B has begun
+ * @bounds:	of B's TSC less A's
+ * @t1:		B's TSC before
+ * @t2:		A's TSC
+ * @t3:		B's TSC after
+ */
+static inline void
+apic_clock_bounds_add_reverse(struct apic_clock_bounds *bounds, u64 t1, u64 t2, u64 t3)
+{
+	bounds->low = max_t(s64, bounds->low, t1 - t2);
+	bounds->high = min_t(s64, bounds->high, t3 - t2);
+	bounds->rounds++;
+}
+
+/**
+ * apic_clock_bounds_contradict() - check whether the distance has changed
+ * @bounds:	bounds
+ *
+ * Return: true if no one distance explains all round trips.
+ */
+static inline bool apic_clock_bounds_contradict(const struct apic_clock_bounds *bounds)
+{
+	return bounds->low > bounds->high;
+}
+
+u64 apic_clock_gcd(u64 a, u64 b);
+s64 apic_clock_bounds_middle(const struct apic_clock_bounds *bounds);
+s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, u64 residue);
+bool apic_clock_bounds_ring(const struct apic_clock_bounds *a, const struct apic_clock_bounds *b,
+			    const struct apic_clock_bounds *pair);
+
+#endif /* _APIC_CLOCK_BOUNDS_H */

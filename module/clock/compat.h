@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between kernel versions.
+ *
+ * hrtimer_setup(): from 6.13; before, hrtimer_init() and an assignment. Gone
+ * with hrtimer_init() in 6.15.
+ */
+#ifndef _APIC_CLOCK_COMPAT_H
+#define _APIC_CLOCK_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+
+static inline void
+apic_clock_hrtimer_setup(struct hrtimer *timer,
+			 enum hrtimer_restart (*function)(struct hrtimer *timer),
+			 clockid_t clock, enum hrtimer_mode mode)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, function, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+#endif
+}
+
+#endif /* _APIC_CLOCK_COMPAT_H */

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/debug/apic_clock/
+ *
+ *	clocks		the clocks that timers can expire by: what each reads at
+ *			one TSC value, how far off a conversion may be, and its
+ *			rate against the TSC's nominal one
+ *	stats		counters of the timers
+ *	skew		how far each CPU's TSC is ahead of the reference CPU's, with
+ *			bounds; writing "measure" measures again
+ *	verdict		what TSC values of different CPUs are worth to each other,
+ *			after the facts that this follows from
+ */
+#include <linux/apic_clock.h>
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/uaccess.h>
+
+#include "debugfs.h"
+#include "skew.h"
+#include "timer.h"
+#include "worth.h"
+
+static struct dentry *directory;
+
+static const struct {
+	clockid_t id;
+	const char *name;
+} clocks[] = {
+	{ CLOCK_MONOTONIC, "monotonic" },
+	{ CLOCK_MONOTONIC_RAW, "raw" },
+	{ CLOCK_BOOTTIME, "boottime" },
+	{ CLOCK_REALTIME, "realtime" },
+	{ CLOCK_TAI, "tai" },
+};
+
+/* How much faster a clock is than the TSC by its frequency, 10^-9. */
+static s64 rate_ppb(clockid_t clock, u64 now)
+{
+	u64 second = apic_timer_us_to_tsc(USEC_PER_SEC);
+
+	return apic_timer_tsc_to_clock(clock, now + second) -
+	       apic_timer_tsc_to_clock(clock, now) - NSEC_PER_SEC;
+}
+
+static int clocks_show(struct seq_file *file, void *unused)
+{
+	u64 now = apic_timer_now(), error;
+	unsigned int i;
+	ktime_t time;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		time = apic_timer_tsc_to_clock(clocks[i].id, now);
+		apic_timer_clock_to_tsc(clocks[i].id, time, &error);
+		seq_printf(file, "%s: %lld ns at TSC %llu, error %llu cycles, rate %+lld ppb\n",
+			   clocks[i].name, time, now, error, rate_ppb(clocks[i].id, now));
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(clocks);
+
+static int stats_show(struct seq_file *file, void *unused)
+{
+	const struct apic_clock_stats *stats = &apic_clock_stats;
+
+	seq_printf(file, "approached %lld\n", (s64)atomic64_read(&stats->approached));
+	seq_printf(file, "checked %lld\n", (s64)atomic64_read(&stats->checked));
+	seq_printf(file, "moved %lld\n", (s64)atomic64_read(&stats->moved));
+	seq_printf(file, "stepped %lld\n", (s64)atomic64_read(&stats->stepped));
+	seq_printf(file, "lost %lld\n", (s64)atomic64_read(&stats->lost));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+static int skew_show(struct seq_file *file, void *unused)
+{
+	struct apic_clock_skew skew;
+	int cpu, ret;
+
+	for_each_possible_cpu(cpu) {
+		ret = apic_clock_get_skew(cpu, &skew);
+		if (ret) {
+			seq_printf(file, "cpu %d: not known (%d)\n", cpu, ret);
+			continue;
+		}
+		if (cpu == skew.reference) {
+			seq_printf(file, "cpu %d: reference\n", cpu);
+			continue;
+		}
+		seq_printf(file, "cpu %d: %+lld cycles, within %lld to %lld, in steps of %llu, by %u round trips, %llu ms ago\n",
+			   cpu, skew.offset, skew.low, skew.high, skew.quantum, skew.rounds,
+			   div_u64(apic_timer_tsc_to_ns(apic_timer_now() - skew.measured),
+				   NSEC_PER_MSEC));
+	}
+	return 0;
+}
+
+static int skew_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, skew_show, NULL);
+}
+
+static ssize_t skew_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
+{
+	char word[16] = {};
+	int ret;
+
+	if (size >= sizeof(word))
+		return -EINVAL;
+	if (copy_from_user(word, user, size))
+		return -EFAULT;
+	if (!sysfs_streq(word, "measure"))
+		return -EINVAL;
+	ret = apic_clock_skew_measure_all();
+	return ret ?: size;
+}
+
+static const struct file_operations skew_fops = {
+	.owner = THIS_MODULE,
+	.open = skew_open,
+	.read = seq_read,
+	.write = skew_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int verdict_show(struct seq_file *file, void *unused)
+{
+	static const char * const kinds[] = {
+		[APIC_TIMER_TSC_PLAIN] = "its rate may change",
+		[APIC_TIMER_TSC_CONSTANT] = "constant, may stop in idle",
+		[APIC_TIMER_TSC_NONSTOP] = "constant, never stops",
+	};
+	struct apic_clock_verdict v;
+
+	apic_clock_judge(&v);
+	seq_printf(file, "TSC %s; counts in steps of %llu cycles\n", kinds[v.kind], v.quantum);
+	seq_printf(file, "kernel %s; its clocks %s\n",
+		   v.stable ? "trusts the TSC" : "has marked the TSC unstable",
+		   v.clocksource ? "follow from the TSC" : "come from another clocksource");
+	seq_printf(file, "host %s\n", v.virtual ? "a hypervisor, which may move CPUs" : "none");
+	seq_printf(file, "TSC_ADJUST %s; %s\n",
+		   v.adjusted ? "differs between CPUs" : "equal or absent",
+		   v.packages ? "several packages" : "one package");
+	seq_printf(file, "skew %u CPUs known, %u not, %u contradict themselves; 0 is %s\n",
+		   v.measured, v.unknown, v.contradicted, v.apart ? "excluded" : "possible");
+	seq_printf(file, "verdict %s", apic_clock_worth_name(v.worth));
+	if (v.within == U64_MAX)
+		seq_puts(file, "\n");
+	else
+		seq_printf(file, ": moments on two CPUs are the same within %llu cycles\n",
+			   v.within);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(verdict);
+
+/**
+ * apic_clock_debugfs_init() - create the files; without them all else works too
+ */
+void apic_clock_debugfs_init(void)
+{
+	directory = debugfs_create_dir("apic_clock", NULL);
+	debugfs_create_file("clocks", 0400, directory, NULL, &clocks_fops);
+	debugfs_create_file("stats", 0400, directory, NULL, &stats_fops);
+	debugfs_create_file("skew", 0600, directory, NULL, &skew_fops);
+	debugfs_create_file("verdict", 0400, directory, NULL, &verdict_fops);
+}
+
+/**
+ * apic_clock_debugfs_exit() - remove the files, waiting for their readers
+ */
+void apic_clock_debugfs_exit(void)
+{
+	debugfs_remove(directory);
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Handlers on several CPUs that start at one instant.
+ *
+ * Each CPU has a timer of mode exact and waits on its own TSC, so that nothing goes
+ * between the CPUs in the last stretch. What they share is one line for each
+ * member, read by the last of them for the receipt, and with
+ * APIC_CLOCK_GROUP_ALL a decision: the first to come to it counts who is there,
+ * and its word holds for all.
+ *
+ *	CPU0: arrives                       CPU1: is held up by an SMI
+ *	  waits until 100 ns before
+ *	  one of two is there: NONE
+ *	  returns                           arrives, reads NONE, returns
+ */
+#include <linux/apic_clock.h>
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/processor.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+#include <asm/msr.h>
+
+/* Arming the CPUs takes an interrupt of each. */
+#define LEAST_NS	(20 * NSEC_PER_USEC)
+/* How early the members of an all-or-none group enter, and when they decide. */
+#define EARLY_NS	(4 * NSEC_PER_USEC)
+#define DECIDE_NS	100
+
+enum decision {
+	NOT_YET,
+	ALL,
+	NONE,
+};
+
+/**
+ * struct member - a CPU of a group
+ * @timer:	its timer
+ * @group:	the group
+ * @cpu:	the CPU
+ * @target:	moment on its own TSC
+ * @offset:	its TSC less that of the reference
+ * @error:	how far @offset may be off
+ * @start:	TSC at which the handler started, 0 if it was not called
+ */
+struct member {
+	struct apic_timer_list timer;
+	struct apic_clock_group *group;
+	int cpu;
+	u64 target;
+	s64 offset;
+	u64 error;
+	u64 start;
+} __aligned(128);
+
+/**
+ * struct apic_clock_group - a group
+ * @function:	the members' handler
+ * @done:	receives the receipt, may be NULL
+ * @data:	for both
+ * @flags:	APIC_CLOCK_GROUP_*
+ * @count:	number of members
+ * @when:	the moment
+ * @left:	members that are armed or run; 0 between expiries
+ * @arrived:	members that wait in their interrupt
+ * @decision:	an &enum decision
+ * @cancelled:	apic_clock_group_cancel() has taken a member out
+ * @members:	the members
+ */
+struct apic_clock_group {
+	void (*function)(unsigned long long now, unsigned long data);
+	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data);
+	unsigned long data;
+	unsigned int flags;
+	unsigned int count;
+	u64 when;
+	bool cancelled;
+	atomic_t left;
+	atomic_t arrived;
+	atomic_t decision;
+	struct member members[];
+};
+
+static void write_receipt(struct apic_clock_group *group)
+{
+	struct apic_clock_receipt receipt = {
+		.when = group->when, .first = S64_MAX, .last = S64_MIN,
+	};
+	const struct member *member;
+	s64 start;
+
+	for (member = group->members; member < group->members + group->count; member++) {
+		receipt.error = max(receipt.error, member->error);
+		if (!member->start)
+			continue;
+		start = member->start - member->offset - group->when;
+		receipt.first = min(receipt.first, start);
+		receipt.last = max(receipt.last, start);
+		receipt.called++;
+	}
+	if (receipt.called < group->count)
+		receipt.ret = READ_ONCE(group->cancelled) ? -ECANCELED : -EAGAIN;
+	/* Two CPUs, each known to so much. */
+	if (receipt.error <= U64_MAX / 2)
+		receipt.error *= 2;
+	if (!receipt.called) {
+		receipt.first = 0;
+		receipt.last = 0;
+	}
+	if (group->done)
+		group->done(&receipt, group->data);
+}
+
+/* The last one writes the receipt; then the group may be armed again, or freed. */
+static void leave(struct apic_clock_group *group)
+{
+	/* Those that have left before have written what is read here. */
+	if (atomic_sub_return(1, &group->left) == 1) {
+		write_receipt(group);
+		atomic_set_release(&group->left, 0);
+	}
+}
+
+static void run_alone(unsigned long long now, unsigned long data)
+{
+	struct member *member = (struct member *)data;
+	struct apic_clock_group *group = member->group;
+
+	group->function(now, group->data);
+	member->start = now;
+	leave(group);
+}
+
+static enum decision decide(struct apic_clock_group *group)
+{
+	bool all = atomic_read(&group->arrived) == group->count;
+	int was = atomic_cmpxchg(&group->decision, NOT_YET, all ? ALL : NONE);
+
+	return was ?: all ? ALL : NONE;
+}
+
+static void run_with_all(unsigned long long now, unsigned long data)
+{
+	struct member *member = (struct member *)data;
+	struct apic_clock_group *group = member->group;
+	u64 decide_at = member->target - apic_timer_ns_to_tsc(DECIDE_NS), start;
+
+	atomic_inc(&group->arrived);
+	while (rdtsc_ordered() < decide_at)
+		cpu_relax();
+	if (decide(group) == ALL) {
+		while ((start = rdtsc_ordered()) < member->target)
+			;
+		group->function(start, group->data);
+		member->start = start;
+	}
+	leave(group);
+}
+
+/**
+ * apic_clock_group_alloc() - make a group
+ * @cpus:	one timer on each of these
+ * @function:	called on each CPU at the moment
+ * @done:	called once for each moment, with the receipt; may be NULL
+ * @data:	passed to both
+ * @flags:	APIC_CLOCK_GROUP_*
+ *
+ * Context: Task.
+ * Return: the group; NULL without memory, for no or unknown CPUs, without a
+ * function, or for unknown flags.
+ */
+struct apic_clock_group *
+apic_clock_group_alloc(const struct cpumask *cpus,
+		       void (*function)(unsigned long long now, unsigned long data),
+		       void (*done)(const struct apic_clock_receipt *receipt, unsigned long data),
+		       unsigned long data, unsigned int flags)
+{
+	struct apic_clock_group *group;
+	struct member *member;
+	int cpu;
+
+	if (!cpus || cpumask_empty(cpus) || !cpumask_subset(cpus, cpu_possible_mask) ||
+	    !function || flags & ~(APIC_CLOCK_GROUP_CORRECT | APIC_CLOCK_GROUP_ALL))
+		return NULL;
+	group = kzalloc(struct_size(group, members, cpumask_weight(cpus)), GFP_KERNEL);
+	if (!group)
+		return NULL;
+	group->function = function;
+	group->done = done;
+	group->data = data;
+	group->flags = flags;
+	member = group->members;
+	for_each_cpu(cpu, cpus) {
+		member->group = group;
+		member->cpu = cpu;
+		member->timer.function = flags & APIC_CLOCK_GROUP_ALL ? run_with_all : run_alone;
+		member->timer.data = (unsigned long)member;
+		init_apic_timer(&member->timer);
+		member->timer.flags = APIC_TIMER_EXACT;
+		group->count++;
+		member++;
+	}
+	return group;
+}
+EXPORT_SYMBOL_GPL(apic_clock_group_alloc);
+
+/* Where the moment is on a member's TSC. */
+static void aim(struct member *member, u64 when, unsigned int flags)
+{
+	struct apic_clock_skew skew;
+
+	member->start = 0;
+	member->offset = 0;
+	member->error = U64_MAX;
+	if (!apic_clock_get_skew(member->cpu, &skew)) {
+		member->error = max(skew.high - skew.offset, skew.offset - skew.low);
+		if (flags & APIC_CLOCK_GROUP_CORRECT)
+			member->offset = skew.offset;
+		else	/* Nothing is taken off: it may be all of it. */
+			member->error = max(abs(skew.high), abs(skew.low));
+	}
+	if (member->offset >= 0)
+		member->target = apic_timer_add_tsc(when, member->offset);
+	else
+		member->target = when - min(when, -(u64)member->offset);
+	member->timer.expires = member->target;
+	if (flags & APIC_CLOCK_GROUP_ALL)
+		member->timer.expires -= apic_timer_ns_to_tsc(EARLY_NS);
+}
+
+/* Take out what is pending. Return: how many. */
+static unsigned int take_out(struct apic_clock_group *group, unsigned int count)
+{
+	unsigned int i, taken = 0;
+
+	for (i = 0; i < count; i++)
+		taken += del_apic_timer_sync(&group->members[i].timer) == 1;
+	return taken;
+}
+
+/**
+ * apic_clock_group_fire() - arm a group
+ * @group:	the group
+ * @when:	moment, TSC
+ *
+ * Context: Any but NMI; not from the group's own handlers.
+ * Return:
+ * * %0 - armed
+ * * %-EBUSY - its last expiry is not over
+ * * %-ENODEV - a CPU does not accept timers
+ * * %-ETIME - @when is too near
+ */
+int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
+{
+	unsigned int i;
+	int ret;
+
+	if (when < apic_timer_add_tsc(apic_timer_now(), apic_timer_ns_to_tsc(LEAST_NS)))
+		return -ETIME;
+	/* One more than members, so that none is the last before all are armed. */
+	if (atomic_cmpxchg(&group->left, 0, group->count + 2))
+		return -EBUSY;
+	group->when = when;
+	WRITE_ONCE(group->cancelled, false);
+	atomic_set(&group->arrived, 0);
+	atomic_set(&group->decision, NOT_YET);
+	for (i = 0; i < group->count; i++)
+		aim(&group->members[i], when, group->flags);
+
+	for (i = 0; i < group->count; i++) {
+		ret = add_apic_timer_on(&group->members[i].timer, group->members[i].cpu);
+		if (!ret)
+			continue;
+		take_out(group, i);
+		atomic_set_release(&group->left, 0);
+		return ret;
+	}
+	leave(group);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(apic_clock_group_fire);
+
+/**
+ * apic_clock_group_cancel() - cancel an expiry
+ * @group:	the group
+ *
+ * Context: Task.
+ */
+void apic_clock_group_cancel(struct apic_clock_group *group)
+{
+	unsigned int taken;
+
+	WRITE_ONCE(group->cancelled, true);
+	taken = take_out(group, group->count);
+	while (taken--)
+		leave(group);
+	/* Pairs with the release in leave(). */
+	while (atomic_read_acquire(&group->left))
+		cpu_relax();
+}
+EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
+
+/**
+ * apic_clock_group_free() - cancel what is pending, and free a group
+ * @group:	the group, or NULL
+ *
+ * Context: Task.
+ */
+void apic_clock_group_free(struct apic_clock_group *group)
+{
+	unsigned int i;
+
+	if (!group)
+		return;
+	apic_clock_group_cancel(group);
+	/* A handler that has left may not have returned. */
+	for (i = 0; i < group->count; i++)
+		del_apic_timer_sync(&group->members[i].timer);
+	kfree(group);
+}
+EXPORT_SYMBOL_GPL(apic_clock_group_free);

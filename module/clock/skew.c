@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How far the TSCs of two CPUs are apart.
+ *
+ * The CPUs send each other messages through memory, in both roles, and each round
+ * trip bounds the distance: see bounds.h. Interrupts are off for a few round trips
+ * at a time, some microseconds, as timers may be pending: the narrowest bounds do
+ * not have to come from one go.
+ *
+ * Each CPU is measured against the reference, the first that is online. Those
+ * that come online are measured then, and all again when a user asks for it, or
+ * each period_s. A third measurement, between a CPU and its neighbour, closes a
+ * ring: if it does not fit, one of the three is wrong.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_clock.h>
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/gfp.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <asm/msr.h>
+
+#include "bounds.h"
+#include "skew.h"
+
+static unsigned int skew_period_s = 600;
+module_param(skew_period_s, uint, 0400);
+MODULE_PARM_DESC(skew_period_s,
+		 "of apic_clock.ko: seconds between two measurements of how far the CPUs' TSCs are apart (0 to 86400; 0 is never)");
+
+/* Round trips in one go, and of all in each role. */
+#define BURST		16
+#define ROUNDS		320
+/* A go is given up after so long: the other CPU may be a thread that does not run. */
+#define PATIENCE_US	500
+/* Reads of the TSC that show in which steps it counts. */
+#define READS		256
+/* Attempts to measure CPUs whose distance changes meanwhile. */
+#define TRIES		3
+
+/* A line of its own, and of the neighbour that is fetched with it. */
+struct message {
+	u64 value;
+} __aligned(128);
+
+/**
+ * struct exchange - one go of messages between two CPUs
+ * @call:	to the CPU that answers: number of the round trip
+ * @answer:	from it: its TSC
+ * @ready:	how many of the two have come
+ * @over:	one of them has given up, or all is done
+ * @first:	CPU that begins
+ * @second:	CPU that answers
+ * @rounds:	complete round trips
+ * @t1:		of each: TSC of @first before
+ * @t2:		TSC of @second
+ * @t3:		TSC of @first after
+ */
+struct exchange {
+	struct message call;
+	struct message answer;
+	atomic_t ready;
+	bool over;
+	int first, second;
+	unsigned int rounds;
+	u64 t1[BURST], t2[BURST], t3[BURST];
+};
+
+/**
+ * struct known - what was measured of a CPU
+ * @skew:	that
+ * @ret:	0 if there is any, else why not
+ */
+struct known {
+	struct apic_clock_skew skew;
+	int ret;
+};
+
+static DEFINE_MUTEX(measure_mutex);	/* one measurement at a time */
+static struct exchange exchange;	/* measure_mutex */
+static DEFINE_RAW_SPINLOCK(known_lock);
+static DEFINE_PER_CPU(struct known, known);
+static enum cpuhp_state hotplug_state;
+
+static void measure_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(soon_work, measure_work);
+/* Wakes no idle CPU. */
+static DECLARE_DEFERRABLE_WORK(period_work, measure_work);
+
+/* Wait for the other CPU. Return: false if it does not come. */
+static bool meet(struct exchange *x, u64 limit)
+{
+	atomic_inc(&x->ready);
+	while (atomic_read(&x->ready) < 2)
+		if (READ_ONCE(x->over) || rdtsc() > limit)
+			return false;
+	return true;
+}
+
+/*
+ * No PAUSE in these loops: it is longer than the way that is measured. Each looks
+ * at the TSC only when it has waited for some time.
+ */
+static noinline void begin(struct exchange *x, u64 limit)
+{
+	unsigned int i, spins;
+	u64 t1, t2, t3, last;
+
+	for (i = 0; i < BURST; i++) {
+		last = READ_ONCE(x->answer.value);
+		t1 = rdtsc_ordered();
+		WRITE_ONCE(x->call.value, i + 1);
+		for (spins = 1; (t2 = READ_ONCE(x->answer.value)) == last; spins++)
+			if (!(spins % 1024) && rdtsc() > limit)
+				return;
+		t3 = rdtsc_ordered();
+		x->t1[i] = t1;
+		x->t2[i] = t2;
+		x->t3[i] = t3;
+		x->rounds = i + 1;
+	}
+}
+
+static noinline void answer(struct exchange *x)
+{
+	unsigned int i;
+
+	/* The other one has a limit of time, and says when it is over. */
+	for (i = 0; i < BURST; i++) {
+		while (READ_ONCE(x->call.value) != i + 1)
+			if (READ_ONCE(x->over))
+				return;
+		WRITE_ONCE(x->answer.value, rdtsc_ordered());
+	}
+}
+
+static void take_part(void *arg)
+{
+	struct exchange *x = arg;
+	u64 limit = rdtsc() + apic_timer_us_to_tsc(PATIENCE_US);
+
+	lockdep_assert_irqs_disabled();
+	if (smp_processor_id() == x->first) {
+		if (meet(x, limit))
+			begin(x, limit);
+		WRITE_ONCE(x->over, true);
+	} else if (smp_processor_id() == x->second) {
+		if (!meet(x, limit))
+			WRITE_ONCE(x->over, true);
+		else
+			answer(x);
+	}
+}
+
+/* One go. Both CPUs are online and stay so. */
+static unsigned int exchange_burst(struct exchange *x, int first, int second)
+{
+	cpumask_var_t cpus;
+
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return 0;
+	memset(x, 0, sizeof(*x));
+	x->first = first;
+	x->second = second;
+	cpumask_set_cpu(first, cpus);
+	cpumask_set_cpu(second, cpus);
+	on_each_cpu_mask(cpus, take_part, x, true);
+	free_cpumask_var(cpus);
+	return x->rounds;
+}
+
+/**
+ * struct steps - in which steps a CPU's TSC counts
+ * @quantum:	greatest common divisor of the differences between reads
+ * @value:	one of the values
+ */
+struct steps {
+	u64 quantum;
+	u64 value;
+};
+
+static void read_steps(void *arg)
+{
+	struct steps *steps = arg;
+	u64 first = rdtsc_ordered(), quantum = 0;
+	unsigned int i;
+
+	for (i = 0; i < READS; i++)
+		quantum = apic_clock_gcd(quantum, rdtsc_ordered() - first);
+	steps->quantum = quantum;
+	steps->value = first;
+}
+
+static void use(struct apic_clock_bounds *bounds, const struct exchange *x, bool reverse)
+{
+	unsigned int i;
+
+	for (i = 0; i < x->rounds; i++) {
+		if (reverse)
+			apic_clock_bounds_add_reverse(bounds, x->t1[i], x->t2[i], x->t3[i]);
+		else
+			apic_clock_bounds_add(bounds, x->t1[i], x->t2[i], x->t3[i]);
+	}
+}
+
+/* What is known of the distance of two CPUs. */
+static int measure_pair(int a, int b, struct apic_clock_bounds *bounds)
+{
+	unsigned int go;
+
+	lockdep_assert_held(&measure_mutex);
+	for (go = 0; go < 2 * ROUNDS / BURST; go++) {
+		bool reverse = go % 2;
+
+		exchange_burst(&exchange, reverse ? b : a, reverse ? a : b);
+		use(bounds, &exchange, reverse);
+	}
+	if (bounds->rounds < BURST)
+		return -ETIMEDOUT;
+	return apic_clock_bounds_contradict(bounds) ? -ESTALE : 0;
+}
+
+static int measure(int reference, int cpu, struct apic_clock_skew *skew)
+{
+	const struct apic_clock_bounds none = APIC_CLOCK_BOUNDS_NONE;
+	struct apic_clock_bounds bounds;
+	struct steps a, b;
+	u64 residue;
+	int ret, try;
+
+	for (try = 0; try < TRIES; try++) {
+		bounds = none;
+		ret = measure_pair(reference, cpu, &bounds);
+		if (ret != -ESTALE)
+			break;
+	}
+	if (ret)
+		return ret;
+
+	smp_call_function_single(reference, read_steps, &a, true);
+	smp_call_function_single(cpu, read_steps, &b, true);
+	*skew = (struct apic_clock_skew) {
+		.reference = reference,
+		.low = bounds.low,
+		.high = bounds.high,
+		.quantum = apic_clock_gcd(a.quantum, b.quantum),
+		.rounds = bounds.rounds,
+		.measured = apic_timer_now(),
+	};
+	div64_u64_rem(b.value, max(skew->quantum, 1ULL), &residue);
+	div64_u64_rem(a.value, max(skew->quantum, 1ULL), &a.value);
+	skew->offset = apic_clock_bounds_snap(&bounds, skew->quantum,
+					      residue + skew->quantum - a.value);
+	return 0;
+}
+
+/* Nothing is to be measured of the reference but how it counts. */
+static void measure_reference(struct apic_clock_skew *skew)
+{
+	struct steps steps;
+
+	smp_call_function_single(skew->reference, read_steps, &steps, true);
+	skew->quantum = steps.quantum;
+	skew->measured = apic_timer_now();
+}
+
+static void remember(int cpu, const struct apic_clock_skew *skew, int ret)
+{
+	struct known *was = per_cpu_ptr(&known, cpu);
+	unsigned long flags;
+	bool moved;
+
+	raw_spin_lock_irqsave(&known_lock, flags);
+	moved = !ret && !was->ret && was->skew.reference == skew->reference &&
+		(was->skew.low > skew->high || was->skew.high < skew->low);
+	was->ret = ret;
+	if (!ret)
+		was->skew = *skew;
+	raw_spin_unlock_irqrestore(&known_lock, flags);
+	if (moved)
+		pr_info("CPU %d: TSC: has moved since it was measured: now %lld cycles ahead of CPU %d\n",
+			cpu, skew->offset, skew->reference);
+	if (ret == -ESTALE)
+		pr_warn_once("CPU %d: TSC: moves against that of CPU %d while it is measured\n",
+			     cpu, skew->reference);
+}
+
+/* Does the ring of a CPU, its neighbour and the reference close? */
+static void check_ring(int reference, int a, int b)
+{
+	struct apic_clock_bounds pair = APIC_CLOCK_BOUNDS_NONE;
+	struct apic_clock_skew x, y;
+
+	if (apic_clock_get_skew(a, &x) || apic_clock_get_skew(b, &y) || measure_pair(a, b, &pair))
+		return;
+	if (apic_clock_bounds_ring(&(struct apic_clock_bounds) { x.low, x.high, x.rounds },
+				   &(struct apic_clock_bounds) { y.low, y.high, y.rounds }, &pair))
+		return;
+	pr_warn("CPUs %d, %d and %d: TSCs: the distances measured between them do not fit together\n",
+		reference, a, b);
+	remember(b, &y, -ESTALE);
+}
+
+/**
+ * apic_clock_skew_measure_all() - measure all CPUs that are online
+ *
+ * Context: Task.
+ * Return: 0; the error of the last CPU that could not be measured.
+ */
+int apic_clock_skew_measure_all(void)
+{
+	struct apic_clock_skew skew;
+	int cpu, reference, last = -1, ret, error = 0;
+
+	cpus_read_lock();
+	mutex_lock(&measure_mutex);
+	reference = cpumask_first(cpu_online_mask);
+	for_each_possible_cpu(cpu) {
+		skew = (struct apic_clock_skew) { .reference = reference };
+		ret = 0;
+		if (!cpu_online(cpu))
+			ret = -ENODATA;
+		else if (cpu == reference)
+			measure_reference(&skew);
+		else
+			ret = measure(reference, cpu, &skew);
+		remember(cpu, &skew, ret);
+		if (ret && cpu_online(cpu))
+			error = ret;
+		if (ret || cpu == reference)
+			continue;
+		if (last >= 0)
+			check_ring(reference, last, cpu);
+		last = cpu;
+	}
+	mutex_unlock(&measure_mutex);
+	cpus_read_unlock();
+	return error;
+}
+
+static void measure_work(struct work_struct *work)
+{
+	apic_clock_skew_measure_all();
+	if (skew_period_s)
+		schedule_delayed_work(&period_work, skew_period_s * HZ);
+}
+
+/**
+ * apic_clock_get_skew() - get how far a CPU's TSC is ahead of the reference CPU's
+ * @cpu:	the CPU
+ * @skew:	filled in
+ *
+ * Context: Any but NMI.
+ * Return:
+ * * %0 - @skew is filled in
+ * * %-EINVAL - no such CPU, or @skew is NULL
+ * * %-ENODATA - it is offline, or was not measured yet
+ * * %-ETIMEDOUT - it did not run together with the reference for long enough
+ * * %-ESTALE - the two moved against each other while they were measured
+ */
+int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew)
+{
+	const struct known *found;
+	unsigned long flags;
+	int ret;
+
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu) || !skew)
+		return -EINVAL;
+	found = per_cpu_ptr(&known, cpu);
+	raw_spin_lock_irqsave(&known_lock, flags);
+	ret = found->ret;
+	*skew = found->skew;
+	raw_spin_unlock_irqrestore(&known_lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_clock_get_skew);
+
+/**
+ * apic_clock_measure_skew() - measure how far a CPU's TSC is ahead of the reference's
+ * @cpu:	the CPU
+ * @skew:	filled in
+ *
+ * Interrupts are off on both CPUs for some microseconds at a time.
+ *
+ * Context: Task; may sleep.
+ * Return: as apic_clock_get_skew().
+ */
+int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew)
+{
+	struct apic_clock_skew found = {};
+	int ret = 0;
+
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu) || !skew)
+		return -EINVAL;
+	cpus_read_lock();
+	mutex_lock(&measure_mutex);
+	found.reference = cpumask_first(cpu_online_mask);
+	if (!cpu_online(cpu))
+		ret = -ENODATA;
+	else if (cpu == found.reference)
+		measure_reference(&found);
+	else
+		ret = measure(found.reference, cpu, &found);
+	remember(cpu, &found, ret);
+	mutex_unlock(&measure_mutex);
+	cpus_read_unlock();
+	*skew = found;
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_clock_measure_skew);
+
+static int cpu_came(unsigned int cpu)
+{
+	/* This callback holds the lock that measuring needs. */
+	schedule_delayed_work(&soon_work, HZ);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	const struct apic_clock_skew none = {};
+
+	/* Another may be the reference from now on. */
+	remember(cpu, &none, -ENODATA);
+	schedule_delayed_work(&soon_work, HZ);
+	return 0;
+}
+
+/**
+ * apic_clock_skew_init() - measure all CPUs soon, and each that comes online
+ *
+ * Return: 0, or an error.
+ */
+int apic_clock_skew_init(void)
+{
+	int cpu, ret;
+
+	if (skew_period_s > 86400) {
+		pr_err("skew_period_s=%u is not within 0 to 86400\n", skew_period_s);
+		return -EINVAL;
+	}
+	for_each_possible_cpu(cpu)
+		per_cpu(known, cpu).ret = -ENODATA;
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "apic_clock:online", cpu_came, cpu_goes);
+	if (ret < 0)
+		return ret;
+	hotplug_state = ret;
+	return 0;
+}
+
+/**
+ * apic_clock_skew_exit() - measure no more
+ */
+void apic_clock_skew_exit(void)
+{
+	cpuhp_remove_state_nocalls(hotplug_state);
+	cancel_delayed_work_sync(&soon_work);
+	cancel_delayed_work_sync(&period_work);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_SKEW_H
+#define _APIC_CLOCK_SKEW_H
+
+int apic_clock_skew_measure_all(void);
+int apic_clock_skew_init(void);
+void apic_clock_skew_exit(void);
+
+#endif /* _APIC_CLOCK_SKEW_H */

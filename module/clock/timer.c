@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers of the kernel's clocks.
+ *
+ * Far from its moment a timer is an hrtimer of its clock, which the kernel moves
+ * with the clock: that follows steering, steps, leap seconds and sleep. Two
+ * milliseconds before, the CPU's own timer is armed for the TSC value at which the
+ * clock will read the moment, so that the CPU is kept awake for it and armed early
+ * enough. Shortly before, the moment is converted once more: by the last bit of
+ * its rate the kernel's clock may have moved by a cycle meanwhile, or it may have
+ * been set. From there on nothing follows: 500 ppm, all that NTP may steer, are 25
+ * ns by then.
+ *
+ *	FAR ---approach---> NEAR ---check---> LAST ---expiry---> IDLE
+ *
+ * The moment is approached in steps, an eighth of the way being left each time. On
+ * an idle CPU the kernel programs its next event by the rate that its clock has
+ * then: when the clock is made faster meanwhile, the event is late. The tick's
+ * length can change by a tenth.
+ *
+ * CLOCK_MONOTONIC_RAW has no hrtimers: it is approached by those of
+ * CLOCK_MONOTONIC.
+ *
+ * A timer's lock is the outer one of its list's and of those of hrtimers and
+ * of timers. No callback of an hrtimer is waited for under it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_clock.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/hardirq.h>
+#include <linux/ktime.h>
+#include <linux/limits.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/time64.h>
+
+#include "compat.h"
+#include "timer.h"
+
+/* Before the moment, ns: arm for it, and check once more. */
+#define NEAR_NS		(2 * (s64)NSEC_PER_MSEC)
+#define CHECK_NS	(50 * (s64)NSEC_PER_USEC)
+
+/* Unlikely values, so that what was never initialised is recognised. */
+enum state {
+	IDLE = 0x41430001,	/* neither FAR nor NEAR; its last check may be over */
+	FAR,			/* @approach is pending, or @check for RAW */
+	NEAR,			/* @timer is armed, and @check is pending */
+	LAST,			/* @timer was armed, and nothing else will happen */
+};
+
+/* The timers that an hrtimer is pending for, by the CPU that has started it. */
+struct home {
+	raw_spinlock_t lock;
+	struct list_head timers;
+};
+
+static DEFINE_PER_CPU(struct home, homes);
+
+struct apic_clock_stats apic_clock_stats;
+
+static bool known(const struct apic_clock_timer *timer)
+{
+	return timer && READ_ONCE(timer->state) - IDLE <= LAST - IDLE;
+}
+
+/* Same errors as those of the core, which are logged once each there. */
+#define refuse(ret, format, ...) ({			\
+	pr_warn_once(format "\n", ##__VA_ARGS__);	\
+	(ret);						\
+})
+
+static int check_timer(const struct apic_clock_timer *timer)
+{
+	if (in_nmi())
+		return refuse(-EPERM, "called from NMI");
+	if (!known(timer))
+		return refuse(-EINVAL, "timer %p is not initialised", timer);
+	return 0;
+}
+
+static bool has_clock(clockid_t clock)
+{
+	ktime_t earliest, latest;
+
+	return !apic_timer_clock_now(clock, &earliest, &latest);
+}
+
+/* What the core would say two milliseconds before the moment, when it is too late. */
+static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int cpu)
+{
+	unsigned int mode = timer->timer.flags & APIC_TIMER_MODE_MASK;
+	struct apic_timer_info info;
+
+	if (!timer->timer.function)
+		return refuse(-EINVAL, "timer %p has no function", timer);
+	if (timer->timer.flags & ~APIC_TIMER_FLAGS)
+		return refuse(-EINVAL, "timer of %ps has unknown flags %#x",
+			      timer->timer.function, timer->timer.flags);
+	if (timer->timer.spin_budget && mode && mode != APIC_TIMER_EXACT)
+		return refuse(-EINVAL, "timer of %ps has a spin budget but does not spin",
+			      timer->timer.function);
+	if (!has_clock(clock))
+		return refuse(-EINVAL, "timer of %ps: there is no clock %d",
+			      timer->timer.function, clock);
+	return apic_timer_query(cpu, &info);
+}
+
+static void enlist(struct apic_clock_timer *timer)
+{
+	struct home *home;
+
+	lockdep_assert_held(&timer->lock);
+	if (!list_empty(&timer->node))
+		return;
+	timer->home = raw_smp_processor_id();
+	home = per_cpu_ptr(&homes, timer->home);
+	raw_spin_lock(&home->lock);
+	list_add(&timer->node, &home->timers);
+	raw_spin_unlock(&home->lock);
+}
+
+static void delist(struct apic_clock_timer *timer)
+{
+	struct home *home = per_cpu_ptr(&homes, timer->home);
+
+	lockdep_assert_held(&timer->lock);
+	raw_spin_lock(&home->lock);
+	list_del_init(&timer->node);
+	raw_spin_unlock(&home->lock);
+}
+
+static void start(struct apic_clock_timer *timer, struct hrtimer *hrtimer, ktime_t at)
+{
+	enlist(timer);
+	hrtimer_start(hrtimer, max_t(ktime_t, at, 0), HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+static s64 remaining(const struct apic_clock_timer *timer)
+{
+	s64 now = apic_timer_tsc_to_clock(timer->clock, apic_timer_now()), left;
+
+	if (check_sub_overflow(timer->when, now, &left))
+		return timer->when > now ? S64_MAX : S64_MIN;
+	return left;
+}
+
+/* Arm the CPU's timer; the CPU may be gone. */
+static int arm(struct apic_clock_timer *timer, u64 tsc)
+{
+	int ret;
+
+	timer->timer.expires = tsc;
+	ret = add_apic_timer_on(&timer->timer, timer->cpu);
+	if (ret != -ENODEV)
+		return ret;
+	timer->cpu = smp_processor_id();
+	return add_apic_timer(&timer->timer);
+}
+
+/* Do what is next for a timer that is armed nowhere. */
+static int advance(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	s64 left = remaining(timer);
+	int ret;
+
+	lockdep_assert_held(&timer->lock);
+	/* It may be there still when the last expiry came before it. */
+	hrtimer_try_to_cancel(&timer->check);
+	if (left >= 2 * NEAR_NS) {
+		timer->state = FAR;
+		if (timer->clock != CLOCK_MONOTONIC_RAW)
+			start(timer, &timer->approach, timer->when - NEAR_NS - left / 8);
+		else
+			start(timer, &timer->check,
+			      ktime_add_safe(ktime_get(), left - left / 8 - NEAR_NS));
+		return 0;
+	}
+
+	ret = arm(timer, apic_timer_clock_to_tsc(timer->clock, timer->when, NULL));
+	if (ret) {
+		timer->state = IDLE;
+		delist(timer);
+		return ret;
+	}
+	atomic64_inc(&apic_clock_stats.approached);
+	if (left > 2 * CHECK_NS) {
+		timer->state = NEAR;
+		start(timer, &timer->check, ktime_get() + left - CHECK_NS);
+	} else {
+		timer->state = LAST;
+		delist(timer);
+	}
+	return 0;
+}
+
+/* In a callback: the timer has nowhere to go. */
+static void advance_late(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	if (!advance(timer))
+		return;
+	atomic64_inc(&apic_clock_stats.lost);
+	pr_warn_once("timer of %ps is lost: no CPU accepts it\n", timer->timer.function);
+}
+
+static enum hrtimer_restart approach(struct hrtimer *hrtimer)
+{
+	struct apic_clock_timer *timer = container_of(hrtimer, struct apic_clock_timer, approach);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	/* Otherwise it was deleted or armed anew before we had the lock. */
+	if (timer->state == FAR && !hrtimer_is_queued(hrtimer))
+		advance_late(timer);
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+static void check_again(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	u64 tsc = apic_timer_clock_to_tsc(timer->clock, timer->when, NULL);
+	bool far = remaining(timer) >= 2 * NEAR_NS;
+
+	atomic64_inc(&apic_clock_stats.checked);
+	/* A new epoch of the TSC may be moving it; it does not matter then. */
+	if (tsc != READ_ONCE(timer->timer.expires)) {
+		/* It may have expired, on another CPU. */
+		if (del_apic_timer(&timer->timer) == 1) {
+			atomic64_inc(far ? &apic_clock_stats.stepped : &apic_clock_stats.moved);
+			advance_late(timer);
+			return;
+		}
+	}
+	timer->state = LAST;
+	delist(timer);
+}
+
+static enum hrtimer_restart check(struct hrtimer *hrtimer)
+{
+	struct apic_clock_timer *timer = container_of(hrtimer, struct apic_clock_timer, check);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (!hrtimer_is_queued(hrtimer)) {
+		if (timer->state == FAR && timer->clock == CLOCK_MONOTONIC_RAW)
+			advance_late(timer);
+		else if (timer->state == NEAR)
+			check_again(timer);
+	}
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * init_apic_clock_timer() - initialise a timer of a clock
+ * @timer:	timer, not pending; @timer->timer.function and .data are kept
+ *
+ * Context: Any but NMI.
+ */
+void init_apic_clock_timer(struct apic_clock_timer *timer)
+{
+	if (!timer) {
+		refuse(0, "no timer to initialise");
+		return;
+	}
+	init_apic_timer(&timer->timer);
+	timer->clock = -1;
+	timer->when = 0;
+	timer->cpu = -1;
+	timer->home = 0;
+	raw_spin_lock_init(&timer->lock);
+	apic_clock_hrtimer_setup(&timer->approach, approach, CLOCK_MONOTONIC,
+				 HRTIMER_MODE_ABS_PINNED_HARD);
+	apic_clock_hrtimer_setup(&timer->check, check, CLOCK_MONOTONIC,
+				 HRTIMER_MODE_ABS_PINNED_HARD);
+	INIT_LIST_HEAD(&timer->node);
+	WRITE_ONCE(timer->state, IDLE);
+}
+EXPORT_SYMBOL_GPL(init_apic_clock_timer);
+
+static bool is_pending(const struct apic_clock_timer *timer)
+{
+	switch (READ_ONCE(timer->state)) {
+	case FAR:
+		return true;
+	case NEAR:
+	case LAST:
+		return apic_timer_pending(&timer->timer);
+	default:
+		return false;
+	}
+}
+
+/* Take it out of wherever it is. Return: as del_apic_timer(). */
+static int take_out(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	unsigned int state = timer->state;
+	int ret;
+
+	lockdep_assert_held(&timer->lock);
+	/* A callback that is under way finds the state, once it has the lock. */
+	timer->state = IDLE;
+	hrtimer_try_to_cancel(&timer->approach);
+	hrtimer_try_to_cancel(&timer->check);
+	delist(timer);
+	ret = del_apic_timer(&timer->timer);
+	if (state == FAR)
+		return 1;
+	/* It was armed, if not as far as the CPU's timer. */
+	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
+}
+
+/* The approach is an hrtimer of one clock. It may be in its callback still. */
+static bool set_clock(struct apic_clock_timer *timer, clockid_t clock)
+	__must_hold(&timer->lock)
+{
+	if (timer->clock == clock)
+		return true;
+	if (hrtimer_try_to_cancel(&timer->approach) < 0)
+		return false;
+	timer->clock = clock;
+	if (clock != CLOCK_MONOTONIC_RAW)
+		apic_clock_hrtimer_setup(&timer->approach, approach, clock,
+					 HRTIMER_MODE_ABS_PINNED_HARD);
+	return true;
+}
+
+/**
+ * add_apic_timer_at_on() - arm a timer for a moment of a clock, on a given CPU
+ * @timer:	timer, initialised, not pending
+ * @clock:	see add_apic_timer_at()
+ * @when:	absolute, of @clock
+ * @cpu:	the CPU that the handler runs on
+ *
+ * Context: Any but NMI, also a handler.
+ * Return: as add_apic_timer_at(), where
+ * * %-EINVAL - also: there is no such CPU
+ */
+int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_t when, int cpu)
+{
+	unsigned long flags;
+	int ret;
+
+	ret = check_timer(timer) ?: check_arm(timer, clock, cpu);
+	if (ret)
+		return ret;
+
+	for (;;) {
+		raw_spin_lock_irqsave(&timer->lock, flags);
+		if (is_pending(timer)) {
+			raw_spin_unlock_irqrestore(&timer->lock, flags);
+			return refuse(-EBUSY, "timer of %ps added twice", timer->timer.function);
+		}
+		if (set_clock(timer, clock))
+			break;
+		raw_spin_unlock_irqrestore(&timer->lock, flags);
+		cpu_relax();
+	}
+	timer->when = when;
+	timer->cpu = cpu;
+	ret = advance(timer);
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(add_apic_timer_at_on);
+
+/**
+ * add_apic_timer_at() - arm a timer for a moment of a clock, on this CPU
+ * @timer:	timer, initialised, not pending
+ * @clock:	CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or
+ *		CLOCK_TAI
+ * @when:	absolute, of @clock
+ *
+ * The handler starts at the first TSC value at which @clock reads @when, as the
+ * timer's mode has it. Until 50 microseconds before, whatever the clock does is
+ * followed.
+ *
+ * Context: Any but NMI, also a handler.
+ * Return:
+ * * %0 - armed
+ * * %-EBUSY - it is pending already
+ * * %-ENODEV - this CPU takes no timers
+ * * %-EINVAL - not initialised, no function, unknown flags, no such clock, or a
+ *   spin budget with a mode that doesn't spin
+ * * %-EPERM - called from NMI
+ */
+int add_apic_timer_at(struct apic_clock_timer *timer, clockid_t clock, ktime_t when)
+{
+	return add_apic_timer_at_on(timer, clock, when, raw_smp_processor_id());
+}
+EXPORT_SYMBOL_GPL(add_apic_timer_at);
+
+/**
+ * mod_apic_timer_at() - change the moment of a timer, arming it if it isn't pending
+ * @timer:	timer, was armed before
+ * @when:	absolute, of the clock that it was last armed for
+ *
+ * Context: Any but NMI, also a handler.
+ * Return:
+ * * %1 - it was pending
+ * * %0 - it was not
+ * * otherwise as add_apic_timer_at(), where
+ * * %-EINVAL - also: it was never armed
+ */
+int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when)
+{
+	unsigned long flags;
+	int ret, was;
+
+	ret = check_timer(timer);
+	if (ret)
+		return ret;
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (timer->cpu < 0) {
+		ret = -EINVAL;
+	} else {
+		was = take_out(timer);
+		timer->when = when;
+		ret = advance(timer) ?: was == 1;
+	}
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(mod_apic_timer_at);
+
+/**
+ * del_apic_timer_at() - delete a timer
+ * @timer:	timer, initialised
+ *
+ * Doesn't wait for the handler: see del_apic_timer_at_sync().
+ *
+ * Context: Any but NMI, also a handler.
+ * Return: as del_apic_timer().
+ */
+int del_apic_timer_at(struct apic_clock_timer *timer)
+{
+	int ret = check_timer(timer);
+	unsigned long flags;
+
+	if (ret)
+		return ret;
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	ret = take_out(timer);
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(del_apic_timer_at);
+
+/**
+ * del_apic_timer_at_sync() - delete a timer and wait for its handler
+ * @timer:	timer, initialised
+ *
+ * On return the timer may be freed, unless others arm it again meanwhile. A
+ * handler that arms its own timer is waited for and that expiry deleted too.
+ *
+ * Context: Any but NMI. The caller must not hold a lock that the handler takes.
+ * Return: as del_apic_timer_sync().
+ */
+int del_apic_timer_at_sync(struct apic_clock_timer *timer)
+{
+	int ret, first = del_apic_timer_at(timer);
+
+	if (first == -EINVAL || first == -EPERM)
+		return first;
+	for (;;) {
+		/* A callback may be under way; it finds that there is nothing to do. */
+		hrtimer_cancel(&timer->approach);
+		hrtimer_cancel(&timer->check);
+		ret = del_apic_timer_sync(&timer->timer);
+		if (ret == -EDEADLK)
+			return ret;
+		if (ret == 1)
+			first = 1;
+		/* The handler may have armed it again. */
+		if (!is_pending(timer))
+			break;
+		if (del_apic_timer_at(timer) == 1)
+			first = 1;
+	}
+	return first == -EBUSY ? 0 : first;
+}
+EXPORT_SYMBOL_GPL(del_apic_timer_at_sync);
+
+/**
+ * apic_clock_timer_pending() - check whether a timer is armed and has not expired yet
+ * @timer:	timer, initialised
+ *
+ * Context: Any. The answer may be outdated at once, unless the caller keeps others
+ * from the timer.
+ * Return: true if it is pending.
+ */
+bool apic_clock_timer_pending(const struct apic_clock_timer *timer)
+{
+	return known(timer) && is_pending(timer);
+}
+EXPORT_SYMBOL_GPL(apic_clock_timer_pending);
+
+/* One that a module leaves behind, out of the lists. */
+static struct apic_clock_timer *next_of(const struct module *module)
+{
+	struct apic_clock_timer *timer;
+	unsigned long flags;
+	struct home *home;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		home = per_cpu_ptr(&homes, cpu);
+		raw_spin_lock_irqsave(&home->lock, flags);
+		list_for_each_entry(timer, &home->timers, node) {
+			if (!within_module((unsigned long)timer->timer.function, module))
+				continue;
+			list_del_init(&timer->node);
+			raw_spin_unlock_irqrestore(&home->lock, flags);
+			return timer;
+		}
+		raw_spin_unlock_irqrestore(&home->lock, flags);
+	}
+	return NULL;
+}
+
+/**
+ * apic_clock_timers_forget() - cancel what a module has left pending
+ * @module:	module whose exit function has returned, so that nobody uses its timers
+ *
+ * Context: Task.
+ */
+void apic_clock_timers_forget(const struct module *module)
+{
+	struct apic_clock_timer *timer;
+	unsigned int count = 0;
+
+	while ((timer = next_of(module))) {
+		del_apic_timer_at_sync(timer);
+		count++;
+	}
+	if (count)
+		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
+			module->name, count);
+}
+
+/**
+ * apic_clock_timers_init() - set up the lists
+ */
+void apic_clock_timers_init(void)
+{
+	struct home *home;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		home = per_cpu_ptr(&homes, cpu);
+		raw_spin_lock_init(&home->lock);
+		INIT_LIST_HEAD(&home->timers);
+	}
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From facts about the TSC to a verdict.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+
+#include "worth.h"
+
+/**
+ * apic_clock_worth_add() - use what was measured of a CPU
+ * @verdict:	verdict so far; @within is 0 and @quantum 0 at the beginning
+ * @skew:	skew of a CPU that is online
+ * @ret:	what apic_clock_get_skew() returned
+ *
+ * Context: Any.
+ */
+void apic_clock_worth_add(struct apic_clock_verdict *verdict, const struct apic_clock_skew *skew,
+			  int ret)
+{
+	if (ret) {
+		verdict->unknown++;
+		verdict->contradicted += ret == -ESTALE;
+		return;
+	}
+	verdict->measured++;
+	if (skew->low > 0 || skew->high < 0)
+		verdict->apart = true;
+	/* Two CPUs, each within its bounds of the reference. */
+	verdict->within = max(verdict->within, 2 * (u64)max(abs(skew->low), abs(skew->high)));
+	if (skew->quantum)
+		verdict->quantum = verdict->quantum ? min(verdict->quantum, skew->quantum) :
+						      skew->quantum;
+}
+
+/**
+ * apic_clock_worth_conclude() - judge
+ * @verdict:	all facts, with all CPUs added; @worth and @within are set
+ *
+ * Context: Any.
+ */
+void apic_clock_worth_conclude(struct apic_clock_verdict *verdict)
+{
+	if (!verdict->stable || verdict->kind == APIC_TIMER_TSC_PLAIN || verdict->contradicted) {
+		verdict->worth = APIC_CLOCK_UNTRUSTED;
+		verdict->within = U64_MAX;
+		return;
+	}
+	if (verdict->unknown)
+		verdict->within = U64_MAX;
+	if (verdict->unknown || verdict->virtual || verdict->packages ||
+	    verdict->kind != APIC_TIMER_TSC_NONSTOP)
+		verdict->worth = APIC_CLOCK_BOUNDED;
+	else if (verdict->apart || verdict->adjusted)
+		verdict->worth = APIC_CLOCK_CORRECTED;
+	else
+		verdict->worth = APIC_CLOCK_EXACT;
+}
+
+/**
+ * apic_clock_worth_name() - name a verdict
+ * @worth:	the verdict
+ *
+ * Return: one word.
+ */
+const char *apic_clock_worth_name(enum apic_clock_worth worth)
+{
+	switch (worth) {
+	case APIC_CLOCK_EXACT:
+		return "exact";
+	case APIC_CLOCK_CORRECTED:
+		return "corrected";
+	case APIC_CLOCK_BOUNDED:
+		return "bounded";
+	default:
+		return "untrusted";
+	}
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The part of the exported interface that keeps the kernel's events away.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+
+#include <linux/apic_timer.h>
+
+#include "lib/refuse.h"
+#include "mux/mux.h"
+#include "mux/source.h"
+#include "policy/target.h"
+#include "timers/base.h"
+#include "tsc/tsc.h"
+
+/* A fence may be set so far ahead, in multiples of what an event may be deferred by. */
+#define AHEAD	2
+
+static int set(u64 until)
+{
+	const struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+	u64 max = apic_timer_target_defer_max, now = apic_timer_tsc_now();
+
+	lockdep_assert_irqs_disabled();
+	if (!base->online)
+		return -ENODEV;
+	if (!max || !apic_timer_source->shared)
+		return -EOPNOTSUPP;
+	if (until <= now)
+		return 0;
+	if (until - now > AHEAD * max)
+		return -ERANGE;
+	apic_timer_mux_fence(until, max, now);
+	return 0;
+}
+
+/**
+ * apic_timer_fence() - keep the kernel's own events away until a moment
+ * @until:	the moment, absolute TSC in cycles
+ *
+ * An event of the kernel's on this CPU, such as its tick, that is due within the
+ * parameter defer_ns before @until comes at @until; one that is due earlier comes
+ * in time. This is for code that runs at a moment of its own outside a handler,
+ * such as a thread that a handler has woken and that waits for the rest on the
+ * TSC: call it in that handler, with a moment shortly after the wanted one. Timers
+ * of mode exact need no fence. Interrupts of devices are not kept away.
+ *
+ * An event is deferred by defer_ns at most and once only: a later fence does not
+ * move it again, so that no series of fences stops the tick. What was deferred is
+ * counted and traced. There is nothing to undo: a fence is over at @until. Fences
+ * that overlap add up.
+ *
+ * Context: Any but NMI; on the CPU in question, so in a handler, or with
+ * preemption or migration disabled.
+ * Return:
+ * * %0 - the fence stands, or @until has passed
+ * * %-ERANGE - @until is further ahead than twice defer_ns
+ * * %-EOPNOTSUPP - the kernel's events do not come by way of apic_timer (source
+ *   hrtimer, or a LAPIC timer that the kernel does not use), or defer_ns is 0
+ * * %-ENODEV - this CPU does not accept timers
+ * * %-EPERM - called from NMI
+ */
+int apic_timer_fence(u64 until)
+{
+	unsigned long flags;
+	int ret;
+
+	if (in_nmi())
+		return apic_timer_refuse(-EPERM, APIC_TIMER_CALLER, "called from NMI");
+	local_irq_save(flags);
+	ret = set(until);
+	local_irq_restore(flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_timer_fence);

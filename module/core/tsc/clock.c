@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Conversions between the TSC and the kernel's clocks.
+ *
+ * Where the kernel's clocksource is the TSC, its clocks are lines, known exactly:
+ * see gtod.c. Elsewhere (HPET, kvm-clock, ...) both clocks are read at one
+ * moment, and the distance from there is converted by the TSC's frequency and by
+ * NTP's steering of the kernel's clock.
+ */
+#include <linux/apic_timer.h>
+#include <linux/export.h>
+#include <linux/irqflags.h>
+#include <linux/ktime.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/timekeeping.h>
+
+#include "tsc/gtod.h"
+#include "tsc/line.h"
+#include "tsc/tsc.h"
+
+/* Two crystals that the kernel has compared are not more apart: 2^-10. */
+#define DRIFT_SHIFT	10
+
+static ktime_t read_clock(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+		return ktime_get_real();
+	case CLOCK_MONOTONIC_RAW:
+		return ktime_get_raw();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case CLOCK_TAI:
+		return ktime_get_clocktai();
+	default:
+		return ktime_get();
+	}
+}
+
+/**
+ * struct both - both clocks at one moment
+ * @tsc:	TSC
+ * @time:	the kernel's clock
+ * @error:	TSC cycles that the two may be apart
+ */
+struct both {
+	u64 tsc;
+	ktime_t time;
+	u64 error;
+};
+
+static struct both read_both(clockid_t clock)
+{
+	unsigned long flags;
+	struct both both;
+	u64 before;
+
+	local_irq_save(flags);
+	before = apic_timer_tsc_now();
+	both.time = read_clock(clock);
+	both.error = DIV_ROUND_UP_ULL(apic_timer_tsc_now() - before, 2);
+	local_irq_restore(flags);
+
+	both.tsc = before + both.error;
+	return both;
+}
+
+/* A distance on the steered clock as one on the unsteered, or the reverse. */
+static u64 steer(u64 distance, u32 to, u32 from)
+{
+	/* The product has 96 bits at most; NTP steers by less than an eighth. */
+	if (!to || !from || distance > U64_MAX / 2 || from < to - to / 4)
+		return distance;
+#ifdef CONFIG_APIC_TIMER_SIM
+	return distance;
+#else
+	return mul_u64_u64_div_u64(distance, to, from);
+#endif
+}
+
+/* The first conversion makes the lines known. */
+static struct apic_timer_line line_of(clockid_t clock)
+{
+	struct apic_timer_line line = apic_timer_gtod_line(clock);
+
+	if (!line.mult && apic_timer_gtod_start())
+		line = apic_timer_gtod_line(clock);
+	return line;
+}
+
+static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
+{
+	struct both both = read_both(clock);
+	u64 ns, cycles;
+	u32 mult, nominal;
+
+	apic_timer_gtod_rate(&mult, &nominal);
+	if (clock == CLOCK_MONOTONIC_RAW)
+		nominal = mult;
+	ns = time >= both.time ? (u64)time - both.time : (u64)both.time - time;
+	cycles = apic_timer_ns_to_tsc(steer(ns, nominal, mult));
+	*error = apic_timer_add_tsc(both.error, (cycles >> DRIFT_SHIFT) + 1);
+	if (time >= both.time)
+		return apic_timer_add_tsc(both.tsc, cycles);
+	return cycles < both.tsc ? both.tsc - cycles : 0;
+}
+
+/* Whatever is not the usual case: no such clock, no line, far away. */
+static noinline u64 to_tsc_slowly(clockid_t clock, ktime_t time, u64 *error)
+{
+	struct apic_timer_line line;
+	u64 unused;
+
+	if (!error)
+		error = &unused;
+	if (!apic_timer_gtod_has(clock)) {
+		*error = U64_MAX;
+		return APIC_TIMER_NEVER;
+	}
+	line = line_of(clock);
+	if (!line.mult)
+		return to_tsc(clock, time, error);
+	*error = 0;
+	return apic_timer_line_tsc(&line, time);
+}
+
+static ktime_t to_clock(clockid_t clock, u64 tsc)
+{
+	struct both both = read_both(clock);
+	u64 cycles = tsc < both.tsc ? both.tsc - tsc : tsc - both.tsc;
+	u32 mult, nominal;
+	u64 ns;
+
+	apic_timer_gtod_rate(&mult, &nominal);
+	if (clock == CLOCK_MONOTONIC_RAW)
+		nominal = mult;
+	ns = steer(apic_timer_tsc_to_ns(cycles), mult, nominal);
+	if (tsc < both.tsc)
+		return ns < KTIME_MAX ? both.time - (ktime_t)ns : -KTIME_MAX;
+	return ns < (u64)(KTIME_MAX - both.time) ? both.time + (ktime_t)ns : KTIME_MAX;
+}
+
+static noinline ktime_t to_clock_slowly(clockid_t clock, u64 tsc)
+{
+	struct apic_timer_line line;
+
+	if (!apic_timer_gtod_has(clock))
+		return KTIME_MAX;
+	line = line_of(clock);
+	return line.mult ? apic_timer_line_read(&line, tsc) : to_clock(clock, tsc);
+}
+
+/**
+ * apic_timer_clock_to_tsc() - convert a moment of one of the kernel's clocks to TSC
+ * @clock:	CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME
+ *		or CLOCK_TAI
+ * @when:	absolute, as ktime_get() and the like return it
+ * @error:	set: TSC cycles that the result may be off by, U64_MAX if @clock is
+ *		none of these; may be NULL
+ *
+ * The result holds as long as nobody steers or sets the clock: convert again
+ * shortly before @when, or use the timers of <linux/apic_clock.h>, which follow.
+ * Where the clocksource is the TSC the error is 0: the result is the first TSC
+ * value at which the clock reads @when or more.
+ *
+ * Context: Any but NMI.
+ * Return: absolute TSC in cycles; 0 if that was before the TSC started, U64_MAX if
+ * it does not fit.
+ */
+u64 apic_timer_clock_to_tsc(clockid_t clock, ktime_t when, u64 *error)
+{
+	struct apic_timer_line line;
+	u64 tsc;
+
+	if (likely((unsigned int)clock < APIC_TIMER_GTOD_LINES)) {
+		line = apic_timer_gtod_line(clock);
+		if (likely(line.mult) && apic_timer_line_tsc_near(&line, when, &tsc)) {
+			if (error)
+				*error = 0;
+			return tsc;
+		}
+	}
+	return to_tsc_slowly(clock, when, error);
+}
+EXPORT_SYMBOL_GPL(apic_timer_clock_to_tsc);
+
+/**
+ * apic_timer_tsc_to_clock() - convert a TSC value to a moment of one of the kernel's
+ *	clocks
+ * @clock:	as for apic_timer_clock_to_tsc()
+ * @tsc:	absolute TSC, cycles
+ *
+ * Context: Any but NMI.
+ * Return: what the clock reads then, if nobody steers or sets it meanwhile;
+ * negative for a moment before it started, KTIME_MAX if it does not fit or there
+ * is no such clock.
+ */
+ktime_t apic_timer_tsc_to_clock(clockid_t clock, u64 tsc)
+{
+	struct apic_timer_line line;
+	s64 ns;
+
+	if (likely((unsigned int)clock < APIC_TIMER_GTOD_LINES)) {
+		line = apic_timer_gtod_line(clock);
+		if (likely(line.mult) && apic_timer_line_read_near(&line, tsc, &ns))
+			return ns;
+	}
+	return to_clock_slowly(clock, tsc);
+}
+EXPORT_SYMBOL_GPL(apic_timer_tsc_to_clock);
+
+/**
+ * apic_timer_clock_now() - read one of the kernel's clocks, as an interval
+ * @clock:	as for apic_timer_clock_to_tsc()
+ * @earliest:	set: what it read when the call began, or later
+ * @latest:	set: what it read when the call ended, or earlier
+ *
+ * However long the call was interrupted, the clock read both values during it.
+ * How far the clock is from the time that NTP or PTP distributes is not part of
+ * it: adjtimex(2) reports that to processes, maxerror.
+ *
+ * Context: Any but NMI.
+ * Return: 0; -EINVAL if there is no such clock.
+ */
+int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
+{
+	struct apic_timer_line line;
+	u64 tsc;
+
+	if (unlikely(!apic_timer_gtod_has(clock)))
+		return -EINVAL;
+	tsc = apic_timer_tsc_now();
+	line = line_of(clock);
+	if (line.mult) {
+		*earliest = apic_timer_line_read(&line, tsc);
+		*latest = apic_timer_line_read(&line, apic_timer_tsc_now());
+		return 0;
+	}
+	*earliest = read_clock(clock);
+	*latest = read_clock(clock);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(apic_timer_clock_now);
+
+/**
+ * apic_timer_ktime_to_tsc() - convert a moment of CLOCK_MONOTONIC to TSC
+ * @time:	absolute CLOCK_MONOTONIC, as ktime_get() returns it
+ *
+ * See apic_timer_clock_to_tsc().
+ *
+ * Context: Any but NMI.
+ * Return: absolute TSC in cycles; 0 if it was before the TSC started, U64_MAX if
+ * it does not fit.
+ */
+u64 apic_timer_ktime_to_tsc(ktime_t time)
+{
+	return apic_timer_clock_to_tsc(CLOCK_MONOTONIC, time, NULL);
+}
+EXPORT_SYMBOL_GPL(apic_timer_ktime_to_tsc);
+
+/**
+ * apic_timer_tsc_to_ktime() - convert a TSC value to a moment of CLOCK_MONOTONIC
+ * @tsc:	absolute TSC, cycles
+ *
+ * The reverse of apic_timer_ktime_to_tsc().
+ *
+ * Context: Any but NMI.
+ * Return: absolute CLOCK_MONOTONIC; KTIME_MAX if it does not fit; negative for a
+ * moment before the clock started.
+ */
+ktime_t apic_timer_tsc_to_ktime(u64 tsc)
+{
+	return apic_timer_tsc_to_clock(CLOCK_MONOTONIC, tsc);
+}
+EXPORT_SYMBOL_GPL(apic_timer_tsc_to_ktime);

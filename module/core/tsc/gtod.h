@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_GTOD_H
+#define _APIC_TIMER_GTOD_H
+
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/time.h>
+#include <linux/types.h>
+
+#include "tsc/line.h"
+
+/* The clocks that follow from the timekeeper's lines. */
+#define APIC_TIMER_GTOD_CLOCKS (BIT(CLOCK_REALTIME) | BIT(CLOCK_MONOTONIC) | \
+				BIT(CLOCK_MONOTONIC_RAW) | BIT(CLOCK_BOOTTIME) | BIT(CLOCK_TAI))
+
+/* Lines are found by the id of a clock; that of an id without a clock stays empty. */
+#define APIC_TIMER_GTOD_LINES	16
+
+static inline bool apic_timer_gtod_has(clockid_t clock)
+{
+	return (unsigned int)clock < BITS_PER_LONG && APIC_TIMER_GTOD_CLOCKS >> clock & 1;
+}
+
+#ifdef CONFIG_APIC_TIMER_SIM
+
+static inline struct apic_timer_line apic_timer_gtod_line(unsigned int clock)
+{
+	return (struct apic_timer_line) {};
+}
+
+static inline void apic_timer_gtod_rate(u32 *mult, u32 *nominal)
+{
+	*mult = 0;
+	*nominal = 0;
+}
+
+static inline bool apic_timer_gtod_start(void)
+{
+	return false;
+}
+
+static inline void apic_timer_gtod_exit(void)
+{
+}
+
+#else
+
+#include <linux/seqlock.h>
+
+/**
+ * struct apic_timer_gtod - copy of what the kernel's timekeeper computes with
+ * @line:	by clock; with a @mult of 0 while the clocksource is not the TSC
+ * @mult:	of CLOCK_MONOTONIC, whatever the clocksource
+ * @nominal:	the same without NTP's steering
+ */
+struct apic_timer_gtod {
+	struct apic_timer_line line[APIC_TIMER_GTOD_LINES];
+	u32 mult, nominal;
+};
+
+/* A reader never waits: it has the other copy while one is written. */
+extern seqcount_latch_t apic_timer_gtod_latch;
+extern struct apic_timer_gtod apic_timer_gtod[2];
+
+/**
+ * apic_timer_gtod_line() - get the present line of a clock
+ * @clock:	its id, less than %APIC_TIMER_GTOD_LINES
+ *
+ * Context: Any.
+ * Return: the line; with a @mult of 0 if none is known: there is no such clock,
+ * the clocksource is not the TSC, or apic_timer_gtod_start() was not called.
+ */
+static __always_inline struct apic_timer_line apic_timer_gtod_line(unsigned int clock)
+{
+	const struct apic_timer_gtod *gtod;
+	struct apic_timer_line line;
+	unsigned int seq;
+
+	do {
+		seq = raw_read_seqcount_latch(&apic_timer_gtod_latch);
+		gtod = &apic_timer_gtod[seq & 1];
+		/* Of a copy that is written meanwhile nothing is used. */
+		line = data_race(gtod->line[clock % APIC_TIMER_GTOD_LINES]);
+		/* Pairs with the barriers of raw_write_seqcount_latch(). */
+		smp_rmb();
+	} while (unlikely(raw_read_seqcount_latch(&apic_timer_gtod_latch) != seq));
+	return line;
+}
+
+void apic_timer_gtod_rate(u32 *mult, u32 *nominal);
+bool apic_timer_gtod_start(void);
+void apic_timer_gtod_exit(void);
+
+#endif /* CONFIG_APIC_TIMER_SIM */
+
+#endif /* _APIC_TIMER_GTOD_H */

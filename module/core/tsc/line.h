@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_LINE_H
+#define _APIC_TIMER_LINE_H
+
+#include <linux/compiler.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/types.h>
+
+/**
+ * struct apic_timer_line - how a clock of the kernel follows from the TSC
+ * @last:	TSC to count from
+ * @base:	ns at @last, less what @frac adds
+ * @frac:	fraction of a ns at @last, in units of 2^-@shift ns; may be more
+ *		than one ns
+ * @mult:	rate, in units of 2^-@shift ns a cycle; 0: no line is known
+ * @shift:	1 to 32
+ *
+ * The clock reads @base + (((TSC - @last) * @mult + @frac) >> @shift), rounded
+ * down. That is what the kernel computes, so that both ways are exact.
+ */
+struct apic_timer_line {
+	u64 last;
+	s64 base;
+	u64 frac;
+	u32 mult;
+	u32 shift;
+};
+
+s64 apic_timer_line_read(const struct apic_timer_line *line, u64 tsc);
+u64 apic_timer_line_tsc(const struct apic_timer_line *line, s64 ns);
+
+/**
+ * apic_timer_line_read_near() - compute what a clock reads, if 64 bits suffice
+ * @line:	its line, with a @mult
+ * @tsc:	absolute TSC
+ * @ns:		set to what apic_timer_line_read() returns
+ *
+ * Return: whether they did.
+ */
+static __always_inline bool
+apic_timer_line_read_near(const struct apic_timer_line *line, u64 tsc, s64 *ns)
+{
+	u64 product;
+
+	return likely(tsc >= line->last) &&
+	       likely(!check_mul_overflow(tsc - line->last, (u64)line->mult, &product)) &&
+	       likely(!check_add_overflow(product, line->frac, &product)) &&
+	       likely((s64)product >= 0) &&
+	       likely(!check_add_overflow((s64)(product >> line->shift % 64), line->base, ns));
+}
+
+/**
+ * apic_timer_line_tsc_near() - compute when a clock reads a value, if 64 bits suffice
+ * @line:	its line, with a @mult
+ * @ns:		what it is to read
+ * @tsc:	set to what apic_timer_line_tsc() returns
+ *
+ * They do for a @ns up to 9 minutes from @line->last, for a shift of 24.
+ *
+ * Return: whether they did.
+ */
+static __always_inline bool
+apic_timer_line_tsc_near(const struct apic_timer_line *line, s64 ns, u64 *tsc)
+{
+	unsigned int shift = line->shift % 64;	/* or some kernels check it */
+	u64 ahead = (u64)ns - line->base, product = ahead << shift;
+	u64 sum = product - line->frac + line->mult - 1;
+
+	/* No bit was lost; and rounding up is rounding down from one less than @mult more. */
+	if (unlikely((s64)product >> shift != (s64)ahead) || unlikely((s64)sum < 0))
+		return false;
+	return likely(!check_add_overflow(line->last, div_u64(sum, line->mult), tsc));
+}
+
+#endif /* _APIC_TIMER_LINE_H */

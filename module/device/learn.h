@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_DEVICE_LEARN_H
+#define _APIC_TIMER_DEVICE_LEARN_H
+
+#include <linux/apic_timer_estimate.h>
+#include <linux/types.h>
+
+/**
+ * enum device_return - ways back to user space, which differ in length
+ * @DEVICE_RETURN_STRAIGHT:	the thread never left the CPU
+ * @DEVICE_RETURN_SWITCHED:	another thread ran in between: FPU state, rseq and
+ *				the like are restored on the way
+ * @DEVICE_RETURNS:		number of kinds
+ */
+enum device_return {
+	DEVICE_RETURN_STRAIGHT,
+	DEVICE_RETURN_SWITCHED,
+	DEVICE_RETURNS,
+};
+
+/**
+ * struct device_learn - how long the ways of a sleeper take
+ * @wake:	from the armed moment until the thread runs in the kernel again
+ * @back:	from there to its first instruction in user space
+ * @least:	shortest way out of the kernel's last stretch, of each kind;
+ *		0: none seen
+ */
+struct device_learn {
+	struct apic_timer_estimate wake;
+	struct apic_timer_estimate back;
+	u64 least[DEVICE_RETURNS];
+};
+
+void device_learn_init(struct device_learn *learn, u64 guess, unsigned int quantile);
+void device_learn_wake(struct device_learn *learn, u64 cycles);
+void device_learn_back(struct device_learn *learn, u64 cycles);
+void device_learn_least(struct device_learn *learn, enum device_return kind,
+			u64 cycles);
+u64 device_learn_lead(const struct device_learn *learn, u64 cost, u64 budget);
+u64 device_learn_exit(const struct device_learn *learn, enum device_return kind);
+
+#endif /* _APIC_TIMER_DEVICE_LEARN_H */

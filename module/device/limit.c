@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How much a user may ask for: wake-ups a second of each CPU, and sleepers and
+ * timers at a time.
+ *
+ * A user is who opened the file. A file that is handed to another process stays on
+ * its opener's account: else a user with many subordinate user ids would have the
+ * limits of each of them.
+ */
+#include <linux/apic_timer.h>
+#include <linux/atomic.h>
+#include <linux/irqflags.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "bucket.h"
+#include "limit.h"
+
+#define RATE_MAX	1000000
+#define BURST_MAX	10000
+#define PENDING_MAX	100000
+
+static unsigned int rate = 20000;
+static unsigned int burst = 64;
+static unsigned int pending = 256;
+
+static int set_rate(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, RATE_MAX);
+}
+
+static int set_burst(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, BURST_MAX);
+}
+
+static int set_pending(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, PENDING_MAX);
+}
+
+static const struct kernel_param_ops rate_ops = {
+	.set = set_rate, .get = param_get_uint,
+};
+
+static const struct kernel_param_ops burst_ops = {
+	.set = set_burst, .get = param_get_uint,
+};
+
+static const struct kernel_param_ops pending_ops = {
+	.set = set_pending, .get = param_get_uint,
+};
+
+module_param_cb(rate, &rate_ops, &rate, 0644);
+MODULE_PARM_DESC(rate, "wake-ups a second that a user may have of each CPU, 1 to 1000000");
+module_param_cb(burst, &burst_ops, &burst, 0644);
+MODULE_PARM_DESC(burst, "wake-ups of these that may come in one go, 1 to 10000");
+module_param_cb(pending, &pending_ops, &pending, 0644);
+MODULE_PARM_DESC(pending, "sleepers and timers that a user may have at a time, 1 to 100000");
+
+/**
+ * struct device_user - a user's account
+ * @node:	in the list of users
+ * @uid:	who that is
+ * @files:	open files
+ * @pending:	sleepers and timers at present
+ * @bucket:	wake-ups of each CPU
+ */
+struct device_user {
+	struct list_head node;
+	kuid_t uid;
+	refcount_t files;
+	atomic_t pending;
+	struct device_bucket __percpu *bucket;
+};
+
+static LIST_HEAD(users);
+static DEFINE_MUTEX(users_lock);	/* list, and files reaching 0 */
+
+/**
+ * device_limit_rate() - parameter rate
+ *
+ * Context: Any.
+ * Return: wake-ups a second.
+ */
+unsigned int device_limit_rate(void)
+{
+	return READ_ONCE(rate);
+}
+
+/**
+ * device_limit_burst() - parameter burst
+ *
+ * Context: Any.
+ * Return: wake-ups.
+ */
+unsigned int device_limit_burst(void)
+{
+	return READ_ONCE(burst);
+}
+
+/**
+ * device_limit_pending() - parameter pending
+ *
+ * Context: Any.
+ * Return: sleepers and timers.
+ */
+unsigned int device_limit_pending(void)
+{
+	return READ_ONCE(pending);
+}
+
+/**
+ * device_user_get() - find a user's account, or open one
+ * @uid:	the user
+ *
+ * Context: Task. Sleeps.
+ * Return: the account, to be handed back by device_user_put(); NULL: no memory.
+ */
+struct device_user *device_user_get(kuid_t uid)
+{
+	struct device_user *user;
+
+	mutex_lock(&users_lock);
+	list_for_each_entry(user, &users, node) {
+		if (uid_eq(user->uid, uid)) {
+			refcount_inc(&user->files);
+			goto out;
+		}
+	}
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		goto out;
+	user->bucket = alloc_percpu_gfp(struct device_bucket, GFP_KERNEL_ACCOUNT);
+	if (!user->bucket) {
+		kfree(user);
+		user = NULL;
+		goto out;
+	}
+	user->uid = uid;
+	refcount_set(&user->files, 1);
+	list_add(&user->node, &users);
+out:
+	mutex_unlock(&users_lock);
+	return user;
+}
+
+/**
+ * device_user_put() - hand an account back
+ * @user:	the account
+ *
+ * Context: Task. Sleeps.
+ */
+void device_user_put(struct device_user *user)
+{
+	if (!refcount_dec_and_mutex_lock(&user->files, &users_lock))
+		return;
+	list_del(&user->node);
+	mutex_unlock(&users_lock);
+	free_percpu(user->bucket);
+	kfree(user);
+}
+
+/**
+ * device_user_pend() - count a sleeper or timer, unless there are enough
+ * @user:	the account
+ *
+ * Context: Any.
+ * Return: 0, to be followed by device_user_unpend(), or -EBUSY.
+ */
+int device_user_pend(struct device_user *user)
+{
+	if (atomic_inc_return(&user->pending) <= device_limit_pending())
+		return 0;
+	atomic_dec(&user->pending);
+	return -EBUSY;
+}
+
+/**
+ * device_user_unpend() - count one less
+ * @user:	the account
+ *
+ * Context: Any.
+ */
+void device_user_unpend(struct device_user *user)
+{
+	atomic_dec(&user->pending);
+}
+
+/**
+ * device_user_interval() - what a wake-up costs the bucket
+ *
+ * Context: Any.
+ * Return: TSC cycles.
+ */
+u64 device_user_interval(void)
+{
+	return apic_timer_ns_to_tsc(div_u64(NSEC_PER_SEC, device_limit_rate()));
+}
+
+/**
+ * device_user_take() - pay for a wake-up of this CPU
+ * @user:	the account
+ *
+ * Context: Any but NMI.
+ * Return: false if there were too many recently.
+ */
+bool device_user_take(struct device_user *user)
+{
+	u64 interval = device_user_interval();
+	unsigned long flags;
+	bool taken;
+
+	local_irq_save(flags);
+	taken = device_bucket_take(this_cpu_ptr(user->bucket), apic_timer_now(),
+				   interval, device_limit_burst());
+	local_irq_restore(flags);
+	return taken;
+}
+
+/**
+ * device_user_return() - a wake-up that was paid for did not happen
+ * @user:	the account
+ *
+ * On whichever CPU this is: one that has moved pays the other one's.
+ *
+ * Context: Any but NMI.
+ */
+void device_user_return(struct device_user *user)
+{
+	u64 interval = device_user_interval();
+	unsigned long flags;
+
+	local_irq_save(flags);
+	device_bucket_return(this_cpu_ptr(user->bucket), interval);
+	local_irq_restore(flags);
+}

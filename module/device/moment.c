@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moments of the clocks that the device knows, as TSC values.
+ */
+#include <linux/apic_timer.h>
+#include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+
+#include "clock.h"
+#include "moment.h"
+#include "page.h"
+
+/* A clock that NTP steers is converted again that long before a moment, at least. */
+#define LEG_LAST_NS	NSEC_PER_MSEC
+/* And that often: someone may set CLOCK_TAI. */
+#define LEG_MAX_NS	NSEC_PER_SEC
+
+/**
+ * device_moment_clock() - check for a clock
+ * @clock:	APIC_TIMER_CLOCK_* from a user
+ *
+ * Context: Any.
+ * Return: true if there is such a clock.
+ */
+bool device_moment_clock(u32 clock)
+{
+	return clock <= APIC_TIMER_CLOCK_TAI;
+}
+
+/**
+ * device_moment_tsc() - convert a moment to a TSC value
+ * @clock:	its clock
+ * @expires:	the moment
+ *
+ * Context: Any but NMI.
+ * Return: the first TSC value at which the clock shows the moment, or a later one;
+ * for a moment far ahead perhaps one before, see device_moment_leg().
+ */
+u64 device_moment_tsc(u32 clock, u64 expires)
+{
+	struct apic_timer_page page;
+
+	if (clock == APIC_TIMER_CLOCK_TSC)
+		return expires;
+	device_page_read(&page);
+	if (clock == APIC_TIMER_CLOCK_TAI)
+		expires -= min(expires, page.tai);
+	if (page.flags & APIC_TIMER_TSC_IS_CLOCK)
+		return device_clock_tsc(&page, expires);
+	return apic_timer_ktime_to_tsc(min_t(u64, expires, KTIME_MAX));
+}
+
+/**
+ * device_moment_now() - read a clock
+ * @clock:	the clock
+ * @tsc:	the TSC, just read
+ *
+ * Context: Any but NMI.
+ * Return: what the clock showed at @tsc, or shows now.
+ */
+u64 device_moment_now(u32 clock, u64 tsc)
+{
+	struct apic_timer_page page;
+	u64 mono;
+
+	if (clock == APIC_TIMER_CLOCK_TSC)
+		return tsc;
+	device_page_read(&page);
+	if (page.flags & APIC_TIMER_TSC_IS_CLOCK)
+		mono = device_clock_mono(&page, tsc);
+	else
+		mono = ktime_get_ns();
+	return clock == APIC_TIMER_CLOCK_TAI ? mono + page.tai : mono;
+}
+
+/**
+ * device_moment_leg() - where to arm first on the way to a TSC value
+ * @clock:	the clock that it comes from
+ * @tsc:	where to go
+ * @now:	the present TSC
+ *
+ * Context: Any but NMI.
+ * Return: @tsc, or an earlier TSC value at which the moment is to be converted again.
+ */
+u64 device_moment_leg(u32 clock, u64 tsc, u64 now)
+{
+	u64 distance;
+
+	if (clock == APIC_TIMER_CLOCK_TSC || tsc <= now)
+		return tsc;
+	distance = tsc - now;
+	if (distance <= apic_timer_ns_to_tsc(LEG_LAST_NS))
+		return tsc;
+	return now + min(distance - distance / 16,
+			 apic_timer_ns_to_tsc(LEG_MAX_NS));
+}
+
+/**
+ * device_moment_arm() - arm a timer on this CPU, or on another if it has none
+ * @timer:	the timer, not pending
+ *
+ * A CPU that goes offline accepts no timer any more, while threads and handlers
+ * still run there.
+ *
+ * Context: Any but NMI.
+ * Return: as add_apic_timer().
+ */
+int device_moment_arm(struct apic_timer_list *timer)
+{
+	int ret = add_apic_timer(timer), cpu;
+
+	if (likely(ret != -ENODEV))
+		return ret;
+	for_each_online_cpu(cpu) {
+		ret = add_apic_timer_on(timer, cpu);
+		if (ret != -ENODEV)
+			break;
+	}
+	return ret;
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sleep until shortly before a moment.
+ *
+ * A timer in mode "raw" wakes the thread, so much before the moment as its wake-up
+ * may take, and the thread's own library waits for the rest on the TSC, where no way
+ * out of the kernel lies between its wait and its next instruction. For callers that
+ * don't, the kernel waits, and leaves by the shortest way out that was seen before
+ * the moment.
+ *
+ * The kernel's own timer events would fall into the wait: a fence has those that are
+ * due shortly before the moment come behind it.
+ */
+#include <linux/apic_timer.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/time64.h>
+#include <linux/uaccess.h>
+#include <asm/cpufeature.h>
+#include <asm/mwait.h>
+#include <asm/processor.h>
+#include <asm/tsc.h>
+
+#include "copy.h"
+#include "file.h"
+#include "limit.h"
+#include "moment.h"
+#include "page.h"
+#include "sleep.h"
+
+/* As the first version of the structure had it. */
+#define SLEEP_SIZE_VER0		72
+#define SLEEP_FLAGS		(APIC_TIMER_SLEEP_KERNEL_FINISH |	\
+				 APIC_TIMER_SLEEP_SKIP_LATE |		\
+				 APIC_TIMER_SLEEP_NO_FENCE)
+
+#define BUDGET_NS		(20 * NSEC_PER_USEC)
+#define BUDGET_MAX_NS		(50 * NSEC_PER_USEC)
+#define GUESS_NS		(10 * NSEC_PER_USEC)
+/* The kernel's last stretch: with interrupts off, and before that preemptible. */
+#define CLOSE_NS		(2 * NSEC_PER_USEC)
+/* The fence lasts that long behind the moment: for the first instructions. */
+#define FENCE_NS		500
+/* A way back to user space that took longer was interrupted. */
+#define BACK_MAX_NS		(20 * NSEC_PER_USEC)
+
+static_assert(sizeof(struct apic_timer_sleep) == SLEEP_SIZE_VER0);
+static_assert(offsetof(struct apic_timer_sleep, expires) == 8);
+static_assert(offsetof(struct apic_timer_sleep, began) == 24);
+static_assert(offsetof(struct apic_timer_sleep, tsc) == 40);
+static_assert(offsetof(struct apic_timer_sleep, result) == 68);
+static_assert(offsetofend(struct apic_timer_sleep, result) == SLEEP_SIZE_VER0);
+
+static unsigned int cost_ns = 4000;
+module_param(cost_ns, uint, 0644);
+MODULE_PARM_DESC(cost_ns, "time that a sleeper waits for its moment after its wake-up, at most in the mean");
+
+static unsigned int quantile = 9995;
+
+static int set_quantile(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, APIC_TIMER_QUANTILE_MIN,
+				     APIC_TIMER_QUANTILE_ONE);
+}
+
+static const struct kernel_param_ops quantile_ops = {
+	.set = set_quantile, .get = param_get_uint,
+};
+
+module_param_cb(quantile, &quantile_ops, &quantile, 0644);
+MODULE_PARM_DESC(quantile, "part of the wake-ups that are to be early enough, in 1/10000, 5000 to 10000; of files opened from then on");
+
+/**
+ * struct sleeper - a thread that sleeps
+ * @timer:	wakes it
+ * @task:	the thread
+ * @clock:	clock of @expires
+ * @expires:	the moment
+ * @lead:	how long before it to wake the thread, TSC cycles
+ * @fence:	whether to ask for one
+ * @woken:	TSC in the handler; @fired is set after it
+ * @fired:	the handler has woken the thread
+ */
+struct sleeper {
+	struct apic_timer_list timer;
+	struct task_struct *task;
+	u32 clock;
+	u64 expires;
+	u64 lead;
+	bool fence;
+	u64 woken;
+	bool fired;
+};
+
+static u64 lead_before(u64 tsc, u64 lead)
+{
+	return tsc - min(tsc, lead);
+}
+
+/* On the timer's CPU, which is the thread's unless that was moved. */
+static void wake(unsigned long long now, unsigned long data)
+{
+	struct sleeper *sleeper = (struct sleeper *)data;
+	struct task_struct *task = sleeper->task;
+	u64 tsc, wake_at;
+
+	if (sleeper->clock != APIC_TIMER_CLOCK_TSC) {
+		tsc = device_moment_tsc(sleeper->clock, sleeper->expires);
+		wake_at = lead_before(tsc, sleeper->lead);
+		if (wake_at > now && wake_at - now > apic_timer_ns_to_tsc(CLOSE_NS)) {
+			sleeper->timer.expires = device_moment_leg(sleeper->clock,
+								   wake_at, now);
+			if (!device_moment_arm(&sleeper->timer))
+				return;
+			/* No CPU has a timer any more: early, but awake. */
+		}
+	}
+	/* An epoch may have moved the timer, and with it the moment. */
+	if (sleeper->fence)
+		apic_timer_fence(sleeper->timer.expires + sleeper->lead +
+				 apic_timer_ns_to_tsc(FENCE_NS));
+	sleeper->woken = now;
+	/* The thread may return, and its stack be gone, once it sees this. */
+	smp_store_release(&sleeper->fired, true);
+	wake_up_process(task);
+}
+
+/* Return 0 when the timer has fired. */
+static int sleep_on(struct sleeper *sleeper)
+{
+	bool armed = false;
+	int ret = 0;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (!armed) {
+			ret = device_moment_arm(&sleeper->timer);
+			if (ret)
+				break;
+			armed = true;
+		}
+		if (smp_load_acquire(&sleeper->fired)) /* wake() */
+			break;
+		if (signal_pending(current)) {
+			ret = -ERESTARTSYS;
+			break;
+		}
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	/* The handler may still run: it uses our stack. */
+	if (armed)
+		del_apic_timer_sync(&sleeper->timer);
+	return ret;
+}
+
+/* Wait for the rest in the kernel. Return the TSC as last read. */
+static u64 finish(u64 until)
+{
+	u64 close = apic_timer_ns_to_tsc(CLOSE_NS), now;
+	unsigned long flags;
+
+	while ((s64)(until - rdtsc() - close) > 0) {
+		if (need_resched())
+			cond_resched();
+		if (boot_cpu_has(X86_FEATURE_WAITPKG))
+			__tpause(TPAUSE_C01_STATE, upper_32_bits(until - close),
+				 lower_32_bits(until - close));
+		else
+			cpu_relax();
+	}
+	/* From here on, one that comes in would not be over in time. */
+	local_irq_save(flags);
+	do {
+		now = rdtsc();
+	} while ((s64)(until - now) > 0);
+	local_irq_restore(flags);
+	return now;
+}
+
+/* What the caller says of its last sleep. */
+static void learn_from(struct device_file *file, u64 began)
+{
+	struct device_last *last = &file->last[current->pid % DEVICE_LAST];
+	u64 limit = apic_timer_ns_to_tsc(BACK_MAX_NS), number = 0;
+	bool has_receipt = false;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&file->lock, flags);
+	if (last->tid == current->pid) {
+		/* It may say anything: what can't be is not believed. */
+		if (last->left && began > last->left && began - last->left < limit)
+			device_learn_least(&file->learn, last->kind,
+					   began - last->left);
+		else if (last->resumed && !last->left && began > last->resumed &&
+			 began - last->resumed < limit)
+			device_learn_back(&file->learn, began - last->resumed);
+		has_receipt = last->has_receipt;
+		number = last->receipt;
+		last->tid = 0;
+	}
+	raw_spin_unlock_irqrestore(&file->lock, flags);
+	if (has_receipt && began)
+		device_ring_began(file->ring, number, began);
+}
+
+static void remember(struct device_file *file, const struct device_last *last)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&file->lock, flags);
+	file->last[current->pid % DEVICE_LAST] = *last;
+	raw_spin_unlock_irqrestore(&file->lock, flags);
+}
+
+static u64 lead_of(struct device_file *file, u64 budget)
+{
+	unsigned long flags;
+	u64 lead;
+
+	raw_spin_lock_irqsave(&file->lock, flags);
+	lead = device_learn_lead(&file->learn,
+				 apic_timer_ns_to_tsc(READ_ONCE(cost_ns)), budget);
+	raw_spin_unlock_irqrestore(&file->lock, flags);
+	return lead;
+}
+
+/* Whose wake-up nothing but an interrupt delays: others gain nothing by a fence. */
+static bool may_fence(void)
+{
+	return current->policy == SCHED_FIFO || current->policy == SCHED_RR ||
+	       current->policy == SCHED_DEADLINE;
+}
+
+static bool switched(unsigned long since)
+{
+	return current->nvcsw + current->nivcsw != since;
+}
+
+/* Sleep, if the moment is not too near. */
+static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
+{
+	u64 now = apic_timer_now(), budget = a->budget, wake_at;
+	struct sleeper sleeper = {
+		.task = current,
+		.clock = a->clock,
+		.expires = a->expires,
+	};
+	unsigned long flags;
+	int ret;
+
+	if (!budget)
+		budget = apic_timer_ns_to_tsc(BUDGET_NS);
+	sleeper.lead = lead_of(file, budget);
+	a->lead = sleeper.lead;
+	wake_at = lead_before(a->tsc, sleeper.lead);
+	if (wake_at <= now) {
+		a->resumed = now;
+		return 0;
+	}
+
+	ret = device_user_pend(file->user);
+	if (ret)
+		return ret;
+	if (!device_user_take(file->user)) {
+		device_user_unpend(file->user);
+		return -EAGAIN;
+	}
+	sleeper.fence = may_fence() && !(a->flags & APIC_TIMER_SLEEP_NO_FENCE);
+	if (sleeper.fence)
+		a->result |= APIC_TIMER_SLEPT_FENCED;
+	sleeper.timer.function = wake;
+	sleeper.timer.data = (unsigned long)&sleeper;
+	init_apic_timer(&sleeper.timer);
+	sleeper.timer.flags = APIC_TIMER_RAW;
+	sleeper.timer.expires = device_moment_leg(a->clock, wake_at, now);
+	ret = sleep_on(&sleeper);
+	device_user_unpend(file->user);
+	if (ret) {
+		device_user_return(file->user);
+		return ret;
+	}
+
+	a->resumed = apic_timer_now();
+	a->woken = sleeper.woken;
+	a->result |= APIC_TIMER_SLEPT;
+	if (a->resumed > sleeper.timer.expires) {
+		raw_spin_lock_irqsave(&file->lock, flags);
+		device_learn_wake(&file->learn, a->resumed - sleeper.timer.expires);
+		raw_spin_unlock_irqrestore(&file->lock, flags);
+	}
+	if (a->clock == APIC_TIMER_CLOCK_TSC)
+		a->tsc = sleeper.timer.expires + sleeper.lead;
+	else
+		a->tsc = device_moment_tsc(a->clock, a->expires);
+	return 0;
+}
+
+/**
+ * device_sleep() - APIC_TIMER_SLEEP
+ * @file:	the file
+ * @argument:	the user's struct apic_timer_sleep
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long device_sleep(struct device_file *file, void __user *argument)
+{
+	unsigned long switches = current->nvcsw + current->nivcsw;
+	struct device_last last = { .tid = current->pid };
+	u32 usize, epoch = device_page_epoch(), wanted;
+	struct apic_timer_receipt receipt;
+	struct device_ring *ring;
+	struct apic_timer_sleep a;
+	unsigned long flags;
+	u64 until;
+	int ret;
+
+	ret = device_copy_in(&a, sizeof(a), SLEEP_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	if (a.flags & ~SLEEP_FLAGS || !device_moment_clock(a.clock) ||
+	    a.budget > device_sleep_budget_max())
+		return -EINVAL;
+	learn_from(file, a.began);
+
+	wanted = a.epoch;
+	a.epoch = epoch;
+	if (wanted && wanted != epoch) {
+		ret = -ESTALE;
+		goto out;
+	}
+	a.woken = 0;
+	a.result = 0;
+	a.lead = 0;
+	a.tsc = device_moment_tsc(a.clock, a.expires);
+	a.resumed = apic_timer_now();
+	if (a.resumed >= a.tsc) {
+		if (a.flags & APIC_TIMER_SLEEP_SKIP_LATE)
+			return -ETIME;
+	} else {
+		/* Again, if someone has set CLOCK_TAI back meanwhile. */
+		do {
+			ret = sleep_until(file, &a);
+			if (ret)
+				return ret;
+		} while (a.tsc > a.resumed &&
+			 a.tsc - a.resumed > device_sleep_budget_max());
+		a.epoch = device_page_epoch();
+		if (wanted && a.clock == APIC_TIMER_CLOCK_TSC && wanted != a.epoch) {
+			ret = -ESTALE;
+			goto out;
+		}
+	}
+
+	a.cpu = raw_smp_processor_id();
+	if (a.resumed >= a.tsc)
+		a.result |= APIC_TIMER_SLEPT_LATE;
+	ring = smp_load_acquire(&file->ring); /* device_mmap() */
+	if (ring) {
+		receipt = (struct apic_timer_receipt) {
+			.tsc = a.tsc, .woken = a.woken, .resumed = a.resumed,
+			.lead = a.lead, .cpu = a.cpu, .result = a.result,
+			.tid = current->pid,
+		};
+		last.receipt = device_ring_add(ring, &receipt);
+		last.has_receipt = true;
+	}
+	last.kind = switched(switches) ? DEVICE_RETURN_SWITCHED : DEVICE_RETURN_STRAIGHT;
+	if (a.flags & APIC_TIMER_SLEEP_KERNEL_FINISH) {
+		ret = device_copy_out(argument, usize, &a, sizeof(a));
+		if (ret)
+			return ret;
+		raw_spin_lock_irqsave(&file->lock, flags);
+		until = lead_before(a.tsc, device_learn_exit(&file->learn, last.kind));
+		raw_spin_unlock_irqrestore(&file->lock, flags);
+		last.left = finish(until);
+		/* Preempted on the way: that is the other kind. */
+		last.kind = switched(switches) ? DEVICE_RETURN_SWITCHED :
+			    DEVICE_RETURN_STRAIGHT;
+		remember(file, &last);
+		return 0;
+	}
+	last.resumed = a.woken ? a.resumed : 0;
+	remember(file, &last);
+	ret = 0;
+out:
+	return device_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+}
+
+/**
+ * device_sleep_init() - prepare a file for sleepers
+ * @file:	the file
+ *
+ * Context: Any.
+ */
+void device_sleep_init(struct device_file *file)
+{
+	raw_spin_lock_init(&file->lock);
+	device_learn_init(&file->learn, apic_timer_ns_to_tsc(GUESS_NS),
+			  READ_ONCE(quantile));
+}
+
+/**
+ * device_sleep_budget_max() - largest budget that a caller may ask for
+ *
+ * Context: Any.
+ * Return: TSC cycles.
+ */
+u64 device_sleep_budget_max(void)
+{
+	return apic_timer_ns_to_tsc(BUDGET_MAX_NS);
+}

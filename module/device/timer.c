@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A timer to read() and poll(), as timerfd has it.
+ *
+ * Expirations are computed, not counted: an interrupt that comes late, or not as
+ * often as the interval says because the user has had enough of them, loses none.
+ */
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "copy.h"
+#include "limit.h"
+#include "moment.h"
+#include "page.h"
+#include "timer.h"
+
+/* As the first version of the structure had it. */
+#define ARM_SIZE_VER0	32
+
+static_assert(sizeof(struct apic_timer_arm) == ARM_SIZE_VER0);
+static_assert(offsetof(struct apic_timer_arm, expires) == 8);
+static_assert(offsetof(struct apic_timer_arm, clock) == 24);
+static_assert(offsetofend(struct apic_timer_arm, epoch) == ARM_SIZE_VER0);
+
+/* Arm for @expires, but not before @not_before. */
+static int set(struct device_timer *timer, u64 now, u64 not_before)
+	__must_hold(&timer->lock)
+{
+	u64 tsc = device_moment_tsc(timer->clock, timer->expires);
+
+	lockdep_assert_held(&timer->lock);
+	timer->set = device_moment_leg(timer->clock, max(tsc, not_before), now);
+	timer->timer.expires = timer->set;
+	return device_moment_arm(&timer->timer);
+}
+
+static bool is_stale(const struct device_timer *timer)
+{
+	return timer->epoch && timer->clock == APIC_TIMER_CLOCK_TSC &&
+	       timer->epoch != device_page_epoch();
+}
+
+/* Count what has expired. Return true if something has. */
+static bool count(struct device_timer *timer, u64 now)
+	__must_hold(&timer->lock)
+{
+	u64 clock = device_moment_now(timer->clock, now), periods = 1, passed;
+
+	lockdep_assert_held(&timer->lock);
+	if (clock < timer->expires)
+		return false;
+	if (timer->interval)
+		periods += div64_u64(clock - timer->expires, timer->interval);
+	timer->ticks += periods;
+	/* Never again, if that is beyond the end of the clock. */
+	if (!timer->interval ||
+	    check_mul_overflow(periods, timer->interval, &passed) ||
+	    check_add_overflow(timer->expires, passed, &timer->expires))
+		timer->armed = false;
+	return true;
+}
+
+static void expire(unsigned long long now, unsigned long data)
+{
+	struct device_timer *timer = (struct device_timer *)data;
+	u64 not_before = 0;
+	bool counted;
+
+	raw_spin_lock(&timer->lock);
+	if (!timer->armed)
+		goto out;
+	/* Moved by a new epoch: so are the expiries after it. */
+	if (timer->clock == APIC_TIMER_CLOCK_TSC)
+		timer->expires += timer->timer.expires - timer->set;
+	counted = count(timer, now);
+	if (counted)
+		irq_work_queue(&timer->wake);
+	/* The next one is paid for, or not before it can be. */
+	if (timer->armed && counted && !device_user_take(timer->user))
+		not_before = now + device_user_interval();
+	/* No CPU has a timer any more. */
+	if (timer->armed && set(timer, now, not_before))
+		timer->armed = false;
+	if (!timer->armed)
+		device_user_unpend(timer->user);
+out:
+	raw_spin_unlock(&timer->lock);
+}
+
+static void wake(struct irq_work *work)
+{
+	struct device_timer *timer = container_of(work, struct device_timer, wake);
+
+	wake_up_poll(&timer->wait, EPOLLIN);
+}
+
+/**
+ * device_timer_init() - prepare a file's timer
+ * @timer:	the timer
+ * @user:	who pays
+ *
+ * Context: Any.
+ */
+void device_timer_init(struct device_timer *timer, struct device_user *user)
+{
+	timer->user = user;
+	mutex_init(&timer->mutex);
+	raw_spin_lock_init(&timer->lock);
+	init_irq_work(&timer->wake, wake);
+	init_waitqueue_head(&timer->wait);
+	timer->timer.function = expire;
+	timer->timer.data = (unsigned long)timer;
+	init_apic_timer(&timer->timer);
+	timer->timer.flags = APIC_TIMER_RAW;
+}
+
+/* Under the mutex, or by who has the file last. The handler does not run any more then. */
+static void disarm(struct device_timer *timer)
+{
+	unsigned long flags;
+	bool armed;
+
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	armed = timer->armed;
+	timer->armed = false;
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	/* A handler that runs sees that. */
+	del_apic_timer_sync(&timer->timer);
+	if (armed)
+		device_user_unpend(timer->user);
+}
+
+/**
+ * device_timer_exit() - disarm a file's timer, permanently
+ * @timer:	the timer
+ *
+ * Context: Task, when nobody uses the file.
+ */
+void device_timer_exit(struct device_timer *timer)
+{
+	disarm(timer);
+	irq_work_sync(&timer->wake);
+}
+
+static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	/* Each expiry pays for the one after it; this is for the first. */
+	if (a->expires && !device_user_take(timer->user))
+		return -EAGAIN;
+	disarm(timer);
+	if (a->expires) {
+		ret = device_user_pend(timer->user);
+		if (ret)
+			return ret;
+	}
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	timer->clock = a->clock;
+	timer->epoch = a->epoch;
+	timer->expires = a->expires;
+	timer->interval = a->interval;
+	timer->ticks = 0;
+	if (a->expires) {
+		ret = set(timer, apic_timer_now(), 0);
+		timer->armed = !ret;
+	}
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	if (ret)
+		device_user_unpend(timer->user);
+	return ret;
+}
+
+/**
+ * device_timer_arm() - APIC_TIMER_ARM
+ * @timer:	the file's timer
+ * @argument:	the user's struct apic_timer_arm
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long device_timer_arm(struct device_timer *timer, void __user *argument)
+{
+	struct apic_timer_arm a;
+	u32 usize, epoch = device_page_epoch();
+	int ret;
+
+	ret = device_copy_in(&a, sizeof(a), ARM_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	if (a.flags || !device_moment_clock(a.clock))
+		return -EINVAL;
+	if (a.epoch && a.epoch != epoch) {
+		ret = -ESTALE;
+	} else {
+		ret = mutex_lock_interruptible(&timer->mutex);
+		if (ret)
+			return -ERESTARTSYS;
+		ret = arm(timer, &a);
+		mutex_unlock(&timer->mutex);
+	}
+	a.epoch = epoch;
+	return device_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+}
+
+/* Return expirations, and begin anew; 0: none so far; negative: an error. */
+static s64 fetch(struct device_timer *timer)
+{
+	unsigned long flags;
+	s64 ticks;
+
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (is_stale(timer)) {
+		ticks = -ESTALE;
+	} else {
+		ticks = min_t(u64, timer->ticks, S64_MAX);
+		timer->ticks = 0;
+	}
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return ticks;
+}
+
+/**
+ * device_timer_read() - read()
+ * @timer:	the file's timer
+ * @to:		the user's buffer
+ * @size:	its size
+ * @nonblocking: do not wait
+ *
+ * Context: Task. Sleeps.
+ * Return: 8, or an error.
+ */
+ssize_t device_timer_read(struct device_timer *timer, char __user *to, size_t size,
+			  bool nonblocking)
+{
+	s64 ticks;
+	int ret;
+
+	if (size < sizeof(u64))
+		return -EINVAL;
+	ticks = fetch(timer);
+	if (!ticks && nonblocking)
+		return -EAGAIN;
+	if (!ticks) {
+		ret = wait_event_interruptible(timer->wait, (ticks = fetch(timer)));
+		if (ret)
+			return ret;
+	}
+	if (ticks < 0)
+		return ticks;
+	return put_user((u64)ticks, (u64 __user *)to) ? -EFAULT : sizeof(u64);
+}
+
+/**
+ * device_timer_poll() - poll()
+ * @timer:	the file's timer
+ * @file:	the file
+ * @table:	where to wait
+ *
+ * Context: Task.
+ * Return: EPOLL*.
+ */
+__poll_t device_timer_poll(struct device_timer *timer, struct file *file,
+			   poll_table *table)
+{
+	unsigned long flags;
+	__poll_t events = 0;
+
+	poll_wait(file, &timer->wait, table);
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	if (timer->ticks)
+		events |= EPOLLIN | EPOLLRDNORM;
+	if (is_stale(timer))
+		events |= EPOLLERR;
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return events;
+}

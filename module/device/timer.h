@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_TIMER_DEVICE_TIMER_H
+#define _APIC_TIMER_DEVICE_TIMER_H
+
+#include <linux/apic_timer.h>
+#include <linux/irq_work.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+struct device_user;
+
+/**
+ * struct device_timer - what ARM arms, and read() and poll() wait for
+ * @timer:	the timer
+ * @user:	who pays for its expiries
+ * @mutex:	ARM against ARM
+ * @lock:	what follows, against the handler
+ * @armed:	the handler may arm it again
+ * @clock:	clock of @expires and @interval
+ * @epoch:	epoch that @expires belongs to, 0: whichever
+ * @expires:	next expiry
+ * @interval:	distance of the one after that; 0: none
+ * @set:	what @timer was armed for; it differs from where it is when a new
+ *		epoch has moved it
+ * @ticks:	expirations that nobody has read
+ * @wake:	wakes @wait, out of the hard interrupt
+ * @wait:	readers and pollers
+ */
+struct device_timer {
+	struct apic_timer_list timer;
+	struct device_user *user;
+	struct mutex mutex;	/* ARM against ARM */
+	raw_spinlock_t lock;
+	bool armed;
+	u32 clock;
+	u32 epoch;
+	u64 expires;
+	u64 interval;
+	u64 set;
+	u64 ticks;
+	struct irq_work wake;
+	wait_queue_head_t wait;
+};
+
+void device_timer_init(struct device_timer *timer, struct device_user *user);
+void device_timer_exit(struct device_timer *timer);
+long device_timer_arm(struct device_timer *timer, void __user *argument);
+ssize_t device_timer_read(struct device_timer *timer, char __user *to, size_t size,
+			  bool nonblocking);
+__poll_t device_timer_poll(struct device_timer *timer, struct file *file,
+			   poll_table *table);
+
+#endif /* _APIC_TIMER_DEVICE_TIMER_H */

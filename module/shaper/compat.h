@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between the kernels that are supported, and is used by the shaper.
+ */
+#ifndef _SHAPER_COMPAT_H
+#define _SHAPER_COMPAT_H
+
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <linux/timekeeping.h>
+#include <linux/version.h>
+#include <net/sch_generic.h>
+#include <net/sock.h>
+
+#include "clock.h"
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
+
+/* Whether the driver does its own locking. A feature up to 6.11, a flag since 6.12. */
+static inline bool shaper_lltx(const struct net_device *dev)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	return dev->lltx;
+#else
+	return dev->features & NETIF_F_LLTX;
+#endif
+}
+
+/*
+ * Whether a tap, such as tcpdump, wants to see what is sent. Lists that are only
+ * compared with empty ones: may be called in hard interrupt. Since 6.16 the lists
+ * are those of a network namespace, and found under RCU.
+ */
+static inline bool shaper_tapped(struct net_device *dev)
+{
+	return dev_nit_active(dev);
+}
+
+/* Set what the qdisc layer knows of the size of a packet that was split off another. */
+static inline void shaper_set_pkt_len(struct sk_buff *skb, unsigned int len)
+{
+	qdisc_skb_cb(skb)->pkt_len = len;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/* Number of packets on the wire, for statistics. */
+static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
+{
+	return skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+}
+
+/**
+ * shaper_tstamp_clock() - find the clock of a packet's departure time
+ * @skb:	the packet, with skb->tstamp set
+ * @unknown:	the clock if it does not tell its own
+ *
+ * A socket with SO_TXTIME has one. Otherwise a bit of the packet says CLOCK_MONOTONIC, as
+ * TCP and BPF do; since 6.11 there are two bits, of which CLOCK_REALTIME's
+ * value, 0, is also what nobody has set.
+ *
+ * Return: the clock.
+ */
+static inline enum shaper_clock
+shaper_tstamp_clock(const struct sk_buff *skb, enum shaper_clock unknown)
+{
+	const struct sock *sk = skb->sk;
+
+	if (sk && sk_fullsock(sk) && sock_flag(sk, SOCK_TXTIME)) {
+		switch (sk->sk_clockid) {
+		case CLOCK_MONOTONIC:
+			return SHAPER_MONOTONIC;
+		case CLOCK_TAI:
+			return SHAPER_TAI;
+		case CLOCK_REALTIME:
+			return SHAPER_REALTIME;
+		}
+	}
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	switch (skb->tstamp_type) {
+	case SKB_CLOCK_MONOTONIC:
+		return SHAPER_MONOTONIC;
+	case SKB_CLOCK_TAI:
+		return SHAPER_TAI;
+	}
+#else
+	if (skb->mono_delivery_time)
+		return SHAPER_MONOTONIC;
+#endif
+	return unknown;
+}
+
+/*
+ * The clock source's counter and CLOCK_REALTIME at the same moment. What a
+ * snapshot of 7.2 has is of the clock that is asked for.
+ */
+static inline u64 shaper_snapshot(s64 *real)
+{
+	struct system_time_snapshot snapshot;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+	ktime_get_snapshot_id(CLOCK_REALTIME, &snapshot);
+	*real = snapshot.systime;
+#else
+	ktime_get_snapshot(&snapshot);
+	*real = snapshot.real;
+#endif
+	return snapshot.cycles;
+}
+
+#endif /* _SHAPER_COMPAT_H */

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What users set and see, by netlink. Bad values are refused before anything changes.
+ */
+#include <linux/cpumask.h>
+#include <linux/kthread.h>
+#include <linux/netlink.h>
+#include <net/netlink.h>
+
+#include "config.h"
+#include "drivers.h"
+#include "path.h"
+#include "send.h"
+#include "thread.h"
+
+#define RATE_MAX	BIT_ULL(40)		/* bit/s */
+#define LATE_MAX	(10 * NSEC_PER_SEC)
+#define HORIZON_MAX	(1000 * NSEC_PER_SEC)
+/* Up to here NTP's 500 ppm come to 50 ns. */
+#define NEAR_NS		(100 * NSEC_PER_USEC)
+
+const struct shaper_config shaper_defaults = {
+	.late_ns = NSEC_PER_USEC,
+	.horizon_ns = 10 * NSEC_PER_SEC,
+	.mode = TC_APIC_MODE_AUTO,
+	.cpu = TC_APIC_CPU_ANY,
+	.clock = SHAPER_MONOTONIC,
+	.late = TC_APIC_LATE_SEND,
+	.limit = 10000,
+	.pacing = true,
+	.split_gso = true,
+};
+
+static const clockid_t clock_ids[SHAPER_CLOCKS] = {
+	[SHAPER_MONOTONIC] = CLOCK_MONOTONIC,
+	[SHAPER_REALTIME] = CLOCK_REALTIME,
+	[SHAPER_TAI] = CLOCK_TAI,
+};
+
+static struct netlink_range_validation rate_range = { .max = RATE_MAX };
+static struct netlink_range_validation late_range = { .max = LATE_MAX };
+static struct netlink_range_validation horizon_range = {
+	.min = NSEC_PER_USEC, .max = HORIZON_MAX,
+};
+
+static struct netlink_range_validation threshold_range = { .max = HORIZON_MAX };
+static struct netlink_range_validation_signed overhead_range = {
+	.min = -64, .max = 255,
+};
+
+static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
+	[TCA_APIC_UNSPEC] = { .strict_start_type = TCA_APIC_UNSPEC + 1 },
+	[TCA_APIC_RATE64] = NLA_POLICY_FULL_RANGE(NLA_U64, &rate_range),
+	[TCA_APIC_BURST] = { .type = NLA_U32 },
+	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &overhead_range),
+	[TCA_APIC_MODE] = NLA_POLICY_MAX(NLA_U32, __TC_APIC_MODE_MAX - 1),
+	[TCA_APIC_CPU] = { .type = NLA_U32 },
+	[TCA_APIC_CLOCK] = { .type = NLA_U32 },
+	[TCA_APIC_LATE] = NLA_POLICY_MAX(NLA_U32, __TC_APIC_LATE_MAX - 1),
+	[TCA_APIC_LATE_NS] = NLA_POLICY_FULL_RANGE(NLA_U64, &late_range),
+	[TCA_APIC_HORIZON] = NLA_POLICY_FULL_RANGE(NLA_U64, &horizon_range),
+	[TCA_APIC_HORIZON_CAP] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_APIC_LIMIT] = NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_APIC_FLOW_LIMIT] = { .type = NLA_U32 },
+	[TCA_APIC_FLOW_ORDER] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_APIC_PACING] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_APIC_CE_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &threshold_range),
+	[TCA_APIC_SPLIT_GSO] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_APIC_MODE_NOW] = { .type = NLA_REJECT },
+};
+
+static int parse_clock(const struct nlattr *attr, enum shaper_clock *clock,
+		       struct netlink_ext_ack *extack)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		if (nla_get_u32(attr) == clock_ids[i]) {
+			*clock = i;
+			return 0;
+		}
+	}
+	NL_SET_ERR_MSG_ATTR(extack, attr,
+			    "clock is not CLOCK_MONOTONIC, CLOCK_TAI or CLOCK_REALTIME");
+	return -EINVAL;
+}
+
+static int parse(struct nlattr *options, struct shaper_config *config,
+		 struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_APIC_MAX + 1];
+	int err;
+
+	err = nla_parse_nested(tb, TCA_APIC_MAX, options, policy, extack);
+	if (err)
+		return err;
+	if (tb[TCA_APIC_CLOCK]) {
+		err = parse_clock(tb[TCA_APIC_CLOCK], &config->clock, extack);
+		if (err)
+			return err;
+	}
+	if (tb[TCA_APIC_CPU]) {
+		config->cpu = nla_get_u32(tb[TCA_APIC_CPU]);
+		if (config->cpu != TC_APIC_CPU_ANY &&
+		    (config->cpu >= nr_cpu_ids || !cpu_online(config->cpu))) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_APIC_CPU],
+					    "that CPU is not there, or offline");
+			return -EINVAL;
+		}
+	}
+	if (tb[TCA_APIC_RATE64])
+		config->rate = nla_get_u64(tb[TCA_APIC_RATE64]);
+	if (tb[TCA_APIC_BURST])
+		config->burst = nla_get_u32(tb[TCA_APIC_BURST]);
+	if (tb[TCA_APIC_OVERHEAD])
+		config->overhead = nla_get_s32(tb[TCA_APIC_OVERHEAD]);
+	if (tb[TCA_APIC_MODE])
+		config->mode = nla_get_u32(tb[TCA_APIC_MODE]);
+	if (tb[TCA_APIC_LATE])
+		config->late = nla_get_u32(tb[TCA_APIC_LATE]);
+	if (tb[TCA_APIC_LATE_NS])
+		config->late_ns = nla_get_u64(tb[TCA_APIC_LATE_NS]);
+	if (tb[TCA_APIC_HORIZON])
+		config->horizon_ns = nla_get_u64(tb[TCA_APIC_HORIZON]);
+	if (tb[TCA_APIC_HORIZON_CAP])
+		config->horizon_cap = nla_get_u8(tb[TCA_APIC_HORIZON_CAP]);
+	if (tb[TCA_APIC_LIMIT])
+		config->limit = nla_get_u32(tb[TCA_APIC_LIMIT]);
+	if (tb[TCA_APIC_FLOW_LIMIT])
+		config->flow_limit = nla_get_u32(tb[TCA_APIC_FLOW_LIMIT]);
+	if (tb[TCA_APIC_FLOW_ORDER])
+		config->flow_order = nla_get_u8(tb[TCA_APIC_FLOW_ORDER]);
+	if (tb[TCA_APIC_PACING])
+		config->pacing = nla_get_u8(tb[TCA_APIC_PACING]);
+	if (tb[TCA_APIC_CE_THRESHOLD])
+		config->ce_threshold_ns = nla_get_u64(tb[TCA_APIC_CE_THRESHOLD]);
+	if (tb[TCA_APIC_SPLIT_GSO])
+		config->split_gso = nla_get_u8(tb[TCA_APIC_SPLIT_GSO]);
+	if (config->burst && !config->rate) {
+		NL_SET_ERR_MSG(extack, "burst without rate means nothing");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Return: the mode in effect; a negative errno, with a reason, if it cannot be. */
+static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_ext_ack *extack)
+{
+	const char *refused = shaper_hard_refused(dev);
+
+	switch (wanted) {
+	case TC_APIC_MODE_HARD:
+		if (refused) {
+			/* One of few fixed texts, which the macro cannot see. */
+			if (extack)
+				extack->_msg = refused;
+			return -EOPNOTSUPP;
+		}
+		if (!shaper_hard_tested(dev))
+			NL_SET_ERR_MSG(extack, "this driver was not tested with mode hard");
+		return TC_APIC_MODE_HARD;
+	case TC_APIC_MODE_AUTO:
+		if (IS_ENABLED(CONFIG_PREEMPT_RT))
+			return TC_APIC_MODE_THREAD;
+		return !refused && shaper_hard_tested(dev) ? TC_APIC_MODE_HARD : TC_APIC_MODE_SOFT;
+	default:
+		return wanted;
+	}
+}
+
+/* Values that follow from the configuration. */
+static void apply(struct shaper *q, const struct shaper_config *config, u32 mode)
+	__must_hold(&q->lock)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	const struct shaper_config *old = &q->config;
+
+	if (!q->plan.hz || config->rate != old->rate || config->burst != old->burst ||
+	    config->overhead != old->overhead)
+		shaper_plan_set(&q->plan, apic_timer_ns_to_tsc(NSEC_PER_SEC), config->rate,
+				config->burst, config->overhead);
+	q->late = apic_timer_ns_to_tsc(config->late_ns);
+	q->horizon = apic_timer_ns_to_tsc(config->horizon_ns);
+	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);
+	q->near = apic_timer_ns_to_tsc(NEAR_NS);
+	if (mode != q->mode || !q->lead_soft.max) {
+		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(1500),
+				 apic_timer_ns_to_tsc(8000));
+		if (mode == TC_APIC_MODE_THREAD)
+			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(15000),
+					 apic_timer_ns_to_tsc(50000));
+		else
+			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(3000),
+					 apic_timer_ns_to_tsc(20000));
+	}
+	q->mode = mode;
+	q->irqs_on = shaper_hard_refused(dev);
+	q->placed = q->placed && config->cpu == old->cpu;
+	q->sch->limit = config->limit;
+	q->config = *config;
+}
+
+/**
+ * shaper_configure() - set up a qdisc, or change one
+ * @sch:	the qdisc
+ * @options:	attributes, or NULL for none
+ * @extack:	where a reason goes if this fails
+ *
+ * Packets that are queued stay, and follow the new configuration.
+ *
+ * Context: Task context, RTNL.
+ * Return: 0; a negative errno, and nothing has changed.
+ */
+int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+	struct task_struct *thread = NULL, *old_thread;
+	struct shaper *q = qdisc_priv(sch);
+	struct shaper_config config = q->config;
+	unsigned long flags;
+	bool moved;
+	int mode;
+
+	if (options) {
+		int err = parse(options, &config, extack);
+
+		if (err)
+			return err;
+	}
+	mode = choose_mode(qdisc_dev(sch), config.mode, extack);
+	if (mode < 0)
+		return mode;
+	moved = config.cpu != q->config.cpu;
+	if (mode == TC_APIC_MODE_THREAD && (!q->thread || moved)) {
+		thread = shaper_thread_create(q, config.cpu);
+		if (IS_ERR(thread)) {
+			NL_SET_ERR_MSG(extack, "the thread could not be created");
+			return PTR_ERR(thread);
+		}
+		wake_up_process(thread);
+	} else if (mode == TC_APIC_MODE_THREAD) {
+		thread = q->thread;
+	}
+
+	sch_tree_lock(sch);
+	raw_spin_lock_irqsave(&q->lock, flags);
+	apply(q, &config, mode);
+	old_thread = q->thread;
+	q->thread = thread;
+	/* To be armed again, on the new CPU. A handler that runs finds the lock taken. */
+	if (moved)
+		del_apic_timer(&q->timer);
+	q->asked = 0;
+	shaper_arm(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	sch_tree_unlock(sch);
+	if (old_thread && old_thread != thread)
+		kthread_stop(old_thread);
+	return 0;
+}
+
+/**
+ * shaper_dump() - show a qdisc's configuration
+ * @sch:	the qdisc
+ * @skb:	the message
+ *
+ * Context: Task context, RTNL.
+ * Return: bytes in the message; -EMSGSIZE if they do not fit.
+ */
+int shaper_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct shaper *q = qdisc_priv(sch);
+	const struct shaper_config *config = &q->config;
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u64_64bit(skb, TCA_APIC_RATE64, config->rate, TCA_APIC_PAD) ||
+	    nla_put_u32(skb, TCA_APIC_BURST, config->burst) ||
+	    nla_put_s32(skb, TCA_APIC_OVERHEAD, config->overhead) ||
+	    nla_put_u32(skb, TCA_APIC_MODE, config->mode) ||
+	    nla_put_u32(skb, TCA_APIC_CPU, config->cpu) ||
+	    nla_put_u32(skb, TCA_APIC_CLOCK, clock_ids[config->clock]) ||
+	    nla_put_u32(skb, TCA_APIC_LATE, config->late) ||
+	    nla_put_u64_64bit(skb, TCA_APIC_LATE_NS, config->late_ns, TCA_APIC_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_APIC_HORIZON, config->horizon_ns, TCA_APIC_PAD) ||
+	    nla_put_u8(skb, TCA_APIC_HORIZON_CAP, config->horizon_cap) ||
+	    nla_put_u32(skb, TCA_APIC_LIMIT, config->limit) ||
+	    nla_put_u32(skb, TCA_APIC_FLOW_LIMIT, config->flow_limit) ||
+	    nla_put_u8(skb, TCA_APIC_FLOW_ORDER, config->flow_order) ||
+	    nla_put_u8(skb, TCA_APIC_PACING, config->pacing) ||
+	    nla_put_u64_64bit(skb, TCA_APIC_CE_THRESHOLD, config->ce_threshold_ns,
+			      TCA_APIC_PAD) ||
+	    nla_put_u8(skb, TCA_APIC_SPLIT_GSO, config->split_gso) ||
+	    nla_put_u32(skb, TCA_APIC_MODE_NOW, q->mode)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+/**
+ * shaper_dump_stats() - show a qdisc's statistics
+ * @sch:	the qdisc
+ * @dump:	the message
+ *
+ * Context: Task context, RTNL.
+ * Return: 0; a negative errno if they do not fit.
+ */
+int shaper_dump_stats(struct Qdisc *sch, struct gnet_dump *dump)
+{
+	struct shaper *q = qdisc_priv(sch);
+	struct tc_apic_xstats stats;
+	unsigned long flags;
+	u64 waited;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	stats = q->stats;
+	waited = q->waited;
+	stats.lead_hard = q->lead_hard.cycles;
+	stats.lead_soft = q->lead_soft.cycles;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	stats.waited_ns = apic_timer_tsc_to_ns(waited);
+	stats.tsc_khz = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
+	stats.path = shaper_path();
+	stats.flows = q->flows.count;
+	return gnet_stats_copy_app(dump, &stats, sizeof(stats));
+}

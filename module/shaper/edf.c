@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets in the order of the moments that they want to leave at; of those that
+ * want the same moment, the one that was queued first leaves first.
+ *
+ * The node of the tree shares its memory with the packet's list pointers and its
+ * device. The caller sets the device again when it takes a packet out.
+ */
+#include <linux/limits.h>
+
+#include "cb.h"
+#include "edf.h"
+
+/* @again: before those that want the same moment, otherwise behind them. */
+static bool insert(struct shaper_edf *edf, struct sk_buff *skb, bool again)
+{
+	struct rb_node **place = &edf->root.rb_root.rb_node, *parent = NULL;
+	u64 want = shaper_cb(skb)->want;
+	bool first = true;
+
+	while (*place) {
+		u64 other = shaper_cb(rb_to_skb(*place))->want;
+
+		parent = *place;
+		if (want > other || (want == other && !again)) {
+			place = &parent->rb_right;
+			first = false;
+		} else {
+			place = &parent->rb_left;
+		}
+	}
+	rb_link_node(&skb->rbnode, parent, place);
+	rb_insert_color_cached(&skb->rbnode, &edf->root, first);
+	return first;
+}
+
+/**
+ * shaper_edf_insert() - queue a packet
+ * @edf:	the queue
+ * @skb:	the packet
+ *
+ * Context: Any; the caller keeps others from @edf.
+ * Return: whether it is the first to leave.
+ */
+bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb)
+{
+	return insert(edf, skb, false);
+}
+
+/**
+ * shaper_edf_insert_again() - queue a packet that was taken out and has not left
+ * @edf:	the queue
+ * @skb:	the packet
+ *
+ * It keeps its place before those that want the same moment.
+ *
+ * Context: Any; the caller keeps others from @edf.
+ * Return: whether it is the first to leave.
+ */
+bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb)
+{
+	return insert(edf, skb, true);
+}
+
+/**
+ * shaper_edf_erase() - take a packet out
+ * @edf:	the queue
+ * @skb:	the packet; it is on no list afterwards, and its device is not set
+ *
+ * Context: Any; the caller keeps others from @edf.
+ */
+void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
+{
+	rb_erase_cached(&skb->rbnode, &edf->root);
+	skb->next = NULL;
+	skb->prev = NULL;
+}
+
+/**
+ * shaper_edf_shift() - follow the TSC into a new epoch
+ * @edf:	the queue
+ * @shift:	cycles to add to TSC values of the old one
+ *
+ * Context: Any; the caller keeps others from @edf.
+ */
+void shaper_edf_shift(struct shaper_edf *edf, s64 shift)
+{
+	u64 back = -(u64)shift;
+	struct rb_node *node;
+
+	/* The same for all, so the order stays, also where it saturates. */
+	for (node = rb_first_cached(&edf->root); node; node = rb_next(node)) {
+		struct shaper_cb *cb = shaper_cb(rb_to_skb(node));
+
+		if (shift >= 0)
+			cb->want = min_t(u64, shift, U64_MAX - cb->want) + cb->want;
+		else
+			cb->want = cb->want > back ? cb->want - back : 0;
+	}
+}

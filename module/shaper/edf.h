@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_EDF_H
+#define _SHAPER_EDF_H
+
+#include <linux/rbtree.h>
+#include <linux/skbuff.h>
+
+/**
+ * struct shaper_edf - packets by the moment that they want to leave
+ * @root:	the tree, over &sk_buff.rbnode, with &shaper_cb.want as its key
+ */
+struct shaper_edf {
+	struct rb_root_cached root;
+};
+
+static inline void shaper_edf_init(struct shaper_edf *edf)
+{
+	edf->root = RB_ROOT_CACHED;
+}
+
+/* First to leave, or NULL. */
+static inline struct sk_buff *shaper_edf_first(const struct shaper_edf *edf)
+{
+	return rb_to_skb(rb_first_cached(&edf->root));
+}
+
+bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb);
+bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb);
+void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb);
+void shaper_edf_shift(struct shaper_edf *edf, s64 shift);
+
+#endif /* _SHAPER_EDF_H */

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When the TSC has not counted through a sleep of the machine, a new epoch begins. The
+ * timers were moved by apic_timer; here the moments of all packets follow.
+ */
+#include <linux/apic_timer.h>
+#include <linux/notifier.h>
+
+#include "epoch.h"
+
+static LIST_HEAD(shapers);
+static DEFINE_RAW_SPINLOCK(lock);
+
+static void shift_one(struct shaper *q, s64 shift)
+{
+	raw_spin_lock(&q->lock);
+	shaper_edf_shift(&q->edf, shift);
+	shaper_plan_shift(&q->plan, shift);
+	shaper_flows_shift(&q->flows, shift);
+	q->expired = 0;
+	q->asked = 0;
+	raw_spin_unlock(&q->lock);
+}
+
+/* Interrupts off, and no other CPU runs; none held the locks when it was stopped. */
+static int notified(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct apic_timer_notice *notice = data;
+	struct shaper *q;
+
+	if (event != APIC_TIMER_TSC_EPOCH)
+		return NOTIFY_DONE;
+	raw_spin_lock(&lock);
+	list_for_each_entry(q, &shapers, node)
+		shift_one(q, notice->shift);
+	raw_spin_unlock(&lock);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block block = { .notifier_call = notified };
+
+/**
+ * shaper_epoch_add() - have a qdisc follow the TSC
+ * @q:	the qdisc
+ *
+ * Context: Task context.
+ */
+void shaper_epoch_add(struct shaper *q)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&lock, flags);
+	list_add(&q->node, &shapers);
+	raw_spin_unlock_irqrestore(&lock, flags);
+}
+
+/**
+ * shaper_epoch_del() - a qdisc goes away
+ * @q:	the qdisc; it was added
+ *
+ * Context: Task context.
+ */
+void shaper_epoch_del(struct shaper *q)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&lock, flags);
+	list_del(&q->node);
+	raw_spin_unlock_irqrestore(&lock, flags);
+}
+
+/**
+ * shaper_epoch_init() - begin to listen
+ *
+ * Context: Task context.
+ * Return: 0; a negative errno.
+ */
+int shaper_epoch_init(void)
+{
+	return apic_timer_register_notifier(&block);
+}
+
+/**
+ * shaper_epoch_exit() - stop listening
+ *
+ * Context: Task context; there is no qdisc.
+ */
+void shaper_epoch_exit(void)
+{
+	apic_timer_unregister_notifier(&block);
+}

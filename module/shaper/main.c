@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queueing discipline "apic": sends each packet at its moment, from the CPU's
+ * local APIC timer.
+ *
+ * Its parts, from a packet's way through it:
+ *
+ *	ready.c		enqueue: when it wants to leave (clock.c, snapshot.c, flows.c),
+ *			and what can be done for it before
+ *	edf.c, plan.c	which is first, and when the rate lets it leave
+ *	send.c		the handler of the timer, and dequeue; lead.c: how early they come
+ *	path.c		the wait, and the call of the driver
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <net/pkt_sched.h>
+
+#include "cb.h"
+#include "config.h"
+#include "epoch.h"
+#include "path.h"
+#include "ready.h"
+#include "send.h"
+#include "shaper.h"
+
+/* Take all packets out. Return: the first of them, the next ones by skb->next. */
+static struct sk_buff *empty(struct shaper *q, struct sk_buff **last)
+	__must_hold(&q->lock)
+{
+	struct sk_buff *skb, *first = NULL;
+
+	while ((skb = shaper_edf_first(&q->edf))) {
+		shaper_edf_erase(&q->edf, skb);
+		skb->dev = qdisc_dev(q->sch);
+		if (first)
+			(*last)->next = skb;
+		else
+			first = skb;
+		*last = skb;
+	}
+	return first;
+}
+
+/* Called under the root qdisc's lock but when the qdisc is destroyed. */
+static void shaper_reset(struct Qdisc *sch)
+{
+	struct shaper *q = qdisc_priv(sch);
+	struct sk_buff *first, *last = NULL;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	q->dead = true;
+	q->generation++;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+
+	/* The handler takes none of the locks that are held here. */
+	del_apic_timer_sync(&q->timer);
+	qdisc_watchdog_cancel(&q->watchdog);
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	first = empty(q, &last);
+	WRITE_ONCE(q->queued, 0);
+	q->plan.next = 0;
+	q->plan.rest = 0;
+	q->asked = 0;
+	q->expired = 0;
+	q->stopped = false;
+	q->kicked = false;
+	q->handed = false;
+	q->dead = false;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+
+	q->gone = 0;
+	q->gone_len = 0;
+	shaper_flows_clear(&q->flows);
+	if (first)
+		rtnl_kfree_skbs(first, last);
+}
+
+static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+	struct shaper *q = qdisc_priv(sch);
+	int err;
+
+	/* If this fails, destroy() is called: all that it looks at comes first. */
+	raw_spin_lock_init(&q->lock);
+	shaper_edf_init(&q->edf);
+	q->timer.function = shaper_handler;
+	q->timer.data = (unsigned long)q;
+	init_apic_timer(&q->timer);
+	q->timer.flags = APIC_TIMER_EXACT;
+	q->config = shaper_defaults;
+	qdisc_watchdog_init(&q->watchdog, sch);
+	q->sch = sch;
+	shaper_epoch_add(q);
+
+	err = shaper_flows_init(&q->flows);
+	return err ?: shaper_configure(sch, options, extack);
+}
+
+static void shaper_destroy(struct Qdisc *sch)
+{
+	struct shaper *q = qdisc_priv(sch);
+
+	/* Of a qdisc whose creation failed before init(). */
+	if (!q->sch)
+		return;
+	apic_timer_shutdown_sync(&q->timer);
+	qdisc_watchdog_cancel(&q->watchdog);
+	if (q->thread)
+		kthread_stop(q->thread);
+	shaper_epoch_del(q);
+	shaper_flows_exit(&q->flows);
+}
+
+static int shaper_change(struct Qdisc *sch, struct nlattr *options,
+			 struct netlink_ext_ack *extack)
+{
+	return shaper_configure(sch, options, extack);
+}
+
+static struct Qdisc_ops shaper_ops __read_mostly = {
+	.id = "apic",
+	.priv_size = sizeof(struct shaper),
+	.enqueue = shaper_enqueue,
+	.dequeue = shaper_dequeue,
+	.peek = qdisc_peek_dequeued,
+	.init = shaper_init,
+	.reset = shaper_reset,
+	.destroy = shaper_destroy,
+	.change = shaper_change,
+	.dump = shaper_dump,
+	.dump_stats = shaper_dump_stats,
+	.owner = THIS_MODULE,
+};
+
+static int __init shaper_module_init(void)
+{
+	int err;
+
+	err = shaper_path_measure();
+	if (err)
+		return err;
+	err = shaper_epoch_init();
+	if (err)
+		return err;
+	err = register_qdisc(&shaper_ops);
+	if (err)
+		shaper_epoch_exit();
+	return err;
+}
+
+static void __exit shaper_module_exit(void)
+{
+	unregister_qdisc(&shaper_ops);
+	shaper_epoch_exit();
+}
+
+module_init(shaper_module_init);
+module_exit(shaper_module_exit);
+MODULE_ALIAS("net-sch-apic");
+MODULE_DESCRIPTION("Queueing discipline that sends each packet at its moment");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_PATH_H
+#define _SHAPER_PATH_H
+
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+
+/**
+ * struct shaper_start - a packet on its way to the driver
+ * @skb:	the packet
+ * @dev:	its device
+ * @txq:	the queue of the device, whose lock is held
+ * @at:		its moment, absolute TSC
+ * @irqs_on:	interrupts are to be on in the driver, as on all other ways to it
+ * @ready:	out: when it could have been given to the driver, absolute TSC
+ * @left:	out: when the driver got it, as far as is known
+ * @rc:		out: what the driver said
+ */
+struct shaper_start {
+	struct sk_buff *skb;
+	struct net_device *dev;
+	struct netdev_queue *txq;
+	u64 at;
+	bool irqs_on;
+	u64 ready;
+	u64 left;
+	netdev_tx_t rc;
+};
+
+u32 shaper_path(void);
+int shaper_path_measure(void);
+u64 shaper_wait(u64 until);
+void shaper_start(struct shaper_start *start);
+
+#endif /* _SHAPER_PATH_H */

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The next departure from the rate: exact to a fraction of a TSC cycle, for ever.
+ *
+ * A packet of n bits takes n * hz / rate cycles. What the division leaves over is
+ * kept and added to the next packet's, so that after any number of packets the
+ * departure is the one that a single division of all their bits would give.
+ */
+#include <linux/bits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+
+#include "plan.h"
+
+/* With 2^33 cycles in a second, the product of bits and cycles fits into 64 bits. */
+#define LEN_MAX		BIT(27)
+
+/* Compute the cycles of @bytes, and keep what is left over. */
+static u64 duration(const struct shaper_plan *plan, u64 bytes, u64 *rest)
+{
+	return div64_u64_rem(bytes * BITS_PER_BYTE * plan->hz + *rest, plan->rate, rest);
+}
+
+static u64 add(u64 tsc, u64 cycles)
+{
+	u64 sum;
+
+	return check_add_overflow(tsc, cycles, &sum) ? U64_MAX : sum;
+}
+
+/**
+ * shaper_plan_set() - set a rate, or another one
+ * @plan:	the plan; zeroed at first
+ * @hz:		TSC cycles in a second, at most 2^33
+ * @rate:	bit/s, at most 2^40; 0 for no limit
+ * @burst:	bytes that may leave at once after a pause
+ * @overhead:	bytes to add to the length of each packet
+ *
+ * The next packet leaves when it would have left at the old rate.
+ *
+ * Context: Any; the caller keeps others from @plan.
+ */
+void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 overhead)
+{
+	u64 rest = 0;
+
+	plan->hz = hz;
+	plan->rate = rate;
+	plan->overhead = overhead;
+	plan->rest = 0;
+	plan->gap = 0;
+	plan->burst = rate ? duration(plan, min_t(u64, burst, LEN_MAX), &rest) : 0;
+}
+
+/**
+ * shaper_plan_at() - compute when a packet may leave
+ * @plan:	the plan
+ * @want:	when it wants to leave, absolute TSC
+ *
+ * Context: Any; the caller keeps others from @plan.
+ * Return: absolute TSC: @want or later.
+ */
+u64 shaper_plan_at(const struct shaper_plan *plan, u64 want)
+{
+	u64 first = plan->next > plan->burst ? plan->next - plan->burst : 0;
+
+	return plan->rate ? max(want, first) : want;
+}
+
+/**
+ * shaper_plan_sent() - take a packet into account that has left
+ * @plan:	the plan
+ * @at:		when it was to leave, as shaper_plan_at() returned
+ * @left:	when it did
+ * @len:	its length in bytes
+ *
+ * Small delays add up to nothing, since the next packet is planned from @at. After
+ * a longer one, such as of a stopped queue, the packets that have waited must not leave as
+ * one burst: they are planned from @left.
+ *
+ * Context: Any; the caller keeps others from @plan.
+ */
+void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
+{
+	u64 bytes = clamp_t(s64, (s64)len + plan->overhead, 1, LEN_MAX);
+
+	if (!plan->rate)
+		return;
+	if (at > plan->next) {
+		plan->next = at;
+		plan->rest = 0;
+	}
+	if (plan->gap && left > plan->next && left - plan->next > max(plan->burst, plan->gap)) {
+		plan->next = left;
+		plan->rest = 0;
+	}
+	plan->gap = duration(plan, bytes, &plan->rest);
+	plan->next = add(plan->next, plan->gap);
+}
+
+/**
+ * shaper_plan_shift() - follow the TSC into a new epoch
+ * @plan:	the plan
+ * @shift:	cycles to add to TSC values of the old one
+ *
+ * Context: Any; the caller keeps others from @plan.
+ */
+void shaper_plan_shift(struct shaper_plan *plan, s64 shift)
+{
+	u64 back = -(u64)shift;
+
+	if (shift >= 0)
+		plan->next = add(plan->next, shift);
+	else
+		plan->next = plan->next > back ? plan->next - back : 0;
+}

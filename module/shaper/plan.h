@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_PLAN_H
+#define _SHAPER_PLAN_H
+
+#include <linux/types.h>
+
+/**
+ * struct shaper_plan - when packets may leave, at a rate
+ * @rate:	bit/s; 0 means that they may leave at any time
+ * @hz:		TSC cycles in a second, at most 2^33
+ * @next:	when the next packet may leave if no burst is allowed, absolute TSC
+ * @rest:	what @next lacks, in units of 1/@rate cycles: less than @rate
+ * @burst:	TSC cycles that packets may leave before @next
+ * @gap:	TSC cycles that the latest packet took, at @rate; 0 if there was none
+ * @overhead:	bytes to add to the length of each packet
+ */
+struct shaper_plan {
+	u64 rate;
+	u64 hz;
+	u64 next;
+	u64 rest;
+	u64 burst;
+	u64 gap;
+	s32 overhead;
+};
+
+void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 overhead);
+u64 shaper_plan_at(const struct shaper_plan *plan, u64 want);
+void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len);
+void shaper_plan_shift(struct shaper_plan *plan, s64 shift);
+
+#endif /* _SHAPER_PLAN_H */

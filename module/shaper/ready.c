@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queueing: when a packet wants to leave, and all that can be done for it before.
+ *
+ * A packet is ready for the driver when it is queued: it is split, its checksum is
+ * computed, its VLAN tag is in place, as far as the device cannot do that. So the
+ * handler has nothing to do but to call the driver.
+ */
+#include <linux/errqueue.h>
+#include <linux/netdevice.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+#include <net/xfrm.h>
+#include <asm/msr.h>
+
+#include <trace/events/sch_apic.h>
+
+#include "cb.h"
+#include "compat.h"
+#include "ready.h"
+#include "send.h"
+#include "snapshot.h"
+
+#define RATE_MAX	BIT_ULL(40)	/* bit/s */
+
+/**
+ * struct request - when a packet wants to leave
+ * @now:	TSC
+ * @want:	absolute TSC
+ * @flags:	SHAPER_*
+ * @flow:	its flow, or NULL
+ * @pace:	rate of its socket, bit/s; 0: none
+ */
+struct request {
+	u64 now;
+	u64 want;
+	u32 flags;
+	struct shaper_flow *flow;
+	u64 pace;
+};
+
+static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, u64 *counter)
+{
+	WRITE_ONCE(*counter, *counter + 1);
+	return qdisc_drop(skb, sch, to_free);
+}
+
+/*
+ * From the packet's own departure time.
+ *
+ * Return: false if that is beyond the horizon, and the packet is to be dropped.
+ */
+static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct request *request)
+{
+	const struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
+	enum shaper_clock clock = shaper_tstamp_clock(skb, q->config.clock);
+	struct shaper_pair pair;
+	u64 at;
+
+	shaper_read_clocks(&pair);
+	at = shaper_clock_to_tsc(&pair, clock, ktime_to_ns(skb->tstamp));
+	if (sk && sock_flag(sk, SOCK_TXTIME)) {
+		request->flags |= SHAPER_TXTIME;
+		/* A deadline: as soon as possible, and not at all when it has passed. */
+		if (at < request->now || !sk->sk_txtime_deadline_mode)
+			request->want = at;
+	} else {
+		/* TCP's are those of now, but where it is paced. */
+		if (at <= request->now)
+			request->flags |= SHAPER_AT_ONCE;
+		request->want = max(at, request->now);
+	}
+	if (at <= request->now || request->want == request->now)
+		return true;
+	if (at - request->now > q->horizon) {
+		if (!q->config.horizon_cap)
+			return false;
+		request->want = apic_timer_add_tsc(request->now, q->horizon);
+		WRITE_ONCE(q->stats.capped_horizon, q->stats.capped_horizon + 1);
+	} else if (at - request->now > q->near && !q->config.flow_order) {
+		/* In order within a flow, another look at the clocks could change it. */
+		request->flags |= SHAPER_TIMED | clock << SHAPER_CLOCK_SHIFT;
+	}
+	return true;
+}
+
+/* Rate of the socket of a packet that has no departure time, bit/s; 0: none. */
+static u64 pace(const struct shaper *q, const struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
+	unsigned long rate;
+
+	if (!q->config.pacing || !sk)
+		return 0;
+	/* TCP that wants to be paced has a timer for that, unless a qdisc does it. */
+	if (sk->sk_protocol == IPPROTO_TCP &&
+	    READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED) {
+		/* Pairs with smp_load_acquire() in tcp_needs_internal_pacing(). */
+		smp_store_release(&sk->sk_pacing_status, SK_PACING_FQ);
+	}
+	if (skb->tstamp)
+		return 0;
+	rate = READ_ONCE(sk->sk_pacing_rate);
+	return rate == ~0UL ? 0 : clamp_t(u64, rate, 1, RATE_MAX / BITS_PER_BYTE) * BITS_PER_BYTE;
+}
+
+/* When this packet leaves after the others of its flow. Return: absolute TSC. */
+static u64 in_flow(struct shaper *q, const struct request *request, unsigned int len)
+{
+	struct shaper_flow *flow = request->flow;
+	u64 want = request->want;
+
+	if (!flow)
+		return want;
+	if (request->pace) {
+		if (flow->plan.rate != request->pace)
+			shaper_plan_set(&flow->plan, q->plan.hz, request->pace, 0,
+					q->config.overhead);
+		want = shaper_plan_at(&flow->plan, want);
+		shaper_plan_sent(&flow->plan, want, want, len);
+	}
+	if (q->config.flow_order)
+		want = max(want, flow->last);
+	flow->last = want;
+	return want;
+}
+
+/* Put a packet that is ready into the queue. */
+static int insert(struct shaper *q, struct sk_buff *skb, const struct request *request,
+		  struct sk_buff **to_free)
+{
+	struct Qdisc *sch = q->sch;
+	struct net_device *dev = qdisc_dev(sch);
+	struct shaper_flow *flow = request->flow;
+	unsigned int len = qdisc_pkt_len(skb);
+	struct shaper_cb *cb = shaper_cb(skb);
+	unsigned long flags;
+	u32 queued;
+	u64 want;
+
+	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
+		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+	if (unlikely(flow && q->config.flow_limit &&
+		     READ_ONCE(flow->queued) >= q->config.flow_limit))
+		return drop(skb, sch, to_free, &q->stats.dropped_flow_limit);
+
+	want = in_flow(q, request, len);
+	cb->want = want;
+	cb->flow = flow;
+	cb->flags = request->flags;
+	if (want != request->want)
+		cb->flags &= ~SHAPER_AT_ONCE;
+	/* Time stamps and the like make a driver queue something to the socket. */
+	if (skb_shinfo(skb)->tx_flags)
+		cb->flags |= SHAPER_SOFT;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (!q->queued)
+		q->features = dev->features;
+	if (flow)
+		WRITE_ONCE(flow->queued, flow->queued + 1);
+	queued = q->queued + 1;
+	WRITE_ONCE(q->queued, queued);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen + 1);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
+	/* Dequeue follows, and sends what is due. */
+	if (shaper_edf_insert(&q->edf, skb) && want > request->now)
+		shaper_arm(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	trace_sch_apic_enqueue(dev, skb, len, want, request->now, queued);
+	return NET_XMIT_SUCCESS;
+}
+
+/*
+ * Split a GSO packet.
+ *
+ * Return: its packets; NULL if that failed, and @skb is still there.
+ */
+static struct sk_buff *split(struct sk_buff *skb)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	struct sk_buff *segments, *segment;
+
+	segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segments))
+		return NULL;
+	skb_list_walk_safe(segments, segment, skb)
+		shaper_set_pkt_len(segment, segment->len);
+	return segments;
+}
+
+/**
+ * shaper_enqueue() - queue a packet
+ * @skb:	the packet
+ * @sch:	the qdisc
+ * @to_free:	where packets go that are dropped
+ *
+ * Context: Softirqs off, the lock of the root qdisc held.
+ * Return: NET_XMIT_*.
+ */
+int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	unsigned int whole = qdisc_pkt_len(skb), len = 0, count = 0;
+	struct shaper *q = qdisc_priv(sch);
+	struct request request = { .now = rdtsc() };
+	struct sk_buff *list = skb, *next;
+	bool many = false, again = false;
+
+	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
+		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+	request.want = request.now;
+	if (!skb->tstamp)
+		request.flags = SHAPER_AT_ONCE;
+	if (skb->tstamp && !from_tstamp(q, skb, &request)) {
+		if (request.flags & SHAPER_TXTIME)
+			shaper_report(skb, EINVAL, SO_EE_CODE_TXTIME_INVALID_PARAM);
+		return drop(skb, sch, to_free, &q->stats.dropped_horizon);
+	}
+	request.pace = pace(q, skb);
+	if (request.pace || q->config.flow_limit || q->config.flow_order)
+		request.flow = shaper_flow_get(&q->flows, skb, request.now);
+
+	if (xfrm_offload(skb)) {
+		request.flags |= SHAPER_STACK;
+	} else {
+		if (skb_is_gso(skb) && q->config.split_gso) {
+			list = split(skb);
+			if (!list)
+				return qdisc_drop(skb, sch, to_free);
+			consume_skb(skb);
+			q->stats.gso_split++;
+			many = true;
+		}
+		if (shaper_is_root(sch)) {
+			list = validate_xmit_skb_list(list, qdisc_dev(sch), &again);
+			if (!list) {
+				qdisc_qstats_drop(sch);
+				return NET_XMIT_DROP;
+			}
+			/* The device could not take it whole. */
+			if (list->next && !many) {
+				many = true;
+				for (next = list; next; next = next->next)
+					shaper_set_pkt_len(next, next->len);
+			}
+		}
+	}
+
+	skb_list_walk_safe(list, skb, next) {
+		unsigned int bytes = qdisc_pkt_len(skb);
+
+		skb_mark_not_on_list(skb);
+		if (insert(q, skb, &request, to_free) == NET_XMIT_SUCCESS) {
+			len += bytes;
+			count++;
+		}
+	}
+	if (!count)
+		return NET_XMIT_DROP;
+	if (many)
+		qdisc_tree_reduce_backlog(sch, 1 - (int)count, whole - len);
+	return NET_XMIT_SUCCESS;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_H
+#define _SHAPER_H
+
+#include <linux/apic_timer.h>
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/spinlock.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include <uapi/linux/sch_apic.h>
+
+#include "clock.h"
+#include "edf.h"
+#include "flows.h"
+#include "lead.h"
+#include "plan.h"
+
+/**
+ * struct shaper_config - what the user has chosen, in the units of the interface
+ * @rate:		bit/s; 0: not limited
+ * @late_ns:		&enum tc_apic_attr explains these
+ * @horizon_ns:		...
+ * @ce_threshold_ns:	...
+ * @burst:		bytes
+ * @overhead:		bytes
+ * @mode:		&enum tc_apic_mode
+ * @cpu:		or %TC_APIC_CPU_ANY
+ * @clock:		of departure times that do not tell theirs
+ * @late:		&enum tc_apic_late
+ * @limit:		packets
+ * @flow_limit:		packets; 0: not limited
+ * @horizon_cap:	...
+ * @flow_order:		...
+ * @pacing:		...
+ * @split_gso:		...
+ */
+struct shaper_config {
+	u64 rate;
+	u64 late_ns;
+	u64 horizon_ns;
+	u64 ce_threshold_ns;
+	u32 burst;
+	s32 overhead;
+	u32 mode;
+	u32 cpu;
+	enum shaper_clock clock;
+	u32 late;
+	u32 limit;
+	u32 flow_limit;
+	bool horizon_cap;
+	bool flow_order;
+	bool pacing;
+	bool split_gso;
+};
+
+/**
+ * enum shaper_sender - who has taken a packet out of the queue and is sending it
+ * @SHAPER_NOBODY:	nobody
+ * @SHAPER_INTERRUPT:	the handler of the timer
+ * @SHAPER_SOFTIRQ:	the qdisc's dequeue
+ */
+enum shaper_sender {
+	SHAPER_NOBODY,
+	SHAPER_INTERRUPT,
+	SHAPER_SOFTIRQ,
+};
+
+/**
+ * struct shaper - a qdisc
+ * @lock:	of all of this except where noted. Innermost, except for the timer's own
+ *		locks; the root qdisc's lock is taken before it
+ * @edf:	the packets that wait
+ * @plan:	when the first of them may leave
+ * @timer:	expires some time before it is to leave
+ * @asked:	what @timer was armed for; 0 if it was not since it expired
+ * @expired:	when the handler left a packet to softirq or thread, TSC; 0: it did not
+ * @sender:	who is sending. Only one does at a time, which keeps the packets in order
+ * @generation:	counts resets: who has sent meanwhile does not touch the accounts
+ * @queued:	packets in @edf and with the sender
+ * @mode:	in effect, never %TC_APIC_MODE_AUTO
+ * @irqs_on:	the driver is not known to cope with interrupts off
+ * @dead:	a reset is going on
+ * @stopped:	the device's queue is, for the first packet; nothing is armed
+ * @kicked:	the handler has left the first packet to the softirq
+ * @woken:	@thread has something to do
+ * @handed:	the kernel got a packet from dequeue, and may give it back
+ * @placed:	@timer was armed on the CPU that was chosen
+ * @features:	of the device, which all packets in @edf were prepared for
+ * @late:	TSC cycles after its moment from which on a packet is late
+ * @horizon:	TSC cycles
+ * @ce_threshold: TSC cycles; 0: none
+ * @near:	distance at which a converted departure time is good enough, TSC cycles
+ * @lead_hard:	the handler's preparation
+ * @lead_soft:	that of softirq or thread
+ * @waited:	TSC cycles that were spent waiting
+ * @config:	written under RTNL, the root qdisc's lock and @lock; read under any of them
+ * @stats:	counters
+ * @sch:	the qdisc around this
+ * @watchdog:	the kernel's timer, for when ours cannot be armed
+ * @thread:	of mode thread, otherwise NULL; written under RTNL and @lock
+ * @gone:	late packets that were dropped, and a parent does not know of yet; this and
+ *		the next one are under the root qdisc's lock
+ * @gone_len:	their bytes
+ * @flows:	the root qdisc's lock; &shaper_flow.queued also needs @lock
+ * @node:	in the list of all; under its lock
+ */
+struct shaper {
+	raw_spinlock_t lock;
+	struct shaper_edf edf;
+	struct shaper_plan plan;
+	struct apic_timer_list timer;
+	u64 asked;
+	u64 expired;
+	enum shaper_sender sender;
+	u32 generation;
+	u32 queued;
+	u32 mode;
+	bool irqs_on;
+	bool dead;
+	bool stopped;
+	bool kicked;
+	bool woken;
+	bool handed;
+	bool placed;
+	netdev_features_t features;
+	u64 late;
+	u64 horizon;
+	u64 ce_threshold;
+	u64 near;
+	struct shaper_lead lead_hard;
+	struct shaper_lead lead_soft;
+	u64 waited;
+	struct shaper_config config;
+	struct tc_apic_xstats stats;
+	struct Qdisc *sch;
+	struct qdisc_watchdog watchdog;
+	struct task_struct *thread;
+	u32 gone;
+	u32 gone_len;
+	struct shaper_flows flows;
+	struct list_head node;
+};
+
+/* Whether this qdisc is what the core runs for its queue: below another it is that one. */
+static inline bool shaper_is_root(const struct Qdisc *sch)
+{
+	return rcu_access_pointer(sch->dev_queue->qdisc_sleeping) == sch;
+}
+
+#endif /* _SHAPER_H */

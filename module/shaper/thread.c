@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mode thread: a SCHED_FIFO thread runs the softirq that sends. It raises NET_TX with
+ * softirqs off, and it runs when it turns them on: in this thread, at its priority, on
+ * PREEMPT_RT too. So all that the kernel does to wait for a qdisc's softirq, when a
+ * device goes down or a qdisc away, waits for this thread as well.
+ */
+#include <linux/bottom_half.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+
+#include "thread.h"
+
+static int run(void *data)
+{
+	struct shaper *q = data;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		if (!READ_ONCE(q->woken)) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		WRITE_ONCE(q->woken, false);
+		local_bh_disable();
+		rcu_read_lock();
+		__netif_schedule(qdisc_root(q->sch));
+		rcu_read_unlock();
+		local_bh_enable();
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/**
+ * shaper_thread_create() - create the thread of a qdisc
+ * @q:		the qdisc
+ * @cpu:	CPU that it runs on, or %TC_APIC_CPU_ANY
+ *
+ * Context: Task context, RTNL.
+ * Return: the thread, which waits to be woken; an ERR_PTR().
+ */
+struct task_struct *shaper_thread_create(struct shaper *q, u32 cpu)
+{
+	struct task_struct *thread;
+
+	WRITE_ONCE(q->woken, false);
+	thread = kthread_create(run, q, "sch_apic/%s", qdisc_dev(q->sch)->name);
+	if (IS_ERR(thread))
+		return thread;
+	if (cpu != TC_APIC_CPU_ANY)
+		kthread_bind(thread, cpu);
+	sched_set_fifo(thread);
+	return thread;
+}

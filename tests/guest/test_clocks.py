@@ -1,0 +1,297 @@
+"""Timers of the kernel's clocks follow them, whatever is done to them: tests/modules/clock."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from machines import some
+
+IDS = {"monotonic": 1, "raw": 4, "boottime": 7, "realtime": 0, "tai": 11}
+SLOTS = list(IDS)
+
+SETUP = f"""
+    load apic_timer
+    load apic_clock
+    load apic_clock_test
+    test=$DEBUG/apic_clock_test
+    all() {{
+        n=0
+        for id in {" ".join(map(str, IDS.values()))}; do
+            echo "$1 $n $id $2" >$test/command
+            n=$((n + 1))
+        done
+    }}
+    result() {{
+        echo "case $1"
+        cat $test/result
+        all del_sync
+    }}
+"""
+END = """
+    rmmod apic_clock_test
+    rmmod apic_clock
+"""
+
+
+@dataclass
+class Slot:
+    """What a timer reports."""
+
+    ret: int
+    runs: int
+    off: int  # TSC cycles from where the clock read the moment to the handler's start
+    most: int
+    reading: int  # ns
+    cpu: int
+    pending: int
+
+
+def results(output: str) -> dict[str, dict[str, Slot]]:
+    """Return the slots, by case and clock."""
+    found = {}
+    for part in re.split(r"^case ", output, flags=re.M)[1:]:
+        name, text = part.split("\n", 1)
+        rows = re.findall(
+            r"^slot (\d) ret (\S+) runs (\d+) off (\S+) most (\S+) reading (\S+) cpu (\d+) "
+            r"pending (\d)$",
+            text,
+            re.M,
+        )
+        found[name] = {SLOTS[int(n)]: Slot(*map(int, row)) for n, *row in rows[: len(SLOTS)]}
+    return found
+
+
+# What is done to the clocks while timers are pending that have 0.7 s left.
+DISTURBANCES = {
+    "none": "true",
+    "faster": "adjtimex -f 32000000",
+    "slower": "adjtimex -f -32000000",
+    "tick_short": "adjtimex -f 0 -t 9900",
+    "tick_long": "adjtimex -t 11000",
+    "tick_normal": "adjtimex -t 10000",
+    "slewed": "adjtimex -o 200000",
+    "hpet": "echo hpet >$clocksource",
+    "tsc": "echo tsc >$clocksource",
+}
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    SETUP
+    + """
+    clocksource=/sys/devices/system/clocksource/clocksource0/current_clocksource
+    disturb() {
+    """
+    + "".join(f"\n[ $1 != {name} ] || {what}" for name, what in DISTURBANCES.items())
+    + f"""
+    }}
+    for ms in 0 1 3 30; do
+        all arm $ms
+        sleep 0.1
+        result $ms
+    done
+    for name in {" ".join(DISTURBANCES)}; do
+        all arm 1000
+        sleep 0.3
+        disturb $name >/dev/null
+        sleep 1
+        result $name
+    done
+    all every 10
+    sleep 1
+    result every
+    cat $DEBUG/apic_clock/stats
+    """
+    + END,
+)
+def test_follow(guest):
+    """Each starts where its clock reads its moment, within what mode exact takes."""
+    found = results(guest.ok())
+    print(guest.output)
+    assert list(found) == ["0", "1", "3", "30", *DISTURBANCES, "every"]
+    for case, slots in found.items():
+        for clock, slot in slots.items():
+            where = f"{case} {clock}"
+            assert slot.ret == 0, where
+            assert slot.pending == (case == "every"), where
+            assert slot.runs == 1 or (case == "every" and slot.runs > 80), where
+            if case == "0":  # past when it is armed
+                assert 0 < slot.off, where
+            elif case == "hpet":  # the clock is read, not computed
+                assert abs(slot.reading) < 1000, where
+            elif case == "every":
+                # Clocks that are steered apart: moments of two may come to lie so close together
+                # that one waits for the other's handler.
+                assert 0 <= slot.most <= 10_000, where
+            else:
+                assert 0 <= slot.most <= 3, where
+    assert "lost 0" in guest.output
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    SETUP
+    + """
+    all arm 20000
+    sleep 0.3
+    date -s "@$(($(date +%s) + 30))" >/dev/null
+    sleep 0.2
+    result forward
+    all arm 3000
+    sleep 0.3
+    date -s "@$(($(date +%s) - 5))" >/dev/null
+    sleep 3.5
+    cat $test/result | sed 's/^/before: /'
+    sleep 5
+    result back
+    date -s "@$(($(date +%s) - 25))" >/dev/null
+    """
+    + END,
+)
+def test_step(guest):
+    """A step takes the wall clock's timers along: past at once, or later by as much."""
+    found = results(guest.ok())
+    print(guest.output)
+    for clock, slot in found["forward"].items():
+        stepped = clock in ("realtime", "tai")
+        assert (slot.runs, slot.pending) == ((1, 0) if stepped else (0, 1)), clock
+        if stepped:  # by 30 s less what was left
+            assert 9_000_000_000 < slot.reading < 11_000_000_000
+    early = re.findall(r"^before: slot (\d) ret 0 runs (\d) ", guest.output, re.M)
+    assert [(SLOTS[int(n)], int(runs)) for n, runs in early[: len(SLOTS)]] == [
+        (clock, int(clock not in ("realtime", "tai"))) for clock in SLOTS
+    ]
+    for clock, slot in found["back"].items():
+        assert slot.runs == 1, clock
+        assert 0 <= slot.off <= 3, clock
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    SETUP
+    + """
+    was=$(date +%s)
+    date -u -s '2000-06-30 23:59:57' >/dev/null
+    timex tai 32
+    timex status 16
+    all arm 5000
+    sleep 5.5
+    sed 's/^/before: /' $test/result
+    sleep 1
+    result leap
+    timex status 0
+    all arm 3000
+    sleep 0.3
+    timex tai 37
+    sleep 0.2
+    result tai
+    all arm 500
+    timex tai 35
+    sleep 1
+    sed 's/^/moved: /' $test/result
+    sleep 2
+    result tai_back
+    timex tai 0
+    date -s "@$was" >/dev/null
+    """
+    + END,
+)
+def test_leap_second(guest):
+    """An inserted second delays UTC's timers and no others; TAI's follow TAI's offset."""
+    found = results(guest.ok())
+    print(guest.output)
+    for name, late in (("before", "realtime"), ("moved", "tai")):
+        early = re.findall(rf"^{name}: slot (\d) ret 0 runs (\d) ", guest.output, re.M)
+        ran = {SLOTS[int(n)]: int(runs) for n, runs in early[: len(SLOTS)]}
+        assert ran == {clock: int(clock != late) for clock in SLOTS}
+    for case in ("leap", "tai_back"):
+        for clock, slot in found[case].items():
+            assert slot.runs == 1, (case, clock)
+            assert 0 <= slot.off <= 3, (case, clock)
+    for clock, slot in found["tai"].items():
+        assert (slot.runs, slot.pending) == ((1, 0) if clock == "tai" else (0, 1)), clock
+    # The leap second has made it 33: four seconds less what was left.
+    assert 1_200_000_000 < found["tai"]["tai"].reading < 1_500_000_000
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    SETUP
+    + """
+    echo refuse >$test/command
+    grep refusals $test/result
+    all arm 100
+    all mod 300
+    sleep 0.2
+    cat $test/result
+    sleep 0.2
+    result moved
+    all arm 500
+    all del
+    sleep 1
+    result deleted
+    """
+    + END,
+)
+def test_calls(guest):
+    """Change, delete, and what bad input gets: one error each, and nothing is lost."""
+    found = results(guest.ok())
+    print(guest.output)
+    assert "refusals -22 -22 -22 -22 -22 -22 -2 -22 -22 -22 0 -16 1 0 1 0\n" in guest.output
+    early = re.findall(r"^slot \d ret 1 runs 0 ", guest.output.split("case")[0], re.M)
+    assert len(early) == len(SLOTS)
+    for clock in SLOTS:
+        assert found["moved"][clock].runs == 1, clock
+        assert 0 <= found["moved"][clock].off <= 3, clock
+        assert (found["deleted"][clock].ret, found["deleted"][clock].runs) == (1, 0), clock
+
+
+@pytest.mark.guest(
+    some(engine=("smp", "virtual"), kernel=("6.1", "7.2"), cpus=(1, 2), source="proxy"),
+    SETUP
+    + """
+    echo 1 >/sys/module/apic_clock_test/parameters/leave
+    all arm 500
+    rmmod apic_clock_test
+    sleep 1
+    log | grep 'apic_clock: module'
+    rmmod apic_clock
+    """,
+)
+def test_left_behind(guest):
+    """A module that is unloaded with timers pending is not called any more."""
+    assert "module apic_clock_test has left 5 timers of clocks pending: cancelled" in guest.ok()
+
+
+@pytest.mark.guest(
+    some(engine="smp", cpus=2, source="proxy"),
+    SETUP
+    + """
+    n=0
+    for id in 1 4 7 0 11; do
+        echo "arm $n $id 1000 1" >$test/command
+        n=$((n + 1))
+    done
+    sleep 0.1
+    echo 0 >/sys/devices/system/cpu/cpu1/online
+    patiently sh -c '! grep -q "pending 1" '$test/result
+    result offline
+    echo 1 >/sys/devices/system/cpu/cpu1/online
+    n=0
+    for id in 1 4 7 0 11; do
+        echo "arm $n $id 100 1" >$test/command
+        n=$((n + 1))
+    done
+    patiently sh -c '! grep -q "pending 1" '$test/result
+    result online
+    """
+    + END,
+)
+def test_other_cpu(guest):
+    """On another CPU; if that is off by then, on one that is not."""
+    found = results(guest.ok())
+    print(guest.output)
+    for case, cpu in (("offline", 0), ("online", 1)):
+        for clock, slot in found[case].items():
+            assert (slot.ret, slot.runs, slot.cpu) == (0, 1, cpu), (case, clock)
+            assert slot.reading >= -1000, (case, clock)

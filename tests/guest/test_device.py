@@ -1,0 +1,229 @@
+"""/dev/apic_timer: how late threads run in virtual time, and its rules, in guests with Python."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import device
+import pytest
+from lab.bench import figures
+from lab.build import build, user
+from lab.engines import virtual
+from lab.kernels import kernels
+from machines import some
+
+TREE = Path(__file__).resolve().parents[2]
+CASES = ("node", "never_early", "page", "structures", "rate", "pending", "ranges", "readers",
+         "passing", "namespace", "forks", "killed", "stopped", "signalled", "receipts", "fence",
+         "priority", "unload")  # fmt: skip
+CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
+RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
+             source="proxy", x2apic=False)  # fmt: skip
+SHOTS, WARM_UP = 3000, 2000
+DISTANCES = {"idle": "20000 1020000", "syscall": "20000 120000"}
+SCRIPT = """
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+insmod $MODULES/apic_timer.ko
+insmod $MODULES/apic_timer_dev.ko
+"""
+
+
+def test_every_rule_is_run():
+    """No case of harness/device.py is forgotten here."""
+    assert all(callable(getattr(device, case)) for case in CASES)
+
+
+@pytest.mark.guest(
+    RULED,
+    """
+    unload
+    load apic_timer
+    load apic_timer_dev
+    patiently [ -c /dev/apic_timer ]
+    PYTHONPATH=$SHARED python3 $SHARED/device.py {case}
+    [ ! -d /sys/module/apic_timer_dev ] || rmmod apic_timer_dev
+    unload
+    """,
+    cases=lambda _: CASES,
+    brief=True,
+)
+def test_rule(guest):
+    print(guest.ok())
+
+
+@pytest.mark.guest(
+    some(kernel=CHECKED, cpus=2, engine="smp", source="proxy"),
+    f"""
+    unload
+    load apic_timer
+    load apic_timer_dev
+    (cd {TREE} && gcc {" ".join(user.FLAGS)} -o /dev/shm/fuzz tests/user/fuzz.c)
+    for seed in 1 2 3; do
+        /dev/shm/fuzz 300000 $seed & /dev/shm/fuzz 300000 1$seed
+        wait $!
+    done
+    rmmod apic_timer_dev
+    unload
+    """,
+)
+def test_fuzz_checked(guest):
+    """Two programs at a time, on kernels that would say what is wrong."""
+    guest.ok()
+
+
+@pytest.fixture(scope="module", params=["6.1", "7.2"])
+def measured(request):
+    """Errors of the first user instruction and what was waited, by load and mode."""
+    kernel = kernels.ensure(request.param)
+    script = SCRIPT
+    for load, distance in DISTANCES.items():
+        if load == "syscall":
+            script += "setsid hackbench -l 1000000000 -g 1 -f 5 >/dev/null 2>&1 &\nsleep 0.5\n"
+        for mode in ("device", "kernel", "monotonic", "nanosleep"):
+            name = f"{load}-{mode}"
+            script += (f"latency {mode} {SHOTS} {distance} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
+                       f"put {name} </tmp/e\nput {name}-waited </tmp/w\n")  # fmt: skip
+    script += "kill -9 -$! || true\nsleep 0.5\n"
+    # Once more, as careful as can be.
+    script += "rmmod apic_timer_dev\ninsmod $MODULES/apic_timer_dev.ko quantile=10000\n"
+    script += (f"latency device {SHOTS} {DISTANCES['idle']} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
+               "put idle-careful </tmp/e\nput idle-careful-waited </tmp/w\n")  # fmt: skip
+    result = virtual.run(kernel, script, timeout=600,
+                         modules=modules(kernel), memory=1024,
+                         files={"usr/bin/latency": user.program(kernel, "latency")})  # fmt: skip
+    assert result.ok, result.verdict
+    found = {name: figures.summary(figures.decode(data)) for name, data in result.files.items()}
+    for name, row in found.items():
+        print(name, {key: round(value) for key, value in row.items()})
+    return found
+
+
+def modules(kernel: kernels.Kernel) -> list[Path]:
+    """Return the core and the device."""
+    built = build.build(kernel)
+    return [build.find_ko(built, name) for name in ("apic_timer", "apic_timer_dev")]
+
+
+def test_idle(measured):
+    """The library finishes: within 4 cycles, and never before the moment."""
+    row = measured["idle-device"]
+    assert row["min"] >= 0
+    assert row["p99"] <= 4
+    assert row["p999"] <= 4
+    # A tick shortly before the wake-up delays it.
+    assert row["max"] <= 1000
+    assert measured["idle-device-waited"]["mean"] <= 2500
+
+
+def test_careful(measured):
+    """Who has it wait for the longest recent wake-up is never late."""
+    row = measured["idle-careful"]
+    assert row["min"] >= 0
+    assert row["max"] <= 4
+
+
+def test_clock(measured):
+    """A moment of CLOCK_MONOTONIC is met as one of the TSC."""
+    row = measured["idle-monotonic"]
+    assert row["min"] >= 0
+    assert row["p99"] <= 4
+
+
+def test_busy(measured):
+    """With system calls in the way nearly all are."""
+    row = measured["syscall-device"]
+    assert row["min"] >= 0
+    assert row["p99"] <= 4
+
+
+def test_kernel_finish(measured):
+    """What the kernel finishes is late by part of its way out, and never early."""
+    for load in DISTANCES:
+        row = measured[f"{load}-kernel"]
+        assert row["min"] >= 0
+        assert row["p50"] <= 200
+
+
+def test_better_than_nanosleep(measured):
+    for load in DISTANCES:
+        assert measured[f"{load}-device"]["p99"] * 100 < measured[f"{load}-nanosleep"]["p50"]
+
+
+def test_lockdown():
+    """A kernel that is locked down for confidentiality lets nobody open it."""
+    kernel = kernels.ensure("6.1")
+    script = f"""{SCRIPT}
+        mount -t securityfs none /sys/kernel/security
+        (: </dev/apic_timer) && echo open
+        echo confidentiality >/sys/kernel/security/lockdown
+        (: </dev/apic_timer) 2>&1 || echo refused
+        rmmod apic_timer_dev
+    """
+    result = virtual.run(kernel, script, modules=modules(kernel), timeout=300)
+    assert result.ok, result.verdict
+    assert "open\n" in result.output
+    assert "Operation not permitted" in result.output
+    assert result.output.endswith("refused\n")
+
+
+def test_preload(scratch):
+    """Programs that know nothing of the device sleep by it, and are as exact."""
+    kernel = kernels.ensure("6.1")
+    subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={scratch}"], check=True,
+                   stdout=subprocess.DEVNULL)  # fmt: skip
+    script = f"""{SCRIPT}
+        run() {{
+            name=$1
+            shift
+            "$@" cyclictest -q -m -p 95 --policy=fifo -t 1 -i 500 -l 3000 -N -h 1000000 \\
+                --json=/tmp/json >/dev/null
+            put $name </tmp/json
+        }}
+        run without env
+        run with env LD_PRELOAD=/lib/preload.so
+        run off env LD_PRELOAD=/lib/preload.so APIC_TIMER_PRELOAD=0
+        rmmod apic_timer_dev
+        run missing env LD_PRELOAD=/lib/preload.so
+    """
+    result = virtual.run(
+        kernel, script, modules=modules(kernel), timeout=300,
+        files={"lib/preload.so": scratch / "libapictimer-preload.so"},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}"
+    found = {}
+    for name, data in result.files.items():
+        (thread,) = json.loads(data)["thread"].values()
+        assert thread["cycles"] == 3000
+        found[name] = figures.summary({int(k): v for k, v in thread["histogram"].items()})
+        print(name, found[name])
+    assert found["with"]["min"] >= 0
+    assert found["with"]["p99"] < 300  # what clock_gettime() takes, and cyclictest
+    for name in ("without", "off", "missing"):
+        assert found[name]["p50"] > 2000
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_program(bits):
+    """A program of either kind meets its moment, reads its timer, and knows the time."""
+    kernel = kernels.ensure("6.1")
+    flags = ["-m32"] if bits == 32 else []
+    program = user.program(kernel, "first", *flags)
+    result = virtual.run(kernel, f"{SCRIPT}first {bits}\nrmmod apic_timer_dev\n", timeout=300,
+                         modules=modules(kernel), files={"usr/bin/first": program})  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}"
+    assert result.output.endswith("ok\n")
+
+
+@pytest.mark.parametrize("operations", [20_000, pytest.param(1_000_000, marks=pytest.mark.matrix)])
+def test_fuzz(operations):
+    """Random commands and arguments: an error or none, and nothing pending at the end."""
+    kernel = kernels.ensure("6.1")
+    seeds = (1, 2) if operations > 100_000 else (1,)
+    runs = "\n".join(f"fuzz {operations} {seed}" for seed in seeds)
+    result = virtual.run(
+        kernel, f"{SCRIPT}{runs}\ngrep -c . /sys/kernel/debug/apic_timer/pending || true\n"
+        "rmmod apic_timer_dev\nrmmod apic_timer\n",
+        modules=modules(kernel), files={"usr/bin/fuzz": user.program(kernel, "fuzz")}, timeout=3000,
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    assert result.output.split()[-1] == "0"

@@ -1,0 +1,486 @@
+"""What holders of /dev/apic_timer may do: device.py CASE, in a guest, as root.
+
+Each case is a rule of docs/reference/user-device.md, and ends with an AssertionError where it does
+not hold. None depends on how fast the machine is.
+"""
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import apic_timer
+from apic_timer import ARM_COMMAND as ARM
+from apic_timer import MONOTONIC, TAI, Arm, Query, Sleep, Timer
+from apic_timer import QUERY_COMMAND as QUERY
+from apic_timer import SLEEP_COMMAND as SLEEP
+
+PARAMETERS = Path("/sys/module/apic_timer_dev/parameters")
+NOBODY = 65534
+MS = 1_000_000  # ns
+
+
+def fails(code: int, function, *arguments, **more) -> None:
+    """Expect an OSError."""
+    try:
+        function(*arguments, **more)
+    except OSError as error:
+        assert error.errno == code, f"{errno.errorcode[error.errno]}, not {errno.errorcode[code]}"
+        return
+    raise AssertionError(f"no {errno.errorcode[code]}")
+
+
+def parameter(name: str, value: int) -> int:
+    """Set a parameter of the module; return what it was."""
+    before = int((PARAMETERS / name).read_text())
+    (PARAMETERS / name).write_text(str(value))
+    return before
+
+
+def soon(ms: int = 50) -> int:
+    """Return a moment of CLOCK_MONOTONIC."""
+    return time.monotonic_ns() + ms * MS
+
+
+def child(function) -> int:
+    """Run a function in another process; return its exit status: 0 when nothing was raised."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        function()
+    except BaseException as error:  # noqa: BLE001 - it has to end here
+        print(repr(error), flush=True)
+        os._exit(1)
+    os._exit(0)
+
+
+def as_nobody(function) -> int:
+    """Run a function in a process of another user."""
+
+    def run() -> None:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        function()
+
+    return child(run)
+
+
+def node() -> None:
+    """The node is root's, and another user may not open it."""
+    status = os.stat(apic_timer.DEVICE)
+    assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (0o600, 0, 0)
+    assert as_nobody(lambda: fails(errno.EACCES, os.open, apic_timer.DEVICE, os.O_RDWR)) == 0
+
+
+def never_early() -> None:
+    """A moment of each clock has come when the sleep ends."""
+    with Timer() as timer:
+        for flags in (0, apic_timer.KERNEL_FINISH, apic_timer.NO_FENCE):
+            for ns in (0, 1000, 30_000, 3 * MS):
+                when = timer.now() + timer.cycles(ns)
+                timer.sleep_until(when, flags=flags)
+                assert timer.now() >= when
+                when = time.monotonic_ns() + ns
+                timer.sleep_until(when, MONOTONIC, flags)
+                if timer.page().flags & apic_timer.CLOCK:
+                    assert time.monotonic_ns() >= when
+        when = time.clock_gettime_ns(time.CLOCK_TAI) + MS
+        timer.sleep_until(when, TAI)
+        assert time.clock_gettime_ns(time.CLOCK_TAI) >= when or not timer.page().flags & 8
+
+
+def page() -> None:
+    """The page's clock is the kernel's, and nobody writes into the mappings."""
+    with Timer() as timer:
+        found = timer.page()
+        assert found.version == 1
+        assert found.epoch == timer.query().epoch > 0
+        assert found.tsc_khz == timer.query().tsc_khz > 1000
+        if found.flags & apic_timer.CLOCK:
+            for _ in range(1000):
+                before, tsc, after = time.monotonic_ns(), timer.now(), time.monotonic_ns()
+                assert before <= timer.monotonic(tsc) + 1 and timer.monotonic(tsc) <= after
+        size, shared = 4096, mmap.MAP_SHARED
+        for access in (mmap.PROT_WRITE, mmap.PROT_READ | mmap.PROT_WRITE):
+            fails(errno.EACCES, mmap.mmap, timer.fd, size, shared, access)
+        # Where nothing of /dev may be executed, the kernel says so before the device does.
+        may_execute = not os.statvfs(apic_timer.DEVICE).f_flag & os.ST_NOEXEC
+        fails(errno.EACCES if may_execute else errno.EPERM, mmap.mmap, timer.fd, size, shared,
+              mmap.PROT_EXEC)  # fmt: skip
+        fails(errno.EINVAL, mmap.mmap, timer.fd, 2 * size, shared, mmap.PROT_READ)
+        fails(errno.EINVAL, mmap.mmap, timer.fd, size, shared, mmap.PROT_READ, offset=4096)
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        at = libc.mmap(None, size, mmap.PROT_READ, shared, timer.fd, 0)
+        assert libc.mprotect(at, size, mmap.PROT_READ | mmap.PROT_WRITE) == -1
+        assert ctypes.get_errno() == errno.EACCES
+        # A child does not inherit them.
+        assert child(lambda: ctypes.string_at(at, 1)) == -signal.SIGSEGV
+        assert ctypes.string_at(at, 1)
+
+
+def structures() -> None:
+    """Sizes are negotiated; what is not known, or too small, is refused and changes nothing."""
+    with Timer() as timer:
+        for command, kind in ((QUERY, Query), (SLEEP, Sleep), (ARM, Arm)):
+            size = ctypes.sizeof(kind)
+
+            def given(size: int, tail: bytes = b"", kind=kind) -> bytearray:
+                more = {"cpu": apic_timer.CPU_THIS} if kind is Query else {}
+                return bytearray(bytes(kind(size=size, **more)) + tail)
+
+            fcntl.ioctl(timer.fd, command, given(size))
+            fcntl.ioctl(timer.fd, command, given(size + 16, bytes(16)))
+            fails(errno.E2BIG, fcntl.ioctl, timer.fd, command, given(size + 16, bytes(15) + b"\1"))
+            fails(errno.E2BIG, fcntl.ioctl, timer.fd, command, given(1 << 20))
+            for small in (0, 4, size - 1):
+                fails(errno.EINVAL, fcntl.ioctl, timer.fd, command, given(small))
+            fails(errno.EFAULT, fcntl.ioctl, timer.fd, command, 16)
+        for wrong in ({"flags": 8}, {"clock": 3}, {"budget": 1 << 31}):
+            fails(errno.EINVAL, fcntl.ioctl, timer.fd, SLEEP,
+                  Sleep(size=ctypes.sizeof(Sleep), **wrong))  # fmt: skip
+        for wrong in ({"flags": 1}, {"clock": 3}):
+            fails(errno.EINVAL, fcntl.ioctl, timer.fd, ARM, Arm(size=ctypes.sizeof(Arm), **wrong))
+        fails(errno.EINVAL, timer.query, 1 << 20)
+        fails(errno.ENOTTY, fcntl.ioctl, timer.fd, ARM + 1)
+        fails(errno.ETIME, timer.sleep_until, timer.now(), flags=apic_timer.SKIP_LATE)
+        stale = Sleep(size=ctypes.sizeof(Sleep), expires=timer.now(), epoch=timer.epoch + 1)
+        fails(errno.ESTALE, fcntl.ioctl, timer.fd, SLEEP, stale)
+        assert stale.epoch == timer.epoch
+        fails(errno.ESTALE, fcntl.ioctl, timer.fd, ARM,
+              Arm(size=ctypes.sizeof(Arm), expires=1, epoch=timer.epoch + 1))  # fmt: skip
+        fails(errno.EAGAIN, os.read, nonblocking(timer).fd, 8)
+
+
+def nonblocking(timer: Timer) -> Timer:
+    """Let read() fail instead of waiting."""
+    os.set_blocking(timer.fd, False)
+    return timer
+
+
+def rate() -> None:
+    """A user has so many wake-ups a second, of all files and threads; no fewer for moments past."""
+    before = parameter("rate", 10), parameter("burst", 5)
+    try:
+        with Timer() as one, Timer() as two:
+            os.sched_setaffinity(0, {0})
+            taken = 0
+            for n in range(20):
+                try:
+                    (one, two)[n % 2].sleep_until(soon(1), MONOTONIC)
+                    taken += 1
+                except OSError as error:
+                    assert error.errno == errno.EAGAIN
+            # A second lasts as long as it does; but not 20 sleeps of 1 ms two.
+            assert 5 <= taken < 20, taken
+            fails(errno.EAGAIN, drain, one)
+            one.sleep_until(one.now())  # no wake-up
+            # A timer's interrupts are fewer, and its count is right.
+            time.sleep(0.2)
+            start = time.monotonic_ns() + MS
+            two.arm(start, MS, MONOTONIC)
+            total = reads = 0
+            while total < 500:
+                total += two.read()
+                reads += 1
+            assert reads <= 15, reads
+            assert total <= (time.monotonic_ns() - start) // MS + 1
+    finally:
+        parameter("rate", before[0])
+        parameter("burst", before[1])
+
+
+def drain(timer: Timer) -> None:
+    """Sleep until the bucket is empty."""
+    for _ in range(50):
+        timer.sleep_until(soon(1), MONOTONIC)
+
+
+def pending() -> None:
+    """A user has so many sleepers and timers at a time, and they come back."""
+    before = parameter("pending", 3)
+    try:
+        timers = [Timer() for _ in range(4)]
+        for timer in timers[:3]:
+            timer.arm(soon(60_000), 0, MONOTONIC)
+        timers[0].arm(soon(60_000), 0, MONOTONIC)  # another time is none more
+        fails(errno.EBUSY, timers[3].arm, soon(60_000), 0, MONOTONIC)
+        fails(errno.EBUSY, timers[3].sleep_until, soon(), MONOTONIC)
+        timers[0].arm(0)
+        timers[3].sleep_until(soon(), MONOTONIC)
+        timers[1].close()
+        timers[3].arm(soon(60_000), 0, MONOTONIC)
+        timers[0].arm(soon(1), 0, MONOTONIC)
+        assert timers[0].read() == 1
+        timers[1] = Timer()
+        timers[1].arm(soon(60_000), 0, MONOTONIC)
+        for timer in timers:
+            timer.close()
+    finally:
+        parameter("pending", before)
+
+
+def ranges() -> None:
+    """A limit cannot be taken away by mistake."""
+    for name, wrong in (("rate", 0), ("rate", 1_000_001), ("burst", 0), ("pending", 0)):
+        try:
+            (PARAMETERS / name).write_text(str(wrong))
+        except OSError as error:
+            assert error.errno in (errno.EINVAL, errno.ERANGE)
+        else:
+            raise AssertionError(f"{name} may be {wrong}")
+
+
+def readers() -> None:
+    """read() and poll() as timerfd has them: one-shot, periodic, overruns, disarmed."""
+    with Timer() as timer:
+        poll = select.poll()
+        poll.register(timer.fd, select.POLLIN)
+        assert poll.poll(0) == []
+        fails(errno.EINVAL, os.read, timer.fd, 7)
+        timer.arm(soon(5), 0, MONOTONIC)
+        assert poll.poll(20_000) == [(timer.fd, select.POLLIN)]
+        assert timer.read() == 1
+        fails(errno.EAGAIN, nonblocking(timer).read)
+        timer.arm(1)  # has passed
+        assert poll.poll(20_000) and timer.read() == 1
+        os.set_blocking(timer.fd, True)
+        first = soon(5)
+        timer.arm(first, 2 * MS, MONOTONIC)
+        total = sum(timer.read() for _ in range(5))
+        time.sleep(0.05)
+        overrun = timer.read()
+        assert overrun >= 20, overrun
+        total += overrun
+        assert total <= (time.monotonic_ns() - first) // (2 * MS) + 1
+        timer.arm(0)
+        assert poll.poll(20) == []
+        timer.arm(timer.now() + timer.cycles(MS), timer.cycles(MS))  # the TSC's
+        assert timer.read() >= 1
+        # An end of time that never comes.
+        timer.arm((1 << 64) - 1, (1 << 64) - 1)
+        assert poll.poll(20) == []
+        timer.arm(1, (1 << 64) - 1)
+        assert timer.read() == 1
+        assert poll.poll(20) == []
+
+
+def passing() -> None:
+    """A file that is handed on works for who has it, and stays on its opener's account."""
+    before = parameter("pending", 1)
+    try:
+        mine, theirs = socket.socketpair()
+        timer = Timer()
+        socket.send_fds(mine, [b"x"], [timer.fd])
+
+        def use() -> None:
+            _, (fd,), _, _ = socket.recv_fds(theirs, 1, 1)
+            with Timer(fd) as handed:
+                handed.sleep_until(soon(), MONOTONIC)
+                handed.arm(soon(60_000), 0, MONOTONIC)
+                # Rights to it are not rights to the node.
+                fails(errno.EACCES, os.open, apic_timer.DEVICE, os.O_RDWR)
+
+        assert as_nobody(use) == 0
+        with Timer() as other:
+            fails(errno.EBUSY, other.sleep_until, soon(), MONOTONIC)
+        timer.close()
+    finally:
+        parameter("pending", before)
+
+
+def namespace() -> None:
+    """Nobody becomes a user of it by a user namespace."""
+
+    def run() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x10000000):  # CLONE_NEWUSER
+            raise OSError(ctypes.get_errno(), "unshare")
+        fails(errno.EPERM, os.open, apic_timer.DEVICE, os.O_RDWR)
+
+    assert child(run) == 0
+
+
+def forks() -> None:
+    """A child shares the file, exec closes it, and a thread's last sleep is its own."""
+    timer = Timer()
+    timer.sleep_until(soon(5), MONOTONIC)
+    assert child(lambda: timer.sleep_until(soon(5), MONOTONIC)) == 0
+    code = f"import os; os.fstat({timer.fd})"
+    done = subprocess.run([sys.executable, "-c", code], close_fds=False, capture_output=True)
+    assert b"Bad file descriptor" in done.stderr
+    threads = [
+        threading.Thread(target=lambda: [Timer(os.dup(timer.fd)).sleep_until(soon(1), MONOTONIC)
+                                         for _ in range(20)])
+        for _ in range(6)
+    ]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    timer.close()
+
+
+def sleeper(ms: int = 600_000) -> int:
+    """Start a process that sleeps for long, and return when it does."""
+    pid = os.fork()
+    if not pid:
+        Timer().sleep_until(soon(ms), MONOTONIC)
+        os._exit(0)
+    wait_asleep(pid)
+    return pid
+
+
+def wait_asleep(pid: int) -> None:
+    """Wait until a process sleeps in an ioctl."""
+    while state(pid) != "S" or not Path(f"/proc/{pid}/syscall").read_text().startswith("16 "):
+        time.sleep(0.01)
+
+
+def state(pid: int) -> str:
+    """Return the state of a process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def killed() -> None:
+    """A sleeper dies when it is killed, and its place is free."""
+    before = parameter("pending", 1)
+    try:
+        for _ in range(3):
+            pid = sleeper()
+            with Timer() as timer:
+                fails(errno.EBUSY, timer.arm, soon(60_000), 0, MONOTONIC)
+            os.kill(pid, signal.SIGKILL)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+        with Timer() as timer:
+            timer.arm(soon(60_000), 0, MONOTONIC)
+    finally:
+        parameter("pending", before)
+
+
+def stopped() -> None:
+    """Stop and continue are not seen by a sleeper: it sleeps on."""
+    mine, theirs = os.pipe()
+    pid = os.fork()
+    if not pid:
+        timer = Timer()
+        when = timer.now() + timer.cycles(3_000 * MS)
+        asked = Sleep(size=ctypes.sizeof(Sleep), expires=when, epoch=timer.epoch)
+        ret = ctypes.CDLL(None, use_errno=True).ioctl(timer.fd, SLEEP, ctypes.byref(asked))
+        early = max(0, when - timer.now())
+        os.write(theirs, struct.pack("iiQ", ret, ctypes.get_errno(), early))
+        os._exit(0)
+    wait_asleep(pid)
+    for _ in range(3):
+        os.kill(pid, signal.SIGSTOP)
+        while state(pid) != "T":
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGCONT)
+        wait_asleep(pid)
+    ret, code, early = struct.unpack("iiQ", os.read(mine, 16))
+    os.waitpid(pid, 0)
+    assert ret == 0, code
+    assert early < 1_000_000, early
+
+
+def signalled() -> None:
+    """A signal's handler runs; the sleep fails with EINTR, or goes on where that was asked for."""
+    with Timer() as timer:
+        libc = ctypes.CDLL(None, use_errno=True)
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        for restart, wanted in ((False, -1), (True, 0)):
+            signal.siginterrupt(signal.SIGALRM, not restart)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            asked = Sleep(size=ctypes.sizeof(Sleep), clock=MONOTONIC, expires=soon(400))
+            ret = libc.ioctl(timer.fd, SLEEP, ctypes.byref(asked))
+            assert ret == wanted, (ret, ctypes.get_errno())
+            if ret:
+                assert ctypes.get_errno() == errno.EINTR
+        # A reader too.
+        signal.siginterrupt(signal.SIGALRM, True)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        buffer = ctypes.create_string_buffer(8)
+        assert libc.read(timer.fd, buffer, 8) == -1
+        assert ctypes.get_errno() == errno.EINTR
+
+
+def unload() -> None:
+    """The module stays as long as there is a sleeper, an open file or a mapping."""
+
+    def refused() -> bool:
+        return subprocess.run(["rmmod", "apic_timer_dev"], capture_output=True).returncode != 0
+
+    pid = sleeper()
+    assert refused()
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    timer = Timer()
+    assert refused()
+    kept = mmap.mmap(timer.fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+    timer.close()
+    assert refused()
+    assert kept[0:4] == b"\1\0\0\0"
+    kept.close()
+    assert not refused()
+
+
+def receipts() -> None:
+    """Each sleep leaves a receipt, the oldest are overwritten, and the last one's end is told."""
+    with Timer() as timer:
+        assert list(timer.receipts()) == []
+        entries = timer.query().ring_entries
+        wanted = []
+        for n in range(entries + 10):
+            when = timer.now() + timer.cycles(MS if n % 64 == 0 else 0)
+            timer.sleep_until(when)
+            wanted.append(when)
+        found = list(timer.receipts())
+        assert entries - 1 <= len(found) <= entries
+        assert [r.tsc for r in found] == wanted[-len(found) :]
+        assert {r.tid for r in found} == {os.getpid()}
+        slept = [r for r in found if r.result & 1]
+        assert slept and all(0 < r.woken <= r.resumed for r in slept)
+        began = timer.now()
+        asked = Sleep(size=ctypes.sizeof(Sleep), expires=1, began=began)
+        fcntl.ioctl(timer.fd, SLEEP, asked)
+        assert [r.began for r in timer.receipts()][-2] == began
+
+
+def fence() -> None:
+    """Who is no real-time thread gets no fence; who is gets one unless it says no."""
+    with Timer() as timer:
+        for policy, flags, wanted in (
+            (os.SCHED_OTHER, 0, False), (os.SCHED_FIFO, 0, True), (os.SCHED_RR, 0, True),
+            (os.SCHED_FIFO, apic_timer.NO_FENCE, False),
+        ):  # fmt: skip
+            os.sched_setscheduler(0, policy, os.sched_param(1 if policy else 0))
+            asked = timer.sleep_until(soon(20), MONOTONIC, flags)
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            assert asked.result & 1
+            assert bool(asked.result & 2) == wanted, (policy, flags)
+
+
+def priority() -> None:
+    """The device raises nobody's priority."""
+    with Timer() as timer:
+        before = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
+        timer.sleep_until(soon(), MONOTONIC)
+        assert (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)) == before
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Distance between two TSCs, from round trips whose truth is known.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+
+#include "bounds.h"
+
+#define ROUNDS	300
+
+/* Way of a message, cycles: now and then it is held up, by whatever. */
+static u64 way(struct rnd_state *rnd)
+{
+	u64 took = 20 + prandom_u32_state(rnd) % 30;
+
+	return prandom_u32_state(rnd) % 50 ? took : took + prandom_u32_state(rnd) % 500000;
+}
+
+/* Round trips in both roles; B's TSC is ahead by @truth, and by @later in the second half. */
+static struct apic_clock_bounds simulate(struct rnd_state *rnd, s64 truth, s64 later, u64 quantum)
+{
+	struct apic_clock_bounds bounds = APIC_CLOCK_BOUNDS_NONE;
+	u64 now = 1ULL << 40, t1, t2, t3;
+	unsigned int i;
+
+	for (i = 0; i < 2 * ROUNDS; i++) {
+		bool reverse = i % 2;
+
+		if (i == ROUNDS)
+			truth = later;
+		now += way(rnd);
+		t1 = now + (reverse ? truth : 0);
+		now += way(rnd);
+		t2 = now + (reverse ? 0 : truth);
+		now += way(rnd);
+		t3 = now + (reverse ? truth : 0);
+		if (quantum) {
+			t1 -= t1 % quantum;
+			t2 -= t2 % quantum;
+			t3 -= t3 % quantum;
+		}
+		if (reverse)
+			apic_clock_bounds_add_reverse(&bounds, t1, t2, t3);
+		else
+			apic_clock_bounds_add(&bounds, t1, t2, t3);
+	}
+	return bounds;
+}
+
+static const s64 truths[] = {
+	0, 1, -1, 7, 50, 300, 1000, -1000, 100000, -100000, 1LL << 40, -(1LL << 39),
+};
+
+/* The truth is inside, whatever was held up, and the middle is near it. */
+static void truth_inside_test(struct kunit *test)
+{
+	struct apic_clock_bounds bounds;
+	struct rnd_state rnd;
+	unsigned int i, n;
+
+	prandom_seed_state(&rnd, 21);
+	for (i = 0; i < ARRAY_SIZE(truths); i++) {
+		for (n = 0; n < 100; n++) {
+			bounds = simulate(&rnd, truths[i], truths[i], 0);
+			KUNIT_ASSERT_LE(test, bounds.low, truths[i]);
+			KUNIT_ASSERT_GE(test, bounds.high, truths[i]);
+			KUNIT_ASSERT_FALSE(test, apic_clock_bounds_contradict(&bounds));
+			KUNIT_ASSERT_LE(test, abs(apic_clock_bounds_middle(&bounds) - truths[i]),
+					3LL);
+			KUNIT_ASSERT_EQ(test, bounds.rounds, 2 * ROUNDS);
+		}
+	}
+}
+
+/* A TSC that moves meanwhile by more than the bounds are wide is found out. */
+static void contradiction_test(struct kunit *test)
+{
+	static const s64 moves[] = { 60, -60, 1000, -1000, 100000 };
+	struct apic_clock_bounds bounds;
+	struct rnd_state rnd;
+	unsigned int i, n;
+
+	prandom_seed_state(&rnd, 22);
+	for (i = 0; i < ARRAY_SIZE(moves); i++) {
+		for (n = 0; n < 100; n++) {
+			bounds = simulate(&rnd, 500, 500 + moves[i], 0);
+			KUNIT_ASSERT_TRUE(test, apic_clock_bounds_contradict(&bounds));
+		}
+	}
+}
+
+/* With TSCs that count in steps the estimate is one of those that are possible. */
+static void snap_test(struct kunit *test)
+{
+	struct apic_clock_bounds bounds = { .low = -130, .high = 156 };
+	struct rnd_state rnd;
+	unsigned int n, exact = 0;
+	s64 truth, found;
+
+	/* 13 or 39 for 13 modulo 26: the middle is 13. */
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 26, 13), 13LL);
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 26, 1), 1LL);
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 26, 25), -1LL + 26);
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 1, 0), 13LL);
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 0, 0), 13LL);
+	bounds = (struct apic_clock_bounds) { .low = -7, .high = -3 };
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 26, 22), -4LL);
+	/* None within the bounds. */
+	KUNIT_EXPECT_EQ(test, apic_clock_bounds_snap(&bounds, 26, 0), -5LL);
+
+	prandom_seed_state(&rnd, 23);
+	for (n = 0; n < 1000; n++) {
+		truth = 26 * (s64)(prandom_u32_state(&rnd) % 1000) - 13000;
+		bounds = simulate(&rnd, truth, truth, 26);
+		found = apic_clock_bounds_snap(&bounds, 26, 0);
+		KUNIT_ASSERT_GE(test, truth, bounds.low);
+		KUNIT_ASSERT_LE(test, truth, bounds.high);
+		KUNIT_ASSERT_EQ(test, found % 26, 0LL);
+		exact += found == truth;
+	}
+	KUNIT_EXPECT_GT(test, exact, 990U);
+}
+
+static void ring_test(struct kunit *test)
+{
+	const struct apic_clock_bounds a = { .low = 90, .high = 110 };
+	const struct apic_clock_bounds b = { .low = -60, .high = -40 };
+	struct apic_clock_bounds pair = { .low = -160, .high = -140 };
+
+	KUNIT_EXPECT_TRUE(test, apic_clock_bounds_ring(&a, &b, &pair));
+	pair = (struct apic_clock_bounds) { .low = -200, .high = -170 };
+	KUNIT_EXPECT_TRUE(test, apic_clock_bounds_ring(&a, &b, &pair));
+	pair.high = -171;
+	KUNIT_EXPECT_FALSE(test, apic_clock_bounds_ring(&a, &b, &pair));
+	pair = (struct apic_clock_bounds) { .low = -129, .high = -100 };
+	KUNIT_EXPECT_FALSE(test, apic_clock_bounds_ring(&a, &b, &pair));
+	pair.low = -130;
+	KUNIT_EXPECT_TRUE(test, apic_clock_bounds_ring(&a, &b, &pair));
+}
+
+static void gcd_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, apic_clock_gcd(0, 0), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_clock_gcd(0, 26), 26ULL);
+	KUNIT_EXPECT_EQ(test, apic_clock_gcd(26, 0), 26ULL);
+	KUNIT_EXPECT_EQ(test, apic_clock_gcd(26 * 15, 26 * 4), 26ULL);
+	KUNIT_EXPECT_EQ(test, apic_clock_gcd(U64_MAX, U64_MAX - 1), 1ULL);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(truth_inside_test),
+	KUNIT_CASE(contradiction_test),
+	KUNIT_CASE(snap_test),
+	KUNIT_CASE(ring_test),
+	KUNIT_CASE(gcd_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_clock_bounds",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);

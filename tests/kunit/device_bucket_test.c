@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * device/bucket.h: up to N wake-ups a second, and up to M in one go.
+ */
+#include <kunit/test.h>
+#include <linux/limits.h>
+#include <linux/prandom.h>
+
+#include "device/bucket.h"
+
+#define INTERVAL	1000ULL
+#define BURST		4U
+
+static unsigned int take(struct device_bucket *bucket, u64 now, unsigned int tries)
+{
+	unsigned int taken = 0;
+
+	while (tries--)
+		taken += device_bucket_take(bucket, now, INTERVAL, BURST);
+	return taken;
+}
+
+/* A new bucket is full, also when the TSC has only just begun. */
+static void burst_test(struct kunit *test)
+{
+	struct device_bucket bucket = {}, early = {};
+
+	KUNIT_EXPECT_EQ(test, take(&bucket, 1000000, 100), BURST);
+	KUNIT_EXPECT_EQ(test, take(&early, 0, 100), BURST);
+}
+
+/* It fills by one token an interval, up to the burst. */
+static void refill_test(struct kunit *test)
+{
+	struct device_bucket bucket = {};
+	u64 now = 1000000;
+
+	take(&bucket, now, 100);
+	KUNIT_EXPECT_EQ(test, take(&bucket, now + INTERVAL - 1, 100), 0U);
+	KUNIT_EXPECT_EQ(test, take(&bucket, now + INTERVAL, 100), 1U);
+	KUNIT_EXPECT_EQ(test, take(&bucket, now + 3 * INTERVAL, 100), 2U);
+	KUNIT_EXPECT_EQ(test, take(&bucket, now + 1000 * INTERVAL, 100), BURST);
+}
+
+/* In any window there are no more than the burst and what the window is long. */
+static void bound_test(struct kunit *test)
+{
+	struct device_bucket bucket = {};
+	struct rnd_state rnd;
+	u64 now = 5000, began = now;
+	unsigned int taken = 0, i;
+
+	prandom_seed_state(&rnd, 1997);
+	for (i = 0; i < 100000; i++) {
+		now += prandom_u32_state(&rnd) % (i & 1024 ? 100 : 3000);
+		taken += take(&bucket, now, 1);
+		KUNIT_ASSERT_LE(test, (u64)taken, BURST + (now - began) / INTERVAL);
+	}
+	/* And no fewer where there are enough that ask. */
+	now += INTERVAL * BURST;
+	began = now;
+	for (taken = 0; now < began + 100 * INTERVAL; now += 10)
+		taken += take(&bucket, now, 1);
+	KUNIT_EXPECT_GE(test, taken, 100 + BURST - 1);
+}
+
+/* What is refused costs nothing. */
+static void refused_test(struct kunit *test)
+{
+	struct device_bucket bucket = {};
+	u64 now = 1000000;
+
+	take(&bucket, now, 100000);
+	KUNIT_EXPECT_EQ(test, take(&bucket, now + INTERVAL, 100), 1U);
+}
+
+/* What was not used comes back, and a full bucket does not get fuller. */
+static void return_test(struct kunit *test)
+{
+	struct device_bucket bucket = {}, full = {};
+	u64 now = 1000000;
+	unsigned int i;
+
+	take(&bucket, now, 100);
+	device_bucket_return(&bucket, INTERVAL);
+	KUNIT_EXPECT_EQ(test, take(&bucket, now, 100), 1U);
+	for (i = 0; i < 100; i++)
+		device_bucket_return(&full, INTERVAL);
+	KUNIT_EXPECT_EQ(test, take(&full, now, 100), BURST);
+}
+
+/* A TSC that was set back does not close the bucket for as long as it had counted. */
+static void set_back_test(struct kunit *test)
+{
+	struct device_bucket bucket = {};
+
+	take(&bucket, 1ULL << 50, 100);
+	KUNIT_EXPECT_EQ(test, take(&bucket, 5000, 100), 0U);
+	KUNIT_EXPECT_EQ(test, take(&bucket, 5000 + BURST * INTERVAL, 100), BURST);
+}
+
+/* The limits are changed while it is in use. */
+static void changed_test(struct kunit *test)
+{
+	struct device_bucket bucket = {};
+	u64 now = 1000000;
+	unsigned int i, taken = 0;
+
+	for (i = 0; i < 10; i++)
+		device_bucket_take(&bucket, now, 1000 * INTERVAL, 10);
+	/* Not closed for the 10,000 intervals that these were. */
+	now += 2 * INTERVAL;
+	for (i = 0; i < 10; i++)
+		taken += device_bucket_take(&bucket, now, INTERVAL, 2);
+	now += 2 * INTERVAL;
+	for (i = 0; i < 10; i++)
+		taken += device_bucket_take(&bucket, now, INTERVAL, 2);
+	KUNIT_EXPECT_EQ(test, taken, 2U);
+}
+
+static struct kunit_case device_bucket_test_cases[] = {
+	KUNIT_CASE(burst_test),
+	KUNIT_CASE(refill_test),
+	KUNIT_CASE(bound_test),
+	KUNIT_CASE(refused_test),
+	KUNIT_CASE(return_test),
+	KUNIT_CASE(set_back_test),
+	KUNIT_CASE(changed_test),
+	{}
+};
+
+static struct kunit_suite device_bucket_test_suite = {
+	.name = "apic_timer_device_bucket",
+	.test_cases = device_bucket_test_cases,
+};
+
+kunit_test_suite(device_bucket_test_suite);

@@ -1,0 +1,119 @@
+"""The shaper's benchmark and demo: their arithmetic and texts, without booting."""
+
+import struct
+from collections import Counter
+
+import pytest
+from lab.base.errors import LabError
+from lab.bench import rows as bench_rows
+from lab.bench import shaper, shaper_goals
+from lab.bench.rows import Key
+from lab.run import demo_shaper
+from lab.run import shaper as run
+
+
+def departures(*moments: int, khz: int = 1_000_000) -> bytes:
+    return b"%d\n" % khz + b"".join(struct.pack("<QQ", moment, 0) for moment in moments)
+
+
+def standing(what: str, samples: dict[Key, list[int]]):
+    counted = {key: Counter(values) for key, values in samples.items()}
+    found = bench_rows.rows(counted, kernel="k", engine="e", cpus=1)
+    (goal,) = [goal for goal in shaper_goals.GOALS if goal.what.startswith(what)]
+    return goal.stands(found)
+
+
+def hard(bench: str, **more: str) -> Key:
+    return Key(f"shaper/{bench}", "apic", mode="hard", **more)
+
+
+def test_nominal_spacings_are_the_papers():
+    assert shaper.nominal_ns("fig4") == 10_336_000
+    assert shaper.nominal_ns("fig5") == 106_720
+
+
+def test_decode():
+    data = departures(1000, 1100, 1205, 1300)
+    assert shaper.decode_spacing(100)(data) == Counter({0: 1, 5: 1, -5: 1})
+    assert shaper.decode_ppm(100)(data) == Counter([0])
+    assert shaper.decode_ppm(101)(data) == Counter([10_000])
+    moments = shaper.decode_moments(data)
+    assert shaper.spacings(sorted(moments)) == [100, 105, 95], "their order is kept"
+    fast = departures(0, 300_000, 600_000, khz=3_000_000)
+    assert shaper.decode_spacing(100_000)(fast) == Counter({0: 2})
+    assert not shaper.decode_ppm(100)(departures(5)) and not shaper.decode_moments(departures())
+
+
+def test_decode_cost():
+    line = b"udpsend sent 5 failed 0 cycles 2400 invalid 0 missed 0\n"
+    assert shaper.decode_cost(line) == Counter([2400])
+    assert not shaper.decode_cost(b"udpsend sent 5 failed 0 invalid 0 missed 0\n")
+
+
+def test_goals():
+    error = hard("error")
+    assert standing("error, hard, idle", {error: [0] * 500 + [3, 8]}).met
+    assert not standing("error, hard, idle", {error: [0, 9]}).met
+    assert not standing("error, hard, idle", {error: [-1, 0]}).met
+    assert standing("error, hard, user", {error: [0]}) is None
+    assert standing("error, hard, net", {hard("error", load="net"): [3] * 2000 + [60]}).met
+
+    fig5, rate = hard("fig5"), hard("fig5", unit="ppm")
+    assert standing("figure 5", {fig5: [-4, 4], rate: [0]}).met
+    assert not standing("figure 5", {fig5: [-5, 4], rate: [0]}).met
+    assert not standing("figure 5", {fig5: [-4, 4], rate: [2]}).met
+
+    assert standing("10 us with", {hard("sender/10000"): [8]}).met
+    assert not standing("3 us, queued", {hard("stress/3000"): [0] * 5000 + [61]}).met
+
+    cost, error = hard("cost/100000", unit="packet_cycles"), hard("cost/100000")
+    assert standing("CPU a packet", {cost: [2399], error: [8]}).met
+    assert not standing("CPU a packet", {cost: [2399], error: [9]}).met
+    assert not standing("CPU a packet", {cost: [2400], error: [8]}).met
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_every_part_measures_ours_and_rivals(short):
+    for part in shaper.PARTS:
+        taken = [step.key for script in run.plan(short, [part]) for step in script.steps
+                 if not isinstance(step, str)]  # fmt: skip
+        timers = {key.timer for key in taken}
+        assert "apic" in timers and len(timers) > 2, part
+        assert all(key.bench.startswith("shaper/") for key in taken)
+    with pytest.raises(LabError, match="no part errors"):
+        run.plan(short, ["errors"])
+
+
+def test_figures_are_drawn(tmp_path):
+    """One file for each, the same bytes for the same samples."""
+    shaper_plots = pytest.importorskip("lab.bench.shaper_plots")
+    samples = {
+        Key("shaper/fig5", way.timer, mode=way.mode, unit="moment"): Counter(
+            [0, 106_720, 213_440 + n]
+        )
+        for n, way in enumerate(demo_shaper.WAYS)
+    }
+    samples[hard("error")] = Counter({3: 5, 90: 1})
+    samples[hard("delays")] = Counter({3: 5, -90: 1})
+    samples |= {hard("stress/2000"): Counter([1]), hard("sender/17000"): Counter([2])}
+    drawn = [shaper_plots.draw(tmp_path / name, samples) for name in "ab"]
+    assert [p.name for p in drawn[0]] == ["fig2.svg", "fig3.svg", "fig5.svg", "stress.svg",
+                                          "error.svg"]  # fmt: skip
+    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(*drawn, strict=True))
+
+
+def test_demo_text():
+    samples = {}
+    for n, way in enumerate(demo_shaper.WAYS):
+        key = Key("shaper/fig5", way.timer, mode=way.mode)
+        samples |= {key: Counter({-n: 10, 1000 * n: 5}), key._replace(unit="ppm"): Counter([-n])}
+    found = demo_shaper.Found("6.1.0-1-amd64", samples, ["tc qdisc add dev sink0 root apic"],
+                              "qdisc apic 1: root\n Sent 5 bytes\n")  # fmt: skip
+    text = demo_shaper.text(found, None)
+    lines = text.splitlines()
+    assert max(len(line) for line in lines) <= 100
+    assert "one leaves each 106,720 ns" in text
+    (row,) = (line for line in lines if line.startswith("htb "))
+    assert row.split() == ["htb", "15", "-5", "-5", "5,000", "5,000", "5,000", "99.9995", "%"]
+    assert "  tc qdisc add dev sink0 root apic" in lines
+    assert "qdisc apic 1: root" in text

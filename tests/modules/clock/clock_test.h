@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_TEST_H
+#define _APIC_CLOCK_TEST_H
+
+struct seq_file;
+
+int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots);
+void clock_test_group_show(struct seq_file *file);
+
+#endif /* _APIC_CLOCK_TEST_H */

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic_clock_test: timers of clocks that a script arms, while it steers and sets
+ * the clocks.
+ *
+ * Driven through /sys/kernel/debug/apic_clock_test/:
+ *
+ *	command	"arm SLOT CLOCK MS CPU": arm for MS from now on; CPU -1 is this one
+ *		"every SLOT CLOCK MS CPU": so, and again by its handler
+ *		"mod SLOT CLOCK MS CPU": change the moment
+ *		"del SLOT", "del_sync SLOT"
+ *		"refuse": what bad input gets
+ *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
+ *		was when this module was loaded, by TSC_ADJUST
+ *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
+ *	result	a line for each slot
+ */
+#include <linux/apic_clock.h>
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/uaccess.h>
+#include <asm/cpufeature.h>
+#include <asm/msr.h>
+#include <asm/msr-index.h>
+
+#include "compat/msr.h"
+#include "clock_test.h"
+
+static bool leave;
+module_param(leave, bool, 0600);
+MODULE_PARM_DESC(leave, "leave timers pending when unloaded");
+
+#define SLOTS	8
+
+/**
+ * struct slot - a timer and what became of it
+ * @timer:	the timer
+ * @every:	ns from one moment to the next, 0 if there is one
+ * @runs:	how often its handler ran
+ * @off:	start less where the clock read the moment, TSC cycles, of the last
+ * @most:	largest @off, either way
+ * @reading:	what the clock read at the start, less the moment, ns
+ * @cpu:	where it ran
+ * @ret:	what the last command returned
+ */
+static struct slot {
+	struct apic_clock_timer timer;
+	s64 every;
+	unsigned int runs;
+	s64 off;
+	s64 most;
+	s64 reading;
+	int cpu;
+	int ret;
+} slots[SLOTS];
+
+static struct dentry *directory;
+static DEFINE_MUTEX(lock);		/* one command at a time */
+static int refusals[16];
+
+static void handler(unsigned long long now, unsigned long data)
+{
+	struct slot *slot = (struct slot *)data;
+	struct apic_clock_timer *timer = &slot->timer;
+
+	slot->off = now - apic_timer_clock_to_tsc(timer->clock, timer->when, NULL);
+	slot->reading = apic_timer_tsc_to_clock(timer->clock, now) - timer->when;
+	if (abs(slot->off) > abs(slot->most))
+		slot->most = slot->off;
+	slot->cpu = smp_processor_id();
+	slot->runs++;
+	if (slot->every)
+		slot->ret = add_apic_timer_at(timer, timer->clock, timer->when + slot->every);
+}
+
+static ktime_t from_now(clockid_t clock, s64 ms)
+{
+	return apic_timer_tsc_to_clock(clock, apic_timer_now()) + ms * NSEC_PER_MSEC;
+}
+
+static void refuse(void)
+{
+	static struct apic_clock_timer zero;
+	struct apic_clock_timer *timer = &slots[0].timer;
+	unsigned int i = 0;
+
+	refusals[i++] = add_apic_timer_at(NULL, CLOCK_TAI, 0);
+	refusals[i++] = add_apic_timer_at(&zero, CLOCK_TAI, 0);
+	refusals[i++] = mod_apic_timer_at(&zero, 0);
+	refusals[i++] = del_apic_timer_at(&zero);
+	refusals[i++] = del_apic_timer_at_sync(&zero);
+	refusals[i++] = mod_apic_timer_at(timer, 0);
+	refusals[i++] = del_apic_timer_at(timer);
+	refusals[i++] = add_apic_timer_at(timer, CLOCK_PROCESS_CPUTIME_ID, 0);
+	refusals[i++] = add_apic_timer_at(timer, -1, 0);
+	refusals[i++] = add_apic_timer_at_on(timer, CLOCK_TAI, 0, nr_cpu_ids);
+	refusals[i++] = add_apic_timer_at(timer, CLOCK_TAI, KTIME_MAX);
+	refusals[i++] = add_apic_timer_at(timer, CLOCK_TAI, KTIME_MAX);
+	refusals[i++] = del_apic_timer_at_sync(timer);
+	refusals[i++] = add_apic_timer_at(timer, CLOCK_MONOTONIC_RAW, KTIME_MAX);
+	refusals[i++] = del_apic_timer_at(timer);
+	refusals[i++] = del_apic_timer_at(timer);
+}
+
+static u64 adjust_base[2];
+
+static void read_adjust(void *value)
+{
+	u32 low, high;
+
+	if (!rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high))
+		*(u64 *)value = (u64)high << 32 | low;
+}
+
+static void write_adjust(void *value)
+{
+	apic_timer_native_wrmsrq(MSR_IA32_TSC_ADJUST, *(u64 *)value);
+}
+
+static int adjust(unsigned int cpu, s64 cycles)
+{
+	u64 value;
+
+	if (cpu >= ARRAY_SIZE(adjust_base) || !boot_cpu_has(X86_FEATURE_TSC_ADJUST))
+		return -EINVAL;
+	value = adjust_base[cpu] + cycles;
+	return smp_call_function_single(cpu, write_adjust, &value, true);
+}
+
+static void read_adjust_base(void)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < ARRAY_SIZE(adjust_base); cpu++)
+		smp_call_function_single(cpu, read_adjust, &adjust_base[cpu], true);
+}
+
+static int perform(const char *verb, unsigned int n, int clock, long long ms, int cpu)
+{
+	struct slot *slot = &slots[n];
+
+	if (!strcmp(verb, "refuse")) {
+		refuse();
+		return 0;
+	}
+	if (!strcmp(verb, "adjust"))
+		return adjust(n, ms);
+	if (!strcmp(verb, "group"))
+		return clock_test_group(n, clock, ms);
+	if (n >= SLOTS)
+		return -EINVAL;
+	slot->every = !strcmp(verb, "every") ? ms * NSEC_PER_MSEC : 0;
+	if (!strcmp(verb, "arm") || slot->every) {
+		slot->runs = 0;
+		slot->most = 0;
+		if (cpu < 0)
+			slot->ret = add_apic_timer_at(&slot->timer, clock, from_now(clock, ms));
+		else
+			slot->ret = add_apic_timer_at_on(&slot->timer, clock,
+							 from_now(clock, ms), cpu);
+	} else if (!strcmp(verb, "mod")) {
+		slot->ret = mod_apic_timer_at(&slot->timer, from_now(clock, ms));
+	} else if (!strcmp(verb, "del")) {
+		slot->ret = del_apic_timer_at(&slot->timer);
+	} else if (!strcmp(verb, "del_sync")) {
+		slot->ret = del_apic_timer_at_sync(&slot->timer);
+	} else {
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static ssize_t command_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
+{
+	int clock = CLOCK_MONOTONIC, cpu = -1, ret;
+	char text[64] = {}, verb[16] = {};
+	unsigned int n = 0;
+	long long ms = 0;
+
+	if (size >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, user, size))
+		return -EFAULT;
+	if (sscanf(text, "%15s %u %d %lld %d", verb, &n, &clock, &ms, &cpu) < 1)
+		return -EINVAL;
+	mutex_lock(&lock);
+	ret = perform(verb, n, clock, ms, cpu);
+	mutex_unlock(&lock);
+	return ret ?: size;
+}
+
+static const struct file_operations command_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = command_write,
+};
+
+static int result_show(struct seq_file *file, void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < SLOTS; i++)
+		seq_printf(file, "slot %u ret %d runs %u off %lld most %lld reading %lld cpu %d pending %d\n",
+			   i, slots[i].ret, READ_ONCE(slots[i].runs), slots[i].off, slots[i].most,
+			   slots[i].reading, slots[i].cpu,
+			   apic_clock_timer_pending(&slots[i].timer));
+	seq_puts(file, "refusals");
+	for (i = 0; i < ARRAY_SIZE(refusals); i++)
+		seq_printf(file, " %d", refusals[i]);
+	seq_putc(file, '\n');
+	clock_test_group_show(file);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(result);
+
+static int __init clock_test_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SLOTS; i++) {
+		slots[i].timer.timer.function = handler;
+		slots[i].timer.timer.data = (unsigned long)&slots[i];
+		init_apic_clock_timer(&slots[i].timer);
+		slots[i].timer.timer.flags = APIC_TIMER_EXACT;
+	}
+	read_adjust_base();
+	directory = debugfs_create_dir("apic_clock_test", NULL);
+	debugfs_create_file("command", 0200, directory, NULL, &command_fops);
+	debugfs_create_file("result", 0400, directory, NULL, &result_fops);
+	return 0;
+}
+
+static void __exit clock_test_exit(void)
+{
+	unsigned int i;
+
+	debugfs_remove(directory);
+	for (i = 0; i < SLOTS && !leave; i++) {
+		slots[i].every = 0;
+		del_apic_timer_at_sync(&slots[i].timer);
+	}
+}
+
+module_init(clock_test_init);
+module_exit(clock_test_exit);
+
+MODULE_DESCRIPTION("Test of apic_clock's timers");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic_timer_sink: a network device, sinkN, that notes when packets come to
+ * its driver and drops them. It can be as difficult as hardware is: full, or
+ * busy, at random.
+ *
+ * Files in /sys/kernel/debug/apic_timer_sink/:
+ *
+ *	packets		by flow: how many came, were lost, doubled, reordered; and
+ *			in which context they came
+ *	errors		s64 each: TSC cycles after the plan in the packet
+ *	departures	two u64 each: TSC at the driver's first instruction, plan
+ *	reset		write: forget all that has come
+ *	stops, refusals	how often the driver stopped a queue, and had no room
+ *
+ * Parameters, which may be changed at any time: one packet in "stop", at random,
+ * stops its queue for a random time, and one in "busy" gets NETDEV_TX_BUSY; every
+ * other one of these also stops the queue, as a driver should, and the rest
+ * don't, as some drivers do.
+ *
+ * The device has a parent, as hardware has.
+ */
+#include <linux/debugfs.h>
+#include <linux/device.h>
+#include <linux/etherdevice.h>
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/prandom.h>
+#include <asm/msr.h>
+
+#include "compat/hrtimer.h"
+#include "sink.h"
+
+#define QUEUES_MAX	16
+
+static unsigned int queues = 1;
+module_param(queues, uint, 0444);
+MODULE_PARM_DESC(queues, "tx queues");
+
+static unsigned int records = 1 << 18;
+module_param(records, uint, 0444);
+MODULE_PARM_DESC(records, "departures that are kept; later ones only count");
+
+static unsigned int packets = 1 << 20;
+module_param(packets, uint, 0444);
+MODULE_PARM_DESC(packets, "packets of a flow whose loss and doubling is seen");
+
+static unsigned int stop;
+module_param(stop, uint, 0644);
+MODULE_PARM_DESC(stop, "fill the queue at one packet in N; 0: none");
+
+static unsigned int busy;
+module_param(busy, uint, 0644);
+MODULE_PARM_DESC(busy, "refuse one packet in N; 0: none");
+
+static unsigned int stop_us = 200;
+module_param(stop_us, uint, 0644);
+MODULE_PARM_DESC(stop_us, "longest time for which a queue is stopped, us");
+
+static struct net_device *device;
+static struct dentry *directory;
+static struct device *parent;
+static atomic_t stops, refusals;
+
+/* What wakes a queue again; all but the timer under the queue's lock. */
+static struct sink_queue {
+	struct hrtimer wake;
+	struct netdev_queue *txq;
+	struct rnd_state random;
+} sink_queues[QUEUES_MAX];
+
+static enum hrtimer_restart sink_wake(struct hrtimer *timer)
+{
+	netif_tx_wake_queue(container_of(timer, struct sink_queue, wake)->txq);
+	return HRTIMER_NORESTART;
+}
+
+static bool sink_chance(struct sink_queue *queue, unsigned int one_in)
+{
+	return one_in && prandom_u32_state(&queue->random) % one_in == 0;
+}
+
+static void sink_stop_queue(struct sink_queue *queue)
+{
+	u32 us = prandom_u32_state(&queue->random) % max(READ_ONCE(stop_us), 1U) + 1;
+
+	atomic_inc(&stops);
+	netif_tx_stop_queue(queue->txq);
+	hrtimer_start(&queue->wake, ns_to_ktime(us * (u64)NSEC_PER_USEC), HRTIMER_MODE_REL);
+}
+
+static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *dev, u64 tsc)
+{
+	struct sink_queue *queue = &sink_queues[skb_get_queue_mapping(skb)];
+
+	if (unlikely(sink_chance(queue, READ_ONCE(busy)))) {
+		if (atomic_inc_return(&refusals) & 1)
+			sink_stop_queue(queue);
+		return NETDEV_TX_BUSY;
+	}
+	sink_account(skb, tsc);
+	dev_sw_netstats_tx_add(dev, 1, skb->len);
+	dev_kfree_skb_any(skb);
+	if (unlikely(sink_chance(queue, READ_ONCE(stop))))
+		sink_stop_queue(queue);
+	return NETDEV_TX_OK;
+}
+
+/* Nothing but to look at the TSC: all else, registers to be saved too, comes after it. */
+static notrace netdev_tx_t sink_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	return sink_take(skb, dev, rdtsc());
+}
+
+static int sink_open(struct net_device *dev)
+{
+	netif_tx_start_all_queues(dev);
+	return 0;
+}
+
+static int sink_stop(struct net_device *dev)
+{
+	unsigned int i;
+
+	netif_tx_stop_all_queues(dev);
+	for (i = 0; i < queues; i++)
+		hrtimer_cancel(&sink_queues[i].wake);
+	return 0;
+}
+
+static const struct net_device_ops sink_ops = {
+	.ndo_open = sink_open,
+	.ndo_stop = sink_stop,
+	.ndo_start_xmit = sink_xmit,
+	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_get_stats64 = dev_get_tstats64,
+};
+
+static void sink_setup(struct net_device *dev)
+{
+	ether_setup(dev);
+	dev->netdev_ops = &sink_ops;
+	dev->flags |= IFF_NOARP;
+	dev->flags &= ~IFF_MULTICAST;
+	dev->features |= NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+	dev->hw_features |= dev->features;
+	dev->vlan_features |= dev->features;
+	eth_hw_addr_random(dev);
+}
+
+static int __init sink_init(void)
+{
+	unsigned int i;
+	int ret;
+
+	if (!queues || queues > QUEUES_MAX)
+		return -EINVAL;
+	ret = sink_account_init(records, packets);
+	if (ret)
+		return ret;
+	parent = root_device_register(KBUILD_MODNAME);
+	if (IS_ERR(parent)) {
+		ret = PTR_ERR(parent);
+		goto account;
+	}
+	ret = -ENOMEM;
+	device = alloc_netdev_mqs(0, "sink%d", NET_NAME_ENUM, sink_setup, queues, 1);
+	if (!device)
+		goto parent;
+	SET_NETDEV_DEV(device, parent);
+	device->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
+	if (!device->tstats)
+		goto free;
+	for (i = 0; i < queues; i++) {
+		sink_queues[i].txq = netdev_get_tx_queue(device, i);
+		prandom_seed_state(&sink_queues[i].random, i + 1);
+		apic_timer_hrtimer_setup(&sink_queues[i].wake, sink_wake, CLOCK_MONOTONIC,
+					 HRTIMER_MODE_REL);
+	}
+	ret = register_netdev(device);
+	if (ret)
+		goto stats;
+	directory = debugfs_create_dir("apic_timer_sink", NULL);
+	sink_account_files(directory);
+	debugfs_create_atomic_t("stops", 0600, directory, &stops);
+	debugfs_create_atomic_t("refusals", 0600, directory, &refusals);
+	return 0;
+
+stats:
+	free_percpu(device->tstats);
+free:
+	free_netdev(device);
+parent:
+	root_device_unregister(parent);
+account:
+	sink_account_exit();
+	return ret;
+}
+
+static void __exit sink_exit(void)
+{
+	debugfs_remove(directory);
+	unregister_netdev(device);
+	free_percpu(device->tstats);
+	free_netdev(device);
+	root_device_unregister(parent);
+	sink_account_exit();
+}
+
+module_init(sink_init);
+module_exit(sink_exit);
+
+MODULE_DESCRIPTION("Notes when packets come to a network driver");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");

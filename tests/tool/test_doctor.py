@@ -1,0 +1,196 @@
+"""apic-timer doctor on trees of machines: it names each fault, and undoes what it fixes."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from machine_files import GOOD, TOOL
+
+DEBUG = "sys/kernel/debug/apic_timer"
+CPU = "sys/devices/system/cpu"
+CLOCK = "sys/devices/system/clocksource/clocksource0"
+
+
+def native(**changes) -> dict[str, str]:
+    """Return the file of what would be measured, with some of it changed."""
+    facts = dict(row.split(" ", 1) for row in GOOD["native"].splitlines())
+    facts |= {name: str(value) for name, value in changes.items()}
+    return {"native": "".join(f"{name} {value}\n" for name, value in facts.items())}
+
+
+def stats(counter: str, count: int) -> dict[str, str]:
+    rows = [f"{counter} {count} 0" if row.split()[0] == counter else row
+            for row in GOOD[f"{DEBUG}/stats"].splitlines()]  # fmt: skip
+    return {f"{DEBUG}/stats": "\n".join(rows) + "\n"}
+
+
+def deep_idle(latency: int, request: str) -> dict[str, str]:
+    state = f"{CPU}/cpu1/cpuidle/state0"
+    return {f"{state}/latency": f"{latency}\n", f"{state}/name": "C6\n", f"{state}/disable": "0\n",
+            "sys/module/apic_timer/parameters/latency_qos": f"{request}\n"}  # fmt: skip
+
+
+# The fault, and what names it
+FAULTS = {
+    "late.irqs_off": {**stats("expired_late", 12),
+                      f"{DEBUG}/errors": "cycles cpu0 cpu1\n0..0 1000 5\n8192..16383 12 0\n"},
+    "idle.deep": deep_idle(133, "N"),
+    "gaps.smi_like": native(gap=400000, smis=-1),
+    "smi.count": native(gap=400000, smis=2),
+    "freq.governor": {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave\n"},
+    "vm.steal": {"proc/stat": "cpu  100000 0 50000 800000 50 0 30 9000 0 0\n",
+                 **native(hypervisor="KVMKVMKVM")},
+    "tsc.unstable": {f"{CLOCK}/current_clocksource": "hpet\n",
+                     f"{CLOCK}/available_clocksource": "hpet acpi_pm\n"},
+    "owner.lapic": stats("hw_dead", 3),
+    "defer.small": {f"{DEBUG}/lead": GOOD[f"{DEBUG}/lead"].replace("defer 9000", "defer 90000")},
+    "budget.small": {f"{DEBUG}/lead": GOOD[f"{DEBUG}/lead"].replace("exact 4200", "exact 14200")},
+    "timers.throttled": stats("throttled", 5),
+    "irq.affinity": {f"{CPU}/isolated": "1\n"},
+    "module": {"sys/module/apic_timer/version": "0.0.9\n"},
+}  # fmt: skip
+
+
+def findings(tool, root) -> dict[str, dict]:
+    done = tool("doctor", "--json", "--root", root)
+    found = {f["id"]: f for f in json.loads(done.stdout)["findings"]}
+    assert done.returncode == any(f["level"] == "warn" for f in found.values()), done.stderr
+    return found
+
+
+def warned(found: dict[str, dict]) -> set[str]:
+    return {name for name, f in found.items() if f["level"] == "warn"}
+
+
+def test_good(tool, tree, golden):
+    done = tool("doctor", "--root", tree())
+    assert done.returncode == 0, done.stdout
+    golden("doctor.txt", done.stdout)
+
+
+def test_nothing_is_wrong_with_a_good_machine(tool, tree):
+    found = findings(tool, tree())
+    assert warned(found) == set()
+    assert {f["level"] for f in found.values()} == {"ok"}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_names_the_fault(tool, tree, name):
+    """And no other; SMIs are gaps too."""
+    found = findings(tool, tree(FAULTS[name]))
+    assert warned(found) - {"gaps.smi_like"} == {name} - {"gaps.smi_like"}
+    assert name in warned(found)
+    assert found[name]["remedy"] and found[name]["read"]
+    if name not in ("module", "tsc.unstable"):
+        assert found[name]["cost_cycles"] > 0 and found[name]["cost_of"]
+
+
+def test_costs_are_what_was_measured(tool, tree):
+    def cost(name: str) -> int:
+        return findings(tool, tree({**GOOD, **FAULTS[name]}))[name]["cost_cycles"]
+
+    assert cost("late.irqs_off") == 16383
+    assert cost("idle.deep") == 20000
+    assert cost("gaps.smi_like") == 400000
+    assert cost("freq.governor") == 20
+    assert cost("budget.small") == 14200
+    assert cost("timers.throttled") == 500 * 2000
+
+
+def test_all_faults_at_once(tool, tree, golden):
+    changes: dict[str, str] = {}
+    for fault in FAULTS.values():
+        for path, text in fault.items():
+            if path.endswith("/stats") and path in changes:
+                rows = {r.split()[0]: r for r in changes[path].splitlines()}
+                rows |= {r.split()[0]: r for r in text.splitlines()
+                         if r not in GOOD[path].splitlines()}  # fmt: skip
+                text = "\n".join(rows.values()) + "\n"
+            if path.endswith("/lead") and path in changes:
+                text = changes[path].replace("exact 4200", "exact 14200")
+            changes[path] = text
+    changes |= native(gap=400000, smis=2, step=26, residues="13, 14", arat=0, invariant=0)
+    done = tool("doctor", "--root", tree(changes))
+    assert done.returncode == 1
+    golden("doctor-faults.txt", done.stdout)
+
+
+def test_virtual_machine_is_no_smi(tool, tree):
+    found = findings(tool, tree(native(hypervisor="KVMKVMKVM", gap=400000, smis=-1)))
+    assert found["gaps.smi_like"]["level"] == "note" and found["vm.guest"]["level"] == "note"
+    assert warned(found) == set()
+
+
+def test_deep_idle_that_is_asked_away(tool, tree):
+    assert findings(tool, tree(deep_idle(133, "Y")))["idle.deep"]["level"] == "note"
+
+
+def test_without_the_module(tool, tmp_path):
+    """What the machine says is looked at all the same; an empty tree says nothing."""
+    found = findings(tool, tmp_path)
+    assert warned(found) == set()
+    assert found["module"]["level"] == "unknown" and found["owner.lapic"]["level"] == "unknown"
+
+
+GOVERNOR = f"{CPU}/cpu1/cpufreq/scaling_governor"
+IRQ = "proc/irq/24/smp_affinity_list"
+FIXABLE = {**FAULTS["freq.governor"], **FAULTS["irq.affinity"], **FAULTS["idle.deep"]}
+
+
+def read(root, *names: str) -> list[str]:
+    return [(root / name).read_text().strip() for name in names]
+
+
+def test_fix_while_a_command_runs(tool, tree):
+    root = tree(FIXABLE)
+    script = f"cat {root / GOVERNOR}; echo; cat {root / IRQ}; exit 7"
+    done = tool("doctor", "--fix", "--root", root, "--", "sh", "-c", script)
+    assert done.returncode == 7
+    assert done.stdout.split()[-2:] == ["performance", "0"]
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+    # An interrupt that has no other CPU stays where it is.
+    assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_fix_is_undone_by_a_signal(tool, tree, number):
+    root = tree(FIXABLE)
+    running = subprocess.Popen([TOOL, "doctor", "--fix", "--root", root],
+                               stdout=subprocess.PIPE, text=True)  # fmt: skip
+    for _ in range(200):
+        if read(root, GOVERNOR, IRQ) == ["performance", "0"]:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("it fixes nothing")
+    # The message comes after the last change.
+    for row in running.stdout:
+        if row.startswith("fixed until"):
+            break
+    os.kill(running.pid, number)
+    assert running.wait(20) == 0
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
+def test_command_that_is_not_there(tool, tree):
+    root = tree(FIXABLE)
+    done = tool("doctor", "--fix", "--root", root, "--", "/nowhere")
+    assert done.returncode == 127 and "can't run /nowhere" in done.stderr
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
+def test_natively(tool):
+    """On this machine, without the module: whatever it finds, it measures, and says it in JSON."""
+    done = tool("doctor", "--json")
+    found = json.loads(done.stdout)
+    assert found["tsc_khz"] > 100_000
+    assert len(found["findings"]) == len(findings_ids(tool))
+    assert done.returncode in (0, 1)
+
+
+def findings_ids(tool) -> list[str]:
+    return [f["id"] for f in json.loads(tool("doctor", "--json", "--root", "/nowhere").stdout)
+            ["findings"]]  # fmt: skip

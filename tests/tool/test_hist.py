@@ -1,0 +1,141 @@
+"""apic-timer hist: what it makes of the kernel's histograms, and of what is not one."""
+
+import json
+import math
+import xml.etree.ElementTree
+
+import pytest
+from kernel_texts import BOTH, by_handler, histogram
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return a function that saves a text and returns its path."""
+
+    def save(text: str):
+        (tmp_path / "hist").write_text(text)
+        return tmp_path / "hist"
+
+    return save
+
+
+def test_text(tool, saved, golden):
+    done = tool("hist", "--from", saved(BOTH))
+    assert done.returncode == 0, done.stderr
+    golden("hist.txt", done.stdout)
+
+
+def test_every_expiry_is_in_it(tool, saved):
+    found = json.loads(tool("hist", "--json", "--from", saved(BOTH)).stdout)
+    assert found["hits"] == 113 == sum(group["count"] for group in found["groups"])
+    pace, watch = found["groups"]
+    assert pace["name"] == "pace_tick [pacer]" and watch["name"] == "watch_tick"
+    assert pace["buckets"] == [[-128, -65, 2], [-64, -1, 8], [0, 1, 5], [2, 2, 5], [9, 16, 90]]
+    assert pace["early"] == 10 and watch["early"] == 0
+    assert (pace["p50"], pace["max"]) == (16, 16)
+    assert watch["buckets"] == [[513, 1024, 3]]
+
+
+def test_by_cpu_linear(tool, saved):
+    rows = [f"{{ common_cpu: {cpu:10}, error: ~ {low}-{low + 99} }} hitcount: {n:10}"
+            for cpu, low, n in [(11, 0, 7), (2, 100, 1), (2, 0, 4)]]  # fmt: skip
+    text = histogram(rows, "common_cpu,error.buckets=100", "", hits=12)
+    found = json.loads(tool("hist", "--json", "--by", "cpu", "--from", saved(text)).stdout)
+    assert [(g["name"], g["buckets"]) for g in found["groups"]] == [
+        ("CPU 2", [[0, 99, 4], [100, 199, 1]]), ("CPU 11", [[0, 99, 7]])
+    ]  # fmt: skip
+
+
+def test_linear_below_zero_keeps_its_width(tool, saved):
+    row = "{ common_cpu: 0, error: ~ 18446744073709551488-18446744073709551551 } hitcount: 3"
+    text = histogram([row], "common_cpu,error.buckets=64", "", hits=3)
+    (group,) = json.loads(tool("hist", "--json", "--from", saved(text)).stdout)["groups"]
+    assert group["buckets"] == [[-128, -65, 3]]
+
+
+def test_by_state_and_time(tool, saved):
+    rows = ["{ cpu_state:          1, error: ~ 2^3  } hitcount:          6",
+            "{ cpu_state:          2, error: ~ 2^63 } hitcount:          1"]  # fmt: skip
+    found = json.loads(tool("hist", "--json", "--from", saved(histogram(rows))).stdout)
+    assert [g["name"] for g in found["groups"]] == ["idle", "stopped"]
+    row = "{ common_cpu:          0, cycles: ~ 2^8  } hitcount:       1000  cycles:     151000"
+    text = histogram([row], "common_cpu,cycles.log2", "")
+    found = json.loads(tool("hist", "--of", "time", "--json", "--from", saved(text)).stdout)
+    assert found["groups"][0]["buckets"] == [[129, 256, 1000]]
+
+
+def test_dropped_rows_are_an_error(tool, saved):
+    done = tool("hist", "--from", saved(histogram([by_handler("f", 1, 1)], dropped=1234)))
+    assert done.returncode == 1
+    assert "1,234 expiries are missing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["{ }", "{", "{ common_cpu: 0 } hitcount: 3", "{ common_cpu: 0, error: x } hitcount: 3",
+     "{ common_cpu: x, error: ~ 2^1 } hitcount: 3", "{ common_cpu: 0, error: ~ 2^1 } hitcount: x",
+     "{ common_cpu: 0, error: ~ 2^99 } hitcount: 3", "{ , error: 1 } hitcount: 3",
+     "{ common_cpu: -1, error: ~ 2^1 } hitcount: 1", "{ common_cpu: 0, error: ~ 9-1 } hitcount: 1",
+     "{ function: [] , error: 1 } hitcount: 3", "{ function: [12, error: 1 } hitcount: 1"],
+)  # fmt: skip
+def test_malformed(tool, saved, row):
+    done = tool("hist", "--from", saved(histogram([row])))
+    assert done.returncode == 2, done.stdout
+    assert "no row of a histogram" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# event histogram\n", "bogus\n", "Totals:\n"])
+def test_empty(tool, saved, text):
+    done = tool("hist", "--from", saved(text))
+    assert (done.returncode, done.stdout) == (0, "no handler has run\n")
+
+
+def test_svg(tool, saved, tmp_path):
+    """It is XML, has a bar for each bucket, and is the same bytes each time."""
+    drawn = []
+    for name in ("a.svg", "b.svg"):
+        assert tool("hist", "--from", saved(BOTH), "--svg", tmp_path / name).returncode == 0
+        drawn.append((tmp_path / name).read_bytes())
+    assert drawn[0] == drawn[1]
+    root = xml.etree.ElementTree.fromstring(drawn[0])
+    bars = root.findall("{http://www.w3.org/2000/svg}rect")
+    assert len(bars) == 6
+    assert all(0 < float(bar.get("height")) <= 120 for bar in bars)
+    # On a scale of powers of 10, with 2 for a count of 1: 90 of 10 to the 2nd
+    heights = {bar[0].text.split(": ")[1]: int(bar.get("height")) for bar in bars}
+    assert abs(heights["90"] - (2 + 118 * math.log10(90) / 2)) <= 1
+    assert abs(heights["2"] - (2 + 118 * math.log10(2) / 2)) <= 1
+    titles = {bar[0].text for bar in bars}
+    assert "-128 to -65: 2" in titles and "9 to 16: 90" in titles
+
+
+def test_svg_that_cannot_be_written(tool, saved):
+    done = tool("hist", "--from", saved(BOTH), "--svg", "/nowhere/a.svg")
+    assert done.returncode == 2 and "can't write /nowhere/a.svg" in done.stderr
+
+
+EVENT = "sys/kernel/tracing/events/apic_timer/apic_timer_receipt"
+
+
+def test_kernel_without_histograms(tool, tree):
+    root = tree({f"{EVENT}/enable": "0\n", "sys/kernel/tracing/instances/x": ""})
+    done = tool("hist", "-s", "1", "--root", root)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "apic-timer: this kernel can't count in histograms: it was built without "
+        "CONFIG_HIST_TRIGGERS\n"
+    )
+    assert [p.name for p in (root / "sys/kernel/tracing/instances").iterdir()] == ["x"]
+
+
+def test_module_without_the_event(tool, tree):
+    root = tree({"sys/kernel/tracing/instances/x": "", "sys/module/apic_timer/version": "9.9\n"})
+    done = tool("hist", "--root", root)
+    assert done.returncode == 2
+    assert "version 9.9, this program 0.1.0: it has no trace event" in done.stderr
+
+
+def test_no_tracefs(tool, tree):
+    done = tool("top", "--root", tree())
+    assert done.returncode == 2
+    assert "tracefs is not mounted: mount -t tracefs" in done.stderr

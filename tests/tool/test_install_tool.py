@@ -1,0 +1,45 @@
+"""packaging/install-tool: what `make install` does besides the module, and how it is undone."""
+
+import subprocess
+
+from machine_files import COMMANDS, TREE
+
+SCRIPT = TREE / "packaging/install-tool"
+
+
+def install(to, *arguments, path="/usr/sbin:/usr/bin:/sbin:/bin") -> subprocess.CompletedProcess:
+    return subprocess.run([SCRIPT, *arguments], env={"PATH": path, "DESTDIR": str(to)},
+                          capture_output=True, text=True, check=True)  # fmt: skip
+
+
+def files(directory) -> set[str]:
+    return {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()}
+
+
+def test_install_and_undo(tool, tmp_path):
+    done = install(tmp_path)
+    assert done.stderr == ""
+    share = "usr/local/share"
+    pages = {f"{share}/man/man1/apic-timer{c}.1" for c in ("", *(f"-{c}" for c in COMMANDS))}
+    completion = {f"{share}/bash-completion/completions/apic-timer",
+                  f"{share}/zsh/site-functions/_apic-timer"}  # fmt: skip
+    assert files(tmp_path) == {"usr/local/sbin/apic-timer", *pages, *completion}
+    program = tmp_path / "usr/local/sbin/apic-timer"
+    assert subprocess.check_output([program, "--version"], text=True) == tool("--version").stdout
+    bash = (tmp_path / share / "bash-completion/completions/apic-timer").read_text()
+    assert bash == tool("--completion", "bash").stdout
+    (tmp_path / share / "man/man1/other.1").write_text("")
+    install(tmp_path, "--undo")
+    assert files(tmp_path) == {f"{share}/man/man1/other.1"}
+
+
+def test_no_compiler(tmp_path):
+    """The module is installed all the same, so this is no failure."""
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "dirname"):
+        (tmp_path / "bin" / name).symlink_to(f"/usr/bin/{name}")
+    done = install(tmp_path / "root", path=str(tmp_path / "bin"))
+    assert done.stderr == (
+        "apic-timer: the program apic-timer is not installed: apt-get install gcc libc6-dev\n"
+    )
+    assert files(tmp_path) == {"bin/sh", "bin/dirname"}

@@ -1,0 +1,54 @@
+"""apic-timer clocks, cycles and memory on the CPU that the tests run on."""
+
+import json
+
+import pytest
+
+
+def test_clocks(tool):
+    done = tool("clocks", "--json", "--rounds", "500")
+    found = json.loads(done.stdout)
+    clocks = {clock["name"]: clock for clock in found["clocks"]}
+    assert done.returncode == 0 and found["tsc_khz"] > 100_000
+    assert clocks["MONOTONIC"]["step_unit"] == "ns"
+    assert all(0 < clock["cycles_p50"] <= clock["cycles_p99"] for clock in clocks.values())
+    for pair in found["skew"]:
+        assert pair["low"] <= pair["high"] or pair["changed"]
+        assert pair["round_trip"] > 0
+
+
+def test_one_cpu_has_no_skew(tool):
+    allowed = json.loads(tool("clocks", "--json", "--rounds", "100").stdout)["skew"]
+    first = allowed[0]["against"] if allowed else 0
+    done = tool("clocks", "--json", "--cpus", first)
+    assert json.loads(done.stdout)["skew"] == []
+
+
+def test_cycles_of_what_is_known(tool):
+    """Ten instructions that wait for each other take ten cycles; IPC follows."""
+    found = json.loads(tool("cycles", "--json", "--runs", "3").stdout)
+    rows = {row["loop"]: row for row in found["rows"]}
+    chain = rows["10 INC, dependent"]
+    if chain["spread_percent"] > 2:
+        pytest.skip(f"this machine is too busy: 3 runs differ by {chain['spread_percent']} %")
+    assert abs(chain["cycles"] - 10) < 0.05
+    assert chain["ipc"] == round(12 / chain["cycles"], 2)
+    assert rows["nothing"]["cycles_1998"] == ["2", "1", "1"]
+
+
+def test_memory(tool):
+    """A ring that is larger than a cache is slower than one that is not; all tables are there."""
+    found = json.loads(tool("memory", "--json", "--runs", "3", "--max", "1024").stdout)
+    sizes = {row["kib"]: row for row in found["by_size"]}
+    assert max(sizes) == 1024
+    if sizes[4]["spread_percent"] > 5 or sizes[1024]["spread_percent"] > 20:
+        pytest.skip("this machine is too busy")
+    assert sizes[4]["cycles"] < sizes[1024]["cycles"]
+    assert len(found["by_set"]) >= 4
+    assert len(found["by_alignment_l1"]) == len(found["by_alignment_l2"]) == 9
+
+
+def test_one_table(tool):
+    done = tool("memory", "--json", "--by", "set", "--runs", "1", "--max", "64")
+    found = json.loads(done.stdout)
+    assert "by_set" in found and "by_size" not in found and "by_alignment_l1" not in found

@@ -1,0 +1,143 @@
+"""Options of apic-timer: help, manual pages and completion agree; bad ones are refused."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from machine_files import COMMANDS, TOOL, TREE
+
+MAN = TREE / "user/tool/man"
+
+
+def helped(tool, command: str) -> dict[str, tuple[str, str]]:
+    """Return the options of --help by name: letter and argument."""
+    text = tool(command, "--help").stdout
+    found = re.findall(r"^  (?:-(\w), |    )--([\w-]+)(?: (\S+))?(?=  |\n)", text, re.M)
+    return {name: (letter, argument) for letter, name, argument in found}
+
+
+def in_page(command: str) -> dict[str, tuple[str, str]]:
+    """Return the same of the section OPTIONS of a manual page."""
+    text = (MAN / f"apic-timer-{command}.1.scd").read_text()
+    section = text.split("\n# OPTIONS\n")[1].split("\n# ")[0]
+    found = re.findall(r"^(?:\*-(\w)\*, )?\*--([\w-]+)\*(?: (\S+))?$", section, re.M)
+    return {name: (letter, argument.strip("_")) for letter, name, argument in found}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_manual_page_has_the_options_of_help(tool, command):
+    options = helped(tool, command)
+    assert {"json", "help"} <= options.keys()
+    assert in_page(command) == options
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_manual_page_has_the_summary_of_help(tool, command):
+    summary = tool(command, "--help").stdout.split("\n")[2].rstrip(".")
+    page = (MAN / f"apic-timer-{command}.1.scd").read_text()
+    name = re.search(r"# NAME\n\napic-timer-(\w+) - (.*)\n", page)
+    assert (name[1], name[2].lower()) == (command, summary.lower())
+
+
+def test_commands(tool):
+    """The usage, the main page and the pages list the same commands."""
+    listed = re.findall(r"^  ([a-z]+) +[A-Z]", tool("--help").stdout, re.M)
+    page = (MAN / "apic-timer.1.scd").read_text()
+    assert tuple(listed) == COMMANDS
+    assert tuple(re.findall(r"^\*apic-timer-(\w+)\*\(1\)$", page, re.M)) == COMMANDS
+    assert {p.name for p in MAN.iterdir()} == {
+        "apic-timer.1.scd", *(f"apic-timer-{c}.1.scd" for c in COMMANDS)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", sorted(MAN.glob("*.scd")), ids=lambda p: p.name)
+def test_scdoc_takes_the_page(page):
+    done = subprocess.run(["scdoc"], stdin=page.open(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f'.TH "{page.name.split(".")[0]}" "1"' in done.stdout
+
+
+def test_version(tool):
+    version = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
+    assert tool("--version").stdout == f"apic-timer {version}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        (["bogus"], "there is no command bogus"),
+        (["hist", "--bogus"], "hist: there is no option --bogus"),
+        (["hist", "-z"], "hist: there is no option -z"),
+        (["hist", "--seconds"], "hist: --seconds wants N"),
+        (["hist", "--seconds=0"], "--seconds takes a number from 1 to 86400, not \"0\""),
+        (["hist", "-s", "1x"], "not \"1x\""),
+        (["hist", "-s", "99999999999999999999"], "not \"99999999999999999999\""),
+        (["hist", "--by", "cpus"], "--by takes one of cpu|handler|state, not \"cpus\""),
+        (["hist", "--by", ""], "--by takes one of"),
+        (["hist", "--json=yes"], "--json takes no value"),
+        (["hist", "more"], "\"more\" is too much"),
+        (["hist", "--of", "time", "--by", "state"], "only --by cpu or handler"),
+        (["hist", "--from", "/nowhere"], "can't read /nowhere"),
+        (["trace"], "TIMER|HANDLER is missing"),
+        (["clocks", "--cpus", "0-"], "--cpus takes a list of CPUs"),
+        (["clocks", "--cpus", "1000"], "may not run on CPU 1000"),
+        (["doctor", "true"], "COMMAND is only run with --fix"),
+        (["--completion", "fish"], "--completion takes bash or zsh"),
+        (["--completion"], "--completion takes bash or zsh"),
+    ],
+)  # fmt: skip
+def test_refused(tool, arguments, reason):
+    done = tool(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("apic-timer: ") and reason in line
+
+
+def test_no_arguments(tool):
+    done = tool()
+    assert done.returncode == 2 and done.stdout == tool("--help").stdout
+
+
+def completed(tool, *words: str) -> list[str]:
+    """Return what bash offers for the last word."""
+    quoted = " ".join(f"'{w}'" for w in ("apic-timer", *words))
+    script = (f"{tool('--completion', 'bash').stdout}\nCOMP_WORDS=({quoted})\n"
+              f"COMP_CWORD={len(words)}\n_apic_timer\n"
+              "printf '%s\\n' \"${COMPREPLY[@]}\"\n")  # fmt: skip
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert not done.stderr
+    return done.stdout.split()
+
+
+def test_bash_completion(tool):
+    assert set(COMMANDS) <= set(completed(tool, ""))
+    assert completed(tool, "st") == ["status"]
+    for command in COMMANDS:
+        options = {f"--{name}" for name in helped(tool, command)}
+        assert set(completed(tool, command, "--")) == options
+    assert completed(tool, "hist", "--by", "") == ["cpu", "handler", "state"]
+    assert completed(tool, "hist", "-o", "t") == ["time"]
+    assert completed(tool, "hist", "--seconds", "") == []
+    assert completed(tool, "--completion", "z") == ["zsh"]
+
+
+def test_zsh_completion(tool, tmp_path):
+    """The shell takes it, and every option and choice is in it."""
+    script = tool("--completion", "zsh").stdout
+    (tmp_path / "_apic-timer").write_text(script)
+    assert shutil.which("zsh"), "zsh is not there: tools/setup test"
+    subprocess.run(["zsh", "-n", tmp_path / "_apic-timer"], check=True)
+    for command in COMMANDS:
+        part = script.split(f"\n{command})\n")[1].split("\n\t;;\n")[0]
+        for name, (letter, argument) in helped(tool, command).items():
+            value = "=" if argument else ""
+            assert (f"{{-{letter},--{name}{value}}}'[" if letter else f"'--{name}{value}[") in part
+            if "|" in argument:
+                assert f":{name}:({argument.replace('|', ' ')})" in part
+
+
+def test_output_that_cannot_be_written(tool):
+    done = subprocess.run(["sh", "-c", f"{TOOL} --help >/dev/full"], capture_output=True)
+    assert done.returncode != 0

@@ -1,0 +1,104 @@
+"""apic-timer trace: the life of a timer from lines of trace_pipe."""
+
+import json
+
+import pytest
+from kernel_texts import EARLY, LATE, TIMER, line, receipt
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return a function that saves lines and returns their path."""
+
+    def save(lines: list[str]):
+        (tmp_path / "trace").write_text("# tracer: nop\n" + "".join(f"{row}\n" for row in lines))
+        return tmp_path / "trace"
+
+    return save
+
+
+def lives(tool, path, *arguments) -> list[dict]:
+    done = tool("trace", "--json", "--from", path, *arguments)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(row) for row in done.stdout.splitlines()]
+
+
+def test_text(tool, saved, golden):
+    done = tool("trace", "--from", saved(LATE + EARLY), "-n", 0, "pace_tick")
+    assert done.returncode == 0, done.stderr
+    golden("trace.txt", done.stdout)
+
+
+def test_a_late_life(tool, saved):
+    (life,) = lives(tool, saved(LATE), "pace_tick")
+    assert life["handler"] == "pace_tick [pacer]" and life["cpu"] == 1 and life["error"] == 13737
+    assert [(step["at"], step["what"]) for step in life["steps"]] == [
+        (-100_000, "add"), (-90_000, "mod"), (-89_000, "program"), (-4_000, "due"),
+        (13_402, "interrupt"), (13_700, "ready"), (13_737, "handler"), (13_800, "returns"),
+    ]  # fmt: skip
+    assert life["steps"][0]["text"] == "by web server [x]-5, on CPU 1"
+    shares = {share["id"]: share for share in life["shares"]}
+    assert [shares[i]["after_expiry"] for i in ("delivery", "dispatch", "spin")] == [13402, 298, 37]
+    assert sum(share["after_expiry"] for share in life["shares"]) == life["error"]
+    assert sum(share["cycles"] for share in life["shares"]) == life["error"] + life["lead"]
+    for key in ("percent", "after_expiry_percent"):
+        assert round(sum(share[key] for share in life["shares"]), 1) == 100.0
+
+
+def test_two_lives(tool, saved):
+    """The add within the handler begins the next one."""
+    late, early = lives(tool, saved(LATE + EARLY), "-n", "0", "00000000811ed095")
+    assert early["error"] == 3 and early["expires"] == 2_000_000
+    assert early["steps"][0]["what"] == "add" and early["steps"][0]["at"] == 1_013_790 - 2_000_000
+    assert "deferred" in {step["what"] for step in early["steps"]}
+    assert "deferred" not in {step["what"] for step in late["steps"]}
+
+
+def test_only_late_ones(tool, saved):
+    (life,) = lives(tool, saved(EARLY + LATE), "-n", "0", "--late", "1000", "pace_tick")
+    assert life["error"] == 13737
+    done = tool("trace", "--from", saved(EARLY), "--late", "3", "pace_tick")
+    assert done.returncode == 1 and "pace_tick has not expired so late" in done.stderr
+
+
+def test_served_by_another_interrupt(tool, saved):
+    (life,) = lives(tool, saved([receipt(1000, 700, 900, 1020, lead=0)]), "pace_tick")
+    assert [share["cycles"] for share in life["shares"]] == [0, 200, 120]
+    assert "due" not in {step["what"] for step in life["steps"]}
+
+
+def test_skipped(tool, saved):
+    text = receipt(1000, 5000, 5100, 5200, more=" skipped")
+    (life,) = lives(tool, saved([text]), "pace_tick")
+    assert life["skipped"] and "skipped" in {step["what"] for step in life["steps"]}
+
+
+@pytest.mark.parametrize("name", ["pace", "pace_tick2", "811ed095", "tick [pacer]"])
+def test_other_names_are_not_meant(tool, saved, name):
+    assert tool("trace", "--from", saved(LATE), name).returncode == 1
+
+
+def test_lost_events_are_an_error(tool, saved):
+    done = tool("trace", "--from", saved(["CPU:1 [LOST 12 EVENTS]", *LATE]), "pace_tick")
+    assert done.returncode == 1 and "events are missing" in done.stderr
+
+
+def test_deleted_and_modified_again_and_again(tool, saved):
+    rows = [line(i, "mod", f"{TIMER} expires=1000000 cpu=1 flags=0x0") for i in range(1000)]
+    (life,) = lives(tool, saved(LATE[:1] + rows + LATE[9:10]), "pace_tick")
+    assert len(life["steps"]) < 60 and life["error"] == 13737
+    gone = line(950_000, "del", f"{TIMER} expires=1000000 cpu=1 flags=0x0")
+    (life,) = lives(tool, saved(LATE[:2] + [gone] + LATE[9:10]), "pace_tick")
+    assert "add" not in {step["what"] for step in life["steps"]}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [": apic_timer_receipt: ", "x [1] 5: apic_timer_receipt", "[ : apic_timer_add: timer=",
+     "t-1 [999999] . 5: apic_timer_program: target=1", "t-1 [-1] . 5: apic_timer_program: target=1",
+     "t-1 [001] . x: apic_timer_add: timer=1 function=pace_tick", "%s" * 50, "\x01\x02" * 200,
+     "t-1 [001] . 5: apic_timer_" + "x" * 300 + ": timer=1",
+     "t-1 [001] . 5: apic_timer_add: timer=" + "1" * 500 + " function=" + "f" * 500],
+)  # fmt: skip
+def test_malformed_lines_are_no_lives(tool, saved, row):
+    assert [life["error"] for life in lives(tool, saved([row, *LATE, row]), "pace_tick")] == [13737]

@@ -1,0 +1,98 @@
+"""Parts of apic-timer alone: the TSC's step, bounds of a skew, shares, lists of CPUs."""
+
+import random
+
+import pytest
+
+
+def reads(step: int, residue: int, unique: bool, seed: int = 1) -> str:
+    """Return values of a TSC that counts in steps, at random times; some in one step."""
+    rng = random.Random(seed)
+    true, last, values = 10**12, 0, []
+    for _ in range(2000):
+        true += rng.choice((20, 23, 31, 57, 90, 20000 if rng.random() < 0.01 else 40))
+        value = true // step * step + residue
+        # As a CPU that keeps values apart: one more than the last.
+        last = last + 1 if unique and value <= last else value
+        values.append(last)
+    return "\n".join(map(str, values))
+
+
+@pytest.mark.parametrize("step, residue", [(2, 1), (10, 0), (26, 13), (36, 5), (100, 99)])
+@pytest.mark.parametrize("unique", [False, True])
+def test_step(units, step, residue, unique):
+    found, at = map(int, units("step", text=reads(step, residue, unique)).split())
+    assert (found, at) == (step, residue)
+
+
+def test_no_step(units):
+    assert units("step", text=reads(1, 0, False)).split()[0] == "1"
+
+
+@pytest.mark.parametrize("text", ["", "5", "5\n5\n5\n"])
+def test_step_of_too_little(units, text):
+    assert units("step", text=text).split()[0] == "1"
+
+
+def rounds(skew: int, there: int, back: int, disturbed: bool) -> str:
+    """Return messages in both roles between CPUs whose TSCs differ by `skew`.
+
+    there, back: cycles that a message takes from A to B, and from B to A, at least
+    """
+    rng, lines, now = random.Random(2), [], 10**9
+    for role, (out, home, ahead) in enumerate([(there, back, skew), (back, there, -skew)]):
+        for _ in range(1000):
+            late = [rng.randrange(40) for _ in range(2)]
+            if disturbed and rng.random() < 0.2:
+                late[rng.randrange(2)] += rng.randrange(10**6)
+            arrives = now + out + late[0]
+            lines.append(f"{role} {now} {arrives + ahead} {arrives + home + late[1]}")
+            now += 10**7
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("skew", [0, 1, -7, 300, -1000, 100000])
+@pytest.mark.parametrize("there, back", [(140, 140), (100, 600)])
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_skew(units, skew, there, back, disturbed):
+    """The truth is within the bounds, and these are as narrow as the ways are long."""
+    text = rounds(skew, there, back, disturbed)
+    low, middle, high, trip = map(int, units("skew", text=text).split())
+    assert low <= skew <= high
+    assert high - low <= there + back + 10
+    assert abs(middle - (low + high) // 2) <= max(there, back)
+    assert there + back <= trip < there + back + 20
+
+
+def test_skew_that_changes(units):
+    """Bounds that contradict one another say so."""
+    text = rounds(0, 100, 100, False) + "\n" + rounds(5000, 100, 100, False)
+    low, _, high, _ = map(int, units("skew", text=text).split())
+    assert low > high
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [(1, 1, 1), (0, 0, 5), (13402, 332, 0), (1, 999, 1), (333, 333, 334), (10**15, 7, 10**14),
+     (1, 2, 3, 4, 5, 6, 7), (2, 1, 0)],
+)  # fmt: skip
+def test_shares_add_up(units, parts):
+    tenths = [int(n) for n in units("shares", *parts).split()]
+    assert sum(tenths) == 1000
+    for part, found in zip(parts, tenths, strict=True):
+        assert abs(found - part * 1000 / sum(parts)) < 1
+        assert part or not found
+
+
+def test_shares_of_nothing(units):
+    assert units("shares", 0, 0, 0).split() == ["0", "0", "0"]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("0", "0"), ("0-2,5", "0 1 2 5"), ("", ""), ("3,1", "1 3"), ("63", "63"), ("64", "none"),
+     ("2-1", "none"), ("a", "none"), ("1-", "none"), ("1;2", "none"), ("-1", "none"),
+     ("0-99999999999999999999", "none")],
+)  # fmt: skip
+def test_cpulist(units, text, expected):
+    assert units("cpulist", text).split() == expected.split()

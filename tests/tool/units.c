@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Parts of apic-timer alone, for test_units.py: what they make of what is on
+ * standard input or among the arguments.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "files.h"
+#include "say.h"
+#include "skew.h"
+#include "trace.h"
+#include "tsc.h"
+
+static void step(void)
+{
+	static uint64_t values[10000];
+	struct tsc_step found;
+	size_t count = 0;
+
+	while (count < COUNT(values) && scanf("%" SCNu64, &values[count]) == 1)
+		count++;
+	found = tsc_step_of(values, count);
+	printf("%u %u\n", found.step, found.residue);
+}
+
+static void skew(void)
+{
+	static struct skew_round rounds[2][10000];
+	struct skew both;
+	size_t count[2] = {};
+	unsigned int role;
+	struct skew_round round;
+
+	while (scanf("%u %" SCNu64 " %" SCNu64 " %" SCNu64, &role, &round.sent, &round.stamp,
+		     &round.back) == 4)
+		rounds[role % 2][count[role % 2]++] = round;
+	both = skew_both(skew_of(rounds[0], count[0]), skew_of(rounds[1], count[1]));
+	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 "\n", both.low, both.middle,
+	       both.high, both.round_trip);
+}
+
+static void shares(int count, char **arguments)
+{
+	unsigned int tenths[8] = {};
+	uint64_t parts[8];
+	int i;
+
+	for (i = 0; i < count && i < 8; i++)
+		parts[i] = strtoull(arguments[i], NULL, 10);
+	trace_shares(parts, tenths, count);
+	for (i = 0; i < count; i++)
+		printf("%u ", tenths[i]);
+	putchar('\n');
+}
+
+static void cpulist(const char *list)
+{
+	bool in[64];
+	int cpu;
+
+	if (!files_cpulist(list, in, 64)) {
+		puts("none");
+		return;
+	}
+	for (cpu = 0; cpu < 64; cpu++)
+		if (in[cpu])
+			printf("%d ", cpu);
+	putchar('\n');
+}
+
+int main(int count, char **arguments)
+{
+	if (count == 2 && !strcmp(arguments[1], "step"))
+		step();
+	else if (count == 2 && !strcmp(arguments[1], "skew"))
+		skew();
+	else if (count > 2 && !strcmp(arguments[1], "shares"))
+		shares(count - 2, arguments + 2);
+	else if (count == 3 && !strcmp(arguments[1], "cpulist"))
+		cpulist(arguments[2]);
+	else
+		return 2;
+	return 0;
+}

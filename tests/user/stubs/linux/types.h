@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What linux/apic_timer.h needs of the header, where there are no headers of libc. */
+#ifndef _STUB_LINUX_TYPES_H
+#define _STUB_LINUX_TYPES_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+
+#endif

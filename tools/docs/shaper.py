@@ -1,0 +1,126 @@
+"""docs/reference/tc-apic.md and tc-apic(8): the options of the qdisc "apic", from tc's plug-in.
+
+The options are a table in tools/tc/q_apic.c, which its help is printed from, too; statistics are
+those of struct tc_apic_xstats.
+"""
+
+import re
+from typing import NamedTuple
+
+from . import kerneldoc, source
+from .kerneldoc import markdown, roff, sentence
+from .source import DocsError
+
+PLUGIN = "tools/tc/q_apic.c"
+UAPI = "include/uapi/linux/sch_apic.h"
+VALUES = {"RATE": "RATE", "SIZE": "BYTES", "TIME": "TIME", "COUNT": "PACKETS", "SIGNED": "BYTES",
+          "CPU": "CPU|any"}  # fmt: skip
+SYNOPSIS = "tc qdisc add|change|replace dev DEVICE root|parent CLASS [handle HANDLE:] apic"
+UNITS = (
+    ("RATE", "`50mbit`, `1.5gbit`, `800kbit`, `6mbps` (bytes), `1000` (bit/s); kibit and so on are "
+             "multiples of 1,024"),
+    ("BYTES", "`1500`, `15k` (15,360), `1m`"),
+    ("TIME", "`100us`, `10ms`, `1.5s`, `1500` (ns)"),
+)  # fmt: skip
+
+
+class Option(NamedTuple):
+    """An option of the qdisc."""
+
+    name: str
+    values: str  # "RATE", "drop|cap"
+    default: str
+    what: str
+
+
+def options() -> list[Option]:
+    """List the options, in the order of the plug-in's table."""
+    text = source.read(PLUGIN)
+    lists = {name: re.findall(r'\{ "(\w+)"', body) for name, body in re.findall(
+        r"const struct choice (\w+)\[\] = \{(.*?)\{\}", text, re.S)}  # fmt: skip
+    table = re.search(r"\} options\[\] = \{\n(.*?)\n\};", text, re.S)
+    if table is None:
+        raise DocsError(f"{PLUGIN} has no table of options")
+    found = []
+    for entry in re.findall(r"\t\{ (.*?) \},(?=\n\t\{|$)", table[1], re.S):
+        match = re.fullmatch(r'"(\w+)", (\w+), TCA_APIC_\w+, (\w+),\s*[^"]*"(\w+)",\s*'
+                             r'("(?:[^"\\]|\\.|"\s*")*")', entry)  # fmt: skip
+        if match is None:
+            raise DocsError(f"{PLUGIN}: no option: {entry}")
+        name, kind, choices, default, what = match.groups()
+        values = "|".join(lists[choices]) if choices != "NULL" else VALUES[kind]
+        found.append(Option(name, values, default, source.strings(what)))
+    return found
+
+
+def statistics() -> list[tuple[str, str]]:
+    """List the counters, and what each counts."""
+    (stats,) = (c for c in kerneldoc.comments(UAPI) if c.name == "tc_apic_xstats")
+    names = dict(re.findall(r'"(\w+)", \w+, (TCA_APIC_\w+)', source.read(PLUGIN)))
+    typed = {attribute: name for name, attribute in names.items()}
+    return [(name, re.sub(r"TCA_APIC_\w+", lambda found: typed.get(found[0], found[0]), text))
+            for name, text in stats.members]  # fmt: skip
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def page() -> str:
+    """Return the reference page, without its head."""
+    from .pages import table
+
+    rows = [(f"`{o.name}`", _cell(o.values), f"`{o.default}`", _cell(sentence(o.what)))
+            for o in options()]  # fmt: skip
+    counters = [(f"`{name}`", _cell(markdown(text))) for name, text in statistics()]
+    return (
+        f"    {SYNOPSIS} [OPTION VALUE]...\n\n"
+        "What a command leaves out keeps its value where it changes a qdisc, and gets its default\n"
+        "where it makes one. A bad value gets one line that says what is expected, and changes\n"
+        "nothing.\n"
+        "`tc qdisc show` prints all options so that they can be typed again; the mode that is in\n"
+        "effect follows in parentheses. `tc` needs its plug-in `q_apic.so`:\n"
+        "[Install](../howto/install.md#tc).\n\n## Options\n\n"
+        + table(("option", "value", "default", "meaning"), rows)
+        + "\n"
+        + "".join(f"- {name}: {what}\n" for name, what in UNITS)
+        + "\nA packet wants to leave at its departure time, from `SO_TXTIME`, TCP or a BPF\n"
+        "program; without one, when its socket's `SO_MAX_PACING_RATE` allows; otherwise at\n"
+        "once. It leaves then, or when `rate` allows, whichever is later. `rate` counts as tc's\n"
+        "other shapers do: the packet with its Ethernet header, and `overhead`.\n\n"
+        "## Statistics\n\n"
+        "`tc -s qdisc show` prints them after those that every qdisc has, `tc -s -d` also how\n"
+        "often each error occurred, and `tc -s -j` all of them as JSON: `rate` in bit/s there,\n"
+        "times in nanoseconds.\n\n" + table(("counter", "meaning"), counters)
+    )  # fmt: skip
+
+
+def manual() -> str:
+    """Return the text of tc-apic(8)."""
+    parts = [
+        f'.TH "TC\\-APIC" 8 "" "apic\\-timer {source.version()}" "Linux"\n.nh\n.ad l\n'
+        ".SH NAME\ntc\\-apic \\- send each packet at its moment\n.SH SYNOPSIS\n"
+        ".B tc qdisc\nadd | change | replace\n.B dev\n\\fIDEVICE\\fP\nroot | parent \\fICLASS\\fP\n"
+        ".B apic\n[\\fIOPTION VALUE\\fP ...]\n.SH DESCRIPTION\n"
+        "The queueing discipline\n.B apic\nhands packets to the driver at planned moments:\n"
+        "at a rate, at their sockets' rates, or at departure times of their own. It is woken by\n"
+        "the timers of\n.BR apic_timer (4),\nand needs their module and\n.IR sch_apic ,\n"
+        "which is loaded by itself.\n.SH OPTIONS\n"]  # fmt: skip
+    for o in options():
+        parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
+                     f"Default: {roff(o.default)}.\n")  # fmt: skip
+    parts.append(".SH VALUES\n")
+    for name, what in UNITS:
+        parts.append(f".TP\n.I {name}\n{roff(what.replace('`', ''))}\n")
+    parts.append('.SH STATISTICS\nPrinted with\n.BR "tc \\-s" :\n')
+    parts += [f".TP\n.B {name}\n{roff(text)}\n" for name, text in statistics()]
+    parts.append(
+        ".SH EXAMPLES\nShape all that leaves to 50 Mbit/s:\n.PP\n"
+        ".B tc qdisc add dev eth0 root apic rate 50mbit\n.PP\n"
+        "Send packets at their SO_TXTIME, and drop those that are late:\n.PP\n"
+        ".B tc qdisc add dev eth0 root apic late drop\n"
+        ".SH FILES\n.TP\n.I /usr/lib/x86_64\\-linux\\-gnu/tc/q_apic.so\n"
+        "Reads these options. Without it\n.B tc\nknows the qdisc, but no option of it.\n"
+        ".SH SEE ALSO\n.BR tc (8),\n.BR tc\\-fq (8),\n.BR tc\\-etf (8),\n.BR apic_timer (4)\n"
+    )
+    return "".join(parts)

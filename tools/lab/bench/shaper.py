@@ -1,0 +1,340 @@
+"""The shaper's benchmark: when packets reach the driver, ours next to the kernel's qdiscs.
+
+Every script boots a guest in virtual time with apic_timer_sink, a network device that notes the TSC
+at the first instruction of its ndo_start_xmit. All qdiscs of a script share the boot.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .rows import NONE, Key
+from .script import Script
+
+MODULES = ("apic_timer", "sch_apic", "apic_timer_sink", "apic_timer_paper", "apic_timer_bench",
+           "apic_timer_bench_ours", "apic_timer_busy")  # fmt: skip
+OWN_MODULES = ("sch_fq", "sch_etf", "sch_tbf", "sch_htb", "sch_cake")  # the kernel's
+LOADS = ("idle", "user", "syscall", "net")
+# Distances of planned departures, ns, as those of the benchmark of timers.
+IDLE_GAP, LOADED_GAP = "20000-1020000", "20000-120000"
+WARM_UP = 2000  # packets that a qdisc learns from, before those that count
+
+PRELUDE = """
+sink=/sys/kernel/debug/apic_timer_sink
+# Not busybox's.
+ip() { /usr/bin/ip -c=never "$@"; }
+tc() { /usr/sbin/tc -c=never "$@"; }
+insmod $MODULES/apic_timer.ko
+for module in $OWN sch_apic apic_timer_paper apic_timer_sink; do
+	[ ! -e $MODULES/$module.ko ] || insmod $MODULES/$module.ko
+done
+# No packets but the sender's.
+[ ! -e /proc/sys/net/ipv6 ] || echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+ip link set sink0 up
+ip address add 10.9.9.1/24 dev sink0
+# shape WORDS: put a qdisc onto the device, or with "; class ...", its class too
+shape() {
+	tc qdisc add dev sink0 root handle 1: $1
+	[ -z "$2" ] || tc class add dev sink0 parent 1: classid 1:1 $2
+	[ -z "$2" ] || tc qdisc add dev sink0 parent 1:1 pfifo limit 200000
+}
+unshape() { tc qdisc del dev sink0 root; }
+detach() {
+	ip link set sink0 down
+	rmmod apic_timer_sink apic_timer_paper sch_apic apic_timer
+}
+# sent WORDS: forget what was sent before, and send
+sent() { echo >$sink/reset; udpsend "$@" >$work/sent || { cat $work/sent; false; }; }
+"""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A qdisc and its options, by which packets leave.
+
+    plan:  words of tc where each packet has its time; none where it can do without
+    rate:  words of tc for a rate in bit/s and a frame's size in bytes; none where it has no rate
+    inner: words of the class, for a rate and a size, of a classful one
+    clock: which udpsend uses
+    """
+
+    timer: str
+    mode: str = NONE
+    plan: str = ""
+    rate: Callable[[int, int], str] | None = None
+    inner: Callable[[int, int], str] | None = None
+    clock: str = "mono"
+
+
+def _mbit(rate: int) -> str:
+    """Return a rate in bit/s as people type it."""
+    return f"{rate // 10**6}mbit"
+
+
+def _apic(mode: str) -> Way:
+    return Way("apic", mode, f"apic mode {mode} limit 200000",
+               lambda rate, size: f"apic mode {mode} limit 200000 rate {_mbit(rate)}")  # fmt: skip
+
+
+FQ = "fq limit 200000 flow_limit 200000"
+PACKETWISE = "low_rate_threshold 10gbit"  # or fq sends two packets of 1,514 bytes at a time
+HARD, SOFT, THREAD = (_apic(mode) for mode in ("hard", "soft", "thread"))
+WAYS = (
+    HARD, SOFT, THREAD,
+    Way("fq", plan=FQ, rate=lambda rate, size: f"{FQ} {PACKETWISE} maxrate {_mbit(rate)}"),
+    Way("fq_slack1", plan=f"{FQ} timer_slack 1ns",
+        rate=lambda rate, size: f"{FQ} {PACKETWISE} timer_slack 1ns maxrate {_mbit(rate)}"),
+    Way("etf_5us", plan="etf clockid CLOCK_TAI delta 5000", clock="tai"),
+    Way("tbf", rate=lambda rate, size: f"tbf rate {_mbit(rate)} burst {size}b limit 200mb"),
+    Way("tbf_5k", rate=lambda rate, size: f"tbf rate {_mbit(rate)} burst 5k limit 200mb"),
+    Way("htb", rate=lambda rate, size: "htb default 1",
+        inner=lambda rate, size: f"htb rate {_mbit(rate)} ceil {_mbit(rate)} burst {size}b "
+                                 f"cburst {size}b quantum 1500"),
+    Way("cake", rate=lambda rate, size: f"cake bandwidth {_mbit(rate)} raw besteffort flowblind "
+                                        "memlimit 256mb rtt 1000s"),
+    # The two timers that the paper of 2001 had to compare with.
+    Way("jiffies", "paper", "apic_paper", lambda rate, size: "apic_paper"),
+    Way("tick_5khz", "paper", "apic_paper", lambda rate, size: "apic_paper"),
+)  # fmt: skip
+
+
+def named(*timers: str) -> list[Way]:
+    """List the ways of these timers, in the order of WAYS."""
+    return [way for way in WAYS if way.timer in timers]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured; counts are for each seed, and a row sums up the seeds."""
+
+    seeds: tuple[int, ...]
+    packets: int  # of each way under each load
+    jiffy_packets: int  # the same of the paper's timers, at random distances to 20 ms
+    spaced: int  # of figure 5
+    slow: int  # of figure 4
+    stress: int
+    cost: int
+
+
+FULL = Size(seeds=(1, 2, 3, 4, 5), packets=20_000, jiffy_packets=1000, spaced=20_000, slow=200,
+            stress=2_000, cost=1000)  # fmt: skip
+SHORT = Size(seeds=(1,), packets=2_000, jiffy_packets=200, spaced=2_000, slow=200, stress=2_000,
+             cost=1000)  # fmt: skip
+
+
+def scripts(size: Size, parts: tuple[str, ...] = ()) -> list[Script]:
+    """List the scripts of all parts, or of some by name."""
+    return [script for name, part in PARTS.items() if not parts or name in parts
+            for script in part(size)]  # fmt: skip
+
+
+def new_script(name: str, seed: int, weight: float) -> Script:
+    """Return a script that begins with the device, up, and no qdisc of ours on it."""
+    script = Script(f"shaper-{name}", seed, weight=weight, network=True)
+    script.do(PRELUDE)
+    return script
+
+
+class _Shaped:
+    """A qdisc on the device while a script's steps are added."""
+
+    def __init__(self, script: Script, way: Way, rate: int = 0, size: int = 0):
+        self.script, self.way, self.rate, self.size = script, way, rate, size
+
+    def __enter__(self) -> "_Shaped":
+        way, words = self.way, self.way.plan
+        inner = ""
+        if way.mode == "paper":
+            tick = int(way.timer == "tick_5khz")
+            self.script.do(
+                f"echo {tick} >/sys/module/apic_timer_paper/parameters/tick",
+                f"echo {self.rate} >/sys/module/apic_timer_paper/parameters/rate",
+            )
+        if self.rate:
+            assert way.rate is not None
+            words = way.rate(self.rate, self.size)
+            inner = way.inner(self.rate, self.size) if way.inner else ""
+        self.script.do(f"shape '{words}' '{inner}'")
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.script.do("unshape")
+
+    def send(self, **words: object) -> None:
+        """Send packets with their time, or, where there is a rate, all at once."""
+        words = {"clock": self.way.clock, **words}
+        text = " ".join(f"{name}={value}" for name, value in words.items())
+        self.script.do(f"sent {text}")
+
+
+def _error(size: Size) -> Iterator[Script]:
+    """Errors of packets with a time each, at random distances, under loads."""
+    for seed in size.seeds:
+        for load in LOADS:
+            script = new_script(f"error-{load}", seed, size.packets / 50)
+            script.do(f"load {load} {seed}")
+            gap = IDLE_GAP if load == "idle" else LOADED_GAP
+            for n, way in enumerate(named("apic", "fq", "fq_slack1", "etf_5us")):
+                with _Shaped(script, way) as shaped:
+                    if way.timer == "apic":
+                        shaped.send(count=WARM_UP, gap=LOADED_GAP, seed=seed * 100 + n + 50)
+                    shaped.send(count=size.packets, gap=gap, seed=seed * 100 + n)
+                    script.take("$sink/errors", Key("shaper/error", way.timer, mode=way.mode,
+                                                    load=load))  # fmt: skip
+            script.do("unload")
+            yield script
+
+
+def decode_spacing(nominal: float) -> Callable[[bytes], Counter[int]]:
+    """Return what counts spacings minus their nominal one, rounded to whole ns."""
+    return lambda data: Counter(round(s - nominal) for s in spacings(departures(data)))
+
+
+def departures(data: bytes) -> list[float]:
+    """Return the departures after the first, in ns: the TSC's kHz, and apic_timer_sink's file."""
+    head, _, records = data.partition(b"\n")
+    moments = [tsc for tsc, _ in struct.iter_unpack("<QQ", records)]
+    return [(moment - moments[0]) * 1e6 / int(head) for moment in moments]
+
+
+def spacings(moments: list[float]) -> list[float]:
+    """Return the distances of neighbours."""
+    return [b - a for a, b in zip(moments, moments[1:], strict=False)]
+
+
+def decode_moments(data: bytes) -> Counter[int]:
+    """Return the departures, whole ns, as samples: their order is that of their values."""
+    return Counter(round(moment) for moment in departures(data))
+
+
+def decode_ppm(nominal: float) -> Callable[[bytes], Counter[int]]:
+    """Return what counts how much more than nominal is sent, in millionths of the rate."""
+
+    def decode(data: bytes) -> Counter[int]:
+        moments = departures(data)
+        if len(moments) < 2:
+            return Counter()
+        mean = (moments[-1] - moments[0]) / (len(moments) - 1)
+        return Counter([round((nominal / mean - 1) * 1_000_000)])
+
+    return decode
+
+
+# The paper's: 1,292-byte packets at 1 Mbit/s, 667-byte packets at 50 Mbit/s.
+FIGURES = {"fig4": (1_000_000, 1292), "fig5": (50_000_000, 667)}
+
+
+def nominal_ns(figure: str) -> float:
+    """Return the spacing that a figure's rate asks for."""
+    rate, size = FIGURES[figure]
+    return size * 8e9 / rate
+
+
+def spacing(script: Script, figure: str, way: Way, count: int, then: str = "") -> None:
+    """Add the measurement of a burst that a rate spaces out.
+
+    then: a shell command for when all have left
+    """
+    rate, size = FIGURES[figure]
+    nominal = nominal_ns(figure)
+    key = Key(f"shaper/{figure}", way.timer, mode=way.mode)
+    with _Shaped(script, way, rate, size) as shaped:
+        words = {"how": "burst", "size": size, "gap": round(nominal)}
+        if way.timer == "apic" and figure == "fig5":
+            shaped.send(count=min(count, WARM_UP), **words)
+        shaped.send(count=count, **words)
+        script.do("cat $bench/tsc_khz $sink/departures >$work/departures")
+        script.take("$work/departures", key, decode_spacing(nominal))
+        script.take("$work/departures", key._replace(unit="moment"), decode_moments)
+        script.take("$work/departures", key._replace(unit="ppm"), decode_ppm(nominal))
+        if then:
+            script.do(then)
+
+
+def _spacing(size: Size) -> Iterator[Script]:
+    """Spacing of a burst: the paper's figures 4 and 5."""
+    for seed in size.seeds[:1]:
+        for figure, count in (("fig5", size.spaced), ("fig4", size.slow)):
+            script = new_script(figure, seed, count / 200)
+            for way in WAYS:
+                if way.rate and not (figure == "fig4" and way is THREAD):
+                    # What shows a cloud shows it with fewer.
+                    spacing(script, figure, way, count if way.mode != "paper" else min(count, 2000))
+            yield script
+
+
+STRESS_NS = (17_000, 10_000, 5_000, 3_000, 2_000)
+
+
+def _stress(size: Size) -> Iterator[Script]:
+    """Errors at small fixed distances, with the packets queued before, and with the sender."""
+    for seed in size.seeds[:1]:
+        script = new_script("stress", seed, 60)
+        for gap in STRESS_NS:
+            for way in named("apic", "fq_slack1", "etf_5us"):
+                for running in (False, True) if gap >= 10_000 else (False,):
+                    with _Shaped(script, way) as shaped:
+                        words = {"count": size.stress, "gap": gap, "size": 100}
+                        ahead = {"ahead": 500_000, "batch": 8} if running else {
+                            "ahead": 60_000_000, "batch": size.stress}  # fmt: skip
+                        if way.timer == "apic":
+                            shaped.send(**words, **ahead)
+                        shaped.send(**words, **ahead)
+                        name = f"shaper/{'sender' if running else 'stress'}/{gap}"
+                        script.take("$sink/errors", Key(name, way.timer, mode=way.mode))
+        yield script
+
+
+COST_NS = (100_000, 17_000)
+
+
+def decode_cost(data: bytes) -> Counter[int]:
+    """Return cycles a packet, from what udpsend prints."""
+    words = data.split()
+    return Counter([int(words[words.index(b"cycles") + 1])] if b"cycles" in words else [])
+
+
+def _cost(size: Size) -> Iterator[Script]:
+    """What a packet takes from the rest of the CPU, all of them queued before."""
+    for seed in size.seeds[:1]:
+        script = new_script("cost", seed, 20)
+        for gap in COST_NS:
+            for way in named("apic", "fq", "fq_slack1", "etf_5us"):
+                with _Shaped(script, way) as shaped:
+                    words = {"count": size.cost, "gap": gap, "size": 100, "batch": size.cost,
+                             "ahead": 60_000_000}  # fmt: skip
+                    key = Key(f"shaper/cost/{gap}", way.timer, mode=way.mode)
+                    if way.timer == "apic":
+                        shaped.send(**words)
+                    shaped.send(**words, burn=1, seed=1)
+                    # Of the command before, whose output is the script's.
+                    script.take("$sink/errors", key)
+                    script.take_output("cat $work/sent", key._replace(unit="packet_cycles"),
+                                       decode_cost)  # fmt: skip
+        yield script
+
+
+def _delays(size: Size) -> Iterator[Script]:
+    """Errors at random distances of 0.02 to 20 ms: the paper's figures 2 and 3."""
+    for seed in size.seeds[:1]:
+        script = new_script("delays", seed, 60)
+        for way in named("jiffies", "tick_5khz", "fq", "apic"):
+            if way is THREAD:
+                continue
+            with _Shaped(script, way) as shaped:
+                words = {"gap": "20000-20000000", "ahead": 30_000_000}
+                if way.timer == "apic":
+                    shaped.send(count=WARM_UP, gap=LOADED_GAP)
+                shaped.send(count=size.jiffy_packets, seed=seed, **words)
+                script.take("$sink/errors", Key("shaper/delays", way.timer, mode=way.mode))
+        yield script
+
+
+PARTS: dict[str, Callable[[Size], Iterator[Script]]] = {
+    "error": _error,
+    "spacing": _spacing,
+    "stress": _stress,
+    "cost": _cost,
+    "delays": _delays,
+}

@@ -1,0 +1,77 @@
+"""The goals of the shaper, and where rows say that each stands: see goals."""
+
+from collections.abc import Callable
+
+from .goals import Goal, Standing
+from .rows import Row, select
+
+
+def _hard(rows: list[Row], bench: str, *, unit: str = "cycles", load: str = "idle") -> Row | None:
+    found = select(rows, bench=bench, timer="apic", mode="hard", unit=unit, load=load)
+    return found[0] if found else None
+
+
+def _error(load: str, **limits: int) -> Callable[[list[Row]], Standing | None]:
+    def stands(rows: list[Row]) -> Standing | None:
+        row = _hard(rows, "shaper/error", load=load)
+        if row is None:
+            return None
+        text = " / ".join(f"{row[name]:,}" for name in limits)
+        met = row["min"] >= 0 and all(row[name] <= limit for name, limit in limits.items())
+        return Standing(f"{text}, min {row['min']:,}", met)
+
+    return stands
+
+
+def _spacing(rows: list[Row]) -> Standing | None:
+    row, rate = (_hard(rows, "shaper/fig5", unit=unit) for unit in ("cycles", "ppm"))
+    if row is None or rate is None:
+        return None
+    met = -4 <= row["min"] and row["max"] <= 4 and abs(rate["mean"]) <= 1
+    return Standing(f"{row['min']:,} to {row['max']:,}, rate {rate['mean']:+g} ppm", met)
+
+
+def _stress(bench: str, limit: int, percentile: str = "p999"
+            ) -> Callable[[list[Row]], Standing | None]:  # fmt: skip
+    def stands(rows: list[Row]) -> Standing | None:
+        row = _hard(rows, bench)
+        return row and Standing(f"{row[percentile]:,}", 0 <= row["min"] and
+                                row[percentile] <= limit)  # fmt: skip
+
+    return stands
+
+
+def _cost(rows: list[Row]) -> Standing | None:
+    bench = "shaper/cost/100000"
+    cycles, error = _hard(rows, bench, unit="packet_cycles"), _hard(rows, bench)
+    if cycles is None or error is None:
+        return None
+    rival = select(rows, bench=bench, timer="fq_slack1", unit="packet_cycles")
+    text = f"{cycles['mean']:,.0f} with errors of {error['max']:,} at most"
+    text += f"; fq {rival[0]['mean']:,.0f}" if rival else ""
+    return Standing(text, cycles["mean"] < 2400 and error["max"] <= 8)
+
+
+def _closer(rows: list[Row]) -> Standing | None:
+    own = _hard(rows, "shaper/error")
+    rival = select(rows, bench="shaper/error", timer="fq_slack1", load="idle")
+    if own is None or not rival:
+        return None
+    ratio = rival[0]["p50"] / max(own["p50"], 1)
+    return Standing(
+        f"{ratio:,.0f} times ({own['p50']:,} against {rival[0]['p50']:,})", ratio >= 100
+    )
+
+
+GOALS = (
+    *(Goal(f"error, hard, {load}: p50 / p99.9 / max", "3 / 8 / 8, none early",
+           _error(load, p50=3, p999=8, max=8)) for load in ("idle", "user", "syscall")),
+    Goal("error, hard, net: p50 / p99.9 / max", "3 / 8 / 60, none early",
+         _error("net", p50=3, p999=8, max=60)),
+    Goal("error, hard against fq at slack 1, idle: p50", "100 times closer", _closer),
+    Goal("figure 5: spacing, rate", "-4 to 4, 1 ppm", _spacing),
+    Goal("17 us with the sender running: p99.9", "8", _stress("shaper/sender/17000", 8)),
+    Goal("10 us with the sender running: p99.9", "8", _stress("shaper/sender/10000", 8)),
+    Goal("3 us, queued before: max", "60", _stress("shaper/stress/3000", 60, "max")),
+    Goal("CPU a packet at 100 us, hard", "below 2,400 at errors of 8 at most", _cost),
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""The program apic-timer as guests run it: static, the same bytes on every machine.
+
+Debian 12's compiler comes with the kernel that is of that suite; the C library to link with, and
+its headers, are unpacked apart, for kernels are built without them.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+
+from ..base.cache import cache_dir, locked
+from ..base.errors import BuildError
+from ..base.progress import spending
+from ..kernels import kernels
+from ..kernels.chroot import run_in
+from .build import TREE
+from .unpacked import unpacked
+
+SERIES = "6.1"
+SUITES = kernels.SUITES[SERIES]
+ALONE = ["libc6-dev", "linux-libc-dev"]
+VERSION = "module/core/version.h"
+
+
+def libc() -> Path:
+    """Return the directory with the C library and its headers; LabError when it cannot be had."""
+    return unpacked("libc", SUITES, [], ALONE)
+
+
+def tool() -> Path:
+    """Return the program, built as `make tool` does; BuildError when it does not compile."""
+    sources = sorted((TREE / "user/tool").glob("*.[ch]"))
+    flags = re.search(r"^TOOL_CFLAGS := (.*)$", (TREE / "Makefile").read_text(), re.M)[1].split()
+    kernel, sysroot = kernels.ensure(SERIES), libc()
+    key = hashlib.sha256(repr((flags, sysroot.name)).encode())
+    for file in (*sources, TREE / VERSION):
+        key.update(f"{file.name}\0".encode() + file.read_bytes())
+    target = cache_dir("tool") / key.hexdigest()[:16]
+    with locked("tool"):
+        if not target.exists():
+            bound = {sysroot: "lab/sysroot", TREE: "lab/tree", target.parent: "lab/output"}
+            for name in bound.values():
+                (kernel.root / name).mkdir(parents=True, exist_ok=True)
+            with spending("building apic-timer"):
+                done = run_in(kernel.root, [
+                    "gcc", "--sysroot=/lab/sysroot", *flags, "-static",
+                    "-iquote", "/lab/tree/user/tool", "-iquote", "/lab/tree/module/core",
+                    "-o", f"/lab/output/{target.name}.new",
+                    *(f"/lab/tree/user/tool/{f.name}" for f in sources if f.suffix == ".c"),
+                ], bound)  # fmt: skip
+            if done.returncode:
+                raise BuildError(f"apic-timer:\n{done.stdout}")
+            (target.parent / f"{target.name}.new").rename(target)
+    return target

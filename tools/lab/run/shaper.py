@@ -1,0 +1,117 @@
+"""The shaper's benchmark: tables, goals, and the figures of the paper of 2001, made anew.
+
+What it prints and draws is from runs in virtual time, which repeat to the byte.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ..base.background import Background
+from ..base.errors import LabError
+from ..base.progress import say
+from ..bench import goals, kept, shaper, shaper_goals
+from ..bench import rows as bench_rows
+from ..bench.rows import Row, Samples
+from ..bench.script import Script
+from ..build import build, network
+from ..engines import virtual
+from ..engines.result import Result
+from ..kernels import kernels, patched
+
+SERIES = "6.1"
+MEMORY = 1024  # MiB
+TIMEOUT = 7200  # s of wall time for a script
+OUTPUT = build.TREE / "build"
+
+
+def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2, output: Path = OUTPUT,
+         series: str = SERIES, again: bool = False, plots: bool = True) -> int:  # fmt: skip
+    """Measure, `jobs` guests at a time, and print the tables. Return 0. May raise LabError.
+
+    only:  parts by name; nothing for all
+    again: measure also what was measured before, see kept
+    plots: draw the figures, too
+    """
+    started = time.monotonic()
+    kernel = patched.find(series)
+    samples = measure(kernel, plan(short, only), jobs, again=again)
+    rows = found_rows(kernel, samples)
+    bench_rows.write(output / "bench-shaper.json", rows)
+    print(report(kernel, rows))
+    if plots:
+        from ..bench import shaper_plots
+
+        drawn = shaper_plots.draw(output / "figures", samples)
+        print(f"\nFigures: {', '.join(str(path) for path in drawn)}")
+    say("shaper", f"done in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def plan(short: bool, only: Iterable[str] = ()) -> list[Script]:
+    """List the scripts to run; LabError for a part that there is not."""
+    parts = tuple(only)
+    if unknown := [name for name in parts if name not in shaper.PARTS]:
+        raise LabError(f"no part {', '.join(unknown)}: there are {', '.join(shaper.PARTS)}")
+    return shaper.scripts(shaper.SHORT if short else shaper.FULL, parts)
+
+
+def measure(kernel: kernels.Kernel, scripts: list[Script], jobs: int = 2, *,
+            again: bool = False) -> Samples:  # fmt: skip
+    """Run scripts, or take what they found before: see kept. LabError when one fails."""
+    run, taken = runner(kernel)
+    if not again:
+        run = kept.kept(run, kernel, taken, "shaper")
+    # The longest first, so that they don't begin when the others are done.
+    scripts = sorted(scripts, key=lambda script: -script.weight)
+    with Background(max_workers=jobs) as pool:
+        return bench_rows.merge(pool.map(run, scripts))
+
+
+def guest(kernel: kernels.Kernel) -> tuple[Callable[[Script], Result], list[Path | bytes]]:
+    """Return what runs a script in a guest with a network, and all that the guest takes along."""
+    built = build.build(kernel)
+    modules = [build.find_ko(built, name) for name in shaper.MODULES]
+    own = network.own_modules(kernel, shaper.OWN_MODULES)
+    files = {**network.files(kernel), **own}
+    names = " ".join(Path(name).stem for name in own)
+
+    def run(script: Script) -> Result:
+        return virtual.run(kernel, f"OWN='{names}'\n{script.text()}", modules=modules, files=files,
+                           seed=script.seed, memory=MEMORY, timeout=TIMEOUT)  # fmt: skip
+
+    return run, [*modules, *files.values(), Path(shaper.__file__)]
+
+
+def runner(kernel: kernels.Kernel) -> tuple[Callable[[Script], Samples], list[Path | bytes]]:
+    """Return what measures by a script, LabError when that fails, and all that decides about it."""
+    boot, taken = guest(kernel)
+
+    def run(script: Script) -> Samples:
+        started = time.monotonic()
+        result = boot(script)
+        if not result.ok:
+            raise LabError(f"{script.name}: {result.verdict}\n{result.output[-3000:]}\n"
+                           f"{result.kernel_log[-3000:]}")  # fmt: skip
+        say("shaper", f"{script.name}, seed {script.seed}: {time.monotonic() - started:.0f} s")
+        return script.samples(result.files)
+
+    return run, taken
+
+
+def found_rows(kernel: kernels.Kernel, samples: Samples) -> list[dict]:
+    """Sum up samples; moments, which are kept for plots, aside."""
+    shown = {key: counts for key, counts in samples.items() if key.unit != "moment"}
+    return bench_rows.rows(shown, kernel=kernel.release, engine="qemu-icount", cpus=1)
+
+
+def report(kernel: kernels.Kernel, rows: list[Row]) -> str:
+    """Return the tables, and where the goals stand."""
+    return (
+        f"The shaper on {kernel.release}: one cycle is one instruction and one nanosecond.\n"
+        "shaper/error, stress, delays, cost: TSC at the driver's first instruction - the planned\n"
+        "moment. shaper/fig4, fig5: spacing of neighbours - the nominal one.\n\n"
+        + bench_rows.table(rows)
+        + "\n\n"
+        + goals.table(rows, shaper_goals.GOALS)
+    )

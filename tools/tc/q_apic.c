@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * q_apic.so: what iproute2's tc needs to know of the queueing discipline "apic":
+ *
+ *	tc qdisc add dev eth0 root apic rate 50mbit
+ *
+ * One file for iproute2 6.1 to 7.3. Each option takes one value; what a command
+ * leaves out keeps its value, or gets its default where a qdisc is added. What
+ * "tc qdisc show" prints can be typed again, except what is in parentheses.
+ */
+#include "iproute2.h"
+#include <linux/sch_apic.h>
+
+#define MESSAGE_ROOM	65536	/* of tc's buffer */
+#define NS_PER_SEC	1000000000ULL
+#define RATE_MAX	(1ULL << 40)
+
+/* How the value of an option is written, and sent to the kernel. */
+enum kind {
+	RATE,		/* u64, bit/s */
+	SIZE,		/* u32, bytes */
+	TIME,		/* u64, ns */
+	COUNT,		/* u32 */
+	SIGNED,		/* s32, bytes */
+	CPU,		/* u32; "any": TC_APIC_CPU_ANY */
+	CHOICE,		/* u32: what number has this name */
+	FLAG,		/* u8: 0 or 1, by name */
+};
+
+struct choice {
+	const char *name;
+	uint32_t number;
+};
+
+/* CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_TAI */
+static const struct choice clocks[] = { { "mono", 1 }, { "tai", 11 }, { "realtime", 0 }, {} };
+
+static const struct choice modes[] = {
+	{ "auto", TC_APIC_MODE_AUTO }, { "hard", TC_APIC_MODE_HARD },
+	{ "soft", TC_APIC_MODE_SOFT }, { "thread", TC_APIC_MODE_THREAD }, {}
+};
+
+static const struct choice late_policies[] = {
+	{ "send", TC_APIC_LATE_SEND }, { "drop", TC_APIC_LATE_DROP }, {}
+};
+
+static const struct choice beyond_policies[] = { { "drop", 0 }, { "cap", 1 }, {} };
+static const struct choice orders[] = { { "time", 0 }, { "flow", 1 }, {} };
+static const struct choice switches[] = { { "off", 0 }, { "on", 1 }, {} };
+
+/* The page docs/reference/tc-apic.md is made from this table: see tools/docs/shaper.py. */
+static const struct option {
+	const char *name;
+	enum kind kind;
+	uint16_t attr;
+	const struct choice *choices;
+	uint64_t min, max;
+	const char *by_default;
+	const char *what;
+} options[] = {
+	{ "rate", RATE, TCA_APIC_RATE64, NULL, 0, RATE_MAX, "0",
+	  "bits per second of all packets together; 0: no limit" },
+	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, UINT32_MAX, "0",
+	  "bytes that may leave at once after a pause" },
+	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
+	  "bytes to add to each packet's length before the rate is applied; 24: what "
+	  "Ethernet adds on the wire" },
+	{ "mode", CHOICE, TCA_APIC_MODE, modes, 0, 0, "auto",
+	  "where packets are handed to the driver: the timer's interrupt, softirq, a "
+	  "thread, or what is right for the driver" },
+	{ "cpu", CPU, TCA_APIC_CPU, NULL, 0, UINT32_MAX - 1, "any",
+	  "the CPU whose timer sends; any: the one that queues the first packet" },
+	{ "clock", CHOICE, TCA_APIC_CLOCK, clocks, 0, 0, "mono",
+	  "the clock of departure times that do not say which they are of, such as BPF's" },
+	{ "late", CHOICE, TCA_APIC_LATE, late_policies, 0, 0, "send",
+	  "what becomes of a packet with SO_TXTIME that is late: sent at once, or dropped "
+	  "and reported to its socket" },
+	{ "late_after", TIME, TCA_APIC_LATE_NS, NULL, 0, 10 * NS_PER_SEC, "1us",
+	  "how much after its departure time a packet is late" },
+	{ "horizon", TIME, TCA_APIC_HORIZON, NULL, 1000, 1000 * NS_PER_SEC, "10s",
+	  "departure times farther ahead are not accepted" },
+	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyond_policies, 0, 0, "drop",
+	  "what becomes of a packet beyond the horizon: dropped and reported to its "
+	  "socket, or sent at the horizon" },
+	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "10000",
+	  "packets that may be queued" },
+	{ "flow_limit", COUNT, TCA_APIC_FLOW_LIMIT, NULL, 0, UINT32_MAX, "0",
+	  "packets of a flow, which is a socket, that may be queued; 0: no limit of its own" },
+	{ "order", FLAG, TCA_APIC_FLOW_ORDER, orders, 0, 0, "time",
+	  "in which order packets of a flow leave: by departure time alone, or never "
+	  "before those that were queued earlier" },
+	{ "pacing", FLAG, TCA_APIC_PACING, switches, 0, 0, "on",
+	  "whether packets without a departure time are sent at the rate of their socket, "
+	  "SO_MAX_PACING_RATE" },
+	{ "ce_threshold", TIME, TCA_APIC_CE_THRESHOLD, NULL, 0, UINT64_MAX, "0",
+	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
+	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",
+	  "whether GSO packets are split, so that each of their packets has a departure time" },
+};
+
+#define OPTIONS	(sizeof(options) / sizeof(*options))
+
+/* A unit, and what a number of it is of the kind's own: RATE in bit/s, and so on. */
+struct unit {
+	const char *name;
+	uint64_t value;
+};
+
+static const struct unit rate_units[] = {
+	{ "", 1 }, { "bit", 1 }, { "kbit", 1000 }, { "mbit", 1000000 }, { "gbit", 1000000000 },
+	{ "tbit", 1000000000000 }, { "kibit", 1024 }, { "mibit", 1 << 20 }, { "gibit", 1 << 30 },
+	{ "tibit", 1ULL << 40 }, { "bps", 8 }, { "kbps", 8000 }, { "mbps", 8000000 },
+	{ "gbps", 8000000000 }, { "tbps", 8000000000000 }, {}
+};
+
+static const struct unit size_units[] = {
+	{ "", 1 }, { "b", 1 }, { "k", 1024 }, { "kb", 1024 }, { "m", 1 << 20 }, { "mb", 1 << 20 },
+	{ "g", 1 << 30 }, { "gb", 1 << 30 }, {}
+};
+
+static const struct unit time_units[] = {
+	{ "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", NS_PER_SEC }, {}
+};
+
+static const struct unit plain_units[] = { { "", 1 }, {} };
+
+/* What is printed: units that tc itself prints, the largest first. */
+static const struct unit rate_printed[] = {
+	{ "Tbit", 1000000000000 }, { "Gbit", 1000000000 }, { "Mbit", 1000000 }, { "Kbit", 1000 },
+	{ "bit", 1 }, {}
+};
+
+static const struct unit time_printed[] = {
+	{ "s", NS_PER_SEC }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 }, {}
+};
+
+static const struct {
+	const struct unit *units;
+	const char *example;
+} kinds[] = {
+	[RATE] = { rate_units, "a rate such as 50mbit" },
+	[SIZE] = { size_units, "a size such as 1500 or 15k" },
+	[TIME] = { time_units, "a time such as 100us" },
+	[COUNT] = { plain_units, "a number" },
+	[SIGNED] = { plain_units, "a number of bytes such as -14" },
+	[CPU] = { plain_units, "the number of a CPU, or any" },
+};
+
+/*
+ * A decimal number with a unit, exactly: "1.5gbit". False where it is none, too
+ * large, or has a fraction of what cannot be divided.
+ */
+static bool parse_number(const char *text, const struct unit *units, uint64_t *value)
+{
+	unsigned __int128 number = 0;
+	uint64_t divisor = 1;
+	bool digits = false, fraction = false;
+
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); text++) {
+		if (*text == '.') {
+			fraction = true;
+			continue;
+		}
+		digits = true;
+		number = number * 10 + (unsigned int)(*text - '0');
+		if (fraction)
+			divisor *= 10;
+		if (number > UINT64_MAX || divisor > 1000000000000000000)
+			return false;
+	}
+	if (!digits)
+		return false;
+	for (; units->name; units++) {
+		if (strcasecmp(text, units->name))
+			continue;
+		number *= units->value;
+		*value = (uint64_t)(number / divisor);
+		return number % divisor == 0 && number / divisor <= UINT64_MAX;
+	}
+	return false;
+}
+
+/* A number in the largest unit that needs no fraction. */
+static const char *format_number(char *text, size_t size, uint64_t number,
+				 const struct unit *units)
+{
+	while (number % units->value || (!number && units->value > 1))
+		units++;
+	snprintf(text, size, "%llu%s", (unsigned long long)(number / units->value), units->name);
+	return text;
+}
+
+static const char *format(char *text, size_t size, const struct option *option, uint64_t number)
+{
+	if (option->kind == RATE)
+		return format_number(text, size, number, rate_printed);
+	if (option->kind == TIME)
+		return format_number(text, size, number, time_printed);
+	snprintf(text, size, "%llu%s", (unsigned long long)number,
+		 option->kind == SIZE ? "b" : "");
+	return text;
+}
+
+static void usage_values(char *text, size_t size, const struct option *option)
+{
+	static const char *const names[] = {
+		[RATE] = "RATE", [SIZE] = "BYTES", [TIME] = "TIME", [COUNT] = "PACKETS",
+		[SIGNED] = "BYTES", [CPU] = "CPU|any",
+	};
+	const struct choice *choice = option->choices;
+	size_t used = 0;
+
+	if (!choice) {
+		snprintf(text, size, "%s", names[option->kind]);
+		return;
+	}
+	for (; choice->name; choice++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "|" : "",
+					 choice->name);
+}
+
+static void usage(void)
+{
+	char values[80];
+	size_t i;
+
+	fprintf(stderr, "Usage: ... apic [OPTION VALUE]...\n\n");
+	for (i = 0; i < OPTIONS; i++) {
+		usage_values(values, sizeof(values), &options[i]);
+		fprintf(stderr, "  %-12s %s\n               %s (default: %s)\n", options[i].name,
+			values, options[i].what, options[i].by_default);
+	}
+	fprintf(stderr, "\nRATE: 50mbit, 1.5gbit, 6mbps (bytes), 1000 (bit/s). TIME: 100us, 10ms,\n"
+		"1500 (ns). BYTES: 1500, 15k. More: man 8 tc-apic\n");
+}
+
+static int bad(const struct option *option, const char *text)
+{
+	char values[80];
+
+	if (option->choices) {
+		usage_values(values, sizeof(values), option);
+		fprintf(stderr, "apic: %s: \"%s\" is none of %s\n", option->name, text, values);
+	} else {
+		fprintf(stderr, "apic: %s: \"%s\" is not %s\n", option->name, text,
+			kinds[option->kind].example);
+	}
+	return -1;
+}
+
+static int out_of_range(const struct option *option, const char *text)
+{
+	char least[32], most[32];
+
+	if (option->kind == SIGNED)
+		snprintf(least, sizeof(least), "-%llu", (unsigned long long)option->min);
+	else
+		format(least, sizeof(least), option, option->min);
+	format(most, sizeof(most), option, option->max);
+	fprintf(stderr, "apic: %s: %s is out of range: %s to %s\n", option->name, text, least,
+		most);
+	return -1;
+}
+
+/* Find the value that a word means. Say what is wrong, and return -1, if none. */
+static int parse_value(const struct option *option, const char *text, uint64_t *value)
+{
+	const struct choice *choice = option->choices;
+	bool negative = option->kind == SIGNED && *text == '-';
+
+	for (; choice && choice->name; choice++) {
+		if (!strcmp(text, choice->name)) {
+			*value = choice->number;
+			return 0;
+		}
+	}
+	if (option->choices)
+		return bad(option, text);
+	if (option->kind == CPU && !strcmp(text, "any")) {
+		*value = TC_APIC_CPU_ANY;
+		return 0;
+	}
+	if (!parse_number(text + negative, kinds[option->kind].units, value))
+		return bad(option, text);
+	if (option->kind == SIGNED) {
+		if (*value > (negative ? option->min : option->max))
+			return out_of_range(option, text);
+		if (negative)
+			*value = -*value;
+		return 0;
+	}
+	if (*value < option->min || *value > option->max)
+		return out_of_range(option, text);
+	return 0;
+}
+
+static int size_of(enum kind kind)
+{
+	return kind == RATE || kind == TIME ? 8 : kind == FLAG ? 1 : 4;
+}
+
+static const struct option *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++)
+		if (!strcmp(name, options[i].name))
+			return &options[i];
+	return NULL;
+}
+
+static int parse_qopt(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
+		      const char *dev)
+{
+	struct rtattr *nest = addattr_nest(n, MESSAGE_ROOM, TCA_OPTIONS | NLA_F_NESTED);
+	bool given[OPTIONS] = {};
+
+	(void)qu;
+	(void)dev;
+	for (; argc > 0; argc -= 2, argv += 2) {
+		const struct option *option = find(argv[0]);
+		uint64_t value;
+
+		if (!option) {
+			if (!strcmp(argv[0], "help"))
+				usage();
+			else
+				fprintf(stderr,
+					"apic: there is no option \"%s\"; \"tc qdisc add dev X root apic help\" lists them\n",
+					argv[0]);
+			return -1;
+		}
+		if (argc < 2) {
+			fprintf(stderr, "apic: %s needs a value\n", option->name);
+			return -1;
+		}
+		if (given[option - options]) {
+			fprintf(stderr, "apic: %s was given twice\n", option->name);
+			return -1;
+		}
+		given[option - options] = true;
+		if (parse_value(option, argv[1], &value))
+			return -1;
+		/* x86 is little endian: the first bytes are the smaller type's. */
+		addattr_l(n, MESSAGE_ROOM, option->attr, &value, size_of(option->kind));
+	}
+	addattr_nest_end(n, nest);
+	return 0;
+}
+
+static const char *name_of(const struct choice *choice, uint64_t number)
+{
+	while (choice->name && choice->number != number)
+		choice++;
+	return choice->name ?: "?";
+}
+
+static void print_option(const struct option *option, uint64_t value)
+{
+	char text[32], words[64];
+
+	if (option->choices) {
+		snprintf(words, sizeof(words), "%s %%s ", option->name);
+		print_color_string(PRINT_ANY, COLOR_NONE, option->name, words,
+				   name_of(option->choices, value));
+		return;
+	}
+	if (option->kind == SIGNED) {
+		snprintf(words, sizeof(words), "%s %%d ", option->name);
+		print_color_int(PRINT_ANY, COLOR_NONE, option->name, words, (int32_t)value);
+		return;
+	}
+	if (option->kind == CPU && value == TC_APIC_CPU_ANY) {
+		print_color_string(PRINT_ANY, COLOR_NONE, option->name, "cpu %s ", "any");
+		return;
+	}
+	print_color_u64(PRINT_JSON, COLOR_NONE, option->name, NULL, value);
+	snprintf(words, sizeof(words), "%s %%s ", option->name);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, words,
+			   format(text, sizeof(text), option, value));
+}
+
+static int print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
+{
+	struct rtattr *tb[TCA_APIC_MAX + 1];
+	uint64_t value;
+	size_t i;
+
+	(void)qu;
+	(void)f;
+	if (!opt)
+		return 0;
+	parse_rtattr_flags(tb, TCA_APIC_MAX, rta_data(opt), (int)rta_payload(opt), NLA_F_NESTED);
+	for (i = 0; i < OPTIONS; i++) {
+		struct rtattr *attr = tb[options[i].attr];
+		size_t size = (size_t)size_of(options[i].kind);
+
+		if (!attr || rta_payload(attr) < size)
+			continue;
+		value = 0;
+		memcpy(&value, rta_data(attr), size);
+		print_option(&options[i], value);
+	}
+	if (tb[TCA_APIC_MODE_NOW] && rta_payload(tb[TCA_APIC_MODE_NOW]) >= 4) {
+		value = 0;
+		memcpy(&value, rta_data(tb[TCA_APIC_MODE_NOW]), 4);
+		print_color_string(PRINT_ANY, COLOR_NONE, "mode_now", "(%s) ",
+				   name_of(modes, value));
+	}
+	return 0;
+}
+
+/* Counters of struct tc_apic_xstats: name, and what begins a line in a terminal. */
+#define COUNTER(line, member)	{ line, #member, offsetof(struct tc_apic_xstats, member) }
+static const struct {
+	const char *line, *name;
+	size_t offset;
+} counters[] = {
+	COUNTER("  ", sent_hard), COUNTER("", sent_soft), COUNTER("", sent_thread),
+	COUNTER("", sent_stack),
+	COUNTER("\n  ", late), COUNTER("", early), COUNTER("", dropped_late),
+	COUNTER("", dropped_horizon), COUNTER("", capped_horizon), COUNTER("", dropped_limit),
+	COUNTER("", dropped_flow_limit),
+	COUNTER("\n  ", ce_marked), COUNTER("", gso_split), COUNTER("", busy_lock),
+	COUNTER("", busy_driver), COUNTER("", stopped), COUNTER("", no_timer),
+	COUNTER("", waited_ns),
+};
+
+/* The class of errors in which a part of them ends, in thousandths. */
+static unsigned int percentile(const uint64_t *errors, uint64_t total, uint64_t thousandths)
+{
+	uint64_t rank = (total * thousandths + 999) / 1000;
+	unsigned int i;
+
+	for (i = 0; i < TC_APIC_ERRORS - 1; i++) {
+		if (rank <= errors[i])
+			break;
+		rank -= errors[i];
+	}
+	return i;
+}
+
+static uint64_t class_end(unsigned int class)
+{
+	return class ? (1ULL << class) - 1 : 0;
+}
+
+static void print_errors(const struct tc_apic_xstats *stats)
+{
+	static const struct { const char *name; uint64_t thousandths; } parts[] = {
+		{ "p50", 500 }, { "p99", 990 }, { "p99.9", 999 }, { "max", 1000 },
+	};
+	uint64_t total = 0;
+	unsigned int i;
+
+	open_json_array(PRINT_JSON, "errors");
+	for (i = 0; i < TC_APIC_ERRORS; i++) {
+		total += stats->errors[i];
+		print_color_u64(PRINT_JSON, COLOR_NONE, NULL, NULL, stats->errors[i]);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	if (is_json_context() || !total)
+		return;
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "\n  error%s", " in TSC cycles, at most:");
+	for (i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, " %s", parts[i].name);
+		print_color_u64(PRINT_FP, COLOR_NONE, NULL, " %llu",
+				class_end(percentile(stats->errors, total, parts[i].thousandths)));
+	}
+	for (i = 0; show_details && i < TC_APIC_ERRORS; i++) {
+		if (!stats->errors[i])
+			continue;
+		print_color_u64(PRINT_FP, COLOR_NONE, NULL, "\n    up to %10llu:", class_end(i));
+		print_color_u64(PRINT_FP, COLOR_NONE, NULL, " %llu", stats->errors[i]);
+	}
+}
+
+static int print_xstats(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
+{
+	struct tc_apic_xstats stats;
+	char words[64];
+	size_t i, size;
+
+	(void)qu;
+	(void)f;
+	if (!xstats)
+		return 0;
+	/* An older or newer kernel's structure is shorter or longer. */
+	size = rta_payload(xstats) < sizeof(stats) ? rta_payload(xstats) : sizeof(stats);
+	memset(&stats, 0, sizeof(stats));
+	memcpy(&stats, rta_data(xstats), size);
+
+	for (i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
+		uint64_t value;
+
+		memcpy(&value, (char *)&stats + counters[i].offset, sizeof(value));
+		snprintf(words, sizeof(words), "%s%s %%llu ", counters[i].line, counters[i].name);
+		print_color_u64(PRINT_ANY, COLOR_NONE, counters[i].name, words, value);
+	}
+	print_color_uint(PRINT_ANY, COLOR_NONE, "lead_hard", "\n  lead_hard %u ", stats.lead_hard);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "lead_soft", "lead_soft %u ", stats.lead_soft);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "path", "path %u ", stats.path);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "flows", "flows %u ", stats.flows);
+	print_color_uint(PRINT_ANY, COLOR_NONE, "tsc_khz", "tsc_khz %u", stats.tsc_khz);
+	print_errors(&stats);
+	return 0;
+}
+
+extern struct qdisc_util apic_qdisc_util;
+struct qdisc_util apic_qdisc_util = {
+	.id = "apic",
+	.parse_qopt = parse_qopt,
+	.print_qopt = print_qopt,
+	.print_xstats = print_xstats,
+};

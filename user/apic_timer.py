@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0
+"""/dev/apic_timer from Python, by ctypes: no build step, no module but the standard library's.
+
+    with apic_timer.Timer() as timer:
+        when = timer.now() + timer.cycles(ns=250_000)
+        timer.sleep_until(when)
+
+A moment is a TSC value, or nanoseconds of CLOCK_MONOTONIC or CLOCK_TAI. The thread is woken as
+exactly as a C program's; what the interpreter does until the next line of Python runs takes some
+microseconds on top. Errors are OSError: EAGAIN and EBUSY are the limits of a user, ESTALE is
+another epoch of the TSC. A Timer belongs to one thread.
+"""
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import struct
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+DEVICE = "/dev/apic_timer"
+TSC, MONOTONIC, TAI = 0, 1, 2  # clocks
+KERNEL_FINISH, SKIP_LATE, NO_FENCE = 1, 2, 4  # flags of a sleep
+CLOCK = 8  # flag of the page: the kernel's clocks run on the TSC
+CPU_THIS = 0xFFFFFFFF
+
+QUERY_COMMAND, SLEEP_COMMAND, ARM_COMMAND = 0xD700, 0xD701, 0xD702
+RING_OFFSET, RING_FIRST = 0x100000, 4096
+
+
+class Query(ctypes.Structure):
+    """What there is: struct apic_timer_device."""
+
+    _fields_ = [
+        (name, ctypes.c_uint32)
+        for name in ("size", "cpu", "epoch", "tsc_khz", "tsc_flags", "hardware", "modes", "rate",
+                     "burst", "pending", "budget_max", "ring_entries")
+    ] + [("ring_offset", ctypes.c_uint64), ("source", ctypes.c_char * 16)]  # fmt: skip
+
+
+class Sleep(ctypes.Structure):
+    """A sleep: struct apic_timer_sleep."""
+
+    _fields_ = [
+        ("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("expires", ctypes.c_uint64),
+        ("clock", ctypes.c_uint32), ("epoch", ctypes.c_uint32), ("began", ctypes.c_uint64),
+        ("budget", ctypes.c_uint32), ("cpu", ctypes.c_uint32), ("tsc", ctypes.c_uint64),
+        ("woken", ctypes.c_uint64), ("resumed", ctypes.c_uint64), ("lead", ctypes.c_uint32),
+        ("result", ctypes.c_uint32),
+    ]  # fmt: skip
+
+
+class Arm(ctypes.Structure):
+    """Arming the timer of a file: struct apic_timer_arm."""
+
+    _fields_ = [
+        ("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("expires", ctypes.c_uint64),
+        ("interval", ctypes.c_uint64), ("clock", ctypes.c_uint32), ("epoch", ctypes.c_uint32),
+    ]  # fmt: skip
+
+
+class Page(NamedTuple):
+    """The time page: struct apic_timer_page, without `reserved`."""
+
+    version: int
+    seq: int
+    tsc_khz: int
+    epoch: int
+    flags: int
+    mult: int
+    shift: int
+    tsc: int
+    mono: int
+    mono_shifted: int
+    tai: int
+
+
+class Receipt(NamedTuple):
+    """One sleep, as it was: struct apic_timer_receipt, without `reserved`."""
+
+    tsc: int
+    woken: int
+    resumed: int
+    began: int
+    lead: int
+    cpu: int
+    result: int
+    tid: int
+
+
+class _Rdtsc:
+    """RDTSC, as eleven bytes of machine code: Python has no other way to it."""
+
+    CODE = bytes.fromhex("0f31 48c1e220 4809d0 c3")
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+                                 mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)  # fmt: skip
+        self._memory.write(self.CODE)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        self.read = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
+
+
+class Timer:
+    """An open device. `fd` may be given: one that another process has handed over."""
+
+    def __init__(self, fd: int | None = None) -> None:
+        self.fd = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC) if fd is None else fd
+        self._page = mmap.mmap(self.fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+        self._ring: mmap.mmap | None = None
+        self._rdtsc = _Rdtsc()
+        self.last = Sleep()
+        self.epoch = self.page().epoch
+
+    def __enter__(self) -> "Timer":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def fileno(self) -> int:
+        """Return the file descriptor, for select() and asyncio's add_reader()."""
+        return self.fd
+
+    def close(self) -> None:
+        """Close the device; a timer that is armed goes with it."""
+        self._page.close()
+        if self._ring is not None:
+            self._ring.close()
+        os.close(self.fd)
+
+    def now(self) -> int:
+        """Read the TSC."""
+        return self._rdtsc.read()
+
+    def page(self) -> Page:
+        """Return a consistent copy of the time page."""
+        while True:
+            (before,) = struct.unpack_from("I", self._page, 4)
+            found = struct.unpack_from("7I4x4Q", self._page, 0)
+            (after,) = struct.unpack_from("I", self._page, 4)
+            if before == after and not before & 1:
+                return Page(*found)
+
+    def cycles(self, ns: int) -> int:
+        """Convert a distance in ns to TSC cycles, rounded down."""
+        return ns * self.page().tsc_khz // 1_000_000
+
+    def monotonic(self, tsc: int) -> int:
+        """Convert a TSC value to CLOCK_MONOTONIC in ns; ValueError where it runs on no TSC."""
+        page = self.page()
+        if not page.flags & CLOCK:
+            raise ValueError("the kernel's clocks do not run on the TSC")
+        return page.mono + (((tsc - page.tsc) * page.mult + page.mono_shifted) >> page.shift)
+
+    def query(self, cpu: int = CPU_THIS) -> Query:
+        """Describe a CPU, the present one by default."""
+        found = Query(size=ctypes.sizeof(Query), cpu=cpu)
+        fcntl.ioctl(self.fd, QUERY_COMMAND, found)
+        return found
+
+    def sleep_until(self, moment: int, clock: int = TSC, flags: int = 0, budget: int = 0) -> Sleep:
+        """Sleep until a moment has come; return the kernel's account of it.
+
+        A signal's handler runs in between, as in time.sleep().
+        """
+        asked = Sleep(size=ctypes.sizeof(Sleep), flags=flags, expires=moment, clock=clock,
+                      epoch=self.epoch if clock == TSC else 0, budget=budget)  # fmt: skip
+        self.last = asked
+        while True:
+            try:
+                fcntl.ioctl(self.fd, SLEEP_COMMAND, asked)
+            except InterruptedError:
+                continue
+            break
+        read = self._rdtsc.read
+        when = asked.tsc
+        while read() < when:
+            pass
+        return asked
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep for a time, as time.sleep() does."""
+        self.sleep_until(time.monotonic_ns() + round(seconds * 1e9), MONOTONIC)
+
+    def arm(self, moment: int, interval: int = 0, clock: int = TSC) -> None:
+        """Arm the timer that read() and select() wait for; a moment of 0 disarms it."""
+        epoch = self.epoch if clock == TSC else 0
+        asked = Arm(size=ctypes.sizeof(Arm), expires=moment, interval=interval, clock=clock,
+                    epoch=epoch)  # fmt: skip
+        fcntl.ioctl(self.fd, ARM_COMMAND, asked)
+
+    def read(self) -> int:
+        """Wait for an expiration; return how many there were since the last read."""
+        return struct.unpack("Q", os.read(self.fd, 8))[0]
+
+    def receipts(self) -> Iterator[Receipt]:
+        """Yield receipts of the sleeps since the first call, as far as they are kept."""
+        if self._ring is None:
+            self._ring = mmap.mmap(self.fd, RING_FIRST + self.query().ring_entries * 64,
+                                   mmap.MAP_SHARED, mmap.PROT_READ, offset=RING_OFFSET)  # fmt: skip
+        _, entries, head = struct.unpack_from("IIQ", self._ring, 0)
+        for number in range(max(0, head - entries), head):
+            found = struct.unpack_from("4Q4I", self._ring, RING_FIRST + number % entries * 64)
+            if struct.unpack_from("Q", self._ring, 8)[0] < number + entries:
+                yield Receipt(*found)
+
+
+def limited(error: OSError) -> bool:
+    """Tell whether an error is one of a user's limits: it passes by itself."""
+    return error.errno in (errno.EAGAIN, errno.EBUSY)

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * User programs at a TSC value, by /dev/apic_timer.
+ *
+ *	struct at at;
+ *
+ *	if (at_open(&at) < 0) ...
+ *	when = at_readtsc() + at_ns_to_tsc(&at, 250000);
+ *	if (at_mdelay(&at, when) < 0) ...
+ *	now();			starts at the TSC value "when", or some cycles later
+ *
+ * Header only, for x86; needs neither a library nor libc. Functions that return an int
+ * give 0 or a negative errno value; errno itself is left alone. One struct at belongs
+ * to one thread. The names readtsc and mdelay are those of the 1997 paper.
+ *
+ * Compile with -I for this file and for linux/apic_timer.h, which is in include/uapi
+ * of apic-timer's sources.
+ */
+#ifndef APIC_TIMER_USER_H
+#define APIC_TIMER_USER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/apic_timer.h>
+
+#define AT_DEVICE	"/dev/apic_timer"
+
+/**
+ * struct at - a thread's device
+ * @fd:		open file of the device; poll() and read() it after at_arm()
+ * @flags:	for each sleep, APIC_TIMER_SLEEP_*; 0 at first
+ * @budget:	for each sleep, see struct apic_timer_sleep; 0 at first
+ * @epoch:	epoch of the TSC that the thread's TSC values belong to
+ * @cost:	TSC cycles from the wait's last RDTSC to the next instruction, at least
+ * @tpause:	the CPU has TPAUSE
+ * @page:	the time page
+ * @began:	TSC right after the last call
+ * @sleep:	the last call, as the kernel gave it back
+ */
+struct at {
+	int fd;
+	uint32_t flags;
+	uint32_t budget;
+	uint32_t epoch;
+	uint32_t cost;
+	int tpause;
+	const volatile struct apic_timer_page *page;
+	uint64_t began;
+	struct apic_timer_sleep sleep;
+};
+
+/* A periodic thread: at_period_next() sleeps until @next and moves it on by @period. */
+struct at_period {
+	uint64_t next;
+	uint64_t period;
+};
+
+#define at_inline	static inline __attribute__((always_inline, unused))
+
+/* The TSC, read here: in the middle of what the CPU does out of order. */
+at_inline uint64_t at_readtsc(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a" (low), "=d" (high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/*
+ * System calls, whose next instruction is RDTSC. What follows a call in a C library
+ * would count to the error of a sleep.
+ */
+#ifdef __x86_64__
+#define AT_NR_OPEN	2
+#define AT_NR_CLOSE	3
+#define AT_NR_MMAP	9
+#define AT_NR_MUNMAP	11
+#define AT_NR_IOCTL	16
+
+at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
+		       uint64_t *tsc)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	uint64_t low, high;
+	long ret;
+
+	__asm__ volatile("syscall\n\tmov %%rax, %%rcx\n\trdtsc"
+			 : "=a" (low), "=d" (high), "=c" (ret)
+			 : "0" (nr), "D" (a), "S" (b), "1" (c), "r" (r10), "r" (r8), "r" (r9)
+			 : "r11", "memory");
+	*tsc = high << 32 | low;
+	return ret;
+}
+#else
+#define AT_NR_OPEN	5
+#define AT_NR_CLOSE	6
+#define AT_NR_MMAP	192	/* mmap2: the offset is in pages */
+#define AT_NR_MUNMAP	91
+#define AT_NR_IOCTL	54
+
+at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
+		       uint64_t *tsc)
+{
+	long arguments[6] = { a, b, c, d, e, f };
+	uint32_t low, high;
+	long ret;
+
+	__asm__ volatile("push %%ebx\n\tpush %%esi\n\tpush %%edi\n\tpush %%ebp\n\t"
+			 "mov 0(%%ecx), %%ebx\n\tmov 8(%%ecx), %%edx\n\t"
+			 "mov 12(%%ecx), %%esi\n\tmov 16(%%ecx), %%edi\n\t"
+			 "mov 20(%%ecx), %%ebp\n\tmov 4(%%ecx), %%ecx\n\t"
+			 "int $0x80\n\tmov %%eax, %%ecx\n\trdtsc\n\t"
+			 "pop %%ebp\n\tpop %%edi\n\tpop %%esi\n\tpop %%ebx"
+			 : "=a" (low), "=d" (high), "=c" (ret)
+			 : "0" (nr), "2" (arguments)
+			 : "memory");
+	*tsc = (uint64_t)high << 32 | low;
+	return ret;
+}
+#endif
+
+at_inline long at_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	uint64_t tsc;
+
+	return at_call(nr, a, b, c, d, e, f, &tsc);
+}
+
+at_inline int at_has_tpause(void)
+{
+	uint32_t a = 0, b, c = 0, d;
+
+	__asm__ volatile("cpuid" : "+a" (a), "=b" (b), "+c" (c), "=d" (d));
+	if (a < 7)
+		return 0;
+	a = 7;
+	c = 0;
+	__asm__ volatile("cpuid" : "+a" (a), "=b" (b), "+c" (c), "=d" (d));
+	return c >> 5 & 1;
+}
+
+/* Wait until the TSC is @when or later, in the tightest loop; return it as last read. */
+at_inline uint64_t at_spin(uint64_t when)
+{
+	uint32_t low, high;
+
+	__asm__ volatile(".balign 32\n"
+			 "1:\trdtsc\n\t"
+			 "subl %k[low], %%eax\n\t"
+			 "sbbl %k[high], %%edx\n\t"
+			 "js 1b"
+			 : "=&a" (low), "=&d" (high)
+			 : [low] "r" ((uint32_t)when), [high] "r" ((uint32_t)(when >> 32))
+			 : "cc", "memory");
+	return when + ((uint64_t)high << 32 | low);
+}
+
+/* The same, and how many cycles later the next RDTSC was. */
+at_inline uint32_t at_spin_cost(uint64_t when)
+{
+	uint32_t low, high, next;
+
+	__asm__ volatile(".balign 32\n"
+			 "1:\trdtsc\n\t"
+			 "subl %k[low], %%eax\n\t"
+			 "sbbl %k[high], %%edx\n\t"
+			 "js 1b\n\t"
+			 "movl %%eax, %k[next]\n\t"
+			 "rdtsc\n\t"
+			 "subl %k[low], %%eax\n\t"
+			 "subl %k[next], %%eax"
+			 : "=&a" (low), "=&d" (high), [next] "=&r" (next)
+			 : [low] "r" ((uint32_t)when), [high] "r" ((uint32_t)(when >> 32))
+			 : "cc", "memory");
+	return low;
+}
+
+/* Wait for a TSC value without sleeping: from then on the next instruction runs. */
+at_inline uint64_t at_until(const struct at *at, uint64_t when)
+{
+	uint64_t wake = when - 2000;
+
+	when -= at->cost;
+	if (at->tpause) {
+		/* The CPU's or the kernel's limit may end it early. */
+		while ((int64_t)(wake - at_readtsc()) > 0)
+			__asm__ volatile(".byte 0x66, 0x0f, 0xae, 0xf1"
+					 : : "c" (1), "a" ((uint32_t)wake),
+					     "d" ((uint32_t)(wake >> 32)) : "cc", "memory");
+	}
+	while ((int64_t)(when - at_readtsc()) > 512)
+		__asm__ volatile("pause" : : : "memory");
+	return at_spin(when);
+}
+
+/* Copy the time page: what it has belongs together. */
+static inline void at_page(const struct at *at, struct apic_timer_page *copy)
+{
+	const volatile struct apic_timer_page *page = at->page;
+	uint32_t seq;
+
+	do {
+		while ((seq = page->seq) & 1)
+			__asm__ volatile("pause" : : : "memory");
+		copy->tsc_khz = page->tsc_khz;
+		copy->epoch = page->epoch;
+		copy->flags = page->flags;
+		copy->mult = page->mult;
+		copy->shift = page->shift;
+		copy->tsc = page->tsc;
+		copy->mono = page->mono;
+		copy->mono_shifted = page->mono_shifted;
+		copy->tai = page->tai;
+		__asm__ volatile("" : : : "memory");	/* loads stay in order on x86 */
+	} while (page->seq != seq);
+}
+
+/* The epoch has changed: TSC values of before mean nothing. It is taken note of here. */
+static inline int at_new_epoch(struct at *at)
+{
+	uint32_t epoch = at->page->epoch;
+
+	if (epoch == at->epoch)
+		return 0;
+	at->epoch = epoch;
+	return 1;
+}
+
+/* A distance in ns as TSC cycles, and back. Rounded down. */
+static inline uint64_t at_ns_to_tsc(const struct at *at, uint64_t ns)
+{
+	uint64_t khz = at->page->tsc_khz;
+
+	return ns / 1000000 * khz + ns % 1000000 * khz / 1000000;
+}
+
+static inline uint64_t at_tsc_to_ns(const struct at *at, uint64_t cycles)
+{
+	uint64_t khz = at->page->tsc_khz;
+
+	return cycles / khz * 1000000 + cycles % khz * 1000000 / khz;
+}
+
+/*
+ * A TSC value as CLOCK_MONOTONIC in ns. 0 if the kernel's clocks do not run on the TSC:
+ * use clock_gettime() then.
+ */
+static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
+{
+	struct apic_timer_page page;
+	uint64_t cycles, low, high;
+
+	at_page(at, &page);
+	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
+		return 0;
+	/* A moment before the page was written is not far before. */
+	if (tsc < page.tsc)
+		return page.mono - ((page.tsc - tsc) * page.mult >> page.shift);
+	cycles = tsc - page.tsc;
+	low = (cycles & 0xffffffff) * page.mult + page.mono_shifted;
+	high = (cycles >> 32) * page.mult;
+	return page.mono + (low >> page.shift) + (high << (32 - page.shift));
+}
+
+/* The first TSC value at which CLOCK_MONOTONIC shows @ns, by the present rate; 0 as above. */
+static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
+{
+	struct apic_timer_page page;
+	uint64_t wanted, far;
+
+	at_page(at, &page);
+	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
+		return 0;
+	far = (UINT64_MAX >> 1) >> page.shift;
+	if (ns <= page.mono)
+		return page.tsc - ((page.mono - ns) << page.shift) / page.mult;
+	wanted = (ns - page.mono < far ? ns - page.mono : far) << page.shift;
+	if (wanted <= page.mono_shifted)
+		return page.tsc;
+	return page.tsc + (wanted - page.mono_shifted + page.mult - 1) / page.mult;
+}
+
+static inline int at_query(const struct at *at, struct apic_timer_device *query)
+{
+	query->size = sizeof(*query);
+	return at_syscall(AT_NR_IOCTL, at->fd, APIC_TIMER_QUERY, (long)query, 0, 0, 0);
+}
+
+static inline void at_close(struct at *at)
+{
+	if (at->page)
+		at_syscall(AT_NR_MUNMAP, (long)at->page, 4096, 0, 0, 0, 0);
+	if (at->fd >= 0)
+		at_syscall(AT_NR_CLOSE, at->fd, 0, 0, 0, 0, 0);
+	at->page = NULL;
+	at->fd = -1;
+}
+
+/* Open the device for this thread. -ENOENT: apic_timer_dev isn't loaded; -EACCES, -EPERM. */
+static inline int at_open(struct at *at)
+{
+	uint32_t cost = 1000, measured;
+	long ret;
+	int i;
+
+	*at = (struct at) { .fd = -1 };
+	ret = at_syscall(AT_NR_OPEN, (long)AT_DEVICE, 02000002 /* O_CLOEXEC | O_RDWR */,
+			 0, 0, 0, 0);
+	if (ret < 0)
+		return ret;
+	at->fd = ret;
+	ret = at_syscall(AT_NR_MMAP, 0, 4096, 1 /* PROT_READ */, 1 /* MAP_SHARED */,
+			 at->fd, 0);
+	if (ret < 0 && ret > -4096) {
+		at_close(at);
+		return ret;
+	}
+	at->page = (const volatile struct apic_timer_page *)ret;
+	at->epoch = at->page->epoch;
+	at->tpause = at_has_tpause();
+	/*
+	 * How soon the next instruction can follow the wait, less a fifth: here the value
+	 * read last is copied before the next RDTSC. Never early.
+	 */
+	for (i = 0; i < 200; i++) {
+		measured = at_spin_cost(at_readtsc() + 100);
+		if (measured < cost)
+			cost = measured;
+	}
+	at->cost = cost - (cost + 4) / 5;
+	return 0;
+}
+
+/* The call alone: come back some microseconds early. Afterwards, at->sleep.tsc is the moment. */
+at_inline int at_sleep(struct at *at, uint32_t clock, uint64_t expires)
+{
+	uint64_t tsc;
+	int ret;
+
+	at->sleep = (struct apic_timer_sleep) {
+		.size = sizeof(at->sleep),
+		.flags = at->flags,
+		.expires = expires,
+		.clock = clock,
+		.epoch = clock == APIC_TIMER_CLOCK_TSC ? at->epoch : 0,
+		.began = at->began,
+		.budget = at->budget,
+	};
+	ret = at_call(AT_NR_IOCTL, at->fd, APIC_TIMER_SLEEP, (long)&at->sleep, 0, 0, 0, &tsc);
+	at->began = ret ? 0 : tsc;
+	return ret;
+}
+
+/*
+ * Sleep until the TSC is @when: the next instruction runs then, never before. A moment
+ * that has passed ends it at once. -EINTR, -ESTALE (take at_new_epoch() and a new @when),
+ * -EAGAIN and -EBUSY (the user's limits): as APIC_TIMER_SLEEP.
+ */
+at_inline int at_mdelay(struct at *at, uint64_t when)
+{
+	int ret = at_sleep(at, APIC_TIMER_CLOCK_TSC, when);
+
+	if (!ret)
+		at_until(at, at->sleep.tsc);
+	return ret;
+}
+
+/* The same for a moment of a clock in ns: APIC_TIMER_CLOCK_MONOTONIC, _TAI. */
+at_inline int at_sleep_until(struct at *at, uint32_t clock, uint64_t ns)
+{
+	int ret = at_sleep(at, clock, ns);
+
+	if (!ret)
+		at_until(at, at->sleep.tsc);
+	return ret;
+}
+
+/*
+ * Sleep until the next moment of a periodic thread. Returns how many moments had passed
+ * already and were left out; 0 in time; or an error as at_mdelay().
+ */
+at_inline int at_period_next(struct at *at, struct at_period *period)
+{
+	uint64_t now = at_readtsc();
+	int missed = 0, ret;
+
+	if (now > period->next && now - period->next >= period->period) {
+		missed = (now - period->next) / period->period;
+		period->next += missed * period->period;
+	}
+	ret = at_mdelay(at, period->next);
+	if (ret)
+		return ret;
+	period->next += period->period;
+	return missed;
+}
+
+/* Arm the file's timer: at->fd then has read() and poll() as a timerfd. 0 disarms. */
+static inline int at_arm(struct at *at, uint32_t clock, uint64_t expires, uint64_t interval)
+{
+	struct apic_timer_arm arm = {
+		.size = sizeof(arm),
+		.expires = expires,
+		.interval = interval,
+		.clock = clock,
+		.epoch = clock == APIC_TIMER_CLOCK_TSC ? at->epoch : 0,
+	};
+
+	return at_syscall(AT_NR_IOCTL, at->fd, APIC_TIMER_ARM, (long)&arm, 0, 0, 0);
+}
+
+#endif /* APIC_TIMER_USER_H */

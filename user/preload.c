@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libapictimer-preload.so: programs that sleep by clock_nanosleep(TIMER_ABSTIME) or
+ * timerfd sleep by /dev/apic_timer, unchanged.
+ *
+ *	LD_PRELOAD=/path/to/libapictimer-preload.so cyclictest ...
+ *
+ * What the device does not do as the kernel's own calls do stays with those: other
+ * clocks, relative sleeps, a device that can't be opened, a user who is over a limit.
+ * APIC_TIMER_PRELOAD=0 in the environment leaves everything to them.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apic_timer_user.h"
+
+#define NS_PER_S	1000000000ULL
+#define TIMERS		64
+
+static int (*next_clock_nanosleep)(clockid_t, int, const struct timespec *,
+				   struct timespec *);
+static int (*next_timerfd_create)(int, int);
+static int (*next_timerfd_settime)(int, int, const struct itimerspec *,
+				   struct itimerspec *);
+static int (*next_timerfd_gettime)(int, struct itimerspec *);
+static int (*next_close)(int);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int off;
+
+/* A timerfd of the program that is an open device. The kernel has no gettime for it. */
+struct timer {
+	int fd;			/* -1: none; atomic: close() takes no lock */
+	int clock;
+	uint64_t expires;	/* ns, 0: not armed */
+	uint64_t interval;
+};
+
+static struct timer timers[TIMERS];
+static pthread_mutex_t timers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A thread's device. A child process opens its own: the page is not inherited. */
+static __thread struct at at = { .fd = -1 };
+static __thread pid_t at_owner;
+
+static void start(void)
+{
+	const char *wish = getenv("APIC_TIMER_PRELOAD");
+	int i;
+
+	off = wish && !strcmp(wish, "0");
+	for (i = 0; i < TIMERS; i++)
+		timers[i].fd = -1;
+	next_clock_nanosleep = dlsym(RTLD_NEXT, "clock_nanosleep");
+	next_timerfd_create = dlsym(RTLD_NEXT, "timerfd_create");
+	next_timerfd_settime = dlsym(RTLD_NEXT, "timerfd_settime");
+	next_timerfd_gettime = dlsym(RTLD_NEXT, "timerfd_gettime");
+	next_close = dlsym(RTLD_NEXT, "close");
+}
+
+static pthread_key_t at_key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+static void end_thread(void *own)
+{
+	at_close(own);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&at_key, end_thread);
+}
+
+static int open_thread(void)
+{
+	pthread_once(&once, start);
+	if (off)
+		return -1;
+	if (at.fd >= 0 && at_owner == getpid())
+		return 0;
+	if (at.fd >= 0) {
+		/* After fork(): the file is the parent's too, and the page is gone. */
+		at.page = NULL;
+		at_close(&at);
+	}
+	at_owner = getpid();
+	if (at_open(&at) < 0)
+		return -1;
+	pthread_once(&key_once, make_key);
+	pthread_setspecific(at_key, &at);
+	return 0;
+}
+
+static int clock_of(clockid_t clock)
+{
+	if (clock == CLOCK_MONOTONIC)
+		return APIC_TIMER_CLOCK_MONOTONIC;
+	if (clock == CLOCK_TAI)
+		return APIC_TIMER_CLOCK_TAI;
+	return -1;
+}
+
+static uint64_t ns_of(const struct timespec *time)
+{
+	return time->tv_sec * NS_PER_S + time->tv_nsec;
+}
+
+static uint64_t now_of(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return ns_of(&now);
+}
+
+static int is_time(const struct timespec *time)
+{
+	return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < (long)NS_PER_S;
+}
+
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+		    struct timespec *rest)
+{
+	int ours = clock_of(clock), ret, old;
+	uint64_t wanted;
+
+	pthread_once(&once, start);
+	if (ours < 0 || flags != TIMER_ABSTIME || !is_time(time) || open_thread())
+		return next_clock_nanosleep(clock, flags, time, rest);
+	wanted = ns_of(time);
+	/* It is a cancellation point. */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+	ret = at_sleep(&at, ours, wanted);
+	pthread_setcanceltype(old, &old);
+	if (ret == -EINTR)
+		return EINTR;
+	if (ret)
+		return next_clock_nanosleep(clock, flags, time, rest);
+	at_until(&at, at.sleep.tsc);
+	/* The clock's own word counts, where it doesn't run on the TSC or was slowed down. */
+	while (now_of(clock) < wanted)
+		;
+	return 0;
+}
+
+static struct timer *find(int fd)
+{
+	int i;
+
+	for (i = 0; i < TIMERS; i++)
+		if (__atomic_load_n(&timers[i].fd, __ATOMIC_ACQUIRE) == fd)
+			return &timers[i];
+	return NULL;
+}
+
+int timerfd_create(int clock, int flags)
+{
+	struct timer *timer;
+	struct at own;
+	int fd, ours = clock_of(clock);
+
+	pthread_once(&once, start);
+	if (off || ours < 0 || flags & ~(TFD_CLOEXEC | TFD_NONBLOCK) || at_open(&own) < 0)
+		return next_timerfd_create(clock, flags);
+	/* The page is needed here only. */
+	at_syscall(AT_NR_MUNMAP, (long)own.page, 4096, 0, 0, 0, 0);
+	fd = own.fd;
+	pthread_mutex_lock(&timers_lock);
+	timer = find(-1);
+	if (timer) {
+		timer->clock = clock;
+		timer->expires = 0;
+		timer->interval = 0;
+		__atomic_store_n(&timer->fd, fd, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&timers_lock);
+	if (!timer) {
+		next_close(fd);
+		return next_timerfd_create(clock, flags);
+	}
+	if (!(flags & TFD_CLOEXEC))
+		fcntl(fd, F_SETFD, 0);
+	if (flags & TFD_NONBLOCK)
+		fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+	return fd;
+}
+
+static struct timespec spec_of(uint64_t ns)
+{
+	return (struct timespec) { .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+}
+
+static struct itimerspec setting_of(const struct timer *timer)
+{
+	uint64_t now = now_of(timer->clock), next = timer->expires;
+
+	if (next && next <= now && timer->interval)
+		next += ((now - next) / timer->interval + 1) * timer->interval;
+	if (next <= now)
+		return (struct itimerspec) { .it_interval = spec_of(timer->interval) };
+	return (struct itimerspec) {
+		.it_interval = spec_of(timer->interval),
+		.it_value = spec_of(next - now),
+	};
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	struct at own = { .fd = fd };
+	struct itimerspec was;
+	struct timer *timer;
+	uint64_t expires;
+	int ret;
+
+	pthread_once(&once, start);
+	pthread_mutex_lock(&timers_lock);
+	timer = find(fd);
+	if (!timer) {
+		pthread_mutex_unlock(&timers_lock);
+		return next_timerfd_settime(fd, flags, new, old);
+	}
+	was = setting_of(timer);
+	if (flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET) || !is_time(&new->it_value) ||
+	    !is_time(&new->it_interval)) {
+		ret = -EINVAL;
+		goto out;
+	}
+	expires = ns_of(&new->it_value);
+	if (expires && !(flags & TFD_TIMER_ABSTIME))
+		expires += now_of(timer->clock);
+	ret = at_arm(&own, clock_of(timer->clock), expires, ns_of(&new->it_interval));
+	if (ret)
+		goto out;
+	timer->expires = expires;
+	timer->interval = ns_of(&new->it_interval);
+	if (old)
+		*old = was;
+out:
+	pthread_mutex_unlock(&timers_lock);
+	if (!ret)
+		return 0;
+	errno = -ret;
+	return -1;
+}
+
+int timerfd_gettime(int fd, struct itimerspec *now)
+{
+	struct timer *timer;
+
+	pthread_once(&once, start);
+	pthread_mutex_lock(&timers_lock);
+	timer = find(fd);
+	if (timer)
+		*now = setting_of(timer);
+	pthread_mutex_unlock(&timers_lock);
+	return timer ? 0 : next_timerfd_gettime(fd, now);
+}
+
+int close(int fd)
+{
+	struct timer *timer;
+
+	pthread_once(&once, start);
+	/* Without a lock: a signal's handler may call it, and a child of fork(). */
+	timer = fd >= 0 ? find(fd) : NULL;
+	if (timer)
+		__atomic_store_n(&timer->fd, -1, __ATOMIC_RELEASE);
+	return next_close(fd);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic-timer clocks: what each clock costs, in what steps it counts, and how far
+ * the TSCs of CPUs are apart.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "files.h"
+#include "json.h"
+#include "say.h"
+#include "skew.h"
+#include "tsc.h"
+
+#define CPUS	1024
+#define READS	16	/* in a row, for the cost */
+#define REPEATS	400
+
+static const char *cpus;
+static long rounds = 3000;
+
+static const struct opt options[] = {
+	OPT_TEXT('c', "cpus", "LIST", "CPUs whose TSCs are compared with the first's (all)", &cpus),
+	OPT_NUMBER('n', "rounds", "N", 100, 1000000, "round trips a pair and role (3000)", &rounds),
+	{}
+};
+
+static uint64_t by_rdtsc(int id)
+{
+	(void)id;
+	return tsc_read();
+}
+
+static uint64_t by_fenced(int id)
+{
+	uint32_t low, high;
+
+	(void)id;
+	asm volatile("lfence\n\trdtsc" : "=a" (low), "=d" (high) :: "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static uint64_t by_rdtscp(int id)
+{
+	uint32_t low, high;
+
+	(void)id;
+	asm volatile("rdtscp" : "=a" (low), "=d" (high) :: "ecx", "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static uint64_t by_vdso(int id)
+{
+	struct timespec now = {};
+
+	clock_gettime(id, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+static uint64_t by_call(int id)
+{
+	struct timespec now = {};
+
+	syscall(SYS_clock_gettime, id, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+static uint64_t no_clock(int id)
+{
+	(void)id;
+	return syscall(SYS_getppid);
+}
+
+static const struct clock {
+	const char *name, *unit;
+	uint64_t (*read)(int id);
+	int id;
+	bool steps;	/* the step is meant by tsc_step_measure() */
+} clocks[] = {
+	{ "rdtsc", "cycles", by_rdtsc, 0, true },
+	{ "lfence; rdtsc", "cycles", by_fenced, 0, true },
+	{ "rdtscp", "cycles", by_rdtscp, 0, true },
+	{ "MONOTONIC", "ns", by_vdso, CLOCK_MONOTONIC, false },
+	{ "MONOTONIC_RAW", "ns", by_vdso, CLOCK_MONOTONIC_RAW, false },
+	{ "REALTIME", "ns", by_vdso, CLOCK_REALTIME, false },
+	{ "BOOTTIME", "ns", by_vdso, CLOCK_BOOTTIME, false },
+	{ "TAI", "ns", by_vdso, CLOCK_TAI, false },
+	{ "MONOTONIC_COARSE", "ns", by_vdso, CLOCK_MONOTONIC_COARSE, false },
+	{ "REALTIME_COARSE", "ns", by_vdso, CLOCK_REALTIME_COARSE, false },
+	{ "MONOTONIC by call", "ns", by_call, CLOCK_MONOTONIC, false },
+	{ "(getppid)", "", no_clock, 0, false },
+};
+
+/* TSC cycles of a read */
+static double cost_of(const struct clock *clock, double *p99)
+{
+	uint64_t values[REPEATS], start;
+	unsigned int i, j;
+
+	for (i = 0; i < REPEATS; i++) {
+		start = tsc_read_fenced();
+		for (j = 0; j < READS; j++)
+			clock->read(clock->id);
+		values[i] = tsc_read_fenced() - start;
+	}
+	*p99 = tsc_quantile(values, REPEATS, 99) / (double)READS;
+	return tsc_quantile(values, REPEATS, 50) / (double)READS;
+}
+
+/* What the kernel says a clock counts in, or, of the TSC, what is seen */
+static uint64_t step_of(const struct clock *clock)
+{
+	struct timespec resolution;
+
+	if (clock->steps)
+		return tsc_step_measure().step;
+	if (!*clock->unit || clock_getres(clock->id, &resolution))
+		return 0;
+	return resolution.tv_sec * UINT64_C(1000000000) + resolution.tv_nsec;
+}
+
+static bool chosen[CPUS];
+
+static int choose(void)
+{
+	int cpu, end = tsc_allowed(chosen, CPUS);
+	static bool wanted[CPUS];
+
+	if (!cpus)
+		return end;
+	if (!files_cpulist(cpus, wanted, CPUS))
+		fail("clocks: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
+	for (cpu = 0; cpu < CPUS; cpu++) {
+		if (wanted[cpu] && !chosen[cpu])
+			fail("clocks: this process may not run on CPU %d", cpu);
+		chosen[cpu] = wanted[cpu];
+	}
+	return CPUS;
+}
+
+static void print_clock(const struct clock *clock)
+{
+	double p99, cost = cost_of(clock, &p99);
+	uint64_t step = step_of(clock);
+
+	if (opt_json) {
+		json_object(NULL);
+		json_text("name", clock->name);
+		json_real("cycles_p50", cost, 1);
+		json_real("cycles_p99", p99, 1);
+		json_number("step", step);
+		json_text("step_unit", clock->unit);
+		json_end();
+		return;
+	}
+	printf("%-20s %10.1f %10.1f", clock->name, cost, p99);
+	if (step)
+		printf(" %12s %s", commas(step), clock->unit);
+	putchar('\n');
+}
+
+static void print_skew(int a, int b)
+{
+	struct tsc_step step;
+	struct skew skew;
+
+	progress("comparing the TSC of CPU %d with CPU %d's", b, a);
+	if (!tsc_pin(b))
+		fail("can't run on CPU %d", b);
+	step = tsc_step_measure();
+	if (!skew_measure(a, b, rounds, &skew))
+		fail("can't run on CPUs %d and %d", a, b);
+	progress_end();
+	if (opt_json) {
+		json_object(NULL);
+		json_number("cpu", b);
+		json_number("against", a);
+		json_number("low", skew.low);
+		json_number("high", skew.high);
+		json_number("middle", skew.middle);
+		json_number("round_trip", skew.round_trip);
+		json_number("residue", step.residue);
+		json_bool("changed", skew.low > skew.high);
+		json_end();
+		return;
+	}
+	printf("%-5d %10s %10s %10s %12s %9u%s\n", b, commas(skew.low), commas(skew.middle),
+	       commas(skew.high), commas(skew.round_trip), step.residue,
+	       skew.low > skew.high ? "  it changed meanwhile" : "");
+}
+
+static int run(int operands, char **operand)
+{
+	struct tsc_step step = tsc_step_measure();
+	int end = choose(), first, cpu;
+	double khz = tsc_khz_measure();
+	unsigned int i;
+
+	(void)operands;
+	(void)operand;
+	for (first = 0; first < end && !chosen[first]; first++)
+		;
+	if (!tsc_pin(first))
+		fail("can't run on CPU %d", first);
+	if (opt_json) {
+		json_object(NULL);
+		json_real("tsc_khz", khz, 0);
+		json_number("tsc_step", step.step);
+		json_array("clocks");
+	} else {
+		printf("TSC %.3f MHz, in steps of %u; costs in TSC cycles on CPU %d\n\n%-20s %10s %10s %12s\n",
+		       khz / 1000, step.step, first, "clock", "p50", "p99", "step");
+	}
+	for (i = 0; i < COUNT(clocks); i++)
+		print_clock(&clocks[i]);
+	if (opt_json) {
+		json_end();
+		json_array("skew");
+	} else {
+		printf("\nTSC minus that of CPU %d, in cycles: surely within low to high\n"
+		       "%-5s %10s %10s %10s %12s %9s\n", first, "CPU", "low", "middle", "high",
+		       "round trip", "residue");
+	}
+	for (cpu = first + 1; cpu < end; cpu++)
+		if (chosen[cpu])
+			print_skew(first, cpu);
+	if (opt_json) {
+		json_end();
+		json_end();
+	}
+	return 0;
+}
+
+const struct command clocks_command = {
+	.name = "clocks",
+	.summary = "Measure what each clock costs, its step, and the skew between CPUs' TSCs",
+	.about = "In a process, without the module and without root. The skew has bounds, which are\n"
+		 "never wrong, whatever interrupts the measurement; low > high means that it changed.",
+	.options = options,
+	.run = run,
+};

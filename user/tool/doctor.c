@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic-timer doctor: what makes timers inexact on this machine, what it costs
+ * here, and what to do about it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "doctor.h"
+#include "files.h"
+#include "json.h"
+#include "native.h"
+#include "say.h"
+#include "tracing.h"
+#include "tsc.h"
+#include "words.h"
+
+struct patient patient;
+
+static bool fix;
+static const char *cpus;
+
+static const struct opt options[] = {
+	OPT_FLAG('f', "fix", "mend what can be undone, until stopped, or while COMMAND runs", &fix),
+	OPT_TEXT('c', "cpus", "LIST", "CPUs of the timers, for interrupts (the isolated ones)",
+		 &cpus),
+	FILES_OPT_ROOT,
+	{}
+};
+
+static const char * const levels[] = {
+	[LEVEL_OK] = "ok", [LEVEL_UNKNOWN] = "unknown", [LEVEL_NOTE] = "NOTE",
+	[LEVEL_WARN] = "WARN",
+};
+
+static void read_lead(void)
+{
+	struct module_lead lead;
+	int cpu;
+
+	for (cpu = 0; cpu < patient.info.cpus; cpu++) {
+		if (!patient.info.cpu[cpu].serves || !module_read_lead(cpu, &lead))
+			continue;
+		if (lead.exact > patient.lead.exact)
+			patient.lead.exact = lead.exact;
+		if (lead.defer > patient.lead.defer)
+			patient.lead.defer = lead.defer;
+	}
+}
+
+static void choose_cpus(void)
+{
+	char *isolated = NULL;
+	int cpu;
+
+	if (!cpus) {
+		isolated = files_read("/sys/devices/system/cpu/isolated");
+		files_cpulist(isolated ? isolated : "", patient.cpu, MODULE_CPUS);
+	} else if (!files_cpulist(cpus, patient.cpu, MODULE_CPUS)) {
+		fail("doctor: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
+	}
+	free(isolated);
+	for (cpu = 0; cpu < MODULE_CPUS; cpu++)
+		patient.some_cpus |= patient.cpu[cpu];
+}
+
+static void examine(void)
+{
+	static bool allowed[NATIVE_CPUS], all[NATIVE_CPUS];
+	int end = tsc_allowed(allowed, NATIVE_CPUS);
+
+	memcpy(all, allowed, sizeof(all));
+	patient.loaded = module_loaded();
+	patient.readable = patient.loaded && module_read_info(&patient.info) &&
+			   module_read_stats(&patient.stats);
+	if (patient.readable)
+		read_lead();
+	choose_cpus();
+	patient.measured = native_measure(all, end);
+}
+
+static void print_json(const struct finding *findings, unsigned int count)
+{
+	unsigned int i;
+
+	json_object(NULL);
+	json_text("cpu", native.name);
+	json_text("hypervisor", native.hypervisor);
+	json_number("tsc_khz", native.khz);
+	json_array("findings");
+	for (i = 0; i < count; i++) {
+		json_object(NULL);
+		json_text("id", checks[i].id);
+		json_text("level", findings[i].level == LEVEL_WARN ? "warn" :
+			  findings[i].level == LEVEL_NOTE ? "note" : levels[findings[i].level]);
+		json_text("finding", findings[i].text);
+		json_text("read", findings[i].read);
+		if (findings[i].cost >= 0) {
+			json_number("cost_cycles", findings[i].cost);
+			json_text("cost_of", findings[i].cost_of);
+		} else {
+			json_null("cost_cycles");
+		}
+		if (findings[i].remedy)
+			json_text("remedy", findings[i].remedy);
+		json_bool("fixable", checks[i].fix != FIX_NONE);
+		json_end();
+	}
+	json_end();
+	json_end();
+}
+
+static void print_text(const struct finding *findings, unsigned int count)
+{
+	const struct finding *f;
+	unsigned int i;
+
+	if (patient.measured)
+		printf("%s%s%s; TSC %.3f MHz\n", native.name, *native.hypervisor ? ", guest of " : "",
+		       native.hypervisor, native.khz / 1000.0);
+	for (i = 0; i < count; i++) {
+		f = &findings[i];
+		printf("%-7s %-16s %s\n", levels[f->level], checks[i].id, f->text);
+		if (f->level < LEVEL_NOTE)
+			continue;
+		printf("%25sread: %s\n", "", f->read);
+		if (f->cost >= 0)
+			printf("%25scost: %s cycles, %s\n", "", commas(f->cost), f->cost_of);
+		if (f->remedy)
+			printf("%25sremedy: %s\n", "", f->remedy);
+	}
+}
+
+/* Wait for a signal, or run a command. Return: its exit status. */
+static int meanwhile(char **command)
+{
+	int status = 0;
+	pid_t child;
+
+	if (!*command) {
+		printf("fixed until this is stopped (Ctrl-C)\n");
+		fflush(stdout);
+		while (!tracing_stopped)
+			tracing_sleep(3600);
+		return 0;
+	}
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		execvp(*command, command);
+		fprintf(stderr, "apic-timer: can't run %s: %s\n", *command, strerror(errno));
+		_exit(127);
+	}
+	/* The terminal's signals reach the command as well. */
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(int operands, char **operand)
+{
+	static struct finding findings[32];
+	unsigned int i, count, worst = LEVEL_OK;
+
+	if (operands && !fix)
+		fail("doctor: COMMAND is only run with --fix");
+	examine();
+	for (count = 0; checks[count].id; count++) {
+		findings[count].cost = -1;
+		finds(&findings[count], LEVEL_UNKNOWN, "not known");
+		checks[count].look(&findings[count]);
+		if (findings[count].level > worst)
+			worst = findings[count].level;
+	}
+	if (opt_json)
+		print_json(findings, count);
+	else
+		print_text(findings, count);
+	if (!fix)
+		return worst == LEVEL_WARN ? 1 : 0;
+	if (!*files_root && geteuid())
+		fail("only root can fix: run it with sudo");
+	tracing_signals();
+	atexit(fix_undo);
+	for (i = 0; i < count; i++)
+		if (findings[i].level >= LEVEL_NOTE)
+			fix_apply(checks[i].fix);
+	return meanwhile(operand);
+}
+
+const struct command doctor_command = {
+	.name = "doctor",
+	.operands = "[COMMAND...]",
+	.most = -1,
+	.summary = "Find what makes timers inexact on this machine, what it costs, what to do",
+	.about = "Works without the module, and without root as far as it goes. Costs are measured here.\n"
+		 "The exit status is 1 when there is a WARN. With --fix deep idle states, the frequency\n"
+		 "governor and the affinity of interrupts are changed, and restored at the end.",
+	.options = options,
+	.run = run,
+};

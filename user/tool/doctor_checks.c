@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The checks of doctor, each of one cause of late handlers.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "files.h"
+#include "module.h"
+#include "native.h"
+#include "say.h"
+#include "version.h"
+#include "words.h"
+
+#define CPU_DIR		"/sys/devices/system/cpu"
+#define CLOCK_DIR	"/sys/devices/system/clocksource/clocksource0"
+
+/* A gap is longer than what an interrupt takes. */
+#define GAP_US		50
+/* Part of the time, in 1/100 %, that another guest may take */
+#define STEAL_MOST	10
+
+void finds(struct finding *finding, enum level level, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	free(finding->text);
+	if (vasprintf(&finding->text, format, arguments) < 0)
+		fail("no memory");
+	va_end(arguments);
+	finding->level = level;
+}
+
+static void costs(struct finding *finding, int64_t cycles, const char *of)
+{
+	finding->cost = cycles;
+	finding->cost_of = of;
+}
+
+static int64_t ns_to_cycles(double ns)
+{
+	unsigned long khz = patient.readable ? module_tsc_khz() : 0;
+	double cycles = ns * (khz ? (double)khz : (double)native.khz) / 1e6;
+
+	/* What a file says may be anything. */
+	return cycles > -1e18 && cycles < 1e18 ? (int64_t)cycles : 0;
+}
+
+/* What one takes longer than the other, if it does */
+static int64_t difference(int64_t longer, int64_t shorter)
+{
+	return longer > shorter && shorter >= 0 ? longer - shorter : 0;
+}
+
+static bool virtual_machine(void)
+{
+	return patient.measured && *native.hypervisor;
+}
+
+static void look_module(struct finding *f)
+{
+	f->read = MODULE_DIR;
+	if (!patient.loaded) {
+		finds(f, LEVEL_UNKNOWN, "the module is not loaded: only the machine is looked at");
+		f->remedy = "sudo modprobe apic_timer";
+	} else if (!patient.readable) {
+		finds(f, LEVEL_UNKNOWN, "the module's files in debugfs can't be read");
+		f->remedy = "run it as root, with debugfs mounted";
+	} else if (module_other_version()) {
+		finds(f, LEVEL_WARN,
+		      "the module is version %s, this program %s", module_other_version(),
+		      APIC_TIMER_VERSION);
+		f->remedy = "install both from one tree";
+	} else {
+		finds(f, LEVEL_OK,
+		      "version " APIC_TIMER_VERSION ", default mode %s", patient.info.mode);
+	}
+}
+
+static void look_source(struct finding *f)
+{
+	int cpu;
+
+	f->read = DEBUG_DIR "/info";
+	if (!patient.readable)
+		return;
+	for (cpu = 0; cpu < patient.info.cpus; cpu++) {
+		if (!patient.info.cpu[cpu].serves ||
+		    strcmp(patient.info.cpu[cpu].source, "hrtimer"))
+			continue;
+		finds(f, LEVEL_NOTE, "timers run on hrtimers, with the kernel's errors");
+		f->remedy = "the kernel log says why there is no better source";
+		return;
+	}
+	finds(f, LEVEL_OK, "timers run on the LAPIC timer");
+}
+
+static void look_owner(struct finding *f)
+{
+	int64_t dead = patient.readable ? module_stat(&patient.stats, STAT_HW_DEAD, -1) : -1;
+
+	f->read = DEBUG_DIR "/stats";
+	if (dead < 0)
+		return;
+	if (!dead) {
+		finds(f, LEVEL_OK, "nobody else has stopped the LAPIC timer");
+		return;
+	}
+	finds(f, LEVEL_WARN, "other code has stopped the LAPIC timer %s times", commas(dead));
+	costs(f, ns_to_cycles(module_parameter(PARAM_WATCHDOG, 100) * 1e6),
+	      "until the watchdog restarts it, at most");
+	f->remedy = "find who writes the LAPIC timer's registers: DEBUGGING.md";
+}
+
+/* Return: whether a list of words has one. */
+static bool has_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+	const char *at;
+
+	for (at = words; at && (at = strstr(at, word)); at += length)
+		if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return true;
+	return false;
+}
+
+static void look_tsc_unstable(struct finding *f)
+{
+	char *current = files_read(CLOCK_DIR "/current_clocksource");
+	char *available = files_read(CLOCK_DIR "/available_clocksource");
+	bool unstable = false;
+	int cpu;
+
+	f->read = CLOCK_DIR;
+	for (cpu = 0; patient.readable && cpu < patient.info.cpus; cpu++)
+		if (patient.info.cpu[cpu].serves && !patient.info.cpu[cpu].stable)
+			unstable = true;
+	if (unstable || (available && !has_word(available, "tsc"))) {
+		finds(f, LEVEL_WARN,
+		      "the kernel does not trust the TSC; its clock is %s",
+		      current ? current : "not known");
+		f->remedy = "the kernel log says why: dmesg | grep -i tsc";
+	} else if (current) {
+		finds(f, LEVEL_OK, "the kernel's clock is %s, and it trusts the TSC", current);
+	}
+	free(current);
+	free(available);
+}
+
+static void look_tsc_invariant(struct finding *f)
+{
+	f->read = "CPUID 80000007h";
+	if (!patient.measured)
+		return;
+	if (native.invariant) {
+		finds(f, LEVEL_OK, "the TSC is invariant");
+		return;
+	}
+	finds(f, LEVEL_NOTE, "the TSC may change its rate, or stop in deep idle states");
+	f->remedy = "keep the CPU's clock and idle states as they are";
+}
+
+static void look_tsc_step(struct finding *f)
+{
+	f->read = "RDTSC";
+	if (!patient.measured)
+		return;
+	if (native.step < 2) {
+		finds(f, LEVEL_OK, "the TSC counts each cycle");
+		return;
+	}
+	finds(f, LEVEL_NOTE,
+	      "the TSC counts in steps of %" PRId64 " cycles, residues %s by CPU: no error is known better",
+	      native.step, native.residues);
+	costs(f, native.step, "a step");
+	f->remedy = "none: it is the CPU's";
+}
+
+static void look_arat(struct finding *f)
+{
+	f->read = "CPUID 6";
+	if (!patient.measured)
+		return;
+	if (native.arat) {
+		finds(f, LEVEL_OK,
+		      "the LAPIC timer runs in all idle states%s",
+		      native.deadline ? ", and has a TSC deadline" : "");
+		return;
+	}
+	finds(f, LEVEL_NOTE, "the LAPIC timer may stop in deep idle states");
+	f->remedy = "boot with intel_idle.max_cstate=1 or processor.max_cstate=1";
+}
+
+static void look_steal(struct finding *f)
+{
+	char *text = files_read("/proc/stat"), *line = text ? strstr(text, "cpu ") : NULL;
+	uint64_t user, nice, system, idle, iowait, irq, softirq, steal, sum, part;
+
+	f->read = "/proc/stat";
+	if (line && sscanf(line, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+			   " %" SCNu64 " %" SCNu64 " %" SCNu64, &user, &nice, &system, &idle,
+			   &iowait, &irq, &softirq, &steal) == 8) {
+		sum = user + nice + system + idle + iowait + irq + softirq + steal;
+		part = sum ? (double)steal * 10000 / sum : 0;
+		if (part <= STEAL_MOST) {
+			finds(f, LEVEL_OK,
+			      "the host has taken %u.%02u %% of the time", (unsigned int)part / 100,
+			      (unsigned int)part % 100);
+		} else {
+			finds(f, LEVEL_WARN,
+			      "the host has taken %u.%02u %% of the time since boot",
+			      (unsigned int)part / 100, (unsigned int)part % 100);
+			if (patient.measured)
+				costs(f, native.gap, "the longest time taken while looking");
+			f->remedy = "nothing in the guest helps: ask for a host CPU of its own";
+		}
+	}
+	free(text);
+}
+
+static void look_virtual(struct finding *f)
+{
+	f->read = "CPUID 40000000h";
+	if (!patient.measured)
+		return;
+	if (!virtual_machine()) {
+		finds(f, LEVEL_OK, "no hypervisor");
+		return;
+	}
+	finds(f, LEVEL_NOTE,
+	      "a virtual machine of %s: programming the timer and its interrupt may take an exit",
+	      native.hypervisor);
+	costs(f, native.wake_awake >= 0 ? native.wake_awake : native.wake,
+	      "to wake from a sleep, median");
+	f->remedy = "pin the virtual CPU; the host decides on idle states and clock";
+}
+
+static void look_gaps(struct finding *f)
+{
+	int64_t bound = native.khz / 1000 * GAP_US;
+
+	f->read = "RDTSC, for 100 ms a CPU";
+	if (!patient.measured)
+		return;
+	if (native.gap <= bound) {
+		finds(f, LEVEL_OK, "no gap longer than %d us", GAP_US);
+		costs(f, native.gap, "the longest");
+		return;
+	}
+	finds(f, virtual_machine() ? LEVEL_NOTE : LEVEL_WARN,
+	      "CPU %" PRId64 " did nothing for %s cycles, and no other task ran: %s",
+	      native.gap_cpu, commas(native.gap),
+	      virtual_machine() ? "the host took it" : native.smis > 0 ? "an SMI" : "an SMI, or a long interrupt handler");
+	costs(f, native.gap, "the longest");
+	f->remedy = virtual_machine() ? "ask for a host CPU of its own" :
+		    "firmware setup; hwlatdetect tells them apart";
+}
+
+static void look_smi(struct finding *f)
+{
+	f->read = "MSR 34h";
+	if (!patient.measured || native.smis < 0)
+		return;
+	if (!native.smis) {
+		finds(f, LEVEL_OK, "no SMI while gaps were looked for");
+		return;
+	}
+	finds(f, LEVEL_WARN, "%s SMIs while gaps were looked for", commas(native.smis));
+	costs(f, native.gap, "the longest gap");
+	f->remedy = "firmware setup: legacy USB, power capping, memory scrubbing";
+}
+
+/* The longest that an enabled idle state of a CPU takes to wake from, in us; -1: no states */
+static long deepest(int cpu, char **name)
+{
+	long latency, most = -1;
+	int state;
+
+	for (state = 0; state < 16; state++) {
+		latency = files_number(-1, CPU_DIR "/cpu%d/cpuidle/state%d/latency", cpu, state);
+		if (latency < 0)
+			break;
+		if (files_number(0, CPU_DIR "/cpu%d/cpuidle/state%d/disable", cpu, state))
+			continue;
+		if (latency > most) {
+			most = latency;
+			free(*name);
+			*name = files_read(CPU_DIR "/cpu%d/cpuidle/state%d/name", cpu, state);
+		}
+	}
+	return most;
+}
+
+static void look_idle(struct finding *f)
+{
+	long budget = module_parameter(PARAM_BUDGET, 5000), most = -1, latency;
+	char *request = files_read(PARAMETER_DIR "/latency_qos"), *name = NULL, *deep = NULL;
+	int cpu;
+
+	f->read = CPU_DIR "/cpu*/cpuidle";
+	for (cpu = 0; cpu < MODULE_CPUS && files_exist(CPU_DIR "/cpu%d", cpu); cpu++) {
+		latency = deepest(cpu, &name);
+		if (latency > most) {
+			most = latency;
+			free(deep);
+			deep = name;
+			name = NULL;
+		}
+	}
+	if (most < 0) {
+		finds(f, LEVEL_OK, "no idle states to choose from");
+	} else if (most <= budget / 1000) {
+		finds(f, LEVEL_OK,
+		      "all idle states wake within the budget: %s, %ld us", deep ? deep : "?",
+		      most);
+	} else if (request && !strcmp(request, "Y")) {
+		finds(f, LEVEL_NOTE,
+		      "idle state %s takes %ld us to wake from; the module keeps CPUs out of it before exact expiries",
+		      deep ? deep : "?", most);
+		f->remedy = "none is needed for mode exact; for raw and mean: --fix";
+	} else {
+		finds(f, LEVEL_WARN,
+		      "idle state %s takes %ld us to wake from, more than the budget",
+		      deep ? deep : "?", most);
+		f->remedy = "latency_qos=Y, or hold /dev/cpu_dma_latency (--fix does)";
+	}
+	if (f->level >= LEVEL_NOTE && patient.measured && native.wake_awake >= 0)
+		costs(f, difference(native.wake, native.wake_awake), "a sleep ends later than without, median");
+	free(request);
+	free(name);
+	free(deep);
+}
+
+static void look_governor(struct finding *f)
+{
+	char *governor, *other = NULL;
+	int cpu, count = 0;
+
+	f->read = CPU_DIR "/cpu*/cpufreq/scaling_governor";
+	for (cpu = 0; cpu < MODULE_CPUS && files_exist(CPU_DIR "/cpu%d", cpu); cpu++) {
+		governor = files_read(CPU_DIR "/cpu%d/cpufreq/scaling_governor", cpu);
+		if (!governor)
+			continue;
+		count++;
+		if (strcmp(governor, "performance") && !other)
+			other = governor;
+		else
+			free(governor);
+	}
+	if (!count) {
+		finds(f, LEVEL_OK, "the kernel does not change the CPU's clock");
+	} else if (!other) {
+		finds(f, LEVEL_OK, "governor performance");
+	} else {
+		finds(f, LEVEL_WARN,
+		      "governor %s: after idle times handlers run on a slow clock", other);
+		if (patient.measured)
+			costs(f, difference(native.core_slept, native.core_busy),
+			      "1,000 core cycles take longer after a sleep");
+		f->remedy = "cpupower frequency-set -g performance (--fix does)";
+	}
+	free(other);
+}
+
+static void look_irqs(struct finding *f)
+{
+	int count;
+
+	f->read = "/proc/irq/*/smp_affinity_list";
+	if (!patient.some_cpus) {
+		finds(f, LEVEL_OK, "no CPUs are isolated; --cpus LIST names those of your timers");
+		return;
+	}
+	count = fix_count_irqs();
+	if (!count) {
+		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
+		return;
+	}
+	finds(f, LEVEL_WARN, "interrupts that may come to the CPUs of the timers: %d", count);
+	if (patient.measured)
+		costs(f, native.gap, "the longest gap");
+	f->remedy = "give them other CPUs by smp_affinity_list (--fix does)";
+}
+
+static void look_throttled(struct finding *f)
+{
+	int64_t count = patient.readable ? module_stat(&patient.stats, STAT_THROTTLED, -1) : -1;
+
+	f->read = DEBUG_DIR "/stats";
+	if (count < 0)
+		return;
+	if (!count) {
+		finds(f, LEVEL_OK, "handlers were never throttled");
+		return;
+	}
+	finds(f, LEVEL_WARN, "handlers were throttled %s times", commas(count));
+	costs(f, ns_to_cycles(module_parameter(PARAM_BUSY, 500) * 1e3),
+	      "of handlers at a stretch are too much");
+	f->remedy = "shorter handlers, or a larger " PARAM_BUSY;
+}
+
+static void look_budget(struct finding *f)
+{
+	int64_t budget = ns_to_cycles(module_parameter(PARAM_BUDGET, 5000));
+
+	f->read = DEBUG_DIR "/lead";
+	if (!patient.readable || !patient.lead.exact)
+		return;
+	if ((int64_t)patient.lead.exact <= budget) {
+		finds(f, LEVEL_OK, "the spin budget is larger than the lead");
+		costs(f, patient.lead.exact, "the lead");
+		return;
+	}
+	finds(f, LEVEL_WARN,
+	      "the spin budget of %s cycles is smaller than the lead that was learnt",
+	      commas(budget));
+	costs(f, patient.lead.exact, "the lead");
+	f->remedy = "a larger " PARAM_BUDGET ", or less that delays interrupts";
+}
+
+static void look_defer(struct finding *f)
+{
+	int64_t defer = ns_to_cycles(module_parameter(PARAM_DEFER, 20000));
+
+	f->read = DEBUG_DIR "/lead";
+	if (!patient.readable || !patient.lead.defer)
+		return;
+	if ((int64_t)patient.lead.defer <= defer) {
+		finds(f, LEVEL_OK, "kernel events are deferred for as long as they take");
+		costs(f, patient.lead.defer, "a kernel event and the lead");
+		return;
+	}
+	finds(f, LEVEL_WARN,
+	      "kernel events take longer than they are deferred for, %s cycles", commas(defer));
+	costs(f, patient.lead.defer, "a kernel event and the lead");
+	f->remedy = "a larger " PARAM_DEFER;
+}
+
+/* The highest bucket of positive errors: "1024..2047 0 3" */
+static int64_t worst_error(void)
+{
+	char *text = files_read(DEBUG_DIR "/errors"), *line;
+	uint64_t low, high, worst = 0;
+
+	for (line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+		if (*line != '-' && sscanf(line, "%" SCNu64 "..%" SCNu64, &low, &high) == 2 &&
+		    high > worst)
+			worst = high;
+	free(text);
+	return worst;
+}
+
+static void look_late(struct finding *f)
+{
+	int64_t late = patient.readable ? module_stat(&patient.stats, STAT_LATE, -1) : -1;
+
+	f->read = DEBUG_DIR "/errors";
+	if (late < 0)
+		return;
+	if (!late) {
+		finds(f, LEVEL_OK, "no handler was late");
+		return;
+	}
+	finds(f, LEVEL_WARN,
+	      "%s handlers were late; unless another line says why, interrupts were off, or %s",
+	      commas(late), virtual_machine() ? "the host ran something else" : "an SMI came");
+	costs(f, worst_error(), "the worst error, at most");
+	f->remedy = "apic-timer trace HANDLER --late CYCLES shows where it was lost";
+}
+
+const struct check checks[] = {
+	{ "module", FIX_NONE, look_module },
+	{ "source.hrtimer", FIX_NONE, look_source },
+	{ "owner.lapic", FIX_NONE, look_owner },
+	{ "tsc.unstable", FIX_NONE, look_tsc_unstable },
+	{ "tsc.invariant", FIX_NONE, look_tsc_invariant },
+	{ "tsc.step", FIX_NONE, look_tsc_step },
+	{ "cpu.arat", FIX_NONE, look_arat },
+	{ "vm.guest", FIX_NONE, look_virtual },
+	{ "vm.steal", FIX_NONE, look_steal },
+	{ "gaps.smi_like", FIX_NONE, look_gaps },
+	{ "smi.count", FIX_NONE, look_smi },
+	{ "idle.deep", FIX_IDLE, look_idle },
+	{ "freq.governor", FIX_GOVERNOR, look_governor },
+	{ "irq.affinity", FIX_IRQS, look_irqs },
+	{ "timers.throttled", FIX_NONE, look_throttled },
+	{ "budget.small", FIX_NONE, look_budget },
+	{ "defer.small", FIX_NONE, look_defer },
+	{ "late.irqs_off", FIX_NONE, look_late },
+	{}
+};

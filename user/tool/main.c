@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic-timer: see, trust and tune the timers of the module apic_timer.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "opt.h"
+#include "say.h"
+#include "version.h"
+
+const struct command * const commands[] = {
+	&status_command, &hist_command, &top_command, &trace_command, &doctor_command,
+	&clocks_command, &cycles_command, &memory_command, NULL
+};
+
+/* Return: the exit status, unless what was printed got lost. */
+static int end(int status)
+{
+	progress_end();
+	if (fflush(stdout) || ferror(stdout))
+		fail("can't write to standard output");
+	return status;
+}
+
+int main(int count, char **arguments)
+{
+	const struct command *command;
+	char **operands;
+	int number;
+
+	if (count < 2) {
+		opt_usage();
+		return 2;
+	}
+	if (!strcmp(arguments[1], "--help") || !strcmp(arguments[1], "-h") ||
+	    !strcmp(arguments[1], "help")) {
+		opt_usage();
+		return end(0);
+	}
+	if (!strcmp(arguments[1], "--version")) {
+		printf("apic-timer %s\n", APIC_TIMER_VERSION);
+		return end(0);
+	}
+	if (!strcmp(arguments[1], "--completion"))
+		return end(opt_completion(arguments[2]));
+	command = opt_command(arguments[1]);
+	if (!command)
+		fail("there is no command %s; see apic-timer --help", arguments[1]);
+	operands = opt_parse(command, arguments + 2, &number);
+	return end(command->run(number, operands));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the module says of itself in sysfs and debugfs. */
+#ifndef MODULE_H
+#define MODULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MODULE_CPUS	1024
+
+/* A line of the file "info" */
+struct module_cpu {
+	bool possible, serves;		/* serves: takes timers */
+	char source[16], hardware[64], kind[16];
+	unsigned long tsc_khz;
+	bool stable;
+};
+
+struct module_info {
+	struct module_cpu cpu[MODULE_CPUS];
+	int cpus;		/* 1 + the highest number */
+	long epoch;
+	char mode[16];
+	char latency[256];
+};
+
+/* Learnt by the module on a CPU, TSC cycles */
+struct module_lead {
+	uint64_t exact, defer, steps;
+};
+
+struct module_stats {
+	char *text;
+	int cpus;
+};
+
+/* End the program, with the reason, unless the module's files can be read. */
+void module_need(void);
+/* Return: whether the module is loaded. */
+bool module_loaded(void);
+/* Return: NULL, or the loaded module's version where it is not this program's. */
+const char *module_other_version(void);
+
+bool module_read_info(struct module_info *info);
+bool module_read_lead(int cpu, struct module_lead *lead);
+bool module_read_stats(struct module_stats *stats);
+/* Return: a counter of a CPU, -1 where there is none; cpu -1: of all CPUs. */
+int64_t module_stat(const struct module_stats *stats, const char *name, int cpu);
+/* Return: a parameter that is a number, or @otherwise. */
+long module_parameter(const char *name, long otherwise);
+/* Return: the TSC's rate as the module has it, or 0. */
+unsigned long module_tsc_khz(void);
+
+#endif

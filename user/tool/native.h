@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What can be found out of a CPU in a process, without the module: CPUID, and
+ * measurements. Under --root they come from the file "native" of the tree, a
+ * line "NAME VALUE" each, so that tests can say what a machine is like.
+ */
+#ifndef NATIVE_H
+#define NATIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NATIVE_CPUS	1024
+
+struct native {
+	char vendor[16], hypervisor[16], name[64];
+	int64_t invariant, deadline, arat;	/* CPUID: 1 or 0 */
+	int64_t khz;				/* of the TSC */
+	int64_t step;
+	char residues[64];			/* of the CPUs, modulo the step */
+	int64_t gap;			/* TSC cycles: the longest in which nobody else ran */
+	int64_t gap_switched;		/* the same where another task did */
+	int64_t gaps;			/* of more than 10 us */
+	int64_t gap_cpu;
+	int64_t smis;			/* while gaps were looked for, -1: not counted */
+	/* TSC cycles that a sleep ends too late: as it is, and with idle CPUs polling or in C1 */
+	int64_t wake, wake_awake;
+	/* TSC cycles that 1000 core cycles take: after a sleep, and after 20 ms of work */
+	int64_t core_slept, core_busy;
+};
+
+extern struct native native;
+
+/* Return: false under a root that says nothing of it. */
+bool native_measure(const bool *cpus, int end);
+
+#endif

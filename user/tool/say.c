@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages for people, and memory that is there or ends the program.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "say.h"
+
+static bool shown;	/* a line of progress is on the terminal */
+
+static void message(const char *format, va_list arguments)
+{
+	progress_end();
+	fflush(stdout);
+	fprintf(stderr, "apic-timer: ");
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+}
+
+void fail(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message(format, arguments);
+	va_end(arguments);
+	exit(2);
+}
+
+void warn(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message(format, arguments);
+	va_end(arguments);
+}
+
+void progress(const char *format, ...)
+{
+	static time_t start;
+	struct timespec now;
+	va_list arguments;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!start)
+		start = now.tv_sec;
+	if (now.tv_sec - start < 2)
+		return;
+	va_start(arguments, format);
+	fprintf(stderr, "\r\033[K");
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fflush(stderr);
+	shown = true;
+}
+
+void progress_end(void)
+{
+	if (shown)
+		fprintf(stderr, "\r\033[K");
+	shown = false;
+}
+
+/*
+ * Make room for one more in an array that has @count; its size is doubled when
+ * that is a power of two.
+ */
+void *grow(void *array, size_t count, size_t size)
+{
+	if (count & (count - 1) || (count && count < 8))
+		return array;
+	array = realloc(array, (count < 8 ? 8 : 2 * count) * size);
+	if (!array)
+		fail("no memory");
+	return array;
+}
+
+char *format_text(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		fail("no memory");
+	return text;
+}
+
+const char *commas(int64_t number)
+{
+	static char buffers[16][32];
+	static unsigned int next;
+	char *buffer = buffers[next++ % 16], digits[24];
+	uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	char *to = buffer;
+	int i, length;
+
+	length = snprintf(digits, sizeof(digits), "%" PRIu64, size);
+	if (number < 0)
+		*to++ = '-';
+	for (i = 0; i < length; i++) {
+		*to++ = digits[i];
+		if ((length - i) % 3 == 1 && i < length - 1)
+			*to++ = ',';
+	}
+	*to = 0;
+	return buffer;
+}

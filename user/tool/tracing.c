@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A tracefs instance of one's own.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "module.h"
+#include "say.h"
+#include "tracing.h"
+#include "version.h"
+#include "words.h"
+
+#define PREFIX "apic-timer-"
+
+volatile bool tracing_stopped;
+
+static const char *tracefs;	/* where it is mounted */
+static char instance[128];	/* "" while there is none */
+static int pipe_fd = -1;
+static int held_fd = -1;	/* keeps the instance from being removed as one that was left */
+
+static void stop(int signal)
+{
+	(void)signal;
+	tracing_stopped = true;
+}
+
+void tracing_signals(void)
+{
+	struct sigaction action = { .sa_handler = stop };	/* no SA_RESTART: waiting ends */
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	unsigned int i;
+
+	for (i = 0; i < COUNT(signals); i++)
+		sigaction(signals[i], &action, NULL);
+	signal(SIGPIPE, SIG_IGN);	/* a failed write ends the work as well */
+}
+
+/*
+ * Remove the instances of those that were killed. One in use, of another PID
+ * namespace, has a file open: then it is busy.
+ */
+static void remove_stale(void)
+{
+	char *path = files_path("%s/instances", tracefs), *stale;
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	long pid;
+
+	while (directory && (entry = readdir(directory))) {
+		if (sscanf(entry->d_name, PREFIX "%ld", &pid) != 1 || pid <= 0)
+			continue;
+		if (!kill(pid, 0) || errno != ESRCH)
+			continue;
+		stale = format_text("%s/%s", path, entry->d_name);
+		rmdir(stale);
+		free(stale);
+	}
+	if (directory)
+		closedir(directory);
+	free(path);
+}
+
+static void need_tracefs(void)
+{
+	static const char * const places[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	unsigned int i;
+
+	for (i = 0; i < COUNT(places); i++) {
+		if (files_exist("%s/instances", places[i])) {
+			tracefs = places[i];
+			return;
+		}
+	}
+	if (!*files_root && geteuid())
+		fail("only root can trace: run it with sudo");
+	fail("tracefs is not mounted: mount -t tracefs none /sys/kernel/tracing");
+}
+
+void tracing_begin(void)
+{
+	char *path;
+
+	if (!module_loaded())
+		fail("the module apic_timer is not loaded: sudo modprobe apic_timer");
+	need_tracefs();
+	if (!files_exist("%s/events/" EVENT_SYSTEM "/" EVENT_RECEIPT, tracefs)) {
+		if (module_other_version())
+			fail("the module is version %s, this program %s: it has no trace event "
+			     EVENT_RECEIPT, module_other_version(), APIC_TIMER_VERSION);
+		fail("the module has no trace event " EVENT_RECEIPT
+		     ": was the kernel built without CONFIG_EVENT_TRACING?");
+	}
+	if (module_other_version())
+		warn("the module is version %s, this program %s", module_other_version(),
+		     APIC_TIMER_VERSION);
+	tracing_signals();
+	remove_stale();
+	path = files_path("%s/instances/" PREFIX "%d", tracefs, (int)getpid());
+	if (mkdir(path, 0700)) {
+		if (errno == EACCES || errno == EPERM)
+			fail("only root can trace: run it with sudo");
+		fail("can't make %s: %s", path, strerror(errno));
+	}
+	free(path);
+	snprintf(instance, sizeof(instance), "%s/instances/" PREFIX "%d", tracefs, (int)getpid());
+	atexit(tracing_end);
+	path = files_path("%s/trace_marker", instance);
+	held_fd = open(path, O_WRONLY | O_CLOEXEC);
+	free(path);
+}
+
+void tracing_end(void)
+{
+	char *path;
+	int tries;
+
+	if (!*instance)
+		return;
+	if (pipe_fd >= 0)
+		close(pipe_fd);
+	if (held_fd >= 0)
+		close(held_fd);
+	pipe_fd = -1;
+	held_fd = -1;
+	/* Its triggers go with it. Another process may have a file of it open. */
+	path = files_path("%s", instance);
+	for (tries = 0; rmdir(path) && errno == EBUSY && tries < 20; tries++)
+		usleep(50000);
+	if (!access(path, F_OK) && !*files_root)
+		warn("can't remove %s: %s", path, strerror(errno));
+	free(path);
+	*instance = 0;
+}
+
+void tracing_write(const char *file, const char *text)
+{
+	if (!files_write(text, "%s/%s", instance, file))
+		fail("can't write \"%s\" to %s: %s", text, file, strerror(errno));
+}
+
+void tracing_histogram(const char *event, const char *trigger)
+{
+	if (!files_exist("%s/events/" EVENT_SYSTEM "/%s/hist", tracefs, event))
+		fail("this kernel can't count in histograms: it was built without CONFIG_HIST_TRIGGERS");
+	/* Nothing is recorded: the buffer need not have room. */
+	files_write("4", "%s/buffer_size_kb", instance);
+	if (!files_write(trigger, "%s/events/" EVENT_SYSTEM "/%s/trigger", instance, event))
+		fail("the kernel refuses the histogram \"%s\" of %s: %s", trigger, event,
+		     strerror(errno));
+}
+
+char *tracing_read_histogram(const char *event)
+{
+	char *text = files_read("%s/events/" EVENT_SYSTEM "/%s/hist", instance, event);
+
+	if (!text)
+		fail("can't read the histogram of %s: %s", event, strerror(errno));
+	return text;
+}
+
+void tracing_enable(const char *event, const char *filter)
+{
+	if (filter && !files_write(filter, "%s/events/" EVENT_SYSTEM "/%s/filter", instance, event))
+		fail("the kernel refuses the filter \"%s\" of %s: %s", filter, event,
+		     strerror(errno));
+	if (!files_write("1", "%s/events/" EVENT_SYSTEM "/%s/enable", instance, event))
+		fail("can't turn on %s: %s", event, strerror(errno));
+}
+
+int tracing_pipe(void)
+{
+	char *path = files_path("%s/trace_pipe", instance);
+
+	pipe_fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (pipe_fd < 0)
+		fail("can't read %s: %s", path, strerror(errno));
+	free(path);
+	return pipe_fd;
+}
+
+void tracing_sleep(double seconds)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += (time_t)seconds;
+	end.tv_nsec += (seconds - (time_t)seconds) * 1e9;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	while (!tracing_stopped &&
+	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) == EINTR)
+		;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The time-stamp counter of the CPU that this runs on, measured in a process.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "say.h"
+#include "tsc.h"
+
+#define STEP_MAX	1024
+#define STEP_READS	2000
+/* A step has most values at one residue, in per cent; the rest were kept apart from those. */
+#define STEP_PART	90
+#define STEP_NEAR	3	/* residues */
+/* Below it those near would be too large a part of all. */
+#define STEP_SMALL	8
+
+/* Return: whether most values have one residue modulo @step, which is @found's, or the next. */
+static bool is_step(const uint64_t *values, size_t count, unsigned int step,
+		    struct tsc_step *found)
+{
+	size_t residues[STEP_MAX] = {}, i, most = 0, near = 0;
+	unsigned int j;
+
+	for (i = 0; i < count; i++)
+		residues[values[i] % step]++;
+	for (j = 0; j < step; j++) {
+		if (residues[j] > most) {
+			most = residues[j];
+			found->residue = j;
+		}
+	}
+	for (j = 0; j < (step < STEP_SMALL ? 1 : STEP_NEAR); j++)
+		near += residues[(found->residue + j) % step];
+	found->step = step;
+	return near * 100 >= count * STEP_PART;
+}
+
+/*
+ * A TSC that is scaled, or multiplied by a firmware, counts in steps. Where it
+ * is read again in one step a CPU may add 1 each time, to keep values apart. So
+ * it is not the greatest common divisor of differences that is looked for, but
+ * the largest number modulo which the values are at one place, or just after.
+ */
+struct tsc_step tsc_step_of(const uint64_t *values, size_t count)
+{
+	struct tsc_step found = {}, none = { 1, 0 };
+	unsigned int step;
+	size_t i, moves = 0;
+
+	for (i = 1; i < count; i++)
+		moves += values[i] != values[i - 1];
+	/* A step of too few moves would be any. */
+	if (moves < 10)
+		return none;
+	for (step = STEP_MAX; step > 1; step--)
+		if (is_step(values, count, step, &found))
+			return found;
+	return none;
+}
+
+/* Take more or less time: multiples of 2 and of 3 instructions, so that no step is ours. */
+static inline void dawdle(unsigned int twos, unsigned int threes)
+{
+	asm volatile("1:\tdec %0\n\tjnz 1b\n2:\tnop\n\tdec %1\n\tjnz 2b"
+		     : "+r" (twos), "+r" (threes));
+}
+
+struct tsc_step tsc_step_measure(void)
+{
+	static uint64_t values[STEP_READS];
+	size_t i;
+
+	for (i = 0; i < STEP_READS; i++) {
+		values[i] = tsc_read();
+		dawdle(1 + i * 7 % 11, 1 + i * 5 % 13);
+	}
+	return tsc_step_of(values, STEP_READS);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Both clocks at a time: of 20 the pair that took the shortest time */
+static uint64_t pair(uint64_t *ns)
+{
+	uint64_t before, after, between, best = UINT64_MAX, tsc = 0;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		before = tsc_read_fenced();
+		between = clock_ns(CLOCK_MONOTONIC_RAW);
+		after = tsc_read_fenced();
+		if (after - before < best) {
+			best = after - before;
+			tsc = before + best / 2;
+			*ns = between;
+		}
+	}
+	return tsc;
+}
+
+double tsc_khz_measure(void)
+{
+	struct timespec wait = { 0, 50 * 1000 * 1000 };
+	uint64_t ns[2], tsc[2];
+
+	tsc[0] = pair(&ns[0]);
+	nanosleep(&wait, NULL);
+	tsc[1] = pair(&ns[1]);
+	return (tsc[1] - tsc[0]) * 1e6 / (ns[1] - ns[0]);
+}
+
+struct tsc_gaps tsc_gaps_measure(uint64_t cycles, uint64_t bound)
+{
+	uint64_t start = tsc_read(), last = start, now;
+	struct tsc_gaps gaps = {};
+
+	do {
+		now = tsc_read();
+		if (now - last > gaps.longest)
+			gaps.longest = now - last;
+		if (now - last > bound) {
+			gaps.count++;
+			gaps.sum += now - last;
+		}
+		last = now;
+	} while (now - start < cycles);
+	return gaps;
+}
+
+uint64_t tsc_chain(uint64_t turns)
+{
+	uint64_t start = tsc_read_fenced();
+
+	asm volatile(".p2align 5\n1:\t.rept 16\n\tinc %%edx\n\t.endr\n\tdec %0\n\tjnz 1b"
+		     : "+r" (turns) :: "edx", "cc");
+	return tsc_read_fenced() - start;
+}
+
+double tsc_per_core_cycle(void)
+{
+	uint64_t once[60], twice[60];
+	unsigned int i;
+
+	for (i = 0; i < COUNT(once); i++) {
+		once[i] = tsc_chain(2000);
+		twice[i] = tsc_chain(4000);
+	}
+	return (tsc_quantile(twice, COUNT(twice), 5) - tsc_quantile(once, COUNT(once), 5)) /
+	       (2000 * 16.0);
+}
+
+bool tsc_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+int tsc_allowed(bool *map, int size)
+{
+	int cpu, end = 0;
+	cpu_set_t set;
+
+	memset(map, 0, size * sizeof(*map));
+	if (sched_getaffinity(0, sizeof(set), &set))
+		fail("sched_getaffinity failed");
+	for (cpu = 0; cpu < size && cpu < CPU_SETSIZE; cpu++) {
+		map[cpu] = CPU_ISSET(cpu, &set);
+		if (map[cpu])
+			end = cpu + 1;
+	}
+	return end;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+uint64_t tsc_quantile(uint64_t *values, size_t count, double percent)
+{
+	size_t place = count * percent / 100;
+
+	qsort(values, count, sizeof(*values), compare);
+	return values[place < count ? place : count - 1];
+}

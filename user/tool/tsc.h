@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The time-stamp counter of the CPU that this runs on. */
+#ifndef TSC_H
+#define TSC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline uint64_t tsc_read(void)
+{
+	uint32_t low, high;
+
+	asm volatile("rdtsc" : "=a" (low), "=d" (high) :: "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/* No instruction before it is still to be carried out, none after it has begun. */
+static inline uint64_t tsc_read_fenced(void)
+{
+	uint32_t low, high;
+
+	asm volatile("lfence\n\trdtsc\n\tlfence" : "=a" (low), "=d" (high) :: "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/* What a TSC counts in */
+struct tsc_step {
+	unsigned int step;	/* cycles; 1: it has no steps */
+	unsigned int residue;	/* value modulo the step, of most reads */
+};
+
+/* Find the step from values in the order of time. */
+struct tsc_step tsc_step_of(const uint64_t *values, size_t count);
+/* The same of this CPU. */
+struct tsc_step tsc_step_measure(void);
+/* Rate against CLOCK_MONOTONIC_RAW, in kHz: takes 50 ms. */
+double tsc_khz_measure(void);
+
+/* The longest time between two reads, and how many were longer than @bound, in @cycles. */
+struct tsc_gaps {
+	uint64_t longest, count, sum;
+};
+
+struct tsc_gaps tsc_gaps_measure(uint64_t cycles, uint64_t bound);
+
+/* TSC cycles that a core cycle takes, by a chain of dependent instructions. */
+double tsc_per_core_cycle(void);
+/* The chain: @turns times 16 core cycles. Return: TSC cycles. */
+uint64_t tsc_chain(uint64_t turns);
+
+/* Run on this CPU only. Return: whether that is allowed. */
+bool tsc_pin(int cpu);
+/* The CPUs that this process may run on, as a map of @size. Return: the highest number + 1. */
+int tsc_allowed(bool *map, int size);
+
+/* Value that @percent of the values are not above; sorts them. */
+uint64_t tsc_quantile(uint64_t *values, size_t count, double percent);
+
+#endif
