@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 typedef s64 ktime_t;
-typedef int clockid_t;
 
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
