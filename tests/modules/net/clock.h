@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A clock and the TSC read at the same instant. Before 7.2 the kernel took
- * them for all clocks at once, and gave only CLOCK_REALTIME among these.
+ * A clock and the TSC read at the same instant. The kernel's snapshot has CLOCK_REALTIME
+ * in all versions; since 7.2 it has other clocks as well, but warns if it is asked for
+ * CLOCK_TAI.
  */
 #ifndef _APIC_TIMER_SINK_CLOCK_H
 #define _APIC_TIMER_SINK_CLOCK_H
@@ -19,24 +20,22 @@
 static inline s64 sink_clock(u32 clock, u64 *cycles)
 {
 	struct system_time_snapshot now;
+	s64 ns;
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
-	ktime_get_snapshot_id(clock, &now);
-	*cycles = now.cycles;
-	return ktime_to_ns(now.systime);
+	ktime_get_snapshot_id(CLOCK_REALTIME, &now);
+	ns = ktime_to_ns(now.systime);
 #else
-	s64 real;
-
 	ktime_get_snapshot(&now);
-	*cycles = now.cycles;
-	real = ktime_to_ns(now.real);
-	if (clock == CLOCK_REALTIME)
-		return real;
-	real -= ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
-	if (clock == CLOCK_TAI)
-		real += ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI));
-	return real;
+	ns = ktime_to_ns(now.real);
 #endif
+	*cycles = now.cycles;
+	if (clock == CLOCK_REALTIME)
+		return ns;
+	ns -= ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
+	if (clock == CLOCK_TAI)
+		ns += ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI));
+	return ns;
 }
 
 #endif /* _APIC_TIMER_SINK_CLOCK_H */
