@@ -9,6 +9,7 @@
  * the TSC counts in steps, or the CPU's clock was slow when it was measured, and half
  * of the least is sure.
  */
+#include <linux/compiler.h>
 #include <linux/irqflags.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -120,8 +121,6 @@ static notrace netdev_tx_t look(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_BUSY;
 }
 
-static const struct net_device_ops look_ops = { .ndo_start_xmit = look };
-
 static void measure(struct shaper_start *start)
 {
 	u32 least = U32_MAX, took, same = 0;
@@ -158,20 +157,29 @@ static void measure(struct shaper_start *start)
  */
 int shaper_path_measure(void)
 {
+	netdev_tx_t (*driver)(struct sk_buff *skb, struct net_device *dev) = look;
 	/* Nothing of them is used but what netdev_start_xmit() touches. */
+	struct net_device_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
 	struct net_device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	struct netdev_queue *txq = kzalloc(sizeof(*txq), GFP_KERNEL);
 	struct sk_buff *skb = kzalloc(sizeof(*skb), GFP_KERNEL);
 	struct shaper_start start = { .skb = skb, .dev = dev, .txq = txq };
 	int err = -ENOMEM;
 
-	if (dev && txq && skb) {
-		dev->netdev_ops = &look_ops;
+	/*
+	 * The compiler must not learn that this function is all that is ever called: gcc 15
+	 * compares with it and inlines it, so that any other driver takes longer.
+	 */
+	OPTIMIZER_HIDE_VAR(driver);
+	if (ops && dev && txq && skb) {
+		ops->ndo_start_xmit = driver;
+		dev->netdev_ops = ops;
 		measure(&start);
 		err = 0;
 	}
 	kfree(skb);
 	kfree(txq);
 	kfree(dev);
+	kfree(ops);
 	return err;
 }

@@ -16,10 +16,12 @@ from .debian import Archive
 from .kernels import SUITES
 
 # Much of the source that no small x86 kernel or UML has use for; the Kconfig files must stay.
-# What the patches touch is in all of it, Documentation too.
+# What the patches touch is in all of it, Documentation too. Of the network drivers those stay that
+# configs/debug.config has: e1000e, igb, vmxnet3, virtio_net, veth.
 SMALL = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!Ka]*", "sound/*/*.[ch]",
-         "drivers/gpu/drm/*.[ch]", "drivers/net/*/*.[ch]", "drivers/media/*.[ch]",
-         "drivers/staging/*.[ch]", "tools/testing/selftests/*"]  # fmt: skip
+         "drivers/gpu/drm/*.[ch]", "drivers/net/[!ev]*/*.[ch]", "drivers/net/ethernet/[!i]*/*.[ch]",
+         "drivers/net/ethernet/intel/[!ei]*/*.[ch]", "drivers/net/ethernet/intel/i[!g]*/*.[ch]",
+         "drivers/media/*.[ch]", "drivers/staging/*.[ch]", "tools/testing/selftests/*"]  # fmt: skip
 
 
 @dataclass(frozen=True)
