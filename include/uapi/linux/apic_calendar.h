@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * /dev/apic_calendar: a time-driven system, run from a table.
+ *
+ * An open file is a calendar. It has units, each of which belongs to one CPU: a thread
+ * of a program, or a function of a kernel module. A table says at which offsets of a
+ * cycle, the major cycle, which unit runs and for how long, its budget. The file has
+ * several tables; one of them is in force, and another one takes its place at a boundary
+ * of the major cycle, on all CPUs at the same TSC value.
+ *
+ * Each command takes a structure that begins with its own size as the caller knows it.
+ * A longer structure than the kernel's is accepted as long as what the kernel doesn't
+ * know is zero (otherwise -E2BIG), and what a shorter one lacks reads as zero. Layouts
+ * are the same for 32-bit callers.
+ */
+#ifndef _UAPI_LINUX_APIC_CALENDAR_H
+#define _UAPI_LINUX_APIC_CALENDAR_H
+
+#include <linux/ioctl.h>
+#ifdef __KERNEL__
+#include <uapi/linux/apic_timer.h>
+#else
+#include <linux/apic_timer.h>
+#endif
+#include <linux/types.h>
+
+/* What the caller hands over has its size in it, hence not _IOWR(). */
+#define APIC_CALENDAR_QUERY	_IO(APIC_TIMER_IOC, 16)
+#define APIC_CALENDAR_LOAD	_IO(APIC_TIMER_IOC, 17)
+#define APIC_CALENDAR_START	_IO(APIC_TIMER_IOC, 18)
+#define APIC_CALENDAR_SWITCH	_IO(APIC_TIMER_IOC, 19)
+#define APIC_CALENDAR_STOP	_IO(APIC_TIMER_IOC, 20)
+#define APIC_CALENDAR_BIND	_IO(APIC_TIMER_IOC, 21)
+#define APIC_CALENDAR_UNBIND	_IO(APIC_TIMER_IOC, 22)
+#define APIC_CALENDAR_WAIT	_IO(APIC_TIMER_IOC, 23)
+#define APIC_CALENDAR_STATUS	_IO(APIC_TIMER_IOC, 24)
+
+#define APIC_CALENDAR_UNITS	64	/* of a calendar, at most */
+#define APIC_CALENDAR_ENTRIES	4096	/* of a table, at most */
+#define APIC_CALENDAR_TABLES	16	/* of a calendar, at most */
+#define APIC_CALENDAR_NAME	32	/* bytes of a name, with the 0 at its end */
+#define APIC_CALENDAR_NONE	0xffffffffU	/* no entry, no table */
+
+/* &struct apic_calendar_unit.kind */
+#define APIC_CALENDAR_USER	0	/* a thread that calls APIC_CALENDAR_WAIT */
+#define APIC_CALENDAR_FUNCTION	1	/* <linux/apic_calendar.h>, in hard interrupt */
+#define APIC_CALENDAR_THREAD	2	/* the same, in a thread of the kernel's */
+#define APIC_CALENDAR_KINDS	3
+
+/* &struct apic_calendar_unit.on_overrun: what becomes of a thread whose budget is over */
+#define APIC_CALENDAR_PARK	0	/* stops, and goes on in its next window */
+#define APIC_CALENDAR_SIGNAL	1	/* gets a signal, and runs on */
+#define APIC_CALENDAR_KILL	2	/* its process is killed */
+#define APIC_CALENDAR_SKIP	3	/* runs on, and loses its next window */
+#define APIC_CALENDAR_POLICIES	4
+
+/**
+ * struct apic_calendar_unit - a unit
+ * @name:	for people; unlike that of any other unit
+ * @function:	what a module has registered; of user units: empty
+ * @kind:	%APIC_CALENDAR_USER, %APIC_CALENDAR_FUNCTION or %APIC_CALENDAR_THREAD
+ * @cpu:	CPU that it runs on
+ * @on_overrun:	of user units: %APIC_CALENDAR_PARK, ...; of others 0: an overrun is counted
+ * @signal:	for %APIC_CALENDAR_SIGNAL, otherwise 0
+ * @reserved:	0
+ */
+struct apic_calendar_unit {
+	char name[APIC_CALENDAR_NAME];
+	char function[APIC_CALENDAR_NAME];
+	__u32 kind;
+	__u32 cpu;
+	__u32 on_overrun;
+	__u32 signal;
+	__u64 reserved[2];
+};
+
+/**
+ * struct apic_calendar_entry - a window of a unit
+ * @offset:	its start, from the start of the major cycle
+ * @budget:	its length
+ * @unit:	number of the unit
+ * @flags:	0
+ */
+struct apic_calendar_entry {
+	__u64 offset;
+	__u64 budget;
+	__u32 unit;
+	__u32 flags;
+};
+
+/*
+ * &struct apic_calendar_load.reason: why a table is refused, with -EINVAL. @bad is the
+ * number of the entry, or of the unit where that is said; @other of what it collides with.
+ */
+#define APIC_CALENDAR_OK		0
+#define APIC_CALENDAR_BAD_MAJOR		1	/* shorter or longer than allowed */
+#define APIC_CALENDAR_BAD_COUNT		2	/* no unit, no entry, or too many */
+#define APIC_CALENDAR_BAD_NAME		3	/* unit: none, not ended, or taken by @other */
+#define APIC_CALENDAR_BAD_KIND		4	/* unit: no such kind; reserved field not 0 */
+#define APIC_CALENDAR_BAD_POLICY	5	/* unit: no such one, or not of this kind */
+#define APIC_CALENDAR_BAD_CPU		6	/* unit: no such CPU, or not online */
+#define APIC_CALENDAR_BAD_FUNCTION	7	/* unit: none, or not registered */
+#define APIC_CALENDAR_BAD_UNIT		8	/* no such unit; or unknown flags */
+#define APIC_CALENDAR_BAD_ORDER		9	/* begins before @other, the entry before */
+#define APIC_CALENDAR_BAD_BUDGET	10	/* too short */
+#define APIC_CALENDAR_BAD_END		11	/* lasts beyond the major cycle */
+#define APIC_CALENDAR_OVERLAP		12	/* begins before @other on its CPU ends */
+#define APIC_CALENDAR_GAP		13	/* too near to the end of @other on its CPU */
+#define APIC_CALENDAR_LOAD_SHARE	14	/* with it the CPU is busy for too long */
+#define APIC_CALENDAR_BAD_DEGRADED	15	/* no such table */
+#define APIC_CALENDAR_REASONS		16
+
+/* &struct apic_calendar_load.flags */
+#define APIC_CALENDAR_CYCLES	0x0001	/* offsets, budgets and @major are TSC cycles, not ns */
+
+/**
+ * struct apic_calendar_load - %APIC_CALENDAR_LOAD: add a table
+ * @size:	in: sizeof(struct apic_calendar_load)
+ * @flags:	in: %APIC_CALENDAR_CYCLES
+ * @major:	in: length of the major cycle
+ * @units:	in: array of &struct apic_calendar_unit
+ * @entries:	in: array of &struct apic_calendar_entry, by ascending offset
+ * @n_units:	in: number of units. A calendar has the units of the table that was
+ *		loaded first; with later ones this is 0, and so is @units
+ * @n_entries:	in: number of entries
+ * @max_overruns: in: overruns with which the table @degraded takes the place of this
+ *		one, 0: never
+ * @degraded:	in: number of that table; with @max_overruns 0: 0
+ * @table:	out: number of this table
+ * @reason:	out: %APIC_CALENDAR_OK, or why it is wrong
+ * @bad:	out: entry or unit that is wrong, %APIC_CALENDAR_NONE: none
+ * @other:	out: what it collides with, %APIC_CALENDAR_NONE: nothing
+ *
+ * Errors: -EINVAL with @reason, or unknown flags; -EBUSY: the first table while another
+ * call loads it; -ENOSPC: too many tables; -ENOMEM; -E2BIG, -EFAULT.
+ */
+struct apic_calendar_load {
+	__u32 size;
+	__u32 flags;
+	__u64 major;
+	__aligned_u64 units;
+	__aligned_u64 entries;
+	__u32 n_units;
+	__u32 n_entries;
+	__u32 max_overruns;
+	__u32 degraded;
+	__u32 table;
+	__u32 reason;
+	__u32 bad;
+	__u32 other;
+};
+
+/**
+ * struct apic_calendar_start - %APIC_CALENDAR_START, %APIC_CALENDAR_SWITCH
+ * @size:	in: sizeof(struct apic_calendar_start)
+ * @table:	in: number of the table
+ * @when:	in: START: start of its first major cycle, 0: soon; SWITCH: not before
+ *		this, 0: as soon as possible; out: the moment that it will be, TSC
+ * @clock:	in: of @when: %APIC_TIMER_CLOCK_TSC, _MONOTONIC or _TAI. It is converted
+ *		once: a calendar does not follow a clock that is steered afterwards
+ * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
+ *		present one
+ *
+ * SWITCH takes effect at a boundary of the major cycle, two cycles ahead at least.
+ * Errors: -ETIME: START: the moment is nearer than 200 us, or past; -EBUSY: the
+ * calendar runs, or another one has one of its CPUs; SWITCH: another switch has not
+ * happened yet; -ESRCH: SWITCH: the calendar does not run; -ENODEV: a CPU has no timer;
+ * -ENXIO: the TSCs of the CPUs are not comparable; -EAGAIN: the machine is about to
+ * sleep; -EPERM: without CAP_SYS_NICE; -ESTALE; -EINVAL: no such table or clock.
+ */
+struct apic_calendar_start {
+	__u32 size;
+	__u32 table;
+	__u64 when;
+	__u32 clock;
+	__u32 epoch;
+};
+
+/* &struct apic_calendar_stop.flags */
+#define APIC_CALENDAR_AT_BOUNDARY	0x0001	/* of the major cycle, as SWITCH; else at once */
+
+/**
+ * struct apic_calendar_stop - %APIC_CALENDAR_STOP
+ * @size:	in: sizeof(struct apic_calendar_stop)
+ * @flags:	in: %APIC_CALENDAR_AT_BOUNDARY
+ * @when:	out: TSC at which it stops, or has stopped
+ *
+ * Threads that wait return with -ECANCELED, and those that are parked go on.
+ * Errors: -ESRCH: the calendar does not run; -EBUSY: with %APIC_CALENDAR_AT_BOUNDARY: a
+ * switch has not happened yet.
+ */
+struct apic_calendar_stop {
+	__u32 size;
+	__u32 flags;
+	__u64 when;
+};
+
+/**
+ * struct apic_calendar_bind - %APIC_CALENDAR_BIND, %APIC_CALENDAR_UNBIND
+ * @size:	in: sizeof(struct apic_calendar_bind)
+ * @unit:	in: number of a user unit
+ *
+ * BIND makes the caller the thread of the unit: it moves to the unit's CPU, stays there,
+ * and gets SCHED_FIFO at the calendar's priority. UNBIND by the same thread, and the
+ * end of the calendar, give back what it had. Errors: -EBUSY: the unit has a thread, or
+ * the thread a unit; -EPERM: without CAP_SYS_NICE; -ENOENT: no table is loaded;
+ * -EINVAL: no such unit, or no user unit, or the CPU is not in the thread's cpuset;
+ * UNBIND: -ESRCH: it isn't the unit's thread.
+ */
+struct apic_calendar_bind {
+	__u32 size;
+	__u32 unit;
+};
+
+/* &struct apic_calendar_wait.flags */
+#define APIC_CALENDAR_KERNEL_FINISH	0x0001	/* the kernel waits for the last stretch, too */
+
+/* &struct apic_calendar_wait.status, and of receipts. */
+#define APIC_CALENDAR_OVERRAN	0x0001	/* used up its budget */
+#define APIC_CALENDAR_BROKE	0x0002	/* was parked */
+#define APIC_CALENDAR_LATE_BREAK 0x0004	/* stopped late: it was in a system call */
+#define APIC_CALENDAR_SWITCHED	0x0008	/* another table than with the call before */
+
+/**
+ * struct apic_calendar_wait - %APIC_CALENDAR_WAIT: the window is over; wait for the next
+ * @size:	in: sizeof(struct apic_calendar_wait)
+ * @unit:	in: the caller's unit
+ * @flags:	in: %APIC_CALENDAR_KERNEL_FINISH
+ * @status:	out: of what has happened since the last call: %APIC_CALENDAR_OVERRAN, ...
+ * @returned:	in: TSC as read right after the last call, 0: not read. The kernel learns
+ *		its way out from it
+ * @began:	in: TSC at the first instruction of the window that ends, 0: not read; for
+ *		the receipt
+ * @start:	out: start of the window, TSC
+ * @timeout:	out: its end
+ * @cycle:	out: number of the major cycle since START
+ * @missed:	out: windows missed since the last call
+ * @table:	out: the table in force
+ * @lead:	out: TSC cycles from the armed moment to @start
+ * @reserved:	out: 0
+ *
+ * The thread comes back early, and waits until the TSC is @start: see at_calendar_wait()
+ * of user/apic_timer_user.h. A signal starts the call again after its handler, or ends
+ * it with -EINTR where its action has no SA_RESTART; SIGSTOP and SIGCONT are not seen but
+ * for missed windows. Errors: -ECANCELED: the calendar was stopped, or the machine
+ * slept; -ENODEV: a CPU of the calendar went offline; -ENXIO: the TSC became unstable;
+ * -ESRCH: the caller isn't the unit's thread.
+ */
+struct apic_calendar_wait {
+	__u32 size;
+	__u32 unit;
+	__u32 flags;
+	__u32 status;
+	__u64 returned;
+	__u64 began;
+	__u64 start;
+	__u64 timeout;
+	__u64 cycle;
+	__u32 missed;
+	__u32 table;
+	__u32 lead;
+	__u32 reserved;
+};
+
+/* &struct apic_calendar_query.outranked_by: what runs on a unit's CPU in its window. */
+#define APIC_CALENDAR_OUTRANKED_INTERRUPTS	0x0001	/* of devices, and NMIs */
+#define APIC_CALENDAR_OUTRANKED_SOFTIRQS	0x0002	/* unless PREEMPT_RT */
+#define APIC_CALENDAR_OUTRANKED_STOP		0x0004	/* the migration thread */
+#define APIC_CALENDAR_OUTRANKED_DEADLINE	0x0008	/* threads of SCHED_DEADLINE */
+#define APIC_CALENDAR_OUTRANKED_FIFO		0x0010	/* SCHED_FIFO above @priority */
+#define APIC_CALENDAR_OUTRANKED_THROTTLING	0x0020	/* sched_rt_runtime_us */
+
+/**
+ * struct apic_calendar_query - %APIC_CALENDAR_QUERY: what there is
+ * @size:	in: sizeof(struct apic_calendar_query)
+ * @epoch:	out: present epoch of the TSC
+ * @tsc_khz:	out: frequency of the TSC in kHz
+ * @priority:	out: SCHED_FIFO priority of a unit's thread
+ * @outranked_by: out: %APIC_CALENDAR_OUTRANKED_*
+ * @major_min:	out: shortest major cycle, ns
+ * @budget_min:	out: shortest budget, ns
+ * @gap_user:	out: shortest gap before a window of a thread, ns
+ * @gap_function: out: shortest gap before one of a function, ns
+ * @share:	out: percent of a CPU that windows and gaps may take
+ */
+struct apic_calendar_query {
+	__u32 size;
+	__u32 epoch;
+	__u32 tsc_khz;
+	__u32 priority;
+	__u32 outranked_by;
+	__u32 major_min;
+	__u32 budget_min;
+	__u32 gap_user;
+	__u32 gap_function;
+	__u32 share;
+};
+
+/* &struct apic_calendar_status.state */
+#define APIC_CALENDAR_IDLE	0
+#define APIC_CALENDAR_RUNNING	1
+
+/**
+ * struct apic_calendar_status - %APIC_CALENDAR_STATUS: of the calendar and a unit
+ * @size:	in: sizeof(struct apic_calendar_status)
+ * @unit:	in: number of the unit
+ * @state:	out: of the calendar: %APIC_CALENDAR_IDLE or _RUNNING
+ * @error:	out: why it does not run: ECANCELED, ENODEV, ENXIO; 0: not started so far
+ * @table:	out: table in force, %APIC_CALENDAR_NONE: none
+ * @next:	out: table that takes its place, %APIC_CALENDAR_NONE: none
+ * @tid:	out: thread of the unit, 0: none
+ * @reserved:	out: 0
+ * @run:	out: windows in which it ran
+ * @missed:	out: windows at whose start it was not ready
+ * @never_ran:	out: windows in which it was ready and did not get the CPU
+ * @overran:	out: windows whose budget it used up
+ * @late_breaks: out: of these, those in which it did not stop in time
+ * @skipped:	out: windows that it lost by %APIC_CALENDAR_SKIP
+ * @slack_min:	out: least that was left of a budget, TSC cycles
+ * @lead:	out: how early it is woken, TSC cycles
+ *
+ * poll() reports %POLLPRI from an overrun of any unit on until this is called, and
+ * %POLLIN when there are receipts to read().
+ */
+struct apic_calendar_status {
+	__u32 size;
+	__u32 unit;
+	__u32 state;
+	__u32 error;
+	__u32 table;
+	__u32 next;
+	__u32 tid;
+	__u32 reserved;
+	__u64 run;
+	__u64 missed;
+	__u64 never_ran;
+	__u64 overran;
+	__u64 late_breaks;
+	__u64 skipped;
+	__u64 slack_min;
+	__u64 lead;
+};
+
+/* &struct apic_calendar_receipt.result: what became of a window. */
+#define APIC_CALENDAR_RAN	0	/* ended within the budget */
+#define APIC_CALENDAR_TIMED_OUT	1	/* used up the budget */
+#define APIC_CALENDAR_MISSED	2	/* the unit was not ready */
+#define APIC_CALENDAR_NEVER_RAN	3	/* it was, and did not get the CPU */
+#define APIC_CALENDAR_SKIPPED	4	/* %APIC_CALENDAR_SKIP */
+#define APIC_CALENDAR_STOPPED	5	/* the calendar stopped within it */
+#define APIC_CALENDAR_PASSED	6	/* @count whole cycles from @cycle on had passed */
+
+/**
+ * struct apic_calendar_receipt - a window, as it was; read() gives an array of these
+ * @number:	of the receipt; where one is missing it was overwritten
+ * @start:	wanted start, TSC
+ * @woken:	TSC when the interrupt was handled
+ * @resumed:	TSC when the thread ran again, or the function was called
+ * @began:	as the thread said, 0: unknown
+ * @ended:	TSC when the thread called again, or was timed out; when the function returned
+ * @cycle:	major cycle since START
+ * @entry:	entry of the table, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
+ * @unit:	the unit, likewise
+ * @cpu:	the CPU
+ * @table:	the table
+ * @result:	%APIC_CALENDAR_RAN, ...
+ * @count:	see %APIC_CALENDAR_PASSED, otherwise 1
+ *
+ * Each window has one receipt, in the order of a CPU's windows. read() does not wait:
+ * without receipts it fails with -EAGAIN.
+ */
+struct apic_calendar_receipt {
+	__u64 number;
+	__u64 start;
+	__u64 woken;
+	__u64 resumed;
+	__u64 began;
+	__u64 ended;
+	__u64 cycle;
+	__u32 entry;
+	__u32 unit;
+	__u32 cpu;
+	__u32 table;
+	__u32 result;
+	__u32 count;
+};
+
+#endif /* _UAPI_LINUX_APIC_CALENDAR_H */
