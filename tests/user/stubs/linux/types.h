@@ -7,5 +7,6 @@ typedef unsigned char __u8;
 typedef unsigned short __u16;
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
+#define __aligned_u64	__u64 __attribute__((aligned(8)))
 
 #endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Functions of kernel modules as units of calendars, see <uapi/linux/apic_calendar.h>.
+ *
+ *	static struct apic_calendar_function pulse = {
+ *		.name = "pulse", .function = toggle, .owner = THIS_MODULE,
+ *	};
+ *
+ *	ret = apic_calendar_register(&pulse);
+ *
+ * A table whose unit names "pulse" then calls toggle() at the start of each window.
+ */
+#ifndef _LINUX_APIC_CALENDAR_H
+#define _LINUX_APIC_CALENDAR_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct module;
+
+/* &struct apic_calendar_function.flags */
+/* Call it in a thread of the kernel's instead: it may sleep, and starts less exactly. */
+#define APIC_CALENDAR_IN_THREAD	0x0001U
+
+/**
+ * struct apic_calendar_function - a function that calendars may call
+ * @name:	its name in tables, less than APIC_CALENDAR_NAME bytes
+ * @function:	called at the start of each window. @now is the TSC at its first
+ *		instruction, or some cycles less; @data as below. In hard interrupt
+ *		context on the unit's CPU, with interrupts off, under the rules of
+ *		handlers in <linux/apic_timer.h>; or as @flags say. One that uses up
+ *		its budget is counted, not stopped.
+ * @data:	passed to @function
+ * @flags:	APIC_CALENDAR_IN_THREAD
+ * @owner:	THIS_MODULE, which stays loaded as long as a calendar uses the function
+ */
+struct apic_calendar_function {
+	const char *name;
+	void (*function)(unsigned long long now, unsigned long data);
+	unsigned long data;
+	unsigned int flags;
+	struct module *owner;
+
+	/* private: */
+	struct list_head node;
+	unsigned int users;
+};
+
+/*
+ * Register and unregister; task context. Return:
+ *   0		done
+ *   -EEXIST	the name is taken, or it is registered already
+ *   -EBUSY	unregister: a calendar uses it, which an @owner being unloaded excludes
+ *   -ENOENT	unregister: it is not registered
+ *   -EINVAL	no name, one that is too long, no function, or unknown flags
+ */
+int apic_calendar_register(struct apic_calendar_function *function);
+int apic_calendar_unregister(struct apic_calendar_function *function);
+
+#endif /* _LINUX_APIC_CALENDAR_H */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CALENDAR_CALENDAR_H
+#define _APIC_CALENDAR_CALENDAR_H
+
+#include <linux/apic_timer.h>
+#include <linux/apic_timer_estimate.h>
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/irq_work.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/task_work.h>
+#include <linux/wait.h>
+#include <uapi/linux/apic_calendar.h>
+#include <uapi/linux/sched/types.h>
+
+#include "position.h"
+#include "ring.h"
+#include "state.h"
+
+struct apic_calendar_function;
+struct calendar;
+struct calendar_unit;
+struct task_struct;
+
+/**
+ * struct calendar_cpu - a CPU of a calendar
+ * @calendar:	the calendar
+ * @cpu:	the CPU
+ * @slot:	its place in the calendar's tables
+ * @lock:	what follows, and what its units have
+ * @on:		the calendar runs here
+ * @changed:	the change has been made here
+ * @ending:	it is a stop, which this CPU, the last to come there, does at the boundary
+ * @position:	next window
+ * @base:	number of the major cycle in which its table took over
+ * @running:	unit whose window is open
+ * @over:	unit that has to be stopped, should it not stop by itself
+ * @dispatch:	timer for the next window
+ * @timeout:	timer for the end of the one that is open
+ * @backstop:	timer for @over
+ *
+ * Locks: &calendar.lock before this one, and this one before those of the timers.
+ */
+struct calendar_cpu {
+	struct calendar *calendar;
+	unsigned int cpu;
+	u32 slot;
+	raw_spinlock_t lock;	/* what follows */
+	bool on;
+	bool changed;
+	bool ending;
+	struct calendar_position position;
+	u64 base;
+	struct calendar_unit *running;
+	struct calendar_unit *over;
+	struct apic_timer_list dispatch;
+	struct apic_timer_list timeout;
+	struct apic_timer_list backstop;
+} ____cacheline_aligned;
+
+/**
+ * struct calendar_unit - a unit
+ * @calendar:	the calendar
+ * @cpu:	its CPU
+ * @number:	its number
+ * @def:	as the user defined it
+ * @function:	what a module has registered, NULL: none
+ * @thread:	thread of the kernel's that calls it, NULL: none
+ * @state:	under @cpu's lock, as all that follows up to @work
+ * @task:	its thread, a counted reference; NULL: none
+ * @resuming:	a window began, and what it took to wake the thread is not known yet
+ * @queued:	@work is on its way
+ * @skip:	the next window is lost
+ * @stops:	how often the calendar had stopped when that was last reported
+ * @status:	%APIC_CALENDAR_OVERRAN, ..., since the last call
+ * @missed:	windows missed since the last call
+ * @receipt:	of the window that is open
+ * @timeout:	its end
+ * @armed:	moment that the wake-up was armed for
+ * @lead:	how long before the start that was
+ * @returned_from: TSC at which the thread left for user space, 0: unknown
+ * @wake:	how long wake-ups take
+ * @back:	how long the way to user space takes
+ * @count:	counters for %APIC_CALENDAR_STATUS
+ * @work:	stops the thread on its way to user space
+ * @demote:	the keeper is to see to it
+ * @demoted:	under &calendar.scheduling: it has lost its priority
+ * @priority:	priority that its thread was given
+ * @had:	what it had before BIND
+ * @allowed:	CPUs that it had
+ */
+struct calendar_unit {
+	struct calendar *calendar;
+	struct calendar_cpu *cpu;
+	u32 number;
+	struct apic_calendar_unit def;
+	struct apic_calendar_function *function;
+	struct task_struct *thread;
+
+	enum calendar_state state;
+	struct task_struct *task;
+	bool resuming;
+	bool queued;
+	bool skip;
+	unsigned int stops;
+	u32 status;
+	u32 missed;
+	struct apic_calendar_receipt receipt;
+	u64 timeout;
+	u64 armed;
+	u64 lead;
+	u64 returned_from;
+	struct apic_timer_estimate wake;
+	struct apic_timer_estimate back;
+	struct apic_calendar_status count;
+
+	struct callback_head work;
+	bool demote;
+	bool demoted;
+	unsigned int priority;
+	struct sched_attr had;
+	struct cpumask allowed;
+};
+
+/**
+ * struct calendar - a calendar, which is an open file
+ * @kref:	the file's, and one for each @work that is queued
+ * @node:	in the list of all
+ * @loading:	one LOAD, BIND, START, ... at a time
+ * @scheduling:	changes of units' priorities by others than their threads
+ * @lock:	@running, @error, the change, and START, SWITCH and STOP
+ * @running:	it runs
+ * @error:	why it was stopped last, negative; 0: it was not
+ * @stops:	how often it was stopped
+ * @n_units:	number of units
+ * @n_cpus:	number of CPUs
+ * @n_tables:	number of tables; read without a lock
+ * @units:	the units
+ * @cpus:	the CPUs
+ * @tables:	the tables; none goes away before the calendar does
+ * @table:	the one in force
+ * @origin:	start of its first major cycle, TSC
+ * @base:	number of that cycle
+ * @change:	what happens at a boundary; @change.at is read without a lock
+ * @change_base: number of the major cycle that begins there
+ * @unchanged:	CPUs that have not come there yet
+ * @overruns:	since @table is in force
+ * @overran:	an overrun has not been reported by STATUS
+ * @ring:	receipts
+ * @wait:	poll()
+ * @wake:	wakes @wait
+ * @keeper:	thread that deals with units that don't stop by themselves
+ */
+struct calendar {
+	struct kref kref;
+	struct list_head node;
+	struct mutex loading;		/* see above */
+	struct mutex scheduling;	/* see above */
+	raw_spinlock_t lock;		/* see above */
+	bool running;
+	int error;
+	unsigned int stops;
+	u32 n_units;
+	u32 n_cpus;
+	u32 n_tables;
+	struct calendar_unit *units;
+	struct calendar_cpu *cpus;
+	struct calendar_table *tables[APIC_CALENDAR_TABLES];
+	const struct calendar_table *table;
+	u64 origin;
+	u64 base;
+	struct calendar_change change;
+	u64 change_base;
+	atomic_t unchanged;
+	atomic_t overruns;
+	bool overran;
+	struct calendar_ring ring;
+	wait_queue_head_t wait;
+	struct irq_work wake;
+	struct task_struct *keeper;
+};
+
+/* load.c */
+struct calendar_limits;
+void calendar_limits_ns(struct calendar_limits *limits);
+long calendar_load(struct calendar *calendar, void __user *argument);
+void calendar_unload(struct calendar *calendar);
+
+/* run.c */
+long calendar_start(struct calendar *calendar, void __user *argument);
+long calendar_switch(struct calendar *calendar, void __user *argument);
+long calendar_stop_by_user(struct calendar *calendar, void __user *argument);
+bool calendar_stop(struct calendar *calendar, int error);
+void calendar_stop_sync(struct calendar *calendar, int error);
+u32 calendar_epoch(void);
+
+/* dispatch.c */
+void calendar_dispatch_init(void);
+void calendar_cpu_init(struct calendar_cpu *cpu);
+int calendar_cpu_arm(struct calendar_cpu *cpu, bool here);
+bool calendar_cpu_changed(struct calendar_cpu *cpu);
+void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
+int calendar_event(struct calendar_unit *unit, enum calendar_event event);
+
+/* change.c */
+int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
+		       u64 not_before, u64 *at);
+void calendar_changed(struct calendar *calendar);
+
+/* user.c */
+long calendar_bind(struct calendar *calendar, void __user *argument);
+long calendar_unbind(struct calendar *calendar, void __user *argument);
+long calendar_wait(struct calendar *calendar, void __user *argument);
+int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait);
+void calendar_unit_break(struct calendar_unit *unit);
+void calendar_unit_release(struct calendar_unit *unit);
+u64 calendar_finish(u64 until);
+void calendar_put(struct calendar *calendar);
+u64 calendar_lead(const struct calendar_unit *unit);
+void calendar_learn_init(struct calendar_unit *unit);
+int calendar_set_fifo(struct task_struct *task);
+unsigned int calendar_priority(void);
+
+/* keeper.c */
+int calendar_keeper_start(struct calendar *calendar);
+void calendar_keeper_stop(struct calendar *calendar);
+u64 calendar_backstop(void);
+void calendar_restore(struct calendar_unit *unit);
+
+/* function.c */
+bool calendar_function_known(const char *name, u32 kind);
+struct apic_calendar_function *calendar_function_get(const char *name, u32 kind);
+void calendar_function_put(struct apic_calendar_function *function);
+int calendar_thread_start(struct calendar_unit *unit);
+
+/* outside.c */
+int calendar_outside_init(void);
+void calendar_outside_exit(void);
+void calendar_outside_add(struct calendar *calendar);
+void calendar_outside_del(struct calendar *calendar);
+bool calendar_outside_sleeps(void);
+bool calendar_outside_usable(struct calendar *calendar);
+
+#endif /* _APIC_CALENDAR_CALENDAR_H */

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Another table takes over, or the calendar stops, at a boundary that all CPUs share.
+ *
+ *	CPU0: calendar_change_to()            CPU1
+ *	  change.table, change_base             window of a cycle before change.at
+ *	  release change.at  ---------------->  acquire change.at
+ *	  next cycle starts at change.at:       next cycle starts at change.at:
+ *	    new table, unchanged 2 -> 1           new table, unchanged 1 -> 0
+ *	                                          calendar_changed()
+ *
+ * The boundary is two major cycles ahead, and no CPU looks further ahead than one: each
+ * sees the change before it comes there. A CPU that has no windows in the old table has no
+ * handler that would come there; it gets its first window of the new table at once.
+ */
+#include <linux/math64.h>
+#include <linux/sched.h>
+
+#include <trace/events/apic_calendar.h>
+
+#include "calendar.h"
+
+static u64 major_of(const struct calendar_table *table)
+{
+	return calendar_cycle_start(table, 0, 1);
+}
+
+/* On a CPU that has nothing to do until the change. Return true if that is complete. */
+static bool begin(struct calendar_cpu *cpu, const struct calendar_change *change)
+	__must_hold(&cpu->lock)
+{
+	bool complete = calendar_cpu_changed(cpu);
+
+	calendar_position_begin(&cpu->position, change->table, cpu->slot, change->at);
+	if (calendar_cpu_arm(cpu, false))
+		cpu->on = false;
+	return complete;
+}
+
+/* Return true if the change is complete at once. */
+static bool announce(struct calendar *calendar, const struct calendar_table *table, u64 at,
+		     u64 cycles)
+	__must_hold(&calendar->lock)
+{
+	struct calendar_cpu *cpu;
+	bool complete = false;
+	u32 i;
+
+	lockdep_assert_held(&calendar->lock);
+	atomic_set(&calendar->unchanged, calendar->n_cpus);
+	calendar->change.table = table;
+	calendar->change_base = calendar->base + cycles;
+	for (i = 0; i < calendar->n_cpus; i++) {
+		cpu = &calendar->cpus[i];
+		raw_spin_lock(&cpu->lock);
+		cpu->changed = false;
+		raw_spin_unlock(&cpu->lock);
+	}
+	smp_store_release(&calendar->change.at, at); /* advance() */
+	for (i = 0; i < calendar->n_cpus; i++) {
+		cpu = &calendar->cpus[i];
+		raw_spin_lock(&cpu->lock);
+		if (!cpu->position.table && !cpu->changed)
+			complete |= begin(cpu, &calendar->change);
+		raw_spin_unlock(&cpu->lock);
+	}
+	return complete;
+}
+
+/**
+ * calendar_change_to() - have another table take over
+ * @calendar:	the calendar
+ * @table:	the table, NULL: stop
+ * @not_before:	TSC
+ * @at:		the boundary at which that happens, TSC
+ *
+ * Context: Any but NMI, without the lock of any CPU.
+ * Return: 0; -ESRCH: it does not run; -EBUSY: another change is under way; -EINVAL: that
+ * is too far ahead.
+ */
+int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
+		       u64 not_before, u64 *at)
+{
+	u64 earliest, boundary, cycles;
+	bool complete = false;
+	unsigned long flags;
+	int ret = 0;
+
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	if (!calendar->running) {
+		ret = -ESRCH;
+	} else if (calendar->change.at != CALENDAR_NEVER) {
+		ret = -EBUSY;
+	} else {
+		earliest = max(apic_timer_now(), calendar->origin) + 2 * major_of(calendar->table);
+		boundary = calendar_boundary(calendar->table, calendar->origin,
+					     max(earliest, not_before), &cycles);
+		if (boundary == CALENDAR_NEVER) {
+			ret = -EINVAL;
+		} else {
+			*at = boundary;
+			trace_apic_calendar_change(calendar->table->number, table ?
+						   table->number : APIC_CALENDAR_NONE, boundary);
+			complete = announce(calendar, table, boundary, cycles);
+		}
+	}
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	if (complete)
+		calendar_changed(calendar);
+	return ret;
+}
+
+/**
+ * calendar_changed() - the change has been made on all CPUs
+ * @calendar:	the calendar
+ *
+ * Context: Any but NMI, without the lock of any CPU.
+ */
+void calendar_changed(struct calendar *calendar)
+{
+	bool stop = false;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	if (calendar->running && calendar->change.at != CALENDAR_NEVER) {
+		stop = !calendar->change.table;
+		if (!stop) {
+			calendar->table = calendar->change.table;
+			calendar->origin = calendar->change.at;
+			calendar->base = calendar->change_base;
+			atomic_set(&calendar->overruns, 0);
+			WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
+		}
+	}
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	if (stop)
+		calendar_stop(calendar, -ECANCELED);
+}

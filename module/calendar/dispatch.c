@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The dispatcher of a CPU: three timers and their handlers.
+ *
+ * The timer for the next window of a thread expires so much before its start as the
+ * wake-up may take, in mode "raw"; that for a function shortly before, in mode "exact",
+ * and the handler waits for the last cycles itself, with nothing left to do between the
+ * wait and the call.
+ *
+ * All of it runs with interrupts off, on the CPU that it is about, under the CPU's lock.
+ * The lock is not held while a function of another module runs.
+ */
+#include <linux/apic_calendar.h>
+#include <linux/irqflags.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_calendar.h>
+
+#include "calendar.h"
+#include "spin.h"
+
+/* A function's handler has so much time to get ready. */
+#define READY_NS	300
+/* The fence lasts that long behind the start: for the first instructions. */
+#define FENCE_NS	500
+/* So many major cycles late, whole ones are left out. */
+#define PASS		2
+#define ROUNDS		64
+
+/* TSC cycles from the last look at the TSC to a function's first instruction, at least. */
+static u64 call_cost;
+
+static noinline u64 call(void (*function)(unsigned long long now, unsigned long data),
+			 unsigned long data, u64 start)
+{
+	u64 now = calendar_spin(start - call_cost) + call_cost;
+
+	function(now, data);
+	return now;
+}
+
+static void probe(unsigned long long now, unsigned long data)
+{
+	*(u64 *)data = rdtsc();
+}
+
+/**
+ * calendar_dispatch_init() - measure what a call takes
+ *
+ * Context: Task.
+ */
+void calendar_dispatch_init(void)
+{
+	u64 least = U64_MAX, start, seen;
+	unsigned long flags;
+	int i;
+
+	call_cost = 0;
+	for (i = 0; i < ROUNDS; i++) {
+		local_irq_save(flags);
+		start = rdtsc() + 100;
+		call(probe, (unsigned long)&seen, start);
+		local_irq_restore(flags);
+		least = min(least, seen - start);
+	}
+	/* Never early, should there be a shorter one. */
+	call_cost = least - least / 8;
+}
+
+/**
+ * calendar_event() - something happens to a unit
+ * @unit:	the unit
+ * @event:	what
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ * Return: its new state; negative: it stays as it is.
+ */
+int calendar_event(struct calendar_unit *unit, enum calendar_event event)
+	__must_hold(&unit->cpu->lock)
+{
+	int next = calendar_next_state(unit->state, event);
+
+	lockdep_assert_held(&unit->cpu->lock);
+	if (next == -EINVAL)
+		pr_err_once("apic_calendar: unit %s: event %d in state %d\n",
+			    unit->def.name, event, unit->state);
+	if (next >= 0)
+		unit->state = next;
+	return next;
+}
+
+static void add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt)
+{
+	calendar_ring_add(&calendar->ring, receipt);
+	trace_apic_calendar_window(receipt);
+	if (wq_has_sleeper(&calendar->wait))
+		irq_work_queue(&calendar->wake);
+}
+
+/* What becomes of a window that no thread has had. */
+static void lose(struct calendar_unit *unit, const struct apic_calendar_receipt *receipt,
+		 u32 result)
+{
+	struct apic_calendar_receipt copy = *receipt;
+
+	copy.result = result;
+	if (result == APIC_CALENDAR_SKIPPED)
+		unit->count.skipped++;
+	else
+		unit->count.missed++;
+	unit->missed++;
+	add_receipt(unit->calendar, &copy);
+}
+
+/**
+ * calendar_window_ends() - the open window of a unit ends
+ * @unit:	the unit
+ * @result:	how
+ * @now:	present TSC
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ */
+void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now)
+	__must_hold(&unit->cpu->lock)
+{
+	lockdep_assert_held(&unit->cpu->lock);
+	unit->receipt.ended = now;
+	unit->receipt.result = result;
+	if (unit->cpu->running == unit)
+		unit->cpu->running = NULL;
+	switch (result) {
+	case APIC_CALENDAR_RAN:
+		unit->count.run++;
+		if (unit->timeout > now)
+			unit->count.slack_min = min(unit->count.slack_min, unit->timeout - now);
+		break;
+	case APIC_CALENDAR_TIMED_OUT:
+		unit->count.run++;
+		unit->count.overran++;
+		unit->count.slack_min = 0;
+		break;
+	case APIC_CALENDAR_NEVER_RAN:
+		unit->count.never_ran++;
+		unit->missed++;
+		break;
+	}
+	add_receipt(unit->calendar, &unit->receipt);
+}
+
+/* Too many overruns: the degraded table. Without the lock of any CPU. */
+static void count_overrun(struct calendar *calendar)
+{
+	const struct calendar_table *table;
+	unsigned long flags;
+	u32 max, degraded;
+	u64 at;
+
+	WRITE_ONCE(calendar->overran, true);
+	irq_work_queue(&calendar->wake);
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	table = calendar->table;
+	max = table ? table->max_overruns : 0;
+	degraded = table ? table->degraded : 0;
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	/* Should another change be under way, the next overrun tries again. */
+	if (atomic_inc_return(&calendar->overruns) >= max && max)
+		calendar_change_to(calendar, calendar->tables[degraded], 0, &at);
+}
+
+static void timed_out(unsigned long long now, unsigned long data)
+{
+	struct calendar_cpu *cpu = (struct calendar_cpu *)data;
+	struct calendar_unit *unit;
+	bool overran = false;
+	int was;
+
+	raw_spin_lock(&cpu->lock);
+	unit = cpu->running;
+	if (!cpu->on || !unit)
+		goto out;
+	was = unit->state;
+	if (calendar_event(unit, CALENDAR_TIMEOUT) < 0) {
+		cpu->running = NULL;
+		goto out;
+	}
+	overran = was == CALENDAR_RUNS;
+	calendar_window_ends(unit, overran ? APIC_CALENDAR_TIMED_OUT : APIC_CALENDAR_NEVER_RAN,
+			     now);
+	unit->resuming = false;
+	if (!overran)
+		goto out;
+	unit->status |= APIC_CALENDAR_OVERRAN;
+	if (unit->def.on_overrun == APIC_CALENDAR_SKIP || unit->function) {
+		unit->skip = !unit->function;
+		goto out;
+	}
+	calendar_unit_break(unit);
+	cpu->over = unit;
+	mod_apic_timer(&cpu->backstop, now + calendar_backstop());
+out:
+	raw_spin_unlock(&cpu->lock);
+	if (overran)
+		count_overrun(cpu->calendar);
+}
+
+static void still_over(unsigned long long now, unsigned long data)
+{
+	struct calendar_cpu *cpu = (struct calendar_cpu *)data;
+	struct calendar_unit *unit;
+
+	raw_spin_lock(&cpu->lock);
+	unit = cpu->over;
+	cpu->over = NULL;
+	if (cpu->on && unit && unit->state == CALENDAR_OVER) {
+		unit->count.late_breaks++;
+		unit->status |= APIC_CALENDAR_LATE_BREAK;
+		/* A signal is as late, and its handler runs at the unit's priority. */
+		if (unit->def.on_overrun != APIC_CALENDAR_SIGNAL) {
+			WRITE_ONCE(unit->demote, true);
+			wake_up_process(unit->calendar->keeper);
+		}
+	}
+	raw_spin_unlock(&cpu->lock);
+}
+
+static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
+			const struct apic_calendar_receipt *receipt, u64 timeout, u64 now)
+	__must_hold(&cpu->lock)
+{
+	if (unit->skip) {
+		unit->skip = false;
+		lose(unit, receipt, APIC_CALENDAR_SKIPPED);
+		return;
+	}
+	if (now >= timeout || cpu->running || calendar_event(unit, CALENDAR_DISPATCH) < 0) {
+		lose(unit, receipt, APIC_CALENDAR_MISSED);
+		return;
+	}
+	unit->receipt = *receipt;
+	unit->timeout = timeout;
+	unit->resuming = true;
+	cpu->running = unit;
+	/* The timer may have been moved by a new epoch; the start has not. */
+	unit->armed = cpu->dispatch.expires;
+	unit->lead = receipt->start - unit->armed;
+	apic_timer_fence(receipt->start + apic_timer_ns_to_tsc(FENCE_NS));
+	wake_up_process(unit->task);
+	mod_apic_timer(&cpu->timeout, timeout);
+}
+
+/* Return true if it has used up its budget. */
+static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
+			  struct apic_calendar_receipt *receipt, u64 timeout)
+	__must_hold(&cpu->lock)
+{
+	struct apic_calendar_function *function = unit->function;
+	u64 now;
+
+	if (rdtsc() >= timeout) {
+		lose(unit, receipt, APIC_CALENDAR_MISSED);
+		return false;
+	}
+	raw_spin_unlock(&cpu->lock);
+	receipt->resumed = call(function->function, function->data, receipt->start);
+	now = rdtsc();
+	raw_spin_lock(&cpu->lock);
+	unit->receipt = *receipt;
+	unit->timeout = timeout;
+	calendar_window_ends(unit, now > timeout ? APIC_CALENDAR_TIMED_OUT : APIC_CALENDAR_RAN,
+			     now);
+	return now > timeout;
+}
+
+/* Go to the next window. Return true if the calendar's change is complete by that. */
+static bool advance(struct calendar_cpu *cpu)
+	__must_hold(&cpu->lock)
+{
+	struct calendar *calendar = cpu->calendar;
+	struct calendar_change change;
+
+	/* Written as a whole before this: announce(). */
+	change.at = cpu->changed ? CALENDAR_NEVER : smp_load_acquire(&calendar->change.at);
+	change.table = change.at == CALENDAR_NEVER ? NULL : calendar->change.table;
+	if (!calendar_position_advance(&cpu->position, &change))
+		return false;
+	return calendar_cpu_changed(cpu);
+}
+
+/* Held up for long: what has passed as a whole is one receipt. */
+static void pass(struct calendar_cpu *cpu, struct apic_calendar_receipt *receipt, u64 now)
+	__must_hold(&cpu->lock)
+{
+	struct calendar_position *position = &cpu->position;
+	u64 end, passed, limit = CALENDAR_NEVER;
+
+	/* Between two cycles only, and not where any window is still to come in time. */
+	if (position->index != position->table->slot[position->slot] ||
+	    now < position->start + calendar_window(position)->offset)
+		return;
+	end = calendar_cycle_start(position->table, position->origin, position->n + PASS);
+	if (now < end)
+		return;
+	receipt->start = position->start;
+	receipt->cycle = cpu->base + position->n;
+	if (!cpu->changed)
+		limit = smp_load_acquire(&cpu->calendar->change.at); /* announce() */
+	passed = calendar_position_pass(position, now, limit);
+	if (!passed)
+		return;
+	receipt->result = APIC_CALENDAR_PASSED;
+	receipt->entry = APIC_CALENDAR_NONE;
+	receipt->unit = APIC_CALENDAR_NONE;
+	receipt->count = min_t(u64, passed, U32_MAX);
+	add_receipt(cpu->calendar, receipt);
+	receipt->result = APIC_CALENDAR_RAN;
+	receipt->count = 1;
+}
+
+static void dispatched(unsigned long long now, unsigned long data)
+{
+	struct calendar_cpu *cpu = (struct calendar_cpu *)data;
+	struct calendar *calendar = cpu->calendar;
+	struct apic_calendar_receipt receipt;
+	const struct calendar_window *window;
+	bool changed = false, overran = false;
+	struct calendar_unit *unit;
+	u64 timeout;
+
+	raw_spin_lock(&cpu->lock);
+	if (!cpu->on || !cpu->position.table) {
+		changed = cpu->on && cpu->ending;
+		cpu->ending = false;
+		goto out;
+	}
+	receipt = (struct apic_calendar_receipt) {
+		.woken = now, .cpu = cpu->cpu, .table = cpu->position.table->number, .count = 1,
+	};
+	pass(cpu, &receipt, now);
+	window = calendar_window(&cpu->position);
+	unit = &calendar->units[window->unit];
+	receipt.start = cpu->position.start + window->offset;
+	receipt.cycle = cpu->base + cpu->position.n;
+	receipt.entry = window->entry;
+	receipt.unit = window->unit;
+	timeout = receipt.start + window->budget;
+	if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
+		overran = call_function(cpu, unit, &receipt, timeout);
+		/* It may have been stopped meanwhile. */
+		if (!cpu->on)
+			goto out;
+	} else {
+		wake_thread(cpu, unit, &receipt, timeout, now);
+	}
+	changed = advance(cpu);
+	if (calendar_cpu_arm(cpu, true))
+		cpu->on = false;	/* the CPU goes offline, which stops the calendar */
+out:
+	raw_spin_unlock(&cpu->lock);
+	if (changed)
+		calendar_changed(calendar);
+	if (overran)
+		count_overrun(calendar);
+}
+
+/**
+ * calendar_cpu_changed() - the change has been made on a CPU
+ * @cpu:	the CPU, which is armed next
+ *
+ * Its last window before the boundary may still be open.
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ * Return: true if it was the last one, and another table has taken over.
+ */
+bool calendar_cpu_changed(struct calendar_cpu *cpu)
+	__must_hold(&cpu->lock)
+{
+	struct calendar *calendar = cpu->calendar;
+
+	lockdep_assert_held(&cpu->lock);
+	cpu->changed = true;
+	cpu->base = calendar->change_base;
+	if (!atomic_dec_and_test(&calendar->unchanged))
+		return false;
+	cpu->ending = !calendar->change.table;
+	return !cpu->ending;
+}
+
+/**
+ * calendar_cpu_arm() - arm the timer for the next window, if there is one
+ * @cpu:	the CPU, whose timer is not pending
+ * @here:	this is the CPU
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ * Return: 0, or an error of add_apic_timer().
+ */
+int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
+	__must_hold(&cpu->lock)
+{
+	const struct calendar_window *window;
+	struct calendar_unit *unit;
+	u64 start;
+
+	lockdep_assert_held(&cpu->lock);
+	cpu->dispatch.flags = APIC_TIMER_RAW;
+	if (!cpu->position.table) {
+		if (!cpu->ending)
+			return 0;
+		cpu->dispatch.expires = cpu->calendar->change.at;
+	} else {
+		window = calendar_window(&cpu->position);
+		unit = &cpu->calendar->units[window->unit];
+		start = cpu->position.start + window->offset;
+		cpu->dispatch.expires = start - calendar_lead(unit);
+		if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
+			cpu->dispatch.flags = APIC_TIMER_EXACT;
+			cpu->dispatch.expires = start - apic_timer_ns_to_tsc(READY_NS);
+		}
+	}
+	return here ? add_apic_timer(&cpu->dispatch) :
+		      add_apic_timer_on(&cpu->dispatch, cpu->cpu);
+}
+
+static void init_timer(struct apic_timer_list *timer, struct calendar_cpu *cpu,
+		       void (*function)(unsigned long long now, unsigned long data))
+{
+	timer->function = function;
+	timer->data = (unsigned long)cpu;
+	init_apic_timer(timer);
+	timer->flags = APIC_TIMER_RAW;
+}
+
+/**
+ * calendar_cpu_init() - prepare a CPU of a calendar
+ * @cpu:	the CPU
+ *
+ * Context: Any.
+ */
+void calendar_cpu_init(struct calendar_cpu *cpu)
+{
+	raw_spin_lock_init(&cpu->lock);
+	init_timer(&cpu->dispatch, cpu, dispatched);
+	init_timer(&cpu->timeout, cpu, timed_out);
+	init_timer(&cpu->backstop, cpu, still_over);
+}

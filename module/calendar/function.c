@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions of other modules, and threads that call them.
+ */
+#include <linux/apic_calendar.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+
+#include "calendar.h"
+
+static LIST_HEAD(functions);
+static DEFINE_MUTEX(functions_lock);	/* list, and users */
+
+static struct apic_calendar_function *find(const char *name)
+	__must_hold(&functions_lock)
+{
+	struct apic_calendar_function *function;
+
+	lockdep_assert_held(&functions_lock);
+	list_for_each_entry(function, &functions, node) {
+		if (!strcmp(function->name, name))
+			return function;
+	}
+	return NULL;
+}
+
+static bool is_kind(const struct apic_calendar_function *function, u32 kind)
+{
+	u32 has = function->flags & APIC_CALENDAR_IN_THREAD ? APIC_CALENDAR_THREAD :
+							      APIC_CALENDAR_FUNCTION;
+
+	return has == kind;
+}
+
+/**
+ * apic_calendar_register() - let calendars call a function
+ * @function:	the function, which stays where it is
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, -EEXIST or -EINVAL, see <linux/apic_calendar.h>.
+ */
+int apic_calendar_register(struct apic_calendar_function *function)
+{
+	int ret = 0;
+
+	if (!function || !function->name || !function->function || !function->name[0] ||
+	    strlen(function->name) >= APIC_CALENDAR_NAME ||
+	    function->flags & ~APIC_CALENDAR_IN_THREAD)
+		return -EINVAL;
+	mutex_lock(&functions_lock);
+	if (find(function->name)) {
+		ret = -EEXIST;
+	} else {
+		function->users = 0;
+		list_add_tail(&function->node, &functions);
+	}
+	mutex_unlock(&functions_lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_calendar_register);
+
+/**
+ * apic_calendar_unregister() - undo apic_calendar_register()
+ * @function:	the function
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, -EBUSY, -ENOENT or -EINVAL, see <linux/apic_calendar.h>.
+ */
+int apic_calendar_unregister(struct apic_calendar_function *function)
+{
+	int ret = 0;
+
+	if (!function || !function->name)
+		return -EINVAL;
+	mutex_lock(&functions_lock);
+	if (find(function->name) != function)
+		ret = -ENOENT;
+	else if (function->users)
+		ret = -EBUSY;
+	else
+		list_del(&function->node);
+	mutex_unlock(&functions_lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_calendar_unregister);
+
+/**
+ * calendar_function_known() - look for a function
+ * @name:	its name
+ * @kind:	APIC_CALENDAR_FUNCTION or APIC_CALENDAR_THREAD
+ *
+ * Context: Task. Sleeps.
+ * Return: true if there is one.
+ */
+bool calendar_function_known(const char *name, u32 kind)
+{
+	const struct apic_calendar_function *function;
+	bool known;
+
+	mutex_lock(&functions_lock);
+	function = find(name);
+	known = function && is_kind(function, kind);
+	mutex_unlock(&functions_lock);
+	return known;
+}
+
+/**
+ * calendar_function_get() - use a function
+ * @name:	its name
+ * @kind:	APIC_CALENDAR_FUNCTION or APIC_CALENDAR_THREAD
+ *
+ * Context: Task. Sleeps.
+ * Return: the function, to be handed back by calendar_function_put(); NULL: none.
+ */
+struct apic_calendar_function *calendar_function_get(const char *name, u32 kind)
+{
+	struct apic_calendar_function *function;
+
+	mutex_lock(&functions_lock);
+	function = find(name);
+	if (function && is_kind(function, kind) && try_module_get(function->owner))
+		function->users++;
+	else
+		function = NULL;
+	mutex_unlock(&functions_lock);
+	return function;
+}
+
+/**
+ * calendar_function_put() - use a function no more
+ * @function:	the function, or NULL
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_function_put(struct apic_calendar_function *function)
+{
+	struct module *owner;
+
+	if (!function)
+		return;
+	mutex_lock(&functions_lock);
+	owner = function->owner;
+	function->users--;
+	mutex_unlock(&functions_lock);
+	module_put(owner);
+}
+
+static int run(void *data)
+{
+	struct calendar_unit *unit = data;
+	struct apic_calendar_wait wait = { };
+	int ret;
+
+	while (!kthread_should_stop()) {
+		ret = calendar_unit_wait(unit, &wait);
+		if (ret)
+			continue;	/* stopped: wait for the next start */
+		wait.began = calendar_finish(wait.start);
+		unit->function->function(wait.began, unit->function->data);
+	}
+	return 0;
+}
+
+/**
+ * calendar_thread_start() - start the thread of a unit
+ * @unit:	the unit, which has a function for it
+ *
+ * Context: Task. Sleeps.
+ * Return: 0 or an error.
+ */
+int calendar_thread_start(struct calendar_unit *unit)
+{
+	struct task_struct *thread;
+	int ret;
+
+	thread = kthread_create(run, unit, "apic_cal/%u:%.8s", unit->cpu->cpu, unit->def.name);
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	kthread_bind(thread, unit->cpu->cpu);
+	ret = calendar_set_fifo(thread);
+	if (ret) {
+		kthread_stop(thread);
+		return ret;
+	}
+	unit->thread = get_task_struct(thread);
+	unit->task = thread;
+	wake_up_process(thread);
+	return 0;
+}

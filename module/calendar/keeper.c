@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The backstop: units that don't stop, because they are in a system call.
+ *
+ * Task work stops a thread on its way to user space. One that is in the kernel for long
+ * keeps the CPU from those behind it. Some time after its window is over, it therefore
+ * loses its priority until it stops: that a thread of the kernel's takes away from it,
+ * because an interrupt must not.
+ */
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/time64.h>
+
+#include "calendar.h"
+
+static unsigned int backstop_us = 50;
+
+static int set_backstop(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, USEC_PER_SEC);
+}
+
+static const struct kernel_param_ops backstop_ops = {
+	.set = set_backstop, .get = param_get_uint,
+};
+
+module_param_cb(backstop_us, &backstop_ops, &backstop_us, 0644);
+MODULE_PARM_DESC(backstop_us, "time after the end of its window when a thread that has not stopped loses its priority, 1 to 1000000");
+
+/**
+ * calendar_backstop() - parameter backstop_us
+ *
+ * Context: Any.
+ * Return: TSC cycles.
+ */
+u64 calendar_backstop(void)
+{
+	return apic_timer_us_to_tsc(READ_ONCE(backstop_us));
+}
+
+static void keep(struct calendar_unit *unit)
+{
+	struct task_struct *task = NULL;
+	unsigned long flags;
+
+	/* Whoever stops meanwhile waits for us, and takes its priority back. */
+	mutex_lock(&unit->calendar->scheduling);
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	if (unit->demote && unit->state == CALENDAR_OVER && unit->task)
+		task = get_task_struct(unit->task);
+	unit->demote = false;
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	if (task) {
+		if (unit->def.on_overrun == APIC_CALENDAR_KILL)
+			send_sig(SIGKILL, task, 1);
+		unit->demoted = true;
+		sched_set_normal(task, MAX_NICE);
+		put_task_struct(task);
+	}
+	mutex_unlock(&unit->calendar->scheduling);
+}
+
+static int keeper(void *data)
+{
+	struct calendar *calendar = data;
+	bool found;
+	u32 i;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		found = false;
+		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
+			found = READ_ONCE(calendar->units[i].demote);
+		if (!found) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		keep(&calendar->units[i - 1]);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/**
+ * calendar_restore() - give a thread that stops its priority back
+ * @unit:	its unit
+ *
+ * Context: Task, that thread. Sleeps.
+ */
+void calendar_restore(struct calendar_unit *unit)
+{
+	mutex_lock(&unit->calendar->scheduling);
+	if (unit->demoted) {
+		unit->demoted = false;
+		calendar_set_fifo(current);
+	}
+	mutex_unlock(&unit->calendar->scheduling);
+}
+
+/**
+ * calendar_keeper_start() - start the keeper of a calendar
+ * @calendar:	the calendar
+ *
+ * Context: Task. Sleeps.
+ * Return: 0 or an error.
+ */
+int calendar_keeper_start(struct calendar *calendar)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr), .sched_policy = SCHED_FIFO,
+		.sched_priority = MAX_RT_PRIO - 1,
+	};
+	struct task_struct *thread;
+	int ret;
+
+	thread = kthread_create(keeper, calendar, "apic_cal/keeper");
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	ret = sched_setattr_nocheck(thread, &attr);
+	if (ret) {
+		kthread_stop(thread);
+		return ret;
+	}
+	calendar->keeper = thread;
+	wake_up_process(thread);
+	return 0;
+}
+
+/**
+ * calendar_keeper_stop() - undo calendar_keeper_start()
+ * @calendar:	the calendar, which does not run
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_keeper_stop(struct calendar *calendar)
+{
+	if (calendar->keeper)
+		kthread_stop(calendar->keeper);
+	calendar->keeper = NULL;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From the user's table to one that is run.
+ */
+#include <linux/apic_calendar.h>
+#include <linux/kthread.h>
+#include <linux/moduleparam.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "calendar.h"
+#include "copy.h"
+#include "table.h"
+
+/* As the first version of the structure had it. */
+#define LOAD_SIZE_VER0	64
+
+#define MAJOR_MIN_NS	(100 * NSEC_PER_USEC)
+#define MAJOR_MAX_NS	(24ULL * 60 * 60 * NSEC_PER_SEC)
+#define BUDGET_MIN_NS	(5 * NSEC_PER_USEC)
+#define GAP_FUNCTION_NS	(2 * NSEC_PER_USEC)
+#define SHARE		90
+
+static_assert(sizeof(struct apic_calendar_load) == LOAD_SIZE_VER0);
+static_assert(offsetof(struct apic_calendar_load, units) == 16);
+static_assert(offsetof(struct apic_calendar_load, table) == 48);
+static_assert(sizeof(struct apic_calendar_unit) == 96);
+static_assert(sizeof(struct apic_calendar_entry) == 24);
+
+static unsigned int gap_ns = 5000;
+
+static int set_gap(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1000, NSEC_PER_MSEC);
+}
+
+static const struct kernel_param_ops gap_ops = {
+	.set = set_gap, .get = param_get_uint,
+};
+
+module_param_cb(gap_ns, &gap_ops, &gap_ns, 0644);
+MODULE_PARM_DESC(gap_ns, "shortest gap before a window of a thread, 1000 to 1000000; of tables loaded from then on");
+
+static bool has_cpu(u32 cpu)
+{
+	struct apic_timer_info info;
+
+	return cpu < nr_cpu_ids && cpu_online(cpu) && !apic_timer_query(cpu, &info);
+}
+
+/**
+ * calendar_limits_ns() - limits of a table
+ * @limits:	filled in, in ns
+ *
+ * Context: Any.
+ */
+void calendar_limits_ns(struct calendar_limits *limits)
+{
+	*limits = (struct calendar_limits) {
+		.major_min = MAJOR_MIN_NS,
+		.major_max = MAJOR_MAX_NS,
+		.budget_min = BUDGET_MIN_NS,
+		.gap_user = READ_ONCE(gap_ns),
+		.gap_function = GAP_FUNCTION_NS,
+		.share = SHARE,
+		.has_cpu = has_cpu,
+		.has_function = calendar_function_known,
+	};
+}
+
+static void limits_of(struct calendar_limits *limits, bool cycles)
+{
+	calendar_limits_ns(limits);
+	if (!cycles)
+		return;
+	limits->major_min = apic_timer_ns_to_tsc(limits->major_min);
+	limits->major_max = apic_timer_ns_to_tsc(limits->major_max);
+	limits->budget_min = apic_timer_ns_to_tsc(limits->budget_min);
+	limits->gap_user = apic_timer_ns_to_tsc(limits->gap_user);
+	limits->gap_function = apic_timer_ns_to_tsc(limits->gap_function);
+}
+
+static struct calendar_cpu *cpu_of(struct calendar *calendar, u32 cpu)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus; i++) {
+		if (calendar->cpus[i].cpu == cpu)
+			return &calendar->cpus[i];
+	}
+	i = calendar->n_cpus++;
+	calendar->cpus[i].calendar = calendar;
+	calendar->cpus[i].cpu = cpu;
+	calendar->cpus[i].slot = i;
+	calendar_cpu_init(&calendar->cpus[i]);
+	return &calendar->cpus[i];
+}
+
+static int make_unit(struct calendar *calendar, u32 n, const struct apic_calendar_unit *def)
+{
+	struct calendar_unit *unit = &calendar->units[n];
+
+	unit->calendar = calendar;
+	unit->cpu = cpu_of(calendar, def->cpu);
+	unit->number = n;
+	unit->def = *def;
+	unit->count.slack_min = U64_MAX;
+	calendar_learn_init(unit);
+	if (def->kind == APIC_CALENDAR_USER)
+		return 0;
+	unit->function = calendar_function_get(def->function, def->kind);
+	/* It was there a moment ago. */
+	if (!unit->function)
+		return -ENOENT;
+	return def->kind == APIC_CALENDAR_THREAD ? calendar_thread_start(unit) : 0;
+}
+
+static void free_units(struct calendar *calendar)
+{
+	struct calendar_unit *unit;
+	u32 i;
+
+	for (i = 0; i < calendar->n_units; i++) {
+		unit = &calendar->units[i];
+		if (unit->thread) {
+			kthread_stop(unit->thread);
+			put_task_struct(unit->thread);
+		}
+		calendar_function_put(unit->function);
+	}
+	calendar_keeper_stop(calendar);
+	kvfree(calendar->units);
+	kvfree(calendar->cpus);
+	calendar->units = NULL;
+	calendar->cpus = NULL;
+	calendar->n_units = 0;
+	calendar->n_cpus = 0;
+}
+
+static int make_units(struct calendar *calendar, const struct apic_calendar_unit *defs,
+		      u32 n_units)
+{
+	int ret = -ENOMEM;
+	u32 i;
+
+	calendar->units = kvcalloc(n_units, sizeof(*calendar->units), GFP_KERNEL_ACCOUNT);
+	calendar->cpus = kvcalloc(n_units, sizeof(*calendar->cpus), GFP_KERNEL_ACCOUNT);
+	if (calendar->units && calendar->cpus)
+		ret = calendar_keeper_start(calendar);
+	for (i = 0; !ret && i < n_units; i++) {
+		ret = make_unit(calendar, i, &defs[i]);
+		calendar->n_units = i + 1;
+	}
+	if (ret)
+		free_units(calendar);
+	return ret;
+}
+
+static void free_table(struct calendar_table *table)
+{
+	if (!table)
+		return;
+	kvfree(table->windows);
+	kvfree(table->slot);
+	kfree(table);
+}
+
+/* Sort entries by CPU; within one they are in order already. */
+static struct calendar_table *make_table(struct calendar *calendar,
+					 const struct apic_calendar_load *a,
+					 const struct apic_calendar_entry *entries)
+{
+	struct calendar_table *table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
+	struct calendar_window *window;
+	u32 slot, i, n = 0;
+	u64 end;
+
+	if (!table)
+		return NULL;
+	table->slot = kvcalloc(calendar->n_cpus + 1, sizeof(*table->slot), GFP_KERNEL_ACCOUNT);
+	table->windows = kvcalloc(a->n_entries, sizeof(*table->windows), GFP_KERNEL_ACCOUNT);
+	if (!table->slot || !table->windows) {
+		free_table(table);
+		return NULL;
+	}
+	table->cycles = a->flags & APIC_CALENDAR_CYCLES;
+	table->major = a->major;
+	table->max_overruns = a->max_overruns;
+	table->degraded = a->degraded;
+	table->n_slots = calendar->n_cpus;
+	for (slot = 0; slot < calendar->n_cpus; slot++) {
+		for (i = 0; i < a->n_entries; i++) {
+			if (calendar->units[entries[i].unit].cpu->slot != slot)
+				continue;
+			window = &table->windows[n++];
+			end = entries[i].offset + entries[i].budget;
+			window->offset = entries[i].offset;
+			if (!table->cycles) {
+				window->offset = apic_timer_ns_to_tsc(window->offset);
+				end = apic_timer_ns_to_tsc(end);
+			}
+			window->budget = end - window->offset;
+			window->unit = entries[i].unit;
+			window->entry = i;
+		}
+		table->slot[slot + 1] = n;
+	}
+	return table;
+}
+
+static int check(struct calendar *calendar, struct apic_calendar_load *a,
+		 const struct apic_calendar_unit *defs,
+		 const struct apic_calendar_entry *entries, u32 n_units)
+{
+	struct calendar_verdict verdict = { .bad = APIC_CALENDAR_NONE, .other = APIC_CALENDAR_NONE };
+	struct calendar_limits limits;
+	struct calendar_seen *seen;
+
+	limits_of(&limits, a->flags & APIC_CALENDAR_CYCLES);
+	if (!calendar->n_units)
+		verdict = calendar_check_units(&limits, defs, n_units);
+	if (!verdict.reason) {
+		seen = kcalloc(APIC_CALENDAR_UNITS, sizeof(*seen), GFP_KERNEL_ACCOUNT);
+		if (!seen)
+			return -ENOMEM;
+		verdict = calendar_check_table(&limits, defs, n_units, a->major, entries,
+					       a->n_entries, seen);
+		kfree(seen);
+	}
+	if (!verdict.reason && (a->max_overruns ? a->degraded >= calendar->n_tables : a->degraded))
+		verdict.reason = APIC_CALENDAR_BAD_DEGRADED;
+	a->reason = verdict.reason;
+	a->bad = verdict.bad;
+	a->other = verdict.other;
+	return verdict.reason ? -EINVAL : 0;
+}
+
+/* Units as they were defined, for the check of a further table. */
+static struct apic_calendar_unit *defined(struct calendar *calendar)
+{
+	struct apic_calendar_unit *defs;
+	u32 i;
+
+	defs = kvcalloc(calendar->n_units, sizeof(*defs), GFP_KERNEL_ACCOUNT);
+	for (i = 0; defs && i < calendar->n_units; i++)
+		defs[i] = calendar->units[i].def;
+	return defs ?: ERR_PTR(-ENOMEM);
+}
+
+static int add(struct calendar *calendar, struct apic_calendar_load *a,
+	       const struct apic_calendar_entry *entries)
+	__must_hold(&calendar->loading)
+{
+	bool first = !calendar->n_units;
+	struct apic_calendar_unit *defs;
+	struct calendar_table *table;
+	u32 n_units;
+	int ret;
+
+	lockdep_assert_held(&calendar->loading);
+	if (calendar->n_tables == APIC_CALENDAR_TABLES)
+		return -ENOSPC;
+	if (first) {
+		n_units = a->n_units;
+		defs = vmemdup_user(u64_to_user_ptr(a->units), array_size(n_units, sizeof(*defs)));
+	} else {
+		if (a->n_units || a->units)
+			return -EINVAL;
+		n_units = calendar->n_units;
+		defs = defined(calendar);
+	}
+	if (IS_ERR(defs))
+		return PTR_ERR(defs);
+	ret = check(calendar, a, defs, entries, n_units);
+	if (!ret && first)
+		ret = make_units(calendar, defs, n_units);
+	kvfree(defs);
+	if (ret)
+		return ret;
+	table = make_table(calendar, a, entries);
+	if (!table) {
+		if (first)
+			free_units(calendar);
+		return -ENOMEM;
+	}
+	table->number = calendar->n_tables;
+	a->table = table->number;
+	calendar->tables[table->number] = table;
+	smp_store_release(&calendar->n_tables, table->number + 1); /* calendar_switch() */
+	return 0;
+}
+
+/**
+ * calendar_load() - APIC_CALENDAR_LOAD
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_load
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long calendar_load(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_entry *entries;
+	struct apic_calendar_load a;
+	u32 usize;
+	int ret;
+
+	ret = calendar_copy_in(&a, sizeof(a), LOAD_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	if (a.flags & ~APIC_CALENDAR_CYCLES)
+		return -EINVAL;
+	a.table = APIC_CALENDAR_NONE;
+	a.reason = APIC_CALENDAR_OK;
+	a.bad = APIC_CALENDAR_NONE;
+	a.other = APIC_CALENDAR_NONE;
+	if (!a.n_entries || a.n_entries > APIC_CALENDAR_ENTRIES ||
+	    a.n_units > APIC_CALENDAR_UNITS ||
+	    (!a.n_units && !READ_ONCE(calendar->n_units))) {
+		a.reason = APIC_CALENDAR_BAD_COUNT;
+		ret = -EINVAL;
+		goto out;
+	}
+	entries = vmemdup_user(u64_to_user_ptr(a.entries),
+			       array_size(a.n_entries, sizeof(*entries)));
+	if (IS_ERR(entries))
+		return PTR_ERR(entries);
+	if (mutex_lock_interruptible(&calendar->loading)) {
+		kvfree(entries);
+		return -ERESTARTSYS;
+	}
+	/* Someone else may have loaded the first table meanwhile. */
+	ret = !a.n_units && !calendar->n_units ? -EINVAL : add(calendar, &a, entries);
+	mutex_unlock(&calendar->loading);
+	kvfree(entries);
+out:
+	return calendar_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+}
+
+/**
+ * calendar_unload() - free what was loaded, but units' memory
+ * @calendar:	the calendar, which does not run
+ *
+ * Context: Task. Sleeps. Nobody uses the file; threads that are parked may still look at
+ * their unit.
+ */
+void calendar_unload(struct calendar *calendar)
+{
+	struct calendar_unit *unit;
+	u32 i;
+
+	for (i = 0; i < calendar->n_units; i++) {
+		unit = &calendar->units[i];
+		if (unit->thread) {
+			kthread_stop(unit->thread);
+			put_task_struct(unit->thread);
+			unit->thread = NULL;
+			unit->task = NULL;
+		}
+		calendar_function_put(unit->function);
+		unit->function = NULL;
+	}
+	calendar_keeper_stop(calendar);
+	for (i = 0; i < calendar->n_tables; i++)
+		free_table(calendar->tables[i]);
+}

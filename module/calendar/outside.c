@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens to the machine: CPUs go offline, it sleeps, its TSC becomes unstable.
+ *
+ * A CPU that goes offline stops the calendars that have windows there: a table is what
+ * its author has planned for all of its CPUs together. A sleep stops them all, as TSC
+ * values may have another meaning afterwards.
+ */
+#include <linux/apic_timer.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/moduleparam.h>
+#include <linux/notifier.h>
+#include <linux/suspend.h>
+
+#include "calendar.h"
+
+static bool allow_unstable;
+module_param(allow_unstable, bool, 0644);
+MODULE_PARM_DESC(allow_unstable, "run calendars of several CPUs although the TSC is unstable");
+
+static LIST_HEAD(calendars);
+static DEFINE_MUTEX(mutex);		/* the list, for who sleeps */
+static DEFINE_RAW_SPINLOCK(lock);	/* the list, for changes and for who must not sleep */
+static bool sleeps;
+static int cpu_state;
+
+/**
+ * calendar_outside_add() - a calendar is opened
+ * @calendar:	the calendar
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_outside_add(struct calendar *calendar)
+{
+	mutex_lock(&mutex);
+	raw_spin_lock_irq(&lock);
+	list_add(&calendar->node, &calendars);
+	raw_spin_unlock_irq(&lock);
+	mutex_unlock(&mutex);
+}
+
+/**
+ * calendar_outside_del() - a calendar is closed
+ * @calendar:	the calendar
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_outside_del(struct calendar *calendar)
+{
+	mutex_lock(&mutex);
+	raw_spin_lock_irq(&lock);
+	list_del(&calendar->node);
+	raw_spin_unlock_irq(&lock);
+	mutex_unlock(&mutex);
+}
+
+/**
+ * calendar_outside_sleeps() - look whether the machine is about to sleep
+ *
+ * Context: Any.
+ * Return: true if it is.
+ */
+bool calendar_outside_sleeps(void)
+{
+	return READ_ONCE(sleeps);
+}
+
+/**
+ * calendar_outside_usable() - look whether the CPUs of a calendar share a time
+ * @calendar:	the calendar
+ *
+ * Context: Task.
+ * Return: true if they do.
+ */
+bool calendar_outside_usable(struct calendar *calendar)
+{
+	struct apic_timer_info info = { };
+
+	if (calendar->n_cpus == 1 || READ_ONCE(allow_unstable))
+		return true;
+	apic_timer_query(calendar->cpus[0].cpu, &info);
+	return info.tsc_stable;
+}
+
+static bool uses(const struct calendar *calendar, unsigned int cpu)
+{
+	u32 i;
+
+	/* CPUs are there before a table is, and only then can it run. */
+	if (!smp_load_acquire(&calendar->n_tables))
+		return false;
+	for (i = 0; i < calendar->n_cpus; i++) {
+		if (calendar->cpus[i].cpu == cpu)
+			return true;
+	}
+	return false;
+}
+
+/* Our timers are deleted, before apic_timer would have them migrate. */
+static int cpu_goes(unsigned int cpu)
+{
+	struct calendar *calendar;
+
+	mutex_lock(&mutex);
+	list_for_each_entry(calendar, &calendars, node) {
+		if (uses(calendar, cpu))
+			calendar_stop_sync(calendar, -ENODEV);
+	}
+	mutex_unlock(&mutex);
+	return 0;
+}
+
+static int machine_sleeps(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct calendar *calendar;
+
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		WRITE_ONCE(sleeps, true);
+		smp_mb();	/* start() sees it, or is seen here */
+		mutex_lock(&mutex);
+		list_for_each_entry(calendar, &calendars, node) {
+			if (smp_load_acquire(&calendar->n_tables))
+				calendar_stop_sync(calendar, -ECANCELED);
+		}
+		mutex_unlock(&mutex);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+		WRITE_ONCE(sleeps, false);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sleep_block = { .notifier_call = machine_sleeps };
+
+/* A new epoch comes with a sleep, which has stopped all of them already; should it not: */
+static int tsc_changed(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct calendar *calendar;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&lock, flags);
+	list_for_each_entry(calendar, &calendars, node) {
+		if (!smp_load_acquire(&calendar->n_tables))
+			continue;
+		if (event == APIC_TIMER_TSC_EPOCH)
+			calendar_stop(calendar, -ECANCELED);
+		else if (calendar->n_cpus > 1 && !READ_ONCE(allow_unstable))
+			calendar_stop(calendar, -ENXIO);
+	}
+	raw_spin_unlock_irqrestore(&lock, flags);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block tsc_block = { .notifier_call = tsc_changed };
+
+/**
+ * calendar_outside_init() - begin to listen
+ *
+ * Context: Task. Sleeps.
+ * Return: 0 or an error.
+ */
+int calendar_outside_init(void)
+{
+	int ret;
+
+	ret = apic_timer_register_notifier(&tsc_block);
+	if (ret)
+		return ret;
+	ret = register_pm_notifier(&sleep_block);
+	if (ret)
+		goto tsc;
+	/* Registered after apic_timer's: called before it when a CPU goes. */
+	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "apic_calendar:online", NULL,
+					cpu_goes);
+	if (ret < 0)
+		goto pm;
+	cpu_state = ret;
+	return 0;
+pm:
+	unregister_pm_notifier(&sleep_block);
+tsc:
+	apic_timer_unregister_notifier(&tsc_block);
+	return ret;
+}
+
+/**
+ * calendar_outside_exit() - undo calendar_outside_init()
+ *
+ * Context: Task. Sleeps. There is no calendar.
+ */
+void calendar_outside_exit(void)
+{
+	cpuhp_remove_state_nocalls(cpu_state);
+	unregister_pm_notifier(&sleep_block);
+	apic_timer_unregister_notifier(&tsc_block);
+}

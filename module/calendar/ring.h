@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CALENDAR_RING_H
+#define _APIC_CALENDAR_RING_H
+
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <uapi/linux/apic_calendar.h>
+
+/* Receipts that a calendar has room for. */
+#define CALENDAR_RING_ENTRIES	4096
+
+/**
+ * struct calendar_ring - receipts, the oldest of which are overwritten
+ * @lock:	all of it
+ * @readers:	one at a time, so that each gets successive receipts
+ * @head:	number of the next receipt
+ * @tail:	number of the next one to read
+ * @receipts:	receipt n is at n % CALENDAR_RING_ENTRIES
+ */
+struct calendar_ring {
+	raw_spinlock_t lock;
+	struct mutex readers;	/* tail, across a copy to the user */
+	u64 head;
+	u64 tail;
+	struct apic_calendar_receipt *receipts;
+};
+
+int calendar_ring_init(struct calendar_ring *ring);
+void calendar_ring_free(struct calendar_ring *ring);
+void calendar_ring_add(struct calendar_ring *ring, struct apic_calendar_receipt *receipt);
+bool calendar_ring_empty(struct calendar_ring *ring);
+ssize_t calendar_ring_read(struct calendar_ring *ring, char __user *to, size_t size);
+
+#endif /* _APIC_CALENDAR_RING_H */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Start and stop.
+ */
+#include <linux/capability.h>
+#include <linux/cpu.h>
+#include <linux/moduleparam.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_calendar.h>
+
+#include "calendar.h"
+#include "copy.h"
+
+/* As the first version of the structures had it. */
+#define START_SIZE_VER0	24
+#define STOP_SIZE_VER0	16
+
+/* Arming all CPUs takes an interrupt of each. */
+#define LEAST_NS	(200 * NSEC_PER_USEC)
+/* "Soon". */
+#define SOON_NS		NSEC_PER_MSEC
+/* Number of the first epoch for users: 0 stands for "whichever". */
+#define EPOCH_FIRST	1U
+/* Moments behind this are refused. */
+#define FAR		(1ULL << 60)
+
+static_assert(sizeof(struct apic_calendar_start) == START_SIZE_VER0);
+static_assert(offsetof(struct apic_calendar_start, clock) == 16);
+static_assert(sizeof(struct apic_calendar_stop) == STOP_SIZE_VER0);
+
+/* Whose windows a CPU runs. */
+static DEFINE_PER_CPU(struct calendar *, owner);
+
+/**
+ * calendar_epoch() - the present epoch, as users number it
+ *
+ * Context: Any.
+ * Return: its number, not 0.
+ */
+u32 calendar_epoch(void)
+{
+	struct apic_timer_info info = { };
+
+	apic_timer_query(raw_smp_processor_id(), &info);
+	return info.tsc_epoch + EPOCH_FIRST;
+}
+
+static void disown(struct calendar *calendar, u32 n)
+{
+	while (n--)
+		cmpxchg(per_cpu_ptr(&owner, calendar->cpus[n].cpu), calendar, NULL);
+}
+
+static int own(struct calendar *calendar)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus; i++) {
+		if (cmpxchg(per_cpu_ptr(&owner, calendar->cpus[i].cpu), NULL, calendar)) {
+			disown(calendar, i);
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
+static void del_timers(struct calendar *calendar)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus; i++) {
+		del_apic_timer_sync(&calendar->cpus[i].dispatch);
+		del_apic_timer_sync(&calendar->cpus[i].timeout);
+		del_apic_timer_sync(&calendar->cpus[i].backstop);
+	}
+}
+
+static void stop_cpu(struct calendar_cpu *cpu)
+{
+	struct calendar_unit *unit;
+
+	raw_spin_lock(&cpu->lock);
+	cpu->on = false;
+	cpu->ending = false;
+	cpu->position.table = NULL;
+	unit = cpu->running;
+	if (unit && unit->def.kind != APIC_CALENDAR_FUNCTION) {
+		calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
+		calendar_event(unit, CALENDAR_LEAVE);
+	}
+	cpu->over = NULL;
+	/* A handler that runs finds the CPU off. */
+	del_apic_timer(&cpu->dispatch);
+	del_apic_timer(&cpu->timeout);
+	del_apic_timer(&cpu->backstop);
+	raw_spin_unlock(&cpu->lock);
+}
+
+/**
+ * calendar_stop() - stop a calendar at once
+ * @calendar:	the calendar
+ * @error:	why, negative
+ *
+ * Context: Any but NMI, without the lock of any CPU.
+ * Return: true if it ran.
+ */
+bool calendar_stop(struct calendar *calendar, int error)
+{
+	struct calendar_unit *unit;
+	unsigned long flags;
+	bool ran;
+	u32 i;
+
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	ran = calendar->running;
+	if (ran) {
+		calendar->running = false;
+		calendar->error = error;
+		for (i = 0; i < calendar->n_cpus; i++)
+			stop_cpu(&calendar->cpus[i]);
+		WRITE_ONCE(calendar->stops, calendar->stops + 1);
+		disown(calendar, calendar->n_cpus);
+		/* Who waits or is parked sees that. */
+		for (i = 0; i < calendar->n_units; i++) {
+			unit = &calendar->units[i];
+			raw_spin_lock(&unit->cpu->lock);
+			if (unit->task)
+				wake_up_process(unit->task);
+			raw_spin_unlock(&unit->cpu->lock);
+		}
+		trace_apic_calendar_stop(error);
+	}
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	return ran;
+}
+
+/**
+ * calendar_stop_sync() - the same, and wait for handlers
+ * @calendar:	the calendar
+ * @error:	why, negative
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_stop_sync(struct calendar *calendar, int error)
+{
+	calendar_stop(calendar, error);
+	del_timers(calendar);
+}
+
+static int arm_all(struct calendar *calendar, const struct calendar_table *table, u64 origin)
+	__must_hold(&calendar->lock)
+{
+	struct calendar_cpu *cpu;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus && !ret; i++) {
+		cpu = &calendar->cpus[i];
+		raw_spin_lock(&cpu->lock);
+		cpu->on = true;
+		cpu->changed = false;
+		cpu->ending = false;
+		cpu->base = 0;
+		cpu->running = NULL;
+		cpu->over = NULL;
+		calendar_position_begin(&cpu->position, table, i, origin);
+		ret = calendar_cpu_arm(cpu, false);
+		raw_spin_unlock(&cpu->lock);
+	}
+	return ret;
+}
+
+static int start(struct calendar *calendar, const struct calendar_table *table, u64 origin)
+{
+	unsigned long flags;
+	bool begun = false;
+	int ret;
+
+	if (READ_ONCE(calendar->running))
+		return -EBUSY;
+	/* Handlers of before its last stop may still run. */
+	del_timers(calendar);
+	/* None of its CPUs goes offline before it is armed: cpu_goes() would have missed it. */
+	cpus_read_lock();
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	ret = calendar->running ? -EBUSY : own(calendar);
+	if (!ret) {
+		begun = true;
+		calendar->running = true;
+		calendar->table = table;
+		calendar->origin = origin;
+		calendar->base = 0;
+		WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
+		atomic_set(&calendar->overruns, 0);
+		smp_mb();	/* machine_sleeps() stops us, or we see that it has begun */
+		if (calendar_outside_sleeps())
+			ret = -EAGAIN;
+		else
+			ret = arm_all(calendar, table, origin);
+		if (!ret)
+			trace_apic_calendar_start(table->number, origin);
+	}
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	cpus_read_unlock();
+	if (ret && begun)
+		calendar_stop_sync(calendar, -ECANCELED);
+	return ret;
+}
+
+/* A moment of a user's as a TSC value. */
+static int convert(const struct apic_calendar_start *a, u64 *tsc)
+{
+	static const clockid_t clocks[] = {
+		[APIC_TIMER_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
+		[APIC_TIMER_CLOCK_TAI] = CLOCK_TAI,
+	};
+	u64 error;
+
+	if (a->clock > APIC_TIMER_CLOCK_TAI)
+		return -EINVAL;
+	*tsc = a->when;
+	if (a->when && a->clock != APIC_TIMER_CLOCK_TSC)
+		*tsc = apic_timer_clock_to_tsc(clocks[a->clock], min_t(u64, a->when, KTIME_MAX),
+					       &error);
+	/* Decades ahead, of any TSC. */
+	return *tsc > FAR ? -EINVAL : 0;
+}
+
+static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
+		   void __user *argument, u32 *usize, u64 *tsc)
+{
+	u32 epoch = calendar_epoch(), wanted;
+	int ret;
+
+	ret = calendar_copy_in(a, sizeof(*a), START_SIZE_VER0, argument, usize);
+	if (ret)
+		return ret;
+	if (!capable(CAP_SYS_NICE))
+		return -EPERM;
+	ret = convert(a, tsc);
+	if (ret)
+		return ret;
+	if (a->table >= smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
+		return -EINVAL;
+	wanted = a->epoch;
+	a->epoch = epoch;
+	return wanted && wanted != epoch ? -ESTALE : 0;
+}
+
+/**
+ * calendar_start() - APIC_CALENDAR_START
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_start
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long calendar_start(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_start a;
+	u64 tsc, now;
+	u32 usize;
+	int ret;
+
+	ret = prepare(calendar, &a, argument, &usize, &tsc);
+	if (ret == -ESTALE)
+		return calendar_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+	if (ret)
+		return ret;
+	if (mutex_lock_interruptible(&calendar->loading))
+		return -ERESTARTSYS;
+	now = apic_timer_now();
+	if (!tsc)
+		tsc = now + apic_timer_ns_to_tsc(SOON_NS);
+	if (tsc < now + apic_timer_ns_to_tsc(LEAST_NS))
+		ret = -ETIME;
+	else if (!calendar_outside_usable(calendar))
+		ret = -ENXIO;
+	else
+		ret = start(calendar, calendar->tables[a.table], tsc);
+	mutex_unlock(&calendar->loading);
+	if (ret)
+		return ret;
+	a.when = tsc;
+	return calendar_copy_out(argument, usize, &a, sizeof(a));
+}
+
+/**
+ * calendar_switch() - APIC_CALENDAR_SWITCH
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_start
+ *
+ * Context: Task.
+ * Return: 0, or an error: see there.
+ */
+long calendar_switch(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_start a;
+	u32 usize;
+	u64 tsc;
+	int ret;
+
+	ret = prepare(calendar, &a, argument, &usize, &tsc);
+	if (ret == -ESTALE)
+		return calendar_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+	if (!ret)
+		ret = calendar_change_to(calendar, calendar->tables[a.table], tsc, &a.when);
+	return ret ?: calendar_copy_out(argument, usize, &a, sizeof(a));
+}
+
+/**
+ * calendar_stop_by_user() - APIC_CALENDAR_STOP
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_stop
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long calendar_stop_by_user(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_stop a;
+	u32 usize;
+	int ret;
+
+	ret = calendar_copy_in(&a, sizeof(a), STOP_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	if (a.flags & ~APIC_CALENDAR_AT_BOUNDARY)
+		return -EINVAL;
+	if (a.flags & APIC_CALENDAR_AT_BOUNDARY) {
+		ret = calendar_change_to(calendar, NULL, 0, &a.when);
+	} else {
+		ret = calendar_stop(calendar, -ECANCELED) ? 0 : -ESRCH;
+		a.when = apic_timer_now();
+	}
+	return ret ?: calendar_copy_out(argument, usize, &a, sizeof(a));
+}

@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Threads as units: they bind themselves, wait for their windows, and are stopped.
+ *
+ * A thread whose budget is over is stopped by task work, on its way to user space: it
+ * holds no lock of the kernel's there. It sleeps in that until its next window, and
+ * goes on where it was. The work holds the calendar and this module.
+ */
+#include <linux/capability.h>
+#include <linux/kthread.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_calendar.h>
+
+#include "calendar.h"
+#include "copy.h"
+#include "spin.h"
+
+/* As the first version of the structures had it. */
+#define BIND_SIZE_VER0	8
+#define WAIT_SIZE_VER0	72
+
+/* First guesses, and limits of what is believed. */
+#define WAKE_GUESS_NS	(10 * NSEC_PER_USEC)
+#define BACK_GUESS	600
+#define BACK_QUANTILE	9900
+#define BACK_MAX_NS	(20 * NSEC_PER_USEC)
+/*
+ * log2 of the part of the longest wake-up's distance from the mean that is added: one
+ * that is longer than any before would be late.
+ */
+#define MARGIN_SHIFT	1
+/* The kernel's last stretch, with interrupts off. */
+#define CLOSE_NS	(2 * NSEC_PER_USEC)
+
+static_assert(sizeof(struct apic_calendar_bind) == BIND_SIZE_VER0);
+static_assert(sizeof(struct apic_calendar_wait) == WAIT_SIZE_VER0);
+static_assert(offsetof(struct apic_calendar_wait, returned) == 16);
+static_assert(offsetof(struct apic_calendar_wait, missed) == 56);
+
+static unsigned int lead_max_ns = 20000;
+
+static int set_lead(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1000, 100000);
+}
+
+static const struct kernel_param_ops lead_ops = {
+	.set = set_lead, .get = param_get_uint,
+};
+
+module_param_cb(lead_max_ns, &lead_ops, &lead_max_ns, 0644);
+MODULE_PARM_DESC(lead_max_ns, "how long before its window a thread is woken at most, 1000 to 100000");
+
+static unsigned int priority = 98;
+
+static int set_priority(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, MAX_RT_PRIO - 2);
+}
+
+static const struct kernel_param_ops priority_ops = {
+	.set = set_priority, .get = param_get_uint,
+};
+
+module_param_cb(priority, &priority_ops, &priority, 0644);
+MODULE_PARM_DESC(priority, "SCHED_FIFO priority of units' threads, 1 to 98; of those that bind from then on");
+
+/**
+ * calendar_priority() - parameter priority
+ *
+ * Context: Any.
+ * Return: a priority of SCHED_FIFO.
+ */
+unsigned int calendar_priority(void)
+{
+	return READ_ONCE(priority);
+}
+
+/**
+ * calendar_set_fifo() - give a thread the priority of units
+ * @task:	the thread
+ *
+ * Context: Task.
+ * Return: 0 or an error.
+ */
+int calendar_set_fifo(struct task_struct *task)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr), .sched_policy = SCHED_FIFO,
+		.sched_priority = calendar_priority(),
+	};
+
+	return sched_setattr_nocheck(task, &attr);
+}
+
+/**
+ * calendar_learn_init() - know nothing of a unit
+ * @unit:	the unit
+ *
+ * Context: Any.
+ */
+void calendar_learn_init(struct calendar_unit *unit)
+{
+	apic_timer_estimate_init(&unit->wake, apic_timer_ns_to_tsc(WAKE_GUESS_NS),
+				 APIC_TIMER_QUANTILE_ONE);
+	apic_timer_estimate_init(&unit->back, unit->def.kind == APIC_CALENDAR_USER ?
+				 BACK_GUESS : 0, BACK_QUANTILE);
+}
+
+/**
+ * calendar_lead() - how long before its window to wake a thread
+ * @unit:	its unit
+ *
+ * Context: Any, under the CPU's lock.
+ * Return: TSC cycles.
+ */
+u64 calendar_lead(const struct calendar_unit *unit)
+{
+	u64 wake = apic_timer_estimate_high(&unit->wake);
+	u64 mean = apic_timer_estimate_mean(&unit->wake);
+
+	if (mean && wake > mean)
+		wake += (wake - mean) >> MARGIN_SHIFT;
+	return min(wake + apic_timer_estimate_high(&unit->back),
+		   apic_timer_ns_to_tsc(READ_ONCE(lead_max_ns)));
+}
+
+/**
+ * calendar_finish() - wait for the last stretch in the kernel
+ * @until:	TSC
+ *
+ * Context: Task.
+ * Return: the TSC as last read.
+ */
+u64 calendar_finish(u64 until)
+{
+	u64 close = apic_timer_ns_to_tsc(CLOSE_NS), now;
+	unsigned long flags;
+
+	while ((s64)(until - rdtsc() - close) > 0)
+		cpu_relax();
+	/* From here on, an interrupt that comes in would not be over in time. */
+	local_irq_save(flags);
+	now = calendar_spin(until);
+	local_irq_restore(flags);
+	return now;
+}
+
+/* Sleep until a window begins. A stop of the calendar is reported by one call, no park. */
+static int unit_sleep(struct calendar_unit *unit, bool call)
+{
+	struct calendar *calendar = unit->calendar;
+	unsigned long flags;
+	int ret = 1;
+	u64 now;
+
+	do {
+		set_current_state(TASK_INTERRUPTIBLE);
+		raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+		if (unit->task != current) {
+			ret = -ESRCH;
+		} else if (unit->state == CALENDAR_GO || unit->state == CALENDAR_GO_ON) {
+			now = apic_timer_now();
+			calendar_event(unit, CALENDAR_RESUME);
+			unit->receipt.resumed = now;
+			/* Of a thread that was parked nobody learns the way to user space. */
+			if (unit->resuming && now > unit->armed)
+				apic_timer_estimate_add(&unit->wake, now - unit->armed);
+			unit->resuming = false;
+			ret = 0;
+		} else if (READ_ONCE(calendar->stops) != unit->stops) {
+			if (call)
+				unit->stops = READ_ONCE(calendar->stops);
+			ret = READ_ONCE(calendar->error);
+		} else if (signal_pending(current)) {
+			ret = -ERESTARTSYS;
+		} else if ((current->flags & PF_KTHREAD) && kthread_should_stop()) {
+			ret = -EINTR;
+		}
+		if (ret < 0 && unit->task == current)
+			calendar_event(unit, CALENDAR_LEAVE);
+		raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+		if (ret > 0)
+			schedule();
+	} while (ret > 0);
+	__set_current_state(TASK_RUNNING);
+	return ret;
+}
+
+/* The thread has called: its window is over. Return its state before. */
+static int window_over(struct calendar_unit *unit, const struct apic_calendar_wait *wait)
+{
+	u64 limit = apic_timer_ns_to_tsc(BACK_MAX_NS), left = unit->returned_from;
+	struct calendar_cpu *cpu = unit->cpu;
+	unsigned long flags;
+	int was;
+
+	raw_spin_lock_irqsave(&cpu->lock, flags);
+	was = unit->state;
+	if (unit->task != current) {
+		raw_spin_unlock_irqrestore(&cpu->lock, flags);
+		return -ESRCH;
+	}
+	/* The user may say anything: what can't be is not believed. */
+	if (left && wait->returned > left && wait->returned - left < limit)
+		apic_timer_estimate_add(&unit->back, wait->returned - left);
+	unit->returned_from = 0;
+	/* A window in which it went on after a stop has no first instruction of its own. */
+	unit->receipt.began = wait->began >= unit->receipt.start ? wait->began : 0;
+	if (calendar_event(unit, CALENDAR_CALL) >= 0 && was == CALENDAR_RUNS) {
+		calendar_window_ends(unit, APIC_CALENDAR_RAN, apic_timer_now());
+		del_apic_timer(&cpu->timeout);
+	}
+	if (cpu->over == unit) {
+		cpu->over = NULL;
+		del_apic_timer(&cpu->backstop);
+	}
+	raw_spin_unlock_irqrestore(&cpu->lock, flags);
+	return was;
+}
+
+/**
+ * calendar_unit_wait() - wait for the next window
+ * @unit:	a unit whose thread this is
+ * @wait:	what the user gives and gets
+ *
+ * Context: Task. Sleeps.
+ * Return: 0: shortly before the window, or in it; or an error.
+ */
+int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait)
+{
+	u64 before = unit->receipt.start;
+	u32 table = unit->receipt.table;
+	unsigned long flags;
+	int was, ret;
+
+	was = window_over(unit, wait);
+	if (was < 0)
+		return was;
+	if (was == CALENDAR_OVER)
+		calendar_restore(unit);
+	ret = unit_sleep(unit, true);
+	if (ret)
+		return ret;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	wait->start = unit->receipt.start;
+	wait->timeout = unit->timeout;
+	wait->cycle = unit->receipt.cycle;
+	wait->table = unit->receipt.table;
+	wait->lead = unit->lead;
+	wait->missed = unit->missed;
+	wait->status = unit->status;
+	if (before && wait->table != table)
+		wait->status |= APIC_CALENDAR_SWITCHED;
+	unit->missed = 0;
+	unit->status = 0;
+	unit->returned_from = unit->receipt.resumed;
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	return 0;
+}
+
+static struct calendar_unit *unit_of(struct calendar *calendar, u32 number)
+{
+	/* Units are there before a table is: calendar_load(). */
+	if (!smp_load_acquire(&calendar->n_tables))
+		return ERR_PTR(-ENOENT);
+	if (number >= calendar->n_units ||
+	    calendar->units[number].def.kind != APIC_CALENDAR_USER)
+		return ERR_PTR(-EINVAL);
+	return &calendar->units[number];
+}
+
+/**
+ * calendar_wait() - APIC_CALENDAR_WAIT
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_wait
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long calendar_wait(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_wait a;
+	struct calendar_unit *unit;
+	u32 usize;
+	int ret;
+
+	ret = calendar_copy_in(&a, sizeof(a), WAIT_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	if (a.flags & ~APIC_CALENDAR_KERNEL_FINISH)
+		return -EINVAL;
+	unit = unit_of(calendar, a.unit);
+	if (IS_ERR(unit))
+		return PTR_ERR(unit);
+	a.reserved = 0;
+	ret = calendar_unit_wait(unit, &a);
+	if (ret)
+		return ret;
+	ret = calendar_copy_out(argument, usize, &a, sizeof(a));
+	if (!ret && a.flags & APIC_CALENDAR_KERNEL_FINISH) {
+		unit->returned_from = 0;
+		calendar_finish(a.start);
+	}
+	return ret;
+}
+
+static void park(struct calendar_unit *unit)
+{
+	calendar_restore(unit);
+	if (!unit_sleep(unit, false))
+		calendar_finish(unit->receipt.start);
+}
+
+static void never_last(struct kref *kref)
+{
+}
+
+/* In the thread that has overrun, on its way to user space. */
+static void break_off(struct callback_head *head)
+{
+	struct calendar_unit *unit = container_of(head, struct calendar_unit, work);
+	struct calendar *calendar = unit->calendar;
+	bool over, stop = false;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	unit->queued = false;
+	over = unit->task == current && unit->state == CALENDAR_OVER &&
+	       !(current->flags & PF_EXITING);
+	if (over && unit->def.on_overrun == APIC_CALENDAR_PARK) {
+		stop = calendar_event(unit, CALENDAR_STOP) >= 0;
+		unit->status |= APIC_CALENDAR_BROKE;
+		trace_apic_calendar_park(unit->number, unit->receipt.cycle,
+					 apic_timer_now() - unit->timeout);
+	}
+	if (stop && unit->cpu->over == unit) {
+		unit->cpu->over = NULL;
+		del_apic_timer(&unit->cpu->backstop);
+	}
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	if (stop)
+		park(unit);
+	else if (over && unit->def.on_overrun == APIC_CALENDAR_SIGNAL)
+		send_sig(unit->def.signal, current, 1);
+	else if (over && unit->def.on_overrun == APIC_CALENDAR_KILL)
+		send_sig(SIGKILL, current, 1);
+	calendar_put(calendar);
+	/* main.c waits until this thread has left here. */
+	module_put(THIS_MODULE);
+}
+
+/**
+ * calendar_unit_break() - stop a unit's thread on its way to user space
+ * @unit:	the unit
+ *
+ * Context: Hard interrupt, under the CPU's lock.
+ */
+void calendar_unit_break(struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	lockdep_assert_held(&unit->cpu->lock);
+	if (unit->queued)
+		return;
+	init_task_work(&unit->work, break_off);
+	/* The open file, which is there while there are timers, has both. */
+	kref_get(&unit->calendar->kref);
+	__module_get(THIS_MODULE);
+	unit->queued = true;
+	if (task_work_add(unit->task, &unit->work, TWA_RESUME)) {
+		/* It exits. These are not the last references. */
+		unit->queued = false;
+		kref_put(&unit->calendar->kref, never_last);
+		module_put(THIS_MODULE);
+	}
+}
+
+static bool gone(const struct task_struct *task)
+{
+	return !task || task->flags & PF_EXITING;
+}
+
+static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct *only)
+{
+	struct task_struct *task;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	task = unit->task;
+	if (task && (!only || task == only)) {
+		if (unit->cpu->running == unit) {
+			calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
+			del_apic_timer(&unit->cpu->timeout);
+		}
+		if (unit->cpu->over == unit) {
+			unit->cpu->over = NULL;
+			del_apic_timer(&unit->cpu->backstop);
+		}
+		calendar_event(unit, CALENDAR_LEAVE);
+		unit->task = NULL;
+		unit->demote = false;
+	} else {
+		task = NULL;
+	}
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	return task;
+}
+
+/* What it had before, unless someone has changed it since. */
+static void give_back(struct calendar_unit *unit, struct task_struct *task)
+{
+	if (gone(task))
+		return;
+	mutex_lock(&unit->calendar->scheduling);
+	if (unit->demoted || (task->policy == SCHED_FIFO &&
+			      task->rt_priority == unit->priority))
+		sched_setattr_nocheck(task, &unit->had);
+	unit->demoted = false;
+	mutex_unlock(&unit->calendar->scheduling);
+	if (cpumask_equal(task->cpus_ptr, cpumask_of(unit->cpu->cpu)))
+		set_cpus_allowed_ptr(task, &unit->allowed);
+}
+
+/**
+ * calendar_unit_release() - take a unit's thread from it
+ * @unit:	the unit
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_unit_release(struct calendar_unit *unit)
+{
+	struct task_struct *task;
+
+	if (unit->def.kind != APIC_CALENDAR_USER)
+		return;
+	task = unbind(unit, NULL);
+	if (!task)
+		return;
+	/* It may be parked. */
+	wake_up_process(task);
+	give_back(unit, task);
+	put_task_struct(task);
+}
+
+/* A thread has one unit: it runs on one CPU, at one priority. */
+static bool has_unit(struct calendar *calendar, const struct task_struct *task)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_units; i++) {
+		if (READ_ONCE(calendar->units[i].task) == task)
+			return true;
+	}
+	return false;
+}
+
+static int bind(struct calendar_unit *unit)
+	__must_hold(&unit->calendar->loading)
+{
+	unsigned long flags;
+	int ret;
+
+	if (has_unit(unit->calendar, current))
+		return -EBUSY;
+	if (!gone(unit->task))
+		return -EBUSY;
+	if (current->policy == SCHED_DEADLINE)
+		return -EINVAL;
+	/* The thread that had it is gone. */
+	calendar_unit_release(unit);
+	cpumask_copy(&unit->allowed, current->cpus_ptr);
+	unit->had = (struct sched_attr) {
+		.size = sizeof(unit->had), .sched_policy = current->policy,
+		.sched_priority = current->rt_priority, .sched_nice = task_nice(current),
+	};
+	ret = set_cpus_allowed_ptr(current, cpumask_of(unit->cpu->cpu));
+	if (ret)
+		return ret;
+	ret = calendar_set_fifo(current);
+	if (ret) {
+		set_cpus_allowed_ptr(current, &unit->allowed);
+		return ret;
+	}
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	unit->skip = false;
+	unit->status = 0;
+	unit->missed = 0;
+	unit->returned_from = 0;
+	unit->stops = READ_ONCE(unit->calendar->stops);
+	unit->priority = current->rt_priority;
+	unit->task = get_task_struct(current);
+	calendar_learn_init(unit);
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	return 0;
+}
+
+/**
+ * calendar_bind() - APIC_CALENDAR_BIND
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_bind
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long calendar_bind(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_bind a;
+	struct calendar_unit *unit;
+	u32 usize;
+	int ret;
+
+	ret = calendar_copy_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	/* Of the initial user namespace. */
+	if (!capable(CAP_SYS_NICE))
+		return -EPERM;
+	unit = unit_of(calendar, a.unit);
+	if (IS_ERR(unit))
+		return PTR_ERR(unit);
+	if (mutex_lock_interruptible(&calendar->loading))
+		return -ERESTARTSYS;
+	ret = bind(unit);
+	mutex_unlock(&calendar->loading);
+	return ret;
+}
+
+/**
+ * calendar_unbind() - APIC_CALENDAR_UNBIND
+ * @calendar:	the calendar
+ * @argument:	the user's struct apic_calendar_bind
+ *
+ * Context: Task. Sleeps.
+ * Return: 0, or an error: see there.
+ */
+long calendar_unbind(struct calendar *calendar, void __user *argument)
+{
+	struct apic_calendar_bind a;
+	struct calendar_unit *unit;
+	struct task_struct *task;
+	u32 usize;
+	int ret;
+
+	ret = calendar_copy_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
+	if (ret)
+		return ret;
+	unit = unit_of(calendar, a.unit);
+	if (IS_ERR(unit))
+		return PTR_ERR(unit);
+	if (mutex_lock_interruptible(&calendar->loading))
+		return -ERESTARTSYS;
+	task = unbind(unit, current);
+	if (task) {
+		give_back(unit, task);
+		put_task_struct(task);
+	}
+	mutex_unlock(&calendar->loading);
+	return task ? 0 : -ESRCH;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions for calendars, which note the TSC at their first instruction: "pulse" and
+ * "step" in hard interrupt, "toil" in a thread. debugfs has what the first has noted.
+ */
+#include <linux/apic_calendar.h>
+#include <linux/apic_timer.h>
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+#define STARTS	65536
+
+/* TSC at first instructions, and how many there were. */
+static u64 *starts;
+static u32 n_starts;
+static struct debugfs_blob_wrapper blob;
+static struct dentry *dir;
+
+static void pulse(unsigned long long now, unsigned long data)
+{
+	u64 start = rdtsc();
+
+	if (n_starts < STARTS)
+		starts[n_starts++] = start;
+	blob.size = n_starts * sizeof(*starts);
+}
+
+static void step(unsigned long long now, unsigned long data)
+{
+}
+
+static struct apic_calendar_function functions[] = {
+	{ .name = "pulse", .function = pulse, .owner = THIS_MODULE },
+	{ .name = "step", .function = step, .owner = THIS_MODULE },
+	{ .name = "toil", .function = step, .flags = APIC_CALENDAR_IN_THREAD, .owner = THIS_MODULE },
+};
+
+static int __init pulse_init(void)
+{
+	int ret = 0, i;
+
+	starts = kvcalloc(STARTS, sizeof(*starts), GFP_KERNEL);
+	if (!starts)
+		return -ENOMEM;
+	for (i = 0; i < ARRAY_SIZE(functions) && !ret; i++)
+		ret = apic_calendar_register(&functions[i]);
+	if (ret) {
+		while (--i > 0)
+			apic_calendar_unregister(&functions[i - 1]);
+		kvfree(starts);
+		return ret;
+	}
+	blob.data = starts;
+	dir = debugfs_create_dir("apic_calendar_pulse", NULL);
+	debugfs_create_blob("starts", 0400, dir, &blob);
+	return 0;
+}
+
+static void __exit pulse_exit(void)
+{
+	int i;
+
+	debugfs_remove(dir);
+	for (i = 0; i < ARRAY_SIZE(functions); i++)
+		apic_calendar_unregister(&functions[i]);
+	kvfree(starts);
+}
+
+module_init(pulse_init);
+module_exit(pulse_exit);
+
+MODULE_DESCRIPTION("Functions for tests of apic_calendar");
+MODULE_LICENSE("GPL");

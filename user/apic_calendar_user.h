@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Threads as units of a calendar, by /dev/apic_calendar.
+ *
+ *	struct at_calendar calendar;
+ *
+ *	at_calendar_open(&calendar);		and APIC_CALENDAR_LOAD, or an inherited file
+ *	at_calendar_bind(&calendar, unit);
+ *	while (!at_calendar_wait(&calendar))
+ *		work();			starts at calendar.wait.start, or some cycles later
+ *
+ * Header only, for x86; needs neither a library nor libc. Functions give 0 or a negative
+ * errno value. One struct at_calendar belongs to one thread; several may have one @fd.
+ */
+#ifndef APIC_CALENDAR_USER_H
+#define APIC_CALENDAR_USER_H
+
+#include <linux/apic_calendar.h>
+
+#include "apic_timer_user.h"
+
+#define AT_CALENDAR_DEVICE	"/dev/apic_calendar"
+
+/**
+ * struct at_calendar - a thread's view of a calendar
+ * @fd:		open file, which is the calendar
+ * @unit:	the thread's unit
+ * @at:		what it needs to wait on the TSC
+ * @wait:	the last call, as the kernel gave it back
+ * @returned:	TSC right after it
+ * @began:	TSC at the first instruction of the window
+ */
+struct at_calendar {
+	int fd;
+	uint32_t unit;
+	struct at at;
+	struct apic_calendar_wait wait;
+	uint64_t returned;
+	uint64_t began;
+};
+
+/* Measure how soon an instruction can follow the wait; @fd is a calendar. */
+static inline void at_calendar_init(struct at_calendar *calendar, int fd)
+{
+	uint32_t cost = 1000, measured;
+	int i;
+
+	*calendar = (struct at_calendar) { .fd = fd, .at = { .fd = -1 } };
+	calendar->at.tpause = at_has_tpause();
+	for (i = 0; i < 200; i++) {
+		measured = at_spin_cost(at_readtsc() + 100);
+		if (measured < cost)
+			cost = measured;
+	}
+	/* As at_open() has it. */
+	calendar->at.cost = cost - (cost + 4) / 5;
+}
+
+/* Open a new calendar. -ENOENT: apic_calendar isn't loaded; -EACCES, -EPERM, -EMFILE. */
+static inline int at_calendar_open(struct at_calendar *calendar)
+{
+	long ret = at_syscall(AT_NR_OPEN, (long)AT_CALENDAR_DEVICE,
+			      02000002 /* O_CLOEXEC | O_RDWR */, 0, 0, 0, 0);
+
+	if (ret < 0)
+		return (int)ret;
+	at_calendar_init(calendar, (int)ret);
+	return 0;
+}
+
+static inline int at_calendar_call(const struct at_calendar *calendar, unsigned int command,
+				   void *argument)
+{
+	return (int)at_syscall(AT_NR_IOCTL, calendar->fd, command, (long)argument, 0, 0, 0);
+}
+
+/* Become the thread of a unit. */
+static inline int at_calendar_bind(struct at_calendar *calendar, uint32_t unit)
+{
+	struct apic_calendar_bind bind = { .size = sizeof(bind), .unit = unit };
+
+	calendar->unit = unit;
+	calendar->returned = 0;
+	calendar->began = 0;
+	return at_calendar_call(calendar, APIC_CALENDAR_BIND, &bind);
+}
+
+/*
+ * The window is over: wait for the next one, whose first instruction is the next. Errors as
+ * of APIC_CALENDAR_WAIT.
+ */
+at_inline int at_calendar_wait(struct at_calendar *calendar)
+{
+	uint64_t tsc;
+	int ret;
+
+	calendar->wait = (struct apic_calendar_wait) {
+		.size = sizeof(calendar->wait),
+		.unit = calendar->unit,
+		.returned = calendar->returned,
+		.began = calendar->began,
+	};
+	ret = (int)at_call(AT_NR_IOCTL, calendar->fd, APIC_CALENDAR_WAIT,
+			   (long)&calendar->wait, 0, 0, 0, &tsc);
+	calendar->returned = ret ? 0 : tsc;
+	calendar->began = 0;
+	if (ret)
+		return ret;
+	at_until(&calendar->at, calendar->wait.start);
+	calendar->began = at_readtsc();
+	return 0;
+}
+
+#endif /* APIC_CALENDAR_USER_H */
