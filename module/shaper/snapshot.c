@@ -42,8 +42,12 @@ void shaper_read_clocks(struct shaper_pair *pair)
 	} while (unlikely(to_real != offset(TK_OFFS_REAL)));
 	local_irq_restore(flags);
 
-	/* With another clock source, its counter is somewhere else. */
-	pair->tsc = cycles >= before && cycles <= after ? cycles : before + (after - before) / 2;
+	/*
+	 * With another clock source, its counter is somewhere else, and the clocks were read
+	 * at some time between the two looks at the TSC. Take the latest: a packet may be late
+	 * by what the clock source takes to read, but not early.
+	 */
+	pair->tsc = cycles >= before && cycles <= after ? cycles : after;
 	pair->ns[SHAPER_REALTIME] = real;
 	pair->ns[SHAPER_MONOTONIC] = real - to_real;
 	pair->ns[SHAPER_TAI] += real - to_real;

@@ -9,17 +9,19 @@
 
 #include <linux/timekeeping.h>
 #include <linux/version.h>
+#include <asm/msr.h>
 
 /**
  * sink_clock() - read a clock
  * @clock:	CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI
- * @cycles:	set to the TSC then
+ * @cycles:	set to the TSC then; where the clock source is not the TSC, to one shortly before
  *
  * Return: ns.
  */
 static inline s64 sink_clock(u32 clock, u64 *cycles)
 {
 	struct system_time_snapshot now;
+	u64 before = rdtsc_ordered();
 	s64 ns;
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
@@ -29,7 +31,7 @@ static inline s64 sink_clock(u32 clock, u64 *cycles)
 	ktime_get_snapshot(&now);
 	ns = ktime_to_ns(now.real);
 #endif
-	*cycles = now.cycles;
+	*cycles = now.cycles >= before && now.cycles <= rdtsc_ordered() ? now.cycles : before;
 	if (clock == CLOCK_REALTIME)
 		return ns;
 	ns -= ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
