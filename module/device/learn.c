@@ -7,6 +7,10 @@
  * but exceeds the mean by no more than a limit: where wake-ups are longer once in a
  * while by far, as under a storm of softirqs, waiting for the longest with each one
  * would cost more than it brings.
+ *
+ * An idle CPU that has slept through a tick brings the kernel's clocks up to date
+ * before it does anything else, which takes as long as a third of the wake-up.
+ * Whether it will is known before, so each kind of wake-up has its own estimate.
  */
 #include <linux/minmax.h>
 
@@ -30,19 +34,28 @@
  */
 void device_learn_init(struct device_learn *learn, u64 guess, unsigned int quantile)
 {
+	unsigned int kind;
+
 	*learn = (struct device_learn) { };
-	apic_timer_estimate_init(&learn->wake, guess, quantile);
+	for (kind = 0; kind < DEVICE_WAKES; kind++)
+		apic_timer_estimate_init(&learn->wake[kind], guess, quantile);
 	apic_timer_estimate_init(&learn->back, BACK_GUESS, BACK_QUANTILE);
 }
 
 /**
  * device_learn_wake() - add the length of a wake-up
  * @learn:	the estimates
+ * @kind:	of the wake-up
  * @cycles:	from the armed moment until the thread ran in the kernel
  */
-void device_learn_wake(struct device_learn *learn, u64 cycles)
+void device_learn_wake(struct device_learn *learn, enum device_wake kind, u64 cycles)
 {
-	apic_timer_estimate_add(&learn->wake, cycles);
+	unsigned int other;
+
+	for (other = 0; other < DEVICE_WAKES; other++)
+		if (other != kind)
+			apic_timer_estimate_pass(&learn->wake[other]);
+	apic_timer_estimate_add(&learn->wake[kind], cycles);
 }
 
 /**
@@ -71,15 +84,17 @@ void device_learn_least(struct device_learn *learn, enum device_return kind,
 /**
  * device_learn_lead() - how long before a moment to arm
  * @learn:	the estimates
+ * @kind:	of the wake-up
  * @cost:	TSC cycles that a sleeper may wait for in the mean
  * @budget:	TSC cycles that it may wait for at most
  *
  * Return: TSC cycles.
  */
-u64 device_learn_lead(const struct device_learn *learn, u64 cost, u64 budget)
+u64 device_learn_lead(const struct device_learn *learn, enum device_wake kind,
+		      u64 cost, u64 budget)
 {
-	u64 wake = apic_timer_estimate_high(&learn->wake);
-	u64 mean = apic_timer_estimate_mean(&learn->wake);
+	u64 wake = apic_timer_estimate_high(&learn->wake[kind]);
+	u64 mean = apic_timer_estimate_mean(&learn->wake[kind]);
 	u64 back = apic_timer_estimate_high(&learn->back);
 
 	if (mean && wake > mean) {

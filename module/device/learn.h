@@ -19,24 +19,39 @@ enum device_return {
 };
 
 /**
+ * enum device_wake - wake-ups, which differ in length
+ * @DEVICE_WAKE_PLAIN:	none of the kernel's ticks is due before the moment
+ * @DEVICE_WAKE_TICK:	one is: a CPU that has slept through it brings the kernel's
+ *			clocks up to date first
+ * @DEVICE_WAKES:	number of kinds
+ */
+enum device_wake {
+	DEVICE_WAKE_PLAIN,
+	DEVICE_WAKE_TICK,
+	DEVICE_WAKES,
+};
+
+/**
  * struct device_learn - how long the ways of a sleeper take
- * @wake:	from the armed moment until the thread runs in the kernel again
+ * @wake:	from the armed moment until the thread runs in the kernel again, by
+ *		kind
  * @back:	from there to its first instruction in user space
  * @least:	shortest way out of the kernel's last stretch, of each kind;
  *		0: none seen
  */
 struct device_learn {
-	struct apic_timer_estimate wake;
+	struct apic_timer_estimate wake[DEVICE_WAKES];
 	struct apic_timer_estimate back;
 	u64 least[DEVICE_RETURNS];
 };
 
 void device_learn_init(struct device_learn *learn, u64 guess, unsigned int quantile);
-void device_learn_wake(struct device_learn *learn, u64 cycles);
+void device_learn_wake(struct device_learn *learn, enum device_wake kind, u64 cycles);
 void device_learn_back(struct device_learn *learn, u64 cycles);
 void device_learn_least(struct device_learn *learn, enum device_return kind,
 			u64 cycles);
-u64 device_learn_lead(const struct device_learn *learn, u64 cost, u64 budget);
+u64 device_learn_lead(const struct device_learn *learn, enum device_wake kind,
+		      u64 cost, u64 budget);
 u64 device_learn_exit(const struct device_learn *learn, enum device_return kind);
 
 #endif /* _APIC_TIMER_DEVICE_LEARN_H */

@@ -4,6 +4,7 @@
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
@@ -74,6 +75,28 @@ u64 device_moment_now(u32 clock, u64 tsc)
 	else
 		mono = ktime_get_ns();
 	return clock == APIC_TIMER_CLOCK_TAI ? mono + page.tai : mono;
+}
+
+/**
+ * device_moment_tick_between() - whether a tick of the kernel's is due
+ * @from:	after this TSC value
+ * @to:		until this one
+ *
+ * The kernel's ticks are due at multiples of their period on CLOCK_MONOTONIC; what
+ * skew_tick= adds on each CPU does not matter for when it updates its clocks.
+ *
+ * Context: Any but NMI.
+ * Return: true if one is; false also where TSC values can't be converted.
+ */
+bool device_moment_tick_between(u64 from, u64 to)
+{
+	struct apic_timer_page page;
+
+	device_page_read(&page);
+	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
+		return false;
+	return div_u64(device_clock_mono(&page, from), TICK_NSEC) !=
+	       div_u64(device_clock_mono(&page, to), TICK_NSEC);
 }
 
 /**

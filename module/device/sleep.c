@@ -2,7 +2,7 @@
 /*
  * Sleep until shortly before a moment.
  *
- * A timer in mode "raw" wakes the thread, so much before the moment as its wake-up
+ * A timer that does not spin wakes the thread, so much before the moment as its wake-up
  * may take, and the thread's own library waits for the rest on the TSC, where no way
  * out of the kernel lies between its wait and its next instruction. For callers that
  * don't, the kernel waits, and leaves by the shortest way out that was seen before
@@ -56,7 +56,7 @@ static unsigned int cost_ns = 4000;
 module_param(cost_ns, uint, 0644);
 MODULE_PARM_DESC(cost_ns, "time that a sleeper waits for its moment after its wake-up, at most in the mean");
 
-static unsigned int quantile = 9995;
+static unsigned int quantile = APIC_TIMER_QUANTILE_ONE;
 
 static int set_quantile(const char *text, const struct kernel_param *param)
 {
@@ -214,13 +214,13 @@ static void remember(struct device_file *file, const struct device_last *last)
 	raw_spin_unlock_irqrestore(&file->lock, flags);
 }
 
-static u64 lead_of(struct device_file *file, u64 budget)
+static u64 lead_of(struct device_file *file, enum device_wake kind, u64 budget)
 {
 	unsigned long flags;
 	u64 lead;
 
 	raw_spin_lock_irqsave(&file->lock, flags);
-	lead = device_learn_lead(&file->learn,
+	lead = device_learn_lead(&file->learn, kind,
 				 apic_timer_ns_to_tsc(READ_ONCE(cost_ns)), budget);
 	raw_spin_unlock_irqrestore(&file->lock, flags);
 	return lead;
@@ -247,12 +247,15 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 		.clock = a->clock,
 		.expires = a->expires,
 	};
+	enum device_wake kind = DEVICE_WAKE_PLAIN;
 	unsigned long flags;
 	int ret;
 
 	if (!budget)
 		budget = apic_timer_ns_to_tsc(BUDGET_NS);
-	sleeper.lead = lead_of(file, budget);
+	if (device_moment_tick_between(now, a->tsc))
+		kind = DEVICE_WAKE_TICK;
+	sleeper.lead = lead_of(file, kind, budget);
 	a->lead = sleeper.lead;
 	wake_at = lead_before(a->tsc, sleeper.lead);
 	if (wake_at <= now) {
@@ -273,7 +276,12 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 	sleeper.timer.function = wake;
 	sleeper.timer.data = (unsigned long)&sleeper;
 	init_apic_timer(&sleeper.timer);
-	sleeper.timer.flags = APIC_TIMER_RAW;
+	/*
+	 * Mode exact not in order to spin, but because it defers the kernel's events that
+	 * are due shortly before, and would delay the wake-up.
+	 */
+	sleeper.timer.flags = APIC_TIMER_EXACT;
+	sleeper.timer.spin_budget = 1;
 	sleeper.timer.expires = device_moment_leg(a->clock, wake_at, now);
 	ret = sleep_on(&sleeper);
 	device_user_unpend(file->user);
@@ -287,7 +295,8 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 	a->result |= APIC_TIMER_SLEPT;
 	if (a->resumed > sleeper.timer.expires) {
 		raw_spin_lock_irqsave(&file->lock, flags);
-		device_learn_wake(&file->learn, a->resumed - sleeper.timer.expires);
+		device_learn_wake(&file->learn, kind,
+				  a->resumed - sleeper.timer.expires);
 		raw_spin_unlock_irqrestore(&file->lock, flags);
 	}
 	if (a->clock == APIC_TIMER_CLOCK_TSC)

@@ -84,10 +84,10 @@ def measured(request):
             script += (f"latency {mode} {SHOTS} {distance} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
                        f"put {name} </tmp/e\nput {name}-waited </tmp/w\n")  # fmt: skip
     script += "kill -9 -$! || true\nsleep 0.5\n"
-    # Once more, as careful as can be.
-    script += "rmmod apic_timer_dev\ninsmod $MODULES/apic_timer_dev.ko quantile=10000\n"
+    # Once more, less careful.
+    script += "rmmod apic_timer_dev\ninsmod $MODULES/apic_timer_dev.ko quantile=9900\n"
     script += (f"latency device {SHOTS} {DISTANCES['idle']} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
-               "put idle-careful </tmp/e\nput idle-careful-waited </tmp/w\n")  # fmt: skip
+               "put idle-thrifty </tmp/e\nput idle-thrifty-waited </tmp/w\n")  # fmt: skip
     result = virtual.run(kernel, script, timeout=600,
                          modules=modules(kernel), memory=1024,
                          files={"usr/bin/latency": user.program(kernel, "latency")})  # fmt: skip
@@ -110,16 +110,18 @@ def test_idle(measured):
     assert row["min"] >= 0
     assert row["p99"] <= 4
     assert row["p999"] <= 4
-    # A tick shortly before the wake-up delays it.
-    assert row["max"] <= 1000
-    assert measured["idle-device-waited"]["mean"] <= 2500
+    # A wake-up that is longer than any before: the load average's, every 5 s.
+    assert row["max"] <= 1500
+    assert measured["idle-device-waited"]["mean"] <= 2000
 
 
-def test_careful(measured):
-    """Who has it wait for the longest recent wake-up is never late."""
-    row = measured["idle-careful"]
+def test_thrifty(measured):
+    """Who has it cover fewer wake-ups waits for less."""
+    row = measured["idle-thrifty"]
     assert row["min"] >= 0
-    assert row["max"] <= 4
+    assert row["p50"] <= 4
+    thrifty, usual = (measured[f"idle-{mode}-waited"] for mode in ("thrifty", "device"))
+    assert thrifty["mean"] < usual["mean"]
 
 
 def test_clock(measured):
@@ -133,7 +135,7 @@ def test_busy(measured):
     """With system calls in the way nearly all are."""
     row = measured["syscall-device"]
     assert row["min"] >= 0
-    assert row["p99"] <= 4
+    assert row["p999"] <= 4
 
 
 def test_kernel_finish(measured):

@@ -23,7 +23,7 @@ static int device_learn_test_init(struct kunit *test)
 
 static u64 lead(void)
 {
-	return device_learn_lead(&learn, COST, BUDGET);
+	return device_learn_lead(&learn, DEVICE_WAKE_PLAIN, COST, BUDGET);
 }
 
 /* From @low to @low + @range - 1. */
@@ -37,7 +37,7 @@ static void guess_test(struct kunit *test)
 {
 	KUNIT_EXPECT_GE(test, lead(), GUESS);
 	KUNIT_EXPECT_LE(test, lead(), GUESS * 5 / 4);
-	KUNIT_EXPECT_EQ(test, device_learn_lead(&learn, COST, 500), 500ULL);
+	KUNIT_EXPECT_EQ(test, device_learn_lead(&learn, DEVICE_WAKE_PLAIN, COST, 500), 500ULL);
 }
 
 /* As an idle machine's wake-ups are: one in a hundred is longer. */
@@ -53,11 +53,34 @@ static void idle_test(struct kunit *test)
 			late += wake + back > lead();
 			waited += lead() - min(lead(), wake + back);
 		}
-		device_learn_wake(&learn, wake);
+		device_learn_wake(&learn, DEVICE_WAKE_PLAIN, wake);
 		device_learn_back(&learn, back);
 	}
 	KUNIT_EXPECT_LE(test, late, n / 1000);
 	KUNIT_EXPECT_LE(test, waited / n, 2000ULL);
+}
+
+/* A tick makes every eighth wake-up longer, and that is known before. */
+static void kinds_test(struct kunit *test)
+{
+	unsigned int i, late = 0, n = 20000;
+	enum device_wake kind;
+	u64 wake, waited = 0, early;
+
+	for (i = 0; i < 2000 + n; i++) {
+		kind = i % 8 ? DEVICE_WAKE_PLAIN : DEVICE_WAKE_TICK;
+		wake = kind == DEVICE_WAKE_TICK ? around(5400, 60) : around(4030, 60);
+		early = device_learn_lead(&learn, kind, COST, BUDGET);
+		if (i >= 2000) {
+			late += wake > early;
+			waited += early - min(early, wake);
+		}
+		device_learn_wake(&learn, kind, wake);
+		device_learn_back(&learn, 200);
+	}
+	KUNIT_EXPECT_LE(test, late, n / 1000);
+	/* Half of what the difference alone would cost. */
+	KUNIT_EXPECT_LE(test, waited / n, 700ULL);
 }
 
 /* A storm: one in ten is ten times as long. That is not waited for with each one. */
@@ -70,7 +93,7 @@ static void storm_test(struct kunit *test)
 		wake = i % 10 ? around(4000, 500) : around(30000, 20000);
 		if (i >= 2000)
 			waited += lead() - min(lead(), wake);
-		device_learn_wake(&learn, wake);
+		device_learn_wake(&learn, DEVICE_WAKE_PLAIN, wake);
 		device_learn_back(&learn, 200);
 	}
 	/* The mean is above most of them. */
@@ -79,7 +102,7 @@ static void storm_test(struct kunit *test)
 
 	/* And it is forgotten when it is over. */
 	for (i = 0; i < 20000; i++)
-		device_learn_wake(&learn, around(3550, 60));
+		device_learn_wake(&learn, DEVICE_WAKE_PLAIN, around(3550, 60));
 	KUNIT_EXPECT_LE(test, lead(), 3600 + COST + 800);
 	KUNIT_EXPECT_GE(test, lead(), 3600ULL);
 }
@@ -105,7 +128,7 @@ static void hostile_test(struct kunit *test)
 	for (i = 0; i < 100000; i++) {
 		u64 any = (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
 
-		device_learn_wake(&learn, any >> (i % 64));
+		device_learn_wake(&learn, DEVICE_WAKE_PLAIN, any >> (i % 64));
 		device_learn_back(&learn, any >> ((i + 7) % 64));
 		KUNIT_ASSERT_LE(test, lead(), BUDGET);
 		KUNIT_ASSERT_GT(test, lead(), 0ULL);
@@ -115,6 +138,7 @@ static void hostile_test(struct kunit *test)
 static struct kunit_case device_learn_test_cases[] = {
 	KUNIT_CASE(guess_test),
 	KUNIT_CASE(idle_test),
+	KUNIT_CASE(kinds_test),
 	KUNIT_CASE(storm_test),
 	KUNIT_CASE(exit_test),
 	KUNIT_CASE(hostile_test),
