@@ -22,6 +22,7 @@
 #include "page.h"
 #include "ring.h"
 #include "sleep.h"
+#include "uring.h"
 
 /* As the first version of the structure had it. */
 #define QUERY_SIZE_VER0	72
@@ -178,6 +179,7 @@ static const struct file_operations device_ops = {
 	.read = device_read,
 	.poll = device_poll,
 	.mmap = device_mmap,
+	.uring_cmd = device_uring,
 };
 
 static struct miscdevice device = {

@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import apic_timer
+import uring
 from apic_timer import ARM_COMMAND as ARM
 from apic_timer import MONOTONIC, TAI, Arm, Query, Sleep, Timer
 from apic_timer import QUERY_COMMAND as QUERY
@@ -458,6 +459,77 @@ def receipts() -> None:
         asked = Sleep(size=ctypes.sizeof(Sleep), expires=1, began=began)
         fcntl.ioctl(timer.fd, SLEEP, asked)
         assert [r.began for r in timer.receipts()][-2] == began
+
+
+def uring_wait() -> None:
+    """Commands of an io_uring are completed at their moments, or cancelled with their ring."""
+    with Timer() as timer:
+        has = tuple(int(n) for n in os.uname().release.split(".")[:2]) >= (6, 7)
+        assert uring.missing(timer.fd) == (not has)
+        if not has:
+            return
+        ring = uring.Ring()
+        # Each at its moment, not in the order of submission; one that has passed at once.
+        start = time.monotonic_ns()
+        delays = (30, 10, 20, 0)
+        for n, ms in enumerate(delays):
+            ring.submit(timer.fd, uring.WAIT, uring.moment(start + ms * MS, MONOTONIC), n)
+        assert sorted(ring.wait(4)) == [(n, 0) for n in range(4)]
+        assert time.monotonic_ns() >= start + 30 * MS
+        for n in range(40):
+            when = timer.now() + timer.cycles(MS)
+            ring.submit(timer.fd, uring.WAIT, uring.moment(when, epoch=timer.epoch), n)
+            assert ring.wait() == [(n, 0)]
+            assert timer.now() >= when
+        when = time.clock_gettime_ns(time.CLOCK_TAI) + 1500 * MS  # converted on the way
+        ring.submit(timer.fd, uring.WAIT, uring.moment(when, TAI))
+        assert ring.wait() == [(0, 0)]
+        assert time.clock_gettime_ns(time.CLOCK_TAI) >= when
+        for command, data, code in (
+            (uring.WAIT, uring.moment(1, 3), errno.EINVAL),
+            (uring.WAIT, uring.moment(1, 0, timer.epoch + 1), errno.ESTALE),
+            (SLEEP, uring.moment(1), errno.ENOTTY),
+        ):  # fmt: skip
+            ring.submit(timer.fd, command, data)
+            assert ring.wait() == [(0, -code)]
+        # It is on the user's account until it is complete, or cancelled.
+        before = parameter("pending", 2)
+        try:
+            for _ in range(2):
+                ring.submit(timer.fd, uring.WAIT, uring.moment(soon(600_000), MONOTONIC))
+            ring.submit(timer.fd, uring.WAIT, uring.moment(soon(600_000), MONOTONIC), 7)
+            assert ring.wait() == [(7, -errno.EBUSY)]
+            ring.close()
+            settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
+            timer.arm(0)
+
+            # io_uring keeps what a process has submitted to a ring that others have, too.
+            def submits() -> None:
+                for n, ms in enumerate((300, 600_000)):
+                    other.submit(timer.fd, uring.WAIT, uring.moment(soon(ms), MONOTONIC), n)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+            other = uring.Ring()
+            assert child(submits) == -signal.SIGKILL
+            while not (found := other.ready()):
+                time.sleep(0.01)
+            assert found == [(0, 0)]
+            other.close()
+            settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
+        finally:
+            parameter("pending", before)
+
+
+def settle(function) -> None:
+    """Call a function until it does not fail with EBUSY any more."""
+    while True:
+        try:
+            function()
+        except OSError as error:
+            assert error.errno == errno.EBUSY, error
+            time.sleep(0.01)
+            continue
+        return
 
 
 def fence() -> None:

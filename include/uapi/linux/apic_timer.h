@@ -25,6 +25,8 @@
 #define APIC_TIMER_QUERY	_IO(APIC_TIMER_IOC, 0)
 #define APIC_TIMER_SLEEP	_IO(APIC_TIMER_IOC, 1)
 #define APIC_TIMER_ARM		_IO(APIC_TIMER_IOC, 2)
+/* A command of an io_uring, IORING_OP_URING_CMD, not of ioctl(). */
+#define APIC_TIMER_URING_WAIT	_IO(APIC_TIMER_IOC, 3)
 
 /* Clocks. */
 #define APIC_TIMER_CLOCK_TSC		0	/* cycles */
@@ -165,6 +167,24 @@ struct apic_timer_arm {
 	__u32 flags;
 	__u64 expires;
 	__u64 interval;
+	__u32 clock;
+	__u32 epoch;
+};
+
+/**
+ * struct apic_timer_uring - %APIC_TIMER_URING_WAIT: complete when a moment has come
+ * @expires:	the moment
+ * @clock:	%APIC_TIMER_CLOCK_*
+ * @epoch:	epoch that a TSC value belongs to, 0: the present one
+ *
+ * The 16 bytes of the submission's cmd field. Any number may be pending for a file,
+ * within the user's limits. The completion's result is 0, or an error as of
+ * %APIC_TIMER_ARM; -EOPNOTSUPP on kernels before 6.7, which can't cancel commands: have
+ * the ring poll() the file. Commands are cancelled, with -ECANCELED, when their ring is
+ * closed or their thread executes a program.
+ */
+struct apic_timer_uring {
+	__u64 expires;
 	__u32 clock;
 	__u32 epoch;
 };

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moments as commands of an io_uring: one is completed when its moment has come.
+ *
+ * The completion is that of a thread which a handler wakes, as with read(): nobody
+ * waits for the rest. It is posted in the task, which io_uring notifies from an
+ * irq_work: that takes sleeping locks on PREEMPT_RT.
+ */
+#include <linux/apic_timer.h>
+#include <linux/fs.h>
+#include <linux/io_uring/cmd.h>
+#include <linux/irq_work.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "file.h"
+#include "limit.h"
+#include "moment.h"
+#include "page.h"
+#include "uring.h"
+
+static_assert(sizeof(struct apic_timer_uring) == 16);
+
+/**
+ * struct uring_wait - a command that waits for its moment
+ * @timer:	expires then
+ * @notify:	has io_uring call us in the task, out of the hard interrupt
+ * @command:	the command, ours until it is completed
+ * @user:	who pays
+ * @lock:	@waits, and arming again
+ * @waits:	nobody has begun to complete it
+ * @clock:	clock of @expires
+ * @epoch:	epoch that @expires belongs to, 0: whichever
+ * @expires:	the moment
+ * @result:	what it is completed with
+ */
+struct uring_wait {
+	struct apic_timer_list timer;
+	struct irq_work notify;
+	struct io_uring_cmd *command;
+	struct device_user *user;
+	raw_spinlock_t lock;
+	bool waits;
+	u32 clock;
+	u32 epoch;
+	u64 expires;
+	int result;
+};
+
+/* What the command carries for us. */
+struct uring_private {
+	struct uring_wait *wait;
+};
+
+static struct uring_wait *wait_of(struct io_uring_cmd *command)
+{
+	return io_uring_cmd_to_pdu(command, struct uring_private)->wait;
+}
+
+static void end(struct io_uring_cmd *command, int result, unsigned int issue_flags)
+{
+#if APIC_TIMER_URING_DONE_HAS_RES2
+	io_uring_cmd_done(command, result, 0, issue_flags);
+#else
+	io_uring_cmd_done(command, result, issue_flags);
+#endif
+}
+
+/* In the task, or in a worker if that is ending. */
+static void finish(struct io_uring_cmd *command, unsigned int issue_flags)
+{
+	struct uring_wait *wait = wait_of(command);
+
+	/* Both may still be at their end on another CPU. */
+	del_apic_timer_sync(&wait->timer);
+	irq_work_sync(&wait->notify);
+	device_user_unpend(wait->user);
+	/* It has a reference to the file, and is known to cancel() until then. */
+	end(command, wait->result, issue_flags);
+	kfree(wait);
+}
+
+#if APIC_TIMER_URING_HAS_TW_REQ
+static void finish_work(struct io_tw_req request, io_tw_token_t token)
+{
+	finish(io_uring_cmd_from_tw(request), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);
+}
+#else
+static void finish_work(struct io_uring_cmd *command, unsigned int issue_flags)
+{
+	finish(command, issue_flags);
+}
+#endif
+
+static void notify(struct irq_work *work)
+{
+	struct uring_wait *wait = container_of(work, struct uring_wait, notify);
+
+	io_uring_cmd_complete_in_task(wait->command, finish_work);
+}
+
+/* Arm for the moment, or for where it is to be converted again. */
+static int arm(struct uring_wait *wait, u64 now)
+	__must_hold(&wait->lock)
+{
+	lockdep_assert_held(&wait->lock);
+	wait->timer.expires = device_moment_leg(wait->clock,
+						device_moment_tsc(wait->clock, wait->expires),
+						now);
+	return device_moment_arm(&wait->timer);
+}
+
+static void expire(unsigned long long now, unsigned long data)
+{
+	struct uring_wait *wait = (struct uring_wait *)data;
+
+	raw_spin_lock(&wait->lock);
+	if (!wait->waits)
+		goto out;
+	if (wait->clock == APIC_TIMER_CLOCK_TSC) {
+		if (wait->epoch && wait->epoch != device_page_epoch())
+			wait->result = -ESTALE;
+	} else if (device_moment_now(wait->clock, now) < wait->expires) {
+		wait->result = arm(wait, now);
+		if (!wait->result)
+			goto out;
+		/* No CPU has a timer any more. */
+	}
+	wait->waits = false;
+	irq_work_queue(&wait->notify);
+out:
+	raw_spin_unlock(&wait->lock);
+}
+
+/* The ring is closed, or the task executes a program. Who finds that nobody has begun completes the command. */
+static int cancel(struct io_uring_cmd *command, unsigned int issue_flags)
+{
+	struct uring_wait *wait = wait_of(command);
+	unsigned long flags;
+	bool ours;
+
+	raw_spin_lock_irqsave(&wait->lock, flags);
+	ours = wait->waits;
+	wait->waits = false;
+	raw_spin_unlock_irqrestore(&wait->lock, flags);
+	if (ours) {
+		wait->result = -ECANCELED;
+		finish(command, issue_flags);
+	}
+	return 0;
+}
+
+/**
+ * device_uring() - a command of an io_uring
+ * @command:	the command
+ * @issue_flags: io_uring's
+ *
+ * Context: Task. Sleeps.
+ * Return: -EIOCBQUEUED: completed later; else what it is completed with now.
+ */
+int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
+{
+	struct device_file *file = command->file->private_data;
+	const struct apic_timer_uring *a;
+	struct uring_wait *wait;
+	unsigned long flags;
+	int ret;
+
+	if (issue_flags & IO_URING_F_CANCEL)
+		return cancel(command, issue_flags);
+	if (command->cmd_op != APIC_TIMER_URING_WAIT)
+		return -ENOTTY;
+	wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
+	if (!wait)
+		return -ENOMEM;
+	/* The ring is the user's memory: each field is read once. */
+	a = (const void *)command->sqe->cmd;
+	wait->expires = READ_ONCE(a->expires);
+	wait->clock = READ_ONCE(a->clock);
+	wait->epoch = READ_ONCE(a->epoch);
+	ret = -EINVAL;
+	if (!device_moment_clock(wait->clock))
+		goto free;
+	ret = -ESTALE;
+	if (wait->epoch && wait->epoch != device_page_epoch())
+		goto free;
+
+	ret = device_user_pend(file->user);
+	if (ret)
+		goto free;
+	ret = -EAGAIN;
+	if (!device_user_take(file->user))
+		goto unpend;
+	wait->user = file->user;
+	wait->command = command;
+	wait->waits = true;
+	raw_spin_lock_init(&wait->lock);
+	init_irq_work(&wait->notify, notify);
+	wait->timer.function = expire;
+	wait->timer.data = (unsigned long)wait;
+	init_apic_timer(&wait->timer);
+	wait->timer.flags = APIC_TIMER_RAW;
+	io_uring_cmd_to_pdu(command, struct uring_private)->wait = wait;
+	io_uring_cmd_mark_cancelable(command, issue_flags);
+	raw_spin_lock_irqsave(&wait->lock, flags);
+	ret = arm(wait, apic_timer_now());
+	if (ret) {
+		/* Completed as if it had waited: it is known to io_uring already. */
+		wait->waits = false;
+		wait->result = ret;
+		irq_work_queue(&wait->notify);
+	}
+	raw_spin_unlock_irqrestore(&wait->lock, flags);
+	return -EIOCBQUEUED;
+unpend:
+	device_user_unpend(file->user);
+free:
+	kfree(wait);
+	return ret;
+}
