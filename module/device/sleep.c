@@ -352,6 +352,9 @@ long device_sleep(struct device_file *file, void __user *argument)
 		/* Again, if someone has set CLOCK_TAI back meanwhile. */
 		do {
 			ret = sleep_until(file, &a);
+			/* The call begins anew, maybe in another epoch. */
+			if (ret == -ERESTARTSYS && a.clock == APIC_TIMER_CLOCK_TSC)
+				goto out;
 			if (ret)
 				return ret;
 		} while (a.tsc > a.resumed &&

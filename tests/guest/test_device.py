@@ -9,12 +9,13 @@ import pytest
 from lab.bench import figures
 from lab.build import build, user
 from lab.engines import virtual
-from lab.kernels import kernels
-from machines import some
+from lab.kernels import kernels, sources
+from machines import Machine, some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "never_early", "page", "structures", "rate", "pending", "ranges", "readers",
-         "passing", "namespace", "forks", "killed", "stopped", "signalled", "receipts", "fence",
+         "passing", "namespace", "forks", "killed", "killed_anywhere", "execs", "hotplug",
+         "seccomp", "stopped", "signalled", "receipts", "fence",
          "priority", "uring_wait", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "6.12", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
@@ -50,6 +51,33 @@ def test_every_rule_is_run():
 )
 def test_rule(guest):
     print(guest.ok())
+
+
+@pytest.mark.guest(
+    [Machine("6.1", 2, engine="sleeper"), Machine("7.2", 2, engine="sleeper", matrix=True)],
+    """
+    unload
+    load apic_timer late_ns=100000000
+    load apic_timer_dev
+    for how in tsc any mono read readany; do
+        ${SHARED:-}/asleep $how 700 >/tmp/asleep.$how &
+    done
+    usleep 200000
+    # As far as that one CPU is left, whose interrupts are off.
+    echo core >/sys/power/pm_test
+    echo 1 >/sys/module/suspend/parameters/pm_test_delay
+    echo mem >/sys/power/state
+    wait
+    cat /tmp/asleep.*
+    echo none >/sys/power/pm_test
+    rmmod apic_timer_dev
+    unload
+    """,
+)
+def test_suspend(guest):
+    """A moment that comes while the machine sleeps has passed afterwards, for everybody."""
+    ends = sorted(line.split() for line in guest.ok().splitlines())
+    assert ends == [[how, "0", "1", "0"] for how in ("any", "mono", "read", "readany", "tsc")]
 
 
 @pytest.mark.guest(
@@ -169,8 +197,20 @@ def test_lockdown():
     assert result.output.endswith("refused\n")
 
 
+def kernels_own(name: str, directory: Path) -> Path:
+    """Compile one of the kernel's tests of its timers, with the C library as a library."""
+    source = sources.ensure("6.1")
+    names = ["kselftest.h", f"timers/{name}.c"]
+    tree = sources.members(source, [f"tools/testing/selftests/{n}" for n in names])
+    # Not our code: its warnings are not our mistakes.
+    subprocess.run(["gcc", "-O2", "-w", "-o", directory / name,
+                    tree / f"tools/testing/selftests/timers/{name}.c", "-lpthread", "-lrt"],
+                   check=True)  # fmt: skip
+    return directory / name
+
+
 def test_preload(scratch):
-    """Programs that know nothing of the device sleep by it, and are as exact."""
+    """Programs that know nothing of the device sleep by it, are as exact, and judge alike."""
     kernel = kernels.ensure("6.1")
     subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={scratch}"], check=True,
                    stdout=subprocess.DEVNULL)  # fmt: skip
@@ -185,14 +225,29 @@ def test_preload(scratch):
         run without env
         run with env LD_PRELOAD=/lib/preload.so
         run off env LD_PRELOAD=/lib/preload.so APIC_TIMER_PRELOAD=0
+        verdict() {{
+            name=$1
+            shift
+            status=0
+            "$@" nanosleep >/tmp/verdict || status=$?
+            echo "status $status" >>/tmp/verdict
+            put $name </tmp/verdict
+        }}
+        verdict judged-without env
+        verdict judged-with env LD_PRELOAD=/lib/preload.so
         rmmod apic_timer_dev
         run missing env LD_PRELOAD=/lib/preload.so
     """
     result = virtual.run(
         kernel, script, modules=modules(kernel), timeout=300,
-        files={"lib/preload.so": scratch / "libapictimer-preload.so"},
+        files={"lib/preload.so": scratch / "libapictimer-preload.so",
+               "usr/bin/nanosleep": kernels_own("nanosleep", scratch)},
     )  # fmt: skip
     assert result.ok, f"{result.verdict}\n{result.output}"
+    judged = {name: result.files.pop(f"judged-{name}") for name in ("without", "with")}
+    assert b"\nok 2 CLOCK_MONOTONIC" in judged["without"]
+    assert judged["without"].endswith(b"status 0\n")
+    assert judged["with"] == judged["without"]
     found = {}
     for name, data in result.files.items():
         (thread,) = json.loads(data)["thread"].values()
@@ -203,6 +258,43 @@ def test_preload(scratch):
     assert found["with"]["p99"] < 300  # what clock_gettime() takes, and cyclictest
     for name in ("without", "off", "missing"):
         assert found[name]["p50"] > 2000
+
+
+STRESSORS = ("timerfd", "clock", "timer")
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=2, engine="smp", source="proxy"),
+    f"""
+    unload
+    load apic_timer
+    load apic_timer_dev
+    preload=/dev/shm/user/libapictimer-preload.so
+    make -s -C {TREE}/user OUTPUT=/dev/shm/user $preload
+    cd /dev/shm
+    for how in without with; do
+        for stressor in {" ".join(STRESSORS)}; do
+            status=0
+            [ $how = without ] || export LD_PRELOAD=$preload
+            stress-ng --$stressor 2 --timeout 1 --verify >/dev/shm/out 2>&1 || status=$?
+            unset LD_PRELOAD
+            [ $status -eq 0 ] || cat /dev/shm/out
+            echo "$how $stressor $status"
+        done
+    done
+    rmmod apic_timer_dev
+    unload
+    """,
+)
+def test_stress_ng(guest):
+    """stress-ng's timers find no more wrong with the preload library than without.
+
+    They use CLOCK_REALTIME, signals and relative times, which the library leaves to the kernel.
+    """
+    rows = [line.split() for line in guest.ok().splitlines()]
+    found = {(how, what): int(n) for how, what, n in rows}
+    for stressor in STRESSORS:
+        assert found["with", stressor] == found["without", stressor] == 0
 
 
 @pytest.mark.parametrize("bits", [64, 32])

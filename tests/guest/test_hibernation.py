@@ -1,9 +1,10 @@
 """Timers are pending while the machine is off: its image finds another TSC, and says so."""
 
+import errno
 import re
 
 import pytest
-from lab.build import build
+from lab.build import build, user
 from lab.engines import hibernator
 from lab.kernels import kernels
 
@@ -12,7 +13,12 @@ SCRIPT = """
     sleeper=/sys/kernel/debug/apic_timer_sleep
     insmod $MODULES/apic_timer.ko
     insmod $MODULES/apic_timer_sleep.ko
+    insmod $MODULES/apic_timer_dev.ko
+    for how in tsc any mono read readany; do
+        asleep $how 60000 >/tmp/asleep.$how &
+    done
     echo 60000 >$sleeper/arm
+    sleep 0.2
     cat $sleeper/report
     echo disk >/sys/power/state
     echo awake
@@ -27,6 +33,9 @@ SCRIPT = """
     echo 200 >$sleeper/arm
     sleep 2
     cat $sleeper/report
+    wait
+    cat /tmp/asleep.*
+    rmmod apic_timer_dev
     rmmod apic_timer_sleep
     rmmod apic_timer
     dmesg | grep apic_timer:
@@ -46,7 +55,10 @@ def shots(report: str, kind: str) -> list[list[int]]:
 def test_pending_while_off(series):
     kernel = kernels.ensure(series)
     modules = sorted(build.build(kernel).rglob("*.ko"))
-    result = hibernator.run(kernel, SCRIPT, modules=modules, cpus=CPUS, timeout=600).check()
+    files = {"usr/bin/asleep": user.program(kernel, "asleep")}
+    result = hibernator.run(
+        kernel, SCRIPT, modules=modules, files=files, cpus=CPUS, timeout=600
+    ).check()
     assert [s[0] for s in shots(result.before, "runs")] == [0] * CPUS
     awake, later, again = re.split(r"^(?:later|again)$", result.output, flags=re.M)
     # They were moved with the TSC, so none is late, nor has lost of what it had left.
@@ -58,3 +70,8 @@ def test_pending_while_off(series):
     assert all((s[0], s[2]) == (1, 0) and s[3] < 5000 for s in shots(later, "runs"))
     assert later.splitlines().count("apic_timer") == CPUS
     assert [s[:3] for s in shots(again, "runs")] == [[1, cpu, 0] for cpu in range(CPUS)]
+    # A thread's TSC value is void. A moment of a clock is met, and a timer is moved like ours.
+    ends = re.findall(r"^(tsc|any|mono|read|readany) (-?\d+) (\d) (\d)$", again, re.M)
+    stale, met = f"-{errno.ESTALE}", "0"
+    wanted = {"tsc": stale, "any": stale, "mono": met, "read": stale, "readany": met}
+    assert ends == sorted((how, result, "2", "0") for how, result in wanted.items())

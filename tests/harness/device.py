@@ -373,6 +373,140 @@ def killed() -> None:
         parameter("pending", before)
 
 
+def killed_anywhere() -> None:
+    """Wherever a process is killed, nothing of it is left."""
+    with Timer() as quick:
+        cycles = quick.cycles(MS)
+    before = parameter("rate", 1_000_000), parameter("pending", 2)
+
+    def sleeps(timer: Timer) -> None:
+        timer.sleep_until(timer.now() + cycles // 2)
+
+    def finishes(timer: Timer) -> None:
+        timer.sleep_until(timer.now() + cycles // 20, flags=apic_timer.KERNEL_FINISH)
+
+    def reads(timer: Timer) -> None:
+        timer.arm(timer.now() + cycles // 2, cycles)
+        timer.read()
+
+    def polls(timer: Timer) -> None:
+        timer.arm(timer.now() + cycles // 2)
+        select.select([timer.fd], [], [])
+
+    def maps(timer: Timer) -> None:
+        list(timer.receipts())
+        with Timer() as other:
+            other.sleep_until(1)
+            list(other.receipts())
+
+    try:
+        for n, what in enumerate((sleeps, finishes, reads, polls, maps) * 3):
+            mine, theirs = os.pipe()
+            pid = os.fork()
+            if not pid:
+                timer = Timer()
+                os.write(theirs, b"x")
+                while True:
+                    what(timer)
+            os.read(mine, 1)
+            time.sleep(n * 0.003)
+            os.kill(pid, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            assert status == -signal.SIGKILL, (what.__name__, status)
+            os.close(mine)
+            os.close(theirs)
+            with Timer() as one, Timer() as two:  # both places are free
+                one.arm(soon(60_000), 0, MONOTONIC)
+                two.arm(soon(60_000), 0, MONOTONIC)
+        assert Path("/sys/module/apic_timer_dev/refcnt").read_text() == "0\n"
+    finally:
+        parameter("rate", before[0])
+        parameter("pending", before[1])
+
+
+def execs() -> None:
+    """A thread that sleeps ends when another one of its process executes a program."""
+    before = parameter("pending", 1)
+    try:
+        pid = os.fork()
+        if not pid:
+            thread = threading.Thread(target=lambda: Timer().sleep_until(soon(600_000), MONOTONIC))
+            thread.start()
+            while True:
+                (waits,) = {int(t) for t in os.listdir("/proc/self/task")} - {os.getpid()}
+                if Path(f"/proc/self/task/{waits}/syscall").read_text().startswith("16 "):
+                    break
+                time.sleep(0.01)
+            os.execv("/bin/true", ["true"])
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        with Timer() as timer:
+            timer.arm(soon(60_000), 0, MONOTONIC)
+    finally:
+        parameter("pending", before)
+
+
+def hotplug() -> None:
+    """What waits on a CPU that goes off keeps its moment."""
+    online = Path("/sys/devices/system/cpu/cpu1/online")
+
+    def waits() -> None:
+        os.sched_setaffinity(0, {1})
+        timer = Timer()
+        when = soon(3000)
+        timer.arm(when, 0, MONOTONIC)
+        os.write(theirs, b"x")
+        timer.sleep_until(when, MONOTONIC)
+        assert time.monotonic_ns() >= when
+        assert timer.read() == 1
+        # Where its CPU was, or may go.
+        timer.sleep_until(timer.now() + timer.cycles(MS))
+
+    for _ in range(2):
+        mine, theirs = os.pipe()
+        pids = []
+        for _ in range(3):
+            pid = os.fork()
+            if not pid:
+                os._exit(child(waits))
+            pids.append(pid)
+        os.read(mine, 3)
+        time.sleep(0.1)
+        online.write_text("0")
+        with Timer() as timer:  # on the rest
+            timer.sleep_until(soon(5), MONOTONIC)
+            query = timer.query(1)
+            assert query.hardware == 0, query.hardware
+        online.write_text("1")
+        for pid in pids:
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def seccomp() -> None:
+    """A filter that knows numbers of commands only can tell them apart."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def run() -> None:
+        timer = Timer()
+        rules = b"".join(struct.pack("HBBI", *rule) for rule in (
+            (0x20, 0, 0, 0),  # number of the system call
+            (0x15, 0, 4, 16),  # ioctl
+            (0x20, 0, 0, 24),  # its command
+            (0x15, 2, 0, SLEEP),
+            (0x15, 1, 0, QUERY),
+            (0x06, 0, 0, 0x00050000 | errno.EPERM),
+            (0x06, 0, 0, 0x7FFF0000),
+        ))  # fmt: skip
+        memory = ctypes.create_string_buffer(rules)
+        program = struct.pack("HxxxxxxQ", len(rules) // 8, ctypes.addressof(memory))
+        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+        assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP
+        timer.sleep_until(soon(1), MONOTONIC)
+        timer.query()
+        fails(errno.EPERM, timer.arm, soon(1), 0, MONOTONIC)
+
+    assert child(run) == 0
+
+
 def stopped() -> None:
     """Stop and continue are not seen by a sleeper: it sleeps on."""
     mine, theirs = os.pipe()

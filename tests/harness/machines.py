@@ -16,7 +16,7 @@ from threading import Event
 
 from lab.base.background import Background
 from lab.base.errors import LostVM
-from lab.build import build, network, tool
+from lab.build import build, network, tool, user
 from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
 from lab.kernels import patched
@@ -198,6 +198,8 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
         files |= network.files(kernel)
     if any("$TOOL" in section.script for section in sections):
         files["apic-timer"] = tool.tool()
+    if any("/asleep " in section.script for section in sections):
+        files["asleep"] = user.program(kernel, "asleep")
     script = _compose(machine, sections)
     slow = 4 if machine.engine == "bochs" else 1
     # Millions of timers are never freed: crowd.c.
