@@ -93,8 +93,8 @@ LOADS = {
     + "\n".join(
         f"""
     {load}
-    # The lead of this load is learnt first.
-    udpsend count=500 gap=20000-120000
+    # The lead of this load is learnt first, from as many packets as in the benchmark.
+    udpsend count=2000 gap=20000-120000
     echo 1 >$SINK/reset
     udpsend count=3000 gap=20000-120000 >sent
     kill $! 2>/dev/null || :
@@ -138,8 +138,8 @@ def test_error_hard(guest):
     patiently booted
     for mode in hard soft; do
         tc qdisc replace dev sink0 root apic mode $mode rate 50mbit
-        # 20 ms for the rest of the burst to be sent: softirq competes with it.
-        udpsend count=1 size=667 how=burst wait=1000000
+        # The lead is learnt first.
+        udpsend count=2000 size=667 how=burst wait=220000000
         echo 1 >$SINK/reset
         udpsend count=2000 size=667 how=burst wait=220000000
         spacing
