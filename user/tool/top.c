@@ -80,6 +80,20 @@ static struct row row_of(const struct sample *between, size_t i, double khz)
 	return row;
 }
 
+/*
+ * Those that the rows add up to. The kernel prints its own total after them, by
+ * when more have come.
+ */
+static uint64_t expiries(const struct sample *between)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < between->errors.groups; i++)
+		sum += between->errors.group[i].count;
+	return sum;
+}
+
 static void print_row(const struct row *row)
 {
 	printf("%-40.40s %10.0f", row->errors->name, row->rate);
@@ -113,7 +127,7 @@ static void print_table(const struct sample *between, double khz)
 		print_row(&row);
 	}
 	printf("%s expiries in %.1f s, in TSC cycles; this program took %.2f %% of a CPU\n",
-	       commas(between->errors.hits), seconds, between->own * 100 / seconds);
+	       commas(expiries(between)), seconds, between->own * 100 / seconds);
 	if (between->errors.dropped + between->times.dropped)
 		printf("%s are missing: more rows than the kernel has room for\n",
 		       commas(between->errors.dropped + between->times.dropped));
@@ -129,7 +143,7 @@ static void print_json(const struct sample *between, double khz)
 
 	json_object(NULL);
 	json_real("seconds", seconds, 3);
-	json_number("expiries", between->errors.hits);
+	json_number("expiries", expiries(between));
 	json_number("dropped", between->errors.dropped + between->times.dropped);
 	json_real("own_cpu_percent", between->own * 100 / seconds, 3);
 	json_array("rows");
