@@ -1,0 +1,124 @@
+"""Drivers that get packets in hard interrupt, on a kernel that looks for mistakes at run time.
+
+lockdep, KASAN, the checks of sleeping in atomic context and of packets freed in hard interrupt.
+What mode auto uses mode hard for has to pass this: see module/shaper/drivers.c.
+"""
+
+import re
+
+import pytest
+from lab.build import build, network
+from lab.engines import smp
+from lab.kernels import patched
+
+# QEMU's device, and the kernel's driver for it.
+DRIVERS = {
+    "e1000e": "e1000e",
+    "igb": "igb",
+    "virtio-net-pci": "virtio_net",
+}
+LIST = build.TREE / "module/shaper/drivers.c"
+
+# Two cards on one hub: by the first, of DRIVER, packets go out; the second gets them.
+SCRIPT = """
+ip() { network /usr/bin/ip -c=never "$@"; }
+tc() { network /usr/sbin/tc -c=never "$@"; }
+NET=/dev/shm/net
+mkdir -p $NET
+cp -r usr lib64 $NET
+export TC_LIB_DIR=$NET/usr/lib/x86_64-linux-gnu/tc
+network() {
+    program=$NET$1
+    shift
+    $NET/lib64/ld-linux-x86-64.so.2 --library-path $NET/usr/lib/x86_64-linux-gnu "$program" "$@"
+}
+udpsend() { $NET/usr/bin/udpsend "$@"; }
+insmod $MODULES/apic_timer.ko
+insmod $MODULES/sch_apic.ko
+counter() { cat /sys/class/net/$1/statistics/$2; }
+driver() { basename "$(readlink -f /sys/class/net/$1/device/driver)"; }
+out= in=
+for card in $(ls /sys/class/net); do
+    [ -e /sys/class/net/$card/device ] || continue
+    if [ -z "$out" ] && [ "$(driver $card)" = $DRIVER ]; then
+        out=$card
+    else
+        in=$card
+    fi
+done
+echo cards $out $in
+[ ! -e /proc/sys/net/ipv6 ] || echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+ip addr add 10.9.9.1/24 dev $out
+ip link set $out up
+ip link set $in up promisc on
+ip neigh add 10.9.9.2 lladdr $(cat /sys/class/net/$in/address) dev $out nud permanent
+ip neigh add 10.9.8.2 lladdr $(cat /sys/class/net/$out/address) dev $in nud permanent
+ip addr add 10.9.8.1/24 dev $in
+for card in $out $in; do
+    for i in $(seq 100); do
+        [ "$(cat /sys/class/net/$card/carrier)" != 1 ] || break
+        sleep 0.1
+    done
+done
+
+tc qdisc replace dev $out root handle 1: apic mode hard limit 100000
+sent=$(counter $out tx_packets) got=$(counter $in rx_packets)
+# What comes in keeps its softirq busy, which the interrupt that sends has to get along with.
+udpsend count=1500 gap=200000-2000000 to=10.9.8.2 flow=9 &
+udpsend count=1500 gap=200000-2000000 flow=1 &
+udpsend count=1500 gap=200000-2000000 flow=2 seed=2 size=1500
+wait
+tc -s qdisc show dev $out
+echo first sent $(($(counter $out tx_packets) - sent)) got $(($(counter $in rx_packets) - got))
+
+# More than its ring holds: it stops its queue.
+tc qdisc replace dev $out root handle 1: apic mode hard limit 100000 rate 2gbit
+udpsend count=3000 size=1500 how=burst wait=2000000000
+# Changed, taken away and down while it sends.
+udpsend count=1000 gap=200000-2000000 flow=3 &
+for i in 1 2 3; do
+    sleep 0.1
+    tc qdisc replace dev $out root pfifo
+    tc qdisc replace dev $out root handle 1: apic mode hard
+    ip link set $out down
+    ip link set $out up
+done
+wait
+tc -s qdisc show dev $out
+tc qdisc del dev $out root
+rmmod sch_apic
+rmmod apic_timer
+"""
+
+
+def cards(device: str) -> list[str]:
+    """Return QEMU's options for such a card and an e1000e, on a hub."""
+    return [word for n, name in enumerate((device, "e1000e"), 1) for word in (
+        "-netdev", f"hubport,hubid=0,id=port{n}",
+        "-device", f"{name},netdev=port{n},mac=52:54:00:12:34:{n:02x}",
+    )]  # fmt: skip
+
+
+def test_listed_drivers_are_run():
+    """Mode auto trusts no driver that is not in the table above."""
+    listed = re.search(r"tested\[\] = \{\n(.*?)\tNULL\n", LIST.read_text(), re.DOTALL)[1]
+    names = re.findall(r'"(.+?)"', listed)
+    assert names and set(names) <= set(DRIVERS.values())
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("device", DRIVERS)
+def test_debug_kernel(device):
+    """Hundreds leave by hard interrupt, no packet is lost, and the kernel has no complaint."""
+    driver = DRIVERS[device]
+    kernel = patched.ensure("6.1-debug")
+    built = build.build(kernel)
+    found = smp.run(kernel, f"DRIVER={driver}\n{SCRIPT}", files=network.files(kernel),
+                    modules=[build.find_ko(built, n) for n in ("apic_timer", "sch_apic")],
+                    qemu_opts=cards(device), timeout=3600)  # fmt: skip
+    print(found.output)
+    assert found.ok, f"{found.verdict}\n{found.kernel_log[-8000:]}"
+    hard = [int(n) for n in re.findall(r"sent_hard (\d+)", found.output)]
+    assert hard[0] > 500
+    sent, got = map(int, re.search(r"first sent (\d+) got (\d+)", found.output).groups())
+    assert 3000 <= sent == got, found.output
