@@ -698,6 +698,35 @@ static void calibrate_irqs_test(struct kunit *test)
 	}
 }
 
+static u64 mean_seen[2];
+
+static void see_mean(unsigned long long now, unsigned long data)
+{
+	mean_seen[data] = per_cpu(apic_timer_lead, 0).mean[APIC_TIMER_CPU_BUSY];
+	ran(now, data);
+}
+
+/* What the first of two neighbours has to learn does not delay the second. */
+static void learnt_last_test(struct kunit *test)
+{
+	unsigned int i;
+	u64 before;
+
+	shots(test, 10);
+	before = lead()->mean[APIC_TIMER_CPU_BUSY];
+	apic_timer_sim.machine.latency *= 2;
+	for (i = 0; i < 2; i++) {
+		timers[i].function = see_mean;
+		timers[i].flags = APIC_TIMER_RAW;
+		add(test, i, 100000 + i);
+	}
+	run_for(200000);
+	KUNIT_EXPECT_EQ(test, records[1].runs, 1U);
+	KUNIT_EXPECT_EQ(test, mean_seen[0], before);
+	KUNIT_EXPECT_EQ(test, mean_seen[1], before);
+	KUNIT_EXPECT_GT(test, lead()->mean[APIC_TIMER_CPU_BUSY], before);
+}
+
 /* Steps are seen where there are any; and nothing is where reads are spread out. */
 static void steps_test(struct kunit *test)
 {
@@ -731,6 +760,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(budget_test),
 	KUNIT_CASE(close_test),
 	KUNIT_CASE(near_test),
+	KUNIT_CASE(learnt_last_test),
 	KUNIT_CASE(late_test),
 	KUNIT_CASE(hold_test),
 	KUNIT_CASE(hold_learnt_test),

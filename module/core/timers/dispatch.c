@@ -6,7 +6,8 @@
  * All that can be done before the last read of the TSC is done before it. The rest
  * takes the same few instructions each time: calibrate.c measures them, and what
  * it is sure of is subtracted. The latency of the expiry is learnt while spinning
- * if there is time for that, otherwise when the handler has returned.
+ * if there is time for that, otherwise by the caller, when it has nothing more urgent
+ * to do.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -74,7 +75,6 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *expiry)
 	u64 call = cost->call[APIC_TIMER_DISPATCH_WAIT];
 	u64 until = expiry->expires - call;
 	int count = preempt_count();
-	bool learnt = false;
 
 	/*
 	 * Both may be cold, and are needed the moment that the spin ends. Many
@@ -90,7 +90,7 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *expiry)
 	} else if (expiry->exact && (s64)(until - expiry->ready) > 0) {
 		if ((s64)(expiry->expires - expiry->ready) > (s64)cost->learn) {
 			apic_timer_dispatch_learn(expiry);
-			learnt = true;
+			expiry->learnt = true;
 		}
 		expiry->start = apic_timer_spin(until) + call;
 		expiry->function(expiry->start, expiry->data);
@@ -101,8 +101,6 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *expiry)
 	}
 	if (unlikely(!irqs_disabled() || preempt_count() != count))
 		restore_context(expiry, count);
-	if (!learnt)
-		apic_timer_dispatch_learn(expiry);
 }
 
 /**

@@ -20,6 +20,7 @@
  * @ready:	set: TSC when the handler could have started
  * @start:	set: TSC at which it started; the present TSC if it was skipped
  * @skipped:	set: it was late and was not called
+ * @learnt:	set: there was time to learn from its latency
  */
 struct apic_timer_dispatch {
 	void (*function)(unsigned long long now, unsigned long data);
@@ -32,6 +33,7 @@ struct apic_timer_dispatch {
 	u64 ready;
 	u64 start;
 	bool skipped;
+	bool learnt;
 };
 
 /**

@@ -89,8 +89,11 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 	trace_apic_timer_receipt(&receipt);
 }
 
-/* Run the handler of the head. Drops the lock while it runs. */
-static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
+/*
+ * Run the handler of the head. Drops the lock while it runs. Sets @unlearnt to when it
+ * was ready, if its latency is still to be learnt.
+ */
+static void expire(struct apic_timer_base *base, struct apic_timer_list *timer, u64 *unlearnt)
 	__must_hold(&base->lock)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
@@ -140,6 +143,8 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	}
 	if (expiry.exact)
 		apic_timer_stats_add(SPIN_CYCLES, expiry.start - expiry.ready);
+	if (expiry.programmed_for && !expiry.learnt)
+		*unlearnt = expiry.ready;
 
 	raw_spin_lock(&base->lock);
 	/* Pairs with runs_on() and apic_timer_base_in_run(). */
@@ -173,7 +178,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 {
 	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
 	struct apic_timer_target target;
-	u64 now = mux->entry, programmed_for = mux->programmed_for;
+	u64 now = mux->entry, programmed_for = mux->programmed_for, unlearnt = 0;
 	bool begun;
 
 	lockdep_assert_irqs_disabled();
@@ -204,7 +209,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 				break;
 			}
 			mux->served = true;
-			expire(base, base->queue.first);
+			expire(base, base->queue.first, &unlearnt);
 			if (!begun)
 				begin_busy(base, mux, programmed_for);
 			begun = true;
@@ -214,6 +219,9 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 		base->expiring = false;
 		if (begun)
 			apic_timer_throttle_end(&base->throttle, now);
+		/* Only now, as it would have made the next of neighbours later. */
+		if (unlearnt)
+			apic_timer_lead_learn(cpu_state_now(mux), unlearnt - programmed_for);
 	}
 
 	apic_timer_base_program_head(base);
