@@ -54,6 +54,18 @@ static inline u64 apic_timer_target_budget(const struct apic_timer_list *timer)
 	return timer->spin_budget ?: apic_timer_target_spin_max;
 }
 
+/* Early enough for the usual latencies only, of which those without tick are longer. */
+static inline void apic_timer_target_usual(struct apic_timer_target *target,
+					   const struct apic_timer_lead *lead,
+					   enum apic_timer_cpu_state state, u64 budget)
+{
+	u64 stopped = lead->mean[APIC_TIMER_CPU_TICK_STOPPED] ?
+		      apic_timer_lead_usual(lead, APIC_TIMER_CPU_TICK_STOPPED) : 0;
+
+	target->lead[0] = min(apic_timer_lead_usual(lead, state), budget);
+	target->lead[1] = max(target->lead[0], min(stopped, budget));
+}
+
 /**
  * apic_timer_target_of() - work out the target of this CPU
  * @head:	head of its queue, or NULL
@@ -112,9 +124,10 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		if (unlikely(level)) {
 			/* Spin less: the rest of the system has waited for long. */
 			leave = lead->mean[state];
-			target.lead[0] = level == 1 ?
-				min(apic_timer_lead_usual(lead, state), budget) : 0;
-			target.lead[1] = target.lead[0];
+			target.lead[0] = 0;
+			target.lead[1] = 0;
+			if (level == 1)
+				apic_timer_target_usual(&target, lead, state, budget);
 		}
 		/*
 		 * Leaving the interrupt only to enter it again would give the
