@@ -77,12 +77,9 @@ bool apic_timer_base_runs(const struct apic_timer_base *base,
 static inline struct apic_timer_target
 apic_timer_base_target(const struct apic_timer_base *base)
 {
-	if (!base->queue.first)
-		return (struct apic_timer_target) {
-			.expires = this_cpu_read(apic_timer_mux.no_timer),
-		};
-	return apic_timer_target_of(base->queue.first, base->not_before,
-				    &base->throttle, base->expiring);
+	/* One return only, or the target is put together in memory. */
+	return apic_timer_target_of(base->queue.first, this_cpu_ptr(&apic_timer_mux.no_timer),
+				    base->not_before, &base->throttle, base->expiring);
 }
 
 /**

@@ -90,10 +90,10 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 }
 
 /*
- * Run the handler of the head. Drops the lock while it runs. Sets @unlearnt to when it
- * was ready, if its latency is still to be learnt.
+ * Run the handler of the head. Drops the lock while it runs. Return: the TSC when it
+ * was ready, if its latency is still to be learnt, otherwise 0.
  */
-static void expire(struct apic_timer_base *base, struct apic_timer_list *timer, u64 *unlearnt)
+static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
@@ -143,12 +143,11 @@ static void expire(struct apic_timer_base *base, struct apic_timer_list *timer, 
 	}
 	if (expiry.exact)
 		apic_timer_stats_add(SPIN_CYCLES, expiry.start - expiry.ready);
-	if (expiry.programmed_for && !expiry.learnt)
-		*unlearnt = expiry.ready;
 
 	raw_spin_lock(&base->lock);
 	/* Pairs with runs_on() and apic_timer_base_in_run(). */
 	smp_store_release(&base->running, NULL);
+	return expiry.programmed_for && !expiry.learnt ? expiry.ready : 0;
 }
 
 /* Handlers are about to keep the CPU busy, or have begun to in this interrupt. */
@@ -209,7 +208,8 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 				break;
 			}
 			mux->served = true;
-			expire(base, base->queue.first, &unlearnt);
+			/* One expiry of an interrupt at most has a latency. */
+			unlearnt |= expire(base, base->queue.first);
 			if (!begun)
 				begin_busy(base, mux, programmed_for);
 			begun = true;
