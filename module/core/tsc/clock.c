@@ -94,13 +94,15 @@ static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
 {
 	struct both both = read_both(clock);
 	u64 ns, cycles;
-	u32 mult, nominal;
+	u32 mult, nominal, tick_ns;
 
-	apic_timer_gtod_rate(&mult, &nominal);
+	apic_timer_gtod_rate(&mult, &nominal, &tick_ns);
 	if (clock == CLOCK_MONOTONIC_RAW)
 		nominal = mult;
 	ns = time >= both.time ? (u64)time - both.time : (u64)both.time - time;
 	cycles = apic_timer_ns_to_tsc(steer(ns, nominal, mult));
+	/* The clock goes in steps, and may be read anywhere in one. */
+	both.error += apic_timer_ns_to_tsc(tick_ns);
 	*error = apic_timer_add_tsc(both.error, (cycles >> DRIFT_SHIFT) + 1);
 	if (time >= both.time)
 		return apic_timer_add_tsc(both.tsc, cycles);
@@ -130,10 +132,10 @@ static ktime_t to_clock(clockid_t clock, u64 tsc)
 {
 	struct both both = read_both(clock);
 	u64 cycles = tsc < both.tsc ? both.tsc - tsc : tsc - both.tsc;
-	u32 mult, nominal;
+	u32 mult, nominal, tick_ns;
 	u64 ns;
 
-	apic_timer_gtod_rate(&mult, &nominal);
+	apic_timer_gtod_rate(&mult, &nominal, &tick_ns);
 	if (clock == CLOCK_MONOTONIC_RAW)
 		nominal = mult;
 	ns = steer(apic_timer_tsc_to_ns(cycles), mult, nominal);

@@ -44,6 +44,7 @@ static void copy(struct apic_timer_gtod *gtod, const struct timekeeper *tk)
 	gtod->line[CLOCK_MONOTONIC_RAW] = line_of(&tk->tkr_raw);
 	gtod->mult = tk->tkr_mono.mult;
 	gtod->nominal = tk->tkr_mono.clock->mult;
+	gtod->tick_ns = (gtod->nominal >> tk->tkr_mono.clock->shift) + 1;
 }
 
 /*
@@ -69,10 +70,11 @@ static atomic_t started;
  * apic_timer_gtod_rate() - get how NTP steers the kernel's clock
  * @mult:	set: rate of CLOCK_MONOTONIC by the clocksource, whichever that is
  * @nominal:	set: the same without steering; 0 as long as that is not known
+ * @tick_ns:	set: step in which the clocksource counts, ns; likewise
  *
  * Context: Any.
  */
-void apic_timer_gtod_rate(u32 *mult, u32 *nominal)
+void apic_timer_gtod_rate(u32 *mult, u32 *nominal, u32 *tick_ns)
 {
 	const struct apic_timer_gtod *gtod;
 	unsigned int seq;
@@ -83,6 +85,7 @@ void apic_timer_gtod_rate(u32 *mult, u32 *nominal)
 		/* Of a copy that is written meanwhile nothing is used. */
 		*mult = data_race(gtod->mult);
 		*nominal = data_race(gtod->nominal);	/* likewise */
+		*tick_ns = data_race(gtod->tick_ns);	/* likewise */
 		/* Pairs with the barriers of raw_write_seqcount_latch(). */
 		smp_rmb();
 	} while (raw_read_seqcount_latch(&apic_timer_gtod_latch) != seq);

@@ -28,10 +28,11 @@ static inline struct apic_timer_line apic_timer_gtod_line(unsigned int clock)
 	return (struct apic_timer_line) {};
 }
 
-static inline void apic_timer_gtod_rate(u32 *mult, u32 *nominal)
+static inline void apic_timer_gtod_rate(u32 *mult, u32 *nominal, u32 *tick_ns)
 {
 	*mult = 0;
 	*nominal = 0;
+	*tick_ns = 0;
 }
 
 static inline bool apic_timer_gtod_start(void)
@@ -52,10 +53,11 @@ static inline void apic_timer_gtod_exit(void)
  * @line:	by clock; with a @mult of 0 while the clocksource is not the TSC
  * @mult:	of CLOCK_MONOTONIC, whatever the clocksource
  * @nominal:	the same without NTP's steering
+ * @tick_ns:	step in which the clocksource counts, ns, rounded up
  */
 struct apic_timer_gtod {
 	struct apic_timer_line line[APIC_TIMER_GTOD_LINES];
-	u32 mult, nominal;
+	u32 mult, nominal, tick_ns;
 };
 
 /* A reader never waits: it has the other copy while one is written. */
@@ -87,7 +89,7 @@ static __always_inline struct apic_timer_line apic_timer_gtod_line(unsigned int 
 	return line;
 }
 
-void apic_timer_gtod_rate(u32 *mult, u32 *nominal);
+void apic_timer_gtod_rate(u32 *mult, u32 *nominal, u32 *tick_ns);
 bool apic_timer_gtod_start(void);
 void apic_timer_gtod_exit(void);
 
