@@ -41,6 +41,53 @@ s64 apic_clock_bounds_middle(const struct apic_clock_bounds *bounds)
 	return bounds->low + (s64)(((u64)bounds->high - bounds->low) / 2);
 }
 
+/**
+ * apic_clock_trips_add() - use a round trip for the estimate, if it is a fast one
+ * @trips:	of the CPU that has begun it
+ * @took:	cycles from its beginning to its end
+ * @twice:	twice the distance of the TSCs by it
+ * @slack:	see &struct apic_clock_bounds
+ *
+ * Context: Any.
+ */
+void apic_clock_trips_add(struct apic_clock_trips *trips, u64 took, s64 twice, u64 slack)
+{
+	if (trips->count && took > trips->least + slack)
+		return;
+	/* Those before it were not that fast. */
+	if (!trips->count || took + slack < trips->least) {
+		trips->sum = 0;
+		trips->count = 0;
+		trips->least = took;
+	}
+	trips->least = min(trips->least, took);
+	trips->sum += twice;
+	trips->count++;
+}
+
+/**
+ * apic_clock_bounds_estimate() - estimate the distance
+ * @bounds:	bounds that do not contradict each other
+ *
+ * Context: Any.
+ * Return: the mean of what the fastest round trips of both roles say, cycles; the
+ * middle of the bounds if there were none in a role, or that is not within them.
+ */
+s64 apic_clock_bounds_estimate(const struct apic_clock_bounds *bounds)
+{
+	const struct apic_clock_trips *a = &bounds->trips[0], *b = &bounds->trips[1];
+	s64 found, four;
+
+	if (!a->count || !b->count)
+		return apic_clock_bounds_middle(bounds);
+	/* A role's mean, twice; of both roles together four times. */
+	four = div_s64(a->sum, a->count) + div_s64(b->sum, b->count);
+	/* To the nearest, not towards 0. */
+	found = (four + 2) >> 2;
+	return found >= bounds->low && found <= bounds->high ? found :
+							      apic_clock_bounds_middle(bounds);
+}
+
 /* The remainder that is not negative. */
 static u64 modulo(s64 value, u64 by)
 {
@@ -61,18 +108,19 @@ static u64 modulo(s64 value, u64 by)
  * @residue:	the distance modulo @quantum, which is known exactly
  *
  * Context: Any.
- * Return: the possible distance that is nearest to the middle of the bounds; the
- * middle, if none is within the bounds.
+ * Return: the possible distance that is nearest to the estimate; the estimate, if
+ * none is within the bounds.
  */
 s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, u64 residue)
 {
-	s64 middle = apic_clock_bounds_middle(bounds), below, found;
+	s64 estimate = apic_clock_bounds_estimate(bounds), below, found;
 
 	if (quantum < 2)
-		return middle;
-	below = middle - (s64)modulo(middle - (s64)modulo(residue, quantum), quantum);
-	found = middle - below <= below + (s64)quantum - middle ? below : below + (s64)quantum;
-	return found >= bounds->low && found <= bounds->high ? found : middle;
+		return estimate;
+	below = estimate - (s64)modulo(estimate - (s64)modulo(residue, quantum), quantum);
+	found = estimate - below <= below + (s64)quantum - estimate ? below :
+								      below + (s64)quantum;
+	return found >= bounds->low && found <= bounds->high ? found : estimate;
 }
 
 /**

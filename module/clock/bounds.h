@@ -7,10 +7,25 @@
 #include <linux/types.h>
 
 /**
+ * struct apic_clock_trips - the fastest round trips that one CPU has begun
+ * @least:	what the fastest has taken, cycles
+ * @sum:	sum of @count estimates, twice each
+ * @count:	round trips that were about as fast
+ */
+struct apic_clock_trips {
+	u64 least;
+	s64 sum;
+	unsigned int count;
+};
+
+/**
  * struct apic_clock_bounds - what is sure of how far one TSC is ahead of another
  * @low:	it is not less, cycles
  * @high:	it is not more, cycles; less than @low: it has changed meanwhile
  * @rounds:	round trips that this comes from
+ * @slack:	round trips that take so much longer than the fastest are about as
+ *		fast, cycles
+ * @trips:	of those that A [0] and B [1] have begun
  *
  * Two CPUs send each other messages. CPU A reads its TSC (t1) and sends, B
  * receives it, reads its own (t2) and answers, A receives that and reads its TSC
@@ -18,14 +33,23 @@
  * least and t2 - t1 at most. Whatever holds a message up (an interrupt, an SMI,
  * another virtual machine) can only make these bounds wider, never wrong, so that
  * the narrowest of each side are kept, and need not be of the same round trip.
+ *
+ * The bounds say nothing of where between them the distance is. If both ways take
+ * the same, it is in the middle of a round trip. That is nearly so of the fastest,
+ * which nothing has held up; and if it is the answer that takes longer, or the
+ * message, that shows in both roles, with opposite sign.
  */
 struct apic_clock_bounds {
 	s64 low;
 	s64 high;
 	unsigned int rounds;
+	u64 slack;
+	struct apic_clock_trips trips[2];
 };
 
 #define APIC_CLOCK_BOUNDS_NONE { .low = S64_MIN, .high = S64_MAX }
+
+void apic_clock_trips_add(struct apic_clock_trips *trips, u64 took, s64 twice, u64 slack);
 
 /**
  * apic_clock_bounds_add() - use a round trip that A has begun
@@ -39,6 +63,7 @@ static inline void apic_clock_bounds_add(struct apic_clock_bounds *bounds, u64 t
 	bounds->low = max_t(s64, bounds->low, t2 - t3);
 	bounds->high = min_t(s64, bounds->high, t2 - t1);
 	bounds->rounds++;
+	apic_clock_trips_add(&bounds->trips[0], t3 - t1, (t2 - t1) + (t2 - t3), bounds->slack);
 }
 
 /**
@@ -54,6 +79,7 @@ apic_clock_bounds_add_reverse(struct apic_clock_bounds *bounds, u64 t1, u64 t2, 
 	bounds->low = max_t(s64, bounds->low, t1 - t2);
 	bounds->high = min_t(s64, bounds->high, t3 - t2);
 	bounds->rounds++;
+	apic_clock_trips_add(&bounds->trips[1], t3 - t1, (t1 - t2) + (t3 - t2), bounds->slack);
 }
 
 /**
@@ -69,6 +95,7 @@ static inline bool apic_clock_bounds_contradict(const struct apic_clock_bounds *
 
 u64 apic_clock_gcd(u64 a, u64 b);
 s64 apic_clock_bounds_middle(const struct apic_clock_bounds *bounds);
+s64 apic_clock_bounds_estimate(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, u64 residue);
 bool apic_clock_bounds_ring(const struct apic_clock_bounds *a, const struct apic_clock_bounds *b,
 			    const struct apic_clock_bounds *pair);

@@ -48,6 +48,8 @@ MODULE_PARM_DESC(skew_period_s,
 /* Round trips in one go, and of all in each role. */
 #define BURST		16
 #define ROUNDS		320
+/* A round trip is about as fast as another that took so many steps of the TSC less. */
+#define SLACK_STEPS	2
 /* A go is given up after so long: the other CPU may be a thread that does not run. */
 #define PATIENCE_US	500
 /* Reads of the TSC that show in which steps it counts. */
@@ -245,8 +247,11 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 	u64 residue;
 	int ret, try;
 
+	smp_call_function_single(reference, read_steps, &a, true);
+	smp_call_function_single(cpu, read_steps, &b, true);
 	for (try = 0; try < TRIES; try++) {
 		bounds = none;
+		bounds.slack = SLACK_STEPS * max3(a.quantum, b.quantum, 1ULL);
 		ret = measure_pair(reference, cpu, &bounds);
 		if (ret != -ESTALE)
 			break;
@@ -254,8 +259,6 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 	if (ret)
 		return ret;
 
-	smp_call_function_single(reference, read_steps, &a, true);
-	smp_call_function_single(cpu, read_steps, &b, true);
 	*skew = (struct apic_clock_skew) {
 		.reference = reference,
 		.low = bounds.low,
@@ -310,8 +313,9 @@ static void check_ring(int reference, int a, int b)
 
 	if (apic_clock_get_skew(a, &x) || apic_clock_get_skew(b, &y) || measure_pair(a, b, &pair))
 		return;
-	if (apic_clock_bounds_ring(&(struct apic_clock_bounds) { x.low, x.high, x.rounds },
-				   &(struct apic_clock_bounds) { y.low, y.high, y.rounds }, &pair))
+	if (apic_clock_bounds_ring(&(struct apic_clock_bounds) { .low = x.low, .high = x.high },
+				   &(struct apic_clock_bounds) { .low = y.low, .high = y.high },
+				   &pair))
 		return;
 	pr_warn("CPUs %d, %d and %d: TSCs: the distances measured between them do not fit together\n",
 		reference, a, b);
