@@ -229,9 +229,11 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 void apic_clock_group_free(struct apic_clock_group *group);
 
 /*
- * Arm a group for @when, TSC. Any context but NMI. Return:
+ * Arm a group for @when, TSC. Any context but NMI, also @done, but not @function.
+ * Return:
  *   0		armed; @done will be called once
  *   -EBUSY	its last expiry is not over
+ *   -ECANCELED	it is being cancelled
  *   -ENODEV	a CPU does not accept timers; the others are taken out again
  *   -ETIME	@when is nearer than 20 us: no handler will be called
  */

@@ -67,9 +67,10 @@ struct member {
  * @count:	number of members
  * @when:	the moment
  * @left:	members that are armed or run; 0 between expiries
+ * @failed:	apic_clock_group_fire() could not arm all: there is no receipt
  * @arrived:	members that wait in their interrupt
  * @decision:	an &enum decision
- * @cancelled:	apic_clock_group_cancel() has taken a member out
+ * @cancelled:	apic_clock_group_cancel() is at work
  * @members:	the members
  */
 struct apic_clock_group {
@@ -80,13 +81,14 @@ struct apic_clock_group {
 	unsigned int count;
 	u64 when;
 	bool cancelled;
+	bool failed;
 	atomic_t left;
 	atomic_t arrived;
 	atomic_t decision;
 	struct member members[];
 };
 
-static void write_receipt(struct apic_clock_group *group)
+static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group)
 {
 	struct apic_clock_receipt receipt = {
 		.when = group->when, .first = S64_MAX, .last = S64_MIN,
@@ -112,18 +114,29 @@ static void write_receipt(struct apic_clock_group *group)
 		receipt.first = 0;
 		receipt.last = 0;
 	}
-	if (group->done)
-		group->done(&receipt, group->data);
+	return receipt;
 }
 
-/* The last one writes the receipt; then the group may be armed again, or freed. */
+/*
+ * The last one writes the receipt. The group may be armed again before @done is
+ * called, so that @done can do that; it is not freed before @done has returned, as
+ * that waits for handlers.
+ */
 static void leave(struct apic_clock_group *group)
 {
+	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data) = group->done;
+	unsigned long data = group->data;
+	struct apic_clock_receipt receipt;
+	bool failed;
+
 	/* Those that have left before have written what is read here. */
-	if (atomic_sub_return(1, &group->left) == 1) {
-		write_receipt(group);
-		atomic_set_release(&group->left, 0);
-	}
+	if (atomic_sub_return(1, &group->left) != 1)
+		return;
+	receipt = receipt_of(group);
+	failed = READ_ONCE(group->failed);
+	atomic_set_release(&group->left, 0);
+	if (done && !failed)
+		done(&receipt, data);
 }
 
 static void run_alone(unsigned long long now, unsigned long data)
@@ -233,12 +246,12 @@ static void aim(struct member *member, u64 when, unsigned int flags)
 		member->timer.expires -= apic_timer_ns_to_tsc(EARLY_NS);
 }
 
-/* Take out what is pending. Return: how many. */
-static unsigned int take_out(struct apic_clock_group *group, unsigned int count)
+/* Take out what is pending, and wait for handlers. Return: how many were pending. */
+static unsigned int take_out(struct apic_clock_group *group)
 {
 	unsigned int i, taken = 0;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < group->count; i++)
 		taken += del_apic_timer_sync(&group->members[i].timer) == 1;
 	return taken;
 }
@@ -248,46 +261,57 @@ static unsigned int take_out(struct apic_clock_group *group, unsigned int count)
  * @group:	the group
  * @when:	moment, TSC
  *
- * Context: Any but NMI; not from the group's own handlers.
+ * Context: Any but NMI; not from the group's own handlers, but from its @done.
  * Return:
  * * %0 - armed
  * * %-EBUSY - its last expiry is not over
+ * * %-ECANCELED - it is being cancelled
  * * %-ENODEV - a CPU does not accept timers
  * * %-ETIME - @when is too near
  */
 int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
 {
-	unsigned int i;
-	int ret;
+	unsigned int i, left = 1;
+	int ret = 0;
 
 	if (when < apic_timer_add_tsc(apic_timer_now(), apic_timer_ns_to_tsc(LEAST_NS)))
 		return -ETIME;
 	/* One more than members, so that none is the last before all are armed. */
 	if (atomic_cmpxchg(&group->left, 0, group->count + 2))
 		return -EBUSY;
+	/* Or what is armed from now on is found by apic_clock_group_cancel(). */
+	if (READ_ONCE(group->cancelled)) {
+		atomic_set_release(&group->left, 0);
+		return -ECANCELED;
+	}
 	group->when = when;
-	WRITE_ONCE(group->cancelled, false);
+	WRITE_ONCE(group->failed, false);
 	atomic_set(&group->arrived, 0);
 	atomic_set(&group->decision, NOT_YET);
 	for (i = 0; i < group->count; i++)
 		aim(&group->members[i], when, group->flags);
 
-	for (i = 0; i < group->count; i++) {
+	for (i = 0; !ret && i < group->count; i++)
 		ret = add_apic_timer_on(&group->members[i].timer, group->members[i].cpu);
-		if (!ret)
-			continue;
-		take_out(group, i);
-		atomic_set_release(&group->left, 0);
-		return ret;
+	if (ret) {
+		/* The last one was not armed, nor were those after it. */
+		WRITE_ONCE(group->failed, true);
+		left += group->count - --i;
+		while (i--)
+			left += del_apic_timer(&group->members[i].timer) == 1;
 	}
-	leave(group);
-	return 0;
+	while (left--)
+		leave(group);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_fire);
 
 /**
  * apic_clock_group_cancel() - cancel an expiry
  * @group:	the group
+ *
+ * When this returns @done has, if anything was armed; and the group is not armed,
+ * unless by others than its @done.
  *
  * Context: Task.
  */
@@ -296,12 +320,18 @@ void apic_clock_group_cancel(struct apic_clock_group *group)
 	unsigned int taken;
 
 	WRITE_ONCE(group->cancelled, true);
-	taken = take_out(group, group->count);
-	while (taken--)
-		leave(group);
-	/* Pairs with the release in leave(). */
-	while (atomic_read_acquire(&group->left))
+	/* Pairs with the cmpxchg in apic_clock_group_fire(). */
+	smp_mb();
+	/* One that is being armed is taken out as it comes. */
+	do {
+		taken = take_out(group);
+		while (taken--)
+			leave(group);
 		cpu_relax();
+	} while (atomic_read_acquire(&group->left));
+	/* The last handler may be in @done still. */
+	take_out(group);
+	WRITE_ONCE(group->cancelled, false);
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
 
@@ -313,14 +343,9 @@ EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
  */
 void apic_clock_group_free(struct apic_clock_group *group)
 {
-	unsigned int i;
-
 	if (!group)
 		return;
 	apic_clock_group_cancel(group);
-	/* A handler that has left may not have returned. */
-	for (i = 0; i < group->count; i++)
-		del_apic_timer_sync(&group->members[i].timer);
 	kfree(group);
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_free);

@@ -21,6 +21,7 @@
 /* Expiries before those that count: the CPUs learn how early to arm. */
 #define WARM_UP	64
 #define AHEAD_US	3000
+#define CANCELS		40
 
 /**
  * struct result - a run of expiries
@@ -79,6 +80,39 @@ static void account(unsigned int cpus)
 		result.split++;
 }
 
+/* Whenever a group is cancelled, it gives one receipt, and may be armed anew. */
+static int cancelled(struct apic_clock_group *group, unsigned int n)
+{
+	const u64 moments[] = {
+		apic_timer_now() + apic_timer_us_to_tsc(3600 * USEC_PER_SEC),
+		U64_MAX,
+		U64_MAX - 1,
+		apic_timer_now() + apic_timer_us_to_tsc(50 + n % 100),
+	};
+	u64 when = moments[n % ARRAY_SIZE(moments)];
+	int ret;
+
+	atomic_set(&calls, 0);
+	reinit_completion(&over);
+	last = (struct apic_clock_receipt) { .ret = 1 };
+	ret = apic_clock_group_fire(group, when);
+	/* It took that long to come here. */
+	if (ret == -ETIME && n % ARRAY_SIZE(moments) == 3)
+		return 0;
+	if (!ret && n % ARRAY_SIZE(moments) != 3)
+		ret = apic_clock_group_fire(group, when) == -EBUSY ? 0 : -EPROTO;
+	apic_clock_group_cancel(group);
+	if (ret)
+		return ret;
+	if (completion_done(&over) && last.called == atomic_read(&calls) &&
+	    (last.ret == -ECANCELED ||
+	     (n % ARRAY_SIZE(moments) == 3 && last.ret != 1)))
+		return 0;
+	pr_err("cancelled %u: ret %d, %u called, %d calls, %lld to %lld\n", n, last.ret,
+	       last.called, atomic_read(&calls), last.first, last.last);
+	return -EIO;
+}
+
 /* Let the first CPUs of the machine start together, again and again. */
 int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots)
 {
@@ -108,24 +142,12 @@ int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots)
 					    apic_timer_us_to_tsc(AHEAD_US));
 		if (ret)
 			break;
-		if (apic_clock_group_fire(group, U64_MAX) != -EBUSY)
-			ret = -EBUSY;
 		wait_for_completion(&over);
 		if (n >= WARM_UP)
 			account(cpus);
 	}
-	/* One that is cancelled gives its receipt too. */
-	if (!ret)
-		ret = apic_clock_group_fire(group, apic_timer_now() +
-					    apic_timer_us_to_tsc(3600 * USEC_PER_SEC));
-	if (!ret) {
-		apic_clock_group_cancel(group);
-		if (last.ret != -ECANCELED || last.called) {
-			pr_err("cancelled: ret %d, %u called, %lld to %lld\n", last.ret,
-			       last.called, last.first, last.last);
-			ret = -EIO;
-		}
-	}
+	for (n = 0; !ret && n < CANCELS; n++)
+		ret = cancelled(group, n);
 	apic_clock_group_free(group);
 	sort(result.apart, result.complete, sizeof(s64), compare, NULL);
 	return ret;
