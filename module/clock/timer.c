@@ -21,6 +21,9 @@
  * CLOCK_MONOTONIC_RAW has no hrtimers: it is approached by those of
  * CLOCK_MONOTONIC.
  *
+ * Without high resolution (highres=off) the kernel runs hrtimers in its ticks only.
+ * All of this begins two ticks earlier then, so that it is done in time.
+ *
  * A timer's lock is the outer one of its list's and of those of hrtimers and
  * of timers. No callback of an hrtimer is waited for under it.
  */
@@ -30,6 +33,8 @@
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/lockdep.h>
@@ -143,6 +148,18 @@ static void start(struct apic_clock_timer *timer, struct hrtimer *hrtimer, ktime
 	hrtimer_start(hrtimer, max_t(ktime_t, at, 0), HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
+/* How late the kernel may run an hrtimer, ns. */
+static s64 hrtimers_late(void)
+{
+	return hrtimer_resolution < TICK_NSEC ? 0 : 2 * TICK_NSEC;
+}
+
+/* How long before a moment the CPU's timer is armed for it, at least, ns. */
+static s64 near_ns(void)
+{
+	return NEAR_NS + hrtimers_late();
+}
+
 static s64 remaining(const struct apic_clock_timer *timer)
 {
 	s64 now = apic_timer_tsc_to_clock(timer->clock, apic_timer_now()), left;
@@ -169,19 +186,19 @@ static int arm(struct apic_clock_timer *timer, u64 tsc)
 static int advance(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
-	s64 left = remaining(timer);
+	s64 left = remaining(timer), near = near_ns(), check = CHECK_NS + hrtimers_late();
 	int ret;
 
 	lockdep_assert_held(&timer->lock);
 	/* It may be there still when the last expiry came before it. */
 	hrtimer_try_to_cancel(&timer->check);
-	if (left >= 2 * NEAR_NS) {
+	if (left >= 2 * near) {
 		timer->state = FAR;
 		if (timer->clock != CLOCK_MONOTONIC_RAW)
-			start(timer, &timer->approach, timer->when - NEAR_NS - left / 8);
+			start(timer, &timer->approach, timer->when - near - left / 8);
 		else
 			start(timer, &timer->check,
-			      ktime_add_safe(ktime_get(), left - left / 8 - NEAR_NS));
+			      ktime_add_safe(ktime_get(), left - left / 8 - near));
 		return 0;
 	}
 
@@ -192,9 +209,9 @@ static int advance(struct apic_clock_timer *timer)
 		return ret;
 	}
 	atomic64_inc(&apic_clock_stats.approached);
-	if (left > 2 * CHECK_NS) {
+	if (left > 2 * check) {
 		timer->state = NEAR;
-		start(timer, &timer->check, ktime_get() + left - CHECK_NS);
+		start(timer, &timer->check, ktime_get() + left - check);
 	} else {
 		timer->state = LAST;
 		delist(timer);
@@ -229,7 +246,7 @@ static void check_again(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
 	u64 tsc = apic_timer_clock_to_tsc(timer->clock, timer->when, NULL);
-	bool far = remaining(timer) >= 2 * NEAR_NS;
+	bool far = remaining(timer) >= 2 * near_ns();
 
 	atomic64_inc(&apic_clock_stats.checked);
 	/* A new epoch of the TSC may be moving it; it does not matter then. */
