@@ -22,12 +22,20 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 
+/*
+ * Flag of a timer of a clock: not before the moment, whatever the conversion may be off
+ * by (the error of apic_timer_clock_to_tsc()). Without it, the timer is as likely early
+ * as late by that. Where the clocksource is the TSC there is no error.
+ */
+#define APIC_CLOCK_AFTER	0x1U
+
 /**
  * struct apic_clock_timer - a timer of a clock
  * @timer:	what expires: set its @function, @data, @flags and @spin_budget.
  *		Its @expires is the module's. Don't call the functions of
  *		<linux/apic_timer.h> for it, only those below.
  * @clock:	as passed to add_apic_timer_at()
+ * @flags:	0 or APIC_CLOCK_AFTER; set it after init_apic_clock_timer()
  * @when:	likewise; written under @lock
  *
  * The handler is called as that of any timer: @now is the TSC at its first
@@ -36,6 +44,7 @@
 struct apic_clock_timer {
 	struct apic_timer_list timer;
 	clockid_t clock;
+	unsigned int flags;
 	ktime_t when;
 
 	/* private: */

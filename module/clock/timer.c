@@ -106,9 +106,9 @@ static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int 
 
 	if (!timer->timer.function)
 		return refuse(-EINVAL, "timer %p has no function", timer);
-	if (timer->timer.flags & ~APIC_TIMER_FLAGS)
-		return refuse(-EINVAL, "timer of %ps has unknown flags %#x",
-			      timer->timer.function, timer->timer.flags);
+	if (timer->timer.flags & ~APIC_TIMER_FLAGS || timer->flags & ~APIC_CLOCK_AFTER)
+		return refuse(-EINVAL, "timer of %ps has unknown flags %#x, %#x",
+			      timer->timer.function, timer->timer.flags, timer->flags);
 	if (timer->timer.spin_budget && mode && mode != APIC_TIMER_EXACT)
 		return refuse(-EINVAL, "timer of %ps has a spin budget but does not spin",
 			      timer->timer.function);
@@ -169,6 +169,14 @@ static s64 remaining(const struct apic_clock_timer *timer)
 	return left;
 }
 
+/* The TSC value that the timer expires at, by what its clock does now. */
+static u64 moment_of(const struct apic_clock_timer *timer)
+{
+	u64 error, tsc = apic_timer_clock_to_tsc(timer->clock, timer->when, &error);
+
+	return timer->flags & APIC_CLOCK_AFTER ? apic_timer_add_tsc(tsc, error) : tsc;
+}
+
 /* Arm the CPU's timer; the CPU may be gone. */
 static int arm(struct apic_clock_timer *timer, u64 tsc)
 {
@@ -202,7 +210,7 @@ static int advance(struct apic_clock_timer *timer)
 		return 0;
 	}
 
-	ret = arm(timer, apic_timer_clock_to_tsc(timer->clock, timer->when, NULL));
+	ret = arm(timer, moment_of(timer));
 	if (ret) {
 		timer->state = IDLE;
 		delist(timer);
@@ -245,7 +253,7 @@ static enum hrtimer_restart approach(struct hrtimer *hrtimer)
 static void check_again(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
-	u64 tsc = apic_timer_clock_to_tsc(timer->clock, timer->when, NULL);
+	u64 tsc = moment_of(timer);
 	bool far = remaining(timer) >= 2 * near_ns();
 
 	atomic64_inc(&apic_clock_stats.checked);
@@ -292,6 +300,7 @@ void init_apic_clock_timer(struct apic_clock_timer *timer)
 	}
 	init_apic_timer(&timer->timer);
 	timer->clock = -1;
+	timer->flags = 0;
 	timer->when = 0;
 	timer->cpu = -1;
 	timer->home = 0;

@@ -44,6 +44,7 @@ class Slot:
     reading: int  # ns
     cpu: int
     pending: int
+    least: int  # ns, what the kernel said in the handler that the clock read, less the moment
 
 
 def results(output: str) -> dict[str, dict[str, Slot]]:
@@ -53,7 +54,7 @@ def results(output: str) -> dict[str, dict[str, Slot]]:
         name, text = part.split("\n", 1)
         rows = re.findall(
             r"^slot (\d) ret (\S+) runs (\d+) off (\S+) most (\S+) reading (\S+) cpu (\d+) "
-            r"pending (\d)$",
+            r"pending (\d) least (\S+)$",
             text,
             re.M,
         )
@@ -126,6 +127,47 @@ def test_follow(guest):
             else:
                 assert 0 <= slot.most <= 3, where
     assert "lost 0" in guest.output
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    SETUP
+    + """
+    clocksource=/sys/devices/system/clocksource/clocksource0/current_clocksource
+    was=$(cat $clocksource)
+    for name in hpet acpi_pm; do
+        echo $name >$clocksource
+        sleep 0.1
+        for first in 0 5; do
+            n=$first
+            # Those from 5 on have APIC_CLOCK_AFTER.
+            for id in 1 4 11; do
+                echo "every $n $id 7" >$test/command
+                n=$((n + 1))
+            done
+            sleep 1
+            for n in 0 1 2; do
+                echo "del_sync $((first + n))" >$test/command
+            done
+            echo "after $name $first" $(awk -v n=$first '$1 == "slot" && $2 >= n && $2 < n + 3 { print $6, $NF }' \
+                $test/result)
+        done
+    done
+    echo $was >$clocksource
+    """
+    + END,
+)
+def test_after(guest):
+    """Never early by the clock itself, which is not the TSC here; without the flag, at times."""
+    rows = re.findall(r"^after (\w+) (\d) (.*)$", guest.ok(), re.M)
+    print(guest.output)
+    assert len(rows) == 4
+    for clocksource, first, numbers in rows:
+        runs, least = [list(map(int, numbers.split()[k::2])) for k in (0, 1)]
+        assert len(runs) == 3
+        assert min(runs) > 100
+        if first == "5":
+            assert min(least) >= 0, (clocksource, numbers)
 
 
 # The kernel runs its hrtimers in ticks only: test_boot.py has this machine too. The lab's virtual

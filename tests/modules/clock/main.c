@@ -19,12 +19,15 @@
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/time64.h>
+#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <asm/cpufeature.h>
 #include <asm/msr.h>
@@ -38,6 +41,8 @@ module_param(leave, bool, 0600);
 MODULE_PARM_DESC(leave, "leave timers pending when unloaded");
 
 #define SLOTS	8
+/* Those from here on are not early, whatever a conversion may be off by. */
+#define AFTER	5
 
 /**
  * struct slot - a timer and what became of it
@@ -47,6 +52,7 @@ MODULE_PARM_DESC(leave, "leave timers pending when unloaded");
  * @off:	start less where the clock read the moment, TSC cycles, of the last
  * @most:	largest @off, either way
  * @reading:	what the clock read at the start, less the moment, ns
+ * @least:	the least of these
  * @cpu:	where it ran
  * @ret:	what the last command returned
  */
@@ -57,6 +63,7 @@ static struct slot {
 	s64 off;
 	s64 most;
 	s64 reading;
+	s64 least;
 	int cpu;
 	int ret;
 } slots[SLOTS];
@@ -65,11 +72,29 @@ static struct dentry *directory;
 static DEFINE_MUTEX(lock);		/* one command at a time */
 static int refusals[16];
 
+/* What the kernel itself says that the clock reads. */
+static s64 reading(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+		return ktime_get_real();
+	case CLOCK_MONOTONIC_RAW:
+		return ktime_get_raw();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case CLOCK_TAI:
+		return ktime_get_clocktai();
+	default:
+		return ktime_get();
+	}
+}
+
 static void handler(unsigned long long now, unsigned long data)
 {
 	struct slot *slot = (struct slot *)data;
 	struct apic_clock_timer *timer = &slot->timer;
 
+	slot->least = min(slot->least, reading(timer->clock) - (s64)timer->when);
 	slot->off = now - apic_timer_clock_to_tsc(timer->clock, timer->when, NULL);
 	slot->reading = apic_timer_tsc_to_clock(timer->clock, now) - timer->when;
 	if (abs(slot->off) > abs(slot->most))
@@ -160,6 +185,7 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 	if (!strcmp(verb, "arm") || slot->every) {
 		slot->runs = 0;
 		slot->most = 0;
+		slot->least = S64_MAX;
 		if (cpu < 0)
 			slot->ret = add_apic_timer_at(&slot->timer, clock, from_now(clock, ms));
 		else
@@ -207,10 +233,10 @@ static int result_show(struct seq_file *file, void *unused)
 	unsigned int i;
 
 	for (i = 0; i < SLOTS; i++)
-		seq_printf(file, "slot %u ret %d runs %u off %lld most %lld reading %lld cpu %d pending %d\n",
+		seq_printf(file, "slot %u ret %d runs %u off %lld most %lld reading %lld cpu %d pending %d least %lld\n",
 			   i, slots[i].ret, READ_ONCE(slots[i].runs), slots[i].off, slots[i].most,
 			   slots[i].reading, slots[i].cpu,
-			   apic_clock_timer_pending(&slots[i].timer));
+			   apic_clock_timer_pending(&slots[i].timer), slots[i].least);
 	seq_puts(file, "refusals");
 	for (i = 0; i < ARRAY_SIZE(refusals); i++)
 		seq_printf(file, " %d", refusals[i]);
@@ -229,6 +255,7 @@ static int __init clock_test_init(void)
 		slots[i].timer.timer.data = (unsigned long)&slots[i];
 		init_apic_clock_timer(&slots[i].timer);
 		slots[i].timer.timer.flags = APIC_TIMER_EXACT;
+		slots[i].timer.flags = i < AFTER ? 0 : APIC_CLOCK_AFTER;
 	}
 	read_adjust_base();
 	directory = debugfs_create_dir("apic_clock_test", NULL);
