@@ -168,6 +168,10 @@ enum apic_clock_worth {
  * @contradicted: those of them that moved while they were measured
  * @apart:	a CPU's TSC is surely not the reference's: its bounds exclude 0
  * @quantum:	step in which the TSCs count, cycles
+ * @rate_known:	the next three come from a comparison with another counter
+ * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9
+ * @rate_error_ppb: that may be off by so much
+ * @rate_moved:	how often the rate has changed by more than crystals drift
  */
 struct apic_clock_verdict {
 	enum apic_clock_worth worth;
@@ -183,10 +187,52 @@ struct apic_clock_verdict {
 	unsigned int contradicted;
 	bool apart;
 	u64 quantum;
+	bool rate_known;
+	s64 rate_ppb;
+	u64 rate_error_ppb;
+	unsigned int rate_moved;
 };
 
 /* Judge the TSC by what is known of it; task context, as CPUs are asked. */
 void apic_clock_judge(struct apic_clock_verdict *verdict);
+
+/**
+ * struct apic_clock_resync - what is known of the stops of a CPU's TSC
+ * @offset:	common time less this CPU's TSC, cycles
+ * @error:	half the width of the bounds of the last comparison, cycles. Most of it
+ *		is what reading the counter takes, which is the same each time.
+ * @stops:	how often the TSC was found to have stopped
+ * @lost:	cycles that it lost by that
+ * @longest:	the most of one stop
+ * @ahead:	how often it was found ahead of where it should be: somebody has
+ *		written to it, or the counter has stopped
+ * @rejected:	comparisons that contradicted themselves
+ *
+ * Common time goes on when a CPU's TSC stops. It is computed from a counter that never
+ * stops, HPET or PM timer, and runs as fast as the TSC. After a sleep of the machine
+ * it begins anew.
+ */
+struct apic_clock_resync {
+	s64 offset;
+	u64 error;
+	u64 stops;
+	u64 lost;
+	u64 longest;
+	u64 ahead;
+	u64 rejected;
+};
+
+/*
+ * Get what is known of a CPU. Any context but NMI. Return:
+ *   0		@resync is filled in
+ *   -EINVAL	no such CPU, or @resync is NULL
+ *   -ENODEV	there is no counter to compare TSCs with
+ *   -ENODATA	nothing is known of this CPU yet
+ */
+int apic_clock_get_resync(int cpu, struct apic_clock_resync *resync);
+
+/* Common time, in TSC cycles. It never goes back on a CPU. Any context but NMI. */
+u64 apic_clock_common_now(void);
 
 /* Flags of a group. */
 

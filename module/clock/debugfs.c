@@ -6,6 +6,8 @@
  *			one TSC value, how far off a conversion may be, and its
  *			rate against the TSC's nominal one
  *	stats		counters of the timers
+ *	resync		the TSC's rate by another counter, and how far each CPU's TSC is
+ *			behind because it has stopped; writing "compare" compares now
  *	skew		how far each CPU's TSC is ahead of the reference CPU's, with
  *			bounds; writing "measure" measures again
  *	verdict		what TSC values of different CPUs are worth to each other,
@@ -25,6 +27,7 @@
 #include <linux/uaccess.h>
 
 #include "debugfs.h"
+#include "resync.h"
 #include "skew.h"
 #include "timer.h"
 #include "worth.h"
@@ -108,19 +111,23 @@ static int skew_open(struct inode *inode, struct file *file)
 	return single_open(file, skew_show, NULL);
 }
 
-static ssize_t skew_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
+/* What the files that do something take. */
+static int check_word(const char __user *user, size_t size, const char *wanted)
 {
 	char word[16] = {};
-	int ret;
 
 	if (size >= sizeof(word))
 		return -EINVAL;
 	if (copy_from_user(word, user, size))
 		return -EFAULT;
-	if (!sysfs_streq(word, "measure"))
-		return -EINVAL;
-	ret = apic_clock_skew_measure_all();
-	return ret ?: size;
+	return sysfs_streq(word, wanted) ? 0 : -EINVAL;
+}
+
+static ssize_t skew_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
+{
+	int ret = check_word(user, size, "measure");
+
+	return ret ?: apic_clock_skew_measure_all() ?: size;
 }
 
 static const struct file_operations skew_fops = {
@@ -128,6 +135,33 @@ static const struct file_operations skew_fops = {
 	.open = skew_open,
 	.read = seq_read,
 	.write = skew_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int resync_show(struct seq_file *file, void *unused)
+{
+	apic_clock_resync_show(file);
+	return 0;
+}
+
+static int resync_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, resync_show, NULL);
+}
+
+static ssize_t resync_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
+{
+	int ret = check_word(user, size, "compare");
+
+	return ret ?: apic_clock_resync_now() ?: size;
+}
+
+static const struct file_operations resync_fops = {
+	.owner = THIS_MODULE,
+	.open = resync_open,
+	.read = seq_read,
+	.write = resync_write,
 	.llseek = seq_lseek,
 	.release = single_release,
 };
@@ -152,6 +186,11 @@ static int verdict_show(struct seq_file *file, void *unused)
 		   v.packages ? "several packages" : "one package");
 	seq_printf(file, "skew %u CPUs known, %u not, %u contradict themselves; 0 is %s\n",
 		   v.measured, v.unknown, v.contradicted, v.apart ? "excluded" : "possible");
+	if (v.rate_known)
+		seq_printf(file, "rate %+lld ppb of the kernel's frequency, within %llu; moved %u times\n",
+			   v.rate_ppb, v.rate_error_ppb, v.rate_moved);
+	else
+		seq_puts(file, "rate not compared with another counter\n");
 	seq_printf(file, "verdict %s", apic_clock_worth_name(v.worth));
 	if (v.within == U64_MAX)
 		seq_puts(file, "\n");
@@ -170,6 +209,7 @@ void apic_clock_debugfs_init(void)
 	directory = debugfs_create_dir("apic_clock", NULL);
 	debugfs_create_file("clocks", 0400, directory, NULL, &clocks_fops);
 	debugfs_create_file("stats", 0400, directory, NULL, &stats_fops);
+	debugfs_create_file("resync", 0600, directory, NULL, &resync_fops);
 	debugfs_create_file("skew", 0600, directory, NULL, &skew_fops);
 	debugfs_create_file("verdict", 0400, directory, NULL, &verdict_fops);
 }

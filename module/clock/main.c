@@ -7,6 +7,7 @@
 #include <linux/notifier.h>
 
 #include "debugfs.h"
+#include "resync.h"
 #include "skew.h"
 #include "timer.h"
 
@@ -33,17 +34,25 @@ static int __init apic_clock_init(void)
 	if (ret)
 		return ret;
 	ret = apic_clock_skew_init();
-	if (ret) {
-		unregister_module_notifier(&module_block);
-		return ret;
-	}
+	if (ret)
+		goto no_skew;
+	ret = apic_clock_resync_init();
+	if (ret)
+		goto no_resync;
 	apic_clock_debugfs_init();
 	return 0;
+
+no_resync:
+	apic_clock_skew_exit();
+no_skew:
+	unregister_module_notifier(&module_block);
+	return ret;
 }
 
 static void __exit apic_clock_exit(void)
 {
 	apic_clock_debugfs_exit();
+	apic_clock_resync_exit();
 	apic_clock_skew_exit();
 	unregister_module_notifier(&module_block);
 }

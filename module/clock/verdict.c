@@ -13,6 +13,7 @@
 #include <asm/msr.h>
 #include <asm/msr-index.h>
 
+#include "resync.h"
 #include "worth.h"
 
 static void read_adjust(void *value)
@@ -80,6 +81,7 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 	for_each_online_cpu(cpu)
 		apic_clock_worth_add(verdict, &skew, apic_clock_get_skew(cpu, &skew));
 	cpus_read_unlock();
+	apic_clock_resync_judge(verdict);
 	apic_clock_worth_conclude(verdict);
 }
 EXPORT_SYMBOL_GPL(apic_clock_judge);

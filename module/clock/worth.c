@@ -43,7 +43,8 @@ void apic_clock_worth_add(struct apic_clock_verdict *verdict, const struct apic_
  */
 void apic_clock_worth_conclude(struct apic_clock_verdict *verdict)
 {
-	if (!verdict->stable || verdict->kind == APIC_TIMER_TSC_PLAIN || verdict->contradicted) {
+	if (!verdict->stable || verdict->kind == APIC_TIMER_TSC_PLAIN || verdict->contradicted ||
+	    verdict->rate_moved) {
 		verdict->worth = APIC_CLOCK_UNTRUSTED;
 		verdict->within = U64_MAX;
 		return;

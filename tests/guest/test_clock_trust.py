@@ -122,3 +122,56 @@ def test_conversion_cost(guest):
     to, back = re.fullmatch(r"to TSC (\d+) cycles, from TSC (\d+)", note).groups()
     assert int(to) <= 60
     assert int(back) <= 60
+
+
+RESYNC = re.compile(
+    r"^counter (\w+), (\d+) ticks a second; compared (\d+) times\n"
+    r"rate ([+-]\d+) ppb of the kernel's frequency, within (\d+) ppb; moved (\d+) times\n"
+    r"cpu 0: behind by (-?\d+) cycles, read within (\d+); stops (\d+), lost (\d+), longest \d+; "
+    r"ahead (\d+), rejected (\d+)$",
+    re.M,
+)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    """
+    load apic_timer
+    for bad in resync_ms=9 resync_ms=10001 reference=rtc; do
+        insmod $MODULES/apic_clock.ko $bad 2>/dev/null && echo accepted
+    done
+    for counter in hpet acpi_pm; do
+        insmod $MODULES/apic_clock.ko reference=$counter resync_ms=100 follow_idle=1
+        sleep 12
+        cat $DEBUG/apic_clock/resync
+        grep '^rate' $DEBUG/apic_clock/verdict
+        echo nonsense >$DEBUG/apic_clock/resync 2>/dev/null && echo accepted
+        echo compare >$DEBUG/apic_clock/resync
+        rmmod apic_clock
+    done
+    insmod $MODULES/apic_clock.ko reference=none
+    cat $DEBUG/apic_clock/resync
+    rmmod apic_clock
+    log | grep apic_clock
+    """,
+)
+def test_rate(guest):
+    """By either counter, the TSC has its rate and never stops: they come from one clock here."""
+    output = guest.ok()
+    print(output)
+    assert "accepted" not in output
+    assert "no counter\n" in output
+    assert "resync_ms=9 is not within 10 to 10000" in output
+    assert "reference=rtc is none of" in output
+    assert "another rate" not in output
+    found = RESYNC.findall(output)
+    assert [row[0] for row in found] == ["hpet", "acpi_pm"]
+    for name, *numbers in found:
+        _, compared, rate, within, moved, _, _, *faults = map(int, numbers)
+        assert compared > 20, name
+        # The kernel's frequency is calibrated, to some ppm.
+        assert abs(rate) < 20_000, name
+        assert within < 200, name
+        assert moved == 0, name
+        assert faults == [0, 0, 0, 0], name
+    assert output.count("rate +") + output.count("rate -") == 4

@@ -61,8 +61,8 @@ def test_injected():
     for truth, (_, offset, low, high, _, _) in zip(TRUTHS, rows, strict=True):
         assert int(low) <= truth <= int(high)
         assert int(high) - int(low) <= 25
-        # The goal is 3. In 18 measurements it was 4 once, and never positive.
-        assert abs(int(offset) - truth) <= 5
+        # Bochs runs its CPUs in turn: 2 too low in each of 12 measurements.
+        assert abs(int(offset) - truth) <= 3
     groups = GROUP.findall(result.output)
     assert len(groups) == 6
     for number, row in enumerate(groups):
@@ -73,6 +73,48 @@ def test_injected():
         assert p99 <= (12 if number % 2 else 6)
     # Its kernel was told to distrust the TSC.
     assert "verdict untrusted\n" in result.output
+
+
+STOPPED = """
+    debug=/sys/kernel/debug
+    insmod $MODULES/apic_timer.ko source=hrtimer
+    insmod $MODULES/apic_clock.ko follow_idle=1 resync_ms=100
+    insmod $MODULES/apic_clock_test.ko
+    sleep 12
+    for naps in 100 1000; do
+        echo "stop $naps" >$debug/apic_clock_test/command
+        grep ^stops $debug/apic_clock_test/result
+    done
+    cat $debug/apic_clock/resync
+"""
+
+
+@pytest.mark.matrix
+def test_stops():
+    """A TSC that stands still in each idle state is followed, 1,000 times, and none adds up.
+
+    Setting it back takes some cycles itself, the same each time, which are lost as well.
+    """
+    kernel = kernels.ensure("6.1")
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    result = bochs.run(kernel, STOPPED, modules=modules, timeout=3600,
+                       append="tsc=unstable clocksource=hpet lapic=notscdeadline")  # fmt: skip
+    print(result.output)
+    assert result.ok, result.verdict
+    rows = re.findall(
+        r"^stops (\d+) found (\d+) lost (\d+) each (-?\d+) off (\d+) back (\d+) ahead (\d+)$",
+        result.output,
+        re.M,
+    )
+    assert len(rows) == 2
+    for naps, row in zip((100, 1000), rows, strict=True):
+        stops, found, lost, each, off, back, ahead = map(int, row)
+        assert naps <= stops == found
+        assert lost > stops * 30_000
+        assert 0 <= each <= 40_000  # 1/1000 of a cycle
+        assert off <= 30
+        assert (back, ahead) == (0, 0)
+    assert "moved 0 times" in result.output
 
 
 @pytest.mark.guest(

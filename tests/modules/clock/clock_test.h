@@ -6,5 +6,7 @@ struct seq_file;
 
 int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots);
 void clock_test_group_show(struct seq_file *file);
+int clock_test_stop(unsigned int naps);
+void clock_test_stop_show(struct seq_file *file);
 
 #endif /* _APIC_CLOCK_TEST_H */

@@ -13,6 +13,7 @@
  *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
  *		was when this module was loaded, by TSC_ADJUST
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
+ *		"stop NAPS": the TSC stops in idle during so many sleeps, see stop.c
  *	result	a line for each slot
  */
 #include <linux/apic_clock.h>
@@ -179,6 +180,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return adjust(n, ms);
 	if (!strcmp(verb, "group"))
 		return clock_test_group(n, clock, ms);
+	if (!strcmp(verb, "stop"))
+		return clock_test_stop(n);
 	if (n >= SLOTS)
 		return -EINVAL;
 	slot->every = !strcmp(verb, "every") ? ms * NSEC_PER_MSEC : 0;
@@ -241,6 +244,7 @@ static int result_show(struct seq_file *file, void *unused)
 	for (i = 0; i < ARRAY_SIZE(refusals); i++)
 		seq_printf(file, " %d", refusals[i]);
 	seq_putc(file, '\n');
+	clock_test_stop_show(file);
 	clock_test_group_show(file);
 	return 0;
 }

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From reads of a reference counter to common time: see map.h.
+ */
+#include <linux/bits.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+#include "map.h"
+
+#define SHIFT		APIC_CLOCK_RATE_SHIFT
+/* What the kernel's frequency of the TSC may be off by: 2^-10. */
+#define NOMINAL_SHIFT	10
+/* A rate is known after this long, s, and taken over so long at a time, at most. */
+#define FIT_S		10
+#define WINDOW_S	64
+/* By this a rate may drift in a second: 2^-30, about 1 ppb. */
+#define DRIFT_SHIFT	30
+/* A rate beyond this is none, cycles per tick. */
+#define RATE_MAX	BIT_ULL(20)
+/* Measurements that differ by a tick and so much say nothing of a stop, cycles. */
+#define NOISE		16
+/* log2 of the part of a difference by which the offset follows it without a stop */
+#define FILTER_SHIFT	3
+
+/* Cycles in which the reference counts so many ticks. */
+static s64 cycles(s64 ticks, u64 rate)
+{
+	return (__int128)ticks * rate >> SHIFT;
+}
+
+/**
+ * apic_clock_fit_init() - begin with the kernel's frequency
+ * @fit:	the fit
+ * @nominal:	cycles per tick by that frequency, times 2^32
+ *
+ * Context: Any.
+ */
+void apic_clock_fit_init(struct apic_clock_fit *fit, u64 nominal)
+{
+	*fit = (struct apic_clock_fit) {
+		.nominal = nominal,
+		.rate.low = nominal - (nominal >> NOMINAL_SHIFT),
+		.rate.high = nominal + (nominal >> NOMINAL_SHIFT),
+	};
+}
+
+/**
+ * apic_clock_reading_add() - use a read of the reference
+ * @reading:	all zero before the first read of a burst
+ * @rate:	bounds of the rate
+ * @before:	TSC before the read
+ * @ref:	what was read
+ * @after:	TSC after the read
+ *
+ * Context: Any.
+ */
+void apic_clock_reading_add(struct apic_clock_reading *reading, const struct apic_clock_rate *rate,
+			    u64 before, u64 ref, u64 after)
+{
+	s64 ticks;
+	u64 low, high;
+
+	if (!reading->reads++) {
+		reading->ref = ref;
+		reading->low = before - (rate->high >> SHIFT) - 1;
+		reading->high = after;
+		return;
+	}
+	ticks = ref - reading->ref;
+	/* The next tick had not begun, and what was counted since took the most there is. */
+	low = before - cycles(ticks + 1, ticks + 1 >= 0 ? rate->high : rate->low) - 1;
+	high = after - cycles(ticks, ticks >= 0 ? rate->low : rate->high);
+	/* TSC values may have wrapped; differences have not. */
+	if ((s64)(low - reading->low) > 0)
+		reading->low = low;
+	if ((s64)(high - reading->high) < 0)
+		reading->high = high;
+}
+
+/* Divide cycles by ticks. Return: cycles per tick times 2^32; U64_MAX if implausible. */
+static u64 quotient(u64 distance, u64 ticks)
+{
+	if (!ticks || distance / RATE_MAX >= ticks)
+		return U64_MAX;
+	return mul_u64_u64_div_u64(distance, BIT_ULL(SHIFT), ticks);
+}
+
+/* What two readings say of the rate. Return: false if they say nothing. */
+static bool rate_of(const struct apic_clock_reading *from, const struct apic_clock_reading *to,
+		    struct apic_clock_rate *rate)
+{
+	s64 least = to->low - from->high, most = to->high - from->low;
+
+	if ((s64)(to->ref - from->ref) <= 0 || most <= 0)
+		return false;
+	rate->low = quotient(max(least, 0LL), to->ref - from->ref);
+	rate->high = quotient(most, to->ref - from->ref);
+	if (rate->low == U64_MAX || rate->high == U64_MAX)
+		return false;
+	rate->high++;
+	return true;
+}
+
+/**
+ * apic_clock_fit_break() - the TSC has stopped: begin a new window
+ * @fit:	the fit
+ *
+ * Context: Any.
+ */
+void apic_clock_fit_break(struct apic_clock_fit *fit)
+{
+	fit->anchor.reads = 0;
+}
+
+/* Is the rate another than it was, by more than crystals drift? */
+static bool has_moved(const struct apic_clock_fit *fit)
+{
+	u64 first = fit->first, most = div_u64(first, NSEC_PER_SEC) * APIC_CLOCK_MOVED_PPB;
+
+	return fit->fitted && (fit->rate.low > first + most || fit->rate.high < first - most);
+}
+
+/* Take over what was found. Return: false if that contradicts what was known. */
+static bool narrow(struct apic_clock_rate *rate, const struct apic_clock_rate *found)
+{
+	if (found->low > rate->high || found->high < rate->low) {
+		*rate = *found;
+		return false;
+	}
+	rate->low = max(rate->low, found->low);
+	rate->high = min(rate->high, found->high);
+	return true;
+}
+
+/* As time goes by the rate may become another. */
+static void let_drift(struct apic_clock_fit *fit, u64 ref, u64 ticks_per_s)
+{
+	u64 drift;
+
+	if ((s64)(ref - fit->last) > 0) {
+		drift = mul_u64_u64_div_u64(ref - fit->last, fit->nominal >> DRIFT_SHIFT,
+					    ticks_per_s) + 1;
+		drift = min(drift, fit->nominal >> NOMINAL_SHIFT);
+		fit->rate.low -= drift;
+		fit->rate.high += drift;
+	}
+}
+
+/**
+ * apic_clock_fit_use() - use a reading
+ * @fit:	the fit
+ * @reading:	of the same CPU as all others, which contradicts nothing
+ * @ticks_per_s: how fast the reference is
+ *
+ * Context: Any. The caller keeps other code from @fit.
+ * Return: true if the rate has changed by more than crystals drift; the new one is
+ * then what the next change is judged by.
+ */
+bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_reading *reading,
+			u64 ticks_per_s)
+{
+	struct apic_clock_rate found;
+	bool moved;
+	u64 ticks;
+
+	/* Nothing was known before the first reading. */
+	if (fit->last)
+		let_drift(fit, reading->ref, ticks_per_s);
+	fit->last = reading->ref;
+	if (!fit->anchor.reads) {
+		fit->anchor = *reading;
+		return false;
+	}
+	if (!rate_of(&fit->anchor, reading, &found))
+		return false;
+	ticks = reading->ref - fit->anchor.ref;
+	if (!narrow(&fit->rate, &found)) {
+		/* What is found next is not a mixture of both rates. */
+		fit->anchor = *reading;
+	} else if (ticks >= WINDOW_S * ticks_per_s) {
+		fit->anchor = *reading;
+	}
+	moved = has_moved(fit);
+	fit->moved += moved;
+	if (moved || (!fit->fitted && ticks >= FIT_S * ticks_per_s)) {
+		fit->fitted = true;
+		fit->first = apic_clock_rate_middle(&fit->rate);
+	}
+	return moved;
+}
+
+/**
+ * apic_clock_fit_ppb() - compare a rate with the kernel's frequency
+ * @fit:	the fit
+ * @rate:	cycles per tick times 2^32
+ *
+ * Context: Any.
+ * Return: how much faster it is, 10^-9.
+ */
+s64 apic_clock_fit_ppb(const struct apic_clock_fit *fit, u64 rate)
+{
+	u64 more = rate > fit->nominal ? rate - fit->nominal : fit->nominal - rate;
+
+	if (!fit->nominal || more > fit->nominal)
+		return 0;
+	more = mul_u64_u64_div_u64(more, NSEC_PER_SEC, fit->nominal);
+	return rate > fit->nominal ? more : -(s64)more;
+}
+
+/**
+ * apic_clock_fit_error_ppb() - how far the middle of the bounds may be off
+ * @fit:	the fit
+ *
+ * Context: Any.
+ * Return: that, 10^-9, rounded up.
+ */
+u64 apic_clock_fit_error_ppb(const struct apic_clock_fit *fit)
+{
+	return apic_clock_fit_ppb(fit, fit->nominal + (fit->rate.high - fit->rate.low) / 2) + 1;
+}
+
+/**
+ * apic_clock_scale_at() - common time at a tick of the reference
+ * @scale:	the scale
+ * @ref:	the tick
+ *
+ * Context: Any.
+ * Return: cycles.
+ */
+u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref)
+{
+	return scale->common + cycles(ref - scale->ref, scale->rate);
+}
+
+/**
+ * apic_clock_follow_use() - use a reading of a CPU
+ * @follow:	of the CPU
+ * @scale:	the scale
+ * @rate:	bounds of the TSC's rate
+ * @reading:	the reading
+ *
+ * Context: Any. The caller keeps other code from @follow.
+ * Return: cycles that the TSC has lost since the last reading by a stop; negative if
+ * it is found ahead; 0 if it ran, or the reading says nothing.
+ */
+s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_clock_scale *scale,
+			  const struct apic_clock_rate *rate,
+			  const struct apic_clock_reading *reading)
+{
+	u64 width = reading->high - reading->low, noise, drift;
+	s64 found, lost;
+
+	if (!reading->reads || (s64)width < 0) {
+		follow->rejected++;
+		return 0;
+	}
+	found = apic_clock_scale_at(scale, reading->ref) - (reading->low + width / 2);
+	lost = found - follow->offset;
+	noise = (scale->rate >> SHIFT) + NOISE;
+	/* The TSC may have run faster or slower than common time. */
+	drift = cycles(reading->ref - follow->ref, rate->high - rate->low);
+	follow->ref = reading->ref;
+	follow->error = DIV_ROUND_UP_ULL(width, 2);
+	if (follow->known && abs(lost) <= (s64)noise) {
+		follow->offset += lost >> FILTER_SHIFT;
+		return 0;
+	}
+	follow->offset = found;
+	if (!follow->known || abs(lost) <= (s64)(noise + drift)) {
+		follow->known = true;
+		return 0;
+	}
+	if (lost < 0) {
+		follow->ahead++;
+		return lost;
+	}
+	follow->stops++;
+	follow->lost += lost;
+	follow->longest = max_t(u64, follow->longest, lost);
+	return lost;
+}
+
+/**
+ * apic_clock_extend() - extend a counter that wraps
+ * @expected:	about what it would be, to less than half of a round
+ * @raw:	what was read
+ * @bits:	bits that it has, 1 to 32
+ *
+ * Context: Any.
+ * Return: the value nearest to @expected whose lowest @bits are @raw.
+ */
+u64 apic_clock_extend(u64 expected, u32 raw, unsigned int bits)
+{
+	u32 distance = (raw - (u32)expected) << (32 - bits);
+
+	return expected + ((s32)distance >> (32 - bits));
+}

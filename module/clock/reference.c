@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The counters that TSCs are compared with: HPET or ACPI PM timer. They are only read,
+ * never programmed.
+ */
+#include <linux/acpi.h>
+#include <linux/bits.h>
+#include <linux/io.h>
+#include <linux/string.h>
+#include <asm/hpet.h>
+
+#include "reference.h"
+
+/* 3.579545 MHz */
+#define PM_PERIOD_FS	279365115ULL
+#define PM_BITS		24
+/* The specification's slowest HPET has 10 MHz. */
+#define HPET_PERIOD_MAX_FS	100000000ULL
+/* Of the registers those up to the counter are read. */
+#define HPET_SIZE	(HPET_COUNTER + 8)
+
+static void __iomem *hpet;
+static u16 pm_port;
+static struct apic_clock_reference reference;
+
+#ifdef CONFIG_ACPI
+
+static bool find_hpet(void)
+{
+	struct acpi_table_header *table;
+	struct acpi_generic_address address;
+	u32 period;
+
+	if (ACPI_FAILURE(acpi_get_table(ACPI_SIG_HPET, 0, &table)))
+		return false;
+	address = ((struct acpi_table_hpet *)table)->address;
+	acpi_put_table(table);
+	if (address.space_id != ACPI_ADR_SPACE_SYSTEM_MEMORY || !address.address)
+		return false;
+	hpet = ioremap(address.address, HPET_SIZE);
+	if (!hpet)
+		return false;
+	/* The kernel has not switched it on: hpet=disable, or it does not work. */
+	period = readl(hpet + HPET_PERIOD);
+	if (!(readl(hpet + HPET_CFG) & HPET_CFG_ENABLE) || !period ||
+	    period > HPET_PERIOD_MAX_FS) {
+		iounmap(hpet);
+		hpet = NULL;
+		return false;
+	}
+	/* Half of a 64-bit counter is enough, and read at once on any machine. */
+	reference = (struct apic_clock_reference) {
+		.name = "hpet", .period_fs = period, .bits = 32,
+	};
+	return true;
+}
+
+static bool find_pm(void)
+{
+	const struct acpi_table_fadt *fadt = &acpi_gbl_FADT;
+
+	if (acpi_disabled || fadt->pm_timer_length != 4)
+		return false;
+	if (fadt->xpm_timer_block.space_id == ACPI_ADR_SPACE_SYSTEM_IO)
+		pm_port = fadt->xpm_timer_block.address;
+	if (!pm_port)
+		pm_port = fadt->pm_timer_block;
+	if (!pm_port)
+		return false;
+	reference = (struct apic_clock_reference) {
+		.name = "acpi_pm", .period_fs = PM_PERIOD_FS, .bits = PM_BITS,
+	};
+	return true;
+}
+
+#else
+
+static bool find_hpet(void)
+{
+	return false;
+}
+
+static bool find_pm(void)
+{
+	return false;
+}
+
+#endif
+
+/**
+ * apic_clock_reference_find() - find a counter that works
+ * @wanted:	its name; "auto" for the best one
+ *
+ * Context: Task. apic_clock_reference_put() has to be called in the end.
+ * Return: the counter, or NULL.
+ */
+const struct apic_clock_reference *apic_clock_reference_find(const char *wanted)
+{
+	bool any = !strcmp(wanted, "auto");
+
+	if ((any || !strcmp(wanted, "hpet")) && find_hpet())
+		return &reference;
+	if ((any || !strcmp(wanted, "acpi_pm")) && find_pm())
+		return &reference;
+	return NULL;
+}
+
+/**
+ * apic_clock_reference_read() - read the counter that was found
+ *
+ * Context: Any.
+ * Return: what it reads; bits that it does not have are 0.
+ */
+u32 apic_clock_reference_read(void)
+{
+	if (hpet)
+		return readl(hpet + HPET_COUNTER);
+	return inl(pm_port) & (BIT(PM_BITS) - 1);
+}
+
+/**
+ * apic_clock_reference_put() - the counter is not used any more
+ *
+ * Context: Task.
+ */
+void apic_clock_reference_put(void)
+{
+	if (hpet)
+		iounmap(hpet);
+	hpet = NULL;
+}

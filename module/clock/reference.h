@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_REFERENCE_H
+#define _APIC_CLOCK_REFERENCE_H
+
+#include <linux/types.h>
+
+/**
+ * struct apic_clock_reference - a counter that goes on when TSCs stop
+ * @name:	of it
+ * @period_fs:	length of a tick, 10^-15 s
+ * @bits:	bits that it has, 32 at most
+ */
+struct apic_clock_reference {
+	const char *name;
+	u64 period_fs;
+	unsigned int bits;
+};
+
+const struct apic_clock_reference *apic_clock_reference_find(const char *wanted);
+u32 apic_clock_reference_read(void);
+void apic_clock_reference_put(void);
+
+#endif /* _APIC_CLOCK_REFERENCE_H */

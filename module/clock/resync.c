@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TSCs that stop, and the rate of those that do not: common time.
+ *
+ * Each CPU's TSC is compared with a counter that goes on when the TSC stops (HPET or
+ * PM timer), now and then and, where a user asks for it, after each idle state. The
+ * TSC is never written: what a CPU is behind is a number, measured anew each time, so
+ * that errors do not add up. map.c computes.
+ *
+ * By the same readings the rate of the TSC is fitted. A rate that changes by more than
+ * crystals drift means that the TSC or the counter is not to be trusted.
+ *
+ * Reading is done on the CPU itself, with preemption off. What comes between two reads
+ * makes them say less, not something wrong.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_clock.h>
+#include <linux/cpu.h>
+#include <linux/cpuidle.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/seq_file.h>
+#include <linux/seqlock.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/suspend.h>
+#include <linux/tracepoint.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/workqueue.h>
+#include <asm/msr.h>
+
+#include <trace/events/power.h>
+
+#include "map.h"
+#include "reference.h"
+#include "resync.h"
+
+static char *reference = "auto";
+module_param(reference, charp, 0400);
+MODULE_PARM_DESC(reference,
+		 "of apic_clock.ko: counter that TSCs are compared with: hpet, acpi_pm, none; auto is the first of these that there is");
+
+static unsigned int resync_ms = 10000;
+module_param(resync_ms, uint, 0400);
+MODULE_PARM_DESC(resync_ms,
+		 "of apic_clock.ko: ms between two comparisons of the TSC with that counter (10 to 10000)");
+
+static bool follow_idle;
+module_param(follow_idle, bool, 0400);
+MODULE_PARM_DESC(follow_idle,
+		 "of apic_clock.ko: compare the TSC of each CPU, after each idle state too, which takes some 10 us: for TSCs that stop in idle");
+
+/* Reads of the counter in one comparison. */
+#define READS		8
+#define RESYNC_MS_MIN	10
+#define RESYNC_MS_MAX	10000
+#define FS_PER_S	1000000000000000ULL
+
+/**
+ * struct state - a CPU
+ * @lock:	for the rest; taken with interrupts off
+ * @follow:	its TSC against common time
+ * @last:	common time that was read last: it does not go back
+ */
+struct state {
+	raw_spinlock_t lock;
+	struct apic_clock_follow follow;
+	u64 last;
+};
+
+/**
+ * struct base - what all CPUs compute common time with
+ * @scale:	common time by the counter
+ * @rate:	bounds of the TSC's rate
+ * @ns:		when @scale begins, of the kernel's clock that is safe everywhere
+ */
+struct base {
+	struct apic_clock_scale scale;
+	struct apic_clock_rate rate;
+	u64 ns;
+};
+
+static DEFINE_PER_CPU(struct state, states);
+static const struct apic_clock_reference *counter;	/* NULL without any */
+static u64 ticks_per_s;
+static bool probing;
+
+static DEFINE_RAW_SPINLOCK(base_lock);
+static seqcount_raw_spinlock_t base_seq = SEQCNT_RAW_SPINLOCK_ZERO(base_seq, &base_lock);
+static struct base base;			/* base_lock, base_seq */
+
+static DEFINE_MUTEX(resync_mutex);
+static struct apic_clock_fit fit;		/* resync_mutex */
+static int fit_cpu;				/* likewise: the CPU whose readings are used */
+static u64 fit_breaks;				/* likewise: how often its TSC had not run */
+static u64 fit_reads;				/* likewise */
+
+static void resync_work(struct work_struct *work);
+static DECLARE_DEFERRABLE_WORK(work, resync_work);
+
+static struct base read_base(void)
+{
+	unsigned int seq;
+	struct base copy;
+
+	do {
+		seq = read_seqcount_begin(&base_seq);
+		copy = base;
+	} while (read_seqcount_retry(&base_seq, seq));
+	return copy;
+}
+
+static void write_base(const struct base *to)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base_lock, flags);
+	write_seqcount_begin(&base_seq);
+	base = *to;
+	write_seqcount_end(&base_seq);
+	raw_spin_unlock_irqrestore(&base_lock, flags);
+}
+
+/* Ticks from the beginning of the scale to now; good to half a round of the counter. */
+static u64 expected_ticks(const struct base *from)
+{
+	u64 ns = ktime_get_mono_fast_ns() - from->ns;
+
+	return from->scale.ref + mul_u64_u64_div_u64(ns, ticks_per_s, NSEC_PER_SEC);
+}
+
+/* Compare this CPU's TSC with the counter. */
+static void read_here(const struct base *from, struct apic_clock_reading *reading)
+{
+	u64 expected = expected_ticks(from), before, after;
+	unsigned int i, n;
+	u32 raw;
+
+	*reading = (struct apic_clock_reading) {};
+	for (i = 0; i < READS; i++) {
+		before = rdtsc_ordered();
+		raw = apic_clock_reference_read();
+		after = rdtsc_ordered();
+		apic_clock_reading_add(reading, &from->rate, before,
+				       apic_clock_extend(expected, raw, counter->bits), after);
+		/* At another point of the counter's tick each time. */
+		for (n = 0; n < i; n++)
+			rdtsc_ordered();
+	}
+}
+
+/* Follow this CPU's TSC. */
+static void resync_this_cpu(struct apic_clock_reading *reading)
+{
+	struct base from = read_base();
+	struct state *state;
+	unsigned long flags;
+
+	read_here(&from, reading);
+	state = this_cpu_ptr(&states);
+	raw_spin_lock_irqsave(&state->lock, flags);
+	apic_clock_follow_use(&state->follow, &from.scale, &from.rate, reading);
+	raw_spin_unlock_irqrestore(&state->lock, flags);
+}
+
+/**
+ * struct here - a comparison on one CPU
+ * @reading:	what was read
+ * @breaks:	how often the TSC was found to have stopped, or ahead, so far
+ */
+struct here {
+	struct apic_clock_reading reading;
+	u64 breaks;
+};
+
+static void resync_here(void *data)
+{
+	const struct apic_clock_follow *follow = &this_cpu_ptr(&states)->follow;
+	struct here *here = data;
+
+	lockdep_assert_irqs_disabled();
+	resync_this_cpu(&here->reading);
+	/* Only this CPU writes to it. */
+	here->breaks = follow->stops + follow->ahead;
+}
+
+/* The kernel says that this CPU enters or leaves an idle state. */
+static void idle(void *unused, unsigned int idle_state, unsigned int cpu)
+{
+	struct apic_clock_reading reading;
+
+	if (idle_state == (unsigned int)PWR_EVENT_EXIT)
+		resync_this_cpu(&reading);
+}
+
+/* From a reading on, common time is as steep as the TSC runs now. */
+static void bend(u64 ref)
+{
+	struct base next = base;
+
+	lockdep_assert_held(&resync_mutex);
+	next.ns = ktime_get_mono_fast_ns();
+	next.scale.common = apic_clock_scale_at(&base.scale, ref);
+	next.scale.ref = ref;
+	next.rate = fit.rate;
+	next.scale.rate = apic_clock_rate_middle(&fit.rate);
+	write_base(&next);
+}
+
+static void use_for_rate(int cpu, const struct here *here)
+{
+	u64 was = apic_clock_rate_middle(&fit.rate);
+
+	lockdep_assert_held(&resync_mutex);
+	/* It may have stopped in an idle state since the last reading that was used. */
+	if (here->breaks != fit_breaks || cpu != fit_cpu)
+		apic_clock_fit_break(&fit);
+	fit_breaks = here->breaks;
+	fit_cpu = cpu;
+	if (!here->reading.reads || (s64)(here->reading.high - here->reading.low) < 0)
+		return;
+	fit_reads++;
+	if (apic_clock_fit_use(&fit, &here->reading, ticks_per_s))
+		pr_warn("the TSC runs at another rate than before, by the counter %s: %+lld ppb, not %+lld of the kernel's frequency\n",
+			counter->name, apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate)),
+			apic_clock_fit_ppb(&fit, was));
+	bend(here->reading.ref);
+}
+
+/**
+ * apic_clock_resync_now() - compare the TSCs with the counter
+ *
+ * Context: Task; interrupts the CPUs.
+ * Return: 0; -ENODEV if there is no such counter.
+ */
+int apic_clock_resync_now(void)
+{
+	struct here here;
+	int cpu, first;
+
+	if (!counter)
+		return -ENODEV;
+	cpus_read_lock();
+	mutex_lock(&resync_mutex);
+	first = cpumask_first(cpu_online_mask);
+	for_each_online_cpu(cpu) {
+		if (cpu != first && !follow_idle)
+			break;
+		smp_call_function_single(cpu, resync_here, &here, true);
+		if (cpu == first)
+			use_for_rate(cpu, &here);
+	}
+	mutex_unlock(&resync_mutex);
+	cpus_read_unlock();
+	return 0;
+}
+
+static void resync_work(struct work_struct *unused)
+{
+	apic_clock_resync_now();
+	schedule_delayed_work(&work, msecs_to_jiffies(resync_ms));
+}
+
+/* Begin anew: common time is the TSC, by the kernel's frequency. */
+static void begin(void)
+{
+	u64 hz = apic_timer_us_to_tsc(USEC_PER_SEC);
+	struct base first = {};
+	struct state *state;
+	unsigned long flags;
+	int cpu;
+
+	mutex_lock(&resync_mutex);
+	apic_clock_fit_init(&fit, mul_u64_u64_div_u64(hz * counter->period_fs,
+						      1ULL << APIC_CLOCK_RATE_SHIFT, FS_PER_S));
+	fit_cpu = -1;
+	preempt_disable();
+	first.ns = ktime_get_mono_fast_ns();
+	first.scale.ref = apic_clock_reference_read();
+	first.scale.common = rdtsc_ordered();
+	preempt_enable();
+	first.rate = fit.rate;
+	first.scale.rate = fit.nominal;
+	write_base(&first);
+	for_each_possible_cpu(cpu) {
+		state = per_cpu_ptr(&states, cpu);
+		raw_spin_lock_irqsave(&state->lock, flags);
+		state->follow.known = false;
+		state->last = 0;
+		raw_spin_unlock_irqrestore(&state->lock, flags);
+	}
+	mutex_unlock(&resync_mutex);
+}
+
+/* Neither TSC nor counter need to have gone on in a sleep. */
+static int sleeps(struct notifier_block *block, unsigned long event, void *unused)
+{
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+		cancel_delayed_work_sync(&work);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+		begin();
+		schedule_delayed_work(&work, 0);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sleep_block = {
+	.notifier_call = sleeps,
+};
+
+/**
+ * apic_clock_get_resync() - get what is known of the stops of a CPU's TSC
+ * @cpu:	the CPU
+ * @resync:	filled in
+ *
+ * Context: Any but NMI.
+ * Return:
+ * * %0 - @resync is filled in
+ * * %-EINVAL - no such CPU, or @resync is NULL
+ * * %-ENODEV - there is no counter to compare TSCs with
+ * * %-ENODATA - this CPU was not compared yet
+ */
+int apic_clock_get_resync(int cpu, struct apic_clock_resync *resync)
+{
+	struct state *state;
+	unsigned long flags;
+	int ret = 0;
+
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu) || !resync)
+		return -EINVAL;
+	if (!counter)
+		return -ENODEV;
+	state = per_cpu_ptr(&states, cpu);
+	raw_spin_lock_irqsave(&state->lock, flags);
+	if (state->follow.known)
+		*resync = (struct apic_clock_resync) {
+			.offset = state->follow.offset,
+			.error = state->follow.error,
+			.stops = state->follow.stops,
+			.lost = state->follow.lost,
+			.longest = state->follow.longest,
+			.ahead = state->follow.ahead,
+			.rejected = state->follow.rejected,
+		};
+	else
+		ret = -ENODATA;
+	raw_spin_unlock_irqrestore(&state->lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_clock_get_resync);
+
+/**
+ * apic_clock_common_now() - read common time on this CPU
+ *
+ * Common time goes on when this CPU's TSC stops, as far as that was noticed: with the
+ * parameter follow_idle at the end of each idle state, else each resync_ms. It never
+ * goes back on a CPU; without a counter to compare TSCs with it is the TSC.
+ *
+ * Context: Any but NMI.
+ * Return: cycles.
+ */
+u64 apic_clock_common_now(void)
+{
+	struct state *state;
+	unsigned long flags;
+	u64 now;
+
+	local_irq_save(flags);
+	state = this_cpu_ptr(&states);
+	raw_spin_lock(&state->lock);
+	now = rdtsc_ordered();
+	if (state->follow.known)
+		now += state->follow.offset;
+	if ((s64)(now - state->last) < 0)
+		now = state->last;
+	state->last = now;
+	raw_spin_unlock(&state->lock);
+	local_irq_restore(flags);
+	return now;
+}
+EXPORT_SYMBOL_GPL(apic_clock_common_now);
+
+/**
+ * apic_clock_resync_judge() - add what is known of the rate to a verdict
+ * @verdict:	filled in in part
+ *
+ * Context: Task.
+ */
+void apic_clock_resync_judge(struct apic_clock_verdict *verdict)
+{
+	mutex_lock(&resync_mutex);
+	if (counter && fit.fitted) {
+		verdict->rate_known = true;
+		verdict->rate_ppb = apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate));
+		verdict->rate_error_ppb = apic_clock_fit_error_ppb(&fit);
+		verdict->rate_moved = fit.moved;
+	}
+	mutex_unlock(&resync_mutex);
+}
+
+/**
+ * apic_clock_resync_show() - show all of it
+ * @file:	debugfs file
+ */
+void apic_clock_resync_show(struct seq_file *file)
+{
+	struct apic_clock_resync resync;
+	int cpu, ret;
+
+	if (!counter) {
+		seq_puts(file, "no counter\n");
+		return;
+	}
+	mutex_lock(&resync_mutex);
+	seq_printf(file, "counter %s, %llu ticks a second; compared %llu times\n", counter->name,
+		   ticks_per_s, fit_reads);
+	seq_printf(file, "rate %+lld ppb of the kernel's frequency, within %llu ppb; moved %u times\n",
+		   apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate)),
+		   apic_clock_fit_error_ppb(&fit), fit.moved);
+	mutex_unlock(&resync_mutex);
+	for_each_possible_cpu(cpu) {
+		ret = apic_clock_get_resync(cpu, &resync);
+		if (ret)
+			seq_printf(file, "cpu %d: not known (%d)\n", cpu, ret);
+		else
+			seq_printf(file, "cpu %d: behind by %lld cycles, read within %llu; stops %llu, lost %llu, longest %llu; ahead %llu, rejected %llu\n",
+				   cpu, resync.offset, resync.error, resync.stops, resync.lost,
+				   resync.longest, resync.ahead, resync.rejected);
+	}
+}
+
+static int check_parameters(void)
+{
+	if (resync_ms < RESYNC_MS_MIN || resync_ms > RESYNC_MS_MAX) {
+		pr_err("resync_ms=%u is not within %u to %u\n", resync_ms, RESYNC_MS_MIN,
+		       RESYNC_MS_MAX);
+		return -EINVAL;
+	}
+	if (strcmp(reference, "auto") && strcmp(reference, "hpet") &&
+	    strcmp(reference, "acpi_pm") && strcmp(reference, "none")) {
+		pr_err("reference=%s is none of auto, hpet, acpi_pm, none\n", reference);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/**
+ * apic_clock_resync_init() - begin to compare, if there is a counter
+ *
+ * Return: 0, or an error.
+ */
+int apic_clock_resync_init(void)
+{
+	int cpu, ret = check_parameters();
+
+	if (ret)
+		return ret;
+	for_each_possible_cpu(cpu)
+		raw_spin_lock_init(&per_cpu(states, cpu).lock);
+	counter = apic_clock_reference_find(reference);
+	if (!counter) {
+		if (strcmp(reference, "none") && strcmp(reference, "auto"))
+			pr_warn("there is no counter %s: TSCs are compared with none\n", reference);
+		return 0;
+	}
+	ticks_per_s = div64_u64(FS_PER_S, counter->period_fs);
+	begin();
+	ret = register_pm_notifier(&sleep_block);
+	if (ret)
+		goto no_notifier;
+	if (follow_idle) {
+		ret = register_trace_cpu_idle(idle, NULL);
+		if (ret)
+			goto no_probe;
+		probing = true;
+	}
+	schedule_delayed_work(&work, 0);
+	return 0;
+
+no_probe:
+	unregister_pm_notifier(&sleep_block);
+no_notifier:
+	apic_clock_reference_put();
+	counter = NULL;
+	return ret;
+}
+
+/**
+ * apic_clock_resync_exit() - compare no more
+ */
+void apic_clock_resync_exit(void)
+{
+	if (!counter)
+		return;
+	if (probing) {
+		unregister_trace_cpu_idle(idle, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	unregister_pm_notifier(&sleep_block);
+	cancel_delayed_work_sync(&work);
+	apic_clock_reference_put();
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Common time, on the machine of the paper of 2009: a TSC of 1.667 GHz that counts in
+ * steps of 10, an HPET of 14.318 MHz whose read takes 1.4 us, and SMIs.
+ */
+#include <kunit/test.h>
+#include <linux/bits.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/prandom.h>
+#include <linux/sort.h>
+
+#include "map.h"
+
+#define TSC_HZ		1667000000ULL
+#define REF_HZ		14318180ULL
+#define STEP		10
+#define MS		(TSC_HZ / 1000)
+#define READS		8
+#define STOPS		1000
+/* Truth, cycles per tick times 2^32. */
+#define RATE		((u64)(((unsigned __int128)TSC_HZ << 32) / REF_HZ))
+
+/**
+ * struct sim - the machine
+ * @now:	cycles that a TSC which never stops would have counted
+ * @lost:	cycles that the TSC has stood still
+ * @smi:	one access in so many comes with an SMI, 0 for none
+ * @ppb:	how much faster than by TSC_HZ the TSC runs
+ * @rnd:	random numbers
+ */
+static struct sim {
+	u64 now;
+	u64 lost;
+	unsigned int smi;
+	s64 ppb;
+	struct rnd_state rnd;
+} sim;
+
+static struct apic_clock_scale scale;
+static struct apic_clock_rate rate;
+
+static u32 below(u32 limit)
+{
+	return prandom_u32_state(&sim.rnd) % limit;
+}
+
+static int map_test_init(struct kunit *test)
+{
+	sim = (struct sim) { .now = 1ULL << 40 };
+	prandom_seed_state(&sim.rnd, 9);
+	scale = (struct apic_clock_scale) { .rate = RATE };
+	rate = (struct apic_clock_rate) { .low = RATE, .high = RATE + 1 };
+	return 0;
+}
+
+static u64 tsc(void)
+{
+	u64 value = sim.now - sim.lost;
+
+	return value - value % STEP;
+}
+
+static u64 ref(void)
+{
+	/* Its tick is longer in cycles of a TSC that runs faster. */
+	return (unsigned __int128)sim.now * REF_HZ / (TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000);
+}
+
+/* An access takes about as long each time, and now and then much longer. */
+static void access(void)
+{
+	u32 jitter = below(70);
+
+	while (!below(2))
+		jitter += below(100);
+	sim.now += 1150 + jitter;
+	if (sim.smi && !below(sim.smi))
+		sim.now += 100000 + below(400000);
+}
+
+static void read_one(struct apic_clock_reading *reading)
+{
+	u64 before = tsc(), found;
+
+	access();
+	found = ref();
+	access();
+	apic_clock_reading_add(reading, &rate, before, found, tsc());
+}
+
+static struct apic_clock_reading read_all(unsigned int reads)
+{
+	struct apic_clock_reading reading = {};
+
+	while (reads--) {
+		read_one(&reading);
+		sim.now += below(200);
+	}
+	return reading;
+}
+
+static int compare(const void *a, const void *b)
+{
+	s64 x = *(const s64 *)a, y = *(const s64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Stops of up to 10 ms each. Return: errors of what was found lost, in order. */
+static s64 *stop_often(struct kunit *test, unsigned int reads, struct apic_clock_follow *follow)
+{
+	s64 *errors = kunit_kcalloc(test, STOPS, sizeof(s64), GFP_KERNEL), base;
+	struct apic_clock_reading reading = read_all(reads);
+	u64 lost, longest = 0;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, errors);
+	apic_clock_follow_use(follow, &scale, &rate, &reading);
+	base = follow->offset;
+	for (i = 0; i < STOPS; i++) {
+		sim.now += below(5 * MS);
+		lost = 1000 + below(10 * MS);
+		sim.now += lost;
+		sim.lost += lost;
+		longest = max(longest, lost);
+		reading = read_all(reads);
+		apic_clock_follow_use(follow, &scale, &rate, &reading);
+		errors[i] = abs(follow->offset - base - (s64)sim.lost);
+	}
+	sort(errors, STOPS, sizeof(s64), compare, NULL);
+	kunit_info(test, "%u reads, SMI in one of %u: off by p50 %lld, p99 %lld, max %lld", reads,
+		   sim.smi, errors[STOPS / 2], errors[STOPS - STOPS / 100 - 1], errors[STOPS - 1]);
+	return errors;
+}
+
+/*
+ * What is found lost is right to a fraction of a tick, also the sum of 1,000 of them,
+ * and whatever SMIs do.
+ */
+static void stops_test(struct kunit *test)
+{
+	static const unsigned int smis[] = { 0, 2000, 100 };
+	struct apic_clock_follow follow;
+	unsigned int i;
+	s64 *errors;
+
+	for (i = 0; i < ARRAY_SIZE(smis); i++) {
+		map_test_init(test);
+		sim.smi = smis[i];
+		follow = (struct apic_clock_follow) {};
+		errors = stop_often(test, READS, &follow);
+		KUNIT_EXPECT_LE(test, errors[STOPS - STOPS / 100 - 1], 75LL);
+		KUNIT_EXPECT_LE(test, errors[STOPS - 1], 110LL);
+		KUNIT_EXPECT_EQ(test, follow.stops, (u64)STOPS);
+		KUNIT_EXPECT_LE(test, abs((s64)(follow.lost - sim.lost)), 110LL);
+		KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
+		KUNIT_EXPECT_EQ(test, follow.rejected, 0ULL);
+	}
+	/* As in the paper: one read, and whatever comes between is believed. */
+	map_test_init(test);
+	sim.smi = 100;
+	follow = (struct apic_clock_follow) {};
+	errors = stop_often(test, 1, &follow);
+	KUNIT_EXPECT_GT(test, errors[STOPS - STOPS / 100 - 1], 10000LL);
+}
+
+/* A TSC that runs is not found to have stopped, nor does the offset wander. */
+static void runs_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_reading reading;
+	unsigned int i;
+	s64 base = 0;
+
+	sim.smi = 100;
+	for (i = 0; i < 10000; i++) {
+		reading = read_all(READS);
+		KUNIT_ASSERT_EQ(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 0LL);
+		base = base ?: follow.offset;
+		KUNIT_ASSERT_LE(test, abs(follow.offset - base), 100LL);
+		sim.now += below(10 * MS);
+	}
+}
+
+/* A TSC that somebody has set ahead is noticed; one that stops in between is no number. */
+static void other_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_reading reading = read_all(READS);
+	s64 base;
+
+	apic_clock_follow_use(&follow, &scale, &rate, &reading);
+	base = follow.offset;
+	sim.lost -= 5000;
+	reading = read_all(READS);
+	KUNIT_EXPECT_LT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), -4800LL);
+	KUNIT_EXPECT_EQ(test, follow.ahead, 1ULL);
+	KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
+	KUNIT_EXPECT_LE(test, abs(follow.offset - (base - 5000)), 110LL);
+
+	reading = (struct apic_clock_reading) {};
+	read_one(&reading);
+	sim.now += 100000;
+	sim.lost += 100000;
+	read_one(&reading);
+	KUNIT_EXPECT_EQ(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 0LL);
+	KUNIT_EXPECT_EQ(test, follow.rejected, 1ULL);
+	KUNIT_EXPECT_LE(test, abs(follow.offset - (base - 5000)), 110LL);
+	reading = read_all(READS);
+	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 99800LL);
+}
+
+/* The TSC's true rate, times 2^32. */
+static u64 truth(void)
+{
+	return (unsigned __int128)(TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000) * (1ULL << 32) /
+	       REF_HZ;
+}
+
+/* Compare each 100 ms for so long. Return: how often the rate was said to have moved. */
+static unsigned int fit_for(struct kunit *test, struct apic_clock_fit *fit, unsigned int seconds)
+{
+	unsigned int i, moved = 0;
+	struct apic_clock_reading reading;
+
+	for (i = 0; i < 10 * seconds; i++) {
+		rate = fit->rate;
+		reading = read_all(READS);
+		KUNIT_ASSERT_LE(test, (s64)(reading.low - reading.high), 0LL);
+		moved += apic_clock_fit_use(fit, &reading, REF_HZ);
+		sim.now += 100 * MS;
+	}
+	return moved;
+}
+
+/* The truth is within the bounds, which become narrow, and the kernel is 20 ppm off. */
+static void rate_test(struct kunit *test)
+{
+	struct apic_clock_fit fit;
+	static const unsigned int smis[] = { 0, 20 };
+	static const struct {
+		unsigned int seconds;
+		u64 ppb;
+	} within[] = { { 1, 2000 }, { 9, 170 }, { 90, 90 } };
+	unsigned int i, n;
+
+	for (n = 0; n < ARRAY_SIZE(smis); n++) {
+		map_test_init(test);
+		sim.smi = smis[n];
+		sim.ppb = -20000;
+		apic_clock_fit_init(&fit, RATE);
+		for (i = 0; i < ARRAY_SIZE(within); i++) {
+			KUNIT_EXPECT_EQ(test, fit_for(test, &fit, within[i].seconds), 0U);
+			KUNIT_EXPECT_LE(test, fit.rate.low, truth());
+			KUNIT_EXPECT_GE(test, fit.rate.high, truth());
+			KUNIT_EXPECT_LE(test, apic_clock_fit_error_ppb(&fit), within[i].ppb);
+		}
+		KUNIT_EXPECT_TRUE(test, fit.fitted);
+		kunit_info(test, "SMI in one of %u: %lld ppb, within %llu", sim.smi,
+			   apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate)),
+			   apic_clock_fit_error_ppb(&fit));
+	}
+}
+
+/* A rate that changes is told once; crystals that warm up are not. */
+static void guard_test(struct kunit *test)
+{
+	struct apic_clock_fit fit;
+	unsigned int i;
+
+	apic_clock_fit_init(&fit, RATE);
+	KUNIT_EXPECT_EQ(test, fit_for(test, &fit, 100), 0U);
+	/* 1 ppm in an hour; time goes on from where it is. */
+	for (i = 0; i < 360; i++) {
+		sim.ppb += 3;
+		apic_clock_fit_break(&fit);
+		KUNIT_EXPECT_EQ(test, fit_for(test, &fit, 10), 0U);
+	}
+	KUNIT_EXPECT_LE(test, fit.rate.low, truth());
+	KUNIT_EXPECT_GE(test, fit.rate.high, truth());
+	/* The kernel's watchdog sees 400 ppm and more. */
+	sim.ppb += 4000;
+	apic_clock_fit_break(&fit);
+	KUNIT_EXPECT_EQ(test, fit_for(test, &fit, 30), 1U);
+	KUNIT_EXPECT_EQ(test, fit.moved, 1U);
+	KUNIT_EXPECT_LE(test, fit.rate.low, truth());
+	KUNIT_EXPECT_GE(test, fit.rate.high, truth());
+}
+
+static void extend_test(struct kunit *test)
+{
+	struct rnd_state rnd;
+	unsigned int i, bits;
+	u64 value, off;
+
+	prandom_seed_state(&rnd, 10);
+	for (i = 0; i < 100000; i++) {
+		bits = i % 2 ? 24 : 32;
+		value = (u64)prandom_u32_state(&rnd) << 20 | prandom_u32_state(&rnd) % (1 << 20);
+		off = prandom_u32_state(&rnd) >> (32 - (bits - 1));
+		KUNIT_ASSERT_EQ(test, apic_clock_extend(value + off, value & GENMASK_ULL(bits - 1, 0),
+							bits), value);
+		KUNIT_ASSERT_EQ(test, apic_clock_extend(value - off, value & GENMASK_ULL(bits - 1, 0),
+							bits), value);
+	}
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(stops_test),
+	KUNIT_CASE(runs_test),
+	KUNIT_CASE(other_test),
+	KUNIT_CASE(rate_test),
+	KUNIT_CASE(guard_test),
+	KUNIT_CASE(extend_test),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "apic_clock_map",
+	.init = map_test_init,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
