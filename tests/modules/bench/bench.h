@@ -51,6 +51,18 @@ struct bench_ops {
 	void (*del)(void *timer);
 };
 
+/**
+ * struct bench_read - a clock
+ * @list:	of all
+ * @name:	as written to "clocks"
+ * @read:	read it
+ */
+struct bench_read {
+	struct list_head list;
+	const char *name;
+	u64 (*read)(void);
+};
+
 static inline u64 bench_cycles(u64 ns)
 {
 	return mul_u64_u64_div_u64(ns, tsc_khz, 1000000);
@@ -88,6 +100,13 @@ void bench_expired(void);
 void bench_cost_end(struct bench_ops *gone);
 void bench_cost_exit(void);
 extern const struct file_operations bench_cost_fops;
+
+/* clocks.c */
+void bench_register_read(struct bench_read *read);
+void bench_unregister_read(struct bench_read *read);
+void bench_clocks_init(void);
+void bench_clocks_exit(void);
+extern const struct file_operations bench_clocks_fops;
 
 /* load.c */
 u64 bench_load_off(u64 expires, u64 tsc);

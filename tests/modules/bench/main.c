@@ -9,8 +9,9 @@
  *
  *	run	shots one after the other, see shots.c
  *	cost	cycles that operations take, see cost.c
+ *	clocks	cycles that reading a clock takes, see clocks.c
  *	load	a load to measure under, see load.c
- *	samples	what the last of run and cost has measured: s64 each
+ *	samples	what the last of run, cost and clocks has measured: s64 each
  *	excess	by how much each shot was later than interrupts were off: s64
  *	elapsed	TSC cycles that the last run took
  *	tsc_khz	TSC frequency
@@ -190,11 +191,14 @@ static int __init bench_init(void)
 	bench_excess_blob.data = bench_excess;
 
 	bench_kernel_init();
+	bench_clocks_init();
 	bench_directory = debugfs_create_dir("apic_timer_bench", NULL);
 	debugfs_create_file("run", 0200, bench_directory, NULL,
 			    &bench_run_fops);
 	debugfs_create_file("cost", 0200, bench_directory, NULL,
 			    &bench_cost_fops);
+	debugfs_create_file("clocks", 0200, bench_directory, NULL,
+			    &bench_clocks_fops);
 	debugfs_create_file("load", 0200, bench_directory, NULL,
 			    &bench_load_fops);
 	debugfs_create_blob("samples", 0400, bench_directory, &samples);
@@ -211,6 +215,7 @@ static void __exit bench_exit(void)
 	bench_load_exit();
 	bench_kernel_exit();
 	bench_cost_exit();
+	bench_clocks_exit();
 	vfree(bench_excess);
 	vfree(samples.data);
 }

@@ -114,6 +114,27 @@ static struct bench_ops ops[] = {
 	MODES(OPS)
 };
 
+static u64 read_now(void)
+{
+	return apic_timer_now();
+}
+
+static u64 read_monotonic(void)
+{
+	return apic_timer_tsc_to_clock(CLOCK_MONOTONIC, rdtsc_ordered());
+}
+
+static u64 read_tai(void)
+{
+	return apic_timer_tsc_to_clock(CLOCK_TAI, rdtsc_ordered());
+}
+
+static struct bench_read reads[] = {
+	{ .name = "apic_timer_now", .read = read_now },
+	{ .name = "tsc_to_monotonic", .read = read_monotonic },
+	{ .name = "tsc_to_tai", .read = read_tai },
+};
+
 static int __init ours_init(void)
 {
 	unsigned int i;
@@ -121,6 +142,8 @@ static int __init ours_init(void)
 
 	if (ret)
 		return ret;
+	for (i = 0; i < ARRAY_SIZE(reads); i++)
+		bench_register_read(&reads[i]);
 	for (i = 0; i < ARRAY_SIZE(shots); i++) {
 		bench_register_shots(&shots[i]);
 		bench_register_ops(&ops[i]);
@@ -136,6 +159,8 @@ static void __exit ours_exit(void)
 		bench_unregister_ops(&ops[i]);
 		bench_unregister_shots(&shots[i]);
 	}
+	for (i = 0; i < ARRAY_SIZE(reads); i++)
+		bench_unregister_read(&reads[i]);
 	bench_period_exit();
 }
 

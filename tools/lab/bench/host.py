@@ -48,7 +48,7 @@ def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str
         size: Size = HOST_SHORT if short else HOST
         # On one CPU: what compares several is the lab's.
         scripts = [script for script in bench.plan(size, only)
-                   if script.cpus == 1 and not bench.for_device(script)]  # fmt: skip
+                   if script.cpus == 1 and not bench.for_lab(script)]  # fmt: skip
         samples = bench_rows.merge(_run(script, found, cpu) for script in scripts)
         machine["smi_count"] = {"before": before, "after": smi_counts()}
     finally:

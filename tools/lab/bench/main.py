@@ -16,7 +16,7 @@ from ..build import user as programs
 from ..engines import virtual
 from ..engines.result import Result
 from ..kernels import kernels, patched
-from . import cost, distance, error, goals, kept, period, spin, user
+from . import clocks, cost, distance, error, goals, kept, period, spin, user
 from . import guest as bench_guest
 from . import rows as bench_rows
 from .rows import Row, Samples
@@ -36,7 +36,9 @@ BENCHES = {
     "guest": bench_guest.scripts,
     "spin": spin.scripts,
     "user": user.scripts,
+    "clocks": clocks.scripts,
 }
+LAB_ONLY = (user.UserScript, clocks.ClocksScript)
 
 
 def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
@@ -57,9 +59,9 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
     if not again:
         modules = [build.find_ko(build.build(kernel), name) for name in MODULES]
         options = f"{source} {append}"
-        plain = kept.kept(run, kernel, modules, options)
-        device = kept.kept(run, kernel, [*modules, *_of_device(kernel)], options)
-        run = lambda script: (device if for_device(script) else plain)(script)  # noqa: E731
+        by_kind = {kind: kept.kept(run, kernel, [*modules, *along(kernel, kind)], options)
+                   for kind in (Script, *LAB_ONLY)}  # fmt: skip
+        run = lambda script: by_kind[type(script)](script)  # noqa: E731
     # The longest first, so that they don't begin when the others are done.
     scripts.sort(key=lambda script: -script.weight)
     with Background(max_workers=jobs) as pool:
@@ -89,10 +91,9 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
     """
 
     def run(script: Script, modules: list[Path]) -> Result:
-        files = {}
-        if for_device(script):
-            module, program = _of_device(kernel)
-            modules, files = [*modules, module], {f"usr/bin/{program.name}": program}
+        more = along(kernel, type(script))
+        modules = [*modules, *(file for file in more if file.suffix == ".ko")]
+        files = {f"usr/bin/{file.name}": file for file in more if file.suffix != ".ko"}
         return virtual.run(kernel, f"SOURCE={source}\n{script.text()}", modules=modules,
                            files=files, cpus=script.cpus, seed=script.seed, memory=MEMORY,
                            append=append, timeout=TIMEOUT)  # fmt: skip
@@ -106,15 +107,19 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
     return measure_source
 
 
-def for_device(script: Script) -> bool:
-    """Tell whether a script is for the user device, whose program is built for the lab's guests."""
-    return isinstance(script, user.UserScript)
+def for_lab(script: Script) -> bool:
+    """Tell whether a script takes programs along, which are built for the lab's guests."""
+    return isinstance(script, LAB_ONLY)
 
 
-def _of_device(kernel: kernels.Kernel) -> tuple[Path, Path]:
-    """Return the module and the program that a script for the device takes along."""
-    module = build.find_ko(build.build(kernel), user.MODULE)
-    return module, programs.program(kernel, user.PROGRAM)
+def along(kernel: kernels.Kernel, kind: type[Script]) -> list[Path]:
+    """Return the modules and programs that scripts of a kind take along, besides MODULES."""
+    if issubclass(kind, user.UserScript):
+        module = build.find_ko(build.build(kernel), user.MODULE)
+        return [module, programs.program(kernel, user.PROGRAM)]
+    if issubclass(kind, clocks.ClocksScript):
+        return [programs.program(kernel, clocks.PROGRAM)]
+    return []
 
 
 def runner(
