@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A pulse at each second of CLOCK_REALTIME or CLOCK_TAI, or at any other period, on a
+ * parallel port's strobe or a serial line's DTR: something to put an oscilloscope on.
+ *
+ *	modprobe apic_clock
+ *	insmod pps_gen_apic.ko io=0x378			a parallel port's strobe
+ *	insmod pps_gen_apic.ko io=0x2f8 line=dtr	a serial line's DTR
+ *
+ * The port must not belong to another driver: unload parport_pc, or unbind the serial
+ * line. The pulse rises at the moment and falls width_ns later; no interrupt is off in
+ * between. /sys/module/pps_gen_apic/parameters/ has what became of the edges.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_clock.h>
+#include <linux/errno.h>
+#include <linux/io.h>
+#include <linux/ioport.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/serial_reg.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <asm/msr.h>
+
+static unsigned short io;
+module_param(io, ushort, 0444);
+MODULE_PARM_DESC(io, "first I/O port of the parallel port or the serial line, such as 0x378");
+
+static char *line = "strobe";
+module_param(line, charp, 0444);
+MODULE_PARM_DESC(line, "strobe (parallel port, the default) or dtr (serial line)");
+
+static char *clock = "realtime";
+module_param(clock, charp, 0444);
+MODULE_PARM_DESC(clock, "realtime (the default) or tai");
+
+static ulong period_ns = NSEC_PER_SEC;
+module_param(period_ns, ulong, 0444);
+MODULE_PARM_DESC(period_ns, "from one pulse to the next (100000 to 3600000000000)");
+
+static long offset_ns;
+module_param(offset_ns, long, 0444);
+MODULE_PARM_DESC(offset_ns, "pulses come so much after the clock's multiples of period_ns; negative to compensate for what the line delays");
+
+static ulong width_ns = 10 * NSEC_PER_USEC;
+module_param(width_ns, ulong, 0444);
+MODULE_PARM_DESC(width_ns, "length of a pulse (1000 to half of the period)");
+
+static ulong edges;
+module_param(edges, ulong, 0444);
+MODULE_PARM_DESC(edges, "rising edges so far");
+
+static ulong missed;
+module_param(missed, ulong, 0444);
+MODULE_PARM_DESC(missed, "moments that had passed when their turn came");
+
+static long earliest = LONG_MAX;
+module_param(earliest, long, 0444);
+MODULE_PARM_DESC(earliest, "of all edges: TSC right before the port is written, less the moment's, cycles");
+
+static long latest = LONG_MIN;
+module_param(latest, long, 0444);
+MODULE_PARM_DESC(latest, "likewise the latest");
+
+#define PORTS	8	/* a serial line has them all, a parallel port the first three */
+
+static struct apic_clock_timer rise;
+static struct apic_timer_list fall;
+static clockid_t clock_id;
+static u16 port;		/* register of the line */
+static u8 high, low;		/* what to write to it */
+
+static void lower(unsigned long long now, unsigned long data)
+{
+	outb(low, port);
+}
+
+static void raise(unsigned long long now, unsigned long data)
+{
+	u64 moment, tsc = rdtsc();
+	ktime_t next, clock_now;
+
+	outb(high, port);
+	fall.expires = now + apic_timer_ns_to_tsc(width_ns);
+	if (add_apic_timer(&fall))
+		outb(low, port);
+
+	moment = apic_timer_clock_to_tsc(clock_id, rise.when, NULL);
+	earliest = min_t(long, earliest, tsc - moment);
+	latest = max_t(long, latest, tsc - moment);
+	edges++;
+
+	next = rise.when + period_ns;
+	clock_now = apic_timer_tsc_to_clock(clock_id, now);
+	if (next <= clock_now) {
+		/* The clock was set forward: those in between are skipped. */
+		u64 periods = div64_u64(clock_now - next, period_ns) + 1;
+
+		missed += periods;
+		next += periods * period_ns;
+	}
+	add_apic_timer_at(&rise, clock_id, next);
+}
+
+/* The next multiple of the period, with some time to spare. */
+static ktime_t first_moment(void)
+{
+	ktime_t from = apic_timer_tsc_to_clock(clock_id, apic_timer_now()) + NSEC_PER_MSEC;
+
+	return (div64_u64(from, period_ns) + 1) * period_ns + offset_ns;
+}
+
+static int check_parameters(void)
+{
+	if (!io) {
+		pr_err("which port? io=0x378, for example\n");
+		return -EINVAL;
+	}
+	if (strcmp(line, "strobe") && strcmp(line, "dtr")) {
+		pr_err("line=%s is neither strobe nor dtr\n", line);
+		return -EINVAL;
+	}
+	if (strcmp(clock, "realtime") && strcmp(clock, "tai")) {
+		pr_err("clock=%s is neither realtime nor tai\n", clock);
+		return -EINVAL;
+	}
+	if (period_ns < 100 * NSEC_PER_USEC || period_ns > 3600 * NSEC_PER_SEC ||
+	    width_ns < NSEC_PER_USEC || width_ns > period_ns / 2 ||
+	    abs(offset_ns) >= (long)period_ns) {
+		pr_err("period_ns=%lu, width_ns=%lu, offset_ns=%ld: out of range\n", period_ns,
+		       width_ns, offset_ns);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void find_register(void)
+{
+	u8 is;
+
+	if (!strcmp(line, "dtr")) {
+		port = io + UART_MCR;
+		is = inb(port);
+		high = is | UART_MCR_DTR;
+		low = is & ~UART_MCR_DTR;
+		return;
+	}
+	/* The control register; the strobe's bit is inverted. */
+	port = io + 2;
+	is = inb(port);
+	high = is & ~1;
+	low = is | 1;
+}
+
+static int __init pps_gen_init(void)
+{
+	int ret = check_parameters();
+
+	if (ret)
+		return ret;
+	clock_id = strcmp(clock, "tai") ? CLOCK_REALTIME : CLOCK_TAI;
+	if (!request_region(io, PORTS, KBUILD_MODNAME)) {
+		pr_err("ports from %#x on belong to another driver\n", io);
+		return -EBUSY;
+	}
+	find_register();
+	outb(low, port);
+
+	fall.function = lower;
+	init_apic_timer(&fall);
+	rise.timer.function = raise;
+	init_apic_clock_timer(&rise);
+	rise.timer.flags = APIC_TIMER_EXACT;
+	ret = add_apic_timer_at(&rise, clock_id, first_moment());
+	if (ret)
+		release_region(io, PORTS);
+	return ret;
+}
+
+static void __exit pps_gen_exit(void)
+{
+	/* In this order: an edge arms what ends the pulse. */
+	del_apic_timer_at_sync(&rise);
+	del_apic_timer_sync(&fall);
+	outb(low, port);
+	release_region(io, PORTS);
+	pr_info("%lu edges, %lu missed, %ld to %ld cycles off\n", edges, missed, earliest, latest);
+}
+
+module_init(pps_gen_init);
+module_exit(pps_gen_exit);
+
+MODULE_DESCRIPTION("Pulse per second on a parallel port or serial line, by apic_timer");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");
