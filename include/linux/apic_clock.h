@@ -204,8 +204,8 @@ void apic_clock_judge(struct apic_clock_verdict *verdict);
  * @stops:	how often the TSC was found to have stopped
  * @lost:	cycles that it lost by that
  * @longest:	the most of one stop
- * @ahead:	how often it was found ahead of where it should be: somebody has
- *		written to it, or the counter has stopped
+ * @ahead:	how often it was found ahead of where it should be: it was written to,
+ *		or the counter has stopped
  * @rejected:	comparisons that contradicted themselves
  *
  * Common time goes on when a CPU's TSC stops. It is computed from a counter that never

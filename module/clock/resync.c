@@ -399,7 +399,7 @@ EXPORT_SYMBOL_GPL(apic_clock_common_now);
 
 /**
  * apic_clock_resync_judge() - add what is known of the rate to a verdict
- * @verdict:	filled in in part
+ * @verdict:	its members about the rate are set
  *
  * Context: Task.
  */

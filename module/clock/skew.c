@@ -308,14 +308,16 @@ static void remember(int cpu, const struct apic_clock_skew *skew, int ret)
 /* Does the ring of a CPU, its neighbour and the reference close? */
 static void check_ring(int reference, int a, int b)
 {
-	struct apic_clock_bounds pair = APIC_CLOCK_BOUNDS_NONE;
+	struct apic_clock_bounds pair = APIC_CLOCK_BOUNDS_NONE, from_a = {}, from_b = {};
 	struct apic_clock_skew x, y;
 
 	if (apic_clock_get_skew(a, &x) || apic_clock_get_skew(b, &y) || measure_pair(a, b, &pair))
 		return;
-	if (apic_clock_bounds_ring(&(struct apic_clock_bounds) { .low = x.low, .high = x.high },
-				   &(struct apic_clock_bounds) { .low = y.low, .high = y.high },
-				   &pair))
+	from_a.low = x.low;
+	from_a.high = x.high;
+	from_b.low = y.low;
+	from_b.high = y.high;
+	if (apic_clock_bounds_ring(&from_a, &from_b, &pair))
 		return;
 	pr_warn("CPUs %d, %d and %d: TSCs: the distances measured between them do not fit together\n",
 		reference, a, b);

@@ -149,8 +149,8 @@ def test_follow(guest):
             for n in 0 1 2; do
                 echo "del_sync $((first + n))" >$test/command
             done
-            echo "after $name $first" $(awk -v n=$first '$1 == "slot" && $2 >= n && $2 < n + 3 { print $6, $NF }' \
-                $test/result)
+            echo "after $name $first" $(awk -v n=$first \\
+                '$1 == "slot" && $2 >= n && $2 < n + 3 { print $6, $NF }' $test/result)
         done
     done
     echo $was >$clocksource

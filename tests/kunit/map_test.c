@@ -19,7 +19,7 @@
 #define READS		8
 #define STOPS		1000
 /* Truth, cycles per tick times 2^32. */
-#define RATE		((u64)(((unsigned __int128)TSC_HZ << 32) / REF_HZ))
+#define RATE		((u64)(((__int128)TSC_HZ << 32) / REF_HZ))
 
 /**
  * struct sim - the machine
@@ -64,7 +64,7 @@ static u64 tsc(void)
 static u64 ref(void)
 {
 	/* Its tick is longer in cycles of a TSC that runs faster. */
-	return (unsigned __int128)sim.now * REF_HZ / (TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000);
+	return (__int128)sim.now * REF_HZ / (TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000);
 }
 
 /* An access takes about as long each time, and now and then much longer. */
@@ -183,7 +183,7 @@ static void runs_test(struct kunit *test)
 	}
 }
 
-/* A TSC that somebody has set ahead is noticed; one that stops in between is no number. */
+/* A TSC that was set ahead is noticed; one that stops in between is no number. */
 static void other_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -214,7 +214,7 @@ static void other_test(struct kunit *test)
 /* The TSC's true rate, times 2^32. */
 static u64 truth(void)
 {
-	return (unsigned __int128)(TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000) * (1ULL << 32) /
+	return (__int128)(TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000) * (1ULL << 32) /
 	       REF_HZ;
 }
 
@@ -263,7 +263,7 @@ static void rate_test(struct kunit *test)
 	}
 }
 
-/* A rate that changes is told once; crystals that warm up are not. */
+/* A rate that changes is reported once; crystals that warm up are not. */
 static void guard_test(struct kunit *test)
 {
 	struct apic_clock_fit fit;
@@ -293,16 +293,16 @@ static void extend_test(struct kunit *test)
 	struct rnd_state rnd;
 	unsigned int i, bits;
 	u64 value, off;
+	u32 raw;
 
 	prandom_seed_state(&rnd, 10);
 	for (i = 0; i < 100000; i++) {
 		bits = i % 2 ? 24 : 32;
 		value = (u64)prandom_u32_state(&rnd) << 20 | prandom_u32_state(&rnd) % (1 << 20);
 		off = prandom_u32_state(&rnd) >> (32 - (bits - 1));
-		KUNIT_ASSERT_EQ(test, apic_clock_extend(value + off, value & GENMASK_ULL(bits - 1, 0),
-							bits), value);
-		KUNIT_ASSERT_EQ(test, apic_clock_extend(value - off, value & GENMASK_ULL(bits - 1, 0),
-							bits), value);
+		raw = value & GENMASK_ULL(bits - 1, 0);
+		KUNIT_ASSERT_EQ(test, apic_clock_extend(value + off, raw, bits), value);
+		KUNIT_ASSERT_EQ(test, apic_clock_extend(value - off, raw, bits), value);
 	}
 }
 

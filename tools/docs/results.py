@@ -207,8 +207,8 @@ TABLES = {
     "spin": "CPU time spent in spinning, by rate and `lead_quantile`.",
     "user": "How late threads of programs run, by `/dev/apic_timer` and its rivals; what each\n"
     "sleep waits on the TSC is `user/sleep/waited`.",
-    "clocks": "What reading a clock costs, in the kernel and in a program. In an emulator a read of\n"
-    "a device costs an instruction or two: such rows (`hpet`, `acpi_pm`, `rtc`) say nothing of\n"
+    "clocks": "What reading a clock costs, in the kernel and in a program. In an emulator a read\n"
+    "of a device costs an instruction or two: such rows (`hpet`, `acpi_pm`, `rtc`) say nothing of\n"
     "hardware, where one takes about a microsecond.",
 }
 
@@ -242,8 +242,8 @@ def _paper_of_clocks(rows: list[dict]) -> str:
     """Return what 100,000,000 calls of gettimeofday() take, here and in the paper of 2009."""
     from lab.bench import clocks
 
-    text = ("\n100,000,000 calls of `gettimeofday()`, seconds, by clocksource. Here an instruction takes\n"
-            "a nanosecond; the paper's machine had a TSC of 1.66 GHz.\n\n"
+    text = ("\n100,000,000 calls of `gettimeofday()`, seconds, by clocksource. Here an\n"
+            "instruction takes a nanosecond; the paper's machine had a TSC of 1.66 GHz.\n\n"
             "| clocksource | emulated, 1 GHz | the paper |\n| --- | ---: | ---: |\n")  # fmt: skip
     for clocksource, seconds in clocks.PAPER_S.items():
         for row in rows:

@@ -108,7 +108,7 @@ static int cancelled(struct apic_clock_group *group, unsigned int n)
 	    (last.ret == -ECANCELED ||
 	     (n % ARRAY_SIZE(moments) == 3 && last.ret != 1)))
 		return 0;
-	pr_err("cancelled %u: ret %d, %u called, %d calls, %lld to %lld\n", n, last.ret,
+	pr_err("expiry %u: ret %d, %u called, %d calls, %lld to %lld\n", n, last.ret,
 	       last.called, atomic_read(&calls), last.first, last.last);
 	return -EIO;
 }

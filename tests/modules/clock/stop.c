@@ -30,7 +30,7 @@
  * struct truth - what was done to the TSC
  * @since:	TSC when the idle state began, 0 in none
  * @stops:	how often it was set back
- * @lost:	by how much in all, but for what the set back itself takes
+ * @lost:	by how much in all, without what setting it back takes
  */
 static struct truth {
 	u64 since;
