@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loops that wait for a TSC value, in the ways of the paper of 1997 and in some
+ * newer ones. Each is a function of its own, so that where it lies in its cache
+ * line depends on nothing else.
+ */
+#include <linux/apic_timer.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <asm/cpufeature.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+#include "hardware.h"
+#include "measure.h"
+#include "ways.h"
+
+/* TSC cycles that the counted stretch begins before the target. */
+#define STRETCH		400
+#define TURNS		1000
+#define TRIES		16
+
+#define IN_A_LINE	".p2align 6\n"
+/* The loop has 14 bytes: it begins 6 before the line's end. */
+#define ACROSS_LINES	".p2align 6\n\t.fill 58, 1, 0x90\n"
+
+/* @read sets EDX:EAX, and may change ECX, which has the MSR's number, for RDMSR. */
+#define WAIT(place, read, target)						\
+	do {									\
+		u32 msr = MSR_IA32_TSC;						\
+										\
+		asm volatile(place						\
+			     "1:\n\t"						\
+			     read "\n\t"					\
+			     "shl $32, %%rdx\n\t"				\
+			     "or %%rdx, %%rax\n\t"				\
+			     "cmp %[until], %%rax\n\t"				\
+			     "jb 1b"						\
+			     : "+c" (msr)					\
+			     : [until] "r" (target)				\
+			     : "rax", "rdx", "cc", "memory");			\
+	} while (0)
+
+static noinline u64 wait_rdtsc(u64 target)
+{
+	WAIT(IN_A_LINE, "rdtsc", target);
+	return rdtsc();
+}
+
+static noinline u64 wait_across(u64 target)
+{
+	WAIT(ACROSS_LINES, "rdtsc", target);
+	return rdtsc();
+}
+
+static noinline u64 wait_rdtscp(u64 target)
+{
+	WAIT(IN_A_LINE, "rdtscp", target);
+	return rdtsc();
+}
+
+static noinline u64 wait_rdmsr(u64 target)
+{
+	WAIT(IN_A_LINE, "rdmsr", target);
+	return rdtsc();
+}
+
+static noinline u64 wait_lfence(u64 target)
+{
+	WAIT(IN_A_LINE, "lfence\n\trdtsc", target);
+	return rdtsc();
+}
+
+static noinline u64 wait_pause(u64 target)
+{
+	WAIT(IN_A_LINE, "pause\n\trdtsc", target);
+	return rdtsc();
+}
+
+static u32 counted_turn;
+
+static __always_inline void count_down(u64 turns)
+{
+	asm volatile(".p2align 5\n1:\tdec %0\n\tjnz 1b" : "+r" (turns) : : "cc");
+}
+
+/*
+ * The TSC counts in steps on some CPUs, and a loop over it in steps of the loop.
+ * One read close to the target and a count leave the first of these only. The
+ * core's clock must not change in between.
+ */
+static noinline u64 wait_counted(u64 target)
+{
+	u64 now;
+
+	do {
+		now = rdtsc();
+	} while (now + STRETCH < target);
+	rmb();	/* LFENCE: what is before has been carried out */
+	now = rdtsc();
+	if (now < target)
+		count_down(measure_turns(target - now, counted_turn));
+	return rdtsc();
+}
+
+static u64 time_of(u64 turns)
+{
+	u64 start = rdtsc_ordered();
+
+	count_down(turns);
+	return rdtsc_ordered() - start;
+}
+
+/**
+ * measure_turn() - measure the counted loop
+ *
+ * Context: Interrupts are off, for some ten microseconds.
+ * Return: TSC cycles of 1,024 turns.
+ */
+u32 measure_turn(void)
+{
+	u64 once = U64_MAX, twice = U64_MAX;
+	unsigned int i;
+
+	lockdep_assert_irqs_disabled();
+	for (i = 0; i < TRIES; i++) {
+		once = min(once, time_of(TURNS));
+		twice = min(twice, time_of(2 * TURNS));
+	}
+	return twice > once ? (u32)((twice - once) * 1024 / TURNS) : 1024;
+}
+
+/**
+ * measure_turn_set() - say how long the counted loop takes
+ * @turn:	TSC cycles of 1,024 turns
+ *
+ * Context: No shot is under way.
+ */
+void measure_turn_set(u32 turn)
+{
+	counted_turn = turn;
+}
+
+static const measure_way_fn ways[APIC_MEASURE_WAYS] = {
+	[APIC_MEASURE_RDTSC] = wait_rdtsc,
+	[APIC_MEASURE_ACROSS] = wait_across,
+	[APIC_MEASURE_RDTSCP] = wait_rdtscp,
+	[APIC_MEASURE_RDMSR] = wait_rdmsr,
+	[APIC_MEASURE_LFENCE] = wait_lfence,
+	[APIC_MEASURE_PAUSE] = wait_pause,
+	[APIC_MEASURE_COUNTED] = wait_counted,
+};
+
+/**
+ * measure_way() - find a loop
+ * @way:	&enum apic_measure_way
+ *
+ * Return: the function, NULL if there is no such loop.
+ */
+measure_way_fn measure_way(u32 way)
+{
+	return way < APIC_MEASURE_WAYS ? ways[way] : NULL;
+}
+
+/**
+ * measure_way_there() - whether this CPU has the instruction
+ * @way:	&enum apic_measure_way
+ *
+ * Return: it has.
+ */
+bool measure_way_there(u32 way)
+{
+	if (way == APIC_MEASURE_RDTSCP)
+		return boot_cpu_has(X86_FEATURE_RDTSCP);
+	if (way == APIC_MEASURE_RDMSR)
+		return measure_msr_tsc_there();
+	return true;
+}

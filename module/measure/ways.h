@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_MEASURE_WAYS_H
+#define _APIC_MEASURE_WAYS_H
+
+#include <linux/types.h>
+
+/* Wait for a TSC value. Return: the first RDTSC after that. */
+typedef u64 (*measure_way_fn)(u64 target);
+
+measure_way_fn measure_way(u32 way);
+bool measure_way_there(u32 way);
+
+/* With interrupts off. Return: TSC cycles of 1,024 turns of the counted loop. */
+u32 measure_turn(void);
+/* @turn is for the shots that follow. */
+void measure_turn_set(u32 turn);
+
+/**
+ * measure_turns() - turns of a counted loop that take a time
+ * @cycles:	TSC cycles
+ * @turn:	TSC cycles of 1,024 turns
+ *
+ * Return: their number, rounded down, at least 1.
+ */
+static inline u64 measure_turns(u64 cycles, u32 turn)
+{
+	u64 turns = turn ? (cycles << 10) / turn : 1;
+
+	return turns ? turns : 1;
+}
+
+#endif /* _APIC_MEASURE_WAYS_H */
