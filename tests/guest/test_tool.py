@@ -252,6 +252,142 @@ def test_measurements(guest):
     assert all(abs(row["cycles"] * core - 3) < 0.1 for row in memory["by_size"])
 
 
+INSTRUMENTS = """
+    unload
+    load apic_timer
+    $TOOL pio || echo $?
+    load apic_measure
+    $TOOL pio --count 100
+    $TOOL accuracy loop --count 1000
+    $TOOL accuracy periodic --count 300 --mode exact
+    $TOOL chain --shots 100
+    # One at a time.
+    $TOOL chain --shots 100000 >/dev/null &
+    sleep 0.2
+    $TOOL pio || echo $?
+    kill $!
+    wait $! || :
+    $TOOL pio --count 100 --json
+    $TOOL accuracy loop --count 2000 --json
+    $TOOL accuracy loop --count 500 --way rdtsc --walk 16 --json
+    $TOOL accuracy loop --count 500 --way rdtsc --flush --json
+    for mode in raw exact; do
+        $TOOL accuracy periodic --count 500 --mode $mode --json
+    done
+    $TOOL accuracy periodic --count 500 --behind idle --keep outliers --bound 600 --json
+    $TOOL accuracy periodic --count 500 --behind cpuid --keep none --walk 16 --json
+    $TOOL chain --shots 300 --json
+    $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json
+    rmmod apic_measure
+    unload
+    """
+ROUTES = ("direct", "tasklet", "irq_work", "bh", "thread", "highpri", "work")
+
+
+@pytest.mark.guest(VIRTUAL, INSTRUMENTS)
+def test_instruments(guest):
+    """In virtual time a loop is off by its length, and an exact timer's interrupt by its."""
+    output = guest.ok()
+    print(output)
+    text = "".join(line for line in output.splitlines(keepends=True) if line[0] != "{")
+    golden(f"instruments-{guest.machine.kernel}", text)
+    rows = [json.loads(line) for line in output.splitlines() if line[0] == "{"]
+    pio, loop, walked, flushed, *timers, chain, loaded = rows
+    check_costs(pio)
+    check_loops(loop, walked, flushed)
+    check_timers(*timers)
+    there = [r for r in ROUTES if r != "bh" or guest.machine.kernel != "6.1"]
+    check_chain(chain, 300, there)
+    check_chain(loaded, 100, ["direct", "work"])
+
+
+def check_costs(pio: dict) -> None:
+    """Check what accesses cost where an instruction is a cycle, whatever it does."""
+    costs = {row["access"]: row["cycles"] for row in pio["rows"]}
+    # The emulator has no TSC behind the MSR.
+    assert list(costs) == ["cpuid", "out_80", "in_61", "rtc", "pm_timer", "hpet", "pci_config"]
+    assert all(row["p5"] == row["cycles"] >= 1 for row in pio["rows"])
+    assert costs["out_80"] < costs["rtc"] and costs["cpuid"] < costs["pci_config"]
+
+
+def check_loops(loop: dict, walked: dict, flushed: dict) -> None:
+    """Check that errors are those of loops of known lengths, also where there are no caches."""
+    ways = {row["way"]: row for row in loop["rows"]}
+    assert len(ways) == 6 and loop["tsc_step"] == 1
+    for name, row in ways.items():
+        turn = 6 if name in ("lfence", "pause") else 5
+        if name != "counted":
+            assert row["max"] - row["min"] == turn - 1, name
+            assert row["period"] == turn and row["repeats"] > 0.9, name
+    assert ways["counted"]["turn"] == 2
+    assert ways["counted"]["p99"] - ways["counted"]["p1"] <= 2
+    (plain,) = [row for row in loop["rows"] if row["way"] == "rdtsc"]
+    for found in (walked, flushed):
+        (row,) = found["rows"]
+        assert (row["min"], row["max"]) == (plain["min"], plain["max"])
+
+
+def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict) -> None:
+    """Check that each expiry is counted, and stored or not as wanted."""
+    for row in (raw, exact, outliers, counted):
+        counts = row["errors"]
+        assert counts["early"] + sum(counts["powers_of_2"]) == row["n"] == 500
+        assert sum(row["bodies"]["powers_of_2"]) == row["n"] - 1 and not row["missed"]
+    assert (raw["kept"], exact["kept"], counted["kept"]) == (500, 500, 0)
+    assert 0 < outliers["kept"] < 500
+    assert outliers["outlier_numbers"] == sorted(set(outliers["outlier_numbers"]))
+    assert raw["error_min"] > 100 and exact["errors"]["early"] == 0
+    assert exact["error"]["p50"] <= 3
+    assert raw["errors"]["max"] == raw["error"]["max"]
+
+
+def check_chain(found: dict, shots: int, routes: list[str]) -> None:
+    """Check that no record is lost, that stamps are in order, and that links add up."""
+    series = {(row["trigger"], row["route"]): row for row in found["rows"]}
+    assert list(series) == [(t, r) for t in ("apic", "hrtimer") for r in routes]
+    for (trigger, route), row in series.items():
+        assert (row["shots"], row["disorder"]) == (shots, 0)
+        assert sum(count for _, count in row["user_buckets"]) == shots
+        assert ("deferred" in row) == (route != "direct")
+        before = row["length" if route == "direct" else "deferred"]["p50"]
+        together = row["entry"]["p50"] + before + row["wake"]["p50"]
+        assert abs(row["user"]["p50"] - together) < 0.2 * together
+        assert row["entry"]["p99"] <= 3 if trigger == "apic" else row["entry"]["p50"] > 100
+
+
+@pytest.mark.guest(
+    some(kernel=("6.1", "6.1-debug", "7.2-rt"), cpus=2, source="proxy", engine="smp"),
+    """
+    unload
+    load apic_timer
+    load apic_measure
+    patiently [ -c /dev/apic_measure ]
+    stat -c '%a %u' /dev/apic_measure
+    python3 $SHARED/measure.py 2000
+    # Killed in the middle, of whichever instrument; the module can go at once.
+    for what in "chain --via thread" "accuracy periodic --count 1000000" \\
+                "accuracy loop --count 1000000 --walk 1024" \\
+                "chain --via work --least 900000 --most 900000"; do
+        $TOOL $what >/dev/null 2>&1 &
+        sleep 0.5
+        kill -KILL $!
+        { wait $! || :; } 2>/dev/null
+    done
+    $TOOL chain --shots 50 --json
+    $TOOL accuracy periodic --count 50 --json
+    rmmod apic_measure
+    unload
+    """,
+)
+def test_instruments_are_robust(guest):
+    """Malformed requests, killed users: nothing is left, and the next one is served."""
+    mode, requests, chain, periodic = guest.ok().splitlines()
+    print(requests)
+    assert mode == "600 0" and int(requests.split()[0]) > 0
+    assert all(row["shots"] == 50 for row in json.loads(chain)["rows"])
+    assert json.loads(periodic)["n"] == 50
+
+
 @pytest.mark.guest(
     some(kernel="6.1", cpus=2, source="proxy", engine="smp"),
     """

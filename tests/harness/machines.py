@@ -191,7 +191,8 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files: dict[str, bytes | Path] = {
-        name: (HERE / name).read_bytes() for name in ("timerfd.py", "device.py", "uring.py")
+        name: (HERE / name).read_bytes()
+        for name in ("timerfd.py", "device.py", "uring.py", "measure.py")
     }
     files["apic_timer.py"] = (build.TREE / "user/apic_timer.py").read_bytes()
     if any("sch_apic" in section.script for section in sections):

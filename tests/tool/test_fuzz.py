@@ -26,7 +26,8 @@ def sanitized(tmp_path_factory) -> Path:
     program = tmp_path_factory.mktemp("sanitized") / "apic-timer"
     subprocess.run(["gcc", "-std=gnu11", "-O1", "-pthread", "-fsanitize=address,undefined",
                     "-fno-sanitize-recover=all", "-iquote", TREE / "user/tool",
-                    "-iquote", TREE / "module/core", "-o", program,
+                    "-iquote", TREE / "module/core", "-iquote", TREE / "include/uapi/linux",
+                    "-o", program,
                     *sorted((TREE / "user/tool").glob("*.c"))], check=True)  # fmt: skip
     return program
 

@@ -52,7 +52,7 @@ static void print_options(const struct opt *options)
 		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", opt->letter ? '-' : ' ',
 			 opt->letter ? opt->letter : ' ', opt->letter ? "," : " ", opt->name,
 			 opt->arg ? " " : "", opt->arg ? opt->arg : "");
-		if (strlen(left) > 28)
+		if (strlen(left) > 27)
 			printf("  %s\n  %-28s %s\n", left, "", opt->help);
 		else
 			printf("  %-28s %s\n", left, opt->help);

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic-timer chain: from an interrupt to the thread that waits for it.
+ *
+ * The module notes when the interrupt was due, its handler's start and end, and
+ * the start of the deferred procedure; this thread, which waits in read(), notes
+ * when it runs again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "json.h"
+#include "measure.h"
+#include "say.h"
+#include "series.h"
+#include "tsc.h"
+
+#define SEED	UINT64_C(88172645463325252)
+#define WARM_UP	100
+
+static const char * const routes[APIC_MEASURE_ROUTES] = {
+	[APIC_MEASURE_DIRECT] = "direct",
+	[APIC_MEASURE_TASKLET] = "tasklet",
+	[APIC_MEASURE_IRQ_WORK] = "irq_work",
+	[APIC_MEASURE_BH] = "bh",
+	[APIC_MEASURE_THREAD] = "thread",
+	[APIC_MEASURE_HIGHPRI] = "highpri",
+	[APIC_MEASURE_WORK] = "work",
+};
+
+static const char * const triggers[APIC_MEASURE_TRIGGERS] = { "apic", "hrtimer" };
+
+static long shots = 10000, cpu = -1, least = 20, most = 1020;
+static int trigger = APIC_MEASURE_TRIGGERS;
+static const char *via, *load;
+
+static const struct opt options[] = {
+	OPT_NUMBER('n', "shots", "N", 1, 10000000, "interrupts of each series (10000)", &shots),
+	OPT_TEXT('v', "via", "LIST",
+		 "of direct,tasklet,irq_work,bh,thread,highpri,work (all)", &via),
+	OPT_CHOICE('t', "trigger", "apic|hrtimer|both", "what interrupts (both)", &trigger),
+	OPT_NUMBER('l', "least", "US", 2, 1000000, "least distance of an interrupt (20)", &least),
+	OPT_NUMBER('m', "most", "US", 2, 1000000, "longest one (1020)", &most),
+	OPT_TEXT(0, "load", "COMMAND", "a shell command that runs meanwhile", &load),
+	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU (the first)", &cpu),
+	{}
+};
+
+/* What follows from the records of a series, each in TSC cycles */
+struct links {
+	struct series entry;	/* handler's start - expiry */
+	struct series length;	/* its end - its start */
+	struct series deferred;	/* deferred procedure - handler's start */
+	struct series wake;	/* thread - deferred procedure, or handler's end */
+	struct series user;	/* thread - expiry */
+	uint64_t disorder;	/* records whose stamps aren't in order */
+};
+
+/* Return: the place of a name in the list, with what follows it in *text; -1. */
+static int next_name(const char **text)
+{
+	size_t length = strcspn(*text, ",");
+	unsigned int i;
+
+	for (i = 0; i < COUNT(routes); i++)
+		if (strlen(routes[i]) == length && !memcmp(routes[i], *text, length)) {
+			*text += length + ((*text)[length] == ',');
+			return i;
+		}
+	return -1;
+}
+
+static void choose(bool *chosen)
+{
+	const char *text = via;
+	int route;
+
+	memset(chosen, !via, COUNT(routes) * sizeof(*chosen));
+	while (text && *text) {
+		route = next_name(&text);
+		if (route < 0)
+			fail("chain: --via takes a list of direct,tasklet,irq_work,bh,thread,highpri,work, not \"%s\"",
+			     via);
+		chosen[route] = true;
+	}
+}
+
+static void one(struct links *links, uint64_t number)
+{
+	struct apic_measure_record record;
+	uint64_t user, from;
+
+	measure_read(&record);
+	user = tsc_read();
+	if (record.number != number)
+		fail("record %" PRIu64 " is missing", number);
+	if (number < WARM_UP)
+		return;
+	from = record.deferred ? record.deferred : record.exit;
+	/* A deferred procedure on another CPU may come before the handler's end. */
+	if (record.entry > record.exit || record.entry > from || from > user)
+		links->disorder++;
+	series_add(&links->entry, (int64_t)(record.entry - record.expires));
+	series_add(&links->length, (int64_t)(record.exit - record.entry));
+	if (record.deferred)
+		series_add(&links->deferred, (int64_t)(record.deferred - record.entry));
+	series_add(&links->wake, (int64_t)(user - from));
+	series_add(&links->user, (int64_t)(user - record.expires));
+}
+
+/* Return: whether the kernel has such a route. */
+static bool measure(int from, int route, struct links *links)
+{
+	struct apic_measure_chain chain = {
+		.route = route,
+		.trigger = from,
+		.least_ns = least * 1000,
+		.most_ns = most * 1000,
+		.seed = SEED,
+	};
+	long number;
+
+	memset(links, 0, sizeof(*links));
+	if (measure_call(APIC_MEASURE_CHAIN, &chain, EOPNOTSUPP))
+		return false;
+	for (number = 0; number < shots + WARM_UP; number++) {
+		if (number % 256 == 0)
+			progress("%s by %s: %ld of %ld", routes[route], triggers[from], number,
+				 shots + WARM_UP);
+		one(links, number);
+	}
+	progress_end();
+	return true;
+}
+
+static void print_links(int from, int route, struct links *links)
+{
+	struct series *all[] = { &links->entry, &links->length, &links->deferred, &links->wake,
+				 &links->user };
+	char text[64];
+	unsigned int i;
+
+	printf("%-8s %-8s", triggers[from], routes[route]);
+	for (i = 0; i < COUNT(all); i++) {
+		snprintf(text, sizeof(text), "%s/%s/%s", commas(series_quantile(all[i], 50)),
+			 commas(series_quantile(all[i], 99)), commas(series_quantile(all[i], 100)));
+		printf(" %20s", all[i]->count ? text : "-");
+	}
+	putchar('\n');
+	fflush(stdout);
+}
+
+static void json_links(int from, int route, struct links *links)
+{
+	json_object(NULL);
+	json_text("trigger", triggers[from]);
+	json_text("route", routes[route]);
+	json_number("shots", links->user.count);
+	json_number("disorder", links->disorder);
+	series_json("entry", &links->entry);
+	series_json("length", &links->length);
+	if (links->deferred.count)
+		series_json("deferred", &links->deferred);
+	series_json("wake", &links->wake);
+	series_json("user", &links->user);
+	series_json_buckets("entry_buckets", &links->entry);
+	series_json_buckets("user_buckets", &links->user);
+	json_end();
+}
+
+static void free_links(struct links *links)
+{
+	series_free(&links->entry);
+	series_free(&links->length);
+	series_free(&links->deferred);
+	series_free(&links->wake);
+	series_free(&links->user);
+}
+
+static void head(void)
+{
+	if (opt_json) {
+		json_object(NULL);
+		json_number("cpu", measure_cpu());
+		json_number("least_us", least);
+		json_number("most_us", most);
+		if (load)
+			json_text("load", load);
+		else
+			json_null("load");
+		json_array("rows");
+		return;
+	}
+	printf("%ld interrupts each on CPU %d, %ld to %ld us ahead; TSC cycles, p50/p99/max\n\n"
+	       "%-8s %-8s %20s %20s %20s %20s %20s\n", shots, measure_cpu(), least, most,
+	       "trigger", "route", "handler - expiry", "handler", "deferred - handler",
+	       "thread - last", "thread - expiry");
+}
+
+static int run(int operands, char **operand)
+{
+	bool chosen[APIC_MEASURE_ROUTES];
+	uint64_t disorder = 0;
+	struct links links;
+	unsigned int from, route;
+
+	(void)operands;
+	(void)operand;
+	choose(chosen);
+	if (least > most)
+		fail("chain: --least is larger than --most");
+	measure_begin(cpu);
+	measure_load_start(load);
+	measure_real_time();
+	head();
+	for (from = 0; from < COUNT(triggers); from++) {
+		if (trigger != APIC_MEASURE_TRIGGERS && trigger != (int)from)
+			continue;
+		for (route = 0; route < COUNT(routes); route++) {
+			if (!chosen[route])
+				continue;
+			if (!measure(from, route, &links)) {
+				if (!opt_json)
+					printf("%-8s %-8s not in this kernel\n", triggers[from],
+					       routes[route]);
+				continue;
+			}
+			if (opt_json)
+				json_links(from, route, &links);
+			else
+				print_links(from, route, &links);
+			disorder += links.disorder;
+			free_links(&links);
+		}
+	}
+	if (opt_json) {
+		json_end();
+		json_end();
+	}
+	measure_load_stop();
+	measure_end();
+	if (disorder)
+		warn("%s records have their stamps out of order: the TSCs of CPUs differ",
+		     commas(disorder));
+	return disorder > 0;
+}
+
+const struct command chain_command = {
+	.name = "chain",
+	.summary = "Measure the way from an interrupt to the thread that waits for it",
+	.about = "Needs the module apic_measure. The interrupt's handler starts the deferred procedure,\n"
+		 "which wakes this thread; \"direct\" wakes it from the handler.",
+	.options = options,
+	.run = run,
+};
