@@ -50,6 +50,11 @@ figures: ## make the figures of the paper of 2001 anew, in build/figures (FIGURE
 	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab shaper \
 		$(if $(filter short,$(FIGURES)),--short)
 
+# REPORT=full has as many shots as the papers, and takes an hour.
+report: ## a page in build/report: figures of the papers, in virtual time and here (REPORT=full)
+	tools/setup demo
+	PYTHONPATH=tools python3 -m lab report $(if $(filter full,$(REPORT)),--full)
+
 # The last line that tools/setup prints is where the Python packages are.
 test: ## run all tests in virtual machines (STRICT=1: none may fail once)
 	tools/setup test
@@ -171,5 +176,5 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo demo-shaper figures test test-quick test-matrix torture bench results lock \
+.PHONY: modules clean install uninstall demo demo-shaper figures report test test-quick test-matrix torture bench results lock \
 	docs deb patched-deb spin queue tool tool-extras check help

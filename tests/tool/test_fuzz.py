@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import report_rows
 from kernel_texts import BOTH, EARLY, LATE
 from machine_files import GOOD, TREE
 
@@ -55,6 +56,29 @@ def mutilated(text: str, rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_no_rows_break_the_report(sanitized, tmp_path, seed):
+    """Rows that are mutilated, or of another command: a page, or a message."""
+    rng = random.Random(seed)
+    folder = report_rows.write(tmp_path / "report")
+    files = sorted((folder / "rows").rglob("*.json"))
+    good = {file: file.read_text() for file in files}
+    for _ in range(2 * ROUNDS):
+        for file in rng.sample(files, 6):
+            other = good[rng.choice(files)]
+            file.write_bytes(other.encode() if rng.random() < 0.4 else mutilated(good[file], rng))
+        check(sanitized, "report", "--draw", "--bench", rng.choice(files), folder)
+
+
+def check(program: Path, *arguments) -> None:
+    """Run the program: it ends by itself, and no sanitizer has anything to say."""
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=60,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # fmt: skip
+    report = done.stderr.decode(errors="replace")
+    assert done.returncode in (0, 1, 2) and "Sanitizer" not in report, report
+    assert "runtime error" not in report, report
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_no_file_breaks_it(sanitized, tmp_path, seed):
     """Whatever is in a file: an answer or a message, and nothing undefined."""
     rng = random.Random(seed)
@@ -62,11 +86,7 @@ def test_no_file_breaks_it(sanitized, tmp_path, seed):
     trace = "\n".join(LATE + EARLY)
 
     def run(*arguments) -> None:
-        done = subprocess.run([sanitized, *map(str, arguments)], capture_output=True, timeout=60,
-                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # fmt: skip
-        report = done.stderr.decode(errors="replace")
-        assert done.returncode in (0, 1, 2) and "Sanitizer" not in report, report
-        assert "runtime error" not in report, report
+        check(sanitized, *arguments)
 
     for _ in range(ROUNDS):
         (tmp_path / "hist").write_bytes(mutilated(BOTH, rng))

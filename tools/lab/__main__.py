@@ -14,7 +14,7 @@ from .build import build
 from .engines import qemu
 from .engines.engines import ENGINES, Guest, run
 from .kernels import deb, kernels, patched
-from .run import demo, demo_shaper, kunit, package, renew, shaper, torture
+from .run import demo, demo_shaper, kunit, package, renew, report, shaper, torture
 
 
 def _arguments() -> argparse.Namespace:
@@ -32,6 +32,9 @@ def _arguments() -> argparse.Namespace:
     shaping.add_argument("--no-plots", action="store_true")
     shaping.add_argument("--again", action="store_true",
                          help="measure anew what an earlier run has measured")  # fmt: skip
+    reporting = sub.add_parser("report", help="measure with apic-timer, and make a page of it")
+    reporting.add_argument("--full", action="store_true", help="as many shots as the papers")
+    reporting.add_argument("--output", type=Path, default=build.TREE / "build/report")
     benchmark = sub.add_parser("bench", help="measure ours next to the kernel's timers")
     benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
     benchmark.add_argument("--engine", choices=("virtual", "bochs"), default="virtual")
@@ -141,6 +144,8 @@ def main() -> int:
             return shaper.main(short=args.short, only=args.only, jobs=args.jobs,
                                output=args.output, series=args.kernel, again=args.again,
                                plots=not args.no_plots)  # fmt: skip
+        if args.command == "report":
+            return report.main(args.output, brief=not args.full)
         if args.command == "bench":
             return _bench(args)
         if args.command == "torture":

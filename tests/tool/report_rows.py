@@ -1,0 +1,66 @@
+"""Rows as commands of apic-timer write them, and a folder of them, for `report --draw`."""
+
+import json
+from pathlib import Path
+
+THREE = {"p50": 10, "p99": 20, "p999": 25, "max": 30}
+COUNTS = {"early": 0, "p50": 7, "p99": 15, "max": 13, "powers_of_2": [0, 0, 4, 90, 6]}
+SAW = [25 + (7 * i) % 26 for i in range(160)]
+LOOP = {"of": "loop", "cpu": 0, "tsc_step": 26, "caches": "as they are", "rows": [
+    {"way": way, "n": 500, "min": 25, "p1": 26, "p50": 58, "p90": 75, "p99": 102, "max": 9000,
+     "sd": 16.9, "period": 26, "repeats": 0.36, "turn": 1.42,
+     "first": SAW} for way in ("rdtsc", "counted")]}  # fmt: skip
+CHAIN = {"cpu": 0, "load": None, "rows": [
+    {"trigger": trigger, "route": route, "shots": 100, "disorder": 0, "entry": THREE,
+     "length": THREE, "wake": THREE, "user": THREE,
+     "entry_buckets": [[-1, 2], [2, 90], [640, 8]], "user_buckets": [[3072, 91], [65536, 9]]}
+    for trigger in ("apic", "hrtimer") for route in ("direct", "tasklet", "thread")]}  # fmt: skip
+CYCLES = {"tsc_per_core_cycle": 0.7, "tsc_step": 26, "runs": 5, "rows": [
+    {"loop": "ROL", "cycles": 1.0, "ipc": 3.0, "lowest": 1.0, "highest": 1.0,
+     "spread_percent": 0.01, "cycles_1998": ["2", "2", "3"]}]}  # fmt: skip
+MEMORY = {"runs": 5, "by_size": [
+    {"kib": kib, "cycles": 4.0 + kib / 100, "spread_percent": 0.5} for kib in (4, 64, 1024)],
+    "by_set": [{"stride": 4096, "nodes": 9, "cycles": 30.7, "spread_percent": 0.6}]}  # fmt: skip
+PIO = {
+    "cpu": 0,
+    "nothing": 50,
+    "rows": [
+        {"access": "rtc", "what": "the clock", "cycles": 2048, "p5": 2000, "p99": 2100, "max": 9000}
+    ],
+}
+
+
+def timer(period: int, behind: str, mode: str = "raw") -> dict:
+    """Return rows of `accuracy periodic`."""
+    return {"of": "periodic", "mode": mode, "period_us": period, "behind": behind,
+            "caches": "as they are", "keep": "all", "n": 200, "kept": 200, "missed": 0,
+            "errors": COUNTS, "bodies": COUNTS, "error": THREE, "error_min": 3, "error_sd": 4.5,
+            "body": THREE, "body_min": 9, "body_period": 8, "body_repeats": 0.92,
+            "first": [400 + i % 8 for i in range(200)]}  # fmt: skip
+
+
+def doctor(hypervisor: str) -> dict:
+    """Return rows of `doctor`, of a machine with a name that HTML would take for its own."""
+    return {"cpu": "CPU <b>&\"x\"</b>", "hypervisor": hypervisor, "tsc_khz": 2000000, "findings": [
+        {"id": "tsc.step", "level": "note", "finding": "steps of 26", "cost_cycles": 26},
+        {"id": "module", "level": "ok", "finding": "is well", "read": "", "cost_cycles": None},
+    ]}  # fmt: skip
+
+
+ALL = {
+    "clocks": {"tsc_khz": 2000000, "clocks": [], "skew": []}, "cycles": CYCLES, "memory": MEMORY,
+    "pio": PIO, "loop": LOOP, "loop-walk": LOOP, "100-nop": timer(100, "nop"),
+    "15-cpuid": timer(15, "cpuid"), "100-nop-exact": timer(100, "nop", "exact"),
+    "chain": CHAIN, "chain-load": CHAIN,
+}  # fmt: skip
+MACHINES = {"hardware": "", "guest": "KVMKVMKVM", "virtual-time": "TCGTCGTCGTCG"}
+
+
+def write(folder: Path, machines: dict[str, str] = MACHINES) -> Path:
+    """Write the rows of machines, by the name of their hypervisor; return the folder."""
+    for name, hypervisor in machines.items():
+        rows = folder / "rows" / name
+        rows.mkdir(parents=True)
+        for file, row in {"doctor": doctor(hypervisor), **ALL}.items():
+            (rows / f"{file}.json").write_text(json.dumps(row))
+    return folder

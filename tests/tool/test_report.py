@@ -1,0 +1,189 @@
+"""apic-timer report: the page, what it says of whom, and how it looks in a browser."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+import report_rows
+from machine_files import TREE
+
+SECTIONS = ("machines", "loop", "timer", "cycles", "memory", "chain", "ports")
+EMPTY = {"meta", "path", "br", "link"}
+BENCH = TREE / "docs/results/bench.json"
+WIDTHS = (360, 800, 1400)
+
+
+class Page(HTMLParser):
+    """Elements of a page by section; whatever is not closed, or fetched from elsewhere, fails."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.section = ""
+        self.count: dict[tuple[str, str], int] = {}
+        self.classes: dict[tuple[str, str], int] = {}
+        self.words: dict[str, str] = {}
+        self.links: set[str] = set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes) -> None:
+        given = dict(attributes)
+        if tag == "section":
+            self.section = given["id"]
+        key = (self.section, tag)
+        self.count[key] = self.count.get(key, 0) + 1
+        kind = (self.section, given.get("class", ""))
+        self.classes[kind] = self.classes.get(kind, 0) + 1
+        assert tag not in ("script", "img", "iframe", "link") and "src" not in given
+        if "href" in given:
+            assert given["href"].startswith("#")
+            self.links.add(given["href"][1:])
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes) -> None:
+        assert tag == "path"
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        self.words[self.section] = self.words.get(self.section, "") + data
+
+
+def drawn(tool, folder, *arguments) -> tuple[str, Page]:
+    done = tool("report", "--draw", *arguments, folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{folder}/index.html\n"
+    text = (folder / "index.html").read_text()
+    assert "url(" not in text and "http" not in text
+    return text, Page(text)
+
+
+def test_page(tool, tmp_path):
+    """Every section, with a figure or table of each machine that may claim it."""
+    text, page = drawn(tool, report_rows.write(tmp_path), "--bench", BENCH)
+    assert page.links == {*SECTIONS, "bench"}
+    assert {section for section, tag in page.count if tag == "section"} == page.links
+    for section in SECTIONS:
+        assert page.count[section, "h3"] == 3
+        assert (section == "machines") != ((section, "paper") in page.classes)
+    # Two loops and three timers with their shots, of three machines each.
+    assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6, 9)
+    assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (12, 3)
+    assert "31 to 33" in page.words["loop"] and "98 %" in page.words["chain"]
+    row = json.loads(BENCH.read_text())["rows"][0]
+    assert row["bench"] == "error" and f"{row['max']:,}" in page.words["bench"]
+    assert 'CPU <b>&"x"</b>' in page.words["machines"]
+    assert "steps of 26" in page.words["machines"] and "is well" not in page.words["machines"]
+    assert len(text) < 1_000_000
+
+
+@pytest.mark.parametrize("machine, words", [
+    ("hardware", "Measured on hardware"), ("guest", "maxima of none"),
+    ("virtual-time", "no nanosecond of hardware"),
+])  # fmt: skip
+def test_what_an_engine_may_claim(tool, tmp_path, machine, words):
+    folder = report_rows.write(tmp_path, {machine: report_rows.MACHINES[machine]})
+    _, page = drawn(tool, folder)
+    for section in ("loop", "timer", "chain"):
+        assert words in page.words[section]
+    refused = ("claim no" in kind for section, kind in page.classes if section == "cycles")
+    assert any(refused) == (machine == "virtual-time")
+
+
+def test_same_rows_make_the_same_page(tool, tmp_path):
+    texts = [drawn(tool, report_rows.write(tmp_path / n))[0] for n in ("a", "b")]
+    assert texts[0] == texts[1]
+
+
+def test_what_is_missing_is_said(tool, tmp_path):
+    folder = report_rows.write(tmp_path, {"guest": "KVMKVMKVM"})
+    for name in ("loop", "chain", "pio", "100-nop"):
+        (folder / f"rows/guest/{name}.json").unlink()
+    _, page = drawn(tool, folder)
+    for section in ("loop", "timer", "chain", "ports"):
+        assert "needs the module apic_measure and root" in page.words[section]
+
+
+def test_rows_that_are_no_json(tool, tmp_path):
+    folder = report_rows.write(tmp_path, {"guest": ""})
+    (folder / "rows/guest/chain.json").write_text('{"rows": [')
+    done = tool("report", "--draw", folder)
+    assert done.returncode == 0
+    assert done.stderr == f"apic-timer: {folder}/rows/guest/chain.json is no JSON\n"
+    Page((folder / "index.html").read_text())
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    ([], "report: DIR is missing"),
+    (["--draw", "{}/nothing"], "nothing/rows has no rows"),
+    (["--draw", "/proc/nothing"], "can't make the folder /proc/nothing"),
+    (["--name", "../x", "{}"], "--name takes a name without slashes"),
+    (["--draw", "--bench", "/nowhere", "{}/rows-are-there"], "can't read /nowhere"),
+])  # fmt: skip
+def test_refused(tool, tmp_path, arguments, reason):
+    report_rows.write(tmp_path / "rows-are-there")
+    done = tool("report", *(a.format(tmp_path) for a in arguments))
+    assert done.returncode == 2 and done.stdout == ""
+    assert reason in done.stderr
+
+
+def test_measure_and_draw(tool, tmp_path):
+    """On this machine, without the module; then once more, from the rows."""
+    done = tool("report", "--brief", "--name", "here", tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = {p.stem for p in (tmp_path / "rows/here").iterdir()}
+    assert names == {"doctor", "clocks", "cycles", "memory"}
+    first = (tmp_path / "index.html").read_text()
+    _, page = drawn(tool, tmp_path)
+    assert (tmp_path / "index.html").read_text() == first
+    assert "10 INC, dependent" in page.words["cycles"]
+
+
+LOOK = """<!DOCTYPE html><body>%s<script>
+addEventListener("load", () => {
+  const found = [...document.querySelectorAll("iframe")].map(frame => {
+    const page = frame.contentDocument, body = page.body;
+    const seen = [...page.querySelectorAll("svg")].map(svg => svg.getBoundingClientRect());
+    const texts = [...page.querySelectorAll("h2, p, td, caption")];
+    const behind = getComputedStyle(body).backgroundColor;
+    const same = texts.filter(text => getComputedStyle(text).color == behind);
+    return {width: frame.clientWidth, wide: page.documentElement.scrollWidth,
+            background: behind, same: same.length,
+            figures: seen.length, small: seen.filter(s => s.width < 200 || s.height < 90).length,
+            outside: seen.filter(s => s.right > frame.clientWidth).length};
+  });
+  document.body.textContent = JSON.stringify(found);
+});
+</script></body>"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_in_a_browser(tool, tmp_path, dark):
+    """At three widths nothing is cut off, and no text has the colour of what is behind it."""
+    browser = shutil.which("chromium")
+    assert browser, "chromium is not there: tools/setup test"
+    text, page = drawn(tool, report_rows.write(tmp_path / "report"), "--bench", BENCH)
+    frames = "".join(f'<iframe style="width:{w}px;height:900px;border:0" '
+                     f'srcdoc="{html.escape(text)}"></iframe>' for w in WIDTHS)  # fmt: skip
+    (tmp_path / "look.html").write_text(LOOK % frames)
+    done = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1500,1000",
+         *["--force-dark-mode"] * dark, f"--user-data-dir={tmp_path}/profile", "--dump-dom",
+         (tmp_path / "look.html").as_uri()], capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    found = json.loads(re.search(r"<body>(\[.*\])</body>", done.stdout)[1])
+    assert [seen["width"] for seen in found] == list(WIDTHS)
+    for seen in found:
+        print(seen)
+        assert seen["wide"] <= seen["width"]
+        assert seen["figures"] == sum(n for (_, tag), n in page.count.items() if tag == "svg")
+        assert (seen["small"], seen["outside"], seen["same"]) == (0, 0, 0)
+        assert (seen["background"] == "rgb(255, 255, 255)") != dark

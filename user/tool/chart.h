@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A diagram as SVG within a page: see page.c for its colours. */
+#ifndef CHART_H
+#define CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct chart_line {
+	const char *name;
+	double *x, *y;
+	size_t count;
+};
+
+struct chart {
+	const char *title, *x, *y;	/* of the diagram, of its axes */
+	bool log_x, log_y;	/* of log(): what is below 1 is drawn at 1 */
+	bool joined;		/* by lines, or points alone */
+	struct chart_line line[4];
+	unsigned int lines;
+};
+
+/* Add a line; it is freed by chart_draw(). Return: it, without points. */
+struct chart_line *chart_line(struct chart *chart, const char *name);
+void chart_point(struct chart_line *line, double x, double y);
+void chart_draw(FILE *file, struct chart *chart);
+
+/* A text as HTML and SVG have it. */
+void chart_text(FILE *file, const char *words);
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic-timer report: measure all there is to measure, and make a page of it.
+ *
+ * The other commands are run one after the other, as people run them, and what
+ * they print with --json is kept in DIR/rows/NAME: so that rows of several
+ * machines are drawn together, and again without measuring.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "files.h"
+#include "report.h"
+#include "say.h"
+
+#define WORDS		40
+#define MACHINES	16
+
+/* In real time the chain would leave nothing to a load at ordinary priority, unless it forks. */
+#define LOAD	"if command -v hackbench; then exec hackbench -g 1 -f 5 -l 1000000000; fi; " \
+		"while :; do /bin/true; done"
+
+static bool brief, draw;
+static const char *name = "machine", *bench;
+
+static const struct opt options[] = {
+	OPT_FLAG('b', "brief", "measure less: minutes", &brief),
+	OPT_FLAG('d', "draw", "measure nothing, draw the rows that are in DIR", &draw),
+	OPT_TEXT('n', "name", "NAME", "of this machine, a folder of DIR/rows (machine)", &name),
+	OPT_FILE(0, "bench", "FILE", "draw the rows of the benchmark's FILE, too", &bench),
+	{}
+};
+
+#define PERIODIC(file, more) \
+	{ file, true, false, "accuracy periodic " more, "--count 3000", "--count 1000" }
+
+const struct report_run report_runs[] = {
+	{ "doctor", false, false, "doctor", "", "" },
+	{ "clocks", false, true, "clocks", "", "--rounds 1000" },
+	{ "cycles", false, true, "cycles", "", "--repeats 50 --runs 5" },
+	{ "memory", false, true, "memory", "", "--runs 5 --max 8192" },
+	{ "pio", true, true, "pio", "", "" },
+	{ "loop", true, false, "accuracy loop", "--count 20000", "--count 5000" },
+	{ "loop-walk", true, true, "accuracy loop --walk 512", "--count 5000", "--count 1000" },
+	{ "loop-flush", true, true, "accuracy loop --flush", "--count 20000", "--count 5000" },
+	PERIODIC("100-nop", "--period 100 --behind nop"),
+	PERIODIC("100-cpuid", "--period 100 --behind cpuid"),
+	PERIODIC("15-nop", "--period 15 --behind nop"),
+	PERIODIC("15-cpuid", "--period 15 --behind cpuid"),
+	PERIODIC("100-nop-walk", "--period 100 --behind nop --walk 512"),
+	PERIODIC("100-nop-flush", "--period 100 --behind nop --flush"),
+	PERIODIC("100-nop-exact", "--period 100 --behind nop --mode exact"),
+	PERIODIC("100-cpuid-exact", "--period 100 --behind cpuid --mode exact"),
+	PERIODIC("15-nop-exact", "--period 15 --behind nop --mode exact"),
+	PERIODIC("100-nop-walk-exact", "--period 100 --behind nop --walk 512 --mode exact"),
+	PERIODIC("100-nop-counted", "--period 100 --behind nop --keep none"),
+	{ "chain", true, false, "chain", "--shots 10000", "--shots 1000 --most 520" },
+	{ "chain-load", true, false, "chain --most 220 --load", "--shots 10000", "--shots 1000" },
+	{}
+};
+
+const struct value *report_rows(const struct report_machine *machine, const char *file)
+{
+	unsigned int i;
+
+	for (i = 0; report_runs[i].file; i++)
+		if (!strcmp(report_runs[i].file, file))
+			return machine->row[i];
+	return NULL;
+}
+
+static void make_directory(const char *path)
+{
+	if (mkdir(path, 0777) && errno != EEXIST)
+		fail("can't make the folder %s: %s", path, strerror(errno));
+}
+
+/* Split into words, with a NULL behind the last. Return: how many there are. */
+static unsigned int split(char *text, char **words, unsigned int count)
+{
+	char *word;
+
+	for (word = strtok(text, " "); word && count < WORDS; word = strtok(NULL, " "))
+		words[count++] = word;
+	return count;
+}
+
+/* Run this program once more. Return: whether its rows are there. */
+static bool measure(const struct report_run *run, const char *folder)
+{
+	char *path = format_text("%s/%s.json", folder, run->file);
+	char *fresh = format_text("%s.new", path);
+	char *command = format_text("%s", run->command);
+	char *rest = format_text("%s", brief ? run->brief : run->full);
+	char *words[WORDS + 4] = { "apic-timer" };
+	unsigned int count = split(command, words, 1);
+	int status, output;
+	pid_t child;
+
+	/* The one argument that has blanks of its own. */
+	if (!strcmp(words[count - 1], "--load"))
+		words[count++] = LOAD;
+	count = split(rest, words, count);
+	words[count++] = "--json";
+	words[count] = NULL;
+	output = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (output < 0)
+		fail("can't write %s: %s", fresh, strerror(errno));
+	progress_end();
+	child = fork();
+	if (!child) {
+		dup2(output, STDOUT_FILENO);
+		execv("/proc/self/exe", words);
+		_exit(127);
+	}
+	close(output);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		fail("can't run %s: %s", run->command, strerror(errno));
+	/* 1 is no failure: something was found. */
+	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) {
+		unlink(fresh);
+		status = -1;
+	} else if (rename(fresh, path)) {
+		fail("can't write %s: %s", path, strerror(errno));
+	}
+	free(path);
+	free(fresh);
+	free(command);
+	free(rest);
+	return status >= 0;
+}
+
+static struct value *load(const char *path)
+{
+	char *text = files_read("%s", path);
+	struct value *value;
+
+	if (!text)
+		return NULL;
+	value = value_parse(text);
+	if (!value)
+		warn("%s is no JSON", path);
+	free(text);
+	return value;
+}
+
+static enum report_engine engine_of(const struct value *doctor)
+{
+	const char *hypervisor = value_text(doctor, "hypervisor");
+
+	if (!strncmp(hypervisor, "TCG", 3))
+		return REPORT_EMULATED;
+	return *hypervisor ? REPORT_VIRTUAL : REPORT_HARDWARE;
+}
+
+/* Which rows of this name an earlier run has left is no matter: all are made anew. */
+static void measure_all(const char *folder)
+{
+	bool there = !access("/dev/apic_measure", R_OK), emulated = false;
+	const struct report_run *run;
+	struct value *doctor;
+	char *path;
+
+	if (!there)
+		warn("without the module apic_measure and root: only what needs neither");
+	for (run = report_runs; run->file; run++) {
+		path = format_text("%s/%s.json", folder, run->file);
+		unlink(path);
+		if ((!run->instruments || there) && !(run->silicon && emulated)) {
+			fprintf(stderr, "apic-timer %s\n", run->command);
+			if (!measure(run, folder))
+				warn("no rows of apic-timer %s", run->command);
+		}
+		if (run == report_runs) {
+			doctor = load(path);
+			emulated = engine_of(doctor) == REPORT_EMULATED;
+			value_free(doctor);
+		}
+		free(path);
+	}
+}
+
+static int no_dot(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static unsigned int load_machines(const char *rows, struct report_machine *machines)
+{
+	struct dirent **entries;
+	int i, found = scandir(rows, &entries, no_dot, alphasort);
+	unsigned int count = 0, j;
+	char *path;
+
+	if (found < 0)
+		fail("can't read %s: %s", rows, strerror(errno));
+	for (i = 0; i < found; i++) {
+		struct report_machine *machine = &machines[count];
+
+		if (count < MACHINES && strlen(entries[i]->d_name) < sizeof(machine->name)) {
+			strcpy(machine->name, entries[i]->d_name);
+			machine->row = calloc(COUNT(report_runs), sizeof(*machine->row));
+			if (!machine->row)
+				fail("no memory");
+			for (j = 0; report_runs[j].file; j++) {
+				path = format_text("%s/%s/%s.json", rows, entries[i]->d_name,
+						   report_runs[j].file);
+				machine->row[j] = load(path);
+				free(path);
+			}
+			machine->engine = engine_of(report_rows(machine, "doctor"));
+			count++;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return count;
+}
+
+static int run(int operands, char **operand)
+{
+	char *rows = format_text("%s/rows", operand[0]), *folder, *path, *fresh;
+	static struct report_machine machines[MACHINES];
+	struct value *benchmark = NULL;
+	unsigned int count;
+	FILE *file;
+	bool bad;
+
+	(void)operands;
+	if (!*name || strchr(name, '/') || *name == '.' || strlen(name) >= sizeof(machines->name))
+		fail("report: --name takes a name without slashes, not \"%s\"", name);
+	make_directory(operand[0]);
+	make_directory(rows);
+	if (!draw) {
+		folder = format_text("%s/%s", rows, name);
+		make_directory(folder);
+		measure_all(folder);
+		free(folder);
+	}
+	count = load_machines(rows, machines);
+	if (!count)
+		fail("%s has no rows", rows);
+	if (bench) {
+		benchmark = load(bench);
+		if (!benchmark)
+			fail("can't read %s", bench);
+	}
+	path = format_text("%s/index.html", operand[0]);
+	fresh = format_text("%s.new", path);
+	file = fopen(fresh, "w");
+	if (!file)
+		fail("can't write %s: %s", fresh, strerror(errno));
+	report_page(file, machines, count, benchmark);
+	bad = ferror(file);
+	if (fclose(file) || bad || rename(fresh, path))
+		fail("can't write %s: %s", path, strerror(errno));
+	if (opt_json)
+		printf("{\"page\":\"index.html\",\"machines\":%u}\n", count);
+	else
+		printf("%s\n", path);
+	return 0;
+}
+
+const struct command report_command = {
+	.name = "report",
+	.operands = "DIR",
+	.least = 1,
+	.most = 1,
+	.summary = "Measure all that can be measured here, and make a page of it",
+	.about = "The page is DIR/index.html: one file, for any browser. Each figure is next to the\n"
+		 "papers' own, and says what it may be taken for on the machine that it is from.\n"
+		 "Rows are kept in DIR/rows; those of other machines there are drawn, too.",
+	.options = options,
+	.run = run,
+};

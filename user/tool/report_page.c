@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The page of a report: what the papers have found, what was found here, and what
+ * that is worth.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chart.h"
+#include "report.h"
+#include "say.h"
+#include "version.h"
+
+static FILE *page;
+
+static const char style[] =
+":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--muted:#57606a;--line:#d0d7de;"
+"--box:#f6f8fa;--s0:#0969da;--s1:#bc4c00;--s2:#1a7f37;--s3:#8250df}\n"
+"@media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--muted:#9198a1;"
+"--line:#30363d;--box:#161b22;--s0:#58a6ff;--s1:#f0883e;--s2:#3fb950;--s3:#bc8cff}}\n"
+"*{box-sizing:border-box}body{margin:0 auto;max-width:76rem;padding:1rem;background:var(--bg);"
+"color:var(--fg);font:16px/1.5 system-ui,sans-serif}\n"
+"h1{font-size:1.6rem}h2{border-bottom:1px solid var(--line);margin-top:2.5rem}"
+"h3{margin-bottom:.3rem}p{max-width:46rem}a{color:var(--s0)}\n"
+".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;"
+"font-variant-numeric:tabular-nums}\n"
+"th,td{border-bottom:1px solid var(--line);padding:.25rem .6rem;text-align:right;"
+"white-space:nowrap}th:first-child,td:first-child,.text{text-align:left}\n"
+"td.long{white-space:normal;min-width:16rem}caption{text-align:left;color:var(--muted);"
+"padding:.3rem 0}\n"
+".panels{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));"
+"margin:1rem 0}figure{margin:0}svg{display:block;width:100%;height:auto}\n"
+"svg text{fill:var(--fg);font-size:11px}.grid{stroke:var(--line);fill:none}"
+"text.y,text.name{text-anchor:end}text.x{text-anchor:middle}text.head{font-size:13px;"
+"font-weight:600}\n"
+".line{fill:none;stroke:currentColor;stroke-width:1.2}.dots{fill:none;stroke:currentColor;"
+"stroke-width:3;stroke-linecap:round}text.name{fill:currentColor}\n"
+".s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}\n"
+".paper,.claim{border-left:3px solid var(--line);background:var(--box);padding:.4rem .8rem;"
+"max-width:46rem;margin:.6rem 0}.claim{border-color:var(--s0)}.claim.no{border-color:var(--s1)}\n";
+
+static void out(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void out(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(page, format, arguments);
+	va_end(arguments);
+}
+
+static void paper(const char *text)
+{
+	out("<p class=\"paper\"><b>The paper:</b> %s</p>\n", text);
+}
+
+/* What a figure follows from */
+enum claim { CLAIM_PATH, CLAIM_CPU };
+
+static void claim(const struct report_machine *machine, enum claim from)
+{
+	static const char * const texts[][3] = {
+		[CLAIM_PATH] = {
+			[REPORT_HARDWARE] = "Measured on hardware.",
+			[REPORT_VIRTUAL] = "Measured in a virtual machine: what its host does is in it. "
+					   "Medians may be claimed of such machines, maxima of none.",
+			[REPORT_EMULATED] = "In virtual time, where an instruction is a cycle and a "
+					    "nanosecond: lengths of paths, and their order. The same on "
+					    "each run. Nothing of caches, and no nanosecond of hardware.",
+		},
+		[CLAIM_CPU] = {
+			[REPORT_HARDWARE] = "Measured on hardware.",
+			[REPORT_VIRTUAL] = "Measured in a virtual machine, by its CPU's own instructions: "
+					   "rows whose runs are at most 2 % apart may be claimed of the "
+					   "CPU, others are not figures of this machine.",
+			[REPORT_EMULATED] = "Nothing of this in virtual time: an instruction is a cycle "
+					    "there, whatever it does.",
+		},
+	};
+	bool none = from == CLAIM_CPU && machine->engine == REPORT_EMULATED;
+
+	out("<p class=\"claim%s\">%s</p>\n", none ? " no" : "", texts[from][machine->engine]);
+}
+
+static void machine_head(const struct report_machine *machine)
+{
+	out("<h3>");
+	chart_text(page, machine->name);
+	out("</h3>\n");
+}
+
+static void missing(const struct report_machine *machine, const char *command)
+{
+	if (machine->engine == REPORT_EMULATED)
+		return;
+	out("<p>Not measured here: <code>apic-timer %s</code> needs the module apic_measure and root.</p>\n",
+	    command);
+}
+
+/* Heads between bars; the first column has text, as have those that begin with a blank. */
+static void table_begin(const char *caption, const char *heads)
+{
+	size_t length;
+
+	out("<div class=\"wide\"><table><caption>%s</caption><tr>", caption);
+	for (;;) {
+		length = strcspn(heads, "|");
+		out("<th%s>%.*s</th>", *heads == ' ' ? " class=\"text\"" : "",
+		    (int)length, heads);
+		if (!heads[length])
+			break;
+		heads += length + 1;
+	}
+	out("</tr>\n");
+}
+
+static void table_end(void)
+{
+	out("</table></div>\n");
+}
+
+static void cell_text(const char *text)
+{
+	out("<td>");
+	chart_text(page, text);
+	out("</td>");
+}
+
+static void cell_long(const char *text)
+{
+	out("<td class=\"text long\">");
+	chart_text(page, text);
+	out("</td>");
+}
+
+static void cell_whole(double number)
+{
+	out("<td>%s</td>", commas(number));
+}
+
+static void cell_real(double number, int digits)
+{
+	out("<td>%.*f</td>", digits, number);
+}
+
+static void cell_of(const struct value *row, const char *key)
+{
+	if (value_has(row, key))
+		cell_whole(value_number(row, key, 0));
+	else
+		out("<td>-</td>");
+}
+
+/* p50 / p99 / max */
+static void cell_three(const struct value *row, const char *key)
+{
+	const struct value *found = value_get(row, key);
+
+	if (!found) {
+		out("<td>-</td>");
+		return;
+	}
+	out("<td>%s / %s / %s</td>", commas(value_number(found, "p50", 0)),
+	    commas(value_number(found, "p99", 0)), commas(value_number(found, "max", 0)));
+}
+
+/* The machine, and what doctor finds of it */
+
+static void about(const struct report_machine *machine)
+{
+	static const char * const engines[] = { "hardware", "virtual machine", "virtual time" };
+	const struct value *doctor = report_rows(machine, "doctor");
+	const struct value *findings = value_get(doctor, "findings"), *finding;
+	size_t i;
+
+	machine_head(machine);
+	out("<p>%s: ", engines[machine->engine]);
+	chart_text(page, value_text(doctor, "cpu"));
+	out(", TSC %s kHz</p>\n", commas(value_number(doctor, "tsc_khz", 0)));
+	if (!findings)
+		return;
+	table_begin("apic-timer doctor", "finding| what was found| costs, cycles");
+	for (i = 0; i < value_count(findings); i++) {
+		finding = value_item(findings, i);
+		/* What can't be known is of no interest to who reads the page. */
+		if (!strcmp(value_text(finding, "level"), "ok") ||
+		    !strcmp(value_text(finding, "level"), "unknown"))
+			continue;
+		out("<tr>");
+		cell_text(format_text("%s %s", value_text(finding, "level"),
+				      value_text(finding, "id")));
+		cell_long(value_text(finding, "finding"));
+		if (value_number(finding, "cost_cycles", -1) >= 0)
+			cell_of(finding, "cost_cycles");
+		else
+			out("<td>-</td>");
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+/* "Temporal accuracy and modern high performance processors", 1997 */
+
+static void loop_table(const struct value *loop, const char *caption)
+{
+	const struct value *rows = value_get(loop, "rows"), *row;
+	size_t i;
+
+	if (!rows)
+		return;
+	table_begin(caption, "loop|min|p1|p50|p90|p99|max|sd|repeats after|how well");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		out("<tr>");
+		cell_text(value_text(row, "way"));
+		cell_of(row, "min");
+		cell_of(row, "p1");
+		cell_of(row, "p50");
+		cell_of(row, "p90");
+		cell_of(row, "p99");
+		cell_of(row, "max");
+		cell_real(value_number(row, "sd", 0), 1);
+		cell_of(row, "period");
+		cell_real(value_number(row, "repeats", 0), 2);
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+static void shots_chart(const struct value *row, const char *key, const char *title, const char *y)
+{
+	struct chart chart = { .title = title, .x = "shot", .y = y };
+	const struct value *first = value_get(row, key);
+	struct chart_line *line;
+	size_t i;
+
+	if (!value_count(first))
+		return;
+	line = chart_line(&chart, "");
+	for (i = 0; i < value_count(first); i++)
+		chart_point(line, i, value_number(value_item(first, i), NULL, 0));
+	chart_draw(page, &chart);
+}
+
+static void loop_charts(const struct value *loop)
+{
+	const struct value *rows = value_get(loop, "rows"), *row;
+	size_t i;
+
+	out("<div class=\"panels\">\n");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		shots_chart(row, "first", format_text("Loop %s", value_text(row, "way")),
+			    "TSC after the loop - target");
+	}
+	out("</div>\n");
+}
+
+static void loops(const struct report_machine *machine)
+{
+	const struct value *loop = report_rows(machine, "loop");
+
+	machine_head(machine);
+	if (!loop) {
+		missing(machine, "accuracy loop");
+		return;
+	}
+	claim(machine, CLAIM_PATH);
+	out("<p>The TSC counts in steps of %s here.</p>\n",
+	    commas(value_number(loop, "tsc_step", 1)));
+	loop_table(loop, "Caches as they are (figures 3, 5 and 7); cycles");
+	loop_table(report_rows(machine, "loop-walk"),
+		   "After a walk through 512 KiB of other memory (instead of figure 4)");
+	loop_table(report_rows(machine, "loop-flush"), "The loop flushed from the caches before each shot");
+	loop_charts(loop);
+}
+
+static const char * const panels[] = {
+	"100-nop", "100-cpuid", "15-nop", "15-cpuid", "100-nop-walk", "100-nop-flush",
+	"100-nop-exact", "100-cpuid-exact", "15-nop-exact", "100-nop-walk-exact", "100-nop-counted",
+};
+
+static const char *panel_title(const struct value *row)
+{
+	return format_text("%s us, %s, %s, caches %s",
+			   commas(value_number(row, "period_us", 0)), value_text(row, "mode"),
+			   value_text(row, "behind"), value_text(row, "caches"));
+}
+
+static void timer_row(const struct value *row)
+{
+	const struct value *error = value_get(row, "error");
+
+	out("<tr>");
+	cell_text(panel_title(row));
+	cell_of(row, "n");
+	cell_of(row, "error_min");
+	if (!error)
+		error = value_get(row, "errors");
+	cell_of(error, "p50");
+	cell_of(error, "p99");
+	cell_of(error, "max");
+	if (value_has(row, "error_sd"))
+		cell_real(value_number(row, "error_sd", 0), 1);
+	else
+		out("<td>-</td>");
+	cell_three(row, value_has(row, "body") ? "body" : "bodies");
+	if (value_number(row, "body_period", 0) > 0)
+		out("<td>%s (%.2f)</td>", commas(value_number(row, "body_period", 0)),
+		    value_number(row, "body_repeats", 0));
+	else
+		out("<td>-</td>");
+	cell_text(value_text(row, "keep"));
+	out("</tr>\n");
+}
+
+static void timers(const struct report_machine *machine)
+{
+	const struct value *row;
+	unsigned int i;
+
+	machine_head(machine);
+	if (!report_rows(machine, panels[0])) {
+		missing(machine, "accuracy periodic");
+		return;
+	}
+	claim(machine, CLAIM_PATH);
+	table_begin("A periodic timer: error of its handler, and its body (p50 / p99 / max); cycles",
+		    "timer|n|min|p50|p99|max|sd|body|body repeats after|samples stored");
+	for (i = 0; i < COUNT(panels); i++) {
+		row = report_rows(machine, panels[i]);
+		if (row)
+			timer_row(row);
+	}
+	table_end();
+	out("<div class=\"panels\">\n");
+	for (i = 0; i < COUNT(panels); i++) {
+		row = report_rows(machine, panels[i]);
+		shots_chart(row, "first", row ? panel_title(row) : "", "handler - expiry, cycles");
+	}
+	out("</div>\n");
+}
+
+/* "Testing Reveals x86 Core Differences", 1998 */
+
+static void cycles(const struct report_machine *machine)
+{
+	const struct value *found = report_rows(machine, "cycles");
+	const struct value *rows = value_get(found, "rows"), *row, *then;
+	size_t i, j;
+
+	machine_head(machine);
+	claim(machine, CLAIM_CPU);
+	if (!rows)
+		return;
+	table_begin(format_text("Core cycles of a turn of each loop, with DEC and JNZ; %s runs",
+				commas(value_number(found, "runs", 0))),
+		    "loop|cycles|IPC|lowest|highest|spread, %|1998: Pentium II|P55C|K6");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		out("<tr>");
+		cell_text(value_text(row, "loop"));
+		cell_real(value_number(row, "cycles", 0), 3);
+		cell_real(value_number(row, "ipc", 0), 2);
+		cell_real(value_number(row, "lowest", 0), 3);
+		cell_real(value_number(row, "highest", 0), 3);
+		cell_real(value_number(row, "spread_percent", 0), 2);
+		then = value_get(row, "cycles_1998");
+		for (j = 0; j < 3; j++)
+			cell_text(value_text(value_item(then, j), NULL));
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+static void memory_table(const struct value *found, const char *key, const char *caption,
+			 const char *first, const char *second)
+{
+	const struct value *rows = value_get(found, key), *row;
+	size_t i;
+
+	if (!rows)
+		return;
+	table_begin(caption, format_text("%s%s%s|cycles|spread, %%", first, second ? "|" : "",
+					 second ? second : ""));
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		out("<tr>");
+		cell_of(row, first);
+		if (second)
+			cell_of(row, second);
+		cell_real(value_number(row, "cycles", 0), 2);
+		cell_real(value_number(row, "spread_percent", 0), 2);
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+static void memory(const struct report_machine *machine)
+{
+	const struct value *found = report_rows(machine, "memory"), *sizes, *row;
+	struct chart chart = { .title = "Latency of a load by size", .x = "KiB", .y = "core cycles",
+			       .log_x = true, .log_y = true, .joined = true };
+	struct chart_line *line;
+	size_t i;
+
+	machine_head(machine);
+	claim(machine, CLAIM_CPU);
+	if (!found)
+		return;
+	sizes = value_get(found, "by_size");
+	line = chart_line(&chart, "");
+	for (i = 0; i < value_count(sizes); i++) {
+		row = value_item(sizes, i);
+		chart_point(line, value_number(row, "kib", 1), value_number(row, "cycles", 1));
+	}
+	out("<div class=\"panels\">\n");
+	chart_draw(page, &chart);
+	memory_table(found, "by_size", "A ring through memory of a size", "kib", NULL);
+	memory_table(found, "by_set", "Nodes that share a set of the L1 cache", "stride", "nodes");
+	memory_table(found, "by_alignment_l1", "Offset in the line, L1 hit; 1998: 9 cycles more across two lines",
+		     "offset", NULL);
+	memory_table(found, "by_alignment_l2", "Offset in the line, L2 hit; 1998: 38 cycles more across two lines",
+		     "offset", NULL);
+	out("</div>\n");
+}
+
+/* "Systems Performance Measurement on PCI Pamette", 1997 */
+
+static void buckets_line(struct chart *chart, const char *name, const struct value *buckets)
+{
+	struct chart_line *line = chart_line(chart, name);
+	const struct value *bucket;
+	size_t i;
+
+	for (i = 0; i < value_count(buckets); i++) {
+		bucket = value_item(buckets, i);
+		chart_point(line, value_number(value_item(bucket, 0), NULL, 0),
+			    value_number(value_item(bucket, 1), NULL, 0));
+	}
+}
+
+static const struct value *chain_row(const struct value *found, const char *trigger,
+				     const char *route)
+{
+	const struct value *rows = value_get(found, "rows"), *row;
+	size_t i;
+
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		if (!strcmp(value_text(row, "trigger"), trigger) &&
+		    !strcmp(value_text(row, "route"), route))
+			return row;
+	}
+	return NULL;
+}
+
+static void chain_chart(const struct value *idle, const struct value *loaded, const char *key,
+			const char *route, const char *title)
+{
+	static const char * const triggers[] = { "apic", "hrtimer" };
+	struct chart chart = { .title = title, .x = "TSC cycles", .y = "interrupts", .log_x = true,
+			       .log_y = true, .joined = true };
+	const struct value *row;
+	unsigned int i;
+
+	for (i = 0; i < COUNT(triggers); i++) {
+		row = chain_row(idle, triggers[i], route);
+		if (row)
+			buckets_line(&chart, format_text("%s, idle", triggers[i]),
+				     value_get(row, key));
+		row = chain_row(loaded, triggers[i], route);
+		if (row)
+			buckets_line(&chart, format_text("%s, loaded", triggers[i]),
+				     value_get(row, key));
+	}
+	chart_draw(page, &chart);
+}
+
+static void chain_table(const struct value *found, const char *caption)
+{
+	const struct value *rows = value_get(found, "rows"), *row;
+	size_t i;
+
+	if (!rows)
+		return;
+	table_begin(caption,
+		    "trigger|route|shots|handler - expiry|handler|deferred - handler|thread - last|thread - expiry");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		out("<tr>");
+		cell_text(value_text(row, "trigger"));
+		cell_text(value_text(row, "route"));
+		cell_of(row, "shots");
+		cell_three(row, "entry");
+		cell_three(row, "length");
+		cell_three(row, "deferred");
+		cell_three(row, "wake");
+		cell_three(row, "user");
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+static void chain(const struct report_machine *machine)
+{
+	const struct value *idle = report_rows(machine, "chain");
+	const struct value *loaded = report_rows(machine, "chain-load");
+
+	machine_head(machine);
+	if (!idle) {
+		missing(machine, "chain");
+		return;
+	}
+	claim(machine, CLAIM_PATH);
+	out("<div class=\"panels\">\n");
+	chain_chart(idle, loaded, "entry_buckets", "direct", "Handler - expiry (figure 4)");
+	chain_chart(idle, loaded, "user_buckets", "direct", "Thread - expiry, woken by the handler");
+	chain_chart(idle, loaded, "user_buckets", "tasklet",
+		    "Thread - expiry, woken by a tasklet (figure 5)");
+	chain_chart(idle, loaded, "user_buckets", "thread", "Thread - expiry, by a FIFO thread");
+	out("</div>\n");
+	chain_table(idle, "Idle; TSC cycles, p50 / p99 / max");
+	chain_table(loaded, "Loaded; TSC cycles, p50 / p99 / max");
+}
+
+static void ports(const struct report_machine *machine)
+{
+	const struct value *rows = value_get(report_rows(machine, "pio"), "rows"), *row;
+	size_t i;
+
+	machine_head(machine);
+	claim(machine, CLAIM_CPU);
+	if (!rows) {
+		missing(machine, "pio");
+		return;
+	}
+	table_begin("Cost of an access, TSC cycles", "access| what|p5|p50|p99|max");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		out("<tr>");
+		cell_text(value_text(row, "access"));
+		cell_long(value_text(row, "what"));
+		cell_of(row, "p5");
+		cell_of(row, "cycles");
+		cell_of(row, "p99");
+		cell_of(row, "max");
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+/* Timers of today, from the benchmark */
+
+static void bench_made(const struct value *made)
+{
+	size_t i;
+
+	out("<p>Made by");
+	for (i = 0; i < value_count(made); i++) {
+		const struct value *one = value_item(made, i);
+
+		out("%s %s ", i ? "," : "", one->key ? one->key : "");
+		chart_text(page, value_text(one, NULL));
+	}
+	out(".</p>\n");
+}
+
+static void bench(const struct value *found)
+{
+	const struct value *rows = value_get(found, "rows"), *row;
+	size_t i;
+
+	bench_made(value_get(found, "made"));
+	table_begin("Error of a timer's handler under loads, TSC cycles",
+		    "timer|mode|source|load|n|min|p50|p99|p99.9|max");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		if (strcmp(value_text(row, "bench"), "error") ||
+		    strcmp(value_text(row, "unit"), "cycles"))
+			continue;
+		out("<tr>");
+		cell_text(value_text(row, "timer"));
+		cell_text(value_text(row, "mode"));
+		cell_text(value_text(row, "source"));
+		cell_text(value_text(row, "load"));
+		cell_of(row, "n");
+		cell_of(row, "min");
+		cell_of(row, "p50");
+		cell_of(row, "p99");
+		cell_of(row, "p999");
+		cell_of(row, "max");
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+static const struct {
+	const char *id, *title, *paper, *note;
+	void (*draw)(const struct report_machine *machine);
+} sections[] = {
+	{ "machines", "The machines", NULL, NULL, about },
+	{ "loop", "A loop over the TSC (1997, figures 3 to 8)",
+	  "Temporal accuracy and modern high performance processors, on a Pentium Pro: errors of 0 "
+	  "to 32 cycles, which repeat after 31 to 33 targets, the loop's length (figure 3); up to "
+	  "256 with the caches off (4), more where the loop is not aligned (6); about 2 with a "
+	  "table by the target (8).",
+	  "Caches are not switched off here, as all CPUs of a machine would pay for it: other memory "
+	  "is read before each shot instead, or the loop flushed from them.", loops },
+	{ "timer", "A periodic timer (1997, figures 9 to 12)",
+	  "The APIC timer at 100 and 15 us, with NOP or CPUID behind it: off by tens of cycles with "
+	  "the caches on, more and with spikes without. A step of 11 cycles every 512 came from "
+	  "storing the samples in a large array.",
+	  "8 samples fill a cache line here: where storing is slow, the body of each 8th handler is "
+	  "longer, and not where samples are only counted.", timers },
+	{ "cycles", "Core cycles of short loops (1998, table 2)",
+	  "Testing Reveals x86 Core Differences; its figures are the last three columns.", NULL,
+	  cycles },
+	{ "memory", "Latency of loads (1998, table 3)",
+	  "Across two lines a load took 9 cycles more on a Pentium II, 38 more where it missed the "
+	  "L1 cache.", NULL, memory },
+	{ "chain", "From an interrupt to a thread (1997, figures 4 and 5)",
+	  "Systems Performance Measurement on PCI Pamette, 10,000 interrupts on Windows NT: 98 % of "
+	  "the service routines started within 30 us, 98 % of the threads ran within 200 us; the "
+	  "tails exceeded 1 ms.", NULL, chain },
+	{ "ports", "Accesses to hardware (1997)",
+	  "On the bus an access to the clock's ports 0x70 and 0x71 took 33 to 41 cycles of the PCI "
+	  "bus (figure 3), about 1 us.", NULL, ports },
+};
+
+void report_page(FILE *file, const struct report_machine *machine, unsigned int count,
+		 const struct value *benchmark)
+{
+	unsigned int i, j;
+
+	page = file;
+	out("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+	    "<title>apic-timer: report</title>\n<style>\n%s</style></head>\n<body>\n"
+	    "<h1>apic-timer: report</h1>\n"
+	    "<p>Measured and drawn by apic-timer %s. Each section has what a paper found, then "
+	    "what was found on each machine, and what that may be taken for.</p>\n<ul>\n", style,
+	    APIC_TIMER_VERSION);
+	for (i = 0; i < COUNT(sections); i++)
+		out("<li><a href=\"#%s\">%s</a></li>\n", sections[i].id, sections[i].title);
+	if (benchmark)
+		out("<li><a href=\"#bench\">Timers under loads</a></li>\n");
+	out("</ul>\n");
+	for (i = 0; i < COUNT(sections); i++) {
+		out("<section id=\"%s\">\n<h2>%s</h2>\n", sections[i].id, sections[i].title);
+		if (sections[i].paper)
+			paper(sections[i].paper);
+		if (sections[i].note)
+			out("<p>%s</p>\n", sections[i].note);
+		for (j = 0; j < count; j++)
+			sections[i].draw(&machine[j]);
+		out("</section>\n");
+	}
+	if (benchmark) {
+		out("<section id=\"bench\">\n<h2>Timers under loads</h2>\n");
+		out("<p>From the benchmark, in the same boot for each load.</p>\n");
+		bench(benchmark);
+		out("</section>\n");
+	}
+	out("</body></html>\n");
+}
