@@ -132,7 +132,10 @@ out:
 	raw_spin_unlock(&wait->lock);
 }
 
-/* The ring is closed, or the task executes a program. Who finds that nobody has begun completes the command. */
+/*
+ * The ring is closed, or the task executes a program. Who finds that nobody has begun
+ * completes the command.
+ */
 static int cancel(struct io_uring_cmd *command, unsigned int issue_flags)
 {
 	struct uring_wait *wait = wait_of(command);

@@ -6,7 +6,8 @@ struct io_uring_cmd;
 
 /*
  * A pending command keeps its ring, and a process that executes a program, from ending
- * until it is cancelled, which kernels before 6.7 have no way to ask for. There the file has no commands: -EOPNOTSUPP.
+ * until it is cancelled, which kernels before 6.7 have no way to ask for. There the file
+ * has no commands: -EOPNOTSUPP.
  */
 #if APIC_TIMER_HAS_URING_CANCEL
 int device_uring(struct io_uring_cmd *command, unsigned int issue_flags);
