@@ -205,7 +205,7 @@ def test_tables(tree, monkeypatch):
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
     made = {"kernel": "6.1", "tree": results.tree_hash()}
-    for name in ("DEMO", "BENCH", "SHAPER"):
+    for name in ("DEMO", "BENCH", "USER", "SHAPER"):
         file = tmp_path / name
         file.write_text(json.dumps({"made": made}))
         monkeypatch.setattr(results, name, file)
@@ -217,14 +217,14 @@ def test_stale(tmp_path, monkeypatch):
     ))  # fmt: skip
     assert results.stale() == []
     monkeypatch.setattr(results, "read", lambda file: f"int more;\n{read(file)}")
-    assert len(results.stale()) == 3 and "stale" in results.stale()[0]
+    assert len(results.stale()) == 4 and "stale" in results.stale()[0]
     (tmp_path / "BENCH").unlink()
     assert results.stale()[1] == "BENCH is missing: make results"
 
 
 def test_results_say_what_made_them():
     """Whatever is committed has its header, with every field known."""
-    for file in (results.DEMO, results.BENCH):
+    for file in (results.DEMO, results.BENCH, results.USER):
         made = json.loads(file.read_text())["made"]
         # What was measured before there was a lock doesn't name it.
         assert tuple(made) in (results.MADE, tuple(f for f in results.MADE if f != "inputs"))

@@ -1,9 +1,11 @@
 """docs/results: what the demo and the benchmark found, and what they were made by.
 
-    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--shaper] [--short] [--only ...]
+    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--shaper] [--short]
+        [--only ...]
 
-measures (`make results`) and writes demo.json, bench.json and shaper.json; the tables are made
-from these, here and by `make docs`. Each file begins with what it was made by: see `made_by`.
+measures (`make results`) and writes demo.json, bench.json, user.json and shaper.json; the tables
+are made from these, here and by `make docs`. Each file begins with what it was made by: see
+`made_by`.
 """
 
 import argparse
@@ -18,10 +20,11 @@ from pathlib import Path
 from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-DEMO, BENCH, SHAPER = (RESULTS / f"{name}.json" for name in ("demo", "bench", "shaper"))
+DEMO, BENCH, USER, SHAPER = (
+    RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "shaper")
+)
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
-         "guest": "What the kernel notices", "spin": "Spin",
-         "user": "Threads of programs", "clocks": "Clocks"}  # fmt: skip
+         "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks"}  # fmt: skip
 MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
         "size")  # fmt: skip
 
@@ -97,12 +100,14 @@ def measure_demo() -> None:
 def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> None:
     """Run the benchmark, or parts of it, and keep what it found; other parts keep their rows.
 
-    Parts that were made by something else than this run are dropped.
+    Parts that were made by something else than this run are dropped. Threads of programs have a
+    page of their own: measure_user().
     """
     from lab.bench import main as bench
     from lab.kernels import kernels
 
     output = TREE / "build/results"
+    only = list(only) or [name for name in bench.BENCHES if name != USER.stem]
     done = bench.main(short=short, only=only, jobs=jobs, output=output)
     if done:
         raise SystemExit(done)
@@ -123,6 +128,26 @@ def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> No
             drawn.unlink()
         elif name not in parts:
             kept.unlink(missing_ok=True)
+
+
+def measure_user(*, short: bool, jobs: int = 2) -> None:
+    """Run the benchmark of threads of programs, and keep what it found.
+
+    The kernels after the first are measured in short.
+    """
+    from lab.bench import main as bench
+    from lab.kernels import kernels
+
+    rows = []
+    for series in (bench.SERIES, *USER_SERIES):
+        output = TREE / "build/results-user" / series
+        done = bench.main(short=short or series != bench.SERIES, only=[USER.stem], jobs=jobs,
+                          output=output, series=series, plots=False)  # fmt: skip
+        if done:
+            raise SystemExit(done)
+        rows += json.loads((output / "bench.json").read_text())
+    made = made_by(kernels.ensure(bench.SERIES), "short" if short else "full")
+    _write(USER, made, rows=rows)
 
 
 def measure_shaper(*, short: bool, jobs: int = 2) -> None:
@@ -164,6 +189,8 @@ def pages() -> dict[str, str]:
         found["docs/results/demo.txt"] = json.loads(DEMO.read_text())["text"]
     if BENCH.exists():
         found["docs/results/bench.md"] = _bench(json.loads(BENCH.read_text()))
+    if USER.exists():
+        found["docs/results/user.md"] = _user(json.loads(USER.read_text()))
     if SHAPER.exists():
         found["docs/results/shaper.md"] = _shaper(json.loads(SHAPER.read_text()))
     return found
@@ -173,22 +200,39 @@ LABELS = {
     "apic_timer_exact": "apic_timer, `exact` (default)",
     "apic_timer_raw": "apic_timer, `raw` (control)",
     "hrtimer_hard": "hrtimer, pinned, hard",
+    "apic_timer_dev": "`/dev/apic_timer`",
+    "clock_nanosleep": "`clock_nanosleep()`",
 }
 
 
 def _demo(found: dict) -> str:
+    from lab.run import demo
+
     heads = {"n": "expiries", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9",
              "max": "max"}  # fmt: skip
     text = f"| timer | {' | '.join(heads.values())} |\n| --- |{' ---: |' * len(heads)}\n"
+    head = threads = text.replace("timer | expiries", "sleeps by | sleeps")
     for row in found["rows"]:
         label = LABELS.get(row["timer"], row["timer"])
-        text += f"| {label} | {' | '.join(f'{row[key]:,}' for key in heads)} |\n"
+        line = f"| {label} | {' | '.join(f'{row[key]:,}' for key in heads)} |\n"
+        if row["timer"] in demo.THREADS:
+            threads += line
+        else:
+            text += line
+    if threads != head:
+        threads = (
+            "## Threads of programs\n\n"
+            "The TSC at the first instruction of a `SCHED_FIFO` thread after its sleep, less the\n"
+            f"wanted one.\n\n{threads}\n"
+        )
+    else:
+        threads = ""
     return _page(
         "Results of `make demo`", found["made"],
         "An error is the TSC at the handler's first instruction - expiry, in TSC cycles, which\n"
         "are nanoseconds here.\n\n"
         f"## Errors\n\n{text}\n"
-        f"## Kernel log\n\n    {found['log']}\n\n"
+        f"{threads}## Kernel log\n\n    {found['log']}\n\n"
         f"## Output\n\n[demo.txt](demo.txt) is what `make demo VERBOSE=1` printed.\n",
     )  # fmt: skip
 
@@ -205,8 +249,6 @@ TABLES = {
     "guest": "What the kernel notices: apic_timer absent, attached and idle, and firing 10,000\n"
     "times a second.",
     "spin": "CPU time spent in spinning, by rate and `lead_quantile`.",
-    "user": "How late threads of programs run, by `/dev/apic_timer` and its rivals; what each\n"
-    "sleep waits on the TSC is `user/sleep/waited`.",
     "clocks": "What reading a clock costs, in the kernel and in a program. In an emulator a read\n"
     "of a device costs an instruction or two: such rows (`hpet`, `acpi_pm`, `rtc`) say nothing of\n"
     "hardware, where one takes about a microsecond.",
@@ -276,7 +318,59 @@ def _summary(rows: list[dict]) -> str:
                 line += [f"{match[0][c]:,}" for c in cells] if match else [""] * 3
             text += f"| {load} | {' | '.join(line)} |\n"
         text += "\n"
-    return text + f"## Goals\n\n```\n{goals.table(rows)}\n```\n\n"
+    return text + f"## Goals\n\n```\n{goals.table(rows, goals.HANDLERS)}\n```\n\n"
+
+
+USER_SERIES = ("7.2", "6.1-rt")  # besides the benchmark's own
+SLEEPERS = {
+    ("apic_timer", "user"): "device, the library waits for the rest",
+    ("apic_timer", "nofence"): "the same without the fence",
+    ("apic_timer", "kernel"): "device, the kernel waits for the rest",
+    ("nanosleep", "-"): "`clock_nanosleep()`",
+    ("timerfd", "-"): "timerfd",
+    ("cyclictest", "-"): "`cyclictest`, its own figures",
+    ("sleepspin", "-"): "`clock_nanosleep()` until 12 µs before, then a loop",
+    ("spin", "-"): "a loop alone",
+}
+
+
+def _user(found: dict) -> str:
+    """Make the page of how late threads of programs run."""
+    from lab.bench import goals
+
+    numbers = ("n", "min", "p50", "p99", "p999", "max")
+    heads = ("n", "min", "p50", "p99", "p99.9", "max", "waited")
+    text = (
+        "A thread of `SCHED_FIFO` sleeps until a TSC value, in all ways in the same boot, in\n"
+        "virtual time. An error is the TSC at its first instruction after the moment, less the\n"
+        "moment; waited is what each sleep spends on the TSC after its wake-up, in the mean.\n"
+        "[tests/user/latency.c](../../tests/user/latency.c) measures.\n"
+    )
+    for kernel in dict.fromkeys(row["kernel"] for row in found["rows"]):
+        rows = [row for row in found["rows"] if row["kernel"] == kernel]
+        text += f"\n## {kernel}\n"
+        for load in dict.fromkeys(row["load"] for row in rows):
+            text += f"\n| {load} | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}\n"
+            text += _sleepers([row for row in rows if row["load"] == load], numbers)
+        text += f"\n```\n{goals.table(rows, goals.THREADS)}\n```\n"
+    return _page("Results of threads of programs", found["made"], text)
+
+
+def _sleepers(rows: list[dict], numbers: Iterable[str]) -> str:
+    """Make the lines of a table: a way to sleep each, and what it waited in the mean."""
+    from lab.bench import user
+
+    text = ""
+    errors, waited = (
+        {(row["timer"], row["mode"]): row for row in rows if row["bench"] == bench}
+        for bench in (user.NAME, user.WAITED)
+    )
+    for key, what in SLEEPERS.items():
+        if key in errors:
+            cells = [f"{errors[key][number]:,}" for number in numbers]
+            cells.append(f"{waited[key]['mean']:,.0f}" if key in waited else "")
+            text += f"| {what} | {' | '.join(cells)} |\n"
+    return text
 
 
 SHAPED = (
@@ -360,7 +454,7 @@ def differing() -> list[str]:
 def stale() -> list[str]:
     """List the results that were made by other sources of the module than this tree has."""
     found, now = [], tree_hash()
-    for file in (DEMO, BENCH, SHAPER):
+    for file in (DEMO, BENCH, USER, SHAPER):
         name = file.relative_to(TREE)
         if not file.exists():
             found.append(f"{name} is missing: make results")
@@ -375,16 +469,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="docs.results", description="measure for docs/results")
     parser.add_argument("--demo", action="store_true", help="the demo only")
     parser.add_argument("--bench", action="store_true", help="the benchmark only")
+    parser.add_argument("--user", action="store_true", help="threads of programs only")
     parser.add_argument("--shaper", action="store_true", help="the shaper's benchmark only")
     parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
     arguments = parser.parse_args()
-    every = not (arguments.demo or arguments.bench or arguments.shaper)
+    every = not (arguments.demo or arguments.bench or arguments.user or arguments.shaper)
     if every or arguments.demo:
         measure_demo()
     if every or arguments.bench:
         measure_bench(short=arguments.short, only=arguments.only, jobs=arguments.jobs)
+    if every or arguments.user:
+        measure_user(short=arguments.short, jobs=arguments.jobs)
     if every or arguments.shaper:
         measure_shaper(short=arguments.short, jobs=arguments.jobs)
     tables()
