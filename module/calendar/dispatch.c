@@ -25,7 +25,7 @@
 #define READY_NS	300
 /* The fence lasts that long behind the start: for the first instructions. */
 #define FENCE_NS	500
-/* So many major cycles late, whole ones are left out. */
+/* This number of major cycles late, whole ones are left out. */
 #define PASS		2
 #define ROUNDS		64
 

@@ -213,7 +213,9 @@ static int check(struct calendar *calendar, struct apic_calendar_load *a,
 		 const struct apic_calendar_unit *defs,
 		 const struct apic_calendar_entry *entries, u32 n_units)
 {
-	struct calendar_verdict verdict = { .bad = APIC_CALENDAR_NONE, .other = APIC_CALENDAR_NONE };
+	struct calendar_verdict verdict = {
+		.bad = APIC_CALENDAR_NONE, .other = APIC_CALENDAR_NONE,
+	};
 	struct calendar_limits limits;
 	struct calendar_seen *seen;
 
@@ -228,7 +230,8 @@ static int check(struct calendar *calendar, struct apic_calendar_load *a,
 					       a->n_entries, seen);
 		kfree(seen);
 	}
-	if (!verdict.reason && (a->max_overruns ? a->degraded >= calendar->n_tables : a->degraded))
+	if (!verdict.reason &&
+	    (a->max_overruns ? a->degraded >= calendar->n_tables : a->degraded))
 		verdict.reason = APIC_CALENDAR_BAD_DEGRADED;
 	a->reason = verdict.reason;
 	a->bad = verdict.bad;

@@ -87,8 +87,7 @@ static bool uses(const struct calendar *calendar, unsigned int cpu)
 {
 	u32 i;
 
-	/* CPUs are there before a table is, and only then can it run. */
-	if (!smp_load_acquire(&calendar->n_tables))
+	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then CPUs are there */
 		return false;
 	for (i = 0; i < calendar->n_cpus; i++) {
 		if (calendar->cpus[i].cpu == cpu)
@@ -123,7 +122,7 @@ static int machine_sleeps(struct notifier_block *block, unsigned long event, voi
 		smp_mb();	/* start() sees it, or is seen here */
 		mutex_lock(&mutex);
 		list_for_each_entry(calendar, &calendars, node) {
-			if (smp_load_acquire(&calendar->n_tables))
+			if (smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
 				calendar_stop_sync(calendar, -ECANCELED);
 		}
 		mutex_unlock(&mutex);
@@ -147,7 +146,7 @@ static int tsc_changed(struct notifier_block *block, unsigned long event, void *
 
 	raw_spin_lock_irqsave(&lock, flags);
 	list_for_each_entry(calendar, &calendars, node) {
-		if (!smp_load_acquire(&calendar->n_tables))
+		if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
 			continue;
 		if (event == APIC_TIMER_TSC_EPOCH)
 			calendar_stop(calendar, -ECANCELED);

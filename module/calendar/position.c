@@ -19,7 +19,7 @@
 #include "position.h"
 
 /* In TSC cycles; of any TSC these are decades, and as ns they fit as well. */
-#define FAR	(1ULL << 60)
+#define FAR	1000000000000000000ULL
 
 /**
  * calendar_cycle_start() - start of a major cycle

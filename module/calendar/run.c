@@ -8,6 +8,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
+#include <uapi/linux/apic_timer.h>
 
 #include <trace/events/apic_calendar.h>
 
@@ -25,7 +26,7 @@
 /* Number of the first epoch for users: 0 stands for "whichever". */
 #define EPOCH_FIRST	1U
 /* Moments behind this are refused. */
-#define FAR		(1ULL << 60)
+#define FAR		1000000000000000000ULL
 
 static_assert(sizeof(struct apic_calendar_start) == START_SIZE_VER0);
 static_assert(offsetof(struct apic_calendar_start, clock) == 16);

@@ -94,6 +94,29 @@ static void boundary_test(struct kunit *test)
 	}
 }
 
+/* A CPU walks through some cycles of a table; @change happens after them. */
+static void walk(struct kunit *test, struct calendar_position *position,
+		 const struct calendar_table *table, u64 origin, u64 cycles,
+		 const struct calendar_change *change)
+{
+	u32 slot = position->slot, i;
+	bool changed;
+	u64 n;
+
+	for (n = 0; n < cycles; n++) {
+		for (i = table->slot[slot]; i < table->slot[slot + 1]; i++) {
+			KUNIT_ASSERT_PTR_EQ(test, position->table, table);
+			KUNIT_ASSERT_PTR_EQ(test, calendar_window(position), &table->windows[i]);
+			KUNIT_ASSERT_EQ(test, position->start,
+					calendar_cycle_start(table, origin, n));
+			KUNIT_ASSERT_EQ(test, position->n, n);
+			changed = calendar_position_advance(position, change);
+			KUNIT_ASSERT_EQ(test, changed, n == cycles - 1 &&
+					i == table->slot[slot + 1] - 1);
+		}
+	}
+}
+
 /*
  * Against a list of all windows: CPUs walk through two tables with a change at a random
  * boundary, and to a stop. Each has each window once, in order, at its moment.
@@ -103,11 +126,9 @@ static void change_test(struct kunit *test)
 	struct made *made = kunit_kcalloc(test, 2, sizeof(*made), GFP_KERNEL);
 	struct calendar_change change, stop = { };
 	struct calendar_position position;
-	u64 origin, cycles[2], n, when;
-	const struct calendar_table *table;
+	u64 origin, cycles[2];
 	struct rnd_state rnd;
-	bool changed;
-	u32 slot, i, t;
+	u32 slot;
 	int run;
 
 	KUNIT_ASSERT_NOT_NULL(test, made);
@@ -123,31 +144,11 @@ static void change_test(struct kunit *test)
 		stop.at = calendar_cycle_start(&made[1].table, change.at, cycles[1]);
 		for (slot = 0; slot < SLOTS; slot++) {
 			calendar_position_begin(&position, &made[0].table, slot, origin);
-			changed = false;
 			/* As the module does for a CPU that has nothing to do. */
-			if (!position.table) {
+			if (!position.table)
 				calendar_position_begin(&position, change.table, slot, change.at);
-				changed = true;
-			}
-			for (t = 0; t < 2; t++) {
-				table = &made[t].table;
-				for (n = 0; n < cycles[t]; n++) {
-					for (i = table->slot[slot]; i < table->slot[slot + 1]; i++) {
-						KUNIT_ASSERT_PTR_EQ(test, position.table, table);
-						KUNIT_ASSERT_PTR_EQ(test, calendar_window(&position),
-								    &table->windows[i]);
-						when = calendar_cycle_start(table, t ? change.at : origin,
-									    n);
-						KUNIT_ASSERT_EQ(test, position.start, when);
-						KUNIT_ASSERT_EQ(test, position.n, n);
-						if (calendar_position_advance(&position, changed ?
-									      &stop : &change)) {
-							KUNIT_ASSERT_EQ(test, n, cycles[t] - 1);
-							changed = true;
-						}
-					}
-				}
-			}
+			walk(test, &position, &made[0].table, origin, cycles[0], &change);
+			walk(test, &position, &made[1].table, change.at, cycles[1], &stop);
 			KUNIT_ASSERT_NULL(test, position.table);
 		}
 	}
@@ -184,7 +185,8 @@ static void pass_test(struct kunit *test)
 		left_out = calendar_position_pass(&position, now, limit);
 		KUNIT_ASSERT_EQ(test, position.n, wanted);
 		KUNIT_ASSERT_EQ(test, left_out, wanted - n);
-		KUNIT_ASSERT_EQ(test, position.start, calendar_cycle_start(&made.table, 5000, wanted));
+		KUNIT_ASSERT_EQ(test, position.start,
+				calendar_cycle_start(&made.table, 5000, wanted));
 	}
 }
 

@@ -74,7 +74,7 @@ static void units_test(struct kunit *test)
 	CHANGE;										\
 	expect(test, calendar_check_units(&limits, units, UNITS), REASON, BAD, OTHER);	\
 } while (0)
-	CHECK(, APIC_CALENDAR_OK, none, none);
+	CHECK((void)0, APIC_CALENDAR_OK, none, none);
 	CHECK(units[1].name[0] = 0, APIC_CALENDAR_BAD_NAME, 1, none);
 	CHECK(memset(units[2].name, 'x', sizeof(units[2].name)), APIC_CALENDAR_BAD_NAME, 2, none);
 	CHECK(units[4].name[0] = 'b', APIC_CALENDAR_BAD_NAME, 4, 1);
@@ -113,11 +113,12 @@ static void entries_test(struct kunit *test)
 	memcpy(entries, good, sizeof(entries));						\
 	CHANGE;										\
 	expect(test, calendar_check_table(&limits, units, ARRAY_SIZE(units), MAJOR,	\
-					  entries, ARRAY_SIZE(good), seen), REASON, BAD, OTHER);	\
+					  entries, ARRAY_SIZE(good), seen),		\
+	       REASON, BAD, OTHER);							\
 } while (0)
-	CHECK(100, , APIC_CALENDAR_OK, none, none);
-	CHECK(49, , APIC_CALENDAR_BAD_MAJOR, none, none);
-	CHECK(1001, , APIC_CALENDAR_BAD_MAJOR, none, none);
+	CHECK(100, (void)0, APIC_CALENDAR_OK, none, none);
+	CHECK(49, (void)0, APIC_CALENDAR_BAD_MAJOR, none, none);
+	CHECK(1001, (void)0, APIC_CALENDAR_BAD_MAJOR, none, none);
 	CHECK(100, entries[2].unit = 4, APIC_CALENDAR_BAD_UNIT, 2, none);
 	CHECK(100, entries[2].flags = 1, APIC_CALENDAR_BAD_UNIT, 2, none);
 	CHECK(100, entries[1].offset = 3, APIC_CALENDAR_BAD_ORDER, 1, 0);
@@ -133,7 +134,7 @@ static void entries_test(struct kunit *test)
 	CHECK(100, entries[1].budget = 86, APIC_CALENDAR_OK, none, none);
 	CHECK(100, entries[1].budget = 87, APIC_CALENDAR_LOAD_SHARE, 1, none);
 	/* Around the end of the cycle. */
-	CHECK(57, , APIC_CALENDAR_OK, none, none);
+	CHECK(57, (void)0, APIC_CALENDAR_OK, none, none);
 	CHECK(57, entries[0].offset = 3; entries[0].budget = 11, APIC_CALENDAR_GAP, 0, 4);
 #undef CHECK
 	expect(test, calendar_check_table(&limits, units, ARRAY_SIZE(units), 100, good, 0,

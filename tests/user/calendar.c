@@ -153,11 +153,13 @@ int run(int argc, char **argv)
 {
 	uint64_t cycles, every = 0, switches = 0, next_switch = 0, cycle = 0;
 	struct apic_calendar_start start = { .size = sizeof(start) };
-	struct apic_calendar_stop stop = { .size = sizeof(stop), .flags = APIC_CALENDAR_AT_BOUNDARY };
+	struct apic_calendar_stop stop = {
+		.size = sizeof(stop), .flags = APIC_CALENDAR_AT_BOUNDARY,
+	};
 	struct apic_calendar_load load;
 	struct at_calendar calendar;
 	uint32_t i, table, users = 0;
-	int status, bad = 0;
+	int status, overruns, bad = 0;
 	long ret;
 
 	if (argc < 3)
@@ -186,10 +188,12 @@ int run(int argc, char **argv)
 		if (ret) {
 			if (load.reason < APIC_CALENDAR_REASONS)
 				err(calendar_reasons[load.reason]);
-			return fail(", line", calendar_file_line(&file, table, load.reason, load.bad));
+			return fail(", line", calendar_file_line(&file, table, load.reason,
+								 load.bad));
 		}
 	}
-	ret = at_syscall(AT_NR_MMAP, 0, sizeof(*shared), 3, 0x21 /* MAP_SHARED | ANONYMOUS */, -1, 0);
+	ret = at_syscall(AT_NR_MMAP, 0, sizeof(*shared), 3 /* PROT_READ | PROT_WRITE */,
+			 0x21 /* MAP_SHARED | MAP_ANONYMOUS */, -1, 0);
 	if (ret < 0 && ret > -4096)
 		return fail("mmap", ret);
 	shared = (struct shared *)ret;
@@ -197,9 +201,10 @@ int run(int argc, char **argv)
 		if (file.units[i].kind != APIC_CALENDAR_USER)
 			continue;
 		users++;
-		if (!sys(NR_FORK, 0, 0, 0, 0))
-			sys(NR_EXIT, child(&calendar, i, argc > 4 && equal(file.units[i].name, argv[3]) ?
-					   every : 0), 0, 0, 0);
+		if (sys(NR_FORK, 0, 0, 0, 0))
+			continue;
+		overruns = argc > 4 && equal(file.units[i].name, argv[3]);
+		sys(NR_EXIT, child(&calendar, i, overruns ? every : 0), 0, 0, 0);
 	}
 	for (i = 0; shared->ready < users && i < 1000; i++)
 		sleep_ms(1);
@@ -214,7 +219,8 @@ int run(int argc, char **argv)
 		cycle = drain(&calendar);
 		if (switches && cycle >= next_switch) {
 			start = (struct apic_calendar_start) {
-				.size = sizeof(start), .table = (uint32_t)(random_number() % file.n_tables),
+				.size = sizeof(start),
+				.table = (uint32_t)(random_number() % file.n_tables),
 			};
 			next_switch = cycle + 1 + random_number() % (2 * cycles / switches + 1);
 			ret = at_calendar_call(&calendar, APIC_CALENDAR_SWITCH, &start);

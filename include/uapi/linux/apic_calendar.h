@@ -17,23 +17,20 @@
 #define _UAPI_LINUX_APIC_CALENDAR_H
 
 #include <linux/ioctl.h>
-#ifdef __KERNEL__
-#include <uapi/linux/apic_timer.h>
-#else
-#include <linux/apic_timer.h>
-#endif
 #include <linux/types.h>
 
+#define APIC_CALENDAR_IOC	0xD7	/* from 16 on; apic_timer.h has the others */
+
 /* What the caller hands over has its size in it, hence not _IOWR(). */
-#define APIC_CALENDAR_QUERY	_IO(APIC_TIMER_IOC, 16)
-#define APIC_CALENDAR_LOAD	_IO(APIC_TIMER_IOC, 17)
-#define APIC_CALENDAR_START	_IO(APIC_TIMER_IOC, 18)
-#define APIC_CALENDAR_SWITCH	_IO(APIC_TIMER_IOC, 19)
-#define APIC_CALENDAR_STOP	_IO(APIC_TIMER_IOC, 20)
-#define APIC_CALENDAR_BIND	_IO(APIC_TIMER_IOC, 21)
-#define APIC_CALENDAR_UNBIND	_IO(APIC_TIMER_IOC, 22)
-#define APIC_CALENDAR_WAIT	_IO(APIC_TIMER_IOC, 23)
-#define APIC_CALENDAR_STATUS	_IO(APIC_TIMER_IOC, 24)
+#define APIC_CALENDAR_QUERY	_IO(APIC_CALENDAR_IOC, 16)
+#define APIC_CALENDAR_LOAD	_IO(APIC_CALENDAR_IOC, 17)
+#define APIC_CALENDAR_START	_IO(APIC_CALENDAR_IOC, 18)
+#define APIC_CALENDAR_SWITCH	_IO(APIC_CALENDAR_IOC, 19)
+#define APIC_CALENDAR_STOP	_IO(APIC_CALENDAR_IOC, 20)
+#define APIC_CALENDAR_BIND	_IO(APIC_CALENDAR_IOC, 21)
+#define APIC_CALENDAR_UNBIND	_IO(APIC_CALENDAR_IOC, 22)
+#define APIC_CALENDAR_WAIT	_IO(APIC_CALENDAR_IOC, 23)
+#define APIC_CALENDAR_STATUS	_IO(APIC_CALENDAR_IOC, 24)
 
 #define APIC_CALENDAR_UNITS	64	/* of a calendar, at most */
 #define APIC_CALENDAR_ENTRIES	4096	/* of a table, at most */
@@ -156,8 +153,9 @@ struct apic_calendar_load {
  * @table:	in: number of the table
  * @when:	in: START: start of its first major cycle, 0: soon; SWITCH: not before
  *		this, 0: as soon as possible; out: the moment that it will be, TSC
- * @clock:	in: of @when: %APIC_TIMER_CLOCK_TSC, _MONOTONIC or _TAI. It is converted
- *		once: a calendar does not follow a clock that is steered afterwards
+ * @clock:	in: of @when: %APIC_TIMER_CLOCK_TSC, _MONOTONIC or _TAI of apic_timer.h. It
+ *		is converted once: a calendar does not follow a clock that is steered
+ *		afterwards
  * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
  *		present one
  *
@@ -241,7 +239,7 @@ struct apic_calendar_bind {
  *
  * The thread comes back early, and waits until the TSC is @start: see at_calendar_wait()
  * of user/apic_timer_user.h. A signal starts the call again after its handler, or ends
- * it with -EINTR where its action has no SA_RESTART; SIGSTOP and SIGCONT are not seen but
+ * it with -EINTR where its action has no SA_RESTART; SIGSTOP and SIGCONT are not seen except
  * for missed windows. Errors: -ECANCELED: the calendar was stopped, or the machine
  * slept; -ENODEV: a CPU of the calendar went offline; -ENXIO: the TSC became unstable;
  * -ESRCH: the caller isn't the unit's thread.

@@ -35,7 +35,10 @@ static void step(unsigned long long now, unsigned long data)
 static struct apic_calendar_function functions[] = {
 	{ .name = "pulse", .function = pulse, .owner = THIS_MODULE },
 	{ .name = "step", .function = step, .owner = THIS_MODULE },
-	{ .name = "toil", .function = step, .flags = APIC_CALENDAR_IN_THREAD, .owner = THIS_MODULE },
+	{
+		.name = "toil", .function = step, .owner = THIS_MODULE,
+		.flags = APIC_CALENDAR_IN_THREAD,
+	},
 };
 
 static int __init pulse_init(void)
