@@ -44,6 +44,10 @@ demo-shaper: ## shape a burst to 50 Mbit/s in a virtual machine, next to fq, tbf
 	tools/setup bench
 	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab demo-shaper
 
+demo-calendar: ## run threads and a kernel function from a table, in a virtual machine
+	tools/setup demo
+	PYTHONPATH=tools python3 -m lab demo-calendar
+
 # FIGURES=short takes minutes instead of hours.
 figures: ## make the figures of the paper of 2001 anew, in build/figures (FIGURES=short)
 	tools/setup bench
@@ -176,5 +180,6 @@ check: ## run the static checks
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
-.PHONY: modules clean install uninstall demo demo-shaper figures report test test-quick test-matrix torture bench results lock \
+.PHONY: modules clean install uninstall demo demo-calendar demo-shaper figures report test test-quick \
+	test-matrix torture bench results lock \
 	docs deb patched-deb spin queue tool tool-extras check help

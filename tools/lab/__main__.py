@@ -14,7 +14,17 @@ from .build import build
 from .engines import qemu
 from .engines.engines import ENGINES, Guest, run
 from .kernels import deb, kernels, patched
-from .run import demo, demo_shaper, kunit, package, renew, report, shaper, torture
+from .run import (
+    demo,
+    demo_calendar,
+    demo_shaper,
+    kunit,
+    package,
+    renew,
+    report,
+    shaper,
+    torture,
+)
 
 
 def _arguments() -> argparse.Namespace:
@@ -22,6 +32,7 @@ def _arguments() -> argparse.Namespace:
     sub = parser.add_subparsers(dest="command", required=True)
     show = sub.add_parser("demo", help="show timers at work, ours next to the kernel's")
     show.add_argument("--verbose", action="store_true", help="log, trace and counters too")
+    sub.add_parser("demo-calendar", help="run threads and a function from a table")
     sub.add_parser("demo-shaper", help="shape a burst, by ours and by the kernel's qdiscs")
     shaping = sub.add_parser("shaper", help="the shaper's benchmark, and the paper's figures")
     shaping.add_argument("--short", action="store_true", help="a few minutes of it")
@@ -138,6 +149,8 @@ def main() -> int:
     try:
         if args.command == "demo":
             return demo.main(verbose=args.verbose)
+        if args.command == "demo-calendar":
+            return demo_calendar.main()
         if args.command == "demo-shaper":
             return demo_shaper.main()
         if args.command == "shaper":
