@@ -136,6 +136,8 @@ def test_install(installed):
     device = installed.run(f"modinfo -k {installed.release} apic_timer_dev")
     assert "/updates/dkms/apic_timer_dev.ko" in device
     assert re.search("^depends: +apic_timer$", device, re.M)
+    calendar = installed.run(f"modinfo -k {installed.release} apic_calendar")
+    assert "/updates/dkms/apic_calendar.ko" in calendar
     shaper = installed.run(f"modinfo -k {installed.release} sch_apic")
     assert "/updates/dkms/sch_apic.ko" in shaper
     assert re.search("^alias: +net-sch-apic$", shaper, re.M)

@@ -192,9 +192,10 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files: dict[str, bytes | Path] = {
         name: (HERE / name).read_bytes()
-        for name in ("timerfd.py", "device.py", "uring.py", "measure.py")
+        for name in ("timerfd.py", "device.py", "uring.py", "measure.py", "calendar_rules.py")
     }
-    files["apic_timer.py"] = (build.TREE / "user/apic_timer.py").read_bytes()
+    for name in ("apic_timer.py", "apic_calendar.py"):
+        files[name] = (build.TREE / "user" / name).read_bytes()
     if any("sch_apic" in section.script for section in sections):
         files |= network.files(kernel)
     if any("$TOOL" in section.script for section in sections):

@@ -1,0 +1,184 @@
+"""/dev/apic_calendar: windows in virtual time, its rules in guests with Python, and its files."""
+
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import calendar_rules
+import pytest
+from lab.run import demo_calendar
+from machines import some
+
+TREE = Path(__file__).resolve().parents[2]
+CASES = ("node", "rights", "structures", "refused", "runs", "switched", "parked", "policies",
+         "degraded", "stopped", "killed", "executed", "owned", "restored", "offline", "sleeps",
+         "syscall", "torture", "unload")  # fmt: skip
+CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
+RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
+             source="proxy", x2apic=False)  # fmt: skip
+SECTION = """
+    unload
+    load apic_timer
+    load apic_calendar allow_unstable=1
+    load apic_calendar_pulse
+    patiently [ -c /dev/apic_calendar ]
+    PYTHONPATH=$SHARED python3 $SHARED/calendar_rules.py {case}
+    [ ! -d /sys/module/apic_calendar_pulse ] || rmmod apic_calendar_pulse
+    [ ! -d /sys/module/apic_calendar ] || rmmod apic_calendar
+    unload
+"""
+CYCLES = 3000
+
+
+def test_every_rule_is_run():
+    """No case of harness/calendar_rules.py is forgotten here."""
+    assert all(callable(getattr(calendar_rules, case)) for case in CASES)
+
+
+@pytest.mark.guest(RULED, SECTION, cases=lambda _: CASES, brief=True)
+def test_rule(guest):
+    print(guest.ok())
+
+
+@pytest.mark.guest(
+    some(kernel=("6.1-debug", "6.1", "7.2"), cpus=(2, 4), engine="smp", source="proxy",
+         matrix=True, x2apic=False),
+    SECTION, cases=lambda _: ("torture_long",),
+)  # fmt: skip
+def test_torture(guest):
+    """Random tables and switches for minutes."""
+    print(guest.ok())
+
+
+@pytest.fixture(scope="module", params=["6.1", "7.2"])
+def measured(request):
+    """What demo_calendar finds, by load."""
+    return {load: demo_calendar.measure(request.param, CYCLES, load == "syscall")
+            for load in ("idle", "syscall")}  # fmt: skip
+
+
+def late(found, unit: str) -> list[int]:
+    """Return the errors of a unit in ascending order."""
+    return sorted(found.errors[unit].elements())
+
+
+def test_account(measured):
+    """Each window of each cycle has a receipt, and each that began did so in time."""
+    for found in measured.values():
+        last = max(r.cycle for r in found.receipts)
+        assert Counter(r.result for r in found.receipts).keys() <= {0, 1}
+        assert [r.number for r in found.receipts] == list(range(len(found.receipts)))
+        assert [(r.cycle, r.entry) for r in found.receipts] == [
+            (cycle, entry) for cycle in range(last + 1) for entry in range(4)
+        ]
+
+
+def test_idle(measured):
+    """Threads and functions start within 4 cycles, and never early."""
+    found = measured["idle"]
+    for unit in demo_calendar.UNITS:
+        print(unit, found.errors[unit])
+        assert late(found, unit)[0] >= 0
+        assert late(found, unit)[-1] <= 4
+
+
+def test_busy(measured):
+    """With system calls in the way nearly all do; how late the others are is printed."""
+    found = measured["syscall"]
+    errors = sorted(e for unit in demo_calendar.UNITS for e in late(found, unit))
+    print({unit: late(found, unit)[-3:] for unit in demo_calendar.UNITS})
+    assert errors[0] >= 0
+    assert errors[len(errors) * 99 // 100] <= 4
+    assert late(found, "pulse")[-1] <= 4
+
+
+def test_timeout(measured):
+    """A thread that uses up its budget runs 50 cycles longer at most, and goes on in its window."""
+    for load, found in measured.items():
+        print(load, found.breaks[:1], len(found.breaks))
+        assert len(found.breaks) > CYCLES // 10
+        for broken in found.breaks:
+            assert -200 <= broken.last - broken.timeout <= 50
+            # The next window begins 900 us later: not before it.
+            assert broken.resumed - broken.timeout >= 899_990
+
+
+def test_demo():
+    """The demo says what it has found, and gives the receipt of the unit that was stopped."""
+    found = demo_calendar.measure("6.1", 1000)
+    text = demo_calendar.text(found)
+    print(text)
+    for unit in demo_calendar.UNITS:
+        assert f"\n{unit}" in text
+    assert "timed out" in text
+
+
+FILE = """\
+unit a cpu 0 user signal 10
+unit b cpu 1 function pulse
+table one major 1ms
+at 500us run a for 100us
+at 100us run a for 50us   # entries may come in any order
+at 0s run b for 5us
+table two major 2ms
+degrade to one after 3
+at 1ms run b for 10us
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program apic-calendar."""
+    output = tmp_path_factory.mktemp("user")
+    subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={output}", output / "apic-calendar"],
+                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    return output / "apic-calendar"
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("", "", None),
+        ("cpu 1", "cpu 8", "2: no such CPU, or it is offline"),
+        ("50us ", "398us ",
+         "4: the window is too near to the end of another one on its CPU (line 5)"),
+        ("50us ", "1ms ", "5: the window lasts beyond the major cycle"),
+        ("100us run", "-1us run", "5: at TIME run NAME for TIME"),
+        ("500us run a", "120us run a",
+         "4: the window begins before another one on its CPU ends (line 5)"),
+        ("run b for 10us", "run c for 10us", "9: no such unit"),
+        ("to one", "to two", "8: no such table above this one"),
+        ("signal 10", "signal 65", "1: this can't be done on an overrun"),
+        ("\ntable", "\nunit a cpu 2 user\ntable", "3: another unit has this name"),
+        ("major 1ms", "major 99us",
+         "3: the major cycle is shorter than 100 us, or longer than a day"),
+        ("for 5us", "for 4us", "6: the budget is too short"),
+        ("table two", "tabel two", "7: unit, table, at or degrade"),
+        ("at 500us run a for 100us", "at 500us run a for 490us at", "4: at TIME run NAME for TIME"),
+        ("for 100us", "for 99999999999999999999us", "4: at TIME run NAME for TIME"),
+    ],
+)  # fmt: skip
+def test_check(program, tmp_path, old, new, said):
+    """A file that is wrong is refused with its line, by the module's own check."""
+    assert old in FILE
+    file = tmp_path / "file.calendar"
+    file.write_text(FILE.replace(old, new, 1) if old else FILE)
+    done = subprocess.run([program, "check", file, "8"], capture_output=True, text=True)
+    if said is None:
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = subprocess.run([program, "show", file], capture_output=True, text=True)
+        assert "table two: 2000.000 us, one after 3 overruns" in shown.stdout
+    else:
+        assert (done.returncode, done.stderr) == (1, f"{file}:{said}\n")
+
+
+def test_layout():
+    """The structures of user/apic_calendar.py are those of the header."""
+    import apic_calendar
+
+    assert struct.calcsize("7Q6I") == 80
+    for name, size in (("Unit", 96), ("Entry", 24), ("Load", 64), ("Start", 24), ("Stop", 16),
+                       ("Bind", 8), ("Wait", 72), ("Query", 40), ("Status", 96),
+                       ("Receipt", 80)):  # fmt: skip
+        assert calendar_rules.ctypes.sizeof(getattr(apic_calendar, name)) == size

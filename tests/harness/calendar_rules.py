@@ -1,0 +1,613 @@
+"""What a calendar does, and what its holders may do: calendar_rules.py CASE, in a guest, as root.
+
+Each case is a rule of docs/reference/calendar.md, and ends with an AssertionError where it does
+not hold. None depends on how fast the machine is: major cycles are long, and what is looked at is
+order and account, not time.
+"""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import apic_calendar
+from apic_calendar import Calendar, Refused, Unit
+from device import as_nobody, child, fails, state
+
+MS = 1_000_000  # ns
+MAJOR = 20 * MS
+LAST_CPU = os.cpu_count() - 1
+PLAIN = [(2 * MS, 8 * MS, 0)]
+MODULE = "apic_calendar"
+
+
+@contextlib.contextmanager
+def process(function):
+    """Have a function run in a process, which is killed at the end."""
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            function()
+            code = 0
+        except OSError as error:
+            code = error.errno
+        except BaseException as error:  # noqa: BLE001 - it has to end here
+            print(repr(error), flush=True)
+        os._exit(code)
+    try:
+        yield pid
+    finally:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGCONT)
+            os.waitpid(pid, 0)
+
+
+def ended(pid: int) -> int:
+    """Wait for a process; return its exit status."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def until(condition, seconds: float = 60):
+    """Wait until something is the case; return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it never was")
+
+
+def worker(calendar: Calendar, unit: int = 0, spin_in: int = 0, windows: int = 10**9):
+    """Return what binds a process to a unit, and works; in one of its windows it does not end."""
+
+    def run() -> None:
+        calendar.bind(unit)
+        for n in range(1, windows + 1):
+            calendar.wait(unit)
+            while n == spin_in:
+                pass
+
+    return run
+
+
+def counts(calendar: Calendar, unit: int = 0):
+    return calendar.status(unit)
+
+
+def node() -> None:
+    """The node is root's, and another user may not open it."""
+    status = os.stat(apic_calendar.DEVICE)
+    assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (0o600, 0, 0)
+    assert as_nobody(lambda: fails(errno.EACCES, os.open, apic_calendar.DEVICE, os.O_RDWR)) == 0
+
+
+def rights() -> None:
+    """An open file that is handed on moves no thread, and starts nothing, without CAP_SYS_NICE."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+
+        def other() -> None:
+            fails(errno.EPERM, calendar.bind, 0)
+            fails(errno.EPERM, calendar.start)
+            fails(errno.ESRCH, calendar.wait, 0)
+
+        assert as_nobody(other) == 0
+
+
+def structures() -> None:
+    """Sizes are negotiated; what is not known, or too small, is refused."""
+    with Calendar() as calendar:
+        for command in range(apic_calendar.QUERY, apic_calendar.STATUS + 1):
+            for small in (0, 4):
+                fails(errno.EINVAL, fcntl.ioctl, calendar.fd, command,
+                      bytearray(small.to_bytes(4, "little") + bytes(200)))  # fmt: skip
+            big = bytearray((200).to_bytes(4, "little") + bytes(195) + b"\1")
+            fails(errno.E2BIG, fcntl.ioctl, calendar.fd, command, big)
+            fails(errno.EFAULT, fcntl.ioctl, calendar.fd, command, 16)
+        fails(errno.ENOTTY, fcntl.ioctl, calendar.fd, apic_calendar.STATUS + 1, bytearray(8))
+        fails(errno.ENOENT, calendar.bind, 0)
+        fails(errno.ENOENT, calendar.status, 0)
+        fails(errno.EINVAL, calendar.start)
+        fails(errno.ESRCH, calendar.stop)
+        fails(errno.EAGAIN, os.read, calendar.fd, 80)
+        fails(errno.EINVAL, os.read, calendar.fd, 79)
+        found = calendar.query()
+        assert found.share == 90 and found.priority == 98 and found.outranked_by & 0x1D == 0x1D
+
+
+def refused() -> None:
+    """A wrong table is refused, with what is wrong; and it takes nothing with it."""
+    user = [Unit.user("a", 0), Unit.user("b", 0)]
+    wrong = [
+        (MAJOR, [(0, MS, 0), (MS, MS, 1)], apic_calendar.GAP, 1, 0),
+        (MAJOR, [(0, MS, 0), (MS // 2, MS, 1)], apic_calendar.OVERLAP, 1, 0),
+        (MAJOR, [(0, MS, 2)], apic_calendar.BAD_UNIT, 0, apic_calendar.NONE),
+        (MAJOR, [(0, MAJOR - MS, 0)], apic_calendar.LOAD_SHARE, 0, apic_calendar.NONE),
+        (1000, [(0, MS, 0)], apic_calendar.BAD_MAJOR, apic_calendar.NONE, apic_calendar.NONE),
+        (MAJOR, [], apic_calendar.BAD_COUNT, apic_calendar.NONE, apic_calendar.NONE),
+    ]
+    with Calendar() as calendar:
+        for major, entries, *verdict in wrong:
+            try:
+                calendar.load(major, entries, user)
+            except Refused as found:
+                assert [found.reason, found.bad, found.other] == verdict, found
+            else:
+                raise AssertionError(verdict)
+        for units, reason in (
+            ([Unit.user("a", 0), Unit.user("b", 999)], apic_calendar.BAD_CPU),
+            ([Unit.user("a", 0), Unit.user("a", 0)], apic_calendar.BAD_NAME),
+            ([Unit.user("a", 0), Unit.function_of("b", 0, "none")], apic_calendar.BAD_FUNCTION),
+        ):
+            try:
+                calendar.load(MAJOR, PLAIN, units)
+            except Refused as found:
+                assert (found.reason, found.bad) == (reason, 1)
+            else:
+                raise AssertionError(reason)
+        assert calendar.load(MAJOR, PLAIN, user) == 0
+        fails(errno.EINVAL, calendar.load, MAJOR, PLAIN, user)
+        assert [calendar.load(MAJOR, PLAIN) for _ in range(15)] == list(range(1, 16))
+        fails(errno.ENOSPC, calendar.load, MAJOR, PLAIN)
+        fails(errno.EINVAL, calendar.start, 16)
+        fails(errno.ETIME, calendar.start, 0, 1)
+        fails(errno.EINVAL, calendar.start, 0, 1 << 62)
+
+
+def account(receipts, tables, start: int, changes=(), end=None) -> int:
+    """Each window of each CPU has one receipt, in order; return how many there are.
+
+    tables: major in TSC cycles, entries with the CPU of each, by number
+    changes: moment and table; end: the moment of a stop at a boundary
+    """
+    receipts = list(receipts)
+    assert [r.number for r in receipts] == list(range(len(receipts)))
+    cpus = {cpu for _, entries in tables.values() for _, cpu in entries}
+    for cpu in cpus:
+        mine = [r for r in receipts if r.cpu == cpu]
+        expected = windows(tables, cpu, start, changes, end)
+        at = 0
+        for receipt in mine:
+            if receipt.result == apic_calendar.PASSED:
+                for _ in range(receipt.count):
+                    table, cycle = at_next(expected, tables, cpu)
+                    assert cycle >= receipt.cycle
+                continue
+            when, cycle, table, entry = next(expected)
+            assert (receipt.cycle, receipt.table, receipt.entry) == (cycle, table, entry), (
+                f"CPU {cpu}: {receipt.cycle} {receipt.table} {receipt.entry}, "
+                f"not {cycle} {table} {entry}")  # fmt: skip
+            assert abs(receipt.start - when) <= 2 + cycle, (receipt.start, when)
+            assert receipt.start >= at
+            at = receipt.start
+            if receipt.began:
+                assert receipt.began >= receipt.start
+        if end is not None:
+            assert next(expected, None) is None, f"CPU {cpu}: windows without a receipt"
+    return len(receipts)
+
+
+def at_next(expected, tables, cpu):
+    """Leave out the windows of a cycle."""
+    when, cycle, table, _ = next(expected)
+    for _ in range(sum(1 for _, on in tables[table][1] if on == cpu) - 1):
+        next(expected)
+    return table, cycle
+
+
+def windows(tables, cpu, start, changes, end):
+    """Yield moment, cycle, table and entry of each window of a CPU."""
+    changes, table, n, origin = list(changes), 0, 0, start
+    if changes and changes[0][0] == start:
+        table = changes.pop(0)[1]
+    cycle = 0
+    while True:
+        major, entries = tables[table]
+        begin = origin + n * major
+        if end is not None and begin >= end - 1000:
+            return
+        if changes and begin >= changes[0][0] - 1000:
+            origin, table = changes.pop(0)
+            n = 0
+            continue
+        for entry, (offset, on) in enumerate(entries):
+            if on == cpu:
+                yield begin + offset, cycle, table, entry
+        n += 1
+        cycle += 1
+
+
+def cycles_of(calendar: Calendar, ns: int) -> int:
+    """Convert ns to TSC cycles."""
+    return ns * calendar.query().tsc_khz // 1_000_000
+
+
+def runs() -> None:
+    """Threads on two CPUs, a function and a kernel thread: all windows are there, none early."""
+    units = [Unit.user("a", 0), Unit.user("b", LAST_CPU), Unit.function_of("c", LAST_CPU, "step"),
+             Unit.function_of("d", 0, "toil", apic_calendar.THREAD)]  # fmt: skip
+    entries = [(2 * MS, 4 * MS, 0), (2 * MS, 4 * MS, 1), (8 * MS, MS, 3), (9 * MS, MS, 2)]
+    with Calendar() as calendar:
+        calendar.load(MAJOR, entries, units)
+        tables = {0: (cycles_of(calendar, MAJOR),
+                      [(cycles_of(calendar, o), units[u].cpu) for o, _, u in entries])}  # fmt: skip
+        with process(worker(calendar, 0)), process(worker(calendar, 1)):
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
+            start = calendar.start()
+            until(lambda: all(counts(calendar, u).run >= 5 for u in range(4)))
+            end = calendar.stop(apic_calendar.AT_BOUNDARY)
+            until(lambda: not counts(calendar).state)
+            found = account(calendar.receipts(), tables, start, end=end)
+            assert found >= 20
+        assert counts(calendar).error == errno.ECANCELED
+
+
+def switched() -> None:
+    """Another table takes over on both CPUs at the boundary that SWITCH has named."""
+    units = [Unit.function_of("a", 0, "step"), Unit.function_of("b", LAST_CPU, "step")]
+    first = [(2 * MS, MS, 0), (6 * MS, MS, 0)]
+    second = [(MS, MS, 1), (3 * MS, MS, 0)]
+    with Calendar() as calendar:
+        for entries in (first, second):
+            calendar.load(MAJOR, entries, units if entries is first else None)
+        tables = {
+            n: (cycles_of(calendar, MAJOR),
+                [(cycles_of(calendar, o), units[u].cpu) for o, _, u in entries])
+            for n, entries in enumerate((first, second))
+        }  # fmt: skip
+        start = calendar.start()
+        changes = []
+        for table in (1, 0, 1):
+            fails(errno.EINVAL, calendar.switch, 7)
+            changes.append((calendar.switch(table), table))
+            fails(errno.EBUSY, calendar.switch, 0)
+            until(lambda table=table: counts(calendar).table == table)
+        assert (changes[0][0] - start) % tables[0][0] <= 1
+        end = calendar.stop(apic_calendar.AT_BOUNDARY)
+        until(lambda: not counts(calendar).state)
+        account(calendar.receipts(), tables, start, changes, end)
+
+
+def parked() -> None:
+    """A thread that does not end is stopped, others run, and it goes on in its next window."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(2 * MS, 3 * MS, 0), (8 * MS, 3 * MS, 1)],
+                      [Unit.user("a", 0), Unit.user("b", 0)])  # fmt: skip
+        with process(worker(calendar, 0, spin_in=3)) as pid, process(worker(calendar, 1)):
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
+            calendar.start()
+            poll = select.poll()
+            poll.register(calendar.fd, select.POLLPRI)
+            assert poll.poll(60_000)
+            until(lambda: counts(calendar, 0).overran >= 5)
+            assert counts(calendar, 1).run >= 5
+            assert not poll.poll(0) or counts(calendar, 0).overran > 5
+            # Parked threads can be killed.
+            os.kill(pid, signal.SIGKILL)
+            assert ended(pid) == -signal.SIGKILL
+            missed = counts(calendar, 0).missed
+            until(lambda: counts(calendar, 0).missed > missed)
+
+
+def policies() -> None:
+    """A signal, a kill, a lost window: each as the unit says."""
+    for policy, signo in ((apic_calendar.SIGNAL, signal.SIGUSR1), (apic_calendar.KILL, 0)):
+        with Calendar() as calendar:
+            calendar.load(MAJOR, PLAIN, [Unit.user("a", 0, policy, signo)])
+            with process(worker(calendar, 0, spin_in=2)) as pid:
+                until(lambda calendar=calendar: counts(calendar).tid)
+                calendar.start()
+                assert ended(pid) == -(signo or signal.SIGKILL)
+                assert counts(calendar).overran == 1
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0, apic_calendar.SKIP)])
+
+        def late() -> None:
+            calendar.bind(0)
+            for n in range(6):
+                window = calendar.wait(0)
+                while n == 2 and not late_enough(window):
+                    pass
+
+        def late_enough(window) -> bool:
+            return calendar.status(0).overran
+
+        with process(late) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            assert ended(pid) == 0
+            assert counts(calendar).skipped == 1
+
+
+def degraded() -> None:
+    """After so many overruns the other table takes over by itself."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)], [Unit.user("a", 0), Unit.user("b", 0)])
+        calendar.load(MAJOR, PLAIN, max_overruns=3, degraded=0)
+        fails(errno.EINVAL, calendar.load, MAJOR, PLAIN, None, 3, 9)
+        with process(worker(calendar, 0, spin_in=2)), process(worker(calendar, 1)):
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
+            calendar.start(1)
+            until(lambda: counts(calendar).table == 0)
+            until(lambda: counts(calendar, 1).run > 2)
+
+
+def stopped() -> None:
+    """SIGSTOP and SIGCONT cost a unit its windows, and nothing else; so does a debugger."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU)])
+        with process(worker(calendar)) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            for _ in range(2):
+                before = counts(calendar)
+                until(lambda before=before: counts(calendar).run > before.run)
+                os.kill(pid, signal.SIGSTOP)
+                until(lambda: state(pid) == "T")
+                before = counts(calendar)
+                until(lambda before=before: counts(calendar).missed > before.missed + 1)
+                os.kill(pid, signal.SIGCONT)
+            libc = ctypes.CDLL(None, use_errno=True)
+            assert libc.ptrace(0x4206, pid, 0, 0) == 0, ctypes.get_errno()  # PTRACE_SEIZE
+            assert libc.ptrace(0x4207, pid, 0, 0) == 0  # PTRACE_INTERRUPT
+            os.waitpid(pid, 0x40000000)
+            before = counts(calendar)
+            until(lambda: counts(calendar).missed > before.missed + 1)
+            assert libc.ptrace(17, pid, 0, 0) == 0  # PTRACE_DETACH
+            before = counts(calendar)
+            until(lambda: counts(calendar).run > before.run + 2)
+
+
+def killed() -> None:
+    """A thread that dies is missed, whatever it did; another one may take its place."""
+    for spin_in in (0, 1):
+        with Calendar() as calendar:
+            calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+            with process(worker(calendar, spin_in=spin_in)) as pid:
+                until(lambda calendar=calendar: counts(calendar).tid)
+                fails(errno.EBUSY, calendar.bind, 0)
+                calendar.start()
+                until(lambda calendar=calendar: counts(calendar).run > 1)
+                os.kill(pid, signal.SIGKILL)
+                assert ended(pid) == -signal.SIGKILL
+            before = counts(calendar)
+            until(lambda calendar=calendar, before=before: counts(calendar).missed > before.missed)
+            with process(worker(calendar)):
+                before = counts(calendar)
+                until(lambda calendar=calendar, before=before: counts(calendar).run > before.run)
+
+
+def executed() -> None:
+    """exec() closes the file: where it was the last one, that stops the calendar."""
+    mine, theirs = os.pipe()
+    pid = os.fork()
+    if not pid:
+        calendar = Calendar()
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+        calendar.bind(0)
+        calendar.start()
+        calendar.wait(0)
+        os.set_inheritable(theirs, True)
+        os.execv("/bin/sh", ["sh", "-c", f"chrt -p $$ >&{theirs}; sleep 1000"])
+    try:
+        text = os.read(mine, 1000).decode()
+        assert "SCHED_OTHER" in text, text
+        with Calendar() as calendar:
+            calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+            until(lambda: not fcntl_error(calendar.start))
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def fcntl_error(function) -> int:
+    """Return the error of a function, 0: none."""
+    try:
+        function()
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def owned() -> None:
+    """A CPU runs one calendar at a time, until that stops or is closed."""
+    first, second = Calendar(), Calendar()
+    for calendar in (first, second):
+        calendar.load(MAJOR, [(2 * MS, MS, 0)], [Unit.function_of("a", 0, "step")])
+    first.start()
+    fails(errno.EBUSY, first.start)
+    fails(errno.EBUSY, second.start)
+    first.stop()
+    second.start()
+    fails(errno.EBUSY, first.start)
+    second.close()
+    first.start()
+    until(lambda: counts(first).run > 2)
+    first.close()
+
+
+def restored() -> None:
+    """A thread gets its priority and its CPUs back, by UNBIND, and when the file is closed."""
+
+    def bound() -> None:
+        calendar = Calendar()
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU), Unit.user("b", 0)])
+        os.nice(3)
+        before = schedule()
+        for release in (lambda: calendar.unbind(0), calendar.close):
+            calendar.bind(0)
+            assert os.sched_getscheduler(0) == os.SCHED_FIFO
+            assert os.sched_getparam(0).sched_priority == 98
+            assert os.sched_getaffinity(0) == {LAST_CPU}
+            fails(errno.EBUSY, calendar.bind, 1)
+            fails(errno.ESRCH, calendar.unbind, 1)
+            release()
+            assert schedule() == before
+
+    def schedule():
+        return (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0),
+                os.sched_getaffinity(0))  # fmt: skip
+
+    assert child(bound) == 0
+
+
+def offline() -> None:
+    """A CPU that goes offline stops the calendar; it can be started when the CPU is back."""
+    online = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}/online")
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(2 * MS, MS, 0), (2 * MS, MS, 1)],
+                      [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step")])  # fmt: skip
+        with process(worker(calendar)) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: counts(calendar, 1).run > 2)
+            online.write_text("0")
+            try:
+                assert ended(pid) == errno.ENODEV
+                found = counts(calendar)
+                assert (found.state, found.error) == (0, errno.ENODEV)
+                fails(errno.ENODEV, calendar.start)
+            finally:
+                online.write_text("1")
+        before = counts(calendar, 1).run
+        until(lambda: not fcntl_error(calendar.start))
+        until(lambda: counts(calendar, 1).run > before)
+
+
+def sleeps() -> None:
+    """A sleep of the machine stops calendars; units are told, parked ones too."""
+    power, test = Path("/sys/power/state"), Path("/sys/power/pm_test")
+    if not test.exists():
+        return
+    Path("/sys/module/suspend/parameters/pm_test_delay").write_text("1")
+    test.write_text("freezer")
+    try:
+        for spin_in in (0, 1):
+            with Calendar() as calendar:
+                calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+                with process(worker(calendar, spin_in=spin_in)) as pid:
+                    until(lambda calendar=calendar: counts(calendar).tid)
+                    calendar.start()
+                    until(lambda calendar=calendar: counts(calendar).run > 1)
+                    power.write_text("freeze")
+                    found = counts(calendar)
+                    assert (found.state, found.error) == (0, errno.ECANCELED)
+                    if not spin_in:
+                        assert ended(pid) == errno.ECANCELED
+                    calendar.start()
+    finally:
+        test.write_text("none")
+
+
+def syscall() -> None:
+    """A thread that is in a system call is stopped at its end, and counted."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+
+        def busy() -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            # Some hundred milliseconds in the kernel.
+            with open("/dev/urandom", "rb", buffering=0) as source:
+                source.readinto(bytearray(1 << 25))
+            calendar.wait(0)
+            calendar.wait(0)
+
+        with process(busy) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            assert ended(pid) == 0
+            found = counts(calendar)
+            assert found.overran and found.late_breaks
+
+
+def unload() -> None:
+    """The module stays as long as a file is open; so does one whose function is used."""
+
+    def kept(name: str) -> bool:
+        return subprocess.run(["rmmod", name], capture_output=True).returncode != 0
+
+    calendar = Calendar()
+    assert kept(MODULE)
+    calendar.load(MAJOR, [(2 * MS, MS, 0), (5 * MS, MS, 1)],
+                  [Unit.function_of("a", 0, "step"), Unit.user("b", 0)])  # fmt: skip
+    assert kept("apic_calendar_pulse")
+    with process(worker(calendar, 1, spin_in=2)):
+        until(lambda: counts(calendar, 1).tid)
+        calendar.start()
+        until(lambda: counts(calendar, 1).overran)
+    calendar.close()
+    assert not kept("apic_calendar_pulse")
+    assert not kept(MODULE)
+
+
+def torture(rounds: int = 3, seed: int = 1) -> None:
+    """Random tables and switches on all CPUs: each window is accounted for."""
+    rng = random.Random(seed)
+    for _ in range(rounds):
+        with Calendar() as calendar:
+            units = [Unit.user(f"u{n}", rng.randrange(LAST_CPU + 1)) for n in range(3)]
+            units += [Unit.function_of(f"f{n}", rng.randrange(LAST_CPU + 1), "step")
+                      for n in range(3)]  # fmt: skip
+            tables = {}
+            while len(tables) < 4:
+                major = rng.randrange(5, 20) * MS
+                count = rng.randrange(1, 9)
+                entries = sorted((rng.randrange(0, major), rng.randrange(10_000, MS),
+                                  rng.randrange(6)) for _ in range(count))  # fmt: skip
+                try:
+                    number = calendar.load(major, entries, None if tables else units)
+                except Refused:
+                    continue
+                tables[number] = (cycles_of(calendar, major), [
+                    (cycles_of(calendar, o), units[u].cpu) for o, _, u in entries])  # fmt: skip
+            with contextlib.ExitStack() as stack:
+                for unit in range(3):
+                    stack.enter_context(process(worker(calendar, unit,
+                                                       spin_in=rng.randrange(20))))  # fmt: skip
+                until(lambda calendar=calendar: all(counts(calendar, u).tid for u in range(3)))
+                first = rng.randrange(4)
+                start = calendar.start(first)
+                changes, seen = [(start, first)], []
+                for _ in range(6):
+                    time.sleep(rng.random() / 10)
+                    seen += calendar.receipts()
+                    try:
+                        table = rng.randrange(4)
+                        changes.append((calendar.switch(table), table))
+                    except OSError as error:
+                        assert error.errno == errno.EBUSY
+                end = until(lambda calendar=calendar: stop_at_boundary(calendar))
+                until(lambda calendar=calendar: not counts(calendar).state)
+                seen += calendar.receipts()
+                print(account(seen, tables, start, changes, end), "windows")
+
+
+def stop_at_boundary(calendar: Calendar) -> int:
+    """Return the moment, 0 if a switch is under way."""
+    try:
+        return calendar.stop(apic_calendar.AT_BOUNDARY)
+    except OSError as error:
+        assert error.errno == errno.EBUSY
+        return 0
+
+
+def torture_long() -> None:
+    """The same for longer."""
+    for seed in range(2, 12):
+        torture(10, seed)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
