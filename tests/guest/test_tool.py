@@ -276,8 +276,9 @@ INSTRUMENTS = """
     done
     $TOOL accuracy periodic --count 500 --behind idle --keep outliers --bound 600 --json
     $TOOL accuracy periodic --count 500 --behind cpuid --keep none --walk 16 --json
-    $TOOL chain --shots 300 --json
-    $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json
+    # What takes longer than 2 s says how far it is, on the console that the rest goes to.
+    $TOOL chain --shots 300 --json 2>/dev/null
+    $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json 2>/dev/null
     rmmod apic_measure
     unload
     """
@@ -289,9 +290,9 @@ def test_instruments(guest):
     """In virtual time a loop is off by its length, and an exact timer's interrupt by its."""
     output = guest.ok()
     print(output)
-    text = "".join(line for line in output.splitlines(keepends=True) if line[0] != "{")
+    text = "".join(line for line in output.splitlines(keepends=True) if not line.startswith("{"))
     golden(f"instruments-{guest.machine.kernel}", text)
-    rows = [json.loads(line) for line in output.splitlines() if line[0] == "{"]
+    rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     pio, loop, walked, flushed, *timers, chain, loaded = rows
     check_costs(pio)
     check_loops(loop, walked, flushed)
@@ -383,7 +384,7 @@ def test_instruments_are_robust(guest):
     """Malformed requests, killed users: nothing is left, and the next one is served."""
     mode, requests, chain, periodic = guest.ok().splitlines()
     print(requests)
-    assert mode == "600 0" and int(requests.split()[0]) > 0
+    assert mode == "600 0" and int(requests.split()[0]) > 400
     assert all(row["shots"] == 50 for row in json.loads(chain)["rows"])
     assert json.loads(periodic)["n"] == 50
 
