@@ -26,7 +26,7 @@
 /* log2 of the part of a difference by which the offset follows it without a stop */
 #define FILTER_SHIFT	3
 
-/* Cycles in which the reference counts so many ticks. */
+/* Cycles in which the reference counts that number of ticks. */
 static s64 cycles(s64 ticks, u64 rate)
 {
 	return (__int128)ticks * rate >> SHIFT;

@@ -48,7 +48,7 @@ MODULE_PARM_DESC(skew_period_s,
 /* Round trips in one go, and of all in each role. */
 #define BURST		16
 #define ROUNDS		320
-/* A round trip is about as fast as another that took so many steps of the TSC less. */
+/* A round trip is about as fast as another that took that number of steps less. */
 #define SLACK_STEPS	2
 /* A go is given up after so long: the other CPU may be a thread that does not run. */
 #define PATIENCE_US	500

@@ -89,23 +89,29 @@ static const access_fn accesses[APIC_MEASURE_ACCESSES] = {
 	[APIC_MEASURE_PCI_CONFIG] = access_pci_config,
 };
 
-static u32 cost(u32 what, const struct place *place)
+static u32 cost(access_fn run, const struct place *place)
 {
-	access_fn run = accesses[what];
-	unsigned long flags, rtc_flags = 0;
+	unsigned long flags;
 	u64 start, end;
 
-	/* On PREEMPT_RT a lock that may sleep. */
-	if (what == APIC_MEASURE_RTC)
-		spin_lock_irqsave(&rtc_lock, rtc_flags);
 	local_irq_save(flags);
 	start = rdtsc_ordered();
 	run(place);
 	end = rdtsc_ordered();
 	local_irq_restore(flags);
-	if (what == APIC_MEASURE_RTC)
-		spin_unlock_irqrestore(&rtc_lock, rtc_flags);
 	return min_t(u64, end - start, U32_MAX);
+}
+
+/* On PREEMPT_RT the lock may sleep: not within cost(). */
+static u32 cost_locked(access_fn run, const struct place *place)
+{
+	unsigned long flags;
+	u32 cycles;
+
+	spin_lock_irqsave(&rtc_lock, flags);
+	cycles = cost(run, place);
+	spin_unlock_irqrestore(&rtc_lock, flags);
+	return cycles;
 }
 
 static int find_pm_timer(struct place *place)
@@ -167,6 +173,8 @@ static int find(u32 what, struct place *place)
 long measure_port(struct apic_measure_port *a)
 {
 	struct place place = {};
+	u32 (*measure)(access_fn run, const struct place *place) =
+		a->access == APIC_MEASURE_RTC ? cost_locked : cost;
 	u32 *cycles, i;
 	long ret;
 
@@ -181,7 +189,7 @@ long measure_port(struct apic_measure_port *a)
 		goto put;
 	ret = 0;
 	for (i = 0; i < a->count && !ret; i++) {
-		cycles[i] = cost(a->access, &place);
+		cycles[i] = measure(accesses[a->access], &place);
 		if (signal_pending(current))
 			ret = -EINTR;
 		cond_resched();

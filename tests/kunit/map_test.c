@@ -25,7 +25,7 @@
  * struct sim - the machine
  * @now:	cycles that a TSC which never stops would have counted
  * @lost:	cycles that the TSC has stood still
- * @smi:	one access in so many comes with an SMI, 0 for none
+ * @smi:	one access in this number comes with an SMI, 0 for none
  * @ppb:	how much faster than by TSC_HZ the TSC runs
  * @rnd:	random numbers
  */

@@ -179,9 +179,10 @@ static void print(uint64_t value)
 	char text[24], *at = text + sizeof(text);
 
 	*--at = '\n';
-	do
+	do {
 		*--at = (char)('0' + value % 10);
-	while (value /= 10);
+		value /= 10;
+	} while (value);
 	sys(NR_WRITE, 1, at, text + sizeof(text) - at, 0);
 }
 

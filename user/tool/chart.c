@@ -224,8 +224,8 @@ void chart_draw(FILE *file, struct chart *chart)
 	for (i = 0; i < chart->lines; i++)
 		draw_line(file, chart, i, &x, &y);
 	for (i = chart->lines; i-- > 0 && chart->lines > 1;) {
-		fprintf(file, "<g class=\"s%u\"><text class=\"name\" x=\"%u\" y=\"%u\">", i, right - 6,
-			TOP + 14 + 15 * i);
+		fprintf(file, "<g class=\"s%u\"><text class=\"name\" x=\"%u\" y=\"%u\">",
+			i, right - 6, TOP + 14 + 15 * i);
 		chart_text(file, chart->line[i].name);
 		fputs("</text></g>\n", file);
 	}

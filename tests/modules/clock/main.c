@@ -13,7 +13,7 @@
  *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
  *		was when this module was loaded, by TSC_ADJUST
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
- *		"stop NAPS": the TSC stops in idle during so many sleeps, see stop.c
+ *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
  */
 #include <linux/apic_clock.h>

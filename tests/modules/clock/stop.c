@@ -75,7 +75,7 @@ static void idle(void *unused, unsigned int state, unsigned int cpu)
 	truth.since = 0;
 }
 
-/* Sleep so many times on a machine with one CPU. */
+/* Sleep that number of times on a machine with one CPU. */
 int clock_test_stop(unsigned int naps)
 {
 	struct apic_clock_resync before, after;
