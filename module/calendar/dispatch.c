@@ -413,6 +413,10 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 		unit = &cpu->calendar->units[window->unit];
 		start = cpu->position.start + window->offset;
 		cpu->dispatch.expires = start - calendar_lead(unit);
+		/* Not within the window that is open: one thread at a time. */
+		if (cpu->running)
+			cpu->dispatch.expires = max(cpu->dispatch.expires,
+						    cpu->running->timeout + 1);
 		if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
 			cpu->dispatch.flags = APIC_TIMER_EXACT;
 			cpu->dispatch.expires = start - apic_timer_ns_to_tsc(READY_NS);

@@ -234,8 +234,9 @@ static int calendar_release(struct inode *inode, struct file *file)
 	struct calendar *calendar = file->private_data;
 	u32 i;
 
-	calendar_outside_del(calendar);
+	/* While it runs, it has to be known to whom stops it when a CPU goes offline. */
 	calendar_stop_sync(calendar, -ECANCELED);
+	calendar_outside_del(calendar);
 	for (i = 0; i < calendar->n_units; i++)
 		calendar_unit_release(&calendar->units[i]);
 	calendar_unload(calendar);

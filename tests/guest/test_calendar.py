@@ -112,6 +112,27 @@ def test_timeout(measured):
             assert broken.resumed - broken.timeout >= 899_990
 
 
+TIGHT = b"""\
+unit sense cpu 0 user
+unit plan cpu 0 user
+table tight major 1ms
+at 100us run sense for 100us
+at 205us run plan for 100us
+at 310us run sense for 50us
+"""
+
+
+def test_tight():
+    """Threads whose windows are 5 us apart, less than some leads, have each of them."""
+    found = demo_calendar.measure("6.1", 300, file=TIGHT)
+    # plan uses up its budget in each eighth window: what follows is the others' all the same.
+    print(Counter((r.entry, r.result) for r in found.receipts), found.errors)
+    assert Counter(r.result for r in found.receipts if r.cycle >= 20).keys() <= {0, 1}
+    # Its wake-up begins with the gap, and a stop takes part of that.
+    assert 0 <= late(found, "plan")[0] and late(found, "plan")[-1] <= 1000
+    assert 0 <= late(found, "sense")[0] and late(found, "sense")[-1] <= 5000
+
+
 def test_demo():
     """The demo says what it has found, and gives the receipt of the unit that was stopped."""
     found = demo_calendar.measure("6.1", 1000)

@@ -8,6 +8,7 @@ import struct
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 from ..base.progress import say
@@ -82,10 +83,13 @@ def main() -> int:
     return 0
 
 
-def measure(series: str, cycles: int, busy: bool = False) -> Found | None:
+def measure(
+    series: str, cycles: int, busy: bool = False, file: bytes | Path = FILE
+) -> Found | None:
     """Boot a guest and run the calendar; None, with the reason on standard error, if it fails.
 
     busy: hackbench makes system calls meanwhile
+    file: another calendar, whose units are named by UNITS too
     """
     say("demo", f"kernel: Debian's {series} (downloaded once)")
     kernel = kernels.ensure(series)
@@ -103,7 +107,7 @@ def measure(series: str, cycles: int, busy: bool = False) -> Found | None:
     say("demo", "booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
     result = virtual.run(
         kernel, script, modules=[build.find_ko(built, name) for name in MODULES], timeout=900,
-        files={"usr/bin/calendar": user.program(kernel, "calendar"), "demo.calendar": FILE},
+        files={"usr/bin/calendar": user.program(kernel, "calendar"), "demo.calendar": file},
     )  # fmt: skip
     if not result.ok:
         print(f"demo: {result.verdict}\n{result.output}\n{result.kernel_log}", file=sys.stderr)
