@@ -229,6 +229,7 @@ int calendar_keeper_start(struct calendar *calendar);
 void calendar_keeper_stop(struct calendar *calendar);
 u64 calendar_backstop(void);
 void calendar_restore(struct calendar_unit *unit);
+void calendar_demote(struct calendar_unit *unit);
 
 /* function.c */
 bool calendar_function_known(const char *name, u32 kind);

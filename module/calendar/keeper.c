@@ -105,6 +105,22 @@ void calendar_restore(struct calendar_unit *unit)
 }
 
 /**
+ * calendar_demote() - take this thread's priority away until it calls
+ * @unit:	its unit
+ *
+ * Context: Task, that thread. Sleeps.
+ */
+void calendar_demote(struct calendar_unit *unit)
+{
+	mutex_lock(&unit->calendar->scheduling);
+	if (READ_ONCE(unit->task) == current) {
+		unit->demoted = true;
+		sched_set_normal(current, 0);
+	}
+	mutex_unlock(&unit->calendar->scheduling);
+}
+
+/**
  * calendar_keeper_start() - start the keeper of a calendar
  * @calendar:	the calendar
  *

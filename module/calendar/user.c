@@ -244,7 +244,7 @@ int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wa
 	was = window_over(unit, wait);
 	if (was < 0)
 		return was;
-	if (was == CALENDAR_OVER)
+	if (was == CALENDAR_OVER || READ_ONCE(unit->demoted))
 		calendar_restore(unit);
 	ret = unit_sleep(unit, true);
 	if (ret)
@@ -315,9 +315,15 @@ long calendar_wait(struct calendar *calendar, void __user *argument)
 
 static void park(struct calendar_unit *unit)
 {
+	int ret;
+
 	calendar_restore(unit);
-	if (!unit_sleep(unit, false))
+	ret = unit_sleep(unit, false);
+	if (!ret)
 		calendar_finish(unit->receipt.start);
+	/* The calendar has stopped: nothing would stop it again until it calls. */
+	else if (ret != -ERESTARTSYS && ret != -ESRCH)
+		calendar_demote(unit);
 }
 
 static void never_last(struct kref *kref)
