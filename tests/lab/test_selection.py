@@ -52,6 +52,7 @@ def takes_long(test: str) -> bool:
         name in ("test_off_and_on_500_times", "test_load_2000_times_under_load")
         or name in ("test_debian_own", "test_after_make_install", "test_injected")
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
+        or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")
         or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
         or case in long_cases.get(name, [])
