@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc):
         return
     machines, script = marker.args
     cases, brief = marker.kwargs.get("cases"), marker.kwargs.get("brief", False)
-    test = metafunc.definition.name
+    test = f"{metafunc.module.__name__.rpartition('.')[2]}.{metafunc.definition.name}"
     sections = {}
     for machine in machines:
         if cases is None:

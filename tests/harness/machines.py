@@ -258,10 +258,16 @@ class Pool:
         self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
 
     def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
-        """Say which machines are needed; each gets its sections in the order given."""
+        """Say which machines are needed; each gets its sections in the order given.
+
+        Outcomes are found by name: ValueError where a machine gets two sections of one.
+        """
         self._scripts = {machine: [] for machine in others}
         for section in sections:
-            self._scripts.setdefault(section.machine, []).append(section)
+            script = self._scripts.setdefault(section.machine, [])
+            if any(other.name == section.name for other in script):
+                raise ValueError(f"{section.machine.id}: two sections named {section.name}")
+            script.append(section)
 
     def start(self) -> None:
         """Start the machines, unless that was done.

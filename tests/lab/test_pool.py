@@ -3,8 +3,9 @@
 import time
 from threading import Event
 
+import pytest
 from lab.engines.result import Result
-from machines import TABLE, Boot, Pool
+from machines import TABLE, Boot, Pool, Section
 
 
 def test_one_less_until_somebody_waits():
@@ -55,4 +56,15 @@ def test_longest_first():
         pool.get(machine)
     assert begun == [three, four, two, one]
     assert sorted(boot.seconds for _, boot in pool.boots) == [1] * 4
+    pool.close()
+
+
+def test_no_two_sections_of_one_name():
+    """Else a test would be given what the other one's section left behind."""
+    one, two = TABLE[:2]
+    pool = Pool(lambda machine, sections: Boot(1, Result("ok", "", "", ""), None))
+    pool.plan([Section(one, "a.test", ""), Section(one, "b.test", ""),
+               Section(two, "a.test", "")], [])  # fmt: skip
+    with pytest.raises(ValueError, match="two sections named a.test"):
+        pool.plan([Section(one, "a.test", ""), Section(one, "a.test", "false")], [])
     pool.close()
