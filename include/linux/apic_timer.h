@@ -25,7 +25,7 @@
  *	ret = add_apic_timer(&timer);
  *
  *	period.start = apic_timer_now() + apic_timer_ns_to_tsc(period_ns);
- *	period.period_ns = period_ns;		n is 0: the first moment is @start
+ *	period.period_ns = period_ns;		n is 0: the first moment is start
  *	timer.expires = period.start;
  *	ret = add_apic_timer(&timer);
  *

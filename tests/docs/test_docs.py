@@ -130,6 +130,17 @@ def test_kernel_doc(tree, monkeypatch):
     assert "\n.B \\-EINVAL\nnot done\n" in page
 
 
+def test_code_in_kernel_doc():
+    """What is indented is code: its & and @ are C's."""
+    text = "Arm @timer by add(), of &struct timer:\n\tadd(&timer) | add();"
+    assert kerneldoc.markdown(text) == (
+        "Arm `timer` by `add()`, of `timer`:\n\tadd(&timer) | add();"
+    )
+    assert kerneldoc.roff(text) == (
+        "Arm \\fItimer\\fP by \\fBadd\\fP(), of \\fBtimer\\fP:\n\tadd(&timer) | add();"
+    )
+
+
 def test_every_exported_function_has_a_page():
     names = {f"man9/{name}.9" for name, _ in source.exported()}
     assert "man9/add_apic_timer.9" in names

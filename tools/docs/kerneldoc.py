@@ -144,7 +144,12 @@ def plain(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a text with kernel-doc's marks as Markdown."""
+    """Return a text with kernel-doc's marks as Markdown; an indented line is code, without any."""
+    parts = re.split(r"(^\t.*$)", text, flags=re.M)
+    return "".join(part if part[:1] == "\t" else _markdown(part) for part in parts)
+
+
+def _markdown(text: str) -> str:
     text = text.replace("|", r"\|")
     text = re.sub(r"[@%](-?\w+(?:(?:->|\.)\w+)*)", r"`\1`", text)
     text = re.sub(r"&(?:struct |enum )?(\w+(?:(?:->|\.)\w+)*)", r"`\1`", text)
@@ -152,12 +157,17 @@ def markdown(text: str) -> str:
 
 
 def roff(text: str) -> str:
-    """Return a text with kernel-doc's marks as man(7) has them."""
+    """Return a text with kernel-doc's marks as man(7) has them; an indented line is code."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
+    parts = re.split(r"(^\t.*$)", text, flags=re.M)
+    text = "".join(part if part[:1] == "\t" else _roff(part) for part in parts)
+    return "\n".join(rf"\&{line}" if line[:1] in ".'" else line for line in text.split("\n"))
+
+
+def _roff(text: str) -> str:
     text = re.sub(r"@(\w+(?:(?:\\->|\.)\w+)*)", r"\\fI\1\\fP", text)
     text = re.sub(r"[%&](?:struct |enum )?((?:\\-)?\w+(?:(?:\\->|\.)\w+)*)", r"\\fB\1\\fP", text)
-    text = re.sub(r"\b(\w+)\(\)", r"\\fB\1\\fP()", text)
-    return "\n".join(rf"\&{line}" if line[:1] in ".'" else line for line in text.split("\n"))
+    return re.sub(r"\b(\w+)\(\)", r"\\fB\1\\fP()", text)
 
 
 def sentence(text: str) -> str:
