@@ -86,6 +86,15 @@ static_assert(sizeof(struct apic_timer_estimate) == 128);
 void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile);
 
+/*
+ * The guess fades soon, on little evidence. Where being below a sample costs more
+ * than being above it, let the guess wait for a whole window of samples, 4 times
+ * as many as there are for one beyond the quantile; and where that has turned out
+ * to cost too much, let it hurry.
+ */
+void apic_timer_estimate_wait(struct apic_timer_estimate *estimate);
+void apic_timer_estimate_hurry(struct apic_timer_estimate *estimate);
+
 /* Add a sample, TSC cycles: to mean and quantile, or to the quantile only. */
 void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample);
 void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 sample);

@@ -549,6 +549,27 @@ static void after_chain_test(struct kunit *test)
 	timers[1].flags = APIC_TIMER_RAW;
 }
 
+/* The first guess of a latency stays, unless spinning for it takes most of the time. */
+static void lead_hurries_test(struct kunit *test)
+{
+	const struct apic_timer_lead *lead = per_cpu_ptr(&apic_timer_lead, 0);
+	u64 guess;
+
+	start_chain(test, APIC_TIMER_EXACT, 100, 50000);
+	guess = lead->exact[0];
+	run_for(10 * TICK_NS);
+	KUNIT_EXPECT_GE(test, lead->exact[0], guess * 9 / 10);
+	timers[0].flags = APIC_TIMER_RAW;
+	hog_stop(test);
+
+	start_chain(test, APIC_TIMER_EXACT, 100, 5000);
+	KUNIT_EXPECT_EQ(test, lead->exact[0], guess);
+	run_for(10 * TICK_NS);
+	KUNIT_EXPECT_LE(test, lead->exact[0], guess / 3);
+	timers[0].flags = APIC_TIMER_RAW;
+	hog_stop(test);
+}
+
 /* A single handler that takes longer than it may is followed by a rest. */
 static void throttle_long_handler_test(struct kunit *test)
 {
@@ -694,6 +715,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(too_close_chain_test),
 	KUNIT_CASE(heels_chain_test),
 	KUNIT_CASE(after_chain_test),
+	KUNIT_CASE(lead_hurries_test),
 	KUNIT_CASE(throttle_long_handler_test),
 	KUNIT_CASE(hold_max_test),
 	KUNIT_CASE(hold_ends_test),

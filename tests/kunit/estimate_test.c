@@ -247,6 +247,30 @@ static void windows_test(struct kunit *test)
 	}
 }
 
+/* A guess that waits stays for the longest window; told to hurry, it fades as any. */
+static void wait_test(struct kunit *test)
+{
+	unsigned int i;
+
+	apic_timer_estimate_init(&estimate, 4000, APIC_TIMER_QUANTILE_ONE);
+	apic_timer_estimate_wait(&estimate);
+	for (i = 1; i < 40000; i++) {
+		add(500);
+		apic_timer_estimate_pass(&estimate);
+	}
+	EXPECT_WITHIN(test, high(), 4000, 4100);
+	add(500);
+	EXPECT_WITHIN(test, high(), 2200, 2350);
+
+	apic_timer_estimate_hurry(&estimate);
+	for (i = 1; i <= 110; i++) {
+		/* Once is enough: windows grow all the same. */
+		apic_timer_estimate_hurry(&estimate);
+		add(500);
+	}
+	EXPECT_WITHIN(test, high(), 880, 1000);
+}
+
 /* What comes once in 50 samples is covered all the while that the guess fades. */
 static void fading_covers_test(struct kunit *test)
 {
@@ -344,6 +368,7 @@ static struct kunit_case estimate_test_cases[] = {
 	KUNIT_CASE(rare_test),
 	KUNIT_CASE(all_test),
 	KUNIT_CASE(windows_test),
+	KUNIT_CASE(wait_test),
 	KUNIT_CASE(fading_covers_test),
 	KUNIT_CASE(uninitialised_test),
 	KUNIT_CASE(wrong_quantile_test),

@@ -15,7 +15,8 @@
  * which none of them came near is not the usual one; 100 say nothing about what
  * happens once in 10,000 times. What is rare and exceeds the quantile therefore
  * exceeds it by less, the more often it comes. The quantile of all samples is the
- * largest of the recent ones.
+ * largest of the recent ones. A user to whom the guess is cheap lets it wait for
+ * the longest window.
  */
 #include <linux/bits.h>
 #include <linux/export.h>
@@ -100,6 +101,42 @@ void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 	};
 }
 EXPORT_SYMBOL_GPL(apic_timer_estimate_init);
+
+static void set_window(struct apic_timer_estimate *estimate, u32 length)
+{
+	estimate->length = length;
+	estimate->passing = length;
+}
+
+/**
+ * apic_timer_estimate_wait() - don't judge the quantile before the longest window is over
+ * @estimate:	the estimate
+ *
+ * For a guess that costs less than a sample beyond the quantile does.
+ *
+ * Context: Any. The caller keeps other code from @estimate.
+ */
+void apic_timer_estimate_wait(struct apic_timer_estimate *estimate)
+{
+	set_window(estimate, estimate->longest);
+}
+EXPORT_SYMBOL_GPL(apic_timer_estimate_wait);
+
+/**
+ * apic_timer_estimate_hurry() - judge the quantile soon
+ * @estimate:	the estimate
+ *
+ * Windows grow anew, if they have grown to the longest. The opposite of
+ * apic_timer_estimate_wait().
+ *
+ * Context: Any. The caller keeps other code from @estimate.
+ */
+void apic_timer_estimate_hurry(struct apic_timer_estimate *estimate)
+{
+	if (estimate->length == estimate->longest)
+		set_window(estimate, min(WINDOW_FIRST, estimate->longest));
+}
+EXPORT_SYMBOL_GPL(apic_timer_estimate_hurry);
 
 /* Start with the median of the first few: any of them may be an outlier. */
 static void add_first(struct apic_timer_estimate *estimate, u64 sample)

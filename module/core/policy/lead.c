@@ -136,10 +136,14 @@ void apic_timer_lead_reset(void)
 	unsigned int state, cover;
 
 	lockdep_assert_irqs_disabled();
-	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
+	for (state = 0; state < APIC_TIMER_CPU_STATES; state++) {
 		apic_timer_estimate_init(&lead->latency[state], guess,
 					 apic_timer_lead_quantile);
+		/* What happens once in thousands of times makes an expiry late: spin. */
+		apic_timer_estimate_wait(&lead->latency[state]);
+	}
 	apic_timer_estimate_init(&lead->event, guess, EVENT_QUANTILE);
+	apic_timer_estimate_wait(&lead->event);
 	for (cover = 0; cover < APIC_TIMER_LEAD_COVERS; cover++)
 		reset_cover(lead, cover);
 	lead->covers = 0;
@@ -182,6 +186,23 @@ void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency)
 	update(lead);
 	if (unlikely(lead->covers))
 		learn_covers(lead, state == APIC_TIMER_CPU_TICK_STOPPED, latency);
+}
+
+/**
+ * apic_timer_lead_hurry() - come down to what is usual here soon
+ *
+ * For a CPU whose expiries take most of its time, spinning for a guess.
+ *
+ * Context: Interrupts off.
+ */
+void apic_timer_lead_hurry(void)
+{
+	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
+	unsigned int state;
+
+	lockdep_assert_irqs_disabled();
+	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
+		apic_timer_estimate_hurry(&lead->latency[state]);
 }
 
 /**

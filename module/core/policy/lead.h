@@ -76,6 +76,7 @@ const char *apic_timer_cpu_state_name(enum apic_timer_cpu_state state);
 void apic_timer_lead_reset(void);
 void apic_timer_lead_set_cost(u64 exact, u64 plain);
 void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency);
+void apic_timer_lead_hurry(void);
 void apic_timer_lead_learn_event(u64 cycles);
 u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
 void apic_timer_lead_init(void);

@@ -194,6 +194,8 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 		if (unlikely(begun)) {
 			begin_busy(base, mux, programmed_for);
 			apic_timer_throttle_measure(&base->throttle, now);
+			/* The lead may be what takes the time. */
+			apic_timer_lead_hurry();
 		}
 		base->expiring = true;
 		for (;;) {
