@@ -243,8 +243,9 @@ u64 apic_clock_common_now(void);
 
 /**
  * struct apic_clock_receipt - what became of a group's expiry
- * @when:	the moment, TSC of the reference CPU if the group corrects, else of
- *		each CPU
+ * @when:	the moment as it was armed, TSC of the reference CPU if the group
+ *		corrects, else of each CPU; as timers do, it moves with the TSC in a
+ *		sleep
  * @ret:	0: all handlers were called; -EAGAIN: none was, as one CPU was not
  *		there in time; -ECANCELED: cancelled, see @called
  * @called:	how many handlers were called

@@ -43,19 +43,19 @@ enum decision {
  * @timer:	its timer
  * @group:	the group
  * @cpu:	the CPU
- * @target:	moment on its own TSC
  * @offset:	its TSC less that of the reference
  * @error:	how far @offset may be off
- * @start:	TSC at which the handler started, 0 if it was not called
+ * @late:	start of the handler less the moment on the CPU's own TSC, if @called
+ * @called:	the handler was called
  */
 struct member {
 	struct apic_timer_list timer;
 	struct apic_clock_group *group;
 	int cpu;
-	u64 target;
 	s64 offset;
 	u64 error;
-	u64 start;
+	s64 late;
+	bool called;
 } __aligned(128);
 
 /**
@@ -94,15 +94,13 @@ static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group
 		.when = group->when, .first = S64_MAX, .last = S64_MIN,
 	};
 	const struct member *member;
-	s64 start;
 
 	for (member = group->members; member < group->members + group->count; member++) {
 		receipt.error = max(receipt.error, member->error);
-		if (!member->start)
+		if (!member->called)
 			continue;
-		start = member->start - member->offset - group->when;
-		receipt.first = min(receipt.first, start);
-		receipt.last = max(receipt.last, start);
+		receipt.first = min(receipt.first, member->late);
+		receipt.last = max(receipt.last, member->late);
 		receipt.called++;
 	}
 	if (receipt.called < group->count)
@@ -139,14 +137,22 @@ static void leave(struct apic_clock_group *group)
 		done(&receipt, data);
 }
 
+/* Call the handler of a member, whose moment is @target. */
+static void call(struct member *member, u64 start, u64 target)
+{
+	struct apic_clock_group *group = member->group;
+
+	group->function(start, group->data);
+	member->late = start - target;
+	member->called = true;
+}
+
 static void run_alone(unsigned long long now, unsigned long data)
 {
 	struct member *member = (struct member *)data;
-	struct apic_clock_group *group = member->group;
 
-	group->function(now, group->data);
-	member->start = now;
-	leave(group);
+	call(member, now, member->timer.expires);
+	leave(member->group);
 }
 
 static enum decision decide(struct apic_clock_group *group)
@@ -161,17 +167,18 @@ static void run_with_all(unsigned long long now, unsigned long data)
 {
 	struct member *member = (struct member *)data;
 	struct apic_clock_group *group = member->group;
-	u64 decide_at = member->target - apic_timer_ns_to_tsc(DECIDE_NS), start;
+	/* Not kept from when it was armed: it has moved, if the TSC has in a sleep. */
+	u64 target = apic_timer_add_tsc(member->timer.expires, apic_timer_ns_to_tsc(EARLY_NS));
+	u64 decide_at = target - apic_timer_ns_to_tsc(DECIDE_NS), start;
 
 	atomic_inc(&group->arrived);
 	while (rdtsc_ordered() < decide_at)
 		cpu_relax();
 	if (decide(group) == ALL) {
 		/* Not fenced: the shorter the loop, the nearer to the moment. */
-		while ((start = rdtsc()) < member->target)
+		while ((start = rdtsc()) < target)
 			;
-		group->function(start, group->data);
-		member->start = start;
+		call(member, start, target);
 	}
 	leave(group);
 }
@@ -227,8 +234,9 @@ EXPORT_SYMBOL_GPL(apic_clock_group_alloc);
 static void aim(struct member *member, u64 when, unsigned int flags)
 {
 	struct apic_clock_skew skew;
+	u64 target;
 
-	member->start = 0;
+	member->called = false;
 	member->offset = 0;
 	member->error = U64_MAX;
 	if (!apic_clock_get_skew(member->cpu, &skew)) {
@@ -239,12 +247,12 @@ static void aim(struct member *member, u64 when, unsigned int flags)
 			member->error = max(abs(skew.high), abs(skew.low));
 	}
 	if (member->offset >= 0)
-		member->target = apic_timer_add_tsc(when, member->offset);
+		target = apic_timer_add_tsc(when, member->offset);
 	else
-		member->target = when - min(when, -(u64)member->offset);
-	member->timer.expires = member->target;
+		target = when - min(when, -(u64)member->offset);
 	if (flags & APIC_CLOCK_GROUP_ALL)
-		member->timer.expires -= apic_timer_ns_to_tsc(EARLY_NS);
+		target -= min(target, apic_timer_ns_to_tsc(EARLY_NS));
+	member->timer.expires = target;
 }
 
 /* Take out what is pending, and wait for handlers. Return: how many were pending. */

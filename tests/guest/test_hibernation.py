@@ -14,10 +14,15 @@ SCRIPT = """
     insmod $MODULES/apic_timer.ko
     insmod $MODULES/apic_timer_sleep.ko
     insmod $MODULES/apic_timer_dev.ko
+    insmod $MODULES/apic_clock.ko
+    insmod $MODULES/apic_clock_test.ko
+    groups=/sys/kernel/debug/apic_clock_test
     for how in tsc any mono read readany; do
         asleep $how 60000 >/tmp/asleep.$how &
     done
     echo 60000 >$sleeper/arm
+    echo later 0 0 60000 >$groups/command
+    echo later 1 2 60000 >$groups/command
     sleep 0.2
     cat $sleeper/report
     echo disk >/sys/power/state
@@ -35,6 +40,9 @@ SCRIPT = """
     cat $sleeper/report
     wait
     cat /tmp/asleep.*
+    grep ^later $groups/result
+    rmmod apic_clock_test
+    rmmod apic_clock
     rmmod apic_timer_dev
     rmmod apic_timer_sleep
     rmmod apic_timer
@@ -75,3 +83,9 @@ def test_pending_while_off(series):
     stale, met = f"-{errno.ESTALE}", "0"
     wanted = {"tsc": stale, "any": stale, "mono": met, "read": stale, "readany": met}
     assert ends == sorted((how, result, "2", "0") for how, result in wanted.items())
+    # Groups are moved, too. Their timers have met on one CPU: not all can be there at a time.
+    groups = re.findall(r"^later (\d) ret (-?\d+) called (\d) first (-?\d+) last (-?\d+)$", again,
+                        re.M)  # fmt: skip
+    assert [row[:3] for row in groups] == [("0", "0", str(CPUS)),
+                                           ("1", str(-errno.EAGAIN), "0")]  # fmt: skip
+    assert all(0 <= int(late) < 10**9 for row in groups for late in row[3:])

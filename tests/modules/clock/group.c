@@ -153,6 +153,54 @@ int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots)
 	return ret;
 }
 
+/**
+ * struct later - a group that expires while its script does something else
+ * @group:	the group
+ * @receipt:	what became of it
+ * @over:	there is a receipt
+ */
+static struct later {
+	struct apic_clock_group *group;
+	struct apic_clock_receipt receipt;
+	bool over;
+} later[2];
+
+static void nothing(unsigned long long now, unsigned long data)
+{
+}
+
+static void later_done(const struct apic_clock_receipt *receipt, unsigned long data)
+{
+	struct later *of = (struct later *)data;
+
+	of->receipt = *receipt;
+	/* Pairs with clock_test_group_show(). */
+	smp_store_release(&of->over, true);
+}
+
+int clock_test_group_later(unsigned int n, unsigned int flags, unsigned int ms)
+{
+	struct later *of;
+
+	if (n >= ARRAY_SIZE(later) || later[n].group)
+		return -EINVAL;
+	of = &later[n];
+	of->group = apic_clock_group_alloc(cpu_online_mask, nothing, later_done,
+					   (unsigned long)of, flags);
+	if (!of->group)
+		return -EINVAL;
+	return apic_clock_group_fire(of->group, apic_timer_now() +
+				     apic_timer_us_to_tsc(ms * USEC_PER_MSEC));
+}
+
+void clock_test_group_free(void)
+{
+	unsigned int n;
+
+	for (n = 0; n < ARRAY_SIZE(later); n++)
+		apic_clock_group_free(later[n].group);
+}
+
 void clock_test_group_show(struct seq_file *file)
 {
 	unsigned int n = result.complete;
@@ -164,4 +212,10 @@ void clock_test_group_show(struct seq_file *file)
 		seq_printf(file, " apart p50 %lld p99 %lld max %lld", result.apart[n / 2],
 			   result.apart[n - 1 - n / 100], result.apart[n - 1]);
 	seq_putc(file, '\n');
+	for (n = 0; n < ARRAY_SIZE(later); n++)
+		/* Pairs with later_done(): with @over, the receipt is seen. */
+		if (smp_load_acquire(&later[n].over))
+			seq_printf(file, "later %u ret %d called %u first %lld last %lld\n", n,
+				   later[n].receipt.ret, later[n].receipt.called,
+				   later[n].receipt.first, later[n].receipt.last);
 }

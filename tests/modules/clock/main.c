@@ -13,6 +13,7 @@
  *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
  *		was when this module was loaded, by TSC_ADJUST
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
+ *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
  */
@@ -180,6 +181,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return adjust(n, ms);
 	if (!strcmp(verb, "group"))
 		return clock_test_group(n, clock, ms);
+	if (!strcmp(verb, "later"))
+		return clock_test_group_later(n, clock, ms);
 	if (!strcmp(verb, "stop"))
 		return clock_test_stop(n);
 	if (n >= SLOTS)
@@ -277,6 +280,7 @@ static void __exit clock_test_exit(void)
 		slots[i].every = 0;
 		del_apic_timer_at_sync(&slots[i].timer);
 	}
+	clock_test_group_free();
 }
 
 module_init(clock_test_init);
