@@ -53,6 +53,24 @@ ALL = {
     "15-cpuid": timer(15, "cpuid"), "100-nop-exact": timer(100, "nop", "exact"),
     "chain": CHAIN, "chain-load": CHAIN,
 }  # fmt: skip
+# As of the lab's plug-ins: tools/lab/run/modelled.py and ports.py
+MODEL = {"caches": [
+    {"of": "L1D", "kib": 32, "ways": 8, "line": 64, "cycles": 0},
+    {"of": "L2", "kib": 256, "ways": 8, "line": 64, "cycles": 10},
+    {"of": "memory", "banks": 8, "row_kib": 8, "open": 60, "closed": 100, "refresh_each": 7800,
+     "refresh": 350}]}  # fmt: skip
+BODIES = {"first_bodies": [30 + 10 * (i % 8 == 0) for i in range(200)]}
+OFF = {"caches": "off", "error": {**THREE, "p50": 17_000}}
+MODELLED = {
+    "model": MODEL, "loop": LOOP, "loop-off": {**LOOP, "caches": "off"},
+    "100-nop": timer(100, "nop"), "15-nop-off": {**timer(15, "nop"), **OFF},
+    "15-nop-stored": {**timer(15, "nop"), **BODIES},
+    "15-nop-counted": {**timer(15, "nop"), **BODIES, "keep": "none"},
+}  # fmt: skip
+PORTS = {"accesses": 90_000, "clock": [
+    {"cycles": 0, "way": "out", "port": "0x70", "value": 10, "by": "rtc_cmos_read"},
+    {"cycles": 1, "way": "in", "port": "0x71", "value": 38, "by": "rtc_cmos_read"}],
+    "ports": [{"port": "0x42", "in": 71_000, "out": 3, "by": "pit_hpet_ptimer"}]}  # fmt: skip
 MACHINES = {"hardware": "", "guest": "KVMKVMKVM", "virtual-time": "TCGTCGTCGTCG"}
 
 
@@ -63,4 +81,14 @@ def write(folder: Path, machines: dict[str, str] = MACHINES) -> Path:
         rows.mkdir(parents=True)
         for file, row in {"doctor": doctor(hypervisor), **ALL}.items():
             (rows / f"{file}.json").write_text(json.dumps(row))
+    return folder
+
+
+def write_lab(folder: Path) -> Path:
+    """Write the rows that only the lab has, besides those of all machines; return the folder."""
+    write(folder)
+    (folder / "rows/virtual-time/ports.json").write_text(json.dumps(PORTS))
+    (folder / "rows/modelled").mkdir()
+    for file, row in MODELLED.items():
+        (folder / f"rows/modelled/{file}.json").write_text(json.dumps(row))
     return folder

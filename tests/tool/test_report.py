@@ -98,6 +98,24 @@ def test_what_an_engine_may_claim(tool, tmp_path, machine, words):
     assert any(refused) == (machine == "virtual-time")
 
 
+def test_rows_of_the_lab(tool, tmp_path):
+    """What is modelled says so, with the model's parameters; the port log has its claim."""
+    _, page = drawn(tool, report_rows.write_lab(tmp_path))
+    for section in ("loop", "timer"):
+        assert "Modelled: the length of the path" in page.words[section]
+        assert page.count[section, "h3"] == 4
+    assert "each 7,800 cycles it is refreshed" in page.words["machines"]
+    # Nothing of a model where a CPU or a kernel is measured.
+    for section in ("cycles", "memory", "chain", "ports"):
+        assert page.count[section, "h3"] == 3 and "odelled" not in page.words[section]
+    # With and without caches; two timers with errors, of which one overruns; two with bodies too.
+    assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6 + 4, 9 + 4 + 2)
+    assert "Loop rdtsc, caches off" in page.words["loop"]
+    assert "could not keep up" in page.words["timer"]
+    assert "Seen from outside" in page.words["ports"] and page.count["ports", "svg"] == 1
+    assert "rtc_cmos_read" in page.words["ports"] and "71,000" in page.words["ports"]
+
+
 def test_same_rows_make_the_same_page(tool, tmp_path):
     texts = [drawn(tool, report_rows.write(tmp_path / n))[0] for n in ("a", "b")]
     assert texts[0] == texts[1]
@@ -170,7 +188,7 @@ def test_in_a_browser(tool, tmp_path, dark):
     """At three widths nothing is cut off, and no text has the colour of what is behind it."""
     browser = shutil.which("chromium")
     assert browser, "chromium is not there: tools/setup test"
-    text, page = drawn(tool, report_rows.write(tmp_path / "report"), "--bench", BENCH)
+    text, page = drawn(tool, report_rows.write_lab(tmp_path / "report"), "--bench", BENCH)
     frames = "".join(f'<iframe style="width:{w}px;height:900px;border:0" '
                      f'srcdoc="{html.escape(text)}"></iframe>' for w in WIDTHS)  # fmt: skip
     (tmp_path / "look.html").write_text(LOOK % frames)

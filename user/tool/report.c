@@ -65,6 +65,18 @@ const struct report_run report_runs[] = {
 	PERIODIC("100-nop-counted", "--period 100 --behind nop --keep none"),
 	{ "chain", true, false, "chain", "--shots 10000", "--shots 1000 --most 520" },
 	{ "chain-load", true, false, "chain --most 220 --load", "--shots 10000", "--shots 1000" },
+	/* What the lab's plug-ins of QEMU have seen: tools/lab/run/modelled.py and ports.py */
+	{ .file = "model" },
+	{ .file = "loop-off" },
+	{ .file = "100-nop-off" },
+	{ .file = "100-cpuid-off" },
+	{ .file = "15-nop-off" },
+	{ .file = "15-cpuid-off" },
+	{ .file = "100-nop-walk-l1" },
+	{ .file = "100-nop-walk-l3" },
+	{ .file = "15-nop-stored" },
+	{ .file = "15-nop-counted" },
+	{ .file = "ports" },
 	{}
 };
 
@@ -153,10 +165,12 @@ static struct value *load(const char *path)
 	return value;
 }
 
-static enum report_engine engine_of(const struct value *doctor)
+static enum report_engine engine_of(const struct value *doctor, const struct value *model)
 {
 	const char *hypervisor = value_text(doctor, "hypervisor");
 
+	if (model)
+		return REPORT_MODELLED;
 	if (!strncmp(hypervisor, "TCG", 3))
 		return REPORT_EMULATED;
 	return *hypervisor ? REPORT_VIRTUAL : REPORT_HARDWARE;
@@ -173,6 +187,8 @@ static void measure_all(const char *folder)
 	if (!there)
 		warn("without the module apic_measure and root: only what needs neither");
 	for (run = report_runs; run->file; run++) {
+		if (!run->command)
+			continue;
 		path = format_text("%s/%s.json", folder, run->file);
 		unlink(path);
 		if ((!run->instruments || there) && !(run->silicon && emulated)) {
@@ -182,7 +198,7 @@ static void measure_all(const char *folder)
 		}
 		if (run == report_runs) {
 			doctor = load(path);
-			emulated = engine_of(doctor) == REPORT_EMULATED;
+			emulated = engine_of(doctor, NULL) == REPORT_EMULATED;
 			value_free(doctor);
 		}
 		free(path);
@@ -217,7 +233,8 @@ static unsigned int load_machines(const char *rows, struct report_machine *machi
 				machine->row[j] = load(path);
 				free(path);
 			}
-			machine->engine = engine_of(report_rows(machine, "doctor"));
+			machine->engine = engine_of(report_rows(machine, "doctor"),
+						    report_rows(machine, "model"));
 			count++;
 		}
 		free(entries[i]);

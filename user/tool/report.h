@@ -12,6 +12,7 @@ enum report_engine {
 	REPORT_HARDWARE,
 	REPORT_VIRTUAL,		/* a virtual machine on hardware: its CPUs' own instructions */
 	REPORT_EMULATED,	/* an instruction is a cycle and a nanosecond */
+	REPORT_MODELLED,	/* that, and what a model of caches adds: rows of the lab's */
 };
 
 /* A machine that has been measured */
@@ -26,7 +27,7 @@ struct report_run {
 	const char *file;	/* without .json */
 	bool instruments;	/* needs apic_measure and root */
 	bool silicon;		/* says nothing where an instruction is a cycle */
-	const char *command;	/* with blanks between the words */
+	const char *command;	/* with blanks between the words; NULL: rows of the lab's */
 	const char *full, *brief;
 };
 

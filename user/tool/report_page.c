@@ -62,7 +62,7 @@ enum claim { CLAIM_PATH, CLAIM_CPU };
 
 static void claim(const struct report_machine *machine, enum claim from)
 {
-	static const char * const texts[][3] = {
+	static const char * const texts[][4] = {
 		[CLAIM_PATH] = {
 			[REPORT_HARDWARE] = "Measured on hardware.",
 			[REPORT_VIRTUAL] = "Measured in a virtual machine: what its host does is in it. "
@@ -70,6 +70,10 @@ static void claim(const struct report_machine *machine, enum claim from)
 			[REPORT_EMULATED] = "In virtual time, where an instruction is a cycle and a "
 					    "nanosecond: lengths of paths, and their order. The same on "
 					    "each run. Nothing of caches, and no nanosecond of hardware.",
+			[REPORT_MODELLED] = "Modelled: the length of the path in virtual time, and what a "
+					    "model of caches and memory adds to it. What caches do to "
+					    "it, and after how many shots, may be claimed. The same on "
+					    "each run. No figure of any CPU.",
 		},
 		[CLAIM_CPU] = {
 			[REPORT_HARDWARE] = "Measured on hardware.",
@@ -94,7 +98,7 @@ static void machine_head(const struct report_machine *machine)
 
 static void missing(const struct report_machine *machine, const char *command)
 {
-	if (machine->engine == REPORT_EMULATED)
+	if (machine->engine == REPORT_EMULATED || machine->engine == REPORT_MODELLED)
 		return;
 	out("<p>Not measured here: <code>apic-timer %s</code> needs the module apic_measure and root.</p>\n",
 	    command);
@@ -169,6 +173,39 @@ static void cell_three(const struct value *row, const char *key)
 
 /* The machine, and what doctor finds of it */
 
+static void about_model(const struct report_machine *machine)
+{
+	const struct value *caches = value_get(report_rows(machine, "model"), "caches"), *row;
+	size_t i;
+
+	out("<p>No machine, but a model of caches that the lab has computed with the code that ran in "
+	    "virtual time. A hit in a first cache takes no longer than the instruction; everything "
+	    "else is waited for, stores too. It has no prefetching, no TLB, no store buffer and no "
+	    "order but the program's.</p>\n");
+	table_begin("The model; cycles are those that an access takes longer", "cache|KiB|ways|line|cycles");
+	for (i = 0; i < value_count(caches); i++) {
+		row = value_item(caches, i);
+		if (!strcmp(value_text(row, "of"), "memory"))
+			continue;
+		out("<tr>");
+		cell_text(value_text(row, "of"));
+		cell_of(row, "kib");
+		cell_of(row, "ways");
+		cell_of(row, "line");
+		cell_of(row, "cycles");
+		out("</tr>\n");
+	}
+	table_end();
+	row = value_find(caches, "of", "memory");
+	out("<p>Memory takes %s cycles in a row of %s KiB that is open, one in each of %s banks, and ",
+	    commas(value_number(row, "open", 0)), commas(value_number(row, "row_kib", 0)),
+	    commas(value_number(row, "banks", 0)));
+	out("%s in another; each ", commas(value_number(row, "closed", 0)));
+	out("%s cycles it is refreshed, and answers nobody for ",
+	    commas(value_number(row, "refresh_each", 0)));
+	out("%s.</p>\n", commas(value_number(row, "refresh", 0)));
+}
+
 static void about(const struct report_machine *machine)
 {
 	static const char * const engines[] = { "hardware", "virtual machine", "virtual time" };
@@ -177,6 +214,10 @@ static void about(const struct report_machine *machine)
 	size_t i;
 
 	machine_head(machine);
+	if (machine->engine == REPORT_MODELLED) {
+		about_model(machine);
+		return;
+	}
 	out("<p>%s: ", engines[machine->engine]);
 	chart_text(page, value_text(doctor, "cpu"));
 	out(", TSC %s kHz</p>\n", commas(value_number(doctor, "tsc_khz", 0)));
@@ -211,7 +252,7 @@ static void loop_table(const struct value *loop, const char *caption)
 
 	if (!rows)
 		return;
-	table_begin(caption, "loop|min|p1|p50|p90|p99|max|sd|repeats after|how well");
+	table_begin(caption, "loop|min|p1|p50|p90|p99|max|sd|repeats after|how well|a turn");
 	for (i = 0; i < value_count(rows); i++) {
 		row = value_item(rows, i);
 		out("<tr>");
@@ -225,12 +266,14 @@ static void loop_table(const struct value *loop, const char *caption)
 		cell_real(value_number(row, "sd", 0), 1);
 		cell_of(row, "period");
 		cell_real(value_number(row, "repeats", 0), 2);
+		cell_of(row, "length");
 		out("</tr>\n");
 	}
 	table_end();
 }
 
-static void shots_chart(const struct value *row, const char *key, const char *title, const char *y)
+static void shots_chart(const struct value *row, const char *key, size_t most, const char *title,
+			const char *y)
 {
 	struct chart chart = { .title = title, .x = "shot", .y = y };
 	const struct value *first = value_get(row, key);
@@ -240,7 +283,7 @@ static void shots_chart(const struct value *row, const char *key, const char *ti
 	if (!value_count(first))
 		return;
 	line = chart_line(&chart, "");
-	for (i = 0; i < value_count(first); i++)
+	for (i = 0; i < value_count(first) && i < most; i++)
 		chart_point(line, i, value_number(value_item(first, i), NULL, 0));
 	chart_draw(page, &chart);
 }
@@ -250,13 +293,12 @@ static void loop_charts(const struct value *loop)
 	const struct value *rows = value_get(loop, "rows"), *row;
 	size_t i;
 
-	out("<div class=\"panels\">\n");
 	for (i = 0; i < value_count(rows); i++) {
 		row = value_item(rows, i);
-		shots_chart(row, "first", format_text("Loop %s", value_text(row, "way")),
-			    "TSC after the loop - target");
+		shots_chart(row, "first", SIZE_MAX,
+			    format_text("Loop %s, caches %s", value_text(row, "way"),
+					value_text(loop, "caches")), "TSC - target");
 	}
-	out("</div>\n");
 }
 
 static void loops(const struct report_machine *machine)
@@ -269,19 +311,32 @@ static void loops(const struct report_machine *machine)
 		return;
 	}
 	claim(machine, CLAIM_PATH);
-	out("<p>The TSC counts in steps of %s here.</p>\n",
-	    commas(value_number(loop, "tsc_step", 1)));
+	if (machine->engine == REPORT_MODELLED)
+		out("<p>The error is here that of the loop's own last reading of the TSC.</p>\n");
+	else
+		out("<p>The TSC counts in steps of %s here.</p>\n",
+		    commas(value_number(loop, "tsc_step", 1)));
 	loop_table(loop, "Caches as they are (figures 3, 5 and 7); cycles");
+	loop_table(report_rows(machine, "loop-off"),
+		   "Without caches (figure 4; across two lines: figure 6)");
 	loop_table(report_rows(machine, "loop-walk"),
 		   "After a walk through 512 KiB of other memory (instead of figure 4)");
 	loop_table(report_rows(machine, "loop-flush"), "The loop flushed from the caches before each shot");
+	out("<div class=\"panels\">\n");
 	loop_charts(loop);
+	loop_charts(report_rows(machine, "loop-off"));
+	out("</div>\n");
 }
 
 static const char * const panels[] = {
 	"100-nop", "100-cpuid", "15-nop", "15-cpuid", "100-nop-walk", "100-nop-flush",
 	"100-nop-exact", "100-cpuid-exact", "15-nop-exact", "100-nop-walk-exact", "100-nop-counted",
+	"100-nop-off", "100-cpuid-off", "15-nop-off", "15-cpuid-off", "100-nop-walk-l1",
+	"100-nop-walk-l3", "15-nop-stored", "15-nop-counted",
 };
+
+/* Few enough to see that each eighth differs */
+#define BODIES	160
 
 static const char *panel_title(const struct value *row)
 {
@@ -317,6 +372,21 @@ static void timer_row(const struct value *row)
 	out("</tr>\n");
 }
 
+/* Return: whether an error is more than the period, of a TSC that counts nanoseconds. */
+static bool overrun(const struct report_machine *machine)
+{
+	const struct value *row;
+	unsigned int i;
+
+	for (i = 0; i < COUNT(panels); i++) {
+		row = report_rows(machine, panels[i]);
+		if (value_number(value_get(row, "error"), "p50", 0) >
+		    1000 * value_number(row, "period_us", 0))
+			return machine->engine == REPORT_MODELLED;
+	}
+	return false;
+}
+
 static void timers(const struct report_machine *machine)
 {
 	const struct value *row;
@@ -336,11 +406,19 @@ static void timers(const struct report_machine *machine)
 			timer_row(row);
 	}
 	table_end();
+	if (overrun(machine))
+		out("<p>Some errors are longer than the period: a CPU as slow as that could not keep up "
+		    "with the timer. The guest that was modelled does, as it is not slowed down.</p>\n");
 	out("<div class=\"panels\">\n");
 	for (i = 0; i < COUNT(panels); i++) {
 		row = report_rows(machine, panels[i]);
-		shots_chart(row, "first", row ? panel_title(row) : "", "handler - expiry, cycles");
+		shots_chart(row, "first", SIZE_MAX, row ? panel_title(row) : "",
+			    "handler - expiry, cycles");
 	}
+	shots_chart(report_rows(machine, "15-nop-stored"), "first_bodies", BODIES,
+		    "Body of the handler, samples stored", "cycles");
+	shots_chart(report_rows(machine, "15-nop-counted"), "first_bodies", BODIES,
+		    "Body of the handler, samples only counted", "cycles");
 	out("</div>\n");
 }
 
@@ -527,13 +605,83 @@ static void chain(const struct report_machine *machine)
 	chain_table(loaded, "Loaded; TSC cycles, p50 / p99 / max");
 }
 
+static void clock_table(const struct value *log)
+{
+	const struct value *accesses = value_get(log, "clock"), *row;
+	size_t i;
+
+	table_begin("One reading of the clock (figure 3)", "port| access|value|cycles| by");
+	for (i = 0; i < value_count(accesses); i++) {
+		row = value_item(accesses, i);
+		out("<tr>");
+		cell_text(value_text(row, "port"));
+		cell_text(value_text(row, "way"));
+		out("<td>%02x</td>", (unsigned int)value_number(row, "value", 0));
+		cell_of(row, "cycles");
+		cell_text(value_text(row, "by"));
+		out("</tr>\n");
+	}
+	table_end();
+}
+
+static void clock_chart(const struct value *log)
+{
+	static const char * const ports[] = { "0x70", "0x71" };
+	struct chart chart = { .title = "One reading of the clock", .x = "cycles", .y = "value" };
+	const struct value *accesses = value_get(log, "clock"), *row;
+	struct chart_line *line;
+	unsigned int i;
+	size_t j;
+
+	for (i = 0; i < COUNT(ports); i++) {
+		line = chart_line(&chart, ports[i]);
+		for (j = 0; j < value_count(accesses); j++) {
+			row = value_item(accesses, j);
+			if (!strcmp(value_text(row, "port"), ports[i]))
+				chart_point(line, value_number(row, "cycles", 0),
+					    value_number(row, "value", 0));
+		}
+	}
+	out("<div class=\"panels\">\n");
+	chart_draw(page, &chart);
+	out("</div>\n");
+}
+
+/* What was seen of a guest from outside */
+static void port_log(const struct value *log)
+{
+	const struct value *rows = value_get(log, "ports"), *row;
+	size_t i;
+
+	out("<p class=\"claim\">Seen from outside, by a plug-in of the emulator, in virtual time: who "
+	    "accesses what, and in which order. The same on each run. Only hardware has durations.</p>\n");
+	clock_chart(log);
+	clock_table(log);
+	table_begin(format_text("From boot on: %s accesses",
+				commas(value_number(log, "accesses", 0))),
+		    "port|IN|OUT| most of them by");
+	for (i = 0; i < value_count(rows); i++) {
+		row = value_item(rows, i);
+		out("<tr>");
+		cell_text(value_text(row, "port"));
+		cell_of(row, "in");
+		cell_of(row, "out");
+		cell_text(value_text(row, "by"));
+		out("</tr>\n");
+	}
+	table_end();
+}
+
 static void ports(const struct report_machine *machine)
 {
 	const struct value *rows = value_get(report_rows(machine, "pio"), "rows"), *row;
+	const struct value *log = report_rows(machine, "ports");
 	size_t i;
 
 	machine_head(machine);
 	claim(machine, CLAIM_CPU);
+	if (log)
+		port_log(log);
 	if (!rows) {
 		missing(machine, "pio");
 		return;
@@ -601,34 +749,36 @@ static void bench(const struct value *found)
 static const struct {
 	const char *id, *title, *paper, *note;
 	void (*draw)(const struct report_machine *machine);
+	bool modelled;		/* whether the model has something for it */
 } sections[] = {
-	{ "machines", "The machines", NULL, NULL, about },
+	{ "machines", "The machines", NULL, NULL, about, true },
 	{ "loop", "A loop over the TSC (1997, figures 3 to 8)",
 	  "Temporal accuracy and modern high performance processors, on a Pentium Pro: errors of 0 "
 	  "to 32 cycles, which repeat after 31 to 33 targets, the loop's length (figure 3); up to "
 	  "256 with the caches off (4), more where the loop is not aligned (6); about 2 with a "
 	  "table by the target (8).",
 	  "Caches are not switched off here, as all CPUs of a machine would pay for it: other memory "
-	  "is read before each shot instead, or the loop flushed from them.", loops },
+	  "is read before each shot instead, or the loop flushed from them. Only a model has none.",
+	  loops, true },
 	{ "timer", "A periodic timer (1997, figures 9 to 12)",
 	  "The APIC timer at 100 and 15 us, with NOP or CPUID behind it: off by tens of cycles with "
 	  "the caches on, more and with spikes without. A step of 11 cycles every 512 came from "
 	  "storing the samples in a large array.",
 	  "8 samples fill a cache line here: where storing is slow, the body of each 8th handler is "
-	  "longer, and not where samples are only counted.", timers },
+	  "longer, and not where samples are only counted.", timers, true },
 	{ "cycles", "Core cycles of short loops (1998, table 2)",
 	  "Testing Reveals x86 Core Differences; its figures are the last three columns.", NULL,
-	  cycles },
+	  cycles, false },
 	{ "memory", "Latency of loads (1998, table 3)",
 	  "Across two lines a load took 9 cycles more on a Pentium II, 38 more where it missed the "
-	  "L1 cache.", NULL, memory },
+	  "L1 cache.", NULL, memory, false },
 	{ "chain", "From an interrupt to a thread (1997, figures 4 and 5)",
 	  "Systems Performance Measurement on PCI Pamette, 10,000 interrupts on Windows NT: 98 % of "
 	  "the service routines started within 30 us, 98 % of the threads ran within 200 us; the "
-	  "tails exceeded 1 ms.", NULL, chain },
+	  "tails exceeded 1 ms.", NULL, chain, false },
 	{ "ports", "Accesses to hardware (1997)",
 	  "On the bus an access to the clock's ports 0x70 and 0x71 took 33 to 41 cycles of the PCI "
-	  "bus (figure 3), about 1 us.", NULL, ports },
+	  "bus (figure 3), about 1 us.", NULL, ports, false },
 };
 
 void report_page(FILE *file, const struct report_machine *machine, unsigned int count,
@@ -656,7 +806,8 @@ void report_page(FILE *file, const struct report_machine *machine, unsigned int 
 		if (sections[i].note)
 			out("<p>%s</p>\n", sections[i].note);
 		for (j = 0; j < count; j++)
-			sections[i].draw(&machine[j]);
+			if (sections[i].modelled || machine[j].engine != REPORT_MODELLED)
+				sections[i].draw(&machine[j]);
 		out("</section>\n");
 	}
 	if (benchmark) {
