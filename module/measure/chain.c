@@ -176,6 +176,18 @@ void measure_chain_clear(void)
 	chain.set = false;
 }
 
+static u32 mode_of(u32 trigger)
+{
+	switch (trigger) {
+	case APIC_MEASURE_APIC_MEAN:
+		return APIC_TIMER_MEAN;
+	case APIC_MEASURE_APIC_RAW:
+		return APIC_TIMER_RAW;
+	default:
+		return APIC_TIMER_EXACT;
+	}
+}
+
 /**
  * measure_chain_set() - choose what each read() does
  * @a:		what the user wants
@@ -203,7 +215,7 @@ long measure_chain_set(const struct apic_measure_chain *a)
 	init_completion(&chain.done);
 	chain.timer.function = timer_expired;
 	init_apic_timer(&chain.timer);
-	chain.timer.flags = APIC_TIMER_EXACT;
+	chain.timer.flags = mode_of(chain.trigger);
 	measure_hrtimer_setup(&chain.hrtimer, hrtimer_expired, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_ABS_PINNED_HARD);
 	tasklet_setup(&chain.tasklet, tasklet_runs);
@@ -220,7 +232,7 @@ static int arm(u32 distance)
 {
 	ktime_t at;
 
-	if (chain.trigger == APIC_MEASURE_APIC) {
+	if (chain.trigger != APIC_MEASURE_HRTIMER) {
 		chain.timer.expires = apic_timer_now() + apic_timer_ns_to_tsc(distance);
 		chain.record.expires = chain.timer.expires;
 		return add_apic_timer(&chain.timer);
@@ -234,7 +246,7 @@ static int arm(u32 distance)
 /* Return: whether the interrupt will not come any more. */
 static bool disarm(void)
 {
-	if (chain.trigger == APIC_MEASURE_APIC)
+	if (chain.trigger != APIC_MEASURE_HRTIMER)
 		return del_apic_timer_sync(&chain.timer) == 1;
 	return hrtimer_cancel(&chain.hrtimer) == 1;
 }

@@ -24,6 +24,7 @@ static_assert(sizeof(struct apic_measure_periodic) == 256);
 static_assert(sizeof(struct apic_measure_chain) == 24);
 static_assert(sizeof(struct apic_measure_record) == 40);
 static_assert(sizeof(struct apic_measure_port) == 16);
+static_assert(sizeof(struct apic_measure_cost) == 32);
 
 static atomic_t users;
 
@@ -35,6 +36,7 @@ union request {
 	struct apic_measure_periodic periodic;
 	struct apic_measure_chain chain;
 	struct apic_measure_port port;
+	struct apic_measure_cost cost;
 };
 
 static long measure(unsigned int command, union request *request)
@@ -48,6 +50,8 @@ static long measure(unsigned int command, union request *request)
 		return measure_chain_set(&request->chain);
 	case APIC_MEASURE_PORT:
 		return measure_port(&request->port);
+	case APIC_MEASURE_COST:
+		return measure_cost(&request->cost);
 	default:
 		return -ENOTTY;
 	}

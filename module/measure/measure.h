@@ -11,6 +11,7 @@
 long measure_loop(struct apic_measure_loop *a);
 long measure_periodic(struct apic_measure_periodic *a);
 long measure_port(struct apic_measure_port *a);
+long measure_cost(const struct apic_measure_cost *a);
 
 long measure_chain_set(const struct apic_measure_chain *a);
 ssize_t measure_chain_read(char __user *to, size_t size);

@@ -261,6 +261,8 @@ INSTRUMENTS = """
     $TOOL accuracy loop --count 1000
     $TOOL accuracy periodic --count 300 --mode exact
     $TOOL chain --shots 100
+    # What takes longer than 2 s says how far it is, on the console that the rest goes to.
+    $TOOL bench --shots 500 --operations 50 2>/dev/null
     # One at a time.
     $TOOL chain --shots 100000 >/dev/null &
     sleep 0.2
@@ -276,9 +278,9 @@ INSTRUMENTS = """
     done
     $TOOL accuracy periodic --count 500 --behind idle --keep outliers --bound 600 --json
     $TOOL accuracy periodic --count 500 --behind cpuid --keep none --walk 16 --json
-    # What takes longer than 2 s says how far it is, on the console that the rest goes to.
     $TOOL chain --shots 300 --json 2>/dev/null
     $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json 2>/dev/null
+    $TOOL bench --shots 500 --operations 50 --json 2>/dev/null
     rmmod apic_measure
     unload
     """
@@ -293,13 +295,14 @@ def test_instruments(guest):
     text = "".join(line for line in output.splitlines(keepends=True) if not line.startswith("{"))
     golden(f"instruments-{guest.machine.kernel}", text)
     rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    pio, loop, walked, flushed, *timers, chain, loaded = rows
+    pio, loop, walked, flushed, *timers, chain, loaded, bench = rows
     check_costs(pio)
     check_loops(loop, walked, flushed)
     check_timers(*timers)
     there = [r for r in ROUTES if r != "bh" or guest.machine.kernel != "6.1"]
     check_chain(chain, 300, there)
     check_chain(loaded, 100, ["direct", "work"])
+    check_bench(bench)
 
 
 def check_costs(pio: dict) -> None:
@@ -340,6 +343,24 @@ def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict) -> None:
     assert raw["error_min"] > 100 and exact["errors"]["early"] == 0
     assert exact["error"]["p50"] <= 3
     assert raw["errors"]["max"] == raw["error"]["max"]
+
+
+def check_bench(found: dict) -> None:
+    """Check that exact is exact, raw late as an interrupt is, and that operations have costs."""
+    rows = {(row["bench"], row["timer"], row["mode"]): row for row in found["rows"]}
+    assert len(rows) == len(found["rows"]) == 4 + 2 * 4 * 3
+    exact = rows["error", "apic_timer", "exact"]
+    assert exact["n"] == 500 and 0 <= exact["min"] <= exact["p99"] <= 3
+    raw = rows["error", "apic_timer", "raw"]
+    assert rows["error", "apic_timer", "mean"]["p50"] < raw["min"] > 100
+    assert rows["error", "hrtimer_hard", "-"]["min"] > 100
+    for (bench, *_), row in rows.items():
+        if bench.startswith("cost/"):
+            assert row["n"] == 50 and 20 < row["min"] <= row["p50"] < 2000, row
+    for operation in ("add", "delete"):
+        own, rival = (rows[f"cost/{operation}/1000", *timer]["p50"]
+                      for timer in (("apic_timer", "exact"), ("hrtimer_hard", "-")))  # fmt: skip
+        assert own < 0.6 * rival
 
 
 def check_chain(found: dict, shots: int, routes: list[str]) -> None:

@@ -13,7 +13,7 @@ READ, WRITE = 2, 1  # directions of an ioctl, as in <linux/ioctl.h>
 # No count of these takes longer than a second.
 WORDS = (0, 1, 2, 3, 7, 20, 100, 5000, 1 << 31, 0xFFFFFFFF)
 samples = ctypes.create_string_buffer(8 * max(w for w in WORDS if w < 1 << 31))
-ADDRESS = {1: 24, 2: 32, 4: 8}  # where a structure has that of the samples
+ADDRESS = {1: 24, 2: 32, 4: 8, 5: 24}  # where a structure has that of the samples
 
 
 def valid(rng: random.Random) -> tuple[int, int, bytearray]:
@@ -23,13 +23,15 @@ def valid(rng: random.Random) -> tuple[int, int, bytearray]:
                        at, 0, 0)  # fmt: skip
     periodic = struct.pack("<8IQ", rng.randrange(1, 4), rng.randrange(3), rng.randrange(3), 16,
                            rng.randrange(3), 100, 20, 100_000, at)  # fmt: skip
-    chain = struct.pack("<4IQ", rng.randrange(7), rng.randrange(2), 20_000, 100_000, 1)
+    chain = struct.pack("<4IQ", rng.randrange(7), rng.randrange(4), 20_000, 100_000, 1)
     port = struct.pack("<2IQ", rng.randrange(9), 20, at)
+    cost = struct.pack("<4I2Q", rng.randrange(4), rng.randrange(2), 100, 20, 1, at)
     number, direction, request = rng.choice((
         (1, READ | WRITE, loop),
         (2, READ | WRITE, periodic.ljust(256, b"\0")),
         (3, WRITE, chain),
         (4, READ | WRITE, port),
+        (5, WRITE, cost),
     ))  # fmt: skip
     return number, direction, bytearray(request)
 

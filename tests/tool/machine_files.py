@@ -5,7 +5,7 @@ from pathlib import Path
 TREE = Path(__file__).resolve().parents[2]
 TOOL = TREE / "build/tool/apic-timer"
 COMMANDS = ("status", "hist", "top", "trace", "doctor", "clocks", "cycles", "memory",
-            "accuracy", "chain", "pio", "report")  # fmt: skip
+            "accuracy", "chain", "pio", "bench", "report")  # fmt: skip
 
 # A machine with nothing wrong. Files of debugfs are as the module writes them.
 GOOD = {

@@ -31,10 +31,15 @@ static const char * const routes[APIC_MEASURE_ROUTES] = {
 	[APIC_MEASURE_WORK] = "work",
 };
 
-static const char * const triggers[APIC_MEASURE_TRIGGERS] = { "apic", "hrtimer" };
+static const char * const triggers[] = {
+	[APIC_MEASURE_APIC] = "apic",
+	[APIC_MEASURE_HRTIMER] = "hrtimer",
+};
+
+#define BOTH	COUNT(triggers)
 
 static long shots = 10000, cpu = -1, least = 20, most = 1020;
-static int trigger = APIC_MEASURE_TRIGGERS;
+static int trigger = BOTH;
 static const char *via, *load;
 
 static const struct opt options[] = {
@@ -217,7 +222,7 @@ static int run(int operands, char **operand)
 	measure_real_time();
 	head();
 	for (from = 0; from < COUNT(triggers); from++) {
-		if (trigger != APIC_MEASURE_TRIGGERS && trigger != (int)from)
+		if (trigger != BOTH && trigger != (int)from)
 			continue;
 		for (route = 0; route < COUNT(routes); route++) {
 			if (!chosen[route])

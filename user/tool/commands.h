@@ -7,6 +7,7 @@
 
 extern const struct command status_command, hist_command, top_command, trace_command;
 extern const struct command doctor_command, clocks_command, cycles_command, memory_command;
-extern const struct command accuracy_command, chain_command, pio_command, report_command;
+extern const struct command accuracy_command, chain_command, pio_command, bench_command;
+extern const struct command report_command;
 
 #endif

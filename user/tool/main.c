@@ -13,7 +13,7 @@
 const struct command * const commands[] = {
 	&status_command, &hist_command, &top_command, &trace_command, &doctor_command,
 	&clocks_command, &cycles_command, &memory_command, &accuracy_command, &chain_command,
-	&pio_command, &report_command, NULL
+	&pio_command, &bench_command, &report_command, NULL
 };
 
 /* Return: the exit status, unless what was printed got lost. */

@@ -20,6 +20,7 @@
 #define APIC_MEASURE_PERIODIC	_IOWR(APIC_MEASURE_IOC, 2, struct apic_measure_periodic)
 #define APIC_MEASURE_CHAIN	_IOW(APIC_MEASURE_IOC, 3, struct apic_measure_chain)
 #define APIC_MEASURE_PORT	_IOWR(APIC_MEASURE_IOC, 4, struct apic_measure_port)
+#define APIC_MEASURE_COST	_IOW(APIC_MEASURE_IOC, 5, struct apic_measure_cost)
 
 /* The state that caches are in before each shot. */
 enum apic_measure_cache {
@@ -157,6 +158,8 @@ enum apic_measure_route {
 enum apic_measure_trigger {
 	APIC_MEASURE_APIC,	/* a timer of apic_timer, mode exact */
 	APIC_MEASURE_HRTIMER,	/* an hrtimer, in hard interrupt context */
+	APIC_MEASURE_APIC_MEAN,	/* a timer of apic_timer, mode mean */
+	APIC_MEASURE_APIC_RAW,	/* the same, mode raw */
 	APIC_MEASURE_TRIGGERS,
 };
 
@@ -220,6 +223,37 @@ enum apic_measure_access {
 struct apic_measure_port {
 	__u32 access;
 	__u32 count;
+	__u64 cycles;
+};
+
+/* What is done to a timer. */
+enum apic_measure_operation {
+	APIC_MEASURE_ADD,	/* add one that is not the first to expire */
+	APIC_MEASURE_DELETE,	/* delete the one added last */
+	APIC_MEASURE_MODIFY,	/* give a pending one another moment, not the first */
+	APIC_MEASURE_OLDER,	/* delete one of those that were pending before */
+	APIC_MEASURE_OPERATIONS,
+};
+
+#define APIC_MEASURE_PENDING_MAX	100000
+
+/**
+ * struct apic_measure_cost - cost of an operation on a timer
+ * @operation:	&enum apic_measure_operation
+ * @trigger:	whose timer: %APIC_MEASURE_APIC or %APIC_MEASURE_HRTIMER
+ * @pending:	how many others are pending, up to %APIC_MEASURE_PENDING_MAX; for
+ *		%APIC_MEASURE_OLDER at least 1. They expire in 1 to 2 hours.
+ * @count:	how often
+ * @seed:	of the moments, not 0
+ * @cycles:	address of @count __u32 for TSC cycles, less what two reads of the
+ *		TSC take
+ */
+struct apic_measure_cost {
+	__u32 operation;
+	__u32 trigger;
+	__u32 pending;
+	__u32 count;
+	__u64 seed;
 	__u64 cycles;
 };
 

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What operations on a timer cost while others are pending, ours and hrtimers.
+ *
+ * The others expire at random moments of the hour after the next, so that nothing
+ * expires meanwhile.
+ */
+#include <linux/apic_timer.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/time64.h>
+#include <linux/uaccess.h>
+#include <asm/tsc.h>
+
+#include "compat.h"
+#include "measure.h"
+#include "random.h"
+
+#define HOUR_NS	(3600ULL * NSEC_PER_SEC)
+/* How often the measurement itself is measured. The least counts. */
+#define ROUNDS	100
+
+/**
+ * struct either - a timer of either kind
+ * @ours:	of %APIC_MEASURE_APIC
+ * @hrtimer:	of %APIC_MEASURE_HRTIMER
+ * @moment:	when it expires: TSC, or ns of CLOCK_MONOTONIC
+ */
+struct either {
+	union {
+		struct apic_timer_list ours;
+		struct hrtimer hrtimer;
+	};
+	u64 moment;
+};
+
+/**
+ * struct crowd - timers that are pending, and one more
+ * @hrtimers:	they are
+ * @pending:	number of pending ones
+ * @random:	state of the random numbers
+ * @earliest:	@moment of the first of @timers to expire
+ * @overhead:	TSC cycles of the measurement itself
+ * @timers:	the pending ones; the last is the one more
+ */
+struct crowd {
+	bool hrtimers;
+	u32 pending;
+	u64 random;
+	u64 earliest;
+	u64 overhead;
+	struct either *timers;
+};
+
+static void never(unsigned long long now, unsigned long data)
+{
+}
+
+static enum hrtimer_restart hrtimer_never(struct hrtimer *hrtimer)
+{
+	return HRTIMER_NORESTART;
+}
+
+static void init(const struct crowd *crowd, struct either *timer)
+{
+	if (crowd->hrtimers) {
+		measure_hrtimer_setup(&timer->hrtimer, hrtimer_never, CLOCK_MONOTONIC,
+				      HRTIMER_MODE_ABS_PINNED_HARD);
+		return;
+	}
+	timer->ours.function = never;
+	init_apic_timer(&timer->ours);
+	timer->ours.flags = APIC_TIMER_EXACT;
+}
+
+static int add(const struct crowd *crowd, struct either *timer)
+{
+	if (crowd->hrtimers) {
+		hrtimer_start(&timer->hrtimer, timer->moment, HRTIMER_MODE_ABS_PINNED_HARD);
+		return 0;
+	}
+	timer->ours.expires = timer->moment;
+	return add_apic_timer(&timer->ours);
+}
+
+static void del(const struct crowd *crowd, struct either *timer)
+{
+	if (crowd->hrtimers)
+		hrtimer_try_to_cancel(&timer->hrtimer);
+	else
+		del_apic_timer(&timer->ours);
+}
+
+static void modify(const struct crowd *crowd, struct either *timer)
+{
+	if (crowd->hrtimers)
+		hrtimer_start(&timer->hrtimer, timer->moment, HRTIMER_MODE_ABS_PINNED_HARD);
+	else
+		mod_apic_timer(&timer->ours, timer->moment);
+}
+
+static u64 somewhere(struct crowd *crowd)
+{
+	u64 ns = HOUR_NS + mul_u64_u32_shr(HOUR_NS, measure_random(&crowd->random, 0, U32_MAX), 32);
+
+	return crowd->hrtimers ? ktime_get() + ns : apic_timer_now() + apic_timer_ns_to_tsc(ns);
+}
+
+/* The same, but not before all that are pending. */
+static u64 not_first(struct crowd *crowd)
+{
+	u64 moment;
+
+	do {
+		moment = somewhere(crowd);
+	} while (crowd->pending && moment <= crowd->earliest);
+	return moment;
+}
+
+/* TSC cycles of @call with interrupts off */
+#define CYCLES_OF(crowd, call) ({					\
+	u64 start_, end_;						\
+									\
+	local_irq_disable();						\
+	start_ = rdtsc_ordered();					\
+	call;								\
+	end_ = rdtsc_ordered();						\
+	local_irq_enable();						\
+	end_ -= start_;							\
+	(u32)min_t(u64, end_ - min(end_, (crowd)->overhead), U32_MAX);	\
+})
+
+static u64 overhead(void)
+{
+	const struct crowd none = {};
+	u32 least = U32_MAX;
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++)
+		least = min(least, CYCLES_OF(&none, barrier()));
+	return least;
+}
+
+static int fill(struct crowd *crowd, u32 count)
+{
+	struct either *timer;
+	int ret;
+
+	crowd->earliest = U64_MAX;
+	for (; crowd->pending < count; cond_resched()) {
+		timer = &crowd->timers[crowd->pending];
+		init(crowd, timer);
+		timer->moment = somewhere(crowd);
+		ret = add(crowd, timer);
+		if (ret)
+			return ret;
+		crowd->pending++;
+		crowd->earliest = min(crowd->earliest, timer->moment);
+		if (signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+static void empty(struct crowd *crowd)
+{
+	while (crowd->pending) {
+		del(crowd, &crowd->timers[--crowd->pending]);
+		cond_resched();
+	}
+}
+
+static int measure(struct crowd *crowd, u32 operation, u32 *cycles)
+{
+	struct either *more = &crowd->timers[crowd->pending], *older;
+	int ret = 0;
+
+	switch (operation) {
+	case APIC_MEASURE_ADD:
+		more->moment = not_first(crowd);
+		*cycles = CYCLES_OF(crowd, ret = add(crowd, more));
+		del(crowd, more);
+		break;
+	case APIC_MEASURE_DELETE:
+		more->moment = not_first(crowd);
+		ret = add(crowd, more);
+		*cycles = CYCLES_OF(crowd, del(crowd, more));
+		break;
+	case APIC_MEASURE_MODIFY:
+		more->moment = not_first(crowd);
+		ret = add(crowd, more);
+		more->moment = not_first(crowd);
+		*cycles = CYCLES_OF(crowd, modify(crowd, more));
+		del(crowd, more);
+		break;
+	default:
+		older = &crowd->timers[measure_random(&crowd->random, 0, crowd->pending - 1)];
+		*cycles = CYCLES_OF(crowd, del(crowd, older));
+		ret = add(crowd, older);
+		break;
+	}
+	return ret;
+}
+
+/**
+ * measure_cost() - measure what an operation on a timer costs
+ * @a:		what the user wants
+ *
+ * Context: Task; the device's mutex. Sleeps.
+ * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR, or as add_apic_timer().
+ */
+long measure_cost(const struct apic_measure_cost *a)
+{
+	struct crowd crowd = {
+		.hrtimers = a->trigger == APIC_MEASURE_HRTIMER,
+		.random = a->seed,
+	};
+	u32 *cycles, i;
+	long ret;
+
+	if (a->operation >= APIC_MEASURE_OPERATIONS || a->trigger > APIC_MEASURE_HRTIMER ||
+	    a->pending > APIC_MEASURE_PENDING_MAX || !a->count ||
+	    a->count > MEASURE_COUNT_MAX || !a->seed ||
+	    (a->operation == APIC_MEASURE_OLDER && !a->pending))
+		return -EINVAL;
+	cycles = kvmalloc_array(a->count, sizeof(*cycles), GFP_KERNEL);
+	crowd.timers = kvcalloc(a->pending + 1, sizeof(*crowd.timers), GFP_KERNEL);
+	ret = -ENOMEM;
+	if (!cycles || !crowd.timers)
+		goto free;
+	crowd.overhead = overhead();
+	ret = fill(&crowd, a->pending);
+	if (!ret)
+		init(&crowd, &crowd.timers[a->pending]);
+	for (i = 0; i < a->count && !ret; i++) {
+		ret = measure(&crowd, a->operation, &cycles[i]);
+		if (!ret && signal_pending(current))
+			ret = -EINTR;
+		cond_resched();
+	}
+	empty(&crowd);
+	if (!ret && copy_to_user(u64_to_user_ptr(a->cycles), cycles, a->count * sizeof(*cycles)))
+		ret = -EFAULT;
+free:
+	kvfree(crowd.timers);
+	kvfree(cycles);
+	return ret;
+}
