@@ -16,6 +16,7 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeper_internal.h>
 
+#include "epoch.h"
 #include "page.h"
 
 /* Number of the first epoch: 0 stands for "whichever". */
@@ -81,6 +82,8 @@ static int tsc_changed(struct notifier_block *block, unsigned long event, void *
 	if (event == APIC_TIMER_TSC_UNSTABLE)
 		page->flags &= ~APIC_TIMER_TSC_IS_STABLE;
 	write_end(flags);
+	if (event == APIC_TIMER_TSC_EPOCH)
+		device_epoch_began();
 	return NOTIFY_OK;
 }
 

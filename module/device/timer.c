@@ -94,7 +94,14 @@ static void wake(struct irq_work *work)
 {
 	struct device_timer *timer = container_of(work, struct device_timer, wake);
 
-	wake_up_poll(&timer->wait, EPOLLIN);
+	wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
+}
+
+static void epoch_began(struct device_epoch_waiter *waiter)
+{
+	struct device_timer *timer = container_of(waiter, struct device_timer, waiter);
+
+	irq_work_queue(&timer->wake);
 }
 
 /**
@@ -115,6 +122,8 @@ void device_timer_init(struct device_timer *timer, struct device_user *user)
 	timer->timer.data = (unsigned long)timer;
 	init_apic_timer(&timer->timer);
 	timer->timer.flags = APIC_TIMER_RAW;
+	timer->waiter.began = epoch_began;
+	device_epoch_add(&timer->waiter);
 }
 
 /* Under the mutex, or by who has the file last. The handler does not run any more then. */
@@ -141,6 +150,7 @@ static void disarm(struct device_timer *timer)
  */
 void device_timer_exit(struct device_timer *timer)
 {
+	device_epoch_del(&timer->waiter);
 	disarm(timer);
 	irq_work_sync(&timer->wake);
 }

@@ -9,6 +9,8 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include "epoch.h"
+
 struct device_user;
 
 /**
@@ -27,6 +29,7 @@ struct device_user;
  * @ticks:	expirations that nobody has read
  * @wake:	wakes @wait, out of the hard interrupt
  * @wait:	readers and pollers
+ * @waiter:	has them look again in a new epoch
  */
 struct device_timer {
 	struct apic_timer_list timer;
@@ -42,6 +45,7 @@ struct device_timer {
 	u64 ticks;
 	struct irq_work wake;
 	wait_queue_head_t wait;
+	struct device_epoch_waiter waiter;
 };
 
 void device_timer_init(struct device_timer *timer, struct device_user *user);

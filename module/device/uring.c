@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "epoch.h"
 #include "file.h"
 #include "limit.h"
 #include "moment.h"
@@ -33,6 +34,7 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
  * @epoch:	epoch that @expires belongs to, 0: whichever
  * @expires:	the moment
  * @result:	what it is completed with
+ * @waiter:	completes it in a new epoch
  */
 struct uring_wait {
 	struct apic_timer_list timer;
@@ -45,6 +47,7 @@ struct uring_wait {
 	u32 epoch;
 	u64 expires;
 	int result;
+	struct device_epoch_waiter waiter;
 };
 
 /* What the command carries for us. */
@@ -71,6 +74,7 @@ static void finish(struct io_uring_cmd *command, unsigned int issue_flags)
 {
 	struct uring_wait *wait = wait_of(command);
 
+	device_epoch_del(&wait->waiter);
 	/* Both may still be at their end on another CPU. */
 	del_apic_timer_sync(&wait->timer);
 	irq_work_sync(&wait->notify);
@@ -129,6 +133,19 @@ static void expire(unsigned long long now, unsigned long data)
 	wait->waits = false;
 	irq_work_queue(&wait->notify);
 out:
+	raw_spin_unlock(&wait->lock);
+}
+
+static void epoch_began(struct device_epoch_waiter *waiter)
+{
+	struct uring_wait *wait = container_of(waiter, struct uring_wait, waiter);
+
+	raw_spin_lock(&wait->lock);
+	if (wait->waits && wait->clock == APIC_TIMER_CLOCK_TSC && wait->epoch) {
+		wait->waits = false;
+		wait->result = -ESTALE;
+		irq_work_queue(&wait->notify);
+	}
 	raw_spin_unlock(&wait->lock);
 }
 
@@ -203,8 +220,10 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	wait->timer.data = (unsigned long)wait;
 	init_apic_timer(&wait->timer);
 	wait->timer.flags = APIC_TIMER_RAW;
+	wait->waiter.began = epoch_began;
 	io_uring_cmd_to_pdu(command, struct uring_private)->wait = wait;
 	io_uring_cmd_mark_cancelable(command, issue_flags);
+	device_epoch_add(&wait->waiter);
 	raw_spin_lock_irqsave(&wait->lock, flags);
 	ret = arm(wait, apic_timer_now());
 	if (ret) {
