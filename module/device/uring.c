@@ -29,7 +29,7 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
  * @command:	the command, ours until it is completed
  * @user:	who pays
  * @lock:	@waits, and arming again
- * @waits:	nobody has begun to complete it
+ * @waits:	armed, and nobody has begun to complete it
  * @clock:	clock of @expires
  * @epoch:	epoch that @expires belongs to, 0: whichever
  * @expires:	the moment
@@ -213,7 +213,6 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 		goto unpend;
 	wait->user = file->user;
 	wait->command = command;
-	wait->waits = true;
 	raw_spin_lock_init(&wait->lock);
 	init_irq_work(&wait->notify, notify);
 	wait->timer.function = expire;
@@ -225,10 +224,11 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	io_uring_cmd_mark_cancelable(command, issue_flags);
 	device_epoch_add(&wait->waiter);
 	raw_spin_lock_irqsave(&wait->lock, flags);
+	/* Cancelled before, by another thread: io_uring tries again until it is complete. */
 	ret = arm(wait, apic_timer_now());
+	wait->waits = !ret;
 	if (ret) {
 		/* Completed as if it had waited: it is known to io_uring already. */
-		wait->waits = false;
 		wait->result = ret;
 		irq_work_queue(&wait->notify);
 	}

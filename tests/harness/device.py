@@ -626,9 +626,19 @@ def uring_wait() -> None:
         ):  # fmt: skip
             ring.submit(timer.fd, command, data)
             assert ring.wait() == [(0, -code)]
-        # It is on the user's account until it is complete, or cancelled.
-        before = parameter("pending", 2)
+        # It may be cancelled while a thread of io_uring's is about to arm it.
+        for n in range(100):
+            other = uring.Ring()
+            later = uring.moment(soon(600_000), MONOTONIC)
+            other.submit(timer.fd, uring.WAIT, later, flags=uring.ASYNC)
+            time.sleep(n % 5 * 0.0001)
+            other.close()
+        # It is on the user's account until it is complete, or cancelled: the last of these, too.
+        before = parameter("pending", 1)
         try:
+            settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
+            timer.arm(0)
+            parameter("pending", 2)
             for _ in range(2):
                 ring.submit(timer.fd, uring.WAIT, uring.moment(soon(600_000), MONOTONIC))
             ring.submit(timer.fd, uring.WAIT, uring.moment(soon(600_000), MONOTONIC), 7)

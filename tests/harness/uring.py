@@ -8,6 +8,7 @@ import struct
 
 SETUP, ENTER = 425, 426
 GETEVENTS, URING_CMD = 1, 46
+ASYNC = 16  # flag of a submission: by a thread of io_uring's
 WAIT = 0xD703  # APIC_TIMER_URING_WAIT
 SQ_AT, CQ_AT, SQES_AT = 0, 0x8000000, 0x10000000
 
@@ -41,11 +42,12 @@ class Ring:
             raise OSError(code, os.strerror(code))
         return ret
 
-    def submit(self, fd: int, command: int, data: bytes, user_data: int = 0) -> None:
+    def submit(self, fd: int, command: int, data: bytes, user_data: int = 0,
+               flags: int = 0) -> None:  # fmt: skip
         """Submit a command for a file, with its 16 bytes."""
         (tail,) = struct.unpack_from("I", self._sq, self._sq_tail)
         (mask,) = struct.unpack_from("I", self._sq, self._sq_mask)
-        entry = struct.pack("BBHiQQIIQHHI16s", URING_CMD, 0, 0, fd, command, 0, 0, 0, user_data,
+        entry = struct.pack("BBHiQQIIQHHI16s", URING_CMD, flags, 0, fd, command, 0, 0, 0, user_data,
                             0, 0, 0, data)  # fmt: skip
         self._sqes[(tail & mask) * 64 : (tail & mask) * 64 + 64] = entry
         struct.pack_into("I", self._sq, self._sq_tail, tail + 1)
