@@ -242,6 +242,7 @@ int calendar_outside_init(void);
 void calendar_outside_exit(void);
 void calendar_outside_add(struct calendar *calendar);
 void calendar_outside_del(struct calendar *calendar);
+bool calendar_outside_has(const struct task_struct *task);
 bool calendar_outside_sleeps(void);
 bool calendar_outside_usable(struct calendar *calendar);
 

@@ -234,11 +234,14 @@ static int calendar_release(struct inode *inode, struct file *file)
 	struct calendar *calendar = file->private_data;
 	u32 i;
 
-	/* While it runs, it has to be known to whom stops it when a CPU goes offline. */
+	/*
+	 * While it runs, it has to be known to whom stops it when a CPU goes offline, and as
+	 * long as threads have its priority, to those that bind.
+	 */
 	calendar_stop_sync(calendar, -ECANCELED);
-	calendar_outside_del(calendar);
 	for (i = 0; i < calendar->n_units; i++)
 		calendar_unit_release(&calendar->units[i]);
+	calendar_outside_del(calendar);
 	calendar_unload(calendar);
 	irq_work_sync(&calendar->wake);
 	calendar_put(calendar);

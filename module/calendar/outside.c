@@ -55,6 +55,38 @@ void calendar_outside_del(struct calendar *calendar)
 	mutex_unlock(&mutex);
 }
 
+static bool is_unit(const struct calendar *calendar, const struct task_struct *task)
+{
+	u32 i;
+
+	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then units are there */
+		return false;
+	for (i = 0; i < calendar->n_units; i++) {
+		if (READ_ONCE(calendar->units[i].task) == task)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * calendar_outside_has() - look whether a thread is a unit of any calendar
+ * @task:	the thread
+ *
+ * Context: Task. Sleeps.
+ * Return: true if it is.
+ */
+bool calendar_outside_has(const struct task_struct *task)
+{
+	struct calendar *calendar;
+	bool found = false;
+
+	mutex_lock(&mutex);
+	list_for_each_entry(calendar, &calendars, node)
+		found |= is_unit(calendar, task);
+	mutex_unlock(&mutex);
+	return found;
+}
+
 /**
  * calendar_outside_sleeps() - look whether the machine is about to sleep
  *

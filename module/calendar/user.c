@@ -456,25 +456,14 @@ void calendar_unit_release(struct calendar_unit *unit)
 	put_task_struct(task);
 }
 
-/* A thread has one unit: it runs on one CPU, at one priority. */
-static bool has_unit(struct calendar *calendar, const struct task_struct *task)
-{
-	u32 i;
-
-	for (i = 0; i < calendar->n_units; i++) {
-		if (READ_ONCE(calendar->units[i].task) == task)
-			return true;
-	}
-	return false;
-}
-
 static int bind(struct calendar_unit *unit)
 	__must_hold(&unit->calendar->loading)
 {
 	unsigned long flags;
 	int ret;
 
-	if (has_unit(unit->calendar, current))
+	/* A thread has one unit: it runs on one CPU, at one priority. */
+	if (calendar_outside_has(current))
 		return -EBUSY;
 	if (!gone(unit->task))
 		return -EBUSY;

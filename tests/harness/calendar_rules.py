@@ -448,6 +448,8 @@ def restored() -> None:
     def bound() -> None:
         calendar = Calendar()
         calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU), Unit.user("b", 0)])
+        second = Calendar()
+        second.load(MAJOR, PLAIN, [Unit.user("a", 0)])
         os.nice(3)
         before = schedule()
         for release in (lambda: calendar.unbind(0), calendar.close):
@@ -456,6 +458,7 @@ def restored() -> None:
             assert os.sched_getparam(0).sched_priority == 98
             assert os.sched_getaffinity(0) == {LAST_CPU}
             fails(errno.EBUSY, calendar.bind, 1)
+            fails(errno.EBUSY, second.bind, 0)  # of another calendar's, too
             fails(errno.ESRCH, calendar.unbind, 1)
             release()
             assert schedule() == before
