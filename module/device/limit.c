@@ -193,13 +193,8 @@ void device_user_unpend(struct device_user *user)
 	atomic_dec(&user->pending);
 }
 
-/**
- * device_user_interval() - what a wake-up costs the bucket
- *
- * Context: Any.
- * Return: TSC cycles.
- */
-u64 device_user_interval(void)
+/* TSC cycles in which a bucket gets a token. */
+static u64 token_interval(void)
 {
 	return apic_timer_ns_to_tsc(div_u64(NSEC_PER_SEC, device_limit_rate()));
 }
@@ -213,15 +208,29 @@ u64 device_user_interval(void)
  */
 bool device_user_take(struct device_user *user)
 {
-	u64 interval = device_user_interval();
+	u64 interval = token_interval();
 	unsigned long flags;
 	bool taken;
 
 	local_irq_save(flags);
-	taken = device_bucket_take(this_cpu_ptr(user->bucket), apic_timer_now(),
-				   interval, device_limit_burst());
+	taken = device_bucket_take(this_cpu_ptr(user->bucket), apic_timer_now(), interval,
+				   device_limit_burst(), device_limit_pending());
 	local_irq_restore(flags);
 	return taken;
+}
+
+/**
+ * device_user_reserve() - pay for the next wake-up of this CPU by a timer
+ * @user:	the account
+ *
+ * Context: Hard interrupt.
+ * Return: TSC before which it must not be.
+ */
+u64 device_user_reserve(struct device_user *user)
+{
+	return device_bucket_reserve(this_cpu_ptr(user->bucket), apic_timer_now(),
+				     token_interval(), device_limit_burst(),
+				     device_limit_pending());
 }
 
 /**
@@ -234,7 +243,7 @@ bool device_user_take(struct device_user *user)
  */
 void device_user_return(struct device_user *user)
 {
-	u64 interval = device_user_interval();
+	u64 interval = token_interval();
 	unsigned long flags;
 
 	local_irq_save(flags);

@@ -13,7 +13,7 @@ int device_user_pend(struct device_user *user);
 void device_user_unpend(struct device_user *user);
 bool device_user_take(struct device_user *user);
 void device_user_return(struct device_user *user);
-u64 device_user_interval(void);
+u64 device_user_reserve(struct device_user *user);
 
 /* In force now; root may change them. */
 unsigned int device_limit_rate(void);

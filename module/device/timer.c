@@ -78,9 +78,9 @@ static void expire(unsigned long long now, unsigned long data)
 	counted = count(timer, now);
 	if (counted)
 		irq_work_queue(&timer->wake);
-	/* The next one is paid for, or not before it can be. */
-	if (timer->armed && counted && !device_user_take(timer->user))
-		not_before = now + device_user_interval();
+	/* The next one is paid for, and not before all that the user's timers owe. */
+	if (timer->armed && counted)
+		not_before = device_user_reserve(timer->user);
 	/* No CPU has a timer any more. */
 	if (timer->armed && set(timer, now, not_before))
 		timer->armed = false;

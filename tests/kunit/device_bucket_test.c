@@ -10,13 +10,14 @@
 
 #define INTERVAL	1000ULL
 #define BURST		4U
+#define TIMERS		20U
 
 static unsigned int take(struct device_bucket *bucket, u64 now, unsigned int tries)
 {
 	unsigned int taken = 0;
 
 	while (tries--)
-		taken += device_bucket_take(bucket, now, INTERVAL, BURST);
+		taken += device_bucket_take(bucket, now, INTERVAL, BURST, 0);
 	return taken;
 }
 
@@ -99,6 +100,49 @@ static void set_back_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(&bucket, 5000 + BURST * INTERVAL, 100), BURST);
 }
 
+/* Timers that are all due at once get their turns, an interval apart; and no one gets more. */
+static void reserve_test(struct kunit *test)
+{
+	u64 at[TIMERS] = {}, now = 1000000, began = now;
+	struct device_bucket bucket = {};
+	unsigned int expired = 0, i;
+
+	for (i = 0; i < TIMERS; i++)
+		at[i] = now;
+	for (; now < began + 1000 * INTERVAL; now += 7) {
+		for (i = 0; i < TIMERS; i++) {
+			if (at[i] > now)
+				continue;
+			at[i] = device_bucket_reserve(&bucket, now, INTERVAL, BURST, TIMERS);
+			KUNIT_ASSERT_GE(test, at[i], now);
+			KUNIT_ASSERT_LE(test, at[i], now + (TIMERS + 1) * INTERVAL);
+			expired++;
+			KUNIT_ASSERT_LE(test, (u64)expired,
+					TIMERS + BURST + (now - began) / INTERVAL);
+		}
+	}
+	/* Each had its share. */
+	KUNIT_EXPECT_GE(test, expired, 1000U - TIMERS);
+	/* What is owed is paid before anyone takes a token again. */
+	KUNIT_EXPECT_FALSE(test, device_bucket_take(&bucket, now, INTERVAL, BURST, TIMERS));
+	now += (TIMERS + 1) * INTERVAL;
+	KUNIT_EXPECT_TRUE(test, device_bucket_take(&bucket, now, INTERVAL, BURST, TIMERS));
+}
+
+/* A TSC that was set back cancels what was owed, except as much as may be. */
+static void owed_set_back_test(struct kunit *test)
+{
+	struct device_bucket bucket = {};
+	u64 at = 0;
+	unsigned int i;
+
+	for (i = 0; i < 2 * TIMERS; i++)
+		at = device_bucket_reserve(&bucket, 1ULL << 50, INTERVAL, BURST, TIMERS);
+	KUNIT_EXPECT_LE(test, at, (1ULL << 50) + (TIMERS + 1) * INTERVAL);
+	at = device_bucket_reserve(&bucket, 5000, INTERVAL, BURST, TIMERS);
+	KUNIT_EXPECT_LE(test, at, 5000 + (TIMERS + 1) * INTERVAL);
+}
+
 /* The limits are changed while it is in use. */
 static void changed_test(struct kunit *test)
 {
@@ -107,14 +151,14 @@ static void changed_test(struct kunit *test)
 	unsigned int i, taken = 0;
 
 	for (i = 0; i < 10; i++)
-		device_bucket_take(&bucket, now, 1000 * INTERVAL, 10);
+		device_bucket_take(&bucket, now, 1000 * INTERVAL, 10, 0);
 	/* Not closed for the 10,000 intervals that these were. */
 	now += 2 * INTERVAL;
 	for (i = 0; i < 10; i++)
-		taken += device_bucket_take(&bucket, now, INTERVAL, 2);
+		taken += device_bucket_take(&bucket, now, INTERVAL, 2, 0);
 	now += 2 * INTERVAL;
 	for (i = 0; i < 10; i++)
-		taken += device_bucket_take(&bucket, now, INTERVAL, 2);
+		taken += device_bucket_take(&bucket, now, INTERVAL, 2, 0);
 	KUNIT_EXPECT_EQ(test, taken, 2U);
 }
 
@@ -125,6 +169,8 @@ static struct kunit_case device_bucket_test_cases[] = {
 	KUNIT_CASE(refused_test),
 	KUNIT_CASE(return_test),
 	KUNIT_CASE(set_back_test),
+	KUNIT_CASE(reserve_test),
+	KUNIT_CASE(owed_set_back_test),
 	KUNIT_CASE(changed_test),
 	{}
 };
