@@ -3,6 +3,10 @@
 Each case is a rule of docs/reference/calendar.md, and ends with an AssertionError where it does
 not hold. None depends on how fast the machine is: major cycles are long, and what is looked at is
 order and account, not time.
+
+A CPU of the guest is a thread of a machine that may hold it up. A case that fails is begun anew,
+twice at most, if that has happened meanwhile: a timer's handler, which nothing in the guest delays
+for as long, has started later than apic_timer's parameter late_ns.
 """
 
 import contextlib
@@ -12,6 +16,7 @@ import fcntl
 import itertools
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -28,6 +33,8 @@ MAJOR = 20 * MS
 LAST_CPU = os.cpu_count() - 1
 PLAIN = [(2 * MS, 8 * MS, 0)]
 MODULE = "apic_calendar"
+STATS = Path("/sys/kernel/debug/apic_timer/stats")
+TRIES = 3
 
 
 @contextlib.contextmanager
@@ -86,6 +93,26 @@ def worker(calendar: Calendar, unit: int = 0, spin_in: int = 0, seconds: float =
     return run
 
 
+def stalls() -> int:
+    """Return how often a handler has started later than late_ns, on all CPUs."""
+    (counts,) = re.findall(r"^expired_late +(.*)$", STATS.read_text(), re.MULTILINE)
+    return sum(int(n) for n in counts.split())
+
+
+def tried(function) -> None:
+    """Run a case; once more if it has failed while a CPU was held up."""
+    for left in reversed(range(TRIES)):
+        before = stalls()
+        try:
+            function()
+        except AssertionError as error:
+            if not left or stalls() == before:
+                raise
+            print(f"held up {stalls() - before} times: {error!r}", flush=True)
+            continue
+        return
+
+
 def counts(calendar: Calendar, unit: int = 0):
     return calendar.status(unit)
 
@@ -108,6 +135,27 @@ def rights() -> None:
             fails(errno.ESRCH, calendar.wait, 0)
 
         assert as_nobody(other) == 0
+
+
+def namespace() -> None:
+    """Nobody becomes a user of it by a user namespace."""
+
+    def run() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x10000000):  # CLONE_NEWUSER
+            raise OSError(ctypes.get_errno(), "unshare")
+        fails(errno.EPERM, os.open, apic_calendar.DEVICE, os.O_RDWR)
+
+    assert child(run) == 0
+
+
+def many() -> None:
+    """There are 64 calendars at a time."""
+    calendars = [Calendar() for _ in range(64)]
+    fails(errno.EMFILE, os.open, apic_calendar.DEVICE, os.O_RDWR)
+    for calendar in calendars:
+        calendar.close()
+    Calendar().close()
 
 
 def structures() -> None:
@@ -273,9 +321,11 @@ def switched() -> None:
         }  # fmt: skip
         start = calendar.start()
         changes = []
-        for table in (1, 0, 1):
+        for n, table in enumerate((1, 0, 1)):
             fails(errno.EINVAL, calendar.switch, 7)
-            changes.append((calendar.switch(table), table))
+            # So far ahead that there is time to ask for another one before it has happened.
+            ahead = cycles_of(calendar, (n + 1) * 1000 * MS)
+            changes.append((calendar.switch(table, start + ahead), table))
             fails(errno.EBUSY, calendar.switch, 0)
             until(lambda table=table: counts(calendar).table == table)
         assert (changes[0][0] - start) % tables[0][0] <= 1
@@ -332,7 +382,8 @@ def policies() -> None:
             until(lambda: counts(calendar).tid)
             calendar.start()
             assert ended(pid) == 0
-            assert counts(calendar).skipped == 1
+            found = counts(calendar)
+            assert 1 <= found.skipped <= found.overran
 
 
 def degraded() -> None:
@@ -619,4 +670,4 @@ def torture_long() -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    tried(globals()[sys.argv[1]])

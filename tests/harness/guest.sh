@@ -75,6 +75,11 @@ unload() {
 	if [ -d /sys/module/sch_apic ]; then
 		rmmod sch_apic
 	fi
+	for name in apic_calendar_pulse apic_calendar; do
+		if [ -d "/sys/module/$name" ]; then
+			rmmod "$name"
+		fi
+	done
 	for name in dev train indirect crowd leave misbehave sleep idle busy torture selftest sample \
 		bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
