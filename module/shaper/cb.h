@@ -21,12 +21,16 @@ struct shaper_flow;
 /* Wants to leave at once: nobody has planned a moment for it. */
 #define SHAPER_AT_ONCE		BIT(5)
 #define SHAPER_CLOCK_SHIFT	8
-#define SHAPER_CLOCK(flags)	((flags) >> SHAPER_CLOCK_SHIFT)
+#define SHAPER_CLOCK(flags)	((flags) >> SHAPER_CLOCK_SHIFT & 0xff)
+/* Lower half of the number of its class; 0: it has none. */
+#define SHAPER_CLASS_SHIFT	16
+#define SHAPER_CLASS(flags)	((flags) >> SHAPER_CLASS_SHIFT)
 
 /**
  * struct shaper_cb - what a queued packet carries in its control block
  * @want:	when it is to leave as far as itself is concerned, TSC cycles: its departure
- *		time, or the moment that it was queued
+ *		time, or the moment that it was queued. Of the next packet of a class: when that
+ *		lets it leave
  * @flow:	its flow, or NULL
  * @flags:	SHAPER_* bits
  *

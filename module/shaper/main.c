@@ -6,8 +6,8 @@
  * Its parts, from a packet's way through it:
  *
  *	ready.c		enqueue: when it wants to leave (clock.c, snapshot.c, flows.c),
- *			and what can be done for it before
- *	edf.c, plan.c	which is first, and when the rate lets it leave
+ *			what class it has (classify.c), and what can be done for it before
+ *	edf.c, plan.c	which is first, and when the rate lets it leave; with classes: class.c
  *	send.c		the handler of the timer, and dequeue; lead.c: how early they come
  *	path.c		the wait, and the call of the driver
  */
@@ -16,9 +16,11 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 
 #include "cb.h"
+#include "classify.h"
 #include "config.h"
 #include "epoch.h"
 #include "path.h"
@@ -26,29 +28,23 @@
 #include "send.h"
 #include "shaper.h"
 
-/* Take all packets out. Return: the first of them, the next ones by skb->next. */
-static struct sk_buff *empty(struct shaper *q, struct sk_buff **last)
+/* Take all packets out that have no class. */
+static void empty(struct shaper *q, struct shaper_freed *freed)
 	__must_hold(&q->lock)
 {
-	struct sk_buff *skb, *first = NULL;
+	struct sk_buff *skb;
 
 	while ((skb = shaper_edf_first(&q->edf))) {
 		shaper_edf_erase(&q->edf, skb);
-		skb->dev = qdisc_dev(q->sch);
-		if (first)
-			(*last)->next = skb;
-		else
-			first = skb;
-		*last = skb;
+		shaper_freed_add(freed, q, skb);
 	}
-	return first;
 }
 
 /* Called under the root qdisc's lock but when the qdisc is destroyed. */
 static void shaper_reset(struct Qdisc *sch)
 {
 	struct shaper *q = qdisc_priv(sch);
-	struct sk_buff *first, *last = NULL;
+	struct shaper_freed freed = {};
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
@@ -61,7 +57,8 @@ static void shaper_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	first = empty(q, &last);
+	empty(q, &freed);
+	shaper_classes_reset(q, &freed);
 	WRITE_ONCE(q->queued, 0);
 	q->plan.next = 0;
 	q->plan.rest = 0;
@@ -76,8 +73,7 @@ static void shaper_reset(struct Qdisc *sch)
 	q->gone = 0;
 	q->gone_len = 0;
 	shaper_flows_clear(&q->flows);
-	if (first)
-		rtnl_kfree_skbs(first, last);
+	shaper_freed_free(&freed);
 }
 
 static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
@@ -88,6 +84,7 @@ static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink
 	/* If this fails, destroy() is called: all that it looks at comes first. */
 	raw_spin_lock_init(&q->lock);
 	shaper_edf_init(&q->edf);
+	shaper_classes_init(&q->classes);
 	q->timer.function = shaper_handler;
 	q->timer.data = (unsigned long)q;
 	init_apic_timer(&q->timer);
@@ -98,6 +95,9 @@ static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink
 	shaper_epoch_add(q);
 
 	err = shaper_flows_init(&q->flows);
+	if (err)
+		return err;
+	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	return err ?: shaper_configure(sch, options, extack);
 }
 
@@ -112,7 +112,9 @@ static void shaper_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (q->thread)
 		kthread_stop(q->thread);
+	tcf_block_put(q->block);
 	shaper_epoch_del(q);
+	shaper_classes_exit(q);
 	shaper_flows_exit(&q->flows);
 }
 
@@ -124,6 +126,7 @@ static int shaper_change(struct Qdisc *sch, struct nlattr *options,
 
 static struct Qdisc_ops shaper_ops __read_mostly = {
 	.id = "apic",
+	.cl_ops = &shaper_class_ops,
 	.priv_size = sizeof(struct shaper),
 	.enqueue = shaper_enqueue,
 	.dequeue = shaper_dequeue,

@@ -53,6 +53,26 @@ void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 
 	plan->burst = rate ? duration(plan, min_t(u64, burst, LEN_MAX), &rest) : 0;
 }
 
+static u64 bytes_of(const struct shaper_plan *plan, u32 len)
+{
+	return clamp_t(s64, (s64)len + plan->overhead, 1, LEN_MAX);
+}
+
+/**
+ * shaper_plan_takes() - compute how long a packet takes
+ * @plan:	the plan, which has a rate
+ * @len:	length of the packet in bytes
+ *
+ * Context: Any; the caller keeps others from @plan.
+ * Return: TSC cycles, rounded down.
+ */
+u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len)
+{
+	u64 rest = 0;
+
+	return duration(plan, bytes_of(plan, len), &rest);
+}
+
 /**
  * shaper_plan_at() - compute when a packet may leave
  * @plan:	the plan
@@ -83,8 +103,6 @@ u64 shaper_plan_at(const struct shaper_plan *plan, u64 want)
  */
 void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
 {
-	u64 bytes = clamp_t(s64, (s64)len + plan->overhead, 1, LEN_MAX);
-
 	if (!plan->rate)
 		return;
 	if (at > plan->next) {
@@ -95,7 +113,7 @@ void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
 		plan->next = left;
 		plan->rest = 0;
 	}
-	plan->gap = duration(plan, bytes, &plan->rest);
+	plan->gap = duration(plan, bytes_of(plan, len), &plan->rest);
 	plan->next = add(plan->next, plan->gap);
 }
 

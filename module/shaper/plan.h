@@ -25,6 +25,7 @@ struct shaper_plan {
 };
 
 void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 overhead);
+u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len);
 u64 shaper_plan_at(const struct shaper_plan *plan, u64 want);
 void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len);
 void shaper_plan_shift(struct shaper_plan *plan, s64 shift);

@@ -16,6 +16,7 @@
 #include <trace/events/sch_apic.h>
 
 #include "cb.h"
+#include "classify.h"
 #include "compat.h"
 #include "ready.h"
 #include "send.h"
@@ -29,6 +30,7 @@
  * @want:	absolute TSC
  * @flags:	SHAPER_*
  * @flow:	its flow, or NULL
+ * @class:	its class, or NULL
  * @pace:	rate of its socket, bit/s; 0: none
  */
 struct request {
@@ -36,6 +38,7 @@ struct request {
 	u64 want;
 	u32 flags;
 	struct shaper_flow *flow;
+	struct shaper_class *class;
 	u64 pace;
 };
 
@@ -144,6 +147,13 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 		     READ_ONCE(flow->queued) >= q->config.flow_limit))
 		return drop(skb, sch, to_free, &q->stats.dropped_flow_limit);
 
+	if (unlikely(request->class && READ_ONCE(request->class->queued) >=
+		     request->class->limit)) {
+		request->class->drops++;
+		request->class->stats.dropped_limit++;
+		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+	}
+
 	want = in_flow(q, request, len);
 	cb->want = want;
 	cb->flow = flow;
@@ -164,8 +174,13 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen + 1);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
 	/* Dequeue follows, and sends what is due. */
-	if (shaper_edf_insert(&q->edf, skb) && want > request->now)
+	if (unlikely(request->class)) {
+		if (shaper_class_insert(&q->classes, request->class, &q->plan, skb, len) &&
+		    cb->want > request->now)
+			shaper_arm(q);
+	} else if (shaper_edf_insert(&q->edf, skb) && want > request->now) {
 		shaper_arm(q);
+	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	trace_sch_apic_enqueue(dev, skb, len, want, request->now, queued);
 	return NET_XMIT_SUCCESS;
@@ -208,6 +223,12 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 
 	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
 		return drop(skb, sch, to_free, &q->stats.dropped_limit);
+	if (unlikely(shaper_classifies(q))) {
+		int err = shaper_classify(q, skb, to_free, &request.class);
+
+		if (err != NET_XMIT_SUCCESS)
+			return err;
+	}
 	request.want = request.now;
 	if (!skb->tstamp)
 		request.flags = SHAPER_AT_ONCE;

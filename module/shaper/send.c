@@ -82,6 +82,27 @@ static u64 before(u64 tsc, u64 cycles)
 	return tsc > cycles ? tsc - cycles : 0;
 }
 
+/* The first to leave. Most have no classes, and are not to pay for them. */
+static struct sk_buff *head(struct shaper *q)
+	__must_hold(&q->lock)
+{
+	if (likely(!shaper_edf_first(&q->classes.heads)))
+		return shaper_edf_first(&q->edf);
+	return shaper_classes_first(&q->classes, &q->edf, &q->plan);
+}
+
+static bool has_class(const struct sk_buff *skb)
+{
+	return SHAPER_CLASS(shaper_cb(skb)->flags);
+}
+
+/* When a packet wants to leave, whatever its class lets it. */
+static u64 wanted(struct shaper *q, const struct sk_buff *skb)
+	__must_hold(&q->lock)
+{
+	return has_class(skb) ? shaper_class_of(&q->classes, skb)->want : shaper_cb(skb)->want;
+}
+
 static u64 moment(const struct shaper *q, const struct sk_buff *skb)
 {
 	return shaper_plan_at(&q->plan, shaper_cb(skb)->want);
@@ -106,12 +127,11 @@ static bool for_interrupt(const struct shaper *q, const struct sk_buff *skb)
 }
 
 /* Whether it is to be dropped for being late. */
-static bool too_late(const struct shaper *q, const struct sk_buff *skb, u64 now)
+static bool too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
+	__must_hold(&q->lock)
 {
-	const struct shaper_cb *cb = shaper_cb(skb);
-
-	return q->config.late == TC_APIC_LATE_DROP && cb->flags & SHAPER_TXTIME &&
-	       (s64)(now - cb->want) > (s64)q->late;
+	return q->config.late == TC_APIC_LATE_DROP && shaper_cb(skb)->flags & SHAPER_TXTIME &&
+	       (s64)(now - wanted(q, skb)) > (s64)q->late;
 }
 
 /* How much before its moment a packet is to be seen to. */
@@ -150,10 +170,16 @@ static void convert_again(struct shaper *q, struct sk_buff *skb)
 {
 	struct shaper_cb *cb = shaper_cb(skb);
 	struct shaper_pair pair;
+	u64 want;
 
 	shaper_read_clocks(&pair);
+	want = shaper_clock_to_tsc(&pair, SHAPER_CLOCK(cb->flags), ktime_to_ns(skb->tstamp));
+	if (unlikely(has_class(skb))) {
+		shaper_class_again(&q->classes, &q->plan, skb, want);
+		return;
+	}
 	shaper_edf_erase(&q->edf, skb);
-	cb->want = shaper_clock_to_tsc(&pair, SHAPER_CLOCK(cb->flags), ktime_to_ns(skb->tstamp));
+	cb->want = want;
 	shaper_edf_insert_again(&q->edf, skb);
 }
 
@@ -172,7 +198,7 @@ static struct sk_buff *first(struct shaper *q, u64 *expires)
 	struct sk_buff *skb;
 	u64 now, look;
 
-	while ((skb = shaper_edf_first(&q->edf))) {
+	while ((skb = head(q))) {
 		u64 at = moment(q, skb);
 
 		*expires = before(at, lead(q, skb));
@@ -228,6 +254,7 @@ static void kick(struct shaper *q)
  * struct sending - a packet that a sender has taken, and what must be known of it later
  * @start:	for shaper_start()
  * @flow:	its flow, or NULL
+ * @class:	its class, or NULL; set when the sender is back, and valid while it holds q->lock
  * @len:	its length for the accounts, bytes
  * @segs:	packets on the wire
  * @generation:	of the qdisc when it was taken
@@ -237,6 +264,7 @@ static void kick(struct shaper *q)
 struct sending {
 	struct shaper_start start;
 	struct shaper_flow *flow;
+	struct shaper_class *class;
 	unsigned int len;
 	unsigned int segs;
 	u32 generation;
@@ -250,8 +278,11 @@ static void mark(struct shaper *q, struct sk_buff *skb)
 {
 	struct shaper_cb *cb = shaper_cb(skb);
 
-	if (!(cb->flags & SHAPER_MARKED) && INET_ECN_set_ce(skb))
+	if (!(cb->flags & SHAPER_MARKED) && INET_ECN_set_ce(skb)) {
 		q->stats.ce_marked++;
+		if (has_class(skb))
+			shaper_class_of(&q->classes, skb)->stats.ce_marked++;
+	}
 	cb->flags |= SHAPER_MARKED;
 }
 
@@ -271,23 +302,43 @@ static void take(struct shaper *q, struct sk_buff *skb, struct sending *sending,
 		.generation = q->generation,
 		.planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want,
 	};
-	if (unlikely(q->ce_threshold && at - cb->want > q->ce_threshold))
+	if (unlikely(q->ce_threshold && at - wanted(q, skb) > q->ce_threshold))
 		mark(q, skb);
 	q->sender = sender;
-	shaper_edf_erase(&q->edf, skb);
+	if (unlikely(has_class(skb)))
+		shaper_class_take(&q->classes, skb);
+	else
+		shaper_edf_erase(&q->edf, skb);
 	skb->dev = dev;
 }
 
+/* The next packet of the class follows the one that has left. */
+static void account_class(struct shaper *q, struct sending *sending)
+	__must_hold(&q->lock)
+{
+	struct shaper_class *class = q->classes.sending;
+
+	sending->class = class;
+	shaper_class_left(&q->classes, &q->plan, sending->start.left, sending->planned,
+			  sending->len);
+	_bstats_update(&class->bstats, sending->len, sending->segs);
+}
+
 /* A packet has left the queue. */
-static void account(struct shaper *q, const struct sending *sending)
+static void account(struct shaper *q, struct sending *sending)
 	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
 	struct Qdisc *sch = q->sch;
 
+	if (unlikely(q->classes.sending))
+		account_class(q, sending);
+
 	/* One that wanted to leave at once has left when it did. */
 	shaper_plan_sent(&q->plan, sending->planned ? start->at : start->left, start->left,
 			 sending->len);
+	if (unlikely(q->classes.count && !sending->class))
+		shaper_classes_rest_left(&q->classes, &q->plan);
 	_bstats_update(&sch->bstats, sending->len, sending->segs);
 	if (unlikely(sending->generation != q->generation))
 		return;
@@ -298,6 +349,15 @@ static void account(struct shaper *q, const struct sending *sending)
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - sending->len);
 }
 
+static void count_error(const struct shaper *q, struct tc_apic_xstats *stats, s64 error)
+{
+	stats->errors[error <= 0 ? 0 : min(fls64(error), TC_APIC_ERRORS - 1)]++;
+	if (error > (s64)q->late)
+		stats->late++;
+	if (error < 0)
+		stats->early++;
+}
+
 static void count(struct shaper *q, const struct sending *sending)
 	__must_hold(&q->lock)
 {
@@ -306,11 +366,9 @@ static void count(struct shaper *q, const struct sending *sending)
 
 	if (!sending->planned)
 		return;
-	q->stats.errors[error <= 0 ? 0 : min(fls64(error), TC_APIC_ERRORS - 1)]++;
-	if (error > (s64)q->late)
-		q->stats.late++;
-	if (error < 0)
-		q->stats.early++;
+	count_error(q, &q->stats, error);
+	if (unlikely(sending->class))
+		count_error(q, &sending->class->stats, error);
 	q->waited += start->left - start->ready;
 }
 
@@ -333,6 +391,13 @@ static struct sk_buff *finish(struct shaper *q, struct sending *sending)
 	}
 	if (sending->generation != q->generation && !by_interrupt)
 		return skb;
+	if (unlikely(q->classes.sending)) {
+		q->classes.sending = NULL;
+		shaper_edf_insert_again(&q->classes.heads, skb);
+		return NULL;
+	}
+	/* If it had a class, that is gone. */
+	shaper_cb(skb)->flags &= BIT(SHAPER_CLASS_SHIFT) - 1;
 	shaper_edf_insert_again(&q->edf, skb);
 	return NULL;
 }
@@ -369,7 +434,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 
 	raw_spin_lock(&q->lock);
 	q->asked = 0;
-	skb = shaper_edf_first(&q->edf);
+	skb = head(q);
 	if (unlikely(!skb || q->dead || q->sender != SHAPER_NOBODY))
 		goto out;
 	if (unlikely(test_bit(__QDISC_STATE_DEACTIVATED, &q->sch->state))) {
@@ -413,6 +478,8 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	finish(q, &sending);
 	if (likely(sending.taken)) {
 		q->stats.sent_hard++;
+		if (unlikely(sending.class))
+			sending.class->stats.sent_hard++;
 		shaper_lead_learn(&q->lead_hard, sending.start.ready - now);
 	} else {
 		q->stats.busy_driver++;
@@ -501,6 +568,10 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 			q->stats.sent_thread++;
 		else
 			q->stats.sent_soft++;
+		if (sending.class && thread)
+			sending.class->stats.sent_thread++;
+		else if (sending.class)
+			sending.class->stats.sent_soft++;
 		if (expired)
 			shaper_lead_learn(&q->lead_soft, sending.start.ready - expired);
 	}
@@ -543,6 +614,8 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	account(q, &sending);
 	count(q, &sending);
 	q->stats.sent_stack++;
+	if (sending.class)
+		sending.class->stats.sent_stack++;
 	q->handed = true;
 	return skb;
 }
@@ -554,7 +627,12 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 	struct shaper_flow *flow = shaper_cb(skb)->flow;
 	struct Qdisc *sch = q->sch;
 
-	shaper_edf_erase(&q->edf, skb);
+	if (has_class(skb)) {
+		shaper_class_of(&q->classes, skb)->stats.dropped_late++;
+		shaper_class_drop(&q->classes, &q->plan, skb, qdisc_pkt_len(skb));
+	} else {
+		shaper_edf_erase(&q->edf, skb);
+	}
 	skb->dev = qdisc_dev(sch);
 	if (flow)
 		WRITE_ONCE(flow->queued, flow->queued - 1);
@@ -622,7 +700,7 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 	q->handed = false;
 	q->stopped = false;
 	while (q->sender == SHAPER_NOBODY) {
-		skb = shaper_edf_first(&q->edf);
+		skb = head(q);
 		now = rdtsc();
 		if (!skb)
 			break;

@@ -10,6 +10,7 @@
 #include <net/sch_generic.h>
 #include <uapi/linux/sch_apic.h>
 
+#include "class.h"
 #include "clock.h"
 #include "edf.h"
 #include "flows.h"
@@ -70,14 +71,15 @@ enum shaper_sender {
  * struct shaper - a qdisc
  * @lock:	of all of this except where noted. Innermost, except for the timer's own
  *		locks; the root qdisc's lock is taken before it
- * @edf:	the packets that wait
+ * @edf:	the packets that wait, but those of classes
+ * @classes:	the classes, and theirs
  * @plan:	when the first of them may leave
  * @timer:	expires some time before it is to leave
  * @asked:	what @timer was armed for; 0 if it was not since it expired
  * @expired:	when the handler left a packet to softirq or thread, TSC; 0: it did not
  * @sender:	who is sending. Only one does at a time, which keeps the packets in order
  * @generation:	counts resets: who has sent meanwhile does not touch the accounts
- * @queued:	packets in @edf and with the sender
+ * @queued:	packets in @edf, in @classes and with the sender
  * @mode:	in effect, never %TC_APIC_MODE_AUTO
  * @irqs_on:	the driver is not known to cope with interrupts off
  * @dead:	a reset is going on
@@ -102,6 +104,8 @@ enum shaper_sender {
  * @gone:	late packets that were dropped, and a parent does not know of yet; this and
  *		the next one are under the root qdisc's lock
  * @gone_len:	their bytes
+ * @filters:	that choose the class of a packet; RCU
+ * @block:	what @filters are reached by; RTNL
  * @flows:	the root qdisc's lock; &shaper_flow.queued also needs @lock
  * @node:	in the list of all; under its lock
  */
@@ -109,6 +113,7 @@ struct shaper {
 	raw_spinlock_t lock;
 	struct shaper_edf edf;
 	struct shaper_plan plan;
+	struct shaper_classes classes;
 	struct apic_timer_list timer;
 	u64 asked;
 	u64 expired;
@@ -138,6 +143,8 @@ struct shaper {
 	struct task_struct *thread;
 	u32 gone;
 	u32 gone_len;
+	struct tcf_proto __rcu *filters;
+	struct tcf_block *block;
 	struct shaper_flows flows;
 	struct list_head node;
 };

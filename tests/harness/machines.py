@@ -22,6 +22,8 @@ from lab.engines.result import Result
 from lab.kernels import patched
 
 HERE = Path(__file__).resolve().parent
+# The kernel's modules by which packets find their class, for sections that load them.
+FILTERS = ("cls_u32", "cls_fw", "cls_flower", "cls_bpf", "cls_matchall")
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
         files[name] = (build.TREE / "user" / name).read_bytes()
     if any("sch_apic" in section.script for section in sections):
         files |= network.files(kernel)
+    if any("modules/cls_" in section.script for section in sections):
+        files |= network.own_modules(kernel, FILTERS)
     if any("$TOOL" in section.script for section in sections):
         files["apic-timer"] = tool.tool()
     if any("/asleep " in section.script for section in sections):

@@ -15,6 +15,7 @@ PLUGIN = "tools/tc/q_apic.c"
 UAPI = "include/uapi/linux/sch_apic.h"
 VALUES = {"RATE": "RATE", "SIZE": "BYTES", "TIME": "TIME", "COUNT": "PACKETS", "SIGNED": "BYTES",
           "CPU": "CPU|any"}  # fmt: skip
+CLASS_SYNOPSIS = "tc class add|change|replace|del dev DEVICE parent HANDLE: classid HANDLE:N apic"
 SYNOPSIS = "tc qdisc add|change|replace dev DEVICE root|parent CLASS [handle HANDLE:] apic"
 UNITS = (
     ("RATE", "`50mbit`, `1.5gbit`, `800kbit`, `6mbps` (bytes), `1000` (bit/s); kibit and so on are "
@@ -33,14 +34,14 @@ class Option(NamedTuple):
     what: str
 
 
-def options() -> list[Option]:
-    """List the options, in the order of the plug-in's table."""
+def options(name: str = "options") -> list[Option]:
+    """List the options of a table of the plug-in's, in its order."""
     text = source.read(PLUGIN)
     lists = {name: re.findall(r'\{ "(\w+)"', body) for name, body in re.findall(
         r"const struct choice (\w+)\[\] = \{(.*?)\{\}", text, re.S)}  # fmt: skip
-    table = re.search(r"\} options\[\] = \{\n(.*?)\n\};", text, re.S)
+    table = re.search(rf"struct option {name}\[\] = \{{\n(.*?)\n\t\{{\}}\n\}};", text, re.S)
     if table is None:
-        raise DocsError(f"{PLUGIN} has no table of options")
+        raise DocsError(f"{PLUGIN} has no table {name}")
     found = []
     for entry in re.findall(r"\t\{ (.*?) \},(?=\n\t\{|$)", table[1], re.S):
         match = re.fullmatch(r'"(\w+)", (\w+), TCA_APIC_\w+, (\w+),\s*[^"]*"(\w+)",\s*'
@@ -70,8 +71,11 @@ def page() -> str:
     """Return the reference page, without its head."""
     from .pages import table
 
-    rows = [(f"`{o.name}`", _cell(o.values), f"`{o.default}`", _cell(sentence(o.what)))
-            for o in options()]  # fmt: skip
+    def rows(name: str) -> list[tuple[str, ...]]:
+        return [(f"`{o.name}`", _cell(o.values), f"`{o.default}`", _cell(sentence(o.what)))
+                for o in options(name)]  # fmt: skip
+
+    heads = ("option", "value", "default", "meaning")
     counters = [(f"`{name}`", _cell(markdown(text))) for name, text in statistics()]
     return (
         f"    {SYNOPSIS} [OPTION VALUE]...\n\n"
@@ -81,13 +85,28 @@ def page() -> str:
         "`tc qdisc show` prints all options so that they can be typed again; the mode that is in\n"
         "effect follows in parentheses. `tc` needs its plug-in `q_apic.so`:\n"
         "[Install](../howto/install.md#tc).\n\n## Options\n\n"
-        + table(("option", "value", "default", "meaning"), rows)
+        + table(heads, rows("options"))
         + "\n"
         + "".join(f"- {name}: {what}\n" for name, what in UNITS)
         + "\nA packet wants to leave at its departure time, from `SO_TXTIME`, TCP or a BPF\n"
         "program; without one, when its socket's `SO_MAX_PACING_RATE` allows; otherwise at\n"
         "once. It leaves then, or when `rate` allows, whichever is later. `rate` counts as tc's\n"
         "other shapers do: the packet with its Ethernet header, and `overhead`.\n\n"
+        f"## Classes\n\n    {CLASS_SYNOPSIS} [OPTION VALUE]...\n\n"
+        + table(heads, rows("class_options"))
+        + "\nA packet belongs to the class that `skb->priority` (`SO_PRIORITY`) names, such as\n"
+        "0x10010 for 1:10, or else to the one that the first matching `tc filter` of the qdisc\n"
+        "says. Without either it has no class, and is treated as if there were none.\n\n"
+        "A packet of a class leaves at the latest of three moments: its own departure time, that\n"
+        "of the class's rate, and that of the qdisc's. What another class holds up for the time\n"
+        "of a packet is not lost: the class's next packet is planned from its own moment. Classes\n"
+        "that ask together for more than the qdisc's rate share it in proportion to their rates;\n"
+        "packets without a class take part as a class of the qdisc's rate. A rate is a ceiling:\n"
+        "what a class could not use, it does not get later, beyond its `burst` and a packet or two.\n\n"
+        "A class has no classes below it, and no qdisc of its own. `limit` of the qdisc counts\n"
+        "the packets of all classes. A class that a filter leads to cannot be deleted; the\n"
+        "packets of one that is deleted are dropped. `tc -s class show` prints the counters\n"
+        "that are a class's own.\n\n"
         "## Statistics\n\n"
         "`tc -s qdisc show` prints them after those that every qdisc has, `tc -s -d` also how\n"
         "often each error occurred, and `tc -s -j` all of them as JSON: `rate` in bit/s there,\n"
@@ -109,6 +128,14 @@ def manual() -> str:
     for o in options():
         parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
                      f"Default: {roff(o.default)}.\n")  # fmt: skip
+    parts.append(f".SH CLASSES\n.B {roff(CLASS_SYNOPSIS)}\n[\\fIOPTION VALUE\\fP ...]\n.PP\n"
+                 "Packets belong to the class that their priority names, or that a\n"
+                 ".BR tc\\-filter (8)\nof the qdisc says. They leave at the rate of their class,\n"
+                 "below that of the qdisc, which classes share in proportion to their rates when\n"
+                 "it is not enough for all.\n")  # fmt: skip
+    for o in options("class_options"):
+        parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
+                     f"Default: {roff(o.default)}.\n")  # fmt: skip
     parts.append(".SH VALUES\n")
     for name, what in UNITS:
         parts.append(f".TP\n.I {name}\n{roff(what.replace('`', ''))}\n")
@@ -119,6 +146,11 @@ def manual() -> str:
         ".B tc qdisc add dev eth0 root apic rate 50mbit\n.PP\n"
         "Send packets at their SO_TXTIME, and drop those that are late:\n.PP\n"
         ".B tc qdisc add dev eth0 root apic late drop\n"
+        "Send what goes to port 5004 at no more than 10 Mbit/s of these:\n.PP\n.nf\n.B\n"
+        "tc qdisc add dev eth0 root handle 1: apic rate 50mbit\n.B\n"
+        "tc class add dev eth0 parent 1: classid 1:10 apic rate 10mbit\n.B\n"
+        "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 5004 0xffff flowid 1:10\n"
+        ".fi\n"
         ".SH FILES\n.TP\n.I /usr/lib/x86_64\\-linux\\-gnu/tc/q_apic.so\n"
         "Reads these options. Without it\n.B tc\nknows the qdisc, but no option of it.\n"
         ".SH SEE ALSO\n.BR tc (8),\n.BR tc\\-fq (8),\n.BR tc\\-etf (8),\n.BR apic_timer (4)\n"

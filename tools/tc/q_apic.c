@@ -5,7 +5,7 @@
  *	tc qdisc add dev eth0 root apic rate 50mbit
  *
  * One file for iproute2 6.1 to 7.3. Each option takes one value; what a command
- * leaves out keeps its value, or gets its default where a qdisc is added. What
+ * leaves out keeps its value, or gets its default where a qdisc or class is added. What
  * "tc qdisc show" prints can be typed again, except what is in parentheses.
  */
 #include "iproute2.h"
@@ -48,8 +48,7 @@ static const struct choice beyond_policies[] = { { "drop", 0 }, { "cap", 1 }, {}
 static const struct choice orders[] = { { "time", 0 }, { "flow", 1 }, {} };
 static const struct choice switches[] = { { "off", 0 }, { "on", 1 }, {} };
 
-/* The page docs/reference/tc-apic.md is made from this table: see tools/docs/shaper.py. */
-static const struct option {
+struct option {
 	const char *name;
 	enum kind kind;
 	uint16_t attr;
@@ -57,7 +56,10 @@ static const struct option {
 	uint64_t min, max;
 	const char *by_default;
 	const char *what;
-} options[] = {
+};
+
+/* The page docs/reference/tc-apic.md is made from these tables: see tools/docs/shaper.py. */
+static const struct option options[] = {
 	{ "rate", RATE, TCA_APIC_RATE64, NULL, 0, RATE_MAX, "0",
 	  "bits per second of all packets together; 0: no limit" },
 	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, UINT32_MAX, "0",
@@ -96,9 +98,25 @@ static const struct option {
 	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
 	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",
 	  "whether GSO packets are split, so that each of their packets has a departure time" },
+	{}
 };
 
-#define OPTIONS	(sizeof(options) / sizeof(*options))
+static const struct option class_options[] = {
+	{ "rate", RATE, TCA_APIC_RATE64, NULL, 1, RATE_MAX, "none",
+	  "bits per second of the packets of the class; it must be given" },
+	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, UINT32_MAX, "0",
+	  "bytes of the class that may leave at once after a pause" },
+	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
+	  "bytes to add to each packet's length before the rate of the class is applied" },
+	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "1000",
+	  "packets of the class that may be queued" },
+	{}
+};
+
+#define OPTIONS_MAX	32	/* in a table */
+
+/* The statistics that follow are a class's: tc prints them after the options. */
+static bool of_class;
 
 /* A unit, and what a number of it is of the kind's own: RATE in bit/s, and so on. */
 struct unit {
@@ -219,16 +237,15 @@ static void usage_values(char *text, size_t size, const struct option *option)
 					 choice->name);
 }
 
-static void usage(void)
+static void usage(const struct option *option)
 {
 	char values[80];
-	size_t i;
 
 	fprintf(stderr, "Usage: ... apic [OPTION VALUE]...\n\n");
-	for (i = 0; i < OPTIONS; i++) {
-		usage_values(values, sizeof(values), &options[i]);
-		fprintf(stderr, "  %-12s %s\n               %s (default: %s)\n", options[i].name,
-			values, options[i].what, options[i].by_default);
+	for (; option->name; option++) {
+		usage_values(values, sizeof(values), option);
+		fprintf(stderr, "  %-12s %s\n               %s (default: %s)\n", option->name,
+			values, option->what, option->by_default);
 	}
 	fprintf(stderr, "\nRATE: 50mbit, 1.5gbit, 6mbps (bytes), 1000 (bit/s). TIME: 100us, 10ms,\n"
 		"1500 (ns). BYTES: 1500, 15k. More: man 8 tc-apic\n");
@@ -299,46 +316,42 @@ static int size_of(enum kind kind)
 	return kind == RATE || kind == TIME ? 8 : kind == FLAG ? 1 : 4;
 }
 
-static const struct option *find(const char *name)
+static const struct option *find(const struct option *table, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < OPTIONS; i++)
-		if (!strcmp(name, options[i].name))
-			return &options[i];
+	for (; table->name; table++)
+		if (!strcmp(name, table->name))
+			return table;
 	return NULL;
 }
 
-static int parse_qopt(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
-		      const char *dev)
+static int parse(const struct option *table, const char *help, int argc, char **argv,
+		 struct nlmsghdr *n)
 {
 	struct rtattr *nest = addattr_nest(n, MESSAGE_ROOM, TCA_OPTIONS | NLA_F_NESTED);
-	bool given[OPTIONS] = {};
+	bool given[OPTIONS_MAX] = {};
 
-	(void)qu;
-	(void)dev;
 	for (; argc > 0; argc -= 2, argv += 2) {
-		const struct option *option = find(argv[0]);
+		const struct option *option = find(table, argv[0]);
 		uint64_t value;
 
 		if (!option) {
 			if (!strcmp(argv[0], "help"))
-				usage();
+				usage(table);
 			else
 				fprintf(stderr,
-					"apic: there is no option \"%s\"; \"tc qdisc add dev X root apic help\" lists them\n",
-					argv[0]);
+					"apic: there is no option \"%s\"; \"%s help\" lists them\n",
+					argv[0], help);
 			return -1;
 		}
 		if (argc < 2) {
 			fprintf(stderr, "apic: %s needs a value\n", option->name);
 			return -1;
 		}
-		if (given[option - options]) {
+		if (given[option - table]) {
 			fprintf(stderr, "apic: %s was given twice\n", option->name);
 			return -1;
 		}
-		given[option - options] = true;
+		given[option - table] = true;
 		if (parse_value(option, argv[1], &value))
 			return -1;
 		/* x86 is little endian: the first bytes are the smaller type's. */
@@ -346,6 +359,23 @@ static int parse_qopt(const struct qdisc_util *qu, int argc, char **argv, struct
 	}
 	addattr_nest_end(n, nest);
 	return 0;
+}
+
+static int parse_qopt(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
+		      const char *dev)
+{
+	(void)qu;
+	(void)dev;
+	return parse(options, "tc qdisc add dev X root apic", argc, argv, n);
+}
+
+static int parse_copt(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
+		      const char *dev)
+{
+	(void)qu;
+	(void)dev;
+	return parse(class_options, "tc class add dev X parent 1: classid 1:10 apic", argc, argv,
+		     n);
 }
 
 static const char *name_of(const struct choice *choice, uint64_t number)
@@ -380,27 +410,46 @@ static void print_option(const struct option *option, uint64_t value)
 			   format(text, sizeof(text), option, value));
 }
 
+static void print_options(const struct option *option, struct rtattr *tb[])
+{
+	for (; option->name; option++) {
+		struct rtattr *attr = tb[option->attr];
+		size_t size = (size_t)size_of(option->kind);
+		uint64_t value = 0;
+
+		if (!attr || rta_payload(attr) < size)
+			continue;
+		memcpy(&value, rta_data(attr), size);
+		print_option(option, value);
+	}
+}
+
+static int print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
+{
+	struct rtattr *tb[TCA_APIC_MAX + 1];
+
+	(void)qu;
+	(void)f;
+	of_class = true;
+	if (!opt)
+		return 0;
+	parse_rtattr_flags(tb, TCA_APIC_MAX, rta_data(opt), (int)rta_payload(opt), NLA_F_NESTED);
+	print_options(class_options, tb);
+	return 0;
+}
+
 static int print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_APIC_MAX + 1];
 	uint64_t value;
-	size_t i;
 
 	(void)qu;
 	(void)f;
+	of_class = false;
 	if (!opt)
 		return 0;
 	parse_rtattr_flags(tb, TCA_APIC_MAX, rta_data(opt), (int)rta_payload(opt), NLA_F_NESTED);
-	for (i = 0; i < OPTIONS; i++) {
-		struct rtattr *attr = tb[options[i].attr];
-		size_t size = (size_t)size_of(options[i].kind);
-
-		if (!attr || rta_payload(attr) < size)
-			continue;
-		value = 0;
-		memcpy(&value, rta_data(attr), size);
-		print_option(&options[i], value);
-	}
+	print_options(options, tb);
 	if (tb[TCA_APIC_MODE_NOW] && rta_payload(tb[TCA_APIC_MODE_NOW]) >= 4) {
 		value = 0;
 		memcpy(&value, rta_data(tb[TCA_APIC_MODE_NOW]), 4);
@@ -411,19 +460,21 @@ static int print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 }
 
 /* Counters of struct tc_apic_xstats: name, and what begins a line in a terminal. */
-#define COUNTER(line, member)	{ line, #member, offsetof(struct tc_apic_xstats, member) }
+#define OF_BOTH(line, member)	{ line, #member, offsetof(struct tc_apic_xstats, member), true }
+#define OF_QDISC(line, member)	{ line, #member, offsetof(struct tc_apic_xstats, member), false }
 static const struct {
 	const char *line, *name;
 	size_t offset;
+	bool of_class;	/* classes have it, too */
 } counters[] = {
-	COUNTER("  ", sent_hard), COUNTER("", sent_soft), COUNTER("", sent_thread),
-	COUNTER("", sent_stack),
-	COUNTER("\n  ", late), COUNTER("", early), COUNTER("", dropped_late),
-	COUNTER("", dropped_horizon), COUNTER("", capped_horizon), COUNTER("", dropped_limit),
-	COUNTER("", dropped_flow_limit),
-	COUNTER("\n  ", ce_marked), COUNTER("", gso_split), COUNTER("", busy_lock),
-	COUNTER("", busy_driver), COUNTER("", stopped), COUNTER("", no_timer),
-	COUNTER("", waited_ns),
+	OF_BOTH("  ", sent_hard), OF_BOTH("", sent_soft), OF_BOTH("", sent_thread),
+	OF_BOTH("", sent_stack),
+	OF_BOTH("\n  ", late), OF_BOTH("", early), OF_BOTH("", dropped_late),
+	OF_QDISC("", dropped_horizon), OF_QDISC("", capped_horizon), OF_BOTH("", dropped_limit),
+	OF_QDISC("", dropped_flow_limit),
+	OF_BOTH("\n  ", ce_marked), OF_QDISC("", gso_split), OF_QDISC("", busy_lock),
+	OF_QDISC("", busy_driver), OF_QDISC("", stopped), OF_QDISC("", no_timer),
+	OF_QDISC("", waited_ns),
 };
 
 /* The class of errors in which a part of them ends, in thousandths. */
@@ -493,14 +544,20 @@ static int print_xstats(const struct qdisc_util *qu, FILE *f, struct rtattr *xst
 	for (i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
 		uint64_t value;
 
+		if (of_class && !counters[i].of_class)
+			continue;
 		memcpy(&value, (char *)&stats + counters[i].offset, sizeof(value));
 		snprintf(words, sizeof(words), "%s%s %%llu ", counters[i].line, counters[i].name);
 		print_color_u64(PRINT_ANY, COLOR_NONE, counters[i].name, words, value);
 	}
-	print_color_uint(PRINT_ANY, COLOR_NONE, "lead_hard", "\n  lead_hard %u ", stats.lead_hard);
-	print_color_uint(PRINT_ANY, COLOR_NONE, "lead_soft", "lead_soft %u ", stats.lead_soft);
-	print_color_uint(PRINT_ANY, COLOR_NONE, "path", "path %u ", stats.path);
-	print_color_uint(PRINT_ANY, COLOR_NONE, "flows", "flows %u ", stats.flows);
+	if (!of_class) {
+		print_color_uint(PRINT_ANY, COLOR_NONE, "lead_hard", "\n  lead_hard %u ",
+				 stats.lead_hard);
+		print_color_uint(PRINT_ANY, COLOR_NONE, "lead_soft", "lead_soft %u ",
+				 stats.lead_soft);
+		print_color_uint(PRINT_ANY, COLOR_NONE, "path", "path %u ", stats.path);
+		print_color_uint(PRINT_ANY, COLOR_NONE, "flows", "flows %u ", stats.flows);
+	}
 	print_color_uint(PRINT_ANY, COLOR_NONE, "tsc_khz", "tsc_khz %u", stats.tsc_khz);
 	print_errors(&stats);
 	return 0;
@@ -512,4 +569,6 @@ struct qdisc_util apic_qdisc_util = {
 	.parse_qopt = parse_qopt,
 	.print_qopt = print_qopt,
 	.print_xstats = print_xstats,
+	.parse_copt = parse_copt,
+	.print_copt = print_copt,
 };

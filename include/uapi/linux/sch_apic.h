@@ -8,6 +8,10 @@
  * qdisc is created. Unknown attributes and bad values are refused, with a line in the
  * extended ACK, and then nothing changes.
  *
+ * A class of the qdisc has TCA_APIC_RATE64, which it must have, TCA_APIC_BURST,
+ * TCA_APIC_OVERHEAD and TCA_APIC_LIMIT, whose default is 1,000 there. Its packets
+ * leave when its rate and that of the qdisc let them.
+ *
  * Numbers are in host byte order. Times are in nanoseconds.
  */
 #ifndef _UAPI_LINUX_SCH_APIC_H
@@ -128,7 +132,8 @@ enum tc_apic_attr {
  * @dropped_late:	packets dropped because they were late
  * @dropped_horizon:	packets dropped because their departure time is beyond the horizon
  * @capped_horizon:	packets whose departure time was moved to the horizon
- * @dropped_limit:	packets dropped because TCA_APIC_LIMIT were queued
+ * @dropped_limit:	packets dropped because TCA_APIC_LIMIT were queued, in the qdisc or in
+ *			their class
  * @dropped_flow_limit:	packets dropped because TCA_APIC_FLOW_LIMIT of a flow were queued
  * @ce_marked:		packets marked with "congestion experienced"
  * @gso_split:		GSO packets that were split
@@ -149,6 +154,10 @@ enum tc_apic_attr {
  * @path:		TSC cycles from the last look at the TSC to the driver, as measured
  * @flows:		flows that are known
  * @__reserved:		0
+ *
+ * A class has the same structure, of its packets: @sent_hard, @sent_soft, @sent_thread,
+ * @sent_stack, @late, @early, @dropped_late, @dropped_limit, @ce_marked, @errors and
+ * @tsc_khz; the others are 0.
  *
  * Members are only ever added at the end: a longer or shorter structure is a
  * newer or older one.

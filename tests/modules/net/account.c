@@ -30,6 +30,7 @@ struct sink_record {
 };
 
 static struct sink_record *records;
+static u32 *record_flows;	/* the flow of each */
 static u32 records_max, packets_max;
 static atomic_t records_n;
 
@@ -113,6 +114,7 @@ void sink_account(const struct sk_buff *skb, u64 tsc)
 	if (n < records_max) {
 		records[n].tsc = tsc;
 		records[n].planned = planned;
+		record_flows[n] = payload.flow;
 	}
 }
 
@@ -202,6 +204,20 @@ static const struct file_operations departures_fops = {
 	.read = departures_read,
 };
 
+/* Flow of each packet, u32, in the order of departure. */
+static ssize_t flows_read(struct file *file, char __user *user, size_t size, loff_t *pos)
+{
+	u32 n = min_t(u32, atomic_read(&records_n), records_max);
+
+	return simple_read_from_buffer(user, size, pos, record_flows, n * sizeof(*record_flows));
+}
+
+static const struct file_operations flows_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = flows_read,
+};
+
 static ssize_t reset_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
 {
 	sink_account_reset();
@@ -223,6 +239,7 @@ void sink_account_files(struct dentry *directory)
 	debugfs_create_file("packets", 0400, directory, NULL, &packets_fops);
 	debugfs_create_file("errors", 0400, directory, NULL, &errors_fops);
 	debugfs_create_file("departures", 0400, directory, NULL, &departures_fops);
+	debugfs_create_file("flows", 0400, directory, NULL, &flows_fops);
 	debugfs_create_file("reset", 0200, directory, NULL, &reset_fops);
 }
 
@@ -240,8 +257,11 @@ int sink_account_init(u32 record_count, u32 packet_count)
 	records_max = record_count;
 	packets_max = packet_count;
 	records = vcalloc(max(records_max, 1U), sizeof(*records));
-	if (!records)
+	record_flows = vcalloc(max(records_max, 1U), sizeof(*record_flows));
+	if (!records || !record_flows) {
+		sink_account_exit();
 		return -ENOMEM;
+	}
 	for (i = 0; i < SINK_FLOWS; i++) {
 		flows[i].seen = vcalloc(BITS_TO_LONGS(packets_max) + 1, sizeof(long));
 		if (!flows[i].seen) {
@@ -261,5 +281,6 @@ void sink_account_exit(void)
 
 	for (i = 0; i < SINK_FLOWS; i++)
 		vfree(flows[i].seen);
+	vfree(record_flows);
 	vfree(records);
 }

@@ -10,6 +10,7 @@
  *			in which context they came
  *	errors		s64 each: TSC cycles after the plan in the packet
  *	departures	two u64 each: TSC at the driver's first instruction, plan
+ *	flows		u32 each: flow of the packet, in the same order
  *	reset		write: forget all that has come
  *	stops, refusals	how often the driver stopped a queue, and had no room
  *
