@@ -41,6 +41,28 @@ u64 shaper_clock_to_tsc(const struct shaper_pair *pair, enum shaper_clock clock,
 }
 
 /**
+ * shaper_clock_from_tsc() - convert a moment
+ * @pair:	TSC and clocks at a moment, the nearer the better
+ * @clock:	which of the clocks
+ * @tsc:	absolute TSC
+ *
+ * Context: Any.
+ * Return: ns of the clock, within one of the truth; what does not fit is its last or first ns.
+ */
+s64 shaper_clock_from_tsc(const struct shaper_pair *pair, enum shaper_clock clock, u64 tsc)
+{
+	s64 now = pair->ns[clock];
+	u64 ns;
+
+	if (tsc >= pair->tsc) {
+		ns = apic_timer_tsc_to_ns(tsc - pair->tsc);
+		return ns < (u64)S64_MAX - (u64)now ? now + (s64)ns : S64_MAX;
+	}
+	ns = apic_timer_tsc_to_ns(pair->tsc - tsc);
+	return ns < (u64)now - (u64)S64_MIN ? now - (s64)ns : S64_MIN;
+}
+
+/**
  * shaper_clock_look() - choose when to convert a departure time again
  * @now:	TSC
  * @at:		the departure, as converted

@@ -29,6 +29,7 @@ struct shaper_pair {
 };
 
 u64 shaper_clock_to_tsc(const struct shaper_pair *pair, enum shaper_clock clock, s64 ns);
+s64 shaper_clock_from_tsc(const struct shaper_pair *pair, enum shaper_clock clock, u64 tsc);
 u64 shaper_clock_look(u64 now, u64 at, u64 near);
 
 #endif /* _SHAPER_CLOCK_H */

@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "drivers.h"
+#include "offload.h"
 #include "path.h"
 #include "send.h"
 #include "thread.h"
@@ -16,6 +17,7 @@
 #define RATE_MAX	BIT_ULL(40)		/* bit/s */
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 #define HORIZON_MAX	(1000 * NSEC_PER_SEC)
+#define AHEAD_MAX	(100 * NSEC_PER_MSEC)
 /* Up to here NTP's 500 ppm come to 50 ns. */
 #define NEAR_NS		(100 * NSEC_PER_USEC)
 
@@ -29,6 +31,7 @@ const struct shaper_config shaper_defaults = {
 	.limit = 10000,
 	.pacing = true,
 	.split_gso = true,
+	.ahead_ns = 100 * NSEC_PER_USEC,
 };
 
 static const clockid_t clock_ids[SHAPER_CLOCKS] = {
@@ -41,6 +44,10 @@ static struct netlink_range_validation rate_range = { .max = RATE_MAX };
 static struct netlink_range_validation late_range = { .max = LATE_MAX };
 static struct netlink_range_validation horizon_range = {
 	.min = NSEC_PER_USEC, .max = HORIZON_MAX,
+};
+
+static struct netlink_range_validation ahead_range = {
+	.min = NSEC_PER_USEC, .max = AHEAD_MAX,
 };
 
 static struct netlink_range_validation threshold_range = { .max = HORIZON_MAX };
@@ -67,6 +74,8 @@ static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_CE_THRESHOLD] = NLA_POLICY_FULL_RANGE(NLA_U64, &threshold_range),
 	[TCA_APIC_SPLIT_GSO] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_APIC_MODE_NOW] = { .type = NLA_REJECT },
+	[TCA_APIC_OFFLOAD] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_APIC_AHEAD] = NLA_POLICY_FULL_RANGE(NLA_U64, &ahead_range),
 };
 
 static int parse_clock(const struct nlattr *attr, enum shaper_clock *clock,
@@ -136,6 +145,10 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 		config->ce_threshold_ns = nla_get_u64(tb[TCA_APIC_CE_THRESHOLD]);
 	if (tb[TCA_APIC_SPLIT_GSO])
 		config->split_gso = nla_get_u8(tb[TCA_APIC_SPLIT_GSO]);
+	if (tb[TCA_APIC_OFFLOAD])
+		config->offload = nla_get_u8(tb[TCA_APIC_OFFLOAD]);
+	if (tb[TCA_APIC_AHEAD])
+		config->ahead_ns = nla_get_u64(tb[TCA_APIC_AHEAD]);
 	if (config->burst && !config->rate) {
 		NL_SET_ERR_MSG(extack, "burst without rate means nothing");
 		return -EINVAL;
@@ -182,6 +195,7 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 	q->late = apic_timer_ns_to_tsc(config->late_ns);
 	q->horizon = apic_timer_ns_to_tsc(config->horizon_ns);
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);
+	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
 	q->near = apic_timer_ns_to_tsc(NEAR_NS);
 	if (mode != q->mode || !q->lead_soft.max) {
 		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(1500),
@@ -217,12 +231,11 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	struct shaper *q = qdisc_priv(sch);
 	struct shaper_config config = q->config;
 	unsigned long flags;
+	int mode, err;
 	bool moved;
-	int mode;
 
 	if (options) {
-		int err = parse(options, &config, extack);
-
+		err = parse(options, &config, extack);
 		if (err)
 			return err;
 	}
@@ -239,6 +252,13 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 		wake_up_process(thread);
 	} else if (mode == TC_APIC_MODE_THREAD) {
 		thread = q->thread;
+	}
+
+	err = shaper_offload(sch, q->config.offload, config.offload, extack);
+	if (err) {
+		if (thread && thread != q->thread)
+			kthread_stop(thread);
+		return err;
 	}
 
 	sch_tree_lock(sch);
@@ -291,7 +311,9 @@ int shaper_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_APIC_CE_THRESHOLD, config->ce_threshold_ns,
 			      TCA_APIC_PAD) ||
 	    nla_put_u8(skb, TCA_APIC_SPLIT_GSO, config->split_gso) ||
-	    nla_put_u32(skb, TCA_APIC_MODE_NOW, q->mode)) {
+	    nla_put_u32(skb, TCA_APIC_MODE_NOW, q->mode) ||
+	    nla_put_u8(skb, TCA_APIC_OFFLOAD, config->offload) ||
+	    nla_put_u64_64bit(skb, TCA_APIC_AHEAD, config->ahead_ns, TCA_APIC_PAD)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -23,6 +23,7 @@
 #include "classify.h"
 #include "config.h"
 #include "epoch.h"
+#include "offload.h"
 #include "path.h"
 #include "ready.h"
 #include "send.h"
@@ -112,6 +113,7 @@ static void shaper_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (q->thread)
 		kthread_stop(q->thread);
+	shaper_offload(sch, q->config.offload, false, NULL);
 	tcf_block_put(q->block);
 	shaper_epoch_del(q);
 	shaper_classes_exit(q);

@@ -70,6 +70,7 @@
 
 #include "cb.h"
 #include "compat.h"
+#include "offload.h"
 #include "path.h"
 #include "send.h"
 #include "snapshot.h"
@@ -108,6 +109,12 @@ static u64 moment(const struct shaper *q, const struct sk_buff *skb)
 	return shaper_plan_at(&q->plan, shaper_cb(skb)->want);
 }
 
+/* When it is to be handed to the driver: at its moment, or ahead of that with offload. */
+static u64 handing(const struct shaper *q, const struct sk_buff *skb)
+{
+	return before(moment(q, skb), q->ahead);
+}
+
 /* Whether the kernel's own path has to send it. */
 static bool for_stack(const struct shaper *q, const struct sk_buff *skb)
 {
@@ -134,7 +141,7 @@ static bool too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
 	       (s64)(now - wanted(q, skb)) > (s64)q->late;
 }
 
-/* How much before its moment a packet is to be seen to. */
+/* How much before it is to be handed over a packet is to be seen to. */
 static u64 lead(const struct shaper *q, const struct sk_buff *skb)
 {
 	return shaper_path() + (for_interrupt(q, skb) ? q->lead_hard.cycles : q->lead_soft.cycles);
@@ -199,7 +206,7 @@ static struct sk_buff *first(struct shaper *q, u64 *expires)
 	u64 now, look;
 
 	while ((skb = head(q))) {
-		u64 at = moment(q, skb);
+		u64 at = handing(q, skb);
 
 		*expires = before(at, lead(q, skb));
 		if (likely(!(shaper_cb(skb)->flags & SHAPER_TIMED)))
@@ -252,7 +259,8 @@ static void kick(struct shaper *q)
 
 /**
  * struct sending - a packet that a sender has taken, and what must be known of it later
- * @start:	for shaper_start()
+ * @start:	for shaper_start(); with offload its moment is the one to be handed over at
+ * @at:		its moment, absolute TSC
  * @flow:	its flow, or NULL
  * @class:	its class, or NULL; set when the sender is back, and valid while it holds q->lock
  * @len:	its length for the accounts, bytes
@@ -263,6 +271,7 @@ static void kick(struct shaper *q)
  */
 struct sending {
 	struct shaper_start start;
+	u64 at;
 	struct shaper_flow *flow;
 	struct shaper_class *class;
 	unsigned int len;
@@ -291,11 +300,13 @@ static void take(struct shaper *q, struct sk_buff *skb, struct sending *sending,
 	__must_hold(&q->lock)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
-	const struct shaper_cb *cb = shaper_cb(skb);
+	struct shaper_cb *cb = shaper_cb(skb);
 	u64 at = moment(q, skb);
 
 	*sending = (struct sending) {
-		.start = { .skb = skb, .dev = dev, .txq = skb_get_tx_queue(dev, skb), .at = at },
+		.start = { .skb = skb, .dev = dev, .txq = skb_get_tx_queue(dev, skb),
+			   .at = before(at, q->ahead) },
+		.at = at,
 		.flow = cb->flow,
 		.len = qdisc_pkt_len(skb),
 		.segs = shaper_pkt_segs(skb),
@@ -310,6 +321,11 @@ static void take(struct shaper *q, struct sk_buff *skb, struct sending *sending,
 	else
 		shaper_edf_erase(&q->edf, skb);
 	skb->dev = dev;
+	if (unlikely(q->ahead)) {
+		shaper_offload_launch(skb, at);
+		/* Its departure time has been overwritten. */
+		cb->flags &= ~SHAPER_TIMED;
+	}
 }
 
 /* The next packet of the class follows the one that has left. */
@@ -335,7 +351,7 @@ static void account(struct shaper *q, struct sending *sending)
 		account_class(q, sending);
 
 	/* One that wanted to leave at once has left when it did. */
-	shaper_plan_sent(&q->plan, sending->planned ? start->at : start->left, start->left,
+	shaper_plan_sent(&q->plan, sending->planned ? sending->at : start->left, start->left,
 			 sending->len);
 	if (unlikely(q->classes.count && !sending->class))
 		shaper_classes_rest_left(&q->classes, &q->plan);
@@ -362,10 +378,13 @@ static void count(struct shaper *q, const struct sending *sending)
 	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
-	s64 error = start->left - start->at;
+	s64 error = start->left - sending->at;
 
 	if (!sending->planned)
 		return;
+	/* The device keeps it until its moment. */
+	if (q->ahead && error < 0)
+		error = 0;
 	count_error(q, &q->stats, error);
 	if (unlikely(sending->class))
 		count_error(q, &sending->class->stats, error);
@@ -442,7 +461,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		start_timer(q, apic_timer_add_tsc(now, apic_timer_us_to_tsc(1000)));
 		goto out;
 	}
-	if (before(moment(q, skb), 2 * lead(q, skb)) > now) {
+	if (before(handing(q, skb), 2 * lead(q, skb)) > now) {
 		/* It was for another look at the clocks, or for a packet that is gone. */
 		if (shaper_cb(skb)->flags & SHAPER_TIMED)
 			convert_again(q, skb);
@@ -666,7 +685,7 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
 	if ((handed && (for_stack(q, skb) || !shaper_is_root(q->sch))) ||
 	    (for_interrupt(q, skb) && !kicked))
 		early = 0;
-	return before(moment(q, skb), early) <= now;
+	return before(handing(q, skb), early) <= now;
 }
 
 /**

@@ -35,6 +35,8 @@
  * @flow_order:		...
  * @pacing:		...
  * @split_gso:		...
+ * @offload:		...
+ * @ahead_ns:		...
  */
 struct shaper_config {
 	u64 rate;
@@ -53,6 +55,8 @@ struct shaper_config {
 	bool flow_order;
 	bool pacing;
 	bool split_gso;
+	bool offload;
+	u64 ahead_ns;
 };
 
 /**
@@ -92,6 +96,8 @@ enum shaper_sender {
  * @late:	TSC cycles after its moment from which on a packet is late
  * @horizon:	TSC cycles
  * @ce_threshold: TSC cycles; 0: none
+ * @ahead:	with offload: TSC cycles that packets are handed over before their moments; 0
+ *		without it
  * @near:	distance at which a converted departure time is good enough, TSC cycles
  * @lead_hard:	the handler's preparation
  * @lead_soft:	that of softirq or thread
@@ -132,6 +138,7 @@ struct shaper {
 	u64 late;
 	u64 horizon;
 	u64 ce_threshold;
+	u64 ahead;
 	u64 near;
 	struct shaper_lead lead_hard;
 	struct shaper_lead lead_soft;

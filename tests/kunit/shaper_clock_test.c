@@ -44,6 +44,28 @@ static void fractions_are_rounded_up(struct kunit *test)
 	}
 }
 
+/* There and back is the same nanosecond, or the next one where a cycle is longer. */
+static void converted_back(struct kunit *test)
+{
+	s64 distance;
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		for (distance = -100000000; distance <= 100000000; distance += 999983) {
+			s64 ns = pair.ns[i] + distance;
+			u64 at = shaper_clock_to_tsc(&pair, i, ns);
+			s64 back = shaper_clock_from_tsc(&pair, i, at);
+
+			KUNIT_ASSERT_GE(test, back, ns - (distance < 0));
+			KUNIT_ASSERT_LE(test, back, ns + 1);
+		}
+	}
+	/* What does not fit. */
+	KUNIT_EXPECT_EQ(test, shaper_clock_from_tsc(&pair, SHAPER_TAI, U64_MAX), (s64)S64_MAX);
+	KUNIT_EXPECT_EQ(test, shaper_clock_from_tsc(&pair, SHAPER_MONOTONIC, 0),
+			pair.ns[SHAPER_MONOTONIC] - (s64)apic_timer_tsc_to_ns(pair.tsc));
+}
+
 /* As every packet without a departure time has, in TAI: 1970 is before the TSC's zero. */
 static void before_zero_is_zero(struct kunit *test)
 {
@@ -122,6 +144,7 @@ static void lead_forgets_what_is_no_lead(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(each_clock_has_its_zero),
 	KUNIT_CASE(fractions_are_rounded_up),
+	KUNIT_CASE(converted_back),
 	KUNIT_CASE(before_zero_is_zero),
 	KUNIT_CASE(far_future_is_far),
 	KUNIT_CASE(looks_come_nearer),

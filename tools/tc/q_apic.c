@@ -98,6 +98,11 @@ static const struct option options[] = {
 	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
 	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",
 	  "whether GSO packets are split, so that each of their packets has a departure time" },
+	{ "offload", FLAG, TCA_APIC_OFFLOAD, switches, 0, 0, "off",
+	  "whether the device meets the moments (LaunchTime), and gets packets ahead of them; its "
+	  "clock has to be CLOCK_TAI" },
+	{ "ahead", TIME, TCA_APIC_AHEAD, NULL, 1000, NS_PER_SEC / 10, "100us",
+	  "how much before its moment a packet is handed over with offload" },
 	{}
 };
 

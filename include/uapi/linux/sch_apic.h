@@ -87,6 +87,12 @@ enum tc_apic_late {
  * @TCA_APIC_SPLIT_GSO:	u8, 1 (default): GSO packets are split so that each of their packets
  *			has a moment; 0: they are sent whole where the device can take them
  * @TCA_APIC_MODE_NOW:	u32, dump only: the mode in effect, never %TC_APIC_MODE_AUTO
+ * @TCA_APIC_OFFLOAD:	u8, 1: the device sends each packet at its moment (LaunchTime, what etf
+ *			calls offload); the packet is handed over TCA_APIC_AHEAD before it, with
+ *			its moment as CLOCK_TAI in skb->tstamp. Refused where the device cannot,
+ *			or has several transmit queues and the qdisc is not one queue's. 0
+ *			(default): the qdisc meets the moment
+ * @TCA_APIC_AHEAD:	u64, ns, 1 us to 100 ms; default 100 us
  * @__TCA_APIC_MAX:	number of attributes
  */
 enum tc_apic_attr {
@@ -109,6 +115,8 @@ enum tc_apic_attr {
 	TCA_APIC_CE_THRESHOLD,
 	TCA_APIC_SPLIT_GSO,
 	TCA_APIC_MODE_NOW,
+	TCA_APIC_OFFLOAD,
+	TCA_APIC_AHEAD,
 	__TCA_APIC_MAX
 };
 

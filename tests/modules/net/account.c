@@ -31,6 +31,15 @@ struct sink_record {
 
 static struct sink_record *records;
 static u32 *record_flows;	/* the flow of each */
+
+/* ns: launch time less plan, and less what the clock is when the driver has the packet. */
+struct sink_launch {
+	s64 error;
+	s64 ahead;
+};
+
+static struct sink_launch *launch_records;
+static atomic_t launches_n;
 static u32 records_max, packets_max;
 static atomic_t records_n;
 
@@ -76,14 +85,28 @@ static void account_flow(const struct sink_payload *payload)
 		WRITE_ONCE(flows[flow].next, seq + 1);
 }
 
+/* Launch times are of CLOCK_TAI, as is the clock of the device's that this would be. */
+static void note_launch(const struct sk_buff *skb, const struct sink_payload *payload)
+{
+	s64 at = ktime_to_ns(skb->tstamp);
+	u64 cycles;
+	int n = atomic_fetch_add_unless(&launches_n, 1, records_max);
+
+	if (n >= records_max)
+		return;
+	launch_records[n].error = payload->planned ? at - (s64)payload->planned : 0;
+	launch_records[n].ahead = at - sink_clock(CLOCK_TAI, &cycles);
+}
+
 /**
  * sink_account() - take a packet down
  * @skb:	the packet, as the driver got it
  * @tsc:	TSC at the driver's first instruction
+ * @launches:	its queue has LaunchTime
  *
  * Context: any, under the lock of the packet's queue.
  */
-void sink_account(const struct sk_buff *skb, u64 tsc)
+void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 {
 	struct sink_payload payload;
 	u64 planned = 0;
@@ -115,6 +138,8 @@ void sink_account(const struct sk_buff *skb, u64 tsc)
 		records[n].tsc = tsc;
 		records[n].planned = planned;
 		record_flows[n] = payload.flow;
+		if (launches)
+			note_launch(skb, &payload);
 	}
 }
 
@@ -141,6 +166,7 @@ void sink_account_reset(void)
 	atomic64_set(&in_softirqs, 0);
 	atomic64_set(&in_threads, 0);
 	atomic_set(&records_n, 0);
+	atomic_set(&launches_n, 0);
 }
 
 /* lost: numbers below the highest that did not come. What is lost at the end, the sender knows. */
@@ -218,6 +244,20 @@ static const struct file_operations flows_fops = {
 	.read = flows_read,
 };
 
+static ssize_t launches_read(struct file *file, char __user *user, size_t size, loff_t *pos)
+{
+	u32 n = min_t(u32, atomic_read(&launches_n), records_max);
+
+	return simple_read_from_buffer(user, size, pos, launch_records,
+				       n * sizeof(*launch_records));
+}
+
+static const struct file_operations launches_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = launches_read,
+};
+
 static ssize_t reset_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
 {
 	sink_account_reset();
@@ -240,6 +280,7 @@ void sink_account_files(struct dentry *directory)
 	debugfs_create_file("errors", 0400, directory, NULL, &errors_fops);
 	debugfs_create_file("departures", 0400, directory, NULL, &departures_fops);
 	debugfs_create_file("flows", 0400, directory, NULL, &flows_fops);
+	debugfs_create_file("launches", 0400, directory, NULL, &launches_fops);
 	debugfs_create_file("reset", 0200, directory, NULL, &reset_fops);
 }
 
@@ -258,7 +299,8 @@ int sink_account_init(u32 record_count, u32 packet_count)
 	packets_max = packet_count;
 	records = vcalloc(max(records_max, 1U), sizeof(*records));
 	record_flows = vcalloc(max(records_max, 1U), sizeof(*record_flows));
-	if (!records || !record_flows) {
+	launch_records = vcalloc(max(records_max, 1U), sizeof(*launch_records));
+	if (!records || !record_flows || !launch_records) {
 		sink_account_exit();
 		return -ENOMEM;
 	}
@@ -281,6 +323,7 @@ void sink_account_exit(void)
 
 	for (i = 0; i < SINK_FLOWS; i++)
 		vfree(flows[i].seen);
+	vfree(launch_records);
 	vfree(record_flows);
 	vfree(records);
 }

@@ -11,6 +11,8 @@
  *	errors		s64 each: TSC cycles after the plan in the packet
  *	departures	two u64 each: TSC at the driver's first instruction, plan
  *	flows		u32 each: flow of the packet, in the same order
+ *	launches	two s64 each, of queues that LaunchTime is on for: what the packet's launch
+ *			time is after the plan in the packet, and after the driver got it, ns
  *	reset		write: forget all that has come
  *	stops, refusals	how often the driver stopped a queue, and had no room
  *
@@ -19,7 +21,8 @@
  * other one of these also stops the queue, as a driver should, and the rest
  * don't, as some drivers do.
  *
- * The device has a parent, as hardware has.
+ * The device has a parent, as hardware has. With "launch" it also has LaunchTime, as few
+ * network cards have: it does not keep packets, but notes what times it is given.
  */
 #include <linux/debugfs.h>
 #include <linux/device.h>
@@ -28,6 +31,7 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/prandom.h>
+#include <net/pkt_sched.h>
 #include <asm/msr.h>
 
 #include "compat/hrtimer.h"
@@ -59,6 +63,10 @@ static unsigned int stop_us = 200;
 module_param(stop_us, uint, 0644);
 MODULE_PARM_DESC(stop_us, "longest time for which a queue is stopped, us");
 
+static bool launch;
+module_param(launch, bool, 0444);
+MODULE_PARM_DESC(launch, "the device has LaunchTime");
+
 static struct net_device *device;
 static struct dentry *directory;
 static struct device *parent;
@@ -69,6 +77,7 @@ static struct sink_queue {
 	struct hrtimer wake;
 	struct netdev_queue *txq;
 	struct rnd_state random;
+	bool launches;
 } sink_queues[QUEUES_MAX];
 
 static enum hrtimer_restart sink_wake(struct hrtimer *timer)
@@ -100,7 +109,7 @@ static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *de
 			sink_stop_queue(queue);
 		return NETDEV_TX_BUSY;
 	}
-	sink_account(skb, tsc);
+	sink_account(skb, tsc, READ_ONCE(queue->launches));
 	dev_sw_netstats_tx_add(dev, 1, skb->len);
 	dev_kfree_skb_any(skb);
 	if (unlikely(sink_chance(queue, READ_ONCE(stop))))
@@ -130,11 +139,24 @@ static int sink_stop(struct net_device *dev)
 	return 0;
 }
 
+static int sink_setup_tc(struct net_device *dev, enum tc_setup_type type, void *data)
+{
+	const struct tc_etf_qopt_offload *offload = data;
+
+	if (type != TC_SETUP_QDISC_ETF || !launch)
+		return -EOPNOTSUPP;
+	if (offload->queue < 0 || offload->queue >= queues)
+		return -EINVAL;
+	WRITE_ONCE(sink_queues[offload->queue].launches, offload->enable);
+	return 0;
+}
+
 static const struct net_device_ops sink_ops = {
 	.ndo_open = sink_open,
 	.ndo_stop = sink_stop,
 	.ndo_start_xmit = sink_xmit,
 	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_setup_tc = sink_setup_tc,
 	.ndo_get_stats64 = dev_get_tstats64,
 };
 

@@ -29,7 +29,7 @@ struct sink_payload {
 /* account.c */
 int sink_account_init(u32 records, u32 packets);
 void sink_account_exit(void);
-void sink_account(const struct sk_buff *skb, u64 tsc);
+void sink_account(const struct sk_buff *skb, u64 tsc, bool launches);
 void sink_account_reset(void);
 
 struct dentry;

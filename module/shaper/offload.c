@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LaunchTime: the device keeps a packet until its moment, which is more exact than anything
+ * that software does above the bus. The kernel has one interface for it, that of the qdisc etf: the
+ * driver is asked to turn it on for a queue, and finds the moment in skb->tstamp, in
+ * nanoseconds of the device's own clock. That clock is to be CLOCK_TAI, which is what
+ * phc2sys makes of the one or the other; no driver says how far they are apart.
+ */
+#include <asm/msr.h>
+#include <linux/minmax.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/pkt_sched.h>
+
+#include "offload.h"
+#include "shaper.h"
+#include "snapshot.h"
+
+static int ask(struct Qdisc *sch, bool enable)
+{
+	struct net_device *dev = qdisc_dev(sch);
+	struct tc_etf_qopt_offload offload = {
+		.enable = enable,
+		.queue = sch->dev_queue - netdev_get_tx_queue(dev, 0),
+	};
+
+	if (!dev->netdev_ops->ndo_setup_tc)
+		return -EOPNOTSUPP;
+	return dev->netdev_ops->ndo_setup_tc(dev, TC_SETUP_QDISC_ETF, &offload);
+}
+
+/* As root of a device with several queues it would have packets for all of them. */
+static bool of_one_queue(const struct Qdisc *sch)
+{
+	return qdisc_dev(sch)->real_num_tx_queues == 1 || sch->parent != TC_H_ROOT;
+}
+
+/**
+ * shaper_offload() - turn a device's LaunchTime on or off
+ * @sch:	the qdisc
+ * @was:	it is on, by this qdisc
+ * @wanted:	whether it is to be
+ * @extack:	where a reason goes if this fails
+ *
+ * Context: Task context, RTNL.
+ * Return: 0; a negative errno, and nothing has changed. To turn it off does not fail.
+ */
+int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_ack *extack)
+{
+	int err;
+
+	if (was == wanted)
+		return 0;
+	if (!wanted) {
+		ask(sch, false);
+		sch->flags &= ~TCQ_F_OFFLOADED;
+		return 0;
+	}
+	if (!of_one_queue(sch)) {
+		NL_SET_ERR_MSG(extack, "offload is for one queue: use apic below mq");
+		return -EOPNOTSUPP;
+	}
+	err = ask(sch, true);
+	if (err < 0) {
+		NL_SET_ERR_MSG(extack, "the device has no LaunchTime for this queue");
+		return err;
+	}
+	sch->flags |= TCQ_F_OFFLOADED;
+	return 0;
+}
+
+/**
+ * shaper_offload_launch() - write down a packet's moment for the device
+ * @skb:	the packet
+ * @at:		its moment, absolute TSC
+ *
+ * A moment that has passed is now: a device may take an older one for one that is yet to come.
+ *
+ * Context: Any but NMI.
+ */
+void shaper_offload_launch(struct sk_buff *skb, u64 at)
+{
+	struct shaper_pair pair;
+
+	shaper_read_clocks(&pair);
+	skb->tstamp = ns_to_ktime(shaper_clock_from_tsc(&pair, SHAPER_TAI, max(at, pair.tsc)));
+}

@@ -1,0 +1,153 @@
+"""LaunchTime: the qdisc `apic` gives the device each packet's moment, ahead of it.
+
+No emulated network card has LaunchTime; what the driver is given is what can be tested.
+"""
+
+import re
+
+import pytest
+from test_shaper import BOTH, END, SMP, VIRTUAL, counts
+
+BEGIN = """
+    unload
+    load apic_timer
+    load sch_apic
+    begin() {
+        insmod $MODULES/apic_timer_sink.ko "$@"
+        ip addr add 10.9.9.1/24 dev sink0
+        ip link set sink0 up
+    }
+    SINK=$DEBUG/apic_timer_sink
+    KNOBS=/sys/module/apic_timer_sink/parameters
+    HARD=hard
+    ! grep -q PREEMPT_RT /proc/version || HARD=thread
+    cd /dev/shm
+    # Launch times: count, least and most after the plan, least and most ahead, ns
+    launches() {
+        od -An -td8 -w16 -v $SINK/launches | awk 'NR == 1 { e = E = $1; a = A = $2 }
+            { if ($1 < e) e = $1; if ($1 > E) E = $1; if ($2 < a) a = $2; if ($2 > A) A = $2 }
+            END { print "launches", NR, e + 0, E + 0, a + 0, A + 0 }'
+    }
+    drained() { tc -s qdisc show dev sink0 | grep -q " backlog 0b 0p "; }
+"""
+
+
+def launches(output: str) -> list[tuple[int, ...]]:
+    """Return the lines that `launches` has printed."""
+    rows = re.findall(r"^launches (.*)$", output, re.M)
+    return [tuple(map(int, row.split())) for row in rows]
+
+
+@pytest.mark.guest(
+    [*VIRTUAL, *SMP],
+    BEGIN
+    + """
+    begin launch=1
+    for mode in hard soft; do
+        tc qdisc replace dev sink0 root handle 1: apic mode $mode offload on ahead 200us
+        # The lead is learnt first.
+        udpsend count=200 gap=20000-220000 clock=tai ahead=2000000
+        echo 1 >$SINK/reset
+        udpsend count=500 gap=20000-220000 clock=tai ahead=2000000
+        launches
+        cat $SINK/packets
+    done
+    tc -s qdisc show dev sink0
+    # By a rate, and by a class's
+    echo 1 >$SINK/reset
+    tc qdisc replace dev sink0 root handle 1: apic mode hard offload on ahead 50us rate 50mbit
+    tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
+    udpsend count=100 size=667 how=burst priority=65552 wait=60000000
+    launches
+    # Off
+    tc qdisc change dev sink0 root handle 1: apic offload off
+    udpsend count=50 gap=100000 clock=tai
+    launches
+    """
+    + END,
+)
+def test_launch_times(guest):
+    """The moment to the nanosecond, in the device's clock, `ahead` before it."""
+    output = guest.ok()
+    print(output)
+    hard, soft, rate, off = launches(output)
+    assert re.search(r"qdisc apic 1: root refcnt 2 offloaded .* offload on ahead 200us ", output)
+    for count, least, most, nearest, farthest in (hard, soft):
+        assert count == 500
+        # Where the clock source is not the TSC, reading it takes time.
+        slack = 50_000 if guest.machine.real_time else 1
+        assert -slack <= least
+        assert farthest <= 200_000 + slack
+        # A packet that is late there is to be launched at once.
+        if not guest.machine.real_time:
+            assert most <= slack and nearest > 150_000
+    # The first leaves at once.
+    assert rate[0] == 100
+    assert rate[4] <= 50_000 + (50_000 if guest.machine.real_time else 1)
+    assert off == rate
+    assert int(re.search(r" late (\d+) early 0", output)[1]) < 20 or guest.machine.real_time
+
+
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + """
+    begin launch=1
+    echo 7 >$KNOBS/busy
+    echo 5 >$KNOBS/stop
+    for mode in $HARD soft thread; do
+        tc qdisc replace dev sink0 root apic mode $mode order flow offload on ahead 500us
+        echo 1 >$SINK/reset
+        udpsend count=1000 gap=10000 batch=20 flow=1 wait=500000000 >one &
+        udpsend count=1000 gap=10000 batch=20 flow=2 wait=500000000
+        # On and off under traffic
+        tc qdisc change dev sink0 root apic offload off
+        tc qdisc change dev sink0 root apic offload on
+        wait
+        patiently drained
+        cat one $SINK/packets
+        echo .
+    done
+    """
+    + END,
+)
+def test_difficult_driver(guest):
+    """Packets that the driver does not take at first are not lost, and keep their order."""
+    parts = guest.ok().split("\n.\n")[:3]
+    assert len(parts) == 3
+    for part in parts:
+        # They come before their moments, as is meant.
+        found = counts(part)
+        assert found["packets"] == 2000
+        assert (found["lost"], found["doubled"], found["reordered"]) == (0, 0, 0)
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    begin
+    before=$(tc qdisc show dev sink0)
+    tc qdisc add dev sink0 root apic offload on 2>&1 && echo taken
+    tc qdisc add dev sink0 root apic
+    tc qdisc change dev sink0 root apic offload on 2>&1 && echo taken
+    tc qdisc show dev sink0
+    tc qdisc del dev sink0 root
+    tc qdisc add dev lo root apic offload on 2>&1 && echo taken
+    rmmod apic_timer_sink
+    begin launch=1 queues=4
+    tc qdisc add dev sink0 root handle 1: apic offload on 2>&1 && echo taken
+    tc qdisc replace dev sink0 root handle 1: mq
+    tc qdisc add dev sink0 parent 1:2 handle 12: apic offload on
+    tc qdisc show dev sink0
+    """
+    + END,
+)
+def test_refused(guest):
+    """One clear line where the device has no LaunchTime, or it is not one queue's."""
+    output = guest.ok()
+    assert "taken" not in output
+    assert output.count("the device has no LaunchTime for this queue") == 3
+    assert "offload is for one queue: use apic below mq" in output
+    assert re.search(r"qdisc apic 12: parent 1:2 offloaded .* offload on ", output)
+    assert "offload off" in output
