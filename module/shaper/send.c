@@ -109,10 +109,10 @@ static u64 moment(const struct shaper *q, const struct sk_buff *skb)
 	return shaper_plan_at(&q->plan, shaper_cb(skb)->want);
 }
 
-/* When it is to be handed to the driver: at its moment, or ahead of that with offload. */
-static u64 handing(const struct shaper *q, const struct sk_buff *skb)
+/* When what leaves at a moment is to be handed to the driver: ahead of it with offload. */
+static u64 handing(const struct shaper *q, u64 at)
 {
-	return before(moment(q, skb), q->ahead);
+	return before(at, q->ahead);
 }
 
 /* Whether the kernel's own path has to send it. */
@@ -141,10 +141,10 @@ static bool too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
 	       (s64)(now - wanted(q, skb)) > (s64)q->late;
 }
 
-/* How much before it is to be handed over a packet is to be seen to. */
-static u64 lead(const struct shaper *q, const struct sk_buff *skb)
+/* How much before it is to be handed over a packet is to be seen to, by the interrupt or not. */
+static u64 lead(const struct shaper *q, bool by_interrupt)
 {
-	return shaper_path() + (for_interrupt(q, skb) ? q->lead_hard.cycles : q->lead_soft.cycles);
+	return shaper_path() + (by_interrupt ? q->lead_hard.cycles : q->lead_soft.cycles);
 }
 
 static void start_timer(struct shaper *q, u64 expires)
@@ -206,9 +206,9 @@ static struct sk_buff *first(struct shaper *q, u64 *expires)
 	u64 now, look;
 
 	while ((skb = head(q))) {
-		u64 at = handing(q, skb);
+		u64 at = handing(q, moment(q, skb));
 
-		*expires = before(at, lead(q, skb));
+		*expires = before(at, lead(q, for_interrupt(q, skb)));
 		if (likely(!(shaper_cb(skb)->flags & SHAPER_TIMED)))
 			break;
 		now = rdtsc();
@@ -295,17 +295,16 @@ static void mark(struct shaper *q, struct sk_buff *skb)
 	cb->flags |= SHAPER_MARKED;
 }
 
-static void take(struct shaper *q, struct sk_buff *skb, struct sending *sending,
+static void take(struct shaper *q, struct sk_buff *skb, u64 at, struct sending *sending,
 		 enum shaper_sender sender)
 	__must_hold(&q->lock)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct shaper_cb *cb = shaper_cb(skb);
-	u64 at = moment(q, skb);
 
 	*sending = (struct sending) {
 		.start = { .skb = skb, .dev = dev, .txq = skb_get_tx_queue(dev, skb),
-			   .at = before(at, q->ahead) },
+			   .at = handing(q, at) },
 		.at = at,
 		.flow = cb->flow,
 		.len = qdisc_pkt_len(skb),
@@ -450,6 +449,8 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	struct netdev_queue *txq;
 	struct sending sending;
 	struct sk_buff *skb;
+	bool by_interrupt;
+	u64 at;
 
 	raw_spin_lock(&q->lock);
 	q->asked = 0;
@@ -461,13 +462,15 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		start_timer(q, apic_timer_add_tsc(now, apic_timer_us_to_tsc(1000)));
 		goto out;
 	}
-	if (before(handing(q, skb), 2 * lead(q, skb)) > now) {
+	at = moment(q, skb);
+	by_interrupt = for_interrupt(q, skb);
+	if (before(handing(q, at), 2 * lead(q, by_interrupt)) > now) {
 		/* It was for another look at the clocks, or for a packet that is gone. */
 		if (shaper_cb(skb)->flags & SHAPER_TIMED)
 			convert_again(q, skb);
 		goto arm;
 	}
-	if (!for_interrupt(q, skb) || unlikely(too_late(q, skb, now))) {
+	if (!by_interrupt || unlikely(too_late(q, skb, now))) {
 		q->kicked = true;
 		q->expired = now;
 		kick(q);
@@ -487,7 +490,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		q->stopped = true;
 		goto out;
 	}
-	take(q, skb, &sending, SHAPER_INTERRUPT);
+	take(q, skb, at, &sending, SHAPER_INTERRUPT);
 	raw_spin_unlock(&q->lock);
 
 	start(&sending, TC_APIC_MODE_HARD);
@@ -562,7 +565,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 
 	lockdep_assert_held(qdisc_lock(q->sch));
 	q->expired = 0;
-	take(q, skb, &sending, SHAPER_SOFTIRQ);
+	take(q, skb, moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock_irqrestore(&q->lock, *flags);
 	spin_unlock(qdisc_lock(q->sch));
 
@@ -622,7 +625,7 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 {
 	struct sending sending;
 
-	take(q, skb, &sending, SHAPER_SOFTIRQ);
+	take(q, skb, moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock(&q->lock);
 
 	sending.start.ready = rdtsc();
@@ -685,7 +688,7 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
 	if ((handed && (for_stack(q, skb) || !shaper_is_root(q->sch))) ||
 	    (for_interrupt(q, skb) && !kicked))
 		early = 0;
-	return before(handing(q, skb), early) <= now;
+	return before(handing(q, moment(q, skb)), early) <= now;
 }
 
 /**
