@@ -7,6 +7,9 @@ from pathlib import Path
 
 import calendar_rules
 import pytest
+from lab.build import build, user
+from lab.engines import virtual
+from lab.kernels import kernels
 from lab.run import demo_calendar
 from machines import some
 
@@ -26,7 +29,9 @@ SECTION = """
     PYTHONPATH=$SHARED python3 $SHARED/calendar_rules.py {case}
     unload
 """
-CYCLES = 3000
+LOAD = "".join(f"insmod $MODULES/{name}.ko\n" for name in demo_calendar.MODULES)
+UNLOAD = "".join(f"rmmod {name}\n" for name in reversed(demo_calendar.MODULES))
+CYCLES = 1000
 
 
 def test_every_rule_is_run():
@@ -49,7 +54,56 @@ def test_torture(guest):
     print(guest.ok())
 
 
-@pytest.fixture(scope="module", params=["6.1", "7.2"])
+@pytest.mark.guest(
+    some(kernel=CHECKED, cpus=2, engine="smp", source="proxy"),
+    f"""
+    unload
+    load apic_timer
+    load apic_calendar allow_unstable=1
+    load apic_calendar_pulse
+    (cd {TREE} && gcc {" ".join(user.FLAGS)} -o /dev/shm/fuzz tests/user/fuzz_calendar.c)
+    for seed in 1 2 3; do
+        /dev/shm/fuzz 30000 $seed 2 others & /dev/shm/fuzz 30000 1$seed 2 others
+        wait $!
+    done
+    unload
+    """,
+)
+def test_fuzz_checked(guest):
+    """Two programs at a time, on kernels that would say what is wrong."""
+    guest.ok()
+
+
+def run_program(name: str, command: str, *flags: str, timeout: int = 300) -> str:
+    """Run a program of tests/user in virtual time, with the modules; return what it said."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    pending = "grep -c . /sys/kernel/debug/apic_timer/pending || true\n"
+    result = virtual.run(
+        kernel, f"{LOAD}{command}\n{pending}{UNLOAD}",
+        modules=[build.find_ko(built, name) for name in demo_calendar.MODULES], timeout=timeout,
+        files={f"usr/bin/{name}": user.program(kernel, name, *flags)},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    return result.output
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_program(bits):
+    """A program of either kind loads a table, has its windows, and reads what became of them."""
+    output = run_program("first_calendar", f"first_calendar {bits}", *["-m32"] * (bits == 32))
+    assert output.endswith("ok\n0\n")
+
+
+@pytest.mark.parametrize("operations", [10_000, pytest.param(500_000, marks=pytest.mark.matrix)])
+def test_fuzz(operations):
+    """Random commands, whose outcome a model knows; and nothing pending at the end."""
+    seeds = (1, 2) if operations > 100_000 else (1,)
+    runs = "\n".join(f"fuzz_calendar {operations} {seed} 1" for seed in seeds)
+    assert run_program("fuzz_calendar", runs, timeout=3000).split()[-1] == "0"
+
+
+@pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def measured(request):
     """What demo_calendar finds, by load."""
     return {load: demo_calendar.measure(request.param, CYCLES, load == "syscall")
@@ -133,10 +187,9 @@ def test_tight():
     assert 0 <= late(found, "sense")[0] and late(found, "sense")[-1] <= 5000
 
 
-def test_demo():
+def test_demo(measured):
     """The demo says what it has found, and gives the receipt of the unit that was stopped."""
-    found = demo_calendar.measure("6.1", 1000)
-    text = demo_calendar.text(found)
+    text = demo_calendar.text(measured["idle"])
     print(text)
     for unit in demo_calendar.UNITS:
         assert f"\n{unit}" in text

@@ -16,6 +16,9 @@ from lab.kernels import kernels
 from machines import TABLE, Machine
 
 TESTS = Path(__file__).parents[1]
+# Tests in virtual time that take 6.1 alone.
+LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_starve_thread",
+               "test_starve_softirq", "test_starve_interrupts", "test_starve_tick")  # fmt: skip
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 
 
@@ -42,10 +45,11 @@ def takes_long(test: str) -> bool:
     name, _, case = test.rstrip("]").partition("[")
     later = kernels.SUPPORTED[1:]
     long_cases = {
+        **dict.fromkeys(LONG_ON_7_2, ["7.2"]),
         "test_same_results": test_kernel_selftests.LONG,
         "test_successor": [f"{way}-{series}" for way in test_handover.WAYS for series in later],
         "test_pending_while_off": later,
-        "test_fuzz": ["1000000"],
+        "test_fuzz": ["1000000", "500000"],
         "test_so_txtime": ["mode thread-tests2"],
     }
     return (
