@@ -1,9 +1,11 @@
 """/dev/apic_timer: how late threads run in virtual time, and its rules, in guests with Python."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
+import calendar_rules
 import device
 import pytest
 from lab.bench import figures
@@ -14,7 +16,7 @@ from machines import Machine, some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "never_early", "page", "structures", "rate", "pending", "ranges", "readers",
-         "passing", "namespace", "forks", "killed", "killed_anywhere", "execs", "hotplug",
+         "memory", "passing", "namespace", "forks", "killed", "killed_anywhere", "execs", "hotplug",
          "seccomp", "stopped", "signalled", "receipts", "fence",
          "priority", "uring_wait", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
@@ -32,6 +34,26 @@ insmod $MODULES/apic_timer_dev.ko
 def test_every_rule_is_run():
     """No case of harness/device.py is forgotten here."""
     assert all(callable(getattr(device, case)) for case in CASES)
+
+
+def bounds(page: str) -> list[list[str]]:
+    """Return what holders of an open file might do, by a page, and the tests of what bounds it."""
+    text = (TREE / "docs/reference" / page).read_text().partition("## Who may do what\n")[2]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    return [[row[0], *re.findall(r"`(\w+)`", row[-1])] for row in rows[2:]]
+
+
+@pytest.mark.parametrize("page, rules", [("user-device.md", device),
+                                         ("calendar.md", calendar_rules)])  # fmt: skip
+def test_each_bound_has_a_test(page, rules):
+    """Each row names its tests: rules of that device, functions here, suites of KUnit."""
+    found = bounds(page)
+    assert len(found) >= 8
+    for what, *tests in found:
+        assert tests, what
+        for name in tests:
+            assert (callable(getattr(rules, name, None)) or name in globals()
+                    or (TREE / f"tests/kunit/{name}.c").exists()), name  # fmt: skip
 
 
 @pytest.mark.guest(
@@ -128,10 +150,12 @@ def measured(request):
     return found
 
 
-def modules(kernel: kernels.Kernel) -> list[Path]:
-    """Return the core and the device."""
+def modules(kernel: kernels.Kernel, *, calendar: bool = False) -> list[Path]:
+    """Return the core and the device; and the calendar, with functions for it."""
     built = build.build(kernel)
-    return [build.find_ko(built, name) for name in ("apic_timer", "apic_timer_dev")]
+    names = ["apic_timer", "apic_timer_dev"]
+    names += ["apic_calendar", "apic_calendar_pulse"] if calendar else []
+    return [build.find_ko(built, name) for name in names]
 
 
 def test_idle(measured):
@@ -182,20 +206,112 @@ def test_better_than_nanosleep(measured):
 
 
 def test_lockdown():
-    """A kernel that is locked down for confidentiality lets nobody open it."""
+    """A kernel that is locked down for confidentiality lets nobody open it, nor calendars."""
     kernel = kernels.ensure("6.1")
     script = f"""{SCRIPT}
+        insmod $MODULES/apic_calendar.ko
         mount -t securityfs none /sys/kernel/security
-        (: </dev/apic_timer) && echo open
+        for node in apic_timer apic_calendar; do
+            (: </dev/$node) && echo open
+        done
         echo confidentiality >/sys/kernel/security/lockdown
-        (: </dev/apic_timer) 2>&1 || echo refused
+        for node in apic_timer apic_calendar; do
+            (: </dev/$node) 2>&1 || echo refused
+        done
+        rmmod apic_calendar
         rmmod apic_timer_dev
     """
-    result = virtual.run(kernel, script, modules=modules(kernel), timeout=300)
+    result = virtual.run(kernel, script, modules=modules(kernel, calendar=True), timeout=300)
     assert result.ok, result.verdict
-    assert "open\n" in result.output
-    assert "Operation not permitted" in result.output
-    assert result.output.endswith("refused\n")
+    assert result.output.startswith("open\nopen\n")
+    assert result.output.count("Operation not permitted") == 2
+    assert result.output.count("refused\n") == 2
+
+
+HOSTILE = ("alone", "timers", "moment", "sleeps", "fences", "windows")
+RATE, BURST, PENDING = 20_000, 64, 256  # the module's defaults
+HOSTILE_MS = 400
+KERNEL_EVENT = re.compile(r"apic_timer_kernel_event: .* error=(-?\d+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
+def hostile(request):
+    """What others get while a user asks for all that it may, by how: of a CPU, and of its tick."""
+    kernel = kernels.ensure(request.param)
+    script = """
+        insmod $MODULES/apic_timer.ko
+        insmod $MODULES/apic_timer_dev.ko
+        insmod $MODULES/apic_calendar.ko
+        insmod $MODULES/apic_calendar_pulse.ko
+        ifconfig lo up
+        tracing=/sys/kernel/tracing
+        echo 1 >$tracing/events/apic_timer/apic_timer_kernel_event/enable
+        expired() {
+            awk '$1 == "expired" { print $2 }' /sys/kernel/debug/apic_timer/stats
+        }
+    """
+    for how in HOSTILE:
+        script += f"""
+            echo >$tracing/trace
+            before=$(expired)
+            hostile {how} {HOSTILE_MS} >/tmp/found
+            echo $(($(expired) - before)) >>/tmp/found
+            put {how} </tmp/found
+            put {how}-trace <$tracing/trace
+        """
+    script += """
+        echo 0 >$tracing/events/enable
+        rmmod apic_calendar_pulse
+        rmmod apic_calendar
+        rmmod apic_timer_dev
+    """
+    result = virtual.run(kernel, script, timeout=600, modules=modules(kernel, calendar=True),
+                         files={"usr/bin/hostile": user.program(kernel, "hostile")})  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}"
+    found = {}
+    for how in HOSTILE:
+        name, share, packets, expired = result.files[how].decode().split()
+        assert name == how
+        late = [int(n) for n in KERNEL_EVENT.findall(result.files[f"{how}-trace"].decode())]
+        found[how] = {"share": int(share), "packets": int(packets),
+                      "expired": int(expired), "events": len(late), "late": max(late)}  # fmt: skip
+        print(how, found[how])
+    return found
+
+
+# Thousandths of the CPU, and of the packets that arrive alone. In virtual time each run is alike.
+# The fair share of one thread of five is 200; a calendar may take 900 of a CPU.
+LEFT = {"timers": 900, "moment": 900, "fences": 700, "sleeps": 180, "windows": 300}
+# defer_ns of apic_timer, and what comes in between.
+TICK_LATE = 25_000
+
+
+def test_starve_thread(hostile):
+    """An ordinary thread has most of the CPU next to timers, and its turn next to threads."""
+    assert hostile["alone"]["share"] >= 950
+    for how, share in LEFT.items():
+        assert hostile[how]["share"] >= share, how
+
+
+def test_starve_softirq(hostile):
+    """So do softirqs: packets arrive as often as the thread that sends them gets to do so."""
+    for how, share in LEFT.items():
+        assert hostile[how]["packets"] * 1000 >= hostile["alone"]["packets"] * share, how
+
+
+def test_starve_interrupts(hostile):
+    """All timers of a user together expire no more often than its rate allows for."""
+    seconds = 2 * HOSTILE_MS / 1000
+    for how in set(HOSTILE) - {"windows"}:
+        # Some time before and after for the start and the end of the processes.
+        assert hostile[how]["expired"] <= BURST + PENDING + RATE * (seconds + 0.1), how
+
+
+def test_starve_tick(hostile):
+    """The kernel's events are as many as ever, and late by no more than a fence may defer one."""
+    for how in HOSTILE:
+        assert hostile[how]["events"] >= hostile["alone"]["events"] * 0.9, how
+        assert hostile[how]["late"] <= TICK_LATE, how
 
 
 def kernels_own(name: str, directory: Path) -> Path:

@@ -280,6 +280,36 @@ def readers() -> None:
         assert poll.poll(20) == []
 
 
+def memory() -> None:
+    """What a file keeps in memory is on the account of the caller's memory cgroup."""
+    top = Path("/dev/shm/cgroup")
+    top.mkdir()
+    subprocess.run(["mount", "-t", "cgroup2", "none", str(top)], check=True)
+    (top / "cgroup.subtree_control").write_text("+memory")
+    group = top / "holder"
+    group.mkdir()
+    used = group / "memory.current"
+
+    def run() -> None:
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+        first = Timer()
+        list(first.receipts())
+        before = int(used.read_text())
+        timers = [Timer() for _ in range(50)]
+        for timer in timers:
+            list(timer.receipts())
+        # The kernel charges some pages in advance.
+        size = apic_timer.RING_FIRST + 64 * first.query().ring_entries
+        assert int(used.read_text()) - before > len(timers) * size - (1 << 20)
+
+    try:
+        assert child(run) == 0
+    finally:
+        group.rmdir()
+        subprocess.run(["umount", str(top)], check=True)
+        top.rmdir()
+
+
 def passing() -> None:
     """A file that is handed on works for who has it, and stays on its opener's account."""
     before = parameter("pending", 1)
