@@ -1,11 +1,11 @@
 """docs/results: what the demo and the benchmark found, and what they were made by.
 
-    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--shaper] [--short]
-        [--only ...]
+    PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--calendar] [--shaper]
+        [--short] [--only ...]
 
-measures (`make results`) and writes demo.json, bench.json, user.json and shaper.json; the tables
-are made from these, here and by `make docs`. Each file begins with what it was made by: see
-`made_by`.
+measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json and
+shaper.json; the tables are made from these, here and by `make docs`. Each file begins with what it
+was made by: see `made_by`.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from pathlib import Path
 from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-DEMO, BENCH, USER, SHAPER = (
-    RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "shaper")
+DEMO, BENCH, USER, CALENDAR, SHAPER = (
+    RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper")
 )
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks"}  # fmt: skip
@@ -150,6 +150,16 @@ def measure_user(*, short: bool, jobs: int = 2) -> None:
     _write(USER, made, rows=rows)
 
 
+def measure_calendar(*, short: bool) -> None:
+    """Run calendars, and keep what became of them; kernels after the first are run in short."""
+    from lab.kernels import kernels
+    from lab.run import calendar
+
+    rows = calendar.measure(short=short)
+    made = made_by(kernels.ensure(calendar.SERIES[0]), "short" if short else "full")
+    _write(CALENDAR, made, rows=rows)
+
+
 def measure_shaper(*, short: bool, jobs: int = 2) -> None:
     """Run the shaper's benchmark, and keep what it found and drew."""
     from lab.build import iproute2
@@ -191,6 +201,8 @@ def pages() -> dict[str, str]:
         found["docs/results/bench.md"] = _bench(json.loads(BENCH.read_text()))
     if USER.exists():
         found["docs/results/user.md"] = _user(json.loads(USER.read_text()))
+    if CALENDAR.exists():
+        found["docs/results/calendar.md"] = _calendar(json.loads(CALENDAR.read_text()))
     if SHAPER.exists():
         found["docs/results/shaper.md"] = _shaper(json.loads(SHAPER.read_text()))
     return found
@@ -373,6 +385,51 @@ def _sleepers(rows: list[dict], numbers: Iterable[str]) -> str:
     return text
 
 
+def _calendar(found: dict) -> str:
+    """Make the page of calendars."""
+    from lab.bench import calendar_goals, goals
+    from lab.run import calendar, demo_calendar
+
+    heads = {"n": "n", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
+
+    def table(first: str, lines: Iterable[tuple[str, dict, str]], last: str = "") -> str:
+        names = [first, *heads.values(), *([last] if last else [])]
+        text = f"\n| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}\n"
+        for name, row, more in lines:
+            cells = [f"{row[key]:,}" if row else "" for key in heads] + ([more] if last else [])
+            text += f"| {name} | {' | '.join(cells)} |\n"
+        return text
+
+    text = (
+        "The calendar [demo.calendar](../../samples/demo.calendar), in virtual time. An error is\n"
+        "the TSC at the first instruction of a window, less the window's start.\n"
+        f"`{demo_calendar.OVERRUNS}` does not end in one of {demo_calendar.EVERY} windows: below"
+        " the errors is its last instruction,\n"
+        "less the window's end, and its next one, less the start of its next window.\n\n"
+        "Gaps: one thread is stopped at the end of each of its windows, and another one has a\n"
+        "window so much later: its errors, and how many of its windows it did not get.\n"
+    )
+    for kernel in dict.fromkeys(row["kernel"] for row in found["rows"]):
+        text += f"\n## {kernel}\n"
+        for load in calendar.LOADS:
+            mine = [row for row in found["rows"] if (row["kernel"], row["load"]) == (kernel, load)]
+            of = {(row["bench"], row["unit"]): row for row in mine}
+            lines = [(unit, of[f"{calendar_goals.DISPATCH}/{unit}", "cycles"], "")
+                     for unit in demo_calendar.UNITS]  # fmt: skip
+            lines += [("last instruction", of[calendar_goals.TIMEOUT, "cycles"], ""),
+                      ("goes on", of[calendar_goals.RESUMED, "cycles"], "")]  # fmt: skip
+            text += table(load, lines)
+            lines = []
+            for ns in calendar.GAPS_NS:
+                errors = of.get((f"{calendar_goals.GAP}/{ns}", "cycles"), {})
+                lost = of[f"{calendar_goals.GAP}/{ns}", "lost"]
+                lines.append((f"{ns:,} ns", errors, f"{round(lost['mean'] * lost['n']):,}"))
+            text += table(f"{load}, gap", lines, "lost")
+        rows = [row for row in found["rows"] if row["kernel"] == kernel]
+        text += f"\n```\n{goals.table(rows, calendar_goals.GOALS)}\n```\n"
+    return _page("Results of calendars", found["made"], text)
+
+
 SHAPED = (
     ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
      "`SO_TXTIME`: departure - plan."),
@@ -454,7 +511,7 @@ def differing() -> list[str]:
 def stale() -> list[str]:
     """List the results that were made by other sources of the module than this tree has."""
     found, now = [], tree_hash()
-    for file in (DEMO, BENCH, USER, SHAPER):
+    for file in (DEMO, BENCH, USER, CALENDAR, SHAPER):
         name = file.relative_to(TREE)
         if not file.exists():
             found.append(f"{name} is missing: make results")
@@ -470,18 +527,22 @@ def main() -> int:
     parser.add_argument("--demo", action="store_true", help="the demo only")
     parser.add_argument("--bench", action="store_true", help="the benchmark only")
     parser.add_argument("--user", action="store_true", help="threads of programs only")
+    parser.add_argument("--calendar", action="store_true", help="calendars only")
     parser.add_argument("--shaper", action="store_true", help="the shaper's benchmark only")
     parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
     arguments = parser.parse_args()
-    every = not (arguments.demo or arguments.bench or arguments.user or arguments.shaper)
+    every = not (arguments.demo or arguments.bench or arguments.user or arguments.calendar
+                 or arguments.shaper)  # fmt: skip
     if every or arguments.demo:
         measure_demo()
     if every or arguments.bench:
         measure_bench(short=arguments.short, only=arguments.only, jobs=arguments.jobs)
     if every or arguments.user:
         measure_user(short=arguments.short, jobs=arguments.jobs)
+    if every or arguments.calendar:
+        measure_calendar(short=arguments.short)
     if every or arguments.shaper:
         measure_shaper(short=arguments.short, jobs=arguments.jobs)
     tables()

@@ -83,6 +83,16 @@ def main() -> int:
     return 0
 
 
+class Run(NamedTuple):
+    """One run of a calendar."""
+
+    cycles: int
+    file: bytes | Path = FILE  # whose units are named by UNITS, in their order
+    gap_ns: int = 5000  # parameter of the module
+    overruns: str = OVERRUNS
+    every: int = EVERY
+
+
 def measure(
     series: str, cycles: int, busy: bool = False, file: bytes | Path = FILE
 ) -> Found | None:
@@ -91,31 +101,51 @@ def measure(
     busy: hackbench makes system calls meanwhile
     file: another calendar, whose units are named by UNITS too
     """
+    found = measure_all(series, [Run(cycles, file)], busy)
+    return found[0] if found else None
+
+
+def measure_all(series: str, runs: list[Run], busy: bool = False) -> list[Found] | None:
+    """The same with one calendar after the other, in one guest."""
     say("demo", f"kernel: Debian's {series} (downloaded once)")
     kernel = kernels.ensure(series)
     say("demo", f"building the modules for {kernel.release}")
     built = build.build(kernel)
-    script = "".join(f"insmod $MODULES/{name}.ko\n" for name in MODULES)
+    *others, pulse = MODULES
+    script = "".join(f"insmod $MODULES/{name}.ko\n" for name in others)
     if busy:
         script += "setsid hackbench -l 1000000000 -g 1 -f 5 >/dev/null 2>&1 &\nsleep 0.5\n"
-    script += f"calendar /demo.calendar {cycles} {OVERRUNS} {EVERY} >/tmp/r 3>/tmp/b 4>/tmp/t\n"
-    script += "put receipts </tmp/r\nput breaks </tmp/b\n"
-    script += "put pulse </sys/kernel/debug/apic_calendar_pulse/starts\n"
+    for n, run in enumerate(runs):
+        script += f"""
+            echo {run.gap_ns} >/sys/module/apic_calendar/parameters/gap_ns
+            insmod $MODULES/{pulse}.ko
+            calendar /{n}.calendar {run.cycles} {run.overruns} {run.every} >/tmp/r 3>/tmp/b 4>/tmp/t
+            put receipts-{n} </tmp/r
+            put breaks-{n} </tmp/b
+            put pulse-{n} </sys/kernel/debug/apic_calendar_pulse/starts
+            rmmod {pulse}
+        """
     if busy:
         script += "kill -9 -$! || true\nsleep 0.5\n"
-    script += "".join(f"rmmod {name}\n" for name in reversed(MODULES))
+    script += "".join(f"rmmod {name}\n" for name in reversed(others))
     say("demo", "booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
     result = virtual.run(
-        kernel, script, modules=[build.find_ko(built, name) for name in MODULES], timeout=900,
-        files={"usr/bin/calendar": user.program(kernel, "calendar"), "demo.calendar": file},
+        kernel, script, modules=[build.find_ko(built, name) for name in MODULES],
+        timeout=900 * len(runs),
+        files={"usr/bin/calendar": user.program(kernel, "calendar"),
+               **{f"{n}.calendar": run.file for n, run in enumerate(runs)}},
     )  # fmt: skip
     if not result.ok:
         print(f"demo: {result.verdict}\n{result.output}\n{result.kernel_log}", file=sys.stderr)
         return None
-    receipts = [Receipt(*r) for r in struct.iter_unpack("7Q6I", result.files["receipts"])]
-    breaks = [Break(*b) for b in struct.iter_unpack("4Q", result.files["breaks"])]
-    pulses = [p for (p,) in struct.iter_unpack("Q", result.files["pulse"])]
-    return Found(kernel.release, receipts, _errors(receipts, pulses), breaks, WARM_UP)
+
+    def found(n: int) -> Found:
+        receipts = [Receipt(*r) for r in struct.iter_unpack("7Q6I", result.files[f"receipts-{n}"])]
+        breaks = [Break(*b) for b in struct.iter_unpack("4Q", result.files[f"breaks-{n}"])]
+        pulses = [p for (p,) in struct.iter_unpack("Q", result.files[f"pulse-{n}"])]
+        return Found(kernel.release, receipts, _errors(receipts, pulses), breaks, WARM_UP)
+
+    return [found(n) for n in range(len(runs))]
 
 
 def _errors(receipts: list[Receipt], pulses: list[int]) -> dict[str, Counter[int]]:

@@ -1,0 +1,78 @@
+"""The results of calendars: their arithmetic on made-up receipts, without booting."""
+
+import pytest
+from lab.bench import calendar_goals, goals, rows
+from lab.run import calendar, demo_calendar
+from lab.run.demo_calendar import UNITS, Break, Found, Receipt
+
+RAN, TIMED_OUT, MISSED = 0, 1, 2
+
+
+def receipt(start: int, unit: int, result: int = RAN, cycle: int = 100) -> Receipt:
+    return Receipt(0, start, start - 5000, start - 900, start + 2, start + 50_000, cycle, entry=0,
+                   unit=unit, cpu=0, table=0, result=result, count=1)  # fmt: skip
+
+
+def found(receipts: list[Receipt], breaks: list[Break]) -> Found:
+    return Found("6.1", receipts, {unit: {2: 3, 4: 1} for unit in UNITS}, breaks, 20)
+
+
+def test_ends_of_a_thread():
+    """The last instruction counts from the window's end, the next one from the next window."""
+    plan = UNITS.index("plan")
+    receipts = [receipt(1000, plan, TIMED_OUT), receipt(3000, plan), receipt(5000, plan, TIMED_OUT)]
+    breaks = [Break(2000, 1970, 3112, 0), Break(6000, 5980, 6100, 0)]
+    samples = dict(calendar._of_demo(found(receipts, breaks), "idle"))
+    of = {key.bench: counts for key, counts in samples.items()}
+    assert of[calendar_goals.TIMEOUT] == {-30: 1, -20: 1}
+    assert of[calendar_goals.RESUMED] == {112: 1}  # nothing follows the other one
+    assert {key.bench for key in samples} >= {f"calendar/dispatch/{unit}" for unit in UNITS}
+
+
+def test_lost_windows():
+    second = UNITS.index(calendar.SECOND)
+    receipts = [receipt(0, second), receipt(1, second, MISSED), receipt(2, second, TIMED_OUT),
+                receipt(3, second, MISSED, cycle=3), receipt(4, 0, MISSED)]  # fmt: skip
+    assert calendar._lost(found(receipts, [])) == {0: 2, 1: 1}
+
+
+@pytest.mark.parametrize("gap", calendar.GAPS_NS)
+def test_table(gap):
+    """The other thread's windows begin so far behind those of the first one."""
+    entries = [line.split() for line in calendar.table(gap).decode().splitlines()
+               if line.startswith("at ")]  # fmt: skip
+    starts = [int(words[1].removesuffix("ns")) for words in entries]
+    assert [words[3] for words in entries] == [calendar.FIRST, calendar.SECOND] * 2
+    for first, second in (starts[:2], starts[2:]):
+        assert second - first == calendar.BUDGET_NS + gap
+    assert starts[-1] + calendar.BUDGET_NS < 1_000_000
+
+
+def gap_rows(gap: int, p99: int, lost: int) -> list[dict]:
+    samples = {
+        rows.Key(f"calendar/gap/{gap}", "plan"): {1: 98, p99: 2},
+        rows.Key(f"calendar/gap/{gap}", "plan", unit="lost"): {0: 100 - lost, 1: lost},
+    }
+    return rows.rows(samples, kernel="6.1", engine="virtual", cpus=1)
+
+
+def test_smallest_gap():
+    """Each larger gap has to be good as well; a window that is lost has no error, and counts."""
+    good = [*gap_rows(4000, 4, 0), *gap_rows(5000, 3, 0)]
+    assert calendar_goals.smallest(good, "idle") == 4000
+    assert calendar_goals.smallest([*good, *gap_rows(3000, 900, 0)], "idle") == 4000
+    assert calendar_goals.smallest([*good, *gap_rows(3000, 4, 1)], "idle") == 4000
+    assert calendar_goals.smallest([*good, *gap_rows(6000, 5, 0)], "idle") is None
+    assert calendar_goals.smallest(good, "syscall") is None
+
+
+def test_goals():
+    """What was not measured is not said to be met."""
+    text = goals.table([], calendar_goals.GOALS)
+    assert text.count("not measured") == len(calendar_goals.GOALS)
+    text = goals.table(gap_rows(5000, 4, 0), calendar_goals.GOALS)
+    assert "not met" in text and "5,000 ns" in text
+
+
+def test_demo_is_what_is_measured():
+    assert {*calendar_goals.THREADS, "pulse"} == set(demo_calendar.UNITS)

@@ -1,0 +1,82 @@
+"""The goals of the calendar, and where rows say that each stands: see goals."""
+
+from collections.abc import Callable
+
+from .goals import Goal, Standing
+from .rows import Row, select
+
+DISPATCH, TIMEOUT, RESUMED, GAP = (
+    f"calendar/{what}" for what in ("dispatch", "timeout", "resumed", "gap")
+)
+THREADS = ("sense", "plan", "act")
+LAST = 50  # cycles
+SMALLEST_NS = 4_000
+PARTS = 1000  # at the smallest gap, no more than one window of so many is lost
+
+
+def _dispatch(load: str, *, units: tuple[str, ...] = THREADS, **limits: int
+              ) -> Callable[[list[Row]], Standing | None]:  # fmt: skip
+    def stands(rows: list[Row]) -> Standing | None:
+        found = [select(rows, bench=f"{DISPATCH}/{unit}", load=load, unit="cycles")
+                 for unit in units]  # fmt: skip
+        if not all(found):
+            return None
+        worst = {name: max(row[name] for (row,) in found) for name in limits}
+        least = min(row["min"] for (row,) in found)
+        text = " / ".join(f"{worst[name]:,}" for name in limits)
+        met = least >= 0 and all(worst[name] <= limit for name, limit in limits.items())
+        return Standing(f"{text}, min {least:,}", met)
+
+    return stands
+
+
+def _timeout(load: str) -> Callable[[list[Row]], Standing | None]:
+    def stands(rows: list[Row]) -> Standing | None:
+        found = select(rows, bench=TIMEOUT, load=load)
+        if not found:
+            return None
+        return Standing(f"{found[0]['max']:,}", found[0]["max"] <= LAST)
+
+    return stands
+
+
+def smallest(rows: list[Row], load: str) -> int | None:
+    """Return the smallest gap, ns, from which on windows start as exactly as they should."""
+    found = {}
+    for row in rows:
+        if row["bench"].startswith(f"{GAP}/") and row["load"] == load:
+            ns = int(row["bench"].rpartition("/")[2])
+            good = row["mean"] * PARTS <= 1 if row["unit"] == "lost" else (
+                row["min"] >= 0 and row["p99"] <= 4)  # fmt: skip
+            found[ns] = found.get(ns, True) and good
+    best = None
+    for ns in sorted(found, reverse=True):
+        if not found[ns]:
+            break
+        best = ns
+    return best
+
+
+def _gap(load: str) -> Callable[[list[Row]], Standing | None]:
+    def stands(rows: list[Row]) -> Standing | None:
+        if not any(row["bench"].startswith(f"{GAP}/") and row["load"] == load for row in rows):
+            return None
+        best = smallest(rows, load)
+        if best is None:
+            return Standing("more than measured", False)
+        return Standing(f"{best:,} ns", best <= SMALLEST_NS)
+
+    return stands
+
+
+GOALS = (
+    Goal("threads, idle: p99 / p99.9 / max", "4 / 4 / 4, none early",
+         _dispatch("idle", p99=4, p999=4, max=4)),
+    Goal("threads, syscall: p99.9 / max", "4 / 100, none early",
+         _dispatch("syscall", p999=4, max=100)),
+    Goal("function, idle: max", "4, none early", _dispatch("idle", units=("pulse",), max=4)),
+    Goal("last instruction after the end, idle", "50", _timeout("idle")),
+    Goal("last instruction after the end, syscall", "50", _timeout("syscall")),
+    Goal("smallest gap between two threads, idle", f"{SMALLEST_NS:,} ns", _gap("idle")),
+    Goal("smallest gap between two threads, syscall", f"{SMALLEST_NS:,} ns", _gap("syscall")),
+)  # fmt: skip

@@ -1,0 +1,79 @@
+"""What docs/results has of calendars: starts of windows, ends of threads, the smallest gap.
+
+All in virtual time, as the demo. Its units do the same here; for the gaps, two threads take turns,
+of which the first one never ends, so that the other one's wake-up begins when that is stopped.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+
+from ..base.progress import say
+from ..bench import rows
+from ..bench.calendar_goals import DISPATCH, GAP, RESUMED, TIMEOUT
+from . import demo_calendar
+
+SERIES = ("6.1", "7.2")
+LOADS = ("idle", "syscall")
+CYCLES, GAP_CYCLES = 20_000, 2_000  # of a millisecond
+SHORT, GAP_SHORT = 2_000, 300
+GAPS_NS = (2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000)
+BUDGET_NS = 50_000
+FIRST, SECOND = demo_calendar.UNITS[:2]
+
+
+def measure(*, short: bool) -> list[dict]:
+    """Run everything; return rows. RuntimeError when a guest fails."""
+    found = []
+    for series in SERIES:
+        brief = short or series != SERIES[0]
+        runs = [demo_calendar.Run(SHORT if brief else CYCLES)]
+        for gap in GAPS_NS:
+            runs.append(demo_calendar.Run(GAP_SHORT if brief else GAP_CYCLES, table(gap), gap,
+                                          FIRST, every=1))  # fmt: skip
+        samples, release = {}, ""
+        for load in LOADS:
+            say("calendar", f"{series}, {load}")
+            shown = demo_calendar.measure_all(series, runs, load == "syscall")
+            if shown is None:
+                raise RuntimeError("the guest has failed")
+            release = shown[0].release
+            samples |= dict(_of_demo(shown[0], load))
+            for gap, run in zip(GAPS_NS, shown[1:], strict=True):
+                if run.errors[SECOND]:
+                    samples[rows.Key(f"{GAP}/{gap}", SECOND, load=load)] = run.errors[SECOND]
+                # A window that it did not get has no error.
+                samples[rows.Key(f"{GAP}/{gap}", SECOND, load=load, unit="lost")] = _lost(run)
+        found += rows.rows(samples, kernel=release, engine="virtual", cpus=1)
+    return found
+
+
+def table(gap_ns: int) -> bytes:
+    """Return a calendar in which two threads take turns, so far apart."""
+    text, at = [f"unit {FIRST} cpu 0 user", f"unit {SECOND} cpu 0 user", "table gaps major 1ms"], 0
+    for unit in (FIRST, SECOND) * 2:
+        at += 100_000 if unit == FIRST else gap_ns
+        text.append(f"at {at}ns run {unit} for {BUDGET_NS}ns")
+        at += BUDGET_NS
+    return "\n".join([*text, ""]).encode()
+
+
+def _of_demo(shown: demo_calendar.Found, load: str) -> Iterator[tuple[rows.Key, Counter[int]]]:
+    for unit in demo_calendar.UNITS:
+        yield rows.Key(f"{DISPATCH}/{unit}", unit, load=load), shown.errors[unit]
+    unit = demo_calendar.OVERRUNS
+    yield (rows.Key(TIMEOUT, unit, load=load),
+           Counter(broken.last - broken.timeout for broken in shown.breaks))  # fmt: skip
+    starts = sorted(r.start for r in shown.receipts if demo_calendar.UNITS[r.unit] == unit)
+    # The last one may have been let go by the end of the calendar.
+    yield (rows.Key(RESUMED, unit, load=load),
+           Counter(broken.resumed - starts[bisect_right(starts, broken.timeout)]
+                   for broken in shown.breaks if broken.timeout < starts[-1]))  # fmt: skip
+
+
+def _lost(shown: demo_calendar.Found) -> Counter[int]:
+    """Return 0 for each window of the second thread that it has had, 1 for each that it has not."""
+    ran = demo_calendar.RESULTS.index("ran"), demo_calendar.RESULTS.index("timed out")
+    return Counter(int(r.result not in ran) for r in shown.receipts
+                   if r.cycle >= demo_calendar.WARM_UP and
+                   demo_calendar.UNITS[r.unit] == SECOND)  # fmt: skip
