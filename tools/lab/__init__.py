@@ -16,7 +16,8 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
               Debian's sources and this tree's patches (sources, patches, patched, configs/, deb)
     build/    build this tree's modules or a consumer's for a kernel (build); the programs of
               guests, of one version everywhere (unpacked, userland, iproute2), and those that no
-              package has (native); what a guest with a network takes along (network)
+              package has (native); what a guest with a network takes along (network); QEMU's
+              plug-ins, whose sources are in plugins/ (plugins)
     engines/  what runs a script in a guest of such a kernel, by name in engines.py:
                 virtual                           in virtual time
                 smp                               on several CPUs, through virtme-ng
@@ -28,8 +29,8 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
               of a guest (guest/ is what runs inside), splats and result judge it
     bench/    the benchmark: main, a file for each part of it, goals and plots; the same of the
               traffic shaper: shaper, shaper_goals, shaper_plots
-    run/      what else `python3 -m lab` does: the demos, the shaper's benchmark, KUnit, torture,
-              renewing the lock
+    run/      what else `python3 -m lab` does: the demos, the shaper's benchmark, the report with
+              figures that plug-ins make (modelled, ports), KUnit, torture, renewing the lock
 
 Everything that is fetched or made lives in ~/.cache/apic-timer. Packages are Debian's, from the
 mirror that this machine's apt uses. `make lock` renews packages.lock.

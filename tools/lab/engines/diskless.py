@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..build import native
+from ..build.plugins import option
 from ..kernels.kernels import Kernel
 from . import image, monitor, qemu, splats
 from .initramfs import Initramfs
@@ -33,6 +34,7 @@ def run(
     memory: int,
     append: str,
     timeout: float,
+    plugins: Mapping[str, Path] | None = None,
 ) -> Result:
     """Run a shell script (busybox sh -e) in a guest of a stock kernel.
 
@@ -43,6 +45,8 @@ def run(
     memory:  MiB
     append:  further kernel parameters
     timeout: seconds of wall time
+    plugins: name -> a plug-in of QEMU; `Result.files` has what it writes. ``tell WORD...`` in the
+             guest tells it a line
 
     The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE`` which fills `Result.files`;
     tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
@@ -51,7 +55,8 @@ def run(
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
-        initramfs(kernel, script, modules, files).write(home / "initrd")
+        told = {"usr/bin/tell": native.compiled(kernel, "tell.c", PUT_FLAGS)} if plugins else {}
+        initramfs(kernel, script, modules, {**(files or {}), **told}).write(home / "initrd")
         with open(home / "shared", "wb") as shared:
             shared.truncate(SHARED_MB << 20)
         argv = [
@@ -64,8 +69,13 @@ def run(
             *monitor.options(), "-kernel", str(boot), "-initrd", f"{home}/initrd",
             "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
         ]  # fmt: skip
+        for name, file in (plugins or {}).items():
+            argv += ["-plugin", option(file, home / f"plugin-{name}")]
         reason = _end(argv, home, timeout)
         found = _shared((home / "shared").read_bytes())
+        for name in plugins or {}:
+            written = home / f"plugin-{name}"
+            found[name] = written.read_bytes() if written.exists() else b""
         return image.result(home / "console", home / "data", found, reason)
 
 

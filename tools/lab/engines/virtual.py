@@ -25,12 +25,16 @@ def run(
     seed: int = 42,
     append: str = "",
     timeout: float = 120,
+    plugins: Mapping[str, Path] | None = None,
 ) -> Result:
     """Run a shell script in a virtual-time guest of a stock kernel: see `diskless.run`.
 
-    seed: another one gives an independent sample
+    seed:    another one gives an independent sample
+    plugins: name -> a plug-in of QEMU, see ../build/plugins.py; what it writes is handed back as
+             the file of this name
     """
     return diskless.run(
         kernel, script, machine=qemu.virtual_time(seed, cpus), boot=vmlinux(kernel),
         modules=modules, files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
+        plugins=plugins,
     )  # fmt: skip

@@ -1,0 +1,327 @@
+"""Plug-ins of the lab's QEMU: a cache model and a spy of ports, against what is known."""
+
+import ctypes
+import json
+import re
+import statistics
+import subprocess
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+from lab.base.errors import LabError
+from lab.build import build, plugins, tool, user
+from lab.engines import virtual
+from lab.kernels import kernels
+from lab.run import modelled, ports, series
+from lab.run.modelled import Loop, Record, Timer, Window
+from lab.run.ports import Access
+from lab.run.symbols import Symbol, Symbols
+
+L1I, L1D, L2, L3 = range(4)
+COSTS = {L1D: 0, L2: 10, L3: 30}
+OPEN, CLOSED, EACH, REFRESH = 60, 100, 7800, 350
+LATER = 1000  # cycles: memory is not refreshed then
+
+
+class Counts(ctypes.Structure):
+    _fields_ = [("hits", ctypes.c_uint64), ("misses", ctypes.c_uint64)]
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Yield the cache model, in this process."""
+    target = tmp_path / "model.so"
+    subprocess.run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
+                    target, plugins.SOURCES / "caches_model.c"], check=True)  # fmt: skip
+    library = ctypes.CDLL(target)
+    library.model_access.argtypes = [ctypes.c_uint, ctypes.c_uint64, ctypes.c_uint64]
+    library.model_flush.argtypes = [ctypes.c_uint64]
+    library.model_counts.restype = ctypes.POINTER(Counts)
+    library.model_clear()
+    return library
+
+
+def lap(model, lines, first=L1D) -> Counter:
+    """Access lines; count by how long that takes."""
+    return Counter(model.model_access(first, line, LATER) for line in lines)
+
+
+def misses(model) -> list[int]:
+    return [model.model_counts(cache).contents.misses for cache in range(4)]
+
+
+@pytest.mark.parametrize("kib, where", [
+    (16, L1D), (32, L1D), (48, L2), (256, L2), (384, L3), (4096, L3),
+])  # fmt: skip
+def test_walk(model, kib, where):
+    """What is walked through again is in the smallest cache that has room for all of it."""
+    lines = range(kib * 16)
+    lap(model, lines)
+    assert set(lap(model, lines)) == {COSTS[where]}
+    assert misses(model)[L1D] == len(lines) * (1 if where == L1D else 2)
+    assert misses(model)[L3] == len(lines)
+
+
+def test_walk_through_more_than_there_is(model):
+    lines = range(4096 * 16 + 4096)
+    lap(model, lines)
+    assert set(lap(model, lines)) <= {COSTS[L3], OPEN, CLOSED}
+    assert misses(model)[L3] > len(lines)
+
+
+@pytest.mark.parametrize("nodes, missed", [(8, 0), (9, 9)])
+def test_lines_of_one_set(model, nodes, missed):
+    """A line more than ways, and the one that is needed next has always just been replaced."""
+    lines = [i * 64 for i in range(nodes)]
+    lap(model, lines)
+    before = misses(model)[L1D]
+    lap(model, lines)
+    assert misses(model)[L1D] - before == missed
+
+
+def test_code_and_data_share_all_but_the_first(model):
+    assert lap(model, [7], L1I) == {CLOSED: 1}
+    assert lap(model, [7], L1D) == {COSTS[L2]: 1}
+    assert lap(model, [7], L1I) == lap(model, [7], L1D) == {0: 1}
+
+
+def test_memory(model):
+    """A row that is open, another of its bank, and a refresh that is waited for."""
+    model.model_enable(False)
+    assert lap(model, range(128)) == {CLOSED: 1, OPEN: 127}
+    assert lap(model, [128 * 8, 0]) == {CLOSED: 2}
+    assert [model.model_access(L1D, 0, EACH + n) - OPEN for n in (0, 1, REFRESH, EACH - 1)] == [
+        REFRESH, REFRESH - 1, 0, 0]  # fmt: skip
+    assert model.model_counts(L1D).contents.hits == 0
+
+
+def test_flush(model):
+    lap(model, range(64))
+    model.model_flush(7)
+    assert lap(model, range(64)) == {0: 63, OPEN: 1}
+    model.model_flush_all()
+    assert 0 not in lap(model, range(64))
+
+
+def test_another_interface():
+    """One line says what is wrong, and names the plug-in; nothing is left of it."""
+    with pytest.raises(LabError) as error:
+        plugins.plugin("ports", ("-DPLUGIN_VERSION=99",))
+    assert re.fullmatch(r"the lab's QEMU does not take the plug-in ports: plugin requires API "
+                        r"version 99, but this QEMU supports only up to version \d+",
+                        str(error.value))  # fmt: skip
+    assert not [*plugins.plugin("ports").parent.glob("*.new")]
+
+
+def test_wrong_argument(tmp_path):
+    file = plugins.plugin("caches")
+    assert plugins.load(file) == ""
+    assert "No such file or directory" in plugins.load(tmp_path / "none.so")
+    nowhere = tmp_path / "none" / "output"
+    assert "No such file or directory" in plugins.load(file, nowhere)
+
+
+def test_symbols():
+    symbols = Symbols("20 t b [m]\n10 T a\n18 d data\n")
+    found = [symbols.find(n) for n in (0xF, 0x10, 0x1F, 0x20)]
+    assert found == [Symbol("", ""), Symbol("a", ""), Symbol("a", ""), Symbol("b", "m")]
+
+
+def test_loop_row():
+    """The first read at or after each target; what is behind the loop is no read of it."""
+    symbols = Symbols("10 t shot [apic_measure]\n20 t wait_rdtsc [apic_measure]\n")
+    window = Window()
+    for start in (0, 5000, 10_000):  # the first one is not counted
+        window.records.append(("t", Record(0x10, start, 0)))
+        window.records += [("t", Record(0x20, start + 10 * n, n)) for n in range(200)]
+        window.records.append(("t", Record(0x28, start + 2000, 200)))
+    row = modelled.loop_row(Loop("rdtsc"), window, symbols, 2)
+    # After n reads it is 11 n: for targets 1,000 and 1,001 ahead 1,001.
+    assert row["first"] == [1, 0]
+    with pytest.raises(LabError, match="saw 2 shots of 3"):
+        modelled.loop_row(Loop("rdtsc"), window, symbols, 3)
+
+
+def test_ports_between():
+    told = [Access(i, "out", ports.TELL, 1, ord(c), 0) for i, c in enumerate("a\nb\nc\n")]
+    other = [Access(i, "in", 0x71, 1, 0, 0) for i in range(4)]
+    log = [other[0], *told[:2], other[1], *told[2:4], other[2], *told[4:], other[3]]
+    assert ports.between(log, "a", "b") == [other[1]]
+    assert ports.between(log, "a", "c") == [other[1], other[2]]
+
+
+SIZE = {"shots": 200, "expiries": 300}
+LOOPS = {"loop": modelled.LOOPS["loop"], "loop-off": modelled.LOOPS["loop-off"]}
+TIMERS = {
+    "on": Timer(100, "nop"), "off": Timer(15, "cpuid", "off"),
+    "walk": Timer(100, "nop", more="--walk 64"), "flush": Timer(100, "nop", more="--flush"),
+    "stored": Timer(15, "nop", count=8000),
+    "counted": Timer(15, "nop", more="--keep none", count=8000),
+}  # fmt: skip
+WALKS = {"warm": "16 2", "l2": "64 3", "none": "16 1 off", "flushed": "16 3 flush"}
+SCRIPT = """
+tell ports
+ports
+tell end
+tell clock
+cat /sys/class/rtc/rtc0/time
+tell end
+""" + "".join(f"walk {name} {what}\n" for name, what in WALKS.items())
+
+
+@pytest.fixture(scope="module")
+def guests():
+    """Two guests that do the same, at the same time."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    files = {"apic-timer": tool.tool(), **{f"usr/bin/{name}": user.program(kernel, name)
+                                           for name in ("ports", "walk")}}  # fmt: skip
+    spies = {name: plugins.plugin(name) for name in ("ports", "caches")}
+
+    def run(_):
+        return virtual.run(
+            kernel, SCRIPT + modelled.script(LOOPS, TIMERS, **SIZE), timeout=600, files=files,
+            modules=[build.find_ko(built, name) for name in modelled.MODULES], plugins=spies,
+        ).check()  # fmt: skip
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(run, range(2)))
+
+
+@pytest.fixture(scope="module")
+def seen(guests):
+    """What was seen of the first of them."""
+    files = guests[0].files
+    symbols = Symbols(files["symbols"].decode())
+    log = [Access.parse(line) for line in files["ports"].decode().splitlines()]
+    return SimpleNamespace(
+        output=guests[0].output, files=files, symbols=symbols, ports=log,
+        written=modelled.parse(files["caches"].decode()),
+        rows=modelled.rows(files, LOOPS, TIMERS, shots=SIZE["shots"]),
+    )  # fmt: skip
+
+
+@pytest.mark.flaky(reruns=0)
+def test_the_same_bytes(guests):
+    first, second = guests
+    assert first.files.keys() == second.files.keys()
+    for name in first.files:
+        assert first.files[name] == second.files[name], name
+
+
+def test_each_access_is_seen(seen):
+    """tests/user/ports.c, with what its last three read."""
+    read = [int(word) for word in re.search(r"^(\d+) (\d+) (\d+)$", seen.output, re.M).groups()]
+    # The rest is the serial port that it prints to.
+    found = [(a.way, a.port, a.size, a.value) for a in ports.between(seen.ports, "ports", "end")
+             if 0x80 <= a.port <= 0x87]  # fmt: skip
+    assert found == [
+        ("out", 0x80, 1, 0x44), ("out", 0x81, 1, 0x44), ("out", 0x82, 2, 0x3344),
+        ("out", 0x84, 4, 0x11223344), ("out", 0x80, 4, 0x11223344),
+        *[("outs", 0x80, 1, None)] * 3,
+        ("in", 0x84, 1, read[0]), ("in", 0x82, 2, read[1]), ("in", 0x80, 4, found[-1][3]),
+    ]  # fmt: skip
+    assert found[-1][3] >> 1 == read[2]
+
+
+def test_a_reading_of_the_clock(seen):
+    """Each register's number, and then what it has: by the kernel's driver."""
+    clock = [a for a in ports.between(seen.ports, "clock", "end")
+             if a.port in (ports.INDEX, ports.DATA)]  # fmt: skip
+    assert len(clock) >= 14
+    ways = [(a.way, a.port) for a in clock]
+    assert ways == [("out", 0x70), ("in", 0x71)] * (len(clock) // 2)
+    registers = {a.value & 0x7F: b.value for a, b in zip(clock[::2], clock[1::2], strict=True)}
+    assert {0, 2, 4} <= registers.keys()
+    shown = re.search(r"^(\d\d):(\d\d):(\d\d)$", seen.output, re.M)
+    assert [f"{registers[r]:02x}" for r in (4, 2, 0)] == list(shown.groups())
+
+
+@pytest.mark.parametrize("walk, expected", [("warm", 256), ("l2", 3 * 1024), ("none", 256),
+                                            ("flushed", 2 * 256)])  # fmt: skip
+def test_a_walk_in_a_guest(seen, walk, expected):
+    """tests/user/walk.c: as many misses as lines, in each lap that finds them gone."""
+    window = seen.written.windows[walk]
+    assert expected <= window.misses[L1D] <= expected + 16
+    if walk == "l2":
+        assert 1024 <= window.misses[L2] - window.misses[L1I] <= 1024 + 16
+    if walk == "none":
+        assert sum(window.hits) == 0
+
+
+def test_guest_and_plugin_agree(seen):
+    """Without what the model adds, the plug-in finds the guest's own figures.
+
+    The handler is given the TSC as it will be behind the call of it, which takes `call`.
+    """
+    for name in ("on", "off", "walk", "flush", "stored"):
+        told = json.loads(seen.files[f"{name}.json"])
+        every = list(modelled.expiries(seen.written.windows[name], seen.symbols))
+        # A sample has the body of the expiry before.
+        calls = {e.stored.executed - e.now.executed - body
+                 for e, body in zip(every, told["first_bodies"], strict=False)}  # fmt: skip
+        assert len(told["first_bodies"]) > 200 and len(calls) == 1, name
+        (call,) = calls
+        assert 0 < call < 40
+        entered = [error - (e.now.executed - e.entry.executed)
+                   for error, e in zip(told["first"], every, strict=False)]  # fmt: skip
+        assert -50 <= min(entered) <= statistics.median(entered) <= 50, name
+
+
+def test_loops(seen):
+    """Errors are a saw-tooth as long as the loop; without caches each turn fetches its lines."""
+    warm, across = seen.rows["loop"]["rows"]
+    assert (warm["min"], warm["max"]) == (0, 4) and warm["period"] == 5
+    cold, cold_across = seen.rows["loop-off"]["rows"]
+    assert [row["length"] for row in (warm, across)] == [5, 5] and across["max"] == 4
+    assert [row["length"] for row in (cold, cold_across)] == [5 + OPEN, 5 + 2 * OPEN]
+    for row in (cold, cold_across):
+        assert row["p50"] < row["length"] <= row["max"] + 1 <= row["length"] + CLOSED + REFRESH
+
+
+def test_timers(seen):
+    on, off, walk, flush = (seen.rows[name] for name in ("on", "off", "walk", "flush"))
+    assert on["added"]["p50"] < walk["added"]["p50"] < off["added"]["p50"]
+    # It is the instrument that was flushed, and not the way to it.
+    assert on["added"]["p50"] == 0 and on["body"]["p50"] + 4 * OPEN <= flush["body"]["p50"]
+    assert off["caches"] == "off" and walk["caches"] == "after a walk through 64 KiB"
+
+
+def test_artefact(seen):
+    """8 samples fill a line: each eighth is slow to store, and none where they are counted."""
+    stored, counted = seen.rows["stored"], seen.rows["counted"]
+    assert stored["body_period"] == 8 and stored["body_repeats"] > 0.5
+    assert counted["body_period"] == 0
+    slow = [n for n, body in enumerate(stored["first_bodies"]) if body > stored["body"]["p50"]]
+    assert Counter(n % 8 for n in slow).most_common(1)[0][1] > 0.8 * len(slow)
+
+
+def test_series_as_the_program_has_it():
+    saw = [n % 7 for n in range(200)]
+    assert series.period(saw, 40, 6)[0] == 7
+    assert series.period([5] * 200, 40, 5) == (0, 0.0)
+    assert series.period(saw, 60, 6) == (0, 0.0)  # too few
+    assert series.summary(list(range(1000))) == {"p50": 500, "p99": 990, "p999": 999, "max": 999}
+    assert series.deviation([1, 3, 100], 3) == 1
+
+
+def test_the_page(seen, tmp_path):
+    """What was seen is drawn by the program, with the model's own figures."""
+    names = {"loop": "loop", "loop-off": "loop-off", "100-nop": "on", "15-cpuid-off": "off",
+             "15-nop-stored": "stored", "15-nop-counted": "counted"}  # fmt: skip
+    found = {"model": seen.rows["model"], **{f: seen.rows[row] for f, row in names.items()}}
+    (tmp_path / "rows/modelled").mkdir(parents=True)
+    (tmp_path / "rows/modelled/left-over.json").touch()
+    modelled.write(found, tmp_path / "rows/modelled")
+    (tmp_path / "rows/virtual-time").mkdir()
+    (tmp_path / "rows/virtual-time/doctor.json").write_text('{"hypervisor": "TCG"}')
+    log = ports.rows(seen.ports, seen.symbols)
+    (tmp_path / "rows/virtual-time/ports.json").write_text(json.dumps(log))
+    subprocess.run([tool.tool(), "report", "--draw", tmp_path], check=True)
+    page = (tmp_path / "index.html").read_text()
+    assert not (tmp_path / "rows/modelled/left-over.json").exists()
+    assert f"each {EACH:,} cycles it is refreshed" in page
+    assert f"{seen.rows['off']['error']['p50']:,}" in page and f"{log['accesses']:,}" in page
+    assert page.count("Body of the handler") == 2 * 2 and "caches off" in page

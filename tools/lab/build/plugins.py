@@ -1,0 +1,80 @@
+"""QEMU's plug-ins of this tree, plugins/*.c: what a guest in virtual time does, seen from outside.
+
+Debian has no package with the header of their interface: plugins/abi.h declares it. A plug-in is
+built once for each version of the lab's QEMU, and loaded by it then.
+"""
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+from ..base.cache import cache_dir, locked
+from ..base.errors import BuildError, LabError
+from ..base.progress import spending
+from ..kernels import kernels
+from ..kernels.chroot import run_in
+from . import tool, userland
+
+SOURCES = Path(__file__).parents[1] / "plugins"
+COMMON = "plugin.c"
+FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC",
+         "-shared", "-nostdlib"]  # fmt: skip
+
+
+def plugin(name: str, extra: tuple[str, ...] = ()) -> Path:
+    """Return the plug-in NAME, of NAME.c and what is common to all.
+
+    extra: more flags of the compiler
+
+    BuildError when it does not compile, LabError when the lab's QEMU does not take it.
+    """
+    kernel, sysroot, emulator = kernels.ensure(tool.SERIES), tool.libc(), userland.root()
+    key = hashlib.sha256(repr((FLAGS, extra, sysroot.name, emulator.name)).encode())
+    for file in sorted(SOURCES.glob("*.[ch]")):
+        key.update(f"{file.name}\0".encode() + file.read_bytes())
+    target = cache_dir("plugins") / f"{name}-{key.hexdigest()[:16]}.so"
+    with locked("plugins"):
+        if target.exists():
+            return target
+        bound = {sysroot: "lab/sysroot", SOURCES: "lab/plugins", target.parent: "lab/output"}
+        for directory in bound.values():
+            (kernel.root / directory).mkdir(parents=True, exist_ok=True)
+        fresh = target.with_suffix(".new")
+        with spending("building plug-ins"):
+            done = run_in(kernel.root, [
+                "gcc", "--sysroot=/lab/sysroot", *FLAGS, *extra, "-o", f"/lab/output/{fresh.name}",
+                *(f"/lab/plugins/{source}" for source in sources(name)),
+            ], bound)  # fmt: skip
+        if done.returncode:
+            raise BuildError(f"plug-in {name}:\n{done.stdout}")
+        refused = load(fresh)
+        if refused:
+            fresh.unlink()
+            raise LabError(f"the lab's QEMU does not take the plug-in {name}: {refused}")
+        fresh.rename(target)
+    return target
+
+
+def sources(name: str) -> list[str]:
+    """Return the files of a plug-in: its own, the common one, and what NAME-*.c it has besides."""
+    return [f"{name}.c", COMMON, *sorted(file.name for file in SOURCES.glob(f"{name}_*.c"))]
+
+
+def load(file: Path, output: Path = Path("/dev/null")) -> str:
+    """Load a plug-in into the lab's QEMU, without a machine; return why it is refused, or ""."""
+    root = userland.root()
+    done = subprocess.run(
+        [*userland.loader(), root / "usr/bin/qemu-system-x86_64", "-machine", "none", "-accel",
+         "tcg", "-nodefaults", "-display", "none", "-S", "-monitor", "stdio", "-plugin",
+         option(file, output)],
+        input="quit\n", capture_output=True, text=True,
+    )  # fmt: skip
+    prefix = re.compile(rf"qemu\S*: Could not load plugin {re.escape(str(file))}: ")
+    said = "; ".join(prefix.sub("", line) for line in done.stderr.splitlines() if line)
+    return said or ("it ends without a word" if done.returncode else "")
+
+
+def option(file: Path, output: Path) -> str:
+    """Return the value of QEMU's option -plugin; a comma within a name is written twice."""
+    return ",".join(str(part).replace(",", ",,") for part in (file, f"out={output}"))

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the lab's plug-ins have in common. */
+#ifndef LAB_PLUGIN_H
+#define LAB_PLUGIN_H
+
+#include <stdio.h>
+
+#include "abi.h"
+
+/* An instruction has 15 bytes at most. */
+#define INSN_SIZE	15
+
+/* The one argument: out=FILE. Return: the file, or NULL after a message. */
+FILE *plugin_output(int count, char **argument);
+
+/* To be called for each instruction that is translated. */
+void plugin_count(struct qemu_plugin_insn *insn);
+/* Return: instructions that have been executed, the current one among them. */
+uint64_t plugin_executed(void);
+
+/* Registers; in a callback with CALLBACK_READS, of a guest with one CPU. */
+enum plugin_register {
+	PLUGIN_RAX, PLUGIN_RCX, PLUGIN_RDX, PLUGIN_RBX,	/* as instructions number them */
+	PLUGIN_RSP, PLUGIN_RBP, PLUGIN_RSI, PLUGIN_RDI,
+	PLUGIN_R8, PLUGIN_R9, PLUGIN_R10, PLUGIN_R11,
+	PLUGIN_R12, PLUGIN_R13, PLUGIN_R14, PLUGIN_R15,
+	PLUGIN_REGISTERS,
+};
+
+/* To be called when the CPU is there. */
+void plugin_begin(void);
+uint64_t plugin_register(enum plugin_register which);
+
+/* Prefixes and opcode of an instruction */
+struct plugin_insn {
+	unsigned char byte[INSN_SIZE];
+	unsigned int size;
+	unsigned int opcode;	/* its place */
+	bool operand_16;	/* prefix 66 */
+	bool repeated;		/* prefix F2 or F3 */
+	unsigned char rex;	/* 0: none */
+};
+
+void plugin_insn_read(struct plugin_insn *insn, const struct qemu_plugin_insn *from);
+
+/* An access to a port, as its instruction says it */
+struct plugin_port {
+	bool out, string;
+	bool in_dx;		/* the port's number is in DX */
+	unsigned char number;	/* if not */
+	unsigned char size;	/* bytes: 1, 2, 4 */
+};
+
+/* Return: whether it is one. */
+bool plugin_port(const struct plugin_insn *insn, struct plugin_port *port);
+unsigned int plugin_port_number(const struct plugin_port *port);
+/* What is in AL, AX or EAX */
+unsigned int plugin_port_value(const struct plugin_port *port);
+
+#endif

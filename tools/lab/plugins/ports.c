@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A plug-in that writes down each access to a port, in the order of time, of a
+ * guest with one CPU in virtual time. The guest runs as it does without.
+ *
+ * A line for each: instructions executed until then, "in" or "out" ("ins", "outs":
+ * of a string, without value), port, bytes, value, address of the instruction.
+ * Numbers but the first and the size are hexadecimal. Of 2 and 4 bytes the other is
+ * said in 16-bit code: firmware's. What the CPU then refuses is there, too. While the
+ * guest idles no instruction is executed: distances are nanoseconds only where it
+ * doesn't.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "plugin.h"
+
+struct access {
+	struct plugin_port port;
+	bool repeated;		/* REP: as often as RCX says */
+	uint64_t address;
+};
+
+static FILE *output;
+
+/* An IN whose value the CPU will have when it goes on */
+static const struct access *pending;
+static uint64_t pending_at;
+static unsigned int pending_port;
+
+static void write_down(const struct access *access, uint64_t at, unsigned int number, bool value)
+{
+	const struct plugin_port *port = &access->port;
+
+	fprintf(output, "%" PRIu64 " %s%s %04x %u ", at, port->out ? "out" : "in",
+		port->string ? "s" : "", number, port->size);
+	if (value)
+		fprintf(output, "%0*x", 2 * port->size, plugin_port_value(port));
+	else
+		fputc('-', output);
+	fprintf(output, " %" PRIx64 "\n", access->address);
+}
+
+static void on_block(unsigned int cpu, void *user)
+{
+	(void)cpu;
+	(void)user;
+	if (pending)
+		write_down(pending, pending_at, pending_port, true);
+	pending = NULL;
+}
+
+/*
+ * QEMU comes by once more behind the last turn of a repeated instruction, and for a
+ * turn whose memory the guest had to make present first. Return: whether it is a turn.
+ */
+static bool turns(const struct access *access)
+{
+	static uint64_t last, last_count;
+	uint64_t count = plugin_register(PLUGIN_RCX);
+	bool same = access->address == last && count == last_count;
+
+	last = count ? access->address : 0;
+	last_count = count;
+	return count && !same;
+}
+
+/* It is the last of its block, as that of any device is that counts instructions. */
+static void on_access(unsigned int cpu, void *user)
+{
+	const struct access *access = user;
+	unsigned int number = plugin_port_number(&access->port);
+
+	(void)cpu;
+	if (access->repeated && !turns(access))
+		return;
+	if (access->port.string || access->port.out) {
+		write_down(access, plugin_executed(), number, !access->port.string);
+		return;
+	}
+	pending = access;
+	pending_at = plugin_executed();
+	pending_port = number;
+}
+
+static void on_translation(uint64_t id, struct qemu_plugin_tb *tb)
+{
+	size_t i, count = qemu_plugin_tb_n_insns(tb);
+	struct plugin_insn insn;
+	struct plugin_port port;
+	struct access *access;
+
+	(void)id;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, CALLBACK_READS, NULL);
+	for (i = 0; i < count; i++) {
+		struct qemu_plugin_insn *from = qemu_plugin_tb_get_insn(tb, i);
+
+		plugin_count(from);
+		plugin_insn_read(&insn, from);
+		if (!plugin_port(&insn, &port))
+			continue;
+		access = malloc(sizeof(*access));	/* for as long as QEMU runs */
+		if (!access)
+			abort();
+		access->port = port;
+		access->repeated = port.string && insn.repeated;
+		access->address = qemu_plugin_insn_vaddr(from);
+		qemu_plugin_register_vcpu_insn_exec_cb(from, on_access, CALLBACK_READS, access);
+	}
+}
+
+static void on_cpu(uint64_t id, unsigned int cpu)
+{
+	(void)id;
+	if (!cpu)
+		plugin_begin();
+}
+
+static void at_exit(uint64_t id, void *user)
+{
+	(void)id;
+	(void)user;
+	fclose(output);
+}
+
+PUBLIC int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int count,
+			       char **argument)
+{
+	if (!info->system || info->of_system.cpus != 1) {
+		fputs("ports: it is for a machine with one CPU\n", stderr);
+		return 1;
+	}
+	output = plugin_output(count, argument);
+	if (!output)
+		return 1;
+	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
+	return 0;
+}

@@ -1,0 +1,308 @@
+"""Figures with caches, of the instruments in virtual time: what the plug-in `caches` adds to them.
+
+The guest's own figures count instructions. The plug-in says for each RDTSC how many cycles its
+model of caches has added until then; the figures here are made of both. The guest itself, and so
+its timers, don't see those cycles: so nothing is modelled whose course depends on them, but loops
+over the TSC, whose end is found here.
+
+The rows are those of `apic-timer accuracy ... --json`, for `apic-timer report` to draw.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from ..base.errors import LabError
+from ..base.progress import say
+from ..build import build, plugins, tool
+from ..engines import virtual
+from ..kernels.kernels import Kernel
+from . import series
+from .symbols import Symbol, Symbols
+
+MODULES = ("apic_timer", "apic_measure")
+ENTRY = "asm_sysvec_apic_timer_interrupt"
+AHEAD = 1000  # cycles: the loop's first target, as by default in user/tool/accuracy.c
+FIRST = 160  # shots that are drawn, as there
+DRAWN = 2000
+TIMEOUT = 900  # s
+
+PREPARE = f"""
+insmod $MODULES/apic_timer.ko
+insmod $MODULES/apic_measure.ko
+cat /proc/kallsyms >/tmp/kallsyms
+grep '\\[apic_' /tmp/kallsyms | put symbols
+set -- $(grep ' {ENTRY}$' /tmp/kallsyms)
+rm /tmp/kallsyms
+tell watch $1
+window() {{
+    name=$1 caches=$2
+    shift 2
+    tell begin $name $caches
+    /apic-timer accuracy "$@" --json >/tmp/rows
+    tell end
+    put $name.json </tmp/rows
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A row of loops: a way to wait, and what caches have before."""
+
+    way: str
+    caches: str = "on"  # "off": there are none
+    more: str = ""  # options of the command
+
+
+@dataclass(frozen=True)
+class Timer:
+    """A periodic timer, in mode raw."""
+
+    period: int  # us
+    behind: str
+    caches: str = "on"
+    more: str = ""
+    count: int = 0  # 0: as the report has
+
+
+LOOPS = {
+    "loop": (Loop("rdtsc"), Loop("across")),
+    "loop-off": (Loop("rdtsc", "off"), Loop("across", "off")),
+    "loop-walk": (Loop("rdtsc", more="--walk 512"), Loop("across", more="--walk 512")),
+    "loop-flush": (Loop("rdtsc", more="--flush"), Loop("across", more="--flush")),
+}
+TIMERS = {
+    **{f"{period}-{behind}{'-off' * (caches == 'off')}": Timer(period, behind, caches)
+       for caches in ("on", "off") for period in (100, 15) for behind in ("nop", "cpuid")},
+    "100-nop-walk-l1": Timer(100, "nop", more="--walk 64"),
+    "100-nop-walk": Timer(100, "nop", more="--walk 512"),
+    "100-nop-walk-l3": Timer(100, "nop", more="--walk 8192"),
+    "100-nop-flush": Timer(100, "nop", more="--flush"),
+    # Of so many samples few are still in the first cache when they are stored.
+    "15-nop-stored": Timer(15, "nop", count=20_000),
+    "15-nop-counted": Timer(15, "nop", more="--keep none", count=20_000),
+}  # fmt: skip
+
+# What a guest does: two of them, for two cores.
+SLOW = {file: one for file, one in TIMERS.items() if one.count}
+PARTS = [(LOOPS, SLOW), ({}, {f: one for f, one in TIMERS.items() if f not in SLOW})]
+
+
+def size(brief: bool) -> dict[str, int]:
+    """Return how many shots and expiries a report takes."""
+    return {"shots": 640, "expiries": 1000} if brief else {"shots": 2000, "expiries": 2000}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A line of the plug-in's: an RDTSC, or a jump to a place that is watched."""
+
+    address: int
+    executed: int
+    added: int
+
+    @property
+    def cycles(self) -> int:
+        """When that was, in the model."""
+        return self.executed + self.added
+
+
+@dataclass
+class Window:
+    """What the plug-in has written down of one command."""
+
+    records: list[tuple[str, Record]] = field(default_factory=list)  # "t" or "w"
+    hits: list[int] = field(default_factory=list)
+    misses: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Written:
+    """All that it has written down."""
+
+    geometry: list[dict] = field(default_factory=list)
+    windows: dict[str, Window] = field(default_factory=dict)
+
+
+def parse(text: str) -> Written:
+    """Read what the plug-in has written down."""
+    written, window = Written(), Window()
+    for line in text.splitlines():
+        kind, *rest = line.split()
+        if kind in ("t", "w"):
+            address, executed, added, *_ = rest
+            window.records.append((kind, Record(int(address, 16), int(executed), int(added))))
+        elif kind == "c":
+            window.hits.append(int(rest[1]))
+            window.misses.append(int(rest[2]))
+        elif kind == ":" and rest[0] == "begin":
+            window = written.windows[rest[1]] = Window()
+        elif kind == "cache":
+            written.geometry.append({"of": rest[0], **_pairs(rest[1:])})
+        elif kind == "memory":
+            written.geometry.append({"of": "memory", **_pairs(rest)})
+    return written
+
+
+def _pairs(words: list[str]) -> dict[str, int]:
+    return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
+
+
+def script(loops: dict, timers: dict, *, shots: int, expiries: int) -> str:
+    """Return what a guest does for rows of loops and timers: so many shots, or expiries, each."""
+    lines = [PREPARE]
+    for file, pair in loops.items():
+        lines += [f"window {file}.{one.way} {one.caches} loop --way {one.way} --count {shots} "
+                  f"--ahead {AHEAD} {one.more}" for one in pair]  # fmt: skip
+    lines += [f"window {file} {one.caches} periodic --period {one.period} --behind {one.behind} "
+              f"--count {one.count or expiries} {one.more}"
+              for file, one in timers.items()]  # fmt: skip
+    return "\n".join(lines)
+
+
+def rows(files: Mapping[str, bytes], loops: dict, timers: dict, *, shots: int) -> dict:
+    """Return the rows that a guest's files have, by the file they are for, the model's too."""
+    written = parse(files["caches"].decode())
+    symbols = Symbols(files["symbols"].decode())
+    found: dict = {"model": {"caches": written.geometry}}
+    for file, pair in loops.items():
+        found[file] = {"of": "loop", "tsc_step": 1, "caches": caches_text(pair[0]), "rows": [
+            loop_row(one, written.windows[f"{file}.{one.way}"], symbols, shots)
+            for one in pair]}  # fmt: skip
+    for file, one in timers.items():
+        found[file] = timer_row(one, written.windows[file], symbols,
+                                json.loads(files[f"{file}.json"]))  # fmt: skip
+    return found
+
+
+def measure(kernel: Kernel, loops: dict, timers: dict, *, shots: int, expiries: int) -> dict:
+    """Run the instruments in one guest; return the rows."""
+    started = time.monotonic()
+    say("report", "running instruments with a model of caches")
+    built = build.build(kernel)
+    result = virtual.run(
+        kernel, script(loops, timers, shots=shots, expiries=expiries), timeout=TIMEOUT,
+        modules=[build.find_ko(built, name) for name in MODULES],
+        files={"apic-timer": tool.tool()}, plugins={"caches": plugins.plugin("caches")},
+    ).check()  # fmt: skip
+    say("report", f"modelled: done in {time.monotonic() - started:.0f} s")
+    return rows(result.files, loops, timers, shots=shots)
+
+
+def caches_text(one: Loop | Timer) -> str:
+    """Say what a row's caches are."""
+    if one.caches == "off":
+        return "off"
+    option, _, size = one.more.partition(" ")
+    return {"--walk": f"after a walk through {size} KiB", "--flush": "flushed"}.get(option, "on")
+
+
+def waits(window: Window, symbols: Symbols, way: str) -> Iterator[tuple[Record, list[Record]]]:
+    """Yield for each shot of a loop the RDTSC that its target is counted from, and its reads.
+
+    The loop's function has two RDTSCs: the loop's, and one behind it.
+    """
+    function = Symbol(f"wait_{way}", "apic_measure")
+    reads: list[Record] = []
+    before = None
+    for kind, record in window.records:
+        if kind != "t":
+            continue
+        if symbols.find(record.address) != function:
+            before = record
+        elif not reads or record.address == reads[0].address:
+            reads.append(record)
+        elif before:
+            yield before, reads
+            reads = []
+
+
+def loop_row(one: Loop, window: Window, symbols: Symbols, shots: int) -> dict:
+    """Return the row of a loop: the first read at or after the target, less the target.
+
+    The shots' targets are one cycle further ahead each, see module/measure/loop.c, and the first
+    shot is not counted. The guest goes on reading for as many instructions as the target is ahead:
+    for longer than a CPU that needs more than a cycle for each.
+    """
+    _, *every = waits(window, symbols, one.way)
+    if len(every) != shots:
+        raise LabError(f"the plug-in saw {len(every)} shots of {shots}")
+    errors, turns = [], []
+    for number, (start, reads) in enumerate(every):
+        turns += [after.cycles - read.cycles for read, after in pairwise(reads)]
+        target = start.cycles + AHEAD + number
+        errors.append(next(read.cycles for read in reads if read.cycles >= target) - target)
+    most = series.quantile(errors, 99)
+    lag, how = series.period(errors, min(200, shots // 4), most)
+    return {
+        "way": one.way, "n": shots, "min": min(errors), "p1": series.quantile(errors, 1),
+        "p50": series.quantile(errors, 50), "p90": series.quantile(errors, 90), "p99": most,
+        "max": max(errors), "sd": round(series.deviation(errors, most), 1), "period": lag,
+        "repeats": round(how, 2), "length": series.quantile(turns, 50), "first": errors[:FIRST],
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """A run of the instrument's handler."""
+
+    entry: Record  # the interrupt's first instruction
+    now: Record  # the RDTSC before the handler is called
+    stored: Record  # the RDTSC behind the storing of the sample
+
+
+def expiries(window: Window, symbols: Symbols) -> Iterator[Expiry]:
+    """Yield the runs of the handler `expired`, which has one RDTSC."""
+    entry = now = None
+    for kind, record in window.records:
+        where = symbols.find(record.address)
+        if kind == "w":
+            entry, now = record, None
+        elif where == Symbol("expired", "apic_measure"):
+            if not entry or not now:
+                raise LabError("a handler ran without an interrupt")
+            yield Expiry(entry, now, record)
+        elif where.module == "apic_timer":
+            now = record
+
+
+def timer_row(one: Timer, window: Window, symbols: Symbols, told: dict) -> dict:
+    """Return the row of a timer.
+
+    An error is what the guest found, and what the model has added from the interrupt's first
+    instruction on. A body begins with the call of the handler, which the guest's does not. The
+    guest tells the first 2,000 of its errors, where it stores them.
+    """
+    every = list(expiries(window, symbols))
+    if len(every) != told["n"]:
+        raise LabError(f"the plug-in saw {len(every)} expiries of {told['n']}")
+    added = [e.now.added - e.entry.added for e in every]
+    errors = [error + more for error, more in zip(told.get("first", ()), added, strict=False)]
+    bodies = [e.stored.cycles - e.now.cycles for e in every]
+    # The kernel's tick comes in between now and then.
+    lag, how = series.period(bodies, 64, series.quantile(bodies, 99))
+    row = {
+        "of": "periodic", "mode": told["mode"], "period_us": one.period, "behind": one.behind,
+        "caches": caches_text(one), "keep": told["keep"], "n": told["n"],
+        "added": series.summary(added), "body": series.summary(bodies),
+        "body_min": min(bodies), "body_period": lag, "body_repeats": round(how, 2),
+        "first_bodies": bodies[:DRAWN],
+    }  # fmt: skip
+    if errors:
+        row |= {"error": series.summary(errors), "error_min": min(errors),
+                "error_sd": round(series.deviation(errors, max(errors)), 1),
+                "first": errors[:DRAWN]}  # fmt: skip
+    return row
+
+
+def write(found: dict, folder: Path) -> None:
+    """Write rows where `apic-timer report` looks for them, in place of those that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.json"):
+        file.unlink()
+    for name, row in found.items():
+        (folder / f"{name}.json").write_text(json.dumps(row))

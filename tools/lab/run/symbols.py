@@ -1,0 +1,31 @@
+"""Which function an address of a guest's kernel is in."""
+
+import bisect
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A function of the kernel or of a module of it."""
+
+    name: str
+    module: str  # "" of the kernel itself
+
+
+class Symbols:
+    """Lines of /proc/kallsyms."""
+
+    def __init__(self, lines: str) -> None:
+        found = []
+        for line in lines.splitlines():
+            address, kind, name, *module = line.split()
+            if kind in "tTwW":
+                found.append((int(address, 16), Symbol(name, "".join(module).strip("[]"))))
+        found.sort(key=lambda symbol: symbol[0])
+        self._addresses = [address for address, _ in found]
+        self._symbols = [symbol for _, symbol in found]
+
+    def find(self, address: int) -> Symbol:
+        """Return the last symbol at or before an address; one without a name if there is none."""
+        at = bisect.bisect_right(self._addresses, address)
+        return self._symbols[at - 1] if at else Symbol("", "")
