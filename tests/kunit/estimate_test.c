@@ -247,7 +247,7 @@ static void windows_test(struct kunit *test)
 	}
 }
 
-/* A guess that waits stays for the longest window; told to hurry, it fades as any. */
+/* A guess that waits stays for the longest window; with hurry, it fades as any. */
 static void wait_test(struct kunit *test)
 {
 	unsigned int i;
