@@ -216,10 +216,10 @@ def test_tables(tree, monkeypatch):
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
     made = {"kernel": "6.1", "tree": results.tree_hash()}
-    for name in ("DEMO", "BENCH", "USER", "SHAPER"):
-        file = tmp_path / name
+    files = [tmp_path / file.name for file in results.FILES]
+    for file in files:
         file.write_text(json.dumps({"made": made}))
-        monkeypatch.setattr(results, name, file)
+    monkeypatch.setattr(results, "FILES", files)
     monkeypatch.setattr(results, "TREE", tmp_path)
     assert results.stale() == []
     read = results.read
@@ -228,9 +228,9 @@ def test_stale(tmp_path, monkeypatch):
     ))  # fmt: skip
     assert results.stale() == []
     monkeypatch.setattr(results, "read", lambda file: f"int more;\n{read(file)}")
-    assert len(results.stale()) == 4 and "stale" in results.stale()[0]
-    (tmp_path / "BENCH").unlink()
-    assert results.stale()[1] == "BENCH is missing: make results"
+    assert len(results.stale()) == len(files) and "stale" in results.stale()[0]
+    files[1].unlink()
+    assert results.stale()[1] == f"{files[1].name} is missing: make results"
 
 
 def test_results_say_what_made_them():

@@ -20,9 +20,8 @@ from pathlib import Path
 from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-DEMO, BENCH, USER, CALENDAR, SHAPER = (
-    RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper")
-)
+FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper")]
+DEMO, BENCH, USER, CALENDAR, SHAPER = FILES
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks"}  # fmt: skip
 MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
@@ -511,7 +510,7 @@ def differing() -> list[str]:
 def stale() -> list[str]:
     """List the results that were made by other sources of the module than this tree has."""
     found, now = [], tree_hash()
-    for file in (DEMO, BENCH, USER, CALENDAR, SHAPER):
+    for file in FILES:
         name = file.relative_to(TREE)
         if not file.exists():
             found.append(f"{name} is missing: make results")
