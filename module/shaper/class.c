@@ -322,7 +322,7 @@ struct sk_buff *shaper_class_pop(struct shaper_classes *classes, struct shaper_c
 
 /**
  * shaper_classes_shift() - follow the TSC into a new epoch
- * @classes:	the classes; none is sending
+ * @classes:	the classes
  * @root:	the plan of all packets
  * @shift:	cycles to add to TSC values of the old one
  *
@@ -335,10 +335,14 @@ void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_pl
 	unsigned long number;
 
 	xa_for_each(&classes->all, number, class) {
-		if (class->next)
+		bool sending = class == classes->sending;
+
+		/* The sender may be a thread that the sleep has interrupted: it has the next one. */
+		if (class->next && !sending)
 			retreat(classes, class);
 		shaper_edf_shift(&class->edf, shift);
 		shaper_plan_shift(&class->plan, shift);
-		advance(classes, class, root);
+		if (!sending)
+			advance(classes, class, root);
 	}
 }

@@ -304,6 +304,25 @@ static void epoch_shifts_all(struct kunit *test)
 	end(model);
 }
 
+/* The sender, a thread, has slept with its packet: that stays with it. */
+static void epoch_leaves_the_sender_its_packet(struct kunit *test)
+{
+	struct model *model = new_model(test, 0);
+	struct sk_buff *sent;
+
+	add_class(test, model, 0, 1000000, 0);
+	fill(model, 0, 1000, 2);
+	sent = model->class[0].next;
+	shaper_class_take(&model->classes, sent);
+	shaper_classes_shift(&model->classes, &model->root, 500);
+	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, sent);
+	KUNIT_EXPECT_NULL(test, shaper_classes_first(&model->classes, &model->rest, &model->root));
+	shaper_class_left(&model->classes, &model->root, START + 500, true, 1000);
+	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[1]);
+	KUNIT_EXPECT_EQ(test, model->class[0].queued, 1U);
+	end(model);
+}
+
 static void emptied_but_for_the_sender(struct kunit *test)
 {
 	struct model *model = new_model(test, 0);
@@ -329,6 +348,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(burst_of_a_class),
 	KUNIT_CASE(earlier_packet_becomes_next),
 	KUNIT_CASE(epoch_shifts_all),
+	KUNIT_CASE(epoch_leaves_the_sender_its_packet),
 	KUNIT_CASE(emptied_but_for_the_sender),
 	{}
 };
