@@ -337,7 +337,7 @@ void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_pl
 	xa_for_each(&classes->all, number, class) {
 		bool sending = class == classes->sending;
 
-		/* The sender may be a thread that the sleep has interrupted: it has the next one. */
+		/* The sender may be a thread that the sleep has interrupted: it has the next. */
 		if (class->next && !sending)
 			retreat(classes, class);
 		shaper_edf_shift(&class->edf, shift);
