@@ -27,7 +27,10 @@ def tool() -> Callable[..., subprocess.CompletedProcess]:
 def units() -> Callable[..., str]:
     """Return a function that runs a part of the program alone: see units.c."""
     output = TREE / "build/tool/units"
-    parts = [TREE / f"user/tool/{name}.c" for name in ("tsc", "skew", "trace_line", "files", "say")]
+    parts = [
+        TREE / f"user/tool/{name}.c"
+        for name in ("tsc", "skew", "trace_line", "files", "say", "keys")
+    ]
     output.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread",
                     "-iquote", TREE / "user/tool", "-o", output, Path(__file__).parent / "units.c",

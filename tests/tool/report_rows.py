@@ -17,7 +17,10 @@ CHAIN = {"cpu": 0, "load": None, "rows": [
     for trigger in ("apic", "hrtimer") for route in ("direct", "tasklet", "thread")]}  # fmt: skip
 CYCLES = {"tsc_per_core_cycle": 0.7, "tsc_step": 26, "runs": 5, "rows": [
     {"loop": "ROL", "cycles": 1.0, "ipc": 3.0, "lowest": 1.0, "highest": 1.0,
-     "spread_percent": 0.01, "cycles_1998": ["2", "2", "3"]}]}  # fmt: skip
+     "spread_percent": 0.01, "cycles_1998": ["2", "2", "3"]}], "searches": [
+    {"cipher": cipher, "cycles": cycles, "kkeys_per_s": 8860.9, "lowest": cycles,
+     "highest": cycles, "spread_percent": 0.07}
+    for cipher, cycles in (("RC5", 473.4), ("DES", 268.3))]}  # fmt: skip
 MEMORY = {"runs": 5, "by_size": [
     {"kib": kib, "cycles": 4.0 + kib / 100, "spread_percent": 0.5} for kib in (4, 64, 1024)],
     "by_set": [{"stride": 4096, "nodes": 9, "cycles": 30.7, "spread_percent": 0.6}]}  # fmt: skip

@@ -34,6 +34,10 @@ def test_cycles_of_what_is_known(tool):
     assert abs(chain["cycles"] - 10) < 0.05
     assert chain["ipc"] == round(12 / chain["cycles"], 2)
     assert rows["nothing"]["cycles_1998"] == ["2", "1", "1"]
+    searches = {row["cipher"]: row for row in found["searches"]}
+    assert searches.keys() == {"RC5", "DES"}
+    # RC5 waits for 102 rotations and as many additions at least, whatever the core.
+    assert searches["RC5"]["cycles"] > 200 and searches["DES"]["cycles"] > 50
 
 
 def test_memory(tool):

@@ -11,7 +11,7 @@ import pytest
 import report_rows
 from machine_files import TREE
 
-SECTIONS = ("machines", "loop", "timer", "cycles", "memory", "chain", "ports")
+SECTIONS = ("machines", "loop", "timer", "keys", "cycles", "memory", "chain", "ports")
 EMPTY = {"meta", "path", "br", "link"}
 BENCH = TREE / "docs/results/bench.json"
 WIDTHS = (360, 800, 1400)
@@ -77,6 +77,7 @@ def test_page(tool, tmp_path):
     # Two loops and three timers with their shots, of three machines each.
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6, 9)
     assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (12, 3)
+    assert "473.4" in page.words["keys"] and "8,860" in page.words["keys"]
     assert "31 to 33" in page.words["loop"] and "98 %" in page.words["chain"]
     row = json.loads(BENCH.read_text())["rows"][0]
     assert row["bench"] == "error" and f"{row['max']:,}" in page.words["bench"]
@@ -106,7 +107,7 @@ def test_rows_of_the_lab(tool, tmp_path):
         assert page.count[section, "h3"] == 4
     assert "each 7,800 cycles it is refreshed" in page.words["machines"]
     # Nothing of a model where a CPU or a kernel is measured.
-    for section in ("cycles", "memory", "chain", "ports"):
+    for section in ("keys", "cycles", "memory", "chain", "ports"):
         assert page.count[section, "h3"] == 3 and "odelled" not in page.words[section]
     # With and without caches; two timers with errors, of which one overruns; two with bodies too.
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6 + 4, 9 + 4 + 2)

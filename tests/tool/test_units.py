@@ -1,4 +1,4 @@
-"""Parts of apic-timer alone: the TSC's step, bounds of a skew, shares, lists of CPUs."""
+"""Parts of apic-timer alone: the TSC's step, bounds of a skew, shares, lists of CPUs, ciphers."""
 
 import random
 
@@ -96,3 +96,24 @@ def test_shares_of_nothing(units):
 )  # fmt: skip
 def test_cpulist(units, text, expected):
     assert units("cpulist", text).split() == expected.split()
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    # The first two examples of Rivest's paper, and one of DES that many have checked.
+    (("rc5", "0", "0", "0", "0", "0", "0"), "EEDBA521 6D8F4B15"),
+    (("rc5", "EEDBA521", "6D8F4B15", "19465F91", "51B241BE", "01A55563", "91CEA910"),
+     "AC13C0F7 52892B5B"),
+    (("des", "133457799BBCDFF1", "0123456789ABCDEF"), "85E813540F0AB405"),
+    # A weak key: encryption undoes itself.
+    (("des", "0101010101010101", "95F8A5E5DD31D900"), "8000000000000000"),
+    (("des", "0101010101010101", "8000000000000000"), "95F8A5E5DD31D900"),
+])  # fmt: skip
+def test_ciphers(units, arguments, expected):
+    assert units("encrypt", *arguments).strip() == expected
+
+
+@pytest.mark.parametrize("cipher", ["rc5", "des"])
+@pytest.mark.parametrize("number", [2, 1000, 4097])
+def test_a_search_finds_its_key(units, cipher, number):
+    """Among the keys of the loop that is measured, and once."""
+    assert units("search", cipher, number).split() == ["0", "1"]

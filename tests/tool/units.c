@@ -5,9 +5,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
+#include "keys.h"
 #include "say.h"
 #include "skew.h"
 #include "trace.h"
@@ -70,6 +72,47 @@ static void cpulist(const char *list)
 	putchar('\n');
 }
 
+/* Blocks as the definitions have them: RC5 as two words, DES as 64 bits */
+static void encrypt(int count, char **arguments)
+{
+	uint32_t key[4] = {}, block[2];
+	uint64_t from;
+	int i;
+
+	if (!strcmp(arguments[0], "des")) {
+		from = strtoull(arguments[2], NULL, 16);
+		printf("%016" PRIX64 "\n",
+		       keys_des_encrypt(strtoull(arguments[1], NULL, 16), from));
+		return;
+	}
+	block[0] = strtoul(arguments[1], NULL, 16);
+	block[1] = strtoul(arguments[2], NULL, 16);
+	for (i = 3; i < count && i < 7; i++)
+		key[i - 3] = strtoul(arguments[i], NULL, 16);
+	keys_rc5_encrypt(key, count - 3, block);
+	printf("%08" PRIX32 " %08" PRIX32 "\n", block[0], block[1]);
+}
+
+/* Hide a key, and search for it: among fewer keys, and among more. */
+static void search(const char *cipher, uint64_t number)
+{
+	uint32_t key[2] = { number, number >> 32 };
+	uint32_t block[2] = { (uint32_t)KEYS_PLAIN, KEYS_PLAIN >> 32 };
+	uint64_t (*try)(uint64_t count) = keys_des;
+
+	if (!strcmp(cipher, "des")) {
+		keys_want(keys_des_encrypt(keys_des_key(number), KEYS_PLAIN));
+	} else {
+		try = keys_rc5;
+		keys_rc5_encrypt(key, 2, block);
+		keys_want((uint64_t)block[1] << 32 | block[0]);
+	}
+	try(number - 1);
+	printf("%" PRIu64, keys_found());
+	try(number + 1);
+	printf(" %" PRIu64 "\n", keys_found());
+}
+
 int main(int count, char **arguments)
 {
 	if (count == 2 && !strcmp(arguments[1], "step"))
@@ -80,6 +123,10 @@ int main(int count, char **arguments)
 		shares(count - 2, arguments + 2);
 	else if (count == 3 && !strcmp(arguments[1], "cpulist"))
 		cpulist(arguments[2]);
+	else if (count > 4 && !strcmp(arguments[1], "encrypt"))
+		encrypt(count - 2, arguments + 2);
+	else if (count == 4 && !strcmp(arguments[1], "search"))
+		search(arguments[2], strtoull(arguments[3], NULL, 10));
 	else
 		return 2;
 	return 0;

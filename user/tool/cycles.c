@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "json.h"
+#include "keys.h"
 #include "runs.h"
 #include "say.h"
 #include "tsc.h"
@@ -66,12 +67,14 @@ LOOP(loop_rdtsc, "mov %%eax, %%esi\n\trdtsc\n\tmov %%esi, %%eax\n\t")
 LOOP(loop_lfence, "lfence\n\t")
 LOOP(loop_pause, "pause\n\t")
 
-static const struct row {
+struct row {
 	const char *name;
 	uint64_t (*loop)(uint64_t turns);
 	unsigned int instructions;	/* of a turn, with DEC and JNZ */
 	const char *then[3];		/* cycles in 1998: Pentium II, P55C, K6 */
-} rows[] = {
+};
+
+static const struct row rows[] = {
 	{ "nothing", loop_nothing, 2, { "2", "1", "1" } },
 	{ "ROL", loop_rol, 3, { "2", "2", "3" } },
 	{ "ROL ROL", loop_rol_rol, 4, { "2", "3", "5" } },
@@ -87,6 +90,19 @@ static const struct row {
 	{ "LFENCE", loop_lfence, 3, { "-", "-", "-" } },
 	{ "PAUSE", loop_pause, 3, { "-", "-", "-" } },
 };
+
+/* Their turn is a key. How many instructions that has is the compiler's choice. */
+static const struct row searches[] = {
+	{ .name = "RC5", .loop = keys_rc5 },
+	{ .name = "DES", .loop = keys_des },
+};
+
+#define LOOPS	(COUNT(rows) + COUNT(searches))
+
+static const struct row *loop_of(unsigned int number)
+{
+	return number < COUNT(rows) ? &rows[number] : &searches[number - COUNT(rows)];
+}
 
 /* How many turns of a loop make about the length that was asked for */
 static uint64_t turns_of(const struct row *row, double core)
@@ -148,24 +164,45 @@ static void print_row(const struct row *row, struct runs *runs)
 	       runs->value[runs->count - 1], spread, row->then[0], row->then[1], row->then[2]);
 }
 
+/* @core_khz: of the core's clock */
+static void print_search(const struct row *row, struct runs *runs, double core_khz)
+{
+	double cycles = runs_median(runs), spread = runs_spread(runs);
+	double rate = cycles > 0 ? core_khz / cycles : 0;	/* 1000 keys/s */
+
+	if (opt_json) {
+		json_object(NULL);
+		json_text("cipher", row->name);
+		json_real("cycles", cycles, 1);
+		json_real("kkeys_per_s", rate, 1);
+		json_real("lowest", runs->value[0], 1);
+		json_real("highest", runs->value[runs->count - 1], 1);
+		json_real("spread_percent", spread, 2);
+		json_end();
+		return;
+	}
+	printf("%-20s %9.1f %13.1f %9.1f %9.1f %8.2f\n", row->name, cycles, rate,
+	       runs->value[0], runs->value[runs->count - 1], spread);
+}
+
 static int run(int operands, char **operand)
 {
-	static struct runs runs[COUNT(rows)];
-	static uint64_t turns[COUNT(rows)];
+	static struct runs runs[LOOPS];
+	static uint64_t turns[LOOPS];
 	struct tsc_step step = tsc_step_measure();
-	double core = tsc_per_core_cycle();
+	double core = tsc_per_core_cycle(), core_khz = tsc_khz_measure() / core;
 	unsigned int i;
 	long turn;
 
 	(void)operands;
 	(void)operand;
-	for (i = 0; i < COUNT(rows); i++)
-		turns[i] = turns_of(&rows[i], core);
+	for (i = 0; i < LOOPS; i++)
+		turns[i] = turns_of(loop_of(i), core);
 	for (turn = 0; turn < run_count; turn++) {
-		for (i = 0; i < COUNT(rows); i++) {
+		for (i = 0; i < LOOPS; i++) {
 			progress("run %ld of %ld, loop %u of %zu", turn + 1, run_count, i + 1,
-				 COUNT(rows));
-			runs_add(&runs[i], measure(&rows[i], turns[i]));
+				 LOOPS);
+			runs_add(&runs[i], measure(loop_of(i), turns[i]));
 		}
 	}
 	progress_end();
@@ -185,6 +222,15 @@ static int run(int operands, char **operand)
 		print_row(&rows[i], &runs[i]);
 	if (opt_json) {
 		json_end();
+		json_array("searches");
+	} else {
+		printf("\n%-20s %9s %13s %9s %9s %8s\n", "search, a key", "cycles",
+		       "1000 keys/s", "lowest", "highest", "spread %");
+	}
+	for (i = COUNT(rows); i < LOOPS; i++)
+		print_search(loop_of(i), &runs[i], core_khz);
+	if (opt_json) {
+		json_end();
 		json_end();
 	}
 	return 0;
@@ -194,7 +240,8 @@ const struct command cycles_command = {
 	.name = "cycles",
 	.summary = "Measure the core cycles of short loops, and how far 10 runs are apart",
 	.about = "In a process, without the module, root or performance counters: the TSC, with n and\n"
-		 "2n turns. IPC is the known number of instructions by the cycles measured.",
+		 "2n turns. IPC is the known number of instructions by the cycles measured. Two loops\n"
+		 "search for a key, of RC5 and of DES, as this compiler has made them.",
 	.options = options,
 	.run = run,
 };
