@@ -19,7 +19,8 @@ from lab.run.modelled import Loop, Record, Timer, Window
 from lab.run.ports import Access
 from lab.run.symbols import Symbol, Symbols
 
-L1I, L1D, L2, L3 = range(4)
+L1I, L1D, L2, L3, TLB = range(5)
+WALK, PAGES = 20, 64
 COSTS = {L1D: 0, L2: 10, L3: 30}
 OPEN, CLOSED, EACH, REFRESH = 60, 100, 7800, 350
 LATER = 1000  # cycles: memory is not refreshed then
@@ -38,6 +39,7 @@ def model(tmp_path):
     library = ctypes.CDLL(target)
     library.model_access.argtypes = [ctypes.c_uint, ctypes.c_uint64, ctypes.c_uint64]
     library.model_flush.argtypes = [ctypes.c_uint64]
+    library.model_translate.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
     library.model_counts.restype = ctypes.POINTER(Counts)
     library.model_clear()
     return library
@@ -49,7 +51,7 @@ def lap(model, lines, first=L1D) -> Counter:
 
 
 def misses(model) -> list[int]:
-    return [model.model_counts(cache).contents.misses for cache in range(4)]
+    return [model.model_counts(cache).contents.misses for cache in range(TLB + 1)]
 
 
 @pytest.mark.parametrize("kib, where", [
@@ -95,6 +97,29 @@ def test_memory(model):
     assert [model.model_access(L1D, 0, EACH + n) - OPEN for n in (0, 1, REFRESH, EACH - 1)] == [
         REFRESH, REFRESH - 1, 0, 0]  # fmt: skip
     assert model.model_counts(L1D).contents.hits == 0
+
+
+def translated(model, pages) -> list[int]:
+    return [model.model_translate(page, LATER) for page in pages]
+
+
+def test_tlb(model):
+    """A walk, and the entry: 8 of them in a line, which is in the caches like any other."""
+    assert translated(model, range(9)) == [WALK + CLOSED, *[WALK] * 7, WALK + OPEN]
+    assert translated(model, range(9)) == [0] * 9
+    assert misses(model)[TLB] == 9 and misses(model)[L1D] == 2
+    translated(model, range(PAGES))
+    assert set(translated(model, range(PAGES))) == {0}
+    translated(model, [PAGES])
+    assert translated(model, [0]) == [WALK]  # its set had four others since
+    model.model_flush_all()
+    assert translated(model, [PAGES]) == [0]
+
+
+def test_tlb_without_caches(model):
+    """It is one all the same; the entry is in memory."""
+    model.model_enable(False)
+    assert translated(model, [3, 3]) == [WALK + CLOSED, 0]
 
 
 def test_flush(model):
@@ -159,6 +184,8 @@ TIMERS = {
     "walk": Timer(100, "nop", more="--walk 64"), "flush": Timer(100, "nop", more="--flush"),
     "stored": Timer(15, "nop", count=8000),
     "counted": Timer(15, "nop", more="--keep none", count=8000),
+    "exact": Timer(100, "nop", mode="exact"),
+    "exact-walk": Timer(100, "nop", more="--walk 512", mode="exact"),
 }  # fmt: skip
 WALKS = {"warm": "16 2", "l2": "64 3", "none": "16 1 off", "flushed": "16 3 flush"}
 SCRIPT = """
@@ -244,11 +271,15 @@ def test_a_reading_of_the_clock(seen):
 def test_a_walk_in_a_guest(seen, walk, expected):
     """tests/user/walk.c: as many misses as lines, in each lap that finds them gone."""
     window = seen.written.windows[walk]
-    assert expected <= window.misses[L1D] <= expected + 16
+    walks = window.misses[TLB] if walk == "none" else 0  # each to an entry, in memory then
+    assert expected <= window.misses[L1D] - walks <= expected + 16
     if walk == "l2":
         assert 1024 <= window.misses[L2] - window.misses[L1I] <= 1024 + 16
     if walk == "none":
-        assert sum(window.hits) == 0
+        assert sum(window.hits[:TLB]) == 0
+    # Four pages; the program's own, and its stack.
+    if walk != "l2":
+        assert 4 <= window.misses[TLB] <= 12
 
 
 def test_guest_and_plugin_agree(seen):
@@ -289,13 +320,61 @@ def test_timers(seen):
     assert off["caches"] == "off" and walk["caches"] == "after a walk through 64 KiB"
 
 
+def test_exact_waits_less_in_the_model(seen):
+    """What is added on the way to the wait, the wait is shorter by: the error stays a turn."""
+    for name in ("exact", "exact-walk"):
+        told = json.loads(seen.files[f"{name}.json"])
+        every = list(modelled.expiries(seen.written.windows[name], seen.symbols))
+        length = modelled.turn(every)
+        assert length == 3  # module/core/hw/spin.h
+        for e, error in zip(every, told["first"], strict=True):
+            # With nothing added it comes out as in the guest.
+            plain = modelled.Expiry(without(e.entry), tuple(map(without, e.dispatch)),
+                                    without(e.stored))  # fmt: skip
+            assert modelled.exact_error(plain, error, length) == error
+    exact, walk = seen.rows["exact"], seen.rows["exact-walk"]
+    assert exact["added"]["p50"] == 0 < 10 * COSTS[L3] < walk["added"]["p50"]
+    assert 0 <= exact["error"]["p50"] <= exact["error"]["p99"] < 3
+    assert 0 <= walk["error_min"] <= walk["error"]["p50"] < 3
+    assert walk["mode"] == "exact"
+
+
+def test_exact_that_is_late():
+    """Of what was added more than there was to wait for it is late by the rest."""
+
+    def expiry(added: int) -> modelled.Expiry:
+        pauses = [Record(0x20, 405 + 8 * n, added) for n in range(200)]
+        last = [Record(0x30, 2005 + 3 * n, added) for n in range(169)]
+        return modelled.Expiry(Record(0, 0, 0), (Record(0x10, 300, added), *pauses, *last),
+                               Record(0x40, 3000, added))  # fmt: skip
+
+    # The guest reads the TSC last a cycle after its moment, which is 2,508 after the interrupt.
+    assert [modelled.exact_error(expiry(added), 1, 3) for added in (0, 3, 4, 1000)] == [1, 1, 2, 1]
+    assert modelled.exact_error(expiry(3000), 1, 3) == 405 + 3000 - 2508 + 8
+
+
+def without(record: Record) -> Record:
+    """Return what it was in the guest."""
+    return Record(record.address, record.executed, 0)
+
+
 def test_artefact(seen):
-    """8 samples fill a line: each eighth is slow to store, and none where they are counted."""
+    """8 samples fill a line: each eighth is slow to store, and none where they are counted.
+
+    512 fill a page: of those that begin a line, these are the slowest.
+    """
     stored, counted = seen.rows["stored"], seen.rows["counted"]
     assert stored["body_period"] == 8 and stored["body_repeats"] > 0.5
     assert counted["body_period"] == 0
     slow = [n for n, body in enumerate(stored["first_bodies"]) if body > stored["body"]["p50"]]
     assert Counter(n % 8 for n in slow).most_common(1)[0][1] > 0.8 * len(slow)
+    line, page = stored["steps"]
+    assert (line["samples"], line["bytes"], page["samples"], page["bytes"]) == (8, 64, 512, 4096)
+    assert line["cycles"] >= COSTS[L2] and page["cycles"] >= WALK
+    usual = series.quantile([body for _, body in stored["lines"]], 50)
+    pages = Counter(n % 512 for n, body in stored["lines"] if body >= usual + WALK)
+    assert pages.most_common(1)[0][1] >= 8000 // 512 - 1
+    assert "steps" not in counted
 
 
 def test_series_as_the_program_has_it():
@@ -307,10 +386,20 @@ def test_series_as_the_program_has_it():
     assert series.deviation([1, 3, 100], 3) == 1
 
 
+def test_steps():
+    """Each eighth is 30 more, and of these each 64th 20 more again; noise is not."""
+    values = [80 + 30 * (n % 8 == 5) + 20 * (n % 512 == 261) + 500 * (n % 97 == 0)
+              for n in range(20_000)]  # fmt: skip
+    assert (series.slowest(values, 8), series.slowest(values, 512)) == (5, 261)
+    assert (series.step(values, 8, 8), series.step(values, 512, 8)) == (30, 20)
+    assert series.step([80] * 5000, 512, 8) == 0
+
+
 def test_the_page(seen, tmp_path):
     """What was seen is drawn by the program, with the model's own figures."""
     names = {"loop": "loop", "loop-off": "loop-off", "100-nop": "on", "15-cpuid-off": "off",
-             "15-nop-stored": "stored", "15-nop-counted": "counted"}  # fmt: skip
+             "15-nop-stored": "stored", "15-nop-counted": "counted",
+             "100-nop-walk-exact": "exact-walk"}  # fmt: skip
     found = {"model": seen.rows["model"], **{f: seen.rows[row] for f, row in names.items()}}
     (tmp_path / "rows/modelled").mkdir(parents=True)
     (tmp_path / "rows/modelled/left-over.json").touch()
@@ -324,4 +413,5 @@ def test_the_page(seen, tmp_path):
     assert not (tmp_path / "rows/modelled/left-over.json").exists()
     assert f"each {EACH:,} cycles it is refreshed" in page
     assert f"{seen.rows['off']['error']['p50']:,}" in page and f"{log['accesses']:,}" in page
-    assert page.count("Body of the handler") == 2 * 2 and "caches off" in page
+    assert page.count("Body of the handler") == 2 * 3 and "caches off" in page
+    assert "100 us, exact, nop, caches after a walk" in page

@@ -60,14 +60,19 @@ ALL = {
 MODEL = {"caches": [
     {"of": "L1D", "kib": 32, "ways": 8, "line": 64, "cycles": 0},
     {"of": "L2", "kib": 256, "ways": 8, "line": 64, "cycles": 10},
+    {"of": "TLB", "kib": 256, "ways": 4, "line": 4096, "cycles": 20},
     {"of": "memory", "banks": 8, "row_kib": 8, "open": 60, "closed": 100, "refresh_each": 7800,
      "refresh": 350}]}  # fmt: skip
 BODIES = {"first_bodies": [30 + 10 * (i % 8 == 0) for i in range(200)]}
+STORED = {"steps": [{"samples": 8, "bytes": 64, "cycles": 31},
+                    {"samples": 512, "bytes": 4096, "cycles": 19}],
+          "lines": [[8 * n, 110 + 20 * (n % 64 == 0)] for n in range(200)], "lines_most": 177,
+          "lines_left_out": 3}  # fmt: skip
 OFF = {"caches": "off", "error": {**THREE, "p50": 17_000}}
 MODELLED = {
     "model": MODEL, "loop": LOOP, "loop-off": {**LOOP, "caches": "off"},
     "100-nop": timer(100, "nop"), "15-nop-off": {**timer(15, "nop"), **OFF},
-    "15-nop-stored": {**timer(15, "nop"), **BODIES},
+    "15-nop-stored": {**timer(15, "nop"), **BODIES, **STORED},
     "15-nop-counted": {**timer(15, "nop"), **BODIES, "keep": "none"},
 }  # fmt: skip
 PORTS = {"accesses": 90_000, "clock": [

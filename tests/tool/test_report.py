@@ -109,8 +109,11 @@ def test_rows_of_the_lab(tool, tmp_path):
     # Nothing of a model where a CPU or a kernel is measured.
     for section in ("keys", "cycles", "memory", "chain", "ports"):
         assert page.count[section, "h3"] == 3 and "odelled" not in page.words[section]
-    # With and without caches; two timers with errors, of which one overruns; two with bodies too.
-    assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6 + 4, 9 + 4 + 2)
+    # With and without caches; two timers with errors, of which one overruns; two with bodies too,
+    # one of them with those of lines.
+    assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6 + 4, 9 + 4 + 2 + 1)
+    assert "TLB25644,09620" in page.words["machines"]
+    assert "512" + "4,096" + "19" in page.words["timer"] and "above 177" in page.words["timer"]
     assert "Loop rdtsc, caches off" in page.words["loop"]
     assert "could not keep up" in page.words["timer"]
     assert "Seen from outside" in page.words["ports"] and page.count["ports", "svg"] == 1

@@ -15,7 +15,8 @@
  * In between there is a line for each RDTSC, "t", and each time that a place is jumped
  * to, "w": address, instructions executed, cycles that the model has added, L1I misses,
  * L1D misses, all since "begin". Without caches each access is a miss. What was told
- * is written down, too, after a ":", and before "end" the counts of each cache, "c".
+ * is written down, too, after a ":", and before "end" the counts of each cache, and of
+ * the TLB, "c".
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void on_block(unsigned int cpu, void *user)
 
 static void on_memory(unsigned int cpu, uint32_t info, uint64_t address, void *user)
 {
-	uint64_t line = address / MODEL_LINE, end;
+	uint64_t line = address / MODEL_LINE, page = address / MODEL_PAGE, end;
 	const struct qemu_plugin_hwaddr *place;
 
 	(void)cpu;
@@ -100,8 +101,10 @@ static void on_memory(unsigned int cpu, uint32_t info, uint64_t address, void *u
 			return;
 		}
 	}
-	end = (address + (1 << qemu_plugin_mem_size_shift(info)) - 1) / MODEL_LINE;
-	for (; line <= end; line++)
+	address += (1 << qemu_plugin_mem_size_shift(info)) - 1;
+	for (end = address / MODEL_PAGE; page <= end; page++)
+		added += model_translate(page, plugin_executed() - begun + added);
+	for (end = address / MODEL_LINE; line <= end; line++)
 		charge(MODEL_L1D, line);
 }
 
@@ -294,33 +297,11 @@ static void on_translation(uint64_t id, struct qemu_plugin_tb *tb)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, CALLBACK_NO_REGISTERS, block);
 }
 
-static void on_cpu(uint64_t id, unsigned int cpu)
-{
-	(void)id;
-	if (!cpu)
-		plugin_begin();
-}
-
-static void at_exit(uint64_t id, void *user)
-{
-	(void)id;
-	(void)user;
-	fclose(output);
-}
-
 PUBLIC int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int count,
 			       char **argument)
 {
-	if (!info->system || info->of_system.cpus != 1) {
-		fputs("caches: it is for a machine with one CPU\n", stderr);
-		return 1;
-	}
-	output = plugin_output(count, argument);
-	if (!output)
-		return 1;
-	model_write_geometry(output);
-	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
-	return 0;
+	output = plugin_install("caches", id, info, count, argument, on_translation);
+	if (output)
+		model_write_geometry(output);
+	return !output;
 }

@@ -14,12 +14,13 @@
 static const struct geometry {
 	const char *name;
 	unsigned int kib, ways;
-	unsigned int cycles;	/* more than a hit in the first cache */
+	unsigned int cycles;	/* more than a hit in the first cache, or in the TLB */
 } geometry[MODEL_CACHES] = {
 	[MODEL_L1I] = { "L1I", 32, 8, 0 },
 	[MODEL_L1D] = { "L1D", 32, 8, 0 },
 	[MODEL_L2] = { "L2", 256, 8, 10 },
 	[MODEL_L3] = { "L3", 4096, 16, 30 },
+	[MODEL_TLB] = { "TLB", 256, 4, 20 },	/* 64 pages; the cycles of a walk */
 };
 
 /* Lines of a row that is open are there sooner. */
@@ -41,9 +42,14 @@ static uint64_t rows[BANKS];	/* 0: none is open, or one more than its number */
 static uint64_t uses;
 static bool enabled = true;
 
+static unsigned int unit(unsigned int cache)
+{
+	return cache == MODEL_TLB ? MODEL_PAGE : MODEL_LINE;
+}
+
 static unsigned int sets(unsigned int cache)
 {
-	return geometry[cache].kib * 1024 / MODEL_LINE / geometry[cache].ways;
+	return geometry[cache].kib * 1024 / unit(cache) / geometry[cache].ways;
 }
 
 void model_write_geometry(FILE *file)
@@ -52,19 +58,23 @@ void model_write_geometry(FILE *file)
 
 	for (one = geometry; one < geometry + MODEL_CACHES; one++)
 		fprintf(file, "cache %s kib %u ways %u line %u cycles %u\n", one->name, one->kib,
-			one->ways, MODEL_LINE, one->cycles);
+			one->ways, unit(one - geometry), one->cycles);
 	fprintf(file, "memory banks %u row_kib %u open %u closed %u refresh_each %u refresh %u\n",
 		BANKS, ROW_LINES * MODEL_LINE / 1024, OPEN, CLOSED, REFRESH_EACH, REFRESH);
+}
+
+static void empty(unsigned int cache)
+{
+	memset(caches[cache].line, 0, sizeof(caches[cache].line));
+	memset(caches[cache].used, 0, sizeof(caches[cache].used));
 }
 
 void model_flush_all(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < MODEL_CACHES; i++) {
-		memset(caches[i].line, 0, sizeof(caches[i].line));
-		memset(caches[i].used, 0, sizeof(caches[i].used));
-	}
+	for (i = 0; i < MODEL_TLB; i++)
+		empty(i);
 }
 
 void model_clear(void)
@@ -72,6 +82,7 @@ void model_clear(void)
 	unsigned int i;
 
 	model_flush_all();
+	empty(MODEL_TLB);
 	for (i = 0; i < MODEL_CACHES; i++)
 		memset(&caches[i].counts, 0, sizeof(caches[i].counts));
 	memset(rows, 0, sizeof(rows));
@@ -131,6 +142,18 @@ unsigned int model_access(unsigned int first, uint64_t line, uint64_t now)
 	return memory(line, now);
 }
 
+/* Lines of the table of pages, of which no address has the number */
+#define ENTRY_BYTES	8
+#define TABLE_LINE	(1ULL << 60)
+
+unsigned int model_translate(uint64_t page, uint64_t now)
+{
+	if (hit(MODEL_TLB, page))
+		return 0;
+	return geometry[MODEL_TLB].cycles +
+	       model_access(MODEL_L1D, TABLE_LINE + page / (MODEL_LINE / ENTRY_BYTES), now);
+}
+
 bool model_has(unsigned int first, uint64_t line)
 {
 	struct cache *cache = &caches[first];
@@ -146,7 +169,7 @@ void model_flush(uint64_t line)
 {
 	unsigned int i, set, way;
 
-	for (i = 0; i < MODEL_CACHES; i++) {
+	for (i = 0; i < MODEL_TLB; i++) {
 		set = line % sets(i);
 		for (way = 0; way < geometry[i].ways; way++) {
 			if (caches[i].line[set][way] == line + 1) {

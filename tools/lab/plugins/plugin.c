@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the lab's plug-ins have in common: registers, and instructions that access
- * ports.
+ * What the lab's plug-ins have in common: their beginning and end, registers, and
+ * instructions that access ports.
  */
 #include <string.h>
 
 #include "plugin.h"
 
 PUBLIC int qemu_plugin_version = PLUGIN_VERSION;
-
-FILE *plugin_output(int count, char **argument)
-{
-	static const char name[] = "out=";
-	FILE *file;
-
-	if (count != 1 || strncmp(argument[0], name, strlen(name))) {
-		fputs("plug-in: it takes out=FILE, and nothing else\n", stderr);
-		return NULL;
-	}
-	file = fopen(argument[0] + strlen(name), "w");
-	if (!file)
-		perror(argument[0] + strlen(name));
-	return file;
-}
 
 static const char * const names[PLUGIN_REGISTERS] = {
 	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
@@ -46,17 +31,51 @@ uint64_t plugin_executed(void)
 	return executed.board ? qemu_plugin_u64_get(executed, 0) : 0;
 }
 
-void plugin_begin(void)
+/* The registers of the one CPU can be asked for from here on. */
+static void on_cpu(uint64_t id, unsigned int cpu)
 {
 	struct glib_array *found = qemu_plugin_get_registers();
 	const struct register_name *name = found->data;
 	unsigned int i, j;
 
+	(void)id;
+	(void)cpu;
 	for (i = 0; i < found->length; i++)
 		for (j = 0; j < PLUGIN_REGISTERS; j++)
 			if (!strcmp(name[i].name, names[j]))
 				registers[j] = name[i].handle;
 	bytes = g_byte_array_new();
+}
+
+static void at_exit(uint64_t id, void *output)
+{
+	(void)id;
+	fclose(output);
+}
+
+FILE *plugin_install(const char *name, uint64_t id, const struct qemu_info *info, int count,
+		     char **argument, translation_fn on_translation)
+{
+	static const char option[] = "out=";
+	FILE *file;
+
+	if (!info->system || info->of_system.cpus != 1) {
+		fprintf(stderr, "%s: it is for a machine with one CPU\n", name);
+		return NULL;
+	}
+	if (count != 1 || strncmp(argument[0], option, strlen(option))) {
+		fprintf(stderr, "%s: it takes out=FILE, and nothing else\n", name);
+		return NULL;
+	}
+	file = fopen(argument[0] + strlen(option), "w");
+	if (!file) {
+		perror(argument[0] + strlen(option));
+		return NULL;
+	}
+	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+	qemu_plugin_register_atexit_cb(id, at_exit, file);
+	return file;
 }
 
 /* 32 bits of it, outside long mode */

@@ -10,8 +10,13 @@
 /* An instruction has 15 bytes at most. */
 #define INSN_SIZE	15
 
-/* The one argument: out=FILE. Return: the file, or NULL after a message. */
-FILE *plugin_output(int count, char **argument);
+/*
+ * What each plug-in's qemu_plugin_install() does: it is for a machine with one CPU, and
+ * has one argument, out=FILE. The file is closed, and so written, when QEMU ends.
+ * Return: the file, or NULL after a message.
+ */
+FILE *plugin_install(const char *name, uint64_t id, const struct qemu_info *info, int count,
+		     char **argument, translation_fn on_translation);
 
 /* To be called for each instruction that is translated. */
 void plugin_count(struct qemu_plugin_insn *insn);
@@ -27,8 +32,6 @@ enum plugin_register {
 	PLUGIN_REGISTERS,
 };
 
-/* To be called when the CPU is there. */
-void plugin_begin(void);
 uint64_t plugin_register(enum plugin_register which);
 
 /* Prefixes and opcode of an instruction */

@@ -109,32 +109,9 @@ static void on_translation(uint64_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-static void on_cpu(uint64_t id, unsigned int cpu)
-{
-	(void)id;
-	if (!cpu)
-		plugin_begin();
-}
-
-static void at_exit(uint64_t id, void *user)
-{
-	(void)id;
-	(void)user;
-	fclose(output);
-}
-
 PUBLIC int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int count,
 			       char **argument)
 {
-	if (!info->system || info->of_system.cpus != 1) {
-		fputs("ports: it is for a machine with one CPU\n", stderr);
-		return 1;
-	}
-	output = plugin_output(count, argument);
-	if (!output)
-		return 1;
-	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
-	return 0;
+	output = plugin_install("ports", id, info, count, argument, on_translation);
+	return !output;
 }

@@ -3,7 +3,7 @@
 The guest's own figures count instructions. The plug-in says for each RDTSC how many cycles its
 model of caches has added until then; the figures here are made of both. The guest itself, and so
 its timers, don't see those cycles: so nothing is modelled whose course depends on them, but loops
-over the TSC, whose end is found here.
+over the TSC, whose end is found here, and the wait of mode exact, which is such loops.
 
 The rows are those of `apic-timer accuracy ... --json`, for `apic-timer report` to draw.
 """
@@ -27,8 +27,12 @@ MODULES = ("apic_timer", "apic_measure")
 ENTRY = "asm_sysvec_apic_timer_interrupt"
 AHEAD = 1000  # cycles: the loop's first target, as by default in user/tool/accuracy.c
 FIRST = 160  # shots that are drawn, as there
-DRAWN = 2000
+DRAWN = 2000  # as many points, too
 TIMEOUT = 900  # s
+PAUSE_REST = 512  # cycles: APIC_TIMER_SPIN_PAUSE_REST of module/core/hw/spin.h
+SAMPLE = 8  # bytes, of struct apic_measure_sample
+SAMPLES = 8  # in a line
+PAGE_LINES = 64  # lines of a page
 
 PREPARE = f"""
 insmod $MODULES/apic_timer.ko
@@ -60,12 +64,13 @@ class Loop:
 
 @dataclass(frozen=True)
 class Timer:
-    """A periodic timer, in mode raw."""
+    """A periodic timer."""
 
     period: int  # us
     behind: str
     caches: str = "on"
     more: str = ""
+    mode: str = "raw"
     count: int = 0  # 0: as the report has
 
 
@@ -82,6 +87,9 @@ TIMERS = {
     "100-nop-walk": Timer(100, "nop", more="--walk 512"),
     "100-nop-walk-l3": Timer(100, "nop", more="--walk 8192"),
     "100-nop-flush": Timer(100, "nop", more="--flush"),
+    **{f"{period}-{behind}-exact": Timer(period, behind, mode="exact")
+       for period, behind in ((100, "nop"), (100, "cpuid"), (15, "nop"))},
+    "100-nop-walk-exact": Timer(100, "nop", more="--walk 512", mode="exact"),
     # Of so many samples few are still in the first cache when they are stored.
     "15-nop-stored": Timer(15, "nop", count=20_000),
     "15-nop-counted": Timer(15, "nop", more="--keep none", count=20_000),
@@ -159,7 +167,7 @@ def script(loops: dict, timers: dict, *, shots: int, expiries: int) -> str:
         lines += [f"window {file}.{one.way} {one.caches} loop --way {one.way} --count {shots} "
                   f"--ahead {AHEAD} {one.more}" for one in pair]  # fmt: skip
     lines += [f"window {file} {one.caches} periodic --period {one.period} --behind {one.behind} "
-              f"--count {one.count or expiries} {one.more}"
+              f"--count {one.count or expiries} --mode {one.mode} {one.more}"
               for file, one in timers.items()]  # fmt: skip
     return "\n".join(lines)
 
@@ -251,37 +259,86 @@ class Expiry:
     """A run of the instrument's handler."""
 
     entry: Record  # the interrupt's first instruction
-    now: Record  # the RDTSC before the handler is called
+    dispatch: tuple[Record, ...]  # the RDTSCs before the handler is called, in one function
     stored: Record  # the RDTSC behind the storing of the sample
+
+    @property
+    def now(self) -> Record:
+        """The RDTSC that the handler is given."""
+        return self.dispatch[-1]
+
+    def added(self, record: Record) -> int:
+        """Return the cycles that the model has added since the interrupt."""
+        return record.added - self.entry.added
 
 
 def expiries(window: Window, symbols: Symbols) -> Iterator[Expiry]:
     """Yield the runs of the handler `expired`, which has one RDTSC."""
-    entry = now = None
+    entry, dispatch = None, []
     for kind, record in window.records:
         where = symbols.find(record.address)
         if kind == "w":
-            entry, now = record, None
+            entry, dispatch = record, []
         elif where == Symbol("expired", "apic_measure"):
-            if not entry or not now:
+            if not entry or not dispatch:
                 raise LabError("a handler ran without an interrupt")
-            yield Expiry(entry, now, record)
-        elif where.module == "apic_timer":
-            now = record
+            yield Expiry(entry, tuple(dispatch), record)
+            dispatch = []
+        elif where == Symbol("apic_timer_dispatch", "apic_timer"):
+            dispatch.append(record)
+
+
+def turn(every: list[Expiry]) -> int:
+    """Return the cycles of a turn of the loop that mode exact ends its wait with."""
+    return min((after.executed - read.executed for e in every
+                for read, after in pairwise(e.dispatch)
+                if read.address == after.address == e.now.address), default=1)  # fmt: skip
+
+
+def exact_error(e: Expiry, told: int, length: int) -> int:
+    """Return the error of a handler of mode exact in the model, whose TSC is ahead of the guest's.
+
+    told: the guest's; length: of a turn of the wait's last loop, see apic_timer_spin()
+
+    The wait ends sooner in the model than in the guest, by what was added on the way to it. When
+    is found from the records of the loop with PAUSE, as far as that goes in the model, and of the way
+    from it to the last loop, whose turns take the same each.
+    """
+
+    def error(record: Record) -> int:
+        """Return what the error would be, were this the last reading of the TSC."""
+        return told - (e.now.executed - record.executed) + e.added(record)
+
+    last = next(n for n, read in enumerate(e.dispatch) if read.address == e.now.address)
+    # The first is that of when all was ready.
+    waits = e.dispatch[1:last]
+    if not waits:
+        return error(e.now)
+    left = next((read for read in waits if error(read) >= -PAUSE_REST), waits[-1])
+    there = error(left) + e.dispatch[last].cycles - waits[-1].cycles
+    return there + max(0, -(there // length)) * length
 
 
 def timer_row(one: Timer, window: Window, symbols: Symbols, told: dict) -> dict:
     """Return the row of a timer.
 
     An error is what the guest found, and what the model has added from the interrupt's first
-    instruction on. A body begins with the call of the handler, which the guest's does not. The
-    guest tells the first 2,000 of its errors, where it stores them.
+    instruction on; in mode exact what is left of that when the wait ends. A body begins with the
+    call of the handler, which the guest's does not. The guest tells the first 2,000 of its errors,
+    where it stores them.
     """
     every = list(expiries(window, symbols))
     if len(every) != told["n"]:
         raise LabError(f"the plug-in saw {len(every)} expiries of {told['n']}")
-    added = [e.now.added - e.entry.added for e in every]
-    errors = [error + more for error, more in zip(told.get("first", ()), added, strict=False)]
+    exact = told["mode"] == "exact"
+    # On the way to where the handler could start; an exact one waits there.
+    added = [e.added(e.dispatch[0] if exact else e.now) for e in every]
+    if exact:
+        length = turn(every)
+        errors = [exact_error(e, error, length)
+                  for e, error in zip(every, told.get("first", ()), strict=False)]  # fmt: skip
+    else:
+        errors = [error + more for error, more in zip(told.get("first", ()), added, strict=False)]
     bodies = [e.stored.cycles - e.now.cycles for e in every]
     # The kernel's tick comes in between now and then.
     lag, how = series.period(bodies, 64, series.quantile(bodies, 99))
@@ -290,13 +347,32 @@ def timer_row(one: Timer, window: Window, symbols: Symbols, told: dict) -> dict:
         "caches": caches_text(one), "keep": told["keep"], "n": told["n"],
         "added": series.summary(added), "body": series.summary(bodies),
         "body_min": min(bodies), "body_period": lag, "body_repeats": round(how, 2),
-        "first_bodies": bodies[:DRAWN],
+        "first_bodies": bodies[:DRAWN], **stored(bodies, told["keep"]),
     }  # fmt: skip
     if errors:
         row |= {"error": series.summary(errors), "error_min": min(errors),
                 "error_sd": round(series.deviation(errors, max(errors)), 1),
                 "first": errors[:DRAWN]}  # fmt: skip
     return row
+
+
+def stored(bodies: list[int], keep: str) -> dict:
+    """Return what it costs that a sample begins a line or a page, where all are stored.
+
+    Bodies of those that begin a line are for drawing, but for the few in which something else came
+    between.
+    """
+    if keep != "all" or len(bodies) < 4 * SAMPLES * PAGE_LINES:
+        return {}
+    steps = [{"samples": SAMPLES * lines, "bytes": SAMPLES * lines * SAMPLE,
+              "cycles": series.step(bodies, SAMPLES * lines, SAMPLES)}
+             for lines in (1, PAGE_LINES)]  # fmt: skip
+    most = series.quantile(bodies, 50) + 2 * sum(step["cycles"] for step in steps)
+    begin = series.slowest(bodies, SAMPLES)
+    lines = [[n, bodies[n]] for n in range(begin, len(bodies), SAMPLES)][:DRAWN]
+    drawn = [pair for pair in lines if pair[1] <= most]
+    return {"steps": steps, "lines": drawn, "lines_most": most,
+            "lines_left_out": len(lines) - len(drawn)}  # fmt: skip
 
 
 def write(found: dict, folder: Path) -> None:

@@ -43,3 +43,19 @@ def period(values: list[int], lags: int, most: int) -> tuple[int, float]:
         if found[lag] > best * 1.1 and found[lag - 1] < found[lag] >= found[lag + 1]:
             best, at = found[lag], lag
     return at, best if at else 0.0
+
+
+def slowest(values: list[int], each: int) -> int:
+    """Return where each so many-th value begins that are the largest, by their medians."""
+    return max(range(each), key=lambda phase: quantile(values[phase::each], 50))
+
+
+def step(values: list[int], each: int, within: int) -> int:
+    """Return how much more each so many-th value is than the others, by medians.
+
+    The others are those that a multiple of `within` lies between; all, where that is `each`.
+    """
+    best = slowest(values, each)
+    others = [quantile(values[phase::each], 50) for phase in range(each)
+              if phase != best and (within == each or (phase - best) % within == 0)]  # fmt: skip
+    return quantile(values[best::each], 50) - quantile(others, 50)
