@@ -225,6 +225,62 @@ def test_doctor(guest):
     assert last == "while fixed\n"
 
 
+# What a test module or a parameter does to a machine, and the finding that is to name it. What a
+# guest has not, such as a governor, firmware or a host, tests/tool/test_doctor.py has as files.
+INJECTED = {
+    "late.irqs_off": """
+        load apic_timer
+        load apic_timer_train text=0 text_size=0
+        echo 30000 >/sys/module/apic_timer_train/parameters/off
+        """,
+    "idle.deep": """
+        load apic_timer latency_qos=N
+        load apic_timer_idle exit_us=133
+        """,
+    "budget.small": """
+        load apic_timer spin_budget_ns=300
+        load apic_timer_busy rate=1000
+        sleep 0.5
+        """,
+    "defer.small": """
+        load apic_timer defer_ns=500
+        load apic_timer_busy rate=1000
+        sleep 0.5
+        """,
+    "timers.throttled": """
+        load apic_timer
+        load apic_timer_busy rate=1000 work=990
+        sleep 0.5
+        """,
+}
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=1, source="proxy", engine="virtual"),
+    """
+    clear() {
+        for name in train idle busy; do
+            [ ! -d /sys/module/apic_timer_$name ] || rmmod apic_timer_$name
+        done
+        unload
+    }
+    """
+    + "".join(f"""
+    clear
+    {script}
+    echo {name} $($TOOL doctor | awk '$1 == "WARN" {{ print $2 }}')
+    """ for name, script in INJECTED.items())
+    + "clear\n",
+)  # fmt: skip
+def test_doctor_names_what_was_injected(guest):
+    """Each fault that can be made in a guest, by the finding that is meant."""
+    found = {named[0]: named[1:] for named in map(str.split, guest.ok().splitlines())}
+    print(found)
+    assert found.keys() == INJECTED.keys()
+    for name, warned in found.items():
+        assert name in warned
+
+
 @pytest.mark.guest(
     VIRTUAL,
     """

@@ -300,8 +300,8 @@ def exact_error(e: Expiry, told: int, length: int) -> int:
 
     told: the guest's; length: of a turn of the wait's last loop, see apic_timer_spin()
 
-    The wait ends sooner in the model than in the guest, by what was added on the way to it. When
-    is found from the records of the loop with PAUSE, as far as that goes in the model, and of the way
+    The wait ends sooner in the model than in the guest, by what was added on the way to it. When is
+    found from the records of the loop with PAUSE, as far as that goes in the model, and of the way
     from it to the last loop, whose turns take the same each.
     """
 
