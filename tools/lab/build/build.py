@@ -27,6 +27,10 @@ CLANG = [
     # The kernel expects the NOPs of -mnop-mcount where functions begin, clang puts calls there.
     "CONFIG_FUNCTION_TRACER=",
 ]  # fmt: skip
+# It is nine tenths of a module, which a guest would read, through 9p or from its memory, at each
+# insmod; DKMS takes it out too. No instruction depends on it, and traces of calls need it nowhere.
+WITHOUT_DEBUG_INFO = ["CONFIG_DEBUG_INFO=", "CONFIG_DEBUG_INFO_BTF_MODULES="]
+LOG = "build.log"  # in a build directory: what make said
 KEEP = 12  # newest build directories that stay, per kernel
 IN_USE = 12 * 3600  # s: a younger one stays too, a benchmark may need it
 
@@ -38,15 +42,21 @@ def build(kernel: Kernel, compiler: str = "gcc") -> Path:
     Module.symvers and, below it, the .ko files: `find_ko` finds one. BuildError,
     with the compiler's output, when it fails.
     """
+    files = sources()
+    if compiler == "clang":
+        return _make(with_clang(kernel), files, ["APIC_TIMER_TESTS=1", *CLANG])
+    return _make(kernel, files, ["APIC_TIMER_TESTS=1"])
+
+
+def sources() -> dict[Path, Path]:
+    """Return what goes into a build: path within the tree -> file."""
     files = {}
     for name in SOURCES:
         path = TREE / name
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             if _is_source(file):
                 files[file.relative_to(TREE)] = file
-    if compiler == "clang":
-        return _make(with_clang(kernel), files, ["APIC_TIMER_TESTS=1", *CLANG])
-    return _make(kernel, files, ["APIC_TIMER_TESTS=1"])
+    return files
 
 
 def build_external(kernel: Kernel, directory: Path, base: Path | None = None,
@@ -83,6 +93,7 @@ def _is_source(path: Path) -> bool:
 
 @spending("building modules")
 def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path:
+    arguments = [*WITHOUT_DEBUG_INFO, *arguments]
     key = hashlib.sha256(repr(arguments).encode())
     for relative, file in files.items():
         data = file.read_bytes()
@@ -110,7 +121,7 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
         if done.returncode:
             shutil.rmtree(final)
             raise BuildError(f"building for {kernel.release} failed:\n{output}")
-        (final / "build.log").write_text(output)
+        (final / LOG).write_text(output)
         (final / STAMP).touch()
         _prune(final.parent)
     return final
