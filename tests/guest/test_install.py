@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from lab.base.cache import cache_dir, fresh_dir, is_complete, locked
+from lab.base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked
+from lab.build import build
 from lab.engines import uefi, virtual
 from lab.kernels import kernels
 from lab.kernels.chroot import run_in
@@ -205,6 +206,13 @@ def test_consumer(installed):
     installed.run(f"mv /tmp/link {link}")
 
 
+def git(tree: Path, *arguments: str) -> str:
+    """Run git in a directory; return what it printed."""
+    return subprocess.run(["git", "-C", tree, *arguments], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout  # fmt: skip
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_consumer_without_dkms(installed):
     """As docs/howto/depend-on-us.md says: by apic-timer's own tree, built where it lies."""
     page = (TREE / "docs/howto/depend-on-us.md").read_text()
@@ -264,33 +272,35 @@ def test_new_kernel(installed, scratch):
 
 
 def test_clean(installed):
-    """A build leaves only what git ignores, and `make clean` leaves nothing of it."""
+    """A build leaves only what git ignores, and `make clean` leaves nothing of it.
+
+    The lab's build, which is the kernel's own kbuild's, and there already.
+    """
     tree = installed.root / "tmp/tree"
-    installed.run("cp -a /src /tmp/tree")
+    tree.mkdir()
+    copy(build.build(installed.kernel), tree)
+    for name in (STAMP, build.LOG):
+        (tree / name).unlink()
     shutil.copy(TREE / ".gitignore", tree)
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", "-C", tree, *arguments], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout  # fmt: skip
-
-    git("init", "--quiet")
-    git("add", "--all", "--force")
-    files = git("ls-files")
-    installed.run(f"make -C /tmp/tree KVER={installed.release}")
+    git(tree, "init", "--quiet")
+    git(tree, "add", "--force", ".gitignore", *map(str, build.sources()))
+    files = git(tree, "ls-files")
     assert (tree / "module/core/apic_timer.ko").exists()
-    git("add", "--all")
-    assert git("ls-files") == files
+    git(tree, "add", "--all")
+    assert git(tree, "ls-files") == files
     installed.run("make -C /tmp/tree clean")
-    assert git("ls-files", "--others") == ""
+    assert git(tree, "ls-files", "--others") == ""
     shutil.rmtree(tree)
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_install_again(installed, scratch):
+    """From a tree in which modules were built: none of that is installed."""
     machine = installed.copy(scratch)
     source = machine.root / "usr/src" / f"apic-timer-{VERSION}"
     files = {file.relative_to(source) for file in source.rglob("*")}
-    machine.run(f"make -C /src KVER={machine.release}")
+    for name in ("module", "include", "samples"):
+        copy(build.build(installed.kernel) / name, machine.root / "src" / name)
     machine.run("echo 'int more;' >> /src/module/core/main.c")
     machine.run(f"make -C /src install KVER={machine.release}")
     assert {file.relative_to(source) for file in source.rglob("*")} == files
