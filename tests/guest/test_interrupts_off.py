@@ -69,6 +69,7 @@ def test_it_is_noticed(guest):
     done
     """
     + END,
+    one=True,
 )
 def test_bounded(guest):
     """Reading "pending" and cancelling, of equal timers and others, up to a million."""

@@ -46,6 +46,7 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
     date -s "@$(($(date +%s) - 10))" >/dev/null
     log | grep pps_gen_apic
     """,
+    one=True,
 )
 def test_edges(guest):
     output = guest.ok()

@@ -26,6 +26,7 @@ PENDING = 100_000
     memory after
     unload
     """,
+    one=True,
 )
 def test_hundred_thousand_pending(guest):
     """All are shown; meanwhile no exact timer is late, so interrupts are not off for long."""

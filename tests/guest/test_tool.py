@@ -89,6 +89,7 @@ def test_without_the_module(guest):
     cat /tmp/hist /tmp/time
     ls $TRACING/instances
     """,
+    one=True,
 )
 def test_nothing_is_lost(guest):
     """Not one of 100,000 expiries a second, by two users at once."""
@@ -113,6 +114,7 @@ def test_nothing_is_lost(guest):
     $TOOL top --count 2 --json
     $TOOL top --count 1 | cat
     """,
+    one=True,
 )
 def test_top_takes_less_than_a_hundredth_of_a_cpu(guest):
     first, second, *text = guest.ok().splitlines(keepends=True)
@@ -181,6 +183,7 @@ def test_early_ones_are_counted_as_early(guest):
     $TOOL trace --late 1000000 --seconds 1 periodic_handler || echo $?
     ls $TRACING/instances
     """,
+    one=True,
 )
 def test_trace(guest):
     """Each life from add to receipt, with shares that add up."""
@@ -343,7 +346,7 @@ INSTRUMENTS = """
 ROUTES = ("direct", "tasklet", "irq_work", "bh", "thread", "highpri", "work")
 
 
-@pytest.mark.guest(VIRTUAL, INSTRUMENTS)
+@pytest.mark.guest(VIRTUAL, INSTRUMENTS, one=True)
 def test_instruments(guest):
     """In virtual time a loop is off by its length, and an exact timer's interrupt by its."""
     output = guest.ok()

@@ -3,7 +3,8 @@
 A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `guest`. Its id is then
 MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
 machine; the script has {case} in the place of the case's name. Slow machines take the tests whose
-marker has ``brief=True``, unless pytest got --matrix.
+marker has ``brief=True``, unless pytest got --matrix; and only the first of the machines takes a
+test whose marker has ``one=True``: it takes long, and what it shows is no other kernel's matter.
 """
 
 from pathlib import Path
@@ -27,7 +28,8 @@ OVER = pytest.StashKey[list[str]]()
 
 def pytest_configure(config):
     config.addinivalue_line(
-        "markers", "guest(machines, script, cases=None, brief=False): see harness/guests.py"
+        "markers",
+        "guest(machines, script, cases=None, brief=False, one=False): see harness/guests.py",
     )
     config.stash[POOL] = Pool(expected=times.expected())
 
@@ -42,15 +44,17 @@ def pytest_generate_tests(metafunc):
         return
     machines, script = marker.args
     cases, brief = marker.kwargs.get("cases"), marker.kwargs.get("brief", False)
+    one = marker.kwargs.get("one", False)
     test = f"{metafunc.module.__name__.rpartition('.')[2]}.{metafunc.definition.name}"
     sections = {}
     for machine in machines:
+        late = one and machine is not machines[0]
         if cases is None:
-            sections[machine.id] = Section(machine, test, script, brief)
+            sections[machine.id] = Section(machine, test, script, brief, late)
             continue
         for case in cases(machine):
             sections[f"{machine.id}-{case}"] = Section(
-                machine, f"{test}:{case}", script.format(case=case), brief
+                machine, f"{test}:{case}", script.format(case=case), brief, late
             )
     metafunc.parametrize("guest", sections.values(), ids=sections.keys(), indirect=True)
 
@@ -84,7 +88,9 @@ def _takes_long(item) -> bool:
     if machine is None:
         return False
     section = item.callspec.params.get("guest")
-    return machine.matrix or (section is not None and machine.brief and not section.brief)
+    if machine.matrix or section is None:
+        return machine.matrix
+    return section.late or (machine.brief and not section.brief)
 
 
 def pytest_collection_finish(session):

@@ -12,6 +12,7 @@ import test_kernel_selftests
 import test_owners
 import test_package
 import test_sleep
+from guests import QUICK
 from lab.kernels import kernels
 from machines import TABLE, Machine
 
@@ -19,6 +20,10 @@ TESTS = Path(__file__).parents[1]
 # Tests in virtual time that take 6.1 alone.
 LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_starve_thread",
                "test_starve_softirq", "test_starve_interrupts", "test_starve_tick")  # fmt: skip
+# Tests that the first of their machines takes alone.
+ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
+       "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
+       "test_edges")  # fmt: skip
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 
 
@@ -59,6 +64,7 @@ def takes_long(test: str) -> bool:
         or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")
         or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
+        or (name in ONE and case != QUICK.id)
         or case in long_cases.get(name, [])
     )
 
