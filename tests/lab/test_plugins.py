@@ -5,8 +5,10 @@ import json
 import re
 import statistics
 import subprocess
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,10 +16,11 @@ from lab.base.errors import LabError
 from lab.build import build, plugins, tool, user
 from lab.engines import virtual
 from lab.kernels import kernels
-from lab.run import modelled, ports, series
-from lab.run.modelled import Loop, Record, Timer, Window
+from lab.run import modelled, ports, report, series
+from lab.run.modelled import Loop, Record, Window
 from lab.run.ports import Access
 from lab.run.symbols import Symbol, Symbols
+from report_page import Page, look, missing
 
 L1I, L1D, L2, L3, TLB = range(5)
 WALK, PAGES = 20, 64
@@ -177,16 +180,10 @@ def test_ports_between():
     assert ports.between(log, "a", "c") == [other[1], other[2]]
 
 
+# All that a report has, and less of each.
 SIZE = {"shots": 200, "expiries": 300}
-LOOPS = {"loop": modelled.LOOPS["loop"], "loop-off": modelled.LOOPS["loop-off"]}
-TIMERS = {
-    "on": Timer(100, "nop"), "off": Timer(15, "cpuid", "off"),
-    "walk": Timer(100, "nop", more="--walk 64"), "flush": Timer(100, "nop", more="--flush"),
-    "stored": Timer(15, "nop", count=8000),
-    "counted": Timer(15, "nop", more="--keep none", count=8000),
-    "exact": Timer(100, "nop", mode="exact"),
-    "exact-walk": Timer(100, "nop", more="--walk 512", mode="exact"),
-}  # fmt: skip
+TIMERS = {name: replace(timer, count=8000) if timer.count else timer
+          for name, timer in modelled.TIMERS.items()}  # fmt: skip
 WALKS = {"warm": "16 2", "l2": "64 3", "none": "16 1 off", "flushed": "16 3 flush"}
 SCRIPT = """
 tell ports
@@ -196,6 +193,7 @@ tell clock
 cat /sys/class/rtc/rtc0/time
 tell end
 """ + "".join(f"walk {name} {what}\n" for name, what in WALKS.items())
+MEASURE = report.MEASURE.format(size="--brief --shots 100")
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +207,8 @@ def guests():
 
     def run(_):
         return virtual.run(
-            kernel, SCRIPT + modelled.script(LOOPS, TIMERS, **SIZE), timeout=600, files=files,
+            kernel, SCRIPT + modelled.script(modelled.LOOPS, TIMERS, **SIZE) + MEASURE,
+            timeout=900, files=files,
             modules=[build.find_ko(built, name) for name in modelled.MODULES], plugins=spies,
         ).check()  # fmt: skip
 
@@ -226,7 +225,7 @@ def seen(guests):
     return SimpleNamespace(
         output=guests[0].output, files=files, symbols=symbols, ports=log,
         written=modelled.parse(files["caches"].decode()),
-        rows=modelled.rows(files, LOOPS, TIMERS, shots=SIZE["shots"]),
+        rows=modelled.rows(files, modelled.LOOPS, TIMERS, shots=SIZE["shots"]),
     )  # fmt: skip
 
 
@@ -287,7 +286,7 @@ def test_guest_and_plugin_agree(seen):
 
     The handler is given the TSC as it will be behind the call of it, which takes `call`.
     """
-    for name in ("on", "off", "walk", "flush", "stored"):
+    for name in ("100-nop", "15-cpuid-off", "100-nop-walk-l1", "100-nop-flush", "15-nop-stored"):
         told = json.loads(seen.files[f"{name}.json"])
         every = list(modelled.expiries(seen.written.windows[name], seen.symbols))
         # A sample has the body of the expiry before.
@@ -313,7 +312,8 @@ def test_loops(seen):
 
 
 def test_timers(seen):
-    on, off, walk, flush = (seen.rows[name] for name in ("on", "off", "walk", "flush"))
+    on, off, walk, flush = (seen.rows[name] for name in (
+        "100-nop", "15-cpuid-off", "100-nop-walk-l1", "100-nop-flush"))  # fmt: skip
     assert on["added"]["p50"] < walk["added"]["p50"] < off["added"]["p50"]
     # It is the instrument that was flushed, and not the way to it.
     assert on["added"]["p50"] == 0 and on["body"]["p50"] + 4 * OPEN <= flush["body"]["p50"]
@@ -322,7 +322,7 @@ def test_timers(seen):
 
 def test_exact_waits_less_in_the_model(seen):
     """What is added on the way to the wait, the wait is shorter by: the error stays a turn."""
-    for name in ("exact", "exact-walk"):
+    for name in ("100-nop-exact", "100-nop-walk-exact"):
         told = json.loads(seen.files[f"{name}.json"])
         every = list(modelled.expiries(seen.written.windows[name], seen.symbols))
         length = modelled.turn(every)
@@ -332,7 +332,7 @@ def test_exact_waits_less_in_the_model(seen):
             plain = modelled.Expiry(without(e.entry), tuple(map(without, e.dispatch)),
                                     without(e.stored))  # fmt: skip
             assert modelled.exact_error(plain, error, length) == error
-    exact, walk = seen.rows["exact"], seen.rows["exact-walk"]
+    exact, walk = seen.rows["100-nop-exact"], seen.rows["100-nop-walk-exact"]
     assert exact["added"]["p50"] == 0 < 10 * COSTS[L3] < walk["added"]["p50"]
     assert 0 <= exact["error"]["p50"] <= exact["error"]["p99"] < 3
     assert 0 <= walk["error_min"] <= walk["error"]["p50"] < 3
@@ -363,7 +363,7 @@ def test_artefact(seen):
 
     512 fill a page: of those that begin a line, these are the slowest.
     """
-    stored, counted = seen.rows["stored"], seen.rows["counted"]
+    stored, counted = seen.rows["15-nop-stored"], seen.rows["15-nop-counted"]
     assert stored["body_period"] == 8 and stored["body_repeats"] > 0.5
     assert counted["body_period"] == 0
     slow = [n for n, body in enumerate(stored["first_bodies"]) if body > stored["body"]["p50"]]
@@ -396,22 +396,41 @@ def test_steps():
 
 
 def test_the_page(seen, tmp_path):
-    """What was seen is drawn by the program, with the model's own figures."""
-    names = {"loop": "loop", "loop-off": "loop-off", "100-nop": "on", "15-cpuid-off": "off",
-             "15-nop-stored": "stored", "15-nop-counted": "counted",
-             "100-nop-walk-exact": "exact-walk"}  # fmt: skip
-    found = {"model": seen.rows["model"], **{f: seen.rows[row] for f, row in names.items()}}
-    (tmp_path / "rows/modelled").mkdir(parents=True)
-    (tmp_path / "rows/modelled/left-over.json").touch()
-    modelled.write(found, tmp_path / "rows/modelled")
-    (tmp_path / "rows/virtual-time").mkdir()
-    (tmp_path / "rows/virtual-time/doctor.json").write_text('{"hypervisor": "TCG"}')
+    """All that `make report` has, of these guests and this machine, in less time."""
+    for name in ("modelled", "virtual-time"):
+        (tmp_path / "rows" / name).mkdir(parents=True)
+        (tmp_path / f"rows/{name}/left-over.json").touch()
     log = ports.rows(seen.ports, seen.symbols)
-    (tmp_path / "rows/virtual-time/ports.json").write_text(json.dumps(log))
+    report.keep(tmp_path, seen.files, seen.rows, log)
+    assert not [*tmp_path.rglob("left-over.json")]
+    subprocess.run([tool.tool(), "report", "--brief", "--name", report.HOST, tmp_path], check=True)
+    text = (tmp_path / "index.html").read_text()
+    page = Page(text)
+    assert missing(page) == []
+    assert f"each {EACH:,} cycles it is refreshed" in text
+    assert (
+        f"{seen.rows['15-cpuid-off']['error']['p50']:,}" in text and f"{log['accesses']:,}" in text
+    )
+    # What is taken away is missed.
+    for name in ("modelled/loop-off", "virtual-time/chain", "this-machine/cycles"):
+        (tmp_path / f"rows/{name}.json").unlink()
     subprocess.run([tool.tool(), "report", "--draw", tmp_path], check=True)
-    page = (tmp_path / "index.html").read_text()
-    assert not (tmp_path / "rows/modelled/left-over.json").exists()
-    assert f"each {EACH:,} cycles it is refreshed" in page
-    assert f"{seen.rows['off']['error']['p50']:,}" in page and f"{log['accesses']:,}" in page
-    assert page.count("Body of the handler") == 2 * 3 and "caches off" in page
-    assert "100 us, exact, nop, caches after a walk" in page
+    found = missing(Page((tmp_path / "index.html").read_text()))
+    for words in ("Loop across, caches off", "figure 4; across", "chain, virtual-time: there is no",
+                  "keys, this-machine: there is no", "cycles, this-machine"):  # fmt: skip
+        assert any(words in line for line in found), words
+
+
+@pytest.mark.matrix
+@pytest.mark.flaky(reruns=0)
+def test_whole_report(tmp_path):
+    """As `make report` makes it: complete, in time, and in a browser."""
+    started = time.monotonic()
+    assert report.main(tmp_path) == 0
+    print(f"{time.monotonic() - started:.0f} s")
+    assert time.monotonic() - started < 900
+    text = (tmp_path / "index.html").read_text()
+    assert missing(Page(text)) == []
+    for dark in (False, True):
+        (tmp_path / str(dark)).mkdir()
+        look(text, tmp_path / str(dark), dark=dark)

@@ -1,60 +1,15 @@
 """apic-timer report: the page, what it says of whom, and how it looks in a browser."""
 
-import html
 import json
-import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 
 import pytest
+import report_page
 import report_rows
 from machine_files import TREE
+from report_page import Page
 
 SECTIONS = ("machines", "loop", "timer", "keys", "cycles", "memory", "chain", "ports")
-EMPTY = {"meta", "path", "br", "link"}
 BENCH = TREE / "docs/results/bench.json"
-WIDTHS = (360, 800, 1400)
-
-
-class Page(HTMLParser):
-    """Elements of a page by section; whatever is not closed, or fetched from elsewhere, fails."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.section = ""
-        self.count: dict[tuple[str, str], int] = {}
-        self.classes: dict[tuple[str, str], int] = {}
-        self.words: dict[str, str] = {}
-        self.links: set[str] = set()
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes) -> None:
-        given = dict(attributes)
-        if tag == "section":
-            self.section = given["id"]
-        key = (self.section, tag)
-        self.count[key] = self.count.get(key, 0) + 1
-        kind = (self.section, given.get("class", ""))
-        self.classes[kind] = self.classes.get(kind, 0) + 1
-        assert tag not in ("script", "img", "iframe", "link") and "src" not in given
-        if "href" in given:
-            assert given["href"].startswith("#")
-            self.links.add(given["href"][1:])
-        if tag not in EMPTY:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes) -> None:
-        assert tag == "path"
-
-    def handle_endtag(self, tag) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data) -> None:
-        self.words[self.section] = self.words.get(self.section, "") + data
 
 
 def drawn(tool, folder, *arguments) -> tuple[str, Page]:
@@ -169,43 +124,8 @@ def test_measure_and_draw(tool, tmp_path):
     assert "10 INC, dependent" in page.words["cycles"]
 
 
-LOOK = """<!DOCTYPE html><body>%s<script>
-addEventListener("load", () => {
-  const found = [...document.querySelectorAll("iframe")].map(frame => {
-    const page = frame.contentDocument, body = page.body;
-    const seen = [...page.querySelectorAll("svg")].map(svg => svg.getBoundingClientRect());
-    const texts = [...page.querySelectorAll("h2, p, td, caption")];
-    const behind = getComputedStyle(body).backgroundColor;
-    const same = texts.filter(text => getComputedStyle(text).color == behind);
-    return {width: frame.clientWidth, wide: page.documentElement.scrollWidth,
-            background: behind, same: same.length,
-            figures: seen.length, small: seen.filter(s => s.width < 200 || s.height < 90).length,
-            outside: seen.filter(s => s.right > frame.clientWidth).length};
-  });
-  document.body.textContent = JSON.stringify(found);
-});
-</script></body>"""
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_in_a_browser(tool, tmp_path, dark):
     """At three widths nothing is cut off, and no text has the colour of what is behind it."""
-    browser = shutil.which("chromium")
-    assert browser, "chromium is not there: tools/setup test"
     text, page = drawn(tool, report_rows.write_lab(tmp_path / "report"), "--bench", BENCH)
-    frames = "".join(f'<iframe style="width:{w}px;height:900px;border:0" '
-                     f'srcdoc="{html.escape(text)}"></iframe>' for w in WIDTHS)  # fmt: skip
-    (tmp_path / "look.html").write_text(LOOK % frames)
-    done = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1500,1000",
-         *["--force-dark-mode"] * dark, f"--user-data-dir={tmp_path}/profile", "--dump-dom",
-         (tmp_path / "look.html").as_uri()], capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    found = json.loads(re.search(r"<body>(\[.*\])</body>", done.stdout)[1])
-    assert [seen["width"] for seen in found] == list(WIDTHS)
-    for seen in found:
-        print(seen)
-        assert seen["wide"] <= seen["width"]
-        assert seen["figures"] == sum(n for (_, tag), n in page.count.items() if tag == "svg")
-        assert (seen["small"], seen["outside"], seen["same"]) == (0, 0, 0)
-        assert (seen["background"] == "rgb(255, 255, 255)") != dark
+    report_page.look(text, tmp_path, dark=dark)

@@ -15,6 +15,7 @@
 #define RIGHT	16
 #define TOP	34
 #define BOTTOM	46
+#define NAMES	16	/* below all else, where there are several lines */
 
 struct axis {
 	bool is_log;
@@ -107,12 +108,13 @@ static double mark_step(const struct axis *axis)
 	return step;
 }
 
-static void finish(struct axis *axis)
+/* Widen an axis to where it has marks; one along which there are shots ends with them. */
+static void finish(struct axis *axis, bool ends_there)
 {
 	double step;
 
 	if (axis->is_log) {
-		axis->low = 0;
+		axis->low = (int)axis->low;
 		axis->high = (int)axis->high + 1;
 		return;
 	}
@@ -121,7 +123,8 @@ static void finish(struct axis *axis)
 	step = mark_step(axis);
 	/* To the next marks: truncation is towards 0. */
 	axis->low = (int64_t)(axis->low / step - (axis->low < 0)) * step;
-	axis->high = (int64_t)(axis->high / step + 1) * step;
+	if (!ends_there)
+		axis->high = (int64_t)(axis->high / step + 1) * step;
 }
 
 static double place(const struct axis *axis, double number, double from, double to)
@@ -201,7 +204,7 @@ void chart_draw(FILE *file, struct chart *chart)
 {
 	struct axis x = { .is_log = chart->log_x, .low = 1e300, .high = -1e300 };
 	struct axis y = { .is_log = chart->log_y, .low = 1e300, .high = -1e300 };
-	unsigned int i, right = WIDTH - RIGHT;
+	unsigned int i;
 
 	for (i = 0; i < chart->lines; i++) {
 		widen(&x, chart->line[i].x, chart->line[i].count);
@@ -211,11 +214,13 @@ void chart_draw(FILE *file, struct chart *chart)
 		x = (struct axis){ .is_log = chart->log_x };
 		y = (struct axis){ .is_log = chart->log_y };
 	}
-	if (!y.is_log && y.low > 0)
+	/* From how often there was none, and from an error of none. */
+	if (y.low > 0)
 		y.low = 0;
-	finish(&x);
-	finish(&y);
-	fprintf(file, "<figure><svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDTH, HEIGHT);
+	finish(&x, true);
+	finish(&y, false);
+	fprintf(file, "<figure><svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDTH,
+		chart->lines > 1 ? HEIGHT + NAMES : HEIGHT);
 	chart_text(file, chart->title);
 	fprintf(file, "</title>\n<text class=\"head\" x=\"%d\" y=\"18\">", LEFT);
 	chart_text(file, chart->title);
@@ -223,9 +228,9 @@ void chart_draw(FILE *file, struct chart *chart)
 	draw_axes(file, chart, &x, &y);
 	for (i = 0; i < chart->lines; i++)
 		draw_line(file, chart, i, &x, &y);
-	for (i = chart->lines; i-- > 0 && chart->lines > 1;) {
-		fprintf(file, "<g class=\"s%u\"><text class=\"name\" x=\"%u\" y=\"%u\">",
-			i, right - 6, TOP + 14 + 15 * i);
+	for (i = 0; i < chart->lines && chart->lines > 1; i++) {
+		fprintf(file, "<g class=\"s%u\"><text class=\"name\" x=\"%u\" y=\"%d\">",
+			i, LEFT + i * (WIDTH - LEFT - RIGHT) / chart->lines, HEIGHT + NAMES / 2);
 		chart_text(file, chart->line[i].name);
 		fputs("</text></g>\n", file);
 	}

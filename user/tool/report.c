@@ -30,10 +30,13 @@
 		"while :; do /bin/true; done"
 
 static bool brief, draw;
+static long shots;	/* 0: as many as a command has below */
 static const char *name = "machine", *bench;
 
 static const struct opt options[] = {
 	OPT_FLAG('b', "brief", "measure less: minutes", &brief),
+	OPT_NUMBER('s', "shots", "N", 1, 10000000, "shots, or expiries, of a series at most",
+		   &shots),
 	OPT_FLAG('d', "draw", "measure nothing, draw the rows that are in DIR", &draw),
 	OPT_TEXT('n', "name", "NAME", "of this machine, a folder of DIR/rows (machine)", &name),
 	OPT_FILE(0, "bench", "FILE", "draw the rows of the benchmark's FILE, too", &bench),
@@ -106,6 +109,17 @@ static unsigned int split(char *text, char **words, unsigned int count)
 	return count;
 }
 
+/* Take fewer shots than a command would. */
+static void limit_shots(char **words, unsigned int count, char *least)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < count; i++)
+		if ((!strcmp(words[i], "--shots") || !strcmp(words[i], "--count")) &&
+		    strtol(words[i + 1], NULL, 10) > shots)
+			words[i + 1] = least;
+}
+
 /* Run this program once more. Return: whether its rows are there. */
 static bool measure(const struct report_run *run, const char *folder)
 {
@@ -113,6 +127,7 @@ static bool measure(const struct report_run *run, const char *folder)
 	char *fresh = format_text("%s.new", path);
 	char *command = format_text("%s", run->command);
 	char *rest = format_text("%s", brief ? run->brief : run->full);
+	char *least = format_text("%ld", shots);
 	char *words[WORDS + 4] = { "apic-timer" };
 	unsigned int count = split(command, words, 1);
 	int status, output;
@@ -122,6 +137,8 @@ static bool measure(const struct report_run *run, const char *folder)
 	if (!strcmp(words[count - 1], "--load"))
 		words[count++] = LOAD;
 	count = split(rest, words, count);
+	if (shots)
+		limit_shots(words, count, least);
 	words[count++] = "--json";
 	words[count] = NULL;
 	output = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -148,6 +165,7 @@ static bool measure(const struct report_run *run, const char *folder)
 	free(fresh);
 	free(command);
 	free(rest);
+	free(least);
 	return status >= 0;
 }
 

@@ -25,15 +25,15 @@ static const char style[] =
 "h1{font-size:1.6rem}h2{border-bottom:1px solid var(--line);margin-top:2.5rem}"
 "h3{margin-bottom:.3rem}p{max-width:46rem}a{color:var(--s0)}\n"
 ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;"
-"font-variant-numeric:tabular-nums}\n"
+"font-variant-numeric:tabular-nums;min-width:min(100%,26rem)}\n"
 "th,td{border-bottom:1px solid var(--line);padding:.25rem .6rem;text-align:right;"
 "white-space:nowrap}th:first-child,td:first-child,.text{text-align:left}\n"
 "td.long{white-space:normal;min-width:16rem}caption{text-align:left;color:var(--muted);"
 "padding:.3rem 0}\n"
 ".panels{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));"
-"margin:1rem 0}figure{margin:0}svg{display:block;width:100%;height:auto}\n"
+"margin:1rem 0}figure{margin:0;max-width:44rem}svg{display:block;width:100%;height:auto}\n"
 "svg text{fill:var(--fg);font-size:11px}.grid{stroke:var(--line);fill:none}"
-"text.y,text.name{text-anchor:end}text.x{text-anchor:middle}text.head{font-size:13px;"
+"text.y{text-anchor:end}text.x{text-anchor:middle}text.head{font-size:13px;"
 "font-weight:600}\n"
 ".line{fill:none;stroke:currentColor;stroke-width:1.2}.dots{fill:none;stroke:currentColor;"
 "stroke-width:3;stroke-linecap:round}text.name{fill:currentColor}\n"
@@ -129,6 +129,14 @@ static void table_end(void)
 static void cell_text(const char *text)
 {
 	out("<td>");
+	chart_text(page, text);
+	out("</td>");
+}
+
+/* Of a column of words that is not the first */
+static void cell_word(const char *text)
+{
+	out("<td class=\"text\">");
 	chart_text(page, text);
 	out("</td>");
 }
@@ -265,8 +273,12 @@ static void loop_table(const struct value *loop, const char *caption)
 		cell_of(row, "p99");
 		cell_of(row, "max");
 		cell_real(value_number(row, "sd", 0), 1);
-		cell_of(row, "period");
-		cell_real(value_number(row, "repeats", 0), 2);
+		if (value_number(row, "period", 0) > 0) {
+			cell_of(row, "period");
+			cell_real(value_number(row, "repeats", 0), 2);
+		} else {
+			out("<td>-</td><td>-</td>");
+		}
 		cell_of(row, "length");
 		out("</tr>\n");
 	}
@@ -341,9 +353,12 @@ static const char * const panels[] = {
 
 static const char *panel_title(const struct value *row)
 {
-	return format_text("%s us, %s, %s, caches %s",
+	bool counted = !strcmp(value_text(row, "keep"), "none");
+
+	return format_text("%s us, %s, %s, caches %s%s",
 			   commas(value_number(row, "period_us", 0)), value_text(row, "mode"),
-			   value_text(row, "behind"), value_text(row, "caches"));
+			   value_text(row, "behind"), value_text(row, "caches"),
+			   counted ? ", samples counted" : "");
 }
 
 static void timer_row(const struct value *row)
@@ -369,7 +384,6 @@ static void timer_row(const struct value *row)
 		    value_number(row, "body_repeats", 0));
 	else
 		out("<td>-</td>");
-	cell_text(value_text(row, "keep"));
 	out("</tr>\n");
 }
 
@@ -407,9 +421,9 @@ static void steps(const struct value *row)
 		out("</tr>\n");
 	}
 	table_end();
-	out("<p>Of the samples that begin a line %s are not drawn below: something else came between, "
-	    "and took them above ", commas(value_number(row, "lines_left_out", 0)));
-	out("%s cycles.</p>\n", commas(value_number(row, "lines_most", 0)));
+	out("<p>Samples that begin a line, but are not drawn below, as something else took them above "
+	    "%s cycles: ", commas(value_number(row, "lines_most", 0)));
+	out("%s.</p>\n", commas(value_number(row, "lines_left_out", 0)));
 }
 
 static void lines_chart(const struct value *row)
@@ -443,7 +457,7 @@ static void timers(const struct report_machine *machine)
 	}
 	claim(machine, CLAIM_PATH);
 	table_begin("A periodic timer: error of its handler, and its body (p50 / p99 / max); cycles",
-		    "timer|n|min|p50|p99|max|sd|body|body repeats after|samples stored");
+		    "timer|n|min|p50|p99|max|sd|body|it repeats after");
 	for (i = 0; i < COUNT(panels); i++) {
 		row = report_rows(machine, panels[i]);
 		if (row)
@@ -454,8 +468,8 @@ static void timers(const struct report_machine *machine)
 		out("<p>Some errors are longer than the period: a CPU as slow as that could not keep up "
 		    "with the timer. The guest that was modelled does, as it is not slowed down.</p>\n");
 	if (machine->engine == REPORT_MODELLED)
-		out("<p>In mode exact it is the guest's lead, learnt without what the model adds. A CPU "
-		    "that is as slow learns to fire earlier.</p>\n");
+		out("<p>The lead of mode exact is the guest's, learnt without what the model adds. A CPU as "
+		    "slow as that learns to fire earlier.</p>\n");
 	steps(report_rows(machine, "15-nop-stored"));
 	out("<div class=\"panels\">\n");
 	for (i = 0; i < COUNT(panels); i++) {
@@ -642,12 +656,12 @@ static void chain_table(const struct value *found, const char *caption)
 	if (!rows)
 		return;
 	table_begin(caption,
-		    "trigger|route|shots|handler - expiry|handler|deferred - handler|thread - last|thread - expiry");
+		    "trigger| route|shots|handler - expiry|handler|deferred - handler|thread - last|thread - expiry");
 	for (i = 0; i < value_count(rows); i++) {
 		row = value_item(rows, i);
 		out("<tr>");
 		cell_text(value_text(row, "trigger"));
-		cell_text(value_text(row, "route"));
+		cell_word(value_text(row, "route"));
 		cell_of(row, "shots");
 		cell_three(row, "entry");
 		cell_three(row, "length");
@@ -691,10 +705,10 @@ static void clock_table(const struct value *log)
 		row = value_item(accesses, i);
 		out("<tr>");
 		cell_text(value_text(row, "port"));
-		cell_text(value_text(row, "way"));
+		cell_word(value_text(row, "way"));
 		out("<td>%02x</td>", (unsigned int)value_number(row, "value", 0));
 		cell_of(row, "cycles");
-		cell_text(value_text(row, "by"));
+		cell_word(value_text(row, "by"));
 		out("</tr>\n");
 	}
 	table_end();
@@ -742,7 +756,7 @@ static void port_log(const struct value *log)
 		cell_text(value_text(row, "port"));
 		cell_of(row, "in");
 		cell_of(row, "out");
-		cell_text(value_text(row, "by"));
+		cell_word(value_text(row, "by"));
 		out("</tr>\n");
 	}
 	table_end();
@@ -755,13 +769,15 @@ static void ports(const struct report_machine *machine)
 	size_t i;
 
 	machine_head(machine);
-	claim(machine, CLAIM_CPU);
 	if (log)
 		port_log(log);
 	if (!rows) {
 		missing(machine, "pio");
+		if (machine->engine == REPORT_EMULATED && !log)
+			claim(machine, CLAIM_CPU);
 		return;
 	}
+	claim(machine, CLAIM_CPU);
 	table_begin("Cost of an access, TSC cycles", "access| what|p5|p50|p99|max");
 	for (i = 0; i < value_count(rows); i++) {
 		row = value_item(rows, i);
@@ -800,7 +816,7 @@ static void bench(const struct value *found)
 
 	bench_made(value_get(found, "made"));
 	table_begin("Error of a timer's handler under loads, TSC cycles",
-		    "timer|mode|source|load|n|min|p50|p99|p99.9|max");
+		    "timer| mode| source| load|n|min|p50|p99|p99.9|max");
 	for (i = 0; i < value_count(rows); i++) {
 		row = value_item(rows, i);
 		if (strcmp(value_text(row, "bench"), "error") ||
@@ -808,9 +824,9 @@ static void bench(const struct value *found)
 			continue;
 		out("<tr>");
 		cell_text(value_text(row, "timer"));
-		cell_text(value_text(row, "mode"));
-		cell_text(value_text(row, "source"));
-		cell_text(value_text(row, "load"));
+		cell_word(value_text(row, "mode"));
+		cell_word(value_text(row, "source"));
+		cell_word(value_text(row, "load"));
 		cell_of(row, "n");
 		cell_of(row, "min");
 		cell_of(row, "p50");

@@ -12,6 +12,7 @@ from ..engines import virtual
 from ..kernels.kernels import Kernel
 from .symbols import Symbols
 
+NOBODY = "not the kernel"  # firmware, say
 TELL = 0xE9  # the port of `tell`
 INDEX, DATA = 0x70, 0x71  # of the clock
 SCRIPT = """
@@ -70,7 +71,7 @@ def rows(accesses: list[Access], symbols: Symbols) -> dict:
         "accesses": len(accesses),
         "clock": [
             {"cycles": a.at - read[0].at, "way": a.way, "port": f"0x{a.port:02x}",
-             "value": a.value, "by": symbols.find(a.address).name}
+             "value": a.value, "by": symbols.find(a.address).name or NOBODY}
             for a in read
         ],
         "ports": _by_port([a for a in accesses if a.port != TELL], symbols),
@@ -83,7 +84,7 @@ def _by_port(accesses: list[Access], symbols: Symbols) -> list[dict]:
     places = Counter((a.port, a.address) for a in accesses)
     functions: dict[int, Counter[str]] = {}
     for (port, address), count in places.items():
-        functions.setdefault(port, Counter())[symbols.find(address).name] += count
+        functions.setdefault(port, Counter())[symbols.find(address).name or NOBODY] += count
     found = [{"port": f"0x{port:02x}", "in": ways[port, True], "out": ways[port, False],
               "by": max(sorted(by), key=by.__getitem__)}
              for port, by in functions.items()]  # fmt: skip

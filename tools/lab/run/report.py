@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,14 +26,13 @@ BENCH = build.TREE / "docs/results/bench.json"
 TIMEOUT = 1500  # s
 JOBS = 2  # guests at a time
 
-SCRIPT = f"""
-insmod $MODULES/apic_timer.ko
-insmod $MODULES/apic_measure.ko
+PREPARE = "".join(f"insmod $MODULES/{name}.ko\n" for name in MODULES)
+MEASURE = f"""
 # A thread in real time is to wait for the chain's interrupts only.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 /apic-timer report {{size}} --name {GUEST} /tmp/report
 for file in /tmp/report/rows/{GUEST}/*.json; do
-    put $(basename $file) <$file
+    put {GUEST}.$(basename $file) <$file
 done
 """
 
@@ -41,8 +41,8 @@ def _instruments(kernel: kernels.Kernel, modules: list[Path], brief: bool) -> Re
     say("report", "measuring in virtual time")
     started = time.monotonic()
     result = virtual.run(
-        kernel, SCRIPT.format(size="--brief" * brief), timeout=TIMEOUT, modules=modules,
-        files={"apic-timer": tool.tool()},
+        kernel, PREPARE + MEASURE.format(size="--brief" * brief), timeout=TIMEOUT,
+        modules=modules, files={"apic-timer": tool.tool()},
     )  # fmt: skip
     say("report", f"virtual time: done in {time.monotonic() - started:.0f} s")
     return result
@@ -70,16 +70,25 @@ def main(output: Path, *, brief: bool = True) -> int:
     if not result.ok:
         print(f"report: {result.verdict}\n{result.output}\n{result.kernel_log}", file=sys.stderr)
         return 1
-    rows = output / "rows" / GUEST
-    rows.mkdir(parents=True, exist_ok=True)
-    for file in rows.glob("*.json"):
-        file.unlink()
-    for name, text in result.files.items():
-        (rows / name).write_bytes(text)
-    (rows / "ports.json").write_text(json.dumps(accesses))
-    modelled.write(found, output / "rows" / MODEL)
+    keep(output, result.files, found, accesses)
     say("report", "measuring on this machine what needs no module")
     done = subprocess.run([tool.tool(), "report", *["--brief"] * brief, "--name", HOST,
                            "--bench", BENCH, output]).returncode  # fmt: skip
     say("report", f"done in {time.monotonic() - started:.0f} s")
     return done
+
+
+def keep(output: Path, files: Mapping[str, bytes], found: dict, accesses: dict) -> None:
+    """Write what guests have found to where the program draws it from, in place of what is there.
+
+    files: those of a guest that has run MEASURE; found: what is modelled; accesses: to ports
+    """
+    rows = output / "rows" / GUEST
+    rows.mkdir(parents=True, exist_ok=True)
+    for file in rows.glob("*.json"):
+        file.unlink()
+    for name, text in files.items():
+        if name.startswith(f"{GUEST}."):
+            (rows / name.removeprefix(f"{GUEST}.")).write_bytes(text)
+    (rows / "ports.json").write_text(json.dumps(accesses))
+    modelled.write(found, output / "rows" / MODEL)
