@@ -7,12 +7,10 @@
 
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
-#include <linux/timekeeping.h>
+#include <linux/time.h>
 #include <linux/version.h>
 #include <net/sch_generic.h>
 #include <net/sock.h>
-
-#include "clock.h"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>
@@ -64,51 +62,30 @@ static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
  *
  * Return: the clock.
  */
-static inline enum shaper_clock
-shaper_tstamp_clock(const struct sk_buff *skb, enum shaper_clock unknown)
+static inline clockid_t shaper_tstamp_clock(const struct sk_buff *skb, clockid_t unknown)
 {
 	const struct sock *sk = skb->sk;
 
 	if (sk && sk_fullsock(sk) && sock_flag(sk, SOCK_TXTIME)) {
 		switch (sk->sk_clockid) {
 		case CLOCK_MONOTONIC:
-			return SHAPER_MONOTONIC;
 		case CLOCK_TAI:
-			return SHAPER_TAI;
 		case CLOCK_REALTIME:
-			return SHAPER_REALTIME;
+			return sk->sk_clockid;
 		}
 	}
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 	switch (skb->tstamp_type) {
 	case SKB_CLOCK_MONOTONIC:
-		return SHAPER_MONOTONIC;
+		return CLOCK_MONOTONIC;
 	case SKB_CLOCK_TAI:
-		return SHAPER_TAI;
+		return CLOCK_TAI;
 	}
 #else
 	if (skb->mono_delivery_time)
-		return SHAPER_MONOTONIC;
+		return CLOCK_MONOTONIC;
 #endif
 	return unknown;
-}
-
-/*
- * The clock source's counter and CLOCK_REALTIME at the same moment. What a
- * snapshot of 7.2 has is of the clock that is asked for.
- */
-static inline u64 shaper_snapshot(s64 *real)
-{
-	struct system_time_snapshot snapshot;
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
-	ktime_get_snapshot_id(CLOCK_REALTIME, &snapshot);
-	*real = snapshot.systime;
-#else
-	ktime_get_snapshot(&snapshot);
-	*real = snapshot.real;
-#endif
-	return snapshot.cycles;
 }
 
 #endif /* _SHAPER_COMPAT_H */

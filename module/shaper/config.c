@@ -18,7 +18,7 @@
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 #define HORIZON_MAX	(1000 * NSEC_PER_SEC)
 #define AHEAD_MAX	(100 * NSEC_PER_MSEC)
-/* Up to here NTP's 500 ppm come to 50 ns. */
+/* Who steers or sets a clock in the last bit of the way comes too late for the packet. */
 #define NEAR_NS		(100 * NSEC_PER_USEC)
 
 const struct shaper_config shaper_defaults = {
@@ -26,18 +26,12 @@ const struct shaper_config shaper_defaults = {
 	.horizon_ns = 10 * NSEC_PER_SEC,
 	.mode = TC_APIC_MODE_AUTO,
 	.cpu = TC_APIC_CPU_ANY,
-	.clock = SHAPER_MONOTONIC,
+	.clock = CLOCK_MONOTONIC,
 	.late = TC_APIC_LATE_SEND,
 	.limit = 10000,
 	.pacing = true,
 	.split_gso = true,
 	.ahead_ns = 100 * NSEC_PER_USEC,
-};
-
-static const clockid_t clock_ids[SHAPER_CLOCKS] = {
-	[SHAPER_MONOTONIC] = CLOCK_MONOTONIC,
-	[SHAPER_REALTIME] = CLOCK_REALTIME,
-	[SHAPER_TAI] = CLOCK_TAI,
 };
 
 static struct netlink_range_validation rate_range = { .max = RATE_MAX };
@@ -78,16 +72,14 @@ static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_AHEAD] = NLA_POLICY_FULL_RANGE(NLA_U64, &ahead_range),
 };
 
-static int parse_clock(const struct nlattr *attr, enum shaper_clock *clock,
-		       struct netlink_ext_ack *extack)
+static int parse_clock(const struct nlattr *attr, clockid_t *clock, struct netlink_ext_ack *extack)
 {
-	unsigned int i;
-
-	for (i = 0; i < SHAPER_CLOCKS; i++) {
-		if (nla_get_u32(attr) == clock_ids[i]) {
-			*clock = i;
-			return 0;
-		}
+	switch (nla_get_u32(attr)) {
+	case CLOCK_MONOTONIC:
+	case CLOCK_TAI:
+	case CLOCK_REALTIME:
+		*clock = nla_get_u32(attr);
+		return 0;
 	}
 	NL_SET_ERR_MSG_ATTR(extack, attr,
 			    "clock is not CLOCK_MONOTONIC, CLOCK_TAI or CLOCK_REALTIME");
@@ -299,7 +291,7 @@ int shaper_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_s32(skb, TCA_APIC_OVERHEAD, config->overhead) ||
 	    nla_put_u32(skb, TCA_APIC_MODE, config->mode) ||
 	    nla_put_u32(skb, TCA_APIC_CPU, config->cpu) ||
-	    nla_put_u32(skb, TCA_APIC_CLOCK, clock_ids[config->clock]) ||
+	    nla_put_u32(skb, TCA_APIC_CLOCK, config->clock) ||
 	    nla_put_u32(skb, TCA_APIC_LATE, config->late) ||
 	    nla_put_u64_64bit(skb, TCA_APIC_LATE_NS, config->late_ns, TCA_APIC_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_APIC_HORIZON, config->horizon_ns, TCA_APIC_PAD) ||

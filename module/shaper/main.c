@@ -5,7 +5,7 @@
  *
  * Its parts, from a packet's way through it:
  *
- *	ready.c		enqueue: when it wants to leave (clock.c, snapshot.c, flows.c),
+ *	ready.c		enqueue: when it wants to leave (clock.c, flows.c),
  *			what class it has (classify.c), and what can be done for it before
  *	edf.c, plan.c	which is first, and when the rate lets it leave; with classes: class.c
  *	send.c		the handler of the timer, and dequeue; lead.c: how early they come

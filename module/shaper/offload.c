@@ -7,6 +7,7 @@
  * phc2sys makes of the one or the other; no driver says how far they are apart.
  */
 #include <asm/msr.h>
+#include <linux/apic_timer.h>
 #include <linux/minmax.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -14,7 +15,6 @@
 
 #include "offload.h"
 #include "shaper.h"
-#include "snapshot.h"
 
 static int ask(struct Qdisc *sch, bool enable)
 {
@@ -80,8 +80,5 @@ int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_
  */
 void shaper_offload_launch(struct sk_buff *skb, u64 at)
 {
-	struct shaper_pair pair;
-
-	shaper_read_clocks(&pair);
-	skb->tstamp = ns_to_ktime(shaper_clock_from_tsc(&pair, SHAPER_TAI, max(at, pair.tsc)));
+	skb->tstamp = apic_timer_tsc_to_clock(CLOCK_TAI, max(at, rdtsc()));
 }

@@ -20,7 +20,6 @@
 #include "compat.h"
 #include "ready.h"
 #include "send.h"
-#include "snapshot.h"
 
 #define RATE_MAX	BIT_ULL(40)	/* bit/s */
 
@@ -56,12 +55,9 @@ static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct request *request)
 {
 	const struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
-	enum shaper_clock clock = shaper_tstamp_clock(skb, q->config.clock);
-	struct shaper_pair pair;
-	u64 at;
+	clockid_t clock = shaper_tstamp_clock(skb, q->config.clock);
+	u64 at = shaper_clock_to_tsc(clock, skb->tstamp);
 
-	shaper_read_clocks(&pair);
-	at = shaper_clock_to_tsc(&pair, clock, ktime_to_ns(skb->tstamp));
 	if (sk && sock_flag(sk, SOCK_TXTIME)) {
 		request->flags |= SHAPER_TXTIME;
 		/* A deadline: as soon as possible, and not at all when it has passed. */

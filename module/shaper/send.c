@@ -73,7 +73,6 @@
 #include "offload.h"
 #include "path.h"
 #include "send.h"
-#include "snapshot.h"
 
 /* Packets that one call of dequeue sends, as the core's dev_tx_weight. */
 #define WEIGHT		64
@@ -176,11 +175,8 @@ static void convert_again(struct shaper *q, struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
 	struct shaper_cb *cb = shaper_cb(skb);
-	struct shaper_pair pair;
-	u64 want;
+	u64 want = shaper_clock_to_tsc(SHAPER_CLOCK(cb->flags), skb->tstamp);
 
-	shaper_read_clocks(&pair);
-	want = shaper_clock_to_tsc(&pair, SHAPER_CLOCK(cb->flags), ktime_to_ns(skb->tstamp));
 	if (unlikely(has_class(skb))) {
 		shaper_class_again(&q->classes, &q->plan, skb, want);
 		return;

@@ -47,7 +47,7 @@ struct shaper_config {
 	s32 overhead;
 	u32 mode;
 	u32 cpu;
-	enum shaper_clock clock;
+	clockid_t clock;
 	u32 late;
 	u32 limit;
 	u32 flow_limit;

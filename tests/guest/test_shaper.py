@@ -138,6 +138,41 @@ def test_error_hard(guest):
     BEGIN
     + """
     patiently booted
+    tc qdisc add dev sink0 root apic mode hard
+    udpsend count=1000 gap=20000-120000 >/dev/null
+    for steer in 32000000 -32000000; do
+        adjtimex -f $steer >/dev/null
+        sleep 0.1
+        echo 1 >$SINK/reset
+        udpsend count=1000 gap=20000-120000 clock=tai >sent
+        echo steered $steer
+        errors
+        cat sent $SINK/packets
+    done
+    echo 1 >$SINK/reset
+    adjtimex -f 0 >/dev/null
+    """
+    + END,
+)
+def test_steered(guest):
+    """NTP's 500 ppm come to 50 ns in 100 us: departure times are those of the clock as it goes."""
+    output = guest.ok()
+    print(output)
+    parts = output.split("\nsteered ")[1:]
+    assert len(parts) == 2
+    for part in parts:
+        count, least, _, p99, _, _ = map(int, re.search(r"^errors (.*)$", part, re.M)[1].split())
+        assert count == 1000
+        assert least >= -2  # the clock's resolution, and what it gains till the driver reads it
+        assert p99 <= 8
+        assert all_came(part)["hardirq"] == 1000
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    patiently booted
     for mode in hard soft; do
         tc qdisc replace dev sink0 root apic mode $mode rate 50mbit
         # The lead is learnt first.
