@@ -24,6 +24,8 @@
 #define HOUR_NS	(3600ULL * NSEC_PER_SEC)
 /* How often the measurement itself is measured. The least counts. */
 #define ROUNDS	100
+/* How many moments are drawn for one that is not the first, at most */
+#define TRIES	64
 
 /**
  * struct either - a timer of either kind
@@ -111,15 +113,21 @@ static u64 somewhere(struct crowd *crowd)
 	return crowd->hrtimers ? ktime_get() + ns : apic_timer_now() + apic_timer_ns_to_tsc(ns);
 }
 
-/* The same, but not before all that are pending. */
+/*
+ * The same, but not before all that are pending. Where these are so late that none of
+ * some tries is, right after the first of them.
+ */
 static u64 not_first(struct crowd *crowd)
 {
+	unsigned int i;
 	u64 moment;
 
-	do {
+	for (i = 0; i < TRIES; i++) {
 		moment = somewhere(crowd);
-	} while (crowd->pending && moment <= crowd->earliest);
-	return moment;
+		if (!crowd->pending || moment > crowd->earliest)
+			return moment;
+	}
+	return crowd->earliest + 1;
 }
 
 /* TSC cycles of @call with interrupts off */
