@@ -7,6 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/time.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
@@ -38,11 +39,13 @@ bool device_moment_clock(u32 clock)
  *
  * Context: Any but NMI.
  * Return: the first TSC value at which the clock shows the moment, or a later one;
- * for a moment far ahead perhaps one before, see device_moment_leg().
+ * for a moment far ahead perhaps one before, see device_moment_leg(). Later by what the
+ * conversion may be off where the kernel's clocks do not run on the TSC.
  */
 u64 device_moment_tsc(u32 clock, u64 expires)
 {
 	struct apic_timer_page page;
+	u64 tsc, error;
 
 	if (clock == APIC_TIMER_CLOCK_TSC)
 		return expires;
@@ -51,7 +54,8 @@ u64 device_moment_tsc(u32 clock, u64 expires)
 		expires -= min(expires, page.tai);
 	if (page.flags & APIC_TIMER_TSC_IS_CLOCK)
 		return device_clock_tsc(&page, expires);
-	return apic_timer_ktime_to_tsc(min_t(u64, expires, KTIME_MAX));
+	tsc = apic_timer_clock_to_tsc(CLOCK_MONOTONIC, min_t(u64, expires, KTIME_MAX), &error);
+	return apic_timer_add_tsc(tsc, error);
 }
 
 /**
