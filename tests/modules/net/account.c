@@ -129,8 +129,11 @@ void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 	account_flow(&payload);
 	if (payload.planned) {
 		planned = planned_tsc(&payload);
-		/* Clocks count whole nanoseconds: what is early by less cannot be seen. */
-		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1))
+		/*
+		 * Clocks count whole nanoseconds, and what NTP steers one by since the packet
+		 * came is a part of another: what is early by less cannot be seen.
+		 */
+		if ((s64)(planned - tsc) > (s64)(cycles_of(2) + 1))
 			atomic64_inc(&early);
 	}
 	n = atomic_fetch_add_unless(&records_n, 1, records_max);
