@@ -69,6 +69,53 @@ def test_without_the_module(guest):
     assert guest.ok().splitlines() == [reason, "2"] * 3
 
 
+NEED_ROOT = {
+    "status": "read /sys/kernel/debug/apic_timer", "hist": "trace", "top": "trace",
+    "trace f": "trace", **dict.fromkeys(("pio", "accuracy loop", "accuracy periodic", "chain",
+                                         "bench"), "open /dev/apic_measure"),
+}  # fmt: skip
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=1, source="proxy", engine="virtual"),
+    """
+    unload
+    load apic_timer
+    load apic_measure
+    mkdir -p /etc
+    [ -e /etc/passwd ] || echo somebody:x:1000:1000::/:/bin/sh >/etc/passwd
+    """
+    + "".join(f"start-stop-daemon -S -c 1000:1000 -x $TOOL -- {command} || echo $?\n"
+              for command in NEED_ROOT),
+)  # fmt: skip
+def test_without_root(guest):
+    """One line says what for, and that sudo does; nothing is measured."""
+    lines = [text for what in NEED_ROOT.values()
+             for text in (f"apic-timer: only root can {what}: run it with sudo", "2")]  # fmt: skip
+    assert guest.ok().splitlines() == lines
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=1, source="proxy", engine="virtual"),
+    """
+    unload
+    load apic_timer
+    load apic_measure
+    echo 0.0.9 >/tmp/version
+    mount --bind /tmp/version /sys/module/apic_timer/version
+    for command in status doctor "hist --seconds 1" "top --count 1" \\
+            "trace --seconds 1 f" "pio --count 1" "accuracy loop --count 1" \\
+            "accuracy periodic --count 1" "chain --shots 1 --via direct"; do
+        $TOOL $command 2>&1 | grep -c "module is version 0.0.9, this program"
+    done
+    umount /sys/module/apic_timer/version
+    """,
+)
+def test_another_version(guest):
+    """Each command that needs the module says so, and does what can be done."""
+    assert guest.ok().split() == ["1"] * 9
+
+
 @pytest.mark.guest(
     VIRTUAL,
     """

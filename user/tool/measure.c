@@ -15,8 +15,10 @@
 
 #include "files.h"
 #include "measure.h"
+#include "module.h"
 #include "say.h"
 #include "tsc.h"
+#include "version.h"
 
 #define NODE	"/dev/apic_measure"
 #define CPUS	1024
@@ -47,6 +49,10 @@ void measure_begin(int cpu)
 	node = open(NODE, O_RDONLY | O_CLOEXEC);
 	if (node < 0)
 		explain();
+	/* Both modules are installed together, and the other one says its version. */
+	if (module_other_version())
+		warn("the module is version %s, this program %s", module_other_version(),
+		     APIC_TIMER_VERSION);
 	for (own_cpu = cpu < 0 ? 0 : cpu; cpu < 0 && own_cpu < end && !allowed[own_cpu]; own_cpu++)
 		;
 	if (!tsc_pin(own_cpu))
