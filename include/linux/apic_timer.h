@@ -99,8 +99,16 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 #define APIC_TIMER_COVER_999	0x0018U
 #define APIC_TIMER_COVER_MASK	0x0018U
 
+/*
+ * Keep out of the way of a timer of mode raw or mean what mode exact keeps out of its
+ * own: the kernel's events (parameter defer_ns) and deep idle states (latency_qos). For a
+ * handler that spins until a moment of its own, and has learnt how much earlier its
+ * timer has to expire.
+ */
+#define APIC_TIMER_UNDISTURBED	0x0020U
+
 #define APIC_TIMER_FLAGS	(APIC_TIMER_MODE_MASK | APIC_TIMER_SKIP_LATE | \
-				 APIC_TIMER_COVER_MASK)
+				 APIC_TIMER_COVER_MASK | APIC_TIMER_UNDISTURBED)
 
 /* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U

@@ -386,6 +386,50 @@ static void hold_test(struct kunit *test)
 	}
 }
 
+/* The other modes have that by a flag; without it, the kernel's event makes them late. */
+static void undisturbed_test(struct kunit *test)
+{
+	static const unsigned int modes[] = { APIC_TIMER_RAW, APIC_TIMER_MEAN };
+	unsigned int i, undisturbed;
+	u64 deferred;
+
+	for (i = 0; i < ARRAY_SIZE(modes) * 2; i++) {
+		undisturbed = i % 2;
+		timers[0].flags = modes[i / 2];
+		shots(test, 200);
+		kernel_start();
+		deferred = machine_stat(DEFERRED);
+		timers[0].flags |= undisturbed ? APIC_TIMER_UNDISTURBED : 0;
+		forget();
+		add(test, 0, 100000);
+		kernel_at(timers[0].expires - 1000);
+		run_for(200000);
+		KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+		KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
+		KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED) - deferred, (u64)undisturbed);
+		KUNIT_EXPECT_EQ(test, kernel_ran > timers[0].expires, (bool)undisturbed);
+		if (undisturbed)
+			KUNIT_EXPECT_LE(test, records[0].most, (s64)machine_plain.latency + 20);
+		else
+			KUNIT_EXPECT_GE(test, records[0].most, KERNEL_COST - 1000LL);
+	}
+}
+
+/* Its handler learns for itself, and so spares the CPU learning from each expiry. */
+static void undisturbed_learns_less_test(struct kunit *test)
+{
+	timers[0].flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
+	shots(test, 1000);
+	KUNIT_EXPECT_GE(test, lead()->latency[APIC_TIMER_CPU_BUSY].seen +
+			      lead()->latency[APIC_TIMER_CPU_IDLE].seen +
+			      lead()->latency[APIC_TIMER_CPU_TICK_STOPPED].seen,
+			APIC_TIMER_ESTIMATE_FIRST);
+	KUNIT_EXPECT_LE(test, lead()->latency[APIC_TIMER_CPU_BUSY].averaged +
+			      lead()->latency[APIC_TIMER_CPU_IDLE].averaged +
+			      lead()->latency[APIC_TIMER_CPU_TICK_STOPPED].averaged,
+			1000U / 16 + 1);
+}
+
 /* How far it has to come before the expiry is learnt. */
 static void hold_learnt_test(struct kunit *test)
 {
@@ -763,6 +807,8 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(learnt_last_test),
 	KUNIT_CASE(late_test),
 	KUNIT_CASE(hold_test),
+	KUNIT_CASE(undisturbed_test),
+	KUNIT_CASE(undisturbed_learns_less_test),
 	KUNIT_CASE(hold_learnt_test),
 	KUNIT_CASE(no_hold_test),
 	KUNIT_CASE(hold_bounded_test),

@@ -29,7 +29,7 @@
  *		serves it; the lead if that is more
  * @defer_max:	TSC cycles before the hardware fires in which an event of the
  *		kernel's is deferred until after the expiry
- * @exact:	of mode exact, and not throttled
+ * @exact:	of mode exact, or with %APIC_TIMER_UNDISTURBED, and not throttled
  */
 struct apic_timer_target {
 	u64 expires;
@@ -137,9 +137,15 @@ apic_timer_target_of(const struct apic_timer_list *head, const u64 *none, u64 no
 		 * rest of the system no CPU time.
 		 */
 		target.serve_window = min(target.lead[0] + leave, budget);
-	} else if (mode == APIC_TIMER_MEAN) {
-		target.lead[0] = lead->mean[state];
-		target.lead[1] = lead->mean[APIC_TIMER_CPU_TICK_STOPPED];
+	} else {
+		if (mode == APIC_TIMER_MEAN) {
+			target.lead[0] = lead->mean[state];
+			target.lead[1] = lead->mean[APIC_TIMER_CPU_TICK_STOPPED];
+		}
+		if (head->flags & APIC_TIMER_UNDISTURBED) {
+			target.exact = true;
+			target.defer_max = min(apic_timer_target_defer_max, lead->defer);
+		}
 	}
 	return target;
 }

@@ -287,7 +287,8 @@ void apic_timer_base_peek(const struct apic_timer_base *base,
 	if (!first || !base->online)
 		return;
 	head->expires = first->expires;
-	head->exact = apic_timer_mode_of(first) == APIC_TIMER_EXACT;
+	head->exact = apic_timer_mode_of(first) == APIC_TIMER_EXACT ||
+		      first->flags & APIC_TIMER_UNDISTURBED;
 	if (head->exact)
 		head->budget = apic_timer_target_budget(first);
 }

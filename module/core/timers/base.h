@@ -106,7 +106,7 @@ void apic_timer_base_snapshot_end(struct apic_timer_base *base,
  * struct apic_timer_base_head - the head of a CPU's queue
  * @expires:	absolute TSC, %U64_MAX if there is none
  * @budget:	its spin budget, TSC cycles; the module's if it has none
- * @exact:	it is of mode exact
+ * @exact:	it is of mode exact, or with %APIC_TIMER_UNDISTURBED
  */
 struct apic_timer_base_head {
 	u64 expires;

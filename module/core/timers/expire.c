@@ -90,6 +90,17 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 }
 
 /*
+ * Learning from a latency takes a third of an expiry. Where it is not done while
+ * spinning, and the handler learns for itself, some latencies are enough for the others.
+ */
+#define LEARN_RUNS	16
+
+static bool learns_itself(const struct apic_timer_base *base, unsigned int flags)
+{
+	return flags & APIC_TIMER_UNDISTURBED && base->run % LEARN_RUNS;
+}
+
+/*
  * Run the handler of the head. Drops the lock while it runs. Return: the TSC when it
  * was ready, if its latency is still to be learnt, otherwise 0.
  */
@@ -97,13 +108,13 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
-	unsigned int mode = apic_timer_mode_of(timer);
+	unsigned int mode = apic_timer_mode_of(timer), flags = timer->flags;
 	struct apic_timer_dispatch expiry = {
 		.function = timer->function,
 		.data = timer->data,
 		.expires = timer->expires,
 		.exact = mode == APIC_TIMER_EXACT,
-		.skip_late = timer->flags & APIC_TIMER_SKIP_LATE,
+		.skip_late = flags & APIC_TIMER_SKIP_LATE,
 		.cpu_state = cpu_state_now(mux),
 	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
@@ -147,7 +158,9 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	raw_spin_lock(&base->lock);
 	/* Pairs with runs_on() and apic_timer_base_in_run(). */
 	smp_store_release(&base->running, NULL);
-	return expiry.programmed_for && !expiry.learnt ? expiry.ready : 0;
+	if (!expiry.programmed_for || expiry.learnt || learns_itself(base, flags))
+		return 0;
+	return expiry.ready;
 }
 
 /* Handlers are about to keep the CPU busy, or have begun to in this interrupt. */

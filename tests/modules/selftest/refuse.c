@@ -181,6 +181,8 @@ static void every_mode(struct selftest *test)
 		expect_armed(test, &shot);
 		shot.timer.flags |= APIC_TIMER_SKIP_LATE;
 		expect_armed(test, &shot);
+		shot.timer.flags |= APIC_TIMER_UNDISTURBED;
+		expect_armed(test, &shot);
 	}
 }
 
