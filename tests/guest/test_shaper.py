@@ -279,6 +279,7 @@ def test_difficult_driver(guest):
     done
     wait
     cat sent
+    tc -s qdisc show dev sink0
     """
     + END,
 )

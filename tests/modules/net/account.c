@@ -57,13 +57,17 @@ static u64 cycles_of(u64 ns)
 	return mul_u64_u64_div_u64(ns, tsc_khz, 1000000);
 }
 
-/* The plan as a TSC value, by a pair of clock and TSC that is taken after the packet's. */
+/*
+ * The plan as a TSC value, by a pair of clock and TSC that is taken after the packet's. The
+ * clock has counted up to a nanosecond more than it says: the plan is taken for that much
+ * earlier. So no packet seems early that is not, and one may seem late by as much.
+ */
 static u64 planned_tsc(const struct sink_payload *payload)
 {
 	u64 cycles;
 	s64 left;
 
-	left = (s64)payload->planned - sink_clock(payload->clock, &cycles);
+	left = (s64)payload->planned - sink_clock(payload->clock, &cycles) - 1;
 	return left >= 0 ? cycles + cycles_of(left) : cycles - cycles_of(-left);
 }
 
@@ -130,10 +134,10 @@ void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 	if (payload.planned) {
 		planned = planned_tsc(&payload);
 		/*
-		 * Clocks count whole nanoseconds, and what NTP steers one by since the packet
-		 * came is a part of another: what is early by less cannot be seen.
+		 * What NTP steers the clock by since the packet came is a part of a
+		 * nanosecond, and cycles are rounded.
 		 */
-		if ((s64)(planned - tsc) > (s64)(cycles_of(2) + 1))
+		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1))
 			atomic64_inc(&early);
 	}
 	n = atomic_fetch_add_unless(&records_n, 1, records_max);
