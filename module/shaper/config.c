@@ -20,6 +20,11 @@
 #define AHEAD_MAX	(100 * NSEC_PER_MSEC)
 /* Who steers or sets a clock in the last bit of the way comes too late for the packet. */
 #define NEAR_NS		(100 * NSEC_PER_USEC)
+/*
+ * Preparations that mode hard learns its lead from: one packet in thousands may be late.
+ * The other modes are late more often than that, by far more, whatever the lead.
+ */
+#define HARD_WINDOW	4096
 
 const struct shaper_config shaper_defaults = {
 	.late_ns = NSEC_PER_USEC,
@@ -190,14 +195,14 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
 	q->near = apic_timer_ns_to_tsc(NEAR_NS);
 	if (mode != q->mode || !q->lead_soft.max) {
-		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(1500),
-				 apic_timer_ns_to_tsc(8000));
+		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(4000),
+				 apic_timer_ns_to_tsc(8000), HARD_WINDOW);
 		if (mode == TC_APIC_MODE_THREAD)
 			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(15000),
-					 apic_timer_ns_to_tsc(50000));
+					 apic_timer_ns_to_tsc(50000), SHAPER_LEAD_WINDOW);
 		else
-			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(3000),
-					 apic_timer_ns_to_tsc(20000));
+			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(4000),
+					 apic_timer_ns_to_tsc(20000), SHAPER_LEAD_WINDOW);
 	}
 	q->mode = mode;
 	q->irqs_on = shaper_hard_refused(dev);

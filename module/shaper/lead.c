@@ -1,54 +1,102 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long it takes from the expiry of the timer until a packet could be given to
- * the driver, learnt from one packet after the other. The rest of the lead is spent
- * waiting, so it is to be short, and yet longer than all but the rarest.
+ * How long it takes from the moment that the timer was armed for until a packet could
+ * be given to the driver, learnt from one packet after the other: the latency of the
+ * interrupt, and the preparation. The rest of the lead is spent waiting, so it is to be
+ * short, and yet longer than all but the rarest.
+ *
+ * What takes long is that code of the kernel's has interrupts off, or that the CPU has to
+ * wake up: once in ten packets here, once in thousands or never there. It depends
+ * on what the CPU does, and what that was when the last packet left says most about the
+ * next one. So there is a class for each, and a CPU that does nothing but to run a
+ * program is not waited for as if it were idle.
+ *
+ * The lead is the longest preparation of the last two windows, an eighth, and some
+ * cycles: what interrupts are off for has no long tail. Windows grow, since what
+ * happens once in thousands of times is not seen by a short one; the first is short, as
+ * the guess costs more than anything that is likely.
  */
 #include <linux/minmax.h>
 
 #include "lead.h"
 
-#define WINDOW	64	/* preparations */
+#define GROWTH	4
 
 /**
  * shaper_lead_init() - begin to learn
  * @lead:	the lead
- * @cycles:	what to begin with, TSC cycles
+ * @guess:	what to begin with, TSC cycles
  * @max:	what it may come to, TSC cycles
+ * @window:	what the windows grow to, preparations; %SHAPER_LEAD_WINDOW or more
  *
  * Context: Any.
  */
-void shaper_lead_init(struct shaper_lead *lead, u32 cycles, u32 max)
+void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 max, u32 window)
 {
-	*lead = (struct shaper_lead) { .cycles = cycles, .max = max };
+	unsigned int i;
+
+	*lead = (struct shaper_lead) {
+		.cycles = guess, .guess = guess, .max = max, .window = window,
+	};
+	for (i = 0; i < SHAPER_LEAD_CLASSES; i++)
+		lead->class[i].window = SHAPER_LEAD_WINDOW;
+}
+
+static u32 longest(const struct shaper_lead_class *class)
+{
+	return max(class->longest, class->before);
+}
+
+/* The classes that are known stand in for one that is not. */
+static u32 longest_of_any(const struct shaper_lead *lead)
+{
+	u32 found = 0;
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_LEAD_CLASSES; i++)
+		if (lead->class[i].before)
+			found = max(found, longest(&lead->class[i]));
+	return found;
+}
+
+static u32 cycles(const struct shaper_lead *lead, const struct shaper_lead_class *class)
+{
+	u32 took = longest(class);
+
+	if (unlikely(!class->before)) {
+		took = longest_of_any(lead);
+		if (!took)
+			took = lead->guess;
+		took = max(took, class->longest);
+	}
+	return min(took + took / 8 + 32, lead->max);
 }
 
 /**
  * shaper_lead_learn() - take a preparation into account
  * @lead:	the lead
- * @took:	TSC cycles from the expiry until the packet was ready
+ * @took:	TSC cycles from the moment that the timer was armed for until the packet was
+ *		ready
+ * @found:	what the CPU was at
  *
- * The lead grows at once. It shrinks to the longest preparation of the last two
- * windows, an eighth, and some cycles: to take a packet out of a tree is longer at
- * times. One that took longer than a lead may be says
- * nothing about the next: another interrupt came first, say.
+ * One that took longer than a lead may be says nothing about the next: another
+ * interrupt came first, say.
  *
  * Context: Any; the caller keeps others from @lead.
  */
-void shaper_lead_learn(struct shaper_lead *lead, u64 took)
+void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_found found)
 {
-	u32 longest;
+	struct shaper_lead_class *class = &lead->class[lead->now];
 
-	if (took > lead->max)
-		return;
-	lead->longest = max_t(u32, lead->longest, took);
-	longest = max(lead->longest, lead->before);
-	longest = min(longest + longest / 8 + 32, lead->max);
-	if (++lead->count == WINDOW) {
-		lead->before = lead->longest;
-		lead->longest = 0;
-		lead->count = 0;
-		lead->cycles = longest;
+	if (likely(took <= lead->max)) {
+		class->longest = max_t(u32, class->longest, took);
+		if (unlikely(++class->count == class->window)) {
+			class->before = class->longest;
+			class->longest = 0;
+			class->count = 0;
+			class->window = min(class->window * GROWTH, lead->window);
+		}
 	}
-	lead->cycles = max(lead->cycles, longest);
+	lead->now = found;
+	lead->cycles = cycles(lead, &lead->class[found]);
 }

@@ -5,22 +5,55 @@
 #include <linux/types.h>
 
 /**
- * struct shaper_lead - how much before its moment a packet's timer has to expire
- * @cycles:	that, TSC cycles
- * @max:	it is never more
- * @before:	longest preparation in the window before this one
- * @longest:	longest preparation in this window
- * @count:	preparations in this window
+ * enum shaper_lead_found - what the CPU was at when the timer expired
+ * @SHAPER_LEAD_KERNEL:	the kernel's code
+ * @SHAPER_LEAD_USER:	a program's
+ * @SHAPER_LEAD_IDLE:	nothing
+ * @SHAPER_LEAD_CLASSES: number of these
  */
-struct shaper_lead {
-	u32 cycles;
-	u32 max;
+enum shaper_lead_found {
+	SHAPER_LEAD_KERNEL,
+	SHAPER_LEAD_USER,
+	SHAPER_LEAD_IDLE,
+	SHAPER_LEAD_CLASSES
+};
+
+/**
+ * struct shaper_lead_class - the packets whose predecessor found the CPU at the same
+ * @before:	longest preparation in the window before this one, TSC cycles
+ * @longest:	longest preparation in this window, TSC cycles
+ * @count:	preparations in this window
+ * @window:	preparations that this window has
+ */
+struct shaper_lead_class {
 	u32 before;
 	u32 longest;
 	u32 count;
+	u32 window;
 };
 
-void shaper_lead_init(struct shaper_lead *lead, u32 cycles, u32 max);
-void shaper_lead_learn(struct shaper_lead *lead, u64 took);
+/**
+ * struct shaper_lead - how much before its moment a packet's timer has to expire
+ * @cycles:	that, TSC cycles
+ * @guess:	what it is while nothing is known, TSC cycles
+ * @max:	it is never more, TSC cycles
+ * @window:	longest window, preparations
+ * @now:	the class of the next packet
+ * @class:	what was learnt, by &enum shaper_lead_found
+ */
+struct shaper_lead {
+	u32 cycles;
+	u32 guess;
+	u32 max;
+	u32 window;
+	enum shaper_lead_found now;
+	struct shaper_lead_class class[SHAPER_LEAD_CLASSES];
+};
+
+/* The shortest window, preparations. */
+#define SHAPER_LEAD_WINDOW	64
+
+void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 max, u32 window);
+void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_found found);
 
 #endif /* _SHAPER_LEAD_H */

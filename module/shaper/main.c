@@ -89,7 +89,7 @@ static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink
 	q->timer.function = shaper_handler;
 	q->timer.data = (unsigned long)q;
 	init_apic_timer(&q->timer);
-	q->timer.flags = APIC_TIMER_EXACT;
+	q->timer.flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
 	q->config = shaper_defaults;
 	qdisc_watchdog_init(&q->watchdog, sch);
 	q->sch = sch;

@@ -61,9 +61,12 @@
 #include <linux/errqueue.h>
 #include <linux/lockdep.h>
 #include <linux/netdevice.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
 #include <net/inet_ecn.h>
 #include <net/sock.h>
 #include <net/xfrm.h>
+#include <asm/irq_regs.h>
 #include <asm/msr.h>
 
 #include <trace/events/sch_apic.h>
@@ -149,10 +152,12 @@ static u64 lead(const struct shaper *q, bool by_interrupt)
 static void start_timer(struct shaper *q, u64 expires)
 	__must_hold(&q->lock)
 {
+	u64 now = rdtsc();
 	int err = -EBUSY;
-	u64 now;
 
 	q->asked = expires;
+	/* It cannot expire sooner. */
+	q->since = max(expires, now);
 	if (!q->placed && q->config.cpu != TC_APIC_CPU_ANY) {
 		q->placed = true;
 		q->timer.expires = expires;
@@ -165,7 +170,6 @@ static void start_timer(struct shaper *q, u64 expires)
 
 	/* This CPU is going offline, say. Softirq serves then, and asks again. */
 	q->stats.no_timer++;
-	now = rdtsc();
 	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns() +
 				   apic_timer_tsc_to_ns(expires > now ? expires - now : 0));
 }
@@ -177,13 +181,10 @@ static void convert_again(struct shaper *q, struct sk_buff *skb)
 	struct shaper_cb *cb = shaper_cb(skb);
 	u64 want = shaper_clock_to_tsc(SHAPER_CLOCK(cb->flags), skb->tstamp);
 
-	if (unlikely(has_class(skb))) {
+	if (unlikely(has_class(skb)))
 		shaper_class_again(&q->classes, &q->plan, skb, want);
-		return;
-	}
-	shaper_edf_erase(&q->edf, skb);
-	cb->want = want;
-	shaper_edf_insert_again(&q->edf, skb);
+	else
+		shaper_edf_change_first(&q->edf, skb, want);
 }
 
 /* Conversions that one call makes at most: of packets that wait for the same moment. */
@@ -198,27 +199,28 @@ static struct sk_buff *first(struct shaper *q, u64 *expires)
 	__must_hold(&q->lock)
 {
 	unsigned int conversions = CONVERSIONS;
+	u64 now, at, look = 0;
 	struct sk_buff *skb;
-	u64 now, look;
 
-	while ((skb = head(q))) {
-		u64 at = handing(q, moment(q, skb));
-
-		*expires = before(at, lead(q, for_interrupt(q, skb)));
+	for (;;) {
+		skb = head(q);
+		if (!skb)
+			return NULL;
+		at = handing(q, moment(q, skb));
 		if (likely(!(shaper_cb(skb)->flags & SHAPER_TIMED)))
 			break;
 		now = rdtsc();
 		look = shaper_clock_look(now, at, q->near);
-		if (look) {
-			*expires = min(*expires, look);
+		if (look || !conversions--)
 			break;
-		}
-		if (!conversions--)
-			break;
-		if (*expires > now)
+		/* Not when it is about to leave. */
+		if (before(at, q->lead_hard.cycles) > now)
 			convert_again(q, skb);
 		shaper_cb(skb)->flags &= ~SHAPER_TIMED;
 	}
+	*expires = before(at, lead(q, for_interrupt(q, skb)));
+	if (look)
+		*expires = min(*expires, look);
 	return skb;
 }
 
@@ -431,6 +433,16 @@ static void start(struct sending *sending, u32 mode)
 	trace(&sending->start, sending->len, mode);
 }
 
+/* What this interrupt has interrupted. */
+static enum shaper_lead_found interrupted(void)
+{
+	struct pt_regs *regs = get_irq_regs();
+
+	if (is_idle_task(current))
+		return SHAPER_LEAD_IDLE;
+	return regs && user_mode(regs) ? SHAPER_LEAD_USER : SHAPER_LEAD_KERNEL;
+}
+
 /**
  * shaper_handler() - the timer has expired: see to the first packet
  * @now:	TSC
@@ -446,9 +458,10 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	struct sending sending;
 	struct sk_buff *skb;
 	bool by_interrupt;
-	u64 at;
+	u64 at, since;
 
 	raw_spin_lock(&q->lock);
+	since = q->since;
 	q->asked = 0;
 	skb = head(q);
 	if (unlikely(!skb || q->dead || q->sender != SHAPER_NOBODY))
@@ -468,7 +481,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	}
 	if (!by_interrupt || unlikely(too_late(q, skb, now))) {
 		q->kicked = true;
-		q->expired = now;
+		q->expired = since;
 		kick(q);
 		goto out;
 	}
@@ -498,7 +511,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		q->stats.sent_hard++;
 		if (unlikely(sending.class))
 			sending.class->stats.sent_hard++;
-		shaper_lead_learn(&q->lead_hard, sending.start.ready - now);
+		shaper_lead_learn(&q->lead_hard, sending.start.ready - since, interrupted());
 	} else {
 		q->stats.busy_driver++;
 		q->kicked = true;
@@ -591,7 +604,8 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 		else if (sending.class)
 			sending.class->stats.sent_soft++;
 		if (expired)
-			shaper_lead_learn(&q->lead_soft, sending.start.ready - expired);
+			shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
+					  SHAPER_LEAD_KERNEL);
 	}
 	if (busy) {
 		q->stats.busy_driver++;

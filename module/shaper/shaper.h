@@ -80,7 +80,8 @@ enum shaper_sender {
  * @plan:	when the first of them may leave
  * @timer:	expires some time before it is to leave
  * @asked:	what @timer was armed for; 0 if it was not since it expired
- * @expired:	when the handler left a packet to softirq or thread, TSC; 0: it did not
+ * @since:	the same, or when it was armed if that was later
+ * @expired:	@since, when the handler has left a packet to softirq or thread; 0: it has not
  * @sender:	who is sending. Only one does at a time, which keeps the packets in order
  * @generation:	counts resets: who has sent meanwhile does not touch the accounts
  * @queued:	packets in @edf, in @classes and with the sender
@@ -122,6 +123,7 @@ struct shaper {
 	struct shaper_classes classes;
 	struct apic_timer_list timer;
 	u64 asked;
+	u64 since;
 	u64 expired;
 	enum shaper_sender sender;
 	u32 generation;
