@@ -29,10 +29,26 @@ static int ask(struct Qdisc *sch, bool enable)
 	return dev->netdev_ops->ndo_setup_tc(dev, TC_SETUP_QDISC_ETF, &offload);
 }
 
-/* As root of a device with several queues it would have packets for all of them. */
+/*
+ * Whether all of its packets are for one queue of the device. A root has those of all
+ * queues, and so has what is below it, unless that is mq or the like, which gives each queue a
+ * root of its own. One that was deleted there leaves noop behind, at any number of queues.
+ */
 static bool of_one_queue(const struct Qdisc *sch)
 {
-	return qdisc_dev(sch)->real_num_tx_queues == 1 || sch->parent != TC_H_ROOT;
+	const struct net_device *dev = qdisc_dev(sch);
+	const struct Qdisc *root = rcu_access_pointer(sch->dev_queue->qdisc_sleeping);
+	unsigned int i, queues = 0;
+
+	if (dev->real_num_tx_queues == 1)
+		return true;
+	if (sch->parent == TC_H_ROOT)
+		return false;
+	if (root == &noop_qdisc)
+		return true;
+	for (i = 0; i < dev->real_num_tx_queues; i++)
+		queues += rcu_access_pointer(netdev_get_tx_queue(dev, i)->qdisc_sleeping) == root;
+	return queues == 1;
 }
 
 /**

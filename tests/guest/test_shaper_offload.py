@@ -138,8 +138,16 @@ def test_difficult_driver(guest):
     rmmod apic_timer_sink
     begin launch=1 queues=4
     tc qdisc add dev sink0 root handle 1: apic offload on 2>&1 && echo taken
-    tc qdisc replace dev sink0 root handle 1: mq
+    # Nor below a root that has packets of all queues; below mq, at any depth
+    tc qdisc replace dev sink0 root handle 1: prio
+    tc qdisc add dev sink0 parent 1:1 apic offload on 2>&1 && echo taken
+    tc qdisc add dev sink0 parent 1:2 handle 11: apic
+    tc qdisc change dev sink0 parent 1:2 handle 11: apic offload on 2>&1 && echo taken
+    tc qdisc del dev sink0 root
+    tc qdisc add dev sink0 root handle 1: mq
     tc qdisc add dev sink0 parent 1:2 handle 12: apic offload on
+    tc qdisc add dev sink0 parent 1:3 handle 13: prio
+    tc qdisc add dev sink0 parent 13:1 handle 14: apic offload on
     tc qdisc show dev sink0
     """
     + END,
@@ -149,6 +157,7 @@ def test_refused(guest):
     output = guest.ok()
     assert "taken" not in output
     assert output.count("the device has no LaunchTime for this queue") == 3
-    assert "offload is for one queue: use apic below mq" in output
+    assert output.count("offload is for one queue: use apic below mq") == 3
     assert re.search(r"qdisc apic 12: parent 1:2 offloaded .* offload on ", output)
+    assert re.search(r"qdisc apic 14: parent 13:1 offloaded .* offload on ", output)
     assert "offload off" in output
