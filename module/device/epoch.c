@@ -7,27 +7,45 @@
  * for which the kernel has taken every thread out of its system call; it begins the call
  * anew afterwards. An epoll and an io_uring keep what waits, and whoever looks after such a
  * sleep is shown nothing that has not woken them.
+ *
+ * Users may have any number of files and commands. An epoch begins with interrupts off, so
+ * it is the work of a thread to notify them, one after the other. That thread runs before the
+ * kernel lets processes go on, or soon after.
  */
-#include <linux/spinlock.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
 
 #include "epoch.h"
 
 static LIST_HEAD(waiters);
-static DEFINE_RAW_SPINLOCK(waiters_lock);
+static DEFINE_MUTEX(waiters_lock);
+
+static void notify(struct work_struct *work)
+{
+	struct device_epoch_waiter *waiter;
+
+	mutex_lock(&waiters_lock);
+	list_for_each_entry(waiter, &waiters, node) {
+		waiter->began(waiter);
+		cond_resched();
+	}
+	mutex_unlock(&waiters_lock);
+}
+
+static DECLARE_WORK(notify_work, notify);
 
 /**
  * device_epoch_add() - something may wait from now on
  * @waiter:	it, with its function
  *
- * Context: Any but NMI.
+ * Context: Task. Sleeps.
  */
 void device_epoch_add(struct device_epoch_waiter *waiter)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&waiters_lock, flags);
+	mutex_lock(&waiters_lock);
 	list_add(&waiter->node, &waiters);
-	raw_spin_unlock_irqrestore(&waiters_lock, flags);
+	mutex_unlock(&waiters_lock);
 }
 
 /**
@@ -36,29 +54,31 @@ void device_epoch_add(struct device_epoch_waiter *waiter)
  *
  * Its function is not running when this returns, and will not be called.
  *
- * Context: Any but NMI, without a lock that the function takes.
+ * Context: Task. Sleeps. Without a lock that the function takes.
  */
 void device_epoch_del(struct device_epoch_waiter *waiter)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&waiters_lock, flags);
+	mutex_lock(&waiters_lock);
 	list_del(&waiter->node);
-	raw_spin_unlock_irqrestore(&waiters_lock, flags);
+	mutex_unlock(&waiters_lock);
 }
 
 /**
- * device_epoch_began() - notify all
+ * device_epoch_began() - have all notified
  *
- * Context: Interrupts off; the page has the new epoch.
+ * Context: Any but NMI; the page has the new epoch.
  */
 void device_epoch_began(void)
 {
-	struct device_epoch_waiter *waiter;
-	unsigned long flags;
+	queue_work(system_highpri_wq, &notify_work);
+}
 
-	raw_spin_lock_irqsave(&waiters_lock, flags);
-	list_for_each_entry(waiter, &waiters, node)
-		waiter->began(waiter);
-	raw_spin_unlock_irqrestore(&waiters_lock, flags);
+/**
+ * device_epoch_sync() - wait until all have been notified of what began before
+ *
+ * Context: Task. Sleeps.
+ */
+void device_epoch_sync(void)
+{
+	flush_work(&notify_work);
 }

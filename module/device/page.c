@@ -135,6 +135,7 @@ int device_page_init(void)
 void device_page_exit(void)
 {
 	apic_timer_unregister_notifier(&tsc_block);
+	device_epoch_sync();
 	free_page((unsigned long)page);
 }
 

@@ -101,7 +101,7 @@ static void epoch_began(struct device_epoch_waiter *waiter)
 {
 	struct device_timer *timer = container_of(waiter, struct device_timer, waiter);
 
-	irq_work_queue(&timer->wake);
+	wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
 }
 
 /**
@@ -109,7 +109,7 @@ static void epoch_began(struct device_epoch_waiter *waiter)
  * @timer:	the timer
  * @user:	who pays
  *
- * Context: Any.
+ * Context: Task. Sleeps.
  */
 void device_timer_init(struct device_timer *timer, struct device_user *user)
 {

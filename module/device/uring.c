@@ -139,14 +139,21 @@ out:
 static void epoch_began(struct device_epoch_waiter *waiter)
 {
 	struct uring_wait *wait = container_of(waiter, struct uring_wait, waiter);
+	unsigned long flags;
+	bool stale;
 
-	raw_spin_lock(&wait->lock);
-	if (wait->waits && wait->clock == APIC_TIMER_CLOCK_TSC && wait->epoch) {
+	raw_spin_lock_irqsave(&wait->lock, flags);
+	/* One that was issued since is of the new epoch. */
+	stale = wait->waits && wait->clock == APIC_TIMER_CLOCK_TSC && wait->epoch &&
+		wait->epoch != device_page_epoch();
+	if (stale) {
 		wait->waits = false;
 		wait->result = -ESTALE;
-		irq_work_queue(&wait->notify);
 	}
-	raw_spin_unlock(&wait->lock);
+	raw_spin_unlock_irqrestore(&wait->lock, flags);
+	/* finish() waits for us in device_epoch_del(). */
+	if (stale)
+		notify(&wait->notify);
 }
 
 /*
