@@ -62,6 +62,7 @@ def takes_long(test: str) -> bool:
         or name in ("test_debian_own", "test_after_make_install", "test_injected")
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
         or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")
+        or name == "test_whole_report"
         or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
         or (name in ONE and case != QUICK.id)
