@@ -61,14 +61,17 @@ static u64 cycles_of(u64 ns)
  * The plan as a TSC value, by a pair of clock and TSC that is taken after the packet's. The
  * clock has counted up to a nanosecond more than it says: the plan is taken for that much
  * earlier. So no packet seems early that is not, and one may seem late by as much.
+ * @slack: what the TSC's frequency may be off till then, should the CPU be stopped meanwhile
  */
-static u64 planned_tsc(const struct sink_payload *payload)
+static u64 planned_tsc(const struct sink_payload *payload, u64 *slack)
 {
-	u64 cycles;
+	u64 cycles, distance;
 	s64 left;
 
 	left = (s64)payload->planned - sink_clock(payload->clock, &cycles) - 1;
-	return left >= 0 ? cycles + cycles_of(left) : cycles - cycles_of(-left);
+	distance = cycles_of(abs(left));
+	*slack = distance >> 9;
+	return left >= 0 ? cycles + distance : cycles - distance;
 }
 
 static void account_flow(const struct sink_payload *payload)
@@ -113,7 +116,7 @@ static void note_launch(const struct sk_buff *skb, const struct sink_payload *pa
 void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 {
 	struct sink_payload payload;
-	u64 planned = 0;
+	u64 planned = 0, slack;
 	int n;
 
 	if (in_hardirq())
@@ -132,12 +135,12 @@ void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 
 	account_flow(&payload);
 	if (payload.planned) {
-		planned = planned_tsc(&payload);
+		planned = planned_tsc(&payload, &slack);
 		/*
 		 * What NTP steers the clock by since the packet came is a part of a
 		 * nanosecond, and cycles are rounded.
 		 */
-		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1))
+		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1 + slack))
 			atomic64_inc(&early);
 	}
 	n = atomic_fetch_add_unless(&records_n, 1, records_max);
