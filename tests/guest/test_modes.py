@@ -293,7 +293,8 @@ def test_kernel_events_are_deferred(guest):
     assert min(never[2], sometimes[2]) > 100
 
 
-# Mode 3 is exact. Out of the interrupt and into the next one takes about 2.5 us.
+# Mode 3 is exact. Out of the interrupt and into the next one takes about 2.5 us, and the lead
+# comes on top. Shots at 2 us would be throttled, as they leave the CPU nothing, and not waited for.
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     """
@@ -305,7 +306,7 @@ def test_kernel_events_are_deferred(guest):
         load apic_timer_bench
         load apic_timer_bench_ours
         set -- $(count)
-        echo "3 2500 20" >$DEBUG/apic_timer_bench/period
+        echo "3 2800 20" >$DEBUG/apic_timer_bench/period
         set -- $1 $2 $(count)
         echo $(($3 - $1)) $(($4 - $2))
         unload
@@ -314,6 +315,7 @@ def test_kernel_events_are_deferred(guest):
 )
 def test_close_shots_share_an_interrupt(guest):
     """What is nearer than a way out of the interrupt and back is waited for, held back or not."""
+    print(guest.ok())
     for row in guest.ok().splitlines():
         expired, interrupts = map(int, row.split())
         assert expired > 4000
