@@ -415,6 +415,13 @@ static void undisturbed_test(struct kunit *test)
 	}
 }
 
+static unsigned int learnt_from(void)
+{
+	return lead()->latency[APIC_TIMER_CPU_BUSY].averaged +
+	       lead()->latency[APIC_TIMER_CPU_IDLE].averaged +
+	       lead()->latency[APIC_TIMER_CPU_TICK_STOPPED].averaged;
+}
+
 /* Its handler learns for itself, and so spares the CPU learning from each expiry. */
 static void undisturbed_learns_less_test(struct kunit *test)
 {
@@ -424,10 +431,16 @@ static void undisturbed_learns_less_test(struct kunit *test)
 			      lead()->latency[APIC_TIMER_CPU_IDLE].seen +
 			      lead()->latency[APIC_TIMER_CPU_TICK_STOPPED].seen,
 			APIC_TIMER_ESTIMATE_FIRST);
-	KUNIT_EXPECT_LE(test, lead()->latency[APIC_TIMER_CPU_BUSY].averaged +
-			      lead()->latency[APIC_TIMER_CPU_IDLE].averaged +
-			      lead()->latency[APIC_TIMER_CPU_TICK_STOPPED].averaged,
-			1000U / 16 + 1);
+	KUNIT_EXPECT_LE(test, learnt_from(), 1000U / 16 + 1);
+}
+
+/* Mode exact has the flag's effects anyway. It learns also where it is late and does not spin. */
+static void exact_learns_from_all_test(struct kunit *test)
+{
+	timers[0].flags = APIC_TIMER_EXACT | APIC_TIMER_UNDISTURBED;
+	timers[0].spin_budget = 1;
+	shots(test, 40);
+	KUNIT_EXPECT_GE(test, learnt_from(), 38U);
 }
 
 /* How far it has to come before the expiry is learnt. */
@@ -809,6 +822,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(hold_test),
 	KUNIT_CASE(undisturbed_test),
 	KUNIT_CASE(undisturbed_learns_less_test),
+	KUNIT_CASE(exact_learns_from_all_test),
 	KUNIT_CASE(hold_learnt_test),
 	KUNIT_CASE(no_hold_test),
 	KUNIT_CASE(hold_bounded_test),

@@ -97,7 +97,8 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 
 static bool learns_itself(const struct apic_timer_base *base, unsigned int flags)
 {
-	return flags & APIC_TIMER_UNDISTURBED && base->run % LEARN_RUNS;
+	return flags & APIC_TIMER_UNDISTURBED &&
+	       (flags & APIC_TIMER_MODE_MASK) != APIC_TIMER_EXACT && base->run % LEARN_RUNS;
 }
 
 /*
