@@ -58,6 +58,7 @@ static bool meant_interrupted(void)
 {
 	struct pt_regs *regs = get_irq_regs();
 	struct unwind_state state;
+	unsigned long caller;
 
 	if (user_mode(regs))
 		return false;
@@ -65,7 +66,11 @@ static bool meant_interrupted(void)
 		return true;
 	/* A word of the stack that the unwinder has not found may be of an earlier call. */
 	unwind_start(&state, current, regs, NULL);
-	return unwind_next_frame(&state) && is_meant(unwind_get_return_address(&state));
+	caller = unwind_get_return_address(&state);
+	/* Where the function has nothing on the stack, the unwinder is at its caller already. */
+	if (caller == regs->ip)
+		caller = unwind_next_frame(&state) ? unwind_get_return_address(&state) : 0;
+	return is_meant(caller);
 }
 
 /* A message that the module prints: how long that takes is the kernel's. */
