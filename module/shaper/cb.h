@@ -10,18 +10,14 @@ struct shaper_flow;
 
 /* The departure time is the application's own, by SO_TXTIME. */
 #define SHAPER_TXTIME		BIT(0)
-/* skb->tstamp has the departure time, in clock SHAPER_CLOCK(flags). */
-#define SHAPER_TIMED		BIT(1)
 /* The kernel's own transmit path has to send it: its dequeue is all that we do. */
-#define SHAPER_STACK		BIT(2)
+#define SHAPER_STACK		BIT(1)
 /* Not from hard interrupt: the driver will do something for it that is not allowed there. */
-#define SHAPER_SOFT		BIT(3)
+#define SHAPER_SOFT		BIT(2)
 /* Was marked with "congestion experienced", or cannot be. */
-#define SHAPER_MARKED		BIT(4)
+#define SHAPER_MARKED		BIT(3)
 /* Wants to leave at once: nobody has planned a moment for it. */
-#define SHAPER_AT_ONCE		BIT(5)
-#define SHAPER_CLOCK_SHIFT	8
-#define SHAPER_CLOCK(flags)	((flags) >> SHAPER_CLOCK_SHIFT & 0xff)
+#define SHAPER_AT_ONCE		BIT(4)
 /* Lower half of the number of its class; 0: it has none. */
 #define SHAPER_CLASS_SHIFT	16
 #define SHAPER_CLASS(flags)	((flags) >> SHAPER_CLASS_SHIFT)
@@ -30,7 +26,7 @@ struct shaper_flow;
  * struct shaper_cb - what a queued packet carries in its control block
  * @want:	when it is to leave as far as itself is concerned, TSC cycles: its departure
  *		time, or the moment that it was queued. Of the next packet of a class: when that
- *		lets it leave
+ *		lets it leave. While that is far: nanoseconds of its clock
  * @flow:	its flow, or NULL
  * @flags:	SHAPER_* bits
  *

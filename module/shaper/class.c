@@ -106,53 +106,41 @@ static void retreat(struct shaper_classes *classes, struct shaper_class *class)
 }
 
 /**
- * shaper_class_insert() - queue a packet in a class
- * @classes:	the classes
- * @class:	one of them
- * @root:	the plan of all packets
- * @skb:	the packet
+ * shaper_class_account() - a packet is queued that has a class
+ * @class:	the class
+ * @skb:	the packet; shaper_class_insert() follows, at once or later
  * @len:	its length for the accounts, bytes
+ *
+ * Context: Any; the caller keeps others from @class.
+ */
+void shaper_class_account(struct shaper_class *class, struct sk_buff *skb, u32 len)
+{
+	shaper_cb(skb)->flags |= minor(class->classid) << SHAPER_CLASS_SHIFT;
+	class->queued++;
+	class->backlog += len;
+}
+
+/**
+ * shaper_class_insert() - put a packet into its class
+ * @classes:	the classes
+ * @root:	the plan of all packets
+ * @skb:	the packet, which is in the accounts of its class
  *
  * Context: Any; the caller keeps others from @classes.
  * Return: whether it is the next of its class.
  */
-bool shaper_class_insert(struct shaper_classes *classes, struct shaper_class *class,
-			 const struct shaper_plan *root, struct sk_buff *skb, u32 len)
+bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_plan *root,
+			 struct sk_buff *skb)
 {
-	struct shaper_cb *cb = shaper_cb(skb);
-	bool ahead = class->next && class != classes->sending && cb->want < class->want;
+	struct shaper_class *class = shaper_class_of(classes, skb);
 
-	cb->flags |= minor(class->classid) << SHAPER_CLASS_SHIFT;
-	class->queued++;
-	class->backlog += len;
-	if (ahead)
+	if (class->next && class != classes->sending && shaper_cb(skb)->want < class->want)
 		retreat(classes, class);
 	shaper_edf_insert(&class->edf, skb);
 	if (class->next)
 		return false;
 	advance(classes, class, root);
 	return true;
-}
-
-/**
- * shaper_class_again() - a packet's departure time was converted again
- * @classes:	the classes
- * @root:	the plan of all packets
- * @skb:	the next packet of its class
- * @want:	when it wants to leave, absolute TSC
- *
- * Another packet of the class may be its next after that.
- *
- * Context: Any; the caller keeps others from @classes.
- */
-void shaper_class_again(struct shaper_classes *classes, const struct shaper_plan *root,
-			struct sk_buff *skb, u64 want)
-{
-	struct shaper_class *class = shaper_class_of(classes, skb);
-
-	class->want = want;
-	retreat(classes, class);
-	advance(classes, class, root);
 }
 
 /*
@@ -301,23 +289,29 @@ void shaper_class_drop(struct shaper_classes *classes, const struct shaper_plan 
 }
 
 /**
- * shaper_class_pop() - take a packet out of a class that is emptied
+ * shaper_class_detach() - take all packets out of a class
  * @classes:	the classes
  * @class:	one of them
  *
+ * The one that is with the sender stays there, and is of no class any more.
+ *
  * Context: Any; the caller keeps others from @classes.
- * Return: the packet; NULL when only the one is left that is with the sender, if any.
+ * Return: the packets.
  */
-struct sk_buff *shaper_class_pop(struct shaper_classes *classes, struct shaper_class *class)
+struct shaper_edf shaper_class_detach(struct shaper_classes *classes, struct shaper_class *class)
 {
-	struct sk_buff *skb;
+	struct shaper_edf edf;
 
-	if (class->next && class != classes->sending)
+	if (class == classes->sending)
+		classes->sending = NULL;
+	else if (class->next)
 		retreat(classes, class);
-	skb = shaper_edf_first(&class->edf);
-	if (skb)
-		shaper_edf_erase(&class->edf, skb);
-	return skb;
+	edf = class->edf;
+	shaper_edf_init(&class->edf);
+	class->next = NULL;
+	class->queued = 0;
+	class->backlog = 0;
+	return edf;
 }
 
 /**

@@ -84,15 +84,14 @@ struct sk_buff *shaper_classes_first(struct shaper_classes *classes, const struc
 				     const struct shaper_plan *root);
 void shaper_classes_rest_left(struct shaper_classes *classes, const struct shaper_plan *root);
 struct shaper_class *shaper_class_of(struct shaper_classes *classes, const struct sk_buff *skb);
-bool shaper_class_insert(struct shaper_classes *classes, struct shaper_class *class,
-			 const struct shaper_plan *root, struct sk_buff *skb, u32 len);
-void shaper_class_again(struct shaper_classes *classes, const struct shaper_plan *root,
-			struct sk_buff *skb, u64 want);
+void shaper_class_account(struct shaper_class *class, struct sk_buff *skb, u32 len);
+bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_plan *root,
+			 struct sk_buff *skb);
 void shaper_class_take(struct shaper_classes *classes, struct sk_buff *skb);
 void shaper_class_left(struct shaper_classes *classes, const struct shaper_plan *root,
 		       u64 left, bool planned, u32 len);
 void shaper_class_drop(struct shaper_classes *classes, const struct shaper_plan *root,
 		       struct sk_buff *skb, u32 len);
-struct sk_buff *shaper_class_pop(struct shaper_classes *classes, struct shaper_class *class);
+struct shaper_edf shaper_class_detach(struct shaper_classes *classes, struct shaper_class *class);
 
 #endif /* _SHAPER_CLASS_H */

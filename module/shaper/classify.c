@@ -35,17 +35,10 @@ static struct shaper_class *find(struct shaper *q, u32 classid)
 	return xa_load(&q->classes.all, TC_H_MIN(classid));
 }
 
-/**
- * shaper_freed_add() - note a packet that is to be freed
- * @freed:	where
- * @q:		the qdisc that it was in
- * @skb:	the packet, which is in no queue any more
- *
- * Context: Any.
- */
-void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct sk_buff *skb)
+static void freed_add(struct shaper_freed *freed, struct shaper *q, struct sk_buff *skb)
 {
 	skb->dev = qdisc_dev(q->sch);
+	skb->prev = NULL;
 	skb->next = NULL;
 	if (freed->first)
 		freed->last->next = skb;
@@ -54,6 +47,25 @@ void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct sk_bu
 	freed->last = skb;
 	freed->count++;
 	freed->len += qdisc_pkt_len(skb);
+}
+
+/**
+ * shaper_freed_add() - note packets that are to be freed
+ * @freed:	where
+ * @q:		the qdisc that they were in
+ * @edf:	the packets; nobody else sees them any more
+ *
+ * However many they are, no lock need be held.
+ *
+ * Context: Any.
+ */
+void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct shaper_edf *edf)
+{
+	struct sk_buff *skb, *next;
+
+	/* Each comes after those below it, whose place in the tree is not needed any more. */
+	rbtree_postorder_for_each_entry_safe(skb, next, &edf->root.rb_root, rbnode)
+		freed_add(freed, q, skb);
 }
 
 /**
@@ -68,37 +80,27 @@ void shaper_freed_free(struct shaper_freed *freed)
 		rtnl_kfree_skbs(freed->first, freed->last);
 }
 
-static void empty(struct shaper *q, struct shaper_class *class, struct shaper_freed *freed)
-	__must_hold(&q->lock)
-{
-	struct sk_buff *skb;
-
-	while ((skb = shaper_class_pop(&q->classes, class)))
-		shaper_freed_add(freed, q, skb);
-	class->next = NULL;
-	class->queued = 0;
-	class->backlog = 0;
-	if (q->classes.sending == class)
-		q->classes.sending = NULL;
-}
-
 /**
  * shaper_classes_reset() - take all packets out of all classes
  * @q:		the qdisc, which is dead for the handler
  * @freed:	gets them
  *
- * Context: @q->lock and the root qdisc's lock held.
+ * Context: The root qdisc's lock held, @q->lock not.
  */
 void shaper_classes_reset(struct shaper *q, struct shaper_freed *freed)
 {
 	struct shaper_class *class;
-	unsigned long number;
+	unsigned long number, flags;
+	struct shaper_edf edf;
 
 	xa_for_each(&q->classes.all, number, class) {
-		empty(q, class, freed);
+		raw_spin_lock_irqsave(&q->lock, flags);
+		edf = shaper_class_detach(&q->classes, class);
 		class->plan.next = 0;
 		class->plan.rest = 0;
 		class->end = 0;
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		shaper_freed_add(freed, q, &edf);
 	}
 	q->classes.turn = 0;
 	q->classes.rest = 0;
@@ -275,16 +277,45 @@ static int change(struct Qdisc *sch, u32 classid, u32 parentid, struct nlattr **
 	return 0;
 }
 
-/* What a flow has queued becomes less. */
-static void forget_flows(struct shaper_freed *freed)
+/* Packets that are seen to with interrupts off at a time. */
+#define AT_ONCE		16
+
+/* Take the packets of a class out that are not in it yet. */
+static void empty_far(struct shaper *q, const struct shaper_class *class,
+		      struct shaper_freed *freed)
 {
+	unsigned int budget;
 	struct sk_buff *skb;
+	unsigned long flags;
 
-	for (skb = freed->first; skb; skb = skb->next) {
-		struct shaper_flow *flow = shaper_cb(skb)->flow;
+	raw_spin_lock_irqsave(&q->lock, flags);
+	shaper_far_rewind(&q->far);
+	do {
+		budget = AT_ONCE;
+		while ((skb = shaper_far_find(&q->far, TC_H_MIN(class->classid), &budget)))
+			freed_add(freed, q, skb);
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		raw_spin_lock_irqsave(&q->lock, flags);
+	} while (!budget);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+}
 
-		if (flow)
-			WRITE_ONCE(flow->queued, flow->queued - 1);
+/* What a flow has queued becomes less. */
+static void forget_flows(struct shaper *q, struct shaper_freed *freed)
+{
+	struct sk_buff *skb = freed->first;
+	unsigned long flags;
+	unsigned int i;
+
+	while (skb) {
+		raw_spin_lock_irqsave(&q->lock, flags);
+		for (i = 0; i < AT_ONCE && skb; i++, skb = skb->next) {
+			struct shaper_flow *flow = shaper_cb(skb)->flow;
+
+			if (flow)
+				WRITE_ONCE(flow->queued, flow->queued - 1);
+		}
+		raw_spin_unlock_irqrestore(&q->lock, flags);
 	}
 }
 
@@ -293,6 +324,7 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 	struct shaper_class *class = (struct shaper_class *)arg;
 	struct shaper *q = qdisc_priv(sch);
 	struct shaper_freed freed = {};
+	struct shaper_edf edf;
 	unsigned long flags;
 
 	if (class->filters) {
@@ -300,10 +332,16 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 		return -EBUSY;
 	}
 	sch_tree_lock(sch);
+	/* With that lock held nothing is queued, and only the handler sends. */
+	empty_far(q, class, &freed);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	/* The packet that is with the sender leaves all the same, and is in the accounts. */
-	empty(q, class, &freed);
-	forget_flows(&freed);
+	edf = shaper_class_detach(&q->classes, class);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	shaper_freed_add(&freed, q, &edf);
+	forget_flows(q, &freed);
+
+	raw_spin_lock_irqsave(&q->lock, flags);
 	WRITE_ONCE(q->queued, q->queued - freed.count);
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen - freed.count);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - freed.len);

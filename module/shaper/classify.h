@@ -23,7 +23,7 @@ struct shaper_freed {
 
 extern const struct Qdisc_class_ops shaper_class_ops;
 
-void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct sk_buff *skb);
+void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct shaper_edf *edf);
 void shaper_freed_free(struct shaper_freed *freed);
 void shaper_classes_reset(struct shaper *q, struct shaper_freed *freed);
 void shaper_classes_exit(struct shaper *q);

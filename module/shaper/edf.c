@@ -77,30 +77,6 @@ void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
 }
 
 /**
- * shaper_edf_change_first() - change when the first packet wants to leave
- * @edf:	the queue
- * @skb:	the packet that is the first to leave
- * @want:	when it wants to, absolute TSC
- *
- * It keeps its place before those that want the same moment.
- *
- * Context: Any; the caller keeps others from @edf.
- */
-void shaper_edf_change_first(struct shaper_edf *edf, struct sk_buff *skb, u64 want)
-{
-	struct rb_node *next = rb_next(&skb->rbnode);
-
-	/* As a rule it moves by less than the distance to the next one. */
-	if (likely(!next || shaper_cb(rb_to_skb(next))->want >= want)) {
-		shaper_cb(skb)->want = want;
-		return;
-	}
-	shaper_edf_erase(edf, skb);
-	shaper_cb(skb)->want = want;
-	insert(edf, skb, true);
-}
-
-/**
  * shaper_edf_shift() - follow the TSC into a new epoch
  * @edf:	the queue
  * @shift:	cycles to add to TSC values of the old one

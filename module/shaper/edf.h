@@ -26,7 +26,6 @@ static inline struct sk_buff *shaper_edf_first(const struct shaper_edf *edf)
 
 bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb);
 bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb);
-void shaper_edf_change_first(struct shaper_edf *edf, struct sk_buff *skb, u64 want);
 void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb);
 void shaper_edf_shift(struct shaper_edf *edf, s64 shift);
 

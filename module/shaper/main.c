@@ -5,7 +5,7 @@
  *
  * Its parts, from a packet's way through it:
  *
- *	ready.c		enqueue: when it wants to leave (clock.c, flows.c),
+ *	ready.c		enqueue: when it wants to leave (flows.c), at first from afar (far.c),
  *			what class it has (classify.c), and what can be done for it before
  *	edf.c, plan.c	which is first, and when the rate lets it leave; with classes: class.c
  *	send.c		the handler of the timer, and dequeue; lead.c: how early they come
@@ -29,24 +29,15 @@
 #include "send.h"
 #include "shaper.h"
 
-/* Take all packets out that have no class. */
-static void empty(struct shaper *q, struct shaper_freed *freed)
-	__must_hold(&q->lock)
-{
-	struct sk_buff *skb;
-
-	while ((skb = shaper_edf_first(&q->edf))) {
-		shaper_edf_erase(&q->edf, skb);
-		shaper_freed_add(freed, q, skb);
-	}
-}
-
 /* Called under the root qdisc's lock but when the qdisc is destroyed. */
 static void shaper_reset(struct Qdisc *sch)
 {
 	struct shaper *q = qdisc_priv(sch);
 	struct shaper_freed freed = {};
+	struct shaper_edf edf;
+	struct shaper_far far;
 	unsigned long flags;
+	unsigned int i;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	q->dead = true;
@@ -57,9 +48,12 @@ static void shaper_reset(struct Qdisc *sch)
 	del_apic_timer_sync(&q->timer);
 	qdisc_watchdog_cancel(&q->watchdog);
 
-	raw_spin_lock_irqsave(&q->lock, flags);
-	empty(q, &freed);
 	shaper_classes_reset(q, &freed);
+	raw_spin_lock_irqsave(&q->lock, flags);
+	edf = q->edf;
+	shaper_edf_init(&q->edf);
+	far = q->far;
+	shaper_far_init(&q->far);
 	WRITE_ONCE(q->queued, 0);
 	q->plan.next = 0;
 	q->plan.rest = 0;
@@ -71,6 +65,9 @@ static void shaper_reset(struct Qdisc *sch)
 	q->dead = false;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 
+	shaper_freed_add(&freed, q, &edf);
+	for (i = 0; i < SHAPER_CLOCKS; i++)
+		shaper_freed_add(&freed, q, &far.edf[i]);
 	q->gone = 0;
 	q->gone_len = 0;
 	shaper_flows_clear(&q->flows);
@@ -85,6 +82,7 @@ static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink
 	/* If this fails, destroy() is called: all that it looks at comes first. */
 	raw_spin_lock_init(&q->lock);
 	shaper_edf_init(&q->edf);
+	shaper_far_init(&q->far);
 	shaper_classes_init(&q->classes);
 	q->timer.function = shaper_handler;
 	q->timer.data = (unsigned long)q;

@@ -27,6 +27,9 @@
  * struct request - when a packet wants to leave
  * @now:	TSC
  * @want:	absolute TSC
+ * @timed:	that is a departure time, of @clock
+ * @far:	which is far, and to be converted again
+ * @clock:	...
  * @flags:	SHAPER_*
  * @flow:	its flow, or NULL
  * @class:	its class, or NULL
@@ -35,6 +38,9 @@
 struct request {
 	u64 now;
 	u64 want;
+	bool timed;
+	bool far;
+	clockid_t clock;
 	u32 flags;
 	struct shaper_flow *flow;
 	struct shaper_class *class;
@@ -56,7 +62,11 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 {
 	const struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
 	clockid_t clock = shaper_tstamp_clock(skb, q->config.clock);
-	u64 at = shaper_clock_to_tsc(clock, skb->tstamp);
+	/* In order within a flow, another look at the clocks could change it. */
+	u64 near = q->config.flow_order ? U64_MAX :
+		   apic_timer_add_tsc(request->now, q->near + q->ahead);
+	bool far;
+	u64 at = shaper_far_to_tsc(clock, skb->tstamp, near, &far);
 
 	if (sk && sock_flag(sk, SOCK_TXTIME)) {
 		request->flags |= SHAPER_TXTIME;
@@ -76,9 +86,10 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 			return false;
 		request->want = apic_timer_add_tsc(request->now, q->horizon);
 		WRITE_ONCE(q->stats.capped_horizon, q->stats.capped_horizon + 1);
-	} else if (at - request->now > q->near && !q->config.flow_order) {
-		/* In order within a flow, another look at the clocks could change it. */
-		request->flags |= SHAPER_TIMED | clock << SHAPER_CLOCK_SHIFT;
+	} else {
+		request->timed = !q->config.flow_order;
+		request->far = far;
+		request->clock = clock;
 	}
 	return true;
 }
@@ -169,12 +180,14 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	WRITE_ONCE(q->queued, queued);
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen + 1);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
-	/* Dequeue follows, and sends what is due. */
-	if (unlikely(request->class)) {
-		if (shaper_class_insert(&q->classes, request->class, &q->plan, skb, len) &&
-		    cb->want > request->now)
+	if (unlikely(request->class))
+		shaper_class_account(request->class, skb, len);
+	/* Dequeue follows, and arms the timer, or sends what is due. */
+	if (request->far || unlikely(request->timed && q->far.count &&
+				     shaper_far_precedes(&q->far, request->clock, skb->tstamp))) {
+		if (shaper_far_insert(&q->far, skb, request->clock))
 			shaper_arm(q);
-	} else if (shaper_edf_insert(&q->edf, skb) && want > request->now) {
+	} else if (shaper_join(q, skb) && cb->want > request->now) {
 		shaper_arm(q);
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);

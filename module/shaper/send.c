@@ -174,54 +174,34 @@ static void start_timer(struct shaper *q, u64 expires)
 				   apic_timer_tsc_to_ns(expires > now ? expires - now : 0));
 }
 
-/* Convert the departure time of the first packet again, now that it is nearer. */
-static void convert_again(struct shaper *q, struct sk_buff *skb)
-	__must_hold(&q->lock)
+/**
+ * shaper_join() - put a packet into the queue
+ * @q:		the qdisc
+ * @skb:	the packet, which wants to leave now or soon; in the accounts
+ *
+ * Context: Interrupts off, @q->lock held.
+ * Return: whether it is the first of the queue, or of its class.
+ */
+bool shaper_join(struct shaper *q, struct sk_buff *skb)
 {
-	struct shaper_cb *cb = shaper_cb(skb);
-	u64 want = shaper_clock_to_tsc(SHAPER_CLOCK(cb->flags), skb->tstamp);
-
 	if (unlikely(has_class(skb)))
-		shaper_class_again(&q->classes, &q->plan, skb, want);
-	else
-		shaper_edf_change_first(&q->edf, skb, want);
+		return shaper_class_insert(&q->classes, &q->plan, skb);
+	return shaper_edf_insert(&q->edf, skb);
 }
 
-/* Conversions that one call makes at most: of packets that wait for the same moment. */
-#define CONVERSIONS	8
+/* Packets that one call lets into the queue at most. */
+#define JOIN		8
 
-/*
- * Find the first packet, and when it is to be seen to. A packet whose departure time was
- * converted from afar is converted once more when it is both near and the first;
- * that may make another one the first.
- */
-static struct sk_buff *first(struct shaper *q, u64 *expires)
+/* Let packets into the queue that have come near. */
+static void come_near(struct shaper *q)
 	__must_hold(&q->lock)
 {
-	unsigned int conversions = CONVERSIONS;
-	u64 now, at, look = 0;
+	unsigned int budget = JOIN;
 	struct sk_buff *skb;
+	u64 now = rdtsc();
 
-	for (;;) {
-		skb = head(q);
-		if (!skb)
-			return NULL;
-		at = handing(q, moment(q, skb));
-		if (likely(!(shaper_cb(skb)->flags & SHAPER_TIMED)))
-			break;
-		now = rdtsc();
-		look = shaper_clock_look(now, at, q->near);
-		if (look || !conversions--)
-			break;
-		/* Not when it is about to leave. */
-		if (before(at, q->lead_hard.cycles) > now)
-			convert_again(q, skb);
-		shaper_cb(skb)->flags &= ~SHAPER_TIMED;
-	}
-	*expires = before(at, lead(q, for_interrupt(q, skb)));
-	if (look)
-		*expires = min(*expires, look);
-	return skb;
+	while (budget-- && (skb = shaper_far_pop(&q->far, now, q->near, q->ahead)))
+		shaper_join(q, skb);
 }
 
 /**
@@ -232,10 +212,21 @@ static struct sk_buff *first(struct shaper *q, u64 *expires)
  */
 void shaper_arm(struct shaper *q)
 {
-	u64 expires;
+	u64 expires = U64_MAX;
+	struct sk_buff *skb;
 
 	lockdep_assert_held(&q->lock);
-	if (q->dead || q->stopped || q->sender != SHAPER_NOBODY || !first(q, &expires))
+	if (q->dead || q->stopped || q->sender != SHAPER_NOBODY)
+		return;
+	if (unlikely(q->far.count)) {
+		come_near(q);
+		expires = shaper_far_look(&q->far);
+	}
+	skb = head(q);
+	if (skb)
+		expires = min(expires, before(handing(q, moment(q, skb)),
+					      lead(q, for_interrupt(q, skb))));
+	else if (!q->far.count)
 		return;
 	if (expires != q->asked || !apic_timer_pending(&q->timer))
 		start_timer(q, expires);
@@ -318,11 +309,8 @@ static void take(struct shaper *q, struct sk_buff *skb, u64 at, struct sending *
 	else
 		shaper_edf_erase(&q->edf, skb);
 	skb->dev = dev;
-	if (unlikely(q->ahead)) {
+	if (unlikely(q->ahead))
 		shaper_offload_launch(skb, at);
-		/* Its departure time has been overwritten. */
-		cb->flags &= ~SHAPER_TIMED;
-	}
 }
 
 /* The next packet of the class follows the one that has left. */
@@ -464,21 +452,20 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	since = q->since;
 	q->asked = 0;
 	skb = head(q);
-	if (unlikely(!skb || q->dead || q->sender != SHAPER_NOBODY))
+	if (unlikely((!skb && !q->far.count) || q->dead || q->sender != SHAPER_NOBODY))
 		goto out;
 	if (unlikely(test_bit(__QDISC_STATE_DEACTIVATED, &q->sch->state))) {
 		/* A reset follows, or the device is activated again. */
 		start_timer(q, apic_timer_add_tsc(now, apic_timer_us_to_tsc(1000)));
 		goto out;
 	}
+	if (unlikely(!skb))
+		goto arm;
 	at = moment(q, skb);
 	by_interrupt = for_interrupt(q, skb);
-	if (before(handing(q, at), 2 * lead(q, by_interrupt)) > now) {
-		/* It was for another look at the clocks, or for a packet that is gone. */
-		if (shaper_cb(skb)->flags & SHAPER_TIMED)
-			convert_again(q, skb);
+	/* It was for packets that are far, or for one that is gone. */
+	if (before(handing(q, at), 2 * lead(q, by_interrupt)) > now)
 		goto arm;
-	}
 	if (!by_interrupt || unlikely(too_late(q, skb, now))) {
 		q->kicked = true;
 		q->expired = since;
@@ -731,6 +718,8 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 	q->kicked = false;
 	q->handed = false;
 	q->stopped = false;
+	if (unlikely(q->far.count))
+		come_near(q);
 	while (q->sender == SHAPER_NOBODY) {
 		skb = head(q);
 		now = rdtsc();

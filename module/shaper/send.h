@@ -5,6 +5,7 @@
 #include "shaper.h"
 
 void shaper_arm(struct shaper *q);
+bool shaper_join(struct shaper *q, struct sk_buff *skb);
 void shaper_handler(unsigned long long now, unsigned long data);
 struct sk_buff *shaper_dequeue(struct Qdisc *sch);
 void shaper_report(struct sk_buff *skb, u32 error, u8 code);

@@ -11,8 +11,8 @@
 #include <uapi/linux/sch_apic.h>
 
 #include "class.h"
-#include "clock.h"
 #include "edf.h"
+#include "far.h"
 #include "flows.h"
 #include "lead.h"
 #include "plan.h"
@@ -76,6 +76,7 @@ enum shaper_sender {
  * @lock:	of all of this except where noted. Innermost, except for the timer's own
  *		locks; the root qdisc's lock is taken before it
  * @edf:	the packets that wait, but those of classes
+ * @far:	those whose departure times are far
  * @classes:	the classes, and theirs
  * @plan:	when the first of them may leave
  * @timer:	expires some time before it is to leave
@@ -84,7 +85,7 @@ enum shaper_sender {
  * @expired:	@since, when the handler has left a packet to softirq or thread; 0: it has not
  * @sender:	who is sending. Only one does at a time, which keeps the packets in order
  * @generation:	counts resets: who has sent meanwhile does not touch the accounts
- * @queued:	packets in @edf, in @classes and with the sender
+ * @queued:	packets in @edf, in @far, in @classes and with the sender
  * @mode:	in effect, never %TC_APIC_MODE_AUTO
  * @irqs_on:	the driver is not known to cope with interrupts off
  * @dead:	a reset is going on
@@ -93,7 +94,7 @@ enum shaper_sender {
  * @woken:	@thread has something to do
  * @handed:	the kernel got a packet from dequeue, and may give it back
  * @placed:	@timer was armed on the CPU that was chosen
- * @features:	of the device, which all packets in @edf were prepared for
+ * @features:	of the device, which all packets were prepared for
  * @late:	TSC cycles after its moment from which on a packet is late
  * @horizon:	TSC cycles
  * @ce_threshold: TSC cycles; 0: none
@@ -119,6 +120,7 @@ enum shaper_sender {
 struct shaper {
 	raw_spinlock_t lock;
 	struct shaper_edf edf;
+	struct shaper_far far;
 	struct shaper_plan plan;
 	struct shaper_classes classes;
 	struct apic_timer_list timer;

@@ -4,17 +4,16 @@ import re
 
 import pytest
 from machines import some
+from test_shaper import BEGIN as SINK
+from test_shaper_classes import FIRST, SECOND
 
 # To the handler of a raw shot that interrupts a thread, and the time allowed, in cycles.
 PATH, LIMIT = 600, 2000
 
 # The kernel prints with interrupts off.
-BEGIN = """
-    unload
+WATCH = """
     printk=$(cat /proc/sys/kernel/printk)
     echo 1 >/proc/sys/kernel/printk
-    load apic_timer
-    module=/sys/module/apic_timer
     load apic_timer_train text=$(cat $module/sections/.text) text_size=$(cat $module/coresize)
     train=/sys/module/apic_timer_train/parameters
     tell() {
@@ -23,6 +22,14 @@ BEGIN = """
         echo 0 >$train/shots
     }
     """
+BEGIN = (
+    """
+    unload
+    load apic_timer
+    module=/sys/module/apic_timer
+    """
+    + WATCH
+)
 END = """
     rmmod apic_timer_train
     unload
@@ -80,3 +87,62 @@ def test_bounded(guest):
         assert int(worst) < PATH + LIMIT, (what, apart, count)
         # Where it takes its time, there were shots.
         assert int(count) < 100_000 or int(shots) > 500, (what, apart, count)
+
+
+@pytest.mark.guest(
+    some(cpus=1, engine="virtual", source="proxy"),
+    SINK
+    + f"""
+    # Two thousand packets, of a low rate and of times that are far. Nothing shoots meanwhile.
+    queued() {{
+        tc qdisc replace dev sink0 root handle 1: apic rate 1kbit
+        tc class replace dev sink0 parent 1: classid 1:10 apic rate 1kbit limit 5000
+        tc class replace dev sink0 parent 1: classid 1:20 apic rate 1kbit limit 5000
+        {{
+            udpsend count=1000 size=100 how=burst flow=1 wait=1000 priority=$1
+            udpsend count=1000 batch=1000 gap=100 ahead=900000000 flow=2 wait=1000 priority=$1
+        }} >/dev/null
+    }}
+    # Run a command, and tell how late a shot was, and what was queued before and after it.
+    watch() {{
+        what=$1
+        shift
+        module=/sys/module/sch_apic
+        before=$(packets)
+        {WATCH}
+        "$@"
+        tell $what
+        rmmod apic_timer_train
+        echo packets $before $(packets)
+    }}
+    packets() {{
+        tc -s qdisc show dev sink0 | awk '/backlog/ {{ n = $3 + 0 }} END {{ print n + 0 }}'
+    }}
+    queued 0
+    watch qdisc tc qdisc del dev sink0 root
+    queued {FIRST}
+    watch classes tc qdisc del dev sink0 root
+    queued {FIRST}
+    watch class tc class del dev sink0 classid 1:10
+    queued {SECOND}
+    watch other tc class del dev sink0 classid 1:10
+    tc qdisc del dev sink0 root
+    unload
+    echo "$printk" >/proc/sys/kernel/printk
+    """,
+    one=True,
+)
+def test_shaper(guest):
+    """Emptying a qdisc, or a class, of many packets."""
+    output = guest.ok()
+    print(output)
+    packets = re.findall(r"^packets (\d+) (\d+)$", output, re.M)
+    assert all(int(before) > 1900 for before, _ in packets)
+    assert [int(after) > 1900 for _, after in packets] == [False, False, False, True]
+    assert [int(after) for _, after in packets[:3]] == [0, 0, 0]
+    rows = re.findall(r"^(qdisc|classes|class|other) (\d+) (\d+)(?: .*)?$", output, re.M)
+    assert [what for what, _, _ in rows] == ["qdisc", "classes", "class", "other"]
+    for what, worst, shots in rows:
+        assert int(worst) < PATH + LIMIT, what
+        # Taking the trees apart takes its time.
+        assert int(shots) > 5 or what == "other", what

@@ -173,6 +173,47 @@ def test_steered(guest):
     BEGIN
     + """
     patiently booted
+    tc qdisc add dev sink0 root apic mode hard
+    udpsend count=1000 gap=20000-120000 >/dev/null
+    for steer in 32000000 -32000000; do
+        echo 1 >$SINK/reset
+        udpsend count=8 batch=8 gap=1000000 ahead=400000000 clock=tai flow=1 wait=450000000 >far &
+        sleep 0.02
+        adjtimex -f $steer >/dev/null
+        udpsend count=4500 gap=100000 clock=tai flow=2 >near
+        wait
+        echo steered $steer
+        errors
+        cat far near $SINK/packets
+        adjtimex -f 0 >/dev/null
+        sleep 0.1
+    done
+    echo 1 >$SINK/reset
+    """
+    + END,
+)
+def test_steered_while_queued(guest):
+    """A rate that changes while a packet waits is followed, whoever else sends meanwhile.
+
+    500 ppm of 380 ms are 190 us, and the others' packets come ten times as often.
+    """
+    output = guest.ok()
+    print(output)
+    parts = output.split("\nsteered ")[1:]
+    assert len(parts) == 2
+    for part in parts:
+        count, least, _, _, _, most = map(int, re.search(r"^errors (.*)$", part, re.M)[1].split())
+        assert count == 4508
+        assert least >= -2  # as above
+        assert most <= 5000  # behind a stretch with interrupts off
+        assert all_came(part)["hardirq"] == 4508
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    patiently booted
     for mode in hard soft; do
         tc qdisc replace dev sink0 root apic mode $mode rate 50mbit
         # The lead is learnt first.

@@ -56,10 +56,12 @@ static void queue(struct model *model, unsigned int n, struct sk_buff *skb, u32 
 {
 	*shaper_cb(skb) = (struct shaper_cb) { .want = want, .flags = SHAPER_AT_ONCE };
 	qdisc_skb_cb(skb)->pkt_len = len;
-	if (n == CLASSES)
+	if (n == CLASSES) {
 		shaper_edf_insert(&model->rest, skb);
-	else
-		shaper_class_insert(&model->classes, &model->class[n], &model->root, skb, len);
+		return;
+	}
+	shaper_class_account(&model->class[n], skb, len);
+	shaper_class_insert(&model->classes, &model->root, skb);
 }
 
 static void fill(struct model *model, unsigned int n, u32 len, unsigned int count)
@@ -276,11 +278,9 @@ static void earlier_packet_becomes_next(struct kunit *test)
 	step(model);
 	KUNIT_EXPECT_EQ(test, model->at[0], START + 3000);
 	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[2]);
-	/* Converted again, it is behind the other one. */
-	shaper_class_again(&model->classes, &model->root, &model->skb[2], START + 6000);
-	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[0]);
 	/* One that is dropped uses up nothing. */
-	shaper_class_drop(&model->classes, &model->root, &model->skb[0], 1000);
+	shaper_class_drop(&model->classes, &model->root, &model->skb[2], 1000);
+	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[0]);
 	step(model);
 	KUNIT_EXPECT_EQ(test, model->at[0], START + 3000 + 8000000);
 	KUNIT_EXPECT_EQ(test, model->class[0].queued, 0U);
@@ -327,12 +327,17 @@ static void emptied_but_for_the_sender(struct kunit *test)
 {
 	struct model *model = new_model(test, 0);
 	unsigned int count = 0;
+	struct shaper_edf edf;
+	struct sk_buff *skb;
 
 	add_class(test, model, 0, 1000000, 0);
 	fill(model, 0, 1000, 3);
 	shaper_class_take(&model->classes, model->class[0].next);
-	while (shaper_class_pop(&model->classes, &model->class[0]))
+	edf = shaper_class_detach(&model->classes, &model->class[0]);
+	while ((skb = shaper_edf_first(&edf))) {
+		shaper_edf_erase(&edf, skb);
 		count++;
+	}
 	KUNIT_EXPECT_EQ(test, count, 2U);
 	KUNIT_EXPECT_NULL(test, shaper_classes_first(&model->classes, &model->rest, &model->root));
 	end(model);

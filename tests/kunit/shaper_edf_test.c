@@ -85,15 +85,6 @@ static void random_operations(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, sorted_insert(model, skb, again),
 					again ? shaper_edf_insert_again(&model->edf, skb) :
 						shaper_edf_insert(&model->edf, skb));
-		} else if (r & BIT(22)) {
-			u64 want = r >> 8 & 15;
-
-			/* The first one, wherever it belongs then. */
-			skb = model->sorted[0];
-			sorted_erase(model, 0);
-			shaper_edf_change_first(&model->edf, skb, want);
-			KUNIT_ASSERT_EQ(test, shaper_cb(skb)->want, want);
-			sorted_insert(model, skb, true);
 		} else {
 			unsigned int at = r & BIT(21) ? 0 : (r >> 8) % model->nsorted;
 

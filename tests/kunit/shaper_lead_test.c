@@ -1,58 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Departure times of the kernel's clocks as TSC values. */
+/* How early a packet is seen to. */
 #include <kunit/test.h>
-#include <linux/apic_timer.h>
-#include <linux/time64.h>
 
-#include "../../module/shaper/clock.h"
 #include "../../module/shaper/lead.h"
-
-/* Later by what the conversion may be off; one of the two may be held up by the host. */
-static bool error_is_added(clockid_t clock, s64 distance)
-{
-	unsigned int tries = 10;
-
-	while (tries--) {
-		ktime_t now = apic_timer_tsc_to_clock(clock, apic_timer_now());
-		ktime_t when = ktime_add_ns(now, distance);
-		u64 at = shaper_clock_to_tsc(clock, when), error;
-		u64 middle = apic_timer_clock_to_tsc(clock, when, &error);
-
-		if (error && at > middle + error / 2)
-			return true;
-	}
-	return false;
-}
-
-static void never_early(struct kunit *test)
-{
-	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_TAI };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		KUNIT_EXPECT_TRUE(test, error_is_added(clocks[i], 100 * NSEC_PER_MSEC));
-		KUNIT_EXPECT_TRUE(test, error_is_added(clocks[i], -100 * NSEC_PER_MSEC));
-	}
-}
-
-static void looks_come_nearer(struct kunit *test)
-{
-	u64 near = 100000, at = 10ULL * NSEC_PER_SEC, now = 0, look;
-	unsigned int looks = 0;
-
-	while ((look = shaper_clock_look(now, at, near))) {
-		KUNIT_ASSERT_GT(test, look, now);
-		KUNIT_ASSERT_LT(test, look, at);
-		now = look;
-		looks++;
-	}
-	KUNIT_EXPECT_LE(test, at - now, near);
-	/* 10 s, 625 ms, 39 ms, 2.4 ms, 153 us, 9.5 us */
-	KUNIT_EXPECT_EQ(test, looks, 5U);
-	KUNIT_EXPECT_EQ(test, shaper_clock_look(at, at, near), 0ULL);
-	KUNIT_EXPECT_EQ(test, shaper_clock_look(at + 1, at, near), 0ULL);
-	KUNIT_EXPECT_EQ(test, shaper_clock_look(0, U64_MAX, near), U64_MAX - (U64_MAX >> 4) - 1);
-}
 
 #define GUESS	4000
 #define LONGEST	8000
@@ -136,8 +86,6 @@ static void lead_forgets_what_is_no_lead(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(never_early),
-	KUNIT_CASE(looks_come_nearer),
 	KUNIT_CASE(lead_grows_at_once),
 	KUNIT_CASE(lead_shrinks_by_windows),
 	KUNIT_CASE(lead_by_what_was_found),
@@ -146,7 +94,7 @@ static struct kunit_case cases[] = {
 };
 
 static struct kunit_suite suite = {
-	.name = "shaper_clock",
+	.name = "shaper_lead",
 	.test_cases = cases,
 };
 

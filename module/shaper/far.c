@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets that leave at a moment of a kernel clock, while that is far.
+ *
+ * NTP steers the kernel's clocks, by up to 500 ppm, and may set them: what was
+ * converted a second ahead may be off by half a millisecond when its moment comes. So
+ * such packets wait in the order of their clock, which no conversion changes, and only
+ * the first of each clock is converted again on the way to its moment. Once that is near,
+ * the packet joins the others, with a TSC value that holds:
+ *
+ *	enqueue ---- near ------------------------------> queue (edf.c, class.c)
+ *	        \--- far ---> by clock ---- near ------/
+ *
+ * A packet that has a class comes to it only then. Where packets of a flow are to keep their
+ * order, all go to the queue at once: a packet that is far may have a near one behind it.
+ *
+ * With another clocksource than the TSC, a conversion may be off by what it takes to read
+ * that, and the further away the more. A packet may be late by that, but not early: the
+ * last conversion adds it. From afar that would be 2 ms in a second, for nothing.
+ */
+#include <linux/apic_timer.h>
+#include <linux/minmax.h>
+
+#include "cb.h"
+#include "far.h"
+
+static const clockid_t clocks[SHAPER_CLOCKS] = { CLOCK_MONOTONIC, CLOCK_TAI, CLOCK_REALTIME };
+
+/* A TSC value that has passed. 0 is what a timer is not armed for. */
+#define PASSED	1
+
+static unsigned int index_of(clockid_t clock)
+{
+	unsigned int i = 0;
+
+	while (i < SHAPER_CLOCKS - 1 && clocks[i] != clock)
+		i++;
+	return i;
+}
+
+/**
+ * shaper_far_init() - begin without packets
+ * @far:	packets
+ *
+ * Context: Any.
+ */
+void shaper_far_init(struct shaper_far *far)
+{
+	unsigned int i;
+
+	*far = (struct shaper_far) {};
+	for (i = 0; i < SHAPER_CLOCKS; i++)
+		shaper_edf_init(&far->edf[i]);
+}
+
+/**
+ * shaper_far_to_tsc() - convert a departure time
+ * @clock:	CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI
+ * @time:	departure time in that clock
+ * @near:	absolute TSC up to which it is near
+ * @is_far:	set: whether it is not, and has to be converted again
+ *
+ * Context: Any but NMI.
+ * Return: absolute TSC; 0 for what was before the TSC began to count, U64_MAX if it
+ * does not fit.
+ */
+u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
+{
+	u64 error, tsc = apic_timer_clock_to_tsc(clock, time, &error);
+
+	*is_far = tsc > near;
+	return *is_far ? tsc : apic_timer_add_tsc(tsc, error);
+}
+
+/**
+ * shaper_far_insert() - keep a packet until its departure time is near
+ * @far:	packets
+ * @skb:	the packet; &shaper_cb.want is set
+ * @clock:	as for shaper_far_to_tsc()
+ *
+ * Context: Any; the caller keeps others from @far.
+ * Return: whether it is the first of its clock, which shaper_far_pop() has to see.
+ */
+bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t clock)
+{
+	unsigned int i = index_of(clock);
+
+	shaper_cb(skb)->want = ktime_to_ns(skb->tstamp);
+	far->count++;
+	if (!shaper_edf_insert(&far->edf[i], skb))
+		return false;
+	far->look[i] = PASSED;
+	return true;
+}
+
+/**
+ * shaper_far_precedes() - look whether a packet is not to overtake one that was far
+ * @far:	packets
+ * @clock:	as for shaper_far_to_tsc()
+ * @time:	departure time of the packet, which is near, in that clock
+ *
+ * Context: Any; the caller keeps others from @far.
+ * Return: whether a packet is here that was queued before, and leaves no later.
+ */
+bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t time)
+{
+	struct sk_buff *skb = shaper_edf_first(&far->edf[index_of(clock)]);
+
+	return skb && shaper_cb(skb)->want <= (u64)ktime_to_ns(time);
+}
+
+/**
+ * shaper_far_look() - find when to call shaper_far_pop()
+ * @far:	packets
+ *
+ * Context: Any; the caller keeps others from @far.
+ * Return: absolute TSC by which to do so at the latest; U64_MAX if there is no packet.
+ */
+u64 shaper_far_look(const struct shaper_far *far)
+{
+	u64 look = U64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_CLOCKS; i++)
+		if (shaper_edf_first(&far->edf[i]))
+			look = min(look, far->look[i]);
+	return look;
+}
+
+/* Set the cursor to the first packet of the next clock that has one. */
+static void next_clock(struct shaper_far *far)
+{
+	far->cursor = NULL;
+	while (!far->cursor && ++far->cursor_clock < SHAPER_CLOCKS)
+		far->cursor = shaper_edf_first(&far->edf[far->cursor_clock]);
+}
+
+static void step(struct shaper_far *far)
+{
+	far->cursor = rb_to_skb(rb_next(&far->cursor->rbnode));
+	if (!far->cursor)
+		next_clock(far);
+}
+
+static void erase(struct shaper_far *far, unsigned int i, struct sk_buff *skb)
+{
+	if (unlikely(skb == far->cursor))
+		step(far);
+	shaper_edf_erase(&far->edf[i], skb);
+	far->count--;
+}
+
+/**
+ * shaper_far_pop() - take a packet out that has come near
+ * @far:	packets
+ * @now:	TSC
+ * @near:	what is near, TSC cycles
+ * @ahead:	how much before its moment a packet is handed over, TSC cycles
+ *
+ * Converts one departure time of each clock at most. Those of one clock come in its order.
+ *
+ * Context: Any but NMI; the caller keeps others from @far.
+ * Return: the packet, with an absolute TSC as &shaper_cb.want; NULL if there is none.
+ */
+struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead)
+{
+	u64 limit = apic_timer_add_tsc(now, near + ahead), at;
+	struct sk_buff *skb;
+	unsigned int i;
+	bool is_far;
+
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		skb = shaper_edf_first(&far->edf[i]);
+		if (!skb || (far->look[i] > now && far->at[i] > limit))
+			continue;
+		at = shaper_far_to_tsc(clocks[i], ns_to_ktime(shaper_cb(skb)->want), limit,
+				       &is_far);
+		if (!is_far) {
+			erase(far, i, skb);
+			shaper_cb(skb)->want = at;
+			far->look[i] = PASSED;
+			return skb;
+		}
+		far->at[i] = at;
+		/* After 15 of 16 parts of the way: four looks for ten seconds. */
+		far->look[i] = at - ahead - (at - ahead - now) / 16 - 1;
+	}
+	return NULL;
+}
+
+/**
+ * shaper_far_look_again() - convert all departure times anew, since the TSC has been set
+ * @far:	packets
+ *
+ * Context: Any; the caller keeps others from @far.
+ */
+void shaper_far_look_again(struct shaper_far *far)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_CLOCKS; i++)
+		far->look[i] = PASSED;
+}
+
+/**
+ * shaper_far_rewind() - begin to search
+ * @far:	packets
+ *
+ * Context: Any; the caller keeps others from @far.
+ */
+void shaper_far_rewind(struct shaper_far *far)
+{
+	far->cursor_clock = 0;
+	far->cursor = shaper_edf_first(&far->edf[0]);
+	if (!far->cursor)
+		next_clock(far);
+}
+
+/**
+ * shaper_far_find() - search for packets of a class, and take one out
+ * @far:	packets; shaper_far_rewind() was called
+ * @class:	lower half of the number of the class
+ * @budget:	packets to look at; becomes less
+ *
+ * The caller may let others at @far between two calls, but none that inserts or searches.
+ *
+ * Context: Any; the caller keeps others from @far.
+ * Return: a packet; NULL if the budget is used up, or if all were looked at, which
+ * leaves some of the budget.
+ */
+struct sk_buff *shaper_far_find(struct shaper_far *far, u32 class, unsigned int *budget)
+{
+	while (*budget && far->cursor) {
+		struct sk_buff *skb = far->cursor;
+
+		--*budget;
+		if (SHAPER_CLASS(shaper_cb(skb)->flags) == class) {
+			erase(far, far->cursor_clock, skb);
+			return skb;
+		}
+		step(far);
+	}
+	return NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_FAR_H
+#define _SHAPER_FAR_H
+
+#include <linux/ktime.h>
+#include <linux/types.h>
+
+#include "edf.h"
+
+#define SHAPER_CLOCKS	3
+
+/**
+ * struct shaper_far - packets whose departure times are far
+ * @edf:	by clock; &shaper_cb.want is in nanoseconds of that clock
+ * @at:		by clock: what the first one's was converted to, absolute TSC
+ * @look:	by clock: when to convert that again at the latest, absolute TSC
+ * @count:	packets
+ * @cursor:	the next that shaper_far_find() will look at, or NULL
+ * @cursor_clock: index of its clock
+ */
+struct shaper_far {
+	struct shaper_edf edf[SHAPER_CLOCKS];
+	u64 at[SHAPER_CLOCKS];
+	u64 look[SHAPER_CLOCKS];
+	u32 count;
+	struct sk_buff *cursor;
+	unsigned int cursor_clock;
+};
+
+void shaper_far_init(struct shaper_far *far);
+u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far);
+bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t time);
+bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t clock);
+u64 shaper_far_look(const struct shaper_far *far);
+struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead);
+void shaper_far_rewind(struct shaper_far *far);
+struct sk_buff *shaper_far_find(struct shaper_far *far, u32 class, unsigned int *budget);
+void shaper_far_look_again(struct shaper_far *far);
+
+#endif /* _SHAPER_FAR_H */

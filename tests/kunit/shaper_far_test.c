@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Packets whose departure times are far. */
+#include <kunit/test.h>
+#include <linux/apic_timer.h>
+#include <linux/prandom.h>
+#include <linux/time64.h>
+
+#include "../../module/shaper/cb.h"
+#include "../../module/shaper/far.h"
+
+#define PACKETS	60
+#define NEAR	100000ULL
+
+static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_TAI };
+
+/* Later by what the conversion may be off; one of the two may be held up by the host. */
+static bool error_is_added(clockid_t clock, s64 distance)
+{
+	unsigned int tries = 10;
+
+	while (tries--) {
+		ktime_t now = apic_timer_tsc_to_clock(clock, apic_timer_now());
+		ktime_t when = ktime_add_ns(now, distance);
+		u64 from_afar, at, middle, error;
+		bool far, near;
+
+		from_afar = shaper_far_to_tsc(clock, when, 0, &far);
+		at = shaper_far_to_tsc(clock, when, U64_MAX, &near);
+		middle = apic_timer_clock_to_tsc(clock, when, &error);
+		if (near || !error || at <= middle + error / 2)
+			continue;
+		/* What has passed is never far. */
+		if (distance < 0 || (far && from_afar < middle + error / 2))
+			return true;
+	}
+	return false;
+}
+
+static void never_early(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		KUNIT_EXPECT_TRUE(test, error_is_added(clocks[i], 100 * NSEC_PER_MSEC));
+		KUNIT_EXPECT_TRUE(test, error_is_added(clocks[i], -100 * NSEC_PER_MSEC));
+	}
+}
+
+struct model {
+	struct shaper_far far;
+	struct sk_buff skb[PACKETS];
+};
+
+static struct model *new_model(struct kunit *test)
+{
+	struct model *model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, model);
+	shaper_far_init(&model->far);
+	return model;
+}
+
+/* Insert packet @i, of one of three clocks by its number, @ns from now. */
+static bool insert(struct model *model, unsigned int i, u64 ns)
+{
+	clockid_t clock = clocks[i % ARRAY_SIZE(clocks)];
+	struct sk_buff *skb = &model->skb[i];
+
+	skb->tstamp = ktime_add_ns(apic_timer_tsc_to_clock(clock, apic_timer_now()), ns);
+	return shaper_far_insert(&model->far, skb, clock);
+}
+
+static void looks_come_nearer(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	u64 now = apic_timer_now() + 1, look;
+	struct sk_buff *skb = NULL;
+	unsigned int looks = 0;
+
+	KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), U64_MAX);
+	KUNIT_EXPECT_TRUE(test, insert(model, 0, 10ULL * NSEC_PER_SEC));
+	/* The first look is at once. */
+	KUNIT_EXPECT_LE(test, shaper_far_look(&model->far), now);
+	KUNIT_EXPECT_NE(test, shaper_far_look(&model->far), 0ULL);
+	while (!skb && looks < 20) {
+		skb = shaper_far_pop(&model->far, now, NEAR, 0);
+		look = shaper_far_look(&model->far);
+		if (!skb) {
+			KUNIT_ASSERT_GT(test, look, now);
+			now = look;
+			looks++;
+		}
+	}
+	KUNIT_ASSERT_PTR_EQ(test, skb, &model->skb[0]);
+	KUNIT_EXPECT_EQ(test, look, U64_MAX);
+	KUNIT_EXPECT_EQ(test, model->far.count, 0U);
+	/* 10 s, 625 ms, 39 ms, 2.4 ms, 153 us, 9.5 us */
+	KUNIT_EXPECT_GE(test, looks, 4U);
+	KUNIT_EXPECT_LE(test, looks, 7U);
+}
+
+/* With offload it is handed over before its moment: that is what is to be near. */
+static void ahead_of_its_moment(struct kunit *test)
+{
+	u64 ahead = apic_timer_ns_to_tsc(NSEC_PER_MSEC), now, at, error;
+	struct model *model = new_model(test);
+	struct sk_buff *skb;
+
+	insert(model, 0, NSEC_PER_SEC);
+	at = apic_timer_clock_to_tsc(clocks[0], model->skb[0].tstamp, &error);
+	for (now = apic_timer_now(); !(skb = shaper_far_pop(&model->far, now, NEAR, ahead));
+	     now = shaper_far_look(&model->far))
+		KUNIT_ASSERT_LT(test, shaper_far_look(&model->far), at + error - ahead);
+	KUNIT_EXPECT_PTR_EQ(test, skb, &model->skb[0]);
+}
+
+/* However they are queued, and at whichever look they come near. */
+static void in_the_order_of_their_clock(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	ktime_t last[ARRAY_SIZE(clocks)] = {};
+	unsigned int i, n, came = 0;
+	struct rnd_state rnd;
+	struct sk_buff *skb;
+	u64 now;
+
+	prandom_seed_state(&rnd, 42);
+	for (i = 0; i < PACKETS; i++)
+		insert(model, i, NSEC_PER_SEC + prandom_u32_state(&rnd) % NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, model->far.count, (u32)PACKETS);
+	for (now = apic_timer_now(); now != U64_MAX; now = shaper_far_look(&model->far)) {
+		while ((skb = shaper_far_pop(&model->far, now, NEAR, 0))) {
+			n = (skb - model->skb) % ARRAY_SIZE(clocks);
+			KUNIT_EXPECT_GE(test, skb->tstamp, last[n]);
+			last[n] = skb->tstamp;
+			came++;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, came, (unsigned int)PACKETS);
+	KUNIT_EXPECT_EQ(test, model->far.count, 0U);
+}
+
+/* Queued later and at once near, it waits for the one that leaves no later. */
+static void nobody_overtakes(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	ktime_t time;
+
+	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[0], KTIME_MAX));
+	insert(model, 0, NSEC_PER_SEC);
+	time = model->skb[0].tstamp;
+	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[0], time - 1));
+	KUNIT_EXPECT_TRUE(test, shaper_far_precedes(&model->far, clocks[0], time));
+	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[1], KTIME_MAX));
+	/* Of those that want the same moment the one that was queued first is the first. */
+	model->skb[3].tstamp = time;
+	KUNIT_EXPECT_FALSE(test, shaper_far_insert(&model->far, &model->skb[3], clocks[0]));
+	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[0]);
+	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[3]);
+}
+
+/* What comes near between two looks of one who searches is none of his. */
+static void found_by_class(struct kunit *test)
+{
+	unsigned int i, budget, found = 0, came = 0, rounds = 0;
+	struct model *model = new_model(test);
+	struct sk_buff *skb;
+
+	for (i = 0; i < PACKETS; i++) {
+		shaper_cb(&model->skb[i])->flags = (1 + i / 3 % 2) << SHAPER_CLASS_SHIFT;
+		insert(model, i, NSEC_PER_SEC);
+	}
+	shaper_far_rewind(&model->far);
+	do {
+		budget = 7;
+		while ((skb = shaper_far_find(&model->far, 2, &budget))) {
+			KUNIT_EXPECT_EQ(test, SHAPER_CLASS(shaper_cb(skb)->flags), 2U);
+			found++;
+		}
+		/* All of them are near for one who says that it is later. */
+		skb = shaper_far_pop(&model->far, U64_MAX, NEAR, 0);
+		if (skb) {
+			KUNIT_EXPECT_NE(test, SHAPER_CLASS(shaper_cb(skb)->flags), 0U);
+			came++;
+		}
+	} while (!budget && rounds++ < PACKETS);
+	KUNIT_EXPECT_NE(test, budget, 0U);
+	KUNIT_EXPECT_EQ(test, model->far.count, PACKETS - found - came);
+	while ((skb = shaper_far_pop(&model->far, U64_MAX, NEAR, 0)))
+		KUNIT_EXPECT_EQ(test, SHAPER_CLASS(shaper_cb(skb)->flags), 1U);
+	KUNIT_EXPECT_EQ(test, model->far.count, 0U);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(never_early),
+	KUNIT_CASE(looks_come_nearer),
+	KUNIT_CASE(ahead_of_its_moment),
+	KUNIT_CASE(in_the_order_of_their_clock),
+	KUNIT_CASE(nobody_overtakes),
+	KUNIT_CASE(found_by_class),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "shaper_far",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
