@@ -131,8 +131,10 @@ struct calendar_unit {
  * @node:	in the list of all
  * @loading:	one LOAD, BIND, START, ... at a time
  * @scheduling:	changes of units' priorities by others than their threads
+ * @stopping:	one task at a time stops it
  * @lock:	@running, @error, the change, and START, SWITCH and STOP
  * @running:	it runs
+ * @starting:	and not all of its CPUs are armed
  * @error:	why it was stopped last, negative; 0: it was not
  * @stops:	how often it was stopped
  * @n_units:	number of units
@@ -159,8 +161,10 @@ struct calendar {
 	struct list_head node;
 	struct mutex loading;		/* see above */
 	struct mutex scheduling;	/* see above */
+	struct mutex stopping;		/* see above */
 	raw_spinlock_t lock;		/* see above */
 	bool running;
+	bool starting;
 	int error;
 	unsigned int stops;
 	u32 n_units;

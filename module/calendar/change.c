@@ -75,7 +75,7 @@ static bool announce(struct calendar *calendar, const struct calendar_table *tab
  * @at:		the boundary at which that happens, TSC
  *
  * Context: Any but NMI, without the lock of any CPU.
- * Return: 0; -ESRCH: it does not run; -EBUSY: another change is under way; -EINVAL: that
+ * Return: 0; -ESRCH: it does not run; -EBUSY: another change, or its start, is under way; -EINVAL: that
  * is too far ahead.
  */
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
@@ -89,7 +89,7 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 	raw_spin_lock_irqsave(&calendar->lock, flags);
 	if (!calendar->running) {
 		ret = -ESRCH;
-	} else if (calendar->change.at != CALENDAR_NEVER) {
+	} else if (calendar->starting || calendar->change.at != CALENDAR_NEVER) {
 		ret = -EBUSY;
 	} else {
 		earliest = max(apic_timer_now(), calendar->origin) + 2 * major_of(calendar->table);

@@ -7,11 +7,13 @@
  * values may have another meaning afterwards.
  */
 #include <linux/apic_timer.h>
+#include <linux/bitops.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/moduleparam.h>
 #include <linux/notifier.h>
 #include <linux/suspend.h>
+#include <linux/workqueue.h>
 
 #include "calendar.h"
 
@@ -20,9 +22,9 @@ module_param(allow_unstable, bool, 0644);
 MODULE_PARM_DESC(allow_unstable, "run calendars of several CPUs although the TSC is unstable");
 
 static LIST_HEAD(calendars);
-static DEFINE_MUTEX(mutex);		/* the list, for who sleeps */
-static DEFINE_RAW_SPINLOCK(lock);	/* the list, for changes and for who must not sleep */
+static DEFINE_MUTEX(mutex);		/* the list */
 static bool sleeps;
+static unsigned long events;		/* of the TSC, that have not been seen to */
 static int cpu_state;
 
 /**
@@ -34,9 +36,7 @@ static int cpu_state;
 void calendar_outside_add(struct calendar *calendar)
 {
 	mutex_lock(&mutex);
-	raw_spin_lock_irq(&lock);
 	list_add(&calendar->node, &calendars);
-	raw_spin_unlock_irq(&lock);
 	mutex_unlock(&mutex);
 }
 
@@ -49,9 +49,7 @@ void calendar_outside_add(struct calendar *calendar)
 void calendar_outside_del(struct calendar *calendar)
 {
 	mutex_lock(&mutex);
-	raw_spin_lock_irq(&lock);
 	list_del(&calendar->node);
-	raw_spin_unlock_irq(&lock);
 	mutex_unlock(&mutex);
 }
 
@@ -171,21 +169,33 @@ static int machine_sleeps(struct notifier_block *block, unsigned long event, voi
 static struct notifier_block sleep_block = { .notifier_call = machine_sleeps };
 
 /* A new epoch comes with a sleep, which has stopped all of them already; should it not: */
-static int tsc_changed(struct notifier_block *block, unsigned long event, void *data)
+static void stop_some(struct work_struct *work)
 {
+	bool epoch = test_and_clear_bit(APIC_TIMER_TSC_EPOCH, &events);
+	bool unstable = test_and_clear_bit(APIC_TIMER_TSC_UNSTABLE, &events);
 	struct calendar *calendar;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&lock, flags);
+	mutex_lock(&mutex);
 	list_for_each_entry(calendar, &calendars, node) {
 		if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
 			continue;
-		if (event == APIC_TIMER_TSC_EPOCH)
-			calendar_stop(calendar, -ECANCELED);
-		else if (calendar->n_cpus > 1 && !READ_ONCE(allow_unstable))
-			calendar_stop(calendar, -ENXIO);
+		if (epoch)
+			calendar_stop_sync(calendar, -ECANCELED);
+		else if (unstable && calendar->n_cpus > 1 && !READ_ONCE(allow_unstable))
+			calendar_stop_sync(calendar, -ENXIO);
 	}
-	raw_spin_unlock_irqrestore(&lock, flags);
+	mutex_unlock(&mutex);
+}
+
+static DECLARE_WORK(stop_work, stop_some);
+
+/* Interrupts may be off, and there may be any number of calendars. */
+static int tsc_changed(struct notifier_block *block, unsigned long event, void *data)
+{
+	if (event != APIC_TIMER_TSC_EPOCH && event != APIC_TIMER_TSC_UNSTABLE)
+		return NOTIFY_DONE;
+	set_bit(event, &events);
+	queue_work(system_highpri_wq, &stop_work);
 	return NOTIFY_OK;
 }
 
@@ -218,6 +228,7 @@ pm:
 	unregister_pm_notifier(&sleep_block);
 tsc:
 	apic_timer_unregister_notifier(&tsc_block);
+	cancel_work_sync(&stop_work);
 	return ret;
 }
 
@@ -231,4 +242,5 @@ void calendar_outside_exit(void)
 	cpuhp_remove_state_nocalls(cpu_state);
 	unregister_pm_notifier(&sleep_block);
 	apic_timer_unregister_notifier(&tsc_block);
+	cancel_work_sync(&stop_work);
 }

@@ -4,7 +4,9 @@
  */
 #include <linux/capability.h>
 #include <linux/cpu.h>
+#include <linux/lockdep.h>
 #include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
@@ -68,12 +70,14 @@ static int own(struct calendar *calendar)
 	return 0;
 }
 
+/* A handler that stops the calendar is one of "dispatch". After it none arms the others. */
 static void del_timers(struct calendar *calendar)
 {
 	u32 i;
 
-	for (i = 0; i < calendar->n_cpus; i++) {
+	for (i = 0; i < calendar->n_cpus; i++)
 		del_apic_timer_sync(&calendar->cpus[i].dispatch);
+	for (i = 0; i < calendar->n_cpus; i++) {
 		del_apic_timer_sync(&calendar->cpus[i].timeout);
 		del_apic_timer_sync(&calendar->cpus[i].backstop);
 	}
@@ -82,8 +86,9 @@ static void del_timers(struct calendar *calendar)
 static void stop_cpu(struct calendar_cpu *cpu)
 {
 	struct calendar_unit *unit;
+	unsigned long flags;
 
-	raw_spin_lock(&cpu->lock);
+	raw_spin_lock_irqsave(&cpu->lock, flags);
 	cpu->on = false;
 	cpu->ending = false;
 	cpu->position.table = NULL;
@@ -97,7 +102,18 @@ static void stop_cpu(struct calendar_cpu *cpu)
 	del_apic_timer(&cpu->dispatch);
 	del_apic_timer(&cpu->timeout);
 	del_apic_timer(&cpu->backstop);
-	raw_spin_unlock(&cpu->lock);
+	raw_spin_unlock_irqrestore(&cpu->lock, flags);
+}
+
+/* Who waits or is parked sees that the calendar has stopped. */
+static void wake_unit(struct calendar_unit *unit)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	if (unit->task)
+		wake_up_process(unit->task);
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 }
 
 /**
@@ -105,12 +121,14 @@ static void stop_cpu(struct calendar_cpu *cpu)
  * @calendar:	the calendar
  * @error:	why, negative
  *
- * Context: Any but NMI, without the lock of any CPU.
+ * Turns interrupts off for one CPU, or one unit, at a time. START finds -EBUSY until the first
+ * CPU, which is the last here, is free.
+ *
+ * Context: Any but NMI, without the lock of any CPU. In a task calendar_stop_sync().
  * Return: true if it ran.
  */
 bool calendar_stop(struct calendar *calendar, int error)
 {
-	struct calendar_unit *unit;
 	unsigned long flags;
 	bool ran;
 	u32 i;
@@ -120,21 +138,28 @@ bool calendar_stop(struct calendar *calendar, int error)
 	if (ran) {
 		calendar->running = false;
 		calendar->error = error;
-		for (i = 0; i < calendar->n_cpus; i++)
-			stop_cpu(&calendar->cpus[i]);
 		WRITE_ONCE(calendar->stops, calendar->stops + 1);
-		disown(calendar, calendar->n_cpus);
-		/* Who waits or is parked sees that. */
-		for (i = 0; i < calendar->n_units; i++) {
-			unit = &calendar->units[i];
-			raw_spin_lock(&unit->cpu->lock);
-			if (unit->task)
-				wake_up_process(unit->task);
-			raw_spin_unlock(&unit->cpu->lock);
-		}
 		trace_apic_calendar_stop(error);
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	if (!ran)
+		return false;
+	for (i = 0; i < calendar->n_cpus; i++)
+		stop_cpu(&calendar->cpus[i]);
+	for (i = 0; i < calendar->n_units; i++)
+		wake_unit(&calendar->units[i]);
+	disown(calendar, calendar->n_cpus);
+	return true;
+}
+
+/* The same. Another task that is at it has finished when this returns. */
+static bool calendar_stop_by_task(struct calendar *calendar, int error)
+{
+	bool ran;
+
+	mutex_lock(&calendar->stopping);
+	ran = calendar_stop(calendar, error);
+	mutex_unlock(&calendar->stopping);
 	return ran;
 }
 
@@ -147,67 +172,83 @@ bool calendar_stop(struct calendar *calendar, int error)
  */
 void calendar_stop_sync(struct calendar *calendar, int error)
 {
-	calendar_stop(calendar, error);
+	calendar_stop_by_task(calendar, error);
 	del_timers(calendar);
 }
 
-static int arm_all(struct calendar *calendar, const struct calendar_table *table, u64 origin)
-	__must_hold(&calendar->lock)
+static int arm(struct calendar_cpu *cpu, const struct calendar_table *table, u64 origin)
+	__must_hold(&cpu->calendar->lock)
 {
-	struct calendar_cpu *cpu;
+	int ret;
+
+	raw_spin_lock(&cpu->lock);
+	cpu->on = true;
+	cpu->changed = false;
+	cpu->ending = false;
+	cpu->base = 0;
+	cpu->running = NULL;
+	cpu->over = NULL;
+	calendar_position_begin(&cpu->position, table, cpu->slot, origin);
+	ret = calendar_cpu_arm(cpu, false);
+	raw_spin_unlock(&cpu->lock);
+	return ret;
+}
+
+/* One CPU at a time. Who stops the calendar meanwhile finds those on that were armed. */
+static int arm_all(struct calendar *calendar, const struct calendar_table *table, u64 origin)
+{
+	unsigned long flags;
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; i < calendar->n_cpus && !ret; i++) {
-		cpu = &calendar->cpus[i];
-		raw_spin_lock(&cpu->lock);
-		cpu->on = true;
-		cpu->changed = false;
-		cpu->ending = false;
-		cpu->base = 0;
-		cpu->running = NULL;
-		cpu->over = NULL;
-		calendar_position_begin(&cpu->position, table, i, origin);
-		ret = calendar_cpu_arm(cpu, false);
-		raw_spin_unlock(&cpu->lock);
+		raw_spin_lock_irqsave(&calendar->lock, flags);
+		ret = calendar->running ? arm(&calendar->cpus[i], table, origin) : -ECANCELED;
+		raw_spin_unlock_irqrestore(&calendar->lock, flags);
 	}
 	return ret;
 }
 
 static int start(struct calendar *calendar, const struct calendar_table *table, u64 origin)
+	__must_hold(&calendar->loading)
 {
-	unsigned long flags;
-	bool begun = false;
 	int ret;
 
+	lockdep_assert_held(&calendar->loading);
 	if (READ_ONCE(calendar->running))
 		return -EBUSY;
 	/* Handlers of before its last stop may still run. */
 	del_timers(calendar);
 	/* None of its CPUs goes offline before it is armed: cpu_goes() would have missed it. */
 	cpus_read_lock();
-	raw_spin_lock_irqsave(&calendar->lock, flags);
-	ret = calendar->running ? -EBUSY : own(calendar);
-	if (!ret) {
-		begun = true;
-		calendar->running = true;
-		calendar->table = table;
-		calendar->origin = origin;
-		calendar->base = 0;
-		WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
-		atomic_set(&calendar->overruns, 0);
-		smp_mb();	/* machine_sleeps() stops us, or we see that it has begun */
-		if (calendar_outside_sleeps())
-			ret = -EAGAIN;
-		else
-			ret = arm_all(calendar, table, origin);
-		if (!ret)
-			trace_apic_calendar_start(table->number, origin);
-	}
-	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	ret = own(calendar);
+	if (ret)
+		goto out;
+	raw_spin_lock_irq(&calendar->lock);
+	calendar->running = true;
+	calendar->starting = true;
+	calendar->table = table;
+	calendar->origin = origin;
+	calendar->base = 0;
+	WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
+	atomic_set(&calendar->overruns, 0);
+	raw_spin_unlock_irq(&calendar->lock);
+	smp_mb();	/* machine_sleeps() stops us, or we see that it has begun */
+	ret = calendar_outside_sleeps() ? -EAGAIN : arm_all(calendar, table, origin);
+
+	raw_spin_lock_irq(&calendar->lock);
+	calendar->starting = false;
+	if (!ret && !calendar->running)
+		ret = -ECANCELED;
+	if (!ret)
+		trace_apic_calendar_start(table->number, origin);
+	raw_spin_unlock_irq(&calendar->lock);
+	if (ret)
+		calendar_stop_by_task(calendar, -ECANCELED);
+out:
 	cpus_read_unlock();
-	if (ret && begun)
-		calendar_stop_sync(calendar, -ECANCELED);
+	if (ret)
+		del_timers(calendar);
 	return ret;
 }
 
@@ -334,7 +375,7 @@ long calendar_stop_by_user(struct calendar *calendar, void __user *argument)
 	if (a.flags & APIC_CALENDAR_AT_BOUNDARY) {
 		ret = calendar_change_to(calendar, NULL, 0, &a.when);
 	} else {
-		ret = calendar_stop(calendar, -ECANCELED) ? 0 : -ESRCH;
+		ret = calendar_stop_by_task(calendar, -ECANCELED) ? 0 : -ESRCH;
 		a.when = apic_timer_now();
 	}
 	return ret ?: calendar_copy_out(argument, usize, &a, sizeof(a));

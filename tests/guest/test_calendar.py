@@ -1,5 +1,6 @@
 """/dev/apic_calendar: windows in virtual time, its rules in guests with Python, and its files."""
 
+import re
 import struct
 import subprocess
 from collections import Counter
@@ -101,6 +102,39 @@ def test_fuzz(operations):
     seeds = (1, 2) if operations > 100_000 else (1,)
     runs = "\n".join(f"fuzz_calendar {operations} {seed} 1" for seed in seeds)
     assert run_program("fuzz_calendar", runs, timeout=3000).split()[-1] == "0"
+
+
+def test_interrupts_off():
+    """As many units as there may be, started and stopped: interrupts are never off for long."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    units = [f"u{i}" for i in range(64)]
+    table = "".join(f"unit {unit} cpu 0 thread toil\n" for unit in units)
+    table += "table all major 4ms\n"
+    table += "".join(f"at {100 + 50 * i}us run {u} for 20us\n" for i, u in enumerate(units))
+    modules = [*demo_calendar.MODULES, "apic_timer_train"]
+    result = virtual.run(
+        kernel,
+        f"""{LOAD}
+        module=/sys/module/apic_calendar
+        train=/sys/module/apic_timer_train/parameters
+        insmod $MODULES/apic_timer_train.ko text=$(cat $module/sections/.text) \
+            text_size=$(cat $module/coresize)
+        for i in 1 2 3; do
+            calendar /all.calendar 2 >/dev/null
+        done
+        echo worst $(cat $train/worst) shots $(cat $train/shots) at $(cat $train/where)
+        rmmod apic_timer_train
+        {UNLOAD}""",
+        modules=[build.find_ko(built, name) for name in modules], timeout=300,
+        files={"usr/bin/calendar": user.program(kernel, "calendar"),
+               "all.calendar": table.encode()},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    print(result.output)
+    worst, shots = map(int, re.search(r"worst (\d+) shots (\d+)", result.output).groups())
+    assert worst < 2600  # as tests/guest/test_interrupts_off.py has it
+    assert shots > 50
 
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
