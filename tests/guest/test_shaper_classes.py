@@ -91,7 +91,7 @@ def test_two_rates(guest):
         assert count == (300, 750)[flow - 1]
         assert want - 5 < second <= last_but_one < want + 5
         assert max(want - least, most - want) < 5000
-        assert abs(total - (count - 1) * want) < 5
+        assert abs(total - (count - 1) * want) < 6  # 3 for the first, and for the last
     # At 100 Mbit/s a packet takes 80 us: that long one may be in the way of another.
     for flow, want in wants.items():
         count, least, _, _, most, total = below[flow]
@@ -162,7 +162,7 @@ def test_change_with_packets_queued(guest):
         for i in 1 2 3 4 5; do
             # The other one is slow; this one sends, and is deleted when it does.
             tc class replace dev sink0 parent 1: classid 1:10 apic rate 1gbit
-            tc class replace dev sink0 parent 1: classid 1:20 apic rate 100kbit
+            tc class replace dev sink0 parent 1: classid 1:20 apic rate 10kbit
             udpsend count=500 size=100 how=burst wait=1000 flow=1 priority={FIRST} >sent &
             udpsend count=500 size=100 how=burst wait=1000 flow=2 priority={SECOND} >sent
             tc class del dev sink0 classid 1:10
@@ -177,7 +177,7 @@ def test_change_with_packets_queued(guest):
         udpsend count=50 gap=50000 priority={FIRST}
         cat $SINK/packets
         # With the qdisc, and with the device down.
-        tc class add dev sink0 parent 1: classid 1:20 apic rate 100kbit
+        tc class add dev sink0 parent 1: classid 1:20 apic rate 10kbit
         udpsend count=500 size=100 how=burst wait=1000 flow=2 priority={SECOND} >sent
         ip link set sink0 down
         ip link set sink0 up
@@ -303,7 +303,7 @@ def test_bad_values(guest):
     BEGIN
     + f"""
     tc qdisc add dev sink0 root handle 1: apic mode $HARD
-    tc class add dev sink0 parent 1: classid 1:10 apic rate 1mbit limit 10
+    tc class add dev sink0 parent 1: classid 1:10 apic rate 20kbit limit 10
     udpsend count=100 size=100 how=burst wait=1000 flow=1 priority={FIRST} >sent
     udpsend count=50 gap=100000 flow=2 >sent
     patiently drained
