@@ -5,9 +5,13 @@
  */
 #include <linux/apic_timer.h>
 #include <linux/irqflags.h>
+#include <linux/limits.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/tsc.h>
 
@@ -29,6 +33,52 @@ static s32 shot(measure_way_fn wait, u64 ahead)
 	after = wait(target);
 	local_irq_restore(flags);
 	return measure_clamp((s64)(after - target));
+}
+
+/* Shots of which the table is made, for each target modulo the step and each delay. */
+#define TRIALS	9
+
+/* What most shots with these delays do, for targets that are @residue more than whole steps. */
+static s32 usual(const struct apic_measure_loop *a, u32 residue)
+{
+	s32 sorted[TRIALS], error;
+	unsigned int i, j;
+
+	for (i = 0; i < TRIALS; i++) {
+		error = shot(measure_way(APIC_MEASURE_TABLE),
+			     rounddown(a->least, a->step) + residue);
+		for (j = i; j && sorted[j - 1] > error; j--)
+			sorted[j] = sorted[j - 1];
+		sorted[j] = error;
+	}
+	return sorted[TRIALS / 2];
+}
+
+/* Find the best delay for each target modulo the step, of those of up to two turns. */
+static int learn(const struct apic_measure_loop *a)
+{
+	u8 delays[APIC_MEASURE_STEP_MAX] = {}, best[APIC_MEASURE_STEP_MAX] = {};
+	u32 residue, delay, most = min_t(u64, 2 * measure_turns(a->step, a->turn) + 1, U8_MAX);
+	s32 error, least;
+
+	for (residue = 0; residue < a->step; residue++) {
+		least = S32_MAX;
+		for (delay = 0; delay <= most; delay++) {
+			/* Where in the table the loop looks depends on how long the call takes. */
+			memset(delays, delay, a->step);
+			measure_table_set(delays, a->step);
+			error = usual(a, residue);
+			if (error < least) {
+				least = error;
+				best[measure_table_looked()] = delay;
+			}
+			if (signal_pending(current))
+				return -EINTR;
+			cond_resched();
+		}
+	}
+	measure_table_set(best, a->step);
+	return 0;
 }
 
 static int shots(const struct apic_measure_loop *a, measure_way_fn wait,
@@ -66,8 +116,9 @@ long measure_loop(struct apic_measure_loop *a)
 	s32 *errors;
 	long ret;
 
-	if (!wait || a->reserved || !a->count || a->count > MEASURE_COUNT_MAX || !a->spread ||
-	    (u64)a->least + a->spread > apic_timer_us_to_tsc(OFF_US))
+	if (!wait || !a->count || a->count > MEASURE_COUNT_MAX || !a->spread ||
+	    (u64)a->least + a->spread > apic_timer_us_to_tsc(OFF_US) ||
+	    (a->way == APIC_MEASURE_TABLE ? !a->step || a->step > APIC_MEASURE_STEP_MAX : a->step))
 		return -EINVAL;
 	if (!measure_way_there(a->way))
 		return -EOPNOTSUPP;
@@ -83,7 +134,8 @@ long measure_loop(struct apic_measure_loop *a)
 	a->turn = measure_turn();
 	local_irq_restore(flags);
 	measure_turn_set(a->turn);
-	ret = shots(a, wait, &walk, errors);
+	ret = a->way == APIC_MEASURE_TABLE ? learn(a) : 0;
+	ret = ret ?: shots(a, wait, &walk, errors);
 	if (!ret && copy_to_user(u64_to_user_ptr(a->errors), errors, a->count * sizeof(*errors)))
 		ret = -EFAULT;
 	kvfree(errors);

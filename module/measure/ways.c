@@ -8,6 +8,7 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 #include <asm/cpufeature.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -104,6 +105,26 @@ static noinline u64 wait_counted(u64 target)
 	return rdtsc();
 }
 
+static u8 table[APIC_MEASURE_STEP_MAX];
+static u32 table_step = 1, table_looked;
+
+/*
+ * A loop can only end at the end of a turn. How long before the target that is, is known
+ * when it begins: by the distance modulo the length of a turn. So it begins later by
+ * what has been found best for each.
+ */
+static noinline u64 wait_table(u64 target)
+{
+	u64 now = rdtsc();
+	u32 at = now < target ? (u32)(target - now) % table_step : 0, turns = table[at];
+
+	table_looked = at;
+	if (turns)
+		count_down(turns);
+	WAIT(IN_A_LINE, "rdtsc", target);
+	return rdtsc();
+}
+
 static u64 time_of(u64 turns)
 {
 	u64 start = rdtsc_ordered();
@@ -142,6 +163,30 @@ void measure_turn_set(u32 turn)
 	counted_turn = turn;
 }
 
+/**
+ * measure_table_set() - say how much later a loop is to begin
+ * @delays:	for the target modulo @step, in turns of the counted loop
+ * @step:	TSC cycles of a turn of the loop, 1 to %APIC_MEASURE_STEP_MAX
+ *
+ * Context: No shot is under way.
+ */
+void measure_table_set(const u8 *delays, u32 step)
+{
+	memcpy(table, delays, step);
+	table_step = step;
+}
+
+/**
+ * measure_table_looked() - tell what the last shot made of its target
+ *
+ * Context: No shot is under way.
+ * Return: the target modulo the step, when the loop looked.
+ */
+u32 measure_table_looked(void)
+{
+	return table_looked;
+}
+
 static const measure_way_fn ways[APIC_MEASURE_WAYS] = {
 	[APIC_MEASURE_RDTSC] = wait_rdtsc,
 	[APIC_MEASURE_ACROSS] = wait_across,
@@ -150,6 +195,7 @@ static const measure_way_fn ways[APIC_MEASURE_WAYS] = {
 	[APIC_MEASURE_LFENCE] = wait_lfence,
 	[APIC_MEASURE_PAUSE] = wait_pause,
 	[APIC_MEASURE_COUNTED] = wait_counted,
+	[APIC_MEASURE_TABLE] = wait_table,
 };
 
 /**

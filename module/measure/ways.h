@@ -15,6 +15,11 @@ u32 measure_turn(void);
 /* @turn is for the shots that follow. */
 void measure_turn_set(u32 turn);
 
+/* For each target modulo @step, @step of them: turns of the counted loop before the loop. */
+void measure_table_set(const u8 *delays, u32 step);
+/* Return: where in the table the last shot has looked. */
+u32 measure_table_looked(void);
+
 /**
  * measure_turns() - turns of a counted loop that take a time
  * @cycles:	TSC cycles

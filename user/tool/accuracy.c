@@ -29,7 +29,7 @@ static bool flush;
 static const struct opt options[] = {
 	OPT_NUMBER('n', "count", "N", 1, 1000000, "shots of each row (loop 20000, periodic 3000)",
 		   &count),
-	OPT_CHOICE('w', "way", "rdtsc|across|rdtscp|rdmsr|lfence|pause|counted|all",
+	OPT_CHOICE('w', "way", "rdtsc|across|rdtscp|rdmsr|lfence|pause|counted|table|all",
 		   "which loop (all)", &way),
 	OPT_NUMBER('a', "ahead", "CYCLES", 1, 20000, "the loop's first target (1000)", &ahead),
 	OPT_NUMBER('p', "period", "US", 5, 1000000, "of the timer (100)", &period),
@@ -52,6 +52,7 @@ static const char * const ways[APIC_MEASURE_WAYS] = {
 	[APIC_MEASURE_LFENCE] = "lfence",
 	[APIC_MEASURE_PAUSE] = "pause",
 	[APIC_MEASURE_COUNTED] = "counted",
+	[APIC_MEASURE_TABLE] = "table",
 };
 
 static const char * const modes[] = { "-", "raw", "mean", "exact" };
@@ -120,7 +121,8 @@ static void print_loop(int which, struct series *errors, unsigned int turn)
 	putchar('\n');
 }
 
-static void measure_loop(int which)
+/* Return: false if this machine has no such loop. */
+static bool shots_of(int which, unsigned int step, struct series *errors, unsigned int *turn)
 {
 	int32_t *found = calloc(count, sizeof(*found));
 	struct apic_measure_loop loop = {
@@ -131,25 +133,50 @@ static void measure_loop(int which)
 		.least = ahead,
 		.spread = count < 20000 ? count : 20000,
 		.errors = (uintptr_t)found,
+		.step = step,
 	};
-	struct series errors = {};
+	bool there;
 	long i;
 
 	if (!found)
 		fail("no memory");
 	progress("loop %s", ways[which]);
-	if (measure_call(APIC_MEASURE_LOOP, &loop, EOPNOTSUPP)) {
-		progress_end();
+	there = !measure_call(APIC_MEASURE_LOOP, &loop, EOPNOTSUPP);
+	progress_end();
+	for (i = 0; there && i < count; i++)
+		series_add(errors, found[i]);
+	*turn = loop.turn;
+	free(found);
+	return there;
+}
+
+/* After how many cycles the errors of the plain loop repeat: its turn, or the TSC's step. */
+static unsigned int step_of_loop(void)
+{
+	struct series errors = {};
+	unsigned int turn, lag;
+	double how;
+
+	shots_of(APIC_MEASURE_RDTSC, 0, &errors, &turn);
+	lag = repeats(&errors, &how);
+	series_free(&errors);
+	return lag <= APIC_MEASURE_STEP_MAX ? lag : 0;
+}
+
+static void measure_loop(int which)
+{
+	unsigned int turn, step = which == APIC_MEASURE_TABLE ? step_of_loop() : 0;
+	struct series errors = {};
+
+	if (which == APIC_MEASURE_TABLE && !step) {
 		if (!opt_json)
-			printf("%-8s not on this machine\n", ways[which]);
-	} else {
-		progress_end();
-		for (i = 0; i < count; i++)
-			series_add(&errors, found[i]);
-		print_loop(which, &errors, loop.turn);
+			printf("%-8s errors do not repeat\n", ways[which]);
+	} else if (shots_of(which, step, &errors, &turn)) {
+		print_loop(which, &errors, turn);
+	} else if (!opt_json) {
+		printf("%-8s not on this machine\n", ways[which]);
 	}
 	series_free(&errors);
-	free(found);
 }
 
 static void run_loops(void)

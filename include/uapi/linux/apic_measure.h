@@ -39,8 +39,11 @@ enum apic_measure_way {
 	APIC_MEASURE_LFENCE,	/* LFENCE; RDTSC */
 	APIC_MEASURE_PAUSE,	/* PAUSE; RDTSC */
 	APIC_MEASURE_COUNTED,	/* RDTSC, and the last stretch a counted loop */
+	APIC_MEASURE_TABLE,	/* RDTSC, after a delay by the target modulo a turn */
 	APIC_MEASURE_WAYS,
 };
+
+#define APIC_MEASURE_STEP_MAX	128
 
 /**
  * struct apic_measure_loop - wait for a TSC value, many times
@@ -54,7 +57,8 @@ enum apic_measure_way {
  * @errors:	address of @count __s32 for the first RDTSC after the loop less the
  *		target
  * @turn:	out: TSC cycles of 1,024 turns of the counted loop
- * @reserved:	0
+ * @step:	in: for %APIC_MEASURE_TABLE: TSC cycles of a turn of the loop, 1 to
+ *		%APIC_MEASURE_STEP_MAX; otherwise 0
  *
  * -EOPNOTSUPP: this machine lacks the instruction.
  */
@@ -67,7 +71,7 @@ struct apic_measure_loop {
 	__u32 spread;
 	__u64 errors;
 	__u32 turn;
-	__u32 reserved;
+	__u32 step;
 };
 
 /* What the CPU does between two expiries. */
