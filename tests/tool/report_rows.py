@@ -24,6 +24,12 @@ CYCLES = {"tsc_per_core_cycle": 0.7, "tsc_step": 26, "runs": 5, "rows": [
 MEMORY = {"runs": 5, "by_size": [
     {"kib": kib, "cycles": 4.0 + kib / 100, "spread_percent": 0.5} for kib in (4, 64, 1024)],
     "by_set": [{"stride": 4096, "nodes": 9, "cycles": 30.7, "spread_percent": 0.6}]}  # fmt: skip
+CLOCKS = {"tsc_khz": 2000000, "clocksource": "tsc", "tsc_step": 26, "clocks": [
+    {"name": "rdtsc", "cycles_p50": 25.1, "cycles_p99": 26.0, "step": 26, "step_unit": "cycles"},
+    {"name": "REALTIME", "cycles_p50": 62.5, "cycles_p99": 70.0, "step": 1, "step_unit": "ns"},
+    {"name": "(getppid)", "cycles_p50": 435.0, "cycles_p99": 500.0, "step": 0, "step_unit": ""}],
+    "skew": [{"cpu": 1, "against": 0, "low": -77, "high": 81, "middle": 2, "round_trip": 158,
+              "residue": 3, "changed": False}]}  # fmt: skip
 PIO = {
     "cpu": 0,
     "nothing": 50,
@@ -51,7 +57,7 @@ def doctor(hypervisor: str) -> dict:
 
 
 ALL = {
-    "clocks": {"tsc_khz": 2000000, "clocks": [], "skew": []}, "cycles": CYCLES, "memory": MEMORY,
+    "clocks": CLOCKS, "cycles": CYCLES, "memory": MEMORY,
     "pio": PIO, "loop": LOOP, "loop-walk": LOOP, "100-nop": timer(100, "nop"),
     "15-cpuid": timer(15, "cpuid"), "100-nop-exact": timer(100, "nop", "exact"),
     "chain": CHAIN, "chain-load": CHAIN,

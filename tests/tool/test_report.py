@@ -8,7 +8,7 @@ import report_rows
 from machine_files import TREE
 from report_page import Page
 
-SECTIONS = ("machines", "loop", "timer", "keys", "cycles", "memory", "chain", "ports")
+SECTIONS = ("machines", "loop", "timer", "keys", "cycles", "memory", "chain", "ports", "clocks")
 BENCH = TREE / "docs/results/bench.json"
 
 
@@ -34,6 +34,10 @@ def test_page(tool, tmp_path):
     assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (12, 3)
     assert "473.4" in page.words["keys"] and "8,860" in page.words["keys"]
     assert "31 to 33" in page.words["loop"] and "98 %" in page.words["chain"]
+    # 62.5 cycles at 2 GHz.
+    assert "REALTIME62.570.03.11ns" in page.words["clocks"]
+    assert "The clocksource is tsc" in page.words["clocks"]
+    assert "10-7781158" in page.words["clocks"] and "46 s" in page.words["clocks"]
     row = json.loads(BENCH.read_text())["rows"][0]
     assert row["bench"] == "error" and f"{row['max']:,}" in page.words["bench"]
     assert 'CPU <b>&"x"</b>' in page.words["machines"]
@@ -62,7 +66,7 @@ def test_rows_of_the_lab(tool, tmp_path):
         assert page.count[section, "h3"] == 4
     assert "each 7,800 cycles it is refreshed" in page.words["machines"]
     # Nothing of a model where a CPU or a kernel is measured.
-    for section in ("keys", "cycles", "memory", "chain", "ports"):
+    for section in ("keys", "cycles", "memory", "chain", "ports", "clocks"):
         assert page.count[section, "h3"] == 3 and "odelled" not in page.words[section]
     # With and without caches; two timers with errors, of which one overruns; two with bodies too,
     # one of them with those of lines.

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #include "skew.h"
 #include "tsc.h"
 
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define CPUS	1024
 #define READS	16	/* in a row, for the cost */
 #define REPEATS	400
@@ -198,6 +200,7 @@ static void print_skew(int a, int b)
 static int run(int operands, char **operand)
 {
 	struct tsc_step step = tsc_step_measure();
+	char *source = files_read(CLOCKSOURCE);
 	int end = choose(), first, cpu;
 	double khz = tsc_khz_measure();
 	unsigned int i;
@@ -211,6 +214,7 @@ static int run(int operands, char **operand)
 	if (opt_json) {
 		json_object(NULL);
 		json_real("tsc_khz", khz, 0);
+		json_text("clocksource", source ? source : "");
 		json_number("tsc_step", step.step);
 		json_array("clocks");
 	} else {
@@ -234,6 +238,7 @@ static int run(int operands, char **operand)
 		json_end();
 		json_end();
 	}
+	free(source);
 	return 0;
 }
 
