@@ -153,10 +153,12 @@ TOOL_CC ?= gcc
 TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -pthread
 TOOL_LDFLAGS ?= -static
 $(TOOL_DIR)/apic-timer: $(wildcard user/tool/*.[ch]) module/core/version.h \
-		include/uapi/linux/apic_measure.h
+		include/uapi/linux/apic_measure.h include/uapi/linux/apic_timer.h \
+		user/apic_timer_user.h
 	mkdir -p $(TOOL_DIR)
 	$(TOOL_CC) $(TOOL_CFLAGS) $(CPPFLAGS) $(CFLAGS) -iquote user/tool -iquote module/core \
-		-iquote include/uapi/linux -o $@.new user/tool/*.c $(TOOL_LDFLAGS) $(LDFLAGS)
+		-iquote include/uapi/linux -iquote user -Iinclude/uapi -o $@.new user/tool/*.c \
+		$(TOOL_LDFLAGS) $(LDFLAGS)
 	mv $@.new $@
 
 $(TOOL_DIR)/%.1: user/tool/man/%.1.scd

@@ -386,6 +386,10 @@ INSTRUMENTS = """
     $TOOL accuracy periodic --count 500 --behind cpuid --keep none --walk 16 --json
     $TOOL chain --shots 300 --json 2>/dev/null
     $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json 2>/dev/null
+    load apic_timer_dev
+    patiently [ -c /dev/apic_timer ]
+    $TOOL chain --shots 300 --via device --json 2>/dev/null
+    rmmod apic_timer_dev
     $TOOL bench --shots 500 --operations 50 --json 2>/dev/null
     sed -n 's/.* mean \\([0-9]*\\) busy \\([0-9]*\\) idle .*/{"busy":\\1,"idle":\\2}/p' \\
         $DEBUG/apic_timer/lead
@@ -403,13 +407,16 @@ def test_instruments(guest):
     text = "".join(line for line in output.splitlines(keepends=True) if not line.startswith("{"))
     golden(f"instruments-{guest.machine.kernel}", text)
     rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    pio, loop, walked, flushed, *timers, chain, loaded, bench, lead = rows
+    pio, loop, walked, flushed, *timers, chain, loaded, device, bench, lead = rows
     check_costs(pio)
     check_loops(loop, walked, flushed)
     check_timers(*timers)
     there = [r for r in ROUTES if r != "bh" or guest.machine.kernel != "6.1"]
     check_chain(chain, 300, there)
     check_chain(loaded, 100, ["direct", "work"])
+    (row,) = device["rows"]
+    assert (row["trigger"], row["route"], row["shots"]) == ("apic", "device", 300)
+    assert 0 <= row["user"]["p50"] <= row["user"]["p99"] <= 10
     check_bench(bench, lead)
 
 

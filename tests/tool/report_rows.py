@@ -14,7 +14,9 @@ CHAIN = {"cpu": 0, "load": None, "rows": [
     {"trigger": trigger, "route": route, "shots": 100, "disorder": 0, "entry": THREE,
      "length": THREE, "wake": THREE, "user": THREE,
      "entry_buckets": [[-1, 2], [2, 90], [640, 8]], "user_buckets": [[3072, 91], [65536, 9]]}
-    for trigger in ("apic", "hrtimer") for route in ("direct", "tasklet", "thread")]}  # fmt: skip
+    for trigger in ("apic", "hrtimer") for route in ("direct", "tasklet", "thread")] + [
+    {"trigger": "apic", "route": "device", "shots": 100, "disorder": 0, "user": THREE,
+     "user_buckets": [[2, 99], [12, 1]]}]}  # fmt: skip
 CYCLES = {"tsc_per_core_cycle": 0.7, "tsc_step": 26, "runs": 5, "rows": [
     {"loop": "ROL", "cycles": 1.0, "ipc": 3.0, "lowest": 1.0, "highest": 1.0,
      "spread_percent": 0.01, "cycles_1998": ["2", "2", "3"]}], "searches": [

@@ -28,7 +28,7 @@ def sanitized(tmp_path_factory) -> Path:
     subprocess.run(["gcc", "-std=gnu11", "-O1", "-pthread", "-fsanitize=address,undefined",
                     "-fno-sanitize-recover=all", "-iquote", TREE / "user/tool",
                     "-iquote", TREE / "module/core", "-iquote", TREE / "include/uapi/linux",
-                    "-o", program,
+                    "-iquote", TREE / "user", "-I", TREE / "include/uapi", "-o", program,
                     *sorted((TREE / "user/tool").glob("*.c"))], check=True)  # fmt: skip
     return program
 

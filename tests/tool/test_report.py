@@ -31,7 +31,7 @@ def test_page(tool, tmp_path):
         assert (section == "machines") != ((section, "paper") in page.classes)
     # Two loops and three timers with their shots, of three machines each.
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6, 9)
-    assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (12, 3)
+    assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (15, 3)
     assert "473.4" in page.words["keys"] and "8,860" in page.words["keys"]
     assert "31 to 33" in page.words["loop"] and "98 %" in page.words["chain"]
     # 62.5 cycles at 2 GHz.

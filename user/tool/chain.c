@@ -4,13 +4,15 @@
  *
  * The module notes when the interrupt was due, its handler's start and end, and
  * the start of the deferred procedure; this thread, which waits in read(), notes
- * when it runs again.
+ * when it runs again. Beside them is the thread that sleeps by /dev/apic_timer, which
+ * wakes it earlier by what it has learnt.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "apic_timer_user.h"
 #include "commands.h"
 #include "json.h"
 #include "measure.h"
@@ -21,7 +23,10 @@
 #define SEED	UINT64_C(88172645463325252)
 #define WARM_UP	100
 
-static const char * const routes[APIC_MEASURE_ROUTES] = {
+/* A route that is not the module apic_measure's */
+#define DEVICE	APIC_MEASURE_ROUTES
+
+static const char * const routes[DEVICE + 1] = {
 	[APIC_MEASURE_DIRECT] = "direct",
 	[APIC_MEASURE_TASKLET] = "tasklet",
 	[APIC_MEASURE_IRQ_WORK] = "irq_work",
@@ -29,6 +34,7 @@ static const char * const routes[APIC_MEASURE_ROUTES] = {
 	[APIC_MEASURE_THREAD] = "thread",
 	[APIC_MEASURE_HIGHPRI] = "highpri",
 	[APIC_MEASURE_WORK] = "work",
+	[DEVICE] = "device",
 };
 
 static const char * const triggers[] = {
@@ -45,7 +51,7 @@ static const char *via, *load;
 static const struct opt options[] = {
 	OPT_NUMBER('n', "shots", "N", 1, 10000000, "interrupts of each series (10000)", &shots),
 	OPT_TEXT('v', "via", "LIST",
-		 "of direct,tasklet,irq_work,bh,thread,highpri,work (all)", &via),
+		 "of direct,tasklet,irq_work,bh,thread,highpri,work,device (all)", &via),
 	OPT_CHOICE('t', "trigger", "apic|hrtimer|both", "what interrupts (both)", &trigger),
 	OPT_NUMBER('l', "least", "US", 2, 1000000, "least distance of an interrupt (20)", &least),
 	OPT_NUMBER('m', "most", "US", 2, 1000000, "longest one (1020)", &most),
@@ -87,7 +93,7 @@ static void choose(bool *chosen)
 	while (text && *text) {
 		route = next_name(&text);
 		if (route < 0)
-			fail("chain: --via takes a list of direct,tasklet,irq_work,bh,thread,highpri,work, not \"%s\"",
+			fail("chain: --via takes a list of direct,tasklet,irq_work,bh,thread,highpri,work,device, not \"%s\"",
 			     via);
 		chosen[route] = true;
 	}
@@ -116,6 +122,45 @@ static void one(struct links *links, uint64_t number)
 	series_add(&links->user, (int64_t)(user - record.expires));
 }
 
+/* The next distance of a sleep, ns; Marsaglia's xorshift */
+static uint64_t distance(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return least * 1000 + *state % ((most - least) * 1000 + 1);
+}
+
+/* Return: whether there is /dev/apic_timer. */
+static bool sleep_by_device(struct links *links)
+{
+	uint64_t state = SEED, expires, user;
+	struct at at;
+	long number;
+	int error;
+
+	memset(links, 0, sizeof(*links));
+	error = at_open(&at);
+	if (error == -ENOENT)
+		return false;
+	if (error)
+		fail("can't open " AT_DEVICE ": %s", strerror(-error));
+	for (number = 0; number < shots + WARM_UP; number++) {
+		if (number % 256 == 0)
+			progress("%s: %ld of %ld", routes[DEVICE], number, shots + WARM_UP);
+		expires = at_readtsc() + at_ns_to_tsc(&at, distance(&state));
+		error = at_mdelay(&at, expires);
+		user = at_readtsc();
+		if (error)
+			fail(AT_DEVICE ": %s", strerror(-error));
+		if (number >= WARM_UP)
+			series_add(&links->user, (int64_t)(user - expires));
+	}
+	progress_end();
+	at_close(&at);
+	return true;
+}
+
 /* Return: whether the kernel has such a route. */
 static bool measure(int from, int route, struct links *links)
 {
@@ -128,6 +173,8 @@ static bool measure(int from, int route, struct links *links)
 	};
 	long number;
 
+	if (route == DEVICE)
+		return sleep_by_device(links);
 	memset(links, 0, sizeof(*links));
 	if (measure_call(APIC_MEASURE_CHAIN, &chain, EOPNOTSUPP))
 		return false;
@@ -165,6 +212,12 @@ static void json_links(int from, int route, struct links *links)
 	json_text("route", routes[route]);
 	json_number("shots", links->user.count);
 	json_number("disorder", links->disorder);
+	if (route == DEVICE) {
+		series_json("user", &links->user);
+		series_json_buckets("user_buckets", &links->user);
+		json_end();
+		return;
+	}
 	series_json("entry", &links->entry);
 	series_json("length", &links->length);
 	if (links->deferred.count)
@@ -207,7 +260,7 @@ static void head(void)
 
 static int run(int operands, char **operand)
 {
-	bool chosen[APIC_MEASURE_ROUTES];
+	bool chosen[COUNT(routes)];
 	uint64_t disorder = 0;
 	struct links links;
 	unsigned int from, route;
@@ -225,12 +278,13 @@ static int run(int operands, char **operand)
 		if (trigger != BOTH && trigger != (int)from)
 			continue;
 		for (route = 0; route < COUNT(routes); route++) {
-			if (!chosen[route])
+			if (!chosen[route] || (route == DEVICE && from != APIC_MEASURE_APIC))
 				continue;
 			if (!measure(from, route, &links)) {
 				if (!opt_json)
-					printf("%-8s %-8s not in this kernel\n", triggers[from],
-					       routes[route]);
+					printf("%-8s %-8s %s\n", triggers[from], routes[route],
+					       route == DEVICE ? "no " AT_DEVICE " here" :
+								 "not in this kernel");
 				continue;
 			}
 			if (opt_json)

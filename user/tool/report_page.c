@@ -690,6 +690,9 @@ static void chain(const struct report_machine *machine)
 	chain_chart(idle, loaded, "user_buckets", "tasklet",
 		    "Thread - expiry, woken by a tasklet (figure 5)");
 	chain_chart(idle, loaded, "user_buckets", "thread", "Thread - expiry, by a FIFO thread");
+	if (chain_row(idle, "apic", "device"))
+		chain_chart(idle, loaded, "user_buckets", "device",
+			    "Thread - expiry, by /dev/apic_timer");
 	out("</div>\n");
 	chain_table(idle, "Idle; TSC cycles, p50 / p99 / max");
 	chain_table(loaded, "Loaded; TSC cycles, p50 / p99 / max");

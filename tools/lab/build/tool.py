@@ -19,8 +19,9 @@ from .unpacked import unpacked
 SERIES = "6.1"
 SUITES = kernels.SUITES[SERIES]
 ALONE = ["libc6-dev", "linux-libc-dev"]
-# What it includes of the modules: the version, and the instruments' device.
-VERSION, INSTRUMENTS = "module/core/version.h", "include/uapi/linux/apic_measure.h"
+# What it includes of the others: the version, the modules' devices, programs' library.
+INCLUDED = ("module/core/version.h", "include/uapi/linux/apic_measure.h",
+            "include/uapi/linux/apic_timer.h", "user/apic_timer_user.h")  # fmt: skip
 
 
 def libc() -> Path:
@@ -34,7 +35,7 @@ def tool() -> Path:
     flags = re.search(r"^TOOL_CFLAGS := (.*)$", (TREE / "Makefile").read_text(), re.M)[1].split()
     kernel, sysroot = kernels.ensure(SERIES), libc()
     key = hashlib.sha256(repr((flags, sysroot.name)).encode())
-    for file in (*sources, TREE / VERSION, TREE / INSTRUMENTS):
+    for file in (*sources, *(TREE / name for name in INCLUDED)):
         key.update(f"{file.name}\0".encode() + file.read_bytes())
     target = cache_dir("tool") / key.hexdigest()[:16]
     with locked("tool"):
@@ -46,7 +47,8 @@ def tool() -> Path:
                 done = run_in(kernel.root, [
                     "gcc", "--sysroot=/lab/sysroot", *flags, "-static",
                     "-iquote", "/lab/tree/user/tool", "-iquote", "/lab/tree/module/core",
-                    "-iquote", "/lab/tree/include/uapi/linux",
+                    "-iquote", "/lab/tree/include/uapi/linux", "-iquote", "/lab/tree/user",
+                    "-I/lab/tree/include/uapi",
                     "-o", f"/lab/output/{target.name}.new",
                     *(f"/lab/tree/user/tool/{f.name}" for f in sources if f.suffix == ".c"),
                 ], bound)  # fmt: skip

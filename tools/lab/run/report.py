@@ -20,7 +20,7 @@ from ..kernels import kernels
 from . import modelled, ports
 
 SERIES = "6.1"
-MODULES = ("apic_timer", "apic_measure")
+MODULES = ("apic_timer", "apic_measure", "apic_timer_dev")
 GUEST, HOST, MODEL = "virtual-time", "this-machine", "modelled"  # folders of rows
 BENCH = build.TREE / "docs/results/bench.json"
 TIMEOUT = 1500  # s
