@@ -82,7 +82,7 @@ struct calendar_cpu {
  * @armed:	moment that the wake-up was armed for
  * @lead:	how long before the start that was
  * @returned_from: TSC at which the thread left for user space, 0: unknown
- * @wake:	how long wake-ups take
+ * @wake:	how long wake-ups take; of a function: how long its handler takes to be ready
  * @back:	how long the way to user space takes
  * @count:	counters for %APIC_CALENDAR_STATUS
  * @work:	stops the thread on its way to user space

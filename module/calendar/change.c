@@ -75,8 +75,8 @@ static bool announce(struct calendar *calendar, const struct calendar_table *tab
  * @at:		the boundary at which that happens, TSC
  *
  * Context: Any but NMI, without the lock of any CPU.
- * Return: 0; -ESRCH: it does not run; -EBUSY: another change, or its start, is under way; -EINVAL: that
- * is too far ahead.
+ * Return: 0; -ESRCH: it does not run; -EBUSY: its start, or another change, is under way;
+ * -EINVAL: that is too far ahead.
  */
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
 		       u64 not_before, u64 *at)

@@ -3,9 +3,9 @@
  * The dispatcher of a CPU: three timers and their handlers.
  *
  * The timer for the next window of a thread expires so much before its start as the
- * wake-up may take, in mode "raw"; that for a function shortly before, in mode "exact",
- * and the handler waits for the last cycles itself, with nothing left to do between the
- * wait and the call.
+ * wake-up may take, in mode "raw"; that for a function by what the handler takes to get
+ * ready, in mode "exact", and the handler waits for the last cycles itself, with nothing
+ * left to do between the wait and the call. Both are learnt.
  *
  * All of it runs with interrupts off, on the CPU that it is about, under the CPU's lock.
  * The lock is not held while a function of another module runs.
@@ -22,8 +22,6 @@
 #include "calendar.h"
 #include "spin.h"
 
-/* A function's handler has so much time to get ready. */
-#define READY_NS	300
 /* The fence lasts that long behind the start: for the first instructions. */
 #define FENCE_NS	500
 /* This number of major cycles late, whole ones are left out. */
@@ -278,16 +276,18 @@ static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	__must_hold(&cpu->lock)
 {
 	struct apic_calendar_function *function = unit->function;
-	u64 now;
+	u64 ready, now;
 
 	if (rdtsc() >= timeout) {
 		lose(unit, receipt, APIC_CALENDAR_MISSED);
 		return false;
 	}
 	raw_spin_unlock(&cpu->lock);
+	ready = rdtsc();
 	receipt->resumed = call(function->function, function->data, receipt->start);
 	now = rdtsc();
 	raw_spin_lock(&cpu->lock);
+	apic_timer_estimate_add(&unit->wake, ready - receipt->woken);
 	unit->receipt = *receipt;
 	unit->timeout = timeout;
 	calendar_window_ends(unit, now > timeout ? APIC_CALENDAR_TIMED_OUT : APIC_CALENDAR_RAN,
@@ -439,10 +439,8 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 		if (cpu->running)
 			cpu->dispatch.expires = max(cpu->dispatch.expires,
 						    cpu->running->timeout + 1);
-		if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
+		if (unit->def.kind == APIC_CALENDAR_FUNCTION)
 			cpu->dispatch.flags = APIC_TIMER_EXACT;
-			cpu->dispatch.expires = start - apic_timer_ns_to_tsc(READY_NS);
-		}
 	}
 	return here ? add_apic_timer(&cpu->dispatch) :
 		      add_apic_timer_on(&cpu->dispatch, cpu->cpu);

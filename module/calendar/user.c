@@ -28,6 +28,8 @@
 
 /* First guesses, and limits of what is believed. */
 #define WAKE_GUESS_NS	(10 * NSEC_PER_USEC)
+#define READY_GUESS_NS	NSEC_PER_USEC
+#define READY_MARGIN	50
 #define BACK_GUESS	600
 #define BACK_QUANTILE	9900
 #define BACK_MAX_NS	(20 * NSEC_PER_USEC)
@@ -108,14 +110,16 @@ int calendar_set_fifo(struct task_struct *task)
  */
 void calendar_learn_init(struct calendar_unit *unit)
 {
-	apic_timer_estimate_init(&unit->wake, apic_timer_ns_to_tsc(WAKE_GUESS_NS),
+	u32 guess = unit->def.kind == APIC_CALENDAR_FUNCTION ? READY_GUESS_NS : WAKE_GUESS_NS;
+
+	apic_timer_estimate_init(&unit->wake, apic_timer_ns_to_tsc(guess),
 				 APIC_TIMER_QUANTILE_ONE);
 	apic_timer_estimate_init(&unit->back, unit->def.kind == APIC_CALENDAR_USER ?
 				 BACK_GUESS : 0, BACK_QUANTILE);
 }
 
 /**
- * calendar_lead() - how long before its window to wake a thread
+ * calendar_lead() - how long before its window to wake a thread, or to expire for a function
  * @unit:	its unit
  *
  * Context: Any, under the CPU's lock.
@@ -128,6 +132,9 @@ u64 calendar_lead(const struct calendar_unit *unit)
 
 	if (mean && wake > mean)
 		wake += (wake - mean) >> MARGIN_SHIFT;
+	/* What it takes to get ready hardly varies: the wait is to begin before the moment. */
+	if (unit->def.kind == APIC_CALENDAR_FUNCTION)
+		wake += READY_MARGIN;
 	return min(wake + apic_timer_estimate_high(&unit->back),
 		   apic_timer_ns_to_tsc(READ_ONCE(lead_max_ns)));
 }

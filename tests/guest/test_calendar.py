@@ -9,7 +9,7 @@ from pathlib import Path
 import calendar_rules
 import pytest
 from lab.build import build, user
-from lab.engines import virtual
+from lab.engines import bochs, virtual
 from lab.kernels import kernels
 from lab.run import demo_calendar
 from machines import some
@@ -135,6 +135,64 @@ def test_interrupts_off():
     worst, shots = map(int, re.search(r"worst (\d+) shots (\d+)", result.output).groups())
     assert worst < 2600  # as tests/guest/test_interrupts_off.py has it
     assert shots > 50
+
+
+# A thread and a function on either CPU. There a wake-up takes 80 us, and the kernel doubts the TSC.
+TOGETHER = b"""unit left cpu 0 user
+unit right cpu 1 user
+unit one cpu 0 function step
+unit other cpu 1 function step
+table both major 2ms
+at 500us run left for 300us
+at 500us run right for 300us
+at 1500us run one for 50us
+at 1500us run other for 50us
+"""
+SLOW = {
+    "apic_timer": "spin_budget_ns=200000 defer_ns=400000",
+    "apic_calendar": "allow_unstable=1 lead_max_ns=100000",
+    "apic_calendar_pulse": "",
+}
+
+
+@pytest.mark.matrix
+def test_two_cpus_start_together():
+    """Windows that begin at the same TSC on two CPUs of one clock: Bochs.
+
+    It runs its CPUs in turn, so that a wake-up is now and then longer than any before.
+    """
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    result = bochs.run(
+        kernel,
+        "".join(f"insmod $MODULES/{name}.ko {values}\n" for name, values in SLOW.items())
+        + f"""
+        calendar /both.calendar 320 >/tmp/r
+        put receipts </tmp/r
+        {UNLOAD}""",
+        modules=[build.find_ko(built, name) for name in demo_calendar.MODULES], cpus=2,
+        files={"usr/bin/calendar": user.program(kernel, "calendar"), "both.calendar": TOGETHER},
+        timeout=1200,
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    errors: dict[int, dict[int, int]] = {}
+    for fields in struct.iter_unpack("7Q6I", result.files["receipts"]):
+        receipt = demo_calendar.Receipt(*fields)
+        began = receipt.began if receipt.unit < 2 else receipt.resumed
+        if began and receipt.cycle >= demo_calendar.WARM_UP:
+            errors.setdefault(receipt.cycle, {})[receipt.unit] = began - receipt.start
+    apart = {}
+    for one, other in ((0, 1), (2, 3)):
+        pairs = [e for e in errors.values() if one in e and other in e]
+        apart[one] = sorted(abs(e[one] - e[other]) for e in pairs)
+        for unit in (one, other):
+            late = sorted(e[unit] for e in pairs)
+            print(unit, "late", late[0], late[len(late) // 2], late[-len(late) // 100], late[-1])
+            assert late[0] >= 0
+        found = apart[one]
+        print("apart", found[len(found) // 2], found[-len(found) // 100], found[-1])
+        assert len(found) >= 250
+    assert apart[2][-3] <= 10
 
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])

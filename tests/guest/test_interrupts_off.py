@@ -132,7 +132,7 @@ def test_bounded(guest):
     """,
     one=True,
 )
-def test_shaper(guest):
+def test_shaper_is_emptied(guest):
     """Emptying a qdisc, or a class, of many packets."""
     output = guest.ok()
     print(output)

@@ -23,7 +23,7 @@ LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_starve_thread"
 # Tests that the first of their machines takes alone.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
-       "test_edges")  # fmt: skip
+       "test_edges", "test_shaper_is_emptied")  # fmt: skip
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 
 
@@ -59,7 +59,13 @@ def takes_long(test: str) -> bool:
     }
     return (
         name in ("test_off_and_on_500_times", "test_load_2000_times_under_load")
-        or name in ("test_debian_own", "test_after_make_install", "test_injected")
+        or name
+        in (
+            "test_debian_own",
+            "test_after_make_install",
+            "test_injected",
+            "test_two_cpus_start_together",
+        )
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
         or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")
         or name == "test_whole_report"
