@@ -164,7 +164,8 @@ struct apic_calendar_load {
  * calendar runs, or another one has one of its CPUs; SWITCH: another switch has not
  * happened yet; -ESRCH: SWITCH: the calendar does not run; -ENODEV: a CPU has no timer;
  * -ENXIO: the TSCs of the CPUs are not comparable; -EAGAIN: the machine is about to
- * sleep; -ECANCELED: START: it was stopped meanwhile; -EPERM: without CAP_SYS_NICE; -ESTALE; -EINVAL: no such table or clock.
+ * sleep; -ECANCELED: START: it was stopped meanwhile; -EPERM: without CAP_SYS_NICE;
+ * -ESTALE; -EINVAL: no such table or clock.
  */
 struct apic_calendar_start {
 	__u32 size;
