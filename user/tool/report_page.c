@@ -864,11 +864,12 @@ static void clock_costs(const struct value *found)
 		cell_real(cycles, 1);
 		cell_real(value_number(row, "cycles_p99", 0), 1);
 		cell_real(calls(cycles, khz), 1);
-		if (value_number(row, "step", 0) > 0)
+		if (value_number(row, "step", 0) > 0) {
 			cell_of(row, "step");
-		else
-			out("<td>-</td>");
-		cell_word(value_text(row, "step_unit"));
+			cell_word(value_text(row, "step_unit"));
+		} else {
+			out("<td>-</td><td>-</td>");
+		}
 		out("</tr>\n");
 	}
 	table_end();
