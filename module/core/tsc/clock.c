@@ -42,6 +42,36 @@ static ktime_t read_clock(clockid_t clock)
 	}
 }
 
+/* The second read of a clock that CPUs share has another value, unless the clock stands. */
+#define SHARED_TRIES	8
+
+/*
+ * CPUs that want to read the HPET at a time share one read of it. Who comes later is given
+ * what was read before it came:
+ *
+ *	CPU0, in read_hpet()		CPU1
+ *
+ *	takes the lock
+ *	reads the HPET
+ *	  (SMI, or its host		looks at the TSC
+ *	  runs others)			waits in read_hpet() for a new value
+ *	stores the value
+ *					has it: older than the look at the TSC
+ *
+ * The value after that one was read by a CPU that took the lock later, after the look.
+ */
+static ktime_t read_since(clockid_t clock, const struct apic_timer_gtod_source *source)
+{
+	ktime_t first = read_clock(clock), time = first;
+	unsigned int i;
+
+	if (likely(!source->shared))
+		return first;
+	for (i = 0; i < SHARED_TRIES && time == first; i++)
+		time = read_clock(clock);
+	return time;
+}
+
 /**
  * struct both - both clocks at one moment
  * @tsc:	TSC
@@ -54,7 +84,7 @@ struct both {
 	u64 error;
 };
 
-static struct both read_both(clockid_t clock)
+static struct both read_both(clockid_t clock, const struct apic_timer_gtod_source *source)
 {
 	unsigned long flags;
 	struct both both;
@@ -62,7 +92,7 @@ static struct both read_both(clockid_t clock)
 
 	local_irq_save(flags);
 	before = apic_timer_tsc_now();
-	both.time = read_clock(clock);
+	both.time = read_since(clock, source);
 	both.error = DIV_ROUND_UP_ULL(apic_timer_tsc_now() - before, 2);
 	local_irq_restore(flags);
 
@@ -93,19 +123,25 @@ static struct apic_timer_line line_of(clockid_t clock)
 	return line;
 }
 
+static struct apic_timer_gtod_source source_for(clockid_t clock)
+{
+	struct apic_timer_gtod_source source = apic_timer_gtod_source();
+
+	if (clock == CLOCK_MONOTONIC_RAW)
+		source.nominal = source.mult;
+	return source;
+}
+
 static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
 {
-	struct both both = read_both(clock);
+	struct apic_timer_gtod_source source = source_for(clock);
+	struct both both = read_both(clock, &source);
 	u64 ns, cycles;
-	u32 mult, nominal, tick_ns;
 
-	apic_timer_gtod_rate(&mult, &nominal, &tick_ns);
-	if (clock == CLOCK_MONOTONIC_RAW)
-		nominal = mult;
 	ns = time >= both.time ? (u64)time - both.time : (u64)both.time - time;
-	cycles = apic_timer_ns_to_tsc(steer(ns, nominal, mult));
+	cycles = apic_timer_ns_to_tsc(steer(ns, source.nominal, source.mult));
 	/* The clock goes in steps, and may be read anywhere in one. */
-	both.error += apic_timer_ns_to_tsc(tick_ns);
+	both.error += apic_timer_ns_to_tsc(source.tick_ns);
 	*error = apic_timer_add_tsc(both.error, (cycles >> DRIFT_SHIFT) + 1);
 	if (time >= both.time)
 		return apic_timer_add_tsc(both.tsc, cycles);
@@ -133,15 +169,11 @@ static noinline u64 to_tsc_slowly(clockid_t clock, ktime_t time, u64 *error)
 
 static ktime_t to_clock(clockid_t clock, u64 tsc)
 {
-	struct both both = read_both(clock);
+	struct apic_timer_gtod_source source = source_for(clock);
+	struct both both = read_both(clock, &source);
 	u64 cycles = tsc < both.tsc ? both.tsc - tsc : tsc - both.tsc;
-	u32 mult, nominal, tick_ns;
-	u64 ns;
+	u64 ns = steer(apic_timer_tsc_to_ns(cycles), source.mult, source.nominal);
 
-	apic_timer_gtod_rate(&mult, &nominal, &tick_ns);
-	if (clock == CLOCK_MONOTONIC_RAW)
-		nominal = mult;
-	ns = steer(apic_timer_tsc_to_ns(cycles), mult, nominal);
 	if (tsc < both.tsc)
 		return ns < KTIME_MAX ? both.time - (ktime_t)ns : -KTIME_MAX;
 	return ns < (u64)(KTIME_MAX - both.time) ? both.time + (ktime_t)ns : KTIME_MAX;
@@ -231,6 +263,7 @@ EXPORT_SYMBOL_GPL(apic_timer_tsc_to_clock);
  */
 int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 {
+	struct apic_timer_gtod_source source;
 	struct apic_timer_line line;
 	u64 tsc;
 
@@ -243,7 +276,8 @@ int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 		*latest = apic_timer_line_read(&line, apic_timer_tsc_now());
 		return 0;
 	}
-	*earliest = read_clock(clock);
+	source = apic_timer_gtod_source();
+	*earliest = read_since(clock, &source);
 	*latest = read_clock(clock);
 	return 0;
 }

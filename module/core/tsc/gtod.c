@@ -12,6 +12,7 @@
 #include <linux/hardirq.h>
 #include <linux/notifier.h>
 #include <linux/pvclock_gtod.h>
+#include <linux/string.h>
 #include <linux/timekeeper_internal.h>
 
 #include "tsc/gtod.h"
@@ -30,6 +31,18 @@ static struct apic_timer_line line_of(const struct tk_read_base *tkr)
 	};
 }
 
+static struct apic_timer_gtod_source source_of(const struct tk_read_base *tkr)
+{
+	const struct clocksource *clock = tkr->clock;
+
+	return (struct apic_timer_gtod_source) {
+		.mult = tkr->mult,
+		.nominal = clock->mult,
+		.tick_ns = (clock->mult >> clock->shift) + 1,
+		.shared = IS_ENABLED(CONFIG_SMP) && !strcmp(clock->name, "hpet"),
+	};
+}
+
 static void copy(struct apic_timer_gtod *gtod, const struct timekeeper *tk)
 {
 	struct apic_timer_line line = line_of(&tk->tkr_mono);
@@ -42,9 +55,7 @@ static void copy(struct apic_timer_gtod *gtod, const struct timekeeper *tk)
 	gtod->line[CLOCK_TAI] = line;
 	gtod->line[CLOCK_TAI].base += tk->offs_tai;
 	gtod->line[CLOCK_MONOTONIC_RAW] = line_of(&tk->tkr_raw);
-	gtod->mult = tk->tkr_mono.mult;
-	gtod->nominal = tk->tkr_mono.clock->mult;
-	gtod->tick_ns = (gtod->nominal >> tk->tkr_mono.clock->shift) + 1;
+	gtod->source = source_of(&tk->tkr_mono);
 }
 
 /*
@@ -67,28 +78,24 @@ static struct notifier_block block = {
 static atomic_t started;
 
 /**
- * apic_timer_gtod_rate() - get how NTP steers the kernel's clock
- * @mult:	set: rate of CLOCK_MONOTONIC by the clocksource, whichever that is
- * @nominal:	set: the same without steering; 0 as long as that is not known
- * @tick_ns:	set: step in which the clocksource counts, ns; likewise
+ * apic_timer_gtod_source() - get what the kernel's clocks are computed from
  *
  * Context: Any.
+ * Return: the clocksource; all zero before apic_timer_gtod_start().
  */
-void apic_timer_gtod_rate(u32 *mult, u32 *nominal, u32 *tick_ns)
+struct apic_timer_gtod_source apic_timer_gtod_source(void)
 {
-	const struct apic_timer_gtod *gtod;
+	struct apic_timer_gtod_source source;
 	unsigned int seq;
 
 	do {
 		seq = raw_read_seqcount_latch(&apic_timer_gtod_latch);
-		gtod = &apic_timer_gtod[seq & 1];
 		/* Of a copy that is written meanwhile nothing is used. */
-		*mult = data_race(gtod->mult);
-		*nominal = data_race(gtod->nominal);	/* likewise */
-		*tick_ns = data_race(gtod->tick_ns);	/* likewise */
+		source = data_race(apic_timer_gtod[seq & 1].source);
 		/* Pairs with the barriers of raw_write_seqcount_latch(). */
 		smp_rmb();
 	} while (raw_read_seqcount_latch(&apic_timer_gtod_latch) != seq);
+	return source;
 }
 
 /**

@@ -21,6 +21,18 @@ static inline bool apic_timer_gtod_has(clockid_t clock)
 	return (unsigned int)clock < BITS_PER_LONG && APIC_TIMER_GTOD_CLOCKS >> clock & 1;
 }
 
+/**
+ * struct apic_timer_gtod_source - what the kernel's clocks are computed from, whatever it is
+ * @mult:	rate of CLOCK_MONOTONIC by the clocksource
+ * @nominal:	the same without NTP's steering; 0 as long as that is not known
+ * @tick_ns:	step in which the clocksource counts, ns, rounded up
+ * @shared:	CPUs that read it at a time are given what one has read
+ */
+struct apic_timer_gtod_source {
+	u32 mult, nominal, tick_ns;
+	bool shared;
+};
+
 #ifdef CONFIG_APIC_TIMER_SIM
 
 static inline struct apic_timer_line apic_timer_gtod_line(unsigned int clock)
@@ -28,11 +40,9 @@ static inline struct apic_timer_line apic_timer_gtod_line(unsigned int clock)
 	return (struct apic_timer_line) {};
 }
 
-static inline void apic_timer_gtod_rate(u32 *mult, u32 *nominal, u32 *tick_ns)
+static inline struct apic_timer_gtod_source apic_timer_gtod_source(void)
 {
-	*mult = 0;
-	*nominal = 0;
-	*tick_ns = 0;
+	return (struct apic_timer_gtod_source) {};
 }
 
 static inline bool apic_timer_gtod_start(void)
@@ -51,13 +61,11 @@ static inline void apic_timer_gtod_exit(void)
 /**
  * struct apic_timer_gtod - copy of what the kernel's timekeeper computes with
  * @line:	by clock; with a @mult of 0 while the clocksource is not the TSC
- * @mult:	of CLOCK_MONOTONIC, whatever the clocksource
- * @nominal:	the same without NTP's steering
- * @tick_ns:	step in which the clocksource counts, ns, rounded up
+ * @source:	the clocksource
  */
 struct apic_timer_gtod {
 	struct apic_timer_line line[APIC_TIMER_GTOD_LINES];
-	u32 mult, nominal, tick_ns;
+	struct apic_timer_gtod_source source;
 };
 
 /* A reader never waits: it has the other copy while one is written. */
@@ -89,7 +97,7 @@ static __always_inline struct apic_timer_line apic_timer_gtod_line(unsigned int 
 	return line;
 }
 
-void apic_timer_gtod_rate(u32 *mult, u32 *nominal, u32 *tick_ns);
+struct apic_timer_gtod_source apic_timer_gtod_source(void);
 bool apic_timer_gtod_start(void);
 void apic_timer_gtod_exit(void);
 

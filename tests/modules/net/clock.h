@@ -11,6 +11,17 @@
 #include <linux/version.h>
 #include <asm/msr.h>
 
+static inline s64 sink_clock_snapshot(struct system_time_snapshot *now)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+	ktime_get_snapshot_id(CLOCK_REALTIME, now);
+	return ktime_to_ns(now->systime);
+#else
+	ktime_get_snapshot(now);
+	return ktime_to_ns(now->real);
+#endif
+}
+
 /**
  * sink_clock() - read a clock
  * @clock:	CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI
@@ -22,16 +33,16 @@ static inline s64 sink_clock(u32 clock, u64 *cycles)
 {
 	struct system_time_snapshot now;
 	u64 before = rdtsc_ordered();
-	s64 ns;
+	s64 ns = sink_clock_snapshot(&now), first = ns;
+	unsigned int tries = 8;
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
-	ktime_get_snapshot_id(CLOCK_REALTIME, &now);
-	ns = ktime_to_ns(now.systime);
-#else
-	ktime_get_snapshot(&now);
-	ns = ktime_to_ns(now.real);
-#endif
-	*cycles = now.cycles >= before && now.cycles <= rdtsc_ordered() ? now.cycles : before;
+	*cycles = now.cycles;
+	if (now.cycles < before || now.cycles > rdtsc_ordered()) {
+		*cycles = before;
+		/* An HPET's first value may be one that another CPU has read before. */
+		while (ns == first && tries--)
+			ns = sink_clock_snapshot(&now);
+	}
 	if (clock == CLOCK_REALTIME)
 		return ns;
 	ns -= ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));

@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
+#include <linux/smp.h>
 #include <linux/timekeeping.h>
 
 #include "selftest.h"
@@ -120,6 +121,51 @@ static void clock_interval(struct selftest *test)
 	}
 }
 
+static bool reading;
+
+static void read_on(void *unused)
+{
+	while (READ_ONCE(reading))
+		ktime_get();
+}
+
+/*
+ * Conversions keep within their error while other CPUs read the clock: who reads an HPET
+ * meanwhile is given what another CPU has read, be it before.
+ */
+static void clock_shared(struct selftest *test)
+{
+	u64 tsc, error, expected, least, late = 0, stale = 0;
+	ktime_t moment, earliest, latest;
+	unsigned int i, n;
+
+	for (i = 0; i < TRIES; i++) {
+		moment = ktime_get();
+		expected = apic_timer_clock_to_tsc(CLOCK_MONOTONIC, moment, &least);
+		WRITE_ONCE(reading, true);
+		smp_call_function(read_on, NULL, false);
+		for (n = 0; n < TRIES / 10; n++) {
+			tsc = apic_timer_clock_to_tsc(CLOCK_MONOTONIC, moment, &error);
+			EXPECT_GE(test, tsc + error + least, expected);
+			if (tsc > expected + least + error)
+				late = max(late, tsc - (expected + least + error));
+
+			tsc = apic_timer_now();
+			EXPECT(test, !apic_timer_clock_now(CLOCK_MONOTONIC, &earliest, &latest));
+			EXPECT(test, earliest <= latest);
+			expected = apic_timer_clock_to_tsc(CLOCK_MONOTONIC, earliest, &least);
+			if (tsc > expected + least)
+				stale = max(stale, tsc - (expected + least));
+			moment = earliest;
+		}
+		WRITE_ONCE(reading, false);
+		smp_call_function(read_on, NULL, true);
+	}
+	selftest_note(test, "late %llu stale %llu cycles\n", late, stale);
+	EXPECT_EQ(test, late, 0);
+	EXPECT_EQ(test, stale, 0);
+}
+
 static void clock_unknown(struct selftest *test)
 {
 	static const clockid_t none[] = {
@@ -192,6 +238,7 @@ const struct selftest_case selftest_clock_cases[] = {
 	CASE(clock_between_looks),
 	CASE(clock_ahead),
 	CASE(clock_interval),
+	CASE_SMP(clock_shared),
 	CASE(clock_unknown),
 	CASE(clock_cost),
 	CASE(notifier),
