@@ -9,6 +9,7 @@
  * moment had not come yet, and whether it was more than a second away by CLOCK_MONOTONIC,
  * which stands still while the machine sleeps and has no epochs.
  */
+#include "errors.h"
 #include "start.h"
 
 #define NR_CLOCK_GETTIME	228
@@ -17,7 +18,6 @@
 #define NR_EPOLL_CREATE1	291
 #define NR_URING_SETUP		425
 #define NR_URING_ENTER		426
-#define EINTR			4
 /* ns that a clock which does not run on the TSC may be off. */
 #define SLACK			1000000
 

@@ -11,6 +11,7 @@
  */
 #include "apic_calendar_file.h"
 #include "apic_calendar_user.h"
+#include "errors.h"
 #include "start.h"
 
 #define NR_FORK			57
@@ -116,7 +117,7 @@ static int child(struct at_calendar *calendar, uint32_t unit, uint64_t every)
 			while (at_readtsc() < until)
 				;
 	}
-	return ret == -125 /* ECANCELED */ ? 0 : fail("wait", ret);
+	return ret == -ECANCELED ? 0 : fail("wait", ret);
 }
 
 static uint64_t state;
@@ -224,7 +225,7 @@ int run(int argc, char **argv)
 			};
 			next_switch = cycle + 1 + random_number() % (2 * cycles / switches + 1);
 			ret = at_calendar_call(&calendar, APIC_CALENDAR_SWITCH, &start);
-			if (ret && ret != -16 /* EBUSY */)
+			if (ret && ret != -EBUSY)
 				bad |= fail("switch", ret);
 			if (!ret)
 				told(start.when, start.table);

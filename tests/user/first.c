@@ -13,15 +13,6 @@ _Static_assert(sizeof(struct apic_timer_page) == 64, "page");
 _Static_assert(sizeof(struct apic_timer_ring) == 16, "ring");
 _Static_assert(sizeof(struct apic_timer_receipt) == 64, "receipt");
 
-static int wrong(const char *what, long ret)
-{
-	say(what);
-	say(" ");
-	say_number(ret);
-	say("\n");
-	return 1;
-}
-
 int run(int argc, char **argv)
 {
 	struct apic_timer_device query = { .cpu = APIC_TIMER_CPU_THIS };

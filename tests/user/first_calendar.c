@@ -4,6 +4,7 @@
  * wrong.
  */
 #include "apic_calendar_user.h"
+#include "errors.h"
 #include "start.h"
 
 #define CYCLES	20
@@ -25,15 +26,6 @@ _Static_assert(sizeof(struct apic_calendar_receipt) == 80, "receipt");
 _Static_assert(offsetof(struct apic_calendar_receipt, entry) == 56, "receipt.entry");
 
 static struct apic_calendar_receipt receipts[2 * CYCLES];
-
-static int wrong(const char *what, long ret)
-{
-	say(what);
-	say(" ");
-	say_number(ret);
-	say("\n");
-	return 1;
-}
 
 int run(int argc, char **argv)
 {
@@ -63,7 +55,7 @@ int run(int argc, char **argv)
 	/* What is wrong is named. */
 	entry.budget = 1;
 	ret = at_calendar_call(&calendar, APIC_CALENDAR_LOAD, &load);
-	if (ret != -22 /* EINVAL */ || load.reason != APIC_CALENDAR_BAD_BUDGET || load.bad)
+	if (ret != -EINVAL || load.reason != APIC_CALENDAR_BAD_BUDGET || load.bad)
 		return wrong("load, wrong", (long)load.reason);
 	entry.budget = 200000;
 	ret = at_calendar_call(&calendar, APIC_CALENDAR_LOAD, &load);
@@ -101,7 +93,7 @@ int run(int argc, char **argv)
 		if (receipts[i].number != (uint64_t)i || receipts[i].start < start.when)
 			return wrong("receipt", i);
 	ret = at_calendar_call(&calendar, APIC_CALENDAR_STOP, &stop);
-	if (ret != -3 /* ESRCH */)
+	if (ret != -ESRCH)
 		return wrong("stop again", ret);
 	sys(AT_NR_CLOSE, calendar.fd, 0, 0, 0);
 	say("ok\n");

@@ -7,21 +7,12 @@
  * successful sleep that it must not be early, and of each read() that it has something.
  * Anything else may fail, with one of the errors that are documented.
  */
+#include "errors.h"
+#include "random.h"
 #include "start.h"
 
 #define FILES	4
-#define EPERM	1
-#define EINTR	4
-#define E2BIG	7
-#define EAGAIN	11
-#define EFAULT	14
-#define EBUSY	16
-#define EINVAL	22
-#define ENOTTY	25
-#define ETIME	62
-#define ESTALE	116
 
-static uint64_t state;
 static struct at files[FILES];
 static union {
 	struct apic_timer_device query;
@@ -29,19 +20,6 @@ static union {
 	struct apic_timer_arm arm;
 	uint64_t any[16];
 } a;
-
-static uint64_t any(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
-
-static uint64_t below(uint64_t limit)
-{
-	return any() % limit;
-}
 
 /* Mostly something near, now and then anything. */
 static uint64_t moment(void)
@@ -91,10 +69,10 @@ static int sleeps(struct at *at, uint64_t n)
 
 	for (i = 0; i < 16; i++)
 		a.any[i] = below(4) ? 0 : any();
-	size = below(8) ? sizeof(a.sleep) : (uint32_t)below(sizeof(a));
-	flags = below(8) ? (uint32_t)below(8) : (uint32_t)any();
-	clock = below(8) ? 0 : (uint32_t)below(5);
-	budget = below(4) ? (uint32_t)below(60000) : 0;
+	size = below(8) ? sizeof(a.sleep) : below(sizeof(a));
+	flags = below(8) ? below(8) : (uint32_t)any();
+	clock = below(8) ? 0 : below(5);
+	budget = below(4) ? below(60000) : 0;
 	expires = clock ? 1 : moment();
 	/* It might be a minute ahead. */
 	if (expires > at_readtsc() + 1000000)
@@ -131,9 +109,9 @@ static int arms(struct at *at, uint64_t n)
 
 	for (i = 0; i < 16; i++)
 		a.any[i] = below(4) ? 0 : any();
-	a.arm.size = below(8) ? sizeof(a.arm) : (uint32_t)below(sizeof(a));
+	a.arm.size = below(8) ? sizeof(a.arm) : below(sizeof(a));
 	a.arm.flags = below(8) ? 0 : (uint32_t)any();
-	a.arm.clock = below(4) ? 0 : (uint32_t)below(5);
+	a.arm.clock = below(4) ? 0 : below(5);
 	a.arm.expires = moment();
 	a.arm.interval = below(4) ? below(300000) : any();
 	if (below(2))
@@ -197,7 +175,7 @@ int run(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	count = number(argv[1]);
-	state = 88172645463325252ULL ^ number(argv[2]) * 0x9E3779B97F4A7C15ULL;
+	random_seed(number(argv[2]));
 	for (i = 0; i < FILES; i++) {
 		if (at_open(&files[i]))
 			return 3;

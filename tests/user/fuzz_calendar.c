@@ -10,6 +10,8 @@
  * others: there are other programs, which may have any CPU
  */
 #include "apic_calendar_user.h"
+#include "errors.h"
+#include "random.h"
 #include "start.h"
 
 #define NR_RT_SIGACTION		13
@@ -22,19 +24,6 @@
 #define US			1000ULL
 #define SIGALRM			14
 #define SIGCHLD			17	/* ignored by default */
-#define ESRCH			3
-#define EINTR			4
-#define E2BIG			7
-#define EAGAIN			11
-#define EFAULT			14
-#define EBUSY			16
-#define EINVAL			22
-#define ENOTTY			25
-#define ENOSPC			28
-#define ETIME			62
-#define ESTALE			116
-#define ECANCELED		125
-#define ENOENT			2
 
 enum running { IDLE, RUNNING, ENDING };	/* ENDING: at a boundary, maybe already */
 
@@ -48,7 +37,6 @@ struct model {
 	uint64_t next;			/* number of the next receipt, at least */
 };
 
-static uint64_t state;
 static uint32_t cpus, pid;
 static int others;
 static struct model calendars[CALENDARS];
@@ -63,19 +51,6 @@ static union {
 	struct apic_calendar_status status;
 	uint64_t any[20];
 } a;
-
-static uint64_t any(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
-
-static uint32_t below(uint32_t limit)
-{
-	return (uint32_t)(any() >> 8) % limit;
-}
 
 static int bad(const char *what, long ret)
 {
@@ -558,7 +533,7 @@ int run(int argc, char **argv)
 	if (argc < 4)
 		return 2;
 	count = number(argv[1]);
-	state = 88172645463325252ULL ^ number(argv[2]) * 0x9E3779B97F4A7C15ULL;
+	random_seed(number(argv[2]));
 	cpus = (uint32_t)number(argv[3]);
 	others = argc > 4;
 	pid = (uint32_t)sys(NR_GETPID, 0, 0, 0, 0);

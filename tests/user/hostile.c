@@ -16,6 +16,7 @@
  *	windows	a calendar of functions, as many windows as a table may have, and as short
  */
 #include "apic_calendar_user.h"
+#include "errors.h"
 #include "start.h"
 
 #define NR_FORK			57
@@ -25,7 +26,6 @@
 #define NR_SOCKET		41
 #define NR_SENDTO		44
 #define NR_BIND			49
-#define EAGAIN			11
 #define TIMERS			250
 #define MS			1000000ULL	/* TSC cycles in virtual time */
 /* A longer distance between two looks at the TSC was another one's time. */

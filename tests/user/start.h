@@ -101,6 +101,16 @@ static inline void say_number(long number)
 	say(p);
 }
 
+/* Say what went wrong, with a result. Return: the exit status for that. */
+static inline int wrong(const char *what, long ret)
+{
+	say(what);
+	say(" ");
+	say_number(ret);
+	say("\n");
+	return 1;
+}
+
 static inline uint64_t number(const char *text)
 {
 	uint64_t n = 0;
