@@ -9,7 +9,6 @@
 #include <linux/minmax.h>
 #include <linux/time.h>
 #include <linux/time64.h>
-#include <linux/timekeeping.h>
 
 #include "clock.h"
 #include "moment.h"
@@ -69,15 +68,16 @@ u64 device_moment_tsc(u32 clock, u64 expires)
 u64 device_moment_now(u32 clock, u64 tsc)
 {
 	struct apic_timer_page page;
-	u64 mono;
+	ktime_t earliest, mono;
 
 	if (clock == APIC_TIMER_CLOCK_TSC)
 		return tsc;
 	device_page_read(&page);
+	/* Not ktime_get(): that of an HPET may be of before @tsc. */
 	if (page.flags & APIC_TIMER_TSC_IS_CLOCK)
 		mono = device_clock_mono(&page, tsc);
 	else
-		mono = ktime_get_ns();
+		apic_timer_clock_now(CLOCK_MONOTONIC, &earliest, &mono);
 	return clock == APIC_TIMER_CLOCK_TAI ? mono + page.tai : mono;
 }
 
