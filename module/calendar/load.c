@@ -3,6 +3,7 @@
  * From the user's table to one that is run.
  */
 #include <linux/apic_calendar.h>
+#include <linux/apic_struct.h>
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/task.h>
@@ -10,7 +11,6 @@
 #include <linux/time64.h>
 
 #include "calendar.h"
-#include "copy.h"
 #include "table.h"
 
 /* As the first version of the structure had it. */
@@ -309,7 +309,7 @@ long calendar_load(struct calendar *calendar, void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), LOAD_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), LOAD_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (a.flags & ~APIC_CALENDAR_CYCLES)
@@ -338,7 +338,7 @@ long calendar_load(struct calendar *calendar, void __user *argument)
 	mutex_unlock(&calendar->loading);
 	kvfree(entries);
 out:
-	return calendar_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+	return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 }
 
 /**

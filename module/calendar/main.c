@@ -5,6 +5,7 @@
  * An open file is a calendar. The node is root's; what moves threads to another priority
  * or makes a calendar run also takes CAP_SYS_NICE. See docs/reference/calendar.md.
  */
+#include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -18,7 +19,6 @@
 #include <linux/user_namespace.h>
 
 #include "calendar.h"
-#include "copy.h"
 #include "table.h"
 
 /* As the first version of the structures had it. */
@@ -44,7 +44,7 @@ static long query(void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), QUERY_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), QUERY_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	/* It describes the TSC also where this CPU has no timer. */
@@ -63,7 +63,7 @@ static long query(void __user *argument)
 	a.gap_user = limits.gap_user;
 	a.gap_function = limits.gap_function;
 	a.share = limits.share;
-	return calendar_copy_out(argument, usize, &a, sizeof(a));
+	return apic_struct_out(argument, usize, &a, sizeof(a));
 }
 
 static long status(struct calendar *calendar, void __user *argument)
@@ -74,7 +74,7 @@ static long status(struct calendar *calendar, void __user *argument)
 	u32 usize, number;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), STATUS_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), STATUS_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
@@ -103,7 +103,7 @@ static long status(struct calendar *calendar, void __user *argument)
 			a.next = calendar->change.table->number;
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	return calendar_copy_out(argument, usize, &a, sizeof(a));
+	return apic_struct_out(argument, usize, &a, sizeof(a));
 }
 
 static long calendar_ioctl(struct file *file, unsigned int command, unsigned long argument)

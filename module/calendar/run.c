@@ -2,6 +2,7 @@
 /*
  * Start and stop.
  */
+#include <linux/apic_struct.h>
 #include <linux/capability.h>
 #include <linux/cpu.h>
 #include <linux/lockdep.h>
@@ -15,7 +16,6 @@
 #include <trace/events/apic_calendar.h>
 
 #include "calendar.h"
-#include "copy.h"
 
 /* As the first version of the structures had it. */
 #define START_SIZE_VER0	24
@@ -277,7 +277,7 @@ static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
 	u32 epoch = calendar_epoch(), wanted;
 	int ret;
 
-	ret = calendar_copy_in(a, sizeof(*a), START_SIZE_VER0, argument, usize);
+	ret = apic_struct_in(a, sizeof(*a), START_SIZE_VER0, argument, usize);
 	if (ret)
 		return ret;
 	if (!capable(CAP_SYS_NICE))
@@ -309,7 +309,7 @@ long calendar_start(struct calendar *calendar, void __user *argument)
 
 	ret = prepare(calendar, &a, argument, &usize, &tsc);
 	if (ret == -ESTALE)
-		return calendar_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+		return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 	if (ret)
 		return ret;
 	if (mutex_lock_interruptible(&calendar->loading))
@@ -327,7 +327,7 @@ long calendar_start(struct calendar *calendar, void __user *argument)
 	if (ret)
 		return ret;
 	a.when = tsc;
-	return calendar_copy_out(argument, usize, &a, sizeof(a));
+	return apic_struct_out(argument, usize, &a, sizeof(a));
 }
 
 /**
@@ -347,10 +347,10 @@ long calendar_switch(struct calendar *calendar, void __user *argument)
 
 	ret = prepare(calendar, &a, argument, &usize, &tsc);
 	if (ret == -ESTALE)
-		return calendar_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+		return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 	if (!ret)
 		ret = calendar_change_to(calendar, calendar->tables[a.table], tsc, &a.when);
-	return ret ?: calendar_copy_out(argument, usize, &a, sizeof(a));
+	return ret ?: apic_struct_out(argument, usize, &a, sizeof(a));
 }
 
 /**
@@ -367,7 +367,7 @@ long calendar_stop_by_user(struct calendar *calendar, void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), STOP_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), STOP_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (a.flags & ~APIC_CALENDAR_AT_BOUNDARY)
@@ -378,5 +378,5 @@ long calendar_stop_by_user(struct calendar *calendar, void __user *argument)
 		ret = calendar_stop_by_task(calendar, -ECANCELED) ? 0 : -ESRCH;
 		a.when = apic_timer_now();
 	}
-	return ret ?: calendar_copy_out(argument, usize, &a, sizeof(a));
+	return ret ?: apic_struct_out(argument, usize, &a, sizeof(a));
 }

@@ -6,6 +6,7 @@
  * holds no lock of the kernel's there. It sleeps in that until its next window, and
  * goes on where it was. The work holds the calendar and this module.
  */
+#include <linux/apic_struct.h>
 #include <linux/capability.h>
 #include <linux/kthread.h>
 #include <linux/minmax.h>
@@ -19,7 +20,6 @@
 #include <trace/events/apic_calendar.h>
 
 #include "calendar.h"
-#include "copy.h"
 #include "spin.h"
 
 /* As the first version of the structures had it. */
@@ -300,7 +300,7 @@ long calendar_wait(struct calendar *calendar, void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), WAIT_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), WAIT_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (a.flags & ~APIC_CALENDAR_KERNEL_FINISH)
@@ -312,7 +312,7 @@ long calendar_wait(struct calendar *calendar, void __user *argument)
 	ret = calendar_unit_wait(unit, &a);
 	if (ret)
 		return ret;
-	ret = calendar_copy_out(argument, usize, &a, sizeof(a));
+	ret = apic_struct_out(argument, usize, &a, sizeof(a));
 	if (!ret && a.flags & APIC_CALENDAR_KERNEL_FINISH) {
 		unit->returned_from = 0;
 		calendar_finish(a.start);
@@ -519,7 +519,7 @@ long calendar_bind(struct calendar *calendar, void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	/* Of the initial user namespace. */
@@ -551,7 +551,7 @@ long calendar_unbind(struct calendar *calendar, void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = calendar_copy_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	unit = unit_of(calendar, a.unit);

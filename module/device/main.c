@@ -6,6 +6,7 @@
  * be handed on. What holders can do to others is limited, see limit.c and
  * docs/reference/user-device.md.
  */
+#include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -16,7 +17,6 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
-#include "copy.h"
 #include "file.h"
 #include "limit.h"
 #include "page.h"
@@ -44,7 +44,7 @@ static long query(void __user *argument)
 	u32 usize;
 	int ret;
 
-	ret = device_copy_in(&a, sizeof(a), QUERY_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), QUERY_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (a.cpu == APIC_TIMER_CPU_THIS)
@@ -70,7 +70,7 @@ static long query(void __user *argument)
 	memset(a.source, 0, sizeof(a.source));
 	if (info.source)
 		strscpy(a.source, info.source, sizeof(a.source));
-	return device_copy_out(argument, usize, &a, sizeof(a));
+	return apic_struct_out(argument, usize, &a, sizeof(a));
 }
 
 static long device_ioctl(struct file *file, unsigned int command, unsigned long argument)

@@ -11,6 +11,7 @@
  * The kernel's own timer events would fall into the wait: a fence has those that are
  * due shortly before the moment come behind it.
  */
+#include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
@@ -22,7 +23,6 @@
 #include <asm/processor.h>
 #include <asm/tsc.h>
 
-#include "copy.h"
 #include "file.h"
 #include "limit.h"
 #include "moment.h"
@@ -326,7 +326,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 	u64 until;
 	int ret;
 
-	ret = device_copy_in(&a, sizeof(a), SLEEP_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), SLEEP_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (a.flags & ~SLEEP_FLAGS || !device_moment_clock(a.clock) ||
@@ -381,7 +381,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 	}
 	last.kind = switched(switches) ? DEVICE_RETURN_SWITCHED : DEVICE_RETURN_STRAIGHT;
 	if (a.flags & APIC_TIMER_SLEEP_KERNEL_FINISH) {
-		ret = device_copy_out(argument, usize, &a, sizeof(a));
+		ret = apic_struct_out(argument, usize, &a, sizeof(a));
 		if (ret)
 			return ret;
 		raw_spin_lock_irqsave(&file->lock, flags);
@@ -398,7 +398,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 	remember(file, &last);
 	ret = 0;
 out:
-	return device_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+	return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 }
 
 /**

@@ -5,13 +5,13 @@
  * Expirations are computed, not counted: an interrupt that comes late, or not as
  * often as the interval says because the user has had enough of them, loses none.
  */
+#include <linux/apic_struct.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "copy.h"
 #include "limit.h"
 #include "moment.h"
 #include "page.h"
@@ -199,7 +199,7 @@ long device_timer_arm(struct device_timer *timer, void __user *argument)
 	u32 usize, epoch = device_page_epoch();
 	int ret;
 
-	ret = device_copy_in(&a, sizeof(a), ARM_SIZE_VER0, argument, &usize);
+	ret = apic_struct_in(&a, sizeof(a), ARM_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
 	if (a.flags || !device_moment_clock(a.clock))
@@ -214,7 +214,7 @@ long device_timer_arm(struct device_timer *timer, void __user *argument)
 		mutex_unlock(&timer->mutex);
 	}
 	a.epoch = epoch;
-	return device_copy_out(argument, usize, &a, sizeof(a)) ?: ret;
+	return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 }
 
 /* Return expirations, and begin anew; 0: none so far; negative: an error. */
