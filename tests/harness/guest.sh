@@ -80,8 +80,8 @@ unload() {
 			rmmod "$name"
 		fi
 	done
-	for name in dev train indirect crowd leave misbehave sleep idle busy torture selftest sample \
-		bench_ours bench; do
+	for name in dev train indirect crowd leave misbehave frequency sleep idle busy torture \
+		selftest sample bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"
 		fi
