@@ -22,7 +22,7 @@ static inline bool apic_timer_gtod_has(clockid_t clock)
 }
 
 /**
- * struct apic_timer_gtod_source - what the kernel's clocks are computed from, whatever it is
+ * struct apic_timer_gtod_source - the clocksource that the kernel's clocks are computed from
  * @mult:	rate of CLOCK_MONOTONIC by the clocksource
  * @nominal:	the same without NTP's steering; 0 as long as that is not known
  * @tick_ns:	step in which the clocksource counts, ns, rounded up
