@@ -13,6 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <uapi/linux/apic_calendar.h>
 #include <uapi/linux/sched/types.h>
 
@@ -32,7 +33,7 @@ struct task_struct;
  * @slot:	its place in the calendar's tables
  * @lock:	what follows, and what its units have
  * @on:		the calendar runs here
- * @changed:	the change has been made here
+ * @changed_at:	boundary of the last change that has been made here
  * @ending:	it is a stop, which this CPU, the last to come there, does at the boundary
  * @position:	next window
  * @base:	number of the major cycle in which its table took over
@@ -50,8 +51,8 @@ struct calendar_cpu {
 	u32 slot;
 	raw_spinlock_t lock;	/* what follows */
 	bool on;
-	bool changed;
 	bool ending;
+	u64 changed_at;
 	struct calendar_position position;
 	u64 base;
 	struct calendar_unit *running;
@@ -149,6 +150,7 @@ struct calendar_unit {
  * @change:	what happens at a boundary; @change.at is read without a lock
  * @change_base: number of the major cycle that begins there
  * @unchanged:	CPUs that have not come there yet
+ * @begin:	begins on those that have nothing to do until then
  * @overruns:	since @table is in force
  * @overran:	an overrun has not been reported by STATUS
  * @ring:	receipts
@@ -179,6 +181,7 @@ struct calendar {
 	struct calendar_change change;
 	u64 change_base;
 	atomic_t unchanged;
+	struct work_struct begin;
 	atomic_t overruns;
 	bool overran;
 	struct calendar_ring ring;
@@ -205,14 +208,15 @@ u32 calendar_epoch(void);
 void calendar_dispatch_init(void);
 void calendar_cpu_init(struct calendar_cpu *cpu);
 int calendar_cpu_arm(struct calendar_cpu *cpu, bool here);
-bool calendar_cpu_changed(struct calendar_cpu *cpu);
+bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
 void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
 int calendar_event(struct calendar_unit *unit, enum calendar_event event);
 
 /* change.c */
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
 		       u64 not_before, u64 *at);
-void calendar_changed(struct calendar *calendar);
+void calendar_changed(struct calendar *calendar, u64 at);
+void calendar_change_init(struct calendar *calendar);
 
 /* user.c */
 long calendar_bind(struct calendar *calendar, void __user *argument);

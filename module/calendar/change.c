@@ -11,10 +11,14 @@
  *
  * The boundary is two major cycles ahead, and no CPU looks further ahead than one: each
  * sees the change before it comes there. A CPU that has no windows in the old table has no
- * handler that would come there; it gets its first window of the new table at once.
+ * handler that would come there; it gets its first window of the new table soon after
+ * change.at is set, one CPU at a time. The change is not complete before that.
  */
+#include <linux/irqflags.h>
 #include <linux/math64.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/workqueue.h>
 
 #include <trace/events/apic_calendar.h>
 
@@ -29,7 +33,7 @@ static u64 major_of(const struct calendar_table *table)
 static bool begin(struct calendar_cpu *cpu, const struct calendar_change *change)
 	__must_hold(&cpu->lock)
 {
-	bool complete = calendar_cpu_changed(cpu);
+	bool complete = calendar_cpu_changed(cpu, change->at);
 
 	calendar_position_begin(&cpu->position, change->table, cpu->slot, change->at);
 	if (calendar_cpu_arm(cpu, false))
@@ -37,34 +41,55 @@ static bool begin(struct calendar_cpu *cpu, const struct calendar_change *change
 	return complete;
 }
 
-/* Return true if the change is complete at once. */
-static bool announce(struct calendar *calendar, const struct calendar_table *table, u64 at,
+/* Turns interrupts off for one CPU at a time. */
+static void begin_idle(struct calendar *calendar, u64 at)
+{
+	bool complete = false;
+	unsigned long flags;
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus; i++) {
+		struct calendar_cpu *cpu = &calendar->cpus[i];
+
+		raw_spin_lock_irqsave(&cpu->lock, flags);
+		/* Not of a change that a stop has ended: calendar_stop() comes here after us. */
+		if (READ_ONCE(calendar->running) && READ_ONCE(calendar->change.at) == at &&
+		    !cpu->position.table && cpu->changed_at != at)
+			complete |= begin(cpu, &calendar->change);
+		raw_spin_unlock_irqrestore(&cpu->lock, flags);
+	}
+	if (complete)
+		calendar_changed(calendar, at);
+}
+
+static void begin_work(struct work_struct *work)
+{
+	struct calendar *calendar = container_of(work, struct calendar, begin);
+
+	begin_idle(calendar, READ_ONCE(calendar->change.at));
+}
+
+/**
+ * calendar_change_init() - begin without a change
+ * @calendar:	the calendar
+ *
+ * Context: Any.
+ */
+void calendar_change_init(struct calendar *calendar)
+{
+	calendar->change.at = CALENDAR_NEVER;
+	INIT_WORK(&calendar->begin, begin_work);
+}
+
+static void announce(struct calendar *calendar, const struct calendar_table *table, u64 at,
 		     u64 cycles)
 	__must_hold(&calendar->lock)
 {
-	struct calendar_cpu *cpu;
-	bool complete = false;
-	u32 i;
-
 	lockdep_assert_held(&calendar->lock);
 	atomic_set(&calendar->unchanged, calendar->n_cpus);
 	calendar->change.table = table;
 	calendar->change_base = calendar->base + cycles;
-	for (i = 0; i < calendar->n_cpus; i++) {
-		cpu = &calendar->cpus[i];
-		raw_spin_lock(&cpu->lock);
-		cpu->changed = false;
-		raw_spin_unlock(&cpu->lock);
-	}
-	smp_store_release(&calendar->change.at, at); /* advance() */
-	for (i = 0; i < calendar->n_cpus; i++) {
-		cpu = &calendar->cpus[i];
-		raw_spin_lock(&cpu->lock);
-		if (!cpu->position.table && !cpu->changed)
-			complete |= begin(cpu, &calendar->change);
-		raw_spin_unlock(&cpu->lock);
-	}
-	return complete;
+	smp_store_release(&calendar->change.at, at); /* change_at() */
 }
 
 /**
@@ -82,7 +107,6 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 		       u64 not_before, u64 *at)
 {
 	u64 earliest, boundary, cycles;
-	bool complete = false;
 	unsigned long flags;
 	int ret = 0;
 
@@ -101,28 +125,37 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 			*at = boundary;
 			trace_apic_calendar_change(calendar->table->number, table ?
 						   table->number : APIC_CALENDAR_NONE, boundary);
-			complete = announce(calendar, table, boundary, cycles);
+			announce(calendar, table, boundary, cycles);
 		}
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	if (complete)
-		calendar_changed(calendar);
-	return ret;
+	if (ret)
+		return ret;
+	if (in_task() && !irqs_disabled()) {
+		/* Threads of the calendar do not hold this up until after the boundary. */
+		preempt_disable();
+		begin_idle(calendar, boundary);
+		preempt_enable();
+	} else {
+		queue_work(system_highpri_wq, &calendar->begin);
+	}
+	return 0;
 }
 
 /**
  * calendar_changed() - the change has been made on all CPUs
  * @calendar:	the calendar
+ * @at:		the boundary
  *
  * Context: Any but NMI, without the lock of any CPU.
  */
-void calendar_changed(struct calendar *calendar)
+void calendar_changed(struct calendar *calendar, u64 at)
 {
 	bool stop = false;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&calendar->lock, flags);
-	if (calendar->running && calendar->change.at != CALENDAR_NEVER) {
+	if (calendar->running && calendar->change.at == at) {
 		stop = !calendar->change.table;
 		if (!stop) {
 			calendar->table = calendar->change.table;

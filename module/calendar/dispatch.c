@@ -295,6 +295,15 @@ static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	return now > timeout;
 }
 
+/* The boundary of a change that is still to be made here. What it is was written before. */
+static u64 change_at(const struct calendar_cpu *cpu)
+	__must_hold(&cpu->lock)
+{
+	u64 at = smp_load_acquire(&cpu->calendar->change.at);	/* announce() */
+
+	return at == cpu->changed_at ? CALENDAR_NEVER : at;
+}
+
 /* Go to the next window. Return true if the calendar's change is complete by that. */
 static bool advance(struct calendar_cpu *cpu)
 	__must_hold(&cpu->lock)
@@ -302,12 +311,11 @@ static bool advance(struct calendar_cpu *cpu)
 	struct calendar *calendar = cpu->calendar;
 	struct calendar_change change;
 
-	/* Written as a whole before this: announce(). */
-	change.at = cpu->changed ? CALENDAR_NEVER : smp_load_acquire(&calendar->change.at);
+	change.at = change_at(cpu);
 	change.table = change.at == CALENDAR_NEVER ? NULL : calendar->change.table;
 	if (!calendar_position_advance(&cpu->position, &change))
 		return false;
-	return calendar_cpu_changed(cpu);
+	return calendar_cpu_changed(cpu, change.at);
 }
 
 /* Held up for long: what has passed as a whole is one receipt. */
@@ -315,7 +323,7 @@ static void pass(struct calendar_cpu *cpu, struct apic_calendar_receipt *receipt
 	__must_hold(&cpu->lock)
 {
 	struct calendar_position *position = &cpu->position;
-	u64 end, passed, limit = CALENDAR_NEVER;
+	u64 end, passed;
 
 	/* Between two cycles only, and not where any window is still to come in time. */
 	if (position->index != position->table->slot[position->slot] ||
@@ -326,9 +334,7 @@ static void pass(struct calendar_cpu *cpu, struct apic_calendar_receipt *receipt
 		return;
 	receipt->start = position->start;
 	receipt->cycle = cpu->base + position->n;
-	if (!cpu->changed)
-		limit = smp_load_acquire(&cpu->calendar->change.at); /* announce() */
-	passed = calendar_position_pass(position, now, limit);
+	passed = calendar_position_pass(position, now, change_at(cpu));
 	if (!passed)
 		return;
 	receipt->result = APIC_CALENDAR_PASSED;
@@ -348,7 +354,7 @@ static void dispatched(unsigned long long now, unsigned long data)
 	const struct calendar_window *window;
 	bool changed = false, overran = false;
 	struct calendar_unit *unit;
-	u64 timeout;
+	u64 timeout, at;
 
 	raw_spin_lock(&cpu->lock);
 	if (!cpu->on || !cpu->position.table) {
@@ -379,9 +385,10 @@ static void dispatched(unsigned long long now, unsigned long data)
 	if (calendar_cpu_arm(cpu, true))
 		cpu->on = false;	/* the CPU goes offline, which stops the calendar */
 out:
+	at = cpu->changed_at;
 	raw_spin_unlock(&cpu->lock);
 	if (changed)
-		calendar_changed(calendar);
+		calendar_changed(calendar, at);
 	if (overran)
 		count_overrun(calendar);
 }
@@ -389,19 +396,20 @@ out:
 /**
  * calendar_cpu_changed() - the change has been made on a CPU
  * @cpu:	the CPU, which is armed next
+ * @at:		its boundary
  *
  * Its last window before the boundary may still be open.
  *
  * Context: Any but NMI, under the CPU's lock.
  * Return: true if it was the last one, and another table has taken over.
  */
-bool calendar_cpu_changed(struct calendar_cpu *cpu)
+bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at)
 	__must_hold(&cpu->lock)
 {
 	struct calendar *calendar = cpu->calendar;
 
 	lockdep_assert_held(&cpu->lock);
-	cpu->changed = true;
+	cpu->changed_at = at;
 	cpu->base = calendar->change_base;
 	if (!atomic_dec_and_test(&calendar->unchanged))
 		return false;

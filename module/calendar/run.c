@@ -11,6 +11,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
+#include <linux/workqueue.h>
 #include <uapi/linux/apic_timer.h>
 
 #include <trace/events/apic_calendar.h>
@@ -70,13 +71,17 @@ static int own(struct calendar *calendar)
 	return 0;
 }
 
-/* A handler that stops the calendar is one of "dispatch". After it none arms the others. */
+/*
+ * A handler that stops the calendar is one of "dispatch". After it none arms the others, nor
+ * queues the work, which arms none of a calendar that has stopped.
+ */
 static void del_timers(struct calendar *calendar)
 {
 	u32 i;
 
 	for (i = 0; i < calendar->n_cpus; i++)
 		del_apic_timer_sync(&calendar->cpus[i].dispatch);
+	cancel_work_sync(&calendar->begin);
 	for (i = 0; i < calendar->n_cpus; i++) {
 		del_apic_timer_sync(&calendar->cpus[i].timeout);
 		del_apic_timer_sync(&calendar->cpus[i].backstop);
@@ -183,7 +188,7 @@ static int arm(struct calendar_cpu *cpu, const struct calendar_table *table, u64
 
 	raw_spin_lock(&cpu->lock);
 	cpu->on = true;
-	cpu->changed = false;
+	cpu->changed_at = 0;
 	cpu->ending = false;
 	cpu->base = 0;
 	cpu->running = NULL;

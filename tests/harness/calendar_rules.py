@@ -387,9 +387,9 @@ def policies() -> None:
 
 
 def degraded() -> None:
-    """After so many overruns the other table takes over by itself."""
+    """After so many overruns the other table takes over by itself, on a CPU that was idle."""
     with Calendar() as calendar:
-        calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)], [Unit.user("a", 0), Unit.user("b", 0)])
+        calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)], [Unit.user("a", 0), Unit.user("b", LAST_CPU)])
         calendar.load(MAJOR, PLAIN, max_overruns=3, degraded=0)
         fails(errno.EINVAL, calendar.load, MAJOR, PLAIN, None, 3, 9)
         with process(worker(calendar, 0, spin_in=2)), process(worker(calendar, 1)):
