@@ -20,7 +20,7 @@
 #include <net/pkt_sched.h>
 
 #include "cb.h"
-#include "classify.h"
+#include "class_ops.h"
 #include "config.h"
 #include "epoch.h"
 #include "offload.h"

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Classes as users see them: how they are added, changed, deleted and shown, by netlink. What
+ * becomes of the packets is in class.c.
+ *
+ * A class has no qdisc of its own: its packets wait in the order of their departure times, as
+ * those without a class do.
+ */
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <net/netlink.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+
+#include "cb.h"
+#include "class_ops.h"
+#include "classify.h"
+#include "send.h"
+
+#define RATE_MAX	BIT_ULL(40)	/* bit/s */
+#define LIMIT		1000		/* packets */
+
+static struct netlink_range_validation rate_range = { .min = 1, .max = RATE_MAX };
+static struct netlink_range_validation_signed overhead_range = { .min = -64, .max = 255 };
+
+static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
+	[TCA_APIC_UNSPEC] = { .strict_start_type = TCA_APIC_UNSPEC + 1 },
+	[TCA_APIC_RATE64] = NLA_POLICY_FULL_RANGE(NLA_U64, &rate_range),
+	[TCA_APIC_BURST] = { .type = NLA_U32 },
+	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &overhead_range),
+	[TCA_APIC_LIMIT] = NLA_POLICY_MIN(NLA_U32, 1),
+};
+
+/**
+ * shaper_classes_reset() - take all packets out of all classes
+ * @q:		the qdisc, which is dead for the handler
+ * @freed:	gets them
+ *
+ * Context: The root qdisc's lock held, @q->lock not.
+ */
+void shaper_classes_reset(struct shaper *q, struct shaper_freed *freed)
+{
+	struct shaper_class *class;
+	unsigned long number, flags;
+	struct shaper_edf edf;
+
+	xa_for_each(&q->classes.all, number, class) {
+		raw_spin_lock_irqsave(&q->lock, flags);
+		edf = shaper_class_detach(&q->classes, class);
+		class->plan.next = 0;
+		class->plan.rest = 0;
+		class->end = 0;
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		shaper_freed_add(freed, q, &edf);
+	}
+	q->classes.turn = 0;
+	q->classes.rest = 0;
+	q->classes.longest = 0;
+}
+
+/**
+ * shaper_classes_exit() - delete all classes
+ * @q:	the qdisc, which nobody uses any more; also if its creation failed
+ *
+ * Context: Task context, RTNL.
+ */
+void shaper_classes_exit(struct shaper *q)
+{
+	struct shaper_class *class;
+	unsigned long number;
+
+	xa_for_each(&q->classes.all, number, class)
+		kfree(class);
+	xa_destroy(&q->classes.all);
+}
+
+static int parse(struct nlattr *options, struct shaper_class *class,
+		 struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_APIC_MAX + 1] = {};
+
+	if (options) {
+		int err = nla_parse_nested(tb, TCA_APIC_MAX, options, policy, extack);
+
+		if (err)
+			return err;
+	}
+	if (tb[TCA_APIC_RATE64])
+		class->rate = nla_get_u64(tb[TCA_APIC_RATE64]);
+	if (tb[TCA_APIC_BURST])
+		class->burst = nla_get_u32(tb[TCA_APIC_BURST]);
+	if (tb[TCA_APIC_OVERHEAD])
+		class->overhead = nla_get_s32(tb[TCA_APIC_OVERHEAD]);
+	if (tb[TCA_APIC_LIMIT])
+		class->limit = nla_get_u32(tb[TCA_APIC_LIMIT]);
+	if (!class->rate) {
+		NL_SET_ERR_MSG(extack, "a class needs a rate");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Give a class the values of another. */
+static void apply(struct shaper *q, struct shaper_class *class, const struct shaper_class *from)
+	__must_hold(&q->lock)
+{
+	if (!class->plan.hz || class->rate != from->rate || class->burst != from->burst ||
+	    class->overhead != from->overhead)
+		shaper_plan_set(&class->plan, apic_timer_ns_to_tsc(NSEC_PER_SEC), from->rate,
+				from->burst, from->overhead);
+	class->rate = from->rate;
+	class->burst = from->burst;
+	class->overhead = from->overhead;
+	class->limit = from->limit;
+}
+
+static int add(struct Qdisc *sch, struct shaper_class *values, u32 classid,
+	       struct netlink_ext_ack *extack, unsigned long *arg)
+{
+	struct shaper *q = qdisc_priv(sch);
+	struct shaper_class *class;
+	int err;
+
+	class = kzalloc(sizeof(*class), GFP_KERNEL);
+	if (!class)
+		return -ENOMEM;
+	class->classid = classid;
+	shaper_edf_init(&class->edf);
+	gnet_stats_basic_sync_init(&class->bstats);
+	/* Nobody else sees it yet. */
+	apply(q, class, values);
+	/* Softirqs off: its lock is also taken under the root qdisc's. */
+	err = xa_insert_bh(&q->classes.all, TC_H_MIN(classid), class, GFP_KERNEL);
+	if (err) {
+		kfree(class);
+		return err;
+	}
+	sch_tree_lock(sch);
+	q->classes.count++;
+	sch_tree_unlock(sch);
+	*arg = (unsigned long)class;
+	return 0;
+}
+
+static int change(struct Qdisc *sch, u32 classid, u32 parentid, struct nlattr **tca,
+		  unsigned long *arg, struct netlink_ext_ack *extack)
+{
+	struct shaper_class values = { .limit = LIMIT }, *class = (struct shaper_class *)*arg;
+	struct shaper *q = qdisc_priv(sch);
+	unsigned long flags;
+	int err;
+
+	if (!TC_H_MIN(classid) || TC_H_MAJ(classid ^ sch->handle)) {
+		NL_SET_ERR_MSG(extack, "a class needs a number of the qdisc, such as 1:10");
+		return -EINVAL;
+	}
+	if (parentid && parentid != TC_H_ROOT && parentid != sch->handle) {
+		NL_SET_ERR_MSG(extack, "a class of apic has no classes below it");
+		return -EINVAL;
+	}
+	if (tca[TCA_RATE]) {
+		NL_SET_ERR_MSG(extack, "a class of apic has no rate estimator");
+		return -EOPNOTSUPP;
+	}
+	if (class)
+		values = *class;
+	err = parse(tca[TCA_OPTIONS], &values, extack);
+	if (err)
+		return err;
+	if (!class)
+		return add(sch, &values, classid, extack, arg);
+
+	sch_tree_lock(sch);
+	raw_spin_lock_irqsave(&q->lock, flags);
+	apply(q, class, &values);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+/* Packets that are seen to with interrupts off at a time. */
+#define AT_ONCE		16
+
+/* Take the packets of a class out that are not in it yet. */
+static void empty_far(struct shaper *q, const struct shaper_class *class,
+		      struct shaper_freed *freed)
+{
+	unsigned int budget;
+	struct sk_buff *skb;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	shaper_far_rewind(&q->far);
+	do {
+		budget = AT_ONCE;
+		while ((skb = shaper_far_find(&q->far, TC_H_MIN(class->classid), &budget)))
+			shaper_freed_add_one(freed, q, skb);
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		raw_spin_lock_irqsave(&q->lock, flags);
+	} while (!budget);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/* What a flow has queued becomes less. */
+static void forget_flows(struct shaper *q, struct shaper_freed *freed)
+{
+	struct sk_buff *skb = freed->first;
+	unsigned long flags;
+	unsigned int i;
+
+	while (skb) {
+		raw_spin_lock_irqsave(&q->lock, flags);
+		for (i = 0; i < AT_ONCE && skb; i++, skb = skb->next) {
+			struct shaper_flow *flow = shaper_cb(skb)->flow;
+
+			if (flow)
+				WRITE_ONCE(flow->queued, flow->queued - 1);
+		}
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+	}
+}
+
+static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *extack)
+{
+	struct shaper_class *class = (struct shaper_class *)arg;
+	struct shaper *q = qdisc_priv(sch);
+	struct shaper_freed freed = {};
+	struct shaper_edf edf;
+	unsigned long flags;
+
+	if (class->filters) {
+		NL_SET_ERR_MSG(extack, "filters lead to that class");
+		return -EBUSY;
+	}
+	sch_tree_lock(sch);
+	/* With that lock held nothing is queued, and only the handler sends. */
+	empty_far(q, class, &freed);
+	raw_spin_lock_irqsave(&q->lock, flags);
+	/* The packet that is with the sender leaves all the same, and is in the accounts. */
+	edf = shaper_class_detach(&q->classes, class);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	shaper_freed_add(&freed, q, &edf);
+	forget_flows(q, &freed);
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	WRITE_ONCE(q->queued, q->queued - freed.count);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - freed.count);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - freed.len);
+	shaper_arm(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	/* No packet has its number any more. */
+	xa_erase(&q->classes.all, TC_H_MIN(class->classid));
+	q->classes.count--;
+	if (freed.count)
+		qdisc_tree_reduce_backlog(sch, freed.count, freed.len);
+	sch_tree_unlock(sch);
+	shaper_freed_free(&freed);
+	kfree(class);
+	return 0;
+}
+
+static unsigned long find_class(struct Qdisc *sch, u32 classid)
+{
+	if (TC_H_MAJ(classid ^ sch->handle))
+		return 0;
+	return (unsigned long)shaper_class_find(qdisc_priv(sch), classid);
+}
+
+/* There is none. */
+static struct Qdisc *leaf(struct Qdisc *sch, unsigned long arg)
+{
+	return NULL;
+}
+
+static struct tcf_block *block(struct Qdisc *sch, unsigned long arg,
+			       struct netlink_ext_ack *extack)
+{
+	struct shaper *q = qdisc_priv(sch);
+
+	if (arg) {
+		NL_SET_ERR_MSG(extack, "filters are the qdisc's, not a class's");
+		return NULL;
+	}
+	return q->block;
+}
+
+static unsigned long bind_filter(struct Qdisc *sch, unsigned long parent, u32 classid)
+{
+	struct shaper_class *class = (struct shaper_class *)find_class(sch, classid);
+
+	if (class)
+		class->filters++;
+	return (unsigned long)class;
+}
+
+static void unbind_filter(struct Qdisc *sch, unsigned long arg)
+{
+	struct shaper_class *class = (struct shaper_class *)arg;
+
+	class->filters--;
+}
+
+static void walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct shaper *q = qdisc_priv(sch);
+	struct shaper_class *class;
+	unsigned long number;
+
+	if (arg->stop)
+		return;
+	xa_for_each(&q->classes.all, number, class) {
+		if (!tc_qdisc_stats_dump(sch, (unsigned long)class, arg))
+			return;
+	}
+}
+
+static int dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb, struct tcmsg *message)
+{
+	const struct shaper_class *class = (struct shaper_class *)arg;
+	struct nlattr *nest;
+
+	message->tcm_parent = TC_H_ROOT;
+	message->tcm_handle = class->classid;
+	nest = nla_nest_start(skb, TCA_OPTIONS);
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u64_64bit(skb, TCA_APIC_RATE64, class->rate, TCA_APIC_PAD) ||
+	    nla_put_u32(skb, TCA_APIC_BURST, class->burst) ||
+	    nla_put_s32(skb, TCA_APIC_OVERHEAD, class->overhead) ||
+	    nla_put_u32(skb, TCA_APIC_LIMIT, class->limit)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+static int dump_stats(struct Qdisc *sch, unsigned long arg, struct gnet_dump *dump)
+{
+	struct shaper_class *class = (struct shaper_class *)arg;
+	struct gnet_stats_basic_sync bstats;
+	struct shaper *q = qdisc_priv(sch);
+	struct gnet_stats_queue queue = {};
+	struct tc_apic_xstats stats;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	bstats = class->bstats;
+	stats = class->stats;
+	queue.qlen = class->queued;
+	queue.backlog = class->backlog;
+	queue.drops = class->drops;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	stats.tsc_khz = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
+	if (gnet_stats_copy_basic(dump, NULL, &bstats, true) < 0 ||
+	    gnet_stats_copy_queue(dump, NULL, &queue, queue.qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(dump, &stats, sizeof(stats));
+}
+
+const struct Qdisc_class_ops shaper_class_ops = {
+	.leaf = leaf,
+	.find = find_class,
+	.change = change,
+	.delete = delete,
+	.walk = walk,
+	.tcf_block = block,
+	.bind_tcf = bind_filter,
+	.unbind_tcf = unbind_filter,
+	.dump = dump,
+	.dump_stats = dump_stats,
+};
