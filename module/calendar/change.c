@@ -65,8 +65,11 @@ static void begin_idle(struct calendar *calendar, u64 at)
 static void begin_work(struct work_struct *work)
 {
 	struct calendar *calendar = container_of(work, struct calendar, begin);
+	u64 at = READ_ONCE(calendar->change.at);
 
-	begin_idle(calendar, READ_ONCE(calendar->change.at));
+	/* Where no CPU was idle the change may be complete by now. */
+	if (at != CALENDAR_NEVER)
+		begin_idle(calendar, at);
 }
 
 /**
