@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_frequency: two frequencies for a guest's CPUs, which have none to choose
- * from, so that the kernel has a governor. Nothing gets slower.
+ * apic_timer_frequency: a frequency for a guest's CPUs, which have none to choose from, so
+ * that the kernel has a governor. It is one only: of a CPU whose TSC is not known to be
+ * constant, the kernel takes another frequency for another rate of the TSC.
  */
 #include <linux/cpufreq.h>
 #include <linux/module.h>
 
 static struct cpufreq_frequency_table table[] = {
-	{ .frequency = 500000 },	/* kHz */
-	{ .frequency = 1000000 },
+	{ .frequency = 1000000 },	/* kHz */
 	{ .frequency = CPUFREQ_TABLE_END },
 };
 
@@ -16,7 +16,7 @@ static int frequency_cpu_init(struct cpufreq_policy *policy)
 {
 	policy->freq_table = table;
 	policy->cpuinfo.transition_latency = 10 * NSEC_PER_USEC;
-	policy->cur = table[1].frequency;
+	policy->cur = table[0].frequency;
 	return 0;
 }
 
@@ -46,5 +46,5 @@ static void __exit frequency_exit(void)
 module_init(frequency_init);
 module_exit(frequency_exit);
 
-MODULE_DESCRIPTION("Frequencies for guests that have none");
+MODULE_DESCRIPTION("A frequency for guests that have none");
 MODULE_LICENSE("GPL");
