@@ -140,6 +140,7 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 		begin_idle(calendar, boundary);
 		preempt_enable();
 	} else {
+		/* A handler, with interrupts off all the time. */
 		queue_work(system_highpri_wq, &calendar->begin);
 	}
 	return 0;

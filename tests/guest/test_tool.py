@@ -326,22 +326,14 @@ INJECTED_BY_2_CPUS = {
         echo 1 >$DEBUG/apic_timer_sleep/unstable
         """,
 }
-CLEAR = """
-    clear() {
-        for name in train idle busy frequency selftest sleep; do
-            [ ! -d /sys/module/apic_timer_$name ] || rmmod apic_timer_$name
-        done
-        unload
-    }
-"""
 
 
 def named(injected: dict[str, str]) -> str:
     """Return a script that says what doctor names after each."""
     warned = """awk '$1 == "WARN" || $1 == "NOTE" { print $1, $2 }'"""
-    each = (f"clear\n{script}\necho {name} $($TOOL doctor | {warned})\n"
+    each = (f"unload\n{script}\necho {name} $($TOOL doctor | {warned})\n"
             for name, script in injected.items())  # fmt: skip
-    return CLEAR + "".join(each) + "clear\n"
+    return "".join(each) + "unload\n"
 
 
 def names(output: str, injected: dict[str, str]) -> None:
