@@ -328,6 +328,15 @@ u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
  */
 int apic_timer_fence(u64 until);
 
+/*
+ * For how long handlers have kept this CPU busy without a break: 0 not for long, 1 for
+ * a quarter of the parameter busy_us or more, 2 for half of it or more. After the whole
+ * of it none runs for as long. A handler that spins until a moment of its own should
+ * spin no longer than it usually has to from 1 on, and from 2 on leave its work to
+ * softirq or a thread. Call it in a handler, or with interrupts off.
+ */
+unsigned int apic_timer_busy(void);
+
 /**
  * enum apic_timer_hardware - hardware that the timers of a CPU are programmed into
  * @APIC_TIMER_HW_NONE:		none: the CPU does not accept timers

@@ -15,6 +15,9 @@
  * cycles: what interrupts are off for has no long tail. Windows grow, since what
  * happens once in thousands of times is not seen by a short one; the first is short, as
  * the guess costs more than anything that is likely.
+ *
+ * Where waiting takes most of the CPU's time, that is too much: a little more than the mean
+ * will do for most packets, and the rest is late by less than all would be else.
  */
 #include <linux/minmax.h>
 
@@ -36,7 +39,8 @@ void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 max, u32 window)
 	unsigned int i;
 
 	*lead = (struct shaper_lead) {
-		.cycles = guess, .guess = guess, .max = max, .window = window,
+		.cycles = guess, .usual = guess, .guess = guess, .max = max, .window = window,
+		.mean = guess << SHAPER_LEAD_SHIFT,
 	};
 	for (i = 0; i < SHAPER_LEAD_CLASSES; i++)
 		lead->class[i].window = SHAPER_LEAD_WINDOW;
@@ -72,6 +76,15 @@ static u32 cycles(const struct shaper_lead *lead, const struct shaper_lead_class
 	return min(took + took / 8 + 32, lead->max);
 }
 
+/* One that took much longer than the mean moves it by no more than what took twice as long. */
+static void average(struct shaper_lead *lead, u32 took)
+{
+	u32 mean = lead->mean >> SHAPER_LEAD_SHIFT;
+
+	lead->mean += min(took, 2 * mean + 64) - mean;
+	lead->usual = min(mean + mean / 4 + 32, lead->cycles);
+}
+
 /**
  * shaper_lead_learn() - take a preparation into account
  * @lead:	the lead
@@ -89,6 +102,7 @@ void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_foun
 	struct shaper_lead_class *class = &lead->class[lead->now];
 
 	if (likely(took <= lead->max)) {
+		average(lead, took);
 		class->longest = max_t(u32, class->longest, took);
 		if (unlikely(++class->count == class->window)) {
 			class->before = class->longest;

@@ -35,21 +35,27 @@ struct shaper_lead_class {
 /**
  * struct shaper_lead - how much before its moment a packet's timer has to expire
  * @cycles:	that, TSC cycles
+ * @usual:	what would do for most packets, TSC cycles
  * @guess:	what it is while nothing is known, TSC cycles
  * @max:	it is never more, TSC cycles
  * @window:	longest window, preparations
+ * @mean:	mean of the recent preparations, TSC cycles << %SHAPER_LEAD_SHIFT
  * @now:	the class of the next packet
  * @class:	what was learnt, by &enum shaper_lead_found
  */
 struct shaper_lead {
 	u32 cycles;
+	u32 usual;
 	u32 guess;
 	u32 max;
 	u32 window;
+	u32 mean;
 	enum shaper_lead_found now;
 	struct shaper_lead_class class[SHAPER_LEAD_CLASSES];
 };
 
+/* log2 of the number of preparations that the mean is of, about. */
+#define SHAPER_LEAD_SHIFT	4
 /* The shortest window, preparations. */
 #define SHAPER_LEAD_WINDOW	64
 

@@ -80,6 +80,9 @@
 /* Packets that one call of dequeue sends, as the core's dev_tx_weight. */
 #define WEIGHT		64
 
+/* How long interrupts leave the CPU to others that they have kept busy. */
+#define BREAK_US	40
+
 static u64 before(u64 tsc, u64 cycles)
 {
 	return tsc > cycles ? tsc - cycles : 0;
@@ -143,10 +146,17 @@ static bool too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
 	       (s64)(now - wanted(q, skb)) > (s64)q->late;
 }
 
-/* How much before it is to be handed over a packet is to be seen to, by the interrupt or not. */
+/*
+ * How much before it is to be handed over a packet is to be seen to, by the interrupt or not.
+ * What interrupts wait for is taken from the rest of the system, which needs its turn.
+ */
 static u64 lead(const struct shaper *q, bool by_interrupt)
 {
-	return shaper_path() + (by_interrupt ? q->lead_hard.cycles : q->lead_soft.cycles);
+	u32 cycles = q->lead_soft.cycles;
+
+	if (by_interrupt)
+		cycles = likely(!apic_timer_busy()) ? q->lead_hard.cycles : q->lead_hard.usual;
+	return shaper_path() + cycles;
 }
 
 static void start_timer(struct shaper *q, u64 expires)
@@ -470,6 +480,17 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		q->kicked = true;
 		q->expired = since;
 		kick(q);
+		goto out;
+	}
+	/*
+	 * Before the core throttles all handlers, which would make packets later than this.
+	 * Softirq sends meanwhile, unless that waits for its thread.
+	 */
+	if (unlikely(apic_timer_busy() > 1)) {
+		q->stats.busy_cpu++;
+		q->kicked = true;
+		kick(q);
+		start_timer(q, apic_timer_add_tsc(now, apic_timer_us_to_tsc(BREAK_US)));
 		goto out;
 	}
 

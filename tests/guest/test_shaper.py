@@ -133,6 +133,54 @@ def test_error_hard(guest):
         assert counts(part)["lost"] + counts(part)["reordered"] == 0
 
 
+# Distances, ns, of which the second is shorter than what a packet takes.
+CLOSE_NS = (5000, 3000)
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    patiently booted
+    for gap in """
+    + " ".join(map(str, CLOSE_NS))
+    + """; do
+        tc qdisc add dev sink0 root apic mode hard limit 200000
+        echo 1 >$SINK/reset
+        echo gap $gap
+        for flow in 1 2; do
+            udpsend count=2000 gap=$gap size=100 batch=2000 ahead=60000000 flow=$flow
+        done
+        errors
+        cat $SINK/packets
+        tc -s qdisc show dev sink0
+        tc qdisc del dev sink0 root
+    done
+    grep throttled $DEBUG/apic_timer/stats
+    """
+    + END,
+)
+def test_close_together(guest):
+    """Interrupts that wait leave the rest of the system its turn before all are throttled.
+
+    That makes packets late by half a millisecond, and the next ones, too. The kernel itself may have
+    interrupts off for as long, when so many packets are freed: 6.12 does.
+    """
+    output = guest.ok()
+    print(output)
+    parts = output.split("\ngap ")[1:]
+    assert len(parts) == len(CLOSE_NS)
+    for part in parts:
+        gap = int(part.split()[0])
+        row = re.search(r"^errors (.*)$", part, re.M)[1]
+        count, least, p50, _, _, most = map(int, row.split())
+        assert count == 4000
+        assert least >= -1 and most < 1_000_000
+        assert p50 <= (8 if gap == CLOSE_NS[0] else 5000)
+        assert counts(part)["lost"] + counts(part)["reordered"] == 0
+    assert re.search(r"^throttled +0$", output, re.M)
+
+
 @pytest.mark.guest(
     VIRTUAL,
     BEGIN

@@ -549,6 +549,53 @@ static void after_chain_test(struct kunit *test)
 	timers[1].flags = APIC_TIMER_RAW;
 }
 
+static unsigned int seen_busy[3];
+
+/* Takes all of the CPU's time, and leaves it alone for an eighth once it has for long. */
+static void give_way(unsigned long long now, unsigned long data)
+{
+	unsigned int busy = apic_timer_busy();
+
+	seen_busy[min(busy, 2U)]++;
+	chain(now, data);
+	if (busy > 1)
+		mod_apic_timer(&timers[data], now + BUSY_NS / 8);
+}
+
+/* Handlers that heed how long they have kept the CPU busy are not throttled. */
+static void busy_test(struct kunit *test)
+{
+	u64 throttled = machine_stat(THROTTLED);
+	unsigned int was;
+
+	memset(seen_busy, 0, sizeof(seen_busy));
+	start_chain(test, APIC_TIMER_RAW, 1000, 500);
+	timers[0].function = give_way;
+	run_for(10 * TICK_NS);
+	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
+	/* In each turn about as long without a break as with a short one. */
+	KUNIT_EXPECT_GE(test, seen_busy[0], 10U);
+	KUNIT_EXPECT_GE(test, seen_busy[1], 10U);
+	KUNIT_EXPECT_GE(test, seen_busy[2], 10U);
+	KUNIT_EXPECT_LT(test, seen_busy[2], seen_busy[0] / 10);
+
+	/* Between interrupts, and when all has been forgiven. */
+	do {
+		was = seen_busy[2];
+		run_for(1000);
+	} while (seen_busy[2] == was);
+	local_irq_disable();
+	KUNIT_EXPECT_EQ(test, apic_timer_busy(), 2U);
+	local_irq_enable();
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	run_for(BUSY_NS);
+	local_irq_disable();
+	KUNIT_EXPECT_EQ(test, apic_timer_busy(), 0U);
+	local_irq_enable();
+	apic_timer_sim.machine.kernel_event = NULL;
+	machine_mux()->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
+}
+
 /* The first guess of a latency stays, unless spinning for it takes most of the time. */
 static void lead_hurries_test(struct kunit *test)
 {
@@ -719,6 +766,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(throttle_long_handler_test),
 	KUNIT_CASE(hold_max_test),
 	KUNIT_CASE(hold_ends_test),
+	KUNIT_CASE(busy_test),
 	KUNIT_CASE(no_throttle_test),
 	KUNIT_CASE(throttled_not_lost_test),
 	KUNIT_CASE(cancel_all_test),

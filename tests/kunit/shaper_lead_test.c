@@ -85,11 +85,35 @@ static void lead_forgets_what_is_no_lead(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 }
 
+/* For most packets a little more than the mean will do, which what is rare hardly moves. */
+static void lead_usual(struct kunit *test)
+{
+	struct shaper_lead lead;
+	unsigned int i;
+
+	shaper_lead_init(&lead, GUESS, LONGEST, WINDOW);
+	KUNIT_EXPECT_EQ(test, lead.usual, (u32)GUESS);
+	for (i = 0; i < 1000; i++) {
+		learn(&lead, 1, i % 50 ? 600 : 5000, SHAPER_LEAD_KERNEL);
+		if (i < 100)
+			continue;
+		KUNIT_EXPECT_GE(test, lead.usual, 700U);
+		KUNIT_EXPECT_LE(test, lead.usual, 900U);
+		KUNIT_EXPECT_GE(test, lead.cycles, 5000U);
+	}
+	/* Never more than the whole lead, and from nothing it grows again. */
+	learn(&lead, 4 * WINDOW, 0, SHAPER_LEAD_KERNEL);
+	KUNIT_EXPECT_LE(test, lead.usual, lead.cycles);
+	learn(&lead, 1000, 600, SHAPER_LEAD_KERNEL);
+	KUNIT_EXPECT_GE(test, lead.usual, 700U);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(lead_grows_at_once),
 	KUNIT_CASE(lead_shrinks_by_windows),
 	KUNIT_CASE(lead_by_what_was_found),
 	KUNIT_CASE(lead_forgets_what_is_no_lead),
+	KUNIT_CASE(lead_usual),
 	{}
 };
 

@@ -149,6 +149,8 @@ enum tc_apic_attr {
  *			wanted to send
  * @busy_driver:	times that the driver did not take a packet (NETDEV_TX_BUSY), which is
  *			sent again
+ * @busy_cpu:		times that interrupts had kept the CPU busy for so long that a packet was
+ *			left to softirq
  * @stopped:		times that the device's queue was stopped when a packet was due
  * @no_timer:		times that the timer could not be armed, and the kernel's was used
  * @waited_ns:		time spent waiting for the moments of packets
@@ -186,6 +188,7 @@ struct tc_apic_xstats {
 	__u64 gso_split;
 	__u64 busy_lock;
 	__u64 busy_driver;
+	__u64 busy_cpu;
 	__u64 stopped;
 	__u64 no_timer;
 	__u64 waited_ns;
