@@ -12,10 +12,10 @@
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 
+#include "arm.h"
 #include "cb.h"
 #include "class_ops.h"
 #include "classify.h"
-#include "send.h"
 
 #define RATE_MAX	BIT_ULL(40)	/* bit/s */
 #define LIMIT		1000		/* packets */

@@ -7,11 +7,11 @@
 #include <linux/netlink.h>
 #include <net/netlink.h>
 
+#include "arm.h"
 #include "config.h"
 #include "drivers.h"
 #include "offload.h"
 #include "path.h"
-#include "send.h"
 #include "thread.h"
 
 #define RATE_MAX	BIT_ULL(40)		/* bit/s */

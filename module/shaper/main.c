@@ -8,7 +8,8 @@
  *	ready.c		enqueue: when it wants to leave (flows.c), at first from afar (far.c),
  *			what class it has (classify.c), and what can be done for it before
  *	edf.c, plan.c	which is first, and when the rate lets it leave; with classes: class.c
- *	send.c		the handler of the timer, and dequeue; lead.c: how early they come
+ *	arm.c		the timer is armed for the first; lead.c: how early
+ *	send.c		sending, by the handler of the timer (hard.c) and by dequeue (soft.c)
  *	path.c		the wait, and the call of the driver
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -23,11 +24,12 @@
 #include "class_ops.h"
 #include "config.h"
 #include "epoch.h"
+#include "hard.h"
 #include "offload.h"
 #include "path.h"
 #include "ready.h"
-#include "send.h"
 #include "shaper.h"
+#include "soft.h"
 
 /* Called under the root qdisc's lock but when the qdisc is destroyed. */
 static void shaper_reset(struct Qdisc *sch)

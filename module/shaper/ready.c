@@ -15,11 +15,12 @@
 
 #include <trace/events/sch_apic.h>
 
+#include "arm.h"
 #include "cb.h"
 #include "classify.h"
 #include "compat.h"
 #include "ready.h"
-#include "send.h"
+#include "report.h"
 
 #define RATE_MAX	BIT_ULL(40)	/* bit/s */
 

@@ -2,12 +2,39 @@
 #ifndef _SHAPER_SEND_H
 #define _SHAPER_SEND_H
 
+#include "path.h"
 #include "shaper.h"
 
-void shaper_arm(struct shaper *q);
-bool shaper_join(struct shaper *q, struct sk_buff *skb);
-void shaper_handler(unsigned long long now, unsigned long data);
-struct sk_buff *shaper_dequeue(struct Qdisc *sch);
-void shaper_report(struct sk_buff *skb, u32 error, u8 code);
+/**
+ * struct shaper_sending - a packet that a sender has taken, and what must be known of it later
+ * @start:	for shaper_start(); with offload its moment is the one to be handed over at
+ * @at:		its moment, absolute TSC
+ * @flow:	its flow, or NULL
+ * @class:	its class, or NULL; set when the sender is back, and valid while it holds q->lock
+ * @len:	its length for the accounts, bytes
+ * @segs:	packets on the wire
+ * @generation:	of the qdisc when it was taken
+ * @planned:	it had a moment, of its own or by the rate, that it can be late for
+ * @taken:	the driver has it
+ */
+struct shaper_sending {
+	struct shaper_start start;
+	u64 at;
+	struct shaper_flow *flow;
+	struct shaper_class *class;
+	unsigned int len;
+	unsigned int segs;
+	u32 generation;
+	bool planned;
+	bool taken;
+};
+
+void shaper_kick(struct shaper *q);
+void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_sending *sending,
+		 enum shaper_sender sender);
+void shaper_give(struct shaper_sending *sending, u32 mode);
+void shaper_account(struct shaper *q, struct shaper_sending *sending);
+void shaper_count(struct shaper *q, const struct shaper_sending *sending);
+struct sk_buff *shaper_finish(struct shaper *q, struct shaper_sending *sending);
 
 #endif /* _SHAPER_SEND_H */

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arming the timer for the first packet, and what comes before: packets join the queue.
+ */
+#include <linux/apic_timer.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/timekeeping.h>
+#include <net/pkt_sched.h>
+#include <asm/msr.h>
+
+#include "arm.h"
+
+/**
+ * shaper_arm_at() - arm the timer
+ * @q:		the qdisc
+ * @expires:	absolute TSC
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_arm_at(struct shaper *q, u64 expires)
+{
+	u64 now = rdtsc();
+	int err = -EBUSY;
+
+	q->asked = expires;
+	/* It cannot expire sooner. */
+	q->since = max(expires, now);
+	if (!q->placed && q->config.cpu != TC_APIC_CPU_ANY) {
+		q->placed = true;
+		q->timer.expires = expires;
+		err = add_apic_timer_on(&q->timer, q->config.cpu);
+	}
+	if (err)
+		err = mod_apic_timer(&q->timer, expires);
+	if (likely(err >= 0))
+		return;
+
+	/* This CPU is going offline, say. Softirq serves then, and asks again. */
+	q->stats.no_timer++;
+	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns() +
+				   apic_timer_tsc_to_ns(expires > now ? expires - now : 0));
+}
+
+/**
+ * shaper_join() - put a packet into the queue
+ * @q:		the qdisc
+ * @skb:	the packet, which wants to leave now or soon; in the accounts
+ *
+ * Context: Interrupts off, @q->lock held.
+ * Return: whether it is the first of the queue, or of its class.
+ */
+bool shaper_join(struct shaper *q, struct sk_buff *skb)
+{
+	if (unlikely(shaper_has_class(skb)))
+		return shaper_class_insert(&q->classes, &q->plan, skb);
+	return shaper_edf_insert(&q->edf, skb);
+}
+
+/*
+ * Packets that one call lets into the queue at most. Where the clocksource is not the TSC
+ * each reads that, twice: an HPET takes microseconds.
+ */
+#define JOIN		2
+
+/**
+ * shaper_come_near() - let packets into the queue that have come near
+ * @q:		the qdisc
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_come_near(struct shaper *q)
+{
+	unsigned int budget = JOIN;
+	struct sk_buff *skb;
+	u64 now = rdtsc();
+
+	while (budget-- && (skb = shaper_far_pop(&q->far, now, q->near, q->ahead)))
+		shaper_join(q, skb);
+}
+
+/* When to begin to see to a packet. */
+static u64 preparation(const struct shaper *q, const struct sk_buff *skb)
+{
+	return shaper_before(shaper_handing(q, shaper_moment(q, skb)),
+			     shaper_lead_for(q, shaper_for_interrupt(q, skb)));
+}
+
+/**
+ * shaper_arm() - arm the timer for the first packet
+ * @q:		the qdisc
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_arm(struct shaper *q)
+{
+	u64 expires = U64_MAX;
+	struct sk_buff *skb;
+
+	lockdep_assert_held(&q->lock);
+	if (q->dead || q->stopped || q->sender != SHAPER_NOBODY)
+		return;
+	if (unlikely(q->far.count)) {
+		shaper_come_near(q);
+		expires = shaper_far_look(&q->far);
+	}
+	skb = shaper_first(q);
+	if (skb)
+		expires = min(expires, preparation(q, skb));
+	else if (!q->far.count)
+		return;
+	if (expires != q->asked || !apic_timer_pending(&q->timer))
+		shaper_arm_at(q, expires);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_ARM_H
+#define _SHAPER_ARM_H
+
+/*
+ * The first packet: which one that is, when it is to be seen to, and by whom.
+ *
+ * Inline, as each packet comes here twice.
+ */
+#include <linux/apic_timer.h>
+#include <linux/netdevice.h>
+
+#include "cb.h"
+#include "compat.h"
+#include "path.h"
+#include "shaper.h"
+
+static inline u64 shaper_before(u64 tsc, u64 cycles)
+{
+	return tsc > cycles ? tsc - cycles : 0;
+}
+
+/* The first to leave. Most have no classes, and are not to pay for them. */
+static inline struct sk_buff *shaper_first(struct shaper *q)
+	__must_hold(&q->lock)
+{
+	if (likely(!shaper_edf_first(&q->classes.heads)))
+		return shaper_edf_first(&q->edf);
+	return shaper_classes_first(&q->classes, &q->edf, &q->plan);
+}
+
+static inline bool shaper_has_class(const struct sk_buff *skb)
+{
+	return SHAPER_CLASS(shaper_cb(skb)->flags);
+}
+
+/* When a packet wants to leave, whatever its class lets it. */
+static inline u64 shaper_wanted(struct shaper *q, const struct sk_buff *skb)
+	__must_hold(&q->lock)
+{
+	return shaper_has_class(skb) ? shaper_class_of(&q->classes, skb)->want :
+				       shaper_cb(skb)->want;
+}
+
+static inline u64 shaper_moment(const struct shaper *q, const struct sk_buff *skb)
+{
+	return shaper_plan_at(&q->plan, shaper_cb(skb)->want);
+}
+
+/* When what leaves at a moment is to be handed to the driver: ahead of it with offload. */
+static inline u64 shaper_handing(const struct shaper *q, u64 at)
+{
+	return shaper_before(at, q->ahead);
+}
+
+/* Whether the kernel's own path has to send it. */
+static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff *skb)
+{
+	return shaper_cb(skb)->flags & SHAPER_STACK ||
+	       q->features != qdisc_dev(q->sch)->features;
+}
+
+/*
+ * Whether the handler may send it. Taps' receivers take locks that may not be
+ * taken there; and while the kernel may give a packet back, the accounts are its.
+ */
+static inline bool shaper_for_interrupt(const struct shaper *q, const struct sk_buff *skb)
+{
+	return q->mode == TC_APIC_MODE_HARD && !(shaper_cb(skb)->flags & SHAPER_SOFT) &&
+	       !q->handed && !shaper_for_stack(q, skb) && shaper_is_root(q->sch) &&
+	       !shaper_tapped(qdisc_dev(q->sch));
+}
+
+/* Whether it is to be dropped for being late. */
+static inline bool shaper_too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
+	__must_hold(&q->lock)
+{
+	return q->config.late == TC_APIC_LATE_DROP && shaper_cb(skb)->flags & SHAPER_TXTIME &&
+	       (s64)(now - shaper_wanted(q, skb)) > (s64)q->late;
+}
+
+/*
+ * How much before it is to be handed over a packet is to be seen to, by the interrupt or not.
+ * What interrupts wait for is taken from the rest of the system, which needs its turn.
+ */
+static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)
+{
+	u32 cycles = q->lead_soft.cycles;
+
+	if (by_interrupt)
+		cycles = likely(!apic_timer_busy()) ? q->lead_hard.cycles : q->lead_hard.usual;
+	return shaper_path() + cycles;
+}
+
+void shaper_arm_at(struct shaper *q, u64 expires);
+void shaper_come_near(struct shaper *q);
+bool shaper_join(struct shaper *q, struct sk_buff *skb);
+void shaper_arm(struct shaper *q);
+
+#endif /* _SHAPER_ARM_H */

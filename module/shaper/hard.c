@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sending from hard interrupt: the handler of the timer.
+ */
+#include <linux/netdevice.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <asm/irq_regs.h>
+
+#include "arm.h"
+#include "hard.h"
+#include "send.h"
+
+/* How long interrupts leave the CPU to others that they have kept busy. */
+#define BREAK_US	40
+
+/* What this interrupt has interrupted. */
+static enum shaper_lead_found interrupted(void)
+{
+	struct pt_regs *regs = get_irq_regs();
+
+	if (is_idle_task(current))
+		return SHAPER_LEAD_IDLE;
+	return regs && user_mode(regs) ? SHAPER_LEAD_USER : SHAPER_LEAD_KERNEL;
+}
+
+/**
+ * shaper_handler() - the timer has expired: see to the first packet
+ * @now:	TSC
+ * @data:	the &struct shaper
+ *
+ * Context: Hard interrupt, of the apic_timer.
+ */
+void shaper_handler(unsigned long long now, unsigned long data)
+{
+	struct shaper *q = (struct shaper *)data;
+	struct net_device *dev = qdisc_dev(q->sch);
+	struct netdev_queue *txq;
+	struct shaper_sending sending;
+	struct sk_buff *skb;
+	bool by_interrupt;
+	u64 at, since;
+
+	raw_spin_lock(&q->lock);
+	since = q->since;
+	q->asked = 0;
+	skb = shaper_first(q);
+	if (unlikely((!skb && !q->far.count) || q->dead || q->sender != SHAPER_NOBODY))
+		goto out;
+	if (unlikely(test_bit(__QDISC_STATE_DEACTIVATED, &q->sch->state))) {
+		/* A reset follows, or the device is activated again. */
+		shaper_arm_at(q, apic_timer_add_tsc(now, apic_timer_us_to_tsc(1000)));
+		goto out;
+	}
+	if (unlikely(!skb))
+		goto arm;
+	at = shaper_moment(q, skb);
+	by_interrupt = shaper_for_interrupt(q, skb);
+	/* It was for packets that are far, or for one that is gone. */
+	if (shaper_before(shaper_handing(q, at), 2 * shaper_lead_for(q, by_interrupt)) > now)
+		goto arm;
+	if (!by_interrupt || unlikely(shaper_too_late(q, skb, now))) {
+		q->kicked = true;
+		q->expired = since;
+		shaper_kick(q);
+		goto out;
+	}
+	/*
+	 * Before the core throttles all handlers, which would make packets later than this.
+	 * Softirq sends meanwhile, unless that waits for its thread.
+	 */
+	if (unlikely(apic_timer_busy() > 1)) {
+		q->stats.busy_cpu++;
+		q->kicked = true;
+		shaper_kick(q);
+		shaper_arm_at(q, apic_timer_add_tsc(now, apic_timer_us_to_tsc(BREAK_US)));
+		goto out;
+	}
+
+	txq = skb_get_tx_queue(dev, skb);
+	if (unlikely(!__netif_tx_trylock(txq))) {
+		q->stats.busy_lock++;
+		q->kicked = true;
+		shaper_kick(q);
+		goto out;
+	}
+	if (unlikely(netif_xmit_frozen_or_stopped(txq))) {
+		__netif_tx_unlock(txq);
+		q->stats.stopped++;
+		q->stopped = true;
+		goto out;
+	}
+	shaper_take(q, skb, at, &sending, SHAPER_INTERRUPT);
+	raw_spin_unlock(&q->lock);
+
+	shaper_give(&sending, TC_APIC_MODE_HARD);
+
+	__netif_tx_unlock(txq);
+	raw_spin_lock(&q->lock);
+	shaper_finish(q, &sending);
+	if (likely(sending.taken)) {
+		q->stats.sent_hard++;
+		if (unlikely(sending.class))
+			sending.class->stats.sent_hard++;
+		shaper_lead_learn(&q->lead_hard, sending.start.ready - since, interrupted());
+	} else {
+		q->stats.busy_driver++;
+		q->kicked = true;
+		shaper_kick(q);
+		goto out;
+	}
+arm:
+	shaper_arm(q);
+out:
+	raw_spin_unlock(&q->lock);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sending from softirq, or from the thread, which is dequeue.
+ */
+#include <linux/errqueue.h>
+#include <linux/lockdep.h>
+#include <linux/netdevice.h>
+#include <net/pkt_sched.h>
+#include <asm/msr.h>
+
+#include "arm.h"
+#include "cb.h"
+#include "path.h"
+#include "report.h"
+#include "send.h"
+#include "soft.h"
+
+/* Packets that one call of dequeue sends, as the core's dev_tx_weight. */
+#define WEIGHT		64
+
+/*
+ * Send the first packet from softirq. The lock of the qdisc, which is the root, is
+ * dropped meanwhile, and so is q->lock.
+ *
+ * Return: whether to go on with the next packet.
+ */
+static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bool *again)
+	__must_hold(&q->lock) __must_hold(qdisc_lock(q->sch))
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	bool thread = q->thread && current == q->thread;
+	bool stopped, busy = false;
+	struct shaper_sending sending;
+	u64 expired = q->expired;
+	struct sk_buff *gone;
+
+	lockdep_assert_held(qdisc_lock(q->sch));
+	q->expired = 0;
+	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
+	raw_spin_unlock_irqrestore(&q->lock, *flags);
+	spin_unlock(qdisc_lock(q->sch));
+
+	HARD_TX_LOCK(dev, sending.start.txq, smp_processor_id());
+	stopped = netif_xmit_frozen_or_stopped(sending.start.txq);
+	if (!stopped) {
+		if (shaper_tapped(dev))
+			dev_queue_xmit_nit(skb, dev);
+		local_irq_save(*flags);
+		sending.start.irqs_on = q->irqs_on && !irqs_disabled_flags(*flags);
+		shaper_give(&sending, thread ? TC_APIC_MODE_THREAD : TC_APIC_MODE_SOFT);
+		local_irq_restore(*flags);
+		busy = !sending.taken;
+	}
+	HARD_TX_UNLOCK(dev, sending.start.txq);
+
+	spin_lock(qdisc_lock(q->sch));
+	raw_spin_lock_irqsave(&q->lock, *flags);
+	gone = shaper_finish(q, &sending);
+	if (sending.taken) {
+		if (thread)
+			q->stats.sent_thread++;
+		else
+			q->stats.sent_soft++;
+		if (sending.class && thread)
+			sending.class->stats.sent_thread++;
+		else if (sending.class)
+			sending.class->stats.sent_soft++;
+		if (expired)
+			shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
+					  SHAPER_LEAD_KERNEL);
+	}
+	if (busy) {
+		q->stats.busy_driver++;
+		*again = true;
+	}
+	if (stopped && !gone) {
+		q->stats.stopped++;
+		q->stopped = true;
+		/* Pairs with the atomic operation by which the driver starts its queue. */
+		smp_mb();
+		if (!netif_xmit_frozen_or_stopped(sending.start.txq)) {
+			q->stopped = false;
+			*again = true;
+		}
+	}
+	if (unlikely(gone)) {
+		raw_spin_unlock_irqrestore(&q->lock, *flags);
+		kfree_skb(gone);
+		raw_spin_lock_irqsave(&q->lock, *flags);
+	}
+	return sending.taken;
+}
+
+/* Hand the first packet to the kernel at its moment. The root qdisc's lock stays held. */
+static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
+	__must_hold(&q->lock)
+{
+	struct shaper_sending sending;
+
+	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
+	raw_spin_unlock(&q->lock);
+
+	sending.start.ready = rdtsc();
+	sending.start.left = shaper_wait(sending.start.at);
+
+	raw_spin_lock(&q->lock);
+	q->sender = SHAPER_NOBODY;
+	shaper_account(q, &sending);
+	shaper_count(q, &sending);
+	q->stats.sent_stack++;
+	if (sending.class)
+		sending.class->stats.sent_stack++;
+	q->handed = true;
+	return skb;
+}
+
+/* Drop the first packet. It uses up nothing of the rate. */
+static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flags)
+	__must_hold(&q->lock)
+{
+	struct shaper_flow *flow = shaper_cb(skb)->flow;
+	struct Qdisc *sch = q->sch;
+
+	if (shaper_has_class(skb)) {
+		shaper_class_of(&q->classes, skb)->stats.dropped_late++;
+		shaper_class_drop(&q->classes, &q->plan, skb, qdisc_pkt_len(skb));
+	} else {
+		shaper_edf_erase(&q->edf, skb);
+	}
+	skb->dev = qdisc_dev(sch);
+	if (flow)
+		WRITE_ONCE(flow->queued, flow->queued - 1);
+	WRITE_ONCE(q->queued, q->queued - 1);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - qdisc_pkt_len(skb));
+	qdisc_qstats_drop(sch);
+	qdisc_qstats_overlimit(sch);
+	q->stats.dropped_late++;
+	raw_spin_unlock_irqrestore(&q->lock, *flags);
+
+	q->gone++;
+	q->gone_len += qdisc_pkt_len(skb);
+	shaper_report(skb, ECANCELED, SO_EE_CODE_TXTIME_MISSED);
+	kfree_skb(skb);
+
+	raw_spin_lock_irqsave(&q->lock, *flags);
+}
+
+/*
+ * What dequeue may do with the first packet now.
+ * @kicked:	the handler has left it to us
+ * @handed:	the kernel may have a packet in its hands that it got before
+ */
+static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool kicked,
+		bool handed)
+{
+	u64 early = q->lead_soft.cycles + shaper_path();
+
+	/* That packet must not wait for this one; or the handler will come. */
+	if ((handed && (shaper_for_stack(q, skb) || !shaper_is_root(q->sch))) ||
+	    (shaper_for_interrupt(q, skb) && !kicked))
+		early = 0;
+	return shaper_before(shaper_handing(q, shaper_moment(q, skb)), early) <= now;
+}
+
+/**
+ * shaper_dequeue() - send what is due
+ * @sch:	the qdisc
+ *
+ * Waits for the moment of the first packet if it is near, and gives the packet to the
+ * driver. Below another qdisc the locks are that one's, and it is the kernel which has
+ * to send, as it has packets with IPsec offload and those that were prepared for
+ * other features of the device: then the packet is returned at its moment.
+ *
+ * The kernel may call this function again with that packet still in its hands, to
+ * send several at once. Then it gets no other but one whose moment has come.
+ *
+ * Context: Softirqs off, the lock of the root qdisc held.
+ * Return: a packet that the kernel has to send now, or NULL.
+ */
+struct sk_buff *shaper_dequeue(struct Qdisc *sch)
+{
+	struct shaper *q = qdisc_priv(sch);
+	bool kicked, handed, again = false;
+	unsigned int budget = WEIGHT;
+	struct sk_buff *skb, *found = NULL;
+	unsigned long flags;
+	u64 now;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	kicked = q->kicked;
+	handed = q->handed;
+	q->kicked = false;
+	q->handed = false;
+	q->stopped = false;
+	if (unlikely(q->far.count))
+		shaper_come_near(q);
+	while (q->sender == SHAPER_NOBODY) {
+		skb = shaper_first(q);
+		now = rdtsc();
+		if (!skb)
+			break;
+		if (shaper_too_late(q, skb, now)) {
+			drop_late(q, skb, &flags);
+			continue;
+		}
+		if (!due(q, skb, now, kicked, handed))
+			break;
+		if (!shaper_is_root(sch) || shaper_for_stack(q, skb)) {
+			found = hand_over(q, skb);
+			break;
+		}
+		if (!budget--) {
+			again = true;
+			break;
+		}
+		if (!send(q, skb, &flags, &again))
+			break;
+		kicked = false;
+	}
+	shaper_arm(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	if (again)
+		__netif_schedule(sch);
+	/* Not when it is empty: some parents cannot stand that in dequeue. */
+	if (q->gone && sch->q.qlen) {
+		qdisc_tree_reduce_backlog(sch, q->gone, q->gone_len);
+		q->gone = 0;
+		q->gone_len = 0;
+	}
+	return found;
+}
