@@ -218,6 +218,15 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 void calendar_changed(struct calendar *calendar, u64 at);
 void calendar_change_init(struct calendar *calendar);
 
+/* The boundary of a change that is still to be made here. What it is was written before. */
+static inline u64 calendar_change_at(const struct calendar_cpu *cpu)
+	__must_hold(&cpu->lock)
+{
+	u64 at = smp_load_acquire(&cpu->calendar->change.at);	/* announce() */
+
+	return at == cpu->changed_at ? CALENDAR_NEVER : at;
+}
+
 /* user.c */
 long calendar_bind(struct calendar *calendar, void __user *argument);
 long calendar_unbind(struct calendar *calendar, void __user *argument);

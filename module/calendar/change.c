@@ -53,8 +53,8 @@ static void begin_idle(struct calendar *calendar, u64 at)
 
 		raw_spin_lock_irqsave(&cpu->lock, flags);
 		/* Not of a change that a stop has ended: calendar_stop() comes here after us. */
-		if (READ_ONCE(calendar->running) && READ_ONCE(calendar->change.at) == at &&
-		    !cpu->position.table && cpu->changed_at != at)
+		if (READ_ONCE(calendar->running) && calendar_change_at(cpu) == at &&
+		    !cpu->position.table)
 			complete |= begin(cpu, &calendar->change);
 		raw_spin_unlock_irqrestore(&cpu->lock, flags);
 	}
@@ -92,7 +92,7 @@ static void announce(struct calendar *calendar, const struct calendar_table *tab
 	atomic_set(&calendar->unchanged, calendar->n_cpus);
 	calendar->change.table = table;
 	calendar->change_base = calendar->base + cycles;
-	smp_store_release(&calendar->change.at, at); /* change_at() */
+	smp_store_release(&calendar->change.at, at); /* calendar_change_at() */
 }
 
 /**

@@ -295,15 +295,6 @@ static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	return now > timeout;
 }
 
-/* The boundary of a change that is still to be made here. What it is was written before. */
-static u64 change_at(const struct calendar_cpu *cpu)
-	__must_hold(&cpu->lock)
-{
-	u64 at = smp_load_acquire(&cpu->calendar->change.at);	/* announce() */
-
-	return at == cpu->changed_at ? CALENDAR_NEVER : at;
-}
-
 /* Go to the next window. Return true if the calendar's change is complete by that. */
 static bool advance(struct calendar_cpu *cpu)
 	__must_hold(&cpu->lock)
@@ -311,7 +302,7 @@ static bool advance(struct calendar_cpu *cpu)
 	struct calendar *calendar = cpu->calendar;
 	struct calendar_change change;
 
-	change.at = change_at(cpu);
+	change.at = calendar_change_at(cpu);
 	change.table = change.at == CALENDAR_NEVER ? NULL : calendar->change.table;
 	if (!calendar_position_advance(&cpu->position, &change))
 		return false;
@@ -334,7 +325,7 @@ static void pass(struct calendar_cpu *cpu, struct apic_calendar_receipt *receipt
 		return;
 	receipt->start = position->start;
 	receipt->cycle = cpu->base + position->n;
-	passed = calendar_position_pass(position, now, change_at(cpu));
+	passed = calendar_position_pass(position, now, calendar_change_at(cpu));
 	if (!passed)
 		return;
 	receipt->result = APIC_CALENDAR_PASSED;
