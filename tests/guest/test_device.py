@@ -17,8 +17,8 @@ from machines import Machine, some
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "pending", "ranges",
          "readers", "memory", "passing", "namespace", "forks", "killed", "killed_anywhere", "execs",
-         "hotplug", "seccomp", "stopped", "signalled", "receipts", "fence", "priority", "uring_wait",
-         "unload")  # fmt: skip
+         "hotplug", "seccomp", "stopped", "signalled", "receipts", "fence", "priority",
+         "uring_wait", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "6.12", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
@@ -123,7 +123,7 @@ def test_fuzz_checked(guest):
     guest.ok()
 
 
-@pytest.fixture(scope="module", params=["6.1", "7.2"])
+@pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def measured(request):
     """Errors of the first user instruction and what was waited, by load and mode."""
     kernel = kernels.ensure(request.param)
@@ -380,6 +380,7 @@ def test_preload(scratch):
 STRESSORS = ("timerfd", "clock", "timer")
 
 
+@pytest.mark.matrix
 @pytest.mark.guest(
     some(kernel="6.1", cpus=2, engine="smp", source="proxy"),
     f"""

@@ -56,10 +56,8 @@ def shots(report: str, kind: str) -> list[list[int]]:
     return [[int(n) for n in row[1:]] for row in SHOT.findall(report) if row[0] == kind]
 
 
-@pytest.mark.parametrize(
-    "series",
-    [pytest.param(s, marks=[pytest.mark.matrix] if s != "6.1" else []) for s in kernels.SUPPORTED],
-)
+@pytest.mark.matrix
+@pytest.mark.parametrize("series", kernels.SUPPORTED)
 def test_pending_while_off(series):
     kernel = kernels.ensure(series)
     modules = sorted(build.build(kernel).rglob("*.ko"))

@@ -99,6 +99,7 @@ def test_same_results(command):
     assert found["attached"] == found["firing"] == found["absent"]
 
 
+@pytest.mark.matrix
 def test_signaltest():
     """All of its signals come back, in each state."""
     found = results("signaltest -q -l 2000 -t 2", timeout=600)

@@ -163,8 +163,8 @@ CLOSE_NS = (5000, 3000)
 def test_close_together(guest):
     """Interrupts that wait leave the rest of the system its turn before all are throttled.
 
-    That makes packets late by half a millisecond, and the next ones, too. The kernel itself may have
-    interrupts off for as long, when so many packets are freed: 6.12 does.
+    That makes packets late by half a millisecond, and the next ones, too. The kernel itself may
+    have interrupts off for as long, when so many packets are freed: 6.12 does.
     """
     output = guest.ok()
     print(output)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from threading import Event, get_native_id
 
 from lab.base.background import Background
 from lab.base.errors import LostVM
@@ -74,12 +74,12 @@ class Machine:
 TABLE = [
     Machine("6.1", 4),
     Machine("6.12", 4, matrix=True),
-    Machine("7.2", 4),
+    Machine("7.2", 4, matrix=True),
     Machine("6.1", 2),
     Machine("6.12", 2),
     Machine("7.2", 2),
     Machine("6.12", 2, source="hrtimer"),
-    Machine("7.2", 2, x2apic=True),
+    Machine("7.2", 2, x2apic=True, brief=True),
     Machine("6.1", 1, engine="virtual"),
     Machine("6.12", 1, engine="virtual"),
     Machine("7.2", 1, engine="virtual"),
@@ -208,7 +208,7 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     if any("/asleep " in section.script for section in sections):
         files["asleep"] = user.program(kernel, "asleep")
     script = _compose(machine, sections)
-    slow = 4 if machine.engine == "bochs" else 1
+    slow = (4 if machine.engine == "bochs" else 1) * (1 if machine.real_time else PATIENCE)
     # Millions of timers are never freed: crowd.c.
     memory = 1024 if machine.engine == "virtual" else None
     guest = Guest(modules=modules, files=files, cpus=machine.cpus, memory=memory,
@@ -236,13 +236,25 @@ def _compose(machine: Machine, sections: list[Section]) -> str:
     return "".join(parts)
 
 
+# Of what takes the CPU time that others leave, and how much longer it may take.
+NICE, PATIENCE = 19, 3
+
+
+def _be_nice() -> None:
+    """Let the present thread, and what it starts, have the CPU time that others leave."""
+    os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
+
+
 class Pool:
     """Boots machines in the background, as many at a time as it has workers.
 
     One less until somebody waits for them: till then the tests boot machines of their own.
 
+    Machines in real time idle for half of their time, and must not wait for a CPU. So there are as
+    many workers for those in virtual time, which take what the others leave: they are niced.
+
     boot:    what runs a machine with a list of sections
-    workers: by default, as many as this machine has CPUs
+    workers: of each kind; by default, as many as this machine has CPUs
     expected: seconds that machines may take, by id: the longest begin first, so that the last to
               end is a short one; those not known before them, in the order of the table
     """
@@ -256,7 +268,10 @@ class Pool:
         self._run, self._workers = boot, workers or os.cpu_count()
         self._expected = expected or {}
         self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, second ones too
-        self._executor = Background(max_workers=self._workers)
+        self._executors = {
+            True: Background(max_workers=self._workers),
+            False: Background(max_workers=self._workers, initializer=_be_nice),
+        }  # by whether they are for machines in real time
         self._waited_for = Event()
         self._scripts: dict[Machine, list[Section]] = {}
         self._boots: dict[Machine, Future[Boot]] = {}
@@ -282,9 +297,10 @@ class Pool:
         if self._boots:
             return
         built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
-        ready = self._executor.submit(lambda: [patched.ensure(name) for name in built])
+        ready = self._executors[True].submit(lambda: [patched.ensure(name) for name in built])
         if self._workers > 1:
-            self._executor.submit(self._waited_for.wait)
+            for executor in self._executors.values():
+                executor.submit(self._waited_for.wait)
 
         def once_built(machine: Machine) -> Boot:
             wait([ready])  # if it has failed, so does what follows, for its own kernel
@@ -297,7 +313,8 @@ class Pool:
             return -seconds, order.get(machine, len(order))
 
         for machine in sorted(self._scripts, key=rank):
-            self._boots[machine] = self._executor.submit(once_built, machine)
+            executor = self._executors[machine.real_time]
+            self._boots[machine] = executor.submit(once_built, machine)
 
     def _boot(self, machine: Machine, sections: list[Section]) -> Boot:
         found = self._run(machine, sections)
@@ -325,4 +342,5 @@ class Pool:
     def close(self) -> None:
         """End the machines that run, and start no more."""
         self._waited_for.set()
-        self._executor.end()
+        for executor in self._executors.values():
+            executor.end()

@@ -175,6 +175,7 @@ cat $SHARED/bench.json
 """
 
 
+@pytest.mark.matrix
 def test_without_the_lab():
     """On the running kernel: that of a guest, which sees this tree."""
     kernel = kernels.ensure(bench.SERIES)

@@ -1,11 +1,13 @@
 """How many machines run at a time, without booting one."""
 
+import os
+import subprocess
 import time
-from threading import Event
+from threading import Barrier, Event, get_native_id
 
 import pytest
 from lab.engines.result import Result
-from machines import TABLE, Boot, Pool, Section
+from machines import NICE, TABLE, Boot, Pool, Section, some
 
 
 def test_one_less_until_somebody_waits():
@@ -56,6 +58,27 @@ def test_longest_first():
         pool.get(machine)
     assert begun == [three, four, two, one]
     assert sorted(boot.seconds for _, boot in pool.boots) == [1] * 4
+    pool.close()
+
+
+def test_virtual_time_takes_what_is_left():
+    """Machines in virtual time run beside those in real time, which get a CPU at once."""
+    niced, together = {}, Barrier(2, timeout=60)
+
+    def boot(machine, sections):
+        niced[machine] = os.getpriority(os.PRIO_PROCESS, get_native_id())
+        child = subprocess.run(["nice"], capture_output=True, text=True, check=True)
+        assert int(child.stdout) == niced[machine]
+        together.wait()
+        return Boot(1, Result("ok", "", "", ""), None)
+
+    real, virtual = some(engine="smp")[0], some(engine="virtual")[0]
+    pool = Pool(boot, workers=1)
+    pool.plan([], [real, virtual])
+    pool.start()
+    for machine in (real, virtual):
+        assert pool.get(machine).seconds == 1
+    assert niced == {real: os.getpriority(os.PRIO_PROCESS, 0), virtual: NICE}
     pool.close()
 
 

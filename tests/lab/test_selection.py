@@ -17,9 +17,12 @@ from lab.kernels import kernels
 from machines import TABLE, Machine
 
 TESTS = Path(__file__).parents[1]
-# Tests in virtual time that take 6.1 alone.
-LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_starve_thread",
-               "test_starve_softirq", "test_starve_interrupts", "test_starve_tick")  # fmt: skip
+# Tests of several kernels that do without the newest.
+LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_busy",
+               "test_thrifty", "test_clock", "test_kernel_finish", "test_better_than_nanosleep",
+               "test_starve_thread", "test_starve_softirq", "test_starve_interrupts",
+               "test_starve_tick", "test_install", "test_plug_in_for_tc", "test_consumer",
+               "test_dkms_consumer", "test_uninstall_leaves_nothing", "test_clean")  # fmt: skip
 # Tests that the first of their machines takes alone.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
@@ -53,7 +56,6 @@ def takes_long(test: str) -> bool:
         **dict.fromkeys(LONG_ON_7_2, ["7.2"]),
         "test_same_results": test_kernel_selftests.LONG,
         "test_successor": [f"{way}-{series}" for way in test_handover.WAYS for series in later],
-        "test_pending_while_off": later,
         "test_fuzz": ["1000000", "500000"],
         "test_so_txtime": ["mode thread-tests2"],
     }
@@ -62,6 +64,12 @@ def takes_long(test: str) -> bool:
         or name
         in (
             "test_debian_own",
+            "test_pending_while_off",
+            "test_without_the_lab",
+            "test_signaltest",
+            "test_stress_ng",
+            "test_repeats",
+            "test_the_same_bytes",
             "test_after_make_install",
             "test_injected",
             "test_two_cpus_start_together",
