@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the socket of a packet is told of it.
+ * Reports to the socket of a packet.
  */
 #include <linux/errqueue.h>
 #include <linux/skbuff.h>

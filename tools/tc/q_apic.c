@@ -478,8 +478,8 @@ static const struct {
 	OF_QDISC("", dropped_horizon), OF_QDISC("", capped_horizon), OF_BOTH("", dropped_limit),
 	OF_QDISC("", dropped_flow_limit),
 	OF_BOTH("\n  ", ce_marked), OF_QDISC("", gso_split), OF_QDISC("", busy_lock),
-	OF_QDISC("", busy_driver), OF_QDISC("", busy_cpu), OF_QDISC("", stopped), OF_QDISC("", no_timer),
-	OF_QDISC("", waited_ns),
+	OF_QDISC("", busy_driver), OF_QDISC("", busy_cpu), OF_QDISC("", stopped),
+	OF_QDISC("", no_timer), OF_QDISC("", waited_ns),
 };
 
 /* The class of errors in which a part of them ends, in thousandths. */
