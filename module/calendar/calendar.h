@@ -36,6 +36,8 @@ struct task_struct;
  * @changed_at:	boundary of the last change that has been made here
  * @ending:	it is a stop, which this CPU, the last to come there, does at the boundary
  * @position:	next window
+ * @wanted:	when @dispatch is to expire for it, even if it is armed for later: no two threads
+ *		run at a time
  * @base:	number of the major cycle in which its table took over
  * @running:	unit whose window is open
  * @over:	unit that has to be stopped, should it not stop by itself
@@ -54,6 +56,7 @@ struct calendar_cpu {
 	bool ending;
 	u64 changed_at;
 	struct calendar_position position;
+	u64 wanted;
 	u64 base;
 	struct calendar_unit *running;
 	struct calendar_unit *over;
@@ -208,6 +211,7 @@ u32 calendar_epoch(void);
 void calendar_dispatch_init(void);
 void calendar_cpu_init(struct calendar_cpu *cpu);
 int calendar_cpu_arm(struct calendar_cpu *cpu, bool here);
+void calendar_cpu_free(struct calendar_cpu *cpu);
 bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
 void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
 int calendar_event(struct calendar_unit *unit, enum calendar_event event);

@@ -111,12 +111,18 @@ int calendar_event(struct calendar_unit *unit, enum calendar_event event)
 	return next;
 }
 
+/* Threads that poll see what was written before. */
+static void wake_pollers(struct calendar *calendar)
+{
+	if (wq_has_sleeper(&calendar->wait))
+		irq_work_queue(&calendar->wake);
+}
+
 static void add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt)
 {
 	calendar_ring_add(&calendar->ring, receipt);
 	trace_apic_calendar_window(receipt);
-	if (wq_has_sleeper(&calendar->wait))
-		irq_work_queue(&calendar->wake);
+	wake_pollers(calendar);
 }
 
 /* What becomes of a window that no thread has had. */
@@ -178,7 +184,7 @@ static void count_overrun(struct calendar *calendar)
 	u64 at;
 
 	WRITE_ONCE(calendar->overran, true);
-	irq_work_queue(&calendar->wake);
+	wake_pollers(calendar);
 	raw_spin_lock_irqsave(&calendar->lock, flags);
 	table = calendar->table;
 	max = table ? table->max_overruns : 0;
@@ -424,16 +430,19 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 	u64 start;
 
 	lockdep_assert_held(&cpu->lock);
-	cpu->dispatch.flags = APIC_TIMER_RAW;
+	/* The wake-up is learnt here: an event of the kernel's is not to come just before it. */
+	cpu->dispatch.flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
 	if (!cpu->position.table) {
 		if (!cpu->ending)
 			return 0;
 		cpu->dispatch.expires = cpu->calendar->change.at;
+		cpu->wanted = cpu->dispatch.expires;
 	} else {
 		window = calendar_window(&cpu->position);
 		unit = &cpu->calendar->units[window->unit];
 		start = cpu->position.start + window->offset;
-		cpu->dispatch.expires = start - calendar_lead(unit);
+		cpu->wanted = start - calendar_lead(unit);
+		cpu->dispatch.expires = cpu->wanted;
 		/* Not within the window that is open: one thread at a time. */
 		if (cpu->running)
 			cpu->dispatch.expires = max(cpu->dispatch.expires,
@@ -443,6 +452,22 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 	}
 	return here ? add_apic_timer(&cpu->dispatch) :
 		      add_apic_timer_on(&cpu->dispatch, cpu->cpu);
+}
+
+/**
+ * calendar_cpu_free() - the thread of the open window does not need the rest of it
+ * @cpu:	this CPU
+ *
+ * The next wake-up may begin within it, as far ahead as it was to be.
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ */
+void calendar_cpu_free(struct calendar_cpu *cpu)
+	__must_hold(&cpu->lock)
+{
+	lockdep_assert_held(&cpu->lock);
+	if (cpu->dispatch.expires > cpu->wanted && apic_timer_pending(&cpu->dispatch))
+		mod_apic_timer(&cpu->dispatch, cpu->wanted);
 }
 
 static void init_timer(struct apic_timer_list *timer, struct calendar_cpu *cpu,

@@ -224,6 +224,7 @@ static int window_over(struct calendar_unit *unit, const struct apic_calendar_wa
 	if (calendar_event(unit, CALENDAR_CALL) >= 0 && was == CALENDAR_RUNS) {
 		calendar_window_ends(unit, APIC_CALENDAR_RAN, apic_timer_now());
 		del_apic_timer(&cpu->timeout);
+		calendar_cpu_free(cpu);
 	}
 	if (cpu->over == unit) {
 		cpu->over = NULL;

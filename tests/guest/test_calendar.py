@@ -11,7 +11,7 @@ import pytest
 from lab.build import build, user
 from lab.engines import bochs, virtual
 from lab.kernels import kernels
-from lab.run import demo_calendar
+from lab.run import calendar, demo_calendar
 from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
@@ -277,6 +277,16 @@ def test_tight():
     # Its wake-up begins with the gap, and a stop takes part of that.
     assert 0 <= late(found, "plan")[0] and late(found, "plan")[-1] <= 1000
     assert 0 <= late(found, "sense")[0] and late(found, "sense")[-1] <= 5000
+
+
+def test_no_gap_behind_an_early_end():
+    """A thread that has ended its window leaves the rest of it to the next one's wake-up."""
+    run = demo_calendar.Run(300, calendar.table(2000), 2000, calendar.FIRST, every=1)
+    (found,) = demo_calendar.measure_all("6.1", [run])
+    errors, lost = calendar.behind(found, "ran")
+    print(errors, lost)
+    assert set(lost) == {0} and lost[0] > 250
+    assert min(errors) >= 0 and sorted(errors.elements())[errors.total() * 99 // 100] <= 4
 
 
 def test_demo(measured):

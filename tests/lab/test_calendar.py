@@ -29,11 +29,16 @@ def test_ends_of_a_thread():
     assert {key.bench for key in samples} >= {f"calendar/dispatch/{unit}" for unit in UNITS}
 
 
-def test_lost_windows():
-    second = UNITS.index(calendar.SECOND)
-    receipts = [receipt(0, second), receipt(1, second, MISSED), receipt(2, second, TIMED_OUT),
-                receipt(3, second, MISSED, cycle=3), receipt(4, 0, MISSED)]  # fmt: skip
-    assert calendar._lost(found(receipts, [])) == {0: 2, 1: 1}
+def test_behind_another_thread():
+    """What the second thread got is told apart by how the window before has ended."""
+    first, second = (UNITS.index(name) for name in (calendar.FIRST, calendar.SECOND))
+    receipts = [receipt(0, first), receipt(1, second), receipt(2, first, TIMED_OUT),
+                receipt(3, second, MISSED), receipt(4, first, TIMED_OUT), receipt(5, second),
+                receipt(6, first, cycle=3), receipt(7, second, MISSED, cycle=3)]  # fmt: skip
+    errors, lost = calendar.behind(found(receipts, []), "ran")
+    assert lost == {0: 1} and errors.total() == 1
+    errors, lost = calendar.behind(found(receipts, []), "timed out")
+    assert lost == {0: 1, 1: 1} and errors.total() == 1
 
 
 @pytest.mark.parametrize("gap", calendar.GAPS_NS)

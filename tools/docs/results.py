@@ -405,12 +405,13 @@ def _calendar(found: dict) -> str:
         f"`{demo_calendar.OVERRUNS}` does not end in one of {demo_calendar.EVERY} windows: below"
         " the errors is its last instruction,\n"
         "less the window's end, and its next one, less the start of its next window.\n\n"
-        "Gaps: one thread is stopped at the end of each of its windows, and another one has a\n"
-        "window so much later: its errors, and how many of its windows it did not get.\n"
+        "Gaps: the errors of a thread whose window begins so much after that of another one, and\n"
+        "how many of its windows it did not get. The other one has ended its window, or was\n"
+        "stopped at the end of it.\n"
     )
     for kernel in dict.fromkeys(row["kernel"] for row in found["rows"]):
         text += f"\n## {kernel}\n"
-        for load in calendar.LOADS:
+        for load in calendar_goals.LOADS:
             mine = [row for row in found["rows"] if (row["kernel"], row["load"]) == (kernel, load)]
             of = {(row["bench"], row["unit"]): row for row in mine}
             lines = [(unit, of[f"{calendar_goals.DISPATCH}/{unit}", "cycles"], "")
@@ -418,12 +419,13 @@ def _calendar(found: dict) -> str:
             lines += [("last instruction", of[calendar_goals.TIMEOUT, "cycles"], ""),
                       ("goes on", of[calendar_goals.RESUMED, "cycles"], "")]  # fmt: skip
             text += table(load, lines)
-            lines = []
-            for ns in calendar.GAPS_NS:
-                errors = of.get((f"{calendar_goals.GAP}/{ns}", "cycles"), {})
-                lost = of[f"{calendar_goals.GAP}/{ns}", "lost"]
-                lines.append((f"{ns:,} ns", errors, f"{round(lost['mean'] * lost['n']):,}"))
-            text += table(f"{load}, gap", lines, "lost")
+            for gap, what in ((calendar_goals.GAP, "ended"), (calendar_goals.STOPPED, "stopped")):
+                lines = []
+                for ns in calendar.GAPS_NS:
+                    errors = of.get((f"{gap}/{ns}", "cycles"), {})
+                    lost = of[f"{gap}/{ns}", "lost"]
+                    lines.append((f"{ns:,} ns", errors, f"{round(lost['mean'] * lost['n']):,}"))
+                text += table(f"{load}, gap, {what}", lines, "lost")
         rows = [row for row in found["rows"] if row["kernel"] == kernel]
         text += f"\n```\n{goals.table(rows, calendar_goals.GOALS)}\n```\n"
     return _page("Results of calendars", found["made"], text)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from .goals import Goal, Standing
 from .rows import Row, select
 
-DISPATCH, TIMEOUT, RESUMED, GAP = (
-    f"calendar/{what}" for what in ("dispatch", "timeout", "resumed", "gap")
+DISPATCH, TIMEOUT, RESUMED, GAP, STOPPED = (
+    f"calendar/{what}" for what in ("dispatch", "timeout", "resumed", "gap", "gap_stopped")
 )
 THREADS = ("sense", "plan", "act")
+LOADS = ("idle", "syscall")
 LAST = 50  # cycles
 SMALLEST_NS = 4_000
 PARTS = 1000  # at the smallest gap, no more than one window of so many is lost
@@ -40,11 +41,14 @@ def _timeout(load: str) -> Callable[[list[Row]], Standing | None]:
     return stands
 
 
-def smallest(rows: list[Row], load: str) -> int | None:
-    """Return the smallest gap, ns, from which on windows start as exactly as they should."""
+def smallest(rows: list[Row], load: str, gap: str = GAP) -> int | None:
+    """Return the smallest gap, ns, from which on windows start as exactly as they should.
+
+    gap: GAP, behind a thread that has ended its window, or STOPPED
+    """
     found = {}
     for row in rows:
-        if row["bench"].startswith(f"{GAP}/") and row["load"] == load:
+        if row["bench"].startswith(f"{gap}/") and row["load"] == load:
             ns = int(row["bench"].rpartition("/")[2])
             good = row["mean"] * PARTS <= 1 if row["unit"] == "lost" else (
                 row["min"] >= 0 and row["p99"] <= 4)  # fmt: skip
@@ -57,11 +61,11 @@ def smallest(rows: list[Row], load: str) -> int | None:
     return best
 
 
-def _gap(load: str) -> Callable[[list[Row]], Standing | None]:
+def _gap(load: str, gap: str) -> Callable[[list[Row]], Standing | None]:
     def stands(rows: list[Row]) -> Standing | None:
-        if not any(row["bench"].startswith(f"{GAP}/") and row["load"] == load for row in rows):
+        if not any(row["bench"].startswith(f"{gap}/") and row["load"] == load for row in rows):
             return None
-        best = smallest(rows, load)
+        best = smallest(rows, load, gap)
         if best is None:
             return Standing("more than measured", False)
         return Standing(f"{best:,} ns", best <= SMALLEST_NS)
@@ -77,6 +81,7 @@ GOALS = (
     Goal("function, idle: max", "4, none early", _dispatch("idle", units=("pulse",), max=4)),
     Goal("last instruction after the end, idle", "50", _timeout("idle")),
     Goal("last instruction after the end, syscall", "50", _timeout("syscall")),
-    Goal("smallest gap between two threads, idle", f"{SMALLEST_NS:,} ns", _gap("idle")),
-    Goal("smallest gap between two threads, syscall", f"{SMALLEST_NS:,} ns", _gap("syscall")),
+    *(Goal(f"smallest gap behind a thread that {what}, {load}", f"{SMALLEST_NS:,} ns",
+           _gap(load, gap))
+      for gap, what in ((GAP, "has ended"), (STOPPED, "is stopped")) for load in LOADS),
 )  # fmt: skip

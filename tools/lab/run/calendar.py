@@ -1,20 +1,20 @@
 """What docs/results has of calendars: starts of windows, ends of threads, the smallest gap.
 
-All in virtual time, as the demo. Its units do the same here; for the gaps, two threads take turns,
-of which the first one never ends, so that the other one's wake-up begins when that is stopped.
+All in virtual time, as the demo. Its units do the same here; for the gaps, two threads take turns.
+In each cycle the first one ends one of its windows, and is stopped at the end of the other.
 """
 
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ..base.progress import say
 from ..bench import rows
-from ..bench.calendar_goals import DISPATCH, GAP, RESUMED, TIMEOUT
+from ..bench.calendar_goals import DISPATCH, GAP, LOADS, RESUMED, STOPPED, TIMEOUT
 from . import demo_calendar
 
 SERIES = ("6.1", "7.2")
-LOADS = ("idle", "syscall")
 CYCLES, GAP_CYCLES = 20_000, 2_000  # of a millisecond
 SHORT, GAP_SHORT = 2_000, 300
 GAPS_NS = (2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000)
@@ -40,10 +40,12 @@ def measure(*, short: bool) -> list[dict]:
             release = shown[0].release
             samples |= dict(_of_demo(shown[0], load))
             for gap, run in zip(GAPS_NS, shown[1:], strict=True):
-                if run.errors[SECOND]:
-                    samples[rows.Key(f"{GAP}/{gap}", SECOND, load=load)] = run.errors[SECOND]
-                # A window that it did not get has no error.
-                samples[rows.Key(f"{GAP}/{gap}", SECOND, load=load, unit="lost")] = _lost(run)
+                for bench, result in ((GAP, "ran"), (STOPPED, "timed out")):
+                    key = rows.Key(f"{bench}/{gap}", SECOND, load=load)
+                    errors, lost = behind(run, result)
+                    # A window that it did not get has no error.
+                    samples |= {key: errors} if errors else {}
+                    samples[key._replace(unit="lost")] = lost
         found += rows.rows(samples, kernel=release, engine="virtual", cpus=1)
     return found
 
@@ -71,9 +73,18 @@ def _of_demo(shown: demo_calendar.Found, load: str) -> Iterator[tuple[rows.Key, 
                    for broken in shown.breaks if broken.timeout < starts[-1]))  # fmt: skip
 
 
-def _lost(shown: demo_calendar.Found) -> Counter[int]:
-    """Return 0 for each window of the second thread that it has had, 1 for each that it has not."""
-    ran = demo_calendar.RESULTS.index("ran"), demo_calendar.RESULTS.index("timed out")
-    return Counter(int(r.result not in ran) for r in shown.receipts
-                   if r.cycle >= demo_calendar.WARM_UP and
-                   demo_calendar.UNITS[r.unit] == SECOND)  # fmt: skip
+def behind(shown: demo_calendar.Found, result: str) -> tuple[Counter[int], Counter[int]]:
+    """Return the second thread's errors, and 1 for each window that it has not had, 0 for others.
+
+    result: how the first one's window before has ended, of demo_calendar.RESULTS
+    """
+    ran = [demo_calendar.RESULTS.index(name) for name in ("ran", "timed out")]
+    errors, lost = Counter(), Counter()
+    for before, receipt in pairwise(shown.receipts):
+        if (receipt.cycle < demo_calendar.WARM_UP or demo_calendar.UNITS[receipt.unit] != SECOND
+                or before.result != demo_calendar.RESULTS.index(result)):  # fmt: skip
+            continue
+        lost[int(receipt.result not in ran)] += 1
+        if receipt.result in ran and receipt.began:
+            errors[receipt.began - receipt.start] += 1
+    return errors, lost
