@@ -53,6 +53,7 @@ GOOD = {
     "sys/devices/system/cpu/cpu0/cpuidle/state1/name": "C1\n",
     "sys/devices/system/cpu/cpu0/cpuidle/state1/disable": "0\n",
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n",
+    "sys/kernel/debug/sched/preempt": "none voluntary (full)\n",
     "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
     "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
     "sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm\n",

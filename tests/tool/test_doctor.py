@@ -88,6 +88,24 @@ def test_names_the_fault(tool, tree, name):
         assert found[name]["cost_cycles"] > 0 and found[name]["cost_of"]
 
 
+@pytest.mark.parametrize("modules, level", [([], "ok"), (["apic_timer_dev"], "note"),
+                                            (["apic_calendar"], "note")])  # fmt: skip
+def test_preemption_matters_to_threads(tool, tree, modules, level):
+    preempt = "sys/kernel/debug/sched/preempt"
+    loaded = {f"sys/module/{name}/version": "0.1.0\n" for name in modules}
+    for words in ("none (voluntary) full\n", "(none) voluntary full\n"):
+        found = findings(tool, tree({preempt: words, **loaded}))["kernel.preempt"]
+        assert found["level"] == level
+        assert found.get("remedy") == ("boot with preempt=full" if level == "note" else None)
+    for words in ("none voluntary (full)\n", "none voluntary full (lazy)\n"):
+        found = findings(tool, tree({preempt: words, **loaded}))["kernel.preempt"]
+        assert found["level"] == "ok"
+    unlike = findings(tool, tree({preempt: "full\n", **loaded}))["kernel.preempt"]
+    assert unlike["level"] == "unknown"
+    real_time = {preempt: "full\n", "sys/kernel/realtime": "1\n", **loaded}
+    assert findings(tool, tree(real_time))["kernel.preempt"]["level"] == "ok"
+
+
 def test_costs_are_what_was_measured(tool, tree):
     def cost(name: str) -> int:
         return findings(tool, tree({**GOOD, **FAULTS[name]}))[name]["cost_cycles"]

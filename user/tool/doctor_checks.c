@@ -368,6 +368,38 @@ static void look_governor(struct finding *f)
 	free(other);
 }
 
+#define PREEMPT	"/sys/kernel/debug/sched/preempt"
+
+/* "none (voluntary) full": what is in effect is in parentheses. */
+static void look_preempt(struct finding *f)
+{
+	char *text = files_read(PREEMPT), *begin, *end;
+
+	f->read = PREEMPT;
+	begin = text ? strchr(text, '(') : NULL;
+	end = begin ? strchr(begin, ')') : NULL;
+	if (files_exist("/sys/kernel/realtime"))
+		finds(f, LEVEL_OK, "kernel code gives way to threads that are woken: PREEMPT_RT");
+	if (!end)
+		goto out;
+	*end = '\0';
+	begin++;
+	if (strcmp(begin, "none") && strcmp(begin, "voluntary")) {
+		finds(f, LEVEL_OK, "kernel code gives way to threads that are woken: preempt=%s", begin);
+	} else if (files_exist("/sys/module/apic_timer_dev") ||
+		   files_exist("/sys/module/apic_calendar")) {
+		finds(f, LEVEL_NOTE,
+		      "threads that are woken wait for the kernel code of others: preempt=%s",
+		      begin);
+		f->remedy = "boot with preempt=full";
+	} else {
+		finds(f, LEVEL_OK, "handlers do not wait for kernel code: preempt=%s matters to threads",
+		      begin);
+	}
+out:
+	free(text);
+}
+
 static void look_irqs(struct finding *f)
 {
 	int count;
@@ -488,6 +520,7 @@ const struct check checks[] = {
 	{ "smi.count", FIX_NONE, look_smi },
 	{ "idle.deep", FIX_IDLE, look_idle },
 	{ "freq.governor", FIX_GOVERNOR, look_governor },
+	{ "kernel.preempt", FIX_NONE, look_preempt },
 	{ "irq.affinity", FIX_IRQS, look_irqs },
 	{ "timers.throttled", FIX_NONE, look_throttled },
 	{ "budget.small", FIX_NONE, look_budget },
