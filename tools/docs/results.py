@@ -155,7 +155,7 @@ def measure_calendar(*, short: bool) -> None:
     from lab.run import calendar
 
     rows = calendar.measure(short=short)
-    made = made_by(kernels.ensure(calendar.SERIES[0]), "short" if short else "full")
+    made = made_by(kernels.ensure(calendar.SERIES[0][0]), "short" if short else "full")
     _write(CALENDAR, made, rows=rows)
 
 

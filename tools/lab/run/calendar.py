@@ -14,7 +14,8 @@ from ..bench import rows
 from ..bench.calendar_goals import DISPATCH, GAP, LOADS, RESUMED, STOPPED, TIMEOUT
 from . import demo_calendar
 
-SERIES = ("6.1", "7.2")
+# Kernels, and what they are booted with: Debian 12's and 13's do not preempt their code else.
+SERIES = (("6.1", ""), ("6.1", "preempt=full"), ("7.2", ""))
 CYCLES, GAP_CYCLES = 20_000, 2_000  # of a millisecond
 SHORT, GAP_SHORT = 2_000, 300
 GAPS_NS = (2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000)
@@ -25,16 +26,16 @@ FIRST, SECOND = demo_calendar.UNITS[:2]
 def measure(*, short: bool) -> list[dict]:
     """Run everything; return rows. RuntimeError when a guest fails."""
     found = []
-    for series in SERIES:
-        brief = short or series != SERIES[0]
+    for series, append in SERIES:
+        brief = short or series != SERIES[0][0]
         runs = [demo_calendar.Run(SHORT if brief else CYCLES)]
         for gap in GAPS_NS:
             runs.append(demo_calendar.Run(GAP_SHORT if brief else GAP_CYCLES, table(gap), gap,
                                           FIRST, every=1))  # fmt: skip
         samples, release = {}, ""
         for load in LOADS:
-            say("calendar", f"{series}, {load}")
-            shown = demo_calendar.measure_all(series, runs, load == "syscall")
+            say("calendar", f"{series} {append}, {load}")
+            shown = demo_calendar.measure_all(series, runs, load == "syscall", append)
             if shown is None:
                 raise RuntimeError("the guest has failed")
             release = shown[0].release
@@ -46,7 +47,7 @@ def measure(*, short: bool) -> list[dict]:
                     # A window that it did not get has no error.
                     samples |= {key: errors} if errors else {}
                     samples[key._replace(unit="lost")] = lost
-        found += rows.rows(samples, kernel=release, engine="virtual", cpus=1)
+        found += rows.rows(samples, kernel=f"{release} {append}".strip(), engine="virtual", cpus=1)
     return found
 
 

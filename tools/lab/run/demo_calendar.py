@@ -105,8 +105,13 @@ def measure(
     return found[0] if found else None
 
 
-def measure_all(series: str, runs: list[Run], busy: bool = False) -> list[Found] | None:
-    """The same with one calendar after the other, in one guest."""
+def measure_all(
+    series: str, runs: list[Run], busy: bool = False, append: str = ""
+) -> list[Found] | None:
+    """The same with one calendar after the other, in one guest.
+
+    append: further parameters of its kernel
+    """
     say("demo", f"kernel: Debian's {series} (downloaded once)")
     kernel = kernels.ensure(series)
     say("demo", f"building the modules for {kernel.release}")
@@ -131,7 +136,7 @@ def measure_all(series: str, runs: list[Run], busy: bool = False) -> list[Found]
     say("demo", "booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
     result = virtual.run(
         kernel, script, modules=[build.find_ko(built, name) for name in MODULES],
-        timeout=900 * len(runs),
+        timeout=900 * len(runs), append=append,
         files={"usr/bin/calendar": user.program(kernel, "calendar"),
                **{f"{n}.calendar": run.file for n, run in enumerate(runs)}},
     )  # fmt: skip
