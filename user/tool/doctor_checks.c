@@ -385,7 +385,8 @@ static void look_preempt(struct finding *f)
 	*end = '\0';
 	begin++;
 	if (strcmp(begin, "none") && strcmp(begin, "voluntary")) {
-		finds(f, LEVEL_OK, "kernel code gives way to threads that are woken: preempt=%s", begin);
+		finds(f, LEVEL_OK, "kernel code gives way to threads that are woken: preempt=%s",
+		      begin);
 	} else if (files_exist("/sys/module/apic_timer_dev") ||
 		   files_exist("/sys/module/apic_calendar")) {
 		finds(f, LEVEL_NOTE,
@@ -393,7 +394,8 @@ static void look_preempt(struct finding *f)
 		      begin);
 		f->remedy = "boot with preempt=full";
 	} else {
-		finds(f, LEVEL_OK, "handlers do not wait for kernel code: preempt=%s matters to threads",
+		finds(f, LEVEL_OK,
+		      "handlers do not wait for kernel code: preempt=%s matters to threads",
 		      begin);
 	}
 out:
