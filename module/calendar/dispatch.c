@@ -15,6 +15,7 @@
 #include <linux/irqflags.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 
 #include <trace/events/apic_calendar.h>
@@ -456,9 +457,11 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 
 /**
  * calendar_cpu_free() - the thread of the open window does not need the rest of it
- * @cpu:	this CPU
+ * @cpu:	its CPU
  *
- * The next wake-up may begin within it, as far ahead as it was to be.
+ * The next wake-up may begin within it, as far ahead as it was to be. A thread that has
+ * gone to another CPU leaves that alone: the handler there may be about to take the lock,
+ * and will arm the timer itself.
  *
  * Context: Any but NMI, under the CPU's lock.
  */
@@ -466,7 +469,8 @@ void calendar_cpu_free(struct calendar_cpu *cpu)
 	__must_hold(&cpu->lock)
 {
 	lockdep_assert_held(&cpu->lock);
-	if (cpu->dispatch.expires > cpu->wanted && apic_timer_pending(&cpu->dispatch))
+	if (smp_processor_id() == cpu->cpu && cpu->dispatch.expires > cpu->wanted &&
+	    apic_timer_pending(&cpu->dispatch))
 		mod_apic_timer(&cpu->dispatch, cpu->wanted);
 }
 

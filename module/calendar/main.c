@@ -148,6 +148,8 @@ static __poll_t calendar_poll(struct file *file, poll_table *table)
 	__poll_t events = 0;
 
 	poll_wait(file, &calendar->wait, table);
+	/* Pairs with that of wq_has_sleeper(): who adds sees us wait, or we see what is added. */
+	smp_mb();
 	if (!calendar_ring_empty(&calendar->ring))
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(calendar->overran))
