@@ -16,7 +16,8 @@
  *
  * With another clocksource than the TSC, a conversion may be off by what it takes to read
  * that, and the further away the more. A packet may be late by that, but not early: the
- * last conversion adds it. From afar that would be 2 ms in a second, for nothing.
+ * last conversion adds it. From afar that would be 2 ms in a second, for nothing. A packet
+ * that is late holds up those behind it in its clock, so that they do not overtake it.
  */
 #include <linux/apic_timer.h>
 #include <linux/minmax.h>
@@ -70,6 +71,28 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
 
 	*is_far = tsc > near;
 	return *is_far ? tsc : apic_timer_add_tsc(tsc, error);
+}
+
+/**
+ * shaper_far_in_order() - hold a packet behind the one before it in its clock
+ * @far:	packets
+ * @clock:	as for shaper_far_to_tsc()
+ * @time:	departure time of the packet, which is near, in that clock
+ * @at:		what that was converted to, absolute TSC
+ *
+ * The one before it is the last that this was called for, if it leaves no later.
+ *
+ * Context: Any; the caller keeps others from @far.
+ * Return: when the packet is to leave, absolute TSC: @at, or that of the one before it.
+ */
+u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u64 at)
+{
+	struct shaper_far_last *last = &far->last[index_of(clock)];
+
+	if (time >= last->time)
+		at = max(at, last->at);
+	*last = (struct shaper_far_last) { .time = time, .at = at };
+	return at;
 }
 
 /**
@@ -177,7 +200,7 @@ struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ah
 				       &is_far);
 		if (!is_far) {
 			erase(far, i, skb);
-			shaper_cb(skb)->want = at;
+			shaper_cb(skb)->want = shaper_far_in_order(far, clocks[i], skb->tstamp, at);
 			far->look[i] = PASSED;
 			return skb;
 		}
@@ -198,8 +221,10 @@ void shaper_far_look_again(struct shaper_far *far)
 {
 	unsigned int i;
 
-	for (i = 0; i < SHAPER_CLOCKS; i++)
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
 		far->look[i] = PASSED;
+		far->last[i].at = 0;
+	}
 }
 
 /**

@@ -10,10 +10,21 @@
 #define SHAPER_CLOCKS	3
 
 /**
+ * struct shaper_far_last - the packet of a clock that came near last
+ * @time:	its departure time in that clock
+ * @at:		when it leaves, absolute TSC
+ */
+struct shaper_far_last {
+	ktime_t time;
+	u64 at;
+};
+
+/**
  * struct shaper_far - packets whose departure times are far
  * @edf:	by clock; &shaper_cb.want is in nanoseconds of that clock
  * @at:		by clock: what the first one's was converted to, absolute TSC
  * @look:	by clock: when to convert that again at the latest, absolute TSC
+ * @last:	by clock: the packet that came near last
  * @count:	packets
  * @cursor:	the next that shaper_far_find() will look at, or NULL
  * @cursor_clock: index of its clock
@@ -22,6 +33,7 @@ struct shaper_far {
 	struct shaper_edf edf[SHAPER_CLOCKS];
 	u64 at[SHAPER_CLOCKS];
 	u64 look[SHAPER_CLOCKS];
+	struct shaper_far_last last[SHAPER_CLOCKS];
 	u32 count;
 	struct sk_buff *cursor;
 	unsigned int cursor_clock;
@@ -30,6 +42,7 @@ struct shaper_far {
 void shaper_far_init(struct shaper_far *far);
 u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far);
 bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t time);
+u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u64 at);
 bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t clock);
 u64 shaper_far_look(const struct shaper_far *far);
 struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead);

@@ -163,7 +163,6 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	}
 
 	want = in_flow(q, request, len);
-	cb->want = want;
 	cb->flow = flow;
 	cb->flags = request->flags;
 	if (want != request->want)
@@ -188,8 +187,12 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 				     shaper_far_precedes(&q->far, request->clock, skb->tstamp))) {
 		if (shaper_far_insert(&q->far, skb, request->clock))
 			shaper_arm(q);
-	} else if (shaper_join(q, skb) && cb->want > request->now) {
-		shaper_arm(q);
+	} else {
+		if (request->timed)
+			want = shaper_far_in_order(&q->far, request->clock, skb->tstamp, want);
+		cb->want = want;
+		if (shaper_join(q, skb) && want > request->now)
+			shaper_arm(q);
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	trace_sch_apic_enqueue(dev, skb, len, want, request->now, queued);

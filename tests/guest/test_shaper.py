@@ -67,11 +67,7 @@ def sent(output: str) -> int:
 
 
 def all_came(output: str) -> dict[str, int]:
-    """Expect each packet once, in order, and not before its time.
-
-    Where the clock source is not the TSC, as in guests with several CPUs, departure times that are
-    near each other may change places: senders with such need "order flow".
-    """
+    """Expect each packet once, in order, and not before its time."""
     found = counts(output)
     assert found["packets"] == sent(output)
     assert (found["lost"], found["doubled"], found["reordered"], found["early"]) == (0, 0, 0, 0)

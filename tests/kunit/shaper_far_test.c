@@ -159,6 +159,43 @@ static void nobody_overtakes(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[3]);
 }
 
+/* UML's clock is not the TSC, so what its times are converted to is off by as much as a read takes. */
+static void late_ones_are_not_overtaken(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	ktime_t time = apic_timer_tsc_to_clock(clocks[0], apic_timer_now()) + NSEC_PER_MSEC;
+	struct sk_buff *skb;
+	unsigned int i;
+	u64 last = 0;
+
+	for (i = 0; i < PACKETS; i++) {
+		model->skb[i].tstamp = ktime_add_ns(time, i);
+		shaper_far_insert(&model->far, &model->skb[i], clocks[0]);
+	}
+	for (i = 0; i < PACKETS; i++) {
+		skb = shaper_far_pop(&model->far, U64_MAX, NEAR, 0);
+		KUNIT_ASSERT_PTR_EQ(test, skb, &model->skb[i]);
+		KUNIT_EXPECT_GE(test, shaper_cb(skb)->want, last);
+		last = shaper_cb(skb)->want;
+	}
+}
+
+static void holds_behind_the_one_before(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	struct shaper_far *far = &model->far;
+
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 100, 5000), 5000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 101, 4000), 5000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 101, 6000), 6000ULL);
+	/* It may overtake one that leaves later, or by another clock. */
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[1], 101, 4000), 4000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 90, 4000), 4000ULL);
+	/* The TSC restarts. */
+	shaper_far_look_again(far);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 30), 30ULL);
+}
+
 /* What comes near between two looks of one who searches is none of his. */
 static void found_by_class(struct kunit *test)
 {
@@ -197,6 +234,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ahead_of_its_moment),
 	KUNIT_CASE(in_the_order_of_their_clock),
 	KUNIT_CASE(nobody_overtakes),
+	KUNIT_CASE(late_ones_are_not_overtaken),
+	KUNIT_CASE(holds_behind_the_one_before),
 	KUNIT_CASE(found_by_class),
 	{}
 };
