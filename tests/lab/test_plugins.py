@@ -15,7 +15,7 @@ from lab.base.errors import LabError
 from lab.build import build, plugins, tool, user
 from lab.engines import virtual
 from lab.kernels import kernels
-from lab.run import modelled, ports, report, series
+from lab.run import modelled, ports, profile, report, series
 from lab.run.modelled import Loop, Record, Window
 from lab.run.ports import Access
 from lab.run.symbols import Symbol, Symbols
@@ -154,6 +154,7 @@ def test_symbols():
     symbols = Symbols("20 t b [m]\n10 T a\n18 d data\n")
     found = [symbols.find(n) for n in (0xF, 0x10, 0x1F, 0x20)]
     assert found == [Symbol("", ""), Symbol("a", ""), Symbol("a", ""), Symbol("b", "m")]
+    assert [n for n in range(0x30) if symbols.begins(n)] == [0x10, 0x20]
 
 
 def test_loop_row():
@@ -179,6 +180,24 @@ def test_ports_between():
     assert ports.between(log, "a", "c") == [other[1], other[2]]
 
 
+def test_profile_table():
+    """Per event, by module and by function; what is below the kernel is of programs."""
+    a, b = profile.KERNEL + 0x10, profile.KERNEL + 0x20
+    symbols = Symbols(f"{a:x} T first\n{b:x} t second [m]\n")
+    (window,) = profile.parse(
+        f": hello\n: begin some 4\n{a:x} 40 4\n{a + 4:x} 20 8\n{b:x} 30 2\n400000 12 3\n: end\n",
+        symbols)  # fmt: skip
+    assert window.instructions == {Symbol("first", ""): 60, Symbol("second", "m"): 30,
+                                   profile.USER: 12}  # fmt: skip
+    assert window.calls == {Symbol("first", ""): 4, Symbol("second", "m"): 2}
+    assert [(row["function"], row["instructions"], row["calls"]) for row in profile.rows(window)
+            ] == [("first", 15.0, 1.0), ("second", 7.5, 0.5), ("", 3.0, 0.0)]  # fmt: skip
+    text = profile.table(window, top=1)
+    assert text.startswith("some: 26 instructions an event, 4 events\n")
+    assert "        15.0   1.00  first [kernel]\n" in text
+    assert text.endswith("        10.5         2 others")
+
+
 # All that a report has, and less of each.
 SIZE = {"shots": 200, "expiries": 300}
 TIMERS = {name: replace(timer, count=8000) if timer.count else timer
@@ -201,7 +220,7 @@ def spied_upon():
     built = build.build(kernel)
     files = {"apic-timer": tool.tool(), **{f"usr/bin/{name}": user.program(kernel, name)
                                            for name in ("ports", "walk")}}  # fmt: skip
-    spies = {name: plugins.plugin(name) for name in ("ports", "caches")}
+    spies = {name: plugins.plugin(name) for name in ("ports", "caches", "profile")}
 
     return virtual.run(
         kernel, SCRIPT + modelled.script(modelled.LOOPS, TIMERS, **SIZE) + MEASURE,
@@ -298,6 +317,22 @@ def test_guest_and_plugin_agree(seen):
         entered = [error - (e.now.executed - e.entry.executed)
                    for error, e in zip(told["first"], every, strict=False)]  # fmt: skip
         assert -50 <= min(entered) <= statistics.median(entered) <= 50, name
+
+
+def test_profile_and_model_agree(seen):
+    """Both see the same guest: each interrupt is a call, and no instruction is missing."""
+    (entry,) = re.findall(r"^: watch (\w+)$", seen.files["caches"].decode(), re.M)
+    symbols = Symbols(f"{entry} T {modelled.ENTRY}\n{seen.files['symbols'].decode()}")
+    handler = Symbol("expired", "apic_measure")
+    windows = {w.name: w for w in profile.parse(seen.files["profile"].decode(), symbols)}
+    for name in ("100-nop", "15-cpuid-off"):
+        window, model = windows[name], seen.written.windows[name]
+        jumps = sum(kind == "w" for kind, _ in model.records)
+        assert window.calls[Symbol(modelled.ENTRY, "")] == jumps > 300
+        assert 300 <= window.calls[handler] <= jumps
+        # Up to the last RDTSC; the window goes on for some thousand until the end is told.
+        last = model.records[-1][1].executed
+        assert 0 <= sum(window.instructions.values()) - last < last / 10
 
 
 def test_loops(seen):

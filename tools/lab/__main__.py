@@ -20,6 +20,7 @@ from .run import (
     demo_shaper,
     kunit,
     package,
+    profile,
     renew,
     report,
     shaper,
@@ -60,6 +61,12 @@ def _arguments() -> argparse.Namespace:
     benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
     benchmark.add_argument("--again", action="store_true",
                            help="measure anew what an earlier run has measured")  # fmt: skip
+    profiling = sub.add_parser("profile", help="say which functions instructions are spent in")
+    profiling.add_argument("parts", nargs="*",
+                           help=f"default: {' '.join(profile.PARTS)}")  # fmt: skip
+    profiling.add_argument("--script", type=Path, help="of your own: see run/profile.py")
+    profiling.add_argument("--kernel", default=profile.SERIES, help='such as "7.2"')
+    profiling.add_argument("--top", type=int, default=profile.TOP, help="functions to print")
     tormentor = sub.add_parser("torture", help="random operations, every expiry accounted for")
     tormentor.add_argument("--kernel", default="6.1", help='such as "7.2" or "6.1-patched"')
     tormentor.add_argument("--cpus", type=int, default=2)
@@ -161,6 +168,9 @@ def main() -> int:
             return report.main(args.output, brief=not args.full)
         if args.command == "bench":
             return _bench(args)
+        if args.command == "profile":
+            script = args.script.read_text() if args.script else None
+            return profile.main(args.parts, args.kernel, script, args.top)
         if args.command == "torture":
             return torture.main(args.kernel, args.cpus, args.hours, source=args.source,
                                 onoff=args.onoff, seed=args.seed,

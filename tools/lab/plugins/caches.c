@@ -25,9 +25,7 @@
 #include "caches_model.h"
 #include "plugin.h"
 
-#define CONTROL		0xe9	/* the port of "tell" */
 #define WATCHED		8
-#define WORDS		128	/* bytes of a line */
 
 /* A translated stretch of code, without a jump but at its end. The lines are in it. */
 struct block {
@@ -216,31 +214,12 @@ static void obey(const char *line)
 		begin(length < 4 || strcmp(line + length - 4, " off"));
 }
 
-static void on_port(unsigned int cpu, void *user)
-{
-	static char line[WORDS];
-	static unsigned int length;
-	char character = plugin_port_value(user);
-
-	(void)cpu;
-	if (plugin_port_number(user) != CONTROL)
-		return;
-	if (character != '\n') {
-		if (length < sizeof(line) - 1)
-			line[length++] = character;
-		return;
-	}
-	line[length] = '\0';
-	length = 0;
-	obey(line);
-}
-
 /* What is known of an instruction: whether it has a callback of its own */
 static void translate(struct qemu_plugin_insn *from)
 {
 	uint64_t address = qemu_plugin_insn_vaddr(from);
 	struct plugin_insn insn;
-	struct plugin_port port, *kept;
+	struct plugin_port port;
 	const unsigned char *code;
 
 	plugin_count(from);
@@ -248,13 +227,7 @@ static void translate(struct qemu_plugin_insn *from)
 	plugin_insn_read(&insn, from);
 	code = insn.byte + insn.opcode;
 	if (plugin_port(&insn, &port)) {
-		if (!port.out || port.string || port.size > 1)
-			return;
-		kept = malloc(sizeof(*kept));	/* for as long as QEMU runs */
-		if (!kept)
-			abort();
-		*kept = port;
-		qemu_plugin_register_vcpu_insn_exec_cb(from, on_port, CALLBACK_READS, kept);
+		plugin_hear(from, &port, obey);
 		return;
 	}
 	if (insn.size < insn.opcode + 2 || code[0] != 0x0f)

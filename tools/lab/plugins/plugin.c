@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the lab's plug-ins have in common: their beginning and end, registers, and
- * instructions that access ports.
+ * What the lab's plug-ins have in common: their beginning and end, registers,
+ * instructions that access ports, and what the guest tells them.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "plugin.h"
@@ -146,4 +147,44 @@ unsigned int plugin_port_value(const struct plugin_port *port)
 	uint64_t value = plugin_register(PLUGIN_RAX);
 
 	return port->size == 1 ? value & 0xff : port->size == 2 ? value & 0xffff : value;
+}
+
+#define TELL		0xe9	/* the port of "tell" */
+#define LINE		128	/* bytes */
+
+static void (*heard)(const char *line);
+
+static void on_port(unsigned int cpu, void *port)
+{
+	static char line[LINE];
+	static unsigned int length;
+	char character;
+
+	(void)cpu;
+	if (plugin_port_number(port) != TELL)
+		return;
+	character = plugin_port_value(port);
+	if (character != '\n') {
+		if (length < sizeof(line) - 1)
+			line[length++] = character;
+		return;
+	}
+	line[length] = '\0';
+	length = 0;
+	heard(line);
+}
+
+void plugin_hear(struct qemu_plugin_insn *insn, const struct plugin_port *port,
+		 void (*on_line)(const char *line))
+{
+	struct plugin_port *kept;
+
+	if (!port->out || port->string || port->size > 1)
+		return;
+	kept = malloc(sizeof(*kept));	/* for as long as QEMU runs */
+	if (!kept)
+		abort();
+	*kept = *port;
+	heard = on_line;
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, on_port, CALLBACK_READS, kept);
 }

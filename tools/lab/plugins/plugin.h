@@ -60,4 +60,11 @@ unsigned int plugin_port_number(const struct plugin_port *port);
 /* What is in AL, AX or EAX */
 unsigned int plugin_port_value(const struct plugin_port *port);
 
+/*
+ * To be called for each instruction that is one: has @on_line called with each line that the
+ * guest tells (../engines/guest/tell.c). One function for all of them.
+ */
+void plugin_hear(struct qemu_plugin_insn *insn, const struct plugin_port *port,
+		 void (*on_line)(const char *line));
+
 #endif

@@ -4,7 +4,7 @@ import bisect
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Symbol:
     """A function of the kernel or of a module of it."""
 
@@ -29,3 +29,8 @@ class Symbols:
         """Return the last symbol at or before an address; one without a name if there is none."""
         at = bisect.bisect_right(self._addresses, address)
         return self._symbols[at - 1] if at else Symbol("", "")
+
+    def begins(self, address: int) -> bool:
+        """Tell whether a symbol begins at an address."""
+        at = bisect.bisect_left(self._addresses, address)
+        return self._addresses[at : at + 1] == [address]
