@@ -94,6 +94,8 @@ static void read_test(struct kunit *test)
 /* Where 64 bits suffice, the result is the same. */
 static void near_test(struct kunit *test)
 {
+	static const s64 edges[] = { -(1LL << 39), -(1LL << 39) + 800000000, -800000000, 0,
+				     800000000, 1LL << 39, (1LL << 39) + 800000000 };
 	unsigned int i, n, reads = 0, tscs = 0;
 	struct apic_timer_line line;
 	struct rnd_state rnd;
@@ -105,7 +107,8 @@ static void near_test(struct kunit *test)
 		line = random_line(&rnd);
 		for (n = 0; n < VALUES; n++) {
 			tsc = line.last + random_size(&rnd);
-			ns = line.base + random_size(&rnd);
+			ns = random_size(&rnd);
+			ns = n % 2 ? line.base - ns : line.base + ns;
 			if (apic_timer_line_read_near(&line, tsc, &read)) {
 				KUNIT_ASSERT_EQ(test, read, apic_timer_line_read(&line, tsc));
 				reads++;
@@ -123,6 +126,19 @@ static void near_test(struct kunit *test)
 	line = (struct apic_timer_line) { .last = 1, .base = 1, .mult = 3226387, .shift = 23 };
 	KUNIT_EXPECT_TRUE(test, apic_timer_line_tsc_near(&line, 1000LL * NSEC_PER_SEC, &found));
 	KUNIT_EXPECT_TRUE(test, apic_timer_line_read_near(&line, found, &read));
+
+	/* Around what 64 bits hold, before and after the line's beginning, at 3 GHz. */
+	line = (struct apic_timer_line) {
+		.last = 3000 * NSEC_PER_SEC, .base = 1000 * NSEC_PER_SEC,
+		.frac = 800000000ULL << 24, .mult = 5592405, .shift = 24,
+	};
+	for (i = 0; i < ARRAY_SIZE(edges); i++) {
+		for (n = 0; n < VALUES; n++) {
+			ns = line.base + edges[i] + n - VALUES / 2;
+			if (apic_timer_line_tsc_near(&line, ns, &found))
+				KUNIT_EXPECT_EQ(test, found, apic_timer_line_tsc(&line, ns));
+		}
+	}
 }
 
 /* The kernel counts from another TSC value at each tick, which changes nothing. */

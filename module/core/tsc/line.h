@@ -65,11 +65,14 @@ static __always_inline bool
 apic_timer_line_tsc_near(const struct apic_timer_line *line, s64 ns, u64 *tsc)
 {
 	unsigned int shift = line->shift % 64;	/* or some kernels check it */
-	u64 ahead = (u64)ns - line->base, product = ahead << shift;
-	u64 sum = product - line->frac + line->mult - 1;
+	u64 ahead = (u64)ns - line->base;
+	u64 sum = (ahead << shift) - line->frac + line->mult - 1;
 
-	/* No bit was lost; and rounding up is rounding down from one less than @mult more. */
-	if (unlikely((s64)product >> shift != (s64)ahead) || unlikely((s64)sum < 0))
+	/*
+	 * @ahead is not negative, and no bit of it was lost: @sum does not wrap. Rounding up
+	 * is rounding down from one less than @mult more.
+	 */
+	if (unlikely(ahead >> (63 - shift)) || unlikely((s64)sum < 0))
 		return false;
 	return likely(!check_add_overflow(line->last, div_u64(sum, line->mult), tsc));
 }
