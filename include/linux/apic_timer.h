@@ -274,7 +274,8 @@ u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
 
 /**
  * struct apic_timer_period - the moments start + n * period of a periodic timer
- * @start:	moment 0, absolute TSC in cycles
+ * @start:	moment 0, absolute TSC in cycles. After a sleep in which the TSC has
+ *		restarted it may be before the TSC's zero: negative, as an s64
  * @period_ns:	period in nanoseconds, not 0
  * @n:		number of the present moment
  *

@@ -233,22 +233,55 @@ static void moment_test(struct kunit *test)
 				99 + n * 125 * 3333333 / 1000);
 	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, U64_MAX, 1000),
 			U64_MAX);
-	period.start = U64_MAX - 10;
+	period.start = S64_MAX;
+	period.period_ns = S64_MAX;
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 1, 1000000),
+			U64_MAX - 1);
+	period.period_ns += 2;
 	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 1, 1000000),
 			U64_MAX);
+	/* never */
+	period.start = U64_MAX;
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 0, 1000000), U64_MAX);
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 1, 1000000), U64_MAX);
+}
+
+/*
+ * The TSC has restarted in a sleep of the machine, and the start was moved with it: to
+ * before the TSC's zero. The moments that are still ahead are the same.
+ */
+static void start_before_zero_test(struct kunit *test)
+{
+	struct apic_timer_period period = {
+		.start = -1000000000ULL, .period_ns = 1000, .n = 1000500,
+	};
+
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 0, 1000000), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 1000000, 1000000), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_period_moment(&period, 1000001, 1000000), 1000ULL);
+
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 500000 + 7), 1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 501000ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 501000 - 1), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 503000), 3ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 504000ULL);
+
+	/* From moments before the zero. */
+	period.n = 5;
+	KUNIT_EXPECT_EQ(test, apic_timer_forward_period(&timer, &period, 0), 999996ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, 1000ULL);
 }
 
 static void forward_period_saturates_test(struct kunit *test)
 {
 	struct apic_timer_period period = {
-		.start = U64_MAX - 1000, .period_ns = 600,
+		.start = S64_MAX, .period_ns = 3ULL << 61,
 	};
 
 	KUNIT_EXPECT_EQ(test,
-			apic_timer_forward_period(&timer, &period,
-						  U64_MAX - 1000), 1ULL);
-	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX - 400);
-	apic_timer_forward_period(&timer, &period, U64_MAX - 400);
+			apic_timer_forward_period(&timer, &period, S64_MAX), 1ULL);
+	KUNIT_EXPECT_EQ(test, timer.expires, S64_MAX + (3ULL << 61));
+	apic_timer_forward_period(&timer, &period, timer.expires);
 	KUNIT_EXPECT_EQ(test, timer.expires, U64_MAX);
 	/* and stays there */
 	apic_timer_forward_period(&timer, &period, U64_MAX - 1);
@@ -264,6 +297,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(forward_period_test),
 	KUNIT_CASE(forward_period_random_test),
 	KUNIT_CASE(moment_test),
+	KUNIT_CASE(start_before_zero_test),
 	KUNIT_CASE(no_drift_test),
 	KUNIT_CASE(forward_period_saturates_test),
 	{}

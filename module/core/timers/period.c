@@ -70,17 +70,21 @@ EXPORT_SYMBOL_GPL(apic_timer_forward);
  * @n:		number of the moment
  * @khz:	TSC frequency, kHz
  *
- * Return: absolute TSC, cycles, saturated.
+ * The start may be before the TSC's zero, as 2^64 less the distance: the TSC has restarted
+ * in a sleep, and the start was moved with it. Moments after the zero are what they were.
+ * No TSC counts up to 2^63, which takes 97 years at 3 GHz.
+ *
+ * Return: absolute TSC, cycles, saturated: 0 for a moment before the TSC's zero.
  */
 u64 apic_timer_period_moment(const struct apic_timer_period *period, u64 n,
 			     u32 khz)
 {
 	u64 ns;
 
-	if (check_mul_overflow(n, period->period_ns, &ns))
-		return U64_MAX;
-	return apic_timer_add_tsc(period->start,
-				  apic_timer_tsc_from_ns(ns, khz));
+	if (period->start == APIC_TIMER_NEVER ||
+	    check_mul_overflow(n, period->period_ns, &ns))
+		return APIC_TIMER_NEVER;
+	return apic_timer_tsc_shift(apic_timer_tsc_from_ns(ns, khz), period->start);
 }
 
 /**
