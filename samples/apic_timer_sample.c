@@ -12,6 +12,7 @@
 
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
@@ -86,6 +87,8 @@ static void fire_periodic(unsigned long long now, unsigned long data)
 		schedule_work(&report_work);
 		return;
 	}
+	/* In mode mean it may be early, and would run for the same moment again. */
+	now = max(now, periodic_timer.expires);
 	missed += apic_timer_forward_period(&periodic_timer, &period, now) - 1;
 	add_apic_timer(&periodic_timer);
 }

@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_timer.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/spinlock.h>
@@ -32,6 +33,8 @@ static void fire_ns(unsigned long long now, unsigned long data)
 	unsigned long flags;
 	u64 n;
 
+	/* In mode mean it may be early, and would run for the same moment again. */
+	now = max(now, ns_timer.expires);
 	runs[0]++;
 	raw_spin_lock_irqsave(&lock, flags);
 	n = apic_timer_forward_period(&ns_timer, &period, now);
@@ -46,6 +49,7 @@ static void fire_cycles(unsigned long long now, unsigned long data)
 {
 	u64 n;
 
+	now = max(now, cycles_timer.expires);
 	runs[1]++;
 	n = apic_timer_forward(&cycles_timer, now, cycles);
 	if (n)

@@ -30,6 +30,7 @@
  *	ret = add_apic_timer(&timer);
  *
  *	and at the end of its handler:
+ *	now = max(now, timer.expires);		it may be early in mode mean
  *	missed += apic_timer_forward_period(&timer, &period, now) - 1;
  *	add_apic_timer(&timer);
  *
@@ -267,8 +268,9 @@ bool apic_timer_pending(const struct apic_timer_list *timer);
 /*
  * Advance @timer->expires by whole periods (TSC cycles) to the first moment after
  * @now. Returns the number of periods: 1 in time, more after an overrun, 0 if
- * @expires is still ahead. Refused for a pending timer and for a period of 0:
- * returns 0 and changes nothing.
+ * @expires is still ahead. A handler of mode mean may start before @expires: with
+ * max(now, @expires) as @now it does not run for the same moment again. Refused for
+ * a pending timer and for a period of 0: returns 0 and changes nothing.
  */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
 

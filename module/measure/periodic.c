@@ -6,6 +6,7 @@
  */
 #include <linux/apic_timer.h>
 #include <linux/completion.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -76,6 +77,8 @@ static void go_on(struct series *series, u64 now)
 	struct apic_measure_periodic *a = series->request;
 
 	if (++series->next < a->count) {
+		/* In mode mean it may be early, and would run for the same moment again. */
+		now = max(now, series->timer.expires);
 		a->missed += apic_timer_forward(&series->timer, now, series->period) - 1;
 		series->error = add_apic_timer(&series->timer);
 		if (!series->error)

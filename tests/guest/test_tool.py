@@ -427,6 +427,7 @@ INSTRUMENTS = """
     done
     $TOOL accuracy periodic --count 500 --behind idle --keep outliers --bound 600 --json
     $TOOL accuracy periodic --count 500 --behind cpuid --keep none --walk 16 --json
+    $TOOL accuracy periodic --count 500 --mode mean --json
     $TOOL chain --shots 300 --json 2>/dev/null
     $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json 2>/dev/null
     load apic_timer_dev
@@ -492,9 +493,9 @@ def check_loops(loop: dict, walked: dict, flushed: dict) -> None:
         assert (row["min"], row["max"]) == (plain["min"], plain["max"])
 
 
-def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict) -> None:
-    """Check that each expiry is counted, and stored or not as wanted."""
-    for row in (raw, exact, outliers, counted):
+def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict, mean: dict) -> None:
+    """Check that each expiry is counted once, also an early one, and stored or not as wanted."""
+    for row in (raw, exact, outliers, counted, mean):
         counts = row["errors"]
         assert counts["early"] + sum(counts["powers_of_2"]) == row["n"] == 500
         assert sum(row["bodies"]["powers_of_2"]) == row["n"] - 1 and not row["missed"]
@@ -503,6 +504,7 @@ def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict) -> None:
     assert outliers["outlier_numbers"] == sorted(set(outliers["outlier_numbers"]))
     assert raw["error_min"] > 100 and exact["errors"]["early"] == 0
     assert exact["error"]["p50"] <= 3
+    assert mean["errors"]["early"] > 100
     assert raw["errors"]["max"] == raw["error"]["max"]
 
 

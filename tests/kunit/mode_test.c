@@ -136,6 +136,45 @@ static void mean_test(struct kunit *test)
 	}
 }
 
+static struct {
+	struct apic_timer_period period;
+	u64 runs, missed, early;
+} periodic;
+
+/* As the documentation of apic_timer_forward_period() has it. */
+static void run_again(unsigned long long now, unsigned long data)
+{
+	struct apic_timer_list *timer = (struct apic_timer_list *)data;
+
+	periodic.runs++;
+	periodic.early += now < timer->expires;
+	apic_timer_sim.machine.latency = 300 + below(600);
+	now = max(now, timer->expires);
+	periodic.missed += apic_timer_forward_period(timer, &periodic.period, now) - 1;
+	add_apic_timer(timer);
+}
+
+/* A handler that starts too early half of the time runs once for each moment all the same. */
+static void mean_periodic_test(struct kunit *test)
+{
+	struct apic_timer_list *timer = &timers[0];
+
+	memset(&periodic, 0, sizeof(periodic));
+	periodic.period.start = apic_timer_sim.now + 10000;
+	periodic.period.period_ns = 10000;
+	timer->function = run_again;
+	timer->data = (unsigned long)timer;
+	timer->flags = APIC_TIMER_MEAN;
+	timer->expires = periodic.period.start;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(timer), 0);
+	run_for(10000 * 1000 + 5000);
+	KUNIT_EXPECT_EQ(test, periodic.runs, 1000ULL);
+	KUNIT_EXPECT_EQ(test, periodic.period.n, 1000ULL);
+	KUNIT_EXPECT_EQ(test, periodic.missed, 0ULL);
+	KUNIT_EXPECT_GT(test, periodic.early, 250ULL);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(timer), 1);
+}
+
 /*
  * A CPU that is taken away for a millisecond each time, as an overloaded host
  * does to a guest, makes a mean of a millisecond. Once it is left alone the
@@ -810,6 +849,7 @@ static void steps_test(struct kunit *test)
 static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(raw_test),
 	KUNIT_CASE(mean_test),
+	KUNIT_CASE(mean_periodic_test),
 	KUNIT_CASE(mean_capped_test),
 	KUNIT_CASE(exact_test),
 	KUNIT_CASE(told_test),

@@ -44,6 +44,9 @@ static bool check(const struct apic_timer_list *timer, u64 period,
  * passed are skipped, and the handler is called once for all of them. If the period is
  * not a whole number of cycles, use apic_timer_forward_period().
  *
+ * Mode mean starts some handlers before @timer->expires. If they pass their own @now, the
+ * moment is still ahead, and they run for it again: pass max(now, timer->expires).
+ *
  * Context: Any.
  * Return: number of periods that the expiry was advanced by: 0 if it is still ahead, 1
  * in time, more after an overrun. @expires saturates at the largest value, which never
@@ -95,7 +98,8 @@ u64 apic_timer_period_moment(const struct apic_timer_period *period, u64 n,
  * @now:	TSC that the new expiry has to exceed, cycles
  *
  * As apic_timer_forward(), for periods in nanoseconds: moment n is computed
- * from the start, so that rounding to cycles never adds up.
+ * from the start, so that rounding to cycles never adds up. In mode mean, too, @now is
+ * max(now, timer->expires).
  *
  * Context: Any.
  * Return: number of periods that @period->n was advanced by; 0 if the present moment is
