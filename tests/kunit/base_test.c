@@ -3,8 +3,15 @@
  * Expiry in simulated time: once, in order, never early, and bounded.
  */
 #include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
 #include <linux/prandom.h>
+#include <linux/sched.h>
 #include <linux/time64.h>
+#include <linux/tracepoint.h>
+
+#include <trace/events/apic_timer.h>
 
 #include "machine.h"
 #include "policy/lead.h"
@@ -718,6 +725,58 @@ static void cancel_all_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, order, 1U);
 }
 
+static struct {
+	struct apic_timer_list *timer;
+	struct completion begun, done;
+	int ret;
+} modifier;
+
+static int modify(void *unused)
+{
+	wait_for_completion(&modifier.begun);
+	modifier.ret = mod_apic_timer(modifier.timer, 1);
+	complete(&modifier.done);
+	return 0;
+}
+
+static void let_modify(void *unused, const struct apic_timer_list *timer)
+{
+	complete(&modifier.begun);
+}
+
+/* The only CPU goes offline. A timer that is modified after the first were cancelled is, too. */
+static void cancel_modified_test(struct kunit *test)
+{
+	struct apic_timer_base *base = machine_base();
+	struct task_struct *task;
+	unsigned int i;
+
+	for (i = 0; i < 200; i++)
+		add(test, i, 1000 + i);
+	init_completion(&modifier.begun);
+	init_completion(&modifier.done);
+	modifier.timer = &timers[199];
+	task = kthread_run(modify, NULL, "modifier");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	/* It runs as soon as the base is unlocked. */
+	sched_set_fifo(task);
+	KUNIT_ASSERT_EQ(test, register_trace_apic_timer_cancel(let_modify, NULL), 0);
+	apic_timer_drain_cpu();
+	unregister_trace_apic_timer_cancel(let_modify, NULL);
+	tracepoint_synchronize_unregister();
+	wait_for_completion(&modifier.done);
+
+	KUNIT_EXPECT_EQ(test, modifier.ret, 1);
+	KUNIT_EXPECT_EQ(test, base->queue.count, 0UL);
+	KUNIT_EXPECT_FALSE(test, apic_timer_pending(modifier.timer));
+	KUNIT_EXPECT_EQ(test, mod_apic_timer(modifier.timer, 1), -ENODEV);
+
+	apic_timer_base_online();
+	add(test, 0, 1000);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, order, 1U);
+}
+
 static void look_test(struct kunit *test)
 {
 	struct apic_timer_base_view views[APIC_TIMER_QUEUE_GROUP];
@@ -770,6 +829,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(no_throttle_test),
 	KUNIT_CASE(throttled_not_lost_test),
 	KUNIT_CASE(cancel_all_test),
+	KUNIT_CASE(cancel_modified_test),
 	KUNIT_CASE(look_test),
 	{}
 };

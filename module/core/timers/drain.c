@@ -341,6 +341,38 @@ static bool migrate_head(struct apic_timer_base *base,
 	return timer;
 }
 
+static bool is_empty(struct apic_timer_base *base)
+{
+	unsigned long flags;
+	bool empty;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	empty = !base->queue.count;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return empty;
+}
+
+/*
+ * Cancel all timers of a CPU that is offline, where none is armed any more. But those that
+ * are pending can be modified until they are cancelled, to where the walk does not come:
+ *
+ *	CPU1 goes offline			CPU0
+ *
+ *	lock base 1, cancel a few
+ *	unlock base 1
+ *						mod_apic_timer(timer): pending on
+ *						CPU1 as before, but an arrival, or
+ *						before what was cancelled
+ *	lock base 1, cancel the rest
+ *	unlock base 1
+ */
+static void cancel_offline(struct apic_timer_base *base)
+{
+	while (!is_empty(base))
+		cancel(base, NULL);
+	report_print();
+}
+
 /**
  * apic_timer_drain_cpu() - migrate this CPU's timers, and accept no more
  *
@@ -372,7 +404,6 @@ void apic_timer_drain_cpu(void)
 			cond_resched();
 		}
 	} else {
-		cancel(base, NULL);
-		report_print();
+		cancel_offline(base);
 	}
 }
