@@ -265,15 +265,21 @@ int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 {
 	struct apic_timer_gtod_source source;
 	struct apic_timer_line line;
-	u64 tsc;
+	unsigned int changes;
+	u64 begun, ended;
 
 	if (unlikely(!apic_timer_gtod_has(clock)))
 		return -EINVAL;
-	tsc = apic_timer_tsc_now();
-	line = line_of(clock);
+	/* By a line that was not yet, or is no more, the clock has not read either. */
+	do {
+		changes = apic_timer_gtod_changes();
+		begun = apic_timer_tsc_now();
+		line = line_of(clock);
+		ended = apic_timer_tsc_now();
+	} while (unlikely(apic_timer_gtod_changes() != changes));
 	if (line.mult) {
-		*earliest = apic_timer_line_read(&line, tsc);
-		*latest = apic_timer_line_read(&line, apic_timer_tsc_now());
+		*earliest = apic_timer_line_read(&line, begun);
+		*latest = apic_timer_line_read(&line, ended);
 		return 0;
 	}
 	source = apic_timer_gtod_source();

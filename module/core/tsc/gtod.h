@@ -40,6 +40,11 @@ static inline struct apic_timer_line apic_timer_gtod_line(unsigned int clock)
 	return (struct apic_timer_line) {};
 }
 
+static inline unsigned int apic_timer_gtod_changes(void)
+{
+	return 0;
+}
+
 static inline struct apic_timer_gtod_source apic_timer_gtod_source(void)
 {
 	return (struct apic_timer_gtod_source) {};
@@ -95,6 +100,20 @@ static __always_inline struct apic_timer_line apic_timer_gtod_line(unsigned int 
 		smp_rmb();
 	} while (unlikely(raw_read_seqcount_latch(&apic_timer_gtod_latch) != seq));
 	return line;
+}
+
+/**
+ * apic_timer_gtod_changes() - number that is another one once a line has changed
+ *
+ * Reads of the TSC before the call, and apic_timer_tsc_now() after it, stay there.
+ *
+ * Context: Any.
+ * Return: the number.
+ */
+static __always_inline unsigned int apic_timer_gtod_changes(void)
+{
+	rmb();	/* LFENCE, which RDTSC doesn't pass: smp_rmb() is none */
+	return raw_read_seqcount_latch(&apic_timer_gtod_latch);
 }
 
 struct apic_timer_gtod_source apic_timer_gtod_source(void);
