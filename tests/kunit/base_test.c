@@ -241,6 +241,17 @@ static void late_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, records[2].order, 1U);
 	KUNIT_EXPECT_EQ(test, records[0].order, 2U);
 	KUNIT_EXPECT_EQ(test, records[1].order, 3U);
+
+	/* A pending timer, made late; and put off, which it is not late for. */
+	add(test, 4, 5000);
+	KUNIT_EXPECT_EQ(test, mod_apic_timer(&timers[4], apic_timer_sim.now + 1), 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(ADDED_LATE) - late, 3ULL);
+	KUNIT_EXPECT_EQ(test, mod_apic_timer(&timers[4], 0), 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(ADDED_LATE) - late, 4ULL);
+	KUNIT_EXPECT_EQ(test, mod_apic_timer(&timers[4], 1), 1);
+	KUNIT_EXPECT_EQ(test, machine_stat(ADDED_LATE) - late, 4ULL);
+	run_for(machine_plain.latency + 1);
+	KUNIT_EXPECT_EQ(test, order, 5U);
 }
 
 /* The largest value means never. */

@@ -13,7 +13,7 @@
 	X(MODIFIED, modified, "pending timers given another expiry")	\
 	X(DELETED, deleted, "pending timers deleted")			\
 	X(EXPIRED, expired, "handlers called")				\
-	X(ADDED_LATE, added_late, "timers added or modified with an expiry already past") \
+	X(ADDED_LATE, added_late, "timers added, or made earlier, with an expiry already past") \
 	X(CANCELLED, cancelled, "pending timers cancelled at unload")	\
 	X(MIGRATED, migrated, "timers migrated off a CPU that went offline") \
 	X(REFUSED, refused, "calls refused with an error")		\

@@ -214,20 +214,6 @@ apic_timer_base_insert(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_enqueue() - make a timer pending
- * @base:	its base, locked and online
- * @timer:	the timer, not pending
- */
-static __always_inline void
-apic_timer_base_enqueue(struct apic_timer_base *base,
-			struct apic_timer_list *timer)
-	__must_hold(&base->lock)
-{
-	if (apic_timer_base_insert(base, timer))
-		apic_timer_base_program(base);
-}
-
-/**
  * apic_timer_base_dequeue() - make a timer not pending
  * @base:	its base, locked
  * @timer:	the timer, pending

@@ -166,24 +166,33 @@ static void count_late(const struct apic_timer_list *timer)
 }
 
 /*
- * Arm a timer that is not pending.
+ * Make a timer pending, and count it if it is late, unless it @cannot_be.
  *
  * Its expiry is compared with the TSC only if it is the new head, or handlers are
  * running: behind another timer that is due, being late is not counted. This spares
  * most calls a read of the TSC.
  */
+static __always_inline void enqueue(struct apic_timer_base *base,
+				    struct apic_timer_list *timer, bool cannot_be)
+	__must_hold(&base->lock)
+{
+	if (apic_timer_base_insert(base, timer)) {
+		if (!cannot_be)
+			count_late(timer);
+		apic_timer_base_program(base);
+	} else if (unlikely(base->expiring) && !cannot_be) {
+		count_late(timer);
+	}
+}
+
+/* Arm a timer that is not pending. */
 static __always_inline void arm(struct apic_timer_base *base,
 				struct apic_timer_list *timer)
 	__must_hold(&base->lock)
 {
 	apic_timer_stats_inc(ADDED);
 	trace_apic_timer_add(timer);
-	if (apic_timer_base_insert(base, timer)) {
-		count_late(timer);
-		apic_timer_base_program(base);
-	} else if (unlikely(base->expiring)) {
-		count_late(timer);
-	}
+	enqueue(base, timer, false);
 }
 
 /* Arm a timer that is not pending; unlocks @base. */
@@ -238,7 +247,7 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * @timer:	timer, initialised, not pending, with @expires and @function set
  *
  * @timer->function starts at @timer->expires, or at once if that is past, which is
- * counted in added_late.
+ * counted in added_late unless another timer that is due is before it.
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
  * two bases.
@@ -309,17 +318,22 @@ int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
 }
 EXPORT_SYMBOL_GPL(add_apic_timer_on);
 
-/* Change the expiry of a timer that is pending. */
+/*
+ * Change the expiry of a timer that is pending. One that is only put off, as timeouts are
+ * all the time, needs no read of the TSC: it is not late for that.
+ */
 static __always_inline void change(struct apic_timer_base *base,
 				   struct apic_timer_list *timer,
 				   unsigned long long expires)
 	__must_hold(&base->lock)
 {
+	bool later = expires >= timer->expires;
+
 	apic_timer_base_dequeue(base, timer);
 	timer->expires = expires;
 	apic_timer_stats_inc(MODIFIED);
 	trace_apic_timer_mod(timer);
-	apic_timer_base_enqueue(base, timer);
+	enqueue(base, timer, later);
 }
 
 static noinline int mod_slowly(struct apic_timer_list *timer,
