@@ -7,6 +7,7 @@
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "machine.h"
 #include "timers/state.h"
@@ -75,6 +76,31 @@ static void initialised_while_pending_test(struct kunit *test)
 	kfree(timer);
 }
 
+/* As kzalloc() for what was freed, or memset() and init, without a thought of the timer. */
+static void zeroed_while_pending_test(struct kunit *test)
+{
+	struct apic_timer_list *timer = pending(test);
+
+	kunit_info(test, "splat expected");
+	memset(timer, 0, sizeof(*timer));
+	timer->function = count_run;
+	init_apic_timer(timer);
+	KUNIT_EXPECT_FALSE(test, apic_timer_pending(timer));
+
+	/* It is still there, of which nobody could know. */
+	KUNIT_EXPECT_EQ(test, machine_base()->queue.count, 1UL);
+	apic_timer_queue_init(&machine_base()->queue);
+	kfree(timer);
+
+	timer = pending(test);
+	kunit_info(test, "splat expected");
+	memset(timer, 0, sizeof(*timer));
+	kfree(timer);
+	apic_timer_queue_init(&machine_base()->queue);
+	run_for(20000);
+	KUNIT_EXPECT_EQ(test, runs, 0U);
+}
+
 static void nothing_wrong_test(struct kunit *test)
 {
 	struct apic_timer_list on_stack = { .function = count_run };
@@ -107,6 +133,7 @@ static void nothing_wrong_test(struct kunit *test)
 static struct kunit_case debug_objects_test_cases[] = {
 	KUNIT_CASE(freed_while_pending_test),
 	KUNIT_CASE(initialised_while_pending_test),
+	KUNIT_CASE(zeroed_while_pending_test),
 	KUNIT_CASE(nothing_wrong_test),
 	{}
 };

@@ -11,6 +11,8 @@
 /* Deletes a timer: see apic_timer_objects_setup() */
 static int (*delete)(struct apic_timer_list *timer);
 
+static const struct debug_obj_descr description;
+
 static void *hint(void *address)
 {
 	return ((struct apic_timer_list *)address)->function;
@@ -22,12 +24,18 @@ static bool is_static(void *address)
 	return apic_timer_state_known(address);
 }
 
-/* A pending timer is being initialised or freed: delete it. */
+/*
+ * A pending timer is being initialised or freed: delete it.
+ *
+ * If its memory has been overwritten, nobody knows it for a timer, and it stays in its
+ * queue. It must not stay active, or this is called again for ever.
+ */
 static bool remove_pending(void *address, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	delete(address);
+	if (delete(address) != 1)
+		debug_object_deactivate(address, &description);
 	return true;
 }
 
