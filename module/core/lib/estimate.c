@@ -202,7 +202,7 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 sample)
 {
 	u64 x = min(sample, SAMPLE_MAX) << SHIFT;
-	u64 least = step(estimate), up;
+	u64 least = step(estimate), up, room;
 
 	estimate->peak = max(estimate->peak, x);
 	estimate->window++;
@@ -212,8 +212,9 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 samp
 		up = clamp(x - estimate->high, least,
 			   max(estimate->high / 4, least));
 		estimate->sink = sink(up, estimate->quantile);
-		estimate->high = min(estimate->high + (up << estimate->boost),
-				     x + least);
+		/* Of samples near the maximum, the boosted step has more than 64 bits. */
+		room = x + least - estimate->high;
+		estimate->high += up > room >> estimate->boost ? room : up << estimate->boost;
 		estimate->boost = min(estimate->boost + 1, BOOST_MAX);
 		return;
 	}
