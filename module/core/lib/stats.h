@@ -14,7 +14,7 @@
 	X(DELETED, deleted, "pending timers deleted")			\
 	X(EXPIRED, expired, "handlers called")				\
 	X(ADDED_LATE, added_late, "timers added, or made earlier, with an expiry already past") \
-	X(CANCELLED, cancelled, "pending timers cancelled at unload")	\
+	X(CANCELLED, cancelled, "pending timers cancelled at unload, or as no CPU was left")	\
 	X(MIGRATED, migrated, "timers migrated off a CPU that went offline") \
 	X(REFUSED, refused, "calls refused with an error")		\
 	X(INTERRUPTS, interrupts, "interrupts taken")			\

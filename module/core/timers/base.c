@@ -153,12 +153,6 @@ void apic_timer_base_program(struct apic_timer_base *base)
 		apic_timer_stats_inc(KICKS);
 }
 
-static bool runs_on(unsigned int cpu, const struct apic_timer_list *timer)
-{
-	/* Pairs with the releases in expire(): what the handler did is seen. */
-	return smp_load_acquire(&apic_timer_base_of(cpu)->running) == timer;
-}
-
 /**
  * apic_timer_base_runs() - whether a timer's handler is running
  * @base:	the timer's base, locked
@@ -171,7 +165,8 @@ bool apic_timer_base_runs(const struct apic_timer_base *base,
 {
 	lockdep_assert_held(&base->lock);
 
-	return runs_on(base->cpu, timer) || runs_on(timer->prev_cpu, timer);
+	return apic_timer_base_running(base, timer) ||
+	       apic_timer_base_running(apic_timer_base_of(timer->prev_cpu), timer);
 }
 
 /**

@@ -232,6 +232,21 @@ apic_timer_base_dequeue(struct apic_timer_base *base,
 }
 
 /**
+ * apic_timer_base_running() - whether a CPU runs a timer's handler
+ * @base:	of the CPU
+ * @timer:	the timer, not followed
+ *
+ * Return: false if it does not; what it did is then seen.
+ */
+static __always_inline bool
+apic_timer_base_running(const struct apic_timer_base *base,
+			const struct apic_timer_list *timer)
+{
+	/* Pairs with both releases of @running in expire(). */
+	return smp_load_acquire(&base->running) == timer;
+}
+
+/**
  * apic_timer_base_may_run() - whether a timer's handler may be running
  * @base:	the timer's base, locked
  * @timer:	the timer
@@ -246,8 +261,7 @@ apic_timer_base_may_run(const struct apic_timer_base *base,
 {
 	lockdep_assert_held(&base->lock);
 
-	/* Pairs with the releases in expire(): what the handler did is seen. */
-	return smp_load_acquire(&base->running) == timer ||
+	return apic_timer_base_running(base, timer) ||
 	       timer->prev_cpu != base->cpu;
 }
 
@@ -263,8 +277,7 @@ static inline bool
 apic_timer_base_in_run(const struct apic_timer_base *base,
 		       const struct apic_timer_list *timer, unsigned int run)
 {
-	/* Pairs with both releases of @running in expire(). */
-	if (smp_load_acquire(&base->running) != timer)
+	if (!apic_timer_base_running(base, timer))
 		return false;
 	/* Pairs with the release of @run in expire(): earlier runs are over. */
 	return smp_load_acquire(&base->run) == run;

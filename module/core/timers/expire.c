@@ -157,7 +157,7 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 		apic_timer_stats_add(SPIN_CYCLES, expiry.start - expiry.ready);
 
 	raw_spin_lock(&base->lock);
-	/* Pairs with runs_on() and apic_timer_base_in_run(). */
+	/* Pairs with apic_timer_base_running(). */
 	smp_store_release(&base->running, NULL);
 	if (!expiry.programmed_for || expiry.learnt || learns_itself(base, flags))
 		return 0;

@@ -51,7 +51,6 @@ LAYOUT(apic_timer_list, function, 32);
 LAYOUT(apic_timer_list, flags, 40);
 LAYOUT(apic_timer_list, spin_budget, 44);
 LAYOUT(apic_timer_list, state, 48);
-static_assert(sizeof(struct apic_timer_list) == 96);
 static_assert(sizeof(struct apic_timer_period) == 24);
 static_assert(sizeof(struct apic_timer_info) == 40);
 static_assert(sizeof(struct apic_timer_notice) == 16);
