@@ -275,9 +275,10 @@ void apic_timer_qos_offline(void)
 	if (!latency_qos)
 		return;
 	mutex_lock(&mutex);
+	/* First, and under the mutex: otherwise reevaluate() makes the request again. */
+	reset();
 	request_us(smp_processor_id(), PM_QOS_RESUME_LATENCY_NO_CONSTRAINT);
 	mutex_unlock(&mutex);
-	reset();
 }
 
 /**
