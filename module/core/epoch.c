@@ -29,7 +29,7 @@ static ATOMIC_NOTIFIER_HEAD(chain);
 static DEFINE_MUTEX(chain_mutex);	/* serialises changes of it */
 
 static void watch(struct work_struct *work);
-/* Deferrable: wakes no idle CPU. */
+/* Deferrable: wakes no idle CPU. While that sleeps, what has changed is noticed later. */
 static DECLARE_DEFERRABLE_WORK(watch_work, watch);
 
 static void notify(enum apic_timer_event event, s64 shift)
