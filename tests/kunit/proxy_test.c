@@ -221,10 +221,17 @@ static void resume_test(struct kunit *test)
 	end(test);
 }
 
-/* Somebody unbinds our device by sysfs while timers are pending. */
+static DEFINE_APIC_TIMER(meanwhile, ran, 0);
+
+/*
+ * Somebody unbinds our device by sysfs while timers are pending. Until it is registered
+ * again, the LAPIC is the kernel's: what is added then must not replace the tick.
+ */
 static void unbind_test(struct kunit *test)
 {
 	struct clock_event_device *device;
+	unsigned long flags, events;
+	u64 tick;
 
 	start(test, 3000000, 0);
 	device = fake.tick;
@@ -234,11 +241,27 @@ static void unbind_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_unbind(device), 0);
 	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &fake.lapic);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, fake.queued);
+	tick = fake.fires;
+	KUNIT_ASSERT_LE(test, tick - apic_timer_sim.now, apic_timer_us_to_tsc(4000));
+	meanwhile.expires = apic_timer_sim.now + apic_timer_us_to_tsc(8000);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&meanwhile), 0);
+	KUNIT_EXPECT_EQ(test, fake.fires, tick);
+	/* Nor may the watchdog take it for a timer that was stopped. */
+	local_irq_save(flags);
+	KUNIT_EXPECT_TRUE(test, apic_timer_source->alive(false));
+	apic_timer_source->recover();
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, fake.fires, tick);
+	events = fake.events;
+	fake_run(5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, fake.events, events + 1);
+	KUNIT_EXPECT_EQ(test, count, 0U);
+
 	fake_irq_work_run();
 	KUNIT_EXPECT_PTR_EQ(test, fake.tick, device);
 	KUNIT_EXPECT_TRUE(test, fake.lapic.features & CLOCK_EVT_FEAT_C3STOP);
-	fake_run(11 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, count, 1U);
+	fake_run(6 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, count, 2U);
 	expect_events(test, TICK_NS, 100, LATE_NS);
 	end(test);
 }

@@ -391,19 +391,38 @@ static void proxy_refine(void)
 	apic_timer_lapic_refine(&proxy->lapic);
 }
 
+/*
+ * Does the kernel program the LAPIC itself? From when sysfs unbinds the proxy's device
+ * until reinterpose(), which waits for the kernel's tick: that must not be overwritten.
+ * reinterpose() programs for the timers.
+ */
+static bool kernel_has_lapic(const struct proxy *proxy)
+{
+	return unlikely(!clockevent_state_detached(proxy->lapic_device));
+}
+
 static u64 proxy_program(u64 fire)
 {
-	return apic_timer_lapic_program(this_cpu_ptr(&proxies.lapic), fire);
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+
+	if (kernel_has_lapic(proxy))
+		return 0;
+	return apic_timer_lapic_program(&proxy->lapic, fire);
 }
 
 static bool proxy_alive(bool fired)
 {
-	return apic_timer_lapic_alive(this_cpu_ptr(&proxies.lapic), fired);
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+
+	return kernel_has_lapic(proxy) || apic_timer_lapic_alive(&proxy->lapic, fired);
 }
 
 static void proxy_recover(void)
 {
-	setup_hw(this_cpu_ptr(&proxies));
+	struct proxy *proxy = this_cpu_ptr(&proxies);
+
+	if (!kernel_has_lapic(proxy))
+		setup_hw(proxy);
 }
 
 static void proxy_describe(unsigned int cpu, struct apic_timer_info *info)
