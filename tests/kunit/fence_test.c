@@ -215,6 +215,15 @@ static void two_test(struct kunit *test)
 	run_until(now + 100000);
 	EXPECT_EVENT(test, now + 5000 + DEFER_MAX, true);
 
+	/* The same when one that is due within the second only was deferred before it. */
+	now = apic_timer_sim.now;
+	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 10000), 0);
+	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 35000), 0);
+	kernel_at(now + 20000);
+	kernel_at(now + 5000);
+	run_until(now + 100000);
+	EXPECT_EVENT(test, now + 5000 + DEFER_MAX, true);
+
 	/* Deferred by the first: the second leaves it where it is. */
 	now = apic_timer_sim.now;
 	kernel_at(now + 5000);

@@ -52,6 +52,8 @@ void apic_timer_fence_reset(struct apic_timer_fence_state *fence)
  */
 u64 apic_timer_fence_defer(struct apic_timer_fence_state *fence, u64 tsc, u64 now)
 {
+	u64 limit;
+
 	/* The one that is deferred already. */
 	if (fence->due != APIC_TIMER_NEVER && tsc >= fence->due && tsc < fence->deferred)
 		return fence->deferred;
@@ -63,8 +65,9 @@ u64 apic_timer_fence_defer(struct apic_timer_fence_state *fence, u64 tsc, u64 no
 	}
 	if (now >= fence->until || tsc < fence->from || tsc >= fence->until)
 		return tsc;
-	if (!fence->deferred)
-		fence->deferred = min(apic_timer_add_tsc(tsc, fence->max), fence->until);
+	/* Another one may have been deferred before, which was due later. */
+	limit = min(apic_timer_add_tsc(tsc, fence->max), fence->until);
+	fence->deferred = min(fence->deferred ?: limit, limit);
 	if (tsc >= fence->deferred)
 		return tsc;
 	fence->due = tsc;
