@@ -563,6 +563,65 @@ static void hold_bounded_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 }
 
+#define NEAR	6000
+
+static void chain_near(unsigned long long now, unsigned long data)
+{
+	ran(now, data);
+	timers[data].expires += NEAR;
+	add_apic_timer(&timers[data]);
+}
+
+/*
+ * The same while a task restarts a timer of the kernel's that is overdue, for which the
+ * kernel programs its event anew each time, for a moment ahead.
+ */
+static void hold_overdue_test(struct kunit *test)
+{
+	unsigned int i;
+	u64 event;
+
+	kernel_start();
+	timers[0].function = chain_near;
+	add(test, 0, NEAR);
+	run_for(100000);
+	for (i = 0; i < 100; i++) {
+		event = apic_timer_sim.now + NEAR + below(NEAR);
+		kernel_at(event);
+		while (kernel_events == i && apic_timer_sim.now < event + 5 * HOLD) {
+			run_for(700);
+			if (kernel_events == i && apic_timer_sim.now > event)
+				kernel_at(apic_timer_sim.now + 30);
+		}
+		KUNIT_ASSERT_EQ(test, kernel_events, i + 1);
+		KUNIT_EXPECT_LE(test, kernel_ran, event + HOLD + BUDGET);
+		run_for(30000);
+	}
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
+/*
+ * The kernel takes back an event that is overdue, and sets another: that one has a
+ * limit of its own.
+ */
+static void hold_another_test(struct kunit *test)
+{
+	u64 deferred = machine_stat(DEFERRED);
+
+	shots(test, 2000);
+	kernel_start();
+	add(test, 0, 100000);
+	kernel_at(timers[0].expires - lead()->exact[0] - 1000);
+	apic_timer_sim_run(timers[0].expires - lead()->exact[0] - 500, MACHINE_LIMIT);
+	add(test, 1, 500000);
+	kernel_at(timers[1].expires - lead()->exact[0] - 1000);
+	run_for(600000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+	KUNIT_EXPECT_GE(test, kernel_ran, timers[1].expires);
+	KUNIT_EXPECT_LE(test, records[1].error, 2LL);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + 1);
+}
+
 /* The timer is deleted that the kernel's event was deferred for: it is served. */
 static void hold_deleted_test(struct kunit *test)
 {
@@ -866,6 +925,8 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(hold_learnt_test),
 	KUNIT_CASE(no_hold_test),
 	KUNIT_CASE(hold_bounded_test),
+	KUNIT_CASE(hold_overdue_test),
+	KUNIT_CASE(hold_another_test),
 	KUNIT_CASE(hold_deleted_test),
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(alternating_test),

@@ -102,16 +102,23 @@ static void set_timers_deadline(struct apic_timer_mux *mux)
 }
 
 /*
- * Would serving the kernel's event first make the timers late? One that a fence has
- * deferred is not deferred once more.
+ * Would serving the kernel's event first make the timers late? The limit counts from
+ * when the event was first due. One that a fence has deferred is not deferred once more.
  */
 static bool must_defer(const struct apic_timer_mux *mux)
 {
 	u64 timers = mux->deadline[APIC_TIMER_MUX_TIMERS];
 	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
 
-	return kernel < timers && timers - kernel < mux->target.defer_max &&
+	return kernel < timers &&
+	       timers - min(kernel, mux->deferred) < mux->target.defer_max &&
 	       mux->fence.due == APIC_TIMER_NEVER;
+}
+
+/* Defer the kernel's event, perhaps once more. */
+static void defer(struct apic_timer_mux *mux)
+{
+	mux->deferred = min(mux->deferred, mux->deadline[APIC_TIMER_MUX_KERNEL]);
 }
 
 /* Choose whom to program for: set @user, and return the delta. */
@@ -125,12 +132,12 @@ static u64 choose(struct apic_timer_mux *mux, u64 now)
 	if (timers <= kernel)
 		return timers;
 	if (must_defer(mux)) {
-		mux->deferred = mux->deadline[APIC_TIMER_MUX_KERNEL];
+		defer(mux);
 		return timers;
 	}
 	mux->user = APIC_TIMER_MUX_KERNEL;
-	/* It is in time after all, deferred or not. */
-	if (kernel)
+	/* It is in time after all. */
+	if (mux->deferred > now)
 		mux->deferred = APIC_TIMER_NEVER;
 	return kernel;
 }
@@ -157,6 +164,7 @@ void apic_timer_mux_end_kernel_only(struct apic_timer_mux *mux)
 	mux->user = APIC_TIMER_MUX_KERNEL;
 	mux->programmed_for = 0;
 	mux->tick_stopped = mux->delta > apic_timer_mux_tick;
+	mux->deferred = APIC_TIMER_NEVER;
 	mux->kernel_only = APIC_TIMER_NEVER;
 }
 
@@ -288,6 +296,19 @@ static noinline u64 serve_behind_fence(struct apic_timer_mux *mux, u64 expires, 
 	return expires;
 }
 
+/*
+ * An event of the kernel's is deferred, and the kernel programs one: is that another?
+ * One that is overdue is programmed anew, for a moment ahead, whenever a task sets a
+ * timer of the kernel's. That moment is the device's shortest delta, which is less than
+ * this part of a tick.
+ */
+static bool is_another(const struct apic_timer_mux *mux, u64 tsc, u64 now)
+{
+	return tsc != mux->deferred &&
+	       (mux->deferred > now ||
+		tsc > apic_timer_add_tsc(now, apic_timer_mux_tick / 64));
+}
+
 /**
  * apic_timer_mux_set_kernel() - set the kernel's deadline on this CPU
  * @tsc:	absolute TSC; a past one is due at once, %APIC_TIMER_NEVER is none
@@ -305,8 +326,10 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 	lockdep_assert_irqs_disabled();
 	if (mux->kernel_only != APIC_TIMER_NEVER)
 		apic_timer_mux_end_kernel_only(mux);
+	if (mux->deferred != APIC_TIMER_NEVER && is_another(mux, tsc, now))
+		mux->deferred = APIC_TIMER_NEVER;
 	if (unlikely(mux->no_timer != APIC_TIMER_NEVER))
-		tsc = apic_timer_fence_defer(&mux->fence, tsc, now);
+		tsc = max(tsc, apic_timer_fence_defer(&mux->fence, min(tsc, mux->deferred), now));
 	was = mux->deadline[APIC_TIMER_MUX_KERNEL];
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = tsc;
 	if (tsc == was || mux->in_irq)
@@ -348,13 +371,17 @@ bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 	if (expires > now)
 		return false;
 	if (must_defer(mux)) {
-		mux->deferred = expires;
+		defer(mux);
 		return false;
 	}
-	if (mux->deferred == expires) {
+	if (mux->deferred != APIC_TIMER_NEVER) {
+		/* Unless a fence has deferred it since. */
+		if (mux->fence.due == APIC_TIMER_NEVER) {
+			expires = min(expires, mux->deferred);
+			apic_timer_stats_inc(DEFERRED);
+			trace_apic_timer_defer(expires, now);
+		}
 		mux->deferred = APIC_TIMER_NEVER;
-		apic_timer_stats_inc(DEFERRED);
-		trace_apic_timer_defer(expires, now);
 	}
 	if (unlikely(mux->no_timer != APIC_TIMER_NEVER))
 		expires = serve_behind_fence(mux, expires, now);
@@ -399,6 +426,7 @@ void apic_timer_mux_reprogram(void)
 	if (mux->kernel_only != APIC_TIMER_NEVER)
 		apic_timer_mux_end_kernel_only(mux);
 	/* The TSC may be another. */
+	mux->deferred = APIC_TIMER_NEVER;
 	if (mux->no_timer != APIC_TIMER_NEVER)
 		end_fence(mux);
 	mux->fires = APIC_TIMER_NEVER;

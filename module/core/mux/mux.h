@@ -48,8 +48,8 @@ enum apic_timer_mux_user {
  * @programmed_for: TSC that it was last programmed for, if for the timers and
  *		not for a hop; otherwise 0
  * @lead:	TSC cycles from @programmed_for to the expiry
- * @deferred:	the kernel's deadline if it is deferred, otherwise
- *		%APIC_TIMER_NEVER
+ * @deferred:	when the kernel's event was first due, absolute TSC, if it is
+ *		deferred until after an expiry; otherwise %APIC_TIMER_NEVER
  * @tick_stopped: the kernel's next event is so far away that its tick must be
  *		stopped
  * @in_irq:	in the interrupt, whose end programs the hardware
