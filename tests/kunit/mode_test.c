@@ -9,6 +9,7 @@
 #include <linux/time64.h>
 
 #include "machine.h"
+#include "mux/watchdog.h"
 #include "policy/lead.h"
 #include "policy/mode.h"
 #include "timers/calibrate.h"
@@ -832,6 +833,22 @@ static void subtracted_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watched(), 0ULL);
 }
 
+/* The watchdog measures also where no hardware can be checked: here, as on hrtimers. */
+static void watched_without_hardware_test(struct kunit *test)
+{
+	u64 early = machine_stat(EARLY_SEEN);
+
+	apic_timer_sim.machine.cost = 50;
+	KUNIT_ASSERT_EQ(test, calibrated(), 50ULL);
+	apic_timer_watchdog_online();
+	apic_timer_sim.machine.cost = 10;
+	/* Once a period of 100 ms. */
+	shots(test, 2000);
+	KUNIT_EXPECT_EQ(test, subtracted(), 5ULL);
+	KUNIT_EXPECT_GT(test, machine_stat(EARLY_SEEN), early);
+	apic_timer_watchdog_offline();
+}
+
 /* Calibrating takes its time, and lets interrupts in meanwhile. */
 static void calibrate_irqs_test(struct kunit *test)
 {
@@ -933,6 +950,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(cover_test),
 	KUNIT_CASE(default_test),
 	KUNIT_CASE(subtracted_test),
+	KUNIT_CASE(watched_without_hardware_test),
 	KUNIT_CASE(calibrate_irqs_test),
 	KUNIT_CASE(steps_test),
 	{}

@@ -6,6 +6,9 @@
  * A running CPU checks its own hardware now and then, when it has just programmed it,
  * and whether other CPUs are overdue: those check theirs when they are called. There
  * is no timer for this: idle CPUs are not woken, but checked by the others.
+ *
+ * Hardware that only the kernel can stop is not checked. What a CPU does while nothing
+ * fires is done whatever the source.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,7 +32,7 @@
 #include "tsc/tsc.h"
 
 APIC_TIMER_PARAM(watchdog_ms, 100, 0, 10000, "ms",
-		 "interval at which a running CPU checks that its LAPIC timer and those of other CPUs are still programmed; 0 turns this off");
+		 "interval at which a running CPU checks that its LAPIC timer and those of other CPUs are still programmed, and that handlers are not called sooner than measured; 0 turns this off");
 
 /* Number of other CPUs that a CPU checks each time */
 #define OTHERS	8U
@@ -174,25 +177,17 @@ static unsigned int next_online(unsigned int cpu)
 	return cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
 }
 
-/**
- * check() - check this CPU's hardware and that of others
- * @now:	the present TSC
- *
+/*
  * Each CPU goes round all others, beginning with its neighbours: while all are awake,
  * %OTHERS of them check each CPU in each period. If one of 512 CPUs is awake, it has
  * gone round after 64 periods.
- *
- * Context: Interrupts off; the hardware has been programmed.
  */
-static void check(u64 now)
+static void check_others(u64 now)
 {
 	unsigned int self = smp_processor_id();
 	unsigned int cpu = this_cpu_read(last_checked);
 	unsigned int first = self, i;
 
-	lockdep_assert_irqs_disabled();
-	this_cpu_write(apic_timer_mux_watchdog_due, now + period);
-	check_own();
 	for (i = 0; i < OTHERS; i++) {
 		cpu = next_online(cpu);
 		if (cpu == self)
@@ -204,6 +199,23 @@ static void check(u64 now)
 			first = cpu;
 		check_cpu(cpu, now);
 		this_cpu_write(last_checked, cpu);
+	}
+}
+
+/**
+ * check() - check this CPU's hardware and that of others, and do what waits for quiet
+ * @now:	the present TSC
+ *
+ * Context: Interrupts off; the hardware has been programmed.
+ */
+static void check(u64 now)
+{
+	lockdep_assert_irqs_disabled();
+	this_cpu_write(apic_timer_mux_watchdog_due, now + period);
+	/* Otherwise only the kernel can stop it. */
+	if (apic_timer_source->alive) {
+		check_own();
+		check_others(now);
 	}
 	if (fires_of(this_cpu_ptr(&apic_timer_mux)) >
 	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
@@ -218,7 +230,7 @@ static void check(u64 now)
 void apic_timer_watchdog_online(void)
 {
 	this_cpu_write(last_checked, smp_processor_id());
-	if (period && apic_timer_source->alive)
+	if (period)
 		this_cpu_write(apic_timer_mux_watchdog_due,
 			       apic_timer_tsc_now() + period);
 }
