@@ -396,6 +396,20 @@ static void attach_fails_test(struct kunit *test)
 	fake_stop(test);
 }
 
+/* A device is unbound while the kernel's devices are searched: that comes to an end. */
+static void unbound_meanwhile_test(struct kunit *test)
+{
+	struct list_head *next;
+
+	fake_start(test, 3000000, 0);
+	next = fake.hpet.list.next;
+	fake.hpet.list.next = &fake.hpet.list;
+	KUNIT_EXPECT_EQ(test, attach(), -ENODEV);
+	fake.hpet.list.next = next;
+	KUNIT_EXPECT_EQ(test, fake_devices(), 2U);
+	fake_stop(test);
+}
+
 /* The kernel ticks from something else, which was there first. */
 static void another_device_test(struct kunit *test)
 {
@@ -442,6 +456,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(not_given_back_test),
 	KUNIT_CASE(detach_behind_another_test),
 	KUNIT_CASE(attach_fails_test),
+	KUNIT_CASE(unbound_meanwhile_test),
 	KUNIT_CASE(another_device_test),
 	{}
 };

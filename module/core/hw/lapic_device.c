@@ -9,18 +9,37 @@
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/printk.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 
 #include "hw/lapic_device.h"
+
+/* No other device of ours is registered while the list is walked. */
+static DEFINE_RAW_SPINLOCK(registering);
+
+/* More devices than the kernel can have: each CPU's, ours for each, and some */
+#define DEVICES_MAX	(8 * nr_cpu_ids + 64)
 
 /*
  * The kernel has no function to look it up, but its list of devices can be walked
  * from a device of our own, one that it will never use.
+ *
+ * Modules can't lock that list. Devices are registered at boot, by a CPU that comes
+ * online, which is excluded, and by the proxy. But one may be unbound by sysfs:
+ *
+ *	CPU0: find()				CPU1: unbind
+ *
+ *	at device
+ *						list_del_init(&device->list)
+ *	at device again, without end
  */
 static struct clock_event_device *find(unsigned int cpu)
 {
 	static struct clock_event_device probe;
 	struct clock_event_device *device, *found = NULL;
+	unsigned int count = 0;
+	unsigned long flags;
 
 	probe = (struct clock_event_device) {
 		.name = "apic_timer_probe",
@@ -28,9 +47,12 @@ static struct clock_event_device *find(unsigned int cpu)
 		.cpumask = cpumask_of(cpu),
 		.irq = -1,
 	};
+	raw_spin_lock_irqsave(&registering, flags);
 	clockevents_register_device(&probe);
 	/* It was inserted first, so the element before it is the list's head. */
 	list_for_each_entry(device, probe.list.prev, list) {
+		if (count++ > DEVICES_MAX)
+			break;
 		if (device != &probe && device->name &&
 		    str_has_prefix(device->name, "lapic") &&
 		    cpumask_equal(device->cpumask, cpumask_of(cpu))) {
@@ -38,8 +60,27 @@ static struct clock_event_device *find(unsigned int cpu)
 			break;
 		}
 	}
+	raw_spin_unlock_irqrestore(&registering, flags);
 	clockevents_unbind_device(&probe, cpu);
 	return found;
+}
+
+/**
+ * apic_timer_lapic_device_register() - register a device to be used instead of a LAPIC's
+ * @device:	device, in ns
+ * @min_delta:	ns
+ * @max_delta:	ns
+ *
+ * Context: Any.
+ */
+void apic_timer_lapic_device_register(struct clock_event_device *device,
+				      unsigned long min_delta, unsigned long max_delta)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&registering, flags);
+	clockevents_config_and_register(device, NSEC_PER_SEC, min_delta, max_delta);
+	raw_spin_unlock_irqrestore(&registering, flags);
 }
 
 /**
@@ -47,8 +88,7 @@ static struct clock_event_device *find(unsigned int cpu)
  * @source:	name of the source that wants it, for the log
  * @cpu:	online
  *
- * Context: Task context, CPU hotplug excluded: the LAPIC's devices are registered
- * under its lock, all others at boot.
+ * Context: Task context, CPU hotplug excluded.
  * Return: the device, which the kernel uses. With the reason in the log: %-ENODEV
  * if there is none or the kernel does not use it, %-EBUSY if the kernel's tick comes
  * from another device.

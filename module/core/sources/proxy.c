@@ -199,9 +199,8 @@ static bool interpose(struct proxy *proxy)
 	 */
 	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
 
-	clockevents_config_and_register(&proxy->device, NSEC_PER_SEC,
-					MIN_DELTA,
-					apic_timer_tsc_fast_max(proxy->mult));
+	apic_timer_lapic_device_register(&proxy->device, MIN_DELTA,
+					 apic_timer_tsc_fast_max(proxy->mult));
 	taken = !clockevent_state_detached(&proxy->device);
 	if (taken) {
 		proxy->noop = lapic_device->event_handler;
