@@ -368,10 +368,13 @@ static void proxy_remove(void)
 		while (proxy->lapic_device) {
 			WRITE_ONCE(proxy->leaving, true);
 			cpus_read_lock();
+			/* One that is past its look at @leaving registers the device again. */
+			irq_work_sync(&proxy->unbound);
 			if (!cpu_online(cpu)) {
 				proxy->lapic_device = NULL;
 			} else if (!restore(proxy, cpu)) {
 				smp_call_function_single(cpu, release, NULL, true);
+				/* One that was queued by a look at @leaving just before. */
 				irq_work_sync(&proxy->unbound);
 			}
 			cpus_read_unlock();
