@@ -9,7 +9,6 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/export.h>
-#include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -65,9 +64,7 @@ static DEFINE_PER_CPU(bool, attached);
 
 static void go_online(void)
 {
-	local_irq_disable();
 	apic_timer_watchdog_online();
-	local_irq_enable();
 	apic_timer_qos_online();
 	apic_timer_base_online();
 }
@@ -76,9 +73,7 @@ static int attach_cpu(unsigned int cpu)
 {
 	int ret;
 
-	local_irq_disable();
 	apic_timer_mux_reset();
-	local_irq_enable();
 	apic_timer_calibrate();
 
 	ret = apic_timer_source->attach();
@@ -104,9 +99,7 @@ static int detach_cpu(unsigned int cpu)
 		return 0;
 	apic_timer_drain_cpu();
 	apic_timer_qos_offline();
-	local_irq_disable();
 	apic_timer_watchdog_offline();
-	local_irq_enable();
 	ret = apic_timer_source->detach();
 	if (ret) {
 		/* The source is removed: @remove waits. The kernel expects 0 here. */
@@ -117,9 +110,7 @@ static int detach_cpu(unsigned int cpu)
 		return ret;
 	}
 	this_cpu_write(attached, false);
-	local_irq_disable();
 	apic_timer_mux_reset();
-	local_irq_enable();
 	trace_apic_timer_source_detach(apic_timer_source->name, cpu);
 	return 0;
 }

@@ -29,21 +29,12 @@ static const u64 lapic_rates[] = {
 	0, 24000000, 100000000, 1000000000,
 };
 
-static void forget(void)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	apic_timer_mux_reset();
-	local_irq_restore(flags);
-}
-
 static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 {
 	fake_start(test, tsc_khz, lapic_hz);
 	fake.latency = apic_timer_ns_to_tsc(LATENCY_NS);
 	apic_timer_source = &apic_timer_source_hook;
-	forget();
+	apic_timer_mux_reset();
 	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.probe(), 0);
 	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.attach(), 0);
 }
@@ -52,7 +43,7 @@ static void end(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, apic_timer_source_hook.detach(), 0);
 	apic_timer_source_hook.remove();
-	forget();
+	apic_timer_mux_reset();
 	fake_stop(test);
 }
 

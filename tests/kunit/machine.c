@@ -2,8 +2,6 @@
 /*
  * The simulated machines that the suites run on.
  */
-#include <linux/irqflags.h>
-
 #include "machine.h"
 #include "mux/watchdog.h"
 #include "policy/lead.h"
@@ -87,7 +85,6 @@ void machine_start(struct kunit *test,
 		   const struct apic_timer_sim_machine *machine)
 {
 	struct apic_timer_base *base = machine_base();
-	unsigned long flags;
 
 	KUNIT_ASSERT_EQ(test, base->queue.count, 0UL);
 	KUNIT_ASSERT_EQ(test, apic_timer_sim_start(machine), 0);
@@ -102,11 +99,9 @@ void machine_start(struct kunit *test,
 	base->not_before = 0;
 	apic_timer_throttle_reset(&base->throttle, 0);
 
-	local_irq_save(flags);
 	apic_timer_mux_reset();
 	/* What it does takes time of the simulated CPU. */
 	apic_timer_watchdog_offline();
-	local_irq_restore(flags);
 	apic_timer_calibrate();
 }
 

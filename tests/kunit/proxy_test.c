@@ -25,19 +25,10 @@ static const u64 lapic_rates[] = {
 	0, 24000000, 25000000, 100000000, 200000000, 1000000000,
 };
 
-static void forget(void)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	apic_timer_mux_reset();
-	local_irq_restore(flags);
-}
-
 /* As source.c does it. */
 static int attach(void)
 {
-	forget();
+	apic_timer_mux_reset();
 	apic_timer_source = &apic_timer_source_proxy;
 	return apic_timer_source_proxy.attach();
 }
@@ -47,7 +38,7 @@ static int detach(void)
 	int ret = apic_timer_source_proxy.detach();
 
 	if (!ret)
-		forget();
+		apic_timer_mux_reset();
 	return ret;
 }
 
@@ -337,7 +328,7 @@ static void not_given_back_test(struct kunit *test)
 	fake.free = &fake.lapic;
 	apic_timer_source_proxy.remove();
 	KUNIT_EXPECT_GT(test, fake.sleeps, 60U);
-	forget();
+	apic_timer_mux_reset();
 	fake_stop(test);
 }
 

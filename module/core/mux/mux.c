@@ -31,6 +31,7 @@
  * A far deadline is made in several hops: the hardware can be programmed for
  * max_delta at most, and its clock may drift.
  */
+#include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -225,12 +226,16 @@ static void program_if_needed(struct apic_timer_mux *mux)
 /**
  * apic_timer_mux_reset() - forget all deadlines of this CPU
  *
- * Context: Interrupts off.
+ * Context: Any, bound to the CPU.
  */
 void apic_timer_mux_reset(void)
 {
-	lockdep_assert_irqs_disabled();
-	*this_cpu_ptr(&apic_timer_mux) = (struct apic_timer_mux) {
+	struct apic_timer_mux *mux;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	mux = this_cpu_ptr(&apic_timer_mux);
+	*mux = (struct apic_timer_mux) {
 		.target.expires = APIC_TIMER_NEVER,
 		.deadline = { APIC_TIMER_NEVER, APIC_TIMER_NEVER },
 		.serve_from = APIC_TIMER_NEVER,
@@ -239,8 +244,9 @@ void apic_timer_mux_reset(void)
 		.kernel_only = APIC_TIMER_NEVER,
 		.deferred = APIC_TIMER_NEVER,
 		.no_timer = APIC_TIMER_NEVER,
-		.fence.due = APIC_TIMER_NEVER,
 	};
+	apic_timer_fence_reset(&mux->fence);
+	local_irq_restore(flags);
 	apic_timer_mux_tick = apic_timer_ns_to_tsc(TICK_NSEC);
 }
 

@@ -225,7 +225,7 @@ static void check(u64 now)
 /**
  * apic_timer_watchdog_online() - begin to check this CPU
  *
- * Context: Interrupts off.
+ * Context: Any, bound to the CPU.
  */
 void apic_timer_watchdog_online(void)
 {
@@ -238,7 +238,7 @@ void apic_timer_watchdog_online(void)
 /**
  * apic_timer_watchdog_offline() - stop checking this CPU
  *
- * Context: Interrupts off.
+ * Context: Any, bound to the CPU.
  */
 void apic_timer_watchdog_offline(void)
 {
