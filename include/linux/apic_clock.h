@@ -51,6 +51,7 @@ struct apic_clock_timer {
 	unsigned int state;
 	int cpu;
 	int home;			/* CPU in whose list it is */
+	unsigned int armed;		/* how often */
 	raw_spinlock_t lock;
 	struct hrtimer approach;	/* of @clock, until @when is near */
 	struct hrtimer check;		/* of CLOCK_MONOTONIC, from then on */

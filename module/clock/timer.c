@@ -198,6 +198,7 @@ static int advance(struct apic_clock_timer *timer)
 	int ret;
 
 	lockdep_assert_held(&timer->lock);
+	WRITE_ONCE(timer->armed, timer->armed + 1);
 	/* It may be there still when the last expiry came before it. */
 	hrtimer_try_to_cancel(&timer->check);
 	if (left >= 2 * near) {
@@ -304,6 +305,7 @@ void init_apic_clock_timer(struct apic_clock_timer *timer)
 	timer->when = 0;
 	timer->cpu = -1;
 	timer->home = 0;
+	timer->armed = 0;
 	raw_spin_lock_init(&timer->lock);
 	apic_clock_hrtimer_setup(&timer->approach, approach, CLOCK_MONOTONIC,
 				 HRTIMER_MODE_ABS_PINNED_HARD);
@@ -345,6 +347,24 @@ static int take_out(struct apic_clock_timer *timer)
 		return 1;
 	/* It was armed, if not as far as the CPU's timer. */
 	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
+}
+
+/*
+ * Is a callback under way, of a timer that was taken out? hrtimer_cancel() would wait
+ * for it without the lock, while set_clock() makes another hrtimer of the approach:
+ *
+ *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
+ *	  add_apic_timer_at(), another clock
+ *	    set_clock()                         hrtimer_cancel(&timer->approach)
+ *	      timer->approach.base = NULL
+ *	                                          reads from base
+ */
+static bool in_callback(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	lockdep_assert_held(&timer->lock);
+	return hrtimer_try_to_cancel(&timer->approach) < 0 ||
+	       hrtimer_try_to_cancel(&timer->check) < 0;
 }
 
 /* The approach is an hrtimer of one clock. It may be in its callback still. */
@@ -495,25 +515,30 @@ EXPORT_SYMBOL_GPL(del_apic_timer_at);
  */
 int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 {
-	int ret, first = del_apic_timer_at(timer);
+	int ret = check_timer(timer), first = 0, again;
+	bool begun = false, callback;
+	unsigned long flags;
+	unsigned int armed;
 
-	if (first == -EINVAL || first == -EPERM)
-		return first;
-	for (;;) {
-		/* A callback may be under way; it finds that there is nothing to do. */
-		hrtimer_cancel(&timer->approach);
-		hrtimer_cancel(&timer->check);
-		ret = del_apic_timer_sync(&timer->timer);
-		if (ret == -EDEADLK)
-			return ret;
-		if (ret == 1)
+	if (ret)
+		return ret;
+	do {
+		raw_spin_lock_irqsave(&timer->lock, flags);
+		ret = take_out(timer);
+		callback = in_callback(timer);
+		armed = timer->armed;
+		raw_spin_unlock_irqrestore(&timer->lock, flags);
+		if (!begun || ret == 1)
+			first = ret;
+		begun = true;
+
+		again = del_apic_timer_sync(&timer->timer);
+		if (again == -EDEADLK)
+			return again;
+		if (again == 1)
 			first = 1;
-		/* The handler may have armed it again. */
-		if (!is_pending(timer))
-			break;
-		if (del_apic_timer_at(timer) == 1)
-			first = 1;
-	}
+		/* The handler that was waited for, or a callback, may have armed it again. */
+	} while (callback || READ_ONCE(timer->armed) != armed);
 	return first == -EBUSY ? 0 : first;
 }
 EXPORT_SYMBOL_GPL(del_apic_timer_at_sync);

@@ -342,6 +342,24 @@ def test_left_behind(guest):
 
 
 @pytest.mark.guest(
+    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy"),
+    SETUP
+    + """
+    taskset 1 sh -c 'echo "rearm 1 1000" >'$test/command
+    grep ^rearm $test/result
+    """
+    + END,
+)
+def test_deleted_as_it_is_armed(guest):
+    """Deleted on one CPU while its handler arms it on another, it is gone."""
+    (row,) = re.findall(r"^rearm times (\d+) pending (\d+) ran (\d+) runs (\d+)$", guest.ok(), re.M)
+    times, pending, ran, runs = map(int, row)
+    print(guest.output)
+    assert (times, pending, ran) == (1000, 0, 0)
+    assert runs > 500
+
+
+@pytest.mark.guest(
     some(engine="smp", cpus=2, source="proxy"),
     SETUP
     + """

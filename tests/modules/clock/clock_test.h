@@ -8,6 +8,8 @@ int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots);
 int clock_test_group_later(unsigned int n, unsigned int flags, unsigned int ms);
 void clock_test_group_free(void);
 void clock_test_group_show(struct seq_file *file);
+int clock_test_rearm(int cpu, unsigned int times);
+void clock_test_rearm_show(struct seq_file *file);
 int clock_test_stop(unsigned int naps);
 void clock_test_stop_show(struct seq_file *file);
 

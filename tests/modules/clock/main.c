@@ -14,6 +14,7 @@
  *		was when this module was loaded, by TSC_ADJUST
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
+ *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
  */
@@ -183,6 +184,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group(n, clock, ms);
 	if (!strcmp(verb, "later"))
 		return clock_test_group_later(n, clock, ms);
+	if (!strcmp(verb, "rearm"))
+		return clock_test_rearm(n, clock);
 	if (!strcmp(verb, "stop"))
 		return clock_test_stop(n);
 	if (n >= SLOTS)
@@ -247,6 +250,7 @@ static int result_show(struct seq_file *file, void *unused)
 	for (i = 0; i < ARRAY_SIZE(refusals); i++)
 		seq_printf(file, " %d", refusals[i]);
 	seq_putc(file, '\n');
+	clock_test_rearm_show(file);
 	clock_test_stop_show(file);
 	clock_test_group_show(file);
 	return 0;
