@@ -269,8 +269,9 @@ struct apic_clock_group;
 /*
  * Make a group of one timer on each of @cpus, whose handlers start at one instant.
  * @function is called as that of a timer is, on each CPU; then @done, unless it is
- * NULL, on the CPU that is last, in the same context. Task context. Returns NULL
- * without memory, for no or unknown CPUs, or unknown flags.
+ * NULL, on the CPU that is last, in hard interrupt context, too: also for an expiry
+ * that is cancelled, or that is over before apic_clock_group_fire() is. Task context.
+ * Returns NULL without memory, for no or unknown CPUs, or unknown flags.
  *
  * With APIC_CLOCK_GROUP_ALL each CPU enters its interrupt some microseconds
  * before the moment and waits in it. The first that is within 100 ns of the moment
@@ -282,7 +283,7 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 		       void (*done)(const struct apic_clock_receipt *receipt, unsigned long data),
 		       unsigned long data, unsigned int flags);
 
-/* Cancel what is pending, wait for handlers, and free the memory. Task context. */
+/* Cancel what is pending, wait for handlers, and free the memory. Task context; sleeps. */
 void apic_clock_group_free(struct apic_clock_group *group);
 
 /*
@@ -296,7 +297,7 @@ void apic_clock_group_free(struct apic_clock_group *group);
  */
 int apic_clock_group_fire(struct apic_clock_group *group, u64 when);
 
-/* Cancel an expiry; task context. When this returns, @done has been called. */
+/* Cancel an expiry; task context; sleeps. When this returns, @done has returned. */
 void apic_clock_group_cancel(struct apic_clock_group *group);
 
 #endif /* _LINUX_APIC_CLOCK_H */

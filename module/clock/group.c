@@ -18,9 +18,11 @@
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/irq_work.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -66,11 +68,13 @@ struct member {
  * @flags:	APIC_CLOCK_GROUP_*
  * @count:	number of members
  * @when:	the moment
- * @left:	members that are armed or run; 0 between expiries
+ * @busy:	it is armed, or its last expiry is not over
+ * @left:	members that are armed or run, and apic_clock_group_fire() while it arms them
  * @failed:	apic_clock_group_fire() could not arm all: there is no receipt
  * @arrived:	members that wait in their interrupt
  * @decision:	an &enum decision
  * @cancelled:	apic_clock_group_cancel() is at work
+ * @work:	calls @done when no handler was the last
  * @members:	the members
  */
 struct apic_clock_group {
@@ -82,6 +86,8 @@ struct apic_clock_group {
 	u64 when;
 	bool cancelled;
 	bool failed;
+	struct irq_work work;
+	atomic_t busy;
 	atomic_t left;
 	atomic_t arrived;
 	atomic_t decision;
@@ -115,12 +121,18 @@ static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group
 	return receipt;
 }
 
+/* Return: true if none is left: the caller sees to it that conclude() is called. */
+static bool leave(struct apic_clock_group *group, unsigned int members)
+{
+	return members && atomic_sub_and_test(members, &group->left);
+}
+
 /*
- * The last one writes the receipt. The group may be armed again before @done is
- * called, so that @done can do that; it is not freed before @done has returned, as
- * that waits for handlers.
+ * Write the receipt. The group may be armed again before @done is called, so that @done
+ * can do that; it is not freed before @done has returned, as apic_clock_group_cancel()
+ * waits for handlers and the work.
  */
-static void leave(struct apic_clock_group *group)
+static void conclude(struct apic_clock_group *group)
 {
 	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data) = group->done;
 	unsigned long data = group->data;
@@ -128,13 +140,26 @@ static void leave(struct apic_clock_group *group)
 	bool failed;
 
 	/* Those that have left before have written what is read here. */
-	if (atomic_sub_return(1, &group->left) != 1)
-		return;
 	receipt = receipt_of(group);
 	failed = READ_ONCE(group->failed);
-	atomic_set_release(&group->left, 0);
+	atomic_set_release(&group->busy, 0);
 	if (done && !failed)
 		done(&receipt, data);
+}
+
+static void conclude_in_interrupt(struct irq_work *work)
+{
+	conclude(container_of(work, struct apic_clock_group, work));
+}
+
+/*
+ * Not in a handler. The caller may hold a lock that @done takes, or be @done: that is
+ * called by an interrupt of its own.
+ */
+static void leave_from_outside(struct apic_clock_group *group, unsigned int members)
+{
+	if (leave(group, members))
+		irq_work_queue(&group->work);
 }
 
 /* Call the handler of a member, whose moment is @target. */
@@ -152,7 +177,8 @@ static void run_alone(unsigned long long now, unsigned long data)
 	struct member *member = (struct member *)data;
 
 	call(member, now, member->timer.expires);
-	leave(member->group);
+	if (leave(member->group, 1))
+		conclude(member->group);
 }
 
 static enum decision decide(struct apic_clock_group *group)
@@ -180,7 +206,8 @@ static void run_with_all(unsigned long long now, unsigned long data)
 			;
 		call(member, start, target);
 	}
-	leave(group);
+	if (leave(group, 1))
+		conclude(group);
 }
 
 /**
@@ -215,6 +242,7 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 	group->done = done;
 	group->data = data;
 	group->flags = flags;
+	group->work = IRQ_WORK_INIT_HARD(conclude_in_interrupt);
 	member = group->members;
 	for_each_cpu(cpu, cpus) {
 		member->group = group;
@@ -265,6 +293,37 @@ static unsigned int take_out(struct apic_clock_group *group)
 	return taken;
 }
 
+/* Arm all members. Return: 0 or an error, with which none is armed. */
+static int arm(struct apic_clock_group *group, u64 when)
+{
+	unsigned int i, undone;
+	int ret = 0;
+
+	group->when = when;
+	WRITE_ONCE(group->failed, false);
+	atomic_set(&group->arrived, 0);
+	atomic_set(&group->decision, NOT_YET);
+	/* With one more than members none of them is the last before all are armed. */
+	atomic_set(&group->left, group->count + 1);
+	for (i = 0; i < group->count; i++)
+		aim(&group->members[i], when, group->flags);
+
+	for (i = 0; !ret && i < group->count; i++)
+		ret = add_apic_timer_on(&group->members[i].timer, group->members[i].cpu);
+	if (!ret) {
+		leave_from_outside(group, 1);
+		return 0;
+	}
+	/* The last one was not armed, nor were those after it. */
+	WRITE_ONCE(group->failed, true);
+	undone = group->count - --i;
+	while (i--)
+		undone += del_apic_timer(&group->members[i].timer) == 1;
+	if (leave(group, undone + 1))
+		conclude(group);
+	return ret;
+}
+
 /**
  * apic_clock_group_fire() - arm a group
  * @group:	the group
@@ -280,37 +339,22 @@ static unsigned int take_out(struct apic_clock_group *group)
  */
 int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
 {
-	unsigned int i, left = 1;
-	int ret = 0;
+	int ret = -EBUSY;
 
 	if (when < apic_timer_add_tsc(apic_timer_now(), apic_timer_ns_to_tsc(LEAST_NS)))
 		return -ETIME;
-	/* One more than members, so that none is the last before all are armed. */
-	if (atomic_cmpxchg(&group->left, 0, group->count + 2))
-		return -EBUSY;
-	/* Or what is armed from now on is found by apic_clock_group_cancel(). */
-	if (READ_ONCE(group->cancelled)) {
-		atomic_set_release(&group->left, 0);
-		return -ECANCELED;
+	/* apic_clock_group_cancel() waits for it to be over, perhaps on this CPU. */
+	preempt_disable();
+	if (!atomic_cmpxchg(&group->busy, 0, 1)) {
+		/* Or what is armed from now on is found by apic_clock_group_cancel(). */
+		if (READ_ONCE(group->cancelled)) {
+			atomic_set_release(&group->busy, 0);
+			ret = -ECANCELED;
+		} else {
+			ret = arm(group, when);
+		}
 	}
-	group->when = when;
-	WRITE_ONCE(group->failed, false);
-	atomic_set(&group->arrived, 0);
-	atomic_set(&group->decision, NOT_YET);
-	for (i = 0; i < group->count; i++)
-		aim(&group->members[i], when, group->flags);
-
-	for (i = 0; !ret && i < group->count; i++)
-		ret = add_apic_timer_on(&group->members[i].timer, group->members[i].cpu);
-	if (ret) {
-		/* The last one was not armed, nor were those after it. */
-		WRITE_ONCE(group->failed, true);
-		left += group->count - --i;
-		while (i--)
-			left += del_apic_timer(&group->members[i].timer) == 1;
-	}
-	while (left--)
-		leave(group);
+	preempt_enable();
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_fire);
@@ -322,24 +366,21 @@ EXPORT_SYMBOL_GPL(apic_clock_group_fire);
  * When this returns @done has, if anything was armed; and the group is not armed,
  * unless by others than its @done.
  *
- * Context: Task.
+ * Context: Task; may sleep.
  */
 void apic_clock_group_cancel(struct apic_clock_group *group)
 {
-	unsigned int taken;
-
 	WRITE_ONCE(group->cancelled, true);
 	/* Pairs with the cmpxchg in apic_clock_group_fire(). */
 	smp_mb();
 	/* One that is being armed is taken out as it comes. */
 	do {
-		taken = take_out(group);
-		while (taken--)
-			leave(group);
+		leave_from_outside(group, take_out(group));
 		cpu_relax();
-	} while (atomic_read_acquire(&group->left));
-	/* The last handler may be in @done still. */
+	} while (atomic_read_acquire(&group->busy));
+	/* The last handler, or the work, may be in @done still. */
 	take_out(group);
+	irq_work_sync(&group->work);
 	WRITE_ONCE(group->cancelled, false);
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
@@ -348,7 +389,7 @@ EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
  * apic_clock_group_free() - cancel what is pending, and free a group
  * @group:	the group, or NULL
  *
- * Context: Task.
+ * Context: Task; may sleep.
  */
 void apic_clock_group_free(struct apic_clock_group *group)
 {

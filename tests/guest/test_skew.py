@@ -14,8 +14,8 @@ SKEW = re.compile(
     re.M,
 )
 GROUP = re.compile(
-    r"^group shots (\d+) complete (\d+) none (\d+) split (\d+) early (\d+) latest (-?\d+) "
-    r"error (\d+)(?: apart p50 (\d+) p99 (\d+) max (\d+))?$",
+    r"^group shots (\d+) complete (\d+) none (\d+) split (\d+) early (\d+) outside (\d+) "
+    r"latest (-?\d+) error (\d+)(?: apart p50 (\d+) p99 (\d+) max (\d+))?$",
     re.M,
 )
 TRUTHS = (0, 1, 7, 50, 300, 1000, -1000, 100_000)
@@ -66,8 +66,8 @@ def test_injected():
     groups = GROUP.findall(result.output)
     assert len(groups) == 6
     for number, row in enumerate(groups):
-        shots, complete, none, split, early, *_, p99, _most = map(int, row)
-        assert (shots, complete + none, split, early) == (300, 300, 0, 0)
+        shots, complete, none, split, early, outside, *_, p99, _most = map(int, row)
+        assert (shots, complete + none, split, early, outside) == (300, 300, 0, 0, 0)
         assert complete >= 295
         # What a handler's own loop waits by is coarser than the core's.
         assert p99 <= (16 if number % 2 else 6)
@@ -175,8 +175,8 @@ def test_group(guest):
     groups = GROUP.findall(guest.output)
     assert len(groups) == 4
     for flags, row in enumerate(groups):
-        shots, complete, none, split, early = map(int, row[:5])
-        assert (shots, split) == (50, 0)
+        shots, complete, none, split, early, outside = map(int, row[:6])
+        assert (shots, split, outside) == (50, 0, 0)
         assert complete + none == 50
         assert none == 0 or flags & 2
         if not flags & 1:

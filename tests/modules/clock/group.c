@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
+#include <linux/hardirq.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
@@ -30,12 +31,13 @@
  * @none:	those of which none was
  * @split:	those of which some were: never, with APIC_CLOCK_GROUP_ALL
  * @early:	handlers that started before the moment
+ * @outside:	receipts that did not come in an interrupt, cancelled ones too
  * @latest:	largest start less the moment, TSC cycles
  * @apart:	of @complete: last start less first, in order
  * @error:	bound that the last receipt gave
  */
 static struct result {
-	unsigned int shots, complete, none, split, early;
+	unsigned int shots, complete, none, split, early, outside;
 	s64 latest;
 	s64 apart[SHOTS];
 	u64 error;
@@ -53,6 +55,7 @@ static void handler(unsigned long long now, unsigned long data)
 static void done(const struct apic_clock_receipt *receipt, unsigned long data)
 {
 	last = *receipt;
+	result.outside += !in_hardirq();
 	complete(&over);
 }
 
@@ -205,9 +208,9 @@ void clock_test_group_show(struct seq_file *file)
 {
 	unsigned int n = result.complete;
 
-	seq_printf(file, "group shots %u complete %u none %u split %u early %u latest %lld error %llu",
-		   result.shots, n, result.none, result.split, result.early, result.latest,
-		   result.error);
+	seq_printf(file, "group shots %u complete %u none %u split %u early %u outside %u latest %lld error %llu",
+		   result.shots, n, result.none, result.split, result.early, result.outside,
+		   result.latest, result.error);
 	if (n)
 		seq_printf(file, " apart p50 %lld p99 %lld max %lld", result.apart[n / 2],
 			   result.apart[n - 1 - n / 100], result.apart[n - 1]);
