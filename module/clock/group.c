@@ -13,6 +13,8 @@
  *	  one of two is there: NONE
  *	  returns                           arrives, reads NONE, returns
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/apic_clock.h>
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
@@ -20,13 +22,19 @@
 #include <linux/export.h>
 #include <linux/irq_work.h>
 #include <linux/limits.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
+#include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 #include <asm/msr.h>
+
+#include "group.h"
 
 /* Arming the CPUs takes an interrupt of each. */
 #define LEAST_NS	(20 * NSEC_PER_USEC)
@@ -62,6 +70,7 @@ struct member {
 
 /**
  * struct apic_clock_group - a group
+ * @node:	of the list of all
  * @function:	the members' handler
  * @done:	receives the receipt, may be NULL
  * @data:	for both
@@ -73,11 +82,12 @@ struct member {
  * @failed:	apic_clock_group_fire() could not arm all: there is no receipt
  * @arrived:	members that wait in their interrupt
  * @decision:	an &enum decision
- * @cancelled:	apic_clock_group_cancel() is at work
+ * @cancelled:	it is being cancelled, or its module is being unloaded
  * @work:	calls @done when no handler was the last
  * @members:	the members
  */
 struct apic_clock_group {
+	struct list_head node;
 	void (*function)(unsigned long long now, unsigned long data);
 	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data);
 	unsigned long data;
@@ -93,6 +103,9 @@ struct apic_clock_group {
 	atomic_t decision;
 	struct member members[];
 };
+
+static DEFINE_MUTEX(groups_mutex);
+static LIST_HEAD(groups);
 
 static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group)
 {
@@ -254,6 +267,9 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 		group->count++;
 		member++;
 	}
+	mutex_lock(&groups_mutex);
+	list_add(&group->node, &groups);
+	mutex_unlock(&groups_mutex);
 	return group;
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_alloc);
@@ -359,16 +375,8 @@ int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_fire);
 
-/**
- * apic_clock_group_cancel() - cancel an expiry
- * @group:	the group
- *
- * When this returns @done has, if anything was armed; and the group is not armed,
- * unless by others than its @done.
- *
- * Context: Task; may sleep.
- */
-void apic_clock_group_cancel(struct apic_clock_group *group)
+/* Cancel an expiry; the group cannot be armed from then on. */
+static void stop(struct apic_clock_group *group)
 {
 	WRITE_ONCE(group->cancelled, true);
 	/* Pairs with the cmpxchg in apic_clock_group_fire(). */
@@ -381,6 +389,20 @@ void apic_clock_group_cancel(struct apic_clock_group *group)
 	/* The last handler, or the work, may be in @done still. */
 	take_out(group);
 	irq_work_sync(&group->work);
+}
+
+/**
+ * apic_clock_group_cancel() - cancel an expiry
+ * @group:	the group
+ *
+ * When this returns @done has, if anything was armed; and the group is not armed,
+ * unless by others than its @done.
+ *
+ * Context: Task; may sleep.
+ */
+void apic_clock_group_cancel(struct apic_clock_group *group)
+{
+	stop(group);
 	WRITE_ONCE(group->cancelled, false);
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
@@ -395,7 +417,60 @@ void apic_clock_group_free(struct apic_clock_group *group)
 {
 	if (!group)
 		return;
-	apic_clock_group_cancel(group);
+	stop(group);
+	mutex_lock(&groups_mutex);
+	list_del(&group->node);
+	mutex_unlock(&groups_mutex);
 	kfree(group);
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_free);
+
+static bool belongs_to(const struct apic_clock_group *group, const struct module *module)
+{
+	return within_module((unsigned long)group->function, module) ||
+	       within_module((unsigned long)group->done, module);
+}
+
+/**
+ * apic_clock_groups_stop() - cancel what a module has left armed
+ * @module:	module whose exit function has returned
+ *
+ * From then on its groups cannot be armed: its handlers may still run, and try.
+ *
+ * Context: Task.
+ */
+void apic_clock_groups_stop(const struct module *module)
+{
+	struct apic_clock_group *group;
+
+	mutex_lock(&groups_mutex);
+	list_for_each_entry(group, &groups, node)
+		if (belongs_to(group, module))
+			stop(group);
+	mutex_unlock(&groups_mutex);
+}
+
+/**
+ * apic_clock_groups_free() - free the groups that a module has left
+ * @module:	module none of whose handlers is called any more
+ *
+ * Context: Task.
+ */
+void apic_clock_groups_free(const struct module *module)
+{
+	struct apic_clock_group *group, *next;
+	unsigned int count = 0;
+
+	mutex_lock(&groups_mutex);
+	list_for_each_entry_safe(group, next, &groups, node) {
+		if (!belongs_to(group, module))
+			continue;
+		list_del(&group->node);
+		kfree(group);
+		count++;
+	}
+	mutex_unlock(&groups_mutex);
+	if (count)
+		pr_warn("module %s has left %u group(s): cancelled and freed\n", module->name,
+			count);
+}

@@ -7,22 +7,58 @@
 #include <linux/notifier.h>
 
 #include "debugfs.h"
+#include "group.h"
 #include "resync.h"
 #include "skew.h"
 #include "timer.h"
 
-/* A module was unloaded, perhaps with timers pending. */
-static int module_event(struct notifier_block *block, unsigned long state, void *module)
+/*
+ * A module was unloaded, perhaps with timers pending. Close to its moment a timer is the
+ * core's only. So ours are cancelled before the core looks for those, and once more when
+ * the core has waited for the module's handlers, which may arm some meanwhile:
+ *
+ *	CPU0: rmmod                             CPU1
+ *	  the core cancels the module's
+ *	                                        a timer comes near: armed, not ours any more
+ *	  we find none
+ *	  the module's memory is freed
+ *	                                        its handler is called
+ */
+static void forget(const struct module *module)
+{
+	apic_clock_groups_stop(module);
+	apic_clock_timers_forget(module);
+}
+
+static int before_core(struct notifier_block *block, unsigned long state, void *module)
 {
 #ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 	if (state == MODULE_STATE_GOING && module != THIS_MODULE)
-		apic_clock_timers_forget(module);
+		forget(module);
 #endif
 	return NOTIFY_OK;
 }
 
-static struct notifier_block module_block = {
-	.notifier_call = module_event,
+static int after_core(struct notifier_block *block, unsigned long state, void *module)
+{
+#ifdef CONFIG_MODULES
+	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
+		forget(module);
+		apic_clock_groups_free(module);
+	}
+#endif
+	return NOTIFY_OK;
+}
+
+/* The core's has priority 0. */
+static struct notifier_block before_block = {
+	.notifier_call = before_core,
+	.priority = 1,
+};
+
+static struct notifier_block after_block = {
+	.notifier_call = after_core,
+	.priority = -1,
 };
 
 static int __init apic_clock_init(void)
@@ -30,9 +66,12 @@ static int __init apic_clock_init(void)
 	int ret;
 
 	apic_clock_timers_init();
-	ret = register_module_notifier(&module_block);
+	ret = register_module_notifier(&before_block);
 	if (ret)
 		return ret;
+	ret = register_module_notifier(&after_block);
+	if (ret)
+		goto no_after;
 	ret = apic_clock_skew_init();
 	if (ret)
 		goto no_skew;
@@ -45,7 +84,9 @@ static int __init apic_clock_init(void)
 no_resync:
 	apic_clock_skew_exit();
 no_skew:
-	unregister_module_notifier(&module_block);
+	unregister_module_notifier(&after_block);
+no_after:
+	unregister_module_notifier(&before_block);
 	return ret;
 }
 
@@ -54,7 +95,8 @@ static void __exit apic_clock_exit(void)
 	apic_clock_debugfs_exit();
 	apic_clock_resync_exit();
 	apic_clock_skew_exit();
-	unregister_module_notifier(&module_block);
+	unregister_module_notifier(&after_block);
+	unregister_module_notifier(&before_block);
 }
 
 module_init(apic_clock_init);

@@ -557,6 +557,13 @@ bool apic_clock_timer_pending(const struct apic_clock_timer *timer)
 }
 EXPORT_SYMBOL_GPL(apic_clock_timer_pending);
 
+/* Its memory may be the module's, and its function another's. */
+static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
+{
+	return within_module((unsigned long)timer->timer.function, module) ||
+	       within_module((unsigned long)timer, module);
+}
+
 /* One that a module leaves behind, out of the lists. */
 static struct apic_clock_timer *next_of(const struct module *module)
 {
@@ -569,7 +576,7 @@ static struct apic_clock_timer *next_of(const struct module *module)
 		home = per_cpu_ptr(&homes, cpu);
 		raw_spin_lock_irqsave(&home->lock, flags);
 		list_for_each_entry(timer, &home->timers, node) {
-			if (!within_module((unsigned long)timer->timer.function, module))
+			if (!belongs_to(timer, module))
 				continue;
 			list_del_init(&timer->node);
 			raw_spin_unlock_irqrestore(&home->lock, flags);

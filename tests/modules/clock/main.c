@@ -41,7 +41,7 @@
 
 static bool leave;
 module_param(leave, bool, 0600);
-MODULE_PARM_DESC(leave, "leave timers pending when unloaded");
+MODULE_PARM_DESC(leave, "leave timers and groups pending when unloaded");
 
 #define SLOTS	8
 /* Those from here on are not early, whatever a conversion may be off by. */
@@ -280,7 +280,9 @@ static void __exit clock_test_exit(void)
 	unsigned int i;
 
 	debugfs_remove(directory);
-	for (i = 0; i < SLOTS && !leave; i++) {
+	if (leave)
+		return;
+	for (i = 0; i < SLOTS; i++) {
 		slots[i].every = 0;
 		del_apic_timer_at_sync(&slots[i].timer);
 	}
