@@ -41,11 +41,30 @@ static s64 cycles(s64 ticks, u64 rate)
  */
 void apic_clock_fit_init(struct apic_clock_fit *fit, u64 nominal)
 {
-	*fit = (struct apic_clock_fit) {
-		.nominal = nominal,
-		.rate.low = nominal - (nominal >> NOMINAL_SHIFT),
-		.rate.high = nominal + (nominal >> NOMINAL_SHIFT),
-	};
+	*fit = (struct apic_clock_fit) { .nominal = nominal };
+	fit->rate = apic_clock_fit_runs(fit, false);
+}
+
+/**
+ * apic_clock_fit_runs() - how fast a TSC may be found to run
+ * @fit:	the fit
+ * @may_stop:	it may stop
+ *
+ * A TSC that stops for a short time looks like one that runs slower, and another rate
+ * like one stop after the other. So what one that may stop has lost by the known rate
+ * is taken for a stop. Of one that never does only what no rate explains is: it was
+ * written to, or the reference has stopped.
+ *
+ * Context: Any.
+ * Return: what is a rate; the rest is for apic_clock_follow_use() to tell.
+ */
+struct apic_clock_rate apic_clock_fit_runs(const struct apic_clock_fit *fit, bool may_stop)
+{
+	u64 off = fit->nominal >> NOMINAL_SHIFT;
+
+	if (may_stop)
+		return fit->rate;
+	return (struct apic_clock_rate) { .low = fit->nominal - off, .high = fit->nominal + off };
 }
 
 /**
@@ -164,7 +183,7 @@ bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_read
 			u64 ticks_per_s)
 {
 	struct apic_clock_rate found;
-	bool moved;
+	bool doubted, moved;
 	u64 ticks;
 
 	/* Nothing was known before the first reading. */
@@ -178,13 +197,12 @@ bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_read
 	if (!rate_of(&fit->anchor, reading, &found))
 		return false;
 	ticks = reading->ref - fit->anchor.ref;
-	if (!narrow(&fit->rate, &found)) {
-		/* What is found next is not a mixture of both rates. */
+	doubted = !narrow(&fit->rate, &found);
+	if (doubted || ticks >= WINDOW_S * ticks_per_s)
 		fit->anchor = *reading;
-	} else if (ticks >= WINDOW_S * ticks_per_s) {
-		fit->anchor = *reading;
-	}
-	moved = has_moved(fit);
+	/* The first one may be a mixture of two rates, or of one and a TSC that was set. */
+	moved = (!doubted || fit->doubted) && has_moved(fit);
+	fit->doubted = doubted;
 	fit->moved += moved;
 	if (moved || (!fit->fitted && ticks >= FIT_S * ticks_per_s)) {
 		fit->fitted = true;
@@ -240,7 +258,7 @@ u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref)
  * apic_clock_follow_use() - use a reading of a CPU
  * @follow:	of the CPU
  * @scale:	the scale
- * @rate:	bounds of the TSC's rate
+ * @runs:	as by apic_clock_fit_runs()
  * @reading:	the reading
  *
  * Context: Any. The caller keeps other code from @follow.
@@ -248,7 +266,7 @@ u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref)
  * it is found ahead; 0 if it ran, or the reading says nothing.
  */
 s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_clock_scale *scale,
-			  const struct apic_clock_rate *rate,
+			  const struct apic_clock_rate *runs,
 			  const struct apic_clock_reading *reading)
 {
 	u64 width = reading->high - reading->low, noise, drift;
@@ -262,7 +280,7 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 	lost = found - follow->offset;
 	noise = (scale->rate >> SHIFT) + NOISE;
 	/* The TSC may have run faster or slower than common time. */
-	drift = cycles(reading->ref - follow->ref, rate->high - rate->low);
+	drift = cycles(reading->ref - follow->ref, runs->high - runs->low);
 	follow->ref = reading->ref;
 	follow->error = DIV_ROUND_UP_ULL(width, 2);
 	if (follow->known && abs(lost) <= (s64)noise) {

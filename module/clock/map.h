@@ -65,6 +65,7 @@ struct apic_clock_scale {
  * @rate:	bounds of it
  * @anchor:	reading from which on the TSC has run without a stop
  * @last:	tick of the last reading
+ * @doubted:	the last reading contradicted what was known
  * @fitted:	@rate comes from long enough, and @first is set
  * @first:	what the middle was then
  * @moved:	how often the rate has changed by more than %APIC_CLOCK_MOVED_PPB
@@ -74,6 +75,7 @@ struct apic_clock_fit {
 	struct apic_clock_rate rate;
 	struct apic_clock_reading anchor;
 	u64 last;
+	bool doubted;
 	bool fitted;
 	u64 first;
 	unsigned int moved;
@@ -107,6 +109,7 @@ struct apic_clock_follow {
 };
 
 void apic_clock_fit_init(struct apic_clock_fit *fit, u64 nominal);
+struct apic_clock_rate apic_clock_fit_runs(const struct apic_clock_fit *fit, bool may_stop);
 void apic_clock_reading_add(struct apic_clock_reading *reading, const struct apic_clock_rate *rate,
 			    u64 before, u64 ref, u64 after);
 bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_reading *reading,
@@ -116,7 +119,7 @@ s64 apic_clock_fit_ppb(const struct apic_clock_fit *fit, u64 rate);
 u64 apic_clock_fit_error_ppb(const struct apic_clock_fit *fit);
 u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref);
 s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_clock_scale *scale,
-			  const struct apic_clock_rate *rate,
+			  const struct apic_clock_rate *runs,
 			  const struct apic_clock_reading *reading);
 u64 apic_clock_extend(u64 expected, u32 raw, unsigned int bits);
 

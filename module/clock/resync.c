@@ -8,7 +8,8 @@
  * that errors do not add up. map.c computes.
  *
  * By the same readings the rate of the TSC is fitted. A rate that changes by more than
- * crystals drift means that the TSC or the counter is not to be trusted.
+ * crystals drift means that the TSC or the counter is not to be trusted. Where the TSC
+ * may stop, a change is taken for stops until it has lasted.
  *
  * Reading is done on the CPU itself, with preemption off. What comes between two reads
  * makes them say less, not something wrong.
@@ -84,11 +85,13 @@ struct state {
  * struct base - what all CPUs compute common time with
  * @scale:	common time by the counter
  * @rate:	bounds of the TSC's rate
+ * @runs:	what is a rate, not a stop
  * @ns:		when @scale begins, of the kernel's clock that is safe everywhere
  */
 struct base {
 	struct apic_clock_scale scale;
 	struct apic_clock_rate rate;
+	struct apic_clock_rate runs;
 	u64 ns;
 };
 
@@ -96,6 +99,7 @@ static DEFINE_PER_CPU(struct state, states);
 static const struct apic_clock_reference *counter;	/* NULL without any */
 static u64 ticks_per_s;
 static bool probing;
+static bool may_stop;				/* the TSC, in idle */
 
 static DEFINE_RAW_SPINLOCK(base_lock);
 static seqcount_raw_spinlock_t base_seq = SEQCNT_RAW_SPINLOCK_ZERO(base_seq, &base_lock);
@@ -171,7 +175,7 @@ static void resync_this_cpu(struct apic_clock_reading *reading)
 	read_here(&from, reading);
 	state = this_cpu_ptr(&states);
 	raw_spin_lock_irqsave(&state->lock, flags);
-	apic_clock_follow_use(&state->follow, &from.scale, &from.rate, reading);
+	apic_clock_follow_use(&state->follow, &from.scale, &from.runs, reading);
 	raw_spin_unlock_irqrestore(&state->lock, flags);
 }
 
@@ -215,6 +219,7 @@ static void bend(u64 ref)
 	next.scale.common = apic_clock_scale_at(&base.scale, ref);
 	next.scale.ref = ref;
 	next.rate = fit.rate;
+	next.runs = apic_clock_fit_runs(&fit, may_stop);
 	next.scale.rate = apic_clock_rate_middle(&fit.rate);
 	write_base(&next);
 }
@@ -292,6 +297,7 @@ static void begin(void)
 	first.scale.common = rdtsc_ordered();
 	preempt_enable();
 	first.rate = fit.rate;
+	first.runs = apic_clock_fit_runs(&fit, may_stop);
 	first.scale.rate = fit.nominal;
 	write_base(&first);
 	for_each_possible_cpu(cpu) {
@@ -469,9 +475,13 @@ static int check_parameters(void)
 int apic_clock_resync_init(void)
 {
 	int cpu, ret = check_parameters();
+	struct apic_timer_info info;
 
 	if (ret)
 		return ret;
+	/* Of a CPU that takes no timers this is filled in, too. */
+	apic_timer_query(cpumask_first(cpu_online_mask), &info);
+	may_stop = follow_idle || info.tsc_kind != APIC_TIMER_TSC_NONSTOP;
 	for_each_possible_cpu(cpu)
 		raw_spin_lock_init(&per_cpu(states, cpu).lock);
 	counter = apic_clock_reference_find(reference);

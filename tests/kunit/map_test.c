@@ -27,6 +27,8 @@
  * @lost:	cycles that the TSC has stood still
  * @smi:	one access in this number comes with an SMI, 0 for none
  * @ppb:	how much faster than by TSC_HZ the TSC runs
+ * @since:	@now when it began to
+ * @ref:	ticks of the reference by then
  * @rnd:	random numbers
  */
 static struct sim {
@@ -34,6 +36,8 @@ static struct sim {
 	u64 lost;
 	unsigned int smi;
 	s64 ppb;
+	u64 since;
+	u64 ref;
 	struct rnd_state rnd;
 } sim;
 
@@ -64,7 +68,16 @@ static u64 tsc(void)
 static u64 ref(void)
 {
 	/* Its tick is longer in cycles of a TSC that runs faster. */
-	return (__int128)sim.now * REF_HZ / (TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000);
+	return sim.ref + (__int128)(sim.now - sim.since) * REF_HZ /
+			 (TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000);
+}
+
+/* From now on the TSC runs at another rate. */
+static void run_at(s64 ppb)
+{
+	sim.ref = ref();
+	sim.since = sim.now;
+	sim.ppb = ppb;
 }
 
 /* An access takes about as long each time, and now and then much longer. */
@@ -263,29 +276,103 @@ static void rate_test(struct kunit *test)
 	}
 }
 
+/*
+ * Compare each so many ms for so long, as resync.c does: follow, break, fit, bend.
+ * Return: how often the rate was said to have moved.
+ */
+static unsigned int compare_for(struct kunit *test, struct apic_clock_fit *fit,
+				struct apic_clock_follow *follow, bool may_stop, unsigned int ms,
+				unsigned int seconds)
+{
+	unsigned int i, moved = 0;
+	struct apic_clock_reading reading;
+	struct apic_clock_rate runs;
+	u64 breaks;
+
+	for (i = 0; i < 1000 * seconds / ms; i++) {
+		sim.now += ms * MS;
+		rate = fit->rate;
+		runs = apic_clock_fit_runs(fit, may_stop);
+		reading = read_all(READS);
+		breaks = follow->stops + follow->ahead;
+		apic_clock_follow_use(follow, &scale, &runs, &reading);
+		if (follow->stops + follow->ahead != breaks)
+			apic_clock_fit_break(fit);
+		moved += apic_clock_fit_use(fit, &reading, REF_HZ);
+		scale.common = apic_clock_scale_at(&scale, reading.ref);
+		scale.ref = reading.ref;
+		scale.rate = apic_clock_rate_middle(&fit->rate);
+	}
+	return moved;
+}
+
+static void expect_truth(struct kunit *test, const struct apic_clock_fit *fit,
+			 const struct apic_clock_follow *follow)
+{
+	kunit_info(test, "%+lld ppb: %+lld within %llu, moved %u; stops %llu, lost %llu, ahead %llu",
+		   sim.ppb, apic_clock_fit_ppb(fit, apic_clock_rate_middle(&fit->rate)),
+		   apic_clock_fit_error_ppb(fit), fit->moved, follow->stops, follow->lost,
+		   follow->ahead);
+	KUNIT_EXPECT_LE(test, fit->rate.low, truth());
+	KUNIT_EXPECT_GE(test, fit->rate.high, truth());
+}
+
 /* A rate that changes is reported once; crystals that warm up are not. */
 static void guard_test(struct kunit *test)
 {
+	/* The kernel's watchdog sees 400 ppm and more. */
+	static const s64 changes[] = { 4000, -5000, 400000, -400000 };
+	struct apic_clock_follow follow = {};
 	struct apic_clock_fit fit;
 	unsigned int i;
 
 	apic_clock_fit_init(&fit, RATE);
-	KUNIT_EXPECT_EQ(test, fit_for(test, &fit, 100), 0U);
-	/* 1 ppm in an hour; time goes on from where it is. */
+	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 100), 0U);
+	/* 1 ppm in an hour. */
 	for (i = 0; i < 360; i++) {
-		sim.ppb += 3;
-		apic_clock_fit_break(&fit);
-		KUNIT_EXPECT_EQ(test, fit_for(test, &fit, 10), 0U);
+		run_at(sim.ppb + 3);
+		KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 10), 0U);
 	}
-	KUNIT_EXPECT_LE(test, fit.rate.low, truth());
-	KUNIT_EXPECT_GE(test, fit.rate.high, truth());
-	/* The kernel's watchdog sees 400 ppm and more. */
-	sim.ppb += 4000;
-	apic_clock_fit_break(&fit);
-	KUNIT_EXPECT_EQ(test, fit_for(test, &fit, 30), 1U);
-	KUNIT_EXPECT_EQ(test, fit.moved, 1U);
-	KUNIT_EXPECT_LE(test, fit.rate.low, truth());
-	KUNIT_EXPECT_GE(test, fit.rate.high, truth());
+	expect_truth(test, &fit, &follow);
+	for (i = 0; i < ARRAY_SIZE(changes); i++) {
+		run_at(sim.ppb + changes[i]);
+		KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 30), 1U);
+		expect_truth(test, &fit, &follow);
+		KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 100), 0U);
+	}
+	KUNIT_EXPECT_EQ(test, fit.moved, (unsigned int)ARRAY_SIZE(changes));
+	KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
+	KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
+}
+
+/* A stop is none of the rate, nor is a TSC that was set, by a little or by much. */
+static void stopped_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_fit fit;
+
+	apic_clock_fit_init(&fit, RATE);
+	compare_for(test, &fit, &follow, true, 1000, 100);
+	sim.now += 5 * MS;
+	sim.lost += 5 * MS;
+	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, true, 1000, 100), 0U);
+	KUNIT_EXPECT_EQ(test, follow.stops, 1ULL);
+	KUNIT_EXPECT_LE(test, abs((s64)(follow.lost - sim.lost)), (s64)MS / 100);
+	expect_truth(test, &fit, &follow);
+
+	/* One that never stops. */
+	map_test_init(test);
+	follow = (struct apic_clock_follow) {};
+	apic_clock_fit_init(&fit, RATE);
+	compare_for(test, &fit, &follow, false, 1000, 100);
+	sim.lost -= MS;
+	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 1000, 100), 0U);
+	expect_truth(test, &fit, &follow);
+	sim.lost -= 100 * MS;
+	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 1000, 100), 0U);
+	KUNIT_EXPECT_EQ(test, follow.ahead, 1ULL);
+	KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
+	expect_truth(test, &fit, &follow);
 }
 
 static void extend_test(struct kunit *test)
@@ -312,6 +399,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(other_test),
 	KUNIT_CASE(rate_test),
 	KUNIT_CASE(guard_test),
+	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(extend_test),
 	{}
 };
