@@ -110,6 +110,7 @@ static struct apic_clock_fit fit;		/* resync_mutex */
 static int fit_cpu;				/* likewise: the CPU whose readings are used */
 static u64 fit_breaks;				/* likewise: how often its TSC had not run */
 static u64 fit_reads;				/* likewise */
+static bool asleep;				/* likewise, to write to it */
 
 static void resync_work(struct work_struct *work);
 static DECLARE_DEFERRABLE_WORK(work, resync_work);
@@ -137,27 +138,39 @@ static void write_base(const struct base *to)
 	raw_spin_unlock_irqrestore(&base_lock, flags);
 }
 
-/* Ticks from the beginning of the scale to now; good to half a round of the counter. */
-static u64 expected_ticks(const struct base *from)
-{
-	u64 ns = ktime_get_mono_fast_ns() - from->ns;
+/**
+ * struct here - a comparison on one CPU
+ * @reading:	what was read
+ * @ns:		when, of the kernel's clock that is safe everywhere
+ * @breaks:	how often the TSC was found to have stopped, or ahead, so far
+ */
+struct here {
+	struct apic_clock_reading reading;
+	u64 ns;
+	u64 breaks;
+};
 
-	return from->scale.ref + mul_u64_u64_div_u64(ns, ticks_per_s, NSEC_PER_SEC);
+/* Ticks from the beginning of the scale on; good to half a round of the counter. */
+static u64 expected_ticks(const struct base *from, u64 ns)
+{
+	return from->scale.ref + mul_u64_u64_div_u64(ns - from->ns, ticks_per_s, NSEC_PER_SEC);
 }
 
 /* Compare this CPU's TSC with the counter. */
-static void read_here(const struct base *from, struct apic_clock_reading *reading)
+static void read_here(const struct base *from, struct here *here)
 {
-	u64 expected = expected_ticks(from), before, after;
+	u64 expected, before, after;
 	unsigned int i, n;
 	u32 raw;
 
-	*reading = (struct apic_clock_reading) {};
+	here->reading = (struct apic_clock_reading) {};
+	here->ns = ktime_get_mono_fast_ns();
+	expected = expected_ticks(from, here->ns);
 	for (i = 0; i < READS; i++) {
 		before = rdtsc_ordered();
 		raw = apic_clock_reference_read();
 		after = rdtsc_ordered();
-		apic_clock_reading_add(reading, &from->rate, before,
+		apic_clock_reading_add(&here->reading, &from->rate, before,
 				       apic_clock_extend(expected, raw, counter->bits), after);
 		/* At another point of the counter's tick each time. */
 		for (n = 0; n < i; n++)
@@ -166,56 +179,44 @@ static void read_here(const struct base *from, struct apic_clock_reading *readin
 }
 
 /* Follow this CPU's TSC. */
-static void resync_this_cpu(struct apic_clock_reading *reading)
+static void resync_this_cpu(struct here *here)
 {
 	struct base from = read_base();
 	struct state *state;
 	unsigned long flags;
 
-	read_here(&from, reading);
+	read_here(&from, here);
 	state = this_cpu_ptr(&states);
 	raw_spin_lock_irqsave(&state->lock, flags);
-	apic_clock_follow_use(&state->follow, &from.scale, &from.runs, reading);
+	apic_clock_follow_use(&state->follow, &from.scale, &from.runs, &here->reading);
+	here->breaks = state->follow.stops + state->follow.ahead;
 	raw_spin_unlock_irqrestore(&state->lock, flags);
 }
 
-/**
- * struct here - a comparison on one CPU
- * @reading:	what was read
- * @breaks:	how often the TSC was found to have stopped, or ahead, so far
- */
-struct here {
-	struct apic_clock_reading reading;
-	u64 breaks;
-};
-
-static void resync_here(void *data)
+static void resync_here(void *here)
 {
-	const struct apic_clock_follow *follow = &this_cpu_ptr(&states)->follow;
-	struct here *here = data;
-
 	lockdep_assert_irqs_disabled();
-	resync_this_cpu(&here->reading);
-	/* Only this CPU writes to it. */
-	here->breaks = follow->stops + follow->ahead;
+	resync_this_cpu(here);
 }
 
 /* The kernel says that this CPU enters or leaves an idle state. */
 static void idle(void *unused, unsigned int idle_state, unsigned int cpu)
 {
-	struct apic_clock_reading reading;
+	struct here here;
 
-	if (idle_state == (unsigned int)PWR_EVENT_EXIT)
-		resync_this_cpu(&reading);
+	if (idle_state == (unsigned int)PWR_EVENT_EXIT && !READ_ONCE(asleep))
+		resync_this_cpu(&here);
 }
 
 /* From a reading on, common time is as steep as the TSC runs now. */
-static void bend(u64 ref)
+static void bend(const struct here *here)
 {
+	u64 ref = here->reading.ref;
 	struct base next = base;
 
 	lockdep_assert_held(&resync_mutex);
-	next.ns = ktime_get_mono_fast_ns();
+	/* Not now: the reading may be older than half a round of the counter, 2.3 s. */
+	next.ns = here->ns;
 	next.scale.common = apic_clock_scale_at(&base.scale, ref);
 	next.scale.ref = ref;
 	next.rate = fit.rate;
@@ -241,24 +242,29 @@ static void use_for_rate(int cpu, const struct here *here)
 		pr_warn("the TSC runs at another rate than before, by the counter %s: %+lld ppb, not %+lld of the kernel's frequency\n",
 			counter->name, apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate)),
 			apic_clock_fit_ppb(&fit, was));
-	bend(here->reading.ref);
+	bend(here);
 }
 
 /**
  * apic_clock_resync_now() - compare the TSCs with the counter
  *
  * Context: Task; interrupts the CPUs.
- * Return: 0; -ENODEV if there is no such counter.
+ * Return: 0; -ENODEV if there is no such counter; -EBUSY while the machine goes to sleep
+ * or wakes.
  */
 int apic_clock_resync_now(void)
 {
 	struct here here;
-	int cpu, first;
+	int cpu, first, ret = 0;
 
 	if (!counter)
 		return -ENODEV;
 	cpus_read_lock();
 	mutex_lock(&resync_mutex);
+	if (asleep) {
+		ret = -EBUSY;
+		goto unlock;
+	}
 	first = cpumask_first(cpu_online_mask);
 	for_each_online_cpu(cpu) {
 		if (cpu != first && !follow_idle)
@@ -267,9 +273,10 @@ int apic_clock_resync_now(void)
 		if (cpu == first)
 			use_for_rate(cpu, &here);
 	}
+unlock:
 	mutex_unlock(&resync_mutex);
 	cpus_read_unlock();
-	return 0;
+	return ret;
 }
 
 static void resync_work(struct work_struct *unused)
@@ -310,17 +317,29 @@ static void begin(void)
 	mutex_unlock(&resync_mutex);
 }
 
-/* Neither TSC nor counter need to have gone on in a sleep. */
+static void set_asleep(bool to)
+{
+	mutex_lock(&resync_mutex);
+	WRITE_ONCE(asleep, to);
+	mutex_unlock(&resync_mutex);
+}
+
+/*
+ * Neither TSC nor counter need to have gone on in a sleep. CPUs leave idle states between
+ * waking and the last of these events, where what was known before is wrong.
+ */
 static int sleeps(struct notifier_block *block, unsigned long event, void *unused)
 {
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
+		set_asleep(true);
 		cancel_delayed_work_sync(&work);
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
 		begin();
+		set_asleep(false);
 		schedule_delayed_work(&work, 0);
 		break;
 	}

@@ -110,3 +110,40 @@ def test_pending_while_asleep(guest, request):
 def test_latency_request_and_sleep(guest):
     """Nothing is asked of the kernel by whom it doesn't know."""
     assert guest.ok() == "no warnings\n"
+
+
+@pytest.mark.guest(
+    MACHINES,
+    r"""
+    unload
+    load apic_timer
+    load apic_clock follow_idle=1 resync_ms=100
+    echo p:apic_compared apic_clock_follow_use >$TRACING/kprobe_events
+    echo >$TRACING/trace
+    echo 1 >$TRACING/events/kprobes/apic_compared/enable
+    echo 1 >$TRACING/events/power/suspend_resume/enable
+    sleep 1
+    echo none >/sys/power/pm_test
+    echo 0 >/sys/class/rtc/rtc0/wakealarm
+    echo +8 >/sys/class/rtc/rtc0/wakealarm
+    echo mem >/sys/power/state
+    sleep 1
+    echo 0 >$TRACING/events/power/suspend_resume/enable
+    echo 0 >$TRACING/events/kprobes/apic_compared/enable
+    awk '
+        /: freeze_processes.* begin/ { part = 1 }
+        /apic_compared:/ { n[part + 0]++ }
+        /: thaw_processes.* end/ { part = 2 }
+        END { print "compared", n[0] + 0, n[1] + 0, n[2] + 0 }' $TRACING/trace
+    echo >$TRACING/kprobe_events
+    unload
+    """,
+)
+def test_common_time(guest):
+    """TSCs are not compared from before a sleep to after it, when both counters may be others."""
+    (row,) = re.findall(r"^compared (\d+) (\d+) (\d+)$", guest.ok(), re.MULTILINE)
+    print(guest.output)
+    before, during, after = map(int, row)
+    assert before > 0
+    assert during == 0
+    assert after > 0
