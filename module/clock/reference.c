@@ -31,6 +31,12 @@ static bool find_hpet(void)
 	struct acpi_generic_address address;
 	u32 period;
 
+	/*
+	 * Not by its own register: firmware may have switched one on that the kernel
+	 * leaves alone (hpet=disable), as it stops in PC10 for example.
+	 */
+	if (!is_hpet_enabled())
+		return false;
 	if (ACPI_FAILURE(acpi_get_table(ACPI_SIG_HPET, 0, &table)))
 		return false;
 	address = ((struct acpi_table_hpet *)table)->address;
@@ -40,10 +46,8 @@ static bool find_hpet(void)
 	hpet = ioremap(address.address, HPET_SIZE);
 	if (!hpet)
 		return false;
-	/* The kernel has not switched it on: hpet=disable, or it does not work. */
 	period = readl(hpet + HPET_PERIOD);
-	if (!(readl(hpet + HPET_CFG) & HPET_CFG_ENABLE) || !period ||
-	    period > HPET_PERIOD_MAX_FS) {
+	if (!period || period > HPET_PERIOD_MAX_FS) {
 		iounmap(hpet);
 		hpet = NULL;
 		return false;

@@ -175,3 +175,19 @@ def test_rate(guest):
         assert moved == 0, name
         assert faults == [0, 0, 0, 0], name
     assert output.count("rate +") + output.count("rate -") == 4
+
+
+@pytest.mark.guest(
+    [Machine("6.1", 2, source="auto", append="hpet=disable", matrix=True)],
+    """
+    # As firmware may leave it
+    devmem 0xfed00010 32 1
+    load apic_timer
+    load apic_clock
+    head -n 1 $DEBUG/apic_clock/resync
+    rmmod apic_clock
+    """,
+)
+def test_disabled_counter(guest):
+    """An HPET that the kernel does not use is not compared with, though it counts."""
+    assert guest.ok().startswith("counter acpi_pm, ")
