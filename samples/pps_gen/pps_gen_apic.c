@@ -106,12 +106,12 @@ static void raise(unsigned long long now, unsigned long data)
 	add_apic_timer_at(&rise, clock_id, next);
 }
 
-/* The next multiple of the period, with some time to spare. */
+/* The next multiple of the period plus the offset, with some time to spare. */
 static ktime_t first_moment(void)
 {
 	ktime_t from = apic_timer_tsc_to_clock(clock_id, apic_timer_now()) + NSEC_PER_MSEC;
 
-	return (div64_u64(from, period_ns) + 1) * period_ns + offset_ns;
+	return (div64_s64(from - offset_ns, period_ns) + 1) * (s64)period_ns + offset_ns;
 }
 
 static int check_parameters(void)

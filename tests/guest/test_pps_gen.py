@@ -38,6 +38,13 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
         sleep 0.01$i
         rmmod pps_gen_apic
     done
+    # Half a period early, from each tenth of a second: what is the first edge?
+    for i in 1 2 3 4 5 6 7 8; do
+        insmod $MODULES/pps_gen_apic.ko io=0x378 offset_ns=-500000000
+        sleep 1.1
+        echo "early $(cat $parameters/edges) $(cat $parameters/latest)"
+        rmmod pps_gen_apic
+    done
     insmod $MODULES/pps_gen_apic.ko io=0x378 period_ns=10000000
     date -s "@$(($(date +%s) + 10))" >/dev/null
     sleep 0.2
@@ -63,6 +70,11 @@ def test_edges(guest):
         # From the handler's first instruction to the port's write.
         assert 0 <= int(earliest) <= int(latest), (load, clock)
         assert int(latest) - int(earliest) <= 5, (load, clock)
+    early = re.findall(r"^early (\d+) (-?\d+)$", output, re.M)
+    assert len(early) == 8
+    for edges, latest in early:
+        assert int(edges) >= 1
+        assert 0 <= int(latest) <= 200
     (missed,) = re.findall(r"^set (\d+)$", output, re.M)
     # date cuts the fraction of a second off.
     assert 890 <= int(missed) <= 1010
