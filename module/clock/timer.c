@@ -255,14 +255,16 @@ static void check_again(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
 	u64 tsc = moment_of(timer);
-	bool far = remaining(timer) >= 2 * near_ns();
 
 	atomic64_inc(&apic_clock_stats.checked);
 	/* A new epoch of the TSC may be moving it; it does not matter then. */
-	if (tsc != READ_ONCE(timer->timer.expires)) {
+	if (tsc != READ_ONCE(timer->timer.expires) && apic_timer_pending(&timer->timer)) {
+		/* It is pending for apic_clock_timer_pending(), while it is armed anew. */
+		timer->state = FAR;
 		/* It may have expired, on another CPU. */
 		if (del_apic_timer(&timer->timer) == 1) {
-			atomic64_inc(far ? &apic_clock_stats.stepped : &apic_clock_stats.moved);
+			atomic64_inc(remaining(timer) >= 2 * near_ns() ?
+				     &apic_clock_stats.stepped : &apic_clock_stats.moved);
 			advance_late(timer);
 			return;
 		}
