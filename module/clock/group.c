@@ -31,6 +31,7 @@
 #include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 #include <asm/msr.h>
 
@@ -309,6 +310,18 @@ static unsigned int take_out(struct apic_clock_group *group)
 	return taken;
 }
 
+/* What the TSC that the moment is one of reads now. */
+static u64 now_of(const struct apic_clock_group *group)
+{
+	struct apic_clock_skew skew;
+	u64 now = apic_timer_now();
+
+	if (group->flags & APIC_CLOCK_GROUP_CORRECT &&
+	    !apic_clock_get_skew(smp_processor_id(), &skew))
+		now -= skew.offset;
+	return now;
+}
+
 /* Arm all members. Return: 0 or an error, with which none is armed. */
 static int arm(struct apic_clock_group *group, u64 when)
 {
@@ -355,20 +368,20 @@ static int arm(struct apic_clock_group *group, u64 when)
  */
 int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
 {
-	int ret = -EBUSY;
+	int ret;
 
-	if (when < apic_timer_add_tsc(apic_timer_now(), apic_timer_ns_to_tsc(LEAST_NS)))
-		return -ETIME;
 	/* apic_clock_group_cancel() waits for it to be over, perhaps on this CPU. */
 	preempt_disable();
-	if (!atomic_cmpxchg(&group->busy, 0, 1)) {
-		/* Or what is armed from now on is found by apic_clock_group_cancel(). */
-		if (READ_ONCE(group->cancelled)) {
-			atomic_set_release(&group->busy, 0);
-			ret = -ECANCELED;
-		} else {
-			ret = arm(group, when);
-		}
+	if (when < apic_timer_add_tsc(now_of(group), apic_timer_ns_to_tsc(LEAST_NS))) {
+		ret = -ETIME;
+	} else if (atomic_cmpxchg(&group->busy, 0, 1)) {
+		ret = -EBUSY;
+	} else if (READ_ONCE(group->cancelled)) {
+		/* Otherwise what is armed from now on is found by the one that cancels. */
+		atomic_set_release(&group->busy, 0);
+		ret = -ECANCELED;
+	} else {
+		ret = arm(group, when);
 	}
 	preempt_enable();
 	return ret;
