@@ -251,36 +251,51 @@ static inline uint64_t at_tsc_to_ns(const struct at *at, uint64_t cycles)
 static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 {
 	struct apic_timer_page page;
-	uint64_t cycles, low, high;
+	uint64_t cycles, low, high, mask;
 
 	at_page(at, &page);
 	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
 		return 0;
-	/* A moment before the page was written is not far before. */
-	if (tsc < page.tsc)
-		return page.mono - ((page.tsc - tsc) * page.mult >> page.shift);
+	mask = (UINT64_C(1) << page.shift) - 1;
+	if (tsc < page.tsc) {
+		/* Rounded down as well: what is subtracted is rounded up. */
+		cycles = page.tsc - tsc;
+		low = (cycles & 0xffffffff) * page.mult + mask - page.mono_shifted;
+		high = (cycles >> 32) * page.mult;
+		return page.mono - (low >> page.shift) - (high << (32 - page.shift));
+	}
 	cycles = tsc - page.tsc;
 	low = (cycles & 0xffffffff) * page.mult + page.mono_shifted;
 	high = (cycles >> 32) * page.mult;
 	return page.mono + (low >> page.shift) + (high << (32 - page.shift));
 }
 
-/* The first TSC value at which CLOCK_MONOTONIC shows @ns, by the present rate; 0 as above. */
+/*
+ * The first TSC value at which CLOCK_MONOTONIC shows @ns, by the present rate; 0 as above.
+ * The largest one for a moment that the TSC does not reach.
+ */
 static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
 {
 	struct apic_timer_page page;
-	uint64_t wanted, far;
+	uint64_t whole, rest;
 
 	at_page(at, &page);
 	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
 		return 0;
-	far = (UINT64_MAX >> 1) >> page.shift;
-	if (ns <= page.mono)
-		return page.tsc - ((page.mono - ns) << page.shift) / page.mult;
-	wanted = (ns - page.mono < far ? ns - page.mono : far) << page.shift;
-	if (wanted <= page.mono_shifted)
-		return page.tsc;
-	return page.tsc + (wanted - page.mono_shifted + page.mult - 1) / page.mult;
+	/* In two steps: nanoseconds of some minutes, shifted, have more than 64 bits. */
+	if (ns <= page.mono) {
+		whole = (page.mono - ns) / page.mult << page.shift;
+		rest = ((page.mono - ns) % page.mult << page.shift) + page.mono_shifted;
+		return page.tsc - whole - rest / page.mult;
+	}
+	whole = (ns - page.mono) / page.mult;
+	if (whole >= (UINT64_MAX - page.tsc) >> page.shift)
+		return UINT64_MAX;
+	whole = page.tsc + (whole << page.shift);
+	rest = (ns - page.mono) % page.mult << page.shift;
+	if (rest < page.mono_shifted)
+		return whole - (page.mono_shifted - rest) / page.mult;
+	return whole + (rest - page.mono_shifted + page.mult - 1) / page.mult;
 }
 
 static inline int at_query(const struct at *at, struct apic_timer_device *query)

@@ -61,8 +61,9 @@ static int clock_updated(struct notifier_block *block, unsigned long stepped,
 	page->mult = mono->mult;
 	page->shift = mono->shift;
 	page->tsc = mono->cycle_last;
-	page->mono = ktime_to_ns(mono->base);
-	page->mono_shifted = mono->xtime_nsec;
+	/* @base is that of the second's beginning: programs look before @tsc, too. */
+	page->mono = ktime_to_ns(mono->base) + (mono->xtime_nsec >> mono->shift);
+	page->mono_shifted = mono->xtime_nsec & ((1ULL << mono->shift) - 1);
 	page->tai = ktime_to_ns(tk->offs_tai);
 	write_end(flags);
 	return NOTIFY_OK;

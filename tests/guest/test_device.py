@@ -1,7 +1,10 @@
 """/dev/apic_timer: how late threads run in virtual time, and its rules, in guests with Python."""
 
+import ctypes
 import json
+import random
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -413,6 +416,52 @@ def test_stress_ng(guest):
     found = {(how, what): int(n) for how, what, n in rows}
     for stressor in STRESSORS:
         assert found["with", stressor] == found["without", stressor] == 0
+
+
+CONVERSIONS = """
+#include "apic_timer_user.h"
+
+uint64_t mono(const struct apic_timer_page *page, uint64_t tsc)
+{
+	return at_tsc_to_mono(&(struct at) { .page = page }, tsc);
+}
+
+uint64_t tsc(const struct apic_timer_page *page, uint64_t mono)
+{
+	return at_mono_to_tsc(&(struct at) { .page = page }, mono);
+}
+"""
+
+
+def test_conversions(scratch):
+    """The header converts moments of years ago and ahead exactly, and rounds as it says."""
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+                    f"-I{TREE}/user", f"-I{TREE}/include/uapi", "-o", scratch / "conversions.so",
+                    "-x", "c", "-"], input=CONVERSIONS, text=True, check=True)  # fmt: skip
+    library = ctypes.CDLL(str(scratch / "conversions.so"))
+    for function in (library.mono, library.tsc):
+        function.restype = ctypes.c_uint64
+        function.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+    numbers = random.Random(1997)
+    for khz, shift in ((1_000, 22), (800_000, 22), (2_400_000, 24), (5_000_000, 25)):
+        for n in range(2000):
+            at, mono = numbers.randrange(1 << 62, 1 << 63), numbers.randrange(1 << 59, 1 << 60)
+            mult = (10**6 << shift) // khz + numbers.randrange(-9, 9)
+            rest = numbers.randrange(1 << shift)
+            page = struct.pack("8I4Q", 1, 2, khz, 1, device.apic_timer.CLOCK, mult, shift, 0,
+                               at, mono, rest, 0)  # fmt: skip
+
+            def shown(tsc: int) -> int:
+                return mono + (((tsc - at) * mult + rest) >> shift)  # noqa: B023 - called here
+
+            # Up to three years: 2 ** 57 ns.
+            distance = numbers.randrange(1 << n % 57 + 1) * (1 if n & 64 else -1)
+            when = at + distance * khz // 10**6
+            assert library.mono(page, when) == shown(when), (khz, distance)
+            found = library.tsc(page, mono + distance)
+            assert shown(found - 1) < mono + distance <= shown(found), (khz, distance)
+        if khz > 10**6:  # the TSC ends before that clock does
+            assert library.tsc(page, (1 << 64) - 1) == (1 << 64) - 1
 
 
 @pytest.mark.parametrize("bits", [64, 32])

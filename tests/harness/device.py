@@ -146,6 +146,7 @@ def page() -> None:
         assert found.version == 1
         assert found.epoch == timer.query().epoch > 0
         assert found.tsc_khz == timer.query().tsc_khz > 1000
+        assert found.mono_shifted >> found.shift == 0
         if found.flags & apic_timer.CLOCK:
             for _ in range(1000):
                 before, tsc, after = time.monotonic_ns(), timer.now(), time.monotonic_ns()

@@ -202,7 +202,7 @@ struct apic_timer_uring {
  * @reserved:	0
  * @tsc:	see @mult; not later than now
  * @mono:	see @mult
- * @mono_shifted: see @mult
+ * @mono_shifted: see @mult; less than 1 << @shift
  * @tai:	CLOCK_TAI - CLOCK_MONOTONIC, ns
  *
  * The kernel rewrites the page with every update of its clocks, some hundred times
