@@ -18,6 +18,7 @@
 #include <linux/user_namespace.h>
 
 #include "file.h"
+#include "later.h"
 #include "limit.h"
 #include "page.h"
 #include "ring.h"
@@ -193,6 +194,7 @@ static int __init device_init(void)
 {
 	int ret;
 
+	device_later_init();
 	ret = device_page_init();
 	if (ret)
 		return ret;
@@ -205,6 +207,7 @@ static int __init device_init(void)
 static void __exit device_exit(void)
 {
 	misc_deregister(&device);
+	device_later_exit();
 	device_page_exit();
 }
 

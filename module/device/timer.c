@@ -76,8 +76,12 @@ static void expire(unsigned long long now, unsigned long data)
 	if (timer->clock == APIC_TIMER_CLOCK_TSC)
 		timer->expires += timer->timer.expires - timer->set;
 	counted = count(timer, now);
-	if (counted)
-		irq_work_queue(&timer->wake);
+	if (counted) {
+		timer->expired = true;
+		if (!timer->waking)
+			device_later(&timer->wake);
+		timer->waking = true;
+	}
 	/* The next one is paid for, and not before all that the user's timers owe. */
 	if (timer->armed && counted)
 		not_before = device_user_reserve(timer->user);
@@ -90,11 +94,21 @@ out:
 	raw_spin_unlock(&timer->lock);
 }
 
-static void wake(struct irq_work *work)
+static void wake(struct device_later *later)
 {
-	struct device_timer *timer = container_of(work, struct device_timer, wake);
+	struct device_timer *timer = container_of(later, struct device_timer, wake);
+	unsigned long flags;
 
-	wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	while (timer->expired) {
+		timer->expired = false;
+		raw_spin_unlock_irqrestore(&timer->lock, flags);
+		wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
+		raw_spin_lock_irqsave(&timer->lock, flags);
+	}
+	timer->waking = false;
+	/* device_timer_exit() may go on from here. */
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
 }
 
 static void epoch_began(struct device_epoch_waiter *waiter)
@@ -116,7 +130,7 @@ void device_timer_init(struct device_timer *timer, struct device_user *user)
 	timer->user = user;
 	mutex_init(&timer->mutex);
 	raw_spin_lock_init(&timer->lock);
-	init_irq_work(&timer->wake, wake);
+	timer->wake.call = wake;
 	init_waitqueue_head(&timer->wait);
 	timer->timer.function = expire;
 	timer->timer.data = (unsigned long)timer;
@@ -150,9 +164,16 @@ static void disarm(struct device_timer *timer)
  */
 void device_timer_exit(struct device_timer *timer)
 {
+	unsigned long flags;
+	bool waking;
+
 	device_epoch_del(&timer->waiter);
 	disarm(timer);
-	irq_work_sync(&timer->wake);
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	waking = timer->waking;
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	if (waking)
+		device_later_sync(&timer->wake);
 }
 
 static int arm(struct device_timer *timer, const struct apic_timer_arm *a)

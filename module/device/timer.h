@@ -3,13 +3,13 @@
 #define _APIC_TIMER_DEVICE_TIMER_H
 
 #include <linux/apic_timer.h>
-#include <linux/irq_work.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
 #include "epoch.h"
+#include "later.h"
 
 struct device_user;
 
@@ -27,7 +27,9 @@ struct device_user;
  * @set:	what @timer was armed for; it differs from where it is when a new
  *		epoch has moved it
  * @ticks:	expirations that nobody has read
- * @wake:	wakes @wait, out of the hard interrupt
+ * @expired:	@wait is to be woken
+ * @waking:	@wake is queued or runs
+ * @wake:	wakes @wait
  * @wait:	readers and pollers
  * @waiter:	has them look again in a new epoch
  */
@@ -43,7 +45,9 @@ struct device_timer {
 	u64 interval;
 	u64 set;
 	u64 ticks;
-	struct irq_work wake;
+	bool expired;
+	bool waking;
+	struct device_later wake;
 	wait_queue_head_t wait;
 	struct device_epoch_waiter waiter;
 };

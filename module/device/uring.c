@@ -3,18 +3,18 @@
  * Moments as commands of an io_uring: one is completed when its moment has come.
  *
  * The completion is that of a thread which a handler wakes, as with read(): nobody
- * waits for the rest. It is posted in the task, which io_uring notifies from an
- * irq_work: that takes sleeping locks on PREEMPT_RT.
+ * waits for the rest. It is posted in the task, which io_uring notifies out of the hard
+ * interrupt.
  */
 #include <linux/apic_timer.h>
 #include <linux/fs.h>
 #include <linux/io_uring/cmd.h>
-#include <linux/irq_work.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "epoch.h"
 #include "file.h"
+#include "later.h"
 #include "limit.h"
 #include "moment.h"
 #include "page.h"
@@ -25,7 +25,7 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
 /**
  * struct uring_wait - a command that waits for its moment
  * @timer:	expires then
- * @notify:	has io_uring call us in the task, out of the hard interrupt
+ * @notify:	has io_uring call us in the task
  * @command:	the command, ours until it is completed
  * @user:	who pays
  * @lock:	@waits, and arming again
@@ -38,7 +38,7 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
  */
 struct uring_wait {
 	struct apic_timer_list timer;
-	struct irq_work notify;
+	struct device_later notify;
 	struct io_uring_cmd *command;
 	struct device_user *user;
 	raw_spinlock_t lock;
@@ -75,9 +75,8 @@ static void finish(struct io_uring_cmd *command, unsigned int issue_flags)
 	struct uring_wait *wait = wait_of(command);
 
 	device_epoch_del(&wait->waiter);
-	/* Both may still be at their end on another CPU. */
+	/* Its handler may still be at its end on another CPU. */
 	del_apic_timer_sync(&wait->timer);
-	irq_work_sync(&wait->notify);
 	device_user_unpend(wait->user);
 	/* It has a reference to the file, and is known to cancel() until then. */
 	end(command, wait->result, issue_flags);
@@ -96,9 +95,10 @@ static void finish_work(struct io_uring_cmd *command, unsigned int issue_flags)
 }
 #endif
 
-static void notify(struct irq_work *work)
+/* By who has set @waits to false. It may be freed from here on. */
+static void notify(struct device_later *later)
 {
-	struct uring_wait *wait = container_of(work, struct uring_wait, notify);
+	struct uring_wait *wait = container_of(later, struct uring_wait, notify);
 
 	io_uring_cmd_complete_in_task(wait->command, finish_work);
 }
@@ -131,7 +131,8 @@ static void expire(unsigned long long now, unsigned long data)
 		/* No CPU has a timer any more. */
 	}
 	wait->waits = false;
-	irq_work_queue(&wait->notify);
+	/* finish() waits for this handler. */
+	device_later(&wait->notify);
 out:
 	raw_spin_unlock(&wait->lock);
 }
@@ -221,7 +222,7 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	wait->user = file->user;
 	wait->command = command;
 	raw_spin_lock_init(&wait->lock);
-	init_irq_work(&wait->notify, notify);
+	wait->notify.call = notify;
 	wait->timer.function = expire;
 	wait->timer.data = (unsigned long)wait;
 	init_apic_timer(&wait->timer);
@@ -234,12 +235,11 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	/* Cancelled before, by another thread: io_uring tries again until it is complete. */
 	ret = arm(wait, apic_timer_now());
 	wait->waits = !ret;
-	if (ret) {
-		/* Completed as if it had waited: it is known to io_uring already. */
-		wait->result = ret;
-		irq_work_queue(&wait->notify);
-	}
+	wait->result = ret;
 	raw_spin_unlock_irqrestore(&wait->lock, flags);
+	/* Completed as if it had waited: it is known to io_uring already. */
+	if (ret)
+		device_later(&wait->notify);
 	return -EIOCBQUEUED;
 unpend:
 	device_user_unpend(file->user);
