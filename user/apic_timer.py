@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 DEVICE = "/dev/apic_timer"
 TSC, MONOTONIC, TAI = 0, 1, 2  # clocks
-KERNEL_FINISH, SKIP_LATE, NO_FENCE = 1, 2, 4  # flags of a sleep
+KERNEL_FINISH, SKIP_LATE, NO_FENCE, NO_RESTART = 1, 2, 4, 8  # flags of a sleep
 CLOCK = 8  # flag of the page: the kernel's clocks run on the TSC
 CPU_THIS = 0xFFFFFFFF
 

@@ -131,20 +131,25 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 {
 	int ours = clock_of(clock), ret, old;
 	uint64_t wanted;
+	struct at own;
 
 	pthread_once(&once, start);
 	if (ours < 0 || flags != TIMER_ABSTIME || !is_time(time) || open_thread())
 		return next_clock_nanosleep(clock, flags, time, rest);
 	wanted = ns_of(time);
+	/* A copy: a signal's handler may sleep, too. */
+	own = at;
+	own.flags = APIC_TIMER_SLEEP_NO_RESTART;
 	/* It is a cancellation point. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
-	ret = at_sleep(&at, ours, wanted);
+	ret = at_sleep(&own, ours, wanted);
 	pthread_setcanceltype(old, &old);
+	at.began = own.began;
 	if (ret == -EINTR)
 		return EINTR;
 	if (ret)
 		return next_clock_nanosleep(clock, flags, time, rest);
-	at_until(&at, at.sleep.tsc);
+	at_until(&own, own.sleep.tsc);
 	/* The clock's own word counts, where it doesn't run on the TSC or was slowed down. */
 	while (now_of(clock) < wanted)
 		;

@@ -33,7 +33,8 @@
 #define SLEEP_SIZE_VER0		72
 #define SLEEP_FLAGS		(APIC_TIMER_SLEEP_KERNEL_FINISH |	\
 				 APIC_TIMER_SLEEP_SKIP_LATE |		\
-				 APIC_TIMER_SLEEP_NO_FENCE)
+				 APIC_TIMER_SLEEP_NO_FENCE |		\
+				 APIC_TIMER_SLEEP_NO_RESTART)
 
 #define BUDGET_NS		(20 * NSEC_PER_USEC)
 #define BUDGET_MAX_NS		(50 * NSEC_PER_USEC)
@@ -352,8 +353,11 @@ long device_sleep(struct device_file *file, void __user *argument)
 		/* Again, if someone has set CLOCK_TAI back meanwhile. */
 		do {
 			ret = sleep_until(file, &a);
+			if (ret == -ERESTARTSYS && a.flags & APIC_TIMER_SLEEP_NO_RESTART)
+				ret = -ERESTARTNOHAND;
 			/* The call begins anew, maybe in another epoch. */
-			if (ret == -ERESTARTSYS && a.clock == APIC_TIMER_CLOCK_TSC)
+			if ((ret == -ERESTARTSYS || ret == -ERESTARTNOHAND) &&
+			    a.clock == APIC_TIMER_CLOCK_TSC)
 				goto out;
 			if (ret)
 				return ret;

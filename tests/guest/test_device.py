@@ -380,6 +380,41 @@ def test_preload(scratch):
         assert found[name]["p50"] > 2000
 
 
+PRELOADED = ("signalled",)
+
+
+@pytest.fixture(scope="module")
+def preloaded(tmp_path_factory):
+    """What a program says that is used to the kernel's calls, by case, with the library."""
+    kernel, scratch = kernels.ensure("6.1"), tmp_path_factory.mktemp("preloaded")
+    subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={scratch}",
+                    f"{scratch}/libapictimer-preload.so"], check=True,
+                   stdout=subprocess.DEVNULL)  # fmt: skip
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", scratch / "preloaded",
+                    TREE / "tests/user/preloaded.c", "-lpthread"], check=True)  # fmt: skip
+    script = SCRIPT
+    for case in PRELOADED:
+        for how in ("without", "with"):
+            env = "LD_PRELOAD=/lib/preload.so" if how == "with" else ""
+            script += f"env {env} preloaded {case} >/tmp/said || true\n"
+            script += f"put {case}-{how} </tmp/said\n"
+    script += "rmmod apic_timer_dev\n"
+    result = virtual.run(
+        kernel, script, modules=modules(kernel), timeout=300,
+        files={"lib/preload.so": scratch / "libapictimer-preload.so",
+               "usr/bin/preloaded": scratch / "preloaded"},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}"
+    return {name: data.decode() for name, data in result.files.items()}
+
+
+@pytest.mark.parametrize("case", PRELOADED)
+def test_preloaded(preloaded, case):
+    """The preload library's calls do what the kernel's do with signals and odd arguments."""
+    assert preloaded[f"{case}-without"] == "ok\n"
+    assert preloaded[f"{case}-with"] == "ok\n"
+
+
 STRESSORS = ("timerfd", "clock", "timer")
 
 

@@ -70,7 +70,7 @@ static int sleeps(struct at *at, uint64_t n)
 	for (i = 0; i < 16; i++)
 		a.any[i] = below(4) ? 0 : any();
 	size = below(8) ? sizeof(a.sleep) : below(sizeof(a));
-	flags = below(8) ? below(8) : (uint32_t)any();
+	flags = below(8) ? below(16) : (uint32_t)any();
 	clock = below(8) ? 0 : below(5);
 	budget = below(4) ? below(60000) : 0;
 	expires = clock ? 1 : moment();
@@ -84,7 +84,7 @@ static int sleeps(struct at *at, uint64_t n)
 	a.sleep.expires = expires;
 	if (below(2))
 		a.sleep.epoch = 0;
-	must_fail = size < sizeof(a.sleep) || flags & ~7U || clock > 2;
+	must_fail = size < sizeof(a.sleep) || flags & ~15U || clock > 2;
 	for (i = sizeof(a.sleep) / 8; i < size / 8; i++)
 		must_fail |= a.any[i] != 0;
 	ret = sys(AT_NR_IOCTL, at->fd, APIC_TIMER_SLEEP, &a, 0);

@@ -89,6 +89,8 @@ struct apic_timer_device {
 #define APIC_TIMER_SLEEP_SKIP_LATE	0x0002
 /* Do not keep the kernel's own timer events away from the last stretch. */
 #define APIC_TIMER_SLEEP_NO_FENCE	0x0004
+/* A signal that has a handler ends the sleep, -EINTR, whatever its SA_RESTART. */
+#define APIC_TIMER_SLEEP_NO_RESTART	0x0008
 
 /* &struct apic_timer_sleep.result */
 #define APIC_TIMER_SLEPT		0x0001	/* left the CPU; otherwise too near */
@@ -118,7 +120,8 @@ struct apic_timer_device {
  * The thread comes back early, by what its wake-up may take, unless
  * %APIC_TIMER_SLEEP_KERNEL_FINISH is set; user/apic_timer_user.h waits for the rest.
  * A call that a signal interrupts starts again after it, as the moment is absolute,
- * or fails with -EINTR where the signal's action has no SA_RESTART. Errors:
+ * or fails with -EINTR where the signal's action has no SA_RESTART, or
+ * %APIC_TIMER_SLEEP_NO_RESTART is set. Errors:
  *
  *   -ESTALE	another epoch than @epoch; @epoch is the present one then
  *   -ETIME	the moment has passed, and %APIC_TIMER_SLEEP_SKIP_LATE is set

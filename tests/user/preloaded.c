@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * preloaded CASE - what a program is used to of clock_nanosleep() and timerfd: "ok", or what
+ * is wrong. With libc; the same by the preload library and without it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS	1000000L
+
+static struct timespec in(long ms)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_sec += ms / 1000;
+	time.tv_nsec += ms % 1000 * MS;
+	if (time.tv_nsec >= 1000 * MS) {
+		time.tv_sec++;
+		time.tv_nsec -= 1000 * MS;
+	}
+	return time;
+}
+
+static int sleep_until(struct timespec time)
+{
+	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
+static int wrong(const char *what, long result)
+{
+	printf("%s: %ld\n", what, result);
+	return 1;
+}
+
+static void interrupt(int number)
+{
+	(void)number;
+	sleep_until(in(10));
+}
+
+/* signal() asks for restarts, which a sleep until a moment does not have. */
+static int signalled(void)
+{
+	struct itimerval soon = { .it_value.tv_usec = 100000 };
+	struct timespec when = in(5000), now;
+	int ret;
+
+	signal(SIGALRM, interrupt);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	ret = sleep_until(when);
+	if (ret != EINTR)
+		return wrong("signalled sleep", ret);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec >= when.tv_sec)
+		return wrong("seconds too long", now.tv_sec - when.tv_sec);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} cases[] = {
+	{ "signalled", signalled },
+};
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+
+	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(*cases); i++) {
+		if (strcmp(cases[i].name, argv[1]))
+			continue;
+		if (cases[i].run())
+			return 1;
+		puts("ok");
+		return 0;
+	}
+	return wrong("case", argc);
+}
