@@ -108,8 +108,11 @@ static int clock_of(clockid_t clock)
 	return -1;
 }
 
+/* As the kernel has it: who wants more gets the last moment that there is. */
 static uint64_t ns_of(const struct timespec *time)
 {
+	if ((uint64_t)time->tv_sec >= INT64_MAX / NS_PER_S)
+		return INT64_MAX;
 	return time->tv_sec * NS_PER_S + time->tv_nsec;
 }
 
@@ -239,8 +242,11 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 		goto out;
 	}
 	expires = ns_of(&new->it_value);
-	if (expires && !(flags & TFD_TIMER_ABSTIME))
+	if (expires && !(flags & TFD_TIMER_ABSTIME)) {
 		expires += now_of(timer->clock);
+		if (expires > INT64_MAX)
+			expires = INT64_MAX;
+	}
 	ret = at_arm(&own, clock_of(timer->clock), expires, ns_of(&new->it_interval));
 	if (ret)
 		goto out;

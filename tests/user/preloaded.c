@@ -6,10 +6,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,11 +66,44 @@ static int signalled(void)
 	return 0;
 }
 
+/* Moments of after the end of the clock don't come. */
+static int never(void)
+{
+	static const time_t seconds[] = { LONG_MAX, 1L << 62, 20000000000L };
+	struct pollfd polled = {
+		.fd = timerfd_create(CLOCK_MONOTONIC, 0),
+		.events = POLLIN,
+	};
+	struct itimerval soon = { .it_value.tv_usec = 100000 };
+	struct itimerspec new = { }, now;
+	unsigned int i;
+	int ret;
+
+	signal(SIGALRM, interrupt);
+	for (i = 0; i < 2 * sizeof(seconds) / sizeof(*seconds); i++) {
+		new.it_value.tv_sec = seconds[i / 2];
+		ret = timerfd_settime(polled.fd, i & 1 ? TFD_TIMER_ABSTIME : 0, &new, NULL);
+		if (ret)
+			return wrong("settime", errno);
+		if (poll(&polled, 1, 50))
+			return wrong("expired", i);
+		if (timerfd_gettime(polled.fd, &now) || now.it_value.tv_sec < 1000000000)
+			return wrong("rest", now.it_value.tv_sec);
+		setitimer(ITIMER_REAL, &soon, NULL);
+		ret = sleep_until(new.it_value);
+		if (ret != EINTR)
+			return wrong("sleep", ret);
+	}
+	close(polled.fd);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } cases[] = {
 	{ "signalled", signalled },
+	{ "never", never },
 };
 
 int main(int argc, char **argv)
