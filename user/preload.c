@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +36,8 @@ static int (*next_close)(int);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int off;
+static pid_t process;
+static dev_t device;		/* atomic */
 
 /* A timerfd of the program that is an open device. The kernel has no gettime for it. */
 struct timer {
@@ -49,7 +52,55 @@ static pthread_mutex_t timers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A thread's device. A child process opens its own: the page is not inherited. */
 static __thread struct at at = { .fd = -1 };
-static __thread pid_t at_owner;
+static pthread_key_t at_key;
+
+static struct timer *find(int fd)
+{
+	int i;
+
+	for (i = 0; i < TIMERS; i++)
+		if (__atomic_load_n(&timers[i].fd, __ATOMIC_ACQUIRE) == fd)
+			return &timers[i];
+	return NULL;
+}
+
+static int open_device(struct at *own)
+{
+	struct stat status;
+
+	if (off || at_open(own) < 0)
+		return -1;
+	if (!fstat(own->fd, &status))
+		__atomic_store_n(&device, status.st_rdev, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* The program may have closed it, as all files above 2, and have another one there. */
+static int is_device(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && S_ISCHR(status.st_mode) &&
+	       status.st_rdev == __atomic_load_n(&device, __ATOMIC_RELAXED);
+}
+
+/* Forget a thread's device, and close it if it is there still. */
+static void end_thread(void *data)
+{
+	struct at *own = data;
+
+	if (own->fd >= 0 && (!is_device(own->fd) || find(own->fd)))
+		own->fd = -1;
+	at_close(own);
+}
+
+/* The file is the parent's too, and the page is gone. */
+static void after_fork(void)
+{
+	at.page = NULL;
+	end_thread(&at);
+	process = getpid();
+}
 
 static void start(void)
 {
@@ -57,6 +108,7 @@ static void start(void)
 	int i;
 
 	off = wish && !strcmp(wish, "0");
+	process = getpid();
 	for (i = 0; i < TIMERS; i++)
 		timers[i].fd = -1;
 	next_clock_nanosleep = dlsym(RTLD_NEXT, "clock_nanosleep");
@@ -64,37 +116,16 @@ static void start(void)
 	next_timerfd_settime = dlsym(RTLD_NEXT, "timerfd_settime");
 	next_timerfd_gettime = dlsym(RTLD_NEXT, "timerfd_gettime");
 	next_close = dlsym(RTLD_NEXT, "close");
-}
-
-static pthread_key_t at_key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-
-static void end_thread(void *own)
-{
-	at_close(own);
-}
-
-static void make_key(void)
-{
 	pthread_key_create(&at_key, end_thread);
+	pthread_atfork(NULL, NULL, after_fork);
 }
 
 static int open_thread(void)
 {
-	pthread_once(&once, start);
-	if (off)
-		return -1;
-	if (at.fd >= 0 && at_owner == getpid())
+	if (at.fd >= 0)
 		return 0;
-	if (at.fd >= 0) {
-		/* After fork(): the file is the parent's too, and the page is gone. */
-		at.page = NULL;
-		at_close(&at);
-	}
-	at_owner = getpid();
-	if (at_open(&at) < 0)
+	if (open_device(&at))
 		return -1;
-	pthread_once(&key_once, make_key);
 	pthread_setspecific(at_key, &at);
 	return 0;
 }
@@ -150,8 +181,11 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 	at.began = own.began;
 	if (ret == -EINTR)
 		return EINTR;
-	if (ret)
+	if (ret) {
+		if (!is_device(own.fd))
+			end_thread(&at);
 		return next_clock_nanosleep(clock, flags, time, rest);
+	}
 	at_until(&own, own.sleep.tsc);
 	/* The clock's own word counts, where it doesn't run on the TSC or was slowed down. */
 	while (now_of(clock) < wanted)
@@ -159,14 +193,16 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 	return 0;
 }
 
-static struct timer *find(int fd)
+/* Find a timer that is one still. Under the lock. */
+static struct timer *find_open(int fd)
 {
-	int i;
+	struct timer *timer = fd >= 0 ? find(fd) : NULL;
 
-	for (i = 0; i < TIMERS; i++)
-		if (__atomic_load_n(&timers[i].fd, __ATOMIC_ACQUIRE) == fd)
-			return &timers[i];
-	return NULL;
+	if (timer && !is_device(fd)) {
+		__atomic_store_n(&timer->fd, -1, __ATOMIC_RELEASE);
+		timer = NULL;
+	}
+	return timer;
 }
 
 int timerfd_create(int clock, int flags)
@@ -176,13 +212,16 @@ int timerfd_create(int clock, int flags)
 	int fd, ours = clock_of(clock);
 
 	pthread_once(&once, start);
-	if (off || ours < 0 || flags & ~(TFD_CLOEXEC | TFD_NONBLOCK) || at_open(&own) < 0)
+	if (ours < 0 || flags & ~(TFD_CLOEXEC | TFD_NONBLOCK) || open_device(&own))
 		return next_timerfd_create(clock, flags);
 	/* The page is needed here only. */
 	at_syscall(AT_NR_MUNMAP, (long)own.page, 4096, 0, 0, 0, 0);
 	fd = own.fd;
 	pthread_mutex_lock(&timers_lock);
-	timer = find(-1);
+	/* One that was closed unseen had the same number. */
+	timer = find(fd);
+	if (!timer)
+		timer = find(-1);
 	if (timer) {
 		timer->clock = clock;
 		timer->expires = 0;
@@ -230,7 +269,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 
 	pthread_once(&once, start);
 	pthread_mutex_lock(&timers_lock);
-	timer = find(fd);
+	timer = find_open(fd);
 	if (!timer) {
 		pthread_mutex_unlock(&timers_lock);
 		return next_timerfd_settime(fd, flags, new, old);
@@ -268,7 +307,7 @@ int timerfd_gettime(int fd, struct itimerspec *now)
 
 	pthread_once(&once, start);
 	pthread_mutex_lock(&timers_lock);
-	timer = find(fd);
+	timer = find_open(fd);
 	if (timer)
 		*now = setting_of(timer);
 	pthread_mutex_unlock(&timers_lock);
@@ -282,7 +321,8 @@ int close(int fd)
 	pthread_once(&once, start);
 	/* Without a lock: a signal's handler may call it, and a child of fork(). */
 	timer = fd >= 0 ? find(fd) : NULL;
-	if (timer)
+	/* A child of vfork() closes its own, and has our memory. */
+	if (timer && getpid() == process)
 		__atomic_store_n(&timer->fd, -1, __ATOMIC_RELEASE);
 	return next_close(fd);
 }

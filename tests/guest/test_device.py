@@ -380,7 +380,7 @@ def test_preload(scratch):
         assert found[name]["p50"] > 2000
 
 
-PRELOADED = ("signalled", "never")
+PRELOADED = ("signalled", "never", "closes")
 
 
 @pytest.fixture(scope="module")

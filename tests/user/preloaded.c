@@ -5,13 +5,17 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,7 +53,7 @@ static void interrupt(int number)
 }
 
 /* signal() asks for restarts, which a sleep until a moment does not have. */
-static int signalled(void)
+static int ends_by_signal(void)
 {
 	struct itimerval soon = { .it_value.tv_usec = 100000 };
 	struct timespec when = in(5000), now;
@@ -67,7 +71,7 @@ static int signalled(void)
 }
 
 /* Moments of after the end of the clock don't come. */
-static int never(void)
+static int never_comes(void)
 {
 	static const time_t seconds[] = { LONG_MAX, 1L << 62, 20000000000L };
 	struct pollfd polled = {
@@ -98,12 +102,95 @@ static int never(void)
 	return 0;
 }
 
+#define FILES	32
+
+/* Close all files as programs do that become daemons, and open others. */
+static void reopen(int by_range)
+{
+	int i;
+
+	if (by_range)
+		close_range(3, ~0U, 0);
+	for (i = 3; i < FILES; i++)
+		close(i);
+	for (i = 3; i < FILES; i++)
+		open("/dev/null", O_RDWR);
+}
+
+static int closed(void)
+{
+	int i, n = 0;
+
+	for (i = 3; i < FILES; i++)
+		n += fcntl(i, F_GETFD) < 0;
+	return n;
+}
+
+static sem_t begun, ended;
+
+static void *thread(void *unused)
+{
+	(void)unused;
+	sleep_until(in(1));
+	sem_post(&begun);
+	sem_wait(&ended);
+	return NULL;
+}
+
+/* Whatever a program has closed, its next files are its own. */
+static int keeps_files(void)
+{
+	struct itimerspec new = { .it_value.tv_sec = 1000 };
+	pthread_t other;
+	int i, fd, status;
+
+	for (i = 0; i < 4; i++) {
+		sleep_until(in(1));
+		if (i & 2 && fork()) {
+			wait(&status);
+			if (status)
+				return 1;
+			continue;
+		}
+		reopen(i & 1);
+		sleep_until(in(1));
+		sleep_until(in(1));
+		if (closed())
+			return wrong("files closed", closed());
+		if (i & 2)
+			_exit(0);
+	}
+	sem_init(&begun, 0, 0);
+	sem_init(&ended, 0, 0);
+	pthread_create(&other, NULL, thread, NULL);
+	sem_wait(&begun);
+	reopen(0);
+	sem_post(&ended);
+	pthread_join(other, NULL);
+	if (closed())
+		return wrong("files closed by a thread", closed());
+	close_range(3, ~0U, 0);
+	fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	/* A child of vfork() has its own files, but not its own memory. */
+	if (!vfork()) {
+		close(fd);
+		_exit(0);
+	}
+	if (timerfd_settime(fd, 0, &new, NULL))
+		return wrong("timer lost", errno);
+	dup2(0, fd);
+	if (!timerfd_settime(fd, 0, &new, NULL) || errno != EINVAL)
+		return wrong("no timer, but", errno);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } cases[] = {
-	{ "signalled", signalled },
-	{ "never", never },
+	{ "signalled", ends_by_signal },
+	{ "never", never_comes },
+	{ "closes", keeps_files },
 };
 
 int main(int argc, char **argv)
