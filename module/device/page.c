@@ -15,6 +15,7 @@
 #include <linux/pvclock_gtod.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeper_internal.h>
+#include <asm/tsc.h>
 
 #include "epoch.h"
 #include "page.h"
@@ -58,6 +59,8 @@ static int clock_updated(struct notifier_block *block, unsigned long stepped,
 		page->flags |= APIC_TIMER_TSC_IS_CLOCK;
 	else
 		page->flags &= ~APIC_TIMER_TSC_IS_CLOCK;
+	/* The kernel measures it once more when it has booted. */
+	page->tsc_khz = tsc_khz;
 	page->mult = mono->mult;
 	page->shift = mono->shift;
 	page->tsc = mono->cycle_last;
@@ -116,7 +119,6 @@ int device_page_init(void)
 	/* It describes the TSC also where this CPU has no timer. */
 	apic_timer_query(raw_smp_processor_id(), &info);
 	flags = write_begin();
-	page->tsc_khz = info.tsc_khz;
 	page->epoch = info.tsc_epoch + EPOCH_FIRST;
 	if (info.tsc_kind >= APIC_TIMER_TSC_CONSTANT)
 		page->flags |= APIC_TIMER_TSC_IS_CONSTANT;
