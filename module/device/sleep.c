@@ -337,7 +337,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 
 	wanted = a.epoch;
 	a.epoch = epoch;
-	if (wanted && wanted != epoch) {
+	if (wanted && a.clock == APIC_TIMER_CLOCK_TSC && wanted != epoch) {
 		ret = -ESTALE;
 		goto out;
 	}

@@ -192,7 +192,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 	}
 	raw_spin_lock_irqsave(&timer->lock, flags);
 	timer->clock = a->clock;
-	timer->epoch = a->epoch;
+	timer->epoch = a->expires ? a->epoch : 0;
 	timer->expires = a->expires;
 	timer->interval = a->interval;
 	timer->ticks = 0;
@@ -225,7 +225,7 @@ long device_timer_arm(struct device_timer *timer, void __user *argument)
 		return ret;
 	if (a.flags || !device_moment_clock(a.clock))
 		return -EINVAL;
-	if (a.epoch && a.epoch != epoch) {
+	if (a.epoch && a.clock == APIC_TIMER_CLOCK_TSC && a.epoch != epoch) {
 		ret = -ESTALE;
 	} else {
 		ret = mutex_lock_interruptible(&timer->mutex);
@@ -250,6 +250,9 @@ static s64 fetch(struct device_timer *timer)
 	} else {
 		ticks = min_t(u64, timer->ticks, S64_MAX);
 		timer->ticks = 0;
+		/* Nothing is left that another epoch would make void. */
+		if (ticks && !timer->armed)
+			timer->epoch = 0;
 	}
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return ticks;

@@ -21,7 +21,8 @@ struct device_user;
  * @lock:	what follows, against the handler
  * @armed:	the handler may arm it again
  * @clock:	clock of @expires and @interval
- * @epoch:	epoch that @expires belongs to, 0: whichever
+ * @epoch:	epoch that @expires belongs to, 0: whichever, or nothing is armed or to be
+ *		read
  * @expires:	next expiry
  * @interval:	distance of the one after that; 0: none
  * @set:	what @timer was armed for; it differs from where it is when a new

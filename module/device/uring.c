@@ -210,7 +210,8 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	if (!device_moment_clock(wait->clock))
 		goto free;
 	ret = -ESTALE;
-	if (wait->epoch && wait->epoch != device_page_epoch())
+	if (wait->epoch && wait->clock == APIC_TIMER_CLOCK_TSC &&
+	    wait->epoch != device_page_epoch())
 		goto free;
 
 	ret = device_user_pend(file->user);

@@ -202,6 +202,11 @@ def structures() -> None:
         assert stale.epoch == timer.epoch
         fails(errno.ESTALE, fcntl.ioctl, timer.fd, ARM,
               Arm(size=ctypes.sizeof(Arm), expires=1, epoch=timer.epoch + 1))  # fmt: skip
+        # Moments of the kernel's clocks belong to none.
+        later = {"expires": 1, "clock": MONOTONIC, "epoch": timer.epoch + 1}
+        for command, kind in ((SLEEP, Sleep), (ARM, Arm)):
+            fcntl.ioctl(timer.fd, command, kind(size=ctypes.sizeof(kind), **later))
+        assert timer.read() == 1
         fails(errno.EAGAIN, os.read, nonblocking(timer).fd, 8)
 
 

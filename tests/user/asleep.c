@@ -4,7 +4,9 @@
  *
  * HOW: tsc, any (a sleep until a TSC value of this epoch, or of whichever), mono (until a
  * moment of CLOCK_MONOTONIC), read, readany (the file's timer, of this epoch or of
- * whichever), poll (the same by epoll), uring (a command of an io_uring, of this epoch).
+ * whichever), poll (the same by epoll), uring (a command of an io_uring, of this epoch),
+ * disarmed, over (as mono; then what poll() says of a timer of this epoch that was disarmed
+ * before, or whose expiry was read).
  * Says "HOW RESULT EPOCH EARLY SOON": 0 or an error, the epoch's number now, whether the
  * moment had not come yet, and whether it was more than a second away by CLOCK_MONOTONIC,
  * which stands still while the machine sleeps and has no epochs.
@@ -81,11 +83,39 @@ static long by_epoll(int fd)
 	return ret < 0 ? ret : 0;
 }
 
+/* Events of a timer of this epoch, when nothing is armed any more and the moment has come. */
+static long by_nothing(int fd, struct apic_timer_arm *arm, struct apic_timer_sleep *sleep)
+{
+	struct { int fd; short events, revents; } polled = { .fd = fd, .events = 1 /* POLLIN */ };
+	uint64_t expired;
+	long ret;
+
+	ret = sys(AT_NR_IOCTL, fd, APIC_TIMER_ARM, arm, 0);
+	if (ret)
+		return ret;
+	if (arm->expires == 1) {
+		ret = sys(NR_READ, fd, &expired, sizeof(expired), 0);
+		if (ret < 0)
+			return ret;
+	} else {
+		arm->expires = 0;
+		ret = sys(AT_NR_IOCTL, fd, APIC_TIMER_ARM, arm, 0);
+		if (ret)
+			return ret;
+	}
+	ret = sys(AT_NR_IOCTL, fd, APIC_TIMER_SLEEP, sleep, 0);
+	if (ret)
+		return ret;
+	at_until(&(struct at) { .cost = 0 }, sleep->tsc);
+	ret = sys(NR_POLL, &polled, 1, 0, 0);
+	return ret < 0 ? ret : polled.revents;
+}
+
 int run(int argc, char **argv)
 {
 	struct apic_timer_sleep sleep = { .size = sizeof(sleep) };
 	struct apic_timer_arm arm = { .size = sizeof(arm) };
-	int reads, polls, of_epoch, mono;
+	int reads, polls, of_epoch, mono, over, nothing;
 	uint64_t when, ns, now, expired;
 	struct { long s, ns; } time;
 	struct at at;
@@ -96,7 +126,9 @@ int run(int argc, char **argv)
 	polls = equal(argv[1], "poll");
 	reads = polls || equal(argv[1], "read") || equal(argv[1], "readany");
 	of_epoch = !equal(argv[1], "any") && !equal(argv[1], "readany");
-	mono = equal(argv[1], "mono");
+	over = equal(argv[1], "over");
+	nothing = over || equal(argv[1], "disarmed");
+	mono = nothing || equal(argv[1], "mono");
 	ret = at_open(&at);
 	if (ret)
 		return 1;
@@ -106,11 +138,13 @@ int run(int argc, char **argv)
 	ns = (uint64_t)time.s * 1000000000 + (uint64_t)time.ns + number(argv[2]) * 1000000;
 	sleep.expires = mono ? ns : when;
 	sleep.clock = mono ? APIC_TIMER_CLOCK_MONOTONIC : APIC_TIMER_CLOCK_TSC;
-	arm.expires = when;
+	arm.expires = over ? 1 : when;
 	sleep.epoch = of_epoch && !mono ? at.epoch : 0;
-	arm.epoch = sleep.epoch;
+	arm.epoch = of_epoch ? at.epoch : 0;
 	if (equal(argv[1], "uring")) {
 		ret = by_uring(at.fd, when, at.epoch);
+	} else if (nothing) {
+		ret = by_nothing(at.fd, &arm, &sleep);
 	} else if (reads) {
 		ret = sys(AT_NR_IOCTL, at.fd, APIC_TIMER_ARM, &arm, 0);
 		if (!ret && polls)

@@ -159,8 +159,9 @@ struct apic_timer_sleep {
  *
  * read() blocks until the timer has expired and gives the number of expirations
  * since the last read() or ARM as a __u64: more than 1 is an overrun. poll()
- * reports %POLLIN then. When @epoch was given and another one has begun, read()
- * fails with -ESTALE and poll() reports %POLLERR until the timer is armed anew.
+ * reports %POLLIN then. When @epoch was given and another one has begun before it was
+ * disarmed, or its only expiry was read, read() fails with -ESTALE and poll() reports
+ * %POLLERR until the next ARM.
  * Errors: as of %APIC_TIMER_SLEEP but -ETIME: a moment that has passed expires at
  * once. An interval that is shorter than the user's rate allows loses no count:
  * interrupts come less often, and count more.
