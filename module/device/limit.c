@@ -17,6 +17,7 @@
 #include <linux/percpu.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 
 #include "bucket.h"
@@ -204,19 +205,41 @@ static u64 token_interval(void)
  * @user:	the account
  *
  * Context: Any but NMI.
- * Return: false if there were too many recently.
+ * Return: this CPU, which has paid, for device_user_return(); -EAGAIN if there were too
+ * many recently.
  */
-bool device_user_take(struct device_user *user)
+int device_user_take(struct device_user *user)
 {
 	u64 interval = token_interval();
 	unsigned long flags;
-	bool taken;
+	int ret = -EAGAIN;
 
 	local_irq_save(flags);
-	taken = device_bucket_take(this_cpu_ptr(user->bucket), apic_timer_now(), interval,
-				   device_limit_burst(), device_limit_pending());
+	if (device_bucket_take(this_cpu_ptr(user->bucket), apic_timer_now(), interval,
+			       device_limit_burst(), device_limit_pending()))
+		ret = smp_processor_id();
 	local_irq_restore(flags);
-	return taken;
+	return ret;
+}
+
+/**
+ * device_user_charge() - count a sleeper or timer, and pay for its wake-up
+ * @user:	the account
+ *
+ * Context: Any but NMI.
+ * Return: as device_user_take(), to be followed by device_user_unpend(); or -EBUSY,
+ * -EAGAIN.
+ */
+int device_user_charge(struct device_user *user)
+{
+	int ret = device_user_pend(user);
+
+	if (ret)
+		return ret;
+	ret = device_user_take(user);
+	if (ret < 0)
+		device_user_unpend(user);
+	return ret;
 }
 
 /**
@@ -234,19 +257,23 @@ u64 device_user_reserve(struct device_user *user)
 }
 
 /**
- * device_user_return() - a wake-up that was paid for did not happen
+ * device_user_return() - a wake-up that was paid for does not happen
  * @user:	the account
+ * @cpu:	CPU that has paid, or DEVICE_SPENT
  *
- * On whichever CPU this is: one that has moved pays the other one's.
+ * What another CPU has paid is lost. Were it given to this one, a user could have the rate
+ * of all CPUs of one. The hardware may stay programmed, and interrupt for nothing: once for
+ * a call of the user's that has armed it, on the CPU that the call was on.
  *
  * Context: Any but NMI.
  */
-void device_user_return(struct device_user *user)
+void device_user_return(struct device_user *user, int cpu)
 {
 	u64 interval = token_interval();
 	unsigned long flags;
 
 	local_irq_save(flags);
-	device_bucket_return(this_cpu_ptr(user->bucket), interval);
+	if (cpu == smp_processor_id())
+		device_bucket_return(this_cpu_ptr(user->bucket), interval);
 	local_irq_restore(flags);
 }

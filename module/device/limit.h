@@ -7,12 +7,16 @@
 
 struct device_user;
 
+/* Instead of the CPU that has paid for an interrupt: there was one since. */
+#define DEVICE_SPENT	(-1)
+
 struct device_user *device_user_get(kuid_t uid);
 void device_user_put(struct device_user *user);
 int device_user_pend(struct device_user *user);
 void device_user_unpend(struct device_user *user);
-bool device_user_take(struct device_user *user);
-void device_user_return(struct device_user *user);
+int device_user_take(struct device_user *user);
+int device_user_charge(struct device_user *user);
+void device_user_return(struct device_user *user, int cpu);
 u64 device_user_reserve(struct device_user *user);
 
 /* In force now; root may change them. */

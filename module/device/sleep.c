@@ -80,6 +80,7 @@ MODULE_PARM_DESC(quantile, "part of the wake-ups that are to be early enough, in
  * @expires:	the moment
  * @lead:	how long before it to wake the thread, TSC cycles
  * @fence:	whether to ask for one
+ * @paid:	CPU that has paid for the wake-up, DEVICE_SPENT from the first interrupt on
  * @woken:	TSC in the handler; @fired is set after it
  * @fired:	the handler has woken the thread
  */
@@ -90,6 +91,7 @@ struct sleeper {
 	u64 expires;
 	u64 lead;
 	bool fence;
+	int paid;
 	u64 woken;
 	bool fired;
 };
@@ -106,6 +108,7 @@ static void wake(unsigned long long now, unsigned long data)
 	struct task_struct *task = sleeper->task;
 	u64 tsc, wake_at;
 
+	sleeper->paid = DEVICE_SPENT;
 	if (sleeper->clock != APIC_TIMER_CLOCK_TSC) {
 		tsc = device_moment_tsc(sleeper->clock, sleeper->expires);
 		wake_at = lead_before(tsc, sleeper->lead);
@@ -264,13 +267,9 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 		return 0;
 	}
 
-	ret = device_user_pend(file->user);
-	if (ret)
-		return ret;
-	if (!device_user_take(file->user)) {
-		device_user_unpend(file->user);
-		return -EAGAIN;
-	}
+	sleeper.paid = device_user_charge(file->user);
+	if (sleeper.paid < 0)
+		return sleeper.paid;
 	sleeper.fence = may_fence() && !(a->flags & APIC_TIMER_SLEEP_NO_FENCE);
 	if (sleeper.fence)
 		a->result |= APIC_TIMER_SLEPT_FENCED;
@@ -287,7 +286,7 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 	ret = sleep_on(&sleeper);
 	device_user_unpend(file->user);
 	if (ret) {
-		device_user_return(file->user);
+		device_user_return(file->user, sleeper.paid);
 		return ret;
 	}
 

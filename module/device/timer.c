@@ -70,6 +70,7 @@ static void expire(unsigned long long now, unsigned long data)
 	bool counted;
 
 	raw_spin_lock(&timer->lock);
+	timer->paid = DEVICE_SPENT;
 	if (!timer->armed)
 		goto out;
 	/* Moved by a new epoch: so are the expiries after it. */
@@ -83,8 +84,10 @@ static void expire(unsigned long long now, unsigned long data)
 		timer->waking = true;
 	}
 	/* The next one is paid for, and not before all that the user's timers owe. */
-	if (timer->armed && counted)
+	if (timer->armed && counted) {
 		not_before = device_user_reserve(timer->user);
+		timer->paid = smp_processor_id();
+	}
 	/* No CPU has a timer any more. */
 	if (timer->armed && set(timer, now, not_before))
 		timer->armed = false;
@@ -134,14 +137,18 @@ void device_timer_init(struct device_timer *timer, struct device_user *user)
 	init_waitqueue_head(&timer->wait);
 	timer->timer.function = expire;
 	timer->timer.data = (unsigned long)timer;
+	timer->paid = DEVICE_SPENT;
 	init_apic_timer(&timer->timer);
 	timer->timer.flags = APIC_TIMER_RAW;
 	timer->waiter.began = epoch_began;
 	device_epoch_add(&timer->waiter);
 }
 
-/* Under the mutex, or by who has the file last. The handler does not run any more then. */
-static void disarm(struct device_timer *timer)
+/*
+ * Under the mutex, or by who has the file last. The handler does not run any more then.
+ * Return: true if it was counted as pending, and is still.
+ */
+static bool stop(struct device_timer *timer)
 {
 	unsigned long flags;
 	bool armed;
@@ -149,10 +156,18 @@ static void disarm(struct device_timer *timer)
 	raw_spin_lock_irqsave(&timer->lock, flags);
 	armed = timer->armed;
 	timer->armed = false;
+	timer->epoch = 0;
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	/* A handler that runs sees that. */
 	del_apic_timer_sync(&timer->timer);
-	if (armed)
+	device_user_return(timer->user, timer->paid);
+	timer->paid = DEVICE_SPENT;
+	return armed;
+}
+
+static void disarm(struct device_timer *timer)
+{
+	if (stop(timer))
 		device_user_unpend(timer->user);
 }
 
@@ -176,23 +191,62 @@ void device_timer_exit(struct device_timer *timer)
 		device_later_sync(&timer->wake);
 }
 
+/* Whether stop() may give this CPU something back. */
+static bool is_paid_here(struct device_timer *timer)
+{
+	unsigned long flags;
+	bool here;
+
+	raw_spin_lock_irqsave(&timer->lock, flags);
+	here = timer->paid == smp_processor_id();
+	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	return here;
+}
+
+/*
+ * Stop the timer, and have what it takes to arm it: its own if it was pending, so that
+ * to change it costs nothing. Return: the CPU that has paid, or an error.
+ */
+static int charge(struct device_timer *timer)
+{
+	int paid = device_user_take(timer->user), ret;
+	bool counted;
+
+	/* Goes on as it was. */
+	if (paid < 0 && !is_paid_here(timer))
+		return paid;
+	counted = stop(timer);
+	if (paid < 0)
+		paid = device_user_take(timer->user);
+	if (paid < 0) {
+		if (counted)
+			device_user_unpend(timer->user);
+		return paid;
+	}
+	ret = counted ? 0 : device_user_pend(timer->user);
+	if (ret) {
+		device_user_return(timer->user, paid);
+		return ret;
+	}
+	return paid;
+}
+
 static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 {
 	unsigned long flags;
-	int ret = 0;
+	int ret = 0, paid;
 
-	/* Each expiry pays for the one after it; this is for the first. */
-	if (a->expires && !device_user_take(timer->user))
-		return -EAGAIN;
-	disarm(timer);
 	if (a->expires) {
-		ret = device_user_pend(timer->user);
-		if (ret)
-			return ret;
+		/* Each expiry pays for the one after it; this is for the first. */
+		paid = charge(timer);
+		if (paid < 0)
+			return paid;
+	} else {
+		paid = DEVICE_SPENT;
+		disarm(timer);
 	}
 	raw_spin_lock_irqsave(&timer->lock, flags);
 	timer->clock = a->clock;
-	timer->epoch = a->expires ? a->epoch : 0;
 	timer->expires = a->expires;
 	timer->interval = a->interval;
 	timer->ticks = 0;
@@ -200,9 +254,15 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 		ret = set(timer, apic_timer_now(), 0);
 		timer->armed = !ret;
 	}
+	if (timer->armed) {
+		timer->epoch = a->epoch;
+		timer->paid = paid;
+	}
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
-	if (ret)
+	if (ret) {
+		device_user_return(timer->user, paid);
 		device_user_unpend(timer->user);
+	}
 	return ret;
 }
 

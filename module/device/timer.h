@@ -19,7 +19,8 @@ struct device_user;
  * @user:	who pays for its expiries
  * @mutex:	ARM against ARM
  * @lock:	what follows, against the handler
- * @armed:	the handler may arm it again
+ * @armed:	the handler may arm it again; it is counted as pending
+ * @paid:	CPU that has paid for the next interrupt, or DEVICE_SPENT
  * @clock:	clock of @expires and @interval
  * @epoch:	epoch that @expires belongs to, 0: whichever, or nothing is armed or to be
  *		read
@@ -40,6 +41,7 @@ struct device_timer {
 	struct mutex mutex;	/* ARM against ARM */
 	raw_spinlock_t lock;
 	bool armed;
+	int paid;
 	u32 clock;
 	u32 epoch;
 	u64 expires;

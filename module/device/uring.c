@@ -28,6 +28,7 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
  * @notify:	has io_uring call us in the task
  * @command:	the command, ours until it is completed
  * @user:	who pays
+ * @paid:	CPU that has paid for the interrupt, DEVICE_SPENT from the first one on
  * @lock:	@waits, and arming again
  * @waits:	armed, and nobody has begun to complete it
  * @clock:	clock of @expires
@@ -41,6 +42,7 @@ struct uring_wait {
 	struct device_later notify;
 	struct io_uring_cmd *command;
 	struct device_user *user;
+	int paid;
 	raw_spinlock_t lock;
 	bool waits;
 	u32 clock;
@@ -77,6 +79,7 @@ static void finish(struct io_uring_cmd *command, unsigned int issue_flags)
 	device_epoch_del(&wait->waiter);
 	/* Its handler may still be at its end on another CPU. */
 	del_apic_timer_sync(&wait->timer);
+	device_user_return(wait->user, wait->paid);
 	device_user_unpend(wait->user);
 	/* It has a reference to the file, and is known to cancel() until then. */
 	end(command, wait->result, issue_flags);
@@ -119,6 +122,7 @@ static void expire(unsigned long long now, unsigned long data)
 	struct uring_wait *wait = (struct uring_wait *)data;
 
 	raw_spin_lock(&wait->lock);
+	wait->paid = DEVICE_SPENT;
 	if (!wait->waits)
 		goto out;
 	if (wait->clock == APIC_TIMER_CLOCK_TSC) {
@@ -214,12 +218,16 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	    wait->epoch != device_page_epoch())
 		goto free;
 
-	ret = device_user_pend(file->user);
-	if (ret)
+	ret = device_user_charge(file->user);
+	if (ret == -EAGAIN) {
+		kfree(wait);
+		/* Returned, it would have io_uring try again, from another CPU. */
+		end(command, ret, issue_flags);
+		return -EIOCBQUEUED;
+	}
+	if (ret < 0)
 		goto free;
-	ret = -EAGAIN;
-	if (!device_user_take(file->user))
-		goto unpend;
+	wait->paid = ret;
 	wait->user = file->user;
 	wait->command = command;
 	raw_spin_lock_init(&wait->lock);
@@ -242,8 +250,6 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	if (ret)
 		device_later(&wait->notify);
 	return -EIOCBQUEUED;
-unpend:
-	device_user_unpend(file->user);
 free:
 	kfree(wait);
 	return ret;

@@ -222,6 +222,10 @@ def rate() -> None:
     try:
         with Timer() as one, Timer() as two:
             os.sched_setaffinity(0, {0})
+            # A timer that is changed before it expires has had none.
+            for _ in range(200):
+                two.arm(soon(60_000), 0, MONOTONIC)
+            two.arm(0)
             taken = 0
             for n in range(20):
                 try:
@@ -261,9 +265,22 @@ def pending() -> None:
         timers = [Timer() for _ in range(4)]
         for timer in timers[:3]:
             timer.arm(soon(60_000), 0, MONOTONIC)
-        timers[0].arm(soon(60_000), 0, MONOTONIC)  # another time is none more
         fails(errno.EBUSY, timers[3].arm, soon(60_000), 0, MONOTONIC)
         fails(errno.EBUSY, timers[3].sleep_until, soon(), MONOTONIC)
+        # Another time is none more, also while others would like to have it.
+        if not (pid := os.fork()):
+            try:
+                while True:
+                    fails(errno.EBUSY, timers[3].sleep_until, soon(), MONOTONIC)
+            finally:
+                os._exit(1)
+        try:
+            for _ in range(3000):
+                timers[0].arm(soon(60_000), 0, MONOTONIC)
+            assert state(pid) != "Z"
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
         timers[0].arm(0)
         timers[3].sleep_until(soon(), MONOTONIC)
         timers[1].close()
@@ -738,6 +755,19 @@ def uring_wait() -> None:
             settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
         finally:
             parameter("pending", before)
+        # Who has had its wake-ups of this CPU is told so, and gets none of another one.
+        before = parameter("rate", 1), parameter("burst", 4)
+        try:
+            os.sched_setaffinity(0, {0})
+            ring = uring.Ring()
+            for n in range(16):
+                ring.submit(timer.fd, uring.WAIT, uring.moment(soon(600_000), MONOTONIC), n)
+            results = [result for _, result in ring.ready()]
+            assert len(results) >= 10 and set(results) == {-errno.EAGAIN}, results
+            ring.close()
+        finally:
+            parameter("rate", before[0])
+            parameter("burst", before[1])
 
 
 def settle(function) -> None:
