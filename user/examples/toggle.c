@@ -49,13 +49,13 @@ int main(int argc, char **argv)
 		do
 			ret = at_mdelay(&at, when);
 		while (ret == -EINTR);
-		value ^= bit;
-		outb(value, port);
-		late = at_readtsc() - when;
 		if (ret) {
 			fprintf(stderr, "sleep: %s\n", strerror(-ret));
 			return 1;
 		}
+		value ^= bit;
+		outb(value, port);
+		late = at_readtsc() - when;
 		if (late > worst)
 			worst = late;
 	}
