@@ -6,7 +6,7 @@
  *	LD_PRELOAD=/path/to/libapictimer-preload.so cyclictest ...
  *
  * What the device does not do as the kernel's own calls do stays with those: other
- * clocks, relative sleeps, a device that can't be opened, a user who is over a limit.
+ * clocks, relative sleeps, a device that can't be opened, a sleeper who is over a limit.
  * APIC_TIMER_PRELOAD=0 in the environment leaves everything to them.
  */
 #define _GNU_SOURCE

@@ -212,8 +212,8 @@ struct apic_timer_uring {
  * @tai:	CLOCK_TAI - CLOCK_MONOTONIC, ns
  *
  * The kernel rewrites the page with every update of its clocks, some hundred times
- * a second at most. Read it as a sequence counter's data: again when @seq was odd or
- * has changed.
+ * a second, at HZ=1000 a thousand times. Read it as a sequence counter's data: again when
+ * @seq was odd or has changed.
  */
 struct apic_timer_page {
 	__u32 version;
