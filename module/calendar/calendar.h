@@ -242,7 +242,7 @@ u64 calendar_finish(u64 until);
 void calendar_put(struct calendar *calendar);
 u64 calendar_lead(const struct calendar_unit *unit);
 void calendar_learn_init(struct calendar_unit *unit);
-int calendar_set_fifo(struct task_struct *task);
+int calendar_set_fifo(struct task_struct *task, unsigned int level);
 unsigned int calendar_priority(void);
 
 /* keeper.c */

@@ -182,7 +182,8 @@ int calendar_thread_start(struct calendar_unit *unit)
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
 	kthread_bind(thread, unit->cpu->cpu);
-	ret = calendar_set_fifo(thread);
+	unit->priority = calendar_priority();
+	ret = calendar_set_fifo(thread, unit->priority);
 	if (ret) {
 		kthread_stop(thread);
 		return ret;

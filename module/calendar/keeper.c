@@ -99,7 +99,7 @@ void calendar_restore(struct calendar_unit *unit)
 	mutex_lock(&unit->calendar->scheduling);
 	if (unit->demoted) {
 		unit->demoted = false;
-		calendar_set_fifo(current);
+		calendar_set_fifo(current, unit->priority);
 	}
 	mutex_unlock(&unit->calendar->scheduling);
 }

@@ -86,17 +86,18 @@ unsigned int calendar_priority(void)
 }
 
 /**
- * calendar_set_fifo() - give a thread the priority of units
+ * calendar_set_fifo() - give a thread a priority for units
  * @task:	the thread
+ * @level:	the priority
  *
  * Context: Task.
  * Return: 0 or an error.
  */
-int calendar_set_fifo(struct task_struct *task)
+int calendar_set_fifo(struct task_struct *task, unsigned int level)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr), .sched_policy = SCHED_FIFO,
-		.sched_priority = calendar_priority(),
+		.sched_priority = level,
 	};
 
 	return sched_setattr_nocheck(task, &attr);
@@ -431,15 +432,16 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 /* What it had before, unless someone has changed it since. */
 static void give_back(struct calendar_unit *unit, struct task_struct *task)
 {
-	if (gone(task))
-		return;
+	bool ended = gone(task);
+
 	mutex_lock(&unit->calendar->scheduling);
-	if (unit->demoted || (task->policy == SCHED_FIFO &&
-			      task->rt_priority == unit->priority))
+	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
+					 task->rt_priority == unit->priority)))
 		sched_setattr_nocheck(task, &unit->had);
+	/* Of this thread: the next one begins anew. */
 	unit->demoted = false;
 	mutex_unlock(&unit->calendar->scheduling);
-	if (cpumask_equal(task->cpus_ptr, cpumask_of(unit->cpu->cpu)))
+	if (!ended && cpumask_equal(task->cpus_ptr, cpumask_of(unit->cpu->cpu)))
 		set_cpus_allowed_ptr(task, &unit->allowed);
 }
 
@@ -487,7 +489,9 @@ static int bind(struct calendar_unit *unit)
 	ret = set_cpus_allowed_ptr(current, cpumask_of(unit->cpu->cpu));
 	if (ret)
 		return ret;
-	ret = calendar_set_fifo(current);
+	/* The parameter may change: this is what is given anew, and what it is known by. */
+	unit->priority = calendar_priority();
+	ret = calendar_set_fifo(current, unit->priority);
 	if (ret) {
 		set_cpus_allowed_ptr(current, &unit->allowed);
 		return ret;
@@ -498,7 +502,6 @@ static int bind(struct calendar_unit *unit)
 	unit->missed = 0;
 	unit->returned_from = 0;
 	unit->stops = READ_ONCE(unit->calendar->stops);
-	unit->priority = current->rt_priority;
 	unit->task = get_task_struct(current);
 	calendar_learn_init(unit);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);

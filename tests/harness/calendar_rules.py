@@ -33,6 +33,7 @@ MAJOR = 20 * MS
 LAST_CPU = os.cpu_count() - 1
 PLAIN = [(2 * MS, 8 * MS, 0)]
 MODULE = "apic_calendar"
+PARAMETERS = Path("/sys/module/apic_calendar/parameters")
 STATS = Path("/sys/kernel/debug/apic_timer/stats")
 TRIES = 3
 
@@ -111,6 +112,19 @@ def tried(function) -> None:
             print(f"held up {stalls() - before} times: {error!r}", flush=True)
             continue
         return
+
+
+def set_parameter(name: str, value: int) -> int:
+    """Set a parameter of the module; return what it was."""
+    file = PARAMETERS / name
+    before = int(file.read_text())
+    file.write_text(str(value))
+    return before
+
+
+def policy() -> int:
+    """Return this thread's scheduling policy."""
+    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
 
 
 def counts(calendar: Calendar, unit: int = 0):
@@ -570,25 +584,37 @@ def sleeps() -> None:
 
 
 def syscall() -> None:
-    """A thread that is in a system call is stopped at its end, and counted."""
+    """A thread that is in a system call is stopped at its end, and counted.
+
+    It has the priority that it was given by BIND afterwards, and gives that back.
+    """
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
 
         def busy() -> None:
             calendar.bind(0)
             calendar.wait(0)
+            # For those that bind from now on.
+            set_parameter("priority", 50)
             # Some hundred milliseconds in the kernel.
             with open("/dev/urandom", "rb", buffering=0) as source:
                 source.readinto(bytearray(1 << 25))
             calendar.wait(0)
             calendar.wait(0)
+            assert os.sched_getparam(0).sched_priority == before
+            calendar.unbind(0)
+            assert policy() == os.SCHED_OTHER
 
-        with process(busy) as pid:
-            until(lambda: counts(calendar).tid)
-            calendar.start()
-            assert ended(pid) == 0
-            found = counts(calendar)
-            assert found.overran and found.late_breaks
+        before = calendar.query().priority
+        try:
+            with process(busy) as pid:
+                until(lambda: counts(calendar).tid)
+                calendar.start()
+                assert ended(pid) == 0
+        finally:
+            set_parameter("priority", before)
+        found = counts(calendar)
+        assert found.overran and found.late_breaks
 
 
 def unload() -> None:
