@@ -90,6 +90,9 @@ unsigned int calendar_priority(void)
  * @task:	the thread
  * @level:	the priority
  *
+ * Threads and processes that it starts do not have it: no budget holds for them, and nobody
+ * would take it away again.
+ *
  * Context: Task.
  * Return: 0 or an error.
  */
@@ -97,6 +100,7 @@ int calendar_set_fifo(struct task_struct *task, unsigned int level)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr), .sched_policy = SCHED_FIFO,
+		.sched_flags = SCHED_FLAG_RESET_ON_FORK,
 		.sched_priority = level,
 	};
 
@@ -484,6 +488,7 @@ static int bind(struct calendar_unit *unit)
 	cpumask_copy(&unit->allowed, current->cpus_ptr);
 	unit->had = (struct sched_attr) {
 		.size = sizeof(unit->had), .sched_policy = current->policy,
+		.sched_flags = current->sched_reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0,
 		.sched_priority = current->rt_priority, .sched_nice = task_nice(current),
 	};
 	ret = set_cpus_allowed_ptr(current, cpumask_of(unit->cpu->cpu));

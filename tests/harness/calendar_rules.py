@@ -508,7 +508,10 @@ def owned() -> None:
 
 
 def restored() -> None:
-    """A thread gets its priority and its CPUs back, by UNBIND, and when the file is closed."""
+    """A thread gets its priority and its CPUs back, by UNBIND, and when the file is closed.
+
+    Its children do not have that priority.
+    """
 
     def bound() -> None:
         calendar = Calendar()
@@ -516,17 +519,23 @@ def restored() -> None:
         second = Calendar()
         second.load(MAJOR, PLAIN, [Unit.user("a", 0)])
         os.nice(3)
-        before = schedule()
-        for release in (lambda: calendar.unbind(0), calendar.close):
+        for flag, release in ((0, lambda: calendar.unbind(0)),
+                              (os.SCHED_RESET_ON_FORK, calendar.close)):  # fmt: skip
+            os.sched_setscheduler(0, os.SCHED_OTHER | flag, os.sched_param(0))
+            before = schedule()
             calendar.bind(0)
-            assert os.sched_getscheduler(0) == os.SCHED_FIFO
+            assert policy() == os.SCHED_FIFO
             assert os.sched_getparam(0).sched_priority == 98
             assert os.sched_getaffinity(0) == {LAST_CPU}
+            assert child(inherits) == 0
             fails(errno.EBUSY, calendar.bind, 1)
             fails(errno.EBUSY, second.bind, 0)  # of another calendar's, too
             fails(errno.ESRCH, calendar.unbind, 1)
             release()
             assert schedule() == before
+
+    def inherits() -> None:
+        assert policy() == os.SCHED_OTHER, policy()
 
     def schedule():
         return (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0),

@@ -18,6 +18,8 @@
 #define NR_SETITIMER		38
 #define NR_GETPID		39
 #define NR_SCHED_GETSCHEDULER	145
+#define SCHED_FIFO		1
+#define SCHED_RESET_ON_FORK	0x40000000	/* units have it, too */
 #define CALENDARS		3
 #define UNITS			6
 #define ENTRIES			8
@@ -346,7 +348,7 @@ static int stops(struct model *m)
 
 static int has_fifo(void)
 {
-	return sys(NR_SCHED_GETSCHEDULER, 0, 0, 0, 0) == 1;
+	return (sys(NR_SCHED_GETSCHEDULER, 0, 0, 0, 0) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
 }
 
 static int binds(struct model *m)
