@@ -165,6 +165,19 @@ u64 calendar_finish(u64 until)
 	return now;
 }
 
+/*
+ * A thread that is parked sleeps on where there is no signal, but other task work, such as
+ * the completions of io_uring: that runs behind break_off(), when the thread goes on. In a
+ * call it is to run at once, and the call starts again.
+ */
+static bool interrupted(bool call)
+{
+	if (call)
+		return signal_pending(current);
+	clear_notify_signal();
+	return task_sigpending(current);
+}
+
 /* Sleep until a window begins. A stop of the calendar is reported by one call, no park. */
 static int unit_sleep(struct calendar_unit *unit, bool call)
 {
@@ -191,7 +204,7 @@ static int unit_sleep(struct calendar_unit *unit, bool call)
 			if (call)
 				unit->stops = READ_ONCE(calendar->stops);
 			ret = READ_ONCE(calendar->error);
-		} else if (signal_pending(current)) {
+		} else if (interrupted(call)) {
 			ret = -ERESTARTSYS;
 		} else if ((current->flags & PF_KTHREAD) && kthread_should_stop()) {
 			ret = -EINTR;

@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import apic_calendar
+import uring
 from apic_calendar import Calendar, Refused, Unit
 from device import as_nobody, child, fails, state
 
@@ -411,6 +412,29 @@ def degraded() -> None:
             calendar.start(1)
             until(lambda: counts(calendar).table == 0)
             until(lambda: counts(calendar, 1).run > 2)
+
+
+def notified() -> None:
+    """What io_uring completes for a thread that is parked does not set it free: no signal came."""
+    mine, theirs = os.pipe()
+    with Calendar() as calendar:
+        # Its next window is far away.
+        calendar.load(60_000 * MS, PLAIN, [Unit.user("a", 0)])
+
+        def polls() -> None:
+            uring.Ring().poll(mine, select.POLLIN)
+            worker(calendar, spin_in=1)()
+
+        with process(polls) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: counts(calendar).overran and state(pid) == "S")
+            os.write(theirs, b"x")
+            time.sleep(0.3)
+            assert state(pid) == "S", state(pid)
+            # A signal does.
+            os.kill(pid, signal.SIGKILL)
+            assert ended(pid) == -signal.SIGKILL
 
 
 def stopped() -> None:

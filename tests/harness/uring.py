@@ -7,7 +7,7 @@ import os
 import struct
 
 SETUP, ENTER = 425, 426
-GETEVENTS, URING_CMD = 1, 46
+GETEVENTS, POLL_ADD, URING_CMD = 1, 6, 46
 ASYNC = 16  # flag of a submission: by a thread of io_uring's
 WAIT = 0xD703  # APIC_TIMER_URING_WAIT
 SQ_AT, CQ_AT, SQES_AT = 0, 0x8000000, 0x10000000
@@ -45,10 +45,16 @@ class Ring:
     def submit(self, fd: int, command: int, data: bytes, user_data: int = 0,
                flags: int = 0) -> None:  # fmt: skip
         """Submit a command for a file, with its 16 bytes."""
+        self._submit(struct.pack("BBHiQQIIQHHI16s", URING_CMD, flags, 0, fd, command, 0, 0, 0,
+                                 user_data, 0, 0, 0, data))  # fmt: skip
+
+    def poll(self, fd: int, events: int, user_data: int = 0) -> None:
+        """Submit a poll of a file."""
+        self._submit(struct.pack("BBHiQQIIQ24x", POLL_ADD, 0, 0, fd, 0, 0, 0, events, user_data))
+
+    def _submit(self, entry: bytes) -> None:
         (tail,) = struct.unpack_from("I", self._sq, self._sq_tail)
         (mask,) = struct.unpack_from("I", self._sq, self._sq_mask)
-        entry = struct.pack("BBHiQQIIQHHI16s", URING_CMD, flags, 0, fd, command, 0, 0, 0, user_data,
-                            0, 0, 0, data)  # fmt: skip
         self._sqes[(tail & mask) * 64 : (tail & mask) * 64 + 64] = entry
         struct.pack_into("I", self._sq, self._sq_tail, tail + 1)
         assert self._call(ENTER, self.fd, 1, 0, 0, None, 0) == 1
