@@ -238,6 +238,8 @@ long calendar_wait(struct calendar *calendar, void __user *argument);
 int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait);
 void calendar_unit_break(struct calendar_unit *unit);
 void calendar_unit_release(struct calendar_unit *unit);
+void calendar_unit_moor(struct calendar_unit *unit);
+void calendar_unit_cast_off(struct calendar_unit *unit);
 u64 calendar_finish(u64 until);
 void calendar_put(struct calendar *calendar);
 u64 calendar_lead(const struct calendar_unit *unit);

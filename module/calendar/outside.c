@@ -126,15 +126,21 @@ static bool uses(const struct calendar *calendar, unsigned int cpu)
 	return false;
 }
 
-/* Our timers are deleted, before apic_timer would have them migrate. */
+/* Our timers are deleted, before apic_timer would have them migrate as a rule. */
 static int cpu_goes(unsigned int cpu)
 {
 	struct calendar *calendar;
+	u32 i;
 
 	mutex_lock(&mutex);
 	list_for_each_entry(calendar, &calendars, node) {
-		if (uses(calendar, cpu))
-			calendar_stop_sync(calendar, -ENODEV);
+		if (!uses(calendar, cpu))
+			continue;
+		calendar_stop_sync(calendar, -ENODEV);
+		for (i = 0; i < calendar->n_units; i++) {
+			if (calendar->units[i].cpu->cpu == cpu)
+				calendar_unit_cast_off(&calendar->units[i]);
+		}
 	}
 	mutex_unlock(&mutex);
 	return 0;

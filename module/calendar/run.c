@@ -218,6 +218,7 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	__must_hold(&calendar->loading)
 {
 	int ret;
+	u32 i;
 
 	lockdep_assert_held(&calendar->loading);
 	if (READ_ONCE(calendar->running))
@@ -229,6 +230,8 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	ret = own(calendar);
 	if (ret)
 		goto out;
+	for (i = 0; i < calendar->n_units; i++)
+		calendar_unit_moor(&calendar->units[i]);
 	raw_spin_lock_irq(&calendar->lock);
 	calendar->running = true;
 	calendar->starting = true;

@@ -483,6 +483,51 @@ void calendar_unit_release(struct calendar_unit *unit)
 	put_task_struct(task);
 }
 
+/* give_back() waits for us: what the thread has had is not overwritten meanwhile. */
+static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
+{
+	struct task_struct *task = NULL;
+	unsigned long flags;
+
+	mutex_lock(&unit->calendar->scheduling);
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	if (unit->task)
+		task = get_task_struct(unit->task);
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	if (task) {
+		set_cpus_allowed_ptr(task, cpus);
+		put_task_struct(task);
+	}
+	mutex_unlock(&unit->calendar->scheduling);
+}
+
+/**
+ * calendar_unit_moor() - have a unit's thread on its CPU
+ * @unit:	the unit
+ *
+ * While that was offline the scheduler let it run elsewhere, and leaves it at that.
+ *
+ * Context: Task. Sleeps. The CPU does not go offline meanwhile; should it be, START fails.
+ */
+void calendar_unit_moor(struct calendar_unit *unit)
+{
+	allow(unit, cpumask_of(unit->cpu->cpu));
+}
+
+/**
+ * calendar_unit_cast_off() - a unit's CPU goes offline
+ * @unit:	the unit, whose calendar has stopped
+ *
+ * A user's thread gets the CPUs back that it had: the scheduler would let it run on all.
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_unit_cast_off(struct calendar_unit *unit)
+{
+	if (unit->def.kind == APIC_CALENDAR_USER)
+		allow(unit, &unit->allowed);
+}
+
 static int bind(struct calendar_unit *unit)
 	__must_hold(&unit->calendar->loading)
 {

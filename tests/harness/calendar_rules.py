@@ -569,15 +569,30 @@ def restored() -> None:
 
 
 def offline() -> None:
-    """A CPU that goes offline stops the calendar; it can be started when the CPU is back."""
+    """A CPU that goes offline stops the calendar; it can be started when the CPU is back.
+
+    Threads of programs get the CPUs back that they had. With START all are on theirs again.
+    """
     online = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}/online")
     with Calendar() as calendar:
-        calendar.load(MAJOR, [(2 * MS, MS, 0), (2 * MS, MS, 1)],
-                      [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step")])  # fmt: skip
-        with process(worker(calendar)) as pid:
-            until(lambda: counts(calendar).tid)
+        calendar.load(MAJOR, [(2 * MS, MS, 0), (2 * MS, MS, 1), (6 * MS, MS, 2), (10 * MS, MS, 3)],
+                      [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step"),
+                       Unit.function_of("c", LAST_CPU, "toil", apic_calendar.THREAD),
+                       Unit.user("d", LAST_CPU)])  # fmt: skip
+
+        def stays() -> None:
+            os.sched_setaffinity(0, {0})
+            calendar.bind(3)
+            while True:
+                with contextlib.suppress(OSError):
+                    calendar.wait(3)
+
+        with process(stays), process(worker(calendar)) as pid:
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 3).tid)
+            threads = [counts(calendar, unit).tid for unit in (2, 3)]
+            assert [os.sched_getaffinity(tid) for tid in threads] == [{LAST_CPU}] * 2
             calendar.start()
-            until(lambda: counts(calendar, 1).run > 2)
+            until(lambda: all(counts(calendar, unit).run > 2 for unit in (1, 2, 3)))
             online.write_text("0")
             try:
                 assert ended(pid) == errno.ENODEV
@@ -586,9 +601,12 @@ def offline() -> None:
                 fails(errno.ENODEV, calendar.start)
             finally:
                 online.write_text("1")
-        before = counts(calendar, 1).run
-        until(lambda: not fcntl_error(calendar.start))
-        until(lambda: counts(calendar, 1).run > before)
+            assert os.sched_getaffinity(threads[1]) == {0}
+            before = [counts(calendar, unit).run for unit in (1, 2, 3)]
+            until(lambda: not fcntl_error(calendar.start))
+            assert [os.sched_getaffinity(tid) for tid in threads] == [{LAST_CPU}] * 2
+            until(lambda: all(counts(calendar, unit).run > had
+                              for unit, had in zip((1, 2, 3), before, strict=True)))  # fmt: skip
 
 
 def sleeps() -> None:
