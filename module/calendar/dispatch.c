@@ -355,6 +355,9 @@ static void dispatched(unsigned long long now, unsigned long data)
 	u64 timeout, at;
 
 	raw_spin_lock(&cpu->lock);
+	/* apic_timer has let this timer migrate: cpu_goes() is about to stop the calendar. */
+	if (smp_processor_id() != cpu->cpu)
+		cpu->on = false;
 	if (!cpu->on || !cpu->position.table) {
 		changed = cpu->on && cpu->ending;
 		cpu->ending = false;

@@ -126,7 +126,11 @@ static bool uses(const struct calendar *calendar, unsigned int cpu)
 	return false;
 }
 
-/* Our timers are deleted, before apic_timer would have them migrate as a rule. */
+/*
+ * Our timers are deleted before apic_timer has them migrate, as a rule: both states are in the
+ * first slot that was free, and where ours comes first, apic_timer lets go of the CPU before us.
+ * dispatched() looks for that.
+ */
 static int cpu_goes(unsigned int cpu)
 {
 	struct calendar *calendar;
@@ -223,7 +227,7 @@ int calendar_outside_init(void)
 	ret = register_pm_notifier(&sleep_block);
 	if (ret)
 		goto tsc;
-	/* Registered after apic_timer's: called before it when a CPU goes. */
+	/* Registered after apic_timer's: called before it when a CPU goes, see there. */
 	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "apic_calendar:online", NULL,
 					cpu_goes);
 	if (ret < 0)
