@@ -323,7 +323,8 @@ long calendar_start(struct calendar *calendar, void __user *argument)
 	if (mutex_lock_interruptible(&calendar->loading))
 		return -ERESTARTSYS;
 	now = apic_timer_now();
-	if (!tsc)
+	/* A moment of before the TSC was 0 is converted to 0. */
+	if (!a.when)
 		tsc = now + apic_timer_ns_to_tsc(SOON_NS);
 	if (tsc < now + apic_timer_ns_to_tsc(LEAST_NS))
 		ret = -ETIME;

@@ -27,6 +27,7 @@ from pathlib import Path
 import apic_calendar
 import uring
 from apic_calendar import Calendar, Refused, Unit
+from apic_timer import MONOTONIC, TAI
 from device import as_nobody, child, fails, state
 
 MS = 1_000_000  # ns
@@ -230,6 +231,7 @@ def refused() -> None:
         fails(errno.ENOSPC, calendar.load, MAJOR, PLAIN)
         fails(errno.EINVAL, calendar.start, 16)
         fails(errno.ETIME, calendar.start, 0, 1)
+        fails(errno.ETIME, calendar.start, 0, 1, TAI)
         fails(errno.EINVAL, calendar.start, 0, 1 << 62)
 
 
