@@ -13,7 +13,6 @@
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 #include <uapi/linux/apic_calendar.h>
 #include <uapi/linux/sched/types.h>
 
@@ -153,13 +152,13 @@ struct calendar_unit {
  * @change:	what happens at a boundary; @change.at is read without a lock
  * @change_base: number of the major cycle that begins there
  * @unchanged:	CPUs that have not come there yet
- * @begin:	begins on those that have nothing to do until then
+ * @begin:	@keeper is to begin on those that have nothing to do until then
  * @overruns:	since @table is in force
  * @overran:	an overrun has not been reported by STATUS
  * @ring:	receipts
  * @wait:	poll()
  * @wake:	wakes @wait
- * @keeper:	thread that deals with units that don't stop by themselves
+ * @keeper:	thread that deals with units that don't stop by themselves, and begins changes
  */
 struct calendar {
 	struct kref kref;
@@ -184,7 +183,7 @@ struct calendar {
 	struct calendar_change change;
 	u64 change_base;
 	atomic_t unchanged;
-	struct work_struct begin;
+	bool begin;
 	atomic_t overruns;
 	bool overran;
 	struct calendar_ring ring;
@@ -220,7 +219,7 @@ int calendar_event(struct calendar_unit *unit, enum calendar_event event);
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
 		       u64 not_before, u64 *at);
 void calendar_changed(struct calendar *calendar, u64 at);
-void calendar_change_init(struct calendar *calendar);
+void calendar_change_begin(struct calendar *calendar);
 
 /* The boundary of a change that is still to be made here. What it is was written before. */
 static inline u64 calendar_change_at(const struct calendar_cpu *cpu)
@@ -250,6 +249,7 @@ unsigned int calendar_priority(void);
 /* keeper.c */
 int calendar_keeper_start(struct calendar *calendar);
 void calendar_keeper_stop(struct calendar *calendar);
+void calendar_keeper_begin(struct calendar *calendar);
 u64 calendar_backstop(void);
 void calendar_restore(struct calendar_unit *unit);
 void calendar_demote(struct calendar_unit *unit);

@@ -17,8 +17,6 @@
 #include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
-#include <linux/sched.h>
-#include <linux/workqueue.h>
 
 #include <trace/events/apic_calendar.h>
 
@@ -41,47 +39,48 @@ static bool begin(struct calendar_cpu *cpu, const struct calendar_change *change
 	return complete;
 }
 
-/* Turns interrupts off for one CPU at a time. */
-static void begin_idle(struct calendar *calendar, u64 at)
+/* The same, if it has, and if the change is still to be made. */
+static bool begin_if_idle(struct calendar_cpu *cpu, u64 at)
+	__must_hold(&cpu->calendar->lock)
 {
+	struct calendar *calendar = cpu->calendar;
+	bool complete = false;
+
+	/* A stop may have ended it, and a start may have come since: start(). */
+	if (!calendar->running || calendar->change.at != at)
+		return false;
+	raw_spin_lock(&cpu->lock);
+	if (calendar_change_at(cpu) == at && !cpu->position.table)
+		complete = begin(cpu, &calendar->change);
+	raw_spin_unlock(&cpu->lock);
+	return complete;
+}
+
+/**
+ * calendar_change_begin() - begin a change on CPUs that have nothing to do until then
+ * @calendar:	the calendar
+ *
+ * Turns interrupts off for one CPU at a time.
+ *
+ * Context: Task.
+ */
+void calendar_change_begin(struct calendar *calendar)
+{
+	u64 at = READ_ONCE(calendar->change.at);
 	bool complete = false;
 	unsigned long flags;
 	u32 i;
 
+	/* Where no CPU was idle the change may be complete by now. */
+	if (at == CALENDAR_NEVER)
+		return;
 	for (i = 0; i < calendar->n_cpus; i++) {
-		struct calendar_cpu *cpu = &calendar->cpus[i];
-
-		raw_spin_lock_irqsave(&cpu->lock, flags);
-		/* Not of a change that a stop has ended: calendar_stop() comes here after us. */
-		if (READ_ONCE(calendar->running) && calendar_change_at(cpu) == at &&
-		    !cpu->position.table)
-			complete |= begin(cpu, &calendar->change);
-		raw_spin_unlock_irqrestore(&cpu->lock, flags);
+		raw_spin_lock_irqsave(&calendar->lock, flags);
+		complete |= begin_if_idle(&calendar->cpus[i], at);
+		raw_spin_unlock_irqrestore(&calendar->lock, flags);
 	}
 	if (complete)
 		calendar_changed(calendar, at);
-}
-
-static void begin_work(struct work_struct *work)
-{
-	struct calendar *calendar = container_of(work, struct calendar, begin);
-	u64 at = READ_ONCE(calendar->change.at);
-
-	/* Where no CPU was idle the change may be complete by now. */
-	if (at != CALENDAR_NEVER)
-		begin_idle(calendar, at);
-}
-
-/**
- * calendar_change_init() - begin without a change
- * @calendar:	the calendar
- *
- * Context: Any.
- */
-void calendar_change_init(struct calendar *calendar)
-{
-	calendar->change.at = CALENDAR_NEVER;
-	INIT_WORK(&calendar->begin, begin_work);
 }
 
 static void announce(struct calendar *calendar, const struct calendar_table *table, u64 at,
@@ -113,6 +112,8 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 	unsigned long flags;
 	int ret = 0;
 
+	/* Threads of the calendar do not hold a task up in here until after the boundary. */
+	preempt_disable();
 	raw_spin_lock_irqsave(&calendar->lock, flags);
 	if (!calendar->running) {
 		ret = -ESRCH;
@@ -132,18 +133,13 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 		}
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	if (ret)
-		return ret;
-	if (in_task() && !irqs_disabled()) {
-		/* Threads of the calendar do not hold this up until after the boundary. */
-		preempt_disable();
-		begin_idle(calendar, boundary);
-		preempt_enable();
-	} else {
-		/* A handler, with interrupts off all the time. */
-		queue_work(system_highpri_wq, &calendar->begin);
-	}
-	return 0;
+	/* A handler has interrupts off all the time. */
+	if (!ret && in_task() && !irqs_disabled())
+		calendar_change_begin(calendar);
+	else if (!ret)
+		calendar_keeper_begin(calendar);
+	preempt_enable();
+	return ret;
 }
 
 /**

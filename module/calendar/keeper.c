@@ -6,6 +6,8 @@
  * keeps the CPU from those behind it. Some time after its window is over, it therefore
  * loses its priority until it stops: that a thread of the kernel's takes away from it,
  * because an interrupt must not.
+ *
+ * It also begins changes that a handler has announced: no unit keeps the CPU from it.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>
@@ -30,6 +32,18 @@ static const struct kernel_param_ops backstop_ops = {
 
 module_param_cb(backstop_us, &backstop_ops, &backstop_us, 0644);
 MODULE_PARM_DESC(backstop_us, "time after the end of its window when a thread that has not stopped loses its priority, 1 to 1000000");
+
+/**
+ * calendar_keeper_begin() - have the keeper begin a change
+ * @calendar:	the calendar, which has announced it
+ *
+ * Context: Any but NMI, without the lock of any CPU.
+ */
+void calendar_keeper_begin(struct calendar *calendar)
+{
+	smp_store_release(&calendar->begin, true); /* keeper(): sees change.at */
+	wake_up_process(calendar->keeper);
+}
 
 /**
  * calendar_backstop() - parameter backstop_us
@@ -67,14 +81,15 @@ static void keep(struct calendar_unit *unit)
 static int keeper(void *data)
 {
 	struct calendar *calendar = data;
-	bool found;
+	bool begin, found;
 	u32 i;
 
 	for (;;) {
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop())
 			break;
-		found = false;
+		begin = READ_ONCE(calendar->begin);
+		found = begin;
 		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
 			found = READ_ONCE(calendar->units[i].demote);
 		if (!found) {
@@ -82,7 +97,12 @@ static int keeper(void *data)
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
-		keep(&calendar->units[i - 1]);
+		if (begin) {
+			smp_store_mb(calendar->begin, false);	/* one that comes now counts anew */
+			calendar_change_begin(calendar);
+		} else {
+			keep(&calendar->units[i - 1]);
+		}
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;

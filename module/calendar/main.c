@@ -201,7 +201,7 @@ static struct calendar *calendar_new(void)
 	mutex_init(&calendar->stopping);
 	mutex_init(&calendar->scheduling);
 	raw_spin_lock_init(&calendar->lock);
-	calendar_change_init(calendar);
+	calendar->change.at = CALENDAR_NEVER;
 	init_waitqueue_head(&calendar->wait);
 	init_irq_work(&calendar->wake, wake);
 	return calendar;

@@ -11,7 +11,6 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
-#include <linux/workqueue.h>
 #include <uapi/linux/apic_timer.h>
 
 #include <trace/events/apic_calendar.h>
@@ -72,8 +71,8 @@ static int own(struct calendar *calendar)
 }
 
 /*
- * A handler that stops the calendar is one of "dispatch". After it none arms the others, nor
- * queues the work, which arms none of a calendar that has stopped.
+ * A handler that stops the calendar is one of "dispatch". After it none arms the others, and
+ * the keeper arms none of a calendar that has stopped.
  */
 static void del_timers(struct calendar *calendar)
 {
@@ -81,7 +80,6 @@ static void del_timers(struct calendar *calendar)
 
 	for (i = 0; i < calendar->n_cpus; i++)
 		del_apic_timer_sync(&calendar->cpus[i].dispatch);
-	cancel_work_sync(&calendar->begin);
 	for (i = 0; i < calendar->n_cpus; i++) {
 		del_apic_timer_sync(&calendar->cpus[i].timeout);
 		del_apic_timer_sync(&calendar->cpus[i].backstop);

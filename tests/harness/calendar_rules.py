@@ -414,6 +414,19 @@ def degraded() -> None:
             calendar.start(1)
             until(lambda: counts(calendar).table == 0)
             until(lambda: counts(calendar, 1).run > 2)
+    # In time, although the thread that overruns keeps its CPU until long after the boundary.
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)],
+                      [Unit.user("a", 0, apic_calendar.SKIP),
+                       Unit.user("b", LAST_CPU)])  # fmt: skip
+        calendar.load(MAJOR, PLAIN, max_overruns=1, degraded=0)
+        with (process(worker(calendar, 0, spin_in=2, seconds=0.3)),
+              process(worker(calendar, 1))):  # fmt: skip
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
+            calendar.start(1)
+            until(lambda: counts(calendar, 1).run > 2)
+            first = next(r for r in calendar.receipts() if r.cpu == LAST_CPU)
+            assert first.result != apic_calendar.PASSED, first.count
 
 
 def notified() -> None:
