@@ -374,17 +374,21 @@ static void break_off(struct callback_head *head)
 		trace_apic_calendar_park(unit->number, unit->receipt.cycle,
 					 apic_timer_now() - unit->timeout);
 	}
-	if (stop && unit->cpu->over == unit) {
+	/* What is to be done is done in time, also where the thread runs on. */
+	if (over && unit->cpu->over == unit) {
 		unit->cpu->over = NULL;
 		del_apic_timer(&unit->cpu->backstop);
 	}
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	if (stop)
+	if (stop) {
 		park(unit);
-	else if (over && unit->def.on_overrun == APIC_CALENDAR_SIGNAL)
+	} else if (over && unit->def.on_overrun == APIC_CALENDAR_SIGNAL) {
 		send_sig(unit->def.signal, current, 1);
-	else if (over && unit->def.on_overrun == APIC_CALENDAR_KILL)
+	} else if (over && unit->def.on_overrun == APIC_CALENDAR_KILL) {
+		/* Its end may take long, and others have windows meanwhile. */
+		calendar_demote(unit);
 		send_sig(SIGKILL, current, 1);
+	}
 	calendar_put(calendar);
 	/* main.c waits until this thread has left here. */
 	module_put(THIS_MODULE);
