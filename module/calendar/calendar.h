@@ -80,6 +80,7 @@ struct calendar_cpu {
  * @stops:	how often the calendar had stopped when that was last reported
  * @status:	%APIC_CALENDAR_OVERRAN, ..., since the last call
  * @missed:	windows missed since the last call
+ * @reported:	table that the last call gave, %APIC_CALENDAR_NONE: there was none
  * @receipt:	of the window that is open
  * @timeout:	its end
  * @armed:	moment that the wake-up was armed for
@@ -111,6 +112,7 @@ struct calendar_unit {
 	unsigned int stops;
 	u32 status;
 	u32 missed;
+	u32 reported;
 	struct apic_calendar_receipt receipt;
 	u64 timeout;
 	u64 armed;

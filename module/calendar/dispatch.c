@@ -271,7 +271,8 @@ static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	cpu->running = unit;
 	/* The timer may have been moved by a new epoch; the start has not. */
 	unit->armed = cpu->dispatch.expires;
-	unit->lead = receipt->start - unit->armed;
+	/* None behind a window that ends with the table before: no gap is checked there. */
+	unit->lead = receipt->start > unit->armed ? receipt->start - unit->armed : 0;
 	apic_timer_fence(receipt->start + apic_timer_ns_to_tsc(FENCE_NS));
 	wake_up_process(unit->task);
 	mod_apic_timer(&cpu->timeout, timeout);

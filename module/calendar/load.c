@@ -106,6 +106,7 @@ static int make_unit(struct calendar *calendar, u32 n, const struct apic_calenda
 	unit->number = n;
 	unit->def = *def;
 	unit->count.slack_min = U64_MAX;
+	unit->reported = APIC_CALENDAR_NONE;
 	calendar_learn_init(unit);
 	if (def->kind == APIC_CALENDAR_USER)
 		return 0;

@@ -262,8 +262,6 @@ static int window_over(struct calendar_unit *unit, const struct apic_calendar_wa
  */
 int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait)
 {
-	u64 before = unit->receipt.start;
-	u32 table = unit->receipt.table;
 	unsigned long flags;
 	int was, ret;
 
@@ -284,8 +282,9 @@ int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wa
 	wait->lead = unit->lead;
 	wait->missed = unit->missed;
 	wait->status = unit->status;
-	if (before && wait->table != table)
+	if (unit->reported != APIC_CALENDAR_NONE && unit->reported != wait->table)
 		wait->status |= APIC_CALENDAR_SWITCHED;
+	unit->reported = wait->table;
 	unit->missed = 0;
 	unit->status = 0;
 	unit->returned_from = unit->receipt.resumed;
@@ -567,6 +566,7 @@ static int bind(struct calendar_unit *unit)
 	unit->skip = false;
 	unit->status = 0;
 	unit->missed = 0;
+	unit->reported = APIC_CALENDAR_NONE;
 	unit->returned_from = 0;
 	unit->stops = READ_ONCE(unit->calendar->stops);
 	unit->task = get_task_struct(current);

@@ -16,8 +16,8 @@ from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "rights", "many", "structures", "refused", "runs", "switched",
-         "parked", "policies", "degraded", "notified", "stopped", "killed", "executed", "owned",
-         "restored", "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
+         "told", "parked", "policies", "degraded", "notified", "stopped", "killed", "executed",
+         "owned", "restored", "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip

@@ -14,6 +14,7 @@ import ctypes
 import errno
 import fcntl
 import itertools
+import mmap
 import os
 import random
 import re
@@ -349,6 +350,45 @@ def switched() -> None:
         end = calendar.stop(apic_calendar.AT_BOUNDARY)
         until(lambda: not counts(calendar).state)
         account(calendar.receipts(), tables, start, changes, end)
+
+
+def told() -> None:
+    """WAIT says that another table is in force to a thread that was parked when it took over.
+
+    A window that ends where the next table's first one begins holds up its wake-up: no lead.
+    """
+    stop = mmap.mmap(-1, 4096)
+    with Calendar() as calendar:
+        units = [Unit.user("a", 0), Unit.user("b", 0)]
+        calendar.load(MAJOR, [(10 * MS, 10 * MS, 0)], units)
+        calendar.load(MAJOR, [(0, 4 * MS, 1), (10 * MS, 4 * MS, 0)])
+
+        def spins() -> None:
+            calendar.bind(0)
+            assert not calendar.wait(0).status
+            while not stop[0]:
+                pass
+            window = calendar.wait(0)
+            assert (window.table, window.status & apic_calendar.SWITCHED) == (1, 8), window.status
+            assert not calendar.wait(0).status & apic_calendar.SWITCHED
+
+        def follows() -> None:
+            calendar.bind(1)
+            window = calendar.wait(1)
+            assert window.table == 1
+            assert window.lead <= most, window.lead
+
+        most = cycles_of(calendar, int((PARAMETERS / "lead_max_ns").read_text()))
+        with process(spins) as first, process(follows) as second:
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
+            calendar.start()
+            until(lambda: counts(calendar).overran)
+            calendar.switch(1)
+            until(lambda: counts(calendar).table == 1)
+            before = counts(calendar).overran
+            until(lambda: counts(calendar).overran > before + 1)
+            stop[0] = 1
+            assert (ended(first), ended(second)) == (0, 0)
 
 
 def parked() -> None:
