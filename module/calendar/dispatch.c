@@ -463,8 +463,9 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
  * calendar_cpu_free() - the thread of the open window does not need the rest of it
  * @cpu:	its CPU
  *
- * The next wake-up may begin within it, as far ahead as it was to be. A thread that has
- * gone to another CPU leaves that alone: the handler there may be about to take the lock,
+ * The next wake-up may begin within it, as far ahead as it was to be. Where that has passed it
+ * begins now, and is measured from now on: what has held it up is no part of it. A thread that
+ * has gone to another CPU leaves that alone: the handler there may be about to take the lock,
  * and will arm the timer itself.
  *
  * Context: Any but NMI, under the CPU's lock.
@@ -475,7 +476,7 @@ void calendar_cpu_free(struct calendar_cpu *cpu)
 	lockdep_assert_held(&cpu->lock);
 	if (smp_processor_id() == cpu->cpu && cpu->dispatch.expires > cpu->wanted &&
 	    apic_timer_pending(&cpu->dispatch))
-		mod_apic_timer(&cpu->dispatch, cpu->wanted);
+		mod_apic_timer(&cpu->dispatch, max(cpu->wanted, apic_timer_now()));
 }
 
 static void init_timer(struct apic_timer_list *timer, struct calendar_cpu *cpu,
