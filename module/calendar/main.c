@@ -161,7 +161,7 @@ static void wake(struct irq_work *work)
 {
 	struct calendar *calendar = container_of(work, struct calendar, wake);
 
-	wake_up_poll(&calendar->wait, EPOLLIN | EPOLLPRI);
+	wake_up_poll(&calendar->wait, EPOLLIN | EPOLLRDNORM | EPOLLPRI);
 }
 
 static void calendar_free(struct kref *kref)

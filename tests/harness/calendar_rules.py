@@ -315,7 +315,11 @@ def runs() -> None:
                       [(cycles_of(calendar, o), units[u].cpu) for o, _, u in entries])}  # fmt: skip
         with process(worker(calendar, 0)), process(worker(calendar, 1)):
             until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
-            start = calendar.start()
+            start = calendar.start(0, time.monotonic_ns() + 500 * MS, MONOTONIC)
+            # Who asks for no more than this is woken, too.
+            poll, asked = select.poll(), time.monotonic()
+            poll.register(calendar.fd, select.POLLRDNORM)
+            assert poll.poll(30_000) and time.monotonic() - asked < 20
             until(lambda: all(counts(calendar, u).run >= 5 for u in range(4)))
             end = calendar.stop(apic_calendar.AT_BOUNDARY)
             until(lambda: not counts(calendar).state)
