@@ -97,7 +97,7 @@ static inline int calendar_copy_name(const struct calendar_words *words, uint32_
 	return 1;
 }
 
-/* A number up to 10^15, at the beginning of a word; returns how many digits it has. */
+/* A number below 10^16, at the beginning of a word; returns how many digits it has. */
 static inline uint32_t calendar_digits(const struct calendar_words *words, uint32_t i,
 				       __u64 *value)
 {
@@ -127,12 +127,12 @@ static inline int calendar_time(const struct calendar_words *words, uint32_t i, 
 	struct calendar_words unit = { .n = 1 };
 	uint32_t digits = calendar_digits(words, i, ns), j;
 
-	if (!digits || *ns > 1000000000000ULL)
+	if (!digits)
 		return 0;
 	unit.at[0] = words->at[i] + digits;
 	unit.size[0] = words->size[i] - digits;
 	for (j = 0; j < 4; j++) {
-		if (calendar_is(&unit, 0, units[j].name)) {
+		if (calendar_is(&unit, 0, units[j].name) && *ns <= UINT64_MAX / units[j].ns) {
 			*ns *= units[j].ns;
 			return 1;
 		}

@@ -341,6 +341,8 @@ def program(tmp_path_factory):
         ("table two", "tables two", "7: unit, table, at or degrade"),
         ("at 500us run a for 100us", "at 500us run a for 490us at", "4: at TIME run NAME for TIME"),
         ("for 100us", "for 99999999999999999999us", "4: at TIME run NAME for TIME"),
+        # In ns, 290 ms more than there are in 64 bits.
+        ("for 100us", "for 18446744074s", "4: at TIME run NAME for TIME"),
     ],
 )  # fmt: skip
 def test_check(program, tmp_path, old, new, said):
