@@ -128,8 +128,9 @@ struct apic_calendar_entry {
  * @bad:	out: entry or unit that is wrong, %APIC_CALENDAR_NONE: none
  * @other:	out: what it collides with, %APIC_CALENDAR_NONE: nothing
  *
- * Errors: -EINVAL with @reason, or unknown flags; -EBUSY: the first table while another
- * call loads it; -ENOSPC: too many tables; -ENOMEM; -E2BIG, -EFAULT.
+ * Errors: -EINVAL with @reason; with %APIC_CALENDAR_OK: unknown flags, or units with a later
+ * table; -ENOENT: a function was unregistered meanwhile; -ENOSPC: too many tables; -ENOMEM;
+ * -E2BIG, -EFAULT.
  */
 struct apic_calendar_load {
 	__u32 size;
@@ -204,8 +205,11 @@ struct apic_calendar_stop {
  * end of the calendar, give back what it had. A thread or process that it starts meanwhile
  * has that CPU, too, and SCHED_OTHER at nice 0. Errors: -EBUSY: the unit has a thread, or
  * the thread a unit; -EPERM: without CAP_SYS_NICE; -ENOENT: no table is loaded;
- * -EINVAL: no such unit, or no user unit, or the CPU is not in the thread's cpuset;
- * UNBIND: -ESRCH: it isn't the unit's thread.
+ * -EINVAL: no such unit, or no user unit, the CPU is offline, or the thread has
+ * SCHED_DEADLINE; UNBIND: -ESRCH: it isn't the unit's thread.
+ *
+ * BIND and START do not look at the thread's cpuset. One that is changed afterwards moves
+ * the thread to its CPUs.
  */
 struct apic_calendar_bind {
 	__u32 size;
@@ -240,7 +244,7 @@ struct apic_calendar_bind {
  * @reserved:	out: 0
  *
  * The thread comes back early, and waits until the TSC is @start: see at_calendar_wait()
- * of user/apic_timer_user.h. A signal starts the call again after its handler, or ends
+ * of user/apic_calendar_user.h. A signal starts the call again after its handler, or ends
  * it with -EINTR where its action has no SA_RESTART; SIGSTOP and SIGCONT are not seen except
  * for missed windows. Errors: -ECANCELED: the calendar was stopped, or the machine
  * slept; -ENODEV: a CPU of the calendar went offline; -ENXIO: the TSC became unstable;
