@@ -117,7 +117,8 @@ static int make_unit(struct calendar *calendar, u32 n, const struct apic_calenda
 	return def->kind == APIC_CALENDAR_THREAD ? calendar_thread_start(unit) : 0;
 }
 
-static void free_units(struct calendar *calendar)
+/* Their memory stays: threads that are parked may still look at it. */
+static void end_units(struct calendar *calendar)
 {
 	struct calendar_unit *unit;
 	u32 i;
@@ -127,10 +128,18 @@ static void free_units(struct calendar *calendar)
 		if (unit->thread) {
 			kthread_stop(unit->thread);
 			put_task_struct(unit->thread);
+			unit->thread = NULL;
+			unit->task = NULL;
 		}
 		calendar_function_put(unit->function);
+		unit->function = NULL;
 	}
 	calendar_keeper_stop(calendar);
+}
+
+static void free_units(struct calendar *calendar)
+{
+	end_units(calendar);
 	kvfree(calendar->units);
 	kvfree(calendar->cpus);
 	calendar->units = NULL;
@@ -346,26 +355,13 @@ out:
  * calendar_unload() - free what was loaded, but units' memory
  * @calendar:	the calendar, which does not run
  *
- * Context: Task. Sleeps. Nobody uses the file; threads that are parked may still look at
- * their unit.
+ * Context: Task. Sleeps. Nobody uses the file.
  */
 void calendar_unload(struct calendar *calendar)
 {
-	struct calendar_unit *unit;
 	u32 i;
 
-	for (i = 0; i < calendar->n_units; i++) {
-		unit = &calendar->units[i];
-		if (unit->thread) {
-			kthread_stop(unit->thread);
-			put_task_struct(unit->thread);
-			unit->thread = NULL;
-			unit->task = NULL;
-		}
-		calendar_function_put(unit->function);
-		unit->function = NULL;
-	}
-	calendar_keeper_stop(calendar);
+	end_units(calendar);
 	for (i = 0; i < calendar->n_tables; i++)
 		free_table(calendar->tables[i]);
 }
