@@ -25,10 +25,10 @@ static bool has_cpu(__u32 cpu)
 	return cpu < cpus;
 }
 
-/* As load.c of the module has them, by default. */
 static const struct calendar_limits limits = {
-	.major_min = 100000, .major_max = 86400000000000ULL, .budget_min = 5000,
-	.gap_user = 5000, .gap_function = 2000, .share = 90, .has_cpu = has_cpu,
+	.major_min = CALENDAR_MAJOR_MIN, .major_max = CALENDAR_MAJOR_MAX,
+	.budget_min = CALENDAR_BUDGET_MIN, .gap_user = CALENDAR_GAP_USER,
+	.gap_function = CALENDAR_GAP_FUNCTION, .share = CALENDAR_SHARE, .has_cpu = has_cpu,
 };
 
 static int wrong(const char *name, uint32_t line, const char *what, uint32_t other)

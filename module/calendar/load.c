@@ -16,19 +16,13 @@
 /* As the first version of the structure had it. */
 #define LOAD_SIZE_VER0	64
 
-#define MAJOR_MIN_NS	(100 * NSEC_PER_USEC)
-#define MAJOR_MAX_NS	(24ULL * 60 * 60 * NSEC_PER_SEC)
-#define BUDGET_MIN_NS	(5 * NSEC_PER_USEC)
-#define GAP_FUNCTION_NS	(2 * NSEC_PER_USEC)
-#define SHARE		90
-
 static_assert(sizeof(struct apic_calendar_load) == LOAD_SIZE_VER0);
 static_assert(offsetof(struct apic_calendar_load, units) == 16);
 static_assert(offsetof(struct apic_calendar_load, table) == 48);
 static_assert(sizeof(struct apic_calendar_unit) == 96);
 static_assert(sizeof(struct apic_calendar_entry) == 24);
 
-static unsigned int gap_ns = 5000;
+static unsigned int gap_ns = CALENDAR_GAP_USER;
 
 static int set_gap(const char *text, const struct kernel_param *param)
 {
@@ -58,12 +52,12 @@ static bool has_cpu(u32 cpu)
 void calendar_limits_ns(struct calendar_limits *limits)
 {
 	*limits = (struct calendar_limits) {
-		.major_min = MAJOR_MIN_NS,
-		.major_max = MAJOR_MAX_NS,
-		.budget_min = BUDGET_MIN_NS,
+		.major_min = CALENDAR_MAJOR_MIN,
+		.major_max = CALENDAR_MAJOR_MAX,
+		.budget_min = CALENDAR_BUDGET_MIN,
 		.gap_user = READ_ONCE(gap_ns),
-		.gap_function = GAP_FUNCTION_NS,
-		.share = SHARE,
+		.gap_function = CALENDAR_GAP_FUNCTION,
+		.share = CALENDAR_SHARE,
 		.has_cpu = has_cpu,
 		.has_function = calendar_function_known,
 	};

@@ -18,9 +18,6 @@
 
 #include "position.h"
 
-/* In TSC cycles; of any TSC these are decades, and as ns they fit as well. */
-#define FAR	1000000000000000000ULL
-
 /**
  * calendar_cycle_start() - start of a major cycle
  * @table:	the table
@@ -63,7 +60,7 @@ u64 calendar_boundary(const struct calendar_table *table, u64 origin, u64 earlie
 {
 	u64 n;
 
-	if (earliest > origin && earliest - origin > FAR)
+	if (earliest > origin && earliest - origin > CALENDAR_FAR)
 		return CALENDAR_NEVER;
 	n = cycle_of(table, origin, earliest);
 	/* Conversions are rounded down. */

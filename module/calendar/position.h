@@ -44,6 +44,9 @@ struct calendar_table {
 /* No switch: of &struct calendar_change.at. */
 #define CALENDAR_NEVER	U64_MAX
 
+/* In TSC cycles; of any TSC these are decades, and as ns they fit as well. */
+#define CALENDAR_FAR	1000000000000000000ULL
+
 /**
  * struct calendar_change - what happens at a boundary
  * @at:		the boundary, TSC; %CALENDAR_NEVER: nothing does

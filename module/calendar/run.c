@@ -27,8 +27,6 @@
 #define SOON_NS		NSEC_PER_MSEC
 /* Number of the first epoch for users: 0 stands for "whichever". */
 #define EPOCH_FIRST	1U
-/* Moments behind this are refused. */
-#define FAR		1000000000000000000ULL
 
 static_assert(sizeof(struct apic_calendar_start) == START_SIZE_VER0);
 static_assert(offsetof(struct apic_calendar_start, clock) == 16);
@@ -273,8 +271,7 @@ static int convert(const struct apic_calendar_start *a, u64 *tsc)
 	if (a->when && a->clock != APIC_TIMER_CLOCK_TSC)
 		*tsc = apic_timer_clock_to_tsc(clocks[a->clock], min_t(u64, a->when, KTIME_MAX),
 					       &error);
-	/* Decades ahead, of any TSC. */
-	return *tsc > FAR ? -EINVAL : 0;
+	return *tsc > CALENDAR_FAR ? -EINVAL : 0;
 }
 
 static int prepare(struct calendar *calendar, struct apic_calendar_start *a,

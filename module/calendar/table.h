@@ -16,6 +16,14 @@
 #include <linux/apic_calendar.h>
 #endif
 
+/* Limits in ns, by default, and in percent. */
+#define CALENDAR_MAJOR_MIN	100000ULL
+#define CALENDAR_MAJOR_MAX	86400000000000ULL	/* a day */
+#define CALENDAR_BUDGET_MIN	5000
+#define CALENDAR_GAP_USER	5000
+#define CALENDAR_GAP_FUNCTION	2000
+#define CALENDAR_SHARE		90
+
 /**
  * struct calendar_limits - what a table must keep to
  * @major_min:	shortest major cycle. Lengths are in the unit of the table
