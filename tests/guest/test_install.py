@@ -353,6 +353,25 @@ def test_refusal_by_dkms(uninstalled, release):
         uninstalled.run("make -C /src uninstall")
 
 
+def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
+    """A clone in /usr/src, or what was installed, installs itself, and a clone stays."""
+    machine = uninstalled.copy(scratch)
+    source = f"/usr/src/apic-timer-{VERSION}"
+    # What DKMS does with it is another test's.
+    machine.write("tmp/bin/dkms", """#!/bin/sh\necho "dkms: $*"\n""")
+    machine.run(f"chmod +x /tmp/bin/dkms; cp -a /src {source}; rm -r {source}/user "
+                f"{source}/tools; mkdir {source}/.git")  # fmt: skip
+    before = machine.run(f"find {source}")
+    make = f"PATH=/tmp/bin:$PATH make -C {source}"
+    for _ in range(2):
+        output = machine.run(f"{make} install KVER={machine.release}")
+        assert f"dkms: install apic-timer/{VERSION} -k {machine.release}" in output
+        assert machine.run(f"find {source}") == before
+        assert f"{source} stays: it is a clone" in machine.run(f"{make} uninstall")
+        assert machine.run(f"find {source}") == before
+    machine.run(f"rmdir {source}/.git; {make} uninstall; test ! -e {source}")
+
+
 PACKAGE = f"""
     mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/src /var/lib/dpkg/info /var/lib/dpkg/updates
     touch /var/lib/dpkg/status
