@@ -173,17 +173,60 @@ def test_fix_while_a_command_runs(tool, tree):
     assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_fix_is_undone_by_a_signal(tool, tree, number):
-    root = tree(FIXABLE)
-    running = subprocess.Popen([TOOL, "doctor", "--fix", "--root", root],
-                               stdout=subprocess.PIPE, text=True)  # fmt: skip
+def test_command_has_the_signals_of_the_program(tool, tree):
+    """Those that it ignores, and no others: a pipe that nobody reads ends the command."""
+    status = ["grep", "-E", "Sig(Ign|Blk|Cgt)", "/proc/self/status"]
+    script = f'trap "" HUP; "$@"; exec {TOOL} doctor --fix --root {tree(FIXABLE)} -- "$@"'
+    done = subprocess.run(["sh", "-c", script, "sh", *status], capture_output=True, text=True)
+    rows = done.stdout.splitlines()
+    assert done.returncode == 0 and rows[:3] == rows[-3:]
+
+
+def begin(root, *command: str, **options) -> subprocess.Popen:
+    """Run doctor --fix until it has changed something."""
+    running = subprocess.Popen([TOOL, "doctor", "--fix", "--root", root, "--", *command],
+                               stdout=subprocess.PIPE, text=True, **options)  # fmt: skip
     for _ in range(200):
         if read(root, GOVERNOR, IRQ) == ["performance", "0"]:
-            break
+            return running
         time.sleep(0.05)
-    else:
-        raise AssertionError("it fixes nothing")
+    raise AssertionError("it fixes nothing")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_command_gets_what_a_process_sends(tool, tree, number):
+    root = tree(FIXABLE)
+    running = begin(root, "sh", "-c", "echo begun; exec sleep 100")
+    for row in running.stdout:
+        if row == "begun\n":
+            break
+    os.kill(running.pid, number)
+    assert running.wait(20) == 128 + number
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
+def test_hangup_that_is_ignored(tool, tree):
+    """As by nohup."""
+    root = tree(FIXABLE)
+    running = begin(root, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    for row in running.stdout:
+        if row.startswith("fixed until"):
+            break
+    os.kill(running.pid, signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(0.5)
+    os.kill(running.pid, signal.SIGTERM)
+    assert running.wait(20) == 0
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
+STOPS = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_fix_is_undone_by_a_signal(tool, tree, number):
+    root = tree(FIXABLE)
+    running = begin(root)
     # The message comes after the last change.
     for row in running.stdout:
         if row.startswith("fixed until"):

@@ -3,11 +3,9 @@
  * apic-timer doctor: what makes timers inexact on this machine, what it costs
  * here, and what to do about it.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -71,17 +69,16 @@ static void choose_cpus(void)
 
 static void examine(void)
 {
-	static bool allowed[NATIVE_CPUS], all[NATIVE_CPUS];
+	static bool allowed[NATIVE_CPUS];
 	int end = tsc_allowed(allowed, NATIVE_CPUS);
 
-	memcpy(all, allowed, sizeof(all));
 	patient.loaded = module_loaded();
 	patient.readable = patient.loaded && module_read_info(&patient.info) &&
 			   module_read_stats(&patient.stats);
 	if (patient.readable)
 		read_lead();
 	choose_cpus();
-	patient.measured = native_measure(all, end);
+	patient.measured = native_measure(allowed, end);
 }
 
 static void print_json(const struct finding *findings, unsigned int count)
@@ -136,30 +133,14 @@ static void print_text(const struct finding *findings, unsigned int count)
 	}
 }
 
-/* Wait for a signal, or run a command. Return: its exit status. */
-static int meanwhile(char **command)
+/* Return: the exit status. */
+static int wait_for_signal(void)
 {
-	int status = 0;
-	pid_t child;
-
-	if (!*command) {
-		printf("fixed until this is stopped (Ctrl-C)\n");
-		fflush(stdout);
-		while (!tracing_stopped)
-			tracing_sleep(3600);
-		return 0;
-	}
+	printf("fixed until this is stopped (Ctrl-C)\n");
 	fflush(stdout);
-	child = fork();
-	if (!child) {
-		execvp(*command, command);
-		fprintf(stderr, "apic-timer: can't run %s: %s\n", *command, strerror(errno));
-		_exit(127);
-	}
-	/* The terminal's signals reach the command as well. */
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	while (!tracing_stopped)
+		tracing_sleep(3600);
+	return 0;
 }
 
 static int run(int operands, char **operand)
@@ -190,7 +171,7 @@ static int run(int operands, char **operand)
 	for (i = 0; i < count; i++)
 		if (findings[i].level >= LEVEL_NOTE)
 			fix_apply(checks[i].fix);
-	return meanwhile(operand);
+	return *operand ? tracing_run(operand) : wait_for_signal();
 }
 
 const struct command doctor_command = {

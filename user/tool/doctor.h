@@ -53,7 +53,7 @@ extern const struct check checks[];
 void finds(struct finding *finding, enum level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Do what can be undone; print what was done. */
+/* Do what can be undone. */
 void fix_apply(enum fix fix);
 void fix_undo(void);
 /* Number of interrupts that may be handled by the CPUs of the patient, and could be elsewhere. */

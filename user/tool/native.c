@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -199,10 +200,12 @@ bool native_measure(const bool *cpus, int end)
 	bool can_count = true;
 	size_t length = 0;
 	int cpu, done = 0;
+	cpu_set_t own;
 
 	memset(&native, 0, sizeof(native));
 	if (*files_root)
 		return read_saved();
+	sched_getaffinity(0, sizeof(own), &own);
 	ask_cpuid();
 	native.khz = tsc_khz_measure();
 	native.step = 1;
@@ -231,5 +234,7 @@ bool native_measure(const bool *cpus, int end)
 	measure_wake();
 	measure_core();
 	progress_end();
+	/* What doctor --fix runs is not to stay on the last of them. */
+	sched_setaffinity(0, sizeof(own), &own);
 	return true;
 }

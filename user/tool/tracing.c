@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,15 +36,68 @@ static void stop(int signal)
 	tracing_stopped = true;
 }
 
+/* A failed write ends the work as well. */
+static const int heeded[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE };
+static struct sigaction before[COUNT(heeded)];
+
 void tracing_signals(void)
 {
 	struct sigaction action = { .sa_handler = stop };	/* no SA_RESTART: waiting ends */
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	unsigned int i;
 
-	for (i = 0; i < COUNT(signals); i++)
-		sigaction(signals[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);	/* a failed write ends the work as well */
+	for (i = 0; i < COUNT(heeded); i++) {
+		sigaction(heeded[i], NULL, &before[i]);
+		/* A shell has the others ignored by what it starts with "&", too. */
+		if (heeded[i] != SIGHUP || before[i].sa_handler != SIG_IGN)
+			sigaction(heeded[i], &action, NULL);
+	}
+}
+
+/* The child of tracing_run(): what is not its own is as the program found it. */
+static void become(char **command, const sigset_t *mask)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT(heeded); i++)
+		sigaction(heeded[i], &before[i], NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(*command, command);
+	fprintf(stderr, "apic-timer: can't run %s: %s\n", *command, strerror(errno));
+	_exit(127);
+}
+
+int tracing_run(char **command)
+{
+	sigset_t waited, mask;
+	siginfo_t signal_info;
+	struct sigaction now;
+	int status = 0;
+	unsigned int i;
+	pid_t child;
+
+	sigemptyset(&waited);
+	sigaddset(&waited, SIGCHLD);
+	for (i = 0; i < COUNT(heeded); i++)
+		if (!sigaction(heeded[i], NULL, &now) && now.sa_handler == stop)
+			sigaddset(&waited, heeded[i]);
+	/* Blocked, none can come between a look and the wait. */
+	sigprocmask(SIG_BLOCK, &waited, &mask);
+	if (tracing_stopped)
+		return 130;
+	signal(SIGCHLD, SIG_DFL);
+	fflush(stdout);
+	child = fork();
+	if (child < 0)
+		fail("can't run %s: %s", *command, strerror(errno));
+	if (!child)
+		become(command, &mask);
+	while (!waitpid(child, &status, WNOHANG)) {
+		/* The terminal's signals, which no process has sent, reach the command as well. */
+		if (sigwaitinfo(&waited, &signal_info) > 0 && signal_info.si_signo != SIGCHLD &&
+		    signal_info.si_code <= 0)
+			kill(child, signal_info.si_signo);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /*

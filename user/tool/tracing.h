@@ -2,7 +2,7 @@
 /*
  * A tracefs instance of one's own, instances/apic-timer-PID, so that two users
  * at once, and whoever uses the top instance, don't see one another. It is
- * removed at exit, with its triggers, also on SIGINT, SIGTERM and SIGHUP.
+ * removed at exit, with its triggers, also on SIGINT, SIGQUIT, SIGTERM and SIGHUP.
  */
 #ifndef TRACING_H
 #define TRACING_H
@@ -14,6 +14,11 @@ extern volatile bool tracing_stopped;
 
 /* Heed the signals only. */
 void tracing_signals(void);
+/*
+ * Then: run a command, with signals as they were before, and pass on to it those
+ * that a process sends. Return: its exit status, 130 where a signal came before.
+ */
+int tracing_run(char **command);
 /* Make the instance. */
 void tracing_begin(void);
 void tracing_end(void);
