@@ -566,13 +566,30 @@ def check_chain(found: dict, shots: int, routes: list[str]) -> None:
     done
     $TOOL chain --shots 50 --json
     $TOOL accuracy periodic --count 50 --json
+    # A load on all CPUs, which ends with whoever asked for it.
+    is_gone() {
+        ! grep -q . /proc/$(cat /tmp/load)/cmdline 2>/dev/null
+    }
+    for signal in TERM KILL; do
+        rm -f /tmp/load /tmp/cpus
+        $TOOL chain --shots 100000 --least 10000 --most 10000 --load 'echo $$ >/tmp/load
+            grep Cpus_allowed_list /proc/self/status >/tmp/cpus; while :; do sleep 1; done' \
+            >/dev/null 2>&1 &
+        patiently [ -s /tmp/cpus ]
+        sleep 1.5
+        cat /tmp/cpus
+        kill -$signal $!
+        { wait $! || :; } 2>/dev/null
+        patiently is_gone
+    done
     rmmod apic_measure
     unload
     """,
 )
 def test_instruments_are_robust(guest):
     """Malformed requests, killed users: nothing is left, and the next one is served."""
-    mode, requests, chain, periodic = guest.ok().splitlines()
+    mode, requests, chain, periodic, *cpus = guest.ok().splitlines()
+    assert [row.split() for row in cpus] == [["Cpus_allowed_list:", "0-1"]] * 2
     print(requests)
     assert mode == "600 0" and int(requests.split()[0]) > 400
     assert all(row["shots"] == 50 for row in json.loads(chain)["rows"])

@@ -24,7 +24,9 @@
 #define CPUS	1024
 
 static int node = -1, own_cpu;
-static pid_t load;
+static cpu_set_t before;	/* it was bound to its CPU */
+static pid_t load, watcher;
+static int end_of_load = -1;	/* is closed, at the latest as this program ends */
 
 static void explain(void)
 {
@@ -53,6 +55,7 @@ void measure_begin(int cpu)
 	if (module_other_version())
 		warn("the module is version %s, this program %s", module_other_version(),
 		     APIC_TIMER_VERSION);
+	sched_getaffinity(0, sizeof(before), &before);
 	for (own_cpu = cpu < 0 ? 0 : cpu; cpu < 0 && own_cpu < end && !allowed[own_cpu]; own_cpu++)
 		;
 	if (!tsc_pin(own_cpu))
@@ -108,13 +111,34 @@ void measure_real_time(void)
 		warn("memory is not locked: %s", strerror(errno));
 }
 
+/*
+ * Kill the load, whatever becomes of this program: a signal that it does not heed, even SIGKILL,
+ * ends the read() here. In a session of its own, where the terminal's signals don't come.
+ */
+static void watch(int end)
+{
+	char none;
+
+	setsid();
+	close(node);
+	close(end_of_load);
+	while (read(end, &none, 1) < 0 && errno == EINTR)
+		;
+	kill(-load, SIGKILL);
+	_exit(0);
+}
+
 void measure_load_start(const char *command)
 {
 	struct sched_param normal = {};
+	siginfo_t ended = {};
+	int ends[2];
 
 	if (!command)
 		return;
 	fflush(stdout);
+	if (pipe2(ends, O_CLOEXEC))
+		fail("can't start the load: %s", strerror(errno));
 	load = fork();
 	if (load < 0)
 		fail("can't start the load: %s", strerror(errno));
@@ -122,6 +146,7 @@ void measure_load_start(const char *command)
 		/* Not in real time, and on whichever CPU: on ours too. */
 		setpgid(0, 0);
 		sched_setscheduler(0, SCHED_OTHER, &normal);
+		sched_setaffinity(0, sizeof(before), &before);
 		dup2(open("/dev/null", O_RDWR), STDIN_FILENO);
 		dup2(STDIN_FILENO, STDOUT_FILENO);
 		dup2(STDIN_FILENO, STDERR_FILENO);
@@ -129,12 +154,17 @@ void measure_load_start(const char *command)
 		_exit(127);
 	}
 	setpgid(load, load);
+	end_of_load = ends[1];
 	atexit(measure_load_stop);
+	watcher = fork();
+	if (watcher < 0)
+		fail("can't watch the load: %s", strerror(errno));
+	if (!watcher)
+		watch(ends[0]);
+	close(ends[0]);
 	sleep(1);
-	if (waitpid(load, NULL, WNOHANG) == load) {
-		load = 0;
+	if (!waitid(P_PID, load, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid == load)
 		fail("the load has ended within a second: %s", command);
-	}
 }
 
 void measure_load_stop(void)
@@ -142,6 +172,10 @@ void measure_load_stop(void)
 	if (load <= 0)
 		return;
 	kill(-load, SIGKILL);
+	close(end_of_load);
+	/* It kills once more: the number is the load's own until that is waited for. */
+	if (watcher > 0)
+		waitpid(watcher, NULL, 0);
 	waitpid(load, NULL, 0);
 	load = 0;
 }

@@ -27,7 +27,7 @@
 
 /* In real time the chain would leave nothing to a load at ordinary priority, unless it forks. */
 #define LOAD	"if command -v hackbench; then exec hackbench -g 1 -f 5 -l 1000000000; fi; " \
-		"while :; do /bin/true; done"
+		"for cpu in $(seq $(nproc || echo 1)); do while :; do /bin/true; done & done; wait"
 
 static bool brief, draw;
 static long shots;	/* 0: as many as a command has below */
