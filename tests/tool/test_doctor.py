@@ -220,6 +220,30 @@ def test_hangup_that_is_ignored(tool, tree):
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
 
 
+@pytest.mark.parametrize("before, after", [("1", "0"), ("1-3", "0"), ("0-3", "0"), ("0", "0")])
+def test_interrupt_gets_another_cpu(tool, tree, before, after):
+    """One that is online, also if it has none but those of the timers."""
+    root = tree({f"{CPU}/isolated": "1\n", IRQ: f"{before}\n"})
+    assert findings(tool, root)["irq.affinity"]["level"] == ("ok" if before == after else "warn")
+    done = tool("doctor", "--fix", "--root", root, "--", "cat", root / IRQ)
+    assert done.stdout.split()[-1] == after
+    assert read(root, IRQ) == [before]
+
+
+def test_interrupt_that_no_device_has(tool, tree):
+    def level(actions: str) -> str:
+        irq = {f"{CPU}/isolated": "1\n", IRQ: "0-1\n", "sys/kernel/irq/24/actions": actions}
+        return findings(tool, tree(irq))["irq.affinity"]["level"]
+
+    assert (level("\n"), level("eth0\n")) == ("ok", "warn")
+
+
+def test_all_cpus_are_the_timers(tool, tree):
+    done = tool("doctor", "--json", "--cpus", "0-1", "--root", tree())
+    found = {f["id"]: f for f in json.loads(done.stdout)["findings"]}["irq.affinity"]
+    assert found["level"] == "note" and "no CPU is left" in found["finding"]
+
+
 STOPS = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP]
 
 

@@ -56,7 +56,7 @@ void finds(struct finding *finding, enum level level, const char *format, ...)
 /* Do what can be undone. */
 void fix_apply(enum fix fix);
 void fix_undo(void);
-/* Number of interrupts that may be handled by the CPUs of the patient, and could be elsewhere. */
+/* Number of interrupts that may come to the CPUs of the patient, -1: there are no other CPUs. */
 int fix_count_irqs(void);
 
 #endif

@@ -411,7 +411,14 @@ static void look_irqs(struct finding *f)
 		finds(f, LEVEL_OK, "no CPUs are isolated; --cpus LIST names those of your timers");
 		return;
 	}
+	if (!files_exist(CPU_DIR "/online"))
+		return;
 	count = fix_count_irqs();
+	if (count < 0) {
+		finds(f, LEVEL_NOTE, "no CPU is left for interrupts but those of the timers");
+		f->remedy = "leave a CPU to the rest of the machine";
+		return;
+	}
 	if (!count) {
 		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
 		return;

@@ -68,52 +68,75 @@ static void fix_governor(void)
 	}
 }
 
-/* Return: the CPUs of a list without the patient's, as a list; NULL if none or all are left. */
-static char *others(const char *list)
+/* CPUs that are online and not the patient's. Return: whether there are any. */
+static bool find_others(bool *others)
+{
+	char *online = files_read("/sys/devices/system/cpu/online");
+	bool some = false;
+	int cpu;
+
+	files_cpulist(online ? online : "", others, MODULE_CPUS);
+	free(online);
+	for (cpu = 0; cpu < MODULE_CPUS; cpu++) {
+		others[cpu] &= !patient.cpu[cpu];
+		some |= others[cpu];
+	}
+	return some;
+}
+
+/*
+ * Return: a list of CPUs for an interrupt that has @list now: those of them that
+ * aren't the patient's, or all others; NULL if none of them is the patient's.
+ */
+static char *elsewhere(const char *list, const bool *others)
 {
 	static bool in[MODULE_CPUS];
-	char *rest = NULL, *longer;
-	bool ours = false;
-	int cpu, to;
+	bool ours = false, rest = false;
+	int cpu;
 
 	if (!files_cpulist(list, in, MODULE_CPUS))
 		return NULL;
-	for (cpu = 0; cpu < MODULE_CPUS; cpu = to + 1) {
-		to = cpu;
-		if (!in[cpu])
-			continue;
-		if (patient.cpu[cpu]) {
-			ours = true;
-			continue;
-		}
-		while (to + 1 < MODULE_CPUS && in[to + 1] && !patient.cpu[to + 1])
-			to++;
-		longer = format_text(to > cpu ? "%s%s%d-%d" : "%s%s%d", rest ? rest : "",
-				     rest ? "," : "", cpu, to);
-		free(rest);
-		rest = longer;
+	for (cpu = 0; cpu < MODULE_CPUS; cpu++) {
+		ours |= in[cpu] && patient.cpu[cpu];
+		in[cpu] &= others[cpu];
+		rest |= in[cpu];
 	}
-	if (ours)
-		return rest;
-	free(rest);
-	return NULL;
+	return ours ? files_list(rest ? in : others, MODULE_CPUS) : NULL;
 }
 
-/* Go through the interrupts that could be moved; move them if so. Return: their number. */
+/* Return: whether no device has a handler for an interrupt. Then it can't come. */
+static bool unused(const char *number)
+{
+	char *actions = files_read("/sys/kernel/irq/%s/actions", number);
+	bool none = actions && !*actions;
+
+	free(actions);
+	return none;
+}
+
+/*
+ * Go through the interrupts that may come to the patient's CPUs; move them if so.
+ * Return: their number, -1 where there are no other CPUs.
+ */
 static int each_irq(bool move)
 {
-	char *path = files_path("/proc/irq"), *file, *list, *rest;
-	DIR *directory = opendir(path);
+	static bool others[MODULE_CPUS];
+	char *path, *file, *list, *rest;
 	struct dirent *entry;
+	DIR *directory;
 	int count = 0;
 
+	if (!find_others(others))
+		return -1;
+	path = files_path("/proc/irq");
+	directory = opendir(path);
 	free(path);
 	while (directory && (entry = readdir(directory))) {
-		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || unused(entry->d_name))
 			continue;
 		file = format_text("/proc/irq/%s/smp_affinity_list", entry->d_name);
 		list = files_read("%s", file);
-		rest = list ? others(list) : NULL;
+		rest = list ? elsewhere(list, others) : NULL;
 		if (rest) {
 			count++;
 			if (move)

@@ -72,20 +72,27 @@ static char *read_all(int fd)
 	return text;
 }
 
-char *files_read(const char *format, ...)
+static char *read_file(const char *path)
 {
-	char *path, *text;
-	int fd, error;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+	char *text;
 
-	PATH_FROM(path, format);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	free(path);
 	if (fd < 0)
 		return NULL;
 	text = read_all(fd);
 	error = errno;
 	close(fd);
 	errno = error;
+	return text;
+}
+
+char *files_read(const char *format, ...)
+{
+	char *path, *text;
+
+	PATH_FROM(path, format);
+	text = read_file(path);
+	free(path);
 	return text;
 }
 
@@ -121,17 +128,12 @@ bool files_exist(const char *format, ...)
 
 long files_number(long otherwise, const char *format, ...)
 {
-	char *path, *text = NULL, *end;
+	char *path, *text, *end;
 	long number;
-	int fd;
 
 	PATH_FROM(path, format);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	text = read_file(path);
 	free(path);
-	if (fd < 0)
-		return otherwise;
-	text = read_all(fd);
-	close(fd);
 	if (!text)
 		return otherwise;
 	number = strtol(text, &end, 0);
@@ -167,4 +169,23 @@ bool files_cpulist(const char *list, bool *in, int size)
 			return false;
 	}
 	return true;
+}
+
+char *files_list(const bool *in, int size)
+{
+	char *list = format_text("%s", ""), *longer;
+	int from, to;
+
+	for (from = 0; from < size; from = to + 1) {
+		to = from;
+		if (!in[from])
+			continue;
+		while (to + 1 < size && in[to + 1])
+			to++;
+		longer = format_text(to > from ? "%s%s%d-%d" : "%s%s%d", list, *list ? "," : "",
+				     from, to);
+		free(list);
+		list = longer;
+	}
+	return list;
 }

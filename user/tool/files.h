@@ -31,5 +31,7 @@ long files_number(long otherwise, const char *format, ...)
 
 /* Members of a list of CPUs, "0-3,8"; @in has room for @size. Return: false if it is none. */
 bool files_cpulist(const char *list, bool *in, int size);
+/* Return: the allocated list of the members. */
+char *files_list(const bool *in, int size);
 
 #endif
