@@ -276,6 +276,23 @@ def test_natively(tool):
     assert done.returncode in (0, 1)
 
 
+needs_2_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")
+
+
+@needs_2_cpus
+@pytest.mark.parametrize("command", ["doctor", "clocks"])
+def test_cpus_that_a_process_is_not_given(tool, command):
+    """As isolated ones: those that are asked for are measured, and first."""
+    given, wanted, *_ = sorted(os.sched_getaffinity(0))
+    done = tool(command, "--json", "--cpus", f"{given},{wanted}" if command == "clocks" else wanted,
+                preexec_fn=lambda: os.sched_setaffinity(0, {given}))  # fmt: skip
+    found = json.loads(done.stdout)
+    if command == "doctor":
+        assert found["looked_at"] == f"{given}{'-' if wanted == given + 1 else ','}{wanted}"
+    else:
+        assert [(row["against"], row["cpu"]) for row in found["skew"]] == [(given, wanted)]
+
+
 def findings_ids(tool) -> list[str]:
     return [f["id"] for f in json.loads(tool("doctor", "--json", "--root", "/nowhere").stdout)
             ["findings"]]  # fmt: skip

@@ -132,17 +132,15 @@ static bool chosen[CPUS];
 static int choose(void)
 {
 	int cpu, end = tsc_allowed(chosen, CPUS);
-	static bool wanted[CPUS];
 
 	if (!cpus)
 		return end;
-	if (!files_cpulist(cpus, wanted, CPUS))
+	if (!files_cpulist(cpus, chosen, CPUS))
 		fail("clocks: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
-	for (cpu = 0; cpu < CPUS; cpu++) {
-		if (wanted[cpu] && !chosen[cpu])
+	/* Isolated ones aren't among those that are allowed, and may be taken. */
+	for (cpu = 0; cpu < CPUS; cpu++)
+		if (chosen[cpu] && !tsc_pin(cpu))
 			fail("clocks: this process may not run on CPU %d", cpu);
-		chosen[cpu] = wanted[cpu];
-	}
 	return CPUS;
 }
 

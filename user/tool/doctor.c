@@ -25,7 +25,7 @@ static const char *cpus;
 
 static const struct opt options[] = {
 	OPT_FLAG('f', "fix", "mend what can be undone, until stopped, or while COMMAND runs", &fix),
-	OPT_TEXT('c', "cpus", "LIST", "CPUs of the timers, for interrupts (the isolated ones)",
+	OPT_TEXT('c', "cpus", "LIST", "CPUs of the timers (the isolated ones)",
 		 &cpus),
 	FILES_OPT_ROOT,
 	{}
@@ -69,16 +69,16 @@ static void choose_cpus(void)
 
 static void examine(void)
 {
-	static bool allowed[NATIVE_CPUS];
-	int end = tsc_allowed(allowed, NATIVE_CPUS);
+	static bool allowed[MODULE_CPUS];
 
+	tsc_allowed(allowed, MODULE_CPUS);
 	patient.loaded = module_loaded();
 	patient.readable = patient.loaded && module_read_info(&patient.info) &&
 			   module_read_stats(&patient.stats);
 	if (patient.readable)
 		read_lead();
 	choose_cpus();
-	patient.measured = native_measure(allowed, end);
+	patient.measured = native_measure(patient.cpu, allowed);
 }
 
 static void print_json(const struct finding *findings, unsigned int count)
@@ -89,6 +89,7 @@ static void print_json(const struct finding *findings, unsigned int count)
 	json_text("cpu", native.name);
 	json_text("hypervisor", native.hypervisor);
 	json_number("tsc_khz", native.khz);
+	json_text("looked_at", native.looked ? native.looked : "");
 	json_array("findings");
 	for (i = 0; i < count; i++) {
 		json_object(NULL);
@@ -118,8 +119,9 @@ static void print_text(const struct finding *findings, unsigned int count)
 	unsigned int i;
 
 	if (patient.measured)
-		printf("%s%s%s; TSC %.3f MHz\n", native.name, *native.hypervisor ? ", guest of " : "",
-		       native.hypervisor, native.khz / 1000.0);
+		printf("%s%s%s; TSC %.3f MHz; looked at CPUs %s\n", native.name,
+		       *native.hypervisor ? ", guest of " : "", native.hypervisor,
+		       native.khz / 1000.0, native.looked ? native.looked : "unknown");
 	for (i = 0; i < count; i++) {
 		f = &findings[i];
 		printf("%-7s %-16s %s\n", levels[f->level], checks[i].id, f->text);

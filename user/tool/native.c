@@ -22,6 +22,7 @@
 #define MSR_SMI_COUNT	0x34
 #define SLICE_MS	2
 #define SLEEPS		40
+#define MOST		16	/* CPUs that are measured, but for those that are asked for */
 
 struct native native;
 
@@ -65,6 +66,8 @@ static bool read_saved(void)
 			snprintf(native.hypervisor, sizeof(native.hypervisor), "%.15s", word);
 		else if (!strcmp(name, "name"))
 			snprintf(native.name, sizeof(native.name), "%s", word);
+		else if (!strcmp(name, "looked"))
+			native.looked = format_text("%s", word);
 		else if (!strcmp(name, "residues"))
 			snprintf(native.residues, sizeof(native.residues), "%s", word);
 	}
@@ -193,13 +196,59 @@ static void measure_core(void)
 	native.core_busy = tsc_per_core_cycle() * 1000;
 }
 
-bool native_measure(const bool *cpus, int end)
+/* What is asked of a CPU by a process that is bound to it */
+static void measure_cpu(int cpu, size_t *length, bool *can_count)
 {
-	int64_t smis = 0, before, counted;
 	struct tsc_step step;
-	bool can_count = true;
+	int64_t before, after;
+
+	progress("looking for gaps on CPU %d", cpu);
+	step = tsc_step_measure();
+	if (step.step > native.step)
+		native.step = step.step;
+	if (*length < sizeof(native.residues) - 8)
+		*length += sprintf(native.residues + *length, "%s%u", *length ? ", " : "",
+				   step.residue);
+	before = *can_count ? smi_count(cpu) : -1;
+	watch(cpu);
+	after = *can_count ? smi_count(cpu) : -1;
+	if (before < 0 || after < 0)
+		*can_count = false;
+	else
+		native.smis += after - before;
+}
+
+/* Those that matter to timers, and others as long as there is time. */
+static void measure_cpus(const bool *first, const bool *others)
+{
+	static bool looked[NATIVE_CPUS];
+	/* The counter is Intel's; others may have another register there. */
+	bool can_count = !strcmp(native.vendor, "GenuineIntel") && !*native.hypervisor;
+	int i, cpu, done = 0, bound = -1;
 	size_t length = 0;
-	int cpu, done = 0;
+
+	for (i = 0; i < 2 * NATIVE_CPUS; i++) {
+		cpu = i % NATIVE_CPUS;
+		if (i < NATIVE_CPUS ? !first[cpu] : !others[cpu] || looked[cpu] || done >= MOST)
+			continue;
+		/* A process may well be bound to an isolated CPU, which none is given. */
+		if (!tsc_pin(cpu))
+			continue;
+		measure_cpu(cpu, &length, &can_count);
+		looked[cpu] = true;
+		if (!done++)
+			bound = cpu;
+	}
+	if (!done || !can_count)
+		native.smis = -1;
+	native.looked = files_list(looked, NATIVE_CPUS);
+	/* What is measured on one only, is on the first. */
+	if (done)
+		tsc_pin(bound);
+}
+
+bool native_measure(const bool *first, const bool *others)
+{
 	cpu_set_t own;
 
 	memset(&native, 0, sizeof(native));
@@ -209,32 +258,11 @@ bool native_measure(const bool *cpus, int end)
 	ask_cpuid();
 	native.khz = tsc_khz_measure();
 	native.step = 1;
-	/* The counter is Intel's; others may have another register there. */
-	can_count = !strcmp(native.vendor, "GenuineIntel") && !*native.hypervisor;
-	for (cpu = 0; cpu < end && done < 16; cpu++) {
-		if (!cpus[cpu] || !tsc_pin(cpu))
-			continue;
-		done++;
-		progress("looking for gaps on CPU %d", cpu);
-		step = tsc_step_measure();
-		if (step.step > native.step)
-			native.step = step.step;
-		if (length < sizeof(native.residues) - 8)
-			length += sprintf(native.residues + length, "%s%u", length ? ", " : "",
-					  step.residue);
-		before = can_count ? smi_count(cpu) : -1;
-		watch(cpu);
-		counted = can_count ? smi_count(cpu) : -1;
-		if (before < 0 || counted < 0)
-			can_count = false;
-		else
-			smis += counted - before;
-	}
-	native.smis = can_count && done ? smis : -1;
+	measure_cpus(first, others);
 	measure_wake();
 	measure_core();
 	progress_end();
-	/* What doctor --fix runs is not to stay on the last of them. */
+	/* What doctor --fix runs is not to stay on one of them. */
 	sched_setaffinity(0, sizeof(own), &own);
 	return true;
 }

@@ -16,6 +16,7 @@ struct native {
 	char vendor[16], hypervisor[16], name[64];
 	int64_t invariant, deadline, arat;	/* CPUID: 1 or 0 */
 	int64_t khz;				/* of the TSC */
+	char *looked;				/* the CPUs that were looked at, a list */
 	int64_t step;
 	char residues[64];			/* of the CPUs, modulo the step */
 	int64_t gap;			/* TSC cycles: the longest in which nobody else ran */
@@ -31,7 +32,10 @@ struct native {
 
 extern struct native native;
 
-/* Return: false under a root that says nothing of it. */
-bool native_measure(const bool *cpus, int end);
+/*
+ * Measure the @first CPUs, and of the @others so many that it doesn't take long.
+ * Return: false under a root that says nothing of it.
+ */
+bool native_measure(const bool *first, const bool *others);
 
 #endif
