@@ -172,8 +172,9 @@ $(TOOL_DIR)/completion.%: $(TOOL_DIR)/apic-timer
 
 tool: $(TOOL_DIR)/apic-timer ## build the program apic-timer in build/tool
 
-tool-extras: $(patsubst user/tool/man/%.scd,$(TOOL_DIR)/%,$(wildcard user/tool/man/*.scd)) \
-		$(addprefix $(TOOL_DIR)/completion.,bash zsh) ## build its manual pages and completion there
+tool-pages: $(patsubst user/tool/man/%.scd,$(TOOL_DIR)/%,$(wildcard user/tool/man/*.scd))
+
+tool-extras: tool-pages $(addprefix $(TOOL_DIR)/completion.,bash zsh) ## build its manual pages and completion there
 
 check: ## run the static checks
 	tools/setup check
@@ -184,4 +185,4 @@ help: ## print this
 
 .PHONY: modules clean install uninstall demo demo-calendar demo-shaper figures report test test-quick \
 	test-matrix torture bench results lock \
-	docs deb patched-deb spin queue tool tool-extras check help
+	docs deb patched-deb spin queue tool tool-pages tool-extras check help

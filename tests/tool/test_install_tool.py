@@ -1,13 +1,16 @@
 """packaging/install-tool: what `make install` does besides the module, and how it is undone."""
 
+import shutil
 import subprocess
 
 from machine_files import COMMANDS, TREE
 
 SCRIPT = TREE / "packaging/install-tool"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+REAL = shutil.which("gcc", path=PATH)
 
 
-def install(to, *arguments, path="/usr/sbin:/usr/bin:/sbin:/bin") -> subprocess.CompletedProcess:
+def install(to, *arguments, path=PATH) -> subprocess.CompletedProcess:
     return subprocess.run([SCRIPT, *arguments], env={"PATH": path, "DESTDIR": str(to)},
                           capture_output=True, text=True, check=True)  # fmt: skip
 
@@ -31,6 +34,37 @@ def test_install_and_undo(tool, tmp_path):
     (tmp_path / share / "man/man1/other.1").write_text("")
     install(tmp_path, "--undo")
     assert files(tmp_path) == {f"{share}/man/man1/other.1"}
+
+
+def other_gcc(tmp_path, script: str) -> str:
+    """Return a PATH on which gcc is a script, whose "$@" are the real one's arguments."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/gcc").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "bin/gcc").chmod(0o755)
+    return f"{tmp_path}/bin:{PATH}"
+
+
+def test_no_static_library(tmp_path):
+    """And a compiler with more warnings, and a directory for temporary files where nothing runs."""
+    path = other_gcc(tmp_path, f"""
+        case " $* " in *" -static "*) exit 1 ;; esac
+        {REAL} -Wconversion "$@" || exit
+        while [ $# -gt 1 ]; do
+            [ "$1" != -o ] || chmod -x "$2"
+            shift
+        done""")  # fmt: skip
+    install(tmp_path / "root", path=path)
+    program = tmp_path / "root/usr/local/sbin/apic-timer"
+    assert b"/ld-linux" in program.read_bytes()
+    subprocess.run([program, "--version"], check=True)
+    assert len(list((tmp_path / "root/usr/local/share").rglob("*apic-timer"))) == 2
+
+
+def test_compiler_that_fails(tmp_path):
+    path = other_gcc(tmp_path, f'case " $* " in *" -E "*) exec {REAL} "$@" ;; esac; exit 1')
+    done = install(tmp_path / "root", path=path)
+    assert "apic-timer: the program apic-timer was not built; the module" in done.stderr
+    assert not (tmp_path / "root").exists()
 
 
 def test_no_compiler(tmp_path):
