@@ -4,6 +4,7 @@
  * the TSCs of CPUs are apart.
  */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,11 +42,8 @@ static uint64_t by_rdtsc(int id)
 
 static uint64_t by_fenced(int id)
 {
-	uint32_t low, high;
-
 	(void)id;
-	asm volatile("lfence\n\trdtsc" : "=a" (low), "=d" (high) :: "memory");
-	return (uint64_t)high << 32 | low;
+	return tsc_read_ordered();
 }
 
 static uint64_t by_rdtscp(int id)
@@ -98,6 +96,15 @@ static const struct clock {
 	{ "MONOTONIC by call", "ns", by_call, CLOCK_MONOTONIC, false },
 	{ "(getppid)", "", no_clock, 0, false },
 };
+
+/* Some CPUs of before 2008, and some emulated ones, have no RDTSCP. */
+static bool has(const struct clock *clock)
+{
+	unsigned int a, b, c, d;
+
+	return clock->read != by_rdtscp ||
+	       (__get_cpuid(0x80000001, &a, &b, &c, &d) && d >> 27 & 1);
+}
 
 /* TSC cycles of a read */
 static double cost_of(const struct clock *clock, double *p99)
@@ -220,7 +227,8 @@ static int run(int operands, char **operand)
 		       khz / 1000, step.step, first, "clock", "p50", "p99", "step");
 	}
 	for (i = 0; i < COUNT(clocks); i++)
-		print_clock(&clocks[i]);
+		if (has(&clocks[i]))
+			print_clock(&clocks[i]);
 	if (opt_json) {
 		json_end();
 		json_array("skew");

@@ -65,14 +65,6 @@ struct game {
 	volatile bool bad;
 };
 
-static uint64_t stamp(void)
-{
-	uint32_t low, high;
-
-	asm volatile("lfence\n\trdtsc" : "=a" (low), "=d" (high) :: "memory");
-	return (uint64_t)high << 32 | low;
-}
-
 /* How long to look at a line before the CPU is given away: the other may need it. */
 #define PATIENCE 20000
 
@@ -99,7 +91,7 @@ static void *answer(void *argument)
 	game->ready.value = 1;
 	for (i = 1; i <= game->rounds && !game->bad; i++) {
 		wait_for(&game->there, i, &game->bad);
-		game->round[i - 1].stamp = stamp();
+		game->round[i - 1].stamp = tsc_read_ordered();
 		game->back.value = i;
 	}
 	return NULL;
@@ -117,10 +109,10 @@ static void *ask(void *argument)
 	}
 	wait_for(&game->ready, 1, &game->bad);
 	for (i = 1; i <= game->rounds && !game->bad; i++, round++) {
-		round->sent = stamp();
+		round->sent = tsc_read_ordered();
 		game->there.value = i;
 		wait_for(&game->back, i, &game->bad);
-		round->back = stamp();
+		round->back = tsc_read_ordered();
 	}
 	return NULL;
 }

@@ -15,7 +15,16 @@ static inline uint64_t tsc_read(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* No instruction before it is still to be carried out, none after it has begun. */
+/* No instruction before it is still to be carried out. */
+static inline uint64_t tsc_read_ordered(void)
+{
+	uint32_t low, high;
+
+	asm volatile("lfence\n\trdtsc" : "=a" (low), "=d" (high) :: "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/* And none after it has begun. */
 static inline uint64_t tsc_read_fenced(void)
 {
 	uint32_t low, high;
