@@ -24,14 +24,14 @@
 #define NEARBY		64	/* events of a CPU that are kept: power of 2 */
 #define CPUS		1024
 
-static long count = 1, seconds = 60, late = -1;
+static long count = 1, seconds, late = -1;
 static const char *from;
 
 static const struct opt options[] = {
 	OPT_NUMBER('l', "late", "CYCLES", 0, 1000000000000,
 		   "only expiries whose error is larger than this", &late),
 	OPT_NUMBER('n', "count", "N", 0, 1000000, "lives to print, 0 is until stopped (1)", &count),
-	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60)", &seconds),
+	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60, with -n 0 never)", &seconds),
 	OPT_FILE(0, "from", "FILE", "read saved lines of trace_pipe instead, clock x86-tsc", &from),
 	FILES_OPT_ROOT,
 	{}
@@ -472,8 +472,9 @@ static void read_live(void)
 	};
 	static char buffer[1 << 16];
 	char *filter = filter_of();
-	struct timespec now, end;
+	struct timespec now;
 	struct pollfd pipe;
+	time_t end = 0;
 	size_t length = 0;
 	unsigned int i;
 	ssize_t got;
@@ -487,9 +488,16 @@ static void read_live(void)
 	free(filter);
 	pipe.fd = tracing_pipe();
 	pipe.events = POLLIN;
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += seconds;
+	if (!seconds && count)
+		seconds = 60;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (seconds)
+		end = now.tv_sec + seconds;
 	while (!enough()) {
+		/* The pipe may never be empty: what CPUs do is not filtered. */
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (end && now.tv_sec >= end)
+			break;
 		got = read(pipe.fd, buffer + length, sizeof(buffer) - length);
 		if (got > 0) {
 			length = feed(buffer, length + got);
@@ -499,10 +507,10 @@ static void read_live(void)
 		}
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
 			fail("can't read trace_pipe: %s", strerror(errno));
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec >= end.tv_sec)
-			break;
-		progress("waiting for %s: %ld s", wanted, (long)(end.tv_sec - now.tv_sec));
+		if (end)
+			progress("waiting for %s: %ld s", wanted, (long)(end - now.tv_sec));
+		else
+			progress("waiting for %s", wanted);
 		poll(&pipe, 1, 200);
 	}
 	progress_end();
