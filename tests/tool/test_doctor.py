@@ -118,6 +118,14 @@ def test_costs_are_what_was_measured(tool, tree):
     assert cost("timers.throttled") == 500 * 2000
 
 
+@pytest.mark.parametrize("errors", [None, "cycles cpu0 cpu1\n"])
+def test_worst_error_that_is_not_known(tool, tree, errors):
+    """As where the kernel is locked down, and after a reset."""
+    found = findings(tool, tree({**FAULTS["late.irqs_off"], f"{DEBUG}/errors": errors}))
+    assert found["late.irqs_off"]["level"] == "warn"
+    assert found["late.irqs_off"]["cost_cycles"] is None
+
+
 def test_all_faults_at_once(tool, tree, golden):
     changes: dict[str, str] = {}
     for fault in FAULTS.values():

@@ -483,14 +483,17 @@ static void look_defer(struct finding *f)
 	f->remedy = "a larger " PARAM_DEFER;
 }
 
-/* The highest bucket of positive errors: "1024..2047 0 3" */
+/*
+ * The highest bucket of positive errors: "1024..2047 0 3"; -1: there is none after a reset, and
+ * a kernel that is locked down does not let a file be read that could be written.
+ */
 static int64_t worst_error(void)
 {
 	char *text = files_read(DEBUG_DIR "/errors"), *line;
-	uint64_t low, high, worst = 0;
+	int64_t low, high, worst = -1;
 
 	for (line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
-		if (*line != '-' && sscanf(line, "%" SCNu64 "..%" SCNu64, &low, &high) == 2 &&
+		if (*line != '-' && sscanf(line, "%" SCNd64 "..%" SCNd64, &low, &high) == 2 &&
 		    high > worst)
 			worst = high;
 	free(text);
