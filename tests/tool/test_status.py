@@ -29,6 +29,14 @@ def test_json(tool, tree):
     ]
 
 
+def test_latency_requests_of_many_cpus(tool, tree):
+    requests = ", ".join(f"cpu {cpu} 4 us" for cpu in range(256))
+    root = tree({INFO: GOOD[INFO].replace("cpu 1 4 us", requests)})
+    found = json.loads(tool("status", "--json", "--root", root).stdout)
+    assert found["latency_requests"] == requests
+    assert f"deep idle states: {requests}\n" in tool("status", "--root", root).stdout
+
+
 @pytest.mark.parametrize(
     "changes, reason",
     [

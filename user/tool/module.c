@@ -89,15 +89,19 @@ bool module_read_info(struct module_info *info)
 {
 	char *text = files_read(DEBUG_DIR "/info"), *line;
 
+	free(info->latency);
 	memset(info, 0, sizeof(*info));
+	info->latency = format_text("%s", "");
 	if (!text)
 		return false;
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		read_cpu(line, info);
 		sscanf(line, "TSC epoch: %ld", &info->epoch);
 		sscanf(line, "default mode: %15s", info->mode);
-		if (!strncmp(line, "latency requests: ", 18))
-			snprintf(info->latency, sizeof(info->latency), "%s", line + 18);
+		if (!strncmp(line, "latency requests: ", 18)) {
+			free(info->latency);
+			info->latency = format_text("%s", line + 18);
+		}
 	}
 	free(text);
 	return info->cpus > 0;

@@ -21,7 +21,7 @@ struct module_info {
 	int cpus;		/* 1 + the highest number */
 	long epoch;
 	char mode[16];
-	char latency[256];
+	char *latency;		/* allocated */
 };
 
 /* Learnt by the module on a CPU, TSC cycles */
@@ -41,6 +41,7 @@ bool module_loaded(void);
 /* Return: NULL, or the loaded module's version where it is not this program's. */
 const char *module_other_version(void);
 
+/* @info is zero, or has been read. */
 bool module_read_info(struct module_info *info);
 bool module_read_lead(int cpu, struct module_lead *lead);
 bool module_read_stats(struct module_stats *stats);
