@@ -38,17 +38,19 @@ static const char * const levels[] = {
 
 static void read_lead(void)
 {
+	char *leads = module_leads();
 	struct module_lead lead;
 	int cpu;
 
 	for (cpu = 0; cpu < patient.info.cpus; cpu++) {
-		if (!patient.info.cpu[cpu].serves || !module_read_lead(cpu, &lead))
+		if (!patient.info.cpu[cpu].serves || !module_lead(leads, cpu, &lead))
 			continue;
 		if (lead.exact > patient.lead.exact)
 			patient.lead.exact = lead.exact;
 		if (lead.defer > patient.lead.defer)
 			patient.lead.defer = lead.defer;
 	}
+	free(leads);
 }
 
 static void choose_cpus(void)

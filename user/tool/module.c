@@ -119,19 +119,23 @@ static uint64_t named(const char *line, const char *name)
 	return 0;
 }
 
-bool module_read_lead(int cpu, struct module_lead *lead)
+char *module_leads(void)
 {
-	char *text = files_read(DEBUG_DIR "/lead"), *name = format_text("cpu %d:", cpu), *line;
+	return files_read(DEBUG_DIR "/lead");
+}
+
+bool module_lead(const char *leads, int cpu, struct module_lead *lead)
+{
+	char *name = format_text("cpu %d:", cpu), *line;
 
 	memset(lead, 0, sizeof(*lead));
-	line = text ? strstr(text, name) : NULL;
+	line = leads ? strstr(leads, name) : NULL;
 	if (line) {
 		lead->exact = named(line, "exact");
 		lead->defer = named(line, LEAD_DEFER);
 		lead->steps = named(line, "steps");
 	}
 	free(name);
-	free(text);
 	return line;
 }
 

@@ -43,7 +43,10 @@ const char *module_other_version(void);
 
 /* @info is zero, or has been read. */
 bool module_read_info(struct module_info *info);
-bool module_read_lead(int cpu, struct module_lead *lead);
+/* Return: the allocated text of the file "lead", or NULL. */
+char *module_leads(void);
+/* Find a CPU's in such a text, or NULL. */
+bool module_lead(const char *leads, int cpu, struct module_lead *lead);
 bool module_read_stats(struct module_stats *stats);
 /* Return: a counter of a CPU, -1 where there is none; cpu -1: of all CPUs. */
 int64_t module_stat(const struct module_stats *stats, const char *name, int cpu);

@@ -143,7 +143,7 @@ static void print_json(void)
 	struct module_lead lead;
 	unsigned int i;
 	int number;
-	char *version = files_read(MODULE_DIR "/version");
+	char *version = files_read(MODULE_DIR "/version"), *leads = module_leads();
 
 	json_object(NULL);
 	json_text("version", version ? version : "");
@@ -166,7 +166,7 @@ static void print_json(void)
 			json_text("tsc_kind", cpu->kind);
 			json_bool("tsc_stable", cpu->stable);
 		}
-		if (module_read_lead(number, &lead))
+		if (module_lead(leads, number, &lead))
 			json_number("lead_exact", lead.exact);
 		for (i = 0; i < COUNT(columns); i++)
 			json_number(columns[i].head, module_stat(&stats, columns[i].name, number));
@@ -189,6 +189,7 @@ static void print_json(void)
 	json_end();
 	json_end();
 	free(version);
+	free(leads);
 }
 
 /* Sources of CPUs that are alike are printed once: "CPUs 0-3: ..." */
