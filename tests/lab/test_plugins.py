@@ -340,10 +340,10 @@ def test_loops(seen):
     warm, across = seen.rows["loop"]["rows"]
     assert (warm["min"], warm["max"]) == (0, 4) and warm["period"] == 5
     cold, cold_across = seen.rows["loop-off"]["rows"]
-    assert [row["length"] for row in (warm, across)] == [5, 5] and across["max"] == 4
-    assert [row["length"] for row in (cold, cold_across)] == [5 + OPEN, 5 + 2 * OPEN]
+    assert [row["turn"] for row in (warm, across)] == [5, 5] and across["max"] == 4
+    assert [row["turn"] for row in (cold, cold_across)] == [5 + OPEN, 5 + 2 * OPEN]
     for row in (cold, cold_across):
-        assert row["p50"] < row["length"] <= row["max"] + 1 <= row["length"] + CLOSED + REFRESH
+        assert row["p50"] < row["turn"] <= row["max"] + 1 <= row["turn"] + CLOSED + REFRESH
 
 
 def test_timers(seen):

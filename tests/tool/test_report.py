@@ -33,6 +33,8 @@ def test_page(tool, tmp_path):
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6, 9)
     assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (15, 3)
     assert "473.4" in page.words["keys"] and "8,860" in page.words["keys"]
+    # After how many cycles the errors repeat, how well, and what a turn takes.
+    assert "260.361.42" in page.words["loop"]
     assert "31 to 33" in page.words["loop"] and "98 %" in page.words["chain"]
     # 62.5 cycles at 2 GHz.
     assert "REALTIME62.570.03.11ns" in page.words["clocks"]

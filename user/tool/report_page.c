@@ -166,6 +166,17 @@ static void cell_of(const struct value *row, const char *key)
 		out("<td>-</td>");
 }
 
+/* TSC cycles: a whole number where they are modelled */
+static void cell_turn(const struct value *row)
+{
+	double turn = value_number(row, "turn", 0);
+
+	if (turn == (int64_t)turn)
+		cell_of(row, "turn");
+	else
+		cell_real(turn, 2);
+}
+
 /* p50 / p99 / max */
 static void cell_three(const struct value *row, const char *key)
 {
@@ -279,7 +290,7 @@ static void loop_table(const struct value *loop, const char *caption)
 		} else {
 			out("<td>-</td><td>-</td>");
 		}
-		cell_of(row, "length");
+		cell_turn(row);
 		out("</tr>\n");
 	}
 	table_end();

@@ -250,7 +250,7 @@ def loop_row(one: Loop, window: Window, symbols: Symbols, shots: int) -> dict:
         "way": one.way, "n": shots, "min": min(errors), "p1": series.quantile(errors, 1),
         "p50": series.quantile(errors, 50), "p90": series.quantile(errors, 90), "p99": most,
         "max": max(errors), "sd": round(series.deviation(errors, most), 1), "period": lag,
-        "repeats": round(how, 2), "length": series.quantile(turns, 50), "first": errors[:FIRST],
+        "repeats": round(how, 2), "turn": series.quantile(turns, 50), "first": errors[:FIRST],
     }  # fmt: skip
 
 
