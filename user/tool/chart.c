@@ -58,8 +58,8 @@ void chart_point(struct chart_line *line, double x, double y)
 	line->y[line->count++] = y;
 }
 
-/* log10 without libm, for 1 and more: whole powers, then its binary digits by squaring */
-static double log_ten(double number)
+/* Whole powers, then its binary digits by squaring */
+double chart_log_ten(double number)
 {
 	double found = 0, digit;
 
@@ -79,7 +79,7 @@ static double log_ten(double number)
 
 static double scaled(const struct axis *axis, double number)
 {
-	return axis->is_log ? log_ten(number) : number;
+	return axis->is_log ? chart_log_ten(number) : number;
 }
 
 static void widen(struct axis *axis, const double *numbers, size_t count)

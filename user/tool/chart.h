@@ -28,5 +28,7 @@ void chart_draw(FILE *file, struct chart *chart);
 
 /* A text as HTML and SVG have it. */
 void chart_text(FILE *file, const char *words);
+/* log10 without libm; 0 below 1 */
+double chart_log_ten(double number);
 
 #endif

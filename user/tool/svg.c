@@ -5,8 +5,8 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "chart.h"
 #include "say.h"
 #include "svg.h"
 
@@ -14,20 +14,6 @@
 #define LEFT	56
 #define HEIGHT	120	/* of the bars */
 #define PANEL	190	/* with title and labels */
-
-static void text(FILE *file, const char *words)
-{
-	for (; *words; words++) {
-		if (*words == '<')
-			fputs("&lt;", file);
-		else if (*words == '>')
-			fputs("&gt;", file);
-		else if (*words == '&')
-			fputs("&amp;", file);
-		else
-			fputc(*words, file);
-	}
-}
 
 /* How many powers of 10 there are up to a number */
 static unsigned int decades(uint64_t number)
@@ -39,27 +25,10 @@ static unsigned int decades(uint64_t number)
 	return powers ? powers : 1;
 }
 
-/* log10 without libm: whole powers, then its binary digits by squaring */
-static double log_ten(uint64_t number)
-{
-	double rest = number, found = 0, digit = 0.5;
-
-	for (; rest >= 10; rest /= 10)
-		found++;
-	for (; digit > 0.001; digit /= 2) {
-		rest *= rest;
-		if (rest >= 10) {
-			rest /= 10;
-			found += digit;
-		}
-	}
-	return found;
-}
-
 static unsigned int height_of(uint64_t count, unsigned int powers)
 {
 	/* One is seen too. */
-	return count ? 2 + (HEIGHT - 2) * log_ten(count) / powers : 0;
+	return count ? 2 + (HEIGHT - 2) * chart_log_ten(count) / powers : 0;
 }
 
 static void panel(FILE *file, const struct group *group, int top)
@@ -74,7 +43,7 @@ static void panel(FILE *file, const struct group *group, int top)
 			most = group->bucket[i].count;
 	powers = decades(most);
 	fprintf(file, "<text x=\"%d\" y=\"%d\" class=\"head\">", LEFT, top + 16);
-	text(file, group->name);
+	chart_text(file, group->name);
 	fprintf(file, " (%s)</text>\n", commas(group->count));
 	for (power = 0; power <= powers; power++) {
 		int y = top + 28 + HEIGHT - (int)(HEIGHT * power / powers);
@@ -116,9 +85,9 @@ bool svg_write(const char *path, const struct histogram *histogram, const char *
 		"svg{color:#222;background:#fff}"
 		"@media(prefers-color-scheme:dark){svg{color:#ddd;background:#181818}"
 		"rect{fill:#7fb0e6}}</style>\n<title>", WIDTH, height);
-	text(file, title);
+	chart_text(file, title);
 	fprintf(file, "</title>\n<text x=\"%d\" y=\"20\" font-size=\"13\">", LEFT);
-	text(file, title);
+	chart_text(file, title);
 	fprintf(file, "; each bar is named by its highest %s</text>\n", unit);
 	for (i = 0; i < histogram->groups; i++)
 		panel(file, &histogram->group[i], 28 + PANEL * i);
