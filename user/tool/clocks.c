@@ -21,7 +21,6 @@
 #include "tsc.h"
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define CPUS	1024
 #define READS	16	/* in a row, for the cost */
 #define REPEATS	400
 

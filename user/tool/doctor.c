@@ -60,20 +60,20 @@ static void choose_cpus(void)
 
 	if (!cpus) {
 		isolated = files_read("/sys/devices/system/cpu/isolated");
-		files_cpulist(isolated ? isolated : "", patient.cpu, MODULE_CPUS);
-	} else if (!files_cpulist(cpus, patient.cpu, MODULE_CPUS)) {
+		files_cpulist(isolated ? isolated : "", patient.cpu, CPUS);
+	} else if (!files_cpulist(cpus, patient.cpu, CPUS)) {
 		fail("doctor: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
 	}
 	free(isolated);
-	for (cpu = 0; cpu < MODULE_CPUS; cpu++)
+	for (cpu = 0; cpu < CPUS; cpu++)
 		patient.some_cpus |= patient.cpu[cpu];
 }
 
 static void examine(void)
 {
-	static bool allowed[MODULE_CPUS];
+	static bool allowed[CPUS];
 
-	tsc_allowed(allowed, MODULE_CPUS);
+	tsc_allowed(allowed, CPUS);
 	patient.loaded = module_loaded();
 	patient.readable = patient.loaded && module_read_info(&patient.info) &&
 			   module_read_stats(&patient.stats);

@@ -40,7 +40,7 @@ struct patient {
 	struct module_stats stats;
 	/* The highest of all CPUs, TSC cycles */
 	struct module_lead lead;
-	bool cpu[MODULE_CPUS];	/* whose interrupts are looked at */
+	bool cpu[CPUS];		/* of the timers */
 	bool some_cpus;		/* there are any: by --cpus, or isolated ones */
 };
 

@@ -60,7 +60,7 @@ static void fix_governor(void)
 	char *path;
 	int cpu;
 
-	for (cpu = 0; cpu < MODULE_CPUS; cpu++) {
+	for (cpu = 0; cpu < CPUS; cpu++) {
 		path = format_text(GOVERNOR, cpu);
 		if (files_exist("%s", path))
 			change(path, "performance");
@@ -75,9 +75,9 @@ static bool find_others(bool *others)
 	bool some = false;
 	int cpu;
 
-	files_cpulist(online ? online : "", others, MODULE_CPUS);
+	files_cpulist(online ? online : "", others, CPUS);
 	free(online);
-	for (cpu = 0; cpu < MODULE_CPUS; cpu++) {
+	for (cpu = 0; cpu < CPUS; cpu++) {
 		others[cpu] &= !patient.cpu[cpu];
 		some |= others[cpu];
 	}
@@ -90,18 +90,18 @@ static bool find_others(bool *others)
  */
 static char *elsewhere(const char *list, const bool *others)
 {
-	static bool in[MODULE_CPUS];
+	static bool in[CPUS];
 	bool ours = false, rest = false;
 	int cpu;
 
-	if (!files_cpulist(list, in, MODULE_CPUS))
+	if (!files_cpulist(list, in, CPUS))
 		return NULL;
-	for (cpu = 0; cpu < MODULE_CPUS; cpu++) {
+	for (cpu = 0; cpu < CPUS; cpu++) {
 		ours |= in[cpu] && patient.cpu[cpu];
 		in[cpu] &= others[cpu];
 		rest |= in[cpu];
 	}
-	return ours ? files_list(rest ? in : others, MODULE_CPUS) : NULL;
+	return ours ? files_list(rest ? in : others, CPUS) : NULL;
 }
 
 /* Return: whether no device has a handler for an interrupt. Then it can't come. */
@@ -120,7 +120,7 @@ static bool unused(const char *number)
  */
 static int each_irq(bool move)
 {
-	static bool others[MODULE_CPUS];
+	static bool others[CPUS];
 	char *path, *file, *list, *rest;
 	struct dirent *entry;
 	DIR *directory;

@@ -13,6 +13,9 @@
 /* "" for the running system */
 extern const char *files_root;
 
+/* As many as cpu_set_t has; what a larger machine has more of is left out. */
+#define CPUS	1024
+
 /* "--root DIR" of a table of options */
 #define FILES_OPT_ROOT \
 	OPT_DIRECTORY(0, "root", "DIR", "read the files below DIR instead of /", &files_root)

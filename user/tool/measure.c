@@ -21,7 +21,6 @@
 #include "version.h"
 
 #define NODE	"/dev/apic_measure"
-#define CPUS	1024
 
 static int node = -1, own_cpu;
 static cpu_set_t before;	/* it was bound to its CPU */

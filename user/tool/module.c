@@ -63,7 +63,7 @@ static void read_cpu(const char *line, struct module_info *info)
 	struct module_cpu *cpu;
 	int number;
 
-	if (sscanf(line, "cpu %d:", &number) != 1 || number < 0 || number >= MODULE_CPUS)
+	if (sscanf(line, "cpu %d:", &number) != 1 || number < 0 || number >= CPUS)
 		return;
 	cpu = &info->cpu[number];
 	cpu->possible = true;

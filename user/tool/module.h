@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MODULE_CPUS	1024
+#include "files.h"
 
 /* A line of the file "info" */
 struct module_cpu {
@@ -17,7 +17,7 @@ struct module_cpu {
 };
 
 struct module_info {
-	struct module_cpu cpu[MODULE_CPUS];
+	struct module_cpu cpu[CPUS];
 	int cpus;		/* 1 + the highest number */
 	long epoch;
 	char mode[16];

@@ -221,15 +221,15 @@ static void measure_cpu(int cpu, size_t *length, bool *can_count)
 /* Those that matter to timers, and others as long as there is time. */
 static void measure_cpus(const bool *first, const bool *others)
 {
-	static bool looked[NATIVE_CPUS];
+	static bool looked[CPUS];
 	/* The counter is Intel's; others may have another register there. */
 	bool can_count = !strcmp(native.vendor, "GenuineIntel") && !*native.hypervisor;
 	int i, cpu, done = 0, bound = -1;
 	size_t length = 0;
 
-	for (i = 0; i < 2 * NATIVE_CPUS; i++) {
-		cpu = i % NATIVE_CPUS;
-		if (i < NATIVE_CPUS ? !first[cpu] : !others[cpu] || looked[cpu] || done >= MOST)
+	for (i = 0; i < 2 * CPUS; i++) {
+		cpu = i % CPUS;
+		if (i < CPUS ? !first[cpu] : !others[cpu] || looked[cpu] || done >= MOST)
 			continue;
 		/* A process may well be bound to an isolated CPU, which none is given. */
 		if (!tsc_pin(cpu))
@@ -241,7 +241,7 @@ static void measure_cpus(const bool *first, const bool *others)
 	}
 	if (!done || !can_count)
 		native.smis = -1;
-	native.looked = files_list(looked, NATIVE_CPUS);
+	native.looked = files_list(looked, CPUS);
 	/* What is measured on one only, is on the first. */
 	if (done)
 		tsc_pin(bound);

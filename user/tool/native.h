@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NATIVE_CPUS	1024
-
 struct native {
 	char vendor[16], hypervisor[16], name[64];
 	int64_t invariant, deadline, arat;	/* CPUID: 1 or 0 */

@@ -86,14 +86,14 @@ static void judge_counter(const char *name, const char *what, const char *remedy
 static void judge(void)
 {
 	char *online = files_read("/sys/devices/system/cpu/online");
-	static bool is_online[MODULE_CPUS];
+	static bool is_online[CPUS];
 	int cpu;
 
 	if (module_other_version())
 		is_wrong(format_text("the module is version %s, this program %s",
 				     module_other_version(), APIC_TIMER_VERSION));
-	if (online && files_cpulist(online, is_online, MODULE_CPUS))
-		for (cpu = 0; cpu < MODULE_CPUS; cpu++)
+	if (online && files_cpulist(online, is_online, CPUS))
+		for (cpu = 0; cpu < CPUS; cpu++)
 			if (is_online[cpu] && !info.cpu[cpu].serves)
 				is_wrong(format_text("CPU %d is online and takes no timers; see the kernel log",
 						     cpu));
@@ -234,7 +234,7 @@ static void print_counters(void)
 		printf(" %12s", columns[i].head);
 	putchar('\n');
 	for (cpu = 0; cpu < stats.cpus; cpu++) {
-		if (cpu < MODULE_CPUS && !info.cpu[cpu].serves)
+		if (cpu < CPUS && !info.cpu[cpu].serves)
 			continue;
 		printf("%-5d", cpu);
 		for (i = 0; i < COUNT(columns); i++)

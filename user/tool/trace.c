@@ -22,7 +22,6 @@
 #define TIMERS		256	/* that are followed at a time */
 #define STEPS		48	/* of a life */
 #define NEARBY		64	/* events of a CPU that are kept: power of 2 */
-#define CPUS		1024
 
 static long count = 1, seconds, late = -1;
 static const char *from;
