@@ -71,12 +71,24 @@ static inline bool shaper_for_interrupt(const struct shaper *q, const struct sk_
 	       !shaper_tapped(qdisc_dev(q->sch));
 }
 
+/* Until when a packet has to leave. A deadline is compared with what its clock is now. */
+static inline u64 shaper_until(struct shaper *q, const struct sk_buff *skb)
+	__must_hold(&q->lock)
+{
+	bool is_far;
+
+	if (unlikely(shaper_cb(skb)->flags & SHAPER_DEADLINE))
+		return shaper_far_to_tsc(shaper_tstamp_clock(skb, q->config.clock), skb->tstamp,
+					 U64_MAX, &is_far);
+	return shaper_wanted(q, skb);
+}
+
 /* Whether it is to be dropped for being late. */
 static inline bool shaper_too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
 	__must_hold(&q->lock)
 {
 	return q->config.late == TC_APIC_LATE_DROP && shaper_cb(skb)->flags & SHAPER_TXTIME &&
-	       (s64)(now - shaper_wanted(q, skb)) > (s64)q->late;
+	       now > apic_timer_add_tsc(shaper_until(q, skb), q->late);
 }
 
 /*

@@ -18,6 +18,8 @@ struct shaper_flow;
 #define SHAPER_MARKED		BIT(3)
 /* Wants to leave at once: nobody has planned a moment for it. */
 #define SHAPER_AT_ONCE		BIT(4)
+/* The application's own time is a deadline: it wants to leave at once, and not after that. */
+#define SHAPER_DEADLINE		BIT(5)
 /* Lower half of the number of its class; 0: it has none. */
 #define SHAPER_CLASS_SHIFT	16
 #define SHAPER_CLASS(flags)	((flags) >> SHAPER_CLASS_SHIFT)

@@ -71,8 +71,10 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 
 	if (sk && sock_flag(sk, SOCK_TXTIME)) {
 		request->flags |= SHAPER_TXTIME;
-		/* A deadline: as soon as possible, and not at all when it has passed. */
-		if (at < request->now || !sk->sk_txtime_deadline_mode)
+		/* shaper_too_late() looks at it again, whenever that is. */
+		if (sk->sk_txtime_deadline_mode)
+			request->flags |= SHAPER_DEADLINE | SHAPER_AT_ONCE;
+		else
 			request->want = at;
 	} else {
 		/* TCP's are those of now, but where it is paced. */

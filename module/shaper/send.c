@@ -136,8 +136,12 @@ void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_se
 	else
 		shaper_edf_erase(&q->edf, skb);
 	skb->dev = dev;
-	if (unlikely(q->ahead))
+	if (unlikely(q->ahead)) {
 		shaper_offload_launch(skb, at);
+		/* In the place of its deadline: should it come back, it has none any more. */
+		if (cb->flags & SHAPER_DEADLINE)
+			cb->flags &= ~(SHAPER_DEADLINE | SHAPER_TXTIME);
+	}
 }
 
 /* The next packet of the class follows the one that has left. */

@@ -667,3 +667,30 @@ def test_late(guest):
     assert missed > 50
     assert int(re.search(r"dropped_late (\d+)", drop)[1]) == missed
     assert counts(drop).get("packets", 0) == 100 - missed
+
+
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + """
+    tc qdisc add dev sink0 root apic mode $HARD rate 1mbit late drop
+    for ahead in 2000000000 8000000; do
+        # At that rate they take 800 us each.
+        udpsend count=20 batch=20 gap=1 size=100 ahead=$ahead late=drop clock=tai wait=500000000
+        patiently drained
+        tc -s qdisc show dev sink0
+        cat $SINK/packets
+        echo 1 >$SINK/reset
+    done
+    """
+    + END,
+)
+def test_deadline(guest):
+    """In deadline mode a packet waits for the rate until its time, and is dropped after that."""
+    far, near = guest.ok().split("udpsend sent")[1:]
+    assert " missed 0" in far and " dropped_late 0 " in far
+    assert counts(far)["packets"] == 20
+    missed = int(re.search(r" missed (\d+)", near)[1])
+    assert missed > 5
+    assert int(re.search(r"dropped_late (\d+)", near)[1]) == missed
+    assert counts(near).get("packets", 0) == 20 - missed

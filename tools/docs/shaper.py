@@ -91,7 +91,8 @@ def page() -> str:
         + "\nA packet wants to leave at its departure time, from `SO_TXTIME`, TCP or a BPF\n"
         "program; without one, when its socket's `SO_MAX_PACING_RATE` allows; otherwise at\n"
         "once. It leaves then, or when `rate` allows, whichever is later. `rate` counts as tc's\n"
-        "other shapers do: the packet with its Ethernet header, and `overhead`.\n\n"
+        "other shapers do: the packet with its Ethernet header, and `overhead`. With\n"
+        "`SOF_TXTIME_DEADLINE_MODE` a packet wants to leave at once; its time says until when.\n\n"
         f"## Classes\n\n    {CLASS_SYNOPSIS} [OPTION VALUE]...\n\n"
         + table(heads, rows("class_options"))
         + "\nA packet belongs to the class that `skb->priority` (`SO_PRIORITY`) names, such as\n"

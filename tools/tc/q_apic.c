@@ -78,7 +78,7 @@ static const struct option options[] = {
 	  "what becomes of a packet with SO_TXTIME that is late: sent at once, or dropped "
 	  "and reported to its socket" },
 	{ "late_after", TIME, TCA_APIC_LATE_NS, NULL, 0, 10 * NS_PER_SEC, "1us",
-	  "how much after its departure time a packet is late" },
+	  "how much after its departure time, or its deadline, a packet is late" },
 	{ "horizon", TIME, TCA_APIC_HORIZON, NULL, 1000, 1000 * NS_PER_SEC, "10s",
 	  "departure times farther ahead are not accepted" },
 	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyond_policies, 0, 0, "drop",

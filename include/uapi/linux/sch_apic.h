@@ -43,7 +43,8 @@ enum tc_apic_mode {
  * @TC_APIC_LATE_SEND:	it is sent at once, and counted
  * @TC_APIC_LATE_DROP:	if it has a departure time from SO_TXTIME, it is dropped, and
  *			the socket's error queue says so (SO_EE_CODE_TXTIME_MISSED);
- *			other packets are sent
+ *			other packets are sent. With SOF_TXTIME_DEADLINE_MODE a packet wants
+ *			to leave at once, and is late when its time has passed
  * @__TC_APIC_LATE_MAX:	number of policies
  */
 enum tc_apic_late {
