@@ -55,7 +55,8 @@ static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 }
 
 /*
- * From the packet's own departure time.
+ * From the packet's own departure time. One that has passed keeps its place in the order of
+ * its clock, too: those before it may be late as well, and may not have left yet.
  *
  * Return: false if that is beyond the horizon, and the packet is to be dropped.
  */
@@ -72,19 +73,17 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 	if (sk && sock_flag(sk, SOCK_TXTIME)) {
 		request->flags |= SHAPER_TXTIME;
 		/* shaper_too_late() looks at it again, whenever that is. */
-		if (sk->sk_txtime_deadline_mode)
+		if (sk->sk_txtime_deadline_mode) {
 			request->flags |= SHAPER_DEADLINE | SHAPER_AT_ONCE;
-		else
-			request->want = at;
-	} else {
+			return true;
+		}
+	} else if (at <= request->now) {
 		/* TCP's are those of now, but where it is paced. */
-		if (at <= request->now)
-			request->flags |= SHAPER_AT_ONCE;
-		request->want = max(at, request->now);
-	}
-	if (at <= request->now || request->want == request->now)
+		request->flags |= SHAPER_AT_ONCE;
 		return true;
-	if (at - request->now > q->horizon) {
+	}
+	request->want = at;
+	if (at > request->now && at - request->now > q->horizon) {
 		if (!q->config.horizon_cap)
 			return false;
 		request->want = apic_timer_add_tsc(request->now, q->horizon);

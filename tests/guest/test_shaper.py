@@ -694,3 +694,31 @@ def test_deadline(guest):
     assert missed > 5
     assert int(re.search(r"dropped_late (\d+)", near)[1]) == missed
     assert counts(near).get("packets", 0) == 20 - missed
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    tc qdisc add dev sink0 root apic mode hard
+    echo 1 >$KNOBS/stop
+    echo 1000000 >$KNOBS/stop_us
+    # The first one stops the device's queue, which wakes when all have been sent.
+    udpsend count=2 how=burst flow=2 wait=1000
+    echo 0 >$KNOBS/stop
+    echo 1 >$SINK/reset
+    udpsend count=100 batch=100 gap=1000 ahead=1000000 wait=1000000
+    udpsend count=1 gap=1 ahead=0 flow=1 wait=1000
+    echo sent $(cat $SINK/packets)
+    patiently drained
+    od -An -tu8 -w16 -v $SINK/departures |
+        awk '$2 < last { n++ } { last = $2 } END { print "departures", NR, "overtook", n + 0 }'
+    """
+    + END,
+)
+def test_late_behind_late(guest):
+    """One that is late when it is queued waits for those before it that are late, too."""
+    output = guest.ok()
+    print(output)
+    assert "sent hardirq 0 softirq 0 " in output
+    assert "departures 102 overtook 0" in output
