@@ -74,13 +74,14 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
 }
 
 /**
- * shaper_far_in_order() - hold a packet behind the one before it in its clock
+ * shaper_far_in_order() - hold a packet behind those before it in its clock
  * @far:	packets
  * @clock:	as for shaper_far_to_tsc()
  * @time:	departure time of the packet, which is near, in that clock
  * @at:		what that was converted to, absolute TSC
  *
- * The one before it is the last that this was called for, if it leaves no later.
+ * Of those that this was called for, one is remembered: the latest, unless it leaves before
+ * that one in its clock and by the TSC, too.
  *
  * Context: Any; the caller keeps others from @far.
  * Return: when the packet is to leave, absolute TSC: @at, or that of the one before it.
@@ -91,6 +92,8 @@ u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u
 
 	if (time >= last->time)
 		at = max(at, last->at);
+	else if (at < last->at)
+		return at;
 	*last = (struct shaper_far_last) { .time = time, .at = at };
 	return at;
 }

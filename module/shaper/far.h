@@ -10,7 +10,7 @@
 #define SHAPER_CLOCKS	3
 
 /**
- * struct shaper_far_last - the packet of a clock that came near last
+ * struct shaper_far_last - the packet of a clock that others of it may have to wait for
  * @time:	its departure time in that clock
  * @at:		when it leaves, absolute TSC
  */
@@ -24,7 +24,7 @@ struct shaper_far_last {
  * @edf:	by clock; &shaper_cb.want is in nanoseconds of that clock
  * @at:		by clock: what the first one's was converted to, absolute TSC
  * @look:	by clock: when to convert that again at the latest, absolute TSC
- * @last:	by clock: the packet that came near last
+ * @last:	by clock: the packet near that leaves last
  * @count:	packets
  * @cursor:	the next that shaper_far_find() will look at, or NULL
  * @cursor_clock: index of its clock

@@ -191,6 +191,11 @@ static void holds_behind_the_one_before(struct kunit *test)
 	/* It may overtake one that leaves later, or by another clock. */
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[1], 101, 4000), 4000ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 90, 4000), 4000ULL);
+	/* That one is waited for all the same. */
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 4500), 6000ULL);
+	/* A clock that was set back is followed once they have left. */
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 50, 6500), 6500ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 51, 6400), 6500ULL);
 	/* The TSC restarts. */
 	shaper_far_look_again(far);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 30), 30ULL);

@@ -136,7 +136,9 @@ enum tc_apic_attr {
  * @sent_thread:	packets sent from the thread
  * @sent_stack:		packets handed to the kernel at their moment, which then sent them:
  *			below a classful qdisc, and with IPsec offload
- * @late:		packets sent later than TCA_APIC_LATE_NS after their moment
+ * @late:		packets sent later than TCA_APIC_LATE_NS after their moment. Where the
+ *			clocksource is not the TSC, that is the moment of the one before it in its
+ *			clock, if that is later
  * @early:		packets sent before their moment: always 0
  * @dropped_late:	packets dropped because they were late
  * @dropped_horizon:	packets dropped because their departure time is beyond the horizon
