@@ -6,10 +6,9 @@
  * The node of the tree shares its memory with the packet's list pointers and its
  * device. The caller sets the device again when it takes a packet out.
  */
-#include <linux/limits.h>
-
 #include "cb.h"
 #include "edf.h"
+#include "shift.h"
 
 /* @again: before those that want the same moment, otherwise behind them. */
 static bool insert(struct shaper_edf *edf, struct sk_buff *skb, bool again)
@@ -85,16 +84,11 @@ void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
  */
 void shaper_edf_shift(struct shaper_edf *edf, s64 shift)
 {
-	u64 back = -(u64)shift;
 	struct rb_node *node;
 
-	/* The same for all, so the order stays, also where it saturates. */
 	for (node = rb_first_cached(&edf->root); node; node = rb_next(node)) {
 		struct shaper_cb *cb = shaper_cb(rb_to_skb(node));
 
-		if (shift >= 0)
-			cb->want = min_t(u64, shift, U64_MAX - cb->want) + cb->want;
-		else
-			cb->want = cb->want > back ? cb->want - back : 0;
+		cb->want = shaper_shifted(cb->want, shift);
 	}
 }

@@ -15,7 +15,7 @@ static void shift_one(struct shaper *q, s64 shift)
 {
 	raw_spin_lock(&q->lock);
 	shaper_edf_shift(&q->edf, shift);
-	shaper_far_look_again(&q->far);
+	shaper_far_shift(&q->far, shift);
 	shaper_plan_shift(&q->plan, shift);
 	shaper_classes_shift(&q->classes, &q->plan, shift);
 	shaper_flows_shift(&q->flows, shift);

@@ -24,6 +24,7 @@
 
 #include "cb.h"
 #include "far.h"
+#include "shift.h"
 
 static const clockid_t clocks[SHAPER_CLOCKS] = { CLOCK_MONOTONIC, CLOCK_TAI, CLOCK_REALTIME };
 
@@ -215,18 +216,19 @@ struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ah
 }
 
 /**
- * shaper_far_look_again() - convert all departure times anew, since the TSC has been set
+ * shaper_far_shift() - follow the TSC into a new epoch: convert all departure times anew
  * @far:	packets
+ * @shift:	cycles to add to TSC values of the old one
  *
  * Context: Any; the caller keeps others from @far.
  */
-void shaper_far_look_again(struct shaper_far *far)
+void shaper_far_shift(struct shaper_far *far, s64 shift)
 {
 	unsigned int i;
 
 	for (i = 0; i < SHAPER_CLOCKS; i++) {
 		far->look[i] = PASSED;
-		far->last[i].at = 0;
+		far->last[i].at = shaper_shifted(far->last[i].at, shift);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <net/sock.h>
 
 #include "flows.h"
+#include "shift.h"
 
 #define BITS	10	/* of the number of buckets */
 /* More than that, and further ones have no flow: their packets are sent all the same. */
@@ -82,7 +83,7 @@ void shaper_flows_shift(struct shaper_flows *flows, s64 shift)
 	for (i = 0; i < BIT(BITS); i++) {
 		hlist_for_each_entry(flow, &flows->buckets[i], node) {
 			shaper_plan_shift(&flow->plan, shift);
-			flow->last = 0;
+			flow->last = shaper_shifted(flow->last, shift);
 		}
 	}
 }

@@ -12,6 +12,7 @@
 #include <linux/overflow.h>
 
 #include "plan.h"
+#include "shift.h"
 
 /* With 2^33 cycles in a second, the product of bits and cycles fits into 64 bits. */
 #define LEN_MAX		BIT(27)
@@ -126,10 +127,5 @@ void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
  */
 void shaper_plan_shift(struct shaper_plan *plan, s64 shift)
 {
-	u64 back = -(u64)shift;
-
-	if (shift >= 0)
-		plan->next = add(plan->next, shift);
-	else
-		plan->next = plan->next > back ? plan->next - back : 0;
+	plan->next = shaper_shifted(plan->next, shift);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SHAPER_SHIFT_H
+#define _SHAPER_SHIFT_H
+
+#include <linux/limits.h>
+#include <linux/types.h>
+
+/*
+ * A TSC value of the epoch before in this one, @shift cycles later. What does not fit is the
+ * first or the last value, so that values keep their order.
+ */
+static inline u64 shaper_shifted(u64 tsc, s64 shift)
+{
+	u64 back = -(u64)shift;
+
+	if (shift >= 0)
+		return tsc < U64_MAX - shift ? tsc + shift : U64_MAX;
+	return tsc > back ? tsc - back : 0;
+}
+
+#endif /* _SHAPER_SHIFT_H */
