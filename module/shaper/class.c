@@ -27,6 +27,7 @@
 
 #include "cb.h"
 #include "class.h"
+#include "shift.h"
 
 /* Those that compete, of which the one whose turn ends first is searched for. */
 #define COMPETITORS	32
@@ -336,7 +337,11 @@ void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_pl
 			retreat(classes, class);
 		shaper_edf_shift(&class->edf, shift);
 		shaper_plan_shift(&class->plan, shift);
-		if (!sending)
+		if (sending) {
+			class->want = shaper_shifted(class->want, shift);
+			class->at = shaper_shifted(class->at, shift);
+		} else {
 			advance(classes, class, root);
+		}
 	}
 }

@@ -6,10 +6,27 @@
 #include <linux/apic_timer.h>
 #include <linux/notifier.h>
 
+#include "cb.h"
 #include "epoch.h"
+#include "send.h"
+#include "shift.h"
 
 static LIST_HEAD(shapers);
 static DEFINE_RAW_SPINLOCK(lock);
+
+/* With PREEMPT_RT the machine may go to sleep between two steps of softirq's. */
+static void shift_sending(struct shaper_sending *sending, s64 shift)
+{
+	sending->at = shaper_shifted(sending->at, shift);
+	sending->start.at = shaper_shifted(sending->start.at, shift);
+	sending->start.ready = shaper_shifted(sending->start.ready, shift);
+	sending->start.left = shaper_shifted(sending->start.left, shift);
+	if (!sending->taken) {
+		struct shaper_cb *cb = shaper_cb(sending->start.skb);
+
+		cb->want = shaper_shifted(cb->want, shift);
+	}
+}
 
 static void shift_one(struct shaper *q, s64 shift)
 {
@@ -19,6 +36,8 @@ static void shift_one(struct shaper *q, s64 shift)
 	shaper_plan_shift(&q->plan, shift);
 	shaper_classes_shift(&q->classes, &q->plan, shift);
 	shaper_flows_shift(&q->flows, shift);
+	if (q->softirq)
+		shift_sending(q->softirq, shift);
 	q->expired = 0;
 	q->asked = 0;
 	raw_spin_unlock(&q->lock);

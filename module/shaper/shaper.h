@@ -71,6 +71,8 @@ enum shaper_sender {
 	SHAPER_SOFTIRQ,
 };
 
+struct shaper_sending;
+
 /**
  * struct shaper - a qdisc
  * @lock:	of all of this except where noted. Innermost, except for the timer's own
@@ -84,6 +86,7 @@ enum shaper_sender {
  * @since:	the same, or when it was armed if that was later
  * @expired:	@since, when the handler has left a packet to softirq or thread; 0: it has not
  * @sender:	who is sending. Only one does at a time, which keeps the packets in order
+ * @softirq:	what softirq is sending, or NULL
  * @generation:	counts resets: who has sent meanwhile does not touch the accounts
  * @queued:	packets in @edf, in @far, in @classes and with the sender
  * @mode:	in effect, never %TC_APIC_MODE_AUTO
@@ -128,6 +131,7 @@ struct shaper {
 	u64 since;
 	u64 expired;
 	enum shaper_sender sender;
+	struct shaper_sending *softirq;
 	u32 generation;
 	u32 queued;
 	u32 mode;

@@ -37,6 +37,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	lockdep_assert_held(qdisc_lock(q->sch));
 	q->expired = 0;
 	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
+	q->softirq = &sending;
 	raw_spin_unlock_irqrestore(&q->lock, *flags);
 	spin_unlock(qdisc_lock(q->sch));
 
@@ -55,6 +56,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 
 	spin_lock(qdisc_lock(q->sch));
 	raw_spin_lock_irqsave(&q->lock, *flags);
+	q->softirq = NULL;
 	gone = shaper_finish(q, &sending);
 	if (sending.taken) {
 		if (thread)
