@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
+ * Moments that change while packets wait.
+ *
  * When the TSC has not counted through a sleep of the machine, a new epoch begins. The
  * timers were moved by apic_timer; here the moments of all packets follow.
+ *
+ * When one of the kernel's clocks is set, packets that are far have other moments than those
+ * that they were converted to. The timekeeper says so under its lock, where nobody can
+ * convert anything: an interrupt of its own follows.
  */
 #include <linux/apic_timer.h>
+#include <linux/irq_work.h>
 #include <linux/notifier.h>
+#include <linux/pvclock_gtod.h>
 
+#include "arm.h"
 #include "cb.h"
 #include "epoch.h"
 #include "send.h"
@@ -60,6 +69,35 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 
 static struct notifier_block block = { .notifier_call = notified };
 
+static void clock_was_set(struct irq_work *work)
+{
+	unsigned long flags;
+	struct shaper *q;
+
+	raw_spin_lock_irqsave(&lock, flags);
+	list_for_each_entry(q, &shapers, node) {
+		raw_spin_lock(&q->lock);
+		if (q->far.count) {
+			shaper_far_look_again(&q->far);
+			shaper_arm(q);
+		}
+		raw_spin_unlock(&q->lock);
+	}
+	raw_spin_unlock_irqrestore(&lock, flags);
+}
+
+static struct irq_work set_work = IRQ_WORK_INIT_HARD(clock_was_set);
+
+/* At each tick of the timekeeper, under its lock and inside its sequence counter. */
+static int ticked(struct notifier_block *unused, unsigned long was_set, void *timekeeper)
+{
+	if (unlikely(was_set))
+		irq_work_queue(&set_work);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block clock_block = { .notifier_call = ticked };
+
 /**
  * shaper_epoch_add() - have a qdisc follow the TSC
  * @q:	the qdisc
@@ -98,7 +136,11 @@ void shaper_epoch_del(struct shaper *q)
  */
 int shaper_epoch_init(void)
 {
-	return apic_timer_register_notifier(&block);
+	int err = apic_timer_register_notifier(&block);
+
+	if (!err)
+		pvclock_gtod_register_notifier(&clock_block);
+	return err;
 }
 
 /**
@@ -108,5 +150,7 @@ int shaper_epoch_init(void)
  */
 void shaper_epoch_exit(void)
 {
+	pvclock_gtod_unregister_notifier(&clock_block);
+	irq_work_sync(&set_work);
 	apic_timer_unregister_notifier(&block);
 }

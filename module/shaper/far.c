@@ -216,6 +216,20 @@ struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ah
 }
 
 /**
+ * shaper_far_look_again() - convert all departure times anew, since a clock has been set
+ * @far:	packets
+ *
+ * Context: Any; the caller keeps others from @far.
+ */
+void shaper_far_look_again(struct shaper_far *far)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_CLOCKS; i++)
+		far->look[i] = PASSED;
+}
+
+/**
  * shaper_far_shift() - follow the TSC into a new epoch: convert all departure times anew
  * @far:	packets
  * @shift:	cycles to add to TSC values of the old one
@@ -226,10 +240,9 @@ void shaper_far_shift(struct shaper_far *far, s64 shift)
 {
 	unsigned int i;
 
-	for (i = 0; i < SHAPER_CLOCKS; i++) {
-		far->look[i] = PASSED;
+	shaper_far_look_again(far);
+	for (i = 0; i < SHAPER_CLOCKS; i++)
 		far->last[i].at = shaper_shifted(far->last[i].at, shift);
-	}
 }
 
 /**

@@ -48,6 +48,7 @@ u64 shaper_far_look(const struct shaper_far *far);
 struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead);
 void shaper_far_rewind(struct shaper_far *far);
 struct sk_buff *shaper_far_find(struct shaper_far *far, u32 class, unsigned int *budget);
+void shaper_far_look_again(struct shaper_far *far);
 void shaper_far_shift(struct shaper_far *far, s64 shift);
 
 #endif /* _SHAPER_FAR_H */

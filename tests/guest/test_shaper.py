@@ -722,3 +722,35 @@ def test_late_behind_late(guest):
     print(output)
     assert "sent hardirq 0 softirq 0 " in output
     assert "departures 102 overtook 0" in output
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    patiently booted
+    tc qdisc add dev sink0 root apic mode hard
+    udpsend count=1000 gap=20000-120000 >/dev/null
+    for sender in "sleep 1" "udpsend count=1000 gap=1000000 clock=real flow=2"; do
+        echo 1 >$SINK/reset
+        udpsend count=1 ahead=8000000000 clock=real flow=1 wait=1000 >far &
+        sleep 1
+        date -s @$(($(date +%s) + 5)) >/dev/null
+        sleep 1.5
+        echo sender $($sender)
+        patiently drained
+        errors
+        cat $SINK/packets
+        kill $! 2>/dev/null || :
+    done
+    """
+    + END,
+)
+def test_clock_is_set(guest):
+    """A clock that is set is followed: by a packet that waits for it, and by those behind it."""
+    alone, behind = guest.ok().split("\nsender")[1:]
+    for part, want in ((alone, 1), (behind, 1001)):
+        count, least, _, _, _, most = map(int, re.search(r"^errors (.*)$", part, re.M)[1].split())
+        assert count == want
+        assert least >= -2 and most <= 5000
+        assert counts(part)["early"] == 0
