@@ -26,10 +26,11 @@ void shaper_arm_at(struct shaper *q, u64 expires)
 	q->asked = expires;
 	/* It cannot expire sooner. */
 	q->since = max(expires, now);
-	if (!q->placed && q->config.cpu != TC_APIC_CPU_ANY) {
-		q->placed = true;
+	if (q->config.cpu != TC_APIC_CPU_ANY && !q->placed && !apic_timer_pending(&q->timer)) {
 		q->timer.expires = expires;
 		err = add_apic_timer_on(&q->timer, q->config.cpu);
+		/* That CPU may be offline: until it is back, any will do. */
+		q->placed = !err;
 	}
 	if (err)
 		err = mod_apic_timer(&q->timer, expires);

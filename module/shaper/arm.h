@@ -93,7 +93,9 @@ static inline bool shaper_too_late(struct shaper *q, const struct sk_buff *skb, 
 
 /*
  * How much before it is to be handed over a packet is to be seen to, by the interrupt or not.
- * What interrupts wait for is taken from the rest of the system, which needs its turn.
+ * What interrupts wait for is taken from the rest of the system, which needs its turn. Who
+ * queues the first packet asks that of its own CPU, which may not be the timer's: that packet may
+ * be late by the difference, or be waited for so much longer, as when the answer changes.
  */
 static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)
 {

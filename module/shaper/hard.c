@@ -5,6 +5,7 @@
 #include <linux/netdevice.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <asm/irq_regs.h>
 
 #include "arm.h"
@@ -44,6 +45,8 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	raw_spin_lock(&q->lock);
 	since = q->since;
 	q->asked = 0;
+	/* When that CPU goes offline, the timer migrates: it is put back when it is armed. */
+	q->placed = smp_processor_id() == q->config.cpu;
 	skb = shaper_first(q);
 	if (unlikely((!skb && !q->far.count) || q->dead || q->sender != SHAPER_NOBODY))
 		goto out;

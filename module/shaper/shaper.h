@@ -96,7 +96,7 @@ struct shaper_sending;
  * @kicked:	the handler has left the first packet to the softirq
  * @woken:	@thread has something to do
  * @handed:	the kernel got a packet from dequeue, and may give it back
- * @placed:	@timer was armed on the CPU that was chosen
+ * @placed:	@timer is on the CPU that was chosen
  * @features:	of the device, which all packets were prepared for
  * @late:	TSC cycles after its moment from which on a packet is late
  * @horizon:	TSC cycles

@@ -71,7 +71,8 @@ static const struct option options[] = {
 	  "where packets are handed to the driver: the timer's interrupt, softirq, a "
 	  "thread, or what is right for the driver" },
 	{ "cpu", CPU, TCA_APIC_CPU, NULL, 0, UINT32_MAX - 1, "any",
-	  "the CPU whose timer sends; any: the one that queues the first packet" },
+	  "the CPU whose timer sends, another one while it is offline; any: the one that queues "
+	  "the first packet" },
 	{ "clock", CHOICE, TCA_APIC_CLOCK, clocks, 0, 0, "mono",
 	  "the clock of departure times that do not say which they are of, such as BPF's" },
 	{ "late", CHOICE, TCA_APIC_LATE, late_policies, 0, 0, "send",
