@@ -116,25 +116,49 @@ static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 	return rate == ~0UL ? 0 : clamp_t(u64, rate, 1, RATE_MAX / BITS_PER_BYTE) * BITS_PER_BYTE;
 }
 
-/* When this packet leaves after the others of its flow. Return: absolute TSC. */
-static u64 in_flow(struct shaper *q, const struct request *request, unsigned int len)
+/*
+ * At the rate of its socket, which anybody may set to next to nothing: a packet holds up the next
+ * one for a second at most, as with fq, and none waits beyond the horizon.
+ *
+ * Return: false if it would, and the packet is to be dropped.
+ */
+static bool in_pace(struct shaper *q, const struct request *request, unsigned int len, u64 *want)
+{
+	struct shaper_plan *plan = &request->flow->plan;
+	u64 horizon = apic_timer_add_tsc(request->now, q->horizon);
+
+	if (plan->rate != request->pace)
+		shaper_plan_set(plan, q->plan.hz, request->pace, 0, q->config.overhead);
+	*want = shaper_plan_at(plan, *want);
+	if (unlikely(*want > horizon)) {
+		if (!q->config.horizon_cap)
+			return false;
+		*want = horizon;
+		WRITE_ONCE(q->stats.capped_horizon, q->stats.capped_horizon + 1);
+	}
+	shaper_plan_sent(plan, *want, *want, len);
+	plan->next = min(plan->next, apic_timer_add_tsc(*want, plan->hz));
+	return true;
+}
+
+/*
+ * When a packet leaves after the others of its flow.
+ * @want: absolute TSC
+ *
+ * Return: as in_pace().
+ */
+static bool in_flow(struct shaper *q, const struct request *request, unsigned int len, u64 *want)
 {
 	struct shaper_flow *flow = request->flow;
-	u64 want = request->want;
 
 	if (!flow)
-		return want;
-	if (request->pace) {
-		if (flow->plan.rate != request->pace)
-			shaper_plan_set(&flow->plan, q->plan.hz, request->pace, 0,
-					q->config.overhead);
-		want = shaper_plan_at(&flow->plan, want);
-		shaper_plan_sent(&flow->plan, want, want, len);
-	}
+		return true;
+	if (request->pace && !in_pace(q, request, len, want))
+		return false;
 	if (q->config.flow_order)
-		want = max(want, flow->last);
-	flow->last = want;
-	return want;
+		*want = max(*want, flow->last);
+	flow->last = *want;
+	return true;
 }
 
 /* Put a packet that is ready into the queue. */
@@ -146,9 +170,9 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	struct shaper_flow *flow = request->flow;
 	unsigned int len = qdisc_pkt_len(skb);
 	struct shaper_cb *cb = shaper_cb(skb);
+	u64 want = request->want;
 	unsigned long flags;
 	u32 queued;
-	u64 want;
 
 	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
 		return drop(skb, sch, to_free, &q->stats.dropped_limit);
@@ -163,7 +187,8 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 		return drop(skb, sch, to_free, &q->stats.dropped_limit);
 	}
 
-	want = in_flow(q, request, len);
+	if (unlikely(!in_flow(q, request, len, &want)))
+		return drop(skb, sch, to_free, &q->stats.dropped_horizon);
 	cb->flow = flow;
 	cb->flags = request->flags;
 	if (want != request->want)

@@ -765,3 +765,30 @@ def test_clock_is_set(guest):
         assert count == want
         assert least >= -2 and most <= 5000
         assert counts(part)["early"] == 0
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    # A byte in a second, for 20 packets of a hundred.
+    tc qdisc add dev sink0 root apic mode hard horizon 4s
+    udpsend count=20 size=100 gap=100000000000 how=pace >sent &
+    sleep 0.5
+    kill $!
+    echo begin $(cat $SINK/packets)
+    tc -s qdisc show dev sink0
+    sleep 2
+    echo middle $(cat $SINK/packets)
+    sleep 2.5
+    echo end $(cat $SINK/packets)
+    """
+    + END,
+)
+def test_slow_pace(guest):
+    """However slow its pace is, a socket plans a second ahead for a packet, and not for ever."""
+    output = guest.ok()
+    print(output)
+    packets = re.findall(r"^(?:begin|middle|end) flow 0 packets (\d+) ", output, re.M)
+    assert packets == ["1", "3", "5"]
+    assert " dropped_horizon 15 " in output

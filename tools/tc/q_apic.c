@@ -81,7 +81,8 @@ static const struct option options[] = {
 	{ "late_after", TIME, TCA_APIC_LATE_NS, NULL, 0, 10 * NS_PER_SEC, "1us",
 	  "how much after its departure time, or its deadline, a packet is late" },
 	{ "horizon", TIME, TCA_APIC_HORIZON, NULL, 1000, 1000 * NS_PER_SEC, "10s",
-	  "departure times farther ahead are not accepted" },
+	  "departure times farther ahead are not accepted, nor packets that pacing would keep "
+	  "for longer" },
 	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyond_policies, 0, 0, "drop",
 	  "what becomes of a packet beyond the horizon: dropped and reported to its "
 	  "socket, or sent at the horizon" },
@@ -94,7 +95,7 @@ static const struct option options[] = {
 	  "before those that were queued earlier" },
 	{ "pacing", FLAG, TCA_APIC_PACING, switches, 0, 0, "on",
 	  "whether packets without a departure time are sent at the rate of their socket, "
-	  "SO_MAX_PACING_RATE" },
+	  "SO_MAX_PACING_RATE, but at least one in a second" },
 	{ "ce_threshold", TIME, TCA_APIC_CE_THRESHOLD, NULL, 0, UINT64_MAX, "0",
 	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
 	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",

@@ -71,7 +71,8 @@ enum tc_apic_late {
  * @TCA_APIC_LATE_NS:	u64, ns after its moment from which on a packet is late; up to
  *			10 s, default 1,000
  * @TCA_APIC_HORIZON:	u64, ns, 1 us to 1,000 s: departure times farther ahead are not
- *			accepted; default 10 s
+ *			accepted, nor packets that TCA_APIC_PACING would keep for longer; default
+ *			10 s
  * @TCA_APIC_HORIZON_CAP: u8, 1: such a packet is sent at the horizon; 0 (default): it is
  *			dropped, and the error queue of a socket with SO_TXTIME says so
  *			(SO_EE_CODE_TXTIME_INVALID_PARAM)
@@ -81,7 +82,8 @@ enum tc_apic_late {
  * @TCA_APIC_FLOW_ORDER: u8, 1: a packet is not sent before those that its flow queued
  *			before it; 0 (default): by departure time alone
  * @TCA_APIC_PACING:	u8, 1 (default): packets without a departure time are sent at the rate
- *			of their socket (SO_MAX_PACING_RATE); 0: that is ignored
+ *			of their socket (SO_MAX_PACING_RATE), but one in a second at least; 0:
+ *			that is ignored
  * @TCA_APIC_CE_THRESHOLD: u64, ns: packets that the rate delays by more than this, after they
  *			were queued or after their departure time, are marked with ECN's
  *			"congestion experienced" if they can be; 0 (default): none
@@ -141,7 +143,8 @@ enum tc_apic_attr {
  *			clock, if that is later
  * @early:		packets sent before their moment: always 0
  * @dropped_late:	packets dropped because they were late
- * @dropped_horizon:	packets dropped because their departure time is beyond the horizon
+ * @dropped_horizon:	packets dropped because their departure time, or the moment that their
+ *			socket's rate lets them leave at, is beyond the horizon
  * @capped_horizon:	packets whose departure time was moved to the horizon
  * @dropped_limit:	packets dropped because TCA_APIC_LIMIT were queued, in the qdisc or in
  *			their class
