@@ -63,7 +63,7 @@ static void shaper_reset(struct Qdisc *sch)
 	q->expired = 0;
 	q->stopped = false;
 	q->kicked = false;
-	q->handed = false;
+	q->handed = 0;
 	q->dead = false;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 

@@ -95,7 +95,8 @@ struct shaper_sending;
  * @stopped:	the device's queue is, for the first packet; nothing is armed
  * @kicked:	the handler has left the first packet to the softirq
  * @woken:	@thread has something to do
- * @handed:	the kernel got a packet from dequeue, and may give it back
+ * @handed:	the kernel got a packet from dequeue, and may give it back: 2 until it calls
+ *		again, which may be for more of them, 1 until it does so once more
  * @placed:	@timer is on the CPU that was chosen
  * @features:	of the device, which all packets were prepared for
  * @late:	TSC cycles after its moment from which on a packet is late
@@ -140,7 +141,7 @@ struct shaper {
 	bool stopped;
 	bool kicked;
 	bool woken;
-	bool handed;
+	u8 handed;
 	bool placed;
 	netdev_features_t features;
 	u64 late;

@@ -112,7 +112,7 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	q->stats.sent_stack++;
 	if (sending.class)
 		sending.class->stats.sent_stack++;
-	q->handed = true;
+	q->handed = 2;
 	return skb;
 }
 
@@ -159,8 +159,7 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
 	u64 early = q->lead_soft.cycles + shaper_path();
 
 	/* That packet must not wait for this one; or the handler will come. */
-	if ((handed && (shaper_for_stack(q, skb) || !shaper_is_root(q->sch))) ||
-	    (shaper_for_interrupt(q, skb) && !kicked))
+	if (handed || (shaper_for_interrupt(q, skb) && !kicked))
 		early = 0;
 	return shaper_before(shaper_handing(q, shaper_moment(q, skb)), early) <= now;
 }
@@ -191,9 +190,11 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	kicked = q->kicked;
-	handed = q->handed;
+	/* After a call that has brought it nothing the kernel sends what it has, or keeps it. */
+	handed = q->handed > 1;
+	if (q->handed)
+		q->handed--;
 	q->kicked = false;
-	q->handed = false;
 	q->stopped = false;
 	if (unlikely(q->far.count))
 		shaper_come_near(q);
