@@ -16,18 +16,17 @@
 #include "cb.h"
 #include "class_ops.h"
 #include "classify.h"
+#include "config.h"
 
-#define RATE_MAX	BIT_ULL(40)	/* bit/s */
 #define LIMIT		1000		/* packets */
 
-static struct netlink_range_validation rate_range = { .min = 1, .max = RATE_MAX };
-static struct netlink_range_validation_signed overhead_range = { .min = -64, .max = 255 };
+static struct netlink_range_validation rate_range = { .min = 1, .max = SHAPER_RATE_MAX };
 
 static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_UNSPEC] = { .strict_start_type = TCA_APIC_UNSPEC + 1 },
 	[TCA_APIC_RATE64] = NLA_POLICY_FULL_RANGE(NLA_U64, &rate_range),
 	[TCA_APIC_BURST] = { .type = NLA_U32 },
-	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &overhead_range),
+	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &shaper_overhead_range),
 	[TCA_APIC_LIMIT] = NLA_POLICY_MIN(NLA_U32, 1),
 };
 
@@ -210,12 +209,8 @@ static void forget_flows(struct shaper *q, struct shaper_freed *freed)
 
 	while (skb) {
 		raw_spin_lock_irqsave(&q->lock, flags);
-		for (i = 0; i < AT_ONCE && skb; i++, skb = skb->next) {
-			struct shaper_flow *flow = shaper_cb(skb)->flow;
-
-			if (flow)
-				WRITE_ONCE(flow->queued, flow->queued - 1);
-		}
+		for (i = 0; i < AT_ONCE && skb; i++, skb = skb->next)
+			shaper_flow_leave(shaper_cb(skb)->flow);
 		raw_spin_unlock_irqrestore(&q->lock, flags);
 	}
 }
@@ -243,9 +238,7 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 	forget_flows(q, &freed);
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	WRITE_ONCE(q->queued, q->queued - freed.count);
-	WRITE_ONCE(sch->q.qlen, sch->q.qlen - freed.count);
-	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - freed.len);
+	shaper_leave(q, freed.count, freed.len);
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	/* No packet has its number any more. */

@@ -14,7 +14,6 @@
 #include "path.h"
 #include "thread.h"
 
-#define RATE_MAX	BIT_ULL(40)		/* bit/s */
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 #define HORIZON_MAX	(1000 * NSEC_PER_SEC)
 #define AHEAD_MAX	(100 * NSEC_PER_MSEC)
@@ -39,7 +38,7 @@ const struct shaper_config shaper_defaults = {
 	.ahead_ns = 100 * NSEC_PER_USEC,
 };
 
-static struct netlink_range_validation rate_range = { .max = RATE_MAX };
+static struct netlink_range_validation rate_range = { .max = SHAPER_RATE_MAX };
 static struct netlink_range_validation late_range = { .max = LATE_MAX };
 static struct netlink_range_validation horizon_range = {
 	.min = NSEC_PER_USEC, .max = HORIZON_MAX,
@@ -50,15 +49,13 @@ static struct netlink_range_validation ahead_range = {
 };
 
 static struct netlink_range_validation threshold_range = { .max = HORIZON_MAX };
-static struct netlink_range_validation_signed overhead_range = {
-	.min = -64, .max = 255,
-};
+struct netlink_range_validation_signed shaper_overhead_range = { .min = -64, .max = 255 };
 
 static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_UNSPEC] = { .strict_start_type = TCA_APIC_UNSPEC + 1 },
 	[TCA_APIC_RATE64] = NLA_POLICY_FULL_RANGE(NLA_U64, &rate_range),
 	[TCA_APIC_BURST] = { .type = NLA_U32 },
-	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &overhead_range),
+	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &shaper_overhead_range),
 	[TCA_APIC_MODE] = NLA_POLICY_MAX(NLA_U32, __TC_APIC_MODE_MAX - 1),
 	[TCA_APIC_CPU] = { .type = NLA_U32 },
 	[TCA_APIC_CLOCK] = { .type = NLA_U32 },

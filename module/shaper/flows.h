@@ -39,6 +39,13 @@ int shaper_flows_init(struct shaper_flows *flows);
 void shaper_flows_exit(struct shaper_flows *flows);
 void shaper_flows_clear(struct shaper_flows *flows);
 void shaper_flows_shift(struct shaper_flows *flows, s64 shift);
+/* One packet of a flow, or of none, has left the queue. */
+static inline void shaper_flow_leave(struct shaper_flow *flow)
+{
+	if (flow)
+		WRITE_ONCE(flow->queued, flow->queued - 1);
+}
+
 struct shaper_flow *shaper_flow_get(struct shaper_flows *flows, struct sk_buff *skb, u64 now);
 
 #endif /* _SHAPER_FLOWS_H */

@@ -102,9 +102,6 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	raw_spin_lock(&q->lock);
 	shaper_finish(q, &sending);
 	if (likely(sending.taken)) {
-		q->stats.sent_hard++;
-		if (unlikely(sending.class))
-			sending.class->stats.sent_hard++;
 		shaper_lead_learn(&q->lead_hard, sending.start.ready - since, interrupted());
 	} else {
 		q->stats.busy_driver++;

@@ -34,7 +34,7 @@ static u64 add(u64 tsc, u64 cycles)
  * shaper_plan_set() - set a rate, or another one
  * @plan:	the plan; zeroed at first
  * @hz:		TSC cycles in a second, at most 2^33
- * @rate:	bit/s, at most 2^40; 0 for no limit
+ * @rate:	bit/s, at most %SHAPER_RATE_MAX; 0 for no limit
  * @burst:	bytes that may leave at once after a pause
  * @overhead:	bytes to add to the length of each packet
  *

@@ -2,7 +2,10 @@
 #ifndef _SHAPER_PLAN_H
 #define _SHAPER_PLAN_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
+
+#define SHAPER_RATE_MAX		BIT_ULL(40)	/* bit/s */
 
 /**
  * struct shaper_plan - when packets may leave, at a rate

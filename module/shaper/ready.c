@@ -22,8 +22,6 @@
 #include "ready.h"
 #include "report.h"
 
-#define RATE_MAX	BIT_ULL(40)	/* bit/s */
-
 /**
  * struct request - when a packet wants to leave
  * @now:	TSC
@@ -113,7 +111,9 @@ static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 	if (skb->tstamp)
 		return 0;
 	rate = READ_ONCE(sk->sk_pacing_rate);
-	return rate == ~0UL ? 0 : clamp_t(u64, rate, 1, RATE_MAX / BITS_PER_BYTE) * BITS_PER_BYTE;
+	if (rate == ~0UL)
+		return 0;
+	return clamp_t(u64, rate, 1, SHAPER_RATE_MAX / BITS_PER_BYTE) * BITS_PER_BYTE;
 }
 
 /*

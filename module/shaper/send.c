@@ -166,7 +166,6 @@ static void account_class(struct shaper *q, struct shaper_sending *sending)
 void shaper_account(struct shaper *q, struct shaper_sending *sending)
 {
 	const struct shaper_start *start = &sending->start;
-	struct Qdisc *sch = q->sch;
 
 	if (unlikely(q->classes.sending))
 		account_class(q, sending);
@@ -176,14 +175,28 @@ void shaper_account(struct shaper *q, struct shaper_sending *sending)
 			 sending->len);
 	if (unlikely(q->classes.count && !sending->class))
 		shaper_classes_rest_left(&q->classes, &q->plan);
-	_bstats_update(&sch->bstats, sending->len, sending->segs);
+	_bstats_update(&q->sch->bstats, sending->len, sending->segs);
 	if (unlikely(sending->generation != q->generation))
 		return;
-	if (sending->flow)
-		WRITE_ONCE(sending->flow->queued, sending->flow->queued - 1);
-	WRITE_ONCE(q->queued, q->queued - 1);
-	WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
-	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - sending->len);
+	shaper_flow_leave(sending->flow);
+	shaper_leave(q, 1, sending->len);
+}
+
+static void count_sent(struct tc_apic_xstats *stats, u32 mode)
+{
+	switch (mode) {
+	case TC_APIC_MODE_HARD:
+		stats->sent_hard++;
+		return;
+	case TC_APIC_MODE_SOFT:
+		stats->sent_soft++;
+		return;
+	case TC_APIC_MODE_THREAD:
+		stats->sent_thread++;
+		return;
+	default:
+		stats->sent_stack++;
+	}
 }
 
 static void count_error(const struct shaper *q, struct tc_apic_xstats *stats, s64 error)
@@ -196,7 +209,7 @@ static void count_error(const struct shaper *q, struct tc_apic_xstats *stats, s6
 }
 
 /**
- * shaper_count() - count the error of a packet that has left
+ * shaper_count() - count a packet that has left, and its error
  * @q:		the qdisc
  * @sending:	the packet
  *
@@ -207,6 +220,9 @@ void shaper_count(struct shaper *q, const struct shaper_sending *sending)
 	const struct shaper_start *start = &sending->start;
 	s64 error = start->left - sending->at;
 
+	count_sent(&q->stats, sending->mode);
+	if (unlikely(sending->class))
+		count_sent(&sending->class->stats, sending->mode);
 	if (!sending->planned)
 		return;
 	/* The device keeps it until its moment. */
@@ -266,6 +282,7 @@ static void trace(const struct shaper_start *start, unsigned int len, u32 mode)
  */
 void shaper_give(struct shaper_sending *sending, u32 mode)
 {
+	sending->mode = mode;
 	shaper_start(&sending->start);
 	sending->taken = dev_xmit_complete(sending->start.rc);
 	trace(&sending->start, sending->len, mode);

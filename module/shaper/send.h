@@ -14,6 +14,7 @@
  * @len:	its length for the accounts, bytes
  * @segs:	packets on the wire
  * @generation:	of the qdisc when it was taken
+ * @mode:	TC_APIC_MODE_* by which it is sent; %TC_APIC_MODE_AUTO: the kernel sends it
  * @planned:	it had a moment, of its own or by the rate, that it can be late for
  * @taken:	the driver has it
  */
@@ -25,6 +26,7 @@ struct shaper_sending {
 	unsigned int len;
 	unsigned int segs;
 	u32 generation;
+	u32 mode;
 	bool planned;
 	bool taken;
 };

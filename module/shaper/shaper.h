@@ -171,4 +171,15 @@ static inline bool shaper_is_root(const struct Qdisc *sch)
 	return rcu_access_pointer(sch->dev_queue->qdisc_sleeping) == sch;
 }
 
+/* Packets have left the queue, sent or not; their flows have their own account. */
+static inline void shaper_leave(struct shaper *q, u32 packets, u32 bytes)
+	__must_hold(&q->lock)
+{
+	struct Qdisc *sch = q->sch;
+
+	WRITE_ONCE(q->queued, q->queued - packets);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - packets);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - bytes);
+}
+
 #endif /* _SHAPER_H */

@@ -58,19 +58,9 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	raw_spin_lock_irqsave(&q->lock, *flags);
 	q->softirq = NULL;
 	gone = shaper_finish(q, &sending);
-	if (sending.taken) {
-		if (thread)
-			q->stats.sent_thread++;
-		else
-			q->stats.sent_soft++;
-		if (sending.class && thread)
-			sending.class->stats.sent_thread++;
-		else if (sending.class)
-			sending.class->stats.sent_soft++;
-		if (expired)
-			shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
-					  SHAPER_LEAD_KERNEL);
-	}
+	if (sending.taken && expired)
+		shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
+				  SHAPER_LEAD_KERNEL);
 	if (busy) {
 		q->stats.busy_driver++;
 		*again = true;
@@ -109,9 +99,6 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	q->sender = SHAPER_NOBODY;
 	shaper_account(q, &sending);
 	shaper_count(q, &sending);
-	q->stats.sent_stack++;
-	if (sending.class)
-		sending.class->stats.sent_stack++;
 	q->handed = 2;
 	return skb;
 }
@@ -120,7 +107,6 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flags)
 	__must_hold(&q->lock)
 {
-	struct shaper_flow *flow = shaper_cb(skb)->flow;
 	struct Qdisc *sch = q->sch;
 
 	if (shaper_has_class(skb)) {
@@ -130,11 +116,8 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 		shaper_edf_erase(&q->edf, skb);
 	}
 	skb->dev = qdisc_dev(sch);
-	if (flow)
-		WRITE_ONCE(flow->queued, flow->queued - 1);
-	WRITE_ONCE(q->queued, q->queued - 1);
-	WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
-	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - qdisc_pkt_len(skb));
+	shaper_flow_leave(shaper_cb(skb)->flow);
+	shaper_leave(q, 1, qdisc_pkt_len(skb));
 	qdisc_qstats_drop(sch);
 	qdisc_qstats_overlimit(sch);
 	q->stats.dropped_late++;

@@ -49,7 +49,6 @@ struct task_struct *shaper_thread_create(struct shaper *q, u32 cpu)
 {
 	struct task_struct *thread;
 
-	WRITE_ONCE(q->woken, false);
 	thread = kthread_create(run, q, "sch_apic/%s", qdisc_dev(q->sch)->name);
 	if (IS_ERR(thread))
 		return thread;

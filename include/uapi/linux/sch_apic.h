@@ -137,7 +137,8 @@ enum tc_apic_attr {
  * @sent_soft:		packets sent from softirq
  * @sent_thread:	packets sent from the thread
  * @sent_stack:		packets handed to the kernel at their moment, which then sent them:
- *			below a classful qdisc, and with IPsec offload
+ *			below a classful qdisc, with IPsec offload, and those that were queued
+ *			before features of the device changed
  * @late:		packets sent later than TCA_APIC_LATE_NS after their moment. Where the
  *			clocksource is not the TSC, that is the moment of the one before it in its
  *			clock, if that is later
