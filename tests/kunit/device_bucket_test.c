@@ -129,6 +129,37 @@ static void reserve_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, device_bucket_take(&bucket, now, INTERVAL, BURST, TIMERS));
 }
 
+/* Nor does who has timers stopped before they expire, whoever has paid for them how. */
+static void stopped_test(struct kunit *test)
+{
+	u64 at[TIMERS] = {}, now = 1000000, began = now;
+	struct device_bucket bucket = {};
+	unsigned int expired = 0, i;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, 2001);
+	for (; now < began + 1000 * INTERVAL; now += prandom_u32_state(&rnd) % 20) {
+		i = prandom_u32_state(&rnd) % TIMERS;
+		if (at[i] && at[i] <= now) {
+			expired++;
+			/* Periodic ones. */
+			at[i] = i & 1 ? device_bucket_reserve(&bucket, now, INTERVAL, BURST,
+							      TIMERS) : 0;
+			KUNIT_ASSERT_LE(test, (u64)expired,
+					TIMERS + BURST + (now - began) / INTERVAL);
+		} else if (at[i]) {
+			if (prandom_u32_state(&rnd) % 64)
+				continue;
+			device_bucket_return(&bucket, INTERVAL);
+			at[i] = 0;
+		} else if (device_bucket_take(&bucket, now, INTERVAL, BURST, TIMERS)) {
+			at[i] = now + prandom_u32_state(&rnd) % (30 * INTERVAL);
+		}
+	}
+	/* They come to nothing less. */
+	KUNIT_EXPECT_GE(test, expired, 500U);
+}
+
 /* A TSC that was set back cancels what was owed, except as much as may be. */
 static void owed_set_back_test(struct kunit *test)
 {
@@ -170,6 +201,7 @@ static struct kunit_case device_bucket_test_cases[] = {
 	KUNIT_CASE(return_test),
 	KUNIT_CASE(set_back_test),
 	KUNIT_CASE(reserve_test),
+	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(owed_set_back_test),
 	KUNIT_CASE(changed_test),
 	{}
