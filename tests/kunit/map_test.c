@@ -277,7 +277,7 @@ static void rate_test(struct kunit *test)
 }
 
 /*
- * Compare each so many ms for so long, as resync.c does: follow, break, fit, bend.
+ * Compare every @ms for @seconds, as resync.c does: follow, break, fit, bend.
  * Return: how often the rate was said to have moved.
  */
 static unsigned int compare_for(struct kunit *test, struct apic_clock_fit *fit,

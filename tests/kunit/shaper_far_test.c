@@ -159,7 +159,7 @@ static void nobody_overtakes(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[3]);
 }
 
-/* UML's clock is not the TSC, so what its times are converted to is off by as much as a read takes. */
+/* UML's clock is not the TSC: what its times are converted to is off by what a read takes. */
 static void late_ones_are_not_overtaken(struct kunit *test)
 {
 	struct model *model = new_model(test);

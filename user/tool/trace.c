@@ -30,7 +30,8 @@ static const struct opt options[] = {
 	OPT_NUMBER('l', "late", "CYCLES", 0, 1000000000000,
 		   "only expiries whose error is larger than this", &late),
 	OPT_NUMBER('n', "count", "N", 0, 1000000, "lives to print, 0 is until stopped (1)", &count),
-	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60, with -n 0 never)", &seconds),
+	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60, with -n 0 never)",
+		   &seconds),
 	OPT_FILE(0, "from", "FILE", "read saved lines of trace_pipe instead, clock x86-tsc", &from),
 	FILES_OPT_ROOT,
 	{}
