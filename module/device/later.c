@@ -6,29 +6,79 @@
  * An irq_work of each CPU does it for all, which is never freed. One in a structure that is
  * freed would have to be synchronised with before: there that takes a grace period of RCU,
  * or, on kernels that do not wait for one, is too early.
+ *
+ * Users may have any number of timers for one moment. Interrupts are off in an irq_work, and
+ * its vector goes before that of the kernel's tick, also if it is queued again. So it does some
+ * at a time, and a timer queues it again for the others.
  */
+#include <linux/apic_timer.h>
 #include <linux/cpumask.h>
 #include <linux/irq_work.h>
+#include <linux/kconfig.h>
+#include <linux/limits.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
+#include <linux/spinlock.h>
 
 #include "later.h"
 
+/* At a time, and how long interrupts are on until the next ones. On PREEMPT_RT they are on. */
+#define BATCH		(IS_ENABLED(CONFIG_PREEMPT_RT) ? UINT_MAX : 8)
+#define PAUSE_US	5
+
+/**
+ * struct later_cpu - what a CPU has to do
+ * @due:	added by handlers, last one first
+ * @lock:	@rest: when a CPU goes offline another one may do this while it comes back
+ * @rest:	taken from @due, first one first
+ * @work:	does it
+ * @resume:	queues @work again
+ */
 struct later_cpu {
 	struct llist_head due;
+	raw_spinlock_t lock;
+	struct llist_node *rest;
 	struct irq_work work;
+	struct apic_timer_list resume;
 };
 
 static DEFINE_PER_CPU(struct later_cpu, later_cpus);
 
+static struct device_later *next(struct later_cpu *own)
+{
+	struct llist_node *node;
+
+	raw_spin_lock(&own->lock);
+	if (!own->rest)
+		own->rest = llist_reverse_order(llist_del_all(&own->due));
+	node = own->rest;
+	if (node)
+		own->rest = node->next;
+	raw_spin_unlock(&own->lock);
+	return node ? llist_entry(node, struct device_later, node) : NULL;
+}
+
 static void run(struct irq_work *work)
 {
 	struct later_cpu *own = container_of(work, struct later_cpu, work);
-	struct llist_node *list = llist_reverse_order(llist_del_all(&own->due));
-	struct device_later *later, *next;
+	struct device_later *later;
+	unsigned int n = 0;
 
-	llist_for_each_entry_safe(later, next, list, node)
+	while (n++ < BATCH) {
+		later = next(own);
+		if (!later)
+			return;
 		later->call(later);
+	}
+	/* Unless no CPU has a timer any more */
+	if (mod_apic_timer(&own->resume, apic_timer_add_tsc(apic_timer_now(),
+							    apic_timer_us_to_tsc(PAUSE_US))) < 0)
+		irq_work_queue(&own->work);
+}
+
+static void resume(unsigned long long now, unsigned long data)
+{
+	irq_work_queue(&((struct later_cpu *)data)->work);
 }
 
 /**
@@ -41,7 +91,7 @@ void device_later(struct device_later *later)
 {
 	struct later_cpu *own;
 
-	later->cpu = get_cpu();
+	get_cpu();
 	own = this_cpu_ptr(&later_cpus);
 	llist_add(&later->node, &own->due);
 	/* Also if others are due: who has added those may not have come that far. */
@@ -50,29 +100,26 @@ void device_later(struct device_later *later)
 }
 
 /**
- * device_later_sync() - wait until it has been done
- * @later:	queued, or its function runs; that does not free it
- *
- * Context: Task. Sleeps.
- */
-void device_later_sync(const struct device_later *later)
-{
-	irq_work_sync(per_cpu_ptr(&later_cpus.work, later->cpu));
-}
-
-/**
  * device_later_init() - prepare for what is to be done
  *
  * By code, as many kernels relocate no pointers in the per-CPU variables of a module.
  *
- * Context: Any.
+ * Context: Task.
  */
 void device_later_init(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		init_irq_work(per_cpu_ptr(&later_cpus.work, cpu), run);
+	for_each_possible_cpu(cpu) {
+		struct later_cpu *own = per_cpu_ptr(&later_cpus, cpu);
+
+		raw_spin_lock_init(&own->lock);
+		init_irq_work(&own->work, run);
+		own->resume.function = resume;
+		own->resume.data = (unsigned long)own;
+		init_apic_timer(&own->resume);
+		own->resume.flags = APIC_TIMER_RAW;
+	}
 }
 
 /**
@@ -84,6 +131,8 @@ void device_later_exit(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
+		del_apic_timer_sync(per_cpu_ptr(&later_cpus.resume, cpu));
 		irq_work_sync(per_cpu_ptr(&later_cpus.work, cpu));
+	}
 }

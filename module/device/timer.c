@@ -6,6 +6,7 @@
  * often as the interval says because the user has had enough of them, loses none.
  */
 #include <linux/apic_struct.h>
+#include <linux/delay.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
@@ -77,12 +78,8 @@ static void expire(unsigned long long now, unsigned long data)
 	if (timer->clock == APIC_TIMER_CLOCK_TSC)
 		timer->expires += timer->timer.expires - timer->set;
 	counted = count(timer, now);
-	if (counted) {
-		timer->expired = true;
-		if (!timer->waking)
-			device_later(&timer->wake);
-		timer->waking = true;
-	}
+	if (counted && atomic_inc_return(&timer->wakings) == 1)
+		device_later(&timer->wake);
 	/* The next one is paid for, and not before all that the user's timers owe. */
 	if (timer->armed && counted) {
 		not_before = device_user_reserve(timer->user);
@@ -100,18 +97,13 @@ out:
 static void wake(struct device_later *later)
 {
 	struct device_timer *timer = container_of(later, struct device_timer, wake);
-	unsigned long flags;
+	int wakings;
 
-	raw_spin_lock_irqsave(&timer->lock, flags);
-	while (timer->expired) {
-		timer->expired = false;
-		raw_spin_unlock_irqrestore(&timer->lock, flags);
+	do {
+		wakings = atomic_read(&timer->wakings);
 		wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
-		raw_spin_lock_irqsave(&timer->lock, flags);
-	}
-	timer->waking = false;
-	/* device_timer_exit() may go on from here. */
-	raw_spin_unlock_irqrestore(&timer->lock, flags);
+		/* device_timer_exit() may go on from here. */
+	} while (atomic_cmpxchg(&timer->wakings, wakings, 0) != wakings);
 }
 
 static void epoch_began(struct device_epoch_waiter *waiter)
@@ -179,16 +171,11 @@ static void disarm(struct device_timer *timer)
  */
 void device_timer_exit(struct device_timer *timer)
 {
-	unsigned long flags;
-	bool waking;
-
 	device_epoch_del(&timer->waiter);
 	disarm(timer);
-	raw_spin_lock_irqsave(&timer->lock, flags);
-	waking = timer->waking;
-	raw_spin_unlock_irqrestore(&timer->lock, flags);
-	if (waking)
-		device_later_sync(&timer->wake);
+	/* Pairs with the cmpxchg in wake(). */
+	while (atomic_read_acquire(&timer->wakings))
+		usleep_range(20, 100);
 }
 
 /* Whether stop() may give this CPU something back. */

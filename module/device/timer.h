@@ -3,6 +3,7 @@
 #define _APIC_TIMER_DEVICE_TIMER_H
 
 #include <linux/apic_timer.h>
+#include <linux/atomic.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
@@ -29,8 +30,7 @@ struct device_user;
  * @set:	what @timer was armed for; it differs from where it is when a new
  *		epoch has moved it
  * @ticks:	expirations that nobody has read
- * @expired:	@wait is to be woken
- * @waking:	@wake is queued or runs
+ * @wakings:	expiries for which @wait is to be woken; unless 0, @wake is queued or runs
  * @wake:	wakes @wait
  * @wait:	readers and pollers
  * @waiter:	has them look again in a new epoch
@@ -48,8 +48,7 @@ struct device_timer {
 	u64 interval;
 	u64 set;
 	u64 ticks;
-	bool expired;
-	bool waking;
+	atomic_t wakings;
 	struct device_later wake;
 	wait_queue_head_t wait;
 	struct device_epoch_waiter waiter;

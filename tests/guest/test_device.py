@@ -234,6 +234,7 @@ def test_lockdown():
 HOSTILE = ("alone", "timers", "moment", "sleeps", "fences", "windows")
 RATE, BURST, PENDING = 20_000, 64, 256  # the module's defaults
 HOSTILE_MS = 400
+IRQ_WORK = re.compile(r"(\d+): irq_work_entry: .*\n.* (\d+): irq_work_exit: ")
 KERNEL_EVENT = re.compile(r"apic_timer_kernel_event: .* error=(-?\d+)$", re.MULTILINE)
 
 
@@ -248,7 +249,11 @@ def hostile(request):
         insmod $MODULES/apic_calendar_pulse.ko
         ifconfig lo up
         tracing=/sys/kernel/tracing
-        echo 1 >$tracing/events/apic_timer/apic_timer_kernel_event/enable
+        echo x86-tsc >$tracing/trace_clock
+        for event in apic_timer/apic_timer_kernel_event irq_vectors/irq_work_entry \\
+                irq_vectors/irq_work_exit; do
+            echo 1 >$tracing/events/$event/enable
+        done
         expired() {
             awk '$1 == "expired" { print $2 }' /sys/kernel/debug/apic_timer/stats
         }
@@ -275,9 +280,12 @@ def hostile(request):
     for how in HOSTILE:
         name, share, packets, expired = result.files[how].decode().split()
         assert name == how
-        late = [int(n) for n in KERNEL_EVENT.findall(result.files[f"{how}-trace"].decode())]
-        found[how] = {"share": int(share), "packets": int(packets),
-                      "expired": int(expired), "events": len(late), "late": max(late)}  # fmt: skip
+        trace = result.files[f"{how}-trace"].decode()
+        late = [int(n) for n in KERNEL_EVENT.findall(trace)]
+        works = [int(end) - int(begin) for begin, end in IRQ_WORK.findall(trace)]
+        found[how] = {"share": int(share), "packets": int(packets), "expired": int(expired),
+                      "events": len(late), "late": max(late),
+                      "work": max(works, default=0), "works": len(works)}  # fmt: skip
         print(how, found[how])
     return found
 
@@ -287,6 +295,7 @@ def hostile(request):
 LEFT = {"timers": 900, "moment": 900, "fences": 700, "sleeps": 180, "windows": 300}
 # defer_ns of apic_timer, and what comes in between.
 TICK_LATE = 25_000
+WORK = 5_000  # cycles that an irq_work may take
 
 
 def test_starve_thread(hostile):
@@ -315,6 +324,13 @@ def test_starve_tick(hostile):
     for how in HOSTILE:
         assert hostile[how]["events"] >= hostile["alone"]["events"] * 0.9, how
         assert hostile[how]["late"] <= TICK_LATE, how
+
+
+def test_starve_irq_work(hostile):
+    """What handlers leave to be done with interrupts off is done some at a time."""
+    assert hostile["moment"]["works"] >= 10_000 / 8
+    for how in HOSTILE:
+        assert hostile[how]["work"] <= WORK, how
 
 
 def kernels_own(name: str, directory: Path) -> Path:
