@@ -21,8 +21,9 @@ TESTS = Path(__file__).parents[1]
 LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_busy",
                "test_thrifty", "test_clock", "test_kernel_finish", "test_better_than_nanosleep",
                "test_starve_thread", "test_starve_softirq", "test_starve_interrupts",
-               "test_starve_tick", "test_install", "test_plug_in_for_tc", "test_consumer",
-               "test_dkms_consumer", "test_uninstall_leaves_nothing", "test_clean")  # fmt: skip
+               "test_starve_tick", "test_starve_irq_work", "test_install", "test_plug_in_for_tc",
+               "test_consumer", "test_dkms_consumer", "test_uninstall_leaves_nothing",
+               "test_clean")  # fmt: skip
 # Tests that the first of their machines takes alone.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
@@ -72,6 +73,7 @@ def takes_long(test: str) -> bool:
             "test_the_same_bytes",
             "test_after_make_install",
             "test_injected",
+            "test_disabled_counter",
             "test_two_cpus_start_together",
         )
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
