@@ -15,7 +15,7 @@
 
 #include "hw/lapic_device.h"
 
-/* No other device of ours is registered while the list is walked. */
+/* No other device of ours is registered between the probe and a look at what it is behind. */
 static DEFINE_RAW_SPINLOCK(registering);
 
 /* More devices than the kernel can have: each CPU's, ours for each, and some */
@@ -38,6 +38,7 @@ static struct clock_event_device *find(unsigned int cpu)
 {
 	static struct clock_event_device probe;
 	struct clock_event_device *device, *found = NULL;
+	struct list_head *head;
 	unsigned int count = 0;
 	unsigned long flags;
 
@@ -50,7 +51,10 @@ static struct clock_event_device *find(unsigned int cpu)
 	raw_spin_lock_irqsave(&registering, flags);
 	clockevents_register_device(&probe);
 	/* It was inserted first, so the element before it is the list's head. */
-	list_for_each_entry(device, probe.list.prev, list) {
+	head = probe.list.prev;
+	raw_spin_unlock_irqrestore(&registering, flags);
+	/* What is inserted first from now on is none of the LAPICs'. */
+	list_for_each_entry(device, head, list) {
 		if (count++ > DEVICES_MAX)
 			break;
 		if (device != &probe && device->name &&
@@ -60,7 +64,6 @@ static struct clock_event_device *find(unsigned int cpu)
 			break;
 		}
 	}
-	raw_spin_unlock_irqrestore(&registering, flags);
 	clockevents_unbind_device(&probe, cpu);
 	return found;
 }
