@@ -14,7 +14,6 @@
 #include <linux/notifier.h>
 #include <linux/pvclock_gtod.h>
 
-#include "arm.h"
 #include "cb.h"
 #include "epoch.h"
 #include "send.h"
@@ -79,7 +78,8 @@ static void clock_was_set(struct irq_work *work)
 		raw_spin_lock(&q->lock);
 		if (q->far.count) {
 			shaper_far_look_again(&q->far);
-			shaper_arm(q);
+			/* There may be any number of qdiscs, and interrupts are off. */
+			shaper_kick(q);
 		}
 		raw_spin_unlock(&q->lock);
 	}
