@@ -29,7 +29,7 @@
 /**
  * struct later_cpu - what a CPU has to do
  * @due:	added by handlers, last one first
- * @lock:	@rest: when a CPU goes offline another one may do this while it comes back
+ * @lock:	@rest: another CPU may do this as well, for one that is offline or in a hurry
  * @rest:	taken from @due, first one first
  * @work:	does it
  * @resume:	queues @work again
@@ -91,12 +91,26 @@ void device_later(struct device_later *later)
 {
 	struct later_cpu *own;
 
-	get_cpu();
+	later->cpu = get_cpu();
 	own = this_cpu_ptr(&later_cpus);
 	llist_add(&later->node, &own->due);
 	/* Also if others are due: who has added those may not have come that far. */
 	irq_work_queue(&own->work);
 	put_cpu();
+}
+
+/**
+ * device_later_hurry() - do more of what is due before @later, or @later itself
+ * @later:	queued, or its function runs; that does not free it
+ *
+ * Without a pause. The timer that ends one is cancelled when its CPU goes offline, and no
+ * other accepts timers.
+ *
+ * Context: Any but NMI.
+ */
+void device_later_hurry(const struct device_later *later)
+{
+	irq_work_queue(per_cpu_ptr(&later_cpus.work, later->cpu));
 }
 
 /**

@@ -7,14 +7,17 @@
 /**
  * struct device_later - what a handler leaves to be done out of the hard interrupt
  * @node:	in the list of its CPU
+ * @cpu:	that CPU
  * @call:	does it; this structure may be gone when it returns
  */
 struct device_later {
 	struct llist_node node;
+	int cpu;
 	void (*call)(struct device_later *later);
 };
 
 void device_later(struct device_later *later);
+void device_later_hurry(const struct device_later *later);
 void device_later_init(void);
 void device_later_exit(void);
 

@@ -174,8 +174,10 @@ void device_timer_exit(struct device_timer *timer)
 	device_epoch_del(&timer->waiter);
 	disarm(timer);
 	/* Pairs with the cmpxchg in wake(). */
-	while (atomic_read_acquire(&timer->wakings))
+	while (atomic_read_acquire(&timer->wakings)) {
 		usleep_range(20, 100);
+		device_later_hurry(&timer->wake);
+	}
 }
 
 /* Whether stop() may give this CPU something back. */
