@@ -74,6 +74,14 @@ def all_came(output: str) -> dict[str, int]:
     return found
 
 
+def dropped_late(output: str, sent: int) -> int:
+    """Return how many of so many packets were dropped, each of them reported, and not sent."""
+    missed = int(re.search(r" missed (\d+)", output)[1])
+    assert int(re.search(r"dropped_late (\d+)", output)[1]) == missed
+    assert counts(output).get("packets", 0) == sent - missed
+    return missed
+
+
 LOADS = {
     "idle": ":",
     "user": "while :; do :; done &",
@@ -674,10 +682,7 @@ def test_late(guest):
     """Late packets are sent at once, or dropped and reported, each of them."""
     send, drop = guest.ok().split("udpsend sent")[1:]
     assert " missed 0" in send and counts(send)["packets"] == 100
-    missed = int(re.search(r" missed (\d+)", drop)[1])
-    assert missed > 50
-    assert int(re.search(r"dropped_late (\d+)", drop)[1]) == missed
-    assert counts(drop).get("packets", 0) == 100 - missed
+    assert dropped_late(drop, 100) > 50
 
 
 @pytest.mark.guest(
@@ -701,10 +706,7 @@ def test_deadline(guest):
     far, near = guest.ok().split("udpsend sent")[1:]
     assert " missed 0" in far and " dropped_late 0 " in far
     assert counts(far)["packets"] == 20
-    missed = int(re.search(r" missed (\d+)", near)[1])
-    assert missed > 5
-    assert int(re.search(r"dropped_late (\d+)", near)[1]) == missed
-    assert counts(near).get("packets", 0) == 20 - missed
+    assert dropped_late(near, 20) > 5
 
 
 @pytest.mark.guest(

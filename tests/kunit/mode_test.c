@@ -537,11 +537,22 @@ static void no_hold_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 }
 
+static u64 chain_period;
+
 static void chain(unsigned long long now, unsigned long data)
 {
 	ran(now, data);
-	timers[data].expires += 10000;
+	timers[data].expires += chain_period;
 	add_apic_timer(&timers[data]);
+}
+
+/* One exact expiry after another from now on, on timer 0. */
+static void start_chain(struct kunit *test, u64 period)
+{
+	chain_period = period;
+	timers[0].function = chain;
+	add(test, 0, period);
+	run_for(100000);
 }
 
 /* One exact expiry after another: the kernel waits for no longer than one. */
@@ -551,9 +562,7 @@ static void hold_bounded_test(struct kunit *test)
 	u64 event;
 
 	kernel_start();
-	timers[0].function = chain;
-	add(test, 0, 10000);
-	run_for(100000);
+	start_chain(test, 10000);
 	for (i = 0; i < 100; i++) {
 		event = apic_timer_sim.now + 30000 + below(10000);
 		kernel_at(event);
@@ -566,13 +575,6 @@ static void hold_bounded_test(struct kunit *test)
 
 #define NEAR	6000
 
-static void chain_near(unsigned long long now, unsigned long data)
-{
-	ran(now, data);
-	timers[data].expires += NEAR;
-	add_apic_timer(&timers[data]);
-}
-
 /*
  * The same while a task restarts a timer of the kernel's that is overdue, for which the
  * kernel programs its event anew each time, for a moment ahead.
@@ -583,9 +585,7 @@ static void hold_overdue_test(struct kunit *test)
 	u64 event;
 
 	kernel_start();
-	timers[0].function = chain_near;
-	add(test, 0, NEAR);
-	run_for(100000);
+	start_chain(test, NEAR);
 	for (i = 0; i < 100; i++) {
 		event = apic_timer_sim.now + NEAR + below(NEAR);
 		kernel_at(event);
