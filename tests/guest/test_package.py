@@ -117,7 +117,7 @@ def test_contents(built):
         assert f" ./usr/share/{path}\n" in listed["apic-timer-dev"]
     for path in ("lib/x86_64-linux-gnu/tc/q_apic.so", "share/man/man8/tc-apic.8.gz"):
         assert f" ./usr/{path}\n" in listed["apic-timer-tc"]
-    for path in ("sbin/apic-timer", "share/man/man1/apic-timer.1.gz",
+    for path in ("bin/apic-timer", "share/man/man1/apic-timer.1.gz",
                  "share/man/man1/apic-timer-status.1.gz",
                  "share/bash-completion/completions/apic-timer",
                  "share/zsh/vendor-completions/_apic-timer"):  # fmt: skip

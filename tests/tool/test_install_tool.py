@@ -26,8 +26,8 @@ def test_install_and_undo(tool, tmp_path):
     pages = {f"{share}/man/man1/apic-timer{c}.1" for c in ("", *(f"-{c}" for c in COMMANDS))}
     completion = {f"{share}/bash-completion/completions/apic-timer",
                   f"{share}/zsh/site-functions/_apic-timer"}  # fmt: skip
-    assert files(tmp_path) == {"usr/local/sbin/apic-timer", *pages, *completion}
-    program = tmp_path / "usr/local/sbin/apic-timer"
+    assert files(tmp_path) == {"usr/local/bin/apic-timer", *pages, *completion}
+    program = tmp_path / "usr/local/bin/apic-timer"
     assert subprocess.check_output([program, "--version"], text=True) == tool("--version").stdout
     bash = (tmp_path / share / "bash-completion/completions/apic-timer").read_text()
     assert bash == tool("--completion", "bash").stdout
@@ -54,7 +54,7 @@ def test_no_static_library(tmp_path):
             shift
         done""")  # fmt: skip
     install(tmp_path / "root", path=path)
-    program = tmp_path / "root/usr/local/sbin/apic-timer"
+    program = tmp_path / "root/usr/local/bin/apic-timer"
     assert b"/ld-linux" in program.read_bytes()
     subprocess.run([program, "--version"], check=True)
     assert len(list((tmp_path / "root/usr/local/share").rglob("*apic-timer"))) == 2
