@@ -108,7 +108,7 @@ def debugfs() -> str:
 def tracepoints() -> str:
     """Make the page of the trace events."""
     parts = []
-    files = source.tracked(r"include/trace/events/apic_\w+\.h")
+    files = source.tracked(r"include/trace/events/\w+\.h")
     if not files:
         raise DocsError("no trace header")
     for file in files:
@@ -120,7 +120,10 @@ def tracepoints() -> str:
         )
         found = kerneldoc.comments(file)
         classes = _event_classes(text)
-        types = {c.name: c for c in found if c.kind == "struct"}
+        names = "|".join(re.findall(r"^#include <(uapi/.+)>$", text, re.M))
+        included = source.tracked(f"include/(?:{names})")
+        types = {c.name: c for f in (file, *included) for c in kerneldoc.comments(f)
+                 if c.kind == "struct"}  # fmt: skip
         for event in (c for c in found if c.kind != "struct"):
             parts.append(_event(event, text, types, classes))
     return _page("Trace events", "include/trace/events", "\n".join(parts))
@@ -155,15 +158,26 @@ def _event(event: Comment, text: str, types: dict[str, Comment], classes: dict[s
 def _computed(body: str, known: dict[str, str]) -> dict[str, str]:
     """Return what fields are assigned, where they have no name that is `known`."""
     found = {}
-    for name, value in re.findall(r"__entry->(\w+) =\s*([^;]+);", body):
-        value = re.sub(r"\s+", " ", value)
+    assigned = [(name, re.sub(r"\s+", " ", value))
+                for name, value in re.findall(r"__entry->(\w+) =\s*([^;]+);", body)]  # fmt: skip
+    fields = {_bare(value): name for name, value in assigned}
+    for name, value in assigned:
         if (renamed := re.fullmatch(r"\w+->(\w+)", value)) and renamed[1] in known:
             found.setdefault(name, known[renamed[1]])
-        if re.search(r"[-+]", value.replace("->", "")):
-            found[name] = "`" + re.sub(r"\b\w+->", "", value) + "`"
+        if (computed := re.fullmatch(r"(\S+) ([-+]) (\S+)", value)) is not None:
+            terms = [_bare(computed[n]) for n in (1, 3)]
+            if all(term in fields for term in terms):
+                found[name] = f"`{fields[terms[0]]} {computed[2]} {fields[terms[1]]}`"
+            else:
+                sign = {"-": "minus", "+": "plus"}[computed[2]]
+                found[name] = f"{known[terms[0]]}, {sign} {known[terms[1]]}"
         elif (member := re.fullmatch(r"(timer)->(\w+)", value)) is not None:
             found[name] = f"`{member[2]}` of the timer"
     return found
+
+
+def _bare(value: str) -> str:
+    return re.sub(r"^\w+->", "", value)
 
 
 def kernel_parameters() -> str:
@@ -237,6 +251,7 @@ def _machines() -> str:
         options |= {k.arg: _value(k.value) for k in call.keywords}
         more = ["x2APIC"] * bool(options.get("x2apic"))
         more += [f"`{options['append']}`"] if options.get("append") else []
+        more += [options["compiler"]] if options.get("compiler") else []
         more += [n for n in ("matrix", "brief") if options.get(n)]
         columns = [str(options.get(n, "")) for n in ("kernel", "cpus", "source", "engine")]
         rows.append((*columns, ", ".join(more)))
@@ -295,7 +310,7 @@ def api(module: str) -> str:
         parts.append(f"### `{comment.name}`\n\n{sentence(markdown(comment.what))}\n\n"
                      f"```c\n{comment.code}\n```\n\n"
                      + table(("member" if comment.kind != "macro" else "argument", "meaning"),
-                             members)
+                             members) * bool(members)
                      + "".join(f"\n{markdown(p)}\n" for p in comment.text))  # fmt: skip
     return _page(f"The interface, `<linux/{module}.h>`", "the kernel-doc comments",
                  "\n".join(parts))  # fmt: skip

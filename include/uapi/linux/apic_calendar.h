@@ -364,7 +364,7 @@ struct apic_calendar_status {
  * @ended:	TSC when the thread called again, or was timed out; when the function returned
  * @cycle:	major cycle since START
  * @entry:	entry of the table, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
- * @unit:	the unit, likewise
+ * @unit:	the unit, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
  * @cpu:	the CPU
  * @table:	the table
  * @result:	%APIC_CALENDAR_RAN, ...
