@@ -9,7 +9,7 @@
  *
  * A TSC value denotes a moment within its epoch. When the TSC has counted
  * through a sleep of the machine, so have the timers: those whose moment has
- * passed run late, once, on waking, and are counted as late or skipped like any
+ * passed run late, once, on waking, and are counted like any
  * other late expiry. When it has not (it restarted, or stopped), a new epoch
  * begins, and each pending timer is moved to keep the distance that it had when
  * the machine went to sleep, as timers of CLOCK_MONOTONIC do. A module that

@@ -1,4 +1,4 @@
-"""What happens to the kernel's clocks leaves timers alone, and who asks is told what to trust."""
+"""What happens to the kernel's clocks leaves timers alone, and callers learn what to trust."""
 
 import re
 

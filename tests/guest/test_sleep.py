@@ -1,4 +1,4 @@
-"""Timers are pending while the machine sleeps: late ones run once on waking, and are told."""
+"""Timers are pending while the machine sleeps: late ones run once on waking, and are reported."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is told of a guest that has to be ended."""
+"""What is reported of a guest that has to be killed."""
 
 import pytest
 from lab.base.errors import LostVM
