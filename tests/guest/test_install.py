@@ -369,6 +369,10 @@ def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
         assert machine.run(f"find {source}") == before
         assert f"{source} stays: it is a clone" in machine.run(f"{make} uninstall")
         assert machine.run(f"find {source}") == before
+    # Nor is it replaced by another tree.
+    refused = machine.run(f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}", 2)
+    assert f"{source} is a clone: install from there, or move it away" in refused
+    assert "dkms: " not in refused and machine.run(f"find {source}") == before
     machine.run(f"rmdir {source}/.git; {make} uninstall; test ! -e {source}")
 
 
