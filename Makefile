@@ -33,7 +33,6 @@ install: ## install by DKMS into the running kernel, or KVER=..., and the progra
 	packaging/install-tool
 
 uninstall: ## undo every "make install" (root)
-	packaging/install-tool --undo
 	packaging/uninstall
 
 demo: ## show the timers at work in a virtual machine (VERBOSE=1: and the trace)

@@ -376,6 +376,18 @@ def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
     machine.run(f"rmdir {source}/.git; {make} uninstall; test ! -e {source}")
 
 
+def test_only_root_uninstalls(uninstalled, scratch):
+    """That is said to others, and nothing is gone, not even what they may write to."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/bin/id", "#!/bin/sh\necho 1000\n")
+    machine.write("home/sbin/apic-timer", "")
+    machine.run("chmod +x /tmp/bin/id; mkdir /home/bin; touch /home/bin/apic-timer")
+    before = machine.files()
+    refused = machine.run("PATH=/tmp/bin:$PATH make -C /src uninstall PREFIX=/home", 2)
+    assert "apic-timer: only root can uninstall: sudo make uninstall" in refused
+    assert machine.files() == before
+
+
 PACKAGE = f"""
     mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/src /var/lib/dpkg/info /var/lib/dpkg/updates
     touch /var/lib/dpkg/status
