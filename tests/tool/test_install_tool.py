@@ -77,3 +77,24 @@ def test_no_compiler(tmp_path):
         "apic-timer: the program apic-timer is not installed: apt-get install gcc libc6-dev\n"
     )
     assert files(tmp_path) == {"bin/sh", "bin/dirname"}
+
+
+def test_pages_that_fail(tmp_path):
+    """As by an scdoc of another version: the rest is installed, and that is no failure."""
+    path = other_gcc(tmp_path, f'exec {REAL} "$@"')
+    (tmp_path / "bin/scdoc").write_text("#!/bin/sh\necho 'line 7: refused' >&2; exit 1\n")
+    (tmp_path / "bin/scdoc").chmod(0o755)
+    done = install(tmp_path / "root", path=path)
+    assert "line 7: refused" in done.stderr
+    assert "apic-timer: the program or what comes with it is not installed" in done.stderr
+    installed = files(tmp_path / "root")
+    assert any(name.endswith("bin/apic-timer") for name in installed)
+    assert not any("/man1/" in name for name in installed)
+
+
+def test_nothing_can_be_written(tmp_path):
+    """As where /usr/local is read-only."""
+    (tmp_path / "usr").write_text("")
+    done = install(tmp_path)
+    assert "apic-timer: the program or what comes with it is not installed" in done.stderr
+    assert files(tmp_path) == {"usr"}
