@@ -388,6 +388,19 @@ def test_only_root_uninstalls(uninstalled, scratch):
     assert machine.files() == before
 
 
+@pytest.mark.parametrize("package", ["apic-timer-dkms", "apic-timer-dev"])
+def test_package_and_what_lies_there(uninstalled, scratch, package):
+    """It says how to make room: uninstalling alone does not move a clone."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/preinst", (TREE / f"debian/{package}.preinst").read_text())
+    machine.run("sh /tmp/preinst install; mkdir /usr/src/apic-timer-0.0.9")
+    refused = machine.run("sh /tmp/preinst install", 1)
+    assert "/usr/src/apic-timer-0.0.9 is from 'make install'; first, there:" in refused
+    machine.run("mkdir /usr/src/apic-timer-0.0.9/.git; make -C /src uninstall")
+    refused = machine.run("sh /tmp/preinst install", 1)
+    assert "/usr/src/apic-timer-0.0.9 is a clone; first, there: make uninstall, then move" in refused
+
+
 PACKAGE = f"""
     mkdir -p /tmp/deb/DEBIAN /tmp/deb/usr/src /var/lib/dpkg/info /var/lib/dpkg/updates
     touch /var/lib/dpkg/status
