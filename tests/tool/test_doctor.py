@@ -201,7 +201,8 @@ def begin(root, *command: str, **options) -> subprocess.Popen:
     raise AssertionError("it fixes nothing")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+                                    signal.SIGUSR2, signal.SIGALRM])  # fmt: skip
 def test_command_gets_what_a_process_sends(tool, tree, number):
     root = tree(FIXABLE)
     running = begin(root, "sh", "-c", "echo begun; exec sleep 100")
@@ -252,7 +253,16 @@ def test_all_cpus_are_the_timers(tool, tree):
     assert found["level"] == "note" and "no CPU is left" in found["finding"]
 
 
-STOPS = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP]
+def test_command_gets_an_alarm(tool, tree):
+    """One that was set before: nobody sends it, and exec() keeps it."""
+    root = tree(FIXABLE)
+    running = begin(root, "sleep", "100", preexec_fn=lambda: signal.alarm(3))
+    assert running.wait(20) == 128 + signal.SIGALRM
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
+STOPS = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1,
+         signal.SIGUSR2, signal.SIGALRM]  # fmt: skip
 
 
 @pytest.mark.parametrize("number", STOPS)

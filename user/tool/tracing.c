@@ -36,8 +36,10 @@ static void stop(int signal)
 	tracing_stopped = true;
 }
 
-/* A failed write ends the work as well. */
-static const int heeded[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE };
+/* All that end a process and are not a fault of its own; a failed write ends the work as well. */
+static const int heeded[] = {
+	SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM,
+};
 static struct sigaction before[COUNT(heeded)];
 
 void tracing_signals(void)
@@ -92,9 +94,12 @@ int tracing_run(char **command)
 	if (!child)
 		become(command, &mask);
 	while (!waitpid(child, &status, WNOHANG)) {
-		/* The terminal's signals, which no process has sent, reach the command as well. */
+		/*
+		 * The terminal's signals, which no process has sent, reach the command as well;
+		 * that of an alarm(), which was set before this program began, does not.
+		 */
 		if (sigwaitinfo(&waited, &signal_info) > 0 && signal_info.si_signo != SIGCHLD &&
-		    signal_info.si_code <= 0)
+		    (signal_info.si_code <= 0 || signal_info.si_signo == SIGALRM))
 			kill(child, signal_info.si_signo);
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

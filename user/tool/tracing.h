@@ -2,7 +2,8 @@
 /*
  * A tracefs instance of one's own, instances/apic-timer-PID, so that two users
  * at once, and whoever uses the top instance, don't see one another. It is
- * removed at exit, with its triggers, also on SIGINT, SIGQUIT, SIGTERM and SIGHUP.
+ * removed at exit, with its triggers, also on the signals that end a process, except
+ * SIGKILL and those of real time.
  */
 #ifndef TRACING_H
 #define TRACING_H
