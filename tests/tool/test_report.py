@@ -1,11 +1,15 @@
 """apic-timer report: the page, what it says of whom, and how it looks in a browser."""
 
 import json
+import os
+import subprocess
+import time
+from pathlib import Path
 
 import pytest
 import report_page
 import report_rows
-from machine_files import TREE
+from machine_files import TOOL, TREE
 from report_page import Page
 
 SECTIONS = ("machines", "loop", "timer", "keys", "cycles", "memory", "chain", "ports", "clocks")
@@ -135,3 +139,25 @@ def test_in_a_browser(tool, tmp_path, dark):
     """At three widths nothing is cut off, and no text has the colour of what is behind it."""
     text, page = drawn(tool, report_rows.write_lab(tmp_path / "report"), "--bench", BENCH)
     report_page.look(text, tmp_path, dark=dark)
+
+
+def test_measuring_ends_with_it(tool, tmp_path):
+    """A signal that comes to it alone ends what it runs, too."""
+    with subprocess.Popen([TOOL, "report", tmp_path], stderr=subprocess.PIPE, text=True) as report:
+        for row in report.stderr:
+            if row == "apic-timer cycles\n":
+                break
+        children = Path(f"/proc/{report.pid}/task/{report.pid}/children")
+        while not children.read_text():
+            time.sleep(0.01)
+        child = int(children.read_text())
+        report.terminate()
+        # The child has the other end, too.
+        report.stderr.close()
+    for _ in range(100):
+        line = Path(f"/proc/{child}/cmdline")
+        if not line.exists() or not line.read_text():
+            return
+        time.sleep(0.05)
+    os.kill(child, 9)
+    raise AssertionError("its child goes on")
