@@ -142,7 +142,10 @@ void measure_load_start(const char *command)
 	if (load < 0)
 		fail("can't start the load: %s", strerror(errno));
 	if (!load) {
-		/* Not in real time, and on whichever CPU: on ours too. */
+		/*
+		 * Not in real time, and on whichever CPU this program was given: on ours too,
+		 * except an isolated one. From there nothing would be moved to the others.
+		 */
 		setpgid(0, 0);
 		sched_setscheduler(0, SCHED_OTHER, &normal);
 		sched_setaffinity(0, sizeof(before), &before);
