@@ -606,6 +606,35 @@ def test_instruments_are_robust(guest):
 @pytest.mark.guest(
     some(kernel="6.1", cpus=2, source="proxy", engine="smp"),
     """
+    runtime=$(cat /proc/sys/kernel/sched_rt_runtime_us)
+    echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+    chrt -f 50 taskset 2 sh -c 'while :; do :; done' &
+    spinner=$!
+    sleep 0.5
+    # What is stuck there can't even be killed until the other one is.
+    { sleep 60; kill -KILL $spinner; } >/dev/null 2>&1 &
+    for command in "doctor --cpus 1" doctor clocks; do
+        $TOOL $command --json 2>/dev/null || [ $? = 1 ]
+    done
+    $TOOL clocks --cpus 0-1 2>&1 || echo $?
+    kill -KILL $spinner $!
+    { wait $spinner || :; } 2>/dev/null
+    echo $runtime >/proc/sys/kernel/sched_rt_runtime_us
+    """,
+)
+def test_cpu_that_gives_no_time(guest):
+    """A thread in real time spins there: it is left out, and nothing is stuck."""
+    *rows, reason, refused, status = guest.ok().splitlines()
+    wanted, given, clocks = map(json.loads, rows)
+    assert wanted["looked_at"] == given["looked_at"] == "0"
+    assert clocks["clocks"] and clocks["skew"] == []
+    assert reason.startswith("apic-timer: no process gets to run on CPU 1: is a thread in real")
+    assert refused == "apic-timer: clocks: this process may not run on CPU 1" and status == "2"
+
+
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=2, source="proxy", engine="smp"),
+    """
     load apic_timer
     load apic_timer_busy rate=100
     instances() {

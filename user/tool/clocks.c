@@ -139,13 +139,15 @@ static int choose(void)
 {
 	int cpu, end = tsc_allowed(chosen, CPUS);
 
+	for (cpu = 0; !cpus && cpu < end; cpu++)
+		chosen[cpu] = chosen[cpu] && tsc_may_run(cpu);
 	if (!cpus)
 		return end;
 	if (!files_cpulist(cpus, chosen, CPUS))
 		fail("clocks: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
 	/* Isolated ones aren't among those that are allowed, and may be taken. */
 	for (cpu = 0; cpu < CPUS; cpu++)
-		if (chosen[cpu] && !tsc_pin(cpu))
+		if (chosen[cpu] && !tsc_may_run(cpu))
 			fail("clocks: this process may not run on CPU %d", cpu);
 	return CPUS;
 }

@@ -57,7 +57,7 @@ void measure_begin(int cpu)
 	sched_getaffinity(0, sizeof(before), &before);
 	for (own_cpu = cpu < 0 ? 0 : cpu; cpu < 0 && own_cpu < end && !allowed[own_cpu]; own_cpu++)
 		;
-	if (!tsc_pin(own_cpu))
+	if (!tsc_may_run(own_cpu) || !tsc_pin(own_cpu))
 		fail("may not run on CPU %d", own_cpu);
 }
 

@@ -232,7 +232,7 @@ static void measure_cpus(const bool *first, const bool *others)
 		if (i < CPUS ? !first[cpu] : !others[cpu] || looked[cpu] || done >= MOST)
 			continue;
 		/* A process may well be bound to an isolated CPU, which none is given. */
-		if (!tsc_pin(cpu))
+		if (!tsc_may_run(cpu) || !tsc_pin(cpu))
 			continue;
 		measure_cpu(cpu, &length, &can_count);
 		looked[cpu] = true;

@@ -3,9 +3,15 @@
  * The time-stamp counter of the CPU that this runs on, measured in a process.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "say.h"
 #include "tsc.h"
@@ -166,6 +172,50 @@ bool tsc_pin(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* A thread that is in real time and never sleeps leaves a CPU to no other; see sched(7). */
+#define PATIENCE_MS 1000
+
+/*
+ * A child tries it: a process that is moved to where it does not get to run can't come back by
+ * itself, and no signal ends it.
+ */
+bool tsc_may_run(int cpu)
+{
+	struct pollfd answer = {};
+	int ends[2], status, got;
+	cpu_set_t own;
+	pid_t child;
+
+	sched_getaffinity(0, sizeof(own), &own);
+	if (pipe2(ends, O_CLOEXEC))
+		fail("can't make a pipe: %s", strerror(errno));
+	child = fork();
+	if (child < 0)
+		fail("can't start a process: %s", strerror(errno));
+	if (!child)
+		_exit(!tsc_pin(cpu));
+	close(ends[1]);
+	/* Its end is closed as it exits. */
+	answer.fd = ends[0];
+	do {
+		got = poll(&answer, 1, PATIENCE_MS);
+	} while (got < 0 && errno == EINTR);
+	if (!got) {
+		warn("no process gets to run on CPU %d: is a thread in real time spinning there?",
+		     cpu);
+		kill(child, SIGKILL);
+		/* It dies elsewhere; again, as it may only now be about to move itself. */
+		do {
+			sched_setaffinity(child, sizeof(own), &own);
+		} while (!waitpid(child, NULL, WNOHANG) && !usleep(10000));
+		status = -1;
+	} else {
+		waitpid(child, &status, 0);
+	}
+	close(ends[0]);
+	return !status;
 }
 
 int tsc_allowed(bool *map, int size)

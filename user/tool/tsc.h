@@ -60,6 +60,11 @@ uint64_t tsc_chain(uint64_t turns);
 
 /* Run on this CPU only. Return: whether that is allowed. */
 bool tsc_pin(int cpu);
+/*
+ * Return: whether it is, and a process would get to run there; else that is said. To be asked
+ * first: a process that is bound to where it does not get to run is stuck.
+ */
+bool tsc_may_run(int cpu);
 /* The CPUs that this process may run on, as a map of @size. Return: the highest number + 1. */
 int tsc_allowed(bool *map, int size);
 
