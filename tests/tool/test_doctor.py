@@ -233,10 +233,38 @@ def test_hangup_that_is_ignored(tool, tree):
 def test_interrupt_gets_another_cpu(tool, tree, before, after):
     """One that is online, also if it has none but those of the timers."""
     root = tree({f"{CPU}/isolated": "1\n", IRQ: f"{before}\n"})
-    assert findings(tool, root)["irq.affinity"]["level"] == ("ok" if before == after else "warn")
+    level = {"0": "ok", "1": "note", "1-3": "note"}.get(before, "warn")
+    assert findings(tool, root)["irq.affinity"]["level"] == level
     done = tool("doctor", "--fix", "--root", root, "--", "cat", root / IRQ)
     assert done.stdout.split()[-1] == after
     assert read(root, IRQ) == [before]
+
+
+def test_interrupts_that_a_driver_holds(tool, tree):
+    """As NVMe's queues: no lasting warning, and one line for all of them that stay."""
+    root = tree({f"{CPU}/isolated": "1\n", IRQ: "0\n"})
+    for number in (30, 31, 32):
+        path = root / f"proc/irq/{number}/smp_affinity_list"
+        path.parent.mkdir()
+        path.write_text("1\n")
+    found = findings(tool, root)["irq.affinity"]
+    assert found["level"] == "note" and "CPUs of the timers only: 3;" in found["finding"]
+    (root / IRQ).write_text("0-1\n")
+    found = findings(tool, root)["irq.affinity"]
+    assert found["level"] == "warn" and "timers: 1; to no others" in found["finding"]
+    assert found["finding"].endswith("may hold them: 3")
+
+
+def test_interrupts_that_stay(tool, tree):
+    """What can't be written is counted, once."""
+    root = tree({f"{CPU}/isolated": "0\n"})
+    for number in (30, 31, 32):
+        path = root / f"proc/irq/{number}/smp_affinity_list"
+        path.parent.mkdir()
+        path.symlink_to("/sys/devices/system/cpu/possible")
+    done = tool("doctor", "--fix", "--root", root, "--", "true")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "interrupts that stay, as their drivers hold them: 3 of 5" in done.stderr
 
 
 def test_interrupt_that_no_device_has(tool, tree):

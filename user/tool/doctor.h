@@ -56,7 +56,15 @@ void finds(struct finding *finding, enum level level, const char *format, ...)
 /* Do what can be undone. */
 void fix_apply(enum fix fix);
 void fix_undo(void);
-/* Number of interrupts that may come to the CPUs of the patient, -1: there are no other CPUs. */
-int fix_count_irqs(void);
+
+/* Interrupts that may come to the CPUs of the patient */
+struct irq_counts {
+	int all;
+	int held;	/* to no others: by an administrator, or by a driver, permanently */
+	int refused;	/* not moved by the kernel */
+};
+
+/* Return: whether there are other CPUs. */
+bool fix_count_irqs(struct irq_counts *counts);
 
 #endif

@@ -404,7 +404,7 @@ out:
 
 static void look_irqs(struct finding *f)
 {
-	int count;
+	struct irq_counts irqs;
 
 	f->read = "/proc/irq/*/smp_affinity_list";
 	if (!patient.some_cpus) {
@@ -413,19 +413,36 @@ static void look_irqs(struct finding *f)
 	}
 	if (!files_exist(CPU_DIR "/online"))
 		return;
-	count = fix_count_irqs();
-	if (count < 0) {
+	if (!fix_count_irqs(&irqs)) {
 		finds(f, LEVEL_NOTE, "no CPU is left for interrupts but those of the timers");
 		f->remedy = "leave a CPU to the rest of the machine";
 		return;
 	}
-	if (!count) {
+	if (!irqs.all) {
 		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
 		return;
 	}
-	finds(f, LEVEL_WARN, "interrupts that may come to the CPUs of the timers: %d", count);
+	/*
+	 * A driver may have a queue for each CPU, which interrupts for requests of that CPU's only.
+	 * Until it is tried nothing tells those from others, which can be moved.
+	 */
+	if (irqs.held == irqs.all)
+		finds(f, LEVEL_NOTE,
+		      "interrupts that come to the CPUs of the timers only: %d; a driver may hold them there",
+		      irqs.held);
+	else if (irqs.held)
+		finds(f, LEVEL_WARN,
+		      "interrupts that may come to the CPUs of the timers: %d; to no others, where a driver may hold them: %d",
+		      irqs.all - irqs.held, irqs.held);
+	else
+		finds(f, LEVEL_WARN, "interrupts that may come to the CPUs of the timers: %d",
+		      irqs.all);
 	if (patient.measured)
 		costs(f, native.gap, "the longest gap");
+	if (irqs.held == irqs.all) {
+		f->remedy = "--fix moves those that can be; a driver's queue waits for requests of its own CPU";
+		return;
+	}
 	f->remedy = "give them other CPUs by smp_affinity_list (--fix does)";
 }
 

@@ -24,23 +24,20 @@ static struct change *changed;
 static size_t changes;
 static int latency_fd = -1;
 
-static void change(const char *path, const char *text)
+/* Return: whether that can be; errno says why not. */
+static bool change(const char *path, const char *text)
 {
 	char *before = files_read("%s", path);
+	bool same = before && !strcmp(before, text);
 
-	if (!before || !strcmp(before, text)) {
+	if (!before || same || !files_write(text, "%s", path)) {
 		free(before);
-		return;
-	}
-	if (!files_write(text, "%s", path)) {
-		/* Some interrupts can't be moved, and say so only now. */
-		warn("%s stays as it is: %s", path, strerror(errno));
-		free(before);
-		return;
+		return same;
 	}
 	changed = grow(changed, changes, sizeof(*changed));
 	changed[changes].path = format_text("%s", path);
 	changed[changes++].before = before;
+	return true;
 }
 
 static void fix_idle(void)
@@ -62,8 +59,8 @@ static void fix_governor(void)
 
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		path = format_text(GOVERNOR, cpu);
-		if (files_exist("%s", path))
-			change(path, "performance");
+		if (files_exist("%s", path) && !change(path, "performance"))
+			warn("%s stays as it is: %s", path, strerror(errno));
 		free(path);
 	}
 }
@@ -86,9 +83,9 @@ static bool find_others(bool *others)
 
 /*
  * Return: a list of CPUs for an interrupt that has @list now: those of them that
- * aren't the patient's, or all others; NULL if none of them is the patient's.
+ * aren't the patient's, or all others, then it is *held; NULL if none of them is the patient's.
  */
-static char *elsewhere(const char *list, const bool *others)
+static char *elsewhere(const char *list, const bool *others, bool *held)
 {
 	static bool in[CPUS];
 	bool ours = false, rest = false;
@@ -101,6 +98,7 @@ static char *elsewhere(const char *list, const bool *others)
 		in[cpu] &= others[cpu];
 		rest |= in[cpu];
 	}
+	*held = ours && !rest;
 	return ours ? files_list(rest ? in : others, CPUS) : NULL;
 }
 
@@ -116,18 +114,19 @@ static bool unused(const char *number)
 
 /*
  * Go through the interrupts that may come to the patient's CPUs; move them if so.
- * Return: their number, -1 where there are no other CPUs.
+ * Return: whether there are other CPUs.
  */
-static int each_irq(bool move)
+static bool each_irq(bool move, struct irq_counts *counts)
 {
-	static bool others[CPUS];
 	char *path, *file, *list, *rest;
+	static bool others[CPUS];
 	struct dirent *entry;
 	DIR *directory;
-	int count = 0;
+	bool held;
 
+	memset(counts, 0, sizeof(*counts));
 	if (!find_others(others))
-		return -1;
+		return false;
 	path = files_path("/proc/irq");
 	directory = opendir(path);
 	free(path);
@@ -136,11 +135,13 @@ static int each_irq(bool move)
 			continue;
 		file = format_text("/proc/irq/%s/smp_affinity_list", entry->d_name);
 		list = files_read("%s", file);
-		rest = list ? elsewhere(list, others) : NULL;
+		rest = list ? elsewhere(list, others, &held) : NULL;
 		if (rest) {
-			count++;
-			if (move)
-				change(file, rest);
+			counts->all++;
+			counts->held += held;
+			/* The kernel says only now that it manages one for its driver. */
+			if (move && !change(file, rest))
+				counts->refused++;
 		}
 		free(rest);
 		free(list);
@@ -148,12 +149,22 @@ static int each_irq(bool move)
 	}
 	if (directory)
 		closedir(directory);
-	return count;
+	return true;
 }
 
-int fix_count_irqs(void)
+bool fix_count_irqs(struct irq_counts *counts)
 {
-	return each_irq(false);
+	return each_irq(false, counts);
+}
+
+static void fix_irqs(void)
+{
+	struct irq_counts counts;
+
+	each_irq(true, &counts);
+	if (counts.refused)
+		warn("interrupts that stay, as their drivers hold them: %d of %d; isolcpus=managed_irq helps where they have other CPUs, too",
+		     counts.refused, counts.all);
 }
 
 void fix_apply(enum fix fix)
@@ -163,7 +174,7 @@ void fix_apply(enum fix fix)
 	else if (fix == FIX_GOVERNOR)
 		fix_governor();
 	else if (fix == FIX_IRQS)
-		each_irq(true);
+		fix_irqs();
 }
 
 void fix_undo(void)
