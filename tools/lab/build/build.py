@@ -14,7 +14,7 @@ from ..base.cache import STAMP, is_complete, locked, newest_first
 from ..base.errors import BuildError
 from ..base.progress import spending
 from ..kernels.chroot import run_in
-from ..kernels.kernels import CLANG_VERSION, Kernel, with_clang
+from ..kernels.kernels import CLANG_VERSION, SUPPORTED, Kernel, with_clang
 
 TREE = Path(__file__).resolve().parents[3]
 # What of the tree goes into a build. What is not there is left out.
@@ -30,7 +30,11 @@ CLANG = [
 # It is nine tenths of a module, which a guest would read, through 9p or from its memory, at each
 # insmod; DKMS takes it out too. No instruction depends on it, and traces of calls need it nowhere.
 WITHOUT_DEBUG_INFO = ["CONFIG_DEBUG_INFO=", "CONFIG_DEBUG_INFO_BTF_MODULES="]
+# For the kernels that `make check` looks at, whoever builds first: W=1 changes no instruction. But
+# without kernel-doc, whose script not all of Debian's headers have; `make check` runs that itself.
+WARNINGS = ["W=1", "cmd_checkdoc="]
 LOG = "build.log"  # in a build directory: what make said
+SPARSE = "sparse.log"  # and what it said with sparse, once that found nothing
 KEEP = 12  # newest build directories that stay, per kernel
 IN_USE = 12 * 3600  # s: a younger one stays too, a benchmark may need it
 
@@ -45,7 +49,27 @@ def build(kernel: Kernel, compiler: str = "gcc") -> Path:
     files = sources()
     if compiler == "clang":
         return _make(with_clang(kernel), files, ["APIC_TIMER_TESTS=1", *CLANG])
-    return _make(kernel, files, ["APIC_TIMER_TESTS=1"])
+    return _make(kernel, files, _arguments(kernel))
+
+
+def sparse(kernel: Kernel) -> str:
+    """Have sparse, which is in the kernel's root, look at all sources where `build` has built them.
+
+    Nothing is compiled again. Return what make said; BuildError when sparse finds an error.
+    """
+    built = build(kernel)
+    log = built / SPARSE
+    with locked(f"build-{kernel.release}"):
+        if not log.exists():
+            arguments = [*WITHOUT_DEBUG_INFO, *_arguments(kernel)]
+            output = _kbuild(kernel, built, [*arguments, "C=2", "CF=-D__CHECK_ENDIAN__"])
+            log.with_suffix(".new").write_text(output)
+            log.with_suffix(".new").rename(log)
+    return log.read_text()
+
+
+def _arguments(kernel: Kernel) -> list[str]:
+    return ["APIC_TIMER_TESTS=1", *(WARNINGS if kernel.series in SUPPORTED else [])]
 
 
 def sources() -> dict[Path, Path]:
@@ -109,22 +133,31 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
             shutil.copymode(file, target)
-        inside = f"/build/{final.name}"
-        flags = "-Werror"
-        if CLANG[0] in arguments:
-            flags += " -Wno-unknown-warning-option -DCC_USING_FENTRY"
-        done = run_in(kernel.root, [
-            "make", f"-j{os.cpu_count()}", "-C", kernel.headers, f"M={inside}",
-            f"KCFLAGS={flags} -ffile-prefix-map={inside}/=", *arguments, "modules",
-        ])  # fmt: skip
-        output = done.stdout.replace(inside + "/", "")
-        if done.returncode:
+        try:
+            output = _kbuild(kernel, final, arguments)
+        except BuildError:
             shutil.rmtree(final)
-            raise BuildError(f"building for {kernel.release} failed:\n{output}")
+            raise
         (final / LOG).write_text(output)
         (final / STAMP).touch()
         _prune(final.parent)
     return final
+
+
+def _kbuild(kernel: Kernel, directory: Path, arguments: list[str]) -> str:
+    """Run the kernel's kbuild for a directory with sources; return what make said."""
+    inside = f"/build/{directory.name}"
+    flags = "-Werror"
+    if CLANG[0] in arguments:
+        flags += " -Wno-unknown-warning-option -DCC_USING_FENTRY"
+    done = run_in(kernel.root, [
+        "make", f"-j{os.cpu_count()}", "-C", kernel.headers, f"M={inside}",
+        f"KCFLAGS={flags} -ffile-prefix-map={inside}/=", *arguments, "modules",
+    ])  # fmt: skip
+    output = done.stdout.replace(inside + "/", "")
+    if done.returncode:
+        raise BuildError(f"building for {kernel.release} failed:\n{output}")
+    return output
 
 
 def _prune(directory: Path) -> None:
