@@ -42,7 +42,9 @@ class Machine:
     vendor: str = ""  # of the CPUs, as CPUID tells it; "smp" only
     matrix: bool = False  # with --matrix only
     brief: bool = False  # without --matrix, for the tests marked as brief only
-    timeout: float = 900  # wall time, with the other core busy too; Bochs gets four times as much
+    # s, without those that it waits for a CPU if it is niced: lab/engines/limit.py. Bochs gets four
+    # times as much.
+    timeout: float = 900
 
     @property
     def id(self) -> str:
@@ -208,7 +210,7 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     if any("/asleep " in section.script for section in sections):
         files["asleep"] = user.program(kernel, "asleep")
     script = _compose(machine, sections)
-    slow = (4 if machine.engine == "bochs" else 1) * (1 if machine.real_time else PATIENCE)
+    slow = 4 if machine.engine == "bochs" else 1
     # Millions of timers are never freed: crowd.c.
     memory = 1024 if machine.engine == "virtual" else None
     guest = Guest(modules=modules, files=files, cpus=machine.cpus, memory=memory,
@@ -236,8 +238,7 @@ def _compose(machine: Machine, sections: list[Section]) -> str:
     return "".join(parts)
 
 
-# Of what takes the CPU time that others leave, and how much longer it may take.
-NICE, PATIENCE = 19, 3
+NICE = 19  # of what takes the CPU time that others leave
 
 
 def _be_nice() -> None:

@@ -20,7 +20,7 @@ from threading import Thread
 from ..base.errors import LabError
 from ..build import native, unpacked
 from ..kernels.kernels import Kernel
-from . import image, pvh, splats
+from . import image, limit, pvh, splats
 from .result import Result
 
 SUITES = ("trixie", "trixie-security")
@@ -92,7 +92,7 @@ def run(
     memory:  MiB
     seed:    another one gives an independent sample
     append:  further kernel parameters
-    timeout: seconds of wall time
+    timeout: seconds, as limit.py counts them
 
     The guest is as in virtual.run. What it hands over by ``put NAME < FILE`` goes at 11 kB in a
     second of its own time, after compression.
@@ -157,7 +157,7 @@ def _emulate(home: Path, argv: list[str], environment: dict[str, str], timeout: 
     ) as process:  # fmt: skip
         Thread(target=_watch_screen, args=(home / "screen", process), daemon=True).start()
         try:
-            process.wait(timeout)
+            limit.wait(process, timeout)
         except subprocess.TimeoutExpired:
             return f"no verdict within {timeout:g} s"
         finally:

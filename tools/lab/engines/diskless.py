@@ -13,7 +13,7 @@ from pathlib import Path
 from ..build import native
 from ..build.plugins import option
 from ..kernels.kernels import Kernel
-from . import image, monitor, qemu, splats
+from . import image, limit, monitor, qemu, splats
 from .initramfs import Initramfs
 from .result import Result
 
@@ -44,7 +44,7 @@ def run(
     files:   guest path (no leading /) -> contents, or a file of this machine
     memory:  MiB
     append:  further kernel parameters
-    timeout: seconds of wall time
+    timeout: seconds, as limit.py counts them
     plugins: name -> a plug-in of QEMU; `Result.files` has what it writes. ``tell WORD...`` in the
              guest tells it a line
 
@@ -88,7 +88,7 @@ def _end(argv: list[str], home: Path, timeout: float) -> str:
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                               cwd=home)  # fmt: skip
         try:
-            status = vm.wait(timeout)
+            status = limit.wait(vm, timeout)
         except subprocess.TimeoutExpired:
             return (
                 f"no verdict within {timeout:g} s, for {_cpu_time(vm.pid):.0f} s of which QEMU "

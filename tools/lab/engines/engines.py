@@ -27,7 +27,7 @@ class Guest:
     cpus: int | None = None
     memory: int | None = None  # MiB
     append: str | None = None  # further kernel parameters
-    timeout: float | None = None  # s of wall time
+    timeout: float | None = None  # s
     seed: int | None = None
     x2apic: bool | None = None
     vendor: str | None = None  # of the CPUs

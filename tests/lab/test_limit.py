@@ -1,0 +1,50 @@
+"""What counts as the time of an emulator."""
+
+import os
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from lab.engines import limit
+
+SPIN = ["sh", "-c", "while :; do :; done"]
+
+
+@contextmanager
+def program(*argv: str):
+    """Run a program on one of this machine's CPUs until the block ends."""
+    cpu = str(min(os.sched_getaffinity(0)))
+    with subprocess.Popen(["taskset", "-c", cpu, *argv]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_it_ends():
+    with program("sh", "-c", "exit 3") as process:
+        assert limit.wait(process, 60) == 3
+
+
+@pytest.mark.parametrize("argv", [["sleep", "100"], SPIN])
+def test_that_it_hangs(argv):
+    """Idle or not."""
+    start = time.monotonic()
+    with program(*argv) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            limit.wait(process, 2)
+        assert time.monotonic() - start >= 2
+
+
+def test_that_it_has_no_cpu():
+    """Beside one that is not niced it gets a 69th part of the CPU: see sched_prio_to_weight."""
+    with ExitStack() as stack:
+        stack.enter_context(program(*SPIN))
+        process = stack.enter_context(program("nice", "-n", "19", *SPIN))
+        start = time.monotonic()
+        stack.callback(process.kill)
+        timer = subprocess.Popen(["sh", "-c", f"sleep 8; kill -9 {process.pid}"])
+        assert limit.wait(process, 2) == -9
+        assert time.monotonic() - start >= 8
+        timer.wait()

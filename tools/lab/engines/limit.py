@@ -1,0 +1,44 @@
+"""How long an emulator may run: what others take of this machine is not counted.
+
+Emulators in the background get the CPU time that is left. Beside builds that is next to none for
+many minutes, after which one that was all right would be taken for one that hangs.
+"""
+
+import subprocess
+import time
+from pathlib import Path
+
+STEP = 1  # s
+# s of idle time that waiting may outweigh: a thread's waiting is known when it ends, so later than
+# it passed; but several threads can have waited at a time, which must not hide a later hang.
+OWED = 10
+
+
+def wait(process: subprocess.Popen, timeout: float) -> int:
+    """Wait for a process to end, as its wait() does; return its status, or raise TimeoutExpired.
+
+    timeout: seconds of wall time, but for those in which it had work to do and no CPU
+    """
+    busy, idle, last, (ran, waited) = 0.0, 0.0, time.monotonic(), _times(process.pid)
+    while busy + max(idle, 0) < timeout:
+        try:
+            return process.wait(STEP)
+        except subprocess.TimeoutExpired:
+            now, (has_run, has_waited) = time.monotonic(), _times(process.pid)
+        passed, running = now - last, has_run - ran
+        busy += max(min(passed, running), 0)  # those of a thread that has ended are gone
+        idle = max(idle + passed - running - (has_waited - waited), -OWED)
+        last, ran, waited = now, has_run, has_waited
+    raise subprocess.TimeoutExpired(process.args, timeout)
+
+
+def _times(pid: int) -> tuple[float, float]:
+    """Return for how long all threads of a process ran, and waited for a CPU: see proc(5)."""
+    ran, waited = 0, 0
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            on, off, _ = map(int, file.read_text().split())
+        except (FileNotFoundError, ProcessLookupError):  # the thread has ended
+            continue
+        ran, waited = ran + on, waited + off
+    return ran / 1e9, waited / 1e9
