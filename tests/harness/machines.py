@@ -10,12 +10,13 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, get_native_id
 
 from lab.base.background import Background
-from lab.base.errors import LostVM
+from lab.base.errors import LabError, LostVM
 from lab.build import build, network, tool, user
 from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
@@ -238,6 +239,13 @@ def _compose(machine: Machine, sections: list[Section]) -> str:
     return "".join(parts)
 
 
+def prepare(machines: Iterable[Machine]) -> None:
+    """Build the kernels and modules that machines need. What fails, boot() says of its machine."""
+    for name, compiler in sorted({(machine.kernel, machine.compiler) for machine in machines}):
+        with suppress(LabError):
+            build.build(patched.find(name), compiler)
+
+
 NICE = 19  # of what takes the CPU time that others leave
 
 
@@ -255,6 +263,7 @@ class Pool:
     many workers for those in virtual time, which take what the others leave: they are niced.
 
     boot:    what runs a machine with a list of sections
+    prepare: what builds all that boots of some machines need
     workers: of each kind; by default, as many as this machine has CPUs
     expected: seconds that machines may take, by id: the longest begin first, so that the last to
               end is a short one; those not known before them, in the order of the table
@@ -265,8 +274,9 @@ class Pool:
         boot: Callable[[Machine, list[Section]], Boot] = boot,
         workers: int | None = None,
         expected: Mapping[str, float] | None = None,
+        prepare: Callable[[Iterable[Machine]], None] = prepare,
     ) -> None:
-        self._run, self._workers = boot, workers or os.cpu_count()
+        self._run, self._prepare, self._workers = boot, prepare, workers or os.cpu_count()
         self._expected = expected or {}
         self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, second ones too
         self._executors = {
@@ -293,18 +303,18 @@ class Pool:
     def start(self) -> None:
         """Start the machines, unless that was done.
 
-        Kernels are built before: beside a build a machine may run out of its time.
+        Kernels and modules are built before, and by one that is not niced: beside a build a machine
+        may run out of its time, and tests that need the same modules wait for who builds them.
         """
         if self._boots:
             return
-        built = sorted({machine.kernel for machine in self._scripts} & {*patched.names()})
-        ready = self._executors[True].submit(lambda: [patched.ensure(name) for name in built])
+        ready = self._executors[True].submit(self._prepare, list(self._scripts))
         if self._workers > 1:
             for executor in self._executors.values():
                 executor.submit(self._waited_for.wait)
 
         def once_built(machine: Machine) -> Boot:
-            wait([ready])  # if it has failed, so does what follows, for its own kernel
+            wait([ready])
             return self._boot(machine, self._scripts[machine])
 
         order = {machine: number for number, machine in enumerate(TABLE)}

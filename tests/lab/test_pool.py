@@ -5,9 +5,15 @@ import subprocess
 import time
 from threading import Barrier, Event, get_native_id
 
+import machines
 import pytest
+from lab.base.errors import LabError
 from lab.engines.result import Result
 from machines import NICE, TABLE, Boot, Pool, Section, some
+
+
+def nothing(machines):
+    """Build nothing."""
 
 
 def test_one_less_until_somebody_waits():
@@ -26,7 +32,7 @@ def test_one_less_until_somebody_waits():
         time.sleep(0.2)
         return len(begun) == wanted
 
-    pool = Pool(boot, workers=3)
+    pool = Pool(boot, workers=3, prepare=nothing)
     pool.plan([], may_end)
     pool.start()
     try:
@@ -51,7 +57,7 @@ def test_longest_first():
         return Boot(1, Result("ok", "", "", ""), None)
 
     one, two, three, four = TABLE[:4]
-    pool = Pool(boot, workers=1, expected={one.id: 10, two.id: 30})
+    pool = Pool(boot, workers=1, expected={one.id: 10, two.id: 30}, prepare=nothing)
     pool.plan([], [one, two, three, four])
     pool.start()
     for machine in (one, two, three, four):
@@ -73,13 +79,50 @@ def test_virtual_time_takes_what_is_left():
         return Boot(1, Result("ok", "", "", ""), None)
 
     real, virtual = some(engine="smp")[0], some(engine="virtual")[0]
-    pool = Pool(boot, workers=1)
+    pool = Pool(boot, workers=1, prepare=nothing)
     pool.plan([], [real, virtual])
     pool.start()
     for machine in (real, virtual):
         assert pool.get(machine).seconds == 1
     assert niced == {real: os.getpriority(os.PRIO_PROCESS, 0), virtual: NICE}
     pool.close()
+
+
+def test_all_is_built_before():
+    """At once, and not by who is niced: tests that need the same modules wait for that."""
+    done = []
+
+    def boot(machine, sections):
+        done.append(machine)
+        return Boot(1, Result("ok", "", "", ""), None)
+
+    def prepare(every):
+        time.sleep(0.5)
+        done.append((set(every), os.getpriority(os.PRIO_PROCESS, get_native_id())))
+
+    wanted = [some(engine="virtual")[0], some(engine="smp")[0]]
+    pool = Pool(boot, workers=2, prepare=prepare)
+    pool.plan([], wanted)
+    pool.start()
+    for machine in wanted:
+        pool.get(machine)
+    assert done[0] == (set(wanted), os.getpriority(os.PRIO_PROCESS, 0))
+    assert set(done[1:]) == set(wanted)
+    pool.close()
+
+
+def test_what_cannot_be_built_is_left_to_its_machine(monkeypatch):
+    built = []
+
+    def build(kernel, compiler):
+        built.append((kernel, compiler))
+        if kernel == "6.1":
+            raise LabError("no such thing")
+
+    monkeypatch.setattr(machines.patched, "find", lambda name: name)
+    monkeypatch.setattr(machines.build, "build", build)
+    machines.prepare(some(kernel=("6.1", "7.2")))
+    assert built == [("6.1", "clang"), ("6.1", "gcc"), ("7.2", "gcc")]
 
 
 def test_no_two_sections_of_one_name():
