@@ -5,7 +5,7 @@ from lab.base.errors import LostVM
 from lab.engines import virtual
 from lab.kernels import kernels
 
-SECONDS = 30  # enough to boot in, most often; nothing depends on it
+SECONDS = 8  # enough to boot in, most often; nothing depends on it
 
 
 @pytest.mark.flaky(reruns=0)
