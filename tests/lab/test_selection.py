@@ -1,6 +1,7 @@
 """Which tests are left out unless pytest gets --matrix."""
 
-import re
+import functools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -31,22 +32,25 @@ ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 
 
-def collected(*options: str) -> set[str]:
-    """List the tests of guests and of the lab that pytest would run."""
-    argv = [sys.executable, "-m", "pytest", *(str(TESTS / d) for d in ("guest", "lab")),
-            "--collect-only", "-q", *options]  # fmt: skip
-    done = subprocess.run(argv, cwd=TESTS.parent, capture_output=True, text=True, check=True)
-    return {line.split("::", 1)[1] for line in done.stdout.splitlines() if "::" in line}
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory) -> dict[str, set[str]]:
+    """Return which tests of guests and of the lab pytest would run, by each choice."""
+    output = tmp_path_factory.mktemp("selections") / "found"
+    argv = [sys.executable, TESTS / "harness/selections.py", output, TESTS / "guest", TESTS / "lab"]
+    done = subprocess.run(argv, cwd=TESTS.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    return {choice: {test.split("::", 1)[1] for test in tests}
+            for choice, tests in json.loads(output.read_text()).items()}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def short() -> set[str]:
-    return collected()
+def short(chosen) -> set[str]:
+    return chosen["short"]
 
 
 @pytest.fixture(scope="module")
-def matrix() -> set[str]:
-    return collected("--matrix")
+def matrix(chosen) -> set[str]:
+    return chosen["matrix"]
 
 
 def takes_long(test: str) -> bool:
@@ -86,13 +90,15 @@ def takes_long(test: str) -> bool:
     )
 
 
+@functools.cache
+def owner(test: str) -> str:
+    """Return the id of the machine that a test runs in; the ids of some begin like another's."""
+    case = test.partition("[")[2].rstrip("]")
+    return max((m.id for m in MACHINES if f"{case}-".startswith(f"{m.id}-")), key=len, default="")
+
+
 def of(tests: set[str], machine: Machine) -> set[str]:
-    """List the tests that run in a machine. The ids of some machines begin like another's."""
-
-    def owner(test: str) -> str:
-        fits = [m.id for m in MACHINES if re.search(rf"\[{re.escape(m.id)}[-\]]", test)]
-        return max(fits, key=len, default="")
-
+    """List the tests that run in a machine."""
     return {test for test in tests if owner(test) == machine.id}
 
 
@@ -120,8 +126,8 @@ def test_nothing_else_is_left_out(short, matrix):
     assert matrix - short == expected
 
 
-def test_quick(short):
+def test_quick(short, chosen):
     """All that one machine in virtual time takes, and nothing else."""
-    quick = collected("--quick")
+    quick = chosen["quick"]
     assert quick == {test for test in short if "[6.1-1cpu-proxy-virtual" in test}
     assert len(quick) > 50

@@ -1,0 +1,41 @@
+"""Collect tests once, and write down which of them pytest would run by each choice.
+
+    python3 selections.py FILE DIRECTORY...
+
+FILE becomes a JSON object: "short", "matrix", "quick" -> ids. Collecting takes long, choosing not.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+CHOICES = ("short", "matrix", "quick")
+
+
+class Selections:
+    """A plug-in of pytest that has every other one choose among copies of what was collected."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, session, config, items):
+        """Call this hook, which leaves tests out, as with each of the options."""
+        option = config.option
+        for choice in CHOICES if not self.found else ():
+            self.found[choice] = []  # so that the calls below go on to the other plug-ins
+            option.matrix, option.quick = choice == "matrix", choice == "quick"
+            chosen = list(items)
+            config.hook.pytest_collection_modifyitems(session=session, config=config, items=chosen)
+            self.found[choice] = [item.nodeid for item in chosen]
+        return (yield)
+
+
+if __name__ == "__main__":
+    output, *directories = sys.argv[1:]
+    selections = Selections()
+    status = pytest.main([*directories, "--collect-only", "-q", "--no-second-try"], [selections])
+    Path(output).write_text(json.dumps(selections.found))
+    sys.exit(status)
