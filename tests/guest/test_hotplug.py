@@ -135,8 +135,9 @@ def judge_torture(guest, times: int) -> list[str]:
 
 
 @pytest.mark.guest(
-    some(cpus=2, engine="smp") + some(kernel="7.2", cpus=4), AGAIN_AND_AGAIN.format(times=30)
-)
+    some(cpus=2, engine="smp") + some(kernel="7.2", cpus=4), AGAIN_AND_AGAIN.format(times=30),
+    one=True,
+)  # fmt: skip
 def test_off_and_on_30_times(guest):
     judge_torture(guest, 30)
 

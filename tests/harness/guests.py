@@ -4,7 +4,8 @@ A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `gues
 MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
 machine; the script has {case} in the place of the case's name. Slow machines take the tests whose
 marker has ``brief=True``, unless pytest got --matrix; and only the first of the machines takes a
-test whose marker has ``one=True``: it takes long, and what it shows is no other kernel's matter.
+test whose marker has ``one=True``, or of its cases those in ``one=("case",)``: they take long, and
+what they show is no other kernel's matter.
 """
 
 from pathlib import Path
@@ -29,7 +30,7 @@ OVER = pytest.StashKey[list[str]]()
 def pytest_configure(config):
     config.addinivalue_line(
         "markers",
-        "guest(machines, script, cases=None, brief=False, one=False): see harness/guests.py",
+        "guest(machines, script, cases=None, brief=False, one=False or cases): see guests.py",
     )
     config.stash[POOL] = Pool(expected=times.expected())
 
@@ -48,11 +49,12 @@ def pytest_generate_tests(metafunc):
     test = f"{metafunc.module.__name__.rpartition('.')[2]}.{metafunc.definition.name}"
     sections = {}
     for machine in machines:
-        late = one and machine is not machines[0]
+        other = machine is not machines[0]
         if cases is None:
-            sections[machine.id] = Section(machine, test, script, brief, late)
+            sections[machine.id] = Section(machine, test, script, brief, other and one)
             continue
         for case in cases(machine):
+            late = other and (one is True or (one and case in one))
             sections[f"{machine.id}-{case}"] = Section(
                 machine, f"{test}:{case}", script.format(case=case), brief, late
             )
@@ -103,10 +105,7 @@ def pytest_collection_finish(session):
 
 
 def pytest_runtest_setup(item):
-    """Start the machines with the first test of this directory.
-
-    The tests before it build kernels, which takes all CPUs.
-    """
+    """Start the machines with the first test, of whatever directory: the others run beside them."""
     item.config.stash[POOL].start()
 
 

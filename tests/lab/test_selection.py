@@ -29,6 +29,7 @@ LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_b
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
        "test_edges", "test_shaper_is_emptied")  # fmt: skip
+FIRST = "6.1-2cpu-proxy"  # of those in real time with two CPUs
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 
 
@@ -86,6 +87,8 @@ def takes_long(test: str) -> bool:
         or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
         or (name in ONE and case != QUICK.id)
+        or (name == "test_off_and_on_30_times" and case != FIRST)
+        or (name == "test_calendar_rule" and case.endswith("-switched") and FIRST not in case)
         or case in long_cases.get(name, [])
     )
 
