@@ -63,7 +63,7 @@ def takes_long(test: str) -> bool:
         "test_same_results": test_kernel_selftests.LONG,
         "test_successor": [f"{way}-{series}" for way in test_handover.WAYS for series in later],
         "test_fuzz": ["1000000", "500000"],
-        "test_so_txtime": ["mode thread-tests2"],
+        "test_so_txtime": ["thread"],
     }
     return (
         name in ("test_off_and_on_500_times", "test_load_2000_times_under_load")
