@@ -45,7 +45,7 @@ class Machine:
     brief: bool = False  # without --matrix, for the tests marked as brief only
     # s, without those that it waits for a CPU if it is niced: lab/engines/limit.py. Bochs gets four
     # times as much.
-    timeout: float = 900
+    timeout: float = 1800
 
     @property
     def id(self) -> str:
