@@ -398,7 +398,7 @@ def test_package_and_what_lies_there(uninstalled, scratch, package):
     assert "/usr/src/apic-timer-0.0.9 is from 'make install'; first, there:" in refused
     machine.run("mkdir /usr/src/apic-timer-0.0.9/.git; make -C /src uninstall")
     refused = machine.run("sh /tmp/preinst install", 1)
-    assert "/usr/src/apic-timer-0.0.9 is a clone; first, there: make uninstall, then move" in refused
+    assert "/usr/src/apic-timer-0.0.9 is a clone; first, there: make uninstall, then" in refused
 
 
 PACKAGE = f"""
