@@ -357,6 +357,8 @@ void fake_register(struct clock_event_device *device)
 		list_move(&other->list, &devices);
 		check_new(other);
 	}
+	if (fake.registered)
+		fake.registered(device);
 	local_irq_restore(flags);
 }
 

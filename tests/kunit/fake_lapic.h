@@ -44,6 +44,7 @@ extern const struct fake_apic *apic;
  * @queued:	irq_work that waits for the next tick
  * @sleeps:	number of calls of msleep()
  * @free:	a device that is detached after some calls of msleep(), or NULL
+ * @registered:	called when a device was registered, or NULL
  */
 struct fake_machine {
 	u64 hz;
@@ -66,6 +67,7 @@ struct fake_machine {
 	struct irq_work *queued;
 	unsigned int sleeps;
 	struct clock_event_device *free;
+	void (*registered)(struct clock_event_device *device);
 };
 
 extern struct fake_machine fake;

@@ -401,6 +401,40 @@ static void unbound_meanwhile_test(struct kunit *test)
 	fake_stop(test);
 }
 
+static unsigned int probes;
+
+/* The first time, the device in front is on another list for a moment. */
+static void release_front(struct clock_event_device *device)
+{
+	static struct clock_event_device no_device;
+	static struct list_head *next;
+
+	if (!(device->features & CLOCK_EVT_FEAT_DUMMY))
+		return;
+	if (probes++) {
+		fake.hpet.list.next = next;
+		return;
+	}
+	/* What is in front of that list's head is anything. */
+	no_device.name = (const char *)8;
+	no_device.cpumask = (const struct cpumask *)8;
+	no_device.list.next = &fake.hpet.list;
+	next = fake.hpet.list.next;
+	fake.hpet.list.next = &no_device.list;
+}
+
+/* The kernel releases another CPU's device meanwhile, and takes it back: it is found. */
+static void released_meanwhile_test(struct kunit *test)
+{
+	probes = 0;
+	fake_start(test, 3000000, 0);
+	fake.registered = release_front;
+	KUNIT_EXPECT_EQ(test, attach(), 0);
+	KUNIT_EXPECT_EQ(test, probes, 2U);
+	KUNIT_EXPECT_EQ(test, fake_devices(), 3U);
+	end(test);
+}
+
 /* The kernel ticks from something else, which was there first. */
 static void another_device_test(struct kunit *test)
 {
@@ -448,6 +482,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(detach_behind_another_test),
 	KUNIT_CASE(attach_fails_test),
 	KUNIT_CASE(unbound_meanwhile_test),
+	KUNIT_CASE(released_meanwhile_test),
 	KUNIT_CASE(another_device_test),
 	{}
 };

@@ -20,27 +20,70 @@ static DEFINE_RAW_SPINLOCK(registering);
 
 /* More devices than the kernel can have: each CPU's, ours for each, and some */
 #define DEVICES_MAX	(8 * nr_cpu_ids + 64)
+/* Number of attempts to walk along them */
+#define TRIES		10
+
+/*
+ * What the walk comes to need not be a device: see walk(). The address of the mask is
+ * compared first, as it is the kernel's of that CPU for the LAPIC's devices only, ours
+ * and perhaps a few others.
+ */
+static bool is_lapic_of(const struct clock_event_device *device, unsigned int cpu)
+{
+	return device->cpumask == cpumask_of(cpu) && device->name &&
+	       str_has_prefix(device->name, "lapic");
+}
+
+/*
+ * Modules can't lock the list. Devices are registered at boot, by a CPU that comes
+ * online, which is excluded, and by the proxy. But one may be unbound by sysfs, or
+ * released for a moment, when the proxy registers its device again on another CPU:
+ *
+ *	CPU0: walk()				CPU1
+ *
+ *	at device
+ *						list_del_init(&device->list)
+ *	at device again, without end
+ *
+ *	CPU0: walk()				CPU1
+ *
+ *	at device
+ *						list_move(&device->list, &released)
+ *	at &released, which is in no device
+ *						list_move(&device->list, &devices)
+ *	at &released again, without end
+ *
+ * Return: whether it came to an end: @found is the device then, or NULL.
+ */
+static bool walk(struct list_head *head, unsigned int cpu, struct clock_event_device **found)
+{
+	struct clock_event_device *device;
+	unsigned int count = 0;
+
+	*found = NULL;
+	list_for_each_entry(device, head, list) {
+		if (count++ > DEVICES_MAX)
+			return false;
+		if (is_lapic_of(device, cpu)) {
+			*found = device;
+			break;
+		}
+	}
+	return true;
+}
 
 /*
  * The kernel has no function to look it up, but its list of devices can be walked
  * from a device of our own, one that it will never use.
  *
- * Modules can't lock that list. Devices are registered at boot, by a CPU that comes
- * online, which is excluded, and by the proxy. But one may be unbound by sysfs:
- *
- *	CPU0: find()				CPU1: unbind
- *
- *	at device
- *						list_del_init(&device->list)
- *	at device again, without end
+ * Return: whether the walk came to an end, as walk().
  */
-static struct clock_event_device *find(unsigned int cpu)
+static bool find(unsigned int cpu, struct clock_event_device **found)
 {
 	static struct clock_event_device probe;
-	struct clock_event_device *device, *found = NULL;
 	struct list_head *head;
-	unsigned int count = 0;
 	unsigned long flags;
+	bool ended;
 
 	probe = (struct clock_event_device) {
 		.name = "apic_timer_probe",
@@ -53,19 +96,10 @@ static struct clock_event_device *find(unsigned int cpu)
 	/* It was inserted first, so the element before it is the list's head. */
 	head = probe.list.prev;
 	raw_spin_unlock_irqrestore(&registering, flags);
-	/* What is inserted first from now on is none of the LAPICs'. */
-	list_for_each_entry(device, head, list) {
-		if (count++ > DEVICES_MAX)
-			break;
-		if (device != &probe && device->name &&
-		    str_has_prefix(device->name, "lapic") &&
-		    cpumask_equal(device->cpumask, cpumask_of(cpu))) {
-			found = device;
-			break;
-		}
-	}
+	/* The head stays where it is, and nobody else moves the LAPIC's device of this CPU. */
+	ended = walk(head, cpu, found);
 	clockevents_unbind_device(&probe, cpu);
-	return found;
+	return ended;
 }
 
 /**
@@ -99,8 +133,12 @@ void apic_timer_lapic_device_register(struct clock_event_device *device,
 struct clock_event_device *apic_timer_lapic_device(const char *source,
 						   unsigned int cpu)
 {
-	struct clock_event_device *device = find(cpu);
+	struct clock_event_device *device;
+	unsigned int tries;
 
+	/* The next attempt waits for the kernel's lock, until what disturbed this one is over. */
+	for (tries = 1; !find(cpu, &device) && tries < TRIES; tries++)
+		;
 	if (!device || device->features & CLOCK_EVT_FEAT_DUMMY) {
 		pr_err("%s: CPU %u has no LAPIC timer in use (booted with nolapic_timer?)\n",
 		       source, cpu);
