@@ -290,6 +290,8 @@ static void exchange(struct clock_event_device *old,
 		switch_state(old, CLOCK_EVT_STATE_DETACHED);
 		list_move(&old->list, &released);
 	}
+	if (!new)
+		return;
 	switch_state(new, CLOCK_EVT_STATE_SHUTDOWN);
 	new->next_event = KTIME_MAX;
 }
@@ -428,6 +430,22 @@ int fake_unbind_device(struct clock_event_device *device, int cpu)
 }
 
 /**
+ * fake_offline() - the CPU goes offline: tick_offline_cpu() of Linux 7.2
+ */
+void fake_offline(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	fake.offline = true;
+	exchange(fake.tick, NULL);
+	fake.tick->event_handler = noop;
+	list_del(&fake.tick->list);
+	fake.tick = NULL;
+	local_irq_restore(flags);
+}
+
+/**
  * fake_devices() - how many devices the kernel knows
  *
  * Return: number.
@@ -475,7 +493,10 @@ bool fake_irq_work_queue(struct irq_work *work)
  */
 void fake_irq_work_sync(struct irq_work *work)
 {
-	if (fake.queued == work)
+	if (fake.queued != work)
+		return;
+	fake.stuck = fake.offline;
+	if (!fake.stuck)
 		fake_irq_work_run();
 }
 

@@ -45,6 +45,8 @@ extern const struct fake_apic *apic;
  * @sleeps:	number of calls of msleep()
  * @free:	a device that is detached after some calls of msleep(), or NULL
  * @registered:	called when a device was registered, or NULL
+ * @offline:	the CPU is offline
+ * @stuck:	irq_work was waited for that the CPU, offline, does not run
  */
 struct fake_machine {
 	u64 hz;
@@ -68,6 +70,8 @@ struct fake_machine {
 	unsigned int sleeps;
 	struct clock_event_device *free;
 	void (*registered)(struct clock_event_device *device);
+	bool offline;
+	bool stuck;
 };
 
 extern struct fake_machine fake;
@@ -84,6 +88,7 @@ unsigned int fake_devices(void);
 bool fake_is_unused(const struct clock_event_device *device);
 int fake_unbind(struct clock_event_device *device);
 void fake_irq_work_run(void);
+void fake_offline(void);
 
 /* Instead of the kernel's, for on_fake_lapic.c. */
 void fake_config_and_register(struct clock_event_device *device, u32 freq,

@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/clockchips.h>
+#include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <asm/apicdef.h>
@@ -31,6 +32,8 @@
 #define clockevents_config_and_register	fake_config_and_register
 #define clockevents_register_device	fake_register
 #define clockevents_unbind_device	fake_unbind_device
+#undef cpu_online
+#define cpu_online(cpu)			(!fake.offline)
 #define irq_work_queue			fake_irq_work_queue
 #define irq_work_sync			fake_irq_work_sync
 #define msleep				fake_msleep

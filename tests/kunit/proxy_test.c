@@ -332,6 +332,19 @@ static void not_given_back_test(struct kunit *test)
 	fake_stop(test);
 }
 
+/* The same, and the CPU goes offline meanwhile: nothing waits for it then. */
+static void offline_not_given_back_test(struct kunit *test)
+{
+	start(test, 3000000, 0);
+	fake.lapic.state_use_accessors = CLOCK_EVT_STATE_ONESHOT;
+	KUNIT_EXPECT_EQ(test, detach(), -EBUSY);
+	fake_offline();
+	KUNIT_EXPECT_PTR_EQ(test, fake.queued, NULL);
+	apic_timer_source_proxy.remove();
+	KUNIT_EXPECT_FALSE(test, fake.stuck);
+	apic_timer_mux_reset();
+}
+
 /* The LAPIC must not call us once we have gone, whoever is in front of us. */
 static void detach_behind_another_test(struct kunit *test)
 {
@@ -479,6 +492,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(refine_test),
 	KUNIT_CASE(lapic_device_gone_test),
 	KUNIT_CASE(not_given_back_test),
+	KUNIT_CASE(offline_not_given_back_test),
 	KUNIT_CASE(detach_behind_another_test),
 	KUNIT_CASE(attach_fails_test),
 	KUNIT_CASE(unbound_meanwhile_test),

@@ -169,7 +169,8 @@ static int proxy_set_shutdown(struct clock_event_device *device)
 	struct proxy *proxy = to_proxy(device);
 
 	device->features |= CLOCK_EVT_FEAT_C3STOP;
-	if (!proxy->leaving)
+	/* Some kernels do when the CPU has gone offline: with PREEMPT_RT it runs no work then. */
+	if (!proxy->leaving && cpu_online(smp_processor_id()))
 		irq_work_queue(&proxy->unbound);
 	return proxy_set_stopped(device);
 }
@@ -354,6 +355,18 @@ static int proxy_detach(void)
 	return 0;
 }
 
+/* Release the device of a CPU that stays online, if the kernel gives it back. */
+static void remove_online(struct proxy *proxy, unsigned int cpu)
+{
+	/* One that is past its look at @leaving registers the device again. */
+	irq_work_sync(&proxy->unbound);
+	if (restore(proxy, cpu))
+		return;
+	smp_call_function_single(cpu, release, NULL, true);
+	/* One that was queued by a look at @leaving just before. */
+	irq_work_sync(&proxy->unbound);
+}
+
 /*
  * Wait until all devices are released, as this code is freed on return. CPUs may go
  * offline meanwhile, and their devices with them.
@@ -368,15 +381,10 @@ static void proxy_remove(void)
 		while (proxy->lapic_device) {
 			WRITE_ONCE(proxy->leaving, true);
 			cpus_read_lock();
-			/* One that is past its look at @leaving registers the device again. */
-			irq_work_sync(&proxy->unbound);
-			if (!cpu_online(cpu)) {
+			if (cpu_online(cpu))
+				remove_online(proxy, cpu);
+			else
 				proxy->lapic_device = NULL;
-			} else if (!restore(proxy, cpu)) {
-				smp_call_function_single(cpu, release, NULL, true);
-				/* One that was queued by a look at @leaving just before. */
-				irq_work_sync(&proxy->unbound);
-			}
 			cpus_read_unlock();
 			if (proxy->lapic_device)
 				msleep(REMOVE_MS);
