@@ -345,6 +345,15 @@ static void offline_not_given_back_test(struct kunit *test)
 	apic_timer_mux_reset();
 }
 
+/* Unbound by sysfs, and not registered again yet: the LAPIC's device is as it was. */
+static void detach_unbound_test(struct kunit *test)
+{
+	start(test, 3000000, 0);
+	KUNIT_EXPECT_EQ(test, fake_unbind(fake.tick), 0);
+	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &fake.lapic);
+	end(test);
+}
+
 /* The LAPIC must not call us once we have gone, whoever is in front of us. */
 static void detach_behind_another_test(struct kunit *test)
 {
@@ -493,6 +502,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(lapic_device_gone_test),
 	KUNIT_CASE(not_given_back_test),
 	KUNIT_CASE(offline_not_given_back_test),
+	KUNIT_CASE(detach_unbound_test),
 	KUNIT_CASE(detach_behind_another_test),
 	KUNIT_CASE(attach_fails_test),
 	KUNIT_CASE(unbound_meanwhile_test),

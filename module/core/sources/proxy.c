@@ -295,13 +295,12 @@ static int proxy_attach(void)
 static int restore(struct proxy *proxy, unsigned int cpu)
 {
 	struct clock_event_device *lapic_device = proxy->lapic_device;
+	/* Or released with its CPU. */
+	bool unbound = list_empty(&proxy->device.list) ||
+		       proxy->device.list.next == LIST_POISON1;
 	int ret;
 
-	/* Unbound already, or released with its CPU. */
-	if (list_empty(&proxy->device.list) ||
-	    proxy->device.list.next == LIST_POISON1)
-		return 0;
-	if (list_empty(&lapic_device->list)) {
+	if (!unbound && list_empty(&lapic_device->list)) {
 		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device, registering it again\n",
 			     cpu);
 		clockevents_register_device(lapic_device);
@@ -309,6 +308,8 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 	/* Not before: see interpose(). */
 	if (!proxy->c3stop)
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
+	if (unbound)
+		return 0;
 	ret = clockevents_unbind_device(&proxy->device, cpu);
 	if (ret)
 		lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
