@@ -57,7 +57,7 @@ apic_timer_line_read_near(const struct apic_timer_line *line, u64 tsc, s64 *ns)
  * @ns:		what it is to read
  * @tsc:	set to what apic_timer_line_tsc() returns
  *
- * They do for a @ns up to 9 minutes from @line->last, for a shift of 24.
+ * They do for a @ns up to 9 minutes after @line->last, for a shift of 24.
  *
  * Return: whether they did.
  */
