@@ -172,6 +172,38 @@ static void in_handler_test(struct kunit *test)
 	EXPECT_EVENT(test, handlers_until, true);
 }
 
+/* The timer that comes next never expires: the kernel's events meet the fence as without it. */
+static void never_test(struct kunit *test)
+{
+	struct apic_timer_list never;
+	u64 now = apic_timer_sim.now;
+	unsigned int way;
+
+	init_apic_timer(&never);
+	never.function = ran;
+	never.expires = APIC_TIMER_NEVER;
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&never), 0);
+
+	/* Set by a handler, and by a task. */
+	timer.function = fences;
+	for (way = 0; way < 2; way++) {
+		now = apic_timer_sim.now;
+		if (way) {
+			handlers_until = now + UNTIL;
+			KUNIT_ASSERT_EQ(test, apic_timer_fence(handlers_until), 0);
+		} else {
+			timer.expires = now + 50000;
+			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+			run_until(now + 51000);
+			KUNIT_ASSERT_EQ(test, handlers_ret, 0);
+		}
+		kernel_at(apic_timer_sim.now + 3000);
+		run_until(now + 200000);
+		EXPECT_EVENT(test, handlers_until, true);
+	}
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&never), 1);
+}
+
 /* Fence upon fence: each event is deferred once, by no more than allowed. */
 static void once_test(struct kunit *test)
 {
@@ -485,6 +517,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(edges_test),
 	KUNIT_CASE(beside_timers_test),
 	KUNIT_CASE(in_handler_test),
+	KUNIT_CASE(never_test),
 	KUNIT_CASE(once_test),
 	KUNIT_CASE(two_test),
 	KUNIT_CASE(reprogrammed_test),

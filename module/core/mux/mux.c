@@ -93,9 +93,14 @@ static bool stops_tick(u64 kernel, u64 now)
 	return kernel > now && kernel - now > apic_timer_mux_tick;
 }
 
-/* Set the timers' deadline by their target, which depends on the tick. */
-static void set_timers_deadline(struct apic_timer_mux *mux)
+/*
+ * Set the timers' deadline by their target, which depends on the tick. A timer that never
+ * expires is as none: a fence may stand. Inline, or each timer that becomes the head pays.
+ */
+static __always_inline void set_timers_deadline(struct apic_timer_mux *mux)
 {
+	if (unlikely(mux->target.expires == APIC_TIMER_NEVER))
+		mux->target.expires = mux->no_timer;
 	mux->deadline[APIC_TIMER_MUX_TIMERS] =
 		apic_timer_mux_before(mux->target.expires,
 				      mux->target.lead[mux->tick_stopped]);
@@ -457,10 +462,8 @@ void apic_timer_mux_fence(u64 until, u64 max, u64 now)
 		apic_timer_mux_end_kernel_only(mux);
 	apic_timer_fence_add(&mux->fence, until, max, now);
 	mux->no_timer = APIC_TIMER_FENCED;
-	if (mux->target.expires == APIC_TIMER_NEVER) {
-		mux->target.expires = APIC_TIMER_FENCED;
+	if (mux->target.expires == APIC_TIMER_NEVER)
 		set_timers_deadline(mux);
-	}
 	/* The event that is programmed already. */
 	if (mux->fence.due == APIC_TIMER_NEVER &&
 	    mux->deadline[APIC_TIMER_MUX_KERNEL] != APIC_TIMER_NEVER)

@@ -26,8 +26,8 @@ enum apic_timer_mux_user {
 };
 
 /*
- * The target while no timer is pending and a fence stands: later than that of any
- * timer, but the kernel's events do not take the fast path, which knows no fences.
+ * The target while no timer is pending that expires, and a fence stands: later than that
+ * of any timer, but the kernel's events do not take the fast path, which knows no fences.
  */
 #define APIC_TIMER_FENCED	(APIC_TIMER_NEVER - 1)
 
@@ -42,7 +42,7 @@ enum apic_timer_mux_user {
  *		fast path has programmed it and no timer is pending; otherwise
  *		%APIC_TIMER_NEVER. @user, @programmed_for and @tick_stopped are
  *		out of date then.
- * @target:	what the head of the queue asks for
+ * @target:	what the head of the queue asks for, or @no_timer
  * @serve_from:	TSC from which on any interrupt serves @target
  * @user:	whom it is programmed for
  * @programmed_for: TSC that it was last programmed for, if for the timers and
@@ -57,7 +57,7 @@ enum apic_timer_mux_user {
  * @entry:	TSC at the beginning of this interrupt
  * @event:	TSC when this interrupt called the kernel's handler; 0 if it has
  *		not
- * @no_timer:	what @target.expires is while no timer is pending:
+ * @no_timer:	what @target.expires is while no timer is pending that expires:
  *		%APIC_TIMER_FENCED while a fence stands, otherwise
  *		%APIC_TIMER_NEVER
  * @fence:	the fence

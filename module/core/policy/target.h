@@ -69,7 +69,6 @@ static inline void apic_timer_target_usual(struct apic_timer_target *target,
 /**
  * apic_timer_target_of() - work out the target of this CPU
  * @head:	head of its queue, or NULL
- * @none:	what the target expires at without a head
  * @not_before:	TSC before which handlers are throttled, 0 if they are not
  * @throttle:	for how long handlers have kept the CPU busy
  * @in_irq:	they are running now: @throttle is up to date
@@ -78,7 +77,7 @@ static inline void apic_timer_target_usual(struct apic_timer_target *target,
  * Return: the target.
  */
 static inline struct apic_timer_target
-apic_timer_target_of(const struct apic_timer_list *head, const u64 *none, u64 not_before,
+apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		     const struct apic_timer_throttle *throttle, bool in_irq)
 {
 	struct apic_timer_lead *lead = this_cpu_ptr(&apic_timer_lead);
@@ -88,7 +87,7 @@ apic_timer_target_of(const struct apic_timer_list *head, const u64 *none, u64 no
 	const u64 *cover;
 
 	if (!head) {
-		target.expires = *none;
+		target.expires = APIC_TIMER_NEVER;
 		return target;
 	}
 

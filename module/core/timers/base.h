@@ -78,8 +78,8 @@ static inline struct apic_timer_target
 apic_timer_base_target(const struct apic_timer_base *base)
 {
 	/* One return only, or the target is put together in memory. */
-	return apic_timer_target_of(base->queue.first, this_cpu_ptr(&apic_timer_mux.no_timer),
-				    base->not_before, &base->throttle, base->expiring);
+	return apic_timer_target_of(base->queue.first, base->not_before,
+				    &base->throttle, base->expiring);
 }
 
 /**
