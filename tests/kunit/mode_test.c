@@ -623,6 +623,66 @@ static void hold_another_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + 1);
 }
 
+/* Timer 0 is pending, and the kernel's event deferred that was due just before it. */
+static void defer_event(struct kunit *test)
+{
+	add(test, 0, 100000);
+	kernel_at(timers[0].expires - lead()->exact[0] - 1000);
+	apic_timer_sim_run(timers[0].expires - lead()->exact[0] - 500, MACHINE_LIMIT);
+	KUNIT_ASSERT_EQ(test, kernel_events, 0U);
+}
+
+/* The same for one that is due soon after, with a timer behind it and without. */
+static void hold_another_soon_test(struct kunit *test)
+{
+	unsigned int behind;
+	u64 deferred, event;
+
+	shots(test, 2000);
+	for (behind = 0; behind < 2; behind++) {
+		kernel_start();
+		deferred = machine_stat(DEFERRED);
+		defer_event(test);
+		event = apic_timer_sim.now + 50000;
+		kernel_at(event);
+		if (behind)
+			add(test, 1, 50000 + lead()->exact[0] + 1000);
+		run_for(200000);
+		KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+		KUNIT_EXPECT_GE(test, kernel_ran, behind ? timers[1].expires : event);
+		KUNIT_EXPECT_LE(test, records[1].error, 2LL);
+		KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + behind);
+	}
+}
+
+/*
+ * The same where the timer is gone, and a call of another CPU's finds the queue empty:
+ * the kernel alone has the hardware then.
+ */
+static void hold_forgotten_test(struct kunit *test)
+{
+	u64 deferred = machine_stat(DEFERRED);
+	unsigned long flags;
+
+	shots(test, 2000);
+	kernel_start();
+	defer_event(test);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	local_irq_save(flags);
+	machine_base()->kick.func(NULL);
+	local_irq_restore(flags);
+	kernel_at(apic_timer_sim.now + 50000);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 1U);
+
+	add(test, 0, 500000);
+	kernel_at(apic_timer_sim.now + 1000);
+	run_for(100000);
+	KUNIT_EXPECT_EQ(test, kernel_events, 2U);
+	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
 /* The timer is deleted that the kernel's event was deferred for: it is served. */
 static void hold_deleted_test(struct kunit *test)
 {
@@ -944,6 +1004,8 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(hold_bounded_test),
 	KUNIT_CASE(hold_overdue_test),
 	KUNIT_CASE(hold_another_test),
+	KUNIT_CASE(hold_another_soon_test),
+	KUNIT_CASE(hold_forgotten_test),
 	KUNIT_CASE(hold_deleted_test),
 	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(alternating_test),

@@ -55,6 +55,14 @@ u64 apic_timer_mux_tick;
 bool apic_timer_smi_counted __read_mostly;
 #endif
 
+/*
+ * More than the shortest delta of the kernel's device: 30 ns for the proxy's, and for a
+ * LAPIC timer that counts at 19.2 MHz, divided by 16, 15 counts.
+ */
+#define MOMENT_NS	16000
+
+static u64 moment;	/* TSC cycles */
+
 /* Longest delta for which drift does not matter, TSC cycles */
 #define DRIFT_FREE	(1ULL << 17)
 
@@ -253,6 +261,7 @@ void apic_timer_mux_reset(void)
 	apic_timer_fence_reset(&mux->fence);
 	local_irq_restore(flags);
 	apic_timer_mux_tick = apic_timer_ns_to_tsc(TICK_NSEC);
+	moment = apic_timer_ns_to_tsc(MOMENT_NS);
 }
 
 /**
@@ -310,14 +319,15 @@ static noinline u64 serve_behind_fence(struct apic_timer_mux *mux, u64 expires, 
 /*
  * An event of the kernel's is deferred, and the kernel programs one: is that another?
  * One that is overdue is programmed anew, for a moment ahead, whenever a task sets a
- * timer of the kernel's. That moment is the device's shortest delta, which is less than
- * this part of a tick.
+ * timer of the kernel's. That moment is the device's shortest delta.
  */
 static bool is_another(const struct apic_timer_mux *mux, u64 tsc, u64 now)
 {
+	/* The fast path has served it, and left @deferred alone. */
+	if (mux->deadline[APIC_TIMER_MUX_KERNEL] == APIC_TIMER_NEVER)
+		return true;
 	return tsc != mux->deferred &&
-	       (mux->deferred > now ||
-		tsc > apic_timer_add_tsc(now, apic_timer_mux_tick / 64));
+	       (mux->deferred > now || tsc > apic_timer_add_tsc(now, moment));
 }
 
 /**
