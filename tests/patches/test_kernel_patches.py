@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lab.base import cache
-from lab.kernels import patches, sources
+from lab.kernels import kernels, patches, sources
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -15,7 +15,12 @@ TREE = Path(__file__).resolve().parents[2]
 TREES = {"6.1": "6.1", "6.12": "6.12", "7.2": "7.2", "7.3": "7.2"}
 
 
-@pytest.fixture(scope="session", params=TREES)
+# A canary's source is 140 MB to fetch.
+PARAMS = [pytest.param(s, marks=[pytest.mark.matrix] if s in kernels.CANARIES else [])
+          for s in TREES]  # fmt: skip
+
+
+@pytest.fixture(scope="session", params=PARAMS)
 def pristine(request):
     """A part of a kernel tree, and the name of the series that fits it."""
     (fits,) = [s for s in patches.series() if s.name == TREES[request.param]]
