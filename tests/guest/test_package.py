@@ -45,11 +45,8 @@ class Debian:
         )
 
     def run(self, command: str, status: int = 0) -> str:
-        """Run a shell command; return what it printed. It has to exit with `status`.
-
-        What is built is so without debug information, which DKMS takes out in any case.
-        """
-        done = run_in(self.root, ["/bin/bash", "-c", f"export KCFLAGS=-g0\n{command}"])
+        """Run a shell command; return what it printed. It has to exit with `status`."""
+        done = run_in(self.root, ["/bin/bash", "-c", command])
         assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
         return done.stdout
 
