@@ -7,6 +7,7 @@
 
 #include "../../module/shaper/cb.h"
 #include "../../module/shaper/far.h"
+#include "machine.h"
 
 #define PACKETS	60
 #define NEAR	100000ULL
@@ -43,6 +44,26 @@ static void never_early(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		KUNIT_EXPECT_TRUE(test, error_is_added(clocks[i], 100 * NSEC_PER_MSEC));
 		KUNIT_EXPECT_TRUE(test, error_is_added(clocks[i], -100 * NSEC_PER_MSEC));
+	}
+}
+
+/* The further back a moment is, the more its conversion may be off: that is never ahead of now. */
+static void long_ago_has_passed(struct kunit *test)
+{
+	static const ktime_t times[] = { KTIME_MIN, -KTIME_MAX / 2, -NSEC_PER_SEC, 0 };
+	u64 error, at;
+	unsigned int i, n;
+	bool far;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		for (n = 0; n < ARRAY_SIZE(times); n++) {
+			at = shaper_far_to_tsc(clocks[i], times[n], U64_MAX, &far);
+			KUNIT_EXPECT_LE(test, at, apic_timer_now());
+			KUNIT_EXPECT_FALSE(test, far);
+		}
+		/* No TSC value is as early. */
+		KUNIT_EXPECT_EQ(test, apic_timer_clock_to_tsc(clocks[i], KTIME_MIN, &error), 0ULL);
+		KUNIT_EXPECT_EQ(test, error, 0ULL);
 	}
 }
 
@@ -235,6 +256,7 @@ static void found_by_class(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(never_early),
+	KUNIT_CASE(long_ago_has_passed),
 	KUNIT_CASE(looks_come_nearer),
 	KUNIT_CASE(ahead_of_its_moment),
 	KUNIT_CASE(in_the_order_of_their_clock),
@@ -247,6 +269,8 @@ static struct kunit_case cases[] = {
 
 static struct kunit_suite suite = {
 	.name = "shaper_far",
+	.init = machine_init,
+	.exit = machine_exit,
 	.test_cases = cases,
 };
 

@@ -13,6 +13,7 @@
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/timekeeping.h>
 
@@ -145,7 +146,11 @@ static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
 	*error = apic_timer_add_tsc(both.error, (cycles >> DRIFT_SHIFT) + 1);
 	if (time >= both.time)
 		return apic_timer_add_tsc(both.tsc, cycles);
-	return cycles < both.tsc ? both.tsc - cycles : 0;
+	if (cycles < both.tsc)
+		return both.tsc - cycles;
+	/* Before the TSC started, and by that much earlier than what is returned. */
+	*error -= min(*error, cycles - both.tsc);
+	return 0;
 }
 
 /* Whatever is not the usual case: no such clock, no line, far away. */
