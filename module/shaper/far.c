@@ -133,7 +133,8 @@ bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t 
 {
 	struct sk_buff *skb = shaper_edf_first(&far->edf[index_of(clock)]);
 
-	return skb && shaper_cb(skb)->want <= (u64)ktime_to_ns(time);
+	/* @time may be negative. Then it has passed; what is far is not. */
+	return skb && (s64)shaper_cb(skb)->want <= ktime_to_ns(time);
 }
 
 /**

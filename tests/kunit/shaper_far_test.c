@@ -173,6 +173,8 @@ static void nobody_overtakes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[0], time - 1));
 	KUNIT_EXPECT_TRUE(test, shaper_far_precedes(&model->far, clocks[0], time));
 	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[1], KTIME_MAX));
+	/* Of before the clock began: what a program may ask for. */
+	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[0], -1));
 	/* Of those that want the same moment the one that was queued first is the first. */
 	model->skb[3].tstamp = time;
 	KUNIT_EXPECT_FALSE(test, shaper_far_insert(&model->far, &model->skb[3], clocks[0]));
