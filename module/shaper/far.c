@@ -74,6 +74,23 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
 	return *is_far ? tsc : apic_timer_add_tsc(tsc, error);
 }
 
+/*
+ * Find the packet that another one is behind, or that it is remembered instead of: the first that
+ * does not leave later than it both in their clock and by the TSC. From place to place they leave
+ * no later by the TSC, so those further down hold up nobody that this one does not.
+ */
+static struct shaper_far_last *place_of(struct shaper_far *far, clockid_t clock, ktime_t time,
+					u64 at)
+{
+	struct shaper_far_last *last = far->last[index_of(clock)];
+	unsigned int i;
+
+	for (i = 0; i < SHAPER_SENDERS; i++, last++)
+		if (time >= last->time || at >= last->at)
+			return last;
+	return NULL;
+}
+
 /**
  * shaper_far_in_order() - hold a packet behind those before it in its clock
  * @far:	packets
@@ -81,20 +98,22 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
  * @time:	departure time of the packet, which is near, in that clock
  * @at:		what that was converted to, absolute TSC
  *
- * Of those that this was called for, one is remembered: the latest, unless it leaves before
- * that one in its clock and by the TSC, too.
+ * Of those that this was called for, the one is remembered that leaves last; of those that leave
+ * before it, in their clock and by the TSC, again the last; and so on. That keeps the order of each
+ * sender, for a few that queue their packets so long ahead of their times each. Of two that do so
+ * for about as long, one may make the other's packet forgotten.
  *
  * Context: Any; the caller keeps others from @far.
  * Return: when the packet is to leave, absolute TSC: @at, or that of the one before it.
  */
 u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u64 at)
 {
-	struct shaper_far_last *last = &far->last[index_of(clock)];
+	struct shaper_far_last *last = place_of(far, clock, time, at);
 
+	if (unlikely(!last))
+		return at;
 	if (time >= last->time)
 		at = max(at, last->at);
-	else if (at < last->at)
-		return at;
 	*last = (struct shaper_far_last) { .time = time, .at = at };
 	return at;
 }
@@ -239,11 +258,16 @@ void shaper_far_look_again(struct shaper_far *far)
  */
 void shaper_far_shift(struct shaper_far *far, s64 shift)
 {
-	unsigned int i;
+	struct shaper_far_last *last;
+	unsigned int i, n;
 
 	shaper_far_look_again(far);
-	for (i = 0; i < SHAPER_CLOCKS; i++)
-		far->last[i].at = shaper_shifted(far->last[i].at, shift);
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		for (n = 0; n < SHAPER_SENDERS; n++) {
+			last = &far->last[i][n];
+			last->at = shaper_shifted(last->at, shift);
+		}
+	}
 }
 
 /**

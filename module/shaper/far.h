@@ -9,8 +9,11 @@
 
 #define SHAPER_CLOCKS	3
 
+/* Senders of one clock whose packets are held in order: see shaper_far_in_order(). */
+#define SHAPER_SENDERS	4
+
 /**
- * struct shaper_far_last - the packet of a clock that others of it may have to wait for
+ * struct shaper_far_last - a packet of a clock that others of it may have to wait for
  * @time:	its departure time in that clock
  * @at:		when it leaves, absolute TSC
  */
@@ -24,7 +27,7 @@ struct shaper_far_last {
  * @edf:	by clock; &shaper_cb.want is in nanoseconds of that clock
  * @at:		by clock: what the first one's was converted to, absolute TSC
  * @look:	by clock: when to convert that again at the latest, absolute TSC
- * @last:	by clock: the packet near that leaves last
+ * @last:	by clock: the packet near that leaves last, and the last of those before it
  * @count:	packets
  * @cursor:	the next that shaper_far_find() will look at, or NULL
  * @cursor_clock: index of its clock
@@ -33,7 +36,7 @@ struct shaper_far {
 	struct shaper_edf edf[SHAPER_CLOCKS];
 	u64 at[SHAPER_CLOCKS];
 	u64 look[SHAPER_CLOCKS];
-	struct shaper_far_last last[SHAPER_CLOCKS];
+	struct shaper_far_last last[SHAPER_CLOCKS][SHAPER_SENDERS];
 	u32 count;
 	struct sk_buff *cursor;
 	unsigned int cursor_clock;

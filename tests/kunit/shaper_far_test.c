@@ -224,6 +224,27 @@ static void holds_behind_the_one_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 30), 500ULL);
 }
 
+/* One sends longer ahead than the others; of each of them one packet was read late. */
+static void holds_behind_its_own_sender(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	struct shaper_far *far = &model->far;
+
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 100, 5000), 5000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 90, 4000), 4000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 91, 3500), 4000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 50, 3000), 3000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 51, 2900), 3000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 92, 3600), 4000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 101, 4900), 5000ULL);
+	/* Nor does one hold up those before it. */
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 40, 2000), 2000ULL);
+	/* All of them follow the TSC. */
+	shaper_far_shift(far, -1000);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 93, 100), 3000ULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 100), 4000ULL);
+}
+
 /* What comes near between two looks of one who searches is none of his. */
 static void found_by_class(struct kunit *test)
 {
@@ -265,6 +286,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(nobody_overtakes),
 	KUNIT_CASE(late_ones_are_not_overtaken),
 	KUNIT_CASE(holds_behind_the_one_before),
+	KUNIT_CASE(holds_behind_its_own_sender),
 	KUNIT_CASE(found_by_class),
 	{}
 };
