@@ -119,6 +119,25 @@ u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u
 }
 
 /**
+ * shaper_far_behind() - hold a packet that wants to leave at once behind those before it
+ * @far:	packets
+ * @clock:	as for shaper_far_to_tsc()
+ * @time:	departure time of the packet, which has passed, in that clock
+ * @now:	absolute TSC
+ *
+ * None is held behind it: it is later than its time.
+ *
+ * Context: Any; the caller keeps others from @far.
+ * Return: when the packet is to leave, absolute TSC: @now, or when the one before it does.
+ */
+u64 shaper_far_behind(struct shaper_far *far, clockid_t clock, ktime_t time, u64 now)
+{
+	const struct shaper_far_last *last = place_of(far, clock, time, now);
+
+	return last ? max(now, last->at) : now;
+}
+
+/**
  * shaper_far_insert() - keep a packet until its departure time is near
  * @far:	packets
  * @skb:	the packet; &shaper_cb.want is set

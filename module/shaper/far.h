@@ -46,6 +46,7 @@ void shaper_far_init(struct shaper_far *far);
 u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far);
 bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t time);
 u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u64 at);
+u64 shaper_far_behind(struct shaper_far *far, clockid_t clock, ktime_t time, u64 now);
 bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t clock);
 u64 shaper_far_look(const struct shaper_far *far);
 struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead);

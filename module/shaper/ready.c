@@ -26,7 +26,7 @@
  * struct request - when a packet wants to leave
  * @now:	TSC
  * @want:	absolute TSC
- * @timed:	that is a departure time, of @clock
+ * @timed:	that is a departure time, of @clock, or now since that time has passed
  * @far:	which is far, and to be converted again
  * @clock:	...
  * @flags:	SHAPER_*
@@ -78,6 +78,8 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 	} else if (at <= request->now) {
 		/* TCP's are those of now, but where it is paced. */
 		request->flags |= SHAPER_AT_ONCE;
+		request->timed = !q->config.flow_order;
+		request->clock = clock;
 		return true;
 	}
 	request->want = at;
@@ -161,6 +163,16 @@ static bool in_flow(struct shaper *q, const struct request *request, unsigned in
 	return true;
 }
 
+/* When a packet that has a departure time leaves after the others of its clock, absolute TSC. */
+static u64 in_order(struct shaper *q, const struct sk_buff *skb, const struct request *request,
+		    u64 want)
+	__must_hold(&q->lock)
+{
+	if (request->flags & SHAPER_AT_ONCE)
+		return shaper_far_behind(&q->far, request->clock, skb->tstamp, want);
+	return shaper_far_in_order(&q->far, request->clock, skb->tstamp, want);
+}
+
 /* Put a packet that is ready into the queue. */
 static int insert(struct shaper *q, struct sk_buff *skb, const struct request *request,
 		  struct sk_buff **to_free)
@@ -215,7 +227,7 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 			shaper_arm(q);
 	} else {
 		if (request->timed)
-			want = shaper_far_in_order(&q->far, request->clock, skb->tstamp, want);
+			want = in_order(q, skb, request, want);
 		cb->want = want;
 		if (shaper_join(q, skb) && want > request->now)
 			shaper_arm(q);

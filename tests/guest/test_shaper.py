@@ -722,17 +722,31 @@ def test_deadline(guest):
     echo 1 >$SINK/reset
     udpsend count=100 batch=100 gap=1000 ahead=1000000 wait=1000000
     udpsend count=1 gap=1 ahead=0 flow=1 wait=1000
+    # TCP asks for a connection. The time of that packet is now.
+    echo 1 >$TRACING/events/sch_apic/sch_apic_send/enable
+    busybox nc 10.9.9.2 9 </dev/null &
+    queued() { tc -s qdisc show dev sink0 | grep -q " 102p "; }
+    patiently queued
     echo sent $(cat $SINK/packets)
     patiently drained
+    kill $!
+    echo 0 >$TRACING/events/sch_apic/sch_apic_send/enable
+    grep -o "sch_apic_send: .*" $TRACING/trace
+    echo >$TRACING/trace
     od -An -tu8 -w16 -v $SINK/departures |
         awk '$2 < last { n++ } { last = $2 } END { print "departures", NR, "overtook", n + 0 }'
     """
     + END,
 )
 def test_late_behind_late(guest):
-    """One that is late when it is queued waits for those before it that are late, too."""
+    """One that is late when it is queued waits for those before it that are late, too.
+
+    So does one whose time is not of SO_TXTIME: TCP's, which has another length.
+    """
     output = guest.ok()
     print(output)
+    lengths = re.findall(r"sch_apic_send: .* len=(\d+) ", output)
+    assert lengths[-1] not in lengths[:-1] and len(lengths) >= 102
     assert "sent hardirq 0 softirq 0 " in output
     assert "departures 102 overtook 0" in output
 
