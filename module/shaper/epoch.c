@@ -14,7 +14,6 @@
 #include <linux/notifier.h>
 #include <linux/pvclock_gtod.h>
 
-#include "cb.h"
 #include "epoch.h"
 #include "send.h"
 #include "shift.h"
@@ -22,18 +21,16 @@
 static LIST_HEAD(shapers);
 static DEFINE_RAW_SPINLOCK(lock);
 
-/* With PREEMPT_RT the machine may go to sleep between two steps of softirq's. */
+/*
+ * With PREEMPT_RT the machine may go to sleep between two steps of softirq's. The packet itself
+ * may be the driver's by then, which may have freed it.
+ */
 static void shift_sending(struct shaper_sending *sending, s64 shift)
 {
 	sending->at = shaper_shifted(sending->at, shift);
 	sending->start.at = shaper_shifted(sending->start.at, shift);
 	sending->start.ready = shaper_shifted(sending->start.ready, shift);
 	sending->start.left = shaper_shifted(sending->start.left, shift);
-	if (!sending->taken) {
-		struct shaper_cb *cb = shaper_cb(sending->start.skb);
-
-		cb->want = shaper_shifted(cb->want, shift);
-	}
 }
 
 static void shift_one(struct shaper *q, s64 shift)
@@ -44,8 +41,10 @@ static void shift_one(struct shaper *q, s64 shift)
 	shaper_plan_shift(&q->plan, shift);
 	shaper_classes_shift(&q->classes, &q->plan, shift);
 	shaper_flows_shift(&q->flows, shift);
-	if (q->softirq)
+	if (q->softirq) {
 		shift_sending(q->softirq, shift);
+		q->softirq_want = shaper_shifted(q->softirq_want, shift);
+	}
 	q->expired = 0;
 	q->asked = 0;
 	raw_spin_unlock(&q->lock);

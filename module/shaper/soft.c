@@ -38,6 +38,8 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	q->expired = 0;
 	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	q->softirq = &sending;
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		q->softirq_want = shaper_cb(skb)->want;
 	raw_spin_unlock_irqrestore(&q->lock, *flags);
 	spin_unlock(qdisc_lock(q->sch));
 
@@ -57,6 +59,9 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	spin_lock(qdisc_lock(q->sch));
 	raw_spin_lock_irqsave(&q->lock, *flags);
 	q->softirq = NULL;
+	/* A new epoch of the TSC may have begun. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !sending.taken)
+		shaper_cb(skb)->want = q->softirq_want;
 	gone = shaper_finish(q, &sending);
 	if (sending.taken && expired)
 		shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
