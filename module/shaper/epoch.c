@@ -45,6 +45,7 @@ static void shift_one(struct shaper *q, s64 shift)
 		shift_sending(q->softirq, shift);
 		q->softirq_want = shaper_shifted(q->softirq_want, shift);
 	}
+	WRITE_ONCE(q->epoch, q->epoch + 1);
 	q->expired = 0;
 	q->asked = 0;
 	raw_spin_unlock(&q->lock);

@@ -30,6 +30,7 @@
  * @far:	which is far, and to be converted again
  * @clock:	...
  * @flags:	SHAPER_*
+ * @epoch:	with PREEMPT_RT: &shaper.epoch, from before @now
  * @flow:	its flow, or NULL
  * @class:	its class, or NULL
  * @pace:	rate of its socket, bit/s; 0: none
@@ -41,6 +42,7 @@ struct request {
 	bool far;
 	clockid_t clock;
 	u32 flags;
+	u32 epoch;
 	struct shaper_flow *flow;
 	struct shaper_class *class;
 	u64 pace;
@@ -173,6 +175,22 @@ static u64 in_order(struct shaper *q, const struct sk_buff *skb, const struct re
 	return shaper_far_in_order(&q->far, request->clock, skb->tstamp, want);
 }
 
+/*
+ * With PREEMPT_RT the machine may go to sleep between two steps of a thread that queues a packet,
+ * and the TSC restart: all that the thread has planned for it is long ahead then.
+ */
+static bool from_epoch_before(const struct shaper *q, const struct request *request)
+	__must_hold(&q->lock)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) || likely(request->epoch == q->epoch))
+		return false;
+	if (request->flow) {
+		request->flow->plan = (struct shaper_plan) {};
+		request->flow->last = 0;
+	}
+	return true;
+}
+
 /* Put a packet that is ready into the queue. */
 static int insert(struct shaper *q, struct sk_buff *skb, const struct request *request,
 		  struct sk_buff **to_free)
@@ -210,6 +228,10 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 		cb->flags |= SHAPER_SOFT;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
+	if (from_epoch_before(q, request)) {
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		return qdisc_drop(skb, sch, to_free);
+	}
 	if (!q->queued)
 		q->features = dev->features;
 	if (flow)
@@ -268,10 +290,13 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 {
 	unsigned int whole = qdisc_pkt_len(skb), len = 0, count = 0;
 	struct shaper *q = qdisc_priv(sch);
-	struct request request = { .now = rdtsc() };
 	struct sk_buff *list = skb, *next;
 	bool many = false, again = false;
+	struct request request = {};
 
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		request.epoch = READ_ONCE(q->epoch);
+	request.now = rdtsc();
 	if (unlikely(READ_ONCE(q->queued) >= q->config.limit))
 		return drop(skb, sch, to_free, &q->stats.dropped_limit);
 	if (unlikely(shaper_classifies(q))) {

@@ -88,6 +88,7 @@ struct shaper_sending;
  * @sender:	who is sending. Only one does at a time, which keeps the packets in order
  * @softirq:	what softirq is sending, or NULL
  * @softirq_want: with PREEMPT_RT: &shaper_cb.want of that packet
+ * @epoch:	counts epochs of the TSC
  * @generation:	counts resets: who has sent meanwhile does not touch the accounts
  * @queued:	packets in @edf, in @far, in @classes and with the sender
  * @mode:	in effect, never %TC_APIC_MODE_AUTO
@@ -135,6 +136,7 @@ struct shaper {
 	enum shaper_sender sender;
 	struct shaper_sending *softirq;
 	u64 softirq_want;
+	u32 epoch;
 	u32 generation;
 	u32 queued;
 	u32 mode;
