@@ -62,8 +62,8 @@ enum tc_apic_late {
  * @TCA_APIC_OVERHEAD:	s32, bytes to add to each packet's length, -64..255; default 0.
  *			A packet counts as one byte at least
  * @TCA_APIC_MODE:	u32, &enum tc_apic_mode; default %TC_APIC_MODE_AUTO
- * @TCA_APIC_CPU:	u32, the CPU whose timer is used; %TC_APIC_CPU_ANY (default): the
- *			one that queues the first packet
+ * @TCA_APIC_CPU:	u32, the CPU whose timer is used, another one while it is offline;
+ *			%TC_APIC_CPU_ANY (default): the one that queues the first packet
  * @TCA_APIC_CLOCK:	u32, CLOCK_MONOTONIC (default), CLOCK_TAI or CLOCK_REALTIME: clock
  *			of departure times that do not tell theirs. Those of SO_TXTIME and
  *			of TCP do
@@ -146,7 +146,8 @@ enum tc_apic_attr {
  * @dropped_late:	packets dropped because they were late
  * @dropped_horizon:	packets dropped because their departure time, or the moment that their
  *			socket's rate lets them leave at, is beyond the horizon
- * @capped_horizon:	packets whose departure time was moved to the horizon
+ * @capped_horizon:	packets whose departure time, or the moment that their socket's rate lets
+ *			them leave at, was moved to the horizon
  * @dropped_limit:	packets dropped because TCA_APIC_LIMIT were queued, in the qdisc or in
  *			their class
  * @dropped_flow_limit:	packets dropped because TCA_APIC_FLOW_LIMIT of a flow were queued
