@@ -13,6 +13,13 @@
 
 #include "thread.h"
 
+/* What wakes it while its CPU is offline also lets it run on any CPU, from then on. */
+static void return_to(u32 cpu)
+{
+	if (cpu != TC_APIC_CPU_ANY && unlikely(current->nr_cpus_allowed > 1) && cpu_active(cpu))
+		set_cpus_allowed_ptr(current, cpumask_of(cpu));
+}
+
 static int run(void *data)
 {
 	struct shaper *q = data;
@@ -27,6 +34,7 @@ static int run(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(q->woken, false);
+		return_to(READ_ONCE(q->config.cpu));
 		local_bh_disable();
 		rcu_read_lock();
 		__netif_schedule(qdisc_root(q->sch));

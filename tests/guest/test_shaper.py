@@ -470,6 +470,42 @@ def test_cpu_goes_offline(guest):
     SMP,
     BEGIN
     + """
+    online() { echo $1 >/sys/devices/system/cpu/cpu1/online; }
+    tc qdisc add dev sink0 root apic mode thread cpu 1
+    for round in 1 2; do
+        online 0
+        udpsend count=50 gap=1000000 flow=1$round
+        # The second time it is created meanwhile.
+        [ $round = 1 ] || for mode in soft thread; do
+            tc qdisc change dev sink0 root apic mode $mode
+        done
+        online 1
+        echo 1 >$TRACING/events/sch_apic/sch_apic_send/enable
+        udpsend count=50 gap=1000000 flow=$round
+        echo 0 >$TRACING/events/sch_apic/sch_apic_send/enable
+        echo round
+        grep sch_apic_send: $TRACING/trace
+        echo >$TRACING/trace
+    done
+    """
+    + END,
+)
+def test_thread_cpu_goes_offline(guest):
+    """The thread, too, comes back to the CPU that was chosen."""
+    output = guest.ok()
+    all_came(output)
+    rounds = output.split("\nround\n")[1:]
+    assert len(rounds) == 2
+    for part in rounds:
+        sent = re.findall(r"\[(\d+)\].* sch_apic_send: .* mode=thread ", part)
+        print(sent)
+        assert set(sent) == {"001"}
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
     tc qdisc add dev sink0 root apic mode hard order flow
     cat >tap.py <<'PY'
 import socket, sys
