@@ -10,8 +10,12 @@
  * Users may have any number of timers for one moment. Interrupts are off in an irq_work, and
  * its vector goes before that of the kernel's tick, also if it is queued again. So it does some
  * at a time, and a timer queues it again for the others.
+ *
+ * What the irq_work has not begun can be cancelled. Who closes a file does not depend on it:
+ * the thread that is the irq_work on PREEMPT_RT has a low priority.
  */
 #include <linux/apic_timer.h>
+#include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/irq_work.h>
 #include <linux/kconfig.h>
@@ -29,7 +33,8 @@
 /**
  * struct later_cpu - what a CPU has to do
  * @due:	added by handlers, last one first
- * @lock:	@rest: another CPU may do this as well, for one that is offline or in a hurry
+ * @lock:	@rest, against those that cancel, and against another CPU: @resume may have
+ *		moved there
  * @rest:	taken from @due, first one first
  * @work:	does it
  * @resume:	queues @work again
@@ -43,19 +48,40 @@ struct later_cpu {
 };
 
 static DEFINE_PER_CPU(struct later_cpu, later_cpus);
+static int cpu_state;
 
 static struct device_later *next(struct later_cpu *own)
 {
 	struct llist_node *node;
+	unsigned long flags;
 
-	raw_spin_lock(&own->lock);
+	raw_spin_lock_irqsave(&own->lock, flags);
 	if (!own->rest)
 		own->rest = llist_reverse_order(llist_del_all(&own->due));
 	node = own->rest;
 	if (node)
 		own->rest = node->next;
-	raw_spin_unlock(&own->lock);
+	raw_spin_unlock_irqrestore(&own->lock, flags);
 	return node ? llist_entry(node, struct device_later, node) : NULL;
+}
+
+static bool is_done(struct later_cpu *own)
+{
+	unsigned long flags;
+	bool done;
+
+	raw_spin_lock_irqsave(&own->lock, flags);
+	done = !own->rest && llist_empty(&own->due);
+	raw_spin_unlock_irqrestore(&own->lock, flags);
+	return done;
+}
+
+static void finish(struct later_cpu *own)
+{
+	struct device_later *later;
+
+	while ((later = next(own)))
+		later->call(later);
 }
 
 static void run(struct irq_work *work)
@@ -70,10 +96,12 @@ static void run(struct irq_work *work)
 			return;
 		later->call(later);
 	}
+	if (is_done(own))
+		return;
 	/* Unless no CPU has a timer any more */
 	if (mod_apic_timer(&own->resume, apic_timer_add_tsc(apic_timer_now(),
 							    apic_timer_us_to_tsc(PAUSE_US))) < 0)
-		irq_work_queue(&own->work);
+		finish(own);
 }
 
 static void resume(unsigned long long now, unsigned long data)
@@ -100,17 +128,38 @@ void device_later(struct device_later *later)
 }
 
 /**
- * device_later_hurry() - do more of what is due before @later, or @later itself
- * @later:	queued, or its function runs; that does not free it
- *
- * Without a pause. The timer that ends one is cancelled when its CPU goes offline, and no
- * other accepts timers.
+ * device_later_cancel() - do not do it
+ * @later:	zeroed before its first use; nobody queues it meanwhile
  *
  * Context: Any but NMI.
+ * Return: true if it was queued, and will not be done. Otherwise its function may run.
  */
-void device_later_hurry(const struct device_later *later)
+bool device_later_cancel(struct device_later *later)
 {
-	irq_work_queue(per_cpu_ptr(&later_cpus.work, later->cpu));
+	struct later_cpu *own = per_cpu_ptr(&later_cpus, later->cpu);
+	struct llist_node **at;
+	unsigned long flags;
+	bool queued;
+
+	raw_spin_lock_irqsave(&own->lock, flags);
+	for (at = &own->rest; ; at = &(*at)->next) {
+		if (!*at)
+			*at = llist_reverse_order(llist_del_all(&own->due));
+		if (!*at || *at == &later->node)
+			break;
+	}
+	queued = *at;
+	if (queued)
+		*at = later->node.next;
+	raw_spin_unlock_irqrestore(&own->lock, flags);
+	return queued;
+}
+
+/* Its timer that ends a pause has been cancelled, if no other CPU accepts timers. */
+static int died(unsigned int cpu)
+{
+	finish(per_cpu_ptr(&later_cpus, cpu));
+	return 0;
 }
 
 /**
@@ -118,11 +167,12 @@ void device_later_hurry(const struct device_later *later)
  *
  * By code, as many kernels relocate no pointers in the per-CPU variables of a module.
  *
- * Context: Task.
+ * Context: Task. Sleeps.
+ * Return: 0 or an error.
  */
-void device_later_init(void)
+int device_later_init(void)
 {
-	int cpu;
+	int cpu, ret;
 
 	for_each_possible_cpu(cpu) {
 		struct later_cpu *own = per_cpu_ptr(&later_cpus, cpu);
@@ -134,6 +184,11 @@ void device_later_init(void)
 		init_apic_timer(&own->resume);
 		own->resume.flags = APIC_TIMER_RAW;
 	}
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "apic_timer_dev:later", NULL, died);
+	if (ret < 0)
+		return ret;
+	cpu_state = ret;
+	return 0;
 }
 
 /**
@@ -145,8 +200,13 @@ void device_later_exit(void)
 {
 	int cpu;
 
+	cpuhp_remove_state_nocalls(cpu_state);
 	for_each_possible_cpu(cpu) {
-		del_apic_timer_sync(per_cpu_ptr(&later_cpus.resume, cpu));
-		irq_work_sync(per_cpu_ptr(&later_cpus.work, cpu));
+		struct later_cpu *own = per_cpu_ptr(&later_cpus, cpu);
+
+		/* What runs may have begun a pause, and what ends one runs. */
+		irq_work_sync(&own->work);
+		del_apic_timer_sync(&own->resume);
+		irq_work_sync(&own->work);
 	}
 }

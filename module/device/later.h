@@ -3,6 +3,7 @@
 #define _APIC_TIMER_DEVICE_LATER_H
 
 #include <linux/llist.h>
+#include <linux/types.h>
 
 /**
  * struct device_later - what a handler leaves to be done out of the hard interrupt
@@ -17,8 +18,8 @@ struct device_later {
 };
 
 void device_later(struct device_later *later);
-void device_later_hurry(const struct device_later *later);
-void device_later_init(void);
+bool device_later_cancel(struct device_later *later);
+int device_later_init(void);
 void device_later_exit(void);
 
 #endif /* _APIC_TIMER_DEVICE_LATER_H */

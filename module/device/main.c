@@ -194,13 +194,20 @@ static int __init device_init(void)
 {
 	int ret;
 
-	device_later_init();
-	ret = device_page_init();
+	ret = device_later_init();
 	if (ret)
 		return ret;
+	ret = device_page_init();
+	if (ret)
+		goto later;
 	ret = misc_register(&device);
 	if (ret)
-		device_page_exit();
+		goto page;
+	return 0;
+page:
+	device_page_exit();
+later:
+	device_later_exit();
 	return ret;
 }
 

@@ -173,11 +173,9 @@ void device_timer_exit(struct device_timer *timer)
 {
 	device_epoch_del(&timer->waiter);
 	disarm(timer);
-	/* Pairs with the cmpxchg in wake(). */
-	while (atomic_read_acquire(&timer->wakings)) {
+	/* Nobody waits any more. The acquire pairs with the cmpxchg in wake(). */
+	while (atomic_read_acquire(&timer->wakings) && !device_later_cancel(&timer->wake))
 		usleep_range(20, 100);
-		device_later_hurry(&timer->wake);
-	}
 }
 
 /* Whether stop() may give this CPU something back. */

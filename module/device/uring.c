@@ -29,7 +29,7 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
  * @command:	the command, ours until it is completed
  * @user:	who pays
  * @paid:	CPU that has paid for the interrupt, DEVICE_SPENT from the first one on
- * @lock:	@waits, and arming again
+ * @lock:	@waits, arming again, and leaving @notify to be done
  * @waits:	armed, and nobody has begun to complete it
  * @clock:	clock of @expires
  * @epoch:	epoch that @expires belongs to, 0: whichever
@@ -163,22 +163,24 @@ static void epoch_began(struct device_epoch_waiter *waiter)
 
 /*
  * The ring is closed, or the task executes a program. Who finds that nobody has begun
- * completes the command.
+ * completes the command, and so does who finds that its completion has not begun: that may
+ * never be, on a CPU that goes offline or is kept busy.
  */
 static int cancel(struct io_uring_cmd *command, unsigned int issue_flags)
 {
 	struct uring_wait *wait = wait_of(command);
 	unsigned long flags;
-	bool ours;
+	bool ours, completes;
 
 	raw_spin_lock_irqsave(&wait->lock, flags);
 	ours = wait->waits;
 	wait->waits = false;
-	raw_spin_unlock_irqrestore(&wait->lock, flags);
-	if (ours) {
+	if (ours)
 		wait->result = -ECANCELED;
+	completes = ours || device_later_cancel(&wait->notify);
+	raw_spin_unlock_irqrestore(&wait->lock, flags);
+	if (completes)
 		finish(command, issue_flags);
-	}
 	return 0;
 }
 
@@ -248,7 +250,7 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	raw_spin_unlock_irqrestore(&wait->lock, flags);
 	/* Completed as if it had waited: it is known to io_uring already. */
 	if (ret)
-		device_later(&wait->notify);
+		finish(command, issue_flags);
 	return -EIOCBQUEUED;
 free:
 	kfree(wait);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * device/later.c: what handlers leave is done some at a time, all of it, and not what is cancelled.
+ *
+ * Interrupts are off, so that no interrupt of the real machine does it: the cases do.
+ */
+#include <kunit/test.h>
+#include <linux/irqflags.h>
+
+#include "machine.h"
+
+/* It has no module of its own here. */
+#include "device/later.c"
+
+#define MOST	(3 * BATCH)
+
+static struct device_later laters[MOST];
+static unsigned int calls, order[MOST];
+static unsigned long flags;
+
+static void count(struct device_later *later)
+{
+	if (calls < MOST)
+		order[calls] = later - laters;
+	calls++;
+}
+
+static int device_later_test_init(struct kunit *test)
+{
+	unsigned int i;
+	int ret = machine_init(test);
+
+	if (ret)
+		return ret;
+	device_later_init();
+	for (i = 0; i < MOST; i++)
+		laters[i] = (struct device_later) { .call = count };
+	calls = 0;
+	local_irq_save(flags);
+	return 0;
+}
+
+static void device_later_test_exit(struct kunit *test)
+{
+	del_apic_timer_sync(this_cpu_ptr(&later_cpus.resume));
+	local_irq_restore(flags);
+	device_later_exit();
+	machine_exit(test);
+}
+
+static void leave(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		device_later(&laters[i]);
+}
+
+/* As the interrupt does it. */
+static void interrupt(void)
+{
+	run(this_cpu_ptr(&later_cpus.work));
+}
+
+static bool pauses(void)
+{
+	return apic_timer_pending(this_cpu_ptr(&later_cpus.resume));
+}
+
+static void pause_ends(void)
+{
+	apic_timer_sim_run(apic_timer_sim.now + 2 * apic_timer_us_to_tsc(PAUSE_US),
+			   MACHINE_LIMIT);
+}
+
+/* In the order of their coming, a pause between some and the next ones. */
+static void in_turn_test(struct kunit *test)
+{
+	unsigned int i;
+
+	leave(MOST - 1);
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, BATCH);
+	KUNIT_EXPECT_TRUE(test, pauses());
+	device_later(&laters[MOST - 1]);
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, 2 * BATCH);
+	KUNIT_EXPECT_TRUE(test, pauses());
+	pause_ends();
+	KUNIT_EXPECT_FALSE(test, pauses());
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, MOST);
+	for (i = 0; i < MOST; i++)
+		KUNIT_EXPECT_EQ(test, order[i], i);
+}
+
+/* None is made when nothing is left to do after it. */
+static void no_pause_test(struct kunit *test)
+{
+	leave(BATCH);
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, BATCH);
+	KUNIT_EXPECT_FALSE(test, pauses());
+	leave(2 * BATCH);
+	interrupt();
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, 3 * BATCH);
+}
+
+/* Where no CPU has a timer to end it, none is made. */
+static void no_timer_test(struct kunit *test)
+{
+	leave(MOST);
+	machine_base()->online = false;
+	machine_base()->open = false;
+	interrupt();
+	machine_base()->online = true;
+	machine_base()->open = true;
+	KUNIT_EXPECT_EQ(test, calls, MOST);
+}
+
+/* The CPU goes offline in the pause, and the timer that was to end it is cancelled. */
+static void died_test(struct kunit *test)
+{
+	leave(MOST);
+	interrupt();
+	del_apic_timer(this_cpu_ptr(&later_cpus.resume));
+	died(smp_processor_id());
+	KUNIT_EXPECT_EQ(test, calls, MOST);
+}
+
+/* Whether it is one of those that came last or one that waits for the pause to end. */
+static void cancel_test(struct kunit *test)
+{
+	leave(BATCH + 2);
+	interrupt();
+	KUNIT_EXPECT_TRUE(test, device_later_cancel(&laters[BATCH]));
+	device_later(&laters[0]);
+	device_later(&laters[1]);
+	KUNIT_EXPECT_TRUE(test, device_later_cancel(&laters[0]));
+	KUNIT_EXPECT_FALSE(test, device_later_cancel(&laters[0]));
+	KUNIT_EXPECT_FALSE(test, device_later_cancel(&laters[2]));
+	interrupt();
+	KUNIT_EXPECT_EQ(test, calls, BATCH + 2);
+	KUNIT_EXPECT_EQ(test, order[BATCH], BATCH + 1);
+	KUNIT_EXPECT_EQ(test, order[BATCH + 1], 1);
+	KUNIT_EXPECT_FALSE(test, device_later_cancel(&laters[1]));
+	/* It may be left again. */
+	device_later(&laters[0]);
+	interrupt();
+	KUNIT_EXPECT_EQ(test, order[BATCH + 2], 0);
+}
+
+static struct kunit_case device_later_test_cases[] = {
+	KUNIT_CASE(in_turn_test),
+	KUNIT_CASE(no_pause_test),
+	KUNIT_CASE(no_timer_test),
+	KUNIT_CASE(died_test),
+	KUNIT_CASE(cancel_test),
+	{}
+};
+
+static struct kunit_suite device_later_test_suite = {
+	.name = "apic_timer_device_later",
+	.init = device_later_test_init,
+	.exit = device_later_test_exit,
+	.test_cases = device_later_test_cases,
+};
+
+kunit_test_suite(device_later_test_suite);
