@@ -272,7 +272,8 @@ static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 
 /*
  * The first TSC value at which CLOCK_MONOTONIC shows @ns, by the present rate; 0 as above.
- * The largest one for a moment that the TSC does not reach.
+ * The largest one for a moment that the TSC does not reach, and 1 for one of before it was
+ * set to 0.
  */
 static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
 {
@@ -284,9 +285,13 @@ static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
 		return 0;
 	/* In two steps: nanoseconds of some minutes, shifted, have more than 64 bits. */
 	if (ns <= page.mono) {
-		whole = (page.mono - ns) / page.mult << page.shift;
+		whole = (page.mono - ns) / page.mult;
+		if (whole > page.tsc >> page.shift)
+			return 1;
+		whole = page.tsc - (whole << page.shift);
 		rest = ((page.mono - ns) % page.mult << page.shift) + page.mono_shifted;
-		return page.tsc - whole - rest / page.mult;
+		rest /= page.mult;
+		return whole > rest ? whole - rest : 1;
 	}
 	whole = (ns - page.mono) / page.mult;
 	if (whole >= (UINT64_MAX - page.tsc) >> page.shift)

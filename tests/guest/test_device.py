@@ -485,7 +485,10 @@ uint64_t tsc(const struct apic_timer_page *page, uint64_t mono)
 
 
 def test_conversions(scratch):
-    """The header converts moments of years ago and ahead exactly, and rounds as it says."""
+    """The header converts moments of years ago and ahead exactly, and rounds as it says.
+
+    Before the TSC was set to 0 there was none.
+    """
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
                     f"-I{TREE}/user", f"-I{TREE}/include/uapi", "-o", scratch / "conversions.so",
                     "-x", "c", "-"], input=CONVERSIONS, text=True, check=True)  # fmt: skip
@@ -513,6 +516,12 @@ def test_conversions(scratch):
             assert shown(found - 1) < mono + distance <= shown(found), (khz, distance)
         if khz > 10**6:  # the TSC ends before that clock does
             assert library.tsc(page, (1 << 64) - 1) == (1 << 64) - 1
+        # Set to 0 a second ago, when that clock was at 100 s.
+        page = struct.pack("8I4Q", 1, 2, khz, 1, device.apic_timer.CLOCK, mult, shift, 0,
+                           khz * 1000, 101 * 10**9, 0, 0)  # fmt: skip
+        for mono in (0, 1, 10**9, 99 * 10**9):
+            assert library.tsc(page, mono) == 1, (khz, mono)
+        assert abs(library.tsc(page, 100 * 10**9 + 10**6) - khz) <= khz // 1000
 
 
 def test_program():
