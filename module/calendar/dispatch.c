@@ -351,14 +351,19 @@ static void dispatched(unsigned long long now, unsigned long data)
 	struct calendar *calendar = cpu->calendar;
 	struct apic_calendar_receipt receipt;
 	const struct calendar_window *window;
-	bool changed = false, overran = false;
+	bool changed = false, overran = false, lost = false;
 	struct calendar_unit *unit;
 	u64 timeout, at;
 
 	raw_spin_lock(&cpu->lock);
-	/* apic_timer has let this timer migrate: cpu_goes() is about to stop the calendar. */
-	if (smp_processor_id() != cpu->cpu)
+	/*
+	 * apic_timer has let this timer migrate. cpu_goes() is about to stop the calendar, unless
+	 * the CPU stays online after all.
+	 */
+	if (smp_processor_id() != cpu->cpu) {
+		lost = cpu->on;
 		cpu->on = false;
+	}
 	if (!cpu->on || !cpu->position.table) {
 		changed = cpu->on && cpu->ending;
 		cpu->ending = false;
@@ -384,11 +389,17 @@ static void dispatched(unsigned long long now, unsigned long data)
 		wake_thread(cpu, unit, &receipt, timeout, now);
 	}
 	changed = advance(cpu);
-	if (calendar_cpu_arm(cpu, true))
-		cpu->on = false;	/* the CPU goes offline, which stops the calendar */
+	/* As above. */
+	if (calendar_cpu_arm(cpu, true)) {
+		lost = true;
+		cpu->on = false;
+	}
 out:
 	at = cpu->changed_at;
 	raw_spin_unlock(&cpu->lock);
+	/* Nobody starts it again while this handler runs. */
+	if (lost)
+		calendar_stop(calendar, -ENODEV);
 	if (changed)
 		calendar_changed(calendar, at);
 	if (overran)
