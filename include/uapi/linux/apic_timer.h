@@ -164,9 +164,10 @@ struct apic_timer_sleep {
  * %POLLERR until the next ARM.
  * Errors: as of %APIC_TIMER_SLEEP but -ETIME: a moment that has passed expires at
  * once. After an error but -EINVAL, -E2BIG and -ESTALE the timer may be disarmed. To
- * change a timer that has not expired costs none of the user's wake-ups. An interval
- * that is shorter than the user's rate allows loses no count: interrupts come less often,
- * and count more.
+ * change a timer that has not expired costs none of the user's wake-ups on the CPU that
+ * armed it; on another one it takes one there, and the former CPU gets its own back. An
+ * interval that is shorter than the user's rate allows loses no count: interrupts come less
+ * often, and count more.
  */
 struct apic_timer_arm {
 	__u32 size;
