@@ -60,7 +60,7 @@ u64 calendar_boundary(const struct calendar_table *table, u64 origin, u64 earlie
 {
 	u64 n;
 
-	if (earliest > origin && earliest - origin > CALENDAR_FAR)
+	if (calendar_is_far(earliest, origin))
 		return CALENDAR_NEVER;
 	n = cycle_of(table, origin, earliest);
 	/* Conversions are rounded down. */

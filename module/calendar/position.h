@@ -44,7 +44,7 @@ struct calendar_table {
 /* No switch: of &struct calendar_change.at. */
 #define CALENDAR_NEVER	U64_MAX
 
-/* In TSC cycles; of any TSC these are decades, and as ns they fit as well. */
+/* How far ahead, in TSC cycles; at 5 GHz these are 6 years, and as ns they fit as well. */
 #define CALENDAR_FAR	1000000000000000000ULL
 
 /**
@@ -79,6 +79,12 @@ static inline const struct calendar_window *
 calendar_window(const struct calendar_position *position)
 {
 	return &position->table->windows[position->index];
+}
+
+/* Too far ahead of an origin, or of the present TSC, which may be any itself. */
+static inline bool calendar_is_far(u64 tsc, u64 from)
+{
+	return tsc > from && tsc - from > CALENDAR_FAR;
 }
 
 u64 calendar_cycle_start(const struct calendar_table *table, u64 origin, u64 n);

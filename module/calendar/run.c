@@ -271,7 +271,7 @@ static int convert(const struct apic_calendar_start *a, u64 *tsc)
 	if (a->when && a->clock != APIC_TIMER_CLOCK_TSC)
 		*tsc = apic_timer_clock_to_tsc(clocks[a->clock], min_t(u64, a->when, KTIME_MAX),
 					       &error);
-	return *tsc > CALENDAR_FAR ? -EINVAL : 0;
+	return calendar_is_far(*tsc, apic_timer_now()) ? -EINVAL : 0;
 }
 
 static int prepare(struct calendar *calendar, struct apic_calendar_start *a,

@@ -4,6 +4,8 @@
  */
 #include <kunit/test.h>
 #include <linux/apic_timer.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/prandom.h>
 
 #include "position.h"
@@ -91,6 +93,23 @@ static void boundary_test(struct kunit *test)
 				CALENDAR_NEVER);
 		KUNIT_EXPECT_EQ(test, calendar_boundary(&made.table, 5, U64_MAX / 2, &cycle),
 				CALENDAR_NEVER);
+	}
+}
+
+/* Of a TSC that has counted for any time. */
+static void far_test(struct kunit *test)
+{
+	static const u64 nows[] = { 0, 1, 2 * CALENDAR_FAR, U64_MAX - CALENDAR_FAR - 1, U64_MAX };
+	u64 now, left;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(nows); i++) {
+		now = nows[i];
+		left = U64_MAX - now;
+		KUNIT_EXPECT_FALSE(test, calendar_is_far(0, now));
+		KUNIT_EXPECT_FALSE(test, calendar_is_far(now, now));
+		KUNIT_EXPECT_FALSE(test, calendar_is_far(now + min(left, CALENDAR_FAR), now));
+		KUNIT_EXPECT_EQ(test, calendar_is_far(U64_MAX, now), left > CALENDAR_FAR);
 	}
 }
 
@@ -193,6 +212,7 @@ static void pass_test(struct kunit *test)
 static struct kunit_case calendar_position_test_cases[] = {
 	KUNIT_CASE(drift_test),
 	KUNIT_CASE(boundary_test),
+	KUNIT_CASE(far_test),
 	KUNIT_CASE(change_test),
 	KUNIT_CASE(pass_test),
 	{}

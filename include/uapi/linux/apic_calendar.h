@@ -166,7 +166,7 @@ struct apic_calendar_load {
  * happened yet; -ESRCH: SWITCH: the calendar does not run; -ENODEV: a CPU has no timer;
  * -ENXIO: the TSCs of the CPUs are not comparable; -EAGAIN: the machine is about to
  * sleep; -ECANCELED: START: it was stopped meanwhile; -EPERM: without CAP_SYS_NICE;
- * -ESTALE; -EINVAL: no such table or clock.
+ * -ESTALE; -EINVAL: no such table or clock, or the moment is years ahead.
  */
 struct apic_calendar_start {
 	__u32 size;
