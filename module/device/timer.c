@@ -101,6 +101,7 @@ static void wake(struct device_later *later)
 
 	do {
 		wakings = atomic_read(&timer->wakings);
+		/* All pollers, and the reader that has waited longest. */
 		wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
 		/* device_timer_exit() may go on from here. */
 	} while (atomic_cmpxchg(&timer->wakings, wakings, 0) != wakings);
@@ -110,7 +111,8 @@ static void epoch_began(struct device_epoch_waiter *waiter)
 {
 	struct device_timer *timer = container_of(waiter, struct device_timer, waiter);
 
-	wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
+	/* Each reader has an error. */
+	wake_up_all(&timer->wait);
 }
 
 /**
@@ -327,7 +329,8 @@ ssize_t device_timer_read(struct device_timer *timer, char __user *to, size_t si
 	if (!ticks && nonblocking)
 		return -EAGAIN;
 	if (!ticks) {
-		ret = wait_event_interruptible(timer->wait, (ticks = fetch(timer)));
+		/* Any number of threads may wait, and what has expired is for one of them. */
+		ret = wait_event_interruptible_exclusive(timer->wait, (ticks = fetch(timer)));
 		if (ret)
 			return ret;
 	}

@@ -231,7 +231,7 @@ def test_lockdown():
     assert result.output.count("refused\n") == 2
 
 
-HOSTILE = ("alone", "timers", "moment", "sleeps", "fences", "windows")
+HOSTILE = ("alone", "timers", "moment", "readers", "sleeps", "fences", "windows")
 RATE, BURST, PENDING = 20_000, 64, 256  # the module's defaults
 HOSTILE_MS = 400
 IRQ_WORK = re.compile(r"(\d+): irq_work_entry: .*\n.* (\d+): irq_work_exit: ")
@@ -292,7 +292,7 @@ def hostile(request):
 
 # Thousandths of the CPU, and of the packets that arrive alone. In virtual time each run is alike.
 # The fair share of one thread of five is 200; a calendar may take 900 of a CPU.
-LEFT = {"timers": 900, "moment": 900, "fences": 700, "sleeps": 180, "windows": 300}
+LEFT = {"timers": 900, "moment": 900, "readers": 700, "fences": 700, "sleeps": 180, "windows": 300}
 # defer_ns of apic_timer, and what comes in between.
 TICK_LATE = 25_000
 WORK = 5_000  # cycles that an irq_work may take
@@ -328,7 +328,8 @@ def test_starve_tick(hostile):
 
 def test_starve_irq_work(hostile):
     """What handlers leave to be done with interrupts off is done some at a time."""
-    assert hostile["moment"]["works"] >= 10_000 / 8
+    # A pause is an expiry, too.
+    assert hostile["moment"]["works"] >= hostile["moment"]["expired"] / 9
     for how in HOSTILE:
         assert hostile[how]["work"] <= WORK, how
 

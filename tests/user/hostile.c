@@ -10,6 +10,7 @@
  *	alone	nothing
  *	timers	nearly all timers that a user may have, each with the shortest interval
  *	moment	as many at a time, all for one moment, again and again
+ *	readers	one with the shortest interval, and many processes that read it
  *	sleeps	four threads sleep for as short as they can, with the longest budget, which
  *		the kernel waits for
  *	fences	one of SCHED_FIFO does so, whose sleeps keep the kernel's events away
@@ -26,7 +27,9 @@
 #define NR_SOCKET		41
 #define NR_SENDTO		44
 #define NR_BIND			49
+#define NR_PRCTL		157
 #define TIMERS			250
+#define READERS			100
 #define MS			1000000ULL	/* TSC cycles in virtual time */
 /* A longer distance between two looks at the TSC was another one's time. */
 #define OWN			200
@@ -76,6 +79,28 @@ static void timers(int again)
 		while (!again || at_readtsc() < when)
 			pause_us(1000);
 	}
+}
+
+static void readers(void)
+{
+	int fd = open_device(), i;
+	uint64_t count;
+
+	for (i = 0; i < READERS; i++) {
+		if (sys(NR_FORK, 0, 0, 0, 0))
+			continue;
+		sys(NR_PRCTL, 1 /* PR_SET_PDEATHSIG */, 9, 0, 0);
+		for (;;)
+			sys(NR_READ, fd, &count, sizeof(count), 0);
+	}
+	arm(fd, at_readtsc() + 20 * MS, 1);
+	shared->ready = 1;
+	while (shared->ready)
+		pause_us(1000);
+	/* Readers that a signal has woken are in the queue until they have run. */
+	arm(fd, 0, 0);
+	for (;;)
+		pause_us(100000);
 }
 
 static void sleeps(int priority)
@@ -184,6 +209,8 @@ int run(int argc, char **argv)
 			sleeps(equal(argv[1], "fences") ? 50 : 0);
 		if (equal(argv[1], "windows"))
 			windows();
+		if (equal(argv[1], "readers"))
+			readers();
 		timers(equal(argv[1], "moment"));
 	}
 	while (shared->ready < children)
@@ -193,6 +220,8 @@ int run(int argc, char **argv)
 	now = at_readtsc();
 	own = own_time(now + ms * MS);
 	ret = packets(at_readtsc() + ms * MS);
+	shared->ready = 0;
+	pause_us(10000);
 	for (i = 0; i < children; i++) {
 		sys(NR_KILL, pids[i], 9, 0, 0);
 		sys(NR_WAIT4, pids[i], 0, 0, 0);
