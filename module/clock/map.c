@@ -133,6 +133,7 @@ static bool rate_of(const struct apic_clock_reading *from, const struct apic_clo
 void apic_clock_fit_break(struct apic_clock_fit *fit)
 {
 	fit->anchor.reads = 0;
+	fit->doubted = 0;
 }
 
 /* Is the rate another than it was, by more than crystals drift? */
@@ -143,16 +144,35 @@ static bool has_moved(const struct apic_clock_fit *fit)
 	return fit->fitted && (fit->rate.low > first + most || fit->rate.high < first - most);
 }
 
-/* Take over what was found. Return: false if that contradicts what was known. */
-static bool narrow(struct apic_clock_rate *rate, const struct apic_clock_rate *found)
+static bool contradicts(const struct apic_clock_rate *rate, const struct apic_clock_rate *found)
 {
-	if (found->low > rate->high || found->high < rate->low) {
-		*rate = *found;
-		return false;
+	return found->low > rate->high || found->high < rate->low;
+}
+
+/*
+ * Take over what a window of @ticks has found, unless it contradicts what was known. Then
+ * it may be a mixture of two rates, or no rate at all: the TSC was set, or the reference
+ * has stood still. What is known stays, and a new window begins. If that contradicts it
+ * too, the rate is another. If it does not, and is as long as the one that did, so that
+ * it would, the rate is what it was.
+ */
+static void learn(struct apic_clock_fit *fit, const struct apic_clock_reading *reading,
+		  const struct apic_clock_rate *found, u64 ticks)
+{
+	if (!contradicts(&fit->rate, found)) {
+		fit->rate.low = max(fit->rate.low, found->low);
+		fit->rate.high = min(fit->rate.high, found->high);
+		if (ticks >= fit->doubted)
+			fit->doubted = 0;
+		return;
 	}
-	rate->low = max(rate->low, found->low);
-	rate->high = min(rate->high, found->high);
-	return true;
+	fit->anchor = *reading;
+	if (fit->doubted) {
+		fit->rate = *found;
+		fit->doubted = 0;
+	} else {
+		fit->doubted = ticks;
+	}
 }
 
 /* As time goes by the rate may become another. */
@@ -183,8 +203,8 @@ bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_read
 			u64 ticks_per_s)
 {
 	struct apic_clock_rate found;
-	bool doubted, moved;
-	u64 ticks;
+	bool moved;
+	u64 ticks, window = WINDOW_S * ticks_per_s;
 
 	/* Nothing was known before the first reading. */
 	if (fit->last)
@@ -197,14 +217,12 @@ bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_read
 	if (!rate_of(&fit->anchor, reading, &found))
 		return false;
 	ticks = reading->ref - fit->anchor.ref;
-	doubted = !narrow(&fit->rate, &found);
-	if (doubted || ticks >= WINDOW_S * ticks_per_s)
+	learn(fit, reading, &found, min(ticks, window));
+	if (ticks >= window)
 		fit->anchor = *reading;
-	/* The first one may be a mixture of two rates, or of one and a TSC that was set. */
-	moved = (!doubted || fit->doubted) && has_moved(fit);
-	fit->doubted = doubted;
+	moved = has_moved(fit);
 	fit->moved += moved;
-	if (moved || (!fit->fitted && ticks >= FIT_S * ticks_per_s)) {
+	if (moved || (!fit->fitted && !fit->doubted && ticks >= FIT_S * ticks_per_s)) {
 		fit->fitted = true;
 		fit->first = apic_clock_rate_middle(&fit->rate);
 	}

@@ -65,7 +65,8 @@ struct apic_clock_scale {
  * @rate:	bounds of it
  * @anchor:	reading from which on the TSC has run without a stop
  * @last:	tick of the last reading
- * @doubted:	the last reading contradicted what was known
+ * @doubted:	@anchor contradicted what was known, after a window of so many ticks; 0 if
+ *		nothing is in doubt
  * @fitted:	@rate comes from long enough, and @first is set
  * @first:	what the middle was then
  * @moved:	how often the rate has changed by more than %APIC_CLOCK_MOVED_PPB
@@ -75,7 +76,7 @@ struct apic_clock_fit {
 	struct apic_clock_rate rate;
 	struct apic_clock_reading anchor;
 	u64 last;
-	bool doubted;
+	u64 doubted;
 	bool fitted;
 	u64 first;
 	unsigned int moved;

@@ -375,6 +375,71 @@ static void stopped_test(struct kunit *test)
 	expect_truth(test, &fit, &follow);
 }
 
+/* How far common time is ahead of what the reference makes of it at the TSC's true rate. */
+static s64 common_off(void)
+{
+	u64 now = ref();
+
+	return apic_clock_scale_at(&scale, now) - (u64)(((__int128)now * RATE) >> 32);
+}
+
+/*
+ * What one reading contradicts is no rate yet: common time does not follow it. One that
+ * stays is, also where it takes many readings to see that.
+ */
+static void doubted_test(struct kunit *test)
+{
+	static const unsigned int every[] = { 100, 1000, 10000 };
+	struct apic_clock_follow follow;
+	struct apic_clock_fit fit;
+	unsigned int i, n;
+	s64 off;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(every); i++) {
+		map_test_init(test);
+		follow = (struct apic_clock_follow) {};
+		apic_clock_fit_init(&fit, RATE);
+		compare_for(test, &fit, &follow, false, every[i / 2], 100);
+		off = common_off();
+		/* The TSC is set ahead by 15 ms, or the reference stands still for as long. */
+		if (i % 2)
+			sim.since += 15 * MS;
+		else
+			sim.lost -= 15 * MS;
+		for (n = 0; n < 10; n++) {
+			KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, every[i / 2],
+							  10), 0U);
+			KUNIT_EXPECT_LE(test, abs(common_off() - off), (s64)MS / 10);
+		}
+		expect_truth(test, &fit, &follow);
+
+		run_at(4000);
+		KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, every[i / 2], 100),
+				1U);
+		expect_truth(test, &fit, &follow);
+	}
+}
+
+/* A stop makes an end of a doubt, too: nothing is known of a new window. */
+static void break_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_fit fit;
+	s64 off;
+
+	apic_clock_fit_init(&fit, RATE);
+	compare_for(test, &fit, &follow, false, 10000, 100);
+	off = common_off();
+	sim.lost -= 15 * MS;
+	compare_for(test, &fit, &follow, false, 10000, 10);
+	apic_clock_fit_break(&fit);
+	compare_for(test, &fit, &follow, false, 10000, 10);
+	sim.lost -= 15 * MS;
+	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 100), 0U);
+	KUNIT_EXPECT_LE(test, abs(common_off() - off), (s64)MS / 10);
+	expect_truth(test, &fit, &follow);
+}
+
 static void extend_test(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -400,6 +465,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(rate_test),
 	KUNIT_CASE(guard_test),
 	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(doubted_test),
+	KUNIT_CASE(break_test),
 	KUNIT_CASE(extend_test),
 	{}
 };
