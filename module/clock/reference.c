@@ -33,7 +33,8 @@ static bool find_hpet(void)
 
 	/*
 	 * Not by its own register: firmware may have switched one on that the kernel
-	 * leaves alone (hpet=disable), as it stops in PC10 for example.
+	 * leaves alone (hpet=disable), as it stops in PC10 for example. Of one without
+	 * the legacy interrupt this says no, too, though the kernel may read it.
 	 */
 	if (!is_hpet_enabled())
 		return false;
