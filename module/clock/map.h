@@ -65,7 +65,7 @@ struct apic_clock_scale {
  * @rate:	bounds of it
  * @anchor:	reading from which on the TSC has run without a stop
  * @last:	tick of the last reading
- * @doubted:	@anchor contradicted what was known, after a window of so many ticks; 0 if
+ * @doubted:	@anchor contradicted what was known, after a window of that many ticks; 0 if
  *		nothing is in doubt
  * @fitted:	@rate comes from long enough, and @first is set
  * @first:	what the middle was then

@@ -440,7 +440,7 @@ static void look_irqs(struct finding *f)
 	if (patient.measured)
 		costs(f, native.gap, "the longest gap");
 	if (irqs.held == irqs.all) {
-		f->remedy = "--fix moves those that can be; a driver's queue waits for requests of its own CPU";
+		f->remedy = "--fix moves those that can be; a driver's queue serves its own CPU";
 		return;
 	}
 	f->remedy = "give them other CPUs by smp_affinity_list (--fix does)";

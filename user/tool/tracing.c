@@ -40,6 +40,7 @@ static void stop(int signal)
 static const int heeded[] = {
 	SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM,
 };
+
 static struct sigaction before[COUNT(heeded)];
 
 void tracing_signals(void)
