@@ -30,6 +30,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/seq_file.h>
 #include <linux/seqlock.h>
 #include <linux/smp.h>
@@ -227,6 +228,8 @@ static void bend(const struct here *here)
 
 static void use_for_rate(int cpu, const struct here *here)
 {
+	/* A counter that loses ticks now and then is another rate each time. */
+	static DEFINE_RATELIMIT_STATE(limit, 3600 * HZ, 10);
 	u64 was = apic_clock_rate_middle(&fit.rate);
 
 	lockdep_assert_held(&resync_mutex);
@@ -238,7 +241,7 @@ static void use_for_rate(int cpu, const struct here *here)
 	if (!here->reading.reads || (s64)(here->reading.high - here->reading.low) < 0)
 		return;
 	fit_reads++;
-	if (apic_clock_fit_use(&fit, &here->reading, ticks_per_s))
+	if (apic_clock_fit_use(&fit, &here->reading, ticks_per_s) && __ratelimit(&limit))
 		pr_warn("the TSC runs at another rate than before, by the counter %s: %+lld ppb, not %+lld of the kernel's frequency\n",
 			counter->name, apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate)),
 			apic_clock_fit_ppb(&fit, was));
