@@ -30,6 +30,7 @@
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/processor.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
@@ -401,7 +402,22 @@ static void stop(struct apic_clock_group *group)
 	} while (atomic_read_acquire(&group->busy));
 	/* The last handler, or the work, may be in @done still. */
 	take_out(group);
+	/*
+	 * Where @done arms the group again, the work may run on two CPUs at a time. The first
+	 * run that ends makes it look idle for both:
+	 *
+	 *	CPU0: work                              CPU1: apic_clock_group_free()
+	 *	  done()
+	 *	    apic_clock_group_fire()
+	 *	                                        all taken out: work
+	 *	                                          done() returns, not BUSY
+	 *	                                        irq_work_sync() returns
+	 *	    still runs                          kfree(group)
+	 *
+	 * Interrupts are off in it, so that RCU waits for all runs.
+	 */
 	irq_work_sync(&group->work);
+	synchronize_rcu();
 }
 
 /**
