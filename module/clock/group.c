@@ -59,6 +59,7 @@ enum decision {
  * @error:	how far @offset may be off
  * @late:	start of the handler less the moment on the CPU's own TSC, if @called
  * @called:	the handler was called
+ * @armed:	it was, and has not left since
  */
 struct member {
 	struct apic_timer_list timer;
@@ -68,6 +69,7 @@ struct member {
 	u64 error;
 	s64 late;
 	bool called;
+	bool armed;
 } __aligned(128);
 
 /**
@@ -80,6 +82,7 @@ struct member {
  * @count:	number of members
  * @when:	the moment
  * @busy:	it is armed, or its last expiry is not over
+ * @arming:	apic_clock_group_fire() arms the members
  * @left:	members that are armed or run, and apic_clock_group_fire() while it arms them
  * @failed:	apic_clock_group_fire() could not arm all: there is no receipt
  * @arrived:	members that wait in their interrupt
@@ -98,6 +101,7 @@ struct apic_clock_group {
 	u64 when;
 	bool cancelled;
 	bool failed;
+	bool arming;
 	struct irq_work work;
 	atomic_t busy;
 	atomic_t left;
@@ -140,6 +144,13 @@ static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group
 static bool leave(struct apic_clock_group *group, unsigned int members)
 {
 	return members && atomic_sub_and_test(members, &group->left);
+}
+
+/* Its handler has returned. */
+static bool leave_handler(struct member *member)
+{
+	WRITE_ONCE(member->armed, false);
+	return leave(member->group, 1);
 }
 
 /*
@@ -192,7 +203,7 @@ static void run_alone(unsigned long long now, unsigned long data)
 	struct member *member = (struct member *)data;
 
 	call(member, now, member->timer.expires);
-	if (leave(member->group, 1))
+	if (leave_handler(member))
 		conclude(member->group);
 }
 
@@ -221,7 +232,7 @@ static void run_with_all(unsigned long long now, unsigned long data)
 			;
 		call(member, start, target);
 	}
-	if (leave(group, 1))
+	if (leave_handler(member))
 		conclude(group);
 }
 
@@ -301,13 +312,34 @@ static void aim(struct member *member, u64 when, unsigned int flags)
 	member->timer.expires = target;
 }
 
-/* Take out what is pending, and wait for handlers. Return: how many were pending. */
+/*
+ * Take a member out if it is pending, and wait for its handler.
+ *
+ * One that was armed and is neither pending nor has left was cancelled by the core: its CPU
+ * has gone offline, and no other takes timers. While apic_clock_group_fire() arms, that is
+ * not known yet. What it armed is read first: once that is so, no other expiry begins.
+ *
+ * Return: true if it leaves by that.
+ */
+static bool take_out_member(struct member *member)
+{
+	/* Pairs with arm(): with it, @arming is seen. */
+	bool armed = smp_load_acquire(&member->armed);
+	/* Pairs with arm(): the core has all that were armed. */
+	bool arming = smp_load_acquire(&member->group->arming);
+
+	if (del_apic_timer_sync(&member->timer) != 1 && (!armed || arming))
+		return false;
+	return xchg(&member->armed, false);
+}
+
+/* Take out what is pending, and wait for handlers. Return: how many leave by that. */
 static unsigned int take_out(struct apic_clock_group *group)
 {
 	unsigned int i, taken = 0;
 
 	for (i = 0; i < group->count; i++)
-		taken += del_apic_timer_sync(&group->members[i].timer) == 1;
+		taken += take_out_member(&group->members[i]);
 	return taken;
 }
 
@@ -326,7 +358,7 @@ static u64 now_of(const struct apic_clock_group *group)
 /* Arm all members. Return: 0 or an error, with which none is armed. */
 static int arm(struct apic_clock_group *group, u64 when)
 {
-	unsigned int i, undone;
+	unsigned int i, armed, undone = 0;
 	int ret = 0;
 
 	group->when = when;
@@ -335,20 +367,28 @@ static int arm(struct apic_clock_group *group, u64 when)
 	atomic_set(&group->decision, NOT_YET);
 	/* With one more than members none of them is the last before all are armed. */
 	atomic_set(&group->left, group->count + 1);
-	for (i = 0; i < group->count; i++)
+	WRITE_ONCE(group->arming, true);
+	for (i = 0; i < group->count; i++) {
 		aim(&group->members[i], when, group->flags);
+		/* Pairs with take_out_member(). */
+		smp_store_release(&group->members[i].armed, true);
+	}
 
-	for (i = 0; !ret && i < group->count; i++)
-		ret = add_apic_timer_on(&group->members[i].timer, group->members[i].cpu);
+	for (armed = 0; !ret && armed < group->count; armed++)
+		ret = add_apic_timer_on(&group->members[armed].timer, group->members[armed].cpu);
 	if (!ret) {
+		/* Pairs with take_out_member(). */
+		smp_store_release(&group->arming, false);
 		leave_from_outside(group, 1);
 		return 0;
 	}
 	/* The last one was not armed, nor were those after it. */
 	WRITE_ONCE(group->failed, true);
-	undone = group->count - --i;
-	while (i--)
-		undone += del_apic_timer(&group->members[i].timer) == 1;
+	for (i = 0, armed--; i < group->count; i++)
+		if (i >= armed || del_apic_timer(&group->members[i].timer) == 1)
+			undone += xchg(&group->members[i].armed, false);
+	/* Pairs with take_out_member(). */
+	smp_store_release(&group->arming, false);
 	if (leave(group, undone + 1))
 		conclude(group);
 	return ret;
@@ -425,7 +465,8 @@ static void stop(struct apic_clock_group *group)
  * @group:	the group
  *
  * When this returns @done has, if anything was armed; and the group is not armed,
- * unless by others than its @done.
+ * unless by others than its @done. Members that the core has cancelled, as no CPU takes
+ * timers, are missing in the receipt, which comes now: so far the group was armed.
  *
  * Context: Task; may sleep.
  */

@@ -152,6 +152,35 @@ def test_bounds(guest):
 
 
 @pytest.mark.guest(
+    some(engine="virtual", kernel=("6.1", "7.2"), cpus=1, source="proxy"),
+    """
+    load apic_timer
+    load apic_clock
+    load apic_clock_test
+    # As if the core had cancelled it at once.
+    insmod $MODULES/apic_timer_fail.ko symbol=add_apic_timer_on value=0 caller=apic_clock
+    echo "later 0 0 100" >$DEBUG/apic_clock_test/command
+    echo calls $(cat /sys/module/apic_timer_fail/parameters/calls)
+    rmmod apic_timer_fail
+    sleep 0.5
+    echo "cancel 0" >$DEBUG/apic_clock_test/command
+    grep ^later $DEBUG/apic_clock_test/result
+    echo "again 0 100" >$DEBUG/apic_clock_test/command
+    sleep 0.5
+    grep ^later $DEBUG/apic_clock_test/result
+    rmmod apic_clock_test
+    rmmod apic_clock
+    """,
+)
+def test_member_that_the_core_has_cancelled(guest):
+    """A group of which the core has cancelled a member can be cancelled, and armed anew."""
+    calls, cancelled, again = guest.ok().splitlines()
+    assert calls == "calls 1"
+    assert cancelled == "later 0 ret -125 called 0 first 0 last 0"
+    assert again.startswith("later 0 ret 0 called 1 first ")
+
+
+@pytest.mark.guest(
     some(engine=("smp", "virtual"), cpus=2, source="proxy"),
     """
     load apic_timer

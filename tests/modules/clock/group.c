@@ -192,8 +192,23 @@ int clock_test_group_later(unsigned int n, unsigned int flags, unsigned int ms)
 					   (unsigned long)of, flags);
 	if (!of->group)
 		return -EINVAL;
-	return apic_clock_group_fire(of->group, apic_timer_now() +
+	return clock_test_group_again(n, ms);
+}
+
+int clock_test_group_again(unsigned int n, unsigned int ms)
+{
+	if (n >= ARRAY_SIZE(later) || !later[n].group)
+		return -EINVAL;
+	return apic_clock_group_fire(later[n].group, apic_timer_now() +
 				     apic_timer_us_to_tsc(ms * USEC_PER_MSEC));
+}
+
+int clock_test_group_cancel(unsigned int n)
+{
+	if (n >= ARRAY_SIZE(later) || !later[n].group)
+		return -EINVAL;
+	apic_clock_group_cancel(later[n].group);
+	return 0;
 }
 
 void clock_test_group_free(void)

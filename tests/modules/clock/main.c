@@ -14,6 +14,7 @@
  *		was when this module was loaded, by TSC_ADJUST
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
+ *		"cancel N", "again N MS": cancel group N, and arm it once more
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
@@ -184,6 +185,10 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group(n, clock, ms);
 	if (!strcmp(verb, "later"))
 		return clock_test_group_later(n, clock, ms);
+	if (!strcmp(verb, "cancel"))
+		return clock_test_group_cancel(n);
+	if (!strcmp(verb, "again"))
+		return clock_test_group_again(n, clock);
 	if (!strcmp(verb, "rearm"))
 		return clock_test_rearm(n, clock);
 	if (!strcmp(verb, "stop"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * apic_timer_fail: lets a function of the kernel's fail when apic_timer calls
- * it, to see what is left behind.
+ * it, to see what is left behind. Or one of apic_timer's, when another module does.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,9 +14,13 @@ static char *symbol = "register_module_notifier";
 module_param(symbol, charp, 0444);
 MODULE_PARM_DESC(symbol, "the function");
 
+static char *caller = "apic_timer";
+module_param(caller, charp, 0444);
+MODULE_PARM_DESC(caller, "the module whose calls of it are counted");
+
 static unsigned int nth = 1;
 module_param(nth, uint, 0444);
-MODULE_PARM_DESC(nth, "which of apic_timer's calls of it fails, 1 for the first");
+MODULE_PARM_DESC(nth, "which of the module's calls of it fails, 1 for the first");
 
 static long value = -ENOMEM;
 module_param(value, long, 0444);
@@ -24,24 +28,27 @@ MODULE_PARM_DESC(value, "what that call returns");
 
 static unsigned int calls;
 module_param(calls, uint, 0444);
-MODULE_PARM_DESC(calls, "how often apic_timer has called it so far");
+MODULE_PARM_DESC(calls, "how often the module has called it so far");
 
 /* What the function is replaced by: the value is in its register already. */
 static noinline notrace void just_return(void)
 {
 }
 
-static bool from_apic_timer(unsigned long address)
+static bool from_caller(unsigned long address)
 {
+	size_t length = strlen(caller);
 	char name[KSYM_SYMBOL_LEN];
+	const char *module;
 
 	sprint_symbol(name, address);
-	return strstr(name, "[apic_timer]");
+	module = strchr(name, '[');
+	return module && !strncmp(module + 1, caller, length) && module[length + 1] == ']';
 }
 
 static int entered(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (!from_apic_timer(*(unsigned long *)regs->sp) || ++calls != nth)
+	if (!from_caller(*(unsigned long *)regs->sp) || ++calls != nth)
 		return 0;
 	pr_info("call %u of %s returns %ld\n", nth, symbol, value);
 	regs->ax = value;
