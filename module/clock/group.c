@@ -20,6 +20,7 @@
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/instruction_pointer.h>
 #include <linux/irq_work.h>
 #include <linux/limits.h>
 #include <linux/list.h>
@@ -78,6 +79,7 @@ struct member {
  * @function:	the members' handler
  * @done:	receives the receipt, may be NULL
  * @data:	for both
+ * @caller:	of apic_clock_group_alloc()
  * @flags:	APIC_CLOCK_GROUP_*
  * @count:	number of members
  * @when:	the moment
@@ -96,6 +98,7 @@ struct apic_clock_group {
 	void (*function)(unsigned long long now, unsigned long data);
 	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data);
 	unsigned long data;
+	unsigned long caller;
 	unsigned int flags;
 	unsigned int count;
 	u64 when;
@@ -267,6 +270,7 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 	group->function = function;
 	group->done = done;
 	group->data = data;
+	group->caller = _RET_IP_;
 	group->flags = flags;
 	group->work = IRQ_WORK_INIT_HARD(conclude_in_interrupt);
 	member = group->members;
@@ -495,10 +499,12 @@ void apic_clock_group_free(struct apic_clock_group *group)
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_free);
 
+/* Its functions may be another module's, and its data, too, if that is a pointer. */
 static bool belongs_to(const struct apic_clock_group *group, const struct module *module)
 {
 	return within_module((unsigned long)group->function, module) ||
-	       within_module((unsigned long)group->done, module);
+	       within_module((unsigned long)group->done, module) ||
+	       within_module(group->data, module) || within_module(group->caller, module);
 }
 
 /**

@@ -8,6 +8,7 @@ int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots);
 int clock_test_group_later(unsigned int n, unsigned int flags, unsigned int ms);
 int clock_test_group_again(unsigned int n, unsigned int ms);
 int clock_test_group_cancel(unsigned int n);
+int clock_test_group_foreign(unsigned int ms);
 void clock_test_group_free(void);
 void clock_test_group_show(struct seq_file *file);
 int clock_test_rearm(int cpu, unsigned int times);

@@ -211,6 +211,18 @@ int clock_test_group_cancel(unsigned int n)
 	return 0;
 }
 
+/* A group of which neither function nor data is this module's; it is not to expire. */
+int clock_test_group_foreign(unsigned int ms)
+{
+	struct apic_clock_group *group;
+
+	group = apic_clock_group_alloc(cpumask_of(0), (void *)apic_clock_get_resync, NULL, 0, 0);
+	if (!group)
+		return -EINVAL;
+	return apic_clock_group_fire(group, apic_timer_now() +
+				     apic_timer_us_to_tsc(ms * USEC_PER_MSEC));
+}
+
 void clock_test_group_free(void)
 {
 	unsigned int n;

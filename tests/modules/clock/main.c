@@ -15,6 +15,7 @@
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"cancel N", "again N MS": cancel group N, and arm it once more
+ *		"foreign MS": a group with a function of apic_clock's, which is left behind
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
@@ -185,6 +186,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group(n, clock, ms);
 	if (!strcmp(verb, "later"))
 		return clock_test_group_later(n, clock, ms);
+	if (!strcmp(verb, "foreign"))
+		return clock_test_group_foreign(n);
 	if (!strcmp(verb, "cancel"))
 		return clock_test_group_cancel(n);
 	if (!strcmp(verb, "again"))
