@@ -12,6 +12,9 @@
  * ns by then.
  *
  *	FAR ---approach---> NEAR ---check---> LAST ---expiry---> IDLE
+ *	 ^                   ^ |               ^
+ *	 |                   | v               |
+ *	 +------------------ MOVING -----------+
  *
  * The moment is approached in steps, an eighth of the way being left each time. On
  * an idle CPU the kernel programs its next event by the rate that its clock has
@@ -43,6 +46,7 @@
 #include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/processor.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
 
@@ -58,6 +62,7 @@ enum state {
 	IDLE = 0x41430001,	/* neither FAR nor NEAR; its last check may be over */
 	FAR,			/* @approach is pending, or @check for RAW */
 	NEAR,			/* @timer is armed, and @check is pending */
+	MOVING,			/* @timer is taken out to be armed anew, unless it expires */
 	LAST,			/* @timer was armed, and nothing else will happen */
 };
 
@@ -198,6 +203,7 @@ static int advance(struct apic_clock_timer *timer)
 	int ret;
 
 	lockdep_assert_held(&timer->lock);
+	/* Before the state, for is_pending(). */
 	WRITE_ONCE(timer->armed, timer->armed + 1);
 	/* It may be there still when the last expiry came before it. */
 	hrtimer_try_to_cancel(&timer->check);
@@ -259,8 +265,9 @@ static void check_again(struct apic_clock_timer *timer)
 	atomic64_inc(&apic_clock_stats.checked);
 	/* A new epoch of the TSC may be moving it; it does not matter then. */
 	if (tsc != READ_ONCE(timer->timer.expires) && apic_timer_pending(&timer->timer)) {
-		/* It is pending for apic_clock_timer_pending(), while it is armed anew. */
-		timer->state = FAR;
+		WRITE_ONCE(timer->state, MOVING);
+		/* Pairs with is_pending(): who sees it taken out sees the state, too. */
+		smp_wmb();
 		/* It may have expired, on another CPU. */
 		if (del_apic_timer(&timer->timer) == 1) {
 			atomic64_inc(remaining(timer) >= 2 * near_ns() ?
@@ -318,16 +325,64 @@ void init_apic_clock_timer(struct apic_clock_timer *timer)
 }
 EXPORT_SYMBOL_GPL(init_apic_clock_timer);
 
-static bool is_pending(const struct apic_clock_timer *timer)
+static bool is_pending_in(const struct apic_clock_timer *timer, unsigned int state)
 {
-	switch (READ_ONCE(timer->state)) {
+	switch (state) {
 	case FAR:
+	case MOVING:
 		return true;
 	case NEAR:
 	case LAST:
 		return apic_timer_pending(&timer->timer);
 	default:
 		return false;
+	}
+}
+
+/*
+ * While it is armed anew shortly before its moment, it is pending for all that have not
+ * touched it, and not for its handler:
+ *
+ *	CPU0: check                             CPU1
+ *	                                        is_pending()
+ *	                                          reads NEAR
+ *	  MOVING, del_apic_timer() = 1
+ *	                                          not pending, but no more NEAR: again
+ *	  arms it, NEAR
+ *
+ *	  it is pending
+ *	                                        it expires: handler
+ *	  MOVING
+ *	                                          is_pending()
+ *	                                            waits
+ *	  del_apic_timer() = 0, LAST
+ *	                                            not pending
+ *
+ * It waits for some instructions of a CPU with interrupts off. That may be the one that an
+ * NMI has interrupted, where it is taken for pending.
+ */
+static bool is_pending(const struct apic_clock_timer *timer)
+{
+	unsigned int armed, state;
+	bool pending;
+
+	for (;;) {
+		armed = READ_ONCE(timer->armed);
+		/* Pairs with the order in which advance() writes them. */
+		smp_rmb();
+		state = READ_ONCE(timer->state);
+		pending = is_pending_in(timer, state);
+		if (in_nmi())
+			return pending;
+		/* Pairs with check_again(). */
+		smp_rmb();
+		if (state != MOVING && READ_ONCE(timer->state) == state) {
+			/* Pairs with advance(): a state that is new comes with another number. */
+			smp_rmb();
+			if (READ_ONCE(timer->armed) == armed)
+				return pending;
+		}
+		cpu_relax();
 	}
 }
 

@@ -364,6 +364,32 @@ def test_deleted_as_it_is_armed(guest):
 
 
 @pytest.mark.guest(
+    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy"),
+    SETUP
+    + """
+    # By a clock that is read, the moment is another TSC value each time.
+    clocksource=/sys/devices/system/clocksource/clocksource0/current_clocksource
+    was=$(cat $clocksource)
+    echo hpet >$clocksource
+    taskset 2 sh -c 'echo "pending 0 4000" >'$test/command
+    echo $was >$clocksource
+    grep ^pending $test/result
+    grep ^moved $DEBUG/apic_clock/stats
+    """
+    + END,
+)
+def test_pending_as_it_is_armed_anew(guest):
+    """Armed anew as it expires elsewhere: pending until then, and not in its own handler."""
+    found = re.search(r"^pending times (\d+) runs (\d+) own (\d+) gone (\d+)\nmoved (\d+)$",
+                      guest.ok(), re.M)  # fmt: skip
+    print(guest.output)
+    times, runs, own, gone, moved = map(int, found.groups())
+    assert (times, own, gone) == (4000, 0, 0)
+    assert runs > 3900
+    assert moved > 10
+
+
+@pytest.mark.guest(
     some(engine="smp", cpus=2, source="proxy"),
     SETUP
     + """

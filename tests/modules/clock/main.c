@@ -16,6 +16,7 @@
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"cancel N", "again N MS": cancel group N, and arm it once more
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
+ *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
@@ -192,6 +193,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group_cancel(n);
 	if (!strcmp(verb, "again"))
 		return clock_test_group_again(n, clock);
+	if (!strcmp(verb, "pending"))
+		return clock_test_pending(n, clock);
 	if (!strcmp(verb, "rearm"))
 		return clock_test_rearm(n, clock);
 	if (!strcmp(verb, "stop"))
@@ -258,6 +261,7 @@ static int result_show(struct seq_file *file, void *unused)
 	for (i = 0; i < ARRAY_SIZE(refusals); i++)
 		seq_printf(file, " %d", refusals[i]);
 	seq_putc(file, '\n');
+	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
 	clock_test_stop_show(file);
 	clock_test_group_show(file);
