@@ -43,10 +43,12 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/processor.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
 
@@ -66,13 +68,23 @@ enum state {
 	LAST,			/* @timer was armed, and nothing else will happen */
 };
 
-/* The timers that an hrtimer is pending for, by the CPU that has started it. */
+/**
+ * struct home - the timers that an hrtimer is pending for, by the CPU that has started it
+ * @lock:	for the rest
+ * @timers:	the list, newest last
+ * @cursor:	of next_of(), among them; otherwise in no list
+ */
 struct home {
 	raw_spinlock_t lock;
 	struct list_head timers;
+	struct list_head cursor;
 };
 
+/* Timers that are looked at with interrupts off, as a module is unloaded. */
+#define AT_A_TIME	32
+
 static DEFINE_PER_CPU(struct home, homes);
+static DEFINE_MUTEX(forget_mutex);
 
 struct apic_clock_stats apic_clock_stats;
 
@@ -133,7 +145,7 @@ static void enlist(struct apic_clock_timer *timer)
 	timer->home = raw_smp_processor_id();
 	home = per_cpu_ptr(&homes, timer->home);
 	raw_spin_lock(&home->lock);
-	list_add(&timer->node, &home->timers);
+	list_add_tail(&timer->node, &home->timers);
 	raw_spin_unlock(&home->lock);
 }
 
@@ -621,27 +633,57 @@ static bool belongs_to(const struct apic_clock_timer *timer, const struct module
 	       within_module((unsigned long)timer, module);
 }
 
-/* One that a module leaves behind, out of the lists. */
-static struct apic_clock_timer *next_of(const struct module *module)
+/*
+ * Look at a few timers behind the cursor, and take the first that a module leaves behind
+ * out of the list. Return: false at the end of the list, where the cursor leaves it.
+ */
+static bool next_of(struct home *home, const struct module *module,
+		    struct apic_clock_timer **found)
 {
 	struct apic_clock_timer *timer;
 	unsigned long flags;
-	struct home *home;
-	int cpu;
+	bool more = false;
+	unsigned int i;
 
-	for_each_possible_cpu(cpu) {
-		home = per_cpu_ptr(&homes, cpu);
-		raw_spin_lock_irqsave(&home->lock, flags);
-		list_for_each_entry(timer, &home->timers, node) {
-			if (!belongs_to(timer, module))
-				continue;
-			list_del_init(&timer->node);
-			raw_spin_unlock_irqrestore(&home->lock, flags);
-			return timer;
+	*found = NULL;
+	raw_spin_lock_irqsave(&home->lock, flags);
+	for (i = 0; !*found && i < AT_A_TIME; i++) {
+		more = !list_is_last(&home->cursor, &home->timers);
+		if (!more) {
+			list_del_init(&home->cursor);
+			break;
 		}
-		raw_spin_unlock_irqrestore(&home->lock, flags);
+		timer = list_entry(home->cursor.next, struct apic_clock_timer, node);
+		list_move(&home->cursor, &timer->node);
+		if (belongs_to(timer, module)) {
+			list_del_init(&timer->node);
+			*found = timer;
+		}
 	}
-	return NULL;
+	raw_spin_unlock_irqrestore(&home->lock, flags);
+	return more;
+}
+
+/* Cancel those of one list. Return: how many. */
+static unsigned int forget_in(struct home *home, const struct module *module)
+{
+	struct apic_clock_timer *timer;
+	unsigned int count = 0;
+	unsigned long flags;
+	bool more;
+
+	raw_spin_lock_irqsave(&home->lock, flags);
+	list_add(&home->cursor, &home->timers);
+	raw_spin_unlock_irqrestore(&home->lock, flags);
+	do {
+		more = next_of(home, module, &timer);
+		if (timer) {
+			del_apic_timer_at_sync(timer);
+			count++;
+		}
+		cond_resched();
+	} while (more);
+	return count;
 }
 
 /**
@@ -652,13 +694,14 @@ static struct apic_clock_timer *next_of(const struct module *module)
  */
 void apic_clock_timers_forget(const struct module *module)
 {
-	struct apic_clock_timer *timer;
 	unsigned int count = 0;
+	int cpu;
 
-	while ((timer = next_of(module))) {
-		del_apic_timer_at_sync(timer);
-		count++;
-	}
+	/* One cursor: several modules may be unloaded at a time. */
+	mutex_lock(&forget_mutex);
+	for_each_possible_cpu(cpu)
+		count += forget_in(per_cpu_ptr(&homes, cpu), module);
+	mutex_unlock(&forget_mutex);
 	if (count)
 		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
 			module->name, count);
@@ -676,5 +719,6 @@ void apic_clock_timers_init(void)
 		home = per_cpu_ptr(&homes, cpu);
 		raw_spin_lock_init(&home->lock);
 		INIT_LIST_HEAD(&home->timers);
+		INIT_LIST_HEAD(&home->cursor);
 	}
 }

@@ -9,6 +9,7 @@
  *		"every SLOT CLOCK MS CPU": so, and again by its handler
  *		"mod SLOT CLOCK MS CPU": change the moment
  *		"del SLOT", "del_sync SLOT"
+ *		"crowd": arm a hundred more for an hour from now on
  *		"refuse": what bad input gets
  *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
  *		was when this module was loaded, by TSC_ADJUST
@@ -74,6 +75,7 @@ static struct slot {
 	int ret;
 } slots[SLOTS];
 
+static struct apic_clock_timer crowd[100];
 static struct dentry *directory;
 static DEFINE_MUTEX(lock);		/* one command at a time */
 static int refusals[16];
@@ -140,6 +142,17 @@ static void refuse(void)
 	refusals[i++] = del_apic_timer_at(timer);
 }
 
+static int gather(void)
+{
+	ktime_t later = from_now(CLOCK_MONOTONIC, 3600 * MSEC_PER_SEC);
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < ARRAY_SIZE(crowd); i++)
+		ret = add_apic_timer_at(&crowd[i], CLOCK_MONOTONIC, later);
+	return ret;
+}
+
 static u64 adjust_base[2];
 
 static void read_adjust(void *value)
@@ -181,6 +194,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		refuse();
 		return 0;
 	}
+	if (!strcmp(verb, "crowd"))
+		return gather();
 	if (!strcmp(verb, "adjust"))
 		return adjust(n, ms);
 	if (!strcmp(verb, "group"))
@@ -280,6 +295,10 @@ static int __init clock_test_init(void)
 		slots[i].timer.timer.flags = APIC_TIMER_EXACT;
 		slots[i].timer.flags = i < AFTER ? 0 : APIC_CLOCK_AFTER;
 	}
+	for (i = 0; i < ARRAY_SIZE(crowd); i++) {
+		crowd[i].timer.function = handler;
+		init_apic_clock_timer(&crowd[i]);
+	}
 	read_adjust_base();
 	directory = debugfs_create_dir("apic_clock_test", NULL);
 	debugfs_create_file("command", 0200, directory, NULL, &command_fops);
@@ -298,6 +317,8 @@ static void __exit clock_test_exit(void)
 		slots[i].every = 0;
 		del_apic_timer_at_sync(&slots[i].timer);
 	}
+	for (i = 0; i < ARRAY_SIZE(crowd); i++)
+		del_apic_timer_at_sync(&crowd[i]);
 	clock_test_group_free();
 }
 
