@@ -159,6 +159,34 @@ static void delist(struct apic_clock_timer *timer)
 	raw_spin_unlock(&home->lock);
 }
 
+/*
+ * It leaves the list, unless an hrtimer is queued still. One that its callback has started
+ * again cannot be cancelled before that has returned:
+ *
+ *	CPU0: approach()                        CPU1: del_apic_timer_at()
+ *	  start(&timer->approach)
+ *	  unlock
+ *	                                        lock
+ *	                                        hrtimer_try_to_cancel() = -1
+ *	  returns
+ *
+ * That finds it IDLE, and calls this again.
+ */
+static void settle(struct apic_clock_timer *timer)
+{
+	lockdep_assert_held(&timer->lock);
+	if (!hrtimer_is_queued(&timer->approach) && !hrtimer_is_queued(&timer->check))
+		delist(timer);
+}
+
+/* In a callback that has nothing to do. */
+static void settle_if_over(struct apic_clock_timer *timer)
+{
+	lockdep_assert_held(&timer->lock);
+	if (timer->state == IDLE || timer->state == LAST)
+		settle(timer);
+}
+
 static void start(struct apic_clock_timer *timer, struct hrtimer *hrtimer, ktime_t at)
 {
 	enlist(timer);
@@ -232,7 +260,7 @@ static int advance(struct apic_clock_timer *timer)
 	ret = arm(timer, moment_of(timer));
 	if (ret) {
 		timer->state = IDLE;
-		delist(timer);
+		settle(timer);
 		return ret;
 	}
 	atomic64_inc(&apic_clock_stats.approached);
@@ -241,7 +269,7 @@ static int advance(struct apic_clock_timer *timer)
 		start(timer, &timer->check, ktime_get() + left - check);
 	} else {
 		timer->state = LAST;
-		delist(timer);
+		settle(timer);
 	}
 	return 0;
 }
@@ -265,6 +293,8 @@ static enum hrtimer_restart approach(struct hrtimer *hrtimer)
 	/* Otherwise it was deleted or armed anew before we had the lock. */
 	if (timer->state == FAR && !hrtimer_is_queued(hrtimer))
 		advance_late(timer);
+	else
+		settle_if_over(timer);
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return HRTIMER_NORESTART;
 }
@@ -289,7 +319,7 @@ static void check_again(struct apic_clock_timer *timer)
 		}
 	}
 	timer->state = LAST;
-	delist(timer);
+	settle(timer);
 }
 
 static enum hrtimer_restart check(struct hrtimer *hrtimer)
@@ -303,6 +333,8 @@ static enum hrtimer_restart check(struct hrtimer *hrtimer)
 			advance_late(timer);
 		else if (timer->state == NEAR)
 			check_again(timer);
+		else
+			settle_if_over(timer);
 	}
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return HRTIMER_NORESTART;
@@ -410,7 +442,7 @@ static int take_out(struct apic_clock_timer *timer)
 	timer->state = IDLE;
 	hrtimer_try_to_cancel(&timer->approach);
 	hrtimer_try_to_cancel(&timer->check);
-	delist(timer);
+	settle(timer);
 	ret = del_apic_timer(&timer->timer);
 	if (state == FAR)
 		return 1;
@@ -432,8 +464,11 @@ static bool in_callback(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
 	lockdep_assert_held(&timer->lock);
-	return hrtimer_try_to_cancel(&timer->approach) < 0 ||
-	       hrtimer_try_to_cancel(&timer->check) < 0;
+	if (hrtimer_try_to_cancel(&timer->approach) < 0 ||
+	    hrtimer_try_to_cancel(&timer->check) < 0)
+		return true;
+	settle(timer);
+	return false;
 }
 
 /* The approach is an hrtimer of one clock. It may be in its callback still. */
