@@ -499,6 +499,8 @@ void apic_clock_group_free(struct apic_clock_group *group)
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_free);
 
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+
 /* Its functions may be another module's, and its data, too, if that is a pointer. */
 static bool belongs_to(const struct apic_clock_group *group, const struct module *module)
 {
@@ -550,3 +552,5 @@ void apic_clock_groups_free(const struct module *module)
 		pr_warn("module %s has left %u group(s): cancelled and freed\n", module->name,
 			count);
 }
+
+#endif

@@ -24,6 +24,8 @@
  *	  the module's memory is freed
  *	                                        its handler is called
  */
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+
 static void forget(const struct module *module)
 {
 	apic_clock_groups_stop(module);
@@ -32,23 +34,33 @@ static void forget(const struct module *module)
 
 static int before_core(struct notifier_block *block, unsigned long state, void *module)
 {
-#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 	if (state == MODULE_STATE_GOING && module != THIS_MODULE)
 		forget(module);
-#endif
 	return NOTIFY_OK;
 }
 
 static int after_core(struct notifier_block *block, unsigned long state, void *module)
 {
-#ifdef CONFIG_MODULES
 	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
 		forget(module);
 		apic_clock_groups_free(module);
 	}
-#endif
 	return NOTIFY_OK;
 }
+
+#else
+
+static int before_core(struct notifier_block *block, unsigned long state, void *module)
+{
+	return NOTIFY_OK;
+}
+
+static int after_core(struct notifier_block *block, unsigned long state, void *module)
+{
+	return NOTIFY_OK;
+}
+
+#endif
 
 /* The core's has priority 0. */
 static struct notifier_block before_block = {

@@ -84,7 +84,6 @@ struct home {
 #define AT_A_TIME	32
 
 static DEFINE_PER_CPU(struct home, homes);
-static DEFINE_MUTEX(forget_mutex);
 
 struct apic_clock_stats apic_clock_stats;
 
@@ -661,6 +660,10 @@ bool apic_clock_timer_pending(const struct apic_clock_timer *timer)
 }
 EXPORT_SYMBOL_GPL(apic_clock_timer_pending);
 
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+
+static DEFINE_MUTEX(forget_mutex);
+
 /* Its memory may be the module's, and its function another's. */
 static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
 {
@@ -741,6 +744,8 @@ void apic_clock_timers_forget(const struct module *module)
 		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
 			module->name, count);
 }
+
+#endif
 
 /**
  * apic_clock_timers_init() - set up the lists
