@@ -23,6 +23,9 @@
  *	  we find none
  *	  the module's memory is freed
  *	                                        its handler is called
+ *
+ * One that such a handler has armed may come near after the core has looked, and before
+ * we do once more. So from the first time to the second no timer of the module comes near.
  */
 #ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 
@@ -34,8 +37,10 @@ static void forget(const struct module *module)
 
 static int before_core(struct notifier_block *block, unsigned long state, void *module)
 {
-	if (state == MODULE_STATE_GOING && module != THIS_MODULE)
+	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
+		apic_clock_timers_leave(module);
 		forget(module);
+	}
 	return NOTIFY_OK;
 }
 
@@ -44,6 +49,7 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
 		forget(module);
 		apic_clock_groups_free(module);
+		apic_clock_timers_left(module);
 	}
 	return NOTIFY_OK;
 }

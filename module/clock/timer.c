@@ -49,6 +49,7 @@
 #include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
 
@@ -273,10 +274,62 @@ static int advance(struct apic_clock_timer *timer)
 	return 0;
 }
 
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+
+/**
+ * struct leaving - a module that is being unloaded
+ * @node:	of the list of all
+ * @module:	the module
+ */
+struct leaving {
+	struct list_head node;
+	const struct module *module;
+};
+
+static DEFINE_RAW_SPINLOCK(leaving_lock);	/* inside a timer's */
+static LIST_HEAD(leaving);
+
+/* Its memory may be the module's, and its function another's. */
+static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
+{
+	return within_module((unsigned long)timer->timer.function, module) ||
+	       within_module((unsigned long)timer, module);
+}
+
+/* Is it one of a module that is being unloaded? For callbacks: who arms pays nothing. */
+static bool is_leaving(const struct apic_clock_timer *timer)
+{
+	const struct leaving *of;
+	bool is = false;
+
+	lockdep_assert_held(&timer->lock);
+	if (likely(list_empty(&leaving)))
+		return false;
+	raw_spin_lock(&leaving_lock);
+	list_for_each_entry(of, &leaving, node)
+		is |= belongs_to(timer, of->module);
+	raw_spin_unlock(&leaving_lock);
+	return is;
+}
+
+#else
+
+static bool is_leaving(const struct apic_clock_timer *timer)
+{
+	return false;
+}
+
+#endif
+
 /* In a callback: the timer has nowhere to go. */
 static void advance_late(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
+	if (is_leaving(timer)) {
+		timer->state = IDLE;
+		settle(timer);
+		return;
+	}
 	if (!advance(timer))
 		return;
 	atomic64_inc(&apic_clock_stats.lost);
@@ -664,13 +717,6 @@ EXPORT_SYMBOL_GPL(apic_clock_timer_pending);
 
 static DEFINE_MUTEX(forget_mutex);
 
-/* Its memory may be the module's, and its function another's. */
-static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
-{
-	return within_module((unsigned long)timer->timer.function, module) ||
-	       within_module((unsigned long)timer, module);
-}
-
 /*
  * Look at a few timers behind the cursor, and take the first that a module leaves behind
  * out of the list. Return: false at the end of the list, where the cursor leaves it.
@@ -722,6 +768,44 @@ static unsigned int forget_in(struct home *home, const struct module *module)
 		cond_resched();
 	} while (more);
 	return count;
+}
+
+/**
+ * apic_clock_timers_leave() - let no callback arm the timers of a module any more
+ * @module:	module whose exit function has returned
+ *
+ * Context: Task. apic_clock_timers_left() has to be called in the end.
+ */
+void apic_clock_timers_leave(const struct module *module)
+{
+	struct leaving *of = kmalloc(sizeof(*of), GFP_KERNEL | __GFP_NOFAIL);
+	unsigned long flags;
+
+	of->module = module;
+	raw_spin_lock_irqsave(&leaving_lock, flags);
+	list_add(&of->node, &leaving);
+	raw_spin_unlock_irqrestore(&leaving_lock, flags);
+}
+
+/**
+ * apic_clock_timers_left() - the reverse: a module has no timers any more
+ * @module:	the module
+ *
+ * Context: Task.
+ */
+void apic_clock_timers_left(const struct module *module)
+{
+	struct leaving *of, *found = NULL;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&leaving_lock, flags);
+	list_for_each_entry(of, &leaving, node)
+		if (of->module == module)
+			found = of;
+	if (found)
+		list_del(&found->node);
+	raw_spin_unlock_irqrestore(&leaving_lock, flags);
+	kfree(found);
 }
 
 /**

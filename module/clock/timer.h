@@ -25,6 +25,8 @@ struct apic_clock_stats {
 extern struct apic_clock_stats apic_clock_stats;
 
 void apic_clock_timers_init(void);
+void apic_clock_timers_leave(const struct module *module);
+void apic_clock_timers_left(const struct module *module);
 void apic_clock_timers_forget(const struct module *module);
 
 #endif /* _APIC_CLOCK_TIMER_H */
