@@ -188,7 +188,7 @@ static void read_adjust_base(void)
 
 static int perform(const char *verb, unsigned int n, int clock, long long ms, int cpu)
 {
-	struct slot *slot = &slots[n];
+	struct slot *slot;
 
 	if (!strcmp(verb, "refuse")) {
 		refuse();
@@ -216,6 +216,7 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_stop(n);
 	if (n >= SLOTS)
 		return -EINVAL;
+	slot = &slots[n];
 	slot->every = !strcmp(verb, "every") ? ms * NSEC_PER_MSEC : 0;
 	if (!strcmp(verb, "arm") || slot->every) {
 		slot->runs = 0;
