@@ -434,7 +434,11 @@ INSTRUMENTS = """
     done
     $TOOL accuracy periodic --count 500 --behind idle --keep outliers --bound 600 --json
     $TOOL accuracy periodic --count 500 --behind cpuid --keep none --walk 16 --json
-    $TOOL accuracy periodic --count 500 --mode mean --json
+    # Interrupts of a user program and of its system calls: the mean is above the least.
+    dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+    $TOOL accuracy periodic --count 500 --mode mean --behind idle --json
+    kill $!
+    { wait $! || :; } 2>/dev/null
     $TOOL chain --shots 300 --json 2>/dev/null
     $TOOL chain --shots 100 --via direct,work --load 'while :; do :; done' --json 2>/dev/null
     load apic_timer_dev
@@ -511,7 +515,7 @@ def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict, mean: di
     assert outliers["outlier_numbers"] == sorted(set(outliers["outlier_numbers"]))
     assert raw["error_min"] > 100 and exact["errors"]["early"] == 0
     assert exact["error"]["p50"] <= 3
-    assert mean["errors"]["early"] > 100
+    assert 100 < mean["errors"]["early"] < 500
     assert raw["errors"]["max"] == raw["error"]["max"]
 
 
