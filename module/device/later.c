@@ -12,7 +12,8 @@
  * at a time, and a timer queues it again for the others.
  *
  * What the irq_work has not begun can be cancelled. Who closes a file does not depend on it:
- * the thread that is the irq_work on PREEMPT_RT has a low priority.
+ * the thread that is the irq_work on PREEMPT_RT has a low priority. One is taken out of the
+ * list without a walk, as interrupts are off and a handler may wait for the lock.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpuhotplug.h>
@@ -20,6 +21,8 @@
 #include <linux/irq_work.h>
 #include <linux/kconfig.h>
 #include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
@@ -32,17 +35,14 @@
 
 /**
  * struct later_cpu - what a CPU has to do
- * @due:	added by handlers, last one first
- * @lock:	@rest, against those that cancel, and against another CPU: @resume may have
- *		moved there
- * @rest:	taken from @due, first one first
+ * @lock:	@due: handlers of this CPU add, any CPU takes one out
+ * @due:	first one first
  * @work:	does it
  * @resume:	queues @work again
  */
 struct later_cpu {
-	struct llist_head due;
 	raw_spinlock_t lock;
-	struct llist_node *rest;
+	struct list_head due;
 	struct irq_work work;
 	struct apic_timer_list resume;
 };
@@ -50,30 +50,25 @@ struct later_cpu {
 static DEFINE_PER_CPU(struct later_cpu, later_cpus);
 static int cpu_state;
 
-static struct device_later *next(struct later_cpu *own)
+static void take(struct later_cpu *own, struct device_later *later)
+	__must_hold(&own->lock)
 {
-	struct llist_node *node;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&own->lock, flags);
-	if (!own->rest)
-		own->rest = llist_reverse_order(llist_del_all(&own->due));
-	node = own->rest;
-	if (node)
-		own->rest = node->next;
-	raw_spin_unlock_irqrestore(&own->lock, flags);
-	return node ? llist_entry(node, struct device_later, node) : NULL;
+	lockdep_assert_held(&own->lock);
+	list_del(&later->node);
+	later->queued = false;
 }
 
-static bool is_done(struct later_cpu *own)
+static struct device_later *next(struct later_cpu *own)
 {
+	struct device_later *later;
 	unsigned long flags;
-	bool done;
 
 	raw_spin_lock_irqsave(&own->lock, flags);
-	done = !own->rest && llist_empty(&own->due);
+	later = list_first_entry_or_null(&own->due, struct device_later, node);
+	if (later)
+		take(own, later);
 	raw_spin_unlock_irqrestore(&own->lock, flags);
-	return done;
+	return later;
 }
 
 static void finish(struct later_cpu *own)
@@ -96,7 +91,7 @@ static void run(struct irq_work *work)
 			return;
 		later->call(later);
 	}
-	if (is_done(own))
+	if (list_empty(&own->due))
 		return;
 	/* Unless no CPU has a timer any more */
 	if (mod_apic_timer(&own->resume, apic_timer_add_tsc(apic_timer_now(),
@@ -118,11 +113,14 @@ static void resume(unsigned long long now, unsigned long data)
 void device_later(struct device_later *later)
 {
 	struct later_cpu *own;
+	unsigned long flags;
 
 	later->cpu = get_cpu();
 	own = this_cpu_ptr(&later_cpus);
-	llist_add(&later->node, &own->due);
-	/* Also if others are due: who has added those may not have come that far. */
+	raw_spin_lock_irqsave(&own->lock, flags);
+	later->queued = true;
+	list_add_tail(&later->node, &own->due);
+	raw_spin_unlock_irqrestore(&own->lock, flags);
 	irq_work_queue(&own->work);
 	put_cpu();
 }
@@ -137,20 +135,13 @@ void device_later(struct device_later *later)
 bool device_later_cancel(struct device_later *later)
 {
 	struct later_cpu *own = per_cpu_ptr(&later_cpus, later->cpu);
-	struct llist_node **at;
 	unsigned long flags;
 	bool queued;
 
 	raw_spin_lock_irqsave(&own->lock, flags);
-	for (at = &own->rest; ; at = &(*at)->next) {
-		if (!*at)
-			*at = llist_reverse_order(llist_del_all(&own->due));
-		if (!*at || *at == &later->node)
-			break;
-	}
-	queued = *at;
+	queued = later->queued;
 	if (queued)
-		*at = later->node.next;
+		take(own, later);
 	raw_spin_unlock_irqrestore(&own->lock, flags);
 	return queued;
 }
@@ -178,6 +169,7 @@ int device_later_init(void)
 		struct later_cpu *own = per_cpu_ptr(&later_cpus, cpu);
 
 		raw_spin_lock_init(&own->lock);
+		INIT_LIST_HEAD(&own->due);
 		init_irq_work(&own->work, run);
 		own->resume.function = resume;
 		own->resume.data = (unsigned long)own;

@@ -2,17 +2,19 @@
 #ifndef _APIC_TIMER_DEVICE_LATER_H
 #define _APIC_TIMER_DEVICE_LATER_H
 
-#include <linux/llist.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
 /**
  * struct device_later - what a handler leaves to be done out of the hard interrupt
- * @node:	in the list of its CPU
+ * @node:	in the list of its CPU, if @queued
+ * @queued:	under that list's lock
  * @cpu:	that CPU
  * @call:	does it; this structure may be gone when it returns
  */
 struct device_later {
-	struct llist_node node;
+	struct list_head node;
+	bool queued;
 	int cpu;
 	void (*call)(struct device_later *later);
 };
