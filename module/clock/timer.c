@@ -42,19 +42,16 @@
 #include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/overflow.h>
-#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
 
 #include "compat.h"
 #include "timer.h"
+#include "unload.h"
 
 /* Before the moment, ns: arm for it, and check once more. */
 #define NEAR_NS		(2 * (s64)NSEC_PER_MSEC)
@@ -68,23 +65,6 @@ enum state {
 	MOVING,			/* @timer is taken out to be armed anew, unless it expires */
 	LAST,			/* @timer was armed, and nothing else will happen */
 };
-
-/**
- * struct home - the timers that an hrtimer is pending for, by the CPU that has started it
- * @lock:	for the rest
- * @timers:	the list, newest last
- * @cursor:	of next_of(), among them; otherwise in no list
- */
-struct home {
-	raw_spinlock_t lock;
-	struct list_head timers;
-	struct list_head cursor;
-};
-
-/* Timers that are looked at with interrupts off, as a module is unloaded. */
-#define AT_A_TIME	32
-
-static DEFINE_PER_CPU(struct home, homes);
 
 struct apic_clock_stats apic_clock_stats;
 
@@ -135,30 +115,6 @@ static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int 
 	return apic_timer_query(cpu, &info);
 }
 
-static void enlist(struct apic_clock_timer *timer)
-{
-	struct home *home;
-
-	lockdep_assert_held(&timer->lock);
-	if (!list_empty(&timer->node))
-		return;
-	timer->home = raw_smp_processor_id();
-	home = per_cpu_ptr(&homes, timer->home);
-	raw_spin_lock(&home->lock);
-	list_add_tail(&timer->node, &home->timers);
-	raw_spin_unlock(&home->lock);
-}
-
-static void delist(struct apic_clock_timer *timer)
-{
-	struct home *home = per_cpu_ptr(&homes, timer->home);
-
-	lockdep_assert_held(&timer->lock);
-	raw_spin_lock(&home->lock);
-	list_del_init(&timer->node);
-	raw_spin_unlock(&home->lock);
-}
-
 /*
  * It leaves the list, unless an hrtimer is queued still. One that its callback has started
  * again cannot be cancelled before that has returned:
@@ -176,7 +132,7 @@ static void settle(struct apic_clock_timer *timer)
 {
 	lockdep_assert_held(&timer->lock);
 	if (!hrtimer_is_queued(&timer->approach) && !hrtimer_is_queued(&timer->check))
-		delist(timer);
+		apic_clock_timer_delist(timer);
 }
 
 /* In a callback that has nothing to do. */
@@ -189,7 +145,7 @@ static void settle_if_over(struct apic_clock_timer *timer)
 
 static void start(struct apic_clock_timer *timer, struct hrtimer *hrtimer, ktime_t at)
 {
-	enlist(timer);
+	apic_clock_timer_enlist(timer);
 	hrtimer_start(hrtimer, max_t(ktime_t, at, 0), HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
@@ -274,58 +230,11 @@ static int advance(struct apic_clock_timer *timer)
 	return 0;
 }
 
-#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
-
-/**
- * struct leaving - a module that is being unloaded
- * @node:	of the list of all
- * @module:	the module
- */
-struct leaving {
-	struct list_head node;
-	const struct module *module;
-};
-
-static DEFINE_RAW_SPINLOCK(leaving_lock);	/* inside a timer's */
-static LIST_HEAD(leaving);
-
-/* Its memory may be the module's, and its function another's. */
-static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
-{
-	return within_module((unsigned long)timer->timer.function, module) ||
-	       within_module((unsigned long)timer, module);
-}
-
-/* Is it one of a module that is being unloaded? For callbacks: who arms pays nothing. */
-static bool is_leaving(const struct apic_clock_timer *timer)
-{
-	const struct leaving *of;
-	bool is = false;
-
-	lockdep_assert_held(&timer->lock);
-	if (likely(list_empty(&leaving)))
-		return false;
-	raw_spin_lock(&leaving_lock);
-	list_for_each_entry(of, &leaving, node)
-		is |= belongs_to(timer, of->module);
-	raw_spin_unlock(&leaving_lock);
-	return is;
-}
-
-#else
-
-static bool is_leaving(const struct apic_clock_timer *timer)
-{
-	return false;
-}
-
-#endif
-
 /* In a callback: the timer has nowhere to go. */
 static void advance_late(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
-	if (is_leaving(timer)) {
+	if (apic_clock_timer_is_leaving(timer)) {
 		timer->state = IDLE;
 		settle(timer);
 		return;
@@ -712,137 +621,3 @@ bool apic_clock_timer_pending(const struct apic_clock_timer *timer)
 	return known(timer) && is_pending(timer);
 }
 EXPORT_SYMBOL_GPL(apic_clock_timer_pending);
-
-#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
-
-static DEFINE_MUTEX(forget_mutex);
-
-/*
- * Look at a few timers behind the cursor, and take the first that a module leaves behind
- * out of the list. Return: false at the end of the list, where the cursor leaves it.
- */
-static bool next_of(struct home *home, const struct module *module,
-		    struct apic_clock_timer **found)
-{
-	struct apic_clock_timer *timer;
-	unsigned long flags;
-	bool more = false;
-	unsigned int i;
-
-	*found = NULL;
-	raw_spin_lock_irqsave(&home->lock, flags);
-	for (i = 0; !*found && i < AT_A_TIME; i++) {
-		more = !list_is_last(&home->cursor, &home->timers);
-		if (!more) {
-			list_del_init(&home->cursor);
-			break;
-		}
-		timer = list_entry(home->cursor.next, struct apic_clock_timer, node);
-		list_move(&home->cursor, &timer->node);
-		if (belongs_to(timer, module)) {
-			list_del_init(&timer->node);
-			*found = timer;
-		}
-	}
-	raw_spin_unlock_irqrestore(&home->lock, flags);
-	return more;
-}
-
-/* Cancel those of one list. Return: how many. */
-static unsigned int forget_in(struct home *home, const struct module *module)
-{
-	struct apic_clock_timer *timer;
-	unsigned int count = 0;
-	unsigned long flags;
-	bool more;
-
-	raw_spin_lock_irqsave(&home->lock, flags);
-	list_add(&home->cursor, &home->timers);
-	raw_spin_unlock_irqrestore(&home->lock, flags);
-	do {
-		more = next_of(home, module, &timer);
-		if (timer) {
-			del_apic_timer_at_sync(timer);
-			count++;
-		}
-		cond_resched();
-	} while (more);
-	return count;
-}
-
-/**
- * apic_clock_timers_leave() - let no callback arm the timers of a module any more
- * @module:	module whose exit function has returned
- *
- * Context: Task. apic_clock_timers_left() has to be called in the end.
- */
-void apic_clock_timers_leave(const struct module *module)
-{
-	struct leaving *of = kmalloc(sizeof(*of), GFP_KERNEL | __GFP_NOFAIL);
-	unsigned long flags;
-
-	of->module = module;
-	raw_spin_lock_irqsave(&leaving_lock, flags);
-	list_add(&of->node, &leaving);
-	raw_spin_unlock_irqrestore(&leaving_lock, flags);
-}
-
-/**
- * apic_clock_timers_left() - the reverse: a module has no timers any more
- * @module:	the module
- *
- * Context: Task.
- */
-void apic_clock_timers_left(const struct module *module)
-{
-	struct leaving *of, *found = NULL;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&leaving_lock, flags);
-	list_for_each_entry(of, &leaving, node)
-		if (of->module == module)
-			found = of;
-	if (found)
-		list_del(&found->node);
-	raw_spin_unlock_irqrestore(&leaving_lock, flags);
-	kfree(found);
-}
-
-/**
- * apic_clock_timers_forget() - cancel what a module has left pending
- * @module:	module whose exit function has returned, so that nobody uses its timers
- *
- * Context: Task.
- */
-void apic_clock_timers_forget(const struct module *module)
-{
-	unsigned int count = 0;
-	int cpu;
-
-	/* One cursor: several modules may be unloaded at a time. */
-	mutex_lock(&forget_mutex);
-	for_each_possible_cpu(cpu)
-		count += forget_in(per_cpu_ptr(&homes, cpu), module);
-	mutex_unlock(&forget_mutex);
-	if (count)
-		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
-			module->name, count);
-}
-
-#endif
-
-/**
- * apic_clock_timers_init() - set up the lists
- */
-void apic_clock_timers_init(void)
-{
-	struct home *home;
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		home = per_cpu_ptr(&homes, cpu);
-		raw_spin_lock_init(&home->lock);
-		INIT_LIST_HEAD(&home->timers);
-		INIT_LIST_HEAD(&home->cursor);
-	}
-}

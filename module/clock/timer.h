@@ -4,8 +4,6 @@
 
 #include <linux/atomic.h>
 
-struct module;
-
 /**
  * struct apic_clock_stats - what has happened to timers of clocks
  * @approached:	moments that came near, so that the CPU's timer was armed for them
@@ -23,10 +21,5 @@ struct apic_clock_stats {
 };
 
 extern struct apic_clock_stats apic_clock_stats;
-
-void apic_clock_timers_init(void);
-void apic_clock_timers_leave(const struct module *module);
-void apic_clock_timers_left(const struct module *module);
-void apic_clock_timers_forget(const struct module *module);
 
 #endif /* _APIC_CLOCK_TIMER_H */

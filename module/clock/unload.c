@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A module is unloaded, perhaps with timers of clocks pending: they are cancelled.
+ *
+ * Far from its moment a timer is an hrtimer, and in a list here. Close to it, it is the
+ * core's only, which cancels what a module has left with it. So ours are cancelled before
+ * the core looks for those, and once more when the core has waited for the module's
+ * handlers, which may arm some meanwhile:
+ *
+ *	CPU0: rmmod                             CPU1
+ *	  the core cancels the module's
+ *	                                        a timer comes near: armed, not ours any more
+ *	  we find none
+ *	  the module's memory is freed
+ *	                                        its handler is called
+ *
+ * One that such a handler has armed may come near after the core has looked, and before
+ * we do once more. So from the first time to the second no timer of the module comes near.
+ *
+ * A timer's lock is the outer one of those here.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_clock.h>
+#include <linux/lockdep.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "group.h"
+#include "unload.h"
+
+/* Timers that are looked at with interrupts off. */
+#define AT_A_TIME	32
+
+/**
+ * struct home - the timers that an hrtimer is pending for, by the CPU that has started it
+ * @lock:	for the rest
+ * @timers:	the list, newest last
+ * @cursor:	of next_of(), among them; otherwise in no list
+ */
+struct home {
+	raw_spinlock_t lock;
+	struct list_head timers;
+	struct list_head cursor;
+};
+
+static DEFINE_PER_CPU(struct home, homes);
+
+/**
+ * struct leaving - a module that is being unloaded
+ * @node:	of the list of all
+ * @module:	the module
+ */
+struct leaving {
+	struct list_head node;
+	const struct module *module;
+};
+
+static DEFINE_RAW_SPINLOCK(leaving_lock);
+static LIST_HEAD(leaving);
+
+/* One cursor: several modules may be unloaded at a time. */
+static DEFINE_MUTEX(cancel_mutex);
+
+/**
+ * apic_clock_timer_enlist() - have a timer found when its module is unloaded
+ * @timer:	the timer; it may be in a list already
+ *
+ * Context: Under the timer's lock, interrupts off.
+ */
+void apic_clock_timer_enlist(struct apic_clock_timer *timer)
+{
+	struct home *home;
+
+	lockdep_assert_held(&timer->lock);
+	if (!list_empty(&timer->node))
+		return;
+	timer->home = raw_smp_processor_id();
+	home = per_cpu_ptr(&homes, timer->home);
+	raw_spin_lock(&home->lock);
+	list_add_tail(&timer->node, &home->timers);
+	raw_spin_unlock(&home->lock);
+}
+
+/**
+ * apic_clock_timer_delist() - the reverse: it is the core's, or nobody's
+ * @timer:	the timer; it may be in no list
+ *
+ * Context: Under the timer's lock, interrupts off.
+ */
+void apic_clock_timer_delist(struct apic_clock_timer *timer)
+{
+	struct home *home = per_cpu_ptr(&homes, timer->home);
+
+	lockdep_assert_held(&timer->lock);
+	raw_spin_lock(&home->lock);
+	list_del_init(&timer->node);
+	raw_spin_unlock(&home->lock);
+}
+
+/* Its memory may be the module's, and its function another's. */
+static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
+{
+	return within_module((unsigned long)timer->timer.function, module) ||
+	       within_module((unsigned long)timer, module);
+}
+
+/**
+ * apic_clock_timer_is_leaving() - check whether a timer's module is being unloaded
+ * @timer:	the timer
+ *
+ * Asked by callbacks, so that who arms pays nothing.
+ *
+ * Context: Under the timer's lock, interrupts off.
+ * Return: true if it must not come near.
+ */
+bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
+{
+	const struct leaving *of;
+	bool is = false;
+
+	lockdep_assert_held(&timer->lock);
+	if (likely(list_empty(&leaving)))
+		return false;
+	raw_spin_lock(&leaving_lock);
+	list_for_each_entry(of, &leaving, node)
+		is |= belongs_to(timer, of->module);
+	raw_spin_unlock(&leaving_lock);
+	return is;
+}
+
+/*
+ * Look at a few timers behind the cursor, and take the first that a module leaves behind
+ * out of the list. Return: false at the end of the list, where the cursor leaves it.
+ */
+static bool next_of(struct home *home, const struct module *module,
+		    struct apic_clock_timer **found)
+{
+	struct apic_clock_timer *timer;
+	unsigned long flags;
+	bool more = false;
+	unsigned int i;
+
+	*found = NULL;
+	raw_spin_lock_irqsave(&home->lock, flags);
+	for (i = 0; !*found && i < AT_A_TIME; i++) {
+		more = !list_is_last(&home->cursor, &home->timers);
+		if (!more) {
+			list_del_init(&home->cursor);
+			break;
+		}
+		timer = list_entry(home->cursor.next, struct apic_clock_timer, node);
+		list_move(&home->cursor, &timer->node);
+		if (belongs_to(timer, module)) {
+			list_del_init(&timer->node);
+			*found = timer;
+		}
+	}
+	raw_spin_unlock_irqrestore(&home->lock, flags);
+	return more;
+}
+
+/* Cancel those of one list. Return: how many. */
+static unsigned int cancel_in(struct home *home, const struct module *module)
+{
+	struct apic_clock_timer *timer;
+	unsigned int count = 0;
+	unsigned long flags;
+	bool more;
+
+	raw_spin_lock_irqsave(&home->lock, flags);
+	list_add(&home->cursor, &home->timers);
+	raw_spin_unlock_irqrestore(&home->lock, flags);
+	do {
+		more = next_of(home, module, &timer);
+		if (timer) {
+			del_apic_timer_at_sync(timer);
+			count++;
+		}
+		cond_resched();
+	} while (more);
+	return count;
+}
+
+/* Groups, and timers. The module's exit function has returned: nobody uses them. */
+static void cancel(const struct module *module)
+{
+	unsigned int count = 0;
+	int cpu;
+
+	apic_clock_groups_stop(module);
+	mutex_lock(&cancel_mutex);
+	for_each_possible_cpu(cpu)
+		count += cancel_in(per_cpu_ptr(&homes, cpu), module);
+	mutex_unlock(&cancel_mutex);
+	if (count)
+		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
+			module->name, count);
+}
+
+/* From here on no callback arms a timer of the module. */
+static void leave(const struct module *module)
+{
+	struct leaving *of = kmalloc(sizeof(*of), GFP_KERNEL | __GFP_NOFAIL);
+	unsigned long flags;
+
+	of->module = module;
+	raw_spin_lock_irqsave(&leaving_lock, flags);
+	list_add(&of->node, &leaving);
+	raw_spin_unlock_irqrestore(&leaving_lock, flags);
+}
+
+/* It has no timers any more. */
+static void left(const struct module *module)
+{
+	struct leaving *of, *found = NULL;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&leaving_lock, flags);
+	list_for_each_entry(of, &leaving, node)
+		if (of->module == module)
+			found = of;
+	if (found)
+		list_del(&found->node);
+	raw_spin_unlock_irqrestore(&leaving_lock, flags);
+	kfree(found);
+}
+
+static int before_core(struct notifier_block *block, unsigned long state, void *module)
+{
+	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
+		leave(module);
+		cancel(module);
+	}
+	return NOTIFY_OK;
+}
+
+static int after_core(struct notifier_block *block, unsigned long state, void *module)
+{
+	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
+		cancel(module);
+		apic_clock_groups_free(module);
+		left(module);
+	}
+	return NOTIFY_OK;
+}
+
+/* The core's has priority 0. */
+static struct notifier_block before_block = {
+	.notifier_call = before_core,
+	.priority = 1,
+};
+
+static struct notifier_block after_block = {
+	.notifier_call = after_core,
+	.priority = -1,
+};
+
+/**
+ * apic_clock_unload_init() - look after modules that are unloaded from here on
+ *
+ * Context: Task, before a timer is armed. Sleeps.
+ * Return: 0 or an error.
+ */
+int apic_clock_unload_init(void)
+{
+	struct home *home;
+	int cpu, ret;
+
+	for_each_possible_cpu(cpu) {
+		home = per_cpu_ptr(&homes, cpu);
+		raw_spin_lock_init(&home->lock);
+		INIT_LIST_HEAD(&home->timers);
+		INIT_LIST_HEAD(&home->cursor);
+	}
+	ret = register_module_notifier(&before_block);
+	if (ret)
+		return ret;
+	ret = register_module_notifier(&after_block);
+	if (ret)
+		unregister_module_notifier(&before_block);
+	return ret;
+}
+
+/**
+ * apic_clock_unload_exit() - the reverse of apic_clock_unload_init()
+ *
+ * Context: Task. Sleeps.
+ */
+void apic_clock_unload_exit(void)
+{
+	unregister_module_notifier(&after_block);
+	unregister_module_notifier(&before_block);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_UNLOAD_H
+#define _APIC_CLOCK_UNLOAD_H
+
+#include <linux/types.h>
+
+struct apic_clock_timer;
+
+#ifdef CONFIG_MODULES
+
+void apic_clock_timer_enlist(struct apic_clock_timer *timer);
+void apic_clock_timer_delist(struct apic_clock_timer *timer);
+bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer);
+int apic_clock_unload_init(void);
+void apic_clock_unload_exit(void);
+
+#else /* !CONFIG_MODULES: in a kernel tree there may be none */
+
+static inline void apic_clock_timer_enlist(struct apic_clock_timer *timer) {}
+static inline void apic_clock_timer_delist(struct apic_clock_timer *timer) {}
+
+static inline bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
+{
+	return false;
+}
+
+static inline int apic_clock_unload_init(void)
+{
+	return 0;
+}
+
+static inline void apic_clock_unload_exit(void) {}
+
+#endif
+
+#endif /* _APIC_CLOCK_UNLOAD_H */
