@@ -232,9 +232,19 @@ static void left(const struct module *module)
 	kfree(found);
 }
 
+/*
+ * Not of a load that another block has refused: none of its code has run, and of us only
+ * those are asked that come before that one.
+ */
+static bool is_unloaded(unsigned long state, const struct module *module)
+{
+	return state == MODULE_STATE_GOING && module->state == MODULE_STATE_GOING &&
+	       module != THIS_MODULE;
+}
+
 static int before_core(struct notifier_block *block, unsigned long state, void *module)
 {
-	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
+	if (is_unloaded(state, module)) {
 		leave(module);
 		cancel(module);
 	}
@@ -243,7 +253,7 @@ static int before_core(struct notifier_block *block, unsigned long state, void *
 
 static int after_core(struct notifier_block *block, unsigned long state, void *module)
 {
-	if (state == MODULE_STATE_GOING && module != THIS_MODULE) {
+	if (is_unloaded(state, module)) {
 		cancel(module);
 		apic_clock_groups_free(module);
 		left(module);
@@ -279,12 +289,13 @@ int apic_clock_unload_init(void)
 		INIT_LIST_HEAD(&home->timers);
 		INIT_LIST_HEAD(&home->cursor);
 	}
-	ret = register_module_notifier(&before_block);
-	if (ret)
-		return ret;
+	/* The second alone does no harm. */
 	ret = register_module_notifier(&after_block);
 	if (ret)
-		unregister_module_notifier(&before_block);
+		return ret;
+	ret = register_module_notifier(&before_block);
+	if (ret)
+		unregister_module_notifier(&after_block);
 	return ret;
 }
 
@@ -295,6 +306,6 @@ int apic_clock_unload_init(void)
  */
 void apic_clock_unload_exit(void)
 {
-	unregister_module_notifier(&after_block);
 	unregister_module_notifier(&before_block);
+	unregister_module_notifier(&after_block);
 }

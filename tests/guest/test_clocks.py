@@ -328,6 +328,13 @@ def test_calls(guest):
     some(engine=("smp", "virtual"), kernel=("6.1", "7.2"), cpus=(1, 2), source="proxy"),
     SETUP
     + """
+    # Another's refusal of a module is no unloading: it is not waited for.
+    echo 1 >/sys/module/apic_clock_test/parameters/refuse_loads
+    insmod $MODULES/apic_measure.ko 2>/dev/null && echo loaded
+    echo 0 >/sys/module/apic_clock_test/parameters/refuse_loads
+    all arm 100
+    sleep 0.3
+    result refused
     echo 1 >/sys/module/apic_clock_test/parameters/leave
     all arm 500
     echo crowd >$test/command
@@ -342,6 +349,8 @@ def test_calls(guest):
 def test_left_behind(guest):
     """A module that is unloaded with timers and a group pending is not called any more."""
     output = guest.ok()
+    assert "loaded" not in output
+    assert all(slot.runs == 1 for slot in results(output)["refused"].values())
     assert "module apic_clock_test has left 105 timers of clocks pending: cancelled" in output
     assert "module apic_clock_test has left 2 group(s): cancelled and freed" in output
 

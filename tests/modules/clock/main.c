@@ -30,6 +30,7 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -46,6 +47,10 @@
 static bool leave;
 module_param(leave, bool, 0600);
 MODULE_PARM_DESC(leave, "leave timers and groups pending when unloaded");
+
+static bool refuse_loads;
+module_param(refuse_loads, bool, 0600);
+MODULE_PARM_DESC(refuse_loads, "let no module be loaded");
 
 #define SLOTS	8
 /* Those from here on are not early, whatever a conversion may be off by. */
@@ -285,10 +290,21 @@ static int result_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
+/* As one that runs out of memory, or that finds the BTF of another kernel. */
+static int notified(struct notifier_block *block, unsigned long state, void *module)
+{
+	return state == MODULE_STATE_COMING && refuse_loads ? NOTIFY_BAD : NOTIFY_OK;
+}
+
+static struct notifier_block block = { .notifier_call = notified };
+
 static int __init clock_test_init(void)
 {
 	unsigned int i;
+	int ret = register_module_notifier(&block);
 
+	if (ret)
+		return ret;
 	for (i = 0; i < SLOTS; i++) {
 		slots[i].timer.timer.function = handler;
 		slots[i].timer.timer.data = (unsigned long)&slots[i];
@@ -311,6 +327,7 @@ static void __exit clock_test_exit(void)
 {
 	unsigned int i;
 
+	unregister_module_notifier(&block);
 	debugfs_remove(directory);
 	if (leave)
 		return;
