@@ -79,7 +79,6 @@ struct member {
  * @function:	the members' handler
  * @done:	receives the receipt, may be NULL
  * @data:	for both
- * @caller:	of apic_clock_group_alloc()
  * @flags:	APIC_CLOCK_GROUP_*
  * @count:	number of members
  * @when:	the moment
@@ -98,7 +97,6 @@ struct apic_clock_group {
 	void (*function)(unsigned long long now, unsigned long data);
 	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data);
 	unsigned long data;
-	unsigned long caller;
 	unsigned int flags;
 	unsigned int count;
 	u64 when;
@@ -270,7 +268,6 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 	group->function = function;
 	group->done = done;
 	group->data = data;
-	group->caller = _RET_IP_;
 	group->flags = flags;
 	group->work = IRQ_WORK_INIT_HARD(conclude_in_interrupt);
 	member = group->members;
@@ -501,12 +498,16 @@ EXPORT_SYMBOL_GPL(apic_clock_group_free);
 
 #ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 
-/* Its functions may be another module's, and its data, too, if that is a pointer. */
+/*
+ * Its functions may be another module's, and its data, too, if that is a pointer. Who made
+ * it does not tell: that is code of the module's initialisation as a rule, in memory that
+ * is another module's later.
+ */
 static bool belongs_to(const struct apic_clock_group *group, const struct module *module)
 {
 	return within_module((unsigned long)group->function, module) ||
 	       within_module((unsigned long)group->done, module) ||
-	       within_module(group->data, module) || within_module(group->caller, module);
+	       within_module(group->data, module);
 }
 
 /**

@@ -211,12 +211,13 @@ int clock_test_group_cancel(unsigned int n)
 	return 0;
 }
 
-/* A group of which neither function nor data is this module's; it is not to expire. */
+/* A group of which only the data is this module's; it is not to expire. */
 int clock_test_group_foreign(unsigned int ms)
 {
 	struct apic_clock_group *group;
 
-	group = apic_clock_group_alloc(cpumask_of(0), (void *)apic_clock_get_resync, NULL, 0, 0);
+	group = apic_clock_group_alloc(cpumask_of(0), (void *)apic_clock_get_resync, NULL,
+				       (unsigned long)later, 0);
 	if (!group)
 		return -EINVAL;
 	return apic_clock_group_fire(group, apic_timer_now() +
