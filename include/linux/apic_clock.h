@@ -64,7 +64,10 @@ struct apic_clock_timer {
  * initialised.
  */
 
-/* Initialise a timer before its first use; not while it is pending. */
+/*
+ * Initialise a timer before its first use. Later only when del_apic_timer_at_sync() has
+ * deleted it, as before its memory is freed: hrtimers of it may be pending without it.
+ */
 void init_apic_clock_timer(struct apic_clock_timer *timer);
 
 /*

@@ -20,7 +20,6 @@
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/export.h>
-#include <linux/instruction_pointer.h>
 #include <linux/irq_work.h>
 #include <linux/limits.h>
 #include <linux/list.h>

@@ -16,6 +16,8 @@
  *	 |                   | v               |
  *	 +------------------ MOVING -----------+
  *
+ * MOVING is short, and passed through each time that the CPU's timer is armed.
+ *
  * The moment is approached in steps, an eighth of the way being left each time. On
  * an idle CPU the kernel programs its next event by the rate that its clock has
  * then: when the clock is made faster meanwhile, the event is late. The tick's
@@ -62,7 +64,7 @@ enum state {
 	IDLE = 0x41430001,	/* neither FAR nor NEAR; its last check may be over */
 	FAR,			/* @approach is pending, or @check for RAW */
 	NEAR,			/* @timer is armed, and @check is pending */
-	MOVING,			/* @timer is taken out to be armed anew, unless it expires */
+	MOVING,			/* @timer is armed, or taken out for that unless it expires */
 	LAST,			/* @timer was armed, and nothing else will happen */
 };
 
@@ -213,6 +215,8 @@ static int advance(struct apic_clock_timer *timer)
 		return 0;
 	}
 
+	/* It may expire at once, on another CPU: see is_pending(). */
+	WRITE_ONCE(timer->state, MOVING);
 	ret = arm(timer, moment_of(timer));
 	if (ret) {
 		timer->state = IDLE;
@@ -303,7 +307,8 @@ static enum hrtimer_restart check(struct hrtimer *hrtimer)
 
 /**
  * init_apic_clock_timer() - initialise a timer of a clock
- * @timer:	timer, not pending; @timer->timer.function and .data are kept
+ * @timer:	timer that was never initialised, or was deleted by del_apic_timer_at_sync()
+ *		since it was armed; @timer->timer.function and .data are kept
  *
  * Context: Any but NMI.
  */
@@ -363,8 +368,9 @@ static bool is_pending_in(const struct apic_clock_timer *timer, unsigned int sta
  *	  del_apic_timer() = 0, LAST
  *	                                            not pending
  *
- * It waits for some instructions of a CPU with interrupts off. That may be the one that an
- * NMI has interrupted, where it is taken for pending.
+ * Likewise one that is armed for the first time, and expires at once, as its moment has
+ * passed. It waits for some instructions of a CPU with interrupts off. That may be the one
+ * that an NMI has interrupted, where it is taken for pending.
  */
 static bool is_pending(const struct apic_clock_timer *timer)
 {
@@ -391,8 +397,33 @@ static bool is_pending(const struct apic_clock_timer *timer)
 	}
 }
 
-/* Take it out of wherever it is. Return: as del_apic_timer(). */
-static int take_out(struct apic_clock_timer *timer)
+/*
+ * Return: true if a callback is under way. hrtimer_cancel() would wait for it without the
+ * lock, while set_clock() makes another hrtimer of the approach:
+ *
+ *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
+ *	  add_apic_timer_at(), another clock
+ *	    set_clock()                         hrtimer_cancel(&timer->approach)
+ *	      timer->approach.base = NULL
+ *	                                          reads from base
+ */
+static bool cancel_hrtimers(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	bool callback;
+
+	lockdep_assert_held(&timer->lock);
+	callback = hrtimer_try_to_cancel(&timer->approach) < 0;
+	callback |= hrtimer_try_to_cancel(&timer->check) < 0;
+	settle(timer);
+	return callback;
+}
+
+/*
+ * Take it out of wherever it is. Return: as del_apic_timer(), and in @callback as
+ * cancel_hrtimers().
+ */
+static int take_out(struct apic_clock_timer *timer, bool *callback)
 	__must_hold(&timer->lock)
 {
 	unsigned int state = timer->state;
@@ -401,35 +432,12 @@ static int take_out(struct apic_clock_timer *timer)
 	lockdep_assert_held(&timer->lock);
 	/* A callback that is under way finds the state, once it has the lock. */
 	timer->state = IDLE;
-	hrtimer_try_to_cancel(&timer->approach);
-	hrtimer_try_to_cancel(&timer->check);
-	settle(timer);
+	*callback = cancel_hrtimers(timer);
 	ret = del_apic_timer(&timer->timer);
 	if (state == FAR)
 		return 1;
 	/* It was armed, if not as far as the CPU's timer. */
 	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
-}
-
-/*
- * Is a callback under way, of a timer that was taken out? hrtimer_cancel() would wait
- * for it without the lock, while set_clock() makes another hrtimer of the approach:
- *
- *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
- *	  add_apic_timer_at(), another clock
- *	    set_clock()                         hrtimer_cancel(&timer->approach)
- *	      timer->approach.base = NULL
- *	                                          reads from base
- */
-static bool in_callback(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	lockdep_assert_held(&timer->lock);
-	if (hrtimer_try_to_cancel(&timer->approach) < 0 ||
-	    hrtimer_try_to_cancel(&timer->check) < 0)
-		return true;
-	settle(timer);
-	return false;
 }
 
 /* The approach is an hrtimer of one clock. It may be in its callback still. */
@@ -527,6 +535,7 @@ EXPORT_SYMBOL_GPL(add_apic_timer_at);
 int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when)
 {
 	unsigned long flags;
+	bool callback;
 	int ret, was;
 
 	ret = check_timer(timer);
@@ -536,7 +545,7 @@ int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when)
 	if (timer->cpu < 0) {
 		ret = -EINVAL;
 	} else {
-		was = take_out(timer);
+		was = take_out(timer, &callback);
 		timer->when = when;
 		ret = advance(timer) ?: was == 1;
 	}
@@ -558,11 +567,12 @@ int del_apic_timer_at(struct apic_clock_timer *timer)
 {
 	int ret = check_timer(timer);
 	unsigned long flags;
+	bool callback;
 
 	if (ret)
 		return ret;
 	raw_spin_lock_irqsave(&timer->lock, flags);
-	ret = take_out(timer);
+	ret = take_out(timer, &callback);
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return ret;
 }
@@ -589,8 +599,7 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 		return ret;
 	do {
 		raw_spin_lock_irqsave(&timer->lock, flags);
-		ret = take_out(timer);
-		callback = in_callback(timer);
+		ret = take_out(timer, &callback);
 		armed = timer->armed;
 		raw_spin_unlock_irqrestore(&timer->lock, flags);
 		if (!begun || ret == 1)
