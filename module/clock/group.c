@@ -88,6 +88,7 @@ struct member {
  * @arrived:	members that wait in their interrupt
  * @decision:	an &enum decision
  * @cancelled:	it is being cancelled, or its module is being unloaded
+ * @cancel:	serialises apic_clock_group_cancel(), for @cancelled
  * @work:	calls @done when no handler was the last
  * @members:	the members
  */
@@ -102,6 +103,7 @@ struct apic_clock_group {
 	bool cancelled;
 	bool failed;
 	bool arming;
+	struct mutex cancel;
 	struct irq_work work;
 	atomic_t busy;
 	atomic_t left;
@@ -268,6 +270,7 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 	group->done = done;
 	group->data = data;
 	group->flags = flags;
+	mutex_init(&group->cancel);
 	group->work = IRQ_WORK_INIT_HARD(conclude_in_interrupt);
 	member = group->members;
 	for_each_cpu(cpu, cpus) {
@@ -382,10 +385,13 @@ static int arm(struct apic_clock_group *group, u64 when)
 		leave_from_outside(group, 1);
 		return 0;
 	}
-	/* The last one was not armed, nor were those after it. */
+	/*
+	 * The last one was not armed, nor were those after it. Those before may have been
+	 * cancelled by the core already; the handler of one that runs leaves itself.
+	 */
 	WRITE_ONCE(group->failed, true);
 	for (i = 0, armed--; i < group->count; i++)
-		if (i >= armed || del_apic_timer(&group->members[i].timer) == 1)
+		if (i >= armed || del_apic_timer(&group->members[i].timer) != -EBUSY)
 			undone += xchg(&group->members[i].armed, false);
 	/* Pairs with take_out_member(). */
 	smp_store_release(&group->arming, false);
@@ -472,8 +478,10 @@ static void stop(struct apic_clock_group *group)
  */
 void apic_clock_group_cancel(struct apic_clock_group *group)
 {
+	mutex_lock(&group->cancel);
 	stop(group);
 	WRITE_ONCE(group->cancelled, false);
+	mutex_unlock(&group->cancel);
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_cancel);
 

@@ -136,8 +136,8 @@ bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
 }
 
 /*
- * Look at a few timers behind the cursor, and take the first that a module leaves behind
- * out of the list. Return: false at the end of the list, where the cursor leaves it.
+ * Look at a few timers behind the cursor for the first that a module leaves behind. Return:
+ * false at the end of the list, where the cursor leaves it.
  */
 static bool next_of(struct home *home, const struct module *module,
 		    struct apic_clock_timer **found)
@@ -157,10 +157,8 @@ static bool next_of(struct home *home, const struct module *module,
 		}
 		timer = list_entry(home->cursor.next, struct apic_clock_timer, node);
 		list_move(&home->cursor, &timer->node);
-		if (belongs_to(timer, module)) {
-			list_del_init(&timer->node);
+		if (belongs_to(timer, module))
 			*found = timer;
-		}
 	}
 	raw_spin_unlock_irqrestore(&home->lock, flags);
 	return more;
