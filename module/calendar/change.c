@@ -34,7 +34,8 @@ static bool begin(struct calendar_cpu *cpu, const struct calendar_change *change
 	bool complete = calendar_cpu_changed(cpu, change->at);
 
 	calendar_position_begin(&cpu->position, change->table, cpu->slot, change->at);
-	if (calendar_cpu_arm(cpu, false))
+	/* If it is going offline, here: dispatched() finds that it is on another CPU. */
+	if (calendar_cpu_arm(cpu, false) && calendar_cpu_arm(cpu, true))
 		cpu->on = false;
 	return complete;
 }
