@@ -305,11 +305,11 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 			     cpu);
 		clockevents_register_device(lapic_device);
 	}
+	if (unbound)
+		return 0;
 	/* Not before: see interpose(). */
 	if (!proxy->c3stop)
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
-	if (unbound)
-		return 0;
 	ret = clockevents_unbind_device(&proxy->device, cpu);
 	if (ret)
 		lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
@@ -352,6 +352,9 @@ static int proxy_detach(void)
 		}
 		msleep(RESTORE_MS);
 	}
+	/* Also if it was unbound. On another CPU the kernel may have it in a broadcast then. */
+	if (!proxy->c3stop)
+		proxy->lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	release(NULL);
 	return 0;
 }
