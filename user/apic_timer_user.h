@@ -246,7 +246,7 @@ static inline uint64_t at_tsc_to_ns(const struct at *at, uint64_t cycles)
 
 /*
  * A TSC value as CLOCK_MONOTONIC in ns. 0 if the kernel's clocks do not run on the TSC:
- * use clock_gettime() then.
+ * use clock_gettime() then. 1 for a value of before that clock began.
  */
 static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 {
@@ -262,7 +262,8 @@ static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 		cycles = page.tsc - tsc;
 		low = (cycles & 0xffffffff) * page.mult + mask - page.mono_shifted;
 		high = (cycles >> 32) * page.mult;
-		return page.mono - (low >> page.shift) - (high << (32 - page.shift));
+		cycles = (low >> page.shift) + (high << (32 - page.shift));
+		return cycles < page.mono ? page.mono - cycles : 1;
 	}
 	cycles = tsc - page.tsc;
 	low = (cycles & 0xffffffff) * page.mult + page.mono_shifted;

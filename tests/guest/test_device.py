@@ -488,7 +488,7 @@ uint64_t tsc(const struct apic_timer_page *page, uint64_t mono)
 def test_conversions(scratch):
     """The header converts moments of years ago and ahead exactly, and rounds as it says.
 
-    Before the TSC was set to 0 there was none.
+    Before the TSC was set to 0 there was none; nor was CLOCK_MONOTONIC, before it began.
     """
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
                     f"-I{TREE}/user", f"-I{TREE}/include/uapi", "-o", scratch / "conversions.so",
@@ -523,6 +523,12 @@ def test_conversions(scratch):
         for mono in (0, 1, 10**9, 99 * 10**9):
             assert library.tsc(page, mono) == 1, (khz, mono)
         assert abs(library.tsc(page, 100 * 10**9 + 10**6) - khz) <= khz // 1000
+        # That clock began at a TSC value of 10 s.
+        page = struct.pack("8I4Q", 1, 2, khz, 1, device.apic_timer.CLOCK, mult, shift, 0,
+                           khz * 12_000, 2 * 10**9, 0, 0)  # fmt: skip
+        for when in (0, khz * 1000, khz * 9_900):
+            assert library.mono(page, when) == 1, (khz, when)
+        assert abs(library.mono(page, khz * 11_000) - 10**9) <= 10**6, khz
 
 
 def test_program():
