@@ -159,13 +159,14 @@ struct apic_timer_sleep {
  *
  * read() blocks until the timer has expired and gives the number of expirations
  * since the last read() or ARM as a __u64: more than 1 is an overrun. Of several threads
- * that wait in it an expiry wakes the one that has waited longest. poll() reports %POLLIN
- * then. When @epoch was given and another one has begun before it was disarmed, or its only
- * expiry was read, read() fails with -ESTALE and poll() reports %POLLERR until the next ARM.
+ * that wait in it an expiry wakes the one that has waited longest; an epoll that has the file
+ * with EPOLLEXCLUSIVE is such a one. poll() reports %POLLIN then. When @epoch was given and
+ * another one has begun before it was disarmed, or its only expiry was read, read() fails with
+ * -ESTALE and poll() reports %POLLERR until the next ARM.
  * Errors: as of %APIC_TIMER_SLEEP but -ETIME: a moment that has passed expires at
  * once. After an error but -EINVAL, -E2BIG and -ESTALE the timer may be disarmed. To
  * change a timer that has not expired costs none of the user's wake-ups on the CPU that
- * armed it; on another one it takes one there, and the former CPU gets its own back. An
+ * armed it; on another one it takes one there, and the former CPU's is lost. An
  * interval that is shorter than the user's rate allows loses no count: interrupts come less
  * often, and count more.
  */
