@@ -38,7 +38,7 @@ COMPLAINTS = re.compile(
 # A test that needs none of the table's machines boots one of these, or lives in virtual time.
 REAL_TIME = (smp, successor, hibernator)
 SEEN = pytest.StashKey[list[str]]()
-KEPT = 100  # runs
+KEPT = 100  # runs of all tests, and as many of parts of them
 LINES = 5  # of a failure
 
 
@@ -129,10 +129,21 @@ def record(path: Path, second: list[dict], tests: int, whole: bool) -> list[dict
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     run = {"date": date, "host": platform.release(), "tests": tests, "whole": whole,
            "second": second}  # fmt: skip
-    runs = [*runs, run][-KEPT:]
+    runs = _latest([*runs, run])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(runs, indent=1) + "\n")
     return [run for run in runs if run["whole"]]
+
+
+def _latest(runs: list[dict]) -> list[dict]:
+    """Return the runs to keep, in their order: those of single tests leave the whole ones there."""
+    left = {True: KEPT, False: KEPT}
+    kept = []
+    for run in reversed(runs):
+        if left[run["whole"]]:
+            left[run["whole"]] -= 1
+            kept.append(run)
+    return kept[::-1]
 
 
 def tell(terminalreporter, over: list[str]) -> None:

@@ -132,6 +132,20 @@ def test_budget():
     assert not budget.exceeded([run_with("a"), run_with("a"), none])
 
 
+def test_runs_of_parts_push_no_whole_run_out(tmp_path):
+    """The budget is about whole runs: single tests may be run any number of times between them."""
+    file = tmp_path / "build/flaky.json"
+    for number in range(second_try.KEPT + 5):
+        second_try.record(file, [], tests=number, whole=True)
+    for number in range(second_try.KEPT + 7):
+        runs = second_try.record(file, [], tests=number, whole=False)
+    assert [run["tests"] for run in runs] == list(range(5, second_try.KEPT + 5))
+    assert all(run["whole"] for run in runs)
+    kept = json.loads(file.read_text())
+    assert [run["tests"] for run in kept if not run["whole"]] == [*range(7, second_try.KEPT + 7)]
+    assert [run["date"] for run in kept] == sorted(run["date"] for run in kept)
+
+
 INNER = """
 from pathlib import Path
 
