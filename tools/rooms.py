@@ -16,7 +16,7 @@ from pathlib import Path
 # From the bottom up; "." is the module's own folder.
 CORE = ("compat", "trace", "tsc", "lib", "hw", "policy", "mux", "timers", "sources", ".")
 LAB = ("base", "kernels", "build", "engines", "bench", "run", ".")
-PUBLIC = re.compile(r"<(linux|uapi/linux|trace/events)/apic_\w+\.h>")
+INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
 
 Uses = dict[str, set[str]]  # a file, without .c, .h or .py: the files that it uses
 
@@ -31,8 +31,8 @@ def main() -> int:
 def includes(modules: Path) -> list[str]:
     """Check what the sources of the kernel modules include.
 
-    Each include names its room: "mux/mux.h". Other modules than the core share nothing with it but
-    its public headers.
+    Each include names its room: "mux/mux.h". Of the others' headers a module includes the public
+    ones only, `_stranger` says which.
     """
     found = []
     for module in sorted(path for path in modules.iterdir() if path.is_dir()):
@@ -40,19 +40,40 @@ def includes(modules: Path) -> list[str]:
         for file in sorted(module.rglob("*.[ch]")):
             name = str(file.relative_to(module).with_suffix(""))
             for number, line in enumerate(file.read_text().splitlines(), 1):
-                match = re.match(r'\s*#\s*include "([\w./]+)\.h"', line)
-                if not match:
+                if not (match := INCLUDE.match(line)):
                     continue
-                used = match[1]
-                if not (module / f"{used}.h").is_file():
-                    found.append(
-                        f"{file}:{number}: {used}.h is not a file of module/{module.name}/"
-                    )
-                elif used != name:
-                    uses.setdefault(name, set()).add(used)
+                used = Path(match[1])
+                if ".." not in used.parts and (module / used).is_file():
+                    if str(used.with_suffix("")) != name:
+                        uses.setdefault(name, set()).add(str(used.with_suffix("")))
+                elif why := _stranger(module, used, quoted='"' in line):
+                    found.append(f"{file}:{number}: {used} is {why}")
         order = CORE if module.name == "core" else (".",)
         found += _judge(f"module/{module.name}", uses, order)
     return found
+
+
+def _stranger(module: Path, used: Path, quoted: bool) -> str:
+    """Say why a module must not include a header that is not in its folder; "" if it may.
+
+    Public is what include/ has for other modules and for programs. Trace events are their module's
+    own; and the core, on which the others stand, knows the headers of none of them.
+    """
+    if quoted or ".." in used.parts:
+        return f"not a file of module/{module.name}/"
+    others = sorted(path for path in module.parent.iterdir() if path.is_dir() and path != module)
+    if not (module.parents[1] / "include" / used).is_file():
+        owners = [other.name for other in others if (other / used).is_file()]
+        return f"a file of module/{owners[0]}/" if owners else ""
+    private = used.parent == Path("trace/events") or module.name == "core"
+    owners = [other.name for other in others if private and _makes(other, used.stem)]
+    return f"of module/{owners[0]}/" if owners else ""
+
+
+def _makes(module: Path, name: str) -> bool:
+    """Tell whether a folder is the one of the module NAME.ko."""
+    kbuild = module / "Kbuild"
+    return kbuild.is_file() and bool(re.search(rf"^obj-.*\b{name}\.o\b", kbuild.read_text(), re.M))
 
 
 def links(core: Path) -> list[str]:
