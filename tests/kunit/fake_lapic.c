@@ -37,6 +37,15 @@
 /* After how many sleeps @free becomes free. */
 #define SLEEPS_WAIT	70
 
+const u32 fake_tsc_rates[] = {
+	500000, 700000, 1000000, 2899999, 4294967, 4294968, 4300000, 4500000,
+	5000000, 6000000, 8000000,
+};
+
+const u64 fake_lapic_rates[] = {
+	0, 24000000, 25000000, 100000000, 200000000, 1000000000,
+};
+
 struct fake_machine fake;
 
 static LIST_HEAD(devices);

@@ -76,6 +76,13 @@ struct fake_machine {
 
 extern struct fake_machine fake;
 
+/*
+ * What a source has to get right, each with each: kHz; and Hz, 0 for TSC-deadline
+ * mode. From 4294968 kHz on, a rate in Hz takes more than 32 bits.
+ */
+extern const u32 fake_tsc_rates[11];
+extern const u64 fake_lapic_rates[6];
+
 void fake_start(struct kunit *test, u32 tsc_khz, u64 lapic_hz);
 void fake_stop(struct kunit *test);
 void fake_run(u64 ns);

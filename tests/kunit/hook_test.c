@@ -20,15 +20,6 @@
 #define LATENCY_NS	1000
 #define LATE_NS	2500
 
-static const u32 tsc_rates[] = {
-	500000, 1000000, 4294967, 4294968, 4500000, 8000000,
-};
-
-/* Hz; 0: TSC-deadline mode */
-static const u64 lapic_rates[] = {
-	0, 24000000, 100000000, 1000000000,
-};
-
 static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 {
 	fake_start(test, tsc_khz, lapic_hz);
@@ -71,9 +62,9 @@ static void every_rate_test(struct kunit *test)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
-		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
-			start(test, tsc_rates[i], lapic_rates[j]);
+	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
+			start(test, fake_tsc_rates[i], fake_lapic_rates[j]);
 			expect_events(test, 100, LATE_NS, false);
 			end(test);
 		}
@@ -98,9 +89,9 @@ static void both_are_served_test(struct kunit *test)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
-		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
-			start(test, tsc_rates[i], lapic_rates[j]);
+	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
+			start(test, fake_tsc_rates[i], fake_lapic_rates[j]);
 			count = 0;
 			early = 0;
 			timer.flags = APIC_TIMER_EXACT;
@@ -112,7 +103,7 @@ static void both_are_served_test(struct kunit *test)
 			 * has expired, but after the moment that the kernel has
 			 * rounded it down to.
 			 */
-			expect_events(test, 50, LATE_NS + 20000, lapic_rates[j]);
+			expect_events(test, 50, LATE_NS + 20000, fake_lapic_rates[j]);
 			KUNIT_EXPECT_GE(test, count, 2000U);
 			KUNIT_EXPECT_EQ(test, early, 0U);
 			KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
@@ -146,11 +137,11 @@ static void refine_test(struct kunit *test)
 	unsigned int i, j;
 	unsigned long flags;
 
-	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
-		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
-			start(test, tsc_rates[i] + tsc_rates[i] / 200, lapic_rates[j]);
-			fake.tsc_hz = tsc_rates[i] * 1000ULL;
-			apic_timer_sim.machine.tsc_khz = tsc_rates[i];
+	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
+			start(test, fake_tsc_rates[i] + fake_tsc_rates[i] / 200, fake_lapic_rates[j]);
+			fake.tsc_hz = fake_tsc_rates[i] * 1000ULL;
+			apic_timer_sim.machine.tsc_khz = fake_tsc_rates[i];
 			fake_refined();
 			local_irq_save(flags);
 			apic_timer_source_hook.refine();

@@ -15,16 +15,6 @@
 
 #define TICK_NS	(4 * NSEC_PER_MSEC)
 
-static const u32 tsc_rates[] = {
-	500000, 700000, 1000000, 2899999, 4294967, 4294968, 4300000, 4500000,
-	5000000, 6000000, 8000000,
-};
-
-/* Hz; 0: TSC-deadline mode */
-static const u64 lapic_rates[] = {
-	0, 24000000, 25000000, 100000000, 200000000, 1000000000,
-};
-
 /* As source.c does it. */
 static int attach(void)
 {
@@ -86,9 +76,9 @@ static void every_rate_test(struct kunit *test)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
-		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
-			start(test, tsc_rates[i], lapic_rates[j]);
+	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
+			start(test, fake_tsc_rates[i], fake_lapic_rates[j]);
 			expect_events(test, TICK_NS, 100, LATE_NS);
 			end(test);
 		}
@@ -100,9 +90,9 @@ static void far_events_test(struct kunit *test)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
-		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
-			start(test, tsc_rates[i], lapic_rates[j]);
+	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
+			start(test, fake_tsc_rates[i], fake_lapic_rates[j]);
 			expect_events(test, 20 * NSEC_PER_SEC, 10,
 				      LATE_NS + 20 * NSEC_PER_USEC);
 			end(test);
@@ -134,9 +124,9 @@ static void both_are_served_test(struct kunit *test)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(tsc_rates); i++) {
-		for (j = 0; j < ARRAY_SIZE(lapic_rates); j++) {
-			start(test, tsc_rates[i], lapic_rates[j]);
+	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
+		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
+			start(test, fake_tsc_rates[i], fake_lapic_rates[j]);
 			periodic.flags = APIC_TIMER_EXACT;
 			periodic.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
 			ours = (struct counts){};
@@ -146,8 +136,8 @@ static void both_are_served_test(struct kunit *test)
 			KUNIT_EXPECT_GE(test, ours.ran, 2000U);
 			KUNIT_EXPECT_EQ(test, ours.early, 0U);
 			KUNIT_EXPECT_LE_MSG(test, ours.late, apic_timer_us_to_tsc(1),
-					    "%u kHz and %llu Hz", tsc_rates[i],
-					    lapic_rates[j]);
+					    "%u kHz and %llu Hz", fake_tsc_rates[i],
+					    fake_lapic_rates[j]);
 			KUNIT_EXPECT_EQ(test, del_apic_timer(&periodic), 1);
 			end(test);
 		}
@@ -281,12 +271,12 @@ static void refine_test(struct kunit *test)
 	u32 khz;
 
 	for (i = 0; i < ARRAY_SIZE(ppm); i++) {
-		for (j = 0; j < ARRAY_SIZE(tsc_rates); j++) {
-			for (k = 0; k < ARRAY_SIZE(lapic_rates); k++) {
-				khz = tsc_rates[j] + (s64)tsc_rates[j] * ppm[i] / 1000000;
-				start(test, khz, lapic_rates[k]);
-				fake.tsc_hz = tsc_rates[j] * 1000ULL;
-				apic_timer_sim.machine.tsc_khz = tsc_rates[j];
+		for (j = 0; j < ARRAY_SIZE(fake_tsc_rates); j++) {
+			for (k = 0; k < ARRAY_SIZE(fake_lapic_rates); k++) {
+				khz = fake_tsc_rates[j] + (s64)fake_tsc_rates[j] * ppm[i] / 1000000;
+				start(test, khz, fake_lapic_rates[k]);
+				fake.tsc_hz = fake_tsc_rates[j] * 1000ULL;
+				apic_timer_sim.machine.tsc_khz = fake_tsc_rates[j];
 				local_irq_save(flags);
 				apic_timer_source_proxy.refine();
 				local_irq_restore(flags);
