@@ -45,6 +45,12 @@ udpsend() {
 	$IN $NETWORK/usr/bin/udpsend "$@"
 }
 
+# Write a line to the kernel's log, with the seconds for which the CPUs were idle, all together.
+mark() {
+	read -r _ idle </proc/uptime
+	echo "$1 $idle" >/dev/kmsg
+}
+
 MODULES=$([ -d /modules ] && echo /modules || echo /dev/shm/modules)
 # shellcheck disable=SC2034 # for the sections
 DEBUG=/sys/kernel/debug

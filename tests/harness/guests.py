@@ -15,7 +15,7 @@ import pytest
 import second_try
 import times
 from lab.base import progress
-from machines import TABLE, Boot, Machine, Outcome, Pool, Section, needed_by
+from machines import TABLE, Boot, Machine, Outcome, Pool, Section, Share, needed_by
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
@@ -32,7 +32,7 @@ def pytest_configure(config):
         "markers",
         "guest(machines, script, cases=None, brief=False, one=False or cases): see guests.py",
     )
-    config.stash[POOL] = Pool(expected=times.expected())
+    config.stash[POOL] = Pool(expected=times.expected(), took=times.took())
 
 
 def pytest_unconfigure(config):
@@ -122,7 +122,7 @@ def pytest_sessionfinish(session):
     whole = _is_whole(config) and not session.shouldstop and not session.shouldfail
     runs = second_try.record(FLAKY, second, session.testscollected, whole)
     if whole:
-        times.remember(config.stash[POOL].boots)
+        times.remember(config.stash[POOL].ended())
         config.stash[OVER] = second_try.Budget().exceeded(runs)
         if config.stash[OVER] and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -148,7 +148,7 @@ def pytest_terminal_summary(terminalreporter, config):
                 # Of a skipped test: (file, line, reason)
                 reason = report.longrepr[2] if outcome == "skipped" else ""
                 tests.append((owners[report.nodeid], outcome, reason))
-    found = matrix.rows(tests, config.stash[POOL].seconds())
+    found = matrix.rows(tests, config.stash[POOL].ended())
     if found:
         terminalreporter.section("matrix")
         terminalreporter.write_line(matrix.table(found))
@@ -164,9 +164,9 @@ def _tell_times(terminalreporter, pool: Pool) -> None:
     terminalreporter.write_line("\n\n".join("\n".join(table) for table in tables if table))
 
 
-def _get(pool: Pool, machine: Machine) -> Boot:
+def _get(pool: Pool, share: Share) -> Boot:
     with progress.spending("waiting for machines of the table"):
-        return pool.get(machine)
+        return pool.get(share)
 
 
 @pytest.fixture
@@ -174,8 +174,8 @@ def guest(request) -> Outcome:
     """Outcome of the test's section. A machine that was lost before its end is an error."""
     section = request.param
     pool = request.config.stash[POOL]
-    again = second_try.begun(request)
-    found = pool.again(section.machine, section) if again else _get(pool, section.machine)
+    share = pool.share(section)
+    found = pool.again(share, section) if second_try.begun(request) else _get(pool, share)
     second_try.saw(request, found.kernel_log)
     outcome = found.outcome(section)
     second_try.saw(request, outcome.output)
@@ -183,9 +183,10 @@ def guest(request) -> Outcome:
 
 
 @pytest.fixture
-def boot(request, machine):
-    """Outcome of a machine as a whole."""
-    pool = request.config.stash[POOL]
-    found = pool.again(machine) if second_try.begun(request) else _get(pool, machine)
-    second_try.saw(request, found.kernel_log)
+def boots(request, machine) -> list[Boot]:
+    """Outcomes of a machine as a whole: of each of its boots."""
+    pool, again = request.config.stash[POOL], second_try.begun(request)
+    found = [pool.again(share) if again else _get(pool, share) for share in pool.shares(machine)]
+    for one in found:
+        second_try.saw(request, one.kernel_log)
     return found

@@ -2,13 +2,14 @@
 
 Each test brings a shell script, its section. The sections that are asked of a machine are put
 one after the other into one script, the machine is booted once, and each test then judges the
-output and exit status of its own section.
+output and exit status of its own section. Where that one boot would outlast all others, its
+sections are shared out among several: see `Machine.boots`.
 """
 
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from lab.engines.result import Result
 from lab.kernels import patched
 
 HERE = Path(__file__).resolve().parent
+# Sections that take together less than twice this, in the seconds of share_out(), are not worth a
+# second boot; and what one of them takes of which nothing is known.
+MINIMUM = 15
+USUAL = 0.25
 # The kernel's modules by which packets find their class, for sections that load them.
 FILTERS = ("cls_u32", "cls_fw", "cls_flower", "cls_bpf", "cls_matchall")
 
@@ -43,6 +48,7 @@ class Machine:
     vendor: str = ""  # of the CPUs, as CPUID tells it; "smp" only
     matrix: bool = False  # with --matrix only
     brief: bool = False  # without --matrix, for the tests marked as brief only
+    boots: int = 1  # at most, among which its sections are shared out
     # s, without those that it waits for a CPU if it is niced: lab/engines/limit.py. Bochs gets four
     # times as much.
     timeout: float = 1800
@@ -83,7 +89,8 @@ TABLE = [
     Machine("7.2", 2),
     Machine("6.12", 2, source="hrtimer"),
     Machine("7.2", 2, x2apic=True, brief=True),
-    Machine("6.1", 1, engine="virtual"),
+    # It takes most tests, and as one boot would keep one CPU busy long after all else has ended.
+    Machine("6.1", 1, engine="virtual", boots=2),
     Machine("6.12", 1, engine="virtual"),
     Machine("7.2", 1, engine="virtual"),
     Machine("6.1", 1, engine="virtual", compiler="clang", matrix=True),
@@ -140,6 +147,34 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Share:
+    """The sections that one boot of a machine runs, in their order."""
+
+    machine: Machine
+    sections: tuple[Section, ...]
+
+
+def share_out(
+    machine: Machine, sections: Sequence[Section], seconds: Mapping[str, float]
+) -> list[Share]:
+    """Share out the sections of a machine among its boots: at least one, of about equal length.
+
+    seconds: what sections took the last time, by name; one that is not known counts as an average
+             one. Where all of them take no longer than MINIMUM there is one boot.
+    """
+    usual = sum(seconds.values()) / len(seconds) if seconds else USUAL
+    took = {section: seconds.get(section.name, usual) for section in sections}
+    boots = max(1, min(machine.boots, int(sum(took.values()) / MINIMUM)))
+    parts: list[list[Section]] = [[] for _ in range(boots)]
+    length = [0.0] * boots
+    for section in sorted(sections, key=took.get, reverse=True):
+        shortest = length.index(min(length))
+        parts[shortest].append(section)
+        length[shortest] += took[section]
+    return [Share(machine, tuple(s for s in sections if s in part)) for part in parts]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a section left behind."""
 
@@ -192,7 +227,7 @@ class Boot:
         raise LostVM("the section was not run to its end", self._text)
 
 
-def boot(machine: Machine, sections: list[Section]) -> Boot:
+def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
     """Run a machine with these sections, for as long as that takes."""
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
@@ -225,17 +260,17 @@ def boot(machine: Machine, sections: list[Section]) -> Boot:
     return Boot(time.monotonic() - start, result, None)
 
 
-def _compose(machine: Machine, sections: list[Section]) -> str:
+def _compose(machine: Machine, sections: Sequence[Section]) -> str:
     parts = [f"set +e\nSOURCE={machine.source} CPUS={machine.cpus}\n"]
     parts.append((HERE / "guest.sh").read_text())
     for section in sections:
         parts.append(
             f"\necho '@begin@ {section.name}'\n"
-            f"echo '@begin@ {section.name}' >/dev/kmsg\n"
+            f"mark '@begin@ {section.name}'\n"
             f"(set -e\ncd /\n{section.script}\n) 2>&1\n"
             f"echo '@end@ {section.name}' $?\n"
         )
-    parts.append("unload\n")
+    parts.append("mark '@over@'\nunload\n")
     return "".join(parts)
 
 
@@ -265,40 +300,54 @@ class Pool:
     boot:    what runs a machine with a list of sections
     prepare: what builds all that boots of some machines need
     workers: of each kind; by default, as many as this machine has CPUs
-    expected: seconds that machines may take, by id: the longest begin first, so that the last to
-              end is a short one; those not known before them, in the order of the table
+    expected: seconds that machines may take, by id: the longest boots begin first, so that the last
+              to end is a short one; those not known before them, in the order of the table
+    took:    seconds of the sections of machines, by id and name: see share_out()
     """
 
     def __init__(
         self,
-        boot: Callable[[Machine, list[Section]], Boot] = boot,
+        boot: Callable[[Machine, Sequence[Section]], Boot] = boot,
         workers: int | None = None,
         expected: Mapping[str, float] | None = None,
         prepare: Callable[[Iterable[Machine]], None] = prepare,
+        took: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self._run, self._prepare, self._workers = boot, prepare, workers or os.cpu_count()
-        self._expected = expected or {}
+        self._expected, self._took = expected or {}, took or {}
         self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, second ones too
         self._executors = {
             True: Background(max_workers=self._workers),
             False: Background(max_workers=self._workers, initializer=_be_nice),
         }  # by whether they are for machines in real time
         self._waited_for = Event()
-        self._scripts: dict[Machine, list[Section]] = {}
-        self._boots: dict[Machine, Future[Boot]] = {}
-        self._again: dict[Machine, Boot] = {}  # second boots of those that were lost
+        self._shares: dict[Machine, list[Share]] = {}
+        self._boots: dict[Share, Future[Boot]] = {}
+        self._again: dict[Share, Boot] = {}  # second boots of those that were lost
 
     def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
         """Say which machines are needed; each gets its sections in the order given.
 
         Outcomes are found by name: ValueError where a machine gets two sections of one.
         """
-        self._scripts = {machine: [] for machine in others}
+        scripts: dict[Machine, list[Section]] = {machine: [] for machine in others}
         for section in sections:
-            script = self._scripts.setdefault(section.machine, [])
+            script = scripts.setdefault(section.machine, [])
             if any(other.name == section.name for other in script):
                 raise ValueError(f"{section.machine.id}: two sections named {section.name}")
             script.append(section)
+        self._shares = {
+            machine: share_out(machine, script, self._took.get(machine.id, {}))
+            for machine, script in scripts.items()
+        }
+
+    def shares(self, machine: Machine) -> list[Share]:
+        """List what the boots of a machine run."""
+        return self._shares[machine]
+
+    def share(self, section: Section) -> Share:
+        """Return the share that a section is in."""
+        return next(s for s in self._shares[section.machine] if section in s.sections)
 
     def start(self) -> None:
         """Start the machines, unless that was done.
@@ -308,47 +357,55 @@ class Pool:
         """
         if self._boots:
             return
-        ready = self._executors[True].submit(self._prepare, list(self._scripts))
+        ready = self._executors[True].submit(self._prepare, list(self._shares))
         if self._workers > 1:
             for executor in self._executors.values():
                 executor.submit(self._waited_for.wait)
 
-        def once_built(machine: Machine) -> Boot:
+        def once_built(share: Share) -> Boot:
             wait([ready])
-            return self._boot(machine, self._scripts[machine])
+            return self._boot(share.machine, share.sections)
 
         order = {machine: number for number, machine in enumerate(TABLE)}
 
-        def rank(machine: Machine) -> tuple[float, int]:
-            seconds = self._expected.get(machine.id, float("inf"))
+        def rank(share: Share) -> tuple[float, int]:
+            machine = share.machine
+            seconds = self._expected.get(machine.id, float("inf")) / len(self._shares[machine])
             return -seconds, order.get(machine, len(order))
 
-        for machine in sorted(self._scripts, key=rank):
-            executor = self._executors[machine.real_time]
-            self._boots[machine] = executor.submit(once_built, machine)
+        every = [share for shares in self._shares.values() for share in shares]
+        for share in sorted(every, key=rank):
+            executor = self._executors[share.machine.real_time]
+            self._boots[share] = executor.submit(once_built, share)
 
-    def _boot(self, machine: Machine, sections: list[Section]) -> Boot:
+    def _boot(self, machine: Machine, sections: Sequence[Section]) -> Boot:
         found = self._run(machine, sections)
         self.boots.append((machine, found))
         return found
 
-    def get(self, machine: Machine) -> Boot:
+    def get(self, share: Share) -> Boot:
         """Wait for a machine."""
         self._waited_for.set()
-        return self._again.get(machine) or self._boots[machine].result()
+        return self._again.get(share) or self._boots[share].result()
 
-    def again(self, machine: Machine, section: Section | None = None) -> Boot:
+    def again(self, share: Share, section: Section | None = None) -> Boot:
         """Boot a machine once more, for one section; if it was lost, for all, and only once."""
-        if not self.get(machine).lost:
-            return self._boot(machine, [section] if section else self._scripts[machine])
-        if machine not in self._again:
-            self._again[machine] = self._boot(machine, self._scripts[machine])
-        return self._again[machine]
+        if not self.get(share).lost:
+            return self._boot(share.machine, [section] if section else share.sections)
+        if share not in self._again:
+            self._again[share] = self._boot(share.machine, share.sections)
+        return self._again[share]
 
-    def seconds(self) -> dict[Machine, float]:
-        """Wall time of each machine that came to an end by itself."""
-        boots = {m: b for m, b in self._boots.items() if b.done() and not b.cancelled()}
-        return {m: b.result().seconds for m, b in boots.items() if not b.exception()}
+    def ended(self) -> dict[Machine, list[Boot]]:
+        """Return the boots of each machine that came to its end: of all its shares, each once."""
+        found = {}
+        for machine, shares in self._shares.items():
+            boots = [self._boots[share] for share in shares if share in self._boots]
+            if len(boots) == len(shares) and all(
+                b.done() and not b.cancelled() and not b.exception() for b in boots
+            ):
+                found[machine] = [b.result() for b in boots]
+        return found
 
     def close(self) -> None:
         """End the machines that run, and start no more."""

@@ -2,7 +2,7 @@
 
 The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic,
 append (kernel parameters), compiler (of the modules), passed, failed, skipped (counts), reasons
-(why any were skipped) and seconds (wall time of its one boot, null if it never came to an end).
+(why any were skipped) and seconds (wall time of its boots, null if one never came to an end).
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from machines import Machine
+from machines import Boot, Machine
 
 COLUMNS = ("kernel", "engine", "cpus", "source", "x2apic", "append", "compiler",
            "passed", "failed", "skipped", "seconds")  # fmt: skip
@@ -37,8 +37,11 @@ class Row:
             self.failed += 1
 
 
-def rows(tests: Iterable[tuple[Machine, str, str]], seconds: Mapping[Machine, float]) -> list[dict]:
+def rows(
+    tests: Iterable[tuple[Machine, str, str]], boots: Mapping[Machine, Iterable[Boot]]
+) -> list[dict]:
     """Sum up (machine, outcome, reason) of each test, in the order of the first of each machine."""
+    seconds = {machine: sum(boot.seconds for boot in every) for machine, every in boots.items()}
     found: dict[Machine, Row] = {}
     for machine, outcome, reason in tests:
         found.setdefault(machine, Row(machine)).count(outcome, reason)

@@ -1,7 +1,9 @@
 """Where the time of a run went: the tables at its end, and how long a machine took the last time.
 
 Seconds are of wall time but for `up` and what follows it, which are the guest's own: when its
-first section began, and the longest sections. Sums may exceed the run: machines run beside tests.
+first section began, and the longest sections. In virtual time idle seconds cost nothing, so there
+a section's are those in which a CPU was busy: each takes several of wall time. Sums may exceed the
+run: machines run beside tests.
 """
 
 import json
@@ -9,30 +11,38 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from pathlib import Path
 
 from lab.base.cache import cache_dir
 from machines import Boot, Machine
 
 LONGEST = 3  # sections told of a machine
+MACHINES, SECTIONS = "machines.json", "sections.json"  # in the cache
 
 
-def sections(boot: Boot) -> tuple[float, list[tuple[float, str]]]:
+def sections(machine: Machine, boot: Boot) -> tuple[float, list[tuple[float, str]]]:
     """Return when a guest's first section began, and (seconds, name) of each, longest first."""
-    stamps = re.findall(r"^\[ *([\d.]+)\] @begin@ (\S+)$", boot.kernel_log, re.MULTILINE)
-    every = re.findall(r"^\[ *([\d.]+)\]", boot.kernel_log, re.MULTILINE)
-    begins = [(float(time), name) for time, name in stamps]
-    if not begins:
+    stamps = re.findall(
+        r"^\[ *([\d.]+)\] @(?:begin@ (\S+)|over@) ([\d.]+)$", boot.kernel_log, re.MULTILINE
+    )
+    if not stamps:
         return 0, []
-    ends = [*begins, (float(every[-1]), "")]
-    return begins[0][0], sorted(((b - a, n) for (a, n), (b, _) in pairwise(ends)), reverse=True)
+    if stamps[-1][1]:  # lost in this section
+        last = re.findall(r"^\[ *([\d.]+)\]", boot.kernel_log, re.MULTILINE)[-1]
+        stamps.append((last, "", stamps[-1][2]))
+    found = []
+    for (begin, name, idle), (end, _, idle_at_end) in pairwise(stamps):
+        seconds = float(end) - float(begin)
+        if not machine.real_time:
+            seconds = seconds * machine.cpus - (float(idle_at_end) - float(idle))
+        found.append((max(seconds, 0), name))
+    return float(stamps[0][0]), sorted(found, reverse=True)
 
 
 def of_machines(boots: Iterable[tuple[Machine, Boot]]) -> list[str]:
     """One line for each boot of a machine, the longest first."""
     lines = ["seconds       up  sections  machine"]
     for machine, boot in sorted(boots, key=lambda pair: -pair[1].seconds):
-        up, every = sections(boot)
+        up, every = sections(machine, boot)
         longest = ", ".join(f"{name} {seconds:.0f}" for seconds, name in every[:LONGEST])
         lines.append(f"{boot.seconds:7.0f}  {up:7.1f}  {len(every):8}  {machine.id}"
                      f"{' (lost)' if boot.lost else ''}: {longest}")  # fmt: skip
@@ -56,22 +66,35 @@ def of_rest(spent: Mapping[str, float]) -> list[str]:
     return [f"{spent[what]:7.0f}  {what}" for what in sorted(spent, key=spent.get, reverse=True)]
 
 
-def _file() -> Path:
-    return cache_dir() / "machines.json"
-
-
 def expected() -> dict[str, float]:
-    """Return the wall time of each machine's last boot in a whole run, by its id."""
+    """Return the wall time of each machine's boots in the last whole run, by its id."""
+    return _read(MACHINES)
+
+
+def took() -> dict[str, dict[str, float]]:
+    """Return what the sections of machines with several boots took then, by id and name."""
+    return _read(SECTIONS)
+
+
+def remember(boots: Mapping[Machine, list[Boot]]) -> None:
+    """Keep both for the next run, but for machines that were lost."""
+    whole = {m: every for m, every in boots.items() if not any(boot.lost for boot in every)}
+    _write(MACHINES, {m.id: round(sum(b.seconds for b in every), 1) for m, every in whole.items()})
+    _write(SECTIONS, {
+        m.id: {name: round(s, 3) for boot in every for s, name in sections(m, boot)[1]}
+        for m, every in whole.items() if m.boots > 1
+    })  # fmt: skip
+
+
+def _read(name: str) -> dict:
     try:
-        return json.loads(_file().read_text())
+        return json.loads((cache_dir() / name).read_text())
     except (FileNotFoundError, ValueError):
         return {}
 
 
-def remember(boots: Iterable[tuple[Machine, Boot]]) -> None:
-    """Keep the wall times for the next run."""
-    found = {machine.id: round(boot.seconds, 1) for machine, boot in boots if not boot.lost}
+def _write(name: str, found: dict) -> None:
     if found:
-        temp = _file().with_suffix(".new")
-        temp.write_text(json.dumps(expected() | found, indent=1) + "\n")
-        temp.rename(_file())
+        temp = cache_dir() / f"{name}.new"
+        temp.write_text(json.dumps(_read(name) | found, indent=1) + "\n")
+        temp.rename(cache_dir() / name)

@@ -3,7 +3,8 @@
 import json
 
 import matrix
-from machines import Machine
+from lab.engines.result import Result
+from machines import Boot, Machine
 
 ONE, TWO = Machine("6.1", 2), Machine("7.2", 1, engine="virtual")
 
@@ -12,7 +13,7 @@ def test_rows(tmp_path):
     found = matrix.rows(
         [(TWO, "passed", ""), (ONE, "error", ""), (TWO, "skipped", "no such CPU"),
          (TWO, "failed", ""), (TWO, "passed", "")],
-        {TWO: 12.34},
+        {TWO: [Boot(seconds, Result("ok", "", "", ""), None) for seconds in (10, 2.34)]},
     )  # fmt: skip
     assert [(r["kernel"], r["passed"], r["failed"], r["skipped"]) for r in found] == [
         ("7.2", 2, 1, 1), ("6.1", 0, 1, 0),

@@ -9,11 +9,17 @@ import machines
 import pytest
 from lab.base.errors import LabError
 from lab.engines.result import Result
-from machines import NICE, TABLE, Boot, Pool, Section, some
+from machines import NICE, TABLE, Boot, Pool, Section, Share, share_out, some
 
 
 def nothing(machines):
     """Build nothing."""
+
+
+def only(pool: Pool, machine):
+    """Wait for the one boot of a machine."""
+    (share,) = pool.shares(machine)
+    return pool.get(share)
 
 
 def test_one_less_until_somebody_waits():
@@ -40,7 +46,7 @@ def test_one_less_until_somebody_waits():
         for machine in list(begun):
             may_end[machine].set()
         assert number_begun(4)
-        pool.get(begun[0])
+        only(pool, begun[0])
         assert number_begun(5)
     finally:
         for event in may_end.values():
@@ -61,7 +67,7 @@ def test_longest_first():
     pool.plan([], [one, two, three, four])
     pool.start()
     for machine in (one, two, three, four):
-        pool.get(machine)
+        only(pool, machine)
     assert begun == [three, four, two, one]
     assert sorted(boot.seconds for _, boot in pool.boots) == [1] * 4
     pool.close()
@@ -83,7 +89,7 @@ def test_virtual_time_takes_what_is_left():
     pool.plan([], [real, virtual])
     pool.start()
     for machine in (real, virtual):
-        assert pool.get(machine).seconds == 1
+        assert only(pool, machine).seconds == 1
     assert niced == {real: os.getpriority(os.PRIO_PROCESS, 0), virtual: NICE}
     pool.close()
 
@@ -105,7 +111,7 @@ def test_all_is_built_before():
     pool.plan([], wanted)
     pool.start()
     for machine in wanted:
-        pool.get(machine)
+        only(pool, machine)
     assert done[0] == (set(wanted), os.getpriority(os.PRIO_PROCESS, 0))
     assert set(done[1:]) == set(wanted)
     pool.close()
@@ -133,4 +139,74 @@ def test_no_two_sections_of_one_name():
                Section(two, "a.test", "")], [])  # fmt: skip
     with pytest.raises(ValueError, match="two sections named a.test"):
         pool.plan([Section(one, "a.test", ""), Section(one, "a.test", "false")], [])
+    pool.close()
+
+
+BUSY = next(machine for machine in TABLE if machine.boots > 1)
+MANY = [Section(BUSY, f"test_{number}", "true") for number in range(40)]
+
+
+def lengths(shares, seconds) -> list[float]:
+    return [sum(seconds[section.name] for section in share.sections) for share in shares]
+
+
+def test_sections_are_shared_out():
+    """Each once, in their order, and so that the boots end at about the same time."""
+    seconds = {section.name: 1.0 for section in MANY} | {"test_7": 30.0}
+    shares = share_out(BUSY, MANY, seconds)
+    assert len(shares) == BUSY.boots == 2
+    assert lengths(shares, seconds) == [35, 34]
+    for share in shares:
+        assert share.machine is BUSY
+        assert list(share.sections) == [s for s in MANY if s in share.sections]
+    assert sorted(s.name for share in shares for s in share.sections) == sorted(
+        section.name for section in MANY
+    )
+    # Of those that are not known each counts as an average one: 10 s here.
+    shares = share_out(BUSY, MANY, {"test_0": 10, "gone": 10})
+    assert [len(share.sections) for share in shares] == [20, 20]
+    more = [Section(BUSY, f"test_{number}", "true") for number in range(200)]
+    assert [len(share.sections) for share in share_out(BUSY, more, {})] == [100, 100]
+
+
+def test_one_boot_is_enough():
+    """For a machine that is said to need no more; where there is little to do, or nothing."""
+    seconds = {section.name: 100.0 for section in MANY}
+    other = next(machine for machine in TABLE if machine.boots == 1)
+    few = {section.name: 0.4 for section in MANY}
+    for machine, sections, known in ((other, MANY, seconds), (BUSY, MANY, few),
+                                     (BUSY, MANY[:2], {}), (BUSY, [], seconds)):  # fmt: skip
+        assert share_out(machine, sections, known) == [Share(machine, tuple(sections))]
+
+
+def test_each_share_is_a_boot():
+    """Begun in the order of their own lengths; and an outcome is looked for in its own."""
+    begun = []
+
+    def boot(machine, sections):
+        begun.append((machine, [section.name for section in sections]))
+        text = "".join(f"@begin@ {s.name}\n@end@ {s.name} 0\n" for s in sections)
+        return Boot(7, Result("ok", text, "", ""), None)
+
+    other, short = [m for m in TABLE if m.boots == 1 and not m.real_time][:2]
+    pool = Pool(boot, workers=1, prepare=nothing,
+                expected={BUSY.id: 100, other.id: 60, short.id: 40},
+                took={BUSY.id: {section.name: 1.0 for section in MANY}})  # fmt: skip
+    pool.plan(MANY, [other, short])
+    pool.start()
+    for section in MANY:
+        share = pool.share(section)
+        assert section in share.sections
+        assert pool.get(share).outcome(section).status == 0
+    for machine in (other, short):
+        only(pool, machine)
+    assert [machine for machine, _ in begun] == [other, BUSY, BUSY, short]
+    assert sorted(begun[1][1] + begun[2][1]) == sorted(section.name for section in MANY)
+    assert {m: [b.seconds for b in boots] for m, boots in pool.ended().items()} == {
+        BUSY: [7, 7], other: [7], short: [7],
+    }  # fmt: skip
+    # One that fails runs alone, and a second boot is none of those that were planned.
+    pool.again(pool.share(MANY[5]), MANY[5])
+    assert begun[4] == (BUSY, ["test_5"])
+    assert len(pool.boots) == 5 and len(pool.ended()[BUSY]) == 2
     pool.close()

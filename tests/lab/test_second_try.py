@@ -32,8 +32,9 @@ def pool():
             return Boot(1, None, LostVM(lost.pop(), text))
         return Boot(1, Result("ok", text, "", ""), None)
 
-    pool = Pool(boot)
+    pool = Pool(boot, prepare=lambda machines: None)
     pool.plan([FIRST, SECOND], [])
+    assert len(pool.shares(MACHINE)) == 1
     yield pool, booted, lost
     pool.close()
 
@@ -41,8 +42,8 @@ def pool():
 def test_only_what_failed_runs_again(pool):
     pool, booted, _ = pool
     pool.start()
-    pool.get(MACHINE)
-    assert pool.again(MACHINE, SECOND).outcome(SECOND).status == 0
+    pool.get(pool.share(FIRST))
+    assert pool.again(pool.share(SECOND), SECOND).outcome(SECOND).status == 0
     assert booted == [["first", "second"], ["second"]]
 
 
@@ -51,9 +52,9 @@ def test_all_runs_again_once_after_a_loss(pool):
     lost.append("no verdict")
     pool.start()
     with pytest.raises(LostVM):
-        pool.get(MACHINE).outcome(SECOND)
-    assert pool.again(MACHINE, SECOND).outcome(SECOND).status == 0
-    assert pool.get(MACHINE).outcome(FIRST).status == 0
+        pool.get(pool.share(FIRST)).outcome(SECOND)
+    assert pool.again(pool.share(SECOND), SECOND).outcome(SECOND).status == 0
+    assert pool.get(pool.share(FIRST)).outcome(FIRST).status == 0
     assert booted == [["first", "second"]] * 2
 
 
@@ -63,7 +64,7 @@ def test_a_second_loss_is_final(pool):
     pool.start()
     for _ in range(2):
         with pytest.raises(LostVM):
-            pool.again(MACHINE, SECOND).outcome(SECOND)
+            pool.again(pool.share(SECOND), SECOND).outcome(SECOND)
     assert booted == [["first", "second"]] * 2
 
 
