@@ -52,17 +52,17 @@
 static char *reference = "auto";
 module_param(reference, charp, 0400);
 MODULE_PARM_DESC(reference,
-		 "of apic_clock.ko: counter that TSCs are compared with: hpet, acpi_pm, none; auto is the first of these that there is");
+		 "counter that TSCs are compared with: hpet, acpi_pm, none; auto is the first of these that there is");
 
 static unsigned int resync_ms = 10000;
 module_param(resync_ms, uint, 0400);
 MODULE_PARM_DESC(resync_ms,
-		 "of apic_clock.ko: ms between two comparisons of the TSC with that counter (10 to 10000)");
+		 "time between two comparisons of the TSC with that counter (10 to 10000)");
 
 static bool follow_idle;
 module_param(follow_idle, bool, 0400);
 MODULE_PARM_DESC(follow_idle,
-		 "of apic_clock.ko: compare the TSC of each CPU, after each idle state too, which takes some 10 us: for TSCs that stop in idle");
+		 "compare the TSC of each CPU, after each idle state too, which takes some 10 us: for TSCs that stop in idle");
 
 /* Reads of the counter in one comparison. */
 #define READS		8

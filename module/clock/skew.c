@@ -43,7 +43,7 @@
 static unsigned int skew_period_s = 600;
 module_param(skew_period_s, uint, 0400);
 MODULE_PARM_DESC(skew_period_s,
-		 "of apic_clock.ko: seconds between two measurements of how far the CPUs' TSCs are apart (0 to 86400; 0 is never)");
+		 "time between two measurements of how far the CPUs' TSCs are apart (0 to 86400; 0 is never)");
 
 /* Round trips in one go, and of all in each role. */
 #define BURST		16

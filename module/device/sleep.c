@@ -54,8 +54,19 @@ static_assert(offsetof(struct apic_timer_sleep, result) == 68);
 static_assert(offsetofend(struct apic_timer_sleep, result) == SLEEP_SIZE_VER0);
 
 static unsigned int cost_ns = 4000;
-module_param(cost_ns, uint, 0644);
-MODULE_PARM_DESC(cost_ns, "time that a sleeper waits for its moment after its wake-up, at most in the mean");
+
+/* No lead exceeds a budget: more would not be waited for. */
+static int set_cost(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 0, BUDGET_MAX_NS);
+}
+
+static const struct kernel_param_ops cost_ops = {
+	.set = set_cost, .get = param_get_uint,
+};
+
+module_param_cb(cost_ns, &cost_ops, &cost_ns, 0644);
+MODULE_PARM_DESC(cost_ns, "time that a sleeper waits for its moment after its wake-up, at most in the mean, 0 to 50000");
 
 static unsigned int quantile = APIC_TIMER_QUANTILE_ONE;
 

@@ -57,11 +57,59 @@ def tree(tmp_path, monkeypatch):
             '\t\t10000, 5000, 10000, "1/10000", "p");\n',
             Parameter("part", "uint", "10000", "5000 to 10000", "1/10000", "p", 0o444),
         ),
+        (
+            "#define MOST\t(5 * NSEC_PER_USEC)\nstatic unsigned int c_ns = 40;\n"
+            "static int set_c(const char *text, const struct kernel_param *param)\n{\n"
+            "\treturn param_set_uint_minmax(text, param, 1,\n\t\t\t\t     MOST);\n}\n"
+            "static const struct kernel_param_ops c_ops = {\n\t.set = set_c, .get = x,\n};\n"
+            'module_param_cb(c_ns, &c_ops, &c_ns, 0644);\n'
+            'MODULE_PARM_DESC(c_ns, "cost, 1 to 5000; of all");\n',
+            Parameter("c_ns", "uint", "40", "1 to 5000", "ns", "cost; of all", 0o644),
+        ),
+        (
+            "static unsigned int d_s = 6;\nmodule_param(d_s, uint, 0400);\n"
+            'MODULE_PARM_DESC(d_s, "period (0 to 9; 0 is never)");\n'
+            "static int init(void)\n{\n\tif (d_s > 9) {\n\t\tpr_err(\"no\");\n",
+            Parameter("d_s", "uint", "6", "0 to 9", "s", "period (0 is never)", 0o400),
+        ),
     ],
 )  # fmt: skip
 def test_parameter(tree, text, expected):
     tree({"module/a.c": text})
     assert source.parameters() == [expected]
+
+
+def test_parameters_by_module(tree):
+    """A folder's Kbuild says which module its sources are of."""
+    tree({
+        "module/core/Kbuild": "obj-$(if $(X),m,$(CONFIG_A)) += apic_timer.o\n",
+        "module/core/a.c": 'module_param(a, int, 0444);\nMODULE_PARM_DESC(a, "of the core");\n',
+        "module/aside/Kbuild": "obj-$(if $(X),m,$(CONFIG_B)) += aside.o\n"
+                               "obj-$(CONFIG_KUNIT) += b.o\n",
+        "module/aside/b.c": 'module_param(b, int, 0444);\nMODULE_PARM_DESC(b, "not of it");\n',
+    })  # fmt: skip
+    assert source.modules() == {"apic_timer": "module/core", "aside": "module/aside"}
+    assert [p.name for p in source.parameters()] == ["a"]
+    assert [p.name for p in source.parameters("aside")] == ["b"]
+
+
+def test_range_that_is_described_otherwise(tree):
+    tree({"module/a.c": "static unsigned int a = 6;\nmodule_param(a, uint, 0400);\n"
+                        'MODULE_PARM_DESC(a, "period, 1 to 9");\n'
+                        "static int init(void)\n{\n\tif (a > 9) {\n\t\tpr_err();\n"})  # fmt: skip
+    with pytest.raises(DocsError, match="a takes 0 to 9, and its MODULE_PARM_DESC says 1 to 9"):
+        source.parameters()
+
+
+def test_parameters_in_a_manual_page(tree):
+    tree({
+        "module/aside/Kbuild": "obj-$(if $(X),m,$(CONFIG_B)) += aside.o\n",
+        "module/aside/b.c": 'module_param(b, int, 0444);\nMODULE_PARM_DESC(b, "what it is");\n',
+        "docs/man/aside.4": ".SH PARAMETERS\n@PARAMETERS aside@\n.SH SEE ALSO\n",
+    })  # fmt: skip
+    assert man.by_hand()["man4/aside.4"] == (
+        ".SH PARAMETERS\n.TP\n.B b\nWhat it is.\n(default 0)\n.SH SEE ALSO\n"
+    )
 
 
 def test_parameter_without_description(tree):

@@ -1,6 +1,7 @@
 """Manual pages in build/man: those of docs/man, and those made from the sources.
 
-man4/apic_timer.4           the module and its parameters
+man4/apic_timer.4           the module and its parameters; other modules' pages are written by hand,
+                            but for their parameters
 man7/apic_timer.7           written by hand
 man8/tc-apic.8              the options of the qdisc, from tc's plug-in
 man9/add_apic_timer.9 ...   one for each exported function, from its kernel-doc comment
@@ -25,10 +26,18 @@ def pages() -> dict[str, str]:
     found = {"man4/apic_timer.4": module(), "man8/tc-apic.8": shaper.manual()}
     for name, _ in source.exported():
         found[f"man9/{name}.9"] = function(kerneldoc.find(name))
+    return found | by_hand()
+
+
+def by_hand() -> dict[str, str]:
+    """Return the pages of docs/man, with what they leave to be filled in."""
+    found = {}
     for file in source.tracked(r"docs/man/.*\.[1-9]"):
-        path = Path(file)
-        text = source.read(file).replace("@VERSION@", source.version())
+        path, text = Path(file), source.read(file)
+        if "@VERSION@" in text:
+            text = text.replace("@VERSION@", source.version())
         text = re.sub(r"^@EMBED (\S+) (.*)@$", _code, text, flags=re.M)
+        text = re.sub(r"^@PARAMETERS (\w+)@\n", lambda of: parameters(of[1]), text, flags=re.M)
         found[f"man{path.suffix[1:]}/{path.name}"] = text
     return found
 
@@ -43,6 +52,16 @@ def _head(name: str, section: int, title: str) -> str:
             ".nh\n.ad l\n")  # fmt: skip
 
 
+def parameters(module: str) -> str:
+    """Return the paragraphs of a module's parameters."""
+    parts = []
+    for p in source.parameters(module):
+        limits = f"{p.range} {p.unit}, ".replace(" ,", ",") if p.range else ""
+        default = roff(f"{limits}default {p.default}")
+        parts.append(f".TP\n.B {p.name}\n{roff(sentence(p.what))}\n({default})\n")
+    return "".join(parts)
+
+
 def module() -> str:
     """Make the page of the module."""
     parts = [_head("apic_timer", 4, "Kernel Interfaces Manual"), ".SH NAME\n"
@@ -53,10 +72,7 @@ def module() -> str:
              "Set in a file of\n.I /etc/modprobe.d\nas\n"
              ".BI \"options apic_timer \" name = value ,\n"
              "or on the command line.\n"]  # fmt: skip
-    for p in source.parameters():
-        limits = f"{p.range} {p.unit}, ".replace(" ,", ",") if p.range else ""
-        default = roff(f"{limits}default {p.default}")
-        parts.append(f".TP\n.B {p.name}\n{roff(sentence(p.what))}\n({default})\n")
+    parts.append(parameters(source.CORE))
     parts.append(".SH FILES\n")
     for f in source.debug_files():
         parts.append(f".TP\n.I /sys/kernel/debug/apic_timer/{f.name}\n{roff(sentence(f.what))}\n")

@@ -38,28 +38,41 @@ def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def parameters() -> str:
-    """Make the page of the module's parameters."""
+    """Make the page of the modules' parameters; other pages embed their module's part of it."""
+    parts = [_parameters(module) for module in source.modules() if source.parameters(module)]
+    without = [f"`{module}`" for module in source.modules() if not source.parameters(module)]
+    return _page(
+        "Parameters", "module_param() and MODULE_PARM_DESC()",
+        "Set them in a file of `/etc/modprobe.d`, as `options MODULE NAME=VALUE`, or on the\n"
+        "command line of `modprobe`. A built-in module takes them from the kernel's command line\n"
+        "as `MODULE.NAME=VALUE`. What is in force is in `/sys/module/MODULE/parameters`.\n"
+        "A number out of its range is refused, and with it the module that is being loaded; for\n"
+        "`apic_timer` with `-ERANGE`, and a line in the kernel log has the parameter, the value\n"
+        f"and the range. {' and '.join(without)} have none.\n\n"
+        "[packaging/modprobe.conf](../../packaging/modprobe.conf) is an example to copy.\n"
+        "Which values to choose:\n"
+        "[Choose a mode and a budget](../howto/choose-mode-and-budget.md).\n\n"
+        + "\n".join(parts),
+    )  # fmt: skip
+
+
+def _parameters(module: str) -> str:
+    every = source.parameters(module)
     rows = [
         (f"`{p.name}`", p.range or KINDS.get(p.kind, p.kind), p.unit, f"`{p.default}`",
          p.what.replace("|", r"\|"))
-        for p in source.parameters()
+        for p in every
     ]  # fmt: skip
-    writable = [p.name for p in source.parameters() if p.mode & 0o222]
-    change = (f"Of these {', '.join(f'`{n}`' for n in writable)} may be changed there by root."
-              if writable else "None can be changed while the module is loaded.")  # fmt: skip
-    return _page(
-        "Parameters of apic_timer", "module_param() and MODULE_PARM_DESC()",
-        "Set them in a file of `/etc/modprobe.d`, as `options apic_timer NAME=VALUE`, or on the\n"
-        "command line of `modprobe`. A built-in apic_timer takes them from the kernel's command\n"
-        "line as `apic_timer.NAME=VALUE`. What is in force is in\n"
-        f"`/sys/module/apic_timer/parameters`. {change}\n"
-        "A number out of its range is refused with `-ERANGE`, and with it the module; a line in\n"
-        "the kernel log has the parameter, the value and the range.\n\n"
-        + table(("parameter", "value", "unit", "default", "meaning"), rows)
-        + "\n[packaging/modprobe.conf](../../packaging/modprobe.conf) is an example to copy.\n"
-        "Which values to choose:\n"
-        "[Choose a mode and a budget](../howto/choose-mode-and-budget.md).\n",
-    )  # fmt: skip
+    writable = [f"`{p.name}`" for p in every if p.mode & 0o222]
+    if len(writable) == len(every):
+        change = (f"Root may change them while the module is loaded, in\n"
+                  f"`/sys/module/{module}/parameters`.")  # fmt: skip
+    elif writable:
+        change = f"Of these root may change {', '.join(writable)} while the module is loaded."
+    else:
+        change = "None can be changed while the module is loaded."
+    heads = ("parameter", "value", "unit", "default", "meaning")
+    return f"## {module}\n\n{table(heads, rows)}\n{change}\n"
 
 
 def statistics() -> str:

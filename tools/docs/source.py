@@ -74,15 +74,27 @@ class Parameter(NamedTuple):
 # module_param(name, type, mode) and module_param_named(name, variable, type, mode); and ours:
 # APIC_TIMER_PARAM(name, default, min, max, "unit", "what") and
 # APIC_TIMER_PARAM_NAMED(name, variable, storage, default, min, max, "unit", "what")
+# module_param_cb(name, &ops, &variable, mode), whose range is in the ops' set().
 _PARAM = re.compile(
-    r"^((?:module_param|APIC_TIMER_PARAM)(?:_named|_NAMED)?)\((.*?)\);", re.M | re.S
+    r"^((?:module_param|APIC_TIMER_PARAM)(?:_named|_NAMED|_cb)?)\((.*?)\);", re.M | re.S
 )
+CORE = "apic_timer"
 
 
-def parameters() -> list[Parameter]:
-    """List the parameters of apic_timer by name; other modules than the core have their own."""
+def modules() -> dict[str, str]:
+    """Return the folder of each kernel module's sources, by its name; the core's is first."""
     found = {}
-    files = [f for f in core() if f.endswith(".c") and not re.match(r"module/(?!core/)\w+/", f)]
+    for file in tracked(r"module/\w+/Kbuild"):
+        for name in re.findall(r"^obj-\$\(if .*\+= (\w+)\.o$", read(file), re.M):
+            found[name] = file.removesuffix("/Kbuild")
+    return dict(sorted(found.items(), key=lambda pair: (pair[0] != CORE, pair[0])))
+
+
+def parameters(module: str = CORE) -> list[Parameter]:
+    """List the parameters of a module by name."""
+    found = {}
+    folder = "(?!module/(?!core/)\\w+/)" if module == CORE else re.escape(f"{modules()[module]}/")
+    files = [f for f in core() if f.endswith(".c") and re.match(folder, f)]
     described = {}
     for file in files:
         text = read(file)
@@ -96,7 +108,7 @@ def parameters() -> list[Parameter]:
         if not parameter.what:
             if name not in described:
                 raise DocsError(f"parameter {name} has no MODULE_PARM_DESC")
-            found[name] = parameter._replace(what=described[name])
+            found[name] = parameter._replace(what=_without(parameter, described[name]))
     missing = sorted(described.keys() - found.keys())
     if missing:
         raise DocsError(f"no declaration found of the parameters {', '.join(missing)}")
@@ -110,22 +122,63 @@ def _parameter(macro: str, arguments: str, text: str) -> Parameter:
         name, *_, default, least, most, unit, what = parts
         limits = f"{number(least)} to {number(most)}"
         return Parameter(name, "uint", number(default), limits, strings(unit), strings(what), 0o444)
-    name, variable, kind, mode = parts if len(parts) == 4 else (parts[0], *parts)
+    limits = ""
+    if macro.endswith("_cb"):
+        name, ops, variable, mode = parts
+        variable, kind, limits = variable.strip("&"), "uint", _limits(ops.strip("&"), text)
+    else:
+        name, variable, kind, mode = parts if len(parts) == 4 else (parts[0], *parts)
+        if refused := re.search(
+            rf"if \((?:{variable} < (\w+) \|\| )?{variable} > (\w+)\) \{{\s*pr_err", text
+        ):
+            limits = f"{number(refused[1] or '0', text)} to {number(refused[2], text)}"
     declared = re.search(rf"^[^\n(]*\b{variable}(?:\[\w*\])?\s*=\s*([^;]+);", text, re.M)
-    default = number(declared[1].strip()) if declared else "0"
+    default = number(declared[1].strip(), text) if declared else "0"
     if kind == "bool":
-        default = {"true": "Y", "false": "N"}.get(default, default)
-    unit = re.search(r"_(ns|us|ms)$", name)
-    return Parameter(name, kind, default.strip('"'), "", unit[1] if unit else "", "", int(mode, 8))
+        default = {"true": "Y", "false": "N", "0": "N"}.get(default, default)
+    unit = re.search(r"_(ns|us|ms|s)$", name)
+    return Parameter(
+        name, kind, default.strip('"'), limits, unit[1] if unit else "", "", int(mode, 8)
+    )
+
+
+def _limits(ops: str, text: str) -> str:
+    """Return the range that the set() of a struct kernel_param_ops keeps to."""
+    method = re.search(rf"kernel_param_ops {ops} = \{{\s*\.set = (\w+)", text)
+    kept = method and re.search(
+        rf"\b{method[1]}\([^{{]*\{{\s*return param_set_uint_minmax\(\w+, \w+, ([^;]+)\);", text
+    )
+    if not kept:
+        raise DocsError(f"{ops} does not say by param_set_uint_minmax() what it takes")
+    least, most = (number(" ".join(limit.split()), text) for limit in kept[1].split(","))
+    return f"{least} to {most}"
+
+
+def _without(parameter: Parameter, what: str) -> str:
+    """Return a description without the range, which it has for modinfo; DocsError if it differs."""
+    said = re.search(r"(, | \()(\d+ to \d+)([;)]|$)", what)
+    if (said[2] if said else "") != parameter.range:
+        raise DocsError(f"parameter {parameter.name} takes {parameter.range or 'any value'}, and "
+                        f"its MODULE_PARM_DESC says {said[2] if said else 'no range'}")  # fmt: skip
+    if not said:
+        return what
+    before, rest = what[: said.start()], what[said.end() :].lstrip()
+    if said[1] == " (":
+        return f"{before} ({rest}" if rest else before
+    return f"{before}; {rest}" if rest else before
 
 
 _UNITS = {"NSEC_PER_USEC": 10**3, "NSEC_PER_MSEC": 10**6, "NSEC_PER_SEC": 10**9,
           "USEC_PER_MSEC": 10**3, "USEC_PER_SEC": 10**6, "MSEC_PER_SEC": 10**3,
+          "MAX_RT_PRIO": 100,
           "UINT_MAX": 2**32 - 1, "U32_MAX": 2**32 - 1, "INT_MAX": 2**31 - 1}  # fmt: skip
 
 
-def number(expression: str) -> str:
-    """Return a constant expression's value where macros of ours and plain numbers say it."""
+def number(expression: str, own: str = "") -> str:
+    """Return a constant expression's value where macros of ours and plain numbers say it.
+
+    own: text of its file, whose macros come before those of others
+    """
     text = expression
     for _ in range(8):
         names = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", text))
@@ -136,8 +189,8 @@ def number(expression: str) -> str:
             if value is None:
                 defined = [
                     m[1]
-                    for f in core()
-                    if (m := re.search(rf"^#define {name}[ \t]+([^\n/]+)", read(f), re.M))
+                    for text_of in (own, *map(read, core()))
+                    if (m := re.search(rf"^#define {name}[ \t]+([^\n/]+)", text_of, re.M))
                 ]
                 if not defined:
                     return expression
