@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from lab.base.errors import LabError
 from lab.bench import rows as bench_rows
-from lab.bench import shaper, shaper_goals
+from lab.bench import goals, shaper, shaper_goals
 from lab.bench.rows import Key
 from lab.run import demo_shaper
 from lab.run import shaper as run
@@ -16,9 +16,9 @@ def departures(*moments: int, khz: int = 1_000_000) -> bytes:
     return b"%d\n" % khz + b"".join(struct.pack("<QQ", moment, 0) for moment in moments)
 
 
-def standing(what: str, samples: dict[Key, list[int]]):
+def standing(what: str, samples: dict[Key, list[int]], kernel: str = "k"):
     counted = {key: Counter(values) for key, values in samples.items()}
-    found = bench_rows.rows(counted, kernel="k", engine="e", cpus=1)
+    found = bench_rows.rows(counted, kernel=kernel, engine="e", cpus=1)
     (goal,) = [goal for goal in shaper_goals.GOALS if goal.what.startswith(what)]
     return goal.stands(found)
 
@@ -66,10 +66,25 @@ def test_goals():
     assert standing("10 us with", {hard("sender/10000"): [8]}).met
     assert not standing("3 us, queued", {hard("stress/3000"): [0] * 5000 + [61]}).met
 
+    assert standing("10 us with", {hard("sender/10000"): [8] * 1234}).measured == "8, of 1,234"
+
+    later = "6.12: error, hard, idle"
+    assert standing(later, {hard("error"): [3] * 10_000}, "6.12.1").met
+    assert not standing(later, {hard("error"): [3] * 9_999 + [9]}, "6.12.1").met
+    assert standing(later, {hard("error"): [3] * 9_999}, "6.12.1") is None, "of too few"
+    assert standing(later, {hard("error"): [3] * 10_000}, "6.1.1") is None, "of another kernel"
+
     cost, error = hard("cost/100000", unit="packet_cycles"), hard("cost/100000")
     assert standing("CPU a packet", {cost: [2399], error: [8]}).met
     assert not standing("CPU a packet", {cost: [2399], error: [9]}).met
     assert not standing("CPU a packet", {cost: [2400], error: [8]}).met
+
+
+def test_goals_say_why_they_are_not_measured():
+    lines = goals.table([], shaper_goals.GOALS).splitlines()[1:]
+    assert all(line.startswith("not measured ") for line in lines)
+    (doorbell,) = (line for line in lines if "doorbell" in line)
+    assert doorbell.endswith("the benchmark's device has no doorbell")
 
 
 @pytest.mark.parametrize("short", [True, False])

@@ -23,12 +23,14 @@ class Goal:
     """A goal. `stands` returns None when the rows have nothing that tells.
 
     holds: it has been met, so that losing it is a fault.
+    why:   no rows tell, ever: what is missing
     """
 
     what: str
     goal: str
     stands: Callable[[list[Row]], Standing | None]
     holds: bool = False
+    why: str = ""
 
 
 def _one(rows: list[Row], **wanted: str) -> Row | None:
@@ -214,7 +216,7 @@ def table(rows: Iterable[Row], every: Iterable[Goal] = GOALS) -> str:
     for goal in every:
         standing = goal.stands(rows)
         if standing is None:
-            lines.append(("not measured", goal.what, goal.goal, ""))
+            lines.append(("not measured", goal.what, goal.goal, goal.why))
         else:
             verdict = "met" if standing.met else "not met"
             lines.append((verdict, goal.what, goal.goal, standing.measured))
