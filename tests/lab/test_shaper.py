@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 from lab.base.errors import LabError
-from lab.bench import rows as bench_rows
 from lab.bench import goals, shaper, shaper_goals
+from lab.bench import rows as bench_rows
 from lab.bench.rows import Key
 from lab.run import demo_shaper
 from lab.run import shaper as run
@@ -114,7 +114,13 @@ def test_figures_are_drawn(tmp_path):
     drawn = [shaper_plots.draw(tmp_path / name, samples) for name in "ab"]
     assert [p.name for p in drawn[0]] == ["fig2.svg", "fig3.svg", "fig5.svg", "stress.svg",
                                           "error.svg"]  # fmt: skip
-    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(*drawn, strict=True))
+    for a, b in zip(*drawn, strict=True):
+        for suffix in (".svg", ".csv"):
+            assert a.with_suffix(suffix).read_bytes() == b.with_suffix(suffix).read_bytes()
+    head, *rows = drawn[0][-1].with_suffix(".csv").read_text().splitlines()
+    assert head == "bench,timer,source,mode,load,unit,value,count"
+    assert rows == ["shaper/error,apic,-,hard,idle,cycles,3,5",
+                    "shaper/error,apic,-,hard,idle,cycles,90,1"]  # fmt: skip
 
 
 def test_demo_text():

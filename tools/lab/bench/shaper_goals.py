@@ -99,7 +99,8 @@ GOALS = (
     Goal("3 us, queued before: max", "60", _stress("shaper/stress/3000", 60, "max")),
     Goal("CPU a packet at 100 us, hard", "below 2,400 at errors of 8 at most", _cost),
     *(Goal(f"{series}: error, hard, idle: p50 / p99.9 / max", "3 / 8 / 8 of 10,000",
-           _later_kernel(series, 10_000), why=f"lab shaper --kernel {series} does; tests send 3,000")
+           _later_kernel(series, 10_000),
+           why=f"lab shaper --kernel {series} does; tests send 3,000")
       for series in ("6.12", "7.2")),
     Goal("doorbell of e1000e, igb, virtio_net: error", "within 20", _nowhere,
          why="the benchmark's device has no doorbell"),

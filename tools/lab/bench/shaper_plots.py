@@ -4,6 +4,7 @@ The same rows give the same bytes. Captions say what the paper measured, on a PC
 100 Mbit/s Ethernet.
 """
 
+import csv
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,7 +29,7 @@ PAPER = {
 
 
 def draw(directory: Path, samples: Samples) -> list[Path]:
-    """Draw what there are samples of. Return the files."""
+    """Draw what there are samples of, and write what is drawn as CSV. Return the drawings."""
     directory.mkdir(parents=True, exist_ok=True)
     plots: dict[str, Callable] = {
         "fig2": _deviation, "fig3": _histograms, "fig4": _spacing, "fig5": _spacing,
@@ -47,8 +48,18 @@ def draw(directory: Path, samples: Samples) -> list[Path]:
             path = directory / f"{name}.svg"
             figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
             plt.close(figure)
+        _write(path.with_suffix(".csv"), mine)
         drawn.append(path)
     return drawn
+
+
+def _write(path: Path, samples: Samples) -> None:
+    """Write samples, one value a line."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow((*Key._fields, "value", "count"))
+        for key in sorted(samples):
+            writer.writerows((*key, *found) for found in sorted(samples[key].items()))
 
 
 def label(key: Key) -> str:
