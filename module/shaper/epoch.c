@@ -16,22 +16,9 @@
 
 #include "epoch.h"
 #include "send.h"
-#include "shift.h"
 
 static LIST_HEAD(shapers);
 static DEFINE_RAW_SPINLOCK(lock);
-
-/*
- * With PREEMPT_RT the machine may go to sleep between two steps of softirq's. The packet itself
- * may be the driver's by then, which may have freed it.
- */
-static void shift_sending(struct shaper_sending *sending, s64 shift)
-{
-	sending->at = shaper_shifted(sending->at, shift);
-	sending->start.at = shaper_shifted(sending->start.at, shift);
-	sending->start.ready = shaper_shifted(sending->start.ready, shift);
-	sending->start.left = shaper_shifted(sending->start.left, shift);
-}
 
 static void shift_one(struct shaper *q, s64 shift)
 {
@@ -41,10 +28,6 @@ static void shift_one(struct shaper *q, s64 shift)
 	shaper_plan_shift(&q->plan, shift);
 	shaper_classes_shift(&q->classes, &q->plan, shift);
 	shaper_flows_shift(&q->flows, shift);
-	if (q->softirq) {
-		shift_sending(q->softirq, shift);
-		q->softirq_want = shaper_shifted(q->softirq_want, shift);
-	}
 	WRITE_ONCE(q->epoch, q->epoch + 1);
 	q->expired = 0;
 	q->asked = 0;

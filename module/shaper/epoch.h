@@ -4,6 +4,16 @@
 
 #include "shaper.h"
 
+/*
+ * Whether the TSC has restarted since &shaper.epoch was @epoch: with PREEMPT_RT the machine may
+ * go to sleep between two steps of a thread that queues or sends a packet, and what it knows of
+ * moments is void.
+ */
+static inline bool shaper_epoch_is_over(const struct shaper *q, u32 epoch)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_RT) && unlikely(READ_ONCE(q->epoch) != epoch);
+}
+
 void shaper_epoch_add(struct shaper *q);
 void shaper_epoch_del(struct shaper *q);
 int shaper_epoch_init(void);

@@ -19,6 +19,7 @@
 #include "cb.h"
 #include "classify.h"
 #include "compat.h"
+#include "epoch.h"
 #include "ready.h"
 #include "report.h"
 
@@ -175,14 +176,11 @@ static u64 in_order(struct shaper *q, const struct sk_buff *skb, const struct re
 	return shaper_far_in_order(&q->far, request->clock, skb->tstamp, want);
 }
 
-/*
- * With PREEMPT_RT the machine may go to sleep between two steps of a thread that queues a packet,
- * and the TSC restart: all that the thread has planned for it is long ahead then.
- */
+/* All that was planned for such a packet is long ahead. */
 static bool from_epoch_before(const struct shaper *q, const struct request *request)
 	__must_hold(&q->lock)
 {
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT) || likely(request->epoch == q->epoch))
+	if (!shaper_epoch_is_over(q, request->epoch))
 		return false;
 	if (request->flow) {
 		request->flow->plan = (struct shaper_plan) {};

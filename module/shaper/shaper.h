@@ -71,8 +71,6 @@ enum shaper_sender {
 	SHAPER_SOFTIRQ,
 };
 
-struct shaper_sending;
-
 /**
  * struct shaper - a qdisc
  * @lock:	of all of this except where noted. Innermost, except for the timer's own
@@ -86,8 +84,6 @@ struct shaper_sending;
  * @since:	the same, or when it was armed if that was later
  * @expired:	@since, when the handler has left a packet to softirq or thread; 0: it has not
  * @sender:	who is sending. Only one does at a time, which keeps the packets in order
- * @softirq:	what softirq is sending, or NULL
- * @softirq_want: with PREEMPT_RT: &shaper_cb.want of that packet
  * @epoch:	counts epochs of the TSC
  * @generation:	counts resets: who has sent meanwhile does not touch the accounts
  * @queued:	packets in @edf, in @far, in @classes and with the sender
@@ -134,8 +130,6 @@ struct shaper {
 	u64 since;
 	u64 expired;
 	enum shaper_sender sender;
-	struct shaper_sending *softirq;
-	u64 softirq_want;
 	u32 epoch;
 	u32 generation;
 	u32 queued;

@@ -10,6 +10,7 @@
 
 #include "arm.h"
 #include "cb.h"
+#include "epoch.h"
 #include "path.h"
 #include "report.h"
 #include "send.h"
@@ -17,6 +18,22 @@
 
 /* Packets that one call of dequeue sends, as the core's dev_tx_weight. */
 #define WEIGHT		64
+
+/*
+ * A new epoch of the TSC has begun while a packet was on its way: all that is known of it is of the
+ * one before, but its class, which was moved. It leaves now, or wants to.
+ */
+static void resume(struct shaper *q, struct shaper_sending *sending)
+	__must_hold(&q->lock)
+{
+	u64 now = rdtsc();
+
+	sending->at = now;
+	sending->start.ready = now;
+	sending->start.left = now;
+	if (!sending->taken)
+		shaper_cb(sending->start.skb)->want = now;
+}
 
 /*
  * Send the first packet from softirq. The lock of the qdisc, which is the root, is
@@ -33,13 +50,11 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	struct shaper_sending sending;
 	u64 expired = q->expired;
 	struct sk_buff *gone;
+	u32 epoch = q->epoch;
 
 	lockdep_assert_held(qdisc_lock(q->sch));
 	q->expired = 0;
 	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
-	q->softirq = &sending;
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		q->softirq_want = shaper_cb(skb)->want;
 	raw_spin_unlock_irqrestore(&q->lock, *flags);
 	spin_unlock(qdisc_lock(q->sch));
 
@@ -49,6 +64,8 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 		if (shaper_tapped(dev))
 			dev_queue_xmit_nit(skb, dev);
 		local_irq_save(*flags);
+		if (shaper_epoch_is_over(q, epoch))
+			sending.start.at = rdtsc();
 		sending.start.irqs_on = q->irqs_on && !irqs_disabled_flags(*flags);
 		shaper_give(&sending, thread ? TC_APIC_MODE_THREAD : TC_APIC_MODE_SOFT);
 		local_irq_restore(*flags);
@@ -58,10 +75,10 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 
 	spin_lock(qdisc_lock(q->sch));
 	raw_spin_lock_irqsave(&q->lock, *flags);
-	q->softirq = NULL;
-	/* A new epoch of the TSC may have begun. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !sending.taken)
-		shaper_cb(skb)->want = q->softirq_want;
+	if (shaper_epoch_is_over(q, epoch)) {
+		resume(q, &sending);
+		expired = 0;
+	}
 	gone = shaper_finish(q, &sending);
 	if (sending.taken && expired)
 		shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
