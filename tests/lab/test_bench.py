@@ -158,6 +158,37 @@ def test_goal_guest():
     assert standing("instructions more", {}) is None
 
 
+def test_goal_of_threads_by_their_cost():
+    """Who is as late for fewer cycles is better; who is later, or waits for longer, is not."""
+
+    def net(own: tuple[int, int], rival: tuple[int, int]) -> dict[Key, list[int]]:
+        device = {"mode": "user", "source": bench_script.LAPIC, "load": "net"}
+        return {Key("user/sleep", "apic_timer", **device): [own[0]],
+                Key("user/sleep/waited", "apic_timer", **device): [own[1]],
+                Key("user/sleep", "sleepspin", load="net"): [rival[0]],
+                Key("user/sleep/waited", "sleepspin", load="net"): [rival[1]]}  # fmt: skip
+
+    what = "thread, net: p99 for cycles waited"
+    assert standing(what, net((5, 400), (5, 500))).met
+    assert not standing(what, net((6, 400), (5, 500))).met
+    assert not standing(what, net((5, 501), (5, 500))).met
+    assert standing(what, {}) is None
+
+
+def test_goals_say_of_how_many_and_why_not():
+    """A reason is there for what is not met or not measured, and nothing else."""
+
+    def table(value: int) -> str:
+        key = Key("user/sleep", "apic_timer", mode="user", source=bench_script.LAPIC)
+        return goals.table(rows({key: [value] * 3}), goals.threads("6.1.0-56-amd64"))
+
+    assert "met" in table(2) and ", of 3\n" in table(2)
+    assert table(5).count(goals.LONGER) == table(2).count(goals.LONGER) + 1
+    assert "isolcpus" in table(2) and goals.NET_ISOLATED.why in table(2)
+    on_rt = goals.table([], goals.threads("6.1.0-56-rt-amd64"))
+    assert "PREEMPT_RT: p99" in on_rt and "isolcpus" not in on_rt
+
+
 def test_lost_goals_are_found(monkeypatch):
     held = replace(goals.GOALS[0], holds=True)
     monkeypatch.setattr(goals, "GOALS", (held, replace(held, holds=False)))

@@ -66,7 +66,7 @@ def test_goals():
     assert standing("10 us with", {hard("sender/10000"): [8]}).met
     assert not standing("3 us, queued", {hard("stress/3000"): [0] * 5000 + [61]}).met
 
-    assert standing("10 us with", {hard("sender/10000"): [8] * 1234}).measured == "8, of 1,234"
+    assert standing("10 us with", {hard("sender/10000"): [8] * 1234}).count == 1234
 
     later = "6.12: error, hard, idle"
     assert standing(later, {hard("error"): [3] * 10_000}, "6.12.1").met
@@ -81,10 +81,11 @@ def test_goals():
 
 
 def test_goals_say_why_they_are_not_measured():
-    lines = goals.table([], shaper_goals.GOALS).splitlines()[1:]
-    assert all(line.startswith("not measured ") for line in lines)
-    (doorbell,) = (line for line in lines if "doorbell" in line)
-    assert doorbell.endswith("the benchmark's device has no doorbell")
+    lines = iter(goals.table([], shaper_goals.GOALS).splitlines()[1:])
+    why = {line: next(lines) for line in lines if line.startswith("not measured ")
+           if any(goal.why and goal.what in line for goal in shaper_goals.GOALS)}  # fmt: skip
+    (doorbell,) = (line for line in why if "doorbell" in line)
+    assert why[doorbell].strip() == "(the benchmark's device has no doorbell)"
 
 
 @pytest.mark.parametrize("short", [True, False])

@@ -363,7 +363,7 @@ def _user(found: dict) -> str:
         for load in dict.fromkeys(row["load"] for row in rows):
             text += f"\n| {load} | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}\n"
             text += _sleepers([row for row in rows if row["load"] == load], numbers)
-        text += f"\n```\n{goals.table(rows, goals.THREADS)}\n```\n"
+        text += f"\n```\n{goals.table(rows, goals.threads(kernel))}\n```\n"
     return _page("Results of threads of programs", found["made"], text)
 
 
@@ -382,6 +382,12 @@ def _sleepers(rows: list[dict], numbers: Iterable[str]) -> str:
             cells.append(f"{waited[key]['mean']:,.0f}" if key in waited else "")
             text += f"| {what} | {' | '.join(cells)} |\n"
     return text
+
+
+def _default_gap_ns() -> int:
+    """Return what apic_calendar's parameter gap_ns is by default."""
+    text = (TREE / "module/calendar/table.h").read_text()
+    return int(re.search(r"^#define CALENDAR_GAP_USER\s+(\d+)$", text, re.MULTILINE)[1])
 
 
 def _calendar(found: dict) -> str:
@@ -407,7 +413,8 @@ def _calendar(found: dict) -> str:
         "less the window's end, and its next one, less the start of its next window.\n\n"
         "Gaps: the errors of a thread whose window begins so much after that of another one, and\n"
         "how many of its windows it did not get. The other one has ended its window, or was\n"
-        "stopped at the end of it.\n"
+        "stopped at the end of it. The parameter `gap_ns` of the module is lowered for that, to\n"
+        f"the gap: by default, LOAD refuses one of less than {_default_gap_ns():,} ns.\n"
     )
     for kernel in dict.fromkeys(row["kernel"] for row in found["rows"]):
         text += f"\n## {kernel}\n"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from .goals import Goal, Standing
+from .goals import LONGER, Goal, Standing, unmeasured
 from .rows import Row, select
 
 DISPATCH, TIMEOUT, RESUMED, GAP, STOPPED = (
@@ -26,7 +26,7 @@ def _dispatch(load: str, *, units: tuple[str, ...] = THREADS, **limits: int
         least = min(row["min"] for (row,) in found)
         text = " / ".join(f"{worst[name]:,}" for name in limits)
         met = least >= 0 and all(worst[name] <= limit for name, limit in limits.items())
-        return Standing(f"{text}, min {least:,}", met)
+        return Standing(f"{text}, min {least:,}", met, min(row["n"] for (row,) in found))
 
     return stands
 
@@ -36,7 +36,7 @@ def _timeout(load: str) -> Callable[[list[Row]], Standing | None]:
         found = select(rows, bench=TIMEOUT, load=load)
         if not found:
             return None
-        return Standing(f"{found[0]['max']:,}", found[0]["max"] <= LAST)
+        return Standing(f"{found[0]['max']:,}", found[0]["max"] <= LAST, found[0]["n"])
 
     return stands
 
@@ -63,25 +63,37 @@ def smallest(rows: list[Row], load: str, gap: str = GAP) -> int | None:
 
 def _gap(load: str, gap: str) -> Callable[[list[Row]], Standing | None]:
     def stands(rows: list[Row]) -> Standing | None:
-        if not any(row["bench"].startswith(f"{gap}/") and row["load"] == load for row in rows):
+        mine = [row for row in rows if row["bench"].startswith(f"{gap}/") and row["load"] == load]
+        if not mine:
             return None
-        best = smallest(rows, load, gap)
+        best, shots = smallest(rows, load, gap), min(row["n"] for row in mine)
         if best is None:
-            return Standing("more than measured", False)
-        return Standing(f"{best:,} ns", best <= SMALLEST_NS)
+            return Standing("more than measured", False, shots)
+        return Standing(f"{best:,} ns", best <= SMALLEST_NS, shots)
 
     return stands
 
 
+# By whether the one before has ended its window, or was stopped at the end of it.
+WHY_GAP = {
+    GAP: LONGER,
+    STOPPED: "the wake-up begins when the one before is off the CPU: see the errors above",
+}
 GOALS = (
     Goal("threads, idle: p99 / p99.9 / max", "4 / 4 / 4, none early",
-         _dispatch("idle", p99=4, p999=4, max=4)),
+         _dispatch("idle", p99=4, p999=4, max=4), why=LONGER),
     Goal("threads, syscall: p99.9 / max", "4 / 100, none early",
-         _dispatch("syscall", p999=4, max=100)),
-    Goal("function, idle: max", "4, none early", _dispatch("idle", units=("pulse",), max=4)),
+         _dispatch("syscall", p999=4, max=100), why=LONGER),
+    Goal("function, idle: max", "4, none early", _dispatch("idle", units=("pulse",), max=4),
+         why="an expiry while interrupts are off waits for their end"),
+    Goal("function, net: max", "4", unmeasured,
+         why="an exact timer starts it, of which bench.md has the errors under net"),
+    Goal("windows at one TSC on two CPUs: apart", "10", unmeasured,
+         why="on Bochs a test asserts it of functions, and prints it of threads: it runs CPUs in "
+             "turn, and wake-ups vary"),
     Goal("last instruction after the end, idle", "50", _timeout("idle")),
     Goal("last instruction after the end, syscall", "50", _timeout("syscall")),
     *(Goal(f"smallest gap behind a thread that {what}, {load}", f"{SMALLEST_NS:,} ns",
-           _gap(load, gap))
+           _gap(load, gap), why=WHY_GAP[gap])
       for gap, what in ((GAP, "has ended"), (STOPPED, "is stopped")) for load in LOADS),
 )  # fmt: skip
