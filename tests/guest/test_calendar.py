@@ -17,10 +17,13 @@ from machines import some
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "rights", "many", "structures", "refused", "runs", "switched",
          "told", "parked", "policies", "degraded", "notified", "stopped", "killed", "executed",
-         "owned", "restored", "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
+         "owned", "everywhere", "unstable", "tai", "restored", "offline", "sleeps", "syscall",
+         "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
+MANY_CPUS = some(cpus=4, engine="smp", source="proxy")
+RULED += [machine for machine in MANY_CPUS if machine.kernel == "6.12"]
 SECTION = """
     unload
     load apic_timer late_ns=5000000
@@ -45,9 +48,9 @@ def test_calendar_rule(guest):
     print(guest.ok())
 
 
+@pytest.mark.matrix
 @pytest.mark.guest(
-    some(kernel=("6.1-debug", "6.1", "7.2"), cpus=(2, 4), engine="smp", source="proxy",
-         matrix=True, x2apic=False),
+    [*MANY_CPUS, *some(kernel="6.1-debug", source="proxy")],
     SECTION, cases=lambda _: ("torture_long",),
 )  # fmt: skip
 def test_torture(guest):

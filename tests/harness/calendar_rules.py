@@ -20,6 +20,7 @@ import random
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -38,6 +39,7 @@ PLAIN = [(2 * MS, 8 * MS, 0)]
 MODULE = "apic_calendar"
 PARAMETERS = Path("/sys/module/apic_calendar/parameters")
 STATS = Path("/sys/kernel/debug/apic_timer/stats")
+INFO = Path("/sys/kernel/debug/apic_timer/info")
 TRIES = 3
 
 
@@ -606,6 +608,93 @@ def owned() -> None:
     first.close()
 
 
+def everywhere() -> None:
+    """Windows on all CPUs leave others a part of each; and who kills the holders ends that.
+
+    The units never call again: all that they get is taken from them at the end of each window.
+    """
+    cpus, cycles = range(LAST_CPU + 1), mmap.mmap(-1, 4096)
+
+    def holds() -> None:
+        os.setsid()
+        calendar = Calendar()
+        calendar.load(MAJOR, [(2 * MS, 17 * MS, n) for n in cpus],
+                      [Unit.user(f"u{n}", n) for n in cpus])  # fmt: skip
+        for n in cpus:
+            if not os.fork():
+                calendar.bind(n)
+                calendar.wait(n)
+                while True:
+                    pass
+        until(lambda: all(counts(calendar, n).tid for n in cpus))
+        calendar.start()
+        while True:
+            cycles[0] = min(255, min(counts(calendar, n).overran for n in cpus))
+            time.sleep(0.01)
+
+    with process(holds) as pid, Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN[:1], [Unit.function_of("a", LAST_CPU, "step")])
+        try:
+            until(lambda: cycles[0] > 10)
+            fails(errno.EBUSY, calendar.start)
+        finally:
+            os.killpg(pid, signal.SIGKILL)
+        until(lambda: not fcntl_error(calendar.start))
+
+
+def unstable() -> None:
+    """Where the TSC is unstable, calendars of one CPU are started, and no others.
+
+    Unless the parameter allow_unstable has it so.
+    """
+    allow, expected = PARAMETERS / "allow_unstable", ", unstable" in INFO.read_text()
+    print("unstable" if expected else "stable")
+    allow.write_text("N")
+    try:
+        for cpu in (0, LAST_CPU):
+            with Calendar() as calendar:
+                calendar.load(MAJOR, [(2 * MS, MS, 0), (8 * MS, MS, 1)],
+                              [Unit.function_of("a", 0, "step"),
+                               Unit.function_of("b", cpu, "step")])  # fmt: skip
+                refused = expected and cpu
+                assert fcntl_error(calendar.start) == (errno.ENXIO if refused else 0)
+                assert counts(calendar).state == (not refused)
+    finally:
+        allow.write_text("Y")
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(2 * MS, MS, 0), (8 * MS, MS, 1)],
+                      [Unit.function_of("a", 0, "step"),
+                       Unit.function_of("b", LAST_CPU, "step")])  # fmt: skip
+        calendar.start()
+
+
+def tai() -> None:
+    """A moment of CLOCK_TAI is where CLOCK_MONOTONIC has it, with seconds that UTC has skipped."""
+
+    def skipped_by_utc(seconds: int) -> None:
+        # struct timex: modes is ADJ_TAI, constant is the value.
+        asked = bytearray(struct.pack("I44xq", 0x80, seconds) + bytes(200))
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.adjtimex((ctypes.c_char * len(asked)).from_buffer(asked)) >= 0
+
+    skipped_by_utc(37)
+    try:
+        with Calendar() as first, Calendar() as second:
+            for calendar, cpu in ((first, 0), (second, LAST_CPU)):
+                calendar.load(MAJOR, PLAIN, [Unit.function_of("a", cpu, "step")])
+            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            moment = time.clock_gettime_ns(time.CLOCK_TAI)
+            after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            there = first.start(0, moment + 1000 * MS, TAI)
+            here = second.start(0, before + 1000 * MS, MONOTONIC)
+            error = cycles_of(first, MS)  # what conversions take off, and more
+            assert -error < there - here < cycles_of(first, after - before) + error
+            until(lambda: counts(first).run and counts(second).run)
+            assert next(first.receipts()).start - there - cycles_of(first, 2 * MS) in (-1, 0, 1)
+    finally:
+        skipped_by_utc(0)
+
+
 def restored() -> None:
     """A thread gets its priority and its CPUs back, by UNBIND, and when the file is closed.
 
@@ -771,12 +860,14 @@ def torture(rounds: int = 3, seed: int = 1) -> None:
             units = [Unit.user(f"u{n}", rng.randrange(LAST_CPU + 1)) for n in range(3)]
             units += [Unit.function_of(f"f{n}", rng.randrange(LAST_CPU + 1), "step")
                       for n in range(3)]  # fmt: skip
+            units += [Unit.function_of(f"t{n}", rng.randrange(LAST_CPU + 1), "toil",
+                                       apic_calendar.THREAD) for n in range(2)]  # fmt: skip
             tables = {}
             while len(tables) < 4:
                 major = rng.randrange(5, 20) * MS
                 count = rng.randrange(1, 9)
                 entries = sorted((rng.randrange(0, major), rng.randrange(10_000, MS),
-                                  rng.randrange(6)) for _ in range(count))  # fmt: skip
+                                  rng.randrange(len(units))) for _ in range(count))  # fmt: skip
                 try:
                     number = calendar.load(major, entries, None if tables else units)
                 except Refused:

@@ -80,6 +80,7 @@ def takes_long(test: str) -> bool:
             "test_injected",
             "test_disabled_counter",
             "test_two_cpus_start_together",
+            "test_torture",
         )
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
         or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")
