@@ -141,9 +141,11 @@ int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew);
 /**
  * enum apic_clock_worth - what TSC values of different CPUs are worth to each other
  * @APIC_CLOCK_UNTRUSTED: nothing: the kernel has marked the TSC unstable, its rate
- *	may change, or measurements contradict each other
+ *	may change, it was found to have stopped or to be ahead, or measurements
+ *	contradict each other
  * @APIC_CLOCK_BOUNDED:	what &apic_clock_verdict.within says, as of the last
- *	measurement: in a virtual machine, or with several packages
+ *	measurement: in a virtual machine, with several packages, or where the TSC may
+ *	have stopped
  * @APIC_CLOCK_CORRECTED: the TSCs are apart by a known offset, which groups with
  *	APIC_CLOCK_GROUP_CORRECT take into account
  * @APIC_CLOCK_EXACT:	the same: nothing that is known speaks against it
@@ -176,6 +178,10 @@ enum apic_clock_worth {
  * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9
  * @rate_error_ppb: that may be off by so much
  * @rate_moved:	how often the rate has changed by more than crystals drift
+ * @stops:	how often TSCs of CPUs that are online were found to have stopped
+ * @ahead:	how often they were found ahead of where they should be
+ * @proven:	how often one of these was by more than reading the other counter may
+ *		be off
  */
 struct apic_clock_verdict {
 	enum apic_clock_worth worth;
@@ -195,6 +201,9 @@ struct apic_clock_verdict {
 	s64 rate_ppb;
 	u64 rate_error_ppb;
 	unsigned int rate_moved;
+	u64 stops;
+	u64 ahead;
+	u64 proven;
 };
 
 /* Judge the TSC by what is known of it; task context, as CPUs are asked. */

@@ -287,7 +287,7 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 			  const struct apic_clock_rate *runs,
 			  const struct apic_clock_reading *reading)
 {
-	u64 width = reading->high - reading->low, noise, drift;
+	u64 width = reading->high - reading->low, noise, drift, doubt;
 	s64 found, lost;
 
 	if (!reading->reads || (s64)width < 0) {
@@ -300,6 +300,8 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 	/* The TSC may have run faster or slower than common time. */
 	drift = cycles(reading->ref - follow->ref, runs->high - runs->low);
 	follow->ref = reading->ref;
+	/* Each of the two was anywhere within its bounds. */
+	doubt = follow->error + DIV_ROUND_UP_ULL(width, 2);
 	follow->error = DIV_ROUND_UP_ULL(width, 2);
 	if (follow->known && abs(lost) <= (s64)noise) {
 		follow->offset += lost >> FILTER_SHIFT;
@@ -310,6 +312,7 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 		follow->known = true;
 		return 0;
 	}
+	follow->proven += abs(lost) > (s64)(noise + drift + doubt);
 	if (lost < 0) {
 		follow->ahead++;
 		return lost;

@@ -95,6 +95,7 @@ struct apic_clock_fit {
  * @lost:	cycles that it lost by that
  * @longest:	the most of one stop
  * @ahead:	how often it was found ahead: written to, or the reference has stopped
+ * @proven:	how often one of these was by more than the readings may be off
  * @rejected:	measurements that contradict themselves
  */
 struct apic_clock_follow {
@@ -106,6 +107,7 @@ struct apic_clock_follow {
 	u64 lost;
 	u64 longest;
 	u64 ahead;
+	u64 proven;
 	u64 rejected;
 };
 

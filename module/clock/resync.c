@@ -426,13 +426,30 @@ u64 apic_clock_common_now(void)
 EXPORT_SYMBOL_GPL(apic_clock_common_now);
 
 /**
- * apic_clock_resync_judge() - add what is known of the rate to a verdict
- * @verdict:	its members about the rate are set
+ * apic_clock_resync_judge() - add what is known of the rate and of stops to a verdict
+ * @verdict:	its members about these are set
  *
- * Context: Task.
+ * What a CPU's TSC did in the past counts after a sleep as well, from which on common
+ * time begins anew.
+ *
+ * Context: Task, with the lock that keeps CPUs online.
  */
 void apic_clock_resync_judge(struct apic_clock_verdict *verdict)
 {
+	const struct apic_clock_follow *follow;
+	struct state *state;
+	unsigned long flags;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		state = per_cpu_ptr(&states, cpu);
+		follow = &state->follow;
+		raw_spin_lock_irqsave(&state->lock, flags);
+		verdict->stops += follow->stops;
+		verdict->ahead += follow->ahead;
+		verdict->proven += follow->proven;
+		raw_spin_unlock_irqrestore(&state->lock, flags);
+	}
 	mutex_lock(&resync_mutex);
 	if (counter && fit.fitted) {
 		verdict->rate_known = true;

@@ -80,8 +80,8 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 	verdict->packages = has_packages();
 	for_each_online_cpu(cpu)
 		apic_clock_worth_add(verdict, &skew, apic_clock_get_skew(cpu, &skew));
-	cpus_read_unlock();
 	apic_clock_resync_judge(verdict);
+	cpus_read_unlock();
 	apic_clock_worth_conclude(verdict);
 }
 EXPORT_SYMBOL_GPL(apic_clock_judge);

@@ -44,7 +44,7 @@ void apic_clock_worth_add(struct apic_clock_verdict *verdict, const struct apic_
 void apic_clock_worth_conclude(struct apic_clock_verdict *verdict)
 {
 	if (!verdict->stable || verdict->kind == APIC_TIMER_TSC_PLAIN || verdict->contradicted ||
-	    verdict->rate_moved) {
+	    verdict->rate_moved || verdict->proven) {
 		verdict->worth = APIC_CLOCK_UNTRUSTED;
 		verdict->within = U64_MAX;
 		return;
@@ -52,7 +52,7 @@ void apic_clock_worth_conclude(struct apic_clock_verdict *verdict)
 	if (verdict->unknown)
 		verdict->within = U64_MAX;
 	if (verdict->unknown || verdict->virtual || verdict->packages ||
-	    verdict->kind != APIC_TIMER_TSC_NONSTOP)
+	    verdict->stops || verdict->ahead || verdict->kind != APIC_TIMER_TSC_NONSTOP)
 		verdict->worth = APIC_CLOCK_BOUNDED;
 	else if (verdict->apart || verdict->adjusted)
 		verdict->worth = APIC_CLOCK_CORRECTED;

@@ -210,6 +210,7 @@ static void other_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), -4800LL);
 	KUNIT_EXPECT_EQ(test, follow.ahead, 1ULL);
 	KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
+	KUNIT_EXPECT_EQ(test, follow.proven, 1ULL);
 	KUNIT_EXPECT_LE(test, abs(follow.offset - (base - 5000)), 110LL);
 
 	reading = (struct apic_clock_reading) {};
@@ -222,6 +223,32 @@ static void other_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, abs(follow.offset - (base - 5000)), 110LL);
 	reading = read_all(READS);
 	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 99800LL);
+	KUNIT_EXPECT_EQ(test, follow.proven, 2ULL);
+}
+
+/* A stop that is shorter than a read of the reference is found, and proves nothing. */
+static void short_stop_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_reading reading = read_all(READS);
+
+	apic_clock_follow_use(&follow, &scale, &rate, &reading);
+	sim.now += 1000;
+	sim.lost += 1000;
+	reading = read_all(READS);
+	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 800LL);
+	KUNIT_EXPECT_EQ(test, follow.stops, 1ULL);
+	KUNIT_EXPECT_EQ(test, follow.proven, 0ULL);
+
+	/* An SMI in the only read of a comparison is none either. */
+	reading = (struct apic_clock_reading) {};
+	sim.smi = 1;
+	read_one(&reading);
+	apic_clock_follow_use(&follow, &scale, &rate, &reading);
+	sim.smi = 0;
+	reading = read_all(READS);
+	apic_clock_follow_use(&follow, &scale, &rate, &reading);
+	KUNIT_EXPECT_EQ(test, follow.proven, 0ULL);
 }
 
 /* The TSC's true rate, times 2^32. */
@@ -462,6 +489,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(stops_test),
 	KUNIT_CASE(runs_test),
 	KUNIT_CASE(other_test),
+	KUNIT_CASE(short_stop_test),
 	KUNIT_CASE(rate_test),
 	KUNIT_CASE(guard_test),
 	KUNIT_CASE(stopped_test),

@@ -70,6 +70,18 @@ static void bounded_test(struct kunit *test)
 	verdict = judge(verdict, &near, 0);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
 
+	/* It says that it never stops, and once it seemed to have. */
+	verdict = good;
+	verdict.stops = 1;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
+	KUNIT_EXPECT_EQ(test, verdict.within, 22ULL);
+
+	verdict = good;
+	verdict.ahead = 1;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
+
 	/* Of a CPU that was not measured nothing is promised. */
 	verdict = judge(good, &near, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
@@ -93,6 +105,19 @@ static void untrusted_test(struct kunit *test)
 	verdict.kind = APIC_TIMER_TSC_PLAIN;
 	verdict = judge(verdict, &near, 0);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_UNTRUSTED);
+
+	verdict = good;
+	verdict.rate_moved = 1;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_UNTRUSTED);
+
+	/* A stop that no reading explains: what was measured before it is no more. */
+	verdict = good;
+	verdict.stops = 1;
+	verdict.proven = 1;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_UNTRUSTED);
+	KUNIT_EXPECT_EQ(test, verdict.within, U64_MAX);
 }
 
 static struct kunit_case cases[] = {
