@@ -64,7 +64,7 @@ test: ## run all tests in virtual machines (STRICT=1: none may fail once)
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests \
 		$(if $(STRICT),--no-second-try)
 
-test-quick: ## KUnit under UML and one virtual machine: minutes, for the edit loop
+test-quick: ## what is short, on two machines and none: for the edit loop
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --quick
 

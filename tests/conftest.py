@@ -7,6 +7,7 @@ import pytest
 from lab.base import progress
 from lab.base.background import heed_signals
 from lab.base.cache import cache_dir
+from machines import is_long
 
 pytest_plugins = ["guests"]
 
@@ -18,7 +19,7 @@ def pytest_addoption(parser):
     )  # fmt: skip
     parser.addoption(
         "--quick", action="store_true",
-        help="only KUnit under UML, and the tests in one machine in virtual time",
+        help="for the edit loop: what is not marked as long, on two machines and none",
     )  # fmt: skip
     parser.addoption(
         "--no-second-try", action="store_true",
@@ -29,6 +30,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     heed_signals()
     config.addinivalue_line("markers", "matrix: takes long, left out without --matrix")
+    config.addinivalue_line(
+        "markers", "long(but=()): takes some seconds, left out with --quick; but for some cases"
+    )
 
 
 def pytest_sessionstart(session):
@@ -50,11 +54,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _quick(item) -> bool:
-    """Tell whether --quick takes a test; tests/harness/guests.py says which machine."""
+    """Tell whether --quick takes a test; tests/harness/guests.py says which machines."""
+    if is_long(item) or item.get_closest_marker("matrix"):
+        return False
     directory = item.path.parent.name
     if directory == "kunit":
         return item.callspec.params["target"] == "um"
-    return directory in ("lab", "guest")
+    return directory != "patches"
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def test_every_rule_is_run():
     assert all(callable(getattr(calendar_rules, case)) for case in CASES)
 
 
+@pytest.mark.long(but=("rights", "refused", "stopped", "killed"))
 @pytest.mark.guest(RULED, SECTION, cases=lambda _: CASES, brief=True, one=("switched",))
 def test_calendar_rule(guest):
     print(guest.ok())

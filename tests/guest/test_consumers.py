@@ -32,6 +32,7 @@ def test_by_way_of_another_module(guest):
     assert found == [("1", "indirect_handler"), ("20", "crowd_handler")]
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(cpus=1, engine="virtual", source="proxy"),
     """

@@ -7,6 +7,7 @@ from machines import TABLE, some
 
 
 # Bochs would write it to its serial port for a quarter of an hour.
+@pytest.mark.long
 @pytest.mark.guest(
     some(engine=("smp", "virtual")),
     """

@@ -59,6 +59,7 @@ def test_each_bound_has_a_test(page, rules):
                     or (TREE / f"tests/kunit/{name}.c").exists()), name  # fmt: skip
 
 
+@pytest.mark.long(but=("structures", "ranges", "signalled", "killed", "receipts", "unload"))
 @pytest.mark.guest(
     RULED,
     """

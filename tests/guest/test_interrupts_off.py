@@ -58,6 +58,7 @@ def test_it_is_noticed(guest):
         assert 0.9 * cycles < worst < cycles + PATH + 200
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(cpus=1, engine="virtual", source="proxy"),
     BEGIN
@@ -89,6 +90,7 @@ def test_bounded(guest):
         assert int(count) < 100_000 or int(shots) > 500, (what, apart, count)
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(cpus=1, engine="virtual", source="proxy"),
     SINK

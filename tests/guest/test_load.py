@@ -47,6 +47,7 @@ RIGHT = [f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
          for value in (least, most)]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(cpus=1, engine="virtual", source="proxy"),
     f"""

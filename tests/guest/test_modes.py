@@ -136,6 +136,7 @@ PARAMETERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     "\n".join(f"echo '{text}'\n{LATENCY.replace('{parameters}', text)}" for text in PARAMETERS),
@@ -211,6 +212,7 @@ def idle(output: str, cpus: int) -> tuple[list[list[float]], list[int]]:
     return shares, errors
 
 
+@pytest.mark.long
 @pytest.mark.guest(some(engine="virtual", source="proxy"), IDLE.replace("{parameters}", ""))
 def test_idle_states(guest):
     """Only where the shot is, only while it is near, and no CPU has to poll; the shot is exact."""
@@ -224,6 +226,7 @@ def test_idle_states(guest):
         assert max(errors) < 100
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     IDLE.replace("{parameters}", "latency_qos=N"),
@@ -323,6 +326,7 @@ def test_close_shots_share_an_interrupt(guest):
 
 
 # Mode 3 is exact. The first run is for the estimate; then the lead is longer than half of a period.
+@pytest.mark.long
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     """

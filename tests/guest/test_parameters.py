@@ -49,6 +49,7 @@ def _script() -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.long
 @pytest.mark.guest(some(cpus=1, engine="virtual", source="proxy"), _script())
 def test_others_out_of_range(guest):
     """Refused, when loading and in sysfs, where the value stays what it was; the ends are in."""

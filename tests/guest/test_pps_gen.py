@@ -8,6 +8,7 @@ from machines import some
 EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) latest (-?\d+)$", re.M)
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     """

@@ -8,6 +8,7 @@ from machines import some
 PENDING = 100_000
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(kernel=("6.1", "7.2"), cpus=1, engine="virtual", source="proxy"),
     f"""

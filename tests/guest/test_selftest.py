@@ -153,6 +153,7 @@ def test_log_is_not_flooded(guest):
     assert times == sorted(set(times))
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(engine="virtual"),
     """

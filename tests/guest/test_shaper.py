@@ -89,6 +89,7 @@ LOADS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     BEGIN
@@ -220,6 +221,7 @@ def test_steered(guest):
         assert all_came(part)["hardirq"] == 1000
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     BEGIN
@@ -327,6 +329,7 @@ def test_modes(guest):
             assert found["hardirq"] == (500 if mode == "hard" else 0), part
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     BOTH,
     BEGIN
@@ -359,6 +362,7 @@ def test_difficult_driver(guest):
         assert re.search(r" backlog 0b 0p ", part)
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     BOTH,
     BEGIN
@@ -380,6 +384,7 @@ def test_change_with_packets_queued(guest):
     all_came(guest.ok())
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     BOTH,
     BEGIN
@@ -745,6 +750,7 @@ def test_deadline(guest):
     assert dropped_late(near, 20) > 5
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     BEGIN
@@ -787,6 +793,7 @@ def test_late_behind_late(guest):
     assert "departures 102 overtook 0" in output
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     BEGIN

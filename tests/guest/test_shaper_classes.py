@@ -46,6 +46,7 @@ def classes(text: str) -> dict[str, dict]:
     return {c["handle"]: c for c in found}
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     BEGIN
@@ -111,6 +112,7 @@ def test_two_rates(guest):
             for n in ("1:10", "1:20")] == [1800, 4500]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     BOTH,
     BEGIN
@@ -151,6 +153,7 @@ def test_change_with_packets_queued(guest):
         assert part.count("1000 pkt (dropped 0") == 2
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     BOTH,
     BEGIN

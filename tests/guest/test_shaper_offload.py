@@ -89,6 +89,7 @@ def test_launch_times(guest):
     assert int(re.search(r" late (\d+) early 0", output)[1]) < 20 or guest.machine.real_time
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     BOTH,
     BEGIN

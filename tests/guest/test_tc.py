@@ -57,6 +57,7 @@ TYPED = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL, BEGIN + TYPED + "".join(f"    again '{words}'\n" for words in ROUND) + "    unload\n"
 )

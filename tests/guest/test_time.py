@@ -31,6 +31,7 @@ SLEEPS = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.guest(some(engine="virtual"), FAST + SLEEPS + FIRED)
 def test_sleeps_in_virtual_time(guest):
     """20 sleeps of 100 ms, with the start of a process each."""
@@ -78,6 +79,7 @@ def drift(output: str) -> tuple[float, float, float]:
     return chip1 - chip, clock1 - clock, (jiffies1 - jiffies) / 250
 
 
+@pytest.mark.long
 @pytest.mark.guest(some(engine="virtual"), FAST + CLOCKS.replace("{sleep}", "1") + FIRED)
 def test_clocks_agree_in_virtual_time(guest):
     output = guest.ok()

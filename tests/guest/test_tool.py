@@ -95,6 +95,7 @@ def test_without_root(guest):
     assert guest.ok().splitlines() == lines
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     some(kernel="6.1", cpus=1, source="proxy", engine="virtual"),
     """
@@ -116,6 +117,7 @@ def test_another_version(guest):
     assert guest.ok().split() == ["1"] * 9
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     """
@@ -152,6 +154,7 @@ def test_nothing_is_lost(guest):
     assert group["name"].startswith("0x")
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     """
@@ -178,6 +181,7 @@ def test_top_takes_less_than_a_hundredth_of_a_cpu(guest):
         )
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     """
@@ -219,6 +223,7 @@ def test_early_ones_are_counted_as_early(guest):
     assert group["buckets"][0][0] < 0
 
 
+@pytest.mark.long
 @pytest.mark.guest(
     VIRTUAL,
     """
@@ -355,6 +360,7 @@ def names(output: str, injected: dict[str, str]) -> None:
         assert (level, name) in zip(words[::2], words[1::2], strict=True)
 
 
+@pytest.mark.long
 @pytest.mark.guest(some(kernel="6.1", cpus=1, source="proxy", engine="virtual"), named(INJECTED))
 def test_doctor_names_what_was_injected(guest):
     names(guest.ok(), INJECTED)
@@ -454,6 +460,7 @@ INSTRUMENTS = """
 ROUTES = ("direct", "tasklet", "irq_work", "bh", "thread", "highpri", "work")
 
 
+@pytest.mark.long
 @pytest.mark.guest(VIRTUAL, INSTRUMENTS, one=True)
 def test_instruments(guest):
     """In virtual time a loop is off by its length, and an exact timer's interrupt by its."""

@@ -195,6 +195,16 @@ def needed_by(item) -> Machine | None:
     return machine if isinstance(machine, Machine) else None
 
 
+def is_long(item) -> bool:
+    """Tell whether a test, or the case of one, is marked as long: --quick leaves it out."""
+    marker = item.get_closest_marker("long")
+    if marker is None:
+        return False
+    section = item.callspec.params.get("guest") if hasattr(item, "callspec") else None
+    case = section.name.partition(":")[2] if section else ""
+    return case not in marker.kwargs.get("but", ())
+
+
 class Boot:
     """A machine that has been run: with a result, or lost."""
 

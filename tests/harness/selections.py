@@ -2,7 +2,8 @@
 
     python3 selections.py FILE DIRECTORY...
 
-FILE becomes a JSON object: "short", "matrix", "quick" -> ids. Collecting takes long, choosing not.
+FILE becomes a JSON object: "short", "matrix", "quick" -> ids, and "long" -> those of the tests that
+are marked so. Collecting takes long, choosing not.
 """
 
 import json
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from machines import is_long
 
 CHOICES = ("short", "matrix", "quick")
 
@@ -30,6 +32,7 @@ class Selections:
             chosen = list(items)
             config.hook.pytest_collection_modifyitems(session=session, config=config, items=chosen)
             self.found[choice] = [item.nodeid for item in chosen]
+        self.found["long"] = [item.nodeid for item in items if is_long(item)]
         return (yield)
 
 

@@ -20,6 +20,8 @@ from lab.build import build
 from lab.engines import smp
 from lab.kernels import kernels
 
+pytestmark = pytest.mark.long
+
 
 def rows(samples: dict[Key, list[int]]) -> list[dict]:
     counted = {key: Counter(values) for key, values in samples.items()}

@@ -8,6 +8,8 @@ from lab.bench import rows
 from lab.engines import bochs
 from lab.kernels import kernels
 
+pytestmark = pytest.mark.long
+
 SHOTS = 300
 
 

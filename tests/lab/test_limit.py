@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from lab.engines import limit
 
+pytestmark = pytest.mark.long
+
 SPIN = ["sh", "-c", "while :; do :; done"]
 
 

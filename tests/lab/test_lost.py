@@ -5,6 +5,8 @@ from lab.base.errors import LostVM
 from lab.engines import virtual
 from lab.kernels import kernels
 
+pytestmark = pytest.mark.long
+
 SECONDS = 8  # enough to boot in, most often; nothing depends on it
 
 

@@ -21,6 +21,8 @@ from lab.run.ports import Access
 from lab.run.symbols import Symbol, Symbols
 from report_page import Page, look, missing
 
+pytestmark = pytest.mark.long
+
 L1I, L1D, L2, L3, TLB = range(5)
 WALK, PAGES = 20, 64
 COSTS = {L1D: 0, L2: 10, L3: 30}

@@ -13,6 +13,8 @@ import pytest
 from lab.base import progress
 from lab.kernels import debian
 
+pytestmark = pytest.mark.long
+
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 USED = ["cat", "cut", "date", "dirname", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",
         "sha256sum", "touch", "unshare"]  # fmt: skip

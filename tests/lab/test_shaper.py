@@ -100,6 +100,7 @@ def test_every_part_measures_ours_and_rivals(short):
         run.plan(short, ["errors"])
 
 
+@pytest.mark.long
 def test_figures_are_drawn(tmp_path):
     """One file for each, the same bytes for the same samples."""
     shaper_plots = pytest.importorskip("lab.bench.shaper_plots")

@@ -13,6 +13,8 @@ from lab.build import build
 from lab.engines import qemu, virtual
 from lab.kernels import kernels
 
+pytestmark = pytest.mark.long
+
 # Each sleep is idle time, which QEMU skips.
 MOMENTS = "for i in $(seq 600); do usleep 2000; grep '^now at' /proc/timer_list; done"
 # What it finds out about its machine, files that are handed over, and errors of timers.

@@ -10,6 +10,8 @@ import report_rows
 from kernel_texts import BOTH, EARLY, LATE
 from machine_files import GOOD, TREE
 
+pytestmark = pytest.mark.long
+
 ROUNDS = 12  # of each seed
 SOUP = b"0123456789-[]{}:,~^= \n"
 NUMBERS = (

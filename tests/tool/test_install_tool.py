@@ -3,7 +3,10 @@
 import shutil
 import subprocess
 
+import pytest
 from machine_files import COMMANDS, TREE
+
+pytestmark = pytest.mark.long
 
 SCRIPT = TREE / "packaging/install-tool"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

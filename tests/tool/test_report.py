@@ -122,6 +122,7 @@ def test_refused(tool, tmp_path, arguments, reason):
     assert reason in done.stderr
 
 
+@pytest.mark.long
 def test_measure_and_draw(tool, tmp_path):
     """On this machine, without the module; then once more, from the rows."""
     done = tool("report", "--brief", "--name", "here", tmp_path)
@@ -134,6 +135,7 @@ def test_measure_and_draw(tool, tmp_path):
     assert "10 INC, dependent" in page.words["cycles"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_in_a_browser(tool, tmp_path, dark):
     """At three widths nothing is cut off, and no text has the colour of what is behind it."""
