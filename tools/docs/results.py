@@ -1,11 +1,11 @@
 """docs/results: what the demo and the benchmark found, and what they were made by.
 
     PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--calendar] [--shaper]
-        [--short] [--only ...]
+        [--idle] [--short] [--only ...]
 
-measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json and
-shaper.json; the tables are made from these, here and by `make docs`. Each file begins with what it
-was made by: see `made_by`.
+measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json
+and idle.json; the tables are made from these, here and by `make docs`. Each file begins with what
+it was made by: see `made_by`.
 """
 
 import argparse
@@ -20,8 +20,9 @@ from pathlib import Path
 from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper")]
-DEMO, BENCH, USER, CALENDAR, SHAPER = FILES
+FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper",
+                                                    "idle")]  # fmt: skip
+DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE = FILES
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks"}  # fmt: skip
 MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
@@ -159,6 +160,15 @@ def measure_calendar(*, short: bool) -> None:
     _write(CALENDAR, made, rows=rows)
 
 
+def measure_idle(*, short: bool) -> None:
+    """Run a timer a second on a CPU with idle states, and keep in which ones it was."""
+    from lab.kernels import kernels
+    from lab.run import idle
+
+    rows = idle.measure(short=short)
+    _write(IDLE, made_by(kernels.ensure(idle.SERIES), "short" if short else "full"), rows=rows)
+
+
 def measure_shaper(*, short: bool, jobs: int = 2) -> None:
     """Run the shaper's benchmark, and keep what it found and drew."""
     from lab.build import iproute2
@@ -204,6 +214,8 @@ def pages() -> dict[str, str]:
         found["docs/results/calendar.md"] = _calendar(json.loads(CALENDAR.read_text()))
     if SHAPER.exists():
         found["docs/results/shaper.md"] = _shaper(json.loads(SHAPER.read_text()))
+    if IDLE.exists():
+        found["docs/results/idle.md"] = _idle(json.loads(IDLE.read_text()))
     return found
 
 
@@ -390,6 +402,25 @@ def _default_gap_ns() -> int:
     return int(re.search(r"^#define CALENDAR_GAP_USER\s+(\d+)$", text, re.MULTILINE)[1])
 
 
+def _idle(found: dict) -> str:
+    """Make the page of idle states."""
+    from lab.run import idle
+
+    heads = [f"{where}: {state}" for where in ("its CPU", "other CPU") for state in idle.STATES]
+    heads.append("latest expiry, cycles")
+    text = f"| parameter | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}\n"
+    for row in found["rows"]:
+        cells = [f"{share:.1f} %" for share in (*row["timers"], *row["other"])]
+        text += f"| `{row['setting']}` | {' | '.join(cells)} | {row['error']} |\n"
+    return _page(
+        "Results of idle states", found["made"],
+        "One timer of mode `exact` a second on one of two CPUs: shares of the time in each idle\n"
+        f"state, of {idle.SECONDS} s, or {idle.SHORT} s in short. The latest expiry is that of a\n"
+        f"machine with one CPU, which takes {idle.WAKING_US} us to wake from the deep state.\n\n"
+        f"## Shares of idle states\n\n{text}",
+    )  # fmt: skip
+
+
 def _calendar(found: dict) -> str:
     """Make the page of calendars."""
     from lab.bench import calendar_goals, goals
@@ -537,12 +568,13 @@ def main() -> int:
     parser.add_argument("--user", action="store_true", help="threads of programs only")
     parser.add_argument("--calendar", action="store_true", help="calendars only")
     parser.add_argument("--shaper", action="store_true", help="the shaper's benchmark only")
+    parser.add_argument("--idle", action="store_true", help="idle states only")
     parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
     arguments = parser.parse_args()
     every = not (arguments.demo or arguments.bench or arguments.user or arguments.calendar
-                 or arguments.shaper)  # fmt: skip
+                 or arguments.shaper or arguments.idle)  # fmt: skip
     if every or arguments.demo:
         measure_demo()
     if every or arguments.bench:
@@ -551,6 +583,8 @@ def main() -> int:
         measure_user(short=arguments.short, jobs=arguments.jobs)
     if every or arguments.calendar:
         measure_calendar(short=arguments.short)
+    if every or arguments.idle:
+        measure_idle(short=arguments.short)
     if every or arguments.shaper:
         measure_shaper(short=arguments.short, jobs=arguments.jobs)
     tables()

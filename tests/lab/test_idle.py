@@ -1,0 +1,30 @@
+"""What is read off a guest whose CPUs have idle states, and the page that is made of it."""
+
+from lab.run import idle
+
+from docs import results
+
+OUTPUT = """\
+state 0 0 1000 2000
+state 1 0 0 5000000
+state 0 0 1000 10002000
+state 1 560000 600000 13840000
+cycles cpu0 cpu1
+0..0 5 0
+65536..131071 5 5
+"""
+
+
+def test_shares():
+    """Of 10 s, and only those of the time between the two readings."""
+    assert idle.shares(OUTPUT.splitlines(), 10) == [[0.0, 0.0, 100.0], [5.6, 6.0, 88.4]]
+    assert idle.latest(OUTPUT) == "65536..131071"
+
+
+def test_page():
+    row = {"setting": "latency_qos_us=0", "timers": [5.6, 6.0, 88.4], "other": [0.0, 0.0, 100.0],
+           "error": "2..3"}  # fmt: skip
+    page = results._idle({"made": {"kernel": "6.1"}, "rows": [row]})
+    assert "\n| parameter | its CPU: polling | its CPU: shallow | its CPU: deep | other" in page
+    assert ("\n| `latency_qos_us=0` | 5.6 % | 6.0 % | 88.4 % | 0.0 % | 0.0 % | 100.0 % | 2..3 |\n"
+            in page)  # fmt: skip

@@ -1,0 +1,74 @@
+"""What docs/results has of idle states: what it costs to keep a CPU out of the deep ones.
+
+One exact timer a second on the last CPU, in virtual time. A module of the tests gives the kernel
+three idle states: polling, one like C1, and a deep one like C6. A guest with one CPU shows what
+waking from the deep one makes of the timer's error, one with two in which state each CPU is: of
+several CPUs in virtual time none can take its time to wake up.
+"""
+
+import re
+from collections.abc import Iterable
+
+from ..base.progress import say
+from ..build import build
+from ..engines import virtual
+from ..kernels import kernels
+
+SERIES = "6.1"
+SETTINGS = ("latency_qos=N", "latency_qos_us=-1", "latency_qos_us=0")
+STATES = ("polling", "shallow", "deep")
+SECONDS, SHORT = 20, 10
+TIMEOUT_S = 1800  # the emulator has to run all the time that one CPU is in the deep state
+WAKING_US = 133  # as the module tells the governor
+
+SCRIPT = """
+insmod $MODULES/apic_timer.ko source=proxy {setting}
+insmod $MODULES/apic_timer_idle.ko exit_us={waking}
+insmod $MODULES/apic_timer_busy.ko rate=1 only={last}
+states() {{
+    for cpu in $(seq 0 {last}); do
+        echo state $cpu $(cat /sys/devices/system/cpu/cpu$cpu/cpuidle/state?/time)
+    done
+}}
+sleep 1
+echo reset >/sys/kernel/debug/apic_timer/errors
+states
+sleep {seconds}
+states
+cat /sys/kernel/debug/apic_timer/errors
+for name in busy idle; do rmmod apic_timer_$name; done
+rmmod apic_timer
+"""
+
+
+def measure(*, short: bool) -> list[dict]:
+    """Run everything; return a row for each setting. AssertionError when a guest fails."""
+    kernel, seconds = kernels.ensure(SERIES), SHORT if short else SECONDS
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    rows = []
+    for setting in SETTINGS:
+        say("idle", setting)
+        outputs = {}
+        for cpus, waking in ((1, WAKING_US), (2, 0)):
+            script = SCRIPT.format(setting=setting, waking=waking, last=cpus - 1, seconds=seconds)
+            found = virtual.run(kernel, script, modules=modules, cpus=cpus, timeout=TIMEOUT_S)
+            outputs[cpus] = found.check().output
+        other, timers = shares(outputs[2].splitlines(), seconds)
+        rows.append({"setting": setting, "kernel": kernel.release, "timers": timers,
+                     "other": other, "error": latest(outputs[1])})  # fmt: skip
+    return rows
+
+
+def shares(lines: Iterable[str], seconds: int) -> list[list[float]]:
+    """Return the percentages of time that each CPU was in each of STATES."""
+    found = [list(map(int, line.split()[1:])) for line in lines if line.startswith("state ")]
+    cpus = len(found) // 2
+    return [
+        [round((b - a) / seconds / 1e4, 1) for a, b in zip(before[1:], after[1:], strict=True)]
+        for before, after in zip(found[:cpus], found[cpus:], strict=True)
+    ]
+
+
+def latest(output: str) -> str:
+    """Return the class of the latest expiry, of the histogram in debugfs."""
+    return re.findall(r"^(\S+\.\.\S*|\d+) ", output, re.M)[-1]
