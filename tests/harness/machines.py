@@ -28,8 +28,8 @@ HERE = Path(__file__).resolve().parent
 # second boot; and what one of them takes of which nothing is known.
 MINIMUM = 15
 USUAL = 0.25
-# The kernel's modules by which packets find their class, for sections that load them.
-FILTERS = ("cls_u32", "cls_fw", "cls_flower", "cls_bpf", "cls_matchall")
+# The kernel's modules of filters, and for those of clsact, for sections that load them.
+FILTERS = ("cls_u32", "cls_fw", "cls_flower", "cls_bpf", "cls_matchall", "sch_ingress")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,247 @@
+"""Options of the qdisc `apic`, and what sockets and programs ask of it, that have no file."""
+
+import re
+
+import pytest
+from test_shaper import BEGIN, BOTH, END, SMP, all_came
+
+# A frame's length that no other packet has, and its payload's.
+FRAME = 342
+PAYLOAD = FRAME - 42
+
+# traced COMMAND: what it sends of that length.
+TRACED = f"""
+    traced() {{
+        echo >$TRACING/trace
+        echo 1 >$TRACING/events/sch_apic/enable
+        "$@"
+        patiently drained
+        echo 0 >$TRACING/events/sch_apic/enable
+        grep -o "sch_apic_[a-z]*: .* len={FRAME} .*" $TRACING/trace
+        echo >$TRACING/trace
+    }}
+"""
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    # Each takes 8 ms.
+    tc qdisc add dev sink0 root apic mode hard rate 100kbit ce_threshold 100ms
+    cat >mark.py <<'PY'
+import socket
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+tap.bind(("sink0", 3))
+tap.settimeout(20)
+for n in range(30):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 * (n % 2))
+    s.sendto(bytes([n]) + bytes(57), ("10.9.9.2", 9))
+found = 0
+while found < 30:
+    packet = tap.recv(2048)
+    if packet[23] == 17 and len(packet) == 100:
+        print("packet", packet[42], packet[15])
+        found += 1
+PY
+    python3 mark.py
+    tc -s qdisc show dev sink0
+    """
+    + END,
+)
+def test_ce_threshold(guest):
+    """What waits for longer is marked, if its sender knows of ECN; nothing else is changed."""
+    output = guest.ok()
+    packets = [(int(n), int(tos)) for n, tos in re.findall(r"^packet (\d+) (\d+)$", output, re.M)]
+    assert [n for n, _ in packets] == list(range(30))
+    assert not any(tos for n, tos in packets if not n % 2)
+    marks = [tos for n, tos in packets if n % 2]
+    assert marks == sorted(marks) and marks[0] == 2 and marks[-1] == 3
+    assert int(re.search(r" ce_marked (\d+) ", output)[1]) == marks.count(3)
+
+
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + """
+    tc qdisc add dev sink0 root apic mode $HARD rate 100kbit flow_limit 10
+    for flow in 1 2; do
+        udpsend count=30 size=100 how=burst flow=$flow wait=1000
+    done
+    patiently drained
+    tc -s qdisc show dev sink0
+    # Another socket of the same process has a limit of its own, and it is one of what is queued.
+    udpsend count=10 size=100 how=burst flow=3 wait=200000000
+    """
+    + END,
+)
+def test_flow_limit(guest):
+    """A socket has no more packets queued than that; others have their own."""
+    output = guest.ok()
+    came = {int(flow): int(n) for flow, n in re.findall(r"^flow (\d+) packets (\d+)", output, re.M)}
+    # One leaves at once, and more if the sender is held up.
+    assert 11 <= came[1] < 25 and 10 <= came[2] < 25 and came[3] == 10
+    assert int(re.search(r" dropped_flow_limit (\d+) ", output)[1]) == 60 - came[1] - came[2]
+
+
+AHEAD_NS = 20_000_000
+
+# By hand, as there is no compiler: the packet's time is now and that much.
+EDT = f"""
+import ctypes, os, struct
+def op(code, to=0, source=0, offset=0, number=0):
+    return struct.pack("<BBhi", code, to | source << 4, offset, number)
+code = b"".join((
+    op(0xbf, 6, 1),                     # r6 = the packet
+    op(0x85, number=5),                 # r0 = bpf_ktime_get_ns()
+    op(0x07, 0, number={AHEAD_NS}),     # r0 += ...
+    op(0x7b, 6, 0, 152),                # struct __sk_buff: tstamp = r0
+    op(0xb7, 0, number=0),              # r0 = TC_ACT_OK
+    op(0x95)))
+text = ctypes.create_string_buffer(code, len(code))
+license = ctypes.create_string_buffer(b"GPL")
+path = ctypes.create_string_buffer(b"/dev/shm/bpf/edt")
+libc = ctypes.CDLL(None, use_errno=True)
+def bpf(command, *values):
+    attr = ctypes.create_string_buffer(b"".join(values), 128)
+    found = libc.syscall(321, command, attr, 128)
+    if found < 0:
+        raise OSError(ctypes.get_errno(), "bpf")
+    return found
+SCHED_CLS, LOAD, PIN = 3, 5, 6
+program = bpf(LOAD, struct.pack("<IIQQ", SCHED_CLS, len(code) // 8, ctypes.addressof(text),
+                                ctypes.addressof(license)))
+bpf(PIN, struct.pack("<QI", ctypes.addressof(path), program))
+"""
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + TRACED
+    + f"""
+    for module in $SHARED/modules/cls_*.ko $SHARED/modules/*.ko; do
+        insmod $module 2>/dev/null || :
+    done
+    mkdir -p /dev/shm/bpf
+    mount -t bpf bpf /dev/shm/bpf
+    python3 - <<'PY'{EDT}PY
+    tc qdisc add dev sink0 root apic mode hard
+    tc qdisc add dev sink0 clsact
+    for filter in "" "tc filter add dev sink0 egress bpf da object-pinned /dev/shm/bpf/edt"; do
+        $filter
+        echo 1 >$SINK/reset
+        echo part
+        traced udpsend count=50 size={FRAME} how=burst wait=50000000
+        tc -s qdisc show dev sink0
+        cat $SINK/packets
+    done
+    echo part
+    tc qdisc del dev sink0 clsact
+    rm /dev/shm/bpf/edt
+    umount /dev/shm/bpf
+    """
+    + END,
+)
+def test_time_by_bpf(guest):
+    """A program of clsact's plans packets, as those of networks of containers do."""
+    before, after = guest.ok().split("part\n")[1:3]
+    khz = int(re.search(r" tsc_khz (\d+)", after)[1])
+    for part, most in ((before, 0), (after, AHEAD_NS * khz // 10**6)):
+        ahead = [int(n) for n in re.findall(r"sch_apic_enqueue: .* ahead=(-?\d+) ", part)]
+        errors = [int(n) for n in re.findall(r"sch_apic_send: .* error=(-?\d+) .* rc=0$", part,
+                                             re.M)]  # fmt: skip
+        print(sorted(ahead), sorted(errors))
+        assert len(ahead) == len(errors) == 50
+        assert all(0 <= n <= most for n in ahead)
+        # It takes some time from the program to the qdisc: on a busy machine a turn of a CPU.
+        assert sorted(ahead)[25] >= most * 3 // 4
+        assert min(errors) >= 0
+        assert all_came(part)["packets"] == 50
+
+
+RATE = 1_000_000  # byte/s
+TCP_BYTES = 500_000
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + f"""
+    ip link set lo mtu 1500 up
+    tc qdisc add dev lo root apic
+    echo 1 >$TRACING/events/sch_apic/sch_apic_enqueue/enable
+    cat >paced.py <<'PY'
+import socket, threading, time
+listener = socket.create_server(("127.0.0.1", 9000))
+def receive():
+    got, peer = 0, listener.accept()[0]
+    while data := peer.recv(65536):
+        got += len(data)
+    print("took", time.monotonic() - began, "got", got)
+reader = threading.Thread(target=receive)
+reader.start()
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, 47, {RATE})
+s.connect(("127.0.0.1", 9000))
+began = time.monotonic()
+s.sendall(bytes({TCP_BYTES}))
+s.shutdown(socket.SHUT_WR)
+reader.join()
+PY
+    python3 paced.py
+    echo 0 >$TRACING/events/sch_apic/sch_apic_enqueue/enable
+    grep -o "sch_apic_enqueue: dev=lo .*" $TRACING/trace
+    echo >$TRACING/trace
+    tc -s qdisc show dev lo
+    tc qdisc del dev lo root
+    ip link set lo mtu 65536
+    """
+    + END,
+)
+def test_paced_tcp(guest):
+    """TCP plans its segments by SO_MAX_PACING_RATE, and leaves waiting to the qdisc."""
+    output = guest.ok()
+    took, got = re.search(r"^took (\S+) got (\d+)$", output, re.M).groups()
+    print(took, re.search(r"^qdisc(?:.|\n)*", output, re.M)[0])
+    assert int(got) == TCP_BYTES
+    # It begins with ten segments that are not paced.
+    assert float(took) >= 0.9 * (TCP_BYTES - 10 * 1500) / RATE
+    ahead = [int(n) for n in re.findall(r" len=1514 .* ahead=(-?\d+) ", output)]
+    khz = int(re.search(r" tsc_khz (\d+)", output)[1])
+    # 1,448 bytes take 1.4 ms: TCP's own timer would queue each when its time has come.
+    assert sum(n > khz for n in ahead) > 50
+    assert "(dropped 0," in output
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + TRACED
+    + f"""
+    cat >stamped.py <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+# SO_TIMESTAMPING: of the driver, by software
+s.setsockopt(socket.SOL_SOCKET, 37, int(sys.argv[1]) * (1 << 1 | 1 << 4))
+for n in range(20):
+    s.sendto(bytes({PAYLOAD}), ("10.9.9.2", 9))
+PY
+    tc qdisc add dev sink0 root apic mode hard rate 1mbit
+    for stamped in 0 1; do
+        echo part
+        traced python3 stamped.py $stamped
+    done
+    """
+    + END,
+)
+def test_time_stamps(guest):
+    """Packets whose driver reports to their socket go by softirq, also in mode hard."""
+    plain, stamped = (
+        re.findall(r"sch_apic_send: .* mode=(\w+) rc=0$", part, re.M)
+        for part in guest.ok().split("part\n")[1:]
+    )
+    assert len(plain) == len(stamped) == 20
+    assert plain.count("hard") > 10
+    assert stamped.count("soft") == 20
