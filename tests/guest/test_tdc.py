@@ -1,4 +1,4 @@
-"""The kernel's tests of tc, tdc, run our cases for the qdisc `apic`, and its own of tbf and etf.
+"""The kernel's tests of tc, tdc, run our cases for the qdisc `apic`, and its own of tbf, etf, fq.
 
 tools/testing/selftests/tc-testing of the kernel's source, with tc and its plug-in as guests have
 them.
@@ -15,9 +15,9 @@ SERIES = "6.1"
 DIRECTORY = "tools/testing/selftests/tc-testing"
 PROGRAM = ("tdc.py", "tdc_config.py", "tdc_helper.py", "TdcPlugin.py", "TdcResults.py",
            "plugins/__init__.py", "plugin-lib/nsPlugin.py")  # fmt: skip
-THEIRS = ("tbf", "etf")
+THEIRS = ("tbf", "etf", "fq")
 OURS = build.TREE / "tests/tdc/apic.json"
-MODULES = ("dummy", "veth", "sch_tbf", "sch_etf", "sch_prio")
+MODULES = ("dummy", "veth", "sch_tbf", "sch_etf", "sch_fq", "sch_prio")
 # tdc runs its commands without our environment; the cases use what the plug-in needs.
 CONFIG = """
 NAMES["TC"], NAMES["IP"] = "$NET/tc", "$NET/ip"
