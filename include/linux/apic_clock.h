@@ -138,6 +138,19 @@ struct apic_clock_skew {
 int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew);
 int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew);
 
+/*
+ * Convert a moment from the reference CPU's TSC to that of @cpu, or back, by what was
+ * measured last. @error, unless NULL, is set to how many cycles the result may be off;
+ * U64_MAX if nothing is known of @cpu, and @tsc is returned then. Any context but NMI.
+ *
+ * A timer on another CPU that is to expire when the reference CPU's TSC reads @tsc:
+ *
+ *	timer.expires = apic_clock_to_cpu(cpu, tsc, NULL);
+ *	ret = add_apic_timer_on(&timer, cpu);
+ */
+u64 apic_clock_to_cpu(int cpu, u64 tsc, u64 *error);
+u64 apic_clock_from_cpu(int cpu, u64 tsc, u64 *error);
+
 /**
  * enum apic_clock_worth - what TSC values of different CPUs are worth to each other
  * @APIC_CLOCK_UNTRUSTED: nothing: the kernel has marked the TSC unstable, its rate

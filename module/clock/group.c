@@ -55,8 +55,7 @@ enum decision {
  * @timer:	its timer
  * @group:	the group
  * @cpu:	the CPU
- * @offset:	its TSC less that of the reference
- * @error:	how far @offset may be off
+ * @error:	how far its TSC may be from where it is taken to be, cycles
  * @late:	start of the handler less the moment on the CPU's own TSC, if @called
  * @called:	the handler was called
  * @armed:	it was, and has not left since
@@ -65,7 +64,6 @@ struct member {
 	struct apic_timer_list timer;
 	struct apic_clock_group *group;
 	int cpu;
-	s64 offset;
 	u64 error;
 	s64 late;
 	bool called;
@@ -290,26 +288,26 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_alloc);
 
+/* How far a CPU's TSC may be from the reference's, if nothing is taken off: by all of it. */
+static u64 uncorrected(int cpu)
+{
+	struct apic_clock_skew skew;
+
+	if (apic_clock_get_skew(cpu, &skew))
+		return U64_MAX;
+	return max(abs(skew.high), abs(skew.low));
+}
+
 /* Where the moment is on a member's TSC. */
 static void aim(struct member *member, u64 when, unsigned int flags)
 {
-	struct apic_clock_skew skew;
-	u64 target;
+	u64 target = when;
 
 	member->called = false;
-	member->offset = 0;
-	member->error = U64_MAX;
-	if (!apic_clock_get_skew(member->cpu, &skew)) {
-		member->error = max(skew.high - skew.offset, skew.offset - skew.low);
-		if (flags & APIC_CLOCK_GROUP_CORRECT)
-			member->offset = skew.offset;
-		else	/* Nothing is taken off: it may be all of it. */
-			member->error = max(abs(skew.high), abs(skew.low));
-	}
-	if (member->offset >= 0)
-		target = apic_timer_add_tsc(when, member->offset);
+	if (flags & APIC_CLOCK_GROUP_CORRECT)
+		target = apic_clock_to_cpu(member->cpu, when, &member->error);
 	else
-		target = when - min(when, -(u64)member->offset);
+		member->error = uncorrected(member->cpu);
 	if (flags & APIC_CLOCK_GROUP_ALL)
 		target -= min(target, apic_timer_ns_to_tsc(EARLY_NS));
 	member->timer.expires = target;
@@ -349,12 +347,10 @@ static unsigned int take_out(struct apic_clock_group *group)
 /* What the TSC that the moment is one of reads now. */
 static u64 now_of(const struct apic_clock_group *group)
 {
-	struct apic_clock_skew skew;
 	u64 now = apic_timer_now();
 
-	if (group->flags & APIC_CLOCK_GROUP_CORRECT &&
-	    !apic_clock_get_skew(smp_processor_id(), &skew))
-		now -= skew.offset;
+	if (group->flags & APIC_CLOCK_GROUP_CORRECT)
+		now = apic_clock_from_cpu(smp_processor_id(), now, NULL);
 	return now;
 }
 

@@ -31,6 +31,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/seqlock.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -98,7 +99,8 @@ struct known {
 static DEFINE_MUTEX(measure_mutex);	/* one measurement at a time */
 static struct exchange exchange;	/* measure_mutex */
 static DEFINE_RAW_SPINLOCK(known_lock);
-static DEFINE_PER_CPU(struct known, known);
+static seqcount_raw_spinlock_t known_seq = SEQCNT_RAW_SPINLOCK_ZERO(known_seq, &known_lock);
+static DEFINE_PER_CPU(struct known, known);	/* known_lock, known_seq */
 static enum cpuhp_state hotplug_state;
 
 static void measure_work(struct work_struct *work);
@@ -293,9 +295,11 @@ static void remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	raw_spin_lock_irqsave(&known_lock, flags);
 	moved = !ret && !was->ret && was->skew.reference == skew->reference &&
 		(was->skew.low > skew->high || was->skew.high < skew->low);
+	write_seqcount_begin(&known_seq);
 	was->ret = ret;
 	if (!ret)
 		was->skew = *skew;
+	write_seqcount_end(&known_seq);
 	raw_spin_unlock_irqrestore(&known_lock, flags);
 	if (moved)
 		pr_info("CPU %d: TSC: has moved since it was measured: now %lld cycles ahead of CPU %d\n",
@@ -384,16 +388,17 @@ static void measure_work(struct work_struct *work)
 int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew)
 {
 	const struct known *found;
-	unsigned long flags;
+	unsigned int seq;
 	int ret;
 
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu) || !skew)
 		return -EINVAL;
 	found = per_cpu_ptr(&known, cpu);
-	raw_spin_lock_irqsave(&known_lock, flags);
-	ret = found->ret;
-	*skew = found->skew;
-	raw_spin_unlock_irqrestore(&known_lock, flags);
+	do {
+		seq = read_seqcount_begin(&known_seq);
+		ret = found->ret;
+		*skew = found->skew;
+	} while (read_seqcount_retry(&known_seq, seq));
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_clock_get_skew);

@@ -2,8 +2,15 @@
 #ifndef _APIC_CLOCK_TEST_H
 #define _APIC_CLOCK_TEST_H
 
+#include <linux/types.h>
+
 struct seq_file;
 
+void clock_test_adjust_init(void);
+int clock_test_adjust(unsigned int cpu, s64 cycles);
+void clock_test_adjust_show(struct seq_file *file);
+int clock_test_single(unsigned int cpu, unsigned int shots);
+void clock_test_single_show(struct seq_file *file);
 int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots);
 int clock_test_group_later(unsigned int n, unsigned int flags, unsigned int ms);
 int clock_test_group_again(unsigned int n, unsigned int ms);

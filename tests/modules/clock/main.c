@@ -13,6 +13,8 @@
  *		"refuse": what bad input gets
  *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
  *		was when this module was loaded, by TSC_ADJUST
+ *		"single CPU 0 SHOTS": timers on a CPU for moments of the reference
+ *		CPU's TSC, see single.c
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"cancel N", "again N MS": cancel group N, and arm it once more
@@ -32,16 +34,11 @@
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/seq_file.h>
-#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
-#include <asm/cpufeature.h>
-#include <asm/msr.h>
-#include <asm/msr-index.h>
 
-#include "compat/msr.h"
 #include "clock_test.h"
 
 static bool leave;
@@ -158,39 +155,6 @@ static int gather(void)
 	return ret;
 }
 
-static u64 adjust_base[2];
-
-static void read_adjust(void *value)
-{
-	u32 low, high;
-
-	if (!rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high))
-		*(u64 *)value = (u64)high << 32 | low;
-}
-
-static void write_adjust(void *value)
-{
-	apic_timer_native_wrmsrq(MSR_IA32_TSC_ADJUST, *(u64 *)value);
-}
-
-static int adjust(unsigned int cpu, s64 cycles)
-{
-	u64 value;
-
-	if (cpu >= ARRAY_SIZE(adjust_base) || !boot_cpu_has(X86_FEATURE_TSC_ADJUST))
-		return -EINVAL;
-	value = adjust_base[cpu] + cycles;
-	return smp_call_function_single(cpu, write_adjust, &value, true);
-}
-
-static void read_adjust_base(void)
-{
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < ARRAY_SIZE(adjust_base); cpu++)
-		smp_call_function_single(cpu, read_adjust, &adjust_base[cpu], true);
-}
-
 static int perform(const char *verb, unsigned int n, int clock, long long ms, int cpu)
 {
 	struct slot *slot;
@@ -202,7 +166,9 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 	if (!strcmp(verb, "crowd"))
 		return gather();
 	if (!strcmp(verb, "adjust"))
-		return adjust(n, ms);
+		return clock_test_adjust(n, ms);
+	if (!strcmp(verb, "single"))
+		return clock_test_single(n, ms);
 	if (!strcmp(verb, "group"))
 		return clock_test_group(n, clock, ms);
 	if (!strcmp(verb, "later"))
@@ -282,6 +248,8 @@ static int result_show(struct seq_file *file, void *unused)
 	for (i = 0; i < ARRAY_SIZE(refusals); i++)
 		seq_printf(file, " %d", refusals[i]);
 	seq_putc(file, '\n');
+	clock_test_adjust_show(file);
+	clock_test_single_show(file);
 	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
 	clock_test_stop_show(file);
@@ -316,7 +284,7 @@ static int __init clock_test_init(void)
 		crowd[i].timer.function = handler;
 		init_apic_clock_timer(&crowd[i]);
 	}
-	read_adjust_base();
+	clock_test_adjust_init();
 	directory = debugfs_create_dir("apic_clock_test", NULL);
 	debugfs_create_file("command", 0200, directory, NULL, &command_fops);
 	debugfs_create_file("result", 0400, directory, NULL, &result_fops);

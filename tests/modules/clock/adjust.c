@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Skew whose truth is known: TSC_ADJUST is written to.
+ */
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/seq_file.h>
+#include <linux/smp.h>
+#include <asm/cpufeature.h>
+#include <asm/msr.h>
+#include <asm/msr-index.h>
+
+#include "compat/msr.h"
+#include "clock_test.h"
+
+static u64 base[2];
+
+static void read_here(void *value)
+{
+	u32 low, high;
+
+	if (!rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high))
+		*(u64 *)value = (u64)high << 32 | low;
+}
+
+static void write_here(void *value)
+{
+	apic_timer_native_wrmsrq(MSR_IA32_TSC_ADJUST, *(u64 *)value);
+}
+
+/* Set a CPU's TSC ahead of where it was when this module was loaded. */
+int clock_test_adjust(unsigned int cpu, s64 cycles)
+{
+	u64 value;
+
+	if (cpu >= ARRAY_SIZE(base) || !boot_cpu_has(X86_FEATURE_TSC_ADJUST))
+		return -EINVAL;
+	value = base[cpu] + cycles;
+	return smp_call_function_single(cpu, write_here, &value, true);
+}
+
+void clock_test_adjust_init(void)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < ARRAY_SIZE(base); cpu++)
+		smp_call_function_single(cpu, read_here, &base[cpu], true);
+}
+
+/* By how much each is ahead of then, whoever has written to it. */
+void clock_test_adjust_show(struct seq_file *file)
+{
+	unsigned int cpu;
+	u64 value;
+
+	if (!boot_cpu_has(X86_FEATURE_TSC_ADJUST))
+		return;
+	seq_puts(file, "adjusted");
+	for (cpu = 0; cpu < ARRAY_SIZE(base); cpu++) {
+		value = base[cpu];
+		smp_call_function_single(cpu, read_here, &value, true);
+		seq_printf(file, " %lld", (s64)(value - base[cpu]));
+	}
+	seq_putc(file, '\n');
+}
