@@ -1,11 +1,11 @@
 """docs/results: what the demo and the benchmark found, and what they were made by.
 
     PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--calendar] [--shaper]
-        [--idle] [--short] [--only ...]
+        [--idle] [--clocks] [--short] [--only ...]
 
-measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json
-and idle.json; the tables are made from these, here and by `make docs`. Each file begins with what
-it was made by: see `made_by`.
+measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json,
+idle.json and clocks.json; the tables are made from these, here and by `make docs`. Each file begins
+with what it was made by: see `made_by`.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
 FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper",
-                                                    "idle")]  # fmt: skip
-DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE = FILES
+                                                    "idle", "clocks")]  # fmt: skip
+DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS = FILES
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks"}  # fmt: skip
 MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
@@ -186,6 +186,45 @@ def measure_shaper(*, short: bool, jobs: int = 2) -> None:
         (RESULTS / f"shaper-{plot.name}").write_bytes(plot.read_bytes())
 
 
+def measure_clocks() -> None:
+    """Run the tests of clocks, and keep what they found; those that fail keep nothing."""
+    from lab.bench import clock_goals
+
+    for file in clock_goals.KEPT.glob("*.json"):
+        file.unlink()
+    subprocess.run([sys.executable, "-m", "pytest", *clock_goals.TESTS, "--matrix", "-q",
+                    "--no-second-try", "-k", clock_goals.CHOICE], cwd=TREE)  # fmt: skip
+    keep_clocks()
+
+
+def keep_clocks() -> None:
+    """Keep what the tests of clocks found when they last ran."""
+    from lab.bench import clock_goals
+    from lab.kernels import kernels
+
+    rows = clock_goals.kept()
+    if not rows:
+        raise SystemExit(f"no test has kept anything in {clock_goals.KEPT}")
+    rows += _simulated_clocks()
+    _write(CLOCKS, made_by(kernels.ensure("6.1"), "full"), rows=rows)
+
+
+def _simulated_clocks() -> list[dict]:
+    """Return what tests/kunit/map_test.c says of the paper's machine."""
+    from lab.bench import clock_goals
+    from lab.run import kunit
+
+    log = kunit.run("um", "apic_clock_map").console
+    rows = [{"bench": f"resync/{smi}" + f"/{reads}" * (int(reads) != clock_goals.READS),
+             "p50": int(p50), "p99": int(p99), "max": int(most), "found_p99": int(found)}
+            for reads, smi, p50, p99, most, found in re.findall(
+                r"(\d+) reads, SMI in one of (\d+): off by p50 (\d+), p99 (\d+), max (\d+); "
+                r"found p50 \d+, p99 (\d+)", log)]  # fmt: skip
+    ppb = re.findall(r"rate after 10 s, SMI in one of (\d+): within (\d+) ppb", log)
+    return [*rows, {"bench": "rate/10s", **{"smi" if int(smi) else "none": int(within)
+                                            for smi, within in ppb}}]  # fmt: skip
+
+
 def _part(row: dict) -> str:
     return str(row["bench"]).split("/")[0]
 
@@ -216,6 +255,8 @@ def pages() -> dict[str, str]:
         found["docs/results/shaper.md"] = _shaper(json.loads(SHAPER.read_text()))
     if IDLE.exists():
         found["docs/results/idle.md"] = _idle(json.loads(IDLE.read_text()))
+    if CLOCKS.exists():
+        found["docs/results/clocks.md"] = _clocks(json.loads(CLOCKS.read_text()))
     return found
 
 
@@ -469,6 +510,23 @@ def _calendar(found: dict) -> str:
     return _page("Results of calendars", found["made"], text)
 
 
+def _clocks(found: dict) -> str:
+    """Make the page of clocks."""
+    from lab.bench import clock_goals, goals
+
+    text = (
+        "In TSC cycles, unless stated otherwise, as the tests of clocks have printed them. Skew\n"
+        "and groups are measured in Bochs, pulses and costs in virtual time, stops in both Bochs\n"
+        "and a simulation of the paper's machine (`tests/kunit/map_test.c`).\n\n"
+        f"## Goals\n\n```\n{goals.table(found['rows'], clock_goals.GOALS)}\n```\n\n"
+        "## Rows\n\n| bench | measured |\n| --- | --- |\n"
+    )
+    for row in found["rows"]:
+        numbers = ", ".join(f"{n} {v:,}" for n, v in row.items() if n != "bench")
+        text += f"| {row['bench']} | {numbers} |\n"
+    return _page("Results of clocks", found["made"], text)
+
+
 SHAPED = (
     ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
      "`SO_TXTIME`: departure - plan."),
@@ -569,12 +627,13 @@ def main() -> int:
     parser.add_argument("--calendar", action="store_true", help="calendars only")
     parser.add_argument("--shaper", action="store_true", help="the shaper's benchmark only")
     parser.add_argument("--idle", action="store_true", help="idle states only")
+    parser.add_argument("--clocks", action="store_true", help="the tests of clocks only")
     parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
     arguments = parser.parse_args()
     every = not (arguments.demo or arguments.bench or arguments.user or arguments.calendar
-                 or arguments.shaper or arguments.idle)  # fmt: skip
+                 or arguments.shaper or arguments.idle or arguments.clocks)  # fmt: skip
     if every or arguments.demo:
         measure_demo()
     if every or arguments.bench:
@@ -587,6 +646,8 @@ def main() -> int:
         measure_idle(short=arguments.short)
     if every or arguments.shaper:
         measure_shaper(short=arguments.short, jobs=arguments.jobs)
+    if every or arguments.clocks:
+        measure_clocks()
     tables()
     return 0
 

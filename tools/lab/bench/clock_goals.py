@@ -1,0 +1,69 @@
+"""The goals of clocks, and where the rows that their tests keep say that each stands: see goals."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from .goals import Goal, Standing
+from .rows import Row, select
+
+TREE = Path(__file__).resolve().parents[3]
+KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
+# Who keeps them, as pytest is to run them.
+TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py")
+CHOICE = (
+    "test_injected or test_converted or test_four_together or test_stops or test_pins or "
+    "test_beside_the_kernels_own or test_costs_the_core_nothing and 6.1-1cpu"
+)
+
+SMIS = (0, 2000, 100)  # one access of that many comes with one
+READS = 9  # of the counter in one comparison
+OPERATIONS = ("add", "modify", "delete", "expire", "event")
+
+
+def kept() -> list[Row]:
+    """Return what tests have kept."""
+    return [json.loads(file.read_text()) for file in sorted(KEPT.glob("*.json"))]
+
+
+def _limits(bench: str, **limits: int) -> Callable[[list[Row]], Standing | None]:
+    def stands(found: list[Row]) -> Standing | None:
+        mine = select(found, bench=bench)
+        if not mine:
+            return None
+        text = " / ".join(f"{mine[0][name]:,}" for name in limits)
+        return Standing(text, all(mine[0][name] <= limit for name, limit in limits.items()))
+
+    return stands
+
+
+def _costs(found: list[Row]) -> Standing | None:
+    mine = select(found, bench="clock/cost")
+    if not mine:
+        return None
+    more = [mine[0][f"{name}_with"] - mine[0][f"{name}_without"] for name in OPERATIONS]
+    return Standing(" / ".join(f"{cycles:+,}" for cycles in more), not any(more))
+
+
+GOALS = (
+    Goal("skew against a truth of 0 to 100,000 cycles: error / width of bounds", "3 / 25",
+         _limits("skew/injected", error=3, width=25)),
+    Goal("timer on a CPU that is 1,000 cycles off: p50 / farthest at p99", "5 / 10",
+         _limits("skew/converted", p50=5, p99=10)),
+    Goal("group of 2 CPUs, skew corrected: p99", "4", _limits("group/2", p99=4)),
+    Goal("group of 4 CPUs, skew corrected: p99", "6", _limits("group/4", p99=6)),
+    *(Goal("common time after a stop, " +
+           (f"SMI in one of {smi:,} reads: p99" if smi else "no SMIs: p99"),
+           "50", _limits(f"resync/{smi}", p99=50))
+      for smi in SMIS),
+    Goal("1,000 emulated stops: farthest off / times that time went back", "30 / 0",
+         _limits("resync/stops", off=30, back=0)),
+    Goal("rate within 10 s, ppb, without / with SMIs", "150 / 150",
+         _limits("rate/10s", none=150, smi=150)),
+    Goal("conversion of a moment of TAI to TSC, instructions", "60",
+         _limits("clock/convert", to=60)),
+    Goal("more for add / modify / delete / expire / kernel event", "0", _costs),
+    Goal("pulses, strobe and DTR, idle and net: edges within / missing", "5 / 0",
+         _limits("pps/pins", spread=5, missed=0)),
+    Goal("pulses that are left on after unloading, of 100", "0", _limits("pps/unloaded", left=0)),
+)  # fmt: skip
