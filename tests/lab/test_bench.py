@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from lab.base.errors import LabError
+from lab.bench import chain as bench_chain
 from lab.bench import cost as bench_cost
 from lab.bench import figures, goals
 from lab.bench import main as bench
@@ -19,6 +20,8 @@ from lab.bench.size import SHORT
 from lab.build import build
 from lab.engines import smp
 from lab.kernels import kernels
+
+from docs import results
 
 pytestmark = pytest.mark.long
 
@@ -191,6 +194,34 @@ def test_goals_say_of_how_many_and_why_not():
     assert "PREEMPT_RT: p99" in on_rt and "isolcpus" not in on_rt
 
 
+def test_goal_chain():
+    name = bench_chain.bench("direct", "user")
+    rival = Key(name, "hrtimer_hard")
+    assert standing("thread that a handler wakes, idle", {ours(name): [5], rival: [6]}).met
+    assert not standing("thread that a handler wakes, idle", {ours(name): [6], rival: [6]}).met
+    assert standing("thread that a handler wakes, syscall", {ours(name): [5], rival: [6]}) is None
+    device = ours(bench_chain.bench("device", "user"), "user")
+    assert standing("thread that the device wakes, idle", {device: [9]}).met
+    assert not standing("thread that the device wakes, idle", {device: [10]}).met
+
+
+def test_decode_chain():
+    """What the tool prints counts only if no record is lost and all stamps are in order."""
+    takes = [step for step in bench_chain.scripts(SIZE)[0].steps if not isinstance(step, str)]
+    entry, user = takes[:2]
+    assert [take.key.bench for take in takes[:2]] == ["chain/direct/entry", "chain/direct/user"]
+
+    def row(disorder: int, **counts: list) -> bytes:
+        return json.dumps({"rows": [{"disorder": disorder, **counts}]}).encode()
+
+    full = row(0, entry_counts=[[-1, 40], [3, 60]], user_counts=[[3000, 100]])
+    assert entry.decode(full) == Counter({-1: 40, 3: 60})
+    assert user.decode(full) == Counter({3000: 100})
+    assert not entry.decode(row(0, entry_counts=[[3, 99]]))
+    assert not entry.decode(row(1, entry_counts=[[3, 100]]))
+    assert not entry.decode(b"")
+
+
 def test_lost_goals_are_found(monkeypatch):
     held = replace(goals.GOALS[0], holds=True)
     monkeypatch.setattr(goals, "GOALS", (held, replace(held, holds=False)))
@@ -236,6 +267,7 @@ SIZE = replace(
     distances={100_000: 50, 60_000_000_000: 10},
     guest_shots=500,
     guest_seconds=1,
+    chain_shots=100,
 )
 MEASURED = ("error", "distance", "period", "cost", "guest")
 
@@ -257,6 +289,26 @@ def test_a_fresh_timer_belongs_to_its_cpu():
     p50 = [bench_rows.select(found, bench=bench_cost.fresh_on(cpu))[0]["p50"] for cpu in (0, 1)]
     print(p50)
     assert abs(p50[1] - p50[0]) <= 10
+
+
+def test_chain():
+    """All series of an interrupt and its thread, and what the device makes of the wake-up."""
+    run = bench.in_virtual_time(kernels.ensure(bench.SERIES))
+    script = bench_script.join(bench.plan(SIZE, ["chain"]))
+    found = bench_rows.rows(run(script), kernel=bench.SERIES, engine="qemu-icount", cpus=1)
+    print(bench_rows.table(found))
+    threads = [row for row in found if row["bench"].endswith("/user")]
+    assert len(threads) == 24 + len(bench_chain.LOADS)
+    assert {row["n"] for row in found} == {SIZE.chain_shots}
+    entries = bench_rows.select(found, timer="apic_timer", mode="exact")
+    assert max(row["p99"] for row in entries if row["bench"].endswith("/entry")) <= 3
+    standings = {goal.what: goal.stands(found) for goal in goals.CHAIN}
+    print(standings)
+    assert all(standing.met for standing in standings.values())
+    text = results.threads_of_chain(found)
+    assert text.count("\n| ") == 2 + len(bench_chain.ROUTES) + 1
+    (device,) = [line for line in text.splitlines() if line.startswith("| device")]
+    assert len([cell for cell in device.split("|") if cell.strip()]) == 5
 
 
 def test_everything_is_measured(measured):

@@ -47,6 +47,7 @@ static const char * const triggers[] = {
 static long shots = 10000, cpu = -1, least = 20, most = 1020;
 static int trigger = BOTH;
 static const char *via, *load;
+static bool counts;
 
 static const struct opt options[] = {
 	OPT_NUMBER('n', "shots", "N", 1, 10000000, "interrupts of each series (10000)", &shots),
@@ -56,6 +57,7 @@ static const struct opt options[] = {
 	OPT_NUMBER('l', "least", "US", 2, 1000000, "least distance of an interrupt (20)", &least),
 	OPT_NUMBER('m', "most", "US", 2, 1000000, "longest one (1020)", &most),
 	OPT_TEXT(0, "load", "COMMAND", "a shell command that runs meanwhile", &load),
+	OPT_FLAG(0, "counts", "with --json: how often each value occurred", &counts),
 	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU (the first)", &cpu),
 	{}
 };
@@ -215,6 +217,8 @@ static void json_links(int from, int route, struct links *links)
 	if (route == DEVICE) {
 		series_json("user", &links->user);
 		series_json_buckets("user_buckets", &links->user);
+		if (counts)
+			series_json_counts("user_counts", &links->user);
 		json_end();
 		return;
 	}
@@ -226,6 +230,10 @@ static void json_links(int from, int route, struct links *links)
 	series_json("user", &links->user);
 	series_json_buckets("entry_buckets", &links->entry);
 	series_json_buckets("user_buckets", &links->user);
+	if (counts) {
+		series_json_counts("entry_counts", &links->entry);
+		series_json_counts("user_counts", &links->user);
+	}
 	json_end();
 }
 

@@ -186,3 +186,22 @@ void series_json_buckets(const char *name, const struct series *series)
 	}
 	json_end();
 }
+
+void series_json_counts(const char *name, struct series *series)
+{
+	size_t i, next;
+
+	/* Sorts them. */
+	series_quantile(series, 50);
+	json_array(name);
+	for (i = 0; i < series->count; i = next) {
+		for (next = i + 1; next < series->count; next++)
+			if (series->sorted[next] != series->sorted[i])
+				break;
+		json_array(NULL);
+		json_number(NULL, series->sorted[i]);
+		json_number(NULL, next - i);
+		json_end();
+	}
+	json_end();
+}

@@ -37,5 +37,7 @@ int64_t series_bucket_low(unsigned int bucket);
 void series_json(const char *name, struct series *series);
 /* "NAME": [[low, count], ...] of the buckets that have any; those below 0 as [-1, count] */
 void series_json_buckets(const char *name, const struct series *series);
+/* "NAME": [[value, count], ...] of all values there are */
+void series_json_counts(const char *name, struct series *series);
 
 #endif

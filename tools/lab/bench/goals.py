@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from . import distance, guest, period, user
+from . import chain, distance, guest, period, user
 from .rows import Row, select
 from .script import LAPIC
 
@@ -204,6 +204,30 @@ def _user_net_cost(rows: list[Row]) -> Standing | None:
     return Standing(text, met, min(own["n"], rival["n"]))
 
 
+def _chain(load: str) -> Callable[[list[Row]], Standing | None]:
+    """The thread of a handler that wakes it itself, next to an hrtimer's."""
+
+    def stands(rows: list[Row]) -> Standing | None:
+        name = chain.bench("direct", "user")
+        own = _one(rows, bench=name, timer="apic_timer", mode="exact", load=load)
+        rival = _one(rows, bench=name, timer="hrtimer_hard", load=load)
+        if own is None or rival is None:
+            return None
+        text = f"p50 / p99 {own['p50']:,} / {own['p99']:,}, {rival['p50']:,} / {rival['p99']:,}"
+        return Standing(text, own["p50"] < rival["p50"])
+
+    return stands
+
+
+def _chain_device(load: str) -> Callable[[list[Row]], Standing | None]:
+    def stands(rows: list[Row]) -> Standing | None:
+        name = chain.bench(chain.DEVICE, "user")
+        row = _one(rows, bench=name, timer="apic_timer", mode="user", load=load)
+        return row and Standing(f"{row['p50']:,}", 0 <= row["p50"] < 10)
+
+    return stands
+
+
 SMALL = "1 to 1,000"
 HANDLERS = (
     Goal("exact, idle: p50 / p99 / p99.9 / max", "3 / 9 / 20 / 60, none early", _exact_idle,
@@ -251,7 +275,17 @@ def threads(kernel: str) -> tuple[Goal, ...]:
     return (*THREADS, NET_RT if "-rt" in kernel else NET_ISOLATED)
 
 
-GOALS = HANDLERS + THREADS
+CHAIN = tuple(
+    goal
+    for load in chain.LOADS
+    for goal in (
+        Goal(f"thread that a handler wakes, {load}: against hrtimer", "less at p50", _chain(load),
+             holds=True),
+        Goal(f"thread that the device wakes, {load}: p50", "less than 10", _chain_device(load),
+             holds=True),
+    )
+)  # fmt: skip
+GOALS = HANDLERS + THREADS + CHAIN
 
 
 def table(rows: Iterable[Row], every: Iterable[Goal] = GOALS) -> str:

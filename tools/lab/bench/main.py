@@ -11,12 +11,12 @@ from pathlib import Path
 from ..base.background import Background
 from ..base.errors import LabError
 from ..base.progress import say
-from ..build import build
+from ..build import build, tool
 from ..build import user as programs
 from ..engines import virtual
 from ..engines.result import Result
 from ..kernels import kernels, patched
-from . import clocks, cost, distance, error, goals, kept, period, spin, user
+from . import chain, clocks, cost, distance, error, goals, kept, period, spin, user
 from . import guest as bench_guest
 from . import rows as bench_rows
 from .rows import Row, Samples
@@ -37,8 +37,9 @@ BENCHES = {
     "spin": spin.scripts,
     "user": user.scripts,
     "clocks": clocks.scripts,
+    "chain": chain.scripts,
 }
-LAB_ONLY = (user.UserScript, clocks.ClocksScript)
+LAB_ONLY = (user.UserScript, clocks.ClocksScript, chain.ChainScript)
 
 
 def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
@@ -59,8 +60,10 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
     if not again:
         modules = [build.find_ko(build.build(kernel), name) for name in MODULES]
         options = f"{source} {append}"
-        by_kind = {kind: kept.kept(run, kernel, [*modules, *along(kernel, kind)], options)
-                   for kind in (Script, *LAB_ONLY)}  # fmt: skip
+        by_kind = {
+            kind: kept.kept(run, kernel, [*modules, *along(kernel, kind).values()], options)
+            for kind in (Script, *LAB_ONLY)
+        }
         run = lambda script: by_kind[type(script)](script)  # noqa: E731
     # The longest first, so that they don't begin when the others are done.
     scripts.sort(key=lambda script: -script.weight)
@@ -92,8 +95,8 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
 
     def run(script: Script, modules: list[Path]) -> Result:
         more = along(kernel, type(script))
-        modules = [*modules, *(file for file in more if file.suffix == ".ko")]
-        files = {f"usr/bin/{file.name}": file for file in more if file.suffix != ".ko"}
+        modules = [*modules, *(file for file in more.values() if file.suffix == ".ko")]
+        files = {f"usr/bin/{name}": file for name, file in more.items() if file.suffix != ".ko"}
         return virtual.run(kernel, f"SOURCE={source}\n{script.text()}", modules=modules,
                            files=files, cpus=script.cpus, seed=script.seed, memory=MEMORY,
                            append=append, timeout=TIMEOUT)  # fmt: skip
@@ -112,14 +115,18 @@ def for_lab(script: Script) -> bool:
     return isinstance(script, LAB_ONLY)
 
 
-def along(kernel: kernels.Kernel, kind: type[Script]) -> list[Path]:
-    """Return the modules and programs that scripts of a kind take along, besides MODULES."""
+def along(kernel: kernels.Kernel, kind: type[Script]) -> dict[str, Path]:
+    """Return what scripts of a kind take along besides MODULES, by name: modules and programs."""
     if issubclass(kind, user.UserScript):
         module = build.find_ko(build.build(kernel), user.MODULE)
-        return [module, programs.program(kernel, user.PROGRAM)]
+        return {user.MODULE: module, user.PROGRAM: programs.program(kernel, user.PROGRAM)}
     if issubclass(kind, clocks.ClocksScript):
-        return [programs.program(kernel, clocks.PROGRAM)]
-    return []
+        return {clocks.PROGRAM: programs.program(kernel, clocks.PROGRAM)}
+    if issubclass(kind, chain.ChainScript):
+        built = build.build(kernel)
+        return {chain.PROGRAM: tool.tool(),
+                **{name: build.find_ko(built, name) for name in chain.MODULES}}  # fmt: skip
+    return {}
 
 
 def runner(

@@ -158,8 +158,8 @@ class Script:
 
 
 def join(scripts: list[Script]) -> Script:
-    """Return one script that does what several do, in one boot with the seed of the first."""
-    return Script(
+    """Return one script that does what several of a kind do, in one boot, with the first's seed."""
+    return type(scripts[0])(
         name="+".join(script.name for script in scripts),
         seed=scripts[0].seed,
         weight=sum(script.weight for script in scripts),

@@ -20,6 +20,7 @@ class Size:
     guest_seconds: int  # how long idle wake-ups are counted
     spin_seconds: int  # how long each rate is held
     quantiles: tuple[int, ...]  # of `spin`, in 1/10000
+    chain_shots: int  # of each series of `chain`, in one boot
 
 
 FULL = Size(
@@ -38,6 +39,7 @@ FULL = Size(
     guest_seconds=10,
     spin_seconds=10,
     quantiles=(9000, 9900, 9990, 9999, 10_000),
+    chain_shots=10_000,
 )  # fmt: skip
 
 SHORT = Size(
@@ -54,4 +56,5 @@ SHORT = Size(
     guest_seconds=10,
     spin_seconds=1,
     quantiles=(9000, 10_000),
+    chain_shots=300,
 )
