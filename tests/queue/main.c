@@ -295,6 +295,9 @@ static void print(unsigned long n, enum order order, const char *what,
 	fflush(stdout);
 }
 
+/* It comes to all timers. */
+#define SHIFTS	5
+
 static void round_of(unsigned long n, enum order order, unsigned long size)
 {
 	struct apic_timer_queue_cursor cursor;
@@ -306,6 +309,10 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 	if (!samples)
 		exit(1);
 	fill(n, order);
+	for (i = 0; i < SHIFTS; i++)
+		samples[i] = MEASURE(ops_shift(&queue));
+	print(n, order, "shift", samples, SHIFTS);
+
 	for (i = 0; i < size; i++) {
 		timer = take(moment(order, number++));
 		samples[i] = MEASURE(ops_add(&queue, timer));

@@ -43,3 +43,12 @@ bool ops_cancel(struct apic_timer_queue *queue,
 	}
 	return more;
 }
+
+/*
+ * As after a sleep from which the TSC has come back with another value; by nothing,
+ * so that what is measured next is not changed.
+ */
+void ops_shift(struct apic_timer_queue *queue)
+{
+	apic_timer_queue_shift(queue, 0);
+}

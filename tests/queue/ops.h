@@ -14,5 +14,6 @@ bool ops_look(struct apic_timer_queue *queue,
 	      struct apic_timer_queue_cursor *cursor);
 bool ops_cancel(struct apic_timer_queue *queue,
 		struct apic_timer_queue_cursor *cursor);
+void ops_shift(struct apic_timer_queue *queue);
 
 #endif /* _APIC_TIMER_QUEUE_OPS_H */
