@@ -15,7 +15,13 @@ RATE = 1000
 
 
 def golden(name: str, text: str) -> None:
-    """Compare with golden/NAME, where each number is N: they differ by kernel and by change.
+    """Compare with golden/NAME, where each number is N.
+
+    In virtual time most of them repeat to the digit, but only for the same bytes of the kernel, the
+    modules and the program: an instruction more in an interrupt, or in what the program does until
+    it looks, moves errors, counts of so many seconds and columns. So a file with numbers would be
+    written anew with nearly each change, and what it tells would be looked at by nobody. Numbers
+    that must hold after any change are compared by the tests, which read them from --json.
 
     With GOLDEN=write in the environment it writes the file instead, to be looked at.
     """
