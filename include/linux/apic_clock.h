@@ -20,6 +20,7 @@
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/notifier.h>
 #include <linux/spinlock.h>
 
 /*
@@ -185,6 +186,7 @@ enum apic_clock_worth {
  * @measured:	CPUs whose skew is known, the reference included
  * @unknown:	those that are online and whose skew could not be measured
  * @contradicted: those of them that moved while they were measured
+ * @unmeasured:	those of them that have just come, and will be measured in a second
  * @apart:	a CPU's TSC is surely not the reference's: its bounds exclude 0
  * @quantum:	step in which the TSCs count, cycles
  * @rate_known:	the next three come from a comparison with another counter
@@ -208,6 +210,7 @@ struct apic_clock_verdict {
 	unsigned int measured;
 	unsigned int unknown;
 	unsigned int contradicted;
+	unsigned int unmeasured;
 	bool apart;
 	u64 quantum;
 	bool rate_known;
@@ -221,6 +224,19 @@ struct apic_clock_verdict {
 
 /* Judge the TSC by what is known of it; task context, as CPUs are asked. */
 void apic_clock_judge(struct apic_clock_verdict *verdict);
+
+/*
+ * Register and unregister a notifier of the verdict; task context. @block->notifier_call
+ * receives an &enum apic_clock_worth and the &struct apic_clock_verdict that it is from,
+ * valid during the call, when the verdict has become another. It may sleep, but not call
+ * these two. When unregistering returns, no call is running. Return:
+ *   0		done
+ *   -EEXIST	it is registered already
+ *   -ENOENT	it is not registered
+ *   -EINVAL	@block is NULL, or has no function to call
+ */
+int apic_clock_register_notifier(struct notifier_block *block);
+int apic_clock_unregister_notifier(struct notifier_block *block);
 
 /**
  * struct apic_clock_resync - what is known of the stops of a CPU's TSC

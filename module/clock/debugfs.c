@@ -193,6 +193,7 @@ static int verdict_show(struct seq_file *file, void *unused)
 		seq_puts(file, "rate not compared with another counter\n");
 	seq_printf(file, "stops %llu found, ahead %llu times; %llu of these are certain\n",
 		   v.stops, v.ahead, v.proven);
+	seq_printf(file, "reason %s\n", apic_clock_worth_reason(&v));
 	seq_printf(file, "verdict %s", apic_clock_worth_name(v.worth));
 	if (v.within == U64_MAX)
 		seq_puts(file, "\n");

@@ -6,6 +6,7 @@
 #include <linux/module.h>
 
 #include "debugfs.h"
+#include "look.h"
 #include "resync.h"
 #include "skew.h"
 #include "unload.h"
@@ -17,6 +18,9 @@ static int __init apic_clock_init(void)
 	ret = apic_clock_unload_init();
 	if (ret)
 		return ret;
+	ret = apic_clock_look_init();
+	if (ret)
+		goto no_look;
 	ret = apic_clock_skew_init();
 	if (ret)
 		goto no_skew;
@@ -29,6 +33,8 @@ static int __init apic_clock_init(void)
 no_resync:
 	apic_clock_skew_exit();
 no_skew:
+	apic_clock_look_exit();
+no_look:
 	apic_clock_unload_exit();
 	return ret;
 }
@@ -38,6 +44,7 @@ static void __exit apic_clock_exit(void)
 	apic_clock_debugfs_exit();
 	apic_clock_resync_exit();
 	apic_clock_skew_exit();
+	apic_clock_look_exit();
 	apic_clock_unload_exit();
 }
 

@@ -17,6 +17,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_clock.h>
+#include <linux/bits.h>
 #include <linux/cpu.h>
 #include <linux/cpuidle.h>
 #include <linux/cpumask.h>
@@ -45,6 +46,7 @@
 
 #include <trace/events/power.h>
 
+#include "look.h"
 #include "map.h"
 #include "reference.h"
 #include "resync.h"
@@ -69,6 +71,11 @@ MODULE_PARM_DESC(follow_idle,
 #define RESYNC_MS_MIN	10
 #define RESYNC_MS_MAX	10000
 #define FS_PER_S	1000000000000000ULL
+
+/* Kinds of faults that enter the verdict. */
+#define FAULT_BREAK	BIT(0)	/* a TSC has stopped, or is ahead */
+#define FAULT_PROVEN	BIT(1)	/* certainly */
+#define FAULT_MOVED	BIT(2)	/* the rate is another */
 
 /**
  * struct state - a CPU
@@ -112,6 +119,7 @@ static int fit_cpu;				/* likewise: the CPU whose readings are used */
 static u64 fit_breaks;				/* likewise: how often its TSC had not run */
 static u64 fit_reads;				/* likewise */
 static bool asleep;				/* likewise, to write to it */
+static unsigned int faults;			/* likewise: of these kinds some were found */
 
 static void resync_work(struct work_struct *work);
 static DECLARE_DEFERRABLE_WORK(work, resync_work);
@@ -248,6 +256,24 @@ static void use_for_rate(int cpu, const struct here *here)
 	bend(here);
 }
 
+/* Is there a kind of fault that there was not before? */
+static bool has_new_fault(void)
+{
+	const struct apic_clock_follow *follow;
+	unsigned int was = faults;
+	int cpu;
+
+	lockdep_assert_held(&resync_mutex);
+	/* Of numbers that other CPUs may count up now, only whether they are 0 matters. */
+	for_each_possible_cpu(cpu) {
+		follow = &per_cpu(states, cpu).follow;
+		faults |= READ_ONCE(follow->stops) || READ_ONCE(follow->ahead) ? FAULT_BREAK : 0;
+		faults |= READ_ONCE(follow->proven) ? FAULT_PROVEN : 0;
+	}
+	faults |= fit.moved ? FAULT_MOVED : 0;
+	return faults != was;
+}
+
 /**
  * apic_clock_resync_now() - compare the TSCs with the counter
  *
@@ -259,6 +285,7 @@ int apic_clock_resync_now(void)
 {
 	struct here here;
 	int cpu, first, ret = 0;
+	bool found = false;
 
 	if (!counter)
 		return -ENODEV;
@@ -276,9 +303,12 @@ int apic_clock_resync_now(void)
 		if (cpu == first)
 			use_for_rate(cpu, &here);
 	}
+	found = has_new_fault();
 unlock:
 	mutex_unlock(&resync_mutex);
 	cpus_read_unlock();
+	if (found)
+		apic_clock_look();
 	return ret;
 }
 

@@ -31,6 +31,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/seqlock.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
@@ -39,6 +40,7 @@
 #include <asm/msr.h>
 
 #include "bounds.h"
+#include "look.h"
 #include "skew.h"
 
 static unsigned int skew_period_s = 600;
@@ -286,13 +288,22 @@ static void measure_reference(struct apic_clock_skew *skew)
 	skew->measured = apic_timer_now();
 }
 
-static void remember(int cpu, const struct apic_clock_skew *skew, int ret)
+static bool is_apart(const struct apic_clock_skew *skew)
 {
+	return skew->low > 0 || skew->high < 0;
+}
+
+/* Return: whether the verdict may be another by that. */
+static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
+{
+	/* A host that moves CPUs may make many contradict themselves, each time. */
+	static DEFINE_RATELIMIT_STATE(limit, 3600 * HZ, 10);
 	struct known *was = per_cpu_ptr(&known, cpu);
 	unsigned long flags;
-	bool moved;
+	bool moved, news;
 
 	raw_spin_lock_irqsave(&known_lock, flags);
+	news = ret != was->ret || (!ret && is_apart(skew) != is_apart(&was->skew));
 	moved = !ret && !was->ret && was->skew.reference == skew->reference &&
 		(was->skew.low > skew->high || was->skew.high < skew->low);
 	write_seqcount_begin(&known_seq);
@@ -304,9 +315,10 @@ static void remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	if (moved)
 		pr_info("CPU %d: TSC: has moved since it was measured: now %lld cycles ahead of CPU %d\n",
 			cpu, skew->offset, skew->reference);
-	if (ret == -ESTALE)
-		pr_warn_once("CPU %d: TSC: moves against that of CPU %d while it is measured\n",
-			     cpu, skew->reference);
+	if (ret == -ESTALE && __ratelimit(&limit))
+		pr_warn("CPU %d: TSC: moves against that of CPU %d while it is measured\n",
+			cpu, skew->reference);
+	return news || moved;
 }
 
 /* Does the ring of a CPU, its neighbour and the reference close? */
@@ -362,6 +374,7 @@ int apic_clock_skew_measure_all(void)
 	}
 	mutex_unlock(&measure_mutex);
 	cpus_read_unlock();
+	apic_clock_look();
 	return error;
 }
 
@@ -417,6 +430,7 @@ int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew)
 {
 	struct apic_clock_skew found = {};
 	int ret = 0;
+	bool news;
 
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu) || !skew)
 		return -EINVAL;
@@ -429,9 +443,12 @@ int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew)
 		measure_reference(&found);
 	else
 		ret = measure(found.reference, cpu, &found);
-	remember(cpu, &found, ret);
+	news = remember(cpu, &found, ret);
 	mutex_unlock(&measure_mutex);
 	cpus_read_unlock();
+	/* Judging interrupts all CPUs. */
+	if (news)
+		apic_clock_look();
 	*skew = found;
 	return ret;
 }

@@ -23,6 +23,7 @@ void apic_clock_worth_add(struct apic_clock_verdict *verdict, const struct apic_
 	if (ret) {
 		verdict->unknown++;
 		verdict->contradicted += ret == -ESTALE;
+		verdict->unmeasured += ret == -ENODATA;
 		return;
 	}
 	verdict->measured++;
@@ -58,6 +59,53 @@ void apic_clock_worth_conclude(struct apic_clock_verdict *verdict)
 		verdict->worth = APIC_CLOCK_CORRECTED;
 	else
 		verdict->worth = APIC_CLOCK_EXACT;
+}
+
+static const char *why_untrusted(const struct apic_clock_verdict *verdict)
+{
+	if (!verdict->stable)
+		return "the kernel has marked it unstable";
+	if (verdict->kind == APIC_TIMER_TSC_PLAIN)
+		return "its rate may change";
+	if (verdict->contradicted)
+		return "CPUs have moved while their skew was measured";
+	if (verdict->rate_moved)
+		return "its rate has changed by another counter";
+	return "it has stopped, or was set, by another counter";
+}
+
+static const char *why_bounded(const struct apic_clock_verdict *verdict)
+{
+	if (verdict->unknown)
+		return "the skew of some CPUs could not be measured";
+	if (verdict->virtual)
+		return "a hypervisor may move CPUs";
+	if (verdict->packages)
+		return "there are several packages";
+	if (verdict->stops || verdict->ahead)
+		return "it seems to have stopped, or been set, by another counter";
+	return "it may stop in idle";
+}
+
+/**
+ * apic_clock_worth_reason() - say why a verdict is no better
+ * @verdict:	concluded
+ *
+ * Return: a short phrase; of several facts the one that weighs most.
+ */
+const char *apic_clock_worth_reason(const struct apic_clock_verdict *verdict)
+{
+	switch (verdict->worth) {
+	case APIC_CLOCK_EXACT:
+		return "nothing speaks against it";
+	case APIC_CLOCK_CORRECTED:
+		return verdict->apart ? "CPUs are apart by what is known" :
+					"TSC_ADJUST differs between CPUs";
+	case APIC_CLOCK_BOUNDED:
+		return why_bounded(verdict);
+	default:
+		return why_untrusted(verdict);
+	}
 }
 
 /**

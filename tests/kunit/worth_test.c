@@ -26,6 +26,41 @@ static struct apic_clock_verdict judge(struct apic_clock_verdict verdict,
 	return verdict;
 }
 
+static void reason_test(struct kunit *test)
+{
+	struct apic_clock_verdict verdict = judge(good, &near, 0);
+
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict), "nothing speaks against it");
+	verdict = judge(good, &far, 0);
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
+			   "CPUs are apart by what is known");
+	verdict = good;
+	verdict.adjusted = true;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
+			   "TSC_ADJUST differs between CPUs");
+	verdict = good;
+	verdict.virtual = true;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict), "a hypervisor may move CPUs");
+	verdict = good;
+	verdict.stops = 1;
+	verdict = judge(verdict, &near, 0);
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
+			   "it seems to have stopped, or been set, by another counter");
+	verdict.proven = 1;
+	apic_clock_worth_conclude(&verdict);
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
+			   "it has stopped, or was set, by another counter");
+	/* What the kernel says weighs more than what was found. */
+	verdict.stable = false;
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
+			   "the kernel has marked it unstable");
+	verdict = judge(good, &near, -ESTALE);
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
+			   "CPUs have moved while their skew was measured");
+}
+
 static void exact_test(struct kunit *test)
 {
 	struct apic_clock_verdict verdict = judge(good, &near, 0);
@@ -87,6 +122,11 @@ static void bounded_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
 	KUNIT_EXPECT_EQ(test, verdict.within, U64_MAX);
 	KUNIT_EXPECT_EQ(test, verdict.unknown, 1U);
+	KUNIT_EXPECT_EQ(test, verdict.unmeasured, 0U);
+	verdict = judge(good, &near, -ENODATA);
+	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
+	KUNIT_EXPECT_EQ(test, verdict.unknown, 1U);
+	KUNIT_EXPECT_EQ(test, verdict.unmeasured, 1U);
 }
 
 static void untrusted_test(struct kunit *test)
@@ -125,6 +165,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(corrected_test),
 	KUNIT_CASE(bounded_test),
 	KUNIT_CASE(untrusted_test),
+	KUNIT_CASE(reason_test),
 	{}
 };
 

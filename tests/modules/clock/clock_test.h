@@ -24,5 +24,8 @@ int clock_test_rearm(int cpu, unsigned int times);
 void clock_test_rearm_show(struct seq_file *file);
 int clock_test_stop(unsigned int naps);
 void clock_test_stop_show(struct seq_file *file);
+int clock_test_trust(void);
+void clock_test_trust_exit(void);
+void clock_test_trust_show(struct seq_file *file);
 
 #endif /* _APIC_CLOCK_TEST_H */

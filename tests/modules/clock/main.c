@@ -21,6 +21,7 @@
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
  *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
+ *		"trust": register a notifier of the verdict, and what bad use of it gets
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *	result	a line for each slot
  */
@@ -185,6 +186,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_rearm(n, clock);
 	if (!strcmp(verb, "stop"))
 		return clock_test_stop(n);
+	if (!strcmp(verb, "trust"))
+		return clock_test_trust();
 	if (n >= SLOTS)
 		return -EINVAL;
 	slot = &slots[n];
@@ -253,6 +256,7 @@ static int result_show(struct seq_file *file, void *unused)
 	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
 	clock_test_stop_show(file);
+	clock_test_trust_show(file);
 	clock_test_group_show(file);
 	return 0;
 }
@@ -297,6 +301,7 @@ static void __exit clock_test_exit(void)
 
 	unregister_module_notifier(&block);
 	debugfs_remove(directory);
+	clock_test_trust_exit();
 	if (leave)
 		return;
 	for (i = 0; i < SLOTS; i++) {
