@@ -111,6 +111,7 @@ bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
  * @low:	it is not less
  * @high:	it is not more
  * @quantum:	step in which the two TSCs count, cycles
+ * @residue:	values of this CPU's TSC are that modulo @quantum
  * @rounds:	round trips between the two CPUs that this comes from
  * @measured:	TSC when that was
  *
@@ -123,6 +124,7 @@ struct apic_clock_skew {
 	s64 low;
 	s64 high;
 	u64 quantum;
+	u64 residue;
 	unsigned int rounds;
 	u64 measured;
 };
@@ -172,6 +174,24 @@ enum apic_clock_worth {
 };
 
 /**
+ * enum apic_clock_watch - what the kernel's clocksource watchdog does about the TSC
+ * @APIC_CLOCK_WATCH_UNKNOWN: the kernel's clocks come from another clocksource now
+ * @APIC_CLOCK_WATCH_OFF: nothing: the kernel has trusted the TSC from the start
+ * @APIC_CLOCK_WATCH_WAITS: it was asked to, and has not compared it so far: it may have
+ *	no other clocksource
+ * @APIC_CLOCK_WATCH_ON: it compares the TSC with another clocksource
+ */
+enum apic_clock_watch {
+	APIC_CLOCK_WATCH_UNKNOWN,
+	APIC_CLOCK_WATCH_OFF,
+	APIC_CLOCK_WATCH_WAITS,
+	APIC_CLOCK_WATCH_ON,
+};
+
+/* Characters of a hypervisor's name, with the 0 at its end. */
+#define APIC_CLOCK_HYPERVISOR	13
+
+/**
  * struct apic_clock_verdict - what this machine's TSC is worth, and why
  * @worth:	the verdict
  * @within:	TSC cycles within which moments on two CPUs' TSCs are the same;
@@ -179,6 +199,8 @@ enum apic_clock_worth {
  * @kind:	what the CPU guarantees
  * @stable:	the kernel has not marked the TSC unstable
  * @virtual:	there is a hypervisor
+ * @hypervisor:	its name by CPUID
+ * @watch:	whether the kernel itself would notice that the TSC is off
  * @clocksource: the kernel's clocks follow from the TSC
  * @adjusted:	CPUs have different values in TSC_ADJUST: firmware or software has
  *		written some of them
@@ -204,6 +226,8 @@ struct apic_clock_verdict {
 	enum apic_timer_tsc_kind kind;
 	bool stable;
 	bool virtual;
+	char hypervisor[APIC_CLOCK_HYPERVISOR];
+	enum apic_clock_watch watch;
 	bool clocksource;
 	bool adjusted;
 	bool packages;

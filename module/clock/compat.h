@@ -4,12 +4,19 @@
  *
  * hrtimer_setup(): from 6.13; before, hrtimer_init() and an assignment. Gone
  * with hrtimer_init() in 6.15.
+ *
+ * cpuid(): in <asm/cpuid/api.h> from 6.16; before, in <asm/processor.h>.
  */
 #ifndef _APIC_CLOCK_COMPAT_H
 #define _APIC_CLOCK_COMPAT_H
 
 #include <linux/hrtimer.h>
 #include <linux/version.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#include <asm/cpuid/api.h>
+#else
+#include <asm/processor.h>
+#endif
 
 static inline void
 apic_clock_hrtimer_setup(struct hrtimer *timer,

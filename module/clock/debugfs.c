@@ -30,6 +30,7 @@
 #include "resync.h"
 #include "skew.h"
 #include "timer.h"
+#include "verdict.h"
 #include "worth.h"
 
 static struct dentry *directory;
@@ -166,8 +167,37 @@ static const struct file_operations resync_fops = {
 	.release = single_release,
 };
 
+/* What else is known of each CPU. */
+static void show_cpus(struct seq_file *file)
+{
+	struct apic_clock_resync resync;
+	struct apic_clock_skew skew;
+	s64 adjust;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		seq_printf(file, "cpu %d:", cpu);
+		if (apic_clock_tsc_adjust(cpu, &adjust))
+			seq_printf(file, " TSC_ADJUST %lld", adjust);
+		else
+			seq_puts(file, " no TSC_ADJUST");
+		if (!apic_clock_get_skew(cpu, &skew))
+			seq_printf(file, ", residue %llu of %llu", skew.residue, skew.quantum);
+		if (!apic_clock_get_resync(cpu, &resync))
+			seq_printf(file, ", stops %llu, lost %llu cycles, ahead %llu",
+				   resync.stops, resync.lost, resync.ahead);
+		seq_putc(file, '\n');
+	}
+}
+
 static int verdict_show(struct seq_file *file, void *unused)
 {
+	static const char * const watches[] = {
+		[APIC_CLOCK_WATCH_UNKNOWN] = "is not known to watch the TSC",
+		[APIC_CLOCK_WATCH_OFF] = "does not watch the TSC",
+		[APIC_CLOCK_WATCH_WAITS] = "has not compared the TSC with another so far",
+		[APIC_CLOCK_WATCH_ON] = "watches the TSC",
+	};
 	static const char * const kinds[] = {
 		[APIC_TIMER_TSC_PLAIN] = "its rate may change",
 		[APIC_TIMER_TSC_CONSTANT] = "constant, may stop in idle",
@@ -177,10 +207,12 @@ static int verdict_show(struct seq_file *file, void *unused)
 
 	apic_clock_judge(&v);
 	seq_printf(file, "TSC %s; counts in steps of %llu cycles\n", kinds[v.kind], v.quantum);
-	seq_printf(file, "kernel %s; its clocks %s\n",
+	seq_printf(file, "kernel %s; its clocks %s; its watchdog %s\n",
 		   v.stable ? "trusts the TSC" : "has marked the TSC unstable",
-		   v.clocksource ? "follow from the TSC" : "come from another clocksource");
-	seq_printf(file, "host %s\n", v.virtual ? "a hypervisor, which may move CPUs" : "none");
+		   v.clocksource ? "follow from the TSC" : "come from another clocksource",
+		   watches[v.watch]);
+	seq_printf(file, "host %s%s\n", v.virtual ? v.hypervisor : "none",
+		   v.virtual ? ": a hypervisor, which may move CPUs" : "");
 	seq_printf(file, "TSC_ADJUST %s; %s\n",
 		   v.adjusted ? "differs between CPUs" : "equal or absent",
 		   v.packages ? "several packages" : "one package");
@@ -193,6 +225,7 @@ static int verdict_show(struct seq_file *file, void *unused)
 		seq_puts(file, "rate not compared with another counter\n");
 	seq_printf(file, "stops %llu found, ahead %llu times; %llu of these are certain\n",
 		   v.stops, v.ahead, v.proven);
+	show_cpus(file);
 	seq_printf(file, "reason %s\n", apic_clock_worth_reason(&v));
 	seq_printf(file, "verdict %s", apic_clock_worth_name(v.worth));
 	if (v.within == U64_MAX)

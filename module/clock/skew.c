@@ -248,7 +248,6 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 	const struct apic_clock_bounds none = APIC_CLOCK_BOUNDS_NONE;
 	struct apic_clock_bounds bounds;
 	struct steps a, b;
-	u64 residue;
 	int ret, try;
 
 	smp_call_function_single(reference, read_steps, &a, true);
@@ -271,10 +270,10 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 		.rounds = bounds.rounds,
 		.measured = apic_timer_now(),
 	};
-	div64_u64_rem(b.value, max(skew->quantum, 1ULL), &residue);
+	div64_u64_rem(b.value, max(skew->quantum, 1ULL), &skew->residue);
 	div64_u64_rem(a.value, max(skew->quantum, 1ULL), &a.value);
 	skew->offset = apic_clock_bounds_snap(&bounds, skew->quantum,
-					      residue + skew->quantum - a.value);
+					      skew->residue + skew->quantum - a.value);
 	return 0;
 }
 
@@ -285,6 +284,7 @@ static void measure_reference(struct apic_clock_skew *skew)
 
 	smp_call_function_single(skew->reference, read_steps, &steps, true);
 	skew->quantum = steps.quantum;
+	div64_u64_rem(steps.value, max(steps.quantum, 1ULL), &skew->residue);
 	skew->measured = apic_timer_now();
 }
 

@@ -5,41 +5,88 @@
 #include <linux/apic_clock.h>
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
+#include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/smp.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 #include <asm/cpufeature.h>
 #include <asm/msr.h>
 #include <asm/msr-index.h>
 
+#include "compat.h"
 #include "resync.h"
+#include "verdict.h"
+#include "watched.h"
 #include "worth.h"
 
-static void read_adjust(void *value)
+/**
+ * struct adjust - TSC_ADJUST of a CPU
+ * @value:	that
+ * @known:	it could be read
+ */
+struct adjust {
+	u64 value;
+	bool known;
+};
+
+static void read_adjust(void *data)
 {
+	struct adjust *adjust = data;
 	u32 low, high;
 
-	if (!rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high))
-		*(u64 *)value = (u64)high << 32 | low;
+	if (rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high))
+		return;
+	adjust->value = (u64)high << 32 | low;
+	adjust->known = true;
+}
+
+/**
+ * apic_clock_tsc_adjust() - read what a CPU's TSC was set ahead by
+ * @cpu:	the CPU
+ * @cycles:	set
+ *
+ * Context: Task; interrupts the CPU.
+ * Return: false if it is offline, or has no TSC_ADJUST.
+ */
+bool apic_clock_tsc_adjust(int cpu, s64 *cycles)
+{
+	struct adjust adjust = {};
+
+	if (boot_cpu_has(X86_FEATURE_TSC_ADJUST))
+		smp_call_function_single(cpu, read_adjust, &adjust, true);
+	*cycles = adjust.value;
+	return adjust.known;
 }
 
 /* Has the TSC of some CPUs been written to? */
 static bool is_adjusted(void)
 {
 	unsigned int cpu;
-	u64 first = 0, value;
+	s64 first, cycles;
 
-	if (!boot_cpu_has(X86_FEATURE_TSC_ADJUST))
+	if (!apic_clock_tsc_adjust(cpumask_first(cpu_online_mask), &first))
 		return false;
-	smp_call_function_single(cpumask_first(cpu_online_mask), read_adjust, &first, true);
-	for_each_online_cpu(cpu) {
-		value = first;
-		smp_call_function_single(cpu, read_adjust, &value, true);
-		if (value != first)
+	for_each_online_cpu(cpu)
+		if (apic_clock_tsc_adjust(cpu, &cycles) && cycles != first)
 			return true;
-	}
 	return false;
+}
+
+/* The signature that hypervisors have agreed upon where to put it. */
+static void read_hypervisor(char name[APIC_CLOCK_HYPERVISOR])
+{
+	u32 eax, word[3];
+	unsigned int i;
+
+	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+		return;
+	cpuid(0x40000000, &eax, &word[0], &word[1], &word[2]);
+	memcpy(name, word, sizeof(word));
+	for (i = 0; i < sizeof(word) && name[i]; i++)
+		if (!isascii(name[i]) || !isprint(name[i]))
+			name[i] = '?';
 }
 
 static bool has_packages(void)
@@ -74,6 +121,8 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 	verdict->kind = info.tsc_kind;
 	verdict->stable = info.tsc_stable;
 	verdict->virtual = boot_cpu_has(X86_FEATURE_HYPERVISOR);
+	read_hypervisor(verdict->hypervisor);
+	verdict->watch = apic_clock_watched();
 	apic_timer_clock_to_tsc(CLOCK_MONOTONIC, ktime_get(), &error);
 	verdict->clocksource = !error;
 	verdict->adjusted = is_adjusted();

@@ -86,6 +86,7 @@ STOPPED = """
         grep ^stops $debug/apic_clock_test/result
     done
     cat $debug/apic_clock/resync
+    grep "^stops .* certain" $debug/apic_clock/verdict
 """
 
 
@@ -115,6 +116,23 @@ def test_stops():
         assert off <= 30
         assert (back, ahead) == (0, 0)
     assert "moved 0 times" in result.output
+    # Each lasts longer than a read of the HPET: no reading explains it.
+    certain = re.search(r"^stops (\d+) found, ahead 0 times; (\d+) of these", result.output, re.M)
+    assert certain and int(certain[1]) >= int(certain[2]) >= 1000
+
+
+EVIDENCE = re.compile(
+    r"^TSC .+; counts in steps of \d+ cycles\n"
+    r"kernel .+; its watchdog (is not known to watch|does not watch|has not compared|watches) "
+    r"the TSC.*\n"
+    r"host (none|[ -~]+: a hypervisor, which may move CPUs)\n"
+    r"TSC_ADJUST .+\nskew .+\nrate .+\n"
+    r"stops \d+ found, ahead \d+ times; \d+ of these are certain\n"
+    r"((?:cpu \d+: (?:no TSC_ADJUST|TSC_ADJUST -?\d+)"
+    r"(?:, residue \d+ of \d+)?(?:, stops \d+, lost \d+ cycles, ahead \d+)?\n)+)"
+    r"reason (.+)\nverdict (\w+)",
+    re.M,
+)
 
 
 @pytest.mark.guest(
@@ -148,7 +166,9 @@ def test_bounds(guest):
     assert rows or guest.machine.real_time
     for _, _, low, high, _, _ in rows:
         assert int(low) <= 0 <= int(high)
-    assert re.search(r"^verdict (untrusted|bounded)\b", output, re.M)
+    *_, cpus, reason, verdict = EVIDENCE.search(output).groups()
+    assert len(cpus.splitlines()) == guest.machine.cpus
+    assert verdict in ("untrusted", "bounded") and len(reason) > 10
 
 
 @pytest.mark.guest(

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_VERDICT_H
+#define _APIC_CLOCK_VERDICT_H
+
+#include <linux/types.h>
+
+bool apic_clock_tsc_adjust(int cpu, s64 *cycles);
+
+#endif /* _APIC_CLOCK_VERDICT_H */

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whether the kernel's clocksource watchdog watches the TSC. A kernel that trusts a TSC
+ * from the start watches it not at all, and would not notice what happens to it later.
+ *
+ * The kernel has no function for that, but gives its timekeeper to notifiers, and once to
+ * each that is registered: so a notifier is registered for as long as that takes.
+ */
+#include <linux/clocksource.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/pvclock_gtod.h>
+#include <linux/timekeeper_internal.h>
+
+#include "watched.h"
+
+static DEFINE_MUTEX(watched_mutex);
+static enum apic_clock_watch found;	/* watched_mutex */
+
+/* Called under the timekeeper's lock: whoever reads a clock here waits for ever. */
+static int look(struct notifier_block *block, unsigned long was_set, void *timekeeper)
+{
+	const struct clocksource *clock = ((struct timekeeper *)timekeeper)->tkr_mono.clock;
+
+	if (clock->vdso_clock_mode != VDSO_CLOCKMODE_TSC)
+		found = APIC_CLOCK_WATCH_UNKNOWN;
+	else if (!(clock->flags & CLOCK_SOURCE_MUST_VERIFY))
+		found = APIC_CLOCK_WATCH_OFF;
+	/* Set by the first comparison. */
+	else if (!(clock->flags & CLOCK_SOURCE_WATCHDOG))
+		found = APIC_CLOCK_WATCH_WAITS;
+	else
+		found = APIC_CLOCK_WATCH_ON;
+	return NOTIFY_OK;
+}
+
+static struct notifier_block block = {
+	.notifier_call = look,
+};
+
+/**
+ * apic_clock_watched() - ask whether the kernel's watchdog watches the TSC
+ *
+ * Context: Task.
+ * Return: the answer; %APIC_CLOCK_WATCH_UNKNOWN while the clocksource is another one.
+ */
+enum apic_clock_watch apic_clock_watched(void)
+{
+	enum apic_clock_watch answer;
+
+	mutex_lock(&watched_mutex);
+	/* Calls look() before it returns. */
+	pvclock_gtod_register_notifier(&block);
+	pvclock_gtod_unregister_notifier(&block);
+	answer = found;
+	mutex_unlock(&watched_mutex);
+	return answer;
+}
