@@ -30,6 +30,18 @@ u64 apic_clock_gcd(u64 a, u64 b)
 }
 
 /**
+ * apic_clock_bounds_contradict() - check whether the distance has changed
+ * @bounds:	bounds
+ *
+ * Context: Any.
+ * Return: true if no one distance explains all round trips.
+ */
+bool apic_clock_bounds_contradict(const struct apic_clock_bounds *bounds)
+{
+	return bounds->low > bounds->high;
+}
+
+/**
  * apic_clock_bounds_middle() - estimate the distance
  * @bounds:	bounds that do not contradict each other
  *

@@ -82,18 +82,8 @@ apic_clock_bounds_add_reverse(struct apic_clock_bounds *bounds, u64 t1, u64 t2, 
 	apic_clock_trips_add(&bounds->trips[1], t3 - t1, (t1 - t2) + (t3 - t2), bounds->slack);
 }
 
-/**
- * apic_clock_bounds_contradict() - check whether the distance has changed
- * @bounds:	bounds
- *
- * Return: true if no one distance explains all round trips.
- */
-static inline bool apic_clock_bounds_contradict(const struct apic_clock_bounds *bounds)
-{
-	return bounds->low > bounds->high;
-}
-
 u64 apic_clock_gcd(u64 a, u64 b);
+bool apic_clock_bounds_contradict(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_middle(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_estimate(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, u64 residue);

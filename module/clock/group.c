@@ -36,6 +36,8 @@
 #include <linux/time64.h>
 #include <asm/msr.h>
 
+#include <trace/events/apic_clock.h>
+
 #include "group.h"
 
 /* Arming the CPUs takes an interrupt of each. */
@@ -161,7 +163,9 @@ static bool leave_handler(struct member *member)
 static void conclude(struct apic_clock_group *group)
 {
 	void (*done)(const struct apic_clock_receipt *receipt, unsigned long data) = group->done;
+	void (*function)(unsigned long long now, unsigned long data) = group->function;
 	unsigned long data = group->data;
+	unsigned int cpus = group->count;
 	struct apic_clock_receipt receipt;
 	bool failed;
 
@@ -169,7 +173,10 @@ static void conclude(struct apic_clock_group *group)
 	receipt = receipt_of(group);
 	failed = READ_ONCE(group->failed);
 	atomic_set_release(&group->busy, 0);
-	if (done && !failed)
+	if (failed)
+		return;
+	trace_apic_clock_group(function, cpus, &receipt);
+	if (done)
 		done(&receipt, data);
 }
 

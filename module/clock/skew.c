@@ -39,6 +39,8 @@
 #include <linux/workqueue.h>
 #include <asm/msr.h>
 
+#include <trace/events/apic_clock.h>
+
 #include "bounds.h"
 #include "look.h"
 #include "skew.h"
@@ -259,9 +261,8 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 		if (ret != -ESTALE)
 			break;
 	}
-	if (ret)
-		return ret;
 
+	/* Also if it is none, for the trace event. */
 	*skew = (struct apic_clock_skew) {
 		.reference = reference,
 		.low = bounds.low,
@@ -272,9 +273,10 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 	};
 	div64_u64_rem(b.value, max(skew->quantum, 1ULL), &skew->residue);
 	div64_u64_rem(a.value, max(skew->quantum, 1ULL), &a.value);
-	skew->offset = apic_clock_bounds_snap(&bounds, skew->quantum,
-					      skew->residue + skew->quantum - a.value);
-	return 0;
+	if (!ret)
+		skew->offset = apic_clock_bounds_snap(&bounds, skew->quantum, skew->residue +
+						      skew->quantum - a.value);
+	return ret;
 }
 
 /* Nothing is to be measured of the reference but how it counts. */
@@ -312,6 +314,9 @@ static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 		was->skew = *skew;
 	write_seqcount_end(&known_seq);
 	raw_spin_unlock_irqrestore(&known_lock, flags);
+	/* One that goes offline was not measured. */
+	if (ret != -ENODATA)
+		trace_apic_clock_skew(cpu, skew, ret);
 	if (moved)
 		pr_info("CPU %d: TSC: has moved since it was measured: now %lld cycles ahead of CPU %d\n",
 			cpu, skew->offset, skew->reference);

@@ -171,6 +171,65 @@ def test_bounds(guest):
     assert verdict in ("untrusted", "bounded") and len(reason) > 10
 
 
+TRACED = re.compile(
+    r"apic_clock_skew: cpu=(\d+) reference=0 offset=(-?\d+) low=(-?\d+) high=(-?\d+) "
+    r"quantum=\d+ residue=\d+ rounds=(\d+) ret=(-?\d+)"
+)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=2, source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_clock
+    load apic_clock_test
+    echo trust >$DEBUG/apic_clock_test/command
+    # A second after it was loaded all CPUs are measured.
+    patiently grep -q "^trust calls 1 " $DEBUG/apic_clock_test/result
+    echo >$TRACING/trace
+    echo 1 >$TRACING/events/apic_clock/enable
+    insmod $MODULES/apic_timer_fail.ko symbol=apic_clock_bounds_contradict value=1 \\
+        caller=apic_clock times=6
+    for time in 1 2; do
+        echo measure >$DEBUG/apic_clock/skew && echo accepted
+    done
+    rmmod apic_timer_fail
+    cat $DEBUG/apic_clock/skew $DEBUG/apic_clock/verdict
+    echo measure >$DEBUG/apic_clock/skew
+    echo "group 2 0 5" >$DEBUG/apic_clock_test/command
+    echo 0 >$TRACING/events/apic_clock/enable
+    sleep 0.2
+    grep ^trust $DEBUG/apic_clock_test/result
+    grep ' apic_clock_' $TRACING/trace
+    rmmod apic_clock_test
+    rmmod apic_clock
+    log | grep apic_clock:
+    """,
+)
+def test_contradiction(guest):
+    """No offset comes of it, but a line in the log each time; and the verdict is reported once."""
+    output = guest.ok()
+    print(output)
+    assert "accepted" not in output
+    assert "cpu 1: not known (-116)\n" in output
+    assert "1 CPUs known, 1 not, 1 contradict themselves" in output
+    assert "\nverdict untrusted\n" in output
+    # Bad use of the notifiers; one call for the first verdict, and none for the same again.
+    assert "trust calls 1 worth 0 differs 0 answers -2 -22 -22 -22 0 -17\n" in output
+    assert output.count("CPU 1: TSC: moves against that of CPU 0 while it is measured") == 2
+    assert len(re.findall(r"apic_clock: TSC: untrusted: [a-z ]+; skew of CPUs: ", output)) == 1
+    traced = [tuple(map(int, row)) for row in TRACED.findall(output)]
+    assert [(cpu, ret) for cpu, *_, ret in traced] == [
+        (0, 0), (1, -116), (0, 0), (1, -116), (0, 0), (1, 0)]  # fmt: skip
+    _, offset, low, high, rounds, _ = traced[-1]
+    assert low <= offset <= high and rounds >= 16
+    groups = re.findall(r"apic_clock_group: function=.+ when=\d+ cpus=2 called=2 "
+                        r"first=-?\d+ last=-?\d+ error=\d+ ret=0", output)  # fmt: skip
+    # Those whose shots are counted, and others.
+    assert len(groups) >= 5
+
+
 @pytest.mark.guest(
     some(engine="virtual", kernel=("6.1", "7.2"), cpus=1, source="proxy"),
     """

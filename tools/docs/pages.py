@@ -133,7 +133,8 @@ def tracepoints() -> str:
         )
         found = kerneldoc.comments(file)
         classes = _event_classes(text)
-        names = "|".join(re.findall(r"^#include <(uapi/.+)>$", text, re.M))
+        # Not <linux/apic_timer.h>: of a timer's members it is said that they are its.
+        names = "|".join(re.findall(r"^#include <(uapi/.+|linux/apic_clock.h)>$", text, re.M))
         included = source.tracked(f"include/(?:{names})")
         types = {c.name: c for f in (file, *included) for c in kerneldoc.comments(f)
                  if c.kind == "struct"}  # fmt: skip

@@ -22,6 +22,10 @@ static unsigned int nth = 1;
 module_param(nth, uint, 0444);
 MODULE_PARM_DESC(nth, "which of the module's calls of it fails, 1 for the first");
 
+static unsigned int times = 1;
+module_param(times, uint, 0444);
+MODULE_PARM_DESC(times, "how many of them fail, that one first");
+
 static long value = -ENOMEM;
 module_param(value, long, 0444);
 MODULE_PARM_DESC(value, "what that call returns");
@@ -48,9 +52,9 @@ static bool from_caller(unsigned long address)
 
 static int entered(struct kprobe *probe, struct pt_regs *regs)
 {
-	if (!from_caller(*(unsigned long *)regs->sp) || ++calls != nth)
+	if (!from_caller(*(unsigned long *)regs->sp) || ++calls - nth >= times)
 		return 0;
-	pr_info("call %u of %s returns %ld\n", nth, symbol, value);
+	pr_info("call %u of %s returns %ld\n", calls, symbol, value);
 	regs->ax = value;
 	regs->ip = (unsigned long)just_return;
 	return 1;

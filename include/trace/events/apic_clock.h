@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM apic_clock
+
+#if !defined(_TRACE_APIC_CLOCK_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_APIC_CLOCK_H
+
+#include <linux/tracepoint.h>
+#include <linux/apic_clock.h>
+
+/**
+ * apic_clock_skew - called when a CPU's TSC was measured against the reference CPU's
+ * @cpu:	the CPU
+ * @skew:	what was measured
+ * @ret:	0, or a negative errno value as by apic_clock_get_skew(). With -ESTALE the
+ *		bounds are those that contradict themselves, the lower above the upper
+ *		one, unless the distances of three CPUs did not fit together.
+ *
+ * Of the reference CPU itself only the quantum and the residue mean something.
+ */
+TRACE_EVENT(apic_clock_skew,
+
+	TP_PROTO(int cpu, const struct apic_clock_skew *skew, int ret),
+
+	TP_ARGS(cpu, skew, ret),
+
+	TP_STRUCT__entry(
+		__field(int,	cpu)
+		__field(int,	reference)
+		__field(s64,	offset)
+		__field(s64,	low)
+		__field(s64,	high)
+		__field(u64,	quantum)
+		__field(u64,	residue)
+		__field(u32,	rounds)
+		__field(int,	ret)
+	),
+
+	TP_fast_assign(
+		__entry->cpu = cpu;
+		__entry->reference = skew->reference;
+		__entry->offset = skew->offset;
+		__entry->low = skew->low;
+		__entry->high = skew->high;
+		__entry->quantum = skew->quantum;
+		__entry->residue = skew->residue;
+		__entry->rounds = skew->rounds;
+		__entry->ret = ret;
+	),
+
+	TP_printk("cpu=%d reference=%d offset=%lld low=%lld high=%lld quantum=%llu residue=%llu rounds=%u ret=%d",
+		  __entry->cpu, __entry->reference, __entry->offset, __entry->low,
+		  __entry->high, __entry->quantum, __entry->residue, __entry->rounds,
+		  __entry->ret)
+);
+
+/**
+ * apic_clock_group - called when an expiry of a group is over, before its @done
+ * @function:	the group's handler
+ * @cpus:	members that it has
+ * @receipt:	what has become of it
+ */
+TRACE_EVENT(apic_clock_group,
+
+	TP_PROTO(const void *function, unsigned int cpus, const struct apic_clock_receipt *receipt),
+
+	TP_ARGS(function, cpus, receipt),
+
+	TP_STRUCT__entry(
+		__field(const void *,	function)
+		__field(u64,	when)
+		__field(u32,	cpus)
+		__field(u32,	called)
+		__field(s64,	first)
+		__field(s64,	last)
+		__field(u64,	error)
+		__field(int,	ret)
+	),
+
+	TP_fast_assign(
+		__entry->function = function;
+		__entry->when = receipt->when;
+		__entry->cpus = cpus;
+		__entry->called = receipt->called;
+		__entry->first = receipt->first;
+		__entry->last = receipt->last;
+		__entry->error = receipt->error;
+		__entry->ret = receipt->ret;
+	),
+
+	TP_printk("function=%ps when=%llu cpus=%u called=%u first=%lld last=%lld error=%llu ret=%d",
+		  __entry->function, __entry->when, __entry->cpus, __entry->called,
+		  __entry->first, __entry->last, __entry->error, __entry->ret)
+);
+
+#endif /* _TRACE_APIC_CLOCK_H */
+
+#include <trace/define_trace.h>
