@@ -44,6 +44,19 @@ GOOD = {
         "cpu 1: expires 81000, in 20000 cycles, flags 0x1, pace_tick [pacer]\n"
         "cpu 1: expires 99000, in 38000 cycles, flags 0x0, watch_tick\n"
     ),
+    "sys/module/apic_clock/version": "0.1.0\n",
+    "sys/kernel/debug/apic_clock/verdict": (
+        "TSC constant, never stops; counts in steps of 1 cycles\n"
+        "kernel trusts the TSC; its clocks follow from the TSC; its watchdog watches the TSC\n"
+        "host none\nTSC_ADJUST equal or absent; one package\n"
+        "skew 2 CPUs known, 0 not, 0 contradict themselves; 0 is possible\n"
+        "rate +12 ppb of the kernel's frequency, within 150; moved 0 times\n"
+        "stops 0 found, ahead 0 times; 0 of these are certain\n"
+        "cpu 0: TSC_ADJUST 0, residue 0 of 1, stops 0, lost 0 cycles, ahead 0\n"
+        "cpu 1: TSC_ADJUST 0, residue 0 of 1\n"
+        "reason nothing speaks against it\n"
+        "verdict exact: moments on two CPUs are the same within 22 cycles\n"
+    ),
     "sys/devices/system/cpu/online": "0-1\n",
     "sys/devices/system/cpu/isolated": "\n",
     "sys/devices/system/cpu/cpu0/cpuidle/state0/latency": "0\n",
@@ -65,6 +78,6 @@ GOOD = {
     "native": (
         "vendor GenuineIntel\nname Example CPU\ninvariant 1\ndeadline 1\narat 1\nkhz 2000000\n"
         "looked 0-1\nstep 1\ngap 9000\ngap_switched 0\ngaps 0\ngap_cpu 1\nsmis 0\nwake 120000\n"
-        "wake_awake 100000\ncore_slept 1020\ncore_busy 1000\n"
+        "wake_awake 100000\ncore_slept 1020\ncore_busy 1000\nclock 58\n"
     ),
 }

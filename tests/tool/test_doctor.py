@@ -10,6 +10,7 @@ import pytest
 from machine_files import GOOD, TOOL
 
 DEBUG = "sys/kernel/debug/apic_timer"
+VERDICT = "sys/kernel/debug/apic_clock/verdict"
 CPU = "sys/devices/system/cpu"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
 
@@ -25,6 +26,11 @@ def stats(counter: str, count: int) -> dict[str, str]:
     rows = [f"{counter} {count} 0" if row.split()[0] == counter else row
             for row in GOOD[f"{DEBUG}/stats"].splitlines()]  # fmt: skip
     return {f"{DEBUG}/stats": "\n".join(rows) + "\n"}
+
+
+def verdict(reason: str, conclusion: str) -> dict[str, str]:
+    facts = GOOD[VERDICT].split("reason ")[0]
+    return {VERDICT: f"{facts}reason {reason}\nverdict {conclusion}\n"}
 
 
 def deep_idle(latency: int, request: str) -> dict[str, str]:
@@ -45,6 +51,7 @@ FAULTS = {
                  **native(hypervisor="KVMKVMKVM")},
     "tsc.unstable": {f"{CLOCK}/current_clocksource": "hpet\n",
                      f"{CLOCK}/available_clocksource": "hpet acpi_pm\n"},
+    "tsc.verdict": verdict("CPUs have moved while their skew was measured", "untrusted"),
     "owner.lapic": stats("hw_dead", 3),
     "defer.small": {f"{DEBUG}/lead": GOOD[f"{DEBUG}/lead"].replace("defer 9000", "defer 90000")},
     "budget.small": {f"{DEBUG}/lead": GOOD[f"{DEBUG}/lead"].replace("exact 4200", "exact 14200")},
@@ -84,8 +91,48 @@ def test_names_the_fault(tool, tree, name):
     assert warned(found) - {"gaps.smi_like"} == {name} - {"gaps.smi_like"}
     assert name in warned(found)
     assert found[name]["remedy"] and found[name]["read"]
-    if name not in ("module", "tsc.unstable"):
+    if name not in ("module", "tsc.verdict"):
         assert found[name]["cost_cycles"] > 0 and found[name]["cost_of"]
+
+
+WITHIN = ": moments on two CPUs are the same within {} cycles"
+
+
+@pytest.mark.parametrize("conclusion, level, cost", [
+    ("exact" + WITHIN.format(22), "ok", 22),
+    ("corrected" + WITHIN.format(2020), "note", 2020),
+    ("bounded" + WITHIN.format(312), "note", 312),
+    ("bounded", "note", None),
+    ("untrusted", "warn", None),
+    ("bounded" + WITHIN.format(-7), "note", None),
+    ("7", "unknown", None),
+])  # fmt: skip
+def test_verdict_of_the_clocks(tool, tree, conclusion, level, cost):
+    """Its cost is what two CPUs may be apart, where that is known, and its reason is named."""
+    found = findings(tool, tree(verdict("a reason of some words", conclusion)))["tsc.verdict"]
+    assert (found["level"], found["cost_cycles"]) == (level, cost)
+    assert found["finding"].endswith(": a reason of some words") or level == "unknown"
+    assert ("remedy" in found) == (level != "ok")
+
+
+def test_verdict_that_is_not_there(tool, tree):
+    root = tree({VERDICT: None})
+    found = findings(tool, root)["tsc.verdict"]
+    assert (found["level"], found["remedy"]) == ("unknown", "run it as root, with debugfs mounted")
+    (root / "sys/module/apic_clock/version").unlink()
+    (root / "sys/module/apic_clock").rmdir()
+    found = findings(tool, root)["tsc.verdict"]
+    assert (found["level"], found["remedy"]) == ("unknown", "sudo modprobe apic_clock")
+
+
+def test_hrtimers_cost_their_errors(tool, tree):
+    info = GOOD[f"{DEBUG}/info"].replace(
+        "proxy, one-shot LAPIC timer, xAPIC", "hrtimer, kernel hrtimers"
+    )
+    errors = "cycles cpu0 cpu1\n0..0 1000 5\n2048..4095 3 0\n"
+    found = findings(tool, tree({f"{DEBUG}/info": info, f"{DEBUG}/errors": errors}))
+    assert (found["source.hrtimer"]["level"], found["source.hrtimer"]["cost_cycles"]) == (
+        "note", 4095)  # fmt: skip
 
 
 @pytest.mark.parametrize("modules, level", [([], "ok"), (["apic_timer_dev"], "note"),
@@ -116,6 +163,7 @@ def test_costs_are_what_was_measured(tool, tree):
     assert cost("freq.governor") == 20
     assert cost("budget.small") == 14200
     assert cost("timers.throttled") == 500 * 2000
+    assert cost("tsc.unstable") == 58
 
 
 @pytest.mark.parametrize("errors", [None, "cycles cpu0 cpu1\n"])

@@ -83,6 +83,23 @@ static void look_module(struct finding *f)
 	}
 }
 
+/*
+ * The highest bucket of positive errors: "1024..2047 0 3"; -1: there is none after a reset, and
+ * a kernel that is locked down does not let a file be read that could be written.
+ */
+static int64_t worst_error(void)
+{
+	char *text = files_read(DEBUG_DIR "/errors"), *line;
+	int64_t low, high, worst = -1;
+
+	for (line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+		if (*line != '-' && sscanf(line, "%" SCNd64 "..%" SCNd64, &low, &high) == 2 &&
+		    high > worst)
+			worst = high;
+	free(text);
+	return worst;
+}
+
 static void look_source(struct finding *f)
 {
 	int cpu;
@@ -95,6 +112,7 @@ static void look_source(struct finding *f)
 		    strcmp(patient.info.cpu[cpu].source, "hrtimer"))
 			continue;
 		finds(f, LEVEL_NOTE, "timers run on hrtimers, with the kernel's errors");
+		costs(f, worst_error(), "the worst error so far, at most");
 		f->remedy = "the kernel log says why there is no better source";
 		return;
 	}
@@ -145,6 +163,8 @@ static void look_tsc_unstable(struct finding *f)
 		finds(f, LEVEL_WARN,
 		      "the kernel does not trust the TSC; its clock is %s",
 		      current ? current : "not known");
+		if (patient.measured && native.clock)
+			costs(f, native.clock, "a read of that clock");
 		f->remedy = "the kernel log says why: dmesg | grep -i tsc";
 	} else if (current) {
 		finds(f, LEVEL_OK, "the kernel's clock is %s, and it trusts the TSC", current);
@@ -164,6 +184,66 @@ static void look_tsc_invariant(struct finding *f)
 	}
 	finds(f, LEVEL_NOTE, "the TSC may change its rate, or stop in deep idle states");
 	f->remedy = "keep the CPU's clock and idle states as they are";
+}
+
+#define CLOCK_MODULE	"/sys/module/apic_clock"
+#define VERDICT		CLOCK_DEBUG_DIR "/verdict"
+
+/* Return: the rest of the line of a text that begins with a word and a blank, or NULL. */
+static char *line_after(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+	const char *at, *end;
+
+	for (at = text; at && *at; at = *end ? end + 1 : NULL) {
+		end = at + strcspn(at, "\n");
+		if (!strncmp(at, word, length) && at[length] == ' ')
+			return format_text("%.*s", (int)(end - at - length - 1), at + length + 1);
+	}
+	return NULL;
+}
+
+/* apic_clock judges the TSCs of all CPUs by each other, which no process can. */
+static void look_tsc_verdict(struct finding *f)
+{
+	char *text = files_read(VERDICT), *verdict = line_after(text, "verdict");
+	char *reason = line_after(text, "reason"), word[16] = "";
+	const char *within;
+	int64_t cycles = -1;
+
+	f->read = VERDICT;
+	if (!files_exist(CLOCK_MODULE)) {
+		finds(f, LEVEL_UNKNOWN,
+		      "apic_clock is not loaded: the CPUs' TSCs are not judged by each other");
+		f->remedy = "sudo modprobe apic_clock";
+		goto out;
+	}
+	if (!verdict || !reason || sscanf(verdict, "%15[a-z]", word) != 1) {
+		finds(f, LEVEL_UNKNOWN, "what apic_clock makes of the TSC can't be read");
+		f->remedy = "run it as root, with debugfs mounted";
+		goto out;
+	}
+	within = strstr(verdict, "within ");
+	if (within && (sscanf(within, "within %" SCNd64, &cycles) != 1 || cycles < 0))
+		cycles = -1;
+	if (!strcmp(word, "exact")) {
+		finds(f, LEVEL_OK, "the CPUs' TSCs are the same: %s", reason);
+	} else if (!strcmp(word, "corrected")) {
+		finds(f, LEVEL_NOTE, "the CPUs' TSCs are not the same: %s", reason);
+		f->remedy = "groups take it into account with APIC_CLOCK_GROUP_CORRECT";
+	} else if (!strcmp(word, "bounded")) {
+		finds(f, LEVEL_NOTE,
+		      "the CPUs' TSCs are known as of the last measurement only: %s", reason);
+		f->remedy = "none where a deadline is used on the CPU that it was taken on";
+	} else {
+		finds(f, LEVEL_WARN, "a TSC value of one CPU means nothing on another: %s", reason);
+		f->remedy = "use deadlines on the CPU that they were taken on; why: dmesg | grep apic_clock";
+	}
+	costs(f, cycles, "moments of two CPUs' TSCs are apart, at most");
+out:
+	free(text);
+	free(verdict);
+	free(reason);
 }
 
 static void look_tsc_step(struct finding *f)
@@ -500,23 +580,6 @@ static void look_defer(struct finding *f)
 	f->remedy = "a larger " PARAM_DEFER;
 }
 
-/*
- * The highest bucket of positive errors: "1024..2047 0 3"; -1: there is none after a reset, and
- * a kernel that is locked down does not let a file be read that could be written.
- */
-static int64_t worst_error(void)
-{
-	char *text = files_read(DEBUG_DIR "/errors"), *line;
-	int64_t low, high, worst = -1;
-
-	for (line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
-		if (*line != '-' && sscanf(line, "%" SCNd64 "..%" SCNd64, &low, &high) == 2 &&
-		    high > worst)
-			worst = high;
-	free(text);
-	return worst;
-}
-
 static void look_late(struct finding *f)
 {
 	int64_t late = patient.readable ? module_stat(&patient.stats, STAT_LATE, -1) : -1;
@@ -541,6 +604,7 @@ const struct check checks[] = {
 	{ "owner.lapic", FIX_NONE, look_owner },
 	{ "tsc.unstable", FIX_NONE, look_tsc_unstable },
 	{ "tsc.invariant", FIX_NONE, look_tsc_invariant },
+	{ "tsc.verdict", FIX_NONE, look_tsc_verdict },
 	{ "tsc.step", FIX_NONE, look_tsc_step },
 	{ "cpu.arat", FIX_NONE, look_arat },
 	{ "vm.guest", FIX_NONE, look_virtual },

@@ -8,6 +8,7 @@
 
 #define MODULE_DIR	"/sys/module/apic_timer"
 #define DEBUG_DIR	"/sys/kernel/debug/apic_timer"
+#define CLOCK_DEBUG_DIR	"/sys/kernel/debug/apic_clock"
 #define PARAMETER_DIR	MODULE_DIR "/parameters"
 #define EVENT_SYSTEM	"apic_timer"
 
