@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-calendar check FILE [CPUS] | show FILE [CPUS] - calendars, without running them.
+ * apic-calendar check FILE [CPUS] | show FILE [CPUS] | run FILE [SECONDS] - calendars.
  *
  * The check is the kernel module's own, compiled here. It knows neither which functions
  * are registered where the calendar will run, nor which CPUs are online: there are CPUS,
- * 256 by default.
+ * 256 by default. What is run is checked by the module itself.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apic_calendar_file.h"
-#include "table.h"
+#include "calendar.h"
 
 #define MAX_TEXT	1000000
 
@@ -40,13 +39,14 @@ static int wrong(const char *name, uint32_t line, const char *what, uint32_t oth
 	return 1;
 }
 
-static int refused(const char *name, uint32_t table, struct calendar_verdict verdict)
+int calendar_refused(const struct calendar_file *from, const char *name, uint32_t table,
+		     struct calendar_verdict verdict)
 {
-	uint32_t line = calendar_file_line(&file, table, verdict.reason, verdict.bad);
+	uint32_t line = calendar_file_line(from, table, verdict.reason, verdict.bad);
 
 	return wrong(name, line, calendar_reasons[verdict.reason],
 		     verdict.other == APIC_CALENDAR_NONE ? 0 :
-		     calendar_file_line(&file, table, verdict.reason, verdict.other));
+		     calendar_file_line(from, table, verdict.reason, verdict.other));
 }
 
 static int check(const char *name)
@@ -55,18 +55,16 @@ static int check(const char *name)
 	struct calendar_verdict verdict;
 	uint32_t i;
 
-	if (calendar_parse(&file, text, strlen(text)))
-		return wrong(name, file.line, file.error, 0);
 	verdict = calendar_check_units(&limits, file.units, file.n_units);
 	if (verdict.reason)
-		return refused(name, 0, verdict);
+		return calendar_refused(&file, name, 0, verdict);
 	for (i = 0; i < file.n_tables; i++) {
 		verdict = calendar_check_table(&limits, file.units, file.n_units,
 					       file.tables[i].major,
 					       file.entries + file.tables[i].first,
 					       file.tables[i].n, seen);
 		if (verdict.reason)
-			return refused(name, i, verdict);
+			return calendar_refused(&file, name, i, verdict);
 	}
 	return 0;
 }
@@ -109,29 +107,62 @@ static void show(void)
 	}
 }
 
-int main(int argc, char **argv)
+static int help(FILE *to)
 {
-	FILE *from;
-	size_t size;
-	int ret;
+	fputs("usage: apic-calendar check FILE [CPUS]\n"
+	      "       apic-calendar show FILE [CPUS]\n"
+	      "       apic-calendar run FILE [SECONDS]\n\n"
+	      "check: say whether the calendar can be run, on a machine with so many CPUs; 256\n"
+	      "show:  say what each CPU does, and what is left\n"
+	      "run:   run its first table until SIGINT or SIGTERM, or for so long, and say each\n"
+	      "       second what has become of each unit; threads end their windows at once.\n"
+	      "       Takes root, and the module apic_calendar\n", to);
+	return to == stderr ? 2 : 0;
+}
 
-	if (argc < 3 || argc > 4 || (strcmp(argv[1], "check") && strcmp(argv[1], "show"))) {
-		fputs("usage: apic-calendar check|show FILE [CPUS]\n", stderr);
-		return 2;
-	}
-	if (argc == 4)
-		cpus = (uint32_t)strtoul(argv[3], NULL, 10);
-	from = fopen(argv[2], "r");
+static int parse(const char *name)
+{
+	FILE *from = fopen(name, "r");
+	size_t size;
+
 	if (!from) {
-		fprintf(stderr, "apic-calendar: %s: %s\n", argv[2], strerror(errno));
+		fprintf(stderr, "apic-calendar: %s: %s\n", name, strerror(errno));
 		return 2;
 	}
 	size = fread(text, 1, sizeof(text) - 1, from);
 	fclose(from);
 	if (size == sizeof(text) - 1)
-		return wrong(argv[2], 1, "the file is too long", 0);
+		return wrong(name, 1, "the file is too long", 0);
+	if (calendar_parse(&file, text, strlen(text)))
+		return wrong(name, file.line, file.error, 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long number = 0;
+	char *end = "";
+	int ret;
+
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		return help(stdout);
+	if (argc == 4)
+		number = strtoul(argv[3], &end, 10);
+	if (argc < 3 || argc > 4 || *end || (argc == 4 && !number))
+		return help(stderr);
+	ret = parse(argv[2]);
+	if (ret)
+		return ret;
+	if (!strcmp(argv[1], "run"))
+		return calendar_run(&file, argv[2], number);
+	if (number)
+		cpus = number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 	ret = check(argv[2]);
-	if (!ret && !strcmp(argv[1], "show"))
+	if (!strcmp(argv[1], "check"))
+		return ret;
+	if (strcmp(argv[1], "show"))
+		return help(stderr);
+	if (!ret)
 		show();
 	return ret;
 }

@@ -366,6 +366,52 @@ def test_check(program, tmp_path, old, new, said):
         assert (done.returncode, done.stderr) == (1, f"{file}:{said}\n")
 
 
+SHOWN = """\
+unit busy cpu 0 user
+unit pulse cpu 0 function
+unit toil cpu 0 thread
+table shown major 1ms
+at 100us run busy for 50us
+at 300us run pulse for 10us
+at 500us run toil for 50us
+"""
+
+
+def test_run(program, tmp_path):
+    """A file is run until a signal, or for some seconds, and each unit has had its windows."""
+    good, wrong = tmp_path / "good", tmp_path / "wrong"
+    good.write_text(SHOWN)
+    wrong.write_text(SHOWN.replace("unit pulse cpu 0 function", "unit pulse cpu 0 function none"))
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    result = virtual.run(
+        kernel,
+        f"""{LOAD}
+        apic-calendar run /good 1 >/tmp/timed
+        apic-calendar run /good >/tmp/until &
+        sleep 0.3
+        kill -TERM $!
+        wait $!
+        apic-calendar run /wrong 2>/tmp/wrong && exit 1
+        for name in timed until wrong; do
+            put $name </tmp/$name
+        done
+        {UNLOAD}""",
+        modules=[build.find_ko(built, name) for name in demo_calendar.MODULES], timeout=300,
+        files={"usr/bin/apic-calendar": program, "good": good, "wrong": wrong},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    print(result.files)
+    for name, least in (("timed", 900), ("until", 200)):
+        lines = [line.split() for line in result.files[name].decode().splitlines()]
+        assert lines[-5] == ["stopped"]
+        for unit, (found, run, missed, *_) in zip(("busy", "pulse", "toil"), lines[-3:],
+                                                  strict=True):  # fmt: skip
+            assert (found, missed) == (unit, "0")
+            assert int(run) >= least
+    assert result.files["wrong"] == b"/wrong:2: no module has registered this function\n"
+
+
 def test_layout():
     """The structures of user/apic_calendar.py are those of the header."""
     import apic_calendar
