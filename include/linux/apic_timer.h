@@ -443,4 +443,18 @@ struct apic_timer_notice {
 int apic_timer_register_notifier(struct notifier_block *block);
 int apic_timer_unregister_notifier(struct notifier_block *block);
 
+struct cpumask;
+
+/*
+ * Let @move write to the TSC, or to TSC_ADJUST, of each of @cpus, interrupts off on all
+ * CPUs; task context. TSC values that were read there before mean something else then.
+ * Return:
+ *   0		done
+ *   -EBUSY	timers are pending on one of @cpus: nothing was done
+ *   -ENODEV	one of @cpus is offline: nothing was done
+ *   -EOPNOTSUPP without high resolution timers the kernel's own events would be late
+ *   -EINVAL	nothing to call, or no CPUs
+ */
+int apic_timer_move_tsc(const struct cpumask *cpus, void (*move)(void));
+
 #endif /* _LINUX_APIC_TIMER_H */

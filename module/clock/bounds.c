@@ -136,6 +136,23 @@ s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, 
 }
 
 /**
+ * apic_clock_skew_is_sure() - whether two TSCs are surely nearer without an estimate
+ * @low:	lower bound of how far one is ahead, cycles
+ * @high:	upper bound
+ * @offset:	the estimate, within them
+ *
+ * Context: Any.
+ * Return: true if what would be left of the distance when @offset is taken off is less
+ * than the distance is now, wherever that is within the bounds.
+ */
+bool apic_clock_skew_is_sure(s64 low, s64 high, s64 offset)
+{
+	u64 least = low > 0 ? low : high < 0 ? -(u64)high : 0;
+
+	return max((u64)high - offset, (u64)offset - low) < least;
+}
+
+/**
  * apic_clock_bounds_ring() - check that a ring of three measurements closes
  * @a:		how far CPU A is ahead of the reference
  * @b:		how far CPU B is ahead of the reference

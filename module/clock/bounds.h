@@ -87,6 +87,7 @@ bool apic_clock_bounds_contradict(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_middle(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_estimate(const struct apic_clock_bounds *bounds);
 s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, u64 residue);
+bool apic_clock_skew_is_sure(s64 low, s64 high, s64 offset);
 bool apic_clock_bounds_ring(const struct apic_clock_bounds *a, const struct apic_clock_bounds *b,
 			    const struct apic_clock_bounds *pair);
 

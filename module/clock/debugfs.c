@@ -9,7 +9,8 @@
  *	resync		the TSC's rate by another counter, and how far each CPU's TSC is
  *			behind because it has stopped; writing "compare" compares now
  *	skew		how far each CPU's TSC is ahead of the reference CPU's, with
- *			bounds; writing "measure" measures again
+ *			bounds; writing "measure" measures again, "write" takes it off
+ *			the TSCs by TSC_ADJUST
  *	verdict		what TSC values of different CPUs are worth to each other,
  *			after the facts that this follows from
  */
@@ -26,6 +27,7 @@
 #include <linux/time64.h>
 #include <linux/uaccess.h>
 
+#include "adjust.h"
 #include "debugfs.h"
 #include "resync.h"
 #include "skew.h"
@@ -128,7 +130,10 @@ static ssize_t skew_write(struct file *file, const char __user *user, size_t siz
 {
 	int ret = check_word(user, size, "measure");
 
-	return ret ?: apic_clock_skew_measure_all() ?: size;
+	if (!ret)
+		return apic_clock_skew_measure_all() ?: size;
+	ret = check_word(user, size, "write");
+	return ret ?: apic_clock_adjust() ?: size;
 }
 
 static const struct file_operations skew_fops = {

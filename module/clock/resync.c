@@ -312,6 +312,22 @@ unlock:
 	return ret;
 }
 
+/**
+ * apic_clock_resync_moved() - this CPU's TSC was written to: it has not stopped
+ * @by:		by so much it is ahead of before, cycles
+ *
+ * Context: Interrupts off on all CPUs. Not the CPU by which the rate is fitted.
+ */
+void apic_clock_resync_moved(s64 by)
+{
+	struct state *state = this_cpu_ptr(&states);
+
+	lockdep_assert_irqs_disabled();
+	raw_spin_lock(&state->lock);
+	state->follow.offset -= by;
+	raw_spin_unlock(&state->lock);
+}
+
 static void resync_work(struct work_struct *unused)
 {
 	apic_clock_resync_now();

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from clock_rows import keep
 from lab.build import build
 from lab.engines import bochs
 from lab.kernels import kernels
@@ -18,37 +19,71 @@ GROUP = re.compile(
     r"latest (-?\d+) error (\d+)(?: apart p50 (\d+) p99 (\d+) max (\d+))?$",
     re.M,
 )
+SINGLE = re.compile(
+    r"^single shots (\d+) error (\d+) cost (\d+) apart (-?\d+) (-?\d+) (-?\d+) (-?\d+)$", re.M
+)
 TRUTHS = (0, 1, 7, 50, 300, 1000, -1000, 100_000)
+MOVED = (0, 1000, -1000)  # handlers on CPUs that are so far apart
+FAR = 5_000_000  # a tenth of a second
+DOUBTFUL = range(4, 25, 2)  # about as far as the bounds are wide
 
 # The kernel tests CPUs that come online, and restores TSC_ADJUST, while it trusts the TSC.
 PARAMETERS = "tsc=unstable lapic=notscdeadline"
-INJECTED = f"""
+SETUP = """
     debug=/sys/kernel/debug
     insmod $MODULES/apic_timer.ko spin_budget_ns=200000 defer_ns=400000
     insmod $MODULES/apic_clock.ko
     insmod $MODULES/apic_clock_test.ko
     test=$debug/apic_clock_test
+    attempt() {
+        echo write >$debug/apic_clock/skew 2>/dev/null && echo "attempt $1 done" ||
+            echo "attempt $1 refused"
+        grep ^adjusted $test/result
+        grep "^cpu 1" $debug/apic_clock/skew
+        grep ^skew $debug/apic_clock/verdict
+    }
+"""
+INJECTED = f"""
+    {SETUP}
     for cycles in {" ".join(map(str, TRUTHS))}; do
         echo "adjust 1 0 $cycles" >$test/command
         echo measure >$debug/apic_clock/skew
         echo "truth $cycles"
         cat $debug/apic_clock/skew
     done
-    for cycles in 0 1000 -1000; do
+    for cycles in {" ".join(map(str, MOVED))}; do
         echo "adjust 1 0 $cycles" >$test/command
         echo measure >$debug/apic_clock/skew
         for flags in 1 3; do
             echo "group 2 $flags 300" >$test/command
             echo "apart $cycles flags $flags"
-            tail -n 1 $test/result
+            grep ^group $test/result
         done
+        echo "single 1 0 300" >$test/command
+        grep ^single $test/result
     done
     cat $debug/apic_clock/verdict
+    # CPU 1 is 1000 behind.
+    echo "later 0 0 3600000" >$test/command
+    attempt pending
+    echo "cancel 0" >$test/command
+    attempt behind
+    attempt again
+    echo "group 2 0 300" >$test/command
+    echo "written"
+    grep ^group $test/result
+    for cycles in {" ".join(map(str, DOUBTFUL))} {FAR} -{FAR}; do
+        echo "adjust 1 0 $cycles" >$test/command
+        attempt $cycles
+    done
+    dmesg | grep TSC_ADJUST
+    cat $debug/apic_clock/resync
+    taskset 2 sleep 1
 """
 
 
-@pytest.mark.matrix
-def test_injected():
+@pytest.fixture(scope="module")
+def injected() -> str:
     """Against a truth that is known: Bochs, whose TSC moves by what is written to TSC_ADJUST."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
@@ -56,15 +91,27 @@ def test_injected():
                        append=PARAMETERS, timeout=3600)  # fmt: skip
     print(result.output)
     assert result.ok, result.verdict
-    rows = SKEW.findall(result.output)
+    return result.output
+
+
+@pytest.mark.matrix
+def test_injected(injected):
+    """Offset and bounds of what was injected, and groups that start together all the same."""
+    rows = SKEW.findall(injected.split("apart ")[0])
     assert len(rows) == len(TRUTHS)
+    errors = [int(row[1]) - truth for truth, row in zip(TRUTHS, rows, strict=True)]
+    keep("skew/injected", error=max(map(abs, errors)),
+         width=max(int(high) - int(low) for _, _, low, high, *_ in rows))  # fmt: skip
     for truth, (_, offset, low, high, _, _) in zip(TRUTHS, rows, strict=True):
         assert int(low) <= truth <= int(high)
         assert int(high) - int(low) <= 25
         # Bochs runs its CPUs in turn: 2 too low in each of 12 measurements.
         assert abs(int(offset) - truth) <= 3
-    groups = GROUP.findall(result.output)
-    assert len(groups) == 6
+    groups = GROUP.findall(injected.split("attempt ")[0])
+    assert len(groups) == 2 * len(MOVED)
+    corrected = [tuple(map(int, row[-3:])) for row in groups[::2]]
+    p50, p99, most = (max(numbers) for numbers in zip(*corrected, strict=True))
+    keep("group/2", p50=p50, p99=p99, max=most)
     for number, row in enumerate(groups):
         shots, complete, none, split, early, outside, *_, p99, _most = map(int, row)
         assert (shots, complete + none, split, early, outside) == (300, 300, 0, 0, 0)
@@ -72,7 +119,94 @@ def test_injected():
         # What a handler's own loop waits by is coarser than the core's.
         assert p99 <= (16 if number % 2 else 6)
     # Its kernel was told to distrust the TSC.
-    assert "verdict untrusted\n" in result.output
+    assert "verdict untrusted\n" in injected
+
+
+@pytest.mark.matrix
+def test_converted(injected):
+    """A timer on the other CPU starts when the reference CPU's TSC reads its moment."""
+    rows = SINGLE.findall(injected)
+    assert len(rows) == len(MOVED)
+    off = [[int(number) - truth for number in row[3:]]
+           for truth, row in zip(MOVED, rows, strict=True)]  # fmt: skip
+    keep("skew/converted", p50=max(abs(p50) for _, p50, _, _ in off),
+         p99=max(max(-least, p99) for least, _, p99, _ in off),
+         max=max(most for *_, most in off))  # fmt: skip
+    for truth, row in zip(MOVED, rows, strict=True):
+        shots, error, _cost, least, p50, p99, _most = map(int, row)
+        assert shots == 300
+        assert error <= 25
+        # By the CPU's TSC, which is as far ahead as was injected.
+        assert abs(p50 - truth) <= 5
+        assert -10 <= least - truth
+        assert p99 - truth <= 10
+
+
+@pytest.mark.matrix
+def test_written(injected):
+    """Skew is taken off the TSC where that is sure and no timer is pending, else nothing is."""
+    attempts = re.findall(
+        r"^attempt (\S+) (done|refused)\nadjusted 0 (-?\d+)\n"
+        r"cpu 1: ([+-]\d+) cycles, within (-?\d+) to (-?\d+), .*\nskew .*; 0 is (\w+)$",
+        injected,
+        re.M,
+    )
+    found = {name: (what, *map(int, numbers), zero) for name, what, *numbers, zero in attempts}
+    assert list(found) == ["pending", "behind", "again", *map(str, DOUBTFUL), str(FAR), str(-FAR)]
+    what, adjusted, skew, _, _, zero = found["pending"]
+    assert (what, adjusted, zero) == ("refused", -1000, "excluded")
+    assert abs(skew + 1000) <= 3
+    for name in ("behind", "again", str(FAR), str(-FAR)):
+        what, adjusted, skew, _, _, zero = found[name]
+        assert (what, zero) == ("done", "possible"), name
+        # By what the register says, and by what is measured.
+        assert abs(adjusted) <= 3, name
+        assert abs(skew) <= 3, name
+    for truth in DOUBTFUL:
+        what, adjusted, skew, low, high, zero = found[str(truth)]
+        if what == "refused":
+            # Something is there, and more could be left than it is.
+            assert (adjusted, zero) == (truth, "excluded")
+            assert max(high - skew, skew - low) >= low > 0, truth
+        else:
+            # Written, or nothing is surely there.
+            assert abs(adjusted) <= 3 or adjusted == truth, truth
+            assert low <= 0 <= high, truth
+    assert len({found[str(truth)][0] for truth in DOUBTFUL}) == 2
+    for words in ("timers are pending on CPUs 1", "it could be farther off than now",
+                  "no CPU's TSC is surely apart"):  # fmt: skip
+        assert words in injected
+    # Groups that correct nothing start together now.
+    (row,) = GROUP.findall(injected.split("written\n")[1])
+    shots, complete, _none, split, early, outside, *_, p50, _p99, _most = map(int, row)
+    assert (shots, complete, split, early, outside) == (300, 300, 0, 0, 0)
+    assert p50 <= 6
+
+
+TRUSTED = f"""
+    {SETUP}
+    echo "adjust 1 0 1000" >$test/command
+    attempt trusted
+    sleep 3
+    taskset 2 sleep 1
+    grep ^adjusted $test/result
+    dmesg | grep 'TSC.ADJUST'
+"""
+
+
+@pytest.mark.matrix
+def test_written_while_trusted():
+    """While the kernel trusts the TSC it writes back what was there: refused."""
+    kernel = kernels.ensure("6.1")
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    result = bochs.run(kernel, TRUSTED, modules=modules, cpus=2, tsc_adjust=True,
+                       append="lapic=notscdeadline", timeout=3600)  # fmt: skip
+    print(result.output)
+    assert result.ok, result.verdict
+    assert "attempt trusted refused\n" in result.output
+    assert "the kernel trusts the TSC" in result.output
+    assert re.findall(r"^adjusted .*", result.output, re.M)[-1] == "adjusted 0 0"
+    assert re.search(r"TSC ADJUST differs: CPU1 .*Restoring", result.output)
 
 
 STOPPED = """
@@ -110,6 +244,8 @@ def test_stops():
     assert len(rows) == 2
     for naps, row in zip((100, 1000), rows, strict=True):
         stops, found, lost, each, off, back, ahead = map(int, row)
+        if naps == 1000:
+            keep("resync/stops", stops=stops, off=off, back=back)
         assert naps <= stops == found
         assert lost > stops * 30_000
         assert 0 <= each <= 40_000  # 1/1000 of a cycle
@@ -151,6 +287,9 @@ EVIDENCE = re.compile(
     for word in nonsense "" measuremeasuremeasure; do
         echo "$word" >$DEBUG/apic_clock/skew 2>/dev/null && echo accepted
     done
+    # QEMU's CPUs have no TSC_ADJUST.
+    echo write >$DEBUG/apic_clock/skew 2>/dev/null && echo accepted
+    log | grep TSC_ADJUST
     rmmod apic_clock
     """,
 )
@@ -159,6 +298,7 @@ def test_bounds(guest):
     output = guest.ok()
     print(output)
     assert "accepted" not in output
+    assert "TSC_ADJUST: not written: these CPUs have no such register" in output
     assert "contradict themselves" in output
     assert " 0 contradict" in output
     assert "cpu 1: not known (-61)\n" in output

@@ -169,6 +169,27 @@ static void snap_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, exact, 990U);
 }
 
+/* What is taken off a TSC has to make it better, whatever the truth is. */
+static void sure_test(struct kunit *test)
+{
+	s64 truth, left = 0;
+
+	KUNIT_EXPECT_TRUE(test, apic_clock_skew_is_sure(988, 1010, 998));
+	KUNIT_EXPECT_TRUE(test, apic_clock_skew_is_sure(-1010, -988, -1000));
+	KUNIT_EXPECT_TRUE(test, apic_clock_skew_is_sure(12, 34, 23));
+	KUNIT_EXPECT_FALSE(test, apic_clock_skew_is_sure(11, 33, 22));
+	KUNIT_EXPECT_TRUE(test, apic_clock_skew_is_sure(-34, -12, -23));
+	KUNIT_EXPECT_FALSE(test, apic_clock_skew_is_sure(-33, -11, -22));
+	KUNIT_EXPECT_FALSE(test, apic_clock_skew_is_sure(-12, 10, -1));
+	KUNIT_EXPECT_FALSE(test, apic_clock_skew_is_sure(0, 0, 0));
+	KUNIT_EXPECT_FALSE(test, apic_clock_skew_is_sure(S64_MIN, S64_MAX, 0));
+	KUNIT_EXPECT_FALSE(test, apic_clock_skew_is_sure(S64_MIN, -1, -500));
+	for (truth = 12; truth <= 34; truth++) {
+		left = max(left, abs(truth - 23));
+		KUNIT_EXPECT_LT(test, left, truth);
+	}
+}
+
 static void ring_test(struct kunit *test)
 {
 	const struct apic_clock_bounds a = { .low = 90, .high = 110 };
@@ -201,6 +222,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(roles_test),
 	KUNIT_CASE(contradiction_test),
 	KUNIT_CASE(snap_test),
+	KUNIT_CASE(sure_test),
 	KUNIT_CASE(ring_test),
 	KUNIT_CASE(gcd_test),
 	{}

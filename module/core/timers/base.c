@@ -210,6 +210,37 @@ void apic_timer_base_shift(s64 shift)
 }
 
 /**
+ * apic_timer_base_has_timers() - whether timers are pending on a CPU
+ * @cpu:	the CPU
+ *
+ * Context: Any; from one CPU to the next the answer may be out of date, unless
+ * interrupts are off on all of them.
+ */
+bool apic_timer_base_has_timers(unsigned int cpu)
+{
+	return READ_ONCE(apic_timer_base_of(cpu)->queue.first);
+}
+
+/**
+ * apic_timer_base_moved() - forget what is known by this CPU's TSC, which was written to
+ *
+ * Context: Interrupts off, no timer pending on this CPU, no other CPU in this module.
+ */
+void apic_timer_base_moved(void)
+{
+	struct apic_timer_base *base = this_cpu_ptr(&apic_timer_base);
+
+	lockdep_assert_irqs_disabled();
+	if (!base->online)
+		return;
+	raw_spin_lock(&base->lock);
+	base->not_before = 0;
+	apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
+	raw_spin_unlock(&base->lock);
+	apic_timer_base_reprogram();
+}
+
+/**
  * apic_timer_base_snapshot() - copy the next few pending timers, in the order of expiry
  * @base:	of a CPU
  * @cursor:	initialised, or as the previous call has left it

@@ -121,6 +121,8 @@ void apic_timer_base_wake(unsigned int cpu);
 
 void apic_timer_base_reprogram(void);
 void apic_timer_base_shift(s64 shift);
+bool apic_timer_base_has_timers(unsigned int cpu);
+void apic_timer_base_moved(void);
 void apic_timer_base_init(void);
 void apic_timer_base_online(void);
 

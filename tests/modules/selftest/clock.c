@@ -2,20 +2,25 @@
 /*
  * Moments of the kernel's clock, and notifications about the TSC.
  */
+#include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/smp.h>
+#include <linux/time64.h>
 #include <linux/timekeeping.h>
 
 #include "selftest.h"
 
 #define AHEAD_MS	100
 #define TRIES		100
+#define MOVES		20
 
 static void take_time(struct selftest_shot *shot)
 {
@@ -233,6 +238,40 @@ static void notifier(struct selftest *test)
 	EXPECT_EQ(test, info.tsc_epoch, 0);
 }
 
+static atomic_t moves;
+
+static void count_move(void)
+{
+	atomic_inc(&moves);
+}
+
+/* TSCs are moved where no timer is pending, and timers go on after it. */
+static void tsc_moved(struct selftest *test)
+{
+	struct selftest_shot shot;
+	unsigned int i;
+
+	atomic_set(&moves, 0);
+	EXPECT_EQ(test, apic_timer_move_tsc(NULL, count_move), -EINVAL);
+	EXPECT_EQ(test, apic_timer_move_tsc(cpu_online_mask, NULL), -EINVAL);
+	selftest_shot_init(&shot, NULL);
+	selftest_shot_due_us(&shot, USEC_PER_SEC * 3600U);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_EQ(test, apic_timer_move_tsc(cpu_online_mask, count_move), -EBUSY);
+	EXPECT_EQ(test, atomic_read(&moves), 0);
+	EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 1);
+	/* Without high resolution timers it is not done. */
+	if (hrtimer_resolution != 1)
+		return;
+	for (i = 0; i < MOVES; i++)
+		EXPECT_EQ(test, apic_timer_move_tsc(cpu_online_mask, count_move), 0);
+	EXPECT_EQ(test, atomic_read(&moves), MOVES * num_online_cpus());
+	selftest_shot_due_us(&shot, 100);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
+	EXPECT_RUNS(test, &shot, 1);
+	del_apic_timer_sync(&shot.timer);
+}
+
 const struct selftest_case selftest_clock_cases[] = {
 	CASE(monotonic_moment),
 	CASE(clock_between_looks),
@@ -242,5 +281,6 @@ const struct selftest_case selftest_clock_cases[] = {
 	CASE(clock_unknown),
 	CASE(clock_cost),
 	CASE(notifier),
+	CASE(tsc_moved),
 	{}
 };

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Skew that root wants to be taken off the TSCs themselves, by TSC_ADJUST.
+ *
+ * While the kernel trusts the TSC it looks after TSC_ADJUST itself (tsc_sync.c): what
+ * others write is written back when the CPU next becomes idle, at most once a second, and
+ * by a timer of 10 minutes. So this is for machines on which it does not: there it
+ * leaves the register alone. A CPU that goes offline, or a sleep, may reset it; CPUs that
+ * come online are measured, and nothing is written to unless root asks for it again.
+ *
+ * The reference CPU's TSC is never written to.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": TSC_ADJUST: " fmt
+
+#include <linux/apic_clock.h>
+#include <linux/compiler.h>
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/gfp.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <asm/cpufeature.h>
+#include <asm/msr.h>
+#include <asm/msr-index.h>
+#include <asm/tsc.h>
+
+#include "adjust.h"
+#include "bounds.h"
+#include "resync.h"
+#include "skew.h"
+
+static DEFINE_MUTEX(adjust_mutex);
+static bool failed;		/* adjust_mutex, to clear it */
+
+static int check_machine(void)
+{
+	if (!boot_cpu_has(X86_FEATURE_TSC_ADJUST)) {
+		pr_err("not written: these CPUs have no such register\n");
+		return -EOPNOTSUPP;
+	}
+	if (boot_cpu_has(X86_FEATURE_HYPERVISOR)) {
+		pr_err("not written: there is a hypervisor, which may move CPUs\n");
+		return -EOPNOTSUPP;
+	}
+	if (!check_tsc_unstable()) {
+		pr_err("not written: the kernel trusts the TSC, and would write back what was there within a second or so; boot with tsc=unstable\n");
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* Whose TSC is surely nearer to the reference's without what was measured? */
+static int choose(struct cpumask *cpus)
+{
+	struct apic_clock_skew skew;
+	int cpu, ret = 0;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		ret = apic_clock_get_skew(cpu, &skew);
+		if (ret)
+			break;
+		if (skew.low <= 0 && skew.high >= 0)
+			continue;
+		if (!apic_clock_skew_is_sure(skew.low, skew.high, skew.offset)) {
+			pr_err("not written: CPU %d is %lld cycles ahead of CPU %d, but that may be %lld to %lld: it could be farther off than now\n",
+			       cpu, skew.offset, skew.reference, skew.low, skew.high);
+			ret = -ERANGE;
+			break;
+		}
+		cpumask_set_cpu(cpu, cpus);
+	}
+	cpus_read_unlock();
+	return ret;
+}
+
+/* Interrupts are off on all CPUs. */
+static void move_here(void)
+{
+	struct apic_clock_skew skew;
+	u32 low, high;
+	u64 value;
+
+	/* It may have gone offline, and have come again, since it was chosen. */
+	if (apic_clock_get_skew(smp_processor_id(), &skew))
+		return;
+	if (rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high)) {
+		WRITE_ONCE(failed, true);
+		return;
+	}
+	value = ((u64)high << 32 | low) - skew.offset;
+	if (wrmsr_safe(MSR_IA32_TSC_ADJUST, (u32)value, (u32)(value >> 32)))
+		WRITE_ONCE(failed, true);
+	else
+		apic_clock_resync_moved(-skew.offset);
+}
+
+static int move(struct cpumask *cpus)
+{
+	int ret;
+
+	if (cpumask_empty(cpus)) {
+		pr_info("not written: no CPU's TSC is surely apart from the reference CPU's\n");
+		return 0;
+	}
+	failed = false;
+	ret = apic_timer_move_tsc(cpus, move_here);
+	if (ret == -EBUSY)
+		pr_err("not written: timers are pending on CPUs %*pbl, which would expire at another moment\n",
+		       cpumask_pr_args(cpus));
+	else if (ret == -EOPNOTSUPP)
+		pr_err("not written: the kernel has no high resolution timers, and would get its next tick at another moment\n");
+	else if (ret)
+		pr_err("not written: CPUs have gone offline meanwhile (%d)\n", ret);
+	if (ret)
+		return ret;
+	if (failed) {
+		pr_err("a CPU has refused to be read or written\n");
+		return -EIO;
+	}
+	pr_info("skew taken off CPUs %*pbl\n", cpumask_pr_args(cpus));
+	return 0;
+}
+
+/**
+ * apic_clock_adjust() - take the skew off the TSCs, as far as it is sure
+ *
+ * All CPUs are measured, those that are surely apart from the reference CPU are written
+ * to, all or none, and all are measured again.
+ *
+ * Context: Task; stops all CPUs for some microseconds. The kernel log has the reason of
+ * an error.
+ * Return:
+ * * %0 - done, or there is nothing to do
+ * * %-EOPNOTSUPP - no such register, a hypervisor, or no high resolution timers
+ * * %-EPERM - the kernel trusts the TSC, and would undo it
+ * * %-ERANGE - a CPU's skew is not known well enough
+ * * %-EBUSY - timers are pending on a CPU that would be written to
+ * * %-ENODEV - a CPU has gone offline meanwhile
+ * * %-EIO - a CPU has refused
+ * * others - as apic_clock_get_skew()
+ */
+int apic_clock_adjust(void)
+{
+	cpumask_var_t cpus;
+	int ret = check_machine();
+
+	if (ret)
+		return ret;
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
+	mutex_lock(&adjust_mutex);
+	ret = apic_clock_skew_measure_all() ?: choose(cpus);
+	if (ret && ret != -ERANGE)
+		pr_err("not written: a CPU could not be measured (%d)\n", ret);
+	if (!ret)
+		ret = move(cpus) ?: apic_clock_skew_measure_all();
+	mutex_unlock(&adjust_mutex);
+	free_cpumask_var(cpus);
+	return ret;
+}

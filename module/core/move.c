@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TSCs that are written to while the machine runs.
+ *
+ * A deadline is a value of its CPU's TSC: when that is moved, a pending timer expires too
+ * early or too late by as much. It cannot be moved along, as its owner has other values of
+ * that TSC, of which nothing is known here. So no timer may be pending there.
+ *
+ * The kernel's next event may be programmed as a TSC value, too, by us or by the kernel
+ * itself (TSC-deadline). It is programmed anew: the kernel does so when an hrtimer is
+ * started that comes before all others. Moved back by a second, the TSC would otherwise
+ * leave the CPU without a tick for a second.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/apic_timer.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/hrtimer.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/smp.h>
+#include <linux/stop_machine.h>
+
+#include "compat/hrtimer.h"
+#include "lib/refuse.h"
+#include "timers/base.h"
+
+/**
+ * struct move - TSCs that are moved
+ * @cpus:	of these CPUs
+ * @move:	function that does it, of its own CPU
+ */
+struct move {
+	const struct cpumask *cpus;
+	void (*move)(void);
+};
+
+static DEFINE_MUTEX(move_mutex);
+static DEFINE_PER_CPU(struct hrtimer, first_event);	/* move_mutex */
+
+static enum hrtimer_restart nothing(struct hrtimer *unused)
+{
+	return HRTIMER_NORESTART;
+}
+
+/* Interrupts are off on all CPUs: each finds the same. */
+static int check(const struct move *move)
+{
+	unsigned int cpu;
+
+	if (!cpumask_subset(move->cpus, cpu_online_mask))
+		return -ENODEV;
+	for_each_cpu(cpu, move->cpus)
+		if (apic_timer_base_has_timers(cpu))
+			return -EBUSY;
+	return 0;
+}
+
+static int move_here(void *data)
+{
+	const struct move *move = data;
+	struct hrtimer *event = this_cpu_ptr(&first_event);
+	int ret = check(move);
+
+	lockdep_assert_irqs_disabled();
+	if (ret || !cpumask_test_cpu(smp_processor_id(), move->cpus))
+		return ret;
+	move->move();
+	apic_timer_base_moved();
+	apic_timer_hrtimer_setup(event, nothing, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+	hrtimer_start(event, 0, HRTIMER_MODE_ABS_PINNED_HARD);
+	return 0;
+}
+
+/**
+ * apic_timer_move_tsc() - write to the TSCs of CPUs while nothing depends on them
+ * @cpus:	CPUs whose TSC is moved
+ * @move:	called on each of them, interrupts off on all CPUs; writes to its CPU's
+ *		TSC or TSC_ADJUST
+ *
+ * TSC values of these CPUs that were read before mean something else from then on: no
+ * notifier is called, as a notice has one distance for all CPUs.
+ *
+ * Context: Task; sleeps, and stops all CPUs for some microseconds.
+ * Return:
+ * * %0 - done
+ * * %-EBUSY - timers are pending on one of @cpus: nothing was done
+ * * %-ENODEV - one of @cpus is offline: nothing was done
+ * * %-EOPNOTSUPP - without high resolution timers the kernel's own events would be late
+ * * %-EINVAL - nothing to call, or no CPUs
+ */
+int apic_timer_move_tsc(const struct cpumask *cpus, void (*move)(void))
+{
+	struct move what = { .cpus = cpus, .move = move };
+	unsigned int cpu;
+	int ret;
+
+	if (!cpus || !move)
+		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
+					 "TSCs moved without a function or CPUs");
+	if (hrtimer_resolution != 1)
+		return -EOPNOTSUPP;
+	mutex_lock(&move_mutex);
+	ret = stop_machine(move_here, &what, cpu_online_mask);
+	if (!ret)
+		for_each_cpu(cpu, cpus)
+			hrtimer_cancel(per_cpu_ptr(&first_event, cpu));
+	mutex_unlock(&move_mutex);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(apic_timer_move_tsc);
