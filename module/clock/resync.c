@@ -67,7 +67,7 @@ MODULE_PARM_DESC(follow_idle,
 		 "compare the TSC of each CPU, after each idle state too, which takes some 10 us: for TSCs that stop in idle");
 
 /* Reads of the counter in one comparison. */
-#define READS		8
+#define READS		9
 #define RESYNC_MS_MIN	10
 #define RESYNC_MS_MAX	10000
 #define FS_PER_S	1000000000000000ULL
