@@ -243,7 +243,6 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 			NL_SET_ERR_MSG(extack, "the thread could not be created");
 			return PTR_ERR(thread);
 		}
-		wake_up_process(thread);
 	} else if (mode == TC_APIC_MODE_THREAD) {
 		thread = q->thread;
 	}
@@ -267,7 +266,12 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	sch_tree_unlock(sch);
-	if (old_thread && old_thread != thread)
+	if (thread == old_thread)
+		return 0;
+	/* Not before: it binds itself to the CPU of the configuration that is in place. */
+	if (thread)
+		wake_up_process(thread);
+	if (old_thread)
 		kthread_stop(old_thread);
 	return 0;
 }

@@ -511,6 +511,42 @@ def test_thread_cpu_goes_offline(guest):
     SMP,
     BEGIN
     + """
+    cat >busy.py <<'PY'
+import os, time
+os.sched_setaffinity(0, {1})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
+print("busy", flush=True)
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    pass
+PY
+    tc qdisc add dev sink0 root apic mode thread cpu 1
+    python3 busy.py >busy &
+    patiently grep -q busy busy
+    # Woken, and it does not get to run: the kernel waits for its end until it can.
+    udpsend count=1 gap=1 ahead=50000000 wait=50000000
+    tc qdisc change dev sink0 root apic mode soft
+    wait
+    for cpu in any 1 any; do
+        tc qdisc change dev sink0 root apic mode thread cpu $cpu
+        udpsend count=5 gap=1000000 flow=1 >/dev/null
+        thread=$(pgrep sch_apic/sink0)
+        echo cpu $cpu $(grep Cpus_allowed_list /proc/$thread/status)
+        echo 1 >$SINK/reset
+    done
+    """
+    + END,
+)
+def test_thread_is_moved(guest):
+    """A thread runs where it was chosen to, whatever the one before it was about to do."""
+    found = re.findall(r"^cpu (\w+) Cpus_allowed_list: (\S+)$", guest.ok(), re.M)
+    assert found == [("any", "0-1"), ("1", "1"), ("any", "0-1")]
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
     tc qdisc add dev sink0 root apic mode hard order flow
     cat >tap.py <<'PY'
 import socket, sys
