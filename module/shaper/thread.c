@@ -13,10 +13,15 @@
 
 #include "thread.h"
 
-/* What wakes it while its CPU is offline also lets it run on any CPU, from then on. */
+/*
+ * What wakes it while its CPU is offline also lets it run on others, from then on: on any, or where
+ * some are isolated, on those that are not, of which there may be but one.
+ */
 static void return_to(u32 cpu)
 {
-	if (cpu != TC_APIC_CPU_ANY && unlikely(current->nr_cpus_allowed > 1) && cpu_active(cpu))
+	if (cpu == TC_APIC_CPU_ANY || likely(cpumask_equal(current->cpus_ptr, cpumask_of(cpu))))
+		return;
+	if (cpu_active(cpu))
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
 }
 
