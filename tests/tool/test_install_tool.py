@@ -23,6 +23,9 @@ def files(directory) -> set[str]:
 
 
 def test_install_and_undo(tool, tmp_path):
+    before = tmp_path / "usr/local/sbin/apic-timer"  # where root's PATH looks first
+    before.parent.mkdir(parents=True)
+    before.write_text("")
     done = install(tmp_path)
     assert done.stderr == ""
     share = "usr/local/share"
@@ -35,6 +38,7 @@ def test_install_and_undo(tool, tmp_path):
     bash = (tmp_path / share / "bash-completion/completions/apic-timer").read_text()
     assert bash == tool("--completion", "bash").stdout
     (tmp_path / share / "man/man1/other.1").write_text("")
+    before.write_text("")
     install(tmp_path, "--undo")
     assert files(tmp_path) == {f"{share}/man/man1/other.1"}
 
