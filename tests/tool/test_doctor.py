@@ -256,8 +256,12 @@ def begin(root, *command: str, ignored: str = "", **options) -> subprocess.Popen
     raise AssertionError("it fixes nothing")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-                                    signal.SIGUSR2, signal.SIGALRM])  # fmt: skip
+STOPS = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1,
+         signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
+         signal.SIGPWR, signal.SIGSTKFLT, signal.SIGXCPU, signal.SIGXFSZ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", STOPS)
 def test_command_gets_what_a_process_sends(tool, tree, number):
     root = tree(FIXABLE)
     running = begin(root, "sh", "-c", "echo begun; exec sleep 100")
@@ -344,10 +348,6 @@ def test_command_gets_an_alarm(tool, tree):
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
 
 
-STOPS = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1,
-         signal.SIGUSR2, signal.SIGALRM]  # fmt: skip
-
-
 @pytest.mark.parametrize("number", STOPS)
 def test_fix_is_undone_by_a_signal(tool, tree, number):
     root = tree(FIXABLE)
@@ -375,6 +375,13 @@ def test_natively(tool):
     assert found["tsc_khz"] > 100_000
     assert len(found["findings"]) == len(findings_ids(tool))
     assert done.returncode in (0, 1)
+
+
+def test_whose_parent_waits_for_nobody(tool):
+    """A child can't be waited for then, and says nothing of its CPU."""
+    done = tool("doctor", "--json",
+                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # fmt: skip
+    assert done.stderr == "" and json.loads(done.stdout)["looked_at"] != ""
 
 
 needs_2_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")

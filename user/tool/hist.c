@@ -166,8 +166,8 @@ static int run(int operands, char **operand)
 const struct command hist_command = {
 	.name = "hist",
 	.summary = "Print histograms of how late handlers start, or of how long they run",
-	.about = "The kernel counts, in a tracefs instance that is removed at the end, also on\n"
-		 "SIGINT and SIGTERM; no expiry is lost. A quantile is the upper end of its bucket.",
+	.about = "The kernel counts, in a tracefs instance that is removed at the end, also when\n"
+		 "a signal stops it; no expiry is lost. A quantile is the upper end of its bucket.",
 	.options = options,
 	.run = run,
 };

@@ -2,6 +2,7 @@
 /*
  * apic-timer: see, trust and tune the timers of the module apic_timer.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,8 @@ int main(int count, char **arguments)
 	char **operands;
 	int number;
 
+	/* Who started it may ignore that: then no child could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
 	if (count < 2) {
 		opt_usage();
 		return 2;

@@ -224,8 +224,8 @@ static int run(int operands, char **operand)
 const struct command top_command = {
 	.name = "top",
 	.summary = "Show rates, errors and times of handlers, each second",
-	.about = "The kernel counts, in a tracefs instance that is removed at the end, also on\n"
-		 "SIGINT and SIGTERM; no expiry is lost. A quantile is the upper end of its bucket.",
+	.about = "The kernel counts, in a tracefs instance that is removed at the end, also when\n"
+		 "a signal stops it; no expiry is lost. A quantile is the upper end of its bucket.",
 	.options = options,
 	.run = run,
 };

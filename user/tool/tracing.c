@@ -38,7 +38,8 @@ static void stop(int signal)
 
 /* All that end a process and are not a fault of its own; a failed write ends the work as well. */
 static const int heeded[] = {
-	SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM,
+	SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+	SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU, SIGXFSZ,
 };
 
 static struct sigaction before[COUNT(heeded)];
@@ -69,6 +70,13 @@ static void become(char **command, const sigset_t *mask)
 	_exit(127);
 }
 
+/* The terminal's signals, which no process has sent, reach the command as well. */
+static bool from_terminal(const siginfo_t *info)
+{
+	return info->si_code > 0 && (info->si_signo == SIGINT || info->si_signo == SIGQUIT ||
+				     info->si_signo == SIGHUP);
+}
+
 int tracing_run(char **command)
 {
 	sigset_t waited, mask;
@@ -87,22 +95,17 @@ int tracing_run(char **command)
 	sigprocmask(SIG_BLOCK, &waited, &mask);
 	if (tracing_stopped)
 		return 130;
-	signal(SIGCHLD, SIG_DFL);
 	fflush(stdout);
 	child = fork();
 	if (child < 0)
 		fail("can't run %s: %s", *command, strerror(errno));
 	if (!child)
 		become(command, &mask);
-	while (!waitpid(child, &status, WNOHANG)) {
-		/*
-		 * The terminal's signals, which no process has sent, reach the command as well;
-		 * that of an alarm(), which was set before this program began, does not.
-		 */
+	/* Also that of an alarm(), which was set before this program began, is for the command. */
+	while (!waitpid(child, &status, WNOHANG))
 		if (sigwaitinfo(&waited, &signal_info) > 0 && signal_info.si_signo != SIGCHLD &&
-		    (signal_info.si_code <= 0 || signal_info.si_signo == SIGALRM))
+		    !from_terminal(&signal_info))
 			kill(child, signal_info.si_signo);
-	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

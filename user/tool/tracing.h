@@ -3,7 +3,7 @@
  * A tracefs instance of one's own, instances/apic-timer-PID, so that two users
  * at once, and whoever uses the top instance, don't see one another. It is
  * removed at exit, with its triggers, also on the signals that end a process, except
- * SIGKILL and those of real time.
+ * SIGKILL, those of real time, and those of a fault of its own such as SIGSEGV.
  */
 #ifndef TRACING_H
 #define TRACING_H
@@ -17,7 +17,7 @@ extern volatile bool tracing_stopped;
 void tracing_signals(void);
 /*
  * Then: run a command, with signals as they were before, and pass on to it those
- * that a process sends. Return: its exit status, 130 where a signal came before.
+ * that are not the terminal's. Return: its exit status, 130 where a signal came before.
  */
 int tracing_run(char **command);
 /* Make the instance. */

@@ -174,8 +174,11 @@ bool tsc_pin(int cpu)
 	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A thread that is in real time and never sleeps leaves a CPU to no other; see sched(7). */
-#define PATIENCE_MS 1000
+/*
+ * A thread that is in real time and never sleeps leaves a CPU to no other, or, by default, at the
+ * end of each second only: see sched(7).
+ */
+#define PATIENCE_MS 3000
 
 /*
  * A child tries it: a process that is moved to where it does not get to run can't come back by
