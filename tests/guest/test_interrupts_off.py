@@ -90,6 +90,29 @@ def test_bounded(guest):
         assert int(count) < 100_000 or int(shots) > 500, (what, apart, count)
 
 
+@pytest.mark.matrix
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=1, engine="virtual", source="proxy"),
+    BEGIN
+    + """
+    insmod $MODULES/apic_timer_crowd.ko count=1000000 apart=1000
+    tell add
+    echo lines $(wc -l <$DEBUG/apic_timer/pending)
+    tell pending
+    rmmod apic_timer_crowd
+    """
+    + END,
+)
+def test_a_million_pending(guest):
+    """Reading "pending" takes its time, but interrupts are off no longer than with ten."""
+    output = guest.ok()
+    print(output)
+    lines = re.search(r"^lines (\d+)$", output, re.M)
+    assert int(lines[1]) >= 1_000_000
+    row = re.search(r"^pending (\d+) (\d+)(?: .*)?$", output, re.M)
+    assert int(row[1]) < PATH + LIMIT and int(row[2]) > 5000
+
+
 @pytest.mark.long
 @pytest.mark.guest(
     some(cpus=1, engine="virtual", source="proxy"),
