@@ -297,6 +297,26 @@ def test_doctor(guest):
     assert last == "while fixed\n"
 
 
+@pytest.mark.guest(
+    some(kernel=("6.1", "6.12"), cpus=2, source="proxy", engine="smp"),
+    """
+    irqs() {
+        grep irq.affinity | tr -s ' '
+    }
+    $TOOL doctor --cpus 1 | irqs
+    $TOOL doctor --fix --cpus 1 -- $TOOL doctor --cpus 1 2>&1 >/tmp/fixed | sed 's/^/said: /'
+    irqs </tmp/fixed
+    $TOOL doctor --cpus 1 | irqs
+    """,
+)
+def test_fix_moves_interrupts(guest):
+    """All that come to a CPU: the one that a kernel lets nobody move is its timer's, of CPU 0."""
+    before, found, fixed, after = guest.ok().splitlines()
+    assert before == found == after
+    assert re.fullmatch("WARN irq.affinity interrupts that may come .* timers: [1-9].*", before)
+    assert fixed == "ok irq.affinity no device interrupts the CPUs of the timers"
+
+
 # What a test module or a parameter does to a machine, and the finding that is to name it. What a
 # guest has not, such as firmware or a host, tests/tool/test_doctor.py has as files.
 INJECTED = {

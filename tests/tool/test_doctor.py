@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from machine_files import GOOD, TOOL
@@ -299,13 +300,20 @@ def test_interrupt_gets_another_cpu(tool, tree, before, after):
     assert read(root, IRQ) == [before]
 
 
-def test_interrupts_that_a_driver_holds(tool, tree):
-    """As NVMe's queues: no lasting warning, and one line for all of them that stay."""
+def interrupt(root, number: int, cpus: str, effective: str | None = None) -> None:
+    """Add one; which of several CPUs takes it is effective."""
+    directory = root / f"proc/irq/{number}"
+    directory.mkdir(exist_ok=True)
+    (directory / "smp_affinity_list").write_text(f"{cpus}\n")
+    if effective is not None:
+        (directory / "effective_affinity_list").write_text(f"{effective}\n")
+
+
+def test_interrupts_that_a_driver_may_hold(tool, tree):
+    """As NVMe's queues, in 6.1: no lasting warning."""
     root = tree({f"{CPU}/isolated": "1\n", IRQ: "0\n"})
     for number in (30, 31, 32):
-        path = root / f"proc/irq/{number}/smp_affinity_list"
-        path.parent.mkdir()
-        path.write_text("1\n")
+        interrupt(root, number, "1")
     found = findings(tool, root)["irq.affinity"]
     assert found["level"] == "note" and "CPUs of the timers only: 3;" in found["finding"]
     (root / IRQ).write_text("0-1\n")
@@ -314,16 +322,60 @@ def test_interrupts_that_a_driver_holds(tool, tree):
     assert found["finding"].endswith("may hold them: 3")
 
 
+def test_interrupts_that_the_kernel_lets_nobody_move(tool, tree):
+    """In 6.12 their files are read-only; those of others are not, whatever is in them."""
+    root = tree({f"{CPU}/isolated": "1\n", f"{CPU}/online": "0-3\n", IRQ: "0\n"})
+    for number, cpus, effective in ((0, "0-3", "0"), (30, "1", "1"), (31, "1,3", "1")):
+        interrupt(root, number, cpus, effective)
+        (root / f"proc/irq/{number}/smp_affinity_list").chmod(0o444)
+    found = findings(tool, root)["irq.affinity"]
+    assert found["level"] == "note"
+    assert found["finding"].endswith("timers: 2, none of which can be moved")
+
+    interrupt(root, 32, "1", "1")  # by an administrator
+    found = findings(tool, root)["irq.affinity"]
+    assert found["level"] == "warn"
+    assert found["finding"].endswith("timers: 1; others that can't be moved: 2")
+
+    files = [root / f"proc/irq/{number}/smp_affinity_list" for number in (0, 30, 31, 32)]
+    done = tool("doctor", "--fix", "--root", root, "--", "cat", *files)
+    assert done.stdout.split()[-4:] == ["0-3", "1", "1,3", "0,2-3"]
+    assert "interrupts that stay, as their drivers hold them: 2 of 3" in done.stderr
+
+
+def test_interrupt_of_the_kernels_timer(tool, tree):
+    """It can't be moved in 6.1 either, and comes to one CPU."""
+    root = tree({f"{CPU}/isolated": "1\n", IRQ: "0\n"})
+    interrupt(root, 0, "0-1", "0")
+    assert findings(tool, root)["irq.affinity"]["level"] == "ok"
+    interrupt(root, 0, "0-1", "1")
+    assert findings(tool, root)["irq.affinity"]["level"] == "note"
+
+
+def test_an_administrator_has_moved_one_to_the_timers(tool, tree):
+    """There a read-only file of any interrupt is enough, also of one that no device has."""
+    root = tree({f"{CPU}/isolated": "1\n", IRQ: "1\n", "sys/kernel/irq/2/actions": "\n"})
+    interrupt(root, 2, "0-1")
+    (root / "proc/irq/2/smp_affinity_list").chmod(0o444)
+    found = findings(tool, root)["irq.affinity"]
+    assert found["level"] == "warn" and found["finding"].endswith("timers: 1")
+
+
 def test_interrupts_that_stay(tool, tree):
-    """What can't be written is counted, once."""
-    root = tree({f"{CPU}/isolated": "0\n"})
+    """What can't be written is counted, once, with the reason: as where /proc is read-only."""
+    root = tree({f"{CPU}/isolated": "33\n", f"{CPU}/online": "0-33\n", IRQ: "33\n"})
     for number in (30, 31, 32):
-        path = root / f"proc/irq/{number}/smp_affinity_list"
-        path.parent.mkdir()
-        path.symlink_to("/sys/devices/system/cpu/possible")
-    done = tool("doctor", "--fix", "--root", root, "--", "true")
+        interrupt(root, number, "")
+        file = root / f"proc/irq/{number}/smp_affinity_list"
+        file.unlink()
+        file.symlink_to("/proc/self/coredump_filter")  # 00000033, and it takes no list
+
+    def child():
+        Path("/proc/self/coredump_filter").write_text("0x33")
+
+    done = tool("doctor", "--fix", "--root", root, "--", "true", preexec_fn=child)
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
-    assert "interrupts that stay, as their drivers hold them: 3 of 5" in done.stderr
+    assert done.stderr.endswith("interrupts that stay: 3 of 4: Invalid argument\n")
 
 
 def test_interrupt_that_no_device_has(tool, tree):

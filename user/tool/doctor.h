@@ -60,8 +60,13 @@ void fix_undo(void);
 /* Interrupts that may come to the CPUs of the patient */
 struct irq_counts {
 	int all;
-	int held;	/* to no others: by an administrator, or by a driver, permanently */
-	int refused;	/* not moved by the kernel */
+	bool known;	/* the kernel says of each whether it can be moved */
+	int fixed;	/* those that are known not to */
+	int only;	/* come to no other CPUs: by an administrator, or by a driver */
+	/* When they were to be moved */
+	int refused;	/* by the kernel, for their drivers */
+	int failed;	/* for another reason */
+	int error;	/* the last such reason */
 };
 
 /* Return: whether there are other CPUs. */

@@ -482,6 +482,44 @@ out:
 	free(text);
 }
 
+#define MAY_COME "interrupts that may come to the CPUs of the timers: %d"
+#define MOVE "give them other CPUs by smp_affinity_list (--fix does)"
+
+/*
+ * A driver may have a queue for each CPU, which interrupts for requests of that CPU's only. The
+ * kernel lets nobody move those, and says so: any other can be moved.
+ */
+static void found_fixed(struct finding *f, const struct irq_counts *irqs)
+{
+	f->remedy = MOVE;
+	if (irqs->fixed == irqs->all) {
+		finds(f, LEVEL_NOTE, MAY_COME ", none of which can be moved", irqs->all);
+		f->remedy = "none for a driver's queue, which serves its own CPU; else isolcpus=managed_irq";
+	} else if (irqs->fixed) {
+		finds(f, LEVEL_WARN, MAY_COME "; others that can't be moved: %d",
+		      irqs->all - irqs->fixed, irqs->fixed);
+	} else {
+		finds(f, LEVEL_WARN, MAY_COME, irqs->all);
+	}
+}
+
+/* A kernel that says nothing: until it is tried, such a queue may be what has no other CPUs. */
+static void found_only(struct finding *f, const struct irq_counts *irqs)
+{
+	f->remedy = MOVE;
+	if (irqs->only == irqs->all) {
+		finds(f, LEVEL_NOTE,
+		      "interrupts that come to the CPUs of the timers only: %d; a driver may hold them there",
+		      irqs->only);
+		f->remedy = "--fix moves those that can be; a driver's queue serves its own CPU";
+	} else if (irqs->only) {
+		finds(f, LEVEL_WARN, MAY_COME "; to no others, where a driver may hold them: %d",
+		      irqs->all - irqs->only, irqs->only);
+	} else {
+		finds(f, LEVEL_WARN, MAY_COME, irqs->all);
+	}
+}
+
 static void look_irqs(struct finding *f)
 {
 	struct irq_counts irqs;
@@ -502,28 +540,12 @@ static void look_irqs(struct finding *f)
 		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
 		return;
 	}
-	/*
-	 * A driver may have a queue for each CPU, which interrupts for requests of that CPU's only.
-	 * Until it is tried nothing tells those from others, which can be moved.
-	 */
-	if (irqs.held == irqs.all)
-		finds(f, LEVEL_NOTE,
-		      "interrupts that come to the CPUs of the timers only: %d; a driver may hold them there",
-		      irqs.held);
-	else if (irqs.held)
-		finds(f, LEVEL_WARN,
-		      "interrupts that may come to the CPUs of the timers: %d; to no others, where a driver may hold them: %d",
-		      irqs.all - irqs.held, irqs.held);
-	else
-		finds(f, LEVEL_WARN, "interrupts that may come to the CPUs of the timers: %d",
-		      irqs.all);
 	if (patient.measured)
 		costs(f, native.gap, "the longest gap");
-	if (irqs.held == irqs.all) {
-		f->remedy = "--fix moves those that can be; a driver's queue serves its own CPU";
-		return;
-	}
-	f->remedy = "give them other CPUs by smp_affinity_list (--fix does)";
+	if (irqs.known)
+		found_fixed(f, &irqs);
+	else
+		found_only(f, &irqs);
 }
 
 static void look_throttled(struct finding *f)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -82,10 +83,10 @@ static bool find_others(bool *others)
 }
 
 /*
- * Return: a list of CPUs for an interrupt that has @list now: those of them that
- * aren't the patient's, or all others, then it is *held; NULL if none of them is the patient's.
+ * Return: a list of CPUs for an interrupt that has @list now: those of them that aren't the
+ * patient's, or all others, as it has the patient's *only; NULL if it has none of the patient's.
  */
-static char *elsewhere(const char *list, const bool *others, bool *held)
+static char *elsewhere(const char *list, const bool *others, bool *only)
 {
 	static bool in[CPUS];
 	bool ours = false, rest = false;
@@ -98,7 +99,7 @@ static char *elsewhere(const char *list, const bool *others, bool *held)
 		in[cpu] &= others[cpu];
 		rest |= in[cpu];
 	}
-	*held = ours && !rest;
+	*only = ours && !rest;
 	return ours ? files_list(rest ? in : others, CPUS) : NULL;
 }
 
@@ -113,16 +114,78 @@ static bool unused(const char *number)
 }
 
 /*
+ * Return: whether the kernel lets nobody move an interrupt. Where 6.12 and later make the file
+ * read-only, in 6.1 only a write fails. One such file shows that the kernel makes them: there is
+ * always that of interrupt 2, the cascade of the old controllers.
+ */
+static bool immovable(const char *file)
+{
+	char *path = files_path("%s", file);
+	struct stat status;
+	bool may_write;
+
+	may_write = stat(path, &status) || (status.st_mode & S_IWUSR);
+	free(path);
+	return !may_write;
+}
+
+static void move_irq(const char *file, const char *list, struct irq_counts *counts)
+{
+	if (change(file, list))
+		return;
+	/* The answer where nobody may move it: EIO in 6.1, EPERM in 6.12. */
+	if (errno == EIO || errno == EPERM) {
+		counts->refused++;
+		return;
+	}
+	counts->failed++;
+	counts->error = errno;
+}
+
+/* Look at one interrupt, and move it if that is asked for. */
+static void one_irq(const char *number, bool move, const bool *others, struct irq_counts *counts)
+{
+	char *file = format_text("/proc/irq/%s/smp_affinity_list", number);
+	char *list = NULL, *rest = NULL;
+	bool fixed, only = false;
+
+	fixed = immovable(file);
+	counts->known |= fixed;
+	/* The kernel's timer, which no kernel lets anybody move: arch/x86/kernel/time.c. */
+	fixed |= !strcmp(number, "0");
+	if (unused(number))
+		goto out;
+	/* It stays where it is, whatever other CPUs it might have had. */
+	if (fixed)
+		list = files_read("/proc/irq/%s/effective_affinity_list", number);
+	if (!list)
+		list = files_read("%s", file);
+	rest = list ? elsewhere(list, others, &only) : NULL;
+	if (!rest)
+		goto out;
+	counts->all++;
+	counts->fixed += fixed;
+	counts->only += only;
+	if (move && fixed)
+		counts->refused++;
+	else if (move)
+		move_irq(file, rest, counts);
+out:
+	free(rest);
+	free(list);
+	free(file);
+}
+
+/*
  * Go through the interrupts that may come to the patient's CPUs; move them if so.
  * Return: whether there are other CPUs.
  */
 static bool each_irq(bool move, struct irq_counts *counts)
 {
-	char *path, *file, *list, *rest;
 	static bool others[CPUS];
 	struct dirent *entry;
 	DIR *directory;
-	bool held;
+	char *path;
 
 	memset(counts, 0, sizeof(*counts));
 	if (!find_others(others))
@@ -130,23 +193,9 @@ static bool each_irq(bool move, struct irq_counts *counts)
 	path = files_path("/proc/irq");
 	directory = opendir(path);
 	free(path);
-	while (directory && (entry = readdir(directory))) {
-		if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || unused(entry->d_name))
-			continue;
-		file = format_text("/proc/irq/%s/smp_affinity_list", entry->d_name);
-		list = files_read("%s", file);
-		rest = list ? elsewhere(list, others, &held) : NULL;
-		if (rest) {
-			counts->all++;
-			counts->held += held;
-			/* The kernel says only now that it manages one for its driver. */
-			if (move && !change(file, rest))
-				counts->refused++;
-		}
-		free(rest);
-		free(list);
-		free(file);
-	}
+	while (directory && (entry = readdir(directory)))
+		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+			one_irq(entry->d_name, move, others, counts);
 	if (directory)
 		closedir(directory);
 	return true;
@@ -165,6 +214,9 @@ static void fix_irqs(void)
 	if (counts.refused)
 		warn("interrupts that stay, as their drivers hold them: %d of %d; isolcpus=managed_irq helps where they have other CPUs, too",
 		     counts.refused, counts.all);
+	if (counts.failed)
+		warn("interrupts that stay: %d of %d: %s", counts.failed, counts.all,
+		     strerror(counts.error));
 }
 
 void fix_apply(enum fix fix)
