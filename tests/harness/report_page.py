@@ -139,8 +139,9 @@ WANTED = [
     ("memory", "this-machine", "Latency of a load by size", 0),
     ("memory", "this-machine", "through memory of a size", 5),
     ("memory", "this-machine", "share a set", 4),
-    ("memory", "this-machine", "L1 hit", 9),
-    ("memory", "this-machine", "L2 hit", 9),
+    ("memory", "this-machine", "Offset in the line, L1 hit", 9),
+    ("memory", "this-machine", "Offset in the line, L2 hit", 9),
+    ("memory", "this-machine", "across two lines", 2),
     # "PCI Pamette": figures 3 to 5
     ("chain", "virtual-time", "Handler - expiry (figure 4)", 0),
     ("chain", "virtual-time", "woken by the handler", 0),

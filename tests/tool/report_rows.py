@@ -25,7 +25,10 @@ CYCLES = {"tsc_per_core_cycle": 0.7, "tsc_step": 26, "runs": 5, "rows": [
     for cipher, cycles in (("RC5", 473.4), ("DES", 268.3))]}  # fmt: skip
 MEMORY = {"runs": 5, "by_size": [
     {"kib": kib, "cycles": 4.0 + kib / 100, "spread_percent": 0.5} for kib in (4, 64, 1024)],
-    "by_set": [{"stride": 4096, "nodes": 9, "cycles": 30.7, "spread_percent": 0.6}]}  # fmt: skip
+    "by_set": [{"stride": 4096, "nodes": 9, "cycles": 30.7, "spread_percent": 0.6}],
+    **{f"by_alignment_{cache}": [{"offset": offset, "cycles": cycles, "spread_percent": 0.1}
+                                 for offset, cycles in ((0, within), (60, across))]
+       for cache, within, across in (("l1", 4.04, 5.03), ("l2", 12.97, 18.99))}}  # fmt: skip
 CLOCKS = {"tsc_khz": 2000000, "clocksource": "tsc", "tsc_step": 26, "clocks": [
     {"name": "rdtsc", "cycles_p50": 25.1, "cycles_p99": 26.0, "step": 26, "step_unit": "cycles"},
     {"name": "REALTIME", "cycles_p50": 62.5, "cycles_p99": 70.0, "step": 1, "step_unit": "ns"},

@@ -36,6 +36,9 @@ def test_page(tool, tmp_path):
     # Two loops and three timers with their shots, of three machines each.
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6, 9)
     assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (15, 3)
+    # What a line's end costs, next to the paper's; and that no more of its tables is known.
+    assert "L1 hit0.999" in page.words["memory"] and "L2 hit6.0238" in page.words["memory"]
+    assert all("in print only" in page.words[section] for section in ("keys", "memory"))
     assert "473.4" in page.words["keys"] and "8,860" in page.words["keys"]
     # After how many cycles the errors repeat, how well, and what a turn takes.
     assert "260.361.42" in page.words["loop"]
