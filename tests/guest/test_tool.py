@@ -22,7 +22,7 @@ def golden(name: str, text: str) -> None:
 
     In virtual time most of them repeat to the digit, but only for the same bytes of the kernel, the
     modules and the program: an instruction more in an interrupt, or in what the program does until
-    it looks, moves errors, counts of so many seconds and columns. So a file with numbers would be
+    it looks, moves errors, counts of a second and columns. So a file with numbers would be
     written anew with nearly each change, and what it tells would be looked at by nobody. Numbers
     that must hold after any change are compared by the tests, which read them from --json.
 
@@ -564,7 +564,7 @@ def test_tsc_by_its_msr():
     (rdtsc,), (rdmsr,) = (found["rows"] for found in rows[:2])
     assert (rdtsc["way"], rdmsr["way"]) == ("rdtsc", "rdmsr")
     for row in (rdtsc, rdmsr):
-        # All targets of a turn, in a loop whose instructions are the same but for one.
+        # All targets of a turn, in a loop of as many instructions.
         assert row["n"] == 500 and row["min"] >= 0
         assert row["max"] - row["min"] == rdtsc["max"] - rdtsc["min"] > 1
     costs = {row["access"]: row for row in rows[2]["rows"]}

@@ -365,7 +365,7 @@ def _paper_of_clocks(rows: list[dict]) -> str:
 
 
 def threads_of_chain(rows: list[dict]) -> str:
-    """Return when the thread runs, by route: after our interrupts beside an hrtimer's."""
+    """Return when the thread runs, by route: after our interrupts and an hrtimer's."""
     from lab.bench import chain
 
     found = {(r["bench"], r["timer"], r["load"]): r for r in rows}
