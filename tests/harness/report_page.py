@@ -119,9 +119,9 @@ WANTED = [
     # Figures 9 to 12, mode exact beside them, and the artefact
     *[("timer", "modelled", f"{period} us, raw, {behind}, caches {caches}", 0)
       for period in (100, 15) for behind in ("nop", "cpuid") for caches in ("on", "off")],
-    *[("timer", machine, f"{timer}, exact, {behind}, caches", 0)
-      for machine in ("modelled", "virtual-time")
-      for timer, behind in (("100 us", "nop"), ("100 us", "cpuid"), ("15 us", "nop"))],
+    *[("timer", machine, f"{period} us, exact, {behind}, caches", 0)
+      for machine in ("modelled", "virtual-time") for period in (100, 15)
+      for behind in ("nop", "cpuid")],
     ("timer", "modelled", "100 us, raw, nop, caches flushed", 0),
     *[("timer", "modelled", f"100 us, raw, nop, caches after a walk through {kib} KiB", 0)
       for kib in (64, 512, 8192)],
@@ -129,8 +129,8 @@ WANTED = [
     *[("timer", "modelled", f"Body of the handler, samples {what}", 0)
       for what in ("stored", "only counted", "that begin a line")],
     ("timer", "modelled", "Storing samples", 2),
-    ("timer", "modelled", "A periodic timer", 18),
-    ("timer", "virtual-time", "A periodic timer", 11),
+    ("timer", "modelled", "A periodic timer", 19),
+    ("timer", "virtual-time", "A periodic timer", 12),
     *[("timer", "virtual-time", f"{period} us, raw, {behind}, caches as they are", 0)
       for period in (100, 15) for behind in ("nop", "cpuid")],
     # "Core differences": tables 1 to 3

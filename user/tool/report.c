@@ -66,6 +66,7 @@ const struct report_run report_runs[] = {
 	PERIODIC("100-nop-exact", "--period 100 --behind nop --mode exact"),
 	PERIODIC("100-cpuid-exact", "--period 100 --behind cpuid --mode exact"),
 	PERIODIC("15-nop-exact", "--period 15 --behind nop --mode exact"),
+	PERIODIC("15-cpuid-exact", "--period 15 --behind cpuid --mode exact"),
 	PERIODIC("100-nop-walk-exact", "--period 100 --behind nop --walk 512 --mode exact"),
 	PERIODIC("100-nop-counted", "--period 100 --behind nop --keep none"),
 	{ "chain", true, false, "chain", "--shots 10000", "--shots 1000 --most 520" },

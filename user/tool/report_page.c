@@ -354,9 +354,9 @@ static void loops(const struct report_machine *machine)
 
 static const char * const panels[] = {
 	"100-nop", "100-cpuid", "15-nop", "15-cpuid", "100-nop-walk", "100-nop-flush",
-	"100-nop-exact", "100-cpuid-exact", "15-nop-exact", "100-nop-walk-exact", "100-nop-counted",
-	"100-nop-off", "100-cpuid-off", "15-nop-off", "15-cpuid-off", "100-nop-walk-l1",
-	"100-nop-walk-l3", "15-nop-stored", "15-nop-counted",
+	"100-nop-exact", "100-cpuid-exact", "15-nop-exact", "15-cpuid-exact", "100-nop-walk-exact",
+	"100-nop-counted", "100-nop-off", "100-cpuid-off", "15-nop-off", "15-cpuid-off",
+	"100-nop-walk-l1", "100-nop-walk-l3", "15-nop-stored", "15-nop-counted",
 };
 
 /* Few enough to see that each eighth differs */

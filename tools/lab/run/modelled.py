@@ -88,7 +88,7 @@ TIMERS = {
     "100-nop-walk-l3": Timer(100, "nop", more="--walk 8192"),
     "100-nop-flush": Timer(100, "nop", more="--flush"),
     **{f"{period}-{behind}-exact": Timer(period, behind, mode="exact")
-       for period, behind in ((100, "nop"), (100, "cpuid"), (15, "nop"))},
+       for period in (100, 15) for behind in ("nop", "cpuid")},
     "100-nop-walk-exact": Timer(100, "nop", more="--walk 512", mode="exact"),
     # Of so many samples few are still in the first cache when they are stored.
     "15-nop-stored": Timer(15, "nop", count=20_000),
