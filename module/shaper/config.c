@@ -150,6 +150,13 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 	return 0;
 }
 
+/* @text: one of few that are fixed, which the kernel's macro cannot see; or NULL */
+static void say(struct netlink_ext_ack *extack, const char *text)
+{
+	if (extack && text)
+		extack->_msg = text;
+}
+
 /* Return: the mode in effect; a negative errno, with a reason, if it cannot be. */
 static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_ext_ack *extack)
 {
@@ -157,19 +164,12 @@ static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_
 
 	switch (wanted) {
 	case TC_APIC_MODE_HARD:
-		if (refused) {
-			/* One of few fixed texts, which the macro cannot see. */
-			if (extack)
-				extack->_msg = refused;
-			return -EOPNOTSUPP;
-		}
-		if (!shaper_hard_tested(dev))
-			NL_SET_ERR_MSG(extack, "this driver was not tested with mode hard");
-		return TC_APIC_MODE_HARD;
+		say(extack, refused ?: shaper_hard_doubt(dev));
+		return refused ? -EOPNOTSUPP : TC_APIC_MODE_HARD;
 	case TC_APIC_MODE_AUTO:
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
 			return TC_APIC_MODE_THREAD;
-		return !refused && shaper_hard_tested(dev) ? TC_APIC_MODE_HARD : TC_APIC_MODE_SOFT;
+		return refused || shaper_hard_doubt(dev) ? TC_APIC_MODE_SOFT : TC_APIC_MODE_HARD;
 	default:
 		return wanted;
 	}

@@ -4,28 +4,34 @@
  * with a try at the lock of the device's queue, and interrupts off.
  */
 #include <linux/device.h>
+#include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "compat.h"
 #include "drivers.h"
 
 /*
- * Drivers that mode auto sends to from hard interrupt. Each of them has been run so
- * on a kernel with lockdep, KASAN and the checks of sleeping in atomic context and of
- * packets freed in hard interrupt, without a report: tests/guest/test_shaper_drivers.py.
- * What has to be true of a driver's ndo_start_xmit:
+ * Drivers that were run so on a kernel with lockdep, KASAN and the checks of sleeping in atomic
+ * context and of packets freed in hard interrupt: tests/guest/test_shaper_drivers.py. What has
+ * to be true of a driver's ndo_start_xmit:
  * - it takes no lock that is taken elsewhere with interrupts on;
  * - it frees packets and calls their destructors only by dev_kfree_skb_any() and the
  *   like.
  *
- * Others are for mode hard only. virtio_net was run without a report, but loaded with
- * napi_tx=0, or switched to that by ethtool, it calls skb_orphan(), and nobody outside can
- * see that. vmxnet3 takes its tx_lock with interrupts off, which lockdep reports as a lock
- * that may sleep (CONFIG_PROVE_RAW_LOCK_NESTING), and it reports nothing after that.
+ * Those without a reason against it are used by mode auto; the others, and all that are not here,
+ * by mode hard only, which says the reason.
  */
-static const char *const tested[] = {
-	"e1000e",
-	NULL
+static const struct {
+	const char *name;
+	const char *reason;
+} drivers[] = {
+	{ "e1000e", NULL },
+	/* Without a report; but napi_tx=0, or ethtool, has it call skb_orphan(), unseen by us. */
+	{ "virtio_net",
+	  "virtio_net is fit for mode hard only as long as it was not loaded with napi_tx=0" },
+	/* CONFIG_PROVE_RAW_LOCK_NESTING. Nothing was reported after that, nor looked for. */
+	{ "vmxnet3",
+	  "vmxnet3 is not fit for mode hard: lockdep reports its tx_lock as one that may sleep" },
 };
 
 /**
@@ -51,14 +57,19 @@ const char *shaper_hard_refused(const struct net_device *dev)
 }
 
 /**
- * shaper_hard_tested() - check whether a device's driver was tested with mode hard
+ * shaper_hard_doubt() - say what is to be said against a device's driver in mode hard
  * @dev:	the device, one that is not refused
  *
  * Context: Any.
- * Return: whether mode auto may use it.
+ * Return: the reason for mode auto not to use it, or NULL.
  */
-bool shaper_hard_tested(const struct net_device *dev)
+const char *shaper_hard_doubt(const struct net_device *dev)
 {
-	return match_string(tested, -1,
-			    dev_driver_string(dev->dev.parent)) >= 0;
+	const char *name = dev_driver_string(dev->dev.parent);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(drivers); i++)
+		if (!strcmp(name, drivers[i].name))
+			return drivers[i].reason;
+	return "this driver was not tested with mode hard";
 }

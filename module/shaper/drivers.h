@@ -5,6 +5,6 @@
 #include <linux/netdevice.h>
 
 const char *shaper_hard_refused(const struct net_device *dev);
-bool shaper_hard_tested(const struct net_device *dev);
+const char *shaper_hard_doubt(const struct net_device *dev);
 
 #endif /* _SHAPER_DRIVERS_H */
