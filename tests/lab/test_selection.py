@@ -73,6 +73,8 @@ def takes_long(test: str) -> bool:
         in (
             "test_debian_own",
             "test_pending_while_off",
+            "test_all_arrive",
+            "test_none_twice",
             "test_without_the_lab",
             "test_signaltest",
             "test_stress_ng",
