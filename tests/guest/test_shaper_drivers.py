@@ -9,7 +9,7 @@ import re
 import pytest
 from lab.build import build, network
 from lab.engines import smp
-from lab.kernels import patched
+from lab.kernels import kernels, patched
 
 # QEMU's device, and the kernel's driver for it.
 DRIVERS = {
@@ -19,8 +19,7 @@ DRIVERS = {
 }
 LIST = build.TREE / "module/shaper/drivers.c"
 
-# Two cards on one hub: by the first, of DRIVER, packets go out; the second gets them.
-SCRIPT = """
+BEGIN = """
 ip() { network /usr/bin/ip -c=never "$@"; }
 tc() { network /usr/sbin/tc -c=never "$@"; }
 NET=/dev/shm/net
@@ -35,8 +34,12 @@ network() {
 udpsend() { $NET/usr/bin/udpsend "$@"; }
 insmod $MODULES/apic_timer.ko
 insmod $MODULES/sch_apic.ko
-counter() { cat /sys/class/net/$1/statistics/$2; }
 driver() { basename "$(readlink -f /sys/class/net/$1/device/driver)"; }
+"""
+
+# Two cards on one hub: by the first, of DRIVER, packets go out; the second gets them.
+SCRIPT = """
+counter() { cat /sys/class/net/$1/statistics/$2; }
 out= in=
 for card in $(ls /sys/class/net); do
     [ -e /sys/class/net/$card/device ] || continue
@@ -105,6 +108,49 @@ def test_listed_drivers_are_run():
     assert names and set(names) <= set(DRIVERS.values())
 
 
+# A card of each driver.
+WARNED = """
+for module in $OWN; do
+    insmod modules/$module 2>/dev/null || :
+done
+for card in $(ls /sys/class/net); do
+    [ -e /sys/class/net/$card/device ] || continue
+    for mode in hard auto; do
+        said=$(tc qdisc replace dev $card root apic mode $mode 2>&1)
+        echo "$(driver $card) $mode: $said $(tc qdisc show dev $card | grep -o '([a-z]*)')"
+    done
+    tc qdisc del dev $card root
+done
+rmmod sch_apic
+rmmod apic_timer
+"""
+
+
+@pytest.mark.matrix
+def test_what_is_known_is_said():
+    """Mode hard warns of a driver by what is known of it, and auto uses it for the fit only."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    devices = {"e1000e": "e1000e", "vmxnet3": "vmxnet3", "virtio-net-pci": "virtio_net",
+               "e1000": "e1000"}  # fmt: skip
+    own = network.own_modules(kernel, devices.values())
+    names = " ".join(name.removeprefix("modules/") for name in own)
+    found = smp.run(kernel, f"OWN='{names}'\n{BEGIN}{WARNED}",
+                    files={**network.files(kernel), **own},
+                    qemu_opts=[word for device in devices for word in ("-device", device)],
+                    modules=[build.find_ko(built, n) for n in ("apic_timer", "sch_apic")],
+                    timeout=600)  # fmt: skip
+    print(found.output)
+    assert found.ok, found.verdict
+    said = dict(re.findall(r"^(\w+ (?:hard|auto)):(.*)$", found.output, re.M))
+    assert said["e1000e hard"].split() == ["(hard)"] == said["e1000e auto"].split()
+    for driver, words in (("vmxnet3", "vmxnet3 is not fit for mode hard"),
+                          ("virtio_net", "as long as it was not loaded with napi_tx=0"),
+                          ("e1000", "this driver was not tested")):  # fmt: skip
+        assert words in said[f"{driver} hard"] and said[f"{driver} hard"].endswith("(hard)")
+        assert said[f"{driver} auto"].split() == ["(soft)"]
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("device", DRIVERS)
 def test_debug_kernel(device):
@@ -112,7 +158,7 @@ def test_debug_kernel(device):
     driver = DRIVERS[device]
     kernel = patched.ensure("6.1-debug")
     built = build.build(kernel)
-    found = smp.run(kernel, f"DRIVER={driver}\n{SCRIPT}", files=network.files(kernel),
+    found = smp.run(kernel, f"DRIVER={driver}\n{BEGIN}{SCRIPT}", files=network.files(kernel),
                     modules=[build.find_ko(built, n) for n in ("apic_timer", "sch_apic")],
                     qemu_opts=cards(device), timeout=3600)  # fmt: skip
     print(found.output)

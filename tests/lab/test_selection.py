@@ -75,6 +75,7 @@ def takes_long(test: str) -> bool:
             "test_pending_while_off",
             "test_all_arrive",
             "test_none_twice",
+            "test_what_is_known_is_said",
             "test_without_the_lab",
             "test_signaltest",
             "test_stress_ng",
