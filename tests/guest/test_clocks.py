@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 
 import pytest
+from clock_rows import keep
+from lab.bench.clock_goals import OPERATIONS
 from machines import Machine, some
 
 IDS = {"monotonic": 1, "raw": 4, "boottime": 7, "realtime": 0, "tai": 11}
@@ -431,3 +433,47 @@ def test_other_cpu(guest):
         for clock, slot in found[case].items():
             assert (slot.ret, slot.runs, slot.cpu) == (0, 1, cpu), (case, clock)
             assert slot.reading >= -1000, (case, clock)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_bench
+    load apic_timer_bench_ours
+    bench=$DEBUG/apic_timer_bench
+    run() {
+        echo "$2 $3 $4 1" >$bench/cost
+        [ "$1" = none ] || echo "$1" $(od -A n -t d8 -v $bench/samples)
+    }
+    # Not the first to expire.
+    cost() {
+        run none apic_timer_exact fill 16
+        for what in add modify delete; do
+            run "$1 $what" apic_timer_exact $what 200
+        done
+        run none apic_timer_exact empty 0
+    }
+    cost without
+    load apic_clock
+    # What costs something when it is used first.
+    cat $DEBUG/apic_clock/clocks >/dev/null
+    cost with
+    load apic_timer_selftest
+    echo clock_cost >$DEBUG/apic_timer_selftest/run
+    cat $DEBUG/apic_timer_selftest/result
+    rmmod apic_clock
+    unload
+    """,
+)
+def test_costs_the_core_nothing(guest):
+    """With apic_clock loaded, nothing of the core's takes an instruction more."""
+    rows = re.findall(r"^(without|with) (\w+) (.*)$", guest.ok(), re.M)
+    least = {(when, what): min(map(int, samples.split())) for when, what, samples in rows}
+    keep("clock/cost", **{f"{what}_{when}": cycles for (when, what), cycles in least.items()})
+    ((to, back),) = re.findall(r"^to TSC (\d+) cycles, from TSC (\d+)$", guest.output, re.M)
+    keep("clock/convert", to=int(to), back=int(back))
+    for what in OPERATIONS:
+        assert least["without", what] > 20
+        assert least["with", what] == least["without", what], what

@@ -13,12 +13,12 @@ KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
 TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py")
 CHOICE = (
     "test_injected or test_converted or test_four_together or test_stops or test_pins or "
-    "test_beside_the_kernels_own or test_costs_the_core_nothing and 6.1-1cpu"
+    "test_costs_the_core_nothing and 6.1-1cpu"
 )
 
 SMIS = (0, 2000, 100)  # one access of that many comes with one
 READS = 9  # of the counter in one comparison
-OPERATIONS = ("add", "modify", "delete", "expire", "event")
+OPERATIONS = ("add", "modify", "delete")
 
 
 def kept() -> list[Row]:
@@ -62,7 +62,7 @@ GOALS = (
          _limits("rate/10s", none=150, smi=150)),
     Goal("conversion of a moment of TAI to TSC, instructions", "60",
          _limits("clock/convert", to=60)),
-    Goal("more for add / modify / delete / expire / kernel event", "0", _costs),
+    Goal("more for add / modify / delete", "0", _costs),
     Goal("pulses, strobe and DTR, idle and net: edges within / missing", "5 / 0",
          _limits("pps/pins", spread=5, missed=0)),
     Goal("pulses that are left on after unloading, of 100", "0", _limits("pps/unloaded", left=0)),
