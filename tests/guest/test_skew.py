@@ -371,6 +371,39 @@ def test_contradiction(guest):
 
 
 @pytest.mark.guest(
+    some(engine="virtual", cpus=2, source="proxy"),
+    """
+    load apic_timer
+    insmod $MODULES/apic_clock.ko skew_period_s=86401 2>/dev/null && echo accepted
+    log | grep skew_period_s
+    for period in 2 0; do
+        load apic_clock skew_period_s=$period
+        for n in 1 2; do
+            sleep 4
+            # Deferrable work waits for a CPU that is awake.
+            usleep 100000
+            echo "period $period" $(grep 'cpu 1:' $DEBUG/apic_clock/skew)
+        done
+        rmmod apic_clock
+    done
+    """,
+)
+def test_period(guest):
+    """Measured anew each skew_period_s, or never; a period that is out of range is refused."""
+    output = guest.ok()
+    print(output)
+    assert "accepted" not in output
+    assert "skew_period_s=86401 is not within 0 to 86400" in output
+    ages = re.findall(r"^period (\d) cpu 1: .* (\d+) ms ago$", output, re.M)
+    assert [period for period, _ in ages] == ["2", "2", "0", "0"]
+    often = [int(age) for _, age in ages[:2]]
+    assert max(often) <= 3000
+    once = [int(age) for _, age in ages[2:]]
+    assert once[0] >= 2000
+    assert once[1] - once[0] >= 4000
+
+
+@pytest.mark.guest(
     some(engine="virtual", kernel=("6.1", "7.2"), cpus=1, source="proxy"),
     """
     load apic_timer
