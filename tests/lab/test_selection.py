@@ -86,6 +86,7 @@ def takes_long(test: str) -> bool:
             "test_converted",
             "test_written",
             "test_written_while_trusted",
+            "test_pins",
             "test_disabled_counter",
             "test_two_cpus_start_together",
             "test_torture",

@@ -35,6 +35,7 @@ def run(
     append: str,
     timeout: float,
     plugins: Mapping[str, Path] | None = None,
+    devices: Iterable[str] = (),
 ) -> Result:
     """Run a shell script (busybox sh -e) in a guest of a stock kernel.
 
@@ -47,6 +48,7 @@ def run(
     timeout: seconds, as limit.py counts them
     plugins: name -> a plug-in of QEMU; `Result.files` has what it writes. ``tell WORD...`` in the
              guest tells it a line
+    devices: QEMU's options for devices that the machine is to have besides
 
     The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE`` which fills `Result.files`;
     tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
@@ -66,7 +68,7 @@ def run(
             "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
             f"mem-path={home}/shared",
             "-device", "ivshmem-plain,memdev=shared,addr=10.0",
-            *monitor.options(), "-kernel", str(boot), "-initrd", f"{home}/initrd",
+            *devices, *monitor.options(), "-kernel", str(boot), "-initrd", f"{home}/initrd",
             "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
         ]  # fmt: skip
         for name, file in (plugins or {}).items():

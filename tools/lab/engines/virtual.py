@@ -26,6 +26,7 @@ def run(
     append: str = "",
     timeout: float = 120,
     plugins: Mapping[str, Path] | None = None,
+    devices: Iterable[str] = (),
 ) -> Result:
     """Run a shell script in a virtual-time guest of a stock kernel: see `diskless.run`.
 
@@ -36,5 +37,5 @@ def run(
     return diskless.run(
         kernel, script, machine=qemu.virtual_time(seed, cpus), boot=vmlinux(kernel),
         modules=modules, files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
-        plugins=plugins,
+        plugins=plugins, devices=devices,
     )  # fmt: skip
