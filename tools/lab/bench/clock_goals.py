@@ -12,7 +12,7 @@ KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
 # Who keeps them, as pytest is to run them.
 TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py")
 CHOICE = (
-    "test_injected or test_converted or test_four_together or test_stops or test_pins or "
+    "test_injected or test_converted or test_stops or test_pins or "
     "test_costs_the_core_nothing and 6.1-1cpu"
 )
 
