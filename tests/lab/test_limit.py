@@ -4,6 +4,8 @@ import os
 import subprocess
 import time
 from contextlib import ExitStack, contextmanager
+from itertools import chain, repeat
+from pathlib import Path
 
 import pytest
 from lab.engines import limit
@@ -39,14 +41,26 @@ def test_that_it_hangs(argv):
         assert time.monotonic() - start >= 2
 
 
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no CONFIG_SCHED_INFO")
 def test_that_it_has_no_cpu():
-    """Beside one that is not niced it gets a 69th part of the CPU: see sched_prio_to_weight."""
+    """Beside one that is not niced it gets a 69th part of the CPU: see sched_prio_to_weight.
+
+    Where all of this is niced it gets half of it.
+    """
     with ExitStack() as stack:
         stack.enter_context(program(*SPIN))
         process = stack.enter_context(program("nice", "-n", "19", *SPIN))
         start = time.monotonic()
         stack.callback(process.kill)
         timer = subprocess.Popen(["sh", "-c", f"sleep 8; kill -9 {process.pid}"])
-        assert limit.wait(process, 2) == -9
+        assert limit.wait(process, 6) == -9
         assert time.monotonic() - start >= 8
         timer.wait()
+
+
+def test_that_a_thread_ends(monkeypatch):
+    """What it had run and waited for is gone then, and is no time for which others idled."""
+    times = chain([(0, 0), (500, 500)], repeat((1, 1)))
+    monkeypatch.setattr(limit, "_times", lambda pid: next(times))
+    with program("sleep", "3") as process:
+        assert limit.wait(process, 60) == 0

@@ -25,9 +25,10 @@ def wait(process: subprocess.Popen, timeout: float) -> int:
             return process.wait(STEP)
         except subprocess.TimeoutExpired:
             now, (has_run, has_waited) = time.monotonic(), _times(process.pid)
-        passed, running = now - last, has_run - ran
-        busy += max(min(passed, running), 0)  # those of a thread that has ended are gone
-        idle = max(idle + passed - running - (has_waited - waited), -OWED)
+        # What a thread had is gone when it ends: then it is not known what the others had.
+        passed, running, waiting = now - last, max(has_run - ran, 0), max(has_waited - waited, 0)
+        busy += min(passed, running)
+        idle = max(idle + passed - running - waiting, -OWED)
         last, ran, waited = now, has_run, has_waited
     raise subprocess.TimeoutExpired(process.args, timeout)
 
