@@ -69,5 +69,7 @@ def test_forgotten(tree):
     os.utime(mark, (old, old))
     (tree / "a.c").write_text("other\n")
     (tree / "b.c").write_text("other\n")
+    # One that another check removes meanwhile: listed, and not there.
+    (cache_dir("passed") / "gone").symlink_to("nowhere")
     looked_at(tree)
     assert not mark.exists()

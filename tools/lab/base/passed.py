@@ -6,6 +6,7 @@ Each is an empty file of the cache, named by a hash of all that the verdict depe
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from .cache import cache_dir
@@ -46,5 +47,6 @@ def _hash(file: Path) -> str:
 def _forget() -> None:
     """Remove what has not been of use for long."""
     for mark in cache_dir("passed").iterdir():
-        if time.time() - mark.stat().st_mtime > FORGET:
-            mark.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another check has removed it
+            if time.time() - mark.stat().st_mtime > FORGET:
+                mark.unlink()

@@ -10,6 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ..base.cache import cache_dir
@@ -55,8 +56,9 @@ def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterab
         base.update(hashlib.sha256(data).digest())
     directory = cache_dir("bench")
     for old in directory.iterdir():
-        if time.time() - old.stat().st_mtime > SECONDS:
-            old.unlink()
+        with suppress(FileNotFoundError):  # another benchmark has removed or renamed it
+            if time.time() - old.stat().st_mtime > SECONDS:
+                old.unlink()
 
     def run_or_read(script: Script) -> Samples:
         key = base.copy()
