@@ -103,7 +103,7 @@ struct apic_clock_group {
 	bool cancelled;
 	bool failed;
 	bool arming;
-	struct mutex cancel;
+	struct mutex cancel;	/* see above */
 	struct irq_work work;
 	atomic_t busy;
 	atomic_t left;

@@ -139,7 +139,8 @@ static void refine_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(fake_tsc_rates); i++) {
 		for (j = 0; j < ARRAY_SIZE(fake_lapic_rates); j++) {
-			start(test, fake_tsc_rates[i] + fake_tsc_rates[i] / 200, fake_lapic_rates[j]);
+			start(test, fake_tsc_rates[i] + fake_tsc_rates[i] / 200,
+			      fake_lapic_rates[j]);
 			fake.tsc_hz = fake_tsc_rates[i] * 1000ULL;
 			apic_timer_sim.machine.tsc_khz = fake_tsc_rates[i];
 			fake_refined();

@@ -237,7 +237,8 @@ static void look_tsc_verdict(struct finding *f)
 		f->remedy = "none where a deadline is used on the CPU that it was taken on";
 	} else {
 		finds(f, LEVEL_WARN, "a TSC value of one CPU means nothing on another: %s", reason);
-		f->remedy = "use deadlines on the CPU that they were taken on; why: dmesg | grep apic_clock";
+		f->remedy = "use deadlines on the CPU that they were taken on; "
+			    "why: dmesg | grep apic_clock";
 	}
 	costs(f, cycles, "moments of two CPUs' TSCs are apart, at most");
 out:
@@ -494,7 +495,8 @@ static void found_fixed(struct finding *f, const struct irq_counts *irqs)
 	f->remedy = MOVE;
 	if (irqs->fixed == irqs->all) {
 		finds(f, LEVEL_NOTE, MAY_COME ", none of which can be moved", irqs->all);
-		f->remedy = "none for a driver's queue, which serves its own CPU; else isolcpus=managed_irq";
+		f->remedy = "none for a driver's queue, which serves its own CPU; "
+			    "else isolcpus=managed_irq";
 	} else if (irqs->fixed) {
 		finds(f, LEVEL_WARN, MAY_COME "; others that can't be moved: %d",
 		      irqs->all - irqs->fixed, irqs->fixed);

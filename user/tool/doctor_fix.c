@@ -124,7 +124,7 @@ static bool immovable(const char *file)
 	struct stat status;
 	bool may_write;
 
-	may_write = stat(path, &status) || (status.st_mode & S_IWUSR);
+	may_write = stat(path, &status) || (status.st_mode & 0200);
 	free(path);
 	return !may_write;
 }

@@ -26,7 +26,7 @@ struct native {
 	int64_t wake, wake_awake;
 	/* TSC cycles that 1000 core cycles take: after a sleep, and after 20 ms of work */
 	int64_t core_slept, core_busy;
-	int64_t clock;			/* TSC cycles that reading the kernel's clock takes, the least */
+	int64_t clock;			/* least TSC cycles of a read of the kernel's clock */
 };
 
 extern struct native native;
