@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From readings of a PTP hardware clock to a line: see phc_map.h.
+ *
+ * Other than the counters of map.c, such a clock is steered all the time: what was known
+ * of its rate minutes ago is worth nothing.
+ */
+#include <linux/bits.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+
+#include "phc_map.h"
+
+#define SHIFT		APIC_CLOCK_RATE_SHIFT
+/* What a clock may be off by before it was read twice: 2^-3. Drivers allow 6 %. */
+#define WIDE_SHIFT	3
+/* By this it may have been steered while a burst of reads goes on: 2^-10. */
+#define BURST_SHIFT	10
+/* Readings that are older say nothing of the present rate, ns. */
+#define OLD_NS		(4ULL * NSEC_PER_SEC)
+/* A driver rounds what it is steered by: 2^-8 of it, and 2^-26, some 15 ppb. */
+#define STEER_SHIFT	8
+#define ROUND_SHIFT	26
+/* Units of scaled ppm in one. */
+#define SCALED		(1000000LL << 16)
+
+static const struct apic_clock_reading *reading_at(const struct apic_clock_phc_map *map,
+						   unsigned int n)
+{
+	return &map->readings[(map->first + n) % APIC_CLOCK_PHC_READINGS];
+}
+
+static void drop_oldest(struct apic_clock_phc_map *map)
+{
+	map->first = (map->first + 1) % APIC_CLOCK_PHC_READINGS;
+	map->count--;
+}
+
+static void keep_newest(struct apic_clock_phc_map *map)
+{
+	while (map->count > 1)
+		drop_oldest(map);
+}
+
+static struct apic_clock_rate around(const struct apic_clock_rate *rate, u64 by)
+{
+	return (struct apic_clock_rate) {
+		.low = rate->low > by ? rate->low - by : 0,
+		.high = rate->high + by,
+	};
+}
+
+static struct apic_clock_rate anything(const struct apic_clock_phc_map *map)
+{
+	const struct apic_clock_rate nominal = { .low = map->nominal, .high = map->nominal };
+
+	return around(&nominal, map->nominal >> WIDE_SHIFT);
+}
+
+/**
+ * apic_clock_phc_map_init() - begin with nothing
+ * @map:	the map
+ * @nominal:	cycles per ns by the TSC's frequency, times 2^32
+ *
+ * Context: Any.
+ */
+void apic_clock_phc_map_init(struct apic_clock_phc_map *map, u64 nominal)
+{
+	*map = (struct apic_clock_phc_map) { .nominal = nominal };
+	map->prior = anything(map);
+	map->rate = map->prior;
+}
+
+/**
+ * apic_clock_phc_map_runs() - how fast the clock may run during a burst of reads
+ * @map:	the map
+ *
+ * Context: Any.
+ * Return: that, for apic_clock_reading_add().
+ */
+struct apic_clock_rate apic_clock_phc_map_runs(const struct apic_clock_phc_map *map)
+{
+	return around(&map->rate, map->nominal >> BURST_SHIFT);
+}
+
+/*
+ * How far a line through a reading may have gone astray since, as crystals drift by 1 ppb
+ * each second: half of 10^-18 times the square of its age, in ns.
+ */
+static u64 astray(const struct apic_clock_phc_map *map, u64 age)
+{
+	u64 ms = age >> 20;
+
+	return (ms * ms * (map->nominal >> 16)) >> 37;
+}
+
+/**
+ * struct fraction - cycles per ns
+ * @cycles:	cycles
+ * @ns:		ns, 0 if there is none yet
+ */
+struct fraction {
+	u64 cycles;
+	u64 ns;
+};
+
+static bool is_less(u64 cycles, u64 ns, const struct fraction *than)
+{
+	return (__int128)cycles * than->ns < (__int128)than->cycles * ns;
+}
+
+static u64 rate_of(const struct fraction *of)
+{
+	/* The quotient has to fit. */
+	if (of->cycles >> SHIFT >= of->ns)
+		return U64_MAX - 1;
+	return mul_u64_u64_div_u64(of->cycles, BIT_ULL(SHIFT), of->ns);
+}
+
+static void span_all(struct apic_clock_phc_map *map)
+{
+	const struct apic_clock_reading *last = reading_at(map, map->count - 1);
+	const struct apic_clock_reading *reading;
+	unsigned int n;
+	u64 age, by;
+
+	for (n = 0; n < map->count; n++) {
+		reading = reading_at(map, n);
+		age = last->ref - reading->ref;
+		by = astray(map, age);
+		map->spans[n] = (struct apic_clock_phc_span) {
+			.age = age,
+			.low = reading->low - last->low - by,
+			.high = reading->high - last->low + by,
+		};
+	}
+}
+
+/* Bounds of the rate by each two readings. Return: false if there is no such rate. */
+static bool fit_rate(const struct apic_clock_phc_map *map, struct apic_clock_rate *rate)
+{
+	struct fraction least = {}, most = {};
+	struct apic_clock_phc_span older, newer;
+	unsigned int i, j;
+	u64 ns;
+
+	for (j = 1; j < map->count; j++) {
+		newer = map->spans[j];
+		for (i = 0; i < j; i++) {
+			older = map->spans[i];
+			ns = older.age - newer.age;
+			if (newer.high <= older.low)
+				return false;
+			if (!most.ns || is_less(newer.high - older.low, ns, &most))
+				most = (struct fraction) { newer.high - older.low, ns };
+			if (newer.low <= older.high)
+				continue;
+			if (!least.ns || !is_less(newer.low - older.high, ns, &least))
+				least = (struct fraction) { newer.low - older.high, ns };
+		}
+	}
+	*rate = map->prior;
+	if (most.ns)
+		rate->high = min(rate->high, rate_of(&most) + 1);
+	if (least.ns)
+		rate->low = max(rate->low, rate_of(&least));
+	return rate->low <= rate->high;
+}
+
+static s64 cycles_in(s64 ns, u64 rate)
+{
+	return (__int128)ns * rate >> SHIFT;
+}
+
+/* Compute the line. Return: false if there is none through all readings. */
+static bool fit(struct apic_clock_phc_map *map)
+{
+	const struct apic_clock_reading *last = reading_at(map, map->count - 1);
+	s64 low = S64_MIN, high = S64_MAX;
+	struct apic_clock_rate rate;
+	const struct apic_clock_phc_span *span;
+	unsigned int i;
+
+	span_all(map);
+	if (!fit_rate(map, &rate))
+		return false;
+	for (i = 0; i < map->count; i++) {
+		span = &map->spans[i];
+		low = max(low, span->low + cycles_in(span->age, rate.low));
+		high = min(high, span->high + cycles_in(span->age, rate.high) + 1);
+	}
+	if (low > high)
+		return false;
+	map->rate = rate;
+	map->line = (struct apic_clock_phc_line) {
+		.ref = last->ref,
+		.tsc = last->low + low + (high - low) / 2,
+		.rate = rate.low + (rate.high - rate.low) / 2,
+		.error = (high - low) / 2 + 1,
+		.drift = (rate.high - rate.low) / 2 + 1,
+	};
+	return true;
+}
+
+/**
+ * apic_clock_phc_map_steer() - the clock is steered by another frequency
+ * @map:	the map
+ * @frequency:	the new one, ppm times 2^16
+ *
+ * What was read before says nothing of the line any more, but of the rate: it has
+ * changed by a known ratio.
+ *
+ * Context: Any.
+ */
+void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
+{
+	s64 from = SCALED + map->frequency, to = SCALED + frequency;
+	u64 by;
+
+	map->frequency = frequency;
+	if (!map->count || from <= 0 || to <= 0)
+		return;
+	by = mul_u64_u64_div_u64(map->nominal >> STEER_SHIFT, from > to ? from - to : to - from,
+				 SCALED) + (map->nominal >> ROUND_SHIFT);
+	map->prior.low = mul_u64_u64_div_u64(map->rate.low, from, to);
+	map->prior.high = mul_u64_u64_div_u64(map->rate.high, from, to);
+	map->prior = around(&map->prior, by);
+	map->rate = map->prior;
+	map->count = 0;
+}
+
+/**
+ * apic_clock_phc_map_use() - use a reading
+ * @map:	the map
+ * @reading:	with one read at least
+ *
+ * What contradicts it is forgotten: first what was known of the rate, then the oldest
+ * readings. If it does not even agree with the last two, the clock was set. (With one
+ * there is always a rate.)
+ *
+ * Context: Any. The caller keeps other code from @map.
+ * Return: true if the clock was set, or this is the first reading.
+ */
+bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
+			    const struct apic_clock_reading *reading)
+{
+	const struct apic_clock_rate before = map->rate, wide = anything(map);
+	bool had = map->line.rate && map->count > 1;
+	bool first = !map->line.rate, steered = !map->count;
+	u64 expected, error;
+
+	/* The clock was set during the burst: the next one will do. */
+	if ((s64)(reading->high - reading->low) < 0) {
+		map->count = 0;
+		return false;
+	}
+	if (map->count == APIC_CLOCK_PHC_READINGS) {
+		drop_oldest(map);
+		/* The readings know better. */
+		map->prior = wide;
+	}
+	if (map->count &&
+	    (s64)(reading->ref - reading_at(map, map->count - 1)->ref) <= 0)
+		map->count = 0;
+	while (map->count && reading->ref - reading_at(map, 0)->ref > OLD_NS)
+		drop_oldest(map);
+	/* Nothing is left to contradict: it was set if it is not where it was expected. */
+	expected = apic_clock_phc_line_tsc(&map->line, reading->ref, &error);
+	map->readings[(map->first + map->count) % APIC_CLOCK_PHC_READINGS] = *reading;
+	map->count++;
+	while (!fit(map)) {
+		if (map->prior.low != wide.low || map->prior.high != wide.high)
+			map->prior = wide;
+		else if (map->count > 3)
+			drop_oldest(map);
+		else
+			keep_newest(map);
+	}
+	if (map->count > 1)
+		return false;
+	/* It was set, and runs as fast as before, unless what follows says otherwise. */
+	if (had) {
+		map->prior = around(&before, map->nominal >> ROUND_SHIFT);
+		fit(map);
+	}
+	/* A steered clock goes on from where it is, by less than 2^-10 of half a second. */
+	if (steered && !first && error != U64_MAX)
+		return abs((s64)(map->line.tsc - expected)) >
+		       (s64)(error + cycles_in(NSEC_PER_MSEC / 2, map->nominal));
+	return true;
+}
+
+/**
+ * apic_clock_phc_line_tsc() - compute when a clock reads a value
+ * @line:	its line
+ * @when:	what it is to read, ns
+ * @error:	set: cycles that the result may be off by, U64_MAX if nothing is known
+ *
+ * Context: Any.
+ * Return: TSC, 0 if it was before that; U64_MAX if it does not fit.
+ */
+u64 apic_clock_phc_line_tsc(const struct apic_clock_phc_line *line, s64 when, u64 *error)
+{
+	__int128 ns = (__int128)when - line->ref, tsc, off;
+
+	*error = U64_MAX;
+	if (!line->rate)
+		return U64_MAX;
+	tsc = ((ns * line->rate) >> SHIFT) + line->tsc;
+	off = (((ns < 0 ? -ns : ns) * line->drift) >> SHIFT) + line->error + 1;
+	if (off < U64_MAX)
+		*error = off;
+	if (tsc < 0)
+		return 0;
+	return tsc > U64_MAX ? U64_MAX : (u64)tsc;
+}
+
+/**
+ * apic_clock_phc_line_read() - compute what a clock reads
+ * @line:	its line
+ * @tsc:	when, TSC
+ *
+ * Context: Any.
+ * Return: ns, within -KTIME_MAX to KTIME_MAX; KTIME_MAX if nothing is known.
+ */
+s64 apic_clock_phc_line_read(const struct apic_clock_phc_line *line, u64 tsc)
+{
+	bool before = tsc < line->tsc;
+	u64 cycles = before ? line->tsc - tsc : tsc - line->tsc, ns;
+	s64 sum;
+
+	if (!line->rate)
+		return KTIME_MAX;
+	/* The quotient has to fit. */
+	ns = cycles >> SHIFT < line->rate ?
+	     mul_u64_u64_div_u64(cycles, BIT_ULL(SHIFT), line->rate) : U64_MAX;
+	if (ns > S64_MAX || check_add_overflow(line->ref, before ? -(s64)ns : (s64)ns, &sum))
+		return before ? -KTIME_MAX : KTIME_MAX;
+	return sum;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The map of a PTP clock, against a clock whose truth is known: a TSC of 2.596 GHz, reads
+ * that take up to 300 cycles each way, eight of them each 50 ms.
+ */
+#include <kunit/test.h>
+#include <linux/bits.h>
+#include <linux/ktime.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/prandom.h>
+
+#include "phc_map.h"
+
+#define TSC_HZ		2596146000ULL
+#define NOMINAL		((u64)(((__int128)TSC_HZ << 32) / NSEC_PER_SEC))
+#define PERIOD		(TSC_HZ / 20)
+#define READS		8
+#define AHEAD_NS	(100 * NSEC_PER_MSEC)
+/* Parts of a ns: 64 bits hold the clock with its fraction. */
+#define FINE		256
+#define START_NS	1700000000000000000LL
+
+/**
+ * struct sim - the machine
+ * @now:	TSC
+ * @bus:	cycles that a read takes each way, at most
+ * @ppb:	how much faster than by TSC_HZ the clock runs
+ * @since:	TSC when it began to
+ * @ref:	what the clock read then, ns times %FINE
+ * @rnd:	random numbers
+ */
+static struct sim {
+	u64 now;
+	u32 bus;
+	s64 ppb;
+	u64 since;
+	s64 ref;
+	struct rnd_state rnd;
+} sim;
+
+static struct apic_clock_phc_map map;
+
+static s64 fine_at(u64 tsc)
+{
+	__int128 cycles = (__int128)tsc - sim.since;
+
+	return sim.ref + (s64)(cycles * FINE * (s64)(NSEC_PER_SEC + sim.ppb) / (s64)TSC_HZ);
+}
+
+/* The first TSC at which the clock reads a value, by bisection: nothing of the map's. */
+static u64 truth(s64 when)
+{
+	u64 low = 0, high = sim.now + 100 * TSC_HZ, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (fine_at(middle) >= when * FINE)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static s64 clock_now(void)
+{
+	return fine_at(sim.now) / FINE;
+}
+
+static u32 below(u32 limit)
+{
+	return limit ? prandom_u32_state(&sim.rnd) % limit : 0;
+}
+
+static void change(s64 ppb, s64 step_ns)
+{
+	sim.ref = fine_at(sim.now) + step_ns * FINE;
+	sim.since = sim.now;
+	sim.ppb = ppb;
+}
+
+/* One burst, after a period. Return: as apic_clock_phc_map_use(). */
+static bool burst(void)
+{
+	struct apic_clock_rate runs = apic_clock_phc_map_runs(&map);
+	struct apic_clock_reading reading = {};
+	unsigned int i;
+	u64 before;
+	s64 read;
+
+	sim.now += PERIOD;
+	for (i = 0; i < READS; i++) {
+		before = sim.now;
+		sim.now += 30 + below(sim.bus);
+		read = clock_now();
+		sim.now += 30 + below(sim.bus);
+		apic_clock_reading_add(&reading, &runs, before, read, sim.now);
+	}
+	return apic_clock_phc_map_use(&map, &reading);
+}
+
+/* How far off a prediction is; it must be within its error. */
+static s64 predict(struct kunit *test, s64 ahead)
+{
+	s64 when = clock_now() + ahead, off;
+	u64 error;
+
+	off = apic_clock_phc_line_tsc(&map.line, when, &error) - truth(when);
+	KUNIT_EXPECT_LE(test, abs(off), (s64)min_t(u64, error, S64_MAX));
+	return off;
+}
+
+static int phc_map_test_init(struct kunit *test)
+{
+	sim = (struct sim) { .now = 1ULL << 40, .since = 1ULL << 40, .bus = 300 };
+	sim.ref = START_NS / 1024 * FINE;
+	prandom_seed_state(&sim.rnd, 11);
+	apic_clock_phc_map_init(&map, NOMINAL);
+	return 0;
+}
+
+static void predicts_100_ms_ahead(struct kunit *test)
+{
+	static const s64 rates[] = { 0, 100000, -100000, 62499999, -40000000 };
+	s64 off, most = 0;
+	unsigned int i, n;
+	u64 error = 0, last;
+
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		phc_map_test_init(test);
+		change(rates[i], 0);
+		for (n = 0; n < 400; n++) {
+			burst();
+			if (map.count < 2)
+				continue;
+			off = predict(test, AHEAD_NS);
+			predict(test, 0);
+			predict(test, 3600 * (s64)NSEC_PER_SEC / 100);
+			predict(test, -(s64)NSEC_PER_SEC / 10);
+			if (n < APIC_CLOCK_PHC_READINGS)
+				continue;
+			most = max_t(s64, most, abs(off));
+			apic_clock_phc_line_tsc(&map.line, clock_now() + AHEAD_NS, &last);
+			error = max(error, last);
+		}
+	}
+	kunit_info(test, "100 ms ahead: off by %lld cycles at most, promised %llu", most, error);
+	KUNIT_EXPECT_LE(test, most, 40LL);
+	KUNIT_EXPECT_LE(test, error, 150ULL);
+}
+
+static void follows_a_step(struct kunit *test)
+{
+	static const s64 steps[] = { 1000000, -1000000, 3600000000000, -3600000000000, 2000 };
+	unsigned int i, n;
+
+	for (n = 0; n < 60; n++)
+		KUNIT_EXPECT_EQ(test, burst(), n == 0);
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		change(sim.ppb, steps[i]);
+		KUNIT_EXPECT_TRUE(test, burst());
+		/* Its rate is known: it is as good at once as a reading is. */
+		KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 250LL);
+		for (n = 0; n < 60; n++)
+			KUNIT_EXPECT_FALSE(test, burst());
+		KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
+	}
+}
+
+static void follows_what_it_is_steered_by(struct kunit *test)
+{
+	static const s64 ppm[] = { 50, -50, 500, -500, 0 };
+	unsigned int i, n;
+
+	for (n = 0; n < 60; n++)
+		burst();
+	for (i = 0; i < ARRAY_SIZE(ppm); i++) {
+		change(ppm[i] * 1000, 0);
+		apic_clock_phc_map_steer(&map, ppm[i] * 65536);
+		KUNIT_EXPECT_FALSE(test, burst());
+		KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 600LL);
+		for (n = 0; n < 60; n++) {
+			KUNIT_EXPECT_FALSE(test, burst());
+			predict(test, AHEAD_NS);
+		}
+	}
+	/* Steered and set at once. */
+	change(10000, 5000000);
+	apic_clock_phc_map_steer(&map, 10 * 65536);
+	KUNIT_EXPECT_TRUE(test, burst());
+	predict(test, AHEAD_NS);
+}
+
+/* By its driver, so that nobody says so: at first it looks like a step. */
+static void finds_another_rate(struct kunit *test)
+{
+	unsigned int n, set = 0;
+
+	for (n = 0; n < 60; n++)
+		burst();
+	change(20000, 0);
+	for (n = 0; n < 60; n++)
+		set += burst();
+	KUNIT_EXPECT_LE(test, set, 2U);
+	for (n = 0; n < 60; n++) {
+		burst();
+		KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
+	}
+}
+
+/* The TSC begins anew in a sleep, or the clock stands still. */
+static void survives_nonsense(struct kunit *test)
+{
+	struct apic_clock_reading reading = {};
+	unsigned int n;
+
+	for (n = 0; n < 60; n++)
+		burst();
+	change(sim.ppb, 0);
+	sim.ref = fine_at(sim.now);
+	sim.now = 1ULL << 30;
+	sim.since = sim.now;
+	KUNIT_EXPECT_TRUE(test, burst());
+	for (n = 0; n < 60; n++)
+		KUNIT_EXPECT_FALSE(test, burst());
+	predict(test, AHEAD_NS);
+
+	for (n = 0; n < 3; n++) {
+		reading = (struct apic_clock_reading) {
+			.ref = clock_now(), .low = sim.now, .high = sim.now + 10, .reads = 1,
+		};
+		apic_clock_phc_map_use(&map, &reading);
+		sim.now += PERIOD;
+	}
+	/* Impossible by itself. */
+	reading.high = reading.low - 1;
+	KUNIT_EXPECT_FALSE(test, apic_clock_phc_map_use(&map, &reading));
+	for (n = 0; n < 60; n++)
+		burst();
+	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
+	/* Two reads at one moment. */
+	reading = (struct apic_clock_reading) {
+		.ref = clock_now() + 1, .low = sim.now, .high = sim.now + 1, .reads = 1,
+	};
+	apic_clock_phc_map_use(&map, &reading);
+	KUNIT_EXPECT_GT(test, map.line.rate, 0ULL);
+}
+
+static void converts_far_away(struct kunit *test)
+{
+	struct apic_clock_phc_line line = { .ref = START_NS, .tsc = 1ULL << 40, .rate = NOMINAL,
+					    .error = 5, .drift = 10 };
+	u64 error, tsc;
+	s64 back;
+
+	tsc = apic_clock_phc_line_tsc(&line, START_NS + 1000, &error);
+	KUNIT_EXPECT_EQ(test, tsc, (1ULL << 40) + 2596);
+	KUNIT_EXPECT_EQ(test, error, 6ULL);
+	back = apic_clock_phc_line_read(&line, tsc);
+	KUNIT_EXPECT_LE(test, abs(back - START_NS - 1000), 1LL);
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_tsc(&line, S64_MIN, &error), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_tsc(&line, 0, &error), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_tsc(&line, KTIME_MAX, &error), U64_MAX);
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_read(&line, U64_MAX), START_NS +
+			(s64)mul_u64_u64_div_u64(U64_MAX - line.tsc, BIT_ULL(32), NOMINAL));
+	KUNIT_EXPECT_LT(test, apic_clock_phc_line_read(&line, 0), START_NS);
+	/* A slow TSC: its last value is later than any clock reads. */
+	line.rate = 1ULL << 25;
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_read(&line, U64_MAX), KTIME_MAX);
+	/* Nothing is known. */
+	line.rate = 0;
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_tsc(&line, START_NS, &error), U64_MAX);
+	KUNIT_EXPECT_EQ(test, error, U64_MAX);
+	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_read(&line, 0), KTIME_MAX);
+}
+
+static struct kunit_case phc_map_test_cases[] = {
+	KUNIT_CASE(predicts_100_ms_ahead),
+	KUNIT_CASE(follows_a_step),
+	KUNIT_CASE(follows_what_it_is_steered_by),
+	KUNIT_CASE(finds_another_rate),
+	KUNIT_CASE(survives_nonsense),
+	KUNIT_CASE(converts_far_away),
+	{}
+};
+
+static struct kunit_suite phc_map_test_suite = {
+	.name = "apic_timer_phc_map",
+	.init = phc_map_test_init,
+	.test_cases = phc_map_test_cases,
+};
+
+kunit_test_suite(phc_map_test_suite);
+
+MODULE_LICENSE("GPL");
