@@ -6,6 +6,7 @@
 #include <linux/module.h>
 
 #include "debugfs.h"
+#include "list.h"
 #include "look.h"
 #include "resync.h"
 #include "skew.h"
@@ -15,6 +16,7 @@ static int __init apic_clock_init(void)
 {
 	int ret;
 
+	apic_clock_list_init();
 	ret = apic_clock_unload_init();
 	if (ret)
 		return ret;

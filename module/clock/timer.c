@@ -52,6 +52,7 @@
 #include <linux/time64.h>
 
 #include "compat.h"
+#include "list.h"
 #include "timer.h"
 #include "unload.h"
 

@@ -2,7 +2,7 @@
 /*
  * A module is unloaded, perhaps with timers of clocks pending: they are cancelled.
  *
- * Far from its moment a timer is an hrtimer, and in a list here. Close to it, it is the
+ * Far from its moment a timer is an hrtimer, and in the list of list.c. Close to it, it is the
  * core's only, which cancels what a module has left with it. So ours are cancelled before
  * the core looks for those, and once more when the core has waited for the module's
  * handlers, which may arm some meanwhile:
@@ -16,41 +16,19 @@
  *
  * One that such a handler has armed may come near after the core has looked, and before
  * we do once more. So from the first time to the second no timer of the module comes near.
- *
- * A timer's lock is the outer one of those here.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_clock.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/notifier.h>
-#include <linux/percpu.h>
 #include <linux/printk.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 
 #include "group.h"
+#include "list.h"
 #include "unload.h"
-
-/* Timers that are looked at with interrupts off. */
-#define AT_A_TIME	32
-
-/**
- * struct home - the timers that an hrtimer is pending for, by the CPU that has started it
- * @lock:	for the rest
- * @timers:	the list, newest last
- * @cursor:	of next_of(), among them; otherwise in no list
- */
-struct home {
-	raw_spinlock_t lock;
-	struct list_head timers;
-	struct list_head cursor;
-};
-
-static DEFINE_PER_CPU(struct home, homes);
 
 /**
  * struct leaving - a module that is being unloaded
@@ -64,45 +42,6 @@ struct leaving {
 
 static DEFINE_RAW_SPINLOCK(leaving_lock);
 static LIST_HEAD(leaving);
-
-/* One cursor: several modules may be unloaded at a time. */
-static DEFINE_MUTEX(cancel_mutex);
-
-/**
- * apic_clock_timer_enlist() - have a timer found when its module is unloaded
- * @timer:	the timer; it may be in a list already
- *
- * Context: Under the timer's lock, interrupts off.
- */
-void apic_clock_timer_enlist(struct apic_clock_timer *timer)
-{
-	struct home *home;
-
-	lockdep_assert_held(&timer->lock);
-	if (!list_empty(&timer->node))
-		return;
-	timer->home = raw_smp_processor_id();
-	home = per_cpu_ptr(&homes, timer->home);
-	raw_spin_lock(&home->lock);
-	list_add_tail(&timer->node, &home->timers);
-	raw_spin_unlock(&home->lock);
-}
-
-/**
- * apic_clock_timer_delist() - the reverse: it is the core's, or nobody's
- * @timer:	the timer; it may be in no list
- *
- * Context: Under the timer's lock, interrupts off.
- */
-void apic_clock_timer_delist(struct apic_clock_timer *timer)
-{
-	struct home *home = per_cpu_ptr(&homes, timer->home);
-
-	lockdep_assert_held(&timer->lock);
-	raw_spin_lock(&home->lock);
-	list_del_init(&timer->node);
-	raw_spin_unlock(&home->lock);
-}
 
 /* Its memory may be the module's, and its function another's. */
 static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
@@ -135,68 +74,29 @@ bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
 	return is;
 }
 
-/*
- * Look at a few timers behind the cursor for the first that a module leaves behind. Return:
- * false at the end of the list, where the cursor leaves it.
- */
-static bool next_of(struct home *home, const struct module *module,
-		    struct apic_clock_timer **found)
+static bool is_left(const struct apic_clock_timer *timer, const void *module)
 {
-	struct apic_clock_timer *timer;
-	unsigned long flags;
-	bool more = false;
-	unsigned int i;
-
-	*found = NULL;
-	raw_spin_lock_irqsave(&home->lock, flags);
-	for (i = 0; !*found && i < AT_A_TIME; i++) {
-		more = !list_is_last(&home->cursor, &home->timers);
-		if (!more) {
-			list_del_init(&home->cursor);
-			break;
-		}
-		timer = list_entry(home->cursor.next, struct apic_clock_timer, node);
-		list_move(&home->cursor, &timer->node);
-		if (belongs_to(timer, module))
-			*found = timer;
-	}
-	raw_spin_unlock_irqrestore(&home->lock, flags);
-	return more;
+	return belongs_to(timer, module);
 }
 
-/* Cancel those of one list. Return: how many. */
-static unsigned int cancel_in(struct home *home, const struct module *module)
+static unsigned int cancel_timer(struct apic_clock_timer *timer)
 {
-	struct apic_clock_timer *timer;
-	unsigned int count = 0;
-	unsigned long flags;
-	bool more;
-
-	raw_spin_lock_irqsave(&home->lock, flags);
-	list_add(&home->cursor, &home->timers);
-	raw_spin_unlock_irqrestore(&home->lock, flags);
-	do {
-		more = next_of(home, module, &timer);
-		if (timer) {
-			del_apic_timer_at_sync(timer);
-			count++;
-		}
-		cond_resched();
-	} while (more);
-	return count;
+	del_apic_timer_at_sync(timer);
+	return 1;
 }
 
 /* Groups, and timers. The module's exit function has returned: nobody uses them. */
 static void cancel(const struct module *module)
 {
-	unsigned int count = 0;
-	int cpu;
+	const struct apic_clock_wanted wanted = {
+		.is = is_left,
+		.of = module,
+		.use = cancel_timer,
+	};
+	unsigned int count;
 
 	apic_clock_groups_stop(module);
-	mutex_lock(&cancel_mutex);
-	for_each_possible_cpu(cpu)
-		count += cancel_in(per_cpu_ptr(&homes, cpu), module);
-	mutex_unlock(&cancel_mutex);
+	count = apic_clock_list_each(&wanted);
 	if (count)
 		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
 			module->name, count);
@@ -278,15 +178,8 @@ static struct notifier_block after_block = {
  */
 int apic_clock_unload_init(void)
 {
-	struct home *home;
-	int cpu, ret;
+	int ret;
 
-	for_each_possible_cpu(cpu) {
-		home = per_cpu_ptr(&homes, cpu);
-		raw_spin_lock_init(&home->lock);
-		INIT_LIST_HEAD(&home->timers);
-		INIT_LIST_HEAD(&home->cursor);
-	}
 	/* The second alone does no harm. */
 	ret = register_module_notifier(&after_block);
 	if (ret)

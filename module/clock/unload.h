@@ -8,16 +8,11 @@ struct apic_clock_timer;
 
 #ifdef CONFIG_MODULES
 
-void apic_clock_timer_enlist(struct apic_clock_timer *timer);
-void apic_clock_timer_delist(struct apic_clock_timer *timer);
 bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer);
 int apic_clock_unload_init(void);
 void apic_clock_unload_exit(void);
 
 #else /* !CONFIG_MODULES: in a kernel tree there may be none */
-
-static inline void apic_clock_timer_enlist(struct apic_clock_timer *timer) {}
-static inline void apic_clock_timer_delist(struct apic_clock_timer *timer) {}
 
 static inline bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
 {

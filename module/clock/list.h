@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _APIC_CLOCK_LIST_H
+#define _APIC_CLOCK_LIST_H
+
+#include <linux/types.h>
+
+struct apic_clock_timer;
+
+/**
+ * struct apic_clock_wanted - which timers of the list are to be found, and for what
+ * @is:		whether a timer is; it is in the list, and may be changing
+ * @of:		passed to @is
+ * @use:	called for each, which nobody else uses, and deletes it; returns what is added up
+ */
+struct apic_clock_wanted {
+	bool (*is)(const struct apic_clock_timer *timer, const void *of);
+	const void *of;
+	unsigned int (*use)(struct apic_clock_timer *timer);
+};
+
+void apic_clock_timer_enlist(struct apic_clock_timer *timer);
+void apic_clock_timer_delist(struct apic_clock_timer *timer);
+unsigned int apic_clock_list_each(const struct apic_clock_wanted *wanted);
+void apic_clock_list_init(void);
+
+#endif /* _APIC_CLOCK_LIST_H */
