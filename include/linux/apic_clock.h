@@ -17,6 +17,7 @@
 #define _LINUX_APIC_CLOCK_H
 
 #include <linux/apic_timer.h>
+#include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -30,6 +31,18 @@
  */
 #define APIC_CLOCK_AFTER	0x1U
 
+/*
+ * PTP hardware clocks, /dev/ptpN, have numbers from here on while they are attached. The
+ * kernel's own are less, or negative, and it has no clock of these.
+ */
+#define APIC_CLOCK_PHC		0x50000000
+
+/* Whether a number is that of a PTP clock, attached or not. */
+static inline bool apic_clock_is_phc(clockid_t clock)
+{
+	return ((unsigned int)clock & 0xff000000U) == APIC_CLOCK_PHC;
+}
+
 /**
  * struct apic_clock_timer - a timer of a clock
  * @timer:	what expires: set its @function, @data, @flags and @spin_budget.
@@ -37,7 +50,11 @@
  *		<linux/apic_timer.h> for it, only those below.
  * @clock:	as passed to add_apic_timer_at()
  * @flags:	0 or APIC_CLOCK_AFTER; set it after init_apic_clock_timer()
- * @when:	likewise; written under @lock
+ * @lost:	NULL, or called once when the timer is cancelled because its clock is gone,
+ *		or no CPU accepts it: @ret is -ENODEV. Called as a handler is, with
+ *		interrupts off, and may arm the timer anew; set it as @flags. It is not
+ *		called for what the timer's owner does: add_apic_timer_at() returns errors.
+ * @when:	as passed to add_apic_timer_at(); written under @lock
  *
  * The handler is called as that of any timer: @now is the TSC at its first
  * instruction, which apic_timer_tsc_to_clock() converts.
@@ -46,6 +63,7 @@ struct apic_clock_timer {
 	struct apic_timer_list timer;
 	clockid_t clock;
 	unsigned int flags;
+	void (*lost)(struct apic_clock_timer *timer, int ret);
 	ktime_t when;
 
 	/* private: */
@@ -57,6 +75,7 @@ struct apic_clock_timer {
 	struct hrtimer approach;	/* of @clock, until @when is near */
 	struct hrtimer check;		/* of CLOCK_MONOTONIC, from then on */
 	struct list_head node;
+	atomic_t reports;		/* calls of @lost that have not returned */
 };
 
 /*
@@ -73,12 +92,13 @@ void init_apic_clock_timer(struct apic_clock_timer *timer);
 
 /*
  * Arm a timer for the moment @when of @clock: CLOCK_MONOTONIC,
- * CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI. On this CPU or
- * on @cpu; a CPU that goes offline hands it to another. A moment that has passed,
- * or that a step of the clock has skipped, runs at once, late. Return:
+ * CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI, or a PTP clock
+ * that is attached. On this CPU or on @cpu; a CPU that goes offline hands it to
+ * another. A moment that has passed, or that a step of the clock has skipped, runs at
+ * once, late. Return:
  *   0		armed
  *   -EBUSY	it is pending already
- *   -ENODEV	the CPU does not accept timers
+ *   -ENODEV	the CPU does not accept timers, or the PTP clock is gone
  *   -EINVAL	also: no such clock, no function, unknown flags, no such CPU
  */
 int add_apic_timer_at(struct apic_clock_timer *timer, clockid_t clock, ktime_t when);
@@ -103,6 +123,27 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer);
 
 /* Check whether a timer is armed and has not expired yet. */
 bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
+
+/*
+ * Use the PTP hardware clock /dev/ptp@index for timers: apic_clock_phc_attach() returns its
+ * number, or an error: -EINVAL if there is no such clock. It is read every 50 ms from
+ * then on. Task context; sleeps. Whoever attaches it detaches it: with the last one,
+ * timers that are pending for it are cancelled (@lost).
+ */
+#define apic_clock_phc_attach(index)	__apic_clock_phc_attach(index, THIS_MODULE)
+#define apic_clock_phc_detach(clock)	__apic_clock_phc_detach(clock, THIS_MODULE)
+
+struct module;
+int __apic_clock_phc_attach(int index, const struct module *owner);
+int __apic_clock_phc_detach(clockid_t clock, const struct module *owner);
+
+/*
+ * As apic_timer_clock_to_tsc(), apic_timer_tsc_to_clock() and apic_timer_clock_now(), for
+ * PTP clocks as well.
+ */
+u64 apic_clock_to_tsc(clockid_t clock, ktime_t when, u64 *error);
+ktime_t apic_clock_from_tsc(clockid_t clock, u64 tsc);
+int apic_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest);
 
 /**
  * struct apic_clock_skew - how far a CPU's TSC is ahead of the reference CPU's

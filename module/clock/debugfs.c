@@ -4,7 +4,7 @@
  *
  *	clocks		the clocks that timers can expire by: what each reads at
  *			one TSC value, how far off a conversion may be, and its
- *			rate against the TSC's nominal one
+ *			rate against the TSC's nominal one; PTP clocks that are attached
  *	stats		counters of the timers
  *	resync		the TSC's rate by another counter, and how far each CPU's TSC is
  *			behind because it has stopped; writing "compare" compares now
@@ -29,6 +29,7 @@
 
 #include "adjust.h"
 #include "debugfs.h"
+#include "phc.h"
 #include "resync.h"
 #include "skew.h"
 #include "timer.h"
@@ -69,6 +70,7 @@ static int clocks_show(struct seq_file *file, void *unused)
 		seq_printf(file, "%s: %lld ns at TSC %llu, error %llu cycles, rate %+lld ppb\n",
 			   clocks[i].name, time, now, error, rate_ppb(clocks[i].id, now));
 	}
+	apic_clock_phc_show(file);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(clocks);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The timers of clocks that an hrtimer is pending for: those that are not the core's, or not
- * only. They are looked for when a module is unloaded.
+ * only. They are looked for when a module is unloaded, and when a PTP clock is set or goes.
  *
  * A timer's lock is the outer one of those here.
  */
@@ -9,6 +9,7 @@
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 
@@ -91,8 +92,12 @@ static bool next_of(struct home *home, const struct apic_clock_wanted *wanted,
 			break;
 		}
 		timer = list_entry(home->cursor.next, struct apic_clock_timer, node);
-		if (wanted->is(timer, wanted->of))
+		if (wanted->is(timer, wanted->of)) {
+			/* Its lock is the outer one: who has it may be waiting for ours. */
+			if (wanted->locked && !raw_spin_trylock(&timer->lock))
+				break;
 			*found = timer;
+		}
 		list_move(&home->cursor, &timer->node);
 	}
 	raw_spin_unlock(&home->lock);
@@ -112,9 +117,14 @@ static unsigned int each_in(struct home *home, const struct apic_clock_wanted *w
 	do {
 		local_irq_save(flags);
 		more = next_of(home, wanted, &timer);
+		if (timer && wanted->locked) {
+			sum += wanted->use(timer);
+			timer = NULL;
+		}
 		local_irq_restore(flags);
 		if (timer)
 			sum += wanted->use(timer);
+		cpu_relax();
 		cond_resched();
 	} while (more);
 	return sum;

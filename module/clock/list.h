@@ -10,11 +10,14 @@ struct apic_clock_timer;
  * struct apic_clock_wanted - which timers of the list are to be found, and for what
  * @is:		whether a timer is; it is in the list, and may be changing
  * @of:		passed to @is
- * @use:	called for each, which nobody else uses, and deletes it; returns what is added up
+ * @locked:	@use is called under the timer's lock, with interrupts off, and unlocks it.
+ *		Otherwise nobody else uses the timer, which it deletes.
+ * @use:	called for each; returns what is added up
  */
 struct apic_clock_wanted {
 	bool (*is)(const struct apic_clock_timer *timer, const void *of);
 	const void *of;
+	bool locked;
 	unsigned int (*use)(struct apic_clock_timer *timer);
 };
 

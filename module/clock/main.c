@@ -8,6 +8,7 @@
 #include "debugfs.h"
 #include "list.h"
 #include "look.h"
+#include "phc.h"
 #include "resync.h"
 #include "skew.h"
 #include "unload.h"
@@ -17,6 +18,7 @@ static int __init apic_clock_init(void)
 	int ret;
 
 	apic_clock_list_init();
+	apic_clock_phc_init();
 	ret = apic_clock_unload_init();
 	if (ret)
 		return ret;
@@ -44,6 +46,7 @@ no_look:
 static void __exit apic_clock_exit(void)
 {
 	apic_clock_debugfs_exit();
+	apic_clock_phc_exit();
 	apic_clock_resync_exit();
 	apic_clock_skew_exit();
 	apic_clock_look_exit();

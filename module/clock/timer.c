@@ -23,8 +23,9 @@
  * then: when the clock is made faster meanwhile, the event is late. The tick's
  * length can change by a tenth.
  *
- * CLOCK_MONOTONIC_RAW has no hrtimers: it is approached by those of
- * CLOCK_MONOTONIC.
+ * CLOCK_MONOTONIC_RAW and PTP clocks have no hrtimers: they are approached by those of
+ * CLOCK_MONOTONIC. When a PTP clock is set, or the machine has slept, its timers are aimed
+ * anew; when it is gone, they are cancelled.
  *
  * Without high resolution (highres=off) the kernel runs hrtimers in its ticks only.
  * All of this begins two ticks earlier then, so that it is done in time.
@@ -35,6 +36,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_clock.h>
+#include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -45,6 +47,7 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
@@ -53,6 +56,8 @@
 
 #include "compat.h"
 #include "list.h"
+#include "phc.h"
+#include "phc_map.h"
 #include "timer.h"
 #include "unload.h"
 
@@ -91,11 +96,11 @@ static int check_timer(const struct apic_clock_timer *timer)
 	return 0;
 }
 
-static bool has_clock(clockid_t clock)
+static int check_clock(clockid_t clock)
 {
 	ktime_t earliest, latest;
 
-	return !apic_timer_clock_now(clock, &earliest, &latest);
+	return apic_clock_now(clock, &earliest, &latest);
 }
 
 /* What the core would say two milliseconds before the moment, when it is too late. */
@@ -103,6 +108,7 @@ static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int 
 {
 	unsigned int mode = timer->timer.flags & APIC_TIMER_MODE_MASK;
 	struct apic_timer_info info;
+	int ret;
 
 	if (!timer->timer.function)
 		return refuse(-EINVAL, "timer %p has no function", timer);
@@ -112,9 +118,10 @@ static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int 
 	if (timer->timer.spin_budget && mode && mode != APIC_TIMER_EXACT)
 		return refuse(-EINVAL, "timer of %ps has a spin budget but does not spin",
 			      timer->timer.function);
-	if (!has_clock(clock))
-		return refuse(-EINVAL, "timer of %ps: there is no clock %d",
-			      timer->timer.function, clock);
+	ret = check_clock(clock);
+	if (ret)
+		return refuse(ret, "timer of %ps: there is no clock %d", timer->timer.function,
+			      clock);
 	return apic_timer_query(cpu, &info);
 }
 
@@ -164,9 +171,22 @@ static s64 near_ns(void)
 	return NEAR_NS + hrtimers_late();
 }
 
+/* It has no hrtimers of its own. */
+static bool by_monotonic(clockid_t clock)
+{
+	return clock == CLOCK_MONOTONIC_RAW || apic_clock_is_phc(clock);
+}
+
+static bool is_gone(clockid_t clock)
+{
+	struct apic_clock_phc_line line;
+
+	return apic_clock_is_phc(clock) && apic_clock_phc_line(clock, &line);
+}
+
 static s64 remaining(const struct apic_clock_timer *timer)
 {
-	s64 now = apic_timer_tsc_to_clock(timer->clock, apic_timer_now()), left;
+	s64 now = apic_clock_from_tsc(timer->clock, apic_timer_now()), left;
 
 	if (check_sub_overflow(timer->when, now, &left))
 		return timer->when > now ? S64_MAX : S64_MIN;
@@ -176,7 +196,7 @@ static s64 remaining(const struct apic_clock_timer *timer)
 /* The TSC value that the timer expires at, by what its clock does now. */
 static u64 moment_of(const struct apic_clock_timer *timer)
 {
-	u64 error, tsc = apic_timer_clock_to_tsc(timer->clock, timer->when, &error);
+	u64 error, tsc = apic_clock_to_tsc(timer->clock, timer->when, &error);
 
 	return timer->flags & APIC_CLOCK_AFTER ? apic_timer_add_tsc(tsc, error) : tsc;
 }
@@ -194,6 +214,70 @@ static int arm(struct apic_clock_timer *timer, u64 tsc)
 	return add_apic_timer(&timer->timer);
 }
 
+/*
+ * Return: true if a callback is under way. hrtimer_cancel() would wait for it without the
+ * lock, while set_clock() makes another hrtimer of the approach:
+ *
+ *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
+ *	  add_apic_timer_at(), another clock
+ *	    set_clock()                         hrtimer_cancel(&timer->approach)
+ *	      timer->approach.base = NULL
+ *	                                          reads from base
+ */
+static bool cancel_hrtimers(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	bool callback;
+
+	lockdep_assert_held(&timer->lock);
+	callback = hrtimer_try_to_cancel(&timer->approach) < 0;
+	callback |= hrtimer_try_to_cancel(&timer->check) < 0;
+	settle(timer);
+	return callback;
+}
+
+/*
+ * Take it out of wherever it is. Return: as del_apic_timer(), and in @callback as
+ * cancel_hrtimers().
+ */
+static int take_out(struct apic_clock_timer *timer, bool *callback)
+	__must_hold(&timer->lock)
+{
+	unsigned int state = timer->state;
+	int ret;
+
+	lockdep_assert_held(&timer->lock);
+	/* A callback that is under way finds the state, once it has the lock. */
+	timer->state = IDLE;
+	*callback = cancel_hrtimers(timer);
+	ret = del_apic_timer(&timer->timer);
+	if (state == FAR)
+		return 1;
+	/* It was armed, if not as far as the CPU's timer. */
+	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
+}
+
+/*
+ * A clock may go while a timer of it is armed:
+ *
+ *	CPU0: advance()                         CPU1: end() of phc.c
+ *	  the clock is there
+ *	                                          it is gone
+ *	                                          looks for its timers: this is none
+ *	  start(), which puts it into the list
+ *	  the clock is gone
+ */
+static int armed_if_not_gone(struct apic_clock_timer *timer)
+	__must_hold(&timer->lock)
+{
+	bool callback;
+
+	if (likely(!is_gone(timer->clock)))
+		return 0;
+	/* It may have expired meanwhile. */
+	return take_out(timer, &callback) == 1 ? -ENODEV : 0;
+}
+
 /* Do what is next for a timer that is armed nowhere. */
 static int advance(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
@@ -206,14 +290,19 @@ static int advance(struct apic_clock_timer *timer)
 	WRITE_ONCE(timer->armed, timer->armed + 1);
 	/* It may be there still when the last expiry came before it. */
 	hrtimer_try_to_cancel(&timer->check);
+	if (is_gone(timer->clock)) {
+		timer->state = IDLE;
+		settle(timer);
+		return -ENODEV;
+	}
 	if (left >= 2 * near) {
 		timer->state = FAR;
-		if (timer->clock != CLOCK_MONOTONIC_RAW)
+		if (!by_monotonic(timer->clock))
 			start(timer, &timer->approach, timer->when - near - left / 8);
 		else
 			start(timer, &timer->check,
 			      ktime_add_safe(ktime_get(), left - left / 8 - near));
-		return 0;
+		return armed_if_not_gone(timer);
 	}
 
 	/* It may expire at once, on another CPU: see is_pending(). */
@@ -228,44 +317,76 @@ static int advance(struct apic_clock_timer *timer)
 	if (left > 2 * check) {
 		timer->state = NEAR;
 		start(timer, &timer->check, ktime_get() + left - check);
-	} else {
-		timer->state = LAST;
-		settle(timer);
+		return armed_if_not_gone(timer);
 	}
+	timer->state = LAST;
+	settle(timer);
 	return 0;
 }
 
-/* In a callback: the timer has nowhere to go. */
-static void advance_late(struct apic_clock_timer *timer)
+/* Nobody waits for what this returns: an error is for unlock_and_report(). */
+static int advance_late(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
+	int ret;
+
 	if (apic_clock_timer_is_leaving(timer)) {
 		timer->state = IDLE;
 		settle(timer);
+		return 0;
+	}
+	ret = advance(timer);
+	if (ret) {
+		atomic64_inc(&apic_clock_stats.lost);
+		if (!is_gone(timer->clock))
+			pr_warn_once("timer of %ps is lost: no CPU accepts it\n",
+				     timer->timer.function);
+	}
+	return ret;
+}
+
+/* The timer whose owner this CPU is notifying. */
+static DEFINE_PER_CPU(const struct apic_clock_timer *, reported);
+
+/*
+ * Notify a timer's owner that it is lost, unless @ret is 0. Interrupts stay off, so that
+ * del_apic_timer_at_sync() can wait for this by spinning.
+ */
+static void unlock_and_report(struct apic_clock_timer *timer, int ret)
+	__releases(&timer->lock)
+{
+	if (!ret || !timer->lost) {
+		raw_spin_unlock(&timer->lock);
 		return;
 	}
-	if (!advance(timer))
-		return;
-	atomic64_inc(&apic_clock_stats.lost);
-	pr_warn_once("timer of %ps is lost: no CPU accepts it\n", timer->timer.function);
+	atomic_inc(&timer->reports);
+	raw_spin_unlock(&timer->lock);
+	__this_cpu_write(reported, timer);
+	timer->lost(timer, -ENODEV);
+	__this_cpu_write(reported, NULL);
+	/* Pairs with del_apic_timer_at_sync(), after which its memory is freed. */
+	atomic_dec_return_release(&timer->reports);
 }
 
 static enum hrtimer_restart approach(struct hrtimer *hrtimer)
 {
 	struct apic_clock_timer *timer = container_of(hrtimer, struct apic_clock_timer, approach);
 	unsigned long flags;
+	int ret = 0;
 
-	raw_spin_lock_irqsave(&timer->lock, flags);
+	local_irq_save(flags);
+	raw_spin_lock(&timer->lock);
 	/* Otherwise it was deleted or armed anew before we had the lock. */
 	if (timer->state == FAR && !hrtimer_is_queued(hrtimer))
-		advance_late(timer);
+		ret = advance_late(timer);
 	else
 		settle_if_over(timer);
-	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	unlock_and_report(timer, ret);
+	local_irq_restore(flags);
 	return HRTIMER_NORESTART;
 }
 
-static void check_again(struct apic_clock_timer *timer)
+static int check_again(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
 	u64 tsc = moment_of(timer);
@@ -280,30 +401,113 @@ static void check_again(struct apic_clock_timer *timer)
 		if (del_apic_timer(&timer->timer) == 1) {
 			atomic64_inc(remaining(timer) >= 2 * near_ns() ?
 				     &apic_clock_stats.stepped : &apic_clock_stats.moved);
-			advance_late(timer);
-			return;
+			return advance_late(timer);
 		}
 	}
 	timer->state = LAST;
 	settle(timer);
+	return 0;
 }
 
 static enum hrtimer_restart check(struct hrtimer *hrtimer)
 {
 	struct apic_clock_timer *timer = container_of(hrtimer, struct apic_clock_timer, check);
 	unsigned long flags;
+	int ret = 0;
 
-	raw_spin_lock_irqsave(&timer->lock, flags);
+	local_irq_save(flags);
+	raw_spin_lock(&timer->lock);
 	if (!hrtimer_is_queued(hrtimer)) {
-		if (timer->state == FAR && timer->clock == CLOCK_MONOTONIC_RAW)
-			advance_late(timer);
+		if (timer->state == FAR && by_monotonic(timer->clock))
+			ret = advance_late(timer);
 		else if (timer->state == NEAR)
-			check_again(timer);
+			ret = check_again(timer);
 		else
 			settle_if_over(timer);
 	}
-	raw_spin_unlock_irqrestore(&timer->lock, flags);
+	unlock_and_report(timer, ret);
+	local_irq_restore(flags);
 	return HRTIMER_NORESTART;
+}
+
+static bool is_of(const struct apic_clock_timer *timer, const void *clock)
+{
+	return READ_ONCE(timer->clock) == *(const clockid_t *)clock;
+}
+
+static unsigned int lose(struct apic_clock_timer *timer)
+	__releases(&timer->lock)
+{
+	bool callback;
+	bool pending = (timer->state == FAR || timer->state == NEAR) && is_gone(timer->clock) &&
+		       take_out(timer, &callback) == 1;
+
+	if (pending)
+		atomic64_inc(&apic_clock_stats.lost);
+	unlock_and_report(timer, pending ? -ENODEV : 0);
+	return pending;
+}
+
+/**
+ * apic_clock_timers_lose() - cancel the timers of a clock that is gone
+ * @clock:	the clock, which has no line any more
+ *
+ * Those that expire within 50 microseconds are left alone.
+ *
+ * Context: Task. Sleeps.
+ * Return: how many were cancelled, whose owners have been notified.
+ */
+unsigned int apic_clock_timers_lose(clockid_t clock)
+{
+	const struct apic_clock_wanted wanted = {
+		.is = is_of,
+		.of = &clock,
+		.locked = true,
+		.use = lose,
+	};
+
+	return apic_clock_list_each(&wanted);
+}
+
+/* As check_again(), from anywhere. */
+static unsigned int renew(struct apic_clock_timer *timer)
+	__releases(&timer->lock)
+{
+	unsigned int state = timer->state;
+	int ret = 0;
+
+	if (state == FAR || state == NEAR) {
+		WRITE_ONCE(timer->state, MOVING);
+		/* Pairs with is_pending(): who sees it taken out sees the state, too. */
+		smp_wmb();
+		if (state == FAR || del_apic_timer(&timer->timer) == 1) {
+			ret = advance_late(timer);
+		} else {
+			timer->state = LAST;
+			hrtimer_try_to_cancel(&timer->check);
+			settle(timer);
+		}
+	}
+	unlock_and_report(timer, ret);
+	return 0;
+}
+
+/**
+ * apic_clock_timers_renew() - aim the timers of a clock anew, as it was set
+ * @clock:	the clock, approached by CLOCK_MONOTONIC
+ *
+ * Context: Task. Sleeps.
+ */
+void apic_clock_timers_renew(clockid_t clock)
+{
+	const struct apic_clock_wanted wanted = {
+		.is = is_of,
+		.of = &clock,
+		.locked = true,
+		.use = renew,
+	};
+
+	apic_clock_list_each(&wanted);
 }
 
 /**
@@ -322,6 +526,7 @@ void init_apic_clock_timer(struct apic_clock_timer *timer)
 	init_apic_timer(&timer->timer);
 	timer->clock = -1;
 	timer->flags = 0;
+	timer->lost = NULL;
 	timer->when = 0;
 	timer->cpu = -1;
 	timer->home = 0;
@@ -332,6 +537,7 @@ void init_apic_clock_timer(struct apic_clock_timer *timer)
 	apic_clock_hrtimer_setup(&timer->check, check, CLOCK_MONOTONIC,
 				 HRTIMER_MODE_ABS_PINNED_HARD);
 	INIT_LIST_HEAD(&timer->node);
+	atomic_set(&timer->reports, 0);
 	WRITE_ONCE(timer->state, IDLE);
 }
 EXPORT_SYMBOL_GPL(init_apic_clock_timer);
@@ -398,49 +604,6 @@ static bool is_pending(const struct apic_clock_timer *timer)
 	}
 }
 
-/*
- * Return: true if a callback is under way. hrtimer_cancel() would wait for it without the
- * lock, while set_clock() makes another hrtimer of the approach:
- *
- *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
- *	  add_apic_timer_at(), another clock
- *	    set_clock()                         hrtimer_cancel(&timer->approach)
- *	      timer->approach.base = NULL
- *	                                          reads from base
- */
-static bool cancel_hrtimers(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	bool callback;
-
-	lockdep_assert_held(&timer->lock);
-	callback = hrtimer_try_to_cancel(&timer->approach) < 0;
-	callback |= hrtimer_try_to_cancel(&timer->check) < 0;
-	settle(timer);
-	return callback;
-}
-
-/*
- * Take it out of wherever it is. Return: as del_apic_timer(), and in @callback as
- * cancel_hrtimers().
- */
-static int take_out(struct apic_clock_timer *timer, bool *callback)
-	__must_hold(&timer->lock)
-{
-	unsigned int state = timer->state;
-	int ret;
-
-	lockdep_assert_held(&timer->lock);
-	/* A callback that is under way finds the state, once it has the lock. */
-	timer->state = IDLE;
-	*callback = cancel_hrtimers(timer);
-	ret = del_apic_timer(&timer->timer);
-	if (state == FAR)
-		return 1;
-	/* It was armed, if not as far as the CPU's timer. */
-	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
-}
-
 /* The approach is an hrtimer of one clock. It may be in its callback still. */
 static bool set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	__must_hold(&timer->lock)
@@ -450,7 +613,7 @@ static bool set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	if (hrtimer_try_to_cancel(&timer->approach) < 0)
 		return false;
 	timer->clock = clock;
-	if (clock != CLOCK_MONOTONIC_RAW)
+	if (!by_monotonic(clock))
 		apic_clock_hrtimer_setup(&timer->approach, approach, clock,
 					 HRTIMER_MODE_ABS_PINNED_HARD);
 	return true;
@@ -499,18 +662,19 @@ EXPORT_SYMBOL_GPL(add_apic_timer_at_on);
  * add_apic_timer_at() - arm a timer for a moment of a clock, on this CPU
  * @timer:	timer, initialised, not pending
  * @clock:	CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or
- *		CLOCK_TAI
+ *		CLOCK_TAI, or as apic_clock_phc_attach() has returned it
  * @when:	absolute, of @clock
  *
  * The handler starts at the first TSC value at which @clock reads @when, as the
  * timer's mode has it. Until 50 microseconds before, whatever the clock does is
- * followed.
+ * followed; of a PTP clock, what its last reading has shown. If that goes, the timer is
+ * cancelled, and @timer->lost called.
  *
  * Context: Any but NMI, also a handler.
  * Return:
  * * %0 - armed
  * * %-EBUSY - it is pending already
- * * %-ENODEV - this CPU takes no timers
+ * * %-ENODEV - this CPU takes no timers, or the PTP clock is gone
  * * %-EINVAL - not initialised, no function, unknown flags, no such clock, or a
  *   spin budget with a mode that doesn't spin
  * * %-EPERM - called from NMI
@@ -584,10 +748,12 @@ EXPORT_SYMBOL_GPL(del_apic_timer_at);
  * @timer:	timer, initialised
  *
  * On return the timer may be freed, unless others arm it again meanwhile. A
- * handler that arms its own timer is waited for and that expiry deleted too.
+ * handler that arms its own timer is waited for and that expiry deleted too; so is
+ * @timer->lost.
  *
- * Context: Any but NMI. The caller must not hold a lock that the handler takes.
- * Return: as del_apic_timer_sync().
+ * Context: Any but NMI. The caller must not hold a lock that the handler, or @lost, takes.
+ * Return: as del_apic_timer_sync(), where
+ * * %-EDEADLK - also: called by @timer->lost
  */
 int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 {
@@ -598,6 +764,9 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 
 	if (ret)
 		return ret;
+	/* Only within @lost, where we stay on this CPU, is it ours. */
+	if (raw_cpu_read(reported) == timer)
+		return -EDEADLK;
 	do {
 		raw_spin_lock_irqsave(&timer->lock, flags);
 		ret = take_out(timer, &callback);
@@ -607,12 +776,15 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 			first = ret;
 		begun = true;
 
+		/* Pairs with unlock_and_report(). */
+		while (unlikely(atomic_read_acquire(&timer->reports)))
+			cpu_relax();
 		again = del_apic_timer_sync(&timer->timer);
 		if (again == -EDEADLK)
 			return again;
 		if (again == 1)
 			first = 1;
-		/* The handler that was waited for, or a callback, may have armed it again. */
+		/* What was waited for may have armed it again. */
 	} while (callback || READ_ONCE(timer->armed) != armed);
 	return first == -EBUSY ? 0 : first;
 }

@@ -3,6 +3,7 @@
 #define _APIC_CLOCK_TIMER_H
 
 #include <linux/atomic.h>
+#include <linux/types.h>
 
 /**
  * struct apic_clock_stats - what has happened to timers of clocks
@@ -10,7 +11,7 @@
  * @checked:	moments that were converted again shortly before
  * @moved:	those of @checked whose TSC value was another
  * @stepped:	those of @checked that a step of the clock has moved far away
- * @lost:	timers that no CPU would accept
+ * @lost:	timers that no CPU would accept, or whose clock is gone
  */
 struct apic_clock_stats {
 	atomic64_t approached;
@@ -21,5 +22,8 @@ struct apic_clock_stats {
 };
 
 extern struct apic_clock_stats apic_clock_stats;
+
+unsigned int apic_clock_timers_lose(clockid_t clock);
+void apic_clock_timers_renew(clockid_t clock);
 
 #endif /* _APIC_CLOCK_TIMER_H */

@@ -28,6 +28,7 @@
 
 #include "group.h"
 #include "list.h"
+#include "phc.h"
 #include "unload.h"
 
 /**
@@ -47,6 +48,7 @@ static LIST_HEAD(leaving);
 static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
 {
 	return within_module((unsigned long)timer->timer.function, module) ||
+	       within_module((unsigned long)timer->lost, module) ||
 	       within_module((unsigned long)timer, module);
 }
 
@@ -154,6 +156,7 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	if (is_unloaded(state, module)) {
 		cancel(module);
 		apic_clock_groups_free(module);
+		apic_clock_phc_unload(module);
 		left(module);
 	}
 	return NOTIFY_OK;

@@ -27,5 +27,9 @@ void clock_test_stop_show(struct seq_file *file);
 int clock_test_trust(void);
 void clock_test_trust_exit(void);
 void clock_test_trust_show(struct seq_file *file);
+int clock_test_phc(const char *verb, unsigned int n, int clock, long long value);
+void clock_test_phc_show(struct seq_file *file);
+void clock_test_phc_init(void);
+void clock_test_phc_exit(void);
 
 #endif /* _APIC_CLOCK_TEST_H */

@@ -23,6 +23,7 @@
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"trust": register a notifier of the verdict, and what bad use of it gets
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
+ *		"phc_VERB SLOT CLOCK VALUE": timers of PTP clocks, see phc.c
  *	result	a line for each slot
  */
 #include <linux/apic_clock.h>
@@ -188,6 +189,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_stop(n);
 	if (!strcmp(verb, "trust"))
 		return clock_test_trust();
+	if (!strncmp(verb, "phc_", 4))
+		return clock_test_phc(verb, n, clock, ms);
 	if (n >= SLOTS)
 		return -EINVAL;
 	slot = &slots[n];
@@ -257,6 +260,7 @@ static int result_show(struct seq_file *file, void *unused)
 	clock_test_rearm_show(file);
 	clock_test_stop_show(file);
 	clock_test_trust_show(file);
+	clock_test_phc_show(file);
 	clock_test_group_show(file);
 	return 0;
 }
@@ -289,6 +293,7 @@ static int __init clock_test_init(void)
 		init_apic_clock_timer(&crowd[i]);
 	}
 	clock_test_adjust_init();
+	clock_test_phc_init();
 	directory = debugfs_create_dir("apic_clock_test", NULL);
 	debugfs_create_file("command", 0200, directory, NULL, &command_fops);
 	debugfs_create_file("result", 0400, directory, NULL, &result_fops);
@@ -311,6 +316,7 @@ static void __exit clock_test_exit(void)
 	for (i = 0; i < ARRAY_SIZE(crowd); i++)
 		del_apic_timer_at_sync(&crowd[i]);
 	clock_test_group_free();
+	clock_test_phc_exit();
 }
 
 module_init(clock_test_init);

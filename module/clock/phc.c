@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PTP hardware clocks as clocks of timers.
+ *
+ * Such a clock is on the other side of a bus: reading it takes microseconds, may sleep,
+ * and cannot be done where a moment is converted. So a work reads it every 50 ms, as
+ * long as it is attached, and publishes a line (see phc_map.h) that any context can use.
+ * Who attaches it gets a number, which no clock of the kernel has, nor any other that was
+ * attached before.
+ *
+ * The line holds until the clock is steered or set. What it is steered by is read along
+ * with it; that it was set shows as it is not where the line has it. Pending timers are
+ * aimed anew then.
+ *
+ * The clock may go away at any time, with its driver: its timers are cancelled then, and
+ * their owners notified. The number stays in use until they detach it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/seq_file.h>
+#include <linux/seqlock.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/workqueue.h>
+
+#include "phc.h"
+#include "phc_file.h"
+#include "phc_map.h"
+#include "timer.h"
+
+/* Clocks that can be attached at a time. */
+#define PHCS		16
+/* From one burst of reads to the next; at first, so that the rate is known soon, ms. */
+#define PERIOD_MS	50
+#define FIRST_MS	10
+#define FIRST		4
+
+/* A number of ours: 0x50, how often one was given, and its slot. */
+#define SLOT_MASK	(PHCS - 1)
+#define COUNT_SHIFT	4
+#define COUNT_MASK	0xfffff
+
+static_assert(PHCS == 1 << COUNT_SHIFT);
+
+/**
+ * struct attached - who has attached a clock
+ * @node:	of the clock's list
+ * @owner:	the module, NULL for the kernel; only compared
+ */
+struct attached {
+	struct list_head node;
+	const struct module *owner;
+};
+
+/**
+ * struct published - what timers use
+ * @clock:	the number; 0: the slot is free
+ * @ret:	0, or -ENODEV: the clock is gone
+ * @line:	the line
+ */
+struct published {
+	clockid_t clock;
+	int ret;
+	struct apic_clock_phc_line line;
+};
+
+/**
+ * struct phc - a slot for a clock
+ * @latch:	of @published, of which one is whole at any time
+ * @published:	see there; written by the work, and while that does not run
+ * @users:	who has attached it; under phc_mutex
+ * @index:	N of /dev/ptpN
+ * @file:	the clock; NULL once it is gone, which the work notices
+ * @work:	reads it
+ * @known:	its rate is known, or it is gone
+ * @map:	what is known of it; for the work only, as are the next two
+ * @step:	see apic_clock_phc_read()
+ * @asleep:	ns that the machine has slept, at the last reading
+ * @bursts:	bursts of reads
+ * @failed:	those that gave no reading
+ * @set:	how often the clock was found to be set
+ */
+struct phc {
+	seqcount_latch_t latch;
+	struct published published[2];
+	struct list_head users;
+	int index;
+	struct file *file;
+	struct delayed_work work;
+	struct completion known;
+	struct apic_clock_phc_map *map;
+	u64 step;
+	ktime_t asleep;
+	u64 bursts;
+	u64 failed;
+	u64 set;
+};
+
+static struct phc phcs[PHCS];
+static unsigned int given;
+static DEFINE_MUTEX(phc_mutex);		/* attach and detach */
+
+static void publish(struct phc *phc, const struct published *published)
+{
+	raw_write_seqcount_latch(&phc->latch);
+	phc->published[0] = *published;
+	raw_write_seqcount_latch(&phc->latch);
+	phc->published[1] = *published;
+}
+
+static struct published published_of(const struct phc *phc)
+{
+	struct published published;
+	unsigned int seq;
+
+	do {
+		seq = raw_read_seqcount_latch(&phc->latch);
+		/* Of a copy that is written meanwhile nothing is used. */
+		published = data_race(phc->published[seq & 1]);
+		/* Pairs with the barriers of raw_write_seqcount_latch(). */
+		smp_rmb();
+	} while (raw_read_seqcount_latch(&phc->latch) != seq);
+	return published;
+}
+
+/**
+ * apic_clock_phc_line() - get the present line of a clock
+ * @clock:	the number that it was attached by
+ * @line:	set
+ *
+ * Context: Any.
+ * Return: 0; -ENODEV if the clock is gone; -EINVAL if there is none of that number.
+ */
+int apic_clock_phc_line(clockid_t clock, struct apic_clock_phc_line *line)
+{
+	struct published published;
+
+	if (!apic_clock_is_phc(clock))
+		return -EINVAL;
+	published = published_of(&phcs[clock & SLOT_MASK]);
+	if (published.clock != clock)
+		return -EINVAL;
+	*line = published.line;
+	return published.ret;
+}
+
+/*
+ * On one CPU always, as TSCs may differ: on the one that the others' are compared with. A
+ * frozen machine does not touch devices that may be off.
+ */
+static void read_in(struct phc *phc, unsigned int ms)
+{
+	cpus_read_lock();
+	queue_delayed_work_on(cpumask_first(cpu_online_mask), system_freezable_wq, &phc->work,
+			      msecs_to_jiffies(ms));
+	cpus_read_unlock();
+}
+
+/* From here on no timer is armed for it; those that are get cancelled. */
+static unsigned int end(struct phc *phc)
+{
+	struct published published = published_of(phc);
+
+	published.ret = -ENODEV;
+	publish(phc, &published);
+	return apic_clock_timers_lose(published.clock);
+}
+
+/* Return: true if timers that are pending have to be aimed anew. */
+static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 frequency)
+{
+	ktime_t asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
+	struct published published = published_of(phc);
+	bool set, slept = asleep != phc->asleep;
+
+	phc->asleep = asleep;
+	if (frequency != phc->map->frequency)
+		apic_clock_phc_map_steer(phc->map, frequency);
+	set = apic_clock_phc_map_use(phc->map, reading);
+	if (set && published.line.rate)
+		phc->set++;
+	published.line = phc->map->line;
+	publish(phc, &published);
+	if (phc->map->count > 1)
+		complete_all(&phc->known);
+	/* Their hrtimers have slept, too. */
+	return set || slept;
+}
+
+static void read_work(struct work_struct *work)
+{
+	struct phc *phc = container_of(to_delayed_work(work), struct phc, work);
+	struct apic_clock_rate runs = apic_clock_phc_map_runs(phc->map);
+	struct apic_clock_reading reading;
+	unsigned int lost;
+	s64 frequency;
+	int ret;
+
+	phc->bursts++;
+	ret = apic_clock_phc_read(phc->file, &runs, &phc->step, &reading, &frequency);
+	if (ret == -ENODEV) {
+		lost = end(phc);
+		pr_warn("ptp%d is gone: %u timers of it are cancelled\n", phc->index, lost);
+		/* Its index is free for another. */
+		apic_clock_phc_close(phc->file);
+		phc->file = NULL;
+		complete_all(&phc->known);
+		return;
+	}
+	if (ret)
+		phc->failed++;
+	else if (use(phc, &reading, frequency))
+		apic_clock_timers_renew(published_of(phc).clock);
+	read_in(phc, phc->map->count < FIRST ? FIRST_MS : PERIOD_MS);
+}
+
+static struct phc *find(int index)
+{
+	struct phc *phc;
+
+	for (phc = phcs; phc < phcs + PHCS; phc++)
+		if (!list_empty(&phc->users) && phc->index == index && !published_of(phc).ret)
+			return phc;
+	return NULL;
+}
+
+static struct phc *find_free(void)
+{
+	struct phc *phc;
+
+	for (phc = phcs; phc < phcs + PHCS; phc++)
+		if (list_empty(&phc->users))
+			return phc;
+	return NULL;
+}
+
+static struct phc *start(int index, struct file *file)
+{
+	struct phc *phc = find_free();
+	struct published published = {};
+
+	if (!phc)
+		return ERR_PTR(-ENOSPC);
+	phc->map = kmalloc(sizeof(*phc->map), GFP_KERNEL);
+	if (!phc->map)
+		return ERR_PTR(-ENOMEM);
+	phc->file = file;
+	phc->index = index;
+	phc->step = 0;
+	phc->bursts = 0;
+	phc->failed = 0;
+	phc->set = 0;
+	phc->asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
+	apic_clock_phc_map_init(phc->map, apic_timer_ns_to_tsc(1ULL << APIC_CLOCK_RATE_SHIFT));
+	reinit_completion(&phc->known);
+	given++;
+	published.clock = APIC_CLOCK_PHC | (given & COUNT_MASK) << COUNT_SHIFT | (phc - phcs);
+	publish(phc, &published);
+	return phc;
+}
+
+/* The last user has left, or will. */
+static void stop(struct phc *phc)
+{
+	const struct published none = {};
+	unsigned int lost;
+
+	cancel_delayed_work_sync(&phc->work);
+	lost = end(phc);
+	if (lost)
+		pr_warn("ptp%d is detached: %u timers of it are cancelled\n", phc->index, lost);
+	if (phc->file)
+		apic_clock_phc_close(phc->file);
+	phc->file = NULL;
+	kfree(phc->map);
+	phc->map = NULL;
+	publish(phc, &none);
+}
+
+/* Wait until its rate is known: two bursts. Return: 0, or an error. */
+static int wait_for_rate(struct phc *phc)
+{
+	read_in(phc, 0);
+	/* Longer than a driver takes for anything, unless it always fails. */
+	if (!wait_for_completion_timeout(&phc->known, HZ))
+		return -EIO;
+	return published_of(phc).ret;
+}
+
+/* Takes over the file. Return: the number, or an error. */
+static int enter(int index, struct file *file, struct attached *user)
+{
+	struct phc *phc = find(index);
+	int ret;
+
+	lockdep_assert_held(&phc_mutex);
+	if (phc) {
+		apic_clock_phc_close(file);
+	} else {
+		phc = start(index, file);
+		if (IS_ERR(phc)) {
+			apic_clock_phc_close(file);
+			return PTR_ERR(phc);
+		}
+		ret = wait_for_rate(phc);
+		if (ret) {
+			stop(phc);
+			return ret;
+		}
+	}
+	list_add(&user->node, &phc->users);
+	return published_of(phc).clock;
+}
+
+/**
+ * __apic_clock_phc_attach() - use a PTP hardware clock for timers
+ * @index:	N of /dev/ptpN, as the calling process sees it
+ * @owner:	THIS_MODULE, which apic_clock_phc_attach() passes
+ *
+ * From then on the clock is read every 50 ms. One that is attached already is not
+ * attached again: it gets another user.
+ *
+ * Context: Task. Sleeps, for some 20 ms.
+ * Return: the clock's number, for add_apic_timer_at() and the like, which is positive;
+ * * %-EINVAL - there is no such clock, or the kernel has none
+ * * %-ENOSPC - 16 are attached
+ * * %-EIO - it cannot be read
+ * * %-ENOMEM - no memory
+ * * otherwise - as open() of its file
+ */
+int __apic_clock_phc_attach(int index, const struct module *owner)
+{
+	/* Not under the lock: it may have to wait for modprobe, which may unload a module. */
+	struct file *file = apic_clock_phc_open(index);
+	struct attached *user;
+	int ret;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	user = kmalloc(sizeof(*user), GFP_KERNEL);
+	if (!user) {
+		apic_clock_phc_close(file);
+		return -ENOMEM;
+	}
+	user->owner = owner;
+	mutex_lock(&phc_mutex);
+	ret = enter(index, file, user);
+	mutex_unlock(&phc_mutex);
+	if (ret < 0)
+		kfree(user);
+	return ret == -ENODEV ? -EINVAL : ret;
+}
+EXPORT_SYMBOL_GPL(__apic_clock_phc_attach);
+
+static unsigned int users_of(const struct phc *phc)
+{
+	const struct attached *user;
+	unsigned int count = 0;
+
+	list_for_each_entry(user, &phc->users, node)
+		count++;
+	return count;
+}
+
+static void leave(struct phc *phc, struct attached *user)
+{
+	list_del(&user->node);
+	kfree(user);
+	if (list_empty(&phc->users))
+		stop(phc);
+}
+
+/* The one that the module has attached, if it has. */
+static struct attached *user_of(struct phc *phc, const struct module *owner)
+{
+	struct attached *user, *any = NULL;
+
+	list_for_each_entry(user, &phc->users, node) {
+		any = user;
+		if (user->owner == owner)
+			break;
+	}
+	return any;
+}
+
+/**
+ * __apic_clock_phc_detach() - the reverse of __apic_clock_phc_attach()
+ * @clock:	what that has returned
+ * @owner:	THIS_MODULE, which apic_clock_phc_detach() passes
+ *
+ * With the last user, timers that are pending for it are cancelled, and their owners
+ * notified as if the clock had gone.
+ *
+ * Context: Task. Sleeps.
+ * Return: 0; -EINVAL if @clock is not attached.
+ */
+int __apic_clock_phc_detach(clockid_t clock, const struct module *owner)
+{
+	struct phc *phc = &phcs[clock & SLOT_MASK];
+	int ret = -EINVAL;
+
+	mutex_lock(&phc_mutex);
+	if (apic_clock_is_phc(clock) && published_of(phc).clock == clock) {
+		leave(phc, user_of(phc, owner));
+		ret = 0;
+	}
+	mutex_unlock(&phc_mutex);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(__apic_clock_phc_detach);
+
+/**
+ * apic_clock_phc_unload() - a module was unloaded: detach what it has attached
+ * @module:	the module; its timers are cancelled
+ *
+ * Context: Task. Sleeps.
+ */
+void apic_clock_phc_unload(const struct module *module)
+{
+	struct attached *user, *next;
+	struct phc *phc;
+
+	mutex_lock(&phc_mutex);
+	for (phc = phcs; phc < phcs + PHCS; phc++)
+		list_for_each_entry_safe(user, next, &phc->users, node)
+			if (user->owner == module) {
+				pr_warn("module %s has left ptp%d attached: detached\n",
+					module->name, phc->index);
+				leave(phc, user);
+			}
+	mutex_unlock(&phc_mutex);
+}
+
+/**
+ * apic_clock_phc_show() - show the clocks that are attached
+ * @file:	debugfs file
+ *
+ * Context: Task. Sleeps.
+ */
+void apic_clock_phc_show(struct seq_file *file)
+{
+	u64 now = apic_timer_now(), error;
+	struct published published;
+	struct phc *phc;
+	ktime_t time;
+
+	mutex_lock(&phc_mutex);
+	for (phc = phcs; phc < phcs + PHCS; phc++) {
+		if (list_empty(&phc->users))
+			continue;
+		published = published_of(phc);
+		time = apic_clock_phc_line_read(&published.line, now);
+		apic_clock_phc_line_tsc(&published.line, time, &error);
+		seq_printf(file, "ptp%d: clock %d, %lld ns at TSC %llu, error %llu cycles, steered by %lld ppb, in steps of %llu ns; users %u, bursts %llu, failed %llu, set %llu%s\n",
+			   phc->index, published.clock, time, now, error,
+			   (s64)READ_ONCE(phc->map->frequency) * 1000 >> 16,
+			   READ_ONCE(phc->step), users_of(phc),
+			   READ_ONCE(phc->bursts), READ_ONCE(phc->failed), READ_ONCE(phc->set),
+			   published.ret ? ", gone" : "");
+	}
+	mutex_unlock(&phc_mutex);
+}
+
+/**
+ * apic_clock_phc_init() - before the first clock is attached
+ */
+void apic_clock_phc_init(void)
+{
+	struct phc *phc;
+
+	for (phc = phcs; phc < phcs + PHCS; phc++) {
+		seqcount_latch_init(&phc->latch);
+		INIT_LIST_HEAD(&phc->users);
+		INIT_DELAYED_WORK(&phc->work, read_work);
+		init_completion(&phc->known);
+	}
+}
+
+/**
+ * apic_clock_phc_exit() - detach all
+ *
+ * Context: Task. Sleeps. Nobody uses the module any more.
+ */
+void apic_clock_phc_exit(void)
+{
+	struct attached *user, *next;
+	struct phc *phc;
+
+	mutex_lock(&phc_mutex);
+	for (phc = phcs; phc < phcs + PHCS; phc++)
+		list_for_each_entry_safe(user, next, &phc->users, node)
+			leave(phc, user);
+	mutex_unlock(&phc_mutex);
+}

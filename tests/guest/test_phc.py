@@ -1,0 +1,295 @@
+"""Timers of PTP hardware clocks, by two clocks whose truth is known: tests/modules/clock."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from machines import some
+
+VIRTUAL = some(engine="virtual", cpus=1, source="proxy")
+# "two machines": clocks that differ in rate and by 1.2 ms.
+SETUP = """
+    load apic_timer
+    load apic_clock
+    insmod $MODULES/apic_fake_phc.ko
+    load apic_clock_test
+    test=$DEBUG/apic_clock_test
+    fake=$DEBUG/apic_fake_phc
+    index() {
+        awk -v n=$1 '$1 == "clock" && $2 == n { print $4 }' $fake/clocks
+    }
+    attach() {
+        echo "phc_attach 0 $1 $(index $1)" >$test/command
+    }
+    result() {
+        echo "case $1"
+        cat $fake/clocks
+        grep ^phc $test/result
+    }
+    attach 0
+    attach 1
+"""
+END = """
+    rmmod apic_clock_test
+    rmmod apic_fake_phc
+    rmmod apic_clock
+"""
+NS_SHIFT = 40  # of a clock's rate
+
+
+@dataclass
+class Truth:
+    """A clock as its provider knows it."""
+
+    index: int
+    ref: int
+    tsc: int
+    mult: int
+
+    def when(self, moment: int) -> int:
+        """Return the first TSC at which it reads a moment."""
+        return self.tsc - (-((moment - self.ref) << NS_SHIFT) // self.mult)
+
+
+@dataclass
+class Prediction:
+    """A moment as it was converted."""
+
+    number: int
+    when: int
+    tsc: int
+    error: int
+
+
+@dataclass
+class Slot:
+    """What a timer reports."""
+
+    ret: int
+    runs: int
+    when: int
+    start: int
+    lost: int
+    pending: int
+
+
+@dataclass
+class Case:
+    """All of it, by number."""
+
+    truths: list[Truth]
+    predictions: list[Prediction]
+    slots: list[Slot]
+
+    def off(self, slot: int, clock: int) -> int:
+        """Return how late a handler started, TSC cycles."""
+        return self.slots[slot].start - self.truths[clock].when(self.slots[slot].when)
+
+
+def rows(kind: type, text: str, pattern: str) -> list:
+    return [kind(*map(int, row)) for row in re.findall(pattern, text, re.M)]
+
+
+def cases(output: str) -> dict[str, Case]:
+    found = {}
+    for part in re.split(r"^case ", output, flags=re.M)[1:]:
+        name, text = part.split("\n", 1)
+        found[name] = Case(
+            rows(Truth, text, r"^clock \d index (\S+) ref (\d+) tsc (\d+) mult (\d+)$"),
+            rows(Prediction, text, r"^phc \d number (\S+) when (\d+) tsc (\d+) error (\d+)$"),
+            rows(Slot, text, r"^phc_slot \d ret (\S+) runs (\d+) when (-?\d+) start (\d+) "
+                             r"lost (\S+) pending (\d)$"),
+        )  # fmt: skip
+    return found
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    SETUP
+    + """
+    sleep 3
+    for n in 1 2 3 4 5 6; do
+        echo "phc_predict 0 0 100" >$test/command
+        echo "phc_predict 0 1 100" >$test/command
+        result predict$n
+        echo "phc_all 0 0 200" >$test/command
+        sleep 0.4
+        result shot$n
+    done
+    grep ^ptp $DEBUG/apic_clock/clocks
+    """
+    + END,
+)
+def test_prediction(guest):
+    """100 ms ahead, over a bus of 300 cycles each way; and handlers on "two machines"."""
+    output = guest.ok()
+    print(output)
+    found = cases(output)
+    assert len(found) == 12
+    for name, case in found.items():
+        for n in range(2):
+            if name.startswith("predict"):
+                claim = case.predictions[n]
+                off = claim.tsc - case.truths[n].when(claim.when)
+                print(name, n, "off by", off, "promised", claim.error)
+                assert abs(off) <= claim.error, (name, n)
+                assert abs(off) <= 15, (name, n)
+                assert claim.error <= 150, (name, n)
+            else:
+                assert (case.slots[n].ret, case.slots[n].runs) == (0, 1), (name, n)
+                assert abs(case.off(n, n)) <= 20, (name, n)
+        if name.startswith("shot"):
+            # Where both clocks read the same, which is elsewhere for each.
+            apart = case.off(1, 1) - case.off(0, 0)
+            print(name, "apart", apart)
+            assert abs(apart) <= 25
+            assert abs(case.slots[1].start - case.slots[0].start) > 100_000
+    attached = re.findall(r"^ptp\d+: clock (\d+), .* users 1, .* failed 0, set 0$", output, re.M)
+    assert len(attached) == 2
+
+
+# What is done to clock 0 with 1 s left to go, ns and 10^-9, and how far off its start may be: by
+# then it has been read a dozen times since.
+CHANGES = {
+    "nothing": ("true", 20),
+    "steered": ("steer 0 400000", 60),
+    "steered_back": ("steer 0 -100000", 60),
+    "drift": ("drift 0 30000", 60),
+    "forward": ("set 0 200000000", 100),
+    "back": ("set 0 -200000000", 60),
+}
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    SETUP
+    + "".join(
+        f"""
+    sleep 2.5
+    echo "phc_arm 0 0 1000" >$test/command
+    echo "phc_arm 1 1 1000" >$test/command
+    sleep 0.2
+    {what if what == "true" else f'echo "{what}" >$fake/command'}
+    sleep 1.2
+    result {name}
+    """
+        for name, (what, _) in CHANGES.items()
+    )
+    + """
+    sleep 2
+    echo "phc_arm 0 0 20000" >$test/command
+    echo "phc_arm 1 1 20000" >$test/command
+    echo "set 0 30000000000" >$fake/command
+    sleep 0.3
+    result past
+    echo "phc_del 0 0 0" >$test/command
+    echo "phc_del 1 0 0" >$test/command
+    """
+    + END,
+)
+def test_follow(guest):
+    """Steered, set, or at another rate by itself while a timer is pending: it follows."""
+    output = guest.ok()
+    print(output)
+    found = cases(output)
+    assert list(found) == [*CHANGES, "past"]
+    for name, (_, most) in CHANGES.items():
+        case = found[name]
+        print(name, "off by", case.off(0, 0), "and", case.off(1, 1))
+        assert [slot.runs for slot in case.slots[:2]] == [1, 1], name
+        assert abs(case.off(0, 0)) <= most, name
+        assert abs(case.off(1, 1)) <= 20, name
+    past = found["past"].slots
+    assert (past[0].runs, past[0].pending) == (1, 0)
+    assert (past[1].runs, past[1].pending) == (0, 1)
+
+
+@pytest.mark.guest(
+    some(engine=("smp", "virtual"), kernel=("6.1", "7.2"), cpus=(1, 2), source="proxy"),
+    SETUP
+    + """
+    for n in 0 1 2; do
+        echo "phc_arm $n 0 60000" >$test/command
+    done
+    echo "phc_arm 3 1 60000" >$test/command
+    result armed
+    echo "remove 0" >$fake/command
+    patiently grep -q "lost -19" $test/result
+    result removed
+    echo "phc_mod 0 0 100" >$test/command
+    echo "phc_arm 1 0 100" >$test/command
+    echo "phc_attach 0 1 99" >$test/command
+    result late
+    # The driver of the other one is not held either.
+    rmmod apic_fake_phc
+    patiently grep -q "^phc_slot 3.*lost -19" $test/result
+    grep ^ptp $DEBUG/apic_clock/clocks
+    grep ^lost $DEBUG/apic_clock/stats
+    echo "phc_detach 0 0 0" >$test/command
+    echo "phc_detach 1 0 0" >$test/command
+    grep "^phc_slot [013]" $test/result
+    log | grep 'apic_clock: ptp'
+    rmmod apic_clock_test
+    rmmod apic_clock
+    """,
+)
+def test_gone(guest):
+    """A clock goes with timers pending: cancelled, and their owners notified of -ENODEV."""
+    output = guest.ok()
+    print(output)
+    found = cases(output)
+    assert [slot.pending for slot in found["armed"].slots[:4]] == [1] * 4
+    removed = found["removed"].slots
+    assert [slot.lost for slot in removed[:4]] == [-19, -19, -19, 0]
+    assert [slot.pending for slot in removed[:4]] == [0, 0, 0, 1]
+    assert [slot.ret for slot in found["late"].slots[:2]] == [-19, -19]
+    assert found["late"].predictions[1].number == -22  # no such clock
+    assert "3 timers of it are cancelled" in output
+    assert "1 timers of it are cancelled" in output
+    assert re.search(r"^lost 4$", output, re.M)
+    assert len(re.findall(r"^ptp\d+: .*, gone$", output, re.M)) == 2
+    last = re.findall(r"^phc_slot (\d) ret (\S+) runs 0 .* pending 0$", output, re.M)
+    assert ("0", "0") in last  # detached
+    assert ("1", "-22") in last  # was so before
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    SETUP
+    + """
+    echo "phc_refuse 0 0 0" >$test/command
+    grep ^phc_refusals $test/result
+    # A second user: the same number, and the clock stays until both are gone.
+    echo "phc_attach 0 1 $(index 0)" >$test/command
+    grep "^phc [01]" $test/result
+    grep -c ^ptp $DEBUG/apic_clock/clocks
+    echo "phc_detach 0 0 0" >$test/command
+    echo "phc_arm 1 1 100" >$test/command
+    sleep 0.3
+    result kept
+    # The last one leaves with a timer pending.
+    echo "phc_arm 1 1 10000" >$test/command
+    echo "phc_detach 0 1 0" >$test/command
+    echo "phc_arm 2 1 100" >$test/command
+    result detached
+    attach 0
+    echo 1 >/sys/module/apic_clock_test/parameters/leave
+    rmmod apic_clock_test
+    log | grep 'apic_clock: module'
+    rmmod apic_fake_phc
+    rmmod apic_clock
+    """,
+)
+def test_attached(guest):
+    """Who attaches a clock, and what bad input gets."""
+    output = guest.ok()
+    print(output)
+    assert "phc_refusals -22 -22 -22 -22 -22 -22 1\n" in output
+    numbers = re.findall(r"^phc [01] number (\d+) ", output, re.M)
+    assert numbers[0] == numbers[1]
+    found = cases(output)
+    assert (found["kept"].slots[0].ret, found["kept"].slots[1].runs) == (0, 1)
+    slots = found["detached"].slots
+    assert (slots[0].ret, slots[1].lost, slots[1].pending, slots[2].ret) == (0, -19, 0, -22)
+    assert len(re.findall(r"module apic_clock_test has left ptp\d+ attached: detached",
+                          output)) == 2  # fmt: skip
