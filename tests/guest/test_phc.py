@@ -148,6 +148,45 @@ def test_prediction(guest):
     assert len(attached) == 2
 
 
+@pytest.mark.guest(
+    VIRTUAL,
+    SETUP
+    + """
+    # The offset of TAI is 0 here, as nobody has set it.
+    phc2sys -s /dev/ptp$(index 0) -c /dev/ptp$(index 1) -O 0 -R 8 -m >/dev/shm/phc2sys 2>&1 &
+    first=$!
+    phc2sys -s /dev/ptp$(index 0) -c CLOCK_REALTIME -O 0 -R 8 -m >/dev/shm/phc2sys.tai 2>&1 &
+    second=$!
+    sleep 15
+    for n in 1 2 3 4 5 6; do
+        echo "phc_all 0 0 200" >$test/command
+        sleep 0.25
+        result shot$n
+        sleep 0.4
+    done
+    kill $first $second
+    tail -n 3 /dev/shm/phc2sys /dev/shm/phc2sys.tai
+    """
+    + END,
+)
+def test_phc2sys(guest):
+    """The how-to's two roads: clocks that phc2sys keeps together, and their own numbers."""
+    output = guest.ok()
+    print(output)
+    found = cases(output)
+    assert len(found) == 6
+    for name, case in found.items():
+        assert [slot.runs for slot in case.slots[:3]] == [1, 1, 1], name
+        # Ours follow the clock while it is steered eight times a second.
+        print(name, "off by", case.off(0, 0), "and", case.off(1, 1))
+        assert abs(case.off(0, 0)) <= 20, name
+        assert abs(case.off(1, 1)) <= 60, name
+        # What the servo leaves, of reads that take up to 300 cycles more each way.
+        print(name, "apart", case.off(1, 0), "and by CLOCK_TAI", case.off(2, 0))
+        assert abs(case.off(1, 0)) < 500, name
+        assert abs(case.off(2, 0)) < 500, name
+
+
 # What is done to clock 0 with 1 s left to go, ns and 10^-9, and how far off its start may be: by
 # then it has been read a dozen times since.
 CHANGES = {

@@ -18,7 +18,7 @@ from threading import Event, get_native_id
 
 from lab.base.background import Background
 from lab.base.errors import LabError, LostVM
-from lab.build import build, network, tool, user
+from lab.build import build, linuxptp, network, tool, user
 from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
 from lab.kernels import patched
@@ -251,6 +251,8 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
         files |= network.files(kernel)
     if any("modules/cls_" in section.script for section in sections):
         files |= network.own_modules(kernel, FILTERS)
+    if any("phc2sys" in section.script for section in sections):
+        files |= linuxptp.files()
     if any("$TOOL" in section.script for section in sections):
         files["apic-timer"] = tool.tool()
     if any("/asleep " in section.script for section in sections):

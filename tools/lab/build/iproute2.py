@@ -21,6 +21,4 @@ def root() -> Path:
 
 def files() -> dict[str, Path]:
     """Return what a guest needs for them, as engines take files: guest path -> file."""
-    base = root()
-    names = {*PROGRAMS, *(name for p in PROGRAMS for name in unpacked.libraries(base, p))}
-    return {name: base / name for name in sorted(names)}
+    return unpacked.files(root(), PROGRAMS)

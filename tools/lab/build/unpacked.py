@@ -63,3 +63,9 @@ def libraries(root: Path, program: str) -> list[str]:
         raise LabError(f"cannot list the libraries of {program}: {done.stderr}")
     paths = [w for w in done.stdout.split() if w.startswith(f"{root}/")]
     return sorted({str(Path(p).relative_to(root)) for p in paths})
+
+
+def files(root: Path, programs: Iterable[str]) -> dict[str, Path]:
+    """Return what programs need in a guest, as engines take files: guest path -> file."""
+    names = {name for program in programs for name in (program, *libraries(root, program))}
+    return {name: root / name for name in sorted(names)}
