@@ -244,7 +244,8 @@ def test_follow(guest):
 
 
 @pytest.mark.guest(
-    some(engine=("smp", "virtual"), kernel=("6.1", "7.2"), cpus=(1, 2), source="proxy"),
+    some(engine=("smp", "virtual"), kernel=("6.1", "6.1-debug", "7.2"), cpus=(1, 2),
+         source="proxy"),  # fmt: skip
     SETUP
     + """
     for n in 0 1 2; do
