@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
+from clock_rows import keep
 from machines import some
 
 VIRTUAL = some(engine="virtual", cpus=1, source="proxy")
@@ -126,6 +127,12 @@ def test_prediction(guest):
     print(output)
     found = cases(output)
     assert len(found) == 12
+    claims = [(claim.tsc - truth.when(claim.when), claim.error)
+              for name, case in found.items() if name.startswith("predict")
+              for claim, truth in zip(case.predictions, case.truths, strict=True)]  # fmt: skip
+    keep("phc/ahead", off=max(abs(off) for off, _ in claims),
+         promised=max(error for _, error in claims),
+         outside=sum(abs(off) > error for off, error in claims))  # fmt: skip
     for name, case in found.items():
         for n in range(2):
             if name.startswith("predict"):
@@ -149,7 +156,7 @@ def test_prediction(guest):
 
 
 @pytest.mark.guest(
-    VIRTUAL,
+    some(engine="virtual", kernel="6.1", cpus=1, source="proxy"),
     SETUP
     + """
     # The offset of TAI is 0 here, as nobody has set it.
@@ -175,6 +182,10 @@ def test_phc2sys(guest):
     print(output)
     found = cases(output)
     assert len(found) == 6
+    keep("phc/steered", shots=len(found),
+         off=max(abs(case.off(n, n)) for case in found.values() for n in range(2)),
+         by_phc2sys=max(abs(case.off(1, 0)) for case in found.values()),
+         by_tai=max(abs(case.off(2, 0)) for case in found.values()))  # fmt: skip
     for name, case in found.items():
         assert [slot.runs for slot in case.slots[:3]] == [1, 1, 1], name
         # Ours follow the clock while it is steered eight times a second.

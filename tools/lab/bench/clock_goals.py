@@ -10,10 +10,11 @@ from .rows import Row, select
 TREE = Path(__file__).resolve().parents[3]
 KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
 # Who keeps them, as pytest is to run them.
-TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py")
+TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py",
+         "tests/guest/test_phc.py")  # fmt: skip
 CHOICE = (
     "test_injected or test_converted or test_stops or test_pins or "
-    "test_costs_the_core_nothing and 6.1-1cpu"
+    "(test_costs_the_core_nothing or test_prediction or test_phc2sys) and 6.1-1cpu"
 )
 
 SMIS = (0, 2000, 100)  # one access of that many comes with one
@@ -60,6 +61,8 @@ GOALS = (
          _limits("resync/stops", off=30, back=0)),
     Goal("rate within 10 s, ppb, without / with SMIs", "150 / 150",
          _limits("rate/10s", none=150, smi=150)),
+    Goal("PTP clock, 100 ms ahead, reads of up to 300 cycles more: off / outside the bounds",
+         "15 / 0", _limits("phc/ahead", off=15, outside=0)),
     Goal("conversion of a moment of TAI to TSC, instructions", "60",
          _limits("clock/convert", to=60)),
     Goal("more for add / modify / delete", "0", _costs),
