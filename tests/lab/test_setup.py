@@ -4,9 +4,12 @@ tools/setup runs with a PATH of its own, in which programs can be missing or lie
 installed or fetched.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
+from multiprocessing import TimeoutError
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from lab.kernels import debian
 pytestmark = pytest.mark.long
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
-USED = ["cat", "cut", "date", "dirname", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",
+USED = ["cat", "cut", "date", "dirname", "flock", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",
         "sha256sum", "touch", "unshare"]  # fmt: skip
 # For a shell that may do nothing that needs rights, whoever runs the tests.
 NO_RIGHTS = """
@@ -88,12 +91,27 @@ def test_nothing_missing(newcomer):
     assert not newcomer.fetched
 
 
+def test_one_at_a_time(newcomer):
+    """Else two that find nothing there would remove what the other one makes."""
+    newcomer.program("dpkg-query", 'echo "ii "')
+    (newcomer.home / "cache/apic-timer").mkdir(parents=True)
+    with open(newcomer.home / "cache/apic-timer/setup.lock", "w") as lock, ThreadPool(1) as pool:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        running = pool.apply_async(newcomer.setup, ("demo",))
+        with pytest.raises(TimeoutError):
+            running.get(1)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert running.get(60).stdout == "setup: waiting for another one\n"
+
+
 def test_installation_fails(newcomer):
     """What apt says is shown then, and how far it was is told meanwhile."""
     newcomer.program("id", "echo 0")
     newcomer.program("date", f"echo x >>{newcomer.home}/t; set -- $(cat {newcomer.home}/t); "
                              "echo $(($# * 9))")  # fmt: skip
-    newcomer.program("apt-get", 'echo "dlstatus:1:20.5:Retrieving file 2 of 9" >&3; '
+    # A daemon that it starts would keep the lock.
+    newcomer.program("apt-get", '[ ! -e /proc/$$/fd/9 ] || echo "E: it has the lock" >&2; '
+                                'echo "dlstatus:1:20.5:Retrieving file 2 of 9" >&3; '
                                 'echo "E: no network" >&2; exit 100')  # fmt: skip
     done = newcomer.setup("host", status=1)
     assert "setup: 20 %, Retrieving file 2 of 9" in done.stdout.splitlines()
