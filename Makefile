@@ -17,7 +17,8 @@ build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux
 		include/uapi/linux/sch_apic.h
 	mkdir -p build/tc
 	$(CC) -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -shared -nostdlib -s -Itools/tc/standin \
-		-Iinclude/uapi -o $@ tools/tc/q_apic.c -lgcc
+		-Iinclude/uapi -o $@.new tools/tc/q_apic.c -lgcc
+	mv $@.new $@
 
 # What the kernel's own "make clean" looks for, as far as a module's build makes it.
 clean: ## remove what "make" has built

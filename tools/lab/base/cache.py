@@ -6,10 +6,11 @@ else on the machine is written, and deleting that directory is always safe.
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 STAMP = "complete"
@@ -41,10 +42,12 @@ def fresh_dir(final: Path) -> Iterator[Path]:
     """Yield a temporary directory that becomes `final` when the block ends without an exception.
 
     The directory is stamped and renamed into place, so a reader sees all of it or nothing. What
-    was at `final` before (an unfinished one, say) is removed. On an exception nothing is left.
+    was at `final` before (an unfinished one, say) is removed. On an exception nothing is left;
+    what a process that was killed has left is removed by the next one that makes `final`.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
-    temp = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+    _sweep(final)
+    temp, in_use = _begin(final)
     try:
         temp.chmod(0o755)
         yield temp
@@ -55,6 +58,34 @@ def fresh_dir(final: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temp, ignore_errors=True)
         raise
+    finally:
+        os.close(in_use)
+
+
+def _begin(final: Path) -> tuple[Path, int]:
+    """Make a temporary directory for `final`: its path, and a descriptor that holds its lock."""
+    while True:
+        temp = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+        with suppress(FileNotFoundError):
+            fd = os.open(temp, os.O_RDONLY)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            # Another process may have swept it up before it had a lock.
+            if temp.exists():
+                return temp, fd
+            os.close(fd)
+
+
+def _sweep(final: Path) -> None:
+    """Remove the temporary directories of `final` that nobody holds the lock of."""
+    name = re.compile(rf"\.{re.escape(final.name)}\.[a-z0-9_]{{8}}")  # as mkdtemp() makes them
+    for left in [p for p in final.parent.iterdir() if name.fullmatch(p.name)]:
+        with suppress(OSError):  # gone meanwhile, or in use
+            fd = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(fd)
 
 
 def newest_first(paths: list[Path]) -> list[Path]:

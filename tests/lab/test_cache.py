@@ -1,0 +1,25 @@
+"""How a directory of the cache appears there at once, and what is left of one that did not."""
+
+import pytest
+from lab.base.cache import fresh_dir, is_complete
+
+
+def test_all_or_nothing(tmp_path):
+    final = tmp_path / "final"
+    with pytest.raises(KeyError), fresh_dir(final) as temp:
+        (temp / "file").touch()
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+    with fresh_dir(final) as temp:
+        assert not final.exists()
+    assert is_complete(final) and list(tmp_path.iterdir()) == [final]
+
+
+def test_what_a_killed_process_has_left(tmp_path):
+    """It is removed by the next one; one in use is not, nor that of another directory."""
+    left, other = tmp_path / ".final.abcd_123", tmp_path / ".final.1.abcd_123"
+    for directory in (left, other):
+        (directory / "below").mkdir(parents=True)
+    with fresh_dir(tmp_path / "final") as first, fresh_dir(tmp_path / "final") as second:
+        assert first.exists() and second.exists() and not left.exists()
+    assert is_complete(tmp_path / "final") and other.exists()
