@@ -22,6 +22,7 @@ from lab.build import build, linuxptp, network, tool, user
 from lab.engines.engines import ENGINES, Guest, run
 from lab.engines.result import Result
 from lab.kernels import patched
+from lab.kernels.kernels import Kernel
 
 HERE = Path(__file__).resolve().parent
 # Sections that take together less than twice this, in the seconds of share_out(), are not worth a
@@ -247,16 +248,7 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
     }
     for name in ("apic_timer.py", "apic_calendar.py"):
         files[name] = (build.TREE / "user" / name).read_bytes()
-    if any("sch_apic" in section.script for section in sections):
-        files |= network.files(kernel)
-    if any("modules/cls_" in section.script for section in sections):
-        files |= network.own_modules(kernel, FILTERS)
-    if any("phc2sys" in section.script for section in sections):
-        files |= linuxptp.files()
-    if any("$TOOL" in section.script for section in sections):
-        files["apic-timer"] = tool.tool()
-    if any("/asleep " in section.script for section in sections):
-        files["asleep"] = user.program(kernel, "asleep")
+    files |= _taken(kernel, sections)
     script = _compose(machine, sections)
     slow = 4 if machine.engine == "bochs" else 1
     # Millions of timers are never freed: crowd.c.
@@ -270,6 +262,23 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
     except LostVM as lost:
         return Boot(time.monotonic() - start, None, lost)
     return Boot(time.monotonic() - start, result, None)
+
+
+def _taken(kernel: Kernel, sections: Iterable[Section]) -> dict[str, bytes | Path]:
+    """Return the programs and the kernel's own modules that sections use; build what is not."""
+    scripts = "\n".join(section.script for section in sections)
+    files: dict[str, bytes | Path] = {}
+    if "sch_apic" in scripts:
+        files |= network.files(kernel)
+    if "modules/cls_" in scripts:
+        files |= network.own_modules(kernel, FILTERS)
+    if "phc2sys" in scripts:
+        files |= linuxptp.files()
+    if "$TOOL" in scripts:
+        files["apic-timer"] = tool.tool()
+    if "/asleep " in scripts:
+        files["asleep"] = user.program(kernel, "asleep")
+    return files
 
 
 def _compose(machine: Machine, sections: Sequence[Section]) -> str:
@@ -286,11 +295,19 @@ def _compose(machine: Machine, sections: Sequence[Section]) -> str:
     return "".join(parts)
 
 
-def prepare(machines: Iterable[Machine]) -> None:
-    """Build the kernels and modules that machines need. What fails, boot() says of its machine."""
-    for name, compiler in sorted({(machine.kernel, machine.compiler) for machine in machines}):
+def prepare(scripts: Mapping[Machine, Iterable[Section]]) -> None:
+    """Build the kernels, modules and programs that machines need with their sections.
+
+    What fails, boot() says of its machine.
+    """
+    wanted: dict[tuple[str, str], list[Section]] = {}
+    for machine, sections in scripts.items():
+        wanted.setdefault((machine.kernel, machine.compiler), []).extend(sections)
+    for name, compiler in sorted(wanted):
         with suppress(LabError):
-            build.build(patched.find(name), compiler)
+            kernel = patched.find(name)
+            build.build(kernel, compiler)
+            _taken(kernel, wanted[name, compiler])
 
 
 NICE = 19  # of what takes the CPU time that others leave
@@ -322,7 +339,7 @@ class Pool:
         boot: Callable[[Machine, Sequence[Section]], Boot] = boot,
         workers: int | None = None,
         expected: Mapping[str, float] | None = None,
-        prepare: Callable[[Iterable[Machine]], None] = prepare,
+        prepare: Callable[[Mapping[Machine, Sequence[Section]]], None] = prepare,
         took: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self._run, self._prepare, self._workers = boot, prepare, workers or os.cpu_count()
@@ -364,12 +381,14 @@ class Pool:
     def start(self) -> None:
         """Start the machines, unless that was done.
 
-        Kernels and modules are built before, and by one that is not niced: beside a build a machine
-        may run out of its time, and tests that need the same modules wait for who builds them.
+        All is built before, and by one that is not niced: beside a build a machine may run out of
+        its time, and tests that need the same modules or programs wait for who builds them.
         """
-        if self._boots:
+        if self._boots or not self._shares:
             return
-        ready = self._executors[True].submit(self._prepare, list(self._shares))
+        wanted = {machine: [section for share in shares for section in share.sections]
+                  for machine, shares in self._shares.items()}  # fmt: skip
+        ready = self._executors[True].submit(self._prepare, wanted)
         if self._workers > 1:
             for executor in self._executors.values():
                 executor.submit(self._waited_for.wait)

@@ -127,8 +127,22 @@ def test_what_cannot_be_built_is_left_to_its_machine(monkeypatch):
 
     monkeypatch.setattr(machines.patched, "find", lambda name: name)
     monkeypatch.setattr(machines.build, "build", build)
-    machines.prepare(some(kernel=("6.1", "7.2")))
-    assert built == [("6.1", "clang"), ("6.1", "gcc"), ("7.2", "gcc")]
+    monkeypatch.setattr(machines.tool, "tool", lambda: built.append("apic-timer"))
+    every = some(kernel=("6.1", "7.2"))
+    scripts = {machine: [Section(machine, "test", "$TOOL status")] for machine in every}
+    machines.prepare(scripts)
+    assert built == [("6.1", "clang"), ("6.1", "gcc"), ("7.2", "gcc"), "apic-timer"]
+
+
+def test_nothing_is_begun_for_no_machine():
+    """As where only tests run that boot none."""
+    prepared = []
+    pool = Pool(nothing, workers=2, prepare=prepared.append)
+    pool.plan([], [])
+    for _ in range(3):
+        pool.start()
+    pool.close()
+    assert prepared == []
 
 
 def test_no_two_sections_of_one_name():
