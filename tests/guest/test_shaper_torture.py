@@ -48,10 +48,12 @@ TORTURE = """
             ;;
         esac
     }
-    quiet() {
+    # The device takes all again, and what is queued leaves.
+    settle() {
         for knob in busy stop; do
             echo 0 >$KNOBS/$knob
         done
+        patiently drained
     }
     sender() {
         flow=$1
@@ -97,8 +99,7 @@ def flows(output: str) -> list[str]:
     }}
     senders
     throughout either
-    quiet
-    patiently drained
+    settle
     cat sent* $SINK/packets
     echo rounds $rounds stops $(cat $SINK/stops) refusals $(cat $SINK/refusals)
     tc -s qdisc show dev sink0
@@ -144,8 +145,7 @@ def test_all_arrive(guest):
     }}
     senders
     throughout takes_down
-    quiet
-    patiently drained
+    settle
     cat sent*
     echo rounds $rounds
     cat $SINK/packets
