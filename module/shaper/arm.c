@@ -10,6 +10,7 @@
 #include <asm/msr.h>
 
 #include "arm.h"
+#include "shift.h"
 
 /**
  * shaper_arm_at() - arm the timer
@@ -64,6 +65,21 @@ bool shaper_join(struct shaper *q, struct sk_buff *skb)
  */
 #define JOIN		2
 
+static inline void come_near(struct shaper *q)
+	__must_hold(&q->lock)
+{
+	u64 now = rdtsc(), limit = shaper_later(now, q->near + q->ahead);
+	unsigned int budget = JOIN;
+	struct sk_buff *skb;
+
+	while (budget-- && shaper_far_due(&q->far, now, limit)) {
+		skb = shaper_far_pop(&q->far, now, q->near, q->ahead);
+		if (!skb)
+			return;
+		shaper_join(q, skb);
+	}
+}
+
 /**
  * shaper_come_near() - let packets into the queue that have come near
  * @q:		the qdisc
@@ -72,12 +88,7 @@ bool shaper_join(struct shaper *q, struct sk_buff *skb)
  */
 void shaper_come_near(struct shaper *q)
 {
-	unsigned int budget = JOIN;
-	struct sk_buff *skb;
-	u64 now = rdtsc();
-
-	while (budget-- && (skb = shaper_far_pop(&q->far, now, q->near, q->ahead)))
-		shaper_join(q, skb);
+	come_near(q);
 }
 
 /* When to begin to see to a packet. */
@@ -102,7 +113,7 @@ void shaper_arm(struct shaper *q)
 	if (q->dead || q->stopped || q->sender != SHAPER_NOBODY)
 		return;
 	if (unlikely(q->far.count)) {
-		shaper_come_near(q);
+		come_near(q);
 		expires = shaper_far_look(&q->far);
 	}
 	skb = shaper_first(q);

@@ -20,6 +20,7 @@
  * that is late holds up those behind it in its clock, so that they do not overtake it.
  */
 #include <linux/apic_timer.h>
+#include <linux/bitops.h>
 #include <linux/minmax.h>
 
 #include "cb.h"
@@ -71,7 +72,7 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
 	u64 error, tsc = apic_timer_clock_to_tsc(clock, time, &error);
 
 	*is_far = tsc > near;
-	return *is_far ? tsc : apic_timer_add_tsc(tsc, error);
+	return *is_far ? tsc : shaper_later(tsc, error);
 }
 
 /*
@@ -152,6 +153,7 @@ bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t cl
 
 	shaper_cb(skb)->want = ktime_to_ns(skb->tstamp);
 	far->count++;
+	far->clocks |= BIT(i);
 	if (!shaper_edf_insert(&far->edf[i], skb))
 		return false;
 	far->look[i] = PASSED;
@@ -185,11 +187,10 @@ bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t 
 u64 shaper_far_look(const struct shaper_far *far)
 {
 	u64 look = U64_MAX;
-	unsigned int i;
+	u32 left;
 
-	for (i = 0; i < SHAPER_CLOCKS; i++)
-		if (shaper_edf_first(&far->edf[i]))
-			look = min(look, far->look[i]);
+	for (left = far->clocks; left; left &= left - 1)
+		look = min(look, far->look[__ffs(left)]);
 	return look;
 }
 
@@ -214,6 +215,34 @@ static void erase(struct shaper_far *far, unsigned int i, struct sk_buff *skb)
 		step(far);
 	shaper_edf_erase(&far->edf[i], skb);
 	far->count--;
+	if (!shaper_edf_first(&far->edf[i]))
+		far->clocks &= ~BIT(i);
+}
+
+/* Note what the first packet of a clock was converted to, and when to do that again. */
+static void note(struct shaper_far *far, unsigned int i, u64 at, u64 now, u64 ahead)
+{
+	far->at[i] = at;
+	/* After 15 of 16 parts of the way: four looks for ten seconds. */
+	far->look[i] = at - ahead - (at - ahead - now) / 16 - 1;
+}
+
+/*
+ * The first packet of a clock has come near: see to the one behind it. Where that is far it is not
+ * converted for that, which would be twice for each packet. By how much a clock is steered
+ * matters as little as it does for what was converted from afar.
+ */
+static void foresee(struct shaper_far *far, unsigned int i, u64 time, u64 at, u64 limit, u64 now,
+		    u64 ahead)
+{
+	struct sk_buff *next = shaper_edf_first(&far->edf[i]);
+
+	far->look[i] = PASSED;
+	if (!next)
+		return;
+	at = shaper_later(at, apic_timer_ns_to_tsc(shaper_cb(next)->want - time));
+	if (at > limit)
+		note(far, i, at, now, ahead);
 }
 
 /**
@@ -230,26 +259,27 @@ static void erase(struct shaper_far *far, unsigned int i, struct sk_buff *skb)
  */
 struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead)
 {
-	u64 limit = apic_timer_add_tsc(now, near + ahead), at;
+	u64 limit = shaper_later(now, near + ahead), at, error, time;
 	struct sk_buff *skb;
 	unsigned int i;
-	bool is_far;
+	u32 left;
 
-	for (i = 0; i < SHAPER_CLOCKS; i++) {
-		skb = shaper_edf_first(&far->edf[i]);
-		if (!skb || (far->look[i] > now && far->at[i] > limit))
+	for (left = far->clocks; left; left &= left - 1) {
+		i = __ffs(left);
+		if (far->look[i] > now && far->at[i] > limit)
 			continue;
-		at = shaper_far_to_tsc(clocks[i], ns_to_ktime(shaper_cb(skb)->want), limit,
-				       &is_far);
-		if (!is_far) {
-			erase(far, i, skb);
-			shaper_cb(skb)->want = shaper_far_in_order(far, clocks[i], skb->tstamp, at);
-			far->look[i] = PASSED;
-			return skb;
+		skb = shaper_edf_first(&far->edf[i]);
+		time = shaper_cb(skb)->want;
+		at = apic_timer_clock_to_tsc(clocks[i], ns_to_ktime(time), &error);
+		if (at > limit) {
+			note(far, i, at, now, ahead);
+			continue;
 		}
-		far->at[i] = at;
-		/* After 15 of 16 parts of the way: four looks for ten seconds. */
-		far->look[i] = at - ahead - (at - ahead - now) / 16 - 1;
+		erase(far, i, skb);
+		foresee(far, i, time, at, limit, now, ahead);
+		shaper_cb(skb)->want = shaper_far_in_order(far, clocks[i], skb->tstamp,
+							   shaper_later(at, error));
+		return skb;
 	}
 	return NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef _SHAPER_FAR_H
 #define _SHAPER_FAR_H
 
+#include <linux/bitops.h>
 #include <linux/ktime.h>
 #include <linux/types.h>
 
@@ -28,6 +29,7 @@ struct shaper_far_last {
  * @at:		by clock: what the first one's was converted to, absolute TSC
  * @look:	by clock: when to convert that again at the latest, absolute TSC
  * @last:	by clock: the packet near that leaves last, and the last of those before it
+ * @clocks:	which clocks have packets, a bit each
  * @count:	packets
  * @cursor:	the next that shaper_far_find() will look at, or NULL
  * @cursor_clock: index of its clock
@@ -37,10 +39,29 @@ struct shaper_far {
 	u64 at[SHAPER_CLOCKS];
 	u64 look[SHAPER_CLOCKS];
 	struct shaper_far_last last[SHAPER_CLOCKS][SHAPER_SENDERS];
+	u32 clocks;
 	u32 count;
 	struct sk_buff *cursor;
 	unsigned int cursor_clock;
 };
+
+/**
+ * shaper_far_due() - look whether shaper_far_pop() has to look at a packet
+ * @far:	packets
+ * @now:	TSC
+ * @limit:	what is before that is near, absolute TSC
+ *
+ * Context: Any; the caller keeps others from @far.
+ */
+static inline bool shaper_far_due(const struct shaper_far *far, u64 now, u64 limit)
+{
+	u32 left;
+
+	for (left = far->clocks; left; left &= left - 1)
+		if (far->look[__ffs(left)] <= now || far->at[__ffs(left)] <= limit)
+			return true;
+	return false;
+}
 
 void shaper_far_init(struct shaper_far *far);
 u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far);

@@ -3,7 +3,16 @@
 #define _SHAPER_SHIFT_H
 
 #include <linux/limits.h>
+#include <linux/overflow.h>
 #include <linux/types.h>
+
+/* A TSC value @cycles after another: the last one if that does not fit. */
+static inline u64 shaper_later(u64 tsc, u64 cycles)
+{
+	u64 sum;
+
+	return check_add_overflow(tsc, cycles, &sum) ? U64_MAX : sum;
+}
 
 /*
  * A TSC value of the epoch before in this one, @shift cycles later. What does not fit is the

@@ -120,6 +120,33 @@ static void looks_come_nearer(struct kunit *test)
 	KUNIT_EXPECT_LE(test, looks, 7U);
 }
 
+/*
+ * Behind one that has come near there is one that has not: when to look at that is known without
+ * another conversion, and in time.
+ */
+static void next_is_foreseen(struct kunit *test)
+{
+	struct model *model = new_model(test);
+	unsigned int second = ARRAY_SIZE(clocks), i;
+	u64 now, at, look;
+
+	for (i = 0; i < 2; i++)
+		insert(model, i * second, NSEC_PER_SEC + i * 10 * NSEC_PER_MSEC);
+	at = apic_timer_clock_to_tsc(clocks[0], model->skb[second].tstamp, NULL);
+	now = apic_timer_clock_to_tsc(clocks[0], model->skb[0].tstamp, NULL) - NEAR / 2;
+	KUNIT_ASSERT_PTR_EQ(test, shaper_far_pop(&model->far, now, NEAR, 0), &model->skb[0]);
+	look = shaper_far_look(&model->far);
+	KUNIT_EXPECT_GT(test, look, now);
+	KUNIT_EXPECT_LT(test, look, at);
+	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, now, NEAR, 0), NULL);
+	KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), look);
+	/* A clock that was set makes it void. */
+	shaper_far_look_again(&model->far);
+	KUNIT_EXPECT_LE(test, shaper_far_look(&model->far), now);
+	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, at, NEAR, 0), &model->skb[second]);
+	KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), U64_MAX);
+}
+
 /* With offload it is handed over before its moment: that is what is to be near. */
 static void ahead_of_its_moment(struct kunit *test)
 {
@@ -281,6 +308,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(never_early),
 	KUNIT_CASE(long_ago_has_passed),
 	KUNIT_CASE(looks_come_nearer),
+	KUNIT_CASE(next_is_foreseen),
 	KUNIT_CASE(ahead_of_its_moment),
 	KUNIT_CASE(in_the_order_of_their_clock),
 	KUNIT_CASE(nobody_overtakes),
