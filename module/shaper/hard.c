@@ -11,6 +11,7 @@
 #include "arm.h"
 #include "hard.h"
 #include "send.h"
+#include "txq.h"
 
 /* How long interrupts leave the CPU to others that they have kept busy. */
 #define BREAK_US	40
@@ -81,7 +82,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	}
 
 	txq = skb_get_tx_queue(dev, skb);
-	if (unlikely(!__netif_tx_trylock(txq))) {
+	if (unlikely(!shaper_txq_trylock(txq))) {
 		q->stats.busy_lock++;
 		q->kicked = true;
 		shaper_kick(q);
