@@ -97,13 +97,18 @@ static inline bool shaper_too_late(struct shaper *q, const struct sk_buff *skb, 
  * queues the first packet asks that of its own CPU, which may not be the timer's: that packet may
  * be late by the difference, or be waited for so much longer, as when the answer changes.
  */
-static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)
+static inline u64 shaper_lead_when(const struct shaper *q, bool by_interrupt, unsigned int busy)
 {
 	u32 cycles = q->lead_soft.cycles;
 
 	if (by_interrupt)
-		cycles = likely(!apic_timer_busy()) ? q->lead_hard.cycles : q->lead_hard.usual;
+		cycles = likely(!busy) ? q->lead_hard.cycles : q->lead_hard.usual;
 	return shaper_path() + cycles;
+}
+
+static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)
+{
+	return shaper_lead_when(q, by_interrupt, by_interrupt ? apic_timer_busy() : 0);
 }
 
 void shaper_arm_at(struct shaper *q, u64 expires);

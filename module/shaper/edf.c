@@ -62,20 +62,6 @@ bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb)
 }
 
 /**
- * shaper_edf_erase() - take a packet out
- * @edf:	the queue
- * @skb:	the packet; it is on no list afterwards, and its device is not set
- *
- * Context: Any; the caller keeps others from @edf.
- */
-void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
-{
-	rb_erase_cached(&skb->rbnode, &edf->root);
-	skb->next = NULL;
-	skb->prev = NULL;
-}
-
-/**
  * shaper_edf_shift() - follow the TSC into a new epoch
  * @edf:	the queue
  * @shift:	cycles to add to TSC values of the old one

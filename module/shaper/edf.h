@@ -24,9 +24,22 @@ static inline struct sk_buff *shaper_edf_first(const struct shaper_edf *edf)
 	return rb_to_skb(rb_first_cached(&edf->root));
 }
 
+/**
+ * shaper_edf_erase() - take a packet out
+ * @edf:	the queue
+ * @skb:	the packet; it is on no list afterwards, and its device is not set
+ *
+ * Context: Any; the caller keeps others from @edf.
+ */
+static inline void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
+{
+	rb_erase_cached(&skb->rbnode, &edf->root);
+	skb->next = NULL;
+	skb->prev = NULL;
+}
+
 bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb);
 bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb);
-void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb);
 void shaper_edf_shift(struct shaper_edf *edf, s64 shift);
 
 #endif /* _SHAPER_EDF_H */

@@ -38,8 +38,9 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	struct shaper *q = (struct shaper *)data;
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct netdev_queue *txq;
-	struct shaper_sending sending;
+	SHAPER_SENDING(sending);
 	struct sk_buff *skb;
+	unsigned int busy;
 	bool by_interrupt;
 	u64 at, since;
 
@@ -60,8 +61,9 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		goto arm;
 	at = shaper_moment(q, skb);
 	by_interrupt = shaper_for_interrupt(q, skb);
+	busy = apic_timer_busy();
 	/* It was for packets that are far, or for one that is gone. */
-	if (shaper_before(shaper_handing(q, at), 2 * shaper_lead_for(q, by_interrupt)) > now)
+	if (shaper_before(shaper_handing(q, at), 2 * shaper_lead_when(q, by_interrupt, busy)) > now)
 		goto arm;
 	if (!by_interrupt || unlikely(shaper_too_late(q, skb, now))) {
 		q->kicked = true;
@@ -73,7 +75,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	 * Before the core throttles all handlers, which would make packets later than this.
 	 * Softirq sends meanwhile, unless that waits for its thread.
 	 */
-	if (unlikely(apic_timer_busy() > 1)) {
+	if (unlikely(busy > 1)) {
 		q->stats.busy_cpu++;
 		q->kicked = true;
 		shaper_kick(q);

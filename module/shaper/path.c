@@ -24,18 +24,7 @@
 /* An interrupt or a tracer came in between; and no more than that is ever taken off. */
 #define TAKEN_OFF_MAX	100	/* TSC cycles */
 
-static u32 path;	/* TSC cycles */
-
-/**
- * shaper_path() - get the way from the last look at the TSC to the driver
- *
- * Context: Any.
- * Return: TSC cycles.
- */
-u32 shaper_path(void)
-{
-	return path;
-}
+u32 shaper_path_cycles;
 
 /* The lower half of the TSC, which is enough for short distances: saves instructions. */
 static __always_inline u32 rdtsc_low(void)
@@ -95,7 +84,7 @@ noinline __noclone void shaper_start(struct shaper_start *start)
 	struct netdev_queue *txq = start->txq;
 	struct net_device *dev = start->dev;
 	struct sk_buff *skb = start->skb;
-	u64 until = start->at - path, left;
+	u64 until = start->at - shaper_path_cycles, left;
 
 	prefetch(dev->netdev_ops->ndo_start_xmit);
 	prefetch(skb->data);
@@ -108,7 +97,7 @@ noinline __noclone void shaper_start(struct shaper_start *start)
 		left = wait(until);
 		start->rc = netdev_start_xmit(skb, dev, txq, false);
 	}
-	start->left = left + path;
+	start->left = left + shaper_path_cycles;
 }
 
 /* When the driver below was called. */
@@ -144,9 +133,9 @@ static void measure(struct shaper_start *start)
 		same += took == least;
 	}
 	if (least > TAKEN_OFF_MAX)
-		path = 0;
+		shaper_path_cycles = 0;
 	else
-		path = same > ROUNDS * 3 / 4 ? least : least / 2;
+		shaper_path_cycles = same > ROUNDS * 3 / 4 ? least : least / 2;
 }
 
 /**

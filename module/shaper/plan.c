@@ -9,7 +9,6 @@
 #include <linux/bits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/overflow.h>
 
 #include "plan.h"
 #include "shift.h"
@@ -21,13 +20,6 @@
 static u64 duration(const struct shaper_plan *plan, u64 bytes, u64 *rest)
 {
 	return div64_u64_rem(bytes * BITS_PER_BYTE * plan->hz + *rest, plan->rate, rest);
-}
-
-static u64 add(u64 tsc, u64 cycles)
-{
-	u64 sum;
-
-	return check_add_overflow(tsc, cycles, &sum) ? U64_MAX : sum;
 }
 
 /**
@@ -75,21 +67,6 @@ u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len)
 }
 
 /**
- * shaper_plan_at() - compute when a packet may leave
- * @plan:	the plan
- * @want:	when it wants to leave, absolute TSC
- *
- * Context: Any; the caller keeps others from @plan.
- * Return: absolute TSC: @want or later.
- */
-u64 shaper_plan_at(const struct shaper_plan *plan, u64 want)
-{
-	u64 first = plan->next > plan->burst ? plan->next - plan->burst : 0;
-
-	return plan->rate ? max(want, first) : want;
-}
-
-/**
  * shaper_plan_sent() - take a packet into account that has left
  * @plan:	the plan
  * @at:		when it was to leave, as shaper_plan_at() returned
@@ -115,7 +92,7 @@ void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
 		plan->rest = 0;
 	}
 	plan->gap = duration(plan, bytes_of(plan, len), &plan->rest);
-	plan->next = add(plan->next, plan->gap);
+	plan->next = shaper_later(plan->next, plan->gap);
 }
 
 /**

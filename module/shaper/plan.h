@@ -3,6 +3,7 @@
 #define _SHAPER_PLAN_H
 
 #include <linux/bits.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #define SHAPER_RATE_MAX		BIT_ULL(40)	/* bit/s */
@@ -27,9 +28,23 @@ struct shaper_plan {
 	s32 overhead;
 };
 
+/**
+ * shaper_plan_at() - compute when a packet may leave
+ * @plan:	the plan
+ * @want:	when it wants to leave, absolute TSC
+ *
+ * Context: Any; the caller keeps others from @plan.
+ * Return: absolute TSC: @want or later.
+ */
+static inline u64 shaper_plan_at(const struct shaper_plan *plan, u64 want)
+{
+	u64 first = plan->next > plan->burst ? plan->next - plan->burst : 0;
+
+	return plan->rate ? max(want, first) : want;
+}
+
 void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 overhead);
 u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len);
-u64 shaper_plan_at(const struct shaper_plan *plan, u64 want);
 void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len);
 void shaper_plan_shift(struct shaper_plan *plan, s64 shift);
 

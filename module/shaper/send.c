@@ -118,16 +118,21 @@ void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_se
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct shaper_cb *cb = shaper_cb(skb);
 
-	*sending = (struct shaper_sending) {
-		.start = { .skb = skb, .dev = dev, .txq = skb_get_tx_queue(dev, skb),
-			   .at = shaper_handing(q, at) },
-		.at = at,
-		.flow = cb->flow,
-		.len = qdisc_pkt_len(skb),
-		.segs = shaper_pkt_segs(skb),
-		.generation = q->generation,
-		.planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want,
-	};
+	/* One by one: what shaper_start() sets need not be zeroed before. */
+	sending->start.skb = skb;
+	sending->start.dev = dev;
+	sending->start.txq = skb_get_tx_queue(dev, skb);
+	sending->start.at = shaper_handing(q, at);
+	sending->start.irqs_on = false;
+	sending->at = at;
+	sending->flow = cb->flow;
+	sending->class = NULL;
+	sending->len = qdisc_pkt_len(skb);
+	sending->segs = shaper_pkt_segs(skb);
+	sending->generation = q->generation;
+	sending->mode = TC_APIC_MODE_AUTO;
+	sending->planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want;
+	sending->taken = false;
 	if (unlikely(q->ce_threshold && at - shaper_wanted(q, skb) > q->ce_threshold))
 		mark(q, skb);
 	q->sender = sender;
@@ -156,14 +161,9 @@ static void account_class(struct shaper *q, struct shaper_sending *sending)
 	_bstats_update(&class->bstats, sending->len, sending->segs);
 }
 
-/**
- * shaper_account() - a packet has left the queue
- * @q:		the qdisc
- * @sending:	the packet
- *
- * Context: Interrupts off, @q->lock held.
- */
-void shaper_account(struct shaper *q, struct shaper_sending *sending)
+/* A packet has left the queue. */
+static void account(struct shaper *q, struct shaper_sending *sending)
+	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
 
@@ -208,14 +208,9 @@ static void count_error(const struct shaper *q, struct tc_apic_xstats *stats, s6
 		stats->early++;
 }
 
-/**
- * shaper_count() - count a packet that has left, and its error
- * @q:		the qdisc
- * @sending:	the packet
- *
- * Context: Interrupts off, @q->lock held.
- */
-void shaper_count(struct shaper *q, const struct shaper_sending *sending)
+/* Count a packet that has left, and its error. */
+static void count(struct shaper *q, const struct shaper_sending *sending)
+	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
 	s64 error = start->left - sending->at;
@@ -235,7 +230,7 @@ void shaper_count(struct shaper *q, const struct shaper_sending *sending)
 }
 
 /**
- * shaper_finish() - a sender is back from the driver
+ * shaper_finish() - a packet was sent, or was not taken by the driver
  * @q:		the qdisc
  * @sending:	the packet
  *
@@ -249,8 +244,8 @@ struct sk_buff *shaper_finish(struct shaper *q, struct shaper_sending *sending)
 
 	q->sender = SHAPER_NOBODY;
 	if (likely(sending->taken)) {
-		shaper_account(q, sending);
-		shaper_count(q, sending);
+		account(q, sending);
+		count(q, sending);
 		return NULL;
 	}
 	if (sending->generation != q->generation && !by_interrupt)

@@ -47,7 +47,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	struct net_device *dev = qdisc_dev(q->sch);
 	bool thread = q->thread && current == q->thread;
 	bool stopped, busy = false;
-	struct shaper_sending sending;
+	SHAPER_SENDING(sending);
 	u64 expired = q->expired;
 	struct sk_buff *gone;
 	u32 epoch = q->epoch;
@@ -109,7 +109,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
-	struct shaper_sending sending;
+	SHAPER_SENDING(sending);
 
 	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock(&q->lock);
@@ -118,9 +118,8 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	sending.start.left = shaper_wait(sending.start.at);
 
 	raw_spin_lock(&q->lock);
-	q->sender = SHAPER_NOBODY;
-	shaper_account(q, &sending);
-	shaper_count(q, &sending);
+	sending.taken = true;
+	shaper_finish(q, &sending);
 	q->handed = 2;
 	return skb;
 }
