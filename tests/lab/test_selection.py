@@ -74,6 +74,7 @@ def takes_long(test: str) -> bool:
             "test_debian_own",
             "test_pending_while_off",
             "test_demo_shapes",
+            "test_doorbells",
             "test_all_arrive",
             "test_none_twice",
             "test_what_is_known_is_said",

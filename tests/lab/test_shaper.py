@@ -2,12 +2,14 @@
 
 import struct
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from lab.base.errors import LabError
-from lab.bench import goals, shaper, shaper_goals
+from lab.bench import figures, goals, shaper, shaper_goals
 from lab.bench import rows as bench_rows
 from lab.bench.rows import Key
+from lab.kernels import kernels
 from lab.run import demo_shaper
 from lab.run import shaper as run
 
@@ -50,6 +52,29 @@ def test_decode_cost():
     assert not shaper.decode_cost(b"udpsend sent 5 failed 0 invalid 0 missed 0\n")
 
 
+def test_decode_doorbells():
+    """Each is the first write after its packet is in the driver."""
+    data = b""": begin e1000e
+500 f1 fee0
+: end
+: sent 400 2
+: begin igb
+90 f2 d0
+103 f2 d0
+140 f3 e0
+930 f2 d0
+: end
+910 f2 d0
+: sent 100 3
+: sent 900 5
+: sent 2000 0
+"""
+    # Of the last there is none.
+    assert shaper.decode_doorbells("igb")(data) == Counter({3: 1, 30: 1})
+    assert shaper.decode_doorbells("e1000e")(data) == Counter({100: 1})
+    assert not shaper.decode_doorbells("virtio_net")(data)
+
+
 def test_goals():
     error = hard("error")
     assert standing("error, hard, idle", {error: [0] * 500 + [3, 8]}).met
@@ -74,6 +99,12 @@ def test_goals():
     assert standing(later, {hard("error"): [3] * 9_999}, "6.12.1") is None, "of too few"
     assert standing(later, {hard("error"): [3] * 10_000}, "6.1.1") is None, "of another kernel"
 
+    doorbells = {hard(f"doorbell/{driver}"): [0, 20] for driver in shaper.CARDS}
+    assert standing("doorbell", doorbells).met
+    assert standing("doorbell", doorbells).measured == "0 to 20, 0 to 20, 0 to 20"
+    assert not standing("doorbell", {**doorbells, hard("doorbell/igb"): [0, 21]}).met
+    assert standing("doorbell", dict(list(doorbells.items())[1:])) is None, "of one there is none"
+
     cost, error = hard("cost/100000", unit="packet_cycles"), hard("cost/100000")
     assert standing("CPU a packet", {cost: [2399], error: [8]}).met
     assert not standing("CPU a packet", {cost: [2399], error: [9]}).met
@@ -85,7 +116,7 @@ def test_goals_say_why_they_are_not_measured():
     why = {line: next(lines) for line in lines if line.startswith("not measured ")
            if any(goal.why and goal.what in line for goal in shaper_goals.GOALS)}  # fmt: skip
     (doorbell,) = (line for line in why if "doorbell" in line)
-    assert why[doorbell].strip() == "(the benchmark's device has no doorbell)"
+    assert why[doorbell].strip() == "(lab shaper --only doorbell does)"
 
 
 @pytest.mark.parametrize("short", [True, False])
@@ -94,10 +125,27 @@ def test_every_part_measures_ours_and_rivals(short):
         taken = [step.key for script in run.plan(short, [part]) for step in script.steps
                  if not isinstance(step, str)]  # fmt: skip
         timers = {key.timer for key in taken}
-        assert "apic" in timers and len(timers) > 2, part
+        # Others know nothing of a doorbell.
+        assert timers == {"apic"} if part == "doorbell" else len(timers - {"apic"}) > 1, part
         assert all(key.bench.startswith("shaper/") for key in taken)
     with pytest.raises(LabError, match="no part errors"):
         run.plan(short, ["errors"])
+
+
+@pytest.mark.matrix
+def test_doorbells():
+    """Each packet's is seen, after the packet was in the driver, and nearly always as late."""
+    packets = 200
+    boot, _ = run.guest(kernels.ensure(run.SERIES))
+    (script,) = shaper.PARTS["doorbell"](replace(shaper.SHORT, doorbells=packets))
+    samples = script.samples(boot(script).check().files)
+    for driver in shaper.CARDS:
+        row = figures.summary(samples[hard(f"doorbell/{driver}")])
+        print(driver, row)
+        assert row["n"] == packets
+        assert 0 < row["min"] <= row["p50"] <= row["min"] + 20
+        assert sum(samples[hard(f"doorbell/{driver}")][row["min"] + n] for n in range(21)
+                   ) > 0.9 * packets  # fmt: skip
 
 
 @pytest.mark.long

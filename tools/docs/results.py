@@ -568,7 +568,12 @@ SHAPED = (
     ("shaper/sender", "With the sender running", "The same while they are still being queued."),
     ("shaper/cost", "CPU time", "Cycles that a packet takes from the rest of the CPU, by distance "
      "in ns."),
+    ("shaper/doorbell", "Doorbells", "From a packet's moment to the write by which the driver of a "
+     "network card starts it."),
 )  # fmt: skip
+# What the rows of a table differ in, besides the qdisc.
+SHAPED_BY = {"shaper/error": "load", "shaper/stress": "distance", "shaper/sender": "distance",
+             "shaper/doorbell": "driver"}  # fmt: skip
 
 
 def _shaper_order(row: dict) -> tuple:
@@ -577,7 +582,8 @@ def _shaper_order(row: dict) -> tuple:
 
     ways = [(way.timer, way.mode) for way in shaper.WAYS]
     distance = str(row["bench"]).split("/")[2:]
-    return (shaper.LOADS.index(row["load"]), *(-int(ns) for ns in distance),
+    return (shaper.LOADS.index(row["load"]), *(-int(ns) for ns in distance if ns.isdigit()),
+            *(name for name in distance if not name.isdigit()),
             ways.index((row["timer"], row["mode"])))  # fmt: skip
 
 
@@ -596,8 +602,9 @@ def _shaper(found: dict) -> str:
             heads, numbers = ("distance", "qdisc"), ("mean",)
         else:
             mine = [row for row in mine if row["unit"] == "cycles"]
-            heads = ("load", "qdisc") if name == "shaper/error" else ("distance", "qdisc") if (
-                name in ("shaper/stress", "shaper/sender")) else ("qdisc",)  # fmt: skip
+            heads = ("qdisc",)
+            if name in SHAPED_BY:
+                heads = (SHAPED_BY[name], "qdisc")
             numbers = ("n", "min", "p50", "p99", "p999", "max")
         if not mine:
             continue
@@ -608,8 +615,8 @@ def _shaper(found: dict) -> str:
         for row in mine:
             qdisc = row["timer"] + (f" {row['mode']}" if row["mode"] not in ("-", "paper") else "")
             _, _, *distance = row["bench"].split("/")
-            first = {"load": row["load"], "distance": " ".join(distance)}.get(heads[0])
-            cells = [cell for cell in (first, qdisc) if cell is not None]
+            first = row["load"] if heads[0] == "load" else " ".join(distance)
+            cells = [first, qdisc] if len(heads) > 1 else [qdisc]
             cells += [f"{row[n]:,.0f}" for n in numbers]
             text += f"| {' | '.join(cells)} |\n"
     drawn = sorted(path.name for path in RESULTS.glob("shaper-*.svg"))

@@ -81,11 +81,15 @@ insmod "$MODULES/apic_timer_bench.ko"
 
 @dataclass(frozen=True)
 class Take:
-    """A file to be handed back as the samples of a key."""
+    """A file to be handed back as the samples of a key.
+
+    plugin: it is not the guest's: what this plug-in of QEMU has written
+    """
 
     file: str
     key: Key
     decode: Decode
+    plugin: str = ""
 
 
 @dataclass
@@ -93,6 +97,8 @@ class Script:
     """One boot's measurements. `weight` is about how many seconds it takes, `cpus` the guest's.
 
     network: the guest has what lab.build.network brings
+    devices: QEMU's options for devices that the machine has besides
+    plugins: plug-ins of QEMU that look at it
     """
 
     name: str
@@ -101,6 +107,8 @@ class Script:
     steps: list[str | Take] = field(default_factory=list)
     cpus: int = 1
     network: bool = False
+    devices: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
 
     def do(self, *commands: str) -> None:
         """Add shell commands."""
@@ -109,6 +117,10 @@ class Script:
     def take(self, file: str, key: Key, decode: Decode = figures.decode) -> None:
         """Hand a file back."""
         self.steps.append(Take(file, key, decode))
+
+    def take_written(self, plugin: str, key: Key, decode: Decode) -> None:
+        """Take what a plug-in of QEMU has written until the guest's end."""
+        self.steps.append(Take("", key, decode, plugin))
 
     def take_output(self, command: str, key: Key, decode: Decode) -> None:
         """Hand back what a command prints."""
@@ -119,18 +131,19 @@ class Script:
         """Return the whole script. What is taken is handed back under its number."""
         lines, takes = [PRELUDE], 0
         for step in self.steps:
-            if isinstance(step, Take):
-                lines.append(f"put {takes} <{step.file}")
-                takes += 1
-            else:
+            if isinstance(step, str):
                 lines.append(step)
+            else:
+                if not step.plugin:
+                    lines.append(f"put {takes} <{step.file}")
+                takes += 1
         return "\n".join(lines) + "\n"
 
     def samples(self, handed_back: Mapping[str, bytes]) -> Samples:
         """Decode what the script handed back. LabError when something is missing or empty."""
         found: Samples = {}
         for n, take in enumerate(step for step in self.steps if isinstance(step, Take)):
-            counts = take.decode(handed_back.get(f"{n}", b""))
+            counts = take.decode(handed_back.get(take.plugin or f"{n}", b""))
             if not sum(counts.values()):
                 raise LabError(f"bench {self.name}: nothing measured of {take.key}")
             found.setdefault(take.key, Counter()).update(counts)

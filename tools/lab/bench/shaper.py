@@ -4,6 +4,7 @@ Every script boots a guest in virtual time with apic_timer_sink, a network devic
 at the first instruction of its ndo_start_xmit. All qdiscs of a script share the boot.
 """
 
+import bisect
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,6 +15,12 @@ from .script import Script
 
 MODULES = ("apic_timer", "sch_apic", "apic_timer_sink", "apic_timer_paper", "apic_timer_bench",
            "apic_timer_bench_ours", "apic_timer_busy")  # fmt: skip
+# Network cards of QEMU whose drivers are measured to their doorbells: driver -> QEMU's name.
+# That of virtio_net sends by a timer, as QEMU's threads don't run in time with a guest's: until
+# then it wants no other doorbell.
+CARDS = {"e1000e": "e1000e", "igb": "igb",
+         "virtio_net": "virtio-net-pci,tx=timer,x-txtimer=1000"}  # fmt: skip
+DOORBELLS = "doorbells"  # the plug-in of QEMU that sees them
 OWN_MODULES = ("sch_fq", "sch_etf", "sch_tbf", "sch_htb", "sch_cake")  # the kernel's
 LOADS = ("idle", "user", "syscall", "net")
 # Distances of planned departures, ns, as those of the benchmark of timers.
@@ -115,12 +122,13 @@ class Size:
     slow: int  # of figure 4
     stress: int
     cost: int
+    doorbells: int  # of each driver
 
 
 FULL = Size(seeds=(1, 2, 3, 4, 5), packets=20_000, jiffy_packets=1000, spaced=20_000, slow=200,
-            stress=2_000, cost=1000)  # fmt: skip
+            stress=2_000, cost=1000, doorbells=10_000)  # fmt: skip
 SHORT = Size(seeds=(1,), packets=2_000, jiffy_packets=200, spaced=2_000, slow=200, stress=2_000,
-             cost=1000)  # fmt: skip
+             cost=1000, doorbells=1000)  # fmt: skip
 
 
 def scripts(size: Size, parts: tuple[str, ...] = ()) -> list[Script]:
@@ -331,10 +339,88 @@ def _delays(size: Size) -> Iterator[Script]:
         yield script
 
 
+# From card N, whose driver is $1, packets leave to 10.8.N.2, which is nowhere.
+CARD = """
+card_of() {
+	for card in $(ls /sys/class/net); do
+		driver=$(readlink -f /sys/class/net/$card/device/driver)
+		[ "$(basename "$driver")" != "$1" ] || echo $card
+	done
+}
+carrier() {
+	for i in $(seq 100); do
+		[ "$(cat /sys/class/net/$1/carrier)" != 1 ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+sends=/sys/kernel/tracing/events/sch_apic/sch_apic_send/enable
+trace=/sys/kernel/tracing/trace
+"""
+
+
+def decode_doorbells(driver: str) -> Callable[[bytes], Counter[int]]:
+    """Return what counts by how much doorbells are later than the moments of their packets.
+
+    It decodes what the plug-in has written of this driver: between "begin" and "end" each write to
+    a register, of which the first after a packet is in the driver is its doorbell; then the
+    packets, as the qdisc has traced them.
+    """
+
+    def decode(data: bytes) -> Counter[int]:
+        writes: list[int] = []
+        found: Counter[int] = Counter()
+        now, on = "", False
+        for line in data.decode().splitlines():
+            match line.split():
+                case [":", "begin", now]:
+                    on = True
+                case [":", "end"]:
+                    on = False
+                case [":", "sent", at, error] if now == driver:
+                    left = int(at) + int(error)
+                    n = bisect.bisect_left(writes, left)
+                    if n < len(writes):
+                        found[writes[n] - int(at)] += 1
+                case [tsc, _, _] if on and now == driver:
+                    writes.append(int(tsc))
+        return found
+
+    return decode
+
+
+def _doorbell(size: Size) -> Iterator[Script]:
+    """How much later than its moment a packet's driver starts the card: its doorbell."""
+    for seed in size.seeds[:1]:
+        script = new_script("doorbell", seed, size.doorbells / 50)
+        script.devices = tuple(word for card in CARDS.values() for word in ("-device", card))
+        script.plugins = (DOORBELLS,)
+        script.do(CARD, "for module in $DRIVERS; do insmod $MODULES/$module.ko; done")
+        for n, driver in enumerate(CARDS):
+            words = f"to=10.8.{n}.2 gap={LOADED_GAP}"
+            script.do(
+                f"card=$(card_of {driver})",
+                f"ip address add 10.8.{n}.1/24 dev $card; ip link set $card up; carrier $card",
+                f"ip neigh add 10.8.{n}.2 lladdr 02:00:00:00:00:02 dev $card nud permanent",
+                f"tc qdisc replace dev $card root handle 1: {HARD.plan}",
+                f"udpsend count={WARM_UP} seed={seed * 100 + 50} {words} >/dev/null",
+                f"echo >$trace; echo 1 >$sends; tell begin {driver}",
+                f"udpsend count={size.doorbells} seed={seed * 100 + n} {words} >/dev/null",
+                "tell end; echo 0 >$sends",
+                "sed -n 's/.* at=\\([0-9]*\\) error=\\(-*[0-9]*\\) .* mode=hard rc=0$/\\1 \\2/p' "
+                "$trace | while read -r at error; do tell sent $at $error; done",
+                "tc qdisc del dev $card root; ip link set $card down",
+            )  # fmt: skip
+            script.take_written(DOORBELLS, Key(f"shaper/doorbell/{driver}", "apic", mode="hard"),
+                                decode_doorbells(driver))  # fmt: skip
+        yield script
+
+
 PARTS: dict[str, Callable[[Size], Iterator[Script]]] = {
     "error": _error,
     "spacing": _spacing,
     "stress": _stress,
     "cost": _cost,
     "delays": _delays,
+    "doorbell": _doorbell,
 }

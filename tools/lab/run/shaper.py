@@ -14,7 +14,7 @@ from ..bench import goals, kept, shaper, shaper_goals
 from ..bench import rows as bench_rows
 from ..bench.rows import Row, Samples
 from ..bench.script import Script
-from ..build import build, network
+from ..build import build, network, plugins
 from ..engines import virtual
 from ..engines.result import Result
 from ..kernels import kernels, patched
@@ -73,14 +73,24 @@ def guest(kernel: kernels.Kernel) -> tuple[Callable[[Script], Result], list[Path
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in shaper.MODULES]
     own = network.own_modules(kernel, shaper.OWN_MODULES)
+    drivers = network.own_modules(kernel, ["virtio_pci", *shaper.CARDS])
     files = {**network.files(kernel), **own}
     names = " ".join(Path(name).stem for name in own)
+    spies = {name: plugins.plugin(name) for name in (shaper.DOORBELLS,)}
 
     def run(script: Script) -> Result:
-        return virtual.run(kernel, f"OWN='{names}'\n{script.text()}", modules=modules, files=files,
-                           seed=script.seed, memory=MEMORY, timeout=TIMEOUT)  # fmt: skip
+        head, cards = f"OWN='{names}'\n", {}
+        if script.devices:
+            cards = drivers
+            head += f"DRIVERS='{' '.join(Path(name).stem for name in drivers)}'\n"
+        return virtual.run(
+            kernel, head + script.text(), modules=modules, files={**files, **cards},
+            seed=script.seed, memory=MEMORY, timeout=TIMEOUT, devices=script.devices,
+            plugins={name: spies[name] for name in script.plugins},
+        )  # fmt: skip
 
-    return run, [*modules, *files.values(), Path(shaper.__file__)]
+    taken = [*modules, *files.values(), *drivers.values(), *spies.values(), Path(shaper.__file__)]
+    return run, taken
 
 
 def runner(kernel: kernels.Kernel) -> tuple[Callable[[Script], Samples], list[Path | bytes]]:
