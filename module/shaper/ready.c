@@ -22,6 +22,7 @@
 #include "epoch.h"
 #include "ready.h"
 #include "report.h"
+#include "soft.h"
 
 /**
  * struct request - when a packet wants to leave
@@ -354,5 +355,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		return NET_XMIT_DROP;
 	if (many)
 		qdisc_tree_reduce_backlog(sch, 1 - (int)count, whole - len);
+	if (unlikely(q->gone))
+		shaper_tell_parents(q);
 	return NET_XMIT_SUCCESS;
 }

@@ -169,6 +169,25 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
 }
 
 /**
+ * shaper_tell_parents() - have qdiscs above take dropped packets out of their accounts
+ * @q:		the qdisc
+ *
+ * Not when it is empty, which some of them cannot stand in dequeue: the next packet has them told.
+ *
+ * Context: Softirqs off, the lock of the root qdisc held.
+ */
+void shaper_tell_parents(struct shaper *q)
+{
+	struct Qdisc *sch = q->sch;
+
+	if (!sch->q.qlen)
+		return;
+	qdisc_tree_reduce_backlog(sch, q->gone, q->gone_len);
+	q->gone = 0;
+	q->gone_len = 0;
+}
+
+/**
  * shaper_dequeue() - send what is due
  * @sch:	the qdisc
  *
@@ -229,11 +248,7 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	if (again)
 		__netif_schedule(sch);
-	/* Not when it is empty: some parents cannot stand that in dequeue. */
-	if (q->gone && sch->q.qlen) {
-		qdisc_tree_reduce_backlog(sch, q->gone, q->gone_len);
-		q->gone = 0;
-		q->gone_len = 0;
-	}
+	if (unlikely(q->gone))
+		shaper_tell_parents(q);
 	return found;
 }

@@ -605,7 +605,7 @@ def test_gso_is_split(guest):
     SMP,
     BEGIN
     + """
-    for parent in "prio bands 2" "htb default 1"; do
+    for parent in prio "htb default 1"; do
         tc qdisc replace dev sink0 root handle 1: $parent || continue
         [ "${parent%% *}" = prio ] || tc class add dev sink0 parent 1: classid 1:1 htb rate 1gbit
         tc qdisc add dev sink0 parent 1:1 apic mode hard rate 50mbit
@@ -738,6 +738,37 @@ def test_horizon(guest):
     assert " invalid 1 " in dropped
     assert " invalid 0 " in capped
     assert counts(capped)["packets"] == 1
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    for parent in prio "htb default 1"; do
+        tc qdisc replace dev sink0 root handle 1: $parent || continue
+        [ "${parent%% *}" = prio ] || tc class add dev sink0 parent 1: classid 1:1 htb rate 1gbit
+        tc qdisc add dev sink0 parent 1:1 apic mode soft late drop late_after 100ns
+        # Each is alone when it comes, and its moment has passed.
+        udpsend count=50 gap=1000000 ahead=0 priority=6
+        tc qdisc change dev sink0 parent 1:1 apic late send
+        udpsend count=1 ahead=20000000 priority=6
+        patiently drained
+        tc -s qdisc show dev sink0
+        tc qdisc del dev sink0 root
+        echo .
+    done
+    """
+    + END,
+)
+def test_dropped_below_another(guest):
+    """Who is above hears of packets that are dropped one by one, at the next that is not."""
+    output = guest.ok()
+    print(output)
+    parts = output.split("\n.\n")[:-1]
+    assert parts
+    for part in parts:
+        assert int(re.search(r"dropped_late (\d+)", part)[1]) >= 40
+        assert len(re.findall(r" backlog 0b 0p ", part)) == part.count("\nqdisc ") >= 2
 
 
 @pytest.mark.guest(
