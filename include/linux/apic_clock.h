@@ -121,7 +121,7 @@ int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when);
 int del_apic_timer_at(struct apic_clock_timer *timer);
 int del_apic_timer_at_sync(struct apic_clock_timer *timer);
 
-/* Check whether a timer is armed and has not expired yet. */
+/* Check whether a timer is armed and has not expired yet. Any context. */
 bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
 
 /*
@@ -171,8 +171,9 @@ struct apic_clock_skew {
 };
 
 /*
- * Get what was measured last, any context; or measure now, task context. CPUs are
- * measured when they come online. Return:
+ * Get what was measured last, any context but NMI, which could wait for the write that
+ * it has interrupted; or measure now, task context; sleeps. CPUs are measured when they
+ * come online. Return:
  *   0		@skew is filled in
  *   -EINVAL	no such CPU, or @skew is NULL
  *   -ENODATA	nothing is known of this CPU: it is offline, or was not measured yet
@@ -287,11 +288,11 @@ struct apic_clock_verdict {
 	u64 proven;
 };
 
-/* Judge the TSC by what is known of it; task context, as CPUs are asked. */
+/* Judge the TSC by what is known of it; task context, as CPUs are asked; sleeps. */
 void apic_clock_judge(struct apic_clock_verdict *verdict);
 
 /*
- * Register and unregister a notifier of the verdict; task context. @block->notifier_call
+ * Register and unregister a notifier of the verdict; task context; sleeps. @block->notifier_call
  * receives an &enum apic_clock_worth and the &struct apic_clock_verdict that it is from,
  * valid during the call, when the verdict has become another. It may sleep, but not call
  * these two. When unregistering returns, no call is running. Return:
@@ -376,8 +377,8 @@ struct apic_clock_group;
  * Make a group of one timer on each of @cpus, whose handlers start at one instant.
  * @function is called as that of a timer is, on each CPU; then @done, unless it is
  * NULL, on the CPU that is last, in hard interrupt context, too: also for an expiry
- * that is cancelled, or that is over before apic_clock_group_fire() is. Task context.
- * Returns NULL without memory, for no or unknown CPUs, or unknown flags.
+ * that is cancelled, or that is over before apic_clock_group_fire() is. Task context;
+ * sleeps. Returns NULL without memory, for no or unknown CPUs, or unknown flags.
  *
  * With APIC_CLOCK_GROUP_ALL each CPU enters its interrupt some microseconds
  * before the moment and waits in it. The first that is within 100 ns of the moment

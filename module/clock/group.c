@@ -251,7 +251,7 @@ static void run_with_all(unsigned long long now, unsigned long data)
  * @data:	passed to both
  * @flags:	APIC_CLOCK_GROUP_*
  *
- * Context: Task.
+ * Context: Task; may sleep.
  * Return: the group; NULL without memory, for no or unknown CPUs, without a
  * function, or for unknown flags.
  */

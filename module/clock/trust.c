@@ -83,7 +83,7 @@ static bool is_registered(const struct notifier_block *block)
  *
  * It is not called for the verdict so far: apic_clock_judge() has that.
  *
- * Context: Task; waits for calls that are under way.
+ * Context: Task; may sleep, and waits for calls that are under way.
  * Return:
  * * %0 - registered
  * * %-EEXIST - it is registered already
@@ -112,7 +112,7 @@ EXPORT_SYMBOL_GPL(apic_clock_register_notifier);
  * apic_clock_unregister_notifier() - undo apic_clock_register_notifier()
  * @block:	registered
  *
- * Context: Task, not a notifier; waits until a call that is under way has returned.
+ * Context: Task, not a notifier; may sleep: waits until a call that is under way has returned.
  * Return:
  * * %0 - no call of it is under way, and none will be
  * * %-ENOENT - it isn't registered

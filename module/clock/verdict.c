@@ -105,7 +105,7 @@ static bool has_packages(void)
  *
  * Skew is as it was measured last: see apic_clock_measure_skew().
  *
- * Context: Task; interrupts each CPU.
+ * Context: Task; may sleep, and interrupts each CPU.
  */
 void apic_clock_judge(struct apic_clock_verdict *verdict)
 {
