@@ -31,6 +31,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/processor.h>
 #include <linux/ratelimit.h>
 #include <linux/seqlock.h>
 #include <linux/smp.h>
@@ -112,19 +113,25 @@ static DECLARE_DELAYED_WORK(soon_work, measure_work);
 /* Wakes no idle CPU. */
 static DECLARE_DEFERRABLE_WORK(period_work, measure_work);
 
-/* Wait for the other CPU. Return: false if it does not come. */
+/*
+ * Wait for the other CPU. Return: false if it does not come. With PAUSE it comes sooner
+ * where both are threads that take turns, of an emulator, a host or a core.
+ */
 static bool meet(struct exchange *x, u64 limit)
 {
 	atomic_inc(&x->ready);
-	while (atomic_read(&x->ready) < 2)
+	while (atomic_read(&x->ready) < 2) {
 		if (READ_ONCE(x->over) || rdtsc() > limit)
 			return false;
+		cpu_relax();
+	}
 	return true;
 }
 
 /*
  * No PAUSE in these loops: it is longer than the way that is measured. Each looks
- * at the TSC only when it has waited for some time.
+ * at the TSC only when it has waited for some time, after which a round trip says
+ * little.
  */
 static noinline void begin(struct exchange *x, u64 limit)
 {
@@ -136,8 +143,11 @@ static noinline void begin(struct exchange *x, u64 limit)
 		t1 = rdtsc_ordered();
 		WRITE_ONCE(x->call.value, i + 1);
 		for (spins = 1; (t2 = READ_ONCE(x->answer.value)) == last; spins++)
-			if (!(spins % 1024) && rdtsc() > limit)
-				return;
+			if (!(spins % 1024)) {
+				if (rdtsc() > limit)
+					return;
+				cpu_relax();
+			}
 		t3 = rdtsc_ordered();
 		x->t1[i] = t1;
 		x->t2[i] = t2;

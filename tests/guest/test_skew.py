@@ -317,8 +317,6 @@ TRACED = re.compile(
 )
 
 
-# Two CPUs of virtual time now and then do not meet: a measurement that times out fails it.
-@pytest.mark.matrix
 @pytest.mark.guest(
     some(engine="virtual", cpus=2, source="proxy"),
     """
@@ -331,14 +329,21 @@ TRACED = re.compile(
     patiently grep -q "^trust calls 1 " $DEBUG/apic_clock_test/result
     echo >$TRACING/trace
     echo 1 >$TRACING/events/apic_clock/enable
+    # CPUs of virtual time run in turn, and now and then do not meet: that is no answer.
+    measured() {
+        for attempt in 1 2 3 4 5 6 7 8; do
+            answer=$(echo measure 2>&1 >$DEBUG/apic_clock/skew) || true
+            case $answer in *"timed out"*) ;; *) break ;; esac
+        done
+        echo "measured: $answer"
+    }
     insmod $MODULES/apic_timer_fail.ko symbol=apic_clock_bounds_contradict value=1 \\
-        caller=apic_clock times=6
-    for time in 1 2; do
-        echo measure >$DEBUG/apic_clock/skew && echo accepted
-    done
+        caller=apic_clock times=1000
+    measured
+    measured
     rmmod apic_timer_fail
     cat $DEBUG/apic_clock/skew $DEBUG/apic_clock/verdict
-    echo measure >$DEBUG/apic_clock/skew
+    measured
     echo "group 2 0 5" >$DEBUG/apic_clock_test/command
     echo 0 >$TRACING/events/apic_clock/enable
     sleep 0.2
@@ -353,7 +358,9 @@ def test_contradiction(guest):
     """No offset comes of it, but a line in the log each time; and the verdict is reported once."""
     output = guest.ok()
     print(output)
-    assert "accepted" not in output
+    answers = re.findall(r"^measured: (.*)$", output, re.M)
+    assert ["Stale file handle" in answer for answer in answers] == [True, True, False]
+    assert answers[-1] == ""
     assert "cpu 1: not known (-116)\n" in output
     assert "1 CPUs known, 1 not, 1 contradict themselves" in output
     assert "\nverdict untrusted\n" in output
@@ -362,8 +369,10 @@ def test_contradiction(guest):
     assert output.count("CPU 1: TSC: moves against that of CPU 0 while it is measured") == 2
     assert len(re.findall(r"apic_clock: TSC: untrusted: [a-z ]+; skew of CPUs: ", output)) == 1
     traced = [tuple(map(int, row)) for row in TRACED.findall(output)]
-    assert [(cpu, ret) for cpu, *_, ret in traced] == [
-        (0, 0), (1, -116), (0, 0), (1, -116), (0, 0), (1, 0)]  # fmt: skip
+    rets = {cpu: [ret for number, *_, ret in traced if number == cpu] for cpu in (0, 1)}
+    # Those that have timed out come before the one that has not.
+    assert [ret for ret in rets[1] if ret != -110] == [-116, -116, 0]
+    assert rets[0] == [0] * len(rets[1])
     _, offset, low, high, rounds, _ = traced[-1]
     assert low <= offset <= high and rounds >= 16
     groups = re.findall(r"apic_clock_group: function=.+ when=\d+ cpus=2 called=2 "

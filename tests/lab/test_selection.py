@@ -84,7 +84,6 @@ def takes_long(test: str) -> bool:
             "test_repeats",
             "test_the_same_bytes",
             "test_after_make_install",
-            "test_contradiction",
             "test_injected",
             "test_converted",
             "test_written",
