@@ -16,6 +16,14 @@
 #include <net/gso.h>
 #endif
 
+/*
+ * A variable that is not zeroed where the compiler zeroes all of them: that takes as many stores
+ * as it has words, for each packet. The first kernels of 6.1 and 6.12 did not have it.
+ */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
+
 /* Whether the driver does its own locking. A feature up to 6.11, a flag since 6.12. */
 static inline bool shaper_lltx(const struct net_device *dev)
 {

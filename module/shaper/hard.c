@@ -9,6 +9,7 @@
 #include <asm/irq_regs.h>
 
 #include "arm.h"
+#include "compat.h"
 #include "hard.h"
 #include "send.h"
 #include "txq.h"
@@ -38,7 +39,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	struct shaper *q = (struct shaper *)data;
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct netdev_queue *txq;
-	SHAPER_SENDING(sending);
+	struct shaper_sending sending __uninitialized;
 	struct sk_buff *skb;
 	unsigned int busy;
 	bool by_interrupt;

@@ -31,17 +31,6 @@ struct shaper_sending {
 	bool taken;
 };
 
-/*
- * A &struct shaper_sending that is not zeroed where the compiler zeroes all variables: that takes
- * as many stores as it has words, for each packet. shaper_take() sets it.
- */
-#if __has_attribute(__uninitialized__)
-#define SHAPER_SENDING(name) \
-	struct shaper_sending name __attribute__((__uninitialized__))
-#else
-#define SHAPER_SENDING(name) struct shaper_sending name
-#endif
-
 void shaper_kick(struct shaper *q);
 void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_sending *sending,
 		 enum shaper_sender sender);

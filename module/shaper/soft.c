@@ -10,6 +10,7 @@
 
 #include "arm.h"
 #include "cb.h"
+#include "compat.h"
 #include "epoch.h"
 #include "path.h"
 #include "report.h"
@@ -47,7 +48,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	struct net_device *dev = qdisc_dev(q->sch);
 	bool thread = q->thread && current == q->thread;
 	bool stopped, busy = false;
-	SHAPER_SENDING(sending);
+	struct shaper_sending sending __uninitialized;
 	u64 expired = q->expired;
 	struct sk_buff *gone;
 	u32 epoch = q->epoch;
@@ -109,7 +110,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
-	SHAPER_SENDING(sending);
+	struct shaper_sending sending __uninitialized;
 
 	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock(&q->lock);
@@ -172,7 +173,7 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
  * shaper_tell_parents() - have qdiscs above take dropped packets out of their accounts
  * @q:		the qdisc
  *
- * Not when it is empty, which some of them cannot stand in dequeue: the next packet has them told.
+ * Not when it is empty, which some of them cannot stand in dequeue: they hear of it at the next packet.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  */

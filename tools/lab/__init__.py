@@ -16,8 +16,8 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
               Debian's sources and this tree's patches (sources, patches, patched, configs/, deb)
     build/    build this tree's modules or a consumer's for a kernel (build); the programs of
               guests, of one version everywhere (unpacked, userland, iproute2, linuxptp), and
-              those that no package has (native); what a guest with a network takes along (network); QEMU's
-              plug-ins, whose sources are in plugins/ (plugins)
+              those that no package has (native); what a guest with a network takes along
+              (network); QEMU's plug-ins, whose sources are in plugins/ (plugins)
     engines/  what runs a script in a guest of such a kernel, by name in engines.py:
                 virtual                           in virtual time
                 smp                               on several CPUs, through virtme-ng
