@@ -18,10 +18,12 @@ static int __init apic_clock_init(void)
 	int ret;
 
 	apic_clock_list_init();
-	apic_clock_phc_init();
 	ret = apic_clock_unload_init();
 	if (ret)
 		return ret;
+	ret = apic_clock_phc_init();
+	if (ret)
+		goto no_phc;
 	ret = apic_clock_look_init();
 	if (ret)
 		goto no_look;
@@ -39,6 +41,8 @@ no_resync:
 no_skew:
 	apic_clock_look_exit();
 no_look:
+	apic_clock_phc_exit();
+no_phc:
 	apic_clock_unload_exit();
 	return ret;
 }
@@ -46,10 +50,10 @@ no_look:
 static void __exit apic_clock_exit(void)
 {
 	apic_clock_debugfs_exit();
-	apic_clock_phc_exit();
 	apic_clock_resync_exit();
 	apic_clock_skew_exit();
 	apic_clock_look_exit();
+	apic_clock_phc_exit();
 	apic_clock_unload_exit();
 }
 

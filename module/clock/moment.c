@@ -10,8 +10,7 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
-#include "phc.h"
-#include "phc_map.h"
+#include "phc_line.h"
 
 /**
  * apic_clock_to_tsc() - convert a moment of a clock to TSC

@@ -29,31 +29,23 @@
 #include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/seq_file.h>
-#include <linux/seqlock.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
 #include "phc.h"
 #include "phc_file.h"
+#include "phc_line.h"
 #include "phc_map.h"
 #include "timer.h"
 
-/* Clocks that can be attached at a time. */
-#define PHCS		16
 /* From one burst of reads to the next; at first, so that the rate is known soon, ms. */
 #define PERIOD_MS	50
 #define FIRST_MS	10
 #define FIRST		4
-
-/* A number of ours: 0x50, how often one was given, and its slot. */
-#define SLOT_MASK	(PHCS - 1)
-#define COUNT_SHIFT	4
-#define COUNT_MASK	0xfffff
-
-static_assert(PHCS == 1 << COUNT_SHIFT);
 
 /**
  * struct attached - who has attached a clock
@@ -66,21 +58,7 @@ struct attached {
 };
 
 /**
- * struct published - what timers use
- * @clock:	the number; 0: the slot is free
- * @ret:	0, or -ENODEV: the clock is gone
- * @line:	the line
- */
-struct published {
-	clockid_t clock;
-	int ret;
-	struct apic_clock_phc_line line;
-};
-
-/**
  * struct phc - a slot for a clock
- * @latch:	of @published, of which one is whole at any time
- * @published:	see there; written by the work, and while that does not run
  * @users:	who has attached it; under phc_mutex
  * @index:	N of /dev/ptpN
  * @file:	the clock; NULL once it is gone, which the work notices
@@ -94,8 +72,6 @@ struct published {
  * @set:	how often the clock was found to be set
  */
 struct phc {
-	seqcount_latch_t latch;
-	struct published published[2];
 	struct list_head users;
 	int index;
 	struct file *file;
@@ -109,52 +85,19 @@ struct phc {
 	u64 set;
 };
 
-static struct phc phcs[PHCS];
+static struct phc phcs[APIC_CLOCK_PHCS];
 static unsigned int given;
 static DEFINE_MUTEX(phc_mutex);		/* attach and detach */
 
-static void publish(struct phc *phc, const struct published *published)
+/* By the work, and while that does not run. */
+static void publish(const struct phc *phc, const struct apic_clock_published *published)
 {
-	raw_write_seqcount_latch(&phc->latch);
-	phc->published[0] = *published;
-	raw_write_seqcount_latch(&phc->latch);
-	phc->published[1] = *published;
+	apic_clock_phc_publish(phc - phcs, published);
 }
 
-static struct published published_of(const struct phc *phc)
+static struct apic_clock_published published_of(const struct phc *phc)
 {
-	struct published published;
-	unsigned int seq;
-
-	do {
-		seq = raw_read_seqcount_latch(&phc->latch);
-		/* Of a copy that is written meanwhile nothing is used. */
-		published = data_race(phc->published[seq & 1]);
-		/* Pairs with the barriers of raw_write_seqcount_latch(). */
-		smp_rmb();
-	} while (raw_read_seqcount_latch(&phc->latch) != seq);
-	return published;
-}
-
-/**
- * apic_clock_phc_line() - get the present line of a clock
- * @clock:	the number that it was attached by
- * @line:	set
- *
- * Context: Any.
- * Return: 0; -ENODEV if the clock is gone; -EINVAL if there is none of that number.
- */
-int apic_clock_phc_line(clockid_t clock, struct apic_clock_phc_line *line)
-{
-	struct published published;
-
-	if (!apic_clock_is_phc(clock))
-		return -EINVAL;
-	published = published_of(&phcs[clock & SLOT_MASK]);
-	if (published.clock != clock)
-		return -EINVAL;
-	*line = published.line;
-	return published.ret;
+	return apic_clock_phc_published(phc - phcs);
 }
 
 /*
@@ -172,7 +115,7 @@ static void read_in(struct phc *phc, unsigned int ms)
 /* From here on no timer is armed for it; those that are get cancelled. */
 static unsigned int end(struct phc *phc)
 {
-	struct published published = published_of(phc);
+	struct apic_clock_published published = published_of(phc);
 
 	published.ret = -ENODEV;
 	publish(phc, &published);
@@ -183,7 +126,7 @@ static unsigned int end(struct phc *phc)
 static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 frequency)
 {
 	ktime_t asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
-	struct published published = published_of(phc);
+	struct apic_clock_published published = published_of(phc);
 	bool set, slept = asleep != phc->asleep;
 
 	phc->asleep = asleep;
@@ -231,7 +174,7 @@ static struct phc *find(int index)
 {
 	struct phc *phc;
 
-	for (phc = phcs; phc < phcs + PHCS; phc++)
+	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++)
 		if (!list_empty(&phc->users) && phc->index == index && !published_of(phc).ret)
 			return phc;
 	return NULL;
@@ -241,7 +184,7 @@ static struct phc *find_free(void)
 {
 	struct phc *phc;
 
-	for (phc = phcs; phc < phcs + PHCS; phc++)
+	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++)
 		if (list_empty(&phc->users))
 			return phc;
 	return NULL;
@@ -250,7 +193,7 @@ static struct phc *find_free(void)
 static struct phc *start(int index, struct file *file)
 {
 	struct phc *phc = find_free();
-	struct published published = {};
+	struct apic_clock_published published = {};
 
 	if (!phc)
 		return ERR_PTR(-ENOSPC);
@@ -267,7 +210,7 @@ static struct phc *start(int index, struct file *file)
 	apic_clock_phc_map_init(phc->map, apic_timer_ns_to_tsc(1ULL << APIC_CLOCK_RATE_SHIFT));
 	reinit_completion(&phc->known);
 	given++;
-	published.clock = APIC_CLOCK_PHC | (given & COUNT_MASK) << COUNT_SHIFT | (phc - phcs);
+	published.clock = apic_clock_phc_number(phc - phcs, given);
 	publish(phc, &published);
 	return phc;
 }
@@ -275,7 +218,7 @@ static struct phc *start(int index, struct file *file)
 /* The last user has left, or will. */
 static void stop(struct phc *phc)
 {
-	const struct published none = {};
+	const struct apic_clock_published none = {};
 	unsigned int lost;
 
 	cancel_delayed_work_sync(&phc->work);
@@ -409,7 +352,7 @@ static struct attached *user_of(struct phc *phc, const struct module *owner)
  */
 int __apic_clock_phc_detach(clockid_t clock, const struct module *owner)
 {
-	struct phc *phc = &phcs[clock & SLOT_MASK];
+	struct phc *phc = &phcs[apic_clock_phc_slot(clock)];
 	int ret = -EINVAL;
 
 	mutex_lock(&phc_mutex);
@@ -422,19 +365,17 @@ int __apic_clock_phc_detach(clockid_t clock, const struct module *owner)
 }
 EXPORT_SYMBOL_GPL(__apic_clock_phc_detach);
 
-/**
- * apic_clock_phc_unload() - a module was unloaded: detach what it has attached
- * @module:	the module; its timers are cancelled
- *
- * Context: Task. Sleeps.
- */
-void apic_clock_phc_unload(const struct module *module)
+/* A module that is unloaded: its timers have been cancelled. */
+static int detach_left(struct notifier_block *block, unsigned long state, void *data)
 {
+	const struct module *module = data;
 	struct attached *user, *next;
 	struct phc *phc;
 
+	if (state != MODULE_STATE_GOING)
+		return NOTIFY_OK;
 	mutex_lock(&phc_mutex);
-	for (phc = phcs; phc < phcs + PHCS; phc++)
+	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++)
 		list_for_each_entry_safe(user, next, &phc->users, node)
 			if (user->owner == module) {
 				pr_warn("module %s has left ptp%d attached: detached\n",
@@ -442,7 +383,14 @@ void apic_clock_phc_unload(const struct module *module)
 				leave(phc, user);
 			}
 	mutex_unlock(&phc_mutex);
+	return NOTIFY_OK;
 }
+
+/* Behind those of unload.c. */
+static struct notifier_block module_block = {
+	.notifier_call = detach_left,
+	.priority = -2,
+};
 
 /**
  * apic_clock_phc_show() - show the clocks that are attached
@@ -453,12 +401,12 @@ void apic_clock_phc_unload(const struct module *module)
 void apic_clock_phc_show(struct seq_file *file)
 {
 	u64 now = apic_timer_now(), error;
-	struct published published;
+	struct apic_clock_published published;
 	struct phc *phc;
 	ktime_t time;
 
 	mutex_lock(&phc_mutex);
-	for (phc = phcs; phc < phcs + PHCS; phc++) {
+	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++) {
 		if (list_empty(&phc->users))
 			continue;
 		published = published_of(phc);
@@ -476,17 +424,21 @@ void apic_clock_phc_show(struct seq_file *file)
 
 /**
  * apic_clock_phc_init() - before the first clock is attached
+ *
+ * Context: Task. Sleeps.
+ * Return: 0 or an error.
  */
-void apic_clock_phc_init(void)
+int apic_clock_phc_init(void)
 {
 	struct phc *phc;
 
-	for (phc = phcs; phc < phcs + PHCS; phc++) {
-		seqcount_latch_init(&phc->latch);
+	apic_clock_phc_line_init();
+	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++) {
 		INIT_LIST_HEAD(&phc->users);
 		INIT_DELAYED_WORK(&phc->work, read_work);
 		init_completion(&phc->known);
 	}
+	return register_module_notifier(&module_block);
 }
 
 /**
@@ -499,8 +451,9 @@ void apic_clock_phc_exit(void)
 	struct attached *user, *next;
 	struct phc *phc;
 
+	unregister_module_notifier(&module_block);
 	mutex_lock(&phc_mutex);
-	for (phc = phcs; phc < phcs + PHCS; phc++)
+	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++)
 		list_for_each_entry_safe(user, next, &phc->users, node)
 			leave(phc, user);
 	mutex_unlock(&phc_mutex);

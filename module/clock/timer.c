@@ -56,8 +56,7 @@
 
 #include "compat.h"
 #include "list.h"
-#include "phc.h"
-#include "phc_map.h"
+#include "phc_line.h"
 #include "timer.h"
 #include "unload.h"
 

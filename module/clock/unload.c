@@ -28,7 +28,6 @@
 
 #include "group.h"
 #include "list.h"
-#include "phc.h"
 #include "unload.h"
 
 /**
@@ -156,7 +155,6 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	if (is_unloaded(state, module)) {
 		cancel(module);
 		apic_clock_groups_free(module);
-		apic_clock_phc_unload(module);
 		left(module);
 	}
 	return NOTIFY_OK;

@@ -255,8 +255,9 @@ def test_follow(guest):
 
 
 @pytest.mark.guest(
-    some(engine=("smp", "virtual"), kernel=("6.1", "6.1-debug", "7.2"), cpus=(1, 2),
-         source="proxy"),  # fmt: skip
+    some(
+        engine=("smp", "virtual"), kernel=("6.1", "6.1-debug", "7.2"), cpus=(1, 2), source="proxy"
+    ),  # fmt: skip
     SETUP
     + """
     for n in 0 1 2; do
