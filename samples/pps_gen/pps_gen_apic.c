@@ -9,7 +9,8 @@
  *
  * The port must not belong to another driver: unload parport_pc, or unbind the serial
  * line. The pulse rises at the moment and falls width_ns later; no interrupt is off in
- * between. /sys/module/pps_gen_apic/parameters/ has what became of the edges.
+ * between. /sys/module/pps_gen_apic/parameters/ has what became of the edges. Pulses
+ * begin when the module is loaded; kernels with /sys/class/pps-gen have a switch there.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,6 +22,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/serial_reg.h>
 #include <linux/string.h>
 #include <linux/time64.h>
@@ -74,6 +76,14 @@ static clockid_t clock_id;
 static u16 port;		/* register of the line */
 static u8 high, low;		/* what to write to it */
 
+static DEFINE_MUTEX(switch_mutex);
+static bool on;			/* switch_mutex: there are pulses */
+static bool leaving;		/* likewise: there will be none */
+
+static int switch_pulses(bool wanted);
+
+#include "pps_gen_class.h"
+
 static void lower(unsigned long long now, unsigned long data)
 {
 	outb(low, port);
@@ -102,6 +112,7 @@ static void raise(unsigned long long now, unsigned long data)
 
 		missed += periods;
 		next += periods * period_ns;
+		class_missed();
 	}
 	add_apic_timer_at(&rise, clock_id, next);
 }
@@ -112,6 +123,39 @@ static ktime_t first_moment(void)
 	ktime_t from = apic_timer_tsc_to_clock(clock_id, apic_timer_now()) + NSEC_PER_MSEC;
 
 	return (div64_s64(from - offset_ns, period_ns) + 1) * (s64)period_ns + offset_ns;
+}
+
+/*
+ * Let pulses begin or end. An edge that is being made is waited for, and the line is low
+ * then. Several may switch at a time, by the class's file and its device.
+ */
+static int switch_pulses(bool wanted)
+{
+	int ret = 0;
+
+	mutex_lock(&switch_mutex);
+	if (wanted && leaving) {
+		ret = -ENODEV;
+	} else if (wanted && !on) {
+		ret = add_apic_timer_at(&rise, clock_id, first_moment());
+		on = !ret;
+	} else if (!wanted && on) {
+		/* In this order: an edge arms what ends the pulse. */
+		del_apic_timer_at_sync(&rise);
+		del_apic_timer_sync(&fall);
+		outb(low, port);
+		on = false;
+	}
+	mutex_unlock(&switch_mutex);
+	return ret;
+}
+
+static void switch_off_finally(void)
+{
+	mutex_lock(&switch_mutex);
+	leaving = true;
+	mutex_unlock(&switch_mutex);
+	switch_pulses(false);
 }
 
 static int check_parameters(void)
@@ -175,18 +219,25 @@ static int __init pps_gen_init(void)
 	rise.timer.function = raise;
 	init_apic_clock_timer(&rise);
 	rise.timer.flags = APIC_TIMER_EXACT;
-	ret = add_apic_timer_at(&rise, clock_id, first_moment());
+	ret = switch_pulses(true);
 	if (ret)
-		release_region(io, PORTS);
+		goto release;
+	ret = class_enter();
+	if (ret)
+		goto stop;
+	return 0;
+
+stop:
+	switch_off_finally();
+release:
+	release_region(io, PORTS);
 	return ret;
 }
 
 static void __exit pps_gen_exit(void)
 {
-	/* In this order: an edge arms what ends the pulse. */
-	del_apic_timer_at_sync(&rise);
-	del_apic_timer_sync(&fall);
-	outb(low, port);
+	switch_off_finally();
+	class_leave();
 	release_region(io, PORTS);
 	pr_info("%lu edges, %lu missed, %ld to %ld cycles off\n", edges, missed, earliest, latest);
 }

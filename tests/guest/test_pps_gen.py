@@ -4,7 +4,7 @@ import re
 
 import pytest
 from clock_rows import keep
-from lab.build import build
+from lab.build import build, network, user
 from lab.engines import virtual
 from lab.kernels import kernels
 from machines import some
@@ -14,7 +14,8 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
 
 @pytest.mark.long
 @pytest.mark.guest(
-    some(engine="virtual", cpus=1, source="proxy"),
+    # Later kernels have the class, which test_class looks at.
+    some(engine="virtual", kernel=("6.1", "6.12", "6.1-cloud"), cpus=1, source="proxy"),
     """
     # With a lead that is small, as handlers kept the CPU busy in another section, the first
     # interrupt that takes longer makes an edge late. As loaded, it is longer than any here.
@@ -200,3 +201,79 @@ def test_pins():
     left = re.findall(r"^(?:idle|net) \w+ unloaded (\d+) left (\d+)$", result.output, re.M)
     keep("pps/unloaded", times=sum(int(n) for n, _ in left), left=sum(int(n) for _, n in left))
     assert left == [("25", "0")] * 4
+
+
+CLASS = f"""
+    {SETUP}
+    insmod $MODULES/pps_gen_core.ko
+    insmod $MODULES/pps_gen_apic.ko io=0x378 clock=tai period_ns=10000000 width_ns=5000000
+    entry=/sys/class/pps-gen/pps-gen0
+    edges() {{ cat $parameters/edges; }}
+    sleep 0.2
+    text="loaded"
+    state
+    echo "$text"
+    read -r seconds nanoseconds <$entry/time
+    echo "system $(cat $entry/system) time $(($seconds - $(date +%s))) $nanoseconds"
+    # At any moment, in a pulse or not.
+    n=0 left=0 more=0 none=0
+    while [ $n -lt 20 ]; do
+        echo 0 >$entry/enable
+        left=$((left + $(pin strobe))) before=$(edges)
+        usleep 25000
+        more=$((more + $(edges) - before))
+        echo 1 >$entry/enable
+        usleep $((25000 + 1013 * n))
+        [ $(edges) -gt $before ] || none=$((none + 1))
+        n=$((n + 1))
+    done
+    echo "switched $n left $left more $more none $none"
+    /pps_missed &
+    sleep 0.1
+    rmmod pps_gen_apic 2>/dev/null && echo unloaded while it was open
+    date -s "@$(($(date +%s) + 10))" >/dev/null
+    wait
+    echo "missed $(cat $parameters/missed)"
+    rmmod pps_gen_apic
+    echo "after $(pin strobe) entries $(ls /sys/class/pps-gen | wc -l)"
+    # Two at a time, and it goes meanwhile.
+    n=0 left=0
+    while [ $n -lt 5 ]; do
+        insmod $MODULES/pps_gen_apic.ko io=0x378 period_ns=200000 width_ns=100000
+        for other in 0 1; do
+            while echo $other >$entry/enable; do echo 1 >$entry/enable; done 2>/dev/null &
+        done
+        usleep $((50000 + 1013 * n))
+        rmmod pps_gen_apic
+        wait
+        left=$((left + $(pin strobe))) n=$((n + 1))
+    done
+    echo "unloaded $n left $left"
+"""
+
+
+@pytest.mark.long
+def test_class():
+    """On a kernel with /sys/class/pps-gen: its switch, its clock, its event of a missed pulse."""
+    kernel = kernels.ensure("7.2")
+    result = virtual.run(
+        kernel, CLASS, modules=sorted(build.build(kernel).rglob("*.ko")), devices=PORTS,
+        timeout=600, files={**network.own_modules(kernel, ("pps_gen_core",)),
+                            "pps_missed": user.program(kernel, "pps_missed")},
+    )  # fmt: skip
+    output = result.output
+    print(output)
+    assert result.ok, result.verdict
+    loaded = re.search(r"^loaded edges (\d+) missed 0 earliest (\d+) latest (\d+)$", output, re.M)
+    edges, earliest, latest = map(int, loaded.groups())
+    assert edges >= 18
+    assert latest <= earliest + 5
+    # No offset of TAI is known.
+    assert re.search(r"^system 1 time 0 \d{9}$", output, re.M)
+    assert "switched 20 left 0 more 0 none 0\n" in output
+    assert "unloaded while" not in output
+    assert "event 1 1\n" in output
+    (missed,) = re.findall(r"^missed (\d+)$", output, re.M)
+    assert int(missed) >= 890
+    assert "after 0 entries 0\n" in output
+    assert "unloaded 5 left 0\n" in output
