@@ -176,9 +176,9 @@ tool-pages: $(patsubst user/tool/man/%.scd,$(TOOL_DIR)/%,$(wildcard user/tool/ma
 
 tool-extras: tool-pages $(addprefix $(TOOL_DIR)/completion.,bash zsh) ## build its manual pages and completion there
 
-check: ## run the static checks
+check: ## run the static checks (ONLY="sparse ruff": those whose names have that)
 	tools/setup check
-	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check
+	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check $(ONLY)
 
 help: ## print this
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13

@@ -173,7 +173,8 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
  * shaper_tell_parents() - have qdiscs above take dropped packets out of their accounts
  * @q:		the qdisc
  *
- * Not when it is empty, which some of them cannot stand in dequeue: they hear of it at the next packet.
+ * Not when it is empty, which some of them cannot stand in dequeue: they hear of it at the
+ * next packet.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  */
