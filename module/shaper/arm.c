@@ -68,12 +68,12 @@ bool shaper_join(struct shaper *q, struct sk_buff *skb)
 static inline void come_near(struct shaper *q)
 	__must_hold(&q->lock)
 {
-	u64 now = rdtsc(), limit = shaper_later(now, q->near + q->ahead);
+	u64 now = rdtsc(), limit = shaper_later(now, q->near + q->handing);
 	unsigned int budget = JOIN;
 	struct sk_buff *skb;
 
 	while (budget-- && shaper_far_due(&q->far, now, limit)) {
-		skb = shaper_far_pop(&q->far, now, q->near, q->ahead);
+		skb = shaper_far_pop(&q->far, now, q->near, q->handing);
 		if (!skb)
 			return;
 		shaper_join(q, skb);

@@ -47,10 +47,13 @@ static inline u64 shaper_moment(const struct shaper *q, const struct sk_buff *sk
 	return shaper_plan_at(&q->plan, shaper_cb(skb)->want);
 }
 
-/* When what leaves at a moment is to be handed to the driver: ahead of it with offload. */
+/*
+ * When what leaves at a moment is to be handed to the driver: ahead of it with offload, or by what
+ * the driver takes until it starts the card.
+ */
 static inline u64 shaper_handing(const struct shaper *q, u64 at)
 {
-	return shaper_before(at, q->ahead);
+	return shaper_before(at, q->handing);
 }
 
 /* Whether the kernel's own path has to send it. */

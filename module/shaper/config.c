@@ -17,6 +17,7 @@
 #define LATE_MAX	(10 * NSEC_PER_SEC)
 #define HORIZON_MAX	(1000 * NSEC_PER_SEC)
 #define AHEAD_MAX	(100 * NSEC_PER_MSEC)
+#define DOORBELL_MAX	(100 * NSEC_PER_USEC)
 /* Who steers or sets a clock in the last bit of the way comes too late for the packet. */
 #define NEAR_NS		(100 * NSEC_PER_USEC)
 /*
@@ -48,6 +49,7 @@ static struct netlink_range_validation ahead_range = {
 	.min = NSEC_PER_USEC, .max = AHEAD_MAX,
 };
 
+static struct netlink_range_validation doorbell_range = { .max = DOORBELL_MAX };
 static struct netlink_range_validation threshold_range = { .max = HORIZON_MAX };
 struct netlink_range_validation_signed shaper_overhead_range = { .min = -64, .max = 255 };
 
@@ -72,6 +74,7 @@ static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_MODE_NOW] = { .type = NLA_REJECT },
 	[TCA_APIC_OFFLOAD] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_APIC_AHEAD] = NLA_POLICY_FULL_RANGE(NLA_U64, &ahead_range),
+	[TCA_APIC_DOORBELL] = NLA_POLICY_FULL_RANGE(NLA_U64, &doorbell_range),
 };
 
 static int parse_clock(const struct nlattr *attr, clockid_t *clock, struct netlink_ext_ack *extack)
@@ -143,6 +146,8 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 		config->offload = nla_get_u8(tb[TCA_APIC_OFFLOAD]);
 	if (tb[TCA_APIC_AHEAD])
 		config->ahead_ns = nla_get_u64(tb[TCA_APIC_AHEAD]);
+	if (tb[TCA_APIC_DOORBELL])
+		config->doorbell_ns = nla_get_u64(tb[TCA_APIC_DOORBELL]);
 	if (config->burst && !config->rate) {
 		NL_SET_ERR_MSG(extack, "burst without rate means nothing");
 		return -EINVAL;
@@ -190,6 +195,8 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 	q->horizon = apic_timer_ns_to_tsc(config->horizon_ns);
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);
 	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
+	q->doorbell = config->offload ? 0 : apic_timer_ns_to_tsc(config->doorbell_ns);
+	q->handing = q->ahead + q->doorbell;
 	q->near = apic_timer_ns_to_tsc(NEAR_NS);
 	if (mode != q->mode || !q->lead_soft.max) {
 		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(4000),
@@ -311,7 +318,8 @@ int shaper_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u8(skb, TCA_APIC_SPLIT_GSO, config->split_gso) ||
 	    nla_put_u32(skb, TCA_APIC_MODE_NOW, q->mode) ||
 	    nla_put_u8(skb, TCA_APIC_OFFLOAD, config->offload) ||
-	    nla_put_u64_64bit(skb, TCA_APIC_AHEAD, config->ahead_ns, TCA_APIC_PAD)) {
+	    nla_put_u64_64bit(skb, TCA_APIC_AHEAD, config->ahead_ns, TCA_APIC_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_APIC_DOORBELL, config->doorbell_ns, TCA_APIC_PAD)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

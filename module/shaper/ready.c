@@ -68,7 +68,7 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 	clockid_t clock = shaper_tstamp_clock(skb, q->config.clock);
 	/* In order within a flow, another look at the clocks could change it. */
 	u64 near = q->config.flow_order ? U64_MAX :
-		   apic_timer_add_tsc(request->now, q->near + q->ahead);
+		   apic_timer_add_tsc(request->now, q->near + q->handing);
 	bool far;
 	u64 at = shaper_far_to_tsc(clock, skb->tstamp, near, &far);
 

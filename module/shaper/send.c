@@ -213,7 +213,7 @@ static void count(struct shaper *q, const struct shaper_sending *sending)
 	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
-	s64 error = start->left - sending->at;
+	s64 error = start->left + q->doorbell - sending->at;
 
 	count_sent(&q->stats, sending->mode);
 	if (unlikely(sending->class))

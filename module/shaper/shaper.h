@@ -37,6 +37,7 @@
  * @split_gso:		...
  * @offload:		...
  * @ahead_ns:		...
+ * @doorbell_ns:	...
  */
 struct shaper_config {
 	u64 rate;
@@ -57,6 +58,7 @@ struct shaper_config {
 	bool split_gso;
 	bool offload;
 	u64 ahead_ns;
+	u64 doorbell_ns;
 };
 
 /**
@@ -102,6 +104,9 @@ enum shaper_sender {
  * @ce_threshold: TSC cycles; 0: none
  * @ahead:	with offload: TSC cycles that packets are handed over before their moments; 0
  *		without it
+ * @doorbell:	without offload: TSC cycles from the driver's first instruction until it starts the
+ *		card
+ * @handing:	one of the two: TSC cycles that packets are handed over before their moments
  * @near:	distance at which a converted departure time is good enough, TSC cycles
  * @lead_hard:	the handler's preparation
  * @lead_soft:	that of softirq or thread
@@ -146,6 +151,8 @@ struct shaper {
 	u64 horizon;
 	u64 ce_threshold;
 	u64 ahead;
+	u64 doorbell;
+	u64 handing;
 	u64 near;
 	struct shaper_lead lead_hard;
 	struct shaper_lead lead_soft;

@@ -173,8 +173,7 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
  * shaper_tell_parents() - have qdiscs above take dropped packets out of their accounts
  * @q:		the qdisc
  *
- * Not when it is empty, which some of them cannot stand in dequeue: they hear of it at the
- * next packet.
+ * Not while it is empty, which some of them cannot stand in dequeue: at the next packet then.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  */

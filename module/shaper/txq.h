@@ -6,7 +6,7 @@
 #include <linux/netdevice.h>
 
 /*
- * Try to lock a device's queue from the handler: false if it is taken, by whoever is in the driver.
+ * Try to lock a device's queue from the handler: false if it is locked already.
  *
  * Without CONFIG_SMP a spinlock is nothing, and a try succeeds also on top of the driver that this
  * interrupt has interrupted. Who locks a queue writes its CPU down, on any kernel.

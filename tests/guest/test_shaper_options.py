@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from test_shaper import BEGIN, BOTH, END, SMP, all_came
+from test_shaper import BEGIN, BOTH, END, SMP, VIRTUAL, all_came
 
 # A frame's length that no other packet has, and its payload's.
 FRAME = 342
@@ -83,6 +83,42 @@ def test_flow_limit(guest):
     # One leaves at once, and more if the sender is held up.
     assert 11 <= came[1] < 25 and 10 <= came[2] < 25 and came[3] == 10
     assert int(re.search(r" dropped_flow_limit (\d+) ", output)[1]) == 60 - came[1] - came[2]
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    tc qdisc add dev sink0 root apic mode hard rate 100mbit doorbell 400ns
+    for ns in 400 0; do
+        tc qdisc change dev sink0 root apic doorbell ${ns}ns
+        udpsend count=1000 gap=20000-120000
+        echo 1 >$SINK/reset
+        udpsend count=1000 gap=20000-120000
+        errors
+        echo 1 >$SINK/reset
+    done
+    tc qdisc change dev sink0 root apic doorbell 400ns
+    tc qdisc show dev sink0
+    tc -s -j qdisc show dev sink0
+    for bad in 101us -1; do
+        tc qdisc change dev sink0 root apic doorbell $bad 2>&1 || :
+    done
+    tc qdisc show dev sink0
+    """
+    + END,
+)
+def test_doorbell(guest):
+    """Packets come to the driver earlier by what it takes to start the card."""
+    output = guest.ok()
+    print(output)
+    early, exact = (list(map(int, row)) for row in re.findall(
+        r"^errors (\d+) (-?\d+) (-?\d+) (-?\d+) ", output, re.M))  # fmt: skip
+    for (n, *errors), ns in ((early, 400), (exact, 0)):
+        assert n == 1000 and all(0 <= error + ns <= 8 for error in errors)
+    # By that moment none is early, nor late.
+    assert '"early":0,' in output.replace(" ", "")
+    assert "out of range" in output and output.count(" doorbell 400ns ") == 2
 
 
 AHEAD_NS = 20_000_000

@@ -71,6 +71,7 @@ def test_decode_doorbells():
 """
     # Of the last there is none.
     assert shaper.decode_doorbells("igb")(data) == Counter({3: 1, 30: 1})
+    assert shaper.decode_doorbells("igb", 2)(data) == Counter({1: 1, 28: 1})
     assert shaper.decode_doorbells("e1000e")(data) == Counter({100: 1})
     assert not shaper.decode_doorbells("virtio_net")(data)
 
@@ -99,10 +100,10 @@ def test_goals():
     assert standing(later, {hard("error"): [3] * 9_999}, "6.12.1") is None, "of too few"
     assert standing(later, {hard("error"): [3] * 10_000}, "6.1.1") is None, "of another kernel"
 
-    doorbells = {hard(f"doorbell/{driver}"): [0, 20] for driver in shaper.CARDS}
+    doorbells = {hard(f"doorbell/{driver}/set"): [0, 20] for driver in shaper.CARDS}
     assert standing("doorbell", doorbells).met
     assert standing("doorbell", doorbells).measured == "0 to 20, 0 to 20, 0 to 20"
-    assert not standing("doorbell", {**doorbells, hard("doorbell/igb"): [0, 21]}).met
+    assert not standing("doorbell", {**doorbells, hard("doorbell/igb/set"): [0, 21]}).met
     assert standing("doorbell", dict(list(doorbells.items())[1:])) is None, "of one there is none"
 
     cost, error = hard("cost/100000", unit="packet_cycles"), hard("cost/100000")
@@ -134,18 +135,21 @@ def test_every_part_measures_ours_and_rivals(short):
 
 @pytest.mark.matrix
 def test_doorbells():
-    """Each packet's is seen, after the packet was in the driver, and nearly always as late."""
+    """Each packet's is seen, and as late after its driver's first instruction as any.
+
+    The option `doorbell` has it at the moment.
+    """
     packets = 200
     boot, _ = run.guest(kernels.ensure(run.SERIES))
     (script,) = shaper.PARTS["doorbell"](replace(shaper.SHORT, doorbells=packets))
     samples = script.samples(boot(script).check().files)
-    for driver in shaper.CARDS:
-        row = figures.summary(samples[hard(f"doorbell/{driver}")])
-        print(driver, row)
-        assert row["n"] == packets
-        assert 0 < row["min"] <= row["p50"] <= row["min"] + 20
-        assert sum(samples[hard(f"doorbell/{driver}")][row["min"] + n] for n in range(21)
-                   ) > 0.9 * packets  # fmt: skip
+    for driver, (_, ns) in shaper.CARDS.items():
+        alone, known = (figures.summary(samples[hard(f"doorbell/{name}")])
+                       for name in (driver, f"{driver}/set"))  # fmt: skip
+        print(driver, alone, known)
+        assert alone["n"] == known["n"] == packets
+        assert ns <= alone["min"] <= alone["p50"] <= ns + 20
+        assert 0 <= known["min"] <= known["p99"] <= 20
 
 
 @pytest.mark.long

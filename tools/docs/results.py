@@ -569,7 +569,8 @@ SHAPED = (
     ("shaper/cost", "CPU time", "Cycles that a packet takes from the rest of the CPU, by distance "
      "in ns."),
     ("shaper/doorbell", "Doorbells", "From a packet's moment to the write by which the driver of a "
-     "network card starts it."),
+     "network card starts it; *set*: with `doorbell` of the qdisc as large as the least of the "
+     "other row."),
 )  # fmt: skip
 # What the rows of a table differ in, besides the qdisc.
 SHAPED_BY = {"shaper/error": "load", "shaper/stress": "distance", "shaper/sender": "distance",

@@ -105,6 +105,9 @@ static const struct option options[] = {
 	  "clock has to be CLOCK_TAI" },
 	{ "ahead", TIME, TCA_APIC_AHEAD, NULL, 1000, NS_PER_SEC / 10, "100us",
 	  "how much before its moment a packet is handed over with offload" },
+	{ "doorbell", TIME, TCA_APIC_DOORBELL, NULL, 0, NS_PER_SEC / 10000, "0",
+	  "how long after its first instruction the driver starts the card, which then is at the "
+	  "moment: packets are handed over so much earlier; not with offload" },
 	{}
 };
 

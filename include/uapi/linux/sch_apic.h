@@ -96,6 +96,10 @@ enum tc_apic_late {
  *			or has several transmit queues and the qdisc is not one queue's. 0
  *			(default): the qdisc meets the moment
  * @TCA_APIC_AHEAD:	u64, ns, 1 us to 100 ms; default 100 us
+ * @TCA_APIC_DOORBELL:	u64, ns, up to 100 us: how long after its first instruction the driver
+ *			starts the card. Packets are handed over so much earlier, and their errors
+ *			are those of that start. 0 (default): the moment is that of the driver's
+ *			first instruction. With TCA_APIC_OFFLOAD it means nothing
  * @__TCA_APIC_MAX:	number of attributes
  */
 enum tc_apic_attr {
@@ -120,6 +124,7 @@ enum tc_apic_attr {
 	TCA_APIC_MODE_NOW,
 	TCA_APIC_OFFLOAD,
 	TCA_APIC_AHEAD,
+	TCA_APIC_DOORBELL,
 	__TCA_APIC_MAX
 };
 
@@ -163,9 +168,10 @@ enum tc_apic_attr {
  * @no_timer:		times that the timer could not be armed, and the kernel's was used
  * @waited_ns:		time spent waiting for the moments of packets
  * @errors:		packets by their error, as far as it can be known: TSC cycles from the
- *			moment to the first instruction of the driver. Class 0 is for none
- *			or less, class n for 2^(n-1) up to 2^n - 1, the last one also for
- *			more. Packets that nobody had planned a moment for are not counted
+ *			moment to the first instruction of the driver, and TCA_APIC_DOORBELL.
+ *			Class 0 is for none or less, class n for 2^(n-1) up to 2^n - 1, the last
+ *			one also for more. Packets that nobody had planned a moment for are not
+ *			counted
  * @tsc_khz:		TSC cycles in a millisecond
  * @lead_hard:		how much before its moment the interrupt is asked for, TSC cycles
  * @lead_soft:		the same for softirq and thread

@@ -15,11 +15,12 @@ from .script import Script
 
 MODULES = ("apic_timer", "sch_apic", "apic_timer_sink", "apic_timer_paper", "apic_timer_bench",
            "apic_timer_bench_ours", "apic_timer_busy")  # fmt: skip
-# Network cards of QEMU whose drivers are measured to their doorbells: driver -> QEMU's name.
+# Network cards of QEMU whose drivers are measured to their doorbells: driver -> QEMU's name, and
+# what `doorbell` is set to, ns: the least that was measured without it.
 # That of virtio_net sends by a timer, as QEMU's threads don't run in time with a guest's: until
 # then it wants no other doorbell.
-CARDS = {"e1000e": "e1000e", "igb": "igb",
-         "virtio_net": "virtio-net-pci,tx=timer,x-txtimer=1000"}  # fmt: skip
+CARDS = {"e1000e": ("e1000e", 430), "igb": ("igb", 373),
+         "virtio_net": ("virtio-net-pci,tx=timer,x-txtimer=1000", 598)}  # fmt: skip
 DOORBELLS = "doorbells"  # the plug-in of QEMU that sees them
 OWN_MODULES = ("sch_fq", "sch_etf", "sch_tbf", "sch_htb", "sch_cake")  # the kernel's
 LOADS = ("idle", "user", "syscall", "net")
@@ -359,12 +360,13 @@ trace=/sys/kernel/tracing/trace
 """
 
 
-def decode_doorbells(driver: str) -> Callable[[bytes], Counter[int]]:
+def decode_doorbells(window: str, doorbell: int = 0) -> Callable[[bytes], Counter[int]]:
     """Return what counts by how much doorbells are later than the moments of their packets.
 
-    It decodes what the plug-in has written of this driver: between "begin" and "end" each write to
+    It decodes what the plug-in has written in a window: between "begin" and "end" each write to
     a register, of which the first after a packet is in the driver is its doorbell; then the
-    packets, as the qdisc has traced them.
+    packets, as the qdisc has traced them: when each was to be handed over, which is `doorbell`
+    cycles before its moment.
     """
 
     def decode(data: bytes) -> Counter[int]:
@@ -377,12 +379,12 @@ def decode_doorbells(driver: str) -> Callable[[bytes], Counter[int]]:
                     on = True
                 case [":", "end"]:
                     on = False
-                case [":", "sent", at, error] if now == driver:
+                case [":", "sent", at, error] if now == window:
                     left = int(at) + int(error)
                     n = bisect.bisect_left(writes, left)
                     if n < len(writes):
-                        found[writes[n] - int(at)] += 1
-                case [tsc, _, _] if on and now == driver:
+                        found[writes[n] - int(at) - doorbell] += 1
+                case [tsc, _, _] if on and now == window:
                     writes.append(int(tsc))
         return found
 
@@ -393,26 +395,31 @@ def _doorbell(size: Size) -> Iterator[Script]:
     """How much later than its moment a packet's driver starts the card: its doorbell."""
     for seed in size.seeds[:1]:
         script = new_script("doorbell", seed, size.doorbells / 50)
-        script.devices = tuple(word for card in CARDS.values() for word in ("-device", card))
+        script.devices = tuple(word for card, _ in CARDS.values() for word in ("-device", card))
         script.plugins = (DOORBELLS,)
         script.do(CARD, "for module in $DRIVERS; do insmod $MODULES/$module.ko; done")
-        for n, driver in enumerate(CARDS):
+        for n, (driver, (_, ns)) in enumerate(CARDS.items()):
             words = f"to=10.8.{n}.2 gap={LOADED_GAP}"
+            key = Key(f"shaper/doorbell/{driver}", "apic", mode="hard")
             script.do(
                 f"card=$(card_of {driver})",
                 f"ip address add 10.8.{n}.1/24 dev $card; ip link set $card up; carrier $card",
                 f"ip neigh add 10.8.{n}.2 lladdr 02:00:00:00:00:02 dev $card nud permanent",
                 f"tc qdisc replace dev $card root handle 1: {HARD.plan}",
                 f"udpsend count={WARM_UP} seed={seed * 100 + 50} {words} >/dev/null",
-                f"echo >$trace; echo 1 >$sends; tell begin {driver}",
-                f"udpsend count={size.doorbells} seed={seed * 100 + n} {words} >/dev/null",
-                "tell end; echo 0 >$sends",
-                "sed -n 's/.* at=\\([0-9]*\\) error=\\(-*[0-9]*\\) .* mode=hard rc=0$/\\1 \\2/p' "
-                "$trace | while read -r at error; do tell sent $at $error; done",
-                "tc qdisc del dev $card root; ip link set $card down",
-            )  # fmt: skip
-            script.take_written(DOORBELLS, Key(f"shaper/doorbell/{driver}", "apic", mode="hard"),
-                                decode_doorbells(driver))  # fmt: skip
+            )
+            for window, doorbell in ((driver, 0), (f"{driver}/set", ns)):
+                script.do(
+                    f"tc qdisc change dev $card root apic doorbell {doorbell}ns",
+                    f"echo >$trace; echo 1 >$sends; tell begin {window}",
+                    f"udpsend count={size.doorbells} seed={seed * 100 + n} {words} >/dev/null",
+                    "tell end; echo 0 >$sends",
+                    "sed -n 's/.* at=\\([0-9]*\\) error=\\(-*[0-9]*\\) .* mode=hard rc=0$/"
+                    "\\1 \\2/p' $trace | while read -r at error; do tell sent $at $error; done",
+                )  # fmt: skip
+                script.take_written(DOORBELLS, key._replace(bench=f"shaper/doorbell/{window}"),
+                                    decode_doorbells(window, doorbell))  # fmt: skip
+            script.do("tc qdisc del dev $card root; ip link set $card down")
         yield script
 
 

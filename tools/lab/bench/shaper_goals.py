@@ -57,7 +57,7 @@ def _stress(bench: str, limit: int, percentile: str = "p999"
 
 
 def _doorbell(rows: list[Row]) -> Standing | None:
-    found = {driver: _hard(rows, f"shaper/doorbell/{driver}") for driver in shaper.CARDS}
+    found = {driver: _hard(rows, f"shaper/doorbell/{driver}/set") for driver in shaper.CARDS}
     known = {driver: row for driver, row in found.items() if row is not None}
     if len(known) < len(found):
         return None
