@@ -36,6 +36,7 @@ ROUND = {
     "limit 1 flow_limit 100 order flow": {"limit": 1, "flow_limit": 100, "order": "flow"},
     "pacing off ce_threshold 5ms split_gso off": {"pacing": "off", "ce_threshold": 5_000_000,
                                                   "split_gso": "off"},
+    "doorbell 400ns": {"doorbell": 400},
     "ce_threshold 1ns late_after 0": {"ce_threshold": 1, "late_after": 0},
 }  # fmt: skip
 
@@ -97,6 +98,7 @@ BAD = {
     "horizon 10min": 'apic: horizon: "10min" is not a time such as 100us',
     "horizon 999ns": "apic: horizon: 999ns is out of range: 1us to 1000s",
     "limit 0": "apic: limit: 0 is out of range: 1 to 4294967295",
+    "doorbell 101us": "apic: doorbell: 101us is out of range: 0ns to 100us",
     "split_gso maybe": 'apic: split_gso: "maybe" is none of off|on',
     "quantum 3": 'apic: there is no option "quantum"; "tc qdisc add dev X root apic help" lists '
                  "them",
