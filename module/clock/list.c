@@ -73,14 +73,11 @@ void apic_clock_timer_delist(struct apic_clock_timer *timer)
 
 /*
  * The lock of a timer is the outer one: who has it may be waiting for ours. It is passed on to
- * @use, which unlocks it. (sparse sees that neither here nor there.)
+ * @use, which unlocks it: sparse, for which this is not raw_spin_trylock(), sees neither.
  */
 static bool try_lock(struct apic_clock_timer *timer)
 {
-	if (!raw_spin_trylock(&timer->lock))
-		return false;
-	__release(&timer->lock);
-	return true;
+	return _raw_spin_trylock(&timer->lock);
 }
 
 /*
