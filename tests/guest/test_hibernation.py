@@ -4,7 +4,7 @@ import errno
 import re
 
 import pytest
-from lab.build import build, user
+from lab.build import build, network, user
 from lab.engines import hibernator
 from lab.kernels import kernels
 
@@ -16,7 +16,10 @@ SCRIPT = """
     insmod $MODULES/apic_timer_dev.ko
     insmod $MODULES/apic_clock.ko
     insmod $MODULES/apic_clock_test.ko
+    insmod $MODULES/sch_apic.ko
+    insmod $MODULES/apic_timer_sink.ko
     groups=/sys/kernel/debug/apic_clock_test
+    sink=/sys/kernel/debug/apic_timer_sink
     for how in tsc any mono read readany poll uring disarmed over; do
         asleep $how 60000 >/tmp/asleep.$how &
     done
@@ -25,10 +28,40 @@ SCRIPT = """
     echo later 1 2 60000 >$groups/command
     sleep 0.2
     cat $sleeper/report
+    tc() { /usr/sbin/tc -c=never "$@"; }
+    queued() { tc -s qdisc show dev sink0 | awk '$1 == "backlog" { print $3 + 0 }'; }
+    /usr/bin/ip link set sink0 up
+    /usr/bin/ip addr add 10.9.9.1/24 dev sink0
+    # All within the 60 s that are waited for below. The senders end when their last has left.
+    tc qdisc add dev sink0 root apic mode hard rate 16kbit horizon 100s
+    udpsend count=500 size=100 how=burst flow=1 wait=1000 >/dev/null
+    timed="count=20 batch=20 gap=200000000 ahead=50000000000 wait=1000"
+    udpsend $timed flow=2 >/dev/null &
+    udpsend $timed flow=3 clock=tai >/dev/null &
+    while [ "$(queued)" -lt 400 ]; do usleep 100000; done
+    echo queued $(queued)
     echo disk >/sys/power/state
     echo awake
     cat $sleeper/report
+    echo still queued $(queued)
     while grep -q '^runs runs 0' $sleeper/report; do usleep 100000; done
+    for i in $(seq 300); do
+        [ "$(queued)" != 0 ] || break
+        usleep 100000
+    done
+    cat $sink/packets
+    # Flow 2: how many, and how many cycles after their plans. For flow 3 time went on meanwhile.
+    od -An -tu8 -w16 -v $sink/departures >/tmp/departures
+    od -An -tu4 -w4 -v $sink/flows | awk '{
+            getline departure <"/tmp/departures"
+            split(departure, at, " ")
+            if ($1 == 2) {
+                n++
+                if (at[1] - at[2] > late) late = at[1] - at[2]
+            }
+        } END { print "late", n, sprintf("%.0f", late) }'
+    tc -s qdisc show dev sink0
+    tc qdisc del dev sink0 root
     echo later
     cat $sleeper/report
     grep epoch /sys/kernel/debug/apic_timer/info
@@ -41,6 +74,8 @@ SCRIPT = """
     wait
     cat /tmp/asleep.*
     grep ^later $groups/result
+    rmmod apic_timer_sink
+    rmmod sch_apic
     rmmod apic_clock_test
     rmmod apic_clock
     rmmod apic_timer_dev
@@ -56,15 +91,36 @@ def shots(report: str, kind: str) -> list[list[int]]:
     return [[int(n) for n in row[1:]] for row in SHOT.findall(report) if row[0] == kind]
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("series", kernels.SUPPORTED)
-def test_pending_while_off(series):
-    kernel = kernels.ensure(series)
+@pytest.fixture(scope="module", params=kernels.SUPPORTED)
+def woken(request):
+    """Return a kernel, and what it had to say before and after its machine was off."""
+    kernel = kernels.ensure(request.param)
     modules = sorted(build.build(kernel).rglob("*.ko"))
-    files = {"usr/bin/asleep": user.program(kernel, "asleep")}
-    result = hibernator.run(
+    files = {"usr/bin/asleep": user.program(kernel, "asleep"), **network.files(kernel)}
+    return kernel, hibernator.run(
         kernel, SCRIPT, modules=modules, files=files, cpus=CPUS, timeout=600
     ).check()
+
+
+@pytest.mark.matrix
+def test_packets_while_off(woken):
+    """What the qdisc `apic` has planned is planned by the new TSC: none leaves days later."""
+    _, result = woken
+    print(result.before, result.output)
+    assert int(re.search(r"^queued (\d+)$", result.before, re.M)[1]) >= 400
+    assert int(re.search(r"^still queued (\d+)$", result.output, re.M)[1]) > 100
+    came = re.findall(r"^flow (\d) packets (\d+) lost 0 doubled 0 ", result.output, re.M)
+    assert came == [("1", "500"), ("2", "20"), ("3", "20")]
+    assert " early 0 " in result.output
+    # By as much this machine may be late for other reasons.
+    timed, late = map(int, re.search(r"^late (\d+) (\d+)$", result.output, re.M).groups())
+    assert timed == 20
+    assert late < 5000 * int(re.search(r" tsc_khz (\d+)", result.output)[1])
+
+
+@pytest.mark.matrix
+def test_pending_while_off(woken):
+    kernel, result = woken
     assert [s[0] for s in shots(result.before, "runs")] == [0] * CPUS
     awake, later, again = re.split(r"^(?:later|again)$", result.output, flags=re.M)
     # They were moved with the TSC, so none is late, nor has lost of what it had left.
