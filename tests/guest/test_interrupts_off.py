@@ -64,13 +64,11 @@ def test_it_is_noticed(guest):
     BEGIN
     + """
     for apart in 0 1000; do
-        for count in 10 1000 100000 1000000; do
+        for count in 10 1000 100000; do
             insmod $MODULES/apic_timer_crowd.ko count=$count apart=$apart
             tell add $apart $count
-            if [ $count -le 100000 ]; then
-                cat $DEBUG/apic_timer/pending >/dev/null
-                tell pending $apart $count
-            fi
+            cat $DEBUG/apic_timer/pending >/dev/null
+            tell pending $apart $count
             rmmod apic_timer_crowd
             tell cancel $apart $count
         done
@@ -80,10 +78,10 @@ def test_it_is_noticed(guest):
     one=True,
 )
 def test_bounded(guest):
-    """Reading "pending" and cancelling, of equal timers and others, up to a million."""
+    """Adding, reading "pending" and cancelling, of equal timers and others, up to 100,000."""
     rows = re.findall(r"^(\w+) (\d+) (\d+) (\d+) (\d+)(?: .*)?$", guest.ok(), re.MULTILINE)
     print(guest.output)
-    assert len(rows) == 2 * (3 * 4 - 1)
+    assert len(rows) == 2 * 3 * 3
     for what, apart, count, worst, shots in rows:
         assert int(worst) < PATH + LIMIT, (what, apart, count)
         # Where it takes its time, there were shots.
@@ -95,22 +93,29 @@ def test_bounded(guest):
     some(kernel="6.1", cpus=1, engine="virtual", source="proxy"),
     BEGIN
     + """
-    insmod $MODULES/apic_timer_crowd.ko count=1000000 apart=1000
-    tell add
-    echo lines $(wc -l <$DEBUG/apic_timer/pending)
-    tell pending
-    rmmod apic_timer_crowd
+    for apart in 0 1000; do
+        insmod $MODULES/apic_timer_crowd.ko count=1000000 apart=$apart
+        tell add $apart
+        if [ $apart -ne 0 ]; then
+            echo lines $(wc -l <$DEBUG/apic_timer/pending)
+            tell pending $apart
+        fi
+        rmmod apic_timer_crowd
+        tell cancel $apart
+    done
     """
     + END,
 )
 def test_a_million_pending(guest):
-    """Reading "pending" takes its time, but interrupts are off no longer than with ten."""
+    """With a million, interrupts are off no longer than with ten."""
     output = guest.ok()
     print(output)
     lines = re.search(r"^lines (\d+)$", output, re.M)
     assert int(lines[1]) >= 1_000_000
-    row = re.search(r"^pending (\d+) (\d+)(?: .*)?$", output, re.M)
-    assert int(row[1]) < PATH + LIMIT and int(row[2]) > 5000
+    rows = re.findall(r"^(add|pending|cancel) (\d+) (\d+) (\d+)(?: .*)?$", output, re.M)
+    assert len(rows) == 2 * 2 + 1
+    for what, apart, worst, shots in rows:
+        assert int(worst) < PATH + LIMIT and int(shots) > 500, (what, apart)
 
 
 @pytest.mark.long

@@ -162,6 +162,7 @@ def test_log_is_not_flooded(guest):
     echo cost >$DEBUG/apic_timer_selftest/run
     cat $DEBUG/apic_timer_selftest/result
     """,
+    one=True,
 )
 def test_cost(guest):
     """What a call costs doesn't depend on how many are pending. Cycles are instructions."""
