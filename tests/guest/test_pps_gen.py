@@ -1,12 +1,13 @@
 """samples/pps_gen: each edge at its moment, none missing, and clear words for bad input."""
 
 import re
+import shutil
 
 import pytest
 from clock_rows import keep
 from lab.build import build, network, user
 from lab.engines import virtual
-from lab.kernels import kernels
+from lab.kernels import kernels, sources
 from machines import some
 
 EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) latest (-?\d+)$", re.M)
@@ -277,3 +278,111 @@ def test_class():
     assert int(missed) >= 890
     assert "after 0 entries 0\n" in output
     assert "unloaded 5 left 0\n" in output
+
+
+THEIRS = "pps_gen_parport"  # the kernel's own
+SECONDS = {"idle": 20, "net": 6}  # as many pulses; a busy second takes the lab some ten
+BOTH = f"""
+    {SETUP}
+    cd /sys/kernel/tracing
+    echo x86-tsc >trace_clock
+    echo 16000 >buffer_size_kb
+    seconds() {{ if [ $1 = idle ]; then echo {SECONDS["idle"]}; else echo {SECONDS["net"]}; fi; }}
+    # The trace of some seconds, with words before each line: traced WORDS SECONDS
+    traced() {{
+        echo >trace
+        for event in irq_vectors/local_timer_entry irq_vectors/local_timer_exit \\
+                apic_timer/apic_timer_expire_exit; do
+            echo 1 >events/$event/enable
+        done
+        sleep $2
+        echo 0 >events/enable
+        grep -v '^#' trace | sed "s/^/in $1 /"
+    }}
+    for load in idle net; do
+        begin $load
+        insmod $MODULES/pps_gen_apic.ko io=0x378
+        traced "ours $load" $(seconds $load)
+        text="ours $load"
+        state
+        echo "$text"
+        rmmod pps_gen_apic
+        end $load
+    done
+    insmod $MODULES/parport.ko
+    for load in idle net; do
+        insmod $MODULES/apic_parport.ko
+        begin $load
+        insmod $MODULES/{THEIRS}.ko
+        traced "theirs $load" $(seconds $load)
+        sed "s/^/theirs $load /" /sys/kernel/debug/apic_parport
+        rmmod {THEIRS}
+        end $load
+        rmmod apic_parport
+    done
+"""
+
+
+def spread(moments: list[int]) -> int:
+    """Return how far moments are from equal distances, about the best line from the first on."""
+
+    def of(period: float) -> float:
+        off = [moment - moments[0] - n * period for n, moment in enumerate(moments)]
+        return max(off) - min(off)
+
+    return round(min(of((moment - moments[0]) / n) for n, moment in enumerate(moments) if n))
+
+
+def longest(trace: list[tuple[str, str]], moments: list[int]) -> int:
+    """Return how long the longest of the timer interrupts was that moments are in, TSC cycles.
+
+    trace: TSC and event of each line
+    """
+    begun, took = None, []
+    for tsc, event in trace:
+        if event == "local_timer_entry":
+            begun = int(tsc)
+        elif event == "local_timer_exit" and begun is not None:
+            if any(begun <= moment < int(tsc) for moment in moments):
+                took.append(int(tsc) - begun)
+            begun = None
+    return max(took)
+
+
+@pytest.mark.matrix
+def test_next_to_the_kernels_own(tmp_path):
+    """In one boot, a pulse a second: nearer to each other, and interrupts are off for less."""
+    kernel = kernels.ensure("6.1")
+    name = f"drivers/pps/generators/{THEIRS}.c"
+    shutil.copy(sources.members(sources.ensure("6.1"), [name]) / name, tmp_path)
+    for file in (build.TREE / "tests/guest/parport").iterdir():
+        shutil.copy(file, tmp_path)
+    modules = [*build.build(kernel).rglob("*.ko"),
+               *build.build_external(kernel, tmp_path).rglob("*.ko")]  # fmt: skip
+    own = network.own_modules(kernel, ("parport",))
+    result = virtual.run(kernel, BOTH, modules=sorted(modules), devices=PORTS, timeout=3600,
+                         files=own)  # fmt: skip
+    output = result.output
+    print("\n".join(line for line in output.splitlines() if not line.startswith("in ")))
+    assert result.ok, result.verdict
+    found = {}
+    for load, seconds in SECONDS.items():
+        (row,) = re.findall(rf"^ours {load} edges (\d+) missed 0 earliest (\d+) latest (\d+)$",
+                            output, re.M)  # fmt: skip
+        edges, earliest, latest = map(int, row)
+        assert edges >= seconds - 2, load
+        trace = {whose: re.findall(rf"^in {whose} {load} .* (\d+): (\w+): (.*)$", output, re.M)
+                 for whose in ("ours", "theirs")}  # fmt: skip
+        ours = [int(tsc) for tsc, event, what in trace["ours"]
+                if event == "apic_timer_expire_exit" and "function=raise" in what]  # fmt: skip
+        # 0 is the signal; it was written as often as it was calibrated before.
+        theirs = [int(tsc) for tsc in re.findall(rf"^theirs {load} (\d+) 0$", output, re.M)]
+        assert len(theirs) >= seconds - 2, load
+        for whose, off, moments in (("ours", latest - earliest, ours),
+                                    ("theirs", spread(theirs), theirs)):  # fmt: skip
+            found[whose, load] = off, longest([row[:2] for row in trace[whose]], moments)
+            keep(f"pps/{whose}/{load}", spread=found[whose, load][0], off=found[whose, load][1])
+    for load in SECONDS:
+        assert found["ours", load][0] <= 5
+        assert found["ours", load] < found["theirs", load]
+        assert found["ours", load][1] < found["theirs", load][1]

@@ -90,6 +90,7 @@ def takes_long(test: str) -> bool:
             "test_written",
             "test_written_while_trusted",
             "test_pins",
+            "test_next_to_the_kernels_own",
             "test_disabled_counter",
             "test_two_cpus_start_together",
             "test_torture",

@@ -13,7 +13,7 @@ KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
 TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py",
          "tests/guest/test_phc.py")  # fmt: skip
 CHOICE = (
-    "test_injected or test_converted or test_stops or test_pins or "
+    "test_injected or test_converted or test_stops or test_pins or test_next_to or "
     "(test_costs_the_core_nothing or test_prediction or test_phc2sys) and 6.1-1cpu"
 )
 
@@ -46,6 +46,22 @@ def _costs(found: list[Row]) -> Standing | None:
     return Standing(" / ".join(f"{cycles:+,}" for cycles in more), not any(more))
 
 
+def _next_to(name: str) -> Callable[[list[Row]], Standing | None]:
+    """A pulse of ours next to the kernel's own generator's, idle and under net."""
+
+    def stands(found: list[Row]) -> Standing | None:
+        pairs = [[select(found, bench=f"pps/{whose}/{load}") for whose in ("ours", "theirs")]
+                 for load in ("idle", "net")]  # fmt: skip
+        if not all(ours and theirs for ours, theirs in pairs):
+            return None
+        numbers = [(ours[0][name], theirs[0][name]) for ours, theirs in pairs]
+        text = " against ".join(" / ".join(f"{n:,}" for n in side)
+                                for side in zip(*numbers, strict=True))  # fmt: skip
+        return Standing(text, all(ours < theirs for ours, theirs in numbers))
+
+    return stands
+
+
 STEPS = "Bochs's TSC counts in steps of some cycles, and each CPU allows for those it has seen"
 GOALS = (
     Goal("skew against a truth of 0 to 100,000 cycles: error / width of bounds", "3 / 25",
@@ -69,5 +85,7 @@ GOALS = (
     Goal("more for add / modify / delete", "0", _costs),
     Goal("pulses, strobe and DTR, idle and net: edges within / missing", "5 / 0",
          _limits("pps/pins", spread=5, missed=0)),
+    Goal("edges next to those of pps_gen_parport, idle / net: within", "less", _next_to("spread")),
+    Goal("the longest interrupt with an edge, likewise", "less", _next_to("off")),
     Goal("pulses that are left on after unloading, of 100", "0", _limits("pps/unloaded", left=0)),
 )  # fmt: skip
