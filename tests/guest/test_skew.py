@@ -183,6 +183,47 @@ def test_written(injected):
     assert p50 <= 6
 
 
+FOUR = f"""
+    {SETUP}
+    echo measure >$debug/apic_clock/skew
+    cat $debug/apic_clock/skew
+    # What each CPU subtracts for the call of a handler, and the steps that its TSC counts in.
+    grep -o '^cpu .:\\|call .*' $debug/apic_timer/lead
+    for flags in 0 1 3; do
+        echo "group 4 $flags 300" >$test/command
+        grep ^group $test/result
+    done
+"""
+# By flags: nothing, the skew corrected, all or none of it.
+APART = {0: 8, 1: 8, 3: 16}
+
+
+@pytest.mark.matrix
+def test_four_together():
+    """Handlers on four CPUs start within some cycles of each other."""
+    kernel = kernels.ensure("6.1")
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    result = bochs.run(kernel, FOUR, modules=modules, cpus=4, tsc_adjust=True,
+                       append=PARAMETERS, timeout=3600)  # fmt: skip
+    print(result.output)
+    assert result.ok, result.verdict
+    rows = SKEW.findall(result.output)
+    assert len(rows) == 3
+    for _, offset, low, high, _, _ in rows:
+        assert int(low) <= 0 <= int(high)
+        assert abs(int(offset)) <= 3
+    groups = GROUP.findall(result.output)
+    assert len(groups) == len(APART)
+    for (flags, limit), row in zip(APART.items(), groups, strict=True):
+        shots, complete, none, split, early, outside, _, _, p50, p99, most = map(int, row)
+        keep("group/4" if flags == 1 else f"group/4/{flags}", p50=p50, p99=p99, max=most)
+        assert (shots, complete + none, split, early, outside) == (300, 300, 0, 0, 0)
+        assert complete >= 295
+        assert p50 <= limit
+        # A handler that an interrupt of the kernel's has held up is late with all modes.
+        assert not flags or p99 <= limit
+
+
 TRUSTED = f"""
     {SETUP}
     echo "adjust 1 0 1000" >$test/command

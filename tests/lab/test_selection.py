@@ -88,6 +88,7 @@ def takes_long(test: str) -> bool:
             "test_injected",
             "test_converted",
             "test_written",
+            "test_four_together",
             "test_written_while_trusted",
             "test_pins",
             "test_next_to_the_kernels_own",

@@ -13,7 +13,7 @@ KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
 TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py",
          "tests/guest/test_phc.py")  # fmt: skip
 CHOICE = (
-    "test_injected or test_converted or test_stops or test_pins or test_next_to or "
+    "test_injected or test_converted or test_four or test_stops or test_pins or test_next_to or "
     "(test_costs_the_core_nothing or test_prediction or test_phc2sys) and 6.1-1cpu"
 )
 
