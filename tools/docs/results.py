@@ -583,8 +583,8 @@ def _shaper_order(row: dict) -> tuple:
 
     ways = [(way.timer, way.mode) for way in shaper.WAYS]
     distance = str(row["bench"]).split("/")[2:]
-    return (shaper.LOADS.index(row["load"]), *(-int(ns) for ns in distance if ns.isdigit()),
-            *(name for name in distance if not name.isdigit()),
+    return (shaper.LOADS.index(row["load"]), [-int(ns) for ns in distance if ns.isdigit()],
+            [name for name in distance if not name.isdigit()],
             ways.index((row["timer"], row["mode"])))  # fmt: skip
 
 
