@@ -592,22 +592,22 @@ def executed() -> None:
 def executes(how, major: int) -> None:
     """Have a process do something with a calendar, and exec(); look what is left of that."""
     mine, theirs = os.pipe()
-    pid = os.fork()
-    if not pid:
+
+    def begins() -> None:
         calendar = Calendar()
         calendar.load(major, PLAIN, [Unit.user("a", 0)])
         how(calendar)
         os.set_inheritable(theirs, True)
         os.execv("/bin/sh", ["sh", "-c", f"chrt -p $$ >&{theirs}; sleep 1000"])
-    try:
+
+    with process(begins):
+        os.close(theirs)  # one that fails says nothing, and is not waited for
         text = os.read(mine, 1000).decode()
+        os.close(mine)
         assert "SCHED_OTHER" in text, text
         with Calendar() as calendar:
             calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
             until(lambda: not fcntl_error(calendar.start))
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def fcntl_error(function) -> int:
