@@ -601,13 +601,19 @@ def test_gso_is_split(guest):
     assert re.search(r" backlog 0b 0p ", output)
 
 
-@pytest.mark.guest(
-    SMP,
-    BEGIN
-    + """
+# For each of some classful qdiscs, above the class 1:1.
+BELOW = """
     for parent in prio "htb default 1"; do
         tc qdisc replace dev sink0 root handle 1: $parent || continue
         [ "${parent%% *}" = prio ] || tc class add dev sink0 parent 1: classid 1:1 htb rate 1gbit
+"""
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + BELOW
+    + """
         tc qdisc add dev sink0 parent 1:1 apic mode hard rate 50mbit
         echo 1 >$SINK/reset
         udpsend count=300 size=667 how=burst wait=100000000 priority=6
@@ -743,10 +749,8 @@ def test_horizon(guest):
 @pytest.mark.guest(
     SMP,
     BEGIN
+    + BELOW
     + """
-    for parent in prio "htb default 1"; do
-        tc qdisc replace dev sink0 root handle 1: $parent || continue
-        [ "${parent%% *}" = prio ] || tc class add dev sink0 parent 1: classid 1:1 htb rate 1gbit
         tc qdisc add dev sink0 parent 1:1 apic mode soft late drop late_after 100ns
         # Each is alone when it comes, and its moment has passed.
         udpsend count=50 gap=1000000 ahead=0 priority=6
