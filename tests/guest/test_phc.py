@@ -311,6 +311,16 @@ def test_gone(guest):
     + """
     echo "phc_refuse 0 0 0" >$test/command
     grep ^phc_refusals $test/result
+    # Files that are no such clocks, whatever their names.
+    mknod /dev/ptp70 c 1 3
+    mkfifo /dev/ptp71
+    echo >/dev/ptp72
+    ln -s ptp$(index 0) /dev/ptp73
+    for other in 70 71 72 73; do
+        echo "phc_attach 0 1 $other" >$test/command
+        echo "other $other $(grep "^phc 1 " $test/result)"
+    done
+    rm /dev/ptp7[0-3]
     # A second user: the same number, and the clock stays until both are gone.
     echo "phc_attach 0 1 $(index 0)" >$test/command
     grep "^phc [01]" $test/result
@@ -337,6 +347,7 @@ def test_attached(guest):
     output = guest.ok()
     print(output)
     assert "phc_refusals -22 -22 -22 -22 -22 -22 1\n" in output
+    assert len(re.findall(r"^other 7\d phc 1 number -22 ", output, re.M)) == 4
     numbers = re.findall(r"^phc [01] number (\d+) ", output, re.M)
     assert numbers[0] == numbers[1]
     found = cases(output)
