@@ -1,6 +1,7 @@
 """Virtual time: the guest's moments don't depend on what this machine does meanwhile."""
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -74,6 +75,46 @@ def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
         threading.Thread(target=wake, args=[server, woken], daemon=True).start()
         assert moments() == undisturbed
     assert len(woken) > 10_000
+
+
+@pytest.mark.flaky(reruns=0)
+def test_pause_is_cheap_and_changes_nothing(monkeypatch):
+    """PAUSE costs the host as little as other instructions; the guest cannot tell."""
+    cheap, seconds = booted()
+    assert qemu.cheap_pause()
+    monkeypatch.setattr(qemu, "cheap_pause", lambda: ())
+    usual, longer = booted()
+    print(f"a boot takes {seconds:.1f} s of the host's CPU, {longer:.1f} s without")
+    assert cheap == usual
+    assert seconds < 0.8 * longer
+
+
+def booted() -> tuple[str, float]:
+    """Return all that a guest says that only boots, and how long QEMU has run for it."""
+    kernel = kernels.ensure("6.1")
+    qemu.virtual_time(42)  # the plug-in is built by now
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = virtual.run(kernel, "cat /proc/interrupts; dmesg", timeout=300)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return repr(result), (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+@pytest.mark.flaky(reruns=0)
+def test_another_qemu_makes_pause_dear(monkeypatch, capfd):
+    """Where its functions have other names, guests run all the same; one line says it."""
+    other = ('-DHELPER="helper_of_another_name"',)
+    plugin = qemu.plugins.plugin
+    monkeypatch.setattr(qemu.plugins, "plugin", lambda name: plugin(name, other))
+    qemu.cheap_pause.cache_clear()
+    try:
+        assert "-plugin" not in qemu.virtual_time(42)
+        assert "-plugin" not in qemu.virtual_time(43)
+    finally:
+        qemu.cheap_pause.cache_clear()
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("lab: virtual time takes longer: the lab's QEMU does not take")
+    assert "pause: this QEMU has other functions" in said[0]
 
 
 def moments() -> str:

@@ -26,8 +26,8 @@ DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS = FILES
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks",
          "chain": "Chain"}  # fmt: skip
-MADE = ("kernel", "tree", "compiler", "QEMU", "busybox", "rt-tests", "trace-cmd", "inputs",
-        "size")  # fmt: skip
+MADE = ("kernel", "tree", "compiler", "QEMU", "CPU", "busybox", "rt-tests", "trace-cmd",
+        "inputs", "size")  # fmt: skip
 
 
 def tree_hash() -> str:
@@ -65,6 +65,7 @@ def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
         "tree": tree_hash(),
         "compiler": compiler,
         "QEMU": re.sub(r"^QEMU emulator version ", "", qemu.version()),
+        "CPU": qemu.VIRTUAL_CPU,
         "busybox": first(r"BusyBox v(\S+ \(\S+ [^)]*\)|\S+)", f"{programs}/busybox", "--help"),
         "rt-tests": first(r"V ([\d.]+)", f"{programs}/cyclictest", "--help"),
         "trace-cmd": first(r"version ([\d.]+\S*)", f"{programs}/trace-cmd", "--version"),

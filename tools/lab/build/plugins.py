@@ -75,6 +75,7 @@ def load(file: Path, output: Path = Path("/dev/null")) -> str:
     return said or ("it ends without a word" if done.returncode else "")
 
 
-def option(file: Path, output: Path) -> str:
+def option(file: Path, output: Path | None = None) -> str:
     """Return the value of QEMU's option -plugin; a comma within a name is written twice."""
-    return ",".join(str(part).replace(",", ",,") for part in (file, f"out={output}"))
+    parts = [file] if output is None else [file, f"out={output}"]
+    return ",".join(str(part).replace(",", ",,") for part in parts)
