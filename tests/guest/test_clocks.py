@@ -109,6 +109,7 @@ DISTURBANCES = {
     adjtimex -o 0 | sed -n 's/.*offset:/left to slew:/p'
     """
     + END,
+    brief=True,
 )
 def test_follow(guest):
     """Each starts where its clock reads its moment, within what mode exact takes."""

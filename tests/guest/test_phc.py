@@ -236,6 +236,7 @@ CHANGES = {
     echo "phc_del 1 0 0" >$test/command
     """
     + END,
+    brief=True,
 )
 def test_follow(guest):
     """Steered, set, or at another rate by itself while a timer is pending: it follows."""

@@ -280,6 +280,7 @@ def test_steered_while_queued(guest):
     done
     """
     + END,
+    brief=True,
 )
 def test_rate(guest):
     """The figure 5 of the paper of 2001: 667 bytes at 50 Mbit/s, to the cycle.
@@ -317,6 +318,7 @@ def test_rate(guest):
     done
     """
     + END,
+    brief=True,
 )
 def test_modes(guest):
     """Each mode brings all packets; and from where it says, where time is ours."""
@@ -410,6 +412,7 @@ def test_change_with_packets_queued(guest):
     done
     """
     + END,
+    brief=True,
 )
 def test_gone_with_packets_queued(guest):
     """Deleted, replaced, device down: the packets are dropped, and what follows is sent."""

@@ -317,6 +317,7 @@ def test_bad_values(guest):
     tc -s class show dev sink0
     """
     + END,
+    brief=True,
 )
 def test_limit(guest):
     """A class that is full drops, and takes nothing from those without a class."""
