@@ -25,6 +25,8 @@
 /* A driver rounds what it is steered by: 2^-8 of it, and 2^-26, some 15 ppb. */
 #define STEER_SHIFT	8
 #define ROUND_SHIFT	26
+/* The longest step that a clock may count in, ns; what is longer was set. */
+#define STEP_MAX	128
 /* Units of scaled ppm in one. */
 #define SCALED		(1000000LL << 16)
 
@@ -70,7 +72,7 @@ static struct apic_clock_rate anything(const struct apic_clock_phc_map *map)
  */
 void apic_clock_phc_map_init(struct apic_clock_phc_map *map, u64 nominal)
 {
-	*map = (struct apic_clock_phc_map) { .nominal = nominal };
+	*map = (struct apic_clock_phc_map) { .nominal = nominal, .step = 1 };
 	map->prior = anything(map);
 	map->rate = map->prior;
 }
@@ -85,6 +87,17 @@ void apic_clock_phc_map_init(struct apic_clock_phc_map *map, u64 nominal)
 struct apic_clock_rate apic_clock_phc_map_runs(const struct apic_clock_phc_map *map)
 {
 	return around(&map->rate, map->nominal >> BURST_SHIFT);
+}
+
+static s64 cycles_in(s64 ns, u64 rate)
+{
+	return (__int128)ns * rate >> SHIFT;
+}
+
+/* Return: cycles by which the clock's steps make a reading's low earlier. */
+static s64 behind(const struct apic_clock_phc_map *map)
+{
+	return cycles_in(map->step - 1, map->nominal);
 }
 
 /*
@@ -134,7 +147,7 @@ static void span_all(struct apic_clock_phc_map *map)
 		by = astray(map, age);
 		map->spans[n] = (struct apic_clock_phc_span) {
 			.age = age,
-			.low = reading->low - last->low - by,
+			.low = reading->low - last->low - by - behind(map),
 			.high = reading->high - last->low + by,
 		};
 	}
@@ -171,11 +184,6 @@ static bool fit_rate(const struct apic_clock_phc_map *map, struct apic_clock_rat
 	return rate->low <= rate->high;
 }
 
-static s64 cycles_in(s64 ns, u64 rate)
-{
-	return (__int128)ns * rate >> SHIFT;
-}
-
 /* Compute the line. Return: false if there is none through all readings. */
 static bool fit(struct apic_clock_phc_map *map)
 {
@@ -204,6 +212,51 @@ static bool fit(struct apic_clock_phc_map *map)
 		.drift = (rate.high - rate.low) / 2 + 1,
 	};
 	return true;
+}
+
+/* Return: whether the reading agrees with itself, by a longer step if need be. */
+static bool is_possible(struct apic_clock_phc_map *map, const struct apic_clock_reading *reading)
+{
+	const unsigned int step = map->step;
+
+	for (; map->step <= STEP_MAX; map->step *= 2) {
+		if ((s64)(reading->high - reading->low) + behind(map) < 0)
+			continue;
+		if (map->step != step)
+			map->since = 0;
+		return true;
+	}
+	map->step = step;
+	return false;
+}
+
+/* Have the readings agree by a longer step. Return: false if none makes them. */
+static bool lengthen_step(struct apic_clock_phc_map *map)
+{
+	const unsigned int step = map->step;
+
+	while (map->step < STEP_MAX) {
+		map->step *= 2;
+		if (fit(map)) {
+			map->since = 0;
+			return true;
+		}
+	}
+	map->step = step;
+	return false;
+}
+
+/* All readings have come since the step was found: a shorter one may do. */
+static void shorten_step(struct apic_clock_phc_map *map)
+{
+	if (map->step == 1 || ++map->since < APIC_CLOCK_PHC_READINGS)
+		return;
+	map->since = 0;
+	map->step /= 2;
+	if (fit(map))
+		return;
+	map->step *= 2;
+	fit(map);
 }
 
 /**
@@ -238,9 +291,9 @@ void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
  * @map:	the map
  * @reading:	with one read at least
  *
- * What contradicts it is forgotten: first what was known of the rate, then the oldest
- * readings. If it does not even agree with the last two, the clock was set. (With one
- * there is always a rate.)
+ * What contradicts it is forgotten: first what was known of the rate, then of the clock's
+ * steps, then the oldest readings. If it does not even agree with the last two, the clock
+ * was set. (With one there is always a rate.)
  *
  * Context: Any. The caller keeps other code from @map.
  * Return: true if the clock was set, or this is the first reading.
@@ -254,7 +307,7 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 	u64 expected, error;
 
 	/* The clock was set during the burst: the next one will do. */
-	if ((s64)(reading->high - reading->low) < 0) {
+	if (!is_possible(map, reading)) {
 		map->count = 0;
 		return false;
 	}
@@ -275,13 +328,17 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 	while (!fit(map)) {
 		if (map->prior.low != wide.low || map->prior.high != wide.high)
 			map->prior = wide;
+		else if (lengthen_step(map))
+			break;
 		else if (map->count > 3)
 			drop_oldest(map);
 		else
 			keep_newest(map);
 	}
-	if (map->count > 1)
+	if (map->count > 1) {
+		shorten_step(map);
 		return false;
+	}
 	/* It was set, and runs as fast as before, unless what follows says otherwise. */
 	if (had) {
 		map->prior = around(&before, map->nominal >> ROUND_SHIFT);

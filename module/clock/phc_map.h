@@ -16,6 +16,12 @@
  *	    |    : .| .
  *	    |   .|.
  *	    +------------------------> clock, ns
+ *
+ * Many clocks count in steps: a network card of 25 MHz adds 40 ns each time. Then what is
+ * read is up to a step behind the straight line, and readings would contradict each other.
+ * No interface says how long a step is. As long as it is whole ns, what was read does, see
+ * phc_file.c; of a clock that is steered it is not. So it is the shortest power of two
+ * with which the readings agree.
  */
 #include <linux/types.h>
 
@@ -61,6 +67,8 @@ struct apic_clock_phc_span {
  * @prior:	bounds of the rate that do not come from the readings
  * @rate:	bounds of the rate that come from all of it
  * @frequency:	what the clock is steered by, ppm times 2^16
+ * @step:	ns that it seems to count in, besides what the readings allow for
+ * @since:	readings that have agreed since that was changed, or found right
  * @line:	the result
  * @spans:	while it is computed
  */
@@ -72,6 +80,8 @@ struct apic_clock_phc_map {
 	struct apic_clock_rate prior;
 	struct apic_clock_rate rate;
 	s64 frequency;
+	unsigned int step;
+	unsigned int since;
 	struct apic_clock_phc_line line;
 	struct apic_clock_phc_span spans[APIC_CLOCK_PHC_READINGS];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The map of a PTP clock, against a clock whose truth is known: a TSC of 2.596 GHz, reads
- * that take up to 300 cycles each way, eight of them each 50 ms.
+ * The map of a PTP clock, against a clock whose truth is known: a TSC of 2.596 GHz unless a
+ * case has another, reads that take up to 300 cycles each way, eight of them each 50 ms.
  */
 #include <kunit/test.h>
 #include <linux/bits.h>
@@ -13,8 +13,6 @@
 #include "phc_map.h"
 
 #define TSC_HZ		2596146000ULL
-#define NOMINAL		((u64)(((__int128)TSC_HZ << 32) / NSEC_PER_SEC))
-#define PERIOD		(TSC_HZ / 20)
 #define READS		8
 #define AHEAD_NS	(100 * NSEC_PER_MSEC)
 /* Parts of a ns: 64 bits hold the clock with its fraction. */
@@ -23,14 +21,20 @@
 
 /**
  * struct sim - the machine
- * @now:	TSC
+ * @hz:		the TSC's frequency
+ * @step:	cycles that it counts in
+ * @grain:	ns that the clock counts in
+ * @now:	TSC, in single cycles
  * @bus:	cycles that a read takes each way, at most
- * @ppb:	how much faster than by TSC_HZ the clock runs
+ * @ppb:	how much faster than by @hz the clock runs
  * @since:	TSC when it began to
  * @ref:	what the clock read then, ns times %FINE
  * @rnd:	random numbers
  */
 static struct sim {
+	u64 hz;
+	u32 step;
+	u32 grain;
 	u64 now;
 	u32 bus;
 	s64 ppb;
@@ -45,13 +49,13 @@ static s64 fine_at(u64 tsc)
 {
 	__int128 cycles = (__int128)tsc - sim.since;
 
-	return sim.ref + (s64)(cycles * FINE * (s64)(NSEC_PER_SEC + sim.ppb) / (s64)TSC_HZ);
+	return sim.ref + (s64)(cycles * FINE * (s64)(NSEC_PER_SEC + sim.ppb) / (s64)sim.hz);
 }
 
 /* The first TSC at which the clock reads a value, by bisection: nothing of the map's. */
 static u64 truth(s64 when)
 {
-	u64 low = 0, high = sim.now + 100 * TSC_HZ, middle;
+	u64 low = 0, high = sim.now + 100 * sim.hz, middle;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
@@ -65,7 +69,19 @@ static u64 truth(s64 when)
 
 static s64 clock_now(void)
 {
-	return fine_at(sim.now) / FINE;
+	s64 ns = fine_at(sim.now) / FINE;
+
+	return ns - ns % sim.grain;
+}
+
+static u64 tsc_now(void)
+{
+	return sim.now - sim.now % sim.step;
+}
+
+static u64 nominal(void)
+{
+	return ((__int128)sim.hz << 32) / NSEC_PER_SEC;
 }
 
 static u32 below(u32 limit)
@@ -89,15 +105,23 @@ static bool burst(void)
 	u64 before;
 	s64 read;
 
-	sim.now += PERIOD;
+	sim.now += sim.hz / 20;
 	for (i = 0; i < READS; i++) {
-		before = sim.now;
+		before = tsc_now();
 		sim.now += 30 + below(sim.bus);
 		read = clock_now();
 		sim.now += 30 + below(sim.bus);
-		apic_clock_reading_add(&reading, &runs, before, read, sim.now);
+		apic_clock_reading_add(&reading, &runs, before, read, tsc_now());
 	}
 	return apic_clock_phc_map_use(&map, &reading);
+}
+
+/* Cycles that nothing can be told of: the map takes both for counting one by one. */
+static s64 steps(void)
+{
+	u64 grain = DIV_ROUND_UP_ULL((sim.grain - 1) * sim.hz, NSEC_PER_SEC);
+
+	return grain + sim.step - 1;
 }
 
 /* How far off a prediction is; it must be within its error. */
@@ -107,16 +131,24 @@ static s64 predict(struct kunit *test, s64 ahead)
 	u64 error;
 
 	off = apic_clock_phc_line_tsc(&map.line, when, &error) - truth(when);
-	KUNIT_EXPECT_LE(test, abs(off), (s64)min_t(u64, error, S64_MAX));
+	KUNIT_EXPECT_LE(test, abs(off), (s64)min_t(u64, error, S64_MAX - steps()) + steps());
 	return off;
+}
+
+static void begin(void)
+{
+	sim.now = 1ULL << 40;
+	sim.since = sim.now;
+	sim.ref = START_NS / 1024 * FINE;
+	sim.ppb = 0;
+	prandom_seed_state(&sim.rnd, 11);
+	apic_clock_phc_map_init(&map, nominal());
 }
 
 static int phc_map_test_init(struct kunit *test)
 {
-	sim = (struct sim) { .now = 1ULL << 40, .since = 1ULL << 40, .bus = 300 };
-	sim.ref = START_NS / 1024 * FINE;
-	prandom_seed_state(&sim.rnd, 11);
-	apic_clock_phc_map_init(&map, NOMINAL);
+	sim = (struct sim) { .hz = TSC_HZ, .step = 1, .grain = 1, .bus = 300 };
+	begin();
 	return 0;
 }
 
@@ -148,6 +180,43 @@ static void predicts_100_ms_ahead(struct kunit *test)
 	kunit_info(test, "100 ms ahead: off by %lld cycles at most, promised %llu", most, error);
 	KUNIT_EXPECT_LE(test, most, 40LL);
 	KUNIT_EXPECT_LE(test, error, 150ULL);
+}
+
+/* TSCs and clocks of other machines: a network card counts by 125 or 25 MHz. */
+static void takes_any_tsc_and_clock(struct kunit *test)
+{
+	static const struct {
+		u64 hz;
+		u32 step, grain;
+	} machines[] = {
+		{ 500000000, 1, 1 }, { 1000000000, 1, 8 }, { 2596146000, 26, 1 },
+		{ 2596146000, 26, 8 }, { 3600000000, 36, 40 }, { 5000000000, 1, 40 },
+		{ 5000000000, 50, 8 }, { 8000000000, 1, 1 }, { 8000000000, 80, 64 },
+	};
+	unsigned int i, n, set;
+	s64 most, off;
+
+	for (i = 0; i < ARRAY_SIZE(machines); i++) {
+		sim.hz = machines[i].hz;
+		sim.step = machines[i].step;
+		sim.grain = machines[i].grain;
+		/* The bus is as fast as before; the TSC is not. */
+		sim.bus = mul_u64_u64_div_u64(300, sim.hz, TSC_HZ);
+		begin();
+		change(20000, 0);
+		for (n = 0, most = 0, set = 0; n < 200; n++) {
+			set += burst();
+			if (n < APIC_CLOCK_PHC_READINGS)
+				continue;
+			off = predict(test, AHEAD_NS);
+			predict(test, -(s64)NSEC_PER_SEC / 10);
+			most = max_t(s64, most, abs(off));
+		}
+		kunit_info(test, "%llu MHz by %u, clock by %u ns: off by %lld cycles at most",
+			   div_u64(sim.hz, 1000000), sim.step, sim.grain, most);
+		KUNIT_EXPECT_EQ(test, set, 1U);
+		KUNIT_EXPECT_LE(test, most, (s64)mul_u64_u64_div_u64(40, sim.hz, TSC_HZ) + steps());
+	}
 }
 
 static void follows_a_step(struct kunit *test)
@@ -231,10 +300,10 @@ static void survives_nonsense(struct kunit *test)
 			.ref = clock_now(), .low = sim.now, .high = sim.now + 10, .reads = 1,
 		};
 		apic_clock_phc_map_use(&map, &reading);
-		sim.now += PERIOD;
+		sim.now += sim.hz / 20;
 	}
-	/* Impossible by itself. */
-	reading.high = reading.low - 1;
+	/* Impossible by itself, however long the clock's step. */
+	reading.high = reading.low - sim.hz / USEC_PER_SEC;
 	KUNIT_EXPECT_FALSE(test, apic_clock_phc_map_use(&map, &reading));
 	for (n = 0; n < 60; n++)
 		burst();
@@ -249,7 +318,7 @@ static void survives_nonsense(struct kunit *test)
 
 static void converts_far_away(struct kunit *test)
 {
-	struct apic_clock_phc_line line = { .ref = START_NS, .tsc = 1ULL << 40, .rate = NOMINAL,
+	struct apic_clock_phc_line line = { .ref = START_NS, .tsc = 1ULL << 40, .rate = nominal(),
 					    .error = 5, .drift = 10 };
 	u64 error, tsc;
 	s64 back;
@@ -263,7 +332,7 @@ static void converts_far_away(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_tsc(&line, 0, &error), 0ULL);
 	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_tsc(&line, KTIME_MAX, &error), U64_MAX);
 	KUNIT_EXPECT_EQ(test, apic_clock_phc_line_read(&line, U64_MAX), START_NS +
-			(s64)mul_u64_u64_div_u64(U64_MAX - line.tsc, BIT_ULL(32), NOMINAL));
+			(s64)mul_u64_u64_div_u64(U64_MAX - line.tsc, BIT_ULL(32), nominal()));
 	KUNIT_EXPECT_LT(test, apic_clock_phc_line_read(&line, 0), START_NS);
 	/* A slow TSC: its last value is later than any clock reads. */
 	line.rate = 1ULL << 25;
@@ -277,6 +346,7 @@ static void converts_far_away(struct kunit *test)
 
 static struct kunit_case phc_map_test_cases[] = {
 	KUNIT_CASE(predicts_100_ms_ahead),
+	KUNIT_CASE(takes_any_tsc_and_clock),
 	KUNIT_CASE(follows_a_step),
 	KUNIT_CASE(follows_what_it_is_steered_by),
 	KUNIT_CASE(finds_another_rate),
