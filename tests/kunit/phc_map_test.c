@@ -261,6 +261,31 @@ static void follows_what_it_is_steered_by(struct kunit *test)
 	predict(test, AHEAD_NS);
 }
 
+/* A hypervisor takes the CPU away, for 100 ms in each read: that widens what is known. */
+static void takes_reads_that_last_long(struct kunit *test)
+{
+	unsigned int n;
+	u64 error;
+
+	for (n = 0; n < 60; n++)
+		burst();
+	sim.bus = sim.hz / 10;
+	KUNIT_EXPECT_FALSE(test, burst());
+	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
+	for (n = 0; n < 60; n++) {
+		KUNIT_EXPECT_FALSE(test, burst());
+		predict(test, AHEAD_NS);
+	}
+	apic_clock_phc_line_tsc(&map.line, clock_now(), &error);
+	KUNIT_EXPECT_GT(test, error, sim.hz / 1000);
+	sim.bus = 300;
+	KUNIT_EXPECT_FALSE(test, burst());
+	KUNIT_EXPECT_LE(test, abs(predict(test, 0)), 300LL);
+	for (n = 0; n < 60; n++)
+		KUNIT_EXPECT_FALSE(test, burst());
+	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
+}
+
 /* By its driver, so that nobody says so: at first it looks like a step. */
 static void finds_another_rate(struct kunit *test)
 {
@@ -349,6 +374,7 @@ static struct kunit_case phc_map_test_cases[] = {
 	KUNIT_CASE(takes_any_tsc_and_clock),
 	KUNIT_CASE(follows_a_step),
 	KUNIT_CASE(follows_what_it_is_steered_by),
+	KUNIT_CASE(takes_reads_that_last_long),
 	KUNIT_CASE(finds_another_rate),
 	KUNIT_CASE(survives_nonsense),
 	KUNIT_CASE(converts_far_away),
