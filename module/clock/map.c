@@ -21,8 +21,11 @@
 #define DRIFT_SHIFT	30
 /* A rate beyond this is none, cycles per tick. */
 #define RATE_MAX	BIT_ULL(20)
-/* Measurements that differ by a tick and so much say nothing of a stop, cycles. */
-#define NOISE		16
+/*
+ * Measurements that differ by a tick of the reference, a step of the TSC and this part of
+ * what the reads leave open, 2^-6, say nothing of a stop: a bus is not always as fast.
+ */
+#define NOISE_SHIFT	6
 /* log2 of the part of a difference by which the offset follows it without a stop */
 #define FILTER_SHIFT	3
 
@@ -296,7 +299,7 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 	}
 	found = apic_clock_scale_at(scale, reading->ref) - (reading->low + width / 2);
 	lost = found - follow->offset;
-	noise = (scale->rate >> SHIFT) + NOISE;
+	noise = (scale->rate >> SHIFT) + scale->step + (width >> NOISE_SHIFT);
 	/* The TSC may have run faster or slower than common time. */
 	drift = cycles(reading->ref - follow->ref, runs->high - runs->low);
 	follow->ref = reading->ref;

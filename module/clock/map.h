@@ -52,11 +52,13 @@ struct apic_clock_reading {
  * @ref:	tick at which this piece begins
  * @common:	common time then, cycles
  * @rate:	cycles per tick, times 2^32
+ * @step:	cycles that the TSC counts in
  */
 struct apic_clock_scale {
 	u64 ref;
 	u64 common;
 	u64 rate;
+	u64 step;
 };
 
 /**

@@ -50,6 +50,7 @@
 #include "map.h"
 #include "reference.h"
 #include "resync.h"
+#include "skew.h"
 
 static char *reference = "auto";
 module_param(reference, charp, 0400);
@@ -355,6 +356,7 @@ static void begin(void)
 	first.rate = fit.rate;
 	first.runs = apic_clock_fit_runs(&fit, may_stop);
 	first.scale.rate = fit.nominal;
+	first.scale.step = apic_clock_tsc_step();
 	write_base(&first);
 	for_each_possible_cpu(cpu) {
 		state = per_cpu_ptr(&states, cpu);

@@ -226,6 +226,20 @@ static void read_steps(void *arg)
 	steps->value = first;
 }
 
+/**
+ * apic_clock_tsc_step() - find out in which steps this CPU's TSC counts
+ *
+ * Context: Any.
+ * Return: cycles; by chance it may be a multiple of it.
+ */
+u64 apic_clock_tsc_step(void)
+{
+	struct steps steps;
+
+	read_steps(&steps);
+	return steps.quantum;
+}
+
 static void use(struct apic_clock_bounds *bounds, const struct exchange *x, bool reverse)
 {
 	unsigned int i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Common time, on the machine of the paper of 2009: a TSC of 1.667 GHz that counts in
- * steps of 10, an HPET of 14.318 MHz whose read takes 1.4 us, and SMIs.
+ * Common time, on the machine of the paper of 2009 unless a case has another: a TSC of
+ * 1.667 GHz that counts in steps of 10, an HPET of 14.318 MHz whose read takes 1.4 us, and
+ * SMIs.
  */
 #include <kunit/test.h>
 #include <linux/bits.h>
@@ -12,26 +13,41 @@
 
 #include "map.h"
 
-#define TSC_HZ		1667000000ULL
-#define REF_HZ		14318180ULL
-#define STEP		10
-#define MS		(TSC_HZ / 1000)
+#define MS		(sim.hz / 1000)
 #define READS		9
 #define STOPS		1000
-/* Truth, cycles per tick times 2^32. */
-#define RATE		((u64)(((__int128)TSC_HZ << 32) / REF_HZ))
+
+/**
+ * struct kind - what differs between machines
+ * @hz:		the TSC's frequency
+ * @step:	cycles that it counts in
+ * @ref_hz:	the reference's frequency
+ */
+struct kind {
+	u64 hz;
+	u32 step;
+	u32 ref_hz;
+};
+
+static const struct kind of_2009 = { 1667000000, 10, 14318180 };
 
 /**
  * struct sim - the machine
+ * @hz:		see struct kind
+ * @step:	likewise
+ * @ref_hz:	likewise
  * @now:	cycles that a TSC which never stops would have counted
  * @lost:	cycles that the TSC has stood still
  * @smi:	one access in this number comes with an SMI, 0 for none
- * @ppb:	how much faster than by TSC_HZ the TSC runs
+ * @ppb:	how much faster than by @hz the TSC runs
  * @since:	@now when it began to
  * @ref:	ticks of the reference by then
  * @rnd:	random numbers
  */
 static struct sim {
+	u64 hz;
+	u32 step;
+	u32 ref_hz;
 	u64 now;
 	u64 lost;
 	unsigned int smi;
@@ -49,12 +65,28 @@ static u32 below(u32 limit)
 	return prandom_u32_state(&sim.rnd) % limit;
 }
 
+/* Truth, cycles per tick times 2^32. */
+static u64 nominal(void)
+{
+	return ((__int128)sim.hz << 32) / sim.ref_hz;
+}
+
+static void begin(const struct kind *kind)
+{
+	sim = (struct sim) {
+		.hz = kind->hz,
+		.step = kind->step,
+		.ref_hz = kind->ref_hz,
+		.now = 1ULL << 40,
+	};
+	prandom_seed_state(&sim.rnd, 9);
+	scale = (struct apic_clock_scale) { .rate = nominal(), .step = sim.step };
+	rate = (struct apic_clock_rate) { .low = nominal(), .high = nominal() + 1 };
+}
+
 static int map_test_init(struct kunit *test)
 {
-	sim = (struct sim) { .now = 1ULL << 40 };
-	prandom_seed_state(&sim.rnd, 9);
-	scale = (struct apic_clock_scale) { .rate = RATE };
-	rate = (struct apic_clock_rate) { .low = RATE, .high = RATE + 1 };
+	begin(&of_2009);
 	return 0;
 }
 
@@ -62,14 +94,14 @@ static u64 tsc(void)
 {
 	u64 value = sim.now - sim.lost;
 
-	return value - value % STEP;
+	return value - value % sim.step;
 }
 
 static u64 ref(void)
 {
 	/* Its tick is longer in cycles of a TSC that runs faster. */
-	return sim.ref + (__int128)(sim.now - sim.since) * REF_HZ /
-			 (TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000);
+	return sim.ref + (__int128)(sim.now - sim.since) * sim.ref_hz /
+			 (sim.hz + (s64)sim.hz * sim.ppb / 1000000000);
 }
 
 /* From now on the TSC runs at another rate. */
@@ -87,7 +119,7 @@ static void access(void)
 
 	while (!below(2))
 		jitter += below(100);
-	sim.now += 1150 + jitter;
+	sim.now += (1150 + jitter) * sim.hz / of_2009.hz;
 	if (sim.smi && !below(sim.smi))
 		sim.now += 100000 + below(400000);
 }
@@ -228,6 +260,46 @@ static void runs_test(struct kunit *test)
 	}
 }
 
+/* Neither on other machines: with an HPET, or the ACPI PM timer. Stops are found there, too. */
+static void other_machines_test(struct kunit *test)
+{
+	static const struct kind kinds[] = {
+		{ 500000000, 1, 3579545 }, { 1000000000, 1, 100000000 },
+		{ 2600000000, 26, 100000000 }, { 3600000000, 36, 14318180 },
+		{ 5000000000, 1, 3579545 }, { 5000000000, 50, 24000000 },
+		{ 8000000000, 80, 100000000 },
+	};
+	struct apic_clock_follow follow;
+	struct apic_clock_reading reading;
+	s64 base, most, lost, tick;
+	unsigned int i, n;
+
+	for (n = 0; n < ARRAY_SIZE(kinds); n++) {
+		begin(&kinds[n]);
+		follow = (struct apic_clock_follow) {};
+		tick = div_u64(sim.hz, sim.ref_hz) + sim.step;
+		for (i = 0, base = 0, most = 0; i < 2000; i++) {
+			reading = read_all(READS);
+			apic_clock_follow_use(&follow, &scale, &rate, &reading);
+			base = base ?: follow.offset;
+			most = max_t(s64, most, abs(follow.offset - base));
+			sim.now += below(10 * MS);
+		}
+		kunit_info(test, "%llu MHz by %u, reference of %u kHz: stops %llu, ahead %llu; offset moves by %lld",
+			   div_u64(sim.hz, 1000000), sim.step, sim.ref_hz / 1000, follow.stops,
+			   follow.ahead, most);
+		KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
+		KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
+		KUNIT_EXPECT_LE(test, most, tick);
+		sim.now += MS;
+		sim.lost += MS;
+		reading = read_all(READS);
+		lost = apic_clock_follow_use(&follow, &scale, &rate, &reading);
+		KUNIT_EXPECT_LE(test, abs(lost - (s64)MS), 2 * tick);
+		KUNIT_EXPECT_EQ(test, follow.proven, 1ULL);
+	}
+}
+
 /* A TSC that was set ahead is noticed; one that stops in between is no number. */
 static void other_test(struct kunit *test)
 {
@@ -286,8 +358,8 @@ static void short_stop_test(struct kunit *test)
 /* The TSC's true rate, times 2^32. */
 static u64 truth(void)
 {
-	return (__int128)(TSC_HZ + (s64)TSC_HZ * sim.ppb / 1000000000) * (1ULL << 32) /
-	       REF_HZ;
+	return (__int128)(sim.hz + (s64)sim.hz * sim.ppb / 1000000000) * (1ULL << 32) /
+	       sim.ref_hz;
 }
 
 /* Compare each 100 ms for so long. Return: how often the rate was said to have moved. */
@@ -300,7 +372,7 @@ static unsigned int fit_for(struct kunit *test, struct apic_clock_fit *fit, unsi
 		rate = fit->rate;
 		reading = read_all(READS);
 		KUNIT_ASSERT_LE(test, (s64)(reading.low - reading.high), 0LL);
-		moved += apic_clock_fit_use(fit, &reading, REF_HZ);
+		moved += apic_clock_fit_use(fit, &reading, sim.ref_hz);
 		sim.now += 100 * MS;
 	}
 	return moved;
@@ -322,7 +394,7 @@ static void rate_test(struct kunit *test)
 		sim.smi = smis[n];
 		sim.ppb = -20000;
 		seconds = 0;
-		apic_clock_fit_init(&fit, RATE);
+		apic_clock_fit_init(&fit, nominal());
 		for (i = 0; i < ARRAY_SIZE(within); i++) {
 			KUNIT_EXPECT_EQ(test, fit_for(test, &fit, within[i].seconds), 0U);
 			KUNIT_EXPECT_LE(test, fit.rate.low, truth());
@@ -361,7 +433,7 @@ static unsigned int compare_for(struct kunit *test, struct apic_clock_fit *fit,
 		apic_clock_follow_use(follow, &scale, &runs, &reading);
 		if (follow->stops + follow->ahead != breaks)
 			apic_clock_fit_break(fit);
-		moved += apic_clock_fit_use(fit, &reading, REF_HZ);
+		moved += apic_clock_fit_use(fit, &reading, sim.ref_hz);
 		scale.common = apic_clock_scale_at(&scale, reading.ref);
 		scale.ref = reading.ref;
 		scale.rate = apic_clock_rate_middle(&fit->rate);
@@ -389,7 +461,7 @@ static void guard_test(struct kunit *test)
 	struct apic_clock_fit fit;
 	unsigned int i;
 
-	apic_clock_fit_init(&fit, RATE);
+	apic_clock_fit_init(&fit, nominal());
 	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 100), 0U);
 	/* 1 ppm in an hour. */
 	for (i = 0; i < 360; i++) {
@@ -414,7 +486,7 @@ static void stopped_test(struct kunit *test)
 	struct apic_clock_follow follow = {};
 	struct apic_clock_fit fit;
 
-	apic_clock_fit_init(&fit, RATE);
+	apic_clock_fit_init(&fit, nominal());
 	compare_for(test, &fit, &follow, true, 1000, 100);
 	sim.now += 5 * MS;
 	sim.lost += 5 * MS;
@@ -426,7 +498,7 @@ static void stopped_test(struct kunit *test)
 	/* One that never stops. */
 	map_test_init(test);
 	follow = (struct apic_clock_follow) {};
-	apic_clock_fit_init(&fit, RATE);
+	apic_clock_fit_init(&fit, nominal());
 	compare_for(test, &fit, &follow, false, 1000, 100);
 	sim.lost -= MS;
 	KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 1000, 100), 0U);
@@ -443,7 +515,7 @@ static s64 common_off(void)
 {
 	u64 now = ref();
 
-	return apic_clock_scale_at(&scale, now) - (u64)(((__int128)now * RATE) >> 32);
+	return apic_clock_scale_at(&scale, now) - (u64)(((__int128)now * nominal()) >> 32);
 }
 
 /*
@@ -461,7 +533,7 @@ static void doubted_test(struct kunit *test)
 	for (i = 0; i < 2 * ARRAY_SIZE(every); i++) {
 		map_test_init(test);
 		follow = (struct apic_clock_follow) {};
-		apic_clock_fit_init(&fit, RATE);
+		apic_clock_fit_init(&fit, nominal());
 		compare_for(test, &fit, &follow, false, every[i / 2], 100);
 		off = common_off();
 		/* The TSC is set ahead by 15 ms, or the reference stands still for as long. */
@@ -490,7 +562,7 @@ static void break_test(struct kunit *test)
 	struct apic_clock_fit fit;
 	s64 off;
 
-	apic_clock_fit_init(&fit, RATE);
+	apic_clock_fit_init(&fit, nominal());
 	compare_for(test, &fit, &follow, false, 10000, 100);
 	off = common_off();
 	sim.lost -= 15 * MS;
@@ -524,6 +596,7 @@ static void extend_test(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(stops_test),
 	KUNIT_CASE(runs_test),
+	KUNIT_CASE(other_machines_test),
 	KUNIT_CASE(other_test),
 	KUNIT_CASE(short_stop_test),
 	KUNIT_CASE(rate_test),
