@@ -28,11 +28,11 @@
 #include <linux/uaccess.h>
 
 #include "adjust.h"
+#include "approach.h"
 #include "debugfs.h"
 #include "phc.h"
 #include "resync.h"
 #include "skew.h"
-#include "timer.h"
 #include "verdict.h"
 #include "worth.h"
 

@@ -40,7 +40,7 @@
 #include "phc_file.h"
 #include "phc_line.h"
 #include "phc_map.h"
-#include "timer.h"
+#include "phc_timers.h"
 
 /* From one burst of reads to the next; at first, so that the rate is known soon, ms. */
 #define PERIOD_MS	50

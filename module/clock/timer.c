@@ -1,37 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of the kernel's clocks.
+ * Timers of clocks, as others use them: what <linux/apic_clock.h> declares, and what is said to
+ * arguments that are wrong.
  *
- * Far from its moment a timer is an hrtimer of its clock, which the kernel moves
- * with the clock: that follows steering, steps, leap seconds and sleep. Two
- * milliseconds before, the CPU's own timer is armed for the TSC value at which the
- * clock will read the moment, so that the CPU is kept awake for it and armed early
- * enough. Shortly before, the moment is converted once more: by the last bit of
- * its rate the kernel's clock may have moved by a cycle meanwhile, or it may have
- * been set. From there on nothing follows: 500 ppm, all that NTP may steer, are 25
- * ns by then.
- *
- *	FAR ---approach---> NEAR ---check---> LAST ---expiry---> IDLE
- *	 ^                   ^ |               ^
- *	 |                   | v               |
- *	 +------------------ MOVING -----------+
- *
- * MOVING is short, and passed through each time that the CPU's timer is armed.
- *
- * The moment is approached in steps, an eighth of the way being left each time. On
- * an idle CPU the kernel programs its next event by the rate that its clock has
- * then: when the clock is made faster meanwhile, the event is late. The tick's
- * length can change by a tenth.
- *
- * CLOCK_MONOTONIC_RAW and PTP clocks have no hrtimers: they are approached by those of
- * CLOCK_MONOTONIC. When a PTP clock is set, or the machine has slept, its timers are aimed
- * anew; when it is gone, they are cancelled.
- *
- * Without high resolution (highres=off) the kernel runs hrtimers in its ticks only.
- * All of this begins two ticks earlier then, so that it is done in time.
- *
- * A timer's lock is the outer one of its list's and of those of hrtimers and
- * of timers. No callback of an hrtimer is waited for under it.
+ * How a timer that is armed comes near its moment is in approach.c; what happens to it when its
+ * clock is set or gone, in phc_timers.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,44 +13,17 @@
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
-#include <linux/hrtimer.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/limits.h>
-#include <linux/lockdep.h>
-#include <linux/minmax.h>
-#include <linux/overflow.h>
-#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/processor.h>
-#include <linux/sched.h>
 #include <linux/smp.h>
-#include <linux/time64.h>
 
-#include "compat.h"
-#include "list.h"
-#include "phc_line.h"
-#include "timer.h"
-#include "unload.h"
-
-/* Before the moment, ns: arm for it, and check once more. */
-#define NEAR_NS		(2 * (s64)NSEC_PER_MSEC)
-#define CHECK_NS	(50 * (s64)NSEC_PER_USEC)
-
-/* Unlikely values, so that what was never initialised is recognised. */
-enum state {
-	IDLE = 0x41430001,	/* neither FAR nor NEAR; its last check may be over */
-	FAR,			/* @approach is pending, or @check for RAW */
-	NEAR,			/* @timer is armed, and @check is pending */
-	MOVING,			/* @timer is armed, or taken out for that unless it expires */
-	LAST,			/* @timer was armed, and nothing else will happen */
-};
-
-struct apic_clock_stats apic_clock_stats;
+#include "approach.h"
 
 static bool known(const struct apic_clock_timer *timer)
 {
-	return timer && READ_ONCE(timer->state) - IDLE <= LAST - IDLE;
+	return timer &&
+	       READ_ONCE(timer->state) - APIC_CLOCK_IDLE <= APIC_CLOCK_LAST - APIC_CLOCK_IDLE;
 }
 
 /* Same errors as those of the core, which are logged once each there. */
@@ -124,391 +70,6 @@ static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int 
 	return apic_timer_query(cpu, &info);
 }
 
-/*
- * It leaves the list, unless an hrtimer is queued still. One that its callback has started
- * again cannot be cancelled before that has returned:
- *
- *	CPU0: approach()                        CPU1: del_apic_timer_at()
- *	  start(&timer->approach)
- *	  unlock
- *	                                        lock
- *	                                        hrtimer_try_to_cancel() = -1
- *	  returns
- *
- * That finds it IDLE, and calls this again.
- */
-static void settle(struct apic_clock_timer *timer)
-{
-	lockdep_assert_held(&timer->lock);
-	if (!hrtimer_is_queued(&timer->approach) && !hrtimer_is_queued(&timer->check))
-		apic_clock_timer_delist(timer);
-}
-
-/* In a callback that has nothing to do. */
-static void settle_if_over(struct apic_clock_timer *timer)
-{
-	lockdep_assert_held(&timer->lock);
-	if (timer->state == IDLE || timer->state == LAST)
-		settle(timer);
-}
-
-static void start(struct apic_clock_timer *timer, struct hrtimer *hrtimer, ktime_t at)
-{
-	apic_clock_timer_enlist(timer);
-	hrtimer_start(hrtimer, max_t(ktime_t, at, 0), HRTIMER_MODE_ABS_PINNED_HARD);
-}
-
-/* How late the kernel may run an hrtimer, ns. */
-static s64 hrtimers_late(void)
-{
-	return hrtimer_resolution < TICK_NSEC ? 0 : 2 * TICK_NSEC;
-}
-
-/* How long before a moment the CPU's timer is armed for it, at least, ns. */
-static s64 near_ns(void)
-{
-	return NEAR_NS + hrtimers_late();
-}
-
-/* It has no hrtimers of its own. */
-static bool by_monotonic(clockid_t clock)
-{
-	return clock == CLOCK_MONOTONIC_RAW || apic_clock_is_phc(clock);
-}
-
-static bool is_gone(clockid_t clock)
-{
-	struct apic_clock_phc_line line;
-
-	return apic_clock_is_phc(clock) && apic_clock_phc_line(clock, &line);
-}
-
-static s64 remaining(const struct apic_clock_timer *timer)
-{
-	s64 now = apic_clock_from_tsc(timer->clock, apic_timer_now()), left;
-
-	if (check_sub_overflow(timer->when, now, &left))
-		return timer->when > now ? S64_MAX : S64_MIN;
-	return left;
-}
-
-/* The TSC value that the timer expires at, by what its clock does now. */
-static u64 moment_of(const struct apic_clock_timer *timer)
-{
-	u64 error, tsc = apic_clock_to_tsc(timer->clock, timer->when, &error);
-
-	return timer->flags & APIC_CLOCK_AFTER ? apic_timer_add_tsc(tsc, error) : tsc;
-}
-
-/* Arm the CPU's timer; the CPU may be gone. */
-static int arm(struct apic_clock_timer *timer, u64 tsc)
-{
-	int ret;
-
-	timer->timer.expires = tsc;
-	ret = add_apic_timer_on(&timer->timer, timer->cpu);
-	if (ret != -ENODEV)
-		return ret;
-	timer->cpu = smp_processor_id();
-	return add_apic_timer(&timer->timer);
-}
-
-/*
- * Return: true if a callback is under way. hrtimer_cancel() would wait for it without the
- * lock, while set_clock() makes another hrtimer of the approach:
- *
- *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
- *	  add_apic_timer_at(), another clock
- *	    set_clock()                         hrtimer_cancel(&timer->approach)
- *	      timer->approach.base = NULL
- *	                                          reads from base
- */
-static bool cancel_hrtimers(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	bool callback;
-
-	lockdep_assert_held(&timer->lock);
-	callback = hrtimer_try_to_cancel(&timer->approach) < 0;
-	callback |= hrtimer_try_to_cancel(&timer->check) < 0;
-	settle(timer);
-	return callback;
-}
-
-/*
- * Take it out of wherever it is. Return: as del_apic_timer(), and in @callback as
- * cancel_hrtimers().
- */
-static int take_out(struct apic_clock_timer *timer, bool *callback)
-	__must_hold(&timer->lock)
-{
-	unsigned int state = timer->state;
-	int ret;
-
-	lockdep_assert_held(&timer->lock);
-	/* A callback that is under way finds the state, once it has the lock. */
-	timer->state = IDLE;
-	*callback = cancel_hrtimers(timer);
-	ret = del_apic_timer(&timer->timer);
-	if (state == FAR)
-		return 1;
-	/* It was armed, if not as far as the CPU's timer. */
-	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
-}
-
-/*
- * A clock may go while a timer of it is armed:
- *
- *	CPU0: advance()                         CPU1: end() of phc.c
- *	  the clock is there
- *	                                          it is gone
- *	                                          looks for its timers: this is none
- *	  start(), which puts it into the list
- *	  the clock is gone
- */
-static int armed_if_not_gone(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	bool callback;
-
-	if (likely(!is_gone(timer->clock)))
-		return 0;
-	/* It may have expired meanwhile. */
-	return take_out(timer, &callback) == 1 ? -ENODEV : 0;
-}
-
-/* Do what is next for a timer that is armed nowhere. */
-static int advance(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	s64 left = remaining(timer), near = near_ns(), check = CHECK_NS + hrtimers_late();
-	int ret;
-
-	lockdep_assert_held(&timer->lock);
-	/* Before the state, for is_pending(). */
-	WRITE_ONCE(timer->armed, timer->armed + 1);
-	/* It may be there still when the last expiry came before it. */
-	hrtimer_try_to_cancel(&timer->check);
-	if (is_gone(timer->clock)) {
-		timer->state = IDLE;
-		settle(timer);
-		return -ENODEV;
-	}
-	if (left >= 2 * near) {
-		timer->state = FAR;
-		if (!by_monotonic(timer->clock))
-			start(timer, &timer->approach, timer->when - near - left / 8);
-		else
-			start(timer, &timer->check,
-			      ktime_add_safe(ktime_get(), left - left / 8 - near));
-		return armed_if_not_gone(timer);
-	}
-
-	/* It may expire at once, on another CPU: see is_pending(). */
-	WRITE_ONCE(timer->state, MOVING);
-	ret = arm(timer, moment_of(timer));
-	if (ret) {
-		timer->state = IDLE;
-		settle(timer);
-		return ret;
-	}
-	atomic64_inc(&apic_clock_stats.approached);
-	if (left > 2 * check) {
-		timer->state = NEAR;
-		start(timer, &timer->check, ktime_get() + left - check);
-		return armed_if_not_gone(timer);
-	}
-	timer->state = LAST;
-	settle(timer);
-	return 0;
-}
-
-/* Nobody waits for what this returns: an error is for unlock_and_report(). */
-static int advance_late(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	int ret;
-
-	if (apic_clock_timer_is_leaving(timer)) {
-		timer->state = IDLE;
-		settle(timer);
-		return 0;
-	}
-	ret = advance(timer);
-	if (ret) {
-		atomic64_inc(&apic_clock_stats.lost);
-		if (!is_gone(timer->clock))
-			pr_warn_once("timer of %ps is lost: no CPU accepts it\n",
-				     timer->timer.function);
-	}
-	return ret;
-}
-
-/* The timer whose owner this CPU is notifying. */
-static DEFINE_PER_CPU(const struct apic_clock_timer *, reported);
-
-/*
- * Notify a timer's owner that it is lost, unless @ret is 0. Interrupts stay off, so that
- * del_apic_timer_at_sync() can wait for this by spinning.
- */
-static void unlock_and_report(struct apic_clock_timer *timer, int ret)
-	__releases(&timer->lock)
-{
-	if (!ret || !timer->lost) {
-		raw_spin_unlock(&timer->lock);
-		return;
-	}
-	atomic_inc(&timer->reports);
-	raw_spin_unlock(&timer->lock);
-	__this_cpu_write(reported, timer);
-	timer->lost(timer, -ENODEV);
-	__this_cpu_write(reported, NULL);
-	/* Pairs with del_apic_timer_at_sync(), after which its memory is freed. */
-	atomic_dec_return_release(&timer->reports);
-}
-
-static enum hrtimer_restart approach(struct hrtimer *hrtimer)
-{
-	struct apic_clock_timer *timer = container_of(hrtimer, struct apic_clock_timer, approach);
-	unsigned long flags;
-	int ret = 0;
-
-	local_irq_save(flags);
-	raw_spin_lock(&timer->lock);
-	/* Otherwise it was deleted or armed anew before we had the lock. */
-	if (timer->state == FAR && !hrtimer_is_queued(hrtimer))
-		ret = advance_late(timer);
-	else
-		settle_if_over(timer);
-	unlock_and_report(timer, ret);
-	local_irq_restore(flags);
-	return HRTIMER_NORESTART;
-}
-
-static int check_again(struct apic_clock_timer *timer)
-	__must_hold(&timer->lock)
-{
-	u64 tsc = moment_of(timer);
-
-	atomic64_inc(&apic_clock_stats.checked);
-	/* A new epoch of the TSC may be moving it; it does not matter then. */
-	if (tsc != READ_ONCE(timer->timer.expires) && apic_timer_pending(&timer->timer)) {
-		WRITE_ONCE(timer->state, MOVING);
-		/* Pairs with is_pending(): who sees it taken out sees the state, too. */
-		smp_wmb();
-		/* It may have expired, on another CPU. */
-		if (del_apic_timer(&timer->timer) == 1) {
-			atomic64_inc(remaining(timer) >= 2 * near_ns() ?
-				     &apic_clock_stats.stepped : &apic_clock_stats.moved);
-			return advance_late(timer);
-		}
-	}
-	timer->state = LAST;
-	settle(timer);
-	return 0;
-}
-
-static enum hrtimer_restart check(struct hrtimer *hrtimer)
-{
-	struct apic_clock_timer *timer = container_of(hrtimer, struct apic_clock_timer, check);
-	unsigned long flags;
-	int ret = 0;
-
-	local_irq_save(flags);
-	raw_spin_lock(&timer->lock);
-	if (!hrtimer_is_queued(hrtimer)) {
-		if (timer->state == FAR && by_monotonic(timer->clock))
-			ret = advance_late(timer);
-		else if (timer->state == NEAR)
-			ret = check_again(timer);
-		else
-			settle_if_over(timer);
-	}
-	unlock_and_report(timer, ret);
-	local_irq_restore(flags);
-	return HRTIMER_NORESTART;
-}
-
-static bool is_of(const struct apic_clock_timer *timer, const void *clock)
-{
-	return READ_ONCE(timer->clock) == *(const clockid_t *)clock;
-}
-
-static unsigned int lose(struct apic_clock_timer *timer)
-	__releases(&timer->lock)
-{
-	bool callback;
-	bool pending = (timer->state == FAR || timer->state == NEAR) && is_gone(timer->clock) &&
-		       take_out(timer, &callback) == 1;
-
-	if (pending)
-		atomic64_inc(&apic_clock_stats.lost);
-	unlock_and_report(timer, pending ? -ENODEV : 0);
-	return pending;
-}
-
-/**
- * apic_clock_timers_lose() - cancel the timers of a clock that is gone
- * @clock:	the clock, which has no line any more
- *
- * Those that expire within 50 microseconds are left alone.
- *
- * Context: Task. Sleeps.
- * Return: how many were cancelled, whose owners have been notified.
- */
-unsigned int apic_clock_timers_lose(clockid_t clock)
-{
-	const struct apic_clock_wanted wanted = {
-		.is = is_of,
-		.of = &clock,
-		.locked = true,
-		.use = lose,
-	};
-
-	return apic_clock_list_each(&wanted);
-}
-
-/* As check_again(), from anywhere. */
-static unsigned int renew(struct apic_clock_timer *timer)
-	__releases(&timer->lock)
-{
-	unsigned int state = timer->state;
-	int ret = 0;
-
-	if (state == FAR || state == NEAR) {
-		WRITE_ONCE(timer->state, MOVING);
-		/* Pairs with is_pending(): who sees it taken out sees the state, too. */
-		smp_wmb();
-		if (state == FAR || del_apic_timer(&timer->timer) == 1) {
-			ret = advance_late(timer);
-		} else {
-			timer->state = LAST;
-			hrtimer_try_to_cancel(&timer->check);
-			settle(timer);
-		}
-	}
-	unlock_and_report(timer, ret);
-	return 0;
-}
-
-/**
- * apic_clock_timers_renew() - aim the timers of a clock anew, as it was set
- * @clock:	the clock, approached by CLOCK_MONOTONIC
- *
- * Context: Task. Sleeps.
- */
-void apic_clock_timers_renew(clockid_t clock)
-{
-	const struct apic_clock_wanted wanted = {
-		.is = is_of,
-		.of = &clock,
-		.locked = true,
-		.use = renew,
-	};
-
-	apic_clock_list_each(&wanted);
-}
-
 /**
  * init_apic_clock_timer() - initialise a timer of a clock
  * @timer:	timer that was never initialised, or was deleted by del_apic_timer_at_sync()
@@ -531,24 +92,21 @@ void init_apic_clock_timer(struct apic_clock_timer *timer)
 	timer->home = 0;
 	timer->armed = 0;
 	raw_spin_lock_init(&timer->lock);
-	apic_clock_hrtimer_setup(&timer->approach, approach, CLOCK_MONOTONIC,
-				 HRTIMER_MODE_ABS_PINNED_HARD);
-	apic_clock_hrtimer_setup(&timer->check, check, CLOCK_MONOTONIC,
-				 HRTIMER_MODE_ABS_PINNED_HARD);
+	apic_clock_timer_setup(timer);
 	INIT_LIST_HEAD(&timer->node);
 	atomic_set(&timer->reports, 0);
-	WRITE_ONCE(timer->state, IDLE);
+	WRITE_ONCE(timer->state, APIC_CLOCK_IDLE);
 }
 EXPORT_SYMBOL_GPL(init_apic_clock_timer);
 
 static bool is_pending_in(const struct apic_clock_timer *timer, unsigned int state)
 {
 	switch (state) {
-	case FAR:
-	case MOVING:
+	case APIC_CLOCK_FAR:
+	case APIC_CLOCK_MOVING:
 		return true;
-	case NEAR:
-	case LAST:
+	case APIC_CLOCK_NEAR:
+	case APIC_CLOCK_LAST:
 		return apic_timer_pending(&timer->timer);
 	default:
 		return false;
@@ -585,37 +143,25 @@ static bool is_pending(const struct apic_clock_timer *timer)
 
 	for (;;) {
 		armed = READ_ONCE(timer->armed);
-		/* Pairs with the order in which advance() writes them. */
+		/* Pairs with the order in which apic_clock_timer_advance() writes them. */
 		smp_rmb();
 		state = READ_ONCE(timer->state);
 		pending = is_pending_in(timer, state);
 		if (in_nmi())
 			return pending;
-		/* Pairs with check_again(). */
+		/* Pairs with check_again() of approach.c, and renew() of phc_timers.c. */
 		smp_rmb();
-		if (state != MOVING && READ_ONCE(timer->state) == state) {
-			/* Pairs with advance(): a state that is new comes with another number. */
+		if (state != APIC_CLOCK_MOVING && READ_ONCE(timer->state) == state) {
+			/*
+			 * Pairs with apic_clock_timer_advance(): a state that is new comes with
+			 * another number.
+			 */
 			smp_rmb();
 			if (READ_ONCE(timer->armed) == armed)
 				return pending;
 		}
 		cpu_relax();
 	}
-}
-
-/* The approach is an hrtimer of one clock. It may be in its callback still. */
-static bool set_clock(struct apic_clock_timer *timer, clockid_t clock)
-	__must_hold(&timer->lock)
-{
-	if (timer->clock == clock)
-		return true;
-	if (hrtimer_try_to_cancel(&timer->approach) < 0)
-		return false;
-	timer->clock = clock;
-	if (!by_monotonic(clock))
-		apic_clock_hrtimer_setup(&timer->approach, approach, clock,
-					 HRTIMER_MODE_ABS_PINNED_HARD);
-	return true;
 }
 
 /**
@@ -644,14 +190,14 @@ int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_
 			raw_spin_unlock_irqrestore(&timer->lock, flags);
 			return refuse(-EBUSY, "timer of %ps added twice", timer->timer.function);
 		}
-		if (set_clock(timer, clock))
+		if (apic_clock_timer_set_clock(timer, clock))
 			break;
 		raw_spin_unlock_irqrestore(&timer->lock, flags);
 		cpu_relax();
 	}
 	timer->when = when;
 	timer->cpu = cpu;
-	ret = advance(timer);
+	ret = apic_clock_timer_advance(timer);
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return ret;
 }
@@ -709,9 +255,9 @@ int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when)
 	if (timer->cpu < 0) {
 		ret = -EINVAL;
 	} else {
-		was = take_out(timer, &callback);
+		was = apic_clock_timer_take_out(timer, &callback);
 		timer->when = when;
-		ret = advance(timer) ?: was == 1;
+		ret = apic_clock_timer_advance(timer) ?: was == 1;
 	}
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return ret;
@@ -736,7 +282,7 @@ int del_apic_timer_at(struct apic_clock_timer *timer)
 	if (ret)
 		return ret;
 	raw_spin_lock_irqsave(&timer->lock, flags);
-	ret = take_out(timer, &callback);
+	ret = apic_clock_timer_take_out(timer, &callback);
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return ret;
 }
@@ -763,19 +309,18 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 
 	if (ret)
 		return ret;
-	/* Only within @lost, where we stay on this CPU, is it ours. */
-	if (raw_cpu_read(reported) == timer)
+	if (apic_clock_timer_is_reported(timer))
 		return -EDEADLK;
 	do {
 		raw_spin_lock_irqsave(&timer->lock, flags);
-		ret = take_out(timer, &callback);
+		ret = apic_clock_timer_take_out(timer, &callback);
 		armed = timer->armed;
 		raw_spin_unlock_irqrestore(&timer->lock, flags);
 		if (!begun || ret == 1)
 			first = ret;
 		begun = true;
 
-		/* Pairs with unlock_and_report(). */
+		/* Pairs with apic_clock_timer_unlock_and_report(). */
 		while (unlikely(atomic_read_acquire(&timer->reports)))
 			cpu_relax();
 		again = del_apic_timer_sync(&timer->timer);
