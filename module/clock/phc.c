@@ -27,6 +27,7 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -415,7 +416,8 @@ void apic_clock_phc_show(struct seq_file *file)
 		seq_printf(file, "ptp%d: clock %d, %lld ns at TSC %llu, error %llu cycles, steered by %lld ppb, in steps of %llu ns; users %u, bursts %llu, failed %llu, set %llu%s\n",
 			   phc->index, published.clock, time, now, error,
 			   (s64)READ_ONCE(phc->map->frequency) * 1000 >> 16,
-			   READ_ONCE(phc->step), users_of(phc),
+			   max_t(u64, READ_ONCE(phc->step), READ_ONCE(phc->map->step)),
+			   users_of(phc),
 			   READ_ONCE(phc->bursts), READ_ONCE(phc->failed), READ_ONCE(phc->set),
 			   published.ret ? ", gone" : "");
 	}
