@@ -18,8 +18,11 @@
 
 #include "path.h"
 
-/* Up to here before the end of the wait the loop is gentle to the other hyperthread. */
-#define GENTLE		256	/* TSC cycles */
+/*
+ * Up to here before the end of the wait the loop is gentle to the other hyperthread. A PAUSE
+ * takes 140 cycles of the core on some CPUs, which may be slower than the TSC.
+ */
+#define GENTLE		512	/* TSC cycles */
 #define ROUNDS		256
 /* An interrupt or a tracer came in between; and no more than that is ever taken off. */
 #define TAKEN_OFF_MAX	100	/* TSC cycles */
