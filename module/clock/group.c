@@ -9,7 +9,7 @@
  * and its word holds for all.
  *
  *	CPU0: arrives                       CPU1: is held up by an SMI
- *	  waits until 100 ns before
+ *	  waits until 1.5 us before
  *	  one of two is there: NONE
  *	  returns                           arrives, reads NONE, returns
  */
@@ -42,9 +42,12 @@
 
 /* Arming the CPUs takes an interrupt of each. */
 #define LEAST_NS	(20 * NSEC_PER_USEC)
-/* How early the members of an all-or-none group enter, and when they decide. */
-#define EARLY_NS	(4 * NSEC_PER_USEC)
-#define DECIDE_NS	100
+/*
+ * How early the members of an all-or-none group enter, and when they decide. That takes
+ * each of them some cache misses, and a PAUSE before may take 140 cycles of a slow core.
+ */
+#define EARLY_NS	(5 * NSEC_PER_USEC)
+#define DECIDE_NS	1500
 
 enum decision {
 	NOT_YET,
@@ -216,9 +219,14 @@ static void run_alone(unsigned long long now, unsigned long data)
 
 static enum decision decide(struct apic_clock_group *group)
 {
-	bool all = atomic_read(&group->arrived) == group->count;
-	int was = atomic_cmpxchg(&group->decision, NOT_YET, all ? ALL : NONE);
+	int was = atomic_read(&group->decision);
+	bool all;
 
+	/* One of many CPUs writes; the others can read at the same time. */
+	if (was != NOT_YET)
+		return was;
+	all = atomic_read(&group->arrived) == group->count;
+	was = atomic_cmpxchg(&group->decision, NOT_YET, all ? ALL : NONE);
 	return was ?: all ? ALL : NONE;
 }
 

@@ -195,7 +195,7 @@ FOUR = f"""
     done
 """
 # By flags: nothing, the skew corrected, all or none of it.
-APART = {0: 8, 1: 8, 3: 16}
+APART = {0: 8, 1: 8, 3: 8}
 
 
 @pytest.mark.matrix
