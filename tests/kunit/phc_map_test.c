@@ -116,7 +116,7 @@ static bool burst(void)
 	return apic_clock_phc_map_use(&map, &reading);
 }
 
-/* Cycles that nothing can be told of: the map takes both for counting one by one. */
+/* Cycles that nothing is known of: the map takes both for counting one by one. */
 static s64 steps(void)
 {
 	u64 grain = DIV_ROUND_UP_ULL((sim.grain - 1) * sim.hz, NSEC_PER_SEC);
