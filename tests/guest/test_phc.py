@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from clock_rows import keep
-from machines import some
+from machines import Machine, some
 
 VIRTUAL = some(engine="virtual", cpus=1, source="proxy")
 # "two machines": clocks that differ in rate and by 1.2 ms.
@@ -253,6 +253,45 @@ def test_follow(guest):
     past = found["past"].slots
     assert (past[0].runs, past[0].pending) == (1, 0)
     assert (past[1].runs, past[1].pending) == (0, 1)
+
+
+@pytest.mark.guest(
+    [Machine("6.1", 2, engine="sleeper"), Machine("7.2", 2, engine="sleeper", matrix=True)],
+    "    unload\n"
+    + SETUP
+    + """
+    sleep 3
+    echo "phc_arm 0 0 2000" >$test/command
+    echo "phc_arm 1 1 12000" >$test/command
+    echo none >/sys/power/pm_test
+    echo 0 >/sys/class/rtc/rtc0/wakealarm
+    echo +6 >/sys/class/rtc/rtc0/wakealarm
+    echo mem >/sys/power/state
+    patiently grep -q "^phc_slot 0 .* runs 1 " $test/result
+    result awake
+    patiently grep -q "^phc_slot 1 .* runs 1 " $test/result
+    result end
+    grep ^ptp $DEBUG/apic_clock/clocks
+    """
+    + END,
+)
+def test_asleep(guest):
+    """The machine sleeps, and the clocks, as the TSC, go on: late at once, others at their moment.
+
+    CLOCK_MONOTONIC, by which PTP clocks are approached, has stood still.
+    """
+    output = guest.ok()
+    print(output)
+    found = cases(output)
+    per_ms = (1_000_000 << NS_SHIFT) // found["end"].truths[0].mult
+    late, later = found["awake"].slots[:2]
+    assert (late.runs, later.runs, later.pending) == (1, 0, 1)
+    late_ms = found["awake"].off(0, 0) / per_ms
+    off_ms = found["end"].off(1, 1) / per_ms
+    print(f"late by {late_ms:.0f} ms, off by {off_ms:.3f} ms")
+    assert 2_000 < late_ms < 8_000
+    assert -0.05 < off_ms < 50  # of a CPU that is a thread of this machine
+    assert [slot.runs for slot in found["end"].slots[:2]] == [1, 1]
 
 
 @pytest.mark.guest(
