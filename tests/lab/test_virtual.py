@@ -86,7 +86,7 @@ def test_pause_is_cheap_and_changes_nothing(monkeypatch):
     usual, longer = booted()
     print(f"a boot takes {seconds:.1f} s of the host's CPU, {longer:.1f} s without")
     assert cheap == usual
-    assert seconds < 0.8 * longer
+    assert seconds < 0.9 * longer
 
 
 def booted() -> tuple[str, float]:
