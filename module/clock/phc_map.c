@@ -246,10 +246,11 @@ static bool lengthen_step(struct apic_clock_phc_map *map)
 	return false;
 }
 
-/* All readings have come since the step was found: a shorter one may do. */
+/* A ring of readings agrees by the step: a shorter one may do. A few say nothing of it. */
 static void shorten_step(struct apic_clock_phc_map *map)
 {
-	if (map->step == 1 || ++map->since < APIC_CLOCK_PHC_READINGS)
+	if (map->step == 1 || map->count < APIC_CLOCK_PHC_READINGS ||
+	    ++map->since < APIC_CLOCK_PHC_READINGS)
 		return;
 	map->since = 0;
 	map->step /= 2;

@@ -261,6 +261,38 @@ static void follows_what_it_is_steered_by(struct kunit *test)
 	predict(test, AHEAD_NS);
 }
 
+/*
+ * A servo steers a clock that counts by 40 ns, eight times a second. There are never enough
+ * readings on one line to find out how long the step is but by what contradicts.
+ */
+static void follows_a_servo_and_steps(struct kunit *test)
+{
+	s64 off, most = 0, sum = 0, ppm = 20;
+	unsigned int i, n, set = 0;
+
+	sim.hz = 5000000000;
+	sim.grain = 40;
+	sim.bus = 600;
+	begin();
+	change(ppm * 1000, 0);
+	for (n = 0; n < 60; n++)
+		set += burst();
+	for (i = 0; i < 400; i++) {
+		ppm += (s64)below(5) - 2;
+		change(ppm * 1000, 0);
+		apic_clock_phc_map_steer(&map, (ppm - 20) * 65536);
+		for (n = 0; n < 3; n++)
+			set += burst();
+		off = abs(predict(test, AHEAD_NS));
+		sum += off;
+		most = max(most, off);
+	}
+	kunit_info(test, "off by %lld cycles on average, %lld at most; a step is %lld; seemed set %u times",
+		   div_s64(sum, 400), most, steps(), set - 1);
+	KUNIT_EXPECT_EQ(test, set, 1U);
+	KUNIT_EXPECT_LE(test, most, 1500LL);
+}
+
 /* A hypervisor takes the CPU away, for 100 ms in each read: that widens what is known. */
 static void takes_reads_that_last_long(struct kunit *test)
 {
@@ -374,6 +406,7 @@ static struct kunit_case phc_map_test_cases[] = {
 	KUNIT_CASE(takes_any_tsc_and_clock),
 	KUNIT_CASE(follows_a_step),
 	KUNIT_CASE(follows_what_it_is_steered_by),
+	KUNIT_CASE(follows_a_servo_and_steps),
 	KUNIT_CASE(takes_reads_that_last_long),
 	KUNIT_CASE(finds_another_rate),
 	KUNIT_CASE(survives_nonsense),
