@@ -36,6 +36,7 @@
 
 #include <linux/apic_clock.h>
 #include <linux/atomic.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -148,17 +149,25 @@ static u64 moment_of(const struct apic_clock_timer *timer)
 	return timer->flags & APIC_CLOCK_AFTER ? apic_timer_add_tsc(tsc, error) : tsc;
 }
 
-/* Arm the CPU's timer; the CPU may be gone. */
+/*
+ * Arm the CPU's timer, or that of another: the CPU may be gone. It may also be this one, on
+ * its way off, where the core accepts no timer any more while hrtimers still run.
+ */
 static int arm(struct apic_clock_timer *timer, u64 tsc)
 {
-	int ret;
+	int ret, cpu;
 
 	timer->timer.expires = tsc;
 	ret = add_apic_timer_on(&timer->timer, timer->cpu);
-	if (ret != -ENODEV)
+	if (likely(ret != -ENODEV))
 		return ret;
-	timer->cpu = smp_processor_id();
-	return add_apic_timer(&timer->timer);
+	for_each_cpu_wrap(cpu, cpu_online_mask, smp_processor_id()) {
+		timer->cpu = cpu;
+		ret = add_apic_timer_on(&timer->timer, cpu);
+		if (ret != -ENODEV)
+			break;
+	}
+	return ret;
 }
 
 /*

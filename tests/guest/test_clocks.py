@@ -437,6 +437,38 @@ def test_other_cpu(guest):
 
 
 @pytest.mark.guest(
+    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy", x2apic=False),
+    "    unload\n    load apic_timer_slow_off ms=3000\n"
+    + SETUP
+    + """
+    # The hrtimers are on the CPU that arms.
+    export test
+    taskset 2 sh -c '
+        n=0
+        for id in 1 4 7 0 11; do
+            echo "arm $n $id 1500 1" >$test/command
+            n=$((n + 1))
+        done'
+    echo 0 >/sys/devices/system/cpu/cpu1/online
+    patiently sh -c '! grep -q "pending 1" '$test/result
+    result offline
+    grep ^lost $DEBUG/apic_clock/stats
+    echo 1 >/sys/devices/system/cpu/cpu1/online
+    """
+    + END
+    + "    unload\n    rmmod apic_timer_slow_off\n",
+)
+def test_cpu_on_its_way_off(guest):
+    """They come near on a CPU that is served no more, and still runs hrtimers: another one is."""
+    output = guest.ok()
+    print(output)
+    for clock, slot in results(output)["offline"].items():
+        assert (slot.ret, slot.runs, slot.cpu) == (0, 1, 0), clock
+        assert slot.reading >= -1000, clock
+    assert re.search(r"^lost +0$", output, re.M)
+
+
+@pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     """
     unload
