@@ -408,7 +408,7 @@ def test_pending_as_it_is_armed_anew(guest):
     + """
     n=0
     for id in 1 4 7 0 11; do
-        echo "arm $n $id 1000 1" >$test/command
+        echo "arm $n $id 5000 1" >$test/command
         n=$((n + 1))
     done
     sleep 0.1
