@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from test_shaper import BEGIN, BOTH, END, SMP, VIRTUAL, all_came, counts
+from test_shaper import BEGIN, BOTH, END, SMP, STRETCH, VIRTUAL, all_came, counts
 
 # Priorities that name the classes 1:10 and 1:20, as SO_PRIORITY has them.
 FIRST, SECOND = 0x10010, 0x10020
@@ -95,7 +95,7 @@ def test_two_rates(guest):
         count, least, third, last_but_two, most, total = alone[flow]
         assert count == (300, 750)[flow - 1]
         assert want - 5 < third <= last_but_two < want + 5
-        assert max(want - least, most - want) < 5000
+        assert max(want - least, most - want) < STRETCH
         assert abs(total - (count - 1) * want) < 6  # 3 for the first, and for the last
     # At 100 Mbit/s a packet takes 80 us: that long one may be in the way of another.
     for flow, want in wants.items():

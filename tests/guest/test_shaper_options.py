@@ -27,8 +27,8 @@ TRACED = f"""
     SMP,
     BEGIN
     + """
-    # Each takes 8 ms.
-    tc qdisc add dev sink0 root apic mode hard rate 100kbit ce_threshold 100ms
+    # Each takes 80 ms. A slow machine has more than a second to send them.
+    tc qdisc add dev sink0 root apic mode hard rate 10kbit ce_threshold 1s
     cat >mark.py <<'PY'
 import socket
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
