@@ -352,11 +352,11 @@ static void begin(void)
 	first.ns = ktime_get_mono_fast_ns();
 	first.scale.ref = apic_clock_reference_read();
 	first.scale.common = rdtsc_ordered();
+	first.scale.step = apic_clock_tsc_step();
 	preempt_enable();
 	first.rate = fit.rate;
 	first.runs = apic_clock_fit_runs(&fit, may_stop);
 	first.scale.rate = fit.nominal;
-	first.scale.step = apic_clock_tsc_step();
 	write_base(&first);
 	for_each_possible_cpu(cpu) {
 		state = per_cpu_ptr(&states, cpu);
