@@ -62,6 +62,7 @@ RIGHT = [f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
         insmod $MODULES/apic_timer.ko source=proxy $setting 2>/dev/null && echo loaded $setting
         [ ! -d /sys/module/apic_timer ]
     done
+    insmod $MODULES/apic_timer.ko latency_qos_us=-2 2>/dev/null && echo loaded latency_qos_us
     for setting in {" ".join(RIGHT)}; do
         insmod $MODULES/apic_timer.ko source=proxy $setting
         [ "$(cat $parameters/${{setting%=*}})" = "${{setting#*=}}" ]
@@ -83,6 +84,37 @@ def test_parameters_out_of_range(guest):
         # insmod tries both system calls, and each time the kernel has a line of its own.
         refused = output.count(f"apic_timer: `{value}' invalid for parameter `{name}'\n")
         assert output.count(line) == refused > 0, setting
+    assert f"apic_timer: latency_qos_us=-2 is out of range: -1 to {2**31 - 1} us\n" in output
+
+
+@pytest.mark.guest(
+    some(cpus=1, engine="virtual", source="proxy"),
+    """
+    unload
+    load apic_timer source=proxy
+    refined() {
+        log | grep "refined the rate"
+    }
+    seen=0
+    for what in "insmod $MODULES/apic_timer_refine.ko" "rmmod apic_timer_refine"; do
+        $what
+        patiently eval '[ $(refined | wc -l) -gt $seen ]'
+        seen=1
+        grep -o "TSC [0-9]* kHz" $DEBUG/apic_timer/info
+    done
+    refined
+    unload
+    """,
+    brief=True,
+)
+def test_refined_rate(guest):
+    """A rate of the TSC that the kernel refines is noticed within seconds, and used."""
+    output = guest.ok()
+    rates = re.findall(r"^TSC (\d+) kHz$", output, re.M)
+    refined = re.findall(r"apic_timer: the kernel has refined the rate of the TSC: (\S+) MHz$",
+                         output, re.M)  # fmt: skip
+    assert len(rates) == 2 and int(rates[0]) - int(rates[1]) == 1000
+    assert refined == [f"{int(khz) // 1000}.{int(khz) % 1000:03}" for khz in rates]
 
 
 @pytest.mark.parametrize("series", ["6.1", "7.2"])

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * apic_timer_refine: the kernel takes the TSC for faster, as it does when it refines its
+ * rate a second or two after boot. Unloading takes that back. The kernel's clocks do not
+ * look at this rate again.
+ */
+#include <linux/module.h>
+#include <asm/tsc.h>
+
+static int by_khz = 1000;
+module_param(by_khz, int, 0444);
+MODULE_PARM_DESC(by_khz, "by how much, kHz");
+
+static int __init refine_init(void)
+{
+	WRITE_ONCE(tsc_khz, tsc_khz + by_khz);
+	return 0;
+}
+
+static void __exit refine_exit(void)
+{
+	WRITE_ONCE(tsc_khz, tsc_khz - by_khz);
+}
+
+module_init(refine_init);
+module_exit(refine_exit);
+
+MODULE_DESCRIPTION("A TSC whose rate the kernel refines");
+MODULE_AUTHOR("The apic-timer authors");
+MODULE_LICENSE("GPL");
