@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .source import DocsError, core, read
+from .source import DocsError, core, macro_of, read
 
 
 @dataclass
@@ -44,6 +44,20 @@ def find(name: str) -> Comment:
     if len(found) != 1:
         raise DocsError(f"{len(found)} kernel-doc comments of {name}")
     return found[0]
+
+
+def called(name: str) -> Comment:
+    """Return the comment of an exported function, as of what its callers write: see macro_of()."""
+    comment, macro = find(name), macro_of(name)
+    if not macro:
+        return comment
+    comment.name, arguments = macro
+    comment.members = [(n, text) for n, text in comment.members if n in arguments]
+    result, parameters = re.fullmatch(rf"(.*?){name}\((.*)\);", comment.code).groups()
+    kept = [p for p in parameters.split(", ") if re.search(r"\w+$", p)[0] in arguments]
+    comment.code = f"{result}{comment.name}({', '.join(kept)});"
+    comment.what = re.sub(r"\b__(?=\w+\(\))", "", comment.what)
+    return comment
 
 
 def _comment(block: str, code: str, file: str) -> Comment:

@@ -25,7 +25,8 @@ def pages() -> dict[str, str]:
     """Return the text of every page, by its path below build/man."""
     found = {"man4/apic_timer.4": module(), "man8/tc-apic.8": shaper.manual()}
     for name, _ in source.exported():
-        found[f"man9/{name}.9"] = function(kerneldoc.find(name))
+        comment = kerneldoc.called(name)
+        found[f"man9/{comment.name}.9"] = function(comment, source.header_of(name))
     return found | by_hand()
 
 
@@ -83,11 +84,11 @@ def module() -> str:
     return "".join(parts)
 
 
-def function(comment: Comment) -> str:
-    """Make the page of a function."""
+def function(comment: Comment, header: str) -> str:
+    """Make the page of a function that a header declares."""
     prototype = re.fullmatch(r"(.*?)(\w+)\((.*)\);", comment.code)
     result, name, arguments = prototype.groups()
-    header = source.header_of(name).removeprefix("include/")
+    header = header.removeprefix("include/")
     parts = [_head(name, 9, TITLE),
              f".SH NAME\n{name} \\- {roff(kerneldoc.plain(comment.what))}\n",
              f".SH SYNOPSIS\n.nf\n.B #include <{header}>\n.sp\n",

@@ -312,11 +312,11 @@ def api(module: str) -> str:
     declared = source.declared(header)
     names = [name for name, _ in source.exported()]
     parts = [_about(header), "\n## Functions\n"]
-    parts += [_function(kerneldoc.find(name))
+    parts += [_function(kerneldoc.called(name))
               for name in sorted(set(declared) & set(names), key=declared.index)]  # fmt: skip
     for other in others:
         parts.append(f"## `<{other.removeprefix('include/')}>`\n\n{_about(other)}\n")
-        parts += [_function(kerneldoc.find(n)) for n in source.declared(other) if n in names]
+        parts += [_function(kerneldoc.called(n)) for n in source.declared(other) if n in names]
     parts.append("## Types and macros\n")
     for comment in (c for file in (header, *others) for c in kerneldoc.comments(file)):
         members = [(f"`{n}`", markdown(t)) for n, t in comment.members

@@ -280,6 +280,16 @@ def header_of(function: str) -> str:
     return found[0]
 
 
+def macro_of(function: str) -> tuple[str, list[str]] | None:
+    """Return the macro by which a header has an exported function called, and its arguments.
+
+    None if it is called by its own name. Such a macro passes THIS_MODULE as well.
+    """
+    pattern = rf"^#define (\w+)\(([\w, ]*)\)\s+{function}\(.*THIS_MODULE\)$"
+    found = re.search(pattern, read(header_of(function)), re.M)
+    return (found[1], found[2].split(", ")) if found else None
+
+
 def version() -> str:
     """Return the version of the modules."""
     return re.search(r'APIC_TIMER_VERSION "(.*)"', read(only_file('APIC_TIMER_VERSION "')))[1]
