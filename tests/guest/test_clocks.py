@@ -132,6 +132,11 @@ def test_follow(guest):
                 assert 0 <= slot.most <= 10_000, where
             else:
                 assert 0 <= slot.most <= 3, where
+                # What the kernel said of its clock, which takes some instructions to read.
+                assert 0 <= slot.least <= 200, where
+    keep(f"clock/follow/{guest.machine.kernel}",
+         most=max(slot.most for case, slots in found.items() for slot in slots.values()
+                  if case not in ("0", "hpet", "every")))  # fmt: skip
     assert "lost 0" in guest.output
     assert re.search(r"^left to slew: +0\b", guest.output, re.M)
 
