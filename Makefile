@@ -27,7 +27,7 @@ clean: ## remove what "make" has built
 		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
 		-o -name '*.symtypes' -o -name '*.*.symversions' -o -name modules.order \
 		-o -name Module.symvers \) -exec rm -f {} +
-	rm -rf build/spin build/tc build/tool
+	rm -rf build/spin build/tc build/tool build/queue
 
 install: ## install by DKMS into the running kernel, or KVER=..., and the program (root)
 	packaging/install "$(KVER)"
