@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -113,11 +114,12 @@ static inline int fls64(u64 x)
 }
 
 #define X86_FEATURE_WAITPKG	"waitpkg"
+#define X86_FEATURE_HYPERVISOR	"hypervisor"
 #define X86_FEATURE_IBT		"ibt"
 #define ENDBR_INSN_SIZE		0
 #define TPAUSE_C01_STATE	1
 
-extern bool has_waitpkg;
+extern bool has_waitpkg, has_hypervisor;
 
 static inline u64 rdtsc(void)
 {
@@ -142,7 +144,7 @@ static inline u64 apic_timer_ns_to_tsc(u64 ns)
 
 static inline bool cpu_feature_enabled(const char *feature)
 {
-	return has_waitpkg;
+	return strcmp(feature, X86_FEATURE_WAITPKG) ? has_hypervisor : has_waitpkg;
 }
 
 static inline void __tpause(u32 state, u32 high, u32 low)

@@ -21,7 +21,7 @@
 #include "timers/calibrate.h"
 #include "timers/dispatch.h"
 
-bool has_waitpkg;
+bool has_waitpkg, has_hypervisor;
 
 DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
 
@@ -171,6 +171,8 @@ int main(int argc, char **argv)
 	}
 	if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
 		has_waitpkg = ecx >> 5 & 1;
+	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+		has_hypervisor = ecx >> 31;
 	/* One TSC, one cache. */
 	getcpu(&cpu, NULL);
 	CPU_ZERO(&set);

@@ -6,10 +6,11 @@
  *
  * No expiry of mode exact may be early, but a call may take less than it ever took
  * while it was measured: the CPU's clock is faster now, its branches are predicted,
- * or the TSC counts in steps. All of the minimum is subtracted only where nothing of
- * that shows, as in an emulator that counts instructions; elsewhere half of what is
- * left after a step. The watchdog goes on measuring; its result only ever lowers
- * what is subtracted.
+ * or the TSC counts in steps. No fraction of what was measured is safe from that: a
+ * core that idles along at 800 MHz runs at 5 GHz later. So the call is subtracted
+ * in an emulator that counts instructions only, where all calls take the same and
+ * the TSC shows no steps; elsewhere nothing is. The watchdog goes on measuring: when
+ * calls begin to differ, nothing is subtracted any more.
  *
  * A CPU is calibrated when it is attached. Interrupts are off while a call is
  * measured, and let in every few calls. An interrupt in between makes the next calls
@@ -61,6 +62,11 @@ static apic_timer_probe_t *probe(void)
 	return sim_probe;
 }
 
+static bool may_be_emulated(void)
+{
+	return true;
+}
+
 #else
 
 #include <asm/cpufeature.h>
@@ -82,6 +88,12 @@ static apic_timer_probe_t *probe(void)
 	    !cpu_feature_enabled(X86_FEATURE_IBT))
 		entry += ENDBR_INSN_SIZE;
 	return (apic_timer_probe_t *)entry;
+}
+
+/* A simple core may take the same for all calls, until its clock changes. */
+static bool may_be_emulated(void)
+{
+	return cpu_feature_enabled(X86_FEATURE_HYPERVISOR);
 }
 
 #endif
@@ -175,15 +187,13 @@ measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahe
 	return way;
 }
 
-/* What every call takes at least, by the best knowledge. */
+/* What every call takes for certain. */
 static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 {
-	/* A tracer on all calls may be gone when it counts. */
-	if (calls->least > CALL_MAX)
+	if (steps || calls->most != calls->least || !may_be_emulated())
 		return 0;
-	if (!steps && calls->most == calls->least)
-		return calls->least;
-	return calls->least > steps ? (calls->least - steps) / 2 : 0;
+	/* A tracer on all calls may be gone when it counts. */
+	return calls->least <= CALL_MAX ? calls->least : 0;
 }
 
 /* What learning from an expiry takes: twice the minimum, as there are longer paths. */
@@ -218,7 +228,7 @@ static void measure_calls(struct apic_timer_dispatch_cost *cost, u64 irqs_off)
 	unsigned int i, rounds = ROUNDS_MAX;
 	u64 since = let_interrupts_in();
 
-	if (cost->steps == APIC_TIMER_CALIBRATE_NO_STEPS)
+	if (cost->steps || !may_be_emulated())
 		rounds = SETTLED / 8;	/* no call will be certain */
 	for (i = 0; i < rounds; i++) {
 		/* From hardly a spin on, and with the TSC at any point of a step. */
@@ -297,7 +307,7 @@ static void found_early(u64 took, u64 subtracted)
 /**
  * apic_timer_calibrate_watch() - check whether calls have become faster
  *
- * What is subtracted for the call is lowered if so, never raised.
+ * Nothing is subtracted for the call from then on if so.
  *
  * Context: Interrupts off, nothing due for some microseconds.
  */

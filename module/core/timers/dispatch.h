@@ -67,8 +67,8 @@ struct apic_timer_dispatch_call {
 
 /**
  * struct apic_timer_dispatch_cost - what a dispatch takes on a CPU, TSC cycles
- * @call:	subtracted for the call of the handler, by way: no call takes
- *		less. Never rises.
+ * @call:	subtracted for the call of the handler, by way: what each takes, or 0
+ *		where that is not certain. Never rises.
  * @late:	an expiry that is ready later than this after its moment is late
  * @learn:	twice the minimum that learning from a latency takes
  * @exact:	from @ready to the handler, in mode exact with hardly a spin
