@@ -140,7 +140,8 @@ def test_prediction(guest):
                 off = claim.tsc - case.truths[n].when(claim.when)
                 print(name, n, "off by", off, "promised", claim.error)
                 assert abs(off) <= claim.error, (name, n)
-                assert abs(off) <= 15, (name, n)
+                # The middle of a read, as the compiler has it, is nearer to one of its ends.
+                assert abs(off) <= (15 if guest.machine.compiler == "gcc" else 20), (name, n)
                 assert claim.error <= 150, (name, n)
             else:
                 assert (case.slots[n].ret, case.slots[n].runs) == (0, 1), (name, n)
