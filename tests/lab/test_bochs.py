@@ -68,9 +68,9 @@ def test_deadline_is_met(measured, apic):
     assert exact["n"] == raw["n"] == rival["n"] == SHOTS
     assert min(exact["min"], raw["min"]) >= 0
     # Bochs adds to the TSC for a stretch of code at once: what a call takes is not sure, and
-    # little of it is taken off.
-    assert exact["p50"] <= 15
-    assert exact["p50"] * 50 < rival["p50"]
+    # nothing of it is taken off.
+    assert exact["p50"] <= 20
+    assert exact["p50"] * 30 < rival["p50"]
 
 
 @pytest.mark.parametrize("apic", bench_bochs.APICS)
