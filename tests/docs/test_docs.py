@@ -172,7 +172,7 @@ def test_kernel_doc(tree, monkeypatch):
     assert found.context == "Any."
     assert found.result == ["* %0 - done", "* %-EINVAL - not done"]
     assert found.code == "int f(struct x *a, int b);"
-    page = man.function(found)
+    page = man.function(found, "include/linux/apic_a.h")
     assert "\n.B #include <linux/apic_a.h>\n" in page
     assert '.BI "int f(struct x *" a ", int " b ");"' in page
     assert "\n.B \\-EINVAL\nnot done\n" in page
