@@ -190,8 +190,9 @@ def test_time_by_bpf(guest):
                                              re.M)]  # fmt: skip
         print(sorted(ahead), sorted(errors))
         assert len(ahead) == len(errors) == 50
-        assert all(0 <= n <= most for n in ahead)
-        # It takes some time from the program to the qdisc: on a busy machine a turn of a CPU.
+        assert max(ahead) <= most
+        # It takes some time from the program to the qdisc: on a busy machine turns of a CPU,
+        # which may be all that a packet had.
         assert sorted(ahead)[25] >= most * 3 // 4
         assert min(errors) >= 0
         assert all_came(part)["packets"] == 50

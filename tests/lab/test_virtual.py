@@ -74,7 +74,9 @@ def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
         monkeypatch.setattr(qemu, "virtual_time", lambda *_: options)
         threading.Thread(target=wake, args=[server, woken], daemon=True).start()
         assert moments() == undisturbed
-    assert len(woken) > 10_000
+    print(f"woken {len(woken)} times")
+    # How often depends on how fast the machine is: here, some times in each sleep.
+    assert len(woken) > 3 * undisturbed.count("now at")
 
 
 @pytest.mark.flaky(reruns=0)
