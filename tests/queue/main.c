@@ -24,7 +24,9 @@
 #define LINE	64
 #define HUGE	(2UL << 20)
 
-static struct apic_timer_queue queue __aligned(LINE);
+/* That of a CPU, and that of another to which timers migrate. */
+static struct apic_timer_queue queues[2] __aligned(LINE);
+#define queue		queues[0]
 static struct apic_timer_list *timers;
 static struct apic_timer_list **free_timers;
 static unsigned long n_timers, n_free;
@@ -51,7 +53,7 @@ struct sample {
 };
 
 #ifdef COUNT
-static u32 now, *timer_seen, *line_seen, queue_seen[sizeof(queue) / LINE + 1];
+static u32 now, *timer_seen, *line_seen, queue_seen[sizeof(queues) / LINE + 1];
 static struct sample sample;
 static bool counting;
 
@@ -68,8 +70,8 @@ static void touch(const void *address, size_t size)
 
 		if (first >= begin && first < end)
 			seen = &line_seen[line - begin / LINE];
-		else if (first >= (uintptr_t)&queue && first < (uintptr_t)(&queue + 1))
-			seen = &queue_seen[line - (uintptr_t)&queue / LINE];
+		else if (first >= (uintptr_t)queues && first < (uintptr_t)(queues + 2))
+			seen = &queue_seen[line - (uintptr_t)queues / LINE];
 		if (seen && *seen != now) {
 			*seen = now;
 			sample.lines++;
@@ -156,7 +158,7 @@ static u64 tsc(void)
 	struct sample sample = {};					\
 									\
 	flush(timers, n_timers * sizeof(*timers));			\
-	flush(&queue, sizeof(queue));					\
+	flush(queues, sizeof(queues));					\
 	_mm_mfence();							\
 	sample.cost = tsc();						\
 	operation;							\
@@ -229,10 +231,15 @@ static struct apic_timer_list *any(void)
 }
 
 /* Timers' data says whether they are pending. */
+static void add_to(struct apic_timer_queue *to, struct apic_timer_list *timer)
+{
+	ops_add(to, timer);
+	timer->data = 1;
+}
+
 static void add(struct apic_timer_list *timer)
 {
-	ops_add(&queue, timer);
-	timer->data = 1;
+	add_to(&queue, timer);
 }
 
 static void gone(struct apic_timer_list *timer)
@@ -241,12 +248,13 @@ static void gone(struct apic_timer_list *timer)
 	free_timers[n_free++] = timer;
 }
 
-/* @n pending, none of them in their memory's order. */
-static void fill(unsigned long n, enum order order)
+/* @n pending, none of them in their memory's order, shared out among @n_queues. */
+static void fill(unsigned long n, enum order order, unsigned int n_queues)
 {
 	unsigned long i;
 
-	apic_timer_queue_init(&queue);
+	for (i = 0; i < 2; i++)
+		apic_timer_queue_init(&queues[i]);
 	for (i = 0; i < n_timers; i++) {
 		free_timers[i] = &timers[i];
 		timers[i].data = 0;
@@ -260,7 +268,7 @@ static void fill(unsigned long n, enum order order)
 	}
 	n_free = n_timers;
 	for (i = 0; i < n; i++)
-		add(take(moment(order, i)));
+		add_to(&queues[i % n_queues], take(moment(order, i)));
 }
 
 static int compare(const void *a, const void *b)
@@ -308,7 +316,7 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 
 	if (!samples)
 		exit(1);
-	fill(n, order);
+	fill(n, order, 1);
 	for (i = 0; i < SHIFTS; i++)
 		samples[i] = MEASURE(ops_shift(&queue));
 	print(n, order, "shift", samples, SHIFTS);
@@ -347,6 +355,14 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 	}
 	print(n, order, "delete head", samples, size);
 
+	/* A watchdog that is kicked: the timers are arrivals, or sorted since long. */
+	for (i = 0; i < size; i++) {
+		timer = any();
+		samples[i] = MEASURE(ops_modify(&queue, timer,
+						moment(order, number++)));
+	}
+	print(n, order, "modify", samples, size);
+
 	/* The next head is one of as many arrivals as there can be. */
 	for (i = 0; i < 33; i++)
 		add(take(i ? 1 + random_u64() % FAR / 4 : 0));
@@ -364,7 +380,7 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 	apic_timer_queue_walk_end(&queue, &cursor);
 	print(n, order, "look", samples, i);
 
-	/* The timers that go are not missed: it is the last of the round. */
+	/* The timers that go are not missed: the queue is filled anew. */
 	for (i = 0; i < 32; i++)
 		add(take(moment(order, number++)));
 	apic_timer_queue_cursor_init(&cursor);
@@ -372,6 +388,21 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 		samples[i] = MEASURE(more = ops_cancel(&queue, &cursor));
 	apic_timer_queue_walk_end(&queue, &cursor);
 	print(n, order, "cancel", samples, i);
+
+	/* Two CPUs have these timers, until one of them goes offline. */
+	fill(n, order, 2);
+	for (i = 0; i < size && queue.first; i++) {
+		ops_make_room(&queues[1]);
+		samples[i] = MEASURE(ops_migrate(&queue, &queues[1]));
+	}
+	print(n, order, "migrate", samples, i);
+
+	fill(n, order, 2);
+	for (i = 0; i < size && queue.first; i++) {
+		samples[i] = MEASURE(ops_make_room(&queues[1]));
+		ops_migrate(&queue, &queues[1]);
+	}
+	print(n, order, "make room", samples, i);
 	free(samples);
 }
 

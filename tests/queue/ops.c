@@ -11,6 +11,30 @@ void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 	apic_timer_queue_del(queue, timer);
 }
 
+/* As mod_apic_timer() does to a timer that is pending. */
+void ops_modify(struct apic_timer_queue *queue, struct apic_timer_list *timer,
+		u64 expires)
+{
+	apic_timer_queue_del(queue, timer);
+	timer->expires = expires;
+	apic_timer_queue_add(queue, timer);
+}
+
+/* As make_room() of drain.c does. */
+void ops_make_room(struct apic_timer_queue *to)
+{
+	apic_timer_queue_make_room(to);
+}
+
+/* As migrate_head() of drain.c does then. Between the two locks interrupts stay off. */
+void ops_migrate(struct apic_timer_queue *from, struct apic_timer_queue *to)
+{
+	struct apic_timer_list *timer = from->first;
+
+	apic_timer_queue_del(from, timer);
+	apic_timer_queue_add(to, timer);
+}
+
 /* As apic_timer_base_snapshot() does. */
 bool ops_look(struct apic_timer_queue *queue,
 	      struct apic_timer_queue_cursor *cursor)
@@ -29,7 +53,7 @@ bool ops_look(struct apic_timer_queue *queue,
 	return more;
 }
 
-/* As cancel() of base_drain.c does. */
+/* As cancel() of drain.c does. */
 bool ops_cancel(struct apic_timer_queue *queue,
 		struct apic_timer_queue_cursor *cursor)
 {

@@ -10,6 +10,10 @@
  */
 bool ops_add(struct apic_timer_queue *queue, struct apic_timer_list *timer);
 void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer);
+void ops_modify(struct apic_timer_queue *queue, struct apic_timer_list *timer,
+		u64 expires);
+void ops_make_room(struct apic_timer_queue *to);
+void ops_migrate(struct apic_timer_queue *from, struct apic_timer_queue *to);
 bool ops_look(struct apic_timer_queue *queue,
 	      struct apic_timer_queue_cursor *cursor);
 bool ops_cancel(struct apic_timer_queue *queue,

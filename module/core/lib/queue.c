@@ -155,6 +155,18 @@ bool apic_timer_queue_sort_one(struct apic_timer_queue *queue)
 }
 
 /**
+ * apic_timer_queue_make_room() - have the next timer that is added sort no other
+ * @queue:	the queue
+ *
+ * For whom an addition is only a part of what is done at once.
+ */
+void apic_timer_queue_make_room(struct apic_timer_queue *queue)
+{
+	if (!queue->room && queue->arrived & 1U << queue->slot)
+		apic_timer_queue_sort_one(queue);
+}
+
+/**
  * apic_timer_queue_arrive_late() - make a timer an arrival when slots may be full
  * @queue:	the queue, whose @room is 0
  * @timer:	not earlier than the head

@@ -84,6 +84,7 @@ void apic_timer_queue_init(struct apic_timer_queue *queue);
 void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
 				  struct apic_timer_list *timer);
 bool apic_timer_queue_sort_one(struct apic_timer_queue *queue);
+void apic_timer_queue_make_room(struct apic_timer_queue *queue);
 void apic_timer_queue_split_unindexed(struct apic_timer_queue *queue);
 void apic_timer_queue_del_first(struct apic_timer_queue *queue);
 void apic_timer_queue_del_leader(struct apic_timer_queue *queue,

@@ -319,6 +319,16 @@ static struct apic_timer_base *successor(unsigned int prev)
 	return NULL;
 }
 
+/* While both bases are locked one after the other, only one of them has a tree to change. */
+static void make_room(struct apic_timer_base *to)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&to->lock, flags);
+	apic_timer_queue_make_room(&to->queue);
+	raw_spin_unlock_irqrestore(&to->lock, flags);
+}
+
 /* Migrate the head to another base. Return: false if there was none. */
 static bool migrate_head(struct apic_timer_base *base,
 			 struct apic_timer_base *to)
@@ -327,6 +337,7 @@ static bool migrate_head(struct apic_timer_base *base,
 	struct apic_timer_base *locked = base;
 	unsigned long flags;
 
+	make_room(to);
 	raw_spin_lock_irqsave(&base->lock, flags);
 	timer = base->queue.first;
 	if (timer) {
