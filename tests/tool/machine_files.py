@@ -78,6 +78,6 @@ GOOD = {
     "native": (
         "vendor GenuineIntel\nname Example CPU\ninvariant 1\ndeadline 1\narat 1\nkhz 2000000\n"
         "looked 0-1\nstep 1\ngap 9000\ngap_switched 0\ngaps 0\ngap_cpu 1\nsmis 0\nwake 120000\n"
-        "wake_awake 100000\ncore_slept 1020\ncore_busy 1000\nclock 58\n"
+        "wake_awake 100000\ncore_slept 1020\ncore_busy 1000\nclock 58\ntai 37\n"
     ),
 }

@@ -126,6 +126,13 @@ def test_verdict_that_is_not_there(tool, tree):
     assert (found["level"], found["remedy"]) == ("unknown", "sudo modprobe apic_clock")
 
 
+def test_tai_that_is_utc(tool, tree):
+    """It is so on most machines: a note, with what it costs who takes moments from elsewhere."""
+    found = findings(tool, tree(native(tai=0)))["clock.tai"]
+    assert (found["level"], found["cost_cycles"]) == ("note", 37 * 2_000_000_000)
+    assert found["remedy"]
+
+
 def test_hrtimers_cost_their_errors(tool, tree):
     info = GOOD[f"{DEBUG}/info"].replace(
         "proxy, one-shot LAPIC timer, xAPIC", "hrtimer, kernel hrtimers"

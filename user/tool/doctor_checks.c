@@ -22,6 +22,8 @@
 
 /* A gap is longer than what an interrupt takes. */
 #define GAP_US		50
+/* TAI less UTC since the leap second of 2016, s */
+#define TAI_UTC		37
 /* Part of the time, in 1/100 %, that another guest may take */
 #define STEAL_MOST	10
 
@@ -261,6 +263,22 @@ static void look_tsc_step(struct finding *f)
 	      native.step, native.residues);
 	costs(f, native.step, "a step");
 	f->remedy = "none: it is the CPU's";
+}
+
+static void look_tai(struct finding *f)
+{
+	f->read = "CLOCK_TAI, CLOCK_REALTIME";
+	if (!patient.measured)
+		return;
+	if (native.tai) {
+		finds(f, LEVEL_OK, "CLOCK_TAI is %" PRId64 " s ahead of CLOCK_REALTIME",
+		      native.tai);
+		return;
+	}
+	finds(f, LEVEL_NOTE,
+	      "CLOCK_TAI is CLOCK_REALTIME: the kernel does not know TAI's offset");
+	costs(f, ns_to_cycles(TAI_UTC * 1e9), "what TAI and UTC are apart");
+	f->remedy = "ptp4l with phc2sys, or chrony with a leap second table, tells it";
 }
 
 static void look_arat(struct finding *f)
@@ -630,6 +648,7 @@ const struct check checks[] = {
 	{ "tsc.invariant", FIX_NONE, look_tsc_invariant },
 	{ "tsc.verdict", FIX_NONE, look_tsc_verdict },
 	{ "tsc.step", FIX_NONE, look_tsc_step },
+	{ "clock.tai", FIX_NONE, look_tai },
 	{ "cpu.arat", FIX_NONE, look_arat },
 	{ "vm.guest", FIX_NONE, look_virtual },
 	{ "vm.steal", FIX_NONE, look_steal },

@@ -27,6 +27,7 @@ struct native {
 	/* TSC cycles that 1000 core cycles take: after a sleep, and after 20 ms of work */
 	int64_t core_slept, core_busy;
 	int64_t clock;			/* least TSC cycles of a read of the kernel's clock */
+	int64_t tai;			/* CLOCK_TAI less CLOCK_REALTIME, s */
 };
 
 extern struct native native;
