@@ -239,9 +239,14 @@ enum apic_clock_watch {
  * @within:	TSC cycles within which moments on two CPUs' TSCs are the same;
  *		U64_MAX if nothing is known
  * @kind:	what the CPU guarantees
+ * @sleepless:	it also guarantees that the TSC counts while the machine sleeps
+ * @rate_known_to_cpu: the kernel has the TSC's frequency from the CPU or the hypervisor,
+ *		and has not measured it
  * @stable:	the kernel has not marked the TSC unstable
  * @virtual:	there is a hypervisor
  * @hypervisor:	its name by CPUID
+ * @vouched:	the hypervisor or the platform says that the TSC is the same on all CPUs,
+ *		and stays so
  * @watch:	whether the kernel itself would notice that the TSC is off
  * @clocksource: the kernel's clocks follow from the TSC
  * @adjusted:	CPUs have different values in TSC_ADJUST: firmware or software has
@@ -257,6 +262,9 @@ enum apic_clock_watch {
  * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9
  * @rate_error_ppb: that may be off by so much
  * @rate_moved:	how often the rate has changed by more than crystals drift
+ * @raw_ppb:	how much faster than CLOCK_MONOTONIC_RAW the TSC runs by its
+ *		frequency, 10^-9. Where @clocksource is set that is how the kernel rounds.
+ * @slept:	sleeps of the machine through which the TSC has not counted, or was set
  * @stops:	how often TSCs of CPUs that are online were found to have stopped
  * @ahead:	how often they were found ahead of where they should be
  * @proven:	how often one of these was by more than reading the other counter may
@@ -266,9 +274,12 @@ struct apic_clock_verdict {
 	enum apic_clock_worth worth;
 	u64 within;
 	enum apic_timer_tsc_kind kind;
+	bool sleepless;
+	bool rate_known_to_cpu;
 	bool stable;
 	bool virtual;
 	char hypervisor[APIC_CLOCK_HYPERVISOR];
+	bool vouched;
 	enum apic_clock_watch watch;
 	bool clocksource;
 	bool adjusted;
@@ -283,6 +294,8 @@ struct apic_clock_verdict {
 	s64 rate_ppb;
 	u64 rate_error_ppb;
 	unsigned int rate_moved;
+	s64 raw_ppb;
+	unsigned int slept;
 	u64 stops;
 	u64 ahead;
 	u64 proven;

@@ -50,6 +50,8 @@
 #include <linux/smp.h>
 #include <linux/time64.h>
 
+#include <trace/events/apic_clock.h>
+
 #include "approach.h"
 #include "compat.h"
 #include "list.h"
@@ -249,6 +251,7 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
 	s64 left = remaining(timer), near = near_ns(), check = CHECK_NS + hrtimers_late();
+	u64 tsc;
 	int ret;
 
 	lockdep_assert_held(&timer->lock);
@@ -273,12 +276,14 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 
 	/* It may expire at once, on another CPU: see is_pending() of timer.c. */
 	WRITE_ONCE(timer->state, APIC_CLOCK_MOVING);
-	ret = arm(timer, moment_of(timer));
+	tsc = moment_of(timer);
+	ret = arm(timer, tsc);
 	if (ret) {
 		timer->state = APIC_CLOCK_IDLE;
 		apic_clock_timer_settle(timer);
 		return ret;
 	}
+	trace_apic_clock_convert(timer, tsc);
 	atomic64_inc(&apic_clock_stats.approached);
 	if (left > 2 * check) {
 		timer->state = APIC_CLOCK_NEAR;

@@ -49,15 +49,6 @@ static const struct {
 	{ CLOCK_TAI, "tai" },
 };
 
-/* How much faster a clock is than the TSC by its frequency, 10^-9. */
-static s64 rate_ppb(clockid_t clock, u64 now)
-{
-	u64 second = apic_timer_us_to_tsc(USEC_PER_SEC);
-
-	return apic_timer_tsc_to_clock(clock, now + second) -
-	       apic_timer_tsc_to_clock(clock, now) - NSEC_PER_SEC;
-}
-
 static int clocks_show(struct seq_file *file, void *unused)
 {
 	u64 now = apic_timer_now(), error;
@@ -68,7 +59,7 @@ static int clocks_show(struct seq_file *file, void *unused)
 		time = apic_timer_tsc_to_clock(clocks[i].id, now);
 		apic_timer_clock_to_tsc(clocks[i].id, time, &error);
 		seq_printf(file, "%s: %lld ns at TSC %llu, error %llu cycles, rate %+lld ppb\n",
-			   clocks[i].name, time, now, error, rate_ppb(clocks[i].id, now));
+			   clocks[i].name, time, now, error, apic_clock_rate_ppb(clocks[i].id));
 	}
 	apic_clock_phc_show(file);
 	return 0;
@@ -213,13 +204,16 @@ static int verdict_show(struct seq_file *file, void *unused)
 	struct apic_clock_verdict v;
 
 	apic_clock_judge(&v);
-	seq_printf(file, "TSC %s; counts in steps of %llu cycles\n", kinds[v.kind], v.quantum);
+	seq_printf(file, "TSC %s%s; counts in steps of %llu cycles; its frequency %s\n",
+		   kinds[v.kind], v.sleepless ? ", not even in sleep" : "", v.quantum,
+		   v.rate_known_to_cpu ? "is the CPU's word" : "was measured by the kernel");
 	seq_printf(file, "kernel %s; its clocks %s; its watchdog %s\n",
 		   v.stable ? "trusts the TSC" : "has marked the TSC unstable",
 		   v.clocksource ? "follow from the TSC" : "come from another clocksource",
 		   watches[v.watch]);
-	seq_printf(file, "host %s%s\n", v.virtual ? v.hypervisor : "none",
-		   v.virtual ? ": a hypervisor, which may move CPUs" : "");
+	seq_printf(file, "host %s%s%s\n", v.virtual ? v.hypervisor : "none",
+		   v.virtual ? ": a hypervisor, which may move CPUs" : "",
+		   v.vouched ? "; the TSC is said to be the same on all CPUs" : "");
 	seq_printf(file, "TSC_ADJUST %s; %s\n",
 		   v.adjusted ? "differs between CPUs" : "equal or absent",
 		   v.packages ? "several packages" : "one package");
@@ -230,8 +224,9 @@ static int verdict_show(struct seq_file *file, void *unused)
 			   v.rate_ppb, v.rate_error_ppb, v.rate_moved);
 	else
 		seq_puts(file, "rate not compared with another counter\n");
-	seq_printf(file, "stops %llu found, ahead %llu times; %llu of these are certain\n",
-		   v.stops, v.ahead, v.proven);
+	seq_printf(file, "raw %+lld ppb of CLOCK_MONOTONIC_RAW\n", v.raw_ppb);
+	seq_printf(file, "stops %llu found, ahead %llu times; %llu of these are certain; %u sleeps of the machine that it has not counted through\n",
+		   v.stops, v.ahead, v.proven, v.slept);
 	show_cpus(file);
 	seq_printf(file, "reason %s\n", apic_clock_worth_reason(&v));
 	seq_printf(file, "verdict %s", apic_clock_worth_name(v.worth));

@@ -44,6 +44,7 @@
 #include <linux/workqueue.h>
 #include <asm/msr.h>
 
+#include <trace/events/apic_clock.h>
 #include <trace/events/power.h>
 
 #include "look.h"
@@ -257,6 +258,18 @@ static void use_for_rate(int cpu, const struct here *here)
 	bend(here);
 }
 
+static void trace(int cpu)
+{
+	struct apic_clock_resync resync;
+	s64 ppb;
+
+	lockdep_assert_held(&resync_mutex);
+	if (!trace_apic_clock_resync_enabled() || apic_clock_get_resync(cpu, &resync))
+		return;
+	ppb = apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate));
+	trace_apic_clock_resync(cpu, &resync, ppb);
+}
+
 /* Is there a kind of fault that there was not before? */
 static bool has_new_fault(void)
 {
@@ -303,6 +316,7 @@ int apic_clock_resync_now(void)
 		smp_call_function_single(cpu, resync_here, &here, true);
 		if (cpu == first)
 			use_for_rate(cpu, &here);
+		trace(cpu);
 	}
 	found = has_new_fault();
 unlock:

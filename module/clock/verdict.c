@@ -3,15 +3,18 @@
  * What this machine's TSC is worth: the facts.
  */
 #include <linux/apic_clock.h>
+#include <linux/bits.h>
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 #include <asm/cpufeature.h>
+#include <asm/kvm_para.h>
 #include <asm/msr.h>
 #include <asm/msr-index.h>
 
@@ -89,6 +92,34 @@ static void read_hypervisor(char name[APIC_CLOCK_HYPERVISOR])
 			name[i] = '?';
 }
 
+/*
+ * KVM says by a feature that its clock, and so the TSC from which it follows, is the same on
+ * all CPUs. Others have the kernel know by this flag that the TSC needs no watchdog.
+ */
+static bool is_vouched_for(const struct apic_clock_verdict *verdict)
+{
+	if (boot_cpu_has(X86_FEATURE_TSC_RELIABLE))
+		return true;
+	if (!verdict->virtual || strcmp(verdict->hypervisor, KVM_SIGNATURE))
+		return false;
+	return cpuid_eax(KVM_CPUID_FEATURES) & BIT(KVM_FEATURE_CLOCKSOURCE_STABLE_BIT);
+}
+
+/**
+ * apic_clock_rate_ppb() - get how fast one of the kernel's clocks runs
+ * @clock:	the clock
+ *
+ * Context: Any but NMI.
+ * Return: how much faster it is than the TSC by the TSC's frequency, 10^-9.
+ */
+s64 apic_clock_rate_ppb(clockid_t clock)
+{
+	u64 now = apic_timer_now(), second = apic_timer_us_to_tsc(USEC_PER_SEC);
+
+	return apic_timer_tsc_to_clock(clock, now + second) -
+	       apic_timer_tsc_to_clock(clock, now) - NSEC_PER_SEC;
+}
+
 static bool has_packages(void)
 {
 	unsigned int cpu, first = cpumask_first(cpu_online_mask);
@@ -119,12 +150,17 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 	/* Of a CPU that takes no timers these members are filled in, too. */
 	apic_timer_query(cpumask_first(cpu_online_mask), &info);
 	verdict->kind = info.tsc_kind;
+	verdict->sleepless = boot_cpu_has(X86_FEATURE_NONSTOP_TSC_S3);
+	verdict->rate_known_to_cpu = boot_cpu_has(X86_FEATURE_TSC_KNOWN_FREQ);
 	verdict->stable = info.tsc_stable;
+	verdict->slept = info.tsc_epoch;
 	verdict->virtual = boot_cpu_has(X86_FEATURE_HYPERVISOR);
 	read_hypervisor(verdict->hypervisor);
+	verdict->vouched = is_vouched_for(verdict);
 	verdict->watch = apic_clock_watched();
 	apic_timer_clock_to_tsc(CLOCK_MONOTONIC, ktime_get(), &error);
 	verdict->clocksource = !error;
+	verdict->raw_ppb = -apic_clock_rate_ppb(CLOCK_MONOTONIC_RAW);
 	verdict->adjusted = is_adjusted();
 	verdict->packages = has_packages();
 	for_each_online_cpu(cpu)

@@ -141,6 +141,55 @@ def test_follow(guest):
     assert re.search(r"^left to slew: +0\b", guest.output, re.M)
 
 
+CONVERTED = re.compile(
+    r"apic_clock_convert: timer=(\w+) function=.+ clock=(\d+) cpu=0 when=\d+ expires=(\d+)$", re.M
+)
+EXPIRED = re.compile(r"apic_timer_expire_entry: timer=(\w+) function=.+ expires=(\d+) ", re.M)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", cpus=1, source="proxy"),
+    SETUP
+    + """
+    echo >$TRACING/trace
+    echo 1 >$TRACING/events/apic_clock/enable
+    echo 1 >$TRACING/events/apic_timer/apic_timer_expire_entry/enable
+    before=$(sed -n 's/^approached //p' $DEBUG/apic_clock/stats)
+    all arm 30
+    sleep 0.1
+    # The last bit of the clocks' rate changes now and then meanwhile.
+    adjtimex -f 6553600 >/dev/null
+    all every 5
+    sleep 0.5
+    all del_sync
+    echo approached $(($(sed -n 's/^approached //p' $DEBUG/apic_clock/stats) - before))
+    echo 0 >$TRACING/events/apic_timer/apic_timer_expire_entry/enable
+    echo 0 >$TRACING/events/apic_clock/enable
+    adjtimex -f 0 >/dev/null
+    cat $TRACING/trace
+    echo >$TRACING/trace
+    """
+    + END,
+)
+def test_conversions_are_traced(guest):
+    """Each, and a timer expires at the TSC value of its last one."""
+    output = guest.ok()
+    converted, expired = {}, 0
+    for line in output.splitlines():
+        if found := CONVERTED.search(line):
+            timer, clock, expires = found.groups()
+            converted.setdefault(timer, []).append((int(clock), int(expires)))
+        elif found := EXPIRED.search(line):
+            timer, expires = found.groups()
+            assert converted[timer][-1][1] == int(expires), line
+            expired += 1
+    count = sum(map(len, converted.values()))
+    print(count, expired)
+    assert {clock for every in converted.values() for clock, _ in every} == set(IDS.values())
+    assert count == int(re.search(r"^approached (\d+)$", output, re.M)[1])
+    assert expired > 5 * 80
+
+
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     SETUP

@@ -65,6 +65,7 @@ SCRIPT = """
     echo later
     cat $sleeper/report
     grep epoch /sys/kernel/debug/apic_timer/info
+    grep ^stops /sys/kernel/debug/apic_clock/verdict
     cat /sys/devices/system/clockevents/clockevent*/current_device
     # All CPUs are served as before.
     echo again
@@ -126,6 +127,7 @@ def test_pending_while_off(woken):
     # They were moved with the TSC, so none is late, nor has lost of what it had left.
     assert "the TSC has not counted through the sleep" in again
     assert "TSC epoch: 1" in later
+    assert "; 1 sleeps of the machine that it has not counted through\n" in later
     assert "epoch 1 " in awake
     left = max(s[4] for s in shots(result.before, "runs"))
     assert all(runs == 0 and 0 < now <= left for runs, _, _, _, now in shots(awake, "runs"))

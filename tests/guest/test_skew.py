@@ -299,12 +299,13 @@ def test_stops():
 
 
 EVIDENCE = re.compile(
-    r"^TSC .+; counts in steps of \d+ cycles\n"
+    r"^TSC .+; counts in steps of \d+ cycles; its frequency (is|was) .+\n"
     r"kernel .+; its watchdog (is not known to watch|does not watch|has not compared|watches) "
     r"the TSC.*\n"
     r"host (none|[ -~]+: a hypervisor, which may move CPUs)\n"
-    r"TSC_ADJUST .+\nskew .+\nrate .+\n"
-    r"stops \d+ found, ahead \d+ times; \d+ of these are certain\n"
+    r"TSC_ADJUST .+\nskew .+\nrate .+\nraw [+-]\d+ ppb of CLOCK_MONOTONIC_RAW\n"
+    r"stops \d+ found, ahead \d+ times; \d+ of these are certain; "
+    r"0 sleeps of the machine that it has not counted through\n"
     r"((?:cpu \d+: (?:no TSC_ADJUST|TSC_ADJUST -?\d+)"
     r"(?:, residue \d+ of \d+)?(?:, stops \d+, lost \d+ cycles, ahead \d+)?\n)+)"
     r"reason (.+)\nverdict (\w+)",
@@ -386,6 +387,7 @@ TRACED = re.compile(
     cat $DEBUG/apic_clock/skew $DEBUG/apic_clock/verdict
     measured
     echo "group 2 0 5" >$DEBUG/apic_clock_test/command
+    echo compare >$DEBUG/apic_clock/resync
     echo 0 >$TRACING/events/apic_clock/enable
     sleep 0.2
     grep ^trust $DEBUG/apic_clock_test/result
@@ -420,6 +422,9 @@ def test_contradiction(guest):
                         r"first=-?\d+ last=-?\d+ error=\d+ ret=0", output)  # fmt: skip
     # Those whose shots are counted, and others.
     assert len(groups) >= 5
+    resync = re.findall(r"apic_clock_resync: cpu=(\d) offset=-?\d+ error=(\d+) stops=0 lost=0 "
+                        r"ahead=0 rejected=0 rate_ppb=-?\d+$", output, re.M)  # fmt: skip
+    assert resync and all(cpu == "0" and 0 < int(error) < 1000 for cpu, error in resync)
 
 
 @pytest.mark.guest(

@@ -55,6 +55,87 @@ TRACE_EVENT(apic_clock_skew,
 );
 
 /**
+ * apic_clock_resync - called when a CPU's TSC was compared with another counter
+ * @cpu:	the CPU
+ * @resync:	what is known of it since
+ * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9, by the CPU
+ *		that the rate is taken from
+ *
+ * Each resync_ms, and by request. Comparisons at the end of idle states have no event of
+ * their own: what they find is in the next one.
+ */
+TRACE_EVENT(apic_clock_resync,
+
+	TP_PROTO(int cpu, const struct apic_clock_resync *resync, s64 rate_ppb),
+
+	TP_ARGS(cpu, resync, rate_ppb),
+
+	TP_STRUCT__entry(
+		__field(int,	cpu)
+		__field(s64,	offset)
+		__field(u64,	error)
+		__field(u64,	stops)
+		__field(u64,	lost)
+		__field(u64,	ahead)
+		__field(u64,	rejected)
+		__field(s64,	rate_ppb)
+	),
+
+	TP_fast_assign(
+		__entry->cpu = cpu;
+		__entry->offset = resync->offset;
+		__entry->error = resync->error;
+		__entry->stops = resync->stops;
+		__entry->lost = resync->lost;
+		__entry->ahead = resync->ahead;
+		__entry->rejected = resync->rejected;
+		__entry->rate_ppb = rate_ppb;
+	),
+
+	TP_printk("cpu=%d offset=%lld error=%llu stops=%llu lost=%llu ahead=%llu rejected=%llu rate_ppb=%lld",
+		  __entry->cpu, __entry->offset, __entry->error, __entry->stops,
+		  __entry->lost, __entry->ahead, __entry->rejected, __entry->rate_ppb)
+);
+
+/**
+ * apic_clock_convert - called when a clock's moment was converted to the TSC, and the CPU's
+ * timer armed for that
+ * @timer:	the timer
+ * @expires:	absolute TSC at which it will expire, cycles
+ *
+ * Some milliseconds before the moment, and once more when the clock has moved since: it was
+ * steered, or set.
+ */
+TRACE_EVENT(apic_clock_convert,
+
+	TP_PROTO(const struct apic_clock_timer *timer, u64 expires),
+
+	TP_ARGS(timer, expires),
+
+	TP_STRUCT__entry(
+		__field(const void *,	timer)
+		__field(const void *,	function)
+		__field(int,	clock)
+		__field(int,	cpu)
+		__field(s64,	when)
+		__field(u64,	expires)
+	),
+
+	TP_fast_assign(
+		__entry->timer = timer;
+		__entry->function = timer->timer.function;
+		__entry->clock = timer->clock;
+		__entry->cpu = timer->cpu;
+		__entry->when = timer->when;
+		__entry->expires = expires;
+	),
+
+	TP_printk("timer=%p function=%ps clock=%d cpu=%d when=%lld expires=%llu",
+		  __entry->timer, __entry->function, __entry->clock, __entry->cpu,
+		  __entry->when, __entry->expires)
+);
+
+/**
  * apic_clock_group - called when an expiry of a group is over, before its @done
  * @function:	the group's handler
  * @cpus:	members that it has
