@@ -133,6 +133,18 @@ def test_tai_that_is_utc(tool, tree):
     assert found["remedy"]
 
 
+@pytest.mark.parametrize("residues, said", [
+    (", ".join(["0"] * 16), "residue 0 on all CPUs"),
+    ("0", "residue 0 on all CPUs"),
+    ("13, 13, 1", "residues 13, 13, 1 by CPU"),
+    ("1, 13", "residues 1, 13 by CPU"),
+])  # fmt: skip
+def test_residues(tool, tree, residues, said):
+    """A machine of 16 CPUs listed 16 noughts."""
+    found = findings(tool, tree(native(step=2, residues=residues)))["tsc.step"]
+    assert found["level"] == "note" and said in found["finding"]
+
+
 def test_hrtimers_cost_their_errors(tool, tree):
     info = GOOD[f"{DEBUG}/info"].replace(
         "proxy, one-shot LAPIC timer, xAPIC", "hrtimer, kernel hrtimers"

@@ -249,8 +249,24 @@ out:
 	free(reason);
 }
 
+/* Is each number of a list of them the first one? */
+static bool all_equal(const char *list)
+{
+	size_t length = strcspn(list, ",");
+	const char *at;
+
+	for (at = list; (at = strchr(at, ',')); ) {
+		at += strlen(", ");
+		if (strcspn(at, ",") != length || strncmp(at, list, length))
+			return false;
+	}
+	return true;
+}
+
 static void look_tsc_step(struct finding *f)
 {
+	bool same = all_equal(native.residues);
+
 	f->read = "RDTSC";
 	if (!patient.measured)
 		return;
@@ -259,8 +275,10 @@ static void look_tsc_step(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_NOTE,
-	      "the TSC counts in steps of %" PRId64 " cycles, residues %s by CPU: no error is known better",
-	      native.step, native.residues);
+	      "the TSC counts in steps of %" PRId64 " cycles, %s %.*s %s: no error is known better",
+	      native.step, same ? "residue" : "residues",
+	      same ? (int)strcspn(native.residues, ",") : -1, native.residues,
+	      same ? "on all CPUs" : "by CPU");
 	costs(f, native.step, "a step");
 	f->remedy = "none: it is the CPU's";
 }
