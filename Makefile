@@ -114,14 +114,20 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 		$(if $(CONFIG),--config "$(CONFIG)")
 
 # The module's own code, in a process: tests/spin/kernel.h stands in for the kernel's headers.
-build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS])
+# The TSC's step is found as the tool finds it.
+build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS]) \
+		$(addprefix user/tool/,tsc.c tsc.h say.c say.h)
 	mkdir -p build/spin/linux build/spin/asm
 	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitfield bitops bits \
 		build_bug cfi_types compiler irq_work irqflags linkage lockdep minmax moduleparam \
 		percpu preempt prefetch printk smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
+	for name in tsc say; do \
+		$(CC) -O2 -Wall -c -o build/spin/$$name.o user/tool/$$name.c || exit; \
+	done
 	$(CC) -O2 -Wall -D_GNU_SOURCE -include tests/spin/kernel.h -Ibuild/spin -Iinclude \
-		-iquote tests/spin -iquote module/core -o $@ tests/spin/spin.c tests/spin/first.S \
-		$(addprefix module/core/timers/,dispatch.c calibrate.c probe.S)
+		-iquote tests/spin -iquote module/core -iquote . -o $@ tests/spin/spin.c \
+		tests/spin/first.S $(addprefix module/core/timers/,dispatch.c calibrate.c probe.S) \
+		build/spin/tsc.o build/spin/say.o
 
 spin: build/spin/spin ## measure the dispatch of an expiry on this CPU, in a process
 	build/spin/spin

@@ -20,6 +20,7 @@
 #include "lib/stats.h"
 #include "timers/calibrate.h"
 #include "timers/dispatch.h"
+#include "user/tool/tsc.h"
 
 bool has_waitpkg, has_hypervisor;
 
@@ -185,10 +186,10 @@ int main(int argc, char **argv)
 
 	apic_timer_dispatch_init();
 	apic_timer_calibrate();
-	printf("TPAUSE: %s; steps of the TSC: %llu\n"
+	printf("TPAUSE: %s; step of the TSC: %u; what two reads of it take varies by %llu\n"
 	       "from the last look at the TSC to the handler at least: %llu after a wait, %llu without\n"
 	       "taken off for that: %llu after a wait, %llu without\n\n",
-	       has_waitpkg ? "yes" : "no", cost->steps,
+	       has_waitpkg ? "yes" : "no", tsc_step_measure().step, cost->steps,
 	       cost->calls[APIC_TIMER_DISPATCH_WAIT].least,
 	       cost->calls[APIC_TIMER_DISPATCH_AT_ONCE].least,
 	       cost->call[APIC_TIMER_DISPATCH_WAIT],

@@ -20,16 +20,23 @@ def spin() -> str:
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_never_early(busy):
-    """Each run measures the call anew, in whatever state the CPU is, also beside other work."""
+    """Each run measures the call anew, in whatever state the CPU is, also beside other work.
+
+    The TSC has the same step in all of them.
+    """
+    steps = set()
     others = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
               for _ in range(busy * os.cpu_count())]  # fmt: skip
     try:
         for _ in range(10):
-            assert "yet to come: 0; seen by the watchdog: 0\n" in spin()
+            output = spin()
+            assert "yet to come: 0; seen by the watchdog: 0\n" in output
+            steps.add(int(re.search(r"step of the TSC: (\d+);", output)[1]))
     finally:
         for other in others:
             other.kill()
             other.wait()
+    assert len(steps) == 1, steps
 
 
 def test_spin():
