@@ -10,6 +10,7 @@
  * Each timer that an operation comes to may be a cache miss, of which each has
  * to be waited for before the next is known. One takes 60 to 150 ns.
  */
+#include <cpuid.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,11 +137,25 @@ static void get_ready(void)
 		exit(1);
 }
 #else
+static bool has_clflushopt;
+
+/* CLFLUSHOPT does not wait for the one before it: on a Xeon that is all of the time. */
+static __attribute__((target("clflushopt"))) void
+flush_at_once(const char *at, const char *end)
+{
+	for (; at < end; at += LINE)
+		_mm_clflushopt((void *)at);
+}
+
 static void flush(const void *begin, size_t size)
 {
-	const char *at;
+	const char *at = begin, *end = at + size;
 
-	for (at = begin; at < (const char *)begin + size; at += LINE)
+	if (has_clflushopt) {
+		flush_at_once(at, end);
+		return;
+	}
+	for (; at < end; at += LINE)
 		_mm_clflush(at);
 }
 
@@ -168,6 +183,10 @@ static u64 tsc(void)
 
 static void get_ready(void)
 {
+	u32 eax, ebx, ecx, edx;
+
+	if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+		has_clflushopt = ebx >> 23 & 1;
 }
 #endif
 
