@@ -90,8 +90,8 @@ bench: ## measure accuracy and cost next to the kernel's timers (BENCH=short, LA
 
 # BENCH=short as above. Commit what changes in docs/.
 results: ## measure again what docs/results has: demo and benchmark (BENCH=short)
-	tools/setup bench
-	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m docs.results \
+	tools/setup test
+	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m docs.results \
 		$(if $(filter short,$(BENCH)),--short)
 	PYTHONPATH=tools python3 -m docs
 

@@ -288,6 +288,8 @@ def test_stale(tmp_path, monkeypatch):
 
 def test_results_say_what_made_them():
     """Whatever is committed has its header, with every field known."""
+    native = json.loads(results.NATIVE.read_text())["made"]
+    assert set(native) == {"CPU", "tree", "compiler"} and "unknown" not in native.values()
     for file in (results.DEMO, results.BENCH, results.USER):
         made = json.loads(file.read_text())["made"]
         assert list(made) == [field for field in results.MADE if field in made]

@@ -1,11 +1,11 @@
 """docs/results: what the demo and the benchmark found, and what they were made by.
 
     PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--calendar] [--shaper]
-        [--idle] [--clocks] [--short] [--only ...]
+        [--idle] [--clocks] [--native] [--short] [--only ...]
 
 measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json,
-idle.json and clocks.json; the tables are made from these, here and by `make docs`. Each file begins
-with what it was made by: see `made_by`.
+idle.json, clocks.json and native.json; the tables are made from these, here and by `make docs`.
+Each file begins with what it was made by: see `made_by`.
 """
 
 import argparse
@@ -17,12 +17,13 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from . import native
 from .source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
 FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper",
-                                                    "idle", "clocks")]  # fmt: skip
-DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS = FILES
+                                                    "idle", "clocks", "native")]  # fmt: skip
+DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS, NATIVE = FILES
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks",
          "chain": "Chain"}  # fmt: skip
@@ -211,6 +212,15 @@ def keep_clocks() -> None:
     _write(CLOCKS, made_by(kernels.ensure("6.1"), "full"), rows=rows)
 
 
+def measure_native() -> None:
+    """Measure in processes on this machine, and keep what that found."""
+    from lab.run import native as measured
+
+    rows = measured.measure()
+    made = {"CPU": measured.cpu(), "tree": tree_hash(), "compiler": measured.compiler()}
+    _write(NATIVE, made, rows=rows)
+
+
 def _simulated_clocks() -> list[dict]:
     """Return what tests/kunit/map_test.c says of the paper's machine."""
     from lab.bench import clock_goals
@@ -259,6 +269,10 @@ def pages() -> dict[str, str]:
         found["docs/results/idle.md"] = _idle(json.loads(IDLE.read_text()))
     if CLOCKS.exists():
         found["docs/results/clocks.md"] = _clocks(json.loads(CLOCKS.read_text()))
+    if NATIVE.exists():
+        page = json.loads(NATIVE.read_text())
+        found["docs/results/native.md"] = _page("Results of a CPU itself", page["made"],
+                                                native.text(page["rows"]))  # fmt: skip
     return found
 
 
@@ -651,7 +665,8 @@ def stale() -> list[str]:
         if not file.exists():
             found.append(f"{name} is missing: make results")
         elif (made := json.loads(file.read_text())["made"])["tree"] != now:
-            found.append(f"{name} is stale: measured on {made['kernel']} with other sources of the "
+            where = made.get("kernel", made.get("CPU"))
+            found.append(f"{name} is stale: measured on {where} with other sources of the "
                          f"module ({made['tree']}, now {now}): make results")  # fmt: skip
     return found
 
@@ -666,12 +681,14 @@ def main() -> int:
     parser.add_argument("--shaper", action="store_true", help="the shaper's benchmark only")
     parser.add_argument("--idle", action="store_true", help="idle states only")
     parser.add_argument("--clocks", action="store_true", help="the tests of clocks only")
+    parser.add_argument("--native", action="store_true", help="this machine's CPU only")
     parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
     parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
     arguments = parser.parse_args()
     every = not (arguments.demo or arguments.bench or arguments.user or arguments.calendar
-                 or arguments.shaper or arguments.idle or arguments.clocks)  # fmt: skip
+                 or arguments.shaper or arguments.idle or arguments.clocks
+                 or arguments.native)  # fmt: skip
     if every or arguments.demo:
         measure_demo()
     if every or arguments.bench:
@@ -686,6 +703,8 @@ def main() -> int:
         measure_shaper(short=arguments.short, jobs=arguments.jobs)
     if every or arguments.clocks:
         measure_clocks()
+    if every or arguments.native:
+        measure_native()
     tables()
     return 0
 

@@ -1,0 +1,112 @@
+"""docs/results/native.md: what a CPU itself says, from the rows of lab.run.native."""
+
+from collections.abc import Callable, Iterable
+
+Row = dict  # of lab.run.native
+
+
+def text(rows: list[Row]) -> str:
+    """Make the page's tables of the rows."""
+    from lab.bench import goals, native_goals
+
+    return "\n".join((
+        "In processes on this machine, without the module: not in virtual time, and other figures\n"
+        "in each run. What others do on the machine is in the last columns.\n\n"
+        f"## Goals\n\n```\n{goals.table(rows, native_goals.GOALS)}\n```\n",
+        _dispatch(rows), _queue(rows), _touched(rows), _clocks(rows), _loops(rows), _loads(rows),
+    ))  # fmt: skip
+
+
+def _table(heads: Iterable[str], lines: Iterable[Iterable[object]], names: int = 1) -> str:
+    heads = list(heads)
+    found = f"| {' | '.join(heads)} |\n|{' --- |' * names}{' ---: |' * (len(heads) - names)}\n"
+    for line in lines:
+        cells = [f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in line]
+        found += f"| {' | '.join(cells)} |\n"
+    return found
+
+
+def _of(rows: list[Row], bench: str) -> list[Row]:
+    return [row for row in rows if row["bench"] == bench]
+
+
+def _dispatch(rows: list[Row]) -> str:
+    whole = _of(rows, "spin")[0]
+    mine = [row for row in rows if row["bench"].startswith("spin/")]
+    return (
+        "## Dispatch\n\n"
+        f"`make spin`: the TSC counts in steps of {whole['step']}; from the last look at it to\n"
+        f"the handler {whole['call']} cycles at least, of which {whole['taken_off']} are\n"
+        "taken off. TSC cycles after the expiry:\n\n"
+        + _table(("caches", "what", "min", "p50", "p99", "max"),
+                 [(*row["bench"].split("/", 2)[1:], *(row[n] for n in ("min", "p50", "p99", "max")))
+                  for row in mine], names=2)
+    )  # fmt: skip
+
+
+def _by_pending(rows: list[Row], bench: str, cell: Callable[[list[Row]], str]) -> str:
+    """Make a line for each operation, and a column for each number of timers pending."""
+    mine = _of(rows, bench)
+    numbers = sorted({row["pending"] for row in mine})
+    lines = []
+    for operation in dict.fromkeys(row["operation"] for row in mine):
+        cells = [cell([row for row in mine
+                       if (row["operation"], row["pending"]) == (operation, pending)])
+                 for pending in numbers]  # fmt: skip
+        lines.append((operation, *cells))
+    return _table(("operation", *(f"{pending:,} pending" for pending in numbers)), lines)
+
+
+def _queue(rows: list[Row]) -> str:
+    return (
+        "## Queue\n\n"
+        "`make queue`: how long interrupts are off for an operation, with all timers thrown out\n"
+        "of the caches before it. ns, p50 / p99, each of that order of expiries of four in which\n"
+        "it is worst.\n\n"
+        + _by_pending(rows, "queue/time", lambda mine: " / ".join(
+            f"{max(row[name] for row in mine):,}" for name in ("p50", "p99")))
+    )  # fmt: skip
+
+
+def _touched(rows: list[Row]) -> str:
+    return (
+        "## Timers touched\n\n"
+        "The same operations, counted: how many timers each comes to, p99 / most, in the worst\n"
+        "order. These are the same on any machine.\n\n"
+        + _by_pending(rows, "queue/count", lambda mine: " / ".join(
+            f"{max(row[name] for row in mine):,}" for name in ("p99", "max")))
+    )  # fmt: skip
+
+
+def _clocks(rows: list[Row]) -> str:
+    return (
+        "## Clocks\n\n`apic-timer clocks`: TSC cycles of a read.\n\n"
+        + _table(("clock", "p50", "p99"),
+                 [(row["name"], row["cycles_p50"], row["cycles_p99"])
+                  for row in _of(rows, "clocks/clocks")])
+    )  # fmt: skip
+
+
+def _runs(rows: list[Row]) -> list[tuple]:
+    return [tuple(row[name] for name in ("cycles", "lowest", "highest", "spread_percent"))
+            for row in rows]  # fmt: skip
+
+
+RUNS = ("core cycles", "lowest", "highest", "spread %")
+
+
+def _loops(rows: list[Row]) -> str:
+    mine = _of(rows, "cycles/rows")
+    lines = [(row["loop"], *cells) for row, cells in zip(mine, _runs(mine), strict=True)]
+    return f"## Loops\n\n`apic-timer cycles`: 10 runs.\n\n{_table(('loop', *RUNS), lines)}"
+
+
+def _loads(rows: list[Row]) -> str:
+    mine = _of(rows, "memory/by_size")
+    lines = [(row["kib"], *cells) for row, cells in zip(mine, _runs(mine), strict=True)]
+    sizes = ", ".join(f"{name.upper()} {kib:,} KiB" for name, kib in _of(rows, "caches")[0].items()
+                      if name != "bench")  # fmt: skip
+    return (
+        f"## Loads\n\n`apic-timer memory`: 10 runs; caches of data: {sizes}.\n\n"
+        + _table(("ring, KiB", *RUNS), lines)
+    )  # fmt: skip

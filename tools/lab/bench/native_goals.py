@@ -1,0 +1,58 @@
+"""The goals that only a CPU can tell about, and where the rows of a run say that each stands."""
+
+from .goals import Goal, Standing
+from .rows import Row, select
+
+SPREAD_CYCLES, SPREAD_MEMORY = 0.1, 1.0  # per cent, of 10 runs
+OFF_NS = 5_000  # of interrupts, with cold caches
+# All timers are moved by it once after a sleep, when nothing else runs.
+APART = "shift"
+
+
+def _never_early(rows: list[Row]) -> Standing | None:
+    found = select(rows, bench="spin")
+    return Standing(f"{found[0]['early']}", not found[0]["early"]) if found else None
+
+
+def _queue(rows: list[Row]) -> Standing | None:
+    found = [row for row in select(rows, bench="queue/time") if row["operation"] != APART]
+    if not found:
+        return None
+    worst = max(found, key=lambda row: row["p99"])
+    where = f"{worst['operation']}, {worst['pending']:,} pending, {worst['order']}"
+    return Standing(f"{worst['p99']:,} ns: {where}", worst["p99"] <= OFF_NS)
+
+
+def _widest(rows: list[Row], name: str, limit: float) -> Standing | None:
+    if not rows:
+        return None
+    spreads = sorted(float(row["spread_percent"]) for row in rows)
+    good = sum(spread <= limit for spread in spreads)
+    widest = max(rows, key=lambda row: float(row["spread_percent"]))
+    return Standing(f"{good} of {len(rows)} rows; widest {spreads[-1]} %: {widest[name]}",
+                    good == len(rows))  # fmt: skip
+
+
+def _cycles(rows: list[Row]) -> Standing | None:
+    return _widest(select(rows, bench="cycles/rows"), "loop", SPREAD_CYCLES)
+
+
+def _memory(rows: list[Row]) -> Standing | None:
+    """Judge the rings that the first two caches have room for, with as much left."""
+    caches = select(rows, bench="caches")
+    if not caches or "l2" not in caches[0]:
+        return None
+    rings = [{**row, "ring": f"{row['kib']} KiB"} for row in select(rows, bench="memory/by_size")
+             if 2 * int(row["kib"]) <= int(caches[0]["l2"])]  # fmt: skip
+    return _widest(rings, "ring", SPREAD_MEMORY)
+
+
+GUEST = "a core may be shared: loops that fill it are slower then, and those that wait are not"
+GOALS = (
+    Goal("mode exact: handlers that start early", "0", _never_early, holds=True),
+    Goal("interrupts off for the queue, cold caches: p99", f"{OFF_NS:,} ns", _queue,
+         why="cache misses, one after the other: 40 at most in 99 of 100"),
+    Goal("cycles: spread of 10 runs", f"{SPREAD_CYCLES} % in each row", _cycles, why=GUEST),
+    Goal("memory: spread of 10 runs in the first two caches", f"{SPREAD_MEMORY} % in each row",
+         _memory, why=GUEST),
+)  # fmt: skip

@@ -1,0 +1,98 @@
+"""What docs/results has of a CPU itself, which no emulator can tell: in processes, no module.
+
+The dispatch of an expiry (`make spin`), the queue of timers with cold caches (`make queue`), and
+the loops and loads of the tool `apic-timer`.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from ..base.errors import LabError
+from ..base.progress import say
+from ..build import tool
+
+TREE = Path(__file__).resolve().parents[3]
+CACHE = Path("/sys/devices/system/cpu/cpu0/cache")
+SPIN = re.compile(r"(.+): (.+?)" + r" +(-?\d+)" * 4)
+QUEUE = re.compile(r" *(\d+) (\w+) +(\S+(?:,? \w+)?) +(\d+) +(\d+) +(\d+) +(\d+)(?: +(\d+))?")
+
+
+def cpu() -> str:
+    """Return what this machine's CPU calls itself, and whether it is a virtual one."""
+    text = Path("/proc/cpuinfo").read_text()
+    name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    where = ", in a virtual machine" if re.search(r"^flags\s*:.* hypervisor\b", text, re.M) else ""
+    return f"{name[1] if name else 'unknown'}{where}"
+
+
+def compiler() -> str:
+    """Return the version of what the programs are built by."""
+    return _run(["gcc", "--version"]).splitlines()[0]
+
+
+def measure() -> list[dict]:
+    """Run all of it; return the rows. LabError when something fails."""
+    for target in ("build/spin/spin", "build/queue/time"):
+        _run(["make", "-s", "-C", str(TREE), target])
+    say("native", "dispatch")
+    rows = of_spin(_run([str(TREE / "build/spin/spin")]))
+    for program in ("count", "time"):
+        say("native", f"queue, {program}")
+        rows += of_queue(program, _run([str(TREE / "build/queue" / program)]))
+    for command in ("clocks", "cycles", "memory"):
+        say("native", command)
+        rows += _tool(command, json.loads(_run([str(tool.tool()), command, "--json"])))
+    return [*rows, {"bench": "caches", **caches()}]
+
+
+def _run(argv: list[str]) -> str:
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"{' '.join(argv)}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def of_spin(text: str) -> list[dict]:
+    """Return the rows of what `make spin` prints, TSC cycles; first what is above its table."""
+    rows = [{"bench": f"spin/{cache}/{what}", "min": int(least), "p50": int(p50), "p99": int(p99),
+             "max": int(most)}
+            for cache, what, least, p50, p99, most in map(re.Match.groups, filter(
+                None, map(SPIN.fullmatch, text.splitlines())))]  # fmt: skip
+    patterns = {"step": r"step of the TSC: (\d+)", "call": r"handler at least: (\d+) after a wait",
+                "taken_off": r"taken off for that: (\d+) after a wait",
+                "early": r"\nearly, .*: (\d+); seen"}  # fmt: skip
+    numbers = {name: int(re.search(pattern, text)[1]) for name, pattern in patterns.items()}
+    return [{"bench": "spin", **numbers}, *rows]
+
+
+def of_queue(program: str, text: str) -> list[dict]:
+    """Return the rows of a table of `make queue`: of "time", ns, or of "count", timers touched."""
+    names = ("n", "p50", "p99", "max", "lines")
+    rows = []
+    for found in filter(None, map(QUEUE.fullmatch, text.splitlines())):
+        pending, order, operation, *numbers = found.groups()
+        rows.append({"bench": f"queue/{program}", "pending": int(pending), "order": order,
+                     "operation": operation,
+                     **{name: int(value) for name, value in zip(names, numbers, strict=True)
+                        if value}})  # fmt: skip
+    return rows
+
+
+def _tool(command: str, found: dict) -> list[dict]:
+    lists = {name: value for name, value in found.items() if isinstance(value, list)}
+    whole = {name: value for name, value in found.items() if name not in lists}
+    return [{"bench": command, **whole},
+            *({"bench": f"{command}/{name}", **row}
+              for name, rows in lists.items() for row in rows)]  # fmt: skip
+
+
+def caches() -> dict[str, int]:
+    """Return the sizes in KiB of the caches of data, by level."""
+    found = {}
+    for index in sorted(CACHE.glob("index*")):
+        if (index / "type").read_text().strip() != "Instruction":
+            level = (index / "level").read_text().strip()
+            found[f"l{level}"] = int((index / "size").read_text().strip().removesuffix("K"))
+    return found
