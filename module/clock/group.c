@@ -314,7 +314,7 @@ static u64 uncorrected(int cpu)
 }
 
 /* Where the moment is on a member's TSC. */
-static void aim(struct member *member, u64 when, unsigned int flags)
+static void convert(struct member *member, u64 when, unsigned int flags)
 {
 	u64 target = when;
 
@@ -383,7 +383,7 @@ static int arm(struct apic_clock_group *group, u64 when)
 	atomic_set(&group->left, group->count + 1);
 	WRITE_ONCE(group->arming, true);
 	for (i = 0; i < group->count; i++) {
-		aim(&group->members[i], when, group->flags);
+		convert(&group->members[i], when, group->flags);
 		/* Pairs with take_out_member(). */
 		smp_store_release(&group->members[i].armed, true);
 	}

@@ -10,7 +10,7 @@
  *
  * The line holds until the clock is steered or set. What it is steered by is read along
  * with it; that it was set shows as it is not where the line has it. Pending timers are
- * aimed anew then.
+ * armed anew then.
  *
  * The clock may go away at any time, with its driver: its timers are cancelled then, and
  * their owners notified. The number stays in use until they detach it.
@@ -123,7 +123,7 @@ static unsigned int end(struct phc *phc)
 	return apic_clock_timers_lose(published.clock);
 }
 
-/* Return: true if timers that are pending have to be aimed anew. */
+/* Return: true if timers that are pending have to be armed anew. */
 static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 frequency)
 {
 	ktime_t asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);

@@ -2,7 +2,7 @@
 /*
  * What happens to the timers of a PTP clock that changes under them: when it is gone they are
  * cancelled, and their owners notified; when it was set, or the machine has slept, they are
- * aimed anew.
+ * armed anew.
  *
  * They are found by the list, which has those that are FAR and NEAR. Others are left alone: the
  * core expires them as they were armed.
@@ -80,7 +80,7 @@ static unsigned int renew(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timers_renew() - aim the timers of a clock anew, as it was set
+ * apic_clock_timers_renew() - arm the timers of a clock anew, as it was set
  * @clock:	the clock, approached by CLOCK_MONOTONIC
  *
  * Context: Task. Sleeps.

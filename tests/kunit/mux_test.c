@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expiries: one timer for two deadlines, hops, and aim at any distance.
+ * Expiries: one timer for two deadlines, hops, and expiries at any distance.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -90,8 +90,8 @@ static void leg_test(struct kunit *test)
 	}
 }
 
-/* However far, aiming again and again comes to an end soon. */
-static void leg_converges_test(struct kunit *test)
+/* However far, programming again and again comes to an end soon. */
+static void delta_converges_test(struct kunit *test)
 {
 	unsigned int bit, hops;
 	u64 distance;
@@ -271,8 +271,8 @@ static void far_shots_test(struct kunit *test)
 	}
 }
 
-/* The kernel's own events need no aim: no hops but one if it comes short. */
-static void kernel_not_aimed_test(struct kunit *test)
+/* The kernel's own events need no hops, but one if it comes short. */
+static void kernel_needs_no_hops_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine;
 	const struct machine_named *m;
@@ -294,7 +294,7 @@ static void kernel_not_aimed_test(struct kunit *test)
 }
 
 /*
- * An event of the kernel for which the hardware isn't aimed comes late by the
+ * An event of the kernel for which no lead is taken off comes late by the
  * drift: an expiry of ours soon after it must not, in whatever order and however
  * late the two were armed.
  */
@@ -529,7 +529,7 @@ static void stray_in_interrupt_test(struct kunit *test)
 	set(APIC_TIMER_MUX_KERNEL, next_tick);
 
 	for (n = 1; n <= 100; n++) {
-		/* In one leg, 1/64 of which is more than all that follows. */
+		/* In one delta, 1/64 of which is more than all that follows. */
 		apic_timer_sim_run(next_tick - 120000, MACHINE_LIMIT);
 		lead = per_cpu_ptr(&apic_timer_lead, 0)->exact[0];
 		KUNIT_ASSERT_LT(test, lead, 1000ULL);
@@ -643,13 +643,13 @@ static void not_deferred_test(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(leg_test),
-	KUNIT_CASE(leg_converges_test),
+	KUNIT_CASE(delta_converges_test),
 	KUNIT_CASE(earliest_test),
 	KUNIT_CASE(kernel_beside_ours_test),
 	KUNIT_CASE(held_in_interrupt_test),
 	KUNIT_CASE(rearm_test),
 	KUNIT_CASE(far_shots_test),
-	KUNIT_CASE(kernel_not_aimed_test),
+	KUNIT_CASE(kernel_needs_no_hops_test),
 	KUNIT_CASE(ours_after_kernel_test),
 	KUNIT_CASE(any_distance_test),
 	KUNIT_CASE(farthest_test),
