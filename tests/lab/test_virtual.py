@@ -1,6 +1,7 @@
 """Virtual time: the guest's moments don't depend on what this machine does meanwhile."""
 
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -77,6 +78,29 @@ def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
     print(f"woken {len(woken)} times")
     # How often depends on how fast the machine is: here, some times in each sleep.
     assert len(woken) > 3 * undisturbed.count("now at")
+
+
+CALL = """
+insmod $MODULES/apic_timer.ko
+cat /sys/kernel/debug/apic_timer/lead
+"""
+
+
+def call() -> tuple[int, int]:
+    """Return what mode exact takes off for the call of a handler, and the TSC's steps, cycles."""
+    kernel = kernels.ensure("6.1")
+    modules = [build.find_ko(build.build(kernel), "apic_timer")]
+    output = virtual.run(kernel, CALL, modules=modules, timeout=300).check().output
+    print(output)
+    return tuple(int(n) for n in re.search(r"\bcall (\d+),.*\bsteps (\d+)$", output, re.M).groups())
+
+
+def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
+    """A CPU of its own may get faster than it was measured, though all calls took the same."""
+    taken, steps = call()
+    assert taken > 0 and steps == 0
+    monkeypatch.setattr(qemu, "VIRTUAL_CPU", f"{qemu.VIRTUAL_CPU},-hypervisor")
+    assert call() == (0, 0)
 
 
 @pytest.mark.flaky(reruns=0)
