@@ -226,28 +226,57 @@ def test_four_together():
 
 TRUSTED = f"""
     {SETUP}
-    echo "adjust 1 0 1000" >$test/command
+    for cycles in 0 1000; do
+        echo "adjust 1 0 $cycles" >$test/command
+        echo measure >$debug/apic_clock/skew
+        echo "truth $cycles"
+        sed -n '/^TSC/p; /^kernel/p; /^host/p; /^reason/p; /^verdict/p' $debug/apic_clock/verdict
+    done
     attempt trusted
     sleep 3
     taskset 2 sleep 1
     grep ^adjusted $test/result
-    dmesg | grep 'TSC.ADJUST'
+    dmesg | grep -e 'TSC.ADJUST' -e 'apic_clock: TSC: '
 """
 
 
-@pytest.mark.matrix
-def test_written_while_trusted():
-    """While the kernel trusts the TSC it writes back what was there: refused."""
+@pytest.fixture(scope="module")
+def trusted() -> str:
+    """A machine whose kernel trusts the TSC, and whose CPUs no hypervisor can move."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
     result = bochs.run(kernel, TRUSTED, modules=modules, cpus=2, tsc_adjust=True,
                        append="lapic=notscdeadline", timeout=3600)  # fmt: skip
     print(result.output)
     assert result.ok, result.verdict
-    assert "attempt trusted refused\n" in result.output
-    assert "the kernel trusts the TSC" in result.output
-    assert re.findall(r"^adjusted .*", result.output, re.M)[-1] == "adjusted 0 0"
-    assert re.search(r"TSC ADJUST differs: CPU1 .*Restoring", result.output)
+    return result.output
+
+
+@pytest.mark.matrix
+def test_verdicts_of_a_good_machine(trusted):
+    """Exact, until a TSC is moved: corrected."""
+    first, moved = trusted.split("attempt ")[0].split("truth ")[1:]
+    for part in (first, moved):
+        assert "\nTSC constant, never stops; " in part
+        assert "\nkernel trusts the TSC; " in part
+        assert "\nhost none\n" in part
+    within = r"\nverdict (\w+): moments on two CPUs are the same within (\d+) cycles\n"
+    found = [re.search(within, part).groups() for part in (first, moved)]
+    assert [verdict for verdict, _ in found] == ["exact", "corrected"]
+    # Of two CPUs, each may be off by its bounds.
+    assert int(found[0][1]) <= 50
+    assert 2000 <= int(found[1][1]) <= 2050
+    assert "\nreason CPUs are apart by what is known\n" in moved
+    assert "apic_clock: TSC: corrected, was exact: " in trusted
+
+
+@pytest.mark.matrix
+def test_written_while_trusted(trusted):
+    """While the kernel trusts the TSC it writes back what was there: refused."""
+    assert "attempt trusted refused\n" in trusted
+    assert "the kernel trusts the TSC" in trusted
+    assert re.findall(r"^adjusted .*", trusted, re.M)[-1] == "adjusted 0 0"
+    assert re.search(r"TSC ADJUST differs: CPU1 .*Restoring", trusted)
 
 
 STOPPED = """

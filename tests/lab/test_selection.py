@@ -90,6 +90,7 @@ def takes_long(test: str) -> bool:
             "test_written",
             "test_four_together",
             "test_written_while_trusted",
+            "test_verdicts_of_a_good_machine",
             "test_pins",
             "test_next_to_the_kernels_own",
             "test_disabled_counter",
