@@ -13,12 +13,22 @@ from machines import some
     load apic_timer_selftest
     cd /tmp
     # It loses everything when its recorders, one a CPU, have not begun before it ends.
-    trace-cmd record -e apic_timer -o one_shot.dat \
-        sh -c "sleep 2; echo one_shot >$DEBUG/apic_timer_selftest/run" >record.log 2>&1
+    cat >shot.sh <<'EOF'
+for n in $(seq 100); do
+    [ $(ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c trace_pipe_raw) -lt $CPUS ] || break
+    sleep 0.2
+done
+echo recorders $(ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c trace_pipe_raw)
+sleep 1
+echo one_shot >$DEBUG/apic_timer_selftest/run
+sleep 1
+EOF
+    export CPUS DEBUG
+    trace-cmd record -e apic_timer -o one_shot.dat sh shot.sh >record.log 2>&1
     cat $DEBUG/apic_timer_selftest/result
     trace-cmd report -i one_shot.dat
     cat record.log
-    rm one_shot.dat record.log
+    rm one_shot.dat record.log shot.sh
     """,
     brief=True,
 )
@@ -27,6 +37,7 @@ def test_one_shot_from_init_to_exit(guest):
     report = guest.ok()
     assert report.splitlines()[0] == "ok"
     print("\n".join(row for row in report.splitlines() if "apic_timer_" in row))
+    assert int(re.search(r"^recorders (\d+)$", report, re.MULTILINE)[1]) >= guest.machine.cpus
     # The one timer of this case is the one that is initialised.
     init = re.search(r"apic_timer_init: +timer=(\S+)", report)
     assert init, report
