@@ -1,6 +1,6 @@
 """docs/results/native.md: what a CPU itself says, from the rows of lab.run.native."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 Row = dict  # of lab.run.native
 
@@ -44,15 +44,19 @@ def _dispatch(rows: list[Row]) -> str:
     )  # fmt: skip
 
 
-def _by_pending(rows: list[Row], bench: str, cell: Callable[[list[Row]], str]) -> str:
-    """Make a line for each operation, and a column for each number of timers pending."""
+def _by_pending(rows: list[Row], bench: str, names: Iterable[str]) -> str:
+    """Make a line for each operation, and a column for each number of timers pending.
+
+    names: the figures of a cell, each that of the order in which it is worst
+    """
     mine = _of(rows, bench)
     numbers = sorted({row["pending"] for row in mine})
     lines = []
     for operation in dict.fromkeys(row["operation"] for row in mine):
-        cells = [cell([row for row in mine
-                       if (row["operation"], row["pending"]) == (operation, pending)])
-                 for pending in numbers]  # fmt: skip
+        cells = []
+        for pending in numbers:
+            of = [r for r in mine if (r["operation"], r["pending"]) == (operation, pending)]
+            cells.append(" / ".join(f"{max(row[name] for row in of):,}" for name in names))
         lines.append((operation, *cells))
     return _table(("operation", *(f"{pending:,} pending" for pending in numbers)), lines)
 
@@ -63,8 +67,7 @@ def _queue(rows: list[Row]) -> str:
         "`make queue`: how long interrupts are off for an operation, with all timers thrown out\n"
         "of the caches before it. ns, p50 / p99, each of that order of expiries of four in which\n"
         "it is worst.\n\n"
-        + _by_pending(rows, "queue/time", lambda mine: " / ".join(
-            f"{max(row[name] for row in mine):,}" for name in ("p50", "p99")))
+        + _by_pending(rows, "queue/time", ("p50", "p99"))
     )  # fmt: skip
 
 
@@ -73,8 +76,7 @@ def _touched(rows: list[Row]) -> str:
         "## Timers touched\n\n"
         "The same operations, counted: how many timers each comes to, p99 / most, in the worst\n"
         "order. These are the same on any machine.\n\n"
-        + _by_pending(rows, "queue/count", lambda mine: " / ".join(
-            f"{max(row[name] for row in mine):,}" for name in ("p99", "max")))
+        + _by_pending(rows, "queue/count", ("p99", "max"))
     )  # fmt: skip
 
 
