@@ -5,7 +5,8 @@ import json
 import pytest
 from docs.source import DocsError, Parameter
 
-from docs import embed, kerneldoc, man, pages, results, source, words
+from docs import embed, kerneldoc, man, pages, source, words
+from docs.results import made
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def tree(tmp_path, monkeypatch):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
 
-    for module in (source, embed, words, results, pages):
+    for module in (source, embed, words, made, pages):
         monkeypatch.setattr(module, "TREE", tmp_path, raising=False)
     monkeypatch.setattr(source, "core", lambda: tuple(
         str(f.relative_to(tmp_path)) for f in sorted(tmp_path.glob("module/**/*.[ch]"))
@@ -268,33 +269,33 @@ def test_tables(tree, monkeypatch):
 
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
-    made = {"kernel": "6.1", "tree": results.tree_hash()}
-    files = [tmp_path / file.name for file in results.FILES]
+    by = {"kernel": "6.1", "tree": made.tree_hash()}
+    files = [tmp_path / file.name for file in made.FILES]
     for file in files:
-        file.write_text(json.dumps({"made": made}))
-    monkeypatch.setattr(results, "FILES", files)
-    monkeypatch.setattr(results, "TREE", tmp_path)
-    assert results.stale() == []
-    read = results.read
-    monkeypatch.setattr(results, "read", lambda file: (
+        file.write_text(json.dumps({"made": by}))
+    monkeypatch.setattr(made, "FILES", files)
+    monkeypatch.setattr(made, "TREE", tmp_path)
+    assert made.stale() == []
+    read = made.read
+    monkeypatch.setattr(made, "read", lambda file: (
         f"/* more */ // x\n{read(file)}" if file.endswith(".c") else read(file)
     ))  # fmt: skip
-    assert results.stale() == []
-    monkeypatch.setattr(results, "read", lambda file: f"int more;\n{read(file)}")
-    assert len(results.stale()) == len(files) and "stale" in results.stale()[0]
+    assert made.stale() == []
+    monkeypatch.setattr(made, "read", lambda file: f"int more;\n{read(file)}")
+    assert len(made.stale()) == len(files) and "stale" in made.stale()[0]
     files[1].unlink()
-    assert results.stale()[1] == f"{files[1].name} is missing: make results"
+    assert made.stale()[1] == f"{files[1].name} is missing: make results"
 
 
 def test_results_say_what_made_them():
     """Whatever is committed has its header, with every field known."""
-    native = json.loads(results.NATIVE.read_text())["made"]
+    native = json.loads(made.NATIVE.read_text())["made"]
     assert set(native) == {"CPU", "tree", "compiler"} and "unknown" not in native.values()
-    for file in (results.DEMO, results.BENCH, results.USER):
-        made = json.loads(file.read_text())["made"]
-        assert list(made) == [field for field in results.MADE if field in made]
+    for file in (made.DEMO, made.BENCH, made.USER):
+        by = json.loads(file.read_text())["made"]
+        assert list(by) == [field for field in made.MADE if field in by]
         # What was measured before there was a lock, or a choice of CPUs, doesn't name it.
-        assert set(results.MADE) - set(made) <= {"inputs", "CPU"}
-        assert "unknown" not in made.values()
-        page = (results.RESULTS / f"{file.stem}.md").read_text()
-        assert results.header(made) in page
+        assert set(made.MADE) - set(by) <= {"inputs", "CPU"}
+        assert "unknown" not in by.values()
+        page = (made.RESULTS / f"{file.stem}.md").read_text()
+        assert made.header(by) in page

@@ -21,7 +21,7 @@ from lab.build import build
 from lab.engines import smp
 from lab.kernels import kernels
 
-from docs import results
+from docs.results import bench_page
 
 pytestmark = pytest.mark.long
 
@@ -305,7 +305,7 @@ def test_chain():
     standings = {goal.what: goal.stands(found) for goal in goals.CHAIN}
     print(standings)
     assert all(standing.met for standing in standings.values())
-    text = results.threads_of_chain(found)
+    text = bench_page.threads_of_chain(found)
     assert text.count("\n| ") == 2 + len(bench_chain.ROUTES) + 1
     (device,) = [line for line in text.splitlines() if line.startswith("| device")]
     assert len([cell for cell in device.split("|") if cell.strip()]) == 5

@@ -2,7 +2,7 @@
 
 from lab.run import idle
 
-from docs import results
+from docs.results import idle_page
 
 OUTPUT = """\
 state 0 0 1000 2000
@@ -24,7 +24,7 @@ def test_shares():
 def test_page():
     row = {"setting": "latency_qos_us=0", "timers": [5.6, 6.0, 88.4], "other": [0.0, 0.0, 100.0],
            "error": "2..3"}  # fmt: skip
-    page = results._idle({"made": {"kernel": "6.1"}, "rows": [row]})
+    page = idle_page.text({"rows": [row]})
     assert "\n| parameter | its CPU: polling | its CPU: shallow | its CPU: deep | other" in page
     assert ("\n| `latency_qos_us=0` | 5.6 % | 6.0 % | 88.4 % | 0.0 % | 0.0 % | 100.0 % | 2..3 |\n"
             in page)  # fmt: skip

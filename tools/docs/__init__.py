@@ -10,6 +10,5 @@ writes nothing and fails on the first difference. Only the standard library is n
     shaper.py    the page and the manual page of the qdisc "apic"
     embed.py     blocks of README.md and docs/ that repeat a source, a page or a result
     words.py     words that the documentation does without, and the links between its pages
-    native.py    the page of what a CPU itself says
-    results.py   docs/results: the demo and the benchmark, with what they were made by
+    results/     docs/results: the demo and the benchmark, with what they were made by
 """

@@ -2,28 +2,22 @@
 
 from collections.abc import Iterable
 
+from .table import table
+
 Row = dict  # of lab.run.native
 
 
-def text(rows: list[Row]) -> str:
-    """Make the page's tables of the rows."""
+def text(found: dict) -> str:
+    """Return the page's text: the goals, and a table of each kind of rows."""
     from lab.bench import goals, native_goals
 
+    rows = found["rows"]
     return "\n".join((
         "In processes on this machine, without the module: not in virtual time, and other figures\n"
         "in each run. What others do on the machine is in the last columns.\n\n"
         f"## Goals\n\n```\n{goals.table(rows, native_goals.GOALS)}\n```\n",
         _dispatch(rows), _queue(rows), _touched(rows), _clocks(rows), _loops(rows), _loads(rows),
     ))  # fmt: skip
-
-
-def _table(heads: Iterable[str], lines: Iterable[Iterable[object]], names: int = 1) -> str:
-    heads = list(heads)
-    found = f"| {' | '.join(heads)} |\n|{' --- |' * names}{' ---: |' * (len(heads) - names)}\n"
-    for line in lines:
-        cells = [f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in line]
-        found += f"| {' | '.join(cells)} |\n"
-    return found
 
 
 def _of(rows: list[Row], bench: str) -> list[Row]:
@@ -38,14 +32,14 @@ def _dispatch(rows: list[Row]) -> str:
         f"`make spin`: the TSC counts in steps of {whole['step']}; from the last look at it to\n"
         f"the handler {whole['call']} cycles at least, of which {whole['taken_off']} are\n"
         "taken off. TSC cycles after the expiry:\n\n"
-        + _table(("caches", "what", "min", "p50", "p99", "max"),
-                 [(*row["bench"].split("/", 2)[1:], *(row[n] for n in ("min", "p50", "p99", "max")))
-                  for row in mine], names=2)
+        + table(("caches", "what", "min", "p50", "p99", "max"),
+                [(*row["bench"].split("/", 2)[1:], *(row[n] for n in ("min", "p50", "p99", "max")))
+                 for row in mine], names=2)
     )  # fmt: skip
 
 
 def _by_pending(rows: list[Row], bench: str, names: Iterable[str]) -> str:
-    """Make a line for each operation, and a column for each number of timers pending.
+    """Return a table: a line for each operation, and a column for each number of timers pending.
 
     names: the figures of a cell, each that of the order in which it is worst
     """
@@ -58,7 +52,7 @@ def _by_pending(rows: list[Row], bench: str, names: Iterable[str]) -> str:
             of = [r for r in mine if (r["operation"], r["pending"]) == (operation, pending)]
             cells.append(" / ".join(f"{max(row[name] for row in of):,}" for name in names))
         lines.append((operation, *cells))
-    return _table(("operation", *(f"{pending:,} pending" for pending in numbers)), lines)
+    return table(("operation", *(f"{pending:,} pending" for pending in numbers)), lines)
 
 
 def _queue(rows: list[Row]) -> str:
@@ -83,9 +77,9 @@ def _touched(rows: list[Row]) -> str:
 def _clocks(rows: list[Row]) -> str:
     return (
         "## Clocks\n\n`apic-timer clocks`: TSC cycles of a read.\n\n"
-        + _table(("clock", "p50", "p99"),
-                 [(row["name"], row["cycles_p50"], row["cycles_p99"])
-                  for row in _of(rows, "clocks/clocks")])
+        + table(("clock", "p50", "p99"),
+                [(row["name"], row["cycles_p50"], row["cycles_p99"])
+                 for row in _of(rows, "clocks/clocks")])
     )  # fmt: skip
 
 
@@ -100,7 +94,7 @@ RUNS = ("core cycles", "lowest", "highest", "spread %")
 def _loops(rows: list[Row]) -> str:
     mine = _of(rows, "cycles/rows")
     lines = [(row["loop"], *cells) for row, cells in zip(mine, _runs(mine), strict=True)]
-    return f"## Loops\n\n`apic-timer cycles`: 10 runs.\n\n{_table(('loop', *RUNS), lines)}"
+    return f"## Loops\n\n`apic-timer cycles`: 10 runs.\n\n{table(('loop', *RUNS), lines)}"
 
 
 def _loads(rows: list[Row]) -> str:
@@ -110,5 +104,5 @@ def _loads(rows: list[Row]) -> str:
                       if name != "bench")  # fmt: skip
     return (
         f"## Loads\n\n`apic-timer memory`: 10 runs; caches of data: {sizes}.\n\n"
-        + _table(("ring, KiB", *RUNS), lines)
+        + table(("ring, KiB", *RUNS), lines)
     )  # fmt: skip

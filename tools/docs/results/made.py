@@ -1,0 +1,96 @@
+"""The result files of docs/results; each begins with what it was made by: see `made_by`."""
+
+import hashlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from ..source import TREE, read, tracked
+
+RESULTS = TREE / "docs/results"
+FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper",
+                                                    "idle", "clocks", "native")]  # fmt: skip
+DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS, NATIVE = FILES
+MADE = ("kernel", "tree", "compiler", "QEMU", "CPU", "busybox", "rt-tests", "trace-cmd",
+        "inputs", "size")  # fmt: skip
+
+
+def tree_hash() -> str:
+    """Return a hash of what apic_timer.ko is built from, comments and blanks left out."""
+    key = hashlib.sha256()
+    for file in (*tracked(r"(module|include)/.*\.[ch]"), *tracked(r"module/.*Kbuild")):
+        text = read(file)
+        if file.endswith((".c", ".h")):
+            text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
+        else:
+            text = re.sub(r"^#.*$", "", text, flags=re.M)
+        key.update(" ".join(text.split()).encode() + b"\0")
+    return key.hexdigest()[:16]
+
+
+def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
+    """Return what decides about a figure: kernel, this tree, and every program in the guest."""
+    from lab.build import userland
+    from lab.engines import qemu
+    from lab.kernels import kernels, lock
+    from lab.kernels.chroot import run_in
+
+    def first(pattern: str, *argv: str) -> str:
+        done = subprocess.run([*userland.loader(), *argv], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        found = re.search(pattern, done.stdout)
+        return found[1] if found else "unknown"
+
+    programs = userland.root() / "usr/bin"
+    others = [*lock.differing(kernels.part(kernel.series), kernel.root),
+              *lock.differing("userland", userland.root())]  # fmt: skip
+    compiler = run_in(kernel.root, ["gcc", "--version"]).stdout.splitlines()[0]
+    found = {
+        "kernel": kernel.release,
+        "tree": tree_hash(),
+        "compiler": compiler,
+        "QEMU": re.sub(r"^QEMU emulator version ", "", qemu.version()),
+        "CPU": qemu.VIRTUAL_CPU,
+        "busybox": first(r"BusyBox v(\S+ \(\S+ [^)]*\)|\S+)", f"{programs}/busybox", "--help"),
+        "rt-tests": first(r"V ([\d.]+)", f"{programs}/cyclictest", "--help"),
+        "trace-cmd": first(r"version ([\d.]+\S*)", f"{programs}/trace-cmd", "--version"),
+        "inputs": f"not as locked: {', '.join(others)}" if others else "as locked",
+        "size": size,
+    }
+    return {name: found[name] for name in MADE}
+
+
+def header(made: dict[str, str]) -> str:
+    """Return what results were made by, as a table."""
+    rows = "".join(f"| {name} | {value} |\n" for name, value in made.items())
+    return f"| made by | |\n| --- | --- |\n{rows}"
+
+
+def write(file: Path, made: dict[str, str], **rest) -> None:
+    """Write a result file; of `rest`, lists get a line for each of their rows."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f'"made": {json.dumps(made, indent=1)}']
+    for name, value in rest.items():
+        rows = ",\n".join(json.dumps(row) for row in value) if isinstance(value, list) else None
+        lines.append(f'"{name}": ' + (json.dumps(value) if rows is None else f"[\n{rows}\n]"))
+    file.write_text("{" + ",\n".join(lines) + "}\n")
+
+
+def load(file: Path) -> dict:
+    """Return what a result file has: "made", and the rest by name, such as "rows"."""
+    return json.loads(file.read_text())
+
+
+def stale() -> list[str]:
+    """List the results that were made by other sources of the module than this tree has."""
+    found, now = [], tree_hash()
+    for file in FILES:
+        name = file.relative_to(TREE)
+        if not file.exists():
+            found.append(f"{name} is missing: make results")
+        elif (made := load(file)["made"])["tree"] != now:
+            where = made.get("kernel", made.get("CPU"))
+            found.append(f"{name} is stale: measured on {where} with other sources of the "
+                         f"module ({made['tree']}, now {now}): make results")  # fmt: skip
+    return found

@@ -1,0 +1,179 @@
+"""What runs the lab for docs/results, and keeps what that found in the result files."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from ..source import TREE
+from .bench_page import PLOTS, part
+from .made import (
+    BENCH,
+    CALENDAR,
+    CLOCKS,
+    DEMO,
+    IDLE,
+    NATIVE,
+    RESULTS,
+    SHAPER,
+    USER,
+    load,
+    made_by,
+    tree_hash,
+    write,
+)
+
+USER_SERIES = ("7.2", "6.1-rt")  # besides the benchmark's own
+
+
+def measure_demo() -> None:
+    """Run the demo and keep what it found."""
+    from lab.bench import figures
+    from lab.kernels import kernels
+    from lab.run import demo
+
+    found = demo.measure()
+    if found is None:
+        raise SystemExit(1)
+    rows = [{"timer": name, **figures.summary(errors)} for name, errors in found.samples.items()]
+    made = made_by(kernels.ensure(demo.SERIES), f"{demo.SHOTS} expiries of each timer")
+    log = demo.messages(found.parts["source"]).strip()
+    write(DEMO, made, text=demo.text(found, verbose=True), log=log, rows=rows)
+
+
+def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> None:
+    """Run the benchmark, or parts of it, and keep what it found; other parts keep their rows.
+
+    Parts that were made by something else than this run are dropped. Threads of programs have a
+    page of their own: measure_user().
+    """
+    from lab.bench import main as bench
+    from lab.kernels import kernels
+
+    output = TREE / "build/results"
+    only = list(only) or [name for name in bench.BENCHES if name != USER.stem]
+    done = bench.main(short=short, only=only, jobs=jobs, output=output)
+    if done:
+        raise SystemExit(done)
+    made = made_by(kernels.ensure(bench.SERIES), "short" if short else "full")
+    rows = json.loads((output / "bench.json").read_text())
+    parts = {part(row) for row in rows}
+    if BENCH.exists():
+        before = load(BENCH)
+        if before["made"] == made:
+            rows += [row for row in before["rows"] if part(row) not in parts]
+            parts |= {part(row) for row in before["rows"]}
+    rows.sort(key=lambda row: list(PLOTS).index(part(row)))
+    write(BENCH, made, rows=rows)
+    for name in PLOTS:
+        drawn, kept = output / f"bench-{name}.svg", RESULTS / f"bench-{name}.svg"
+        if drawn.exists():
+            kept.write_bytes(drawn.read_bytes())
+            drawn.unlink()
+        elif name not in parts:
+            kept.unlink(missing_ok=True)
+
+
+def measure_user(*, short: bool, jobs: int = 2) -> None:
+    """Run the benchmark of threads of programs, and keep what it found.
+
+    The kernels after the first are measured in short.
+    """
+    from lab.bench import main as bench
+    from lab.kernels import kernels
+
+    rows = []
+    for series in (bench.SERIES, *USER_SERIES):
+        output = TREE / "build/results-user" / series
+        done = bench.main(short=short or series != bench.SERIES, only=[USER.stem], jobs=jobs,
+                          output=output, series=series, plots=False)  # fmt: skip
+        if done:
+            raise SystemExit(done)
+        rows += json.loads((output / "bench.json").read_text())
+    made = made_by(kernels.ensure(bench.SERIES), "short" if short else "full")
+    write(USER, made, rows=rows)
+
+
+def measure_calendar(*, short: bool) -> None:
+    """Run calendars, and keep what became of them; kernels after the first are run in short."""
+    from lab.kernels import kernels
+    from lab.run import calendar
+
+    rows = calendar.measure(short=short)
+    made = made_by(kernels.ensure(calendar.SERIES[0][0]), "short" if short else "full")
+    write(CALENDAR, made, rows=rows)
+
+
+def measure_idle(*, short: bool) -> None:
+    """Run a timer a second on a CPU with idle states, and keep in which ones it was."""
+    from lab.kernels import kernels
+    from lab.run import idle
+
+    rows = idle.measure(short=short)
+    write(IDLE, made_by(kernels.ensure(idle.SERIES), "short" if short else "full"), rows=rows)
+
+
+def measure_shaper(*, short: bool, jobs: int = 2) -> None:
+    """Run the shaper's benchmark, and keep what it found and drew."""
+    from lab.build import iproute2
+    from lab.kernels import kernels, lock
+    from lab.run import shaper
+
+    output = TREE / "build/results"
+    shaper.main(short=short, jobs=jobs, output=output)
+    made = made_by(kernels.ensure(shaper.SERIES), "short" if short else "full")
+    found = lock.root("iproute2").version("iproute2")
+    others = lock.differing("iproute2", iproute2.root())
+    made["tc"] = f"iproute2 {found[1]}" if found and not others else "not as locked"
+    write(SHAPER, made, rows=json.loads((output / "bench-shaper.json").read_text()))
+    for plot in (output / "figures").glob("*.svg"):
+        (RESULTS / f"shaper-{plot.name}").write_bytes(plot.read_bytes())
+
+
+def measure_clocks() -> None:
+    """Run the tests of clocks, and keep what they found; those that fail keep nothing."""
+    from lab.bench import clock_goals
+
+    for file in clock_goals.KEPT.glob("*.json"):
+        file.unlink()
+    subprocess.run([sys.executable, "-m", "pytest", *clock_goals.TESTS, "--matrix", "-q",
+                    "--no-second-try", "-k", clock_goals.CHOICE], cwd=TREE)  # fmt: skip
+    keep_clocks()
+
+
+def keep_clocks() -> None:
+    """Keep what the tests of clocks found when they last ran."""
+    from lab.bench import clock_goals
+    from lab.kernels import kernels
+
+    rows = clock_goals.kept()
+    if not rows:
+        raise SystemExit(f"no test has kept anything in {clock_goals.KEPT}")
+    rows += _simulated_clocks()
+    write(CLOCKS, made_by(kernels.ensure("6.1"), "full"), rows=rows)
+
+
+def measure_native() -> None:
+    """Measure in processes on this machine, and keep what that found."""
+    from lab.run import native as measured
+
+    rows = measured.measure()
+    made = {"CPU": measured.cpu(), "tree": tree_hash(), "compiler": measured.compiler()}
+    write(NATIVE, made, rows=rows)
+
+
+def _simulated_clocks() -> list[dict]:
+    """Return what tests/kunit/map_test.c says of the paper's machine."""
+    from lab.bench import clock_goals
+    from lab.run import kunit
+
+    log = kunit.run("um", "apic_clock_map").console
+    rows = [{"bench": f"resync/{smi}" + f"/{reads}" * (int(reads) != clock_goals.READS),
+             "p50": int(p50), "p99": int(p99), "max": int(most), "found_p99": int(found)}
+            for reads, smi, p50, p99, most, found in re.findall(
+                r"(\d+) reads, SMI in one of (\d+): off by p50 (\d+), p99 (\d+), max (\d+); "
+                r"found p50 \d+, p99 (\d+)", log)]  # fmt: skip
+    ppb = re.findall(r"rate after 10 s, SMI in one of (\d+): within (\d+) ppb", log)
+    return [*rows, {"bench": "rate/10s", **{"smi" if int(smi) else "none": int(within)
+                                            for smi, within in ppb}}]  # fmt: skip

@@ -1,0 +1,68 @@
+"""docs/results/shaper.md: the benchmark of the qdisc "apic", with its plots."""
+
+from .made import RESULTS
+from .table import FIGURES, table
+
+SHAPED = (
+    ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
+     "`SO_TXTIME`: departure - plan."),
+    ("shaper/fig5", "Figure 5", "A burst of 667-byte packets at 50 Mbit/s: spacing - 106,720."),
+    ("shaper/fig4", "Figure 4", "A burst of 1,292-byte packets at 1 Mbit/s: spacing - 10,336,000."),
+    ("shaper/delays", "Figures 2 and 3", "Packets at random distances of 0.02 to 20 ms: departure "
+     "- plan."),
+    ("shaper/stress", "Small distances", "Packets at distances in ns, all queued before: departure "
+     "- plan."),
+    ("shaper/sender", "With the sender running", "The same while they are still being queued."),
+    ("shaper/cost", "CPU time", "Cycles that a packet takes from the rest of the CPU, by distance "
+     "in ns."),
+    ("shaper/doorbell", "Doorbells", "From a packet's moment to the write by which the driver of a "
+     "network card starts it; *set*: with `doorbell` of the qdisc as large as the least of the "
+     "other row."),
+)  # fmt: skip
+# What the rows of a table differ in, besides the qdisc.
+SHAPED_BY = {"shaper/error": "load", "shaper/stress": "distance", "shaper/sender": "distance",
+             "shaper/doorbell": "driver"}  # fmt: skip
+
+
+def text(found: dict) -> str:
+    """Return the page's text: a table for each of SHAPED, the goals and the plots."""
+    from lab.bench import goals, shaper_goals
+
+    rows = found["rows"]
+    page = ("Each table is of one boot in virtual time: one cycle is one instruction and one\n"
+            "nanosecond. A departure is the first instruction of the driver.\n")  # fmt: skip
+    for name, title, what in SHAPED:
+        mine = [row for row in rows if row["bench"] == name or row["bench"].startswith(f"{name}/")]
+        if shown := _table(name, mine):
+            page += f"\n## {title}\n\n{what}\n\n{shown}"
+    drawn = sorted(path.name for path in RESULTS.glob("shaper-*.svg"))
+    page += f"\n## Goals\n\n```\n{goals.table(rows, shaper_goals.GOALS)}\n```\n\n## Plots\n\n"
+    return page + "\n\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in drawn) + "\n"
+
+
+def _table(name: str, rows: list[dict]) -> str:
+    """Return the table of one of SHAPED; "" where nothing has been measured."""
+    if name == "shaper/cost":
+        unit, names, numbers = "packet_cycles", ("distance", "qdisc"), {"mean": "cycles"}
+    else:
+        by = (SHAPED_BY[name],) if name in SHAPED_BY else ()
+        unit, names, numbers = "cycles", (*by, "qdisc"), FIGURES
+    lines = []
+    for row in sorted((row for row in rows if row["unit"] == unit), key=_order):
+        qdisc = row["timer"] + (f" {row['mode']}" if row["mode"] not in ("-", "paper") else "")
+        _, _, *distance = row["bench"].split("/")
+        first = row["load"] if names[0] == "load" else " ".join(distance)
+        cells = [first, qdisc] if len(names) > 1 else [qdisc]
+        lines.append([*cells, *(f"{row[n]:,.0f}" for n in numbers)])
+    return table((*names, *numbers.values()), lines, names=len(names)) if lines else ""
+
+
+def _order(row: dict) -> tuple:
+    """Order rows by load, then by distance, the largest first, then as lab.bench.shaper does."""
+    from lab.bench import shaper
+
+    ways = [(way.timer, way.mode) for way in shaper.WAYS]
+    distance = str(row["bench"]).split("/")[2:]
+    return (shaper.LOADS.index(row["load"]), [-int(ns) for ns in distance if ns.isdigit()],
+            [name for name in distance if not name.isdigit()],
+            ways.index((row["timer"], row["mode"])))  # fmt: skip
