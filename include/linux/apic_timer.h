@@ -113,6 +113,8 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 
 /* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U
+/* Initial cpu of a static timer, which no CPU has used so far; private to the module. */
+#define APIC_TIMER_CPU_NONE	0xfffffffeU
 
 /**
  * struct apic_timer_list - a timer
@@ -179,6 +181,7 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
 		.function = (_function),		\
 		.data = (_data),			\
 		.state = APIC_TIMER_STATE_NEW,		\
+		.cpu = APIC_TIMER_CPU_NONE,		\
 	}
 
 /**
@@ -186,9 +189,6 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
  * @_name:	name of the variable
  * @_function:	handler, see &struct apic_timer_list
  * @_data:	passed to the handler
- *
- * The timer belongs to CPU 0 until it is armed; arming it on another CPU for the
- * first time also takes the lock of CPU 0.
  */
 #define DEFINE_APIC_TIMER(_name, _function, _data)	\
 	struct apic_timer_list _name =			\

@@ -22,6 +22,9 @@
  *						  locked; timer->cpu is still 1
  *						delete the timer from base 1
  *
+ * A timer that is initialised by init_apic_timer() belongs to the CPU that does that, and
+ * a static one to the CPU that uses it first.
+ *
  * The handler may be running on CPU0 while its timer is pending on CPU1, and
  * expires there: see expire.c. CPUs that go offline and modules that are
  * unloaded: see drain.c.
@@ -49,7 +52,7 @@ DEFINE_PER_CPU(struct apic_timer_base, apic_timer_base);
  *
  * Return: the base, locked.
  */
-struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
+struct apic_timer_base *apic_timer_base_lock(struct apic_timer_list *timer,
 					     unsigned long *flags)
 	__acquires(&base->lock)
 {
@@ -58,13 +61,17 @@ struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer
 
 	for (;;) {
 		cpu = READ_ONCE(timer->cpu);
-		if (likely(cpu != APIC_TIMER_CPU_MOVING)) {
+		if (likely(cpu < APIC_TIMER_CPU_NONE)) {
 			base = apic_timer_base_of(cpu);
 			raw_spin_lock_irqsave(&base->lock, *flags);
 			/* If it is in another base, it may be changing. */
 			if (likely(data_race(timer->cpu == cpu)))
 				return base;
 			raw_spin_unlock_irqrestore(&base->lock, *flags);
+		} else if (cpu == APIC_TIMER_CPU_NONE) {
+			/* Of CPUs that use it at the same time one wins. */
+			cmpxchg(&timer->cpu, cpu, raw_smp_processor_id());
+			continue;
 		}
 		cpu_relax();
 	}

@@ -59,7 +59,7 @@ static inline struct apic_timer_base *apic_timer_base_of(unsigned int cpu)
 	return per_cpu_ptr(&apic_timer_base, cpu);
 }
 
-struct apic_timer_base *apic_timer_base_lock(const struct apic_timer_list *timer,
+struct apic_timer_base *apic_timer_base_lock(struct apic_timer_list *timer,
 					     unsigned long *flags)
 	__acquires(&base->lock);
 struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,

@@ -29,6 +29,9 @@ enum apic_timer_state {
 /* A timer's cpu while it moves from one base to another */
 #define APIC_TIMER_CPU_MOVING	UINT_MAX
 
+/* One comparison tells a CPU from both values that are none. */
+static_assert(APIC_TIMER_CPU_NONE == APIC_TIMER_CPU_MOVING - 1);
+
 static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
 {
 	return READ_ONCE(timer->state) - APIC_TIMER_NEW <=

@@ -84,6 +84,72 @@ static void add_on_this_cpu(struct selftest *test)
 		smp_call_on_cpu(cpu, add_here, &remote, false);
 }
 
+/* Never passed to init_apic_timer(). */
+static struct apic_timer_list static_timer;
+static atomic_t armed, moved;
+
+static void no_handler(unsigned long long now, unsigned long data)
+{
+}
+
+static void make_static(void)
+{
+	static_timer = (struct apic_timer_list)APIC_TIMER_INITIALIZER(no_handler, 0);
+}
+
+static int use_first(void *data)
+{
+	struct selftest *test = data;
+
+	make_static();
+	EXPECT_EQ(test, del_apic_timer(&static_timer), -ENOENT);
+	EXPECT_EQ(test, static_timer.cpu, smp_processor_id());
+	make_static();
+	static_timer.expires = apic_timer_now() + apic_timer_us_to_tsc(1000000);
+	EXPECT_EQ(test, add_apic_timer(&static_timer), 0);
+	EXPECT_EQ(test, static_timer.cpu, smp_processor_id());
+	EXPECT_EQ(test, del_apic_timer_sync(&static_timer), 1);
+	return 0;
+}
+
+/* Its lock is that of the CPU that has used it first, and no other's. */
+static void a_static_timer_is_its_first_users(struct selftest *test)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		smp_call_on_cpu(cpu, use_first, test, false);
+}
+
+static void use_at_once(void *unused)
+{
+	u64 expires = apic_timer_now() + apic_timer_us_to_tsc(1000000);
+
+	switch (mod_apic_timer(&static_timer, expires)) {
+	case 0:
+		atomic_inc(&armed);
+		break;
+	case 1:
+		atomic_inc(&moved);
+		break;
+	}
+}
+
+static void all_use_a_static_timer_at_once(struct selftest *test)
+{
+	unsigned int round, rounds = 200;
+
+	atomic_set(&armed, 0);
+	atomic_set(&moved, 0);
+	for (round = 0; round < rounds; round++) {
+		make_static();
+		on_each_cpu(use_at_once, NULL, true);
+		EXPECT_EQ(test, del_apic_timer_sync(&static_timer), 1);
+	}
+	EXPECT_EQ(test, atomic_read(&armed), rounds);
+	EXPECT_EQ(test, atomic_read(&moved), rounds * (num_online_cpus() - 1));
+}
+
 /* To the next CPU, @limit times in all. */
 static void travel(struct selftest_shot *shot)
 {
@@ -336,6 +402,8 @@ static void handler_reaches_every_cpu(struct selftest *test)
 const struct selftest_case selftest_cross_cases[] = {
 	CASE_SMP(every_cpu_to_every_cpu),
 	CASE_SMP(add_on_this_cpu),
+	CASE_SMP(a_static_timer_is_its_first_users),
+	CASE_SMP(all_use_a_static_timer_at_once),
 	CASE_SMP(ring),
 	CASE_SMP(never_two_at_a_time),
 	CASE_CPUS(runs_wait_in_a_row, 3),
