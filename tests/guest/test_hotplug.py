@@ -106,6 +106,34 @@ def test_migration_is_traced(guest):
     assert len(expires) == 50
 
 
+@pytest.mark.guest(
+    some(cpus=2, engine="virtual", source="proxy"),
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=0 waiting=100
+    echo "p:room apic_timer:apic_timer_queue_make_room" >$TRACING/kprobe_events
+    echo >$TRACING/trace
+    for event in kprobes/room apic_timer/apic_timer_migrate; do
+        echo 1 >$TRACING/events/$event/enable
+    done
+    echo 0 >/sys/devices/system/cpu/cpu1/online
+    for event in kprobes/room apic_timer/apic_timer_migrate; do
+        echo 0 >$TRACING/events/$event/enable
+    done
+    grep -oE ' (room|apic_timer_migrate): ' $TRACING/trace
+    # That clears the trace.
+    echo >$TRACING/kprobe_events
+    echo 1 >/sys/devices/system/cpu/cpu1/online
+    unload
+    """,
+)
+def test_room_is_made_before_each_migration(guest):
+    """So that with interrupts off one tree changes, not two: tests/queue has how long that is."""
+    events = guest.ok().split()
+    assert events == ["room:", "apic_timer_migrate:"] * 50 + ["room:"]
+
+
 # As often as CPUs can, while timers fire on the CPU, are armed for it and move away from it.
 AGAIN_AND_AGAIN = """
     unload
