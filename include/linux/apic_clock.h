@@ -240,8 +240,8 @@ enum apic_clock_watch {
  *		U64_MAX if nothing is known
  * @kind:	what the CPU guarantees
  * @sleepless:	it also guarantees that the TSC counts while the machine sleeps
- * @rate_known_to_cpu: the kernel has the TSC's frequency from the CPU or the hypervisor,
- *		and has not measured it
+ * @rate_given:	the CPU or the hypervisor has given the kernel the TSC's frequency, so that
+ *		it has not measured it
  * @stable:	the kernel has not marked the TSC unstable
  * @virtual:	there is a hypervisor
  * @hypervisor:	its name by CPUID
@@ -275,7 +275,7 @@ struct apic_clock_verdict {
 	u64 within;
 	enum apic_timer_tsc_kind kind;
 	bool sleepless;
-	bool rate_known_to_cpu;
+	bool rate_given;
 	bool stable;
 	bool virtual;
 	char hypervisor[APIC_CLOCK_HYPERVISOR];
@@ -394,7 +394,7 @@ struct apic_clock_group;
  * sleeps. Returns NULL without memory, for no or unknown CPUs, or unknown flags.
  *
  * With APIC_CLOCK_GROUP_ALL each CPU enters its interrupt some microseconds
- * before the moment and waits in it. The first that is within 100 ns of the moment
+ * before the moment and waits in it. The first that is within 1.5 us of the moment
  * looks whether all are there, and decides for all.
  */
 struct apic_clock_group *

@@ -206,7 +206,7 @@ static int verdict_show(struct seq_file *file, void *unused)
 	apic_clock_judge(&v);
 	seq_printf(file, "TSC %s%s; counts in steps of %llu cycles; its frequency %s\n",
 		   kinds[v.kind], v.sleepless ? ", not even in sleep" : "", v.quantum,
-		   v.rate_known_to_cpu ? "is the CPU's word" : "was measured by the kernel");
+		   v.rate_given ? "is the CPU's word" : "was measured by the kernel");
 	seq_printf(file, "kernel %s; its clocks %s; its watchdog %s\n",
 		   v.stable ? "trusts the TSC" : "has marked the TSC unstable",
 		   v.clocksource ? "follow from the TSC" : "come from another clocksource",

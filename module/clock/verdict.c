@@ -151,7 +151,7 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 	apic_timer_query(cpumask_first(cpu_online_mask), &info);
 	verdict->kind = info.tsc_kind;
 	verdict->sleepless = boot_cpu_has(X86_FEATURE_NONSTOP_TSC_S3);
-	verdict->rate_known_to_cpu = boot_cpu_has(X86_FEATURE_TSC_KNOWN_FREQ);
+	verdict->rate_given = boot_cpu_has(X86_FEATURE_TSC_KNOWN_FREQ);
 	verdict->stable = info.tsc_stable;
 	verdict->slept = info.tsc_epoch;
 	verdict->virtual = boot_cpu_has(X86_FEATURE_HYPERVISOR);

@@ -3,6 +3,9 @@
 import re
 
 import pytest
+from lab.build import build
+from lab.engines import virtual
+from lab.kernels import kernels
 from machines import Machine, some
 
 MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrtimer")]
@@ -191,3 +194,30 @@ def test_rate(guest):
 def test_disabled_counter(guest):
     """An HPET that the kernel does not use is not compared with, though it counts."""
     assert guest.ok().startswith("counter acpi_pm, ")
+
+
+# Flags that the kernel has of the CPU or of a platform: what the verdict says with and without.
+GIVEN = {
+    "nonstop_tsc_s3": ("", ", not even in sleep"),
+    "tsc_known_freq": ("was measured by the kernel", "is the CPU's word"),
+    "tsc_reliable": ("", "; the TSC is said to be the same on all CPUs"),
+}
+
+
+@pytest.mark.parametrize("flag", GIVEN)
+def test_the_verdict_has_what_the_kernel_was_given(flag):
+    """Of each flag its own words, in the first and third line, and no other's."""
+    kernel = kernels.ensure("7.2")  # the first with setcpuid=
+    modules = sorted(build.build(kernel).rglob("apic_*.ko"))
+    script = """
+        insmod $MODULES/apic_timer.ko
+        insmod $MODULES/apic_clock.ko
+        cat /sys/kernel/debug/apic_clock/verdict
+    """
+    result = virtual.run(kernel, script, modules=modules, append=f"setcpuid={flag}").check()
+    print(result.output)
+    tsc, _kernel, host = result.output.splitlines()[:3]
+    for name, words in GIVEN.items():
+        line = host if name == "tsc_reliable" else tsc
+        for says, word in enumerate(words):
+            assert not word or (word in line) == (says == (name == flag)), name
