@@ -8,9 +8,10 @@
  * not have to come from one go.
  *
  * Each CPU is measured against the reference, the first that is online. Those
- * that come online are measured then, and all again when a user asks for it, or
- * each period_s. A third measurement, between a CPU and its neighbour, closes a
- * ring: if it does not fit, one of the three is wrong.
+ * that come online are measured then, all when a user asks for it, and each again
+ * when it and the reference are idle, skew_period_s after the last time. A third
+ * measurement, between a CPU and its neighbour, closes a ring: if it does not fit, one
+ * of the three is wrong.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,6 +34,8 @@
 #include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/ratelimit.h>
+#include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/seqlock.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
@@ -49,7 +52,7 @@
 static unsigned int skew_period_s = 600;
 module_param(skew_period_s, uint, 0400);
 MODULE_PARM_DESC(skew_period_s,
-		 "time between two measurements of how far the CPUs' TSCs are apart (0 to 86400; 0 is never)");
+		 "time after which a CPU's TSC is compared with the reference's again, if both are idle; after twice that in any case (0 to 86400; 0 is never)");
 
 /* Round trips in one go, and of all in each role. */
 #define BURST		16
@@ -62,6 +65,8 @@ MODULE_PARM_DESC(skew_period_s,
 #define READS		256
 /* Attempts to measure CPUs whose distance changes meanwhile. */
 #define TRIES		3
+/* How often in a period it is looked whether CPUs that are to be measured are idle. */
+#define LOOKS		10
 
 /* A line of its own, and of the neighbour that is fetched with it. */
 struct message {
@@ -95,10 +100,12 @@ struct exchange {
  * struct known - what was measured of a CPU
  * @skew:	that
  * @ret:	0 if there is any, else why not
+ * @tried:	TSC when it was measured last, with or without success; measure_mutex
  */
 struct known {
 	struct apic_clock_skew skew;
 	int ret;
+	u64 tried;
 };
 
 static DEFINE_MUTEX(measure_mutex);	/* one measurement at a time */
@@ -337,6 +344,8 @@ static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	if (!ret)
 		was->skew = *skew;
 	write_seqcount_end(&known_seq);
+	if (ret != -ENODATA)
+		was->tried = skew->measured;
 	raw_spin_unlock_irqrestore(&known_lock, flags);
 	/* One that goes offline was not measured. */
 	if (ret != -ENODATA)
@@ -370,20 +379,68 @@ static void check_ring(int reference, int a, int b)
 }
 
 /**
- * apic_clock_skew_measure_all() - measure all CPUs that are online
- *
- * Context: Task.
- * Return: 0; the error of the last CPU that could not be measured.
+ * struct idle - whether a CPU is idle
+ * @measurer:	task that is to measure it, which does not count
+ * @idle:	set: nobody else runs there, or waits to
  */
-int apic_clock_skew_measure_all(void)
+struct idle {
+	const struct task_struct *measurer;
+	bool idle;
+};
+
+static void look_whether_idle(void *arg)
+{
+	struct idle *idle = arg;
+
+	idle->idle = is_idle_task(current) ||
+		     (current == idle->measurer && single_task_running());
+}
+
+static bool is_idle(int cpu)
+{
+	struct idle idle = { .measurer = current };
+
+	smp_call_function_single(cpu, look_whether_idle, &idle, true);
+	return idle.idle;
+}
+
+static u64 seconds(unsigned int s)
+{
+	return apic_timer_us_to_tsc((u64)s * USEC_PER_SEC);
+}
+
+/* Between two looks whether CPUs are to be measured, s */
+static unsigned int look_s(void)
+{
+	return max(skew_period_s / LOOKS, 1U);
+}
+
+/* A CPU was measured not long ago; or it or the reference is busy, and there is time. */
+static bool is_put_off(int reference, int cpu)
+{
+	/* Of another epoch, it may be ahead: that is long ago. */
+	u64 age = apic_timer_now() - per_cpu(known, cpu).tried;
+
+	lockdep_assert_held(&measure_mutex);
+	/* Half of the way to the next look, as work is never on the second. */
+	if (age < seconds(skew_period_s) - seconds(look_s()) / 2)
+		return true;
+	return age < seconds(2 * skew_period_s) && !(is_idle(reference) && is_idle(cpu));
+}
+
+/* Measure all CPUs that are online, or those whose @turn it is. */
+static int measure_cpus(bool turn)
 {
 	struct apic_clock_skew skew;
 	int cpu, reference, last = -1, ret, error = 0;
+	bool any = false;
 
 	cpus_read_lock();
 	mutex_lock(&measure_mutex);
 	reference = cpumask_first(cpu_online_mask);
 	for_each_possible_cpu(cpu) {
+		if (turn && cpu_online(cpu) && is_put_off(reference, cpu))
+			continue;
 		skew = (struct apic_clock_skew) { .reference = reference };
 		ret = 0;
 		if (!cpu_online(cpu))
@@ -393,7 +450,10 @@ int apic_clock_skew_measure_all(void)
 		else
 			ret = measure(reference, cpu, &skew);
 		remember(cpu, &skew, ret);
-		if (ret && cpu_online(cpu))
+		if (!cpu_online(cpu))
+			continue;
+		any = true;
+		if (ret)
 			error = ret;
 		if (ret || cpu == reference)
 			continue;
@@ -403,15 +463,28 @@ int apic_clock_skew_measure_all(void)
 	}
 	mutex_unlock(&measure_mutex);
 	cpus_read_unlock();
-	apic_clock_look();
+	/* That interrupts all CPUs. */
+	if (any)
+		apic_clock_look();
 	return error;
+}
+
+/**
+ * apic_clock_skew_measure_all() - measure all CPUs that are online
+ *
+ * Context: Task.
+ * Return: 0; the error of the last CPU that could not be measured.
+ */
+int apic_clock_skew_measure_all(void)
+{
+	return measure_cpus(false);
 }
 
 static void measure_work(struct work_struct *work)
 {
-	apic_clock_skew_measure_all();
+	measure_cpus(work == &period_work.work);
 	if (skew_period_s)
-		schedule_delayed_work(&period_work, skew_period_s * HZ);
+		schedule_delayed_work(&period_work, look_s() * HZ);
 }
 
 /**

@@ -472,10 +472,23 @@ def test_contradiction(guest):
         done
         rmmod apic_clock
     done
+    load apic_clock skew_period_s=1
+    patiently grep -q "cpu 1:.* ago" $DEBUG/apic_clock/skew
+    age() { echo "$1" $(grep 'cpu 1:' $DEBUG/apic_clock/skew); }
+    taskset 2 sh -c 'while :; do :; done' &
+    # CPU 0 is awake now and then.
+    for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do usleep 100000; done
+    age busy
+    for n in 1 2 3 4 5 6 7 8; do usleep 100000; done
+    age patient
+    kill $!
     """,
 )
 def test_period(guest):
-    """Measured anew each skew_period_s, or never; a period that is out of range is refused."""
+    """Measured anew each skew_period_s, or never; a period that is out of range is refused.
+
+    A CPU that is not idle is measured after twice the period.
+    """
     output = guest.ok()
     print(output)
     assert "accepted" not in output
@@ -487,6 +500,10 @@ def test_period(guest):
     once = [int(age) for _, age in ages[2:]]
     assert once[0] >= 2000
     assert once[1] - once[0] >= 4000
+    busy, patient = (int(re.search(rf"^{what} cpu 1: .* (\d+) ms ago$", output, re.M)[1])
+                     for what in ("busy", "patient"))  # fmt: skip
+    assert 1600 <= busy < 2500
+    assert patient <= 1200
 
 
 @pytest.mark.guest(
