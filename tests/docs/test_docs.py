@@ -209,6 +209,14 @@ def test_embed(tree):
     assert embed.embedded(TEXT, "x.md") == TEXT.replace("old", "```c\nb\nb\n```")
 
 
+def test_embed_drawing(tree):
+    """Tabs of a comment are where they were."""
+    tree({"x.c": "/*\n * a\n *\tCPU0\t\tCPU1\n *\n *\t  b\n * c\n */\n"})
+    text = TEXT.replace("^b", "CPU0").replace("^c", r"^ \* c")
+    drawing = "```\nCPU0            CPU1\n\n  b\n```"
+    assert embed.embedded(text, "x.md") == text.replace("old", drawing)
+
+
 def test_embed_heading(tree):
     tree({"x.md": "# a\none\n## The `b`\ntwo\n### c\nthree\n## d\nfour\n"})
     text = "<!-- embed: x.md #the-b -->\n<!-- end -->\n"

@@ -7,10 +7,12 @@
 What stands between the two lines is replaced by the part of the file, as a code block where the
 file is no Markdown. PART is nothing (all of the file), ``#heading`` (what is below a heading of a
 Markdown file, up to the next one of its level), or ``/FROM/../TO/``: the lines from the first that
-matches a regular expression up to the one before the next that matches the other.
+matches a regular expression up to the one before the next that matches the other. Lines that are
+all of one C comment, such as a drawing, lose what marks them as that.
 """
 
 import re
+import textwrap
 from pathlib import PurePath
 
 from .source import TREE, DocsError, read, tracked
@@ -47,7 +49,16 @@ def _part(file: str, part: str) -> str:
         return _section(read(file), part, file).strip("\n")
     path = PurePath(file)
     language = LANGUAGES.get(path.suffix or path.name, "")
-    return f"```{language}\n{excerpt(file, part)}\n```"
+    text = excerpt(file, part)
+    if language == "c" and all(line.startswith(" *") for line in text.splitlines()):
+        text, language = _comment(text), ""
+    return f"```{language}\n{text}\n```"
+
+
+def _comment(text: str) -> str:
+    """Return the words of a C comment's lines."""
+    lines = [line.removeprefix(" *").expandtabs() for line in text.splitlines()]
+    return textwrap.dedent("\n".join(lines)).strip("\n")
 
 
 def excerpt(file: str, part: str) -> str:
