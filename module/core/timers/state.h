@@ -30,7 +30,7 @@ enum apic_timer_state {
 #define APIC_TIMER_CPU_MOVING	UINT_MAX
 
 /* One comparison tells a CPU from both values that are none. */
-static_assert(APIC_TIMER_CPU_NONE == APIC_TIMER_CPU_MOVING - 1);
+static_assert((APIC_TIMER_CPU_MOVING - APIC_TIMER_CPU_NONE) == 1);
 
 static inline bool apic_timer_state_known(const struct apic_timer_list *timer)
 {
