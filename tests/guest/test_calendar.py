@@ -66,7 +66,7 @@ def test_torture(guest):
     load apic_timer
     load apic_calendar allow_unstable=1
     load apic_calendar_pulse
-    (cd {TREE} && gcc {" ".join(user.FLAGS)} -o /dev/shm/fuzz tests/user/fuzz_calendar.c)
+    (cd "{TREE}" && gcc {" ".join(user.FLAGS)} -o /dev/shm/fuzz tests/user/fuzz_calendar.c)
     for seed in 1 2 3; do
         /dev/shm/fuzz 30000 $seed 2 others & /dev/shm/fuzz 30000 1$seed 2 others
         wait $!

@@ -113,7 +113,7 @@ def test_suspend(guest):
     unload
     load apic_timer
     load apic_timer_dev
-    (cd {TREE} && gcc {" ".join(user.FLAGS)} -o /dev/shm/fuzz tests/user/fuzz.c)
+    (cd "{TREE}" && gcc {" ".join(user.FLAGS)} -o /dev/shm/fuzz tests/user/fuzz.c)
     for seed in 1 2 3; do
         /dev/shm/fuzz 300000 $seed & /dev/shm/fuzz 300000 1$seed
         wait $!
@@ -460,7 +460,7 @@ STRESSORS = ("timerfd", "clock", "timer")
     load apic_timer
     load apic_timer_dev
     preload=/dev/shm/user/libapictimer-preload.so
-    make -s -C {TREE}/user OUTPUT=/dev/shm/user $preload
+    make -s -C "{TREE}/user" OUTPUT=/dev/shm/user $preload
     cd /dev/shm
     for how in without with; do
         for stressor in {" ".join(STRESSORS)}; do

@@ -1,6 +1,7 @@
 """The second try of tests that failed, and the second boot of machines, without booting one."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -170,7 +171,8 @@ def test_second_tries_are_counted(tmp_path):
     for file in (TESTS / "harness").glob("*.py"):
         shutil.copy(file, tmp_path / "tests/harness")
     (tmp_path / "tests/lab/test_inner.py").write_text(INNER)
-    paths = f"pythonpath={TESTS.parent}/tools {tmp_path}/tests/harness"
+    directories = (TESTS.parent / "tools", tmp_path / "tests/harness")
+    paths = f"pythonpath={shlex.join(map(str, directories))}"
 
     def run(*options: str) -> tuple[int, str]:
         argv = [sys.executable, "-m", "pytest", "--import-mode=importlib", f"--rootdir={tmp_path}",

@@ -127,7 +127,7 @@ def test_no_rights(newcomer):
     assert not newcomer.fetched
 
     # By hand, too.
-    newcomer.program("python3", f'PYTHONPATH={TOOLS} exec /usr/bin/python3 "$@"')
+    newcomer.program("python3", f'PYTHONPATH="{TOOLS}" exec /usr/bin/python3 "$@"')
     done = newcomer.run(*confined, "python3", "-m", "lab", "kernels", "6.1", status=2)
     (line,) = done.stderr.splitlines()
     assert "be root with CAP_SYS_ADMIN" in line
@@ -147,7 +147,7 @@ def test_chroot(scratch):
                 mount --rbind $path {root}$path
             fi
         done
-        exec chroot {root} sh {TOOLS}/lab/rights
+        exec chroot {root} sh "{TOOLS}/lab/rights"
     """
     done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-ec", script],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -252,7 +253,8 @@ def test_fix_while_a_command_runs(tool, tree):
 def test_command_has_the_signals_of_the_program(tool, tree):
     """Those that it ignores, and no others: a pipe that nobody reads ends the command."""
     status = ["grep", "-E", "Sig(Ign|Blk|Cgt)", "/proc/self/status"]
-    script = f'trap "" HUP; "$@"; exec {TOOL} doctor --fix --root {tree(FIXABLE)} -- "$@"'
+    fix = shlex.join([str(TOOL), "doctor", "--fix", "--root", str(tree(FIXABLE))])
+    script = f'trap "" HUP; "$@"; exec {fix} -- "$@"'
     done = subprocess.run(["sh", "-c", script, "sh", *status], capture_output=True, text=True)
     rows = done.stdout.splitlines()
     assert done.returncode == 0 and rows[:3] == rows[-3:]

@@ -139,5 +139,5 @@ def test_zsh_completion(tool, tmp_path):
 
 
 def test_output_that_cannot_be_written(tool):
-    done = subprocess.run(["sh", "-c", f"{TOOL} --help >/dev/full"], capture_output=True)
+    done = subprocess.run(["sh", "-c", '"$0" --help >/dev/full', TOOL], capture_output=True)
     assert done.returncode != 0
