@@ -262,8 +262,11 @@ enum apic_clock_watch {
  * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9
  * @rate_error_ppb: that may be off by so much
  * @rate_moved:	how often the rate has changed by more than crystals drift
- * @raw_ppb:	how much faster than CLOCK_MONOTONIC_RAW the TSC runs by its
- *		frequency, 10^-9. Where @clocksource is set that is how the kernel rounds.
+ * @raw_known:	the next two come from a comparison with CLOCK_MONOTONIC_RAW, since the TSC
+ *		was first judged, or judged after a sleep
+ * @raw_ppb:	how much faster the TSC runs, by the kernel's frequency, 10^-9. Where
+ *		@clocksource is set that is how the kernel rounds.
+ * @raw_error_ppb: that may be off by so much
  * @slept:	sleeps of the machine through which the TSC has not counted, or was set
  * @stops:	how often TSCs of CPUs that are online were found to have stopped
  * @ahead:	how often they were found ahead of where they should be
@@ -294,7 +297,9 @@ struct apic_clock_verdict {
 	s64 rate_ppb;
 	u64 rate_error_ppb;
 	unsigned int rate_moved;
+	bool raw_known;
 	s64 raw_ppb;
+	u64 raw_error_ppb;
 	unsigned int slept;
 	u64 stops;
 	u64 ahead;

@@ -224,7 +224,11 @@ static int verdict_show(struct seq_file *file, void *unused)
 			   v.rate_ppb, v.rate_error_ppb, v.rate_moved);
 	else
 		seq_puts(file, "rate not compared with another counter\n");
-	seq_printf(file, "raw %+lld ppb of CLOCK_MONOTONIC_RAW\n", v.raw_ppb);
+	if (v.raw_known)
+		seq_printf(file, "raw %+lld ppb of CLOCK_MONOTONIC_RAW, within %llu\n",
+			   v.raw_ppb, v.raw_error_ppb);
+	else
+		seq_puts(file, "raw not compared with CLOCK_MONOTONIC_RAW for long enough\n");
 	seq_printf(file, "stops %llu found, ahead %llu times; %llu of these are certain; %u sleeps of the machine that it has not counted through\n",
 		   v.stops, v.ahead, v.proven, v.slept);
 	show_cpus(file);

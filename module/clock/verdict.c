@@ -19,6 +19,7 @@
 #include <asm/msr-index.h>
 
 #include "compat.h"
+#include "raw.h"
 #include "resync.h"
 #include "verdict.h"
 #include "watched.h"
@@ -106,7 +107,7 @@ static bool is_vouched_for(const struct apic_clock_verdict *verdict)
 }
 
 /**
- * apic_clock_rate_ppb() - get how fast one of the kernel's clocks runs
+ * apic_clock_rate_ppb() - get how fast a clock runs by what conversions use
  * @clock:	the clock
  *
  * Context: Any but NMI.
@@ -160,12 +161,12 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 	verdict->watch = apic_clock_watched();
 	apic_timer_clock_to_tsc(CLOCK_MONOTONIC, ktime_get(), &error);
 	verdict->clocksource = !error;
-	verdict->raw_ppb = -apic_clock_rate_ppb(CLOCK_MONOTONIC_RAW);
 	verdict->adjusted = is_adjusted();
 	verdict->packages = has_packages();
 	for_each_online_cpu(cpu)
 		apic_clock_worth_add(verdict, &skew, apic_clock_get_skew(cpu, &skew));
 	apic_clock_resync_judge(verdict);
+	apic_clock_raw_judge(verdict);
 	cpus_read_unlock();
 	apic_clock_worth_conclude(verdict);
 }

@@ -221,3 +221,28 @@ def test_the_verdict_has_what_the_kernel_was_given(flag):
         line = host if name == "tsc_reliable" else tsc
         for says, word in enumerate(words):
             assert not word or (word in line) == (says == (name == flag)), name
+
+
+@pytest.mark.parametrize("clocksource, truth", [("hpet", -99_990), ("tsc", 0)])
+def test_rate_by_the_raw_clock(clocksource, truth):
+    """A kernel that takes 1,000 MHz for 1,000.1: seen by the HPET, and not by the TSC itself."""
+    kernel = kernels.ensure("7.2")
+    modules = sorted(build.build(kernel).rglob("apic_*.ko"))
+    script = """
+        verdict=/sys/kernel/debug/apic_clock/verdict
+        insmod $MODULES/apic_timer.ko
+        insmod $MODULES/apic_clock.ko
+        grep ^raw $verdict
+        sleep 2
+        grep ^raw $verdict
+    """
+    wrong = "tsc_early_khz=1000100 setcpuid=tsc_known_freq"
+    result = virtual.run(kernel, script, modules=modules,
+                         append=f"{wrong} clocksource={clocksource}").check()  # fmt: skip
+    print(result.output)
+    first, then = result.output.splitlines()
+    assert first == "raw not compared with CLOCK_MONOTONIC_RAW for long enough"
+    ppb, within = re.match(r"raw ([+-]\d+) ppb of .*, within (\d+)$", then).groups()
+    # The kernel's own factor is rounded to 1 in 2^23 at least.
+    assert abs(int(ppb) - truth) <= int(within) + 120
+    assert int(within) < 1000

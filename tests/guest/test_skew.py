@@ -332,7 +332,7 @@ EVIDENCE = re.compile(
     r"kernel .+; its watchdog (is not known to watch|does not watch|has not compared|watches) "
     r"the TSC.*\n"
     r"host (none|[ -~]+: a hypervisor, which may move CPUs)\n"
-    r"TSC_ADJUST .+\nskew .+\nrate .+\nraw [+-]\d+ ppb of CLOCK_MONOTONIC_RAW\n"
+    r"TSC_ADJUST .+\nskew .+\nrate .+\nraw (?:[+-]\d+ ppb|not compared with) .+\n"
     r"stops \d+ found, ahead \d+ times; \d+ of these are certain; "
     r"0 sleeps of the machine that it has not counted through\n"
     r"((?:cpu \d+: (?:no TSC_ADJUST|TSC_ADJUST -?\d+)"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How fast the TSC runs by CLOCK_MONOTONIC_RAW, which nobody steers: by what both have
+ * counted since a first look. Where the kernel's clocksource is the TSC, that is how the
+ * kernel rounds; elsewhere it is what the kernel's frequency of the TSC is off by.
+ *
+ * The clock stops while the machine sleeps, and the TSC may not: after a sleep that begins
+ * anew.
+ */
+#include <linux/apic_clock.h>
+#include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/limits.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/mutex.h>
+#include <linux/smp.h>
+#include <linux/timekeeping.h>
+#include <asm/msr.h>
+
+#include "raw.h"
+
+/* Number of looks, of which the shortest counts. */
+#define LOOKS		8
+/* What conversions and the clock round by, ns. */
+#define ROUNDED_NS	4
+
+/**
+ * struct look - the TSC and the clock at one moment
+ * @cpu:	whose TSC
+ * @epoch:	of the TSC
+ * @asleep:	how long the machine has slept so far
+ * @tsc:	TSC before
+ * @width:	cycles until after
+ * @earliest:	what the clock read meanwhile, or later
+ * @latest:	or earlier
+ */
+struct look {
+	int cpu;
+	unsigned int epoch;
+	ktime_t asleep;
+	u64 tsc;
+	u64 width;
+	ktime_t earliest;
+	ktime_t latest;
+};
+
+static DEFINE_MUTEX(first_mutex);
+static struct look first = { .cpu = -1 };	/* first_mutex */
+
+static void look_on_cpu(void *arg)
+{
+	struct look *look = arg, next = *look;
+	struct apic_timer_info info = {};
+	unsigned int i;
+
+	lockdep_assert_irqs_disabled();
+	apic_timer_query(look->cpu, &info);
+	next.epoch = info.tsc_epoch;
+	next.asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
+	look->width = U64_MAX;
+	for (i = 0; i < LOOKS; i++) {
+		next.tsc = rdtsc_ordered();
+		apic_timer_clock_now(CLOCK_MONOTONIC_RAW, &next.earliest, &next.latest);
+		next.width = rdtsc_ordered() - next.tsc;
+		if (next.width < look->width)
+			*look = next;
+	}
+}
+
+static struct look look_now(void)
+{
+	struct look look = { .cpu = cpumask_first(cpu_online_mask) };
+
+	smp_call_function_single(look.cpu, look_on_cpu, &look, true);
+	return look;
+}
+
+static bool same_count(const struct look *a, const struct look *b)
+{
+	return a->cpu == b->cpu && a->epoch == b->epoch && a->asleep == b->asleep &&
+	       a->tsc <= b->tsc;
+}
+
+/* What is known after two looks. Half of each look is on either side of its middle. */
+static void compare(const struct look *from, const struct look *to,
+		    struct apic_clock_verdict *verdict)
+{
+	u64 ns = apic_timer_tsc_to_ns(to->tsc + to->width / 2 - from->tsc - from->width / 2);
+	s64 clock = (to->earliest + to->latest) / 2 - (from->earliest + from->latest) / 2;
+	u64 error = apic_timer_tsc_to_ns(from->width + to->width) / 2 + ROUNDED_NS +
+		    (from->latest - from->earliest + to->latest - to->earliest) / 2;
+	s64 ahead = ns - clock;
+
+	/* What they differ by may be all of it, and is no rate then. */
+	if (clock <= 0 || error > clock || abs(ahead) > clock)
+		return;
+	verdict->raw_known = true;
+	verdict->raw_ppb = mul_u64_u64_div_u64(abs(ahead), NSEC_PER_SEC, clock);
+	if (ahead < 0)
+		verdict->raw_ppb = -verdict->raw_ppb;
+	verdict->raw_error_ppb = mul_u64_u64_div_u64(error, NSEC_PER_SEC, clock) + 1;
+}
+
+/**
+ * apic_clock_raw_judge() - add how fast the TSC runs by CLOCK_MONOTONIC_RAW to a verdict
+ * @verdict:	its members raw_* are filled in
+ *
+ * Context: Task, CPUs do not go offline; interrupts a CPU.
+ */
+void apic_clock_raw_judge(struct apic_clock_verdict *verdict)
+{
+	struct look now;
+
+	mutex_lock(&first_mutex);
+	now = look_now();
+	if (same_count(&first, &now))
+		compare(&first, &now, verdict);
+	else
+		first = now;
+	mutex_unlock(&first_mutex);
+}
