@@ -9,9 +9,7 @@
  */
 #include <linux/apic_clock.h>
 #include <linux/cpumask.h>
-#include <linux/irqflags.h>
 #include <linux/limits.h>
-#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/smp.h>
@@ -48,13 +46,13 @@ struct look {
 static DEFINE_MUTEX(first_mutex);
 static struct look first = { .cpu = -1 };	/* first_mutex */
 
-static void look_on_cpu(void *arg)
+/* Interrupts are on: reads of an HPET, some microseconds each, are made by the dozen. */
+static int look_on_cpu(void *arg)
 {
 	struct look *look = arg, next = *look;
 	struct apic_timer_info info = {};
 	unsigned int i;
 
-	lockdep_assert_irqs_disabled();
 	apic_timer_query(look->cpu, &info);
 	next.epoch = info.tsc_epoch;
 	next.asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
@@ -66,13 +64,15 @@ static void look_on_cpu(void *arg)
 		if (next.width < look->width)
 			*look = next;
 	}
+	return 0;
 }
 
 static struct look look_now(void)
 {
 	struct look look = { .cpu = cpumask_first(cpu_online_mask) };
 
-	smp_call_function_single(look.cpu, look_on_cpu, &look, true);
+	/* A thread: TSCs are not mixed, and an interruption shows in the width. */
+	smp_call_on_cpu(look.cpu, look_on_cpu, &look, false);
 	return look;
 }
 
@@ -106,7 +106,7 @@ static void compare(const struct look *from, const struct look *to,
  * apic_clock_raw_judge() - add how fast the TSC runs by CLOCK_MONOTONIC_RAW to a verdict
  * @verdict:	its members raw_* are filled in
  *
- * Context: Task, CPUs do not go offline; interrupts a CPU.
+ * Context: Task, CPUs do not go offline; may sleep.
  */
 void apic_clock_raw_judge(struct apic_clock_verdict *verdict)
 {
