@@ -1,6 +1,7 @@
 """What makes the documentation: it finds what the sources say, and notices what it must."""
 
 import json
+import re
 
 import pytest
 from docs.source import DocsError, Parameter
@@ -277,22 +278,31 @@ def test_tables(tree, monkeypatch):
 
 def test_stale(tmp_path, monkeypatch):
     """Results of other sources are noticed; a comment is no other source."""
-    by = {"kernel": "6.1", "tree": made.tree_hash()}
     files = [tmp_path / file.name for file in made.FILES]
     for file in files:
+        by = {"kernel": "6.1", "tree": made.tree_hash(file)}
         file.write_text(json.dumps({"made": by}))
     monkeypatch.setattr(made, "FILES", files)
     monkeypatch.setattr(made, "TREE", tmp_path)
     assert made.stale() == []
     read = made.read
-    monkeypatch.setattr(made, "read", lambda file: (
-        f"/* more */ // x\n{read(file)}" if file.endswith(".c") else read(file)
-    ))  # fmt: skip
-    assert made.stale() == []
-    monkeypatch.setattr(made, "read", lambda file: f"int more;\n{read(file)}")
-    assert len(made.stale()) == len(files) and "stale" in made.stale()[0]
+
+    def changed(of: str, text: str) -> list[str]:
+        monkeypatch.setattr(made, "read", lambda file: (
+            f"{text}\n{read(file)}" if re.fullmatch(of, file) else read(file)
+        ))  # fmt: skip
+        return [line.split(".json is stale")[0] for line in made.stale()]
+
+    assert changed(r".*\.c", "/* more */ // x") == []
+    # Where what has changed takes part, and nowhere else.
+    assert changed("module/core/lib/stats.h", "int more;") == [file.stem for file in files]
+    assert changed("include/linux/apic_timer.h", "int more;") == [file.stem for file in files]
+    assert changed("module/clock/skew.c", "int more;") == ["clocks"]
+    assert changed("include/linux/apic_clock.h", "int more;") == ["clocks"]
+    assert changed("include/uapi/linux/apic_timer.h", "int more;") == [
+        "demo", "bench", "user", "calendar"]  # fmt: skip
     files[1].unlink()
-    assert made.stale()[1] == f"{files[1].name} is missing: make results"
+    assert f"{files[1].name} is missing: make results" in made.stale()
 
 
 def test_results_say_what_made_them():

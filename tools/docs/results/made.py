@@ -9,28 +9,47 @@ from pathlib import Path
 from ..source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-FILES = [RESULTS / f"{name}.json" for name in ("demo", "bench", "user", "calendar", "shaper",
-                                                    "idle", "clocks", "native")]  # fmt: skip
+# Of each, the rooms of module/ besides core/ whose modules take part.
+ROOMS = {"demo": ("device",), "bench": ("device", "measure"), "user": ("device",),
+         "calendar": ("calendar",), "shaper": ("shaper",), "idle": (), "clocks": ("clock",),
+         "native": ()}  # fmt: skip
+FILES = [RESULTS / f"{name}.json" for name in ROOMS]
 DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS, NATIVE = FILES
 MADE = ("kernel", "tree", "compiler", "QEMU", "CPU", "busybox", "rt-tests", "trace-cmd",
         "inputs", "size")  # fmt: skip
 
 
-def tree_hash() -> str:
-    """Return a hash of what apic_timer.ko is built from, comments and blanks left out."""
+def tree_hash(result: Path) -> str:
+    """Return a hash of the sources of the modules that a result is of.
+
+    Comments and blanks are left out, and headers that none of these includes.
+    """
+    rooms = "|".join(("core", *ROOMS[result.stem]))
+    texts = {file: _bare(file) for file in (*tracked(rf"module/({rooms})/.*\.[ch]"),
+                                            *tracked(rf"module/(({rooms})/)?Kbuild"))}  # fmt: skip
+    shared = set(tracked(r"include/.*\.h"))
+    new = list(texts.values())
+    while new:
+        wanted = {f"include/{name}" for name in re.findall(r"#include <(\S+)>", " ".join(new))}
+        headers = {file: _bare(file) for file in (wanted & shared) - set(texts)}
+        texts |= headers
+        new = list(headers.values())
     key = hashlib.sha256()
-    for file in (*tracked(r"(module|include)/.*\.[ch]"), *tracked(r"module/.*Kbuild")):
-        text = read(file)
-        if file.endswith((".c", ".h")):
-            text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
-        else:
-            text = re.sub(r"^#.*$", "", text, flags=re.M)
-        key.update(" ".join(text.split()).encode() + b"\0")
+    for _, text in sorted(texts.items()):
+        key.update(text.encode() + b"\0")
     return key.hexdigest()[:16]
 
 
-def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
-    """Return what decides about a figure: kernel, this tree, and every program in the guest."""
+def _bare(file: str) -> str:
+    if file.endswith((".c", ".h")):
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", "", read(file), flags=re.S)
+    else:
+        text = re.sub(r"^#.*$", "", read(file), flags=re.M)
+    return " ".join(text.split())
+
+
+def made_by(result: Path, kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
+    """Return what decides about a figure: kernel, sources, and every program in the guest."""
     from lab.build import userland
     from lab.engines import qemu
     from lab.kernels import kernels, lock
@@ -48,7 +67,7 @@ def made_by(kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
     compiler = run_in(kernel.root, ["gcc", "--version"]).stdout.splitlines()[0]
     found = {
         "kernel": kernel.release,
-        "tree": tree_hash(),
+        "tree": tree_hash(result),
         "compiler": compiler,
         "QEMU": re.sub(r"^QEMU emulator version ", "", qemu.version()),
         "CPU": qemu.VIRTUAL_CPU,
@@ -83,14 +102,14 @@ def load(file: Path) -> dict:
 
 
 def stale() -> list[str]:
-    """List the results that were made by other sources of the module than this tree has."""
-    found, now = [], tree_hash()
+    """List the results that were made by other sources of the modules than this tree has."""
+    found = []
     for file in FILES:
         name = file.relative_to(TREE)
         if not file.exists():
             found.append(f"{name} is missing: make results")
-        elif (made := load(file)["made"])["tree"] != now:
+        elif (made := load(file)["made"])["tree"] != (now := tree_hash(file)):
             where = made.get("kernel", made.get("CPU"))
             found.append(f"{name} is stale: measured on {where} with other sources of the "
-                         f"module ({made['tree']}, now {now}): make results")  # fmt: skip
+                         f"modules ({made['tree']}, now {now}): make results")  # fmt: skip
     return found

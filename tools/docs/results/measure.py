@@ -37,7 +37,7 @@ def measure_demo() -> None:
     if found is None:
         raise SystemExit(1)
     rows = [{"timer": name, **figures.summary(errors)} for name, errors in found.samples.items()]
-    made = made_by(kernels.ensure(demo.SERIES), f"{demo.SHOTS} expiries of each timer")
+    made = made_by(DEMO, kernels.ensure(demo.SERIES), f"{demo.SHOTS} expiries of each timer")
     log = demo.messages(found.parts["source"]).strip()
     write(DEMO, made, text=demo.text(found, verbose=True), log=log, rows=rows)
 
@@ -56,7 +56,7 @@ def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> No
     done = bench.main(short=short, only=only, jobs=jobs, output=output)
     if done:
         raise SystemExit(done)
-    made = made_by(kernels.ensure(bench.SERIES), "short" if short else "full")
+    made = made_by(BENCH, kernels.ensure(bench.SERIES), "short" if short else "full")
     rows = json.loads((output / "bench.json").read_text())
     parts = {part(row) for row in rows}
     if BENCH.exists():
@@ -91,7 +91,7 @@ def measure_user(*, short: bool, jobs: int = 2) -> None:
         if done:
             raise SystemExit(done)
         rows += json.loads((output / "bench.json").read_text())
-    made = made_by(kernels.ensure(bench.SERIES), "short" if short else "full")
+    made = made_by(USER, kernels.ensure(bench.SERIES), "short" if short else "full")
     write(USER, made, rows=rows)
 
 
@@ -101,7 +101,7 @@ def measure_calendar(*, short: bool) -> None:
     from lab.run import calendar
 
     rows = calendar.measure(short=short)
-    made = made_by(kernels.ensure(calendar.SERIES[0][0]), "short" if short else "full")
+    made = made_by(CALENDAR, kernels.ensure(calendar.SERIES[0][0]), "short" if short else "full")
     write(CALENDAR, made, rows=rows)
 
 
@@ -111,7 +111,7 @@ def measure_idle(*, short: bool) -> None:
     from lab.run import idle
 
     rows = idle.measure(short=short)
-    write(IDLE, made_by(kernels.ensure(idle.SERIES), "short" if short else "full"), rows=rows)
+    write(IDLE, made_by(IDLE, kernels.ensure(idle.SERIES), "short" if short else "full"), rows=rows)
 
 
 def measure_shaper(*, short: bool, jobs: int = 2) -> None:
@@ -122,7 +122,7 @@ def measure_shaper(*, short: bool, jobs: int = 2) -> None:
 
     output = TREE / "build/results"
     shaper.main(short=short, jobs=jobs, output=output)
-    made = made_by(kernels.ensure(shaper.SERIES), "short" if short else "full")
+    made = made_by(SHAPER, kernels.ensure(shaper.SERIES), "short" if short else "full")
     found = lock.root("iproute2").version("iproute2")
     others = lock.differing("iproute2", iproute2.root())
     made["tc"] = f"iproute2 {found[1]}" if found and not others else "not as locked"
@@ -151,7 +151,7 @@ def keep_clocks() -> None:
     if not rows:
         raise SystemExit(f"no test has kept anything in {clock_goals.KEPT}")
     rows += _simulated_clocks()
-    write(CLOCKS, made_by(kernels.ensure("6.1"), "full"), rows=rows)
+    write(CLOCKS, made_by(CLOCKS, kernels.ensure("6.1"), "full"), rows=rows)
 
 
 def measure_native() -> None:
@@ -159,7 +159,7 @@ def measure_native() -> None:
     from lab.run import native as measured
 
     rows = measured.measure()
-    made = {"CPU": measured.cpu(), "tree": tree_hash(), "compiler": measured.compiler()}
+    made = {"CPU": measured.cpu(), "tree": tree_hash(NATIVE), "compiler": measured.compiler()}
     write(NATIVE, made, rows=rows)
 
 
