@@ -20,8 +20,11 @@
 
 /* Number of looks, of which the shortest counts. */
 #define LOOKS		8
-/* What conversions and the clock round by, ns. */
-#define ROUNDED_NS	4
+/*
+ * What two looks together may be off by besides their widths: a clock goes in steps of its
+ * counter, of which the PM timer's are the longest, 279.4 ns, and the TSC's a few.
+ */
+#define STEPS_NS	300
 
 /**
  * struct look - the TSC and the clock at one moment
@@ -88,7 +91,7 @@ static void compare(const struct look *from, const struct look *to,
 {
 	u64 ns = apic_timer_tsc_to_ns(to->tsc + to->width / 2 - from->tsc - from->width / 2);
 	s64 clock = (to->earliest + to->latest) / 2 - (from->earliest + from->latest) / 2;
-	u64 error = apic_timer_tsc_to_ns(from->width + to->width) / 2 + ROUNDED_NS +
+	u64 error = apic_timer_tsc_to_ns(from->width + to->width) / 2 + STEPS_NS +
 		    (from->latest - from->earliest + to->latest - to->earliest) / 2;
 	s64 ahead = ns - clock;
 
