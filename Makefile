@@ -158,12 +158,13 @@ TOOL_DIR ?= build/tool
 TOOL_CC ?= gcc
 TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -pthread
 TOOL_LDFLAGS ?= -static
-$(TOOL_DIR)/apic-timer: $(wildcard user/tool/*.[ch]) module/core/version.h \
-		include/uapi/linux/apic_measure.h include/uapi/linux/apic_timer.h \
+TOOL_SOURCES := $(wildcard user/tool/*.c user/tool/page/*.c)
+$(TOOL_DIR)/apic-timer: $(TOOL_SOURCES) $(wildcard user/tool/*.h user/tool/page/*.h) \
+		module/core/version.h include/uapi/linux/apic_measure.h include/uapi/linux/apic_timer.h \
 		user/apic_timer_user.h
 	mkdir -p $(TOOL_DIR)
 	$(TOOL_CC) $(TOOL_CFLAGS) $(CPPFLAGS) $(CFLAGS) -iquote user/tool -iquote module/core \
-		-iquote include/uapi/linux -iquote user -Iinclude/uapi -o $@.new user/tool/*.c \
+		-iquote include/uapi/linux -iquote user -Iinclude/uapi -o $@.new $(TOOL_SOURCES) \
 		$(TOOL_LDFLAGS) $(LDFLAGS)
 	mv $@.new $@
 

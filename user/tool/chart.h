@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A diagram as SVG within a page: see page.c for its colours. */
+/* A diagram as SVG within a page: see page/page.c for its colours. */
 #ifndef CHART_H
 #define CHART_H
 

@@ -31,12 +31,12 @@ def libc() -> Path:
 
 def tool() -> Path:
     """Return the program, built as `make tool` does; BuildError when it does not compile."""
-    sources = sorted((TREE / "user/tool").glob("*.[ch]"))
+    sources = sorted((TREE / "user/tool").rglob("*.[ch]"))
     flags = re.search(r"^TOOL_CFLAGS := (.*)$", (TREE / "Makefile").read_text(), re.M)[1].split()
     kernel, sysroot = kernels.ensure(SERIES), libc()
     key = hashlib.sha256(repr((flags, sysroot.name)).encode())
     for file in (*sources, *(TREE / name for name in INCLUDED)):
-        key.update(f"{file.name}\0".encode() + file.read_bytes())
+        key.update(f"{file.relative_to(TREE)}\0".encode() + file.read_bytes())
     target = cache_dir("tool") / key.hexdigest()[:16]
     with locked("tool"):
         if not target.exists():
@@ -50,7 +50,7 @@ def tool() -> Path:
                     "-iquote", "/lab/tree/include/uapi/linux", "-iquote", "/lab/tree/user",
                     "-I/lab/tree/include/uapi",
                     "-o", f"/lab/output/{target.name}.new",
-                    *(f"/lab/tree/user/tool/{f.name}" for f in sources if f.suffix == ".c"),
+                    *(f"/lab/tree/{f.relative_to(TREE)}" for f in sources if f.suffix == ".c"),
                 ], bound)  # fmt: skip
             if done.returncode:
                 raise BuildError(f"apic-timer:\n{done.stdout}")

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The sections of a page, as each machine has them. */
+#ifndef PAGE_SECTIONS_H
+#define PAGE_SECTIONS_H
+
+#include "report.h"
+
+void draw_machine(const struct report_machine *machine);
+void draw_loops(const struct report_machine *machine);
+void draw_timers(const struct report_machine *machine);
+void draw_searches(const struct report_machine *machine);
+void draw_cycles(const struct report_machine *machine);
+void draw_memory(const struct report_machine *machine);
+void draw_chain(const struct report_machine *machine);
+void draw_ports(const struct report_machine *machine);
+void draw_clocks(const struct report_machine *machine);
+/* Of the benchmark, which is one machine's */
+void draw_bench(const struct value *found);
+
+#endif
