@@ -7,6 +7,7 @@ import subprocess
 from . import kerneldoc, shaper, source
 from .kerneldoc import Comment, markdown, sentence
 from .source import PAGES, TREE, DocsError, read
+from .table import table
 
 KINDS = {"charp": "word", "uint": "number", "int": "number", "bool": "Y or N", "ullong": "number"}
 
@@ -29,12 +30,6 @@ def pages() -> dict[str, str]:
 
 def _page(title: str, made_from: str, text: str) -> str:
     return f"<!-- Made by `make docs` from {made_from}. Don't edit. -->\n# {title}\n\n{text}"
-
-
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """Return a table."""
-    lines = [heads, tuple("---" for _ in heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def parameters() -> str:

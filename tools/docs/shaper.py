@@ -10,6 +10,7 @@ from typing import NamedTuple
 from . import kerneldoc, source
 from .kerneldoc import markdown, roff, sentence
 from .source import DocsError
+from .table import table
 
 PLUGIN = "tools/tc/q_apic.c"
 UAPI = "include/uapi/linux/sch_apic.h"
@@ -39,11 +40,11 @@ def options(name: str = "options") -> list[Option]:
     text = source.read(PLUGIN)
     lists = {name: re.findall(r'\{ "(\w+)"', body) for name, body in re.findall(
         r"const struct choice (\w+)\[\] = \{(.*?)\{\}", text, re.S)}  # fmt: skip
-    table = re.search(rf"struct option {name}\[\] = \{{\n(.*?)\n\t\{{\}}\n\}};", text, re.S)
-    if table is None:
+    entries = re.search(rf"struct option {name}\[\] = \{{\n(.*?)\n\t\{{\}}\n\}};", text, re.S)
+    if entries is None:
         raise DocsError(f"{PLUGIN} has no table {name}")
     found = []
-    for entry in re.findall(r"\t\{ (.*?) \},(?=\n\t\{|$)", table[1], re.S):
+    for entry in re.findall(r"\t\{ (.*?) \},(?=\n\t\{|$)", entries[1], re.S):
         match = re.fullmatch(r'"(\w+)", (\w+), TCA_APIC_\w+, (\w+),\s*[^"]*"(\w+)",\s*'
                              r'("(?:[^"\\]|\\.|"\s*")*")', entry)  # fmt: skip
         if match is None:
@@ -69,7 +70,6 @@ def _cell(text: str) -> str:
 
 def page() -> str:
     """Return the reference page, without its head."""
-    from .pages import table
 
     def rows(name: str) -> list[tuple[str, ...]]:
         return [(f"`{o.name}`", _cell(o.values), f"`{o.default}`", _cell(sentence(o.what)))

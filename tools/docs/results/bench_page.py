@@ -1,7 +1,7 @@
 """docs/results/bench.md: a table of each part of the benchmark, with its plot."""
 
+from ..table import table
 from .made import RESULTS
-from .table import table
 
 # Of each part of the benchmark, in the order of the page: what its plot is called, and below, in
 # TABLES, what its table has.
@@ -58,7 +58,7 @@ def _rows(rows: list[dict]) -> str:
     numbers, means = ("n", "min", "p50", "p99", "p999", "max"), ("mean", "sd")
     return table((*names, *numbers, *means),
                  ((*(row[n] for n in (*names, *numbers)), *(f"{row[n]:,.1f}" for n in means))
-                  for row in rows), names=len(names))  # fmt: skip
+                  for row in rows), words=len(names))  # fmt: skip
 
 
 def _paper_of_clocks(rows: list[dict]) -> str:
@@ -71,7 +71,7 @@ def _paper_of_clocks(rows: list[dict]) -> str:
         + table(("clocksource", "emulated, 1 GHz", "the paper"),
                 ((clocksource, f"{row['p50'] / 1000:.1f}", seconds)
                  for clocksource, seconds in clocks.PAPER_S.items()
-                 for row in rows if row["bench"] == clocks.paper(clocksource)))
+                 for row in rows if row["bench"] == clocks.paper(clocksource)), words=1)
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def threads_of_chain(rows: list[dict]) -> str:
     return (
         "\nThread - expiry, TSC cycles. The paper of 1997 had 10,000 interrupts a series, and\n"
         "98 % of its threads within 200 µs. `device` is no interrupt's route: the thread\n"
-        f"sleeps by `/dev/apic_timer`.\n\n{table(('route', *heads), lines)}"
+        f"sleeps by `/dev/apic_timer`.\n\n{table(('route', *heads), lines, words=1)}"
     )
 
 
@@ -122,5 +122,5 @@ def _summary(rows: list[dict]) -> str:
                 line += [match[0][c] for c in cells] if match else [""] * len(cells)
             lines.append(line)
         heads = [f"{timer} {head}" for timer, _, _ in timers for head in cells.values()]
-        page = f"## Errors under loads\n\n{table(('load', *heads), lines)}\n"
+        page = f"## Errors under loads\n\n{table(('load', *heads), lines, words=1)}\n"
     return page + f"## Goals\n\n```\n{goals.table(rows, goals.HANDLERS + goals.CHAIN)}\n```\n\n"

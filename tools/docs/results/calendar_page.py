@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from ..source import TREE
-from .table import FIGURES, table
+from ..table import FIGURES, table
 
 
 def text(found: dict) -> str:
@@ -48,14 +48,14 @@ def _under(load: str, rows: Iterable[dict]) -> str:
     benches |= {"last instruction": calendar_goals.TIMEOUT, "goes on": calendar_goals.RESUMED}
     page = "\n" + table((load, *FIGURES.values()),
                         ((what, *_figures(of[bench, "cycles"]))
-                         for what, bench in benches.items()))  # fmt: skip
+                         for what, bench in benches.items()), words=1)  # fmt: skip
     for gap, what in ((calendar_goals.GAP, "ended"), (calendar_goals.STOPPED, "stopped")):
         lines = []
         for ns in calendar.GAPS_NS:
             errors = of.get((f"{gap}/{ns}", "cycles"), {})
             lost = of[f"{gap}/{ns}", "lost"]
             lines.append((f"{ns:,} ns", *_figures(errors), round(lost["mean"] * lost["n"])))
-        page += "\n" + table((f"{load}, gap, {what}", *FIGURES.values(), "lost"), lines)
+        page += "\n" + table((f"{load}, gap, {what}", *FIGURES.values(), "lost"), lines, words=1)
     return page
 
 

@@ -1,6 +1,6 @@
 """docs/results/clocks.md: what the tests of clocks have measured."""
 
-from .table import table
+from ..table import table
 
 
 def text(found: dict) -> str:
@@ -14,5 +14,5 @@ def text(found: dict) -> str:
         "and groups are measured in Bochs, pulses and costs in virtual time, stops in both Bochs\n"
         "and a simulation of the paper's machine (`tests/kunit/map_test.c`).\n\n"
         f"## Goals\n\n```\n{goals.table(found['rows'], clock_goals.GOALS)}\n```\n\n"
-        f"## Rows\n\n{table(('bench', 'measured'), lines, names=2)}"
+        f"## Rows\n\n{table(('bench', 'measured'), lines, words=2)}"
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from .table import FIGURES, table
+from ..table import FIGURES, table
 
 LABELS = {
     "apic_timer_exact": "apic_timer, `exact` (default)",
@@ -41,4 +41,4 @@ def _errors(what: str, count: str, rows: Iterable[dict]) -> str:
     heads = {**FIGURES, "n": count}
     return table((what, *heads.values()),
                  ((LABELS.get(row["timer"], row["timer"]), *(row[key] for key in heads))
-                  for row in rows))  # fmt: skip
+                  for row in rows), words=1)  # fmt: skip

@@ -1,6 +1,6 @@
 """docs/results/idle.md: in which idle states a CPU with a timer is."""
 
-from .table import table
+from ..table import table
 
 
 def text(found: dict) -> str:
@@ -16,5 +16,5 @@ def text(found: dict) -> str:
         f"state, of {idle.SECONDS} s, or {idle.SHORT} s in short. The latest expiry is that of a\n"
         f"machine with one CPU, which takes {idle.WAKING_US} us to wake from the deep state.\n\n"
         "## Shares of idle states\n\n"
-        + table(("parameter", *heads, "latest expiry, cycles"), lines)
+        + table(("parameter", *heads, "latest expiry, cycles"), lines, words=1)
     )  # fmt: skip

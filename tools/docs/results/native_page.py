@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from .table import table
+from ..table import table
 
 Row = dict  # of lab.run.native
 
@@ -34,7 +34,7 @@ def _dispatch(rows: list[Row]) -> str:
         "taken off. TSC cycles after the expiry:\n\n"
         + table(("caches", "what", "min", "p50", "p99", "max"),
                 [(*row["bench"].split("/", 2)[1:], *(row[n] for n in ("min", "p50", "p99", "max")))
-                 for row in mine], names=2)
+                 for row in mine], words=2)
     )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _by_pending(rows: list[Row], bench: str, names: Iterable[str]) -> str:
             of = [r for r in mine if (r["operation"], r["pending"]) == (operation, pending)]
             cells.append(" / ".join(f"{max(row[name] for row in of):,}" for name in names))
         lines.append((operation, *cells))
-    return table(("operation", *(f"{pending:,} pending" for pending in numbers)), lines)
+    return table(("operation", *(f"{pending:,} pending" for pending in numbers)), lines, words=1)
 
 
 def _queue(rows: list[Row]) -> str:
@@ -79,7 +79,7 @@ def _clocks(rows: list[Row]) -> str:
         "## Clocks\n\n`apic-timer clocks`: TSC cycles of a read.\n\n"
         + table(("clock", "p50", "p99"),
                 [(row["name"], row["cycles_p50"], row["cycles_p99"])
-                 for row in _of(rows, "clocks/clocks")])
+                 for row in _of(rows, "clocks/clocks")], words=1)
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ RUNS = ("core cycles", "lowest", "highest", "spread %")
 def _loops(rows: list[Row]) -> str:
     mine = _of(rows, "cycles/rows")
     lines = [(row["loop"], *cells) for row, cells in zip(mine, _runs(mine), strict=True)]
-    return f"## Loops\n\n`apic-timer cycles`: 10 runs.\n\n{table(('loop', *RUNS), lines)}"
+    return f"## Loops\n\n`apic-timer cycles`: 10 runs.\n\n{table(('loop', *RUNS), lines, words=1)}"
 
 
 def _loads(rows: list[Row]) -> str:
@@ -104,5 +104,5 @@ def _loads(rows: list[Row]) -> str:
                       if name != "bench")  # fmt: skip
     return (
         f"## Loads\n\n`apic-timer memory`: 10 runs; caches of data: {sizes}.\n\n"
-        + table(("ring, KiB", *RUNS), lines)
+        + table(("ring, KiB", *RUNS), lines, words=1)
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """docs/results/shaper.md: the benchmark of the qdisc "apic", with its plots."""
 
+from ..table import FIGURES, table
 from .made import RESULTS
-from .table import FIGURES, table
 
 SHAPED = (
     ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
@@ -54,7 +54,7 @@ def _table(name: str, rows: list[dict]) -> str:
         first = row["load"] if names[0] == "load" else " ".join(distance)
         cells = [first, qdisc] if len(names) > 1 else [qdisc]
         lines.append([*cells, *(f"{row[n]:,.0f}" for n in numbers)])
-    return table((*names, *numbers.values()), lines, names=len(names)) if lines else ""
+    return table((*names, *numbers.values()), lines, words=len(names)) if lines else ""
 
 
 def _order(row: dict) -> tuple:

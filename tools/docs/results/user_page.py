@@ -1,6 +1,6 @@
 """docs/results/user.md: how late threads of programs run."""
 
-from .table import FIGURES, table
+from ..table import FIGURES, table
 
 SLEEPERS = {
     ("apic_timer", "user"): "device, the library waits for the rest",
@@ -29,7 +29,7 @@ def text(found: dict) -> str:
         page += f"\n## {kernel}\n"
         for load in dict.fromkeys(row["load"] for row in rows):
             sleepers = _sleepers([row for row in rows if row["load"] == load])
-            page += "\n" + table((load, *FIGURES.values(), "waited"), sleepers)
+            page += "\n" + table((load, *FIGURES.values(), "waited"), sleepers, words=1)
         page += f"\n```\n{goals.table(rows, goals.threads(kernel))}\n```\n"
     return page
 

@@ -1,4 +1,4 @@
-"""A Markdown table, and the figures of a row that most tables have."""
+"""A Markdown table, and the figures of a row that most tables of results have."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable
 FIGURES = {"n": "n", "min": "min", "p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
 
 
-def table(heads: Iterable[str], lines: Iterable[Iterable[object]], names: int = 1) -> str:
-    """Return a table: `names` columns of words, and columns of numbers, to the right.
+def table(heads: Iterable[str], lines: Iterable[Iterable[object]], words: int | None = None) -> str:
+    """Return a table: `words` columns of words, by default all, then columns of numbers.
 
     A cell that is a number gets its thousands separated; one that is to look otherwise is a string.
     """
     heads = list(heads)
-    found = f"{_line(heads)}|{' --- |' * names}{' ---: |' * (len(heads) - names)}\n"
+    numbers = 0 if words is None else len(heads) - words
+    found = f"{_line(heads)}|{' --- |' * (len(heads) - numbers)}{' ---: |' * numbers}\n"
     for line in lines:
         found += _line(f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in line)
     return found
