@@ -6,8 +6,8 @@
 #include <linux/module.h>
 
 #include "debugfs.h"
+#include "judge.h"
 #include "list.h"
-#include "look.h"
 #include "phc.h"
 #include "resync.h"
 #include "skew.h"
@@ -24,9 +24,9 @@ static int __init apic_clock_init(void)
 	ret = apic_clock_phc_init();
 	if (ret)
 		goto no_phc;
-	ret = apic_clock_look_init();
+	ret = apic_clock_judge_init();
 	if (ret)
-		goto no_look;
+		goto no_judge;
 	ret = apic_clock_skew_init();
 	if (ret)
 		goto no_skew;
@@ -39,8 +39,8 @@ static int __init apic_clock_init(void)
 no_resync:
 	apic_clock_skew_exit();
 no_skew:
-	apic_clock_look_exit();
-no_look:
+	apic_clock_judge_exit();
+no_judge:
 	apic_clock_phc_exit();
 no_phc:
 	apic_clock_unload_exit();
@@ -52,7 +52,7 @@ static void __exit apic_clock_exit(void)
 	apic_clock_debugfs_exit();
 	apic_clock_resync_exit();
 	apic_clock_skew_exit();
-	apic_clock_look_exit();
+	apic_clock_judge_exit();
 	apic_clock_phc_exit();
 	apic_clock_unload_exit();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How fast the TSC runs by CLOCK_MONOTONIC_RAW, which nobody steers: by what both have
- * counted since a first look. Where the kernel's clocksource is the TSC, that is how the
- * kernel rounds; elsewhere it is what the kernel's frequency of the TSC is off by.
+ * counted since they were first read. Where the kernel's clocksource is the TSC, that is
+ * how the kernel rounds; elsewhere it is what the kernel's frequency of the TSC is off by.
  *
  * The clock stops while the machine sleeps, and the TSC may not: after a sleep that begins
  * anew.
@@ -18,16 +18,16 @@
 
 #include "raw.h"
 
-/* Number of looks, of which the shortest counts. */
-#define LOOKS		8
+/* Number of pairs, of which the shortest counts. */
+#define PAIRS		8
 /*
- * What two looks together may be off by besides their widths: a clock goes in steps of its
+ * What two pairs together may be off by besides their widths: a clock goes in steps of its
  * counter, of which the PM timer's are the longest, 279.4 ns, and the TSC's a few.
  */
 #define STEPS_NS	300
 
 /**
- * struct look - the TSC and the clock at one moment
+ * struct pair - the TSC and the clock at one moment
  * @cpu:	whose TSC
  * @epoch:	of the TSC
  * @asleep:	how long the machine has slept so far
@@ -36,7 +36,7 @@
  * @earliest:	what the clock read meanwhile, or later
  * @latest:	or earlier
  */
-struct look {
+struct pair {
 	int cpu;
 	unsigned int epoch;
 	ktime_t asleep;
@@ -47,46 +47,46 @@ struct look {
 };
 
 static DEFINE_MUTEX(first_mutex);
-static struct look first = { .cpu = -1 };	/* first_mutex */
+static struct pair first = { .cpu = -1 };	/* first_mutex */
 
 /* Interrupts are on: reads of an HPET, some microseconds each, are made by the dozen. */
-static int look_on_cpu(void *arg)
+static int read_on_cpu(void *arg)
 {
-	struct look *look = arg, next = *look;
+	struct pair *pair = arg, next = *pair;
 	struct apic_timer_info info = {};
 	unsigned int i;
 
-	apic_timer_query(look->cpu, &info);
+	apic_timer_query(pair->cpu, &info);
 	next.epoch = info.tsc_epoch;
 	next.asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
-	look->width = U64_MAX;
-	for (i = 0; i < LOOKS; i++) {
+	pair->width = U64_MAX;
+	for (i = 0; i < PAIRS; i++) {
 		next.tsc = rdtsc_ordered();
 		apic_timer_clock_now(CLOCK_MONOTONIC_RAW, &next.earliest, &next.latest);
 		next.width = rdtsc_ordered() - next.tsc;
-		if (next.width < look->width)
-			*look = next;
+		if (next.width < pair->width)
+			*pair = next;
 	}
 	return 0;
 }
 
-static struct look look_now(void)
+static struct pair read_pair(void)
 {
-	struct look look = { .cpu = cpumask_first(cpu_online_mask) };
+	struct pair pair = { .cpu = cpumask_first(cpu_online_mask) };
 
 	/* A thread: TSCs are not mixed, and an interruption shows in the width. */
-	smp_call_on_cpu(look.cpu, look_on_cpu, &look, false);
-	return look;
+	smp_call_on_cpu(pair.cpu, read_on_cpu, &pair, false);
+	return pair;
 }
 
-static bool same_count(const struct look *a, const struct look *b)
+static bool same_count(const struct pair *a, const struct pair *b)
 {
 	return a->cpu == b->cpu && a->epoch == b->epoch && a->asleep == b->asleep &&
 	       a->tsc <= b->tsc;
 }
 
-/* What is known after two looks. Half of each look is on either side of its middle. */
-static void compare(const struct look *from, const struct look *to,
+/* What is known after two pairs. Half of each width is on either side of its middle. */
+static void compare(const struct pair *from, const struct pair *to,
 		    struct apic_clock_verdict *verdict)
 {
 	u64 ns = apic_timer_tsc_to_ns(to->tsc + to->width / 2 - from->tsc - from->width / 2);
@@ -113,10 +113,10 @@ static void compare(const struct look *from, const struct look *to,
  */
 void apic_clock_raw_judge(struct apic_clock_verdict *verdict)
 {
-	struct look now;
+	struct pair now;
 
 	mutex_lock(&first_mutex);
-	now = look_now();
+	now = read_pair();
 	if (same_count(&first, &now))
 		compare(&first, &now, verdict);
 	else

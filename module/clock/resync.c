@@ -47,7 +47,7 @@
 #include <trace/events/apic_clock.h>
 #include <trace/events/power.h>
 
-#include "look.h"
+#include "judge.h"
 #include "map.h"
 #include "reference.h"
 #include "resync.h"
@@ -323,7 +323,7 @@ unlock:
 	mutex_unlock(&resync_mutex);
 	cpus_read_unlock();
 	if (found)
-		apic_clock_look();
+		apic_clock_judge_soon();
 	return ret;
 }
 

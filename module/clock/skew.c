@@ -46,7 +46,7 @@
 #include <trace/events/apic_clock.h>
 
 #include "bounds.h"
-#include "look.h"
+#include "judge.h"
 #include "skew.h"
 
 static unsigned int skew_period_s = 600;
@@ -65,8 +65,8 @@ MODULE_PARM_DESC(skew_period_s,
 #define READS		256
 /* Attempts to measure CPUs whose distance changes meanwhile. */
 #define TRIES		3
-/* How often in a period it is looked whether CPUs that are to be measured are idle. */
-#define LOOKS		10
+/* How often in a period it is checked whether CPUs that are to be measured are idle. */
+#define CHECKS		10
 
 /* A line of its own, and of the neighbour that is fetched with it. */
 struct message {
@@ -388,7 +388,7 @@ struct idle {
 	bool idle;
 };
 
-static void look_whether_idle(void *arg)
+static void ask_whether_idle(void *arg)
 {
 	struct idle *idle = arg;
 
@@ -400,7 +400,7 @@ static bool is_idle(int cpu)
 {
 	struct idle idle = { .measurer = current };
 
-	smp_call_function_single(cpu, look_whether_idle, &idle, true);
+	smp_call_function_single(cpu, ask_whether_idle, &idle, true);
 	return idle.idle;
 }
 
@@ -409,10 +409,10 @@ static u64 seconds(unsigned int s)
 	return apic_timer_us_to_tsc((u64)s * USEC_PER_SEC);
 }
 
-/* Between two looks whether CPUs are to be measured, s */
-static unsigned int look_s(void)
+/* Between two checks whether CPUs are to be measured, s */
+static unsigned int check_s(void)
 {
-	return max(skew_period_s / LOOKS, 1U);
+	return max(skew_period_s / CHECKS, 1U);
 }
 
 /* A CPU was measured not long ago; or it or the reference is busy, and there is time. */
@@ -422,8 +422,8 @@ static bool is_put_off(int reference, int cpu)
 	u64 age = apic_timer_now() - per_cpu(known, cpu).tried;
 
 	lockdep_assert_held(&measure_mutex);
-	/* Half of the way to the next look, as work is never on the second. */
-	if (age < seconds(skew_period_s) - seconds(look_s()) / 2)
+	/* Half of the way to the next check, as work is never on the second. */
+	if (age < seconds(skew_period_s) - seconds(check_s()) / 2)
 		return true;
 	return age < seconds(2 * skew_period_s) && !(is_idle(reference) && is_idle(cpu));
 }
@@ -465,7 +465,7 @@ static int measure_cpus(bool turn)
 	cpus_read_unlock();
 	/* That interrupts all CPUs. */
 	if (any)
-		apic_clock_look();
+		apic_clock_judge_soon();
 	return error;
 }
 
@@ -484,7 +484,7 @@ static void measure_work(struct work_struct *work)
 {
 	measure_cpus(work == &period_work.work);
 	if (skew_period_s)
-		schedule_delayed_work(&period_work, look_s() * HZ);
+		schedule_delayed_work(&period_work, check_s() * HZ);
 }
 
 /**
@@ -550,7 +550,7 @@ int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew)
 	cpus_read_unlock();
 	/* Judging interrupts all CPUs. */
 	if (news)
-		apic_clock_look();
+		apic_clock_judge_soon();
 	*skew = found;
 	return ret;
 }

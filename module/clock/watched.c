@@ -18,7 +18,7 @@ static DEFINE_MUTEX(watched_mutex);
 static enum apic_clock_watch found;	/* watched_mutex */
 
 /* Called under the timekeeper's lock: whoever reads a clock here waits for ever. */
-static int look(struct notifier_block *block, unsigned long was_set, void *timekeeper)
+static int see_clocksource(struct notifier_block *block, unsigned long was_set, void *timekeeper)
 {
 	const struct clocksource *clock = ((struct timekeeper *)timekeeper)->tkr_mono.clock;
 
@@ -35,7 +35,7 @@ static int look(struct notifier_block *block, unsigned long was_set, void *timek
 }
 
 static struct notifier_block block = {
-	.notifier_call = look,
+	.notifier_call = see_clocksource,
 };
 
 /**
@@ -49,7 +49,7 @@ enum apic_clock_watch apic_clock_watched(void)
 	enum apic_clock_watch answer;
 
 	mutex_lock(&watched_mutex);
-	/* Calls look() before it returns. */
+	/* Calls see_clocksource() before it returns. */
 	pvclock_gtod_register_notifier(&block);
 	pvclock_gtod_unregister_notifier(&block);
 	answer = found;

@@ -8,10 +8,10 @@
 #include <linux/notifier.h>
 #include <linux/workqueue.h>
 
-#include "look.h"
+#include "judge.h"
 #include "trust.h"
 
-static void look(struct work_struct *work)
+static void judge(struct work_struct *work)
 {
 	struct apic_clock_verdict verdict;
 
@@ -19,24 +19,24 @@ static void look(struct work_struct *work)
 	apic_clock_trust_update(&verdict);
 }
 
-static DECLARE_WORK(look_work, look);
+static DECLARE_WORK(judge_work, judge);
 
 /**
- * apic_clock_look() - judge soon, and report the verdict if it is another
+ * apic_clock_judge_soon() - judge soon, and report the verdict if it is another
  *
  * Judging interrupts CPUs and takes locks that the caller may have.
  *
  * Context: Any but NMI.
  */
-void apic_clock_look(void)
+void apic_clock_judge_soon(void)
 {
-	schedule_work(&look_work);
+	schedule_work(&judge_work);
 }
 
 static int core_notified(struct notifier_block *block, unsigned long event, void *notice)
 {
 	if (event == APIC_TIMER_TSC_UNSTABLE)
-		apic_clock_look();
+		apic_clock_judge_soon();
 	return NOTIFY_DONE;
 }
 
@@ -45,22 +45,22 @@ static struct notifier_block core_block = {
 };
 
 /**
- * apic_clock_look_init() - learn from the core when the kernel trusts the TSC no more
+ * apic_clock_judge_init() - learn from the core when the kernel trusts the TSC no more
  *
  * Return: 0, or an error.
  */
-int apic_clock_look_init(void)
+int apic_clock_judge_init(void)
 {
 	return apic_timer_register_notifier(&core_block);
 }
 
 /**
- * apic_clock_look_exit() - judge no more
+ * apic_clock_judge_exit() - judge no more
  *
  * Nothing is measured any more.
  */
-void apic_clock_look_exit(void)
+void apic_clock_judge_exit(void)
 {
 	apic_timer_unregister_notifier(&core_block);
-	cancel_work_sync(&look_work);
+	cancel_work_sync(&judge_work);
 }
