@@ -3,7 +3,7 @@
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 
-modules: ## build apic_timer.ko for the running kernel, or KVER=... or KDIR=...
+modules: ## build the modules for the running kernel, or KVER=... or KDIR=..., and tc's plug-in
 	@test -e "$(KDIR)/Makefile" || { \
 		echo "no kernel headers in $(KDIR): apt-get install linux-headers-$(KVER)" >&2; \
 		exit 1; }

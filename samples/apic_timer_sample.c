@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How to use apic_timer: a one-shot timer, a periodic one, and one on another CPU.
- * After "modprobe apic_timer_sample" the kernel log has the error of each: how long
+ * After "insmod samples/apic_timer_sample.ko" the kernel log has the error of each: how long
  * after its expiry its handler started.
  *
  * A handler runs in hard interrupt context: it should do only what has to be done

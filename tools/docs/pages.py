@@ -151,10 +151,11 @@ def _event(event: Comment, text: str, types: dict[str, Comment], classes: dict[s
         body = [None, classes[made[1]]]
     fields = re.findall(r"__(?:field|array)\(([^,]+),\s*(\w+)", body[1])
     # What is not a parameter of the event may be a member of a structure that is.
-    known = dict(event.members)
+    known = {}
     for name, comment in types.items():
         if re.search(rf"struct {name} ", body[1]):
             known |= dict(comment.members)
+    known |= dict(event.members)
     known = _computed(body[1], known) | known
     rows = [(f"`{name}`", f"`{kind.strip()}`", markdown(known.get(name, "")))
             for kind, name in fields]  # fmt: skip
@@ -173,15 +174,15 @@ def _computed(body: str, known: dict[str, str]) -> dict[str, str]:
     for name, value in assigned:
         if (renamed := re.fullmatch(r"\w+->(\w+)", value)) and renamed[1] in known:
             found.setdefault(name, known[renamed[1]])
-        if (computed := re.fullmatch(r"(\S+) ([-+]) (\S+)", value)) is not None:
-            terms = [_bare(computed[n]) for n in (1, 3)]
+        if (computed := re.fullmatch(r"(\S+) - (\S+)", value)) is not None:
+            terms = [_bare(computed[n]) for n in (1, 2)]
             if all(term in fields for term in terms):
-                found[name] = f"`{fields[terms[0]]} {computed[2]} {fields[terms[1]]}`"
+                found[name] = f"`{fields[terms[0]]} - {fields[terms[1]]}`"
             else:
-                sign = {"-": "minus", "+": "plus"}[computed[2]]
-                found[name] = f"{known[terms[0]]}, {sign} {known[terms[1]]}"
-        elif (member := re.fullmatch(r"(timer)->(\w+)", value)) is not None:
-            found[name] = f"`{member[2]}` of the timer"
+                until, since = (known[term].removesuffix(", absolute TSC") for term in terms)
+                found[name] = f"cycles from {since} to {until}"
+        elif (member := re.fullmatch(r"timer->(?:timer\.)?(\w+)", value)) is not None:
+            found[name] = f"`{member[1]}` of the timer"
     return found
 
 
