@@ -27,6 +27,8 @@
 #define ROUND_SHIFT	26
 /* The longest step that a clock may count in, ns; what is longer was set. */
 #define STEP_MAX	128
+/* Fewer readings on one line agree with almost any step. */
+#define FEW		8
 /* Units of scaled ppm in one. */
 #define SCALED		(1000000LL << 16)
 
@@ -246,6 +248,17 @@ static bool lengthen_step(struct apic_clock_phc_map *map)
 	return false;
 }
 
+/* Halve the step if the readings agree by half of it. Return: true if they do. */
+static bool halve_step(struct apic_clock_phc_map *map)
+{
+	map->step /= 2;
+	if (fit(map))
+		return true;
+	map->step *= 2;
+	fit(map);
+	return false;
+}
+
 /* A ring of readings agrees by the step: a shorter one may do. A few say nothing of it. */
 static void shorten_step(struct apic_clock_phc_map *map)
 {
@@ -253,9 +266,26 @@ static void shorten_step(struct apic_clock_phc_map *map)
 	    ++map->since < APIC_CLOCK_PHC_READINGS)
 		return;
 	map->since = 0;
-	map->step /= 2;
-	if (fit(map))
+	halve_step(map);
+}
+
+/*
+ * A servo has lines end before the ring is full. A shorter step does when all lines that
+ * add up to a ring agree by it.
+ */
+static void end_line(struct apic_clock_phc_map *map)
+{
+	if (map->step == 1 || map->count < FEW || map->count == APIC_CLOCK_PHC_READINGS)
 		return;
+	if (!halve_step(map)) {
+		map->since = 0;
+		return;
+	}
+	map->since += map->count;
+	if (map->since >= APIC_CLOCK_PHC_READINGS) {
+		map->since = 0;
+		return;
+	}
 	map->step *= 2;
 	fit(map);
 }
@@ -278,6 +308,7 @@ void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
 	map->frequency = frequency;
 	if (!map->count || from <= 0 || to <= 0)
 		return;
+	end_line(map);
 	by = mul_u64_u64_div_u64(map->nominal >> STEER_SHIFT, from > to ? from - to : to - from,
 				 SCALED) + (map->nominal >> ROUND_SHIFT);
 	map->prior.low = mul_u64_u64_div_u64(map->rate.low, from, to);

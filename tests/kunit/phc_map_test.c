@@ -293,6 +293,40 @@ static void follows_a_servo_and_steps(struct kunit *test)
 	KUNIT_EXPECT_LE(test, most, 1500LL);
 }
 
+/*
+ * Corrected once a second, a clock never fills the ring on one line. It forgets a step that
+ * one reading has made long, but not its own.
+ */
+static void shortens_its_step_between_corrections(struct kunit *test)
+{
+	static const u32 grains[] = { 1, 40 };
+	unsigned int i, n, second, set;
+	s64 ppm;
+
+	sim.bus = 20;
+	for (i = 0; i < ARRAY_SIZE(grains); i++) {
+		sim.grain = grains[i];
+		begin();
+		for (n = 0, set = 0; n < 60; n++)
+			set += burst();
+		map.step = 128;
+		map.since = 0;
+		for (second = 0, ppm = 0; second < 60; second++) {
+			ppm += (s64)below(5) - 2;
+			change(ppm * 1000, 0);
+			apic_clock_phc_map_steer(&map, ppm * 65536);
+			for (n = 0; n < 20; n++)
+				set += burst();
+			predict(test, AHEAD_NS);
+		}
+		kunit_info(test, "clock by %u ns: step %u", sim.grain, map.step);
+		KUNIT_EXPECT_EQ(test, set, 1U);
+		KUNIT_EXPECT_LT(test, map.step, 2 * sim.grain);
+		/* What reads take allows for the rest of it. */
+		KUNIT_EXPECT_GE(test, 4 * map.step, sim.grain);
+	}
+}
+
 /* A hypervisor takes the CPU away, for 100 ms in each read: that widens what is known. */
 static void takes_reads_that_last_long(struct kunit *test)
 {
@@ -407,6 +441,7 @@ static struct kunit_case phc_map_test_cases[] = {
 	KUNIT_CASE(follows_a_step),
 	KUNIT_CASE(follows_what_it_is_steered_by),
 	KUNIT_CASE(follows_a_servo_and_steps),
+	KUNIT_CASE(shortens_its_step_between_corrections),
 	KUNIT_CASE(takes_reads_that_last_long),
 	KUNIT_CASE(finds_another_rate),
 	KUNIT_CASE(survives_nonsense),
