@@ -246,7 +246,7 @@ void apic_timer_attach_refine(void)
 	/* A CPU that is attached from now on reads the new rate. */
 	cpus_read_lock();
 	tsc_khz_known = khz;
-	WRITE_ONCE(apic_timer_mux_tick, apic_timer_ns_to_tsc(TICK_NSEC));
+	apic_timer_mux_set_tick();
 	if (apic_timer_source->refine)
 		on_each_cpu(refine, NULL, true);
 	cpus_read_unlock();

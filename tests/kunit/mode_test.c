@@ -9,6 +9,7 @@
 #include <linux/time64.h>
 
 #include "machine.h"
+#include "mux/source.h"
 #include "mux/watchdog.h"
 #include "policy/lead.h"
 #include "policy/mode.h"
@@ -735,6 +736,27 @@ static void stopped_test(struct kunit *test)
 	kernel_at(APIC_TIMER_NEVER);
 }
 
+/* A source that does not serve the kernel's events knows nothing of its tick. */
+static void unshared_test(struct kunit *test)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	apic_timer_source_sim.shared = false;
+	machine_start(test, &machine_plain);
+	local_irq_save(flags);
+	for (i = 0; i < 40000; i++) {
+		apic_timer_lead_learn(APIC_TIMER_CPU_BUSY, 300);
+		apic_timer_lead_learn(APIC_TIMER_CPU_TICK_STOPPED, 1000);
+	}
+	local_irq_restore(flags);
+	add(test, 0, TICK / 4);
+	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires, lead()->exact[0]);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+	apic_timer_source_sim.shared = true;
+	machine_start(test, &machine_plain);
+}
+
 /* Whoever comes first, busy or idle, in whatever mixture: both are covered. */
 static void alternating_test(struct kunit *test)
 {
@@ -1008,6 +1030,7 @@ static struct kunit_case mode_test_cases[] = {
 	KUNIT_CASE(hold_forgotten_test),
 	KUNIT_CASE(hold_deleted_test),
 	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(unshared_test),
 	KUNIT_CASE(alternating_test),
 	KUNIT_CASE(cover_test),
 	KUNIT_CASE(default_test),

@@ -51,6 +51,9 @@ DEFINE_PER_CPU_ALIGNED(struct apic_timer_mux, apic_timer_mux);
 
 u64 apic_timer_mux_tick;
 
+/* The kernel has stopped its tick if its next event is farther away, TSC cycles */
+static u64 tick_stopped_from;
+
 #ifndef CONFIG_APIC_TIMER_SIM
 bool apic_timer_smi_counted __read_mostly;
 #endif
@@ -98,7 +101,7 @@ static u64 delta_for(const struct apic_timer_mux *mux,
 /* Has the kernel stopped its tick? Then its next event is over a tick away. */
 static bool stops_tick(u64 kernel, u64 now)
 {
-	return kernel > now && kernel - now > apic_timer_mux_tick;
+	return kernel > now && kernel - now > tick_stopped_from;
 }
 
 /*
@@ -237,6 +240,22 @@ static void program_if_needed(struct apic_timer_mux *mux)
 }
 
 /**
+ * apic_timer_mux_set_tick() - set how long a tick is
+ *
+ * By the rate of the TSC. A source that does not serve the kernel's events does not
+ * see its tick either: there it counts as running.
+ *
+ * Context: Any.
+ */
+void apic_timer_mux_set_tick(void)
+{
+	u64 tick = apic_timer_ns_to_tsc(TICK_NSEC);
+
+	WRITE_ONCE(apic_timer_mux_tick, tick);
+	WRITE_ONCE(tick_stopped_from, apic_timer_source->shared ? tick : APIC_TIMER_NEVER);
+}
+
+/**
  * apic_timer_mux_reset() - forget all deadlines of this CPU
  *
  * Context: Any, bound to the CPU.
@@ -260,7 +279,7 @@ void apic_timer_mux_reset(void)
 	};
 	apic_timer_fence_reset(&mux->fence);
 	local_irq_restore(flags);
-	apic_timer_mux_tick = apic_timer_ns_to_tsc(TICK_NSEC);
+	apic_timer_mux_set_tick();
 	moment = apic_timer_ns_to_tsc(MOMENT_NS);
 }
 

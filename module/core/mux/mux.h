@@ -121,6 +121,7 @@ extern u64 apic_timer_mux_tick;
  */
 #define APIC_TIMER_MUX_DRIFT_SHIFT	6
 
+void apic_timer_mux_set_tick(void);
 void apic_timer_mux_reset(void);
 void apic_timer_mux_end_kernel_only(struct apic_timer_mux *mux);
 void apic_timer_mux_set_target(const struct apic_timer_target *target);
