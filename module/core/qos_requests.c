@@ -64,7 +64,7 @@ static DEFINE_MUTEX(mutex);
 /**
  * apic_timer_qos_restart() - start over, as the TSC may have jumped
  *
- * Context: Interrupts off, no other CPU online.
+ * Context: Interrupts off, no other CPU in this module.
  */
 void apic_timer_qos_restart(void)
 {
@@ -163,8 +163,7 @@ static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change,
 	u64 near = apic_timer_ns_to_tsc(NEAR_NS), kernel, expiry, wakes;
 
 	/* It may be changing: any of its values will do. */
-	kernel = data_race(per_cpu_ptr(&apic_timer_mux, cpu)
-			   ->deadline[APIC_TIMER_MUX_KERNEL]);
+	kernel = data_race(apic_timer_mux_kernel_deadline(per_cpu_ptr(&apic_timer_mux, cpu)));
 	wakes = min(kernel, demand->head);
 	if (change > 0) {
 		if (wakes > now && wakes - now > near)

@@ -210,7 +210,7 @@ def kernel_parameters() -> str:
         "of them.\n\n" + table(("booted with", "`source=auto` chooses"), rows) + "\n"
         "- `nolapic_timer`: on a kernel with the patches of `patches/` the source is `hook`, and\n"
         "  all of the LAPIC timer belongs to apic_timer.\n"
-        "- `tsc=unstable`: the kernel log says that the kernel has marked the TSC unstable.\n"
+        "- `tsc=unstable`, `notsc`: the kernel has marked the TSC unstable, and its log says so.\n"
         "- `maxcpus=1`: CPUs that are brought online later are attached.\n"
         "- `lockdown=integrity`: the kernel loads signed modules only, see\n"
         "  [Secure Boot](../howto/secure-boot.md).\n"

@@ -19,6 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
+#include <linux/rcupdate.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
 
@@ -274,6 +275,9 @@ static void nothing(void *unused)
 /**
  * apic_timer_watchdog_exit() - wait for calls and reports that are on their way
  *
+ * A CPU runs calls that are waited for before others that came with them: those are
+ * waited for by the grace period, as interrupts are off in all of them.
+ *
  * Context: Task context; no CPU is checked any more.
  */
 void apic_timer_watchdog_exit(void)
@@ -281,6 +285,7 @@ void apic_timer_watchdog_exit(void)
 	unsigned int cpu;
 
 	on_each_cpu(nothing, NULL, true);
+	synchronize_rcu();
 	for_each_possible_cpu(cpu)
 		irq_work_sync(per_cpu_ptr(&report_work, cpu));
 }

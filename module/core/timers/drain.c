@@ -292,7 +292,8 @@ void apic_timer_drain_all(void)
  * apic_timer_drain_module() - cancel the timers of a module being unloaded
  * @module:	the module, past its exit function
  *
- * Those whose handler or whose memory is the module's. On return none can be armed
+ * Those whose handler or whose memory is the module's; of one in its per-CPU memory, the
+ * handler must be. On return none can be armed
  * any more, and none of their handlers is running.
  *
  * Context: Task.

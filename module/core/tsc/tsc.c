@@ -198,7 +198,7 @@ int apic_timer_tsc_init(void)
 {
 #ifndef CONFIG_APIC_TIMER_SIM
 	if (!boot_cpu_has(X86_FEATURE_TSC) || !apic_timer_tsc_khz()) {
-		pr_err("no TSC of known frequency (booted with notsc?)\n");
+		pr_err("no TSC of known frequency\n");
 		return -ENODEV;
 	}
 #endif
