@@ -140,6 +140,9 @@ def test_install_and_purge(debian):
     info = debian.run("modinfo /root/hello/hello_apic.ko")
     assert re.search("^depends: +apic_timer$", info, re.M)
     shutil.rmtree(debian.root / "root/hello")
+    # The preload library, apic-calendar and the examples
+    debian.run("make -C /usr/share/apic-timer/user OUTPUT=/tmp/user")
+    assert "usage" in debian.run("/tmp/user/apic-calendar --help").lower()
 
     copy_source(debian)
     installed = debian.files()
