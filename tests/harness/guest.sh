@@ -9,6 +9,12 @@ if [ -n "$MODULES" ]; then
 	cp -r "$MODULES" /dev/shm/modules
 	PATH=/dev/shm/bin:$PATH
 fi
+# Python keeps what it has compiled next to a source: to compile takes it seconds.
+PROGRAMS=/dev/shm/programs
+if [ -n "$SHARED" ] && [ -e "$SHARED/device.py" ]; then
+	mkdir -p $PROGRAMS
+	cp "$SHARED"/*.py $PROGRAMS
+fi
 # iproute2, its plug-in, and the sender. In virtual time they are in their places.
 NETWORK=
 if [ -n "$SHARED" ] && [ -e "$SHARED/usr/sbin/tc" ]; then
