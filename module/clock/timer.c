@@ -49,11 +49,9 @@ static int check_clock(clockid_t clock)
 }
 
 /* What the core would say two milliseconds before the moment, when it is too late. */
-static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int cpu)
+static int check_arm(const struct apic_clock_timer *timer)
 {
 	unsigned int mode = timer->timer.flags & APIC_TIMER_MODE_MASK;
-	struct apic_timer_info info;
-	int ret;
 
 	if (!timer->timer.function)
 		return refuse(-EINVAL, "timer %p has no function", timer);
@@ -63,6 +61,20 @@ static int check_arm(const struct apic_clock_timer *timer, clockid_t clock, int 
 	if (timer->timer.spin_budget && mode && mode != APIC_TIMER_EXACT)
 		return refuse(-EINVAL, "timer of %ps has a spin budget but does not spin",
 			      timer->timer.function);
+	if (timer->timer.flags & APIC_TIMER_COVER_MASK && !timer->timer.spin_budget)
+		return refuse(-EINVAL, "timer of %ps chooses a quantile without a spin budget",
+			      timer->timer.function);
+	return 0;
+}
+
+/* Likewise, and of where and by what it is to be armed. */
+static int check_arm_on(const struct apic_clock_timer *timer, clockid_t clock, int cpu)
+{
+	struct apic_timer_info info;
+	int ret = check_arm(timer);
+
+	if (ret)
+		return ret;
 	ret = check_clock(clock);
 	if (ret)
 		return refuse(ret, "timer of %ps: there is no clock %d", timer->timer.function,
@@ -180,7 +192,7 @@ int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_
 	unsigned long flags;
 	int ret;
 
-	ret = check_timer(timer) ?: check_arm(timer, clock, cpu);
+	ret = check_timer(timer) ?: check_arm_on(timer, clock, cpu);
 	if (ret)
 		return ret;
 
@@ -220,8 +232,8 @@ EXPORT_SYMBOL_GPL(add_apic_timer_at_on);
  * * %0 - armed
  * * %-EBUSY - it is pending already
  * * %-ENODEV - this CPU takes no timers, or the PTP clock is gone
- * * %-EINVAL - not initialised, no function, unknown flags, no such clock, or a
- *   spin budget with a mode that doesn't spin
+ * * %-EINVAL - not initialised, no function, unknown flags, no such clock, a spin budget
+ *   with a mode that doesn't spin, or APIC_TIMER_COVER_* without a spin budget
  * * %-EPERM - called from NMI
  */
 int add_apic_timer_at(struct apic_clock_timer *timer, clockid_t clock, ktime_t when)
@@ -248,7 +260,7 @@ int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when)
 	bool callback;
 	int ret, was;
 
-	ret = check_timer(timer);
+	ret = check_timer(timer) ?: check_arm(timer);
 	if (ret)
 		return ret;
 	raw_spin_lock_irqsave(&timer->lock, flags);

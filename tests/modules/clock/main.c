@@ -82,7 +82,7 @@ static struct slot {
 static struct apic_clock_timer crowd[100];
 static struct dentry *directory;
 static DEFINE_MUTEX(lock);		/* one command at a time */
-static int refusals[16];
+static int refusals[18];
 
 /* What the kernel itself says that the clock reads. */
 static s64 reading(clockid_t clock)
@@ -144,6 +144,11 @@ static void refuse(void)
 	refusals[i++] = add_apic_timer_at(timer, CLOCK_MONOTONIC_RAW, KTIME_MAX);
 	refusals[i++] = del_apic_timer_at(timer);
 	refusals[i++] = del_apic_timer_at(timer);
+	/* A quantile of no budget. */
+	timer->timer.flags |= APIC_TIMER_COVER_99;
+	refusals[i++] = add_apic_timer_at(timer, CLOCK_TAI, KTIME_MAX);
+	refusals[i++] = mod_apic_timer_at(timer, KTIME_MAX);
+	timer->timer.flags &= ~APIC_TIMER_COVER_MASK;
 }
 
 static int gather(void)
