@@ -24,7 +24,6 @@
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/export.h>
-#include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
@@ -110,6 +109,7 @@ struct known {
 
 static DEFINE_MUTEX(measure_mutex);	/* one measurement at a time */
 static struct exchange exchange;	/* measure_mutex */
+static struct cpumask both;		/* measure_mutex: the CPUs of an exchange */
 static DEFINE_RAW_SPINLOCK(known_lock);
 static seqcount_raw_spinlock_t known_seq = SEQCNT_RAW_SPINLOCK_ZERO(known_seq, &known_lock);
 static DEFINE_PER_CPU(struct known, known);	/* known_lock, known_seq */
@@ -195,20 +195,16 @@ static void take_part(void *arg)
 }
 
 /* One go. Both CPUs are online and stay so. */
-static unsigned int exchange_burst(struct exchange *x, int first, int second)
+static void exchange_burst(struct exchange *x, int first, int second)
 {
-	cpumask_var_t cpus;
-
-	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
-		return 0;
+	lockdep_assert_held(&measure_mutex);
 	memset(x, 0, sizeof(*x));
 	x->first = first;
 	x->second = second;
-	cpumask_set_cpu(first, cpus);
-	cpumask_set_cpu(second, cpus);
-	on_each_cpu_mask(cpus, take_part, x, true);
-	free_cpumask_var(cpus);
-	return x->rounds;
+	cpumask_clear(&both);
+	cpumask_set_cpu(first, &both);
+	cpumask_set_cpu(second, &both);
+	on_each_cpu_mask(&both, take_part, x, true);
 }
 
 /**
