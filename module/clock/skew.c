@@ -140,7 +140,7 @@ static bool meet(struct exchange *x, u64 limit)
  * at the TSC only when it has waited for some time, after which a round trip says
  * little.
  */
-static noinline void begin(struct exchange *x, u64 limit)
+static noinline void call(struct exchange *x, u64 limit)
 {
 	unsigned int i, spins;
 	u64 t1, t2, t3, last;
@@ -163,14 +163,14 @@ static noinline void begin(struct exchange *x, u64 limit)
 	}
 }
 
-static noinline void answer(struct exchange *x)
+static noinline void answer(struct exchange *x, u64 limit)
 {
-	unsigned int i;
+	unsigned int i, spins;
 
-	/* The other one has a limit of time, and says when it is over. */
+	/* The other one says when it is over, unless it does not run. */
 	for (i = 0; i < BURST; i++) {
-		while (READ_ONCE(x->call.value) != i + 1)
-			if (READ_ONCE(x->over))
+		for (spins = 1; READ_ONCE(x->call.value) != i + 1; spins++)
+			if (!(spins % 1024) && (READ_ONCE(x->over) || rdtsc() > limit))
 				return;
 		WRITE_ONCE(x->answer.value, rdtsc_ordered());
 	}
@@ -184,13 +184,13 @@ static void take_part(void *arg)
 	lockdep_assert_irqs_disabled();
 	if (smp_processor_id() == x->first) {
 		if (meet(x, limit))
-			begin(x, limit);
+			call(x, limit);
 		WRITE_ONCE(x->over, true);
 	} else if (smp_processor_id() == x->second) {
 		if (!meet(x, limit))
 			WRITE_ONCE(x->over, true);
 		else
-			answer(x);
+			answer(x, limit);
 	}
 }
 

@@ -510,6 +510,27 @@ def test_period(guest):
 
 
 @pytest.mark.guest(
+    some(engine="virtual", cpus=2, source="proxy"),
+    """
+    load apic_timer
+    load apic_clock
+    load apic_clock_test
+    echo "patience 200" >$DEBUG/apic_clock_test/command
+    grep ^patience $DEBUG/apic_clock_test/result
+    rmmod apic_clock_test
+    rmmod apic_clock
+    """,
+)
+def test_patience(guest):
+    """A CPU whose partner does not go on gives up; CPUs of virtual time run in turn."""
+    held, longest = map(int, re.search(r"^patience held (\d+) longest (\d+) ret ",
+                                       guest.ok(), re.M).groups())  # fmt: skip
+    print(guest.output)
+    assert held >= 200_000_000
+    assert 0 < longest < 50_000_000
+
+
+@pytest.mark.guest(
     some(engine="virtual", kernel=("6.1", "7.2"), cpus=1, source="proxy"),
     """
     load apic_timer

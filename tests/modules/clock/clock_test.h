@@ -18,6 +18,8 @@ int clock_test_group_cancel(unsigned int n);
 int clock_test_group_foreign(unsigned int ms);
 void clock_test_group_free(void);
 void clock_test_group_show(struct seq_file *file);
+int clock_test_patience(unsigned int ms);
+void clock_test_patience_show(struct seq_file *file);
 int clock_test_pending(int cpu, unsigned int times);
 void clock_test_pending_show(struct seq_file *file);
 int clock_test_rearm(int cpu, unsigned int times);

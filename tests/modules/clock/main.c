@@ -19,6 +19,7 @@
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"cancel N", "again N MS": cancel group N, and arm it once more
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
+ *		"patience MS": hold up a CPU that is measured, see patience.c
  *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"trust": register a notifier of the verdict, and what bad use of it gets
@@ -186,6 +187,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group_cancel(n);
 	if (!strcmp(verb, "again"))
 		return clock_test_group_again(n, clock);
+	if (!strcmp(verb, "patience"))
+		return clock_test_patience(n);
 	if (!strcmp(verb, "pending"))
 		return clock_test_pending(n, clock);
 	if (!strcmp(verb, "rearm"))
@@ -261,6 +264,7 @@ static int result_show(struct seq_file *file, void *unused)
 	seq_putc(file, '\n');
 	clock_test_adjust_show(file);
 	clock_test_single_show(file);
+	clock_test_patience_show(file);
 	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
 	clock_test_stop_show(file);

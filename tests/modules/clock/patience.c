@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How long does a CPU wait with interrupts off, when the skew is measured and the other
+ * CPU does not go on? That one is held up before the first message of a go, as by an SMI, or
+ * by its host.
+ */
+#include <linux/apic_clock.h>
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/kprobes.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/processor.h>
+#include <linux/seq_file.h>
+#include <linux/time64.h>
+
+#include "clock_test.h"
+
+static struct patience_result {
+	u64 held;	/* TSC cycles that the CPU that calls was held up */
+	u64 longest;	/* TSC cycles that the one that answers took for a go, at most */
+	int ret;
+} result;
+
+static u64 hold;
+static atomic_t holding;
+
+/* Once: it does not call before that. */
+static int calls(struct kprobe *probe, struct pt_regs *regs)
+{
+	u64 begun = apic_timer_now();
+
+	if (atomic_xchg(&holding, 0)) {
+		while (apic_timer_now() - begun < hold)
+			cpu_relax();
+		result.held = apic_timer_now() - begun;
+	}
+	return 0;
+}
+
+static int answers(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	*(u64 *)instance->data = apic_timer_now();
+	return 0;
+}
+
+/* One CPU at a time does. */
+static int answered(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	result.longest = max(result.longest, apic_timer_now() - *(u64 *)instance->data);
+	return 0;
+}
+
+/* Measure CPU 1, and hold up one of the two for @ms. */
+int clock_test_patience(unsigned int ms)
+{
+	struct kprobe caller = {
+		.symbol_name = "apic_clock:call",
+		.pre_handler = calls,
+	};
+	struct kretprobe answerer = {
+		.kp.symbol_name = "apic_clock:answer",
+		.entry_handler = answers,
+		.handler = answered,
+		.data_size = sizeof(u64),
+	};
+	struct apic_clock_skew skew;
+	int ret;
+
+	result = (struct patience_result) {};
+	hold = apic_timer_ns_to_tsc((u64)ms * NSEC_PER_MSEC);
+	ret = register_kprobe(&caller);
+	if (ret)
+		return ret;
+	ret = register_kretprobe(&answerer);
+	if (!ret) {
+		atomic_set(&holding, 1);
+		result.ret = apic_clock_measure_skew(1, &skew);
+		unregister_kretprobe(&answerer);
+	}
+	unregister_kprobe(&caller);
+	return ret;
+}
+
+void clock_test_patience_show(struct seq_file *file)
+{
+	seq_printf(file, "patience held %llu longest %llu ret %d\n",
+		   apic_timer_tsc_to_ns(result.held), apic_timer_tsc_to_ns(result.longest),
+		   result.ret);
+}
