@@ -41,10 +41,8 @@
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
-#include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/smp.h>
@@ -134,21 +132,18 @@ bool apic_clock_is_gone(clockid_t clock)
 	return apic_clock_is_phc(clock) && apic_clock_phc_line(clock, &line);
 }
 
-static s64 remaining(const struct apic_clock_timer *timer)
-{
-	s64 now = apic_clock_from_tsc(timer->clock, apic_timer_now()), left;
-
-	if (check_sub_overflow(timer->when, now, &left))
-		return timer->when > now ? S64_MAX : S64_MIN;
-	return left;
-}
-
 /* The TSC value that the timer expires at, by what its clock does now. */
 static u64 moment_of(const struct apic_clock_timer *timer)
 {
 	u64 error, tsc = apic_clock_to_tsc(timer->clock, timer->when, &error);
 
 	return timer->flags & APIC_CLOCK_AFTER ? apic_timer_add_tsc(tsc, error) : tsc;
+}
+
+/* How long it is until then, ns of CLOCK_MONOTONIC, which nobody sets. */
+static s64 until(u64 tsc)
+{
+	return apic_timer_tsc_to_clock(CLOCK_MONOTONIC, tsc) - ktime_get();
 }
 
 /*
@@ -220,24 +215,26 @@ int apic_clock_timer_take_out(struct apic_clock_timer *timer, bool *callback)
 }
 
 /*
- * A clock may go while a timer of it is armed:
+ * A PTP clock may go, or be set, while a timer of it is armed. Whoever looks for its timers
+ * then finds this one, and waits for its lock; or what has become of the clock shows here:
  *
- *	CPU0: apic_clock_timer_advance()        CPU1: end() of phc.c
- *	  the clock is there
- *	                                          it is gone
- *	                                          looks for its timers: this is none
- *	  start(), which puts it into the list
- *	  the clock is gone
+ *	CPU0: apic_clock_timer_advance()        CPU1: read_work() of phc.c
+ *	                                          publishes it
+ *	                                          looks for timers: this is none
+ *	  puts it into the list
+ *	  converts by what is published
  */
-static int armed_if_not_gone(struct apic_clock_timer *timer)
+static void have_found(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
-	bool callback;
-
-	if (likely(!apic_clock_is_gone(timer->clock)))
-		return 0;
-	/* It may have expired meanwhile. */
-	return apic_clock_timer_take_out(timer, &callback) == 1 ? -ENODEV : 0;
+	if (!apic_clock_is_phc(timer->clock))
+		return;
+	apic_clock_timer_enlist(timer);
+	/*
+	 * It may have been there already, as one of another clock. Pairs with the lock that
+	 * next_of() of list.c takes before it compares clocks.
+	 */
+	smp_mb();
 }
 
 /**
@@ -250,7 +247,7 @@ static int armed_if_not_gone(struct apic_clock_timer *timer)
 int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock)
 {
-	s64 left = remaining(timer), near = near_ns(), check = CHECK_NS + hrtimers_late();
+	s64 left, near = near_ns(), check = CHECK_NS + hrtimers_late();
 	u64 tsc;
 	int ret;
 
@@ -259,11 +256,15 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	WRITE_ONCE(timer->armed, timer->armed + 1);
 	/* It may be there still when the last expiry came before it. */
 	hrtimer_try_to_cancel(&timer->check);
+	have_found(timer);
 	if (apic_clock_is_gone(timer->clock)) {
 		timer->state = APIC_CLOCK_IDLE;
 		apic_clock_timer_settle(timer);
 		return -ENODEV;
 	}
+	/* Once: where the clock is set, or goes, just here, it is far by what is armed too. */
+	tsc = moment_of(timer);
+	left = until(tsc);
 	if (left >= 2 * near) {
 		timer->state = APIC_CLOCK_FAR;
 		if (!by_monotonic(timer->clock))
@@ -271,12 +272,11 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 		else
 			start(timer, &timer->check,
 			      ktime_add_safe(ktime_get(), left - left / 8 - near));
-		return armed_if_not_gone(timer);
+		return 0;
 	}
 
 	/* It may expire at once, on another CPU: see is_pending() of timer.c. */
 	WRITE_ONCE(timer->state, APIC_CLOCK_MOVING);
-	tsc = moment_of(timer);
 	ret = arm(timer, tsc);
 	if (ret) {
 		timer->state = APIC_CLOCK_IDLE;
@@ -288,7 +288,7 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	if (left > 2 * check) {
 		timer->state = APIC_CLOCK_NEAR;
 		start(timer, &timer->check, ktime_get() + left - check);
-		return armed_if_not_gone(timer);
+		return 0;
 	}
 	timer->state = APIC_CLOCK_LAST;
 	apic_clock_timer_settle(timer);
@@ -396,7 +396,7 @@ static int check_again(struct apic_clock_timer *timer)
 		smp_wmb();
 		/* It may have expired, on another CPU. */
 		if (del_apic_timer(&timer->timer) == 1) {
-			atomic64_inc(remaining(timer) >= 2 * near_ns() ?
+			atomic64_inc(until(tsc) >= 2 * near_ns() ?
 				     &apic_clock_stats.stepped : &apic_clock_stats.moved);
 			return apic_clock_timer_advance_late(timer);
 		}

@@ -302,6 +302,29 @@ def test_step(guest):
 
 
 @pytest.mark.guest(
+    some(engine="virtual", cpus=2, source="proxy"),
+    SETUP
+    + """
+    # CPU 1 arms a timer for now, and is held up before it converts that to TSC.
+    echo "hold 2 400" >$test/command
+    # Memory of a process that has run there may not be changed without it.
+    taskset 1 sh -c "sleep 0.1; exec date -s @$(($(date +%s) - 3600))" >/dev/null &
+    taskset 2 sh -c 'echo "arm 3 0 0" >'$test/command
+    wait $!
+    date -s "@$(($(date +%s) + 3600))" >/dev/null
+    sleep 0.3
+    result set
+    """
+    + END,
+)
+def test_set_while_armed(guest):
+    """Set back by an hour as a timer is armed, and forward again: it follows."""
+    slot = results(guest.ok())["set"]["realtime"]
+    print(guest.output)
+    assert (slot.ret, slot.runs, slot.pending) == (0, 1, 0)
+
+
+@pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     SETUP
     + """

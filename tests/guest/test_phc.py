@@ -347,6 +347,40 @@ def test_gone(guest):
 
 
 @pytest.mark.guest(
+    some(engine="virtual", cpus=2, source="proxy"),
+    SETUP
+    + """
+    sleep 1
+    # CPU 1 is held up in the middle of arming a timer, and we are on the other one.
+    taskset -p 1 $$ >/dev/null
+    held() {
+        echo "hold $1 400" >$test/command
+        taskset 2 sh -c "echo 'phc_arm $1 0 $2' >$test/command" &
+        sleep 0.1
+        echo "$3" >$fake/command
+        wait
+        sleep 0.3
+    }
+    held 1 20000 "set 0 30000000000"
+    result set
+    held 2 0 "remove 0"
+    result removed
+    """
+    + END,
+)
+def test_while_armed(guest):
+    """Set past the moment, or gone, as a timer is armed: it does not wait."""
+    output = guest.ok()
+    print(output)
+    found = cases(output)
+    slot = found["set"].slots[1]
+    assert (slot.ret, slot.runs, slot.pending) == (0, 1, 0)
+    slot = found["removed"].slots[2]
+    assert (slot.runs, slot.pending) == (0, 0)
+    assert -19 in (slot.ret, slot.lost)
+
+
+@pytest.mark.guest(
     VIRTUAL,
     SETUP
     + """

@@ -6,6 +6,13 @@
 
 struct seq_file;
 
+/* Where a CPU can be held up, see hold.c. */
+enum clock_test_hold {
+	CLOCK_TEST_HOLD_CALL,		/* the skew is measured */
+	CLOCK_TEST_HOLD_LIST,		/* a timer enters the list */
+	CLOCK_TEST_HOLD_TO_TSC,		/* its moment is converted */
+};
+
 void clock_test_adjust_init(void);
 int clock_test_adjust(unsigned int cpu, s64 cycles);
 void clock_test_adjust_show(struct seq_file *file);
@@ -18,6 +25,8 @@ int clock_test_group_cancel(unsigned int n);
 int clock_test_group_foreign(unsigned int ms);
 void clock_test_group_free(void);
 void clock_test_group_show(struct seq_file *file);
+int clock_test_hold(unsigned int symbol, unsigned int ms);
+u64 clock_test_hold_end(void);
 int clock_test_patience(unsigned int ms);
 void clock_test_patience_show(struct seq_file *file);
 int clock_test_pending(int cpu, unsigned int times);

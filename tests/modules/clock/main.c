@@ -19,6 +19,7 @@
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"cancel N", "again N MS": cancel group N, and arm it once more
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
+ *		"hold WHERE MS": hold up a CPU as it arms a timer, see hold.c
  *		"patience MS": hold up a CPU that is measured, see patience.c
  *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
@@ -187,6 +188,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group_cancel(n);
 	if (!strcmp(verb, "again"))
 		return clock_test_group_again(n, clock);
+	if (!strcmp(verb, "hold"))
+		return clock_test_hold(n, clock);
 	if (!strcmp(verb, "patience"))
 		return clock_test_patience(n);
 	if (!strcmp(verb, "pending"))
@@ -316,6 +319,7 @@ static void __exit clock_test_exit(void)
 	unregister_module_notifier(&block);
 	debugfs_remove(directory);
 	clock_test_trust_exit();
+	clock_test_hold_end();
 	if (leave)
 		return;
 	for (i = 0; i < SLOTS; i++) {

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How long does a CPU wait with interrupts off, when the skew is measured and the other
- * CPU does not go on? That one is held up before the first message of a go, as by an SMI, or
- * by its host.
+ * CPU does not go on? That one is held up before the first message of a go.
  */
 #include <linux/apic_clock.h>
-#include <linux/atomic.h>
-#include <linux/compiler.h>
 #include <linux/kprobes.h>
-#include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/processor.h>
 #include <linux/seq_file.h>
-#include <linux/time64.h>
 
 #include "clock_test.h"
 
@@ -21,22 +15,6 @@ static struct patience_result {
 	u64 longest;	/* TSC cycles that the one that answers took for a go, at most */
 	int ret;
 } result;
-
-static u64 hold;
-static atomic_t holding;
-
-/* Once: it does not call before that. */
-static int calls(struct kprobe *probe, struct pt_regs *regs)
-{
-	u64 begun = apic_timer_now();
-
-	if (atomic_xchg(&holding, 0)) {
-		while (apic_timer_now() - begun < hold)
-			cpu_relax();
-		result.held = apic_timer_now() - begun;
-	}
-	return 0;
-}
 
 static int answers(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
@@ -54,10 +32,6 @@ static int answered(struct kretprobe_instance *instance, struct pt_regs *regs)
 /* Measure CPU 1, and hold up one of the two for @ms. */
 int clock_test_patience(unsigned int ms)
 {
-	struct kprobe caller = {
-		.symbol_name = "apic_clock:call",
-		.pre_handler = calls,
-	};
 	struct kretprobe answerer = {
 		.kp.symbol_name = "apic_clock:answer",
 		.entry_handler = answers,
@@ -68,17 +42,15 @@ int clock_test_patience(unsigned int ms)
 	int ret;
 
 	result = (struct patience_result) {};
-	hold = apic_timer_ns_to_tsc((u64)ms * NSEC_PER_MSEC);
-	ret = register_kprobe(&caller);
+	ret = register_kretprobe(&answerer);
 	if (ret)
 		return ret;
-	ret = register_kretprobe(&answerer);
+	ret = clock_test_hold(CLOCK_TEST_HOLD_CALL, ms);
 	if (!ret) {
-		atomic_set(&holding, 1);
 		result.ret = apic_clock_measure_skew(1, &skew);
-		unregister_kretprobe(&answerer);
+		result.held = clock_test_hold_end();
 	}
-	unregister_kprobe(&caller);
+	unregister_kretprobe(&answerer);
 	return ret;
 }
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A CPU is held up where apic_clock calls one of its functions, as by an SMI or by its host,
+ * with interrupts off, so that others have the time to do what is rarely done just then.
+ */
+#include <linux/apic_clock.h>
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/kprobes.h>
+#include <linux/processor.h>
+#include <linux/time64.h>
+
+#include "clock_test.h"
+
+static const char * const symbols[] = {
+	[CLOCK_TEST_HOLD_CALL] = "apic_clock:call",
+	[CLOCK_TEST_HOLD_LIST] = "apic_clock:apic_clock_timer_enlist",
+	[CLOCK_TEST_HOLD_TO_TSC] = "apic_clock:apic_clock_to_tsc",
+};
+
+static struct kprobe probe;
+static u64 cycles, held;
+static atomic_t next;
+
+static int entered(struct kprobe *unused, struct pt_regs *regs)
+{
+	u64 begun = apic_timer_now();
+
+	if (atomic_xchg(&next, 0)) {
+		while (apic_timer_now() - begun < cycles)
+			cpu_relax();
+		held = apic_timer_now() - begun;
+	}
+	return 0;
+}
+
+/* Hold up who calls it next, once, for @ms. */
+int clock_test_hold(unsigned int symbol, unsigned int ms)
+{
+	int ret;
+
+	if (symbol >= ARRAY_SIZE(symbols))
+		return -EINVAL;
+	clock_test_hold_end();
+	probe = (struct kprobe) {
+		.symbol_name = symbols[symbol],
+		.pre_handler = entered,
+	};
+	ret = register_kprobe(&probe);
+	if (ret) {
+		probe.symbol_name = NULL;
+		return ret;
+	}
+	held = 0;
+	cycles = apic_timer_ns_to_tsc((u64)ms * NSEC_PER_MSEC);
+	atomic_set(&next, 1);
+	return 0;
+}
+
+/* Return: TSC cycles that one was. */
+u64 clock_test_hold_end(void)
+{
+	if (probe.symbol_name)
+		unregister_kprobe(&probe);
+	probe.symbol_name = NULL;
+	return held;
+}
