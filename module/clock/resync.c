@@ -152,7 +152,7 @@ static void write_base(const struct base *to)
 /**
  * struct here - a comparison on one CPU
  * @reading:	what was read
- * @ns:		when, of the kernel's clock that is safe everywhere
+ * @ns:		when, of the kernel's clock that is safe everywhere and never steered
  * @breaks:	how often the TSC was found to have stopped, or ahead, so far
  */
 struct here {
@@ -175,7 +175,7 @@ static void read_here(const struct base *from, struct here *here)
 	u32 raw;
 
 	here->reading = (struct apic_clock_reading) {};
-	here->ns = ktime_get_mono_fast_ns();
+	here->ns = ktime_get_raw_fast_ns();
 	expected = expected_ticks(from, here->ns);
 	for (i = 0; i < READS; i++) {
 		before = rdtsc_ordered();
@@ -363,7 +363,7 @@ static void begin(void)
 						      1ULL << APIC_CLOCK_RATE_SHIFT, FS_PER_S));
 	fit_cpu = -1;
 	preempt_disable();
-	first.ns = ktime_get_mono_fast_ns();
+	first.ns = ktime_get_raw_fast_ns();
 	first.scale.ref = apic_clock_reference_read();
 	first.scale.common = rdtsc_ordered();
 	first.scale.step = apic_clock_tsc_step();
