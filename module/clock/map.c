@@ -37,14 +37,16 @@ static s64 cycles(s64 ticks, u64 rate)
 
 /**
  * apic_clock_fit_init() - begin with the kernel's frequency
- * @fit:	the fit
+ * @fit:	the fit; all zero, or one that begins anew
  * @nominal:	cycles per tick by that frequency, times 2^32
+ *
+ * That the rate has moved is not forgotten.
  *
  * Context: Any.
  */
 void apic_clock_fit_init(struct apic_clock_fit *fit, u64 nominal)
 {
-	*fit = (struct apic_clock_fit) { .nominal = nominal };
+	*fit = (struct apic_clock_fit) { .nominal = nominal, .moved = fit->moved };
 	fit->rate = apic_clock_fit_runs(fit, false);
 }
 

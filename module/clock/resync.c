@@ -517,8 +517,8 @@ void apic_clock_resync_judge(struct apic_clock_verdict *verdict)
 		verdict->rate_known = true;
 		verdict->rate_ppb = apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate));
 		verdict->rate_error_ppb = apic_clock_fit_error_ppb(&fit);
-		verdict->rate_moved = fit.moved;
 	}
+	verdict->rate_moved = fit.moved;
 	mutex_unlock(&resync_mutex);
 }
 

@@ -17,7 +17,8 @@ from lab.run import package
 
 TREE = Path(__file__).resolve().parents[2]
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
-# With openssl DKMS signs; dpkg-dev and dctrl-tools are for Debian's own test, libc6-dev for programs.
+# With openssl DKMS signs; dpkg-dev and dctrl-tools are for Debian's own test; programs need
+# libc6-dev.
 PACKAGES = ("dctrl-tools", "dkms", "dpkg-dev", "iproute2", "libc6-dev", "linux-headers-amd64",
             "openssl")  # fmt: skip
 OURS = ("apic-timer-dkms", "apic-timer-dev", "apic-timer-tc", "apic-timer-tools")

@@ -381,7 +381,7 @@ static unsigned int fit_for(struct kunit *test, struct apic_clock_fit *fit, unsi
 /* The truth is within the bounds, which become narrow, and the kernel is 20 ppm off. */
 static void rate_test(struct kunit *test)
 {
-	struct apic_clock_fit fit;
+	struct apic_clock_fit fit = {};
 	static const unsigned int smis[] = { 0, 20 };
 	static const struct {
 		unsigned int seconds;
@@ -458,7 +458,7 @@ static void guard_test(struct kunit *test)
 	/* The kernel's watchdog sees 400 ppm and more. */
 	static const s64 changes[] = { 4000, -5000, 400000, -400000 };
 	struct apic_clock_follow follow = {};
-	struct apic_clock_fit fit;
+	struct apic_clock_fit fit = {};
 	unsigned int i;
 
 	apic_clock_fit_init(&fit, nominal());
@@ -476,6 +476,11 @@ static void guard_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, compare_for(test, &fit, &follow, false, 10000, 100), 0U);
 	}
 	KUNIT_EXPECT_EQ(test, fit.moved, (unsigned int)ARRAY_SIZE(changes));
+
+	/* A sleep makes it begin anew; the TSC is no better for that. */
+	apic_clock_fit_init(&fit, nominal());
+	KUNIT_EXPECT_FALSE(test, fit.fitted);
+	KUNIT_EXPECT_EQ(test, fit.moved, (unsigned int)ARRAY_SIZE(changes));
 	KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
 	KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
 }
@@ -484,7 +489,7 @@ static void guard_test(struct kunit *test)
 static void stopped_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
-	struct apic_clock_fit fit;
+	struct apic_clock_fit fit = {};
 
 	apic_clock_fit_init(&fit, nominal());
 	compare_for(test, &fit, &follow, true, 1000, 100);
@@ -526,7 +531,7 @@ static void doubted_test(struct kunit *test)
 {
 	static const unsigned int every[] = { 100, 1000, 10000 };
 	struct apic_clock_follow follow;
-	struct apic_clock_fit fit;
+	struct apic_clock_fit fit = {};
 	unsigned int i, n;
 	s64 off;
 
@@ -559,7 +564,7 @@ static void doubted_test(struct kunit *test)
 static void break_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
-	struct apic_clock_fit fit;
+	struct apic_clock_fit fit = {};
 	s64 off;
 
 	apic_clock_fit_init(&fit, nominal());
