@@ -354,7 +354,7 @@ def test_gone(guest):
     # CPU 1 is held up in the middle of arming a timer, and we are on the other one.
     taskset -p 1 $$ >/dev/null
     held() {
-        echo "hold $1 400" >$test/command
+        echo "hold $1 1000" >$test/command
         taskset 2 sh -c "echo 'phc_arm $1 0 $2' >$test/command" &
         sleep 0.1
         echo "$3" >$fake/command
@@ -376,8 +376,9 @@ def test_while_armed(guest):
     slot = found["set"].slots[1]
     assert (slot.ret, slot.runs, slot.pending) == (0, 1, 0)
     slot = found["removed"].slots[2]
-    assert (slot.runs, slot.pending) == (0, 0)
-    assert -19 in (slot.ret, slot.lost)
+    # The removal may take longer than the CPU is held up: then it expires.
+    assert slot.pending == 0
+    assert slot.runs == 1 or -19 in (slot.ret, slot.lost)
 
 
 @pytest.mark.guest(
