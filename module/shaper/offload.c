@@ -8,13 +8,19 @@
  */
 #include <asm/msr.h>
 #include <linux/apic_timer.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <linux/string.h>
 #include <net/pkt_sched.h>
 
 #include "offload.h"
 #include "shaper.h"
+
+/* The qdiscs that it is on for. RTNL. */
+static LIST_HEAD(users);
 
 static int ask(struct Qdisc *sch, bool enable)
 {
@@ -51,6 +57,17 @@ static bool of_one_queue(const struct Qdisc *sch)
 	return queues == 1;
 }
 
+/* A qdisc that is replaced goes when the one in its place is there, and has asked for the same. */
+static bool is_used(const struct Qdisc *sch)
+{
+	const struct shaper *q;
+
+	list_for_each_entry(q, &users, offloads)
+		if (q->sch->dev_queue == sch->dev_queue)
+			return true;
+	return false;
+}
+
 /**
  * shaper_offload() - turn a device's LaunchTime on or off
  * @sch:	the qdisc
@@ -63,12 +80,15 @@ static bool of_one_queue(const struct Qdisc *sch)
  */
 int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_ack *extack)
 {
+	struct shaper *q = qdisc_priv(sch);
 	int err;
 
 	if (was == wanted)
 		return 0;
 	if (!wanted) {
-		ask(sch, false);
+		list_del(&q->offloads);
+		if (!is_used(sch))
+			ask(sch, false);
 		sch->flags &= ~TCQ_F_OFFLOADED;
 		return 0;
 	}
@@ -76,11 +96,16 @@ int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_
 		NL_SET_ERR_MSG(extack, "offload is for one queue: use apic below mq");
 		return -EOPNOTSUPP;
 	}
+	if (!strcmp(rtnl_dereference(sch->dev_queue->qdisc_sleeping)->ops->id, "etf")) {
+		NL_SET_ERR_MSG(extack, "etf turns LaunchTime off as it goes: delete it first");
+		return -EBUSY;
+	}
 	err = ask(sch, true);
 	if (err < 0) {
 		NL_SET_ERR_MSG(extack, "the device has no LaunchTime for this queue");
 		return err;
 	}
+	list_add(&q->offloads, &users);
 	sch->flags |= TCQ_F_OFFLOADED;
 	return 0;
 }

@@ -123,6 +123,7 @@ enum shaper_sender {
  * @block:	what @filters are reached by; RTNL
  * @flows:	the root qdisc's lock; &shaper_flow.queued also needs @lock
  * @node:	in the list of all; under its lock
+ * @offloads:	in the list of those with offload; RTNL
  */
 struct shaper {
 	raw_spinlock_t lock;
@@ -168,6 +169,7 @@ struct shaper {
 	struct tcf_block *block;
 	struct shaper_flows flows;
 	struct list_head node;
+	struct list_head offloads;
 };
 
 /* Whether this qdisc is what the core runs for its queue: below another it is that one. */

@@ -162,3 +162,64 @@ def test_refused(guest):
     assert re.search(r"qdisc apic 12: parent 1:2 offloaded .* offload on ", output)
     assert re.search(r"qdisc apic 14: parent 13:1 offloaded .* offload on ", output)
     assert "offload off" in output
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    begin launch=1
+    came() {
+        echo 1 >$SINK/reset
+        udpsend count=50 gap=100000 clock=tai priority=6
+        launches
+    }
+    tc qdisc add dev sink0 root handle 1: apic offload on
+    tc qdisc replace dev sink0 root handle 2: apic offload on
+    came
+    tc qdisc replace dev sink0 root handle 3: apic
+    came
+    # Two of one queue
+    tc qdisc replace dev sink0 root handle 4: prio
+    for band in 1 2; do
+        tc qdisc add dev sink0 parent 4:$band handle 4$band: apic offload on
+    done
+    tc qdisc change dev sink0 parent 4:2 handle 42: apic offload off
+    tc qdisc change dev sink0 parent 4:2 handle 42: apic offload on
+    tc qdisc del dev sink0 parent 4:2
+    came
+    tc qdisc del dev sink0 root
+    came
+    """
+    + END,
+)
+def test_replaced(guest):
+    """LaunchTime is on for as long as any wants it of that queue."""
+    found = launches(guest.ok())
+    assert [count for count, *_ in found] == [50, 0, 50, 0]
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    insmod $SHARED/modules/sch_etf.ko 2>/dev/null || :
+    begin launch=1
+    ETF="etf clockid CLOCK_TAI delta 200000 offload skip_sock_check"
+    tc qdisc add dev sink0 root handle 1: $ETF
+    tc qdisc replace dev sink0 root handle 2: apic offload on 2>&1 && echo taken
+    tc qdisc show dev sink0
+    tc qdisc del dev sink0 root
+    tc qdisc add dev sink0 root handle 2: apic offload on
+    udpsend count=50 gap=100000 clock=tai
+    launches
+    tc qdisc del dev sink0 root
+    """
+    + END,
+)
+def test_in_the_place_of_etf(guest):
+    """etf turns LaunchTime off as it goes, whoever has come for it."""
+    output = guest.ok()
+    assert "taken" not in output and "qdisc etf 1: root " in output
+    assert "etf turns LaunchTime off as it goes: delete it first" in output
+    assert launches(output)[0][0] == 50

@@ -31,6 +31,8 @@ MINIMUM = 15
 USUAL = 0.25
 # The kernel's modules of filters, and for those of clsact, for sections that load them.
 FILTERS = ("cls_u32", "cls_fw", "cls_flower", "cls_bpf", "cls_matchall", "sch_ingress")
+# And the one that the qdisc `apic` shares LaunchTime with.
+RIVALS = ("sch_etf",)
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,8 @@ def _taken(kernel: Kernel, sections: Iterable[Section]) -> dict[str, bytes | Pat
         files |= network.files(kernel)
     if "modules/cls_" in scripts:
         files |= network.own_modules(kernel, FILTERS)
+    if "modules/sch_etf" in scripts:
+        files |= network.own_modules(kernel, RIVALS)
     if "phc2sys" in scripts:
         files |= linuxptp.files()
     if "$TOOL" in scripts:
