@@ -195,8 +195,7 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 	q->horizon = apic_timer_ns_to_tsc(config->horizon_ns);
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);
 	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
-	q->doorbell = config->offload ? 0 : apic_timer_ns_to_tsc(config->doorbell_ns);
-	q->handing = q->ahead + q->doorbell;
+	q->handing = q->ahead ?: apic_timer_ns_to_tsc(config->doorbell_ns);
 	q->near = apic_timer_ns_to_tsc(NEAR_NS);
 	if (mode != q->mode || !q->lead_soft.max) {
 		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(4000),

@@ -132,6 +132,7 @@ void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_se
 	sending->generation = q->generation;
 	sending->mode = TC_APIC_MODE_AUTO;
 	sending->planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want;
+	sending->launched = false;
 	sending->taken = false;
 	if (unlikely(q->ce_threshold && at - shaper_wanted(q, skb) > q->ce_threshold))
 		mark(q, skb);
@@ -143,6 +144,7 @@ void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_se
 	skb->dev = dev;
 	if (unlikely(q->ahead)) {
 		shaper_offload_launch(skb, at);
+		sending->launched = true;
 		/* In the place of its deadline: should it come back, it has none any more. */
 		if (cb->flags & SHAPER_DEADLINE)
 			cb->flags &= ~(SHAPER_DEADLINE | SHAPER_TXTIME);
@@ -213,7 +215,8 @@ static void count(struct shaper *q, const struct shaper_sending *sending)
 	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
-	s64 error = start->left + q->doorbell - sending->at;
+	/* By what it was handed over for: the configuration may be another one since. */
+	s64 error = start->left - start->at;
 
 	count_sent(&q->stats, sending->mode);
 	if (unlikely(sending->class))
@@ -221,8 +224,8 @@ static void count(struct shaper *q, const struct shaper_sending *sending)
 	if (!sending->planned)
 		return;
 	/* The device keeps it until its moment. */
-	if (q->ahead && error < 0)
-		error = 0;
+	if (unlikely(sending->launched))
+		error = max_t(s64, start->left - sending->at, 0);
 	count_error(q, &q->stats, error);
 	if (unlikely(sending->class))
 		count_error(q, &sending->class->stats, error);

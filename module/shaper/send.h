@@ -7,7 +7,7 @@
 
 /**
  * struct shaper_sending - a packet that a sender has taken, and what must be known of it later
- * @start:	for shaper_start(); with offload its moment is the one to be handed over at
+ * @start:	for shaper_start(); its moment is the one to be handed over at
  * @at:		its moment, absolute TSC
  * @flow:	its flow, or NULL
  * @class:	its class, or NULL; set when the sender is back, and valid while it holds q->lock
@@ -16,6 +16,7 @@
  * @generation:	of the qdisc when it was taken
  * @mode:	TC_APIC_MODE_* by which it is sent; %TC_APIC_MODE_AUTO: the kernel sends it
  * @planned:	it had a moment, of its own or by the rate, that it can be late for
+ * @launched:	the device has its moment, by offload
  * @taken:	the driver has it
  */
 struct shaper_sending {
@@ -28,6 +29,7 @@ struct shaper_sending {
 	u32 generation;
 	u32 mode;
 	bool planned;
+	bool launched;
 	bool taken;
 };
 

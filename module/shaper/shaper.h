@@ -104,9 +104,8 @@ enum shaper_sender {
  * @ce_threshold: TSC cycles; 0: none
  * @ahead:	with offload: TSC cycles that packets are handed over before their moments; 0
  *		without it
- * @doorbell:	without offload: TSC cycles from the driver's first instruction until it starts the
- *		card
- * @handing:	one of the two: TSC cycles that packets are handed over before their moments
+ * @handing:	TSC cycles that packets are handed over before their moments: @ahead, or without
+ *		offload what the driver takes from its first instruction until it starts the card
  * @near:	distance at which a converted departure time is good enough, TSC cycles
  * @lead_hard:	the handler's preparation
  * @lead_soft:	that of softirq or thread
@@ -152,7 +151,6 @@ struct shaper {
 	u64 horizon;
 	u64 ce_threshold;
 	u64 ahead;
-	u64 doorbell;
 	u64 handing;
 	u64 near;
 	struct shaper_lead lead_hard;

@@ -30,6 +30,7 @@ static void resume(struct shaper *q, struct shaper_sending *sending)
 	u64 now = rdtsc();
 
 	sending->at = now;
+	sending->start.at = now;
 	sending->start.ready = now;
 	sending->start.left = now;
 	if (!sending->taken)

@@ -121,6 +121,34 @@ def test_doorbell(guest):
     assert "out of range" in output and output.count(" doorbell 400ns ") == 2
 
 
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    tc qdisc add dev sink0 root apic mode $HARD
+    for n in $(seq 500); do
+        echo qdisc change dev sink0 root apic doorbell 100us
+        echo qdisc change dev sink0 root apic doorbell 0ns
+    done >changes
+    udpsend count=10000 gap=200000 ahead=1000000 >sent &
+    sleep 0.05
+    while tc -batch changes 2>/dev/null && [ -z "$(cat sent)" ]; do
+        :
+    done
+    wait
+    patiently drained
+    cat sent
+    tc -s qdisc show dev sink0
+    """
+    + END,
+)
+def test_doorbell_is_changed(guest):
+    """A packet's error is by the doorbell that it was handed over by, not by the next one."""
+    output = guest.ok()
+    print(output)
+    assert " early 0 " in output
+
+
 AHEAD_NS = 20_000_000
 
 # By hand, as there is no compiler: the packet's time is now and that much.
