@@ -59,7 +59,9 @@ static inline u64 shaper_handing(const struct shaper *q, u64 at)
 /* Whether the kernel's own path has to send it. */
 static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff *skb)
 {
-	return shaper_cb(skb)->flags & SHAPER_STACK ||
+	u32 flags = shaper_cb(skb)->flags;
+
+	return flags & SHAPER_STACK || SHAPER_PREPARED(flags) != q->prepared ||
 	       q->features != qdisc_dev(q->sch)->features;
 }
 

@@ -20,6 +20,9 @@ struct shaper_flow;
 #define SHAPER_AT_ONCE		BIT(4)
 /* The application's own time is a deadline: it wants to leave at once, and not after that. */
 #define SHAPER_DEADLINE		BIT(5)
+/* &shaper.prepared when it was queued. */
+#define SHAPER_PREPARED_SHIFT	8
+#define SHAPER_PREPARED(flags)	((u8)((flags) >> SHAPER_PREPARED_SHIFT))
 /* Lower half of the number of its class; 0: it has none. */
 #define SHAPER_CLASS_SHIFT	16
 #define SHAPER_CLASS(flags)	((flags) >> SHAPER_CLASS_SHIFT)

@@ -36,6 +36,7 @@
  * @flow:	its flow, or NULL
  * @class:	its class, or NULL
  * @pace:	rate of its socket, bit/s; 0: none
+ * @features:	of the device, from before it was prepared for them
  */
 struct request {
 	u64 now;
@@ -48,6 +49,7 @@ struct request {
 	struct shaper_flow *flow;
 	struct shaper_class *class;
 	u64 pace;
+	netdev_features_t features;
 };
 
 static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, u64 *counter)
@@ -231,8 +233,12 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 		raw_spin_unlock_irqrestore(&q->lock, flags);
 		return qdisc_drop(skb, sch, to_free);
 	}
-	if (!q->queued)
-		q->features = dev->features;
+	/* Those that were queued before are the kernel's to prepare anew. */
+	if (unlikely(q->features != request->features)) {
+		q->features = request->features;
+		q->prepared++;
+	}
+	cb->flags |= q->prepared << SHAPER_PREPARED_SHIFT;
 	if (flow)
 		WRITE_ONCE(flow->queued, flow->queued + 1);
 	queued = q->queued + 1;
@@ -316,6 +322,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	if (request.pace || q->config.flow_limit || q->config.flow_order)
 		request.flow = shaper_flow_get(&q->flows, skb, request.now);
 
+	request.features = READ_ONCE(qdisc_dev(sch)->features);
 	if (xfrm_offload(skb)) {
 		request.flags |= SHAPER_STACK;
 	} else {

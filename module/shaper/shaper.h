@@ -98,7 +98,8 @@ enum shaper_sender {
  * @handed:	the kernel got a packet from dequeue, and may give it back: 2 until it calls
  *		again, which may be for more of them, 1 until it does so once more
  * @placed:	@timer is on the CPU that was chosen
- * @features:	of the device, which all packets were prepared for
+ * @features:	of the device, which the latest packet was prepared for
+ * @prepared:	counts changes of that: those before it were prepared for others
  * @late:	TSC cycles after its moment from which on a packet is late
  * @horizon:	TSC cycles
  * @ce_threshold: TSC cycles; 0: none
@@ -146,6 +147,7 @@ struct shaper {
 	bool woken;
 	u8 handed;
 	bool placed;
+	u8 prepared;
 	netdev_features_t features;
 	u64 late;
 	u64 horizon;

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from test_shaper import BEGIN, BOTH, END, SMP, VIRTUAL, all_came
+from test_shaper import BEGIN, BOTH, END, SMP, VIRTUAL, all_came, counts
 
 # A frame's length that no other packet has, and its payload's.
 FRAME = 342
@@ -310,3 +310,59 @@ def test_time_stamps(guest):
     assert len(plain) == len(stamped) == 20
     assert plain.count("hard") > 10
     assert stamped.count("soft") == 20
+
+
+@pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    cat >checksums.py <<'PY'
+import ctypes, fcntl, socket, struct, sys
+# ETHTOOL_STXCSUM
+value = ctypes.create_string_buffer(struct.pack("<II", 0x17, int(sys.argv[1])), 8)
+fcntl.ioctl(socket.socket(), 0x8946, struct.pack("<16sQ16x", b"sink0", ctypes.addressof(value)))
+PY
+    checksums() { python3 checksums.py $1; }
+    # later COUNT FLOW NS: so many more are queued.
+    later() {
+        queued=$((queued + $1))
+        udpsend count=$1 flow=$2 batch=$1 gap=100000 ahead=$3 wait=1000 &
+        patiently eval 'tc -s qdisc show dev sink0 | grep -q " ${queued}p "'
+    }
+    queued=0
+    tc qdisc add dev sink0 root apic mode hard
+    # Those that are queued in between lack checksums, and the first stays till the end.
+    checksums 0
+    later 1 1 6000000000
+    checksums 1
+    later 100 2 3000000000
+    checksums 0
+    wait
+    patiently drained
+    cat $SINK/packets
+    tc -s qdisc show dev sink0
+    echo unprepared $(cat $SINK/unprepared)
+    # What comes after a change is prepared for it, though the queue is never empty.
+    echo 1 >$SINK/reset
+    queued=0
+    checksums 1
+    later 1 1 6000000000
+    checksums 0
+    echo again
+    udpsend count=200 gap=1000000
+    tc -s qdisc show dev sink0
+    """
+    + END,
+)
+def test_features_change(guest):
+    """Packets that were prepared for others go by the kernel, and only these do."""
+    output, again = guest.ok().split("again\n")
+    print(output, again)
+    assert counts(output)["packets"] == 101
+    assert re.search(r"^unprepared 0$", output, re.M)
+    stack, hard = (
+        [int(n) for n in re.findall(rf" {name} (\d+)", output + again)]
+        for name in ("sent_stack", "sent_hard")
+    )
+    assert stack[0] >= 100 and stack[1] - stack[0] < 50
+    assert hard[1] - hard[0] > 100

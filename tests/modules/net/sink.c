@@ -15,6 +15,7 @@
  *			time is after the plan in the packet, and after the driver got it, ns
  *	reset		write: forget all that has come
  *	stops, refusals	how often the driver stopped a queue, and had no room
+ *	unprepared	packets that lack a checksum while the device computes none
  *
  * Parameters, which may be changed at any time: one packet in "stop", at random,
  * stops its queue for a random time, and one in "busy" gets NETDEV_TX_BUSY; every
@@ -70,7 +71,7 @@ MODULE_PARM_DESC(launch, "the device has LaunchTime");
 static struct net_device *device;
 static struct dentry *directory;
 static struct device *parent;
-static atomic_t stops, refusals;
+static atomic_t stops, refusals, unprepared;
 
 /* What wakes a queue again; all but the timer under the queue's lock. */
 static struct sink_queue {
@@ -110,6 +111,8 @@ static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *de
 		return NETDEV_TX_BUSY;
 	}
 	sink_account(skb, tsc, READ_ONCE(queue->launches));
+	if (skb->ip_summed == CHECKSUM_PARTIAL && !(dev->features & NETIF_F_CSUM_MASK))
+		atomic_inc(&unprepared);
 	dev_sw_netstats_tx_add(dev, 1, skb->len);
 	dev_kfree_skb_any(skb);
 	if (unlikely(sink_chance(queue, READ_ONCE(stop))))
@@ -208,6 +211,7 @@ static int __init sink_init(void)
 	sink_account_files(directory);
 	debugfs_create_atomic_t("stops", 0600, directory, &stops);
 	debugfs_create_atomic_t("refusals", 0600, directory, &refusals);
+	debugfs_create_atomic_t("unprepared", 0600, directory, &unprepared);
 	return 0;
 
 stats:
