@@ -25,7 +25,7 @@ static struct netlink_range_validation rate_range = { .min = 1, .max = SHAPER_RA
 static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_UNSPEC] = { .strict_start_type = TCA_APIC_UNSPEC + 1 },
 	[TCA_APIC_RATE64] = NLA_POLICY_FULL_RANGE(NLA_U64, &rate_range),
-	[TCA_APIC_BURST] = { .type = NLA_U32 },
+	[TCA_APIC_BURST] = NLA_POLICY_FULL_RANGE(NLA_U32, &shaper_burst_range),
 	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &shaper_overhead_range),
 	[TCA_APIC_LIMIT] = NLA_POLICY_MIN(NLA_U32, 1),
 };

@@ -51,12 +51,13 @@ static struct netlink_range_validation ahead_range = {
 
 static struct netlink_range_validation doorbell_range = { .max = DOORBELL_MAX };
 static struct netlink_range_validation threshold_range = { .max = HORIZON_MAX };
+struct netlink_range_validation shaper_burst_range = { .max = SHAPER_LEN_MAX };
 struct netlink_range_validation_signed shaper_overhead_range = { .min = -64, .max = 255 };
 
 static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 	[TCA_APIC_UNSPEC] = { .strict_start_type = TCA_APIC_UNSPEC + 1 },
 	[TCA_APIC_RATE64] = NLA_POLICY_FULL_RANGE(NLA_U64, &rate_range),
-	[TCA_APIC_BURST] = { .type = NLA_U32 },
+	[TCA_APIC_BURST] = NLA_POLICY_FULL_RANGE(NLA_U32, &shaper_burst_range),
 	[TCA_APIC_OVERHEAD] = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &shaper_overhead_range),
 	[TCA_APIC_MODE] = NLA_POLICY_MAX(NLA_U32, __TC_APIC_MODE_MAX - 1),
 	[TCA_APIC_CPU] = { .type = NLA_U32 },

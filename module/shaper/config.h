@@ -8,6 +8,7 @@
 #include "shaper.h"
 
 extern const struct shaper_config shaper_defaults;
+extern struct netlink_range_validation shaper_burst_range;
 extern struct netlink_range_validation_signed shaper_overhead_range;
 
 int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack);

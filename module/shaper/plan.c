@@ -6,15 +6,11 @@
  * kept and added to the next packet's, so that after any number of packets the
  * departure is the one that a single division of all their bits would give.
  */
-#include <linux/bits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include "plan.h"
 #include "shift.h"
-
-/* With 2^33 cycles in a second, the product of bits and cycles fits into 64 bits. */
-#define LEN_MAX		BIT(27)
 
 /* Compute the cycles of @bytes, and keep what is left over. */
 static u64 duration(const struct shaper_plan *plan, u64 bytes, u64 *rest)
@@ -27,7 +23,7 @@ static u64 duration(const struct shaper_plan *plan, u64 bytes, u64 *rest)
  * @plan:	the plan; zeroed at first
  * @hz:		TSC cycles in a second, at most 2^33
  * @rate:	bit/s, at most %SHAPER_RATE_MAX; 0 for no limit
- * @burst:	bytes that may leave at once after a pause
+ * @burst:	bytes that may leave at once after a pause, at most %SHAPER_LEN_MAX
  * @overhead:	bytes to add to the length of each packet
  *
  * The next packet leaves when it would have left at the old rate.
@@ -43,12 +39,12 @@ void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 
 	plan->overhead = overhead;
 	plan->rest = 0;
 	plan->gap = 0;
-	plan->burst = rate ? duration(plan, min_t(u64, burst, LEN_MAX), &rest) : 0;
+	plan->burst = rate ? duration(plan, min_t(u64, burst, SHAPER_LEN_MAX), &rest) : 0;
 }
 
 static u64 bytes_of(const struct shaper_plan *plan, u32 len)
 {
-	return clamp_t(s64, (s64)len + plan->overhead, 1, LEN_MAX);
+	return clamp_t(s64, (s64)len + plan->overhead, 1, SHAPER_LEN_MAX);
 }
 
 /**

@@ -7,6 +7,8 @@
 #include <linux/types.h>
 
 #define SHAPER_RATE_MAX		BIT_ULL(40)	/* bit/s */
+/* Bytes. With 2^33 cycles in a second, the product of bits and cycles fits into 64 bits. */
+#define SHAPER_LEN_MAX		BIT(27)
 
 /**
  * struct shaper_plan - when packets may leave, at a rate

@@ -14,6 +14,7 @@
 #define MESSAGE_ROOM	65536	/* of tc's buffer */
 #define NS_PER_SEC	1000000000ULL
 #define RATE_MAX	(1ULL << 40)
+#define BURST_MAX	(1ULL << 27)
 
 /* How the value of an option is written, and sent to the kernel. */
 enum kind {
@@ -62,7 +63,7 @@ struct option {
 static const struct option options[] = {
 	{ "rate", RATE, TCA_APIC_RATE64, NULL, 0, RATE_MAX, "0",
 	  "bits per second of all packets together; 0: no limit" },
-	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, UINT32_MAX, "0",
+	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, BURST_MAX, "0",
 	  "bytes that may leave at once after a pause" },
 	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
 	  "bytes to add to each packet's length before the rate is applied; 24: what "
@@ -96,7 +97,7 @@ static const struct option options[] = {
 	{ "pacing", FLAG, TCA_APIC_PACING, switches, 0, 0, "on",
 	  "whether packets without a departure time are sent at the rate of their socket, "
 	  "SO_MAX_PACING_RATE, but at least one in a second" },
-	{ "ce_threshold", TIME, TCA_APIC_CE_THRESHOLD, NULL, 0, UINT64_MAX, "0",
+	{ "ce_threshold", TIME, TCA_APIC_CE_THRESHOLD, NULL, 0, 1000 * NS_PER_SEC, "0",
 	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
 	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",
 	  "whether GSO packets are split, so that each of their packets has a departure time" },
@@ -114,7 +115,7 @@ static const struct option options[] = {
 static const struct option class_options[] = {
 	{ "rate", RATE, TCA_APIC_RATE64, NULL, 1, RATE_MAX, "none",
 	  "bits per second of the packets of the class; it must be given" },
-	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, UINT32_MAX, "0",
+	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, BURST_MAX, "0",
 	  "bytes of the class that may leave at once after a pause" },
 	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
 	  "bytes to add to each packet's length before the rate of the class is applied" },

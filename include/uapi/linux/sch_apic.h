@@ -58,7 +58,7 @@ enum tc_apic_late {
  * @TCA_APIC_UNSPEC:	not used
  * @TCA_APIC_PAD:	padding, not used otherwise
  * @TCA_APIC_RATE64:	u64, bit/s, up to 2^40; 0 (default): not limited
- * @TCA_APIC_BURST:	u32, bytes that may be sent at once after a pause; default 0
+ * @TCA_APIC_BURST:	u32, bytes that may be sent at once after a pause, up to 2^27; default 0
  * @TCA_APIC_OVERHEAD:	s32, bytes to add to each packet's length, -64..255; default 0.
  *			A packet counts as one byte at least
  * @TCA_APIC_MODE:	u32, &enum tc_apic_mode; default %TC_APIC_MODE_AUTO
@@ -86,7 +86,7 @@ enum tc_apic_late {
  *			that is ignored
  * @TCA_APIC_CE_THRESHOLD: u64, ns: packets that the rate delays by more than this, after they
  *			were queued or after their departure time, are marked with ECN's
- *			"congestion experienced" if they can be; 0 (default): none
+ *			"congestion experienced" if they can be; up to 1,000 s, 0 (default): none
  * @TCA_APIC_SPLIT_GSO:	u8, 1 (default): GSO packets are split so that each of their packets
  *			has a moment; 0: they are sent whole where the device can take them
  * @TCA_APIC_MODE_NOW:	u32, dump only: the mode in effect, never %TC_APIC_MODE_AUTO
