@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,6 +54,22 @@ static pthread_mutex_t timers_lock = PTHREAD_MUTEX_INITIALIZER;
 /* A thread's device. A child process opens its own: the page is not inherited. */
 static __thread struct at at = { .fd = -1 };
 static pthread_key_t at_key;
+
+/* A signal's handler may want it, too: none runs while its thread has it. */
+static void lock_timers(sigset_t *mask)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, mask);
+	pthread_mutex_lock(&timers_lock);
+}
+
+static void unlock_timers(const sigset_t *mask)
+{
+	pthread_mutex_unlock(&timers_lock);
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
+}
 
 static struct timer *find(int fd)
 {
@@ -94,9 +111,10 @@ static void end_thread(void *data)
 	at_close(own);
 }
 
-/* The file is the parent's too, and the page is gone. */
+/* The file is the parent's too, the page is gone, and so is a thread that had the lock. */
 static void after_fork(void)
 {
+	pthread_mutex_init(&timers_lock, NULL);
 	at.page = NULL;
 	end_thread(&at);
 	process = getpid();
@@ -209,6 +227,7 @@ int timerfd_create(int clock, int flags)
 {
 	struct timer *timer;
 	struct at own;
+	sigset_t mask;
 	int fd, ours = clock_of(clock);
 
 	pthread_once(&once, start);
@@ -217,7 +236,7 @@ int timerfd_create(int clock, int flags)
 	/* The page is needed here only. */
 	at_syscall(AT_NR_MUNMAP, (long)own.page, 4096, 0, 0, 0, 0);
 	fd = own.fd;
-	pthread_mutex_lock(&timers_lock);
+	lock_timers(&mask);
 	/* One that was closed unseen had the same number. */
 	timer = find(fd);
 	if (!timer)
@@ -228,7 +247,7 @@ int timerfd_create(int clock, int flags)
 		timer->interval = 0;
 		__atomic_store_n(&timer->fd, fd, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&timers_lock);
+	unlock_timers(&mask);
 	if (!timer) {
 		next_close(fd);
 		return next_timerfd_create(clock, flags);
@@ -265,13 +284,14 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 	struct itimerspec was;
 	struct timer *timer;
 	uint64_t expires;
+	sigset_t mask;
 	int ret;
 
 	pthread_once(&once, start);
-	pthread_mutex_lock(&timers_lock);
+	lock_timers(&mask);
 	timer = find_open(fd);
 	if (!timer) {
-		pthread_mutex_unlock(&timers_lock);
+		unlock_timers(&mask);
 		return next_timerfd_settime(fd, flags, new, old);
 	}
 	was = setting_of(timer);
@@ -294,7 +314,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 	if (old)
 		*old = was;
 out:
-	pthread_mutex_unlock(&timers_lock);
+	unlock_timers(&mask);
 	if (!ret)
 		return 0;
 	errno = -ret;
@@ -304,13 +324,14 @@ out:
 int timerfd_gettime(int fd, struct itimerspec *now)
 {
 	struct timer *timer;
+	sigset_t mask;
 
 	pthread_once(&once, start);
-	pthread_mutex_lock(&timers_lock);
+	lock_timers(&mask);
 	timer = find_open(fd);
 	if (timer)
 		*now = setting_of(timer);
-	pthread_mutex_unlock(&timers_lock);
+	unlock_timers(&mask);
 	return timer ? 0 : next_timerfd_gettime(fd, now);
 }
 

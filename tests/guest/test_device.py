@@ -414,7 +414,7 @@ def test_preload(scratch):
         assert found[name]["p50"] > 2000
 
 
-PRELOADED = ("signalled", "never", "closes")
+PRELOADED = ("signalled", "never", "closes", "forks", "handler")
 
 
 @pytest.fixture(scope="module")

@@ -184,6 +184,77 @@ static int keeps_files(void)
 	return 0;
 }
 
+static int timer;
+
+static void *sets(void *unused)
+{
+	struct itimerspec new = { .it_value.tv_sec = 1000 };
+
+	(void)unused;
+	for (;;)
+		timerfd_settime(timer, 0, &new, NULL);
+	return NULL;
+}
+
+/* A child of fork() has its timers, whatever another thread was at. */
+static int forks(void)
+{
+	struct itimerspec now;
+	pthread_t other;
+	int i, status;
+
+	timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	pthread_create(&other, NULL, sets, NULL);
+	for (i = 0; i < 500; i++) {
+		if (!fork()) {
+			alarm(1);
+			_exit(timerfd_gettime(timer, &now));
+		}
+		wait(&status);
+		if (status)
+			return wrong("child", status);
+	}
+	return 0;
+}
+
+static volatile sig_atomic_t handled;
+
+static void looks(int number)
+{
+	struct itimerspec now;
+
+	(void)number;
+	timerfd_gettime(timer, &now);
+	handled++;
+}
+
+/* A signal's handler may ask for the timer that the thread is about to set. */
+static int handler_asks(void)
+{
+	struct itimerval often = { { .tv_usec = 997 }, { .tv_usec = 997 } };
+	struct itimerspec new = { .it_value.tv_sec = 1000 };
+	int status, i;
+	pid_t child;
+
+	timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	child = fork();
+	if (!child) {
+		signal(SIGALRM, looks);
+		setitimer(ITIMER_REAL, &often, NULL);
+		while (handled < 500)
+			timerfd_settime(timer, 0, &new, NULL);
+		_exit(0);
+	}
+	for (i = 0; i < 1000; i++) {
+		sleep_until(in(10));
+		if (waitpid(child, &status, WNOHANG))
+			return status ? wrong("child", status) : 0;
+	}
+	kill(child, SIGKILL);
+	wait(&status);
+	return wrong("seconds", i / 100);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -191,6 +262,8 @@ static const struct {
 	{ "signalled", ends_by_signal },
 	{ "never", never_comes },
 	{ "closes", keeps_files },
+	{ "forks", forks },
+	{ "handler", handler_asks },
 };
 
 int main(int argc, char **argv)
