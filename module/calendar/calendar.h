@@ -39,10 +39,11 @@ struct task_struct;
  *		run at a time
  * @base:	number of the major cycle in which its table took over
  * @running:	unit whose window is open
- * @over:	unit that has to be stopped, should it not stop by itself
+ * @over:	units that have to be stopped, should they not stop by themselves; that which is over
+ *		for the longest time first
  * @dispatch:	timer for the next window
  * @timeout:	timer for the end of the one that is open
- * @backstop:	timer for @over
+ * @backstop:	timer for the first one of @over, pending if there is one
  *
  * Locks: &calendar.lock before this one, and this one before those of the timers.
  */
@@ -58,7 +59,7 @@ struct calendar_cpu {
 	u64 wanted;
 	u64 base;
 	struct calendar_unit *running;
-	struct calendar_unit *over;
+	struct list_head over;
 	struct apic_timer_list dispatch;
 	struct apic_timer_list timeout;
 	struct apic_timer_list backstop;
@@ -76,6 +77,7 @@ struct calendar_cpu {
  * @task:	its thread, a counted reference; NULL: none
  * @resuming:	a window began, and what it took to wake the thread is not known yet
  * @queued:	@work is on its way
+ * @over:	in the list of its CPU, see there; or empty
  * @skip:	the next window is lost
  * @stops:	how often the calendar had stopped when that was last reported
  * @status:	%APIC_CALENDAR_OVERRAN, ..., since the last call
@@ -108,6 +110,7 @@ struct calendar_unit {
 	struct task_struct *task;
 	bool resuming;
 	bool queued;
+	struct list_head over;
 	bool skip;
 	unsigned int stops;
 	u32 status;
@@ -213,6 +216,7 @@ void calendar_dispatch_init(void);
 void calendar_cpu_init(struct calendar_cpu *cpu);
 int calendar_cpu_arm(struct calendar_cpu *cpu, bool here);
 void calendar_cpu_free(struct calendar_cpu *cpu);
+void calendar_over_no_more(struct calendar_unit *unit);
 bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
 void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
 int calendar_event(struct calendar_unit *unit, enum calendar_event event);

@@ -196,6 +196,26 @@ static void count_overrun(struct calendar *calendar)
 		calendar_change_to(calendar, calendar->tables[degraded], 0, &at);
 }
 
+static struct calendar_unit *first_over(struct calendar_cpu *cpu)
+	__must_hold(&cpu->lock)
+{
+	return list_first_entry_or_null(&cpu->over, struct calendar_unit, over);
+}
+
+static u64 backstop_of(const struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	return unit->receipt.ended + calendar_backstop();
+}
+
+/* The timer for the unit that is over for the longest time; it is not pending. */
+static void arm_backstop(struct calendar_cpu *cpu, const struct calendar_unit *unit)
+	__must_hold(&cpu->lock)
+{
+	cpu->backstop.expires = backstop_of(unit);
+	add_apic_timer(&cpu->backstop);
+}
+
 static void timed_out(unsigned long long now, unsigned long data)
 {
 	struct calendar_cpu *cpu = (struct calendar_cpu *)data;
@@ -224,8 +244,9 @@ static void timed_out(unsigned long long now, unsigned long data)
 		goto out;
 	}
 	calendar_unit_break(unit);
-	cpu->over = unit;
-	mod_apic_timer(&cpu->backstop, now + calendar_backstop());
+	list_add_tail(&unit->over, &cpu->over);
+	if (list_is_first(&unit->over, &cpu->over))
+		arm_backstop(cpu, unit);
 out:
 	raw_spin_unlock(&cpu->lock);
 	if (overran)
@@ -238,9 +259,14 @@ static void still_over(unsigned long long now, unsigned long data)
 	struct calendar_unit *unit;
 
 	raw_spin_lock(&cpu->lock);
-	unit = cpu->over;
-	cpu->over = NULL;
-	if (cpu->on && unit && unit->state == CALENDAR_OVER) {
+	while ((unit = first_over(cpu))) {
+		if (backstop_of(unit) > now) {
+			arm_backstop(cpu, unit);
+			break;
+		}
+		list_del_init(&unit->over);
+		if (!cpu->on || unit->state != CALENDAR_OVER)
+			continue;
 		unit->count.late_breaks++;
 		unit->status |= APIC_CALENDAR_LATE_BREAK;
 		/* A signal is as late, and its handler runs at the unit's priority. */
@@ -250,6 +276,26 @@ static void still_over(unsigned long long now, unsigned long data)
 		}
 	}
 	raw_spin_unlock(&cpu->lock);
+}
+
+/**
+ * calendar_over_no_more() - a unit whose window is over has stopped, or has no thread any more
+ * @unit:	the unit, which may as well be none of these
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ */
+void calendar_over_no_more(struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	struct calendar_cpu *cpu = unit->cpu;
+
+	lockdep_assert_held(&cpu->lock);
+	if (list_empty(&unit->over))
+		return;
+	list_del_init(&unit->over);
+	/* Should it expire for another one, that is too early, and it is armed again. */
+	if (list_empty(&cpu->over))
+		del_apic_timer(&cpu->backstop);
 }
 
 static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
@@ -508,6 +554,7 @@ static void init_timer(struct apic_timer_list *timer, struct calendar_cpu *cpu,
 void calendar_cpu_init(struct calendar_cpu *cpu)
 {
 	raw_spin_lock_init(&cpu->lock);
+	INIT_LIST_HEAD(&cpu->over);
 	init_timer(&cpu->dispatch, cpu, dispatched);
 	init_timer(&cpu->timeout, cpu, timed_out);
 	init_timer(&cpu->backstop, cpu, still_over);

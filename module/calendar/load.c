@@ -99,6 +99,7 @@ static int make_unit(struct calendar *calendar, u32 n, const struct apic_calenda
 	unit->cpu = cpu_of(calendar, def->cpu);
 	unit->number = n;
 	unit->def = *def;
+	INIT_LIST_HEAD(&unit->over);
 	unit->count.slack_min = U64_MAX;
 	unit->reported = APIC_CALENDAR_NONE;
 	calendar_learn_init(unit);

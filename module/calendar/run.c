@@ -86,7 +86,7 @@ static void del_timers(struct calendar *calendar)
 
 static void stop_cpu(struct calendar_cpu *cpu)
 {
-	struct calendar_unit *unit;
+	struct calendar_unit *unit, *next;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&cpu->lock, flags);
@@ -98,7 +98,8 @@ static void stop_cpu(struct calendar_cpu *cpu)
 		calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
 		calendar_event(unit, CALENDAR_LEAVE);
 	}
-	cpu->over = NULL;
+	list_for_each_entry_safe(unit, next, &cpu->over, over)
+		list_del_init(&unit->over);
 	/* A handler that runs finds the CPU off. */
 	del_apic_timer(&cpu->dispatch);
 	del_apic_timer(&cpu->timeout);
@@ -188,7 +189,6 @@ static int arm(struct calendar_cpu *cpu, const struct calendar_table *table, u64
 	cpu->ending = false;
 	cpu->base = 0;
 	cpu->running = NULL;
-	cpu->over = NULL;
 	calendar_position_begin(&cpu->position, table, cpu->slot, origin);
 	ret = calendar_cpu_arm(cpu, false);
 	raw_spin_unlock(&cpu->lock);

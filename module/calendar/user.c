@@ -244,10 +244,7 @@ static int window_over(struct calendar_unit *unit, const struct apic_calendar_wa
 		del_apic_timer(&cpu->timeout);
 		calendar_cpu_free(cpu);
 	}
-	if (cpu->over == unit) {
-		cpu->over = NULL;
-		del_apic_timer(&cpu->backstop);
-	}
+	calendar_over_no_more(unit);
 	raw_spin_unlock_irqrestore(&cpu->lock, flags);
 	return was;
 }
@@ -374,10 +371,8 @@ static void break_off(struct callback_head *head)
 					 apic_timer_now() - unit->timeout);
 	}
 	/* What is to be done is done in time, also where the thread runs on. */
-	if (over && unit->cpu->over == unit) {
-		unit->cpu->over = NULL;
-		del_apic_timer(&unit->cpu->backstop);
-	}
+	if (over)
+		calendar_over_no_more(unit);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 	if (stop) {
 		park(unit);
@@ -435,10 +430,7 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 			calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
 			del_apic_timer(&unit->cpu->timeout);
 		}
-		if (unit->cpu->over == unit) {
-			unit->cpu->over = NULL;
-			del_apic_timer(&unit->cpu->backstop);
-		}
+		calendar_over_no_more(unit);
 		calendar_event(unit, CALENDAR_LEAVE);
 		unit->task = NULL;
 		unit->demote = false;

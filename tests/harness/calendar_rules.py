@@ -444,6 +444,34 @@ def acted() -> None:
                 assert (found.overran, found.late_breaks) == (1, 0)
 
 
+def outlasted() -> None:
+    """A thread that does not stop is seen to, although another one overran after it, and stopped."""
+    before = set_parameter("backstop_us", 50_000)
+    mine, theirs = os.pipe()
+    try:
+        for policy in (apic_calendar.KILL, apic_calendar.PARK):
+            with Calendar() as calendar:
+                calendar.load(MAJOR, [(2 * MS, 3 * MS, 0), (8 * MS, 3 * MS, 1)],
+                              [Unit.user("a", 0, policy), Unit.user("b", 0)])  # fmt: skip
+
+                def waits(calendar=calendar) -> None:
+                    calendar.bind(0)
+                    calendar.wait(0)
+                    os.read(mine, 1)
+
+                with process(waits) as pid, process(worker(calendar, 1, spin_in=1)):
+                    until(lambda calendar=calendar: all(counts(calendar, u).tid for u in (0, 1)))
+                    calendar.start()
+                    until(lambda calendar=calendar: counts(calendar, 0).late_breaks == 1, 20)
+                    assert counts(calendar, 1).late_breaks == 0
+                    if policy == apic_calendar.KILL:
+                        assert ended(pid) == -signal.SIGKILL
+    finally:
+        os.close(theirs)
+        os.close(mine)
+        set_parameter("backstop_us", before)
+
+
 def skipped() -> None:
     """A window that is lost for one that was too long."""
     with Calendar() as calendar:
