@@ -140,7 +140,6 @@ bool calendar_stop(struct calendar *calendar, int error)
 	if (ran) {
 		calendar->running = false;
 		calendar->error = error;
-		WRITE_ONCE(calendar->stops, calendar->stops + 1);
 		trace_apic_calendar_stop(error);
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
@@ -148,6 +147,19 @@ bool calendar_stop(struct calendar *calendar, int error)
 		return false;
 	for (i = 0; i < calendar->n_cpus; i++)
 		stop_cpu(&calendar->cpus[i]);
+	/*
+	 * Not earlier: who has seen it, and calls again, must find no CPU on.
+	 *
+	 *	CPU0: calendar_stop()			CPU1: a unit's thread
+	 *	  stops++
+	 *						  call: -ECANCELED
+	 *						  call: WAITING, sleeps
+	 *						dispatched(): GO
+	 *	  stop_cpu(1): OUT
+	 *	  wake_unit()
+	 *						  has seen this stop: sleeps, OUT
+	 */
+	WRITE_ONCE(calendar->stops, calendar->stops + 1);
 	for (i = 0; i < calendar->n_units; i++)
 		wake_unit(&calendar->units[i]);
 	disown(calendar, calendar->n_cpus);

@@ -16,7 +16,7 @@ from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "rights", "many", "structures", "refused", "runs", "switched",
-         "told", "parked", "policies", "outlasted", "degraded", "notified", "stopped", "killed", "executed",
+         "told", "parked", "policies", "outlasted", "restarted", "degraded", "notified", "stopped", "killed", "executed",
          "owned", "everywhere", "unstable", "tai", "restored", "offline", "sleeps", "syscall",
          "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does

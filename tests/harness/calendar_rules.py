@@ -42,6 +42,7 @@ MODULE = "apic_calendar"
 PARAMETERS = Path("/sys/module/apic_calendar/parameters")
 STATS = Path("/sys/kernel/debug/apic_timer/stats")
 INFO = Path("/sys/kernel/debug/apic_timer/info")
+TRACING = Path("/sys/kernel/tracing")
 TRIES = 3
 
 
@@ -662,6 +663,31 @@ def owned() -> None:
     first.start()
     until(lambda: counts(first).run > 2)
     first.close()
+
+
+def restarted() -> None:
+    """A thread that learns of a stop, and calls again at once, has windows after the next start."""
+    cpus = range(LAST_CPU + 1)
+    major, window = MS // 5, MS // 100
+    # It makes the stop of all CPUs take longer.
+    trigger = TRACING / "events/apic_calendar/apic_calendar_stop/trigger"
+    trigger.write_text("stacktrace")
+    os.sched_setaffinity(0, {0})
+    try:
+        with Calendar() as calendar:
+            units = [Unit.function_of(f"u{n}", n, "step") for n in cpus]
+            units.append(Unit.function_of("a", LAST_CPU, "toil", apic_calendar.THREAD))
+            last = len(units) - 1
+            entries = [(2 * window * n, window, last) for n in range(2, 9)]
+            calendar.load(major, [(0, window, 0), *entries], units)
+            for _ in range(1000):
+                before = counts(calendar, last).run
+                calendar.start()
+                until(lambda before=before: counts(calendar, last).run > before, 10)
+                calendar.stop()
+    finally:
+        os.sched_setaffinity(0, set(cpus))
+        trigger.write_text("!stacktrace")
 
 
 def everywhere() -> None:
