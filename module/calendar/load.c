@@ -317,12 +317,14 @@ long calendar_load(struct calendar *calendar, void __user *argument)
 	ret = apic_struct_in(&a, sizeof(a), LOAD_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
-	if (a.flags & ~APIC_CALENDAR_CYCLES)
-		return -EINVAL;
 	a.table = APIC_CALENDAR_NONE;
 	a.reason = APIC_CALENDAR_OK;
 	a.bad = APIC_CALENDAR_NONE;
 	a.other = APIC_CALENDAR_NONE;
+	if (a.flags & ~APIC_CALENDAR_CYCLES) {
+		ret = -EINVAL;
+		goto out;
+	}
 	if (!a.n_entries || a.n_entries > APIC_CALENDAR_ENTRIES ||
 	    a.n_units > APIC_CALENDAR_UNITS ||
 	    (!a.n_units && !READ_ONCE(calendar->n_units))) {

@@ -304,7 +304,7 @@ static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
 		return -EINVAL;
 	wanted = a->epoch;
 	a->epoch = epoch;
-	return wanted && wanted != epoch ? -ESTALE : 0;
+	return wanted && a->clock == APIC_TIMER_CLOCK_TSC && wanted != epoch ? -ESTALE : 0;
 }
 
 /**

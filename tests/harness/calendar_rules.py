@@ -231,6 +231,9 @@ def refused() -> None:
                 assert (found.reason, found.bad) == (reason, 1)
             else:
                 raise AssertionError(reason)
+        unknown = apic_calendar.Load(size=ctypes.sizeof(apic_calendar.Load), flags=2, reason=99)
+        fails(errno.EINVAL, fcntl.ioctl, calendar.fd, apic_calendar.LOAD, unknown)
+        assert (unknown.reason, unknown.bad) == (apic_calendar.OK, apic_calendar.NONE)
         assert calendar.load(MAJOR, PLAIN, user) == 0
         fails(errno.EINVAL, calendar.load, MAJOR, PLAIN, user)
         assert [calendar.load(MAJOR, PLAIN) for _ in range(15)] == list(range(1, 16))
@@ -239,6 +242,12 @@ def refused() -> None:
         fails(errno.ETIME, calendar.start, 0, 1)
         fails(errno.ETIME, calendar.start, 0, 1, TAI)
         fails(errno.EINVAL, calendar.start, 0, 1 << 62)
+        # An epoch is one of the TSC: moments of clocks belong to none.
+        stale = apic_calendar.Start(size=ctypes.sizeof(apic_calendar.Start), table=0,
+                                    epoch=calendar.query().epoch + 1)  # fmt: skip
+        fails(errno.ESTALE, fcntl.ioctl, calendar.fd, apic_calendar.START, stale)
+        stale.when, stale.clock, stale.epoch = 1, MONOTONIC, stale.epoch + 1
+        fails(errno.ETIME, fcntl.ioctl, calendar.fd, apic_calendar.START, stale)
 
 
 def account(receipts, tables, start: int, changes=(), end=None) -> int:
