@@ -31,7 +31,7 @@ def sanitized(tmp_path_factory) -> Path:
                     "-fno-sanitize-recover=all", "-iquote", TREE / "user/tool",
                     "-iquote", TREE / "module/core", "-iquote", TREE / "include/uapi/linux",
                     "-iquote", TREE / "user", "-I", TREE / "include/uapi", "-o", program,
-                    *sorted((TREE / "user/tool").glob("*.c"))], check=True)  # fmt: skip
+                    *sorted((TREE / "user/tool").rglob("*.c"))], check=True)  # fmt: skip
     return program
 
 
