@@ -78,6 +78,14 @@ def test_other_names_are_not_meant(tool, saved, name):
     assert tool("trace", "--from", saved(LATE), name).returncode == 1
 
 
+def test_another_clock_is_an_error(tool, saved):
+    """By the kernel's default clock, seconds with a fraction: no TSC values."""
+    rows = [row.replace(": apic_timer_", ".402113: apic_timer_") for row in LATE]
+    done = tool("trace", "--from", saved(rows), "pace_tick")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "its times are not TSC values: trace with the clock x86-tsc" in done.stderr
+
+
 def test_lost_events_are_an_error(tool, saved):
     done = tool("trace", "--from", saved(["CPU:1 [LOST 12 EVENTS]", *LATE]), "pace_tick")
     assert done.returncode == 1 and "events are missing" in done.stderr

@@ -86,6 +86,7 @@ static struct timer *timers[TIMERS];
 static struct nearby *nearby[CPUS];
 static const char *wanted;
 static uint64_t lines, lost, printed;
+static bool in_cycles, in_seconds;	/* what was seen of the times */
 
 static void add_step(struct life *life, uint64_t tsc, const char *what, const char *text)
 {
@@ -389,8 +390,11 @@ static void follow(const char *text)
 		lost++;
 		return;
 	}
-	if (!trace_line_parse(text, &line))
+	if (!trace_line_parse(text, &line)) {
+		in_seconds |= trace_line_in_seconds(text);
 		return;
+	}
+	in_cycles = true;
 	note_nearby(&line);
 	timer = timer_of(line.fields);
 	if (!timer)
@@ -526,6 +530,8 @@ static void read_saved(void)
 	for (line = strtok(text, "\n"); line && !enough(); line = strtok(NULL, "\n"))
 		follow(line);
 	free(text);
+	if (in_seconds && !in_cycles)
+		fail("%s: its times are not TSC values: trace with the clock x86-tsc", from);
 }
 
 static int run(int operands, char **operand)

@@ -17,6 +17,8 @@ struct trace_line {
 
 /* Return: whether it is a line of one of our events, with the TSC as its clock. */
 bool trace_line_parse(const char *text, struct trace_line *line);
+/* Return: whether it is one that has seconds with a fraction for its time, of another clock. */
+bool trace_line_in_seconds(const char *text);
 /* Return: a number among the fields, or @otherwise; decimal or 0x... */
 int64_t trace_number(const char *fields, const char *name, int64_t otherwise);
 /* Copy a word among the fields; of a function with its "[module]". Return: whether it is there. */

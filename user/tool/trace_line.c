@@ -14,17 +14,36 @@
 
 /* Our events' names begin with the system's. */
 #define MARK ": " EVENT_SYSTEM "_"
+#define DIGITS "0123456789"
+
+/* Return: where the time begins, in front of *mark; NULL if it is no line of one of our events. */
+static const char *time_of(const char *text, const char **mark)
+{
+	const char *at = *mark = strstr(text, MARK);
+
+	while (at && at > text && at[-1] != ' ')
+		at--;
+	return at;
+}
+
+bool trace_line_in_seconds(const char *text)
+{
+	const char *mark, *at = time_of(text, &mark);
+	size_t whole = at ? strspn(at, DIGITS) : 0;
+
+	if (!whole || at[whole] != '.')
+		return false;
+	at += whole + 1;
+	return at + strspn(at, DIGITS) == mark;
+}
 
 bool trace_line_parse(const char *text, struct trace_line *line)
 {
-	const char *mark = strstr(text, MARK), *at, *cpu, *name;
+	const char *mark, *at = time_of(text, &mark), *cpu, *name;
 	size_t length;
+	int end;
 
-	if (!mark)
-		return false;
-	for (at = mark; at > text && at[-1] != ' ';)
-		at--;
-	if (sscanf(at, "%" SCNu64 ":", &line->tsc) != 1)
+	if (!at || sscanf(at, "%" SCNu64 "%n", &line->tsc, &end) != 1 || at + end != mark)
 		return false;
 	/* A task's name may have brackets too: the last ones are the CPU's. */
 	for (cpu = at; cpu > text && *cpu != '[';)
