@@ -53,6 +53,23 @@ def test_linear_below_zero_keeps_its_width(tool, saved):
     assert group["buckets"] == [[-128, -65, 3]]
 
 
+NEGATIVE = " if error < 0"
+
+
+@pytest.mark.parametrize("range_", ["64-127", "1-18446744073709551615", "0-63", "9-8"])
+def test_above_zero_of_those_below(tool, saved, range_):
+    row = f"{{ common_cpu: 0, error: ~ {range_} }} hitcount: 1"
+    done = tool("hist", "--from", saved(histogram([row], where=NEGATIVE)))
+    assert done.returncode == 2 and "no row of a histogram" in done.stderr
+
+
+def test_the_lowest_value(tool, saved):
+    row = "{ common_cpu: 0, error: ~ 9223372036854775808-9223372036854775871 } hitcount: 1"
+    done = tool("hist", "--json", "--from", saved(histogram([row], where=NEGATIVE)))
+    (group,) = json.loads(done.stdout)["groups"]
+    assert group["buckets"] == [[-(2**63), -(2**62) - 1, 1]]
+
+
 def test_by_state_and_time(tool, saved):
     rows = ["{ cpu_state:          1, error: ~ 2^3  } hitcount:          6",
             "{ cpu_state:          2, error: ~ 2^63 } hitcount:          1"]  # fmt: skip

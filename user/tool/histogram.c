@@ -74,10 +74,12 @@ static bool range_of(const char *text, bool negative, int64_t *low, int64_t *hig
 		*high = (int64_t)to;
 		if (!negative)
 			return *low <= *high;
+		if (*low >= 0)
+			return false;
 		/* Widen it to a power of 2. */
 		for (size = NEGATIVE_WIDTH; size < -from; size *= 2)
 			;
-		*low = -(int64_t)size;
+		*low = (int64_t)-size;
 		*high = size == NEGATIVE_WIDTH ? -1 : -(int64_t)(size / 2) - 1;
 		return true;
 	}
