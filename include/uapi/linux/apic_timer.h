@@ -127,7 +127,7 @@ struct apic_timer_device {
  *   -ETIME	the moment has passed, and %APIC_TIMER_SLEEP_SKIP_LATE is set
  *   -EAGAIN	more wake-ups a second than the user may have
  *   -EBUSY	more sleepers and timers than the user may have
- *   -ENODEV	this CPU has no timer
+ *   -ENODEV	no CPU accepts timers
  *   -EINVAL	unknown flags or clock, size too small
  *   -E2BIG	something behind what this kernel knows is not 0
  */
