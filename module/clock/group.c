@@ -481,9 +481,10 @@ static void stop(struct apic_clock_group *group)
  * apic_clock_group_cancel() - cancel an expiry
  * @group:	the group
  *
- * When this returns @done has, if anything was armed; and the group is not armed,
- * unless by others than its @done. Members that the core has cancelled, as no CPU takes
- * timers, are missing in the receipt, which comes now: so far the group was armed.
+ * On return, @done has been called for whatever was armed, and the group is idle, unless
+ * others than its @done have armed it again. Where the core has cancelled members, as no CPU
+ * accepts timers, they are missing in the receipt, which comes now: until this call the
+ * group counts as armed.
  *
  * Context: Task; may sleep.
  */
