@@ -134,6 +134,20 @@ struct calendar_unit {
 };
 
 /**
+ * struct calendar_pollers - who polls a calendar
+ * @wait:	where they wait
+ * @wake:	wakes them
+ *
+ * It is never freed. @wake may run on two CPUs at a time, the first of which makes it look
+ * idle when it ends, and PREEMPT_RT uses it once more after that: irq_work_sync() does not
+ * wait for everything, and no structure that is freed may have it.
+ */
+struct calendar_pollers {
+	wait_queue_head_t wait;
+	struct irq_work wake;
+};
+
+/**
  * struct calendar - a calendar, which is an open file
  * @kref:	the file's, and one for each @work that is queued
  * @node:	in the list of all
@@ -161,8 +175,7 @@ struct calendar_unit {
  * @overruns:	since @table is in force
  * @overran:	an overrun has not been reported by STATUS
  * @ring:	receipts
- * @wait:	poll()
- * @wake:	wakes @wait
+ * @pollers:	poll(); its own as long as it is there
  * @keeper:	thread that deals with units that don't stop by themselves, and begins changes
  */
 struct calendar {
@@ -192,8 +205,7 @@ struct calendar {
 	atomic_t overruns;
 	bool overran;
 	struct calendar_ring ring;
-	wait_queue_head_t wait;
-	struct irq_work wake;
+	struct calendar_pollers *pollers;
 	struct task_struct *keeper;
 };
 

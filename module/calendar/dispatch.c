@@ -115,8 +115,8 @@ int calendar_event(struct calendar_unit *unit, enum calendar_event event)
 /* Threads that poll see what was written before. */
 static void wake_pollers(struct calendar *calendar)
 {
-	if (wq_has_sleeper(&calendar->wait))
-		irq_work_queue(&calendar->wake);
+	if (wq_has_sleeper(&calendar->pollers->wait))
+		irq_work_queue(&calendar->pollers->wake);
 }
 
 static void add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt)

@@ -7,6 +7,8 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -34,7 +36,8 @@ static_assert(offsetof(struct apic_calendar_status, run) == 32);
 static_assert(sizeof(struct apic_calendar_receipt) == 80);
 static_assert(offsetof(struct apic_calendar_receipt, entry) == 56);
 
-static atomic_t n_calendars;
+static struct calendar_pollers pollers[CALENDARS_MAX];
+static DECLARE_BITMAP(pollers_used, CALENDARS_MAX);
 
 static long query(void __user *argument)
 {
@@ -147,7 +150,7 @@ static __poll_t calendar_poll(struct file *file, poll_table *table)
 	struct calendar *calendar = file->private_data;
 	__poll_t events = 0;
 
-	poll_wait(file, &calendar->wait, table);
+	poll_wait(file, &calendar->pollers->wait, table);
 	/* Pairs with that of wq_has_sleeper(): who adds sees us wait, or we see what is added. */
 	smp_mb();
 	if (!calendar_ring_empty(&calendar->ring))
@@ -159,9 +162,27 @@ static __poll_t calendar_poll(struct file *file, poll_table *table)
 
 static void wake(struct irq_work *work)
 {
-	struct calendar *calendar = container_of(work, struct calendar, wake);
+	struct calendar_pollers *own = container_of(work, struct calendar_pollers, wake);
 
-	wake_up_poll(&calendar->wait, EPOLLIN | EPOLLRDNORM | EPOLLPRI);
+	/* Perhaps those of the next calendar, for nothing. */
+	wake_up_poll(&own->wait, EPOLLIN | EPOLLRDNORM | EPOLLPRI);
+}
+
+static struct calendar_pollers *get_pollers(void)
+{
+	unsigned long i;
+
+	do {
+		i = find_first_zero_bit(pollers_used, CALENDARS_MAX);
+		if (i == CALENDARS_MAX)
+			return NULL;
+	} while (test_and_set_bit(i, pollers_used));
+	return &pollers[i];
+}
+
+static void put_pollers(struct calendar_pollers *own)
+{
+	clear_bit(own - pollers, pollers_used);
 }
 
 static void calendar_free(struct kref *kref)
@@ -171,8 +192,8 @@ static void calendar_free(struct kref *kref)
 	kvfree(calendar->units);
 	kvfree(calendar->cpus);
 	calendar_ring_free(&calendar->ring);
+	put_pollers(calendar->pollers);
 	kfree(calendar);
-	atomic_dec(&n_calendars);
 }
 
 /**
@@ -202,13 +223,12 @@ static struct calendar *calendar_new(void)
 	mutex_init(&calendar->scheduling);
 	raw_spin_lock_init(&calendar->lock);
 	calendar->change.at = CALENDAR_NEVER;
-	init_waitqueue_head(&calendar->wait);
-	init_irq_work(&calendar->wake, wake);
 	return calendar;
 }
 
 static int calendar_open(struct inode *inode, struct file *file)
 {
+	struct calendar_pollers *own;
 	struct calendar *calendar;
 	int ret;
 
@@ -218,15 +238,15 @@ static int calendar_open(struct inode *inode, struct file *file)
 		return ret;
 	if (file->f_cred->user_ns != &init_user_ns)
 		return -EPERM;
-	if (atomic_inc_return(&n_calendars) > CALENDARS_MAX) {
-		atomic_dec(&n_calendars);
+	own = get_pollers();
+	if (!own)
 		return -EMFILE;
-	}
 	calendar = calendar_new();
 	if (!calendar) {
-		atomic_dec(&n_calendars);
+		put_pollers(own);
 		return -ENOMEM;
 	}
+	calendar->pollers = own;
 	calendar_outside_add(calendar);
 	file->private_data = calendar;
 	return stream_open(inode, file);
@@ -246,7 +266,6 @@ static int calendar_release(struct inode *inode, struct file *file)
 		calendar_unit_release(&calendar->units[i]);
 	calendar_outside_del(calendar);
 	calendar_unload(calendar);
-	irq_work_sync(&calendar->wake);
 	calendar_put(calendar);
 	return 0;
 }
@@ -270,8 +289,13 @@ static struct miscdevice device = {
 
 static int __init calendar_init(void)
 {
+	unsigned int i;
 	int ret;
 
+	for (i = 0; i < CALENDARS_MAX; i++) {
+		init_waitqueue_head(&pollers[i].wait);
+		init_irq_work(&pollers[i].wake, wake);
+	}
 	calendar_dispatch_init();
 	ret = calendar_outside_init();
 	if (ret)
@@ -284,11 +308,16 @@ static int __init calendar_init(void)
 
 static void __exit calendar_exit(void)
 {
+	unsigned int i;
+
 	misc_deregister(&device);
 	calendar_outside_exit();
+	for (i = 0; i < CALENDARS_MAX; i++)
+		irq_work_sync(&pollers[i].wake);
 	/*
 	 * A thread that was parked may not have left break_off() yet, after it has handed
-	 * back its reference to this module. It does not sleep on that way.
+	 * back its reference to this module. It does not sleep on that way. Nor does what
+	 * irq_work_sync() has not waited for: an interrupt, or a thread on PREEMPT_RT.
 	 */
 	synchronize_rcu_tasks();
 }
