@@ -321,7 +321,8 @@ static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	unit->lead = receipt->start > unit->armed ? receipt->start - unit->armed : 0;
 	apic_timer_fence(receipt->start + apic_timer_ns_to_tsc(FENCE_NS));
 	wake_up_process(unit->task);
-	mod_apic_timer(&cpu->timeout, timeout);
+	cpu->timeout.expires = timeout;
+	add_apic_timer(&cpu->timeout);
 }
 
 /* Return true if it has used up its budget. */
