@@ -103,10 +103,11 @@ static int parse(struct nlattr *options, struct shaper_class *class,
 static void apply(struct shaper *q, struct shaper_class *class, const struct shaper_class *from)
 	__must_hold(&q->lock)
 {
-	if (!class->plan.hz || class->rate != from->rate || class->burst != from->burst ||
+	u64 hz = apic_timer_ns_to_tsc(NSEC_PER_SEC);
+
+	if (class->plan.hz != hz || class->rate != from->rate || class->burst != from->burst ||
 	    class->overhead != from->overhead)
-		shaper_plan_set(&class->plan, apic_timer_ns_to_tsc(NSEC_PER_SEC), from->rate,
-				from->burst, from->overhead);
+		shaper_plan_set(&class->plan, hz, from->rate, from->burst, from->overhead);
 	class->rate = from->rate;
 	class->burst = from->burst;
 	class->overhead = from->overhead;

@@ -187,11 +187,12 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	const struct shaper_config *old = &q->config;
+	/* Another one, once the kernel has refined it. */
+	u64 hz = apic_timer_ns_to_tsc(NSEC_PER_SEC);
 
-	if (!q->plan.hz || config->rate != old->rate || config->burst != old->burst ||
+	if (q->plan.hz != hz || config->rate != old->rate || config->burst != old->burst ||
 	    config->overhead != old->overhead)
-		shaper_plan_set(&q->plan, apic_timer_ns_to_tsc(NSEC_PER_SEC), config->rate,
-				config->burst, config->overhead);
+		shaper_plan_set(&q->plan, hz, config->rate, config->burst, config->overhead);
 	q->late = apic_timer_ns_to_tsc(config->late_ns);
 	q->horizon = apic_timer_ns_to_tsc(config->horizon_ns);
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);

@@ -366,3 +366,39 @@ def test_features_change(guest):
     )
     assert stack[0] >= 100 and stack[1] - stack[0] < 50
     assert hard[1] - hard[0] > 100
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    patiently booted
+    tc qdisc add dev sink0 root handle 1: apic mode hard rate 50mbit
+    tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
+    insmod $MODULES/apic_timer_refine.ko
+    tc qdisc change dev sink0 root handle 1: apic rate 50mbit
+    tc class change dev sink0 parent 1: classid 1:10 apic rate 20mbit
+    for priority in 0 65552; do
+        # The lead is learnt first.
+        udpsend count=500 size=667 how=burst priority=$priority wait=220000000
+        echo 1 >$SINK/reset
+        udpsend count=500 size=667 how=burst priority=$priority wait=220000000
+        spacing
+        echo 1 >$SINK/reset
+    done
+    tc -s qdisc show dev sink0
+    rmmod apic_timer_refine
+    """
+    + END,
+)
+def test_refined_rate(guest):
+    """Once the kernel has refined the TSC's rate, a change has packets leave by the new one."""
+    output = guest.ok()
+    print(output)
+    khz = int(re.search(r"tsc_khz (\d+)", output)[1])
+    rows = re.findall(r"^spacing (.*)$", output, re.M)
+    assert len(rows) == 2
+    for row, mbit in zip(rows, (50, 20), strict=True):
+        count, *_, time = map(int, row.split())
+        assert count == 500
+        assert abs(time - 499 * 667 * 8 / mbit * khz / 1000) < 1000
