@@ -523,6 +523,18 @@ void calendar_unit_cast_off(struct calendar_unit *unit)
 		allow(unit, &unit->allowed);
 }
 
+/* Without a thread that may still run, and without what was to stop that: break_off(). */
+static bool is_free(struct calendar_unit *unit)
+{
+	unsigned long flags;
+	bool free;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	free = gone(unit->task) && !unit->queued;
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	return free;
+}
+
 static int bind(struct calendar_unit *unit)
 	__must_hold(&unit->calendar->loading)
 {
@@ -532,7 +544,7 @@ static int bind(struct calendar_unit *unit)
 	/* A thread has one unit: it runs on one CPU, at one priority. */
 	if (calendar_outside_has(current))
 		return -EBUSY;
-	if (!gone(unit->task))
+	if (!is_free(unit))
 		return -EBUSY;
 	if (current->policy == SCHED_DEADLINE)
 		return -EINVAL;

@@ -599,6 +599,48 @@ def killed() -> None:
                 until(lambda calendar=calendar, before=before: counts(calendar).run > before.run)
 
 
+def succeeded() -> None:
+    """Who takes the place of a thread that is about to end is stopped as any other.
+
+    A thread's last window ends while the kernel still takes its memory apart.
+    """
+    stop = mmap.mmap(-1, 4096)
+    major = 2 * MS
+    with Calendar() as calendar:
+        calendar.load(major, [(MS // 5, MS, 0)], [Unit.user("a", LAST_CPU)])
+
+        def ends() -> None:
+            much = mmap.mmap(-1, 384 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            much.madvise(mmap.MADV_NOHUGEPAGE)
+            for at in range(0, len(much), 4096):
+                much[at] = 1
+            calendar.bind(0)
+            calendar.wait(0)
+            os._exit(0)
+
+        def follows() -> None:
+            os.sched_setaffinity(0, {0})
+            # Then it has no priority any more, and leaves the CPU to this one.
+            while not counts(calendar).late_breaks:
+                pass
+            time.sleep(0.0001)
+            while fcntl_error(lambda: calendar.bind(0)):
+                pass
+            calendar.wait(0)
+            while not stop[0]:
+                pass
+            status = calendar.wait(0).status
+            assert status & apic_calendar.BROKE, status
+
+        with process(ends), process(follows) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: counts(calendar).tid == pid)
+            time.sleep(0.3)
+            stop[0] = 1
+            assert ended(pid) == 0
+
+
 def executed() -> None:
     """exec() closes the file: where it was the last one, that stops the calendar.
 

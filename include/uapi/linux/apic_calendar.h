@@ -204,9 +204,10 @@ struct apic_calendar_stop {
  * and gets SCHED_FIFO at the calendar's priority. UNBIND by the same thread, and the
  * end of the calendar, give back what it had. A thread or process that it starts meanwhile
  * has that CPU, too, and SCHED_OTHER at nice 0, or 19 after a late break, until the thread
- * stops. Errors: -EBUSY: the unit has a thread, or the thread a unit; -EPERM: without
- * CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such unit, or no user unit, the CPU
- * is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH: it isn't the unit's thread.
+ * stops. Errors: -EBUSY: the unit has a thread, or one that has not quite ended, or the
+ * thread a unit; -EPERM: without CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such
+ * unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH:
+ * it isn't the unit's thread.
  *
  * BIND and START do not look at the thread's cpuset. One that is changed afterwards moves
  * the thread to its CPUs.
