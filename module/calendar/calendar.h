@@ -39,8 +39,8 @@ struct task_struct;
  *		run at a time
  * @base:	number of the major cycle in which its table took over
  * @running:	unit whose window is open
- * @over:	units that have to be stopped, should they not stop by themselves; that which is over
- *		for the longest time first
+ * @over:	units that have to be stopped, should they not stop by themselves; first the one
+ *		that is over for the longest time
  * @dispatch:	timer for the next window
  * @timeout:	timer for the end of the one that is open
  * @backstop:	timer for the first one of @over, pending if there is one

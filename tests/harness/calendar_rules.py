@@ -455,7 +455,7 @@ def acted() -> None:
 
 
 def outlasted() -> None:
-    """A thread that does not stop is seen to, although another one overran after it, and stopped."""
+    """A thread that does not stop is seen to, also if another one overruns after it, and stops."""
     before = set_parameter("backstop_us", 50_000)
     mine, theirs = os.pipe()
     try:
