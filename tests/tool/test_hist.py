@@ -56,6 +56,19 @@ def test_linear_below_zero_keeps_its_width(tool, saved):
 NEGATIVE = " if error < 0"
 
 
+def test_linear_next_to_zero(tool, saved):
+    """The kernel divides without a sign: of the last bucket below 0 the end is beyond it."""
+    keys = "function.sym,error.buckets=100"
+    row = "{{ function: [ffffffffc0234020] pace_tick, error: ~ {} }} hitcount: {}"
+    text = (histogram([row.format("18446744073709551600-83", 5),
+                       row.format("18446744073709551500-18446744073709551599", 2)],
+                      keys, NEGATIVE, hits=7)
+            + histogram([row.format("0-99", 9)], keys, hits=9))  # fmt: skip
+    (group,) = json.loads(tool("hist", "--json", "--from", saved(text)).stdout)["groups"]
+    assert group["buckets"] == [[-116, -17, 2], [-16, -1, 5], [0, 99, 9]]
+    assert group["early"] == 7
+
+
 @pytest.mark.parametrize("range_", ["64-127", "1-18446744073709551615", "0-63", "9-8"])
 def test_above_zero_of_those_below(tool, saved, range_):
     row = f"{{ common_cpu: 0, error: ~ {range_} }} hitcount: 1"

@@ -5,7 +5,12 @@
  * The kernel's log2 modifier takes a negative value for a huge one, and counts
  * it as 1. So values below 0 have a trigger of their own, with linear buckets
  * of a power of 2, which fit into those of powers of 2 here.
+ *
+ * Linear buckets are had by division without a sign: unless their width is a
+ * power of 2, one has values on both sides of 0. So there are two triggers as
+ * well, and of the one below 0 the last bucket ends at -1.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,6 +21,7 @@
 #include "words.h"
 
 #define NEGATIVE_WIDTH	64
+#define TRIGGER		"# trigger info:"
 #define ROWS		"8192"	/* of a trigger: more are dropped, and said to be */
 
 static const char * const keys[] = {
@@ -55,11 +61,18 @@ static void count_in(struct group *group, int64_t low, int64_t high, uint64_t co
 	group->count += count;
 }
 
+/* Of which trigger a row is */
+enum side {
+	ANY,
+	NEGATIVE_LINEAR,	/* the one for values below 0 */
+	NEGATIVE_WIDENED,	/* the same, beside one in powers of 2 */
+};
+
 /*
  * "~ 2^4", "~ 100-199" or "17": a bucket's ends. Below 0 are 64 bits of two's
- * complement; @negative: it is of the trigger for those.
+ * complement.
  */
-static bool range_of(const char *text, bool negative, int64_t *low, int64_t *high)
+static bool range_of(const char *text, enum side side, int64_t *low, int64_t *high)
 {
 	uint64_t from, to, power, size;
 	char *end;
@@ -72,10 +85,15 @@ static bool range_of(const char *text, bool negative, int64_t *low, int64_t *hig
 	if (sscanf(text, " ~ %" SCNu64 "-%" SCNu64, &from, &to) == 2) {
 		*low = (int64_t)from;
 		*high = (int64_t)to;
-		if (!negative)
+		if (side == ANY)
 			return *low <= *high;
 		if (*low >= 0)
 			return false;
+		if (side == NEGATIVE_LINEAR) {
+			if (*high >= 0)
+				*high = -1;
+			return *low <= *high;
+		}
 		/* Widen it to a power of 2. */
 		for (size = NEGATIVE_WIDTH; size < -from; size *= 2)
 			;
@@ -122,7 +140,7 @@ static bool group_name(char *text, char *name, size_t size, long *order)
 }
 
 /* "{ KEY: VALUE, FIELD: VALUE } hitcount:  1  SUM:  2" */
-static bool parse_row(struct histogram *histogram, char *row, const char *field, bool negative)
+static bool parse_row(struct histogram *histogram, char *row, const char *field, enum side side)
 {
 	char *close = strstr(row, "} hitcount:"), *at, *value = NULL, *sum, name[112];
 	char *wanted = format_text(", %s:", field);
@@ -143,7 +161,7 @@ static bool parse_row(struct histogram *histogram, char *row, const char *field,
 		return false;
 	*value = 0;
 	value = strchr(value + 1, ':') + 1;
-	if (!range_of(value, negative, &low, &high) ||
+	if (!range_of(value, side, &low, &high) ||
 	    !group_name(row + strspn(row, "{ "), name, sizeof(name), &order) ||
 	    sscanf(close + 1, " hitcount: %" SCNu64, &count) != 1)
 		return false;
@@ -170,13 +188,25 @@ static int compare_groups(const void *a, const void *b)
 				      strcmp(x->name, y->name);
 }
 
+/* Return: whether a trigger of a file, in whatever order, counts in powers of 2. */
+static bool in_powers(const char *text)
+{
+	while ((text = strstr(text, TRIGGER))) {
+		if (memmem(text, strcspn(text, "\n"), ".log2", 5))
+			return true;
+		text += strlen(TRIGGER);
+	}
+	return false;
+}
+
 bool histogram_parse(struct histogram *histogram, const char *text, const char *field,
 		     const char **line)
 {
 	char *row;
 	size_t length, i;
 	uint64_t number;
-	bool good = true, negative = false;
+	enum side negative = in_powers(text) ? NEGATIVE_WIDENED : NEGATIVE_LINEAR, side = ANY;
+	bool good = true;
 
 	memset(histogram, 0, sizeof(*histogram));
 	for (; *text && good; text += length + (text[length] == '\n')) {
@@ -184,9 +214,9 @@ bool histogram_parse(struct histogram *histogram, const char *text, const char *
 		*line = text;
 		row = format_text("%.*s", (int)length, text);
 		if (*row == '{')
-			good = parse_row(histogram, row, field, negative);
-		else if (!strncmp(row, "# trigger info:", 15))
-			negative = strstr(row, " < 0");
+			good = parse_row(histogram, row, field, side);
+		else if (!strncmp(row, TRIGGER, strlen(TRIGGER)))
+			side = strstr(row, " < 0") ? negative : ANY;
 		else if (sscanf(row, " Hits: %" SCNu64, &number) == 1)
 			histogram->hits += number;
 		else if (sscanf(row, " Dropped: %" SCNu64, &number) == 1)
@@ -297,16 +327,15 @@ void histogram_start(const char *event, const char *field, enum histogram_by by,
 	modifier = linear ? format_text("buckets=%ld", linear) : format_text("log2");
 	trigger = format_text("hist:keys=%s,%s.%s%s%s:size=" ROWS "%s%s%s", keys[by], field,
 			      modifier, is_signed ? "" : ":vals=", is_signed ? "" : field,
-			      is_signed && !linear ? " if " : "",
-			      is_signed && !linear ? field : "",
-			      is_signed && !linear ? " >= 0" : "");
+			      is_signed ? " if " : "", is_signed ? field : "",
+			      is_signed ? " >= 0" : "");
 	tracing_histogram(event, trigger);
 	free(trigger);
 	free(modifier);
-	if (!is_signed || linear)
+	if (!is_signed)
 		return;
-	trigger = format_text("hist:keys=%s,%s.buckets=%d:size=" ROWS " if %s < 0", keys[by],
-			      field, NEGATIVE_WIDTH, field);
+	trigger = format_text("hist:keys=%s,%s.buckets=%ld:size=" ROWS " if %s < 0", keys[by],
+			      field, linear ? linear : NEGATIVE_WIDTH, field);
 	tracing_histogram(event, trigger);
 	free(trigger);
 }
