@@ -2,10 +2,12 @@
 
 import json
 import math
+import subprocess
 import xml.etree.ElementTree
 
 import pytest
 from kernel_texts import BOTH, by_handler, histogram
+from machine_files import TOOL
 
 
 @pytest.fixture
@@ -156,6 +158,19 @@ def test_kernel_without_histograms(tool, tree):
         "CONFIG_HIST_TRIGGERS\n"
     )
     assert [p.name for p in (root / "sys/kernel/tracing/instances").iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_instance_of_the_same_pid(tool, tree, used):
+    """Left behind where PIDs repeat, as in containers, or of another one's process."""
+    root = tree({f"{EVENT}/enable": "0\n", "sys/kernel/tracing/instances/x": ""})
+    instances = root / "sys/kernel/tracing/instances"
+    script = (f'mkdir {instances}/apic-timer-$$; {"touch" if used else "true"} '
+              f'{instances}/apic-timer-$$/used; exec "$@"')  # fmt: skip
+    done = subprocess.run(["sh", "-c", script, "sh", TOOL, "hist", "-s", "1", "--root", root],
+                          capture_output=True, text=True)  # fmt: skip
+    assert "CONFIG_HIST_TRIGGERS" in done.stderr  # it has come to that
+    assert len(list(instances.iterdir())) == 1 + used
 
 
 def test_module_without_the_event(tool, tree):

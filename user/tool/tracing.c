@@ -152,6 +152,33 @@ static void need_tracefs(void)
 	fail("tracefs is not mounted: mount -t tracefs none /sys/kernel/tracing");
 }
 
+/*
+ * There may be an instance of this PID: one that was left where PIDs repeat, as
+ * in containers, or one in use of another PID namespace, which is busy.
+ */
+static void make_instance(void)
+{
+	char name[sizeof(instance)], *path;
+	unsigned int i;
+
+	for (i = 0;; i++) {
+		snprintf(name, sizeof(name), i ? "%s/instances/" PREFIX "%d.%u" :
+			 "%s/instances/" PREFIX "%d", tracefs, (int)getpid(), i);
+		path = files_path("%s", name);
+		if (!mkdir(path, 0700))
+			break;
+		if (errno == EACCES || errno == EPERM)
+			fail("only root can trace: run it with sudo");
+		if (errno != EEXIST || i == 100)
+			fail("can't make %s: %s", path, strerror(errno));
+		if (!rmdir(path) && !mkdir(path, 0700))
+			break;
+		free(path);
+	}
+	free(path);
+	strcpy(instance, name);
+}
+
 void tracing_begin(void)
 {
 	char *path;
@@ -171,14 +198,7 @@ void tracing_begin(void)
 		     APIC_TIMER_VERSION);
 	tracing_signals();
 	remove_stale();
-	path = files_path("%s/instances/" PREFIX "%d", tracefs, (int)getpid());
-	if (mkdir(path, 0700)) {
-		if (errno == EACCES || errno == EPERM)
-			fail("only root can trace: run it with sudo");
-		fail("can't make %s: %s", path, strerror(errno));
-	}
-	free(path);
-	snprintf(instance, sizeof(instance), "%s/instances/" PREFIX "%d", tracefs, (int)getpid());
+	make_instance();
 	atexit(tracing_end);
 	path = files_path("%s/trace_marker", instance);
 	held_fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A tracefs instance of one's own, instances/apic-timer-PID, so that two users
- * at once, and whoever uses the top instance, don't see one another. It is
+ * A tracefs instance of one's own, instances/apic-timer-PID, or PID.N where that is in
+ * use, so that two users at once, and whoever uses the top instance, don't see one another. It is
  * removed at exit, with its triggers, also on the signals that end a process, except
  * SIGKILL, those of real time, and those of a fault of its own such as SIGSEGV.
  */
