@@ -250,6 +250,19 @@ def test_fix_while_a_command_runs(tool, tree):
     assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
 
 
+def test_two_at_once(tool, tree):
+    """The second would restore what the first had set."""
+    root = tree(FIXABLE)
+    first = begin(root, "sleep", "100")
+    done = tool("doctor", "--fix", "--root", root, "--", "true")
+    assert done.returncode == 2 and "another doctor --fix is at work" in done.stderr
+    assert read(root, GOVERNOR, IRQ) == ["performance", "0"]
+    first.terminate()
+    first.wait(20)
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+    assert tool("doctor", "--fix", "--root", root, "--", "true").returncode == 0
+
+
 def test_command_has_the_signals_of_the_program(tool, tree):
     """Those that it ignores, and no others: a pipe that nobody reads ends the command."""
     status = ["grep", "-E", "Sig(Ign|Blk|Cgt)", "/proc/self/status"]

@@ -171,7 +171,7 @@ static int run(int operands, char **operand)
 	if (!*files_root && geteuid())
 		fail("only root can fix: run it with sudo");
 	tracing_signals();
-	atexit(fix_undo);
+	fix_begin();
 	for (i = 0; i < count; i++)
 		if (findings[i].level >= LEVEL_NOTE)
 			fix_apply(checks[i].fix);

@@ -53,9 +53,10 @@ extern const struct check checks[];
 void finds(struct finding *finding, enum level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Keep others that would fix from doing so, and undo at the exit what is fixed from now on. */
+void fix_begin(void);
 /* Do what can be undone. */
 void fix_apply(enum fix fix);
-void fix_undo(void);
 
 /* Interrupts that may come to the CPUs of the patient */
 struct irq_counts {

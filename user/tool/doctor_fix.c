@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -229,7 +230,7 @@ void fix_apply(enum fix fix)
 		fix_irqs();
 }
 
-void fix_undo(void)
+static void fix_undo(void)
 {
 	if (latency_fd >= 0)
 		close(latency_fd);
@@ -243,4 +244,16 @@ void fix_undo(void)
 		free(changed[changes].path);
 		free(changed[changes].before);
 	}
+}
+
+void fix_begin(void)
+{
+	/* Not one of our own: all that share a sysfs share it. Held to the exit. */
+	char *path = files_path("/sys/devices/system/cpu/online");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	free(path);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		fail("another doctor --fix is at work");
+	atexit(fix_undo);
 }
