@@ -250,6 +250,22 @@ def test_fix_while_a_command_runs(tool, tree):
     assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
 
 
+def test_options_of_the_command(tool, tree):
+    """What follows its name is the command's."""
+    done = tool("doctor", "--root", tree(FIXABLE), "--fix", "sh", "-c", "exit 7", "--cpus", "1")
+    assert done.returncode == 7
+
+
+def test_json_alone(tool, tree):
+    root = tree(FIXABLE)
+    with subprocess.Popen([TOOL, "doctor", "--fix", "--json", "--root", root], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:  # fmt: skip
+        assert running.stderr.readline().endswith("fixed until this is stopped (Ctrl-C)\n")
+        running.send_signal(signal.SIGINT)
+        assert json.loads(running.stdout.read())["findings"]
+    assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
 def test_two_at_once(tool, tree):
     """The second would restore what the first had set."""
     root = tree(FIXABLE)

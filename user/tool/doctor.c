@@ -140,7 +140,8 @@ static void print_text(const struct finding *findings, unsigned int count)
 /* Return: the exit status. */
 static int wait_for_signal(void)
 {
-	printf("fixed until this is stopped (Ctrl-C)\n");
+	fflush(stdout);
+	fprintf(opt_json ? stderr : stdout, "fixed until this is stopped (Ctrl-C)\n");
 	fflush(stdout);
 	while (!tracing_stopped)
 		tracing_sleep(3600);
@@ -185,7 +186,8 @@ const struct command doctor_command = {
 	.summary = "Find what makes timers inexact on this machine, what it costs, what to do",
 	.about = "Works without the module, and without root as far as it goes. Costs are measured here.\n"
 		 "The exit status is 1 when there is a WARN. With --fix deep idle states, the frequency\n"
-		 "governor and the affinity of interrupts are changed, and restored at the end.",
+		 "governor and the affinity of interrupts are changed, and restored at the end.\n"
+		 "Options come before COMMAND: what follows its name is its own.",
 	.options = options,
 	.run = run,
 };

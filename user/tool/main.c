@@ -53,5 +53,5 @@ int main(int count, char **arguments)
 	if (!command)
 		fail("there is no command %s; see apic-timer --help", arguments[1]);
 	operands = opt_parse(command, arguments + 2, &number);
-	return end(command->run(number, operands));
+	return end(operands ? command->run(number, operands) : 0);
 }

@@ -165,7 +165,9 @@ static char **one(const struct command *command, char **at)
 
 /*
  * Parse the arguments that follow a command's name, up to a NULL. What follows
- * "--" is no option. Return: the operands.
+ * "--" is no option, nor what follows the first operand where there may be any
+ * number: they are a command, which has its own. Return: the operands; NULL when
+ * only help was asked for.
  */
 char **opt_parse(const struct command *command, char **arguments, int *count)
 {
@@ -181,12 +183,13 @@ char **opt_parse(const struct command *command, char **arguments, int *count)
 			at = one(command, at);
 		} else {
 			operands[(*count)++] = *at++;
+			over |= command->most < 0;
 		}
 	}
 	operands[*count] = NULL;
 	if (help) {
 		opt_help(command);
-		exit(0);
+		return NULL;
 	}
 	if (*count < command->least)
 		fail("%s: %s is missing; see apic-timer %s --help", command->name,

@@ -45,7 +45,7 @@ struct opt {
 struct command {
 	const char *name;
 	const char *operands;	/* as in the synopsis, or NULL */
-	int least, most;	/* number of operands, -1: any */
+	int least, most;	/* number of operands, -1: any, of a command to run */
 	const char *summary;	/* one line */
 	const char *about;	/* paragraphs of --help */
 	const struct opt *options;
