@@ -161,8 +161,11 @@ def _kbuild(kernel: Kernel, directory: Path, arguments: list[str]) -> str:
 
 
 def _prune(directory: Path) -> None:
-    """Remove old builds."""
-    builds = [p for p in directory.iterdir() if (p / STAMP).exists()]
+    """Remove old builds, and what interrupted ones have left: whoever builds here has the lock."""
+    builds = list(directory.iterdir())
+    for left in [p for p in builds if not is_complete(p)]:
+        shutil.rmtree(left)
+        builds.remove(left)
     for old in newest_first(builds)[KEEP:]:
         if time.time() - old.stat().st_mtime > IN_USE:
             shutil.rmtree(old)
