@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..base.errors import LabError, LostVM
@@ -145,9 +146,10 @@ def _boot(
         except subprocess.TimeoutExpired as expired:
             reason = f"no verdict within {expired.timeout:g} s"
         finally:
-            if vm.poll() is None:
-                os.killpg(vm.pid, signal.SIGKILL)  # its own session: QEMU, and nothing else
-                vm.wait()
+            # Its own session: QEMU, and nothing else. That may live on where virtme-ng doesn't.
+            with suppress(ProcessLookupError):
+                os.killpg(vm.pid, signal.SIGKILL)
+            vm.wait()
         out.seek(0)
         return out.read().decode(errors="replace").replace("\r\n", "\n"), reason
 

@@ -1,0 +1,24 @@
+"""What is left of a guest when virtme-ng is gone."""
+
+import os
+import subprocess
+import time
+
+import pytest
+from lab.engines import smp
+
+
+@pytest.mark.parametrize("end", ["exit 1", "kill -9 $$", "sleep 100"])
+def test_qemu_ends_with_virtme_ng(tmp_path, end):
+    child = tmp_path / "child"
+    script = f"sleep 100 & echo $! >{child}; {end}"
+    _, reason = smp._boot(["sh", "-c", script], 2, 2, None, tmp_path / "begun")
+    assert reason.startswith("no verdict")
+    pid = int(child.read_text())
+    for _ in range(100):
+        done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], stdout=subprocess.PIPE)
+        if done.stdout.strip() in (b"", b"Z"):
+            return
+        time.sleep(0.05)
+    os.kill(pid, 9)
+    pytest.fail("it runs on")
