@@ -383,6 +383,18 @@ def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
     machine.run(f"rmdir {source}/.git; {make} uninstall; test ! -e {source}")
 
 
+def test_clone_where_the_path_without_a_version_is(uninstalled, scratch):
+    """What DKMS runs leaves it alone."""
+    machine = uninstalled.copy(scratch)
+    known = "/var/lib/dkms/apic-timer"
+    machine.run(f"cp -a /src /usr/src/apic-timer; mkdir -p {known}; "
+                f"ln -s {VERSION}/6.1.0/x86_64 {known}/kernel-6.1.0-x86_64")  # fmt: skip
+    before = machine.files()
+    machine.run("/src/packaging/dkms-hook changed")
+    assert machine.files() == before
+    machine.run("rm /var/lib/dkms/apic-timer/kernel-*; /src/packaging/dkms-hook changed")
+
+
 def test_only_root_uninstalls(uninstalled, scratch):
     """That is said to others, and nothing is gone, not even what they may write to."""
     machine = uninstalled.copy(scratch)
