@@ -395,6 +395,16 @@ def test_clone_where_the_path_without_a_version_is(uninstalled, scratch):
     machine.run("rm /var/lib/dkms/apic-timer/kernel-*; /src/packaging/dkms-hook changed")
 
 
+def test_private_tree(uninstalled, scratch):
+    """All users may build against what is installed from it, whatever root's umask."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/bin/dkms", "#!/bin/sh\n")
+    machine.run(f"chmod +x /tmp/bin/dkms; chmod -R go= /src; umask 077; "
+                f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}")  # fmt: skip
+    closed = "! -type l ! -perm -o=r -o -type d ! -perm -o=x"
+    assert machine.run(f"find /usr/src/apic-timer-{VERSION} {PLUGINS} {closed}") == ""
+
+
 def test_only_root_uninstalls(uninstalled, scratch):
     """That is said to others, and nothing is gone, not even what they may write to."""
     machine = uninstalled.copy(scratch)
