@@ -405,6 +405,19 @@ def test_private_tree(uninstalled, scratch):
     assert machine.run(f"find /usr/src/apic-timer-{VERSION} {PLUGINS} {closed}") == ""
 
 
+def test_uninstall_goes_on(uninstalled, scratch):
+    """As without DKMS, or the source by which it removes: all else goes, and make fails."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/bin/dkms", "#!/bin/sh\nexit 3\n")
+    machine.write("usr/local/bin/apic-timer", "")
+    machine.run("chmod +x /tmp/bin/dkms; mkdir -p /var/lib/dkms/apic-timer/0.0.8 "
+                "/usr/src/apic-timer-0.0.8 /usr/src/apic-timer-0.0.9")  # fmt: skip
+    said = machine.run("PATH=/tmp/bin:$PATH make -C /src uninstall", 2)
+    assert "apic-timer: DKMS has not removed version 0.0.8: its source stays" in said
+    machine.run("cd /usr/src; test -e apic-timer-0.0.8 -a ! -e apic-timer-0.0.9")
+    machine.run("test ! -e /usr/local/bin/apic-timer")
+
+
 def test_only_root_uninstalls(uninstalled, scratch):
     """That is said to others, and nothing is gone, not even what they may write to."""
     machine = uninstalled.copy(scratch)
