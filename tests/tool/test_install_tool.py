@@ -1,7 +1,10 @@
 """packaging/install-tool: what `make install` does besides the module, and how it is undone."""
 
+import os
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 from machine_files import COMMANDS, TREE
@@ -84,6 +87,23 @@ def test_no_compiler(tmp_path):
         "apic-timer: the program apic-timer is not installed: apt-get install gcc libc6-dev\n"
     )
     assert files(tmp_path) == {"bin/sh", "bin/dirname"}
+
+
+def test_stopped(tmp_path):
+    """Nothing stays of what was built, and it is no success."""
+    begun, temporary = tmp_path / "begun", tmp_path / "tmp"
+    temporary.mkdir()
+    path = other_gcc(tmp_path, f'case " $* " in *" -E "*) exec {REAL} "$@" ;; esac; '
+                               f"touch {begun}; sleep 100")  # fmt: skip
+    environment = {"PATH": path, "DESTDIR": str(tmp_path / "root"), "TMPDIR": str(temporary)}
+    with subprocess.Popen([SCRIPT], env=environment, start_new_session=True) as running:
+        for _ in range(200):
+            if begun.exists():
+                break
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGTERM)
+        assert running.wait(20) == 130
+    assert list(temporary.iterdir()) == [] and not (tmp_path / "root").exists()
 
 
 def test_pages_that_fail(tmp_path):
