@@ -57,6 +57,7 @@ GOOD = {
         "reason nothing speaks against it\n"
         "verdict exact: moments on two CPUs are the same within 22 cycles\n"
     ),
+    "sys/bus/cpu/uevent": "",
     "sys/devices/system/cpu/online": "0-1\n",
     "sys/devices/system/cpu/isolated": "\n",
     "sys/devices/system/cpu/cpu0/cpuidle/state0/latency": "0\n",

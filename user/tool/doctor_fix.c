@@ -248,9 +248,12 @@ static void fix_undo(void)
 
 void fix_begin(void)
 {
-	/* Not one of our own: all that share a sysfs share it. Held to the exit. */
-	char *path = files_path("/sys/devices/system/cpu/online");
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/*
+	 * Not one of our own: all that share a sysfs share it. One that only root opens, or any
+	 * user could keep us away. Held to the exit.
+	 */
+	char *path = files_path("/sys/bus/cpu/uevent");
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	free(path);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
