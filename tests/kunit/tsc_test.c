@@ -3,10 +3,12 @@
  * Conversions between TSC cycles, ns, us and ktime.
  */
 #include <kunit/test.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/prandom.h>
 
 #include "machine.h"
+#include "tsc/gtod.h"
 #include "tsc/tsc.h"
 
 static const u32 rates[] = {
@@ -215,6 +217,19 @@ static void ktime_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, moment, ktime_add_ns(time, SLACK));
 }
 
+/* Of a clocksource that is not known yet, a moment may be off by all that the kernel steers. */
+static void gtod_error_test(struct kunit *test)
+{
+	const struct apic_timer_gtod_source hpet = {
+		.mult = 1, .nominal = 1, .tick_ns = 70, .shared = true
+	};
+	const struct apic_timer_gtod_source unknown = { .tick_ns = TICK_NSEC };
+
+	KUNIT_EXPECT_EQ(test, apic_timer_gtod_error(&hpet, 512000), 70ULL + 1000 + 1);
+	KUNIT_EXPECT_GE(test, apic_timer_gtod_error(&unknown, 1000000), TICK_NSEC + 110000ULL);
+	KUNIT_EXPECT_GE(test, apic_timer_gtod_error(&hpet, U64_MAX), U64_MAX >> 9);
+}
+
 static void ktime_limits_test(struct kunit *test)
 {
 	/* before the TSC started */
@@ -247,6 +262,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(round_trip_test),
 	KUNIT_CASE(sample_of_2001_test),
 	KUNIT_CASE(ktime_test),
+	KUNIT_CASE(gtod_error_test),
 	KUNIT_CASE(ktime_limits_test),
 	{}
 };

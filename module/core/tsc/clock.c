@@ -21,12 +21,6 @@
 #include "tsc/line.h"
 #include "tsc/tsc.h"
 
-/*
- * The kernel's frequency of the TSC is not more off, by its other clock: 2^-9. In guests of
- * a host with much else to do, 1,300 ppm were seen.
- */
-#define DRIFT_SHIFT	9
-
 static ktime_t read_clock(clockid_t clock)
 {
 	switch (clock) {
@@ -141,9 +135,7 @@ static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
 
 	ns = time >= both.time ? (u64)time - both.time : (u64)both.time - time;
 	cycles = apic_timer_ns_to_tsc(steer(ns, source.nominal, source.mult));
-	/* The clock goes in steps, and may be read anywhere in one. */
-	both.error += apic_timer_ns_to_tsc(source.tick_ns);
-	*error = apic_timer_add_tsc(both.error, (cycles >> DRIFT_SHIFT) + 1);
+	*error = apic_timer_add_tsc(both.error, apic_timer_gtod_error(&source, cycles));
 	if (time >= both.time)
 		return apic_timer_add_tsc(both.tsc, cycles);
 	if (cycles < both.tsc)

@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/clocksource.h>
 #include <linux/hardirq.h>
+#include <linux/jiffies.h>
 #include <linux/notifier.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/string.h>
@@ -18,7 +19,14 @@
 #include "tsc/gtod.h"
 
 seqcount_latch_t apic_timer_gtod_latch = SEQCNT_LATCH_ZERO(apic_timer_gtod_latch);
-struct apic_timer_gtod apic_timer_gtod[2];
+
+/*
+ * What is sure of any clocksource: who converts while another CPU, or what an NMI has
+ * interrupted, copies for the first time has nothing else.
+ */
+#define ANY	{ .tick_ns = TICK_NSEC, .shared = IS_ENABLED(CONFIG_SMP) }
+
+struct apic_timer_gtod apic_timer_gtod[2] = { { .source = ANY }, { .source = ANY } };
 
 static struct apic_timer_line line_of(const struct tk_read_base *tkr)
 {
@@ -81,7 +89,8 @@ static atomic_t started;
  * apic_timer_gtod_source() - get what the kernel's clocks are computed from
  *
  * Context: Any.
- * Return: the clocksource; all zero before apic_timer_gtod_start().
+ * Return: the clocksource; with a @mult of 0, and a step that none exceeds, before
+ * apic_timer_gtod_start().
  */
 struct apic_timer_gtod_source apic_timer_gtod_source(void)
 {
