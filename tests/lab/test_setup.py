@@ -49,17 +49,18 @@ class Newcomer:
         (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
         (self.bin / name).chmod(0o755)
 
-    def run(self, *argv: str | Path, status: int = 0) -> subprocess.CompletedProcess:
+    def run(self, *argv: str | Path, status: int = 0,
+            cache: str = "") -> subprocess.CompletedProcess:  # fmt: skip
         """Run a command with this PATH, and nothing cached."""
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env={**os.environ, "PATH": str(self.bin), "LC_ALL": "C",
-                                   "XDG_CACHE_HOME": f"{self.home}/cache"})  # fmt: skip
+                                   "XDG_CACHE_HOME": cache or f"{self.home}/cache"})  # fmt: skip
         assert done.returncode == status, done.stdout + done.stderr
         return done
 
-    def setup(self, subset: str, status: int = 0) -> subprocess.CompletedProcess:
+    def setup(self, subset: str, **options) -> subprocess.CompletedProcess:
         """Run tools/setup."""
-        return self.run("sh", self.tools / "setup", subset, status=status)
+        return self.run("sh", self.tools / "setup", subset, **options)
 
     @property
     def fetched(self) -> bool:
@@ -82,6 +83,16 @@ def test_no_root(newcomer):
     assert "as root: apt-get install debian-archive-keyring lz4" in line
     assert line.count(" make") == 1
     assert not newcomer.fetched
+
+
+@pytest.mark.parametrize("name", ["/my cache", "/a:b", "/a,b", "cache", "/two\nlines"])
+def test_no_such_cache(newcomer, name):
+    """Where no kernel can be built, or no machine started, nothing is begun."""
+    newcomer.program("dpkg-query", 'echo "ii "')
+    cache = f"{newcomer.home}{name}" if name.startswith("/") else name
+    done = newcomer.setup("demo", status=1, cache=cache)
+    assert "set XDG_CACHE_HOME to an absolute path" in done.stderr
+    assert not Path(cache).exists()
 
 
 def test_nothing_missing(newcomer):
