@@ -30,7 +30,7 @@ SECTION = """
     load apic_calendar allow_unstable=1
     load apic_calendar_pulse
     patiently [ -c /dev/apic_calendar ]
-    PYTHONPATH=$PROGRAMS python3 -m calendar_rules {case}
+    rule calendar_rules {case}
     unload
 """
 LOAD = "".join(f"insmod $MODULES/{name}.ko\n" for name in demo_calendar.MODULES)

@@ -67,7 +67,7 @@ def test_each_bound_has_a_test(page, rules):
     load apic_timer
     load apic_timer_dev
     patiently [ -c /dev/apic_timer ]
-    PYTHONPATH=$PROGRAMS python3 -m device {case}
+    rule device {case}
     [ ! -d /sys/module/apic_timer_dev ] || rmmod apic_timer_dev
     unload
     """,

@@ -1,4 +1,4 @@
-"""What a calendar does, and what its holders may do: calendar_rules.py CASE, in a guest, as root.
+"""What a calendar does, and what its holders may do: rules of rules.py, in a guest, as root.
 
 Each case is a rule of docs/reference/calendar.md, and ends with an AssertionError where it does
 not hold. None depends on how fast the machine is: major cycles are long, and what is looked at is
@@ -22,7 +22,6 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import threading
 import time
 import zlib
@@ -108,12 +107,12 @@ def stalls() -> int:
     return sum(int(n) for n in counts.split())
 
 
-def tried(function) -> None:
+def run(name: str) -> None:
     """Run a case; once more if it has failed while a CPU was held up."""
     for left in reversed(range(TRIES)):
         before = stalls()
         try:
-            function()
+            globals()[name]()
         except AssertionError as error:
             if not left or stalls() == before:
                 raise
@@ -1043,7 +1042,3 @@ def torture_long() -> None:
     """The same for longer."""
     for seed in range(2, 12):
         torture(10, seed)
-
-
-if __name__ == "__main__":
-    tried(globals()[sys.argv[1]])

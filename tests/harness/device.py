@@ -1,4 +1,4 @@
-"""What holders of /dev/apic_timer may do: device.py CASE, in a guest, as root.
+"""What holders of /dev/apic_timer may do: rules of rules.py, in a guest, as root.
 
 Each case is a rule of docs/reference/user-device.md, and ends with an AssertionError where it does
 not hold. None depends on how fast the machine is.
@@ -804,5 +804,6 @@ def priority() -> None:
         assert (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)) == before
 
 
-if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+def run(name: str) -> None:
+    """Run a case."""
+    globals()[name]()

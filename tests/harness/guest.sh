@@ -108,6 +108,19 @@ unload() {
 	fi
 }
 
+# Run a rule of one of the programs, in a process that has them loaded: rule MODULE NAME
+rule() {
+	if [ ! -p $PROGRAMS/status ]; then
+		mkfifo $PROGRAMS/wanted $PROGRAMS/status
+		# No child of this shell, and open for both ends: there is not always one who writes.
+		(cd $PROGRAMS && python3 rules.py device calendar_rules <>wanted >/dev/null 2>&1 &)
+	fi
+	echo "$1 $2" >$PROGRAMS/wanted
+	read -r verdict <$PROGRAMS/status
+	cat $PROGRAMS/output
+	return "$verdict"
+}
+
 # Wait for the torture's end, and print its verdict.
 torture_result() {
 	while grep -q ^running "$DEBUG/apic_timer_torture/result"; do

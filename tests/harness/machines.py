@@ -25,6 +25,8 @@ from lab.kernels import patched
 from lab.kernels.kernels import Kernel
 
 HERE = Path(__file__).resolve().parent
+# What guests find in $SHARED.
+PROGRAMS = ("timerfd.py", "device.py", "uring.py", "measure.py", "calendar_rules.py", "rules.py")
 # Sections that take together less than twice this, in the seconds of share_out(), are not worth a
 # second boot; and what one of them takes of which nothing is known.
 MINIMUM = 15
@@ -246,10 +248,7 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
     """Run a machine with these sections, for as long as that takes."""
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
-    files: dict[str, bytes | Path] = {
-        name: (HERE / name).read_bytes()
-        for name in ("timerfd.py", "device.py", "uring.py", "measure.py", "calendar_rules.py")
-    }
+    files: dict[str, bytes | Path] = {name: (HERE / name).read_bytes() for name in PROGRAMS}
     for name in ("apic_timer.py", "apic_calendar.py"):
         files[name] = (build.TREE / "user" / name).read_bytes()
     files |= _taken(kernel, sections)
