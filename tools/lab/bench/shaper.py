@@ -187,7 +187,7 @@ def _error(size: Size) -> Iterator[Script]:
             for n, way in enumerate(named("apic", "fq", "fq_slack1", "etf_5us")):
                 with _Shaped(script, way) as shaped:
                     if way.timer == "apic":
-                        shaped.send(count=WARM_UP, gap=LOADED_GAP, seed=seed * 100 + n + 50)
+                        shaped.send(count=WARM_UP, gap=gap, seed=seed * 100 + n + 50)
                     shaped.send(count=size.packets, gap=gap, seed=seed * 100 + n)
                     script.take("$sink/errors", Key("shaper/error", way.timer, mode=way.mode,
                                                     load=load))  # fmt: skip
