@@ -8,7 +8,8 @@ SHAPED = (
      "`SO_TXTIME`: departure - plan."),
     ("shaper/idle", "Other kernels", "The same on an idle CPU, by kernel."),
     ("shaper/fig5", "Figure 5", "A burst of 667-byte packets at 50 Mbit/s: spacing - 106,720."),
-    ("shaper/lasting", "Figure 5 for ten seconds", "The same, of a burst that takes so long."),
+    ("shaper/lasting", "Figure 5 for ten seconds", "The same; the next burst is "
+     "queued before the last one's end."),
     ("shaper/fig4", "Figure 4", "A burst of 1,292-byte packets at 1 Mbit/s: spacing - 10,336,000."),
     ("shaper/delays", "Figures 2 and 3", "Packets at random distances of 0.02 to 20 ms: departure "
      "- plan."),
