@@ -112,7 +112,7 @@ static int help(FILE *to)
 	fputs("usage: apic-calendar check FILE [CPUS]\n"
 	      "       apic-calendar show FILE [CPUS]\n"
 	      "       apic-calendar run FILE [SECONDS]\n\n"
-	      "check: say whether the calendar can be run, on a machine with so many CPUs; 256\n"
+	      "check: say whether the calendar can be run, on a machine with that many CPUs; 256\n"
 	      "show:  say what each CPU does, and what is left\n"
 	      "run:   run its first table until SIGINT or SIGTERM, or for so long, and say each\n"
 	      "       second what has become of each unit; threads end their windows at once.\n"

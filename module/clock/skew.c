@@ -322,11 +322,14 @@ static bool is_apart(const struct apic_clock_skew *skew)
 	return skew->low > 0 || skew->high < 0;
 }
 
+/* A host that moves CPUs may do that to many of them, each time that they are measured. */
+static DEFINE_RATELIMIT_STATE(moved_limit, 3600 * HZ, 10);
+static DEFINE_RATELIMIT_STATE(moves_limit, 3600 * HZ, 10);
+static DEFINE_RATELIMIT_STATE(ring_limit, 3600 * HZ, 10);
+
 /* Return: whether the verdict may be another by that. */
 static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 {
-	/* A host that moves CPUs may make many contradict themselves, each time. */
-	static DEFINE_RATELIMIT_STATE(limit, 3600 * HZ, 10);
 	struct known *was = per_cpu_ptr(&known, cpu);
 	unsigned long flags;
 	bool moved, news;
@@ -346,32 +349,34 @@ static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	/* One that goes offline was not measured. */
 	if (ret != -ENODATA)
 		trace_apic_clock_skew(cpu, skew, ret);
-	if (moved)
+	if (moved && __ratelimit(&moved_limit))
 		pr_info("CPU %d: TSC: has moved since it was measured: now %lld cycles ahead of CPU %d\n",
 			cpu, skew->offset, skew->reference);
-	if (ret == -ESTALE && __ratelimit(&limit))
+	if (ret == -ESTALE && __ratelimit(&moves_limit))
 		pr_warn("CPU %d: TSC: moves against that of CPU %d while it is measured\n",
 			cpu, skew->reference);
 	return news || moved;
 }
 
-/* Does the ring of a CPU, its neighbour and the reference close? */
-static void check_ring(int reference, int a, int b)
+/* Return: 0 if the ring of a CPU, its neighbour and the reference closes, or is not known. */
+static int check_ring(int reference, int a, int b)
 {
 	struct apic_clock_bounds pair = APIC_CLOCK_BOUNDS_NONE, from_a = {}, from_b = {};
 	struct apic_clock_skew x, y;
 
 	if (apic_clock_get_skew(a, &x) || apic_clock_get_skew(b, &y) || measure_pair(a, b, &pair))
-		return;
+		return 0;
 	from_a.low = x.low;
 	from_a.high = x.high;
 	from_b.low = y.low;
 	from_b.high = y.high;
 	if (apic_clock_bounds_ring(&from_a, &from_b, &pair))
-		return;
-	pr_warn("CPUs %d, %d and %d: TSCs: the distances measured between them do not fit together\n",
-		reference, a, b);
+		return 0;
+	if (__ratelimit(&ring_limit))
+		pr_warn("CPUs %d, %d and %d: TSCs: the distances measured between them do not fit together\n",
+			reference, a, b);
 	remember(b, &y, -ESTALE);
+	return -ESTALE;
 }
 
 /**
@@ -454,7 +459,7 @@ static int measure_cpus(bool turn)
 		if (ret || cpu == reference)
 			continue;
 		if (last >= 0)
-			check_ring(reference, last, cpu);
+			error = check_ring(reference, last, cpu) ?: error;
 		last = cpu;
 	}
 	mutex_unlock(&measure_mutex);

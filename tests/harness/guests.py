@@ -131,7 +131,9 @@ def pytest_sessionfinish(session):
     owners = config.stash[OWNERS]
     second = [second_try.entry(report.nodeid, owners.get(report.nodeid), report.longreprtext)
               for report in reporter.getreports("rerun")]  # fmt: skip
-    whole = _is_whole(config) and not session.shouldstop and not session.shouldfail
+    # Not one that Ctrl-C has ended.
+    ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    whole = _is_whole(config) and ended and not session.shouldstop and not session.shouldfail
     runs = second_try.record(FLAKY, second, session.testscollected, whole)
     if whole:
         times.remember(config.stash[POOL].ended())

@@ -32,13 +32,14 @@ def banned() -> dict[str, tuple[re.Pattern, str]]:
 def prose() -> tuple[str, ...]:
     """List what must have none of the words: texts that people have written."""
     return tuple(f for f in tracked(r"README\.md|(docs|samples|tests)/.*\.md|docs/man/.*\.\d|"
+                                    r"user/tool/man/.*\.scd|"
                                     r"packaging/modprobe\.conf")
                  if "<!-- Made by" not in read(f)[:40])  # fmt: skip
 
 
 def sources() -> tuple[str, ...]:
     """List the sources whose comments and messages are counted."""
-    return (*core(), *tracked(r"(samples|tests)/.*\.[ch]"), *tracked(r"Kconfig"))
+    return (*core(), *tracked(r"(samples|tests|user)/.*\.[ch]"), *tracked(r"Kconfig"))
 
 
 def _comments(text: str) -> str:

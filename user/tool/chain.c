@@ -4,7 +4,7 @@
  *
  * The module notes when the interrupt was due, its handler's start and end, and
  * the start of the deferred procedure; this thread, which waits in read(), notes
- * when it runs again. Beside them is the thread that sleeps by /dev/apic_timer, which
+ * when it runs again. Next to them is the thread that sleeps by /dev/apic_timer, which
  * wakes it earlier by what it has learnt.
  */
 #include <errno.h>

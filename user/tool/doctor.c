@@ -24,7 +24,7 @@ static bool fix;
 static const char *cpus;
 
 static const struct opt options[] = {
-	OPT_FLAG('f', "fix", "mend what can be undone, until stopped, or while COMMAND runs", &fix),
+	OPT_FLAG('f', "fix", "fix what can be undone, until stopped, or while COMMAND runs", &fix),
 	OPT_TEXT('c', "cpus", "LIST", "CPUs of the timers (the isolated ones)",
 		 &cpus),
 	FILES_OPT_ROOT,

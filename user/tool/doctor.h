@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What doctor looks at, and what it can mend until its exit. */
+/* What doctor looks at, and what it can fix until its exit. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 

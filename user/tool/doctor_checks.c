@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The checks of doctor, each of one cause of late handlers.
+ * The checks of doctor, each of one reason for late handlers.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

@@ -65,7 +65,7 @@ static void count_in(struct group *group, int64_t low, int64_t high, uint64_t co
 enum side {
 	ANY,
 	NEGATIVE_LINEAR,	/* the one for values below 0 */
-	NEGATIVE_WIDENED,	/* the same, beside one in powers of 2 */
+	NEGATIVE_WIDENED,	/* the same, next to one in powers of 2 */
 };
 
 /*

@@ -23,7 +23,7 @@
 #define SLICE_MS	2
 #define SLEEPS		40
 #define CLOCK_READS	1000
-#define MOST		16	/* CPUs that are measured, but for those that are asked for */
+#define MOST		16	/* CPUs that are measured, unless others are asked for */
 
 struct native native;
 

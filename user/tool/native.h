@@ -33,7 +33,7 @@ struct native {
 extern struct native native;
 
 /*
- * Measure the @first CPUs, and of the @others so many that it doesn't take long.
+ * Measure the @first CPUs, and as many of the @others that it doesn't take long.
  * Return: false under a root that says nothing of it.
  */
 bool native_measure(const bool *first, const bool *others);

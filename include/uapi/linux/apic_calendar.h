@@ -220,7 +220,7 @@ struct apic_calendar_bind {
 /* &struct apic_calendar_wait.flags */
 #define APIC_CALENDAR_KERNEL_FINISH	0x0001	/* the kernel waits for the last stretch, too */
 
-/* &struct apic_calendar_wait.status, and of receipts. */
+/* &struct apic_calendar_wait.status */
 #define APIC_CALENDAR_OVERRAN	0x0001	/* used up its budget */
 #define APIC_CALENDAR_BROKE	0x0002	/* was parked */
 #define APIC_CALENDAR_LATE_BREAK 0x0004	/* stopped late: it was in a system call */

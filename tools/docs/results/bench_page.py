@@ -66,8 +66,9 @@ def _paper_of_clocks(rows: list[dict]) -> str:
     from lab.bench import clocks
 
     return (
-        "\n100,000,000 calls of `gettimeofday()`, seconds, by clocksource. Here an\n"
-        "instruction takes a nanosecond; the paper's machine had a TSC of 1.66 GHz.\n\n"
+        "\n100,000,000 calls of `gettimeofday()`, seconds, by clocksource: computed from some\n"
+        "thousands, of which each takes the same. Here an instruction takes a nanosecond; the\n"
+        "paper's machine had a TSC of 1.66 GHz.\n\n"
         + table(("clocksource", "emulated, 1 GHz", "the paper"),
                 ((clocksource, f"{row['p50'] / 1000:.1f}", seconds)
                  for clocksource, seconds in clocks.PAPER_S.items()

@@ -62,7 +62,7 @@ void html_claim(const struct report_machine *machine, enum claim from)
 					   "rows whose runs are at most 2 % apart may be claimed of the "
 					   "CPU, others are not figures of this machine.",
 			[REPORT_EMULATED] = "Nothing of this in virtual time: an instruction is a cycle "
-					    "there, whatever it does.",
+					    "there, of any kind.",
 		},
 	};
 	bool none = from == CLAIM_CPU && machine->engine == REPORT_EMULATED;
