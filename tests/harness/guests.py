@@ -131,9 +131,7 @@ def pytest_sessionfinish(session):
     owners = config.stash[OWNERS]
     second = [second_try.entry(report.nodeid, owners.get(report.nodeid), report.longreprtext)
               for report in reporter.getreports("rerun")]  # fmt: skip
-    # Not one that Ctrl-C has ended.
-    ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    whole = _is_whole(config) and ended and not session.shouldstop and not session.shouldfail
+    whole = is_whole(session)
     runs = second_try.record(FLAKY, second, session.testscollected, whole)
     if whole:
         times.remember(config.stash[POOL].ended())
@@ -142,9 +140,14 @@ def pytest_sessionfinish(session):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _is_whole(config) -> bool:
-    """Tell whether all tests were asked for, as by `make test`."""
-    option = config.option
+def is_whole(session) -> bool:
+    """Tell whether all tests were asked for, as by `make test`, and have run."""
+    if session.shouldstop or session.shouldfail:
+        return False
+    # Ctrl-C is none of these.
+    if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        return False
+    config, option = session.config, session.config.option
     chosen = {(config.invocation_params.dir / name).resolve() for name in config.args}
     by_hand = option.keyword or option.markexpr or option.deselect or option.lf or option.quick
     return chosen == {TESTS} and not by_hand

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import guests
 import pytest
 import second_try
 from lab.base.errors import LabError, LostVM
@@ -67,6 +68,25 @@ def test_a_second_loss_is_final(pool):
         with pytest.raises(LostVM):
             pool.again(pool.share(SECOND), SECOND).outcome(SECOND)
     assert booted == [["first", "second"]] * 2
+
+
+@pytest.mark.parametrize("how, whole", [
+    ({}, True),
+    ({"exitstatus": pytest.ExitCode.TESTS_FAILED}, True),
+    ({"exitstatus": pytest.ExitCode.INTERRUPTED}, False),
+    ({"shouldfail": "-x"}, False),
+    ({"keyword": "something"}, False),
+    ({"args": ["tests/lab"]}, False),
+])  # fmt: skip
+def test_runs_that_are_whole(how, whole):
+    """Only these say how often a test needs a second try; one that was ended by Ctrl-C does not."""
+    option = dict.fromkeys(("keyword", "markexpr", "deselect", "lf", "quick"))
+    option |= {name: how[name] for name in how if name in option}
+    config = SimpleNamespace(args=how.get("args", ["tests"]), option=SimpleNamespace(**option),
+                             invocation_params=SimpleNamespace(dir=TESTS.parent))  # fmt: skip
+    ended = {"exitstatus": pytest.ExitCode.OK, "shouldstop": False, "shouldfail": False}
+    ended |= {name: how[name] for name in how if name in ended}
+    assert guests.is_whole(SimpleNamespace(config=config, **ended)) == whole
 
 
 def worth_it(engine, error, seen=()):
