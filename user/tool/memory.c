@@ -17,7 +17,14 @@
 
 #define HUGE		(UINT64_C(2) << 20)
 #define LINE		64
-#define REPEATS		100
+/*
+ * The more, the likelier are some that nothing disturbs, such as what the core's other thread
+ * does to the caches it shares. But a ring takes no longer than so many loads, and one that is not
+ * in the caches is walked a few times only.
+ */
+#define REPEATS		2000
+#define REPEATS_BIG	20
+#define LOADS		25000000
 #define QUANTILE	5
 
 enum { BY_SIZE, BY_SET, BY_ALIGNMENT, BY_ALL };
@@ -86,10 +93,14 @@ static double measure(uint64_t nodes, uint64_t stride, uint64_t offset)
 {
 	uint64_t once[REPEATS], twice[REPEATS], chain[2][REPEATS];
 	uint64_t turns = nodes < 1000 ? 1000 : nodes < 20000 ? nodes : 20000;
-	unsigned int i, repeats = nodes > 20000 ? REPEATS / 5 : REPEATS;
+	unsigned int i, repeats = LOADS / (3 * turns);
 	void *at = make_ring(nodes, stride, offset);
 	double loads, core;
 
+	if (repeats > REPEATS)
+		repeats = REPEATS;
+	if (nodes > 20000)
+		repeats = REPEATS_BIG;
 	walk(&at, nodes < 100000 ? 2 * nodes : nodes);
 	for (i = 0; i < repeats; i++) {
 		chain[0][i] = tsc_chain(100);
