@@ -19,7 +19,7 @@
 #define LINE		64
 /*
  * The more, the likelier are some that nothing disturbs, such as what the core's other thread
- * does to the caches it shares. But a ring takes no longer than so many loads, and one that is not
+ * does to the caches it shares. But a ring is read for LOADS loads at most, and one that is not
  * in the caches is walked a few times only.
  */
 #define REPEATS		2000
