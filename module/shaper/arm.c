@@ -12,6 +12,9 @@
 #include "arm.h"
 #include "shift.h"
 
+/* How long until a queue that the device has stopped is looked at, unless it is woken. */
+#define STOPPED_US	10000
+
 /**
  * shaper_arm_at() - arm the timer
  * @q:		the qdisc
@@ -98,6 +101,16 @@ static u64 preparation(const struct shaper *q, const struct sk_buff *skb)
 			     shaper_lead_for(q, shaper_for_interrupt(q, skb)));
 }
 
+/* Whoever wakes the device's queue has softirq look at once: this is for when that is lost. */
+static void look_again(struct shaper *q)
+	__must_hold(&q->lock)
+{
+	u64 expires = apic_timer_add_tsc(rdtsc(), apic_timer_us_to_tsc(STOPPED_US));
+
+	if (expires < q->asked || !apic_timer_pending(&q->timer))
+		shaper_arm_at(q, expires);
+}
+
 /**
  * shaper_arm() - arm the timer for the first packet
  * @q:		the qdisc
@@ -110,8 +123,12 @@ void shaper_arm(struct shaper *q)
 	struct sk_buff *skb;
 
 	lockdep_assert_held(&q->lock);
-	if (q->dead || q->stopped || q->sender != SHAPER_NOBODY)
+	if (q->dead || q->sender != SHAPER_NOBODY)
 		return;
+	if (unlikely(q->stopped)) {
+		look_again(q);
+		return;
+	}
 	if (unlikely(q->far.count)) {
 		come_near(q);
 		expires = shaper_far_look(&q->far);

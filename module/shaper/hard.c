@@ -48,6 +48,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	raw_spin_lock(&q->lock);
 	since = q->since;
 	q->asked = 0;
+	q->stopped = false;
 	/* When that CPU goes offline, the timer migrates: it is put back when it is armed. */
 	q->placed = smp_processor_id() == q->config.cpu;
 	skb = shaper_first(q);
@@ -95,7 +96,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		__netif_tx_unlock(txq);
 		q->stats.stopped++;
 		q->stopped = true;
-		goto out;
+		goto arm;
 	}
 	shaper_take(q, skb, at, &sending, SHAPER_INTERRUPT);
 	raw_spin_unlock(&q->lock);

@@ -20,8 +20,8 @@
  *	  arms for B
  *	unlock
  *
- * A queue that is stopped is not waited for: nothing is armed, and who wakes the queue
- * schedules the qdisc. That must not be missed:
+ * A queue that is stopped is not waited for: who wakes the queue schedules the qdisc. That
+ * must not be missed:
  *
  *	CPU0: softirq			CPU1: driver
  *	finds txq stopped
@@ -35,6 +35,17 @@
  *
  * The handler holds q->lock from the look at the txq until q->stopped is set; a
  * dequeue that comes of waking the queue takes q->lock after that.
+ *
+ * While another qdisc of the device is replaced, say below mq, Linux 7 keeps the packets of
+ * this one, but has noop_qdisc in the place of its root: who schedules that schedules nothing,
+ * the driver that wakes a queue as well. So a kick looks again, and so does the handler while a
+ * queue is stopped:
+ *
+ *	CPU0: RTNL			CPU1: handler
+ *	root = noop, synchronize_net()
+ *	activates all again		finds that its own qdisc is active
+ *					  schedules noop
+ *	root is back: schedules nothing
  *
  * reset() finds a sender on its way in two cases:
  *
@@ -62,6 +73,7 @@
 #include <linux/netdevice.h>
 #include <linux/sched.h>
 #include <net/inet_ecn.h>
+#include <asm/msr.h>
 
 #include <trace/events/sch_apic.h>
 
@@ -69,6 +81,31 @@
 #include "cb.h"
 #include "offload.h"
 #include "send.h"
+
+/**
+ * shaper_schedule() - have softirq run the root qdisc
+ * @q:		the qdisc
+ *
+ * Linux 7 may leave that to a sender which is about to take the root's lock, and which runs
+ * nothing if the root was deactivated meanwhile: so it is asked whether it is scheduled.
+ *
+ * Context: Any but NMI.
+ * Return: false if that may not come: it is to be tried again.
+ */
+bool shaper_schedule(struct shaper *q)
+{
+	bool scheduled = false;
+	struct Qdisc *root;
+
+	rcu_read_lock();
+	root = qdisc_root(q->sch);
+	if (likely(root != &noop_qdisc)) {
+		__netif_schedule(root);
+		scheduled = test_bit(__QDISC_STATE_SCHED, &root->state);
+	}
+	rcu_read_unlock();
+	return scheduled;
+}
 
 /**
  * shaper_kick() - have softirq, or the thread, see to the first packet
@@ -83,9 +120,8 @@ void shaper_kick(struct shaper *q)
 		wake_up_process(q->thread);
 		return;
 	}
-	rcu_read_lock();
-	__netif_schedule(qdisc_root(q->sch));
-	rcu_read_unlock();
+	if (unlikely(!shaper_schedule(q)))
+		shaper_arm_at(q, apic_timer_add_tsc(rdtsc(), apic_timer_us_to_tsc(1000)));
 }
 
 /* Mark a packet once, however often it is taken. */

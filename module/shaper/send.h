@@ -33,6 +33,7 @@ struct shaper_sending {
 	bool taken;
 };
 
+bool shaper_schedule(struct shaper *q);
 void shaper_kick(struct shaper *q);
 void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_sending *sending,
 		 enum shaper_sender sender);

@@ -92,7 +92,7 @@ enum shaper_sender {
  * @mode:	in effect, never %TC_APIC_MODE_AUTO
  * @irqs_on:	the driver is not known to cope with interrupts off
  * @dead:	a reset is going on
- * @stopped:	the device's queue is, for the first packet; nothing is armed
+ * @stopped:	the device's queue is, for the first packet; who wakes it schedules us
  * @kicked:	the handler has left the first packet to the softirq
  * @woken:	@thread has something to do
  * @handed:	the kernel got a packet from dequeue, and may give it back: 2 until it calls

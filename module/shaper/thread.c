@@ -11,6 +11,7 @@
 #include <linux/kthread.h>
 #include <linux/sched.h>
 
+#include "send.h"
 #include "thread.h"
 
 /*
@@ -28,6 +29,7 @@ static void return_to(u32 cpu)
 static int run(void *data)
 {
 	struct shaper *q = data;
+	bool scheduled;
 
 	for (;;) {
 		set_current_state(TASK_INTERRUPTIBLE);
@@ -41,10 +43,13 @@ static int run(void *data)
 		WRITE_ONCE(q->woken, false);
 		return_to(READ_ONCE(q->config.cpu));
 		local_bh_disable();
-		rcu_read_lock();
-		__netif_schedule(qdisc_root(q->sch));
-		rcu_read_unlock();
+		scheduled = shaper_schedule(q);
 		local_bh_enable();
+		/* Not for ever: what keeps a device down empties the queue. */
+		if (unlikely(!scheduled && READ_ONCE(q->queued))) {
+			WRITE_ONCE(q->woken, true);
+			schedule_timeout_interruptible(1);
+		}
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;

@@ -684,6 +684,53 @@ def test_several_queues(guest):
 
 
 @pytest.mark.guest(
+    some(kernel=("7.2", "7.2-rt"), cpus=2, source="proxy", engine="smp", x2apic=False),
+    BEGIN.replace("load apic_timer_sink", "insmod $MODULES/apic_timer_sink.ko queues=2")
+    + """
+    # All by the first queue, and none of the kernel's own, which would help the others
+    echo 1 >/proc/sys/net/ipv6/conf/sink0/disable_ipv6
+    echo 3 >/sys/class/net/sink0/queues/tx-0/xps_cpus
+    tc qdisc replace dev sink0 root handle 1: mq
+    none() { tc -s qdisc show dev sink0 | awk '/ backlog / && $3 != "0p" { exit 1 }'; }
+    all() { tc -s qdisc show dev sink0 | grep -q " 1000p "; }
+    for stop in 0 1; do
+        for mode in $HARD soft thread; do
+            tc qdisc replace dev sink0 parent 1:1 apic mode $mode
+            echo 1 >$SINK/reset
+            udpsend count=1000 batch=1000 gap=500000 ahead=300000000 &
+            patiently all
+            sleep 0.25
+            echo $stop >$KNOBS/stop
+            replaced=0
+            until none || [ $replaced = 300 ]; do
+                for kind in pfifo bfifo; do
+                    tc qdisc replace dev sink0 parent 1:2 $kind
+                done
+                replaced=$((replaced + 2))
+            done
+            echo 0 >$KNOBS/stop
+            wait
+            # Nobody queues anything any more.
+            patiently none || tc -s qdisc show dev sink0
+            echo replaced $replaced
+            cat $SINK/packets
+            echo .
+        done
+    done
+    """
+    + END,
+)
+def test_another_is_replaced(guest):
+    """While another queue's qdisc is replaced, Linux 7 keeps what is queued, but runs no qdisc."""
+    output = guest.ok()
+    print(output)
+    parts = output.split("\n.\n")[:-1]
+    assert len(parts) == 6
+    for part in parts:
+        assert all_came(part)["packets"] == 1000
+
+
+@pytest.mark.guest(
     SMP,
     BEGIN
     + """
