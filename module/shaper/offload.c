@@ -39,6 +39,7 @@ static int ask(struct Qdisc *sch, bool enable)
  * Whether all of its packets are for one queue of the device. A root has those of all
  * queues, and so has what is below it, unless that is mq or the like, which gives each queue a
  * root of its own. One that was deleted there leaves noop behind, at any number of queues.
+ * Those count that "ethtool -L" has taken from the device, too: it gives them back without asking.
  */
 static bool of_one_queue(const struct Qdisc *sch)
 {
@@ -46,13 +47,13 @@ static bool of_one_queue(const struct Qdisc *sch)
 	const struct Qdisc *root = rcu_access_pointer(sch->dev_queue->qdisc_sleeping);
 	unsigned int i, queues = 0;
 
-	if (dev->real_num_tx_queues == 1)
+	if (dev->num_tx_queues == 1)
 		return true;
 	if (sch->parent == TC_H_ROOT)
 		return false;
 	if (root == &noop_qdisc)
 		return true;
-	for (i = 0; i < dev->real_num_tx_queues; i++)
+	for (i = 0; i < dev->num_tx_queues; i++)
 		queues += rcu_access_pointer(netdev_get_tx_queue(dev, i)->qdisc_sleeping) == root;
 	return queues == 1;
 }

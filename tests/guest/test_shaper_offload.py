@@ -150,6 +150,15 @@ def test_difficult_driver(guest):
     tc qdisc add dev sink0 parent 1:3 handle 13: prio
     tc qdisc add dev sink0 parent 13:1 handle 14: apic offload on
     tc qdisc show dev sink0
+    rmmod apic_timer_sink
+    # One that may have several at any time
+    begin launch=1 queues=2 unused=1
+    tc qdisc replace dev sink0 root handle 1: apic offload on 2>&1 && echo taken
+    tc qdisc replace dev sink0 root handle 1: prio
+    tc qdisc add dev sink0 parent 1:1 apic offload on 2>&1 && echo taken
+    tc qdisc replace dev sink0 root handle 2: mq
+    tc qdisc add dev sink0 parent 2:1 handle 15: apic offload on
+    tc qdisc show dev sink0
     """
     + END,
 )
@@ -158,9 +167,10 @@ def test_refused(guest):
     output = guest.ok()
     assert "taken" not in output
     assert output.count("the device has no LaunchTime for this queue") == 3
-    assert output.count("offload is for one queue: use apic below mq") == 3
+    assert output.count("offload is for one queue: use apic below mq") == 5
     assert re.search(r"qdisc apic 12: parent 1:2 offloaded .* offload on ", output)
     assert re.search(r"qdisc apic 14: parent 13:1 offloaded .* offload on ", output)
+    assert re.search(r"qdisc apic 15: parent 2:1 offloaded .* offload on ", output)
     assert "offload off" in output
 
 

@@ -93,7 +93,7 @@ enum tc_apic_late {
  * @TCA_APIC_OFFLOAD:	u8, 1: the device sends each packet at its moment (LaunchTime, what etf
  *			calls offload); the packet is handed over TCA_APIC_AHEAD before it, with
  *			its moment as CLOCK_TAI in skb->tstamp. Refused where the device cannot,
- *			or has several transmit queues and the qdisc is not one queue's. 0
+ *			or may have several transmit queues and the qdisc is not one queue's. 0
  *			(default): the qdisc meets the moment
  * @TCA_APIC_AHEAD:	u64, ns, 1 us to 100 ms; default 100 us
  * @TCA_APIC_DOORBELL:	u64, ns, up to 100 us: how long after its first instruction the driver

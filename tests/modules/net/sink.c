@@ -44,6 +44,10 @@ static unsigned int queues = 1;
 module_param(queues, uint, 0444);
 MODULE_PARM_DESC(queues, "tx queues");
 
+static unsigned int unused;
+module_param(unused, uint, 0444);
+MODULE_PARM_DESC(unused, "tx queues that are not in use");
+
 static unsigned int records = 1 << 18;
 module_param(records, uint, 0444);
 MODULE_PARM_DESC(records, "departures that are kept; later ones only count");
@@ -180,7 +184,7 @@ static int __init sink_init(void)
 	unsigned int i;
 	int ret;
 
-	if (!queues || queues > QUEUES_MAX)
+	if (!queues || queues > QUEUES_MAX || unused >= queues)
 		return -EINVAL;
 	ret = sink_account_init(records, packets);
 	if (ret)
@@ -194,6 +198,8 @@ static int __init sink_init(void)
 	device = alloc_netdev_mqs(0, "sink%d", NET_NAME_ENUM, sink_setup, queues, 1);
 	if (!device)
 		goto parent;
+	/* As "ethtool -L" sets it. */
+	netif_set_real_num_tx_queues(device, queues - unused);
 	SET_NETDEV_DEV(device, parent);
 	device->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
 	if (!device->tstats)
