@@ -78,6 +78,10 @@ static void advance(struct shaper_classes *classes, struct shaper_class *class,
 	if (!skb)
 		return;
 	shaper_edf_erase(&class->edf, skb);
+	/* The kernel has refined the rate of the TSC. */
+	if (unlikely(class->plan.hz != root->hz))
+		shaper_plan_set(&class->plan, root->hz, class->rate, class->burst,
+				class->overhead);
 	cb = shaper_cb(skb);
 	class->want = cb->want;
 	class->at_once = cb->flags & SHAPER_AT_ONCE;

@@ -181,13 +181,11 @@ static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_
 	}
 }
 
-/* Values that follow from the configuration. */
-static void apply(struct shaper *q, const struct shaper_config *config, u32 mode)
+/* Cycles that follow from a configuration and the rate of the TSC. */
+static void convert(struct shaper *q, const struct shaper_config *config)
 	__must_hold(&q->lock)
 {
-	struct net_device *dev = qdisc_dev(q->sch);
 	const struct shaper_config *old = &q->config;
-	/* Another one, once the kernel has refined it. */
 	u64 hz = apic_timer_ns_to_tsc(NSEC_PER_SEC);
 
 	if (q->plan.hz != hz || config->rate != old->rate || config->burst != old->burst ||
@@ -199,6 +197,29 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
 	q->handing = q->ahead ?: apic_timer_ns_to_tsc(config->doorbell_ns);
 	q->near = apic_timer_ns_to_tsc(NEAR_NS);
+}
+
+/**
+ * shaper_convert() - the kernel has refined the rate of the TSC: convert all again
+ * @q:		the qdisc
+ *
+ * Classes and sockets follow with their next packets.
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_convert(struct shaper *q)
+{
+	convert(q, &q->config);
+}
+
+/* Values that follow from the configuration. */
+static void apply(struct shaper *q, const struct shaper_config *config, u32 mode)
+	__must_hold(&q->lock)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	const struct shaper_config *old = &q->config;
+
+	convert(q, config);
 	if (mode != q->mode || !q->lead_soft.max) {
 		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(4000),
 				 apic_timer_ns_to_tsc(8000), HARD_WINDOW);

@@ -12,6 +12,7 @@ extern struct netlink_range_validation shaper_burst_range;
 extern struct netlink_range_validation_signed shaper_overhead_range;
 
 int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack);
+void shaper_convert(struct shaper *q);
 int shaper_dump(struct Qdisc *sch, struct sk_buff *skb);
 int shaper_dump_stats(struct Qdisc *sch, struct gnet_dump *dump);
 

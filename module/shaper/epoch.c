@@ -8,12 +8,17 @@
  * When one of the kernel's clocks is set, packets that are far have other moments than those
  * that they were converted to. The timekeeper says so under its lock, where nobody can
  * convert anything: an interrupt of its own follows.
+ *
+ * Nor does the kernel notify modules when it refines the rate of the TSC, a second or two
+ * after boot: the tick of the timekeeper is used to see that as well.
  */
 #include <linux/apic_timer.h>
 #include <linux/irq_work.h>
 #include <linux/notifier.h>
 #include <linux/pvclock_gtod.h>
+#include <asm/tsc.h>
 
+#include "config.h"
 #include "epoch.h"
 #include "send.h"
 
@@ -71,11 +76,34 @@ static void clock_was_set(struct irq_work *work)
 
 static struct irq_work set_work = IRQ_WORK_INIT_HARD(clock_was_set);
 
+static void tsc_is_refined(struct irq_work *work)
+{
+	unsigned long flags;
+	struct shaper *q;
+
+	raw_spin_lock_irqsave(&lock, flags);
+	list_for_each_entry(q, &shapers, node) {
+		raw_spin_lock(&q->lock);
+		shaper_convert(q);
+		raw_spin_unlock(&q->lock);
+	}
+	raw_spin_unlock_irqrestore(&lock, flags);
+}
+
+static struct irq_work refined_work = IRQ_WORK_INIT_HARD(tsc_is_refined);
+static unsigned int khz_known;
+
 /* At each tick of the timekeeper, under its lock and inside its sequence counter. */
 static int ticked(struct notifier_block *unused, unsigned long was_set, void *timekeeper)
 {
+	unsigned int khz = READ_ONCE(tsc_khz);
+
 	if (unlikely(was_set))
 		irq_work_queue(&set_work);
+	if (unlikely(khz != khz_known)) {
+		khz_known = khz;
+		irq_work_queue(&refined_work);
+	}
 	return NOTIFY_OK;
 }
 
@@ -135,5 +163,6 @@ void shaper_epoch_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&clock_block);
 	irq_work_sync(&set_work);
+	irq_work_sync(&refined_work);
 	apic_timer_unregister_notifier(&block);
 }

@@ -135,7 +135,7 @@ static bool in_pace(struct shaper *q, const struct request *request, unsigned in
 	struct shaper_plan *plan = &request->flow->plan;
 	u64 horizon = apic_timer_add_tsc(request->now, q->horizon);
 
-	if (plan->rate != request->pace)
+	if (plan->rate != request->pace || plan->hz != q->plan.hz)
 		shaper_plan_set(plan, q->plan.hz, request->pace, 0, q->config.overhead);
 	*want = shaper_plan_at(plan, *want);
 	if (unlikely(*want > horizon)) {

@@ -375,14 +375,14 @@ def test_features_change(guest):
     patiently booted
     tc qdisc add dev sink0 root handle 1: apic mode hard rate 50mbit
     tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
+    # The class has had a packet before.
+    udpsend count=2 size=667 how=burst priority=65552
     insmod $MODULES/apic_timer_refine.ko
-    tc qdisc change dev sink0 root handle 1: apic rate 50mbit
-    tc class change dev sink0 parent 1: classid 1:10 apic rate 20mbit
-    for priority in 0 65552; do
+    for how in "how=burst" "how=burst priority=65552" "how=pace gap=533600"; do
         # The lead is learnt first.
-        udpsend count=500 size=667 how=burst priority=$priority wait=220000000
+        udpsend count=500 size=667 $how wait=320000000
         echo 1 >$SINK/reset
-        udpsend count=500 size=667 how=burst priority=$priority wait=220000000
+        udpsend count=500 size=667 $how wait=320000000
         spacing
         echo 1 >$SINK/reset
     done
@@ -392,13 +392,14 @@ def test_features_change(guest):
     + END,
 )
 def test_refined_rate(guest):
-    """Once the kernel has refined the TSC's rate, a change has packets leave by the new one."""
+    """Once the kernel has refined the TSC's rate, packets leave by the new one."""
     output = guest.ok()
     print(output)
     khz = int(re.search(r"tsc_khz (\d+)", output)[1])
     rows = re.findall(r"^spacing (.*)$", output, re.M)
-    assert len(rows) == 2
-    for row, mbit in zip(rows, (50, 20), strict=True):
+    assert len(rows) == 3
+    for row, mbit in zip(rows, (50, 20, 10), strict=True):
         count, *_, time = map(int, row.split())
         assert count == 500
-        assert abs(time - 499 * 667 * 8 / mbit * khz / 1000) < 1000
+        # The first of a socket is late by what it takes to send. The old rate is 50,000 off.
+        assert abs(time - 499 * 667 * 8 / mbit * khz / 1000) < 5000
