@@ -55,6 +55,7 @@ def process(function):
             function()
             code = 0
         except OSError as error:
+            print(repr(error), flush=True)
             code = error.errno
         except BaseException as error:  # noqa: BLE001 - it has to end here
             print(repr(error), flush=True)
@@ -610,7 +611,8 @@ def succeeded() -> None:
 
         def ends() -> None:
             much = mmap.mmap(-1, 384 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            much.madvise(mmap.MADV_NOHUGEPAGE)
+            with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
+                much.madvise(mmap.MADV_NOHUGEPAGE)
             for at in range(0, len(much), 4096):
                 much[at] = 1
             calendar.bind(0)
