@@ -33,7 +33,8 @@ static int set(struct device_timer *timer, u64 now, u64 not_before)
 	u64 tsc = device_moment_tsc(timer->clock, timer->expires);
 
 	lockdep_assert_held(&timer->lock);
-	timer->set = device_moment_leg(timer->clock, max(tsc, not_before), now);
+	/* Straight to @not_before: at a conversion on the way @expires may have come before it. */
+	timer->set = not_before > tsc ? not_before : device_moment_leg(timer->clock, tsc, now);
 	timer->timer.expires = timer->set;
 	return device_moment_arm(&timer->timer);
 }

@@ -18,10 +18,10 @@ from lab.kernels import kernels, sources
 from machines import Machine, some
 
 TREE = Path(__file__).resolve().parents[2]
-CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "pending", "ranges",
-         "readers", "memory", "passing", "namespace", "forks", "killed", "killed_anywhere", "execs",
-         "hotplug", "seccomp", "stopped", "signalled", "receipts", "fence", "priority",
-         "uring_wait", "unload")  # fmt: skip
+CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "turns", "pending",
+         "ranges", "readers", "memory", "passing", "namespace", "forks", "killed",
+         "killed_anywhere", "execs", "hotplug", "seccomp", "stopped", "signalled", "receipts",
+         "fence", "priority", "uring_wait", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "6.12", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip

@@ -4,6 +4,7 @@ Each case is a rule of docs/reference/user-device.md, and ends with an Assertion
 not hold. None depends on how fast the machine is.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -250,6 +251,29 @@ def rate() -> None:
     finally:
         parameter("rate", before[0])
         parameter("burst", before[1])
+
+
+def turns() -> None:
+    """Timers of a user have no more wake-ups than that, however far ahead the turn of each is."""
+    with contextlib.ExitStack() as files:
+        os.sched_setaffinity(0, {0})
+        timers = [nonblocking(files.enter_context(Timer())) for _ in range(40)]
+        poll = select.poll()
+        start = time.monotonic()
+        for timer in timers:
+            timer.arm(soon(1000), MS, MONOTONIC)
+            poll.register(timer.fd, select.POLLIN)
+        before = parameter("rate", 10), parameter("burst", 1)
+        try:
+            # From a second on: when each has expired, the last of them has its turn 4 s later.
+            reads = passed = 0
+            while passed < 3.5:
+                reads += sum(len(os.read(fd, 8)) // 8 for fd, _ in poll.poll(100))
+                passed = time.monotonic() - start
+            assert len(timers) <= reads <= len(timers) + 1 + 10 * passed, (reads, passed)
+        finally:
+            parameter("rate", before[0])
+            parameter("burst", before[1])
 
 
 def drain(timer: Timer) -> None:
