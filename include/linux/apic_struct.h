@@ -4,7 +4,7 @@
 
 /*
  * Structures of user space that begin with their size, and may grow: those of
- * /dev/apic_timer and /dev/apic_calendar.
+ * /dev/apic_timer and /dev/apic_calendar. What both have in them is here, too.
  */
 
 #include <linux/minmax.h>
@@ -50,6 +50,18 @@ static inline int apic_struct_out(void __user *to, u32 usize, const void *from,
 				  size_t ksize)
 {
 	return copy_to_user(to, from, min_t(size_t, usize, ksize)) ? -EFAULT : 0;
+}
+
+/**
+ * apic_struct_epoch() - number an epoch of the TSC as users do
+ * @epoch:	as the kernel does: &apic_timer_info.tsc_epoch, &apic_timer_notice.epoch
+ *
+ * Context: Any.
+ * Return: its number: the first is 1, as 0 stands for "whichever".
+ */
+static inline u32 apic_struct_epoch(unsigned int epoch)
+{
+	return epoch + 1;
 }
 
 #endif /* _LINUX_APIC_STRUCT_H */

@@ -25,8 +25,6 @@
 #define LEAST_NS	(200 * NSEC_PER_USEC)
 /* "Soon". */
 #define SOON_NS		NSEC_PER_MSEC
-/* Number of the first epoch for users: 0 stands for "whichever". */
-#define EPOCH_FIRST	1U
 
 static_assert(sizeof(struct apic_calendar_start) == START_SIZE_VER0);
 static_assert(offsetof(struct apic_calendar_start, clock) == 16);
@@ -46,7 +44,7 @@ u32 calendar_epoch(void)
 	struct apic_timer_info info = { };
 
 	apic_timer_query(raw_smp_processor_id(), &info);
-	return info.tsc_epoch + EPOCH_FIRST;
+	return apic_struct_epoch(info.tsc_epoch);
 }
 
 static void disown(struct calendar *calendar, u32 n)

@@ -7,6 +7,7 @@
  * the same call), so that a conversion is exact to a nanosecond, whatever NTP does.
  * It is asked for that only while the device is open.
  */
+#include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
 #include <linux/clocksource.h>
 #include <linux/gfp.h>
@@ -19,9 +20,6 @@
 
 #include "epoch.h"
 #include "page.h"
-
-/* Number of the first epoch: 0 stands for "whichever". */
-#define EPOCH_FIRST	1U
 
 static struct apic_timer_page *page;
 static DEFINE_RAW_SPINLOCK(page_lock);	/* writers */
@@ -82,7 +80,7 @@ static int tsc_changed(struct notifier_block *block, unsigned long event, void *
 	unsigned long flags = write_begin();
 
 	if (event == APIC_TIMER_TSC_EPOCH)
-		WRITE_ONCE(page->epoch, notice->epoch + EPOCH_FIRST); /* device_page_epoch() */
+		WRITE_ONCE(page->epoch, apic_struct_epoch(notice->epoch)); /* device_page_epoch() */
 	if (event == APIC_TIMER_TSC_UNSTABLE)
 		page->flags &= ~APIC_TIMER_TSC_IS_STABLE;
 	write_end(flags);
@@ -119,7 +117,7 @@ int device_page_init(void)
 	/* It describes the TSC also where this CPU has no timer. */
 	apic_timer_query(raw_smp_processor_id(), &info);
 	flags = write_begin();
-	page->epoch = info.tsc_epoch + EPOCH_FIRST;
+	page->epoch = apic_struct_epoch(info.tsc_epoch);
 	if (info.tsc_kind >= APIC_TIMER_TSC_CONSTANT)
 		page->flags |= APIC_TIMER_TSC_IS_CONSTANT;
 	if (info.tsc_kind >= APIC_TIMER_TSC_NONSTOP)
