@@ -209,6 +209,9 @@ struct apic_calendar_stop {
  * unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH:
  * it isn't the unit's thread.
  *
+ * A thread calls UNBIND before it ends. If it does not, and is in its last window or beyond it,
+ * the unit may be free only a moment after pthread_join() has returned.
+ *
  * BIND and START do not look at the thread's cpuset. One that is changed afterwards moves
  * the thread to its CPUs.
  */
