@@ -43,8 +43,13 @@ def test_every_rule_is_run():
     assert all(callable(getattr(calendar_rules, case)) for case in CASES)
 
 
+def cases_of(machine) -> tuple[str, ...]:
+    """Return the rules for a machine: the kernels that the lab builds have no io_uring."""
+    return tuple(c for c in CASES if c != "notified" or machine.kernel not in CHECKED)
+
+
 @pytest.mark.long(but=("rights", "refused", "stopped", "killed"))
-@pytest.mark.guest(RULED, SECTION, cases=lambda _: CASES, brief=True, one=("switched",))
+@pytest.mark.guest(RULED, SECTION, cases=cases_of, brief=True, one=("switched",))
 def test_calendar_rule(guest):
     print(guest.ok())
 
