@@ -310,6 +310,44 @@ def test_rate(guest):
 
 
 @pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    patiently booted
+    tc qdisc add dev sink0 root apic mode hard
+    for pacing in on on off; do
+        tc qdisc change dev sink0 root apic pacing $pacing
+        echo 1 >$SINK/reset
+        udpsend count=1000 size=500 gap=200000 how=pace wait=220000000
+        echo $pacing $(spacing)
+    done
+    tc -s qdisc show dev sink0
+    # A packet a tenth of a second: none leaves while twenty are queued.
+    tc qdisc replace dev sink0 root apic mode hard rate 8kbit limit 10
+    udpsend count=20 size=100 how=burst wait=1000
+    tc -s qdisc show dev sink0 | grep -o 'dropped_limit [0-9]*'
+    tc qdisc del dev sink0 root
+    """
+    + END,
+)
+def test_paced_socket(guest):
+    """What a socket's SO_MAX_PACING_RATE spaces out, unless that is off; and the queue's limit."""
+    output = guest.ok()
+    print(output)
+    _, on, off = (tuple(map(int, row.split())) for row in
+                  re.findall(r"^\w+ spacing (.*)$", output, re.M))  # fmt: skip
+    want = 200_000 * int(re.search(r"tsc_khz (\d+)", output)[1]) / 1e6
+    count, _, low, high, _, time = on
+    assert count == 1000
+    assert want - 5 < low <= high < want + 5
+    # The first of all leaves at once, which takes a microsecond.
+    assert abs(time - 999 * want) < 5_000
+    assert off[0] == 1000 and off[5] < 100 * want
+    # One is on its way.
+    assert int(re.findall(r"dropped_limit (\d+)", output)[-1]) in (9, 10)
+
+
+@pytest.mark.guest(
     BOTH,
     BEGIN
     + """
