@@ -269,6 +269,8 @@ static void still_over(unsigned long long now, unsigned long data)
 			continue;
 		unit->count.late_breaks++;
 		unit->status |= APIC_CALENDAR_LATE_BREAK;
+		trace_apic_calendar_late_break(unit->number, unit->receipt.cycle,
+					       now - unit->receipt.ended);
 		/* A signal is as late, and its handler runs at the unit's priority. */
 		if (unit->def.on_overrun != APIC_CALENDAR_SIGNAL) {
 			WRITE_ONCE(unit->demote, true);

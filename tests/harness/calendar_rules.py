@@ -458,6 +458,9 @@ def outlasted() -> None:
     """A thread that does not stop is seen to, also if another one overruns after it, and stops."""
     before = set_parameter("backstop_us", 50_000)
     mine, theirs = os.pipe()
+    traced = TRACING / "events/apic_calendar/apic_calendar_late_break/enable"
+    traced.write_text("1")
+    (TRACING / "trace").write_text("")
     try:
         for policy in (apic_calendar.KILL, apic_calendar.PARK):
             with Calendar() as calendar:
@@ -476,7 +479,13 @@ def outlasted() -> None:
                     assert counts(calendar, 1).late_breaks == 0
                     if policy == apic_calendar.KILL:
                         assert ended(pid) == -signal.SIGKILL
+        found = re.findall(r"apic_calendar_late_break: unit=(\d+) cycle=\d+ late=(\d+)$",
+                           (TRACING / "trace").read_text(), re.M)  # fmt: skip
+        assert [unit for unit, _ in found] == ["0", "0"], found
+        with Calendar() as calendar:
+            assert all(int(late) >= cycles_of(calendar, 50 * MS) for _, late in found), found
     finally:
+        traced.write_text("0")
         os.close(theirs)
         os.close(mine)
         set_parameter("backstop_us", before)

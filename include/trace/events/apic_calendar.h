@@ -102,6 +102,34 @@ TRACE_EVENT(apic_calendar_park,
 );
 
 /**
+ * apic_calendar_late_break - called when a thread that has used up its budget has not
+ *	stopped within backstop_us
+ * @unit:	number of its unit
+ * @cycle:	major cycle since the start
+ * @late:	TSC cycles since the end of its window
+ */
+TRACE_EVENT(apic_calendar_late_break,
+
+	TP_PROTO(u32 unit, u64 cycle, u64 late),
+
+	TP_ARGS(unit, cycle, late),
+
+	TP_STRUCT__entry(
+		__field(u32,	unit)
+		__field(u64,	cycle)
+		__field(u64,	late)
+	),
+
+	TP_fast_assign(
+		__entry->unit = unit;
+		__entry->cycle = cycle;
+		__entry->late = late;
+	),
+
+	TP_printk("unit=%u cycle=%llu late=%llu", __entry->unit, __entry->cycle, __entry->late)
+);
+
+/**
  * apic_calendar_change - called when another table is to take over
  * @from:	number of the table in force
  * @to:		number of the other, 4294967295: the calendar stops
