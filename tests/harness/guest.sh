@@ -98,7 +98,7 @@ unload() {
 			rmmod "apic_timer_$name"
 		fi
 	done
-	for name in apic_measure apic_clock_test apic_fake_phc apic_clock; do
+	for name in apic_measure apic_clock_test apic_fake_net apic_fake_phc apic_clock; do
 		if [ -d "/sys/module/$name" ]; then
 			rmmod "$name"
 		fi

@@ -277,8 +277,8 @@ def _taken(kernel: Kernel, sections: Iterable[Section]) -> dict[str, bytes | Pat
         files |= network.own_modules(kernel, FILTERS)
     if "modules/sch_etf" in scripts:
         files |= network.own_modules(kernel, RIVALS)
-    if "phc2sys" in scripts:
-        files |= linuxptp.files()
+    if programs := [name for name in linuxptp.PROGRAMS if name in scripts]:
+        files |= linuxptp.files(programs)
     if "$TOOL" in scripts:
         files["apic-timer"] = tool.tool()
     if "/asleep " in scripts:

@@ -15,6 +15,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/err.h>
+#include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -36,18 +37,19 @@
 
 #include <linux/apic_timer.h>
 
-#define CLOCKS	2
+#include "fake_phc.h"
+
 #define SHIFT	40
 
 static unsigned int jitter = 300;
 module_param(jitter, uint, 0600);
 MODULE_PARM_DESC(jitter, "TSC cycles that a read takes each way, at most");
 
-static int ppb[CLOCKS] = { 100000, -70000 };
+static int ppb[FAKE_PHCS] = { 100000, -70000 };
 module_param_array(ppb, int, NULL, 0400);
 MODULE_PARM_DESC(ppb, "how much faster than the TSC each clock runs, 10^-9");
 
-static int offset_ns[CLOCKS] = { 0, 1234567 };
+static int offset_ns[FAKE_PHCS] = { 0, 1234567 };
 module_param_array(offset_ns, int, NULL, 0400);
 MODULE_PARM_DESC(offset_ns, "how much each is ahead of CLOCK_TAI when this is loaded, ns");
 
@@ -75,7 +77,7 @@ struct fake {
 	struct rnd_state rnd;
 };
 
-static struct fake fakes[CLOCKS];
+static struct fake fakes[FAKE_PHCS];
 static struct dentry *directory;
 static DEFINE_MUTEX(command_mutex);
 
@@ -83,6 +85,39 @@ static s64 reads(const struct fake *fake, u64 tsc)
 {
 	return fake->ref + (s64)((__int128)(tsc - fake->tsc) * fake->mult >> SHIFT);
 }
+
+/**
+ * fake_phc_reads() - read a clock without a bus
+ * @n:		which
+ * @tsc:	TSC, not before its function has changed last
+ *
+ * Not in an interrupt.
+ *
+ * Return: what it reads then, ns.
+ */
+s64 fake_phc_reads(unsigned int n, u64 tsc)
+{
+	struct fake *fake = &fakes[n];
+	s64 ns;
+
+	spin_lock(&fake->lock);
+	ns = reads(fake, tsc);
+	spin_unlock(&fake->lock);
+	return ns;
+}
+EXPORT_SYMBOL_GPL(fake_phc_reads);
+
+/**
+ * fake_phc_index() - number of a clock's /dev/ptp
+ * @n:	which
+ *
+ * Return: it; -1 once the clock is removed.
+ */
+int fake_phc_index(unsigned int n)
+{
+	return fakes[n].ptp ? ptp_clock_index(fakes[n].ptp) : -1;
+}
+EXPORT_SYMBOL_GPL(fake_phc_index);
 
 /* From now on it is another function. */
 static void change(struct fake *fake, s64 own, s64 steered, s64 step)
@@ -210,7 +245,7 @@ static ssize_t command_write(struct file *file, const char __user *user, size_t 
 		return -EINVAL;
 	if (copy_from_user(text, user, size))
 		return -EFAULT;
-	if (sscanf(text, "%15s %u %lld", verb, &n, &value) < 2 || n >= CLOCKS)
+	if (sscanf(text, "%15s %u %lld", verb, &n, &value) < 2 || n >= FAKE_PHCS)
 		return -EINVAL;
 	mutex_lock(&command_mutex);
 	ret = perform(verb, &fakes[n], value);
@@ -229,10 +264,9 @@ static int clocks_show(struct seq_file *file, void *unused)
 	struct fake *fake;
 
 	mutex_lock(&command_mutex);
-	for (fake = fakes; fake < fakes + CLOCKS; fake++)
+	for (fake = fakes; fake < fakes + FAKE_PHCS; fake++)
 		seq_printf(file, "clock %zd index %d ref %lld tsc %llu mult %llu\n", fake - fakes,
-			   fake->ptp ? ptp_clock_index(fake->ptp) : -1, fake->ref, fake->tsc,
-			   fake->mult);
+			   fake_phc_index(fake - fakes), fake->ref, fake->tsc, fake->mult);
 	mutex_unlock(&command_mutex);
 	return 0;
 }
@@ -271,7 +305,7 @@ static void remove_all(void)
 {
 	unsigned int n;
 
-	for (n = 0; n < CLOCKS; n++)
+	for (n = 0; n < FAKE_PHCS; n++)
 		remove(&fakes[n]);
 }
 
@@ -280,7 +314,7 @@ static int __init fake_phc_init(void)
 	unsigned int n;
 	int ret;
 
-	for (n = 0; n < CLOCKS; n++) {
+	for (n = 0; n < FAKE_PHCS; n++) {
 		ret = add(n);
 		if (ret) {
 			remove_all();

@@ -1,13 +1,15 @@
 """The programs of linuxptp for guests that have PTP hardware clocks, unpacked in the cache."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from . import unpacked, userland
 
 ALONE = ["libc6", "linuxptp"]
-PROGRAMS = ("usr/sbin/phc2sys",)
+PROGRAMS = ("phc2sys", "pmc", "ptp4l")
 
 
-def files() -> dict[str, Path]:
-    """Return what a guest needs for them, as engines take files: guest path -> file."""
-    return unpacked.files(unpacked.unpacked("linuxptp", userland.SUITES, [], ALONE), PROGRAMS)
+def files(programs: Iterable[str] = PROGRAMS) -> dict[str, Path]:
+    """Return what a guest needs for some of them, as engines take files: guest path -> file."""
+    root = unpacked.unpacked("linuxptp", userland.SUITES, [], ALONE)
+    return unpacked.files(root, [f"usr/sbin/{program}" for program in programs])
