@@ -61,9 +61,6 @@ def test_each_bound_has_a_test(page, rules):
 
 def cases_of(machine) -> tuple[str, ...]:
     """Return the rules for a machine: the kernels that the lab builds have no io_uring."""
-    # Only what depends on the kernel's interfaces between the other two.
-    if machine.kernel == "6.12":
-        return ("uring_wait",)
     return tuple(c for c in CASES if c != "uring_wait" or machine.kernel not in CHECKED)
 
 

@@ -31,7 +31,7 @@ import apic_calendar
 import uring
 from apic_calendar import Calendar, Refused, Unit
 from apic_timer import MONOTONIC, TAI
-from device import as_nobody, child, fails, state
+from device import as_nobody, charged, child, fails, state
 
 MS = 1_000_000  # ns
 MAJOR = 20 * MS
@@ -43,6 +43,7 @@ STATS = Path("/sys/kernel/debug/apic_timer/stats")
 INFO = Path("/sys/kernel/debug/apic_timer/info")
 TRACING = Path("/sys/kernel/tracing")
 TRIES = 3
+RECEIPTS = 4096  # that a calendar keeps
 
 
 @contextlib.contextmanager
@@ -160,15 +161,33 @@ def rights() -> None:
 
 
 def namespace() -> None:
-    """Nobody becomes a user of it by a user namespace."""
+    """Nobody becomes a user of it by a user namespace, nor moves a thread with an open file."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
 
-    def run() -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.unshare(0x10000000):  # CLONE_NEWUSER
-            raise OSError(ctypes.get_errno(), "unshare")
-        fails(errno.EPERM, os.open, apic_calendar.DEVICE, os.O_RDWR)
+        def run() -> None:
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.unshare(0x10000000):  # CLONE_NEWUSER
+                raise OSError(ctypes.get_errno(), "unshare")
+            fails(errno.EPERM, os.open, apic_calendar.DEVICE, os.O_RDWR)
+            # It has all capabilities, of the new namespace.
+            fails(errno.EPERM, calendar.bind, 0)
+            fails(errno.EPERM, calendar.start)
 
-    assert child(run) == 0
+        assert child(run) == 0
+
+
+def memory() -> None:
+    """What it keeps in memory is on the account of the caller's memory cgroup."""
+
+    def run() -> list[Calendar]:
+        calendars = [Calendar() for _ in range(20)]
+        for calendar in calendars:
+            calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+        return calendars
+
+    # The kernel charges some pages in advance.
+    assert charged(run) > 20 * RECEIPTS * ctypes.sizeof(apic_calendar.Receipt) - (1 << 20)
 
 
 def many() -> None:

@@ -111,5 +111,5 @@ GOALS = (
     Goal("doorbell of e1000e, igb, virtio_net: error", "within 20", _doorbell,
          why="lab shaper --only doorbell does"),
     Goal("torture, 4 CPUs: lost, doubled, reordered", "0 of 10,000,000", unmeasured,
-         why="a test of some 100,000: test_shaper_torture.py"),
+         why="some hours in an emulator; a test of some 100,000: test_shaper_torture.py"),
 )  # fmt: skip
