@@ -1,5 +1,6 @@
 """Options of apic-timer: help, manual pages and completion agree; bad ones are refused."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -143,3 +144,22 @@ def test_output_that_cannot_be_written(tool):
         done = subprocess.run(["sh", "-c", f'"$0" {arguments} >/dev/full', TOOL],
                               capture_output=True)  # fmt: skip
         assert done.returncode == 2
+
+
+def test_progress(tool):
+    """What takes longer than two seconds says on a terminal how far it is, and removes that."""
+    arguments = ("cycles", "--runs", "3", "--repeats", "1000")
+    mine, theirs = os.openpty()
+    with open(mine, "rb", buffering=0) as terminal:
+        done = subprocess.run(
+            [TOOL, *arguments], stdout=subprocess.PIPE, stderr=theirs, timeout=120
+        )
+        os.write(theirs, b"end\n")
+        os.close(theirs)
+        shown = terminal.read(1 << 16).decode()
+    assert done.returncode == 0
+    lines = shown.replace("\r\n", "\n").split("\r\x1b[K")
+    assert lines[0] == ""
+    assert re.fullmatch(r"run \d of 3, loop \d+ of \d+", lines[1])
+    assert lines[-1].startswith("end")
+    assert tool("cycles", "--runs", "1", "--repeats", "5").stderr == ""

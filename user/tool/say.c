@@ -11,6 +11,9 @@
 
 #include "say.h"
 
+/* Seconds after which people want to know what goes on. */
+#define LONG	2
+
 static bool shown;	/* a line of progress is on the terminal */
 
 static void message(const char *format, va_list arguments)
@@ -41,25 +44,40 @@ void warn(const char *format, ...)
 	va_end(arguments);
 }
 
-void progress(const char *format, ...)
+static void show_progress(double ahead, const char *format, va_list arguments)
 {
 	static time_t start;
 	struct timespec now;
-	va_list arguments;
 
 	if (!isatty(STDERR_FILENO))
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (!start)
 		start = now.tv_sec;
-	if (now.tv_sec - start < 2)
+	if (now.tv_sec - start + ahead < LONG)
 		return;
-	va_start(arguments, format);
 	fprintf(stderr, "\r\033[K");
 	vfprintf(stderr, format, arguments);
-	va_end(arguments);
 	fflush(stderr);
 	shown = true;
+}
+
+void progress(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	show_progress(0, format, arguments);
+	va_end(arguments);
+}
+
+void progress_before(double seconds, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	show_progress(seconds, format, arguments);
+	va_end(arguments);
 }
 
 void progress_end(void)

@@ -17,6 +17,9 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* What runs now and how far it is, on a terminal, once 2 s have passed. */
 void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same before one call that takes that many seconds: it shows the line now, or never. */
+void progress_before(double seconds, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void progress_end(void);
 
 void *grow(void *array, size_t count, size_t size);
