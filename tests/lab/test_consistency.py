@@ -10,7 +10,7 @@ import pytest
 TREE = Path(__file__).resolve().parents[2]
 FILES = ("module/core/version.h", "module/core/compat/supported.h", "dkms.conf", "README.md",
          "docs/reference/support.md", "docs/CHANGELOG.md", "debian/changelog",
-         "include/linux/apic_timer.h")  # fmt: skip
+         "include/linux/apic_timer.h", "debian/control", "docs/howto/install.md")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,8 @@ def test_this_tree(check, tree):
         ("debian/changelog", "APIC_TIMER_API ", "APIC_TIMER_API 9", "does not say of"),
         ("include/linux/apic_timer.h", "APIC_TIMER_API\t", "APIC_TIMER_API\t9", "does not say of"),
         ("README.md", "Linux 6.1 to", "Linux 6.2 to", 'README.md does not say "Linux 6.1 to'),
+        ("debian/control", "Linux 6.1 to", "Linux 6.2 to", 'debian/control does not say'),
+        ("docs/howto/install.md", "Linux 6.1 to", "Linux 6.2 to", "install.md does not say"),
         ("docs/reference/support.md", "Linux 6.1 to", "Linux 6.0 to", "support.md does not say"),
         ("module/core/compat/supported.h", "KERNEL_VERSION(6, 1, 0)", "KERNEL_VERSION(6, 2, 0)",
          "dkms.conf and supported.h differ over 6.1"),
