@@ -42,6 +42,7 @@ def test_receipts(guest):
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
     """
+    unload
     load apic_timer mode=raw
     grep mode $DEBUG/apic_timer/info
     load apic_timer_selftest
@@ -277,6 +278,7 @@ def test_latency_request_and_hotplug(guest):
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     """
+    unload
     for ns in 0 20000; do
         load apic_timer defer_ns=$ns
         load apic_timer_bench
@@ -304,6 +306,7 @@ def test_kernel_events_are_deferred(guest):
     count() {
         awk '$1 == "expired" || $1 == "interrupts" { print $2 }' $DEBUG/apic_timer/stats
     }
+    unload
     for ns in 0 20000; do
         load apic_timer defer_ns=$ns
         load apic_timer_bench
