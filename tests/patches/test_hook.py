@@ -64,7 +64,7 @@ class Machine:
         return f"{self.kernel}-{self.cpus}cpu{more}"
 
 
-SHORT = 3  # so many of them without --matrix
+SHORT = 3  # that many of them without --matrix
 MACHINES = [
     Machine("6.1-patched", 1, nolapic_timer=True),
     Machine("6.1-patched", 2),
@@ -163,7 +163,7 @@ def test_tick_goes_on(machine):
 
 
 @machines(nolapic_timer=True)
-def test_nolapic_timer_is_honest(machine):
+def test_nolapic_timer_is_honoured(machine):
     """The kernel neither programs the LAPIC timer nor takes interrupts of it for its own."""
     got = seen(machine)
     assert "hook_probe: exclusive" in got.output

@@ -110,7 +110,7 @@ def test_remove_without_apply(tree):
 
 def test_keeps_other_changes(tree):
     apic = tree / "arch/x86/kernel/apic/apic.c"
-    append(apic, "/* somebody's own line */\n")
+    append(apic, "/* a user's own line */\n")
     before = contents(tree)
     assert run("apply", tree).returncode == 0
     assert run("remove", tree).returncode == 0
@@ -124,13 +124,13 @@ def test_conflict_in_the_last_patch(tree):
     assert text.count("bool __init apic_needs_pit(void)") == 1
     apic.write_text(text.replace("\t/* APIC timer disabled? */\n", "\t/* APIC timer off? */\n"))
     reason = refused("apply", tree)
-    assert "0004-x86-apic-Make-nolapic_timer-honest.patch does not apply" in reason
+    assert "0004-x86-apic-Honour-nolapic_timer-with-TSC-deadline-too.patch does not apply" in reason
 
 
 def test_half_applied(tree):
     added = tree / "arch/x86/include/asm/lapic_hook.h"
     added.parent.mkdir(parents=True, exist_ok=True)
-    added.write_text("/* what somebody left */\n")
+    added.write_text("/* what a user left */\n")
     assert "does not apply" in refused("apply", tree)
 
 
