@@ -31,7 +31,7 @@ def pytest_configure(config):
     heed_signals()
     config.addinivalue_line("markers", "matrix: takes long, left out without --matrix")
     config.addinivalue_line(
-        "markers", "long(but=()): takes some seconds, left out with --quick; but for some cases"
+        "markers", "long(but=()): takes some seconds, left out with --quick; except some cases"
     )
 
 

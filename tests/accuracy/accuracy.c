@@ -58,7 +58,7 @@ static struct {
 	u64 near, span, pause;		/* distances, TSC cycles */
 	unsigned int shots, done;
 	bool counts;			/* the next one */
-	s64 *errors, *told;
+	s64 *errors, *arguments;
 	int ret;
 	struct rnd_state random;
 	struct completion end;
@@ -115,7 +115,7 @@ static noinline void next_shot(u64 now, u64 tsc)
 
 	if (row.counts && row.done >= ACCURACY_WARM_UP) {
 		row.errors[row.done - ACCURACY_WARM_UP] = tsc - row.timer.expires;
-		row.told[row.done - ACCURACY_WARM_UP] = now - tsc;
+		row.arguments[row.done - ACCURACY_WARM_UP] = now - tsc;
 	}
 	if (row.counts && ++row.done == ACCURACY_WARM_UP + row.shots) {
 		complete(&row.end);
@@ -273,9 +273,9 @@ struct accuracy_result accuracy_run(struct kunit *test,
 	row.counts = !row.pause;
 	row.done = 0;
 	row.errors = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
-	row.told = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
+	row.arguments = kunit_kcalloc(test, plan->shots, sizeof(s64), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, row.errors);
-	KUNIT_ASSERT_NOT_NULL(test, row.told);
+	KUNIT_ASSERT_NOT_NULL(test, row.arguments);
 	accuracy_seed(&row.random);
 	init_completion(&row.end);
 
@@ -291,7 +291,7 @@ struct accuracy_result accuracy_run(struct kunit *test,
 			    row.done);
 
 	accuracy_figures(row.errors, row.shots, &result.error);
-	accuracy_figures(row.told, row.shots, &result.told);
+	accuracy_figures(row.arguments, row.shots, &result.argument);
 	accuracy_report(test, plan->name, &result.error);
 	return result;
 }

@@ -9,7 +9,7 @@
 
 /* Expiries for the estimate to settle in. */
 #define ACCURACY_WARM_UP	100
-/* So many tell a p99.9 from the maximum. */
+/* This number tells a p99.9 from the maximum. */
 #define ACCURACY_SHOTS		3000
 /*
  * Mode exact arms early enough for 9999 latencies of 10,000: any row of expiries
@@ -25,8 +25,8 @@
  * @spin_budget: of the timer
  * @near_ns:	shortest distance of an expiry from the start of the last
  * @far_ns:	longest; distances are random, spread evenly
- * @pause_ns:	not 0: before each expiry that counts one comes that doesn't, so
- *		long after the last
+ * @pause_ns:	not 0: before each expiry that counts one comes that doesn't,
+ *		this long after the last
  * @shots:	how many count, %ACCURACY_WARM_UP come before them
  */
 struct accuracy_plan {
@@ -57,10 +57,10 @@ struct accuracy_figures {
 /**
  * struct accuracy_result - what came of a row of expiries
  * @error:	TSC at the handler's first instruction - expires
- * @told:	the handler's argument - TSC at its first instruction
+ * @argument: the handler's argument - TSC at its first instruction
  */
 struct accuracy_result {
-	struct accuracy_figures error, told;
+	struct accuracy_figures error, argument;
 };
 
 int accuracy_init(struct kunit *test);

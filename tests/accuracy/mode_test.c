@@ -137,21 +137,21 @@ static void near_test(struct kunit *test)
 }
 
 /* The handler's argument is the TSC at which it starts. */
-static void told_test(struct kunit *test)
+static void argument_test(struct kunit *test)
 {
 	static const unsigned int modes[] = {
 		APIC_TIMER_RAW, APIC_TIMER_MEAN, APIC_TIMER_EXACT,
 	};
-	struct accuracy_figures told;
+	struct accuracy_figures argument;
 	struct accuracy_plan plan;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
 		plan = accuracy_plan("error", modes[i]);
-		told = accuracy_run(test, &plan).told;
-		accuracy_report(test, "told", &told);
-		ACCURACY_LE(test, -told.min, 3);
-		ACCURACY_LE(test, told.max, 3);
+		argument = accuracy_run(test, &plan).argument;
+		accuracy_report(test, "argument", &argument);
+		ACCURACY_LE(test, -argument.min, 3);
+		ACCURACY_LE(test, argument.max, 3);
 	}
 }
 
@@ -164,7 +164,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(default_test),
 	KUNIT_CASE(far_test),
 	KUNIT_CASE(near_test),
-	KUNIT_CASE(told_test),
+	KUNIT_CASE(argument_test),
 	{}
 };
 

@@ -240,27 +240,27 @@ def test_embed_of_what_is_not_there(tree, text, reason):
     assert "a.md: " in str(caught.value) and reason in str(caught.value)
 
 
-def test_words(tree, tmp_path, monkeypatch):
-    """What is allowed goes down, never up."""
-    tree({"module/a.c": "/* He was told,\n * so\n * many times */\nint told;\n", "left": ""})
-    monkeypatch.setattr(words, "LEFT", tmp_path / "left")
-    monkeypatch.setattr(words, "sources", lambda: ("module/a.c",))
-    assert len(words.too_many()) == 2
-    (tmp_path / "left").write_text("told\t3\nso many\t1\n")
-    assert words.too_many() == []
-    words.lower()
-    assert words.left() == {"told": 1, "so many": 1}
-    (tmp_path / "module/a.c").write_text("/* told, told */")
-    assert [line.split(":")[0] for line in words.too_many()] == ["told"]
-    words.lower()
-    assert words.left() == {"told": 1}
-
-
-def test_words_in_prose(tree, monkeypatch):
-    tree({"a.md": "He was\ntold `told`.\n\n    told\n\n```\ntold\n```\n"})
-    monkeypatch.setattr(words, "prose", lambda: ("a.md",))
-    (found,) = words.in_prose()
-    assert found.startswith("a.md:2: told")
+@pytest.mark.parametrize(
+    "file, text, lines",
+    [
+        ("a.md", "He was\ntold `told`.\n\n    told\n\n```\ntold\n```\n", (2,)),
+        ("a.md", "<!-- Made by make docs -->\ntold\n", ()),
+        ("a.c", 'int told; /* He was told,\n * so\n * many times */\nprint("told");\n', (1, 2, 4)),
+        ("a.py", "told = 1  # told\nx = f'is told {told}'\ncases = ('told',)\n", (1, 2)),
+        ("a.py", '"""Nobody.\n\nHe was told.\n"""\n', (3,)),
+        ("a", "#!/usr/bin/env python3\ntold = 1\n# told\n", (3,)),
+        ("a", "#!/bin/sh\n# told\n", (2,)),
+        ("a.patch", "Subject: told\n\ntold\n---\n a | 1\n-told\n told\n+told\n", (1, 3, 8)),
+        ("a.json", '{"told": 1}', ()),
+    ],
+)
+def test_words(tree, monkeypatch, file, text, lines):
+    """Found in what people read, where it is; not in code."""
+    tree({file: text})
+    monkeypatch.setattr(words, "tracked", lambda pattern: (file,))
+    found = [place.rpartition(": ")[0] for place in words.in_texts()]
+    word = {2: "so many"} if file == "a.c" else {}
+    assert found == [f"{file}:{line}: {word.get(line, 'told')}" for line in lines]
 
 
 def test_links(tree, monkeypatch):

@@ -32,7 +32,7 @@ SOURCES = {
     "preempt=none": "proxy",
     "preempt=full": "proxy",
 }
-SHORT = 4  # so many of them without --matrix
+SHORT = 4  # that many of them without --matrix
 MACHINES = [
     Machine("6.1", 2, source="auto", append=parameter, matrix=number >= SHORT)
     for number, parameter in enumerate(SOURCES)

@@ -247,7 +247,7 @@ def test_idle(measured):
 def test_busy(measured):
     """With system calls in the way nearly all do; how late the others are is printed.
 
-    An expiry within a stretch with interrupts off waits for its end, whatever it starts.
+    An expiry within a stretch with interrupts off waits for its end, and what it starts waits too.
     """
     found = measured["syscall"]
     errors = sorted(e for unit in demo_calendar.UNITS for e in late(found, unit))

@@ -31,14 +31,14 @@ MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrt
     """,
 )
 def test_marked_unstable(guest):
-    """Told at once who asks and soon who listens; timers go on to be TSC values."""
+    """Reported at once to who asks and soon who listens; timers go on to be TSC values."""
     before, after = guest.ok().split("marked\n")
     stable = int(before.splitlines()[0])
-    assert "told unstable 0 " in before
+    assert "notified unstable 0 " in before
     cpus = guest.machine.cpus
     assert after.splitlines()[0] == str(cpus)
-    # What the emulated machine's kernel has lost its trust in from the start isn't told anew.
-    assert f"told unstable {1 if stable else 0} " in after
+    # What the emulated machine's kernel has lost its trust in from the start isn't reported anew.
+    assert f"notified unstable {1 if stable else 0} " in after
     assert ("apic_timer: the kernel has marked the TSC unstable" in after) == bool(stable)
     assert re.findall(r"^runs runs (\d) cpu (\d) pending (\d)", after, re.MULTILINE) == [
         ("1", str(cpu), "0") for cpu in range(cpus)

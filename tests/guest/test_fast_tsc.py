@@ -1,8 +1,8 @@
 """A TSC that is faster than the 32 bits in Hz that the kernel takes for a clock event device.
 
-Bochs has it at some 50 MHz. The kernel is told that it is faster, and has nothing to the contrary
-but the clocks of a chipset that it is told not to believe: LAPIC timer and clock source are both
-the TSC.
+Bochs has it at some 50 MHz. The kernel takes it for a faster one, and has nothing to the contrary
+but the clocks of a chipset, which a parameter makes it distrust: LAPIC timer and clock source are
+both the TSC.
 """
 
 import re

@@ -75,7 +75,7 @@ def test_successor(series, way):
 
 
 def test_panic():
-    """A panic is told and the machine reset as without us; with -no-reboot that ends QEMU."""
+    """A panic is reported and the machine reset as without us; with -no-reboot that ends QEMU."""
     kernel = kernels.ensure("6.1")
     script = f"{FIRE}\necho c >/proc/sysrq-trigger\n"
     # Of its own accord, not for the time limit

@@ -136,7 +136,7 @@ def test_pending_while_off(woken):
     assert all((s[0], s[2]) == (1, 0) and s[3] < 5000 for s in shots(later, "runs"))
     assert later.splitlines().count("apic_timer") == CPUS
     assert [s[:3] for s in shots(again, "runs")] == [[1, cpu, 0] for cpu in range(CPUS)]
-    # A TSC value of a thread is void, which it is told at once. A moment of a clock is met, and a
+    # A TSC value of a thread is void, which it learns at once. A moment of a clock is met, and a
     # timer is moved like ours. Where nothing was armed, nothing is void.
     ends = re.findall(r"^([a-z]+) (-?\d+) (\d) (\d) (\d)$", again, re.M)
     stale, met = (f"-{errno.ESTALE}", "2", "0", "1"), ("0", "2", "0", "0")

@@ -266,7 +266,7 @@ def test_new_kernel(installed, scratch):
     write_consumer(machine, "usr/src/a-hello-1.0", ("hello_apic.c", "Makefile", "dkms.conf"))
     machine.run("sed -i 's/hello-apic/a-hello/' /usr/src/a-hello-1.0/dkms.conf")
     machine.run("dkms add a-hello/1.0")
-    # As when the kernel is removed, but for the modules' sources, which stay known to DKMS.
+    # As when the kernel is removed, except for the modules' sources, which stay known to DKMS.
     machine.run(f"dkms unbuild apic-timer/{VERSION} -k {release}")
     machine.run("test ! -e /usr/src/apic-timer")
     refused = machine.run(f"dkms install a-hello/1.0 -k {release}; make -C /usr/src/a-hello-1.0 "

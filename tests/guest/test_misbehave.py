@@ -41,7 +41,7 @@ def cases(machine: Machine) -> list[str]:
 
 @pytest.mark.guest(TABLE, MISBEHAVE, cases=cases)
 def test_put_right(guest):
-    """It is told once, our timers and the kernel's go on, and the kernel has no complaint."""
+    """It is reported once, our timers and the kernel's go on, and the kernel has no complaint."""
     ran, more, *told = guest.ok().splitlines()
     assert int(ran) == 5
     assert int(more) > 100

@@ -124,7 +124,7 @@ def judge_requests(output: str, request: str) -> None:
     some(engine="virtual", cpus=1, source="proxy"), LATENCY.replace("{parameters}", "")
 )
 def test_latency_request(guest):
-    """Made while an exact shot is near, for what 5 us of waiting leave room for, and taken back."""
+    """Made while an exact shot is near, for what 5 us of waiting leave room for, and withdrawn."""
     judge_requests(guest.ok(), "cpu 0 4 us")
 
 
@@ -263,9 +263,9 @@ def test_idle_states_without_request(guest):
     """,
 )
 def test_latency_request_and_hotplug(guest):
-    """A CPU that goes off takes its request with it; the timer that moves brings another.
+    """A CPU that goes offline takes its request with it; the timer that moves brings another.
 
-    A request asks for what the spin budget, 5 us, leaves beside the CPU's lead, rounded down.
+    A request asks for what the spin budget, 5 us, leaves next to the CPU's lead, rounded down.
     """
     *rows, warnings = guest.ok().splitlines()
     assert warnings == "no warnings"
@@ -320,7 +320,7 @@ def test_kernel_events_are_deferred(guest):
     """,
 )
 def test_close_shots_share_an_interrupt(guest):
-    """What is nearer than a way out of the interrupt and back is waited for, held back or not."""
+    """What is nearer than a way out of the interrupt and back is waited for, deferred or not."""
     print(guest.ok())
     for row in guest.ok().splitlines():
         expired, interrupts = map(int, row.split())

@@ -140,7 +140,7 @@ PARTS = {
         set -- $@ $(expired)
         echo without $(($3 - $1)) $(($4 - $2))
         rmmod apic_timer_busy
-        # It goes off and on as it is.
+        # It goes offline and online as it is.
         echo 0 >$online
         echo 1 >$online
         echo again $(cat $online) $(tick_devices)
@@ -265,7 +265,7 @@ def test_better_clock_event_device(series):
 
 @series
 def test_cpu_that_cannot_be_served_comes_online(series):
-    """It takes no timers, and that is all: it works, goes off, and is served another time."""
+    """It takes no timers, and that is all: it works, goes offline, and is served another time."""
     output = part(series, "rival_online")
     assert re.search(r"^online 1 apic_timer apic_timer_rival\b", output, re.M), output
     assert "cpu 1: takes no timers" in output

@@ -1,4 +1,4 @@
-"""Parameters of the modules beside the core: what they take is what the documentation says.
+"""Parameters of the modules other than the core: what they take is what the documentation says.
 
 Defaults and ranges come from where docs/reference/parameters.md has them. test_load.py has the
 core's.

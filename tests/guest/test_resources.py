@@ -84,5 +84,5 @@ def test_hundred_thousand_pending(guest):
 def test_only_root_and_only_sense(guest):
     """Nobody else reads or writes; malformed writes and values are refused; nothing changes."""
     lines = guest.ok().splitlines()
-    # A parameter that is not known the kernel tells of, and goes on.
+    # A parameter that is not known the kernel reports, and goes on.
     assert lines == ["proxy", "loaded nosuch=1", "end"]

@@ -79,7 +79,7 @@ def all_came(output: str) -> dict[str, int]:
 
 
 def dropped_late(output: str, sent: int) -> int:
-    """Return how many of so many packets were dropped, each of them reported, and not sent."""
+    """Return how many of that many packets were dropped, each of them reported, and not sent."""
     missed = int(re.search(r" missed (\d+)", output)[1])
     assert int(re.search(r"dropped_late (\d+)", output)[1]) == missed
     assert counts(output).get("packets", 0) == sent - missed
@@ -174,7 +174,7 @@ def test_close_together(guest):
     """Interrupts that wait leave the rest of the system its turn before all are throttled.
 
     That makes packets late by half a millisecond, and the next ones, too. The kernel itself may
-    have interrupts off for as long, when so many packets are freed: 6.12 does.
+    have interrupts off for as long, when that many packets are freed: 6.12 does.
     """
     output = guest.ok()
     print(output)
@@ -837,7 +837,7 @@ def test_bad_values(guest):
     + END,
 )
 def test_horizon(guest):
-    """Beyond it packets are dropped, which the socket is told of, or sent at it."""
+    """Beyond it packets are dropped, which the socket is notified of, or sent at it."""
     dropped, capped = guest.ok().split("udpsend sent")[1:]
     assert " invalid 1 " in dropped
     assert " invalid 0 " in capped

@@ -323,7 +323,7 @@ value = ctypes.create_string_buffer(struct.pack("<II", 0x17, int(sys.argv[1])), 
 fcntl.ioctl(socket.socket(), 0x8946, struct.pack("<16sQ16x", b"sink0", ctypes.addressof(value)))
 PY
     checksums() { python3 checksums.py $1; }
-    # later COUNT FLOW NS: so many more are queued.
+    # later COUNT FLOW NS: COUNT more are queued.
     later() {
         queued=$((queued + $1))
         udpsend count=$1 flow=$2 batch=$1 gap=100000 ahead=$3 wait=1000 &

@@ -120,7 +120,7 @@ def test_injected(injected):
         assert complete >= 295
         # What a handler's own loop waits by is coarser than the core's.
         assert p99 <= (16 if number % 2 else 6)
-    # Its kernel was told to distrust the TSC.
+    # Its kernel has a parameter to distrust the TSC.
     assert "verdict untrusted\n" in injected
 
 

@@ -76,7 +76,7 @@ def test_pending_while_asleep(guest, request):
     # Its TSC has gone on, so the far ones have come nearer by as much.
     assert all(runs == 0 and pending for runs, _, pending, _, _ in of["far"])
     assert all(0 < left < 1_000_000 - 3000 for *_, left in of["far"])
-    assert "told unstable 0 epoch 0 " in slept
+    assert "notified unstable 0 epoch 0 " in slept
     assert "TSC epoch: 0" in slept
     device = "apic_timer" if guest.machine.source == "proxy" else guest.machine.tick_device
     assert slept.splitlines().count(device) == cpus

@@ -12,7 +12,7 @@ FIRED = """
     echo fired $(cat /sys/module/apic_timer_busy/parameters/ran)
     unload
 """
-# An emulated CPU that threads take turns on can't serve so many.
+# An emulated CPU that threads take turns on can't serve that many.
 FAST, SLOW = BUSY.format(rate=10000), BUSY.format(rate=1000)
 
 
@@ -149,7 +149,7 @@ IDLE = """
 def test_idle_stays_idle(guest):
     """Timers that are far away don't wake an idle CPU: about as many interrupts as without us.
 
-    The kernel's own work brings 20 more now in the one window, now in the other. Somebody of ours
+    The kernel's own work brings 20 more now in the one window, now in the other. A reader of ours
     who looked every 100 ms would come to 100 more.
     """
     found = numbers(guest.ok())

@@ -93,7 +93,7 @@ NEED_ROOT = {
     load apic_timer
     load apic_measure
     mkdir -p /etc
-    [ -e /etc/passwd ] || echo somebody:x:1000:1000::/:/bin/sh >/etc/passwd
+    [ -e /etc/passwd ] || echo user:x:1000:1000::/:/bin/sh >/etc/passwd
     """
     + "".join(f"start-stop-daemon -S -c 1000:1000 -x $TOOL -- {command} || echo $?\n"
               for command in NEED_ROOT),
@@ -362,7 +362,7 @@ INJECTED_BY_2_CPUS = {
         load apic_timer_selftest
         echo masked >$DEBUG/apic_timer_selftest/run
         """,
-    # For good: for a machine of which no test expects that the TSC is trusted.
+    # Permanently: for a machine of which no test expects that the TSC is trusted.
     "tsc.unstable": """
         load apic_timer
         load apic_timer_sleep
@@ -513,7 +513,7 @@ def test_instruments(guest):
 
 
 def check_costs(pio: dict) -> None:
-    """Check what accesses cost where an instruction is a cycle, whatever it does."""
+    """Check what accesses cost where an instruction is a cycle, whichever it is."""
     costs = {row["access"]: row["cycles"] for row in pio["rows"]}
     # The emulator has no TSC behind the MSR.
     assert list(costs) == ["cpuid", "out_80", "in_61", "rtc", "pm_timer", "hpet", "pci_config"]

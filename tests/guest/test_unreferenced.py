@@ -12,7 +12,7 @@ DEBUG, KCSAN = some(kernel="6.1-debug"), some(kernel="6.1-kcsan")
 
 
 def leaks(report: str) -> list[str]:
-    """Return what kmemleak tells of memory that our modules, unloaded by now, have allocated.
+    """Return what kmemleak reports memory that our modules, unloaded by now, have allocated.
 
     A function of a module that is gone has no name any more. All else is in the kernel image.
     """

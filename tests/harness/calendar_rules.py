@@ -534,7 +534,7 @@ def skipped() -> None:
 
 
 def degraded() -> None:
-    """After so many overruns the other table takes over by itself, on a CPU that was idle."""
+    """After that many overruns the other table takes over by itself, on a CPU that was idle."""
     with Calendar() as calendar:
         calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)], [Unit.user("a", 0), Unit.user("b", LAST_CPU)])
         calendar.load(MAJOR, PLAIN, max_overruns=3, degraded=0)
@@ -609,7 +609,7 @@ def stopped() -> None:
 
 
 def killed() -> None:
-    """A thread that dies is missed, whatever it did; another one may take its place."""
+    """A thread that dies is missed, in whichever state; another one may take its place."""
     for spin_in in (0, 1):
         with Calendar() as calendar:
             calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
@@ -936,7 +936,7 @@ def offline() -> None:
 
 
 def sleeps() -> None:
-    """A sleep of the machine stops calendars; units are told, parked ones too."""
+    """A sleep of the machine stops calendars; units are notified, parked ones too."""
     power, test = Path("/sys/power/state"), Path("/sys/power/pm_test")
     if not test.exists():
         return

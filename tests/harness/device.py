@@ -218,7 +218,7 @@ def nonblocking(timer: Timer) -> Timer:
 
 
 def rate() -> None:
-    """A user has so many wake-ups a second, of all files and threads; no fewer for moments past."""
+    """A user has limited wake-ups a second, of all files and threads; no fewer for moments past."""
     before = parameter("rate", 10), parameter("burst", 5)
     try:
         with Timer() as one, Timer() as two:
@@ -283,7 +283,7 @@ def drain(timer: Timer) -> None:
 
 
 def pending() -> None:
-    """A user has so many sleepers and timers at a time, and they come back."""
+    """A user has a limited number of sleepers and timers at a time, and they come back."""
     before = parameter("pending", 3)
     try:
         timers = [Timer() for _ in range(4)]
@@ -573,7 +573,7 @@ def execs() -> None:
 
 
 def hotplug() -> None:
-    """What waits on a CPU that goes off keeps its moment."""
+    """What waits on a CPU that goes offline keeps its moment."""
     online = Path("/sys/devices/system/cpu/cpu1/online")
 
     def waits() -> None:
@@ -704,7 +704,7 @@ def unload() -> None:
 
 
 def receipts() -> None:
-    """Each sleep leaves a receipt, the oldest are overwritten, and the last one's end is told."""
+    """Each sleep leaves a receipt, the oldest are overwritten; the last one's end is reported."""
     with Timer() as timer:
         assert list(timer.receipts()) == []
         entries = timer.query().ring_entries
@@ -792,7 +792,7 @@ def uring_wait() -> None:
             settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
         finally:
             parameter("pending", before)
-        # Who has had its wake-ups of this CPU is told so, and gets none of another one.
+        # Who has had its wake-ups of this CPU is notified, and gets none of another one.
         before = parameter("rate", 1), parameter("burst", 4)
         try:
             os.sched_setaffinity(0, {0})

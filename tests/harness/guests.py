@@ -117,7 +117,7 @@ def pytest_collection_finish(session):
 
 
 def pytest_runtest_setup(item):
-    """Start the machines with the first test, of whatever directory: the others run beside them."""
+    """Start the machines with the first test, of any directory: the others run next to them."""
     item.config.stash[POOL].start()
 
 

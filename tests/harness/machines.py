@@ -326,7 +326,7 @@ def _be_nice() -> None:
 class Pool:
     """Boots machines in the background, as many at a time as it has workers.
 
-    One less until somebody waits for them: till then the tests boot machines of their own.
+    One less until a test waits for them: till then the tests boot machines of their own.
 
     Machines in real time idle for half of their time, and must not wait for a CPU. So there are as
     many workers for those in virtual time, which take what the others leave: they are niced.
@@ -386,7 +386,7 @@ class Pool:
     def start(self) -> None:
         """Start the machines, unless that was done.
 
-        All is built before, and by one that is not niced: beside a build a machine may run out of
+        All is built before, and by one that is not niced: next to a build a machine may run out of
         its time, and tests that need the same modules or programs wait for who builds them.
         """
         if self._boots or not self._shares:

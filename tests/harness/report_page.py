@@ -116,7 +116,7 @@ WANTED = [
     *[("loop", "modelled", title, 2) for title in LOOP_TABLES],
     *[("loop", "virtual-time", f"Loop {way}, ", 0) for way in LOOPS],
     ("loop", "virtual-time", "figures 3, 5 and 7", len(LOOPS)),
-    # Figures 9 to 12, mode exact beside them, and the artefact
+    # Figures 9 to 12, mode exact next to them, and the artefact
     *[("timer", "modelled", f"{period} us, raw, {behind}, caches {caches}", 0)
       for period in (100, 15) for behind in ("nop", "cpuid") for caches in ("on", "off")],
     *[("timer", machine, f"{period} us, exact, {behind}, caches", 0)

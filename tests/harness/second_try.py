@@ -4,10 +4,10 @@ There CPUs are threads of a machine that does other things too, which can hold o
 than any limit that a test might set. Where time is virtual a guest does the same each time, so a
 second try is for a machine that was lost: what its guest did it does again, what its emulator did
 need not come again. There is no second try after a kernel has complained, a torture has found a
-shot amiss, or something could not be fetched or built.
+wrong shot, or something could not be fetched or built.
 
 A race that shows in one boot of three passes two times of three, so second tries are counted: what
-the first try found is told at the end and appended to build/flaky.json, a list of runs with
+the first try found is reported at the end and appended to build/flaky.json, a list of runs with
 
     date, host (kernel release), tests (how many were run), whole (no test was left out by hand),
     second (a list of: test, kernel (release of the guest's, if it had one of the table's

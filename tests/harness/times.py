@@ -1,9 +1,9 @@
 """Where the time of a run went: the tables at its end, and how long a machine took the last time.
 
-Seconds are of wall time but for `up` and what follows it, which are the guest's own: when its
+Seconds are of wall time except for `up` and what follows it, which are the guest's own: when its
 first section began, and the longest sections. In virtual time idle seconds cost nothing, so there
 a section's are those in which a CPU was busy: each takes several of wall time. Sums may exceed the
-run: machines run beside tests.
+run: machines run next to tests.
 """
 
 import json
@@ -15,7 +15,7 @@ from itertools import pairwise
 from lab.base.cache import cache_dir
 from machines import Boot, Machine
 
-LONGEST = 3  # sections told of a machine
+LONGEST = 3  # sections reported of a machine
 MACHINES, SECTIONS = "machines.json", "sections.json"  # in the cache
 
 
@@ -77,7 +77,7 @@ def took() -> dict[str, dict[str, float]]:
 
 
 def remember(boots: Mapping[Machine, list[Boot]]) -> None:
-    """Keep both for the next run, but for machines that were lost."""
+    """Keep both for the next run, except for machines that were lost."""
     whole = {m: every for m, every in boots.items() if not any(boot.lost for boot in every)}
     _write(MACHINES, {m.id: round(sum(b.seconds for b in every), 1) for m, every in whole.items()})
     _write(SECTIONS, {

@@ -72,7 +72,7 @@ class Ring:
         return found
 
     def wait(self, number: int = 1) -> list[tuple[int, int]]:
-        """Wait until so many more commands are complete."""
+        """Wait until that many more commands are complete."""
         found = self.ready()
         while len(found) < number:
             try:

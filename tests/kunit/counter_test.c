@@ -251,7 +251,7 @@ static void monotonic_test(struct kunit *test)
 			step = 1 + cycles / 5000;
 			count = apic_timer_counter_convert(&counter, cycles);
 			ticks = (u64)count.count << count.divider;
-			/* But for what rounding to a coarser divider takes. */
+			/* Except what rounding to a coarser divider takes. */
 			KUNIT_ASSERT_GE(test,
 					ticks + (1ULL << count.divider) - 1,
 					last);

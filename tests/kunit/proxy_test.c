@@ -205,7 +205,7 @@ static void resume_test(struct kunit *test)
 static DEFINE_APIC_TIMER(meanwhile, ran, 0);
 
 /*
- * Somebody unbinds our device by sysfs while timers are pending. Until it is registered
+ * An administrator unbinds our device by sysfs while timers are pending. Until it is registered
  * again, the LAPIC is the kernel's: what is added then must not replace the tick.
  */
 static void unbind_test(struct kunit *test)

@@ -34,7 +34,7 @@ with Background(max_workers=2) as background:
 
 @contextmanager
 def program(output: Path, *signals: str):
-    """Run it until it has started both, with signals as `env` is told; kill it in the end."""
+    """Run it until it has started both, with signals as `env` is set; kill it in the end."""
     with open(output, "w") as out:
         argv = ["env", "--default-signal", *signals, sys.executable, "-c", RUNS]
         process = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": str(TOOLS)}, stdout=out)

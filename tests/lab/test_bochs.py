@@ -14,7 +14,7 @@ SHOTS = 300
 
 
 def test_a_panic_is_noticed():
-    """At once, not by the time limit: the kernel is told to end the emulator."""
+    """At once, not by the time limit: the kernel has to end the emulator."""
     kernel = kernels.ensure(bench_bochs.SERIES)
     with pytest.raises(LostVM, match="Bochs ended: .*no resolution") as lost:
         bochs.run(kernel, "echo before\necho c >/proc/sysrq-trigger", timeout=1800)

@@ -30,7 +30,7 @@ def test_ends_of_a_thread():
 
 
 def test_behind_another_thread():
-    """What the second thread got is told apart by how the window before has ended."""
+    """What the second thread got is distinguished by how the window before has ended."""
     first, second = (UNITS.index(name) for name in (calendar.FIRST, calendar.SECOND))
     receipts = [receipt(0, first), receipt(1, second), receipt(2, first, TIMED_OUT),
                 receipt(3, second, MISSED), receipt(4, first, TIMED_OUT), receipt(5, second),

@@ -43,7 +43,7 @@ def test_that_it_hangs(argv):
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no CONFIG_SCHED_INFO")
 def test_that_it_has_no_cpu():
-    """Beside one that is not niced it gets a 69th part of the CPU: see sched_prio_to_weight.
+    """Next to one that is not niced it gets a 69th part of the CPU: see sched_prio_to_weight.
 
     Where all of this is niced it gets half of it.
     """

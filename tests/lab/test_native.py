@@ -33,7 +33,7 @@ def test_queue(program):
 
 
 def test_caches():
-    """Of a machine that tells of none there is no goal of loads."""
+    """Of a machine that reports none there is no goal of loads."""
     assert all(kib > 0 for kib in native.caches().values())
 
 

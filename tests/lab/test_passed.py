@@ -49,8 +49,8 @@ def test_other_options(tree):
 
 
 def test_what_failed(tree):
-    """All that it was found beside are looked at again, as nobody says which file it was."""
-    assert looked_at(tree, finds="a.c: amiss\n") == ["a.c", "b.c"]
+    """All that it was found next to are looked at again, as nobody says which file it was."""
+    assert looked_at(tree, finds="a.c: wrong\n") == ["a.c", "b.c"]
     assert looked_at(tree) == ["a.c", "b.c"]
 
 

@@ -332,7 +332,7 @@ def test_profile_and_model_agree(seen):
         jumps = sum(kind == "w" for kind, _ in model.records)
         assert window.calls[Symbol(modelled.ENTRY, "")] == jumps > 300
         assert 300 <= window.calls[handler] <= jumps
-        # Up to the last RDTSC; the window goes on for some thousand until the end is told.
+        # Up to the last RDTSC; the window goes on for some thousand until the end is reported.
         last = model.records[-1][1].executed
         assert 0 <= sum(window.instructions.values()) - last < last / 10
 

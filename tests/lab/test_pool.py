@@ -31,7 +31,7 @@ def test_one_less_until_somebody_waits():
         return Boot(1, Result("ok", "", "", ""), None)
 
     def number_begun(wanted: int) -> bool:
-        """Wait for so many to have begun, and then for one too many."""
+        """Wait for that many to have begun, and then for one too many."""
         limit = time.monotonic() + 60
         while len(begun) < wanted and time.monotonic() < limit:
             time.sleep(0.01)
@@ -74,7 +74,7 @@ def test_longest_first():
 
 
 def test_virtual_time_takes_what_is_left():
-    """Machines in virtual time run beside those in real time, which get a CPU at once."""
+    """Machines in virtual time run next to those in real time, which get a CPU at once."""
     niced, together = {}, Barrier(2, timeout=60)
 
     def boot(machine, sections):

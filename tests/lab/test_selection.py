@@ -164,7 +164,7 @@ def test_quick(short, matrix, chosen):
 
 
 def test_quick_boots_nothing_else(chosen):
-    """What a test boots for itself takes its time in full; the two machines run beside the rest."""
+    """What a test boots for itself takes its time in full; the two machines run with the rest."""
     rest = {test for test in chosen["quick"] if not owner(test)}
     for name in ("test_sections_are_shared_out", "test_budget", "test_this_tree"):
         assert name in rest

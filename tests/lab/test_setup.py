@@ -116,7 +116,7 @@ def test_one_at_a_time(newcomer):
 
 
 def test_installation_fails(newcomer):
-    """What apt says is shown then, and how far it was is told meanwhile."""
+    """What apt says is shown then, and how far it was is reported meanwhile."""
     newcomer.program("id", "echo 0")
     newcomer.program("date", f"echo x >>{newcomer.home}/t; set -- $(cat {newcomer.home}/t); "
                              "echo $(($# * 9))")  # fmt: skip

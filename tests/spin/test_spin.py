@@ -21,7 +21,7 @@ def spin() -> str:
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_never_early(busy):
-    """Each run measures the call anew, in whatever state the CPU is, also beside other work.
+    """Each run measures the call anew, in whatever state the CPU is, also next to other work.
 
     The TSC has the same step in nearly all of them.
     """

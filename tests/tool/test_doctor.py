@@ -301,7 +301,7 @@ def test_command_has_the_signals_of_the_program(tool, tree):
 def begin(root, *command: str, ignored: str = "", **options) -> subprocess.Popen:
     """Run doctor --fix until it has changed something.
 
-    Signals are heeded but for the ignored one, also where the tests are run by nohup, or by a
+    Signals are heeded except for the ignored one, also where the tests are run by nohup, or by a
     shell in the background.
     """
     running = subprocess.Popen(
@@ -480,7 +480,7 @@ def test_command_that_is_not_there(tool, tree):
 
 
 def test_natively(tool):
-    """On this machine, without the module: whatever it finds, it measures, and says it in JSON."""
+    """On this machine, without the module: whichever it finds, it measures, and says it in JSON."""
     done = tool("doctor", "--json")
     found = json.loads(done.stdout)
     assert found["tsc_khz"] > 100_000

@@ -23,8 +23,7 @@ def check() -> list[str]:
     if (lines := read("README.md").count("\n")) > README_LINES:
         found.append(f"README.md has {lines} lines; one screen are {README_LINES}")
     found += results.differing()
-    searches = (words.links, words.unreachable, words.tables, words.design, words.in_prose,
-                words.too_many)  # fmt: skip
+    searches = (words.links, words.unreachable, words.tables, words.design, words.in_texts)
     for search in searches:
         found += search()
     with tempfile.TemporaryDirectory() as directory:
@@ -33,26 +32,18 @@ def check() -> list[str]:
 
 
 def main() -> int:
-    """Carry out the command line; 1 when a check finds something, 2 when a source is amiss."""
+    """Carry out the command line; 1 when a check finds something, 2 when a source is wrong."""
     parser = argparse.ArgumentParser(prog="docs", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare only, and write nothing")
     parser.add_argument("--man", action="store_true", help="write the manual pages only")
-    parser.add_argument("--words", action="store_true",
-                        help="print how often the sources have each word of words.txt")  # fmt: skip
     arguments = parser.parse_args()
-    if arguments.words:
-        for word, files in words.in_sources().items():
-            if files:
-                where = ", ".join(f"{file} ({n})" for file, n in files.most_common())
-                print(f"{word}\t{files.total()}\n  {words.banned()[word][1]}: {where}")
-        return 0
     try:
         if arguments.check:
             found = check()
             print("\n".join(found), end="\n" if found else "")
             return 1 if found else 0
         if not arguments.man:
-            for name in [*pages.write(), *results.tables(), *embed.write(), *words.lower()]:
+            for name in [*pages.write(), *results.tables(), *embed.write()]:
                 print(f"docs: wrote {name}")
         print(f"docs: wrote {len(man.write())} manual pages to {man.OUTPUT.relative_to(TREE)}")
     except DocsError as error:

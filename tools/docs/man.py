@@ -1,7 +1,7 @@
 """Manual pages in build/man: those of docs/man, and those made from the sources.
 
 man4/apic_timer.4           the module and its parameters; other modules' pages are written by hand,
-                            but for their parameters
+                            except for their parameters
 man7/apic_timer.7           written by hand
 man8/tc-apic.8              the options of the qdisc, from tc's plug-in
 man9/add_apic_timer.9 ...   one for each exported function, from its kernel-doc comment

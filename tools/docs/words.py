@@ -1,12 +1,13 @@
 """Words that this project's English does without, and links that lead nowhere.
 
-words.txt has the words with what to say instead. README.md and docs/ have none of them. Sources
-still have some: words-left.txt says how often each may occur in them, numbers that only may go
-down. `make docs` lowers them to what is there.
+words.txt has the words with what to say instead. No text of the tree has them: documentation,
+comments, docstrings and messages, patches. Code may.
 """
 
+import ast
+import io
 import re
-from collections import Counter
+import tokenize
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from .source import TREE, core, read, tracked
 
 HERE = Path(__file__).resolve().parent
 WORDS = HERE / "words.txt"
-LEFT = HERE / "words-left.txt"
+# What nobody wrote here, and what has the words to name them.
+NO_TEXTS = re.compile(r".*\.(json|svg|html|config|lock)|COPYING|debian/copyright|"
+                      r"tools/docs/words\.txt|tests/docs/test_docs\.py")  # fmt: skip
 
 
 def banned() -> dict[str, tuple[re.Pattern, str]]:
@@ -29,17 +32,34 @@ def banned() -> dict[str, tuple[re.Pattern, str]]:
     return found
 
 
-def prose() -> tuple[str, ...]:
-    """List what must have none of the words: texts that people have written."""
-    return tuple(f for f in tracked(r"README\.md|(docs|samples|tests)/.*\.md|docs/man/.*\.\d|"
-                                    r"user/tool/man/.*\.scd|"
-                                    r"packaging/modprobe\.conf")
-                 if "<!-- Made by" not in read(f)[:40])  # fmt: skip
+def in_texts() -> list[str]:
+    """List where a text has one of the words."""
+    found = []
+    for file in tracked(r".*"):
+        text = read(file)
+        if NO_TEXTS.fullmatch(file) or "<!-- Made by" in text[:40]:
+            continue
+        text = _text_of(file, text)
+        for word, (pattern, instead) in banned().items():
+            for match in pattern.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(f"{file}:{line}: {word}: {instead}")
+    return sorted(found)
 
 
-def sources() -> tuple[str, ...]:
-    """List the sources whose comments and messages are counted."""
-    return (*core(), *tracked(r"(samples|tests|user)/.*\.[ch]"), *tracked(r"Kconfig"))
+def _text_of(file: str, text: str) -> str:
+    """Return what people read in a file, each line where it was."""
+    if file.endswith(".md"):
+        return _without_code(text)
+    if file.endswith((".c", ".h", ".S")):
+        return _comments(text)
+    if file.endswith(".py") or re.match(r"#!.*python", text):
+        return _sentences(text)
+    if file.endswith(".patch"):
+        message, _, changes = text.partition("\n---\n")
+        added = (line * line.startswith("+") for line in changes.split("\n"))
+        return "\n".join((message, "", *added))
+    return text
 
 
 def _comments(text: str) -> str:
@@ -50,71 +70,30 @@ def _comments(text: str) -> str:
     return "".join(kept)
 
 
+def _sentences(text: str) -> str:
+    """Return only the comments of Python, and strings of more than a word; each line about there.
+
+    What is between the braces of a string is code.
+    """
+    found = [(token.start[0], token.string)
+             for token in tokenize.generate_tokens(io.StringIO(text).readline)
+             if token.type == tokenize.COMMENT]  # fmt: skip
+    found += [(node.lineno, node.value) for node in ast.walk(ast.parse(text))
+              if isinstance(node, ast.Constant) and isinstance(node.value, str)
+              and " " in node.value.strip()]  # fmt: skip
+    lines = [""] * (text.count("\n") + 2)
+    for first, part in found:
+        for number, line in enumerate(part.split("\n"), first - 1):
+            lines[min(number, len(lines) - 1)] += f" {line}"
+    return "\n".join(lines)
+
+
 def _without_code(text: str) -> str:
     """Return a text without code blocks and literals, each line where it was."""
     text = re.sub(r"^```.*?^```", lambda m: "\n" * m[0].count("\n"), text, flags=re.M | re.S)
     text = re.sub(r"^<!-- embed:.*?^<!-- end -->", lambda m: "\n" * m[0].count("\n"), text,
                   flags=re.M | re.S)  # fmt: skip
     return re.sub(r"`[^`\n]*`|\]\([^)]*\)|^    .*$", "", text, flags=re.M)
-
-
-def in_prose() -> list[str]:
-    """List where a text has one of the words."""
-    found = []
-    for file in prose():
-        text = _without_code(read(file))
-        for word, (pattern, instead) in banned().items():
-            for match in pattern.finditer(text):
-                line = text.count("\n", 0, match.start()) + 1
-                found.append(f"{file}:{line}: {word}: {instead}")
-    return sorted(found)
-
-
-def in_sources() -> dict[str, Counter[str]]:
-    """Count each word by file."""
-    counts: dict[str, Counter[str]] = {word: Counter() for word in banned()}
-    for file in sources():
-        text = read(file) if file == "Kconfig" else _comments(read(file))
-        for word, (pattern, _) in banned().items():
-            if n := len(pattern.findall(text)):
-                counts[word][file] = n
-    return counts
-
-
-def left() -> dict[str, int]:
-    """Return how often each word may occur in the sources."""
-    found = {}
-    for line in LEFT.read_text().splitlines() if LEFT.exists() else ():
-        if line and not line.startswith("#"):
-            word, number = line.rsplit("\t", 1)
-            found[word] = int(number)
-    return found
-
-
-def too_many() -> list[str]:
-    """List the words that occur in the sources more often than they may."""
-    allowed, found = left(), []
-    for word, files in in_sources().items():
-        if files.total() > allowed.get(word, 0):
-            most = ", ".join(f"{file} ({n})" for file, n in files.most_common(6))
-            found.append(f"{word}: {files.total()} times in the sources, {allowed.get(word, 0)} "
-                         f"are allowed; say: {banned()[word][1]}; {most}")  # fmt: skip
-    return found
-
-
-def lower() -> list[str]:
-    """Lower what is allowed to what is there; never raise it."""
-    allowed = left()
-    lines = ["# How often each word of words.txt may still occur in comments and messages of the",
-             "# sources. Numbers only go down: `make docs` lowers them."]  # fmt: skip
-    for word, files in in_sources().items():
-        if number := min(files.total(), allowed.get(word, 0)):
-            lines.append(f"{word}\t{number}")
-    text = "\n".join(lines) + "\n"
-    if LEFT.exists() and text == LEFT.read_text():
-        return []
-    LEFT.write_text(text)
-    return [str(LEFT.relative_to(TREE))]
 
 
 def links() -> list[str]:

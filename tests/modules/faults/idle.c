@@ -26,7 +26,7 @@
 
 static unsigned int exit_us = 133;
 module_param(exit_us, uint, 0444);
-MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us; 0: no longer than from the other, whatever the governor is told");
+MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us; 0: no longer than from the other, whatever the governor reads");
 
 static u64 loops_per_us;
 

@@ -36,7 +36,7 @@ struct shot {
 };
 
 static DEFINE_PER_CPU(struct shot [KINDS], shots);
-static unsigned int told[2];
+static unsigned int seen[2];
 static struct apic_timer_notice last;
 static struct dentry *directory;
 
@@ -105,8 +105,8 @@ static int report_show(struct seq_file *file, void *unused)
 					to_ms(expires - now) : 0);
 		}
 	}
-	seq_printf(file, "told unstable %u epoch %u number %u shift %lld\n",
-		   told[APIC_TIMER_TSC_UNSTABLE], told[APIC_TIMER_TSC_EPOCH],
+	seq_printf(file, "notified unstable %u epoch %u number %u shift %lld\n",
+		   seen[APIC_TIMER_TSC_UNSTABLE], seen[APIC_TIMER_TSC_EPOCH],
 		   last.epoch, last.shift);
 	return 0;
 }
@@ -115,7 +115,7 @@ DEFINE_SHOW_ATTRIBUTE(report);
 static int notified(struct notifier_block *block, unsigned long event,
 		    void *notice)
 {
-	told[event]++;
+	seen[event]++;
 	last = *(const struct apic_timer_notice *)notice;
 	return NOTIFY_OK;
 }

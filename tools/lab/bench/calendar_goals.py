@@ -12,7 +12,7 @@ THREADS = ("sense", "plan", "act")
 LOADS = ("idle", "syscall")
 LAST = 50  # cycles
 SMALLEST_NS = 4_000
-PARTS = 1000  # at the smallest gap, no more than one window of so many is lost
+PARTS = 1000  # at the smallest gap, no more than one window of that many is lost
 
 
 def _dispatch(load: str, *, units: tuple[str, ...] = THREADS, **limits: int

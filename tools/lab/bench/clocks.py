@@ -1,7 +1,7 @@
 """Benchmark `clocks`: what reading a clock costs, in the kernel and in a program.
 
 The paper of 2009 called gettimeofday() 100,000,000 times, with the TSC and with the HPET as
-clocksource. Here it is called less often, and the rows say what so many calls would take.
+clocksource. Here it is called less often, and the rows say what that many calls would take.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Benchmark `error`: how late timers start, under loads, ours in every mode beside the rivals."""
+"""Benchmark `error`: how late timers start, under loads, ours in every mode next to the rivals."""
 
 from .rows import Key
 from .script import LAPIC, Script, ours

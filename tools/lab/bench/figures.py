@@ -16,7 +16,7 @@ def decode(data: bytes) -> Counter[int]:
 def summary(errors: Mapping[int, int]) -> dict[str, float]:
     """Return n, min, p50, p99, p999, max, mean and sd of errors, in their own unit.
 
-    `errors` has how often each occurred. A percentile is the smallest error that so many of them
+    `errors` has how often each occurred. A percentile is the smallest error that this part of them
     don't exceed. ValueError for none.
     """
     n = sum(errors.values())

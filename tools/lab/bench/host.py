@@ -1,6 +1,6 @@
 """The benchmark on the running kernel, without the lab: the same rows, and what the machine is.
 
-Needs root. Modules are loaded and unloaded again; nothing else is changed, but for the loopback
+Needs root. Modules are loaded and unloaded again; nothing else is changed, except for the loopback
 interface where it was down, which is taken down again.
 """
 

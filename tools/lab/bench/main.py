@@ -1,4 +1,4 @@
-"""The benchmark: ours beside the rivals, in tables, as rows in build/bench.json, and as plots.
+"""The benchmark: ours next to the rivals, in tables, as rows in build/bench.json, and as plots.
 
 In the lab, figures repeat to the byte: a guest's time is made of its instructions. What may differ
 (progress, wall time) goes to standard error.
@@ -116,7 +116,7 @@ def for_lab(script: Script) -> bool:
 
 
 def along(kernel: kernels.Kernel, kind: type[Script]) -> dict[str, Path]:
-    """Return what scripts of a kind take along besides MODULES, by name: modules and programs."""
+    """Return what scripts of a kind take along next tos MODULES, by name: modules and programs."""
     if issubclass(kind, user.UserScript):
         module = build.find_ko(build.build(kernel), user.MODULE)
         return {user.MODULE: module, user.PROGRAM: programs.program(kernel, user.PROGRAM)}

@@ -202,7 +202,7 @@ def decode_cyclictest(data: bytes) -> Counter[int]:
     counts: Counter[int] = Counter()
     for latency, times in thread["histogram"].items():
         counts[int(latency) * khz // 1_000_000] += times
-    # What was later than the histogram reaches is told by number only: none is later than max.
+    # What was later than the histogram reaches is reported by number only: none is later than max.
     beyond = thread["cycles"] - sum(counts.values())
     if beyond:
         counts[thread["max"] * khz // 1_000_000] += beyond

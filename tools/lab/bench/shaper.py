@@ -288,12 +288,12 @@ def _spacing(size: Size) -> Iterator[Script]:
 
 
 # Packets that take figure 5's rate two seconds and some. Linux 6.1 has interrupts off for
-# milliseconds when so many more have been queued at once and leave.
+# milliseconds when that many more have been queued at once and leave.
 BURST = 20_000
 
 
 def _lasting(seed: int, bursts: int) -> Script:
-    """Measure figure 5 for so many bursts, of which each comes before the last one's end."""
+    """Measure figure 5 for that many bursts, of which each comes before the last one's end."""
     script = new_script("lasting", seed, bursts * 20)
     rate, size = FIGURES["fig5"]
     with _Shaped(script, HARD, rate, size) as shaped:

@@ -26,7 +26,7 @@ def _error(load: str, bench: str = "shaper/error", **limits: int
 
 
 def _later_kernel(series: str, least: int) -> Callable[[list[Row]], Standing | None]:
-    """Judge as _error() does, by rows of that kernel, of so many packets at least."""
+    """Judge as _error() does, by rows of that kernel, of that many packets at least."""
 
     def stands(rows: list[Row]) -> Standing | None:
         mine = [row for row in rows if str(row["kernel"]).startswith(f"{series}.")]

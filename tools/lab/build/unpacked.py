@@ -1,7 +1,7 @@
 """Debian packages as a directory of the cache, and how a program of it is run here.
 
-The programs are the same on every machine, whatever it runs itself: they come with the libraries
-of their suite.
+The programs are the same on every machine, whichever system it runs itself: they come with the
+libraries of their suite.
 """
 
 import hashlib

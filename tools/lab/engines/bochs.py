@@ -27,8 +27,8 @@ SUITES = ("trixie", "trixie-security")
 PACKAGES = ["bochs", "bochs-term", "bochsbios", "vgabios", "ncurses-base"]
 HZ = 50_000_000  # of the TSC and of the LAPIC timer; one instruction takes one cycle
 # Bochs lets each CPU execute a stretch of code in turn, and adds to the TSC what it came to on
-# average; it counts a CPU that is halted as so many instructions. A stretch has about as many: with
-# Bochs's own 16 a CPU whose neighbour is halted would find the TSC at twice the speed.
+# average; it counts a CPU that is halted as that many instructions. A stretch has about as many:
+# with Bochs's own 16 a CPU whose neighbour is halted would find the TSC at twice the speed.
 HALTED = 5
 SERIAL_PORTS = ("console", "data", "files")
 # The kernel's own tests of its cryptography, and its guard of its memory against processes, would

@@ -1,6 +1,6 @@
 """How long an emulator may run: what others take of this machine is not counted.
 
-Emulators in the background get the CPU time that is left. Beside builds that is next to none for
+Emulators in the background get the CPU time that is left. Next to builds that is next to none for
 many minutes, after which one that was all right would be taken for one that hangs.
 """
 
@@ -17,7 +17,7 @@ OWED = 10
 def wait(process: subprocess.Popen, timeout: float) -> int:
     """Wait for a process to end, as its wait() does; return its status, or raise TimeoutExpired.
 
-    timeout: seconds of wall time, but for those in which it had work to do and no CPU
+    timeout: seconds of wall time, except for those in which it had work to do and no CPU
     """
     busy, idle, last, (ran, waited) = 0.0, 0.0, time.monotonic(), _times(process.pid)
     while busy + max(idle, 0) < timeout:

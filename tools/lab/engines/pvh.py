@@ -1,9 +1,9 @@
 """Start a kernel without a boot loader, by its PVH entry point.
 
 A boot loader and the kernel's own decompression take minutes of an emulated CPU's time. Instead,
-a disk has the kernel as it is to lie in memory, what the kernel is to be told, and its initramfs;
+a disk has the kernel as it is to lie in memory, what the kernel has to know, and its initramfs;
 an option ROM, which the BIOS calls when it is done, loads all of it and starts it. What the kernel
-is told has the form of Xen's public/arch-x86/hvm/start_info.h.
+gets has the form of Xen's public/arch-x86/hvm/start_info.h.
 """
 
 import struct
@@ -22,7 +22,7 @@ FLAGS = ["-m32", "-fno-pie", "-no-pie", "-static", "-Wl,--build-id=none", "-Wl,-
 PAGE = 4096
 BATCH = 256 * 512  # bytes that the ROM loads at a time
 CYLINDER = 16 * 63 * 512  # bytes; a disk has a whole number of them
-ACPI_SIZE = 64 << 10  # the BIOS keeps its tables in so many bytes at the end of the memory
+ACPI_SIZE = 64 << 10  # the BIOS keeps its tables in that many bytes at the end of the memory
 MAGIC = 0x336EC578
 NOTE_ENTRY = 18  # XEN_ELFNOTE_PHYS32_ENTRY
 LOAD, NOTE = 1, 4  # types of program headers
@@ -36,7 +36,7 @@ class Disk:
     address: int  # where the disk goes in memory
     size: int
     entry: int  # where the kernel is entered
-    info: int  # where it finds what it is told
+    info: int  # where it finds what it gets
 
 
 def write_disk(target: Path, kernel: Kernel, initrd: bytes, memory: int, command_line: str) -> Disk:

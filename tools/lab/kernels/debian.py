@@ -106,7 +106,7 @@ class Archive:
         (self.home / "sources.list").write_text("".join(lines))
         (self.home / "status").touch()
         self._write_config()
-        # Update failures are warnings to apt unless told otherwise.
+        # Update failures are warnings to apt unless an option says otherwise.
         self._fetch("-o", "APT::Update::Error-Mode=any", "update")
 
     def names(self, pattern: str) -> list[str]:

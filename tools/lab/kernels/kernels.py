@@ -29,7 +29,7 @@ SUITES = {
     "7.2": ("sid",),
     "7.3": ("sid", "experimental"),
 }
-# Debian's flavours besides the ordinary one: "6.1-rt".
+# Debian's flavours next tos the ordinary one: "6.1-rt".
 FLAVOURS = ("rt", "cloud")
 SUPPORTED = ("6.1", "6.12", "7.2")
 CANARIES = ("7.3",)
@@ -124,7 +124,7 @@ def cached(series: str) -> Kernel | None:
 
 
 def with_clang(kernel: Kernel) -> Kernel:
-    """Return a kernel with its suite's clang and lld besides gcc, fetching them when need be.
+    """Return a kernel with its suite's clang and lld next tos gcc, fetching them when need be.
 
     The root directory is a copy of the kernel's, of hard links, so the kernel's own stays as it is.
     """
@@ -240,7 +240,7 @@ def _finish(root: Path, release: str) -> None:
     """Put the kernel where it is looked for, then check that all is there."""
     make_usable(root)
     boot = root / "boot" / f"vmlinuz-{release}"
-    if not boot.exists():  # sid's linux-binary-* keeps the image beside the modules
+    if not boot.exists():  # sid's linux-binary-* keeps the image next to the modules
         boot.parent.mkdir(exist_ok=True)
         boot.symlink_to(f"../usr/lib/modules/{release}/vmlinuz")
     for path in (f"boot/vmlinuz-{release}", f"usr/lib/modules/{release}/kernel",

@@ -14,7 +14,7 @@
  *
  * In between there is a line for each RDTSC, "t", and each time that a place is jumped
  * to, "w": address, instructions executed, cycles that the model has added, L1I misses,
- * L1D misses, all since "begin". Without caches each access is a miss. What was told
+ * L1D misses, all since "begin". Without caches each access is a miss. What the guest said
  * is written down, too, after a ":", and before "end" the counts of each cache, and of
  * the TLB, "c".
  */

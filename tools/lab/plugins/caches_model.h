@@ -4,7 +4,7 @@
  * takes. The same accesses take the same time, whatever is around them.
  *
  * Nothing overlaps: a load or store is waited for until it is done. There is no
- * prefetching, no store buffer, no write-back traffic, and lines are told apart by
+ * prefetching, no store buffer, no write-back traffic, and lines are distinguished by
  * virtual address. Data is found by a TLB, as if all pages had 4 KiB; code by none. It
  * shows mechanisms, and is no CPU.
  */

@@ -28,7 +28,7 @@ MARK = "@demo@ "
 WHERE_TO_GO_ON = """\
 Where to go on:
   docs/tutorial/pace-a-udp-stream.md   the same on your machine, by hand
-  docs/reference/tc-apic.md            what "apic" can be told
+  docs/reference/tc-apic.md            the options of "apic"
   docs/explanation/shaper.md           how it works, and what software can't do
   make figures                         all figures of the paper, and more"""
 

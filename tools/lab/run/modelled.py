@@ -90,7 +90,7 @@ TIMERS = {
     **{f"{period}-{behind}-exact": Timer(period, behind, mode="exact")
        for period in (100, 15) for behind in ("nop", "cpuid")},
     "100-nop-walk-exact": Timer(100, "nop", more="--walk 512", mode="exact"),
-    # Of so many samples few are still in the first cache when they are stored.
+    # Of that many samples few are still in the first cache when they are stored.
     "15-nop-stored": Timer(15, "nop", count=20_000),
     "15-nop-counted": Timer(15, "nop", more="--keep none", count=20_000),
 }  # fmt: skip
@@ -161,7 +161,7 @@ def _pairs(words: list[str]) -> dict[str, int]:
 
 
 def script(loops: dict, timers: dict, *, shots: int, expiries: int) -> str:
-    """Return what a guest does for rows of loops and timers: so many shots, or expiries, each."""
+    """Return what a guest does for rows of loops and timers: that many shots, or expiries, each."""
     lines = [PREPARE]
     for file, pair in loops.items():
         lines += [f"window {file}.{one.way} {one.caches} loop --way {one.way} --count {shots} "
@@ -295,10 +295,10 @@ def turn(every: list[Expiry]) -> int:
                 if read.address == after.address == e.now.address), default=1)  # fmt: skip
 
 
-def exact_error(e: Expiry, told: int, length: int) -> int:
+def exact_error(e: Expiry, given: int, length: int) -> int:
     """Return the error of a handler of mode exact in the model, whose TSC is ahead of the guest's.
 
-    told: the guest's; length: of a turn of the wait's last loop, see apic_timer_spin()
+    given: the guest's; length: of a turn of the wait's last loop, see apic_timer_spin()
 
     The wait ends sooner in the model than in the guest, by what was added on the way to it. When is
     found from the records of the loop with PAUSE, as far as that goes in the model, and of the way
@@ -307,7 +307,7 @@ def exact_error(e: Expiry, told: int, length: int) -> int:
 
     def error(record: Record) -> int:
         """Return what the error would be, were this the last reading of the TSC."""
-        return told - (e.now.executed - record.executed) + e.added(record)
+        return given - (e.now.executed - record.executed) + e.added(record)
 
     last = next(n for n, read in enumerate(e.dispatch) if read.address == e.now.address)
     # The first is that of when all was ready.
@@ -319,7 +319,7 @@ def exact_error(e: Expiry, told: int, length: int) -> int:
     return there + max(0, -(there // length)) * length
 
 
-def timer_row(one: Timer, window: Window, symbols: Symbols, told: dict) -> dict:
+def timer_row(one: Timer, window: Window, symbols: Symbols, given: dict) -> dict:
     """Return the row of a timer.
 
     An error is what the guest found, and what the model has added from the interrupt's first
@@ -328,26 +328,26 @@ def timer_row(one: Timer, window: Window, symbols: Symbols, told: dict) -> dict:
     where it stores them.
     """
     every = list(expiries(window, symbols))
-    if len(every) != told["n"]:
-        raise LabError(f"the plug-in saw {len(every)} expiries of {told['n']}")
-    exact = told["mode"] == "exact"
+    if len(every) != given["n"]:
+        raise LabError(f"the plug-in saw {len(every)} expiries of {given['n']}")
+    exact = given["mode"] == "exact"
     # On the way to where the handler could start; an exact one waits there.
     added = [e.added(e.dispatch[0] if exact else e.now) for e in every]
     if exact:
         length = turn(every)
         errors = [exact_error(e, error, length)
-                  for e, error in zip(every, told.get("first", ()), strict=False)]  # fmt: skip
+                  for e, error in zip(every, given.get("first", ()), strict=False)]  # fmt: skip
     else:
-        errors = [error + more for error, more in zip(told.get("first", ()), added, strict=False)]
+        errors = [error + more for error, more in zip(given.get("first", ()), added, strict=False)]
     bodies = [e.stored.cycles - e.now.cycles for e in every]
     # The kernel's tick comes in between now and then.
     lag, how = series.period(bodies, 64, series.quantile(bodies, 99))
     row = {
-        "of": "periodic", "mode": told["mode"], "period_us": one.period, "behind": one.behind,
-        "caches": caches_text(one), "keep": told["keep"], "n": told["n"],
+        "of": "periodic", "mode": given["mode"], "period_us": one.period, "behind": one.behind,
+        "caches": caches_text(one), "keep": given["keep"], "n": given["n"],
         "added": series.summary(added), "body": series.summary(bodies),
         "body_min": min(bodies), "body_period": lag, "body_repeats": round(how, 2),
-        "first_bodies": bodies[:DRAWN], **stored(bodies, told["keep"]),
+        "first_bodies": bodies[:DRAWN], **stored(bodies, given["keep"]),
     }  # fmt: skip
     if errors:
         row |= {"error": series.summary(errors), "error_min": min(errors),
@@ -359,8 +359,8 @@ def timer_row(one: Timer, window: Window, symbols: Symbols, told: dict) -> dict:
 def stored(bodies: list[int], keep: str) -> dict:
     """Return what it costs that a sample begins a line or a page, where all are stored.
 
-    Bodies of those that begin a line are for drawing, but for the few in which something else came
-    between.
+    Bodies of those that begin a line are for drawing, except for the few in which something else
+    came between.
     """
     if keep != "all" or len(bodies) < 4 * SAMPLES * PAGE_LINES:
         return {}

@@ -50,7 +50,7 @@ def measure(kernel: Kernel, script: str = SCRIPT) -> tuple[list[Access], Symbols
 
 
 def between(accesses: list[Access], begin: str, end: str) -> list[Access]:
-    """Return the accesses from where a guest told the line `begin` until it told `end`."""
+    """Return the accesses from where a guest said the line `begin` until it said `end`."""
     text, found, inside = "", [], False
     for access in accesses:
         if access.port != TELL:

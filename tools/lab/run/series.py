@@ -4,7 +4,7 @@ import math
 
 
 def quantile(values: list[int], percent: float) -> int:
-    """Return the value that so many percent are below; 0 where there is none."""
+    """Return the value that PERCENT percent are below; 0 where there is none."""
     place = int(len(values) * percent / 100)
     return sorted(values)[min(place, len(values) - 1)] if values else 0
 
@@ -46,12 +46,12 @@ def period(values: list[int], lags: int, most: int) -> tuple[int, float]:
 
 
 def slowest(values: list[int], each: int) -> int:
-    """Return where each so many-th value begins that are the largest, by their medians."""
+    """Return where the EACH-th values begin that are the largest, by their medians."""
     return max(range(each), key=lambda phase: quantile(values[phase::each], 50))
 
 
 def step(values: list[int], each: int, within: int) -> int:
-    """Return how much more each so many-th value is than the others, by medians.
+    """Return how much larger the EACH-th value is than the others, by medians.
 
     The others are those that a multiple of `within` lies between; all, where that is `each`.
     """

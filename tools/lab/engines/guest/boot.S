@@ -6,7 +6,7 @@
  * The BIOS calls option ROMs when it is done with the CPUs, the interrupt
  * controllers and the ACPI tables. This one does not return to it. What it is to
  * do is in the fields below; lab/pvh.py fills them in, and appends what the
- * kernel is to be told.
+ * kernel gets to know.
  */
 #define BATCH		256		/* sectors of a command */
 

@@ -2,7 +2,7 @@
 /*
  * udpsend NAME=VALUE... - send UDP packets that say when they are to leave.
  *
- *	count=N		so many packets
+ *	count=N		N packets
  *	size=BYTES	of a frame, Ethernet's 14 bytes among them
  *	gap=NS		between plans; gap=NS-NS: random, uniform
  *	how=plan	each packet has its time, by SO_TXTIME
@@ -11,7 +11,7 @@
  *	how=timed	no times: sent when it is time, to be late by what that costs
  *	clock=mono|real|tai	of SO_TXTIME
  *	ahead=NS	so long before its time a packet is sent at the latest
- *	batch=N		so many are sent in a row, the first of them `ahead`
+ *	batch=N		N are sent in a row, the first of them `ahead`
  *	late=drop	SOF_TXTIME_DEADLINE_MODE
  *	flow=N seed=N to=A.B.C.D port=N
  *	mark=N		SO_MARK; priority=N SO_PRIORITY
