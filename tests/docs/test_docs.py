@@ -191,6 +191,65 @@ def test_code_in_kernel_doc():
     )
 
 
+FIELDS = """
+	TP_PROTO(u32 cycle, u64 late),
+	TP_ARGS(cycle, late),
+	TP_STRUCT__entry(
+		__field(u32,	cycle)
+		__field(u64,	late)
+	),
+	TP_fast_assign(
+		__entry->cycle = cycle;
+		__entry->late = late;
+	),
+	TP_printk("")
+);
+
+"""
+EVENTS = f"""#define TRACE_SYSTEM x
+
+DECLARE_EVENT_CLASS(x_class,{FIELDS}
+/**
+ * x_one - called first
+ * @cycle:	its number
+ * @late:	how late, of one
+ */
+DEFINE_EVENT(x_class, x_one,
+	TP_PROTO(u32 cycle, u64 late),
+	TP_ARGS(cycle, late)
+);
+
+/**
+ * x_other - called then
+ * @cycle:	the other number
+ * @late:	how late, of the other
+ */
+DEFINE_EVENT(x_class, x_other,
+	TP_PROTO(u32 cycle, u64 late),
+	TP_ARGS(cycle, late)
+);
+"""
+
+
+def test_events_of_a_class(tree):
+    """Events of one class have its fields, each with a meaning of its own."""
+    tree({"include/trace/events/x.h": EVENTS})
+    found = re.findall(r"### `(\w+)`\n\n(.*)\n\n((?:\|.*\n)+)", pages.tracepoints())
+    assert [(name, what) for name, what, _ in found] == [
+        ("x_one", "Called first."), ("x_other", "Called then."),
+    ]  # fmt: skip
+    for (_, _, rows), number, late in zip(found, ("its", "the other"), ("one", "the other"),
+                                          strict=True):  # fmt: skip
+        assert f"| `cycle` | `u32` | {number} number |\n" in rows
+        assert f"| `late` | `u64` | how late, of {late} |\n" in rows
+
+
+def test_event_of_no_class(tree):
+    tree({"include/trace/events/x.h": EVENTS.replace("x_other,", "x_others,")})
+    with pytest.raises(DocsError, match="x_other is no trace event"):
+        pages.tracepoints()
+
+
 def test_every_exported_function_has_a_page():
     pages = man.pages()
     names = {source.macro_of(name)[0] if source.macro_of(name) else name

@@ -74,13 +74,7 @@ TRACE_EVENT(apic_calendar_window,
 		  __entry->began, __entry->ended)
 );
 
-/**
- * apic_calendar_park - called when a thread that has used up its budget is stopped
- * @unit:	number of its unit
- * @cycle:	major cycle since the start
- * @late:	TSC cycles since the end of its window
- */
-TRACE_EVENT(apic_calendar_park,
+DECLARE_EVENT_CLASS(apic_calendar_overrun_class,
 
 	TP_PROTO(u32 unit, u64 cycle, u64 late),
 
@@ -102,31 +96,26 @@ TRACE_EVENT(apic_calendar_park,
 );
 
 /**
+ * apic_calendar_park - called when a thread that has used up its budget is stopped
+ * @unit:	number of its unit
+ * @cycle:	major cycle since the start
+ * @late:	TSC cycles since the end of its window
+ */
+DEFINE_EVENT(apic_calendar_overrun_class, apic_calendar_park,
+	TP_PROTO(u32 unit, u64 cycle, u64 late),
+	TP_ARGS(unit, cycle, late)
+);
+
+/**
  * apic_calendar_late_break - called when a thread that has used up its budget has not
  *	stopped within backstop_us
  * @unit:	number of its unit
  * @cycle:	major cycle since the start
  * @late:	TSC cycles since the end of its window
  */
-TRACE_EVENT(apic_calendar_late_break,
-
+DEFINE_EVENT(apic_calendar_overrun_class, apic_calendar_late_break,
 	TP_PROTO(u32 unit, u64 cycle, u64 late),
-
-	TP_ARGS(unit, cycle, late),
-
-	TP_STRUCT__entry(
-		__field(u32,	unit)
-		__field(u64,	cycle)
-		__field(u64,	late)
-	),
-
-	TP_fast_assign(
-		__entry->unit = unit;
-		__entry->cycle = cycle;
-		__entry->late = late;
-	),
-
-	TP_printk("unit=%u cycle=%llu late=%llu", __entry->unit, __entry->cycle, __entry->late)
+	TP_ARGS(unit, cycle, late)
 );
 
 /**
