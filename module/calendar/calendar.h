@@ -209,29 +209,37 @@ struct calendar {
 	struct task_struct *keeper;
 };
 
-/* load.c */
-struct calendar_limits;
-void calendar_limits_ns(struct calendar_limits *limits);
-long calendar_load(struct calendar *calendar, void __user *argument);
-void calendar_unload(struct calendar *calendar);
+/* unit.c */
+int calendar_event(struct calendar_unit *unit, enum calendar_event event);
+void calendar_add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt);
+void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
+u64 calendar_lead(const struct calendar_unit *unit);
+void calendar_learn_init(struct calendar_unit *unit);
+u64 calendar_finish(u64 until);
+int calendar_set_fifo(struct task_struct *task, unsigned int level);
+unsigned int calendar_priority(void);
+void calendar_unit_moor(struct calendar_unit *unit);
+void calendar_unit_cast_off(struct calendar_unit *unit);
 
-/* run.c */
-long calendar_start(struct calendar *calendar, void __user *argument);
-long calendar_switch(struct calendar *calendar, void __user *argument);
-long calendar_stop_by_user(struct calendar *calendar, void __user *argument);
-bool calendar_stop(struct calendar *calendar, int error);
-void calendar_stop_sync(struct calendar *calendar, int error);
-u32 calendar_epoch(void);
+/* object.c */
+struct calendar *calendar_new(void);
+void calendar_put(struct calendar *calendar);
+void calendar_wake_pollers(struct calendar *calendar);
+void calendar_pollers_init(void);
+void calendar_pollers_exit(void);
 
-/* dispatch.c */
-void calendar_dispatch_init(void);
-void calendar_cpu_init(struct calendar_cpu *cpu);
+/* cpu.c */
 int calendar_cpu_arm(struct calendar_cpu *cpu, bool here);
 void calendar_cpu_free(struct calendar_cpu *cpu);
 void calendar_over_no_more(struct calendar_unit *unit);
 bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
-void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
-int calendar_event(struct calendar_unit *unit, enum calendar_event event);
+
+/* stop.c */
+int calendar_own(struct calendar *calendar);
+bool calendar_stop(struct calendar *calendar, int error);
+bool calendar_stop_by_task(struct calendar *calendar, int error);
+void calendar_stop_sync(struct calendar *calendar, int error);
+void calendar_del_timers(struct calendar *calendar);
 
 /* change.c */
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
@@ -248,35 +256,12 @@ static inline u64 calendar_change_at(const struct calendar_cpu *cpu)
 	return at == cpu->changed_at ? CALENDAR_NEVER : at;
 }
 
-/* user.c */
-long calendar_bind(struct calendar *calendar, void __user *argument);
-long calendar_unbind(struct calendar *calendar, void __user *argument);
-long calendar_wait(struct calendar *calendar, void __user *argument);
-int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait);
-void calendar_unit_break(struct calendar_unit *unit);
-void calendar_unit_release(struct calendar_unit *unit);
-void calendar_unit_moor(struct calendar_unit *unit);
-void calendar_unit_cast_off(struct calendar_unit *unit);
-u64 calendar_finish(u64 until);
-void calendar_put(struct calendar *calendar);
-u64 calendar_lead(const struct calendar_unit *unit);
-void calendar_learn_init(struct calendar_unit *unit);
-int calendar_set_fifo(struct task_struct *task, unsigned int level);
-unsigned int calendar_priority(void);
-
 /* keeper.c */
 int calendar_keeper_start(struct calendar *calendar);
 void calendar_keeper_stop(struct calendar *calendar);
-void calendar_keeper_begin(struct calendar *calendar);
 u64 calendar_backstop(void);
 void calendar_restore(struct calendar_unit *unit);
 void calendar_demote(struct calendar_unit *unit);
-
-/* function.c */
-bool calendar_function_known(const char *name, u32 kind);
-struct apic_calendar_function *calendar_function_get(const char *name, u32 kind);
-void calendar_function_put(struct apic_calendar_function *function);
-int calendar_thread_start(struct calendar_unit *unit);
 
 /* outside.c */
 int calendar_outside_init(void);
@@ -286,5 +271,35 @@ void calendar_outside_del(struct calendar *calendar);
 bool calendar_outside_has(const struct task_struct *task);
 bool calendar_outside_sleeps(void);
 bool calendar_outside_usable(struct calendar *calendar);
+
+/* user.c */
+long calendar_bind(struct calendar *calendar, void __user *argument);
+long calendar_unbind(struct calendar *calendar, void __user *argument);
+long calendar_wait(struct calendar *calendar, void __user *argument);
+int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait);
+void calendar_unit_break(struct calendar_unit *unit);
+void calendar_unit_release(struct calendar_unit *unit);
+
+/* function.c */
+bool calendar_function_known(const char *name, u32 kind);
+struct apic_calendar_function *calendar_function_get(const char *name, u32 kind);
+void calendar_function_put(struct apic_calendar_function *function);
+int calendar_thread_start(struct calendar_unit *unit);
+
+/* run.c */
+long calendar_start(struct calendar *calendar, void __user *argument);
+long calendar_switch(struct calendar *calendar, void __user *argument);
+long calendar_stop_by_user(struct calendar *calendar, void __user *argument);
+u32 calendar_epoch(void);
+
+/* dispatch.c */
+void calendar_dispatch_init(void);
+void calendar_cpu_init(struct calendar_cpu *cpu);
+
+/* load.c */
+struct calendar_limits;
+void calendar_limits_ns(struct calendar_limits *limits);
+long calendar_load(struct calendar *calendar, void __user *argument);
+void calendar_unload(struct calendar *calendar);
 
 #endif /* _APIC_CALENDAR_CALENDAR_H */

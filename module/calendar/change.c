@@ -17,6 +17,7 @@
 #include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 
 #include <trace/events/apic_calendar.h>
 
@@ -95,6 +96,13 @@ static void announce(struct calendar *calendar, const struct calendar_table *tab
 	smp_store_release(&calendar->change.at, at); /* calendar_change_at() */
 }
 
+/* Have the keeper begin it. */
+static void wake_keeper(struct calendar *calendar)
+{
+	smp_store_release(&calendar->begin, true); /* keeper(): sees change.at */
+	wake_up_process(calendar->keeper);
+}
+
 /**
  * calendar_change_to() - have another table take over
  * @calendar:	the calendar
@@ -138,7 +146,7 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 	if (!ret && in_task() && !irqs_disabled())
 		calendar_change_begin(calendar);
 	else if (!ret)
-		calendar_keeper_begin(calendar);
+		wake_keeper(calendar);
 	preempt_enable();
 	return ret;
 }

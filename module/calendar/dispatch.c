@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The dispatcher of a CPU: three timers and their handlers.
+ * The dispatcher of a CPU: handlers of three timers.
  *
  * The timer for the next window of a thread expires so much before its start as the
  * wake-up may take, in mode "raw"; that for a function by what the handler takes to get
@@ -90,42 +90,6 @@ void calendar_dispatch_init(void)
 		call_cost = same > rounds * 3 / 4 ? least : least / 2;
 }
 
-/**
- * calendar_event() - something happens to a unit
- * @unit:	the unit
- * @event:	what
- *
- * Context: Any but NMI, under the CPU's lock.
- * Return: its new state; negative: it stays as it is.
- */
-int calendar_event(struct calendar_unit *unit, enum calendar_event event)
-	__must_hold(&unit->cpu->lock)
-{
-	int next = calendar_next_state(unit->state, event);
-
-	lockdep_assert_held(&unit->cpu->lock);
-	if (next == -EINVAL)
-		pr_err_once("apic_calendar: unit %s: event %d in state %d\n",
-			    unit->def.name, event, unit->state);
-	if (next >= 0)
-		unit->state = next;
-	return next;
-}
-
-/* Threads that poll see what was written before. */
-static void wake_pollers(struct calendar *calendar)
-{
-	if (wq_has_sleeper(&calendar->pollers->wait))
-		irq_work_queue(&calendar->pollers->wake);
-}
-
-static void add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt)
-{
-	calendar_ring_add(&calendar->ring, receipt);
-	trace_apic_calendar_window(receipt);
-	wake_pollers(calendar);
-}
-
 /* What becomes of a window that no thread has had. */
 static void lose(struct calendar_unit *unit, const struct apic_calendar_receipt *receipt,
 		 u32 result)
@@ -138,42 +102,7 @@ static void lose(struct calendar_unit *unit, const struct apic_calendar_receipt 
 	else
 		unit->count.missed++;
 	unit->missed++;
-	add_receipt(unit->calendar, &copy);
-}
-
-/**
- * calendar_window_ends() - the open window of a unit ends
- * @unit:	the unit
- * @result:	how
- * @now:	present TSC
- *
- * Context: Any but NMI, under the CPU's lock.
- */
-void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now)
-	__must_hold(&unit->cpu->lock)
-{
-	lockdep_assert_held(&unit->cpu->lock);
-	unit->receipt.ended = now;
-	unit->receipt.result = result;
-	if (unit->cpu->running == unit)
-		unit->cpu->running = NULL;
-	switch (result) {
-	case APIC_CALENDAR_RAN:
-		unit->count.run++;
-		if (unit->timeout > now)
-			unit->count.slack_min = min(unit->count.slack_min, unit->timeout - now);
-		break;
-	case APIC_CALENDAR_TIMED_OUT:
-		unit->count.run++;
-		unit->count.overran++;
-		unit->count.slack_min = 0;
-		break;
-	case APIC_CALENDAR_NEVER_RAN:
-		unit->count.never_ran++;
-		unit->missed++;
-		break;
-	}
-	add_receipt(unit->calendar, &unit->receipt);
+	calendar_add_receipt(unit->calendar, &copy);
 }
 
 /* Too many overruns: the degraded table. Without the lock of any CPU. */
@@ -185,7 +114,7 @@ static void count_overrun(struct calendar *calendar)
 	u64 at;
 
 	WRITE_ONCE(calendar->overran, true);
-	wake_pollers(calendar);
+	calendar_wake_pollers(calendar);
 	raw_spin_lock_irqsave(&calendar->lock, flags);
 	table = calendar->table;
 	max = table ? table->max_overruns : 0;
@@ -280,26 +209,6 @@ static void still_over(unsigned long long now, unsigned long data)
 	raw_spin_unlock(&cpu->lock);
 }
 
-/**
- * calendar_over_no_more() - a unit whose window is over has stopped, or has no thread any more
- * @unit:	the unit, which may as well be none of these
- *
- * Context: Any but NMI, under the CPU's lock.
- */
-void calendar_over_no_more(struct calendar_unit *unit)
-	__must_hold(&unit->cpu->lock)
-{
-	struct calendar_cpu *cpu = unit->cpu;
-
-	lockdep_assert_held(&cpu->lock);
-	if (list_empty(&unit->over))
-		return;
-	list_del_init(&unit->over);
-	/* Should it expire for another one, that is too early, and it is armed again. */
-	if (list_empty(&cpu->over))
-		del_apic_timer(&cpu->backstop);
-}
-
 static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 			const struct apic_calendar_receipt *receipt, u64 timeout, u64 now)
 	__must_hold(&cpu->lock)
@@ -389,7 +298,7 @@ static void pass(struct calendar_cpu *cpu, struct apic_calendar_receipt *receipt
 	receipt->entry = APIC_CALENDAR_NONE;
 	receipt->unit = APIC_CALENDAR_NONE;
 	receipt->count = min_t(u64, passed, U32_MAX);
-	add_receipt(cpu->calendar, receipt);
+	calendar_add_receipt(cpu->calendar, receipt);
 	receipt->result = APIC_CALENDAR_RAN;
 	receipt->count = 1;
 }
@@ -453,90 +362,6 @@ out:
 		calendar_changed(calendar, at);
 	if (overran)
 		count_overrun(calendar);
-}
-
-/**
- * calendar_cpu_changed() - the change has been made on a CPU
- * @cpu:	the CPU, which is armed next
- * @at:		its boundary
- *
- * Its last window before the boundary may still be open.
- *
- * Context: Any but NMI, under the CPU's lock.
- * Return: true if it was the last one, and another table has taken over.
- */
-bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at)
-	__must_hold(&cpu->lock)
-{
-	struct calendar *calendar = cpu->calendar;
-
-	lockdep_assert_held(&cpu->lock);
-	cpu->changed_at = at;
-	cpu->base = calendar->change_base;
-	if (!atomic_dec_and_test(&calendar->unchanged))
-		return false;
-	cpu->ending = !calendar->change.table;
-	return !cpu->ending;
-}
-
-/**
- * calendar_cpu_arm() - arm the timer for the next window, if there is one
- * @cpu:	the CPU, whose timer is not pending
- * @here:	this is the CPU
- *
- * Context: Any but NMI, under the CPU's lock.
- * Return: 0, or an error of add_apic_timer().
- */
-int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
-	__must_hold(&cpu->lock)
-{
-	const struct calendar_window *window;
-	struct calendar_unit *unit;
-	u64 start;
-
-	lockdep_assert_held(&cpu->lock);
-	/* The wake-up is learnt here: an event of the kernel's is not to come just before it. */
-	cpu->dispatch.flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
-	if (!cpu->position.table) {
-		if (!cpu->ending)
-			return 0;
-		cpu->dispatch.expires = cpu->calendar->change.at;
-		cpu->wanted = cpu->dispatch.expires;
-	} else {
-		window = calendar_window(&cpu->position);
-		unit = &cpu->calendar->units[window->unit];
-		start = cpu->position.start + window->offset;
-		cpu->wanted = start - calendar_lead(unit);
-		cpu->dispatch.expires = cpu->wanted;
-		/* Not within the window that is open: one thread at a time. */
-		if (cpu->running)
-			cpu->dispatch.expires = max(cpu->dispatch.expires,
-						    cpu->running->timeout + 1);
-		if (unit->def.kind == APIC_CALENDAR_FUNCTION)
-			cpu->dispatch.flags = APIC_TIMER_EXACT;
-	}
-	return here ? add_apic_timer(&cpu->dispatch) :
-		      add_apic_timer_on(&cpu->dispatch, cpu->cpu);
-}
-
-/**
- * calendar_cpu_free() - the thread of the open window does not need the rest of it
- * @cpu:	its CPU
- *
- * The next wake-up may begin within it, as far ahead as it was to be. Where that has passed it
- * begins now, and is measured from now on: what has held it up is no part of it. A thread that
- * has gone to another CPU leaves that alone: the handler there may be about to take the lock,
- * and will arm the timer itself.
- *
- * Context: Any but NMI, under the CPU's lock.
- */
-void calendar_cpu_free(struct calendar_cpu *cpu)
-	__must_hold(&cpu->lock)
-{
-	lockdep_assert_held(&cpu->lock);
-	if (smp_processor_id() == cpu->cpu && cpu->dispatch.expires > cpu->wanted &&
-	    apic_timer_pending(&cpu->dispatch))
-		mod_apic_timer(&cpu->dispatch, max(cpu->wanted, apic_timer_now()));
 }
 
 static void init_timer(struct apic_timer_list *timer, struct calendar_cpu *cpu,

@@ -34,18 +34,6 @@ module_param_cb(backstop_us, &backstop_ops, &backstop_us, 0644);
 MODULE_PARM_DESC(backstop_us, "time after the end of its window when a thread that has not stopped loses its priority, 1 to 1000000");
 
 /**
- * calendar_keeper_begin() - have the keeper begin a change
- * @calendar:	the calendar, which has announced it
- *
- * Context: Any but NMI, without the lock of any CPU.
- */
-void calendar_keeper_begin(struct calendar *calendar)
-{
-	smp_store_release(&calendar->begin, true); /* keeper(): sees change.at */
-	wake_up_process(calendar->keeper);
-}
-
-/**
  * calendar_backstop() - parameter backstop_us
  *
  * Context: Any.

@@ -7,9 +7,8 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
-#include <linux/bitmap.h>
-#include <linux/bitops.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -17,7 +16,6 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/security.h>
-#include <linux/slab.h>
 #include <linux/user_namespace.h>
 
 #include "calendar.h"
@@ -27,17 +25,11 @@
 #define QUERY_SIZE_VER0		40
 #define STATUS_SIZE_VER0	96
 
-/* Open at a time. */
-#define CALENDARS_MAX	64
-
 static_assert(sizeof(struct apic_calendar_query) == QUERY_SIZE_VER0);
 static_assert(sizeof(struct apic_calendar_status) == STATUS_SIZE_VER0);
 static_assert(offsetof(struct apic_calendar_status, run) == 32);
 static_assert(sizeof(struct apic_calendar_receipt) == 80);
 static_assert(offsetof(struct apic_calendar_receipt, entry) == 56);
-
-static struct calendar_pollers pollers[CALENDARS_MAX];
-static DECLARE_BITMAP(pollers_used, CALENDARS_MAX);
 
 static long query(void __user *argument)
 {
@@ -160,75 +152,8 @@ static __poll_t calendar_poll(struct file *file, poll_table *table)
 	return events;
 }
 
-static void wake(struct irq_work *work)
-{
-	struct calendar_pollers *own = container_of(work, struct calendar_pollers, wake);
-
-	/* Perhaps those of the next calendar, for nothing. */
-	wake_up_poll(&own->wait, EPOLLIN | EPOLLRDNORM | EPOLLPRI);
-}
-
-static struct calendar_pollers *get_pollers(void)
-{
-	unsigned long i;
-
-	do {
-		i = find_first_zero_bit(pollers_used, CALENDARS_MAX);
-		if (i == CALENDARS_MAX)
-			return NULL;
-	} while (test_and_set_bit(i, pollers_used));
-	return &pollers[i];
-}
-
-static void put_pollers(struct calendar_pollers *own)
-{
-	clear_bit(own - pollers, pollers_used);
-}
-
-static void calendar_free(struct kref *kref)
-{
-	struct calendar *calendar = container_of(kref, struct calendar, kref);
-
-	kvfree(calendar->units);
-	kvfree(calendar->cpus);
-	calendar_ring_free(&calendar->ring);
-	put_pollers(calendar->pollers);
-	kfree(calendar);
-}
-
-/**
- * calendar_put() - give a reference back
- * @calendar:	the calendar
- *
- * Context: Task. Sleeps.
- */
-void calendar_put(struct calendar *calendar)
-{
-	kref_put(&calendar->kref, calendar_free);
-}
-
-static struct calendar *calendar_new(void)
-{
-	struct calendar *calendar = kzalloc(sizeof(*calendar), GFP_KERNEL_ACCOUNT);
-
-	if (!calendar)
-		return NULL;
-	if (calendar_ring_init(&calendar->ring)) {
-		kfree(calendar);
-		return NULL;
-	}
-	kref_init(&calendar->kref);
-	mutex_init(&calendar->loading);
-	mutex_init(&calendar->stopping);
-	mutex_init(&calendar->scheduling);
-	raw_spin_lock_init(&calendar->lock);
-	calendar->change.at = CALENDAR_NEVER;
-	return calendar;
-}
-
 static int calendar_open(struct inode *inode, struct file *file)
 {
-	struct calendar_pollers *own;
 	struct calendar *calendar;
 	int ret;
 
@@ -238,15 +163,9 @@ static int calendar_open(struct inode *inode, struct file *file)
 		return ret;
 	if (file->f_cred->user_ns != &init_user_ns)
 		return -EPERM;
-	own = get_pollers();
-	if (!own)
-		return -EMFILE;
 	calendar = calendar_new();
-	if (!calendar) {
-		put_pollers(own);
-		return -ENOMEM;
-	}
-	calendar->pollers = own;
+	if (IS_ERR(calendar))
+		return PTR_ERR(calendar);
 	calendar_outside_add(calendar);
 	file->private_data = calendar;
 	return stream_open(inode, file);
@@ -289,13 +208,9 @@ static struct miscdevice device = {
 
 static int __init calendar_init(void)
 {
-	unsigned int i;
 	int ret;
 
-	for (i = 0; i < CALENDARS_MAX; i++) {
-		init_waitqueue_head(&pollers[i].wait);
-		init_irq_work(&pollers[i].wake, wake);
-	}
+	calendar_pollers_init();
 	calendar_dispatch_init();
 	ret = calendar_outside_init();
 	if (ret)
@@ -308,16 +223,13 @@ static int __init calendar_init(void)
 
 static void __exit calendar_exit(void)
 {
-	unsigned int i;
-
 	misc_deregister(&device);
 	calendar_outside_exit();
-	for (i = 0; i < CALENDARS_MAX; i++)
-		irq_work_sync(&pollers[i].wake);
+	calendar_pollers_exit();
 	/*
 	 * A thread that was parked may not have left break_off() yet, after it has handed
 	 * back its reference to this module. It does not sleep on that way. Nor does what
-	 * irq_work_sync() has not waited for: an interrupt, or a thread on PREEMPT_RT.
+	 * calendar_pollers_exit() has not waited for.
 	 */
 	synchronize_rcu_tasks();
 }

@@ -9,9 +9,7 @@
 #include <linux/apic_struct.h>
 #include <linux/capability.h>
 #include <linux/kthread.h>
-#include <linux/minmax.h>
 #include <linux/module.h>
-#include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -20,150 +18,18 @@
 #include <trace/events/apic_calendar.h>
 
 #include "calendar.h"
-#include "spin.h"
 
 /* As the first version of the structures had it. */
 #define BIND_SIZE_VER0	8
 #define WAIT_SIZE_VER0	72
 
-/* First guesses, and limits of what is believed. */
-#define WAKE_GUESS_NS	(10 * NSEC_PER_USEC)
-#define READY_GUESS_NS	NSEC_PER_USEC
-#define READY_MARGIN	50
-#define BACK_GUESS	600
-#define BACK_QUANTILE	9900
+/* What is believed of the way to user space. */
 #define BACK_MAX_NS	(20 * NSEC_PER_USEC)
-/*
- * log2 of the part of the longest wake-up's distance from the mean that is added: one
- * that is longer than any before would be late.
- */
-#define MARGIN_SHIFT	1
-/* The kernel's last stretch, with interrupts off. */
-#define CLOSE_NS	(2 * NSEC_PER_USEC)
 
 static_assert(sizeof(struct apic_calendar_bind) == BIND_SIZE_VER0);
 static_assert(sizeof(struct apic_calendar_wait) == WAIT_SIZE_VER0);
 static_assert(offsetof(struct apic_calendar_wait, returned) == 16);
 static_assert(offsetof(struct apic_calendar_wait, missed) == 56);
-
-static unsigned int lead_max_ns = 20000;
-
-static int set_lead(const char *text, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(text, param, 1000, 100000);
-}
-
-static const struct kernel_param_ops lead_ops = {
-	.set = set_lead, .get = param_get_uint,
-};
-
-module_param_cb(lead_max_ns, &lead_ops, &lead_max_ns, 0644);
-MODULE_PARM_DESC(lead_max_ns, "how long before its window a thread is woken at most, 1000 to 100000");
-
-static unsigned int priority = 98;
-
-static int set_priority(const char *text, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(text, param, 1, MAX_RT_PRIO - 2);
-}
-
-static const struct kernel_param_ops priority_ops = {
-	.set = set_priority, .get = param_get_uint,
-};
-
-module_param_cb(priority, &priority_ops, &priority, 0644);
-MODULE_PARM_DESC(priority, "SCHED_FIFO priority of units' threads, 1 to 98; of those that bind from then on");
-
-/**
- * calendar_priority() - parameter priority
- *
- * Context: Any.
- * Return: a priority of SCHED_FIFO.
- */
-unsigned int calendar_priority(void)
-{
-	return READ_ONCE(priority);
-}
-
-/**
- * calendar_set_fifo() - give a thread a priority for units
- * @task:	the thread
- * @level:	the priority
- *
- * Threads and processes that it starts do not have it: no budget holds for them, and nobody
- * would take it away again.
- *
- * Context: Task.
- * Return: 0 or an error.
- */
-int calendar_set_fifo(struct task_struct *task, unsigned int level)
-{
-	struct sched_attr attr = {
-		.size = sizeof(attr), .sched_policy = SCHED_FIFO,
-		.sched_flags = SCHED_FLAG_RESET_ON_FORK,
-		.sched_priority = level,
-	};
-
-	return sched_setattr_nocheck(task, &attr);
-}
-
-/**
- * calendar_learn_init() - know nothing of a unit
- * @unit:	the unit
- *
- * Context: Any.
- */
-void calendar_learn_init(struct calendar_unit *unit)
-{
-	u32 guess = unit->def.kind == APIC_CALENDAR_FUNCTION ? READY_GUESS_NS : WAKE_GUESS_NS;
-
-	apic_timer_estimate_init(&unit->wake, apic_timer_ns_to_tsc(guess),
-				 APIC_TIMER_QUANTILE_ONE);
-	apic_timer_estimate_init(&unit->back, unit->def.kind == APIC_CALENDAR_USER ?
-				 BACK_GUESS : 0, BACK_QUANTILE);
-}
-
-/**
- * calendar_lead() - how long before its window to wake a thread, or to expire for a function
- * @unit:	its unit
- *
- * Context: Any, under the CPU's lock.
- * Return: TSC cycles.
- */
-u64 calendar_lead(const struct calendar_unit *unit)
-{
-	u64 wake = apic_timer_estimate_high(&unit->wake);
-	u64 mean = apic_timer_estimate_mean(&unit->wake);
-
-	if (mean && wake > mean)
-		wake += (wake - mean) >> MARGIN_SHIFT;
-	/* What it takes to get ready hardly varies: the wait is to begin before the moment. */
-	if (unit->def.kind == APIC_CALENDAR_FUNCTION)
-		wake += READY_MARGIN;
-	return min(wake + apic_timer_estimate_high(&unit->back),
-		   apic_timer_ns_to_tsc(READ_ONCE(lead_max_ns)));
-}
-
-/**
- * calendar_finish() - wait for the last stretch in the kernel
- * @until:	TSC
- *
- * Context: Task.
- * Return: the TSC as last read.
- */
-u64 calendar_finish(u64 until)
-{
-	u64 close = apic_timer_ns_to_tsc(CLOSE_NS), now;
-	unsigned long flags;
-
-	while ((s64)(until - rdtsc() - close) > 0)
-		cpu_relax();
-	/* From here on, an interrupt that comes in would not be over in time. */
-	local_irq_save(flags);
-	now = calendar_spin(until);
-	local_irq_restore(flags);
-	return now;
-}
 
 /*
  * A thread that is parked sleeps on where there is no signal, but other task work, such as
@@ -476,51 +342,6 @@ void calendar_unit_release(struct calendar_unit *unit)
 	wake_up_process(task);
 	give_back(unit, task);
 	put_task_struct(task);
-}
-
-/* give_back() waits for us: what the thread has had is not overwritten meanwhile. */
-static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
-{
-	struct task_struct *task = NULL;
-	unsigned long flags;
-
-	mutex_lock(&unit->calendar->scheduling);
-	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	if (unit->task)
-		task = get_task_struct(unit->task);
-	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	if (task) {
-		set_cpus_allowed_ptr(task, cpus);
-		put_task_struct(task);
-	}
-	mutex_unlock(&unit->calendar->scheduling);
-}
-
-/**
- * calendar_unit_moor() - have a unit's thread on its CPU
- * @unit:	the unit
- *
- * While that was offline the scheduler let it run elsewhere, and leaves it at that.
- *
- * Context: Task. Sleeps. The CPU does not go offline meanwhile; should it be, START fails.
- */
-void calendar_unit_moor(struct calendar_unit *unit)
-{
-	allow(unit, cpumask_of(unit->cpu->cpu));
-}
-
-/**
- * calendar_unit_cast_off() - a unit's CPU goes offline
- * @unit:	the unit, whose calendar has stopped
- *
- * A user's thread gets the CPUs back that it had: the scheduler would let it run on all.
- *
- * Context: Task. Sleeps.
- */
-void calendar_unit_cast_off(struct calendar_unit *unit)
-{
-	if (unit->def.kind == APIC_CALENDAR_USER)
-		allow(unit, &unit->allowed);
 }
 
 /* Without a thread that may still run, and without what was to stop that: break_off(). */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A calendar stops: at once, and from any context.
+ */
+#include <linux/apic_timer.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include <trace/events/apic_calendar.h>
+
+#include "calendar.h"
+
+/* Whose windows a CPU runs. */
+static DEFINE_PER_CPU(struct calendar *, owner);
+
+static void disown(struct calendar *calendar, u32 n)
+{
+	while (n--)
+		cmpxchg(per_cpu_ptr(&owner, calendar->cpus[n].cpu), calendar, NULL);
+}
+
+/**
+ * calendar_own() - have the CPUs of a calendar run its windows, and no other's
+ * @calendar:	the calendar
+ *
+ * calendar_stop() undoes it.
+ *
+ * Context: Task.
+ * Return: 0; -EBUSY: another one has one of them.
+ */
+int calendar_own(struct calendar *calendar)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus; i++) {
+		if (cmpxchg(per_cpu_ptr(&owner, calendar->cpus[i].cpu), NULL, calendar)) {
+			disown(calendar, i);
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
+/**
+ * calendar_del_timers() - delete all timers, and wait for their handlers
+ * @calendar:	the calendar, which does not run
+ *
+ * A handler that stops the calendar is one of "dispatch". After it none arms the others, and
+ * the keeper arms none of a calendar that has stopped.
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_del_timers(struct calendar *calendar)
+{
+	u32 i;
+
+	for (i = 0; i < calendar->n_cpus; i++)
+		del_apic_timer_sync(&calendar->cpus[i].dispatch);
+	for (i = 0; i < calendar->n_cpus; i++) {
+		del_apic_timer_sync(&calendar->cpus[i].timeout);
+		del_apic_timer_sync(&calendar->cpus[i].backstop);
+	}
+}
+
+static void stop_cpu(struct calendar_cpu *cpu)
+{
+	struct calendar_unit *unit, *next;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&cpu->lock, flags);
+	cpu->on = false;
+	cpu->ending = false;
+	cpu->position.table = NULL;
+	unit = cpu->running;
+	if (unit && unit->def.kind != APIC_CALENDAR_FUNCTION) {
+		calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
+		calendar_event(unit, CALENDAR_LEAVE);
+	}
+	list_for_each_entry_safe(unit, next, &cpu->over, over)
+		list_del_init(&unit->over);
+	/* A handler that runs finds the CPU off. */
+	del_apic_timer(&cpu->dispatch);
+	del_apic_timer(&cpu->timeout);
+	del_apic_timer(&cpu->backstop);
+	raw_spin_unlock_irqrestore(&cpu->lock, flags);
+}
+
+/* Who waits or is parked sees that the calendar has stopped. */
+static void wake_unit(struct calendar_unit *unit)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	if (unit->task)
+		wake_up_process(unit->task);
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+}
+
+/**
+ * calendar_stop() - stop a calendar at once
+ * @calendar:	the calendar
+ * @error:	why, negative
+ *
+ * Turns interrupts off for one CPU, or one unit, at a time. START finds -EBUSY until the first
+ * CPU, which is the last here, is free.
+ *
+ * Context: Any but NMI, without the lock of any CPU. In a task calendar_stop_sync().
+ * Return: true if it ran.
+ */
+bool calendar_stop(struct calendar *calendar, int error)
+{
+	unsigned long flags;
+	bool ran;
+	u32 i;
+
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	ran = calendar->running;
+	if (ran) {
+		calendar->running = false;
+		calendar->error = error;
+		trace_apic_calendar_stop(error);
+	}
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	if (!ran)
+		return false;
+	for (i = 0; i < calendar->n_cpus; i++)
+		stop_cpu(&calendar->cpus[i]);
+	/*
+	 * Not earlier: who has seen it, and calls again, must find no CPU on.
+	 *
+	 *	CPU0: calendar_stop()			CPU1: a unit's thread
+	 *	  stops++
+	 *						  call: -ECANCELED
+	 *						  call: WAITING, sleeps
+	 *						dispatched(): GO
+	 *	  stop_cpu(1): OUT
+	 *	  wake_unit()
+	 *						  has seen this stop: sleeps, OUT
+	 */
+	WRITE_ONCE(calendar->stops, calendar->stops + 1);
+	for (i = 0; i < calendar->n_units; i++)
+		wake_unit(&calendar->units[i]);
+	disown(calendar, calendar->n_cpus);
+	return true;
+}
+
+/**
+ * calendar_stop_by_task() - the same; another task that is at it has finished afterwards
+ * @calendar:	the calendar
+ * @error:	why, negative
+ *
+ * Context: Task. Sleeps.
+ * Return: true if it ran.
+ */
+bool calendar_stop_by_task(struct calendar *calendar, int error)
+{
+	bool ran;
+
+	mutex_lock(&calendar->stopping);
+	ran = calendar_stop(calendar, error);
+	mutex_unlock(&calendar->stopping);
+	return ran;
+}
+
+/**
+ * calendar_stop_sync() - the same, and wait for handlers
+ * @calendar:	the calendar
+ * @error:	why, negative
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_stop_sync(struct calendar *calendar, int error)
+{
+	calendar_stop_by_task(calendar, error);
+	calendar_del_timers(calendar);
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens to a unit: its states and receipts, its thread's priority and CPU, and estimates
+ * of its wake-ups.
+ */
+#include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/time64.h>
+
+#include <trace/events/apic_calendar.h>
+
+#include "calendar.h"
+#include "spin.h"
+
+/* First guesses. */
+#define WAKE_GUESS_NS	(10 * NSEC_PER_USEC)
+#define READY_GUESS_NS	NSEC_PER_USEC
+#define READY_MARGIN	50
+#define BACK_GUESS	600
+#define BACK_QUANTILE	9900
+/*
+ * log2 of the part of the longest wake-up's distance from the mean that is added: one
+ * that is longer than any before would be late.
+ */
+#define MARGIN_SHIFT	1
+/* The kernel's last stretch, with interrupts off. */
+#define CLOSE_NS	(2 * NSEC_PER_USEC)
+
+static unsigned int lead_max_ns = 20000;
+
+static int set_lead(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1000, 100000);
+}
+
+static const struct kernel_param_ops lead_ops = {
+	.set = set_lead, .get = param_get_uint,
+};
+
+module_param_cb(lead_max_ns, &lead_ops, &lead_max_ns, 0644);
+MODULE_PARM_DESC(lead_max_ns, "how long before its window a thread is woken at most, 1000 to 100000");
+
+static unsigned int priority = 98;
+
+static int set_priority(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, MAX_RT_PRIO - 2);
+}
+
+static const struct kernel_param_ops priority_ops = {
+	.set = set_priority, .get = param_get_uint,
+};
+
+module_param_cb(priority, &priority_ops, &priority, 0644);
+MODULE_PARM_DESC(priority, "SCHED_FIFO priority of units' threads, 1 to 98; of those that bind from then on");
+
+/**
+ * calendar_priority() - parameter priority
+ *
+ * Context: Any.
+ * Return: a priority of SCHED_FIFO.
+ */
+unsigned int calendar_priority(void)
+{
+	return READ_ONCE(priority);
+}
+
+/**
+ * calendar_set_fifo() - give a thread a priority for units
+ * @task:	the thread
+ * @level:	the priority
+ *
+ * Threads and processes that it starts do not have it: no budget holds for them, and nobody
+ * would take it away again.
+ *
+ * Context: Task.
+ * Return: 0 or an error.
+ */
+int calendar_set_fifo(struct task_struct *task, unsigned int level)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr), .sched_policy = SCHED_FIFO,
+		.sched_flags = SCHED_FLAG_RESET_ON_FORK,
+		.sched_priority = level,
+	};
+
+	return sched_setattr_nocheck(task, &attr);
+}
+
+/**
+ * calendar_learn_init() - know nothing of a unit
+ * @unit:	the unit
+ *
+ * Context: Any.
+ */
+void calendar_learn_init(struct calendar_unit *unit)
+{
+	u32 guess = unit->def.kind == APIC_CALENDAR_FUNCTION ? READY_GUESS_NS : WAKE_GUESS_NS;
+
+	apic_timer_estimate_init(&unit->wake, apic_timer_ns_to_tsc(guess),
+				 APIC_TIMER_QUANTILE_ONE);
+	apic_timer_estimate_init(&unit->back, unit->def.kind == APIC_CALENDAR_USER ?
+				 BACK_GUESS : 0, BACK_QUANTILE);
+}
+
+/**
+ * calendar_lead() - how long before its window to wake a thread, or to expire for a function
+ * @unit:	its unit
+ *
+ * Context: Any, under the CPU's lock.
+ * Return: TSC cycles.
+ */
+u64 calendar_lead(const struct calendar_unit *unit)
+{
+	u64 wake = apic_timer_estimate_high(&unit->wake);
+	u64 mean = apic_timer_estimate_mean(&unit->wake);
+
+	if (mean && wake > mean)
+		wake += (wake - mean) >> MARGIN_SHIFT;
+	/* What it takes to get ready hardly varies: the wait is to begin before the moment. */
+	if (unit->def.kind == APIC_CALENDAR_FUNCTION)
+		wake += READY_MARGIN;
+	return min(wake + apic_timer_estimate_high(&unit->back),
+		   apic_timer_ns_to_tsc(READ_ONCE(lead_max_ns)));
+}
+
+/**
+ * calendar_finish() - wait for the last stretch in the kernel
+ * @until:	TSC
+ *
+ * Context: Task.
+ * Return: the TSC as last read.
+ */
+u64 calendar_finish(u64 until)
+{
+	u64 close = apic_timer_ns_to_tsc(CLOSE_NS), now;
+	unsigned long flags;
+
+	while ((s64)(until - rdtsc() - close) > 0)
+		cpu_relax();
+	/* From here on, an interrupt that comes in would not be over in time. */
+	local_irq_save(flags);
+	now = calendar_spin(until);
+	local_irq_restore(flags);
+	return now;
+}
+
+/**
+ * calendar_event() - something happens to a unit
+ * @unit:	the unit
+ * @event:	what
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ * Return: its new state; negative: it stays as it is.
+ */
+int calendar_event(struct calendar_unit *unit, enum calendar_event event)
+	__must_hold(&unit->cpu->lock)
+{
+	int next = calendar_next_state(unit->state, event);
+
+	lockdep_assert_held(&unit->cpu->lock);
+	if (next == -EINVAL)
+		pr_err_once("apic_calendar: unit %s: event %d in state %d\n",
+			    unit->def.name, event, unit->state);
+	if (next >= 0)
+		unit->state = next;
+	return next;
+}
+
+/**
+ * calendar_add_receipt() - say what has become of a window
+ * @calendar:	the calendar
+ * @receipt:	that; it gets its number
+ *
+ * Context: Any.
+ */
+void calendar_add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt)
+{
+	calendar_ring_add(&calendar->ring, receipt);
+	trace_apic_calendar_window(receipt);
+	calendar_wake_pollers(calendar);
+}
+
+/**
+ * calendar_window_ends() - the open window of a unit ends
+ * @unit:	the unit
+ * @result:	how
+ * @now:	present TSC
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ */
+void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now)
+	__must_hold(&unit->cpu->lock)
+{
+	lockdep_assert_held(&unit->cpu->lock);
+	unit->receipt.ended = now;
+	unit->receipt.result = result;
+	if (unit->cpu->running == unit)
+		unit->cpu->running = NULL;
+	switch (result) {
+	case APIC_CALENDAR_RAN:
+		unit->count.run++;
+		if (unit->timeout > now)
+			unit->count.slack_min = min(unit->count.slack_min, unit->timeout - now);
+		break;
+	case APIC_CALENDAR_TIMED_OUT:
+		unit->count.run++;
+		unit->count.overran++;
+		unit->count.slack_min = 0;
+		break;
+	case APIC_CALENDAR_NEVER_RAN:
+		unit->count.never_ran++;
+		unit->missed++;
+		break;
+	}
+	calendar_add_receipt(unit->calendar, &unit->receipt);
+}
+
+/* give_back() waits for us: what the thread has had is not overwritten meanwhile. */
+static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
+{
+	struct task_struct *task = NULL;
+	unsigned long flags;
+
+	mutex_lock(&unit->calendar->scheduling);
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	if (unit->task)
+		task = get_task_struct(unit->task);
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	if (task) {
+		set_cpus_allowed_ptr(task, cpus);
+		put_task_struct(task);
+	}
+	mutex_unlock(&unit->calendar->scheduling);
+}
+
+/**
+ * calendar_unit_moor() - have a unit's thread on its CPU
+ * @unit:	the unit
+ *
+ * While that was offline the scheduler let it run elsewhere, and leaves it at that.
+ *
+ * Context: Task. Sleeps. The CPU does not go offline meanwhile; should it be, START fails.
+ */
+void calendar_unit_moor(struct calendar_unit *unit)
+{
+	allow(unit, cpumask_of(unit->cpu->cpu));
+}
+
+/**
+ * calendar_unit_cast_off() - a unit's CPU goes offline
+ * @unit:	the unit, whose calendar has stopped
+ *
+ * A user's thread gets the CPUs back that it had: the scheduler would let it run on all.
+ *
+ * Context: Task. Sleeps.
+ */
+void calendar_unit_cast_off(struct calendar_unit *unit)
+{
+	if (unit->def.kind == APIC_CALENDAR_USER)
+		allow(unit, &unit->allowed);
+}
