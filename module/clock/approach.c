@@ -52,9 +52,9 @@
 
 #include "approach.h"
 #include "compat.h"
+#include "leaving.h"
 #include "list.h"
 #include "phc_line.h"
-#include "unload.h"
 
 /* Before the moment, ns: arm for it, and check once more. */
 #define NEAR_NS		(2 * (s64)NSEC_PER_MSEC)

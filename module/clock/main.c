@@ -27,10 +27,10 @@ static int __init apic_clock_init(void)
 	ret = apic_clock_judge_init();
 	if (ret)
 		goto no_judge;
-	ret = apic_clock_skew_init();
+	ret = apic_clock_skew_init(apic_clock_judge_soon);
 	if (ret)
 		goto no_skew;
-	ret = apic_clock_resync_init();
+	ret = apic_clock_resync_init(apic_clock_judge_soon);
 	if (ret)
 		goto no_resync;
 	apic_clock_debugfs_init();

@@ -47,7 +47,6 @@
 #include <trace/events/apic_clock.h>
 #include <trace/events/power.h>
 
-#include "judge.h"
 #include "map.h"
 #include "reference.h"
 #include "resync.h"
@@ -110,6 +109,7 @@ static const struct apic_clock_reference *counter;	/* NULL without any */
 static u64 ticks_per_s;
 static bool probing;
 static bool may_stop;				/* the TSC, in idle */
+static void (*judge_soon)(void);		/* after a fault that is new */
 
 static DEFINE_RAW_SPINLOCK(base_lock);
 static seqcount_raw_spinlock_t base_seq = SEQCNT_RAW_SPINLOCK_ZERO(base_seq, &base_lock);
@@ -323,7 +323,7 @@ unlock:
 	mutex_unlock(&resync_mutex);
 	cpus_read_unlock();
 	if (found)
-		apic_clock_judge_soon();
+		judge_soon();
 	return ret;
 }
 
@@ -570,16 +570,18 @@ static int check_parameters(void)
 
 /**
  * apic_clock_resync_init() - begin to compare, if there is a counter
+ * @news:	called from a task when something was found that may change the verdict
  *
  * Return: 0, or an error.
  */
-int apic_clock_resync_init(void)
+int apic_clock_resync_init(void (*news)(void))
 {
 	int cpu, ret = check_parameters();
 	struct apic_timer_info info;
 
 	if (ret)
 		return ret;
+	judge_soon = news;
 	/* Of a CPU that takes no timers this is filled in, too. */
 	apic_timer_query(cpumask_first(cpu_online_mask), &info);
 	may_stop = follow_idle || info.tsc_kind != APIC_TIMER_TSC_NONSTOP;

@@ -11,7 +11,7 @@ void apic_clock_resync_judge(struct apic_clock_verdict *verdict);
 void apic_clock_resync_show(struct seq_file *file);
 int apic_clock_resync_now(void);
 void apic_clock_resync_moved(s64 by);
-int apic_clock_resync_init(void);
+int apic_clock_resync_init(void (*news)(void));
 void apic_clock_resync_exit(void);
 
 #endif /* _APIC_CLOCK_RESYNC_H */

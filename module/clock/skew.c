@@ -45,7 +45,6 @@
 #include <trace/events/apic_clock.h>
 
 #include "bounds.h"
-#include "judge.h"
 #include "skew.h"
 
 static unsigned int skew_period_s = 600;
@@ -114,6 +113,7 @@ static DEFINE_RAW_SPINLOCK(known_lock);
 static seqcount_raw_spinlock_t known_seq = SEQCNT_RAW_SPINLOCK_ZERO(known_seq, &known_lock);
 static DEFINE_PER_CPU(struct known, known);	/* known_lock, known_seq */
 static enum cpuhp_state hotplug_state;
+static void (*judge_soon)(void);	/* after a measurement */
 
 static void measure_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(soon_work, measure_work);
@@ -466,7 +466,7 @@ static int measure_cpus(bool turn)
 	cpus_read_unlock();
 	/* That interrupts all CPUs. */
 	if (any)
-		apic_clock_judge_soon();
+		judge_soon();
 	return error;
 }
 
@@ -549,9 +549,9 @@ int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew)
 	news = remember(cpu, &found, ret);
 	mutex_unlock(&measure_mutex);
 	cpus_read_unlock();
-	/* Judging interrupts all CPUs. */
-	if (news)
-		apic_clock_judge_soon();
+	/* Judging interrupts all CPUs. In a kernel, who measures may be there before we are. */
+	if (news && judge_soon)
+		judge_soon();
 	*skew = found;
 	return ret;
 }
@@ -576,10 +576,11 @@ static int cpu_goes(unsigned int cpu)
 
 /**
  * apic_clock_skew_init() - measure all CPUs soon, and each that comes online
+ * @news:	called from a task when something was measured that may change the verdict
  *
  * Return: 0, or an error.
  */
-int apic_clock_skew_init(void)
+int apic_clock_skew_init(void (*news)(void))
 {
 	int cpu, ret;
 
@@ -587,6 +588,7 @@ int apic_clock_skew_init(void)
 		pr_err("skew_period_s=%u is not within 0 to 86400\n", skew_period_s);
 		return -EINVAL;
 	}
+	judge_soon = news;
 	for_each_possible_cpu(cpu)
 		per_cpu(known, cpu).ret = -ENODATA;
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "apic_clock:online", cpu_came, cpu_goes);

@@ -20,64 +20,18 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_clock.h>
-#include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
-#include <linux/slab.h>
 
 #include "group.h"
+#include "leaving.h"
 #include "list.h"
 #include "unload.h"
 
-/**
- * struct leaving - a module that is being unloaded
- * @node:	of the list of all
- * @module:	the module
- */
-struct leaving {
-	struct list_head node;
-	const struct module *module;
-};
-
-static DEFINE_RAW_SPINLOCK(leaving_lock);
-static LIST_HEAD(leaving);
-
-/* Its memory may be the module's, and its function another's. */
-static bool belongs_to(const struct apic_clock_timer *timer, const struct module *module)
-{
-	return within_module((unsigned long)timer->timer.function, module) ||
-	       within_module((unsigned long)timer->lost, module) ||
-	       within_module((unsigned long)timer, module);
-}
-
-/**
- * apic_clock_timer_is_leaving() - check whether a timer's module is being unloaded
- * @timer:	the timer
- *
- * Asked by callbacks, so that who arms pays nothing.
- *
- * Context: Under the timer's lock, interrupts off.
- * Return: true if it must not come near.
- */
-bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
-{
-	const struct leaving *of;
-	bool is = false;
-
-	lockdep_assert_held(&timer->lock);
-	if (likely(list_empty(&leaving)))
-		return false;
-	raw_spin_lock(&leaving_lock);
-	list_for_each_entry(of, &leaving, node)
-		is |= belongs_to(timer, of->module);
-	raw_spin_unlock(&leaving_lock);
-	return is;
-}
-
 static bool is_left(const struct apic_clock_timer *timer, const void *module)
 {
-	return belongs_to(timer, module);
+	return apic_clock_timer_belongs_to(timer, module);
 }
 
 static unsigned int cancel_timer(struct apic_clock_timer *timer)
@@ -103,34 +57,6 @@ static void cancel(const struct module *module)
 			module->name, count);
 }
 
-/* From here on no callback arms a timer of the module. */
-static void leave(const struct module *module)
-{
-	struct leaving *of = kmalloc(sizeof(*of), GFP_KERNEL | __GFP_NOFAIL);
-	unsigned long flags;
-
-	of->module = module;
-	raw_spin_lock_irqsave(&leaving_lock, flags);
-	list_add(&of->node, &leaving);
-	raw_spin_unlock_irqrestore(&leaving_lock, flags);
-}
-
-/* It has no timers any more. */
-static void left(const struct module *module)
-{
-	struct leaving *of, *found = NULL;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&leaving_lock, flags);
-	list_for_each_entry(of, &leaving, node)
-		if (of->module == module)
-			found = of;
-	if (found)
-		list_del(&found->node);
-	raw_spin_unlock_irqrestore(&leaving_lock, flags);
-	kfree(found);
-}
-
 /*
  * Not of a load that another block has refused: none of its code has run, and of us only
  * those are asked that come before that one.
@@ -144,7 +70,7 @@ static bool is_unloaded(unsigned long state, const struct module *module)
 static int before_core(struct notifier_block *block, unsigned long state, void *module)
 {
 	if (is_unloaded(state, module)) {
-		leave(module);
+		apic_clock_leave(module);
 		cancel(module);
 	}
 	return NOTIFY_OK;
@@ -155,7 +81,7 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	if (is_unloaded(state, module)) {
 		cancel(module);
 		apic_clock_groups_free(module);
-		left(module);
+		apic_clock_left(module);
 	}
 	return NOTIFY_OK;
 }

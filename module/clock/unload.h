@@ -2,22 +2,12 @@
 #ifndef _APIC_CLOCK_UNLOAD_H
 #define _APIC_CLOCK_UNLOAD_H
 
-#include <linux/types.h>
-
-struct apic_clock_timer;
-
 #ifdef CONFIG_MODULES
 
-bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer);
 int apic_clock_unload_init(void);
 void apic_clock_unload_exit(void);
 
 #else /* !CONFIG_MODULES: in a kernel tree there may be none */
-
-static inline bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
-{
-	return false;
-}
 
 static inline int apic_clock_unload_init(void)
 {
