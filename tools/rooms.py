@@ -76,25 +76,41 @@ def _makes(module: Path, name: str) -> bool:
     return kbuild.is_file() and bool(re.search(rf"^obj-.*\b{name}\.o\b", kbuild.read_text(), re.M))
 
 
-def links(core: Path) -> list[str]:
-    """Check what the objects of the core link to, in a folder where it was built."""
-    objects = {
-        str(file.relative_to(core).with_suffix("")): file
-        for file in sorted(core.rglob("*.o"))
-        if not re.search(r"apic_timer(\.mod)?\.o$", file.name)
+def links(modules: Path) -> list[str]:
+    """Check what the objects of each kernel module link to, in a folder where all were built."""
+    found = []
+    for module in sorted(path for path in modules.iterdir() if path.is_dir()):
+        order = CORE if module.name == "core" else (".",)
+        if objects := _objects(module):
+            found += _judge(f"module/{module.name} (objects)", _links(objects), order)
+        else:
+            found.append(f"module/{module.name}: no object of a source in {module}")
+    return found or ([] if any(modules.iterdir()) else [f"no kernel module in {modules}"])
+
+
+def _objects(module: Path) -> dict[str, Path]:
+    """Find what was compiled from each source of the module, but not what modpost wrote for it.
+
+    The name is that of the source without .c, so that of what they are linked to there is none.
+    """
+    sources = sorted(file for file in module.rglob("*.c") if not file.name.endswith(".mod.c"))
+    return {
+        str(source.relative_to(module).with_suffix("")): source.with_suffix(".o")
+        for source in sources
+        if source.with_suffix(".o").is_file()
     }
-    if not objects:
-        return [f"no object of the core in {core}"]
+
+
+def _links(objects: dict[str, Path]) -> Uses:
     owner = {
         symbol: name
         for name, file in objects.items()
         for symbol in _symbols(file, "--defined-only")
     }
-    uses = {
+    return {
         name: {owner[symbol] for symbol in _symbols(file, "--undefined-only") if symbol in owner}
         for name, file in objects.items()
     }
-    return _judge("module/core (objects)", uses, CORE)
 
 
 def _symbols(file: Path, which: str) -> set[str]:

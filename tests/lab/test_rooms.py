@@ -89,23 +89,30 @@ def test_imports(tmp_path):
 
 
 def test_nothing_is_built(tmp_path):
-    assert rooms.links(tmp_path) == [f"no object of the core in {tmp_path}"]
+    assert rooms.links(tmp_path) == [f"no kernel module in {tmp_path}"]
+    write(tmp_path, {"core/main.c": "", "core/apic_timer.mod.c": "", "core/apic_timer.mod.o": ""})
+    nothing = f"module/core: no object of a source in {tmp_path / 'core'}"
+    assert rooms.links(tmp_path) == [nothing]
 
 
 def test_links(tmp_path):
     """A call that no include shows: of a function that the file declares itself."""
     write(tmp_path, {
-        "lib/queue.c": "int queue_len;\nint queue_first(void) { return queue_len; }\n",
-        "tsc/tsc.c": "int queue_first(void);\nint elsewhere(void);\n"
-                     "int tsc_read(void) { return queue_first() + elsewhere(); }\n",
-        "mux/mux.c": "int tsc_read(void);\nint mux_next(void) { return tsc_read(); }\n",
+        "core/lib/queue.c": "int queue_len;\nint queue_first(void) { return queue_len; }\n",
+        "core/tsc/tsc.c": "int queue_first(void);\nint elsewhere(void);\n"
+                          "int tsc_read(void) { return queue_first() + elsewhere(); }\n",
+        "core/mux/mux.c": "int tsc_read(void);\nint mux_next(void) { return tsc_read(); }\n",
+        "clock/map.c": "int tsc_read(void);\nint skew(void);\nint map_length;\n"
+                       "int map(void) { return tsc_read() + skew(); }\n",
+        "clock/skew.c": "extern int map_length;\nint skew(void) { return map_length; }\n",
     })  # fmt: skip
     for source in tmp_path.rglob("*.c"):
         subprocess.run(["cc", "-c", source, "-o", source.with_suffix(".o")], check=True)
     # What the objects are linked to has every symbol, and says nothing of who uses it.
-    shutil.copy(tmp_path / "tsc/tsc.o", tmp_path / "apic_timer.o")
+    shutil.copy(tmp_path / "core/tsc/tsc.o", tmp_path / "core/apic_timer.o")
     assert rooms.links(tmp_path) == [
-        "module/core (objects): tsc/tsc uses lib/queue: tsc/ must not know lib/"
+        "module/clock (objects): circle: map -> skew -> map",
+        "module/core (objects): tsc/tsc uses lib/queue: tsc/ must not know lib/",
     ]
 
 
