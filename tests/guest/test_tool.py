@@ -116,7 +116,8 @@ def test_without_root(guest):
     mount --bind /tmp/version /sys/module/apic_timer/version
     for command in status doctor "hist --seconds 1" "top --count 1" \\
             "trace --seconds 1 f" "pio --count 1" "accuracy loop --count 1" \\
-            "accuracy periodic --count 1" "chain --shots 1 --via direct"; do
+            "accuracy periodic --count 1" "chain --shots 1 --via direct" \\
+            "bench --shots 1 --operations 1"; do
         $TOOL $command 2>&1 | grep -c "module is version 0.0.9, this program"
     done
     umount /sys/module/apic_timer/version
@@ -124,7 +125,7 @@ def test_without_root(guest):
 )
 def test_another_version(guest):
     """Each command that needs the module says so, and does what can be done."""
-    assert guest.ok().split() == ["1"] * 9
+    assert guest.ok().split() == ["1"] * 10
 
 
 @pytest.mark.long
