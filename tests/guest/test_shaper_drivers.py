@@ -137,7 +137,7 @@ def test_what_is_known_is_said():
     names = " ".join(name.removeprefix("modules/") for name in own)
     found = smp.run(kernel, f"OWN='{names}'\n{BEGIN}{WARNED}",
                     files={**network.files(kernel), **own},
-                    qemu_opts=[word for device in devices for word in ("-device", device)],
+                    devices=[word for device in devices for word in ("-device", device)],
                     modules=[build.find_ko(built, n) for n in ("apic_timer", "sch_apic")],
                     timeout=600)  # fmt: skip
     print(found.output)
@@ -160,7 +160,7 @@ def test_debug_kernel(device):
     built = build.build(kernel)
     found = smp.run(kernel, f"DRIVER={driver}\n{BEGIN}{SCRIPT}", files=network.files(kernel),
                     modules=[build.find_ko(built, n) for n in ("apic_timer", "sch_apic")],
-                    qemu_opts=cards(device), timeout=3600)  # fmt: skip
+                    devices=cards(device), timeout=3600)  # fmt: skip
     print(found.output)
     assert found.ok, f"{found.verdict}\n{found.kernel_log[-8000:]}"
     hard = [int(n) for n in re.findall(r"sent_hard (\d+)", found.output)]

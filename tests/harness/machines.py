@@ -19,7 +19,8 @@ from threading import Event, get_native_id
 from lab.base.background import Background
 from lab.base.errors import LabError, LostVM
 from lab.build import build, linuxptp, network, tool, user
-from lab.engines.engines import ENGINES, Guest, run
+from lab.engines.engines import ENGINES, run
+from lab.engines.options import Guest
 from lab.engines.result import Result
 from lab.kernels import patched
 from lab.kernels.kernels import Kernel

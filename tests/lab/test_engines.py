@@ -2,25 +2,29 @@
 
 import pytest
 from lab.base.errors import LabError
-from lab.engines import engines
-from lab.engines.engines import Guest
+from lab.engines import engines, virtual
+from lab.engines.options import Guest, engine
 
 
 def test_options_reach_the_engine(monkeypatch):
-    got = []
-
-    def run(kernel, script, *, cpus=1, seed=42):
-        got.append((kernel, script, cpus, seed))
+    @engine(cpus=1, seed=42)
+    def run(kernel, script, guest):
+        return kernel, script, guest.cpus, guest.seed, guest.append, guest.x2apic
 
     monkeypatch.setitem(engines.ENGINES, "virtual", engines.Engine(run, "", False))
-    engines.run("virtual", "kernel", "script", Guest(cpus=2))
-    engines.run("virtual", "kernel", "script", Guest(seed=0))
-    assert got == [("kernel", "script", 2, 42), ("kernel", "script", 1, 0)]
+    one = engines.run("virtual", "kernel", "script", Guest(cpus=2))
+    assert one == run("kernel", "script", cpus=2) == ("kernel", "script", 2, 42, "", None)
+    other = engines.run("virtual", "kernel", "script", Guest(seed=0, append="quiet"))
+    assert other == ("kernel", "script", 1, 0, "quiet", None)
 
 
 def test_option_that_an_engine_has_not():
     with pytest.raises(LabError, match="^guests of sleeper have no option seed, x2apic$"):
         engines.run("sleeper", None, "", Guest(cpus=2, x2apic=True, seed=1))
+    with pytest.raises(LabError, match="^guests of virtual have no option x2apic$"):
+        virtual.run(None, "", x2apic=False)
+    with pytest.raises(TypeError, match="cpu"):
+        virtual.run(None, "", cpu=2)
     with pytest.raises(LabError, match="^no engine vmware: there are virtual, smp, bochs, sleeper"):
         engines.run("vmware", None, "", Guest())
 
@@ -32,5 +36,5 @@ def test_option_that_an_engine_needs():
 
 def test_every_engine_has_the_common_options():
     common = {"modules", "files", "cpus", "memory", "append", "timeout"}
-    for engine in engines.ENGINES.values():
-        assert common <= engine.options
+    for one in engines.ENGINES.values():
+        assert common <= one.options

@@ -6,13 +6,14 @@ import time
 
 import pytest
 from lab.engines import smp
+from lab.engines.options import Guest
 
 
 @pytest.mark.parametrize("end", ["exit 1", "kill -9 $$", "sleep 100"])
 def test_qemu_ends_with_virtme_ng(tmp_path, end):
     child = tmp_path / "child"
     script = f"sleep 100 & echo $! >{child}; {end}"
-    _, reason = smp._boot(["sh", "-c", script], 2, 2, None, tmp_path / "begun")
+    _, reason = smp._boot(["sh", "-c", script], Guest(timeout=2), 2, tmp_path / "begun")
     assert reason.startswith("no verdict")
     pid = int(child.read_text())
     for _ in range(100):

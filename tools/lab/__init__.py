@@ -18,7 +18,8 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
               guests, of one version everywhere (unpacked, userland, iproute2, linuxptp), and
               those that no package has (native); what a guest with a network takes along
               (network); QEMU's plug-ins, whose sources are in plugins/ (plugins)
-    engines/  what runs a script in a guest of such a kernel, by name in engines.py:
+    engines/  what runs a script in a guest of such a kernel, by name in engines.py, with options
+              that options.py explains:
                 virtual                           in virtual time
                 smp                               on several CPUs, through virtme-ng
                 bochs                             in Bochs, started by pvh

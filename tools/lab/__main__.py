@@ -12,7 +12,8 @@ from .bench import host
 from .bench import main as bench
 from .build import build
 from .engines import qemu
-from .engines.engines import ENGINES, Guest, run
+from .engines.engines import ENGINES, run
+from .engines.options import Guest
 from .kernels import deb, kernels, patched
 from .run import (
     demo,

@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import time
 import zlib
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -21,6 +20,7 @@ from ..base.errors import LabError
 from ..build import native, unpacked
 from ..kernels.kernels import Kernel
 from . import image, limit, pvh, splats
+from .options import Guest, engine
 from .result import Result
 
 SUITES = ("trixie", "trixie-security")
@@ -69,40 +69,19 @@ rm /tmp/put.$$"""
 SETUP = "stty -F /dev/ttyS2 raw -echo"
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    modules: Iterable[Path] = (),
-    files: Mapping[str, bytes | Path] | None = None,
-    cpus: int = 1,
-    x2apic: bool = False,
-    tsc_adjust: bool = False,
-    memory: int = 512,
-    seed: int = 42,
-    append: str = "",
-    timeout: float = 600,
-) -> Result:
+@engine(cpus=1, memory=512, timeout=600, seed=42, x2apic=False, tsc_adjust=False)
+def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script (busybox sh -e) in a Bochs guest of a stock kernel.
-
-    modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
-    files:   guest path (no leading /) -> contents, or a file of this machine
-    x2apic:  boot with x2APIC
-    tsc_adjust: have CPUs with the register TSC_ADJUST
-    memory:  MiB
-    seed:    another one gives an independent sample
-    append:  further kernel parameters
-    timeout: seconds, as limit.py counts them
 
     The guest is as in virtual.run. What it hands over by ``put NAME < FILE`` goes at 11 kB in a
     second of its own time, after compression.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
-        image.build(script, modules, files or {}, put=PUT, setup=SETUP).write(home / "initrd")
-        parameters = f"{PARAMETERS} {X2APIC_PARAMETERS if x2apic else ''} {append}".strip()
-        _configure(home, kernel, cpus, memory, parameters, x2apic, tsc_adjust)
-        reason = _emulate(home, _argv(home), _environment(kernel, seed), timeout)
+        system = image.build(script, guest.modules, guest.files, put=PUT, setup=SETUP)
+        system.write(home / "initrd")
+        _configure(home, kernel, guest)
+        reason = _emulate(home, _argv(home), _environment(kernel, guest.seed), guest.timeout)
         return image.result(home / "console", home / "data", _files(home / "files"), reason)
 
 
@@ -111,16 +90,17 @@ def root() -> Path:
     return unpacked.unpacked("bochs", SUITES, PACKAGES)
 
 
-def _configure(home: Path, kernel: Kernel, cpus: int, memory: int, parameters: str,
-               x2apic: bool, tsc_adjust: bool) -> None:  # fmt: skip
+def _configure(home: Path, kernel: Kernel, guest: Guest) -> None:
     """Write Bochs's configuration, and what starts the kernel."""
     initrd = (home / "initrd").read_bytes()
-    disk = pvh.write_disk(home / "disk", kernel, initrd, memory, parameters)
+    parameters = f"{PARAMETERS} {X2APIC_PARAMETERS if guest.x2apic else ''} {guest.append}".strip()
+    disk = pvh.write_disk(home / "disk", kernel, initrd, guest.memory, parameters)
     (home / "msrs").write_text(HASWELL_MSRS)
-    (home / "rom").write_bytes(pvh.rom(kernel, disk, X2APIC_BASE if x2apic else 0))
+    (home / "rom").write_bytes(pvh.rom(kernel, disk, X2APIC_BASE if guest.x2apic else 0))
     text = CONFIGURATION.format(
-        cpus=cpus, halted=HALTED, hz=HZ, memory=memory, share=root() / "usr/share/bochs",
-        home=home, rom=pvh.ROM, model=HASWELL.format(home=home) if tsc_adjust else MODEL,
+        cpus=guest.cpus, halted=HALTED, hz=HZ, memory=guest.memory,
+        share=root() / "usr/share/bochs", home=home, rom=pvh.ROM,
+        model=HASWELL.format(home=home) if guest.tsc_adjust else MODEL,
     )  # fmt: skip
     for n, name in enumerate(SERIAL_PORTS, start=1):
         text += f"com{n}: enabled=1, mode=file, dev={home}/{name}\n"

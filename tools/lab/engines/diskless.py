@@ -7,7 +7,6 @@ import os
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..build import native
@@ -15,6 +14,7 @@ from ..build.plugins import option
 from ..kernels.kernels import Kernel
 from . import image, limit, monitor, qemu, splats
 from .initramfs import Initramfs
+from .options import Guest
 from .result import Result
 
 SHARED_MB = 64  # most that `put` can hand back, headers included
@@ -22,60 +22,39 @@ SHARED_DEVICE = "/sys/bus/pci/devices/0000:00:10.0"
 PUT_FLAGS = ["-O2", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie"]
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    machine: list[str],
-    boot: Path,
-    modules: Iterable[Path],
-    files: Mapping[str, bytes | Path] | None,
-    cpus: int,
-    memory: int,
-    append: str,
-    timeout: float,
-    plugins: Mapping[str, Path] | None = None,
-    devices: Iterable[str] = (),
-) -> Result:
+def run(kernel: Kernel, script: str, guest: Guest, machine: list[str], boot: Path) -> Result:
     """Run a shell script (busybox sh -e) in a guest of a stock kernel.
 
     machine: QEMU's options for the kind of machine
     boot:    the kernel's image
-    modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
-    files:   guest path (no leading /) -> contents, or a file of this machine
-    memory:  MiB
-    append:  further kernel parameters
-    timeout: seconds, as limit.py counts them
-    plugins: name -> a plug-in of QEMU; `Result.files` has what it writes. ``tell WORD...`` in the
-             guest tells it a line
-    devices: QEMU's options for devices that the machine is to have besides
 
     The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE`` which fills `Result.files`;
     tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
     script that fails or a kernel that complains is a verdict; a guest that gives none raises
     LostVM.
     """
+    plugins = guest.plugins or {}
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
-        told = {"usr/bin/tell": native.compiled(kernel, "tell.c", PUT_FLAGS)} if plugins else {}
-        initramfs(kernel, script, modules, {**(files or {}), **told}).write(home / "initrd")
+        initramfs(kernel, script, guest).write(home / "initrd")
         with open(home / "shared", "wb") as shared:
             shared.truncate(SHARED_MB << 20)
         argv = [
             str(qemu.binary()), *machine, "-display", "none",
-            "-smp", str(cpus), "-m", str(memory),
+            "-smp", str(guest.cpus), "-m", str(guest.memory),
             "-serial", f"file:{home}/console", "-serial", f"file:{home}/data",
             "-object", f"memory-backend-file,id=shared,size={SHARED_MB}M,share=on,"
             f"mem-path={home}/shared",
             "-device", "ivshmem-plain,memdev=shared,addr=10.0",
-            *devices, *monitor.options(), "-kernel", str(boot), "-initrd", f"{home}/initrd",
-            "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {append}".strip(),
+            *(guest.devices or ()), *monitor.options(),
+            "-kernel", str(boot), "-initrd", f"{home}/initrd",
+            "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {guest.append}".strip(),
         ]  # fmt: skip
-        for name, file in (plugins or {}).items():
+        for name, file in plugins.items():
             argv += ["-plugin", option(file, home / f"plugin-{name}")]
-        reason = _end(argv, home, timeout)
+        reason = _end(argv, home, guest.timeout)
         found = _shared((home / "shared").read_bytes())
-        for name in plugins or {}:
+        for name in plugins:
             written = home / f"plugin-{name}"
             found[name] = written.read_bytes() if written.exists() else b""
         return image.result(home / "console", home / "data", found, reason)
@@ -109,14 +88,13 @@ def _cpu_time(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def initramfs(
-    kernel: Kernel, script: str, modules: Iterable[Path], files: Mapping[str, bytes | Path] | None
-) -> Initramfs:
+def initramfs(kernel: Kernel, script: str, guest: Guest) -> Initramfs:
     """Return what such a guest is given: see `run`."""
-    put = native.compiled(kernel, "put.c", PUT_FLAGS)
-    timex = native.compiled(kernel, "timex.c", PUT_FLAGS)
+    own = {"usr/bin/tell": "tell.c"} if guest.plugins else {}
+    own |= {"usr/bin/put.bin": "put.c", "usr/bin/timex": "timex.c"}
+    programs = {name: native.compiled(kernel, source, PUT_FLAGS) for name, source in own.items()}
     return image.build(
-        script, modules, {**(files or {}), "usr/bin/put.bin": put, "usr/bin/timex": timex},
+        script, guest.modules, {**guest.files, **programs},
         # Not write-combining where the kernel has no PAT.
         put=f"file={SHARED_DEVICE}/resource2_wc; [ -e $file ] || file=${{file%_wc}}\n"
         f'exec put.bin $file {SHARED_MB} "$1"',

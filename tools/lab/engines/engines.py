@@ -1,4 +1,4 @@
-"""The engines by name, and what a guest of any of them may be asked for.
+"""The engines by name.
 
     run("smp", kernel, "a shell script", Guest(modules=built, cpus=4, x2apic=True))
 
@@ -6,34 +6,14 @@ is the same as smp.run(kernel, "a shell script", modules=built, cpus=4, x2apic=T
 the engine's name from a table or a command line. What an engine's run() says holds.
 """
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..base.errors import LabError
 from ..kernels.kernels import Kernel
 from . import bochs, hibernator, sleeper, smp, successor, uefi, virtual
+from .options import Guest
 from .result import Result
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guest:
-    """Options of a guest. What is left at None is the engine's to choose."""
-
-    modules: Iterable[Path] | None = None
-    files: Mapping[str, bytes | Path] | None = None
-    cpus: int | None = None
-    memory: int | None = None  # MiB
-    append: str | None = None  # further kernel parameters
-    timeout: float | None = None  # s
-    seed: int | None = None
-    x2apic: bool | None = None
-    vendor: str | None = None  # of the CPUs
-    then: str | None = None  # the script of the kernel that succeeds
-    certificates: Iterable[Path] | None = None  # in the firmware
-    follow: Callable[[str], None] | None = None  # called with each line of the console
 
 
 class Engine(NamedTuple):
@@ -44,15 +24,9 @@ class Engine(NamedTuple):
     real_time: bool  # CPUs are threads of this machine, which may hold one up for any time
 
     @property
-    def options(self) -> set[str]:
+    def options(self) -> frozenset[str]:
         """Names of the options of a Guest that it has."""
-        return inspect.signature(self.run).parameters.keys() & Guest.__dataclass_fields__.keys()
-
-    @property
-    def required(self) -> set[str]:
-        """Names of those that have no default."""
-        parameters = inspect.signature(self.run).parameters
-        return {n for n in self.options if parameters[n].default is inspect.Parameter.empty}
+        return self.run.options
 
 
 ENGINES = {
@@ -70,9 +44,4 @@ def run(name: str, kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script in a guest of an engine; LabError if it has not what is asked for."""
     if name not in ENGINES:
         raise LabError(f"no engine {name}: there are {', '.join(ENGINES)}")
-    asked = {k: v for k, v in vars(guest).items() if v is not None}
-    if unknown := sorted(asked.keys() - ENGINES[name].options):
-        raise LabError(f"guests of {name} have no option {', '.join(unknown)}")
-    if missing := sorted(ENGINES[name].required - asked.keys()):
-        raise LabError(f"guests of {name} need the option {', '.join(missing)}")
-    return ENGINES[name].run(kernel, script, **asked)
+    return ENGINES[name].run(kernel, script, **guest.asked())

@@ -4,13 +4,13 @@ Between the two its machine is off: a new one, whose TSC begins anew, loads the 
 """
 
 import tempfile
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ..base.errors import LostVM
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
+from .options import Guest, engine
 from .result import Result
 
 SWAP_MB = 1024
@@ -26,17 +26,8 @@ echo shutdown >/sys/power/disk
 echo {BEGIN}"""
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    modules: Iterable[Path] = (),
-    files: Mapping[str, bytes | Path] | None = None,
-    cpus: int = 2,
-    memory: int = 512,
-    append: str = "",
-    timeout: float = 300,
-) -> Result:
+@engine(cpus=2, memory=512, timeout=300)
+def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script that hibernates once, by ``echo disk >/sys/power/state``.
 
     The result is of what comes after, `before` has what the script printed before; see
@@ -46,14 +37,11 @@ def run(
         swap = Path(temp) / "swap"
         with open(swap, "wb") as file:
             file.truncate(SWAP_MB << 20)
-        drive = ["-drive", f"if=virtio,format=raw,file={swap}"]
+        machine = [*qemu.real_time(), "-drive", f"if=virtio,format=raw,file={swap}"]
+        guest = replace(guest, files={**guest.files, **_drivers(kernel)})
 
         def boot() -> Result:
-            return diskless.run(
-                kernel, PREPARE + script, machine=[*qemu.real_time(), *drive], boot=kernel.vmlinuz,
-                modules=modules, files={**(files or {}), **_drivers(kernel)}, cpus=cpus,
-                memory=memory, append=append, timeout=timeout,
-            )  # fmt: skip
+            return diskless.run(kernel, PREPARE + script, guest, machine, boot=kernel.vmlinuz)
 
         try:
             result = boot()

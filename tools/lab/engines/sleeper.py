@@ -5,34 +5,20 @@ registers unmapped. The kernel unpacks itself: what QEMU loads to its place (an 
 load there once more on waking. The root is the initramfs, as virtio-9p doesn't survive a sleep.
 """
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
+from .options import Guest, engine
 from .result import Result
 
 # A CPU model that lets the kernel keep the TSC as its clock with several CPUs.
 CPU = "max,vendor=GenuineIntel,family=6,model=58,stepping=9"
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    modules: Iterable[Path] = (),
-    files: Mapping[str, bytes | Path] | None = None,
-    cpus: int = 2,
-    memory: int = 512,
-    append: str = "",
-    timeout: float = 300,
-) -> Result:
+@engine(cpus=2, memory=512, timeout=300)
+def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script in a guest of a stock kernel: see `diskless.run`.
 
     ``rtcwake`` of busybox puts it to sleep (``-m mem``) and wakes it. Nothing in this machine but
     the guest itself ends a suspend to idle.
     """
-    return diskless.run(
-        kernel, script, machine=qemu.real_time("pc", CPU), boot=kernel.vmlinuz,
-        modules=modules, files=files, cpus=cpus, memory=memory, append=append, timeout=timeout,
-    )  # fmt: skip
+    return diskless.run(kernel, script, guest, qemu.real_time("pc", CPU), boot=kernel.vmlinuz)

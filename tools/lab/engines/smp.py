@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from ..base.progress import say
 from ..kernels.kernels import Kernel
 from ..kernels.vmlinux import bootable
 from . import qemu, splats
+from .options import Guest, engine
 from .result import Result
 
 GUEST = Path(__file__).parent / "guest"
@@ -33,33 +33,9 @@ X2APIC = [
 ]  # fmt: skip
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    modules: Iterable[Path] = (),
-    files: Mapping[str, bytes | Path] | None = None,
-    cpus: int = 2,
-    memory: int = 1024,
-    append: str = "",
-    qemu_opts: Iterable[str] = (),
-    x2apic: bool = False,
-    vendor: str = "",
-    timeout: float = 300,
-    follow: Callable[[str], None] | None = None,
-) -> Result:
+@engine(cpus=2, memory=1024, timeout=300, x2apic=False, vendor="", devices=(), follow=None)
+def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script (sh -e, as root) in an SMP guest of a stock kernel.
-
-    modules:   .ko files, found in the guest as $MODULES/NAME.ko, not loaded
-    files:     name -> contents, or a file of this machine; found in $SHARED, the directory where
-               the script starts
-    memory:    MiB
-    append:    further kernel parameters
-    qemu_opts: further QEMU options, one word each
-    x2apic:    boot with x2APIC
-    vendor:    of the CPUs, such as "GenuineIntel"; QEMU's choice by default
-    timeout:   seconds of wall time
-    follow:    called with each line of the console when it comes
 
     What the script leaves in $SHARED is `Result.files`; ``put NAME < FILE`` works as in a
     virtual-time guest. All programs of this machine are there; tracefs and debugfs are mounted. A
@@ -69,19 +45,19 @@ def run(
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
-        _prepare(home, script, modules, files or {})
-        cpu = f"max{',+x2apic' * x2apic}{f',vendor={vendor}' * bool(vendor)}"
+        _prepare(home, script, guest.modules, guest.files)
+        vendor = f",vendor={guest.vendor}" if guest.vendor else ""
         options = [
             "-cpu",
-            cpu,
+            f"max{',+x2apic' * guest.x2apic}{vendor}",
             "-bios",
             "qboot.rom",
             "-no-reboot",
-            *(X2APIC if x2apic else []),
-            *qemu_opts,
+            *(X2APIC if guest.x2apic else []),
+            *guest.devices,
         ]
-        parameters = f"nokaslr {splats.PARAMETERS} {append}"
-        if x2apic:
+        parameters = f"nokaslr {splats.PARAMETERS} {guest.append}"
+        if guest.x2apic:
             parameters += " intel_iommu=on"
         if kernel.has("CONFIG_PROVE_RAW_LOCK_NESTING"):
             # To print in an interrupt takes the console's sleeping locks, which lockdep would
@@ -89,17 +65,18 @@ def run(
             parameters += " loglevel=0"
         argv = [
             str(_vng()), "--verbose", "--run", str(bootable(kernel)), "--disable-kvm",
-            "--disable-microvm", "--force-9p", "--cpus", str(cpus), "--memory", f"{memory}M",
-            "--user", "root", "--qemu", str(qemu.binary()), f"--qemu-opts={shlex.join(options)}",
+            "--disable-microvm", "--force-9p", "--cpus", str(guest.cpus),
+            "--memory", f"{guest.memory}M", "--user", "root",
+            "--qemu", str(qemu.binary()), f"--qemu-opts={shlex.join(options)}",
             f"--append={parameters.strip()}", f"--rwdir={home}",
             "--exec", shlex.join(["sh", f"{GUEST}/smp", str(home)]),
         ]  # fmt: skip
         begun = home / "lab/output"
         boot = BOOT_KASAN if kernel.has("CONFIG_KASAN") else BOOT
-        console, reason = _boot(argv, timeout, boot, follow, begun)
+        console, reason = _boot(argv, guest, boot, begun)
         if not begun.exists():
             say("lab", f"{kernel.release} has not come up, starting it again: {reason}")
-            console, reason = _boot(argv, timeout, boot, follow, begun)
+            console, reason = _boot(argv, guest, boot, begun)
         return _result(home, console, reason)
 
 
@@ -128,9 +105,7 @@ def _prepare(home: Path, script: str, modules, files) -> None:
         target.chmod(0o755)
 
 
-def _boot(
-    argv: list[str], timeout: float, boot: float, follow: Callable[[str], None] | None, begun: Path
-) -> tuple[str, str]:
+def _boot(argv: list[str], guest: Guest, boot: float, begun: Path) -> tuple[str, str]:
     """Run virtme-ng; return the console and what to say if there is no verdict.
 
     boot:  seconds until it is up, at most
@@ -141,7 +116,7 @@ def _boot(
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd="/",
                               env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
         try:
-            status = _wait(vm, out, timeout, boot, follow, begun)
+            status = _wait(vm, out, guest, boot, begun)
             reason = f"no verdict; virtme-ng's exit status is {status}"
         except subprocess.TimeoutExpired as expired:
             reason = f"no verdict within {expired.timeout:g} s"
@@ -154,27 +129,20 @@ def _boot(
         return out.read().decode(errors="replace").replace("\r\n", "\n"), reason
 
 
-def _wait(
-    vm: subprocess.Popen,
-    out,
-    timeout: float,
-    boot: float,
-    follow: Callable[[str], None] | None,
-    begun: Path,
-) -> int:
+def _wait(vm: subprocess.Popen, out, guest: Guest, boot: float, begun: Path) -> int:
     """Wait for an exit status; subprocess.TimeoutExpired when there is none in time."""
     start, position, rest = time.monotonic(), 0, b""
     while True:
         over = vm.poll() is not None
         # The place to write at is the VM's, so this leaves it alone.
-        while follow and (data := os.pread(out.fileno(), 65536, position)):
+        while guest.follow and (data := os.pread(out.fileno(), 65536, position)):
             position += len(data)
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                follow(line.decode(errors="replace").rstrip("\r"))
+                guest.follow(line.decode(errors="replace").rstrip("\r"))
         if over:
             return vm.returncode
-        limit = timeout if begun.exists() else min(timeout, boot)
+        limit = guest.timeout if begun.exists() else min(guest.timeout, boot)
         if time.monotonic() - start > limit:
             raise subprocess.TimeoutExpired(vm.args, limit)
         time.sleep(0.2)

@@ -4,12 +4,13 @@ The hardware is then as the first kernel has left it. In real time; CPUs are thr
 """
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..build import unpacked, userland
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
+from .options import NEEDED, Guest, engine
 from .result import Result
 
 PACKAGES = ["kexec-tools"]
@@ -25,36 +26,22 @@ exec kexec "$1" -s /successor/kernel --initrd=/successor/initrd --command-line="
 """
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    then: str,
-    modules: Iterable[Path] = (),
-    files: Mapping[str, bytes | Path] | None = None,
-    cpus: int = 2,
-    memory: int = 1024,
-    append: str = "",
-    timeout: float = 300,
-) -> Result:
+@engine(cpus=2, memory=1024, timeout=300, then=NEEDED)
+def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script in a guest of a stock kernel, and another one in its successor.
 
-    script: has ``successor MODE [PARAMETERS]``, which loads the same kernel with what `kexec`
-            calls MODE: -l for ``kexec -e``, -p for a crash (wants crashkernel=); it has to end
-            by one of these
-    then:   the script whose verdict counts, in the second kernel
-    others: see `diskless.run`; modules and files are in both
+    The first has ``successor MODE [PARAMETERS]``, which loads the same kernel with what `kexec`
+    calls MODE: -l for ``kexec -e``, -p for a crash (wants crashkernel=); it has to end by one of
+    these. The verdict of the second counts. Modules and files are in both; see `diskless.run`.
     """
-    modules = list(modules)
     root = unpacked.unpacked("kexec", userland.SUITES, PACKAGES)
     with tempfile.TemporaryDirectory(prefix="apic-timer-successor.") as temp:
         initrd = Path(temp) / "initrd"
-        diskless.initramfs(kernel, then, modules, files).write(initrd)
+        diskless.initramfs(kernel, guest.then, guest).write(initrd)
         first = {name: root / name for name in (KEXEC, *unpacked.libraries(root, KEXEC))}
         first |= {"usr/bin/successor": LOAD.encode()}
         first |= {"successor/kernel": kernel.vmlinuz, "successor/initrd": initrd}
-        return diskless.run(
-            kernel, script, machine=qemu.real_time(), boot=kernel.vmlinuz,
-            modules=modules, files={**(files or {}), **first}, cpus=cpus, memory=memory,
-            append=f"{PARAMETERS} {append}", timeout=timeout,
-        )  # fmt: skip
+        guest = replace(
+            guest, files={**guest.files, **first}, append=f"{PARAMETERS} {guest.append}"
+        )
+        return diskless.run(kernel, script, guest, qemu.real_time(), boot=kernel.vmlinuz)

@@ -7,46 +7,31 @@ load with module.sig_enforce=1: Debian's kernels trust what the owner of the mac
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..base.errors import LabError
 from ..build import unpacked, userland
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
+from .options import Guest, engine
 from .result import Result
 
 PACKAGES = ["ovmf"]
 OWNER = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # of the certificates; any GUID will do
 
 
-def run(
-    kernel: Kernel,
-    script: str,
-    *,
-    certificates: Iterable[Path] = (),
-    modules: Iterable[Path] = (),
-    files: Mapping[str, bytes | Path] | None = None,
-    cpus: int = 1,
-    memory: int = 512,
-    append: str = "",
-    timeout: float = 300,
-) -> Result:
-    """Run a shell script in a guest of a stock kernel: see `diskless.run`.
-
-    certificates: X.509 in PEM or DER form, for the firmware's `db`
-    """
+@engine(cpus=1, memory=512, timeout=300, certificates=())
+def run(kernel: Kernel, script: str, guest: Guest) -> Result:
+    """Run a shell script in a guest of a stock kernel: see `diskless.run`."""
     firmware = unpacked.unpacked("ovmf", userland.SUITES, PACKAGES) / "usr/share/OVMF"
     with tempfile.TemporaryDirectory(prefix="apic-timer-uefi.") as temp:
         variables = Path(temp) / "variables"
-        _write(firmware / "OVMF_VARS_4M.fd", variables, certificates)
+        _write(firmware / "OVMF_VARS_4M.fd", variables, guest.certificates)
         flash = [f"unit=0,readonly=on,file={firmware}/OVMF_CODE_4M.fd", f"unit=1,file={variables}"]
         drives = [o for part in flash for o in ("-drive", f"if=pflash,format=raw,{part}")]
-        return diskless.run(
-            kernel, script, machine=[*qemu.real_time(), *drives], boot=kernel.vmlinuz,
-            modules=modules, files=files, cpus=cpus, memory=memory, append=append,
-            timeout=timeout,
-        )  # fmt: skip
+        machine = [*qemu.real_time(), *drives]
+        return diskless.run(kernel, script, guest, machine, boot=kernel.vmlinuz)
 
 
 def _write(empty: Path, variables: Path, certificates: Iterable[Path]) -> None:

@@ -1,0 +1,91 @@
+"""What a guest may be asked for: what each option means, and what an engine makes of those it has.
+
+An engine is a function run(kernel, script, guest), made one by `engine`; it is called with options
+as keywords:
+
+    virtual.run(kernel, "a shell script", modules=built, cpus=2)
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import LabError
+from ..kernels.kernels import Kernel
+from .result import Result
+
+NEEDED: Any = object()  # instead of a choice: the engine has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """Options of a guest. What is None the engine chooses, if it has such an option at all.
+
+    modules:      .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
+    files:        name -> contents, or a file of this machine, at that path of the guest (no leading
+                  /); of smp, in $SHARED, the directory where the script starts
+    memory:       MiB
+    append:       further kernel parameters
+    timeout:      seconds, as limit.py counts them; of smp, of wall time
+    seed:         another one gives an independent sample
+    x2apic:       boot with x2APIC
+    vendor:       of the CPUs, such as "GenuineIntel"; "": QEMU's choice
+    tsc_adjust:   have CPUs with the register TSC_ADJUST
+    plugins:      name -> a plug-in of QEMU, see ../build/plugins.py; what it writes is handed back
+                  as the file of this name, and ``tell WORD...`` in the guest tells it a line
+    devices:      QEMU's options for further devices, one word each
+    then:         the script of the kernel that succeeds
+    certificates: X.509 in PEM or DER form, for the firmware's `db`
+    follow:       called with each line of the console when it comes
+    """
+
+    modules: Iterable[Path] | None = None
+    files: Mapping[str, bytes | Path] | None = None
+    cpus: int | None = None
+    memory: int | None = None
+    append: str | None = None
+    timeout: float | None = None
+    seed: int | None = None
+    x2apic: bool | None = None
+    vendor: str | None = None
+    tsc_adjust: bool | None = None
+    plugins: Mapping[str, Path] | None = None
+    devices: Iterable[str] | None = None
+    then: str | None = None
+    certificates: Iterable[Path] | None = None
+    follow: Callable[[str], None] | None = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that are not left to the engine."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def engine(**choices: Any) -> Callable:
+    """Make a function run(kernel, script, guest) an engine, which has these options and chooses so.
+
+    Modules, files and append it has besides: none, if it isn't asked for any. In the guest that the
+    function gets, all options that the engine has are set. LabError from what is made of it: an
+    option that the engine has not, or that is NEEDED.
+    """
+    choices = {"modules": (), "files": {}, "append": "", **choices}
+
+    def made(run: Callable[[Kernel, str, Guest], Result]) -> Callable[..., Result]:
+        name = run.__module__.rpartition(".")[2]
+
+        @wraps(run)
+        def checked(kernel: Kernel, script: str, **options: Any) -> Result:
+            asked = Guest(**options).asked()
+            if unknown := sorted(asked.keys() - choices.keys()):
+                raise LabError(f"guests of {name} have no option {', '.join(unknown)}")
+            chosen = choices | asked
+            if missing := sorted(key for key, value in chosen.items() if value is NEEDED):
+                raise LabError(f"guests of {name} need the option {', '.join(missing)}")
+            chosen["modules"] = list(chosen["modules"])  # to be gone through more than once
+            return run(kernel, script, Guest(**chosen))
+
+        checked.options = frozenset(choices)
+        return checked
+
+    return made
