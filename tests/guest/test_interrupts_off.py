@@ -174,3 +174,64 @@ def test_shaper_is_emptied(guest):
         assert int(worst) < PATH + LIMIT, what
         # Taking the trees apart takes its time.
         assert int(shots) > 5 or what == "other", what
+
+
+QDISCS = 500
+# With interrupts off an irq_work has the kernel wake a worker, cycles.
+WAKE = 6000
+
+
+@pytest.mark.guest(
+    some(cpus=1, engine="virtual", source="proxy"),
+    SINK.replace("load apic_timer_sink", f"insmod $MODULES/apic_timer_sink.ko queues={QDISCS}")
+    + f"""
+    tc qdisc replace dev sink0 root handle 1: mq
+    for i in $(seq {QDISCS}); do
+        printf 'qdisc add dev sink0 parent 1:%x apic rate 1mbit\\n' $i
+    done >many
+    tc -batch many
+    echo qdiscs $(tc qdisc show dev sink0 | grep -c " apic ")
+    insmod $MODULES/apic_timer_refine.ko
+    # What is far is looked at again.
+    udpsend count=1 ahead=9000000000 clock=real wait=1000 >/dev/null &
+    module=/sys/module/sch_apic
+    {WATCH}
+    clock=$(sed 's/.*\\[\\(.*\\)\\].*/\\1/' $TRACING/trace_clock)
+    echo x86-tsc >$TRACING/trace_clock
+    # A command, how late a shot was, and for how long interrupts were off for an irq_work.
+    follow() {{
+        sleep 0.1
+        tell idle
+        echo 1 >$TRACING/events/irq_vectors/irq_work_entry/enable
+        echo 1 >$TRACING/events/irq_vectors/irq_work_exit/enable
+        "$@" >/dev/null
+        sleep 0.1
+        echo 0 >$TRACING/events/irq_vectors/enable
+        tell $1
+        awk '/irq_work_entry/ {{ split($0, part, /: /); sub(/.* /, "", part[1]); t = part[1] }}
+             /irq_work_exit/ {{ split($0, part, /: /); sub(/.* /, "", part[1]); n++
+                               if (part[1] - t > most) most = part[1] - t }}
+             END {{ print "irq_work", n + 0, most + 0 }}' $TRACING/trace
+        echo >$TRACING/trace
+    }}
+    follow date -s @$(($(date +%s) + 1))
+    follow rmmod apic_timer_refine
+    kill $!
+    rmmod apic_timer_train
+    echo $clock >$TRACING/trace_clock
+    unload
+    echo "$printk" >/proc/sys/kernel/printk
+    """,
+    one=True,
+)
+def test_many_shapers(guest):
+    """A clock that is set, and a rate that is refined: hundreds of qdiscs follow."""
+    output = guest.ok()
+    print(output)
+    assert f"qdiscs {QDISCS}" in output
+    rows = re.findall(r"^(date|rmmod) (\d+) (\d+)(?: .*)?\nirq_work (\d+) (\d+)$", output, re.M)
+    assert [what for what, *_ in rows] == ["date", "rmmod"]
+    for what, worst, shots, works, longest in rows:
+        assert int(worst) < PATH + LIMIT and int(longest) < WAKE, what
+        # It takes its time, with interrupts on in between.
+        assert int(shots) > 5 and int(works) > 0, what

@@ -30,7 +30,8 @@ LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_b
 # Tests that the first of their machines takes alone.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
-       "test_edges", "test_shaper_is_emptied", "test_cost", "test_together")  # fmt: skip
+       "test_edges", "test_shaper_is_emptied", "test_many_shapers", "test_cost",
+       "test_together")  # fmt: skip
 FIRST = "6.1-2cpu-proxy"  # of those in real time with two CPUs
 MACHINES = [*TABLE, *test_sleep.MACHINES]
 

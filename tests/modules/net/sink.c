@@ -38,7 +38,7 @@
 #include "compat/hrtimer.h"
 #include "sink.h"
 
-#define QUEUES_MAX	16
+#define QUEUES_MAX	512
 
 static unsigned int queues = 1;
 module_param(queues, uint, 0444);
