@@ -6,6 +6,7 @@
  * device goes down or a qdisc away, waits for this thread as well.
  */
 #include <linux/bottom_half.h>
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/kthread.h>
@@ -22,8 +23,16 @@ static void return_to(u32 cpu)
 {
 	if (cpu == TC_APIC_CPU_ANY || likely(cpumask_equal(current->cpus_ptr, cpumask_of(cpu))))
 		return;
+	/*
+	 * Not while CPUs go or come, nor does it wait for that: at the next packet then. If that
+	 * CPU went now, the thread would be allowed it alone, and still be on this one. On
+	 * PREEMPT_RT migrate_enable() warns of that.
+	 */
+	if (!cpus_read_trylock())
+		return;
 	if (cpu_active(cpu))
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	cpus_read_unlock();
 }
 
 static int run(void *data)

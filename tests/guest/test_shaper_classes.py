@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from test_shaper import BEGIN, BOTH, END, SMP, STRETCH, VIRTUAL, all_came, counts
+from test_shaper import BEGIN, BOTH, END, STOCK, STRETCH, VIRTUAL, all_came, counts
 
 # Priorities that name the classes 1:10 and 1:20, as SO_PRIORITY has them.
 FIRST, SECOND = 0x10010, 0x10020
@@ -217,7 +217,7 @@ LOAD = """
 
 
 @pytest.mark.guest(
-    SMP,
+    STOCK,
     LOAD
     + BEGIN
     + """
@@ -269,7 +269,7 @@ def test_filters(guest):
 
 
 @pytest.mark.guest(
-    [*VIRTUAL, *SMP],
+    BOTH,
     BEGIN
     + """
     tc qdisc add dev sink0 root handle 1: apic

@@ -6,7 +6,7 @@ No emulated network card has LaunchTime; what the driver is given is what can be
 import re
 
 import pytest
-from test_shaper import BOTH, END, SMP, VIRTUAL, counts
+from test_shaper import BOTH, END, STOCK, counts
 
 BEGIN = """
     unload
@@ -39,11 +39,11 @@ def launches(output: str) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.guest(
-    [*VIRTUAL, *SMP],
+    BOTH,
     BEGIN
     + """
     begin launch=1
-    for mode in hard soft; do
+    for mode in $HARD soft; do
         tc qdisc replace dev sink0 root handle 1: apic mode $mode offload on ahead 200us
         # The lead is learnt first.
         udpsend count=200 gap=20000-220000 clock=tai ahead=2000000
@@ -55,7 +55,7 @@ def launches(output: str) -> list[tuple[int, ...]]:
     tc -s qdisc show dev sink0
     # By a rate, and by a class's
     echo 1 >$SINK/reset
-    tc qdisc replace dev sink0 root handle 1: apic mode hard offload on ahead 50us rate 50mbit
+    tc qdisc replace dev sink0 root handle 1: apic mode $HARD offload on ahead 50us rate 50mbit
     tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
     udpsend count=100 size=667 how=burst priority=65552 wait=60000000
     launches
@@ -125,7 +125,7 @@ def test_difficult_driver(guest):
 
 
 @pytest.mark.guest(
-    SMP,
+    STOCK,
     BEGIN
     + """
     begin
@@ -175,7 +175,7 @@ def test_refused(guest):
 
 
 @pytest.mark.guest(
-    SMP,
+    STOCK,
     BEGIN
     + """
     begin launch=1
@@ -210,7 +210,7 @@ def test_replaced(guest):
 
 
 @pytest.mark.guest(
-    SMP,
+    STOCK,
     BEGIN
     + """
     insmod $SHARED/modules/sch_etf.ko 2>/dev/null || :
