@@ -62,7 +62,7 @@ static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff
 	u32 flags = shaper_cb(skb)->flags;
 
 	return flags & SHAPER_STACK || SHAPER_PREPARED(flags) != q->prepared ||
-	       q->features != qdisc_dev(q->sch)->features;
+	       q->features != READ_ONCE(qdisc_dev(q->sch)->features);
 }
 
 /*

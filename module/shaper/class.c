@@ -121,7 +121,7 @@ static void retreat(struct shaper_classes *classes, struct shaper_class *class)
 void shaper_class_account(struct shaper_class *class, struct sk_buff *skb, u32 len)
 {
 	shaper_cb(skb)->flags |= minor(class->classid) << SHAPER_CLASS_SHIFT;
-	class->queued++;
+	WRITE_ONCE(class->queued, class->queued + 1);
 	class->backlog += len;
 }
 
@@ -263,7 +263,7 @@ void shaper_class_left(struct shaper_classes *classes, const struct shaper_plan 
 
 	remember(classes, root);
 	classes->sending = NULL;
-	class->queued--;
+	WRITE_ONCE(class->queued, class->queued - 1);
 	class->backlog -= len;
 	shaper_plan_sent(&class->plan, at, max(at, left - min(left, classes->longest)), len);
 	if (root->rate)
@@ -287,7 +287,7 @@ void shaper_class_drop(struct shaper_classes *classes, const struct shaper_plan 
 
 	shaper_edf_erase(&classes->heads, skb);
 	class->end = class->begin;
-	class->queued--;
+	WRITE_ONCE(class->queued, class->queued - 1);
 	class->backlog -= len;
 	class->drops++;
 	advance(classes, class, root);
@@ -314,7 +314,7 @@ struct shaper_edf shaper_class_detach(struct shaper_classes *classes, struct sha
 	edf = class->edf;
 	shaper_edf_init(&class->edf);
 	class->next = NULL;
-	class->queued = 0;
+	WRITE_ONCE(class->queued, 0);
 	class->backlog = 0;
 	return edf;
 }

@@ -119,6 +119,7 @@ static int add(struct Qdisc *sch, struct shaper_class *values, u32 classid,
 {
 	struct shaper *q = qdisc_priv(sch);
 	struct shaper_class *class;
+	unsigned long flags;
 	int err;
 
 	class = kzalloc(sizeof(*class), GFP_KERNEL);
@@ -136,7 +137,9 @@ static int add(struct Qdisc *sch, struct shaper_class *values, u32 classid,
 		return err;
 	}
 	sch_tree_lock(sch);
+	raw_spin_lock_irqsave(&q->lock, flags);
 	q->classes.count++;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
 	sch_tree_unlock(sch);
 	*arg = (unsigned long)class;
 	return 0;
@@ -240,11 +243,11 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	shaper_leave(q, freed.count, freed.len);
+	q->classes.count--;
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	/* No packet has its number any more. */
 	xa_erase(&q->classes.all, TC_H_MIN(class->classid));
-	q->classes.count--;
 	if (freed.count)
 		qdisc_tree_reduce_backlog(sch, freed.count, freed.len);
 	sch_tree_unlock(sch);
@@ -337,6 +340,8 @@ static int dump_stats(struct Qdisc *sch, unsigned long arg, struct gnet_dump *du
 	struct tc_apic_xstats stats;
 	unsigned long flags;
 
+	/* What is dropped before it is queued is counted under this one. */
+	sch_tree_lock(sch);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	bstats = class->bstats;
 	stats = class->stats;
@@ -344,6 +349,7 @@ static int dump_stats(struct Qdisc *sch, unsigned long arg, struct gnet_dump *du
 	queue.backlog = class->backlog;
 	queue.drops = class->drops;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
+	sch_tree_unlock(sch);
 	stats.tsc_khz = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
 	if (gnet_stats_copy_basic(dump, NULL, &bstats, true) < 0 ||
 	    gnet_stats_copy_queue(dump, NULL, &queue, queue.qlen) < 0)

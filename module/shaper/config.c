@@ -192,11 +192,11 @@ static void convert(struct shaper *q, const struct shaper_config *config)
 	    config->overhead != old->overhead)
 		shaper_plan_set(&q->plan, hz, config->rate, config->burst, config->overhead);
 	q->late = apic_timer_ns_to_tsc(config->late_ns);
-	q->horizon = apic_timer_ns_to_tsc(config->horizon_ns);
+	WRITE_ONCE(q->horizon, apic_timer_ns_to_tsc(config->horizon_ns));
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);
 	q->ahead = config->offload ? apic_timer_ns_to_tsc(config->ahead_ns) : 0;
-	q->handing = q->ahead ?: apic_timer_ns_to_tsc(config->doorbell_ns);
-	q->near = apic_timer_ns_to_tsc(NEAR_NS);
+	WRITE_ONCE(q->handing, q->ahead ?: apic_timer_ns_to_tsc(config->doorbell_ns));
+	WRITE_ONCE(q->near, apic_timer_ns_to_tsc(NEAR_NS));
 }
 
 /**
@@ -363,15 +363,18 @@ int shaper_dump_stats(struct Qdisc *sch, struct gnet_dump *dump)
 	unsigned long flags;
 	u64 waited;
 
+	/* What is dropped before it is queued is counted under this one. */
+	sch_tree_lock(sch);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	stats = q->stats;
 	waited = q->waited;
 	stats.lead_hard = q->lead_hard.cycles;
 	stats.lead_soft = q->lead_soft.cycles;
+	stats.flows = q->flows.count;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
+	sch_tree_unlock(sch);
 	stats.waited_ns = apic_timer_tsc_to_ns(waited);
 	stats.tsc_khz = apic_timer_ns_to_tsc(NSEC_PER_MSEC);
 	stats.path = shaper_path();
-	stats.flows = q->flows.count;
 	return gnet_stats_copy_app(dump, &stats, sizeof(stats));
 }

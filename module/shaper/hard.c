@@ -92,7 +92,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		shaper_kick(q);
 		goto out;
 	}
-	if (unlikely(netif_xmit_frozen_or_stopped(txq))) {
+	if (unlikely(shaper_txq_stopped(txq))) {
 		__netif_tx_unlock(txq);
 		q->stats.stopped++;
 		q->stopped = true;

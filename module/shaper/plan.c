@@ -6,6 +6,7 @@
  * kept and added to the next packet's, so that after any number of packets the
  * departure is the one that a single division of all their bits would give.
  */
+#include <linux/compiler.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
@@ -34,7 +35,7 @@ void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 
 {
 	u64 rest = 0;
 
-	plan->hz = hz;
+	WRITE_ONCE(plan->hz, hz);
 	plan->rate = rate;
 	plan->overhead = overhead;
 	plan->rest = 0;

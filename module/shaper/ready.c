@@ -70,9 +70,11 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 	clockid_t clock = shaper_tstamp_clock(skb, q->config.clock);
 	/* In order within a flow, another look at the clocks could change it. */
 	u64 near = q->config.flow_order ? U64_MAX :
-		   apic_timer_add_tsc(request->now, q->near + q->handing);
+		   apic_timer_add_tsc(request->now, READ_ONCE(q->near) + READ_ONCE(q->handing));
+	u64 at, horizon = READ_ONCE(q->horizon);
 	bool far;
-	u64 at = shaper_far_to_tsc(clock, skb->tstamp, near, &far);
+
+	at = shaper_far_to_tsc(clock, skb->tstamp, near, &far);
 
 	if (sk && sock_flag(sk, SOCK_TXTIME)) {
 		request->flags |= SHAPER_TXTIME;
@@ -89,10 +91,10 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 		return true;
 	}
 	request->want = at;
-	if (at > request->now && at - request->now > q->horizon) {
+	if (at > request->now && at - request->now > horizon) {
 		if (!q->config.horizon_cap)
 			return false;
-		request->want = apic_timer_add_tsc(request->now, q->horizon);
+		request->want = apic_timer_add_tsc(request->now, horizon);
 		WRITE_ONCE(q->stats.capped_horizon, q->stats.capped_horizon + 1);
 	} else {
 		request->timed = !q->config.flow_order;
@@ -133,10 +135,11 @@ static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 static bool in_pace(struct shaper *q, const struct request *request, unsigned int len, u64 *want)
 {
 	struct shaper_plan *plan = &request->flow->plan;
-	u64 horizon = apic_timer_add_tsc(request->now, q->horizon);
+	u64 horizon = apic_timer_add_tsc(request->now, READ_ONCE(q->horizon));
+	u64 hz = READ_ONCE(q->plan.hz);
 
-	if (plan->rate != request->pace || plan->hz != q->plan.hz)
-		shaper_plan_set(plan, q->plan.hz, request->pace, 0, q->config.overhead);
+	if (plan->rate != request->pace || plan->hz != hz)
+		shaper_plan_set(plan, hz, request->pace, 0, q->config.overhead);
 	*want = shaper_plan_at(plan, *want);
 	if (unlikely(*want > horizon)) {
 		if (!q->config.horizon_cap)

@@ -76,7 +76,8 @@ enum shaper_sender {
 /**
  * struct shaper - a qdisc
  * @lock:	of all of this except where noted. Innermost, except for the timer's own
- *		locks; the root qdisc's lock is taken before it
+ *		locks; the root qdisc's lock is taken before it. Enqueue reads some of what
+ *		is written under it without, by READ_ONCE()
  * @edf:	the packets that wait, but those of classes
  * @far:	those whose departure times are far
  * @classes:	the classes, and theirs

@@ -16,6 +16,7 @@
 #include "report.h"
 #include "send.h"
 #include "soft.h"
+#include "txq.h"
 
 /* Packets that one call of dequeue sends, as the core's dev_tx_weight. */
 #define WEIGHT		64
@@ -48,7 +49,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	bool thread = q->thread && current == q->thread;
-	bool stopped, busy = false;
+	bool stopped, busy = false, irqs_on = q->irqs_on;
 	struct shaper_sending sending __uninitialized;
 	u64 expired = q->expired;
 	struct sk_buff *gone;
@@ -61,14 +62,14 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	spin_unlock(qdisc_lock(q->sch));
 
 	HARD_TX_LOCK(dev, sending.start.txq, smp_processor_id());
-	stopped = netif_xmit_frozen_or_stopped(sending.start.txq);
+	stopped = shaper_txq_stopped(sending.start.txq);
 	if (!stopped) {
 		if (shaper_tapped(dev))
 			dev_queue_xmit_nit(skb, dev);
 		local_irq_save(*flags);
 		if (shaper_epoch_is_over(q, epoch))
 			sending.start.at = rdtsc();
-		sending.start.irqs_on = q->irqs_on && !irqs_disabled_flags(*flags);
+		sending.start.irqs_on = irqs_on && !irqs_disabled_flags(*flags);
 		shaper_give(&sending, thread ? TC_APIC_MODE_THREAD : TC_APIC_MODE_SOFT);
 		local_irq_restore(*flags);
 		busy = !sending.taken;
@@ -94,7 +95,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 		q->stopped = true;
 		/* Pairs with the atomic operation by which the driver starts its queue. */
 		smp_mb();
-		if (!netif_xmit_frozen_or_stopped(sending.start.txq)) {
+		if (!shaper_txq_stopped(sending.start.txq)) {
 			q->stopped = false;
 			*again = true;
 		}
@@ -182,7 +183,8 @@ void shaper_tell_parents(struct shaper *q)
 {
 	struct Qdisc *sch = q->sch;
 
-	if (!sch->q.qlen)
+	/* The handler may send what there is. */
+	if (!READ_ONCE(sch->q.qlen))
 		return;
 	qdisc_tree_reduce_backlog(sch, q->gone, q->gone_len);
 	q->gone = 0;

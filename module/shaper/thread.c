@@ -50,7 +50,8 @@ static int run(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(q->woken, false);
-		return_to(READ_ONCE(q->config.cpu));
+		/* Who is to go to another one is replaced: the old one will do until then. */
+		return_to(data_race(READ_ONCE(q->config.cpu)));
 		local_bh_disable();
 		scheduled = shaper_schedule(q);
 		local_bh_enable();

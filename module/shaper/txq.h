@@ -18,4 +18,11 @@ static inline bool shaper_txq_trylock(struct netdev_queue *txq)
 	return __netif_tx_trylock(txq);
 }
 
+/* Whether a device's queue takes no packets now. */
+static inline bool shaper_txq_stopped(const struct netdev_queue *txq)
+{
+	/* Who wakes or stops it meanwhile changes a bit: either answer is right then. */
+	return data_race(netif_xmit_frozen_or_stopped(txq));
+}
+
 #endif /* _SHAPER_TXQ_H */

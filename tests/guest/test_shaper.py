@@ -8,7 +8,7 @@ from machines import some
 VIRTUAL = some(cpus=1, source="proxy", engine="virtual")
 SMP = some(kernel=("6.1", "6.12", "7.2"), cpus=2, source="proxy", engine="smp", x2apic=False)
 RT = some(kernel=("6.1-rt", "7.2-rt"), source="proxy")
-CHECKED = some(kernel="6.1-debug", source="proxy")
+CHECKED = some(kernel=("6.1-debug", "6.1-kcsan"), source="proxy")
 # Those built here lack the kernel's own qdiscs and filters, and namespaces.
 STOCK = [*SMP, *RT]
 REAL = [*STOCK, *CHECKED]
