@@ -404,3 +404,53 @@ def test_refined_rate(guest):
         assert count == 500
         # The first of a socket is late by what it takes to send. The old rate is 50,000 off.
         assert abs(time - 499 * 667 * 8 / mbit * khz / 1000) < 5000
+
+
+# Payload of a packet, and of each of those that it is to be split into; the headers of one.
+WHOLE, SEGMENT, HEADERS = 5000, 500, 42
+SEGMENTS = WHOLE // SEGMENT
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN.replace("load apic_timer_sink", "insmod $MODULES/apic_timer_sink.ko gso=1")
+    + f"""
+    patiently booted
+    send() {{
+        udpsend count=100 size={WHOLE + HEADERS} segment={SEGMENT} how=burst wait=100000000
+    }}
+    for split in on off; do
+        tc qdisc replace dev sink0 root apic mode hard rate 50mbit split_gso $split
+        # The lead is learnt first.
+        send
+        echo 1 >$SINK/reset
+        echo 1 >$TRACING/events/sch_apic/sch_apic_send/enable
+        send
+        echo 0 >$TRACING/events/sch_apic/sch_apic_send/enable
+        grep -o "sch_apic_send: .* len=[0-9]*" $TRACING/trace | sed 's/.*len=/len /' |
+            sort | uniq -c
+        echo >$TRACING/trace
+        spacing
+        tc -s qdisc show dev sink0
+        tc qdisc del dev sink0 root
+        echo .
+    done
+    """
+    + END,
+)
+def test_split_gso(guest):
+    """Off, a packet goes to the driver whole, and takes what its segments take on the wire."""
+    on, off = guest.ok().split("\n.\n")[:2]
+    print(on, off)
+    frame = SEGMENT + HEADERS
+    for part, lengths in ((on, [(100 * SEGMENTS, frame)]), (off, [(100, SEGMENTS * frame)])):
+        found = re.findall(r"^ *(\d+) len (\d+)$", part, re.M)
+        assert [tuple(map(int, row)) for row in found] == lengths
+        assert f" Sent {200 * SEGMENTS * frame} bytes {200 * SEGMENTS} pkt " in part
+        want = SEGMENTS * frame * 8 / 50 * int(re.search(r"tsc_khz (\d+)", part)[1]) / 1000
+        row = re.search(r"^spacing (.*)$", part, re.M)[1]
+        count, _, low, high, _, total = map(int, row.split())
+        assert count == 100
+        assert want - 5 < low <= high < want + 5
+        assert abs(total - 99 * want) < 5
+    assert " gso_split 200 " in on and " gso_split 0 " in off

@@ -22,7 +22,8 @@
  * other one of these also stops the queue, as a driver should, and the rest
  * don't, as some drivers do.
  *
- * The device has a parent, as hardware has. With "launch" it also has LaunchTime, as few
+ * The device has a parent, as hardware has. With "gso" it takes UDP packets whole that it would
+ * have to split. With "launch" it also has LaunchTime, as few
  * network cards have: it does not keep packets, but notes what times it is given.
  */
 #include <linux/debugfs.h>
@@ -71,6 +72,10 @@ MODULE_PARM_DESC(stop_us, "longest time for which a queue is stopped, us");
 static bool launch;
 module_param(launch, bool, 0444);
 MODULE_PARM_DESC(launch, "the device has LaunchTime");
+
+static bool gso;
+module_param(gso, bool, 0444);
+MODULE_PARM_DESC(gso, "the device splits UDP packets itself");
 
 static struct net_device *device;
 static struct dentry *directory;
@@ -174,6 +179,8 @@ static void sink_setup(struct net_device *dev)
 	dev->flags |= IFF_NOARP;
 	dev->flags &= ~IFF_MULTICAST;
 	dev->features |= NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+	if (gso)
+		dev->features |= NETIF_F_GSO_UDP_L4;
 	dev->hw_features |= dev->features;
 	dev->vlan_features |= dev->features;
 	eth_hw_addr_random(dev);

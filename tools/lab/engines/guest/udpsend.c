@@ -4,6 +4,7 @@
  *
  *	count=N		N packets
  *	size=BYTES	of a frame, Ethernet's 14 bytes among them
+ *	segment=BYTES	of payload: the frame is for the kernel or the device to split, UDP_SEGMENT
  *	gap=NS		between plans; gap=NS-NS: random, uniform
  *	how=plan	each packet has its time, by SO_TXTIME
  *	how=burst	no times: all is sent at once, and the qdisc has the rate
@@ -37,11 +38,13 @@
 #define AF_INET			2
 #define SOCK_DGRAM		2
 #define SOL_SOCKET		1
+#define SOL_UDP			17
 #define SO_PRIORITY		12
 #define SO_SNDBUFFORCE		32
 #define SO_MARK			36
 #define SO_MAX_PACING_RATE	47
 #define SO_TXTIME		61
+#define UDP_SEGMENT		103
 #define SOF_TXTIME_DEADLINE_MODE	1
 #define SOF_TXTIME_REPORT_ERRORS	2
 #define MSG_DONTWAIT		0x40
@@ -109,8 +112,8 @@ struct payload {
 enum { PLAN, BURST, PACE, TIMED };
 
 static struct {
-	u64 count, size, gap_min, gap_max, ahead, batch, flow, seed, port, mark, priority, burn,
-	    wait;
+	u64 count, size, segment, gap_min, gap_max, ahead, batch, flow, seed, port, mark, priority,
+	    burn, wait;
 	u32 to, clock, txtime_flags;
 	u32 how;
 } ask = {
@@ -223,7 +226,7 @@ static const struct {
 	{ "count", &ask.count }, { "size", &ask.size }, { "ahead", &ask.ahead },
 	{ "batch", &ask.batch }, { "flow", &ask.flow }, { "seed", &ask.seed },
 	{ "port", &ask.port }, { "mark", &ask.mark }, { "priority", &ask.priority },
-	{ "burn", &ask.burn }, { "wait", &ask.wait },
+	{ "burn", &ask.burn }, { "wait", &ask.wait }, { "segment", &ask.segment },
 };
 
 static u32 address(const char *text)
@@ -330,7 +333,8 @@ static void set(int s, int level, int name, const void *data, u64 size, const ch
 static int open_socket(void)
 {
 	int s = (int)sys(SYS_socket, AF_INET, SOCK_DGRAM, 0, 0, 0);
-	u32 big = 256 << 20, mark = (u32)ask.mark, priority = (u32)ask.priority;
+	u32 big = 256 << 20, mark = (u32)ask.mark, priority = (u32)ask.priority,
+	    segment = (u32)ask.segment;
 	struct { u32 clock, flags; } txtime = {
 		ask.clock, ask.txtime_flags | SOF_TXTIME_REPORT_ERRORS
 	};
@@ -343,6 +347,8 @@ static int open_socket(void)
 		set(s, SOL_SOCKET, SO_MARK, &mark, sizeof(mark), "SO_MARK");
 	if (ask.priority)
 		set(s, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority), "SO_PRIORITY");
+	if (ask.segment)
+		set(s, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment), "UDP_SEGMENT");
 	if (ask.how == PLAN)
 		set(s, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime), "SO_TXTIME");
 	if (ask.how == PACE)
