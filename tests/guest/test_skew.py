@@ -5,7 +5,7 @@ import re
 import pytest
 from clock_rows import keep
 from lab.build import build
-from lab.engines import bochs
+from lab.engines import bochs, virtual
 from lab.kernels import kernels
 from machines import some
 
@@ -198,6 +198,61 @@ FOUR = f"""
 """
 # By flags: nothing, the skew corrected, all or none of it.
 APART = {0: 8, 1: 8, 3: 8}
+
+RINGS = 12
+RING = f"""
+    debug=/sys/kernel/debug
+    insmod $MODULES/apic_timer.ko
+    insmod $MODULES/apic_clock.ko skew_period_s=0
+    insmod $MODULES/apic_clock_test.ko
+    # It measures once by itself, a second later.
+    sleep 1.5
+    # CPUs of virtual time run in turn, and now and then do not meet: that is no answer.
+    measured() {{
+        for attempt in 1 2 3 4 5 6 7 8; do
+            answer=$(echo measure 2>&1 >$debug/apic_clock/skew) || true
+            case $answer in *"timed out"*) ;; *) break ;; esac
+        done
+        echo "measured: $answer"
+    }}
+    measured
+    for n in $(seq {RINGS}); do
+        echo "ring 1" >$debug/apic_clock_test/command
+        measured
+    done
+    grep ^rings $debug/apic_clock_test/result
+    cat $debug/apic_clock/skew $debug/apic_clock/verdict
+    echo closed
+    measured
+    cat $debug/apic_clock/skew $debug/apic_clock/verdict
+    dmesg | grep apic_clock:
+"""
+
+
+@pytest.mark.long
+def test_ring():
+    """Distances that do not fit together: an error for who measures, and a few lines in the log."""
+    kernel = kernels.ensure("6.1")
+    modules = sorted(build.build(kernel).rglob("apic_*.ko"))
+    output = virtual.run(kernel, RING, modules=modules, cpus=3, timeout=900).check().output
+    print(output)
+    answers = re.findall(r"^measured: (.*)$", output, re.M)
+    assert answers[0] == answers[-1] == "" and len(answers) == RINGS + 2
+    assert all("Stale file handle" in answer for answer in answers[1:-1])
+    before, after = output.split("closed\n")
+    # Each with one that does not close; the first measurement had one that did.
+    assert re.search(r"^rings \d+ left 0$", before, re.M)
+    # The distance of the second that was measured is not to be relied on.
+    assert "cpu 2: not known (-116)\n" in before
+    assert "1 not, 1 contradict themselves" in before
+    assert "\nverdict untrusted\n" in before
+    # Ten in an hour
+    assert len(re.findall(r"CPUs 0, 1 and 2: TSCs: the distances measured between them do not "
+                          r"fit together", after)) == 10  # fmt: skip
+    rows = SKEW.findall(after)
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert all(int(low) <= 0 <= int(high) for _, _, low, high, *_ in rows)
+    assert " 0 contradict themselves" in after
 
 
 @pytest.mark.matrix

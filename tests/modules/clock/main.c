@@ -23,6 +23,7 @@
  *		"patience MS": hold up a CPU that is measured, see patience.c
  *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
+ *		"ring COUNT": the distances of three CPUs do not fit together, see ring.c
  *		"trust": register a notifier of the verdict, and what bad use of it gets
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *		"phc_VERB SLOT CLOCK VALUE": timers of PTP clocks, see phc.c
@@ -200,6 +201,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_stop(n);
 	if (!strcmp(verb, "trust"))
 		return clock_test_trust();
+	if (!strcmp(verb, "ring"))
+		return clock_test_ring(n);
 	if (!strncmp(verb, "phc_", 4))
 		return clock_test_phc(verb, n, clock, ms);
 	if (n >= SLOTS)
@@ -270,6 +273,7 @@ static int result_show(struct seq_file *file, void *unused)
 	clock_test_patience_show(file);
 	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
+	clock_test_ring_show(file);
 	clock_test_stop_show(file);
 	clock_test_trust_show(file);
 	clock_test_phc_show(file);
@@ -320,6 +324,7 @@ static void __exit clock_test_exit(void)
 	debugfs_remove(directory);
 	clock_test_trust_exit();
 	clock_test_hold_end();
+	clock_test_ring_exit();
 	if (leave)
 		return;
 	for (i = 0; i < SLOTS; i++) {
