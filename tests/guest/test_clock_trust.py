@@ -180,6 +180,91 @@ def test_rate(guest):
     assert output.count("rate +") + output.count("rate -") == 4
 
 
+# Places of tests/modules/clock/stretch.c
+REFERENCE, MONOTONIC, RAW, REALTIME = range(4)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", kernel="6.1", cpus=1, source="proxy"),
+    f"""
+    load apic_timer
+    load apic_clock reference=hpet resync_ms=100
+    load apic_clock_test
+    test=$DEBUG/apic_clock_test
+    for one_in in 0 2 1; do
+        echo "stretch {REFERENCE} $one_in" >$test/command
+        sleep 11
+        echo $one_in $(grep ^stretched $test/result)
+        cat $DEBUG/apic_clock/resync
+    done
+    echo "stretch {REFERENCE} 0" >$test/command
+    grep ^stops $DEBUG/apic_clock/verdict
+    rmmod apic_clock_test
+    rmmod apic_clock
+    """,
+)
+def test_stretched_reads_of_the_counter(guest):
+    """What comes between a read and its looks at the TSC makes rates and offsets vague, not wrong.
+
+    What holds up all reads of a comparison may look like a stop, which is then not certain.
+    """
+    output = guest.ok()
+    print(output)
+    stretched = [int(n) for n in re.findall(r"^\d stretched (\d+) ", output, re.M)]
+    assert stretched[0] == 0 and stretched[1] > 200 and stretched[2] > 500
+    rows = RESYNC.findall(output)
+    assert len(rows) == 3
+    rates = [(int(row[3]), int(row[4])) for row in rows]
+    offsets = [(int(row[6]), int(row[7])) for row in rows]
+    for (rate, within), (offset, error), row in zip(rates, offsets, rows, strict=True):
+        assert abs(rate - rates[0][0]) <= within + rates[0][1]
+        # Common time runs by the rate, for 30 s by now.
+        assert abs(offset - offsets[0][0]) <= error + offsets[0][1] + 30 * within
+        assert within < 100
+        _, rejected = map(int, row[-2:])
+        assert (int(row[5]), rejected) == (0, 0)
+    assert offsets[0][1] < 20 and offsets[2][1] > 1000
+    assert re.search(r"^stops \d+ found, ahead \d+ times; 0 of these are certain; ", output, re.M)
+
+
+@pytest.mark.guest(
+    some(engine="virtual", kernel="6.1", cpus=1, source="proxy"),
+    f"""
+    load apic_timer
+    load apic_clock
+    load apic_clock_test
+    test=$DEBUG/apic_clock_test
+    clocksource=/sys/devices/system/clocksource/clocksource0/current_clocksource
+    was=$(cat $clocksource)
+    for name in hpet acpi_pm; do
+        echo $name >$clocksource
+        sleep 0.1
+        for site in {MONOTONIC} {RAW} {REALTIME}; do
+            echo "bracket $site 200" >$test/command
+            echo $name $site $(grep ^stretched $test/result)
+        done
+    done
+    echo $was >$clocksource
+    sleep 0.1
+    rmmod apic_clock_test
+    rmmod apic_clock
+    """,
+)
+def test_stretched_conversions(guest):
+    """Where clocks are read to convert, what comes between makes the result vague, not wrong."""
+    output = guest.ok()
+    print(output)
+    rows = re.findall(r"^(\w+) \d stretched (\d+) converted (\d+) wrong (\d+) off (\d+) "
+                      r"error (\d+) undisturbed (\d+)$", output, re.M)  # fmt: skip
+    assert [row[0] for row in rows] == ["hpet"] * 3 + ["acpi_pm"] * 3
+    for name, *numbers in rows:
+        stretched, converted, wrong, off, error, undisturbed = map(int, numbers)
+        assert (converted, wrong) == (200, 0), name
+        assert stretched > 150
+        # It makes them wrong by far more than they are otherwise: the error says so.
+        assert undisturbed < 5000 and 10 * undisturbed < off <= error + undisturbed, name
+
+
 @pytest.mark.guest(
     [Machine("6.1", 2, source="auto", append="hpet=disable", matrix=True)],
     """

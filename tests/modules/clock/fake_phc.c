@@ -45,6 +45,10 @@ static unsigned int jitter = 300;
 module_param(jitter, uint, 0600);
 MODULE_PARM_DESC(jitter, "TSC cycles that a read takes each way, at most");
 
+static unsigned int smi;
+module_param(smi, uint, 0600);
+MODULE_PARM_DESC(smi, "one way in this number takes up to 100 us more, 0 for none");
+
 static int ppb[FAKE_PHCS] = { 100000, -70000 };
 module_param_array(ppb, int, NULL, 0400);
 MODULE_PARM_DESC(ppb, "how much faster than the TSC each clock runs, 10^-9");
@@ -140,6 +144,8 @@ static void cross_bus(struct fake *fake)
 
 	if (READ_ONCE(jitter))
 		cycles = prandom_u32_state(&fake->rnd) % READ_ONCE(jitter);
+	if (READ_ONCE(smi) && !(prandom_u32_state(&fake->rnd) % READ_ONCE(smi)))
+		cycles += prandom_u32_state(&fake->rnd) % (u32)apic_timer_us_to_tsc(100);
 	while (rdtsc_ordered() - from < cycles)
 		cpu_relax();
 }

@@ -24,6 +24,8 @@
  *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"ring COUNT": the distances of three CPUs do not fit together, see ring.c
+ *		"stretch SITE N": time passes while a clock is read, see stretch.c
+ *		"bracket SITE TIMES": convert moments meanwhile
  *		"trust": register a notifier of the verdict, and what bad use of it gets
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *		"phc_VERB SLOT CLOCK VALUE": timers of PTP clocks, see phc.c
@@ -203,6 +205,10 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_trust();
 	if (!strcmp(verb, "ring"))
 		return clock_test_ring(n);
+	if (!strcmp(verb, "stretch"))
+		return clock_test_stretch(n, clock);
+	if (!strcmp(verb, "bracket"))
+		return clock_test_bracket(n, clock);
 	if (!strncmp(verb, "phc_", 4))
 		return clock_test_phc(verb, n, clock, ms);
 	if (n >= SLOTS)
@@ -275,6 +281,7 @@ static int result_show(struct seq_file *file, void *unused)
 	clock_test_rearm_show(file);
 	clock_test_ring_show(file);
 	clock_test_stop_show(file);
+	clock_test_stretch_show(file);
 	clock_test_trust_show(file);
 	clock_test_phc_show(file);
 	clock_test_group_show(file);
@@ -325,6 +332,7 @@ static void __exit clock_test_exit(void)
 	clock_test_trust_exit();
 	clock_test_hold_end();
 	clock_test_ring_exit();
+	clock_test_stretch_end();
 	if (leave)
 		return;
 	for (i = 0; i < SLOTS; i++) {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Time that passes between two looks at the TSC and the read of another clock that is between
+ * them, as by an SMI: before that read or after it.
+ *
+ * What a conversion says then is compared with what it says when nothing comes between.
+ */
+#include <linux/apic_timer.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/kprobes.h>
+#include <linux/minmax.h>
+#include <linux/prandom.h>
+#include <linux/processor.h>
+#include <linux/seq_file.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+
+#include "clock_test.h"
+
+#define LONGEST_US	100
+/* Distance of the moments that are converted, ns. */
+#define AHEAD		NSEC_PER_MSEC
+/* Of undisturbed conversions, the one with the least error is what it is compared with. */
+#define UNDISTURBED	4
+
+/* What is called between two looks at the TSC. */
+static const struct {
+	const char *symbol;
+	int clock;
+} sites[] = {
+	{ "apic_clock:apic_clock_reference_read", -1 },
+	{ "ktime_get", CLOCK_MONOTONIC },
+	{ "ktime_get_raw", CLOCK_MONOTONIC_RAW },
+	{ "ktime_get_with_offset", CLOCK_REALTIME },
+};
+
+/**
+ * struct stretch_result - what came of it
+ * @stretched:	how often time has passed there
+ * @converted:	moments
+ * @wrong:	how often the two results were farther apart than their errors allow
+ * @off:	the most that they were apart, cycles
+ * @error:	the largest that a conversion said
+ * @undisturbed:	likewise of those that nothing came between
+ */
+static struct stretch_result {
+	u64 stretched, converted, wrong;
+	u64 off, error, undisturbed;
+} result;
+
+static struct rnd_state rnd;
+static unsigned int nth;	/* one side of a read in this number, 0 for none */
+
+static void stretch(void)
+{
+	u64 begun = apic_timer_now(), cycles;
+	unsigned int one_in = READ_ONCE(nth);
+
+	if (!one_in || prandom_u32_state(&rnd) % one_in)
+		return;
+	result.stretched++;
+	cycles = apic_timer_ns_to_tsc(prandom_u32_state(&rnd) % (LONGEST_US * NSEC_PER_USEC));
+	while (apic_timer_now() - begun < cycles)
+		cpu_relax();
+}
+
+static int before(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	stretch();
+	return 0;
+}
+
+static int after(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	stretch();
+	return 0;
+}
+
+static struct kretprobe probe;
+
+void clock_test_stretch_end(void)
+{
+	if (probe.kp.symbol_name)
+		unregister_kretprobe(&probe);
+	probe.kp.symbol_name = NULL;
+}
+
+/* From now on one side in @one_in of the reads at a site; 0: no more. */
+int clock_test_stretch(unsigned int site, int one_in)
+{
+	int ret;
+
+	if (site >= ARRAY_SIZE(sites) || one_in < 0)
+		return -EINVAL;
+	clock_test_stretch_end();
+	result = (struct stretch_result) {};
+	nth = one_in;
+	if (!one_in)
+		return 0;
+	prandom_seed_state(&rnd, 3);
+	probe = (struct kretprobe) {
+		.kp.symbol_name = sites[site].symbol,
+		.entry_handler = before,
+		.handler = after,
+	};
+	ret = register_kretprobe(&probe);
+	if (ret)
+		probe.kp.symbol_name = NULL;
+	return ret;
+}
+
+static u64 undisturbed(int clock, ktime_t when, u64 *error)
+{
+	u64 best = 0, tsc, its;
+	unsigned int i;
+
+	for (i = 0; i < UNDISTURBED; i++) {
+		tsc = apic_timer_clock_to_tsc(clock, when, &its);
+		if (i && its >= *error)
+			continue;
+		best = tsc;
+		*error = its;
+	}
+	return best;
+}
+
+/* Convert moments of a site's clock, with and without. */
+int clock_test_bracket(unsigned int site, int times)
+{
+	u64 truth, tsc, its, error, off;
+	int clock, one_in, ret, i;
+	ktime_t when;
+
+	if (site >= ARRAY_SIZE(sites) || sites[site].clock < 0)
+		return -EINVAL;
+	clock = sites[site].clock;
+	ret = clock_test_stretch(site, 2);
+	if (ret)
+		return ret;
+	one_in = nth;
+	for (i = 0; i < times; i++) {
+		WRITE_ONCE(nth, 0);
+		when = apic_timer_tsc_to_clock(clock, apic_timer_now()) + AHEAD;
+		truth = undisturbed(clock, when, &its);
+		WRITE_ONCE(nth, one_in);
+		tsc = apic_timer_clock_to_tsc(clock, when, &error);
+		WRITE_ONCE(nth, 0);
+		off = abs((s64)(tsc - truth));
+		result.converted++;
+		result.wrong += off > error + its;
+		result.off = max(result.off, off);
+		result.error = max(result.error, error);
+		result.undisturbed = max(result.undisturbed, its);
+		cond_resched();
+	}
+	clock_test_stretch_end();
+	return 0;
+}
+
+void clock_test_stretch_show(struct seq_file *file)
+{
+	seq_printf(file, "stretched %llu converted %llu wrong %llu off %llu error %llu undisturbed %llu\n",
+		   result.stretched, result.converted, result.wrong, result.off, result.error,
+		   result.undisturbed);
+}
