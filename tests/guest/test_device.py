@@ -12,7 +12,7 @@ import calendar_rules
 import device
 import pytest
 from lab.bench import figures
-from lab.build import build, user, userland
+from lab.build import build, jitterdebugger, user, userland
 from lab.engines import virtual
 from lab.kernels import kernels, sources
 from machines import Machine, some
@@ -340,7 +340,6 @@ def test_starve_irq_work(hostile):
 
 
 # Of the kernel's tests of its timers, those that sleep or have timers; and rt-tests' programs.
-# jitterdebugger sleeps by the call that cyclictest makes.
 JUDGES = ("nanosleep", "nsleep-lat", "set-timer-lat", "posix_timers")
 RT_TESTS = tuple(f"{name} -q -l 200 -p 90" for name in ("pmqtest", "ptsematest", "signaltest -t 2"))
 
@@ -375,6 +374,8 @@ def test_preload(scratch):
             "$@" cyclictest -q -m -p 95 --policy=fifo -t 1 -i 500 -l 3000 -N -h 1000000 \\
                 --json=/tmp/json >/dev/null
             put $name </tmp/json
+            "$@" jitterdebugger -N -a 0 -p 95 -i 500 -l 1000 -o /tmp >/dev/null
+            put jitter-$name </tmp/results.json
         }}
         run without env
         run with env LD_PRELOAD=/lib/preload.so
@@ -397,7 +398,8 @@ def test_preload(scratch):
         kernel, script, modules=modules(kernel), timeout=600,
         files={"lib/preload.so": scratch / "libapictimer-preload.so",
                **{f"usr/bin/{name}": kernels_own(name, scratch) for name in JUDGES},
-               **{f"usr/bin/{name}": userland.root() / "usr/bin" / name for name in rt_tests}},
+               **{f"usr/bin/{name}": userland.root() / "usr/bin" / name for name in rt_tests},
+               "usr/bin/jitterdebugger": jitterdebugger.program()},
     )  # fmt: skip
     assert result.ok, f"{result.verdict}\n{result.output}"
     for judge in (*JUDGES, *rt_tests):
@@ -408,14 +410,16 @@ def test_preload(scratch):
         assert verdicts(preloaded) == verdicts(without), preloaded
     found = {}
     for name, data in result.files.items():
-        (thread,) = json.loads(data)["thread"].values()
-        assert thread["cycles"] == 3000
+        jitter = name.startswith("jitter-")
+        (thread,) = json.loads(data)["cpu" if jitter else "thread"].values()
+        assert thread["count" if jitter else "cycles"] == (1000 if jitter else 3000)
         found[name] = figures.summary({int(k): v for k, v in thread["histogram"].items()})
         print(name, found[name])
-    assert found["with"]["min"] >= 0
-    assert found["with"]["p99"] < 300  # what clock_gettime() takes, and cyclictest
-    for name in ("without", "off", "missing"):
-        assert found[name]["p50"] > 2000
+    for program in ("", "jitter-"):
+        assert found[f"{program}with"]["min"] >= 0
+        assert found[f"{program}with"]["p99"] < 300  # what clock_gettime() takes, and the program
+        for name in ("without", "off", "missing"):
+            assert found[f"{program}{name}"]["p50"] > 2000
 
 
 PRELOADED = ("signalled", "never", "closes", "forks", "handler")

@@ -15,9 +15,9 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
               with its suite's compiler (kernels, chroot, vmlinux); kernels built here, from
               Debian's sources and this tree's patches (sources, patches, patched, configs/, deb)
     build/    build this tree's modules or a consumer's for a kernel (build); the programs of
-              guests, of one version everywhere (unpacked, userland, iproute2, linuxptp), and
-              those that no package has (native); what a guest with a network takes along
-              (network); QEMU's plug-ins, whose sources are in plugins/ (plugins)
+              guests, of one version everywhere (unpacked, userland, iproute2, jitterdebugger,
+              linuxptp), and those that no package has (native); what a guest with a network takes
+              along (network); QEMU's plug-ins, whose sources are in plugins/ (plugins)
     engines/  what runs a script in a guest of such a kernel, by name in engines.py, with options
               that options.py explains:
                 virtual                           in virtual time

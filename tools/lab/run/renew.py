@@ -1,7 +1,7 @@
 """Renew the lock: the newest packages of each root that Debian's archive has today."""
 
 from ..base.progress import say
-from ..build import iproute2, linuxptp, tool, userland
+from ..build import iproute2, jitterdebugger, linuxptp, tool, userland
 from ..engines import bochs, successor, uefi
 from ..kernels import kernels, lock, sources
 from ..kernels.debian import Archive, Groups
@@ -31,6 +31,7 @@ def _asked(archive: Archive) -> dict[str, Groups]:
     if archive.suites == userland.SUITES:
         asked["userland"] = [(userland.PACKAGES, True), (userland.ALONE, False)]
         asked["iproute2"] = [(iproute2.ALONE, False)]
+        asked["jitterdebugger"] = [(jitterdebugger.ALONE, False)]
         asked["linuxptp"] = [(linuxptp.ALONE, False)]
         asked["kexec"] = [(successor.PACKAGES, True)]
         asked["ovmf"] = [(uefi.PACKAGES, True)]
