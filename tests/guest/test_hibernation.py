@@ -1,13 +1,17 @@
 """Timers are pending while the machine is off: its image finds another TSC, and says so."""
 
 import errno
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 from lab.build import build, network, user
 from lab.engines import hibernator
 from lab.kernels import kernels
 
+TREE = Path(__file__).resolve().parents[2]
 CPUS = 2
 SCRIPT = """
     sleeper=/sys/kernel/debug/apic_timer_sleep
@@ -18,6 +22,7 @@ SCRIPT = """
     insmod $MODULES/apic_clock_test.ko
     insmod $MODULES/sch_apic.ko
     insmod $MODULES/apic_timer_sink.ko
+    insmod $MODULES/apic_calendar.ko allow_unstable=1
     groups=/sys/kernel/debug/apic_clock_test
     sink=/sys/kernel/debug/apic_timer_sink
     for how in tsc any mono read readany poll uring disarmed over; do
@@ -40,6 +45,8 @@ SCRIPT = """
     udpsend $timed flow=3 clock=tai >/dev/null &
     while [ "$(queued)" -lt 400 ]; do usleep 100000; done
     echo queued $(queued)
+    apic-calendar run /both >/tmp/calendar 2>&1 &
+    usleep 500000
     echo disk >/sys/power/state
     echo awake
     cat $sleeper/report
@@ -75,6 +82,11 @@ SCRIPT = """
     wait
     cat /tmp/asleep.*
     grep ^later $groups/result
+    echo calendar
+    cat /tmp/calendar
+    echo anew
+    apic-calendar run /both 2
+    rmmod apic_calendar
     rmmod apic_timer_sink
     rmmod sch_apic
     rmmod apic_clock_test
@@ -83,6 +95,12 @@ SCRIPT = """
     rmmod apic_timer_sleep
     rmmod apic_timer
     dmesg | grep apic_timer:
+"""
+BOTH = b"""unit a cpu 0 user
+unit b cpu 1 user
+table both major 20ms
+at 2ms run a for 1ms
+at 2ms run b for 1ms
 """
 SHOT = re.compile(r"^(\w+) runs (\d) cpu (\d) pending (\d) late_ms (\d+) left_ms (\d+)$", re.M)
 
@@ -93,13 +111,17 @@ def shots(report: str, kind: str) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module", params=kernels.SUPPORTED)
-def woken(request):
+def woken(request, tmp_path_factory):
     """Return a kernel, and what it had to say before and after its machine was off."""
     kernel = kernels.ensure(request.param)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     # On one of them nothing is asked of the kernel's latency, by which it would know us.
     options = "latency_qos=N" if request.param == kernels.SUPPORTED[0] else ""
-    files = {"usr/bin/asleep": user.program(kernel, "asleep"), **network.files(kernel)}
+    output = tmp_path_factory.mktemp("user")
+    subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={output}", "CFLAGS=-O2 -static",
+                    output / "apic-calendar"], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    files = {"usr/bin/asleep": user.program(kernel, "asleep"), **network.files(kernel),
+             "usr/bin/apic-calendar": output / "apic-calendar", "both": BOTH}  # fmt: skip
     return kernel, hibernator.run(
         kernel, f"OPTIONS={options}\n{SCRIPT}", modules=modules, files=files, cpus=CPUS, timeout=600
     ).check()
@@ -151,3 +173,16 @@ def test_pending_while_off(woken):
     assert [row[:3] for row in groups] == [("0", "0", str(CPUS)),
                                            ("1", str(-errno.EAGAIN), "0")]  # fmt: skip
     assert all(0 <= int(late) < 10**9 for row in groups for late in row[3:])
+
+
+@pytest.mark.matrix
+def test_calendar_while_off(woken):
+    """A calendar stops, and says so; after the sleep it can be started by the new TSC."""
+    _, result = woken
+    slept, anew = re.search(r"^calendar\n(.*)^anew\n(.*)", result.output, re.M | re.S).groups()
+    print(slept, anew)
+    assert f"apic-calendar: stopped: {os.strerror(errno.ECANCELED)}\n" in slept
+    rows = re.findall(r"^([ab]) +(\d+) +(\d+) +(\d+) ", anew, re.M)[-2:]
+    assert [row[0] for row in rows] == ["a", "b"]
+    # 50 cycles a second, as long as no CPU is held up.
+    assert all(int(run) > 20 for _, run, *_ in rows)
