@@ -84,9 +84,10 @@ def test_fuzz_checked(guest):
     guest.ok()
 
 
-def run_programs(command: str, files: dict[str, Path], timeout: int = 300) -> str:
+def run_programs(command: str, files: dict[str, Path], timeout: int = 300,
+                 series: str = "6.1") -> str:  # fmt: skip
     """Run programs in virtual time, with the modules; return what they said."""
-    kernel = kernels.ensure("6.1")
+    kernel = kernels.ensure(series)
     built = build.build(kernel)
     pending = "grep -c . /sys/kernel/debug/apic_timer/pending || true\n"
     result = virtual.run(
@@ -98,12 +99,13 @@ def run_programs(command: str, files: dict[str, Path], timeout: int = 300) -> st
     return result.output
 
 
-def test_program():
+@pytest.mark.parametrize("series", ["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
+def test_program(series):
     """A program of either kind loads a table, has its windows, and reads what became of them."""
-    kernel = kernels.ensure("6.1")
+    kernel = kernels.ensure(series)
     files = {f"first{bits}": user.program(kernel, "first_calendar", *["-m32"] * (bits == 32))
              for bits in (64, 32)}  # fmt: skip
-    output = run_programs("first64 64\nfirst32 32", files)
+    output = run_programs("first64 64\nfirst32 32", files, series=series)
     assert output.count("ok\n") == 2 and output.endswith("ok\n0\n")
 
 

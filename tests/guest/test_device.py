@@ -567,12 +567,13 @@ EXAMPLES = {
 NEAR_NS = 5_000  # where a wake-up takes all of that
 
 
-def test_program(scratch):
+@pytest.mark.parametrize("series", ["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
+def test_program(scratch, series):
     """A program of either kind meets its moment, reads its timer, and knows the time.
 
     So do the examples.
     """
-    kernel = kernels.ensure("6.1")
+    kernel = kernels.ensure(series)
     files = {f"usr/bin/first{bits}": user.program(kernel, "first", *["-m32"] * (bits == 32))
              for bits in (64, 32)}  # fmt: skip
     names = ("pacing", "event_loop", "toggle")

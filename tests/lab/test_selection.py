@@ -26,7 +26,7 @@ LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_b
                "test_starve_thread", "test_starve_softirq", "test_starve_interrupts",
                "test_starve_tick", "test_starve_irq_work", "test_install", "test_plug_in_for_tc",
                "test_consumer", "test_dkms_consumer", "test_uninstall_leaves_nothing",
-               "test_clean")  # fmt: skip
+               "test_clean", "test_program")  # fmt: skip
 # Tests that the first of their machines takes alone.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
