@@ -875,6 +875,68 @@ def test_dropped_below_another(guest):
         assert len(re.findall(r" backlog 0b 0p ", part)) == part.count("\nqdisc ") >= 2
 
 
+# Classes 1:1 and 1:2 of qdiscs that take no class for empty that has a packet.
+STRICT = """
+    drr() {
+        tc qdisc replace dev sink0 root handle 1: drr
+        for class in 1:1 1:2; do
+            tc class add dev sink0 parent 1: classid $class drr
+        done
+    }
+    hfsc() {
+        tc qdisc replace dev sink0 root handle 1: hfsc default 2
+        for class in 1:1 1:2; do
+            tc class add dev sink0 parent 1: classid $class hfsc sc rate 500mbit
+        done
+    }
+"""
+
+
+@pytest.mark.guest(
+    STOCK,
+    BEGIN
+    + STRICT
+    + """
+    for parent in drr hfsc; do
+        $parent
+        tc qdisc add dev sink0 parent 1:1 handle 10: apic mode soft late drop late_after 1us
+        tc qdisc add dev sink0 parent 1:2 handle 20: pfifo limit 10000
+        echo 1 >$SINK/reset
+        # Some leave, some are dropped, several at a time, and the other class is never empty long.
+        udpsend count=1000 gap=100000-300000 batch=10 ahead=500000 flow=1 priority=65537 >one &
+        udpsend count=1000 gap=100000-300000 ahead=0 flow=3 priority=65537 >three &
+        udpsend count=4000 gap=50000 how=timed flow=2 priority=65538 >two
+        wait
+        # The last was dropped: those above hear of it with one that is not.
+        tc qdisc change dev sink0 parent 1:1 handle 10: apic late send
+        udpsend count=1 ahead=20000000 flow=1 priority=65537 wait=100000000 >/dev/null
+        patiently drained
+        tc -s qdisc show dev sink0
+        # Nor does the other class wait for it any more.
+        udpsend count=500 size=600 how=burst flow=4 priority=65538 >four
+        patiently drained
+        cat one two three four $SINK/packets
+        tc -s qdisc show dev sink0
+        tc -s class show dev sink0
+        tc qdisc del dev sink0 root
+        echo .
+    done
+    """
+    + END,
+)
+def test_dropped_below_strict_ones(guest):
+    """Under traffic the accounts of drr and hfsc come out even, and their other class goes on."""
+    output = guest.ok()
+    print(output)
+    parts = output.split("\n.\n")[:-1]
+    assert len(parts) == 2
+    for part in parts:
+        assert int(re.search(r"dropped_late (\d+)", part)[1]) >= 500
+        assert int(re.search(r"^flow 2 packets (\d+)", part, re.M)[1]) == 4000
+        assert int(re.search(r"^flow 4 packets (\d+)", part, re.M)[1]) == 500
+        assert len(re.findall(r" backlog 0b 0p ", part)) >= 2 * 3
+
+
 @pytest.mark.guest(
     BOTH,
     BEGIN
