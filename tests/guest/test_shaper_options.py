@@ -150,22 +150,30 @@ def test_doorbell_is_changed(guest):
 
 
 AHEAD_NS = 20_000_000
+CLOCKS = ("mono", "tai", "realtime")
+LEAP_SECONDS = 37
 
-# By hand, as there is no compiler: the packet's time is now and that much.
+# By hand, as there is no compiler: the packet's time is now and that much, by a clock.
 EDT = f"""
-import ctypes, os, struct
+import ctypes, os, struct, sys, time
+clock = (time.CLOCK_MONOTONIC, time.CLOCK_TAI, time.CLOCK_REALTIME)[{CLOCKS}.index(sys.argv[1])]
+# Less where it does not run in between.
+offset = max(time.clock_gettime_ns(clock) - time.monotonic_ns() for n in range(100))
+ahead = {AHEAD_NS} + offset
 def op(code, to=0, source=0, offset=0, number=0):
-    return struct.pack("<BBhi", code, to | source << 4, offset, number)
+    return struct.pack("<BBhI", code, to | source << 4, offset, number)
 code = b"".join((
     op(0xbf, 6, 1),                     # r6 = the packet
     op(0x85, number=5),                 # r0 = bpf_ktime_get_ns()
-    op(0x07, 0, number={AHEAD_NS}),     # r0 += ...
+    op(0x18, 1, number=ahead % 2**32),  # r1 = ...
+    op(0, number=ahead >> 32),
+    op(0x0f, 0, 1),                     # r0 += r1
     op(0x7b, 6, 0, 152),                # struct __sk_buff: tstamp = r0
     op(0xb7, 0, number=0),              # r0 = TC_ACT_OK
     op(0x95)))
 text = ctypes.create_string_buffer(code, len(code))
 license = ctypes.create_string_buffer(b"GPL")
-path = ctypes.create_string_buffer(b"/dev/shm/bpf/edt")
+path = ctypes.create_string_buffer(b"/dev/shm/bpf/" + sys.argv[1].encode())
 libc = ctypes.CDLL(None, use_errno=True)
 def bpf(command, *values):
     attr = ctypes.create_string_buffer(b"".join(values), 128)
@@ -190,29 +198,50 @@ bpf(PIN, struct.pack("<QI", ctypes.addressof(path), program))
     done
     mkdir -p /dev/shm/bpf
     mount -t bpf bpf /dev/shm/bpf
-    python3 - <<'PY'{EDT}PY
+    cat >tai.py <<'PY'
+import ctypes, struct, sys
+# ADJ_TAI
+value = ctypes.create_string_buffer(struct.pack("<I44xq", 0x80, int(sys.argv[1])), 208)
+ctypes.CDLL(None).adjtimex(value)
+PY
+    cat >edt.py <<'PY'{EDT}PY
+    python3 tai.py {LEAP_SECONDS}
     tc qdisc add dev sink0 root apic mode $HARD
     tc qdisc add dev sink0 clsact
-    for filter in "" "tc filter add dev sink0 egress bpf da object-pinned /dev/shm/bpf/edt"; do
-        $filter
+    send() {{
         echo 1 >$SINK/reset
         echo part
         traced udpsend count=50 size={FRAME} how=burst wait=50000000
         tc -s qdisc show dev sink0
         cat $SINK/packets
+    }}
+    send
+    for clock in {" ".join(CLOCKS)}; do
+        python3 edt.py $clock
+        tc filter del dev sink0 egress 2>/dev/null || :
+        tc filter add dev sink0 egress bpf da object-pinned /dev/shm/bpf/$clock
+        tc qdisc change dev sink0 root apic clock $clock
+        send
     done
+    # Which is not the one of the last program.
+    tc qdisc change dev sink0 root apic clock tai
+    send
     echo part
     tc qdisc del dev sink0 clsact
-    rm /dev/shm/bpf/edt
+    python3 tai.py 0
+    rm /dev/shm/bpf/*
     umount /dev/shm/bpf
     """
     + END,
 )
 def test_time_by_bpf(guest):
-    """A program of clsact's plans packets, as those of networks of containers do."""
-    before, after = guest.ok().split("part\n")[1:3]
-    khz = int(re.search(r" tsc_khz (\d+)", after)[1])
-    for part, most in ((before, 0), (after, AHEAD_NS * khz // 10**6)):
+    """A program of clsact's plans packets, as those of networks of containers do.
+
+    Nothing tells what clock its time is of, so that is the qdisc's option.
+    """
+    before, *after, wrong = guest.ok().split("part\n")[1:6]
+    khz = int(re.search(r" tsc_khz (\d+)", before)[1])
+    for part, most in ((before, 0), *((part, AHEAD_NS * khz // 10**6) for part in after)):
         ahead = [int(n) for n in re.findall(r"sch_apic_enqueue: .* ahead=(-?\d+) ", part)]
         errors = [int(n) for n in re.findall(r"sch_apic_send: .* error=(-?\d+) .* rc=0$", part,
                                              re.M)]  # fmt: skip
@@ -224,6 +253,8 @@ def test_time_by_bpf(guest):
         assert sorted(ahead)[25] >= most * 3 // 4
         assert min(errors) >= 0
         assert all_came(part)["packets"] == 50
+    # 37 s earlier: all are late.
+    assert max(int(n) for n in re.findall(r" ahead=(-?\d+) ", wrong)) <= 0
 
 
 RATE = 1_000_000  # byte/s
