@@ -16,7 +16,7 @@ FLOWS = 4
 # Several senders at a time. While they send, `each` is called with a random number.
 TORTURE = """
     COUNT=40000
-    [ ! -e /proc/lockdep ] && [ ! -e $DEBUG/kcsan ] || COUNT=8000
+    [ ! -e /proc/lockdep ] || COUNT=8000
     seed=1
     # Without a process of its own, which would take longer than what it is for.
     random() {
