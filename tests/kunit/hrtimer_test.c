@@ -51,6 +51,13 @@ static ktime_t fake_now(void)
 	return mul_u64_u64_div_u64(apic_timer_sim.now, NSEC_PER_SEC + fake.ppb, tsc_hz());
 }
 
+/* It reads the TSC, which takes a while. */
+static ktime_t fake_get(void)
+{
+	apic_timer_sim.now += apic_timer_sim.machine.cost;
+	return fake_now();
+}
+
 static void fake_setup(struct hrtimer *timer,
 		       enum hrtimer_restart (*function)(struct hrtimer *),
 		       clockid_t clock, enum hrtimer_mode mode)
@@ -79,7 +86,7 @@ static int fake_cancel(struct hrtimer *timer)
 #define apic_timer_hrtimer_setup	fake_setup
 #define hrtimer_start			fake_start
 #define hrtimer_cancel			fake_cancel
-#define ktime_get			fake_now
+#define ktime_get			fake_get
 #include "../../module/core/sources/hrtimer.c"
 
 /* Let time pass. */
@@ -171,6 +178,27 @@ static void in_time_test(struct kunit *test)
 			}
 			end(test);
 		}
+	}
+}
+
+/* The kernel's clock counts ns: none is programmed that begins before the expiry. */
+static void rounded_up_test(struct kunit *test)
+{
+	unsigned long flags;
+	unsigned int i, n;
+	u64 fire;
+
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		start(test, rates[i], 0);
+		local_irq_save(flags);
+		for (n = 0; n < 100; n++) {
+			fire = apic_timer_sim.now + 1000 + n;
+			apic_timer_source_hrtimer.program(fire);
+			apic_timer_sim.now = fire - 1;
+			KUNIT_EXPECT_LT_MSG(test, fake_now(), fake.at, "%u kHz", rates[i]);
+		}
+		local_irq_restore(flags);
+		end(test);
 	}
 }
 
@@ -326,6 +354,7 @@ static void described_test(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(in_time_test),
+	KUNIT_CASE(rounded_up_test),
 	KUNIT_CASE(past_test),
 	KUNIT_CASE(far_test),
 	KUNIT_CASE(earlier_test),
