@@ -88,6 +88,55 @@ def test_bounded(guest):
         assert int(count) < 100_000 or int(shots) > 500, (what, apart, count)
 
 
+# To an interrupt of the kernel's timers.
+EVENT = 400
+
+
+@pytest.mark.long
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=2, engine="virtual", source="proxy"),
+    BEGIN
+    + """
+    rmmod apic_timer_train
+    cpu=/sys/devices/system/cpu/cpu1/online
+    for apart in 0 1000; do
+        taskset 2 insmod $MODULES/apic_timer_train.ko kernel=1 \\
+            text=$(cat $module/sections/.text) text_size=$(cat $module/coresize)
+        for cycles in 500 2500 5000; do
+            echo 0 >$train/worst
+            taskset 2 sh -c "echo $cycles >$train/off"
+            tell off $apart $cycles
+        done
+        insmod $MODULES/apic_timer_crowd.ko count=100000 apart=$apart cpu=1
+        echo 0 >$train/worst
+        echo 0 >$train/shots
+        echo 0 >$cpu
+        tell migrate $apart 0
+        grep -i migrated $DEBUG/apic_timer/stats
+        echo 1 >$cpu
+        rmmod apic_timer_crowd apic_timer_train
+    done
+    load apic_timer_train
+    """
+    + END,
+)
+def test_a_cpu_goes_offline(guest):
+    """While 100,000 timers migrate; the CPU that they come to waits for a lock as long, at most."""
+    output = guest.ok()
+    print(output)
+    rows = [list(map(int, row)) for row in
+            re.findall(r"^off (\d+) (\d+) (\d+) (\d+)(?: .*)?$", output, re.M)]  # fmt: skip
+    assert len(rows) == 6
+    for _, cycles, worst, shots in rows:
+        assert shots > 50
+        assert 0.8 * cycles < worst < cycles + EVENT, cycles
+    rows = re.findall(r"^migrate (\d+) 0 (\d+) (\d+) (.*)\nmigrated +0 +(\d+)$", output, re.M)
+    assert [int(migrated) for *_, migrated in rows] == [100_000, 200_000]
+    for apart, worst, shots, *_ in rows:
+        assert int(worst) < EVENT + LIMIT, apart
+        assert int(shots) > 2000
+
+
 @pytest.mark.matrix
 @pytest.mark.guest(
     some(kernel="6.1", cpus=1, engine="virtual", source="proxy"),

@@ -7,9 +7,17 @@
  * that has interrupted the module, or the function that has turned interrupts on
  * for it, which returns to it; and that was due after the latest LAPIC timer
  * interrupt was over, which may have been the tick.
+ *
+ * A CPU that goes offline has none of our timers any more while they migrate: there the
+ * kernel's shoot, with @kernel. What counts is when the interrupt comes, as what the
+ * kernel does before it calls the timer's function is not the module's. In virtual time
+ * two CPUs take turns, and time goes on in both: so a shot counts only if the other CPU was
+ * idle all the while.
  */
 #include <linux/apic_timer.h>
+#include <linux/hrtimer.h>
 #include <linux/irqflags.h>
+#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
@@ -22,14 +30,25 @@
 #include <asm/ptrace.h>
 #include <asm/unwind.h>
 
+#include <trace/events/power.h>
+
+#include "compat/hrtimer.h"
+
 /* From one shot to the next: minimum, and maximum of the random part, TSC cycles. */
 #define BETWEEN		4000
 #define MORE		4096
 
 static struct apic_timer_list timer;
 static struct rnd_state rnd;
-static u64 left;		/* the latest interrupt, on the CPU of the shots */
+static struct hrtimer hrtimer;
+static u64 entered, left;	/* the latest interrupts, on the CPU of the shots */
 static int cpu;
+static u64 other;		/* the latest moment at which the other CPU was seen at work */
+static bool other_works = true;
+
+static bool kernel;
+module_param(kernel, bool, 0444);
+MODULE_PARM_DESC(kernel, "shoot by a timer of the kernel's, until the CPU is offline");
 
 static unsigned long text, text_size;
 module_param(text, ulong, 0444);
@@ -102,6 +121,22 @@ static void train_handler(unsigned long long now, unsigned long data)
 	add_apic_timer(&timer);
 }
 
+static enum hrtimer_restart kernel_shot(struct hrtimer *unused)
+{
+	u64 due = apic_timer_ktime_to_tsc(hrtimer_get_expires(&hrtimer));
+
+	/* The CPU is offline, and the timer has migrated. */
+	if (smp_processor_id() != cpu)
+		return HRTIMER_NORESTART;
+	/* One that became due within this interrupt was held up by the kernel. */
+	if (READ_ONCE(left) < due && due <= READ_ONCE(entered) &&
+	    !READ_ONCE(other_works) && READ_ONCE(other) < due && meant_interrupted())
+		count(entered - due);
+	hrtimer_set_expires(&hrtimer, ktime_add_ns(ktime_get(), BETWEEN +
+						   prandom_u32_state(&rnd) % MORE));
+	return HRTIMER_RESTART;
+}
+
 static int off_set(const char *text, const struct kernel_param *parameter)
 {
 	unsigned int cycles, i;
@@ -128,44 +163,89 @@ static void interrupt_exit(void *unused, int vector)
 		WRITE_ONCE(left, apic_timer_now());
 }
 
-static struct tracepoint *exit_point;
-
-static void find_exit(struct tracepoint *point, void *unused)
+static void interrupt_entry(void *unused, int vector)
 {
+	WRITE_ONCE(*(raw_smp_processor_id() == cpu ? &entered : &other), apic_timer_now());
+}
+
+static void idle(void *unused, unsigned int state, unsigned int its)
+{
+	if (its == cpu)
+		return;
+	WRITE_ONCE(other_works, state == (unsigned int)PWR_EVENT_EXIT);
+	WRITE_ONCE(other, apic_timer_now());
+}
+
+static struct tracepoint *entry_point, *exit_point;
+
+static void find_points(struct tracepoint *point, void *unused)
+{
+	if (!strcmp(point->name, "local_timer_entry"))
+		entry_point = point;
 	if (!strcmp(point->name, "local_timer_exit"))
 		exit_point = point;
+}
+
+static void watch_no_more(void)
+{
+	if (kernel) {
+		unregister_trace_cpu_idle(idle, NULL);
+		tracepoint_probe_unregister(entry_point, interrupt_entry, NULL);
+	}
+	tracepoint_probe_unregister(exit_point, interrupt_exit, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+static int watch(void)
+{
+	int ret;
+
+	for_each_kernel_tracepoint(find_points, NULL);
+	if (!entry_point || !exit_point)
+		return -ENOENT;
+	ret = tracepoint_probe_register(exit_point, interrupt_exit, NULL);
+	/* More takes a while itself, which is not to be taken for the module's. */
+	if (ret || !kernel)
+		return ret;
+	ret = tracepoint_probe_register(entry_point, interrupt_entry, NULL) ?:
+	      register_trace_cpu_idle(idle, NULL);
+	if (ret)
+		watch_no_more();
+	return ret;
 }
 
 static int __init train_init(void)
 {
 	int ret;
 
-	for_each_kernel_tracepoint(find_exit, NULL);
-	if (!exit_point)
-		return -ENOENT;
 	prandom_seed_state(&rnd, 1);
 	init_apic_timer(&timer);
 	timer.function = train_handler;
 	timer.flags = APIC_TIMER_RAW;
+	apic_timer_hrtimer_setup(&hrtimer, kernel_shot, CLOCK_MONOTONIC,
+				 HRTIMER_MODE_ABS_PINNED_HARD);
 	cpu = get_cpu();
 	put_cpu();
-	ret = tracepoint_probe_register(exit_point, interrupt_exit, NULL);
+	ret = watch();
 	if (ret)
 		return ret;
+	if (kernel) {
+		hrtimer_start(&hrtimer, ktime_add_ns(ktime_get(), BETWEEN),
+			      HRTIMER_MODE_ABS_PINNED_HARD);
+		return 0;
+	}
 	timer.expires = apic_timer_now() + BETWEEN;
 	ret = add_apic_timer_on(&timer, cpu);
-	if (ret) {
-		tracepoint_probe_unregister(exit_point, interrupt_exit, NULL);
-		tracepoint_synchronize_unregister();
-	}
+	if (ret)
+		watch_no_more();
 	return ret;
 }
 
 static void __exit train_exit(void)
 {
 	del_apic_timer_sync(&timer);
-	tracepoint_probe_unregister(exit_point, interrupt_exit, NULL);
-	tracepoint_synchronize_unregister();
+	hrtimer_cancel(&hrtimer);
+	watch_no_more();
 }
 
 module_init(train_init);
