@@ -209,8 +209,8 @@ static void park(struct calendar_unit *unit)
 	ret = unit_sleep(unit, false);
 	if (!ret)
 		calendar_finish(unit->receipt.start);
-	/* The calendar has stopped: nothing would stop it again until it calls. */
-	else if (ret != -ERESTARTSYS && ret != -ESRCH)
+	/* A signal, or a stop of the calendar: nothing would stop it again until it calls. */
+	else if (ret != -ESRCH)
 		calendar_demote(unit);
 }
 

@@ -719,6 +719,212 @@ def executes(how, major: int) -> None:
             until(lambda: not fcntl_error(calendar.start))
 
 
+BEATS = 100 * MS
+CYCLE = [(2 * MS, 40 * MS, 0), (60 * MS, 20 * MS, 1)]
+PTRACE_CONT, PTRACE_ATTACH, PTRACE_DETACH = 7, 16, 17
+
+
+@contextlib.contextmanager
+def neighbours(does):
+    """Run a calendar with a process that does something as its first unit, and one beside it.
+
+    Both are on one CPU. Yield the calendar, the first process, and a function that looks whether
+    the second unit has all of its windows.
+    """
+    with Calendar() as calendar:
+        calendar.load(BEATS, CYCLE, [Unit.user("a", LAST_CPU), Unit.user("b", LAST_CPU)])
+
+        def beats() -> None:
+            before = counts(calendar, 1)
+            until(lambda: counts(calendar, 1).run > before.run + 2, 10)
+            found = counts(calendar, 1)
+            assert (found.missed, found.never_ran) == (before.missed, before.never_ran)
+
+        with process(lambda: does(calendar)) as pid, process(worker(calendar, 1)):
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
+            calendar.start()
+            until(lambda: counts(calendar, 1).run)
+            try:
+                yield calendar, pid, beats
+            finally:
+                # If it keeps the CPU, the other one can't even die.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def in_states():
+    """Yield a state, what a unit does to come there and to leave, how to leave, and a check."""
+    free, pipe = mmap.mmap(-1, 4096), os.pipe()
+
+    def spins() -> None:
+        while not free[0]:
+            pass
+
+    def leave() -> None:
+        free[0] = 1
+
+    for name, works, there, leaves in (
+        ("waits", lambda: None, lambda pid, found: found.run and state(pid) == "S", leave),
+        ("runs", spins, lambda pid, found: found.overran and state(pid) == "R", leave),
+        ("parked", spins, lambda pid, found: found.overran and state(pid) == "S", leave),
+        ("reads", lambda: os.read(pipe[0], 1), lambda _, found: found.late_breaks,
+         lambda: os.write(pipe[1], b"x")),
+    ):  # fmt: skip
+
+        def does(calendar: Calendar, works=works) -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            works()
+            while True:
+                calendar.wait(0)
+
+        free[0] = 0
+        yield name, does, leaves, there
+    for end in pipe:
+        os.close(end)
+
+
+def stop_it(pid: int, beats) -> None:
+    """Stop a process, and let it go on."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: state(pid) == "T")
+    beats()
+    os.kill(pid, signal.SIGCONT)
+
+
+def debug_it(pid: int, beats) -> None:
+    """Attach to a process as a debugger does, let it go on, stop it again, and detach."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def asks(request: int) -> None:
+        assert libc.ptrace(request, pid, 0, 0) == 0, (request, ctypes.get_errno())
+
+    asks(PTRACE_ATTACH)
+    os.waitpid(pid, 0)
+    beats()
+    asks(PTRACE_CONT)
+    beats()
+    os.kill(pid, signal.SIGSTOP)
+    os.waitpid(pid, 0)
+    asks(PTRACE_DETACH)
+
+
+def undisturbed() -> None:
+    """Whatever a unit does when it is stopped or debugged, its neighbour has its windows.
+
+    It is a unit as before when it calls again.
+    """
+    for how in (stop_it, debug_it):
+        for name, does, leave, there in in_states():
+            print(how.__name__, name, flush=True)
+            with neighbours(does) as (calendar, pid, beats):
+                until(lambda pid=pid, there=there: there(pid, counts(calendar)))  # noqa: B023
+                how(pid, beats)
+                beats()
+                leave()
+                before = counts(calendar)
+                until(lambda before=before: counts(calendar).run > before.run + 2, 20)  # noqa: B023
+                assert os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
+                beats()
+
+
+def died() -> None:
+    """Whatever a unit does when it is killed, its neighbour has its windows, and it a successor."""
+    for name, does, _, there in in_states():
+        print(name, flush=True)
+        with neighbours(does) as (calendar, pid, beats):
+            until(lambda pid=pid, there=there: there(pid, counts(calendar)))  # noqa: B023
+            os.kill(pid, signal.SIGKILL)
+            assert ended(pid) == -signal.SIGKILL
+            beats()
+            with process(worker(calendar)):
+                before = counts(calendar)
+                until(lambda before=before: counts(calendar).run > before.run + 2, 20)  # noqa: B023
+                beats()
+
+
+def filtered() -> None:
+    """A unit that does what its seccomp filter kills it for dies, and its neighbour does not."""
+
+    def does(calendar: Calendar, action: int) -> None:
+        calendar.bind(0)
+        calendar.wait(0)
+        libc = ctypes.CDLL(None, use_errno=True)
+        rules = b"".join(struct.pack("HBBI", *rule) for rule in (
+            (0x20, 0, 0, 0),  # number of the system call
+            (0x15, 0, 1, 110),  # getppid
+            (0x06, 0, 0, action),
+            (0x06, 0, 0, 0x7FFF0000),
+        ))  # fmt: skip
+        memory = ctypes.create_string_buffer(rules)
+        program = struct.pack("HxxxxxxQ", len(rules) // 8, ctypes.addressof(memory))
+        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+        assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP
+        calendar.wait(0)
+        os.getppid()
+
+    for action in (0x80000000, 0):  # the process, or the thread
+        with neighbours(lambda calendar, action=action: does(calendar, action)) as (
+            calendar, pid, beats,
+        ):  # fmt: skip
+            assert ended(pid) == -signal.SIGSYS
+            beats()
+            before = counts(calendar)
+            until(lambda before=before: counts(calendar).missed > before.missed)  # noqa: B023
+
+
+def begot() -> None:
+    """A child of a unit is none: it has no priority, and no window; nor does it cost one."""
+    found = mmap.mmap(-1, 4096)
+
+    def does(calendar: Calendar) -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # it leaves no zombie
+        calendar.bind(0)
+        calendar.wait(0)
+        if os.fork():
+            while True:
+                calendar.wait(0)
+        assert policy() == os.SCHED_OTHER
+        fails(errno.ESRCH, calendar.wait, 0)
+        fails(errno.ESRCH, calendar.unbind, 0)
+        struct.pack_into("I", found, 0, os.getpid())
+        while True:
+            pass
+
+    with neighbours(does) as (calendar, _, beats):
+        pid = until(lambda: struct.unpack_from("I", found)[0])
+        try:
+            before = counts(calendar)
+            beats()
+            assert counts(calendar).run > before.run
+            # A window may end while it forks.
+            assert counts(calendar).missed - before.missed <= 1
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def replaced() -> None:
+    """A program that a unit executes is the unit's while another process has the file open.
+
+    It runs in the unit's windows only.
+    """
+
+    def does(calendar: Calendar) -> None:
+        calendar.bind(0)
+        calendar.wait(0)
+        os.execv("/bin/sh", ["sh", "-c", "while :; do :; done"])
+
+    with neighbours(does) as (calendar, pid, beats):
+        until(lambda: counts(calendar).overran > 2)
+        assert counts(calendar).tid == pid
+        beats()
+        until(lambda: state(pid) == "S")
+        os.kill(pid, signal.SIGKILL)
+        assert ended(pid) == -signal.SIGKILL
+        beats()
+
+
 def fcntl_error(function) -> int:
     """Return the error of a function, 0: none."""
     try:

@@ -106,7 +106,11 @@ def takes_long(test: str) -> bool:
         or hasattr(test_owners, name)
         or (name in ONE and case != QUICK.id)
         or (name == "test_off_and_on_30_times" and case != FIRST)
-        or (name == "test_calendar_rule" and case.endswith("-switched") and FIRST not in case)
+        or (
+            name == "test_calendar_rule"
+            and case.endswith(("-switched", "-undisturbed"))
+            and FIRST not in case
+        )
         or case in long_cases.get(name, [])
     )
 
