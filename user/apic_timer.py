@@ -24,7 +24,8 @@ from typing import NamedTuple
 DEVICE = "/dev/apic_timer"
 TSC, MONOTONIC, TAI = 0, 1, 2  # clocks
 KERNEL_FINISH, SKIP_LATE, NO_FENCE, NO_RESTART = 1, 2, 4, 8  # flags of a sleep
-CLOCK = 8  # flag of the page: the kernel's clocks run on the TSC
+STABLE = 4  # flags of the page: the kernel trusts the TSC
+CLOCK = 8  # its clocks run on it
 CPU_THIS = 0xFFFFFFFF
 
 QUERY_COMMAND, SLEEP_COMMAND, ARM_COMMAND = 0xD700, 0xD701, 0xD702

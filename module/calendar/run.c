@@ -102,8 +102,13 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
 	atomic_set(&calendar->overruns, 0);
 	raw_spin_unlock_irq(&calendar->lock);
-	smp_mb();	/* machine_sleeps() stops us, or we see that it has begun */
-	ret = calendar_outside_sleeps() ? -EAGAIN : arm_all(calendar, table, origin);
+	smp_mb();	/* machine_sleeps() or stop_some() stops us, or we see why it would */
+	if (calendar_outside_sleeps())
+		ret = -EAGAIN;
+	else if (!calendar_outside_usable(calendar))
+		ret = -ENXIO;
+	else
+		ret = arm_all(calendar, table, origin);
 
 	raw_spin_lock_irq(&calendar->lock);
 	calendar->starting = false;

@@ -17,22 +17,29 @@ MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrt
     unload
     load apic_timer
     load apic_timer_sleep
+    load apic_timer_dev
+    load apic_calendar
+    load apic_calendar_pulse
     sleeper=$DEBUG/apic_timer_sleep
     grep -c ', stable' $DEBUG/apic_timer/info || true
     cat $sleeper/report
-    echo 1500 >$sleeper/arm
-    echo 1 >$sleeper/unstable
-    sleep 4
+    patiently [ -c /dev/apic_timer -a -c /dev/apic_calendar ]
+    # Arms the timers, and waits for 3 s.
+    rule calendar_rules marked
     echo marked
     grep -c ', unstable' $DEBUG/apic_timer/info
     cat $sleeper/report
     log
-    rmmod apic_timer_sleep
+    rmmod apic_timer_dev apic_timer_sleep
     """,
 )
 def test_marked_unstable(guest):
-    """Reported at once to who asks and soon who listens; timers go on to be TSC values."""
+    """Reported at once to who asks and soon who listens; timers go on to be TSC values.
+
+    Calendars of several CPUs stop, and say why.
+    """
     before, after = guest.ok().split("marked\n")
+    print(before)
     stable = int(before.splitlines()[0])
     assert "notified unstable 0 " in before
     cpus = guest.machine.cpus

@@ -28,9 +28,10 @@ import zlib
 from pathlib import Path
 
 import apic_calendar
+import apic_timer
 import uring
 from apic_calendar import Calendar, Refused, Unit
-from apic_timer import MONOTONIC, TAI
+from apic_timer import MONOTONIC, TAI, Timer
 from device import as_nobody, charged, child, fails, state
 
 MS = 1_000_000  # ns
@@ -42,6 +43,7 @@ PARAMETERS = Path("/sys/module/apic_calendar/parameters")
 STATS = Path("/sys/kernel/debug/apic_timer/stats")
 INFO = Path("/sys/kernel/debug/apic_timer/info")
 TRACING = Path("/sys/kernel/tracing")
+MARKS = Path("/sys/kernel/debug/apic_timer_sleep")  # marks the TSC unstable
 TRIES = 3
 RECEIPTS = 4096  # that a calendar keeps
 
@@ -1034,6 +1036,57 @@ def unstable() -> None:
                       [Unit.function_of("a", 0, "step"),
                        Unit.function_of("b", LAST_CPU, "step")])  # fmt: skip
         calendar.start()
+
+
+def marked() -> None:
+    """When the kernel marks the TSC unstable, calendars of several CPUs stop, and say why.
+
+    They may be started where that is allowed; those of one CPU are as ever. Who sleeps by
+    /dev/apic_timer has its moment, and the time page says what has happened. No other rule comes
+    after this one in its boot.
+    """
+    allow, stable = PARAMETERS / "allow_unstable", ", unstable" not in INFO.read_text()
+    units = [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step")]
+    entries = [(2 * MS, MS, 0), (8 * MS, MS, 1)]
+
+    def sleeps(clock: int) -> None:
+        with Timer() as timer:
+            now = time.monotonic_ns if clock == MONOTONIC else timer.now
+            when = now() + (3000 * MS if clock == MONOTONIC else timer.cycles(3000 * MS))
+            timer.sleep_until(when, clock)
+            assert now() >= when
+
+    print("stable" if stable else "unstable")
+    with Calendar() as calendar, contextlib.ExitStack() as stack:
+        calendar.load(MAJOR, entries, units)
+        with process(worker(calendar)) as pid:
+            until(lambda: counts(calendar).tid)
+            if stable:
+                calendar.start()
+                until(lambda: counts(calendar, 0).run and counts(calendar, 1).run)
+            sleepers = [stack.enter_context(process(lambda clock=clock: sleeps(clock)))
+                        for clock in (0, MONOTONIC)]  # fmt: skip
+            (MARKS / "arm").write_text("1500")
+            time.sleep(0.2)
+            (MARKS / "unstable").write_text("1")
+            if stable:
+                assert ended(pid) == errno.ENXIO
+                found = counts(calendar)
+                assert (found.state, found.error) == (0, errno.ENXIO)
+        fails(errno.ENXIO, calendar.start)
+        assert [ended(pid) for pid in sleepers] == [0, 0]
+        with Timer() as timer:
+            until(lambda: not timer.page().flags & apic_timer.STABLE)
+        allow.write_text("Y")
+        before = counts(calendar, 1).run
+        calendar.start()
+        until(lambda: counts(calendar, 1).run > before + 5)
+        allow.write_text("N")
+        calendar.stop()
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.function_of("a", LAST_CPU, "step")])
+        calendar.start()
+        until(lambda: counts(calendar).run > 5)
 
 
 def tai() -> None:
