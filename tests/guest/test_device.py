@@ -457,7 +457,7 @@ def test_preloaded(preloaded, case):
     assert preloaded[f"{case}-with"] == "ok\n"
 
 
-STRESSORS = ("timerfd", "clock", "timer")
+STRESSORS = ("timerfd", "clock", "timer", "nanosleep", "sleep", "cyclic")
 
 
 @pytest.mark.matrix
