@@ -1042,8 +1042,8 @@ def marked() -> None:
     """When the kernel marks the TSC unstable, calendars of several CPUs stop, and say why.
 
     They may be started where that is allowed; those of one CPU are as ever. Who sleeps by
-    /dev/apic_timer has its moment, and the time page says what has happened. No other rule comes
-    after this one in its boot.
+    /dev/apic_timer has its moment, and the time page says what has happened. The mark stays
+    for what comes after it in that boot.
     """
     allow, stable = PARAMETERS / "allow_unstable", ", unstable" not in INFO.read_text()
     units = [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step")]
