@@ -728,7 +728,7 @@ PTRACE_CONT, PTRACE_ATTACH, PTRACE_DETACH = 7, 16, 17
 
 @contextlib.contextmanager
 def neighbours(does):
-    """Run a calendar with a process that does something as its first unit, and one beside it.
+    """Run a calendar with a process that does something as its first unit, and one next to it.
 
     Both are on one CPU. Yield the calendar, the first process, and a function that looks whether
     the second unit has all of its windows.
