@@ -71,7 +71,9 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 			sending.start.at = rdtsc();
 		sending.start.irqs_on = irqs_on && !irqs_disabled_flags(*flags);
 		shaper_give(&sending, thread ? TC_APIC_MODE_THREAD : TC_APIC_MODE_SOFT);
-		local_irq_restore(*flags);
+		/* Else it has let them in, for the driver. */
+		if (!sending.start.irqs_on)
+			local_irq_restore(*flags);
 		busy = !sending.taken;
 	}
 	HARD_TX_UNLOCK(dev, sending.start.txq);
