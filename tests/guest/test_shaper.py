@@ -730,13 +730,14 @@ def test_several_queues(guest):
     tc qdisc replace dev sink0 root handle 1: mq
     none() { tc -s qdisc show dev sink0 | awk '/ backlog / && $3 != "0p" { exit 1 }'; }
     all() { tc -s qdisc show dev sink0 | grep -q " 1000p "; }
+    fewer() { ! all; }
     for stop in 0 1; do
         for mode in $HARD soft thread; do
             tc qdisc replace dev sink0 parent 1:1 apic mode $mode
             echo 1 >$SINK/reset
-            udpsend count=1000 batch=1000 gap=500000 ahead=300000000 &
+            udpsend count=1000 batch=1000 gap=500000 ahead=1500000000 &
             patiently all
-            sleep 0.25
+            patiently fewer
             echo $stop >$KNOBS/stop
             replaced=0
             until none || [ $replaced = 300 ]; do
