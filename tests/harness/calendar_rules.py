@@ -32,7 +32,7 @@ import apic_timer
 import uring
 from apic_calendar import Calendar, Refused, Unit
 from apic_timer import MONOTONIC, TAI, Timer
-from device import as_nobody, charged, child, fails, state
+from device import as_nobody, charged, child, fails, filter_calls, state
 
 MS = 1_000_000  # ns
 MAJOR = 20 * MS
@@ -855,17 +855,12 @@ def filtered() -> None:
     def does(calendar: Calendar, action: int) -> None:
         calendar.bind(0)
         calendar.wait(0)
-        libc = ctypes.CDLL(None, use_errno=True)
-        rules = b"".join(struct.pack("HBBI", *rule) for rule in (
+        filter_calls(
             (0x20, 0, 0, 0),  # number of the system call
             (0x15, 0, 1, 110),  # getppid
             (0x06, 0, 0, action),
             (0x06, 0, 0, 0x7FFF0000),
-        ))  # fmt: skip
-        memory = ctypes.create_string_buffer(rules)
-        program = struct.pack("HxxxxxxQ", len(rules) // 8, ctypes.addressof(memory))
-        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-        assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP
+        )  # fmt: skip
         calendar.wait(0)
         os.getppid()
 

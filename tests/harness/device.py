@@ -608,13 +608,21 @@ def hotplug() -> None:
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+def filter_calls(*rules: tuple[int, int, int, int]) -> None:
+    """Have a filter of the calling thread judge its system calls from here on; of BPF."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    memory = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
+    program = struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(memory))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP
+
+
 def seccomp() -> None:
     """A filter that knows numbers of commands only can tell them apart."""
-    libc = ctypes.CDLL(None, use_errno=True)
 
     def run() -> None:
         timer = Timer()
-        rules = b"".join(struct.pack("HBBI", *rule) for rule in (
+        filter_calls(
             (0x20, 0, 0, 0),  # number of the system call
             (0x15, 0, 4, 16),  # ioctl
             (0x20, 0, 0, 24),  # its command
@@ -622,11 +630,7 @@ def seccomp() -> None:
             (0x15, 1, 0, QUERY),
             (0x06, 0, 0, 0x00050000 | errno.EPERM),
             (0x06, 0, 0, 0x7FFF0000),
-        ))  # fmt: skip
-        memory = ctypes.create_string_buffer(rules)
-        program = struct.pack("HxxxxxxQ", len(rules) // 8, ctypes.addressof(memory))
-        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-        assert libc.prctl(22, 2, program) == 0  # PR_SET_SECCOMP
+        )  # fmt: skip
         timer.sleep_until(soon(1), MONOTONIC)
         timer.query()
         fails(errno.EPERM, timer.arm, soon(1), 0, MONOTONIC)
