@@ -17,8 +17,7 @@ import pytest
 from lab.base.cache import STAMP, cache_dir, fresh_dir, is_complete, locked
 from lab.build import build
 from lab.engines import uefi, virtual
-from lab.kernels import kernels
-from lab.kernels.chroot import run_in
+from lab.kernels import ccache, kernels
 from lab.kernels.debian import Archive
 
 TREE = Path(__file__).resolve().parents[2]
@@ -40,7 +39,7 @@ class Machine:
 
     def run(self, command: str, status: int = 0) -> str:
         """Run a shell command; return what it printed. It has to exit with `status`."""
-        done = run_in(self.root, ["/bin/bash", "-c", command])
+        done = ccache.run(self.root, ["/bin/bash", "-c", command])
         assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
         return done.stdout
 
@@ -50,8 +49,8 @@ class Machine:
         (self.root / path).write_text(text)
 
     def files(self) -> set[str]:
-        """List all files outside of /tmp."""
-        found = self.run("find / -xdev -path /tmp -prune -o -print")
+        """List all files, except for those of /tmp and the lab's own."""
+        found = self.run("find / -xdev '(' -path /tmp -o -path /lab ')' -prune -o -print")
         return set(found.splitlines())
 
     def copy(self, directory: Path) -> "Machine":

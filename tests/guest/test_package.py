@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from lab.base.cache import cache_dir
-from lab.kernels.chroot import run_in
+from lab.kernels import ccache
 from lab.run import package
 
 TREE = Path(__file__).resolve().parents[2]
@@ -29,6 +29,7 @@ APT = """
     cd /debs && dpkg-scanpackages . >Packages 2>/dev/null
     echo 'deb [trusted=yes] file:/debs ./' >/etc/apt/sources.list
     echo 'APT::Sandbox::User "root";' >/etc/apt/apt.conf.d/sandbox
+    echo "DPkg::Path \"$PATH\";" >/etc/apt/apt.conf.d/path
     apt-get -qq update
 """
 INSTALL = f"DEBIAN_FRONTEND=noninteractive apt-get -qq -y install {' '.join(OURS)}"
@@ -48,14 +49,15 @@ class Debian:
 
     def run(self, command: str, status: int = 0) -> str:
         """Run a shell command; return what it printed. It has to exit with `status`."""
-        done = run_in(self.root, ["/bin/bash", "-c", command])
+        done = ccache.run(self.root, ["/bin/bash", "-c", command])
         assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
         return done.stdout
 
     def files(self) -> set[str]:
         """List the files, and where links point to."""
         found = self.run(
-            r"find / -xdev \( -path /proc -o -path /dev \) -prune -o -printf '%p %l\n'"
+            r"find / -xdev \( -path /proc -o -path /dev -o -path /lab \) -prune "
+            r"-o -printf '%p %l\n'"
         )
         return {line for line in found.splitlines() if not KEPT.fullmatch(line.split()[0])}
 

@@ -4,8 +4,7 @@ import hashlib
 
 import pytest
 from lab.base.errors import LabError
-from lab.build import unpacked
-from lab.kernels import debian, kernels, lock
+from lab.kernels import debian, kernels, lock, unpacked
 from lab.kernels.debian import Package
 
 OLD = Package("busybox-static", "1:1.37.0-6+b8", "a" * 64)

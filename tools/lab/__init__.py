@@ -12,12 +12,13 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
 
     base/     errors (LostVM is one of them), the cache, progress, work in the background
     kernels/  Debian's packages as packages.lock has them (debian, lock); the stock kernels, each
-              with its suite's compiler (kernels, chroot, vmlinux); kernels built here, from
-              Debian's sources and this tree's patches (sources, patches, patched, configs/, deb)
+              with its suite's compiler (kernels, chroot, ccache, vmlinux); kernels built here, from
+              Debian's sources and this tree's patches (sources, patches, patched, configs/, deb);
+              the programs of guests, of one version everywhere (unpacked)
     build/    build this tree's modules or a consumer's for a kernel (build); the programs of
-              guests, of one version everywhere (unpacked, userland, iproute2, jitterdebugger,
-              linuxptp), and those that no package has (native); what a guest with a network takes
-              along (network); QEMU's plug-ins, whose sources are in plugins/ (plugins)
+              guests (userland, iproute2, jitterdebugger, linuxptp), and those that no package has
+              (native); what a guest with a network takes along (network); QEMU's plug-ins, whose
+              sources are in plugins/ (plugins)
     engines/  what runs a script in a guest of such a kernel, by name in engines.py, with options
               that options.py explains:
                 virtual                           in virtual time

@@ -116,7 +116,7 @@ def for_lab(script: Script) -> bool:
 
 
 def along(kernel: kernels.Kernel, kind: type[Script]) -> dict[str, Path]:
-    """Return what scripts of a kind take along next tos MODULES, by name: modules and programs."""
+    """Return what scripts of a kind take along with MODULES, by name: modules and programs."""
     if issubclass(kind, user.UserScript):
         module = build.find_ko(build.build(kernel), user.MODULE)
         return {user.MODULE: module, user.PROGRAM: programs.program(kernel, user.PROGRAM)}

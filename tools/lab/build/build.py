@@ -1,7 +1,8 @@
 """Build the tree's modules, or a consumer's, for one kernel of the lab.
 
 Sources are copied to ``/build/HASH`` in the kernel's root, HASH being that of their contents, and
-made there by the kernel's own kbuild: the same sources are compiled once per kernel.
+made there by the kernel's own kbuild, which finds them in ``/tree``: the same sources are compiled
+once per kernel, and the same file of the next ones is known again.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from pathlib import Path
 from ..base.cache import STAMP, is_complete, locked, newest_first
 from ..base.errors import BuildError
 from ..base.progress import spending
-from ..kernels.chroot import run_in
+from ..kernels import ccache
 from ..kernels.kernels import CLANG_VERSION, SUPPORTED, Kernel, with_clang
 
 TREE = Path(__file__).resolve().parents[3]
@@ -33,6 +34,7 @@ WITHOUT_DEBUG_INFO = ["CONFIG_DEBUG_INFO=", "CONFIG_DEBUG_INFO_BTF_MODULES="]
 # For the kernels that `make check` looks at, whoever builds first: W=1 changes no instruction. But
 # without kernel-doc, whose script not all of Debian's headers have; `make check` runs that itself.
 WARNINGS = ["W=1", "cmd_checkdoc="]
+INSIDE = "tree"  # where a build finds its directory
 LOG = "build.log"  # in a build directory: what make said
 SPARSE = "sparse.log"  # and what it said with sparse, once that found nothing
 KEEP = 12  # newest build directories that stay, per kernel
@@ -146,15 +148,14 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
 
 def _kbuild(kernel: Kernel, directory: Path, arguments: list[str]) -> str:
     """Run the kernel's kbuild for a directory with sources; return what make said."""
-    inside = f"/build/{directory.name}"
     flags = "-Werror"
     if CLANG[0] in arguments:
         flags += " -Wno-unknown-warning-option -DCC_USING_FENTRY"
-    done = run_in(kernel.root, [
-        "make", f"-j{os.cpu_count()}", "-C", kernel.headers, f"M={inside}",
-        f"KCFLAGS={flags} -ffile-prefix-map={inside}/=", *arguments, "modules",
-    ])  # fmt: skip
-    output = done.stdout.replace(inside + "/", "")
+    done = ccache.run(kernel.root, [
+        "make", f"-j{os.cpu_count()}", "-C", kernel.headers, f"M=/{INSIDE}",
+        f"KCFLAGS={flags} -ffile-prefix-map=/{INSIDE}/=", *arguments, "modules",
+    ], {directory: INSIDE})  # fmt: skip
+    output = done.stdout.replace(f"/{INSIDE}/", "")
     if done.returncode:
         raise BuildError(f"building for {kernel.release} failed:\n{output}")
     return output

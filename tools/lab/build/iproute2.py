@@ -5,7 +5,7 @@ A root of its own: guests without a network stay as they are, to the byte.
 
 from pathlib import Path
 
-from . import unpacked
+from ..kernels import unpacked
 
 SUITES = ("trixie", "trixie-security")
 # Only the libraries of these two programs, not those of all others in the package.

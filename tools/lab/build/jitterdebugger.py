@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from . import unpacked, userland
+from ..kernels import unpacked
+from . import userland
 
 ALONE = ["jitterdebugger"]
 PROGRAM = "usr/bin/jitterdebugger"

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import unpacked, userland
+from ..kernels import unpacked
+from . import userland
 
 ALONE = ["libc6", "linuxptp"]
 PROGRAMS = ("phc2sys", "pmc", "ptp4l")

@@ -13,8 +13,8 @@ from ..base.errors import BuildError
 from ..base.progress import spending
 from ..kernels import kernels
 from ..kernels.chroot import run_in
+from ..kernels.unpacked import unpacked
 from .build import TREE
-from .unpacked import unpacked
 
 SERIES = "6.1"
 SUITES = kernels.SUITES[SERIES]

@@ -7,7 +7,7 @@ QEMU 7.2, for one, hangs with two CPUs in virtual time.
 
 from pathlib import Path
 
-from . import unpacked
+from ..kernels import unpacked
 
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["qemu-system-x86", "busybox-static", "trace-cmd"]

@@ -17,7 +17,8 @@ from pathlib import Path
 from threading import Thread
 
 from ..base.errors import LabError
-from ..build import native, unpacked
+from ..build import native
+from ..kernels import unpacked
 from ..kernels.kernels import Kernel
 from . import image, limit, pvh, splats
 from .options import Guest, engine

@@ -7,7 +7,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from ..build import unpacked, userland
+from ..build import userland
+from ..kernels import unpacked
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
 from .options import NEEDED, Guest, engine

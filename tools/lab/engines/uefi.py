@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..base.errors import LabError
-from ..build import unpacked, userland
+from ..build import userland
+from ..kernels import unpacked
 from ..kernels.kernels import Kernel
 from . import diskless, qemu
 from .options import Guest, engine

@@ -29,12 +29,18 @@ def namespace() -> tuple[str, ...]:
 
 
 def run_in(
-    root: Path, argv: list[str], bound: Mapping[Path, str] | None = None
+    root: Path,
+    argv: list[str],
+    bound: Mapping[Path, str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess:
     """Run `argv` with `root` as its root directory; output of both kinds is in `.stdout`.
 
-    bound: directories, and the directories of `root` in which the command finds them.
+    bound:       directories, and where the command finds them, which is made if need be
+    environment: variables besides, or in place of, those of ENVIRONMENT
     """
+    for target in (bound or {}).values():
+        (root / target).mkdir(parents=True, exist_ok=True)
     where = shlex.quote(str(root))
     pairs = {Path("/dev"): "dev", Path("/proc"): "proc", **(bound or {})}
     mounts = " && ".join(
@@ -44,6 +50,6 @@ def run_in(
     inside = f"{mounts} && exec chroot {where} {shlex.join(argv)}"
     return subprocess.run(
         [*namespace(), "/bin/sh", "-c", inside],
-        env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace",
+        env={**ENVIRONMENT, **(environment or {})}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
     )  # fmt: skip

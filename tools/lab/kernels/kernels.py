@@ -29,7 +29,7 @@ SUITES = {
     "7.2": ("sid",),
     "7.3": ("sid", "experimental"),
 }
-# Debian's flavours next tos the ordinary one: "6.1-rt".
+# Debian's flavours next to the ordinary one: "6.1-rt".
 FLAVOURS = ("rt", "cloud")
 SUPPORTED = ("6.1", "6.12", "7.2")
 CANARIES = ("7.3",)
@@ -124,7 +124,7 @@ def cached(series: str) -> Kernel | None:
 
 
 def with_clang(kernel: Kernel) -> Kernel:
-    """Return a kernel with its suite's clang and lld next tos gcc, fetching them when need be.
+    """Return a kernel with its suite's clang and lld next to gcc, fetching them when need be.
 
     The root directory is a copy of the kernel's, of hard links, so the kernel's own stays as it is.
     """

@@ -18,8 +18,8 @@ from pathlib import Path
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from ..base.errors import BuildError, LabError
 from ..base.progress import say, spending
-from . import kernels, patches, sources
-from .chroot import namespace, run_in
+from . import ccache, kernels, patches, sources
+from .chroot import namespace
 from .debian import Archive
 from .kernels import SUITES, Kernel
 
@@ -103,7 +103,9 @@ def _build(source: sources.Source, config: str, variant: str, release_end: str) 
         if variant != "plain":
             patches.apply(tree)
         release = patches.version(tree) + release_end
-        _configure(root, config, release_end)
+        # Not an option of the configuration: each object would depend on it.
+        (tree / "localversion-lab").write_text(f"{release_end}\n")
+        _configure(root, config)
         _compile(root, source.series if variant != "plain" else None, ARGUMENTS.get(variant, []))
         _install(root, release)
     final = work.with_name(release)
@@ -126,7 +128,7 @@ def _root(root: Path, source: sources.Source) -> None:
 
 def _make(root: Path, *arguments: str) -> str:
     """Run make in the kernel tree; return what it printed. BuildError if it fails or warns."""
-    done = run_in(root, ["make", "-C", f"/{TREE}", *arguments])
+    done = ccache.run(root, ["make", "-C", f"/{TREE}", *arguments])
     if done.returncode:
         errors = [x for x in done.stdout.splitlines() if re.search(r"error|Error|\*\*\*", x)]
         raise BuildError(f"make {' '.join(arguments)} failed:\n" + "\n".join(errors)
@@ -136,10 +138,10 @@ def _make(root: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _configure(root: Path, config: str, release_end: str) -> None:
+def _configure(root: Path, config: str) -> None:
     """Make the configuration, and look whether each option is there as it was asked for."""
     wanted = root / TREE / "lab.config"
-    wanted.write_text(f'{config}CONFIG_LOCALVERSION="{release_end}"\n')
+    wanted.write_text(config)
     _make(root, f"KCONFIG_ALLCONFIG=/{TREE}/{wanted.name}", "allnoconfig")
     _make(root, "olddefconfig")
     have = _options((root / TREE / ".config").read_text())

@@ -3,7 +3,7 @@
 from ..base.progress import say
 from ..build import iproute2, jitterdebugger, linuxptp, tool, userland
 from ..engines import bochs, successor, uefi
-from ..kernels import kernels, lock, sources
+from ..kernels import ccache, kernels, lock, sources
 from ..kernels.debian import Archive, Groups
 
 
@@ -35,6 +35,8 @@ def _asked(archive: Archive) -> dict[str, Groups]:
         asked["linuxptp"] = [(linuxptp.ALONE, False)]
         asked["kexec"] = [(successor.PACKAGES, True)]
         asked["ovmf"] = [(uefi.PACKAGES, True)]
+    if archive.suites == ccache.SUITES:
+        asked[ccache.NAME] = [(ccache.PACKAGES, True)]
     if archive.suites == bochs.SUITES:
         asked["bochs"] = [(bochs.PACKAGES, True)]
     if archive.suites == tool.SUITES:

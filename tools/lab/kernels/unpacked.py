@@ -12,8 +12,8 @@ from pathlib import Path
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked
 from ..base.errors import LabError
 from ..base.progress import say
-from ..kernels import lock
-from ..kernels.debian import Archive
+from . import lock
+from .debian import Archive
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 

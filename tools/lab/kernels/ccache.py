@@ -1,0 +1,61 @@
+"""Builds in a root directory, with compilers that ask ccache first.
+
+What is built anew is mostly what was built before: the next version of a tree that differs in a few
+files, or the same for DKMS in another root. ccache is one of the cache's own, run with its own
+libraries, so it does in the root of any suite. It knows an object again by the compiler, the
+options, and the contents of every file that was read.
+"""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..base.cache import cache_dir
+from .chroot import ENVIRONMENT, run_in
+from .unpacked import LIBRARIES, unpacked
+
+NAME = "ccache"
+SUITES = ("trixie", "trixie-security")
+PACKAGES = ["ccache"]
+# In a root directory
+PROGRAMS, STORE, COMPILERS = "lab/ccache", "lab/ccache-store", "lab/compilers"
+COMPILER = re.compile(r"(x86_64-linux-gnu-)?gcc(-\d+)?|clang(-\d+)?")
+CCACHE = (f"/{PROGRAMS}/lib64/ld-linux-x86-64.so.2 --library-path /{PROGRAMS}/{LIBRARIES} "
+          f"/{PROGRAMS}/usr/bin/ccache")  # fmt: skip
+SCRIPT = f"""#!/bin/sh
+exec {CCACHE} /usr/bin/${{0##*/}} "$@"
+"""
+VARIABLES = {
+    "PATH": f"/{COMPILERS}:{ENVIRONMENT['PATH']}",
+    "CCACHE_DIR": f"/{STORE}",
+    "CCACHE_MAXSIZE": "2G",
+    # Roots are unpacked anew, which changes no compiler.
+    "CCACHE_COMPILERCHECK": "content",
+    # The compiler itself says what it has read: nothing is preprocessed twice.
+    "CCACHE_DEPEND": "1",
+}
+
+
+def run(
+    root: Path, argv: list[str], bound: Mapping[Path, str] | None = None
+) -> subprocess.CompletedProcess:
+    """Do as `run_in` does, with the compilers of COMPILERS first in the path.
+
+    LabError when there is no ccache in the cache, and none can be fetched.
+    """
+    prepare(root)
+    programs = unpacked(NAME, SUITES, PACKAGES)
+    return run_in(root, argv, {programs: PROGRAMS, cache_dir(NAME): STORE, **(bound or {})},
+                  VARIABLES)  # fmt: skip
+
+
+def prepare(root: Path) -> None:
+    """Make the directories that `run` needs in a root, and a script for each of its compilers."""
+    for name in (PROGRAMS, STORE, COMPILERS):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for compiler in (root / "usr/bin").iterdir():
+        script = root / COMPILERS / compiler.name
+        if COMPILER.fullmatch(compiler.name) and not script.exists():
+            script.write_text(SCRIPT)
+            script.chmod(0o755)
