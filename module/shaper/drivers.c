@@ -26,6 +26,7 @@ static const struct {
 	const char *reason;
 } drivers[] = {
 	{ "e1000e", NULL },
+	{ "igb", NULL },
 	/* Without a report; but napi_tx=0, or ethtool, has it call skb_orphan(), unseen by us. */
 	{ "virtio_net",
 	  "virtio_net is fit for mode hard only as long as it was not loaded with napi_tx=0" },

@@ -443,7 +443,7 @@ def test_change_with_packets_queued(guest):
     for mode in $HARD soft thread; do
         for end in "tc qdisc del dev sink0 root" "tc qdisc replace dev sink0 root pfifo" \
                 "ip link set sink0 down" "tc qdisc replace dev sink0 root handle 7: apic"; do
-            tc qdisc replace dev sink0 root handle 1: apic mode $mode rate 100kbit
+            tc qdisc replace dev sink0 root handle 1: apic mode $mode rate 10kbit
             udpsend count=1000 size=100 how=burst wait=1000 >sent
             echo before $(queued)
             $end

@@ -169,7 +169,7 @@ def test_change_with_packets_queued(guest):
         for i in 1 2 3 4 5; do
             # The other one is slow; this one sends, and is deleted when it does.
             tc class replace dev sink0 parent 1: classid 1:10 apic rate 1gbit
-            tc class replace dev sink0 parent 1: classid 1:20 apic rate 10kbit
+            tc class replace dev sink0 parent 1: classid 1:20 apic rate 1kbit
             udpsend count=500 size=100 how=burst wait=1000 flow=1 priority={FIRST} >sent &
             udpsend count=500 size=100 how=burst wait=1000 flow=2 priority={SECOND} >sent
             tc class del dev sink0 classid 1:10
