@@ -25,6 +25,8 @@
  * The other modes are late more often than that, by far more, whatever the lead.
  */
 #define HARD_WINDOW	4096
+/* Covers a switch of tasks, which has interrupts off, and the preparation after it. */
+#define HARD_LEAST_NS	3000
 
 const struct shaper_config shaper_defaults = {
 	.late_ns = NSEC_PER_USEC,
@@ -222,13 +224,14 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 	convert(q, config);
 	if (mode != q->mode || !q->lead_soft.max) {
 		shaper_lead_init(&q->lead_hard, apic_timer_ns_to_tsc(4000),
-				 apic_timer_ns_to_tsc(8000), HARD_WINDOW);
+				 apic_timer_ns_to_tsc(HARD_LEAST_NS), apic_timer_ns_to_tsc(8000),
+				 HARD_WINDOW);
 		if (mode == TC_APIC_MODE_THREAD)
 			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(15000),
-					 apic_timer_ns_to_tsc(50000), SHAPER_LEAD_WINDOW);
+					 0, apic_timer_ns_to_tsc(50000), SHAPER_LEAD_WINDOW);
 		else
 			shaper_lead_init(&q->lead_soft, apic_timer_ns_to_tsc(4000),
-					 apic_timer_ns_to_tsc(20000), SHAPER_LEAD_WINDOW);
+					 0, apic_timer_ns_to_tsc(20000), SHAPER_LEAD_WINDOW);
 	}
 	q->mode = mode;
 	q->irqs_on = shaper_hard_refused(dev);

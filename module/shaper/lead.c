@@ -16,6 +16,10 @@
  * happens once in thousands of times is not seen by a short one; the first is short, as
  * the guess costs more than anything that is likely.
  *
+ * Some of what takes long is so rare that no window may have seen it: a task goes to sleep just
+ * before the moment, and the kernel has interrupts off while it switches. So there is a least
+ * lead, but where a program runs: that pays for it with each packet.
+ *
  * Where waiting takes most of the CPU's time, that is too much: a little more than the mean
  * will do for most packets, and the rest is late by less than all would be else.
  */
@@ -29,18 +33,19 @@
  * shaper_lead_init() - begin to learn
  * @lead:	the lead
  * @guess:	what to begin with, TSC cycles
+ * @least:	what it is at least, but where a program runs, TSC cycles
  * @max:	what it may come to, TSC cycles
  * @window:	what the windows grow to, preparations; %SHAPER_LEAD_WINDOW or more
  *
  * Context: Any.
  */
-void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 max, u32 window)
+void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 least, u32 max, u32 window)
 {
 	unsigned int i;
 
 	*lead = (struct shaper_lead) {
-		.cycles = guess, .usual = guess, .guess = guess, .max = max, .window = window,
-		.mean = guess << SHAPER_LEAD_SHIFT,
+		.cycles = guess, .usual = guess, .guess = guess, .least = least, .max = max,
+		.window = window, .mean = guess << SHAPER_LEAD_SHIFT,
 	};
 	for (i = 0; i < SHAPER_LEAD_CLASSES; i++)
 		lead->class[i].window = SHAPER_LEAD_WINDOW;
@@ -63,8 +68,9 @@ static u32 longest_of_any(const struct shaper_lead *lead)
 	return found;
 }
 
-static u32 cycles(const struct shaper_lead *lead, const struct shaper_lead_class *class)
+static u32 cycles(const struct shaper_lead *lead, enum shaper_lead_found found)
 {
+	const struct shaper_lead_class *class = &lead->class[found];
 	u32 took = longest(class);
 
 	if (unlikely(!class->before)) {
@@ -73,7 +79,10 @@ static u32 cycles(const struct shaper_lead *lead, const struct shaper_lead_class
 			took = lead->guess;
 		took = max(took, class->longest);
 	}
-	return min(took + took / 8 + 32, lead->max);
+	took += took / 8 + 32;
+	if (found != SHAPER_LEAD_USER)
+		took = max(took, lead->least);
+	return min(took, lead->max);
 }
 
 /* One that took much longer than the mean moves it by no more than what took twice as long. */
@@ -112,5 +121,5 @@ void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_foun
 		}
 	}
 	lead->now = found;
-	lead->cycles = cycles(lead, &lead->class[found]);
+	lead->cycles = cycles(lead, found);
 }

@@ -37,6 +37,7 @@ struct shaper_lead_class {
  * @cycles:	that, TSC cycles
  * @usual:	what would do for most packets, TSC cycles
  * @guess:	what it is while nothing is known, TSC cycles
+ * @least:	it is never less but where a program runs, TSC cycles
  * @max:	it is never more, TSC cycles
  * @window:	longest window, preparations
  * @mean:	mean of the recent preparations, TSC cycles << %SHAPER_LEAD_SHIFT
@@ -47,6 +48,7 @@ struct shaper_lead {
 	u32 cycles;
 	u32 usual;
 	u32 guess;
+	u32 least;
 	u32 max;
 	u32 window;
 	u32 mean;
@@ -59,7 +61,7 @@ struct shaper_lead {
 /* The shortest window, preparations. */
 #define SHAPER_LEAD_WINDOW	64
 
-void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 max, u32 window);
+void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 least, u32 max, u32 window);
 void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_found found);
 
 #endif /* _SHAPER_LEAD_H */

@@ -5,6 +5,7 @@
 #include "../../module/shaper/lead.h"
 
 #define GUESS	4000
+#define LEAST	3000
 #define LONGEST	8000
 #define WINDOW	(16 * SHAPER_LEAD_WINDOW)
 
@@ -18,7 +19,7 @@ static void lead_grows_at_once(struct kunit *test)
 {
 	struct shaper_lead lead;
 
-	shaper_lead_init(&lead, GUESS, LONGEST, WINDOW);
+	shaper_lead_init(&lead, GUESS, 0, LONGEST, WINDOW);
 	KUNIT_EXPECT_EQ(test, lead.cycles, (u32)GUESS);
 	learn(&lead, 1, 5000, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_GE(test, lead.cycles, 5000U);
@@ -33,7 +34,7 @@ static void lead_shrinks_by_windows(struct kunit *test)
 	struct shaper_lead lead;
 	unsigned int n = 0;
 
-	shaper_lead_init(&lead, GUESS, LONGEST, WINDOW);
+	shaper_lead_init(&lead, GUESS, 0, LONGEST, WINDOW);
 	learn(&lead, SHAPER_LEAD_WINDOW - 1, 300, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_GE(test, lead.cycles, (u32)GUESS);
 	learn(&lead, 1, 300, SHAPER_LEAD_KERNEL);
@@ -55,7 +56,7 @@ static void lead_by_what_was_found(struct kunit *test)
 {
 	struct shaper_lead lead;
 
-	shaper_lead_init(&lead, GUESS, LONGEST, WINDOW);
+	shaper_lead_init(&lead, GUESS, 0, LONGEST, WINDOW);
 	learn(&lead, SHAPER_LEAD_WINDOW, 2000, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_LT(test, lead.cycles, 2300U);
 	/* Nothing is known of this one: what is known of others will do, and not the guess. */
@@ -77,11 +78,28 @@ static void lead_forgets_what_is_no_lead(struct kunit *test)
 	struct shaper_lead lead;
 	unsigned int i;
 
-	shaper_lead_init(&lead, GUESS, LONGEST, WINDOW);
+	shaper_lead_init(&lead, GUESS, 0, LONGEST, WINDOW);
 	for (i = 0; i < 1000; i++)
 		learn(&lead, 1, i % 2 ? 300 : LONGEST + 1 + i, SHAPER_LEAD_IDLE);
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 	learn(&lead, 1, U64_MAX, SHAPER_LEAD_IDLE);
+	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
+}
+
+/* What is rare is waited for all the same, but not where a program wants the CPU. */
+static void lead_is_not_less(struct kunit *test)
+{
+	struct shaper_lead lead;
+
+	shaper_lead_init(&lead, GUESS, LEAST, LONGEST, WINDOW);
+	learn(&lead, 4 * WINDOW, 300, SHAPER_LEAD_IDLE);
+	KUNIT_EXPECT_EQ(test, lead.cycles, (u32)LEAST);
+	learn(&lead, 4 * WINDOW, 300, SHAPER_LEAD_KERNEL);
+	KUNIT_EXPECT_EQ(test, lead.cycles, (u32)LEAST);
+	KUNIT_EXPECT_LT(test, lead.usual, 500U);
+	learn(&lead, 1, GUESS, SHAPER_LEAD_KERNEL);
+	KUNIT_EXPECT_GT(test, lead.cycles, (u32)GUESS);
+	learn(&lead, SHAPER_LEAD_WINDOW + 1, 300, SHAPER_LEAD_USER);
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 }
 
@@ -91,7 +109,7 @@ static void lead_usual(struct kunit *test)
 	struct shaper_lead lead;
 	unsigned int i;
 
-	shaper_lead_init(&lead, GUESS, LONGEST, WINDOW);
+	shaper_lead_init(&lead, GUESS, 0, LONGEST, WINDOW);
 	KUNIT_EXPECT_EQ(test, lead.usual, (u32)GUESS);
 	for (i = 0; i < 1000; i++) {
 		learn(&lead, 1, i % 50 ? 600 : 5000, SHAPER_LEAD_KERNEL);
@@ -113,6 +131,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(lead_shrinks_by_windows),
 	KUNIT_CASE(lead_by_what_was_found),
 	KUNIT_CASE(lead_forgets_what_is_no_lead),
+	KUNIT_CASE(lead_is_not_less),
 	KUNIT_CASE(lead_usual),
 	{}
 };
