@@ -35,11 +35,11 @@ sink=/sys/kernel/debug/apic_timer_sink
 ip() { /usr/bin/ip -c=never "$@"; }
 tc() { /usr/sbin/tc -c=never "$@"; }
 insmod $MODULES/apic_timer.ko
+# No packets but the sender's. This is for devices that are not there yet.
+[ ! -e /proc/sys/net/ipv6 ] || echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 for module in $OWN sch_apic apic_timer_paper apic_timer_sink; do
 	[ ! -e $MODULES/$module.ko ] || insmod $MODULES/$module.ko
 done
-# No packets but the sender's.
-[ ! -e /proc/sys/net/ipv6 ] || echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 ip link set sink0 up
 ip address add 10.9.9.1/24 dev sink0
 # shape WORDS: put a qdisc onto the device, or with "; class ...", its class too
@@ -48,7 +48,11 @@ shape() {
 	[ -z "$2" ] || tc class add dev sink0 parent 1: classid 1:1 $2
 	[ -z "$2" ] || tc qdisc add dev sink0 parent 1:1 pfifo limit 200000
 }
-unshape() { tc qdisc del dev sink0 root; }
+# Another's packet takes its part of the rate, and of the CPU's time.
+unshape() {
+	tc qdisc del dev sink0 root
+	grep -q ' foreign 0$' $sink/packets || { cat $sink/packets; false; }
+}
 detach() {
 	ip link set sink0 down
 	rmmod apic_timer_sink apic_timer_paper sch_apic apic_timer
