@@ -33,7 +33,12 @@ static inline struct sk_buff *shaper_edf_first(const struct shaper_edf *edf)
  */
 static inline void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
 {
-	rb_erase_cached(&skb->rbnode, &edf->root);
+	/* The only one is the usual one: so there is nothing to look for. */
+	if (edf->root.rb_root.rb_node == &skb->rbnode && !skb->rbnode.rb_left &&
+	    !skb->rbnode.rb_right)
+		edf->root = RB_ROOT_CACHED;
+	else
+		rb_erase_cached(&skb->rbnode, &edf->root);
 	skb->next = NULL;
 	skb->prev = NULL;
 }
