@@ -109,17 +109,24 @@ static void average(struct shaper_lead *lead, u32 took)
 void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_found found)
 {
 	struct shaper_lead_class *class = &lead->class[lead->now];
+	bool same = found == lead->now;
 
 	if (likely(took <= lead->max)) {
 		average(lead, took);
-		class->longest = max_t(u32, class->longest, took);
+		if (unlikely(took > class->longest)) {
+			class->longest = took;
+			same = false;
+		}
 		if (unlikely(++class->count == class->window)) {
+			same = false;
 			class->before = class->longest;
 			class->longest = 0;
 			class->count = 0;
 			class->window = min(class->window * GROWTH, lead->window);
 		}
 	}
+	if (likely(same))
+		return;
 	lead->now = found;
 	lead->cycles = cycles(lead, found);
 }
