@@ -95,10 +95,14 @@ void shaper_come_near(struct shaper *q)
 }
 
 /* When to begin to see to a packet. */
-static u64 preparation(const struct shaper *q, const struct sk_buff *skb)
+static __always_inline u64 preparation(const struct shaper *q, const struct sk_buff *skb, bool next,
+				       unsigned int busy)
 {
-	return shaper_before(shaper_handing(q, shaper_moment(q, skb)),
-			     shaper_lead_for(q, shaper_for_interrupt(q, skb)));
+	u64 at = shaper_handing(q, shaper_moment(q, skb));
+
+	if (next && likely(shaper_is_plain(q, skb)))
+		return shaper_before(at, shaper_lead_when(q, true, busy));
+	return shaper_before(at, shaper_lead_for(q, shaper_for_interrupt(q, skb)));
 }
 
 /* Whoever wakes the device's queue has softirq look at once: this is for when that is lost. */
@@ -111,13 +115,8 @@ static void look_again(struct shaper *q)
 		shaper_arm_at(q, expires);
 }
 
-/**
- * shaper_arm() - arm the timer for the first packet
- * @q:		the qdisc
- *
- * Context: Interrupts off, @q->lock held.
- */
-void shaper_arm(struct shaper *q)
+static __always_inline void arm(struct shaper *q, bool next, unsigned int busy)
+	__must_hold(&q->lock)
 {
 	u64 expires = U64_MAX;
 	struct sk_buff *skb;
@@ -135,9 +134,35 @@ void shaper_arm(struct shaper *q)
 	}
 	skb = shaper_first(q);
 	if (skb)
-		expires = min(expires, preparation(q, skb));
+		expires = min(expires, preparation(q, skb, next, busy));
 	else if (!q->far.count)
 		return;
 	if (expires != q->asked || !apic_timer_pending(&q->timer))
 		shaper_arm_at(q, expires);
+}
+
+/**
+ * shaper_arm() - arm the timer for the first packet
+ * @q:		the qdisc
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_arm(struct shaper *q)
+{
+	arm(q, false, 0);
+}
+
+/**
+ * shaper_arm_next() - arm the timer for the first packet, after the handler has sent one
+ * @q:		the qdisc
+ * @busy:	what apic_timer_busy() said before
+ *
+ * What let the handler send is hardly another now, and is not looked at again: a tap, say. When it
+ * is, the handler leaves the packet to softirq.
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_arm_next(struct shaper *q, unsigned int busy)
+{
+	arm(q, true, busy);
 }

@@ -65,6 +65,14 @@ static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff
 	       q->features != READ_ONCE(qdisc_dev(q->sch)->features);
 }
 
+/* The same of all that has to do with the packet alone. */
+static inline bool shaper_is_plain(const struct shaper *q, const struct sk_buff *skb)
+{
+	u32 flags = shaper_cb(skb)->flags;
+
+	return !(flags & (SHAPER_SOFT | SHAPER_STACK)) && SHAPER_PREPARED(flags) == q->prepared;
+}
+
 /*
  * Whether the handler may send it. Taps' receivers take locks that may not be
  * taken there; and while the kernel may give a packet back, the accounts are its.
@@ -120,5 +128,6 @@ void shaper_arm_at(struct shaper *q, u64 expires);
 void shaper_come_near(struct shaper *q);
 bool shaper_join(struct shaper *q, struct sk_buff *skb);
 void shaper_arm(struct shaper *q);
+void shaper_arm_next(struct shaper *q, unsigned int busy);
 
 #endif /* _SHAPER_ARM_H */

@@ -108,12 +108,13 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	shaper_finish(q, &sending);
 	if (likely(sending.taken)) {
 		shaper_lead_learn(&q->lead_hard, sending.start.ready - since, interrupted());
+		shaper_arm_next(q, busy);
 	} else {
 		q->stats.busy_driver++;
 		q->kicked = true;
 		shaper_kick(q);
-		goto out;
 	}
+	goto out;
 arm:
 	shaper_arm(q);
 out:
