@@ -1,7 +1,9 @@
 """The shaper's benchmark: when packets reach the driver, ours next to the kernel's qdiscs.
 
 Every script boots a guest in virtual time with apic_timer_sink, a network device that notes the TSC
-at the first instruction of its ndo_start_xmit. All qdiscs of a script share the boot.
+at the first instruction of its ndo_start_xmit. All qdiscs of a script share the boot. The sender's
+socket is connected, as that of the kernel's own test of SO_TXTIME: else Linux makes random numbers
+for the packets' identifiers, with interrupts off for longer than most leads, or than any.
 """
 
 import bisect
@@ -179,7 +181,7 @@ class _Shaped:
 
     def send(self, **words: object) -> None:
         """Send packets with their time, or, where there is a rate, all at once."""
-        words = {"clock": self.way.clock, **words}
+        words = {"clock": self.way.clock, "connect": 1, **words}
         text = " ".join(f"{name}={value}" for name, value in words.items())
         self.script.do(f"sent {text}")
 
@@ -306,7 +308,8 @@ def _lasting(seed: int, bursts: int) -> Script:
         # interrupts off for longer than for a few packets.
         shaped.send(count=BURST, how="burst", size=size, gap=gap)
         # The last one ends later than its sender knows, by what each was queued too early.
-        words = f"count={BURST} how=burst size={size} gap={gap} wait={bursts * 200_000_000}"
+        words = (f"count={BURST} how=burst size={size} gap={gap} connect=1 "
+                 f"wait={bursts * 200_000_000}")  # fmt: skip
         script.do(f"""
             for n in $(seq 0 2 {2 * bursts - 2}); do
                 (sleep $n; udpsend {words} >$work/sent.$n) &
@@ -445,7 +448,7 @@ def _doorbell(size: Size) -> Iterator[Script]:
         script.plugins = (DOORBELLS,)
         script.do(CARD, "for module in $DRIVERS; do insmod $MODULES/$module.ko; done")
         for n, (driver, (_, ns)) in enumerate(CARDS.items()):
-            words = f"to=10.8.{n}.2 gap={LOADED_GAP}"
+            words = f"to=10.8.{n}.2 connect=1 gap={LOADED_GAP}"
             key = Key(f"shaper/doorbell/{driver}", "apic", mode="hard")
             script.do(
                 f"card=$(card_of {driver})",

@@ -15,6 +15,7 @@
  *	batch=N		N are sent in a row, the first of them `ahead`
  *	late=drop	SOF_TXTIME_DEADLINE_MODE
  *	flow=N seed=N to=A.B.C.D port=N
+ *	connect=1	the socket: IPv4 counts its packets then, instead of taking random numbers
  *	mark=N		SO_MARK; priority=N SO_PRIORITY
  *	burn=1		count what of the CPU is left while the packets leave
  *	wait=NS		for the last to leave, and for errors to come back
@@ -28,6 +29,7 @@
 #define SYS_write		1
 #define SYS_setsockopt		54
 #define SYS_socket		41
+#define SYS_connect		42
 #define SYS_sendmsg		46
 #define SYS_recvmsg		47
 #define SYS_exit		60
@@ -113,7 +115,7 @@ enum { PLAN, BURST, PACE, TIMED };
 
 static struct {
 	u64 count, size, segment, gap_min, gap_max, ahead, batch, flow, seed, port, mark, priority,
-	    burn, wait;
+	    burn, wait, connect;
 	u32 to, clock, txtime_flags;
 	u32 how;
 } ask = {
@@ -227,6 +229,7 @@ static const struct {
 	{ "batch", &ask.batch }, { "flow", &ask.flow }, { "seed", &ask.seed },
 	{ "port", &ask.port }, { "mark", &ask.mark }, { "priority", &ask.priority },
 	{ "burn", &ask.burn }, { "wait", &ask.wait }, { "segment", &ask.segment },
+	{ "connect", &ask.connect },
 };
 
 static u32 address(const char *text)
@@ -356,6 +359,21 @@ static int open_socket(void)
 	return s;
 }
 
+static struct sockaddr_in destination(void)
+{
+	return (struct sockaddr_in) {
+		AF_INET, (u16)(ask.port << 8 | ask.port >> 8), ask.to, ""
+	};
+}
+
+static void connect_to(int s)
+{
+	struct sockaddr_in to = destination();
+
+	if (sys(SYS_connect, s, (long)&to, sizeof(to), 0, 0))
+		die("cannot connect");
+}
+
 static void schedule(int policy, int priority)
 {
 	/* Where it may not, it is no worse than its load. */
@@ -365,7 +383,7 @@ static void schedule(int policy, int priority)
 /* Send all; return the time of the last, by CLOCK_MONOTONIC. */
 static u64 send(int s)
 {
-	struct sockaddr_in to = { AF_INET, (u16)(ask.port << 8 | ask.port >> 8), ask.to, "" };
+	struct sockaddr_in to = destination();
 	struct payload *payload = (void *)buffer;
 	struct { struct cmsghdr head; u64 time; } control = {
 		{ sizeof(control), SOL_SOCKET, SO_TXTIME }, 0
@@ -459,6 +477,8 @@ static int run(int count, char **words)
 	if (ask.size < HEADERS + sizeof(struct payload) || ask.size > MAX_SIZE || !ask.batch)
 		die("size or batch is out of range");
 	s = open_socket();
+	if (ask.connect)
+		connect_to(s);
 	schedule(SCHED_FIFO, 10);
 	last = send(s);
 	print("udpsend");
