@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions of kernel modules as units of calendars, see <uapi/linux/apic_calendar.h>.
+ * Register functions of kernel modules as units of calendars, see
+ * <uapi/linux/apic_calendar.h>.
  *
  *	static struct apic_calendar_function pulse = {
  *		.name = "pulse", .function = toggle, .owner = THIS_MODULE,
@@ -19,17 +20,18 @@
 struct module;
 
 /* &struct apic_calendar_function.flags */
-/* Call it in a thread of the kernel's instead: it may sleep, and starts less exactly. */
+/* Call the function in a kernel thread instead: it may sleep, and starts less exactly. */
 #define APIC_CALENDAR_IN_THREAD	0x0001U
 
 /**
  * struct apic_calendar_function - a function that calendars may call
  * @name:	its name in tables, less than APIC_CALENDAR_NAME bytes
  * @function:	called at the start of each window. @now is the TSC at its first
- *		instruction, or some cycles less; @data as below. In hard interrupt
- *		context on the unit's CPU, with interrupts off, under the rules of
- *		handlers in <linux/apic_timer.h>; or as @flags say. One that uses up
- *		its budget is counted, not stopped.
+ *		instruction, or some cycles less; @data as below. Called in hard
+ *		interrupt context on the unit's CPU, with interrupts off, under the
+ *		rules for handlers in <linux/apic_timer.h>, unless @flags say
+ *		otherwise. A function that uses up its budget is counted, not
+ *		stopped.
  * @data:	passed to @function
  * @flags:	APIC_CALENDAR_IN_THREAD
  * @owner:	THIS_MODULE, which stays loaded as long as a calendar uses the function
@@ -49,10 +51,11 @@ struct apic_calendar_function {
 /*
  * Register and unregister; task context. Return:
  *   0		done
- *   -EEXIST	the name is taken, or it is registered already
- *   -EBUSY	unregister: a calendar uses it, which an @owner being unloaded excludes
- *   -ENOENT	unregister: it is not registered
- *   -EINVAL	no name, one that is too long, no function, or unknown flags
+ *   -EEXIST	the name is taken, or the function is registered already
+ *   -EBUSY	unregister: a calendar uses the function; cannot happen while @owner is
+ *		being unloaded
+ *   -ENOENT	unregister: the function is not registered
+ *   -EINVAL	no name, a name that is too long, no function, or unknown flags
  */
 int apic_calendar_register(struct apic_calendar_function *function);
 int apic_calendar_unregister(struct apic_calendar_function *function);

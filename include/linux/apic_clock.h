@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Timers whose function starts when one of the kernel's clocks reads a moment,
- * from the CPU's own local APIC timer: <linux/apic_timer.h> with a clock.
+ * Timers whose function starts when one of the kernel's clocks reads a given
+ * moment, from the CPU's own local APIC timer: <linux/apic_timer.h> with a
+ * clock.
  *
- * While a timer is pending it follows its clock: NTP's steering, adjtime(),
+ * While a timer is pending, it follows its clock: NTP's steering, adjtime(),
  * changes of the tick's length, steps, leap seconds, a new offset of TAI. Two
- * machines whose CLOCK_TAI is disciplined by PTP act at one instant by arming
- * timers for the same moment of it.
+ * machines whose CLOCK_TAI is disciplined by PTP act at the same instant if
+ * they arm timers for the same moment of CLOCK_TAI.
  *
  *	init_apic_clock_timer(&timer);
  *	timer.timer.function = handler;		also data, flags, spin_budget
@@ -25,19 +26,20 @@
 #include <linux/spinlock.h>
 
 /*
- * Flag of a timer of a clock: not before the moment, whatever the conversion may be off
- * by (the error of apic_timer_clock_to_tsc()). Without it, the timer is as likely early
- * as late by that. Where the clocksource is the TSC there is no error.
+ * Flag of a timer of a clock: never expire before the moment, however large the error
+ * of the conversion (the error of apic_timer_clock_to_tsc()). Without the flag, the
+ * timer is as likely to be early by that error as late. Where the clocksource is the
+ * TSC, there is no error.
  */
 #define APIC_CLOCK_AFTER	0x1U
 
 /*
  * PTP hardware clocks, /dev/ptpN, have numbers from here on while they are attached. The
- * kernel's own are less, or negative, and it has no clock of these.
+ * kernel's own clocks have smaller or negative numbers, and never one of these.
  */
 #define APIC_CLOCK_PHC		0x50000000
 
-/* Whether a number is that of a PTP clock, attached or not. */
+/* Check whether a number is that of a PTP clock, attached or not. */
 static inline bool apic_clock_is_phc(clockid_t clock)
 {
 	return ((unsigned int)clock & 0xff000000U) == APIC_CLOCK_PHC;
@@ -45,19 +47,20 @@ static inline bool apic_clock_is_phc(clockid_t clock)
 
 /**
  * struct apic_clock_timer - a timer of a clock
- * @timer:	what expires: set its @function, @data, @flags and @spin_budget.
- *		Its @expires is the module's. Don't call the functions of
- *		<linux/apic_timer.h> for it, only those below.
+ * @timer:	the timer that expires: set its @function, @data, @flags and
+ *		@spin_budget. Its @expires belongs to the module. Call only the
+ *		functions below for it, not those of <linux/apic_timer.h>.
  * @clock:	as passed to add_apic_timer_at()
  * @flags:	0 or APIC_CLOCK_AFTER; set it after init_apic_clock_timer()
  * @lost:	NULL, or called once when the timer is cancelled because its clock is gone,
- *		or no CPU accepts it: @ret is -ENODEV. Called as a handler is, with
- *		interrupts off, and may arm the timer anew; set it as @flags. It is not
- *		called for what the timer's owner does: add_apic_timer_at() returns errors.
+ *		or because no CPU accepts it: @ret is -ENODEV. Called like a handler, with
+ *		interrupts off, and may arm the timer again; set it after
+ *		init_apic_clock_timer(). It is not called for errors of the owner's own
+ *		calls: add_apic_timer_at() returns those.
  * @when:	as passed to add_apic_timer_at(); written under @lock
  *
- * The handler is called as that of any timer: @now is the TSC at its first
- * instruction, which apic_timer_tsc_to_clock() converts.
+ * The handler is called like that of any timer: @now is the TSC at its first
+ * instruction. apic_timer_tsc_to_clock() converts it.
  */
 struct apic_clock_timer {
 	struct apic_timer_list timer;
@@ -80,43 +83,45 @@ struct apic_clock_timer {
 
 /*
  * Context, unless stated otherwise: any but NMI, handlers included; -EPERM in
- * NMI. -EINVAL from any of them means also that the timer is NULL or was never
- * initialised.
+ * NMI. -EINVAL from any function can also mean that the timer is NULL or was
+ * never initialised.
  */
 
 /*
- * Initialise a timer before its first use. Later only when del_apic_timer_at_sync() has
- * deleted it, as before its memory is freed: hrtimers of it may be pending without it.
+ * Initialise a timer before its first use. Initialise it again, or free its memory,
+ * only after del_apic_timer_at_sync() has deleted it: otherwise its hrtimers may still
+ * be pending.
  */
 void init_apic_clock_timer(struct apic_clock_timer *timer);
 
 /*
- * Arm a timer for the moment @when of @clock: CLOCK_MONOTONIC,
- * CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI, or a PTP clock
- * that is attached. On this CPU or on @cpu; a CPU that goes offline hands it to
- * another. A moment that has passed, or that a step of the clock has skipped, runs at
- * once, late. Return:
+ * Arm a timer for the moment @when of @clock: CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW,
+ * CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI, or a PTP clock that is attached. The
+ * timer is armed on this CPU or on @cpu, and migrates when that CPU goes offline. If
+ * the moment has passed, or a step of the clock skips it, the handler runs at once,
+ * late. Return:
  *   0		armed
  *   -EBUSY	it is pending already
  *   -ENODEV	the CPU does not accept timers, or the PTP clock is gone
- *   -EINVAL	also: no such clock, no function, unknown flags, no such CPU
+ *   -EINVAL	also: there is no such clock or CPU, no function, or a flag is
+ *		unknown
  */
 int add_apic_timer_at(struct apic_clock_timer *timer, clockid_t clock, ktime_t when);
 int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_t when, int cpu);
 
 /*
- * Arm a timer for another moment of the clock that it was last armed for, whether
- * pending or not, on the CPU that it was last armed on. Return: 1 if it was
- * pending, 0 if not, otherwise as add_apic_timer_at(); -EINVAL also if it was
+ * Arm a timer for another moment of the clock that it was last armed for, on the
+ * CPU that it was last armed on, whether pending or not. Return: 1 if the timer
+ * was pending, 0 if not, otherwise as add_apic_timer_at(); -EINVAL also if it was
  * never armed.
  */
 int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when);
 
 /*
- * Delete a timer without waiting for its handler; or wait until it has returned
- * on every CPU. Before its memory is freed a timer is deleted by the latter, also
- * when it has expired: hrtimers of it may still be pending. Return: as
- * del_apic_timer() and del_apic_timer_sync().
+ * Delete a timer without waiting for its handler, or (_sync) wait until the
+ * handler has returned on every CPU. Call del_apic_timer_at_sync() before the
+ * timer's memory is freed, even if it has expired: its hrtimers may still be
+ * pending. Return: as del_apic_timer() and del_apic_timer_sync().
  */
 int del_apic_timer_at(struct apic_clock_timer *timer);
 int del_apic_timer_at_sync(struct apic_clock_timer *timer);
@@ -126,9 +131,9 @@ bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
 
 /*
  * Use the PTP hardware clock /dev/ptp@index for timers: apic_clock_phc_attach() returns its
- * number, or an error: -EINVAL if there is no such clock. It is read every 50 ms from
- * then on. Task context; sleeps. Whoever attaches it detaches it: with the last one,
- * timers that are pending for it are cancelled (@lost).
+ * number, or an error: -EINVAL if there is no such clock. While attached, the clock is read
+ * every 50 ms. Task context; sleeps. Balance each attach with a detach: the last detach
+ * cancels the timers that are pending for the clock (@lost).
  */
 #define apic_clock_phc_attach(index)	__apic_clock_phc_attach(index, THIS_MODULE)
 #define apic_clock_phc_detach(clock)	__apic_clock_phc_detach(clock, THIS_MODULE)
@@ -138,8 +143,8 @@ int __apic_clock_phc_attach(int index, const struct module *owner);
 int __apic_clock_phc_detach(clockid_t clock, const struct module *owner);
 
 /*
- * As apic_timer_clock_to_tsc(), apic_timer_tsc_to_clock() and apic_timer_clock_now(), for
- * PTP clocks as well.
+ * Same as apic_timer_clock_to_tsc(), apic_timer_tsc_to_clock() and
+ * apic_timer_clock_now(), but for PTP clocks as well.
  */
 u64 apic_clock_to_tsc(clockid_t clock, ktime_t when, u64 *error);
 ktime_t apic_clock_from_tsc(clockid_t clock, u64 tsc);
@@ -149,15 +154,16 @@ int apic_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest);
  * struct apic_clock_skew - how far a CPU's TSC is ahead of the reference CPU's
  * @reference:	the reference CPU
  * @offset:	estimate, TSC cycles
- * @low:	it is not less
- * @high:	it is not more
+ * @low:	lower bound of @offset
+ * @high:	upper bound of @offset
  * @quantum:	step in which the two TSCs count, cycles
- * @residue:	values of this CPU's TSC are that modulo @quantum
- * @rounds:	round trips between the two CPUs that this comes from
- * @measured:	TSC when that was
+ * @residue:	every value of this CPU's TSC, modulo @quantum
+ * @rounds:	number of round trips between the two CPUs that were measured
+ * @measured:	TSC at the time of the measurement
  *
- * The bounds hold whatever disturbed the measurement. What happens to the TSCs
- * later they do not know: in a virtual machine the host may move a CPU.
+ * The bounds hold no matter what disturbed the measurement. They say nothing
+ * about later changes of the TSCs: in a virtual machine, the host may move a
+ * CPU.
  */
 struct apic_clock_skew {
 	int reference;
@@ -171,12 +177,14 @@ struct apic_clock_skew {
 };
 
 /*
- * Get what was measured last, any context but NMI, which could wait for the write that
- * it has interrupted; or measure now, task context; sleeps. CPUs are measured when they
+ * Get the last measurement of a CPU's skew, or measure it now. apic_clock_get_skew():
+ * any context but NMI, which might wait for the very write that it has interrupted.
+ * apic_clock_measure_skew(): task context; sleeps. CPUs are also measured when they
  * come online. Return:
  *   0		@skew is filled in
  *   -EINVAL	no such CPU, or @skew is NULL
- *   -ENODATA	nothing is known of this CPU: it is offline, or was not measured yet
+ *   -ENODATA	nothing is known about this CPU: it is offline, or was not measured
+ *		yet
  *   -ETIMEDOUT	the two CPUs did not run at the same time for long enough
  *   -ESTALE	the TSCs moved against each other while they were measured
  */
@@ -184,11 +192,12 @@ int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew);
 int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew);
 
 /*
- * Convert a moment from the reference CPU's TSC to that of @cpu, or back, by what was
- * measured last. @error, unless NULL, is set to how many cycles the result may be off;
- * U64_MAX if nothing is known of @cpu, and @tsc is returned then. Any context but NMI.
+ * Convert a moment from the reference CPU's TSC to that of @cpu, or back, with the
+ * skew that was measured last. @error, unless NULL, receives the maximum error of the
+ * result in cycles. If nothing is known about @cpu, @error is U64_MAX and @tsc is
+ * returned unchanged. Any context but NMI.
  *
- * A timer on another CPU that is to expire when the reference CPU's TSC reads @tsc:
+ * To let a timer on another CPU expire when the reference CPU's TSC reads @tsc:
  *
  *	timer.expires = apic_clock_to_cpu(cpu, tsc, NULL);
  *	ret = add_apic_timer_on(&timer, cpu);
@@ -197,16 +206,15 @@ u64 apic_clock_to_cpu(int cpu, u64 tsc, u64 *error);
 u64 apic_clock_from_cpu(int cpu, u64 tsc, u64 *error);
 
 /**
- * enum apic_clock_worth - what TSC values of different CPUs are worth to each other
- * @APIC_CLOCK_UNTRUSTED: nothing: the kernel has marked the TSC unstable, its rate
- *	may change, it was found to have stopped or to be ahead, or measurements
- *	contradict each other
- * @APIC_CLOCK_BOUNDED:	what &apic_clock_verdict.within says, as of the last
- *	measurement: in a virtual machine, with several packages, or where the TSC may
- *	have stopped
- * @APIC_CLOCK_CORRECTED: the TSCs are apart by a known offset, which groups with
+ * enum apic_clock_worth - how well TSC values of different CPUs compare
+ * @APIC_CLOCK_UNTRUSTED: not at all: the kernel has marked the TSC unstable, its
+ *	rate may change, it was found to have stopped or to be ahead, or
+ *	measurements contradict each other
+ * @APIC_CLOCK_BOUNDED:	within &apic_clock_verdict.within, as of the last measurement:
+ *	in a virtual machine, with several packages, or where the TSC may have stopped
+ * @APIC_CLOCK_CORRECTED: the TSCs differ by a known offset, which groups with
  *	APIC_CLOCK_GROUP_CORRECT take into account
- * @APIC_CLOCK_EXACT:	the same: nothing that is known speaks against it
+ * @APIC_CLOCK_EXACT:	the TSCs are the same, as far as is known
  */
 enum apic_clock_worth {
 	APIC_CLOCK_UNTRUSTED,
@@ -217,10 +225,11 @@ enum apic_clock_worth {
 
 /**
  * enum apic_clock_watch - what the kernel's clocksource watchdog does about the TSC
- * @APIC_CLOCK_WATCH_UNKNOWN: the kernel's clocks come from another clocksource now
+ * @APIC_CLOCK_WATCH_UNKNOWN: not known: the kernel's clocks now come from another
+ *	clocksource
  * @APIC_CLOCK_WATCH_OFF: nothing: the kernel has trusted the TSC from the start
- * @APIC_CLOCK_WATCH_WAITS: it was asked to, and has not compared it so far: it may have
- *	no other clocksource
+ * @APIC_CLOCK_WATCH_WAITS: it is meant to check the TSC, but has not compared it so
+ *	far: it may have no other clocksource
  * @APIC_CLOCK_WATCH_ON: it compares the TSC with another clocksource
  */
 enum apic_clock_watch {
@@ -230,48 +239,55 @@ enum apic_clock_watch {
 	APIC_CLOCK_WATCH_ON,
 };
 
-/* Characters of a hypervisor's name, with the 0 at its end. */
+/* Size of a hypervisor's name, bytes, with the 0 at its end. */
 #define APIC_CLOCK_HYPERVISOR	13
 
 /**
- * struct apic_clock_verdict - what this machine's TSC is worth, and why
+ * struct apic_clock_verdict - verdict on this machine's TSC, and its reasons
  * @worth:	the verdict
- * @within:	TSC cycles within which moments on two CPUs' TSCs are the same;
+ * @within:	maximum difference of two CPUs' TSCs at one instant, TSC cycles;
  *		U64_MAX if nothing is known
- * @kind:	what the CPU guarantees
- * @sleepless:	it also guarantees that the TSC counts while the machine sleeps
- * @rate_given:	the CPU or the hypervisor has given the kernel the TSC's frequency, so that
- *		it has not measured it
+ * @kind:	what the CPU guarantees about its TSC
+ * @sleepless:	the CPU also guarantees that the TSC counts while the machine
+ *		sleeps
+ * @rate_given:	the kernel has the TSC's frequency from the CPU or the hypervisor, and has
+ *		not measured it
  * @stable:	the kernel has not marked the TSC unstable
- * @virtual:	there is a hypervisor
- * @hypervisor:	its name by CPUID
- * @vouched:	the hypervisor or the platform says that the TSC is the same on all CPUs,
- *		and stays so
+ * @virtual:	the machine is virtual: there is a hypervisor
+ * @hypervisor:	the hypervisor's name by CPUID
+ * @vouched:	the hypervisor or the platform guarantees that the TSC is, and stays, the
+ *		same on all CPUs
  * @watch:	whether the kernel itself would notice that the TSC is off
  * @clocksource: the kernel's clocks follow from the TSC
  * @adjusted:	CPUs have different values in TSC_ADJUST: firmware or software has
  *		written some of them
  * @packages:	CPUs are in several packages
- * @measured:	CPUs whose skew is known, the reference included
- * @unknown:	those that are online and whose skew could not be measured
- * @contradicted: those of them that moved while they were measured
- * @unmeasured:	those of them that have just come, and will be measured in a second
- * @apart:	a CPU's TSC is surely not the reference's: its bounds exclude 0
+ * @measured:	number of CPUs whose skew is known, the reference included
+ * @unknown:	number of online CPUs whose skew could not be measured
+ * @contradicted: CPUs of @unknown whose TSC moved while it was measured
+ * @unmeasured:	CPUs of @unknown that have just come online, and will be measured within
+ *		a second
+ * @apart:	the TSC of some CPU certainly differs from the reference's: its
+ *		bounds exclude 0
  * @quantum:	step in which the TSCs count, cycles
- * @rate_known:	the next three come from a comparison with another counter
- * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9
- * @rate_error_ppb: that may be off by so much
- * @rate_moved:	how often the rate has changed by more than crystals drift
- * @raw_known:	the next two come from a comparison with CLOCK_MONOTONIC_RAW, since the TSC
- *		was first judged, or judged after a sleep
- * @raw_ppb:	how much faster the TSC runs, by the kernel's frequency, 10^-9. Where
- *		@clocksource is set that is how the kernel rounds.
- * @raw_error_ppb: that may be off by so much
- * @slept:	sleeps of the machine through which the TSC has not counted, or was set
- * @stops:	how often TSCs of CPUs that are online were found to have stopped
- * @ahead:	how often they were found ahead of where they should be
- * @proven:	how often one of these was by more than reading the other counter may
- *		be off
+ * @rate_known:	the TSC was compared with another counter: the next three
+ *		members are valid
+ * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, in
+ *		units of 10^-9
+ * @rate_error_ppb: maximum error of @rate_ppb, in units of 10^-9
+ * @rate_moved:	how often the rate has changed by more than a crystal drifts
+ * @raw_known:	the TSC was compared with CLOCK_MONOTONIC_RAW, from the first verdict, or
+ *		the first after a sleep, until now: the next two members are valid
+ * @raw_ppb:	how much faster than the kernel's frequency the TSC runs, in units of
+ *		10^-9. Where @clocksource is set, this is the rounding of the kernel.
+ * @raw_error_ppb: maximum error of @raw_ppb, in units of 10^-9
+ * @slept:	number of sleeps of the machine in which the TSC did not count, or was
+ *		set
+ * @stops:	how often the TSC of an online CPU was found to have stopped
+ * @ahead:	how often the TSC of an online CPU was found ahead of where it
+ *		should be
+ * @proven:	how often one of these (@stops, @ahead) exceeded the error of reading
+ *		the other counter
  */
 struct apic_clock_verdict {
 	enum apic_clock_worth worth;
@@ -306,14 +322,17 @@ struct apic_clock_verdict {
 	u64 proven;
 };
 
-/* Judge the TSC by what is known of it; task context, as CPUs are asked; sleeps. */
+/*
+ * Judge the TSC by what is known about it. Task context, because CPUs are queried;
+ * sleeps.
+ */
 void apic_clock_judge(struct apic_clock_verdict *verdict);
 
 /*
- * Register and unregister a notifier of the verdict; task context; sleeps. @block->notifier_call
- * receives an &enum apic_clock_worth and the &struct apic_clock_verdict that it is from,
- * valid during the call, when the verdict has become another. It may sleep, but not call
- * these two. When unregistering returns, no call is running. Return:
+ * Register and unregister a notifier of the verdict; task context; sleeps. When the verdict
+ * changes, @block->notifier_call receives an &enum apic_clock_worth and the &struct
+ * apic_clock_verdict that it is part of, which is valid during the call. The notifier may sleep,
+ * but must not call these two functions. When unregistering returns, no call is running. Return:
  *   0		done
  *   -EEXIST	it is registered already
  *   -ENOENT	it is not registered
@@ -323,20 +342,21 @@ int apic_clock_register_notifier(struct notifier_block *block);
 int apic_clock_unregister_notifier(struct notifier_block *block);
 
 /**
- * struct apic_clock_resync - what is known of the stops of a CPU's TSC
+ * struct apic_clock_resync - known stops of a CPU's TSC
  * @offset:	common time less this CPU's TSC, cycles
  * @error:	half the width of the bounds of the last comparison, cycles. Most of it
- *		is what reading the counter takes, which is the same each time.
+ *		is the time that reading the counter takes, which is the same each
+ *		time.
  * @stops:	how often the TSC was found to have stopped
- * @lost:	cycles that it lost by that
- * @longest:	the most of one stop
- * @ahead:	how often it was found ahead of where it should be: it was written to,
- *		or the counter has stopped
+ * @lost:	cycles that the TSC lost by these stops
+ * @longest:	cycles that the longest stop took
+ * @ahead:	how often the TSC was found ahead of where it should be: either the
+ *		TSC was written to, or the counter stopped
  * @rejected:	comparisons that contradicted themselves
  *
- * Common time goes on when a CPU's TSC stops. It is computed from a counter that never
- * stops, HPET or PM timer, and runs as fast as the TSC. After a sleep of the machine
- * it begins anew.
+ * Common time continues when a CPU's TSC stops. It is computed from a counter that
+ * never stops, HPET or PM timer, and runs at the rate of the TSC. It starts again
+ * after a sleep of the machine.
  */
 struct apic_clock_resync {
 	s64 offset;
@@ -349,36 +369,38 @@ struct apic_clock_resync {
 };
 
 /*
- * Get what is known of a CPU. Any context but NMI. Return:
+ * Get the known stops of a CPU's TSC. Any context but NMI. Return:
  *   0		@resync is filled in
  *   -EINVAL	no such CPU, or @resync is NULL
  *   -ENODEV	there is no counter to compare TSCs with
- *   -ENODATA	nothing is known of this CPU yet
+ *   -ENODATA	nothing is known about this CPU yet
  */
 int apic_clock_get_resync(int cpu, struct apic_clock_resync *resync);
 
-/* Common time, in TSC cycles. It never goes back on a CPU. Any context but NMI. */
+/* Get common time, in TSC cycles. It never goes back on a CPU. Any context but NMI. */
 u64 apic_clock_common_now(void);
 
 /* Flags of a group. */
 
-/* Take how far the CPUs' TSCs are apart into account, as apic_clock_get_skew() has it. */
+/* Correct for the skew between the CPUs' TSCs, as apic_clock_get_skew() returns it. */
 #define APIC_CLOCK_GROUP_CORRECT	0x1U
-/* All handlers are called, or none: see apic_clock_group_alloc(). */
+/* Call all handlers or none: see apic_clock_group_alloc(). */
 #define APIC_CLOCK_GROUP_ALL		0x2U
 
 /**
- * struct apic_clock_receipt - what became of a group's expiry
- * @when:	the moment as it was armed, TSC of the reference CPU if the group
- *		corrects, else of each CPU; as timers do, it moves with the TSC in a
- *		sleep
- * @ret:	0: all handlers were called; -EAGAIN: none was, as one CPU was not
- *		there in time; -ECANCELED: cancelled, see @called
- * @called:	how many handlers were called
+ * struct apic_clock_receipt - outcome of a group's expiry
+ * @when:	the moment that was armed, TSC of the reference CPU if the group
+ *		corrects, otherwise of each CPU; like a timer's, it moves with the
+ *		TSC in a sleep
+ * @ret:	0: all handlers were called; -EAGAIN: none was called, because a
+ *		CPU was not there in time; -ECANCELED: cancelled, see @called
+ * @called:	number of handlers that were called
  * @first:	start of the first handler less @when, TSC cycles
- * @last:	likewise of the last one: the starts are @last - @first apart
- * @error:	how much more or less apart they may be, as the TSCs are known no
- *		better, TSC cycles; U64_MAX if nothing is known of a CPU's
+ * @last:	start of the last handler less @when: the starts are @last -
+ *		@first apart
+ * @error:	maximum error of @last - @first, from the uncertainty of the
+ *		TSCs, TSC cycles; U64_MAX if nothing is known about the TSC of a
+ *		CPU
  */
 struct apic_clock_receipt {
 	u64 when;
@@ -393,14 +415,15 @@ struct apic_clock_group;
 
 /*
  * Make a group of one timer on each of @cpus, whose handlers start at one instant.
- * @function is called as that of a timer is, on each CPU; then @done, unless it is
- * NULL, on the CPU that is last, in hard interrupt context, too: also for an expiry
- * that is cancelled, or that is over before apic_clock_group_fire() is. Task context;
- * sleeps. Returns NULL without memory, for no or unknown CPUs, or unknown flags.
+ * @function is called on each CPU, like a timer's handler. Then @done, unless it is
+ * NULL, is called on the last CPU, in hard interrupt context as well. It is also
+ * called for an expiry that is cancelled, and may be called before
+ * apic_clock_group_fire() returns. Task context; sleeps. Returns NULL if there is no
+ * memory, if @cpus is empty or has unknown CPUs, or if a flag is unknown.
  *
- * With APIC_CLOCK_GROUP_ALL each CPU enters its interrupt some microseconds
- * before the moment and waits in it. The first that is within 1.5 us of the moment
- * looks whether all are there, and decides for all.
+ * With APIC_CLOCK_GROUP_ALL, each CPU enters its interrupt some microseconds
+ * before the moment and waits in it. The first CPU to come within 1.5 us of the
+ * moment checks whether all are there, and decides for all.
  */
 struct apic_clock_group *
 apic_clock_group_alloc(const struct cpumask *cpus,
@@ -408,16 +431,19 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 		       void (*done)(const struct apic_clock_receipt *receipt, unsigned long data),
 		       unsigned long data, unsigned int flags);
 
-/* Cancel what is pending, wait for handlers, and free the memory. Task context; sleeps. */
+/*
+ * Cancel a pending expiry, wait for handlers, and free the memory. Task context; sleeps.
+ */
 void apic_clock_group_free(struct apic_clock_group *group);
 
 /*
- * Arm a group for @when, TSC. Any context but NMI, also @done, but not @function.
- * Return:
+ * Arm a group for @when, TSC. Any context but NMI; @done may call it, @function
+ * must not. Return:
  *   0		armed; @done will be called once
- *   -EBUSY	its last expiry is not over
- *   -ECANCELED	it is being cancelled
- *   -ENODEV	a CPU does not accept timers; the others are taken out again
+ *   -EBUSY	the group's last expiry is not over
+ *   -ECANCELED	the group is being cancelled
+ *   -ENODEV	a CPU does not accept timers; the timers of the other CPUs were
+ *		deleted again
  *   -ETIME	@when is nearer than 20 us: no handler will be called
  */
 int apic_clock_group_fire(struct apic_clock_group *group, u64 when);

@@ -3,8 +3,9 @@
 #define _LINUX_APIC_STRUCT_H
 
 /*
- * Structures of user space that begin with their size, and may grow: those of
- * /dev/apic_timer and /dev/apic_calendar. What both have in them is here, too.
+ * Copy structures of user space that begin with their size, and may grow: those
+ * of /dev/apic_timer and /dev/apic_calendar. Code for fields that both have is
+ * here, too.
  */
 
 #include <linux/minmax.h>
@@ -12,15 +13,16 @@
 #include <linux/uaccess.h>
 
 /**
- * apic_struct_in() - copy a structure that begins with its size from the user
- * @to:		the kernel's
- * @ksize:	size of the kernel's, bytes
- * @least:	size that it had at first, bytes
- * @from:	the user's
- * @usize:	set: size of the user's, bytes
+ * apic_struct_in() - copy in from the user a structure that begins with its
+ * size
+ * @to:		the kernel's structure
+ * @ksize:	size of the kernel's structure, bytes
+ * @least:	size of its first version, bytes
+ * @from:	the user's structure
+ * @usize:	set to the size of the user's structure, bytes
  *
  * Context: Task.
- * Return: 0, -EINVAL: too small; -E2BIG: has something that the kernel doesn't know;
+ * Return: 0; -EINVAL: too small; -E2BIG: fields that the kernel does not know are set;
  * -EFAULT.
  */
 static inline int apic_struct_in(void *to, size_t ksize, size_t least,
@@ -32,16 +34,16 @@ static inline int apic_struct_in(void *to, size_t ksize, size_t least,
 		return -EINVAL;
 	if (*usize > PAGE_SIZE)
 		return -E2BIG;
-	/* The user may change its size since; it is not looked at again. */
+	/* The user may change the size meanwhile; it is not read again. */
 	return copy_struct_from_user(to, ksize, from, *usize);
 }
 
 /**
  * apic_struct_out() - copy a structure back, as far as the user knows it
- * @to:		the user's
- * @usize:	size of the user's, bytes
- * @from:	the kernel's
- * @ksize:	size of the kernel's, bytes
+ * @to:		the user's structure
+ * @usize:	size of the user's structure, bytes
+ * @from:	the kernel's structure
+ * @ksize:	size of the kernel's structure, bytes
  *
  * Context: Task.
  * Return: 0 or -EFAULT.
@@ -53,11 +55,11 @@ static inline int apic_struct_out(void __user *to, u32 usize, const void *from,
 }
 
 /**
- * apic_struct_epoch() - number an epoch of the TSC as users do
- * @epoch:	as the kernel does: &apic_timer_info.tsc_epoch, &apic_timer_notice.epoch
+ * apic_struct_epoch() - convert an epoch's number to the one that user space sees
+ * @epoch:	the kernel's number: &apic_timer_info.tsc_epoch, &apic_timer_notice.epoch
  *
  * Context: Any.
- * Return: its number: the first is 1, as 0 stands for "whichever".
+ * Return: user space's number: the first epoch is 1, because 0 stands for "any".
  */
 static inline u32 apic_struct_epoch(unsigned int epoch)
 {

@@ -7,14 +7,13 @@
  * unit that rdtsc() returns. The helpers below convert from nanoseconds,
  * microseconds and ktime; all of them saturate instead of wrapping.
  *
- * A TSC value denotes a moment within its epoch. When the TSC has counted
- * through a sleep of the machine, so have the timers: those whose moment has
- * passed run late, once, on waking, and are counted like any
- * other late expiry. When it has not (it restarted, or stopped), a new epoch
- * begins, and each pending timer is moved to keep the distance that it had when
- * the machine went to sleep, as timers of CLOCK_MONOTONIC do. A module that
- * keeps TSC values elsewhere has to move them itself:
- * apic_timer_register_notifier().
+ * A TSC value denotes a moment within its epoch. If the TSC has counted through
+ * a sleep of the machine, timers whose moment has passed run late, once, on
+ * waking, and are counted like any other late expiry. If the TSC restarted or
+ * stopped, a new epoch begins: each pending timer is moved so that it keeps the
+ * distance that it had when the machine went to sleep, as timers of
+ * CLOCK_MONOTONIC do. A module that keeps TSC values of its own has to move
+ * them itself, see apic_timer_register_notifier().
  *
  * A one-shot timer and a periodic one:
  *
@@ -54,9 +53,9 @@
 #include <linux/types.h>
 
 /*
- * Number of this interface. It changes with anything that a module built before
- * would get wrong: the layout of a structure, the meaning of an argument or of a
- * flag.
+ * Number of this interface. It changes whenever a module built for the previous
+ * one would misbehave: with the layout of a structure, or the meaning of an
+ * argument or of a flag.
  */
 #define APIC_TIMER_API		1
 /* Size of a timer, which is embedded in structures of the caller. */
@@ -64,9 +63,10 @@
 
 /*
  * Each file that includes this header refers to a symbol that has both numbers
- * in its name; apic_timer.ko exports the symbol with its own. A module that was
- * built for another interface is therefore not loaded, not even by a kernel
- * without CONFIG_MODVERSIONS, and the kernel log says what it was built for:
+ * in its name; apic_timer.ko exports the symbol that has its own numbers. A
+ * module that was built for another interface is therefore not loaded, not even
+ * by a kernel without CONFIG_MODVERSIONS, and the kernel log says what it was
+ * built for:
  * "hello: Unknown symbol built_for_apic_timer_api_1_size_96 (err -2)".
  */
 #define apic_timer_api							\
@@ -91,9 +91,10 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 #define APIC_TIMER_SKIP_LATE	0x0004U
 
 /*
- * Which part of the latencies mode exact arms early enough for, instead of the
- * parameter lead_quantile: 90, 99 or 99.9 %. Less spins less; the rest is late.
- * Only with a @spin_budget, which limits the lead as ever.
+ * Quantile of the latency that the lead of mode exact covers, instead of the
+ * parameter lead_quantile: 90, 99 or 99.9 %. A lower one spins less; expiries
+ * with a higher latency are late. Needs a @spin_budget, which limits the lead
+ * as usual.
  */
 #define APIC_TIMER_COVER_90	0x0008U
 #define APIC_TIMER_COVER_99	0x0010U
@@ -101,10 +102,10 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 #define APIC_TIMER_COVER_MASK	0x0018U
 
 /*
- * Keep out of the way of a timer of mode raw or mean what mode exact keeps out of its
- * own: the kernel's events (parameter defer_ns) and deep idle states (latency_qos). For a
- * handler that spins until a moment of its own, and has learnt how much earlier its
- * timer has to expire.
+ * Protect a timer of mode raw or mean as mode exact protects its timers: from the
+ * kernel's events (parameter defer_ns) and from deep idle states (latency_qos). For a
+ * handler that spins until a moment of its own, and has learnt how much earlier its timer
+ * has to expire.
  */
 #define APIC_TIMER_UNDISTURBED	0x0020U
 
@@ -113,7 +114,7 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 
 /* Initial &struct apic_timer_list.state; private to the module. */
 #define APIC_TIMER_STATE_NEW	0x41500001U
-/* Initial cpu of a static timer, which no CPU has used so far; private to the module. */
+/* Initial cpu of a static timer: no CPU has used it so far; private to the module. */
 #define APIC_TIMER_CPU_NONE	0xfffffffeU
 
 /**
@@ -121,33 +122,33 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
  * @next:	private: the next timer in a list of the same CPU
  * @prev:	private: the timer before it there
  * @expires:	moment at which @function starts, absolute TSC in cycles. Set it
- *		before add_apic_timer(). While the timer is pending, it changes
- *		by mod_apic_timer() and with a new epoch of the TSC only.
+ *		before add_apic_timer(). While the timer is pending, only
+ *		mod_apic_timer() and a new epoch of the TSC change it.
  * @data:	passed to @function; private to the handler
  * @function:	the handler, see below
  * @flags:	APIC_TIMER_* bits, 0 by default. Set them after init_apic_timer()
  *		and while the timer is not pending.
  * @spin_budget: maximum number of TSC cycles that one expiry of this timer may
  *		spin on the TSC; 0 means the module's default. Only for
- *		%APIC_TIMER_EXACT. Set it when @flags are set.
+ *		%APIC_TIMER_EXACT. Set it under the same conditions as @flags.
  *
  * The handler is called in hard interrupt context, with interrupts off, on the
  * timer's CPU, and with no lock of this module held. @now is the TSC at its first
- * instruction: the last value read, plus the least that the call takes. The timer
+ * instruction: the last value read, plus the minimum cost of the call. The timer
  * is no longer pending. The handler may add, modify, delete or free it and any
  * other timer. It must not sleep or enable interrupts, and must leave the preempt
- * count as it was. On PREEMPT_RT, too, it may take raw spinlocks only. Handlers
- * that occupy a CPU for longer than the parameter busy_us without a break are
- * throttled.
+ * count as it was. It may take raw spinlocks only, as it runs in hard interrupt
+ * context on PREEMPT_RT as well. Handlers that keep a CPU busy for longer than
+ * the parameter busy_us without a break are throttled.
  *
  * With the source "hook" (a patched kernel, see &apic_timer_info.source) the
  * handler is called before irq_enter_rcu() and before the interrupt is
- * acknowledged. What the kernel does on entry to an interrupt has not been done
- * yet: on an idle CPU, jiffies may be as old as the CPU has been idle, and
- * anything computed from them, such as mod_timer(jiffies + 1), is off by as much.
- * The kernel's clock, ktime_get() and the like, is right everywhere. Code for any
- * source does not use jiffies in a handler, and defers to an irq_work what needs
- * the kernel to be up to date.
+ * acknowledged. The kernel has not done its work on interrupt entry yet: on an
+ * idle CPU, jiffies may be as old as the idle period, and anything computed from
+ * them, such as mod_timer(jiffies + 1), is off by as much. The kernel's clocks,
+ * ktime_get() and the like, are right everywhere. Code that has to work with any
+ * source does not use jiffies in a handler, and defers work that needs up-to-date
+ * jiffies to an irq_work.
  *
  * Initialise with init_apic_timer() or DEFINE_APIC_TIMER(). The first five
  * members are those of the 2001 interface, in its order.
@@ -208,9 +209,9 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
 void init_apic_timer(struct apic_timer_list *timer);
 
 /*
- * Arm a timer for @timer->expires, on this CPU or on @cpu; for a moment that has
- * passed it runs at once. A timer on a CPU that goes offline moves to another
- * CPU, keeps its expiry, and stays there. Return:
+ * Arm a timer for @timer->expires, on this CPU or on @cpu. If that moment has
+ * passed, the timer runs at once. When its CPU goes offline, a timer migrates to
+ * another CPU, keeps its expiry, and stays there. Return:
  *   0		armed
  *   -EBUSY	it is pending already
  *   -ENODEV	the CPU does not accept timers (offline, going offline, or its
@@ -226,7 +227,8 @@ int add_apic_timer_on(struct apic_timer_list *timer, int cpu);
 
 /*
  * Arm a timer for @expires, whether pending or not, on the CPU that it was last
- * on; on this CPU if that one is offline or the timer was never armed. Return:
+ * armed on; on this CPU if that one is offline or the timer was never armed.
+ * Return:
  *   1		it was pending
  *   0		it was not pending
  *   otherwise	as add_apic_timer(); after -ENODEV the timer is not pending
@@ -252,36 +254,38 @@ int del_apic_timer(struct apic_timer_list *timer);
 int del_apic_timer_sync(struct apic_timer_list *timer);
 
 /*
- * As del_apic_timer_sync(), and permanently: arming the timer fails with
- * -ESHUTDOWN until it is initialised again. Returns 0 also for a timer that was
- * never armed.
+ * Delete a timer as del_apic_timer_sync() does, and keep it from being armed
+ * again: arming fails with -ESHUTDOWN until the timer is initialised again.
+ * Also returns 0 for a timer that was never armed.
  */
 int apic_timer_shutdown_sync(struct apic_timer_list *timer);
 
 /*
  * Check whether a timer is armed and has not expired yet. The answer may be
- * outdated at once unless the caller keeps other code from the timer. It stays
- * true while the timer moves from a CPU that goes offline to another.
+ * outdated at once unless the caller keeps other code away from the timer. It
+ * stays true while the timer migrates from a CPU that goes offline.
  */
 bool apic_timer_pending(const struct apic_timer_list *timer);
 
 /*
  * Advance @timer->expires by whole periods (TSC cycles) to the first moment after
- * @now. Returns the number of periods: 1 in time, more after an overrun, 0 if
- * @expires is still ahead. A handler of mode mean may start before @expires: with
- * max(now, @expires) as @now it does not run for the same moment again. Refused for
- * a pending timer and for a period of 0: returns 0 and changes nothing.
+ * @now. Returns the number of periods: 1 if the caller is in time, more after an
+ * overrun, 0 if @expires is still ahead. A handler of mode mean may start before
+ * @expires; if it passes max(now, @expires) as @now, it does not run twice for the
+ * same moment. Refused for a pending timer and for a period of 0: returns 0 and
+ * changes nothing.
  */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period);
 
 /**
  * struct apic_timer_period - the moments start + n * period of a periodic timer
- * @start:	moment 0, absolute TSC in cycles. After a sleep in which the TSC has
- *		restarted it may be before the TSC's zero: negative, as an s64
+ * @start:	moment 0, absolute TSC in cycles. After a sleep in which the TSC
+ *		restarted, it may lie before the TSC's zero: read as an s64, it is
+ *		then negative
  * @period_ns:	period in nanoseconds, not 0
  * @n:		number of the present moment
  *
- * Moment n is computed from @start each time, so that errors from rounding
+ * Moment n is always computed from @start, so that errors from rounding
  * nanoseconds to TSC cycles do not accumulate. To begin, set @start and
  * @period_ns, leave @n 0, and arm the timer for @start.
  */
@@ -291,20 +295,25 @@ struct apic_timer_period {
 	u64 n;
 };
 
-/* As apic_timer_forward(), for moment @period->n: advances both it and @expires. */
+/*
+ * Same as apic_timer_forward(), for moment @period->n: advances both @period->n and
+ * @expires.
+ */
 u64 apic_timer_forward_period(struct apic_timer_list *timer,
 			      struct apic_timer_period *period, u64 now);
 
 /*
- * Any context, NMI included except for those with ktime. Distances are rounded
- * down. A result that does not fit is U64_MAX or KTIME_MAX, which means never.
+ * Clocks and conversions. Context: any, NMI included except for the functions
+ * that take or return a ktime. Distances are rounded down. A result that does
+ * not fit is U64_MAX or KTIME_MAX, which means never.
  *
  * The kernel's clocks (CLOCK_MONOTONIC, which is ktime, CLOCK_MONOTONIC_RAW,
- * CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI) are converted by what the kernel
- * computes them from the TSC with. Where the TSC is its clocksource, that is exact:
- * the first TSC value at which the clock reads the moment. Elsewhere *@error has
- * how many cycles the result may be off. NTP steers the clocks, and people set
- * them: convert again shortly before the moment, or use <linux/apic_clock.h>.
+ * CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI) are converted with the parameters by
+ * which the kernel computes them from the TSC. Where the TSC is the kernel's
+ * clocksource, the result is exact: the first TSC value at which the clock reads
+ * the moment. Elsewhere *@error receives the maximum error of the result in cycles.
+ * NTP steers the clocks, and administrators set them: convert again shortly before
+ * the moment, or use <linux/apic_clock.h>.
  */
 u64 apic_timer_now(void);
 u64 apic_timer_ns_to_tsc(u64 ns);
@@ -319,24 +328,25 @@ u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
 
 /*
  * Keep the kernel's own events, such as its tick, away from this CPU until the
- * moment @until (absolute TSC): those due within the parameter defer_ns before it
- * come at @until, each deferred once only. For code that runs at a moment of its
- * own outside a handler, such as a thread that a handler wakes; call it in that
- * handler, for a moment shortly after the wanted one. Return:
+ * moment @until (absolute TSC): those due within the parameter defer_ns before
+ * @until are deferred to it, each of them once only. For code that runs at a
+ * chosen moment outside a handler, such as a thread that a handler wakes; call it
+ * in that handler, with @until shortly after the moment. Return:
  *   0		the fence stands, or @until has passed
  *   -ERANGE	@until is further ahead than twice defer_ns
- *   -EOPNOTSUPP the kernel's events do not come by way of apic_timer here, or
+ *   -EOPNOTSUPP apic_timer does not deliver the kernel's events here, or
  *		defer_ns is 0
  *   -ENODEV	this CPU does not accept timers
  */
 int apic_timer_fence(u64 until);
 
 /*
- * For how long handlers have kept this CPU busy without a break: 0 not for long, 1 for
- * a quarter of the parameter busy_us or more, 2 for half of it or more. After the whole
- * of it none runs for as long. A handler that spins until a moment of its own should
- * spin no longer than it usually has to from 1 on, and from 2 on leave its work to
- * softirq or a thread. Call it in a handler, or with interrupts off.
+ * Get the level of this CPU's throttle, that is, for how long handlers have kept it
+ * busy without a break: 0 not for long, 1 for a quarter of the parameter busy_us or
+ * more, 2 for half of it or more. After the whole of busy_us, no handler runs for as
+ * long. A handler that spins until a moment of its own should spin no longer than usual
+ * at level 1, and leave its work to softirq or a thread at level 2. Call it in a
+ * handler, or with interrupts off.
  */
 unsigned int apic_timer_busy(void);
 
@@ -373,7 +383,8 @@ enum apic_timer_tsc_kind {
  * @source:	name of the source: "hook", "proxy" or "hrtimer"
  * @hardware:	what an expiry is programmed into
  * @x2apic:	the LAPIC is in x2APIC mode (MSR), otherwise xAPIC (MMIO)
- * @exclusive:	the kernel does not use the LAPIC timer: booted with nolapic_timer
+ * @exclusive:	the kernel was booted with nolapic_timer, and does not use the
+ *		LAPIC timer
  * @tsc_kind:	what the CPU guarantees about its TSC
  * @tsc_stable:	the kernel has not marked the TSC unstable
  * @tsc_epoch:	number of the present epoch, 0 when apic_timer is loaded. TSC
@@ -405,9 +416,10 @@ int apic_timer_query(int cpu, struct apic_timer_info *info);
 /**
  * enum apic_timer_event - second argument of a notifier: what has happened
  * @APIC_TIMER_TSC_UNSTABLE: the kernel has marked the TSC unstable: its rate is
- *	off, or CPUs are out of step. Deadlines are still TSC values, but one taken
- *	on one CPU may be off on another. Notified once, a second or so later; ask
- *	&apic_timer_info.tsc_stable for what was before.
+ *	off, or CPUs are out of step. Deadlines are still TSC values, but a value
+ *	taken on one CPU may be off on another. Notified once, about a second
+ *	later; &apic_timer_info.tsc_stable says whether it happened before the
+ *	notifier was registered.
  * @APIC_TIMER_TSC_EPOCH: a new epoch has begun, and pending timers were moved by
  *	&apic_timer_notice.shift
  */
@@ -420,8 +432,8 @@ enum apic_timer_event {
  * struct apic_timer_notice - third argument of a notifier
  * @epoch:	the present epoch, see &apic_timer_info.tsc_epoch
  * @shift:	cycles to add to a TSC value of the previous epoch so that it keeps
- *		its distance: TSC now less TSC when that epoch ended. 0 if it
- *		goes on.
+ *		its distance: TSC now less TSC when that epoch ended. 0 if the
+ *		epoch goes on.
  */
 struct apic_timer_notice {
 	unsigned int epoch;
@@ -446,14 +458,14 @@ int apic_timer_unregister_notifier(struct notifier_block *block);
 struct cpumask;
 
 /*
- * Let @move write to the TSC, or to TSC_ADJUST, of each of @cpus, interrupts off on all
- * CPUs; task context. TSC values that were read there before mean something else then.
- * Return:
+ * Call @move on each of @cpus to write to its TSC or its TSC_ADJUST, with interrupts
+ * off on all CPUs; task context. TSC values that were read on these CPUs before are
+ * invalid afterwards. Return:
  *   0		done
  *   -EBUSY	timers are pending on one of @cpus: nothing was done
  *   -ENODEV	one of @cpus is offline: nothing was done
  *   -EOPNOTSUPP without high resolution timers the kernel's own events would be late
- *   -EINVAL	nothing to call, or no CPUs
+ *   -EINVAL	@move is NULL, or there are no CPUs
  */
 int apic_timer_move_tsc(const struct cpumask *cpus, void (*move)(void));
 

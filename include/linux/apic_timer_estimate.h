@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Mean and a high quantile of a latency, estimated from one sample after the
- * other in a few instructions each. apic_timer estimates by this how early to
- * program the hardware; it is here for code that adds a latency of its own, such
- * as that of a thread which a handler wakes, and has to begin earlier by it:
+ * Mean and a high quantile of a latency, estimated sample by sample in a few
+ * instructions each. apic_timer estimates with it how early to program the
+ * hardware. It is public for code that adds a latency of its own, such as that
+ * of a thread which a handler wakes, and has to begin earlier by that latency:
  *
  *	apic_timer_estimate_init(&wakeup, apic_timer_us_to_tsc(10), 9990);
  *
@@ -11,12 +11,12 @@
  *	...
  *	apic_timer_estimate_add(&wakeup, resumed - timer.expires);
  *
- * Samples and results are TSC cycles here, but the code only needs one unit for
- * both; samples above 2^40 count as that. Quantiles are in units of
- * 1 / APIC_TIMER_QUANTILE_ONE: 9990 is exceeded by one sample in 1,000.
+ * Samples and results are TSC cycles here, but any unit will do if both have
+ * it; samples above 2^40 count as 2^40. Quantiles are in units of 1 /
+ * APIC_TIMER_QUANTILE_ONE: 9990 is exceeded by one sample in 1,000.
  *
- * An estimate has no lock: the caller sees to it that one call at a time changes
- * it. Reading it meanwhile gives a value of before or after.
+ * An estimate has no lock: the caller serialises the calls that change it.
+ * Reading it meanwhile returns the value from before or after the change.
  */
 #ifndef _LINUX_APIC_TIMER_ESTIMATE_H
 #define _LINUX_APIC_TIMER_ESTIMATE_H
@@ -26,7 +26,7 @@
 
 /* Quantiles are in units of 1 / this. */
 #define APIC_TIMER_QUANTILE_ONE		10000
-/* The lowest is the median. */
+/* Lowest quantile: the median. */
 #define APIC_TIMER_QUANTILE_MIN		5000
 /* Number of samples that the first mean is taken from. */
 #define APIC_TIMER_ESTIMATE_FIRST	5
@@ -44,11 +44,12 @@
  * @high:	private: the high quantile, TSC cycles times 2^16
  * @sink:	private: decrement of @high per sample, TSC cycles times 2^16
  * @boost:	private: log2 of the factor by which @high rises faster than usual
- * @window:	private: samples in the present window, at whose end @high may drop
- * @length:	private: samples that the present window has
+ * @window:	private: samples so far in the present window, at whose end @high
+ *		may drop
+ * @length:	private: length of the present window, samples
  * @passed:	private: samples of other classes in their present window
- * @passing:	private: samples that the present window of those has
- * @longest:	private: samples that the longest window has
+ * @passing:	private: length of that window, samples
+ * @longest:	private: length of the longest window, samples
  * @peak:	private: largest sample of the window, TSC cycles times 2^16
  * @last_peak:	private: @peak of the window before
  * @first:	private: the first samples, in ascending order, TSC cycles
@@ -75,22 +76,25 @@ struct apic_timer_estimate {
 	u64 first[APIC_TIMER_ESTIMATE_FIRST];
 };
 
-/* As APIC_TIMER_SIZE, this is part of what APIC_TIMER_API numbers. */
+/* Part of the interface that APIC_TIMER_API numbers, as APIC_TIMER_SIZE is. */
 static_assert(sizeof(struct apic_timer_estimate) == 128);
 
 /*
- * Start an estimate. @guess: the quantile while little is known, TSC cycles; it
- * had better be too large. @quantile: APIC_TIMER_QUANTILE_MIN to _ONE, other values
- * count as the nearest of these; _ONE means the largest of the recent samples.
+ * Start an estimate. @guess: the quantile while there are few samples, TSC cycles;
+ * rather too large than too small. @quantile: APIC_TIMER_QUANTILE_MIN to _ONE,
+ * other values are clamped to that range; _ONE means the largest of the recent
+ * samples.
  */
 void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile);
 
 /*
- * The guess fades soon, on little evidence. Where being below a sample costs more
- * than being above it, let the guess wait for a whole window of samples, 4 times
- * as many as there are for one beyond the quantile; and where that has turned out
- * to cost too much, let it hurry.
+ * Choose how fast the guess fades; by default it fades soon, after few samples.
+ * Where an estimate below a sample costs more than one above it,
+ * apic_timer_estimate_wait() keeps the guess for a whole window, which has 4
+ * times the samples among which one exceeds the quantile. Where keeping it has
+ * turned out to cost too much, apic_timer_estimate_hurry() lets it fade soon
+ * again.
  */
 void apic_timer_estimate_wait(struct apic_timer_estimate *estimate);
 void apic_timer_estimate_hurry(struct apic_timer_estimate *estimate);
@@ -100,19 +104,19 @@ void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample);
 void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 sample);
 
 /*
- * Where several estimates each have a class of samples: note in one of them a
- * sample of another. The guess of a class that is rarely seen fades by this.
+ * Where several estimates each have a class of samples, note in one of them
+ * that another had a sample. This lets the guess of a rarely seen class fade.
  */
 void apic_timer_estimate_pass(struct apic_timer_estimate *estimate);
 
 /*
- * Read the estimate, TSC cycles: the mean, 0 when there was no sample; the
+ * Read the estimate, TSC cycles: the mean, or 0 if there was no sample; the
  * quantile, plus its uncertainty.
  */
 u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate);
 u64 apic_timer_estimate_high(const struct apic_timer_estimate *estimate);
 
-/* Mean distance from the mean, TSC cycles, of samples that are no outliers. */
+/* Get the mean distance from the mean of samples that are no outliers, TSC cycles. */
 static inline u64 apic_timer_estimate_spread(const struct apic_timer_estimate *estimate)
 {
 	return estimate->spread >> APIC_TIMER_ESTIMATE_SHIFT;

@@ -33,8 +33,8 @@ TRACE_EVENT(apic_calendar_start,
 );
 
 /**
- * apic_calendar_window - called when a window is over
- * @receipt:	what has become of it
+ * apic_calendar_window - called when a window ends
+ * @receipt:	receipt of the window
  */
 TRACE_EVENT(apic_calendar_window,
 
@@ -119,10 +119,11 @@ DEFINE_EVENT(apic_calendar_overrun_class, apic_calendar_late_break,
 );
 
 /**
- * apic_calendar_change - called when another table is to take over
+ * apic_calendar_change - called when a switch of tables, or a stop, is
+ * requested
  * @from:	number of the table in force
- * @to:		number of the other, 4294967295: the calendar stops
- * @at:		the boundary at which that happens, absolute TSC
+ * @to:		number of the next table, 4294967295: the calendar stops
+ * @at:		the boundary at which it takes effect, absolute TSC
  */
 TRACE_EVENT(apic_calendar_change,
 
@@ -147,7 +148,7 @@ TRACE_EVENT(apic_calendar_change,
 
 /**
  * apic_calendar_stop - called when a calendar has stopped
- * @error:	why, a negative errno value
+ * @error:	reason, a negative errno value
  */
 TRACE_EVENT(apic_calendar_stop,
 

@@ -11,12 +11,13 @@
 /**
  * apic_clock_skew - called when a CPU's TSC was measured against the reference CPU's
  * @cpu:	the CPU
- * @skew:	what was measured
- * @ret:	0, or a negative errno value as by apic_clock_get_skew(). With -ESTALE the
- *		bounds are those that contradict themselves, the lower above the upper
- *		one, unless the distances of three CPUs did not fit together.
+ * @skew:	the measurement
+ * @ret:	0, or a negative errno value as from apic_clock_get_skew(). With -ESTALE
+ *		the bounds are contradictory, the lower above the upper, unless the
+ *		distances between three CPUs were inconsistent.
  *
- * Of the reference CPU itself only the quantum and the residue mean something.
+ * For the reference CPU itself, only the quantum and the residue are
+ * meaningful.
  */
 TRACE_EVENT(apic_clock_skew,
 
@@ -57,12 +58,12 @@ TRACE_EVENT(apic_clock_skew,
 /**
  * apic_clock_resync - called when a CPU's TSC was compared with another counter
  * @cpu:	the CPU
- * @resync:	what is known of it since
- * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, 10^-9, by the CPU
- *		that the rate is taken from
+ * @resync:	known stops of its TSC, this comparison included
+ * @rate_ppb:	how much faster than the kernel's frequency the TSC runs, in units of
+ *		10^-9, measured on one CPU for all
  *
- * Each resync_ms, and by request. Comparisons at the end of idle states have no event of
- * their own: what they find is in the next one.
+ * Called every resync_ms, and on request. Comparisons at the end of idle states have no
+ * event of their own: the next event includes their result.
  */
 TRACE_EVENT(apic_clock_resync,
 
@@ -103,8 +104,8 @@ TRACE_EVENT(apic_clock_resync,
  * @timer:	the timer
  * @expires:	absolute TSC at which it will expire, cycles
  *
- * Some milliseconds before the moment, and once more when the clock has moved since: it was
- * steered, or set.
+ * Called some milliseconds before the moment, and again whenever the clock was steered or
+ * set since.
  */
 TRACE_EVENT(apic_clock_convert,
 
@@ -136,10 +137,11 @@ TRACE_EVENT(apic_clock_convert,
 );
 
 /**
- * apic_clock_group - called when an expiry of a group is over, before its @done
+ * apic_clock_group - called when an expiry of a group is complete, before its
+ * @done
  * @function:	the group's handler
- * @cpus:	members that it has
- * @receipt:	what has become of it
+ * @cpus:	number of the group's members
+ * @receipt:	outcome of the expiry
  */
 TRACE_EVENT(apic_clock_group,
 

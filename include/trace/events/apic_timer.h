@@ -15,14 +15,14 @@
  * struct apic_timer_receipt - the course of one expiry
  * @timer:	the timer; it may have been freed
  * @function:	its handler
- * @expires:	when the handler was to start, absolute TSC
+ * @expires:	when the handler had to start, absolute TSC
  * @entry:	TSC at the beginning of the interrupt, as read by the source
  * @ready:	TSC when the handler could have started
  * @start:	TSC at the handler's first instruction
  * @lead:	TSC cycles before @expires that the hardware was programmed to fire; 0
  *		if another interrupt served this timer
  * @delta:	TSC cycles ahead that the hardware was programmed
- * @deferred:	TSC cycles that an event of the kernel's has been deferred
+ * @deferred:	TSC cycles by which a kernel event has been deferred
  * @smi:	SMIs since the hardware was programmed; 0 where the CPU does not count
  *		them (AMD), and under a hypervisor
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
@@ -48,7 +48,7 @@ struct apic_timer_receipt {
 
 #endif /* _APIC_TIMER_RECEIPT */
 
-/* Record the handler too: the timer may have been freed when this is read. */
+/* Record the handler too: the timer may have been freed when the record is read. */
 DECLARE_EVENT_CLASS(apic_timer_class,
 
 	TP_PROTO(const struct apic_timer_list *timer),
@@ -148,7 +148,7 @@ DEFINE_EVENT(apic_timer_class, apic_timer_migrate,
  * @target:	when it has to fire, absolute TSC
  * @now:	TSC before programming
  * @delta:	TSC cycles from @now that it was programmed for: less than the
- *		distance to @target if that is reached in several hops
+ *		distance to @target if it takes several hops
  * @value:	value programmed: the TSC deadline; the one-shot count in bits 0
  *		to 31 and log2 of its divider in bits 32 and up; or the hrtimer's
  *		expiry in ns
@@ -245,9 +245,9 @@ TRACE_EVENT(apic_timer_expire_exit,
  *	shows what made it late
  * @receipt:	the course of the expiry
  *
- * In the order of time: the hardware is programmed @delta cycles ahead, to fire @lead
- * cycles early; its interrupt arrives at @entry; the handler could start at
- * @ready; after @spin cycles it starts, with an error of @error.
+ * In order of time: the hardware is programmed @delta cycles ahead, to fire @lead
+ * cycles early; its interrupt arrives at @entry; the handler could start at @ready;
+ * after @spin cycles it starts, with an error of @error.
  */
 TRACE_EVENT(apic_timer_receipt,
 

@@ -9,7 +9,7 @@
 #include <linux/tracepoint.h>
 #include <uapi/linux/sch_apic.h>
 
-/* For the programs that read the numbers of them. */
+/* Let programs that read the numbers print their names. */
 TRACE_DEFINE_ENUM(TC_APIC_MODE_HARD);
 TRACE_DEFINE_ENUM(TC_APIC_MODE_SOFT);
 TRACE_DEFINE_ENUM(TC_APIC_MODE_THREAD);
@@ -19,9 +19,9 @@ TRACE_DEFINE_ENUM(TC_APIC_MODE_THREAD);
  * @dev:	its device
  * @skb:	the packet
  * @len:	its length, bytes
- * @want:	when it wants to leave, absolute TSC; the rate may make it later
+ * @want:	requested departure, absolute TSC; the rate may delay it
  * @now:	TSC
- * @queued:	packets that are queued, this one included
+ * @queued:	number of packets queued, this one included
  */
 TRACE_EVENT(sch_apic_enqueue,
 
@@ -54,15 +54,15 @@ TRACE_EVENT(sch_apic_enqueue,
 );
 
 /**
- * sch_apic_send - called when a packet was given to the driver
+ * sch_apic_send - called when a packet was handed to the driver
  * @dev:	its device
  * @skb:	the packet; the driver may have freed it
  * @len:	its length, bytes
  * @at:		its moment, absolute TSC
- * @left:	TSC at the driver's first instruction, as far as it can be known
- * @ready:	TSC when it could have been given to the driver
- * @mode:	&enum tc_apic_mode: from where
- * @rc:		what the driver returned: 0 if it took the packet
+ * @left:	TSC at the driver's first instruction, as far as is known
+ * @ready:	TSC when it could have been handed to the driver
+ * @mode:	&enum tc_apic_mode: context of the call
+ * @rc:		return code of the driver: 0 if it took the packet
  */
 TRACE_EVENT(sch_apic_send,
 

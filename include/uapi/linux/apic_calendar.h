@@ -3,15 +3,16 @@
  * /dev/apic_calendar: a time-driven system, run from a table.
  *
  * An open file is a calendar. It has units, each of which belongs to one CPU: a thread
- * of a program, or a function of a kernel module. A table says at which offsets of a
- * cycle, the major cycle, which unit runs and for how long, its budget. The file has
- * several tables; one of them is in force, and another one takes its place at a boundary
- * of the major cycle, on all CPUs at the same TSC value.
+ * of a program, or a function of a kernel module. A table divides a cycle, the major
+ * cycle, into windows: the offset at which each starts, the unit that runs in it, and
+ * its length, the unit's budget. A calendar may have several tables. One of them is in
+ * force; another one replaces it at a boundary of the major cycle, on all CPUs at the
+ * same TSC value.
  *
  * Each command takes a structure that begins with its own size as the caller knows it.
- * A longer structure than the kernel's is accepted as long as what the kernel doesn't
- * know is zero (otherwise -E2BIG), and what a shorter one lacks reads as zero. Layouts
- * are the same for 32-bit callers.
+ * A structure longer than the kernel's is accepted if the fields that the kernel does
+ * not know are zero (otherwise -E2BIG); fields that a shorter structure lacks read as
+ * zero. Layouts are the same for 32-bit callers.
  */
 #ifndef _UAPI_LINUX_APIC_CALENDAR_H
 #define _UAPI_LINUX_APIC_CALENDAR_H
@@ -21,7 +22,7 @@
 
 #define APIC_CALENDAR_IOC	0xD7	/* from 16 on; apic_timer.h has the others */
 
-/* What the caller hands over has its size in it, hence not _IOWR(). */
+/* The structures carry their size, hence not _IOWR(). */
 #define APIC_CALENDAR_QUERY	_IO(APIC_CALENDAR_IOC, 16)
 #define APIC_CALENDAR_LOAD	_IO(APIC_CALENDAR_IOC, 17)
 #define APIC_CALENDAR_START	_IO(APIC_CALENDAR_IOC, 18)
@@ -41,24 +42,27 @@
 /* &struct apic_calendar_unit.kind */
 #define APIC_CALENDAR_USER	0	/* a thread that calls APIC_CALENDAR_WAIT */
 #define APIC_CALENDAR_FUNCTION	1	/* <linux/apic_calendar.h>, in hard interrupt */
-#define APIC_CALENDAR_THREAD	2	/* the same, in a thread of the kernel's */
+#define APIC_CALENDAR_THREAD	2	/* the same, in a kernel thread */
 #define APIC_CALENDAR_KINDS	3
 
-/* &struct apic_calendar_unit.on_overrun: what becomes of a thread whose budget is over */
-#define APIC_CALENDAR_PARK	0	/* stops, and goes on in its next window */
-#define APIC_CALENDAR_SIGNAL	1	/* gets a signal, and runs on */
+/*
+ * &struct apic_calendar_unit.on_overrun: action on a thread that has used up its budget
+ */
+#define APIC_CALENDAR_PARK	0	/* stops, and continues in its next window */
+#define APIC_CALENDAR_SIGNAL	1	/* gets a signal, and continues */
 #define APIC_CALENDAR_KILL	2	/* its process is killed */
-#define APIC_CALENDAR_SKIP	3	/* runs on, and loses its next window */
+#define APIC_CALENDAR_SKIP	3	/* continues, and loses its next window */
 #define APIC_CALENDAR_POLICIES	4
 
 /**
  * struct apic_calendar_unit - a unit
- * @name:	for people; unlike that of any other unit
- * @function:	what a module has registered; of user units: empty
+ * @name:	name, for display; unique among the units
+ * @function:	name that a module has registered; for user units: empty
  * @kind:	%APIC_CALENDAR_USER, %APIC_CALENDAR_FUNCTION or %APIC_CALENDAR_THREAD
  * @cpu:	CPU that it runs on
- * @on_overrun:	of user units: %APIC_CALENDAR_PARK, ...; of others 0: an overrun is counted
- * @signal:	for %APIC_CALENDAR_SIGNAL, otherwise 0
+ * @on_overrun:	for user units: %APIC_CALENDAR_PARK, ...; for others 0: an overrun is only
+ *		counted
+ * @signal:	number of the signal for %APIC_CALENDAR_SIGNAL, otherwise 0
  * @reserved:	0
  */
 struct apic_calendar_unit {
@@ -86,24 +90,25 @@ struct apic_calendar_entry {
 };
 
 /*
- * &struct apic_calendar_load.reason: why a table is refused, with -EINVAL. @bad is the
- * number of the entry, or of the unit where that is said; @other of what it collides with.
+ * &struct apic_calendar_load.reason: why a table is refused with -EINVAL. @bad is the
+ * number of the entry, or, where "unit" is written below, of the unit; @other that of the
+ * entry or unit it conflicts with.
  */
 #define APIC_CALENDAR_OK		0
 #define APIC_CALENDAR_BAD_MAJOR		1	/* shorter or longer than allowed */
 #define APIC_CALENDAR_BAD_COUNT		2	/* no unit, no entry, or too many */
-#define APIC_CALENDAR_BAD_NAME		3	/* unit: none, not ended, or taken by @other */
+#define APIC_CALENDAR_BAD_NAME		3	/* unit: none, unterminated, or taken by @other */
 #define APIC_CALENDAR_BAD_KIND		4	/* unit: no such kind; reserved field not 0 */
-#define APIC_CALENDAR_BAD_POLICY	5	/* unit: no such one, or not of this kind */
+#define APIC_CALENDAR_BAD_POLICY	5	/* unit: no such policy, or not for this kind */
 #define APIC_CALENDAR_BAD_CPU		6	/* unit: no such CPU, or not online */
 #define APIC_CALENDAR_BAD_FUNCTION	7	/* unit: none, or not registered */
 #define APIC_CALENDAR_BAD_UNIT		8	/* no such unit; or unknown flags */
-#define APIC_CALENDAR_BAD_ORDER		9	/* begins before @other, the entry before */
+#define APIC_CALENDAR_BAD_ORDER		9	/* begins before @other, the previous entry */
 #define APIC_CALENDAR_BAD_BUDGET	10	/* too short */
-#define APIC_CALENDAR_BAD_END		11	/* lasts beyond the major cycle */
+#define APIC_CALENDAR_BAD_END		11	/* ends after the major cycle */
 #define APIC_CALENDAR_OVERLAP		12	/* begins before @other on its CPU ends */
-#define APIC_CALENDAR_GAP		13	/* too near to the end of @other on its CPU */
-#define APIC_CALENDAR_LOAD_SHARE	14	/* with it the CPU is busy for too long */
+#define APIC_CALENDAR_GAP		13	/* too close to the end of @other on its CPU */
+#define APIC_CALENDAR_LOAD_SHARE	14	/* exceeds the share of the CPU */
 #define APIC_CALENDAR_BAD_DEGRADED	15	/* no such table */
 #define APIC_CALENDAR_REASONS		16
 
@@ -120,13 +125,14 @@ struct apic_calendar_entry {
  * @n_units:	in: number of units. A calendar has the units of the table that was
  *		loaded first; with later ones this is 0, and so is @units
  * @n_entries:	in: number of entries
- * @max_overruns: in: overruns with which the table @degraded takes the place of this
- *		one, 0: never
- * @degraded:	in: number of that table; with @max_overruns 0: 0
+ * @max_overruns: in: number of overruns after which the table @degraded replaces
+ *		this one, 0: never
+ * @degraded:	in: number of that table; 0 if @max_overruns is 0
  * @table:	out: number of this table
  * @reason:	out: %APIC_CALENDAR_OK, or why it is wrong
  * @bad:	out: entry or unit that is wrong, %APIC_CALENDAR_NONE: none
- * @other:	out: what it collides with, %APIC_CALENDAR_NONE: nothing
+ * @other:	out: entry or unit that it conflicts with, %APIC_CALENDAR_NONE:
+ *		none
  *
  * Errors: -EINVAL with @reason; with %APIC_CALENDAR_OK: unknown flags, or units with a later
  * table; -ENOENT: a function was unregistered meanwhile; -ENOSPC: too many tables; -ENOMEM;
@@ -152,21 +158,23 @@ struct apic_calendar_load {
  * struct apic_calendar_start - %APIC_CALENDAR_START, %APIC_CALENDAR_SWITCH
  * @size:	in: sizeof(struct apic_calendar_start)
  * @table:	in: number of the table
- * @when:	in: START: start of its first major cycle, 0: soon; SWITCH: not before
- *		this, 0: as soon as possible; out: the moment that it will be, TSC
- * @clock:	in: of @when: %APIC_TIMER_CLOCK_TSC, _MONOTONIC or _TAI of apic_timer.h. It
- *		is converted once: a calendar does not follow a clock that is steered
- *		afterwards
+ * @when:	in: START: start of the table's first major cycle, 0: soon; SWITCH:
+ *		earliest moment, 0: as soon as possible; out: the moment at which it
+ *		takes effect, TSC
+ * @clock:	in: clock of @when: %APIC_TIMER_CLOCK_TSC, _MONOTONIC or _TAI of
+ *		apic_timer.h. @when is converted once: a calendar does not follow later
+ *		changes of the clock
  * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
  *		present one
  *
- * SWITCH takes effect at a boundary of the major cycle, two cycles ahead at least.
- * Errors: -ETIME: START: the moment is nearer than 200 us, or past; -EBUSY: the
- * calendar runs, or another one has one of its CPUs; SWITCH: another switch has not
- * happened yet; -ESRCH: SWITCH: the calendar does not run; -ENODEV: a CPU has no timer;
- * -ENXIO: the TSCs of the CPUs are not comparable; -EAGAIN: the machine is about to
- * sleep; -ECANCELED: START: it was stopped meanwhile; -EPERM: without CAP_SYS_NICE;
- * -ESTALE; -EINVAL: no such table or clock, or the moment is years ahead.
+ * SWITCH takes effect at a boundary of the major cycle, at least two cycles ahead.
+ * Errors: -ETIME: START: the moment is less than 200 us ahead, or past; -EBUSY: START:
+ * the calendar is running, or another one uses one of its CPUs; SWITCH: an earlier
+ * switch is still pending; -ESRCH: SWITCH: the calendar is not running; -ENODEV: a CPU
+ * has no timer; -ENXIO: the TSCs of the CPUs are not comparable; -EAGAIN: the machine
+ * is about to sleep; -ECANCELED: START: the calendar was stopped meanwhile; -EPERM: the
+ * caller lacks CAP_SYS_NICE; -ESTALE: the present epoch is not @epoch; -EINVAL: no such
+ * table or clock, or the moment is years ahead.
  */
 struct apic_calendar_start {
 	__u32 size;
@@ -185,9 +193,9 @@ struct apic_calendar_start {
  * @flags:	in: %APIC_CALENDAR_AT_BOUNDARY
  * @when:	out: TSC at which it stops, or has stopped
  *
- * Threads that wait return with -ECANCELED, and those that are parked go on.
- * Errors: -ESRCH: the calendar does not run; -EBUSY: with %APIC_CALENDAR_AT_BOUNDARY: a
- * switch has not happened yet.
+ * Threads that wait return -ECANCELED; parked threads continue. Errors: -ESRCH: the
+ * calendar is not running; -EBUSY: with %APIC_CALENDAR_AT_BOUNDARY: a switch is still
+ * pending.
  */
 struct apic_calendar_stop {
 	__u32 size;
@@ -200,20 +208,21 @@ struct apic_calendar_stop {
  * @size:	in: sizeof(struct apic_calendar_bind)
  * @unit:	in: number of a user unit
  *
- * BIND makes the caller the thread of the unit: it moves to the unit's CPU, stays there,
- * and gets SCHED_FIFO at the calendar's priority. UNBIND by the same thread, and the
- * end of the calendar, give back what it had. A thread or process that it starts meanwhile
- * has that CPU, too, and SCHED_OTHER at nice 0, or 19 after a late break, until the thread
- * stops. Errors: -EBUSY: the unit has a thread, or one that has not quite ended, or the
- * thread a unit; -EPERM: without CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such
- * unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH:
- * it isn't the unit's thread.
+ * BIND makes the caller the thread of the unit: it moves to the unit's CPU, stays there, and
+ * gets SCHED_FIFO at the calendar's priority. UNBIND by the same thread, or the end of the
+ * calendar, restores its former CPUs and policy. A thread or process that it starts meanwhile
+ * gets the same CPU, and SCHED_OTHER at nice 0, or at nice 19 if it is started after a late
+ * break and before the thread stops. Errors: -EBUSY: the unit already has a thread, perhaps
+ * one that has not quite ended, or the thread has a unit; -EPERM: the caller lacks
+ * CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such unit, or no user unit, the CPU
+ * is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH: the caller is not the unit's
+ * thread.
  *
- * A thread calls UNBIND before it ends. If it does not, and is in its last window or beyond it,
- * the unit may be free only a moment after pthread_join() has returned.
+ * A thread should call UNBIND before it ends. If it does not, and ends in its last window or
+ * later, the unit may become free only a moment after pthread_join() has returned.
  *
- * BIND and START do not look at the thread's cpuset. One that is changed afterwards moves
- * the thread to its CPUs.
+ * BIND and START do not check the thread's cpuset. If the cpuset is changed afterwards,
+ * it moves the thread to its own CPUs.
  */
 struct apic_calendar_bind {
 	__u32 size;
@@ -221,38 +230,38 @@ struct apic_calendar_bind {
 };
 
 /* &struct apic_calendar_wait.flags */
-#define APIC_CALENDAR_KERNEL_FINISH	0x0001	/* the kernel waits for the last stretch, too */
+#define APIC_CALENDAR_KERNEL_FINISH	0x0001	/* the kernel waits for @start itself */
 
 /* &struct apic_calendar_wait.status */
 #define APIC_CALENDAR_OVERRAN	0x0001	/* used up its budget */
 #define APIC_CALENDAR_BROKE	0x0002	/* was parked */
 #define APIC_CALENDAR_LATE_BREAK 0x0004	/* stopped late: it was in a system call */
-#define APIC_CALENDAR_SWITCHED	0x0008	/* another table than with the call before */
+#define APIC_CALENDAR_SWITCHED	0x0008	/* the table is not that of the previous call */
 
 /**
- * struct apic_calendar_wait - %APIC_CALENDAR_WAIT: the window is over; wait for the next
+ * struct apic_calendar_wait - %APIC_CALENDAR_WAIT: end the window, wait for the next
  * @size:	in: sizeof(struct apic_calendar_wait)
  * @unit:	in: the caller's unit
  * @flags:	in: %APIC_CALENDAR_KERNEL_FINISH
- * @status:	out: of what has happened since the last call: %APIC_CALENDAR_OVERRAN, ...
- * @returned:	in: TSC as read right after the last call, 0: not read. The kernel learns
- *		its way out from it
- * @began:	in: TSC at the first instruction of the window that ends, 0: not read; for
- *		the receipt
+ * @status:	out: events since the last call: %APIC_CALENDAR_OVERRAN, ...
+ * @returned:	in: TSC read right after the last call, 0: not read. The kernel learns
+ *		from it how long its way out takes
+ * @began:	in: TSC at the first instruction of the window that ends, 0: not read;
+ *		copied to the receipt
  * @start:	out: start of the window, TSC
- * @timeout:	out: its end
+ * @timeout:	out: end of the window, TSC
  * @cycle:	out: number of the major cycle since START
  * @missed:	out: windows missed since the last call
  * @table:	out: the table in force
  * @lead:	out: TSC cycles from the armed moment to @start
  * @reserved:	out: 0
  *
- * The thread comes back early, and waits until the TSC is @start: see at_calendar_wait()
- * of user/apic_calendar_user.h. A signal starts the call again after its handler, or ends
- * it with -EINTR where its action has no SA_RESTART; SIGSTOP and SIGCONT are not seen except
- * for missed windows. Errors: -ECANCELED: the calendar was stopped, or the machine
- * slept; -ENODEV: a CPU of the calendar went offline; -ENXIO: the TSC became unstable;
- * -ESRCH: the caller isn't the unit's thread.
+ * The thread returns early, and must wait until the TSC reaches @start: see
+ * at_calendar_wait() in user/apic_calendar_user.h. When a signal interrupts the call, it is
+ * restarted after the handler, or fails with -EINTR if the signal's action has no
+ * SA_RESTART. SIGSTOP and SIGCONT have no effect except missed windows. Errors: -ECANCELED:
+ * the calendar was stopped, or the machine slept; -ENODEV: a CPU of the calendar went
+ * offline; -ENXIO: the TSC became unstable; -ESRCH: the caller is not the unit's thread.
  */
 struct apic_calendar_wait {
 	__u32 size;
@@ -270,7 +279,10 @@ struct apic_calendar_wait {
 	__u32 reserved;
 };
 
-/* &struct apic_calendar_query.outranked_by: what runs on a unit's CPU in its window. */
+/*
+ * &struct apic_calendar_query.outranked_by: what else may run on a unit's CPU in its
+ * window.
+ */
 #define APIC_CALENDAR_OUTRANKED_INTERRUPTS	0x0001	/* of devices, and NMIs */
 #define APIC_CALENDAR_OUTRANKED_SOFTIRQS	0x0002	/* unless PREEMPT_RT */
 #define APIC_CALENDAR_OUTRANKED_STOP		0x0004	/* the migration thread */
@@ -279,7 +291,7 @@ struct apic_calendar_wait {
 #define APIC_CALENDAR_OUTRANKED_THROTTLING	0x0020	/* sched_rt_runtime_us */
 
 /**
- * struct apic_calendar_query - %APIC_CALENDAR_QUERY: what there is
+ * struct apic_calendar_query - %APIC_CALENDAR_QUERY: describe the device
  * @size:	in: sizeof(struct apic_calendar_query)
  * @epoch:	out: present epoch of the TSC
  * @tsc_khz:	out: frequency of the TSC in kHz
@@ -288,8 +300,8 @@ struct apic_calendar_wait {
  * @major_min:	out: shortest major cycle, ns
  * @budget_min:	out: shortest budget, ns
  * @gap_user:	out: shortest gap before a window of a thread, ns
- * @gap_function: out: shortest gap before one of a function, ns
- * @share:	out: percent of a CPU that windows and gaps may take
+ * @gap_function: out: shortest gap before a window of a function, ns
+ * @share:	out: maximum percentage of a CPU that windows and gaps may take
  */
 struct apic_calendar_query {
 	__u32 size;
@@ -309,26 +321,28 @@ struct apic_calendar_query {
 #define APIC_CALENDAR_RUNNING	1
 
 /**
- * struct apic_calendar_status - %APIC_CALENDAR_STATUS: of the calendar and a unit
+ * struct apic_calendar_status - %APIC_CALENDAR_STATUS: state of the calendar and
+ * of a unit
  * @size:	in: sizeof(struct apic_calendar_status)
  * @unit:	in: number of the unit
- * @state:	out: of the calendar: %APIC_CALENDAR_IDLE or _RUNNING
- * @error:	out: why it does not run: ECANCELED, ENODEV, ENXIO; 0: not started so far
+ * @state:	out: state of the calendar: %APIC_CALENDAR_IDLE or _RUNNING
+ * @error:	out: why the calendar is not running: ECANCELED, ENODEV, ENXIO; 0: not
+ *		started so far
  * @table:	out: table in force, %APIC_CALENDAR_NONE: none
- * @next:	out: table that takes its place, %APIC_CALENDAR_NONE: none
+ * @next:	out: table that will replace it, %APIC_CALENDAR_NONE: none
  * @tid:	out: thread of the unit, 0: none
  * @reserved:	out: 0
- * @run:	out: windows in which it ran
- * @missed:	out: windows at whose start it was not ready
- * @never_ran:	out: windows in which it was ready and did not get the CPU
- * @overran:	out: windows whose budget it used up
- * @late_breaks: out: of these, those in which it did not stop in time
- * @skipped:	out: windows that it lost by %APIC_CALENDAR_SKIP
- * @slack_min:	out: least that was left of a budget, TSC cycles
- * @lead:	out: how early it is woken, TSC cycles
+ * @run:	out: windows in which the unit ran
+ * @missed:	out: windows at whose start the unit was not ready
+ * @never_ran:	out: windows in which the unit was ready but did not get the CPU
+ * @overran:	out: windows whose budget the unit used up
+ * @late_breaks: out: windows of @overran in which the unit did not stop in time
+ * @skipped:	out: windows that the unit lost by %APIC_CALENDAR_SKIP
+ * @slack_min:	out: minimum remainder of a budget, TSC cycles
+ * @lead:	out: how early the unit's thread is woken, TSC cycles
  *
- * poll() reports %POLLPRI from an overrun of any unit on until this is called, and
- * %POLLIN when there are receipts to read().
+ * poll() reports %POLLPRI from an overrun of any unit until this command is
+ * called, and %POLLIN while there are receipts to read().
  */
 struct apic_calendar_status {
 	__u32 size;
@@ -349,23 +363,25 @@ struct apic_calendar_status {
 	__u64 lead;
 };
 
-/* &struct apic_calendar_receipt.result: what became of a window. */
+/* &struct apic_calendar_receipt.result: outcome of a window. */
 #define APIC_CALENDAR_RAN	0	/* ended within the budget */
 #define APIC_CALENDAR_TIMED_OUT	1	/* used up the budget */
 #define APIC_CALENDAR_MISSED	2	/* the unit was not ready */
-#define APIC_CALENDAR_NEVER_RAN	3	/* it was, and did not get the CPU */
+#define APIC_CALENDAR_NEVER_RAN	3	/* the unit was ready, but did not get the CPU */
 #define APIC_CALENDAR_SKIPPED	4	/* %APIC_CALENDAR_SKIP */
 #define APIC_CALENDAR_STOPPED	5	/* the calendar stopped within it */
 #define APIC_CALENDAR_PASSED	6	/* @count whole cycles from @cycle on had passed */
 
 /**
- * struct apic_calendar_receipt - a window, as it was; read() gives an array of these
- * @number:	of the receipt; where one is missing it was overwritten
- * @start:	wanted start, TSC
+ * struct apic_calendar_receipt - record of a window; read() returns an array of
+ * these
+ * @number:	number of the receipt; a missing one was overwritten
+ * @start:	planned start, TSC
  * @woken:	TSC when the interrupt was handled
  * @resumed:	TSC when the thread ran again, or the function was called
- * @began:	as the thread said, 0: unknown
- * @ended:	TSC when the thread called again, or was timed out; when the function returned
+ * @began:	@began of the thread's next call, 0: unknown
+ * @ended:	TSC when the thread called again or was timed out, or when the function
+ *		returned
  * @cycle:	major cycle since START
  * @entry:	entry of the table, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
  * @unit:	the unit, %APIC_CALENDAR_NONE with %APIC_CALENDAR_PASSED
@@ -374,8 +390,8 @@ struct apic_calendar_status {
  * @result:	%APIC_CALENDAR_RAN, ...
  * @count:	see %APIC_CALENDAR_PASSED, otherwise 1
  *
- * Each window has one receipt, in the order of a CPU's windows. read() does not wait:
- * without receipts it fails with -EAGAIN.
+ * Each window has one receipt, in the order of its CPU's windows. read() does not
+ * wait: if there are no receipts, it fails with -EAGAIN.
  */
 struct apic_calendar_receipt {
 	__u64 number;

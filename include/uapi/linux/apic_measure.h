@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * /dev/apic_measure: instruments of the program apic-timer, for it alone.
+ * /dev/apic_measure: instruments of the program apic-timer, private to it.
  *
  * One process at a time may have the device open. Each ioctl() measures on the
- * CPU of the caller, which binds itself to one, and returns when it is done or
- * a signal comes. No code of the caller's is run; what is measured is built in.
- * A structure that changes gets another size and hence another number, so that a
- * program of another version gets -ENOTTY.
+ * CPU of the caller, which must bind itself to one, and returns when it is done
+ * or a signal arrives. It runs no code of the caller; the measurements are built
+ * in. A structure that changes must change its size and hence its command
+ * number, so that a program of another version gets -ENOTTY.
  */
 #ifndef _UAPI_LINUX_APIC_MEASURE_H
 #define _UAPI_LINUX_APIC_MEASURE_H
@@ -22,9 +22,9 @@
 #define APIC_MEASURE_PORT	_IOWR(APIC_MEASURE_IOC, 4, struct apic_measure_port)
 #define APIC_MEASURE_COST	_IOW(APIC_MEASURE_IOC, 5, struct apic_measure_cost)
 
-/* The state that caches are in before each shot. */
+/* State of the caches before each shot. */
 enum apic_measure_cache {
-	APIC_MEASURE_WARM,	/* whatever they have */
+	APIC_MEASURE_WARM,	/* as they are */
 	APIC_MEASURE_WALK,	/* walk_kib KiB of other memory have been read */
 	APIC_MEASURE_FLUSH,	/* the instrument's own code and data have been flushed */
 	APIC_MEASURE_CACHES,
@@ -38,8 +38,8 @@ enum apic_measure_way {
 	APIC_MEASURE_RDMSR,	/* of IA32_TIME_STAMP_COUNTER */
 	APIC_MEASURE_LFENCE,	/* LFENCE; RDTSC */
 	APIC_MEASURE_PAUSE,	/* PAUSE; RDTSC */
-	APIC_MEASURE_COUNTED,	/* RDTSC, and the last stretch a counted loop */
-	APIC_MEASURE_TABLE,	/* RDTSC, after a delay by the target modulo a turn */
+	APIC_MEASURE_COUNTED,	/* RDTSC, then a counted loop for the last part */
+	APIC_MEASURE_TABLE,	/* RDTSC, after a delay of the target modulo a turn */
 	APIC_MEASURE_WAYS,
 };
 
@@ -54,13 +54,13 @@ enum apic_measure_way {
  * @least:	TSC cycles from the start of shot 0 to its target; of shot i, it is
  *		@least + i modulo @spread
  * @spread:	see @least
- * @errors:	address of @count __s32 for the first RDTSC after the loop less the
- *		target
+ * @errors:	address of @count __s32; each receives the first RDTSC after the
+ *		loop less the target
  * @turn:	out: TSC cycles of 1,024 turns of the counted loop
  * @step:	in: for %APIC_MEASURE_TABLE: TSC cycles of a turn of the loop, 1 to
  *		%APIC_MEASURE_STEP_MAX; otherwise 0
  *
- * -EOPNOTSUPP: this machine lacks the instruction.
+ * Errors: -EOPNOTSUPP: this machine lacks the instruction.
  */
 struct apic_measure_loop {
 	__u32 way;
@@ -78,7 +78,7 @@ struct apic_measure_loop {
 enum apic_measure_behind {
 	APIC_MEASURE_BEHIND_IDLE,
 	APIC_MEASURE_BEHIND_NOP,
-	APIC_MEASURE_BEHIND_CPUID,	/* which completes all instructions before it */
+	APIC_MEASURE_BEHIND_CPUID,	/* completes all instructions before it */
 	APIC_MEASURE_BEHINDS,
 };
 
@@ -93,8 +93,8 @@ enum apic_measure_keep {
 /**
  * struct apic_measure_sample - one expiry
  * @error:	TSC at the handler's first instruction less the expiry
- * @body:	TSC cycles from there until the sample of the expiry before was
- *		stored; an outlier has its number here
+ * @body:	TSC cycles from there until the sample of the previous expiry
+ *		was stored; for an outlier, its number instead
  */
 struct apic_measure_sample {
 	__s32 error;
@@ -107,7 +107,8 @@ struct apic_measure_sample {
  * struct apic_measure_counts - a histogram in three cache lines
  * @early:	values below 0
  * @largest:	the largest value
- * @bucket:	values of 0, of 1, 2 to 3, 4 to 7, ...; the last has all larger ones
+ * @bucket:	values of 0, of 1, 2 to 3, 4 to 7, ...; the last bucket has all
+ *		larger values
  */
 struct apic_measure_counts {
 	__u32 early;
@@ -123,13 +124,13 @@ struct apic_measure_counts {
  * @walk_kib:	for %APIC_MEASURE_WALK
  * @keep:	&enum apic_measure_keep
  * @bound:	TSC cycles, for %APIC_MEASURE_KEEP_OUTLIERS
- * @count:	number of expiries, and of samples that there is room for
- * @period_ns:	between two of them
+ * @count:	number of expiries, and of samples that @samples has room for
+ * @period_ns:	nanoseconds between two expiries
  * @samples:	address of the samples
  * @kept:	out: number of samples stored
- * @missed:	out: expiries left out because one came too late
- * @errors:	out: all errors
- * @bodies:	out: all bodies
+ * @missed:	out: expiries left out because an earlier one was too late
+ * @errors:	out: histogram of all errors
+ * @bodies:	out: histogram of all bodies
  */
 struct apic_measure_periodic {
 	__u32 mode;
@@ -147,13 +148,13 @@ struct apic_measure_periodic {
 	struct apic_measure_counts bodies;
 };
 
-/* How an interrupt gets to the waiting thread. */
+/* How an interrupt wakes the waiting thread. */
 enum apic_measure_route {
 	APIC_MEASURE_DIRECT,	/* its handler wakes the thread */
 	APIC_MEASURE_TASKLET,
 	APIC_MEASURE_IRQ_WORK,
 	APIC_MEASURE_BH,	/* workqueue in softirq context: from 6.9 */
-	APIC_MEASURE_THREAD,	/* SCHED_FIFO, as of a threaded interrupt */
+	APIC_MEASURE_THREAD,	/* SCHED_FIFO, as for a threaded interrupt */
 	APIC_MEASURE_HIGHPRI,	/* workqueue, WQ_HIGHPRI */
 	APIC_MEASURE_WORK,	/* workqueue */
 	APIC_MEASURE_ROUTES,
@@ -168,15 +169,15 @@ enum apic_measure_trigger {
 };
 
 /**
- * struct apic_measure_chain - what each read() then measures
+ * struct apic_measure_chain - what each later read() measures
  * @route:	&enum apic_measure_route
  * @trigger:	&enum apic_measure_trigger
  * @least_ns:	nanoseconds from read() to the interrupt: uniformly distributed
  *		from here ...
  * @most_ns:	... to here
- * @seed:	of the distances, not 0
+ * @seed:	seed of the distances, not 0
  *
- * -EOPNOTSUPP: this kernel lacks the route.
+ * Errors: -EOPNOTSUPP: this kernel lacks the route.
  */
 struct apic_measure_chain {
 	__u32 route;
@@ -202,9 +203,9 @@ struct apic_measure_record {
 	__u64 deferred;
 };
 
-/* What costs are measured of. */
+/* Accesses whose cost is measured. */
 enum apic_measure_access {
-	APIC_MEASURE_NOTHING,	/* what the measurement itself takes */
+	APIC_MEASURE_NOTHING,	/* the measurement itself */
 	APIC_MEASURE_CPUID_LEAF,
 	APIC_MEASURE_MSR_TSC,
 	APIC_MEASURE_OUT_80,	/* the port of the BIOS's POST codes */
@@ -219,10 +220,10 @@ enum apic_measure_access {
 /**
  * struct apic_measure_port - cost of an access to hardware
  * @access:	&enum apic_measure_access
- * @count:	how often
+ * @count:	number of times
  * @cycles:	address of @count __u32 for TSC cycles
  *
- * -ENODEV: this machine has no such thing.
+ * Errors: -ENODEV: this machine has no such hardware.
  */
 struct apic_measure_port {
 	__u32 access;
@@ -230,12 +231,12 @@ struct apic_measure_port {
 	__u64 cycles;
 };
 
-/* What is done to a timer. */
+/* Operations on a timer. */
 enum apic_measure_operation {
-	APIC_MEASURE_ADD,	/* add one that is not the first to expire */
-	APIC_MEASURE_DELETE,	/* delete the one added last */
-	APIC_MEASURE_MODIFY,	/* give a pending one another moment, not the first */
-	APIC_MEASURE_OLDER,	/* delete one of those that were pending before */
+	APIC_MEASURE_ADD,	/* add a timer that is not the first to expire */
+	APIC_MEASURE_DELETE,	/* delete the timer added last */
+	APIC_MEASURE_MODIFY,	/* move a pending timer to another moment, not the first */
+	APIC_MEASURE_OLDER,	/* delete one of the timers that were pending before */
 	APIC_MEASURE_OPERATIONS,
 };
 
@@ -245,12 +246,13 @@ enum apic_measure_operation {
  * struct apic_measure_cost - cost of an operation on a timer
  * @operation:	&enum apic_measure_operation
  * @trigger:	whose timer: %APIC_MEASURE_APIC or %APIC_MEASURE_HRTIMER
- * @pending:	how many others are pending, up to %APIC_MEASURE_PENDING_MAX; for
- *		%APIC_MEASURE_OLDER at least 1. They expire in 1 to 2 hours.
- * @count:	how often
- * @seed:	of the moments, not 0
- * @cycles:	address of @count __u32 for TSC cycles, less what two reads of the
- *		TSC take
+ * @pending:	number of other timers that are pending, up to
+ *		%APIC_MEASURE_PENDING_MAX; for %APIC_MEASURE_OLDER at least 1.
+ *		They expire in 1 to 2 hours.
+ * @count:	number of times
+ * @seed:	seed of the moments, not 0
+ * @cycles:	address of @count __u32 for TSC cycles, less the cost of two reads
+ *		of the TSC
  */
 struct apic_measure_cost {
 	__u32 operation;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * /dev/apic_timer: sleeping until a TSC value, and timers to read() and poll().
+ * /dev/apic_timer: sleep until a TSC value, and use timers with read() and
+ * poll().
  *
  * The device has one command per operation. Each takes a structure that begins
- * with its own size as the caller knows it. A longer structure than the kernel's
- * is accepted as long as what the kernel doesn't know is zero (otherwise -E2BIG),
- * and what a shorter one lacks reads as zero. Layouts are the same for 32-bit
- * callers.
+ * with its own size as the caller knows it. A structure longer than the kernel's
+ * is accepted if the fields that the kernel does not know are zero (otherwise
+ * -E2BIG); fields that a shorter structure lacks read as zero. Layouts are the
+ * same for 32-bit callers.
  *
  * A moment is an unsigned 64-bit value in the unit of its clock: TSC cycles, or
- * nanoseconds of CLOCK_MONOTONIC or CLOCK_TAI. TSC values are good within one
- * epoch: another begins when the TSC restarted or stopped in a sleep of the
- * machine. An epoch has a number from 1 on; 0 stands for "whichever".
+ * nanoseconds of CLOCK_MONOTONIC or CLOCK_TAI. TSC values are valid within one
+ * epoch: a new one begins after the TSC has restarted or stopped in a sleep of
+ * the machine. Epochs are numbered from 1; 0 stands for any epoch.
  */
 #ifndef _UAPI_LINUX_APIC_TIMER_H
 #define _UAPI_LINUX_APIC_TIMER_H
@@ -21,11 +22,11 @@
 
 #define APIC_TIMER_IOC		0xD7
 
-/* What the caller hands over has its size in it, hence not _IOWR(). */
+/* The structures carry their size, hence not _IOWR(). */
 #define APIC_TIMER_QUERY	_IO(APIC_TIMER_IOC, 0)
 #define APIC_TIMER_SLEEP	_IO(APIC_TIMER_IOC, 1)
 #define APIC_TIMER_ARM		_IO(APIC_TIMER_IOC, 2)
-/* A command of an io_uring, IORING_OP_URING_CMD, not of ioctl(). */
+/* A command for io_uring (IORING_OP_URING_CMD), not for ioctl(). */
 #define APIC_TIMER_URING_WAIT	_IO(APIC_TIMER_IOC, 3)
 
 /* Clocks. */
@@ -43,23 +44,24 @@
 #define APIC_TIMER_TSC_IS_CLOCK		0x0008	/* the kernel's clocks run on it */
 
 /**
- * struct apic_timer_device - %APIC_TIMER_QUERY: what there is
+ * struct apic_timer_device - %APIC_TIMER_QUERY: describe the device
  * @size:	in: sizeof(struct apic_timer_device)
  * @cpu:	in: CPU to describe, %APIC_TIMER_CPU_THIS for the caller's; out:
- *		which one that is
+ *		number of that CPU
  * @epoch:	out: present epoch of the TSC
  * @tsc_khz:	out: frequency of the TSC in kHz
  * @tsc_flags:	out: %APIC_TIMER_TSC_IS_*
- * @hardware:	out: what expiries are programmed into: 0 nothing, 1 TSC-deadline
- *		MSR, 2 one-shot counter, 3 a kernel hrtimer, 4 a simulation
+ * @hardware:	out: hardware that expiries are programmed into: 0 nothing, 1
+ *		TSC-deadline MSR, 2 one-shot counter, 3 a kernel hrtimer, 4 a
+ *		simulation
  * @modes:	out: bit n for each accuracy mode n that the CPU has
- * @rate:	out: wake-ups a second that a user may have of each CPU
- * @burst:	out: wake-ups that may come in one go
- * @pending:	out: sleepers and timers that a user may have pending
+ * @rate:	out: limit of a user's wake-ups per second and CPU
+ * @burst:	out: limit of wake-ups in one burst
+ * @pending:	out: limit of a user's pending sleepers and timers
  * @budget_max:	out: limit of &struct apic_timer_sleep.budget, TSC cycles
- * @ring_entries: out: receipts that a ring has room for
+ * @ring_entries: out: number of receipts that a ring has room for
  * @ring_offset: out: offset to map the ring at
- * @source:	out: where interrupts come from: "proxy", "hook", "hrtimer"
+ * @source:	out: source of the interrupts: "proxy", "hook", "hrtimer"
  */
 struct apic_timer_device {
 	__u32 size;
@@ -80,20 +82,23 @@ struct apic_timer_device {
 
 /* &struct apic_timer_sleep.flags */
 /*
- * The kernel waits for the last stretch, too: for callers that do not finish by
- * themselves. They come back a little late, by what the way out of the kernel
- * takes; less so when they set @began.
+ * Let the kernel wait for the moment itself, for callers that do not do so in
+ * user space. They return a little late, by the time that the way out of the
+ * kernel takes; less so if they set @began.
  */
 #define APIC_TIMER_SLEEP_KERNEL_FINISH	0x0001
-/* A moment that has passed is an error, -ETIME, instead of the end of the sleep. */
+/* Fail with -ETIME if the moment has passed, instead of ending the sleep. */
 #define APIC_TIMER_SLEEP_SKIP_LATE	0x0002
-/* Do not keep the kernel's own timer events away from the last stretch. */
+/* Do not keep the kernel's own timer events away from the last part of the wait. */
 #define APIC_TIMER_SLEEP_NO_FENCE	0x0004
-/* A signal that has a handler ends the sleep, -EINTR, whatever its SA_RESTART. */
+/*
+ * End the sleep with -EINTR when a signal has been handled, whether or not SA_RESTART is
+ * set.
+ */
 #define APIC_TIMER_SLEEP_NO_RESTART	0x0008
 
 /* &struct apic_timer_sleep.result */
-#define APIC_TIMER_SLEPT		0x0001	/* left the CPU; otherwise too near */
+#define APIC_TIMER_SLEPT		0x0001	/* left the CPU; the moment was far enough */
 #define APIC_TIMER_SLEPT_FENCED		0x0002	/* the fence was asked for */
 #define APIC_TIMER_SLEPT_LATE		0x0004	/* the moment had passed on return */
 
@@ -105,31 +110,32 @@ struct apic_timer_device {
  * @clock:	in: %APIC_TIMER_CLOCK_*
  * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
  *		present one
- * @began:	in: the TSC as read right after the last call with this file, by the
- *		same thread; 0 if it wasn't. The kernel learns its way out from it.
- * @budget:	in: TSC cycles by which the thread may come back early, at most; 0:
- *		20 us
- * @cpu:	out: CPU that the thread came back on
- * @tsc:	out: the moment as a TSC value. Wait until the TSC is that or later:
- *		only then has the moment come.
+ * @began:	in: the TSC that the same thread read right after its last call with
+ *		this file; 0 if it did not. The kernel learns from it how long its
+ *		way out takes.
+ * @budget:	in: maximum number of TSC cycles by which the thread may return
+ *		early; 0: 20 us
+ * @cpu:	out: CPU that the thread returned on
+ * @tsc:	out: the moment as a TSC value. Wait until the TSC reaches it: only
+ *		then has the moment arrived.
  * @woken:	out: TSC when the timer's interrupt was handled, 0: no sleep
  * @resumed:	out: TSC when the thread ran again
  * @lead:	out: TSC cycles from the armed moment to @tsc
  * @result:	out: %APIC_TIMER_SLEPT*
  *
- * The thread comes back early, by what its wake-up may take, unless
+ * The thread returns early, by the time that its wake-up may take, unless
  * %APIC_TIMER_SLEEP_KERNEL_FINISH is set; user/apic_timer_user.h waits for the rest.
- * A call that a signal interrupts starts again after it, as the moment is absolute,
- * or fails with -EINTR where the signal's action has no SA_RESTART, or
- * %APIC_TIMER_SLEEP_NO_RESTART is set. Errors:
+ * When a signal interrupts a call, the call is restarted after the handler, because
+ * the moment is absolute. It fails with -EINTR if the signal's action has no
+ * SA_RESTART, or if %APIC_TIMER_SLEEP_NO_RESTART is set. Errors:
  *
- *   -ESTALE	another epoch than @epoch; @epoch is the present one then
+ *   -ESTALE	the present epoch is not @epoch; @epoch returns the present one
  *   -ETIME	the moment has passed, and %APIC_TIMER_SLEEP_SKIP_LATE is set
- *   -EAGAIN	more wake-ups a second than the user may have
- *   -EBUSY	more sleepers and timers than the user may have
+ *   -EAGAIN	the user's limit of wake-ups per second is exceeded
+ *   -EBUSY	the user's limit of sleepers and timers is exceeded
  *   -ENODEV	no CPU accepts timers
  *   -EINVAL	unknown flags or clock, size too small
- *   -E2BIG	something behind what this kernel knows is not 0
+ *   -E2BIG	a field that this kernel does not know is not 0
  */
 struct apic_timer_sleep {
 	__u32 size;
@@ -152,23 +158,28 @@ struct apic_timer_sleep {
  * @size:	in: sizeof(struct apic_timer_arm)
  * @flags:	in: 0
  * @expires:	in: first expiry; 0 disarms
- * @interval:	in: distance of further ones in the unit of the clock, 0: none
+ * @interval:	in: distance between further expiries in the unit of the clock,
+ *		0: none
  * @clock:	in: %APIC_TIMER_CLOCK_*
  * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
  *		present one
  *
- * read() blocks until the timer has expired and gives the number of expirations
- * since the last read() or ARM as a __u64: more than 1 is an overrun. Of several threads
- * that wait in it an expiry wakes the one that has waited longest; an epoll that has the file
- * with EPOLLEXCLUSIVE is such a one. poll() reports %POLLIN then. When @epoch was given and
- * another one has begun before it was disarmed, or its only expiry was read, read() fails with
- * -ESTALE and poll() reports %POLLERR until the next ARM.
- * Errors: as of %APIC_TIMER_SLEEP but -ETIME: a moment that has passed expires at
- * once. After an error but -EINVAL, -E2BIG and -ESTALE the timer may be disarmed. To
- * change a timer that has not expired costs none of the user's wake-ups on the CPU that
- * armed it; on another one it takes one there, and the former CPU's is lost. An
- * interval that is shorter than the user's rate allows loses no count: interrupts come less
- * often, and count more.
+ * read() blocks until the timer has expired, and returns the number of expirations
+ * since the last read() or ARM as a __u64: more than 1 is an overrun. If several
+ * threads wait in read(), an expiry wakes the one that has waited longest; an epoll
+ * that has the file with EPOLLEXCLUSIVE counts as such a thread. poll() reports %POLLIN
+ * after an expiry. If @epoch was given, and another epoch begins before the timer is
+ * disarmed or its only expiry is read, read() fails with -ESTALE and poll() reports
+ * %POLLERR until the next ARM.
+ *
+ * Changing a timer that has not expired costs none of the user's wake-ups on the CPU
+ * that armed it; on another CPU, it costs one there, and the one of the former CPU is
+ * lost. An interval shorter than the user's rate allows loses no expirations: there are
+ * fewer interrupts, and each counts several.
+ *
+ * Errors: as for %APIC_TIMER_SLEEP, except -ETIME: if the moment has passed, the timer
+ * expires at once. After an error other than -EINVAL, -E2BIG and -ESTALE, the timer may
+ * be disarmed.
  */
 struct apic_timer_arm {
 	__u32 size;
@@ -180,16 +191,16 @@ struct apic_timer_arm {
 };
 
 /**
- * struct apic_timer_uring - %APIC_TIMER_URING_WAIT: complete when a moment has come
+ * struct apic_timer_uring - %APIC_TIMER_URING_WAIT: complete at a moment
  * @expires:	the moment
  * @clock:	%APIC_TIMER_CLOCK_*
  * @epoch:	epoch that a TSC value belongs to, 0: the present one
  *
  * The 16 bytes of the submission's cmd field. Any number may be pending for a file,
- * within the user's limits. The completion's result is 0, or an error as of
- * %APIC_TIMER_ARM; -EOPNOTSUPP on kernels before 6.7, which can't cancel commands: have
- * the ring poll() the file. Commands are cancelled, with -ECANCELED, when their ring is
- * closed or their thread executes a program.
+ * within the user's limits. The completion's result is 0, or an error as for
+ * %APIC_TIMER_ARM; -EOPNOTSUPP on kernels before 6.7, which cannot cancel commands: let
+ * the ring poll() the file there. Commands are cancelled with -ECANCELED when their
+ * ring is closed or their thread calls execve().
  */
 struct apic_timer_uring {
 	__u64 expires;
@@ -200,10 +211,11 @@ struct apic_timer_uring {
 /**
  * struct apic_timer_page - time page, mapped read-only at offset 0
  * @version:	of the layout, 1; later versions add fields
- * @seq:	odd while the page changes; changes whenever it does
+ * @seq:	odd while the page changes; changes with each update of the page
  * @tsc_khz:	frequency of the TSC in kHz
  * @epoch:	present epoch of the TSC
- * @flags:	%APIC_TIMER_TSC_IS_*; without _CLOCK do not use what follows
+ * @flags:	%APIC_TIMER_TSC_IS_*; without _CLOCK, do not use the fields
+ *		below
  * @mult:	CLOCK_MONOTONIC at TSC value t is
  *		@mono + (((t - @tsc) * @mult + @mono_shifted) >> @shift), in ns
  * @shift:	see @mult
@@ -213,9 +225,9 @@ struct apic_timer_uring {
  * @mono_shifted: see @mult; less than 1 << @shift
  * @tai:	CLOCK_TAI - CLOCK_MONOTONIC, ns
  *
- * The kernel rewrites the page with every update of its clocks, some hundred times
- * a second, at HZ=1000 a thousand times. Read it as a sequence counter's data: again when
- * @seq was odd or has changed.
+ * The kernel rewrites the page with every update of its clocks, about HZ times a
+ * second. Read it like data under a sequence counter: read again if @seq was odd or has
+ * changed.
  */
 struct apic_timer_page {
 	__u32 version;
@@ -234,15 +246,15 @@ struct apic_timer_page {
 
 /* Where the ring of receipts is mapped, read-only. */
 #define APIC_TIMER_RING_OFFSET	0x100000
-/* Receipts begin that much behind &struct apic_timer_ring. */
+/* Offset of the first receipt from &struct apic_timer_ring, bytes. */
 #define APIC_TIMER_RING_FIRST	4096
 
 /**
- * struct apic_timer_ring - what a file's ring of receipts begins with
+ * struct apic_timer_ring - header of a file's ring of receipts
  * @version:	of the layout, 1
- * @entries:	number of receipts that it has room for, a power of 2
+ * @entries:	number of receipts that the ring has room for, a power of 2
  * @head:	number of the next receipt; receipt n is at n % @entries. The kernel
- *		overwrites the oldest: what was read of receipt n is good if @head
+ *		overwrites the oldest receipt: a copy of receipt n is valid if @head
  *		is still less than n + @entries afterwards.
  */
 struct apic_timer_ring {
@@ -252,15 +264,15 @@ struct apic_timer_ring {
 };
 
 /**
- * struct apic_timer_receipt - one sleep, as it was
- * @tsc:	wanted moment
+ * struct apic_timer_receipt - record of one sleep
+ * @tsc:	requested moment
  * @woken:	TSC when the interrupt was handled, 0: no sleep
  * @resumed:	TSC when the thread ran again
- * @began:	what the thread said with its next call, 0 until then
+ * @began:	@began of the thread's next call, 0 until then
  * @lead:	TSC cycles from the armed moment to @tsc
  * @cpu:	CPU that the thread came back on
  * @result:	%APIC_TIMER_SLEPT*
- * @tid:	thread, as the kernel numbers it
+ * @tid:	thread ID in the initial PID namespace
  * @reserved:	0
  */
 struct apic_timer_receipt {
