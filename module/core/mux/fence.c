@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences: when an event of the kernel's comes that is due shortly before a moment
- * which a user of the timers wants for itself.
+ * Fences: defer kernel events that are due shortly before a moment which a user
+ * of the timers wants for itself.
  *
- * A CPU has one fence. Two that overlap are one, from the beginning of the first
- * to the end of the last; no event is deferred by more than the limit for that.
+ * A CPU has one fence. Two overlapping fences merge into one, from the beginning
+ * of the first to the end of the last; still, no event is deferred by more than
+ * the limit.
  */
 #include <linux/minmax.h>
 
@@ -12,7 +13,7 @@
 #include "tsc/tsc.h"
 
 /**
- * apic_timer_fence_add() - keep events of the kernel's away until a moment
+ * apic_timer_fence_add() - keep kernel events away until a moment
  * @fence:	of this CPU
  * @until:	the moment, absolute TSC, later than @now
  * @max:	TSC cycles by which an event may be deferred, not 0
@@ -32,7 +33,7 @@ void apic_timer_fence_add(struct apic_timer_fence_state *fence, u64 until, u64 m
 }
 
 /**
- * apic_timer_fence_reset() - defer nothing, and forget what was deferred
+ * apic_timer_fence_reset() - remove the fence, and forget deferred events
  * @fence:	of this CPU
  */
 void apic_timer_fence_reset(struct apic_timer_fence_state *fence)
@@ -41,12 +42,12 @@ void apic_timer_fence_reset(struct apic_timer_fence_state *fence)
 }
 
 /**
- * apic_timer_fence_defer() - when an event of the kernel's comes
+ * apic_timer_fence_defer() - compute when a kernel event is served
  * @fence:	of this CPU
  * @tsc:	when the event is due, absolute TSC; %APIC_TIMER_NEVER for none
  * @now:	the present TSC
  *
- * The event takes the place of the one before.
+ * The event replaces the previous one.
  *
  * Return: absolute TSC, @tsc unless the event is deferred.
  */
@@ -54,7 +55,7 @@ u64 apic_timer_fence_defer(struct apic_timer_fence_state *fence, u64 tsc, u64 no
 {
 	u64 limit;
 
-	/* The one that is deferred already. */
+	/* The event is deferred already. */
 	if (fence->due != APIC_TIMER_NEVER && tsc >= fence->due && tsc < fence->deferred)
 		return fence->deferred;
 
@@ -65,7 +66,7 @@ u64 apic_timer_fence_defer(struct apic_timer_fence_state *fence, u64 tsc, u64 no
 	}
 	if (now >= fence->until || tsc < fence->from || tsc >= fence->until)
 		return tsc;
-	/* Another one may have been deferred before, which was due later. */
+	/* An earlier one, which was due later, may have been deferred further. */
 	limit = min(apic_timer_add_tsc(tsc, fence->max), fence->until);
 	fence->deferred = min(fence->deferred ?: limit, limit);
 	if (tsc >= fence->deferred)

@@ -5,18 +5,18 @@
 #include <linux/types.h>
 
 /**
- * struct apic_timer_fence_state - a stretch of time that is kept free of kernel events
- * @from:	events of the kernel's due from this TSC on are deferred,
+ * struct apic_timer_fence_state - a period of time that is kept free of kernel events
+ * @from:	kernel events due from this TSC on are deferred,
  * @until:	if they are due before this TSC; 0 when no fence stands
- * @max:	by this number of TSC cycles at most
- * @due:	when the present event of the kernel's was due, absolute TSC;
- *		%APIC_TIMER_NEVER if that is not deferred
+ * @max:	by at most this number of TSC cycles
+ * @due:	when the present kernel event was due, absolute TSC;
+ *		%APIC_TIMER_NEVER if it is not deferred
  * @deferred:	absolute TSC to which an event was deferred since the kernel was
- *		last served; 0 if none was
+ *		last served; 0 for none
  *
- * Nothing is deferred beyond @deferred until the kernel has been served. It may
- * program another event meanwhile, but whether that is for something new cannot
- * be seen: one that is overdue is programmed for a moment ahead.
+ * Until the kernel has been served, nothing is deferred beyond @deferred. The
+ * kernel may program another event meanwhile, but it is unknown whether that is
+ * a new event: the kernel programs an overdue event for a moment ahead.
  */
 struct apic_timer_fence_state {
 	u64 from;

@@ -21,15 +21,16 @@
  * A fence (fence.c) moves deadline[KERNEL] itself. While one stands and no timer is
  * pending, the deadline of the timers is one short of never.
  *
- * In the interrupt nothing is programmed before its end, which does so once. The
- * timers are served first, then the kernel's event if it is due.
+ * In the interrupt, the hardware is programmed only once, at its end. The timers
+ * are served first, then the kernel's event if it is due.
  *
- * A deadline of the timers that moves away leaves the hardware as it is: one
- * spurious interrupt is cheaper than programming at each change. The kernel's is
- * followed at once, as an idle CPU must not be woken for nothing.
+ * When the timers' deadline moves away, the hardware is left as it is: one
+ * spurious interrupt is cheaper than programming at each change. The kernel's
+ * deadline is always followed at once, because an idle CPU must not be woken for
+ * nothing.
  *
- * A far deadline is made in several hops: the hardware can be programmed for
- * max_delta at most, and its clock may drift.
+ * A far deadline is reached in several hops: the hardware can be programmed for
+ * at most max_delta, and its clock may drift.
  */
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
@@ -59,8 +60,8 @@ bool apic_timer_smi_counted __read_mostly;
 #endif
 
 /*
- * More than the shortest delta of the kernel's device: 30 ns for the proxy's, and for a
- * LAPIC timer that counts at 19.2 MHz, divided by 16, 15 counts.
+ * More than the shortest delta of the kernel's device: 30 ns for the proxy's, and 15
+ * counts for a LAPIC timer that counts at 19.2 MHz, divided by 16.
  */
 #define MOMENT_NS	16000
 
@@ -70,7 +71,7 @@ static u64 moment;	/* TSC cycles */
 #define DRIFT_FREE	(1ULL << 17)
 
 /**
- * apic_timer_mux_delta() - length of the next hop
+ * apic_timer_mux_delta() - compute the length of the next hop
  * @distance:	TSC cycles to the target
  * @max_delta:	maximum that the hardware can be programmed for, TSC cycles
  * @drifts:	its clock drifts from the TSC, and that matters
@@ -84,7 +85,7 @@ u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts)
 	return min(distance, max_delta);
 }
 
-/* TSC cycles from now that the hardware has to fire in for a user. */
+/* Compute in how many TSC cycles from now the hardware has to fire for a user. */
 static u64 delta_for(const struct apic_timer_mux *mux,
 		     enum apic_timer_mux_user user, u64 now)
 {
@@ -98,15 +99,19 @@ static u64 delta_for(const struct apic_timer_mux *mux,
 				    user == APIC_TIMER_MUX_TIMERS);
 }
 
-/* Has the kernel stopped its tick? Then its next event is over a tick away. */
+/*
+ * Check whether the kernel has stopped its tick: its next event is then more than a tick
+ * away.
+ */
 static bool stops_tick(u64 kernel, u64 now)
 {
 	return kernel > now && kernel - now > tick_stopped_from;
 }
 
 /*
- * Set the timers' deadline by their target, which depends on the tick. A timer that never
- * expires is as none: a fence may stand. Inline, or each timer that becomes the head pays.
+ * Set the timers' deadline from their target and the state of the tick. A timer that never
+ * expires counts as none, as there may be a fence. Inline, because each timer that becomes
+ * the head takes this path.
  */
 static __always_inline void set_timers_deadline(struct apic_timer_mux *mux)
 {
@@ -119,8 +124,9 @@ static __always_inline void set_timers_deadline(struct apic_timer_mux *mux)
 }
 
 /*
- * Would serving the kernel's event first make the timers late? The limit counts from
- * when the event was first due. One that a fence has deferred is not deferred once more.
+ * Check whether serving the kernel's event first would make the timers late. The limit
+ * counts from when the event was first due. An event that a fence has deferred is not
+ * deferred again.
  */
 static bool must_defer(const struct apic_timer_mux *mux)
 {
@@ -132,13 +138,13 @@ static bool must_defer(const struct apic_timer_mux *mux)
 	       mux->fence.due == APIC_TIMER_NEVER;
 }
 
-/* Defer the kernel's event, perhaps once more. */
+/* Defer the kernel's event, perhaps not for the first time. */
 static void defer(struct apic_timer_mux *mux)
 {
 	mux->deferred = min(mux->deferred, mux->deadline[APIC_TIMER_MUX_KERNEL]);
 }
 
-/* Choose whom to program for: set @user, and return the delta. */
+/* Choose the user to program for: set @user, and return the delta. */
 static u64 choose(struct apic_timer_mux *mux, u64 now)
 {
 	u64 timers, kernel = delta_for(mux, APIC_TIMER_MUX_KERNEL, now);
@@ -153,13 +159,13 @@ static u64 choose(struct apic_timer_mux *mux, u64 now)
 		return timers;
 	}
 	mux->user = APIC_TIMER_MUX_KERNEL;
-	/* It is in time after all. */
+	/* The event is served in time after all. */
 	if (mux->deferred > now)
 		mux->deferred = APIC_TIMER_NEVER;
 	return kernel;
 }
 
-/* When the hardware will have fired that was programmed for @fire, in @delta cycles. */
+/* Compute by when hardware programmed for @fire, in @delta cycles, will have fired. */
 static u64 fires_by(u64 fire, u64 delta)
 {
 	if (apic_timer_source->drifts &&
@@ -169,7 +175,8 @@ static u64 fires_by(u64 fire, u64 delta)
 }
 
 /**
- * apic_timer_mux_end_kernel_only() - set what the fast path has left out
+ * apic_timer_mux_end_kernel_only() - set the fields that the fast path leaves
+ * out
  * @mux:	of this CPU, programmed by the fast path
  *
  * Context: Interrupts off.
@@ -185,13 +192,13 @@ void apic_timer_mux_end_kernel_only(struct apic_timer_mux *mux)
 	mux->kernel_only = APIC_TIMER_NEVER;
 }
 
-/* For the receipt of the next expiry. */
+/* Count SMIs for the receipt of the next expiry. */
 static noinline void count_smis(struct apic_timer_mux *mux)
 {
 	mux->smi = apic_timer_smi_count();
 }
 
-/* Program for the deadline that comes first; for none, as far away as possible. */
+/* Program for the first deadline, or, if there is none, as far away as possible. */
 static void program(struct apic_timer_mux *mux)
 {
 	u64 kernel = mux->deadline[APIC_TIMER_MUX_KERNEL];
@@ -231,7 +238,7 @@ static void program(struct apic_timer_mux *mux)
 		apic_timer_mux_watchdog(now);
 }
 
-/* Program hardware that is not programmed, if there is a deadline. */
+/* Program the hardware if it is not programmed and there is a deadline. */
 static void program_if_needed(struct apic_timer_mux *mux)
 {
 	if (min(mux->target.expires,
@@ -240,10 +247,10 @@ static void program_if_needed(struct apic_timer_mux *mux)
 }
 
 /**
- * apic_timer_mux_set_tick() - set how long a tick is
+ * apic_timer_mux_set_tick() - set the length of a tick
  *
- * By the rate of the TSC. A source that does not serve the kernel's events does not
- * see its tick either: there it counts as running.
+ * The length depends on the rate of the TSC. A source that does not serve the
+ * kernel's events does not see its tick either; the tick then counts as running.
  *
  * Context: Any.
  */
@@ -285,7 +292,7 @@ void apic_timer_mux_reset(void)
 
 /**
  * apic_timer_mux_set_target() - set the timers' target on this CPU
- * @target:	what the head of the queue asks for
+ * @target:	target of the head of the queue
  *
  * Programs the hardware, except in its interrupt, whose end does.
  *
@@ -318,8 +325,8 @@ static void end_fence(struct apic_timer_mux *mux)
 }
 
 /*
- * The kernel is served while there is a fence, or one that was over when its event
- * was programmed. Return: when the event was due that came at @expires.
+ * Serve the kernel while there is a fence, or there was one when its event was
+ * programmed. Return: when the event that is served at @expires was due.
  */
 static noinline u64 serve_behind_fence(struct apic_timer_mux *mux, u64 expires, u64 now)
 {
@@ -336,13 +343,13 @@ static noinline u64 serve_behind_fence(struct apic_timer_mux *mux, u64 expires, 
 }
 
 /*
- * An event of the kernel's is deferred, and the kernel programs one: is that another?
- * One that is overdue is programmed anew, for a moment ahead, whenever a task sets a
- * timer of the kernel's. That moment is the device's shortest delta.
+ * Check whether the event that the kernel programs while one is deferred is another
+ * event. Whenever a task sets a kernel timer, the kernel programs an overdue event
+ * again, for a moment ahead. That moment is the device's shortest delta.
  */
 static bool is_another(const struct apic_timer_mux *mux, u64 tsc, u64 now)
 {
-	/* The fast path has served it, and left @deferred alone. */
+	/* The fast path has served the event, and left @deferred as it was. */
 	if (mux->deadline[APIC_TIMER_MUX_KERNEL] == APIC_TIMER_NEVER)
 		return true;
 	return tsc != mux->deferred &&
@@ -383,7 +390,8 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 }
 
 /**
- * apic_timer_mux_kernel_due() - whether the kernel's event is due, and not deferred
+ * apic_timer_mux_kernel_due() - check whether the kernel's event is due and not
+ * deferred
  * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt, after the timers were served.
@@ -400,8 +408,8 @@ bool apic_timer_mux_kernel_due(const struct apic_timer_mux *mux)
  * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt, after the timers were served.
- * Return: true if the kernel's handler has to be called now. It must not be called
- * otherwise: the handler of a periodic tick counts its calls.
+ * Return: true if the kernel's handler has to be called now. Otherwise it must not
+ * be called: the handler of a periodic tick counts its calls.
  */
 bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 {
@@ -415,7 +423,7 @@ bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 		return false;
 	}
 	if (mux->deferred != APIC_TIMER_NEVER) {
-		/* Unless a fence has deferred it since. */
+		/* Skip this if a fence has deferred the event since. */
 		if (mux->fence.due == APIC_TIMER_NEVER) {
 			expires = min(expires, mux->deferred);
 			apic_timer_stats_inc(DEFERRED);
@@ -444,7 +452,7 @@ void apic_timer_mux_end(struct apic_timer_mux *mux)
 	u64 now = mux->event ? apic_timer_tsc_now() : 0;
 
 	mux->in_irq = false;
-	/* With only the kernel's event left, the fast path has programmed it. */
+	/* If only the kernel's event is left, the fast path has programmed it. */
 	if (mux->kernel_only == APIC_TIMER_NEVER)
 		program_if_needed(mux);
 
@@ -465,7 +473,7 @@ void apic_timer_mux_reprogram(void)
 
 	if (mux->kernel_only != APIC_TIMER_NEVER)
 		apic_timer_mux_end_kernel_only(mux);
-	/* The TSC may be another. */
+	/* The TSC may have changed. */
 	mux->deferred = APIC_TIMER_NEVER;
 	if (mux->no_timer != APIC_TIMER_NEVER)
 		end_fence(mux);
@@ -480,7 +488,7 @@ void apic_timer_mux_reprogram(void)
  * @max:	TSC cycles by which an event may be deferred, not 0
  * @now:	the present TSC
  *
- * Context: Interrupts off; in a handler, too.
+ * Context: Interrupts off; also in a handler.
  */
 void apic_timer_mux_fence(u64 until, u64 max, u64 now)
 {
@@ -493,7 +501,7 @@ void apic_timer_mux_fence(u64 until, u64 max, u64 now)
 	mux->no_timer = APIC_TIMER_FENCED;
 	if (mux->target.expires == APIC_TIMER_NEVER)
 		set_timers_deadline(mux);
-	/* The event that is programmed already. */
+	/* Defer the event that is programmed already. */
 	if (mux->fence.due == APIC_TIMER_NEVER &&
 	    mux->deadline[APIC_TIMER_MUX_KERNEL] != APIC_TIMER_NEVER)
 		apic_timer_mux_set_kernel(mux->deadline[APIC_TIMER_MUX_KERNEL], now);

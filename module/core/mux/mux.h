@@ -15,8 +15,9 @@
 
 /**
  * enum apic_timer_mux_user - the users of a CPU's one hardware timer
- * @APIC_TIMER_MUX_TIMERS:	the timers, by the head of their queue
- * @APIC_TIMER_MUX_KERNEL:	the kernel, by its next clock event
+ * @APIC_TIMER_MUX_TIMERS:	the timers, represented by the head of their
+ *		queue
+ * @APIC_TIMER_MUX_KERNEL:	the kernel, represented by its next clock event
  * @APIC_TIMER_MUX_USERS:	number of users
  */
 enum apic_timer_mux_user {
@@ -26,27 +27,28 @@ enum apic_timer_mux_user {
 };
 
 /*
- * The target while no timer is pending that expires, and a fence stands: later than that
- * of any timer, but the kernel's events do not take the fast path, which knows no fences.
+ * Target expiry while there is a fence and no timer that ever expires: later than that of
+ * any timer, but not never, so that the kernel's events do not take the fast path, which
+ * ignores fences.
  */
 #define APIC_TIMER_FENCED	(APIC_TIMER_NEVER - 1)
 
 /**
  * struct apic_timer_mux - the hardware timer of a CPU, and its two users
- * @deadline:	absolute TSC by which it has to fire for each user,
+ * @deadline:	absolute TSC by which the hardware has to fire for each user,
  *		%APIC_TIMER_NEVER for none
- * @fires:	TSC by which it will have fired, however its clock drifts;
+ * @fires:	TSC by which it will have fired, even if its clock drifts;
  *		%APIC_TIMER_NEVER if it is not programmed
- * @delta:	TSC cycles from then that it was last programmed for
+ * @delta:	TSC cycles that it was last programmed ahead
  * @kernel_only: the kernel's deadline instead of @deadline, and @fires, if the
  *		fast path has programmed it and no timer is pending; otherwise
  *		%APIC_TIMER_NEVER. @user, @programmed_for and @tick_stopped are
  *		out of date then.
- * @target:	what the head of the queue asks for, or @no_timer
+ * @target:	target of the head of the queue, or @no_timer
  * @serve_from:	TSC from which on any interrupt serves @target
- * @user:	whom it is programmed for
- * @programmed_for: TSC that it was last programmed for, if for the timers and
- *		not for a hop; otherwise 0
+ * @user:	user that it is programmed for
+ * @programmed_for: TSC that it was last programmed for, if that was for the
+ *		timers and not for a hop; otherwise 0
  * @lead:	TSC cycles from @programmed_for to the expiry
  * @deferred:	when the kernel's event was first due, absolute TSC, if it is
  *		deferred until after an expiry; otherwise %APIC_TIMER_NEVER
@@ -55,18 +57,19 @@ enum apic_timer_mux_user {
  * @in_irq:	in the interrupt, whose end programs the hardware
  * @served:	this interrupt has called a handler
  * @entry:	TSC at the beginning of this interrupt
- * @event:	TSC when this interrupt called the kernel's handler; 0 if it has
+ * @event:	TSC when this interrupt called the kernel's handler; 0 if it did
  *		not
- * @no_timer:	what @target.expires is while no timer is pending that expires:
- *		%APIC_TIMER_FENCED while a fence stands, otherwise
+ * @no_timer:	value of @target.expires while there is no timer that ever
+ *		expires: %APIC_TIMER_FENCED while there is a fence, otherwise
  *		%APIC_TIMER_NEVER
  * @fence:	the fence
- * @smi:	number of SMIs until it was last programmed, while receipts are
+ * @smi:	number of SMIs when it was last programmed, while receipts are
  *		traced
  *
- * Accessed by its own CPU only, interrupts off; others read @fires, @kernel_only
- * and @deadline. Outside the interrupt the hardware fires in time for each
- * deadline. What the fast path accesses is in one cache line.
+ * Accessed by its own CPU only, interrupts off; other CPUs read @fires,
+ * @kernel_only and @deadline. Outside the interrupt, the hardware fires in time
+ * for each deadline. All fields that the fast path accesses are in one cache
+ * line.
  */
 struct apic_timer_mux {
 	u64 deadline[APIC_TIMER_MUX_USERS];
@@ -94,11 +97,12 @@ DECLARE_PER_CPU_ALIGNED(struct apic_timer_mux, apic_timer_mux);
 /* Absolute TSC of the watchdog's next check by this CPU; %APIC_TIMER_NEVER for none */
 DECLARE_PER_CPU(u64, apic_timer_mux_watchdog_due);
 
-/* That check: mux.c must not know the watchdog. */
+/* Function of that check: mux.c must not depend on the watchdog. */
 extern void (*apic_timer_mux_watchdog)(u64 now);
 
 /**
- * apic_timer_mux_watchdog_sleeps() - whether the watchdog's next check is still to come
+ * apic_timer_mux_watchdog_sleeps() - check whether the watchdog's next check is still
+ * ahead
  * @now:	the present TSC
  *
  * Context: Interrupts off.
@@ -109,15 +113,15 @@ static __always_inline bool apic_timer_mux_watchdog_sleeps(u64 now)
 	return now < this_cpu_read(apic_timer_mux_watchdog_due);
 }
 
-/* TSC cycles from one of the kernel's ticks to the next */
+/* Length of the kernel's tick, TSC cycles */
 extern u64 apic_timer_mux_tick;
 
 /*
- * A clock other than the TSC drifts from it: the kernel's calibration is off by
- * perhaps 100 ppm. For a far expiry the hardware is therefore programmed short of
- * the target by this part of the distance, and again from there, until the rest is
- * so short that drift does not matter (100 ppm of 2^17 cycles are 13). The kernel's
- * events are as exact as the kernel makes them.
+ * Hardware that counts another clock drifts from the TSC: the kernel's calibration
+ * may be off by 100 ppm. For a far expiry, the hardware is therefore programmed
+ * short of the target by this part of the distance, and again from there, until the
+ * rest is so short that drift does not matter (100 ppm of 2^17 cycles is 13
+ * cycles). The kernel's own events are as exact as the kernel makes them.
  */
 #define APIC_TIMER_MUX_DRIFT_SHIFT	6
 
@@ -133,19 +137,19 @@ void apic_timer_mux_reprogram(void);
 void apic_timer_mux_fence(u64 until, u64 max, u64 now);
 u64 apic_timer_mux_delta(u64 distance, u64 max_delta, bool drifts);
 
-/* The TSC that is @cycles earlier; never stays never. */
+/* Subtract @cycles from a TSC value; never stays never. */
 static inline u64 apic_timer_mux_before(u64 tsc, u64 cycles)
 {
 	return tsc == APIC_TIMER_NEVER ? tsc : tsc - min(tsc, cycles);
 }
 
-/* The kernel's deadline, whatever path has set it: absolute TSC. */
+/* Get the kernel's deadline, whichever path has set it: absolute TSC. */
 static inline u64 apic_timer_mux_kernel_deadline(const struct apic_timer_mux *mux)
 {
 	return min(mux->deadline[APIC_TIMER_MUX_KERNEL], mux->kernel_only);
 }
 
-/* Absolute TSC from which on an interrupt serves a target. */
+/* Compute the absolute TSC from which on an interrupt serves a target. */
 static inline u64 apic_timer_mux_serve_from(const struct apic_timer_mux *mux,
 					    const struct apic_timer_target *target)
 {
@@ -160,8 +164,8 @@ static inline u64 apic_timer_mux_serve_from(const struct apic_timer_mux *mux,
  * @cycles:	TSC cycles from @now, less than 2^63
  * @now:	the present TSC
  *
- * Each clock event of the kernel's takes this path. As long as no timer is pending,
- * it must cost the kernel next to nothing.
+ * All clock events of the kernel take this path. As long as no timer is pending, it
+ * must cost the kernel next to nothing.
  *
  * Context: Interrupts off.
  * Return: true if the caller has to program the hardware for the deadline; false if
@@ -187,9 +191,9 @@ apic_timer_mux_kernel_only(struct apic_timer_mux *mux, u64 cycles, u64 now)
  * @mux:	of this CPU
  * @now:	the present TSC
  *
- * This interrupt need not be the one that was programmed for the kernel: while
- * interrupts were off, or in another interrupt of the timer's, the hardware may have
- * fired for what it was programmed for before.
+ * This interrupt need not be the one programmed for the kernel: while interrupts
+ * were off, or in another timer interrupt, the hardware may have fired for an
+ * earlier deadline.
  *
  * Context: Interrupts off, first in the interrupt.
  * Return: true if only the kernel's handler has to be called; false if nothing was
@@ -229,7 +233,7 @@ static __always_inline void apic_timer_mux_begin(struct apic_timer_mux *mux,
 }
 
 /**
- * apic_timer_mux_timers_due() - whether this interrupt serves the timers
+ * apic_timer_mux_timers_due() - check whether this interrupt serves the timers
  * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt.

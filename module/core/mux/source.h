@@ -5,34 +5,37 @@
 #include <linux/apic_timer.h>
 
 /**
- * struct apic_timer_source - what gives each CPU its timer interrupt
+ * struct apic_timer_source - what provides each CPU's timer interrupt
  * @name:	as in the module parameter
  * @drifts:	its hardware counts another clock than the TSC
- * @max_delta:	maximum TSC cycles that it can be programmed for
+ * @max_delta:	maximum number of TSC cycles that it can be programmed ahead
  * @shared:	the kernel's own events are programmed through it
  * @probe:	0 if it works on this machine, otherwise -errno with the reason in
- *		the log. Acquires what is shared by all CPUs. Task context.
- * @remove:	release that. No CPU is attached, except those that @detach failed
- *		for: waits for them. May be NULL. Task context.
- * @attach:	take over the timer of this CPU; -errno, with the reason in the log,
- *		leaves the CPU as it was. Task context, bound to the CPU.
- * @detach:	return it to the kernel. -errno, with the reason in the log, if the
- *		kernel does not accept it within a second: then it goes on to
- *		serve. Task context, bound to the CPU.
- * @refine:	convert by the rate of the TSC that the kernel has refined, by less
- *		than 1%, on this CPU. NULL if that is not needed. Interrupts off.
- * @program:	interrupt this CPU at the absolute TSC @fire, at once if that is
- *		past; @fire is within @max_delta. It reads the TSC last, if at all.
- *		Return: what the hardware was given. Interrupts off.
- * @alive:	whether the hardware of this CPU, which was programmed and has not
- *		interrupted since, is still set up to do so. If @fired, it may have
- *		fired already. NULL if only the kernel can stop it. Interrupts off.
+ *		the log. Acquires the resources shared by all CPUs. Task context.
+ * @remove:	release these resources. No CPU is attached, except those for
+ *		which @detach failed: it waits for them. May be NULL. Task
+ *		context.
+ * @attach:	take over the timer of this CPU. On -errno, with the reason in the
+ *		log, the CPU is left as it was. Task context, bound to the CPU.
+ * @detach:	return the timer to the kernel. -errno, with the reason in the log,
+ *		if the kernel does not accept it within a second: the source then
+ *		continues to serve it. Task context, bound to the CPU.
+ * @refine:	use the TSC rate on this CPU that the kernel has refined, by less
+ *		than 1%. NULL if that is not needed. Interrupts off.
+ * @program:	interrupt this CPU at the absolute TSC @fire, or at once if that
+ *		has passed; @fire is within @max_delta. It reads the TSC last, if
+ *		at all.
+ *		Return: the value written to the hardware. Interrupts off.
+ * @alive:	check whether the hardware of this CPU, which was programmed and
+ *		has not interrupted since, is still set up to do so. If @fired, it
+ *		may have fired already. NULL if only the kernel can stop the
+ *		hardware. Interrupts off.
  * @recover:	set the hardware of this CPU up again. Interrupts off.
  * @describe:	fill in hardware and x2apic of the CPU's info
  *
- * In its interrupt a source calls apic_timer_mux_enter(), and then
- * apic_timer_mux_leave(), or apic_timer_mux_end() if it does not carry the kernel's
- * events.
+ * In its interrupt, a source calls apic_timer_mux_enter(), and then
+ * apic_timer_mux_leave(), or apic_timer_mux_end() if it does not deliver the
+ * kernel's events.
  */
 struct apic_timer_source {
 	const char *name;

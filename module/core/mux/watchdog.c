@@ -3,12 +3,13 @@
  * Watchdog: other code or firmware may mask, stop or program the hardware timer of a
  * CPU. Then neither our timers nor the kernel's tick would ever interrupt it again.
  *
- * A running CPU checks its own hardware now and then, when it has just programmed it,
- * and whether other CPUs are overdue: those check theirs when they are called. There
- * is no timer for this: idle CPUs are not woken, but checked by the others.
+ * A running CPU periodically checks its own hardware, just after it has programmed
+ * it, and whether other CPUs are overdue. It calls those that are, and they check
+ * their own hardware. There is no timer for this: idle CPUs are not woken for checks,
+ * but checked by the others.
  *
- * Hardware that only the kernel can stop is not checked. What a CPU does while nothing
- * fires is done whatever the source.
+ * Hardware that only the kernel can stop is not checked. Quiet work, which a CPU does
+ * while nothing fires, is done with every source.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,7 +38,7 @@ APIC_TIMER_PARAM(watchdog_ms, 100, 0, 10000, "ms",
 
 /* Number of other CPUs that a CPU checks each time */
 #define OTHERS	8U
-/* Longer work is done if nothing fires for this long. */
+/* Quiet work is done if nothing fires for this long. */
 #define QUIET_NS	20000
 
 /* TSC cycles */
@@ -49,8 +50,8 @@ static u64 quiet;
 static void (*when_quiet)(void);
 
 /*
- * Any CPU may call another one, but one at a time: the CPU that sets @called sends
- * the call, and the called one clears it.
+ * Any CPU may call another one, but only one at a time: the CPU that sets @called
+ * sends the call, and the called CPU clears it.
  */
 static DEFINE_PER_CPU(call_single_data_t, call);
 static DEFINE_PER_CPU(atomic_t, called);
@@ -71,35 +72,38 @@ static void report_dead(struct irq_work *work)
 			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_HW_DEAD));
 }
 
-/* TSC by which the hardware has fired; %APIC_TIMER_NEVER if not programmed. */
+/*
+ * Get the TSC by which the hardware has fired; %APIC_TIMER_NEVER if it is not programmed.
+ */
 static u64 fires_of(const struct apic_timer_mux *mux)
 {
-	/* If this is another CPU's, that writes it all the time. */
+	/* Racy read: the owner may be another CPU, which writes it all the time. */
 	u64 fires = data_race(READ_ONCE(mux->fires));
-	/* And this: one of them is never, but both may be read so. */
+	/* Racy as well: one of the two is never, but both may be read as never. */
 	u64 kernel_only = data_race(READ_ONCE(mux->kernel_only));
 
 	return min(fires, kernel_only);
 }
 
 /*
- * Has it perhaps just fired? The interrupt may take a while to arrive, above all in a
- * virtual machine.
+ * Check whether the hardware may have just fired. The interrupt may take a while to
+ * arrive, above all in a virtual machine.
  */
 static bool may_have_fired(const struct apic_timer_mux *mux, u64 now)
 {
 	u64 margin = (mux->delta >> APIC_TIMER_MUX_DRIFT_SHIFT) + grace;
 	u64 fires = fires_of(mux);
 
-	/* With the drift included in @fires, or not. */
+	/* Allow for @fires with and without drift. */
 	return now > apic_timer_mux_before(fires, 2 * margin) &&
 	       apic_timer_mux_before(now, margin) <= fires;
 }
 
 /*
- * Was the hardware stopped? If it neither counts nor has its interrupt pending, it may
- * be about to fire all the same: a virtual one does when its host gets round to it. It
- * must not be found so twice for the same deadline.
+ * Check whether the hardware was stopped. If it neither counts nor has its interrupt
+ * pending, it may still be about to fire: a virtual timer fires when its host gets
+ * round to it. Hardware counts as stopped if it is found in this state twice for the
+ * same deadline.
  */
 static bool hw_dead(const struct apic_timer_mux *mux)
 {
@@ -122,7 +126,7 @@ static void check_own(void)
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
 	u64 fires = fires_of(mux);
 
-	/* In its interrupt, whose end programs it; or not programmed. */
+	/* In the interrupt, whose end programs the hardware; or not programmed. */
 	if (this_cpu_read(apic_timer_mux_watchdog_due) == APIC_TIMER_NEVER ||
 	    mux->in_irq || fires == APIC_TIMER_NEVER)
 		return;
@@ -144,7 +148,8 @@ static void check_called(void *unused)
 }
 
 /*
- * The kernel leaves it to its callers that two CPUs do not send a csd at once:
+ * The kernel's callers have to ensure that two CPUs do not send the same csd at
+ * once:
  *
  *	CPU0: check_cpu(2)		CPU1: check_cpu(2)
  *
@@ -155,7 +160,7 @@ static void check_called(void *unused)
  *					lock csd
  *					queue csd to CPU2: it is its own next
  *
- * after which CPU2 loops over its queue for ever, interrupts off.
+ * CPU2 then loops over its queue forever, with interrupts off.
  */
 static void check_cpu(unsigned int cpu, u64 now)
 {
@@ -167,7 +172,7 @@ static void check_cpu(unsigned int cpu, u64 now)
 	/* Another CPU has called it. Pairs with check_called(). */
 	if (atomic_xchg(per_cpu_ptr(&called, cpu), 1))
 		return;
-	/* It is going offline, and gets no call. */
+	/* The CPU is going offline, and gets no call. */
 	if (smp_call_function_single_async(cpu, per_cpu_ptr(&call, cpu)))
 		atomic_set_release(per_cpu_ptr(&called, cpu), 0);
 }
@@ -179,9 +184,9 @@ static unsigned int next_online(unsigned int cpu)
 }
 
 /*
- * Each CPU goes round all others, beginning with its neighbours: while all are awake,
- * %OTHERS of them check each CPU in each period. If one of 512 CPUs is awake, it has
- * gone round after 64 periods.
+ * Each CPU checks all others in turn, beginning with its neighbours: while all are
+ * awake, %OTHERS of them check each CPU in each period. If only one of 512 CPUs is
+ * awake, it has checked all others after 64 periods.
  */
 static void check_others(u64 now)
 {
@@ -204,7 +209,7 @@ static void check_others(u64 now)
 }
 
 /**
- * check() - check this CPU's hardware and that of others, and do what waits for quiet
+ * check() - check this CPU's hardware and that of others, and do quiet work
  * @now:	the present TSC
  *
  * Context: Interrupts off; the hardware has been programmed.
@@ -213,7 +218,7 @@ static void check(u64 now)
 {
 	lockdep_assert_irqs_disabled();
 	this_cpu_write(apic_timer_mux_watchdog_due, now + period);
-	/* Otherwise only the kernel can stop it. */
+	/* Without @alive, only the kernel can stop the hardware. */
 	if (apic_timer_source->alive) {
 		check_own();
 		check_others(now);
@@ -248,7 +253,7 @@ void apic_timer_watchdog_offline(void)
 
 /**
  * apic_timer_watchdog_init() - read the module parameter
- * @quiet_work:	called now and then on each running CPU, interrupts off, if
+ * @quiet_work:	called periodically on each running CPU, interrupts off, if
  *		nothing fires there for the next %QUIET_NS
  */
 void apic_timer_watchdog_init(void (*quiet_work)(void))
@@ -273,10 +278,10 @@ static void nothing(void *unused)
 }
 
 /**
- * apic_timer_watchdog_exit() - wait for calls and reports that are on their way
+ * apic_timer_watchdog_exit() - wait for calls and reports that are under way
  *
- * A CPU runs calls that are waited for before others that came with them: those are
- * waited for by the grace period, as interrupts are off in all of them.
+ * A CPU runs synchronous calls before asynchronous ones that arrived with them. The
+ * grace period waits for the latter, because interrupts are off in all of them.
  *
  * Context: Task context; no CPU is checked any more.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lead: how early to program the hardware, learnt from the latency of each expiry,
- * which is the time from the moment that it was programmed for to where the handler
- * could start.
+ * Lead: how early to program the hardware. It is learnt from the latency of each
+ * expiry, which is the time from the moment that the hardware was programmed for
+ * until the handler could start.
  *
- * The latency depends most on the state of the CPU that is interrupted, and is learnt
- * for each state separately. Whether the tick is stopped is known when the hardware
- * is programmed, as the kernel stops it through us; whether the CPU will be idle is
- * not known.
+ * The latency depends mostly on the state of the interrupted CPU, and is learnt
+ * separately for each state. When the hardware is programmed, it is known whether the
+ * tick is stopped, because the kernel stops it through the source, but not whether
+ * the CPU will be idle.
  */
 #include <linux/bits.h>
 #include <linux/lockdep.h>
@@ -26,15 +26,15 @@ APIC_TIMER_PARAM_NAMED(lead_quantile, apic_timer_lead_quantile, /* not static */
 #define EVENT_QUANTILE	9999
 
 /*
- * First guess of a latency: longer than interrupts are off in what a busy kernel does
- * now and then, such as reseeding its random numbers (3,400 cycles, measured).
+ * First guess of a latency: longer than a busy kernel occasionally turns interrupts
+ * off, for example to reseed its random numbers (3,400 cycles, measured).
  */
 #define GUESS_NS	4000
 
 /*
- * Maximum lead of mode mean: longer than waking from most idle states takes, or the
- * way through a hypervisor. An expiry that is later was late because an overloaded
- * host or firmware took the CPU away: this does not predict the next one.
+ * Maximum lead of mode mean: longer than waking from most idle states, or the way
+ * through a hypervisor, takes. A higher latency means that an overloaded host or
+ * firmware took the CPU away, which does not predict the next one.
  */
 #define MEAN_MAX_NS	100000
 
@@ -44,7 +44,7 @@ static u64 mean_max;	/* TSC cycles */
 DEFINE_PER_CPU(struct apic_timer_lead, apic_timer_lead);
 
 /**
- * apic_timer_cpu_state_name() - name of a CPU state
+ * apic_timer_cpu_state_name() - get the name of a CPU state
  * @state:	the state
  *
  * Return: one word.
@@ -62,7 +62,7 @@ const char *apic_timer_cpu_state_name(enum apic_timer_cpu_state state)
 
 static void update_defer(struct apic_timer_lead *lead)
 {
-	/* The latency is about what entering the interrupt and leaving it takes. */
+	/* The latency is about the time to enter and leave the interrupt. */
 	lead->defer = apic_timer_estimate_high(&lead->event) + lead->exact[0];
 }
 
@@ -82,14 +82,14 @@ static void update(struct apic_timer_lead *lead)
 			     high[APIC_TIMER_CPU_IDLE]) + lead->cost_exact;
 	lead->exact[1] = max(lead->exact[0],
 			     high[APIC_TIMER_CPU_TICK_STOPPED] + lead->cost_exact);
-	/* A state that was not seen yet gets the estimate of another. */
+	/* A state without samples gets the estimate of another state. */
 	for (state = 0; state < APIC_TIMER_CPU_STATES; state++)
 		lead->mean[state] = min((lead->mean[state] ?: any) + lead->cost_plain,
 					mean_max);
 	update_defer(lead);
 }
 
-/* What 90, 99 and 99.9 % are, see %APIC_TIMER_COVER_90 and so on. */
+/* Quantiles of %APIC_TIMER_COVER_90 (90 %), _99 (99 %) and _999 (99.9 %). */
 static const unsigned int cover_quantiles[APIC_TIMER_LEAD_COVERS] = { 9000, 9900, 9990 };
 
 static void update_cover(const struct apic_timer_lead *lead, struct apic_timer_lead_cover *cover)
@@ -109,7 +109,10 @@ static void reset_cover(struct apic_timer_lead *lead, unsigned int number)
 	update_cover(lead, cover);
 }
 
-/* The quantile is of all expiries here, whatever the CPU was at. */
+/*
+ * Learn for timers that choose a quantile: here it is that of all expiries, in every CPU
+ * state.
+ */
 static noinline void learn_covers(struct apic_timer_lead *lead, bool stopped, u64 latency)
 {
 	struct apic_timer_lead_cover *cover;
@@ -126,7 +129,7 @@ static noinline void learn_covers(struct apic_timer_lead *lead, bool stopped, u6
 }
 
 /**
- * apic_timer_lead_reset() - forget what was learnt on this CPU
+ * apic_timer_lead_reset() - reset this CPU's estimates
  *
  * Context: Interrupts off.
  */
@@ -139,7 +142,10 @@ void apic_timer_lead_reset(void)
 	for (state = 0; state < APIC_TIMER_CPU_STATES; state++) {
 		apic_timer_estimate_init(&lead->latency[state], guess,
 					 apic_timer_lead_quantile);
-		/* What happens once in thousands of times makes an expiry late: spin. */
+		/*
+		 * A latency that occurs once in thousands of times makes an expiry late:
+		 * rather spin.
+		 */
 		apic_timer_estimate_wait(&lead->latency[state]);
 	}
 	apic_timer_estimate_init(&lead->event, guess, EVENT_QUANTILE);
@@ -151,7 +157,7 @@ void apic_timer_lead_reset(void)
 }
 
 /**
- * apic_timer_lead_set_cost() - set what a dispatch on this CPU takes
+ * apic_timer_lead_set_cost() - set how long a dispatch on this CPU takes
  * @exact:	minimum in mode exact, TSC cycles
  * @plain:	minimum in the other modes, TSC cycles
  *
@@ -189,9 +195,9 @@ void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency)
 }
 
 /**
- * apic_timer_lead_hurry() - come down to what is usual here soon
+ * apic_timer_lead_hurry() - lower the leads to the usual latencies soon
  *
- * For a CPU whose expiries take most of its time, spinning for a guess.
+ * For a CPU whose expiries take most of its time because they spin for a guess.
  *
  * Context: Interrupts off.
  */
@@ -206,8 +212,8 @@ void apic_timer_lead_hurry(void)
 }
 
 /**
- * apic_timer_lead_learn_event() - add the duration of an event of the kernel's
- * @cycles:	TSC cycles that its handler has taken
+ * apic_timer_lead_learn_event() - add the duration of a kernel event
+ * @cycles:	TSC cycles that the event's handler took
  *
  * Context: Interrupts off.
  */
@@ -221,12 +227,13 @@ void apic_timer_lead_learn_event(u64 cycles)
 }
 
 /**
- * apic_timer_lead_room() - part of a budget that is left for waking an idle CPU
+ * apic_timer_lead_room() - compute the part of a budget that is left for waking
+ * an idle CPU
  * @cpu:	the CPU
  * @budget:	maximum time that an expiry may spin, TSC cycles
  *
- * The latency of an idle CPU is that of a busy one, and the time to wake up. The mean
- * will do, as an idle CPU does nothing that has interrupts off for long.
+ * The latency of an idle CPU is that of a busy CPU plus the time to wake up. The mean
+ * is sufficient, because an idle CPU does nothing that turns interrupts off for long.
  *
  * Context: Any.
  * Return: TSC cycles.
@@ -236,7 +243,9 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
 	const struct apic_timer_lead *lead = per_cpu_ptr(&apic_timer_lead, cpu);
 	u64 rest;
 
-	/* Its CPU may be writing both: 0 or the previous cost is near enough. */
+	/*
+	 * Racy read: the CPU may be writing both. 0 or the previous cost is close enough.
+	 */
 	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_CPU_BUSY]) +
 			 lead->cost_exact);
 	return budget - min(budget, rest);

@@ -28,7 +28,7 @@ enum apic_timer_cpu_state {
 
 /**
  * struct apic_timer_lead_cover - the lead of timers that choose a quantile
- * @latency:	as of &struct apic_timer_lead, while the tick goes [0] or is
+ * @latency:	as in &struct apic_timer_lead, while the tick runs [0] or is
  *		stopped [1]
  * @exact:	likewise
  */
@@ -44,16 +44,16 @@ struct apic_timer_lead_cover {
  * @exact:	lead for mode exact while the tick runs [0] or is stopped [1]: the
  *		quantile of the latencies
  * @mean:	lead for mode mean, by CPU state; limited, as @exact is by budgets
- * @event:	estimate of what the handler of an event of the kernel's takes
- * @defer:	an event of the kernel's that is due less than this before the
- *		hardware fires would make an expiry of mode exact late
- * @cost_exact:	minimum that a dispatch takes, in mode exact
- * @cost_plain:	the same in the other modes
+ * @event:	estimate of the duration of the kernel's event handler
+ * @defer:	a kernel event that is due less than this before the hardware
+ *		fires would make an expiry of mode exact late
+ * @cost_exact:	minimum duration of a dispatch in mode exact
+ * @cost_plain:	minimum duration of a dispatch in the other modes
  * @covers:	bit n: a timer of this CPU has chosen @cover[n], which is estimated
- *		from then on
- * @cover:	by what a timer may choose
+ *		since
+ * @cover:	leads for the quantiles that a timer may choose
  *
- * Accessed by its own CPU only, interrupts off; others read it to show it.
+ * Accessed by its own CPU only, interrupts off; other CPUs read it to show it.
  */
 struct apic_timer_lead {
 	struct apic_timer_estimate latency[APIC_TIMER_CPU_STATES];
@@ -82,14 +82,15 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget);
 void apic_timer_lead_init(void);
 
 /**
- * apic_timer_lead_cover() - the leads for a timer that chooses a quantile
+ * apic_timer_lead_cover() - get the leads for a timer that chooses a quantile
  * @lead:	of this CPU
  * @flags:	of the timer, with one of %APIC_TIMER_COVER_MASK
  *
- * Inline, as a call would have all that become the head save registers for it.
+ * Inline, because for a call each timer that becomes the head would have to
+ * save registers.
  *
  * Context: Interrupts off.
- * Return: TSC cycles while the tick goes [0] or is stopped [1].
+ * Return: TSC cycles while the tick runs [0] or is stopped [1].
  */
 static inline const u64 *apic_timer_lead_cover(struct apic_timer_lead *lead, unsigned int flags)
 {
@@ -99,11 +100,12 @@ static inline const u64 *apic_timer_lead_cover(struct apic_timer_lead *lead, uns
 	return lead->cover[number].exact;
 }
 
-/* Within this number of mean distances from the mean are nearly all latencies. */
+/* Nearly all latencies are within this number of mean distances from the mean. */
 #define APIC_TIMER_LEAD_USUAL_SPREADS	4
 
 /**
- * apic_timer_lead_usual() - a lead for mode exact that suffices most of the time
+ * apic_timer_lead_usual() - get a lead for mode exact that suffices most of the
+ * time
  * @lead:	of this CPU
  * @state:	of this CPU
  *

@@ -24,7 +24,7 @@ static const char * const names[] = {
 unsigned int apic_timer_mode_default = APIC_TIMER_EXACT;
 
 /**
- * apic_timer_mode_name() - name of a mode
+ * apic_timer_mode_name() - get the name of a mode
  * @mode:	APIC_TIMER_RAW, _MEAN or _EXACT
  *
  * Return: one word.

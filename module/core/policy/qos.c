@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which exact expiry of each CPU is next, for qos_requests.c. Programming the hardware
- * for one costs a store and a comparison, and now and then queues a work item.
+ * Track the next exact expiry of each CPU for qos_requests.c. This costs a store and a
+ * comparison each time the hardware is programmed for one, and occasionally queues a
+ * work item.
  */
 #include <linux/irq_work.h>
 #include <linux/percpu.h>
@@ -34,7 +35,7 @@ void apic_timer_qos_kick(void)
 }
 
 /**
- * apic_timer_qos_kick_sync() - wait until no kick is on its way
+ * apic_timer_qos_kick_sync() - wait until no kick is under way
  *
  * Context: Task.
  */

@@ -16,11 +16,11 @@ static inline void apic_timer_qos_want(u64 expires) {}
 
 /**
  * struct apic_timer_qos - the next exact expiry of a CPU
- * @next:	the one that its hardware was last programmed for, absolute TSC;
- *		kept when it has expired, %U64_MAX if there was none
- * @until:	an exact expiry before this TSC needs a re-evaluation at once, a
- *		later one is found by the next: 0 while there is a request or a
- *		kick is on its way, %U64_MAX while no exact expiry is known; always 0
+ * @next:	exact expiry that the hardware was last programmed for, absolute
+ *		TSC; kept after it has expired, %U64_MAX if there was none
+ * @until:	an exact expiry before this TSC needs a re-evaluation at once; the
+ *		next re-evaluation finds a later one. 0 while there is a request or a
+ *		kick is under way, %U64_MAX while no exact expiry is known; always 0
  *		without latency_qos
  *
  * Under the lock of the CPU's base; the work item reads @until without it.
@@ -40,7 +40,7 @@ void apic_timer_qos_kick(void);
 void apic_timer_qos_kick_sync(void);
 
 /**
- * apic_timer_qos_want() - note an exact expiry that this CPU is programmed for
+ * apic_timer_qos_want() - note an exact expiry for which this CPU is programmed
  * @expires:	absolute TSC
  *
  * Context: Interrupts off, this CPU's base locked.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limits that the administrator sets to targets: see target.h.
+ * Limits of targets that the administrator sets: see target.h.
  */
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -22,7 +22,7 @@ u64 apic_timer_target_defer_max, apic_timer_target_spin_max;
 void apic_timer_target_init(void)
 {
 	apic_timer_target_defer_max = apic_timer_ns_to_tsc(defer_ns);
-	/* A timer's own budget has as many bits. */
+	/* A timer's own budget has the same number of bits. */
 	apic_timer_target_spin_max = min_t(u64, apic_timer_ns_to_tsc(spin_budget_ns),
 					   U32_MAX);
 }

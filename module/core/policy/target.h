@@ -3,11 +3,11 @@
 #define _APIC_TIMER_TARGET_H
 
 /*
- * Policy: what the head of a CPU's queue asks of the hardware. How early it has to fire
- * is what was learnt (lead.c), within the timer's budget, and less the longer handlers
- * have kept the CPU busy (throttle.h).
+ * Policy: the target that the head of a CPU's queue sets for the hardware. The hardware
+ * fires early by the learnt lead (lead.c), within the timer's budget, and by less the
+ * longer handlers have kept the CPU busy (throttle.h).
  *
- * Inline, as each timer that becomes the head comes here.
+ * Inline, because each timer that becomes the head takes this path.
  */
 #include <linux/apic_timer.h>
 #include <linux/minmax.h>
@@ -27,8 +27,8 @@
  *		the kernel's tick runs [0] or is stopped [1]
  * @serve_window: TSC cycles before @expires from which on any interrupt
  *		serves it; the lead if that is more
- * @defer_max:	TSC cycles before the hardware fires in which an event of the
- *		kernel's is deferred until after the expiry
+ * @defer_max:	TSC cycles before the hardware fires during which a kernel event
+ *		is deferred until after the expiry
  * @exact:	of mode exact, or with %APIC_TIMER_UNDISTURBED, and not throttled
  */
 struct apic_timer_target {
@@ -44,7 +44,7 @@ extern u64 apic_timer_target_defer_max;
 extern u64 apic_timer_target_spin_max;
 
 /**
- * apic_timer_target_budget() - maximum time that an expiry may spin
+ * apic_timer_target_budget() - get the maximum time that an expiry may spin
  * @timer:	the timer
  *
  * Return: TSC cycles.
@@ -54,7 +54,7 @@ static inline u64 apic_timer_target_budget(const struct apic_timer_list *timer)
 	return timer->spin_budget ?: apic_timer_target_spin_max;
 }
 
-/* Early enough for the usual latencies only, of which those without tick are longer. */
+/* Limit the lead to the usual latencies, which are longer when the tick is stopped. */
 static inline void apic_timer_target_usual(struct apic_timer_target *target,
 					   const struct apic_timer_lead *lead,
 					   enum apic_timer_cpu_state state, u64 budget)
@@ -67,11 +67,11 @@ static inline void apic_timer_target_usual(struct apic_timer_target *target,
 }
 
 /**
- * apic_timer_target_of() - work out the target of this CPU
+ * apic_timer_target_of() - compute the target of this CPU
  * @head:	head of its queue, or NULL
- * @not_before:	TSC before which handlers are throttled, 0 if they are not
+ * @not_before:	TSC until which handlers are throttled, 0 if they are not
  * @throttle:	for how long handlers have kept the CPU busy
- * @in_irq:	they are running now: @throttle is up to date
+ * @in_irq:	handlers are running now: @throttle is up to date
  *
  * Context: Interrupts off.
  * Return: the target.
@@ -107,7 +107,7 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		exact = lead->exact[0];
 		exact_stopped = lead->exact[1];
 		budget = apic_timer_target_spin_max;
-		/* A timer that chooses a quantile has a budget, too. */
+		/* A timer that chooses a quantile always has a budget. */
 		if (unlikely(head->spin_budget)) {
 			budget = head->spin_budget;
 			if (head->flags & APIC_TIMER_COVER_MASK) {
@@ -124,7 +124,9 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		level = in_irq ? throttle->level :
 			apic_timer_throttle_level_at(throttle, head->expires);
 		if (unlikely(level)) {
-			/* Spin less: the rest of the system has waited for long. */
+			/*
+			 * Spin less: the rest of the system has waited for a long time.
+			 */
 			leave = lead->mean[state];
 			target.lead[0] = 0;
 			target.lead[1] = 0;

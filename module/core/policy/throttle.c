@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Throttle: for how long handlers may keep a CPU busy, and for how long none runs
+ * Throttle: limit how long handlers may keep a CPU busy, and how long none runs
  * after that.
  */
 #include <linux/time64.h>
@@ -22,7 +22,7 @@ u64 apic_timer_throttle_busy_max;
 static u64 throttled_max; /* TSC cycles */
 
 /**
- * apic_timer_throttle_until() - throttle handlers, which have run for too long
+ * apic_timer_throttle_until() - throttle handlers that have run for too long
  * @throttle:	of this CPU
  * @now:	TSC
  *

@@ -8,21 +8,21 @@
 /* A burst of handlers is forgiven after 1/8 of its length outside the interrupt. */
 #define APIC_TIMER_THROTTLE_RECOVERY	8
 /*
- * From 1/4 of busy_us on, expiries do not spin if that is avoidable (level 1), and from
- * 1/2 on never where the rest of the system could use the time (level 2).
+ * From 1/4 of busy_us on (level 1), expiries do not spin if that is avoidable. From 1/2
+ * on (level 2), they never spin when the rest of the system could use the time.
  */
 #define APIC_TIMER_THROTTLE_LONG	4
 #define APIC_TIMER_THROTTLE_VERY_LONG	2
 
 /**
  * struct apic_timer_throttle - for how long handlers have kept a CPU busy
- * @start:	TSC at which the present burst would have begun, had it been
- *		without gaps
+ * @start:	TSC at which the present burst would have begun if it had no
+ *		gaps
  * @level:	0; 1: it is long; 2: it is very long
  * @end:	TSC at which the last interrupt with handlers ended
  *
- * Interrupts in quick succession are one burst: what counts is the time that the rest
- * of the system has had in between. Accessed by its own CPU only, interrupts off.
+ * Interrupts in quick succession form one burst, depending on the time that the rest
+ * of the system gets in between. Accessed by its own CPU only, interrupts off.
  */
 struct apic_timer_throttle {
 	u64 start;
@@ -51,12 +51,13 @@ static inline void apic_timer_throttle_reset(struct apic_timer_throttle *throttl
  * @throttle:	of this CPU
  * @entry:	TSC at the beginning of the interrupt
  * @programmed_for: TSC that the hardware was programmed for, 0 if for no expiry
- * @latency:	of an interrupt like this one on average, TSC cycles
+ * @latency:	average latency of an interrupt like this one, TSC cycles
  *
- * The burst goes on, less a multiple of the time that the rest of the system has had
- * since its last interrupt. Leaving that and entering this one have taken about a
- * latency each: the rest of the system has had nothing if the hardware fired before
- * the last one was left. apic_timer_throttle_end() has to be called at the end.
+ * The burst continues, less a multiple of the time that the rest of the system has
+ * had since the last interrupt. Leaving that interrupt and entering this one took
+ * about one latency each: if the hardware fired before the last interrupt was left,
+ * the rest of the system had no time. apic_timer_throttle_end() has to be called at
+ * the end.
  */
 static inline void apic_timer_throttle_begin(struct apic_timer_throttle *throttle,
 					     u64 entry, u64 programmed_for, u64 latency)
@@ -100,7 +101,7 @@ static inline void apic_timer_throttle_end(struct apic_timer_throttle *throttle,
 }
 
 /**
- * apic_timer_throttle_level_at() - the level at a later time
+ * apic_timer_throttle_level_at() - get the level at a later time
  * @throttle:	of this CPU, not in its interrupt
  * @tsc:	TSC, after the end of the last interrupt
  *

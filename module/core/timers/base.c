@@ -4,9 +4,8 @@
  * hardware for the head of the queue, here or by interrupting that CPU.
  *
  * A timer belongs to the base of @timer->cpu, whose lock covers it. No path
- * holds the locks of two bases: a timer that moves from one to another has
- * APIC_TIMER_CPU_MOVING for its cpu in between, and whoever wants to lock its
- * base waits:
+ * holds the locks of two bases: while a timer moves from one base to another,
+ * its cpu is APIC_TIMER_CPU_MOVING, and code that has to lock its base waits:
  *
  *	CPU0: add_apic_timer_on(timer, 1)	CPU2: del_apic_timer(timer)
  *
@@ -22,12 +21,12 @@
  *						  locked; timer->cpu is still 1
  *						delete the timer from base 1
  *
- * A timer that is initialised by init_apic_timer() belongs to the CPU that does that, and
- * a static one to the CPU that uses it first.
+ * A timer initialised by init_apic_timer() belongs to the CPU that called it; a static
+ * timer belongs to the CPU that uses it first.
  *
- * The handler may be running on CPU0 while its timer is pending on CPU1, and
- * expires there: see expire.c. CPUs that go offline and modules that are
- * unloaded: see drain.c.
+ * A handler may still be running on CPU0 while its timer is pending, and
+ * expires, on CPU1: see expire.c. For CPUs that go offline and modules that are
+ * unloaded, see drain.c.
  */
 #include <linux/cpumask.h>
 #include <linux/lockdep.h>
@@ -64,12 +63,14 @@ struct apic_timer_base *apic_timer_base_lock(struct apic_timer_list *timer,
 		if (likely(cpu < APIC_TIMER_CPU_NONE)) {
 			base = apic_timer_base_of(cpu);
 			raw_spin_lock_irqsave(&base->lock, *flags);
-			/* If it is in another base, it may be changing. */
+			/* Racy read: a timer of another base may be changing. */
 			if (likely(data_race(timer->cpu == cpu)))
 				return base;
 			raw_spin_unlock_irqrestore(&base->lock, *flags);
 		} else if (cpu == APIC_TIMER_CPU_NONE) {
-			/* Of CPUs that use it at the same time one wins. */
+			/*
+			 * If several CPUs use the timer first at the same time, one of them wins.
+			 */
 			cmpxchg(&timer->cpu, cpu, raw_smp_processor_id());
 			continue;
 		}
@@ -95,9 +96,9 @@ struct apic_timer_base *apic_timer_base_move(struct apic_timer_base *base,
 		return base;
 
 	/*
-	 * Its last run was here, and is the current one or over. If its last run is
-	 * on another CPU, that waits for the run here, or has: the next one only
-	 * has to wait for that.
+	 * The last run was here: it is the current run, or it has ended. If the
+	 * last run is on another CPU, that run waits, or has waited, for the run
+	 * here, and the next run only has to wait for the last one.
 	 */
 	if (timer->prev_cpu == base->cpu)
 		timer->prev_run = base->run;
@@ -143,7 +144,7 @@ void apic_timer_base_program(struct apic_timer_base *base)
 {
 	lockdep_assert_held(&base->lock);
 
-	/* The end of the interrupt does. */
+	/* The end of the interrupt programs the hardware. */
 	if (base->expiring)
 		return;
 
@@ -152,20 +153,20 @@ void apic_timer_base_program(struct apic_timer_base *base)
 		return;
 	}
 	/*
-	 * -EBUSY: an earlier kick is under way and will find this head, as it
-	 * takes the lock. -ENXIO: the CPU is going away, and with it its
-	 * timers, see apic_timer_drain_cpu().
+	 * -EBUSY: an earlier kick is under way, and will see this head because
+	 * it takes the lock. -ENXIO: the CPU is going offline, and its timers
+	 * migrate, see apic_timer_drain_cpu().
 	 */
 	if (!smp_call_function_single_async(base->cpu, &base->kick))
 		apic_timer_stats_inc(KICKS);
 }
 
 /**
- * apic_timer_base_runs() - whether a timer's handler is running
+ * apic_timer_base_runs() - check whether a timer's handler is running
  * @base:	the timer's base, locked
  * @timer:	the timer
  *
- * Return: true while it runs, on whatever CPU.
+ * Return: true while it runs, on any CPU.
  */
 bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)
@@ -194,7 +195,7 @@ void apic_timer_base_reprogram(void)
 
 /**
  * apic_timer_base_shift() - move all pending timers with the TSC
- * @shift:	TSC cycles that the TSC has jumped by
+ * @shift:	TSC cycles by which the TSC has jumped
  *
  * Context: Interrupts off, no other CPU running.
  */
@@ -208,7 +209,9 @@ void apic_timer_base_shift(s64 shift)
 		base = apic_timer_base_of(cpu);
 		raw_spin_lock(&base->lock);
 		apic_timer_queue_shift(&base->queue, shift);
-		/* These are TSC values too; handlers have not kept the CPU busy. */
+		/*
+		 * The following are TSC values too; handlers have not kept the CPU busy.
+		 */
 		if (base->online)
 			base->not_before = 0;
 		apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
@@ -217,11 +220,11 @@ void apic_timer_base_shift(s64 shift)
 }
 
 /**
- * apic_timer_base_has_timers() - whether timers are pending on a CPU
+ * apic_timer_base_has_timers() - check whether timers are pending on a CPU
  * @cpu:	the CPU
  *
- * Context: Any; from one CPU to the next the answer may be out of date, unless
- * interrupts are off on all of them.
+ * Context: Any; the answer may be outdated at once, unless interrupts are off
+ * on all CPUs.
  */
 bool apic_timer_base_has_timers(unsigned int cpu)
 {
@@ -229,7 +232,8 @@ bool apic_timer_base_has_timers(unsigned int cpu)
 }
 
 /**
- * apic_timer_base_moved() - forget what is known by this CPU's TSC, which was written to
+ * apic_timer_base_moved() - reset state that depends on this CPU's TSC, which was
+ * written to
  *
  * Context: Interrupts off, no timer pending on this CPU, no other CPU in this module.
  */
@@ -250,11 +254,11 @@ void apic_timer_base_moved(void)
 /**
  * apic_timer_base_snapshot() - copy the next few pending timers, in the order of expiry
  * @base:	of a CPU
- * @cursor:	initialised, or as the previous call has left it
+ * @cursor:	initialised, or as left by the previous call
  * @views:	filled in; room for APIC_TIMER_QUEUE_GROUP
  *
- * Timers may come and go between calls: see apic_timer_queue_walk(). Interrupts are off
- * for a few timers at a time, however many are pending.
+ * Timers may be added and removed between calls: see apic_timer_queue_walk().
+ * Interrupts are off for a few timers at a time, no matter how many are pending.
  *
  * Context: Any but NMI.
  * Return: number of @views filled in; 0 at the end. The caller has to call
@@ -328,7 +332,7 @@ void apic_timer_base_peek(const struct apic_timer_base *base,
 
 /**
  * apic_timer_base_wake() - interrupt a CPU, which may be idle
- * @cpu:	the CPU; nothing is done for this one, which is awake
+ * @cpu:	the CPU; if it is this one, which is awake, nothing is done
  *
  * Context: Any but NMI.
  */

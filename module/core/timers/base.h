@@ -20,19 +20,20 @@
 /**
  * struct apic_timer_base - the timers of a CPU
  * @lock:	innermost lock of the module, except that of a report; taken with
- *		interrupts off, in interrupt context too
+ *		interrupts off, also in interrupt context
  * @cpu:	the CPU; constant
  * @online:	accepts timers. Written under @lock.
- * @open:	@online, and accepts any module's: see drain.c. Under @lock.
- * @expiring:	handlers run; the hardware is programmed when they have. Under
+ * @open:	@online, and accepts timers of any module: see drain.c. Under
  *		@lock.
+ * @expiring:	handlers are running; the hardware is programmed after them.
+ *		Under @lock.
  * @queue:	pending timers. Under @lock.
  * @running:	the timer whose handler runs now, or NULL. Written by @cpu: set
- *		under @lock, and cleared with a release. Compared only, never
- *		dereferenced, as the handler may have freed the timer.
+ *		under @lock, and cleared with a release. Only compared, never
+ *		dereferenced, because the handler may have freed the timer.
  * @run:	number of handlers called, @running included. Written by @cpu
  *		under @lock, before @running.
- * @not_before:	TSC before which handlers are throttled; 0 if they are not,
+ * @not_before:	TSC until which handlers are throttled; 0 if they are not,
  *		%APIC_TIMER_NEVER while offline. Under @lock.
  * @throttle:	for how long handlers have kept @cpu busy. @cpu only.
  * @kick:	interrupt to @cpu from another CPU, to program for a new head.
@@ -73,11 +74,11 @@ bool apic_timer_base_runs(const struct apic_timer_base *base,
 			  const struct apic_timer_list *timer)
 	__must_hold(&base->lock);
 
-/* What the head asks of the hardware of this CPU, whose base is locked. */
+/* Get the head's target for the hardware of this CPU, whose base is locked. */
 static inline struct apic_timer_target
 apic_timer_base_target(const struct apic_timer_base *base)
 {
-	/* One return only, or the target is put together in memory. */
+	/* Keep a single return: with two, the compiler builds the target in memory. */
 	return apic_timer_target_of(base->queue.first, base->not_before,
 				    &base->throttle, base->expiring);
 }
@@ -105,7 +106,7 @@ void apic_timer_base_snapshot_end(struct apic_timer_base *base,
 /**
  * struct apic_timer_base_head - the head of a CPU's queue
  * @expires:	absolute TSC, %U64_MAX if there is none
- * @budget:	its spin budget, TSC cycles; the module's if it has none
+ * @budget:	its spin budget, TSC cycles; the module's default if it has none
  * @exact:	it is of mode exact, or with %APIC_TIMER_UNDISTURBED
  */
 struct apic_timer_base_head {
@@ -127,10 +128,11 @@ void apic_timer_base_init(void);
 void apic_timer_base_online(void);
 
 /*
- * Edges are checked only in debug kernels and tests, as all callers are known.
+ * State changes are checked only in debug kernels and tests, because all
+ * callers are known.
  *
- * For debugobjects a timer that is shut down is one that is not pending: it may be
- * freed, and initialised again.
+ * For debugobjects, a timer that is shut down is not pending: it may be freed, or
+ * initialised again.
  */
 static inline void apic_timer_set_state(struct apic_timer_list *timer,
 					enum apic_timer_state state)
@@ -146,8 +148,8 @@ static inline void apic_timer_set_state(struct apic_timer_list *timer,
 }
 
 /*
- * Each call of the interface locks a timer's base, and makes the timer pending or not
- * pending: these are inline.
+ * Each call of the interface locks a timer's base, and queues or dequeues the timer:
+ * hence these functions are inline.
  */
 
 /**
@@ -171,11 +173,11 @@ apic_timer_base_lock_here(unsigned long *flags)
 }
 
 /**
- * apic_timer_base_owns() - whether a timer belongs to a base
+ * apic_timer_base_owns() - check whether a timer belongs to a base
  * @base:	the base, locked
- * @timer:	any memory that a timer may be in
+ * @timer:	memory that may hold a timer
  *
- * Return: true if so, which stays so while @base is locked.
+ * Return: true if it does, and keeps belonging to it while @base is locked.
  */
 static __always_inline bool
 apic_timer_base_owns(const struct apic_timer_base *base,
@@ -185,7 +187,7 @@ apic_timer_base_owns(const struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_unlock() - the reverse of both ways to lock
+ * apic_timer_base_unlock() - unlock a base, however it was locked
  * @base:	the base
  * @flags:	interrupt state
  */
@@ -197,7 +199,8 @@ static __always_inline void apic_timer_base_unlock(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_insert() - make a timer pending, and do not program yet
+ * apic_timer_base_insert() - make a timer pending, without programming the
+ * hardware
  * @base:	its base, locked and online
  * @timer:	the timer, not pending
  *
@@ -234,11 +237,11 @@ apic_timer_base_dequeue(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_running() - whether a CPU runs a timer's handler
+ * apic_timer_base_running() - check whether a CPU runs a timer's handler
  * @base:	of the CPU
  * @timer:	the timer, not followed
  *
- * Return: false if it does not; what it did is then seen.
+ * Return: false if it does not; the effects of the handler are then visible.
  */
 static __always_inline bool
 apic_timer_base_running(const struct apic_timer_base *base,
@@ -249,12 +252,12 @@ apic_timer_base_running(const struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_may_run() - whether a timer's handler may be running
+ * apic_timer_base_may_run() - check whether a timer's handler may be running
  * @base:	the timer's base, locked
  * @timer:	the timer
  *
- * Return: false only if apic_timer_base_runs() is: the timer has stayed on its CPU
- * since its last run, and is not running there.
+ * Return: false only if apic_timer_base_runs() is also false: the timer has stayed
+ * on its CPU since its last run, and is not running there.
  */
 static __always_inline bool
 apic_timer_base_may_run(const struct apic_timer_base *base,
@@ -268,12 +271,13 @@ apic_timer_base_may_run(const struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_in_run() - whether a certain run of a handler is under way
+ * apic_timer_base_in_run() - check whether a given run of a handler is under
+ * way
  * @base:	of the CPU that runs it
  * @timer:	the timer, not followed
  * @run:	@base->run at the beginning of the run
  *
- * Return: false once it has ended; what it did is then seen.
+ * Return: false once it has ended; the effects of the handler are then visible.
  */
 static inline bool
 apic_timer_base_in_run(const struct apic_timer_base *base,
@@ -281,7 +285,7 @@ apic_timer_base_in_run(const struct apic_timer_base *base,
 {
 	if (!apic_timer_base_running(base, timer))
 		return false;
-	/* Pairs with the release of @run in expire(): earlier runs are over. */
+	/* Pairs with the release of @run in expire(): earlier runs have ended. */
 	return smp_load_acquire(&base->run) == run;
 }
 

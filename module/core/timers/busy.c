@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The part of the exported interface that tells handlers how long they have kept the CPU.
+ * The part of the exported interface that reports how long handlers have kept the CPU
+ * busy.
  */
 #include <linux/export.h>
 #include <linux/lockdep.h>
@@ -12,13 +13,13 @@
 #include "tsc/tsc.h"
 
 /**
- * apic_timer_busy() - look for how long handlers have kept this CPU busy without a break
+ * apic_timer_busy() - get for how long handlers have kept this CPU busy without a break
  *
- * After the parameter busy_us no handler runs for as long, and what is due is late by
- * that. Timers of mode exact spin less before it comes to this. A handler that spins
- * until a moment of its own should do so as well: from 1 on no longer than it usually
- * has to, and from 2 on it should leave its work to softirq or a thread, where the rest
- * of the system has its turn.
+ * After the parameter busy_us, no handler runs for as long, and timers that are due are
+ * late by that time. Before that happens, timers of mode exact spin less. A handler
+ * that spins until a moment of its own should do the same: at level 1 spin no longer
+ * than usual, and at level 2 leave its work to softirq or a thread, where the rest of
+ * the system gets its turn.
  *
  * Context: In a handler, or with interrupts off.
  * Return:

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calibration: how long a dispatch takes on a CPU, above all the call of a handler,
- * from the last read of the TSC to the handler's first instruction. That much is
- * subtracted from the moment at which the spin ends.
+ * Calibration: measure how long a dispatch takes on a CPU, above all the call of a
+ * handler, from the last read of the TSC to the handler's first instruction. That
+ * time is subtracted from the moment at which the spin ends.
  *
- * No expiry of mode exact may be early, but a call may take less than it ever took
- * while it was measured: the CPU's clock is faster now, its branches are predicted,
- * or the TSC counts in steps. No fraction of what was measured is safe from that: a
- * core that idles along at 800 MHz runs at 5 GHz later. So the call is subtracted
- * in an emulator that counts instructions only, where all calls take the same and
- * the TSC shows no steps; elsewhere nothing is. The watchdog goes on measuring: when
- * calls begin to differ, nothing is subtracted any more.
+ * No expiry of mode exact may be early, but a call may later take less time than any
+ * call that was measured: the CPU's clock is faster, its branches are predicted, or
+ * the TSC counts in steps. No fraction of the measured time is safe: a core that
+ * runs at 800 MHz while it is measured may run at 5 GHz later. Therefore the call is
+ * subtracted only in an emulator that counts instructions, where all calls take the
+ * same time and the TSC shows no steps; elsewhere nothing is subtracted. The
+ * watchdog continues to measure: once calls differ, nothing is subtracted any more.
  *
  * A CPU is calibrated when it is attached. Interrupts are off while a call is
- * measured, and let in every few calls. An interrupt in between makes the next calls
- * slower, as caches and predictors are cold, never faster, so the minimum holds.
+ * measured, and enabled briefly every few calls. An interrupt in between makes the
+ * next calls slower, because caches and predictors are cold, but never faster, so
+ * the minimum holds.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,9 +36,9 @@
 #define IRQS_OFF_NS	10000
 /* Number of reads of the TSC that show how it counts. */
 #define READS		512
-/* Measured calls without a new minimum after which it is taken for one, */
+/* Number of calls without a new minimum after which the minimum is accepted, */
 #define SETTLED		256
-/* and number of calls after which there is none. */
+/* and number of calls after which calibration gives up. */
 #define ROUNDS_MAX	4096
 /* Maximum distance of the expiry that is spun for, TSC cycles */
 #define AHEAD		512U
@@ -75,14 +76,14 @@ static bool may_be_emulated(void)
 #define read_tsc	rdtsc
 
 /*
- * The shortest possible handler. ENDBR is an instruction of it only where all
- * handlers need one.
+ * The shortest possible handler. It begins with ENDBR only where all handlers
+ * must.
  */
 static apic_timer_probe_t *probe(void)
 {
 	unsigned long entry = (unsigned long)apic_timer_probe;
 
-	/* Or objtool misses the instruction. */
+	/* Without this, objtool complains about a missing ENDBR. */
 	OPTIMIZER_HIDE_VAR(entry);
 	if (!IS_ENABLED(CONFIG_CFI_CLANG) && !IS_ENABLED(CONFIG_CFI) &&
 	    !cpu_feature_enabled(X86_FEATURE_IBT))
@@ -90,7 +91,10 @@ static apic_timer_probe_t *probe(void)
 	return (apic_timer_probe_t *)entry;
 }
 
-/* A simple core may take the same for all calls, until its clock changes. */
+/*
+ * Check for a hypervisor: on a simple core, all calls may take the same time until its
+ * clock changes.
+ */
 static bool may_be_emulated(void)
 {
 	return cpu_feature_enabled(X86_FEATURE_HYPERVISOR);
@@ -104,14 +108,17 @@ static u64 let_interrupts_in(void)
 	u64 now;
 
 	local_irq_enable();
-	/* Gives a CPU time to take them, too: STI delays them by an instruction. */
+	/*
+	 * This also gives the CPU time to take them: STI delays interrupts by an
+	 * instruction.
+	 */
 	now = apic_timer_tsc_now();
 	local_irq_disable();
 	return now;
 }
 
 /**
- * apic_timer_calibrate_steps() - about the step in which the TSC counts
+ * apic_timer_calibrate_steps() - estimate the step in which the TSC counts
  * @seen:	number of times that two successive reads differed by 0, 1, ...
  *		TSC cycles; the last of %APIC_TIMER_CALIBRATE_DELTAS is for all
  *		larger differences
@@ -155,7 +162,7 @@ static u64 measure_steps(u64 irqs_off)
 	return apic_timer_calibrate_steps(seen, READS);
 }
 
-/* Dispatch the probe, and note what its call takes. Return: the way. */
+/* Dispatch the probe, and record the time of its call. Return: the way. */
 static enum apic_timer_dispatch_way
 measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahead)
 {
@@ -187,16 +194,19 @@ measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahe
 	return way;
 }
 
-/* What every call takes for certain. */
+/* Get the time that every call certainly takes. */
 static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 {
 	if (steps || calls->most != calls->least || !may_be_emulated())
 		return 0;
-	/* A tracer on all calls may be gone when it counts. */
+	/* A long call may be traced, and the tracer may be gone later. */
 	return calls->least <= CALL_MAX ? calls->least : 0;
 }
 
-/* What learning from an expiry takes: twice the minimum, as there are longer paths. */
+/*
+ * Measure how long learning from an expiry takes: twice the minimum, as there are longer
+ * paths.
+ */
 static u64 measure_learning(u64 irqs_off)
 {
 	struct apic_timer_dispatch expiry = {};
@@ -231,7 +241,7 @@ static void measure_calls(struct apic_timer_dispatch_cost *cost, u64 irqs_off)
 	if (cost->steps || !may_be_emulated())
 		rounds = SETTLED / 8;	/* no call will be certain */
 	for (i = 0; i < rounds; i++) {
-		/* From hardly a spin on, and with the TSC at any point of a step. */
+		/* Start with hardly a spin, and with the TSC at any point of a step. */
 		measure_call(cost, true, i * 7 % AHEAD);
 		measure_call(cost, false, 0);
 		if (min(wait->settled, at_once->settled) >= SETTLED)
@@ -244,12 +254,12 @@ static void measure_calls(struct apic_timer_dispatch_cost *cost, u64 irqs_off)
 }
 
 /**
- * apic_timer_calibrate() - measure what a dispatch takes on this CPU
+ * apic_timer_calibrate() - measure how long a dispatch takes on this CPU
  *
- * What was learnt on it before is forgotten.
+ * Earlier latency estimates of this CPU are reset.
  *
- * Context: Task, bound to the CPU, whose base takes no timers; interrupts on. Takes
- * some 100 microseconds, with interrupts off for some 10 at a time.
+ * Context: Task, bound to the CPU, whose base does not accept timers; interrupts
+ * on. Takes some 100 microseconds, with interrupts off for some 10 at a time.
  */
 void apic_timer_calibrate(void)
 {
@@ -307,7 +317,7 @@ static void found_early(u64 took, u64 subtracted)
 /**
  * apic_timer_calibrate_watch() - check whether calls have become faster
  *
- * Nothing is subtracted for the call from then on if so.
+ * If they have, nothing is subtracted for the call from then on.
  *
  * Context: Interrupts off, nothing due for some microseconds.
  */
@@ -320,7 +330,7 @@ void apic_timer_calibrate_watch(void)
 	unsigned int i;
 
 	lockdep_assert_irqs_disabled();
-	/* Where nothing is subtracted, nothing is early. */
+	/* If nothing is subtracted, no expiry is early. */
 	if (!cost->call[APIC_TIMER_DISPATCH_WAIT] &&
 	    !cost->call[APIC_TIMER_DISPATCH_AT_ONCE])
 		return;

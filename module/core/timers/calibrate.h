@@ -4,9 +4,9 @@
 
 #include <linux/types.h>
 
-/* Two successive reads of the TSC are less apart, unless it is emulated. */
+/* Two successive reads of the TSC differ by less, unless it is emulated. */
 #define APIC_TIMER_CALIBRATE_DELTAS	128
-/* Larger than any plausible call: nothing is subtracted then. */
+/* Larger than any plausible call, so that nothing is subtracted. */
 #define APIC_TIMER_CALIBRATE_NO_STEPS	127
 
 void apic_timer_calibrate(void);

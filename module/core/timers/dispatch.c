@@ -3,11 +3,10 @@
  * Dispatch: the last part of the way from the interrupt to a handler. Spin until
  * the expiry, if need be, and call the handler.
  *
- * All that can be done before the last read of the TSC is done before it. The rest
- * takes the same few instructions each time: calibrate.c measures them, and what
- * it is sure of is subtracted. The latency of the expiry is learnt while spinning
- * if there is time for that, otherwise by the caller, when it has nothing more urgent
- * to do.
+ * All work that can precede the last read of the TSC does. The rest is the same few
+ * instructions each time: calibrate.c measures them, and the time that they certainly
+ * take is subtracted. The latency of the expiry is learnt while spinning if there is
+ * time, otherwise by the caller, when it has nothing more urgent to do.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,8 +40,8 @@ static bool too_late(const struct apic_timer_dispatch *expiry,
 
 /*
  * A handler has enabled interrupts, as spin_unlock_irq() does, or has taken a lock
- * and not released it. The interrupted task is not to blame, and the code below
- * takes locks that interrupts take.
+ * and not released it. Restore the context: the interrupted task must not suffer
+ * from it, and the code below takes locks that interrupts take.
  */
 static noinline void restore_context(const struct apic_timer_dispatch *expiry, int count)
 {
@@ -62,9 +61,9 @@ static noinline void restore_context(const struct apic_timer_dispatch *expiry, i
  * apic_timer_dispatch() - run a handler at its time
  * @expiry:	the expiry, which is due
  *
- * Whatever the handler did to the interrupt flag and the preempt count is undone
- * when it has returned. There must be one copy of this function only: the time that
- * one takes does not hold for another that the compiler specialised.
+ * Changes that the handler made to the interrupt flag and the preempt count are
+ * undone after it has returned. There must be only one copy of this function: the
+ * time measured for it does not hold for a copy that the compiler specialised.
  *
  * Context: Hard interrupt, interrupts off, no lock held.
  */
@@ -77,8 +76,9 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *expiry)
 	int count = preempt_count();
 
 	/*
-	 * Both may be cold, and are needed the moment that the spin ends. Many
-	 * handlers get a pointer to their data; another value does no harm.
+	 * Both may be cold in the cache, and are needed when the spin ends.
+	 * Many handlers get a pointer as their data; another value does no
+	 * harm.
 	 */
 	prefetch(expiry->function);
 	prefetch((void *)expiry->data);

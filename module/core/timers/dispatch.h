@@ -37,7 +37,7 @@ struct apic_timer_dispatch {
 };
 
 /**
- * enum apic_timer_dispatch_way - what comes before the call of a handler
+ * enum apic_timer_dispatch_way - what precedes the call of a handler
  * @APIC_TIMER_DISPATCH_AT_ONCE: a read of the TSC
  * @APIC_TIMER_DISPATCH_WAIT:	a spin
  * @APIC_TIMER_DISPATCH_WAYS:	number of ways
@@ -66,15 +66,16 @@ struct apic_timer_dispatch_call {
 };
 
 /**
- * struct apic_timer_dispatch_cost - what a dispatch takes on a CPU, TSC cycles
- * @call:	subtracted for the call of the handler, by way: what each takes, or 0
- *		where that is not certain. Never rises.
+ * struct apic_timer_dispatch_cost - time that a dispatch takes on a CPU, TSC
+ * cycles
+ * @call:	time subtracted for the call of the handler, by way: what each call
+ *		takes, or 0 if that is not certain. Never rises.
  * @late:	an expiry that is ready later than this after its moment is late
- * @learn:	twice the minimum that learning from a latency takes
+ * @learn:	twice the minimum time for learning from a latency
  * @exact:	from @ready to the handler, in mode exact with hardly a spin
- * @plain:	from @ready to the handler without one
- * @steps:	about the step in which the TSC counts
- * @calls:	what was measured, by way
+ * @plain:	from @ready to the handler, without a spin
+ * @steps:	estimated step in which the TSC counts
+ * @calls:	measured calls, by way
  *
  * Set when the CPU is attached, and watched from then on: see calibrate.c.
  */

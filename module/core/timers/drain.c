@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Drain: take pending timers out of a base. Its CPU goes offline, and they migrate;
- * or their module, or apic_timer, is unloaded, and they are cancelled.
+ * Drain: take pending timers out of a base. When its CPU goes offline, they
+ * migrate; when their module, or apic_timer, is unloaded, they are cancelled.
  *
- * Migration, of one timer after the other. A timer is PENDING all the time, and
- * whoever wants its lock waits while its cpu is APIC_TIMER_CPU_MOVING:
+ * Timers migrate one after the other. A timer stays PENDING all the time, and
+ * code that has to lock its base waits while its cpu is APIC_TIMER_CPU_MOVING:
  *
  *	CPU1 goes offline			CPU0
  *
@@ -21,8 +21,8 @@
  *	unlock base 0
  *						lock base 0: delete it from there
  *
- * A module that is unloaded. If its timers were cancelled on one CPU after the other
- * only, a handler could arm one where they have been cancelled already:
+ * Unloading a module: if its timers were only cancelled on one CPU after the other,
+ * a handler could arm one on a CPU whose timers are cancelled already:
  *
  *	CPU0: rmmod				CPU1: handler of the module
  *
@@ -32,8 +32,8 @@
  *	free the module's memory
  *	  a timer in it is pending on CPU0
  *
- * So all bases are closed to its timers first. Calls that arm a timer see that under
- * the lock, and cancel it instead if it belongs to the module:
+ * So all bases are closed to the module's timers first. Calls that arm a timer see
+ * that under the lock, and cancel the timer instead if it belongs to the module:
  *
  *	CPU0: rmmod				CPU1: handler of the module
  *
@@ -69,8 +69,8 @@
 #include "timers/state.h"
 
 /*
- * Number of timers cancelled, by handler, for one message each. Of one unload, or of
- * one CPU that goes offline: the lock of CPU hotplug serialises them.
+ * Number of timers cancelled by one unload, or by one CPU that goes offline, for one
+ * message per handler. The lock of CPU hotplug serialises these.
  */
 static struct {
 	raw_spinlock_t lock;	/* inside a base's */
@@ -110,7 +110,10 @@ static void report_print(void)
 	unsigned int i;
 
 	for (i = 0; i < report.size; i++) {
-		/* Looking a name up takes long, and printk() has interrupts off. */
+		/*
+		 * Look the name up here: it takes long, and printk() turns interrupts
+		 * off.
+		 */
 		snprintf(report.name, sizeof(report.name), "%ps",
 			 report.handlers[i].function);
 		pr_warn("cancelled %lu pending timer(s) of handler %s\n",
@@ -190,7 +193,7 @@ static void open_all(bool open)
 
 /*
  * Cancel a base's timers: those of @module, or all of them if NULL. Interrupts are
- * let in every few timers.
+ * enabled every few timers.
  */
 static void cancel(struct apic_timer_base *base, const struct module *module)
 {
@@ -220,7 +223,10 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 			cancelled(timers[i]);
 			timers[theirs++] = timers[i];
 		}
-		/* The leader last: without it, another timer has to lead. */
+		/*
+		 * Delete the group's leader last: otherwise another timer has to become
+		 * leader.
+		 */
 		while (theirs)
 			apic_timer_base_dequeue(base, timers[--theirs]);
 		if (!more) {
@@ -233,7 +239,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 	} while (more);
 }
 
-/* Wait until the handler returns that runs now, as its timer may be cancelled. */
+/* Wait until the running handler returns: its timer may be one of those cancelled. */
 static void wait_for_handler(struct apic_timer_base *base)
 {
 	struct apic_timer_list *running;
@@ -253,7 +259,7 @@ static void wait_for_handler(struct apic_timer_base *base)
 
 /*
  * While the bases are closed, a timer of the module can only expire, be deleted or be
- * cancelled. No CPU goes offline meanwhile, as its timers would migrate.
+ * cancelled. No CPU may go offline meanwhile, because its timers would migrate.
  */
 static void cancel_everywhere(const struct module *module)
 {
@@ -276,10 +282,11 @@ static void cancel_everywhere(const struct module *module)
 }
 
 /**
- * apic_timer_drain_all() - cancel all timers, as apic_timer is unloaded
+ * apic_timer_drain_all() - cancel all timers because apic_timer is being
+ * unloaded
  *
  * No consumer is left. Only a handler that is still running could arm a timer, and
- * that is refused.
+ * its call is refused.
  *
  * Context: Task.
  */
@@ -292,8 +299,8 @@ void apic_timer_drain_all(void)
  * apic_timer_drain_module() - cancel the timers of a module being unloaded
  * @module:	the module, past its exit function
  *
- * Those whose handler or whose memory is the module's; of one in its per-CPU memory, the
- * handler must be. On return none can be armed
+ * These are the timers whose handler or whose memory belongs to the module; for a timer
+ * in the module's per-CPU memory, the handler must. On return, none of them can be armed
  * any more, and none of their handlers is running.
  *
  * Context: Task.
@@ -304,8 +311,8 @@ void apic_timer_drain_module(const struct module *module)
 }
 
 /*
- * Where the next timer of a CPU that goes offline migrates to: the next CPU after
- * @prev, round robin. NULL if no CPU accepts timers.
+ * Choose the CPU to which the next timer of a CPU that goes offline migrates: the
+ * next one after @prev, round robin. Return: NULL if no CPU accepts timers.
  */
 static struct apic_timer_base *successor(unsigned int prev)
 {
@@ -320,7 +327,10 @@ static struct apic_timer_base *successor(unsigned int prev)
 	return NULL;
 }
 
-/* While both bases are locked one after the other, only one of them has a tree to change. */
+/*
+ * Make room beforehand: then only one of the two bases changes its tree while interrupts
+ * are off.
+ */
 static void make_room(struct apic_timer_base *to)
 {
 	unsigned long flags;
@@ -365,8 +375,9 @@ static bool is_empty(struct apic_timer_base *base)
 }
 
 /*
- * Cancel all timers of a CPU that is offline, where none is armed any more. But those that
- * are pending can be modified until they are cancelled, to where the walk does not come:
+ * Cancel all timers of a CPU that is offline. No timer can be armed there any more, but a
+ * pending one can be modified until it is cancelled, and may move to a place that the walk
+ * has passed:
  *
  *	CPU1 goes offline			CPU0
  *
@@ -388,12 +399,12 @@ static void cancel_offline(struct apic_timer_base *base)
 /**
  * apic_timer_drain_cpu() - migrate this CPU's timers, and accept no more
  *
- * In the order of their expiry they migrate to the other CPUs, round robin, so that
- * none gets them all. If no other CPU accepts timers they are cancelled. CPUs go
- * offline one at a time, so these stay online.
+ * Timers migrate in the order of their expiry to the other CPUs, round robin, so
+ * that no CPU gets them all. If no other CPU accepts timers, they are cancelled.
+ * CPUs go offline one at a time, so the others stay online.
  *
- * No handler runs on this CPU from here on: arming its timer again would fail, and
- * end a periodic timer.
+ * No handler runs on this CPU from here on: its attempt to arm its timer again
+ * would fail, which would end a periodic timer.
  *
  * Context: Task, bound to the CPU, whose source is still attached.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expiry: the handlers that are due on this CPU run, in its timer interrupt.
+ * Expiry: run the handlers that are due on this CPU, in its timer interrupt.
  *
  * The base is not locked while a handler runs, so its timer may be armed on
  * another CPU, and expire there, before the handler has returned. A handler does
- * not run on two CPUs at a time: each run waits for the one before, which
- * @timer->prev_cpu and @timer->prev_run name, the CPU and its count of runs:
+ * not run on two CPUs at a time: each run waits for the previous one, which
+ * @timer->prev_cpu (the CPU) and @timer->prev_run (its count of runs) identify:
  *
  *	CPU0					CPU1
  *
@@ -21,8 +21,8 @@
  *	running = NULL
  *						handler runs
  *
- * The number of the run is compared as well as the timer, or both would wait for
- * each other for ever here:
+ * Both the timer and the number of the run are compared. Otherwise, the two CPUs
+ * would wait for each other forever here:
  *
  *	CPU0					CPU1
  *
@@ -64,7 +64,7 @@ static enum apic_timer_cpu_state cpu_state_now(const struct apic_timer_mux *mux)
 	return mux->tick_stopped ? APIC_TIMER_CPU_TICK_STOPPED : APIC_TIMER_CPU_IDLE;
 }
 
-/* Trace the course of an expiry, for a user who wants to know what made it late. */
+/* Trace the course of an expiry, for a user who wants to know why it was late. */
 static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode,
 			  const struct apic_timer_dispatch *expiry,
 			  const struct apic_timer_mux *mux)
@@ -90,8 +90,9 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
 }
 
 /*
- * Learning from a latency takes a third of an expiry. Where it is not done while
- * spinning, and the handler learns for itself, some latencies are enough for the others.
+ * Learning from a latency takes a third of the time of an expiry. If there was no time
+ * for it while spinning, and the handler learns a latency of its own, it is enough to
+ * learn from one expiry in this number.
  */
 #define LEARN_RUNS	16
 
@@ -102,8 +103,8 @@ static bool learns_itself(const struct apic_timer_base *base, unsigned int flags
 }
 
 /*
- * Run the handler of the head. Drops the lock while it runs. Return: the TSC when it
- * was ready, if its latency is still to be learnt, otherwise 0.
+ * Run the handler of the head. Drops the lock while the handler runs. Return: the
+ * TSC when it was ready, if its latency is still to be learnt, otherwise 0.
  */
 static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	__must_hold(&base->lock)
@@ -120,15 +121,15 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
 
-	/* One expiry has one latency; none if another interrupt serves it early. */
+	/* An expiry has a latency only if the hardware has fired for it. */
 	if (mux->entry >= mux->programmed_for)
 		expiry.programmed_for = mux->programmed_for;
 	mux->programmed_for = 0;
 
 	apic_timer_base_dequeue(base, timer);
-	/* Pairs with apic_timer_base_in_run(): earlier runs are over. */
+	/* Pairs with apic_timer_base_in_run(): earlier runs have ended. */
 	smp_store_release(&base->run, base->run + 1);
-	/* Pairs with apic_timer_base_in_run(): with @timer, @run is seen. */
+	/* Pairs with apic_timer_base_in_run(): whoever sees @timer also sees @run. */
 	smp_store_release(&base->running, timer);
 	timer->prev_cpu = base->cpu;
 	raw_spin_unlock(&base->lock);
@@ -176,14 +177,15 @@ static void begin_busy(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_expire_due() - run what is due on this CPU
+ * apic_timer_expire_due() - run the handlers that are due on this CPU
  * @mux:	of this CPU
  *
  * Called by the source from its interrupt, between apic_timer_mux_begin() and
- * apic_timer_mux_end(), if apic_timer_mux_timers_due(). A handler that arms a
- * timer for the past gets it run by the same loop, never by recursion. The loop
- * is bounded: after busy_us without a break, to which interrupts in quick
- * succession add up, handlers are throttled for as long as they have run.
+ * apic_timer_mux_end(), if apic_timer_mux_timers_due(). If a handler arms a
+ * timer for the past, the same loop runs it, never a recursion. The loop is
+ * bounded: after busy_us without a break, handlers are throttled for as long as
+ * they have run. Interrupts in quick succession count as one run without a
+ * break.
  *
  * Context: Hard interrupt, interrupts off.
  */
@@ -197,7 +199,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 	lockdep_assert_irqs_disabled();
 	raw_spin_lock(&base->lock);
 	if (now >= base->not_before) {
-		/* The rest of the system has had its turn. */
+		/* The throttle ends: the rest of the system has had its turn. */
 		if (unlikely(base->not_before)) {
 			base->not_before = 0;
 			apic_timer_throttle_reset(&base->throttle,
@@ -208,7 +210,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 		if (unlikely(begun)) {
 			begin_busy(base, mux, programmed_for);
 			apic_timer_throttle_measure(&base->throttle, now);
-			/* The lead may be what takes the time. */
+			/* Perhaps spinning for too large a lead takes the time. */
 			apic_timer_lead_hurry();
 		}
 		base->expiring = true;
@@ -224,7 +226,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 				break;
 			}
 			mux->served = true;
-			/* One expiry of an interrupt at most has a latency. */
+			/* At most one expiry of an interrupt has a latency. */
 			unlearnt |= expire(base, base->queue.first);
 			if (!begun)
 				begin_busy(base, mux, programmed_for);
@@ -235,7 +237,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 		base->expiring = false;
 		if (begun)
 			apic_timer_throttle_end(&base->throttle, now);
-		/* Only now, as it would have made the next of neighbours later. */
+		/* Learn only now: earlier, it would have delayed the next handler. */
 		if (unlearnt)
 			apic_timer_lead_learn(cpu_state_now(mux), unlearnt - programmed_for);
 	}

@@ -18,7 +18,7 @@
 #include "timers/base.h"
 #include "tsc/tsc.h"
 
-/* A fence may be set so far ahead, in multiples of what an event may be deferred by. */
+/* Maximum distance of a fence, in multiples of defer_ns. */
 #define AHEAD	2
 
 static int set(u64 until)
@@ -43,24 +43,23 @@ static int set(u64 until)
  * apic_timer_fence() - keep the kernel's own events away until a moment
  * @until:	the moment, absolute TSC in cycles
  *
- * An event of the kernel's on this CPU, such as its tick, that is due within the
- * parameter defer_ns before @until comes at @until; one that is due earlier comes
- * in time. This is for code that runs at a moment of its own outside a handler,
- * such as a thread that a handler has woken and that waits for the rest on the
- * TSC: call it in that handler, with a moment shortly after the wanted one. Timers
- * of mode exact need no fence. Interrupts of devices are not kept away.
+ * A kernel event on this CPU, such as its tick, that is due within the parameter
+ * defer_ns before @until is deferred to @until; an event that is due earlier is
+ * served in time. This is for code that runs at a chosen moment outside a handler,
+ * such as a thread that a handler has woken and that waits for the moment on the
+ * TSC: call it in that handler, with @until shortly after the moment. Timers of
+ * mode exact need no fence. Interrupts of devices are not kept away.
  *
- * An event is deferred by defer_ns at most and once only: a later fence does not
- * move it again, so that no series of fences stops the tick. What was deferred is
- * counted and traced. There is nothing to undo: a fence is over at @until. Fences
- * that overlap add up.
+ * An event is deferred by at most defer_ns, and only once: a later fence does not
+ * defer it again, so that no series of fences can stop the tick. Deferred events
+ * are counted and traced. There is nothing to undo: a fence ends at @until.
+ * Overlapping fences merge into one.
  *
- * Context: Any but NMI; on the CPU in question, so in a handler, or with
- * preemption or migration disabled.
- * Return:
+ * Context: Any but NMI; bound to the CPU in question: in a handler, or with
+ * preemption or migration disabled. Return:
  * * %0 - the fence stands, or @until has passed
  * * %-ERANGE - @until is further ahead than twice defer_ns
- * * %-EOPNOTSUPP - the kernel's events do not come by way of apic_timer (source
+ * * %-EOPNOTSUPP - apic_timer does not deliver the kernel's events (source
  *   hrtimer, or a LAPIC timer that the kernel does not use), or defer_ns is 0
  * * %-ENODEV - this CPU does not accept timers
  * * %-EPERM - called from NMI

@@ -27,8 +27,8 @@ static __always_inline void apic_timer_mux_enter(struct apic_timer_mux *mux,
 /**
  * apic_timer_mux_leave() - second half of the interrupt: the kernel's event
  * @mux:	of this CPU
- * @kernel_event: calls the kernel's handler; it programs its next event from
- *		there, or where it defers that, later
+ * @kernel_event: calls the kernel's handler, which programs the kernel's next
+ *		event, at once or later
  * @context:	for @kernel_event
  *
  * Context: Interrupts off, in the interrupt, after apic_timer_mux_enter().

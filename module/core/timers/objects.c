@@ -18,7 +18,10 @@ static void *hint(void *address)
 	return ((struct apic_timer_list *)address)->function;
 }
 
-/* One that was never passed to init_apic_timer(): DEFINE_APIC_TIMER()'s. */
+/*
+ * Check for a timer that was never passed to init_apic_timer(): one of
+ * DEFINE_APIC_TIMER().
+ */
 static bool is_static(void *address)
 {
 	return apic_timer_state_known(address);
@@ -27,8 +30,8 @@ static bool is_static(void *address)
 /*
  * A pending timer is being initialised or freed: delete it.
  *
- * If its memory has been overwritten, nobody knows it for a timer, and it stays in its
- * queue. It must not stay active, or this is called again for ever.
+ * If its memory has been overwritten, it is no longer recognised as a timer, and stays
+ * in its queue. It must not stay active, or this function is called again forever.
  */
 static bool remove_pending(void *address, enum debug_obj_state state)
 {
@@ -58,7 +61,7 @@ static const struct debug_obj_descr description = {
 
 /**
  * apic_timer_objects_setup() - get ready
- * @del:	del_apic_timer(), which this file must not know
+ * @del:	del_apic_timer(), which this file must not refer to
  */
 void apic_timer_objects_setup(int (*del)(struct apic_timer_list *timer))
 {
@@ -69,7 +72,7 @@ void apic_timer_objects_setup(int (*del)(struct apic_timer_list *timer))
  * apic_timer_objects_init() - a timer is being initialised
  * @timer:	the timer, as it was before
  *
- * Context: Any but NMI, as init_apic_timer(): takes a lock of the kernel's.
+ * Context: Any but NMI, as init_apic_timer(): takes a lock of the kernel.
  */
 void apic_timer_objects_init(struct apic_timer_list *timer)
 {

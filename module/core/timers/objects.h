@@ -4,8 +4,8 @@
 
 /*
  * A kernel with CONFIG_DEBUG_OBJECTS, booted with debug_objects, tracks which timers are
- * pending. It warns when one of them is initialised again, or when its memory is freed
- * (CONFIG_DEBUG_OBJECTS_FREE), and the timer is deleted in time.
+ * pending. It warns when a pending timer is initialised again, or when its memory is
+ * freed (CONFIG_DEBUG_OBJECTS_FREE); the timer is then deleted first.
  */
 struct apic_timer_list;
 

@@ -15,8 +15,8 @@
 #include "tsc/tsc.h"
 
 /*
- * Can its expiry be advanced by @period? The queue is sorted by the expiry of pending
- * timers, which only mod_apic_timer() may change.
+ * Check whether the expiry of a timer can be advanced by @period. The queue is sorted
+ * by the expiry of pending timers, which only mod_apic_timer() may change.
  */
 static bool check(const struct apic_timer_list *timer, u64 period,
 		  const void *caller)
@@ -40,17 +40,19 @@ static bool check(const struct apic_timer_list *timer, u64 period,
  * @now:	TSC that the new expiry has to exceed, cycles
  * @period:	TSC cycles, not 0
  *
- * For a handler that arms its own timer again. After an overrun, moments that have
- * passed are skipped, and the handler is called once for all of them. If the period is
- * not a whole number of cycles, use apic_timer_forward_period().
+ * This is for a handler that arms its own timer again. After an overrun, moments that
+ * have passed are skipped, and the handler is called once for all of them. If the
+ * period is not a whole number of cycles, use apic_timer_forward_period().
  *
- * Mode mean starts some handlers before @timer->expires. If they pass their own @now, the
- * moment is still ahead, and they run for it again: pass max(now, timer->expires).
+ * In mode mean, a handler may start before @timer->expires. If it passes its own @now,
+ * that moment is still ahead, and the handler runs for it again. Pass max(now,
+ * timer->expires) instead.
  *
  * Context: Any.
- * Return: number of periods that the expiry was advanced by: 0 if it is still ahead, 1
- * in time, more after an overrun. @expires saturates at the largest value, which never
- * comes. Also 0 if the call is refused: no timer, a pending one, or a period of 0.
+ * Return: number of periods by which the expiry was advanced: 0 if it is still ahead,
+ * 1 if the call is in time, more after an overrun. @expires saturates at the largest
+ * value, which is never reached. Also 0 if the call is refused: no timer, a pending
+ * one, or a period of 0.
  */
 u64 apic_timer_forward(struct apic_timer_list *timer, u64 now, u64 period)
 {
@@ -73,9 +75,9 @@ EXPORT_SYMBOL_GPL(apic_timer_forward);
  * @n:		number of the moment
  * @khz:	TSC frequency, kHz
  *
- * The start may be before the TSC's zero, as 2^64 less the distance: the TSC has restarted
- * in a sleep, and the start was moved with it. Moments after the zero are what they were.
- * No TSC counts up to 2^63, which takes 97 years at 3 GHz.
+ * If the TSC restarted in a sleep and the start was moved with it, the start may lie
+ * before the TSC's zero, stored as 2^64 less the distance. Moments after the zero are
+ * computed as usual. No TSC counts up to 2^63, which takes 97 years at 3 GHz.
  *
  * Return: absolute TSC, cycles, saturated: 0 for a moment before the TSC's zero.
  */
@@ -97,13 +99,13 @@ u64 apic_timer_period_moment(const struct apic_timer_period *period, u64 n,
  *		advanced
  * @now:	TSC that the new expiry has to exceed, cycles
  *
- * As apic_timer_forward(), for periods in nanoseconds: moment n is computed
- * from the start, so that rounding to cycles never adds up. In mode mean, too, @now is
- * max(now, timer->expires).
+ * Same as apic_timer_forward(), for periods in nanoseconds: moment n is always
+ * computed from the start, so that errors from rounding to cycles do not accumulate.
+ * In mode mean, pass max(now, timer->expires) as @now here as well.
  *
  * Context: Any.
- * Return: number of periods that @period->n was advanced by; 0 if the present moment is
- * still ahead. Also 0 if the call is refused: no timer, a pending one, no period, or
+ * Return: number of periods by which @period->n was advanced; 0 if the present moment
+ * is still ahead. Also 0 if the call is refused: no timer, a pending one, no period, or
  * one of 0 ns.
  */
 u64 apic_timer_forward_period(struct apic_timer_list *timer,
@@ -124,7 +126,10 @@ u64 apic_timer_forward_period(struct apic_timer_list *timer,
 		n = div64_u64(apic_timer_tsc_to_ns_at(now - period->start, khz),
 			      period->period_ns);
 		n = max(n, period->n);
-		/* Rounded down twice, n may still be a cycle's worth short. */
+		/*
+		 * Because of rounding down twice, n may still be short by the periods of
+		 * one cycle.
+		 */
 		do {
 			moment = apic_timer_period_moment(period, ++n, khz);
 		} while (moment <= now && moment != U64_MAX);

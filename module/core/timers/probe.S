@@ -8,8 +8,8 @@
 /*
  * apic_timer_probe(now, data) - read the TSC with the first instruction
  *
- * Nothing orders the read, as nothing need do so in another module's handler.
- * Puts the TSC where data points to.
+ * The read is not ordered, because a handler's read need not be either. Stores
+ * the TSC where data points to.
  */
 SYM_TYPED_FUNC_START(apic_timer_probe)
 	rdtsc

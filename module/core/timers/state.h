@@ -16,8 +16,8 @@
  *			NEW and DONE by apic_timer_shutdown_sync(), and left by
  *			init_apic_timer() only.
  *
- * timer.c draws the edges. The values are unlikely ones, so that zeroed, poisoned
- * and random memory is not taken for a timer.
+ * timer.c draws the edges. The values are improbable ones, so that zeroed,
+ * poisoned or random memory is not mistaken for a timer.
  */
 enum apic_timer_state {
 	APIC_TIMER_NEW = APIC_TIMER_STATE_NEW,
@@ -29,7 +29,7 @@ enum apic_timer_state {
 /* A timer's cpu while it moves from one base to another */
 #define APIC_TIMER_CPU_MOVING	UINT_MAX
 
-/* One comparison tells a CPU from both values that are none. */
+/* One comparison separates CPU numbers from both special values. */
 static_assert((APIC_TIMER_CPU_MOVING - APIC_TIMER_CPU_NONE) == 1);
 
 static inline bool apic_timer_state_known(const struct apic_timer_list *timer)

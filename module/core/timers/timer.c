@@ -10,14 +10,14 @@
  *	      |            apic_timer_shutdown_sync()                      |
  *	      +-----------------------> SHUTDOWN <-------------------------+
  *
- * A timer that is pending is deleted before it is shut down, under one lock. From
- * SHUTDOWN only init_apic_timer() leads back, to NEW; so it does from NEW and DONE.
- * mod changes the expiry of a pending timer, which stays PENDING, and so does a timer
- * that migrates. The handler may be running in each state but NEW: it is called in
- * DONE, and may arm its timer or be waited for by others.
+ * A pending timer is deleted and shut down under one lock. Only init_apic_timer()
+ * leads out of SHUTDOWN, to NEW; it also leads from DONE to NEW. A timer stays
+ * PENDING while mod changes its expiry, and while it migrates. The handler may be
+ * running in every state except NEW: it is called in DONE, may arm its timer, and
+ * other code may shut the timer down meanwhile.
  *
- * States change under the lock of the timer's base. Memory with no known state is no
- * timer: each call refuses it.
+ * States change under the lock of the timer's base. Memory without a known state is
+ * not a timer: every call refuses it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,7 +39,10 @@
 #include "timers/state.h"
 #include "tsc/tsc.h"
 
-/* A change of what consumers allocate is a change of the interface: see APIC_TIMER_API. */
+/*
+ * A change of a structure that consumers allocate is a change of the interface: see
+ * APIC_TIMER_API.
+ */
 #define LAYOUT(type, member, offset) \
 	static_assert(offsetof(struct type, member) == (offset))
 
@@ -63,8 +66,8 @@ EXPORT_SYMBOL_GPL(apic_timer_api);
 
 /*
  * Each call has a fast path for the usual case: a timer of this CPU, and no mistake.
- * All other cases, and mistakes, are left to its slow twin, which starts over. The
- * state is read under the lock; before that the memory is only known to be readable.
+ * All other cases are left to its slow counterpart, which starts over. The state is
+ * read under the lock; before that the memory is only known to be readable.
  */
 
 /* Flags that need no budget. */
@@ -75,7 +78,7 @@ static __always_inline bool readable(const struct apic_timer_list *timer)
 	return likely(!in_nmi() && timer);
 }
 
-/* Can it be armed, provided that it is a timer? */
+/* Check whether a timer can be armed, provided that it is a timer. */
 static __always_inline bool armable(const struct apic_timer_list *timer)
 {
 	return readable(timer) && likely(timer->function) &&
@@ -83,7 +86,7 @@ static __always_inline bool armable(const struct apic_timer_list *timer)
 			timer->spin_budget));
 }
 
-/* Can any call be made for @timer in this context? */
+/* Check whether calls can be made for @timer in this context. */
 static int check(const struct apic_timer_list *timer, const void *caller)
 {
 	if (in_nmi())
@@ -94,7 +97,7 @@ static int check(const struct apic_timer_list *timer, const void *caller)
 	return 0;
 }
 
-/* Does its mode spin, or may the module's default mode? */
+/* Check whether a timer's mode spins, or the module's default mode may spin. */
 static bool may_spin(const struct apic_timer_list *timer)
 {
 	unsigned int mode = timer->flags & APIC_TIMER_MODE_MASK;
@@ -102,7 +105,7 @@ static bool may_spin(const struct apic_timer_list *timer)
 	return !mode || mode == APIC_TIMER_EXACT;
 }
 
-/* Can it be armed? */
+/* Check whether a timer can be armed. */
 static int check_arm(const struct apic_timer_list *timer, const void *caller)
 {
 	int ret = check(timer, caller);
@@ -129,8 +132,8 @@ static int check_arm(const struct apic_timer_list *timer, const void *caller)
 
 /**
  * init_apic_timer() - initialise a timer
- * @timer:	memory in no other use; @expires, @data and @function keep their
- *		values, all else is overwritten
+ * @timer:	memory not in use otherwise; @expires, @data and @function keep
+ *		their values, all other members are overwritten
  *
  * Set @timer->flags and @timer->spin_budget after this call, which clears them.
  *
@@ -148,7 +151,10 @@ void init_apic_timer(struct apic_timer_list *timer)
 	timer->prev = NULL;
 	timer->flags = 0;
 	timer->spin_budget = 0;
-	/* It is likely to be armed here: on the fast path, without another CPU's lock. */
+	/*
+	 * The timer is likely to be armed on this CPU: allow the fast path, without
+	 * another CPU's lock.
+	 */
 	timer->cpu = raw_smp_processor_id();
 	timer->prev_cpu = timer->cpu;
 	timer->prev_run = 0;
@@ -167,9 +173,9 @@ static void count_late(const struct apic_timer_list *timer)
 /*
  * Make a timer pending, and count it if it is late, unless it @cannot_be.
  *
- * Its expiry is compared with the TSC only if it is the new head, or handlers are
- * running: behind another timer that is due, being late is not counted. This spares
- * most calls a read of the TSC.
+ * Its expiry is compared with the TSC only if the timer is the new head, or
+ * handlers are running. This spares most calls a read of the TSC; a late timer
+ * behind another timer that is due is not counted.
  */
 static __always_inline void enqueue(struct apic_timer_base *base,
 				    struct apic_timer_list *timer, bool cannot_be)
@@ -210,7 +216,7 @@ static int arm_on(struct apic_timer_base *base, struct apic_timer_list *timer,
 	return ret;
 }
 
-/* Of add_apic_timer(), for which any CPU will do */
+/* Value of @cpu for add_apic_timer(), which takes any CPU */
 #define THIS_CPU	(-1)
 
 static int add_checked(struct apic_timer_list *timer, int cpu,
@@ -245,8 +251,8 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * add_apic_timer() - arm a timer on this CPU
  * @timer:	timer, initialised, not pending, with @expires and @function set
  *
- * @timer->function starts at @timer->expires, or at once if that is past, which is
- * counted in added_late unless another timer that is due is before it.
+ * @timer->function starts at @timer->expires, or at once if that has passed. The
+ * latter is counted in added_late, unless another timer that is due comes first.
  *
  * Context: Any but NMI, also a handler. Takes and releases the lock of one or
  * two bases.
@@ -259,8 +265,8 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * * %-ENODEV - this CPU does not accept timers (it is going offline), or the
  *   timer's module is past its exit function
  * * %-EPERM - called from NMI
- * * %-ESHUTDOWN - apic_timer_shutdown_sync() was called for it. This is no mistake
- *   of the caller's, and not logged.
+ * * %-ESHUTDOWN - apic_timer_shutdown_sync() was called for it. This is not a
+ *   mistake of the caller, and not logged.
  */
 int add_apic_timer(struct apic_timer_list *timer)
 {
@@ -286,12 +292,12 @@ EXPORT_SYMBOL_GPL(add_apic_timer);
  * @timer:	as for add_apic_timer()
  * @cpu:	the CPU that @timer->function runs on
  *
- * If @cpu is another CPU and this timer its new head, @cpu gets an interrupt from
- * this CPU to program its hardware: @timer->expires has to be later than that takes,
- * or the expiry is late.
+ * If @cpu is another CPU and this timer becomes its head, this CPU interrupts @cpu,
+ * which then programs its hardware. If @timer->expires arrives before that is done,
+ * the expiry is late.
  *
  * If @cpu goes offline while the timer is pending, the timer migrates to another CPU
- * and runs there: at the same @timer->expires, or at once if that passes meanwhile.
+ * and runs there, at the same @timer->expires, or at once if that passes meanwhile.
  * The trace event apic_timer_migrate reports it. The timer stays there when @cpu
  * comes online again. If no other CPU accepts timers it is cancelled, and the kernel
  * log names its handler. A handler that must run on @cpu compares @cpu with
@@ -318,8 +324,8 @@ int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
 EXPORT_SYMBOL_GPL(add_apic_timer_on);
 
 /*
- * Change the expiry of a timer that is pending. One that is only put off, as timeouts are
- * all the time, needs no read of the TSC: it is not late for that.
+ * Change the expiry of a pending timer. If it is only postponed, as timeouts usually are,
+ * no read of the TSC is needed: that does not make it late.
  */
 static __always_inline void change(struct apic_timer_base *base,
 				   struct apic_timer_list *timer,
@@ -369,7 +375,7 @@ static noinline int mod_slowly(struct apic_timer_list *timer,
 }
 
 /**
- * mod_apic_timer() - change a timer's expiry, arming it if it isn't pending
+ * mod_apic_timer() - change a timer's expiry, and arm it if it is not pending
  * @timer:	timer, initialised, with @function set
  * @expires:	new expiry, absolute TSC in cycles
  *
@@ -422,8 +428,8 @@ static __always_inline void del(struct apic_timer_base *base,
 }
 
 /*
- * Delete a timer if it is pending, and shut it down if @shutdown. *@running: its
- * handler is running; *@self: it is the caller.
+ * Delete a timer if it is pending, and shut it down if @shutdown. Set *@running
+ * if its handler is running, and *@self if that handler is the caller.
  */
 static int try_del(struct apic_timer_list *timer, bool shutdown, bool *running,
 		   bool *self)
@@ -468,7 +474,7 @@ static noinline int del_slowly(struct apic_timer_list *timer,
  * Context: Any but NMI, also a handler. Takes and releases the base's lock.
  * Return:
  * * %1 - it was pending; the handler will not run for it
- * * %0 - it was not pending: it ran, or was deleted before
+ * * %0 - it was not pending: it has run, or was deleted before
  * * %-EBUSY - it was not pending, and its handler is running at this moment
  * * %-ENOENT - it was never armed
  * * %-EINVAL - not initialised
@@ -520,13 +526,13 @@ static noinline int del_and_wait(struct apic_timer_list *timer, bool shutdown,
  * @timer:	timer, initialised
  *
  * On return the timer is not pending and its handler runs on no CPU: it may be
- * freed, unless other code arms it again meanwhile, which apic_timer_shutdown_sync()
- * prevents. If the handler arms its own timer, that is deleted too.
+ * freed, unless other code may arm it again meanwhile, which
+ * apic_timer_shutdown_sync() prevents. If the handler arms its own timer again, the
+ * timer is deleted as well.
  *
  * Context: Any but NMI. The caller must not hold a lock that the handler takes. A
- * call from the timer's own handler would wait for ever, and is refused. Two handlers
- * on two CPUs that wait for each other do hang.
- * Return:
+ * call from the timer's own handler would wait forever, and is refused. Two handlers
+ * on two CPUs that wait for each other are not detected, and hang. Return:
  * * %1 - it was pending; the handler will not run for it
  * * %0 - it was not pending
  * * %-EDEADLK - called from the timer's own handler; the timer is not pending,
@@ -559,11 +565,11 @@ EXPORT_SYMBOL_GPL(del_apic_timer_sync);
  * apic_timer_shutdown_sync() - delete a timer, and refuse to arm it from then on
  * @timer:	timer, initialised
  *
- * As del_apic_timer_sync(); and calls that arm @timer fail with %-ESHUTDOWN until
- * init_apic_timer() is called for it. It is therefore safe also where other code arms
- * @timer, such as the handler of another timer, which @timer's handler arms in turn:
- * shut down one of them, then the other. That code may still run, but must not use
- * freed memory.
+ * Works like del_apic_timer_sync(); in addition, calls that arm @timer fail with
+ * %-ESHUTDOWN until init_apic_timer() is called for it. It is therefore safe even if
+ * other code arms @timer, such as the handler of another timer that @timer's handler
+ * arms in turn: shut down one of the two, then the other. The other code may still
+ * run, but must not use freed memory.
  *
  * Context: As del_apic_timer_sync().
  * Return:
@@ -583,10 +589,10 @@ int apic_timer_shutdown_sync(struct apic_timer_list *timer)
 EXPORT_SYMBOL_GPL(apic_timer_shutdown_sync);
 
 /**
- * apic_timer_pending() - whether a timer is pending
+ * apic_timer_pending() - check whether a timer is pending
  * @timer:	timer, initialised
  *
- * Context: Any. Takes no lock: the result may be out of date at once, unless the
+ * Context: Any. Takes no lock: the result may be outdated at once, unless the
  * caller keeps other code from arming or deleting the timer.
  * Return: true if it was armed and has neither expired nor been deleted.
  */
