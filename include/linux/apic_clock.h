@@ -431,9 +431,7 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 		       void (*done)(const struct apic_clock_receipt *receipt, unsigned long data),
 		       unsigned long data, unsigned int flags);
 
-/*
- * Cancel a pending expiry, wait for handlers, and free the memory. Task context; sleeps.
- */
+/* Cancel a pending expiry, wait for handlers, and free the memory. Task context; sleeps. */
 void apic_clock_group_free(struct apic_clock_group *group);
 
 /*

@@ -13,8 +13,7 @@
 #include <linux/uaccess.h>
 
 /**
- * apic_struct_in() - copy in from the user a structure that begins with its
- * size
+ * apic_struct_in() - copy in from the user a structure that begins with its size
  * @to:		the kernel's structure
  * @ksize:	size of the kernel's structure, bytes
  * @least:	size of its first version, bytes

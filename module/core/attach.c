@@ -38,7 +38,7 @@ static char *source = "auto";
 module_param(source, charp, 0444);
 MODULE_PARM_DESC(source, "where timer interrupts come from: auto, hook, proxy or hrtimer");
 
-/* In the order of preference */
+/* In order of preference */
 static const struct apic_timer_source * const sources[] = {
 #ifdef CONFIG_APIC_TIMER_SIM
 	&apic_timer_source_sim,
@@ -53,7 +53,7 @@ static const struct apic_timer_source * const sources[] = {
 
 static enum cpuhp_state hotplug_state;
 
-/* The rate of the TSC that sources convert by, or an older one */
+/* The rate of the TSC that sources use for conversion, or an older one */
 static u32 tsc_khz_known;
 
 /* The source is being attached to all CPUs, or detached from them. */
@@ -80,8 +80,8 @@ static int attach_cpu(unsigned int cpu)
 	if (ret) {
 		pr_err("CPU %u takes no timers: error %d\n", cpu, ret);
 		/*
-		 * While a source is being chosen, another one is tried then. Later
-		 * an error would keep the CPU from coming online.
+		 * While a source is being chosen, an error lets another one be
+		 * tried. Later, an error would keep the CPU from coming online.
 		 */
 		return changing ? ret : 0;
 	}
@@ -120,7 +120,7 @@ static int detach_cpu(unsigned int cpu)
 		 BIT(APIC_TIMER_EXACT))
 
 /**
- * apic_timer_query() - describe what serves the timers of a CPU
+ * apic_timer_query() - describe the source and hardware of a CPU's timers
  * @cpu:	the CPU
  * @info:	filled in
  *
@@ -155,7 +155,7 @@ int apic_timer_query(int cpu, struct apic_timer_info *info)
 EXPORT_SYMBOL_GPL(apic_timer_query);
 
 /**
- * apic_timer_attach_hardware_name() - name of a hardware mode
+ * apic_timer_attach_hardware_name() - get the name of a hardware mode
  * @info:	of a CPU
  *
  * Return: a short phrase.
@@ -229,13 +229,13 @@ static void refine(void *unused)
 /**
  * apic_timer_attach_refine() - use the rate of the TSC that the kernel has refined
  *
- * The kernel refines it once, a second or two after boot, by less than 1%. A module that
- * is loaded before, from an initial RAM disk for example, would keep the first estimate.
- * Sources and the length of a tick are converted again. Limits that were converted when
- * the module was loaded (spin_budget_ns, defer_ns, late_ns, busy_us, watchdog_ms) are
- * not, as nothing relies on a limit to 1%.
+ * The kernel refines it once, a second or two after boot, by less than 1%. If the module
+ * was loaded before that, for example from an initial RAM disk, it would keep the first
+ * estimate. The sources and the length of a tick are converted again. Limits that were
+ * converted when the module was loaded (spin_budget_ns, defer_ns, late_ns, busy_us,
+ * watchdog_ms) are not, because no limit has to be exact to 1%.
  *
- * Context: Task context; called now and then.
+ * Context: Task context; called periodically.
  */
 void apic_timer_attach_refine(void)
 {

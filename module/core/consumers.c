@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Consumers: modules that may have timers, as they use symbols of apic_timer, or those
- * of such a module. When one is unloaded, its timers are searched for on all CPUs; the
- * unloading of any other module must cost nothing.
+ * Consumers: modules that may have timers, because they use symbols of apic_timer or
+ * of another consumer. When a consumer is unloaded, its timers are searched for on all
+ * CPUs; unloading any other module must cost nothing.
  *
- * Modules cannot read the kernel's lists of who uses whom, as the type of their elements
- * is private in newer kernels. But each module has a directory in sysfs with a link for
- * each module that uses its symbols.
+ * Modules cannot read the kernel's lists of module users, because the type of their
+ * elements is private in newer kernels. But each module has a directory in sysfs with a
+ * link for each module that uses its symbols.
  *
- * A module that has the symbols by symbol_get() only is not listed there, and has to
- * delete its timers itself.
+ * A module that gets the symbols only by symbol_get() is not listed there, and has
+ * to delete its timers itself.
  */
 #include <linux/kobject.h>
 #include <linux/module.h>
@@ -20,7 +20,7 @@
 
 #if defined(MODULE) && defined(CONFIG_SYSFS) && defined(CONFIG_MODULE_UNLOAD)
 
-/* More are taken for any module. */
+/* With more consumers, every module counts as one. */
 #define CONSUMERS	64
 
 static DEFINE_MUTEX(lock);
@@ -28,7 +28,7 @@ static const struct module *consumers[CONSUMERS];
 static unsigned int count;
 static bool overflowed;
 
-/* Whether @module uses symbols of @other. */
+/* Check whether @module uses symbols of @other. */
 static bool uses(const struct module *module, const struct module *other)
 {
 	struct kernfs_node *link;
@@ -44,7 +44,10 @@ static bool may_have_timers(const struct module *module)
 
 	lockdep_assert_held(&lock);
 
-	/* Its load failed before it was linked, but a parameter may be a call. */
+	/*
+	 * Its load failed before it was linked, but setting a parameter may have run its
+	 * code.
+	 */
 	if (overflowed || !module->mkobj.kobj.state_in_sysfs)
 		return true;
 	if (uses(module, THIS_MODULE))
@@ -74,7 +77,7 @@ void apic_timer_consumers_live(const struct module *module)
 }
 
 /**
- * apic_timer_consumers_going() - whether a module that is unloaded may have timers
+ * apic_timer_consumers_going() - check whether a module that is being unloaded may have timers
  * @module:	the module, past its exit function, or past its failed init function
  *
  * Context: Task, the module notifier.
@@ -96,7 +99,7 @@ bool apic_timer_consumers_going(const struct module *module)
 
 #else
 
-/* Nothing is known of them: built into the kernel, we are no module. */
+/* Built into the kernel, apic_timer is no module: nothing is known about its consumers. */
 void apic_timer_consumers_live(const struct module *module)
 {
 }

@@ -81,7 +81,7 @@ DEFINE_SHOW_ATTRIBUTE(info);
 
 static u64 peek(const u64 *value)
 {
-	/* Its CPU may write it meanwhile: values may be of different expiries. */
+	/* Racy read: the CPU may write meanwhile, so values may be of different expiries. */
 	return data_race(*value);
 }
 
@@ -146,7 +146,7 @@ struct pending {
 #define PENDING_READERS	8
 static atomic_t pending_readers;
 
-/* Go to the first timer of a CPU, or nowhere. */
+/* Go to the first timer of a CPU, or to the end. */
 static void pending_go(struct pending *pending, unsigned int cpu)
 {
 	if (pending->cpu < nr_cpu_ids)
@@ -179,7 +179,7 @@ static void *pending_start(struct seq_file *file, loff_t *pos)
 {
 	struct pending *pending = file->private;
 
-	/* Elsewhere, reading continues where it stopped. */
+	/* At other positions, reading continues where it stopped. */
 	if (!*pos)
 		pending_go(pending, cpumask_first(cpu_possible_mask));
 	return pending_view(pending);

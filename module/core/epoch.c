@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far TSC values can be relied on: their epoch, whether the kernel trusts the TSC,
- * and the notifiers that are called when either changes.
+ * Reliability of TSC values: their epoch, whether the kernel trusts the TSC, and the
+ * notifiers that are called when either changes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,7 +29,10 @@ static ATOMIC_NOTIFIER_HEAD(chain);
 static DEFINE_MUTEX(chain_mutex);	/* serialises changes of it */
 
 static void watch(struct work_struct *work);
-/* Deferrable: wakes no idle CPU. While that sleeps, what has changed is noticed later. */
+/*
+ * Deferrable, so as not to wake an idle CPU. While the CPU sleeps, changes are noticed
+ * later.
+ */
 static DECLARE_DEFERRABLE_WORK(watch_work, watch);
 
 static void notify(enum apic_timer_event event, s64 shift)
@@ -43,8 +46,9 @@ static void notify(enum apic_timer_event event, s64 shift)
 }
 
 /*
- * The kernel notifies no module when it refines the rate of the TSC, which it does only
- * while it trusts it, nor when it marks the TSC unstable, which it never takes back.
+ * The kernel does not notify modules when it refines the rate of the TSC, which it does
+ * only while it trusts the TSC, or when it marks the TSC unstable, which it never
+ * reverts.
  */
 static void watch(struct work_struct *work)
 {
@@ -57,7 +61,10 @@ static void watch(struct work_struct *work)
 	notify(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
-/* Asked first, as the chain warns by WARN() of one that is: see refuse.h. */
+/*
+ * Check this first, because for a registered block the chain triggers a WARN(): see
+ * refuse.h.
+ */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;
@@ -82,7 +89,7 @@ static bool is_registered(const struct notifier_block *block)
  * Return:
  * * %0 - registered
  * * %-EEXIST - it is registered already
- * * %-EINVAL - @block is NULL, or has nothing to call
+ * * %-EINVAL - @block is NULL, or has no function to call
  */
 int apic_timer_register_notifier(struct notifier_block *block)
 {
@@ -109,8 +116,8 @@ EXPORT_SYMBOL_GPL(apic_timer_register_notifier);
  *
  * Context: Task context; waits until a call that is under way has returned.
  * Return:
- * * %0 - no call of it is under way, and none will be
- * * %-ENOENT - it isn't registered
+ * * %0 - unregistered; no call is running, and none will be made
+ * * %-ENOENT - it is not registered
  * * %-EINVAL - @block is NULL
  */
 int apic_timer_unregister_notifier(struct notifier_block *block)
@@ -132,7 +139,7 @@ int apic_timer_unregister_notifier(struct notifier_block *block)
 EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);
 
 /**
- * apic_timer_epoch_begin() - begin an epoch, as the TSC has jumped in a sleep
+ * apic_timer_epoch_begin() - begin an epoch because the TSC has jumped in a sleep
  * @shift:	TSC now less TSC then, cycles
  *
  * Context: Interrupts off, no other CPU running; pending timers have been moved.
@@ -147,7 +154,7 @@ void apic_timer_epoch_begin(s64 shift)
 /**
  * apic_timer_epoch_init() - watch the kernel's trust in the TSC
  *
- * If there was none from the start, the log has said so.
+ * If the kernel did not trust it from the start, that has been logged.
  */
 void apic_timer_epoch_init(void)
 {

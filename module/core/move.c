@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TSCs that are written to while the machine runs.
+ * Write to TSCs while the machine runs.
  *
- * A deadline is a value of its CPU's TSC: when that is moved, a pending timer expires too
- * early or too late by as much. It cannot be moved along, as its owner has other values of
- * that TSC, of which nothing is known here. So no timer may be pending there.
+ * A deadline is a value of its CPU's TSC: when that TSC is moved, a pending timer expires
+ * too early or too late by the same amount. The timer cannot be moved along, because its
+ * owner may keep other values of that TSC, which are unknown here. So no timer may be
+ * pending on these CPUs.
  *
- * The kernel's next event may be programmed as a TSC value, too, by us or by the kernel
- * itself (TSC-deadline). It is programmed anew: the kernel does so when an hrtimer is
- * started that comes before all others. Moved back by a second, the TSC would otherwise
- * leave the CPU without a tick for a second.
+ * The kernel's next event may also be programmed as a TSC value, by us or by the kernel
+ * itself (TSC-deadline). It is programmed again: the kernel does so when an hrtimer is
+ * started that expires before all others. Otherwise, a TSC that is moved back by a
+ * second would leave the CPU without a tick for a second.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,9 +34,9 @@
 #include "tsc/tsc.h"
 
 /**
- * struct move - TSCs that are moved
- * @cpus:	of these CPUs
- * @move:	function that does it, of its own CPU
+ * struct move - a move of TSCs
+ * @cpus:	CPUs whose TSC is moved
+ * @move:	function that moves the TSC of its own CPU
  */
 struct move {
 	const struct cpumask *cpus;
@@ -50,7 +51,7 @@ static enum hrtimer_restart nothing(struct hrtimer *unused)
 	return HRTIMER_NORESTART;
 }
 
-/* Interrupts are off on all CPUs: each finds the same. */
+/* Interrupts are off on all CPUs, so that each gets the same result. */
 static int check(const struct move *move)
 {
 	unsigned int cpu;
@@ -64,9 +65,10 @@ static int check(const struct move *move)
 }
 
 /*
- * The kernel's event that we know of has an old TSC value. Linux 7.x sets no other one
- * while one that is overdue is out (clockevents.c, next_event_forced), so that one has
- * to come now: the kernel finds what is due by its own clock.
+ * The kernel event that the mux has recorded has an old TSC value. Linux 7.x programs
+ * no other event while an overdue one is outstanding (clockevents.c,
+ * next_event_forced), so the event is made due now: the kernel finds due timers by its
+ * own clock.
  */
 static void serve_kernel(void)
 {
@@ -102,8 +104,8 @@ static int move_here(void *data)
  * @move:	called on each of them, interrupts off on all CPUs; writes to its CPU's
  *		TSC or TSC_ADJUST
  *
- * TSC values of these CPUs that were read before mean something else from then on: no
- * notifier is called, as a notice has one distance for all CPUs.
+ * TSC values that were read on these CPUs before are invalid afterwards. No notifier
+ * is called, because a notice has one distance for all CPUs.
  *
  * Context: Task; sleeps, and stops all CPUs for some microseconds.
  * Return:
@@ -111,7 +113,7 @@ static int move_here(void *data)
  * * %-EBUSY - timers are pending on one of @cpus: nothing was done
  * * %-ENODEV - one of @cpus is offline: nothing was done
  * * %-EOPNOTSUPP - without high resolution timers the kernel's own events would be late
- * * %-EINVAL - nothing to call, or no CPUs
+ * * %-EINVAL - @move is NULL, or there are no CPUs
  */
 int apic_timer_move_tsc(const struct cpumask *cpus, void (*move)(void))
 {

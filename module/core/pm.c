@@ -2,11 +2,11 @@
 /*
  * Suspend to RAM, and hibernation.
  *
- * All CPUs but one are offline then, and their timers have migrated to it. When the
- * machine resumes, the LAPIC has lost its state, and the TSC may have restarted or
- * stopped: comparing it with the kernel's clock that counts sleep shows that.
+ * All CPUs except one are offline then, and their timers have migrated to it. When
+ * the machine resumes, the LAPIC has lost its state, and the TSC may have restarted
+ * or stopped. A comparison with the kernel's clock that counts sleep reveals this.
  *
- * Nothing of this happens in suspend to idle: CPUs stay online, and the source is
+ * None of this happens in suspend to idle: CPUs stay online, and the source is
  * resumed with the kernel's clock event devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -37,7 +37,7 @@
 static u64 slept_tsc;
 static ktime_t slept_at;
 
-/* Has the TSC counted throughout the sleep? */
+/* Check whether the TSC has counted throughout the sleep. */
 static bool has_counted(u64 tsc, u64 slept_ns)
 {
 	u64 counted_ns, apart;
@@ -51,7 +51,7 @@ static bool has_counted(u64 tsc, u64 slept_ns)
 }
 
 /**
- * apic_timer_pm_suspend() - note the time, as the machine is being suspended
+ * apic_timer_pm_suspend() - record the time when the machine is being suspended
  *
  * Context: Interrupts off, no other CPU running.
  */
@@ -62,7 +62,7 @@ void apic_timer_pm_suspend(void)
 }
 
 /**
- * apic_timer_pm_resume() - go on after the machine was suspended
+ * apic_timer_pm_resume() - continue after the machine was suspended
  *
  * Context: As apic_timer_pm_suspend(); the kernel's clock runs again.
  */

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keep a CPU out of deep idle states while an exact expiry of its own is near, as
- * waking from one takes longer than all else that makes an expiry late.
+ * Keep a CPU out of deep idle states while an exact expiry of its own is near,
+ * because waking from such a state takes longer than anything else that makes an
+ * expiry late.
  *
- * This is a resume latency QoS request for the CPU, as drivers make them, from a work
- * item. A cpuidle governor takes the strictest of these and of the global ones when
- * the CPU goes idle, and avoids states that take longer to wake from. 0 us would leave
- * only polling, with the tick running: allowed is what the spin compensates for.
+ * A work item makes a resume latency QoS request for the CPU, as drivers do. When the
+ * CPU goes idle, a cpuidle governor takes the strictest of these and of the global
+ * requests, and avoids states that take longer to wake from. A request for 0 us would
+ * leave only polling, with the tick running: the request allows the time that the spin
+ * compensates for.
  *
  * Programming the hardware costs a store and a comparison. An exact timer that is
- * pending behind others is not searched for: it counts once it is the head, and is
- * then programmed by its CPU, which is awake. Where exact expiries follow others
- * closely, the CPU would be asleep again before the request is made; so a request
- * stays until no exact timer has been the head for some time.
+ * pending behind others is not searched for: it counts once it is the head, and
+ * its CPU, which is awake then, programs it. If exact expiries closely follow
+ * others, the CPU would be asleep again before the request is made; therefore, a
+ * request stays until no exact timer has been the head for some time.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -50,19 +52,23 @@ module_param(latency_qos_us, int, 0444);
 MODULE_PARM_DESC(latency_qos_us, "maximum time that waking from an idle state may take while such an expiry is near, in us; 0 makes idle CPUs poll; -1 is what the spin budget covers");
 
 /*
- * How near an expiry has to be, before or after it, and the period of re-evaluation
- * meanwhile. Long enough for the timer wheel and a work item on a busy CPU.
+ * Distance before and after an expiry within which it counts as near, and the
+ * period of re-evaluation meanwhile. Long enough for the timer wheel and a work
+ * item on a busy CPU.
  */
 #define NEAR_NS		(50 * NSEC_PER_MSEC)
-/* An expiry that is this much before the known one needs no re-evaluation. */
+/* An expiry up to this much before the known one needs no re-evaluation. */
 #define SLACK_NS	(NEAR_NS / 2)
 
-/* Under the mutex, as is making them. One that is not active is not made. */
+/*
+ * Accessed, made and changed under the mutex. An inactive request is one that is not
+ * made.
+ */
 static DEFINE_PER_CPU(struct dev_pm_qos_request, requests);
 static DEFINE_MUTEX(mutex);
 
 /**
- * apic_timer_qos_restart() - start over, as the TSC may have jumped
+ * apic_timer_qos_restart() - start over because the TSC may have jumped
  *
  * Context: Interrupts off, no other CPU in this module.
  */
@@ -75,7 +81,7 @@ void apic_timer_qos_restart(void)
 	apic_timer_qos_kick();
 }
 
-/* What has to be requested for a CPU, and why. */
+/* Expiries for which a request for a CPU may be needed. */
 struct demand {
 	s32 us;
 	u64 next;	/* of the exact timer that it is for, perhaps past */
@@ -90,7 +96,7 @@ static s32 allowed_us(unsigned int cpu, u64 budget)
 		       NSEC_PER_USEC);
 }
 
-/* Compute the demand of a CPU, and from when on the CPU has to kick. */
+/* Compute the demand of a CPU, and the TSC before which a new expiry has to kick. */
 static struct demand demand_of(unsigned int cpu, u64 now)
 {
 	struct apic_timer_qos *qos = per_cpu_ptr(&apic_timer_qos, cpu);
@@ -129,7 +135,10 @@ static s32 requested_us(struct dev_pm_qos_request *request)
 	       request->data.pnode.prio : PM_QOS_RESUME_LATENCY_NO_CONSTRAINT;
 }
 
-/* Return: by how many us more is allowed than before, which may be less. */
+/*
+ * Make or change a request. Return: how much more latency is allowed than before, us; may
+ * be negative.
+ */
 static s64 request_us(unsigned int cpu, s32 us)
 {
 	struct dev_pm_qos_request *request = per_cpu_ptr(&requests, cpu);
@@ -154,15 +163,15 @@ static s64 request_us(unsigned int cpu, s32 us)
 }
 
 /*
- * An idle CPU does not notice that a request has changed. It has to be woken once: if
- * it may be in a deep state now and would not wake before the expiry; or if it may be
- * in a shallow state and would stay there for long.
+ * An idle CPU does not notice that a request has changed. Wake it once if it may be
+ * in a deep state now and would not wake before the expiry, or if it may be in a
+ * shallow state and would stay there for long.
  */
 static void wake_idle(unsigned int cpu, const struct demand *demand, s64 change, u64 now)
 {
 	u64 near = apic_timer_ns_to_tsc(NEAR_NS), kernel, expiry, wakes;
 
-	/* It may be changing: any of its values will do. */
+	/* Racy read: any of its values will do. */
 	kernel = data_race(apic_timer_mux_kernel_deadline(per_cpu_ptr(&apic_timer_mux, cpu)));
 	wakes = min(kernel, demand->head);
 	if (change > 0) {
@@ -211,16 +220,16 @@ static void reevaluate(struct work_struct *work)
 		return;
 
 	ns = apic_timer_tsc_to_ns(again - min(again, now));
-	/* The timer wheel may run a far timer late by an eighth. */
+	/* The timer wheel may run a distant timer late by an eighth of the distance. */
 	if (ns > NEAR_NS)
 		ns -= ns / 8;
-	/* A kick meanwhile has queued it already. */
+	/* This does nothing if a kick has queued the work meanwhile. */
 	queue_delayed_work(apic_timer_qos_workqueue, &apic_timer_qos_work,
 			   nsecs_to_jiffies(ns) + 1);
 }
 
 /**
- * apic_timer_qos_requested() - the present request for a CPU
+ * apic_timer_qos_requested() - get the present request for a CPU
  * @cpu:	the CPU
  *
  * Context: Task.
@@ -252,9 +261,9 @@ static void reset(void)
 }
 
 /**
- * apic_timer_qos_online() - get ready for timers on this CPU
+ * apic_timer_qos_online() - prepare for timers on this CPU
  *
- * Context: Task, bound to the CPU, before its base takes timers.
+ * Context: Task, bound to the CPU, before its base accepts timers.
  */
 void apic_timer_qos_online(void)
 {
@@ -267,7 +276,7 @@ void apic_timer_qos_online(void)
  *
  * A request must not outlive the CPU's device.
  *
- * Context: Task, bound to the CPU, whose base takes no timers any more.
+ * Context: Task, bound to the CPU, whose base no longer accepts timers.
  */
 void apic_timer_qos_offline(void)
 {
@@ -281,7 +290,7 @@ void apic_timer_qos_offline(void)
 }
 
 /**
- * apic_timer_qos_init() - get ready, requesting nothing
+ * apic_timer_qos_init() - initialise, without any request
  *
  * Return: 0 or -ENOMEM.
  */
@@ -301,7 +310,7 @@ int apic_timer_qos_init(void)
 }
 
 /**
- * apic_timer_qos_exit() - the reverse
+ * apic_timer_qos_exit() - undo apic_timer_qos_init()
  *
  * No CPU is attached any more: there is no request, and no CPU kicks.
  */

@@ -119,8 +119,7 @@ DEFINE_EVENT(apic_calendar_overrun_class, apic_calendar_late_break,
 );
 
 /**
- * apic_calendar_change - called when a switch of tables, or a stop, is
- * requested
+ * apic_calendar_change - called when a switch of tables, or a stop, is requested
  * @from:	number of the table in force
  * @to:		number of the next table, 4294967295: the calendar stops
  * @at:		the boundary at which it takes effect, absolute TSC

@@ -45,9 +45,7 @@
 #define APIC_CALENDAR_THREAD	2	/* the same, in a kernel thread */
 #define APIC_CALENDAR_KINDS	3
 
-/*
- * &struct apic_calendar_unit.on_overrun: action on a thread that has used up its budget
- */
+/* &struct apic_calendar_unit.on_overrun: action on a thread that has used up its budget */
 #define APIC_CALENDAR_PARK	0	/* stops, and continues in its next window */
 #define APIC_CALENDAR_SIGNAL	1	/* gets a signal, and continues */
 #define APIC_CALENDAR_KILL	2	/* its process is killed */
@@ -321,8 +319,7 @@ struct apic_calendar_query {
 #define APIC_CALENDAR_RUNNING	1
 
 /**
- * struct apic_calendar_status - %APIC_CALENDAR_STATUS: state of the calendar and
- * of a unit
+ * struct apic_calendar_status - %APIC_CALENDAR_STATUS: state of the calendar and of a unit
  * @size:	in: sizeof(struct apic_calendar_status)
  * @unit:	in: number of the unit
  * @state:	out: state of the calendar: %APIC_CALENDAR_IDLE or _RUNNING
@@ -373,8 +370,7 @@ struct apic_calendar_status {
 #define APIC_CALENDAR_PASSED	6	/* @count whole cycles from @cycle on had passed */
 
 /**
- * struct apic_calendar_receipt - record of a window; read() returns an array of
- * these
+ * struct apic_calendar_receipt - record of a window; read() returns an array of these
  * @number:	number of the receipt; a missing one was overwritten
  * @start:	planned start, TSC
  * @woken:	TSC when the interrupt was handled

@@ -3,8 +3,8 @@
  * <linux/syscore_ops.h>
  *
  * register_syscore(), whose callbacks take a pointer: in 7.x, and in later 6.12
- * stable kernels; register_syscore_ops() before. module/Kbuild looks which one
- * there is.
+ * stable kernels; register_syscore_ops() before. module/Kbuild checks which of
+ * them exists.
  */
 #ifndef _APIC_TIMER_COMPAT_SYSCORE_H
 #define _APIC_TIMER_COMPAT_SYSCORE_H
@@ -16,7 +16,7 @@
 #define apic_timer_syscore_register	register_syscore
 #define apic_timer_syscore_unregister	unregister_syscore
 
-/* A static struct syscore called @name, whose callbacks take nothing. */
+/* Define a static struct syscore called @name, whose callbacks take no argument. */
 #define APIC_TIMER_DEFINE_SYSCORE(name, _suspend, _resume)		\
 static int name##_suspend(void *unused)					\
 {									\

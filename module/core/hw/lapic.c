@@ -28,7 +28,7 @@
 
 /**
  * apic_timer_lapic_probe() - check whether this machine's LAPIC timers are usable
- * @source:	name of the source that asks, for the log
+ * @source:	name of the calling source, for the log
  *
  * Return: 0; -ENODEV with the reason in the log.
  */
@@ -52,7 +52,7 @@ int apic_timer_lapic_probe(const char *source)
  * apic_timer_lapic_init() - describe a CPU's LAPIC timer
  * @lapic:	filled in
  * @tsc_deadline: it is programmed through the TSC-deadline MSR
- * @ticks_per_sec: otherwise, the rate of its undivided counter, Hz
+ * @ticks_per_sec: rate of its undivided counter otherwise, Hz
  *
  * Return: 0; -ERANGE, with a message, if that rate is implausible.
  */
@@ -77,10 +77,10 @@ int apic_timer_lapic_init(struct apic_timer_lapic *lapic, bool tsc_deadline,
 }
 
 /**
- * apic_timer_lapic_refine() - the kernel has found another rate of the TSC
- * @lapic:	of this CPU, whose counter has the rate that it had in Hz
+ * apic_timer_lapic_refine() - use the TSC rate that the kernel has refined
+ * @lapic:	of this CPU, whose counter keeps its rate in Hz
  *
- * What the hardware is programmed for stays.
+ * The hardware stays programmed as it is.
  *
  * Context: Interrupts off.
  */
@@ -113,8 +113,10 @@ int apic_timer_lapic_init_device(struct apic_timer_lapic *lapic,
 }
 
 /**
- * apic_timer_lapic_max_delta() - most TSC cycles that can be programmed at once
- * @lapic:	of any CPU: all are the same, as the kernel's calibration is
+ * apic_timer_lapic_max_delta() - get the maximum number of TSC cycles that can
+ * be programmed at once
+ * @lapic:	of any CPU: all are the same, because the kernel has one
+ *		calibration for all
  *
  * Return: TSC cycles.
  */
@@ -147,7 +149,7 @@ static u32 divider_bits(unsigned int log2)
 #define ROUNDS	8
 
 /**
- * apic_timer_lapic_ready() - get ready after the hardware has been set up
+ * apic_timer_lapic_ready() - prepare for use after the hardware has been set up
  * @lapic:	of this CPU
  *
  * Measure how long programming takes. The timer is left programmed for a distant
@@ -210,7 +212,7 @@ u64 apic_timer_lapic_program(struct apic_timer_lapic *lapic, u64 fire)
 	return (u64)count.divider << 32 | count.count;
 }
 
-/* Is an interrupt of the timer pending in the LAPIC? */
+/* Check whether an interrupt of the timer is pending in the LAPIC. */
 static bool requested(void)
 {
 	return apic->read(APIC_IRR + LOCAL_TIMER_VECTOR / 32 * 0x10) &

@@ -15,18 +15,21 @@
 
 #include "hw/lapic_device.h"
 
-/* No other device of ours is registered between the probe and a look at what it is behind. */
+/*
+ * Keeps other devices of ours from being registered between the probe and the read of its
+ * neighbour.
+ */
 static DEFINE_RAW_SPINLOCK(registering);
 
 /* More devices than the kernel can have: each CPU's, ours for each, and some */
 #define DEVICES_MAX	(8 * nr_cpu_ids + 64)
-/* Number of attempts to walk along them */
+/* Number of attempts to walk the list */
 #define TRIES		10
 
 /*
- * What the walk comes to need not be a device: see walk(). The address of the mask is
- * compared first, as it is the kernel's of that CPU for the LAPIC's devices only, ours
- * and perhaps a few others.
+ * An element of the walk may not be a device: see walk(). The address of the mask is
+ * compared first: only the LAPIC's devices, ours and perhaps a few others have the
+ * kernel's mask of that CPU.
  */
 static bool is_lapic_of(const struct clock_event_device *device, unsigned int cpu)
 {
@@ -35,9 +38,10 @@ static bool is_lapic_of(const struct clock_event_device *device, unsigned int cp
 }
 
 /*
- * Modules can't lock the list. Devices are registered at boot, by a CPU that comes
- * online, which is excluded, and by the proxy. But one may be unbound by sysfs, or
- * released for a moment, when the proxy registers its device again on another CPU:
+ * Modules cannot lock the list. Devices are registered at boot, by a CPU that
+ * comes online, which is excluded here, and by the proxy. But a device may be
+ * unbound by sysfs, or released for a moment while the proxy registers its device
+ * again on another CPU:
  *
  *	CPU0: walk()				CPU1
  *
@@ -53,7 +57,7 @@ static bool is_lapic_of(const struct clock_event_device *device, unsigned int cp
  *						list_move(&device->list, &devices)
  *	at &released again, without end
  *
- * Return: whether it came to an end: @found is the device then, or NULL.
+ * Return: true if the walk came to an end; @found is then the device, or NULL.
  */
 static bool walk(struct list_head *head, unsigned int cpu, struct clock_event_device **found)
 {
@@ -73,10 +77,10 @@ static bool walk(struct list_head *head, unsigned int cpu, struct clock_event_de
 }
 
 /*
- * The kernel has no function to look it up, but its list of devices can be walked
- * from a device of our own, one that it will never use.
+ * The kernel has no function to look up the device, but its list of devices can
+ * be walked, starting from a device of our own that the kernel will never use.
  *
- * Return: whether the walk came to an end, as walk().
+ * Return: true if the walk came to an end, as walk().
  */
 static bool find(unsigned int cpu, struct clock_event_device **found)
 {
@@ -93,10 +97,16 @@ static bool find(unsigned int cpu, struct clock_event_device **found)
 	};
 	raw_spin_lock_irqsave(&registering, flags);
 	clockevents_register_device(&probe);
-	/* It was inserted first, so the element before it is the list's head. */
+	/*
+	 * The probe was inserted at the front, so the element before it is the list's
+	 * head.
+	 */
 	head = probe.list.prev;
 	raw_spin_unlock_irqrestore(&registering, flags);
-	/* The head stays where it is, and nobody else moves the LAPIC's device of this CPU. */
+	/*
+	 * The list's head does not move, and no other code moves the LAPIC's device of
+	 * this CPU.
+	 */
 	ended = walk(head, cpu, found);
 	clockevents_unbind_device(&probe, cpu);
 	return ended;
@@ -122,7 +132,7 @@ void apic_timer_lapic_device_register(struct clock_event_device *device,
 
 /**
  * apic_timer_lapic_device() - find the device of a CPU
- * @source:	name of the source that wants it, for the log
+ * @source:	name of the calling source, for the log
  * @cpu:	online
  *
  * Context: Task context, CPU hotplug excluded.
@@ -136,7 +146,10 @@ struct clock_event_device *apic_timer_lapic_device(const char *source,
 	struct clock_event_device *device;
 	unsigned int tries;
 
-	/* The next attempt waits for the kernel's lock, until what disturbed this one is over. */
+	/*
+	 * The next attempt waits for the kernel's lock, until the change that disturbed
+	 * this one is complete.
+	 */
 	for (tries = 1; !find(cpu, &device) && tries < TRIES; tries++)
 		;
 	if (!device || device->features & CLOCK_EVT_FEAT_DUMMY) {

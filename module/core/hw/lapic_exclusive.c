@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * LAPIC timers that the kernel does not use: booted with nolapic_timer, it has
- * neither calibrated them nor set them up.
+ * neither calibrated nor set them up.
  */
 #include <linux/bits.h>
 #include <linux/delay.h>
@@ -31,11 +31,11 @@ static void setup(u32 masked)
 {
 	apic->write(APIC_LVTT, LOCAL_TIMER_VECTOR | masked |
 			       (has_tsc_deadline() ? APIC_TIMER_LVTT_TSC_DEADLINE : 0));
-	/* Writes to memory and to an MSR are not ordered; SDM vol. 3, 11.5.4.1. */
+	/* Order the write to memory before that to the MSR; SDM vol. 3, 11.5.4.1. */
 	mb();
 }
 
-/* Read counter and TSC at one moment: take the fastest of a few reads. */
+/* Read counter and TSC together: take the fastest of a few attempts. */
 static void read_both(u64 *tsc, u32 *counter)
 {
 	u64 began, took, least = U64_MAX;
@@ -54,7 +54,10 @@ static void read_both(u64 *tsc, u32 *counter)
 	}
 }
 
-/* Measure the undivided counter in Hz, by a TSC of @khz; 0 if it stands still. */
+/*
+ * Measure the rate of the undivided counter in Hz, by a TSC of @khz; 0 if it does not
+ * count.
+ */
 static u64 calibrate(u32 khz)
 {
 	u64 from_tsc, to_tsc;
@@ -91,7 +94,7 @@ void apic_timer_lapic_exclusive_setup(struct apic_timer_lapic *lapic)
 }
 
 /**
- * apic_timer_lapic_exclusive_take() - calibrate the LAPIC timer of this CPU and set it up
+ * apic_timer_lapic_exclusive_take() - calibrate and set up the LAPIC timer of this CPU
  * @lapic:	filled in
  *
  * Context: Task context, bound to the CPU.

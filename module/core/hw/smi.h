@@ -21,15 +21,15 @@ static inline u32 apic_timer_smi_count(void)
 #include <asm/msr.h>
 #include <asm/msr-index.h>
 
-/* Whether the CPUs count their SMIs. */
+/* True if the CPUs count their SMIs. */
 extern bool apic_timer_smi_counted;
 
 /**
  * apic_timer_smi_init() - find out whether the CPUs count SMIs
  *
- * Intel's do. AMD's have no such register, and reading it faults. Under a
- * hypervisor each read is an exit, and the value says nothing about the SMIs of
- * the machine.
+ * Intel's CPUs do. AMD's have no such register, and reading it faults. Under a
+ * hypervisor, each read causes a VM exit, and the value says nothing about the
+ * machine's SMIs.
  */
 static inline void apic_timer_smi_init(void)
 {
@@ -43,7 +43,7 @@ static inline void apic_timer_smi_init(void)
  * apic_timer_smi_count() - read the number of SMIs of this CPU
  *
  * Context: Interrupts off. Slow where SMIs are counted.
- * Return: their number, modulo 2^32; 0 where they are not counted.
+ * Return: number of SMIs, modulo 2^32; 0 where they are not counted.
  */
 static inline u32 apic_timer_smi_count(void)
 {

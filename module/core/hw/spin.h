@@ -20,8 +20,9 @@ static __always_inline u64 apic_timer_spin(u64 until)
 #include <asm/processor.h>
 
 /*
- * Maximum number of TSC cycles, about, that it takes to wake from TPAUSE and PAUSE:
- * the rest is left to what follows. A PAUSE takes 140 core cycles on some CPUs.
+ * Approximate maximum number of TSC cycles that it takes to wake from TPAUSE and
+ * PAUSE: each ends this long before @until. A PAUSE takes 140 core cycles on some
+ * CPUs.
  */
 #define APIC_TIMER_SPIN_TPAUSE_REST	2000
 #define APIC_TIMER_SPIN_PAUSE_REST	512
@@ -31,7 +32,7 @@ static __always_inline u64 apic_timer_spin(u64 until)
  * @until:	absolute TSC
  *
  * Wait at low power first, where the CPU has TPAUSE, then with PAUSE, and finally in
- * the tightest loop there is, which reads the TSC every few cycles. The caller
+ * the tightest possible loop, which reads the TSC every few cycles. The caller
  * ensures that @until is near.
  *
  * Return: the TSC as last read: @until or later.
@@ -44,7 +45,7 @@ static __always_inline u64 apic_timer_spin(u64 until)
 		if (cpu_feature_enabled(X86_FEATURE_WAITPKG)) {
 			u64 wake = until - APIC_TIMER_SPIN_TPAUSE_REST;
 
-			/* An interrupt request or the CPU's limit may end it early. */
+			/* An interrupt request or the CPU's limit may end TPAUSE early. */
 			while ((s64)(wake - rdtsc()) > 0)
 				__tpause(TPAUSE_C01_STATE, wake >> 32, wake);
 		}

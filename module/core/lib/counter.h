@@ -15,8 +15,8 @@
  * @mult:	ticks of the undivided counter per TSC cycle, times 2^32
  * @max_delta:	longest distance in TSC cycles that fits the counter at its
  *		coarsest divider
- * @near:	distances in TSC cycles below this can be converted by
- *		apic_timer_counter_convert_near(), too
+ * @near:	distances in TSC cycles below this can also be converted by
+ *		apic_timer_counter_convert_near()
  * @near_mult:	ticks of the undivided counter per TSC cycle, times
  * @near_shift:	2^this
  */
@@ -73,7 +73,8 @@ apic_timer_counter_convert(const struct apic_timer_counter *counter,
  * @counter:	the counter, undivided
  * @cycles:	distance in TSC cycles, less than @counter->near
  *
- * Return: a count that takes @cycles, or up to a tick more; up to 1/2^29 less.
+ * Return: a count that takes @cycles or up to a tick more, or less by up to
+ * 1/2^29.
  */
 static __always_inline u32
 apic_timer_counter_convert_near(const struct apic_timer_counter *counter,

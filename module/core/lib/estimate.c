@@ -10,13 +10,13 @@
  * continue to exceed it.
  *
  * The quantile starts at a generous guess, which fades as evidence accumulates.
- * At the end of each window of samples it comes down half of the way to the
- * largest of them, and windows grow: 10 samples say little, but that a latency
- * which none of them came near is not the usual one; 100 say nothing about what
- * happens once in 10,000 times. What is rare and exceeds the quantile therefore
- * exceeds it by less, the more often it comes. The quantile of all samples is the
- * largest of the recent ones. A user to whom the guess is cheap lets it wait for
- * the longest window.
+ * At the end of each window of samples, it drops half of the way to the largest
+ * of them, and windows grow: 10 samples only show that a latency which none of
+ * them came near is not the usual one; 100 samples say nothing about events that
+ * happen once in 10,000 times. Thus the more frequent a rare high latency is, the
+ * less it exceeds the quantile. The quantile of all samples is the largest of the
+ * recent ones. A user for whom the guess is cheap keeps it until the end of the
+ * longest window.
  */
 #include <linux/bits.h>
 #include <linux/export.h>
@@ -30,7 +30,7 @@
 #define SHIFT		APIC_TIMER_ESTIMATE_SHIFT
 /* Maximum sample; larger ones are clipped. Nothing below overflows with it. */
 #define SAMPLE_MAX	BIT_ULL(40)
-/* log2 of the number of samples that mean and spread average, about. */
+/* log2 of the approximate number of samples that mean and spread average. */
 #define MEAN_SHIFT	6
 #define SPREAD_SHIFT	5
 /* Samples within this number of spreads plus a constant are no outliers. */
@@ -42,9 +42,12 @@
 #define STEP_MIN	(16ULL << SHIFT)
 #define STEP_SHIFT	6
 #define BOOST_MAX	16
-/* Longest window, in multiples of the samples of which one exceeds the quantile. */
+/*
+ * Longest window, in multiples of the number of samples of which one exceeds the
+ * quantile.
+ */
 #define WINDOW		4
-/* The first window, samples, and how much longer each next one is. */
+/* Length of the first window, samples, and factor to the next one. */
 #define WINDOW_FIRST	10U
 #define WINDOW_GROWTH	10U
 
@@ -53,7 +56,7 @@ static u64 step(const struct apic_timer_estimate *estimate)
 	return max(estimate->high >> STEP_SHIFT, STEP_MIN);
 }
 
-/* How many samples are enough to judge the quantile by? */
+/* Compute the number of samples that suffice to judge the quantile. */
 static u32 longest_window(unsigned int quantile)
 {
 	unsigned int rest = max(APIC_TIMER_QUANTILE_ONE - quantile, 1U);
@@ -69,7 +72,7 @@ static u32 next_window(const struct apic_timer_estimate *estimate, u32 length)
 /* Balance: a fraction of 1 - quantile of the samples raises by @up, the others lower. */
 static u64 sink(u64 up, u32 quantile)
 {
-	/* One that was never initialised must not bring the kernel down. */
+	/* An estimate that was never initialised must not crash the kernel. */
 	quantile = max_t(u32, quantile, APIC_TIMER_QUANTILE_MIN);
 	return div_u64(up, quantile) * (APIC_TIMER_QUANTILE_ONE - quantile);
 }
@@ -109,10 +112,10 @@ static void set_window(struct apic_timer_estimate *estimate, u32 length)
 }
 
 /**
- * apic_timer_estimate_wait() - don't judge the quantile before the longest window is over
+ * apic_timer_estimate_wait() - do not judge the quantile before the end of the longest window
  * @estimate:	the estimate
  *
- * For a guess that costs less than a sample beyond the quantile does.
+ * For a guess that costs less than a sample beyond the quantile.
  *
  * Context: Any. The caller keeps other code from @estimate.
  */
@@ -126,8 +129,8 @@ EXPORT_SYMBOL_GPL(apic_timer_estimate_wait);
  * apic_timer_estimate_hurry() - judge the quantile soon
  * @estimate:	the estimate
  *
- * Windows grow anew, if they have grown to the longest. The opposite of
- * apic_timer_estimate_wait().
+ * Restart with a short window if windows have grown to the longest. The
+ * opposite of apic_timer_estimate_wait().
  *
  * Context: Any. The caller keeps other code from @estimate.
  */
@@ -176,7 +179,7 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
 		return;
 	}
 
-	/* Twice the latency still counts in full: a mean is not a median. */
+	/* Up to twice the mean counts in full: a mean is not a median. */
 	distance = min(distance, max(limit, estimate->mean));
 	if (estimate->averaged < 1 << MEAN_SHIFT)
 		part = div_u64(distance, ++estimate->averaged);
@@ -212,7 +215,7 @@ void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 samp
 		up = clamp(x - estimate->high, least,
 			   max(estimate->high / 4, least));
 		estimate->sink = sink(up, estimate->quantile);
-		/* Of samples near the maximum, the boosted step has more than 64 bits. */
+		/* For samples near the maximum, the boosted step has more than 64 bits. */
 		room = x + least - estimate->high;
 		estimate->high += up > room >> estimate->boost ? room : up << estimate->boost;
 		estimate->boost = min(estimate->boost + 1, BOOST_MAX);
@@ -280,7 +283,7 @@ EXPORT_SYMBOL_GPL(apic_timer_estimate_pass);
  * @estimate:	the estimate
  *
  * Context: Any.
- * Return: TSC cycles, 0 when there was no sample.
+ * Return: TSC cycles, 0 if there was no sample.
  */
 u64 apic_timer_estimate_mean(const struct apic_timer_estimate *estimate)
 {

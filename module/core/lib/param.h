@@ -6,10 +6,10 @@
 
 /**
  * struct apic_timer_param - a numeric module parameter
- * @value:	variable that has it
+ * @value:	variable that holds it
  * @min:	minimum
  * @max:	maximum
- * @unit:	of all three
+ * @unit:	unit of all three
  */
 struct apic_timer_param {
 	unsigned int *value;
@@ -32,7 +32,7 @@ extern const struct kernel_param_ops apic_timer_param_ops;
 	APIC_TIMER_PARAM_NAMED(_name, _name, static, _default, _min,	\
 			       _max, _unit, _what)
 
-/* As APIC_TIMER_PARAM(), for a variable of another name that other files use. */
+/* Same as APIC_TIMER_PARAM(), for a variable of another name that other files use. */
 #define APIC_TIMER_PARAM_NAMED(_name, _variable, _storage, _default,	\
 			       _min, _max, _unit, _what)		\
 	_storage unsigned int _variable = (_default);			\

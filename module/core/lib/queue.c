@@ -30,10 +30,10 @@ void apic_timer_queue_init(struct apic_timer_queue *queue)
 }
 
 /*
- * Split a group that has been counted as too large. Deletions are not counted, so
- * it may be small in fact, and then stays. A group is halved, except for the last
- * one: it grows at its end and is left full, so that timers added in order make
- * few groups.
+ * Split a group that is too large by its count. Deletions are not counted, so the
+ * group may actually be small; then it stays. A group is halved, except for the
+ * last one: it grows at its end and is left full, so that timers added in order
+ * make few groups.
  *
  * Return: number of timers left in the group that begins at @timer. The rest
  * has become a group of its own, at @place in the index.
@@ -78,7 +78,7 @@ noinline void apic_timer_queue_split_unindexed(struct apic_timer_queue *queue)
 
 	while (leader && !leader->group)
 		leader = leader->next;
-	/* It is the first of the index: nothing is on its left. */
+	/* The new leader is the first in the index: nothing is on its left. */
 	if (leader)
 		place = (struct place) { &leader->node, &leader->node.rb_left };
 	queue->unindexed = split(queue, queue->first, &place);
@@ -155,10 +155,11 @@ bool apic_timer_queue_sort_one(struct apic_timer_queue *queue)
 }
 
 /**
- * apic_timer_queue_make_room() - have the next timer that is added sort no other
+ * apic_timer_queue_make_room() - spare the next addition from sorting another
+ * timer
  * @queue:	the queue
  *
- * For whom an addition is only a part of what is done at once.
+ * For callers whose addition is only one of several steps under lock.
  */
 void apic_timer_queue_make_room(struct apic_timer_queue *queue)
 {
@@ -189,7 +190,7 @@ void apic_timer_queue_arrive_late(struct apic_timer_queue *queue,
 	sort(queue, other);
 }
 
-/* Make an arrival the head; no other one expires before @soonest. */
+/* Make an arrival the head; no other arrival expires before @soonest. */
 static __always_inline void lead_off(struct apic_timer_queue *queue,
 				     unsigned int slot, u64 soonest)
 {
@@ -250,7 +251,7 @@ static __always_inline void pop(struct apic_timer_queue *queue)
 	queue->first = next;
 	if (next)
 		next->prev = NULL;
-	/* Of equal expiries, sorted timers have arrived before. */
+	/* Among equal expiries, sorted timers arrived earlier. */
 	if (!queue->arrived)
 		queue->soonest = U64_MAX;
 	else if (!next || next->expires > queue->soonest)
@@ -279,7 +280,7 @@ static __always_inline void erase(struct apic_timer_queue *queue,
 	rb_erase(&leader->node, &queue->index);
 }
 
-/* Remove a leader that is not the head; or is, and the next timer has to lead. */
+/* Remove a leader that is not the head, or is the head while the next timer has to lead. */
 static __always_inline void del_leader(struct apic_timer_queue *queue,
 				       struct apic_timer_list *timer)
 {
@@ -335,7 +336,7 @@ void apic_timer_queue_del_leader(struct apic_timer_queue *queue,
 	} else if (timer->prev) {
 		del_leader(queue, timer);
 	} else {
-		/* Its group has become the one without a leader. */
+		/* Its group has become the group without a leader. */
 		queue->unindexed = timer->group;
 		erase(queue, timer);
 		pop(queue);

@@ -7,7 +7,7 @@
 
 /* Maximum number of unsorted arrivals: the width of a bit mask. */
 #define APIC_TIMER_QUEUE_ARRIVALS	32
-/* Maximum number of neighbours of which one is in the index. */
+/* Maximum size of a group, of which one timer is in the index. */
 #define APIC_TIMER_QUEUE_GROUP		12
 
 /* &apic_timer_list.group of an arrival is this plus its slot. */
@@ -157,7 +157,7 @@ static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 	return false;
 }
 
-/* Free the slot of an arrival; that of the latest is used for the next one. */
+/* Free the slot of an arrival; the slot of the latest arrival is used for the next one. */
 static __always_inline void
 apic_timer_queue_leave_slot(struct apic_timer_queue *queue, unsigned int slot)
 {

@@ -3,7 +3,7 @@
 #define _APIC_TIMER_REFUSE_H
 
 /*
- * Misuse gives an error and one message, not a WARN(), which would take down a
+ * Misuse causes an error and one message, not a WARN(), which would take down a
  * machine with panic_on_warn.
  */
 #include <linux/printk.h>

@@ -10,7 +10,7 @@
 DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
 
 /**
- * apic_timer_stats_read() - value of a counter
+ * apic_timer_stats_read() - read a counter
  * @cpu:	a possible CPU
  * @id:		the counter
  *
@@ -21,7 +21,7 @@ u64 apic_timer_stats_read(unsigned int cpu, enum apic_timer_stat id)
 	const u64 *count = per_cpu(apic_timer_stats, cpu).count;
 	u64 value = READ_ONCE(count[id]);
 
-	/* On the fast path one counter stands for both. */
+	/* The fast path has one counter for both. */
 	if (id == APIC_TIMER_STAT_INTERRUPTS ||
 	    id == APIC_TIMER_STAT_KERNEL_EVENTS)
 		value += READ_ONCE(count[APIC_TIMER_STAT_KERNEL_ONLY]);
@@ -29,7 +29,7 @@ u64 apic_timer_stats_read(unsigned int cpu, enum apic_timer_stat id)
 }
 
 /**
- * apic_timer_stats_name() - name of a counter
+ * apic_timer_stats_name() - get the name of a counter
  * @id:		the counter
  *
  * Return: one word.

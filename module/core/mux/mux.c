@@ -175,8 +175,7 @@ static u64 fires_by(u64 fire, u64 delta)
 }
 
 /**
- * apic_timer_mux_end_kernel_only() - set the fields that the fast path leaves
- * out
+ * apic_timer_mux_end_kernel_only() - set the fields that the fast path leaves out
  * @mux:	of this CPU, programmed by the fast path
  *
  * Context: Interrupts off.
@@ -390,8 +389,7 @@ void apic_timer_mux_set_kernel(u64 tsc, u64 now)
 }
 
 /**
- * apic_timer_mux_kernel_due() - check whether the kernel's event is due and not
- * deferred
+ * apic_timer_mux_kernel_due() - check whether the kernel's event is due and not deferred
  * @mux:	of this CPU
  *
  * Context: Interrupts off, in the interrupt, after the timers were served.

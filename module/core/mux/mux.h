@@ -101,8 +101,7 @@ DECLARE_PER_CPU(u64, apic_timer_mux_watchdog_due);
 extern void (*apic_timer_mux_watchdog)(u64 now);
 
 /**
- * apic_timer_mux_watchdog_sleeps() - check whether the watchdog's next check is still
- * ahead
+ * apic_timer_mux_watchdog_sleeps() - check whether the watchdog's next check is still ahead
  * @now:	the present TSC
  *
  * Context: Interrupts off.

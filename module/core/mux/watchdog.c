@@ -72,9 +72,7 @@ static void report_dead(struct irq_work *work)
 			    cpu, apic_timer_stats_read(cpu, APIC_TIMER_STAT_HW_DEAD));
 }
 
-/*
- * Get the TSC by which the hardware has fired; %APIC_TIMER_NEVER if it is not programmed.
- */
+/* Get the TSC by which the hardware has fired; %APIC_TIMER_NEVER if it is not programmed. */
 static u64 fires_of(const struct apic_timer_mux *mux)
 {
 	/* Racy read: the owner may be another CPU, which writes it all the time. */

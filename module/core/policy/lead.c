@@ -227,8 +227,7 @@ void apic_timer_lead_learn_event(u64 cycles)
 }
 
 /**
- * apic_timer_lead_room() - compute the part of a budget that is left for waking
- * an idle CPU
+ * apic_timer_lead_room() - compute the part of a budget that is left for waking an idle CPU
  * @cpu:	the CPU
  * @budget:	maximum time that an expiry may spin, TSC cycles
  *
@@ -243,9 +242,7 @@ u64 apic_timer_lead_room(unsigned int cpu, u64 budget)
 	const struct apic_timer_lead *lead = per_cpu_ptr(&apic_timer_lead, cpu);
 	u64 rest;
 
-	/*
-	 * Racy read: the CPU may be writing both. 0 or the previous cost is close enough.
-	 */
+	/* Racy read: the CPU may be writing both. 0 or the previous cost is close enough. */
 	rest = data_race(apic_timer_estimate_mean(&lead->latency[APIC_TIMER_CPU_BUSY]) +
 			 lead->cost_exact);
 	return budget - min(budget, rest);

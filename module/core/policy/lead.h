@@ -104,8 +104,7 @@ static inline const u64 *apic_timer_lead_cover(struct apic_timer_lead *lead, uns
 #define APIC_TIMER_LEAD_USUAL_SPREADS	4
 
 /**
- * apic_timer_lead_usual() - get a lead for mode exact that suffices most of the
- * time
+ * apic_timer_lead_usual() - get a lead for mode exact that suffices most of the time
  * @lead:	of this CPU
  * @state:	of this CPU
  *

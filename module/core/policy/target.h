@@ -124,9 +124,7 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		level = in_irq ? throttle->level :
 			apic_timer_throttle_level_at(throttle, head->expires);
 		if (unlikely(level)) {
-			/*
-			 * Spin less: the rest of the system has waited for a long time.
-			 */
+			/* Spin less: the rest of the system has waited for a long time. */
 			leave = lead->mean[state];
 			target.lead[0] = 0;
 			target.lead[1] = 0;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Source "hook": the LAPIC timer's vector of a patched kernel, which lets a module
- * have it (see patches/).
+ * take it over (see patches/).
  *
  * The vector calls the hook before the kernel does anything that only its own events
  * need, so that the way to a handler is shorter than the proxy's. The kernel keeps its
- * clock event device; what it programs into that is passed to the hook.
+ * clock event device; the events that it programs there are passed to the hook.
  *
- * Booted with nolapic_timer, the kernel does not use the LAPIC timer, and the hook has
- * it exclusively: see lapic_exclusive.c. The kernel's tick, which other CPUs send by
- * the same vector, is then never passed to the hook.
+ * A kernel booted with nolapic_timer does not use the LAPIC timer, and the hook has it
+ * exclusively: see lapic_exclusive.c. Other CPUs then send the kernel's tick by the
+ * same vector; it is never passed to the hook.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -57,8 +57,8 @@ struct hook {
 static DEFINE_PER_CPU(struct hook, hooks);
 
 /*
- * The LAPIC's vector, first of all. The kernel calls this only if hook_program_mux()
- * was the last to program the hardware.
+ * Called first in the LAPIC's vector, but only if hook_program_mux() was the last to
+ * program the hardware.
  */
 static bool hook_interrupt(struct pt_regs *regs)
 {
@@ -66,8 +66,8 @@ static bool hook_interrupt(struct pt_regs *regs)
 
 	apic_timer_mux_enter(mux, apic_timer_tsc_entry());
 	/*
-	 * In the idle task the ordinary path follows anyway. By then an event of the
-	 * kernel's is due for which the hardware has fired slightly early.
+	 * In the idle task, the ordinary path follows anyway. If the hardware has
+	 * fired slightly early for a kernel event, the event is due by then.
 	 */
 	if (is_idle_task(current) || apic_timer_mux_kernel_due(mux))
 		return false;
@@ -87,8 +87,8 @@ static void kernel_event(void *context)
 }
 
 /*
- * The kernel is ready for its event: later in the same interrupt, or first of all in
- * one that was programmed for the kernel only.
+ * Called when the kernel is ready for its event: later in the same interrupt, or
+ * first in an interrupt that was programmed for the kernel only.
  */
 static void hook_event(struct clock_event_device *device)
 {
@@ -97,7 +97,7 @@ static void hook_event(struct clock_event_device *device)
 	u64 now;
 
 	if (unlikely(!hook->attached)) {
-		/* The kernel itself serves the broadcasts, which are left then. */
+		/* If exclusive, only broadcasts are left, which the kernel serves itself. */
 		if (!lapic_timer_hook_exclusive())
 			device->event_handler(device);
 		return;
@@ -113,7 +113,7 @@ static void hook_event(struct clock_event_device *device)
 	apic_timer_mux_leave(mux, kernel_event, hook);
 }
 
-/* The kernel's next event. */
+/* Set the kernel's next event. */
 static bool hook_program(struct clock_event_device *device, u64 tsc)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
@@ -136,7 +136,7 @@ static bool hook_program(struct clock_event_device *device, u64 tsc)
 	return true;
 }
 
-/* Let the kernel's own code set the hardware up, then set up what we need. */
+/* Let the kernel's own code set up the hardware, then add our setup. */
 static void setup_hw(struct hook *hook)
 {
 	hook->setting_up = true;
@@ -161,7 +161,7 @@ static bool hook_start(struct clock_event_device *device)
 	return true;
 }
 
-/* The kernel wants no event. The timers go on. */
+/* The kernel wants no event. The timers continue. */
 static bool hook_stop(struct clock_event_device *device)
 {
 	if (!this_cpu_read(hooks.attached))
@@ -178,7 +178,7 @@ static const struct lapic_timer_hook lapic_hook = {
 	.stop = hook_stop,
 };
 
-/* The LAPICs have lost their state in a sleep; called on one CPU for all. */
+/* The LAPICs have lost their state in a sleep. Called on one CPU for all. */
 static void hook_resume(struct clock_event_device *device)
 {
 	unsigned int cpu = cpumask_first(device->cpumask);
@@ -204,7 +204,7 @@ static void hook_remove(void)
 	lapic_timer_hook_unregister(&lapic_hook);
 }
 
-/* The kernel's next event by its device: absolute TSC. */
+/* Get the kernel's next event from its device: absolute TSC. */
 static u64 pending_event(const struct hook *hook, u64 now)
 {
 	struct clock_event_device *device = hook->device;
@@ -220,7 +220,7 @@ static u64 pending_event(const struct hook *hook, u64 now)
 	return apic_timer_add_tsc(now, apic_timer_ns_to_tsc(max(ns, 0LL)));
 }
 
-/* Set what the source can do, which is the same on all CPUs. */
+/* Set the limits of the source, which are the same on all CPUs. */
 static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_hook.drifts = !lapic->tsc_deadline;
@@ -324,7 +324,7 @@ static void hook_refine(void)
 {
 	struct hook *hook = this_cpu_ptr(&hooks);
 
-	/* What the kernel has not calibrated was measured by the TSC itself. */
+	/* Without a kernel device, the rate was measured against the TSC itself. */
 	if (hook->device)
 		apic_timer_lapic_refine(&hook->lapic);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Source "hrtimer": a pinned hrtimer in hard interrupt context on each CPU.
- * Works wherever the kernel does, with the accuracy of the kernel's timers.
+ * Works on every machine, with the accuracy of the kernel's timers.
  */
 #include <linux/percpu.h>
 
@@ -10,7 +10,7 @@
 #include "mux/source.h"
 #include "timers/interrupt.h"
 
-/* Maximum delta: no sum of times overflows. About 36 years */
+/* Maximum delta, about 36 years: sums of times do not overflow */
 #define MAX_DELTA_NS	(1ULL << 60)
 
 static DEFINE_PER_CPU(struct hrtimer, hrtimers);
@@ -47,7 +47,7 @@ static int hrtimer_detach(void)
 
 static u64 hrtimer_program(u64 fire)
 {
-	/* In this order, and rounded up, so that the timer is not early. */
+	/* Read the clocks in this order and round up, so that the timer is not early. */
 	u64 now = apic_timer_now();
 	ktime_t time = ktime_get();
 

@@ -8,10 +8,10 @@
  * LAPIC's vector still calls the handler of the LAPIC's device: that pointer is the
  * only one that the proxy replaces.
  *
- * The kernel programs the proxy's device in nanoseconds by set_next_event(), whatever
- * its clocksource: the device lacks the features that would bypass that. They are
- * converted to TSC cycles here, as the kernel takes a rate of 32 bits in Hz only, and
- * does not notify modules when it refines the rate of the TSC.
+ * The kernel programs the proxy's device in nanoseconds by set_next_event(), with
+ * every clocksource: the device lacks the features that would bypass that.
+ * Nanoseconds are converted to TSC cycles here, because the kernel only accepts rates
+ * of 32 bits in Hz, and does not notify modules when it refines the rate of the TSC.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,26 +40,26 @@
 /* Number of attempts to restore the LAPIC's device, and time in between, ms */
 #define RESTORE_TRIES	50
 #define RESTORE_MS	20
-/* The same when unloading has to wait, ms */
+/* Time in between when unloading has to wait, ms */
 #define REMOVE_MS	1000
 
 /**
- * struct proxy - stands between the kernel and the LAPIC timer of a CPU
+ * struct proxy - link between the kernel and the LAPIC timer of a CPU
  * @device:	the proxy's clock event device, the kernel's tick device while attached
  * @mult:	apic_timer_tsc_mult() of the TSC
  * @lapic:	the hardware
  * @lapic_device: the kernel's device for the LAPIC timer; NULL if not attached
  * @noop:	handler of @lapic_device while the kernel does not use it
- * @unbound:	checks whether @device was unbound by sysfs
+ * @unbound:	work that checks whether @device was unbound by sysfs
  * @leaving:	@device is being unbound by the proxy itself
- * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP of its own
+ * @c3stop:	@lapic_device had CLOCK_EVT_FEAT_C3STOP itself
  * @ready:	the LAPIC is unmasked and in its mode
  *
  * Accessed by its own CPU, interrupts off; @ready also by resume.
  */
 struct proxy {
 	struct clock_event_device device;
-	/* With what set_next_event() needs of @lapic, in one cache line. */
+	/* In one cache line with the fields of @lapic that set_next_event() uses. */
 	u64 mult;
 	struct apic_timer_lapic lapic;
 	struct clock_event_device *lapic_device;
@@ -84,14 +84,14 @@ static void kernel_event(void *unused)
 	device->event_handler(device);
 }
 
-/* An interrupt that may serve the timers. */
+/* Serve an interrupt that may be for the timers. */
 static noinline void interrupt(struct apic_timer_mux *mux, u64 now)
 {
 	apic_timer_mux_enter(mux, now);
 	apic_timer_mux_leave(mux, kernel_event, NULL);
 }
 
-/* The LAPIC's vector. */
+/* Handler for the LAPIC's vector. */
 static void proxy_interrupt(struct clock_event_device *lapic_device)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
@@ -103,7 +103,7 @@ static void proxy_interrupt(struct clock_event_device *lapic_device)
 		interrupt(mux, now);
 }
 
-/* The kernel's next event, in nanoseconds from now. */
+/* Set the kernel's next event, in nanoseconds from now. */
 static int proxy_set_next_event(unsigned long ns,
 				struct clock_event_device *device)
 {
@@ -112,7 +112,7 @@ static int proxy_set_next_event(unsigned long ns,
 	u64 cycles = apic_timer_tsc_from_ns_fast(ns, to_proxy(device)->mult);
 	u64 now = apic_timer_tsc_now();
 
-	/* Both are less than 2^63. Rounded up, so that the event has expired. */
+	/* Both are less than 2^63. The sum is rounded up, so that the event has expired. */
 	if (likely(apic_timer_lapic_is_near(lapic, cycles) &&
 		   apic_timer_mux_watchdog_sleeps(now) &&
 		   apic_timer_mux_kernel_only(mux, cycles, now)))
@@ -137,9 +137,9 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 	device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	apic_timer_mux_set_kernel(APIC_TIMER_NEVER, 0);
 	/*
-	 * Set the LAPIC up if it was just interposed, or has slept. Otherwise the
-	 * kernel goes on after it had stopped its events: leave the hardware alone, as
-	 * it may be programmed for a timer.
+	 * Set the LAPIC up if the proxy was just interposed, or after a sleep.
+	 * Otherwise the kernel resumes events that it had stopped: leave the hardware
+	 * alone, because it may be programmed for a timer.
 	 */
 	if (!READ_ONCE(proxy->ready)) {
 		setup_hw(proxy);
@@ -149,8 +149,8 @@ static int proxy_set_oneshot(struct clock_event_device *device)
 }
 
 /*
- * The kernel wants no event: it is idle, asleep, or releases the device. The timers go
- * on, so the LAPIC is not stopped.
+ * The kernel wants no event: it is idle, asleep, or releases the device. The timers
+ * continue, so the LAPIC is not stopped.
  */
 static int proxy_set_stopped(struct clock_event_device *device)
 {
@@ -159,23 +159,26 @@ static int proxy_set_stopped(struct clock_event_device *device)
 }
 
 /*
- * The same, but perhaps permanently: the device is being unbound by sysfs, or a better
- * one was registered. That is known once the kernel has finished. A device that is not
- * the tick's and does not stop in C3 might be chosen to broadcast the tick, and not be
- * chosen for the tick again.
+ * Stop as above, but perhaps permanently: the device is being unbound by sysfs, or a
+ * better one was registered. Which it is, is known once the kernel has finished. If
+ * the device is no longer the tick's and does not stop in C3, the kernel might choose
+ * it to broadcast the tick, and would not choose it for the tick again.
  */
 static int proxy_set_shutdown(struct clock_event_device *device)
 {
 	struct proxy *proxy = to_proxy(device);
 
 	device->features |= CLOCK_EVT_FEAT_C3STOP;
-	/* Some kernels do when the CPU has gone offline: with PREEMPT_RT it runs no work then. */
+	/*
+	 * Some kernels call this when the CPU has gone offline. With PREEMPT_RT, it runs
+	 * no irq work then.
+	 */
 	if (!proxy->leaving && cpu_online(smp_processor_id()))
 		irq_work_queue(&proxy->unbound);
 	return proxy_set_stopped(device);
 }
 
-/* The LAPIC has lost its state in a sleep; called on one CPU for all. */
+/* The LAPIC has lost its state in a sleep. Called on one CPU for all. */
 static void proxy_resume(struct clock_event_device *device)
 {
 	WRITE_ONCE(to_proxy(device)->ready, false);
@@ -195,8 +198,8 @@ static bool interpose(struct proxy *proxy)
 
 	local_irq_save(flags);
 	/*
-	 * The kernel would choose the released device of the LAPIC to broadcast the
-	 * tick to idle CPUs, unless that stops in C3 itself.
+	 * Without this flag, the kernel would choose the LAPIC's released device to
+	 * broadcast the tick to idle CPUs.
 	 */
 	lapic_device->features |= CLOCK_EVT_FEAT_C3STOP;
 
@@ -214,8 +217,9 @@ static bool interpose(struct proxy *proxy)
 }
 
 /*
- * Pending timers still need the LAPIC. A device that another module has put in front of
- * the proxy's does no harm: the kernel does not use the LAPIC's then.
+ * Register the proxy's device again, because pending timers still need the LAPIC. If
+ * another module has put its device in front of the proxy's, that does no harm: the
+ * kernel does not use the LAPIC's device then.
  */
 static void reinterpose(struct irq_work *work)
 {
@@ -255,10 +259,10 @@ static int proxy_attach(void)
 	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
 	proxy->c3stop = lapic_device->features & CLOCK_EVT_FEAT_C3STOP;
 	/*
-	 * Run by the next tick, not by an interrupt of its own: the kernel also shuts
-	 * the device down last before the machine sleeps. That interrupt would be lost
-	 * with the LAPIC's state, and all irq work of this CPU from then on; or it would
-	 * end the sleep at once.
+	 * Let the next tick run it, not an interrupt of its own: the kernel also shuts
+	 * the device down as the last step before the machine sleeps. The interrupt
+	 * would be lost with the LAPIC's state, and with it all later irq work of this
+	 * CPU; or it would end the sleep at once.
 	 */
 	proxy->unbound = IRQ_WORK_INIT_LAZY(reinterpose);
 	proxy->leaving = false;
@@ -288,14 +292,14 @@ static int proxy_attach(void)
 }
 
 /*
- * Let the kernel use the LAPIC's device again instead of the proxy's: it sets its handler
- * and its hardware. The kernel takes any device on its list, so the LAPIC's has to be put
- * on it if it was unbound by sysfs.
+ * Let the kernel use the LAPIC's device again instead of the proxy's; the kernel sets up
+ * its handler and hardware. The kernel chooses among the devices on its list, so the
+ * LAPIC's device is put on the list if it was unbound by sysfs.
  */
 static int restore(struct proxy *proxy, unsigned int cpu)
 {
 	struct clock_event_device *lapic_device = proxy->lapic_device;
-	/* Or released with its CPU. */
+	/* It may also have been released with its CPU. */
 	bool unbound = list_empty(&proxy->device.list) ||
 		       proxy->device.list.next == LIST_POISON1;
 	int ret;
@@ -307,7 +311,7 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 	}
 	if (unbound)
 		return 0;
-	/* Not before: see interpose(). */
+	/* Only now: see interpose(). */
 	if (!proxy->c3stop)
 		lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	ret = clockevents_unbind_device(&proxy->device, cpu);
@@ -316,7 +320,10 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 	return ret;
 }
 
-/* The kernel has released the device: the LAPIC's must not call the proxy any more. */
+/*
+ * The kernel has released the proxy's device: the LAPIC's must not call the proxy any
+ * more.
+ */
 static void release(void *unused)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
@@ -343,7 +350,7 @@ static int proxy_detach(void)
 	irq_work_sync(&proxy->unbound);
 	for (tries = 1; (ret = restore(proxy, cpu)); tries++) {
 		if (tries == RESTORE_TRIES) {
-			/* The device goes on to serve the kernel meanwhile. */
+			/* The device continues to serve the kernel meanwhile. */
 			WRITE_ONCE(proxy->leaving, false);
 			pr_err("proxy: the kernel keeps our clock event device on CPU %u: it has no other, the LAPIC's is %s\n",
 			       cpu, clockevent_state_detached(proxy->lapic_device) ?
@@ -352,28 +359,31 @@ static int proxy_detach(void)
 		}
 		msleep(RESTORE_MS);
 	}
-	/* Also if it was unbound. On another CPU the kernel may have it in a broadcast then. */
+	/*
+	 * Also if the device was unbound: the kernel may then broadcast with it from
+	 * another CPU.
+	 */
 	if (!proxy->c3stop)
 		proxy->lapic_device->features &= ~CLOCK_EVT_FEAT_C3STOP;
 	release(NULL);
 	return 0;
 }
 
-/* Release the device of a CPU that stays online, if the kernel gives it back. */
+/* Release the device of a CPU that stays online, if the kernel returns it. */
 static void remove_online(struct proxy *proxy, unsigned int cpu)
 {
-	/* One that is past its look at @leaving registers the device again. */
+	/* If the work has already read @leaving, it registers the device again. */
 	irq_work_sync(&proxy->unbound);
 	if (restore(proxy, cpu))
 		return;
 	smp_call_function_single(cpu, release, NULL, true);
-	/* One that was queued by a look at @leaving just before. */
+	/* Work that was queued just before, by code that had already read @leaving. */
 	irq_work_sync(&proxy->unbound);
 }
 
 /*
- * Wait until all devices are released, as this code is freed on return. CPUs may go
- * offline meanwhile, and their devices with them.
+ * Wait until all devices are released, because this code is freed on return. CPUs
+ * may go offline meanwhile, which releases their devices.
  */
 static void proxy_remove(void)
 {
@@ -400,15 +410,15 @@ static void proxy_refine(void)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);
 
-	/* The event that is programmed stays as it is; the next will be right. */
+	/* The programmed event stays as it is; the next one uses the new rate. */
 	proxy->mult = apic_timer_tsc_mult(apic_timer_tsc_khz());
 	apic_timer_lapic_refine(&proxy->lapic);
 }
 
 /*
- * Does the kernel program the LAPIC itself? From when sysfs unbinds the proxy's device
- * until reinterpose(), which waits for the kernel's tick: that must not be overwritten.
- * reinterpose() programs for the timers.
+ * Check whether the kernel programs the LAPIC itself. It does from the moment that
+ * sysfs unbinds the proxy's device until reinterpose(), which waits for the kernel's
+ * tick; this tick must not be overwritten. reinterpose() then programs for the timers.
  */
 static bool kernel_has_lapic(const struct proxy *proxy)
 {

@@ -2,9 +2,9 @@
 /*
  * Source "sim": a simulated TSC and LAPIC timer, for tests.
  *
- * Time passes only by the cost of the machine, at each read of the TSC and each
- * programming of the timer, and in apic_timer_sim_run(). The timer interrupts in
- * apic_timer_sim_run() only, which is called with interrupts on: the core's code is
+ * Time passes only in apic_timer_sim_run(), and by the machine's cost of each read
+ * of the TSC and each programming of the timer. The timer interrupts only in
+ * apic_timer_sim_run(), which is called with interrupts on: the core's code is
  * never interrupted.
  */
 #include <linux/hardirq.h>
@@ -22,7 +22,7 @@ struct apic_timer_sim apic_timer_sim = {
 };
 
 /**
- * apic_timer_sim_now() - the simulated TSC, at the cost of the machine
+ * apic_timer_sim_now() - read the simulated TSC, at the cost of the machine
  *
  * Return: TSC, cycles.
  */
@@ -42,7 +42,7 @@ u64 apic_timer_sim_now(void)
  * apic_timer_sim_wait() - let time pass, at the cost of the machine
  * @until:	TSC
  *
- * Return: TSC, @until if that wasn't past.
+ * Return: TSC, @until unless that had passed.
  */
 u64 apic_timer_sim_wait(u64 until)
 {
@@ -54,7 +54,7 @@ u64 apic_timer_sim_wait(u64 until)
 }
 
 /**
- * apic_timer_sim_tsc_khz() - frequency of the simulated TSC
+ * apic_timer_sim_tsc_khz() - get the frequency of the simulated TSC
  *
  * Return: kHz.
  */
@@ -64,12 +64,12 @@ u32 apic_timer_sim_tsc_khz(void)
 }
 
 /**
- * apic_timer_sim_ticks_to_cycles() - what a clock's ticks take on the TSC
+ * apic_timer_sim_ticks_to_cycles() - convert ticks of a clock to TSC cycles
  * @ticks:	number of ticks
  * @tsc_hz:	TSC frequency, Hz
  * @counter_hz:	frequency of the other clock, Hz
  *
- * Return: TSC cycles, rounded up; exact, for what fits.
+ * Return: TSC cycles, rounded up; exact if the result fits.
  */
 u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz)
 {
@@ -78,7 +78,7 @@ u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz)
 	u64 quotient = 0;
 	int bit;
 
-	/* No 128-bit division in the kernel: by hand. */
+	/* The kernel has no 128-bit division: divide by hand. */
 	for (bit = 127; bit >= 0; bit--) {
 		rest = rest << 1 | (product >> bit & 1);
 		quotient <<= 1;
@@ -94,7 +94,7 @@ u64 apic_timer_sim_ticks_to_cycles(u64 ticks, u64 tsc_hz, u64 counter_hz)
  * apic_timer_sim_start() - begin to simulate a machine
  * @machine:	the machine
  *
- * Its timer is not programmed. The caller resets what the core has learnt of the
+ * Its timer is not programmed. The caller resets the core's estimates for the
  * previous machine.
  *
  * Return: 0, or the error of apic_timer_counter_init().
@@ -130,7 +130,7 @@ static void kernel_event(void *unused)
 		apic_timer_sim.machine.kernel_event(apic_timer_sim.now);
 }
 
-/* The timer's vector. */
+/* Handler for the timer's vector. */
 static void interrupt(void)
 {
 	struct apic_timer_mux *mux = this_cpu_ptr(&apic_timer_mux);
@@ -145,7 +145,7 @@ static void interrupt(void)
 }
 
 /**
- * apic_timer_sim_kernel() - the simulated kernel sets its next event
+ * apic_timer_sim_kernel() - set the next event of the simulated kernel
  * @tsc:	absolute TSC, %APIC_TIMER_NEVER for none
  *
  * Context: Interrupts off.
@@ -163,7 +163,7 @@ void apic_timer_sim_kernel(u64 tsc)
 }
 
 /**
- * apic_timer_sim_run() - let time pass, and the timer interrupt
+ * apic_timer_sim_run() - let time pass and the timer interrupt
  * @until:	TSC at which to return; later if an interrupt takes longer
  * @limit:	maximum number of interrupts
  *
@@ -182,7 +182,10 @@ unsigned long apic_timer_sim_run(u64 until, unsigned long limit)
 		at = apic_timer_add_tsc(taken, sim->machine.latency);
 		if (at > until)
 			break;
-		/* However often it has fired, one request waits. */
+		/*
+		 * At most one request is pending, no matter how often the timer has
+		 * fired.
+		 */
 		if (sim->fires <= taken)
 			sim->active = false;
 		sim->requested = false;
@@ -220,7 +223,7 @@ static u64 sim_program(u64 fire)
 	struct apic_timer_sim *sim = &apic_timer_sim;
 
 	sim->now += sim->machine.cost;
-	/* That doesn't take back what it has requested. */
+	/* This does not cancel an interrupt that is already requested. */
 	if (sim->active && sim->fires <= sim->now)
 		sim->requested = true;
 	sim->programmed++;

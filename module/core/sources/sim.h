@@ -13,13 +13,13 @@
  * @counter_hz:	true rate of the undivided one-shot counter, Hz; 0: the machine
  *		has the TSC-deadline mode
  * @believed_hz: the rate that calibration found, Hz; 0: the true one
- * @max_delta:	maximum that the timer can be programmed for, TSC cycles, where
- *		less than what the mode allows; 0: as the mode
+ * @max_delta:	maximum that the timer can be programmed ahead, TSC cycles, if
+ *		less than the mode allows; 0: the mode's maximum
  * @cost:	TSC cycles that each read of the TSC and each programming takes
  * @latency:	TSC cycles from the timer's firing to its interrupt
  * @tsc:	TSC at the beginning
  * @kernel_event: the kernel's clock event handler, or NULL; called from the
- *		interrupt once the deadline of %APIC_TIMER_MUX_KERNEL has come
+ *		interrupt when the deadline of %APIC_TIMER_MUX_KERNEL is due
  */
 struct apic_timer_sim_machine {
 	u32 tsc_khz;
@@ -34,15 +34,15 @@ struct apic_timer_sim_machine {
 
 /**
  * struct apic_timer_sim - the simulated machine
- * @machine:	what it is
- * @counter:	what the core believes of its counter
+ * @machine:	its properties
+ * @counter:	the counter's rate as the core sees it
  * @now:	TSC
  * @active:	the timer is running
  * @fires:	TSC at which it fires, if @active
- * @requested:	it has fired and was programmed anew since: the interrupt has
- *		yet to be taken
- * @delta:	TSC cycles that it was last programmed for
- * @count:	what the counter was last programmed with
+ * @requested:	it has fired and was programmed again since: the interrupt is
+ *		still pending
+ * @delta:	TSC cycles that it was last programmed ahead
+ * @count:	last value programmed into the counter
  * @programmed:	number of times that it was programmed
  * @interrupts:	number of its interrupts
  * @irqs_on:	TSC when it was last read with interrupts on

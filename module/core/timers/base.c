@@ -209,9 +209,7 @@ void apic_timer_base_shift(s64 shift)
 		base = apic_timer_base_of(cpu);
 		raw_spin_lock(&base->lock);
 		apic_timer_queue_shift(&base->queue, shift);
-		/*
-		 * The following are TSC values too; handlers have not kept the CPU busy.
-		 */
+		/* The following are TSC values too; handlers have not kept the CPU busy. */
 		if (base->online)
 			base->not_before = 0;
 		apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
@@ -232,8 +230,7 @@ bool apic_timer_base_has_timers(unsigned int cpu)
 }
 
 /**
- * apic_timer_base_moved() - reset state that depends on this CPU's TSC, which was
- * written to
+ * apic_timer_base_moved() - reset state that depends on this CPU's TSC, which was written to
  *
  * Context: Interrupts off, no timer pending on this CPU, no other CPU in this module.
  */

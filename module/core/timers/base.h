@@ -199,8 +199,7 @@ static __always_inline void apic_timer_base_unlock(struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_insert() - make a timer pending, without programming the
- * hardware
+ * apic_timer_base_insert() - make a timer pending, without programming the hardware
  * @base:	its base, locked and online
  * @timer:	the timer, not pending
  *
@@ -271,8 +270,7 @@ apic_timer_base_may_run(const struct apic_timer_base *base,
 }
 
 /**
- * apic_timer_base_in_run() - check whether a given run of a handler is under
- * way
+ * apic_timer_base_in_run() - check whether a given run of a handler is under way
  * @base:	of the CPU that runs it
  * @timer:	the timer, not followed
  * @run:	@base->run at the beginning of the run

@@ -66,8 +66,7 @@ struct apic_timer_dispatch_call {
 };
 
 /**
- * struct apic_timer_dispatch_cost - time that a dispatch takes on a CPU, TSC
- * cycles
+ * struct apic_timer_dispatch_cost - time that a dispatch takes on a CPU, TSC cycles
  * @call:	time subtracted for the call of the handler, by way: what each call
  *		takes, or 0 if that is not certain. Never rises.
  * @late:	an expiry that is ready later than this after its moment is late

@@ -282,8 +282,7 @@ static void cancel_everywhere(const struct module *module)
 }
 
 /**
- * apic_timer_drain_all() - cancel all timers because apic_timer is being
- * unloaded
+ * apic_timer_drain_all() - cancel all timers because apic_timer is being unloaded
  *
  * No consumer is left. Only a handler that is still running could arm a timer, and
  * its call is refused.

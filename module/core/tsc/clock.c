@@ -2,10 +2,10 @@
 /*
  * Conversions between the TSC and the kernel's clocks.
  *
- * Where the kernel's clocksource is the TSC, its clocks are lines, known exactly:
- * see gtod.c. Elsewhere (HPET, kvm-clock, ...) both clocks are read at one
- * moment, and the distance from there is converted by the TSC's frequency and by
- * NTP's steering of the kernel's clock.
+ * Where the kernel's clocksource is the TSC, the kernel's clocks are lines that
+ * are known exactly: see gtod.c. Elsewhere (HPET, kvm-clock, ...), both clocks
+ * are read at one moment, and the distance from that moment is converted with the
+ * TSC's frequency and NTP's steering of the kernel's clock.
  */
 #include <linux/apic_timer.h>
 #include <linux/export.h>
@@ -37,12 +37,15 @@ static ktime_t read_clock(clockid_t clock)
 	}
 }
 
-/* The second read of a clock that CPUs share has another value, unless the clock stands. */
+/*
+ * The second read of a clock that CPUs share returns a new value, unless the clock has
+ * stopped.
+ */
 #define SHARED_TRIES	8
 
 /*
- * CPUs that want to read the HPET at a time share one read of it. Who comes later is given
- * what was read before it came:
+ * CPUs that read the HPET at the same time share one read of it. A CPU that comes later
+ * may get a value that was read before it came:
  *
  *	CPU0, in read_hpet()		CPU1
  *
@@ -53,7 +56,8 @@ static ktime_t read_clock(clockid_t clock)
  *	stores the value
  *					has it: older than the look at the TSC
  *
- * The value after that one was read by a CPU that took the lock later, after the look.
+ * The next value was read by a CPU that took the lock later, after CPU1 had read the
+ * TSC.
  */
 static ktime_t read_since(clockid_t clock, const struct apic_timer_gtod_source *source)
 {
@@ -71,7 +75,7 @@ static ktime_t read_since(clockid_t clock, const struct apic_timer_gtod_source *
  * struct both - both clocks at one moment
  * @tsc:	TSC
  * @time:	the kernel's clock
- * @error:	TSC cycles that the two may be apart
+ * @error:	maximum difference between the two reads, TSC cycles
  */
 struct both {
 	u64 tsc;
@@ -95,10 +99,10 @@ static struct both read_both(clockid_t clock, const struct apic_timer_gtod_sourc
 	return both;
 }
 
-/* A distance on the steered clock as one on the unsteered, or the reverse. */
+/* Convert a distance on the steered clock to one on the unsteered clock, or the reverse. */
 static u64 steer(u64 distance, u32 to, u32 from)
 {
-	/* The product has 96 bits at most; NTP steers by less than an eighth. */
+	/* The product has at most 96 bits; NTP steers by less than an eighth. */
 	if (!to || !from || distance > U64_MAX / 2 || from < to - to / 4)
 		return distance;
 #ifdef CONFIG_APIC_TIMER_SIM
@@ -108,7 +112,7 @@ static u64 steer(u64 distance, u32 to, u32 from)
 #endif
 }
 
-/* The first conversion makes the lines known. */
+/* Get a clock's line. The first conversion starts the copying of lines. */
 static struct apic_timer_line line_of(clockid_t clock)
 {
 	struct apic_timer_line line = apic_timer_gtod_line(clock);
@@ -140,12 +144,15 @@ static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
 		return apic_timer_add_tsc(both.tsc, cycles);
 	if (cycles < both.tsc)
 		return both.tsc - cycles;
-	/* Before the TSC started, and by that much earlier than what is returned. */
+	/*
+	 * The moment is before the TSC started, by this much earlier than the returned
+	 * value.
+	 */
 	*error -= min(*error, cycles - both.tsc);
 	return 0;
 }
 
-/* Whatever is not the usual case: no such clock, no line, far away. */
+/* Convert in the unusual cases: no such clock, no line, far away. */
 static noinline u64 to_tsc_slowly(clockid_t clock, ktime_t time, u64 *error)
 {
 	struct apic_timer_line line;
@@ -191,13 +198,13 @@ static noinline ktime_t to_clock_slowly(clockid_t clock, u64 tsc)
  * @clock:	CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME
  *		or CLOCK_TAI
  * @when:	absolute, as ktime_get() and the like return it
- * @error:	set: TSC cycles that the result may be off by, U64_MAX if @clock is
- *		none of these; may be NULL
+ * @error:	set to the maximum error of the result, TSC cycles; U64_MAX if
+ *		@clock is none of these; may be NULL
  *
- * The result holds as long as nobody steers or sets the clock: convert again
- * shortly before @when, or use the timers of <linux/apic_clock.h>, which follow.
- * Where the clocksource is the TSC the error is 0: the result is the first TSC
- * value at which the clock reads @when or more.
+ * The result holds as long as the clock is neither steered nor set: convert
+ * again shortly before @when, or use the timers of <linux/apic_clock.h>, which
+ * follow their clock. Where the clocksource is the TSC, the error is 0: the
+ * result is the first TSC value at which the clock reads @when or more.
  *
  * Context: Any but NMI.
  * Return: absolute TSC in cycles; 0 if that was before the TSC started, U64_MAX if
@@ -227,9 +234,9 @@ EXPORT_SYMBOL_GPL(apic_timer_clock_to_tsc);
  * @tsc:	absolute TSC, cycles
  *
  * Context: Any but NMI.
- * Return: what the clock reads then, if nobody steers or sets it meanwhile;
- * negative for a moment before it started, KTIME_MAX if it does not fit or there
- * is no such clock.
+ * Return: the clock's reading at @tsc, if it is neither steered nor set
+ * meanwhile; negative for a moment before it started, KTIME_MAX if the result
+ * does not fit or there is no such clock.
  */
 ktime_t apic_timer_tsc_to_clock(clockid_t clock, u64 tsc)
 {
@@ -248,12 +255,14 @@ EXPORT_SYMBOL_GPL(apic_timer_tsc_to_clock);
 /**
  * apic_timer_clock_now() - read one of the kernel's clocks, as an interval
  * @clock:	as for apic_timer_clock_to_tsc()
- * @earliest:	set: what it read when the call began, or later
- * @latest:	set: what it read when the call ended, or earlier
+ * @earliest:	set to the clock's reading at the beginning of the call, or
+ *		later
+ * @latest:	set to the clock's reading at the end of the call, or earlier
  *
- * However long the call was interrupted, the clock read both values during it.
- * How far the clock is from the time that NTP or PTP distributes is not part of
- * it: adjtimex(2) reports that to processes, maxerror.
+ * The clock read both values during the call, no matter how long the call was
+ * interrupted. The interval does not include the clock's error against the time
+ * that NTP or PTP distributes: adjtimex(2) reports that to processes as
+ * maxerror.
  *
  * Context: Any but NMI.
  * Return: 0; -EINVAL if there is no such clock.
@@ -267,7 +276,10 @@ int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 
 	if (unlikely(!apic_timer_gtod_has(clock)))
 		return -EINVAL;
-	/* By a line that was not yet, or is no more, the clock has not read either. */
+	/*
+	 * Retry if the line has changed: the clock never read the values of a line that
+	 * was not in force.
+	 */
 	do {
 		changes = apic_timer_gtod_changes();
 		begun = apic_timer_tsc_now();

@@ -5,7 +5,7 @@
  * set or steered.
  *
  * The copy costs each tick some 50 instructions. It begins with the first
- * conversion, so that who converts nothing pays nothing.
+ * conversion, so that a system without conversions pays nothing.
  */
 #include <linux/atomic.h>
 #include <linux/clocksource.h>
@@ -21,8 +21,8 @@
 seqcount_latch_t apic_timer_gtod_latch = SEQCNT_LATCH_ZERO(apic_timer_gtod_latch);
 
 /*
- * What is sure of any clocksource: who converts while another CPU, or what an NMI has
- * interrupted, copies for the first time has nothing else.
+ * Properties that hold for any clocksource: a conversion has only these while another
+ * CPU, or the code that an NMI has interrupted, makes the first copy.
  */
 #define ANY	{ .tick_ns = TICK_NSEC, .shared = IS_ENABLED(CONFIG_SMP) }
 
@@ -67,8 +67,8 @@ static void copy(struct apic_timer_gtod *gtod, const struct timekeeper *tk)
 }
 
 /*
- * Called under the timekeeper's lock, inside its sequence counter: whoever reads
- * a clock of the kernel's here waits for ever.
+ * Called under the timekeeper's lock, inside its sequence counter: code that
+ * reads a kernel clock here waits forever.
  */
 static int update(struct notifier_block *block, unsigned long was_set, void *timekeeper)
 {
@@ -86,11 +86,11 @@ static struct notifier_block block = {
 static atomic_t started;
 
 /**
- * apic_timer_gtod_source() - get what the kernel's clocks are computed from
+ * apic_timer_gtod_source() - get the clocksource of the kernel's clocks
  *
  * Context: Any.
- * Return: the clocksource; with a @mult of 0, and a step that none exceeds, before
- * apic_timer_gtod_start().
+ * Return: the clocksource; before apic_timer_gtod_start(), with a @mult of 0 and a
+ * step that no clocksource exceeds.
  */
 struct apic_timer_gtod_source apic_timer_gtod_source(void)
 {
@@ -99,7 +99,7 @@ struct apic_timer_gtod_source apic_timer_gtod_source(void)
 
 	do {
 		seq = raw_read_seqcount_latch(&apic_timer_gtod_latch);
-		/* Of a copy that is written meanwhile nothing is used. */
+		/* A copy that is written meanwhile is not used. */
 		source = data_race(apic_timer_gtod[seq & 1].source);
 		/* Pairs with the barriers of raw_write_seqcount_latch(). */
 		smp_rmb();
@@ -108,11 +108,11 @@ struct apic_timer_gtod_source apic_timer_gtod_source(void)
 }
 
 /**
- * apic_timer_gtod_start() - begin to copy, unless that was done
+ * apic_timer_gtod_start() - begin to copy, unless already begun
  *
- * Context: Any. In NMI, which may have interrupted the timekeeper, nothing is
- * begun.
- * Return: whether this call has begun it; the lines are known then.
+ * Context: Any. In NMI, which may have interrupted the timekeeper, copying is
+ * not begun.
+ * Return: true if this call has begun it; the lines are known then.
  */
 bool apic_timer_gtod_start(void)
 {
@@ -124,9 +124,9 @@ bool apic_timer_gtod_start(void)
 }
 
 /**
- * apic_timer_gtod_exit() - copy no more
+ * apic_timer_gtod_exit() - stop copying
  *
- * Context: Task. Nobody converts any more.
+ * Context: Task. There are no more conversions.
  */
 void apic_timer_gtod_exit(void)
 {

@@ -10,11 +10,11 @@
 #include "tsc/line.h"
 #include "tsc/tsc.h"
 
-/* The clocks that follow from the timekeeper's lines. */
+/* The clocks that are computed from the timekeeper's lines. */
 #define APIC_TIMER_GTOD_CLOCKS (BIT(CLOCK_REALTIME) | BIT(CLOCK_MONOTONIC) | \
 				BIT(CLOCK_MONOTONIC_RAW) | BIT(CLOCK_BOOTTIME) | BIT(CLOCK_TAI))
 
-/* Lines are found by the id of a clock; that of an id without a clock stays empty. */
+/* Lines are indexed by clock id; the line of an id without a clock stays empty. */
 #define APIC_TIMER_GTOD_LINES	16
 
 static inline bool apic_timer_gtod_has(clockid_t clock)
@@ -23,11 +23,11 @@ static inline bool apic_timer_gtod_has(clockid_t clock)
 }
 
 /**
- * struct apic_timer_gtod_source - the clocksource that the kernel's clocks are computed from
- * @mult:	rate of CLOCK_MONOTONIC by the clocksource; 0 as long as that is not known
- * @nominal:	the same without NTP's steering; 0 as long as that is not known
+ * struct apic_timer_gtod_source - clocksource of the kernel's clocks
+ * @mult:	rate of CLOCK_MONOTONIC by the clocksource; 0 while unknown
+ * @nominal:	the same without NTP's steering; 0 while unknown
  * @tick_ns:	step in which the clocksource counts, ns, rounded up
- * @shared:	CPUs that read it at a time are given what one has read
+ * @shared:	CPUs that read it at the same time share one CPU's reading
  */
 struct apic_timer_gtod_source {
 	u32 mult, nominal, tick_ns;
@@ -35,17 +35,17 @@ struct apic_timer_gtod_source {
 };
 
 /*
- * The kernel's frequency of the TSC is not more off, by its other clock: 2^-9. In guests of
- * a host with much else to do, 1,300 ppm were seen.
+ * Maximum error of the kernel's TSC frequency against its other clock: 2^-9. In guests of a
+ * busy host, 1,300 ppm were seen.
  */
 #define APIC_TIMER_GTOD_DRIFT_SHIFT	9
-/* The kernel steers its clocks by 11 percent at most. */
+/* The kernel steers its clocks by at most 11 percent. */
 #define APIC_TIMER_GTOD_STEER_SHIFT	2
 
 /**
  * apic_timer_gtod_error() - get how far off a moment is that was converted by a reading
  *	of a clock
- * @source:	what the clock is computed from
+ * @source:	clocksource of the clock
  * @cycles:	from the reading to the moment
  *
  * Context: Any.
@@ -56,7 +56,7 @@ static inline u64 apic_timer_gtod_error(const struct apic_timer_gtod_source *sou
 	unsigned int shift = source->mult ? APIC_TIMER_GTOD_DRIFT_SHIFT :
 					    APIC_TIMER_GTOD_STEER_SHIFT;
 
-	/* The clock goes in steps, and may be read anywhere in one. */
+	/* The clock counts in steps, and may be read at any point of one. */
 	return apic_timer_add_tsc(apic_timer_ns_to_tsc(source->tick_ns), (cycles >> shift) + 1);
 }
 
@@ -91,7 +91,7 @@ static inline void apic_timer_gtod_exit(void)
 #include <linux/seqlock.h>
 
 /**
- * struct apic_timer_gtod - copy of what the kernel's timekeeper computes with
+ * struct apic_timer_gtod - copy of the parameters of the kernel's timekeeper
  * @line:	by clock; with a @mult of 0 while the clocksource is not the TSC
  * @source:	the clocksource
  */
@@ -100,7 +100,7 @@ struct apic_timer_gtod {
 	struct apic_timer_gtod_source source;
 };
 
-/* A reader never waits: it has the other copy while one is written. */
+/* A reader never waits: it reads the other copy while one is written. */
 extern seqcount_latch_t apic_timer_gtod_latch;
 extern struct apic_timer_gtod apic_timer_gtod[2];
 
@@ -130,9 +130,10 @@ static __always_inline struct apic_timer_line apic_timer_gtod_line(unsigned int 
 }
 
 /**
- * apic_timer_gtod_changes() - number that is another one once a line has changed
+ * apic_timer_gtod_changes() - get a number that changes with each change of a line
  *
- * Reads of the TSC before the call, and apic_timer_tsc_now() after it, stay there.
+ * The call is ordered after earlier reads of the TSC, and before a later
+ * apic_timer_tsc_now().
  *
  * Context: Any.
  * Return: the number.

@@ -7,7 +7,7 @@
 #include "tsc/line.h"
 
 /**
- * apic_timer_line_read() - compute what a clock reads at a TSC value
+ * apic_timer_line_read() - compute a clock's reading at a TSC value
  * @line:	its line, with a @mult
  * @tsc:	absolute TSC
  *
@@ -42,7 +42,7 @@ static u64 divide(unsigned __int128 value, u32 by)
 /**
  * apic_timer_line_tsc() - compute when a clock reads a value
  * @line:	its line, with a @mult
- * @ns:		what it is to read
+ * @ns:		the reading to look for, ns
  *
  * Context: Any.
  * Return: the first TSC value at which the clock reads @ns or more; 0 if that

@@ -9,16 +9,17 @@
 #include <linux/types.h>
 
 /**
- * struct apic_timer_line - how a clock of the kernel follows from the TSC
+ * struct apic_timer_line - line by which a kernel clock is computed from the TSC
  * @last:	TSC to count from
- * @base:	ns at @last, less what @frac adds
+ * @base:	ns at @last, without @frac
  * @frac:	fraction of a ns at @last, in units of 2^-@shift ns; may be more
  *		than one ns
- * @mult:	rate, in units of 2^-@shift ns a cycle; 0: no line is known
+ * @mult:	rate, in units of 2^-@shift ns per cycle; 0: no line is known
  * @shift:	1 to 32
  *
  * The clock reads @base + (((TSC - @last) * @mult + @frac) >> @shift), rounded
- * down. That is what the kernel computes, so that both ways are exact.
+ * down. The kernel computes the same, so that conversions are exact in both
+ * directions.
  */
 struct apic_timer_line {
 	u64 last;
@@ -32,10 +33,10 @@ s64 apic_timer_line_read(const struct apic_timer_line *line, u64 tsc);
 u64 apic_timer_line_tsc(const struct apic_timer_line *line, s64 ns);
 
 /**
- * apic_timer_line_read_near() - compute what a clock reads, if 64 bits suffice
+ * apic_timer_line_read_near() - compute a clock's reading, if 64 bits suffice
  * @line:	its line, with a @mult
  * @tsc:	absolute TSC
- * @ns:		set to what apic_timer_line_read() returns
+ * @ns:		set to the result of apic_timer_line_read()
  *
  * Return: whether they did.
  */
@@ -54,10 +55,10 @@ apic_timer_line_read_near(const struct apic_timer_line *line, u64 tsc, s64 *ns)
 /**
  * apic_timer_line_tsc_near() - compute when a clock reads a value, if 64 bits suffice
  * @line:	its line, with a @mult
- * @ns:		what it is to read
- * @tsc:	set to what apic_timer_line_tsc() returns
+ * @ns:		the reading to look for, ns
+ * @tsc:	set to the result of apic_timer_line_tsc()
  *
- * They do for a @ns up to 9 minutes after @line->last, for a shift of 24.
+ * They suffice for @ns up to 9 minutes after @line->last, with a shift of 24.
  *
  * Return: whether they did.
  */
@@ -69,8 +70,8 @@ apic_timer_line_tsc_near(const struct apic_timer_line *line, s64 ns, u64 *tsc)
 	u64 sum = (ahead << shift) - line->frac + line->mult - 1;
 
 	/*
-	 * @ahead is not negative, and no bit of it was lost: @sum does not wrap. Rounding up
-	 * is rounding down from one less than @mult more.
+	 * @ahead is not negative, and no bit of it was lost: @sum does not wrap. To round
+	 * up, add @mult - 1 and round down.
 	 */
 	if (unlikely(ahead >> (63 - shift)) || unlikely((s64)sum < 0))
 		return false;

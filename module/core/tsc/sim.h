@@ -5,8 +5,8 @@
 #include <linux/types.h>
 
 /*
- * The simulated TSC, for tests: what tsc.h and spin.h need of the machine that
- * sources/sim.c simulates.
+ * The simulated TSC, for tests: functions of the simulated machine
+ * (sources/sim.c) that tsc.h and spin.h need.
  */
 u64 apic_timer_sim_now(void);
 u64 apic_timer_sim_wait(u64 until);

@@ -6,7 +6,7 @@
 #include <linux/math64.h>
 #include <linux/time64.h>
 
-/* A TSC value that never comes. */
+/* A TSC value that is never reached. */
 #define APIC_TIMER_NEVER	U64_MAX
 
 #ifdef CONFIG_APIC_TIMER_SIM
@@ -47,7 +47,7 @@ static inline u64 apic_timer_tsc_entry(void)
 	return rdtsc();
 }
 
-/* The kernel may refine it once, a second or two after boot. */
+/* Get the TSC frequency, kHz. The kernel may refine it once, a second or two after boot. */
 static inline u32 apic_timer_tsc_khz(void)
 {
 	return READ_ONCE(tsc_khz);
@@ -100,7 +100,7 @@ static __always_inline u64 apic_timer_tsc_from_ns_fast(u64 ns, u64 mult)
 extern unsigned int apic_timer_tsc_epoch;
 
 /**
- * apic_timer_epoch() - number of the TSC's present epoch
+ * apic_timer_epoch() - get the number of the TSC's present epoch
  *
  * Return: see &apic_timer_info.tsc_epoch.
  */
