@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How to use apic_timer: a one-shot timer, a periodic one, and one on another CPU.
- * After "insmod samples/apic_timer_sample.ko" the kernel log has the error of each: how long
+ * How to use apic_timer: a one-shot timer, a periodic one, and one on another CPU. After
+ * "insmod samples/apic_timer_sample.ko", the kernel log shows the error of each: how long
  * after its expiry its handler started.
  *
- * A handler runs in hard interrupt context: it should do only what has to be done
- * at that moment, and leave the rest, such as printing, to a work item. Here the
- * handlers record what they see, and a work item prints it.
+ * A handler runs in hard interrupt context: it should only do work that has to be
+ * done at that moment, and leave the rest, such as printing, to a work item. Here
+ * the handlers record their data, and a work item prints it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +22,7 @@
 #define EXPIRIES		5
 #define PERIOD_NS	(10 * NSEC_PER_MSEC)
 
-/* What a handler saw. */
+/* Data recorded by a handler. */
 struct expiry {
 	s64 error;		/* its start - expires, TSC cycles */
 	unsigned int cpu;
@@ -51,8 +51,8 @@ static DECLARE_WORK(report_work, report);
 
 /*
  * @data belongs to the user of the timer: here it points to the record. @now is the
- * TSC at the handler's first instruction. The timer's @expires still has the moment
- * that was requested.
+ * TSC at the handler's first instruction. The timer's @expires is still the
+ * requested moment.
  */
 static void fire(unsigned long long now, unsigned long data);
 
@@ -71,7 +71,7 @@ static void fire(unsigned long long now, unsigned long data)
 
 /*
  * The handler of a periodic timer arms it again. Moment n is computed from the start,
- * so that rounding errors do not accumulate; after an overrun the moments that have
+ * so that rounding errors do not accumulate. After an overrun, the moments that have
  * passed are skipped and counted.
  */
 static void fire_periodic(unsigned long long now, unsigned long data);
@@ -87,7 +87,10 @@ static void fire_periodic(unsigned long long now, unsigned long data)
 		schedule_work(&report_work);
 		return;
 	}
-	/* In mode mean it may be early, and would run for the same moment again. */
+	/*
+	 * In mode mean, the handler may be early, and would run for the same moment
+	 * again.
+	 */
 	now = max(now, periodic_timer.expires);
 	missed += apic_timer_forward_period(&periodic_timer, &period, now) - 1;
 	add_apic_timer(&periodic_timer);
@@ -110,7 +113,7 @@ static int __init sample_init(void)
 	unsigned int cpu;
 	int ret;
 
-	/* In 2 ms, on this CPU, whichever it is. */
+	/* In 2 ms, on the CPU that runs this code. */
 	once_timer.expires = now + apic_timer_us_to_tsc(2000);
 	ret = add_apic_timer(&once_timer);
 	if (ret)

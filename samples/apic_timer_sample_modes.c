@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accuracy: the mode of a timer, its spin budget, and what happens to an expiry that
- * is late. When the module is loaded, the kernel log has the error of each timer.
+ * Accuracy: the mode of a timer, its spin budget, and the treatment of late
+ * expiries. When the module is loaded, the kernel log shows the error of each timer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -44,7 +44,7 @@ static void shut_down(void)
 {
 	unsigned int i;
 
-	/* A timer that was never initialised would be refused, and logged. */
+	/* Deleting a timer that was never initialised would be refused and logged. */
 	for (i = 0; i < ARRAY_SIZE(expiries); i++)
 		if (expiries[i].name)
 			apic_timer_shutdown_sync(&expiries[i].timer);
@@ -63,7 +63,7 @@ static int __init sample_init(void)
 	if (!ret)
 		ret = arm(&expiries[2], "exact", APIC_TIMER_EXACT,
 			  apic_timer_us_to_tsc(20), now + 6 * ms);
-	/* Useless when late, as this one is: its handler is not called. */
+	/* This work is useless when late, as it is here: the handler is not called. */
 	if (!ret)
 		ret = arm(&expiries[3], "skipped", APIC_TIMER_EXACT | APIC_TIMER_SKIP_LATE,
 			  0, now - ms);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two periodic timers, one with its period in nanoseconds and one in TSC cycles; and
- * a notifier, which moves the start of the first when the TSC has restarted in a
- * sleep of the machine.
+ * Two periodic timers, one with its period in nanoseconds and one with it in TSC
+ * cycles; and a notifier, which moves the start of the first timer when the TSC has
+ * restarted in a sleep of the machine.
  *
- * They run until the module is unloaded, which prints the number of runs.
+ * The timers run until the module is unloaded; unloading prints the number of
+ * runs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,13 +34,16 @@ static void fire_ns(unsigned long long now, unsigned long data)
 	unsigned long flags;
 	u64 n;
 
-	/* In mode mean it may be early, and would run for the same moment again. */
+	/*
+	 * In mode mean, the handler may be early, and would run for the same moment
+	 * again.
+	 */
 	now = max(now, ns_timer.expires);
 	runs[0]++;
 	raw_spin_lock_irqsave(&lock, flags);
 	n = apic_timer_forward_period(&ns_timer, &period, now);
 	raw_spin_unlock_irqrestore(&lock, flags);
-	/* 1 in time; anything above was missed. */
+	/* 1 if in time; more if moments were missed. */
 	if (n)
 		missed[0] += n - 1;
 	add_apic_timer(&ns_timer);
@@ -58,8 +62,9 @@ static void fire_cycles(unsigned long long now, unsigned long data)
 }
 
 /*
- * apic_timer moves pending timers. A TSC value that we keep has to be moved by us:
- * after a sleep through which the TSC has not counted it means another moment.
+ * apic_timer moves pending timers. A module has to move the TSC values that it
+ * keeps: after a sleep through which the TSC has not counted, they denote other
+ * moments.
  */
 static int epoch_notify(struct notifier_block *block, unsigned long event, void *data)
 {
@@ -100,7 +105,10 @@ static int __init sample_init(void)
 
 static void __exit sample_exit(void)
 {
-	/* Each call waits for a running handler, and deletes what that has armed. */
+	/*
+	 * Each call waits for a running handler, and deletes the timer if the handler has
+	 * armed it again.
+	 */
 	del_apic_timer_sync(&ns_timer);
 	del_apic_timer_sync(&cycles_timer);
 	apic_timer_unregister_notifier(&epoch_block);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timer as a timeout: each sign of life defers it by mod_apic_timer(), the last one
- * deletes it, and without any its handler runs. Then two timers that arm each other,
- * which only apic_timer_shutdown_sync() stops reliably.
+ * A timer as a timeout: each sign of life postpones it with mod_apic_timer(), the
+ * last one deletes it, and without any, its handler runs. Then two timers that arm
+ * each other, which only apic_timer_shutdown_sync() can stop reliably.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,7 +23,10 @@ static void timeout(unsigned long long now, unsigned long data)
 
 static DEFINE_APIC_TIMER(timeout_timer, timeout, 0);
 
-/* Return: 1 if the timeout was pending, 0 if it has been started, or an error. */
+/*
+ * Postpone the timeout. Return: 1 if it was pending, 0 if it was started now, or an
+ * error.
+ */
 static int put_off(void)
 {
 	return mod_apic_timer(&timeout_timer, apic_timer_add_tsc(apic_timer_now(),
@@ -65,7 +68,7 @@ static unsigned int count[2];
 static void step(unsigned long long now, unsigned long data)
 {
 	count[data]++;
-	/* -ESHUTDOWN if the other one is shut down: then both have ended. */
+	/* -ESHUTDOWN if the other timer is shut down: then both have ended. */
 	mod_apic_timer(&steps[!data], now + apic_timer_us_to_tsc(STEP_US));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Calendars as text. A file has one statement a line, and # begins a comment:
+ * Calendars as text. A file has one statement per line; # begins a comment:
  *
  *	unit NAME cpu N user [park | signal N | kill | skip]
  *	unit NAME cpu N function [FUNCTION]
@@ -9,11 +9,11 @@
  *	at TIME run NAME for TIME
  *	degrade to NAME after N
  *
- * Units come first. Entries belong to the table above them, in any order; a table whose
- * "degrade" names another one, above it in the file, gives way to it after N overruns. A
- * TIME is a number with ns, us, ms or s. FUNCTION is NAME if it is missing.
+ * Units come first. Entries belong to the table above them, in any order. "degrade"
+ * names a table above in the file, which replaces this one after N overruns. A TIME is a
+ * number with ns, us, ms or s. FUNCTION defaults to NAME.
  *
- * Header only, and needs no libc.
+ * Header only; needs no libc.
  */
 #ifndef APIC_CALENDAR_FILE_H
 #define APIC_CALENDAR_FILE_H
@@ -25,7 +25,7 @@
 
 #define CALENDAR_FILE_ENTRIES	1024	/* of all tables */
 
-/* A table, and where its entries are. */
+/* A table, and the position of its entries. */
 struct calendar_file_table {
 	char name[APIC_CALENDAR_NAME];
 	__u64 major;			/* ns */
@@ -45,7 +45,7 @@ struct calendar_file {
 	struct apic_calendar_entry entries[CALENDAR_FILE_ENTRIES];
 	uint32_t entry_line[CALENDAR_FILE_ENTRIES];
 	uint32_t n_entries;
-	/* what is wrong */
+	/* the first error */
 	uint32_t line;
 	const char *error;
 };
@@ -97,7 +97,7 @@ static inline int calendar_copy_name(const struct calendar_words *words, uint32_
 	return 1;
 }
 
-/* A number below 10^16, at the beginning of a word; returns how many digits it has. */
+/* Parse a number below 10^16 at the beginning of a word. Returns its number of digits. */
 static inline uint32_t calendar_digits(const struct calendar_words *words, uint32_t i,
 				       __u64 *value)
 {
@@ -213,7 +213,7 @@ static inline const char *calendar_parse_table(struct calendar_file *file,
 	return NULL;
 }
 
-/* Keeps the entries of a table in the order of their offsets. */
+/* Parse an entry, and keep the entries of a table in the order of their offsets. */
 static inline const char *calendar_parse_entry(struct calendar_file *file,
 					       const struct calendar_words *words)
 {
@@ -319,7 +319,7 @@ static inline int calendar_parse(struct calendar_file *file, const char *text, s
 	return file->error ? -1 : 0;
 }
 
-/* What LOAD takes of a table. */
+/* Get the argument of LOAD for a table. */
 static inline struct apic_calendar_load calendar_file_load(const struct calendar_file *file,
 							   uint32_t table)
 {
@@ -337,7 +337,7 @@ static inline struct apic_calendar_load calendar_file_load(const struct calendar
 	};
 }
 
-/* Line of what a verdict is about, or of the table as a whole. */
+/* Get the line that a verdict is about, or the line of the table. */
 static inline uint32_t calendar_file_line(const struct calendar_file *file, uint32_t table,
 					  uint32_t reason, uint32_t bad)
 {

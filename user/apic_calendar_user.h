@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Threads as units of a calendar, by /dev/apic_calendar.
+ * Run threads as units of a calendar, with /dev/apic_calendar.
  *
  *	struct at_calendar calendar;
  *
@@ -9,8 +9,9 @@
  *	while (!at_calendar_wait(&calendar))
  *		work();			starts at calendar.wait.start, or some cycles later
  *
- * Header only, for x86; needs neither a library nor libc. Functions give 0 or a negative
- * errno value. One struct at_calendar belongs to one thread; several may have one @fd.
+ * Header only, for x86; needs neither a library nor libc. Functions return 0 or a
+ * negative errno value. A struct at_calendar belongs to one thread; several of them may
+ * share a @fd.
  */
 #ifndef APIC_CALENDAR_USER_H
 #define APIC_CALENDAR_USER_H
@@ -23,11 +24,11 @@
 
 /**
  * struct at_calendar - a thread's view of a calendar
- * @fd:		open file, which is the calendar
+ * @fd:		open file of the calendar
  * @unit:	the thread's unit
- * @at:		what it needs to wait on the TSC
- * @wait:	the last call, as the kernel gave it back
- * @returned:	TSC right after it
+ * @at:		state for waiting on the TSC
+ * @wait:	the last call, as returned by the kernel
+ * @returned:	TSC right after the last call
  * @began:	TSC at the first instruction of the window
  */
 struct at_calendar {
@@ -39,7 +40,10 @@ struct at_calendar {
 	uint64_t began;
 };
 
-/* Measure how soon an instruction can follow the wait; @fd is a calendar. */
+/*
+ * Initialise for an open calendar @fd. Measures how soon an instruction can follow the
+ * wait.
+ */
 static inline void at_calendar_init(struct at_calendar *calendar, int fd)
 {
 	uint32_t cost = 1000, measured;
@@ -52,11 +56,11 @@ static inline void at_calendar_init(struct at_calendar *calendar, int fd)
 		if (measured < cost)
 			cost = measured;
 	}
-	/* As at_open() has it. */
+	/* As in at_open(). */
 	calendar->at.cost = cost - (cost + 4) / 5;
 }
 
-/* Open a new calendar. -ENOENT: apic_calendar isn't loaded; -EACCES, -EPERM, -EMFILE. */
+/* Open a new calendar. -ENOENT: apic_calendar is not loaded; -EACCES, -EPERM, -EMFILE. */
 static inline int at_calendar_open(struct at_calendar *calendar)
 {
 	long ret = at_syscall(AT_NR_OPEN, (long)AT_CALENDAR_DEVICE,
@@ -86,8 +90,8 @@ static inline int at_calendar_bind(struct at_calendar *calendar, uint32_t unit)
 }
 
 /*
- * The window is over: wait for the next one, whose first instruction is the next. Errors as
- * of APIC_CALENDAR_WAIT.
+ * End the window and wait for the next one. The first instruction after the call is the
+ * first of that window. Errors: as for APIC_CALENDAR_WAIT.
  */
 at_inline int at_calendar_wait(struct at_calendar *calendar)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * User programs at a TSC value, by /dev/apic_timer.
+ * Let user programs act at a TSC value, with /dev/apic_timer.
  *
  *	struct at at;
  *
@@ -10,8 +10,8 @@
  *	now();			starts at the TSC value "when", or some cycles later
  *
  * Header only, for x86; needs neither a library nor libc. Functions that return an int
- * give 0 or a negative errno value; errno itself is left alone. One struct at belongs
- * to one thread. The names readtsc and mdelay are those of the 1997 paper.
+ * return 0 or a negative errno value; errno itself does not change. A struct at
+ * belongs to one thread. The names readtsc and mdelay come from the 1997 paper.
  *
  * Compile with -I for this file and for linux/apic_timer.h, which is in include/uapi
  * of apic-timer's sources.
@@ -32,11 +32,12 @@
  * @flags:	for each sleep, APIC_TIMER_SLEEP_*; 0 at first
  * @budget:	for each sleep, see struct apic_timer_sleep; 0 at first
  * @epoch:	epoch of the TSC that the thread's TSC values belong to
- * @cost:	TSC cycles from the wait's last RDTSC to the next instruction, at least
+ * @cost:	minimum number of TSC cycles from the wait's last RDTSC to the next
+ *		instruction
  * @tpause:	the CPU has TPAUSE
  * @page:	the time page
  * @began:	TSC right after the last call
- * @sleep:	the last call, as the kernel gave it back
+ * @sleep:	the last call, as returned by the kernel
  */
 struct at {
 	int fd;
@@ -50,7 +51,10 @@ struct at {
 	struct apic_timer_sleep sleep;
 };
 
-/* A periodic thread: at_period_next() sleeps until @next and moves it on by @period. */
+/*
+ * State of a periodic thread: at_period_next() sleeps until @next and advances it by
+ * @period.
+ */
 struct at_period {
 	uint64_t next;
 	uint64_t period;
@@ -58,7 +62,7 @@ struct at_period {
 
 #define at_inline	static inline __attribute__((always_inline, unused))
 
-/* The TSC, read here: in the middle of what the CPU does out of order. */
+/* Read the TSC. The read is not ordered with the instructions around it. */
 at_inline uint64_t at_readtsc(void)
 {
 	uint32_t low, high;
@@ -68,8 +72,8 @@ at_inline uint64_t at_readtsc(void)
 }
 
 /*
- * System calls, whose next instruction is RDTSC. What follows a call in a C library
- * would count to the error of a sleep.
+ * System calls that are directly followed by RDTSC. Code that a C library runs
+ * after a call would add to the error of a sleep.
  */
 #ifdef __x86_64__
 #define AT_NR_OPEN	2
@@ -142,7 +146,10 @@ at_inline int at_has_tpause(void)
 	return c >> 5 & 1;
 }
 
-/* Wait until the TSC is @when or later, in the tightest loop; return it as last read. */
+/*
+ * Wait until the TSC is @when or later, in the tightest loop. Returns the TSC as last
+ * read.
+ */
 at_inline uint64_t at_spin(uint64_t when)
 {
 	uint32_t low, high;
@@ -158,7 +165,7 @@ at_inline uint64_t at_spin(uint64_t when)
 	return when + ((uint64_t)high << 32 | low);
 }
 
-/* The same, and how many cycles later the next RDTSC was. */
+/* Same as at_spin(). Returns how many cycles later the next RDTSC was. */
 at_inline uint32_t at_spin_cost(uint64_t when)
 {
 	uint32_t low, high, next;
@@ -178,14 +185,17 @@ at_inline uint32_t at_spin_cost(uint64_t when)
 	return low;
 }
 
-/* Wait for a TSC value without sleeping: from then on the next instruction runs. */
+/*
+ * Wait for a TSC value without sleeping: the next instruction runs at that moment or
+ * later.
+ */
 at_inline uint64_t at_until(const struct at *at, uint64_t when)
 {
 	uint64_t wake = when - 2000;
 
 	when -= at->cost;
 	if (at->tpause) {
-		/* The CPU's or the kernel's limit may end it early. */
+		/* The CPU's or the kernel's limit may end TPAUSE early. */
 		while ((int64_t)(wake - at_readtsc()) > 0)
 			__asm__ volatile(".byte 0x66, 0x0f, 0xae, 0xf1"
 					 : : "c" (1), "a" ((uint32_t)wake),
@@ -196,7 +206,7 @@ at_inline uint64_t at_until(const struct at *at, uint64_t when)
 	return at_spin(when);
 }
 
-/* Copy the time page: what it has belongs together. */
+/* Copy the time page, with consistent fields. */
 static inline void at_page(const struct at *at, struct apic_timer_page *copy)
 {
 	const volatile struct apic_timer_page *page = at->page;
@@ -218,7 +228,10 @@ static inline void at_page(const struct at *at, struct apic_timer_page *copy)
 	} while (page->seq != seq);
 }
 
-/* The epoch has changed: TSC values of before mean nothing. It is taken note of here. */
+/*
+ * Take over the present epoch after -ESTALE: TSC values of the previous epoch are
+ * invalid.
+ */
 static inline int at_new_epoch(struct at *at)
 {
 	uint32_t epoch = at->page->epoch;
@@ -229,7 +242,7 @@ static inline int at_new_epoch(struct at *at)
 	return 1;
 }
 
-/* A distance in ns as TSC cycles, and back. Rounded down. */
+/* Convert a distance in ns to TSC cycles, or back. Rounded down. */
 static inline uint64_t at_ns_to_tsc(const struct at *at, uint64_t ns)
 {
 	uint64_t khz = at->page->tsc_khz;
@@ -245,8 +258,9 @@ static inline uint64_t at_tsc_to_ns(const struct at *at, uint64_t cycles)
 }
 
 /*
- * A TSC value as CLOCK_MONOTONIC in ns. 0 if the kernel's clocks do not run on the TSC:
- * use clock_gettime() then. 1 for a value of before that clock began.
+ * Convert a TSC value to CLOCK_MONOTONIC in ns. Returns 0 if the kernel's clocks do not
+ * run on the TSC: use clock_gettime() then. Returns 1 for a value before that clock
+ * began.
  */
 static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 {
@@ -258,7 +272,10 @@ static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 		return 0;
 	mask = (UINT64_C(1) << page.shift) - 1;
 	if (tsc < page.tsc) {
-		/* Rounded down as well: what is subtracted is rounded up. */
+		/*
+		 * This result is also rounded down, because the part that is subtracted
+		 * is rounded up.
+		 */
 		cycles = page.tsc - tsc;
 		low = (cycles & 0xffffffff) * page.mult + mask - page.mono_shifted;
 		high = (cycles >> 32) * page.mult;
@@ -272,9 +289,9 @@ static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 }
 
 /*
- * The first TSC value at which CLOCK_MONOTONIC shows @ns, by the present rate; 0 as above.
- * The largest one for a moment that the TSC does not reach, and 1 for one of before it was
- * set to 0.
+ * Get the first TSC value at which CLOCK_MONOTONIC reads @ns, at the present rate; 0 as
+ * above. Returns the largest value for a moment that the TSC does not reach, and 1 for a
+ * moment before the TSC was 0.
  */
 static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
 {
@@ -284,7 +301,10 @@ static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
 	at_page(at, &page);
 	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
 		return 0;
-	/* In two steps: nanoseconds of some minutes, shifted, have more than 64 bits. */
+	/*
+	 * Divide in two steps: nanoseconds of some minutes, shifted, have more than 64
+	 * bits.
+	 */
 	if (ns <= page.mono) {
 		whole = (page.mono - ns) / page.mult;
 		if (whole > page.tsc >> page.shift)
@@ -320,7 +340,10 @@ static inline void at_close(struct at *at)
 	at->fd = -1;
 }
 
-/* Open the device for this thread. -ENOENT: apic_timer_dev isn't loaded; -EACCES, -EPERM. */
+/*
+ * Open the device for this thread. -ENOENT: apic_timer_dev is not loaded; -EACCES,
+ * -EPERM.
+ */
 static inline int at_open(struct at *at)
 {
 	uint32_t cost = 1000, measured;
@@ -343,8 +366,9 @@ static inline int at_open(struct at *at)
 	at->epoch = at->page->epoch;
 	at->tpause = at_has_tpause();
 	/*
-	 * How soon the next instruction can follow the wait, less a fifth: here the value
-	 * read last is copied before the next RDTSC. Never early.
+	 * Measure how soon the next instruction can follow the wait, less a fifth,
+	 * because here the last value read is copied before the next RDTSC. This way, a
+	 * wait never ends early.
 	 */
 	for (i = 0; i < 200; i++) {
 		measured = at_spin_cost(at_readtsc() + 100);
@@ -355,7 +379,7 @@ static inline int at_open(struct at *at)
 	return 0;
 }
 
-/* The call alone: come back some microseconds early. Afterwards, at->sleep.tsc is the moment. */
+/* Make the call only: it returns some microseconds early. at->sleep.tsc is then the moment. */
 at_inline int at_sleep(struct at *at, uint32_t clock, uint64_t expires)
 {
 	uint64_t tsc;
@@ -376,9 +400,10 @@ at_inline int at_sleep(struct at *at, uint32_t clock, uint64_t expires)
 }
 
 /*
- * Sleep until the TSC is @when: the next instruction runs then, never before. A moment
- * that has passed ends it at once. -EINTR, -ESTALE (take at_new_epoch() and a new @when),
- * -EAGAIN and -EBUSY (the user's limits): as APIC_TIMER_SLEEP.
+ * Sleep until the TSC is @when: the next instruction runs then, never earlier. If the
+ * moment has passed, return at once. Errors: as for APIC_TIMER_SLEEP, above all -EINTR,
+ * -ESTALE (call at_new_epoch() and choose a new @when), -EAGAIN and -EBUSY (the user's
+ * limits).
  */
 at_inline int at_mdelay(struct at *at, uint64_t when)
 {
@@ -389,7 +414,7 @@ at_inline int at_mdelay(struct at *at, uint64_t when)
 	return ret;
 }
 
-/* The same for a moment of a clock in ns: APIC_TIMER_CLOCK_MONOTONIC, _TAI. */
+/* Same as at_mdelay(), for a moment of a clock in ns: APIC_TIMER_CLOCK_MONOTONIC, _TAI. */
 at_inline int at_sleep_until(struct at *at, uint32_t clock, uint64_t ns)
 {
 	int ret = at_sleep(at, clock, ns);
@@ -400,8 +425,9 @@ at_inline int at_sleep_until(struct at *at, uint32_t clock, uint64_t ns)
 }
 
 /*
- * Sleep until the next moment of a periodic thread. Returns how many moments had passed
- * already and were left out; 0 in time; or an error as at_mdelay().
+ * Sleep until the next moment of a periodic thread. Returns the number of moments that
+ * had already passed and were skipped, 0 if the thread is in time, or an error as
+ * at_mdelay().
  */
 at_inline int at_period_next(struct at *at, struct at_period *period)
 {
@@ -419,7 +445,7 @@ at_inline int at_period_next(struct at *at, struct at_period *period)
 	return missed;
 }
 
-/* Arm the file's timer: at->fd then has read() and poll() as a timerfd. 0 disarms. */
+/* Arm the file's timer: at->fd then supports read() and poll() like a timerfd. 0 disarms. */
 static inline int at_arm(struct at *at, uint32_t clock, uint64_t expires, uint64_t interval)
 {
 	struct apic_timer_arm arm = {

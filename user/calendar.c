@@ -2,9 +2,9 @@
 /*
  * apic-calendar check FILE [CPUS] | show FILE [CPUS] | run FILE [SECONDS] - calendars.
  *
- * The check is the kernel module's own, compiled here. It knows neither which functions
- * are registered where the calendar will run, nor which CPUs are online: there are CPUS,
- * 256 by default. What is run is checked by the module itself.
+ * The check is the kernel module's own code, compiled here. It does not know which
+ * functions are registered and which CPUs are online where the calendar will run: it
+ * assumes CPUS CPUs, 256 by default. "run" leaves the check to the module.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +69,7 @@ static int check(const char *name)
 	return 0;
 }
 
-/* A CPU's part of a table: its windows, and what is left for others. */
+/* Print a CPU's part of a table: its windows, and the time left for other work. */
 static void show_cpu(const struct calendar_file_table *table, uint32_t cpu)
 {
 	const struct apic_calendar_entry *entry;

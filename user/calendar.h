@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the commands of apic-calendar share.
- */
+/* Code shared by the commands of apic-calendar. */
 #ifndef APIC_CALENDAR_COMMANDS_H
 #define APIC_CALENDAR_COMMANDS_H
 
 #include "apic_calendar_file.h"
 #include "table.h"
 
-/* Say which line is wrong, and why; return 1. */
+/* Print which line is wrong, and why; return 1. */
 int calendar_refused(const struct calendar_file *file, const char *name, uint32_t table,
 		     struct calendar_verdict verdict);
 

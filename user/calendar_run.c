@@ -2,9 +2,9 @@
 /*
  * apic-calendar run FILE [SECONDS] - load a calendar, and run its first table.
  *
- * A unit that is a thread of a program gets one that ends each window as soon as it has
- * begun: what is seen is whether the machine keeps to the table. What units do is up to
- * programs of their own, see apic_calendar_user.h.
+ * For each user unit, this program runs a thread that ends each window as soon as it
+ * has begun. This shows whether the machine keeps to the table. Real work of units is
+ * done by other programs, see apic_calendar_user.h.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ static int load(struct at_calendar *calendar, const struct calendar_file *file, 
 	return 0;
 }
 
-/* Have a thread for each unit that needs one, all of them bound; return their number. */
+/* Start and bind a thread for each unit that needs one. Returns their number. */
 static int begin(const struct at_calendar *calendar, const struct calendar_file *file,
 		 struct worker *workers, uint32_t *n)
 {
@@ -76,7 +76,7 @@ static int begin(const struct at_calendar *calendar, const struct calendar_file 
 	int ret;
 
 	sem_init(&bound, 0, 0);
-	/* All of a stack is locked into memory. */
+	/* Use small stacks, because a stack is locked into memory as a whole. */
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, STACK);
 	for (i = 0; i < file->n_units; i++) {
@@ -103,7 +103,7 @@ static double us(uint64_t cycles, uint32_t khz)
 	return (double)cycles * 1000 / khz;
 }
 
-/* Print what has become of each unit; return the state of the calendar. */
+/* Print the result of each unit. Returns the state of the calendar. */
 static struct apic_calendar_status show(const struct at_calendar *calendar,
 					const struct calendar_file *file)
 {
@@ -134,7 +134,7 @@ static struct apic_calendar_status show(const struct at_calendar *calendar,
 	return status;
 }
 
-/* Stop at the end of a major cycle, and wait for that; a change may be under way. */
+/* Stop at the end of a major cycle, and wait for it; a change may be under way. */
 static int stop(const struct at_calendar *calendar)
 {
 	struct apic_calendar_stop stop = {
@@ -151,7 +151,7 @@ static int stop(const struct at_calendar *calendar)
 			break;
 		usleep(1000);
 	}
-	/* It may have stopped by itself. */
+	/* The calendar may have stopped by itself. */
 	return ret == -ESRCH ? 0 : ret;
 }
 
@@ -191,7 +191,7 @@ int calendar_run(const struct calendar_file *file, const char *name, unsigned lo
 	sigset_t signals;
 	int ret;
 
-	/* The threads have them blocked, too: who waits for them is this one. */
+	/* The threads inherit the blocked signals: only this thread waits for them. */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libapictimer-preload.so: programs that sleep by clock_nanosleep(TIMER_ABSTIME) or
- * timerfd sleep by /dev/apic_timer, unchanged.
+ * libapictimer-preload.so: let unchanged programs that sleep with
+ * clock_nanosleep(TIMER_ABSTIME) or timerfd use /dev/apic_timer.
  *
  *	LD_PRELOAD=/path/to/libapictimer-preload.so cyclictest ...
  *
- * What the device does not do as the kernel's own calls do stays with those: other
- * clocks, relative sleeps, a device that can't be opened, a sleeper who is over a limit.
- * APIC_TIMER_PRELOAD=0 in the environment leaves everything to them.
+ * The kernel's own calls still serve the cases that the device does not: other clocks,
+ * relative sleeps, a device that cannot be opened, a sleeper over a limit. With
+ * APIC_TIMER_PRELOAD=0 in the environment, they serve everything.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -40,7 +40,10 @@ static int off;
 static pid_t process;
 static dev_t device;		/* atomic */
 
-/* A timerfd of the program that is an open device. The kernel has no gettime for it. */
+/*
+ * A timerfd of the program that is really an open device. Its expiry is kept here,
+ * because the device has no gettime.
+ */
 struct timer {
 	int fd;			/* -1: none; atomic: close() takes no lock */
 	int clock;
@@ -55,7 +58,7 @@ static pthread_mutex_t timers_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct at at = { .fd = -1 };
 static pthread_key_t at_key;
 
-/* A signal's handler may want it, too: none runs while its thread has it. */
+/* Take the lock with signals blocked: a signal's handler may also take it. */
 static void lock_timers(sigset_t *mask)
 {
 	sigset_t all;
@@ -92,7 +95,10 @@ static int open_device(struct at *own)
 	return 0;
 }
 
-/* The program may have closed it, as all files above 2, and have another one there. */
+/*
+ * Check whether a file is still the device: the program may have closed it, for example
+ * with all files above 2, and opened another one.
+ */
 static int is_device(int fd)
 {
 	struct stat status;
@@ -101,7 +107,7 @@ static int is_device(int fd)
 	       status.st_rdev == __atomic_load_n(&device, __ATOMIC_RELAXED);
 }
 
-/* Forget a thread's device, and close it if it is there still. */
+/* Forget a thread's device, and close it if it is still open. */
 static void end_thread(void *data)
 {
 	struct at *own = data;
@@ -111,7 +117,10 @@ static void end_thread(void *data)
 	at_close(own);
 }
 
-/* The file is the parent's too, the page is gone, and so is a thread that had the lock. */
+/*
+ * In the child, the file is shared with the parent, the page is unmapped, and the thread
+ * that had the lock may be gone.
+ */
 static void after_fork(void)
 {
 	pthread_mutex_init(&timers_lock, NULL);
@@ -157,7 +166,7 @@ static int clock_of(clockid_t clock)
 	return -1;
 }
 
-/* As the kernel has it: who wants more gets the last moment that there is. */
+/* Convert to ns, saturating at the largest moment, as the kernel does. */
 static uint64_t ns_of(const struct timespec *time)
 {
 	if ((uint64_t)time->tv_sec >= INT64_MAX / NS_PER_S)
@@ -189,10 +198,10 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 	if (ours < 0 || flags != TIMER_ABSTIME || !is_time(time) || open_thread())
 		return next_clock_nanosleep(clock, flags, time, rest);
 	wanted = ns_of(time);
-	/* A copy: a signal's handler may sleep, too. */
+	/* Use a copy, because a signal's handler may sleep as well. */
 	own = at;
 	own.flags = APIC_TIMER_SLEEP_NO_RESTART;
-	/* It is a cancellation point. */
+	/* The replaced call is a cancellation point. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
 	ret = at_sleep(&own, ours, wanted);
 	pthread_setcanceltype(old, &old);
@@ -205,13 +214,13 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 		return next_clock_nanosleep(clock, flags, time, rest);
 	}
 	at_until(&own, own.sleep.tsc);
-	/* The clock's own word counts, where it doesn't run on the TSC or was slowed down. */
+	/* The clock itself decides, in case it does not run on the TSC or was slowed down. */
 	while (now_of(clock) < wanted)
 		;
 	return 0;
 }
 
-/* Find a timer that is one still. Under the lock. */
+/* Find a timer whose file is still the device. Under the lock. */
 static struct timer *find_open(int fd)
 {
 	struct timer *timer = fd >= 0 ? find(fd) : NULL;
@@ -233,11 +242,11 @@ int timerfd_create(int clock, int flags)
 	pthread_once(&once, start);
 	if (ours < 0 || flags & ~(TFD_CLOEXEC | TFD_NONBLOCK) || open_device(&own))
 		return next_timerfd_create(clock, flags);
-	/* The page is needed here only. */
+	/* The timer does not need the page. */
 	at_syscall(AT_NR_MUNMAP, (long)own.page, 4096, 0, 0, 0, 0);
 	fd = own.fd;
 	lock_timers(&mask);
-	/* One that was closed unseen had the same number. */
+	/* A timer whose file was closed unnoticed may have had the same number. */
 	timer = find(fd);
 	if (!timer)
 		timer = find(-1);
@@ -340,9 +349,9 @@ int close(int fd)
 	struct timer *timer;
 
 	pthread_once(&once, start);
-	/* Without a lock: a signal's handler may call it, and a child of fork(). */
+	/* Without a lock: a signal's handler or a child of fork() may call this. */
 	timer = fd >= 0 ? find(fd) : NULL;
-	/* A child of vfork() closes its own, and has our memory. */
+	/* A child of vfork() closes its own file, but shares our memory. */
 	if (timer && getpid() == process)
 		__atomic_store_n(&timer->fd, -1, __ATOMIC_RELEASE);
 	return next_close(fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The smallest module that uses apic_timer: a timer that expires 1 ms after the
- * module is loaded. The handler notes when it started; unloading prints that.
+ * module is loaded. The handler records when it started; unloading prints that.
  */
 #include <linux/apic_timer.h>
 #include <linux/module.h>

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A pulse at each second of CLOCK_REALTIME or CLOCK_TAI, or at any other period, on a
- * parallel port's strobe or a serial line's DTR: something to put an oscilloscope on.
+ * Generate a pulse at each second of CLOCK_REALTIME or CLOCK_TAI, or with any other
+ * period, on a parallel port's strobe or a serial line's DTR, for example to watch it
+ * with an oscilloscope.
  *
  *	modprobe apic_clock
  *	insmod pps_gen_apic.ko io=0x378			a parallel port's strobe
  *	insmod pps_gen_apic.ko io=0x2f8 line=dtr	a serial line's DTR
  *
  * The port must not belong to another driver: unload parport_pc, or unbind the serial
- * line. The pulse rises at the moment and falls width_ns later; no interrupt is off in
- * between. /sys/module/pps_gen_apic/parameters/ has what became of the edges. Pulses
- * begin when the module is loaded; kernels with /sys/class/pps-gen have a switch there.
+ * line. The pulse rises at the moment and falls width_ns later; interrupts are on in
+ * between. /sys/module/pps_gen_apic/parameters/ has counts and errors of the edges.
+ * Pulses begin when the module is loaded; kernels with /sys/class/pps-gen have a
+ * switch there.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -68,7 +70,7 @@ static long latest = LONG_MIN;
 module_param(latest, long, 0444);
 MODULE_PARM_DESC(latest, "likewise the latest");
 
-#define PORTS	8	/* a serial line has them all, a parallel port the first three */
+#define PORTS	8	/* a serial line has all of them, a parallel port the first three */
 
 static struct apic_clock_timer rise;
 static struct apic_timer_list fall;
@@ -78,7 +80,7 @@ static u8 high, low;		/* what to write to it */
 
 static DEFINE_MUTEX(switch_mutex);
 static bool on;			/* switch_mutex: there are pulses */
-static bool leaving;		/* likewise: there will be none */
+static bool leaving;		/* switch_mutex: there will be no more pulses */
 
 static int switch_pulses(bool wanted);
 
@@ -107,7 +109,7 @@ static void raise(unsigned long long now, unsigned long data)
 	next = rise.when + period_ns;
 	clock_now = apic_timer_tsc_to_clock(clock_id, now);
 	if (next <= clock_now) {
-		/* The clock was set forward: those in between are skipped. */
+		/* The clock was set forward: the pulses in between are skipped. */
 		u64 periods = div64_u64(clock_now - next, period_ns) + 1;
 
 		missed += periods;
@@ -117,7 +119,7 @@ static void raise(unsigned long long now, unsigned long data)
 	add_apic_timer_at(&rise, clock_id, next);
 }
 
-/* The next multiple of the period plus the offset, with some time to spare. */
+/* Compute the next multiple of the period plus the offset, with some time to spare. */
 static ktime_t first_moment(void)
 {
 	ktime_t from = apic_timer_tsc_to_clock(clock_id, apic_timer_now()) + NSEC_PER_MSEC;
@@ -126,8 +128,8 @@ static ktime_t first_moment(void)
 }
 
 /*
- * Let pulses begin or end. An edge that is being made is waited for, and the line is low
- * then. Several may switch at a time, by the class's file and its device.
+ * Start or stop pulses. Stopping waits for an edge in progress, and leaves the line low.
+ * The class's file and its device may call this at the same time.
  */
 static int switch_pulses(bool wanted)
 {
@@ -140,7 +142,7 @@ static int switch_pulses(bool wanted)
 		ret = add_apic_timer_at(&rise, clock_id, first_moment());
 		on = !ret;
 	} else if (!wanted && on) {
-		/* In this order: an edge arms what ends the pulse. */
+		/* Delete in this order: a rising edge arms the falling one. */
 		del_apic_timer_at_sync(&rise);
 		del_apic_timer_sync(&fall);
 		outb(low, port);

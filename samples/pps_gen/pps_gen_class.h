@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The entry of pps_gen_apic in /sys/class/pps-gen, where the kernel has that class, as
- * 7.2 has:
+ * The entry of pps_gen_apic in /sys/class/pps-gen, on kernels with that class, such as
+ * 7.2:
  *
  *	cd /sys/class/pps-gen/pps-gen0
  *	echo 0 >enable		no more pulses; 1: again
@@ -43,7 +43,7 @@ static const struct pps_gen_source_info class_info = {
 	.owner = THIS_MODULE,
 };
 
-/* The class takes locks that a handler of a timer must not: on PREEMPT_RT they sleep. */
+/* The class takes locks that a timer's handler must not take: on PREEMPT_RT they sleep. */
 static void class_tell_missed(struct irq_work *work)
 {
 	pps_gen_event(class_entry, PPS_GEN_EVENT_MISSEDPULSE, NULL);
@@ -51,7 +51,7 @@ static void class_tell_missed(struct irq_work *work)
 
 static struct irq_work class_missed_work = IRQ_WORK_INIT(class_tell_missed);
 
-/* A handler has found a moment that had passed. */
+/* Report that a handler has found a moment that had passed. */
 static void class_missed(void)
 {
 	/* Pairs with class_enter(). */
@@ -70,7 +70,7 @@ static int class_enter(void)
 	return 0;
 }
 
-/* There are no more pulses, and nobody can switch them on. */
+/* Unregister: there are no more pulses, and they can no longer be switched on. */
 static void class_leave(void)
 {
 	irq_work_sync(&class_missed_work);

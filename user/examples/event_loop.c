@@ -2,9 +2,9 @@
 /*
  * event_loop [PERIOD_US [COUNT]] - a timer among other file descriptors.
  *
- * The device is polled as a timerfd is; standard input ends the loop. A loop is woken
- * some microseconds late, as there is nobody to wait for the rest: what must happen at
- * a moment belongs in a thread of its own, see pacing.c.
+ * The device is polled like a timerfd; standard input ends the loop. The loop wakes
+ * some microseconds late, because nothing waits for the exact moment on the TSC: work
+ * that must happen at a moment belongs in a thread of its own, see pacing.c.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,8 +2,9 @@
 /*
  * pacing [PERIOD_US [COUNT]] - a periodic thread, and how late it was.
  *
- * What a sender of packets or a control loop does: real-time priority, memory locked,
- * one moment after the other, computed and never added up from sleeps.
+ * A sender of packets or a control loop works like this: real-time priority, memory
+ * locked, and moments that are computed one after the other instead of added up from
+ * sleeps.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
 	}
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		perror("mlockall");
-	/* Without it the wake-up waits for others, and there is no fence. */
+	/* Without this, the wake-up waits for other threads, and there is no fence. */
 	if (sched_setscheduler(0, SCHED_FIFO, &priority))
 		perror("SCHED_FIFO");
 
@@ -48,7 +49,7 @@ int main(int argc, char **argv)
 		if (ret == -EINTR)
 			continue;
 		if (ret == -ESTALE) {
-			/* The machine slept: begin anew. */
+			/* The machine slept: start again. */
 			at_new_epoch(&at);
 			period.next = at_readtsc() + period.period;
 			continue;
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
 			worst = late;
 		if (at.sleep.tsc > at.sleep.resumed)
 			waited += at.sleep.tsc - at.sleep.resumed;
-		/* Here something is sent. */
+		/* A packet would be sent here. */
 	}
 	printf("%lu periods of %lu us: %llu ns late in the mean, %llu at worst; %lu missed; "
 	       "waited %llu ns each\n", count, period_us,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * toggle [PORT [PERIOD_US [COUNT]]] - a square wave on a pin, as a GPIO would have it.
+ * toggle [PORT [PERIOD_US [COUNT]]] - a square wave on a pin, as with a GPIO.
  *
  * PORT is an I/O port in hexadecimal: 378 is the data of the first parallel port, whose
  * bit 0 is pin 2; 3fc the modem control register of the first serial port, whose bit 1
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	value = inb(port);
 	when = at_readtsc() + 2 * half;
 	for (i = 0; i < 2 * count; i++, when += half) {
-		/* After a signal the moment is still ahead: go on with the same. */
+		/* After a signal, the moment is still ahead: wait for it again. */
 		do
 			ret = at_mdelay(&at, when);
 		while (ret == -EINTR);

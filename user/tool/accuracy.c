@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer accuracy: how far from its target a loop over the TSC ends, and a
- * periodic timer's handler starts. The experiments of 1997.
+ * apic-timer accuracy: how far from its target a loop over the TSC ends, and
+ * how far from its moment a periodic timer's handler starts. The experiments of
+ * 1997.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ static const char *caches_text(void)
 	       flush ? "flushed" : "as they are";
 }
 
-/* The first values in the order of time, for a figure */
+/* Print the first values in order of time, for a figure */
 static void json_first(const char *name, const struct series *series, size_t most)
 {
 	size_t i;
@@ -81,7 +82,7 @@ static void json_first(const char *name, const struct series *series, size_t mos
 	json_end();
 }
 
-/* What repeats, of values that nothing has disturbed much */
+/* Find the period of values, without those that were much disturbed */
 static unsigned int repeats(struct series *series, double *how)
 {
 	return series_period(series, LAGS, series_quantile(series, 99), how);
@@ -140,7 +141,7 @@ static bool shots_of(int which, unsigned int step, struct series *errors, unsign
 
 	if (!found)
 		fail("no memory");
-	/* A TSC of 1 GHz, and caches that 10 GB/s go through. */
+	/* Estimate for a TSC of 1 GHz, and caches with 10 GB/s. */
 	progress_before(count * ((ahead + loop.spread) / 1e9 + walk / 1e7), "loop %s",
 			ways[which]);
 	there = !measure_call(APIC_MEASURE_LOOP, &loop, EOPNOTSUPP);
@@ -152,7 +153,10 @@ static bool shots_of(int which, unsigned int step, struct series *errors, unsign
 	return there;
 }
 
-/* After how many cycles the errors of the plain loop repeat: its turn, or the TSC's step. */
+/*
+ * Find the number of cycles after which the errors of the plain loop repeat: its turn, or
+ * the TSC's step.
+ */
 static unsigned int step_of_loop(void)
 {
 	struct series errors = {};
@@ -345,7 +349,7 @@ static void run_periodic(void)
 	progress_end();
 	for (i = 0; i < timer.kept; i++) {
 		series_add(&errors, samples[i].error);
-		/* The first has none before it. */
+		/* The first expiry has no previous one. */
 		if (i || timer.keep == APIC_MEASURE_KEEP_OUTLIERS)
 			series_add(&bodies, samples[i].body);
 	}

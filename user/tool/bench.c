@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer bench: how late handlers start, and what operations on timers cost,
- * of apic_timer and of the kernel's hrtimers on this machine.
+ * apic-timer bench: how late handlers start, and how much operations on timers
+ * cost, for apic_timer and for the kernel's hrtimers on this machine.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "series.h"
 
 #define SEED	UINT64_C(88172645463325252)
-/* Handlers that are not counted: apic_timer learns how late this CPU is. */
+/* Handlers that are not counted, while apic_timer learns this CPU's latency. */
 #define WARM_UP	2000
 #define LEAST_US	20
 #define MOST_US		1020
@@ -34,7 +34,7 @@ static const struct opt options[] = {
 	{}
 };
 
-/* As the rows of the lab's benchmark name them. */
+/* Names as in the rows of the lab's benchmark. */
 static const struct timer {
 	unsigned int trigger;
 	const char *name, *mode;
@@ -155,7 +155,7 @@ static void show_errors(void)
 	}
 }
 
-/* Both kinds in turn: what else the machine does meets them alike. */
+/* Measure both kinds in turn, so that other activity affects them alike. */
 static void show_cost(unsigned int operation, unsigned int others)
 {
 	struct series ours = {}, hrtimers = {};

@@ -2,10 +2,10 @@
 /*
  * apic-timer chain: from an interrupt to the thread that waits for it.
  *
- * The module notes when the interrupt was due, its handler's start and end, and
- * the start of the deferred procedure; this thread, which waits in read(), notes
- * when it runs again. Next to them is the thread that sleeps by /dev/apic_timer, which
- * wakes it earlier by what it has learnt.
+ * The module records when the interrupt was due, its handler's start and end, and the
+ * start of the deferred procedure; this thread, which waits in read(), records when it
+ * runs again. For comparison, a thread sleeps with /dev/apic_timer, which wakes it
+ * early by the learnt lead.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #define SEED	UINT64_C(88172645463325252)
 #define WARM_UP	100
 
-/* A route that is not the module apic_measure's */
+/* A route that does not belong to the module apic_measure */
 #define DEVICE	APIC_MEASURE_ROUTES
 
 static const char * const routes[DEVICE + 1] = {
@@ -62,17 +62,17 @@ static const struct opt options[] = {
 	{}
 };
 
-/* What follows from the records of a series, each in TSC cycles */
+/* Distances computed from the records of a series, TSC cycles */
 struct links {
 	struct series entry;	/* handler's start - expiry */
 	struct series length;	/* its end - its start */
 	struct series deferred;	/* deferred procedure - handler's start */
 	struct series wake;	/* thread - deferred procedure, or handler's end */
 	struct series user;	/* thread - expiry */
-	uint64_t disorder;	/* records whose stamps aren't in order */
+	uint64_t disorder;	/* records whose time stamps are not in order */
 };
 
-/* Return: the place of a name in the list, with what follows it in *text; -1. */
+/* Return: the place of a name in the list, with the rest in *text; -1. */
 static int next_name(const char **text)
 {
 	size_t length = strcspn(*text, ",");
@@ -124,7 +124,7 @@ static void one(struct links *links, uint64_t number)
 	series_add(&links->user, (int64_t)(user - record.expires));
 }
 
-/* The next distance of a sleep, ns; Marsaglia's xorshift */
+/* Get the next distance of a sleep, ns; Marsaglia's xorshift */
 static uint64_t distance(uint64_t *state)
 {
 	*state ^= *state << 13;

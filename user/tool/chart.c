@@ -15,11 +15,11 @@
 #define RIGHT	16
 #define TOP	34
 #define BOTTOM	46
-#define NAMES	16	/* below all else, where there are several lines */
+#define NAMES	16	/* at the bottom, if there are several lines */
 
 struct axis {
 	bool is_log;
-	double low, high;	/* where they are logarithms, of those */
+	double low, high;	/* logarithms, if the axis has those */
 };
 
 void chart_text(FILE *file, const char *words)
@@ -58,7 +58,7 @@ void chart_point(struct chart_line *line, double x, double y)
 	line->y[line->count++] = y;
 }
 
-/* Whole powers, then its binary digits by squaring */
+/* Compute whole powers, then the binary digits by squaring */
 double chart_log_ten(double number)
 {
 	double found = 0, digit;
@@ -96,7 +96,7 @@ static void widen(struct axis *axis, const double *numbers, size_t count)
 	}
 }
 
-/* A round distance between marks, at most 7 of them */
+/* Choose a round distance between marks, at most 7 of them */
 static double mark_step(const struct axis *axis)
 {
 	static const double factors[] = { 2, 2.5, 2 };
@@ -108,7 +108,7 @@ static double mark_step(const struct axis *axis)
 	return step;
 }
 
-/* Widen an axis to where it has marks; one along which there are shots ends with them. */
+/* Widen an axis to its next marks; an axis of shots ends with the last shot. */
 static void finish(struct axis *axis, bool ends_there)
 {
 	double step;
@@ -190,7 +190,7 @@ static void draw_line(FILE *file, const struct chart *chart, unsigned int number
 				place(y, line->y[i], HEIGHT - BOTTOM, TOP));
 		fputs("\"/>\n", file);
 	}
-	/* Points by one path of short strokes: a tenth of the bytes. */
+	/* Draw points as one path of short strokes, which takes a tenth of the bytes. */
 	fputs("<path class=\"dots\" d=\"", file);
 	for (i = 0; i < line->count; i++) {
 		at_x = place(x, line->x[i], LEFT, WIDTH - RIGHT);
@@ -210,11 +210,11 @@ void chart_draw(FILE *file, struct chart *chart)
 		widen(&x, chart->line[i].x, chart->line[i].count);
 		widen(&y, chart->line[i].y, chart->line[i].count);
 	}
-	if (x.low > x.high) {	/* there is not one point */
+	if (x.low > x.high) {	/* there are no points */
 		x = (struct axis){ .is_log = chart->log_x };
 		y = (struct axis){ .is_log = chart->log_y };
 	}
-	/* From how often there was none, and from an error of none. */
+	/* Let counts and errors begin at 0. */
 	if (y.low > 0)
 		y.low = 0;
 	finish(&x, true);

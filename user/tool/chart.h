@@ -15,18 +15,18 @@ struct chart_line {
 
 struct chart {
 	const char *title, *x, *y;	/* of the diagram, of its axes */
-	bool log_x, log_y;	/* of log(): what is below 1 is drawn at 1 */
-	bool joined;		/* by lines, or points alone */
+	bool log_x, log_y;	/* logarithmic: values below 1 are drawn at 1 */
+	bool joined;		/* points are joined by lines */
 	struct chart_line line[4];
 	unsigned int lines;
 };
 
-/* Add a line; it is freed by chart_draw(). Return: it, without points. */
+/* Add a line; it is freed by chart_draw(). Return: the line, without points. */
 struct chart_line *chart_line(struct chart *chart, const char *name);
 void chart_point(struct chart_line *line, double x, double y);
 void chart_draw(FILE *file, struct chart *chart);
 
-/* A text as HTML and SVG have it. */
+/* Write a text, escaped for HTML and SVG. */
 void chart_text(FILE *file, const char *words);
 /* log10 without libm; 0 below 1 */
 double chart_log_ten(double number);

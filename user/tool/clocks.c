@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer clocks: what each clock costs, in what steps it counts, and how far
- * the TSCs of CPUs are apart.
+ * apic-timer clocks: the cost of each clock, the steps in which it counts, and
+ * how far the TSCs of CPUs are apart.
  */
 #define _GNU_SOURCE
 #include <cpuid.h>
@@ -80,7 +80,7 @@ static const struct clock {
 	const char *name, *unit;
 	uint64_t (*read)(int id);
 	int id;
-	bool steps;	/* the step is meant by tsc_step_measure() */
+	bool steps;	/* the step is that of tsc_step_measure() */
 } clocks[] = {
 	{ "rdtsc", "cycles", by_rdtsc, 0, true },
 	{ "lfence; rdtsc", "cycles", by_fenced, 0, true },
@@ -96,7 +96,7 @@ static const struct clock {
 	{ "(getppid)", "", no_clock, 0, false },
 };
 
-/* Some CPUs of before 2008, and some emulated ones, have no RDTSCP. */
+/* Some CPUs from before 2008, and some emulated ones, have no RDTSCP. */
 static bool has(const struct clock *clock)
 {
 	unsigned int a, b, c, d;
@@ -105,7 +105,7 @@ static bool has(const struct clock *clock)
 	       (__get_cpuid(0x80000001, &a, &b, &c, &d) && d >> 27 & 1);
 }
 
-/* TSC cycles of a read */
+/* Measure the TSC cycles of a read */
 static double cost_of(const struct clock *clock, double *p99)
 {
 	uint64_t values[REPEATS], start;
@@ -121,7 +121,7 @@ static double cost_of(const struct clock *clock, double *p99)
 	return tsc_quantile(values, REPEATS, 50) / (double)READS;
 }
 
-/* What the kernel says a clock counts in, or, of the TSC, what is seen */
+/* Get the step of a clock as the kernel reports it, or, for the TSC, as measured */
 static uint64_t step_of(const struct clock *clock)
 {
 	struct timespec resolution;
@@ -145,7 +145,7 @@ static int choose(void)
 		return end;
 	if (!files_cpulist(cpus, chosen, CPUS))
 		fail("clocks: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
-	/* Isolated ones aren't among those that are allowed, and may be taken. */
+	/* Isolated CPUs are not in the allowed set, but may be used. */
 	for (cpu = 0; cpu < CPUS; cpu++)
 		if (chosen[cpu] && !tsc_may_run(cpu))
 			fail("clocks: this process may not run on CPU %d", cpu);

@@ -8,7 +8,7 @@
 #include "opt.h"
 #include "say.h"
 
-/* Words between bars, with blanks between them. */
+/* Print words that are between bars with blanks in between. */
 static void print_words(const char *words)
 {
 	for (; *words; words++)
@@ -71,7 +71,7 @@ static void bash(void)
 	printf("\tesac\n}\ncomplete -F _apic_timer apic-timer\n");
 }
 
-/* A text within single quotes and brackets of zsh's. */
+/* Print a text within single quotes and zsh's brackets. */
 static void zsh_text(const char *text)
 {
 	for (; *text; text++) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer cycles: how many core cycles short loops take, by the TSC alone.
+ * apic-timer cycles: how many core cycles short loops take, measured only by
+ * the TSC.
  *
- * A loop is run for n and for 2n turns; in the difference what surrounds it
- * cancels. TSC cycles are made core cycles by a chain of dependent instructions
- * that is measured at the same time, as the core's clock is not the TSC's. Of
- * all repetitions a low quantile is taken: what disturbs one makes it longer.
+ * A loop is run for n and for 2n turns; in the difference, the cost of the code
+ * around it cancels. The core's clock is not the TSC's, so a chain of dependent
+ * instructions, measured at the same time, converts TSC cycles to core cycles.
+ * The result is a low quantile of all repetitions, because disturbances only
+ * make them longer.
  */
 #include <stdio.h>
 
@@ -40,7 +42,10 @@ static uint64_t name(uint64_t n)					\
 	return tsc_read_fenced() - start;				\
 }
 
-/* As in 1998: no two instructions of a turn depend on one another, but on the turn before. */
+/*
+ * As in 1998: no two instructions of a turn depend on each other, only on the previous
+ * turn.
+ */
 #define ROL_B	"rol $3, %%ebx\n\t"
 #define ROL_C	"rol $3, %%ecx\n\t"
 #define ROL_DI	"rol $3, %%edi\n\t"
@@ -91,7 +96,7 @@ static const struct row rows[] = {
 	{ "PAUSE", loop_pause, 3, { "-", "-", "-" } },
 };
 
-/* Their turn is a key. How many instructions that has is the compiler's choice. */
+/* A turn is one key. The number of its instructions is the compiler's choice. */
 static const struct row searches[] = {
 	{ .name = "RC5", .loop = keys_rc5 },
 	{ .name = "DES", .loop = keys_des },
@@ -104,7 +109,7 @@ static const struct row *loop_of(unsigned int number)
 	return number < COUNT(rows) ? &rows[number] : &searches[number - COUNT(rows)];
 }
 
-/* How many turns of a loop make about the length that was asked for */
+/* Compute the number of turns that take about the requested time */
 static uint64_t turns_of(const struct row *row, double core)
 {
 	uint64_t tries[9], turns = length / 10 + 1;
@@ -118,7 +123,7 @@ static uint64_t turns_of(const struct row *row, double core)
 	return turns > 10 ? turns : 10;
 }
 
-/* Core cycles of a turn, from one run */
+/* Compute the core cycles of a turn, from one run */
 static double measure(const struct row *row, uint64_t turns)
 {
 	static uint64_t once[REPEATS_MAX], twice[REPEATS_MAX], chain[2][REPEATS_MAX];
@@ -126,7 +131,7 @@ static double measure(const struct row *row, uint64_t turns)
 	double loop, core;
 	long i;
 
-	/* In turn, so that all are under the same clock of the core. */
+	/* Measure them in turn, so that all have the same core clock. */
 	for (i = 0; i < repeats; i++) {
 		chain[0][i] = tsc_chain(links);
 		once[i] = row->loop(turns);
@@ -164,7 +169,7 @@ static void print_row(const struct row *row, struct runs *runs)
 	       runs->value[runs->count - 1], spread, row->then[0], row->then[1], row->then[2]);
 }
 
-/* @core_khz: of the core's clock */
+/* @core_khz: rate of the core's clock */
 static void print_search(const struct row *row, struct runs *runs, double core_khz)
 {
 	double cycles = runs_median(runs), spread = runs_spread(runs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer doctor: what makes timers inexact on this machine, what it costs
- * here, and what to do about it.
+ * apic-timer doctor: report what makes timers inexact on this machine, what it
+ * costs here, and what to do about it.
  */
 #include <inttypes.h>
 #include <stdio.h>

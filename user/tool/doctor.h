@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What doctor looks at, and what it can fix until its exit. */
+/* The checks of doctor, and what it can fix until its exit. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
@@ -11,7 +11,7 @@
 enum level {
 	LEVEL_OK,
 	LEVEL_UNKNOWN,	/* could not be read */
-	LEVEL_NOTE,	/* so it is; it can't be changed, or need not be */
+	LEVEL_NOTE,	/* a fact that cannot be changed, or need not be */
 	LEVEL_WARN,	/* makes handlers late, or would */
 };
 
@@ -20,7 +20,7 @@ struct finding {
 	char *text;
 	const char *read;	/* the files, or the instruction */
 	int64_t cost;		/* TSC cycles measured here, -1: none */
-	const char *cost_of;	/* what costs that */
+	const char *cost_of;	/* what has this cost */
 	const char *remedy;
 };
 
@@ -32,7 +32,7 @@ struct check {
 	void (*look)(struct finding *finding);
 };
 
-/* What was read before the checks */
+/* Data that was read before the checks */
 struct patient {
 	bool loaded, readable;	/* the module; its files in debugfs */
 	bool measured;		/* native is filled in */
@@ -40,31 +40,34 @@ struct patient {
 	struct module_stats stats;
 	/* The highest of all CPUs, TSC cycles */
 	struct module_lead lead;
-	bool cpu[CPUS];		/* of the timers */
-	bool some_cpus;		/* there are any: by --cpus, or isolated ones */
+	bool cpu[CPUS];		/* CPUs of the timers */
+	bool some_cpus;		/* there are such CPUs, by --cpus or isolated */
 };
 
 extern struct patient patient;
 
-/* A NULL id ends them. */
+/* Ends with a NULL id. */
 extern const struct check checks[];
 
-/* Say what is found. */
+/* Set the text of a finding. */
 void finds(struct finding *finding, enum level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Keep others that would fix from doing so, and undo at the exit what is fixed from now on. */
+/*
+ * Keep other instances of doctor from fixing, and undo at the exit what is fixed from now
+ * on.
+ */
 void fix_begin(void);
-/* Do what can be undone. */
+/* Apply a fix that can be undone. */
 void fix_apply(enum fix fix);
 
-/* Interrupts that may come to the CPUs of the patient */
+/* Numbers of interrupts that may arrive at the patient's CPUs */
 struct irq_counts {
 	int all;
-	bool known;	/* the kernel says of each whether it can be moved */
-	int fixed;	/* those that are known not to */
-	int only;	/* come to no other CPUs: by an administrator, or by a driver */
-	/* When they were to be moved */
+	bool known;	/* the kernel reports which can be moved */
+	int fixed;	/* known to be immovable */
+	int only;	/* arrive at no other CPUs, by choice of an administrator or a driver */
+	/* Interrupts that could not be moved */
 	int refused;	/* by the kernel, for their drivers */
 	int failed;	/* for another reason */
 	int error;	/* the last such reason */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The checks of doctor, each of one reason for late handlers.
- */
+/* The checks of doctor, each for one reason for late handlers. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,7 +18,7 @@
 #define CPU_DIR		"/sys/devices/system/cpu"
 #define CLOCK_DIR	"/sys/devices/system/clocksource/clocksource0"
 
-/* A gap is longer than what an interrupt takes. */
+/* Minimum length of a gap: longer than an interrupt takes. */
 #define GAP_US		50
 /* TAI less UTC since the leap second of 2016, s */
 #define TAI_UTC		37
@@ -50,11 +48,11 @@ static int64_t ns_to_cycles(double ns)
 	unsigned long khz = patient.readable ? module_tsc_khz() : 0;
 	double cycles = ns * (khz ? (double)khz : (double)native.khz) / 1e6;
 
-	/* What a file says may be anything. */
+	/* The content of a file may be anything. */
 	return cycles > -1e18 && cycles < 1e18 ? (int64_t)cycles : 0;
 }
 
-/* What one takes longer than the other, if it does */
+/* Get by how much one time is longer than the other, if it is */
 static int64_t difference(int64_t longer, int64_t shorter)
 {
 	return longer > shorter && shorter >= 0 ? longer - shorter : 0;
@@ -86,8 +84,8 @@ static void look_module(struct finding *f)
 }
 
 /*
- * The highest bucket of positive errors: "1024..2047 0 3"; -1: there is none after a reset, and
- * a kernel that is locked down does not let a file be read that could be written.
+ * Get the highest bucket of positive errors: "1024..2047 0 3"; -1: none, as after a reset, or
+ * the kernel is locked down and lets no writable file be read.
  */
 static int64_t worst_error(void)
 {
@@ -138,7 +136,7 @@ static void look_owner(struct finding *f)
 	f->remedy = "find who writes the LAPIC timer's registers: DEBUGGING.md";
 }
 
-/* Return: whether a list of words has one. */
+/* Return: true if a list of words contains a word. */
 static bool has_word(const char *words, const char *word)
 {
 	size_t length = strlen(word);
@@ -205,7 +203,7 @@ static char *line_after(const char *text, const char *word)
 	return NULL;
 }
 
-/* apic_clock judges the TSCs of all CPUs by each other, which no process can. */
+/* apic_clock compares the TSCs of all CPUs with each other, which no process can do. */
 static void look_tsc_verdict(struct finding *f)
 {
 	char *text = files_read(VERDICT), *verdict = line_after(text, "verdict");
@@ -249,7 +247,7 @@ out:
 	free(reason);
 }
 
-/* Is each number of a list of them the first one? */
+/* Check whether all numbers of a list are equal. */
 static bool all_equal(const char *list)
 {
 	size_t length = strcspn(list, ",");
@@ -393,7 +391,7 @@ static void look_smi(struct finding *f)
 	f->remedy = "firmware setup: legacy USB, power capping, memory scrubbing";
 }
 
-/* The longest that an enabled idle state of a CPU takes to wake from, in us; -1: no states */
+/* Get the longest wake-up time of a CPU's enabled idle states, us; -1: no states */
 static long deepest(int cpu, char **name)
 {
 	long latency, most = -1;
@@ -487,7 +485,7 @@ static void look_governor(struct finding *f)
 
 #define PREEMPT	"/sys/kernel/debug/sched/preempt"
 
-/* "none (voluntary) full": what is in effect is in parentheses. */
+/* "none (voluntary) full": the mode in effect is in parentheses. */
 static void look_preempt(struct finding *f)
 {
 	char *text = files_read(PREEMPT), *begin, *end;
@@ -523,8 +521,8 @@ out:
 #define MOVE "give them other CPUs by smp_affinity_list (--fix does)"
 
 /*
- * A driver may have a queue for each CPU, which interrupts for requests of that CPU's only. The
- * kernel lets nobody move those, and says so: any other can be moved.
+ * A driver may have a queue per CPU, whose interrupt only serves requests of that CPU. The
+ * kernel does not let these be moved, and says so; any other interrupt can be moved.
  */
 static void found_fixed(struct finding *f, const struct irq_counts *irqs)
 {
@@ -541,7 +539,10 @@ static void found_fixed(struct finding *f, const struct irq_counts *irqs)
 	}
 }
 
-/* A kernel that says nothing: until it is tried, such a queue may be what has no other CPUs. */
+/*
+ * For a kernel that does not say so: an interrupt without other CPUs may belong to such a
+ * queue; only trying to move it shows.
+ */
 static void found_only(struct finding *f, const struct irq_counts *irqs)
 {
 	f->remedy = MOVE;

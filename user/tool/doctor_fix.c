@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What doctor --fix does, and undoes at its exit.
- */
+/* Fixes of doctor --fix, which are undone at its exit. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +15,7 @@
 
 #define GOVERNOR "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor"
 
-/* A file that was changed, and what was in it */
+/* A file that was changed, with its former content */
 struct change {
 	char *path, *before;
 };
@@ -26,7 +24,7 @@ static struct change *changed;
 static size_t changes;
 static int latency_fd = -1;
 
-/* Return: whether that can be; errno says why not. */
+/* Return: true if it was changed; otherwise errno has the reason. */
 static bool change(const char *path, const char *text)
 {
 	char *before = files_read("%s", path);
@@ -67,7 +65,7 @@ static void fix_governor(void)
 	}
 }
 
-/* CPUs that are online and not the patient's. Return: whether there are any. */
+/* Find CPUs that are online and not the patient's. Return: true if there are any. */
 static bool find_others(bool *others)
 {
 	char *online = files_read("/sys/devices/system/cpu/online");
@@ -84,8 +82,8 @@ static bool find_others(bool *others)
 }
 
 /*
- * Return: a list of CPUs for an interrupt that has @list now: those of them that aren't the
- * patient's, or all others, as it has the patient's *only; NULL if it has none of the patient's.
+ * Return: new list of CPUs for an interrupt that has @list now: its CPUs without the patient's,
+ * or, if it has the patient's *only, all other CPUs; NULL if it has none of the patient's.
  */
 static char *elsewhere(const char *list, const bool *others, bool *only)
 {
@@ -104,7 +102,7 @@ static char *elsewhere(const char *list, const bool *others, bool *only)
 	return ours ? files_list(rest ? in : others, CPUS) : NULL;
 }
 
-/* Return: whether no device has a handler for an interrupt. Then it can't come. */
+/* Return: true if no device has a handler for an interrupt. It cannot occur then. */
 static bool unused(const char *number)
 {
 	char *actions = files_read("/sys/kernel/irq/%s/actions", number);
@@ -115,9 +113,9 @@ static bool unused(const char *number)
 }
 
 /*
- * Return: whether the kernel lets nobody move an interrupt. Where 6.12 and later make the file
- * read-only, in 6.1 only a write fails. One such file shows that the kernel makes them: there is
- * always that of interrupt 2, the cascade of the old controllers.
+ * Return: true if the kernel does not let an interrupt be moved. 6.12 and later make the file
+ * read-only; in 6.1, only a write fails. One read-only file shows that the kernel makes them so:
+ * there is always that of interrupt 2, the cascade of the old controllers.
  */
 static bool immovable(const char *file)
 {
@@ -134,7 +132,7 @@ static void move_irq(const char *file, const char *list, struct irq_counts *coun
 {
 	if (change(file, list))
 		return;
-	/* The answer where nobody may move it: EIO in 6.1, EPERM in 6.12. */
+	/* Errors for an immovable interrupt: EIO in 6.1, EPERM in 6.12. */
 	if (errno == EIO || errno == EPERM) {
 		counts->refused++;
 		return;
@@ -143,7 +141,7 @@ static void move_irq(const char *file, const char *list, struct irq_counts *coun
 	counts->error = errno;
 }
 
-/* Look at one interrupt, and move it if that is asked for. */
+/* Check one interrupt, and move it if @move. */
 static void one_irq(const char *number, bool move, const bool *others, struct irq_counts *counts)
 {
 	char *file = format_text("/proc/irq/%s/smp_affinity_list", number);
@@ -152,11 +150,11 @@ static void one_irq(const char *number, bool move, const bool *others, struct ir
 
 	fixed = immovable(file);
 	counts->known |= fixed;
-	/* The kernel's timer, which no kernel lets anybody move: arch/x86/kernel/time.c. */
+	/* The kernel's timer, which no kernel lets be moved: arch/x86/kernel/time.c. */
 	fixed |= !strcmp(number, "0");
 	if (unused(number))
 		goto out;
-	/* It stays where it is, whatever other CPUs it might have had. */
+	/* It stays where it is, even if other CPUs are allowed for it. */
 	if (fixed)
 		list = files_read("/proc/irq/%s/effective_affinity_list", number);
 	if (!list)
@@ -178,7 +176,7 @@ out:
 }
 
 /*
- * Go through the interrupts that may come to the patient's CPUs; move them if so.
+ * Check all interrupts that may arrive at the patient's CPUs; move them if @move.
  * Return: whether there are other CPUs.
  */
 static bool each_irq(bool move, struct irq_counts *counts)
@@ -235,7 +233,7 @@ static void fix_undo(void)
 	if (latency_fd >= 0)
 		close(latency_fd);
 	latency_fd = -1;
-	/* From the last to the first: a file may have been changed twice. */
+	/* Undo from the last to the first: a file may have been changed twice. */
 	while (changes) {
 		changes--;
 		if (!files_write(changed[changes].before, "%s", changed[changes].path))
@@ -249,8 +247,9 @@ static void fix_undo(void)
 void fix_begin(void)
 {
 	/*
-	 * Not one of our own: all that share a sysfs share it. One that only root opens, or any
-	 * user could keep us away. Held to the exit.
+	 * Lock a file of sysfs, not one of our own: all processes that share a sysfs share the
+	 * lock. Only root can open this file; otherwise any user could block us. The lock is
+	 * held until the exit.
 	 */
 	char *path = files_path("/sys/bus/cpu/uevent");
 	int fd = open(path, O_WRONLY | O_CLOEXEC);

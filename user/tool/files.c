@@ -103,7 +103,7 @@ bool files_write(const char *text, const char *format, ...)
 	int fd, error;
 
 	PATH_FROM(path, format);
-	/* Fake trees are files: what was there before is longer at times. */
+	/* Files of a fake tree are regular ones: their former content may be longer. */
 	fd = open(path, O_WRONLY | O_CLOEXEC | (*files_root ? O_TRUNC : 0));
 	free(path);
 	if (fd < 0)
