@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer hist: how late handlers start, or how long they run, counted by
+ * apic-timer hist: how late handlers start, or how long they run, as counted by
  * the kernel.
  */
 #include <errno.h>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Histograms that the kernel's triggers have counted.
+ * Read histograms counted by the kernel's triggers.
  *
- * The kernel's log2 modifier takes a negative value for a huge one, and counts
+ * The kernel's log2 modifier treats a negative value as a huge one, and counts
  * it as 1. So values below 0 have a trigger of their own, with linear buckets
- * of a power of 2, which fit into those of powers of 2 here.
+ * whose width is a power of 2; here they are merged into buckets of powers of
+ * 2.
  *
- * Linear buckets are had by division without a sign: unless their width is a
- * power of 2, one has values on both sides of 0. So there are two triggers as
- * well, and of the one below 0 the last bucket ends at -1.
+ * The kernel computes linear buckets by unsigned division: unless their width
+ * is a power of 2, one bucket has values on both sides of 0. So these also need
+ * two triggers, and the last bucket of the one below 0 ends at -1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #define NEGATIVE_WIDTH	64
 #define TRIGGER		"# trigger info:"
-#define ROWS		"8192"	/* of a trigger: more are dropped, and said to be */
+#define ROWS		"8192"	/* of a trigger: the kernel drops and reports more */
 
 static const char * const keys[] = {
 	[HISTOGRAM_BY_CPU] = "common_cpu",
@@ -61,7 +62,7 @@ static void count_in(struct group *group, int64_t low, int64_t high, uint64_t co
 	group->count += count;
 }
 
-/* Of which trigger a row is */
+/* The trigger that a row belongs to */
 enum side {
 	ANY,
 	NEGATIVE_LINEAR,	/* the one for values below 0 */
@@ -69,8 +70,8 @@ enum side {
 };
 
 /*
- * "~ 2^4", "~ 100-199" or "17": a bucket's ends. Below 0 are 64 bits of two's
- * complement.
+ * Parse a bucket's ends: "~ 2^4", "~ 100-199" or "17". Values below 0 are in
+ * two's complement of 64 bits.
  */
 static bool range_of(const char *text, enum side side, int64_t *low, int64_t *high)
 {
@@ -188,7 +189,7 @@ static int compare_groups(const void *a, const void *b)
 				      strcmp(x->name, y->name);
 }
 
-/* Return: whether a trigger of a file, in whatever order, counts in powers of 2. */
+/* Return: true if any trigger of a file counts in powers of 2. */
 static bool in_powers(const char *text)
 {
 	while ((text = strstr(text, TRIGGER))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * JSON on standard output. What is printed for people is not printed here.
+ * JSON on standard output. Text for people is printed elsewhere.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* JSON on standard output, one value a line. A key is NULL within an array. */
+/* JSON on standard output, one value per line. A key is NULL within an array. */
 #ifndef JSON_H
 #define JSON_H
 

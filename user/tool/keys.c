@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Searches for a key, as the contests of 1997 and 1998 were: each key encrypts a known
- * block. RC5 is rotations by numbers that are not known before, each of which needs the
- * one before; DES is loads from tables, XOR and shifts. So the two tell how a core
- * rotates from how it does everything else.
+ * Search for a key, as in the contests of 1997 and 1998: each key encrypts a known
+ * block. RC5 consists of rotations by unpredictable numbers, each of which depends on
+ * the previous one; DES consists of loads from tables, XOR and shifts. Together, they
+ * distinguish a core's speed of rotation from that of everything else.
  */
 #include "keys.h"
 #include "tsc.h"
@@ -59,7 +59,10 @@ void keys_rc5_encrypt(const uint32_t *key, unsigned int words, uint32_t block[2]
 	rc5(mixed, words, plain, block);
 }
 
-/* What a search compares with, and what it finds: no compiler knows either. */
+/*
+ * The block that a search compares with, and the number of matches: volatile, so that the
+ * compiler knows neither.
+ */
 static volatile uint64_t wanted, found;
 
 void keys_want(uint64_t block)
@@ -153,15 +156,15 @@ static const unsigned char boxes[8][64] = {
 };
 
 /*
- * A key for each of 16 rounds. Of its eight parts of 6 bits those with even numbers are
- * in one word, the others in another, each at the top of a byte.
+ * A key for each of 16 rounds. It has eight parts of 6 bits, each at the top of a byte;
+ * those with even numbers are in one word, the others in another.
  */
 struct schedule {
 	uint32_t even[16], odd[16];
 };
 
-static uint32_t looked_up[8][64];	/* a box, and the permutation after it */
-static struct schedule of_bit[56];	/* of a key that has one bit, of those that count */
+static uint32_t looked_up[8][64];	/* output of a box and the permutation after it */
+static struct schedule of_bit[56];	/* schedule of a key with one of the effective bits set */
 
 static uint64_t permute(uint64_t from, unsigned int bits, const unsigned char *table,
 			unsigned int count)
@@ -174,7 +177,7 @@ static uint64_t permute(uint64_t from, unsigned int bits, const unsigned char *t
 	return to;
 }
 
-/* @half: of the key, in 28 bits */
+/* @half: half of the key, in 28 bits */
 static uint64_t rotate_half(uint64_t half, unsigned int by)
 {
 	return (half << by | half >> (28 - by)) & 0xfffffff;
@@ -200,7 +203,7 @@ static void make_schedule(struct schedule *schedule, uint64_t chosen)
 	}
 }
 
-/* The outer two of 6 bits choose the row. Return: what the box makes of them, in place. */
+/* The outer two of 6 bits choose the row. Return: the box's output, in place. */
 static uint64_t box_of(unsigned int box, unsigned int in)
 {
 	unsigned int row = (in >> 4 & 2) | (in & 1), column = in >> 1 & 15;
@@ -267,9 +270,9 @@ uint64_t keys_des_key(uint64_t number)
 }
 
 /*
- * Each key differs from the one before by a bit, as a Gray code has it, and so each
- * round's key by what this bit is there. The first and the last permutation are not
- * done for each key.
+ * Each key differs from the previous one by one bit, as in a Gray code, and so each
+ * round's key differs by this bit's contribution. The first and the last
+ * permutation are not repeated for each key.
  */
 uint64_t keys_des(uint64_t count)
 {

@@ -10,18 +10,18 @@ void keys_rc5_encrypt(const uint32_t *key, unsigned int words, uint32_t block[2]
 /* The first bit of a block, or key, is the highest one. */
 uint64_t keys_des_encrypt(uint64_t key, uint64_t block);
 
-/* What is known to be encrypted: "The unkn", its first letter in the lowest byte */
+/* Known plain text: "The unkn", its first letter in the lowest byte */
 #define KEYS_PLAIN	UINT64_C(0x6e6b6e7520656854)
 
-/* The block that it becomes under the key looked for. Of RC5 the first word is the lower half. */
+/* Set the block to which the right key encrypts it. For RC5, the first word is the lower half. */
 void keys_want(uint64_t block);
-/* How many keys since then were it */
+/* Get the number of matching keys since then */
 uint64_t keys_found(void);
 
 /* Try the keys 0 to @count - 1 of RC5, 1 to @count of DES. Return: TSC cycles. */
 uint64_t keys_rc5(uint64_t count);
 uint64_t keys_des(uint64_t count);
-/* The key of 64 bits, without parity, that has this number */
+/* Get the key of 64 bits, without parity, with this number */
 uint64_t keys_des_key(uint64_t number);
 
 #endif

@@ -17,7 +17,7 @@ const struct command * const commands[] = {
 	&pio_command, &bench_command, &report_command, NULL
 };
 
-/* Return: the exit status, unless what was printed got lost. */
+/* Return: the exit status; that of a failure if the output could not be written. */
 static int end(int status)
 {
 	progress_end();
@@ -32,7 +32,7 @@ int main(int count, char **arguments)
 	char **operands;
 	int number;
 
-	/* Who started it may ignore that: then no child could be waited for. */
+	/* If the parent ignores SIGCHLD, children could not be waited for. */
 	signal(SIGCHLD, SIG_DFL);
 	if (count < 2) {
 		opt_usage();

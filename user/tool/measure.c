@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device of the module apic_measure: opening it, and errors in words.
+ * The device of the module apic_measure: open it, and report errors.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,9 +23,9 @@
 #define NODE	"/dev/apic_measure"
 
 static int node = -1, own_cpu;
-static cpu_set_t before;	/* it was bound to its CPU */
+static cpu_set_t before;	/* CPUs before binding */
 static pid_t load, watcher;
-static int end_of_load = -1;	/* is closed, at the latest as this program ends */
+static int end_of_load = -1;	/* closed when this program ends, or before */
 
 static void explain(void)
 {
@@ -50,7 +50,10 @@ void measure_begin(int cpu)
 	node = open(NODE, O_RDONLY | O_CLOEXEC);
 	if (node < 0)
 		explain();
-	/* Both modules are installed together, and the other one says its version. */
+	/*
+	 * Both modules are installed together, and only the other one reports its
+	 * version.
+	 */
 	if (module_other_version())
 		warn("the module is version %s, this program %s", module_other_version(),
 		     APIC_TIMER_VERSION);
@@ -111,8 +114,8 @@ void measure_real_time(void)
 }
 
 /*
- * Kill the load, whatever becomes of this program: a signal that it does not heed, even SIGKILL,
- * ends the read() here. In a session of its own, where the terminal's signals don't come.
+ * Kill the load when this program ends for any reason: even SIGKILL ends the read() here. Runs
+ * in a session of its own, which the terminal's signals do not reach.
  */
 static void watch(int end)
 {
@@ -143,8 +146,9 @@ void measure_load_start(const char *command)
 		fail("can't start the load: %s", strerror(errno));
 	if (!load) {
 		/*
-		 * Not in real time, and on whichever CPU this program was given: on ours too,
-		 * except an isolated one. From there nothing would be moved to the others.
+		 * Run the load without real-time priority, on all CPUs that this program was
+		 * given, including ours, unless that is isolated: from an isolated CPU,
+		 * nothing would be moved to the others.
 		 */
 		setpgid(0, 0);
 		sched_setscheduler(0, SCHED_OTHER, &normal);
@@ -175,7 +179,10 @@ void measure_load_stop(void)
 		return;
 	kill(-load, SIGKILL);
 	close(end_of_load);
-	/* It kills once more: the number is the load's own until that is waited for. */
+	/*
+	 * The watcher kills once more: the PID belongs to the load until it is waited
+	 * for.
+	 */
 	if (watcher > 0)
 		waitpid(watcher, NULL, 0);
 	waitpid(load, NULL, 0);

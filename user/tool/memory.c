@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer memory: the latency of loads, by a ring of pointers.
+ * apic-timer memory: the latency of loads, measured with a ring of pointers.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -18,9 +18,9 @@
 #define HUGE		(UINT64_C(2) << 20)
 #define LINE		64
 /*
- * The more, the likelier are some that nothing disturbs, such as what the core's other thread
- * does to the caches it shares. But a ring is read for LOADS loads at most, and one that is not
- * in the caches is walked a few times only.
+ * With more repetitions, some are likelier to be undisturbed, for example by the core's other
+ * thread, which shares its caches. But at most LOADS loads are made of a ring, and a ring that
+ * does not fit the caches is walked only a few times.
  */
 #define REPEATS		2000
 #define REPEATS_BIG	20
@@ -40,7 +40,7 @@ static const struct opt options[] = {
 };
 
 static char *memory;
-static void *volatile kept;	/* where the last walk ended: it has a use */
+static void *volatile kept;	/* end of the last walk, so that the walk has a use */
 
 static uint64_t random_number(void)
 {
@@ -52,7 +52,10 @@ static uint64_t random_number(void)
 	return state;
 }
 
-/* A ring of nodes in random order, so that no prefetcher knows the next. Return: one of them. */
+/*
+ * Make a ring of nodes in random order, so that no prefetcher can predict the next.
+ * Return: a node.
+ */
 static void *make_ring(uint64_t nodes, uint64_t stride, uint64_t offset)
 {
 	uint64_t *order = malloc(nodes * sizeof(*order)), i, j, other;
@@ -88,7 +91,7 @@ static uint64_t walk(void **at, uint64_t turns)
 	return tsc_read_fenced() - start;
 }
 
-/* Core cycles of a load, by n and 2n of them */
+/* Measure the core cycles of a load, from n and 2n loads */
 static double measure(uint64_t nodes, uint64_t stride, uint64_t offset)
 {
 	uint64_t once[REPEATS], twice[REPEATS], chain[2][REPEATS];
@@ -183,7 +186,7 @@ static void by_size(void)
 		putchar('\n');
 }
 
-/* Of the L1 data cache: how many lines go to one set, and how far apart those are */
+/* L1 data cache: number of lines per set, and their distance in memory */
 static uint64_t ways = 8, way_size = 4096;
 
 static void ask_cache(void)

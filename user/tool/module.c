@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the module says of itself in sysfs and debugfs.
+ * Read the module's state in sysfs and debugfs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ void module_need(void)
 	fail("can't read " DEBUG_DIR "/info: %s", strerror(errno));
 }
 
-/* Copy what is between two places, as far as there is room. */
+/* Copy the text between two places, as far as there is room. */
 static void copy(char *to, size_t size, const char *from, const char *end)
 {
 	snprintf(to, size, "%.*s", (int)(end - from), from);
@@ -107,7 +107,7 @@ bool module_read_info(struct module_info *info)
 	return info->cpus > 0;
 }
 
-/* The number after "; NAME " or ", NAME " of a line of the file "lead" */
+/* Get the number after "; NAME " or ", NAME " in a line of the file "lead" */
 static uint64_t named(const char *line, const char *name)
 {
 	const char *end = line + strcspn(line, "\n"), *at = line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the module says of itself in sysfs and debugfs. */
+/* The module's state in sysfs and debugfs. */
 #ifndef MODULE_H
 #define MODULE_H
 
@@ -10,7 +10,7 @@
 
 /* A line of the file "info" */
 struct module_cpu {
-	bool possible, serves;		/* serves: takes timers */
+	bool possible, serves;		/* serves: accepts timers */
 	char source[16], hardware[64], kind[16];
 	unsigned long tsc_khz;
 	bool stable;
@@ -24,7 +24,7 @@ struct module_info {
 	char *latency;		/* allocated */
 };
 
-/* Learnt by the module on a CPU, TSC cycles */
+/* Leads that the module has learnt on a CPU, TSC cycles */
 struct module_lead {
 	uint64_t exact, defer, steps;
 };
@@ -34,25 +34,25 @@ struct module_stats {
 	int cpus;
 };
 
-/* End the program, with the reason, unless the module's files can be read. */
+/* End the program, with the reason, if the module's files cannot be read. */
 void module_need(void);
 /* Return: whether the module is loaded. */
 bool module_loaded(void);
-/* Return: NULL, or the loaded module's version where it is not this program's. */
+/* Return: NULL, or the loaded module's version if it is not this program's. */
 const char *module_other_version(void);
 
-/* @info is zero, or has been read. */
+/* Read the file "info". @info is zero, or from an earlier call. */
 bool module_read_info(struct module_info *info);
 /* Return: the allocated text of the file "lead", or NULL. */
 char *module_leads(void);
-/* Find a CPU's in such a text, or NULL. */
+/* Find a CPU's leads in such a text, or NULL. */
 bool module_lead(const char *leads, int cpu, struct module_lead *lead);
 bool module_read_stats(struct module_stats *stats);
-/* Return: a counter of a CPU, -1 where there is none; cpu -1: of all CPUs. */
+/* Return: a counter of a CPU, -1 if there is none; cpu -1: of all CPUs. */
 int64_t module_stat(const struct module_stats *stats, const char *name, int cpu);
-/* Return: a parameter that is a number, or @otherwise. */
+/* Return: a numeric parameter, or @otherwise. */
 long module_parameter(const char *name, long otherwise);
-/* Return: the TSC's rate as the module has it, or 0. */
+/* Return: the TSC's rate according to the module, or 0. */
 unsigned long module_tsc_khz(void);
 
 #endif

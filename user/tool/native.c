@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be found out of a CPU in a process, without the module.
+ * Measurements of a CPU that a process can make without the module.
  */
 #define _GNU_SOURCE
 #include <cpuid.h>
@@ -23,7 +23,7 @@
 #define SLICE_MS	2
 #define SLEEPS		40
 #define CLOCK_READS	1000
-#define MOST		16	/* CPUs that are measured, unless others are asked for */
+#define MOST		16	/* CPUs that are measured, unless chosen */
 
 struct native native;
 
@@ -105,7 +105,7 @@ static void ask_cpuid(void)
 	}
 }
 
-/* Return: how many SMIs a CPU has taken since its reset, -1 where that can't be read. */
+/* Return: number of SMIs of a CPU since its reset, -1 if it cannot be read. */
 static int64_t smi_count(int cpu)
 {
 	char *path = format_text("/dev/cpu/%d/msr", cpu);
@@ -129,7 +129,7 @@ static long switches(void)
 	return usage.ru_nivcsw + usage.ru_nvcsw;
 }
 
-/* Look for times in which a CPU did nothing of ours, for 100 ms. */
+/* Look for gaps, in which a CPU did not run this program, for 100 ms. */
 static void watch(int cpu)
 {
 	uint64_t slice = native.khz * SLICE_MS;
@@ -151,7 +151,7 @@ static void watch(int cpu)
 	}
 }
 
-/* TSC cycles that a sleep of 2 ms ends too late: the median */
+/* Measure by how many TSC cycles a sleep of 2 ms ends too late: the median */
 static int64_t wake_late(void)
 {
 	struct timespec wait = { 0, 2000000 };
@@ -199,7 +199,7 @@ static void measure_core(void)
 	native.core_busy = tsc_per_core_cycle() * 1000;
 }
 
-/* Most of what comes in between makes a read longer, none makes it shorter. */
+/* Disturbances make a read longer, never shorter. */
 static void measure_clock(void)
 {
 	uint64_t start, took, least = UINT64_MAX;
@@ -216,7 +216,7 @@ static void measure_clock(void)
 	native.clock = least;
 }
 
-/* What is asked of a CPU by a process that is bound to it */
+/* Measure a CPU from a process that is bound to it */
 static void measure_cpu(int cpu, size_t *length, bool *can_count)
 {
 	struct tsc_step step;
@@ -238,11 +238,11 @@ static void measure_cpu(int cpu, size_t *length, bool *can_count)
 		native.smis += after - before;
 }
 
-/* Those that matter to timers, and others as long as there is time. */
+/* Measure the CPUs that matter to timers, and others as long as there is time. */
 static void measure_cpus(const bool *first, const bool *others)
 {
 	static bool looked[CPUS];
-	/* The counter is Intel's; others may have another register there. */
+	/* Only Intel has this counter; others may have another register there. */
 	bool can_count = !strcmp(native.vendor, "GenuineIntel") && !*native.hypervisor;
 	int i, cpu, done = 0, bound = -1;
 	size_t length = 0;
@@ -251,7 +251,10 @@ static void measure_cpus(const bool *first, const bool *others)
 		cpu = i % CPUS;
 		if (i < CPUS ? !first[cpu] : !others[cpu] || looked[cpu] || done >= MOST)
 			continue;
-		/* A process may well be bound to an isolated CPU, which none is given. */
+		/*
+		 * A process may be bound to an isolated CPU, although it is not given
+		 * one.
+		 */
 		if (!tsc_may_run(cpu) || !tsc_pin(cpu))
 			continue;
 		measure_cpu(cpu, &length, &can_count);
@@ -262,12 +265,15 @@ static void measure_cpus(const bool *first, const bool *others)
 	if (!done || !can_count)
 		native.smis = -1;
 	native.looked = files_list(looked, CPUS);
-	/* What is measured on one only, is on the first. */
+	/* Measurements of only one CPU are made on the first. */
 	if (done)
 		tsc_pin(bound);
 }
 
-/* Between two readings of the one, one of the other: in vain only if a clock is set meanwhile. */
+/*
+ * Read the other clock between two readings of the one: fails only if a clock is set
+ * meanwhile.
+ */
 static void ask_tai(void)
 {
 	struct timespec before, tai, after;
@@ -300,7 +306,7 @@ bool native_measure(const bool *first, const bool *others)
 	measure_clock();
 	ask_tai();
 	progress_end();
-	/* What doctor --fix runs is not to stay on one of them. */
+	/* A command that doctor --fix runs must not stay on one CPU. */
 	sched_setaffinity(0, sizeof(own), &own);
 	return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of options: help and parser. completion.c has the shells.
+ * The table of options: help and parser. For the shells, see completion.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -164,10 +164,10 @@ static char **one(const struct command *command, char **at)
 }
 
 /*
- * Parse the arguments that follow a command's name, up to a NULL. What follows
- * "--" is no option, nor what follows the first operand where there may be any
- * number: they are a command, which has its own. Return: the operands; NULL when
- * only help was asked for.
+ * Parse the arguments that follow a command's name, up to a NULL. Arguments
+ * after "--" are no options. If there may be any number of operands, neither are
+ * those after the first one: the operands are then a command with options of its
+ * own. Return: the operands; NULL when only help was asked for.
  */
 char **opt_parse(const struct command *command, char **arguments, int *count)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer pio: what accesses to hardware cost the CPU that makes them.
+ * apic-timer pio: how much accesses to hardware cost the CPU that makes them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static const struct {
 	{ APIC_MEASURE_PCI_CONFIG, "pci_config", "PCI configuration, 16 bits" },
 };
 
-/* Return: whether this machine has it. */
+/* Return: true if this machine has it. */
 static bool measure(unsigned int access, struct series *series)
 {
 	uint32_t *cycles = calloc(count, sizeof(*cycles));

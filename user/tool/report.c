@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer report: measure all there is to measure, and make a page of it.
+ * apic-timer report: run all measurements, and make a page of them.
  *
- * The other commands are run one after the other, as people run them, and what
- * they print with --json is kept in DIR/rows/NAME: so that rows of several
- * machines are drawn together, and again without measuring.
+ * The other commands run one after the other, as users run them, and their
+ * output with --json is kept in DIR/rows/NAME. Rows of several machines can
+ * thus be drawn together, and drawn again without measuring.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -27,12 +27,15 @@
 #define WORDS		40
 #define MACHINES	16
 
-/* In real time the chain would leave nothing to a load at ordinary priority, unless it forks. */
+/*
+ * The chain's real-time priority would leave no CPU time to a load at ordinary priority,
+ * unless the load forks.
+ */
 #define LOAD	"if command -v hackbench; then exec hackbench -g 1 -f 5 -l 1000000000; fi; " \
 		"for cpu in $(seq $(nproc || echo 1)); do while :; do /bin/true; done & done; wait"
 
 static bool brief, draw;
-static long shots;	/* 0: as many as a command has below */
+static long shots;	/* 0: the number of each command below */
 static const char *name = "machine", *bench;
 
 static const struct opt options[] = {
@@ -71,7 +74,7 @@ const struct report_run report_runs[] = {
 	PERIODIC("100-nop-counted", "--period 100 --behind nop --keep none"),
 	{ "chain", true, false, "chain", "--shots 10000", "--shots 1000 --most 520" },
 	{ "chain-load", true, false, "chain --most 220 --load", "--shots 10000", "--shots 1000" },
-	/* What the lab's plug-ins of QEMU have seen: tools/lab/run/modelled.py and ports.py */
+	/* Data from the lab's plug-ins for QEMU: tools/lab/run/modelled.py and ports.py */
 	{ .file = "model" },
 	{ .file = "loop-off" },
 	{ .file = "100-nop-off" },
@@ -102,7 +105,7 @@ static void make_directory(const char *path)
 		fail("can't make the folder %s: %s", path, strerror(errno));
 }
 
-/* Split into words, with a NULL behind the last. Return: how many there are. */
+/* Split into words, with a NULL behind the last. Return: number of words. */
 static unsigned int split(char *text, char **words, unsigned int count)
 {
 	char *word;
@@ -123,7 +126,7 @@ static void limit_shots(char **words, unsigned int count, char *least)
 			words[i + 1] = least;
 }
 
-/* Run this program once more. Return: whether its rows are there. */
+/* Run this program once more. Return: true if its rows are there. */
 static bool measure(const struct report_run *run, const char *folder)
 {
 	char *path = format_text("%s/%s.json", folder, run->file);
@@ -136,7 +139,7 @@ static bool measure(const struct report_run *run, const char *folder)
 	pid_t child, parent = getpid();
 	int status, output;
 
-	/* The one argument that has blanks of its own. */
+	/* The only argument that contains blanks. */
 	if (!strcmp(words[count - 1], "--load"))
 		words[count++] = LOAD;
 	count = split(rest, words, count);
@@ -150,7 +153,7 @@ static bool measure(const struct report_run *run, const char *folder)
 	progress_end();
 	child = fork();
 	if (!child) {
-		/* Measuring for nobody would be in the way of who measures next. */
+		/* An orphaned measurement would disturb the next one. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() != parent)
 			_exit(127);
@@ -161,7 +164,7 @@ static bool measure(const struct report_run *run, const char *folder)
 	close(output);
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		fail("can't run %s: %s", run->command, strerror(errno));
-	/* 1 is no failure: something was found. */
+	/* 1 is not a failure: it means that something was found. */
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) {
 		unlink(fresh);
 		status = -1;
@@ -201,7 +204,7 @@ static enum report_engine engine_of(const struct value *doctor, const struct val
 	return *hypervisor ? REPORT_VIRTUAL : REPORT_HARDWARE;
 }
 
-/* Which rows of this name an earlier run has left is no matter: all are made anew. */
+/* Make all rows of this name again, also those that an earlier run has left. */
 static void measure_all(const char *folder)
 {
 	bool there = !access("/dev/apic_measure", R_OK), emulated = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a report is made of: rows of other commands, by machine. */
+/* Data of a report: rows of other commands, by machine. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -10,9 +10,9 @@
 
 enum report_engine {
 	REPORT_HARDWARE,
-	REPORT_VIRTUAL,		/* a virtual machine on hardware: its CPUs' own instructions */
+	REPORT_VIRTUAL,		/* a virtual machine on hardware, with native instructions */
 	REPORT_EMULATED,	/* an instruction is a cycle and a nanosecond */
-	REPORT_MODELLED,	/* that, and what a model of caches adds: rows of the lab's */
+	REPORT_MODELLED,	/* emulated, plus the cost of a model of caches: rows of the lab */
 };
 
 /* A machine that has been measured */
@@ -22,12 +22,12 @@ struct report_machine {
 	struct value **row;	/* by number in report_runs */
 };
 
-/* A command whose rows a report has */
+/* A command whose rows are part of a report */
 struct report_run {
 	const char *file;	/* without .json */
 	bool instruments;	/* needs apic_measure and root */
-	bool silicon;		/* says nothing where an instruction is a cycle */
-	const char *command;	/* with blanks between the words; NULL: rows of the lab's */
+	bool silicon;		/* meaningless where an instruction is a cycle */
+	const char *command;	/* words separated by blanks; NULL: rows of the lab */
 	const char *full, *brief;
 };
 
@@ -36,7 +36,7 @@ extern const struct report_run report_runs[];
 /* Return: the rows of a file, or NULL. */
 const struct value *report_rows(const struct report_machine *machine, const char *file);
 
-/* Write the page. @bench: what the benchmark has found, or NULL. */
+/* Write the page. @bench: results of the benchmark, or NULL. */
 void report_page(FILE *file, const struct report_machine *machine, unsigned int count,
 		 const struct value *bench);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A figure that was measured several times: the middle, and how far the runs are apart. */
+/* A figure that was measured several times: median, and spread of the runs. */
 #ifndef RUNS_H
 #define RUNS_H
 
@@ -11,7 +11,7 @@ struct runs {
 };
 
 void runs_add(struct runs *runs, double value);
-/* Sorts them. */
+/* Get the median; sorts the runs. */
 double runs_median(struct runs *runs);
 /* (highest - lowest) / median, in %; after runs_median() */
 double runs_spread(const struct runs *runs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages for people, and memory that is there or ends the program.
+ * Messages for people, and allocation that ends the program on failure.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "say.h"
 
-/* Seconds after which people want to know what goes on. */
+/* Seconds after which progress is shown. */
 #define LONG	2
 
 static bool shown;	/* a line of progress is on the terminal */
@@ -88,8 +88,8 @@ void progress_end(void)
 }
 
 /*
- * Make room for one more in an array that has @count; its size is doubled when
- * that is a power of two.
+ * Make room for one more element in an array of @count; its size is doubled if
+ * @count is a power of two.
  */
 void *grow(void *array, size_t count, size_t size)
 {

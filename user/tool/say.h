@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Messages for people, and memory that is there or ends the program. */
+/* Messages for people, and allocation that ends the program on failure. */
 #ifndef SAY_H
 #define SAY_H
 
@@ -11,13 +11,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The command can't do its work: exit status 2. */
+/* End the program because the command cannot do its work: exit status 2. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What runs now and how far it is, on a terminal, once 2 s have passed. */
+/* Show what is running and how far it is, on a terminal, once 2 s have passed. */
 void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same before one call that takes that many seconds: it shows the line now, or never. */
+/* The same before a single call that takes @seconds: shows the line now or not at all. */
 void progress_before(double seconds, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void progress_end(void);
@@ -25,7 +25,7 @@ void progress_end(void);
 void *grow(void *array, size_t count, size_t size);
 char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* 1,234,567; one of 16 buffers in turn */
+/* Format as 1,234,567, in one of 16 buffers in turn */
 const char *commas(int64_t number);
 
 #endif

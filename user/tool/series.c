@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Values in the order of time: quantiles, and whether they repeat.
+ * Values in order of time: their quantiles and period.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,10 @@ double series_mean(const struct series *series)
 	return series->count ? sum / series->count : 0;
 }
 
-/* Without libm: by Newton, which takes the few steps that a double has digits for. */
+/*
+ * Compute a square root without libm, by Newton's method; a double's digits need only a
+ * few steps.
+ */
 static double root(double number)
 {
 	double guess = number > 1 ? number : 1;
@@ -123,7 +126,10 @@ unsigned int series_period(const struct series *series, unsigned int lags, int64
 				      (limited(series, i - lag, most) - mean);
 		found[lag] /= square;
 	}
-	/* A peak, not the slope that begins at 0. Of twice and three times as far, the first. */
+	/*
+	 * Find a peak, not the slope that begins at 0; of a period and its multiples, the
+	 * first.
+	 */
 	for (lag = 2; lag < lags; lag++) {
 		if (found[lag] > best * 1.1 && found[lag] > found[lag - 1] &&
 		    found[lag] >= found[lag + 1]) {
@@ -191,7 +197,7 @@ void series_json_counts(const char *name, struct series *series)
 {
 	size_t i, next;
 
-	/* Sorts them. */
+	/* Sort the values. */
 	series_quantile(series, 50);
 	json_array(name);
 	for (i = 0; i < series->count; i = next) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far the TSC of one CPU is ahead of another's.
+ * Measure how far the TSC of one CPU is ahead of another's.
  *
- * CPU A sends a message, B answers with its TSC. B's TSC - A's is at most
- * stamp - sent, as the message took some time, and at least stamp - back, as
- * the answer did. Whatever disturbs a round makes these bounds wider, never
- * wrong. The tightest of all rounds are taken, each end by itself, and those of
- * both roles.
+ * CPU A sends a message, and B answers with its TSC. B's TSC - A's is at most
+ * stamp - sent, because the message took some time, and at least stamp - back,
+ * because the answer did. Disturbances of a round make these bounds wider,
+ * never wrong. Each bound is the tightest of all rounds, and of both roles.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -45,14 +44,14 @@ struct skew skew_both(struct skew there, struct skew back)
 		skew.low = -back.high;
 	if (-back.low < skew.high)
 		skew.high = -back.low;
-	/* What one way takes longer than the other cancels. */
+	/* A difference between the two directions cancels. */
 	skew.middle = (there.middle - back.middle) / 2;
 	if (back.round_trip < skew.round_trip)
 		skew.round_trip = back.round_trip;
 	return skew;
 }
 
-/* A cache line each, and the neighbour that is fetched with it */
+/* One cache line each, plus the neighbour that is fetched with it */
 struct line {
 	volatile uint64_t value;
 } __attribute__((aligned(128)));
@@ -65,7 +64,7 @@ struct game {
 	volatile bool bad;
 };
 
-/* How long to look at a line before the CPU is given away: the other may need it. */
+/* Number of reads of a line before yielding the CPU, which the other thread may need. */
 #define PATIENCE 20000
 
 static void wait_for(const struct line *line, uint64_t value, const volatile bool *bad)
@@ -130,7 +129,7 @@ static bool play(int a, int b, size_t rounds, struct skew *skew)
 	else
 		pthread_join(threads[1], NULL);
 	pthread_join(threads[0], NULL);
-	/* The first ones find the lines elsewhere. */
+	/* The first rounds find the lines in another cache. */
 	if (!game.bad)
 		*skew = skew_of(game.round + rounds / 10, rounds - rounds / 10);
 	free(game.round);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer status: what serves the timers, who has some pending, what went wrong.
+ * apic-timer status: the source of the timers, pending timers by handler, and
+ * problems.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,8 +127,8 @@ static const struct {
 };
 
 /*
- * The step is measured where this runs. Under --root it is not this machine's
- * TSC that is looked at.
+ * Measure the step on this CPU. Under --root, the TSC is not that of this
+ * machine.
  */
 static struct tsc_step step_here(void)
 {
@@ -192,7 +193,7 @@ static void print_json(void)
 	free(leads);
 }
 
-/* Sources of CPUs that are alike are printed once: "CPUs 0-3: ..." */
+/* Compare two CPUs. CPUs with the same source are printed once: "CPUs 0-3: ..." */
 static bool alike(const struct module_cpu *a, const struct module_cpu *b)
 {
 	return a->possible == b->possible && a->serves == b->serves && a->stable == b->stable &&

@@ -15,7 +15,7 @@
 #define HEIGHT	120	/* of the bars */
 #define PANEL	190	/* with title and labels */
 
-/* How many powers of 10 there are up to a number */
+/* Get the number of powers of 10 up to a number */
 static unsigned int decades(uint64_t number)
 {
 	unsigned int powers = 0;
@@ -27,7 +27,7 @@ static unsigned int decades(uint64_t number)
 
 static unsigned int height_of(uint64_t count, unsigned int powers)
 {
-	/* One is seen too. */
+	/* Make a count of 1 visible. */
 	return count ? 2 + (HEIGHT - 2) * chart_log_ten(count) / powers : 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "histogram.h"
 
-/* Return: false, with errno, where the file can't be written. */
+/* Return: false, with errno, if the file cannot be written. */
 bool svg_write(const char *path, const struct histogram *histogram, const char *title,
 	       const char *unit);
 

@@ -31,7 +31,7 @@ static const struct opt options[] = {
 	{}
 };
 
-/* All that was counted up to a moment */
+/* All counts up to a moment */
 struct sample {
 	struct histogram errors, times;
 	uint64_t tsc;
@@ -63,10 +63,10 @@ static void drop(struct sample *sample)
 	histogram_free(&sample->times);
 }
 
-/* A row of the table, from what was counted between two samples */
+/* A row of the table, from the counts between two samples */
 struct row {
 	const struct group *errors, *times;
-	double rate, busy;	/* expiries/s; part of the time that its handlers run, in % */
+	double rate, busy;	/* expiries/s; share of the time that its handlers run, in % */
 };
 
 static struct row row_of(const struct sample *between, size_t i, double khz)
@@ -81,8 +81,8 @@ static struct row row_of(const struct sample *between, size_t i, double khz)
 }
 
 /*
- * Those that the rows add up to. The kernel prints its own total after them, by
- * when more have come.
+ * Sum up the rows. The kernel prints its own total after them, when more have
+ * been counted.
  */
 static uint64_t expiries(const struct sample *between)
 {
@@ -199,7 +199,7 @@ static int run(int operands, char **operand)
 	histogram_start(EVENT_RECEIPT, "error", by, 0, true);
 	if (by != HISTOGRAM_BY_CPU_STATE)
 		histogram_start(EVENT_EXIT, "cycles", by, 0, false);
-	/* To make a histogram takes a while, in which others count already. */
+	/* Creating a histogram takes a while, in which others already count. */
 	take(&before);
 	for (turn = 1; !tracing_stopped && !ferror(stdout) && (!turns || turn <= turns); turn++) {
 		tracing_sleep(interval);

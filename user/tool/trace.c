@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-timer trace: the life of a timer, from add to receipt, and what made its
- * handler late.
+ * apic-timer trace: the life of a timer, from add to receipt, and why its
+ * handler was late.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "tracing.h"
 #include "words.h"
 
-#define TIMERS		256	/* that are followed at a time */
+#define TIMERS		256	/* that are followed at the same time */
 #define STEPS		48	/* of a life */
 #define NEARBY		64	/* events of a CPU that are kept: power of 2 */
 
@@ -37,7 +37,7 @@ static const struct opt options[] = {
 	{}
 };
 
-/* Something that happened at a time; the text is for people. */
+/* An event at a time; the text is for people. */
 struct step {
 	uint64_t tsc;
 	char what[16], text[96];
@@ -50,21 +50,24 @@ struct life {
 };
 
 struct timer {
-	char name[24];		/* as the trace has it: a hashed address */
+	char name[24];		/* as in the trace: a hashed address */
 	char function[112];
 	struct life now, next;	/* next: added by its own handler */
 	bool expiring;
-	uint64_t used;		/* when it was looked up last */
+	uint64_t used;		/* time of the last lookup */
 };
 
-/* What happens on a CPU and belongs to no timer: programming, deferral, throttling */
+/* Events of a CPU that belong to no timer: programming, deferral, throttling */
 struct nearby {
 	struct step step[NEARBY];
-	uint64_t target[NEARBY];	/* of a programming, or 0 */
+	uint64_t target[NEARBY];	/* target of a programming, or 0 */
 	unsigned int steps;
 };
 
-/* The interval from where the hardware was to fire to the handler, in the order of time */
+/*
+ * Parts of the interval from when the hardware had to fire to the handler, in order of
+ * time
+ */
 enum part { DELIVERY, DISPATCH, SPIN, PARTS };
 
 static const struct {
@@ -78,7 +81,7 @@ static const struct {
 struct receipt {
 	uint64_t expires, entry, ready, now, lead;
 	int64_t error;
-	/* Of the whole interval, and of what is after the expiry */
+	/* Cycles of the whole interval, and of its part after the expiry */
 	uint64_t cycles[PARTS], after[PARTS];
 };
 
@@ -86,7 +89,7 @@ static struct timer *timers[TIMERS];
 static struct nearby *nearby[CPUS];
 static const char *wanted;
 static uint64_t lines, lost, printed;
-static bool in_cycles, in_seconds;	/* what was seen of the times */
+static bool in_cycles, in_seconds;	/* kinds of time stamps seen */
 
 static void add_step(struct life *life, uint64_t tsc, const char *what, const char *text)
 {
@@ -103,7 +106,7 @@ static void add_step(struct life *life, uint64_t tsc, const char *what, const ch
 	snprintf(step->text, sizeof(step->text), "%s", text);
 }
 
-/* "handler" is meant by "handler [module]", too. */
+/* Check whether a timer is selected. "handler" also matches "handler [module]". */
 static bool is_wanted(const char *timer, const char *function)
 {
 	size_t length = strlen(wanted);
@@ -187,8 +190,8 @@ static void note_nearby(const struct trace_line *line)
 }
 
 /*
- * What happened on the CPU since the timer was added: of the programmings those
- * for this expiry, or the last before the interrupt.
+ * Add the CPU's events since the timer was added; of the programmings, only
+ * those for this expiry, or the last one before the interrupt.
  */
 static void add_nearby(struct life *life, int number, const struct receipt *receipt)
 {
@@ -220,7 +223,7 @@ static void add_nearby(struct life *life, int number, const struct receipt *rece
 			 cpu->step[last % NEARBY].text);
 }
 
-/* The part of an interval that is after a moment */
+/* Get the part of an interval that is after a moment */
 static uint64_t after(uint64_t moment, uint64_t begin, uint64_t end)
 {
 	if (end <= begin || end <= moment)
@@ -238,7 +241,7 @@ static void judge(struct receipt *receipt, const char *fields)
 	receipt->now = trace_number(fields, "now", 0);
 	receipt->error = trace_number(fields, "error", 0);
 	receipt->lead = trace_number(fields, "lead", 0);
-	/* Served by another interrupt: it was not due before its own moment. */
+	/* If another interrupt served the timer, it was not due before its own moment. */
 	fires = receipt->lead ? receipt->expires - receipt->lead : receipt->entry;
 	receipt->cycles[DELIVERY] = after(fires, fires, receipt->entry);
 	receipt->cycles[DISPATCH] = after(fires, receipt->entry, receipt->ready);
@@ -431,7 +434,7 @@ static bool enough(void)
 	return tracing_stopped || ferror(stdout) || (count && printed >= (uint64_t)count);
 }
 
-/* Feed the lines of a buffer; what is left of one stays. Return: its length. */
+/* Process the lines of a buffer, and keep an incomplete last line. Return: its length. */
 static size_t feed(char *buffer, size_t length)
 {
 	char *line = buffer, *end;
@@ -498,7 +501,10 @@ static void read_live(void)
 	if (seconds)
 		end = now.tv_sec + seconds;
 	while (!enough()) {
-		/* The pipe may never be empty: what CPUs do is not filtered. */
+		/*
+		 * The pipe may never be empty, because the events of CPUs are not
+		 * filtered.
+		 */
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (end && now.tv_sec >= end)
 			break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A line of trace_pipe, taken apart:
+ * Parse a line of trace_pipe:
  *
  *	   <idle>-0       [000] d.h..  9287461523: apic_timer_add: timer=... function=f [m] ...
  */
@@ -16,7 +16,10 @@
 #define MARK ": " EVENT_SYSTEM "_"
 #define DIGITS "0123456789"
 
-/* Return: where the time begins, in front of *mark; NULL if it is no line of one of our events. */
+/*
+ * Return: beginning of the time, in front of *mark; NULL if it is not a line of one of
+ * our events.
+ */
 static const char *time_of(const char *text, const char **mark)
 {
 	const char *at = *mark = strstr(text, MARK);
@@ -45,7 +48,7 @@ bool trace_line_parse(const char *text, struct trace_line *line)
 
 	if (!at || sscanf(at, "%" SCNu64 "%n", &line->tsc, &end) != 1 || at + end != mark)
 		return false;
-	/* A task's name may have brackets too: the last ones are the CPU's. */
+	/* A task's name may also contain brackets: the last ones are the CPU's. */
 	for (cpu = at; cpu > text && *cpu != '[';)
 		cpu--;
 	if (sscanf(cpu, "[%d]", &line->cpu) != 1)
@@ -114,7 +117,7 @@ void trace_shares(const uint64_t *parts, unsigned int *tenths, unsigned int coun
 		rest[i] = sum ? (uint64_t)((double)parts[i] * 1000000 / sum) % 1000 : 0;
 		given += tenths[i];
 	}
-	/* What rounding down has left goes to those that lost most. */
+	/* Distribute the remainder of rounding down to the parts that lost most. */
 	for (; sum && given < 1000; given++) {
 		for (i = 0, place = 0, most = 0; i < count; i++) {
 			if (rest[i] >= most && parts[i]) {

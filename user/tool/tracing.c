@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A tracefs instance of one's own.
+ * A private tracefs instance.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +28,7 @@ volatile bool tracing_stopped;
 static const char *tracefs;	/* where it is mounted */
 static char instance[128];	/* "" while there is none */
 static int pipe_fd = -1;
-static int held_fd = -1;	/* keeps the instance from being removed as one that was left */
+static int held_fd = -1;	/* keeps the instance from being removed as stale */
 
 static void stop(int signal)
 {
@@ -36,7 +36,10 @@ static void stop(int signal)
 	tracing_stopped = true;
 }
 
-/* All that end a process and are not a fault of its own; a failed write ends the work as well. */
+/*
+ * Signals that end a process and are not caused by its own fault; a failed write ends the
+ * work as well.
+ */
 static const int heeded[] = {
 	SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
 	SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU, SIGXFSZ,
@@ -51,13 +54,19 @@ void tracing_signals(void)
 
 	for (i = 0; i < COUNT(heeded); i++) {
 		sigaction(heeded[i], NULL, &before[i]);
-		/* A shell has the others ignored by what it starts with "&", too. */
+		/*
+		 * Respect an ignored SIGHUP only: a shell makes processes that it starts with "&"
+		 * ignore other signals as well.
+		 */
 		if (heeded[i] != SIGHUP || before[i].sa_handler != SIG_IGN)
 			sigaction(heeded[i], &action, NULL);
 	}
 }
 
-/* The child of tracing_run(): what is not its own is as the program found it. */
+/*
+ * Execute the command in the child of tracing_run(), with signals as this program found
+ * them.
+ */
 static void become(char **command, const sigset_t *mask)
 {
 	unsigned int i;
@@ -70,7 +79,10 @@ static void become(char **command, const sigset_t *mask)
 	_exit(127);
 }
 
-/* The terminal's signals, which no process has sent, reach the command as well. */
+/*
+ * Check for a signal of the terminal, which no process has sent: it reaches the command
+ * as well.
+ */
 static bool from_terminal(const siginfo_t *info)
 {
 	return info->si_code > 0 && (info->si_signo == SIGINT || info->si_signo == SIGQUIT ||
@@ -91,7 +103,7 @@ int tracing_run(char **command)
 	for (i = 0; i < COUNT(heeded); i++)
 		if (!sigaction(heeded[i], NULL, &now) && now.sa_handler == stop)
 			sigaddset(&waited, heeded[i]);
-	/* Blocked, none can come between a look and the wait. */
+	/* Block them, so that none can arrive between the check and the wait. */
 	sigprocmask(SIG_BLOCK, &waited, &mask);
 	if (tracing_stopped)
 		return 130;
@@ -101,7 +113,10 @@ int tracing_run(char **command)
 		fail("can't run %s: %s", *command, strerror(errno));
 	if (!child)
 		become(command, &mask);
-	/* Also that of an alarm(), which was set before this program began, is for the command. */
+	/*
+	 * The signal of an alarm() that was set before this program began is also for the
+	 * command.
+	 */
 	while (!waitpid(child, &status, WNOHANG))
 		if (sigwaitinfo(&waited, &signal_info) > 0 && signal_info.si_signo != SIGCHLD &&
 		    !from_terminal(&signal_info))
@@ -110,8 +125,8 @@ int tracing_run(char **command)
 }
 
 /*
- * Remove the instances of those that were killed. One in use, of another PID
- * namespace, has a file open: then it is busy.
+ * Remove instances of processes that were killed. An instance in use, from
+ * another PID namespace, has an open file and is busy.
  */
 static void remove_stale(void)
 {
@@ -153,8 +168,8 @@ static void need_tracefs(void)
 }
 
 /*
- * There may be an instance of this PID: one that was left where PIDs repeat, as
- * in containers, or one in use of another PID namespace, which is busy.
+ * There may be an instance of this PID: a stale one where PIDs repeat, as in
+ * containers, or one in use from another PID namespace, which is busy.
  */
 static void make_instance(void)
 {
@@ -218,7 +233,10 @@ void tracing_end(void)
 		close(held_fd);
 	pipe_fd = -1;
 	held_fd = -1;
-	/* Its triggers go with it. Another process may have a file of it open. */
+	/*
+	 * Removal includes its triggers. It fails while another process has a file of it
+	 * open.
+	 */
 	path = files_path("%s", instance);
 	for (tries = 0; rmdir(path) && errno == EBUSY && tries < 20; tries++)
 		usleep(50000);
@@ -238,7 +256,7 @@ void tracing_histogram(const char *event, const char *trigger)
 {
 	if (!files_exist("%s/events/" EVENT_SYSTEM "/%s/hist", tracefs, event))
 		fail("this kernel can't count in histograms: it was built without CONFIG_HIST_TRIGGERS");
-	/* Nothing is recorded: the buffer need not have room. */
+	/* Nothing is recorded, so the buffer can be small. */
 	files_write("4", "%s/buffer_size_kb", instance);
 	if (!files_write(trigger, "%s/events/" EVENT_SYSTEM "/%s/trigger", instance, event))
 		fail("the kernel refuses the histogram \"%s\" of %s: %s", trigger, event,

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A tracefs instance of one's own, instances/apic-timer-PID, or PID.N where that is in
- * use, so that two users at once, and whoever uses the top instance, don't see one another. It is
- * removed at exit, with its triggers, also on the signals that end a process, except
- * SIGKILL, those of real time, and those of a fault of its own such as SIGSEGV.
+ * A private tracefs instance, instances/apic-timer-PID, or PID.N if that is in use, so that
+ * concurrent users, and users of the top instance, do not disturb each other. It is removed at
+ * exit with its triggers, also on signals that end a process, except SIGKILL, real-time signals,
+ * and signals of the program's own faults, such as SIGSEGV.
  */
 #ifndef TRACING_H
 #define TRACING_H
 
 #include <stdbool.h>
 
-/* Set by a signal: end the work, as waiting has ended. */
+/* Set by a signal, which also ends waiting: end the work. */
 extern volatile bool tracing_stopped;
 
-/* Heed the signals only. */
+/* Install the signal handlers only. */
 void tracing_signals(void);
 /*
- * Then: run a command, with signals as they were before, and pass on to it those
- * that are not the terminal's. Return: its exit status, 130 where a signal came before.
+ * After tracing_signals(), run a command with signals as they were before, and pass on
+ * to it those that do not come from the terminal. Return: its exit status, 130 if a
+ * signal came before.
  */
 int tracing_run(char **command);
 /* Make the instance. */
@@ -34,7 +35,7 @@ void tracing_write(const char *file, const char *text);
 void tracing_enable(const char *event, const char *filter);
 /* Return: a file descriptor of trace_pipe that does not block. */
 int tracing_pipe(void);
-/* Sleep; less when stopped. */
+/* Sleep; return early when stopped. */
 void tracing_sleep(double seconds);
 
 #endif

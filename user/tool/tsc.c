@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The time-stamp counter of the CPU that this runs on, measured in a process.
+ * Measure the time-stamp counter of this CPU in a process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,13 +18,16 @@
 
 #define STEP_MAX	1024
 #define STEP_READS	2000
-/* A step has most values at one residue, in per cent; the rest were kept apart from those. */
+/* Minimum share of values at one residue of a step or just after it, per cent. */
 #define STEP_PART	90
 #define STEP_NEAR	3	/* residues */
-/* Below it those near would be too large a part of all. */
+/* For smaller steps, the nearby residues would be too large a part of all. */
 #define STEP_SMALL	8
 
-/* Return: whether most values have one residue modulo @step, which is @found's, or the next. */
+/*
+ * Return: true if most values have one residue modulo @step, stored in @found, or one of
+ * the next.
+ */
 static bool is_step(const uint64_t *values, size_t count, unsigned int step,
 		    struct tsc_step *found)
 {
@@ -46,10 +49,11 @@ static bool is_step(const uint64_t *values, size_t count, unsigned int step,
 }
 
 /*
- * A TSC that is scaled, or multiplied by a firmware, counts in steps. Where it
- * is read again in one step a CPU may add 1 each time, to keep values apart. So
- * it is not the greatest common divisor of differences that is looked for, but
- * the largest number modulo which the values are at one place, or just after.
+ * A TSC that is scaled, or multiplied by firmware, counts in steps. When it is
+ * read repeatedly within one step, a CPU may add 1 each time to keep values
+ * distinct. So the step is not the greatest common divisor of the differences,
+ * but the largest number modulo which the values are at one residue, or just
+ * after it.
  */
 struct tsc_step tsc_step_of(const uint64_t *values, size_t count)
 {
@@ -59,7 +63,7 @@ struct tsc_step tsc_step_of(const uint64_t *values, size_t count)
 
 	for (i = 1; i < count; i++)
 		moves += values[i] != values[i - 1];
-	/* A step of too few moves would be any. */
+	/* With too few moves, any step would match. */
 	if (moves < 10)
 		return none;
 	for (step = STEP_MAX; step > 1; step--)
@@ -68,7 +72,10 @@ struct tsc_step tsc_step_of(const uint64_t *values, size_t count)
 	return none;
 }
 
-/* Take more or less time: multiples of 2 and of 3 instructions, so that no step is ours. */
+/*
+ * Take a varying time, multiples of 2 and of 3 instructions, so that no step is caused by
+ * this loop.
+ */
 static inline void dawdle(unsigned int twos, unsigned int threes)
 {
 	asm volatile("1:\tdec %0\n\tjnz 1b\n2:\tnop\n\tdec %1\n\tjnz 2b"
@@ -95,7 +102,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Both clocks at a time: of 20 the pair that took the shortest time */
+/* Read both clocks together: the fastest of 20 pairs */
 static uint64_t pair(uint64_t *ns)
 {
 	uint64_t before, after, between, best = UINT64_MAX, tsc = 0;
@@ -175,14 +182,14 @@ bool tsc_pin(int cpu)
 }
 
 /*
- * A thread that is in real time and never sleeps leaves a CPU to no other, or, by default, at the
- * end of each second only: see sched(7).
+ * A real-time thread that never sleeps leaves no time to others, or, by default, only at the end
+ * of each second: see sched(7).
  */
 #define PATIENCE_MS 3000
 
 /*
- * A child tries it: a process that is moved to where it does not get to run can't come back by
- * itself, and no signal ends it.
+ * Let a child try: a process that is moved to a CPU where it does not get to run cannot return
+ * by itself, and no signal ends it.
  */
 bool tsc_may_run(int cpu)
 {
@@ -200,7 +207,7 @@ bool tsc_may_run(int cpu)
 	if (!child)
 		_exit(!tsc_pin(cpu));
 	close(ends[1]);
-	/* Its end is closed as it exits. */
+	/* The child's end of the pipe is closed when it exits. */
 	answer.fd = ends[0];
 	do {
 		got = poll(&answer, 1, PATIENCE_MS);
@@ -209,7 +216,10 @@ bool tsc_may_run(int cpu)
 		warn("no process gets to run on CPU %d: is a thread in real time spinning there?",
 		     cpu);
 		kill(child, SIGKILL);
-		/* It dies elsewhere; again, as it may only now be about to move itself. */
+		/*
+		 * Move the child to another CPU, where it dies; repeat, because it may
+		 * only now be about to move itself.
+		 */
 		do {
 			sched_setaffinity(child, sizeof(own), &own);
 		} while (!waitpid(child, NULL, WNOHANG) && !usleep(10000));

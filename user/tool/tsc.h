@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The time-stamp counter of the CPU that this runs on. */
+/* The time-stamp counter of this CPU. */
 #ifndef TSC_H
 #define TSC_H
 
@@ -15,7 +15,7 @@ static inline uint64_t tsc_read(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* No instruction before it is still to be carried out. */
+/* Read the TSC after all earlier instructions have completed. */
 static inline uint64_t tsc_read_ordered(void)
 {
 	uint32_t low, high;
@@ -24,7 +24,7 @@ static inline uint64_t tsc_read_ordered(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* And none after it has begun. */
+/* The same, and before any later instruction begins. */
 static inline uint64_t tsc_read_fenced(void)
 {
 	uint32_t low, high;
@@ -33,17 +33,17 @@ static inline uint64_t tsc_read_fenced(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* What a TSC counts in */
+/* The step in which a TSC counts */
 struct tsc_step {
-	unsigned int step;	/* cycles; 1: it has no steps */
+	unsigned int step;	/* cycles; 1: no steps */
 	unsigned int residue;	/* value modulo the step, of most reads */
 };
 
-/* Find the step from values in the order of time. */
+/* Find the step from values in order of time. */
 struct tsc_step tsc_step_of(const uint64_t *values, size_t count);
-/* The same of this CPU. */
+/* Find the step of this CPU's TSC. */
 struct tsc_step tsc_step_measure(void);
-/* Rate against CLOCK_MONOTONIC_RAW, in kHz: takes 50 ms. */
+/* Measure the rate against CLOCK_MONOTONIC_RAW, in kHz: takes 50 ms. */
 double tsc_khz_measure(void);
 
 /* The longest time between two reads, and how many were longer than @bound, in @cycles. */
@@ -53,22 +53,25 @@ struct tsc_gaps {
 
 struct tsc_gaps tsc_gaps_measure(uint64_t cycles, uint64_t bound);
 
-/* TSC cycles that a core cycle takes, by a chain of dependent instructions. */
+/* Measure the TSC cycles that a core cycle takes, with a chain of dependent instructions. */
 double tsc_per_core_cycle(void);
-/* The chain: @turns times 16 core cycles. Return: TSC cycles. */
+/* Run the chain: @turns times 16 core cycles. Return: TSC cycles. */
 uint64_t tsc_chain(uint64_t turns);
 
-/* Run on this CPU only. Return: whether that is allowed. */
+/* Run on this CPU only. Return: true if that is allowed. */
 bool tsc_pin(int cpu);
 /*
- * Return: whether it is, and a process would get to run there; else that is said. To be asked
- * first: a process that is bound to where it does not get to run is stuck.
+ * Check whether that is allowed, and a process would get to run there; print a message if not.
+ * Call this before tsc_pin(): a process bound to a CPU where it does not get to run is stuck.
  */
 bool tsc_may_run(int cpu);
-/* The CPUs that this process may run on, as a map of @size. Return: the highest number + 1. */
+/*
+ * Get the CPUs that this process may run on, as a map of @size. Return: the highest
+ * number + 1.
+ */
 int tsc_allowed(bool *map, int size);
 
-/* Value that @percent of the values are not above; sorts them. */
+/* Get the quantile @percent of the values; sorts them. */
 uint64_t tsc_quantile(uint64_t *values, size_t count, double percent);
 
 #endif

@@ -26,7 +26,10 @@ static bool one(const char **at, char what)
 	return true;
 }
 
-/* A code point as UTF-8. Halves of a pair are taken as they are: nobody writes such here. */
+/*
+ * Write a code point as UTF-8. Halves of a surrogate pair are not combined: our JSON has
+ * none.
+ */
 static char *add_utf8(char *to, unsigned int code)
 {
 	if (code < 0x80) {
@@ -66,7 +69,7 @@ static bool escape(const char **at, char **to)
 	return true;
 }
 
-/* After the opening quote. Return: the allocated text, NULL if there is none. */
+/* Parse a string after the opening quote. Return: the allocated text, NULL if invalid. */
 static char *string(const char **at)
 {
 	char *text = malloc(strlen(*at) + 1), *to = text;
@@ -161,14 +164,14 @@ static bool parse(const char **at, struct value *value, unsigned int depth)
 	if (word(at, "false"))
 		return true;
 	value->kind = VALUE_NUMBER;
-	/* No names such as "nan". */
+	/* Refuse names such as "nan". */
 	if (!**at || !strchr("-0123456789", **at))
 		return false;
 	value->number = strtod(*at, &end);
 	if (end == *at)
 		return false;
 	*at = end;
-	/* What a diagram has digits for. */
+	/* Range for which a diagram has enough digits. */
 	return value->number > -1e15 && value->number < 1e15;
 }
 

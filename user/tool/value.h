@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* JSON that has been read: what this program and the lab's benchmark write. */
+/* Parsed JSON, as written by this program and the lab's benchmark. */
 #ifndef VALUE_H
 #define VALUE_H
 
@@ -11,17 +11,17 @@ enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_NUMBER, VALUE_TEXT, VALUE_ARRAY,
 struct value {
 	enum value_kind kind;
 	char *key;		/* in an object, else NULL */
-	double number;		/* of a bool 0 or 1 */
+	double number;		/* 0 or 1 for a bool */
 	char *text;
-	struct value *item;	/* of an array or object */
+	struct value *item;	/* items of an array or object */
 	size_t count;
 };
 
-/* Return: what a text says, NULL if it is no JSON. */
+/* Parse a text. Return: its value, NULL if it is not valid JSON. */
 struct value *value_parse(const char *text);
 void value_free(struct value *value);
 
-/* The ones below take a NULL, and what is of another kind, for one that isn't there. */
+/* The functions below treat NULL, and a value of another kind, as missing. */
 
 /* Return: a member of an object, or NULL. */
 const struct value *value_get(const struct value *value, const char *key);
@@ -34,7 +34,7 @@ bool value_has(const struct value *value, const char *key);
 double value_number(const struct value *value, const char *key, double otherwise);
 /* Return: a member, or "". */
 const char *value_text(const struct value *value, const char *key);
-/* Return: the item of an array that is an object with @key as a text of @text, or NULL. */
+/* Return: the item of an array that is an object whose @key is the text @text, or NULL. */
 const struct value *value_find(const struct value *value, const char *key, const char *text);
 
 #endif

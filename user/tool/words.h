@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the module calls things in its trace events, statistics, parameters and
- * files: all that this program knows of them by name.
+ * Names in the module's trace events, statistics, parameters and files: all
+ * that this program refers to.
  */
 #ifndef WORDS_H
 #define WORDS_H
@@ -42,7 +42,7 @@
 #define STAT_THROTTLED	"throttled"
 #define STAT_DEFERRED	"deferred"
 
-/* Parameters, and what the file "lead" calls the window of deferral */
+/* Parameters, and the name of the deferral window in the file "lead" */
 #define PARAM_LATE	"late_ns"
 #define PARAM_DEFER	"defer_ns"
 #define PARAM_BUDGET	"spin_budget_ns"

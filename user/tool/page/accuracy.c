@@ -117,7 +117,7 @@ static const char * const panels[] = {
 	"100-nop-walk-l1", "100-nop-walk-l3", "15-nop-stored", "15-nop-counted",
 };
 
-/* Few enough to see that each eighth differs */
+/* Number of bodies, few enough to see that every eighth one differs */
 #define BODIES	160
 
 static const char *panel_title(const struct value *row)
@@ -156,7 +156,7 @@ static void timer_row(const struct value *row)
 	html("</tr>\n");
 }
 
-/* Return: whether an error is more than the period, of a TSC that counts nanoseconds. */
+/* Return: true if an error exceeds the period, for a TSC that counts nanoseconds. */
 static bool overrun(const struct report_machine *machine)
 {
 	const struct value *row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of today, from the benchmark.
+ * Today's timers, from the benchmark.
  */
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "page/html.h"
 #include "page/sections.h"
 
-/* What its 100,000,000 calls take, s */
+/* Compute the time of its 100,000,000 calls, s */
 static double calls(double cycles, double khz)
 {
 	return khz > 0 ? cycles * 1e8 / (khz * 1000) : 0;

@@ -105,7 +105,7 @@ static double load_at(const struct value *rows, double offset)
 	return -1;
 }
 
-/* The figures of the paper's table 3 that are known here, and ours. */
+/* Compare the figures of the paper's table 3 that are known here with ours. */
 static void across_table(const struct value *found)
 {
 	static const struct {

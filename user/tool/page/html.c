@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the sections of a page are written with.
+ * Functions that write the sections of a page.
  */
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machines of a report, and what doctor finds of them.
+ * The machines of a report, and doctor's findings for them.
  */
 #include <string.h>
 
@@ -63,7 +63,7 @@ void draw_machine(const struct report_machine *machine)
 	html_table("apic-timer doctor", "finding| what was found| costs, cycles");
 	for (i = 0; i < value_count(findings); i++) {
 		finding = value_item(findings, i);
-		/* What can't be known is of no interest to who reads the page. */
+		/* Facts that could not be determined do not interest the page's reader. */
 		if (!strcmp(value_text(finding, "level"), "ok") ||
 		    !strcmp(value_text(finding, "level"), "unknown"))
 			continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page of a report: what the papers have found, what was found here, and what
- * that is worth.
+ * The page of a report: the findings of the papers, the results here, and how far
+ * they are valid.
  */
 #include "chart.h"
 #include "page/html.h"
@@ -39,7 +39,7 @@ static const char style[] =
 static const struct {
 	const char *id, *title, *paper, *note;
 	void (*draw)(const struct report_machine *machine);
-	bool modelled;		/* whether the model has something for it */
+	bool modelled;		/* the model has data for it */
 } sections[] = {
 	{ "machines", "The machines", NULL, NULL, draw_machine, true },
 	{ "loop", "A loop over the TSC (1997, figures 3 to 8)",

@@ -51,7 +51,7 @@ static void clock_chart(const struct value *log)
 	html("</div>\n");
 }
 
-/* What was seen of a guest from outside */
+/* Write the accesses of a guest as seen from outside */
 static void port_log(const struct value *log)
 {
 	const struct value *rows = value_get(log, "ports"), *row;

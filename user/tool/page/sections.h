@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The sections of a page, as each machine has them. */
+/* The sections of a page, for each machine. */
 #ifndef PAGE_SECTIONS_H
 #define PAGE_SECTIONS_H
 
@@ -14,7 +14,7 @@ void draw_memory(const struct report_machine *machine);
 void draw_chain(const struct report_machine *machine);
 void draw_ports(const struct report_machine *machine);
 void draw_clocks(const struct report_machine *machine);
-/* Of the benchmark, which is one machine's */
+/* The section of the benchmark, which ran on one machine */
 void draw_bench(const struct value *found);
 
 #endif
