@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accuracy: the mode of a timer, its spin budget, and the treatment of late
- * expiries. When the module is loaded, the kernel log shows the error of each timer.
+ * Accuracy: the mode of a timer, its spin budget, and what happens to late expiries.
+ * When the module is loaded, the kernel log shows the error of each timer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

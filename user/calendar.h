@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Code shared by the commands of apic-calendar.
- */
+/* Code shared by the commands of apic-calendar. */
 #ifndef APIC_CALENDAR_COMMANDS_H
 #define APIC_CALENDAR_COMMANDS_H
 

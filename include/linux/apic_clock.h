@@ -144,7 +144,7 @@ int __apic_clock_phc_detach(clockid_t clock, const struct module *owner);
 
 /*
  * Same as apic_timer_clock_to_tsc(), apic_timer_tsc_to_clock() and
- * apic_timer_clock_now(), but for PTP clocks as well.
+ * apic_timer_clock_now(), extended to PTP clocks.
  */
 u64 apic_clock_to_tsc(clockid_t clock, ktime_t when, u64 *error);
 ktime_t apic_clock_from_tsc(clockid_t clock, u64 tsc);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The checks of doctor, each for one reason for late handlers.
- */
+/* The checks of doctor, each for one reason for late handlers. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Fixes of doctor --fix, which are undone at its exit.
- */
+/* Fixes of doctor --fix, which are undone at its exit. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * JSON on standard output. Text for people is printed elsewhere.
- */
+/* JSON on standard output. Text for people is printed elsewhere. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The device of the module apic_measure: open it, and report errors.
- */
+/* The device of the module apic_measure: open it, and report errors. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

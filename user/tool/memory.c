@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * apic-timer memory: the latency of loads, measured with a ring of pointers.
- */
+/* apic-timer memory: the latency of loads, measured with a ring of pointers. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Read the module's state in sysfs and debugfs.
- */
+/* Read the module's state in sysfs and debugfs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

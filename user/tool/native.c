@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Measurements of a CPU that a process can make without the module.
- */
+/* Measurements of a CPU that a process can make without the module. */
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <errno.h>

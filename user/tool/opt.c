@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The table of options: help and parser. For the shells, see completion.c.
- */
+/* The table of options: help and parser. For the shells, see completion.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * apic-timer pio: how much accesses to hardware cost the CPU that makes them.
- */
+/* apic-timer pio: how much accesses to hardware cost the CPU that makes them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

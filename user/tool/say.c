@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages for people, and allocation that ends the program on failure.
- */
+/* Messages for people, and allocation that ends the program on failure. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdarg.h>

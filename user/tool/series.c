@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Values in order of time: their quantiles and period.
- */
+/* Values in order of time: their quantiles and period. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A private tracefs instance.
- */
+/* A private tracefs instance. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Measure the time-stamp counter of this CPU in a process.
- */
+/* Measure the time-stamp counter of this CPU in a process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

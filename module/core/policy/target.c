@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Limits of targets that the administrator sets: see target.h.
- */
+/* Limits of targets that the administrator sets: see target.h. */
 #include <linux/limits.h>
 #include <linux/minmax.h>
 

@@ -21,8 +21,8 @@
  *						  locked; timer->cpu is still 1
  *						delete the timer from base 1
  *
- * A timer initialised by init_apic_timer() belongs to the CPU that called it; a static
- * timer belongs to the CPU that uses it first.
+ * A timer that is initialised by init_apic_timer() belongs to the CPU that called it;
+ * a static timer belongs to the CPU that uses it first.
  *
  * A handler may still be running on CPU0 while its timer is pending, and
  * expires, on CPU1: see expire.c. For CPUs that go offline and modules that are

@@ -21,8 +21,8 @@
  *	running = NULL
  *						handler runs
  *
- * Both the timer and the number of the run are compared. Otherwise, the two CPUs
- * would wait for each other forever here:
+ * The number of the run is compared as well as the timer. Otherwise, the two
+ * CPUs would wait for each other forever here:
  *
  *	CPU0					CPU1
  *

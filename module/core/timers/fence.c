@@ -56,7 +56,8 @@ static int set(u64 until)
  * Overlapping fences merge into one.
  *
  * Context: Any but NMI; bound to the CPU in question: in a handler, or with
- * preemption or migration disabled. Return:
+ * preemption or migration disabled.
+ * Return:
  * * %0 - the fence stands, or @until has passed
  * * %-ERANGE - @until is further ahead than twice defer_ns
  * * %-EOPNOTSUPP - apic_timer does not deliver the kernel's events (source

@@ -10,11 +10,11 @@
  *	      |            apic_timer_shutdown_sync()                      |
  *	      +-----------------------> SHUTDOWN <-------------------------+
  *
- * A pending timer is deleted and shut down under one lock. Only init_apic_timer()
- * leads out of SHUTDOWN, to NEW; it also leads from DONE to NEW. A timer stays
- * PENDING while mod changes its expiry, and while it migrates. The handler may be
- * running in every state except NEW: it is called in DONE, may arm its timer, and
- * other code may shut the timer down meanwhile.
+ * A timer that is pending is deleted and shut down under one lock. Only
+ * init_apic_timer() leads out of SHUTDOWN, to NEW; it also leads from DONE to
+ * NEW. A timer stays PENDING while mod changes its expiry, and while it migrates.
+ * The handler may be running in every state except NEW: it is called in DONE, may
+ * arm its timer, and other code may shut the timer down meanwhile.
  *
  * States change under the lock of the timer's base. Memory without a known state is
  * not a timer: every call refuses it.
@@ -532,7 +532,8 @@ static noinline int del_and_wait(struct apic_timer_list *timer, bool shutdown,
  *
  * Context: Any but NMI. The caller must not hold a lock that the handler takes. A
  * call from the timer's own handler would wait forever, and is refused. Two handlers
- * on two CPUs that wait for each other are not detected, and hang. Return:
+ * on two CPUs that wait for each other are not detected, and hang.
+ * Return:
  * * %1 - it was pending; the handler will not run for it
  * * %0 - it was not pending
  * * %-EDEADLK - called from the timer's own handler; the timer is not pending,

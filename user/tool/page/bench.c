@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Today's timers, from the benchmark.
- */
+/* Today's timers, from the benchmark. */
 #include <string.h>
 
 #include "chart.h"

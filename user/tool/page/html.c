@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Functions that write the sections of a page.
- */
+/* Functions that write the sections of a page. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The machines of a report, and doctor's findings for them.
- */
+/* The machines of a report, and doctor's findings for them. */
 #include <string.h>
 
 #include "chart.h"
