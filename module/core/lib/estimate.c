@@ -84,7 +84,7 @@ static u64 sink(u64 up, u32 quantile)
  * @quantile:	the quantile to estimate, %APIC_TIMER_QUANTILE_MIN to
  *		%APIC_TIMER_QUANTILE_ONE; other values count as the nearest of these
  *
- * Context: Any. The caller keeps other code from @estimate.
+ * Context: Any. The caller keeps other code away from @estimate.
  */
 void apic_timer_estimate_init(struct apic_timer_estimate *estimate, u64 guess,
 			      unsigned int quantile)
@@ -117,7 +117,7 @@ static void set_window(struct apic_timer_estimate *estimate, u32 length)
  *
  * For a guess that costs less than a sample beyond the quantile.
  *
- * Context: Any. The caller keeps other code from @estimate.
+ * Context: Any. The caller keeps other code away from @estimate.
  */
 void apic_timer_estimate_wait(struct apic_timer_estimate *estimate)
 {
@@ -132,7 +132,7 @@ EXPORT_SYMBOL_GPL(apic_timer_estimate_wait);
  * Restart with a short window if windows have grown to the longest. The
  * opposite of apic_timer_estimate_wait().
  *
- * Context: Any. The caller keeps other code from @estimate.
+ * Context: Any. The caller keeps other code away from @estimate.
  */
 void apic_timer_estimate_hurry(struct apic_timer_estimate *estimate)
 {
@@ -200,7 +200,7 @@ static void add_to_mean(struct apic_timer_estimate *estimate, u64 x)
  * @estimate:	the estimate
  * @sample:	TSC cycles
  *
- * Context: Any. The caller keeps other code from @estimate.
+ * Context: Any. The caller keeps other code away from @estimate.
  */
 void apic_timer_estimate_add_high(struct apic_timer_estimate *estimate, u64 sample)
 {
@@ -242,7 +242,7 @@ EXPORT_SYMBOL_GPL(apic_timer_estimate_add_high);
  * @estimate:	the estimate
  * @sample:	TSC cycles
  *
- * Context: Any. The caller keeps other code from @estimate.
+ * Context: Any. The caller keeps other code away from @estimate.
  */
 void apic_timer_estimate_add(struct apic_timer_estimate *estimate, u64 sample)
 {
@@ -261,7 +261,7 @@ EXPORT_SYMBOL_GPL(apic_timer_estimate_add);
  *
  * Decay the initial guess towards the observed maximum.
  *
- * Context: Any. The caller keeps other code from @estimate.
+ * Context: Any. The caller keeps other code away from @estimate.
  */
 void apic_timer_estimate_pass(struct apic_timer_estimate *estimate)
 {
