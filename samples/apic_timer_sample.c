@@ -87,10 +87,7 @@ static void fire_periodic(unsigned long long now, unsigned long data)
 		schedule_work(&report_work);
 		return;
 	}
-	/*
-	 * In mode mean, the handler may be early, and would run for the same moment
-	 * again.
-	 */
+	/* In mode mean, the handler may be early, and would run for the same moment again. */
 	now = max(now, periodic_timer.expires);
 	missed += apic_timer_forward_period(&periodic_timer, &period, now) - 1;
 	add_apic_timer(&periodic_timer);

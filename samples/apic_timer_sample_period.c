@@ -34,10 +34,7 @@ static void fire_ns(unsigned long long now, unsigned long data)
 	unsigned long flags;
 	u64 n;
 
-	/*
-	 * In mode mean, the handler may be early, and would run for the same moment
-	 * again.
-	 */
+	/* In mode mean, the handler may be early, and would run for the same moment again. */
 	now = max(now, ns_timer.expires);
 	runs[0]++;
 	raw_spin_lock_irqsave(&lock, flags);

@@ -23,10 +23,7 @@ static void timeout(unsigned long long now, unsigned long data)
 
 static DEFINE_APIC_TIMER(timeout_timer, timeout, 0);
 
-/*
- * Postpone the timeout. Return: 1 if it was pending, 0 if it was started now, or an
- * error.
- */
+/* Postpone the timeout. Return: 1 if it was pending, 0 if it was started now, or an error. */
 static int put_off(void)
 {
 	return mod_apic_timer(&timeout_timer, apic_timer_add_tsc(apic_timer_now(),

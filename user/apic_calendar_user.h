@@ -40,10 +40,7 @@ struct at_calendar {
 	uint64_t began;
 };
 
-/*
- * Initialise for an open calendar @fd. Measures how soon an instruction can follow the
- * wait.
- */
+/* Initialise for an open calendar @fd. Measures how soon an instruction can follow the wait. */
 static inline void at_calendar_init(struct at_calendar *calendar, int fd)
 {
 	uint32_t cost = 1000, measured;

@@ -146,10 +146,7 @@ at_inline int at_has_tpause(void)
 	return c >> 5 & 1;
 }
 
-/*
- * Wait until the TSC is @when or later, in the tightest loop. Returns the TSC as last
- * read.
- */
+/* Wait until the TSC is @when or later, in the tightest loop. Returns the TSC as last read. */
 at_inline uint64_t at_spin(uint64_t when)
 {
 	uint32_t low, high;
@@ -185,10 +182,7 @@ at_inline uint32_t at_spin_cost(uint64_t when)
 	return low;
 }
 
-/*
- * Wait for a TSC value without sleeping: the next instruction runs at that moment or
- * later.
- */
+/* Wait for a TSC value without sleeping: the next instruction runs at that moment or later. */
 at_inline uint64_t at_until(const struct at *at, uint64_t when)
 {
 	uint64_t wake = when - 2000;
@@ -228,10 +222,7 @@ static inline void at_page(const struct at *at, struct apic_timer_page *copy)
 	} while (page->seq != seq);
 }
 
-/*
- * Take over the present epoch after -ESTALE: TSC values of the previous epoch are
- * invalid.
- */
+/* Take over the present epoch after -ESTALE: TSC values of the previous epoch are invalid. */
 static inline int at_new_epoch(struct at *at)
 {
 	uint32_t epoch = at->page->epoch;
@@ -301,10 +292,7 @@ static inline uint64_t at_mono_to_tsc(const struct at *at, uint64_t ns)
 	at_page(at, &page);
 	if (!(page.flags & APIC_TIMER_TSC_IS_CLOCK))
 		return 0;
-	/*
-	 * Divide in two steps: nanoseconds of some minutes, shifted, have more than 64
-	 * bits.
-	 */
+	/* Divide in two steps: nanoseconds of some minutes, shifted, have more than 64 bits. */
 	if (ns <= page.mono) {
 		whole = (page.mono - ns) / page.mult;
 		if (whole > page.tsc >> page.shift)
@@ -340,10 +328,7 @@ static inline void at_close(struct at *at)
 	at->fd = -1;
 }
 
-/*
- * Open the device for this thread. -ENOENT: apic_timer_dev is not loaded; -EACCES,
- * -EPERM.
- */
+/* Open the device for this thread. -ENOENT: apic_timer_dev is not loaded; -EACCES, -EPERM. */
 static inline int at_open(struct at *at)
 {
 	uint32_t cost = 1000, measured;

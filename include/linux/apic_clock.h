@@ -322,10 +322,7 @@ struct apic_clock_verdict {
 	u64 proven;
 };
 
-/*
- * Judge the TSC by what is known about it. Task context, because CPUs are queried;
- * sleeps.
- */
+/* Judge the TSC by what is known about it. Task context, because CPUs are queried; sleeps. */
 void apic_clock_judge(struct apic_clock_verdict *verdict);
 
 /*

@@ -44,10 +44,7 @@ static bool may_have_timers(const struct module *module)
 
 	lockdep_assert_held(&lock);
 
-	/*
-	 * Its load failed before it was linked, but setting a parameter may have run its
-	 * code.
-	 */
+	/* Its load failed before it was linked, but setting a parameter may have run its code. */
 	if (overflowed || !module->mkobj.kobj.state_in_sysfs)
 		return true;
 	if (uses(module, THIS_MODULE))
@@ -99,7 +96,7 @@ bool apic_timer_consumers_going(const struct module *module)
 
 #else
 
-/* Built into the kernel, apic_timer is no module: nothing is known about its consumers. */
+/* Built into the kernel, apic_timer is not a module: its consumers are unknown. */
 void apic_timer_consumers_live(const struct module *module)
 {
 }

@@ -29,10 +29,7 @@ static ATOMIC_NOTIFIER_HEAD(chain);
 static DEFINE_MUTEX(chain_mutex);	/* serialises changes of it */
 
 static void watch(struct work_struct *work);
-/*
- * Deferrable, so as not to wake an idle CPU. While the CPU sleeps, changes are noticed
- * later.
- */
+/* Deferrable, so as not to wake an idle CPU. While the CPU sleeps, changes are noticed later. */
 static DECLARE_DEFERRABLE_WORK(watch_work, watch);
 
 static void notify(enum apic_timer_event event, s64 shift)
@@ -61,10 +58,7 @@ static void watch(struct work_struct *work)
 	notify(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
-/*
- * Check this first, because for a registered block the chain triggers a WARN(): see
- * refuse.h.
- */
+/* Check this first, because for a registered block the chain triggers a WARN(): see refuse.h. */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;

@@ -60,10 +60,7 @@ MODULE_PARM_DESC(latency_qos_us, "maximum time that waking from an idle state ma
 /* An expiry up to this much before the known one needs no re-evaluation. */
 #define SLACK_NS	(NEAR_NS / 2)
 
-/*
- * Accessed, made and changed under the mutex. An inactive request is one that is not
- * made.
- */
+/* Accessed, made and changed under the mutex. An inactive request is one that is not made. */
 static DEFINE_PER_CPU(struct dev_pm_qos_request, requests);
 static DEFINE_MUTEX(mutex);
 

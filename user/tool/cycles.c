@@ -42,10 +42,7 @@ static uint64_t name(uint64_t n)					\
 	return tsc_read_fenced() - start;				\
 }
 
-/*
- * As in 1998: no two instructions of a turn depend on each other, only on the previous
- * turn.
- */
+/* As in 1998: no two instructions of a turn depend on each other, only on the previous turn. */
 #define ROL_B	"rol $3, %%ebx\n\t"
 #define ROL_C	"rol $3, %%ecx\n\t"
 #define ROL_DI	"rol $3, %%edi\n\t"

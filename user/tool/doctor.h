@@ -53,10 +53,7 @@ extern const struct check checks[];
 void finds(struct finding *finding, enum level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/*
- * Keep other instances of doctor from fixing, and undo at the exit what is fixed from now
- * on.
- */
+/* Keep other instances of doctor from fixing, and undo at the exit what is fixed from now on. */
 void fix_begin(void);
 /* Apply a fix that can be undone. */
 void fix_apply(enum fix fix);

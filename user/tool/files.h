@@ -32,10 +32,7 @@ bool files_exist(const char *format, ...) __attribute__((format(printf, 1, 2)));
 long files_number(long otherwise, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/*
- * Parse a list of CPUs, "0-3,8"; @in has room for @size. Return: false if it is not a
- * list.
- */
+/* Parse a list of CPUs, "0-3,8"; @in has room for @size. Return: false if it is not a list. */
 bool files_cpulist(const char *list, bool *in, int size);
 /* Return: the allocated list of the members. */
 char *files_list(const bool *in, int size);

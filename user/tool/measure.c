@@ -48,10 +48,7 @@ void measure_begin(int cpu)
 	node = open(NODE, O_RDONLY | O_CLOEXEC);
 	if (node < 0)
 		explain();
-	/*
-	 * Both modules are installed together, and only the other one reports its
-	 * version.
-	 */
+	/* Both modules are installed together, and only the other one reports its version. */
 	if (module_other_version())
 		warn("the module is version %s, this program %s", module_other_version(),
 		     APIC_TIMER_VERSION);
@@ -177,10 +174,7 @@ void measure_load_stop(void)
 		return;
 	kill(-load, SIGKILL);
 	close(end_of_load);
-	/*
-	 * The watcher kills once more: the PID belongs to the load until it is waited
-	 * for.
-	 */
+	/* The watcher kills once more: the PID belongs to the load until it is waited for. */
 	if (watcher > 0)
 		waitpid(watcher, NULL, 0);
 	waitpid(load, NULL, 0);

@@ -249,10 +249,7 @@ static void measure_cpus(const bool *first, const bool *others)
 		cpu = i % CPUS;
 		if (i < CPUS ? !first[cpu] : !others[cpu] || looked[cpu] || done >= MOST)
 			continue;
-		/*
-		 * A process may be bound to an isolated CPU, although it is not given
-		 * one.
-		 */
+		/* A process may be bound to an isolated CPU, although it is not given one. */
 		if (!tsc_may_run(cpu) || !tsc_pin(cpu))
 			continue;
 		measure_cpu(cpu, &length, &can_count);
@@ -268,10 +265,7 @@ static void measure_cpus(const bool *first, const bool *others)
 		tsc_pin(bound);
 }
 
-/*
- * Read the other clock between two readings of the one: fails only if a clock is set
- * meanwhile.
- */
+/* Read the other clock between two readings of the one: fails only if a clock is set meanwhile. */
 static void ask_tai(void)
 {
 	struct timespec before, tai, after;

@@ -124,10 +124,7 @@ unsigned int series_period(const struct series *series, unsigned int lags, int64
 				      (limited(series, i - lag, most) - mean);
 		found[lag] /= square;
 	}
-	/*
-	 * Find a peak, not the slope that begins at 0; of a period and its multiples, the
-	 * first.
-	 */
+	/* Find a peak, not the slope that begins at 0; of a period and its multiples, the first. */
 	for (lag = 2; lag < lags; lag++) {
 		if (found[lag] > best * 1.1 && found[lag] > found[lag - 1] &&
 		    found[lag] >= found[lag + 1]) {

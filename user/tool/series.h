@@ -35,10 +35,7 @@ int64_t series_bucket_low(unsigned int bucket);
 
 /* "NAME": { p50, p99, p999, max } */
 void series_json(const char *name, struct series *series);
-/*
- * "NAME": [[low, count], ...] of the buckets that are not empty; values below 0 as [-1,
- * count]
- */
+/* "NAME": [[low, count], ...] of the buckets that are not empty; values below 0 as [-1, count] */
 void series_json_buckets(const char *name, const struct series *series);
 /* "NAME": [[value, count], ...] of all values */
 void series_json_counts(const char *name, struct series *series);

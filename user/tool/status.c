@@ -126,10 +126,7 @@ static const struct {
 	{ STAT_HW_DEAD, "hw_dead" },
 };
 
-/*
- * Measure the step on this CPU. Under --root, the TSC is not that of this
- * machine.
- */
+/* Measure the step on this CPU. Under --root, the TSC is not that of this machine. */
 static struct tsc_step step_here(void)
 {
 	struct tsc_step none = {};

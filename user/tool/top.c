@@ -80,10 +80,7 @@ static struct row row_of(const struct sample *between, size_t i, double khz)
 	return row;
 }
 
-/*
- * Sum up the rows. The kernel prints its own total after them, when more have
- * been counted.
- */
+/* Sum up the rows. The kernel prints its own total after them, when more have been counted. */
 static uint64_t expiries(const struct sample *between)
 {
 	uint64_t sum = 0;

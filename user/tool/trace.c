@@ -64,10 +64,7 @@ struct nearby {
 	unsigned int steps;
 };
 
-/*
- * Parts of the interval from when the hardware had to fire to the handler, in order of
- * time
- */
+/* Parts of the interval from when the hardware had to fire to the handler, in order of time */
 enum part { DELIVERY, DISPATCH, SPIN, PARTS };
 
 static const struct {
@@ -501,10 +498,7 @@ static void read_live(void)
 	if (seconds)
 		end = now.tv_sec + seconds;
 	while (!enough()) {
-		/*
-		 * The pipe may never be empty, because the events of CPUs are not
-		 * filtered.
-		 */
+		/* The pipe may never be empty, because the events of CPUs are not filtered. */
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (end && now.tv_sec >= end)
 			break;

@@ -27,10 +27,7 @@ int64_t trace_number(const char *fields, const char *name, int64_t otherwise);
 /* Copy a word among the fields; a function includes its "[module]". Return: true if found. */
 bool trace_word(const char *fields, const char *name, char *word, size_t size);
 
-/*
- * Compute parts of an amount in tenths of a per cent, which add up to 1000 (or are all
- * 0).
- */
+/* Compute parts of an amount in tenths of a per cent, which add up to 1000 (or are all 0). */
 void trace_shares(const uint64_t *parts, unsigned int *tenths, unsigned int count);
 
 #endif

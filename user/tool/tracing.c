@@ -61,10 +61,7 @@ void tracing_signals(void)
 	}
 }
 
-/*
- * Execute the command in the child of tracing_run(), with signals as this program found
- * them.
- */
+/* Execute the command in the child of tracing_run(), with signals as this program found them. */
 static void become(char **command, const sigset_t *mask)
 {
 	unsigned int i;
@@ -77,10 +74,7 @@ static void become(char **command, const sigset_t *mask)
 	_exit(127);
 }
 
-/*
- * Check for a signal of the terminal, which no process has sent: it reaches the command
- * as well.
- */
+/* Check for a signal of the terminal, which no process has sent: it reaches the command as well. */
 static bool from_terminal(const siginfo_t *info)
 {
 	return info->si_code > 0 && (info->si_signo == SIGINT || info->si_signo == SIGQUIT ||
@@ -231,10 +225,7 @@ void tracing_end(void)
 		close(held_fd);
 	pipe_fd = -1;
 	held_fd = -1;
-	/*
-	 * Removal includes its triggers. It fails while another process has a file of it
-	 * open.
-	 */
+	/* Removal includes its triggers. It fails while another process has a file of it open. */
 	path = files_path("%s", instance);
 	for (tries = 0; rmdir(path) && errno == EBUSY && tries < 20; tries++)
 		usleep(50000);

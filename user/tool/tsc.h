@@ -65,10 +65,7 @@ bool tsc_pin(int cpu);
  * Call this before tsc_pin(): a process bound to a CPU where it does not get to run is stuck.
  */
 bool tsc_may_run(int cpu);
-/*
- * Get the CPUs that this process may run on, as a map of @size. Return: the highest
- * number + 1.
- */
+/* Get the CPUs that this process may run on, as a map of @size. Return: the highest number + 1. */
 int tsc_allowed(bool *map, int size);
 
 /* Get the quantile @percent of the values; sorts them. */

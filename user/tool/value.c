@@ -26,10 +26,7 @@ static bool one(const char **at, char what)
 	return true;
 }
 
-/*
- * Write a code point as UTF-8. Halves of a surrogate pair are not combined: our JSON has
- * none.
- */
+/* Write a code point as UTF-8. Halves of a surrogate pair are not combined: our JSON has none. */
 static char *add_utf8(char *to, unsigned int code)
 {
 	if (code < 0x80) {

@@ -277,10 +277,7 @@ struct apic_calendar_wait {
 	__u32 reserved;
 };
 
-/*
- * &struct apic_calendar_query.outranked_by: what else may run on a unit's CPU in its
- * window.
- */
+/* &struct apic_calendar_query.outranked_by: what else may run on a unit's CPU in its window. */
 #define APIC_CALENDAR_OUTRANKED_INTERRUPTS	0x0001	/* of devices, and NMIs */
 #define APIC_CALENDAR_OUTRANKED_SOFTIRQS	0x0002	/* unless PREEMPT_RT */
 #define APIC_CALENDAR_OUTRANKED_STOP		0x0004	/* the migration thread */

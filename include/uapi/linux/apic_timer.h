@@ -91,10 +91,7 @@ struct apic_timer_device {
 #define APIC_TIMER_SLEEP_SKIP_LATE	0x0002
 /* Do not keep the kernel's own timer events away from the last part of the wait. */
 #define APIC_TIMER_SLEEP_NO_FENCE	0x0004
-/*
- * End the sleep with -EINTR when a signal has been handled, whether or not SA_RESTART is
- * set.
- */
+/* End the sleep with -EINTR when a signal has been handled, whether or not SA_RESTART is set. */
 #define APIC_TIMER_SLEEP_NO_RESTART	0x0008
 
 /* &struct apic_timer_sleep.result */

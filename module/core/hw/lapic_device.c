@@ -97,16 +97,10 @@ static bool find(unsigned int cpu, struct clock_event_device **found)
 	};
 	raw_spin_lock_irqsave(&registering, flags);
 	clockevents_register_device(&probe);
-	/*
-	 * The probe was inserted at the front, so the element before it is the list's
-	 * head.
-	 */
+	/* The probe was inserted at the front, so the element before it is the list's head. */
 	head = probe.list.prev;
 	raw_spin_unlock_irqrestore(&registering, flags);
-	/*
-	 * The list's head does not move, and no other code moves the LAPIC's device of
-	 * this CPU.
-	 */
+	/* The list's head does not move, and no other code moves the LAPIC's device of this CPU. */
 	ended = walk(head, cpu, found);
 	clockevents_unbind_device(&probe, cpu);
 	return ended;

@@ -54,10 +54,7 @@ static void read_both(u64 *tsc, u32 *counter)
 	}
 }
 
-/*
- * Measure the rate of the undivided counter in Hz, by a TSC of @khz; 0 if it does not
- * count.
- */
+/* Measure the rate of the undivided counter in Hz, by a TSC of @khz; 0 if it does not count. */
 static u64 calibrate(u32 khz)
 {
 	u64 from_tsc, to_tsc;

@@ -42,10 +42,7 @@
 #define STEP_MIN	(16ULL << SHIFT)
 #define STEP_SHIFT	6
 #define BOOST_MAX	16
-/*
- * Longest window, in multiples of the number of samples of which one exceeds the
- * quantile.
- */
+/* Longest window, in multiples of the number of samples of which one exceeds the quantile. */
 #define WINDOW		4
 /* Length of the first window, samples, and factor to the next one. */
 #define WINDOW_FIRST	10U

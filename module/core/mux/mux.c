@@ -99,10 +99,7 @@ static u64 delta_for(const struct apic_timer_mux *mux,
 				    user == APIC_TIMER_MUX_TIMERS);
 }
 
-/*
- * Check whether the kernel has stopped its tick: its next event is then more than a tick
- * away.
- */
+/* Check whether the kernel has stopped its tick: its next event is then more than a tick away. */
 static bool stops_tick(u64 kernel, u64 now)
 {
 	return kernel > now && kernel - now > tick_stopped_from;

@@ -146,8 +146,8 @@ static void check_called(void *unused)
 }
 
 /*
- * The kernel's callers have to ensure that two CPUs do not send the same csd at
- * once:
+ * The kernel leaves it to its callers to ensure that two CPUs do not send one
+ * csd at once:
  *
  *	CPU0: check_cpu(2)		CPU1: check_cpu(2)
  *

@@ -109,10 +109,7 @@ static void reset_cover(struct apic_timer_lead *lead, unsigned int number)
 	update_cover(lead, cover);
 }
 
-/*
- * Learn for timers that choose a quantile: here it is that of all expiries, in every CPU
- * state.
- */
+/* Learn for timers that choose a quantile: here it is that of all expiries, in every CPU state. */
 static noinline void learn_covers(struct apic_timer_lead *lead, bool stopped, u64 latency)
 {
 	struct apic_timer_lead_cover *cover;
@@ -143,8 +140,8 @@ void apic_timer_lead_reset(void)
 		apic_timer_estimate_init(&lead->latency[state], guess,
 					 apic_timer_lead_quantile);
 		/*
-		 * A latency that occurs once in thousands of times makes an expiry late:
-		 * rather spin.
+		 * Keep the guess and spin: a latency that occurs once in thousands of
+		 * times makes an expiry late.
 		 */
 		apic_timer_estimate_wait(&lead->latency[state]);
 	}

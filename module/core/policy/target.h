@@ -54,7 +54,7 @@ static inline u64 apic_timer_target_budget(const struct apic_timer_list *timer)
 	return timer->spin_budget ?: apic_timer_target_spin_max;
 }
 
-/* Limit the lead to the usual latencies, which are longer when the tick is stopped. */
+/* Set leads for the usual latencies only; these are longer when the tick is stopped. */
 static inline void apic_timer_target_usual(struct apic_timer_target *target,
 					   const struct apic_timer_lead *lead,
 					   enum apic_timer_cpu_state state, u64 budget)

@@ -320,10 +320,7 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 	return ret;
 }
 
-/*
- * The kernel has released the proxy's device: the LAPIC's must not call the proxy any
- * more.
- */
+/* The kernel has released the proxy's device: the LAPIC's must not call the proxy any more. */
 static void release(void *unused)
 {
 	struct proxy *proxy = this_cpu_ptr(&proxies);

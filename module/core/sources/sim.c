@@ -182,10 +182,7 @@ unsigned long apic_timer_sim_run(u64 until, unsigned long limit)
 		at = apic_timer_add_tsc(taken, sim->machine.latency);
 		if (at > until)
 			break;
-		/*
-		 * At most one request is pending, no matter how often the timer has
-		 * fired.
-		 */
+		/* At most one request is pending, no matter how often the timer has fired. */
 		if (sim->fires <= taken)
 			sim->active = false;
 		sim->requested = false;

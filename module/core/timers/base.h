@@ -177,7 +177,7 @@ apic_timer_base_lock_here(unsigned long *flags)
  * @base:	the base, locked
  * @timer:	memory that may hold a timer
  *
- * Return: true if it does, and keeps belonging to it while @base is locked.
+ * Return: true if it does, which cannot change while @base is locked.
  */
 static __always_inline bool
 apic_timer_base_owns(const struct apic_timer_base *base,

@@ -75,10 +75,7 @@ static bool may_be_emulated(void)
 
 #define read_tsc	rdtsc
 
-/*
- * The shortest possible handler. It begins with ENDBR only where all handlers
- * must.
- */
+/* The shortest possible handler. It begins with ENDBR only where all handlers must. */
 static apic_timer_probe_t *probe(void)
 {
 	unsigned long entry = (unsigned long)apic_timer_probe;
@@ -108,10 +105,7 @@ static u64 let_interrupts_in(void)
 	u64 now;
 
 	local_irq_enable();
-	/*
-	 * This also gives the CPU time to take them: STI delays interrupts by an
-	 * instruction.
-	 */
+	/* This also gives the CPU time to take them: STI delays interrupts by an instruction. */
 	now = apic_timer_tsc_now();
 	local_irq_disable();
 	return now;
@@ -203,10 +197,7 @@ static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 	return calls->least <= CALL_MAX ? calls->least : 0;
 }
 
-/*
- * Measure how long learning from an expiry takes: twice the minimum, as there are longer
- * paths.
- */
+/* Measure how long learning from an expiry takes: twice the minimum, as there are longer paths. */
 static u64 measure_learning(u64 irqs_off)
 {
 	struct apic_timer_dispatch expiry = {};

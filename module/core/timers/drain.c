@@ -110,10 +110,7 @@ static void report_print(void)
 	unsigned int i;
 
 	for (i = 0; i < report.size; i++) {
-		/*
-		 * Look the name up here: it takes long, and printk() turns interrupts
-		 * off.
-		 */
+		/* Look the name up here: it takes long, and printk() turns interrupts off. */
 		snprintf(report.name, sizeof(report.name), "%ps",
 			 report.handlers[i].function);
 		pr_warn("cancelled %lu pending timer(s) of handler %s\n",
@@ -223,10 +220,7 @@ static void cancel(struct apic_timer_base *base, const struct module *module)
 			cancelled(timers[i]);
 			timers[theirs++] = timers[i];
 		}
-		/*
-		 * Delete the group's leader last: otherwise another timer has to become
-		 * leader.
-		 */
+		/* Delete the group's leader last: otherwise another timer has to become leader. */
 		while (theirs)
 			apic_timer_base_dequeue(base, timers[--theirs]);
 		if (!more) {

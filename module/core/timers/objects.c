@@ -18,10 +18,7 @@ static void *hint(void *address)
 	return ((struct apic_timer_list *)address)->function;
 }
 
-/*
- * Check for a timer that was never passed to init_apic_timer(): one of
- * DEFINE_APIC_TIMER().
- */
+/* Check for a timer that was never passed to init_apic_timer(): one of DEFINE_APIC_TIMER(). */
 static bool is_static(void *address)
 {
 	return apic_timer_state_known(address);

@@ -37,10 +37,7 @@ static ktime_t read_clock(clockid_t clock)
 	}
 }
 
-/*
- * The second read of a clock that CPUs share returns a new value, unless the clock has
- * stopped.
- */
+/* The second read of a clock that CPUs share returns a new value, unless the clock has stopped. */
 #define SHARED_TRIES	8
 
 /*
@@ -144,10 +141,7 @@ static u64 to_tsc(clockid_t clock, ktime_t time, u64 *error)
 		return apic_timer_add_tsc(both.tsc, cycles);
 	if (cycles < both.tsc)
 		return both.tsc - cycles;
-	/*
-	 * The moment is before the TSC started, by this much earlier than the returned
-	 * value.
-	 */
+	/* The moment is before the TSC started, by this much earlier than the returned value. */
 	*error -= min(*error, cycles - both.tsc);
 	return 0;
 }
