@@ -9,13 +9,18 @@ from lab.kernels import kernels
 from machines import Machine, some
 
 MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrtimer")]
+# Other emulated TSCs of several CPUs the kernel doubts from the start. The mark stays, so that of
+# the tests below each needs a boot of its own.
+TRUSTED = {kernel: Machine(kernel, 2, append="tsc=reliable", matrix=True)
+           for kernel in ("6.1", "6.12", "7.2")}  # fmt: skip
 
 
 @pytest.mark.guest(
-    MACHINES,
+    [*MACHINES, TRUSTED["6.1"]],
     """
     unload
-    load apic_timer
+    # The kernel's worker that notifies of a mark stays on this CPU.
+    taskset 1 insmod $MODULES/apic_timer.ko source=$SOURCE
     load apic_timer_sleep
     load apic_timer_dev
     load apic_calendar
@@ -50,6 +55,32 @@ def test_marked_unstable(guest):
     assert re.findall(r"^runs runs (\d) cpu (\d) pending (\d)", after, re.MULTILINE) == [
         ("1", str(cpu), "0") for cpu in range(cpus)
     ]
+
+
+def in_start(machine: Machine, rule: str, times: int):
+    """Return what runs a rule in a machine where the TSC is marked unstable within START."""
+    return pytest.mark.guest(
+        [machine],
+        f"""
+        taskset 1 insmod $MODULES/apic_timer.ko source=$SOURCE
+        load apic_calendar
+        load apic_calendar_pulse
+        load apic_timer_sleep after=calendar_outside_usable times={times}
+        patiently [ -c /dev/apic_calendar ]
+        rule calendar_rules {rule}
+        unload
+        """,
+    )
+
+
+@in_start(TRUSTED["6.12"], "marked_before_start", 1)
+def test_marked_before_start(guest):
+    guest.ok()
+
+
+@in_start(TRUSTED["7.2"], "marked_before_armed", 2)
+def test_marked_before_armed(guest):
+    guest.ok()
 
 
 DISTURBANCES = {

@@ -1040,13 +1040,22 @@ def unstable() -> None:
 def marked() -> None:
     """When the kernel marks the TSC unstable, calendars of several CPUs stop, and say why.
 
-    They may be started where that is allowed; those of one CPU are as ever. Who sleeps by
-    /dev/apic_timer has its moment, and the time page says what has happened. The mark stays
-    for what comes after it in that boot.
+    A window that is open ends with that. They may be started where that is allowed; those of one
+    CPU are as ever. Who sleeps by /dev/apic_timer has its moment, and the time page says what has
+    happened. The mark stays for what comes after it in that boot.
     """
     allow, stable = PARAMETERS / "allow_unstable", ", unstable" not in INFO.read_text()
-    units = [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step")]
+    units = [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step"), Unit.user("c", LAST_CPU)]
     entries = [(2 * MS, MS, 0), (8 * MS, MS, 1)]
+    spins = mmap.mmap(-1, 4096)
+
+    def spends(calendar: Calendar) -> None:
+        calendar.bind(2)
+        calendar.wait(2)
+        spins[0] = 1
+        while spins[0]:
+            pass
+        calendar.wait(2)
 
     def sleeps(clock: int) -> None:
         with Timer() as timer:
@@ -1057,12 +1066,14 @@ def marked() -> None:
 
     print("stable" if stable else "unstable")
     with Calendar() as calendar, contextlib.ExitStack() as stack:
-        calendar.load(MAJOR, entries, units)
-        with process(worker(calendar)) as pid:
-            until(lambda: counts(calendar).tid)
+        calendar.load(20_000 * MS, [*entries, (20 * MS, 15_000 * MS, 2)], units)
+        calendar.load(MAJOR, entries)
+        with process(worker(calendar)) as pid, process(lambda: spends(calendar)) as other:
+            until(lambda: counts(calendar, 0).tid and counts(calendar, 2).tid)
+            until(lambda: state(pid) == state(other) == "S")
             if stable:
                 calendar.start()
-                until(lambda: counts(calendar, 0).run and counts(calendar, 1).run)
+                until(lambda: counts(calendar, 0).run and counts(calendar, 1).run and spins[0])
             sleepers = [stack.enter_context(process(lambda clock=clock: sleeps(clock)))
                         for clock in (0, MONOTONIC)]  # fmt: skip
             (MARKS / "arm").write_text("1500")
@@ -1072,13 +1083,17 @@ def marked() -> None:
                 assert ended(pid) == errno.ENXIO
                 found = counts(calendar)
                 assert (found.state, found.error) == (0, errno.ENXIO)
+                results = [r.result for r in calendar.receipts() if r.unit == 2]
+                assert results[-1] == apic_calendar.STOPPED, results
+                spins[0] = 0
+                assert ended(other) == errno.ENXIO
         fails(errno.ENXIO, calendar.start)
         assert [ended(pid) for pid in sleepers] == [0, 0]
         with Timer() as timer:
             until(lambda: not timer.page().flags & apic_timer.STABLE)
         allow.write_text("Y")
         before = counts(calendar, 1).run
-        calendar.start()
+        calendar.start(1)
         until(lambda: counts(calendar, 1).run > before + 5)
         allow.write_text("N")
         calendar.stop()
@@ -1086,6 +1101,36 @@ def marked() -> None:
         calendar.load(MAJOR, PLAIN, [Unit.function_of("a", LAST_CPU, "step")])
         calendar.start()
         until(lambda: counts(calendar).run > 5)
+
+
+def marked_in_start(refusal: int, error: int) -> None:
+    """Have the TSC marked while START is at it, which then fails: nothing runs."""
+    assert ", unstable" not in INFO.read_text()
+    # Another CPU notifies.
+    os.sched_setaffinity(0, {LAST_CPU})
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(2 * MS, MS, 0), (8 * MS, MS, 1)],
+                      [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step")])  # fmt: skip
+        with process(worker(calendar)) as pid:
+            until(lambda: counts(calendar, 0).tid)
+            fails(refusal, calendar.start)
+            assert ", unstable" in INFO.read_text()
+            assert ended(pid) == error
+        time.sleep(1)
+        found = counts(calendar, 1)
+        assert (found.state, found.error, found.run) == (0, error, 0)
+        assert not list(calendar.receipts())
+        fails(errno.ENXIO, calendar.start)
+
+
+def marked_before_start() -> None:
+    """START has looked at the TSC, and the mark is notified before it begins to run."""
+    marked_in_start(errno.ENXIO, errno.ECANCELED)
+
+
+def marked_before_armed() -> None:
+    """START has begun to run, and the mark is notified before it arms a CPU."""
+    marked_in_start(errno.ECANCELED, errno.ENXIO)
 
 
 def tai() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import test_boot
+import test_clock_trust
 import test_handover
 import test_kernel_selftests
 import test_owners
@@ -33,7 +34,7 @@ ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth
        "test_edges", "test_shaper_is_emptied", "test_many_shapers", "test_cost",
        "test_together")  # fmt: skip
 FIRST = "6.1-2cpu-proxy"  # of those in real time with two CPUs
-MACHINES = [*TABLE, *test_sleep.MACHINES]
+MACHINES = [*TABLE, *test_sleep.MACHINES, *test_clock_trust.TRUSTED.values()]
 
 
 @pytest.fixture(scope="module")

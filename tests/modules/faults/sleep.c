@@ -10,11 +10,15 @@
  *		machine from suspend to idle, and one for 1000 s from now
  *	report	what each has done, and what the notifier has received
  *	unstable	write anything: the kernel marks the TSC unstable
+ *
+ * Parameters have it marked when a function returns, which ends when that has been notified.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
+#include <linux/kprobes.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -23,6 +27,17 @@
 #include <asm/tsc.h>
 
 #define FAR_MS	1000000
+/* Whoever is notified of what the kernel does to the TSC is so within these. */
+#define NOTICE_MS	5000
+#define ACT_MS		200
+
+static char *after;
+module_param(after, charp, 0444);
+MODULE_PARM_DESC(after, "function: when it returns, the kernel marks the TSC unstable");
+
+static int times = 1;
+module_param(times, int, 0444);
+MODULE_PARM_DESC(times, "how often it returns until then");
 
 enum kind { RUNS, SKIPS, WAKES, FAR, KINDS };
 
@@ -122,6 +137,22 @@ static int notified(struct notifier_block *block, unsigned long event,
 
 static struct notifier_block block = { .notifier_call = notified };
 
+/* With preemption off: another CPU has to notify, and to do what follows from that. */
+static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	unsigned int waited;
+
+	if (--times)
+		return 0;
+	mark_tsc_unstable("a test wants so");
+	for (waited = 0; waited < NOTICE_MS && !READ_ONCE(seen[APIC_TIMER_TSC_UNSTABLE]); waited++)
+		mdelay(1);
+	mdelay(ACT_MS);
+	return 0;
+}
+
+static struct kretprobe probe = { .handler = returned };
+
 static int __init sleep_init(void)
 {
 	unsigned int cpu, kind;
@@ -141,6 +172,12 @@ static int __init sleep_init(void)
 	ret = apic_timer_register_notifier(&block);
 	if (ret)
 		return ret;
+	probe.kp.symbol_name = after;
+	ret = after ? register_kretprobe(&probe) : 0;
+	if (ret) {
+		apic_timer_unregister_notifier(&block);
+		return ret;
+	}
 	directory = debugfs_create_dir("apic_timer_sleep", NULL);
 	debugfs_create_file("arm", 0200, directory, NULL, &arm_fops);
 	debugfs_create_file("report", 0400, directory, NULL, &report_fops);
@@ -152,6 +189,8 @@ static void __exit sleep_exit(void)
 {
 	unsigned int cpu, kind;
 
+	if (after)
+		unregister_kretprobe(&probe);
 	debugfs_remove(directory);
 	apic_timer_unregister_notifier(&block);
 	for_each_possible_cpu(cpu)
