@@ -18,8 +18,8 @@ TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "rights", "memory", "many", "structures", "refused", "runs",
          "switched", "told", "parked", "policies", "outlasted", "restarted", "degraded", "notified",
          "stopped", "killed", "succeeded", "executed", "undisturbed", "died", "filtered", "begot",
-         "replaced", "owned", "everywhere", "unstable", "tai", "restored", "offline", "sleeps",
-         "syscall", "torture", "unload")  # fmt: skip
+         "replaced", "strayed", "owned", "everywhere", "unstable", "tai", "restored", "offline",
+         "sleeps", "syscall", "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
@@ -51,7 +51,9 @@ def cases_of(machine) -> tuple[str, ...]:
 
 
 @pytest.mark.long(but=("rights", "refused", "stopped", "killed"))
-@pytest.mark.guest(RULED, SECTION, cases=cases_of, brief=True, one=("switched", "undisturbed"))
+@pytest.mark.guest(
+    RULED, SECTION, cases=cases_of, brief=True, one=("switched", "undisturbed", "strayed")
+)
 def test_calendar_rule(guest):
     print(guest.ok())
 

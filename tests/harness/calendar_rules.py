@@ -815,12 +815,32 @@ def debug_it(pid: int, beats) -> None:
     asks(PTRACE_DETACH)
 
 
+def freeze_it(pid: int, beats) -> None:
+    """Freeze a process by a cgroup, and let it go on."""
+    top = Path("/dev/shm/cgroup")
+    group, home = top / "frozen", top / "cgroup.procs"
+    top.mkdir()
+    subprocess.run(["mount", "-t", "cgroup2", "none", str(top)], check=True)
+    group.mkdir()
+    try:
+        (group / "cgroup.procs").write_text(str(pid))
+        (group / "cgroup.freeze").write_text("1")
+        until(lambda: "frozen 1" in (group / "cgroup.events").read_text())
+        beats()
+        (group / "cgroup.freeze").write_text("0")
+        home.write_text(str(pid))
+    finally:
+        group.rmdir()
+        subprocess.run(["umount", str(top)], check=True)
+        top.rmdir()
+
+
 def undisturbed() -> None:
-    """Whatever a unit does when it is stopped or debugged, its neighbour has its windows.
+    """Whatever a unit does when it is stopped, debugged or frozen, its neighbour has its windows.
 
     It is a unit as before when it calls again.
     """
-    for how in (stop_it, debug_it):
+    for how in (stop_it, debug_it, freeze_it):
         for name, does, leave, there in in_states():
             print(how.__name__, name, flush=True)
             with neighbours(does) as (calendar, pid, beats):
@@ -924,6 +944,49 @@ def replaced() -> None:
         os.kill(pid, signal.SIGKILL)
         assert ended(pid) == -signal.SIGKILL
         beats()
+
+
+def strayed() -> None:
+    """A unit that goes to another CPU, or has another priority, is stopped as any other.
+
+    Its neighbour has its windows. It keeps what it has set, but START has it on its CPU again.
+    """
+    spins = mmap.mmap(-1, 4096)
+
+    def goes() -> None:
+        os.sched_setaffinity(0, {0})
+
+    def sinks() -> None:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+    for leaves in (goes, sinks):
+
+        def does(calendar: Calendar, leaves=leaves) -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            leaves()
+            while spins[0]:
+                pass
+            while True:
+                with contextlib.suppress(OSError):
+                    calendar.wait(0)
+                    leaves()
+
+        print(leaves.__name__, flush=True)
+        spins[0] = 1
+        with neighbours(does) as (calendar, pid, beats):
+            for n in range(3):
+                until(lambda n=n: counts(calendar).overran > n and state(pid) == "S")  # noqa: B023
+            beats()
+            spins[0] = 0
+            before = counts(calendar)
+            until(lambda before=before: counts(calendar).run > before.run + 2, 20)  # noqa: B023
+            beats()
+            assert os.sched_getaffinity(pid) == ({0} if leaves == goes else {LAST_CPU})
+            calendar.stop()
+            until(lambda: state(pid) == "S")  # noqa: B023
+            calendar.start(0, time.monotonic_ns() + 500 * MS, MONOTONIC)
+            assert os.sched_getaffinity(pid) == {LAST_CPU}
 
 
 def fcntl_error(function) -> int:

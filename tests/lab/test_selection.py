@@ -109,7 +109,7 @@ def takes_long(test: str) -> bool:
         or (name == "test_off_and_on_30_times" and case != FIRST)
         or (
             name == "test_calendar_rule"
-            and case.endswith(("-switched", "-undisturbed"))
+            and case.endswith(("-switched", "-undisturbed", "-strayed"))
             and FIRST not in case
         )
         or case in long_cases.get(name, [])
