@@ -153,7 +153,7 @@ struct calendar_pollers {
  * @node:	in the list of all
  * @loading:	one LOAD, BIND, START, ... at a time
  * @scheduling:	changes of units' priorities by others than their threads
- * @stopping:	one task at a time stops it
+ * @stopping:	one task at a time stops it, and perhaps @keeper
  * @lock:	@running, @error, the change, and START, SWITCH and STOP
  * @running:	it runs
  * @starting:	and not all of its CPUs are armed
@@ -172,11 +172,13 @@ struct calendar_pollers {
  * @change_base: number of the major cycle that begins there
  * @unchanged:	CPUs that have not come there yet
  * @begin:	@keeper is to begin on those that have nothing to do until then
+ * @ended:	boundary that has come, at which @keeper is to stop it, %CALENDAR_NEVER: none
  * @overruns:	since @table is in force
  * @overran:	an overrun has not been reported by STATUS
  * @ring:	receipts
  * @pollers:	poll(); its own as long as it is there
- * @keeper:	thread that deals with units that don't stop by themselves, and begins changes
+ * @keeper:	thread that deals with units that don't stop by themselves, begins changes, and
+ *		stops at boundaries
  */
 struct calendar {
 	struct kref kref;
@@ -202,6 +204,7 @@ struct calendar {
 	u64 change_base;
 	atomic_t unchanged;
 	bool begin;
+	u64 ended;
 	atomic_t overruns;
 	bool overran;
 	struct calendar_ring ring;
@@ -237,6 +240,7 @@ bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
 /* stop.c */
 int calendar_own(struct calendar *calendar);
 bool calendar_stop(struct calendar *calendar, int error);
+void calendar_stop_at_boundary(struct calendar *calendar, u64 at);
 bool calendar_stop_by_task(struct calendar *calendar, int error);
 void calendar_stop_sync(struct calendar *calendar, int error);
 void calendar_del_timers(struct calendar *calendar);

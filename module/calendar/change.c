@@ -175,6 +175,9 @@ void calendar_changed(struct calendar *calendar, u64 at)
 		}
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	if (stop)
-		calendar_stop(calendar, -ECANCELED);
+	/* All of its CPUs and units take too long for a handler. No window begins any more. */
+	if (stop) {
+		smp_store_release(&calendar->ended, at); /* keeper(): sees that it has come */
+		wake_up_process(calendar->keeper);
+	}
 }

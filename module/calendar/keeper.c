@@ -7,7 +7,8 @@
  * loses its priority until it stops: that a thread of the kernel's takes away from it,
  * because an interrupt must not.
  *
- * It also begins changes that a handler has announced: no unit keeps the CPU from it.
+ * It also begins changes that a handler has announced, and stops the calendar at a boundary to
+ * which a handler has come: no unit keeps the CPU from it.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>
@@ -70,6 +71,7 @@ static int keeper(void *data)
 {
 	struct calendar *calendar = data;
 	bool begin, found;
+	u64 ended;
 	u32 i;
 
 	for (;;) {
@@ -77,7 +79,8 @@ static int keeper(void *data)
 		if (kthread_should_stop())
 			break;
 		begin = READ_ONCE(calendar->begin);
-		found = begin;
+		ended = smp_load_acquire(&calendar->ended); /* calendar_changed() */
+		found = begin || ended != CALENDAR_NEVER;
 		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
 			found = READ_ONCE(calendar->units[i].demote);
 		if (!found) {
@@ -88,6 +91,10 @@ static int keeper(void *data)
 		if (begin) {
 			smp_store_mb(calendar->begin, false);	/* one that comes now counts anew */
 			calendar_change_begin(calendar);
+		} else if (ended != CALENDAR_NEVER) {
+			/* Unless another one has come meanwhile. */
+			cmpxchg(&calendar->ended, ended, CALENDAR_NEVER);
+			calendar_stop_at_boundary(calendar, ended);
 		} else {
 			keep(&calendar->units[i - 1]);
 		}

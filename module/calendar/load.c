@@ -118,6 +118,8 @@ static void end_units(struct calendar *calendar)
 	struct calendar_unit *unit;
 	u32 i;
 
+	/* First: it may be at a stop, which wakes threads. */
+	calendar_keeper_stop(calendar);
 	for (i = 0; i < calendar->n_units; i++) {
 		unit = &calendar->units[i];
 		if (unit->thread) {
@@ -129,7 +131,6 @@ static void end_units(struct calendar *calendar)
 		calendar_function_put(unit->function);
 		unit->function = NULL;
 	}
-	calendar_keeper_stop(calendar);
 }
 
 static void free_units(struct calendar *calendar)

@@ -98,25 +98,20 @@ static void wake_unit(struct calendar_unit *unit)
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 }
 
-/**
- * calendar_stop() - stop a calendar at once
- * @calendar:	the calendar
- * @error:	why, negative
+/*
+ * Stop it, if it runs, and if this is still the boundary of its change; CALENDAR_NEVER: anyhow.
  *
  * Turns interrupts off for one CPU, or one unit, at a time. START finds -EBUSY until the first
- * CPU, which is the last here, is free.
- *
- * Context: Any but NMI, without the lock of any CPU. In a task calendar_stop_sync().
- * Return: true if it ran.
+ * CPU, which is the last here, is free. Return true if it ran.
  */
-bool calendar_stop(struct calendar *calendar, int error)
+static bool stop(struct calendar *calendar, u64 at, int error)
 {
 	unsigned long flags;
 	bool ran;
 	u32 i;
 
 	raw_spin_lock_irqsave(&calendar->lock, flags);
-	ran = calendar->running;
+	ran = calendar->running && (at == CALENDAR_NEVER || calendar->change.at == at);
 	if (ran) {
 		calendar->running = false;
 		calendar->error = error;
@@ -144,6 +139,34 @@ bool calendar_stop(struct calendar *calendar, int error)
 		wake_unit(&calendar->units[i]);
 	disown(calendar, calendar->n_cpus);
 	return true;
+}
+
+/**
+ * calendar_stop() - stop a calendar at once
+ * @calendar:	the calendar
+ * @error:	why, negative
+ *
+ * Context: Any but NMI, without the lock of any CPU. In a task calendar_stop_sync().
+ * Return: true if it ran.
+ */
+bool calendar_stop(struct calendar *calendar, int error)
+{
+	return stop(calendar, CALENDAR_NEVER, error);
+}
+
+/**
+ * calendar_stop_at_boundary() - stop a calendar that has come to the boundary where it stops
+ * @calendar:	the calendar
+ * @at:		the boundary
+ *
+ * It may have been stopped, and started, since. As no window begins any more, other tasks need
+ * not wait for this one, which would have to wait for them: only who frees the units does.
+ *
+ * Context: The keeper.
+ */
+void calendar_stop_at_boundary(struct calendar *calendar, u64 at)
+{
+	stop(calendar, at, -ECANCELED);
 }
 
 /**

@@ -18,8 +18,8 @@ TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "rights", "memory", "many", "structures", "refused", "runs",
          "switched", "told", "parked", "policies", "outlasted", "restarted", "degraded", "notified",
          "stopped", "killed", "succeeded", "executed", "undisturbed", "died", "filtered", "begot",
-         "replaced", "strayed", "owned", "everywhere", "unstable", "tai", "restored", "offline",
-         "sleeps", "syscall", "torture", "unload")  # fmt: skip
+         "replaced", "strayed", "owned", "closed", "everywhere", "unstable", "tai", "restored",
+         "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
@@ -122,8 +122,8 @@ def test_fuzz(operations):
     assert run_programs(runs, files, timeout=3000).split()[-1] == "0"
 
 
-def test_interrupts_off():
-    """As many units as there may be, started and stopped: interrupts are never off for long."""
+def run_most_units(script: str) -> str:
+    """Run a script in virtual time, with a calendar of as many units as there may be."""
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
     units = [f"u{i}" for i in range(64)]
@@ -132,8 +132,20 @@ def test_interrupts_off():
     table += "".join(f"at {100 + 50 * i}us run {u} for 20us\n" for i, u in enumerate(units))
     modules = [*demo_calendar.MODULES, "apic_timer_train"]
     result = virtual.run(
-        kernel,
-        f"""{LOAD}
+        kernel, f"{LOAD}{script}{UNLOAD}",
+        modules=[build.find_ko(built, name) for name in modules], timeout=300,
+        files={"usr/bin/calendar": user.program(kernel, "calendar"),
+               "all.calendar": table.encode()},
+    )  # fmt: skip
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
+    print(result.output[-5000:])
+    return result.output
+
+
+def test_interrupts_off():
+    """As many units as there may be, started and stopped: interrupts are never off for long."""
+    output = run_most_units(
+        """
         module=/sys/module/apic_calendar
         train=/sys/module/apic_timer_train/parameters
         insmod $MODULES/apic_timer_train.ko text=$(cat $module/sections/.text) \
@@ -143,16 +155,38 @@ def test_interrupts_off():
         done
         echo worst $(cat $train/worst) shots $(cat $train/shots) at $(cat $train/where)
         rmmod apic_timer_train
-        {UNLOAD}""",
-        modules=[build.find_ko(built, name) for name in modules], timeout=300,
-        files={"usr/bin/calendar": user.program(kernel, "calendar"),
-               "all.calendar": table.encode()},
-    )  # fmt: skip
-    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
-    print(result.output)
-    worst, shots = map(int, re.search(r"worst (\d+) shots (\d+)", result.output).groups())
+        """
+    )
+    worst, shots = map(int, re.search(r"worst (\d+) shots (\d+)", output).groups())
     assert worst < 2600  # as tests/guest/test_interrupts_off.py has it
     assert shots > 50
+
+
+def test_interrupts():
+    """Nor does any interrupt last for long: not the one in which the calendar comes to its end."""
+    output = run_most_units(
+        """
+        cd /sys/kernel/tracing
+        echo x86-tsc >trace_clock
+        echo 1 >events/irq_vectors/local_timer_entry/enable
+        echo 1 >events/irq_vectors/local_timer_exit/enable
+        echo 1 >events/apic_calendar/apic_calendar_stop/enable
+        calendar /all.calendar 2 >/dev/null
+        cat trace
+        """
+    )
+    events = re.findall(r" (\d+): (local_timer_entry|local_timer_exit|apic_calendar_stop):", output)
+    assert events[-1][1] != "local_timer_entry"
+    assert "apic_calendar_stop" in {name for _, name in events}
+    lasted, began = [], 0
+    for tsc, name in events:
+        if name == "local_timer_entry":
+            began = int(tsc)
+        elif name == "local_timer_exit" and began:
+            lasted.append(int(tsc) - began)
+    print(sorted(lasted)[-10:])
+    # Of a tick of the kernel's, too.
+    assert max(lasted) < 20_000
 
 
 # A thread and a function on either CPU. There a wake-up takes 80 us, and the kernel doubts the TSC.

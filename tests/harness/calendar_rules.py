@@ -1040,6 +1040,26 @@ def restarted() -> None:
         trigger.write_text("!stacktrace")
 
 
+def closed() -> None:
+    """A calendar may be closed when it comes to the boundary where it stops."""
+    major, window, rng = MS // 5, MS // 100, random.Random(1)
+    units = [Unit.function_of(f"u{n}", n % (LAST_CPU + 1), "toil", apic_calendar.THREAD)
+             for n in range(8)]  # fmt: skip
+    entries = [(2 * window * n, window, n) for n in range(8)]
+    for _ in range(200):
+        with Calendar() as calendar:
+            calendar.load(major, entries, units)
+            calendar.start()
+            calendar.stop(apic_calendar.AT_BOUNDARY)
+            # That is two major cycles ahead, or three, of the present or of the start.
+            end = time.monotonic_ns() + rng.randrange(MS + 4 * major)
+            while time.monotonic_ns() < end:
+                pass
+        with Calendar() as calendar:
+            calendar.load(major, entries[:1], units[:1])
+            calendar.start()
+
+
 def everywhere() -> None:
     """Windows on all CPUs leave others a part of each; and who kills the holders ends that.
 
