@@ -137,7 +137,7 @@ class Size:
 
 FULL = Size(seeds=(1, 2, 3, 4, 5), packets=20_000, idle=10_000, jiffy_packets=1000, spaced=20_000,
             bursts=5, slow=200, stress=2_000, cost=1000, doorbells=10_000)  # fmt: skip
-SHORT = Size(seeds=(1,), packets=2_000, idle=10_000, jiffy_packets=200, spaced=2_000,
+SHORT = Size(seeds=(1,), packets=10_000, idle=10_000, jiffy_packets=200, spaced=2_000,
              bursts=5, slow=200, stress=2_000, cost=1000, doorbells=1000)  # fmt: skip
 
 
