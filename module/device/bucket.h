@@ -7,22 +7,22 @@
 
 /**
  * struct device_bucket - a token bucket in one number
- * @full:	TSC at which the bucket is full again, each token that is missing
- *		taking an interval; also one that is owed
+ * @full:	TSC at which the bucket is full again: it takes one interval for each token
+ *		that is missing or owed
  *
- * Initialise with zeros: full. The caller sees to it that one CPU at a time uses it.
+ * A bucket of zeros is full. The caller makes sure that only one CPU at a time uses it.
  */
 struct device_bucket {
 	u64 full;
 };
 
-/* TSC cycles that it takes until the bucket is full. */
+/* TSC cycles until the bucket is full. */
 static inline u64 device_bucket_missing(const struct device_bucket *bucket, u64 now,
 					u64 interval, u32 burst, u32 owed_max)
 {
 	u64 missing = bucket->full > now ? bucket->full - now : 0;
 
-	/* More, if the TSC has been set back, or the limits have been changed. */
+	/* It may exceed that if the TSC was set back, or the limits were changed. */
 	return min(missing, interval * ((u64)burst + owed_max));
 }
 
@@ -31,8 +31,8 @@ static inline u64 device_bucket_missing(const struct device_bucket *bucket, u64 
  * @bucket:	the bucket
  * @now:	present TSC
  * @interval:	TSC cycles per token
- * @burst:	tokens that a full bucket has, at least 1
- * @owed_max:	tokens that may be owed, by device_bucket_reserve(), at a time
+ * @burst:	tokens in a full bucket, at least 1
+ * @owed_max:	maximum number of tokens owed at a time, see device_bucket_reserve()
  *
  * Return: true if a token was taken.
  */
@@ -54,11 +54,11 @@ static inline bool device_bucket_take(struct device_bucket *bucket, u64 now,
  * @bucket:	the bucket
  * @now:	present TSC
  * @interval:	TSC cycles per token
- * @burst:	tokens that a full bucket has, at least 1
- * @owed_max:	tokens that may be owed at a time: who has one that is not there yet
- *		reserves no other
+ * @burst:	tokens in a full bucket, at least 1
+ * @owed_max:	maximum number of tokens owed at a time: a caller whose token is not
+ *		available yet reserves no other
  *
- * Return: TSC from which the token is there.
+ * Return: TSC from which the token is available.
  */
 static inline u64 device_bucket_reserve(struct device_bucket *bucket, u64 now,
 					u64 interval, u32 burst, u32 owed_max)
@@ -71,7 +71,7 @@ static inline u64 device_bucket_reserve(struct device_bucket *bucket, u64 now,
 }
 
 /**
- * device_bucket_return() - return a token that has not been used
+ * device_bucket_return() - return an unused token
  * @bucket:	the bucket
  * @interval:	as for device_bucket_take()
  */

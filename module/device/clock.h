@@ -8,9 +8,9 @@
 #include <uapi/linux/apic_timer.h>
 
 /*
- * Arithmetic of the time page: CLOCK_MONOTONIC in ns from the TSC and back, by the
- * same numbers that the kernel's own clock uses. Conversions to the TSC are rounded
- * up: when the TSC has reached the result, the clock has reached the moment.
+ * Arithmetic of the time page: conversions between the TSC and CLOCK_MONOTONIC in ns, by
+ * the parameters of the kernel's own clock. Conversions to the TSC are rounded up: when the
+ * TSC has reached the result, the clock has reached the moment.
  */
 
 /**
@@ -25,7 +25,7 @@ static inline u64 device_clock_mono(const struct apic_timer_page *page, u64 tsc)
 	u64 cycles = tsc > page->tsc ? tsc - page->tsc : 0;
 
 	return page->mono + mul_u64_u32_shr(cycles, page->mult, page->shift) +
-	       /* What both products have behind the point. */
+	       /* The sum of both fractions may carry. */
 	       ((((cycles * page->mult) & ((1ULL << page->shift) - 1)) +
 		 page->mono_shifted) >> page->shift);
 }
@@ -35,9 +35,9 @@ static inline u64 device_clock_mono(const struct apic_timer_page *page, u64 tsc)
  * @page:	a consistent copy of the time page
  * @mono:	nanoseconds
  *
- * Return: the first TSC value at which the clock shows @mono or later. For a moment
- * too far ahead to be converted, a nearer one; convert again then. For one before
- * &apic_timer_page.tsc, that.
+ * Return: the first TSC value at which the clock shows @mono or later. For a moment too far
+ * ahead to be converted, an earlier TSC value, at which the caller should convert again. For
+ * a moment before &apic_timer_page.tsc, that value.
  */
 static inline u64 device_clock_tsc(const struct apic_timer_page *page, u64 mono)
 {

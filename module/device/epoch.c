@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who waits for a TSC value is notified at once that a new epoch has made it void, instead of
- * when its timer, which the epoch has moved, expires.
+ * Notify waiters at once that a new epoch has invalidated their TSC values, rather than when
+ * their timers, which the epoch has moved, expire.
  *
- * A thread in SLEEP or read() needs no notice: an epoch begins in a sleep of the machine,
- * for which the kernel has taken every thread out of its system call; it begins the call
- * anew afterwards. An epoll and an io_uring keep what waits, and whoever looks after such a
- * sleep is shown nothing that has not woken them.
+ * A thread in SLEEP or read() needs no notification: an epoch begins while the machine is
+ * suspended. The kernel has taken every thread out of its system call before that, and
+ * restarts the call afterwards. An epoll or io_uring, however, keeps its entries across a
+ * suspend, and reports only those that have woken it.
  *
  * Users may have any number of files and commands. An epoch begins with interrupts off, so
- * it is the work of a thread to notify them, one after the other. That thread runs before the
- * kernel lets processes go on, or soon after.
+ * a thread notifies the waiters one after the other. It runs before the kernel thaws
+ * processes, or soon after.
  */
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -36,8 +36,8 @@ static void notify(struct work_struct *work)
 static DECLARE_WORK(notify_work, notify);
 
 /**
- * device_epoch_add() - something may wait from now on
- * @waiter:	it, with its function
+ * device_epoch_add() - add a waiter
+ * @waiter:	the waiter, with its function
  *
  * Context: Task. Sleeps.
  */
@@ -49,12 +49,12 @@ void device_epoch_add(struct device_epoch_waiter *waiter)
 }
 
 /**
- * device_epoch_del() - it does not any more
- * @waiter:	added
+ * device_epoch_del() - remove a waiter
+ * @waiter:	the waiter, added before
  *
- * Its function is not running when this returns, and will not be called.
+ * When this returns, its function is not running and will not be called.
  *
- * Context: Task. Sleeps. Without a lock that the function takes.
+ * Context: Task. Sleeps. The caller holds no lock that the function takes.
  */
 void device_epoch_del(struct device_epoch_waiter *waiter)
 {
@@ -64,9 +64,9 @@ void device_epoch_del(struct device_epoch_waiter *waiter)
 }
 
 /**
- * device_epoch_began() - have all notified
+ * device_epoch_began() - have all waiters notified
  *
- * Context: Any but NMI; the page has the new epoch.
+ * Context: Any but NMI. The page already has the new epoch.
  */
 void device_epoch_began(void)
 {
@@ -74,7 +74,7 @@ void device_epoch_began(void)
 }
 
 /**
- * device_epoch_sync() - wait until all have been notified of what began before
+ * device_epoch_sync() - wait until all waiters have been notified of earlier epochs
  *
  * Context: Task. Sleeps.
  */

@@ -5,11 +5,11 @@
 #include <linux/list.h>
 
 /**
- * struct device_epoch_waiter - something that may wait for a TSC value
- * @node:	in the list of all
- * @began:	called soon after a new epoch has begun, which device_page_epoch() has then:
- *		in a thread of the kernel's, under a mutex. What waits for a moment of the new
- *		epoch may be among those notified.
+ * struct device_epoch_waiter - an object that may wait for a TSC value
+ * @node:	entry in the list of all waiters
+ * @began:	called soon after a new epoch has begun, in a kernel thread, under a mutex;
+ *		device_page_epoch() already returns the new epoch. Waiters that were armed
+ *		in the new epoch may be notified as well.
  */
 struct device_epoch_waiter {
 	struct list_head node;

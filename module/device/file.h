@@ -12,7 +12,7 @@
 
 struct device_user;
 
-/* Threads of which a file remembers the last sleep. */
+/* Number of threads whose last sleep a file remembers. */
 #define DEVICE_LAST	16
 
 /**
@@ -20,9 +20,9 @@ struct device_user;
  * @tid:	the thread, 0: none
  * @kind:	how it returned
  * @resumed:	TSC when it ran again; 0: it did not sleep
- * @left:	TSC as last read by the kernel's last stretch; 0: there was none
+ * @left:	last TSC value that finish() read in the kernel; 0: the kernel did not wait
  * @receipt:	number of its receipt
- * @has_receipt: there is one
+ * @has_receipt: @receipt is valid
  */
 struct device_last {
 	pid_t tid;
@@ -35,18 +35,18 @@ struct device_last {
 
 /**
  * struct device_file - an open file
- * @user:	who pays: who opened it
- * @mutex:	the making of @ring
- * @lock:	@learn and @last
- * @learn:	how long wake-ups take. Threads share it: one that differs from the
- *		others, in priority or CPU, opens the device itself.
- * @last:	by thread number modulo their number
+ * @user:	account of the user who opened the file
+ * @mutex:	serialises the creation of @ring
+ * @lock:	protects @learn and @last
+ * @learn:	estimates of how long wake-ups take. The threads that use the file share them;
+ *		a thread of another priority or CPU should open the device itself.
+ * @last:	last sleeps, indexed by thread id modulo %DEVICE_LAST
  * @ring:	receipts, NULL until they are mapped
- * @timer:	what ARM arms
+ * @timer:	the timer that ARM arms
  */
 struct device_file {
 	struct device_user *user;
-	struct mutex mutex;	/* the making of the ring */
+	struct mutex mutex;	/* creation of the ring */
 	raw_spinlock_t lock;
 	struct device_learn learn;
 	struct device_last last[DEVICE_LAST];

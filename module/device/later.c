@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What handlers leave to be done out of the hard interrupt: it takes locks that sleep on
+ * Work that handlers defer out of the hard interrupt, because it takes locks that sleep on
  * PREEMPT_RT.
  *
- * An irq_work of each CPU does it for all, which is never freed. One in a structure that is
- * freed would have to be synchronised with before: there that takes a grace period of RCU,
- * or, on kernels that do not wait for one, is too early.
+ * Each CPU has one irq_work for all of it, which is never freed. An irq_work in a structure
+ * that is freed would have to be synchronised with first. On PREEMPT_RT that takes an RCU
+ * grace period; kernels that do not wait for one return too early.
  *
  * Users may have any number of timers for one moment. Interrupts are off in an irq_work, and
- * its vector goes before that of the kernel's tick, also if it is queued again. So it does some
- * at a time, and a timer queues it again for the others.
+ * its vector has a higher priority than the kernel's tick, even if it is queued again.
+ * Therefore it processes one batch at a time, and a timer queues it again for the rest.
  *
- * What the irq_work has not begun can be cancelled. Who closes a file does not depend on it:
- * the thread that is the irq_work on PREEMPT_RT has a low priority. One is taken out of the
- * list without a walk, as interrupts are off and a handler may wait for the lock.
+ * Work that the irq_work has not begun can be cancelled. Closing a file does not depend on the
+ * irq_work, because on PREEMPT_RT that runs in a thread of low priority. An item is removed
+ * from the list without a walk, because interrupts are off and a handler may wait for the lock.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpuhotplug.h>
@@ -29,15 +29,18 @@
 
 #include "later.h"
 
-/* At a time, and how long interrupts are on until the next ones. On PREEMPT_RT they are on. */
+/*
+ * Items in a batch, and the pause with interrupts on before the next batch. On PREEMPT_RT
+ * interrupts are on anyway.
+ */
 #define BATCH		(IS_ENABLED(CONFIG_PREEMPT_RT) ? UINT_MAX : 8)
 #define PAUSE_US	5
 
 /**
- * struct later_cpu - what a CPU has to do
- * @lock:	@due: handlers of this CPU add, any CPU takes one out
- * @due:	first one first
- * @work:	does it
+ * struct later_cpu - the work of one CPU
+ * @lock:	protects @due: handlers on this CPU add items, any CPU removes them
+ * @due:	queued items, oldest first
+ * @work:	processes @due
  * @resume:	queues @work again
  */
 struct later_cpu {
@@ -93,7 +96,7 @@ static void run(struct irq_work *work)
 	}
 	if (list_empty(&own->due))
 		return;
-	/* Unless no CPU has a timer any more */
+	/* This fails only if no CPU accepts timers any more. */
 	if (mod_apic_timer(&own->resume, apic_timer_add_tsc(apic_timer_now(),
 							    apic_timer_us_to_tsc(PAUSE_US))) < 0)
 		finish(own);
@@ -105,8 +108,8 @@ static void resume(unsigned long long now, unsigned long data)
 }
 
 /**
- * device_later() - do something soon
- * @later:	what, with its function; not queued, and its function does not run
+ * device_later() - queue work of a handler
+ * @later:	the item, with its function; not queued, and its function not running
  *
  * Context: Any but NMI.
  */
@@ -126,11 +129,12 @@ void device_later(struct device_later *later)
 }
 
 /**
- * device_later_cancel() - do not do it
- * @later:	zeroed before its first use; nobody queues it meanwhile
+ * device_later_cancel() - cancel queued work
+ * @later:	the item, zeroed before its first use; the caller prevents that it is queued
+ *		meanwhile
  *
  * Context: Any but NMI.
- * Return: true if it was queued, and will not be done. Otherwise its function may run.
+ * Return: true if it was queued, and will not run. Otherwise its function may be running.
  */
 bool device_later_cancel(struct device_later *later)
 {
@@ -146,7 +150,7 @@ bool device_later_cancel(struct device_later *later)
 	return queued;
 }
 
-/* Its timer that ends a pause has been cancelled, if no other CPU accepts timers. */
+/* If no other CPU accepts timers, the timer that ends the dead CPU's pause was cancelled. */
 static int died(unsigned int cpu)
 {
 	finish(per_cpu_ptr(&later_cpus, cpu));
@@ -154,9 +158,10 @@ static int died(unsigned int cpu)
 }
 
 /**
- * device_later_init() - prepare for what is to be done
+ * device_later_init() - initialise the per-CPU lists
  *
- * By code, as many kernels relocate no pointers in the per-CPU variables of a module.
+ * This needs code, because many kernels do not relocate pointers in a module's per-CPU
+ * variables.
  *
  * Context: Task. Sleeps.
  * Return: 0 or an error.
@@ -184,7 +189,7 @@ int device_later_init(void)
 }
 
 /**
- * device_later_exit() - wait until nothing runs any more
+ * device_later_exit() - wait until no work runs any more
  *
  * Context: Task, when nothing more is queued. Sleeps.
  */
@@ -196,7 +201,7 @@ void device_later_exit(void)
 	for_each_possible_cpu(cpu) {
 		struct later_cpu *own = per_cpu_ptr(&later_cpus, cpu);
 
-		/* What runs may have begun a pause, and what ends one runs. */
+		/* Running work may start the timer of a pause, and that timer queues the work. */
 		irq_work_sync(&own->work);
 		del_apic_timer_sync(&own->resume);
 		irq_work_sync(&own->work);

@@ -6,11 +6,11 @@
 #include <linux/types.h>
 
 /**
- * struct device_later - what a handler leaves to be done out of the hard interrupt
- * @node:	in the list of its CPU, if @queued
- * @queued:	under that list's lock
- * @cpu:	that CPU
- * @call:	does it; this structure may be gone when it returns
+ * struct device_later - work that a handler defers out of the hard interrupt
+ * @node:	entry in the list of @cpu, if @queued
+ * @queued:	it is in that list; protected by the list's lock
+ * @cpu:	CPU that it was queued on
+ * @call:	function that does the work; it may free this structure
  */
 struct device_later {
 	struct list_head node;

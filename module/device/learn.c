@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How early to wake a sleeper, learnt from its own wake-ups.
+ * Learn from a sleeper's wake-ups how early to wake it.
  *
- * Too late an interrupt cannot be compensated for, and too early a one costs what
- * the thread then waits for. So the lead is a high quantile of the wake-up's length,
- * but exceeds the mean by no more than a limit: where wake-ups are longer once in a
- * while by far, as under a storm of softirqs, waiting for the longest with each one
- * would cost more than it brings.
+ * A late interrupt cannot be compensated for, and after an early one the thread has to wait
+ * longer. The lead is therefore a high quantile of the wake-up's length, but exceeds the mean
+ * by a limited amount: where a few wake-ups are far longer than the rest, as during a storm of
+ * softirqs, it would cost too much to wait for the longest each time.
  *
- * An idle CPU that has slept through a tick brings the kernel's clocks up to date
- * before it does anything else, which takes as long as a third of the wake-up.
- * Whether it will is known before, so each kind of wake-up has its own estimate.
+ * An idle CPU that has slept through a tick first brings the kernel's clocks up to date,
+ * which takes a third as long as the wake-up. It is known in advance whether it will, so
+ * each kind of wake-up has its own estimate.
  */
 #include <linux/minmax.h>
 
@@ -19,18 +18,18 @@
 /* In units of %APIC_TIMER_QUANTILE_ONE. */
 #define BACK_QUANTILE	9900
 /*
- * log2 of the part of the quantile's distance from the mean that is added: a rarer
- * wake-up is longer.
+ * The lead adds the quantile's distance from the mean, shifted right by this, because rarer
+ * wake-ups take even longer.
  */
 #define MARGIN_SHIFT	2
-/* First guess of the way back to user space, TSC cycles. */
+/* Initial guess of the return to user space, in TSC cycles. */
 #define BACK_GUESS	600
 
 /**
- * device_learn_init() - forget everything
+ * device_learn_init() - initialise the estimates
  * @learn:	the estimates
- * @guess:	how long a wake-up may take, TSC cycles
- * @quantile:	of wake-ups, in units of %APIC_TIMER_QUANTILE_ONE
+ * @guess:	initial guess of how long a wake-up may take, in TSC cycles
+ * @quantile:	quantile of wake-ups to cover, in units of %APIC_TIMER_QUANTILE_ONE
  */
 void device_learn_init(struct device_learn *learn, u64 guess, unsigned int quantile)
 {
@@ -45,8 +44,8 @@ void device_learn_init(struct device_learn *learn, u64 guess, unsigned int quant
 /**
  * device_learn_wake() - add the length of a wake-up
  * @learn:	the estimates
- * @kind:	of the wake-up
- * @cycles:	from the armed moment until the thread ran in the kernel
+ * @kind:	kind of the wake-up
+ * @cycles:	TSC cycles from the armed moment until the thread ran in the kernel
  */
 void device_learn_wake(struct device_learn *learn, enum device_wake kind, u64 cycles)
 {
@@ -59,9 +58,10 @@ void device_learn_wake(struct device_learn *learn, enum device_wake kind, u64 cy
 }
 
 /**
- * device_learn_back() - add the length of a way back to user space
+ * device_learn_back() - add the length of a return to user space
  * @learn:	the estimates
- * @cycles:	from there to the thread's first instruction in user space
+ * @cycles:	TSC cycles from the end of the wake-up to the thread's first instruction in
+ *		user space
  */
 void device_learn_back(struct device_learn *learn, u64 cycles)
 {
@@ -69,10 +69,10 @@ void device_learn_back(struct device_learn *learn, u64 cycles)
 }
 
 /**
- * device_learn_least() - add the length of a way out of the kernel's last stretch
+ * device_learn_least() - add the length of a kernel exit after a wait in the kernel
  * @learn:	the estimates
- * @kind:	of the way
- * @cycles:	from the last TSC read there to the first in user space
+ * @kind:	kind of the exit
+ * @cycles:	TSC cycles from the last TSC read in the kernel to the first in user space
  */
 void device_learn_least(struct device_learn *learn, enum device_return kind,
 			u64 cycles)
@@ -82,11 +82,11 @@ void device_learn_least(struct device_learn *learn, enum device_return kind,
 }
 
 /**
- * device_learn_lead() - how long before a moment to arm
+ * device_learn_lead() - return how long before a moment to arm
  * @learn:	the estimates
- * @kind:	of the wake-up
- * @cost:	TSC cycles that a sleeper may wait for in the mean
- * @budget:	TSC cycles that it may wait for at most
+ * @kind:	kind of the wake-up
+ * @cost:	maximum mean wait of a sleeper, in TSC cycles
+ * @budget:	maximum wait of a sleeper, in TSC cycles
  *
  * Return: TSC cycles.
  */
@@ -105,12 +105,12 @@ u64 device_learn_lead(const struct device_learn *learn, enum device_wake kind,
 }
 
 /**
- * device_learn_exit() - how long before a moment to leave the kernel
+ * device_learn_exit() - return how long before a moment to leave the kernel
  * @learn:	the estimates
- * @kind:	of the way out
+ * @kind:	kind of the exit
  *
- * Never too long before: the shortest way seen, less a quarter for one that is
- * shorter still; nothing before one was seen.
+ * The thread must not be early: return the shortest exit seen, less a quarter in case one is
+ * shorter still, or 0 if none was seen.
  *
  * Return: TSC cycles.
  */

@@ -6,10 +6,10 @@
 #include <linux/types.h>
 
 /**
- * enum device_return - ways back to user space, which differ in length
+ * enum device_return - kinds of return to user space, which differ in length
  * @DEVICE_RETURN_STRAIGHT:	the thread never left the CPU
- * @DEVICE_RETURN_SWITCHED:	another thread ran in between: FPU state, rseq and
- *				the like are restored on the way
+ * @DEVICE_RETURN_SWITCHED:	another thread ran in between: the return restores FPU
+ *				state, rseq and the like
  * @DEVICE_RETURNS:		number of kinds
  */
 enum device_return {
@@ -19,10 +19,10 @@ enum device_return {
 };
 
 /**
- * enum device_wake - wake-ups, which differ in length
- * @DEVICE_WAKE_PLAIN:	none of the kernel's ticks is due before the moment
- * @DEVICE_WAKE_TICK:	one is: a CPU that has slept through it brings the kernel's
- *			clocks up to date first
+ * enum device_wake - kinds of wake-up, which differ in length
+ * @DEVICE_WAKE_PLAIN:	no kernel tick is due before the moment
+ * @DEVICE_WAKE_TICK:	a kernel tick is due: a CPU that has slept through it first brings
+ *			the kernel's clocks up to date
  * @DEVICE_WAKES:	number of kinds
  */
 enum device_wake {
@@ -32,12 +32,11 @@ enum device_wake {
 };
 
 /**
- * struct device_learn - how long the ways of a sleeper take
- * @wake:	from the armed moment until the thread runs in the kernel again, by
+ * struct device_learn - estimates of a sleeper's wake-up and return
+ * @wake:	time from the armed moment until the thread runs in the kernel again, by
  *		kind
- * @back:	from there to its first instruction in user space
- * @least:	shortest way out of the kernel's last stretch, of each kind;
- *		0: none seen
+ * @back:	time from then to its first instruction in user space
+ * @least:	shortest kernel exit after a wait in the kernel, by kind; 0: none seen
  */
 struct device_learn {
 	struct apic_timer_estimate wake[DEVICE_WAKES];

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much a user may ask for: wake-ups a second of each CPU, and sleepers and
- * timers at a time.
+ * Limits for each user: wake-ups a second on each CPU, and sleepers and timers at a time.
  *
- * A user is who opened the file. A file that is handed to another process stays on
- * its opener's account: else a user with many subordinate user ids would have the
- * limits of each of them.
+ * A file is charged to the user who opened it, even after it was passed to another process.
+ * Otherwise a user with many subordinate user ids would have the limits of each of them.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
@@ -67,11 +65,11 @@ MODULE_PARM_DESC(pending, "sleepers and timers that a user may have at a time, 1
 
 /**
  * struct device_user - a user's account
- * @node:	in the list of users
- * @uid:	who that is
- * @files:	open files
- * @pending:	sleepers and timers at present
- * @bucket:	wake-ups of each CPU
+ * @node:	entry in the list of users
+ * @uid:	the user's id
+ * @files:	number of open files
+ * @pending:	number of sleepers and timers
+ * @bucket:	tokens for wake-ups, on each CPU
  */
 struct device_user {
 	struct list_head node;
@@ -82,10 +80,10 @@ struct device_user {
 };
 
 static LIST_HEAD(users);
-static DEFINE_MUTEX(users_lock);	/* list, and files reaching 0 */
+static DEFINE_MUTEX(users_lock);	/* the list, and files dropping to 0 */
 
 /**
- * device_limit_rate() - parameter rate
+ * device_limit_rate() - return parameter rate
  *
  * Context: Any.
  * Return: wake-ups a second.
@@ -96,7 +94,7 @@ unsigned int device_limit_rate(void)
 }
 
 /**
- * device_limit_burst() - parameter burst
+ * device_limit_burst() - return parameter burst
  *
  * Context: Any.
  * Return: wake-ups.
@@ -107,7 +105,7 @@ unsigned int device_limit_burst(void)
 }
 
 /**
- * device_limit_pending() - parameter pending
+ * device_limit_pending() - return parameter pending
  *
  * Context: Any.
  * Return: sleepers and timers.
@@ -122,7 +120,7 @@ unsigned int device_limit_pending(void)
  * @uid:	the user
  *
  * Context: Task. Sleeps.
- * Return: the account, to be handed back by device_user_put(); NULL: no memory.
+ * Return: the account, to be released by device_user_put(), or NULL if there is no memory.
  */
 struct device_user *device_user_get(kuid_t uid)
 {
@@ -153,7 +151,7 @@ out:
 }
 
 /**
- * device_user_put() - hand an account back
+ * device_user_put() - release an account
  * @user:	the account
  *
  * Context: Task. Sleeps.
@@ -169,7 +167,7 @@ void device_user_put(struct device_user *user)
 }
 
 /**
- * device_user_pend() - count a sleeper or timer, unless there are enough
+ * device_user_pend() - count a sleeper or timer, unless the user has the maximum
  * @user:	the account
  *
  * Context: Any.
@@ -184,7 +182,7 @@ int device_user_pend(struct device_user *user)
 }
 
 /**
- * device_user_unpend() - count one less
+ * device_user_unpend() - count one sleeper or timer less
  * @user:	the account
  *
  * Context: Any.
@@ -194,19 +192,19 @@ void device_user_unpend(struct device_user *user)
 	atomic_dec(&user->pending);
 }
 
-/* TSC cycles in which a bucket gets a token. */
+/* TSC cycles in which a bucket gains one token. */
 static u64 token_interval(void)
 {
 	return apic_timer_ns_to_tsc(div_u64(NSEC_PER_SEC, device_limit_rate()));
 }
 
 /**
- * device_user_take() - pay for a wake-up of this CPU
+ * device_user_take() - pay for a wake-up on this CPU
  * @user:	the account
  *
  * Context: Any but NMI.
- * Return: this CPU, which has paid, for device_user_return(); -EAGAIN if there were too
- * many recently.
+ * Return: this CPU, which has paid, for device_user_return(); -EAGAIN if there were too many
+ * wake-ups recently.
  */
 int device_user_take(struct device_user *user)
 {
@@ -243,11 +241,11 @@ int device_user_charge(struct device_user *user)
 }
 
 /**
- * device_user_reserve() - pay for the next wake-up of this CPU by a timer
+ * device_user_reserve() - pay for a timer's next wake-up on this CPU
  * @user:	the account
  *
  * Context: Hard interrupt.
- * Return: TSC before which it must not be.
+ * Return: TSC before which the wake-up must not happen.
  */
 u64 device_user_reserve(struct device_user *user)
 {
@@ -257,13 +255,13 @@ u64 device_user_reserve(struct device_user *user)
 }
 
 /**
- * device_user_return() - a wake-up that was paid for does not happen
+ * device_user_return() - take back a payment for a wake-up that does not happen
  * @user:	the account
  * @cpu:	CPU that has paid, or DEVICE_SPENT
  *
- * What another CPU has paid is lost. Were it given to this one, a user could have the rate
- * of all CPUs of one. The hardware may stay programmed, and interrupt for nothing: once for
- * a call of the user's that has armed it, on the CPU that the call was on.
+ * A payment by another CPU is lost. If it were credited to this CPU, a user could collect
+ * the rate of all CPUs on one. The hardware may stay programmed and cause a spurious
+ * interrupt: at most one for each call that armed it, on the CPU of that call.
  *
  * Context: Any but NMI.
  */

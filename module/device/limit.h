@@ -7,7 +7,7 @@
 
 struct device_user;
 
-/* Instead of the CPU that has paid for an interrupt: there was one since. */
+/* In place of the CPU that has paid for an interrupt: the interrupt has happened. */
 #define DEVICE_SPENT	(-1)
 
 struct device_user *device_user_get(kuid_t uid);
@@ -19,7 +19,7 @@ int device_user_charge(struct device_user *user);
 void device_user_return(struct device_user *user, int cpu);
 u64 device_user_reserve(struct device_user *user);
 
-/* In force now; root may change them. */
+/* Limits in force now; root may change them. */
 unsigned int device_limit_rate(void);
 unsigned int device_limit_burst(void);
 unsigned int device_limit_pending(void);

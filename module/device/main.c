@@ -2,8 +2,8 @@
 /*
  * /dev/apic_timer: timers at a TSC value for programs.
  *
- * Who may open it decides who may use it: the node is root's, and an open file may
- * be handed on. What holders can do to others is limited, see limit.c and
+ * Access is decided when the node is opened: it belongs to root, and an open file may be
+ * passed on. The influence of its holders on others is limited, see limit.c and
  * docs/reference/user-device.md.
  */
 #include <linux/apic_struct.h>
@@ -25,7 +25,7 @@
 #include "sleep.h"
 #include "uring.h"
 
-/* As the first version of the structure had it. */
+/* Size of the structure's first version. */
 #define QUERY_SIZE_VER0	72
 
 static_assert(sizeof(struct apic_timer_device) == QUERY_SIZE_VER0);
@@ -52,7 +52,7 @@ static long query(void __user *argument)
 		a.cpu = raw_smp_processor_id();
 	if (a.cpu > INT_MAX)
 		return -EINVAL;
-	/* A CPU without a timer is described, too: hardware is 0. */
+	/* Describe a CPU without a timer as well: hardware is 0. */
 	ret = apic_timer_query(a.cpu, &info);
 	if (ret && ret != -ENODEV)
 		return ret;
@@ -115,7 +115,7 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 		ring = own->ring;
 		if (!ring) {
 			ring = device_ring_new();
-			/* Made before it is seen: device_sleep(). */
+			/* Initialise before publishing: pairs with device_sleep(). */
 			smp_store_release(&own->ring, ring);
 		}
 		mutex_unlock(&own->mutex);
@@ -130,7 +130,7 @@ static int device_open(struct inode *inode, struct file *file)
 	struct device_file *own;
 	int ret;
 
-	/* Exact moments are what side channels are measured with. */
+	/* Side channels can be measured with exact moments. */
 	ret = security_locked_down(LOCKDOWN_PERF);
 	if (ret)
 		return ret;

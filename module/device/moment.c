@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moments of the clocks that the device knows, as TSC values.
+ * Convert moments of the clocks that the device supports to TSC values.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
@@ -14,17 +14,17 @@
 #include "moment.h"
 #include "page.h"
 
-/* A clock that NTP steers is converted again that long before a moment, at least. */
+/* NTP may steer a clock: convert a moment again at least this long before it. */
 #define LEG_LAST_NS	NSEC_PER_MSEC
-/* And that often: someone may set CLOCK_TAI. */
+/* Longest time between conversions: someone may set CLOCK_TAI. */
 #define LEG_MAX_NS	NSEC_PER_SEC
 
 /**
- * device_moment_clock() - check for a clock
+ * device_moment_clock() - check whether a clock is supported
  * @clock:	APIC_TIMER_CLOCK_* from a user
  *
  * Context: Any.
- * Return: true if there is such a clock.
+ * Return: true if the device supports the clock.
  */
 bool device_moment_clock(u32 clock)
 {
@@ -37,9 +37,9 @@ bool device_moment_clock(u32 clock)
  * @expires:	the moment
  *
  * Context: Any but NMI.
- * Return: the first TSC value at which the clock shows the moment, or a later one;
- * for a moment far ahead perhaps one before, see device_moment_leg(). Later by what the
- * conversion may be off where the kernel's clocks do not run on the TSC.
+ * Return: the first TSC value at which the clock shows the moment, or a later one. For a
+ * moment far ahead it may be an earlier one, see device_moment_leg(). Where the kernel's
+ * clocks do not run on the TSC, the result is later by the conversion's possible error.
  */
 u64 device_moment_tsc(u32 clock, u64 expires)
 {
@@ -60,10 +60,10 @@ u64 device_moment_tsc(u32 clock, u64 expires)
 /**
  * device_moment_now() - read a clock
  * @clock:	the clock
- * @tsc:	the TSC, just read
+ * @tsc:	TSC, just read
  *
  * Context: Any but NMI.
- * Return: what the clock showed at @tsc, or shows now.
+ * Return: the clock's time at @tsc, or now.
  */
 u64 device_moment_now(u32 clock, u64 tsc)
 {
@@ -73,7 +73,7 @@ u64 device_moment_now(u32 clock, u64 tsc)
 	if (clock == APIC_TIMER_CLOCK_TSC)
 		return tsc;
 	device_page_read(&page);
-	/* Not ktime_get(): that of an HPET may be of before @tsc. */
+	/* Not ktime_get(): with an HPET it may return a time before @tsc. */
 	if (page.flags & APIC_TIMER_TSC_IS_CLOCK)
 		mono = device_clock_mono(&page, tsc);
 	else
@@ -82,15 +82,15 @@ u64 device_moment_now(u32 clock, u64 tsc)
 }
 
 /**
- * device_moment_tick_between() - whether a tick of the kernel's is due
- * @from:	after this TSC value
- * @to:		until this one
+ * device_moment_tick_between() - check whether a kernel tick is due between two TSC values
+ * @from:	start, exclusive
+ * @to:		end, inclusive
  *
- * The kernel's ticks are due at multiples of their period on CLOCK_MONOTONIC; what
- * skew_tick= adds on each CPU does not matter for when it updates its clocks.
+ * The kernel's ticks are due at multiples of their period on CLOCK_MONOTONIC. The offset that
+ * skew_tick= adds on each CPU does not change when the kernel updates its clocks.
  *
  * Context: Any but NMI.
- * Return: true if one is; false also where TSC values can't be converted.
+ * Return: true if a tick is due; false also where TSC values can't be converted.
  */
 bool device_moment_tick_between(u64 from, u64 to)
 {
@@ -104,13 +104,13 @@ bool device_moment_tick_between(u64 from, u64 to)
 }
 
 /**
- * device_moment_leg() - where to arm first on the way to a TSC value
- * @clock:	the clock that it comes from
- * @tsc:	where to go
+ * device_moment_leg() - choose the TSC value to arm a timer for next
+ * @clock:	the clock that @tsc was converted from
+ * @tsc:	the final TSC value
  * @now:	the present TSC
  *
  * Context: Any but NMI.
- * Return: @tsc, or an earlier TSC value at which the moment is to be converted again.
+ * Return: @tsc, or an earlier TSC value at which the caller must convert the moment again.
  */
 u64 device_moment_leg(u32 clock, u64 tsc, u64 now)
 {
@@ -126,11 +126,11 @@ u64 device_moment_leg(u32 clock, u64 tsc, u64 now)
 }
 
 /**
- * device_moment_arm() - arm a timer on this CPU, or on another if it has none
+ * device_moment_arm() - arm a timer on this CPU, or on another if this one accepts none
  * @timer:	the timer, not pending
  *
- * A CPU that goes offline accepts no timer any more, while threads and handlers
- * still run there.
+ * A CPU that is going offline stops accepting timers while threads and handlers still
+ * run there.
  *
  * Context: Any but NMI.
  * Return: as add_apic_timer().

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The time page: what a program needs to convert TSC values without a system call,
- * and what the device itself converts by.
+ * The time page: the parameters by which programs convert TSC values without a system call.
+ * The device itself converts by the same parameters.
  *
- * The kernel's timekeeping tells its multiplier with each update (KVM's clock uses
- * the same call), so that a conversion is exact to a nanosecond, whatever NTP does.
- * It is asked for that only while the device is open.
+ * The kernel's timekeeping calls a notifier with its multiplier at each update (KVM's clock
+ * uses the same notifier), so a conversion is exact to a nanosecond even while NTP steers
+ * the clock. The notifier is registered only while the device is open.
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
@@ -33,19 +33,19 @@ static unsigned long write_begin(void)
 
 	raw_spin_lock_irqsave(&page_lock, flags);
 	WRITE_ONCE(page->seq, page->seq + 1);
-	smp_wmb();	/* seq is odd before anything changes: device_page_read() */
+	smp_wmb();	/* make seq odd before any change: device_page_read() */
 	return flags;
 }
 
 static void write_end(unsigned long flags)
 	__releases(&page_lock)
 {
-	smp_wmb();	/* everything has changed before seq is even: device_page_read() */
+	smp_wmb();	/* complete all changes before seq is even: device_page_read() */
 	WRITE_ONCE(page->seq, page->seq + 1);
 	raw_spin_unlock_irqrestore(&page_lock, flags);
 }
 
-/* Under the timekeeper's lock. */
+/* Called under the timekeeper's lock. */
 static int clock_updated(struct notifier_block *block, unsigned long stepped,
 			 void *data)
 {
@@ -57,12 +57,12 @@ static int clock_updated(struct notifier_block *block, unsigned long stepped,
 		page->flags |= APIC_TIMER_TSC_IS_CLOCK;
 	else
 		page->flags &= ~APIC_TIMER_TSC_IS_CLOCK;
-	/* The kernel measures it once more when it has booted. */
+	/* The kernel measures the TSC rate once more after it has booted. */
 	page->tsc_khz = tsc_khz;
 	page->mult = mono->mult;
 	page->shift = mono->shift;
 	page->tsc = mono->cycle_last;
-	/* @base is that of the second's beginning: programs look before @tsc, too. */
+	/* @base is the time at which the second began: programs also convert before @tsc. */
 	page->mono = ktime_to_ns(mono->base) + (mono->xtime_nsec >> mono->shift);
 	page->mono_shifted = mono->xtime_nsec & ((1ULL << mono->shift) - 1);
 	page->tai = ktime_to_ns(tk->offs_tai);
@@ -94,7 +94,7 @@ static struct notifier_block tsc_block = {
 };
 
 /**
- * device_page_init() - make the page
+ * device_page_init() - create the page
  *
  * Context: Task.
  * Return: 0, or an error.
@@ -114,7 +114,7 @@ int device_page_init(void)
 		free_page((unsigned long)page);
 		return ret;
 	}
-	/* It describes the TSC also where this CPU has no timer. */
+	/* The query describes the TSC even if this CPU has no timer. */
 	apic_timer_query(raw_smp_processor_id(), &info);
 	flags = write_begin();
 	page->epoch = apic_struct_epoch(info.tsc_epoch);
@@ -131,7 +131,7 @@ int device_page_init(void)
 /**
  * device_page_exit() - free the page
  *
- * Context: Task. Nobody has it mapped: a mapping holds a file, and that the module.
+ * Context: Task. The page is not mapped: a mapping holds its file, and the file the module.
  */
 void device_page_exit(void)
 {
@@ -141,7 +141,7 @@ void device_page_exit(void)
 }
 
 /**
- * device_page_open() - have the page kept up to date
+ * device_page_open() - keep the page up to date
  *
  * Context: Task. Sleeps.
  * Return: 0, or an error.
@@ -152,7 +152,7 @@ int device_page_open(void)
 
 	mutex_lock(&open_lock);
 	if (!open_count)
-		ret = pvclock_gtod_register_notifier(&clock_block); /* calls it, too */
+		ret = pvclock_gtod_register_notifier(&clock_block); /* and calls it */
 	if (!ret)
 		open_count++;
 	mutex_unlock(&open_lock);
@@ -174,7 +174,7 @@ void device_page_release(void)
 
 /**
  * device_page_read() - copy the page
- * @copy:	where to
+ * @copy:	destination
  *
  * Context: Any but NMI, and not from a notifier that writes the page.
  */
@@ -186,13 +186,13 @@ void device_page_read(struct apic_timer_page *copy)
 		while ((seq = READ_ONCE(page->seq)) & 1)
 			cpu_relax();
 		smp_rmb();	/* seq before the rest: write_begin() */
-		data_race(*copy = *page);	/* thrown away if it was one */
+		data_race(*copy = *page);	/* discarded if it raced */
 		smp_rmb();	/* the rest before seq: write_end() */
 	} while (READ_ONCE(page->seq) != seq);
 }
 
 /**
- * device_page_epoch() - the present epoch, as users number it
+ * device_page_epoch() - return the present epoch, as users number it
  *
  * Context: Any.
  * Return: its number, not 0.
@@ -203,7 +203,7 @@ u32 device_page_epoch(void)
 }
 
 /**
- * device_page_struct() - the page, to be mapped
+ * device_page_struct() - return the page, for mapping
  *
  * Context: Any.
  * Return: its descriptor.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receipts in a ring that the user maps and the kernel overwrites, and the mapping
- * of both it and the time page.
+ * The ring of receipts, which the user maps and the kernel overwrites; and the mapping
+ * of the ring and of the time page.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -20,9 +20,9 @@ static_assert((DEVICE_RING_ENTRIES & (DEVICE_RING_ENTRIES - 1)) == 0);
 
 /**
  * struct device_ring - a file's ring
- * @lock:	writers
+ * @lock:	serialises writers
  * @head:	number of the next receipt; the user's copy is never read
- * @page:	what the user sees: struct apic_timer_ring, then the receipts
+ * @page:	pages that the user maps: struct apic_timer_ring, then the receipts
  */
 struct device_ring {
 	raw_spinlock_t lock;
@@ -45,10 +45,10 @@ static struct apic_timer_receipt *receipt_of(struct device_ring *ring, u64 numbe
 }
 
 /**
- * device_ring_new() - make a ring
+ * device_ring_new() - allocate a ring
  *
  * Context: Task. Sleeps.
- * Return: the ring, NULL: no memory.
+ * Return: the ring, or NULL if there is no memory.
  */
 struct device_ring *device_ring_new(void)
 {
@@ -74,7 +74,7 @@ struct device_ring *device_ring_new(void)
  * device_ring_free() - free a ring
  * @ring:	the ring, or NULL
  *
- * Context: Task. Nobody has it mapped.
+ * Context: Task. The ring is not mapped.
  */
 void device_ring_free(struct device_ring *ring)
 {
@@ -103,7 +103,7 @@ u64 device_ring_add(struct device_ring *ring, const struct apic_timer_receipt *r
 	raw_spin_lock_irqsave(&ring->lock, flags);
 	number = ring->head++;
 	*receipt_of(ring, number) = *receipt;
-	/* The receipt is there before its number: the user's load of head. */
+	/* Complete the receipt before its number: pairs with the user's load of head. */
 	smp_store_release(&header(ring)->head, ring->head);
 	raw_spin_unlock_irqrestore(&ring->lock, flags);
 	return number;
@@ -112,8 +112,8 @@ u64 device_ring_add(struct device_ring *ring, const struct apic_timer_receipt *r
 /**
  * device_ring_began() - complete a receipt, unless it has been overwritten
  * @ring:	the ring
- * @number:	of the receipt
- * @began:	its last field
+ * @number:	number of the receipt
+ * @began:	value of its last field
  *
  * Context: Any but NMI.
  */
@@ -152,9 +152,9 @@ static const struct vm_operations_struct map_ops = {
 /**
  * device_map() - map the time page, or a ring
  * @ring:	the ring, NULL for the page
- * @vma:	where to
+ * @vma:	the user's mapping
  *
- * Read-only, permanently; not inherited by fork().
+ * The mapping is permanently read-only, and fork() does not inherit it.
  *
  * Context: mmap().
  * Return: 0, or an error.

@@ -8,7 +8,7 @@
 struct device_ring;
 struct vm_area_struct;
 
-/* Receipts that a ring has room for. */
+/* Number of receipts in a ring. */
 #define DEVICE_RING_ENTRIES	1024
 
 struct device_ring *device_ring_new(void);

@@ -2,14 +2,14 @@
 /*
  * Sleep until shortly before a moment.
  *
- * A timer that does not spin wakes the thread, so much before the moment as its wake-up
- * may take, and the thread's own library waits for the rest on the TSC, where no way
- * out of the kernel lies between its wait and its next instruction. For callers that
- * don't, the kernel waits, and leaves by the shortest way out that was seen before
- * the moment.
+ * A timer that does not spin wakes the thread before the moment, by as much as its wake-up
+ * may take. The thread's own library then waits for the rest on the TSC, so that no kernel
+ * exit lies between the end of the wait and its next instruction. For callers without that
+ * library the kernel waits, and returns to user space early by the shortest kernel exit
+ * seen so far.
  *
- * The kernel's own timer events would fall into the wait: a fence has those that are
- * due shortly before the moment come behind it.
+ * The kernel's own timer events would interrupt the wait. A fence defers those that are
+ * due shortly before the moment until after it.
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
@@ -29,7 +29,7 @@
 #include "page.h"
 #include "sleep.h"
 
-/* As the first version of the structure had it. */
+/* Size of the structure's first version. */
 #define SLEEP_SIZE_VER0		72
 #define SLEEP_FLAGS		(APIC_TIMER_SLEEP_KERNEL_FINISH |	\
 				 APIC_TIMER_SLEEP_SKIP_LATE |		\
@@ -39,11 +39,11 @@
 #define BUDGET_NS		(20 * NSEC_PER_USEC)
 #define BUDGET_MAX_NS		(50 * NSEC_PER_USEC)
 #define GUESS_NS		(10 * NSEC_PER_USEC)
-/* The kernel's last stretch: with interrupts off, and before that preemptible. */
+/* The last part of a wait in the kernel, with interrupts off; before that it is preemptible. */
 #define CLOSE_NS		(2 * NSEC_PER_USEC)
-/* The fence lasts that long behind the moment: for the first instructions. */
+/* Time that the fence lasts beyond the moment, for the caller's first instructions. */
 #define FENCE_NS		500
-/* A way back to user space that took longer was interrupted. */
+/* A return to user space that took longer than this was interrupted. */
 #define BACK_MAX_NS		(20 * NSEC_PER_USEC)
 
 static_assert(sizeof(struct apic_timer_sleep) == SLEEP_SIZE_VER0);
@@ -55,7 +55,7 @@ static_assert(offsetofend(struct apic_timer_sleep, result) == SLEEP_SIZE_VER0);
 
 static unsigned int cost_ns = 4000;
 
-/* No lead exceeds a budget: more would not be waited for. */
+/* The lead never exceeds the budget, so a larger cost has no effect. */
 static int set_cost(const char *text, const struct kernel_param *param)
 {
 	return param_set_uint_minmax(text, param, 0, BUDGET_MAX_NS);
@@ -85,12 +85,12 @@ MODULE_PARM_DESC(quantile, "part of the wake-ups that are to be early enough, in
 
 /**
  * struct sleeper - a thread that sleeps
- * @timer:	wakes it
+ * @timer:	timer that wakes the thread
  * @task:	the thread
  * @clock:	clock of @expires
  * @expires:	the moment
- * @lead:	how long before it to wake the thread, TSC cycles
- * @fence:	whether to ask for one
+ * @lead:	TSC cycles before the moment at which to wake the thread
+ * @fence:	whether to ask for a fence
  * @paid:	CPU that has paid for the wake-up, DEVICE_SPENT from the first interrupt on
  * @woken:	TSC in the handler; @fired is set after it
  * @fired:	the handler has woken the thread
@@ -112,7 +112,7 @@ static u64 lead_before(u64 tsc, u64 lead)
 	return tsc - min(tsc, lead);
 }
 
-/* On the timer's CPU, which is the thread's unless that was moved. */
+/* Runs on the timer's CPU, which is the thread's unless the thread was moved. */
 static void wake(unsigned long long now, unsigned long data)
 {
 	struct sleeper *sleeper = (struct sleeper *)data;
@@ -128,20 +128,20 @@ static void wake(unsigned long long now, unsigned long data)
 								   wake_at, now);
 			if (!device_moment_arm(&sleeper->timer))
 				return;
-			/* No CPU has a timer any more: early, but awake. */
+			/* No CPU accepts timers any more: wake the thread early. */
 		}
 	}
-	/* An epoch may have moved the timer, and with it the moment. */
+	/* A new epoch may have moved the timer, and the moment with it. */
 	if (sleeper->fence)
 		apic_timer_fence(sleeper->timer.expires + sleeper->lead +
 				 apic_timer_ns_to_tsc(FENCE_NS));
 	sleeper->woken = now;
-	/* The thread may return, and its stack be gone, once it sees this. */
+	/* Once the thread sees this, it may return and its stack may be gone. */
 	smp_store_release(&sleeper->fired, true);
 	wake_up_process(task);
 }
 
-/* Return 0 when the timer has fired. */
+/* Sleep until the timer has fired: return 0 then, else an error. */
 static int sleep_on(struct sleeper *sleeper)
 {
 	bool armed = false;
@@ -164,13 +164,13 @@ static int sleep_on(struct sleeper *sleeper)
 		schedule();
 	}
 	__set_current_state(TASK_RUNNING);
-	/* The handler may still run: it uses our stack. */
+	/* The handler may still be running, and it uses our stack. */
 	if (armed)
 		del_apic_timer_sync(&sleeper->timer);
 	return ret;
 }
 
-/* Wait for the rest in the kernel. Return the TSC as last read. */
+/* Wait for the rest in the kernel. Return the last TSC value read. */
 static u64 finish(u64 until)
 {
 	u64 close = apic_timer_ns_to_tsc(CLOSE_NS), now;
@@ -185,7 +185,7 @@ static u64 finish(u64 until)
 		else
 			cpu_relax();
 	}
-	/* From here on, one that comes in would not be over in time. */
+	/* From here on, an interrupt would not end in time. */
 	local_irq_save(flags);
 	do {
 		now = rdtsc();
@@ -194,7 +194,7 @@ static u64 finish(u64 until)
 	return now;
 }
 
-/* What the caller says of its last sleep. */
+/* Learn from what the caller reports about its last sleep. */
 static void learn_from(struct device_file *file, u64 began)
 {
 	struct device_last *last = &file->last[current->pid % DEVICE_LAST];
@@ -204,7 +204,7 @@ static void learn_from(struct device_file *file, u64 began)
 
 	raw_spin_lock_irqsave(&file->lock, flags);
 	if (last->tid == current->pid) {
-		/* It may say anything: what can't be is not believed. */
+		/* The caller may report anything: ignore impossible values. */
 		if (last->left && began > last->left && began - last->left < limit)
 			device_learn_least(&file->learn, last->kind,
 					   began - last->left);
@@ -241,7 +241,7 @@ static u64 lead_of(struct device_file *file, enum device_wake kind, u64 budget)
 	return lead;
 }
 
-/* Whose wake-up nothing but an interrupt delays: others gain nothing by a fence. */
+/* Only interrupts delay a real-time thread's wake-up. Other threads gain nothing by a fence. */
 static bool may_fence(void)
 {
 	return current->policy == SCHED_FIFO || current->policy == SCHED_RR ||
@@ -253,7 +253,7 @@ static bool switched(unsigned long since)
 	return current->nvcsw + current->nivcsw != since;
 }
 
-/* Sleep, if the moment is not too near. */
+/* Sleep, unless the moment is too near. */
 static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 {
 	u64 now = apic_timer_now(), budget = a->budget, wake_at;
@@ -288,8 +288,8 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 	sleeper.timer.data = (unsigned long)&sleeper;
 	init_apic_timer(&sleeper.timer);
 	/*
-	 * Mode exact not in order to spin, but because it defers the kernel's events that
-	 * are due shortly before, and would delay the wake-up.
+	 * Mode exact is not used for its spin. It defers kernel events that are due shortly
+	 * before the expiry and would delay the wake-up.
 	 */
 	sleeper.timer.flags = APIC_TIMER_EXACT;
 	sleeper.timer.spin_budget = 1;
@@ -323,7 +323,7 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
  * @argument:	the user's struct apic_timer_sleep
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error listed at APIC_TIMER_SLEEP.
  */
 long device_sleep(struct device_file *file, void __user *argument)
 {
@@ -360,12 +360,12 @@ long device_sleep(struct device_file *file, void __user *argument)
 		if (a.flags & APIC_TIMER_SLEEP_SKIP_LATE)
 			return -ETIME;
 	} else {
-		/* Again, if someone has set CLOCK_TAI back meanwhile. */
+		/* Sleep again if someone has set CLOCK_TAI back meanwhile. */
 		do {
 			ret = sleep_until(file, &a);
 			if (ret == -ERESTARTSYS && a.flags & APIC_TIMER_SLEEP_NO_RESTART)
 				ret = -ERESTARTNOHAND;
-			/* The call begins anew, maybe in another epoch. */
+			/* The kernel restarts the call, maybe in another epoch. */
 			if ((ret == -ERESTARTSYS || ret == -ERESTARTNOHAND) &&
 			    a.clock == APIC_TIMER_CLOCK_TSC)
 				goto out;
@@ -402,7 +402,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 		until = lead_before(a.tsc, device_learn_exit(&file->learn, last.kind));
 		raw_spin_unlock_irqrestore(&file->lock, flags);
 		last.left = finish(until);
-		/* Preempted on the way: that is the other kind. */
+		/* A preemption during the wait changes the kind of return. */
 		last.kind = switched(switches) ? DEVICE_RETURN_SWITCHED :
 			    DEVICE_RETURN_STRAIGHT;
 		remember(file, &last);

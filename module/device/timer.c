@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timer to read() and poll(), as timerfd has it.
+ * A timer to read() and poll(), like a timerfd.
  *
- * Expirations are computed, not counted: an interrupt that comes late, or not as
- * often as the interval says because the user has had enough of them, loses none.
+ * Expirations are computed from the clock rather than counted. None is lost when an
+ * interrupt is late, or when the rate limit makes interrupts rarer than the interval.
  */
 #include <linux/apic_struct.h>
 #include <linux/delay.h>
@@ -18,7 +18,7 @@
 #include "page.h"
 #include "timer.h"
 
-/* As the first version of the structure had it. */
+/* Size of the structure's first version. */
 #define ARM_SIZE_VER0	32
 
 static_assert(sizeof(struct apic_timer_arm) == ARM_SIZE_VER0);
@@ -33,7 +33,7 @@ static int set(struct device_timer *timer, u64 now, u64 not_before)
 	u64 tsc = device_moment_tsc(timer->clock, timer->expires);
 
 	lockdep_assert_held(&timer->lock);
-	/* Straight to @not_before: at a conversion on the way @expires may have come before it. */
+	/* Don't stop before @not_before to convert again: @expires may already be past there. */
 	timer->set = not_before > tsc ? not_before : device_moment_leg(timer->clock, tsc, now);
 	timer->timer.expires = timer->set;
 	return device_moment_arm(&timer->timer);
@@ -45,7 +45,7 @@ static bool is_stale(const struct device_timer *timer)
 	       timer->epoch != device_page_epoch();
 }
 
-/* Count what has expired. Return true if something has. */
+/* Count the periods that have expired. Return true if at least one has. */
 static bool count(struct device_timer *timer, u64 now)
 	__must_hold(&timer->lock)
 {
@@ -57,7 +57,7 @@ static bool count(struct device_timer *timer, u64 now)
 	if (timer->interval)
 		periods += div64_u64(clock - timer->expires, timer->interval);
 	timer->ticks += periods;
-	/* Never again, if that is beyond the end of the clock. */
+	/* Disarm if the next expiry is beyond the end of the clock. */
 	if (!timer->interval ||
 	    check_mul_overflow(periods, timer->interval, &passed) ||
 	    check_add_overflow(timer->expires, passed, &timer->expires))
@@ -75,18 +75,18 @@ static void expire(unsigned long long now, unsigned long data)
 	timer->paid = DEVICE_SPENT;
 	if (!timer->armed)
 		goto out;
-	/* Moved by a new epoch: so are the expiries after it. */
+	/* If a new epoch has moved this expiry, move the later ones with it. */
 	if (timer->clock == APIC_TIMER_CLOCK_TSC)
 		timer->expires += timer->timer.expires - timer->set;
 	counted = count(timer, now);
 	if (counted && atomic_inc_return(&timer->wakings) == 1)
 		device_later(&timer->wake);
-	/* The next one is paid for, and not before all that the user's timers owe. */
+	/* Pay for the next one now. It must not expire before the user's timers can afford it. */
 	if (timer->armed && counted) {
 		not_before = device_user_reserve(timer->user);
 		timer->paid = smp_processor_id();
 	}
-	/* No CPU has a timer any more. */
+	/* set() fails only if no CPU accepts timers any more. */
 	if (timer->armed && set(timer, now, not_before))
 		timer->armed = false;
 	if (!timer->armed)
@@ -102,9 +102,9 @@ static void wake(struct device_later *later)
 
 	do {
 		wakings = atomic_read(&timer->wakings);
-		/* All pollers, and the reader that has waited longest. */
+		/* Wake all pollers, and the reader that has waited longest. */
 		wake_up_poll(&timer->wait, EPOLLIN | EPOLLERR);
-		/* device_timer_exit() may go on from here. */
+		/* After this exchange, device_timer_exit() may proceed. */
 	} while (atomic_cmpxchg(&timer->wakings, wakings, 0) != wakings);
 }
 
@@ -112,14 +112,14 @@ static void epoch_began(struct device_epoch_waiter *waiter)
 {
 	struct device_timer *timer = container_of(waiter, struct device_timer, waiter);
 
-	/* Each reader has an error. */
+	/* Every reader gets an error. */
 	wake_up_all(&timer->wait);
 }
 
 /**
  * device_timer_init() - prepare a file's timer
  * @timer:	the timer
- * @user:	who pays
+ * @user:	account that pays
  *
  * Context: Task. Sleeps.
  */
@@ -140,8 +140,9 @@ void device_timer_init(struct device_timer *timer, struct device_user *user)
 }
 
 /*
- * Under the mutex, or by who has the file last. The handler does not run any more then.
- * Return: true if it was counted as pending, and is still.
+ * Stop the timer. When this returns, its handler does not run any more. Called under the
+ * mutex, or by the last user of the file.
+ * Return: true if the timer was counted as pending; it still is.
  */
 static bool stop(struct device_timer *timer)
 {
@@ -153,7 +154,7 @@ static bool stop(struct device_timer *timer)
 	timer->armed = false;
 	timer->epoch = 0;
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
-	/* A handler that runs sees that. */
+	/* A handler that is running sees @armed cleared. */
 	del_apic_timer_sync(&timer->timer);
 	device_user_return(timer->user, timer->paid);
 	timer->paid = DEVICE_SPENT;
@@ -176,12 +177,12 @@ void device_timer_exit(struct device_timer *timer)
 {
 	device_epoch_del(&timer->waiter);
 	disarm(timer);
-	/* Nobody waits any more. The acquire pairs with the cmpxchg in wake(). */
+	/* No thread waits any more. The acquire pairs with the cmpxchg in wake(). */
 	while (atomic_read_acquire(&timer->wakings) && !device_later_cancel(&timer->wake))
 		usleep_range(20, 100);
 }
 
-/* Whether stop() may give this CPU something back. */
+/* Check whether stop() may return a token to this CPU. */
 static bool is_paid_here(struct device_timer *timer)
 {
 	unsigned long flags;
@@ -194,15 +195,15 @@ static bool is_paid_here(struct device_timer *timer)
 }
 
 /*
- * Stop the timer, and have what it takes to arm it: its own if it was pending, so that
- * to change it costs nothing. Return: the CPU that has paid, or an error.
+ * Stop the timer, and pay for arming it again. A pending timer's token is reused, so that
+ * changing the timer costs nothing. Return: the CPU that has paid, or an error.
  */
 static int charge(struct device_timer *timer)
 {
 	int paid = device_user_take(timer->user), ret;
 	bool counted;
 
-	/* Goes on as it was. */
+	/* Leave the timer as it was. */
 	if (paid < 0 && !is_paid_here(timer))
 		return paid;
 	counted = stop(timer);
@@ -227,7 +228,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 	int ret = 0, paid;
 
 	if (a->expires) {
-		/* Each expiry pays for the one after it; this is for the first. */
+		/* Pay for the first expiry; each expiry pays for the next one. */
 		paid = charge(timer);
 		if (paid < 0)
 			return paid;
@@ -262,7 +263,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
  * @argument:	the user's struct apic_timer_arm
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error listed at APIC_TIMER_ARM.
  */
 long device_timer_arm(struct device_timer *timer, void __user *argument)
 {
@@ -288,7 +289,7 @@ long device_timer_arm(struct device_timer *timer, void __user *argument)
 	return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 }
 
-/* Return expirations, and begin anew; 0: none so far; negative: an error. */
+/* Return the number of expirations and reset it; negative: an error. */
 static s64 fetch(struct device_timer *timer)
 {
 	unsigned long flags;
@@ -300,7 +301,7 @@ static s64 fetch(struct device_timer *timer)
 	} else {
 		ticks = min_t(u64, timer->ticks, S64_MAX);
 		timer->ticks = 0;
-		/* Nothing is left that another epoch would make void. */
+		/* Nothing is left that a new epoch could invalidate. */
 		if (ticks && !timer->armed)
 			timer->epoch = 0;
 	}
@@ -330,7 +331,7 @@ ssize_t device_timer_read(struct device_timer *timer, char __user *to, size_t si
 	if (!ticks && nonblocking)
 		return -EAGAIN;
 	if (!ticks) {
-		/* Any number of threads may wait, and what has expired is for one of them. */
+		/* Any number of threads may wait, but only one of them gets the expirations. */
 		ret = wait_event_interruptible_exclusive(timer->wait, (ticks = fetch(timer)));
 		if (ret)
 			return ret;
@@ -344,7 +345,7 @@ ssize_t device_timer_read(struct device_timer *timer, char __user *to, size_t si
  * device_timer_poll() - poll()
  * @timer:	the file's timer
  * @file:	the file
- * @table:	where to wait
+ * @table:	the caller's poll table
  *
  * Context: Task.
  * Return: EPOLL*.

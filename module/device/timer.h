@@ -15,30 +15,30 @@
 struct device_user;
 
 /**
- * struct device_timer - what ARM arms, and read() and poll() wait for
+ * struct device_timer - a file's timer: ARM arms it, read() and poll() wait for it
  * @timer:	the timer
- * @user:	who pays for its expiries
- * @mutex:	ARM against ARM
- * @lock:	what follows, against the handler
- * @armed:	the handler may arm it again; it is counted as pending
+ * @user:	account that pays for its expiries
+ * @mutex:	serialises ARM
+ * @lock:	protects the fields below against the handler
+ * @armed:	the handler may arm the timer again; it is counted as pending
  * @paid:	CPU that has paid for the next interrupt, or DEVICE_SPENT
  * @clock:	clock of @expires and @interval
- * @epoch:	epoch that @expires belongs to, 0: whichever, or nothing is armed or to be
- *		read
+ * @epoch:	epoch that @expires belongs to; 0: any, or the timer is not armed and nothing
+ *		is left to read
  * @expires:	next expiry
- * @interval:	distance of the one after that; 0: none
- * @set:	what @timer was armed for; it differs from where it is when a new
- *		epoch has moved it
- * @ticks:	expirations that nobody has read
- * @wakings:	expiries for which @wait is to be woken; unless 0, @wake is queued or runs
+ * @interval:	time from one expiry to the next; 0: no further expiry
+ * @set:	TSC value that @timer was armed for; a new epoch moves @timer away from it
+ * @ticks:	expirations not read yet
+ * @wakings:	expiries for which @wait is still to be woken; unless 0, @wake is queued or
+ *		running
  * @wake:	wakes @wait
  * @wait:	readers and pollers
- * @waiter:	has them look again in a new epoch
+ * @waiter:	wakes readers and pollers when a new epoch begins
  */
 struct device_timer {
 	struct apic_timer_list timer;
 	struct device_user *user;
-	struct mutex mutex;	/* ARM against ARM */
+	struct mutex mutex;	/* serialises ARM */
 	raw_spinlock_t lock;
 	bool armed;
 	int paid;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moments as commands of an io_uring: one is completed when its moment has come.
+ * Moments as io_uring commands: a command completes when its moment has arrived.
  *
- * The completion is that of a thread which a handler wakes, as with read(): nobody
- * waits for the rest. It is posted in the task, which io_uring notifies out of the hard
+ * The completion is as exact as a thread that a handler wakes, as with read(): nothing spins
+ * until the moment. It is posted in the task, which io_uring notifies outside the hard
  * interrupt.
  */
 #include <linux/apic_timer.h>
@@ -24,18 +24,18 @@ static_assert(sizeof(struct apic_timer_uring) == 16);
 
 /**
  * struct uring_wait - a command that waits for its moment
- * @timer:	expires then
- * @notify:	has io_uring call us in the task
+ * @timer:	timer that expires at the moment
+ * @notify:	makes io_uring call us in the task
  * @command:	the command, ours until it is completed
- * @user:	who pays
+ * @user:	account that pays
  * @paid:	CPU that has paid for the interrupt, DEVICE_SPENT from the first one on
- * @lock:	@waits, arming again, and leaving @notify to be done
- * @waits:	armed, and nobody has begun to complete it
+ * @lock:	protects @waits, arming again, and queueing @notify
+ * @waits:	armed, and its completion has not begun
  * @clock:	clock of @expires
- * @epoch:	epoch that @expires belongs to, 0: whichever
+ * @epoch:	epoch that @expires belongs to; 0: any
  * @expires:	the moment
- * @result:	what it is completed with
- * @waiter:	completes it in a new epoch
+ * @result:	result of the command
+ * @waiter:	completes the command in a new epoch
  */
 struct uring_wait {
 	struct apic_timer_list timer;
@@ -52,7 +52,7 @@ struct uring_wait {
 	struct device_epoch_waiter waiter;
 };
 
-/* What the command carries for us. */
+/* Our private data in the command. */
 struct uring_private {
 	struct uring_wait *wait;
 };
@@ -71,17 +71,17 @@ static void end(struct io_uring_cmd *command, int result, unsigned int issue_fla
 #endif
 }
 
-/* In the task, or in a worker if that is ending. */
+/* Runs in the task, or in a worker if the task is exiting. */
 static void finish(struct io_uring_cmd *command, unsigned int issue_flags)
 {
 	struct uring_wait *wait = wait_of(command);
 
 	device_epoch_del(&wait->waiter);
-	/* Its handler may still be at its end on another CPU. */
+	/* The handler may still be finishing on another CPU. */
 	del_apic_timer_sync(&wait->timer);
 	device_user_return(wait->user, wait->paid);
 	device_user_unpend(wait->user);
-	/* It has a reference to the file, and is known to cancel() until then. */
+	/* Until this, the command has a reference to the file, and may be cancelled. */
 	end(command, wait->result, issue_flags);
 	kfree(wait);
 }
@@ -98,7 +98,7 @@ static void finish_work(struct io_uring_cmd *command, unsigned int issue_flags)
 }
 #endif
 
-/* By who has set @waits to false. It may be freed from here on. */
+/* Called by the side that has cleared @waits. The wait may be freed from here on. */
 static void notify(struct device_later *later)
 {
 	struct uring_wait *wait = container_of(later, struct uring_wait, notify);
@@ -106,7 +106,7 @@ static void notify(struct device_later *later)
 	io_uring_cmd_complete_in_task(wait->command, finish_work);
 }
 
-/* Arm for the moment, or for where it is to be converted again. */
+/* Arm for the moment, or for an earlier one at which to convert it again. */
 static int arm(struct uring_wait *wait, u64 now)
 	__must_hold(&wait->lock)
 {
@@ -132,7 +132,7 @@ static void expire(unsigned long long now, unsigned long data)
 		wait->result = arm(wait, now);
 		if (!wait->result)
 			goto out;
-		/* No CPU has a timer any more. */
+		/* No CPU accepts timers any more. */
 	}
 	wait->waits = false;
 	/* finish() waits for this handler. */
@@ -148,7 +148,7 @@ static void epoch_began(struct device_epoch_waiter *waiter)
 	bool stale;
 
 	raw_spin_lock_irqsave(&wait->lock, flags);
-	/* One that was issued since is of the new epoch. */
+	/* A command issued since then belongs to the new epoch. */
 	stale = wait->waits && wait->clock == APIC_TIMER_CLOCK_TSC && wait->epoch &&
 		wait->epoch != device_page_epoch();
 	if (stale) {
@@ -162,9 +162,9 @@ static void epoch_began(struct device_epoch_waiter *waiter)
 }
 
 /*
- * The ring is closed, or the task executes a program. Who finds that nobody has begun
- * completes the command, and so does who finds that its completion has not begun: that may
- * never be, on a CPU that goes offline or is kept busy.
+ * The ring is closed, or the task executes a program. Complete the command here unless its
+ * completion has begun. One that is queued but has not begun is taken over as well, because
+ * on a CPU that goes offline or is kept busy it might never run.
  */
 static int cancel(struct io_uring_cmd *command, unsigned int issue_flags)
 {
@@ -185,12 +185,12 @@ static int cancel(struct io_uring_cmd *command, unsigned int issue_flags)
 }
 
 /**
- * device_uring() - a command of an io_uring
+ * device_uring() - handle an io_uring command
  * @command:	the command
- * @issue_flags: io_uring's
+ * @issue_flags: io_uring's flags
  *
  * Context: Task. Sleeps.
- * Return: -EIOCBQUEUED: completed later; else what it is completed with now.
+ * Return: -EIOCBQUEUED if it completes later, otherwise its result.
  */
 int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 {
@@ -223,7 +223,7 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	ret = device_user_charge(file->user);
 	if (ret == -EAGAIN) {
 		kfree(wait);
-		/* Returned, it would have io_uring try again, from another CPU. */
+		/* If returned, io_uring would try again, from another CPU. */
 		end(command, ret, issue_flags);
 		return -EIOCBQUEUED;
 	}
@@ -243,12 +243,12 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	io_uring_cmd_mark_cancelable(command, issue_flags);
 	device_epoch_add(&wait->waiter);
 	raw_spin_lock_irqsave(&wait->lock, flags);
-	/* Cancelled before, by another thread: io_uring tries again until it is complete. */
+	/* If another thread cancelled it before this, io_uring retries until it completes. */
 	ret = arm(wait, apic_timer_now());
 	wait->waits = !ret;
 	wait->result = ret;
 	raw_spin_unlock_irqrestore(&wait->lock, flags);
-	/* Completed as if it had waited: it is known to io_uring already. */
+	/* Complete it as if it had waited: io_uring already knows it. */
 	if (ret)
 		finish(command, issue_flags);
 	return -EIOCBQUEUED;

@@ -5,9 +5,9 @@
 struct io_uring_cmd;
 
 /*
- * A pending command keeps its ring, and a process that executes a program, from ending
- * until it is cancelled, which kernels before 6.7 have no way to ask for. There the file
- * has no commands: -EOPNOTSUPP.
+ * Until a pending command is cancelled, its ring cannot be closed, and its process cannot
+ * execute another program. Kernels before 6.7 have no way to ask a driver to cancel. There
+ * the file has no commands: -EOPNOTSUPP.
  */
 #if APIC_TIMER_HAS_URING_CANCEL
 int device_uring(struct io_uring_cmd *command, unsigned int issue_flags);
