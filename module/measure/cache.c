@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Caches that have something else, or nothing. What is done costs other users of
- * the caches no more than a program that reads as much memory: caches are neither
- * disabled nor flushed as a whole, which all CPUs and guests of the machine would
- * pay for.
+ * Fill caches with other data, or flush lines from them. This costs other users of the
+ * caches no more than a program that reads as much memory. Caches are neither disabled nor
+ * flushed as a whole: that would slow all CPUs and guests of the machine.
  */
 #include <linux/apic_timer.h>
 #include <linux/minmax.h>
@@ -16,13 +15,13 @@
 
 #define LINE		64
 #define WALK_KIB_MAX	65536
-#define CODE		512	/* of a handler, and more */
+#define CODE		512	/* size of a handler, and more */
 
 /**
- * measure_walk_init() - allocate what is walked through
- * @walk:	where to put it
- * @cache:	&enum apic_measure_cache; only %APIC_MEASURE_WALK needs any
- * @kib:	KiB
+ * measure_walk_init() - allocate the memory to walk through
+ * @walk:	the walk to initialise
+ * @cache:	&enum apic_measure_cache; only %APIC_MEASURE_WALK needs memory
+ * @kib:	size in KiB
  *
  * Context: Task. Sleeps.
  * Return: 0, -EINVAL, -ENOMEM.
@@ -38,14 +37,14 @@ int measure_walk_init(struct measure_walk *walk, u32 cache, u32 kib)
 	if (!kib || kib > WALK_KIB_MAX)
 		return -EINVAL;
 	walk->size = (size_t)kib << 10;
-	/* Zeroed, and so not all of it the same page. */
+	/* Zeroed, so it is not one shared page. */
 	walk->memory = vzalloc(walk->size);
 	return walk->memory ? 0 : -ENOMEM;
 }
 
 /**
- * measure_walk_exit() - free it
- * @walk:	it
+ * measure_walk_exit() - free the memory of a walk
+ * @walk:	the walk
  *
  * Context: Task.
  */
@@ -55,8 +54,8 @@ void measure_walk_exit(struct measure_walk *walk)
 }
 
 /**
- * measure_walk() - read a byte of each of its lines
- * @walk:	it
+ * measure_walk() - read one byte of each cache line
+ * @walk:	the walk
  *
  * Context: Any.
  */
@@ -72,14 +71,14 @@ void measure_walk(const struct measure_walk *walk)
  * measure_flush_code() - flush the lines of a function from all caches
  * @function:	the function
  *
- * And some after it. Where the compiler has made it a call through a table, the
- * table's.
+ * Some lines after the function are flushed as well. Where the compiler has redirected the
+ * function's address to a jump table, the table's lines are flushed instead.
  *
  * Context: Any.
  */
 void measure_flush_code(const void *function)
 {
-	/* What is on the function's page can be read. */
+	/* Only the function's own page is sure to be readable. */
 	measure_flush_data((void *)function,
 			   min_t(size_t, CODE, PAGE_SIZE - offset_in_page(function)));
 }
@@ -87,7 +86,7 @@ void measure_flush_code(const void *function)
 /**
  * measure_flush_data() - flush the lines of data from all caches
  * @data:	the data
- * @size:	of it
+ * @size:	its size
  *
  * Context: Any.
  */

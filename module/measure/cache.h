@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* Memory that nothing else uses, to be walked through. */
+/* Otherwise unused memory to walk through. */
 struct measure_walk {
 	char *memory;
 	size_t size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernel versions.
+ * Differences between kernel versions.
  *
- * hrtimer_setup(): from 6.13; before, hrtimer_init() and an assignment. Gone
- * with hrtimer_init() in 6.15.
- * Workqueues in softirq context: from 6.9.
- * WQ_PERCPU: from 6.18 a workqueue has to say that it is not unbound.
+ * hrtimer_setup(): since 6.13; before, hrtimer_init() and an assignment. 6.15 removed
+ * hrtimer_init().
+ * Workqueues in softirq context: since 6.9.
+ * WQ_PERCPU: since 6.18 a workqueue that is not unbound must set it.
  */
 #ifndef _APIC_MEASURE_COMPAT_H
 #define _APIC_MEASURE_COMPAT_H

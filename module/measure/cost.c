@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What operations on a timer cost while others are pending, ours and hrtimers.
+ * Measure operations on a timer while others are pending, for our timers and for hrtimers.
  *
- * The others expire at random moments of the hour after the next, so that nothing
- * expires meanwhile.
+ * The others expire at random moments between one and two hours from now, so that none
+ * expires during the measurement.
  */
 #include <linux/apic_timer.h>
 #include <linux/hrtimer.h>
@@ -22,16 +22,16 @@
 #include "random.h"
 
 #define HOUR_NS	(3600ULL * NSEC_PER_SEC)
-/* How often the measurement itself is measured. The least counts. */
+/* Number of times that the measurement's own overhead is measured. The minimum counts. */
 #define ROUNDS	100
-/* How many moments are drawn for one that is not the first, at most */
+/* Maximum number of moments drawn to find one that is not the first */
 #define TRIES	64
 
 /**
  * struct either - a timer of either kind
- * @ours:	of %APIC_MEASURE_APIC
- * @hrtimer:	of %APIC_MEASURE_HRTIMER
- * @moment:	when it expires: TSC, or ns of CLOCK_MONOTONIC
+ * @ours:	timer for %APIC_MEASURE_APIC
+ * @hrtimer:	timer for %APIC_MEASURE_HRTIMER
+ * @moment:	its expiry: TSC, or ns of CLOCK_MONOTONIC
  */
 struct either {
 	union {
@@ -42,13 +42,13 @@ struct either {
 };
 
 /**
- * struct crowd - timers that are pending, and one more
- * @hrtimers:	they are
- * @pending:	number of pending ones
+ * struct crowd - pending timers, and one more that is measured
+ * @hrtimers:	the timers are hrtimers
+ * @pending:	number of pending timers
  * @random:	state of the random numbers
  * @earliest:	@moment of the first of @timers to expire
- * @overhead:	TSC cycles of the measurement itself
- * @timers:	the pending ones; the last is the one more
+ * @overhead:	overhead of the measurement itself, in TSC cycles
+ * @timers:	the pending timers, followed by the measured one
  */
 struct crowd {
 	bool hrtimers;
@@ -114,8 +114,8 @@ static u64 somewhere(struct crowd *crowd)
 }
 
 /*
- * The same, but not before all that are pending. Where these are so late that none of
- * some tries is, right after the first of them.
+ * As somewhere(), but not before all pending timers. If they expire so late that no try
+ * succeeds, return a moment right after the first of them.
  */
 static u64 not_first(struct crowd *crowd)
 {
@@ -216,8 +216,8 @@ static int measure(struct crowd *crowd, u32 operation, u32 *cycles)
 }
 
 /**
- * measure_cost() - measure what an operation on a timer costs
- * @a:		what the user wants
+ * measure_cost() - measure the cost of an operation on a timer
+ * @a:		the user's request
  *
  * Context: Task; the device's mutex. Sleeps.
  * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR, or as add_apic_timer().

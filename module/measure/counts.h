@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A histogram by powers of 2: few cache lines, however many samples. */
+/* A histogram by powers of 2: it takes few cache lines, however many samples there are. */
 #ifndef _APIC_MEASURE_COUNTS_H
 #define _APIC_MEASURE_COUNTS_H
 
@@ -25,10 +25,10 @@ static inline void measure_count(struct apic_measure_counts *counts, s32 value)
 }
 
 /**
- * measure_clamp() - a difference of TSC values, as a sample has it
+ * measure_clamp() - clamp a difference of TSC values to the size of a sample
  * @difference:	TSC cycles
  *
- * Return: it, or the nearest that fits.
+ * Return: @difference, or the nearest value that fits.
  */
 static inline s32 measure_clamp(s64 difference)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Instructions, as such: what the kernel wraps them in is not measured. */
+/* Bare instructions, so that the kernel's wrappers are not measured. */
 #ifndef _APIC_MEASURE_HARDWARE_H
 #define _APIC_MEASURE_HARDWARE_H
 
@@ -24,8 +24,8 @@ static __always_inline u64 measure_rdmsr_tsc(void)
 }
 
 /*
- * Whether the MSR has what RDTSC reads. Under Xen without hardware support ring 0
- * is not ours; in QEMU without KVM the MSR reads as 0, and a loop over it would
+ * Check whether the MSR returns the same value as RDTSC. Under Xen without hardware support
+ * we do not run in ring 0. In QEMU without KVM the MSR reads as 0, and a loop over it would
  * never end.
  */
 static inline bool measure_msr_tsc_there(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far from its target a loop over the TSC ends. Interrupts are off for one
+ * Measure how far from its target a loop over the TSC ends. Interrupts are off for one
  * shot at a time.
  */
 #include <linux/apic_timer.h>
@@ -20,7 +20,7 @@
 #include "measure.h"
 #include "ways.h"
 
-/* Most that interrupts may be off for a shot. */
+/* Maximum time with interrupts off for a shot. */
 #define OFF_US	50
 
 static s32 shot(measure_way_fn wait, u64 ahead)
@@ -35,10 +35,10 @@ static s32 shot(measure_way_fn wait, u64 ahead)
 	return measure_clamp((s64)(after - target));
 }
 
-/* Shots of which the table is made, for each target modulo the step and each delay. */
+/* Number of shots to build the table, for each target modulo the step and each delay. */
 #define TRIALS	9
 
-/* What most shots with these delays do, for targets that are @residue more than whole steps. */
+/* The median error of shots with these delays, for targets that are @residue modulo the step. */
 static s32 usual(const struct apic_measure_loop *a, u32 residue)
 {
 	s32 sorted[TRIALS], error;
@@ -54,7 +54,7 @@ static s32 usual(const struct apic_measure_loop *a, u32 residue)
 	return sorted[TRIALS / 2];
 }
 
-/* Find the best delay for each target modulo the step, of those of up to two turns. */
+/* Find the best delay of up to two turns for each target modulo the step. */
 static int learn(const struct apic_measure_loop *a)
 {
 	u8 delays[APIC_MEASURE_STEP_MAX] = {}, best[APIC_MEASURE_STEP_MAX] = {};
@@ -64,7 +64,7 @@ static int learn(const struct apic_measure_loop *a)
 	for (residue = 0; residue < a->step; residue++) {
 		least = S32_MAX;
 		for (delay = 0; delay <= most; delay++) {
-			/* Where in the table the loop looks depends on how long the call takes. */
+			/* The loop's index into the table depends on how long the call takes. */
 			memset(delays, delay, a->step);
 			measure_table_set(delays, a->step);
 			error = usual(a, residue);
@@ -86,7 +86,7 @@ static int shots(const struct apic_measure_loop *a, measure_way_fn wait,
 {
 	u32 i;
 
-	/* The first one is cold, and not counted. */
+	/* The first shot runs with cold caches, and is not counted. */
 	shot(wait, a->least);
 	for (i = 0; i < a->count; i++) {
 		if (a->cache == APIC_MEASURE_WALK)
@@ -103,7 +103,7 @@ static int shots(const struct apic_measure_loop *a, measure_way_fn wait,
 
 /**
  * measure_loop() - wait for TSC values in a loop
- * @a:		what the user wants, and gets
+ * @a:		the user's request, and the result
  *
  * Context: Task; the device's mutex.
  * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOMEM, -EFAULT, -EINTR.

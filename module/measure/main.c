@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_measure: instruments for the program apic-timer, behind a device that one
- * process at a time may have open. Everything that is run is built in.
+ * apic_measure: instruments for the program apic-timer, behind a device that one process at
+ * a time may open. All code that it runs is built in.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
@@ -28,7 +28,7 @@ static_assert(sizeof(struct apic_measure_cost) == 32);
 
 static atomic_t users;
 
-/* The threads of the one process use one instrument at a time. */
+/* The threads of that process use one instrument at a time. */
 static DEFINE_MUTEX(mutex);
 
 union request {
@@ -93,7 +93,7 @@ static int measure_open(struct inode *inode, struct file *file)
 {
 	int ret;
 
-	/* Exact moments are what side channels are measured with. */
+	/* Side channels can be measured with exact moments. */
 	ret = security_locked_down(LOCKDOWN_PERF);
 	if (ret)
 		return ret;
@@ -112,7 +112,7 @@ static int measure_release(struct inode *inode, struct file *file)
 	mutex_lock(&mutex);
 	measure_chain_clear();
 	mutex_unlock(&mutex);
-	/* The next user finds what this one has put in order: measure_open(). */
+	/* The next user sees our cleanup: pairs with measure_open(). */
 	atomic_set_release(&users, 0);
 	return 0;
 }

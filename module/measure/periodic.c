@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How late a periodic timer's handler starts, with something else running behind
- * it. The paper of 1997 found that its own samples disturbed it: each eighth one
- * began a cache line. So samples may also be counted only, in six lines.
+ * Measure how late a periodic timer's handler starts while other work runs in the background.
+ * The paper of 1997 found that its own samples disturbed the measurement: every eighth sample
+ * began a new cache line. Samples may therefore also be counted only, in six cache lines.
  */
 #include <linux/apic_timer.h>
 #include <linux/completion.h>
@@ -22,15 +22,15 @@
 #define PERIOD_MAX_NS	1000000000
 
 /**
- * struct series - what the handler works on
+ * struct series - the handler's data
  * @timer:	the timer
- * @period:	TSC cycles
+ * @period:	period in TSC cycles
  * @next:	number of the next expiry
- * @body:	of the expiry before
- * @done:	the last one has expired, or arming failed
- * @error:	of arming
- * @request:	what is wanted, and counted
- * @samples:	room for all that may be stored
+ * @body:	length of the previous handler's body
+ * @done:	the last expiry has happened, or arming failed
+ * @error:	error of arming the timer
+ * @request:	the user's request, with its counts
+ * @samples:	room for all samples that may be stored
  * @finished:	wakes an idle thread
  */
 struct series {
@@ -71,13 +71,13 @@ static void store(struct series *series, s32 error)
 	}
 }
 
-/* Arm it again, unless this was the last. */
+/* Arm the timer again, unless this was the last expiry. */
 static void go_on(struct series *series, u64 now)
 {
 	struct apic_measure_periodic *a = series->request;
 
 	if (++series->next < a->count) {
-		/* In mode mean it may be early, and would run for the same moment again. */
+		/* In mode mean the handler may be early, and would run for this moment again. */
 		now = max(now, series->timer.expires);
 		a->missed += apic_timer_forward(&series->timer, now, series->period) - 1;
 		series->error = add_apic_timer(&series->timer);
@@ -85,7 +85,7 @@ static void go_on(struct series *series, u64 now)
 			return;
 	}
 	complete(&series->finished);
-	/* The thread may return, and its stack be gone, once it sees this. */
+	/* Once the thread sees this, it may return and its stack may be gone. */
 	smp_store_release(&series->done, true);
 }
 
@@ -96,7 +96,7 @@ static void expired(unsigned long long now, unsigned long data)
 
 	store(series, measure_clamp((s64)(now - series->timer.expires)));
 	series->body = rdtsc() - now;
-	/* For the next one: before it is armed, as then it may be due. */
+	/* Flush for the next expiry, before it is armed: after that it may be due. */
 	if (flush) {
 		measure_flush_code(expired);
 		measure_flush_code(store);
@@ -126,7 +126,7 @@ static int run_behind(struct series *series, const struct measure_walk *walk)
 {
 	u32 behind = series->request->behind;
 
-	/* A walk is work for the CPU too. */
+	/* A walk keeps the CPU busy as well. */
 	if (behind == APIC_MEASURE_BEHIND_IDLE && !walk->size)
 		return wait_for_completion_interruptible(&series->finished);
 	while (!smp_load_acquire(&series->done)) { /* go_on() */
@@ -159,14 +159,14 @@ static long run(struct series *series, const struct measure_walk *walk)
 	if (ret)
 		return ret;
 	ret = run_behind(series, walk);
-	/* Also waits for its handler, which uses this stack. */
+	/* This also waits for the handler, which uses our stack. */
 	del_apic_timer_sync(&series->timer);
 	return ret ? -EINTR : series->error;
 }
 
 /**
  * measure_periodic() - let a periodic timer expire
- * @a:		what the user wants, and gets
+ * @a:		the user's request, and the result
  *
  * Context: Task; the device's mutex.
  * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR, or as add_apic_timer().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an access to hardware costs. Interrupts are off for one at a time. None of
- * them changes anything: no register is read that reading clears.
+ * Measure accesses to hardware. Interrupts are off for one access at a time. No access has
+ * side effects: no register is read that reading clears.
  */
 #include <linux/acpi.h>
 #include <linux/apic_timer.h>
@@ -21,14 +21,14 @@
 #define HPET_COUNTER	0xf0
 #define HPET_SIZE	0x400
 
-/* What an access needs */
+/* Resources of an access */
 struct place {
 	void __iomem *hpet;
 	struct pci_dev *bridge;
 	u16 pm_timer;
 };
 
-/* Each is called by its address, so that all have the same around them. */
+/* All are called by address, so that the overhead is the same for each. */
 typedef void (*access_fn)(const struct place *place);
 
 static void access_nothing(const struct place *place)
@@ -102,7 +102,7 @@ static u32 cost(access_fn run, const struct place *place)
 	return min_t(u64, end - start, U32_MAX);
 }
 
-/* On PREEMPT_RT the lock may sleep: not within cost(). */
+/* On PREEMPT_RT the lock may sleep, so it is not taken within cost(). */
 static u32 cost_locked(access_fn run, const struct place *place)
 {
 	unsigned long flags;
@@ -164,8 +164,8 @@ static int find(u32 what, struct place *place)
 }
 
 /**
- * measure_port() - measure what an access to hardware costs
- * @a:		what the user wants
+ * measure_port() - measure the cost of an access to hardware
+ * @a:		the user's request
  *
  * Context: Task; the device's mutex. Sleeps.
  * Return: 0, -EINVAL, -ENODEV, -ENOMEM, -EFAULT, -EINTR.

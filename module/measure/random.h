@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Distances that look random and repeat with their seed. */
+/* Pseudo-random distances, which repeat with their seed. */
 #ifndef _APIC_MEASURE_RANDOM_H
 #define _APIC_MEASURE_RANDOM_H
 
@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 /**
- * measure_random() - the next number of Marsaglia's xorshift
+ * measure_random() - return the next number of Marsaglia's xorshift
  * @state:	not 0; it never becomes 0
  * @least:	lowest number
  * @most:	highest number, not below @least
@@ -19,7 +19,7 @@ static inline u32 measure_random(u64 *state, u32 least, u32 most)
 	*state ^= *state << 13;
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
-	/* The upper half is the better one; scaled, so that no modulo prefers small ones. */
+	/* The upper half is more random; scaling it avoids the bias of a modulo. */
 	return least + (u32)(((*state >> 32) * ((u64)most - least + 1)) >> 32);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loops that wait for a TSC value, in the ways of the paper of 1997 and in some
- * newer ones. Each is a function of its own, so that where it lies in its cache
- * line depends on nothing else.
+ * Loops that wait for a TSC value, in the ways of the paper of 1997 and some newer ones.
+ * Each loop has its own function, so that its place in the cache line depends on nothing
+ * else.
  */
 #include <linux/apic_timer.h>
 #include <linux/compiler.h>
@@ -17,16 +17,16 @@
 #include "measure.h"
 #include "ways.h"
 
-/* TSC cycles that the counted stretch begins before the target. */
+/* The counted loop begins at most this many TSC cycles before the target. */
 #define STRETCH		400
 #define TURNS		1000
 #define TRIES		16
 
 #define IN_A_LINE	".p2align 6\n"
-/* The loop has 14 bytes: it begins 6 before the line's end. */
+/* The loop has 14 bytes, and begins 6 bytes before the end of the line. */
 #define ACROSS_LINES	".p2align 6\n\t.fill 58, 1, 0x90\n"
 
-/* @read sets EDX:EAX, and may change ECX, which has the MSR's number, for RDMSR. */
+/* @read sets EDX:EAX. ECX holds the MSR's number for RDMSR, and @read may change it. */
 #define WAIT(place, read, target)						\
 	do {									\
 		u32 msr = MSR_IA32_TSC;						\
@@ -87,8 +87,8 @@ static __always_inline void count_down(u64 turns)
 }
 
 /*
- * The TSC counts in steps on some CPUs, and a loop over it in steps of the loop.
- * One read close to the target and a count leave the first of these only. The
+ * On some CPUs the TSC counts in steps, and a loop over it ends in steps of a turn. One read
+ * close to the target, followed by a counted loop, leaves only the TSC's own steps. The
  * core's clock must not change in between.
  */
 static noinline u64 wait_counted(u64 target)
@@ -98,7 +98,7 @@ static noinline u64 wait_counted(u64 target)
 	do {
 		now = rdtsc();
 	} while (now + STRETCH < target);
-	rmb();	/* LFENCE: what is before has been carried out */
+	rmb();	/* LFENCE: wait until all earlier instructions have executed */
 	now = rdtsc();
 	if (now < target)
 		count_down(measure_turns(target - now, counted_turn));
@@ -109,9 +109,9 @@ static u8 table[APIC_MEASURE_STEP_MAX];
 static u32 table_step = 1, table_looked;
 
 /*
- * A loop can only end at the end of a turn. How long before the target that is, is known
- * when it begins: by the distance modulo the length of a turn. So it begins later by
- * what has been found best for each.
+ * A loop can end only at the end of a turn. The distance modulo the length of a turn
+ * determines in advance how far from the target that is. The loop therefore starts later,
+ * by the delay that was found best for that remainder.
  */
 static noinline u64 wait_table(u64 target)
 {
@@ -136,7 +136,7 @@ static u64 time_of(u64 turns)
 /**
  * measure_turn() - measure the counted loop
  *
- * Context: Interrupts are off, for some ten microseconds.
+ * Context: Interrupts off; takes some ten microseconds.
  * Return: TSC cycles of 1,024 turns.
  */
 u32 measure_turn(void)
@@ -153,7 +153,7 @@ u32 measure_turn(void)
 }
 
 /**
- * measure_turn_set() - say how long the counted loop takes
+ * measure_turn_set() - set the length of the counted loop
  * @turn:	TSC cycles of 1,024 turns
  *
  * Context: No shot is under way.
@@ -164,8 +164,8 @@ void measure_turn_set(u32 turn)
 }
 
 /**
- * measure_table_set() - say how much later a loop is to begin
- * @delays:	for the target modulo @step, in turns of the counted loop
+ * measure_table_set() - set how much later a loop begins
+ * @delays:	delay for each target modulo @step, in turns of the counted loop
  * @step:	TSC cycles of a turn of the loop, 1 to %APIC_MEASURE_STEP_MAX
  *
  * Context: No shot is under way.
@@ -177,10 +177,10 @@ void measure_table_set(const u8 *delays, u32 step)
 }
 
 /**
- * measure_table_looked() - tell what the last shot made of its target
+ * measure_table_looked() - return the last shot's index into the table
  *
  * Context: No shot is under way.
- * Return: the target modulo the step, when the loop looked.
+ * Return: the distance to the target modulo the step, when the loop read the table.
  */
 u32 measure_table_looked(void)
 {
@@ -202,7 +202,7 @@ static const measure_way_fn ways[APIC_MEASURE_WAYS] = {
  * measure_way() - find a loop
  * @way:	&enum apic_measure_way
  *
- * Return: the function, NULL if there is no such loop.
+ * Return: the function, or NULL if there is no such loop.
  */
 measure_way_fn measure_way(u32 way)
 {
@@ -210,10 +210,10 @@ measure_way_fn measure_way(u32 way)
 }
 
 /**
- * measure_way_there() - whether this CPU has the instruction
+ * measure_way_there() - check whether this CPU has a loop's instruction
  * @way:	&enum apic_measure_way
  *
- * Return: it has.
+ * Return: true if it has.
  */
 bool measure_way_there(u32 way)
 {

@@ -10,22 +10,22 @@ typedef u64 (*measure_way_fn)(u64 target);
 measure_way_fn measure_way(u32 way);
 bool measure_way_there(u32 way);
 
-/* With interrupts off. Return: TSC cycles of 1,024 turns of the counted loop. */
+/* Call with interrupts off. Return: TSC cycles of 1,024 turns of the counted loop. */
 u32 measure_turn(void);
-/* @turn is for the shots that follow. */
+/* Set the length of 1,024 turns for later shots. */
 void measure_turn_set(u32 turn);
 
-/* For each target modulo @step, @step of them: turns of the counted loop before the loop. */
+/* @delays has @step entries: turns of the counted loop, for each target modulo @step. */
 void measure_table_set(const u8 *delays, u32 step);
-/* Return: where in the table the last shot has looked. */
+/* Return: the last shot's index into the table. */
 u32 measure_table_looked(void);
 
 /**
- * measure_turns() - turns of a counted loop that take a time
+ * measure_turns() - convert a time to turns of the counted loop
  * @cycles:	TSC cycles
  * @turn:	TSC cycles of 1,024 turns
  *
- * Return: their number, rounded down, at least 1.
+ * Return: number of turns, rounded down, at least 1.
  */
 static inline u64 measure_turns(u64 cycles, u32 turn)
 {
