@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Skew that root wants to be taken off the TSCs themselves, by TSC_ADJUST.
+ * Correct the skew in the TSCs themselves, by TSC_ADJUST, at root's request.
  *
- * While the kernel trusts the TSC it looks after TSC_ADJUST itself (tsc_sync.c): what
- * others write is written back when the CPU next becomes idle, at most once a second, and
- * by a timer of 10 minutes. So this is for machines on which it does not: there it
- * leaves the register alone. A CPU that goes offline, or a sleep, may reset it; CPUs that
- * come online are measured, and nothing is written to unless root asks for it again.
+ * While the kernel trusts the TSC, it maintains TSC_ADJUST itself (tsc_sync.c): it reverts a
+ * foreign value when the CPU next becomes idle, at most once a second, and by a timer of 10
+ * minutes. This is therefore for machines whose TSC the kernel does not trust; there it
+ * leaves the register alone. The register may be reset when the CPU goes offline, or in a
+ * suspend. CPUs that come online are measured, but nothing is written unless root asks again.
  *
- * The reference CPU's TSC is never written to.
+ * The reference CPU's TSC is never written.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": TSC_ADJUST: " fmt
 
@@ -32,7 +32,7 @@
 #include "skew.h"
 
 static DEFINE_MUTEX(adjust_mutex);
-static bool failed;		/* adjust_mutex, to clear it */
+static bool failed;		/* cleared under adjust_mutex */
 
 static int check_machine(void)
 {
@@ -51,7 +51,7 @@ static int check_machine(void)
 	return 0;
 }
 
-/* Whose TSC is surely nearer to the reference's without what was measured? */
+/* Choose the CPUs whose TSC is certain to be nearer to the reference's after a correction. */
 static int choose(struct cpumask *cpus)
 {
 	struct apic_clock_skew skew;
@@ -76,14 +76,14 @@ static int choose(struct cpumask *cpus)
 	return ret;
 }
 
-/* Interrupts are off on all CPUs. */
+/* Runs with interrupts off on all CPUs. */
 static void move_here(void)
 {
 	struct apic_clock_skew skew;
 	u32 low, high;
 	u64 value;
 
-	/* It may have gone offline, and have come again, since it was chosen. */
+	/* The CPU may have gone offline and come back since it was chosen. */
 	if (apic_clock_get_skew(smp_processor_id(), &skew))
 		return;
 	if (rdmsr_safe(MSR_IA32_TSC_ADJUST, &low, &high)) {
@@ -125,21 +125,21 @@ static int move(struct cpumask *cpus)
 }
 
 /**
- * apic_clock_adjust() - take the skew off the TSCs, as far as it is sure
+ * apic_clock_adjust() - correct the skew in the TSCs, where it is certain
  *
- * All CPUs are measured, those that are surely apart from the reference CPU are written
- * to, all or none, and all are measured again.
+ * Measure all CPUs, write to those that certainly differ from the reference CPU (all or
+ * none of them), and measure all again.
  *
- * Context: Task; stops all CPUs for some microseconds. The kernel log has the reason of
+ * Context: Task; stops all CPUs for some microseconds. The kernel log has the reason for
  * an error.
  * Return:
- * * %0 - done, or there is nothing to do
+ * * %0 - done, or there was nothing to do
  * * %-EOPNOTSUPP - no such register, a hypervisor, or no high resolution timers
- * * %-EPERM - the kernel trusts the TSC, and would undo it
+ * * %-EPERM - the kernel trusts the TSC, and would undo the correction
  * * %-ERANGE - a CPU's skew is not known well enough
  * * %-EBUSY - timers are pending on a CPU that would be written to
  * * %-ENODEV - a CPU has gone offline meanwhile
- * * %-EIO - a CPU has refused
+ * * %-EIO - a CPU has refused the access
  * * others - as apic_clock_get_skew()
  */
 int apic_clock_adjust(void)

@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a timer comes near: its states, and what carries it from one to the next.
+ * The approach of a timer to its moment: its states, and the transitions between them.
  *
- * Far from its moment a timer is an hrtimer of its clock, which the kernel moves
- * with the clock: that follows steering, steps, leap seconds and sleep. Two
- * milliseconds before, the CPU's own timer is armed for the TSC value at which the
- * clock will read the moment, so that the CPU is kept awake for it and armed early
- * enough. Shortly before, the moment is converted once more: by the last bit of
- * its rate the kernel's clock may have moved by a cycle meanwhile, or it may have
- * been set. From there on nothing follows: 500 ppm, all that NTP may steer, are 25
- * ns by then.
+ * Far from its moment a timer is an hrtimer of its clock. The kernel moves the hrtimer with
+ * the clock, so it follows steering, steps, leap seconds and suspends. Two milliseconds
+ * before the moment, the CPU's own timer is armed for the TSC value at which the clock will
+ * read the moment, so that the CPU is kept awake for it and the hardware is programmed early
+ * enough. Shortly before, the moment is converted once more: the kernel's clock may have
+ * moved by a cycle because of the last bit of its rate, or may have been set. Changes after
+ * that are not followed: 500 ppm, the most that NTP may steer, amount to 25 ns by then.
  *
  *	FAR ---approach---> NEAR ---check---> LAST ---expiry---> IDLE
  *	 ^                   ^ |               ^
  *	 |                   | v               |
  *	 +------------------ MOVING -----------+
  *
- * MOVING is short, and passed through each time that the CPU's timer is armed.
+ * MOVING is short; a timer passes through it each time the CPU's timer is armed.
  *
- * The moment is approached in steps, an eighth of the way being left each time. On
- * an idle CPU the kernel programs its next event by the rate that its clock has
- * then: when the clock is made faster meanwhile, the event is late. The tick's
- * length can change by a tenth.
+ * A timer approaches its moment in steps, each of which leaves an eighth of the way. On an
+ * idle CPU the kernel programs its next event by the clock's present rate. If the clock is
+ * made faster meanwhile, the event is late. The tick's length can change by a tenth.
  *
- * CLOCK_MONOTONIC_RAW and PTP clocks have no hrtimers: they are approached by those of
- * CLOCK_MONOTONIC.
+ * CLOCK_MONOTONIC_RAW and PTP clocks have no hrtimers. Their timers are approached by
+ * hrtimers of CLOCK_MONOTONIC.
  *
- * Without high resolution (highres=off) the kernel runs hrtimers in its ticks only.
- * All of this begins two ticks earlier then, so that it is done in time.
+ * Without high resolution (highres=off) the kernel runs hrtimers only in its ticks. All
+ * steps then begin two ticks earlier, so that they are done in time.
  *
- * A timer's lock is the outer one of its list's and of those of hrtimers and
- * of timers. No callback of an hrtimer is waited for under it.
+ * Lock order: a timer's lock is taken before its list's lock and the locks of hrtimers and
+ * of the core's timers. No code waits for an hrtimer callback while it holds a timer's lock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -56,17 +54,18 @@
 #include "list.h"
 #include "phc_line.h"
 
-/* Before the moment, ns: arm for it, and check once more. */
+/* Times before the moment, ns: arm the CPU's timer, and check the conversion once more. */
 #define NEAR_NS		(2 * (s64)NSEC_PER_MSEC)
 #define CHECK_NS	(50 * (s64)NSEC_PER_USEC)
 
 struct apic_clock_stats apic_clock_stats;
 
 /**
- * apic_clock_timer_settle() - have a timer leave the list, unless an hrtimer is queued still
+ * apic_clock_timer_settle() - remove a timer from the list, unless an hrtimer is still queued
  * @timer:	timer that is IDLE or LAST
  *
- * One that its callback has started again cannot be cancelled before that has returned:
+ * An hrtimer that was restarted by its own callback cannot be cancelled before the callback
+ * has returned:
  *
  *	CPU0: approach()                        CPU1: del_apic_timer_at()
  *	  start(&timer->approach)
@@ -75,7 +74,7 @@ struct apic_clock_stats apic_clock_stats;
  *	                                        hrtimer_try_to_cancel() = -1
  *	  returns
  *
- * That finds it IDLE, and calls this again.
+ * The restarted callback finds the timer IDLE, and calls this function again.
  *
  * Context: Under the timer's lock, interrupts off.
  */
@@ -86,7 +85,7 @@ void apic_clock_timer_settle(struct apic_clock_timer *timer)
 		apic_clock_timer_delist(timer);
 }
 
-/* In a callback that has nothing to do. */
+/* Called by a callback that has nothing else to do. */
 static void settle_if_over(struct apic_clock_timer *timer)
 {
 	lockdep_assert_held(&timer->lock);
@@ -100,26 +99,26 @@ static void start(struct apic_clock_timer *timer, struct hrtimer *hrtimer, ktime
 	hrtimer_start(hrtimer, max_t(ktime_t, at, 0), HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
-/* How late the kernel may run an hrtimer, ns. */
+/* Maximum delay of an hrtimer, ns. */
 static s64 hrtimers_late(void)
 {
 	return hrtimer_resolution < TICK_NSEC ? 0 : 2 * TICK_NSEC;
 }
 
-/* How long before a moment the CPU's timer is armed for it, at least, ns. */
+/* Minimum time before a moment at which the CPU's timer is armed for it, ns. */
 static s64 near_ns(void)
 {
 	return NEAR_NS + hrtimers_late();
 }
 
-/* It has no hrtimers of its own. */
+/* Check for a clock without hrtimers, which is approached by CLOCK_MONOTONIC. */
 static bool by_monotonic(clockid_t clock)
 {
 	return clock == CLOCK_MONOTONIC_RAW || apic_clock_is_phc(clock);
 }
 
 /**
- * apic_clock_is_gone() - check whether a clock is a PTP clock that has gone
+ * apic_clock_is_gone() - check whether a clock is a PTP clock that is gone
  * @clock:	clock that a timer was armed for
  *
  * Context: Any but NMI.
@@ -132,7 +131,7 @@ bool apic_clock_is_gone(clockid_t clock)
 	return apic_clock_is_phc(clock) && apic_clock_phc_line(clock, &line);
 }
 
-/* The TSC value that the timer expires at, by what its clock does now. */
+/* The TSC value at which the timer expires, by its clock's present line. */
 static u64 moment_of(const struct apic_clock_timer *timer)
 {
 	u64 error, tsc = apic_clock_to_tsc(timer->clock, timer->when, &error);
@@ -140,15 +139,15 @@ static u64 moment_of(const struct apic_clock_timer *timer)
 	return timer->flags & APIC_CLOCK_AFTER ? apic_timer_add_tsc(tsc, error) : tsc;
 }
 
-/* How long it is until then, ns of CLOCK_MONOTONIC, which nobody sets. */
+/* Time until @tsc, in ns of CLOCK_MONOTONIC, which cannot be set. */
 static s64 until(u64 tsc)
 {
 	return apic_timer_tsc_to_clock(CLOCK_MONOTONIC, tsc) - ktime_get();
 }
 
 /*
- * Arm the CPU's timer, or that of another: the CPU may be gone. It may also be this one, on
- * its way off, where the core accepts no timer any more while hrtimers still run.
+ * Arm the CPU's timer, or another CPU's if it is offline. It may also be this CPU, going
+ * offline: the core accepts no timers there any more while hrtimers still run.
  */
 static int arm(struct apic_clock_timer *timer, u64 tsc)
 {
@@ -168,8 +167,8 @@ static int arm(struct apic_clock_timer *timer, u64 tsc)
 }
 
 /*
- * Return: true if a callback is under way. hrtimer_cancel() would wait for it without the
- * lock, while apic_clock_timer_set_clock() makes another hrtimer of the approach:
+ * Return: true if a callback is running. hrtimer_cancel() would wait for it without the
+ * lock, while apic_clock_timer_set_clock() initialises the approach as another hrtimer:
  *
  *	CPU0: handler                           CPU1: del_apic_timer_at_sync()
  *	  add_apic_timer_at(), another clock
@@ -190,9 +189,9 @@ static bool cancel_hrtimers(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timer_take_out() - take a timer out of wherever it is
+ * apic_clock_timer_take_out() - cancel a timer in any of its states
  * @timer:	the timer
- * @callback:	set: true if a callback of its hrtimers is under way
+ * @callback:	set: true if a callback of its hrtimers is running
  *
  * Context: Under the timer's lock, interrupts off.
  * Return: as del_apic_timer().
@@ -204,19 +203,19 @@ int apic_clock_timer_take_out(struct apic_clock_timer *timer, bool *callback)
 	int ret;
 
 	lockdep_assert_held(&timer->lock);
-	/* A callback that is under way finds the state, once it has the lock. */
+	/* A running callback sees this state once it has the lock. */
 	timer->state = APIC_CLOCK_IDLE;
 	*callback = cancel_hrtimers(timer);
 	ret = del_apic_timer(&timer->timer);
 	if (state == APIC_CLOCK_FAR)
 		return 1;
-	/* It was armed, if not as far as the CPU's timer. */
+	/* The timer was armed before, even if the CPU's timer never was. */
 	return ret == -ENOENT && timer->cpu >= 0 ? 0 : ret;
 }
 
 /*
- * A PTP clock may go, or be set, while a timer of it is armed. Whoever looks for its timers
- * then finds this one, and waits for its lock; or what has become of the clock shows here:
+ * A PTP clock may vanish, or be set, while we arm one of its timers. Either the search for
+ * the clock's timers finds this one and waits for its lock, or we see the clock's new line:
  *
  *	CPU0: apic_clock_timer_advance()        CPU1: read_work() of phc.c
  *	                                          publishes it
@@ -231,14 +230,14 @@ static void have_found(struct apic_clock_timer *timer)
 		return;
 	apic_clock_timer_enlist(timer);
 	/*
-	 * It may have been there already, as one of another clock. Pairs with the lock that
-	 * next_of() of list.c takes before it compares clocks.
+	 * It may have been in the list already, as a timer of another clock. Pairs with the
+	 * lock that next_of() in list.c takes before it compares clocks.
 	 */
 	smp_mb();
 }
 
 /**
- * apic_clock_timer_advance() - do what is next for a timer that is armed nowhere
+ * apic_clock_timer_advance() - do the next step of a timer that is not armed anywhere
  * @timer:	the timer; its clock, moment and CPU are set
  *
  * Context: Under the timer's lock, interrupts off.
@@ -252,9 +251,9 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	int ret;
 
 	lockdep_assert_held(&timer->lock);
-	/* Before the state, for is_pending() of timer.c. */
+	/* Before the state, for is_pending() in timer.c. */
 	WRITE_ONCE(timer->armed, timer->armed + 1);
-	/* It may be there still when the last expiry came before it. */
+	/* The check may still be queued if the last expiry came before it. */
 	hrtimer_try_to_cancel(&timer->check);
 	have_found(timer);
 	if (apic_clock_is_gone(timer->clock)) {
@@ -262,7 +261,7 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 		apic_clock_timer_settle(timer);
 		return -ENODEV;
 	}
-	/* Once: where the clock is set, or goes, just here, it is far by what is armed too. */
+	/* Convert once: if the clock is set or vanishes here, state and armed value still agree. */
 	tsc = moment_of(timer);
 	left = until(tsc);
 	if (left >= 2 * near) {
@@ -275,7 +274,7 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 		return 0;
 	}
 
-	/* It may expire at once, on another CPU: see is_pending() of timer.c. */
+	/* It may expire at once, on another CPU: see is_pending() in timer.c. */
 	WRITE_ONCE(timer->state, APIC_CLOCK_MOVING);
 	ret = arm(timer, tsc);
 	if (ret) {
@@ -296,10 +295,10 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timer_advance_late() - likewise when nobody waits for what this returns
+ * apic_clock_timer_advance_late() - do a timer's next step out of a callback
  * @timer:	the timer
  *
- * One whose module is being unloaded goes no further.
+ * A timer whose module is being unloaded is not advanced.
  *
  * Context: Under the timer's lock, interrupts off.
  * Return: 0 or an error, for apic_clock_timer_unlock_and_report().
@@ -328,13 +327,13 @@ int apic_clock_timer_advance_late(struct apic_clock_timer *timer)
 static DEFINE_PER_CPU(const struct apic_clock_timer *, reported);
 
 /**
- * apic_clock_timer_unlock_and_report() - notify a timer's owner if it is lost
+ * apic_clock_timer_unlock_and_report() - unlock a timer, and notify its owner if it is lost
  * @timer:	the timer
- * @ret:	0: it is not, and is unlocked only
+ * @ret:	0: it is not lost, and is only unlocked
  *
  * Interrupts stay off, so that del_apic_timer_at_sync() can wait for this by spinning.
  *
- * Context: Under the timer's lock, which it gives up, interrupts off.
+ * Context: Under the timer's lock, which is released, interrupts off.
  */
 void apic_clock_timer_unlock_and_report(struct apic_clock_timer *timer, int ret)
 	__releases(&timer->lock)
@@ -348,12 +347,12 @@ void apic_clock_timer_unlock_and_report(struct apic_clock_timer *timer, int ret)
 	__this_cpu_write(reported, timer);
 	timer->lost(timer, -ENODEV);
 	__this_cpu_write(reported, NULL);
-	/* Pairs with del_apic_timer_at_sync(), after which its memory is freed. */
+	/* Pairs with del_apic_timer_at_sync(), after which the timer may be freed. */
 	atomic_dec_return_release(&timer->reports);
 }
 
 /**
- * apic_clock_timer_is_reported() - check whether it is this CPU that notifies a timer's owner
+ * apic_clock_timer_is_reported() - check whether this CPU is notifying a timer's owner
  * @timer:	the timer
  *
  * Context: Any.
@@ -361,7 +360,7 @@ void apic_clock_timer_unlock_and_report(struct apic_clock_timer *timer, int ret)
  */
 bool apic_clock_timer_is_reported(const struct apic_clock_timer *timer)
 {
-	/* Only within @lost, where we stay on this CPU, is it ours. */
+	/* It equals @timer only within @lost, where we stay on this CPU. */
 	return raw_cpu_read(reported) == timer;
 }
 
@@ -373,7 +372,7 @@ static enum hrtimer_restart approach(struct hrtimer *hrtimer)
 
 	local_irq_save(flags);
 	raw_spin_lock(&timer->lock);
-	/* Otherwise it was deleted or armed anew before we had the lock. */
+	/* Otherwise the timer was deleted or armed anew before we got the lock. */
 	if (timer->state == APIC_CLOCK_FAR && !hrtimer_is_queued(hrtimer))
 		ret = apic_clock_timer_advance_late(timer);
 	else
@@ -389,10 +388,10 @@ static int check_again(struct apic_clock_timer *timer)
 	u64 tsc = moment_of(timer);
 
 	atomic64_inc(&apic_clock_stats.checked);
-	/* A new epoch of the TSC may be moving it; it does not matter then. */
+	/* A new epoch of the TSC may be moving the timer; then the comparison does not matter. */
 	if (tsc != READ_ONCE(timer->timer.expires) && apic_timer_pending(&timer->timer)) {
 		WRITE_ONCE(timer->state, APIC_CLOCK_MOVING);
-		/* Pairs with is_pending() of timer.c: who sees it taken out sees the state, too. */
+		/* Pairs with is_pending() in timer.c: a CPU that sees it deleted sees the state. */
 		smp_wmb();
 		/* It may have expired, on another CPU. */
 		if (del_apic_timer(&timer->timer) == 1) {
@@ -428,8 +427,8 @@ static enum hrtimer_restart check(struct hrtimer *hrtimer)
 }
 
 /**
- * apic_clock_timer_setup() - initialise what carries a timer, which is IDLE then
- * @timer:	the timer, whose state is still to be written
+ * apic_clock_timer_setup() - initialise the hrtimers of a timer
+ * @timer:	the timer; the caller sets its state afterwards
  *
  * Context: Any but NMI.
  */
@@ -442,14 +441,14 @@ void apic_clock_timer_setup(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timer_set_clock() - have a timer that is not pending approached by a clock
+ * apic_clock_timer_set_clock() - set the clock of a timer that is not pending
  * @timer:	the timer
  * @clock:	the clock
  *
- * The approach is an hrtimer of one clock. It may be in its callback still.
+ * The approach is an hrtimer of one clock. Its callback may still be running.
  *
  * Context: Under the timer's lock, interrupts off.
- * Return: false while it is: unlock, and try again.
+ * Return: false while the callback runs: unlock, and try again.
  */
 bool apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	__must_hold(&timer->lock)

@@ -11,11 +11,12 @@
  * @APIC_CLOCK_IDLE:	neither FAR nor NEAR; its last check may be over
  * @APIC_CLOCK_FAR:	its approach is pending, or its check if CLOCK_MONOTONIC approaches it
  * @APIC_CLOCK_NEAR:	the CPU's timer is armed, and its check is pending
- * @APIC_CLOCK_MOVING:	the CPU's timer is armed, or taken out for that unless it expires
+ * @APIC_CLOCK_MOVING:	the CPU's timer is being armed, or deleted to be armed anew unless it
+ *			expires first
  * @APIC_CLOCK_LAST:	the CPU's timer was armed, and nothing else will happen
  *
- * approach.c draws the edges. The values are unlikely ones, so that what was never
- * initialised is recognised.
+ * See approach.c for the transitions. The values are unlikely to occur by chance, so that a
+ * timer that was never initialised is recognised.
  */
 enum apic_clock_state {
 	APIC_CLOCK_IDLE = 0x41430001,
@@ -26,10 +27,10 @@ enum apic_clock_state {
 };
 
 /**
- * struct apic_clock_stats - what has happened to timers of clocks
- * @approached:	moments that came near, so that the CPU's timer was armed for them
+ * struct apic_clock_stats - counters of the timers of clocks
+ * @approached:	moments for which the CPU's timer was armed
  * @checked:	moments that were converted again shortly before
- * @moved:	those of @checked whose TSC value was another
+ * @moved:	those of @checked whose TSC value had changed
  * @stepped:	those of @checked that a step of the clock has moved far away
  * @lost:	timers that no CPU would accept, or whose clock is gone
  */

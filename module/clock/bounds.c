@@ -8,14 +8,14 @@
 #include "bounds.h"
 
 /**
- * apic_clock_gcd() - greatest common divisor
+ * apic_clock_gcd() - compute a greatest common divisor
  * @a:		a number, may be 0
- * @b:		likewise
+ * @b:		another number, may be 0
  *
- * The kernel has one for unsigned long, which not all configurations export.
+ * The kernel has a function for unsigned long, which not all configurations export.
  *
  * Context: Any.
- * Return: it; the other number if one is 0.
+ * Return: the divisor; the other number if one is 0.
  */
 u64 apic_clock_gcd(u64 a, u64 b)
 {
@@ -34,7 +34,7 @@ u64 apic_clock_gcd(u64 a, u64 b)
  * @bounds:	bounds
  *
  * Context: Any.
- * Return: true if no one distance explains all round trips.
+ * Return: true if no single distance explains all round trips.
  */
 bool apic_clock_bounds_contradict(const struct apic_clock_bounds *bounds)
 {
@@ -54,10 +54,10 @@ s64 apic_clock_bounds_middle(const struct apic_clock_bounds *bounds)
 }
 
 /**
- * apic_clock_trips_add() - use a round trip for the estimate, if it is a fast one
- * @trips:	of the CPU that has begun it
- * @took:	cycles from its beginning to its end
- * @twice:	twice the distance of the TSCs by it
+ * apic_clock_trips_add() - use a round trip for the estimate, if it was fast
+ * @trips:	fastest round trips of the CPU that has begun it
+ * @took:	duration of the round trip, cycles
+ * @twice:	twice the distance of the TSCs by this round trip
  * @slack:	see &struct apic_clock_bounds
  *
  * Context: Any.
@@ -66,7 +66,7 @@ void apic_clock_trips_add(struct apic_clock_trips *trips, u64 took, s64 twice, u
 {
 	if (trips->count && took > trips->least + slack)
 		return;
-	/* Those before it were not that fast. */
+	/* The earlier round trips were slower. */
 	if (!trips->count || took + slack < trips->least) {
 		trips->sum = 0;
 		trips->count = 0;
@@ -82,8 +82,8 @@ void apic_clock_trips_add(struct apic_clock_trips *trips, u64 took, s64 twice, u
  * @bounds:	bounds that do not contradict each other
  *
  * Context: Any.
- * Return: the mean of what the fastest round trips of both roles say, cycles; the
- * middle of the bounds if there were none in a role, or that is not within them.
+ * Return: the mean estimate of the fastest round trips in both roles, cycles; the middle of
+ * the bounds if a role had none, or if the mean is not within the bounds.
  */
 s64 apic_clock_bounds_estimate(const struct apic_clock_bounds *bounds)
 {
@@ -92,15 +92,15 @@ s64 apic_clock_bounds_estimate(const struct apic_clock_bounds *bounds)
 
 	if (!a->count || !b->count)
 		return apic_clock_bounds_middle(bounds);
-	/* A role's mean, twice; of both roles together four times. */
+	/* Each role's mean is twice the distance, so the sum is four times the distance. */
 	four = div_s64(a->sum, a->count) + div_s64(b->sum, b->count);
-	/* To the nearest, not towards 0. */
+	/* Round to the nearest, not towards 0. */
 	found = (four + 2) >> 2;
 	return found >= bounds->low && found <= bounds->high ? found :
 							      apic_clock_bounds_middle(bounds);
 }
 
-/* The remainder that is not negative. */
+/* The non-negative remainder. */
 static u64 modulo(s64 value, u64 by)
 {
 	u64 rest;
@@ -116,12 +116,12 @@ static u64 modulo(s64 value, u64 by)
 /**
  * apic_clock_bounds_snap() - estimate the distance of two TSCs that count in steps
  * @bounds:	bounds that do not contradict each other
- * @quantum:	step in which both TSCs count, cycles; 0 and 1 say nothing
+ * @quantum:	step in which both TSCs count, cycles; 0 and 1 mean that it is not known
  * @residue:	the distance modulo @quantum, which is known exactly
  *
  * Context: Any.
- * Return: the possible distance that is nearest to the estimate; the estimate, if
- * none is within the bounds.
+ * Return: the possible distance nearest to the estimate; the estimate itself if no possible
+ * distance is within the bounds.
  */
 s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, u64 residue)
 {
@@ -136,14 +136,14 @@ s64 apic_clock_bounds_snap(const struct apic_clock_bounds *bounds, u64 quantum, 
 }
 
 /**
- * apic_clock_skew_is_sure() - whether two TSCs are surely nearer without an estimate
- * @low:	lower bound of how far one is ahead, cycles
- * @high:	upper bound
- * @offset:	the estimate, within them
+ * apic_clock_skew_is_sure() - check whether subtracting an estimate is certain to help
+ * @low:	lower bound of how far one TSC is ahead, cycles
+ * @high:	upper bound, cycles
+ * @offset:	the estimate, within the bounds
  *
  * Context: Any.
- * Return: true if what would be left of the distance when @offset is taken off is less
- * than the distance is now, wherever that is within the bounds.
+ * Return: true if, for every distance within the bounds, subtracting @offset leaves less
+ * than the distance itself.
  */
 bool apic_clock_skew_is_sure(s64 low, s64 high, s64 offset)
 {
@@ -154,9 +154,9 @@ bool apic_clock_skew_is_sure(s64 low, s64 high, s64 offset)
 
 /**
  * apic_clock_bounds_ring() - check that a ring of three measurements closes
- * @a:		how far CPU A is ahead of the reference
- * @b:		how far CPU B is ahead of the reference
- * @pair:	how far B is ahead of A
+ * @a:		bounds of how far CPU A is ahead of the reference
+ * @b:		bounds of how far CPU B is ahead of the reference
+ * @pair:	bounds of how far B is ahead of A
  *
  * Context: Any.
  * Return: true if one set of distances explains all three.

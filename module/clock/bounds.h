@@ -8,9 +8,9 @@
 
 /**
  * struct apic_clock_trips - the fastest round trips that one CPU has begun
- * @least:	what the fastest has taken, cycles
- * @sum:	sum of @count estimates, twice each
- * @count:	round trips that were about as fast
+ * @least:	duration of the fastest, cycles
+ * @sum:	twice the sum of @count estimates
+ * @count:	number of round trips that were about as fast
  */
 struct apic_clock_trips {
 	u64 least;
@@ -19,25 +19,25 @@ struct apic_clock_trips {
 };
 
 /**
- * struct apic_clock_bounds - what is sure of how far one TSC is ahead of another
- * @low:	it is not less, cycles
- * @high:	it is not more, cycles; less than @low: it has changed meanwhile
- * @rounds:	round trips that this comes from
- * @slack:	round trips that take so much longer than the fastest are about as
- *		fast, cycles
- * @trips:	of those that A [0] and B [1] have begun
+ * struct apic_clock_bounds - bounds of how far one TSC is ahead of another
+ * @low:	lower bound of the distance, cycles
+ * @high:	upper bound, cycles; less than @low: the distance has changed meanwhile
+ * @rounds:	number of round trips that the bounds come from
+ * @slack:	maximum extra duration of a round trip that counts as about as fast as the
+ *		fastest, cycles
+ * @trips:	fastest round trips begun by A [0] and by B [1]
  *
- * Two CPUs send each other messages. CPU A reads its TSC (t1) and sends, B
- * receives it, reads its own (t2) and answers, A receives that and reads its TSC
- * again (t3). As t2 was read between the other two, B is ahead of A by t2 - t3 at
- * least and t2 - t1 at most. Whatever holds a message up (an interrupt, an SMI,
- * another virtual machine) can only make these bounds wider, never wrong, so that
- * the narrowest of each side are kept, and need not be of the same round trip.
+ * Two CPUs send each other messages. CPU A reads its TSC (t1) and sends. B receives the
+ * message, reads its own TSC (t2) and answers. A receives the answer and reads its TSC again
+ * (t3). Because t2 was read between the other two, B is ahead of A by at least t2 - t3 and
+ * at most t2 - t1. A delayed message (by an interrupt, an SMI, another virtual machine) can
+ * only make these bounds wider, never wrong. The narrowest bound of each side is kept, and
+ * the two need not come from the same round trip.
  *
- * The bounds say nothing of where between them the distance is. If both ways take
- * the same, it is in the middle of a round trip. That is nearly so of the fastest,
- * which nothing has held up; and if it is the answer that takes longer, or the
- * message, that shows in both roles, with opposite sign.
+ * The bounds do not say where between them the distance is. If both directions take equally
+ * long, it is in the middle of a round trip. That is nearly true of the fastest round trips,
+ * which nothing has delayed. If one direction is slower than the other, the error has
+ * opposite signs in the two roles.
  */
 struct apic_clock_bounds {
 	s64 low;
@@ -53,7 +53,7 @@ void apic_clock_trips_add(struct apic_clock_trips *trips, u64 took, s64 twice, u
 
 /**
  * apic_clock_bounds_add() - use a round trip that A has begun
- * @bounds:	of B's TSC less A's
+ * @bounds:	bounds of B's TSC less A's
  * @t1:		A's TSC before
  * @t2:		B's TSC
  * @t3:		A's TSC after
@@ -68,7 +68,7 @@ static inline void apic_clock_bounds_add(struct apic_clock_bounds *bounds, u64 t
 
 /**
  * apic_clock_bounds_add_reverse() - use a round trip that B has begun
- * @bounds:	of B's TSC less A's
+ * @bounds:	bounds of B's TSC less A's
  * @t1:		B's TSC before
  * @t2:		A's TSC
  * @t3:		B's TSC after

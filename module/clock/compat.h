@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernel versions.
+ * Differences between kernel versions.
  *
- * hrtimer_setup(): from 6.13; before, hrtimer_init() and an assignment. Gone
- * with hrtimer_init() in 6.15.
+ * hrtimer_setup(): since 6.13; before, hrtimer_init() and an assignment. 6.15 removed
+ * hrtimer_init().
  *
- * cpuid(): in <asm/cpuid/api.h> from 6.16; before, in <asm/processor.h>.
+ * cpuid(): in <asm/cpuid/api.h> since 6.16; before, in <asm/processor.h>.
  */
 #ifndef _APIC_CLOCK_COMPAT_H
 #define _APIC_CLOCK_COMPAT_H

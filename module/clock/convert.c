@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the reference CPU's TSC to that of another CPU, and back.
+ * Convert between the reference CPU's TSC and that of another CPU.
  *
- * Only what is asked for is converted. A timer's deadline is a value of the TSC of the CPU
- * that its handler runs on, and stays one: the handler reads that TSC by rdtsc(), which no
- * software corrects, and would find itself late or early by the skew.
+ * Values are converted only on request. A timer's expiry remains a TSC value of the CPU that
+ * its handler runs on: the handler reads that TSC by rdtsc(), which software cannot correct,
+ * and would otherwise find itself late or early by the skew.
  */
 #include <linux/apic_clock.h>
 #include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
-/* Saturates: never stays never, and nothing is before the beginning. */
+/* Saturating addition: never stays never, and no result is below 0. */
 static u64 add(u64 tsc, s64 cycles)
 {
 	if (cycles >= 0)
@@ -19,7 +19,7 @@ static u64 add(u64 tsc, s64 cycles)
 	return tsc == U64_MAX ? tsc : tsc - min(tsc, -(u64)cycles);
 }
 
-/* How far a CPU's TSC is ahead, and how far that may be off: by anything, if it is not known. */
+/* How far a CPU's TSC is ahead; @error is U64_MAX if that is not known. */
 static s64 offset_of(int cpu, u64 *error)
 {
 	struct apic_clock_skew skew;
@@ -37,14 +37,14 @@ static s64 offset_of(int cpu, u64 *error)
 /**
  * apic_clock_to_cpu() - convert a moment to the TSC of a CPU
  * @cpu:	the CPU
- * @tsc:	moment, TSC of the reference CPU; U64_MAX stays what it is
- * @error:	set to how many cycles the result may be off: of the skew as it was
- *		measured last; U64_MAX if that is not known. May be NULL.
+ * @tsc:	moment, TSC of the reference CPU; U64_MAX stays U64_MAX
+ * @error:	set to the result's possible error in cycles, by the latest measurement of
+ *		the skew; U64_MAX if the skew is not known. May be NULL.
  *
- * What is converted before the skew is measured anew is not converted again.
+ * A later measurement of the skew does not change earlier results.
  *
  * Context: Any but NMI.
- * Return: what the TSC of @cpu reads then; @tsc if the skew is not known.
+ * Return: the TSC of @cpu at that moment; @tsc if the skew is not known.
  */
 u64 apic_clock_to_cpu(int cpu, u64 tsc, u64 *error)
 {
@@ -55,11 +55,11 @@ EXPORT_SYMBOL_GPL(apic_clock_to_cpu);
 /**
  * apic_clock_from_cpu() - convert a value of the TSC of a CPU
  * @cpu:	the CPU
- * @tsc:	moment, TSC of @cpu; U64_MAX stays what it is
- * @error:	as that of apic_clock_to_cpu()
+ * @tsc:	moment, TSC of @cpu; U64_MAX stays U64_MAX
+ * @error:	as for apic_clock_to_cpu()
  *
  * Context: Any but NMI.
- * Return: what the TSC of the reference CPU reads then; @tsc if the skew is not known.
+ * Return: the TSC of the reference CPU at that moment; @tsc if the skew is not known.
  */
 u64 apic_clock_from_cpu(int cpu, u64 tsc, u64 *error)
 {

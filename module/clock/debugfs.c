@@ -2,17 +2,17 @@
 /*
  * /sys/kernel/debug/apic_clock/
  *
- *	clocks		the clocks that timers can expire by: what each reads at
- *			one TSC value, how far off a conversion may be, and its
- *			rate against the TSC's nominal one; PTP clocks that are attached
+ *	clocks		the clocks that timers can expire by: their time at one TSC value,
+ *			the possible error of a conversion, and their rate against the
+ *			TSC's nominal one; and the attached PTP clocks
  *	stats		counters of the timers
  *	resync		the TSC's rate by another counter, and how far each CPU's TSC is
  *			behind because it has stopped; writing "compare" compares now
  *	skew		how far each CPU's TSC is ahead of the reference CPU's, with
- *			bounds; writing "measure" measures again, "write" takes it off
+ *			bounds; writing "measure" measures again, writing "write" corrects
  *			the TSCs by TSC_ADJUST
  *	verdict		what TSC values of different CPUs are worth to each other,
- *			after the facts that this follows from
+ *			preceded by the facts that it follows from
  */
 #include <linux/apic_clock.h>
 #include <linux/cpumask.h>
@@ -107,7 +107,7 @@ static int skew_open(struct inode *inode, struct file *file)
 	return single_open(file, skew_show, NULL);
 }
 
-/* What the files that do something take. */
+/* Check the word written to a file. */
 static int check_word(const char __user *user, size_t size, const char *wanted)
 {
 	char word[16] = {};
@@ -165,7 +165,7 @@ static const struct file_operations resync_fops = {
 	.release = single_release,
 };
 
-/* What else is known of each CPU. */
+/* Show further facts about each CPU. */
 static void show_cpus(struct seq_file *file)
 {
 	struct apic_clock_resync resync;
@@ -244,7 +244,7 @@ static int verdict_show(struct seq_file *file, void *unused)
 DEFINE_SHOW_ATTRIBUTE(verdict);
 
 /**
- * apic_clock_debugfs_init() - create the files; without them all else works too
+ * apic_clock_debugfs_init() - create the files; everything else works without them
  */
 void apic_clock_debugfs_init(void)
 {

@@ -2,11 +2,10 @@
 /*
  * Handlers on several CPUs that start at one instant.
  *
- * Each CPU has a timer of mode exact and waits on its own TSC, so that nothing goes
- * between the CPUs in the last stretch. What they share is one line for each
- * member, read by the last of them for the receipt, and with
- * APIC_CLOCK_GROUP_ALL a decision: the first to come to it counts who is there,
- * and its word holds for all.
+ * Each CPU has a timer of mode exact and waits on its own TSC, so that the CPUs exchange no
+ * data right before the moment. They share one cache line for each member, which the last
+ * member reads for the receipt. With APIC_CLOCK_GROUP_ALL they also share a decision: the
+ * first member that reaches it counts the members that have arrived, and decides for all.
  *
  *	CPU0: arrives                       CPU1: is held up by an SMI
  *	  waits until 1.5 us before
@@ -40,11 +39,12 @@
 
 #include "group.h"
 
-/* Arming the CPUs takes an interrupt of each. */
+/* Minimum time to the moment: arming takes an interrupt on each CPU. */
 #define LEAST_NS	(20 * NSEC_PER_USEC)
 /*
- * How early the members of an all-or-none group enter, and when they decide. That takes
- * each of them some cache misses, and a PAUSE before may take 140 cycles of a slow core.
+ * Times before the moment at which the members of an all-or-none group enter, and decide. The
+ * decision takes each of them some cache misses, and a PAUSE before it may take 140 cycles of
+ * a slow core.
  */
 #define EARLY_NS	(5 * NSEC_PER_USEC)
 #define DECIDE_NS	1500
@@ -60,10 +60,10 @@ enum decision {
  * @timer:	its timer
  * @group:	the group
  * @cpu:	the CPU
- * @error:	how far its TSC may be from where it is taken to be, cycles
+ * @error:	possible error of its TSC, cycles
  * @late:	start of the handler less the moment on the CPU's own TSC, if @called
  * @called:	the handler was called
- * @armed:	it was, and has not left since
+ * @armed:	the member was armed, and has not left since
  */
 struct member {
 	struct apic_timer_list timer;
@@ -77,22 +77,23 @@ struct member {
 
 /**
  * struct apic_clock_group - a group
- * @node:	of the list of all
+ * @node:	entry in the list of all groups
  * @function:	the members' handler
  * @done:	receives the receipt, may be NULL
- * @data:	for both
+ * @data:	argument for both
  * @flags:	APIC_CLOCK_GROUP_*
  * @count:	number of members
  * @when:	the moment
- * @busy:	it is armed, or its last expiry is not over
+ * @busy:	the group is armed, or its last expiry is not over
  * @arming:	apic_clock_group_fire() arms the members
- * @left:	members that are armed or run, and apic_clock_group_fire() while it arms them
+ * @left:	number of members that are armed or run, plus 1 while apic_clock_group_fire()
+ *		arms them
  * @failed:	apic_clock_group_fire() could not arm all: there is no receipt
  * @arrived:	members that wait in their interrupt
  * @decision:	an &enum decision
- * @cancelled:	it is being cancelled, or its module is being unloaded
+ * @cancelled:	the group is being cancelled, or its module is being unloaded
  * @cancel:	serialises apic_clock_group_cancel(), for @cancelled
- * @work:	calls @done when no handler was the last
+ * @work:	calls @done when a member left last outside a handler
  * @members:	the members
  */
 struct apic_clock_group {
@@ -135,7 +136,7 @@ static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group
 	}
 	if (receipt.called < group->count)
 		receipt.ret = READ_ONCE(group->cancelled) ? -ECANCELED : -EAGAIN;
-	/* Two CPUs, each known to so much. */
+	/* Between two CPUs, the error of each counts. */
 	if (receipt.error <= U64_MAX / 2)
 		receipt.error *= 2;
 	if (!receipt.called) {
@@ -145,13 +146,13 @@ static struct apic_clock_receipt receipt_of(const struct apic_clock_group *group
 	return receipt;
 }
 
-/* Return: true if none is left: the caller sees to it that conclude() is called. */
+/* Return: true if no member is left: the caller makes sure that conclude() is called. */
 static bool leave(struct apic_clock_group *group, unsigned int members)
 {
 	return members && atomic_sub_and_test(members, &group->left);
 }
 
-/* Its handler has returned. */
+/* Leave after the member's handler has returned. */
 static bool leave_handler(struct member *member)
 {
 	WRITE_ONCE(member->armed, false);
@@ -159,8 +160,8 @@ static bool leave_handler(struct member *member)
 }
 
 /*
- * Write the receipt. The group may be armed again before @done is called, so that @done
- * can do that; it is not freed before @done has returned, as apic_clock_group_cancel()
+ * Write the receipt. The group may be armed again before @done is called, so that @done itself
+ * can arm it. It is not freed before @done has returned, because apic_clock_group_cancel()
  * waits for handlers and the work.
  */
 static void conclude(struct apic_clock_group *group)
@@ -172,7 +173,7 @@ static void conclude(struct apic_clock_group *group)
 	struct apic_clock_receipt receipt;
 	bool failed;
 
-	/* Those that have left before have written what is read here. */
+	/* Members that left earlier have written all that is read here. */
 	receipt = receipt_of(group);
 	failed = READ_ONCE(group->failed);
 	atomic_set_release(&group->busy, 0);
@@ -189,8 +190,8 @@ static void conclude_in_interrupt(struct irq_work *work)
 }
 
 /*
- * Not in a handler. The caller may hold a lock that @done takes, or be @done: that is
- * called by an interrupt of its own.
+ * Leave outside a handler. The caller may hold a lock that @done takes, or be @done itself.
+ * Therefore an interrupt of its own calls @done.
  */
 static void leave_from_outside(struct apic_clock_group *group, unsigned int members)
 {
@@ -198,7 +199,7 @@ static void leave_from_outside(struct apic_clock_group *group, unsigned int memb
 		irq_work_queue(&group->work);
 }
 
-/* Call the handler of a member, whose moment is @target. */
+/* Call the handler of a member whose moment is @target. */
 static void call(struct member *member, u64 start, u64 target)
 {
 	struct apic_clock_group *group = member->group;
@@ -222,7 +223,7 @@ static enum decision decide(struct apic_clock_group *group)
 	int was = atomic_read(&group->decision);
 	bool all;
 
-	/* One of many CPUs writes; the others can read at the same time. */
+	/* Only one of the CPUs writes; the others can read at the same time. */
 	if (was != NOT_YET)
 		return was;
 	all = atomic_read(&group->arrived) == group->count;
@@ -234,7 +235,7 @@ static void run_with_all(unsigned long long now, unsigned long data)
 {
 	struct member *member = (struct member *)data;
 	struct apic_clock_group *group = member->group;
-	/* Not kept from when it was armed: it has moved, if the TSC has in a sleep. */
+	/* Not saved when arming: a suspend that changes the TSC also moves the expiry. */
 	u64 target = apic_timer_add_tsc(member->timer.expires, apic_timer_ns_to_tsc(EARLY_NS));
 	u64 decide_at = target - apic_timer_ns_to_tsc(DECIDE_NS), start;
 
@@ -242,7 +243,7 @@ static void run_with_all(unsigned long long now, unsigned long data)
 	while (rdtsc_ordered() < decide_at)
 		cpu_relax();
 	if (decide(group) == ALL) {
-		/* Not fenced: the shorter the loop, the nearer to the moment. */
+		/* No fence: a shorter loop ends nearer to the moment. */
 		while ((start = rdtsc()) < target)
 			;
 		call(member, start, target);
@@ -252,15 +253,15 @@ static void run_with_all(unsigned long long now, unsigned long data)
 }
 
 /**
- * apic_clock_group_alloc() - make a group
- * @cpus:	one timer on each of these
+ * apic_clock_group_alloc() - allocate a group
+ * @cpus:	CPUs that get one timer each
  * @function:	called on each CPU at the moment
  * @done:	called once for each moment, with the receipt; may be NULL
  * @data:	passed to both
  * @flags:	APIC_CLOCK_GROUP_*
  *
  * Context: Task; may sleep.
- * Return: the group; NULL without memory, for no or unknown CPUs, without a
+ * Return: the group; NULL if there is no memory, for no or unknown CPUs, without a
  * function, or for unknown flags.
  */
 struct apic_clock_group *
@@ -303,7 +304,7 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_alloc);
 
-/* How far a CPU's TSC may be from the reference's, if nothing is taken off: by all of it. */
+/* Maximum distance of a CPU's uncorrected TSC from the reference's. */
 static u64 uncorrected(int cpu)
 {
 	struct apic_clock_skew skew;
@@ -313,7 +314,7 @@ static u64 uncorrected(int cpu)
 	return max(abs(skew.high), abs(skew.low));
 }
 
-/* Where the moment is on a member's TSC. */
+/* Convert the moment to a member's TSC. */
 static void convert(struct member *member, u64 when, unsigned int flags)
 {
 	u64 target = when;
@@ -329,19 +330,20 @@ static void convert(struct member *member, u64 when, unsigned int flags)
 }
 
 /*
- * Take a member out if it is pending, and wait for its handler.
+ * Cancel a member if it is pending, and wait for its handler.
  *
- * One that was armed and is neither pending nor has left was cancelled by the core: its CPU
- * has gone offline, and no other takes timers. While apic_clock_group_fire() arms, that is
- * not known yet. What it armed is read first: once that is so, no other expiry begins.
+ * A member that was armed and is neither pending nor has left was cancelled by the core: its
+ * CPU has gone offline, and no other CPU accepts timers. While apic_clock_group_fire() arms
+ * the group, such a member cannot be distinguished from one not armed yet. @armed is read
+ * first: once it is set, no other expiry begins.
  *
- * Return: true if it leaves by that.
+ * Return: true if this makes the member leave.
  */
 static bool take_out_member(struct member *member)
 {
-	/* Pairs with arm(): with it, @arming is seen. */
+	/* Pairs with arm(): if @armed is set, @arming is visible. */
 	bool armed = smp_load_acquire(&member->armed);
-	/* Pairs with arm(): the core has all that were armed. */
+	/* Pairs with arm(): once @arming is clear, the core has all armed members. */
 	bool arming = smp_load_acquire(&member->group->arming);
 
 	if (del_apic_timer_sync(&member->timer) != 1 && (!armed || arming))
@@ -349,7 +351,7 @@ static bool take_out_member(struct member *member)
 	return xchg(&member->armed, false);
 }
 
-/* Take out what is pending, and wait for handlers. Return: how many leave by that. */
+/* Cancel pending members, and wait for handlers. Return: number of members that leave by it. */
 static unsigned int take_out(struct apic_clock_group *group)
 {
 	unsigned int i, taken = 0;
@@ -359,7 +361,7 @@ static unsigned int take_out(struct apic_clock_group *group)
 	return taken;
 }
 
-/* What the TSC that the moment is one of reads now. */
+/* The present value of the TSC that the moment is given in. */
 static u64 now_of(const struct apic_clock_group *group)
 {
 	u64 now = apic_timer_now();
@@ -369,7 +371,7 @@ static u64 now_of(const struct apic_clock_group *group)
 	return now;
 }
 
-/* Arm all members. Return: 0 or an error, with which none is armed. */
+/* Arm all members. Return: 0, or an error if none is armed. */
 static int arm(struct apic_clock_group *group, u64 when)
 {
 	unsigned int i, armed, undone = 0;
@@ -379,7 +381,7 @@ static int arm(struct apic_clock_group *group, u64 when)
 	WRITE_ONCE(group->failed, false);
 	atomic_set(&group->arrived, 0);
 	atomic_set(&group->decision, NOT_YET);
-	/* With one more than members none of them is the last before all are armed. */
+	/* Count one more than the members, so that none is the last before all are armed. */
 	atomic_set(&group->left, group->count + 1);
 	WRITE_ONCE(group->arming, true);
 	for (i = 0; i < group->count; i++) {
@@ -397,8 +399,8 @@ static int arm(struct apic_clock_group *group, u64 when)
 		return 0;
 	}
 	/*
-	 * The last one was not armed, nor were those after it. Those before may have been
-	 * cancelled by the core already; the handler of one that runs leaves itself.
+	 * The last member tried and those after it were not armed. The core may already have
+	 * cancelled those before. A handler that is running leaves by itself.
 	 */
 	WRITE_ONCE(group->failed, true);
 	for (i = 0, armed--; i < group->count; i++)
@@ -416,11 +418,11 @@ static int arm(struct apic_clock_group *group, u64 when)
  * @group:	the group
  * @when:	moment, TSC
  *
- * Context: Any but NMI; not from the group's own handlers, but from its @done.
+ * Context: Any but NMI; not the group's own handlers, but its @done may call it.
  * Return:
  * * %0 - armed
  * * %-EBUSY - its last expiry is not over
- * * %-ECANCELED - it is being cancelled
+ * * %-ECANCELED - the group is being cancelled
  * * %-ENODEV - a CPU does not accept timers
  * * %-ETIME - @when is too near
  */
@@ -428,14 +430,14 @@ int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
 {
 	int ret;
 
-	/* apic_clock_group_cancel() waits for it to be over, perhaps on this CPU. */
+	/* apic_clock_group_cancel() waits until this is done, perhaps on this CPU. */
 	preempt_disable();
 	if (when < apic_timer_add_tsc(now_of(group), apic_timer_ns_to_tsc(LEAST_NS))) {
 		ret = -ETIME;
 	} else if (atomic_cmpxchg(&group->busy, 0, 1)) {
 		ret = -EBUSY;
 	} else if (READ_ONCE(group->cancelled)) {
-		/* Otherwise what is armed from now on is found by the one that cancels. */
+		/* If @cancelled is set after this check, stop() finds the armed members. */
 		atomic_set_release(&group->busy, 0);
 		ret = -ECANCELED;
 	} else {
@@ -446,22 +448,22 @@ int apic_clock_group_fire(struct apic_clock_group *group, u64 when)
 }
 EXPORT_SYMBOL_GPL(apic_clock_group_fire);
 
-/* Cancel an expiry; the group cannot be armed from then on. */
+/* Cancel an expiry. From then on the group cannot be armed. */
 static void stop(struct apic_clock_group *group)
 {
 	WRITE_ONCE(group->cancelled, true);
 	/* Pairs with the cmpxchg in apic_clock_group_fire(). */
 	smp_mb();
-	/* One that is being armed is taken out as it comes. */
+	/* If the group is being armed, cancel each member as it is armed. */
 	do {
 		leave_from_outside(group, take_out(group));
 		cpu_relax();
 	} while (atomic_read_acquire(&group->busy));
-	/* The last handler, or the work, may be in @done still. */
+	/* The last handler, or the work, may still be running @done. */
 	take_out(group);
 	/*
-	 * Where @done arms the group again, the work may run on two CPUs at a time. The first
-	 * run that ends makes it look idle for both:
+	 * If @done arms the group again, the work may run on two CPUs at a time. The first
+	 * run to end makes both look idle:
 	 *
 	 *	CPU0: work                              CPU1: apic_clock_group_free()
 	 *	  done()
@@ -471,7 +473,7 @@ static void stop(struct apic_clock_group *group)
 	 *	                                        irq_work_sync() returns
 	 *	    still runs                          kfree(group)
 	 *
-	 * Interrupts are off in it, so that RCU waits for all runs.
+	 * The work runs with interrupts off, so RCU waits for all runs.
 	 */
 	irq_work_sync(&group->work);
 	synchronize_rcu();
@@ -481,10 +483,10 @@ static void stop(struct apic_clock_group *group)
  * apic_clock_group_cancel() - cancel an expiry
  * @group:	the group
  *
- * On return, @done has been called for whatever was armed, and the group is idle, unless
- * others than its @done have armed it again. Where the core has cancelled members, as no CPU
- * accepts timers, they are missing in the receipt, which comes now: until this call the
- * group counts as armed.
+ * On return, @done has been called if the group was armed, and the group is idle, unless code
+ * other than its @done has armed it again. If the core has cancelled members because no CPU
+ * accepts timers, the receipt lacks them. It is written only now: until this call the group
+ * counts as armed.
  *
  * Context: Task; may sleep.
  */
@@ -518,9 +520,9 @@ EXPORT_SYMBOL_GPL(apic_clock_group_free);
 #ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 
 /*
- * Its functions may be another module's, and its data, too, if that is a pointer. Who made
- * it does not tell: that is code of the module's initialisation as a rule, in memory that
- * is another module's later.
+ * The group's functions may belong to another module, and its data as well, if that is a
+ * pointer. The caller of apic_clock_group_alloc() is no help: it is usually a module's
+ * initialisation code, whose memory may later belong to another module.
  */
 static bool belongs_to(const struct apic_clock_group *group, const struct module *module)
 {
@@ -533,7 +535,7 @@ static bool belongs_to(const struct apic_clock_group *group, const struct module
  * apic_clock_groups_stop() - cancel what a module has left armed
  * @module:	module whose exit function has returned
  *
- * From then on its groups cannot be armed: its handlers may still run, and try.
+ * From then on the module's groups cannot be armed. Its handlers may still run, and try to.
  *
  * Context: Task.
  */
@@ -550,7 +552,7 @@ void apic_clock_groups_stop(const struct module *module)
 
 /**
  * apic_clock_groups_free() - free the groups that a module has left
- * @module:	module none of whose handlers is called any more
+ * @module:	module whose handlers are not called any more
  *
  * Context: Task.
  */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When the TSC is judged anew: after a measurement of the skew, when a comparison with
- * another counter has found what none before it did, and when the kernel has marked the
- * TSC unstable.
+ * Judge the TSC anew: after a measurement of the skew, after a comparison with another
+ * counter that has found something new, and when the kernel has marked the TSC unstable.
  */
 #include <linux/apic_clock.h>
 #include <linux/notifier.h>
@@ -22,9 +21,9 @@ static void judge(struct work_struct *work)
 static DECLARE_WORK(judge_work, judge);
 
 /**
- * apic_clock_judge_soon() - judge soon, and report the verdict if it is another
+ * apic_clock_judge_soon() - judge soon, and report the verdict if it has changed
  *
- * Judging interrupts CPUs and takes locks that the caller may have.
+ * Judging interrupts CPUs and takes locks that the caller may hold.
  *
  * Context: Any but NMI.
  */
@@ -45,7 +44,7 @@ static struct notifier_block core_block = {
 };
 
 /**
- * apic_clock_judge_init() - learn from the core when the kernel trusts the TSC no more
+ * apic_clock_judge_init() - have the core notify us when the kernel stops trusting the TSC
  *
  * Return: 0, or an error.
  */
@@ -55,9 +54,9 @@ int apic_clock_judge_init(void)
 }
 
 /**
- * apic_clock_judge_exit() - judge no more
+ * apic_clock_judge_exit() - stop judging
  *
- * Nothing is measured any more.
+ * The caller has stopped all measurements.
  */
 void apic_clock_judge_exit(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Modules that are being unloaded: no timer of theirs comes near any more. Why, unload.c says.
+ * Modules that are being unloaded: their timers do not approach any more. See unload.c for why.
  */
 #include <linux/apic_clock.h>
 #include <linux/list.h>
@@ -13,7 +13,7 @@
 
 /**
  * struct leaving - a module that is being unloaded
- * @node:	of the list of all
+ * @node:	entry in the list of all such modules
  * @module:	the module
  */
 struct leaving {
@@ -25,14 +25,14 @@ static DEFINE_RAW_SPINLOCK(leaving_lock);
 static LIST_HEAD(leaving);
 
 /**
- * apic_clock_timer_belongs_to() - check whether a timer is of a module
+ * apic_clock_timer_belongs_to() - check whether a timer belongs to a module
  * @timer:	the timer
  * @module:	the module
  *
- * Its memory may be the module's, and its function another's.
+ * The timer's memory may belong to the module, and its function to another.
  *
  * Context: Any.
- * Return: true if it must not be left when the module is gone.
+ * Return: true if the timer must not be pending when the module is gone.
  */
 bool apic_clock_timer_belongs_to(const struct apic_clock_timer *timer,
 				 const struct module *module)
@@ -46,10 +46,10 @@ bool apic_clock_timer_belongs_to(const struct apic_clock_timer *timer,
  * apic_clock_timer_is_leaving() - check whether a timer's module is being unloaded
  * @timer:	the timer
  *
- * Asked by callbacks, so that who arms pays nothing.
+ * Only callbacks call this, so that arming a timer costs nothing extra.
  *
  * Context: Under the timer's lock, interrupts off.
- * Return: true if it must not come near.
+ * Return: true if the timer must not be advanced.
  */
 bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
 {
@@ -67,7 +67,7 @@ bool apic_clock_timer_is_leaving(const struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_leave() - a module is being unloaded: no callback arms a timer of it from here on
+ * apic_clock_leave() - keep callbacks from arming timers of a module that is being unloaded
  * @module:	the module
  *
  * Context: Task. May sleep.
@@ -84,7 +84,7 @@ void apic_clock_leave(const struct module *module)
 }
 
 /**
- * apic_clock_left() - a module that is being unloaded has no timers any more
+ * apic_clock_left() - undo apic_clock_leave(), when the module has no timers any more
  * @module:	the module
  *
  * Context: Task.

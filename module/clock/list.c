@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timers of clocks that an hrtimer is pending for: those that are not the core's, or not
- * only. They are looked for when a module is unloaded, and when a PTP clock is set or goes.
+ * List of the timers of clocks for which an hrtimer is pending: timers that the core does not
+ * have, or not alone. It is searched when a module is unloaded, and when a PTP clock is set or
+ * vanishes.
  *
- * A timer's lock is the outer one of those here.
+ * Lock order: a timer's lock is taken before the locks here.
  */
 #include <linux/apic_clock.h>
 #include <linux/lockdep.h>
@@ -15,14 +16,14 @@
 
 #include "list.h"
 
-/* Timers that are looked at with interrupts off. */
+/* Number of timers checked at a time with interrupts off. */
 #define AT_A_TIME	32
 
 /**
- * struct home - the timers that an hrtimer is pending for, by the CPU that has started it
- * @lock:	for the rest
+ * struct home - the timers whose hrtimer was started on this CPU
+ * @lock:	protects the other fields
  * @timers:	the list, newest last
- * @cursor:	of next_of(), among them; otherwise in no list
+ * @cursor:	position of next_of() in @timers; otherwise in no list
  */
 struct home {
 	raw_spinlock_t lock;
@@ -32,11 +33,11 @@ struct home {
 
 static DEFINE_PER_CPU(struct home, homes);
 
-/* One cursor: several may look at a time. */
+/* There is only one cursor: serialise searches. */
 static DEFINE_MUTEX(each_mutex);
 
 /**
- * apic_clock_timer_enlist() - have a timer found
+ * apic_clock_timer_enlist() - add a timer to the list
  * @timer:	the timer; it may be in a list already
  *
  * Context: Under the timer's lock, interrupts off.
@@ -56,7 +57,7 @@ void apic_clock_timer_enlist(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timer_delist() - the reverse: it is the core's, or nobody's
+ * apic_clock_timer_delist() - remove a timer from the list
  * @timer:	the timer; it may be in no list
  *
  * Context: Under the timer's lock, interrupts off.
@@ -72,8 +73,8 @@ void apic_clock_timer_delist(struct apic_clock_timer *timer)
 }
 
 /*
- * The lock of a timer is the outer one: who has it may be waiting for ours. It is passed on to
- * @use, which unlocks it: sparse, for which this is not raw_spin_trylock(), sees neither.
+ * Don't wait for the timer's lock: it comes before ours, and its holder may be waiting for
+ * ours. @use unlocks it. Not raw_spin_trylock(), to hide both from sparse.
  */
 static bool try_lock(struct apic_clock_timer *timer)
 {
@@ -81,8 +82,8 @@ static bool try_lock(struct apic_clock_timer *timer)
 }
 
 /*
- * Look at a few timers behind the cursor, for the first that is wanted. It cannot be freed
- * as long as it is in the list, nor under its lock: its owner has to take it out before.
+ * Check a few timers after the cursor, and find the first wanted one. It cannot be freed while
+ * it is in the list, or while it is locked: its owner has to delete it first.
  * Return: false at the end of the list, where the cursor leaves it.
  */
 static bool next_of(struct home *home, const struct apic_clock_wanted *wanted,
@@ -139,10 +140,10 @@ static unsigned int each_in(struct home *home, const struct apic_clock_wanted *w
 }
 
 /**
- * apic_clock_list_each() - find timers
- * @wanted:	which, and what for
+ * apic_clock_list_each() - find timers and use each
+ * @wanted:	the timers to find, and the function to call
  *
- * Those that are armed meanwhile are found, or not.
+ * A timer that is armed meanwhile may or may not be found.
  *
  * Context: Task. Sleeps.
  * Return: the sum of what @wanted->use has returned.
@@ -160,7 +161,7 @@ unsigned int apic_clock_list_each(const struct apic_clock_wanted *wanted)
 }
 
 /**
- * apic_clock_list_init() - before a timer is armed
+ * apic_clock_list_init() - initialise the lists, before any timer is armed
  */
 void apic_clock_list_init(void)
 {

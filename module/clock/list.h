@@ -7,12 +7,12 @@
 struct apic_clock_timer;
 
 /**
- * struct apic_clock_wanted - which timers of the list are to be found, and for what
- * @is:		whether a timer is; it is in the list, and may be changing
+ * struct apic_clock_wanted - the timers to find in the list, and their use
+ * @is:		whether a timer is wanted; it is in the list, and may be changing
  * @of:		passed to @is
  * @locked:	@use is called under the timer's lock, with interrupts off, and unlocks it.
- *		Otherwise nobody else uses the timer, which it deletes.
- * @use:	called for each; returns what is added up
+ *		Otherwise no other code uses the timer, and @use deletes it.
+ * @use:	called for each timer; its results are added up
  */
 struct apic_clock_wanted {
 	bool (*is)(const struct apic_clock_timer *timer, const void *of);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_clock: what the clocks of this machine are worth, and timers that expire
- * by them.
+ * apic_clock: what this machine's clocks are worth, and timers that expire by them.
  */
 #include <linux/module.h>
 

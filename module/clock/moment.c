@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Conversions between the TSC and any clock that timers can expire by: those of the
- * kernel, which apic_timer converts, and PTP hardware clocks.
+ * Conversions between the TSC and any clock that timers can expire by: the kernel's clocks,
+ * which apic_timer converts, and PTP hardware clocks.
  */
 #include <linux/apic_clock.h>
 #include <linux/errno.h>
@@ -14,13 +14,13 @@
 
 /**
  * apic_clock_to_tsc() - convert a moment of a clock to TSC
- * @clock:	one of the kernel's, or as by apic_clock_phc_attach()
+ * @clock:	one of the kernel's clocks, or a number from apic_clock_phc_attach()
  * @when:	absolute, of @clock
- * @error:	set: TSC cycles that the result may be off by, U64_MAX if there is no such
+ * @error:	set to the result's possible error in TSC cycles, U64_MAX if there is no such
  *		clock or it is gone; may be NULL
  *
  * For the kernel's clocks this is apic_timer_clock_to_tsc(). For a PTP clock the result
- * follows from its last readings, as long as it is not steered or set.
+ * follows from its last readings, and holds until it is steered or set.
  *
  * Context: Any but NMI.
  * Return: absolute TSC in cycles; 0 if that was before the TSC started, U64_MAX if it
@@ -48,8 +48,8 @@ EXPORT_SYMBOL_GPL(apic_clock_to_tsc);
  * @tsc:	absolute TSC, cycles
  *
  * Context: Any but NMI.
- * Return: what the clock reads then; KTIME_MAX if it does not fit, there is no such
- * clock, or it is gone.
+ * Return: the clock's time at @tsc; KTIME_MAX if it does not fit, there is no such clock, or
+ * it is gone.
  */
 ktime_t apic_clock_from_tsc(clockid_t clock, u64 tsc)
 {
@@ -61,7 +61,7 @@ ktime_t apic_clock_from_tsc(clockid_t clock, u64 tsc)
 }
 EXPORT_SYMBOL_GPL(apic_clock_from_tsc);
 
-/* What a clock reads, and how far it may be from that, ns. */
+/* Time of a clock, and its possible error, ns. */
 static ktime_t read_phc(const struct apic_clock_phc_line *line, u64 tsc, s64 *error)
 {
 	ktime_t time = apic_clock_phc_line_read(line, tsc);
@@ -75,8 +75,8 @@ static ktime_t read_phc(const struct apic_clock_phc_line *line, u64 tsc, s64 *er
 /**
  * apic_clock_now() - read a clock, as an interval
  * @clock:	as for apic_clock_to_tsc()
- * @earliest:	set: what it read when the call began, or later
- * @latest:	set: what it read when the call ended, or earlier
+ * @earliest:	set: not before the clock's time when the call began
+ * @latest:	set: not after the clock's time when the call ended
  *
  * For the kernel's clocks this is apic_timer_clock_now(). A PTP clock is not read: the
  * interval follows from its last readings, and is wider by their error.

@@ -2,18 +2,18 @@
 /*
  * PTP hardware clocks as clocks of timers.
  *
- * Such a clock is on the other side of a bus: reading it takes microseconds, may sleep,
- * and cannot be done where a moment is converted. So a work reads it every 50 ms, as
- * long as it is attached, and publishes a line (see phc_map.h) that any context can use.
- * Who attaches it gets a number, which no clock of the kernel has, nor any other that was
- * attached before.
+ * Such a clock is on the other side of a bus: reading it takes microseconds, may sleep, and
+ * is not possible where moments are converted. Therefore a work item reads each attached
+ * clock every 50 ms and publishes a line (see phc_map.h), which any context can use. Attaching
+ * a clock yields a number that differs from those of the kernel's clocks and of all clocks
+ * attached earlier.
  *
- * The line holds until the clock is steered or set. What it is steered by is read along
- * with it; that it was set shows as it is not where the line has it. Pending timers are
- * armed anew then.
+ * The line holds until the clock is steered or set. The steering frequency is read along with
+ * the clock. A clock that was set is recognised because it is off its line; pending timers
+ * are then armed anew.
  *
- * The clock may go away at any time, with its driver: its timers are cancelled then, and
- * their owners notified. The number stays in use until they detach it.
+ * The clock may vanish at any time, together with its driver. Its timers are then cancelled,
+ * and their owners notified. The number stays in use until they detach it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -43,14 +43,14 @@
 #include "phc_map.h"
 #include "phc_timers.h"
 
-/* From one burst of reads to the next; at first, so that the rate is known soon, ms. */
+/* Time between bursts of reads, ms; shorter at first, so that the rate is known soon. */
 #define PERIOD_MS	50
 #define FIRST_MS	10
 #define FIRST		4
 
 /**
- * struct attached - who has attached a clock
- * @node:	of the clock's list
+ * struct attached - a user that has attached a clock
+ * @node:	entry in the clock's list
  * @owner:	the module, NULL for the kernel; only compared
  */
 struct attached {
@@ -60,17 +60,17 @@ struct attached {
 
 /**
  * struct phc - a slot for a clock
- * @users:	who has attached it; under phc_mutex
+ * @users:	users that have attached it; under phc_mutex
  * @index:	N of /dev/ptpN
- * @file:	the clock; NULL once it is gone, which the work notices
- * @work:	reads it
- * @known:	its rate is known, or it is gone
- * @map:	what is known of it; for the work only, as are the next two
+ * @file:	the clock; NULL once the work has found it gone
+ * @work:	reads the clock
+ * @known:	completed when the clock's rate is known, or it is gone
+ * @map:	estimate of the clock; only for the work, like the next two
  * @step:	see apic_clock_phc_read()
- * @asleep:	ns that the machine has slept, at the last reading
- * @bursts:	bursts of reads
- * @failed:	those that gave no reading
- * @set:	how often the clock was found to be set
+ * @asleep:	total time that the machine had been suspended at the last reading, ns
+ * @bursts:	number of bursts of reads
+ * @failed:	number of bursts that gave no reading
+ * @set:	number of times that the clock was found to have been set
  */
 struct phc {
 	struct list_head users;
@@ -90,7 +90,7 @@ static struct phc phcs[APIC_CLOCK_PHCS];
 static unsigned int given;
 static DEFINE_MUTEX(phc_mutex);		/* attach and detach */
 
-/* By the work, and while that does not run. */
+/* Called by the work, or while it does not run. */
 static void publish(const struct phc *phc, const struct apic_clock_published *published)
 {
 	apic_clock_phc_publish(phc - phcs, published);
@@ -102,8 +102,8 @@ static struct apic_clock_published published_of(const struct phc *phc)
 }
 
 /*
- * On one CPU always, as TSCs may differ: on the one that the others' are compared with. A
- * frozen machine does not touch devices that may be off.
+ * Always read on the same CPU, because TSCs may differ: the one that others are compared with.
+ * The workqueue is freezable: during a suspend, devices may be off and must not be touched.
  */
 static void read_in(struct phc *phc, unsigned int ms)
 {
@@ -113,7 +113,7 @@ static void read_in(struct phc *phc, unsigned int ms)
 	cpus_read_unlock();
 }
 
-/* From here on no timer is armed for it; those that are get cancelled. */
+/* From here on no timer can be armed for the clock; cancel the pending ones. */
 static unsigned int end(struct phc *phc)
 {
 	struct apic_clock_published published = published_of(phc);
@@ -123,7 +123,7 @@ static unsigned int end(struct phc *phc)
 	return apic_clock_timers_lose(published.clock);
 }
 
-/* Return: true if timers that are pending have to be armed anew. */
+/* Use a reading. Return: true if pending timers have to be armed anew. */
 static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 frequency)
 {
 	ktime_t asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
@@ -140,7 +140,7 @@ static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 f
 	publish(phc, &published);
 	if (phc->map->count > 1)
 		complete_all(&phc->known);
-	/* Their hrtimers have slept, too. */
+	/* After a suspend, the hrtimers are late by its length. */
 	return set || slept;
 }
 
@@ -158,7 +158,7 @@ static void read_work(struct work_struct *work)
 	if (ret == -ENODEV) {
 		lost = end(phc);
 		pr_warn("ptp%d is gone: %u timers of it are cancelled\n", phc->index, lost);
-		/* Its index is free for another. */
+		/* Close the file: the index is free for another clock. */
 		apic_clock_phc_close(phc->file);
 		phc->file = NULL;
 		complete_all(&phc->known);
@@ -216,7 +216,7 @@ static struct phc *start(int index, struct file *file)
 	return phc;
 }
 
-/* The last user has left, or will. */
+/* Stop a clock: its last user has left, or is about to. */
 static void stop(struct phc *phc)
 {
 	const struct apic_clock_published none = {};
@@ -234,17 +234,17 @@ static void stop(struct phc *phc)
 	publish(phc, &none);
 }
 
-/* Wait until its rate is known: two bursts. Return: 0, or an error. */
+/* Wait for two bursts, until the clock's rate is known. Return: 0, or an error. */
 static int wait_for_rate(struct phc *phc)
 {
 	read_in(phc, 0);
-	/* Longer than a driver takes for anything, unless it always fails. */
+	/* No driver takes that long for anything, unless it always fails. */
 	if (!wait_for_completion_timeout(&phc->known, HZ))
 		return -EIO;
 	return published_of(phc).ret;
 }
 
-/* Takes over the file. Return: the number, or an error. */
+/* Take over the file. Return: the clock's number, or an error. */
 static int enter(int index, struct file *file, struct attached *user)
 {
 	struct phc *phc = find(index);
@@ -274,11 +274,11 @@ static int enter(int index, struct file *file, struct attached *user)
  * @index:	N of /dev/ptpN, as the calling process sees it
  * @owner:	THIS_MODULE, which apic_clock_phc_attach() passes
  *
- * From then on the clock is read every 50 ms. One that is attached already is not
- * attached again: it gets another user.
+ * From then on the clock is read every 50 ms. A clock that is already attached only gets
+ * another user.
  *
  * Context: Task. Sleeps, for some 20 ms.
- * Return: the clock's number, for add_apic_timer_at() and the like, which is positive;
+ * Return: the clock's number for add_apic_timer_at() and the like, which is positive; or
  * * %-EINVAL - there is no such clock, or the kernel has none
  * * %-ENOSPC - 16 are attached
  * * %-EIO - it cannot be read
@@ -287,7 +287,7 @@ static int enter(int index, struct file *file, struct attached *user)
  */
 int __apic_clock_phc_attach(int index, const struct module *owner)
 {
-	/* Not under the lock: it may have to wait for modprobe, which may unload a module. */
+	/* Not under the mutex: this may wait for modprobe, which may unload a module. */
 	struct file *file = apic_clock_phc_open(index);
 	struct attached *user;
 	int ret;
@@ -327,7 +327,7 @@ static void leave(struct phc *phc, struct attached *user)
 		stop(phc);
 }
 
-/* The one that the module has attached, if it has. */
+/* The module's entry among the users, or NULL. */
 static struct attached *user_of(struct phc *phc, const struct module *owner)
 {
 	struct attached *user, *any = NULL;
@@ -341,12 +341,12 @@ static struct attached *user_of(struct phc *phc, const struct module *owner)
 }
 
 /**
- * __apic_clock_phc_detach() - the reverse of __apic_clock_phc_attach()
- * @clock:	what that has returned
+ * __apic_clock_phc_detach() - undo __apic_clock_phc_attach()
+ * @clock:	the number that it returned
  * @owner:	THIS_MODULE, which apic_clock_phc_detach() passes
  *
- * With the last user, timers that are pending for it are cancelled, and their owners
- * notified as if the clock had gone.
+ * When the last user detaches the clock, its pending timers are cancelled and their owners
+ * notified, as if the clock had vanished.
  *
  * Context: Task. Sleeps.
  * Return: 0; -EINVAL if @clock is not attached.
@@ -366,7 +366,7 @@ int __apic_clock_phc_detach(clockid_t clock, const struct module *owner)
 }
 EXPORT_SYMBOL_GPL(__apic_clock_phc_detach);
 
-/* A module that is unloaded: its timers have been cancelled. */
+/* Detach the clocks of a module that is being unloaded; its timers have been cancelled. */
 static int detach_left(struct notifier_block *block, unsigned long state, void *data)
 {
 	const struct module *module = data;
@@ -387,14 +387,14 @@ static int detach_left(struct notifier_block *block, unsigned long state, void *
 	return NOTIFY_OK;
 }
 
-/* Behind those of unload.c. */
+/* Runs after those of unload.c. */
 static struct notifier_block module_block = {
 	.notifier_call = detach_left,
 	.priority = -2,
 };
 
 /**
- * apic_clock_phc_show() - show the clocks that are attached
+ * apic_clock_phc_show() - show the attached clocks
  * @file:	debugfs file
  *
  * Context: Task. Sleeps.
@@ -425,7 +425,7 @@ void apic_clock_phc_show(struct seq_file *file)
 }
 
 /**
- * apic_clock_phc_init() - before the first clock is attached
+ * apic_clock_phc_init() - initialise, before the first clock is attached
  *
  * Context: Task. Sleeps.
  * Return: 0 or an error.
@@ -444,9 +444,9 @@ int apic_clock_phc_init(void)
 }
 
 /**
- * apic_clock_phc_exit() - detach all
+ * apic_clock_phc_exit() - detach all clocks
  *
- * Context: Task. Sleeps. Nobody uses the module any more.
+ * Context: Task. Sleeps. The module has no users any more.
  */
 void apic_clock_phc_exit(void)
 {

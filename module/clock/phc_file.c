@@ -2,15 +2,14 @@
 /*
  * A PTP hardware clock, read through its file /dev/ptpN.
  *
- * The kernel has no function by which other modules read a clock that they did not
- * register. What the system call clock_gettime() does with the file's descriptor can be
- * done with the file: its inode leads to a struct posix_clock, whose operations are
- * called under its semaphore, unless it is a zombie.
+ * The kernel has no function to read a clock that another module has registered. We do with
+ * the file what the system call clock_gettime() does with its descriptor: the inode leads to a
+ * struct posix_clock, whose operations are called under its semaphore, unless it is a zombie.
  *
- * Who holds what. The open file keeps the memory of the clock, its index, and the module
- * of the PTP core. It does not keep the driver: to unregister its clock the driver takes
- * the semaphore, for which it waits for the reads of one burst at most, some
- * microseconds. The clock is a zombie from then on, which the next burst finds.
+ * References: the open file holds the memory of the clock, its index, and the module of the
+ * PTP core. It does not hold the driver. To unregister its clock, the driver takes the
+ * semaphore, and waits at most for the reads of one burst, some microseconds. From then on
+ * the clock is a zombie, which the next burst finds.
  */
 #include <linux/cpu.h>
 #include <linux/device.h>
@@ -30,19 +29,19 @@
 #include "phc_file.h"
 
 /*
- * Reads of a burst, of which the narrowest are kept. With 8 and up to 300 cycles of jitter
- * each way, a prediction of 100 ms is off by 18 cycles at worst; with 16, by 9.
+ * Number of reads in a burst; the narrowest bounds are kept. With up to 300 cycles of jitter
+ * each way, a prediction over 100 ms is off by at most 18 cycles with 8 reads, by 9 with 16.
  */
 #define READS	16
 
 static struct posix_clock *clock_of(const struct file *file)
 {
-	/* As long as the file is open. */
+	/* Valid as long as the file is open. */
 	return container_of(file_inode(file)->i_cdev, struct posix_clock, cdev);
 }
 
 /*
- * Whoever may write to /dev may put anything there. A character device's parent is the
+ * Users who may write to /dev can put any file there. A character device's parent is the
  * device that it was added with, and only the PTP core has a class of that name.
  */
 static bool is_phc(const struct file *file, int index)
@@ -55,7 +54,7 @@ static bool is_phc(const struct file *file, int index)
 	if (!S_ISCHR(inode->i_mode) || !inode->i_cdev)
 		return false;
 	parent = inode->i_cdev->kobj.parent;
-	/* Is that a device at all? All devices have the same type of object. */
+	/* Make sure that the parent is a device: all devices have the same type of object. */
 	if (!parent || parent->ktype != get_cpu_device(raw_smp_processor_id())->kobj.ktype)
 		return false;
 	device = container_of(parent, struct device, kobj);
@@ -79,7 +78,7 @@ struct file *apic_clock_phc_open(int index)
 	if (index < 0)
 		return ERR_PTR(-EINVAL);
 	snprintf(path, sizeof(path), "/dev/ptp%d", index);
-	/* A pipe of that name is not waited for. */
+	/* Don't block if the file is a pipe. */
 	file = filp_open(path, O_RDONLY | O_NONBLOCK, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file) == -ENOENT || PTR_ERR(file) == -ENXIO ||
@@ -101,7 +100,7 @@ void apic_clock_phc_close(struct file *file)
 	filp_close(file, NULL);
 }
 
-/* What the clock is steered by. One whose driver does not say so goes by itself. */
+/* The clock's steering frequency. Without an answer from the driver, assume no steering. */
 static s64 frequency_of(struct posix_clock *clock)
 {
 	struct __kernel_timex timex = {};
@@ -129,7 +128,7 @@ static int read_burst(struct posix_clock *clock, const struct apic_clock_rate *r
 				       apic_timer_now());
 		*step = apic_clock_gcd(*step, abs(timespec64_to_ns(&time) - (s64)reading->ref));
 	}
-	/* A clock that counts in steps of several ns may have been about to take one. */
+	/* A clock that counts in steps of several ns may have been just before the next step. */
 	if (*step > 1)
 		reading->low -= (u64)(((__int128)(*step - 1) * runs->high) >>
 				      APIC_CLOCK_RATE_SHIFT);
@@ -139,10 +138,10 @@ static int read_burst(struct posix_clock *clock, const struct apic_clock_rate *r
 /**
  * apic_clock_phc_read() - read a clock, bracketed by reads of the TSC
  * @file:	the clock
- * @runs:	how fast it may run
- * @step:	0 at first; the step in which it counts as far as that is known, ns
+ * @runs:	bounds of the clock's rate
+ * @step:	step in which the clock counts, as far as known, ns; 0 at first
  * @reading:	set; the step at which the clock read &apic_clock_reading.ref
- * @frequency:	set to what it is steered by, ppm times 2^16
+ * @frequency:	set to the steering frequency, ppm times 2^16
  *
  * Context: Task, bound to a CPU. Sleeps.
  * Return: 0; -ENODEV if the clock is gone; -EAGAIN if it was steered meanwhile; or the
@@ -158,7 +157,7 @@ int apic_clock_phc_read(struct file *file, const struct apic_clock_rate *runs, u
 	if (!clock->zombie) {
 		*frequency = frequency_of(clock);
 		ret = read_burst(clock, runs, step, reading);
-		/* One that is there still has no such error. */
+		/* Reserve that error for a clock that is gone. */
 		if (ret == -ENODEV)
 			ret = -EIO;
 		if (!ret && frequency_of(clock) != *frequency)

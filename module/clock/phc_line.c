@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lines of the PTP hardware clocks that are attached, as any context can use them, an NMI
- * too: of each there are two copies, of which one is whole at any time.
+ * The lines of the attached PTP hardware clocks. Any context can use them, even an NMI: each
+ * has two copies, one of which is consistent at any time.
  */
 #include <linux/apic_clock.h>
 #include <linux/build_bug.h>
@@ -10,7 +10,7 @@
 
 #include "phc_line.h"
 
-/* A number: 0x50, how often one was given, and the slot. */
+/* A number consists of 0x50, a count of the numbers given, and the slot. */
 #define SLOT_MASK	(APIC_CLOCK_PHCS - 1)
 #define COUNT_SHIFT	4
 #define COUNT_MASK	0xfffff
@@ -24,7 +24,7 @@ static struct slot {
 
 /**
  * apic_clock_phc_slot() - get the slot of a number
- * @clock:	the number, of whatever clock
+ * @clock:	the number of any clock
  *
  * Context: Any.
  * Return: the slot, less than APIC_CLOCK_PHCS; it may have another number.
@@ -37,7 +37,7 @@ unsigned int apic_clock_phc_slot(clockid_t clock)
 /**
  * apic_clock_phc_number() - make a number
  * @slot:	the slot
- * @given:	how many were made so far, so that no two are equal for a long time
+ * @given:	count of the numbers made so far, so that no number repeats for a long time
  *
  * Context: Any.
  * Return: the number.
@@ -48,11 +48,11 @@ clockid_t apic_clock_phc_number(unsigned int slot, unsigned int given)
 }
 
 /**
- * apic_clock_phc_publish() - have timers use this
+ * apic_clock_phc_publish() - publish a clock's state for timers
  * @slot:	the slot
- * @published:	what is used from now on
+ * @published:	the state to use from now on
  *
- * Context: Task. The caller keeps others from writing to the slot.
+ * Context: Task. The caller prevents other writes to the slot.
  */
 void apic_clock_phc_publish(unsigned int slot, const struct apic_clock_published *published)
 {
@@ -65,11 +65,11 @@ void apic_clock_phc_publish(unsigned int slot, const struct apic_clock_published
 }
 
 /**
- * apic_clock_phc_published() - get what timers use
+ * apic_clock_phc_published() - get a clock's published state
  * @slot:	the slot
  *
  * Context: Any.
- * Return: what was published last.
+ * Return: the state published last.
  */
 struct apic_clock_published apic_clock_phc_published(unsigned int slot)
 {
@@ -79,7 +79,7 @@ struct apic_clock_published apic_clock_phc_published(unsigned int slot)
 
 	do {
 		seq = raw_read_seqcount_latch(&of->latch);
-		/* Of a copy that is written meanwhile nothing is used. */
+		/* A copy that is written meanwhile is discarded. */
 		published = data_race(of->copies[seq & 1]);
 		/* Pairs with the barriers of raw_write_seqcount_latch(). */
 		smp_rmb();
@@ -89,11 +89,11 @@ struct apic_clock_published apic_clock_phc_published(unsigned int slot)
 
 /**
  * apic_clock_phc_line() - get the present line of a clock
- * @clock:	the number that it was attached by
+ * @clock:	number of the attached clock
  * @line:	set
  *
  * Context: Any.
- * Return: 0; -ENODEV if the clock is gone; -EINVAL if there is none of that number.
+ * Return: 0; -ENODEV if the clock is gone; -EINVAL if no clock has that number.
  */
 int apic_clock_phc_line(clockid_t clock, struct apic_clock_phc_line *line)
 {
@@ -109,7 +109,7 @@ int apic_clock_phc_line(clockid_t clock, struct apic_clock_phc_line *line)
 }
 
 /**
- * apic_clock_phc_line_init() - before the first clock is attached
+ * apic_clock_phc_line_init() - initialise, before the first clock is attached
  */
 void apic_clock_phc_line_init(void)
 {

@@ -7,11 +7,11 @@
 
 #include "phc_map.h"
 
-/* Clocks that can be attached at a time. */
+/* Maximum number of attached clocks. */
 #define APIC_CLOCK_PHCS	16
 
 /**
- * struct apic_clock_published - what timers use of a clock
+ * struct apic_clock_published - a clock's state as timers use it
  * @clock:	its number; 0: the slot is free
  * @ret:	0, or -ENODEV: the clock is gone
  * @line:	its line

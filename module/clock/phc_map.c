@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From readings of a PTP hardware clock to a line: see phc_map.h.
+ * Fit a line through readings of a PTP hardware clock: see phc_map.h.
  *
- * Other than the counters of map.c, such a clock is steered all the time: what was known
- * of its rate minutes ago is worth nothing.
+ * Unlike the counters in map.c, such a clock is steered all the time, so its rate of some
+ * minutes ago is worthless.
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
@@ -16,20 +16,20 @@
 #include "phc_map.h"
 
 #define SHIFT		APIC_CLOCK_RATE_SHIFT
-/* What a clock may be off by before it was read twice: 2^-3. Drivers allow 6 %. */
+/* Maximum deviation of a clock's rate before it was read twice: 2^-3. Drivers allow 6 %. */
 #define WIDE_SHIFT	3
-/* By this it may have been steered while a burst of reads goes on: 2^-10. */
+/* Maximum change of the rate by steering during a burst of reads: 2^-10. */
 #define BURST_SHIFT	10
-/* Readings that are older say nothing of the present rate, ns. */
+/* Age beyond which readings say nothing about the present rate, ns. */
 #define OLD_NS		(4ULL * NSEC_PER_SEC)
-/* A driver rounds what it is steered by: 2^-8 of it, and 2^-26, some 15 ppb. */
+/* Error by which a driver rounds a steering frequency: 2^-8 of it, plus 2^-26, some 15 ppb. */
 #define STEER_SHIFT	8
 #define ROUND_SHIFT	26
-/* The longest step that a clock may count in, ns; what is longer was set. */
+/* Longest step in which a clock may count, ns; a longer step means that the clock was set. */
 #define STEP_MAX	128
-/* Fewer readings on one line agree with almost any step. */
+/* Minimum number of readings on a line: fewer agree with almost any step. */
 #define FEW		8
-/* Units of scaled ppm in one. */
+/* 1.0 in units of scaled ppm. */
 #define SCALED		(1000000LL << 16)
 
 static const struct apic_clock_reading *reading_at(const struct apic_clock_phc_map *map,
@@ -66,7 +66,7 @@ static struct apic_clock_rate anything(const struct apic_clock_phc_map *map)
 }
 
 /**
- * apic_clock_phc_map_init() - begin with nothing
+ * apic_clock_phc_map_init() - begin without readings
  * @map:	the map
  * @nominal:	cycles per ns by the TSC's frequency, times 2^32
  *
@@ -80,11 +80,11 @@ void apic_clock_phc_map_init(struct apic_clock_phc_map *map, u64 nominal)
 }
 
 /**
- * apic_clock_phc_map_runs() - how fast the clock may run during a burst of reads
+ * apic_clock_phc_map_runs() - get bounds of the clock's rate during a burst of reads
  * @map:	the map
  *
  * Context: Any.
- * Return: that, for apic_clock_reading_add().
+ * Return: the bounds, for apic_clock_reading_add().
  */
 struct apic_clock_rate apic_clock_phc_map_runs(const struct apic_clock_phc_map *map)
 {
@@ -96,15 +96,15 @@ static s64 cycles_in(s64 ns, u64 rate)
 	return (__int128)ns * rate >> SHIFT;
 }
 
-/* Return: cycles by which the clock's steps make a reading's low earlier. */
+/* Return: cycles by which the clock's steps lower the lower bound of a reading. */
 static s64 behind(const struct apic_clock_phc_map *map)
 {
 	return cycles_in(map->step - 1, map->nominal);
 }
 
 /*
- * How far a line through a reading may have gone astray since, as crystals drift by 1 ppb
- * each second: half of 10^-18 times the square of its age, in ns.
+ * Possible error of a line through an old reading: crystals drift by 1 ppb each second, so it
+ * is half of 10^-18 times the square of the reading's age, in ns.
  */
 static u64 astray(const struct apic_clock_phc_map *map, u64 age)
 {
@@ -155,7 +155,7 @@ static void span_all(struct apic_clock_phc_map *map)
 	}
 }
 
-/* Bounds of the rate by each two readings. Return: false if there is no such rate. */
+/* Bound the rate by all pairs of readings. Return: false if no rate fits. */
 static bool fit_rate(const struct apic_clock_phc_map *map, struct apic_clock_rate *rate)
 {
 	struct fraction least = {}, most = {};
@@ -186,7 +186,7 @@ static bool fit_rate(const struct apic_clock_phc_map *map, struct apic_clock_rat
 	return rate->low <= rate->high;
 }
 
-/* Compute the line. Return: false if there is none through all readings. */
+/* Compute the line. Return: false if no line fits all readings. */
 static bool fit(struct apic_clock_phc_map *map)
 {
 	const struct apic_clock_reading *last = reading_at(map, map->count - 1);
@@ -216,7 +216,7 @@ static bool fit(struct apic_clock_phc_map *map)
 	return true;
 }
 
-/* Return: whether the reading agrees with itself, by a longer step if need be. */
+/* Lengthen the step if the reading needs it to agree with itself. Return: false if none fits. */
 static bool is_possible(struct apic_clock_phc_map *map, const struct apic_clock_reading *reading)
 {
 	const unsigned int step = map->step;
@@ -232,7 +232,7 @@ static bool is_possible(struct apic_clock_phc_map *map, const struct apic_clock_
 	return false;
 }
 
-/* Have the readings agree by a longer step. Return: false if none makes them. */
+/* Lengthen the step until the readings agree. Return: false if they never do. */
 static bool lengthen_step(struct apic_clock_phc_map *map)
 {
 	const unsigned int step = map->step;
@@ -248,7 +248,7 @@ static bool lengthen_step(struct apic_clock_phc_map *map)
 	return false;
 }
 
-/* Halve the step if the readings agree by half of it. Return: true if they do. */
+/* Halve the step if the readings agree with half of it. Return: true if they do. */
 static bool halve_step(struct apic_clock_phc_map *map)
 {
 	map->step /= 2;
@@ -259,7 +259,7 @@ static bool halve_step(struct apic_clock_phc_map *map)
 	return false;
 }
 
-/* A ring of readings agrees by the step: a shorter one may do. A few say nothing of it. */
+/* Try a shorter step once a full ring of readings agrees; a few readings prove nothing. */
 static void shorten_step(struct apic_clock_phc_map *map)
 {
 	if (map->step == 1 || map->count < APIC_CLOCK_PHC_READINGS ||
@@ -270,8 +270,8 @@ static void shorten_step(struct apic_clock_phc_map *map)
 }
 
 /*
- * A servo has lines end before the ring is full. A shorter step does when all lines that
- * add up to a ring agree by it.
+ * A servo ends lines before the ring is full. Take a shorter step when all lines that add up
+ * to a full ring agree with it.
  */
 static void end_line(struct apic_clock_phc_map *map)
 {
@@ -291,12 +291,12 @@ static void end_line(struct apic_clock_phc_map *map)
 }
 
 /**
- * apic_clock_phc_map_steer() - the clock is steered by another frequency
+ * apic_clock_phc_map_steer() - begin a new line, as the steering frequency has changed
  * @map:	the map
- * @frequency:	the new one, ppm times 2^16
+ * @frequency:	the new frequency, ppm times 2^16
  *
- * What was read before says nothing of the line any more, but of the rate: it has
- * changed by a known ratio.
+ * Earlier readings say nothing about the new line, except its rate, which has changed by a
+ * known ratio.
  *
  * Context: Any.
  */
@@ -321,11 +321,11 @@ void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
 /**
  * apic_clock_phc_map_use() - use a reading
  * @map:	the map
- * @reading:	with one read at least
+ * @reading:	a reading of at least one read
  *
- * What contradicts it is forgotten: first what was known of the rate, then of the clock's
- * steps, then the oldest readings. If it does not even agree with the last two, the clock
- * was set. (With one there is always a rate.)
+ * If the reading contradicts earlier knowledge, forget first the rate, then the clock's step,
+ * then the oldest readings. If it does not even agree with the last two, the clock was set.
+ * (With a single one there is always a rate that fits.)
  *
  * Context: Any. The caller keeps other code from @map.
  * Return: true if the clock was set, or this is the first reading.
@@ -338,14 +338,14 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 	bool first = !map->line.rate, steered = !map->count;
 	u64 expected, error;
 
-	/* The clock was set during the burst: the next one will do. */
+	/* The clock was set during the burst: wait for the next burst. */
 	if (!is_possible(map, reading)) {
 		map->count = 0;
 		return false;
 	}
 	if (map->count == APIC_CLOCK_PHC_READINGS) {
 		drop_oldest(map);
-		/* The readings know better. */
+		/* By now the readings bound the rate better. */
 		map->prior = wide;
 	}
 	if (map->count &&
@@ -353,7 +353,7 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 		map->count = 0;
 	while (map->count && reading->ref - reading_at(map, 0)->ref > OLD_NS)
 		drop_oldest(map);
-	/* Nothing is left to contradict: it was set if it is not where it was expected. */
+	/* For a first reading, which contradicts nothing: the clock was set if it is off this. */
 	expected = apic_clock_phc_line_tsc(&map->line, reading->ref, &error);
 	map->readings[(map->first + map->count) % APIC_CLOCK_PHC_READINGS] = *reading;
 	map->count++;
@@ -371,12 +371,12 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 		shorten_step(map);
 		return false;
 	}
-	/* It was set, and runs as fast as before, unless what follows says otherwise. */
+	/* It was set: assume the same rate, unless later readings contradict that. */
 	if (had) {
 		map->prior = around(&before, map->nominal >> ROUND_SHIFT);
 		fit(map);
 	}
-	/* A steered clock goes on from where it is, by less than 2^-10 of half a second. */
+	/* A steered clock continues, and deviates by less than 2^-10 of half a second. */
 	if (steered && !first && error != U64_MAX)
 		return abs((s64)(map->line.tsc - expected)) >
 		       (s64)(error + cycles_in(NSEC_PER_MSEC / 2, map->nominal));
@@ -384,13 +384,13 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 }
 
 /**
- * apic_clock_phc_line_tsc() - compute when a clock reads a value
- * @line:	its line
- * @when:	what it is to read, ns
- * @error:	set: cycles that the result may be off by, U64_MAX if nothing is known
+ * apic_clock_phc_line_tsc() - convert a clock's time to TSC
+ * @line:	the clock's line
+ * @when:	the time, ns
+ * @error:	set to the result's possible error in cycles, U64_MAX if nothing is known
  *
  * Context: Any.
- * Return: TSC, 0 if it was before that; U64_MAX if it does not fit.
+ * Return: TSC; 0 if that was before the TSC started, U64_MAX if it does not fit.
  */
 u64 apic_clock_phc_line_tsc(const struct apic_clock_phc_line *line, s64 when, u64 *error)
 {
@@ -409,9 +409,9 @@ u64 apic_clock_phc_line_tsc(const struct apic_clock_phc_line *line, s64 when, u6
 }
 
 /**
- * apic_clock_phc_line_read() - compute what a clock reads
- * @line:	its line
- * @tsc:	when, TSC
+ * apic_clock_phc_line_read() - compute a clock's time
+ * @line:	the clock's line
+ * @tsc:	the moment, TSC
  *
  * Context: Any.
  * Return: ns, within -KTIME_MAX to KTIME_MAX; KTIME_MAX if nothing is known.

@@ -5,9 +5,9 @@
 /*
  * Arithmetic of the map from a PTP hardware clock to the TSC.
  *
- * The readings of the last two seconds bound a straight line from above and from
- * below. Of all lines between these bounds, the steepest and the flattest bound what
- * the clock will read later, and the middle is what is expected.
+ * The readings of the last two seconds bound a straight line from above and from below. Of
+ * all lines between these bounds, the steepest and the flattest bound the clock's future
+ * readings, and the middle is the expected one.
  *
  *	TSC ^                    . steepest
  *	    |             |   .    . flattest
@@ -17,26 +17,26 @@
  *	    |   .|.
  *	    +------------------------> clock, ns
  *
- * Many clocks count in steps: a network card of 25 MHz adds 40 ns each time. Then what is
- * read is up to a step behind the straight line, and readings would contradict each other.
- * No interface says how long a step is. As long as it is whole ns, what was read does, see
- * phc_file.c; of a clock that is steered it is not. So it is the shortest power of two
- * with which the readings agree.
+ * Many clocks count in steps: a network card of 25 MHz adds 40 ns each time. A reading is then
+ * up to one step behind the straight line, and readings would contradict each other. No
+ * interface reports the length of a step. If it is a whole number of ns, it can be derived
+ * from the readings, see phc_file.c. A steered clock's step is not a whole number; we take the
+ * shortest power of two with which the readings agree.
  */
 #include <linux/types.h>
 
 #include "map.h"
 
-/* Readings that are kept: two seconds at 50 ms each. */
+/* Number of readings kept: two seconds at 50 ms each. */
 #define APIC_CLOCK_PHC_READINGS	40
 
 /**
- * struct apic_clock_phc_line - a clock as a straight function of the TSC
- * @ref:	what the clock reads, ns
- * @tsc:	the TSC then
+ * struct apic_clock_phc_line - a clock as a linear function of the TSC
+ * @ref:	a time of the clock, ns
+ * @tsc:	TSC at that time
  * @rate:	cycles per ns, times 2^32; 0: nothing is known
- * @error:	cycles that @tsc may be off by
- * @drift:	likewise @rate
+ * @error:	possible error of @tsc, cycles
+ * @drift:	possible error of @rate
  */
 struct apic_clock_phc_line {
 	s64 ref;
@@ -47,10 +47,10 @@ struct apic_clock_phc_line {
 };
 
 /**
- * struct apic_clock_phc_span - a reading as of the newest one
- * @age:	ns that it is older
- * @low:	TSC less that of the newest, before which the clock did not read it
- * @high:	likewise, after which it did
+ * struct apic_clock_phc_span - a reading relative to the newest one
+ * @age:	ns by which it is older
+ * @low:	lower bound of its TSC, relative to that of the newest
+ * @high:	upper bound of its TSC, relative to the lower bound of the newest
  */
 struct apic_clock_phc_span {
 	s64 age;
@@ -59,18 +59,19 @@ struct apic_clock_phc_span {
 };
 
 /**
- * struct apic_clock_phc_map - what is known of a clock
- * @readings:	ring; .ref is the clock in ns
- * @first:	oldest of them
- * @count:	how many there are
+ * struct apic_clock_phc_map - estimate of a clock
+ * @readings:	ring of readings; .ref is the clock in ns
+ * @first:	index of the oldest reading
+ * @count:	number of readings
  * @nominal:	cycles per ns by the TSC's frequency, times 2^32
  * @prior:	bounds of the rate that do not come from the readings
- * @rate:	bounds of the rate that come from all of it
- * @frequency:	what the clock is steered by, ppm times 2^16
- * @step:	ns that it seems to count in, besides what the readings allow for
- * @since:	readings that have agreed since that was changed, or found right
+ * @rate:	bounds of the rate that come from all knowledge
+ * @frequency:	steering frequency, ppm times 2^16
+ * @step:	step in which the clock seems to count, in addition to the step that the
+ *		readings already allow for, ns
+ * @since:	number of readings that have agreed since @step was changed or confirmed
  * @line:	the result
- * @spans:	while it is computed
+ * @spans:	scratch space to compute @line
  */
 struct apic_clock_phc_map {
 	struct apic_clock_reading readings[APIC_CLOCK_PHC_READINGS];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to the timers of a PTP clock that changes under them: when it is gone they are
- * cancelled, and their owners notified; when it was set, or the machine has slept, they are
+ * Update the timers of a PTP clock when it changes. If the clock is gone, its timers are
+ * cancelled and their owners notified. If it was set, or the machine was suspended, they are
  * armed anew.
  *
- * They are found by the list, which has those that are FAR and NEAR. Others are left alone: the
- * core expires them as they were armed.
+ * The list has all timers that are FAR or NEAR. Other timers are left alone: the core expires
+ * them as they were armed.
  */
 #include <linux/apic_clock.h>
 #include <linux/atomic.h>
@@ -39,10 +39,10 @@ static unsigned int lose(struct apic_clock_timer *timer)
  * apic_clock_timers_lose() - cancel the timers of a clock that is gone
  * @clock:	the clock, which has no line any more
  *
- * Those that expire within 50 microseconds are left alone.
+ * Timers that expire within 50 microseconds are left alone.
  *
  * Context: Task. Sleeps.
- * Return: how many were cancelled, whose owners have been notified.
+ * Return: number of cancelled timers, whose owners have been notified.
  */
 unsigned int apic_clock_timers_lose(clockid_t clock)
 {
@@ -56,7 +56,7 @@ unsigned int apic_clock_timers_lose(clockid_t clock)
 	return apic_clock_list_each(&wanted);
 }
 
-/* As check_again() of approach.c, from anywhere. */
+/* As check_again() in approach.c, but from any context. */
 static unsigned int renew(struct apic_clock_timer *timer)
 	__releases(&timer->lock)
 {
@@ -65,7 +65,7 @@ static unsigned int renew(struct apic_clock_timer *timer)
 
 	if (state == APIC_CLOCK_FAR || state == APIC_CLOCK_NEAR) {
 		WRITE_ONCE(timer->state, APIC_CLOCK_MOVING);
-		/* Pairs with is_pending() of timer.c: who sees it taken out sees the state, too. */
+		/* Pairs with is_pending() in timer.c: a CPU that sees it deleted sees the state. */
 		smp_wmb();
 		if (state == APIC_CLOCK_FAR || del_apic_timer(&timer->timer) == 1) {
 			ret = apic_clock_timer_advance_late(timer);
@@ -80,7 +80,7 @@ static unsigned int renew(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timers_renew() - arm the timers of a clock anew, as it was set
+ * apic_clock_timers_renew() - arm the timers of a clock anew after it was set
  * @clock:	the clock, approached by CLOCK_MONOTONIC
  *
  * Context: Task. Sleeps.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How fast the TSC runs by CLOCK_MONOTONIC_RAW, which nobody steers: by what both have
- * counted since they were first read. Where the kernel's clocksource is the TSC, that is
- * how the kernel rounds; elsewhere it is what the kernel's frequency of the TSC is off by.
+ * The TSC's rate by CLOCK_MONOTONIC_RAW, which is never steered: compare what both have
+ * counted since they were first read. If the kernel's clocksource is the TSC, the difference
+ * is the kernel's rounding; otherwise it is the error of the kernel's TSC frequency.
  *
- * The clock stops while the machine sleeps, and the TSC may not: after a sleep that begins
- * anew.
+ * The clock stops during a suspend, and the TSC may not, so the comparison begins anew after
+ * a suspend.
  */
 #include <linux/apic_clock.h>
 #include <linux/cpumask.h>
@@ -18,23 +18,23 @@
 
 #include "raw.h"
 
-/* Number of pairs, of which the shortest counts. */
+/* Number of pairs read, of which the shortest counts. */
 #define PAIRS		8
 /*
- * What two pairs together may be off by besides their widths: a clock goes in steps of its
- * counter, of which the PM timer's are the longest, 279.4 ns, and the TSC's a few.
+ * Possible error of two pairs together, in addition to their widths: a clock advances in steps
+ * of its counter (the PM timer's are the longest, 279.4 ns), and the TSC in a few ns.
  */
 #define STEPS_NS	300
 
 /**
  * struct pair - the TSC and the clock at one moment
- * @cpu:	whose TSC
- * @epoch:	of the TSC
- * @asleep:	how long the machine has slept so far
- * @tsc:	TSC before
- * @width:	cycles until after
- * @earliest:	what the clock read meanwhile, or later
- * @latest:	or earlier
+ * @cpu:	CPU of the TSC
+ * @epoch:	epoch of the TSC
+ * @asleep:	total time that the machine has been suspended
+ * @tsc:	TSC before the clock was read
+ * @width:	cycles until the TSC was read again after it
+ * @earliest:	earliest time of the clock at the read
+ * @latest:	latest time of the clock at the read
  */
 struct pair {
 	int cpu;
@@ -49,7 +49,7 @@ struct pair {
 static DEFINE_MUTEX(first_mutex);
 static struct pair first = { .cpu = -1 };	/* first_mutex */
 
-/* Interrupts are on: reads of an HPET, some microseconds each, are made by the dozen. */
+/* Keep interrupts on: an HPET is read by the dozen, at some microseconds each. */
 static int read_on_cpu(void *arg)
 {
 	struct pair *pair = arg, next = *pair;
@@ -74,7 +74,7 @@ static struct pair read_pair(void)
 {
 	struct pair pair = { .cpu = cpumask_first(cpu_online_mask) };
 
-	/* A thread: TSCs are not mixed, and an interruption shows in the width. */
+	/* Use a thread on one CPU: TSCs are not mixed, and an interruption shows in the width. */
 	smp_call_on_cpu(pair.cpu, read_on_cpu, &pair, false);
 	return pair;
 }
@@ -85,7 +85,7 @@ static bool same_count(const struct pair *a, const struct pair *b)
 	       a->tsc <= b->tsc;
 }
 
-/* What is known after two pairs. Half of each width is on either side of its middle. */
+/* Compute the rate from two pairs. Half of each width lies on either side of its middle. */
 static void compare(const struct pair *from, const struct pair *to,
 		    struct apic_clock_verdict *verdict)
 {
@@ -95,7 +95,7 @@ static void compare(const struct pair *from, const struct pair *to,
 		    (from->latest - from->earliest + to->latest - to->earliest) / 2;
 	s64 ahead = ns - clock;
 
-	/* What they differ by may be all of it, and is no rate then. */
+	/* The difference may exceed the whole interval, and then is not a rate. */
 	if (clock <= 0 || error > clock || abs(ahead) > clock)
 		return;
 	verdict->raw_known = true;
@@ -106,7 +106,7 @@ static void compare(const struct pair *from, const struct pair *to,
 }
 
 /**
- * apic_clock_raw_judge() - add how fast the TSC runs by CLOCK_MONOTONIC_RAW to a verdict
+ * apic_clock_raw_judge() - add the TSC's rate by CLOCK_MONOTONIC_RAW to a verdict
  * @verdict:	its members raw_* are filled in
  *
  * Context: Task, CPUs do not go offline; may sleep.

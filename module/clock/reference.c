@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The counters that TSCs are compared with: HPET or ACPI PM timer. They are only read,
+ * The counters that TSCs are compared with: the HPET or the ACPI PM timer. They are only read,
  * never programmed.
  */
 #include <linux/acpi.h>
@@ -14,9 +14,9 @@
 /* 3.579545 MHz */
 #define PM_PERIOD_FS	279365115ULL
 #define PM_BITS		24
-/* The specification's slowest HPET has 10 MHz. */
+/* The slowest HPET that the specification allows has 10 MHz. */
 #define HPET_PERIOD_MAX_FS	100000000ULL
-/* Of the registers those up to the counter are read. */
+/* Size of the registers up to the counter. */
 #define HPET_SIZE	(HPET_COUNTER + 8)
 
 static void __iomem *hpet;
@@ -32,9 +32,9 @@ static bool find_hpet(void)
 	u32 period;
 
 	/*
-	 * Not by its own register: firmware may have switched one on that the kernel
-	 * leaves alone (hpet=disable), as it stops in PC10 for example. Of one without
-	 * the legacy interrupt this says no, too, though the kernel may read it.
+	 * Don't ask the HPET's own register: firmware may have enabled an HPET that the
+	 * kernel leaves alone (hpet=disable), for example because it stops in PC10. This
+	 * also rejects an HPET without the legacy interrupt, though the kernel may read it.
 	 */
 	if (!is_hpet_enabled())
 		return false;
@@ -53,7 +53,7 @@ static bool find_hpet(void)
 		hpet = NULL;
 		return false;
 	}
-	/* Half of a 64-bit counter is enough, and read at once on any machine. */
+	/* Half of a 64-bit counter is enough, and any machine reads it at once. */
 	reference = (struct apic_clock_reference) {
 		.name = "hpet", .period_fs = period, .bits = 32,
 	};
@@ -96,7 +96,7 @@ static bool find_pm(void)
  * apic_clock_reference_find() - find a counter that works
  * @wanted:	its name; "auto" for the best one
  *
- * Context: Task. apic_clock_reference_put() has to be called in the end.
+ * Context: Task. The caller must call apic_clock_reference_put() in the end.
  * Return: the counter, or NULL.
  */
 const struct apic_clock_reference *apic_clock_reference_find(const char *wanted)
@@ -114,7 +114,7 @@ const struct apic_clock_reference *apic_clock_reference_find(const char *wanted)
  * apic_clock_reference_read() - read the counter that was found
  *
  * Context: Any.
- * Return: what it reads; bits that it does not have are 0.
+ * Return: its value; bits that the counter does not have are 0.
  */
 u32 apic_clock_reference_read(void)
 {
@@ -124,7 +124,7 @@ u32 apic_clock_reference_read(void)
 }
 
 /**
- * apic_clock_reference_put() - the counter is not used any more
+ * apic_clock_reference_put() - release the counter
  *
  * Context: Task.
  */

@@ -5,10 +5,10 @@
 #include <linux/types.h>
 
 /**
- * struct apic_clock_reference - a counter that goes on when TSCs stop
- * @name:	of it
+ * struct apic_clock_reference - a counter that continues when TSCs stop
+ * @name:	its name
  * @period_fs:	length of a tick, 10^-15 s
- * @bits:	bits that it has, 32 at most
+ * @bits:	width in bits, at most 32
  */
 struct apic_clock_reference {
 	const char *name;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of clocks, as others use them: what <linux/apic_clock.h> declares, and what is said to
- * arguments that are wrong.
+ * The interface to timers of clocks, as declared by <linux/apic_clock.h>, and the checks of
+ * its arguments.
  *
- * How a timer that is armed comes near its moment is in approach.c; what happens to it when its
- * clock is set or gone, in phc_timers.c.
+ * See approach.c for how an armed timer approaches its moment, and phc_timers.c for what
+ * happens to it when its clock is set or vanishes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,7 +26,7 @@ static bool known(const struct apic_clock_timer *timer)
 	       READ_ONCE(timer->state) - APIC_CLOCK_IDLE <= APIC_CLOCK_LAST - APIC_CLOCK_IDLE;
 }
 
-/* Same errors as those of the core, which are logged once each there. */
+/* Return the same errors as the core, and log each once as the core does. */
 #define refuse(ret, format, ...) ({			\
 	pr_warn_once(format "\n", ##__VA_ARGS__);	\
 	(ret);						\
@@ -48,7 +48,7 @@ static int check_clock(clockid_t clock)
 	return apic_clock_now(clock, &earliest, &latest);
 }
 
-/* What the core would say two milliseconds before the moment, when it is too late. */
+/* Check what the core would reject two milliseconds before the moment, when it is too late. */
 static int check_arm(const struct apic_clock_timer *timer)
 {
 	unsigned int mode = timer->timer.flags & APIC_TIMER_MODE_MASK;
@@ -67,7 +67,7 @@ static int check_arm(const struct apic_clock_timer *timer)
 	return 0;
 }
 
-/* Likewise, and of where and by what it is to be armed. */
+/* As check_arm(), and also check the clock and the CPU. */
 static int check_arm_on(const struct apic_clock_timer *timer, clockid_t clock, int cpu)
 {
 	struct apic_timer_info info;
@@ -126,14 +126,14 @@ static bool is_pending_in(const struct apic_clock_timer *timer, unsigned int sta
 }
 
 /*
- * While it is armed anew shortly before its moment, it is pending for all that have not
- * touched it, and not for its handler:
+ * While a timer is armed anew shortly before its moment, it must look pending to code that has
+ * not changed it, but not to its handler:
  *
  *	CPU0: check                             CPU1
  *	                                        is_pending()
  *	                                          reads NEAR
  *	  MOVING, del_apic_timer() = 1
- *	                                          not pending, but no more NEAR: again
+ *	                                          not pending, but NEAR no longer: again
  *	  arms it, NEAR
  *
  *	  it is pending
@@ -144,9 +144,9 @@ static bool is_pending_in(const struct apic_clock_timer *timer, unsigned int sta
  *	  del_apic_timer() = 0, LAST
  *	                                            not pending
  *
- * Likewise one that is armed for the first time, and expires at once, as its moment has
- * passed. It waits for some instructions of a CPU with interrupts off. That may be the one
- * that an NMI has interrupted, where it is taken for pending.
+ * The same applies to a timer that is armed for the first time and expires at once because its
+ * moment has passed. The wait lasts for some instructions of a CPU with interrupts off. An NMI
+ * may have interrupted that CPU; there the timer is taken to be pending.
  */
 static bool is_pending(const struct apic_clock_timer *timer)
 {
@@ -161,12 +161,12 @@ static bool is_pending(const struct apic_clock_timer *timer)
 		pending = is_pending_in(timer, state);
 		if (in_nmi())
 			return pending;
-		/* Pairs with check_again() of approach.c, and renew() of phc_timers.c. */
+		/* Pairs with check_again() in approach.c, and renew() in phc_timers.c. */
 		smp_rmb();
 		if (state != APIC_CLOCK_MOVING && READ_ONCE(timer->state) == state) {
 			/*
-			 * Pairs with apic_clock_timer_advance(): a state that is new comes with
-			 * another number.
+			 * Pairs with apic_clock_timer_advance(): a new state comes with another
+			 * number.
 			 */
 			smp_rmb();
 			if (READ_ONCE(timer->armed) == armed)
@@ -181,7 +181,7 @@ static bool is_pending(const struct apic_clock_timer *timer)
  * @timer:	timer, initialised, not pending
  * @clock:	see add_apic_timer_at()
  * @when:	absolute, of @clock
- * @cpu:	the CPU that the handler runs on
+ * @cpu:	the CPU on which the handler runs
  *
  * Context: Any but NMI, also a handler.
  * Return: as add_apic_timer_at(), where
@@ -219,19 +219,19 @@ EXPORT_SYMBOL_GPL(add_apic_timer_at_on);
  * add_apic_timer_at() - arm a timer for a moment of a clock, on this CPU
  * @timer:	timer, initialised, not pending
  * @clock:	CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or
- *		CLOCK_TAI, or as apic_clock_phc_attach() has returned it
+ *		CLOCK_TAI, or a number from apic_clock_phc_attach()
  * @when:	absolute, of @clock
  *
- * The handler starts at the first TSC value at which @clock reads @when, as the
- * timer's mode has it. Until 50 microseconds before, whatever the clock does is
- * followed; of a PTP clock, what its last reading has shown. If that goes, the timer is
+ * The handler starts at the first TSC value at which @clock reads @when, with the precision of
+ * the timer's mode. Until 50 microseconds before, the timer follows all changes of the clock; of
+ * a PTP clock, those that its last reading has shown. If a PTP clock vanishes, the timer is
  * cancelled, and @timer->lost called.
  *
  * Context: Any but NMI, also a handler.
  * Return:
  * * %0 - armed
- * * %-EBUSY - it is pending already
- * * %-ENODEV - this CPU takes no timers, or the PTP clock is gone
+ * * %-EBUSY - it is already pending
+ * * %-ENODEV - this CPU does not accept timers, or the PTP clock is gone
  * * %-EINVAL - not initialised, no function, unknown flags, no such clock, a spin budget
  *   with a mode that doesn't spin, or APIC_TIMER_COVER_* without a spin budget
  * * %-EPERM - called from NMI
@@ -280,7 +280,7 @@ EXPORT_SYMBOL_GPL(mod_apic_timer_at);
  * del_apic_timer_at() - delete a timer
  * @timer:	timer, initialised
  *
- * Doesn't wait for the handler: see del_apic_timer_at_sync().
+ * This does not wait for the handler: see del_apic_timer_at_sync().
  *
  * Context: Any but NMI, also a handler.
  * Return: as del_apic_timer().
@@ -304,9 +304,8 @@ EXPORT_SYMBOL_GPL(del_apic_timer_at);
  * del_apic_timer_at_sync() - delete a timer and wait for its handler
  * @timer:	timer, initialised
  *
- * On return the timer may be freed, unless others arm it again meanwhile. A
- * handler that arms its own timer is waited for and that expiry deleted too; so is
- * @timer->lost.
+ * On return the timer may be freed, unless other code arms it again meanwhile. If the handler
+ * or @timer->lost arms the timer again, this waits for it and deletes that expiry as well.
  *
  * Context: Any but NMI. The caller must not hold a lock that the handler, or @lost, takes.
  * Return: as del_apic_timer_sync(), where
@@ -340,7 +339,7 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 			return again;
 		if (again == 1)
 			first = 1;
-		/* What was waited for may have armed it again. */
+		/* A callback that has ended meanwhile may have armed the timer again. */
 	} while (callback || READ_ONCE(timer->armed) != armed);
 	return first == -EBUSY ? 0 : first;
 }
@@ -350,8 +349,8 @@ EXPORT_SYMBOL_GPL(del_apic_timer_at_sync);
  * apic_clock_timer_pending() - check whether a timer is armed and has not expired yet
  * @timer:	timer, initialised
  *
- * Context: Any. The answer may be outdated at once, unless the caller keeps others
- * from the timer.
+ * Context: Any. The answer may be outdated at once, unless the caller keeps other code from
+ * using the timer.
  * Return: true if it is pending.
  */
 bool apic_clock_timer_pending(const struct apic_clock_timer *timer)

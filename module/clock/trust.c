@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whom it concerns when the verdict becomes another: the kernel log, and other kernel
- * code by notifiers.
+ * Report a change of the verdict: to the kernel log, and to other kernel code by notifiers.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,16 +18,16 @@
 #include "trust.h"
 #include "worth.h"
 
-/* No verdict was reported yet. */
+/* No verdict has been reported yet. */
 #define NONE	-1
 
 static DEFINE_MUTEX(trust_mutex);
 static RAW_NOTIFIER_HEAD(chain);	/* trust_mutex */
-static int reported = NONE;			/* likewise: the verdict reported last */
+static int reported = NONE;			/* trust_mutex; the verdict reported last */
 
 static void log_change(const struct apic_clock_verdict *verdict)
 {
-	/* Measurements in a virtual machine may contradict themselves one time and not the next. */
+	/* In a virtual machine, some measurements contradict themselves and others do not. */
 	static DEFINE_RATELIMIT_STATE(limit, 3600 * HZ, 10);
 
 	lockdep_assert_held(&trust_mutex);
@@ -42,11 +41,11 @@ static void log_change(const struct apic_clock_verdict *verdict)
 }
 
 /**
- * apic_clock_trust_update() - report a verdict, if it is another than the last one
- * @verdict:	concluded
+ * apic_clock_trust_update() - report a verdict, if it differs from the last one
+ * @verdict:	the verdict, concluded
  *
- * A CPU that has just come is measured a second later, and all is judged again then:
- * until that it is no verdict.
+ * A CPU that has just come online is measured a second later, and the TSC is judged again
+ * then. Until then there is no verdict.
  *
  * Context: Task.
  */
@@ -63,7 +62,7 @@ void apic_clock_trust_update(const struct apic_clock_verdict *verdict)
 	mutex_unlock(&trust_mutex);
 }
 
-/* Asked first, as the chain warns by WARN() of one that is. */
+/* Check this first: to register a block twice makes the chain call WARN(). */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;
@@ -76,18 +75,18 @@ static bool is_registered(const struct notifier_block *block)
 }
 
 /**
- * apic_clock_register_notifier() - be notified when the verdict becomes another
+ * apic_clock_register_notifier() - be notified when the verdict changes
  * @block:	@block->notifier_call gets an &enum apic_clock_worth and the
- *		&struct apic_clock_verdict that it is from, valid during the call. It
- *		may sleep, but neither register nor unregister a notifier.
+ *		&struct apic_clock_verdict that it comes from, valid during the call. It
+ *		may sleep, but must neither register nor unregister a notifier.
  *
- * It is not called for the verdict so far: apic_clock_judge() has that.
+ * It is not called for the present verdict: see apic_clock_judge() for that.
  *
- * Context: Task; may sleep, and waits for calls that are under way.
+ * Context: Task; may sleep, and waits for calls in progress.
  * Return:
  * * %0 - registered
- * * %-EEXIST - it is registered already
- * * %-EINVAL - @block is NULL, or has nothing to call
+ * * %-EEXIST - it is already registered
+ * * %-EINVAL - @block is NULL, or has no function
  */
 int apic_clock_register_notifier(struct notifier_block *block)
 {
@@ -112,9 +111,9 @@ EXPORT_SYMBOL_GPL(apic_clock_register_notifier);
  * apic_clock_unregister_notifier() - undo apic_clock_register_notifier()
  * @block:	registered
  *
- * Context: Task, not a notifier; may sleep: waits until a call that is under way has returned.
+ * Context: Task, not a notifier; may sleep, and waits for a call in progress.
  * Return:
- * * %0 - no call of it is under way, and none will be
+ * * %0 - no call of it is in progress, and none will be made
  * * %-ENOENT - it isn't registered
  * * %-EINVAL - @block is NULL
  */

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A module is unloaded, perhaps with timers of clocks pending: they are cancelled.
+ * Cancel the pending timers of clocks of a module that is being unloaded.
  *
- * Far from its moment a timer is an hrtimer, and in the list of list.c. Close to it, it is the
- * core's only, which cancels what a module has left with it. So ours are cancelled before
- * the core looks for those, and once more when the core has waited for the module's
- * handlers, which may arm some meanwhile:
+ * Far from its moment a timer is an hrtimer, and in the list of list.c. Close to its moment
+ * only the core has it, and the core cancels a module's remaining timers itself. Ours are
+ * cancelled before the core looks for its own, and again after the core has waited for the
+ * module's handlers, which may arm more meanwhile:
  *
  *	CPU0: rmmod                             CPU1
  *	  the core cancels the module's
- *	                                        a timer comes near: armed, not ours any more
+ *	                                        a timer is NEAR: armed, not ours any more
  *	  we find none
  *	  the module's memory is freed
  *	                                        its handler is called
  *
- * One that such a handler has armed may come near after the core has looked, and before
- * we do once more. So from the first time to the second no timer of the module comes near.
+ * A timer armed by such a handler might be handed to the core after the core has looked, and
+ * before our second time. Therefore no timer of the module is advanced between our first and
+ * second time.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,7 +41,7 @@ static unsigned int cancel_timer(struct apic_clock_timer *timer)
 	return 1;
 }
 
-/* Groups, and timers. The module's exit function has returned: nobody uses them. */
+/* Cancel groups and timers. The module's exit function has returned, so nothing uses them. */
 static void cancel(const struct module *module)
 {
 	const struct apic_clock_wanted wanted = {
@@ -58,8 +59,8 @@ static void cancel(const struct module *module)
 }
 
 /*
- * Not of a load that another block has refused: none of its code has run, and of us only
- * those are asked that come before that one.
+ * Ignore a load that another notifier block has refused: none of the module's code has run,
+ * and only those of our blocks that precede the refusing one are called.
  */
 static bool is_unloaded(unsigned long state, const struct module *module)
 {
@@ -86,7 +87,7 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	return NOTIFY_OK;
 }
 
-/* The core's has priority 0. */
+/* The core's block has priority 0. */
 static struct notifier_block before_block = {
 	.notifier_call = before_core,
 	.priority = 1,
@@ -98,7 +99,7 @@ static struct notifier_block after_block = {
 };
 
 /**
- * apic_clock_unload_init() - look after modules that are unloaded from here on
+ * apic_clock_unload_init() - start to cancel the timers of modules that are unloaded
  *
  * Context: Task, before a timer is armed. Sleeps.
  * Return: 0 or an error.
@@ -107,7 +108,7 @@ int apic_clock_unload_init(void)
 {
 	int ret;
 
-	/* The second alone does no harm. */
+	/* The second block alone does no harm. */
 	ret = register_module_notifier(&after_block);
 	if (ret)
 		return ret;
@@ -118,7 +119,7 @@ int apic_clock_unload_init(void)
 }
 
 /**
- * apic_clock_unload_exit() - the reverse of apic_clock_unload_init()
+ * apic_clock_unload_exit() - undo apic_clock_unload_init()
  *
  * Context: Task. Sleeps.
  */

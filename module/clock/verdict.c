@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What this machine's TSC is worth: the facts.
+ * Collect the facts about what this machine's TSC is worth.
  */
 #include <linux/apic_clock.h>
 #include <linux/bits.h>
@@ -27,8 +27,8 @@
 
 /**
  * struct adjust - TSC_ADJUST of a CPU
- * @value:	that
- * @known:	it could be read
+ * @value:	value of the register
+ * @known:	the register could be read
  */
 struct adjust {
 	u64 value;
@@ -47,12 +47,12 @@ static void read_adjust(void *data)
 }
 
 /**
- * apic_clock_tsc_adjust() - read what a CPU's TSC was set ahead by
+ * apic_clock_tsc_adjust() - read TSC_ADJUST of a CPU
  * @cpu:	the CPU
- * @cycles:	set
+ * @cycles:	set to the cycles by which its TSC was set ahead
  *
  * Context: Task; interrupts the CPU.
- * Return: false if it is offline, or has no TSC_ADJUST.
+ * Return: false if the CPU is offline, or has no TSC_ADJUST.
  */
 bool apic_clock_tsc_adjust(int cpu, s64 *cycles)
 {
@@ -64,7 +64,7 @@ bool apic_clock_tsc_adjust(int cpu, s64 *cycles)
 	return adjust.known;
 }
 
-/* Has the TSC of some CPUs been written to? */
+/* Check whether the TSC of some CPUs has been written to. */
 static bool is_adjusted(void)
 {
 	unsigned int cpu;
@@ -78,7 +78,7 @@ static bool is_adjusted(void)
 	return false;
 }
 
-/* The signature that hypervisors have agreed upon where to put it. */
+/* Read the hypervisor's signature, which all put into the same CPUID leaf. */
 static void read_hypervisor(char name[APIC_CLOCK_HYPERVISOR])
 {
 	u32 eax, word[3];
@@ -94,8 +94,8 @@ static void read_hypervisor(char name[APIC_CLOCK_HYPERVISOR])
 }
 
 /*
- * KVM says by a feature that its clock, and so the TSC from which it follows, is the same on
- * all CPUs. Others have the kernel know by this flag that the TSC needs no watchdog.
+ * KVM announces by a feature that its clock, and so the TSC that it is derived from, is the
+ * same on all CPUs. For other hypervisors the kernel sets this flag: the TSC needs no watchdog.
  */
 static bool is_vouched_for(const struct apic_clock_verdict *verdict)
 {
@@ -107,11 +107,11 @@ static bool is_vouched_for(const struct apic_clock_verdict *verdict)
 }
 
 /**
- * apic_clock_rate_ppb() - get how fast a clock runs by what conversions use
+ * apic_clock_rate_ppb() - get a clock's rate as conversions use it
  * @clock:	the clock
  *
  * Context: Any but NMI.
- * Return: how much faster it is than the TSC by the TSC's frequency, 10^-9.
+ * Return: how much faster it runs than the TSC at its nominal frequency, 10^-9.
  */
 s64 apic_clock_rate_ppb(clockid_t clock)
 {
@@ -135,7 +135,7 @@ static bool has_packages(void)
  * apic_clock_judge() - judge what TSC values of different CPUs are worth to each other
  * @verdict:	filled in
  *
- * Skew is as it was measured last: see apic_clock_measure_skew().
+ * The skew is the one measured last: see apic_clock_measure_skew().
  *
  * Context: Task; may sleep, and interrupts each CPU.
  */
@@ -148,7 +148,7 @@ void apic_clock_judge(struct apic_clock_verdict *verdict)
 
 	*verdict = (struct apic_clock_verdict) {};
 	cpus_read_lock();
-	/* Of a CPU that takes no timers these members are filled in, too. */
+	/* These members are filled in even for a CPU that does not accept timers. */
 	apic_timer_query(cpumask_first(cpu_online_mask), &info);
 	verdict->kind = info.tsc_kind;
 	verdict->sleepless = boot_cpu_has(X86_FEATURE_NONSTOP_TSC_S3);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether the kernel's clocksource watchdog watches the TSC. A kernel that trusts a TSC
- * from the start watches it not at all, and would not notice what happens to it later.
+ * Find out whether the kernel's clocksource watchdog watches the TSC. A kernel that trusts a
+ * TSC from the start does not watch it, and would not notice if it failed later.
  *
- * The kernel has no function for that, but gives its timekeeper to notifiers, and once to
- * each that is registered: so a notifier is registered for as long as that takes.
+ * The kernel has no function for that, but passes its timekeeper to notifiers, and to each one
+ * when it is registered. We therefore register a notifier for a moment.
  */
 #include <linux/clocksource.h>
 #include <linux/mutex.h>
@@ -17,7 +17,7 @@
 static DEFINE_MUTEX(watched_mutex);
 static enum apic_clock_watch found;	/* watched_mutex */
 
-/* Called under the timekeeper's lock: whoever reads a clock here waits for ever. */
+/* Called under the timekeeper's lock: reading a clock here would deadlock. */
 static int see_clocksource(struct notifier_block *block, unsigned long was_set, void *timekeeper)
 {
 	const struct clocksource *clock = ((struct timekeeper *)timekeeper)->tkr_mono.clock;
@@ -26,7 +26,7 @@ static int see_clocksource(struct notifier_block *block, unsigned long was_set, 
 		found = APIC_CLOCK_WATCH_UNKNOWN;
 	else if (!(clock->flags & CLOCK_SOURCE_MUST_VERIFY))
 		found = APIC_CLOCK_WATCH_OFF;
-	/* Set by the first comparison. */
+	/* The first comparison sets this flag. */
 	else if (!(clock->flags & CLOCK_SOURCE_WATCHDOG))
 		found = APIC_CLOCK_WATCH_WAITS;
 	else
@@ -39,17 +39,17 @@ static struct notifier_block block = {
 };
 
 /**
- * apic_clock_watched() - ask whether the kernel's watchdog watches the TSC
+ * apic_clock_watched() - find out whether the kernel's watchdog watches the TSC
  *
  * Context: Task.
- * Return: the answer; %APIC_CLOCK_WATCH_UNKNOWN while the clocksource is another one.
+ * Return: the answer; %APIC_CLOCK_WATCH_UNKNOWN while another clocksource is in use.
  */
 enum apic_clock_watch apic_clock_watched(void)
 {
 	enum apic_clock_watch answer;
 
 	mutex_lock(&watched_mutex);
-	/* Calls see_clocksource() before it returns. */
+	/* This calls see_clocksource() before it returns. */
 	pvclock_gtod_register_notifier(&block);
 	pvclock_gtod_unregister_notifier(&block);
 	answer = found;
