@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timers of a CPU: when they are armed and deleted. dispatch.c has their handlers.
+ * Arm and delete the timers of a CPU. dispatch.c has their handlers.
  */
 #include <linux/apic_timer.h>
 #include <linux/list.h>
@@ -11,8 +11,8 @@
 #include "calendar.h"
 
 /**
- * calendar_over_no_more() - a unit whose window is over has stopped, or has no thread any more
- * @unit:	the unit, which may as well be none of these
+ * calendar_over_no_more() - stop waiting for a unit whose window is over to stop
+ * @unit:	the unit; nothing happens if it is not such a unit
  *
  * Context: Any but NMI, under the CPU's lock.
  */
@@ -25,20 +25,20 @@ void calendar_over_no_more(struct calendar_unit *unit)
 	if (list_empty(&unit->over))
 		return;
 	list_del_init(&unit->over);
-	/* Should it expire for another one, that is too early, and it is armed again. */
+	/* If others remain, the timer may expire too early for them; its handler rearms it. */
 	if (list_empty(&cpu->over))
 		del_apic_timer(&cpu->backstop);
 }
 
 /**
- * calendar_cpu_changed() - the change has been made on a CPU
+ * calendar_cpu_changed() - note that the change has been made on a CPU
  * @cpu:	the CPU, which is armed next
- * @at:		its boundary
+ * @at:		boundary of the change
  *
- * Its last window before the boundary may still be open.
+ * The CPU's last window before the boundary may still be open.
  *
  * Context: Any but NMI, under the CPU's lock.
- * Return: true if it was the last one, and another table has taken over.
+ * Return: true if it was the last CPU, and another table has taken over.
  */
 bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at)
 	__must_hold(&cpu->lock)
@@ -57,7 +57,7 @@ bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at)
 /**
  * calendar_cpu_arm() - arm the timer for the next window, if there is one
  * @cpu:	the CPU, whose timer is not pending
- * @here:	this is the CPU
+ * @here:	the CPU is this one
  *
  * Context: Any but NMI, under the CPU's lock.
  * Return: 0, or an error of add_apic_timer().
@@ -70,7 +70,7 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 	u64 start;
 
 	lockdep_assert_held(&cpu->lock);
-	/* The wake-up is learnt here: an event of the kernel's is not to come just before it. */
+	/* We learn the length of wake-ups ourselves: no kernel event must come right before one. */
 	cpu->dispatch.flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
 	if (!cpu->position.table) {
 		if (!cpu->ending)
@@ -83,7 +83,7 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 		start = cpu->position.start + window->offset;
 		cpu->wanted = start - calendar_lead(unit);
 		cpu->dispatch.expires = cpu->wanted;
-		/* Not within the window that is open: one thread at a time. */
+		/* Not within the open window: only one thread runs at a time. */
 		if (cpu->running)
 			cpu->dispatch.expires = max(cpu->dispatch.expires,
 						    cpu->running->timeout + 1);
@@ -95,13 +95,13 @@ int calendar_cpu_arm(struct calendar_cpu *cpu, bool here)
 }
 
 /**
- * calendar_cpu_free() - the thread of the open window does not need the rest of it
- * @cpu:	its CPU
+ * calendar_cpu_free() - release the rest of the open window, which its thread does not need
+ * @cpu:	the window's CPU
  *
- * The next wake-up may begin within it, as far ahead as it was to be. Where that has passed it
- * begins now, and is measured from now on: what has held it up is no part of it. A thread that
- * has gone to another CPU leaves that alone: the handler there may be about to take the lock,
- * and will arm the timer itself.
+ * The next wake-up may begin within the window, at the time wanted for it. If that has passed,
+ * it begins now, and its length is measured from now on, without the delay. A thread that has
+ * moved to another CPU leaves the timer alone: the handler on @cpu may be about to take the
+ * lock, and will arm the timer itself.
  *
  * Context: Any but NMI, under the CPU's lock.
  */

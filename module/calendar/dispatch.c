@@ -2,13 +2,13 @@
 /*
  * The dispatcher of a CPU: handlers of three timers.
  *
- * The timer for the next window of a thread expires so much before its start as the
- * wake-up may take, in mode "raw"; that for a function by what the handler takes to get
- * ready, in mode "exact", and the handler waits for the last cycles itself, with nothing
- * left to do between the wait and the call. Both are learnt.
+ * For a thread, the timer for the next window uses mode "raw", and expires before the window's
+ * start by as much as the wake-up may take. For a function it uses mode "exact", and expires
+ * early by the time that the handler takes to get ready. The handler then waits for the last
+ * cycles itself, with nothing left to do between the wait and the call. Both times are learnt.
  *
- * All of it runs with interrupts off, on the CPU that it is about, under the CPU's lock.
- * The lock is not held while a function of another module runs.
+ * All handlers run with interrupts off, on their own CPU, under the CPU's lock. The lock is
+ * not held while a function of another module runs.
  */
 #include <linux/apic_calendar.h>
 #include <linux/compiler.h>
@@ -23,18 +23,18 @@
 #include "calendar.h"
 #include "spin.h"
 
-/* The fence lasts that long behind the start: for the first instructions. */
+/* Time that the fence lasts beyond the start, for the first instructions. */
 #define FENCE_NS	500
-/* This number of major cycles late, whole ones are left out. */
+/* Delay, in major cycles, from which on whole cycles are skipped. */
 #define PASS		2
 #define ROUNDS		256
-/* An interrupt of the host came in between; and no more than that is ever taken off. */
+/* Maximum cost that is subtracted; above that, the host has interrupted the measurement. */
 #define COST_MAX	100	/* TSC cycles */
 
-/* TSC cycles from the last look at the TSC to a function's first instruction, at least. */
+/* Minimum TSC cycles from the last read of the TSC to a function's first instruction. */
 static u64 call_cost;
 
-/* There must be one copy of it: what one takes says nothing about another. */
+/* There must be a single copy of this: the cost of one copy says nothing about another. */
 static noinline __noclone
 u64 call(void (*function)(unsigned long long now, unsigned long data), unsigned long data,
 	 u64 start)
@@ -52,11 +52,11 @@ static notrace void probe(unsigned long long now, unsigned long data)
 }
 
 /**
- * calendar_dispatch_init() - measure what a call takes
+ * calendar_dispatch_init() - measure the cost of a call
  *
- * Never early comes first: all of the least is taken off only where most
- * measurements gave it. Elsewhere the TSC counts in steps, or the CPU's clock was slow
- * when it was measured, and half of the least is sure.
+ * A function must never start early. The whole minimum is therefore subtracted only if most
+ * measurements yielded it. Otherwise the TSC counts in steps, or the CPU's clock was slow
+ * during the measurement, and only half the minimum is certain.
  *
  * Context: Task.
  */
@@ -67,16 +67,16 @@ void calendar_dispatch_init(void)
 	u64 least = U64_MAX, took, left, seen;
 	unsigned long flags;
 
-	/* The compiler must not learn that this function is called: it would inline it. */
+	/* Hide which function is called, or the compiler would inline it. */
 	OPTIMIZER_HIDE_VAR(function);
 	call_cost = 0;
 	for (i = 0; i < ROUNDS; i++) {
 		local_irq_save(flags);
-		/* At any point of a step of the TSC, and of the loop. */
+		/* Vary the phase within a step of the TSC, and within a turn of the loop. */
 		left = call(function, (unsigned long)&seen, rdtsc() + 100 + i % 64);
 		took = seen - left;
 		local_irq_restore(flags);
-		/* The first rounds find cold caches. */
+		/* Ignore the first rounds, which run with cold caches. */
 		if (i < ROUNDS / 8)
 			continue;
 		rounds++;
@@ -90,7 +90,7 @@ void calendar_dispatch_init(void)
 		call_cost = same > rounds * 3 / 4 ? least : least / 2;
 }
 
-/* What becomes of a window that no thread has had. */
+/* Count and report a window that its unit did not use. */
 static void lose(struct calendar_unit *unit, const struct apic_calendar_receipt *receipt,
 		 u32 result)
 {
@@ -105,7 +105,7 @@ static void lose(struct calendar_unit *unit, const struct apic_calendar_receipt 
 	calendar_add_receipt(unit->calendar, &copy);
 }
 
-/* Too many overruns: the degraded table. Without the lock of any CPU. */
+/* Count an overrun; after too many, change to the degraded table. No CPU's lock is held. */
 static void count_overrun(struct calendar *calendar)
 {
 	const struct calendar_table *table;
@@ -120,7 +120,7 @@ static void count_overrun(struct calendar *calendar)
 	max = table ? table->max_overruns : 0;
 	degraded = table ? table->degraded : 0;
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	/* Should another change be under way, the next overrun tries again. */
+	/* If another change is in progress, the next overrun tries again. */
 	if (atomic_inc_return(&calendar->overruns) >= max && max)
 		calendar_change_to(calendar, calendar->tables[degraded], 0, &at);
 }
@@ -137,7 +137,7 @@ static u64 backstop_of(const struct calendar_unit *unit)
 	return unit->receipt.ended + calendar_backstop();
 }
 
-/* The timer for the unit that is over for the longest time; it is not pending. */
+/* Arm the timer, which is not pending, for the unit that has been over for longest. */
 static void arm_backstop(struct calendar_cpu *cpu, const struct calendar_unit *unit)
 	__must_hold(&cpu->lock)
 {
@@ -200,7 +200,7 @@ static void still_over(unsigned long long now, unsigned long data)
 		unit->status |= APIC_CALENDAR_LATE_BREAK;
 		trace_apic_calendar_late_break(unit->number, unit->receipt.cycle,
 					       now - unit->receipt.ended);
-		/* A signal is as late, and its handler runs at the unit's priority. */
+		/* A signal is just as late, and its handler runs at the unit's priority. */
 		if (unit->def.on_overrun != APIC_CALENDAR_SIGNAL) {
 			WRITE_ONCE(unit->demote, true);
 			wake_up_process(unit->calendar->keeper);
@@ -226,9 +226,9 @@ static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	unit->timeout = timeout;
 	unit->resuming = true;
 	cpu->running = unit;
-	/* The timer may have been moved by a new epoch; the start has not. */
+	/* A new epoch may have moved the timer, but not the start. */
 	unit->armed = cpu->dispatch.expires;
-	/* None behind a window that ends with the table before: no gap is checked there. */
+	/* No lead after the last window of the previous table: no gap is checked there. */
 	unit->lead = receipt->start > unit->armed ? receipt->start - unit->armed : 0;
 	apic_timer_fence(receipt->start + apic_timer_ns_to_tsc(FENCE_NS));
 	wake_up_process(unit->task);
@@ -236,7 +236,7 @@ static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	add_apic_timer(&cpu->timeout);
 }
 
-/* Return true if it has used up its budget. */
+/* Call a unit's function. Return true if it has exceeded its budget. */
 static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
 			  struct apic_calendar_receipt *receipt, u64 timeout)
 	__must_hold(&cpu->lock)
@@ -261,7 +261,7 @@ static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	return now > timeout;
 }
 
-/* Go to the next window. Return true if the calendar's change is complete by that. */
+/* Go to the next window. Return true if this completes the calendar's change. */
 static bool advance(struct calendar_cpu *cpu)
 	__must_hold(&cpu->lock)
 {
@@ -275,14 +275,14 @@ static bool advance(struct calendar_cpu *cpu)
 	return calendar_cpu_changed(cpu, change.at);
 }
 
-/* Held up for long: what has passed as a whole is one receipt. */
+/* After a long delay, skip the major cycles that have passed entirely, with one receipt. */
 static void pass(struct calendar_cpu *cpu, struct apic_calendar_receipt *receipt, u64 now)
 	__must_hold(&cpu->lock)
 {
 	struct calendar_position *position = &cpu->position;
 	u64 end, passed;
 
-	/* Between two cycles only, and not where any window is still to come in time. */
+	/* Only between two cycles, and not if the next window can still be on time. */
 	if (position->index != position->table->slot[position->slot] ||
 	    now < position->start + calendar_window(position)->offset)
 		return;
@@ -315,8 +315,8 @@ static void dispatched(unsigned long long now, unsigned long data)
 
 	raw_spin_lock(&cpu->lock);
 	/*
-	 * apic_timer has let this timer migrate. cpu_goes() is about to stop the calendar, unless
-	 * the CPU stays online after all.
+	 * apic_timer has migrated this timer. cpu_goes() is about to stop the calendar, unless the
+	 * CPU stays online after all.
 	 */
 	if (smp_processor_id() != cpu->cpu) {
 		lost = cpu->on;
@@ -340,14 +340,14 @@ static void dispatched(unsigned long long now, unsigned long data)
 	timeout = receipt.start + window->budget;
 	if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
 		overran = call_function(cpu, unit, &receipt, timeout);
-		/* It may have been stopped meanwhile. */
+		/* The calendar may have been stopped meanwhile. */
 		if (!cpu->on)
 			goto out;
 	} else {
 		wake_thread(cpu, unit, &receipt, timeout, now);
 	}
 	changed = advance(cpu);
-	/* As above. */
+	/* If the CPU does not accept timers any more, stop as above. */
 	if (calendar_cpu_arm(cpu, true)) {
 		lost = true;
 		cpu->on = false;
@@ -355,7 +355,7 @@ static void dispatched(unsigned long long now, unsigned long data)
 out:
 	at = cpu->changed_at;
 	raw_spin_unlock(&cpu->lock);
-	/* Nobody starts it again while this handler runs. */
+	/* The calendar cannot be started again while this handler runs. */
 	if (lost)
 		calendar_stop(calendar, -ENODEV);
 	if (changed)

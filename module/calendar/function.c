@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions of other modules, and threads that call them.
+ * Functions of other modules, and kernel threads that call them.
  */
 #include <linux/apic_calendar.h>
 #include <linux/err.h>
@@ -14,7 +14,7 @@
 #include "calendar.h"
 
 static LIST_HEAD(functions);
-static DEFINE_MUTEX(functions_lock);	/* list, and users */
+static DEFINE_MUTEX(functions_lock);	/* the list, and @users */
 
 static struct apic_calendar_function *find(const char *name)
 	__must_hold(&functions_lock)
@@ -39,7 +39,7 @@ static bool is_kind(const struct apic_calendar_function *function, u32 kind)
 
 /**
  * apic_calendar_register() - let calendars call a function
- * @function:	the function, which stays where it is
+ * @function:	the function; its memory must stay valid until it is unregistered
  *
  * Context: Task. Sleeps.
  * Return: 0, -EEXIST or -EINVAL, see <linux/apic_calendar.h>.
@@ -90,12 +90,12 @@ int apic_calendar_unregister(struct apic_calendar_function *function)
 EXPORT_SYMBOL_GPL(apic_calendar_unregister);
 
 /**
- * calendar_function_known() - look for a function
+ * calendar_function_known() - check whether a function is registered
  * @name:	its name
  * @kind:	APIC_CALENDAR_FUNCTION or APIC_CALENDAR_THREAD
  *
  * Context: Task. Sleeps.
- * Return: true if there is one.
+ * Return: true if it is registered.
  */
 bool calendar_function_known(const char *name, u32 kind)
 {
@@ -110,12 +110,12 @@ bool calendar_function_known(const char *name, u32 kind)
 }
 
 /**
- * calendar_function_get() - use a function
+ * calendar_function_get() - get a function, with a reference
  * @name:	its name
  * @kind:	APIC_CALENDAR_FUNCTION or APIC_CALENDAR_THREAD
  *
  * Context: Task. Sleeps.
- * Return: the function, to be handed back by calendar_function_put(); NULL: none.
+ * Return: the function, to be released by calendar_function_put(), or NULL.
  */
 struct apic_calendar_function *calendar_function_get(const char *name, u32 kind)
 {
@@ -132,7 +132,7 @@ struct apic_calendar_function *calendar_function_get(const char *name, u32 kind)
 }
 
 /**
- * calendar_function_put() - use a function no more
+ * calendar_function_put() - release a function
  * @function:	the function, or NULL
  *
  * Context: Task. Sleeps.
@@ -168,7 +168,7 @@ static int run(void *data)
 
 /**
  * calendar_thread_start() - start the thread of a unit
- * @unit:	the unit, which has a function for it
+ * @unit:	the unit, whose function the thread calls
  *
  * Context: Task. Sleeps.
  * Return: 0 or an error.

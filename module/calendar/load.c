@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the user's table to one that is run.
+ * Convert the user's table to one that can be run.
  */
 #include <linux/apic_calendar.h>
 #include <linux/apic_struct.h>
@@ -13,7 +13,7 @@
 #include "calendar.h"
 #include "table.h"
 
-/* As the first version of the structure had it. */
+/* Size of the structure's first version. */
 #define LOAD_SIZE_VER0	64
 
 static_assert(sizeof(struct apic_calendar_load) == LOAD_SIZE_VER0);
@@ -44,7 +44,7 @@ static bool has_cpu(u32 cpu)
 }
 
 /**
- * calendar_limits_ns() - limits of a table
+ * calendar_limits_ns() - get the limits of a table
  * @limits:	filled in, in ns
  *
  * Context: Any.
@@ -106,13 +106,13 @@ static int make_unit(struct calendar *calendar, u32 n, const struct apic_calenda
 	if (def->kind == APIC_CALENDAR_USER)
 		return 0;
 	unit->function = calendar_function_get(def->function, def->kind);
-	/* It was there a moment ago. */
+	/* It was registered when the table was checked. */
 	if (!unit->function)
 		return -ENOENT;
 	return def->kind == APIC_CALENDAR_THREAD ? calendar_thread_start(unit) : 0;
 }
 
-/* Their memory stays: threads that are parked may still look at it. */
+/* The units' memory stays: parked threads may still read it. */
 static void end_units(struct calendar *calendar)
 {
 	struct calendar_unit *unit;
@@ -172,7 +172,7 @@ static void free_table(struct calendar_table *table)
 	kfree(table);
 }
 
-/* Sort entries by CPU; within one they are in order already. */
+/* Sort entries by CPU; those of one CPU are already in order. */
 static struct calendar_table *make_table(struct calendar *calendar,
 					 const struct apic_calendar_load *a,
 					 const struct apic_calendar_entry *entries)
@@ -245,7 +245,7 @@ static int check(struct calendar *calendar, struct apic_calendar_load *a,
 	return verdict.reason ? -EINVAL : 0;
 }
 
-/* Units as they were defined, for the check of a further table. */
+/* Return the units as they were defined, to check another table. */
 static struct apic_calendar_unit *defined(struct calendar *calendar)
 {
 	struct apic_calendar_unit *defs;
@@ -306,7 +306,7 @@ static int add(struct calendar *calendar, struct apic_calendar_load *a,
  * @argument:	the user's struct apic_calendar_load
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_load.
  */
 long calendar_load(struct calendar *calendar, void __user *argument)
 {
@@ -341,7 +341,7 @@ long calendar_load(struct calendar *calendar, void __user *argument)
 		kvfree(entries);
 		return -ERESTARTSYS;
 	}
-	/* Someone else may have loaded the first table meanwhile. */
+	/* Another task may have loaded the first table meanwhile. */
 	ret = !a.n_units && !calendar->n_units ? -EINVAL : add(calendar, &a, entries);
 	mutex_unlock(&calendar->loading);
 	kvfree(entries);
@@ -350,10 +350,10 @@ out:
 }
 
 /**
- * calendar_unload() - free what was loaded, but units' memory
+ * calendar_unload() - end the units and free the tables, but not the units' memory
  * @calendar:	the calendar, which does not run
  *
- * Context: Task. Sleeps. Nobody uses the file.
+ * Context: Task. Sleeps. The file has no users.
  */
 void calendar_unload(struct calendar *calendar)
 {

@@ -2,8 +2,8 @@
 /*
  * /dev/apic_calendar: a time-driven system, run from a table.
  *
- * An open file is a calendar. The node is root's; what moves threads to another priority
- * or makes a calendar run also takes CAP_SYS_NICE. See docs/reference/calendar.md.
+ * An open file is a calendar. The node belongs to root. To change a thread's priority, or to
+ * run a calendar, also takes CAP_SYS_NICE. See docs/reference/calendar.md.
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
@@ -21,7 +21,7 @@
 #include "calendar.h"
 #include "table.h"
 
-/* As the first version of the structures had it. */
+/* Sizes of the structures' first versions. */
 #define QUERY_SIZE_VER0		40
 #define STATUS_SIZE_VER0	96
 
@@ -42,7 +42,7 @@ static long query(void __user *argument)
 	ret = apic_struct_in(&a, sizeof(a), QUERY_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
-	/* It describes the TSC also where this CPU has no timer. */
+	/* The query describes the TSC even if this CPU has no timer. */
 	apic_timer_query(raw_smp_processor_id(), &info);
 	calendar_limits_ns(&limits);
 	a.epoch = calendar_epoch();
@@ -143,7 +143,7 @@ static __poll_t calendar_poll(struct file *file, poll_table *table)
 	__poll_t events = 0;
 
 	poll_wait(file, &calendar->pollers->wait, table);
-	/* Pairs with that of wq_has_sleeper(): who adds sees us wait, or we see what is added. */
+	/* Pairs with wq_has_sleeper(): the writer sees us wait, or we see its receipt. */
 	smp_mb();
 	if (!calendar_ring_empty(&calendar->ring))
 		events |= EPOLLIN | EPOLLRDNORM;
@@ -157,7 +157,7 @@ static int calendar_open(struct inode *inode, struct file *file)
 	struct calendar *calendar;
 	int ret;
 
-	/* Exact moments are what side channels are measured with. */
+	/* Side channels can be measured with exact moments. */
 	ret = security_locked_down(LOCKDOWN_PERF);
 	if (ret)
 		return ret;
@@ -177,8 +177,8 @@ static int calendar_release(struct inode *inode, struct file *file)
 	u32 i;
 
 	/*
-	 * While it runs, it has to be known to whom stops it when a CPU goes offline, and as
-	 * long as threads have its priority, to those that bind.
+	 * While the calendar runs, cpu_goes() must find it to stop it. As long as threads have
+	 * its priority, BIND must find it as well.
 	 */
 	calendar_stop_sync(calendar, -ECANCELED);
 	for (i = 0; i < calendar->n_units; i++)
@@ -227,8 +227,8 @@ static void __exit calendar_exit(void)
 	calendar_outside_exit();
 	calendar_pollers_exit();
 	/*
-	 * A thread that was parked may not have left break_off() yet, after it has handed
-	 * back its reference to this module. It does not sleep on that way. Nor does what
+	 * A parked thread may still be in break_off() after it has dropped its reference to
+	 * this module. It does not sleep after that, and neither does the code that
 	 * calendar_pollers_exit() has not waited for.
 	 */
 	synchronize_rcu_tasks();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to the machine: CPUs go offline, it sleeps, its TSC becomes unstable.
+ * Events of the machine: a CPU goes offline, a suspend, the TSC becomes unstable.
  *
- * A CPU that goes offline stops the calendars that have windows there: a table is what
- * its author has planned for all of its CPUs together. A sleep stops them all, as TSC
- * values may have another meaning afterwards.
+ * When a CPU goes offline, the calendars that have windows there are stopped: a table was
+ * planned for all of its CPUs together. A suspend stops all calendars, because TSC values may
+ * have another meaning afterwards.
  */
 #include <linux/apic_timer.h>
 #include <linux/bitops.h>
@@ -24,11 +24,11 @@ MODULE_PARM_DESC(allow_unstable, "run calendars of several CPUs although the TSC
 static LIST_HEAD(calendars);
 static DEFINE_MUTEX(mutex);		/* the list */
 static bool sleeps;
-static unsigned long events;		/* of the TSC, that have not been seen to */
+static unsigned long events;		/* of the TSC, not handled yet */
 static int cpu_state;
 
 /**
- * calendar_outside_add() - a calendar is opened
+ * calendar_outside_add() - add a calendar that is opened
  * @calendar:	the calendar
  *
  * Context: Task. Sleeps.
@@ -41,7 +41,7 @@ void calendar_outside_add(struct calendar *calendar)
 }
 
 /**
- * calendar_outside_del() - a calendar is closed
+ * calendar_outside_del() - remove a calendar that is closed
  * @calendar:	the calendar
  *
  * Context: Task. Sleeps.
@@ -57,7 +57,7 @@ static bool is_unit(const struct calendar *calendar, const struct task_struct *t
 {
 	u32 i;
 
-	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then units are there */
+	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then units exist */
 		return false;
 	for (i = 0; i < calendar->n_units; i++) {
 		if (READ_ONCE(calendar->units[i].task) == task)
@@ -67,7 +67,7 @@ static bool is_unit(const struct calendar *calendar, const struct task_struct *t
 }
 
 /**
- * calendar_outside_has() - look whether a thread is a unit of any calendar
+ * calendar_outside_has() - check whether a thread is a unit of any calendar
  * @task:	the thread
  *
  * Context: Task. Sleeps.
@@ -86,7 +86,7 @@ bool calendar_outside_has(const struct task_struct *task)
 }
 
 /**
- * calendar_outside_sleeps() - look whether the machine is about to sleep
+ * calendar_outside_sleeps() - check whether the machine is about to be suspended
  *
  * Context: Any.
  * Return: true if it is.
@@ -97,7 +97,7 @@ bool calendar_outside_sleeps(void)
 }
 
 /**
- * calendar_outside_usable() - look whether the CPUs of a calendar share a time
+ * calendar_outside_usable() - check whether the CPUs of a calendar share a common time
  * @calendar:	the calendar
  *
  * Context: Task.
@@ -117,7 +117,7 @@ static bool uses(const struct calendar *calendar, unsigned int cpu)
 {
 	u32 i;
 
-	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then CPUs are there */
+	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load(): then CPUs exist */
 		return false;
 	for (i = 0; i < calendar->n_cpus; i++) {
 		if (calendar->cpus[i].cpu == cpu)
@@ -127,9 +127,9 @@ static bool uses(const struct calendar *calendar, unsigned int cpu)
 }
 
 /*
- * Our timers are deleted before apic_timer has them migrate, as a rule: both states are in the
- * first slot that was free, and where ours comes first, apic_timer lets go of the CPU before us.
- * dispatched() looks for that.
+ * Usually this deletes our timers before apic_timer migrates them. But both hotplug states take
+ * the first free slot, and if ours has the earlier slot, apic_timer releases the CPU first.
+ * dispatched() checks for that.
  */
 static int cpu_goes(unsigned int cpu)
 {
@@ -159,7 +159,7 @@ static int machine_sleeps(struct notifier_block *block, unsigned long event, voi
 	case PM_HIBERNATION_PREPARE:
 	case PM_RESTORE_PREPARE:
 		WRITE_ONCE(sleeps, true);
-		smp_mb();	/* start() sees it, or is seen here */
+		smp_mb();	/* start() sees the flag, or we see its calendar */
 		mutex_lock(&mutex);
 		list_for_each_entry(calendar, &calendars, node) {
 			if (smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
@@ -178,7 +178,7 @@ static int machine_sleeps(struct notifier_block *block, unsigned long event, voi
 
 static struct notifier_block sleep_block = { .notifier_call = machine_sleeps };
 
-/* A new epoch comes with a sleep, which has stopped all of them already; should it not: */
+/* Stop calendars after a TSC event. For a new epoch, the suspend should have done so already. */
 static void stop_some(struct work_struct *work)
 {
 	bool epoch = test_and_clear_bit(APIC_TIMER_TSC_EPOCH, &events);
@@ -199,7 +199,7 @@ static void stop_some(struct work_struct *work)
 
 static DECLARE_WORK(stop_work, stop_some);
 
-/* Interrupts may be off, and there may be any number of calendars. */
+/* Leave it to a work: interrupts may be off, and there may be any number of calendars. */
 static int tsc_changed(struct notifier_block *block, unsigned long event, void *data)
 {
 	if (event != APIC_TIMER_TSC_EPOCH && event != APIC_TIMER_TSC_UNSTABLE)
@@ -212,7 +212,7 @@ static int tsc_changed(struct notifier_block *block, unsigned long event, void *
 static struct notifier_block tsc_block = { .notifier_call = tsc_changed };
 
 /**
- * calendar_outside_init() - begin to listen
+ * calendar_outside_init() - register for events of the machine
  *
  * Context: Task. Sleeps.
  * Return: 0 or an error.
@@ -227,7 +227,7 @@ int calendar_outside_init(void)
 	ret = register_pm_notifier(&sleep_block);
 	if (ret)
 		goto tsc;
-	/* Registered after apic_timer's: called before it when a CPU goes, see there. */
+	/* Registered after apic_timer's, so usually called before it: see cpu_goes(). */
 	ret = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "apic_calendar:online", NULL,
 					cpu_goes);
 	if (ret < 0)
@@ -245,7 +245,7 @@ tsc:
 /**
  * calendar_outside_exit() - undo calendar_outside_init()
  *
- * Context: Task. Sleeps. There is no calendar.
+ * Context: Task. Sleeps. No calendar exists any more.
  */
 void calendar_outside_exit(void)
 {

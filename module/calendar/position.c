@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which window comes next, and at which boundary another table takes over.
+ * Find the next window, and the boundary at which another table takes over.
  *
- * The start of a major cycle is computed from the start of the first one, never summed
- * up, in the same way on each CPU: all have the same boundaries, to the cycle. A change
- * names one of them, and each CPU makes it by itself when it comes there.
+ * Each CPU computes the start of a major cycle from the start of the first one, in the same
+ * way, and never sums up. All CPUs therefore have the same boundaries, to the TSC cycle. A
+ * change names a boundary, and each CPU makes the change by itself when it gets there.
  *
  *	CPU0                                  CPU1
  *	  last window of a cycle                last window of a cycle
@@ -19,7 +19,7 @@
 #include "position.h"
 
 /**
- * calendar_cycle_start() - start of a major cycle
+ * calendar_cycle_start() - compute the start of a major cycle
  * @table:	the table
  * @origin:	start of its cycle 0, TSC
  * @n:		number of the cycle
@@ -34,7 +34,7 @@ u64 calendar_cycle_start(const struct calendar_table *table, u64 origin, u64 n)
 	return origin + (table->cycles ? distance : apic_timer_ns_to_tsc(distance));
 }
 
-/* The last cycle that has begun at a moment, or one nearby. */
+/* The last cycle that has begun by @tsc, or one nearby. */
 static u64 cycle_of(const struct calendar_table *table, u64 origin, u64 tsc)
 {
 	u64 distance = tsc - origin;
@@ -47,14 +47,14 @@ static u64 cycle_of(const struct calendar_table *table, u64 origin, u64 tsc)
 }
 
 /**
- * calendar_boundary() - the first boundary of major cycles from a moment on
+ * calendar_boundary() - find the first boundary of major cycles from a moment on
  * @table:	the table
  * @origin:	start of its cycle 0, TSC
  * @earliest:	the moment, TSC
- * @cycle:	number of the cycle that begins there
+ * @cycle:	set to the number of the cycle that begins there
  *
  * Context: Any.
- * Return: TSC; %CALENDAR_NEVER: that is too far ahead.
+ * Return: TSC; %CALENDAR_NEVER if it is too far ahead.
  */
 u64 calendar_boundary(const struct calendar_table *table, u64 origin, u64 earliest, u64 *cycle)
 {
@@ -72,9 +72,9 @@ u64 calendar_boundary(const struct calendar_table *table, u64 origin, u64 earlie
 
 /**
  * calendar_position_begin() - go to the first window of a table
- * @position:	where
+ * @position:	the position to set
  * @table:	the table, NULL: none
- * @slot:	the CPU's
+ * @slot:	slot of the CPU
  * @origin:	start of the table's first major cycle, TSC
  *
  * Context: Any.
@@ -93,11 +93,11 @@ void calendar_position_begin(struct calendar_position *position,
 
 /**
  * calendar_position_advance() - go to the next window
- * @position:	where, not at the end
- * @change:	what happens at a boundary
+ * @position:	the position, not at the end
+ * @change:	the pending change
  *
  * Context: Any.
- * Return: true if the change has happened: then there may be no next window.
+ * Return: true if the change has been made: then there may be no next window.
  */
 bool calendar_position_advance(struct calendar_position *position,
 			       const struct calendar_change *change)
@@ -116,22 +116,22 @@ bool calendar_position_advance(struct calendar_position *position,
 }
 
 /**
- * calendar_position_pass() - leave out major cycles that have passed as a whole
- * @position:	where; at the first window of a cycle
+ * calendar_position_pass() - skip major cycles that have passed entirely
+ * @position:	the position, at the first window of a cycle
  * @now:	present TSC
- * @limit:	boundary of a change, which is not passed
+ * @limit:	boundary of a change, which is not skipped
  *
- * After a machine was stopped for a while, for one.
+ * This happens after a machine was stopped for a while, for example.
  *
  * Context: Any.
- * Return: number of cycles that were left out.
+ * Return: number of cycles skipped.
  */
 u64 calendar_position_pass(struct calendar_position *position, u64 now, u64 limit)
 {
 	const struct calendar_table *table = position->table;
 	u64 n = cycle_of(table, position->origin, min(now, limit)), passed;
 
-	/* The last one that can have begun is not passed, nor is one that is cut short. */
+	/* Skip neither the last cycle that can have begun, nor one that is cut short. */
 	while (n > position->n &&
 	       (calendar_cycle_start(table, position->origin, n) > now ||
 		calendar_cycle_start(table, position->origin, n) >= limit))

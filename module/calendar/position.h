@@ -7,8 +7,8 @@
 
 /**
  * struct calendar_window - an entry of a table, as a CPU runs it
- * @offset:	from the start of the major cycle, TSC cycles
- * @budget:	TSC cycles
+ * @offset:	offset from the start of the major cycle, TSC cycles
+ * @budget:	budget, TSC cycles
  * @unit:	number of the unit
  * @entry:	number in the user's table
  */
@@ -20,15 +20,15 @@ struct calendar_window {
 };
 
 /**
- * struct calendar_table - a table that was checked
- * @number:	of the table
+ * struct calendar_table - a checked table
+ * @number:	number of the table
  * @cycles:	@major is in TSC cycles, otherwise in ns
  * @major:	length of the major cycle
- * @max_overruns: overruns with which @degraded takes its place, 0: never
- * @degraded:	number of that table
- * @n_slots:	CPUs of the calendar, each of which has a slot
- * @slot:	window at which each slot begins, and at last their number
- * @windows:	by slot, and by offset within it
+ * @max_overruns: number of overruns after which @degraded replaces the table, 0: never
+ * @degraded:	number of the replacement
+ * @n_slots:	number of CPUs of the calendar, each of which has a slot
+ * @slot:	index of each slot's first window, followed by the number of windows
+ * @windows:	the windows, by slot and then by offset
  */
 struct calendar_table {
 	u32 number;
@@ -41,16 +41,16 @@ struct calendar_table {
 	struct calendar_window *windows;
 };
 
-/* No switch: of &struct calendar_change.at. */
+/* Value of &struct calendar_change.at without a change. */
 #define CALENDAR_NEVER	U64_MAX
 
-/* How far ahead, in TSC cycles; at 5 GHz these are 6 years, and as ns they fit as well. */
+/* Limit for moments ahead, in TSC cycles: 6 years at 5 GHz. It also fits in ns. */
 #define CALENDAR_FAR	1000000000000000000ULL
 
 /**
- * struct calendar_change - what happens at a boundary
- * @at:		the boundary, TSC; %CALENDAR_NEVER: nothing does
- * @table:	what takes over there; NULL: the calendar stops
+ * struct calendar_change - a change at a boundary
+ * @at:		the boundary, TSC; %CALENDAR_NEVER: there is no change
+ * @table:	table that takes over there; NULL: the calendar stops
  */
 struct calendar_change {
 	u64 at;
@@ -58,13 +58,13 @@ struct calendar_change {
 };
 
 /**
- * struct calendar_position - which window of a CPU comes next
- * @table:	its table, NULL: none comes
- * @slot:	the CPU's
- * @index:	of the window in the table
+ * struct calendar_position - the next window of a CPU
+ * @table:	its table, NULL: there is no next window
+ * @slot:	slot of the CPU
+ * @index:	index of the window in the table
  * @origin:	start of the table's first major cycle, TSC
  * @n:		number of the major cycle in the table
- * @start:	its start, TSC
+ * @start:	start of that cycle, TSC
  */
 struct calendar_position {
 	const struct calendar_table *table;
@@ -81,7 +81,7 @@ calendar_window(const struct calendar_position *position)
 	return &position->table->windows[position->index];
 }
 
-/* Too far ahead of an origin, or of the present TSC, which may be any itself. */
+/* Too far ahead of an origin, or of the present TSC, which may have any value itself. */
 static inline bool calendar_is_far(u64 tsc, u64 from)
 {
 	return tsc > from && tsc - from > CALENDAR_FAR;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receipts, from handlers and threads to read().
+ * The ring of receipts: handlers and threads add them, read() takes them.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -9,7 +9,7 @@
 #include "ring.h"
 
 /**
- * calendar_ring_init() - make a ring
+ * calendar_ring_init() - initialise a ring
  * @ring:	the ring
  *
  * Context: Task. Sleeps.
@@ -25,10 +25,10 @@ int calendar_ring_init(struct calendar_ring *ring)
 }
 
 /**
- * calendar_ring_free() - free what calendar_ring_init() has made
+ * calendar_ring_free() - free the memory of a ring
  * @ring:	the ring
  *
- * Context: Task. Nobody uses it.
+ * Context: Task. The ring has no users.
  */
 void calendar_ring_free(struct calendar_ring *ring)
 {
@@ -38,7 +38,7 @@ void calendar_ring_free(struct calendar_ring *ring)
 /**
  * calendar_ring_add() - add a receipt
  * @ring:	the ring
- * @receipt:	the receipt, whose number is filled in
+ * @receipt:	the receipt; its number is filled in
  *
  * Context: Any but NMI, with interrupts off.
  */
@@ -51,7 +51,7 @@ void calendar_ring_add(struct calendar_ring *ring, struct apic_calendar_receipt 
 	raw_spin_unlock(&ring->lock);
 }
 
-/* Take the oldest one that there is. */
+/* Take the oldest receipt. */
 static bool take(struct calendar_ring *ring, struct apic_calendar_receipt *receipt)
 {
 	unsigned long flags;
@@ -68,11 +68,11 @@ static bool take(struct calendar_ring *ring, struct apic_calendar_receipt *recei
 }
 
 /**
- * calendar_ring_empty() - look whether there is something to read
+ * calendar_ring_empty() - check whether a ring is empty
  * @ring:	the ring
  *
  * Context: Any but NMI.
- * Return: true if there is not.
+ * Return: true if there is nothing to read.
  */
 bool calendar_ring_empty(struct calendar_ring *ring)
 {
@@ -86,7 +86,7 @@ bool calendar_ring_empty(struct calendar_ring *ring)
 }
 
 /**
- * calendar_ring_read() - read()
+ * calendar_ring_read() - implement read()
  * @ring:	the ring
  * @to:		the user's buffer
  * @size:	its size

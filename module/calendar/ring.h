@@ -7,15 +7,15 @@
 #include <linux/types.h>
 #include <uapi/linux/apic_calendar.h>
 
-/* Receipts that a calendar has room for. */
+/* Number of receipts in a calendar's ring. */
 #define CALENDAR_RING_ENTRIES	4096
 
 /**
  * struct calendar_ring - receipts, the oldest of which are overwritten
- * @lock:	all of it
- * @readers:	one at a time, so that each gets successive receipts
- * @head:	number of the next receipt
- * @tail:	number of the next one to read
+ * @lock:	protects the ring
+ * @readers:	serialises readers, so that each gets successive receipts
+ * @head:	number of the next receipt to add
+ * @tail:	number of the next receipt to read
  * @receipts:	receipt n is at n % CALENDAR_RING_ENTRIES
  */
 struct calendar_ring {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users start and stop calendars, and switch to other tables.
+ * Start and stop calendars, and switch to other tables, at a user's request.
  */
 #include <linux/apic_struct.h>
 #include <linux/capability.h>
@@ -16,13 +16,13 @@
 
 #include "calendar.h"
 
-/* As the first version of the structures had it. */
+/* Sizes of the structures' first versions. */
 #define START_SIZE_VER0	24
 #define STOP_SIZE_VER0	16
 
-/* Arming all CPUs takes an interrupt of each. */
+/* Minimum time until a start: arming takes an interrupt on each CPU. */
 #define LEAST_NS	(200 * NSEC_PER_USEC)
-/* "Soon". */
+/* Time until a start for which the user has given no moment. */
 #define SOON_NS		NSEC_PER_MSEC
 
 static_assert(sizeof(struct apic_calendar_start) == START_SIZE_VER0);
@@ -30,7 +30,7 @@ static_assert(offsetof(struct apic_calendar_start, clock) == 16);
 static_assert(sizeof(struct apic_calendar_stop) == STOP_SIZE_VER0);
 
 /**
- * calendar_epoch() - the present epoch, as users number it
+ * calendar_epoch() - return the present epoch, as users number it
  *
  * Context: Any.
  * Return: its number, not 0.
@@ -60,7 +60,7 @@ static int arm(struct calendar_cpu *cpu, const struct calendar_table *table, u64
 	return ret;
 }
 
-/* One CPU at a time. Who stops the calendar meanwhile finds those on that were armed. */
+/* Arm one CPU at a time. A concurrent stop finds the armed ones on. */
 static int arm_all(struct calendar *calendar, const struct calendar_table *table, u64 origin)
 {
 	unsigned long flags;
@@ -84,9 +84,9 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	lockdep_assert_held(&calendar->loading);
 	if (READ_ONCE(calendar->running))
 		return -EBUSY;
-	/* Handlers of before its last stop may still run. */
+	/* Handlers from before the last stop may still be running. */
 	calendar_del_timers(calendar);
-	/* None of its CPUs goes offline before it is armed: cpu_goes() would have missed it. */
+	/* Keep the CPUs online until they are armed: cpu_goes() would miss the calendar. */
 	cpus_read_lock();
 	ret = calendar_own(calendar);
 	if (ret)
@@ -102,7 +102,7 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
 	atomic_set(&calendar->overruns, 0);
 	raw_spin_unlock_irq(&calendar->lock);
-	smp_mb();	/* machine_sleeps() or stop_some() stops us, or we see why it would */
+	smp_mb();	/* machine_sleeps() or stop_some() stops us, or we see its reason */
 	if (calendar_outside_sleeps())
 		ret = -EAGAIN;
 	else if (!calendar_outside_usable(calendar))
@@ -126,7 +126,7 @@ out:
 	return ret;
 }
 
-/* A moment of a user's as a TSC value. */
+/* Convert a user's moment to a TSC value. */
 static int convert(const struct apic_calendar_start *a, u64 *tsc)
 {
 	static const clockid_t clocks[] = {
@@ -171,7 +171,7 @@ static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
  * @argument:	the user's struct apic_calendar_start
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_start.
  */
 long calendar_start(struct calendar *calendar, void __user *argument)
 {
@@ -188,7 +188,7 @@ long calendar_start(struct calendar *calendar, void __user *argument)
 	if (mutex_lock_interruptible(&calendar->loading))
 		return -ERESTARTSYS;
 	now = apic_timer_now();
-	/* A moment of before the TSC was 0 is converted to 0. */
+	/* Check @when, not @tsc: a moment before TSC 0 is converted to 0. */
 	if (!a.when)
 		tsc = now + apic_timer_ns_to_tsc(SOON_NS);
 	if (tsc < now + apic_timer_ns_to_tsc(LEAST_NS))
@@ -210,7 +210,7 @@ long calendar_start(struct calendar *calendar, void __user *argument)
  * @argument:	the user's struct apic_calendar_start
  *
  * Context: Task.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_start.
  */
 long calendar_switch(struct calendar *calendar, void __user *argument)
 {
@@ -233,7 +233,7 @@ long calendar_switch(struct calendar *calendar, void __user *argument)
  * @argument:	the user's struct apic_calendar_stop
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_stop.
  */
 long calendar_stop_by_user(struct calendar *calendar, void __user *argument)
 {

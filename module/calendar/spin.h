@@ -8,11 +8,11 @@
 #include <asm/tsc.h>
 
 /**
- * calendar_spin() - wait for a TSC value in the tightest loop
+ * calendar_spin() - wait for a TSC value in the tightest possible loop
  * @until:	the value
  *
  * Context: Any.
- * Return: the TSC as last read.
+ * Return: the last TSC value read.
  */
 static __always_inline u64 calendar_spin(u64 until)
 {

@@ -11,8 +11,8 @@
  *	          RUNS <-- RESUME -- GO_ON <-- DISPATCH -- PARKED <----+
  *	                                 TIMEOUT --> PARKED
  *
- * A window may end before its thread has had the CPU: it then waits for the next one, as
- * if there had been none.
+ * A window may end before its thread got the CPU. The thread then waits for the next window,
+ * as if this one had not existed.
  */
 #include <linux/errno.h>
 
@@ -42,13 +42,13 @@ static const int next[CALENDAR_STATES][CALENDAR_EVENTS] = {
 };
 
 /**
- * calendar_next_state() - what an event makes of a unit
- * @state:	its state
+ * calendar_next_state() - find a unit's next state after an event
+ * @state:	its present state
  * @event:	the event
  *
  * Context: Any.
- * Return: its next state; -EAGAIN: it stays as it is, the event is none of its; -EINVAL:
- * that can't happen.
+ * Return: its next state; -EAGAIN if the event does not change the state; -EINVAL if the event
+ * can't happen in this state.
  */
 int calendar_next_state(enum calendar_state state, enum calendar_event event)
 {

@@ -4,12 +4,12 @@
 
 /**
  * enum calendar_state - states of a unit with a thread
- * @CALENDAR_OUT:	it runs or sleeps as any thread, or there is none
- * @CALENDAR_WAITING:	it waits for its next window, in a call
- * @CALENDAR_GO:	its window has begun, and it is on its way to the CPU
- * @CALENDAR_RUNS:	it has had the CPU in its window
- * @CALENDAR_OVER:	its window is over, and it has not called
- * @CALENDAR_PARKED:	it was stopped after that, and waits for its next window
+ * @CALENDAR_OUT:	the thread runs or sleeps like any other, or there is none
+ * @CALENDAR_WAITING:	the thread waits for its next window, in a call
+ * @CALENDAR_GO:	its window has begun, and the thread is being woken
+ * @CALENDAR_RUNS:	the thread has got the CPU in its window
+ * @CALENDAR_OVER:	its window is over, and the thread has not called
+ * @CALENDAR_PARKED:	the thread was stopped after that, and waits for its next window
  * @CALENDAR_GO_ON:	as %CALENDAR_GO, from %CALENDAR_PARKED
  * @CALENDAR_STATES:	number of states
  */
@@ -25,12 +25,12 @@ enum calendar_state {
 };
 
 /**
- * enum calendar_event - what happens to a unit
+ * enum calendar_event - events of a unit
  * @CALENDAR_CALL:	its thread calls, to wait for the next window
  * @CALENDAR_DISPATCH:	a window begins
- * @CALENDAR_RESUME:	its thread has the CPU
+ * @CALENDAR_RESUME:	its thread gets the CPU
  * @CALENDAR_TIMEOUT:	the window is over
- * @CALENDAR_STOP:	its thread is stopped on its way to user space
+ * @CALENDAR_STOP:	its thread is stopped before it returns to user space
  * @CALENDAR_LEAVE:	a signal, the end of the thread, of its binding, of the calendar
  * @CALENDAR_EVENTS:	number of events
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether a table can be run, and which entry is wrong and why if it can't.
+ * Check whether a table can be run, and if not, find which entry is wrong and why.
  *
- * Units are looked at one after the other, then the table as a whole, then its entries:
- * the verdict is on the first that is wrong. A major cycle is followed by another, so a
- * CPU's first entry comes after its last one.
+ * The units are checked one after the other, then the table as a whole, then its entries. The
+ * verdict names the first mistake. One major cycle follows another, so a CPU's first entry
+ * comes after its last one.
  */
 #ifdef __KERNEL__
 #include <linux/string.h>
@@ -23,7 +23,7 @@ static const struct calendar_verdict fine = {
 	.reason = APIC_CALENDAR_OK, .bad = APIC_CALENDAR_NONE, .other = APIC_CALENDAR_NONE,
 };
 
-/* Of a name: something, and its end. */
+/* Check that a name is not empty, and is terminated. */
 static bool is_name(const char *name)
 {
 	return name[0] && strnlen(name, APIC_CALENDAR_NAME) < APIC_CALENDAR_NAME;
@@ -74,7 +74,7 @@ static struct calendar_verdict check_unit(const struct calendar_limits *limits,
 
 /**
  * calendar_check_units() - check the units of a calendar
- * @limits:	what they must keep to
+ * @limits:	limits for the units
  * @units:	the units
  * @n_units:	their number
  *
@@ -142,7 +142,7 @@ static struct calendar_verdict check_entry(const struct calendar_limits *limits,
 	cpu->last = n;
 	cpu->end = entry->offset + entry->budget;
 	cpu->busy += entry->budget + gap;
-	/* Exact, and without an overflow: a major cycle is a day at most. */
+	/* Exact, and cannot overflow: a major cycle is at most a day. */
 	if (cpu->busy * 100 > major * limits->share)
 		return verdict(APIC_CALENDAR_LOAD_SHARE, n, APIC_CALENDAR_NONE);
 	return fine;
@@ -150,13 +150,13 @@ static struct calendar_verdict check_entry(const struct calendar_limits *limits,
 
 /**
  * calendar_check_table() - check a table
- * @limits:	what it must keep to
- * @units:	units of the calendar, which are right
+ * @limits:	limits for the table
+ * @units:	units of the calendar, already checked
  * @n_units:	their number
  * @major:	length of the major cycle
  * @entries:	the entries
  * @n_entries:	their number
- * @seen:	memory for %APIC_CALENDAR_UNITS of them
+ * @seen:	scratch memory, %APIC_CALENDAR_UNITS structures
  *
  * Context: Any.
  * Return: the verdict.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whether a table can be run. This compiles in user space, too, where apic-calendar
- * checks files by it: nothing but types of the uapi.
+ * Check whether a table can be run. This also compiles in user space, where apic-calendar
+ * checks files by it, so it uses only types of the uapi.
  */
 #ifndef _APIC_CALENDAR_TABLE_H
 #define _APIC_CALENDAR_TABLE_H
@@ -16,7 +16,7 @@
 #include <linux/apic_calendar.h>
 #endif
 
-/* Limits in ns, by default, and in percent. */
+/* Default limits, in ns and in percent. */
 #define CALENDAR_MAJOR_MIN	100000ULL
 #define CALENDAR_MAJOR_MAX	86400000000000ULL	/* a day */
 #define CALENDAR_BUDGET_MIN	5000
@@ -25,15 +25,15 @@
 #define CALENDAR_SHARE		90
 
 /**
- * struct calendar_limits - what a table must keep to
- * @major_min:	shortest major cycle. Lengths are in the unit of the table
- * @major_max:	longest one
+ * struct calendar_limits - limits for a table
+ * @major_min:	shortest major cycle. Lengths are in the table's unit of time
+ * @major_max:	longest major cycle
  * @budget_min:	shortest budget
  * @gap_user:	shortest gap before a window of a thread
  * @gap_function: shortest gap before a window of a function
  * @share:	percent of a CPU that windows and their gaps may take
- * @has_cpu:	tells whether a CPU can be used
- * @has_function: tells whether a function is registered; NULL: any is
+ * @has_cpu:	checks whether a CPU can be used
+ * @has_function: checks whether a function is registered; NULL: accept any
  */
 struct calendar_limits {
 	__u64 major_min;
@@ -47,10 +47,10 @@ struct calendar_limits {
 };
 
 /**
- * struct calendar_verdict - what is wrong with a table
- * @reason:	APIC_CALENDAR_OK, or why it is refused
- * @bad:	number of the entry or unit, APIC_CALENDAR_NONE: the table as a whole
- * @other:	of what it collides with, APIC_CALENDAR_NONE: nothing
+ * struct calendar_verdict - result of a check
+ * @reason:	APIC_CALENDAR_OK, or why the table is rejected
+ * @bad:	number of the wrong entry or unit, APIC_CALENDAR_NONE: the table as a whole
+ * @other:	number of the entry or unit it collides with, APIC_CALENDAR_NONE: none
  */
 struct calendar_verdict {
 	__u32 reason;
@@ -59,12 +59,12 @@ struct calendar_verdict {
 };
 
 /**
- * struct calendar_seen - what has been seen of a CPU's entries; the check's own
+ * struct calendar_seen - the entries of a CPU checked so far; private to the check
  * @cpu:	the CPU
  * @first:	its first entry
- * @last:	its last one so far
- * @end:	where that ends
- * @busy:	sum of windows and the gaps that they need
+ * @last:	its last entry so far
+ * @end:	end of its last entry
+ * @busy:	sum of its windows and the gaps that they need
  */
 struct calendar_seen {
 	__u32 cpu;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a unit: its states and receipts, its thread's priority and CPU, and estimates
- * of its wake-ups.
+ * Units: their states and receipts, the priorities and CPUs of their threads, and estimates of
+ * their wake-ups.
  */
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
@@ -17,18 +17,18 @@
 #include "calendar.h"
 #include "spin.h"
 
-/* First guesses. */
+/* Initial guesses. */
 #define WAKE_GUESS_NS	(10 * NSEC_PER_USEC)
 #define READY_GUESS_NS	NSEC_PER_USEC
 #define READY_MARGIN	50
 #define BACK_GUESS	600
 #define BACK_QUANTILE	9900
 /*
- * log2 of the part of the longest wake-up's distance from the mean that is added: one
- * that is longer than any before would be late.
+ * The lead adds the longest wake-up's distance from the mean, shifted right by this: otherwise
+ * a wake-up longer than any before would be late.
  */
 #define MARGIN_SHIFT	1
-/* The kernel's last stretch, with interrupts off. */
+/* The last part of a wait in the kernel, with interrupts off. */
 #define CLOSE_NS	(2 * NSEC_PER_USEC)
 
 static unsigned int lead_max_ns = 20000;
@@ -60,7 +60,7 @@ module_param_cb(priority, &priority_ops, &priority, 0644);
 MODULE_PARM_DESC(priority, "SCHED_FIFO priority of units' threads, 1 to 98; of those that bind from then on");
 
 /**
- * calendar_priority() - parameter priority
+ * calendar_priority() - return parameter priority
  *
  * Context: Any.
  * Return: a priority of SCHED_FIFO.
@@ -75,8 +75,8 @@ unsigned int calendar_priority(void)
  * @task:	the thread
  * @level:	the priority
  *
- * Threads and processes that it starts do not have it: no budget holds for them, and nobody
- * would take it away again.
+ * Threads and processes that it starts do not inherit the priority: they have no budget, and
+ * nothing would lower their priority again.
  *
  * Context: Task.
  * Return: 0 or an error.
@@ -93,7 +93,7 @@ int calendar_set_fifo(struct task_struct *task, unsigned int level)
 }
 
 /**
- * calendar_learn_init() - know nothing of a unit
+ * calendar_learn_init() - initialise the estimates of a unit
  * @unit:	the unit
  *
  * Context: Any.
@@ -109,8 +109,8 @@ void calendar_learn_init(struct calendar_unit *unit)
 }
 
 /**
- * calendar_lead() - how long before its window to wake a thread, or to expire for a function
- * @unit:	its unit
+ * calendar_lead() - return how long before a window to wake its thread, or expire for a function
+ * @unit:	unit of the window
  *
  * Context: Any, under the CPU's lock.
  * Return: TSC cycles.
@@ -122,7 +122,7 @@ u64 calendar_lead(const struct calendar_unit *unit)
 
 	if (mean && wake > mean)
 		wake += (wake - mean) >> MARGIN_SHIFT;
-	/* What it takes to get ready hardly varies: the wait is to begin before the moment. */
+	/* The time to get ready hardly varies: make sure that the wait begins before the moment. */
 	if (unit->def.kind == APIC_CALENDAR_FUNCTION)
 		wake += READY_MARGIN;
 	return min(wake + apic_timer_estimate_high(&unit->back),
@@ -130,11 +130,11 @@ u64 calendar_lead(const struct calendar_unit *unit)
 }
 
 /**
- * calendar_finish() - wait for the last stretch in the kernel
+ * calendar_finish() - wait in the kernel for the rest of the time
  * @until:	TSC
  *
  * Context: Task.
- * Return: the TSC as last read.
+ * Return: the last TSC value read.
  */
 u64 calendar_finish(u64 until)
 {
@@ -143,7 +143,7 @@ u64 calendar_finish(u64 until)
 
 	while ((s64)(until - rdtsc() - close) > 0)
 		cpu_relax();
-	/* From here on, an interrupt that comes in would not be over in time. */
+	/* From here on, an interrupt would not end in time. */
 	local_irq_save(flags);
 	now = calendar_spin(until);
 	local_irq_restore(flags);
@@ -151,12 +151,12 @@ u64 calendar_finish(u64 until)
 }
 
 /**
- * calendar_event() - something happens to a unit
+ * calendar_event() - change a unit's state upon an event
  * @unit:	the unit
- * @event:	what
+ * @event:	the event
  *
  * Context: Any but NMI, under the CPU's lock.
- * Return: its new state; negative: it stays as it is.
+ * Return: its new state; negative if the state does not change.
  */
 int calendar_event(struct calendar_unit *unit, enum calendar_event event)
 	__must_hold(&unit->cpu->lock)
@@ -173,9 +173,9 @@ int calendar_event(struct calendar_unit *unit, enum calendar_event event)
 }
 
 /**
- * calendar_add_receipt() - say what has become of a window
+ * calendar_add_receipt() - add the receipt of a window
  * @calendar:	the calendar
- * @receipt:	that; it gets its number
+ * @receipt:	the receipt; its number is filled in
  *
  * Context: Any.
  */
@@ -187,9 +187,9 @@ void calendar_add_receipt(struct calendar *calendar, struct apic_calendar_receip
 }
 
 /**
- * calendar_window_ends() - the open window of a unit ends
+ * calendar_window_ends() - end the open window of a unit
  * @unit:	the unit
- * @result:	how
+ * @result:	result for the receipt
  * @now:	present TSC
  *
  * Context: Any but NMI, under the CPU's lock.
@@ -221,7 +221,7 @@ void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now)
 	calendar_add_receipt(unit->calendar, &unit->receipt);
 }
 
-/* give_back() waits for us: what the thread has had is not overwritten meanwhile. */
+/* give_back() waits for us, so we cannot overwrite the CPUs that it restores. */
 static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
 {
 	struct task_struct *task = NULL;
@@ -240,12 +240,13 @@ static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
 }
 
 /**
- * calendar_unit_moor() - have a unit's thread on its CPU
+ * calendar_unit_moor() - bind a unit's thread to its CPU again
  * @unit:	the unit
  *
- * While that was offline the scheduler let it run elsewhere, and leaves it at that.
+ * While the CPU was offline, the scheduler let the thread run elsewhere, and it does not move
+ * the thread back.
  *
- * Context: Task. Sleeps. The CPU does not go offline meanwhile; should it be, START fails.
+ * Context: Task. Sleeps. The CPU cannot go offline meanwhile; if it is offline, START fails.
  */
 void calendar_unit_moor(struct calendar_unit *unit)
 {
@@ -253,10 +254,10 @@ void calendar_unit_moor(struct calendar_unit *unit)
 }
 
 /**
- * calendar_unit_cast_off() - a unit's CPU goes offline
+ * calendar_unit_cast_off() - release a unit's thread from a CPU that goes offline
  * @unit:	the unit, whose calendar has stopped
  *
- * A user's thread gets the CPUs back that it had: the scheduler would let it run on all.
+ * A user's thread gets back the CPUs that it had: the scheduler would let it run on all.
  *
  * Context: Task. Sleeps.
  */

@@ -2,9 +2,9 @@
 /*
  * Threads as units: they bind themselves, wait for their windows, and are stopped.
  *
- * A thread whose budget is over is stopped by task work, on its way to user space: it
- * holds no lock of the kernel's there. It sleeps in that until its next window, and
- * goes on where it was. The work holds the calendar and this module.
+ * A thread that exceeds its budget is stopped by task work before it returns to user space,
+ * where it holds no lock of the kernel. It sleeps in the task work until its next window, and
+ * continues where it was. The task work holds the calendar and this module.
  */
 #include <linux/apic_struct.h>
 #include <linux/capability.h>
@@ -19,11 +19,11 @@
 
 #include "calendar.h"
 
-/* As the first version of the structures had it. */
+/* Sizes of the structures' first versions. */
 #define BIND_SIZE_VER0	8
 #define WAIT_SIZE_VER0	72
 
-/* What is believed of the way to user space. */
+/* Maximum plausible time of a return to user space. */
 #define BACK_MAX_NS	(20 * NSEC_PER_USEC)
 
 static_assert(sizeof(struct apic_calendar_bind) == BIND_SIZE_VER0);
@@ -32,9 +32,9 @@ static_assert(offsetof(struct apic_calendar_wait, returned) == 16);
 static_assert(offsetof(struct apic_calendar_wait, missed) == 56);
 
 /*
- * A thread that is parked sleeps on where there is no signal, but other task work, such as
- * the completions of io_uring: that runs behind break_off(), when the thread goes on. In a
- * call it is to run at once, and the call starts again.
+ * A parked thread keeps sleeping if there is no signal, but other task work, such as io_uring
+ * completions: that runs after break_off(), when the thread continues. In a call, task work
+ * must run at once, and the call is restarted.
  */
 static bool interrupted(bool call)
 {
@@ -44,7 +44,7 @@ static bool interrupted(bool call)
 	return task_sigpending(current);
 }
 
-/* Sleep until a window begins. A stop of the calendar is reported by one call, no park. */
+/* Sleep until a window begins. A stop of the calendar is reported once, by a call, not a park. */
 static int unit_sleep(struct calendar_unit *unit, bool call)
 {
 	struct calendar *calendar = unit->calendar;
@@ -61,7 +61,7 @@ static int unit_sleep(struct calendar_unit *unit, bool call)
 			now = apic_timer_now();
 			calendar_event(unit, CALENDAR_RESUME);
 			unit->receipt.resumed = now;
-			/* Of a thread that was parked nobody learns the way to user space. */
+			/* The return of a parked thread to user space is not learnt. */
 			if (unit->resuming && now > unit->armed)
 				apic_timer_estimate_add(&unit->wake, now - unit->armed);
 			unit->resuming = false;
@@ -85,7 +85,7 @@ static int unit_sleep(struct calendar_unit *unit, bool call)
 	return ret;
 }
 
-/* The thread has called: its window is over. Return its state before. */
+/* End the window of a thread that has called. Return the unit's previous state. */
 static int window_over(struct calendar_unit *unit, const struct apic_calendar_wait *wait)
 {
 	u64 limit = apic_timer_ns_to_tsc(BACK_MAX_NS), left = unit->returned_from;
@@ -99,11 +99,11 @@ static int window_over(struct calendar_unit *unit, const struct apic_calendar_wa
 		raw_spin_unlock_irqrestore(&cpu->lock, flags);
 		return -ESRCH;
 	}
-	/* The user may say anything: what can't be is not believed. */
+	/* The user may report anything: ignore impossible values. */
 	if (left && wait->returned > left && wait->returned - left < limit)
 		apic_timer_estimate_add(&unit->back, wait->returned - left);
 	unit->returned_from = 0;
-	/* A window in which it went on after a stop has no first instruction of its own. */
+	/* A window in which the thread continued after a park has no first instruction. */
 	unit->receipt.began = wait->began >= unit->receipt.start ? wait->began : 0;
 	if (calendar_event(unit, CALENDAR_CALL) >= 0 && was == CALENDAR_RUNS) {
 		calendar_window_ends(unit, APIC_CALENDAR_RAN, apic_timer_now());
@@ -117,11 +117,11 @@ static int window_over(struct calendar_unit *unit, const struct apic_calendar_wa
 
 /**
  * calendar_unit_wait() - wait for the next window
- * @unit:	a unit whose thread this is
- * @wait:	what the user gives and gets
+ * @unit:	a unit whose thread is the current one
+ * @wait:	the user's structure, read and filled in
  *
  * Context: Task. Sleeps.
- * Return: 0: shortly before the window, or in it; or an error.
+ * Return: 0 shortly before the window or in it, or an error.
  */
 int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wait)
 {
@@ -157,7 +157,7 @@ int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wa
 
 static struct calendar_unit *unit_of(struct calendar *calendar, u32 number)
 {
-	/* Units are there before a table is: calendar_load(). */
+	/* Units exist before a table does: calendar_load(). */
 	if (!smp_load_acquire(&calendar->n_tables))
 		return ERR_PTR(-ENOENT);
 	if (number >= calendar->n_units ||
@@ -172,7 +172,7 @@ static struct calendar_unit *unit_of(struct calendar *calendar, u32 number)
  * @argument:	the user's struct apic_calendar_wait
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_wait.
  */
 long calendar_wait(struct calendar *calendar, void __user *argument)
 {
@@ -209,7 +209,7 @@ static void park(struct calendar_unit *unit)
 	ret = unit_sleep(unit, false);
 	if (!ret)
 		calendar_finish(unit->receipt.start);
-	/* A signal, or a stop of the calendar: nothing would stop it again until it calls. */
+	/* After a signal, or a stop of the calendar: nothing would stop it until it calls. */
 	else if (ret != -ESRCH)
 		calendar_demote(unit);
 }
@@ -218,7 +218,7 @@ static void never_last(struct kref *kref)
 {
 }
 
-/* In the thread that has overrun, on its way to user space. */
+/* Runs in the thread that has overrun, before it returns to user space. */
 static void break_off(struct callback_head *head)
 {
 	struct calendar_unit *unit = container_of(head, struct calendar_unit, work);
@@ -236,7 +236,7 @@ static void break_off(struct callback_head *head)
 		trace_apic_calendar_park(unit->number, unit->receipt.cycle,
 					 apic_timer_now() - unit->timeout);
 	}
-	/* What is to be done is done in time, also where the thread runs on. */
+	/* The overrun is handled in time, even if the thread continues to run. */
 	if (over)
 		calendar_over_no_more(unit);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
@@ -245,17 +245,17 @@ static void break_off(struct callback_head *head)
 	} else if (over && unit->def.on_overrun == APIC_CALENDAR_SIGNAL) {
 		send_sig(unit->def.signal, current, 1);
 	} else if (over && unit->def.on_overrun == APIC_CALENDAR_KILL) {
-		/* Its end may take long, and others have windows meanwhile. */
+		/* The thread may take long to exit, and other units have windows meanwhile. */
 		calendar_demote(unit);
 		send_sig(SIGKILL, current, 1);
 	}
 	calendar_put(calendar);
-	/* main.c waits until this thread has left here. */
+	/* main.c waits until this thread has left this function. */
 	module_put(THIS_MODULE);
 }
 
 /**
- * calendar_unit_break() - stop a unit's thread on its way to user space
+ * calendar_unit_break() - stop a unit's thread before it returns to user space
  * @unit:	the unit
  *
  * Context: Hard interrupt, under the CPU's lock.
@@ -267,12 +267,12 @@ void calendar_unit_break(struct calendar_unit *unit)
 	if (unit->queued)
 		return;
 	init_task_work(&unit->work, break_off);
-	/* The open file, which is there while there are timers, has both. */
+	/* The open file, which exists as long as the timers do, holds both. */
 	kref_get(&unit->calendar->kref);
 	__module_get(THIS_MODULE);
 	unit->queued = true;
 	if (task_work_add(unit->task, &unit->work, TWA_RESUME)) {
-		/* It exits. These are not the last references. */
+		/* The thread exits. These are not the last references. */
 		unit->queued = false;
 		kref_put(&unit->calendar->kref, never_last);
 		module_put(THIS_MODULE);
@@ -307,7 +307,7 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 	return task;
 }
 
-/* What it had before, unless someone has changed it since. */
+/* Restore the thread's priority and CPUs, unless they were changed since. */
 static void give_back(struct calendar_unit *unit, struct task_struct *task)
 {
 	bool ended = gone(task);
@@ -316,7 +316,7 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
 					 task->rt_priority == unit->priority)))
 		sched_setattr_nocheck(task, &unit->had);
-	/* Of this thread: the next one begins anew. */
+	/* This was about the old thread: the next one begins anew. */
 	unit->demoted = false;
 	mutex_unlock(&unit->calendar->scheduling);
 	if (!ended && cpumask_equal(task->cpus_ptr, cpumask_of(unit->cpu->cpu)))
@@ -324,7 +324,7 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 }
 
 /**
- * calendar_unit_release() - take a unit's thread from it
+ * calendar_unit_release() - release a unit's thread
  * @unit:	the unit
  *
  * Context: Task. Sleeps.
@@ -338,13 +338,13 @@ void calendar_unit_release(struct calendar_unit *unit)
 	task = unbind(unit, NULL);
 	if (!task)
 		return;
-	/* It may be parked. */
+	/* The thread may be parked. */
 	wake_up_process(task);
 	give_back(unit, task);
 	put_task_struct(task);
 }
 
-/* Without a thread that may still run, and without what was to stop that: break_off(). */
+/* Check that no thread of the unit can still run, and that no break_off() is queued. */
 static bool is_free(struct calendar_unit *unit)
 {
 	unsigned long flags;
@@ -362,14 +362,14 @@ static int bind(struct calendar_unit *unit)
 	unsigned long flags;
 	int ret;
 
-	/* A thread has one unit: it runs on one CPU, at one priority. */
+	/* A thread can have only one unit: it runs on one CPU, at one priority. */
 	if (calendar_outside_has(current))
 		return -EBUSY;
 	if (!is_free(unit))
 		return -EBUSY;
 	if (current->policy == SCHED_DEADLINE)
 		return -EINVAL;
-	/* The thread that had it is gone. */
+	/* The thread that had the unit is gone. */
 	calendar_unit_release(unit);
 	cpumask_copy(&unit->allowed, current->cpus_ptr);
 	unit->had = (struct sched_attr) {
@@ -380,7 +380,7 @@ static int bind(struct calendar_unit *unit)
 	ret = set_cpus_allowed_ptr(current, cpumask_of(unit->cpu->cpu));
 	if (ret)
 		return ret;
-	/* The parameter may change: this is what is given anew, and what it is known by. */
+	/* The parameter may change: this value is restored later, and recognised by give_back(). */
 	unit->priority = calendar_priority();
 	ret = calendar_set_fifo(current, unit->priority);
 	if (ret) {
@@ -406,7 +406,7 @@ static int bind(struct calendar_unit *unit)
  * @argument:	the user's struct apic_calendar_bind
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_bind.
  */
 long calendar_bind(struct calendar *calendar, void __user *argument)
 {
@@ -418,7 +418,7 @@ long calendar_bind(struct calendar *calendar, void __user *argument)
 	ret = apic_struct_in(&a, sizeof(a), BIND_SIZE_VER0, argument, &usize);
 	if (ret)
 		return ret;
-	/* Of the initial user namespace. */
+	/* In the initial user namespace. */
 	if (!capable(CAP_SYS_NICE))
 		return -EPERM;
 	unit = unit_of(calendar, a.unit);
@@ -437,7 +437,7 @@ long calendar_bind(struct calendar *calendar, void __user *argument)
  * @argument:	the user's struct apic_calendar_bind
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error: see there.
+ * Return: 0, or an error: see &struct apic_calendar_bind.
  */
 long calendar_unbind(struct calendar *calendar, void __user *argument)
 {

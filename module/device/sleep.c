@@ -323,7 +323,7 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
  * @argument:	the user's struct apic_timer_sleep
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error listed at APIC_TIMER_SLEEP.
+ * Return: 0, or an error: see &struct apic_timer_sleep.
  */
 long device_sleep(struct device_file *file, void __user *argument)
 {

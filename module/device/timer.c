@@ -263,7 +263,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
  * @argument:	the user's struct apic_timer_arm
  *
  * Context: Task. Sleeps.
- * Return: 0, or an error listed at APIC_TIMER_ARM.
+ * Return: 0, or an error: see &struct apic_timer_arm.
  */
 long device_timer_arm(struct device_timer *timer, void __user *argument)
 {
