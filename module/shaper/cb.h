@@ -8,34 +8,34 @@
 
 struct shaper_flow;
 
-/* The departure time is the application's own, by SO_TXTIME. */
+/* The application has set the departure time, by SO_TXTIME. */
 #define SHAPER_TXTIME		BIT(0)
-/* The kernel's own transmit path has to send it: its dequeue is all that we do. */
+/* The kernel's own transmit path has to send it; we only dequeue it. */
 #define SHAPER_STACK		BIT(1)
-/* Not from hard interrupt: the driver will do something for it that is not allowed there. */
+/* Must not be sent in hard interrupt: the driver will do something that is not allowed there. */
 #define SHAPER_SOFT		BIT(2)
-/* Was marked with "congestion experienced", or cannot be. */
+/* Was marked with "congestion experienced", or cannot be marked. */
 #define SHAPER_MARKED		BIT(3)
-/* Wants to leave at once: nobody has planned a moment for it. */
+/* Wants to leave at once: it has no planned departure time. */
 #define SHAPER_AT_ONCE		BIT(4)
-/* The application's own time is a deadline: it wants to leave at once, and not after that. */
+/* The application's time is a deadline: the packet wants to leave at once, and not after it. */
 #define SHAPER_DEADLINE		BIT(5)
-/* &shaper.prepared when it was queued. */
+/* Value of &shaper.prepared when it was queued. */
 #define SHAPER_PREPARED_SHIFT	8
 #define SHAPER_PREPARED(flags)	((u8)((flags) >> SHAPER_PREPARED_SHIFT))
-/* Lower half of the number of its class; 0: it has none. */
+/* Lower half of the number of its class; 0: no class. */
 #define SHAPER_CLASS_SHIFT	16
 #define SHAPER_CLASS(flags)	((flags) >> SHAPER_CLASS_SHIFT)
 
 /**
- * struct shaper_cb - what a queued packet carries in its control block
- * @want:	when it is to leave as far as itself is concerned, TSC cycles: its departure
- *		time, or the moment that it was queued. Of the next packet of a class: when that
- *		lets it leave. While that is far: nanoseconds of its clock
+ * struct shaper_cb - our data in the control block of a queued packet
+ * @want:	when the packet itself wants to leave, TSC cycles: its departure time, or the
+ *		moment that it was queued. For the next packet of a class: when the class lets it
+ *		leave. For a far packet: nanoseconds of its clock
  * @flow:	its flow, or NULL
  * @flags:	SHAPER_* bits
  *
- * Twenty bytes are all that a qdisc has there.
+ * A qdisc has only twenty bytes there.
  */
 struct shaper_cb {
 	u64 want;

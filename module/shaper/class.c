@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Classes: groups of packets with a rate each, below the rate of the qdisc.
+ * Classes: groups of packets, each with its own rate below the rate of the qdisc.
  *
- * Of each class only the packet that is next stands in the common queue, with the moment
- * that the class's plan lets it leave; the others wait in the class. So all that the
- * senders do is the same with and without classes:
+ * Only the next packet of each class is in the common queue, with the moment at which the
+ * class's plan lets it leave; the others wait in the class. Senders therefore work in the same
+ * way with and without classes:
  *
  *	class 1:10	A2 A3 A4	\ A1
  *	class 1:20	B2 B3		- B1	 > heads, by moment	\
@@ -12,16 +12,16 @@
  *	no class					packets		/
  *
  * A packet leaves at the later of two moments: that of its class, and that of the qdisc's
- * rate. The class plans its next packet from its own moment, so that a packet of another
- * class in between costs it nothing of its rate.
+ * rate. The class plans its next packet from the class's own moment, so a packet of another
+ * class in between does not reduce its rate.
  *
- * When the qdisc's rate is the bottleneck, the moments of several have passed before it lets
- * one leave. Then turns decide, as in worst-case fair queueing (WF2Q+): the turn of a packet
- * begins where that of the class's latest one ended, or at the latest turn that any had
- * begun, and takes as long as the packet does at the rate of its class; whose ends first
- * is first. So they share in proportion to their rates, and those that together ask
- * for no more than there is lose nothing. Packets without a class count as a class of the
- * qdisc's rate.
+ * When the qdisc's rate is the bottleneck, the moments of several classes have passed before
+ * the qdisc lets a packet leave. Then turns decide, as in worst-case fair queueing (WF2Q+). The
+ * turn of a packet begins where the turn of the class's previous packet ended, or at the latest
+ * turn that has begun in any class. It takes as long as the packet does at the rate of its
+ * class. The packet whose turn ends first is sent first. Classes thus share in proportion to
+ * their rates, and classes that together do not exceed the qdisc's rate lose nothing. Packets
+ * without a class count as a class with the qdisc's rate.
  */
 #include <linux/minmax.h>
 
@@ -29,10 +29,10 @@
 #include "class.h"
 #include "shift.h"
 
-/* Those that compete, of which the one whose turn ends first is searched for. */
+/* Maximum number of competing classes to search for the turn that ends first. */
 #define COMPETITORS	32
 
-/* After about that number of packets a long one is forgotten. */
+/* Number of packets after which a long one is forgotten, approximately. */
 #define MEMORY		64
 
 static u32 minor(u32 classid)
@@ -41,7 +41,7 @@ static u32 minor(u32 classid)
 }
 
 /**
- * shaper_classes_init() - begin without classes
+ * shaper_classes_init() - initialise, without classes
  * @classes:	zeroed
  *
  * Context: Any.
@@ -55,9 +55,9 @@ void shaper_classes_init(struct shaper_classes *classes)
 /**
  * shaper_class_of() - find the class of a packet
  * @classes:	the classes
- * @skb:	a packet that is queued
+ * @skb:	a queued packet
  *
- * Context: Any; the caller keeps others from @classes.
+ * Context: Any; the caller serialises access to @classes.
  * Return: the class; NULL if it has none.
  */
 struct shaper_class *shaper_class_of(struct shaper_classes *classes, const struct sk_buff *skb)
@@ -67,7 +67,7 @@ struct shaper_class *shaper_class_of(struct shaper_classes *classes, const struc
 	return number ? xa_load(&classes->all, number) : NULL;
 }
 
-/* Put the first packet of a class, which has none there, among the heads. */
+/* Move the first packet of a class to the heads, which have none of that class. */
 static void advance(struct shaper_classes *classes, struct shaper_class *class,
 		    const struct shaper_plan *root)
 {
@@ -78,7 +78,7 @@ static void advance(struct shaper_classes *classes, struct shaper_class *class,
 	if (!skb)
 		return;
 	shaper_edf_erase(&class->edf, skb);
-	/* The kernel has refined the rate of the TSC. */
+	/* The kernel has refined the rate of the TSC meanwhile. */
 	if (unlikely(class->plan.hz != root->hz))
 		shaper_plan_set(&class->plan, root->hz, class->rate, class->burst,
 				class->overhead);
@@ -95,7 +95,7 @@ static void advance(struct shaper_classes *classes, struct shaper_class *class,
 	shaper_edf_insert(&classes->heads, skb);
 }
 
-/* The reverse: put it back among the others. */
+/* Undo advance(): put the head back among the other packets of its class. */
 static void retreat(struct shaper_classes *classes, struct shaper_class *class)
 {
 	struct sk_buff *skb = class->next;
@@ -111,12 +111,12 @@ static void retreat(struct shaper_classes *classes, struct shaper_class *class)
 }
 
 /**
- * shaper_class_account() - a packet is queued that has a class
+ * shaper_class_account() - account for a packet that is queued and has a class
  * @class:	the class
  * @skb:	the packet; shaper_class_insert() follows, at once or later
  * @len:	its length for the accounts, bytes
  *
- * Context: Any; the caller keeps others from @class.
+ * Context: Any; the caller serialises access to @class.
  */
 void shaper_class_account(struct shaper_class *class, struct sk_buff *skb, u32 len)
 {
@@ -129,10 +129,10 @@ void shaper_class_account(struct shaper_class *class, struct sk_buff *skb, u32 l
  * shaper_class_insert() - put a packet into its class
  * @classes:	the classes
  * @root:	the plan of all packets
- * @skb:	the packet, which is in the accounts of its class
+ * @skb:	the packet, for which its class has accounted
  *
- * Context: Any; the caller keeps others from @classes.
- * Return: whether it is the next of its class.
+ * Context: Any; the caller serialises access to @classes.
+ * Return: true if it is the next packet of its class.
  */
 bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_plan *root,
 			 struct sk_buff *skb)
@@ -149,8 +149,8 @@ bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_pla
 }
 
 /*
- * Of those whose moment has passed when the qdisc's rate lets one leave: the one whose turn ends
- * first. @other: the first without a class, or NULL.
+ * Find the packet whose turn ends first, of those whose moment has passed when the qdisc's rate
+ * lets one leave. @other: first packet without a class, or NULL.
  */
 static struct sk_buff *by_turn(struct shaper_classes *classes, struct sk_buff *other,
 			       const struct shaper_plan *root, u64 open)
@@ -180,12 +180,12 @@ static struct sk_buff *by_turn(struct shaper_classes *classes, struct sk_buff *o
 }
 
 /**
- * shaper_classes_first() - choose the packet that is the first to leave
+ * shaper_classes_first() - choose the first packet to leave
  * @classes:	the classes
  * @rest:	the packets without a class
  * @root:	the plan of all packets
  *
- * Context: Any; the caller keeps others from all of these.
+ * Context: Any; the caller serialises access to all of these.
  * Return: the packet, or NULL.
  */
 struct sk_buff *shaper_classes_first(struct shaper_classes *classes, const struct shaper_edf *rest,
@@ -203,7 +203,7 @@ struct sk_buff *shaper_classes_first(struct shaper_classes *classes, const struc
 	return shaper_cb(first)->want <= open ? by_turn(classes, other, root, open) : first;
 }
 
-/* The packet that left last. */
+/* Take the length of the last packet that left into account. */
 static void remember(struct shaper_classes *classes, const struct shaper_plan *root)
 {
 	classes->longest -= classes->longest / MEMORY;
@@ -211,11 +211,11 @@ static void remember(struct shaper_classes *classes, const struct shaper_plan *r
 }
 
 /**
- * shaper_classes_rest_left() - take a packet without a class into account that has left
+ * shaper_classes_rest_left() - account for a packet without a class that has left
  * @classes:	the classes
- * @root:	the plan of all packets, which knows of it
+ * @root:	the plan of all packets, which already accounts for it
  *
- * Context: Any; the caller keeps others from @classes.
+ * Context: Any; the caller serialises access to @classes.
  */
 void shaper_classes_rest_left(struct shaper_classes *classes, const struct shaper_plan *root)
 {
@@ -231,7 +231,7 @@ void shaper_classes_rest_left(struct shaper_classes *classes, const struct shape
  * @classes:	the classes
  * @skb:	the next packet of its class
  *
- * Context: Any; the caller keeps others from @classes. Nobody else is sending.
+ * Context: Any; the caller serialises access to @classes. No other sender is active.
  */
 void shaper_class_take(struct shaper_classes *classes, struct sk_buff *skb)
 {
@@ -243,17 +243,17 @@ void shaper_class_take(struct shaper_classes *classes, struct sk_buff *skb)
 }
 
 /**
- * shaper_class_left() - take the packet into account that was with the sender
- * @classes:	the classes, of which one is sending
- * @root:	the plan of all packets, which does not know of it yet
+ * shaper_class_left() - account for the packet that was with the sender
+ * @classes:	the classes, one of which is sending
+ * @root:	the plan of all packets, which does not account for it yet
  * @left:	when it left, absolute TSC
  * @planned:	it had a moment, of its own or by a rate
  * @len:	its length in bytes
  *
- * One of the longest packets may have been in the way: not only of this one, also of those that
- * follow it and have not caught up yet. That says nothing about a queue that was stopped.
+ * A delay by up to one of the longest packets is ignored: such a packet may have delayed this one,
+ * and also later ones that have not caught up yet. A longer delay, of a stopped queue, counts.
  *
- * Context: Any; the caller keeps others from @classes.
+ * Context: Any; the caller serialises access to @classes.
  */
 void shaper_class_left(struct shaper_classes *classes, const struct shaper_plan *root,
 		       u64 left, bool planned, u32 len)
@@ -272,13 +272,13 @@ void shaper_class_left(struct shaper_classes *classes, const struct shaper_plan 
 }
 
 /**
- * shaper_class_drop() - take the next packet of a class out, which is not sent
+ * shaper_class_drop() - remove the next packet of a class without sending it
  * @classes:	the classes
  * @root:	the plan of all packets
  * @skb:	the packet
  * @len:	its length for the accounts, bytes
  *
- * Context: Any; the caller keeps others from @classes.
+ * Context: Any; the caller serialises access to @classes.
  */
 void shaper_class_drop(struct shaper_classes *classes, const struct shaper_plan *root,
 		       struct sk_buff *skb, u32 len)
@@ -294,13 +294,13 @@ void shaper_class_drop(struct shaper_classes *classes, const struct shaper_plan 
 }
 
 /**
- * shaper_class_detach() - take all packets out of a class
+ * shaper_class_detach() - remove all packets from a class
  * @classes:	the classes
  * @class:	one of them
  *
- * The one that is with the sender stays there, and is of no class any more.
+ * A packet that is with the sender stays there, but does not belong to a class any more.
  *
- * Context: Any; the caller keeps others from @classes.
+ * Context: Any; the caller serialises access to @classes.
  * Return: the packets.
  */
 struct shaper_edf shaper_class_detach(struct shaper_classes *classes, struct shaper_class *class)
@@ -325,7 +325,7 @@ struct shaper_edf shaper_class_detach(struct shaper_classes *classes, struct sha
  * @root:	the plan of all packets
  * @shift:	cycles to add to TSC values of the old one
  *
- * Context: Any; the caller keeps others from @classes.
+ * Context: Any; the caller serialises access to @classes.
  */
 void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_plan *root,
 			  s64 shift)
@@ -336,7 +336,7 @@ void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_pl
 	xa_for_each(&classes->all, number, class) {
 		bool sending = class == classes->sending;
 
-		/* The sender may be a thread that the sleep has interrupted: it has the next. */
+		/* A sender may be a thread that the suspend interrupted; it has the next packet. */
 		if (class->next && !sending)
 			retreat(classes, class);
 		shaper_edf_shift(&class->edf, shift);

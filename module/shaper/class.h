@@ -12,24 +12,24 @@
 /**
  * struct shaper_class - packets that have a rate of their own
  * @classid:	its number, the qdisc's in the upper half
- * @edf:	its packets but @next
- * @next:	its packet that is next to leave: in &shaper_classes.heads, or with the sender;
- *		NULL if it has none
- * @want:	when @next wants to leave as far as itself is concerned, absolute TSC; the
- *		packet's own &shaper_cb.want has what @plan makes of it
- * @at_once:	nobody has planned a moment for @next but @plan
+ * @edf:	its packets except @next
+ * @next:	its next packet to leave: in &shaper_classes.heads, or with the sender; NULL
+ *		if it has none
+ * @want:	when @next itself wants to leave, absolute TSC; the packet's &shaper_cb.want
+ *		is when @plan lets it leave
+ * @at_once:	only @plan has set a moment for @next
  * @at:		&shaper_cb.want of the packet that is with the sender
  * @plan:	its rate
- * @begin:	turn of @next: when it begins, in the time that &shaper_classes.turn counts
- * @end:	turn of @next, or of the latest one: when it ends
- * @queued:	its packets
+ * @begin:	begin of the turn of @next, in the time that &shaper_classes.turn counts
+ * @end:	end of the turn of @next, or of the previous packet
+ * @queued:	number of its packets
  * @backlog:	their bytes
- * @limit:	packets that may be queued
- * @rate:	as the user has chosen it, bit/s
+ * @limit:	maximum number of queued packets
+ * @rate:	as set by the user, bit/s
  * @burst:	...
  * @overhead:	...
- * @filters:	filters that lead to it; RTNL
- * @drops:	packets dropped
+ * @filters:	number of filters that lead to it; RTNL
+ * @drops:	number of dropped packets
  * @bstats:	packets that have left
  * @stats:	counters of its packets
  */
@@ -57,15 +57,15 @@ struct shaper_class {
 
 /**
  * struct shaper_classes - the classes of a qdisc
- * @all:	the classes by the lower halves of their numbers. Changes under the root
- *		qdisc's lock; a class with packets is found under the qdisc's own lock, too
+ * @all:	the classes, by the lower halves of their numbers. Changed under the root
+ *		qdisc's lock; a class with packets is also found under the qdisc's own lock
  * @count:	number of classes
  * @heads:	the next packet of each class that has one
  * @sending:	the class of the packet that is with the sender, or NULL
- * @turn:	how far the turns of those that compete for the qdisc's rate have come, in
- *		TSC cycles of their own rates
- * @rest:	where the turn of the packets without a class ends
- * @longest:	what the longest of the recent packets took at the qdisc's rate, TSC cycles
+ * @turn:	virtual time of the turns that compete for the qdisc's rate, in TSC cycles of
+ *		their own rates
+ * @rest:	end of the turn of the packets without a class
+ * @longest:	duration of the longest recent packet at the qdisc's rate, TSC cycles
  */
 struct shaper_classes {
 	struct xarray all;

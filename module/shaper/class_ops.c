@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Classes as users see them: how they are added, changed, deleted and shown, by netlink. What
- * becomes of the packets is in class.c.
+ * The users' interface to classes: add, change, delete and show them, by netlink. See class.c
+ * for what happens to the packets.
  *
- * A class has no qdisc of its own: its packets wait in the order of their departure times, as
- * those without a class do.
+ * A class has no qdisc of its own: its packets wait in the order of their departure times, like
+ * those without a class.
  */
 #include <linux/netlink.h>
 #include <linux/slab.h>
@@ -31,11 +31,11 @@ static const struct nla_policy policy[TCA_APIC_MAX + 1] = {
 };
 
 /**
- * shaper_classes_reset() - take all packets out of all classes
- * @q:		the qdisc, which is dead for the handler
- * @freed:	gets them
+ * shaper_classes_reset() - remove all packets from all classes
+ * @q:		the qdisc, which the handler does not use any more
+ * @freed:	receives the packets
  *
- * Context: The root qdisc's lock held, @q->lock not.
+ * Context: The root qdisc's lock held, @q->lock not held.
  */
 void shaper_classes_reset(struct shaper *q, struct shaper_freed *freed)
 {
@@ -59,7 +59,7 @@ void shaper_classes_reset(struct shaper *q, struct shaper_freed *freed)
 
 /**
  * shaper_classes_exit() - delete all classes
- * @q:	the qdisc, which nobody uses any more; also if its creation failed
+ * @q:	the qdisc, which has no users any more; also if its creation failed
  *
  * Context: Task context, RTNL.
  */
@@ -99,7 +99,7 @@ static int parse(struct nlattr *options, struct shaper_class *class,
 	return 0;
 }
 
-/* Give a class the values of another. */
+/* Copy the values of another class. */
 static void apply(struct shaper *q, struct shaper_class *class, const struct shaper_class *from)
 	__must_hold(&q->lock)
 {
@@ -128,9 +128,9 @@ static int add(struct Qdisc *sch, struct shaper_class *values, u32 classid,
 	class->classid = classid;
 	shaper_edf_init(&class->edf);
 	gnet_stats_basic_sync_init(&class->bstats);
-	/* Nobody else sees it yet. */
+	/* The class is not visible to other code yet. */
 	apply(q, class, values);
-	/* Softirqs off: its lock is also taken under the root qdisc's. */
+	/* Softirqs off: the xarray's lock is also taken under the root qdisc's. */
 	err = xa_insert_bh(&q->classes.all, TC_H_MIN(classid), class, GFP_KERNEL);
 	if (err) {
 		kfree(class);
@@ -181,10 +181,10 @@ static int change(struct Qdisc *sch, u32 classid, u32 parentid, struct nlattr **
 	return 0;
 }
 
-/* Packets that are seen to with interrupts off at a time. */
+/* Number of packets processed at a time with interrupts off. */
 #define AT_ONCE		16
 
-/* Take the packets of a class out that are not in it yet. */
+/* Remove the far packets of a class, which are not in the class yet. */
 static void empty_far(struct shaper *q, const struct shaper_class *class,
 		      struct shaper_freed *freed)
 {
@@ -204,7 +204,7 @@ static void empty_far(struct shaper *q, const struct shaper_class *class,
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 }
 
-/* What a flow has queued becomes less. */
+/* Subtract the packets from their flows. */
 static void forget_flows(struct shaper *q, struct shaper_freed *freed)
 {
 	struct sk_buff *skb = freed->first;
@@ -232,10 +232,10 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 		return -EBUSY;
 	}
 	sch_tree_lock(sch);
-	/* With that lock held nothing is queued, and only the handler sends. */
+	/* While that lock is held, no packet is queued, and only the handler sends. */
 	empty_far(q, class, &freed);
 	raw_spin_lock_irqsave(&q->lock, flags);
-	/* The packet that is with the sender leaves all the same, and is in the accounts. */
+	/* A packet that is with the sender still leaves, and is accounted for then. */
 	edf = shaper_class_detach(&q->classes, class);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	shaper_freed_add(&freed, q, &edf);
@@ -246,7 +246,7 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 	q->classes.count--;
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	/* No packet has its number any more. */
+	/* No packet refers to the class any more. */
 	xa_erase(&q->classes.all, TC_H_MIN(class->classid));
 	if (freed.count)
 		qdisc_tree_reduce_backlog(sch, freed.count, freed.len);
@@ -263,7 +263,7 @@ static unsigned long find_class(struct Qdisc *sch, u32 classid)
 	return (unsigned long)shaper_class_find(qdisc_priv(sch), classid);
 }
 
-/* There is none. */
+/* A class has no leaf qdisc. */
 static struct Qdisc *leaf(struct Qdisc *sch, unsigned long arg)
 {
 	return NULL;
@@ -340,7 +340,7 @@ static int dump_stats(struct Qdisc *sch, unsigned long arg, struct gnet_dump *du
 	struct tc_apic_xstats stats;
 	unsigned long flags;
 
-	/* What is dropped before it is queued is counted under this one. */
+	/* Drops before queueing are counted under this lock. */
 	sch_tree_lock(sch);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	bstats = class->bstats;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which class a packet gets, by its priority and by filters.
+ * Choose the class of a packet, by its priority and by filters.
  */
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
@@ -11,13 +11,13 @@
  * shaper_classify() - choose the class of a packet
  * @q:		the qdisc
  * @skb:	the packet
- * @to_free:	where it goes if a filter drops it
+ * @to_free:	receives the packet if a filter drops it
  * @class:	out: its class; NULL if it has none
  *
- * That of its priority, where this is the number of a class; otherwise what the filters say.
+ * If the packet's priority is the number of a class, choose that; otherwise ask the filters.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
- * Return: NET_XMIT_SUCCESS; otherwise a filter took the packet, and enqueue is to return this.
+ * Return: NET_XMIT_SUCCESS; otherwise a filter took the packet, and enqueue must return this.
  */
 int shaper_classify(struct shaper *q, struct sk_buff *skb, struct sk_buff **to_free,
 		    struct shaper_class **class)
@@ -38,7 +38,7 @@ int shaper_classify(struct shaper *q, struct sk_buff *skb, struct sk_buff **to_f
 	case TC_ACT_UNSPEC:
 		return NET_XMIT_SUCCESS;
 	case TC_ACT_CONSUMED:
-		/* It waits for its other fragments, say. */
+		/* For example, it waits for its other fragments. */
 		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 	case TC_ACT_QUEUED:
 	case TC_ACT_STOLEN:
@@ -50,7 +50,7 @@ int shaper_classify(struct shaper *q, struct sk_buff *skb, struct sk_buff **to_f
 		qdisc_drop(skb, q->sch, to_free);
 		return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
 	}
-	/* A filter that was there before its class, or a program, has the number only. */
+	/* A filter that is older than its class, or a program, has only the number. */
 	*class = (struct shaper_class *)res.class;
 	if (!*class && TC_H_MAJ(res.classid ^ q->sch->handle) == 0)
 		*class = shaper_class_find(q, res.classid);

@@ -11,13 +11,13 @@
 int shaper_classify(struct shaper *q, struct sk_buff *skb, struct sk_buff **to_free,
 		    struct shaper_class **class);
 
-/* The class of a number, without regard to its upper half. NULL: there is none. */
+/* Find a class by its number, ignoring the upper half. Return: the class, or NULL. */
 static inline struct shaper_class *shaper_class_find(struct shaper *q, u32 classid)
 {
 	return xa_load(&q->classes.all, TC_H_MIN(classid));
 }
 
-/* Whether packets are to be looked at: there are classes, or filters, which may also drop. */
+/* Whether packets must be classified: there are classes, or filters, which may also drop. */
 static inline bool shaper_classifies(const struct shaper *q)
 {
 	return q->classes.count || rcu_access_pointer(q->filters);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels that are supported, and is used by the shaper.
+ * Differences between the supported kernels, as far as they concern the shaper.
  */
 #ifndef _SHAPER_COMPAT_H
 #define _SHAPER_COMPAT_H
@@ -17,14 +17,14 @@
 #endif
 
 /*
- * A variable that is not zeroed where the compiler zeroes all of them: that takes as many stores
- * as it has words, for each packet. The first kernels of 6.1 and 6.12 did not have it.
+ * A variable that is not zeroed although the compiler zeroes all others: zeroing would take a
+ * store for each of its words, for each packet. The first kernels of 6.1 and 6.12 lack it.
  */
 #ifndef __uninitialized
 #define __uninitialized
 #endif
 
-/* Whether the driver does its own locking. A feature up to 6.11, a flag since 6.12. */
+/* Whether the driver does its own locking: a feature up to 6.11, a flag since 6.12. */
 static inline bool shaper_lltx(const struct net_device *dev)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
@@ -35,16 +35,16 @@ static inline bool shaper_lltx(const struct net_device *dev)
 }
 
 /*
- * Whether a tap, such as tcpdump, wants to see what is sent. Lists that are only
- * compared with empty ones: may be called in hard interrupt. Since 6.16 the lists
- * are those of a network namespace, and found under RCU.
+ * Whether a tap, such as tcpdump, wants to see sent packets. The lists are only checked for
+ * being empty, so this may be called in hard interrupt. Since 6.16 the lists belong to a
+ * network namespace, and are found under RCU.
  */
 static inline bool shaper_tapped(struct net_device *dev)
 {
 	return dev_nit_active(dev);
 }
 
-/* Set what the qdisc layer knows of the size of a packet that was split off another. */
+/* Set the size by which the qdisc layer knows a packet that was split off another. */
 static inline void shaper_set_pkt_len(struct sk_buff *skb, unsigned int len)
 {
 	qdisc_skb_cb(skb)->pkt_len = len;
@@ -62,11 +62,11 @@ static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
 /**
  * shaper_tstamp_clock() - find the clock of a packet's departure time
  * @skb:	the packet, with skb->tstamp set
- * @unknown:	the clock if it does not tell its own
+ * @unknown:	clock to assume if the packet does not specify one
  *
- * A socket with SO_TXTIME has one. Otherwise a bit of the packet says CLOCK_MONOTONIC, as
- * TCP and BPF do; since 6.11 there are two bits, of which CLOCK_REALTIME's
- * value, 0, is also what nobody has set.
+ * A socket with SO_TXTIME has a clock. Otherwise a bit of the packet means CLOCK_MONOTONIC, as
+ * set by TCP and BPF. Since 6.11 there are two bits; their value for CLOCK_REALTIME, 0, can
+ * also mean that no clock was set.
  *
  * Return: the clock.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which devices may be given packets in hard interrupt. netconsole does that as well:
- * with a try at the lock of the device's queue, and interrupts off.
+ * Decide which devices may get packets in hard interrupt. netconsole does the same, with a
+ * trylock of the device's queue and interrupts off.
  */
 #include <linux/device.h>
 #include <linux/kernel.h>
@@ -11,15 +11,15 @@
 #include "drivers.h"
 
 /*
- * Drivers that were run so on a kernel with lockdep, KASAN and the checks of sleeping in atomic
- * context and of packets freed in hard interrupt: tests/guest/test_shaper_drivers.py. What has
- * to be true of a driver's ndo_start_xmit:
+ * Drivers that were tested in this way on a kernel with lockdep, KASAN and the checks for
+ * sleeping in atomic context and for packets freed in hard interrupt:
+ * tests/guest/test_shaper_drivers.py. A driver's ndo_start_xmit must meet these conditions:
  * - it takes no lock that is taken elsewhere with interrupts on;
  * - it frees packets and calls their destructors only by dev_kfree_skb_any() and the
  *   like.
  *
- * Those without a reason against it are used by mode auto; the others, and all that are not here,
- * by mode hard only, which says the reason.
+ * Mode auto sends in hard interrupt with drivers that have no reason against it here. With the
+ * others, and with all drivers not listed, only mode hard does, and it reports the reason.
  */
 static const struct {
 	const char *name;
@@ -27,29 +27,29 @@ static const struct {
 } drivers[] = {
 	{ "e1000e", NULL },
 	{ "igb", NULL },
-	/* Without a report; but napi_tx=0, or ethtool, has it call skb_orphan(), unseen by us. */
+	/* No report; but with napi_tx=0, or by ethtool, it calls skb_orphan(), unseen by us. */
 	{ "virtio_net",
 	  "virtio_net is fit for mode hard only as long as it was not loaded with napi_tx=0" },
-	/* CONFIG_PROVE_RAW_LOCK_NESTING. Nothing was reported after that, nor looked for. */
+	/* CONFIG_PROVE_RAW_LOCK_NESTING; lockdep reports nothing after its first report. */
 	{ "vmxnet3",
 	  "vmxnet3 is not fit for mode hard: lockdep reports its tx_lock as one that may sleep" },
 };
 
 /**
- * shaper_hard_refused() - say why a device cannot be given packets in hard interrupt
+ * shaper_hard_refused() - check whether a device cannot get packets in hard interrupt
  * @dev:	the device
  *
  * Context: Any.
- * Return: the reason, or NULL if it can as far as its flags tell.
+ * Return: the reason, or NULL if it can, as far as its flags show.
  */
 const char *shaper_hard_refused(const struct net_device *dev)
 {
-	/* The lock of a device's queue sleeps there. */
+	/* On PREEMPT_RT the lock of a device's queue sleeps. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		return "mode hard is not for PREEMPT_RT; use mode thread";
 	if (shaper_lltx(dev))
 		return "mode hard is not for devices that do their own locking";
-	/* They free packets, with their destructors, where they are. */
+	/* Virtual devices free packets in the caller's context, with their destructors. */
 	if (!dev->dev.parent)
 		return "mode hard is not for virtual devices";
 	if (dev->priv_flags & IFF_DISABLE_NETPOLL)
@@ -58,8 +58,8 @@ const char *shaper_hard_refused(const struct net_device *dev)
 }
 
 /**
- * shaper_hard_doubt() - say what is to be said against a device's driver in mode hard
- * @dev:	the device, one that is not refused
+ * shaper_hard_doubt() - check for a reason against a device's driver in mode hard
+ * @dev:	the device, which shaper_hard_refused() accepts
  *
  * Context: Any.
  * Return: the reason for mode auto not to use it, or NULL.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets in the order of the moments that they want to leave at; of those that
- * want the same moment, the one that was queued first leaves first.
+ * Packets in the order of the moments at which they want to leave. Packets that want the same
+ * moment leave in the order in which they were queued.
  *
- * The node of the tree shares its memory with the packet's list pointers and its
- * device. The caller sets the device again when it takes a packet out.
+ * The tree's node shares its memory with the packet's list pointers and its device. The caller
+ * sets the device again when it removes a packet.
  */
 #include "cb.h"
 #include "edf.h"
 #include "shift.h"
 
-/* @again: before those that want the same moment, otherwise behind them. */
+/* @again: insert before packets that want the same moment; otherwise after them. */
 static bool insert(struct shaper_edf *edf, struct sk_buff *skb, bool again)
 {
 	struct rb_node **place = &edf->root.rb_root.rb_node, *parent = NULL;
@@ -38,8 +38,8 @@ static bool insert(struct shaper_edf *edf, struct sk_buff *skb, bool again)
  * @edf:	the queue
  * @skb:	the packet
  *
- * Context: Any; the caller keeps others from @edf.
- * Return: whether it is the first to leave.
+ * Context: Any; the caller serialises access to @edf.
+ * Return: true if it is the first to leave.
  */
 bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb)
 {
@@ -47,14 +47,14 @@ bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb)
 }
 
 /**
- * shaper_edf_insert_again() - queue a packet that was taken out and has not left
+ * shaper_edf_insert_again() - queue a packet again that was removed and has not left
  * @edf:	the queue
  * @skb:	the packet
  *
- * It keeps its place before those that want the same moment.
+ * It keeps its place before other packets that want the same moment.
  *
- * Context: Any; the caller keeps others from @edf.
- * Return: whether it is the first to leave.
+ * Context: Any; the caller serialises access to @edf.
+ * Return: true if it is the first to leave.
  */
 bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb)
 {
@@ -66,7 +66,7 @@ bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb)
  * @edf:	the queue
  * @shift:	cycles to add to TSC values of the old one
  *
- * Context: Any; the caller keeps others from @edf.
+ * Context: Any; the caller serialises access to @edf.
  */
 void shaper_edf_shift(struct shaper_edf *edf, s64 shift)
 {

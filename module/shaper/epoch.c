@@ -2,16 +2,15 @@
 /*
  * Moments that change while packets wait.
  *
- * When the TSC has not counted through a sleep of the machine, a new epoch begins. The
- * timers were moved by apic_timer; here the moments of all packets follow, at once, as the
- * machine stands still until then.
+ * If the TSC has not counted through a suspend, a new epoch begins. apic_timer has moved the
+ * timers; here the moments of all packets follow, at once, because the machine stands still
+ * until then.
  *
- * When one of the kernel's clocks is set, packets that are far have other moments than those
- * that they were converted to. The timekeeper says so under its lock, where nobody can
- * convert anything, nor wake anybody. Nor does the kernel notify modules when it refines the
- * rate of the TSC, a second or two after boot: the tick of the timekeeper is used to see that
- * as well. As there may be any number of qdiscs, they follow in task context, where each has
- * interrupts off for itself:
+ * When one of the kernel's clocks is set, the converted moments of far packets become wrong. The
+ * timekeeper notifies us under its lock, where it is not possible to convert moments or to wake
+ * tasks. The kernel does not notify modules when it refines the rate of the TSC, a second or two
+ * after boot; we use the timekeeper's tick to notice that as well. There may be any number of
+ * qdiscs, so they follow in task context, each with interrupts off for itself:
  *
  *	timekeeper, under its lock ---- irq_work ---- work: one qdisc after the other
  */
@@ -28,14 +27,14 @@
 #include "epoch.h"
 
 /*
- * Changed under both locks. Who lets interrupts in while he walks along it holds @walking, who has
- * them off all the time @lock.
+ * Changed under both locks. To walk the list, hold @walking if interrupts may be on meanwhile, or
+ * @lock with interrupts off all the time.
  */
 static LIST_HEAD(shapers);
 static DEFINE_MUTEX(walking);
 static DEFINE_RAW_SPINLOCK(lock);
 
-/* Under one of the locks. */
+/* Called under one of the locks. */
 static void visit_all(void (*visit)(struct shaper *q, s64 shift), s64 shift)
 {
 	unsigned long flags;
@@ -61,7 +60,7 @@ static void shift_one(struct shaper *q, s64 shift)
 	q->asked = 0;
 }
 
-/* Interrupts off, and no other CPU runs; none held the locks when it was stopped. */
+/* Interrupts are off, and no other CPU runs; none was stopped while it held the locks. */
 static int notified(struct notifier_block *block, unsigned long event, void *data)
 {
 	const struct apic_timer_notice *notice = data;
@@ -76,7 +75,7 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 
 static struct notifier_block block = { .notifier_call = notified };
 
-/* A clock was set, or the rate of the TSC refined. */
+/* Convert again, because a clock was set or the rate of the TSC refined. */
 static void convert_one(struct shaper *q, s64 unused)
 	__must_hold(&q->lock)
 {
@@ -104,7 +103,7 @@ static void clocks_changed(struct irq_work *unused)
 static struct irq_work changed_work = IRQ_WORK_INIT_HARD(clocks_changed);
 static unsigned int khz_known;
 
-/* At each tick of the timekeeper, under its lock and inside its sequence counter. */
+/* Called at each tick of the timekeeper, under its lock and inside its sequence counter. */
 static int ticked(struct notifier_block *unused, unsigned long was_set, void *timekeeper)
 {
 	unsigned int khz = READ_ONCE(tsc_khz);
@@ -119,7 +118,7 @@ static int ticked(struct notifier_block *unused, unsigned long was_set, void *ti
 static struct notifier_block clock_block = { .notifier_call = ticked };
 
 /**
- * shaper_epoch_add() - have a qdisc follow the TSC
+ * shaper_epoch_add() - let a qdisc follow the TSC
  * @q:	the qdisc
  *
  * Context: Task context. Sleeps.
@@ -136,8 +135,8 @@ void shaper_epoch_add(struct shaper *q)
 }
 
 /**
- * shaper_epoch_del() - a qdisc goes away
- * @q:	the qdisc; it was added
+ * shaper_epoch_del() - remove a qdisc
+ * @q:	the qdisc, which was added
  *
  * Context: Task context. Sleeps.
  */
@@ -153,7 +152,7 @@ void shaper_epoch_del(struct shaper *q)
 }
 
 /**
- * shaper_epoch_init() - begin to listen
+ * shaper_epoch_init() - register for notifications
  *
  * Context: Task context.
  * Return: 0; a negative errno.
@@ -168,9 +167,9 @@ int shaper_epoch_init(void)
 }
 
 /**
- * shaper_epoch_exit() - stop listening
+ * shaper_epoch_exit() - unregister from notifications
  *
- * Context: Task context; there is no qdisc.
+ * Context: Task context; no qdisc exists any more.
  */
 void shaper_epoch_exit(void)
 {

@@ -5,9 +5,9 @@
 #include "shaper.h"
 
 /*
- * Whether the TSC has restarted since &shaper.epoch was @epoch: with PREEMPT_RT the machine may
- * go to sleep between two steps of a thread that queues or sends a packet, and what it knows of
- * moments is void.
+ * Whether the TSC has restarted since &shaper.epoch was @epoch. With PREEMPT_RT the machine may
+ * be suspended between two steps of a thread that queues or sends a packet; the moments that the
+ * thread knows are then invalid.
  */
 static inline bool shaper_epoch_is_over(const struct shaper *q, u32 epoch)
 {

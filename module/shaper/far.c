@@ -2,22 +2,23 @@
 /*
  * Packets that leave at a moment of a kernel clock, while that is far.
  *
- * NTP steers the kernel's clocks, by up to 500 ppm, and may set them: what was
- * converted a second ahead may be off by half a millisecond when its moment comes. So
- * such packets wait in the order of their clock, which no conversion changes, and only
- * the first of each clock is converted again on the way to its moment. Once that is near,
- * the packet joins the others, with a TSC value that holds:
+ * NTP steers the kernel's clocks by up to 500 ppm, and may set them. A conversion a second
+ * ahead may be off by half a millisecond when its moment arrives. Such packets therefore wait in
+ * the order of their clock, which no conversion changes. Only the first packet of each clock is
+ * converted again on the way to its moment. Once that is near, the packet joins the others, with
+ * a TSC value that holds:
  *
  *	enqueue ---- near ------------------------------> queue (edf.c, class.c)
  *	        \--- far ---> by clock ---- near ------/
  *
- * A packet that has a class comes to it only then. Where packets of a flow are to keep their
- * order, all go to the queue at once: a packet that is far may have a near one behind it.
+ * A packet with a class is put into it only then. If the packets of a flow must keep their
+ * order, all are queued at once, because a far packet may have a near one behind it.
  *
- * With another clocksource than the TSC, a conversion may be off by what it takes to read
- * that, and the further away the more. A packet may be late by that, but not early: the
- * last conversion adds it. From afar that would be 2 ms in a second, for nothing. A packet
- * that is late holds up those behind it in its clock, so that they do not overtake it.
+ * With a clocksource other than the TSC, a conversion may be off by the time to read it, and by
+ * more the farther ahead the moment is. A packet may be late by that, but not early: the last
+ * conversion adds the error. Adding it to a conversion from afar would cost 2 ms in a second,
+ * without need. A late packet delays those behind it in its clock, so that they do not overtake
+ * it.
  */
 #include <linux/apic_timer.h>
 #include <linux/bitops.h>
@@ -29,7 +30,7 @@
 
 static const clockid_t clocks[SHAPER_CLOCKS] = { CLOCK_MONOTONIC, CLOCK_TAI, CLOCK_REALTIME };
 
-/* A TSC value that has passed. 0 is what a timer is not armed for. */
+/* A TSC value in the past. It is not 0, which means that a timer is not armed. */
 #define PASSED	1
 
 static unsigned int index_of(clockid_t clock)
@@ -42,7 +43,7 @@ static unsigned int index_of(clockid_t clock)
 }
 
 /**
- * shaper_far_init() - begin without packets
+ * shaper_far_init() - initialise, without packets
  * @far:	packets
  *
  * Context: Any.
@@ -60,12 +61,11 @@ void shaper_far_init(struct shaper_far *far)
  * shaper_far_to_tsc() - convert a departure time
  * @clock:	CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI
  * @time:	departure time in that clock
- * @near:	absolute TSC up to which it is near
- * @is_far:	set: whether it is not, and has to be converted again
+ * @near:	absolute TSC up to which a departure time is near
+ * @is_far:	set to true if it is far, and has to be converted again
  *
  * Context: Any but NMI.
- * Return: absolute TSC; 0 for what was before the TSC began to count, U64_MAX if it
- * does not fit.
+ * Return: absolute TSC; 0 if that was before the TSC started, U64_MAX if it does not fit.
  */
 u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
 {
@@ -76,9 +76,9 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
 }
 
 /*
- * Find the packet that another one is behind, or that it is remembered instead of: the first that
- * does not leave later than it both in their clock and by the TSC. From place to place they leave
- * no later by the TSC, so those further down hold up nobody that this one does not.
+ * Find the remembered packet that a new one must stay behind, or replaces: the first that leaves
+ * no later than the new one, by their clock or by the TSC. The places are in descending order of
+ * TSC, so those further down delay no packet that this one does not.
  */
 static struct shaper_far_last *place_of(struct shaper_far *far, clockid_t clock, ktime_t time,
 					u64 at)
@@ -93,19 +93,19 @@ static struct shaper_far_last *place_of(struct shaper_far *far, clockid_t clock,
 }
 
 /**
- * shaper_far_in_order() - hold a packet behind those before it in its clock
+ * shaper_far_in_order() - keep a packet behind those before it in its clock
  * @far:	packets
  * @clock:	as for shaper_far_to_tsc()
  * @time:	departure time of the packet, which is near, in that clock
- * @at:		what that was converted to, absolute TSC
+ * @at:		the converted departure time, absolute TSC
  *
- * Of those that this was called for, the one is remembered that leaves last; of those that leave
- * before it, in their clock and by the TSC, again the last; and so on. That keeps the order of each
- * sender, for a few that queue their packets so long ahead of their times each. Of two that do so
- * for about as long, one may make the other's packet forgotten.
+ * Of all packets passed to this function, the one that leaves last is remembered; of those that
+ * leave before it, in their clock and by the TSC, again the last; and so on. That keeps the order
+ * of each sender, if a few senders queue their packets ahead of time, each by its own interval. If
+ * two senders use about the same interval, the packet of one may make the other's forgotten.
  *
- * Context: Any; the caller keeps others from @far.
- * Return: when the packet is to leave, absolute TSC: @at, or that of the one before it.
+ * Context: Any; the caller serialises access to @far.
+ * Return: when the packet must leave, absolute TSC: @at, or when the one before it does.
  */
 u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u64 at)
 {
@@ -120,16 +120,16 @@ u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u
 }
 
 /**
- * shaper_far_behind() - hold a packet that wants to leave at once behind those before it
+ * shaper_far_behind() - keep a packet that wants to leave at once behind those before it
  * @far:	packets
  * @clock:	as for shaper_far_to_tsc()
  * @time:	departure time of the packet, which has passed, in that clock
  * @now:	absolute TSC
  *
- * None is held behind it: it is later than its time.
+ * No packet is kept behind it, because it is later than its time.
  *
- * Context: Any; the caller keeps others from @far.
- * Return: when the packet is to leave, absolute TSC: @now, or when the one before it does.
+ * Context: Any; the caller serialises access to @far.
+ * Return: when the packet must leave, absolute TSC: @now, or when the one before it does.
  */
 u64 shaper_far_behind(struct shaper_far *far, clockid_t clock, ktime_t time, u64 now)
 {
@@ -144,8 +144,8 @@ u64 shaper_far_behind(struct shaper_far *far, clockid_t clock, ktime_t time, u64
  * @skb:	the packet; &shaper_cb.want is set
  * @clock:	as for shaper_far_to_tsc()
  *
- * Context: Any; the caller keeps others from @far.
- * Return: whether it is the first of its clock, which shaper_far_pop() has to see.
+ * Context: Any; the caller serialises access to @far.
+ * Return: true if it is the first of its clock, which shaper_far_pop() has to check.
  */
 bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t clock)
 {
@@ -161,19 +161,19 @@ bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t cl
 }
 
 /**
- * shaper_far_precedes() - look whether a packet is not to overtake one that was far
+ * shaper_far_precedes() - check whether a near packet would overtake a far one
  * @far:	packets
  * @clock:	as for shaper_far_to_tsc()
  * @time:	departure time of the packet, which is near, in that clock
  *
- * Context: Any; the caller keeps others from @far.
- * Return: whether a packet is here that was queued before, and leaves no later.
+ * Context: Any; the caller serialises access to @far.
+ * Return: true if @far has a packet that was queued earlier, and leaves no later.
  */
 bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t time)
 {
 	struct sk_buff *skb = shaper_edf_first(&far->edf[index_of(clock)]);
 
-	/* @time may be negative. Then it has passed; what is far is not. */
+	/* A negative @time has passed, but times of far packets have not: compare signed. */
 	return skb && (s64)shaper_cb(skb)->want <= ktime_to_ns(time);
 }
 
@@ -181,8 +181,8 @@ bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t 
  * shaper_far_look() - find when to call shaper_far_pop()
  * @far:	packets
  *
- * Context: Any; the caller keeps others from @far.
- * Return: absolute TSC by which to do so at the latest; U64_MAX if there is no packet.
+ * Context: Any; the caller serialises access to @far.
+ * Return: latest TSC at which to call it; U64_MAX if there is no packet.
  */
 u64 shaper_far_look(const struct shaper_far *far)
 {
@@ -219,18 +219,18 @@ static void erase(struct shaper_far *far, unsigned int i, struct sk_buff *skb)
 		far->clocks &= ~BIT(i);
 }
 
-/* Note what the first packet of a clock was converted to, and when to do that again. */
+/* Note the converted moment of a clock's first packet, and when to convert it again. */
 static void note(struct shaper_far *far, unsigned int i, u64 at, u64 now, u64 ahead)
 {
 	far->at[i] = at;
-	/* After 15 of 16 parts of the way: four looks for ten seconds. */
+	/* Convert again after 15/16 of the way: four conversions for ten seconds. */
 	far->look[i] = at - ahead - (at - ahead - now) / 16 - 1;
 }
 
 /*
- * The first packet of a clock has come near: see to the one behind it. Where that is far it is not
- * converted for that, which would be twice for each packet. By how much a clock is steered
- * matters as little as it does for what was converted from afar.
+ * The first packet of a clock has come near: note the next one. A far packet is not converted for
+ * this, which would make two conversions for each packet. Its moment follows from the first one's;
+ * steering of the clock matters as little as it does for a conversion from afar.
  */
 static void foresee(struct shaper_far *far, unsigned int i, u64 time, u64 at, u64 limit, u64 now,
 		    u64 ahead)
@@ -246,15 +246,15 @@ static void foresee(struct shaper_far *far, unsigned int i, u64 time, u64 at, u6
 }
 
 /**
- * shaper_far_pop() - take a packet out that has come near
+ * shaper_far_pop() - remove a packet that has come near
  * @far:	packets
  * @now:	TSC
- * @near:	what is near, TSC cycles
- * @ahead:	how much before its moment a packet is handed over, TSC cycles
+ * @near:	distance up to which a packet is near, TSC cycles
+ * @ahead:	how long before its moment a packet is handed over, TSC cycles
  *
- * Converts one departure time of each clock at most. Those of one clock come in its order.
+ * Converts at most one departure time of each clock. Packets of one clock are returned in order.
  *
- * Context: Any but NMI; the caller keeps others from @far.
+ * Context: Any but NMI; the caller serialises access to @far.
  * Return: the packet, with an absolute TSC as &shaper_cb.want; NULL if there is none.
  */
 struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead)
@@ -285,10 +285,10 @@ struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ah
 }
 
 /**
- * shaper_far_look_again() - convert all departure times anew, since a clock has been set
+ * shaper_far_look_again() - convert all departure times anew after a clock has been set
  * @far:	packets
  *
- * Context: Any; the caller keeps others from @far.
+ * Context: Any; the caller serialises access to @far.
  */
 void shaper_far_look_again(struct shaper_far *far)
 {
@@ -303,7 +303,7 @@ void shaper_far_look_again(struct shaper_far *far)
  * @far:	packets
  * @shift:	cycles to add to TSC values of the old one
  *
- * Context: Any; the caller keeps others from @far.
+ * Context: Any; the caller serialises access to @far.
  */
 void shaper_far_shift(struct shaper_far *far, s64 shift)
 {
@@ -323,7 +323,7 @@ void shaper_far_shift(struct shaper_far *far, s64 shift)
  * shaper_far_rewind() - begin to search
  * @far:	packets
  *
- * Context: Any; the caller keeps others from @far.
+ * Context: Any; the caller serialises access to @far.
  */
 void shaper_far_rewind(struct shaper_far *far)
 {
@@ -334,16 +334,16 @@ void shaper_far_rewind(struct shaper_far *far)
 }
 
 /**
- * shaper_far_find() - search for packets of a class, and take one out
+ * shaper_far_find() - search for packets of a class, and remove one
  * @far:	packets; shaper_far_rewind() was called
  * @class:	lower half of the number of the class
- * @budget:	packets to look at; becomes less
+ * @budget:	number of packets to check; decremented
  *
- * The caller may let others at @far between two calls, but none that inserts or searches.
+ * Between two calls, other code may use @far, but must not insert or search.
  *
- * Context: Any; the caller keeps others from @far.
- * Return: a packet; NULL if the budget is used up, or if all were looked at, which
- * leaves some of the budget.
+ * Context: Any; the caller serialises access to @far.
+ * Return: a packet; NULL if the budget is used up, or if all packets were checked and some of
+ * the budget is left.
  */
 struct sk_buff *shaper_far_find(struct shaper_far *far, u32 class, unsigned int *budget)
 {

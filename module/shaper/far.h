@@ -10,11 +10,11 @@
 
 #define SHAPER_CLOCKS	3
 
-/* Senders of one clock whose packets are held in order: see shaper_far_in_order(). */
+/* Number of senders of one clock whose packets are kept in order: see shaper_far_in_order(). */
 #define SHAPER_SENDERS	4
 
 /**
- * struct shaper_far_last - a packet of a clock that others of it may have to wait for
+ * struct shaper_far_last - a packet of a clock that later ones may have to wait for
  * @time:	its departure time in that clock
  * @at:		when it leaves, absolute TSC
  */
@@ -25,13 +25,13 @@ struct shaper_far_last {
 
 /**
  * struct shaper_far - packets whose departure times are far
- * @edf:	by clock; &shaper_cb.want is in nanoseconds of that clock
- * @at:		by clock: what the first one's was converted to, absolute TSC
- * @look:	by clock: when to convert that again at the latest, absolute TSC
- * @last:	by clock: the packet near that leaves last, and the last of those before it
- * @clocks:	which clocks have packets, a bit each
- * @count:	packets
- * @cursor:	the next that shaper_far_find() will look at, or NULL
+ * @edf:	by clock: the packets; &shaper_cb.want is in nanoseconds of that clock
+ * @at:		by clock: converted moment of the first packet, absolute TSC
+ * @look:	by clock: latest TSC at which to convert it again
+ * @last:	by clock: the near packet that leaves last, and the last of those before it
+ * @clocks:	clocks that have packets, one bit each
+ * @count:	number of packets
+ * @cursor:	next packet that shaper_far_find() will check, or NULL
  * @cursor_clock: index of its clock
  */
 struct shaper_far {
@@ -46,12 +46,12 @@ struct shaper_far {
 };
 
 /**
- * shaper_far_due() - look whether shaper_far_pop() has to look at a packet
+ * shaper_far_due() - check whether shaper_far_pop() has to check a packet
  * @far:	packets
  * @now:	TSC
- * @limit:	what is before that is near, absolute TSC
+ * @limit:	absolute TSC before which packets are near
  *
- * Context: Any; the caller keeps others from @far.
+ * Context: Any; the caller serialises access to @far.
  */
 static inline bool shaper_far_due(const struct shaper_far *far, u64 now, u64 limit)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flows: what is remembered of a socket's packets, or of those that have the same
- * hash where there is no socket: for its own rate, its own limit, and its order.
+ * Flows: the state of a socket's packets, or of packets with the same hash if there is no
+ * socket. It is needed for a flow's own rate, limit and order.
  *
- * A flow that has nothing queued and whose moments have passed says nothing any
- * more. It is freed when its bucket is searched.
+ * A flow without queued packets whose moments have passed is stale. It is freed when its bucket
+ * is searched.
  */
 #include <linux/hash.h>
 #include <linux/slab.h>
@@ -13,12 +13,12 @@
 #include "flows.h"
 #include "shift.h"
 
-#define BITS	10	/* of the number of buckets */
-/* More than that, and further ones have no flow: their packets are sent all the same. */
+#define BITS	10	/* log2 of the number of buckets */
+/* Maximum number of flows; packets of further ones are sent without a flow. */
 #define FLOWS_MAX	65536
 
 /**
- * shaper_flows_init() - begin without flows
+ * shaper_flows_init() - initialise, without flows
  * @flows:	zeroed
  *
  * Context: Task context.
@@ -34,7 +34,7 @@ int shaper_flows_init(struct shaper_flows *flows)
  * shaper_flows_clear() - forget all flows
  * @flows:	the flows; no packet refers to one
  *
- * Context: Any but NMI and hard interrupt; the caller keeps others from @flows.
+ * Context: Any but NMI and hard interrupt; the caller serialises access to @flows.
  */
 void shaper_flows_clear(struct shaper_flows *flows)
 {
@@ -54,10 +54,10 @@ void shaper_flows_clear(struct shaper_flows *flows)
 }
 
 /**
- * shaper_flows_exit() - give the memory back
+ * shaper_flows_exit() - free the memory
  * @flows:	the flows, also if shaper_flows_init() failed or was not called
  *
- * Context: Task context; nobody uses @flows.
+ * Context: Task context; @flows has no users.
  */
 void shaper_flows_exit(struct shaper_flows *flows)
 {
@@ -71,7 +71,7 @@ void shaper_flows_exit(struct shaper_flows *flows)
  * @flows:	the flows
  * @shift:	cycles to add to TSC values of the old one
  *
- * Context: Any; the caller keeps others from @flows.
+ * Context: Any; the caller serialises access to @flows.
  */
 void shaper_flows_shift(struct shaper_flows *flows, s64 shift)
 {
@@ -88,7 +88,7 @@ void shaper_flows_shift(struct shaper_flows *flows, s64 shift)
 	}
 }
 
-/* @queued is written under a lock that is not held here, but only a searcher makes it more. */
+/* @queued is written under a lock not held here, but only code that searches increments it. */
 static bool stale(const struct shaper_flow *flow, u64 now)
 {
 	return !READ_ONCE(flow->queued) && flow->plan.next < now && flow->last < now;
@@ -113,19 +113,19 @@ static struct shaper_flow *search(struct shaper_flows *flows, struct hlist_head 
 }
 
 /**
- * shaper_flow_get() - find a packet's flow, or make one
+ * shaper_flow_get() - find a packet's flow, or create one
  * @flows:	the flows
  * @skb:	the packet
  * @now:	TSC
  *
- * Context: Softirqs off; the caller keeps others from @flows, except
- * &shaper_flow.queued. Not under a raw lock: allocates memory.
- * Return: the flow; NULL if there is no memory for it, or there are too many.
+ * Context: Softirqs off; the caller serialises access to @flows, except
+ * &shaper_flow.queued. Not under a raw lock: this allocates memory.
+ * Return: the flow; NULL if there is no memory for it, or too many flows exist.
  */
 struct shaper_flow *shaper_flow_get(struct shaper_flows *flows, struct sk_buff *skb, u64 now)
 {
 	struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
-	/* No object is at an odd address. */
+	/* Objects never have odd addresses. */
 	unsigned long key = sk ? (unsigned long)sk : (unsigned long)skb_get_hash(skb) << 1 | 1;
 	struct hlist_head *bucket = &flows->buckets[hash_long(key, BITS)];
 	u32 check = sk ? sk->sk_hash : 0;

@@ -9,12 +9,12 @@
 
 /**
  * struct shaper_flow - packets of one socket, or with the same hash
- * @node:	in its bucket
+ * @node:	entry in its bucket
  * @key:	address of the socket, or the hash
- * @check:	&sock.sk_hash: another one is another socket at the same address
- * @queued:	its packets that are queued
- * @last:	when the one queued last wants to leave, absolute TSC
- * @plan:	when the next one may leave at the rate of its socket
+ * @check:	&sock.sk_hash, to recognise another socket at the same address
+ * @queued:	number of its queued packets
+ * @last:	when the packet queued last wants to leave, absolute TSC
+ * @plan:	when the next packet may leave at the rate of its socket
  */
 struct shaper_flow {
 	struct hlist_node node;
@@ -39,7 +39,7 @@ int shaper_flows_init(struct shaper_flows *flows);
 void shaper_flows_exit(struct shaper_flows *flows);
 void shaper_flows_clear(struct shaper_flows *flows);
 void shaper_flows_shift(struct shaper_flows *flows, s64 shift);
-/* One packet of a flow, or of none, has left the queue. */
+/* Account for a packet that has left the queue; @flow may be NULL. */
 static inline void shaper_flow_leave(struct shaper_flow *flow)
 {
 	if (flow)

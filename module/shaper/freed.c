@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets that are freed when no lock is held. They are taken out of where they wait a few
- * at a time, or as a whole tree, so that interrupts are not off for all of them.
+ * Packets to be freed when no lock is held. They are removed from their queue a few at a time,
+ * or as a whole tree, so that interrupts are not off for all of them.
  */
 #include <linux/rtnetlink.h>
 #include <net/sch_generic.h>
@@ -9,10 +9,10 @@
 #include "freed.h"
 
 /**
- * shaper_freed_add_one() - note a packet that is to be freed
- * @freed:	where
+ * shaper_freed_add_one() - add a packet to be freed
+ * @freed:	the list
  * @q:		the qdisc that it was in
- * @skb:	the packet; nobody else sees it any more
+ * @skb:	the packet, which no other code can reach any more
  *
  * Context: Any.
  */
@@ -31,12 +31,12 @@ void shaper_freed_add_one(struct shaper_freed *freed, struct shaper *q, struct s
 }
 
 /**
- * shaper_freed_add() - note packets that are to be freed
- * @freed:	where
+ * shaper_freed_add() - add packets to be freed
+ * @freed:	the list
  * @q:		the qdisc that they were in
- * @edf:	the packets; nobody else sees them any more
+ * @edf:	the packets, which no other code can reach any more
  *
- * However many they are, no lock need be held.
+ * No lock need be held, so their number does not matter.
  *
  * Context: Any.
  */
@@ -44,16 +44,16 @@ void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct shape
 {
 	struct sk_buff *skb, *next;
 
-	/* Each comes after those below it, whose place in the tree is not needed any more. */
+	/* Each node follows those below it, whose links in the tree are not needed any more. */
 	rbtree_postorder_for_each_entry_safe(skb, next, &edf->root.rb_root, rbnode)
 		shaper_freed_add_one(freed, q, skb);
 }
 
 /**
- * shaper_freed_free() - free what was noted
- * @freed:	packets
+ * shaper_freed_free() - free the packets of a list
+ * @freed:	the list
  *
- * Context: Task context, RTNL: they are freed when that is released.
+ * Context: Task context, RTNL: the packets are freed when it is released.
  */
 void shaper_freed_free(struct shaper_freed *freed)
 {

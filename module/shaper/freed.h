@@ -8,9 +8,9 @@
 #include "shaper.h"
 
 /**
- * struct shaper_freed - packets that are to be freed when no lock is held
- * @first:	the first of them, the next ones by &sk_buff.next
- * @last:	the last
+ * struct shaper_freed - list of packets to be freed when no lock is held
+ * @first:	first packet, linked by &sk_buff.next
+ * @last:	last packet
  * @count:	their number
  * @len:	their bytes
  */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queueing discipline "apic": sends each packet at its moment, from the CPU's
- * local APIC timer.
+ * The queueing discipline "apic" sends each packet at its moment, by the CPU's local APIC
+ * timer.
  *
- * Its parts, from a packet's way through it:
+ * Its parts, in the order of a packet's way through it:
  *
- *	ready.c		enqueue: when it wants to leave (flows.c), at first from afar (far.c),
- *			what class it has (classify.c), and what can be done for it before
- *	edf.c, plan.c	which is first, and when the rate lets it leave; with classes: class.c
- *	arm.c		the timer is armed for the first; lead.c: how early
+ *	ready.c		enqueue: when a packet wants to leave (flows.c), at first from afar
+ *			(far.c), its class (classify.c), and all that can be done in advance
+ *	edf.c, plan.c	which packet is first, when the rate lets it leave; class.c: classes
+ *	arm.c		arm the timer for the first packet; lead.c: how early
  *	send.c		sending, by the handler of the timer (hard.c) and by dequeue (soft.c)
  *	path.c		the wait, and the call of the driver
  */
@@ -31,7 +31,7 @@
 #include "shaper.h"
 #include "soft.h"
 
-/* Called under the root qdisc's lock but when the qdisc is destroyed. */
+/* Called under the root qdisc's lock, except when the qdisc is destroyed. */
 static void shaper_reset(struct Qdisc *sch)
 {
 	struct shaper *q = qdisc_priv(sch);
@@ -46,7 +46,7 @@ static void shaper_reset(struct Qdisc *sch)
 	q->generation++;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 
-	/* The handler takes none of the locks that are held here. */
+	/* The handler takes none of the locks held here. */
 	del_apic_timer_sync(&q->timer);
 	qdisc_watchdog_cancel(&q->watchdog);
 
@@ -81,7 +81,7 @@ static int shaper_init(struct Qdisc *sch, struct nlattr *options, struct netlink
 	struct shaper *q = qdisc_priv(sch);
 	int err;
 
-	/* If this fails, destroy() is called: all that it looks at comes first. */
+	/* If this fails, destroy() is called: initialise all that it uses first. */
 	raw_spin_lock_init(&q->lock);
 	shaper_edf_init(&q->edf);
 	shaper_far_init(&q->far);
@@ -106,7 +106,7 @@ static void shaper_destroy(struct Qdisc *sch)
 {
 	struct shaper *q = qdisc_priv(sch);
 
-	/* Of a qdisc whose creation failed before init(). */
+	/* Also called for a qdisc whose creation failed before init(). */
 	if (!q->sch)
 		return;
 	apic_timer_shutdown_sync(&q->timer);

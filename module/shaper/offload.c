@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LaunchTime: the device keeps a packet until its moment, which is more exact than anything
- * that software does above the bus. The kernel has one interface for it, that of the qdisc etf: the
- * driver is asked to turn it on for a queue, and finds the moment in skb->tstamp, in
- * nanoseconds of the device's own clock. That clock is to be CLOCK_TAI, which is what
- * phc2sys makes of the one or the other; no driver says how far they are apart.
+ * LaunchTime: the device keeps a packet until its moment, which is more exact than any software
+ * above the bus. The kernel has one interface for it, that of the qdisc etf: the driver is asked
+ * to turn it on for a queue, and finds the moment in skb->tstamp, in nanoseconds of the device's
+ * own clock. That clock must agree with CLOCK_TAI, for which phc2sys can adjust either of the
+ * two; no driver reports how far they are apart.
  */
 #include <asm/msr.h>
 #include <linux/apic_timer.h>
@@ -19,7 +19,7 @@
 #include "offload.h"
 #include "shaper.h"
 
-/* The qdiscs that it is on for. RTNL. */
+/* The qdiscs that use LaunchTime. RTNL. */
 static LIST_HEAD(users);
 
 static int ask(struct Qdisc *sch, bool enable)
@@ -36,10 +36,10 @@ static int ask(struct Qdisc *sch, bool enable)
 }
 
 /*
- * Whether all of its packets are for one queue of the device. A root has those of all
- * queues, and so has what is below it, unless that is mq or the like, which gives each queue a
- * root of its own. One that was deleted there leaves noop behind, at any number of queues.
- * Those count that "ethtool -L" has taken from the device, too: it gives them back without asking.
+ * Check whether all packets of a qdisc are for one queue of the device. A root has the packets of
+ * all queues, and so do the qdiscs below it, unless it is mq or the like, which gives each queue
+ * a root of its own. A root deleted there leaves noop behind, possibly on several queues. Queues
+ * that "ethtool -L" has disabled count as well: it enables them again without asking.
  */
 static bool of_one_queue(const struct Qdisc *sch)
 {
@@ -58,7 +58,7 @@ static bool of_one_queue(const struct Qdisc *sch)
 	return queues == 1;
 }
 
-/* A qdisc that is replaced goes when the one in its place is there, and has asked for the same. */
+/* A replaced qdisc is destroyed after its successor exists and has asked for the same. */
 static bool is_used(const struct Qdisc *sch)
 {
 	const struct shaper *q;
@@ -72,12 +72,12 @@ static bool is_used(const struct Qdisc *sch)
 /**
  * shaper_offload() - turn a device's LaunchTime on or off
  * @sch:	the qdisc
- * @was:	it is on, by this qdisc
- * @wanted:	whether it is to be
- * @extack:	where a reason goes if this fails
+ * @was:	this qdisc has turned it on
+ * @wanted:	whether to turn it on
+ * @extack:	receives the reason if this fails
  *
  * Context: Task context, RTNL.
- * Return: 0; a negative errno, and nothing has changed. To turn it off does not fail.
+ * Return: 0; a negative errno, and nothing has changed. Turning it off does not fail.
  */
 int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_ack *extack)
 {
@@ -112,11 +112,11 @@ int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_
 }
 
 /**
- * shaper_offload_launch() - write down a packet's moment for the device
+ * shaper_offload_launch() - store a packet's moment for the device
  * @skb:	the packet
  * @at:		its moment, absolute TSC
  *
- * A moment that has passed is now: a device may take an older one for one that is yet to come.
+ * Replace a past moment by the present: a device may mistake an older one for a future one.
  *
  * Context: Any but NMI.
  */

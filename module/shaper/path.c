@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The last stretch: wait for the moment, and call the driver. What the call takes is
- * the same few instructions each time, and it is measured, with a driver of our own that
- * does nothing but look at the TSC. So much before the moment the wait ends.
+ * The last step: wait for the moment, and call the driver. The call is the same few
+ * instructions each time. Its cost is measured with a driver of our own that only reads the
+ * TSC, and the wait ends before the moment by that cost.
  *
- * Never early comes first: all of the least that was measured is taken off only where
- * most measurements gave it, as in an emulator that counts instructions. Elsewhere
- * the TSC counts in steps, or the CPU's clock was slow when it was measured, and half
- * of the least is sure.
+ * A packet must never be early. The whole measured minimum is therefore subtracted only if most
+ * measurements yielded it, as in an emulator that counts instructions. Otherwise the TSC counts
+ * in steps, or the CPU's clock was slow during the measurement, and only half the minimum is
+ * certain.
  */
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
@@ -19,17 +19,17 @@
 #include "path.h"
 
 /*
- * Up to here before the end of the wait the loop is gentle to the other hyperthread. A PAUSE
- * takes 140 cycles of the core on some CPUs, which may be slower than the TSC.
+ * Until this long before the end of the wait, the loop spares the other hyperthread. On some CPUs
+ * a PAUSE takes 140 cycles of the core, whose clock may be slower than the TSC.
  */
 #define GENTLE		512	/* TSC cycles */
 #define ROUNDS		256
-/* An interrupt or a tracer came in between; and no more than that is ever taken off. */
+/* Maximum cost subtracted; above that, an interrupt or a tracer disturbed the measurement. */
 #define TAKEN_OFF_MAX	100	/* TSC cycles */
 
 u32 shaper_path_cycles;
 
-/* The lower half of the TSC, which is enough for short distances: saves instructions. */
+/* Read the lower half of the TSC: enough for short distances, and saves instructions. */
 static __always_inline u32 rdtsc_low(void)
 {
 	u32 low;
@@ -39,7 +39,7 @@ static __always_inline u32 rdtsc_low(void)
 }
 
 /*
- * Wait. What is overshot is at most one turn of the second loop, so that has three
+ * Wait. The wait overshoots by at most one turn of the second loop, so that loop has only three
  * instructions.
  *
  * Return: the last TSC value seen, which is not before @until.
@@ -65,7 +65,7 @@ static __always_inline u64 wait(u64 until)
  * shaper_wait() - wait for a moment
  * @until:	absolute TSC
  *
- * Context: Any; interrupts off if it is to be exact.
+ * Context: Any; with interrupts off for an exact wait.
  * Return: the last TSC value seen, which is not before @until.
  */
 u64 shaper_wait(u64 until)
@@ -77,10 +77,10 @@ u64 shaper_wait(u64 until)
  * shaper_start() - give a packet to the driver at its moment
  * @start:	the packet
  *
- * There must be one copy of this function: what one takes says nothing about another.
+ * There must be a single copy of this function: the cost of one copy says nothing about another.
  *
- * Context: Interrupts off; on if @start->irqs_on when it returns. The lock of the
- * device's queue is held, and the queue is not stopped.
+ * Context: Interrupts off; on return they are on if @start->irqs_on. The lock of the device's
+ * queue is held, and the queue is not stopped.
  */
 noinline __noclone void shaper_start(struct shaper_start *start)
 {
@@ -103,10 +103,10 @@ noinline __noclone void shaper_start(struct shaper_start *start)
 	start->left = left + shaper_path_cycles;
 }
 
-/* When the driver below was called. */
+/* TSC at which the driver below was called. */
 static u64 called;
 
-/* A driver that looks at the TSC and takes nothing. */
+/* A driver that only reads the TSC, and does not take the packet. */
 static notrace netdev_tx_t look(struct sk_buff *skb, struct net_device *dev)
 {
 	called = rdtsc();
@@ -121,12 +121,12 @@ static void measure(struct shaper_start *start)
 
 	for (i = 0; i < ROUNDS; i++) {
 		local_irq_save(flags);
-		/* At any point of a step of the TSC, and of the loop. */
+		/* Vary the phase within a step of the TSC, and within a turn of the loop. */
 		start->at = rdtsc() + GENTLE / 2 + i % 64;
 		shaper_start(start);
 		took = min_t(u64, called - start->left, U32_MAX);
 		local_irq_restore(flags);
-		/* The first rounds find cold caches. */
+		/* Ignore the first rounds, which run with cold caches. */
 		if (i < ROUNDS / 8)
 			continue;
 		if (took < least) {
@@ -142,7 +142,7 @@ static void measure(struct shaper_start *start)
 }
 
 /**
- * shaper_path_measure() - measure the way to the driver
+ * shaper_path_measure() - measure the cost of calling the driver
  *
  * Context: Task context, once, before it is used. Takes some 50 microseconds.
  * Return: 0, -ENOMEM.
@@ -150,7 +150,7 @@ static void measure(struct shaper_start *start)
 int shaper_path_measure(void)
 {
 	netdev_tx_t (*driver)(struct sk_buff *skb, struct net_device *dev) = look;
-	/* Nothing of them is used but what netdev_start_xmit() touches. */
+	/* Only the fields that netdev_start_xmit() touches are used. */
 	struct net_device_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
 	struct net_device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	struct netdev_queue *txq = kzalloc(sizeof(*txq), GFP_KERNEL);
@@ -159,8 +159,8 @@ int shaper_path_measure(void)
 	int err = -ENOMEM;
 
 	/*
-	 * The compiler must not learn that this function is all that is ever called: gcc 15
-	 * compares with it and inlines it, so that any other driver takes longer.
+	 * Hide from the compiler that this is the only function ever called: gcc 15 compares
+	 * with it and inlines it, which makes any other driver slower.
 	 */
 	OPTIMIZER_HIDE_VAR(driver);
 	if (ops && dev && txq && skb) {

@@ -11,10 +11,10 @@
  * @dev:	its device
  * @txq:	the queue of the device, whose lock is held
  * @at:		its moment, absolute TSC
- * @irqs_on:	interrupts are to be on in the driver, as on all other ways to it
+ * @irqs_on:	turn interrupts on for the driver, as on all other paths to it
  * @ready:	out: when it could have been given to the driver, absolute TSC
  * @left:	out: when the driver got it, as far as is known
- * @rc:		out: what the driver said
+ * @rc:		out: the driver's return value
  */
 struct shaper_start {
 	struct sk_buff *skb;
@@ -27,11 +27,11 @@ struct shaper_start {
 	netdev_tx_t rc;
 };
 
-/* Written once, before anything is sent. */
+/* Written once, before any packet is sent. */
 extern u32 shaper_path_cycles;
 
 /**
- * shaper_path() - get the way from the last look at the TSC to the driver
+ * shaper_path() - get the cost from the last read of the TSC to the driver
  *
  * Context: Any.
  * Return: TSC cycles.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The next departure from the rate: exact to a fraction of a TSC cycle, for ever.
+ * Compute the next departure from the rate, exact to a fraction of a TSC cycle, without drift.
  *
- * A packet of n bits takes n * hz / rate cycles. What the division leaves over is
- * kept and added to the next packet's, so that after any number of packets the
- * departure is the one that a single division of all their bits would give.
+ * A packet of n bits takes n * hz / rate cycles. The remainder of the division is kept and added
+ * to the next packet's. After any number of packets, the departure is therefore the same as by a
+ * single division of all their bits.
  */
 #include <linux/compiler.h>
 #include <linux/math64.h>
@@ -13,23 +13,23 @@
 #include "plan.h"
 #include "shift.h"
 
-/* Compute the cycles of @bytes, and keep what is left over. */
+/* Compute the cycles of @bytes, and keep the remainder. */
 static u64 duration(const struct shaper_plan *plan, u64 bytes, u64 *rest)
 {
 	return div64_u64_rem(bytes * BITS_PER_BYTE * plan->hz + *rest, plan->rate, rest);
 }
 
 /**
- * shaper_plan_set() - set a rate, or another one
+ * shaper_plan_set() - set or change a rate
  * @plan:	the plan; zeroed at first
- * @hz:		TSC cycles in a second, at most 2^33
+ * @hz:		TSC cycles a second, at most 2^33
  * @rate:	bit/s, at most %SHAPER_RATE_MAX; 0 for no limit
  * @burst:	bytes that may leave at once after a pause, at most %SHAPER_LEN_MAX
  * @overhead:	bytes to add to the length of each packet
  *
  * The next packet leaves when it would have left at the old rate.
  *
- * Context: Any; the caller keeps others from @plan.
+ * Context: Any; the caller serialises access to @plan.
  */
 void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 overhead)
 {
@@ -53,7 +53,7 @@ static u64 bytes_of(const struct shaper_plan *plan, u32 len)
  * @plan:	the plan, which has a rate
  * @len:	length of the packet in bytes
  *
- * Context: Any; the caller keeps others from @plan.
+ * Context: Any; the caller serialises access to @plan.
  * Return: TSC cycles, rounded down.
  */
 u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len)
@@ -64,17 +64,17 @@ u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len)
 }
 
 /**
- * shaper_plan_sent() - take a packet into account that has left
+ * shaper_plan_sent() - account for a packet that has left
  * @plan:	the plan
- * @at:		when it was to leave, as shaper_plan_at() returned
- * @left:	when it did
+ * @at:		when it should have left, as returned by shaper_plan_at()
+ * @left:	when it did leave
  * @len:	its length in bytes
  *
- * Small delays add up to nothing, since the next packet is planned from @at. After
- * a longer one, such as of a stopped queue, the packets that have waited must not leave as
- * one burst: they are planned from @left.
+ * Small delays do not add up, because the next packet is planned from @at. After a longer
+ * delay, for example of a stopped queue, the waiting packets must not leave in one burst; they
+ * are planned from @left.
  *
- * Context: Any; the caller keeps others from @plan.
+ * Context: Any; the caller serialises access to @plan.
  */
 void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
 {
@@ -97,7 +97,7 @@ void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len)
  * @plan:	the plan
  * @shift:	cycles to add to TSC values of the old one
  *
- * Context: Any; the caller keeps others from @plan.
+ * Context: Any; the caller serialises access to @plan.
  */
 void shaper_plan_shift(struct shaper_plan *plan, s64 shift)
 {

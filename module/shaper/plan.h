@@ -7,17 +7,17 @@
 #include <linux/types.h>
 
 #define SHAPER_RATE_MAX		BIT_ULL(40)	/* bit/s */
-/* Bytes. With 2^33 cycles in a second, the product of bits and cycles fits into 64 bits. */
+/* Bytes. With 2^33 cycles a second, the product of bits and cycles fits into 64 bits. */
 #define SHAPER_LEN_MAX		BIT(27)
 
 /**
  * struct shaper_plan - when packets may leave, at a rate
  * @rate:	bit/s; 0 means that they may leave at any time
- * @hz:		TSC cycles in a second, at most 2^33
+ * @hz:		TSC cycles a second, at most 2^33
  * @next:	when the next packet may leave if no burst is allowed, absolute TSC
- * @rest:	what @next lacks, in units of 1/@rate cycles: less than @rate
- * @burst:	TSC cycles that packets may leave before @next
- * @gap:	TSC cycles that the latest packet took, at @rate; 0 if there was none
+ * @rest:	fraction missing in @next, in units of 1/@rate cycles: less than @rate
+ * @burst:	TSC cycles by which packets may leave before @next
+ * @gap:	duration of the latest packet at @rate, TSC cycles; 0 if there was none
  * @overhead:	bytes to add to the length of each packet
  */
 struct shaper_plan {
@@ -35,7 +35,7 @@ struct shaper_plan {
  * @plan:	the plan
  * @want:	when it wants to leave, absolute TSC
  *
- * Context: Any; the caller keeps others from @plan.
+ * Context: Any; the caller serialises access to @plan.
  * Return: absolute TSC: @want or later.
  */
 static inline u64 shaper_plan_at(const struct shaper_plan *plan, u64 want)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queueing: when a packet wants to leave, and all that can be done for it before.
+ * Queueing: determine when a packet wants to leave, and do all that can be done in advance.
  *
- * A packet is ready for the driver when it is queued: it is split, its checksum is
- * computed, its VLAN tag is in place, as far as the device cannot do that. So the
- * handler has nothing to do but to call the driver.
+ * A packet is made ready for the driver before it is queued: it is split, its checksum is
+ * computed, and its VLAN tag is inserted, unless the device can do that. The handler then only
+ * has to call the driver.
  */
 #include <linux/errqueue.h>
 #include <linux/netdevice.h>
@@ -28,15 +28,15 @@
  * struct request - when a packet wants to leave
  * @now:	TSC
  * @want:	absolute TSC
- * @timed:	that is a departure time, of @clock, or now since that time has passed
- * @far:	which is far, and to be converted again
- * @clock:	...
+ * @timed:	@want is a departure time of @clock, or now if that time has passed
+ * @far:	the departure time is far, and has to be converted again
+ * @clock:	clock of the departure time
  * @flags:	SHAPER_*
- * @epoch:	with PREEMPT_RT: &shaper.epoch, from before @now
+ * @epoch:	with PREEMPT_RT: &shaper.epoch, read before @now
  * @flow:	its flow, or NULL
  * @class:	its class, or NULL
  * @pace:	rate of its socket, bit/s; 0: none
- * @features:	of the device, from before it was prepared for them
+ * @features:	features of the device, read before the packet was prepared for them
  */
 struct request {
 	u64 now;
@@ -59,16 +59,16 @@ static int drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 }
 
 /*
- * From the packet's own departure time. One that has passed keeps its place in the order of
- * its clock, too: those before it may be late as well, and may not have left yet.
+ * Use the packet's own departure time. A packet whose time has passed keeps its place in the
+ * order of its clock: those before it may be late as well, and may not have left yet.
  *
- * Return: false if that is beyond the horizon, and the packet is to be dropped.
+ * Return: false if the time is beyond the horizon, and the packet must be dropped.
  */
 static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct request *request)
 {
 	const struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
 	clockid_t clock = shaper_tstamp_clock(skb, q->config.clock);
-	/* In order within a flow, another look at the clocks could change it. */
+	/* With order within a flow, a later conversion could change the order: none is far. */
 	u64 near = q->config.flow_order ? U64_MAX :
 		   apic_timer_add_tsc(request->now, READ_ONCE(q->near) + READ_ONCE(q->handing));
 	u64 at, horizon = READ_ONCE(q->horizon);
@@ -78,13 +78,13 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 
 	if (sk && sock_flag(sk, SOCK_TXTIME)) {
 		request->flags |= SHAPER_TXTIME;
-		/* shaper_too_late() looks at it again, whenever that is. */
+		/* shaper_too_late() checks the deadline later. */
 		if (sk->sk_txtime_deadline_mode) {
 			request->flags |= SHAPER_DEADLINE | SHAPER_AT_ONCE;
 			return true;
 		}
 	} else if (at <= request->now) {
-		/* TCP's are those of now, but where it is paced. */
+		/* TCP sets the present time, unless it is paced. */
 		request->flags |= SHAPER_AT_ONCE;
 		request->timed = !q->config.flow_order;
 		request->clock = clock;
@@ -104,7 +104,7 @@ static bool from_tstamp(struct shaper *q, const struct sk_buff *skb, struct requ
 	return true;
 }
 
-/* Rate of the socket of a packet that has no departure time, bit/s; 0: none. */
+/* Return the rate of the socket of a packet without a departure time, bit/s; 0: none. */
 static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 {
 	struct sock *sk = skb->sk && sk_fullsock(skb->sk) ? skb->sk : NULL;
@@ -112,7 +112,7 @@ static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 
 	if (!q->config.pacing || !sk)
 		return 0;
-	/* TCP that wants to be paced has a timer for that, unless a qdisc does it. */
+	/* Paced TCP uses a timer of its own, unless a qdisc does the pacing. */
 	if (sk->sk_protocol == IPPROTO_TCP &&
 	    READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED) {
 		/* Pairs with smp_load_acquire() in tcp_needs_internal_pacing(). */
@@ -127,10 +127,10 @@ static u64 pace(const struct shaper *q, const struct sk_buff *skb)
 }
 
 /*
- * At the rate of its socket, which anybody may set to next to nothing: a packet holds up the next
- * one for a second at most, as with fq, and none waits beyond the horizon.
+ * Apply the rate of the packet's socket, which any user may set to nearly zero: a packet delays
+ * the next one by at most a second, as with fq, and none waits beyond the horizon.
  *
- * Return: false if it would, and the packet is to be dropped.
+ * Return: false if the packet would wait longer, and must be dropped.
  */
 static bool in_pace(struct shaper *q, const struct request *request, unsigned int len, u64 *want)
 {
@@ -153,7 +153,7 @@ static bool in_pace(struct shaper *q, const struct request *request, unsigned in
 }
 
 /*
- * When a packet leaves after the others of its flow.
+ * Determine when a packet leaves after the others of its flow.
  * @want: absolute TSC
  *
  * Return: as in_pace().
@@ -172,7 +172,7 @@ static bool in_flow(struct shaper *q, const struct request *request, unsigned in
 	return true;
 }
 
-/* When a packet that has a departure time leaves after the others of its clock, absolute TSC. */
+/* Return when a packet with a departure time leaves after the others of its clock, absolute TSC. */
 static u64 in_order(struct shaper *q, const struct sk_buff *skb, const struct request *request,
 		    u64 want)
 	__must_hold(&q->lock)
@@ -182,7 +182,7 @@ static u64 in_order(struct shaper *q, const struct sk_buff *skb, const struct re
 	return shaper_far_in_order(&q->far, request->clock, skb->tstamp, want);
 }
 
-/* All that was planned for such a packet is long ahead. */
+/* Check for a packet of an earlier epoch: the moments planned for its flow are void. */
 static bool from_epoch_before(const struct shaper *q, const struct request *request)
 	__must_hold(&q->lock)
 {
@@ -195,7 +195,7 @@ static bool from_epoch_before(const struct shaper *q, const struct request *requ
 	return true;
 }
 
-/* Put a packet that is ready into the queue. */
+/* Queue a packet that is ready. */
 static int insert(struct shaper *q, struct sk_buff *skb, const struct request *request,
 		  struct sk_buff **to_free)
 {
@@ -227,7 +227,7 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	cb->flags = request->flags;
 	if (want != request->want)
 		cb->flags &= ~SHAPER_AT_ONCE;
-	/* Time stamps and the like make a driver queue something to the socket. */
+	/* For timestamps and the like, a driver queues packets to the socket. */
 	if (skb_shinfo(skb)->tx_flags)
 		cb->flags |= SHAPER_SOFT;
 
@@ -236,7 +236,7 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 		raw_spin_unlock_irqrestore(&q->lock, flags);
 		return qdisc_drop(skb, sch, to_free);
 	}
-	/* Those that were queued before are the kernel's to prepare anew. */
+	/* The kernel has to prepare the packets queued earlier anew. */
 	if (unlikely(q->features != request->features)) {
 		q->features = request->features;
 		q->prepared++;
@@ -250,7 +250,7 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
 	if (unlikely(request->class))
 		shaper_class_account(request->class, skb, len);
-	/* Dequeue follows, and arms the timer, or sends what is due. */
+	/* A dequeue follows, which arms the timer, or sends due packets. */
 	if (request->far || unlikely(request->timed && q->far.count &&
 				     shaper_far_precedes(&q->far, request->clock, skb->tstamp))) {
 		if (shaper_far_insert(&q->far, skb, request->clock))
@@ -270,7 +270,7 @@ static int insert(struct shaper *q, struct sk_buff *skb, const struct request *r
 /*
  * Split a GSO packet.
  *
- * Return: its packets; NULL if that failed, and @skb is still there.
+ * Return: its packets; NULL if that failed, and @skb still exists.
  */
 static struct sk_buff *split(struct sk_buff *skb)
 {
@@ -289,7 +289,7 @@ static struct sk_buff *split(struct sk_buff *skb)
  * shaper_enqueue() - queue a packet
  * @skb:	the packet
  * @sch:	the qdisc
- * @to_free:	where packets go that are dropped
+ * @to_free:	receives dropped packets
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  * Return: NET_XMIT_*.
@@ -343,7 +343,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 				qdisc_qstats_drop(sch);
 				return NET_XMIT_DROP;
 			}
-			/* The device could not take it whole. */
+			/* The device could not take the packet as a whole. */
 			if (list->next && !many) {
 				many = true;
 				for (next = list; next; next = next->next)

@@ -2,12 +2,12 @@
 /*
  * Sending: by the handler of the timer, in hard interrupt, and by dequeue, in softirq.
  *
- * A sender takes the first packet out of the queue and drops q->lock while it waits and
- * calls the driver, so that nobody who queues a packet waits for it. Only one sends at a
- * time, which q->sender says: the other leaves it to him to arm the timer. Softirq drops
- * the root qdisc's lock as well, as sch_direct_xmit() does; the qdisc is "running" all
- * the time, and the core waits for the end of that before a device goes down or a qdisc
- * away. For the handler reset() waits.
+ * A sender removes the first packet from the queue, and drops q->lock while it waits and calls
+ * the driver, so that code that queues a packet does not wait for it. Only one sender is active
+ * at a time, as recorded in q->sender: the other leaves it to that one to arm the timer. Softirq
+ * drops the root qdisc's lock as well, as sch_direct_xmit() does. The qdisc is "running" all the
+ * time, and the core waits for the end of that before a device is closed or a qdisc destroyed.
+ * reset() waits for the handler.
  *
  *	CPU0: handler			CPU1: softirq, root lock held
  *	q->lock
@@ -20,8 +20,8 @@
  *	  arms for B
  *	unlock
  *
- * A queue that is stopped is not waited for: who wakes the queue schedules the qdisc. That
- * must not be missed:
+ * Senders do not wait for a stopped queue: the driver that wakes the queue schedules the qdisc.
+ * This must not be missed:
  *
  *	CPU0: softirq			CPU1: driver
  *	finds txq stopped
@@ -33,29 +33,29 @@
  *	  stopped = true
  *	  sees XOFF cleared: tries again
  *
- * The handler holds q->lock from the look at the txq until q->stopped is set; a
- * dequeue that comes of waking the queue takes q->lock after that.
+ * The handler holds q->lock from the check of the txq until q->stopped is set. A dequeue caused
+ * by waking the queue takes q->lock after that.
  *
- * While another qdisc of the device is replaced, say below mq, Linux 7 keeps the packets of
- * this one, but has noop_qdisc in the place of its root: who schedules that schedules nothing,
- * the driver that wakes a queue as well. So a kick looks again, and so does the handler while a
- * queue is stopped:
+ * While another qdisc of the device is replaced, for example below mq, Linux 7 keeps the packets
+ * of this one, but puts noop_qdisc in the place of its root. Scheduling that has no effect, even
+ * if the driver does so to wake a queue. Therefore a kick tries again, and the handler does so
+ * while a queue is stopped:
  *
  *	CPU0: RTNL			CPU1: handler
  *	root = noop, synchronize_net()
  *	activates all again		finds that its own qdisc is active
  *					  schedules noop
- *	root is back: schedules nothing
+ *	root is back: nothing is scheduled
  *
- * reset() finds a sender on its way in two cases:
+ * reset() finds an active sender in two cases:
  *
  *	CPU0: softirq sends A		CPU1: reset(), root lock held
  *	(root lock not held)		q->lock
  *					  generation++
  *					  empties the queue
  *	root lock, q->lock		...
- *	  generation differs: A is no longer in the accounts; if the driver did not
- *	  take it, it is freed
+ *	  generation differs: A is no longer accounted for; if the driver did not take
+ *	  it, it is freed
  *
  *	CPU0: handler sends A		CPU1: reset()
  *					q->lock
@@ -86,11 +86,11 @@
  * shaper_schedule() - have softirq run the root qdisc
  * @q:		the qdisc
  *
- * Linux 7 may leave that to a sender which is about to take the root's lock, and which runs
- * nothing if the root was deactivated meanwhile: so it is asked whether it is scheduled.
+ * Linux 7 may leave this to a sender which is about to take the root's lock, and which does
+ * nothing if the root was deactivated meanwhile. So check whether the root is scheduled.
  *
  * Context: Any but NMI.
- * Return: false if that may not come: it is to be tried again.
+ * Return: false if softirq may not run it: the caller must try again.
  */
 bool shaper_schedule(struct shaper *q)
 {
@@ -108,7 +108,7 @@ bool shaper_schedule(struct shaper *q)
 }
 
 /**
- * shaper_kick() - have softirq, or the thread, see to the first packet
+ * shaper_kick() - have softirq, or the thread, handle the first packet
  * @q:		the qdisc
  *
  * Context: Interrupts off, @q->lock held.
@@ -124,7 +124,7 @@ void shaper_kick(struct shaper *q)
 		shaper_arm_at(q, apic_timer_add_tsc(rdtsc(), apic_timer_us_to_tsc(1000)));
 }
 
-/* Mark a packet once, however often it is taken. */
+/* Mark a packet, only once even if it is taken several times. */
 static void mark(struct shaper *q, struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
@@ -139,12 +139,12 @@ static void mark(struct shaper *q, struct sk_buff *skb)
 }
 
 /**
- * shaper_take() - take a packet out of the queue, to send it
+ * shaper_take() - remove a packet from the queue, to send it
  * @q:		the qdisc
- * @skb:	the packet, the first
+ * @skb:	the first packet
  * @at:		its moment, absolute TSC
- * @sending:	set: what must be known of it later
- * @sender:	who sends it
+ * @sending:	set: the packet's data that are needed later
+ * @sender:	the sender
  *
  * Context: Interrupts off, @q->lock held.
  */
@@ -154,7 +154,7 @@ void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_se
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct shaper_cb *cb = shaper_cb(skb);
 
-	/* One by one: what shaper_start() sets need not be zeroed before. */
+	/* Set fields one by one: those that shaper_start() sets need not be zeroed. */
 	sending->start.skb = skb;
 	sending->start.dev = dev;
 	sending->start.txq = skb_get_tx_queue(dev, skb);
@@ -181,13 +181,13 @@ void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_se
 	if (unlikely(q->ahead)) {
 		shaper_offload_launch(skb, at);
 		sending->launched = true;
-		/* In the place of its deadline: should it come back, it has none any more. */
+		/* This has overwritten a deadline: a requeued packet has none any more. */
 		if (cb->flags & SHAPER_DEADLINE)
 			cb->flags &= ~(SHAPER_DEADLINE | SHAPER_TXTIME);
 	}
 }
 
-/* The next packet of the class follows the one that has left. */
+/* Account for a packet that has left in its class, and advance to the next one. */
 static void account_class(struct shaper *q, struct shaper_sending *sending)
 	__must_hold(&q->lock)
 {
@@ -199,7 +199,7 @@ static void account_class(struct shaper *q, struct shaper_sending *sending)
 	_bstats_update(&class->bstats, sending->len, sending->segs);
 }
 
-/* A packet has left the queue. */
+/* Account for a packet that has left the queue. */
 static void account(struct shaper *q, struct shaper_sending *sending)
 	__must_hold(&q->lock)
 {
@@ -208,7 +208,7 @@ static void account(struct shaper *q, struct shaper_sending *sending)
 	if (unlikely(q->classes.sending))
 		account_class(q, sending);
 
-	/* One that wanted to leave at once has left when it did. */
+	/* A packet that wanted to leave at once had no moment but the one it left at. */
 	shaper_plan_sent(&q->plan, sending->planned ? sending->at : start->left, start->left,
 			 sending->len);
 	if (unlikely(q->classes.count && !sending->class))
@@ -251,7 +251,7 @@ static void count(struct shaper *q, const struct shaper_sending *sending)
 	__must_hold(&q->lock)
 {
 	const struct shaper_start *start = &sending->start;
-	/* By what it was handed over for: the configuration may be another one since. */
+	/* Compare with the moment it was taken for: the configuration may have changed since. */
 	s64 error = start->left - start->at;
 
 	count_sent(&q->stats, sending->mode);
@@ -259,7 +259,7 @@ static void count(struct shaper *q, const struct shaper_sending *sending)
 		count_sent(&sending->class->stats, sending->mode);
 	if (!sending->planned)
 		return;
-	/* The device keeps it until its moment. */
+	/* The device keeps the packet until its moment. */
 	if (unlikely(sending->launched))
 		error = max_t(s64, start->left - sending->at, 0);
 	count_error(q, &q->stats, error);
@@ -269,7 +269,7 @@ static void count(struct shaper *q, const struct shaper_sending *sending)
 }
 
 /**
- * shaper_finish() - a packet was sent, or was not taken by the driver
+ * shaper_finish() - finish a packet that was sent, or that the driver did not take
  * @q:		the qdisc
  * @sending:	the packet
  *
@@ -294,13 +294,13 @@ struct sk_buff *shaper_finish(struct shaper *q, struct shaper_sending *sending)
 		shaper_edf_insert_again(&q->classes.heads, skb);
 		return NULL;
 	}
-	/* If it had a class, that is gone. */
+	/* If the packet had a class, that is gone. */
 	shaper_cb(skb)->flags &= BIT(SHAPER_CLASS_SHIFT) - 1;
 	shaper_edf_insert_again(&q->edf, skb);
 	return NULL;
 }
 
-/* @start->skb is not looked into: the driver may have freed it. */
+/* Do not dereference @start->skb: the driver may have freed it. */
 static void trace(const struct shaper_start *start, unsigned int len, u32 mode)
 {
 	trace_sch_apic_send(start->dev, start->skb, len, start->at, start->left, start->ready,

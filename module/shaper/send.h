@@ -6,16 +6,16 @@
 #include "shaper.h"
 
 /**
- * struct shaper_sending - a packet that a sender has taken, and what must be known of it later
- * @start:	for shaper_start(); its moment is the one to be handed over at
+ * struct shaper_sending - a packet that a sender has taken, with its data that are needed later
+ * @start:	argument of shaper_start(); its moment is when to hand the packet over
  * @at:		its moment, absolute TSC
  * @flow:	its flow, or NULL
- * @class:	its class, or NULL; set when the sender is back, and valid while it holds q->lock
+ * @class:	its class, or NULL; set after sending, and valid while the sender holds q->lock
  * @len:	its length for the accounts, bytes
- * @segs:	packets on the wire
- * @generation:	of the qdisc when it was taken
+ * @segs:	number of packets on the wire
+ * @generation:	&shaper.generation when it was taken
  * @mode:	TC_APIC_MODE_* by which it is sent; %TC_APIC_MODE_AUTO: the kernel sends it
- * @planned:	it had a moment, of its own or by the rate, that it can be late for
+ * @planned:	it had a moment, of its own or by the rate, for which it can be late
  * @launched:	the device has its moment, by offload
  * @taken:	the driver has it
  */

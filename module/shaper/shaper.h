@@ -18,7 +18,7 @@
 #include "plan.h"
 
 /**
- * struct shaper_config - what the user has chosen, in the units of the interface
+ * struct shaper_config - the user's configuration, in the units of the interface
  * @rate:		bit/s; 0: not limited
  * @late_ns:		&enum tc_apic_attr explains these
  * @horizon_ns:		...
@@ -26,8 +26,8 @@
  * @burst:		bytes
  * @overhead:		bytes
  * @mode:		&enum tc_apic_mode
- * @cpu:		or %TC_APIC_CPU_ANY
- * @clock:		of departure times that do not tell theirs
+ * @cpu:		the CPU, or %TC_APIC_CPU_ANY
+ * @clock:		clock of departure times that do not specify one
  * @late:		&enum tc_apic_late
  * @limit:		packets
  * @flow_limit:		packets; 0: not limited
@@ -62,8 +62,8 @@ struct shaper_config {
 };
 
 /**
- * enum shaper_sender - who has taken a packet out of the queue and is sending it
- * @SHAPER_NOBODY:	nobody
+ * enum shaper_sender - the sender that has taken a packet from the queue and is sending it
+ * @SHAPER_NOBODY:	none
  * @SHAPER_INTERRUPT:	the handler of the timer
  * @SHAPER_SOFTIRQ:	the qdisc's dequeue
  */
@@ -75,56 +75,56 @@ enum shaper_sender {
 
 /**
  * struct shaper - a qdisc
- * @lock:	of all of this except where noted. Innermost, except for the timer's own
- *		locks; the root qdisc's lock is taken before it. Enqueue reads some of what
- *		is written under it without, by READ_ONCE()
- * @edf:	the packets that wait, but those of classes
- * @far:	those whose departure times are far
- * @classes:	the classes, and theirs
- * @plan:	when the first of them may leave
- * @timer:	expires some time before it is to leave
- * @asked:	what @timer was armed for; 0 if it was not since it expired
+ * @lock:	protects all fields except where noted. Innermost, except for the timer's own
+ *		locks; the root qdisc's lock is taken before it. Enqueue reads some fields
+ *		without it, by READ_ONCE()
+ * @edf:	waiting packets, except those of classes
+ * @far:	packets whose departure times are far
+ * @classes:	the classes, and their packets
+ * @plan:	when the first packet may leave
+ * @timer:	expires some time before the first packet must leave
+ * @asked:	TSC for which @timer was armed; 0 if it was not armed since it expired
  * @since:	the same, or when it was armed if that was later
- * @expired:	@since, when the handler has left a packet to softirq or thread; 0: it has not
- * @sender:	who is sending. Only one does at a time, which keeps the packets in order
+ * @expired:	@since, if the handler has left a packet to softirq or thread; 0: it has not
+ * @sender:	the active sender. There is only one at a time, which keeps packets in order
  * @epoch:	counts epochs of the TSC
- * @generation:	counts resets: who has sent meanwhile does not touch the accounts
- * @queued:	packets in @edf, in @far, in @classes and with the sender
- * @mode:	in effect, never %TC_APIC_MODE_AUTO
+ * @generation:	counts resets: a sender that was active during one changes no accounts
+ * @queued:	number of packets in @edf, in @far, in @classes and with the sender
+ * @mode:	the mode in effect, never %TC_APIC_MODE_AUTO
  * @irqs_on:	the driver is not known to cope with interrupts off
- * @dead:	a reset is going on
- * @stopped:	the device's queue is, for the first packet; who wakes it schedules us
+ * @dead:	a reset is in progress
+ * @stopped:	the device's queue is stopped for the first packet; waking it schedules us
  * @kicked:	the handler has left the first packet to the softirq
- * @woken:	@thread has something to do
+ * @woken:	@thread has work to do
  * @handed:	the kernel got a packet from dequeue, and may give it back: 2 until it calls
- *		again, which may be for more of them, 1 until it does so once more
- * @placed:	@timer is on the CPU that was chosen
- * @features:	of the device, which the latest packet was prepared for
- * @prepared:	counts changes of that: those before it were prepared for others
- * @late:	TSC cycles after its moment from which on a packet is late
- * @horizon:	TSC cycles
+ *		again, maybe for more packets, 1 until it calls once more
+ * @placed:	@timer is on the chosen CPU
+ * @features:	features of the device for which the latest packet was prepared
+ * @prepared:	counts changes of @features: earlier packets were prepared for others
+ * @late:	delay from which on a packet is late, TSC cycles
+ * @horizon:	maximum distance of departure times, TSC cycles
  * @ce_threshold: TSC cycles; 0: none
- * @ahead:	with offload: TSC cycles that packets are handed over before their moments; 0
- *		without it
- * @handing:	TSC cycles that packets are handed over before their moments: @ahead, or without
- *		offload what the driver takes from its first instruction until it starts the card
+ * @ahead:	with offload: TSC cycles before its moment at which a packet is handed over; 0
+ *		without offload
+ * @handing:	TSC cycles before its moment at which a packet is handed over: @ahead, or without
+ *		offload the time from the driver's first instruction until it starts the card
  * @near:	distance at which a converted departure time is good enough, TSC cycles
- * @lead_hard:	the handler's preparation
- * @lead_soft:	that of softirq or thread
- * @waited:	TSC cycles that were spent waiting
+ * @lead_hard:	lead of the handler
+ * @lead_soft:	lead of softirq or thread
+ * @waited:	TSC cycles spent waiting
  * @config:	written under RTNL, the root qdisc's lock and @lock; read under any of them
  * @stats:	counters
- * @sch:	the qdisc around this
- * @watchdog:	the kernel's timer, for when ours cannot be armed
- * @thread:	of mode thread, otherwise NULL; written under RTNL and @lock
- * @gone:	late packets that were dropped, and a parent does not know of yet; this and
- *		the next one are under the root qdisc's lock
+ * @sch:	the qdisc that contains this
+ * @watchdog:	the kernel's timer, used when ours cannot be armed
+ * @thread:	thread of mode thread, otherwise NULL; written under RTNL and @lock
+ * @gone:	dropped late packets that a parent has not been notified of; this and the next
+ *		field are under the root qdisc's lock
  * @gone_len:	their bytes
- * @filters:	that choose the class of a packet; RCU
- * @block:	what @filters are reached by; RTNL
- * @flows:	the root qdisc's lock; &shaper_flow.queued also needs @lock
- * @node:	in the list of all; under its lock
- * @offloads:	in the list of those with offload; RTNL
+ * @filters:	filters that choose the class of a packet; RCU
+ * @block:	block of @filters; RTNL
+ * @flows:	under the root qdisc's lock; &shaper_flow.queued also needs @lock
+ * @node:	entry in the list of all qdiscs; under its lock
+ * @offloads:	entry in the list of qdiscs with offload; RTNL
  */
 struct shaper {
 	raw_spinlock_t lock;
@@ -173,13 +173,13 @@ struct shaper {
 	struct list_head offloads;
 };
 
-/* Whether this qdisc is what the core runs for its queue: below another it is that one. */
+/* Whether the core runs this qdisc for its queue; below another qdisc it runs that one. */
 static inline bool shaper_is_root(const struct Qdisc *sch)
 {
 	return rcu_access_pointer(sch->dev_queue->qdisc_sleeping) == sch;
 }
 
-/* Packets have left the queue, sent or not; their flows have their own account. */
+/* Account for packets that have left the queue, sent or not; flows have their own accounts. */
 static inline void shaper_leave(struct shaper *q, u32 packets, u32 bytes)
 	__must_hold(&q->lock)
 {

@@ -6,7 +6,7 @@
 #include <linux/overflow.h>
 #include <linux/types.h>
 
-/* A TSC value @cycles after another: the last one if that does not fit. */
+/* A TSC value @cycles after another, or U64_MAX if that does not fit. */
 static inline u64 shaper_later(u64 tsc, u64 cycles)
 {
 	u64 sum;
@@ -15,8 +15,8 @@ static inline u64 shaper_later(u64 tsc, u64 cycles)
 }
 
 /*
- * A TSC value of the epoch before in this one, @shift cycles later. What does not fit is the
- * first or the last value, so that values keep their order.
+ * Convert a TSC value of the previous epoch to this one, @shift cycles later. A value that does
+ * not fit becomes the first or the last one, so that values keep their order.
  */
 static inline u64 shaper_shifted(u64 tsc, s64 shift)
 {

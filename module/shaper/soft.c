@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending from softirq, or from the thread, which is dequeue.
+ * Sending from softirq, or from the thread, by dequeue.
  */
 #include <linux/errqueue.h>
 #include <linux/lockdep.h>
@@ -18,12 +18,12 @@
 #include "soft.h"
 #include "txq.h"
 
-/* Packets that one call of dequeue sends, as the core's dev_tx_weight. */
+/* Maximum number of packets that one call of dequeue sends, like the core's dev_tx_weight. */
 #define WEIGHT		64
 
 /*
- * A new epoch of the TSC has begun while a packet was on its way: all that is known of it is of the
- * one before, but its class, which was moved. It leaves now, or wants to.
+ * A new epoch of the TSC has begun while a packet was being sent: all its data are of the previous
+ * epoch, except its class, which was moved. The packet leaves now, or wants to.
  */
 static void resume(struct shaper *q, struct shaper_sending *sending)
 	__must_hold(&q->lock)
@@ -39,10 +39,10 @@ static void resume(struct shaper *q, struct shaper_sending *sending)
 }
 
 /*
- * Send the first packet from softirq. The lock of the qdisc, which is the root, is
- * dropped meanwhile, and so is q->lock.
+ * Send the first packet from softirq. The lock of the qdisc, which is the root, is dropped
+ * meanwhile, as is q->lock.
  *
- * Return: whether to go on with the next packet.
+ * Return: true to continue with the next packet.
  */
 static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bool *again)
 	__must_hold(&q->lock) __must_hold(qdisc_lock(q->sch))
@@ -71,7 +71,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 			sending.start.at = rdtsc();
 		sending.start.irqs_on = irqs_on && !irqs_disabled_flags(*flags);
 		shaper_give(&sending, thread ? TC_APIC_MODE_THREAD : TC_APIC_MODE_SOFT);
-		/* Else it has let them in, for the driver. */
+		/* Otherwise shaper_start() has enabled interrupts for the driver. */
 		if (!sending.start.irqs_on)
 			local_irq_restore(*flags);
 		busy = !sending.taken;
@@ -95,7 +95,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	if (stopped && !gone) {
 		q->stats.stopped++;
 		q->stopped = true;
-		/* Pairs with the atomic operation by which the driver starts its queue. */
+		/* Pairs with the atomic operation by which the driver wakes its queue. */
 		smp_mb();
 		if (!shaper_txq_stopped(sending.start.txq)) {
 			q->stopped = false;
@@ -129,7 +129,7 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	return skb;
 }
 
-/* Drop the first packet. It uses up nothing of the rate. */
+/* Drop the first packet. It does not count for the rate. */
 static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flags)
 	__must_hold(&q->lock)
 {
@@ -158,26 +158,27 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 }
 
 /*
- * What dequeue may do with the first packet now.
+ * Check whether dequeue may send the first packet now.
  * @kicked:	the handler has left it to us
- * @handed:	the kernel may have a packet in its hands that it got before
+ * @handed:	the kernel may still hold a packet that it got earlier
  */
 static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool kicked,
 		bool handed)
 {
 	u64 early = q->lead_soft.cycles + shaper_path();
 
-	/* That packet must not wait for this one; or the handler will come. */
+	/* The earlier packet must not wait for this one; or the handler will send this one. */
 	if (handed || (shaper_for_interrupt(q, skb) && !kicked))
 		early = 0;
 	return shaper_before(shaper_handing(q, shaper_moment(q, skb)), early) <= now;
 }
 
 /**
- * shaper_tell_parents() - have qdiscs above take dropped packets out of their accounts
+ * shaper_tell_parents() - have parent qdiscs remove dropped packets from their accounts
  * @q:		the qdisc
  *
- * Not while it is empty, which some of them cannot stand in dequeue: at the next packet then.
+ * This waits for the next packet while the qdisc is empty, because some parents do not expect
+ * that in dequeue.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  */
@@ -185,7 +186,7 @@ void shaper_tell_parents(struct shaper *q)
 {
 	struct Qdisc *sch = q->sch;
 
-	/* The handler may send what there is. */
+	/* The handler may have sent the last packet. */
 	if (!READ_ONCE(sch->q.qlen))
 		return;
 	qdisc_tree_reduce_backlog(sch, q->gone, q->gone_len);
@@ -197,13 +198,13 @@ void shaper_tell_parents(struct shaper *q)
  * shaper_dequeue() - send what is due
  * @sch:	the qdisc
  *
- * Waits for the moment of the first packet if it is near, and gives the packet to the
- * driver. Below another qdisc the locks are that one's, and it is the kernel which has
- * to send, as it has packets with IPsec offload and those that were prepared for
- * other features of the device: then the packet is returned at its moment.
+ * Wait for the moment of the first packet if it is near, and give the packet to the driver.
+ * Below another qdisc the locks belong to that one, and the kernel has to send the packet. It
+ * also has to send packets with IPsec offload, and those that were prepared for other features
+ * of the device. Such a packet is returned at its moment.
  *
- * The kernel may call this function again with that packet still in its hands, to
- * send several at once. Then it gets no other but one whose moment has come.
+ * The kernel may call this function again while it still holds that packet, to send several
+ * at once. Then it gets only a packet whose moment has arrived.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  * Return: a packet that the kernel has to send now, or NULL.
@@ -219,7 +220,7 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	kicked = q->kicked;
-	/* After a call that has brought it nothing the kernel sends what it has, or keeps it. */
+	/* After a call without a packet, the kernel sends those that it holds, or keeps them. */
 	handed = q->handed > 1;
 	if (q->handed)
 		q->handed--;

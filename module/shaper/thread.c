@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mode thread: a SCHED_FIFO thread runs the softirq that sends. It raises NET_TX with
- * softirqs off, and it runs when it turns them on: in this thread, at its priority, on
- * PREEMPT_RT too. So all that the kernel does to wait for a qdisc's softirq, when a
- * device goes down or a qdisc away, waits for this thread as well.
+ * Mode thread: a SCHED_FIFO thread runs the softirq that sends. The thread raises NET_TX with
+ * softirqs off. When it turns them on, the softirq runs in this thread, at its priority, even on
+ * PREEMPT_RT. If the kernel waits for a qdisc's softirq, because a device is closed or a qdisc
+ * destroyed, it therefore waits for this thread as well.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpu.h>
@@ -16,17 +16,17 @@
 #include "thread.h"
 
 /*
- * What wakes it while its CPU is offline also lets it run on others, from then on: on any, or where
- * some are isolated, on those that are not, of which there may be but one.
+ * Return the thread to its CPU. A wake-up while its CPU is offline lets it run on others from then
+ * on: on any, or if some are isolated, on those that are not, of which there may be only one.
  */
 static void return_to(u32 cpu)
 {
 	if (cpu == TC_APIC_CPU_ANY || likely(cpumask_equal(current->cpus_ptr, cpumask_of(cpu))))
 		return;
 	/*
-	 * Not while CPUs go or come, nor does it wait for that: at the next packet then. If that
-	 * CPU went now, the thread would be allowed it alone, and still be on this one. On
-	 * PREEMPT_RT migrate_enable() warns of that.
+	 * While CPUs go offline or online, do not wait: try again at the next packet. If the CPU
+	 * went offline now, the thread would be allowed only there, and still be on this one.
+	 * On PREEMPT_RT migrate_enable() warns about that.
 	 */
 	if (!cpus_read_trylock())
 		return;
@@ -50,12 +50,12 @@ static int run(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(q->woken, false);
-		/* Who is to go to another one is replaced: the old one will do until then. */
+		/* For another CPU, the thread is replaced. Until then the old CPU will do. */
 		return_to(data_race(READ_ONCE(q->config.cpu)));
 		local_bh_disable();
 		scheduled = shaper_schedule(q);
 		local_bh_enable();
-		/* Not for ever: what keeps a device down empties the queue. */
+		/* This ends: code that keeps a device down also empties the queue. */
 		if (unlikely(!scheduled && READ_ONCE(q->queued))) {
 			WRITE_ONCE(q->woken, true);
 			schedule_timeout_interruptible(1);
@@ -68,10 +68,10 @@ static int run(void *data)
 /**
  * shaper_thread_create() - create the thread of a qdisc
  * @q:		the qdisc
- * @cpu:	CPU that it runs on, or %TC_APIC_CPU_ANY
+ * @cpu:	CPU on which it runs, or %TC_APIC_CPU_ANY
  *
  * Context: Task context, RTNL.
- * Return: the thread, which waits to be woken; an ERR_PTR().
+ * Return: the thread, which the caller must wake, or an ERR_PTR().
  */
 struct task_struct *shaper_thread_create(struct shaper *q, u32 cpu)
 {

@@ -6,10 +6,10 @@
 #include <linux/netdevice.h>
 
 /*
- * Try to lock a device's queue from the handler: false if it is locked already.
+ * Try to lock a device's queue from the handler. Return: false if it is already locked.
  *
- * Without CONFIG_SMP a spinlock is nothing, and a try succeeds also on top of the driver that this
- * interrupt has interrupted. Who locks a queue writes its CPU down, on any kernel.
+ * Without CONFIG_SMP spinlocks do nothing, and a trylock succeeds even if this interrupt has
+ * interrupted the driver. So check the owner: every kernel records the CPU that locks a queue.
  */
 static inline bool shaper_txq_trylock(struct netdev_queue *txq)
 {
@@ -18,10 +18,10 @@ static inline bool shaper_txq_trylock(struct netdev_queue *txq)
 	return __netif_tx_trylock(txq);
 }
 
-/* Whether a device's queue takes no packets now. */
+/* Whether a device's queue is stopped. */
 static inline bool shaper_txq_stopped(const struct netdev_queue *txq)
 {
-	/* Who wakes or stops it meanwhile changes a bit: either answer is right then. */
+	/* If the queue is woken or stopped meanwhile, one bit changes: either answer is right. */
 	return data_race(netif_xmit_frozen_or_stopped(txq));
 }
 
