@@ -64,7 +64,7 @@ static void add(struct kunit *test, unsigned int i, u64 distance)
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timers[i]), 0);
 }
 
-/* On every machine: each once, in the order of expiry, none early. */
+/* On every machine each timer runs once, in the order of expiry, and none is early. */
 static void once_in_order_test(struct kunit *test)
 {
 	const struct machine_named *m;
@@ -126,8 +126,8 @@ static void equal_moments_test(struct kunit *test)
 }
 
 /*
- * Random additions, changes and deletions as time passes: every arming ends
- * in exactly one run or one reported deletion.
+ * Random additions, changes and deletions as time passes: every armed timer
+ * ends in exactly one run or one reported deletion.
  */
 static void nothing_lost_test(struct kunit *test)
 {
@@ -191,7 +191,7 @@ static u64 errors(unsigned int early)
 	return sum;
 }
 
-/* The error is now - expires: the latency, and so not early. */
+/* The error is now - expires: it equals the latency, so the handler was not early. */
 static void error_test(struct kunit *test)
 {
 	unsigned int i;
@@ -233,7 +233,7 @@ static void late_test(struct kunit *test)
 
 	run_for(machine_plain.latency + 1);
 	KUNIT_EXPECT_EQ(test, order, 4U);
-	/* At once: only the interrupt's latency, and what a call is said to take. */
+	/* At once: only the interrupt's latency, and the cost assumed for a call. */
 	KUNIT_EXPECT_EQ(test, records[3].now, now + machine_plain.latency +
 			per_cpu(apic_timer_dispatch_cost, 0)
 			.call[APIC_TIMER_DISPATCH_AT_ONCE]);
@@ -242,7 +242,7 @@ static void late_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, records[0].order, 2U);
 	KUNIT_EXPECT_EQ(test, records[1].order, 3U);
 
-	/* A pending timer, made late; and put off, which it is not late for. */
+	/* A pending timer is moved to the past, and is late; moved ahead, it is not. */
 	add(test, 4, 5000);
 	KUNIT_EXPECT_EQ(test, mod_apic_timer(&timers[4], apic_timer_sim.now + 1), 1);
 	KUNIT_EXPECT_EQ(test, machine_stat(ADDED_LATE) - late, 3ULL);
@@ -267,7 +267,7 @@ static void never_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 }
 
-/* A deletion costs no access to the hardware; the interrupt finds nothing. */
+/* A deletion does not access the hardware; the interrupt finds no timer. */
 static void deleted_head_test(struct kunit *test)
 {
 	u64 idle = machine_stat(SPURIOUS);
@@ -302,7 +302,7 @@ static void armed_once_test(struct kunit *test)
 }
 
 /*
- * Bounded work. Handlers may run for busy_us (500) at a stretch.
+ * Bounded work. Handlers may run for busy_us (500) without a break.
  */
 #define BUSY_NS		(500 * NSEC_PER_USEC)
 #define TICK_NS		(4 * NSEC_PER_MSEC)
@@ -320,7 +320,7 @@ static void tick(u64 now)
 	apic_timer_sim_kernel(kernel_next);
 }
 
-/* Arms itself again for ever, for a moment that is past or nearly so. */
+/* Arms itself again without end, for a moment that is past or nearly past. */
 static void hog(unsigned long long now, unsigned long data)
 {
 	handler_busy += handler_cost;
@@ -356,8 +356,8 @@ static void hog_stop(struct kunit *test)
 }
 
 /*
- * With a hog the kernel's tick is served, and part of the time is free: half of
- * it without the hog's own pauses, otherwise a ninth at least.
+ * With a hog the kernel's tick is served, and part of the time is free: half
+ * of it if the hog itself makes no pauses, otherwise at least a ninth.
  */
 static void check_hog(struct kunit *test, u64 cost, u64 step)
 {
@@ -385,15 +385,15 @@ static void throttle_past_test(struct kunit *test)
 	check_hog(test, 100000, 0);
 }
 
-/* Not in the past, but each interrupt on the heels of the last. */
+/* Expiries are not in the past, but each interrupt follows the previous one closely. */
 static void throttle_quick_interrupts_test(struct kunit *test)
 {
-	/* Of 10 cycles the machine has 1. */
+	/* The rest of the machine has 1 cycle in 10. */
 	check_hog(test, 9000, 900);
 	check_hog(test, 90000, 9000);
 }
 
-/* As quick, but the gaps compensate for it: handlers are not throttled. */
+/* Interrupts are as quick, but the gaps compensate for it: handlers are not throttled. */
 static void quick_interrupts_test(struct kunit *test)
 {
 	u64 throttled = machine_stat(THROTTLED);
@@ -467,15 +467,15 @@ static void beat(unsigned long long now, unsigned long data)
 {
 	beats++;
 	late_beats += apic_timer_now() - timers[data].expires > 5;
-	/* 600 on average, now more, now less. */
+	/* 600 on average, sometimes more, sometimes less. */
 	apic_timer_sim.machine.latency = 580 + beats * 7 % 41;
 	chain(now, data);
 }
 
 /*
- * A period close to the lead, as some expiries have needed 4 us: each is waited for
- * in the interrupt of the one before until the rest of the machine has waited for long
- * enough. Then the lead is shorter, and still covers what is usual.
+ * The period is close to the lead, because some expiries have needed 4 us. Each expiry is
+ * waited for in the interrupt of the one before, until the rest of the machine has waited
+ * long enough. Then the lead becomes shorter, but still covers usual latencies.
  */
 static void check_beat(struct kunit *test, u64 cost, u64 step)
 {
@@ -513,9 +513,9 @@ static void exact_chain_test(struct kunit *test)
 }
 
 /*
- * So close that to leave the interrupt and to be back takes longer: what lies
- * between two interrupts is not the machine's then. It gets its turn all the
- * same, by throttling.
+ * Expiries so close that leaving the interrupt and entering it again takes
+ * longer: the time between two interrupts is not available to the rest of the
+ * machine. It still gets its turn, by throttling.
  */
 static void too_close_chain_test(struct kunit *test)
 {
@@ -529,8 +529,9 @@ static void too_close_chain_test(struct kunit *test)
 }
 
 /*
- * An interrupt of its own for each expiry, but the next fires while the last is
- * being left: none of the time between the handlers is the machine's.
+ * Each expiry has its own interrupt, but the next one fires while the previous
+ * one is being left: none of the time between the handlers is available to the
+ * rest of the machine.
  */
 static void heels_chain_test(struct kunit *test)
 {
@@ -542,7 +543,7 @@ static void heels_chain_test(struct kunit *test)
 			100 * TICK_NS / 1300 * 100 / BUSY_NS / 2);
 	stop_chain(test);
 
-	/* It has half of this one. */
+	/* Of this chain it has half the time. */
 	throttled = machine_stat(THROTTLED);
 	start_chain(test, APIC_TIMER_RAW, 100, 2600);
 	run_for(100 * TICK_NS);
@@ -569,7 +570,7 @@ static void after_chain_test(struct kunit *test)
 
 static unsigned int seen_busy[3];
 
-/* Takes all of the CPU's time, and leaves it alone for an eighth once it has for long. */
+/* Uses all of the CPU's time, but pauses for an eighth after it has done so for long. */
 static void give_way(unsigned long long now, unsigned long data)
 {
 	unsigned int busy = apic_timer_busy();
@@ -580,7 +581,7 @@ static void give_way(unsigned long long now, unsigned long data)
 		mod_apic_timer(&timers[data], now + BUSY_NS / 8);
 }
 
-/* Handlers that heed how long they have kept the CPU busy are not throttled. */
+/* Handlers that observe how long they have kept the CPU busy are not throttled. */
 static void busy_test(struct kunit *test)
 {
 	u64 throttled = machine_stat(THROTTLED);
@@ -591,13 +592,13 @@ static void busy_test(struct kunit *test)
 	timers[0].function = give_way;
 	run_for(10 * TICK_NS);
 	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED), throttled);
-	/* In each turn about as long without a break as with a short one. */
+	/* In each round, about as much time without a break as with a short one. */
 	KUNIT_EXPECT_GE(test, seen_busy[0], 10U);
 	KUNIT_EXPECT_GE(test, seen_busy[1], 10U);
 	KUNIT_EXPECT_GE(test, seen_busy[2], 10U);
 	KUNIT_EXPECT_LT(test, seen_busy[2], seen_busy[0] / 10);
 
-	/* Between interrupts, and when all has been forgiven. */
+	/* Between interrupts, and when the whole burst has been forgiven. */
 	do {
 		was = seen_busy[2];
 		run_for(1000);
@@ -614,7 +615,7 @@ static void busy_test(struct kunit *test)
 	machine_mux()->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
 }
 
-/* The first guess of a latency stays, unless spinning for it takes most of the time. */
+/* The initial guess of a latency stays, unless spinning for it takes most of the time. */
 static void lead_hurries_test(struct kunit *test)
 {
 	const struct apic_timer_lead *lead = per_cpu_ptr(&apic_timer_lead, 0);
@@ -635,7 +636,7 @@ static void lead_hurries_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* A single handler that takes longer than it may is followed by a rest. */
+/* A single handler that takes too long is followed by a pause. */
 static void throttle_long_handler_test(struct kunit *test)
 {
 	u64 began;
@@ -647,12 +648,12 @@ static void throttle_long_handler_test(struct kunit *test)
 			(apic_timer_sim.now - began) / 2 + 20 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_GE(test, handler_busy,
 			(apic_timer_sim.now - began) / 2 - 40 * NSEC_PER_MSEC);
-	/* The kernel has its turn in each rest. */
+	/* The kernel has its turn in each pause. */
 	KUNIT_EXPECT_LE(test, kernel_late_max, 20 * NSEC_PER_MSEC + 10000ULL);
 	hog_stop(test);
 }
 
-/* However long they took, handlers wait for 100 ms at most. */
+/* Handlers are throttled for at most 100 ms, even if they took longer. */
 static void hold_max_test(struct kunit *test)
 {
 	struct apic_timer_base *base = machine_base();
@@ -666,7 +667,7 @@ static void hold_max_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* After it they run, also where the way into an interrupt takes longer. */
+/* After a throttle they run, even if entering an interrupt takes longer. */
 static void hold_ends_test(struct kunit *test)
 {
 	unsigned int i;
@@ -683,7 +684,7 @@ static void hold_ends_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* Handlers that leave gaps are not throttled, however busy they are in the sum. */
+/* Handlers that leave gaps are not throttled, even if their total time is long. */
 static void no_throttle_test(struct kunit *test)
 {
 	u64 throttled = machine_stat(THROTTLED);
@@ -714,7 +715,7 @@ static void throttled_not_lost_test(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, records[i].order, i - 1);
 		KUNIT_ASSERT_GE(test, records[i].now, timers[i].expires);
 	}
-	/* They were throttled, or this has tested nothing. */
+	/* Make sure that they were throttled, or this test is void. */
 	KUNIT_EXPECT_GT(test, records[1].now - began, 2 * NSEC_PER_MSEC + 0ULL);
 }
 
@@ -730,7 +731,7 @@ static void cancel_all_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(CANCELLED) - cancelled, 200ULL);
 	run_for(100000);
 	KUNIT_EXPECT_EQ(test, order, 0U);
-	/* and they are of use again */
+	/* and they can be used again */
 	add(test, 0, 1000);
 	run_for(100000);
 	KUNIT_EXPECT_EQ(test, order, 1U);
@@ -755,7 +756,7 @@ static void let_modify(void *unused, const struct apic_timer_list *timer)
 	complete(&modifier.begun);
 }
 
-/* The only CPU goes offline. A timer that is modified after the first were cancelled is, too. */
+/* The only CPU goes offline. A timer modified after others were cancelled is cancelled as well. */
 static void cancel_modified_test(struct kunit *test)
 {
 	struct apic_timer_base *base = machine_base();
@@ -769,7 +770,7 @@ static void cancel_modified_test(struct kunit *test)
 	modifier.timer = &timers[199];
 	task = kthread_run(modify, NULL, "modifier");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	/* It runs as soon as the base is unlocked. */
+	/* The task runs as soon as the base is unlocked. */
 	sched_set_fifo(task);
 	KUNIT_ASSERT_EQ(test, register_trace_apic_timer_cancel(let_modify, NULL), 0);
 	apic_timer_drain_cpu();

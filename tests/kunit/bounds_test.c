@@ -9,7 +9,7 @@
 
 #define ROUNDS	300
 
-/* Way of a message, cycles: now and then it is held up, by whatever. */
+/* Duration of a message, cycles: sometimes it is delayed. */
 static u64 way(struct rnd_state *rnd)
 {
 	u64 took = 20 + prandom_u32_state(rnd) % 30;
@@ -53,7 +53,7 @@ static const s64 truths[] = {
 	0, 1, -1, 7, 50, 300, 1000, -1000, 100000, -100000, 1LL << 40, -(1LL << 39),
 };
 
-/* The truth is inside, whatever was held up, and the middle is near it. */
+/* The truth is within the bounds, whichever messages were delayed, and near their middle. */
 static void truth_inside_test(struct kunit *test)
 {
 	struct apic_clock_bounds bounds;
@@ -75,8 +75,8 @@ static void truth_inside_test(struct kunit *test)
 }
 
 /*
- * The middle of the bounds hangs on one round trip at each end. What many fast ones
- * say is nearer to the truth, most of the time.
+ * The middle of the bounds depends on one round trip at each end. The estimate from many fast
+ * ones is nearer to the truth most of the time.
  */
 static void estimate_test(struct kunit *test)
 {
@@ -111,7 +111,7 @@ static void roles_test(struct kunit *test)
 	for (i = 0; i < 10; i++)
 		apic_clock_bounds_add_reverse(&bounds, 6000, 5030, 6040);
 	KUNIT_EXPECT_EQ(test, apic_clock_bounds_estimate(&bounds), 1000LL);
-	/* One that was held up counts for nothing, a faster one for all. */
+	/* A delayed round trip is ignored, a faster one replaces all others. */
 	apic_clock_bounds_add_reverse(&bounds, 6000, 6010, 7040);
 	KUNIT_EXPECT_EQ(test, apic_clock_bounds_estimate(&bounds), 1000LL);
 	apic_clock_bounds_add(&bounds, 5000, 6010, 5020);
@@ -120,7 +120,7 @@ static void roles_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_clock_bounds_estimate(&bounds), 1000LL);
 }
 
-/* A TSC that moves meanwhile by more than the bounds are wide is found out. */
+/* A TSC that moves meanwhile by more than the width of the bounds is detected. */
 static void contradiction_test(struct kunit *test)
 {
 	static const s64 moves[] = { 60, -60, 1000, -1000, 100000 };
@@ -137,7 +137,7 @@ static void contradiction_test(struct kunit *test)
 	}
 }
 
-/* With TSCs that count in steps the estimate is one of those that are possible. */
+/* With TSCs that count in steps, the estimate is one of the possible values. */
 static void snap_test(struct kunit *test)
 {
 	struct apic_clock_bounds bounds = { .low = -130, .high = 156 };
@@ -169,7 +169,7 @@ static void snap_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, exact, 990U);
 }
 
-/* What is taken off a TSC has to make it better, whatever the truth is. */
+/* A correction of a TSC must improve it for every possible truth. */
 static void sure_test(struct kunit *test)
 {
 	s64 truth, left = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * calendar/position.c: which window comes next on each CPU, and that all change at once.
+ * calendar/position.c: which window is next on each CPU, and that all CPUs change at once.
  */
 #include <kunit/test.h>
 #include <linux/apic_timer.h>
@@ -16,14 +16,14 @@
 
 static const struct calendar_change never = { .at = CALENDAR_NEVER };
 
-/* A table of its own memory. */
+/* A table with its own memory. */
 struct made {
 	struct calendar_table table;
 	u32 slot[SLOTS + 1];
 	struct calendar_window windows[WINDOWS];
 };
 
-/* Windows of random slots, some of which have none. */
+/* Make windows in random slots; some slots have none. */
 static void make(struct made *made, struct rnd_state *rnd, u32 number, bool cycles)
 {
 	u32 i, slot = 0, n = 1 + prandom_u32_state(rnd) % WINDOWS;
@@ -49,7 +49,7 @@ static void make(struct made *made, struct rnd_state *rnd, u32 number, bool cycl
 	made->table.major = 1000 + prandom_u32_state(rnd) % 777;
 }
 
-/* The start of cycle n does not depend on the way there, and no ns are lost. */
+/* The start of cycle n does not depend on how it is reached, and no ns are lost. */
 static void drift_test(struct kunit *test)
 {
 	struct calendar_window window = { .offset = 5, .budget = 1 };
@@ -86,7 +86,7 @@ static void boundary_test(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, found, calendar_cycle_start(&made.table, origin, n));
 		KUNIT_ASSERT_EQ(test, cycle, n);
 	}
-	/* A moment that no cycle reaches is refused, and takes no time. */
+	/* A moment that no cycle reaches is rejected, without taking time. */
 	for (i = 0; i < 2; i++) {
 		made.table.cycles = i;
 		KUNIT_EXPECT_EQ(test, calendar_boundary(&made.table, 5, U64_MAX, &cycle),
@@ -96,7 +96,7 @@ static void boundary_test(struct kunit *test)
 	}
 }
 
-/* Of a TSC that has counted for any time. */
+/* The limits hold for a TSC with any value. */
 static void far_test(struct kunit *test)
 {
 	static const u64 nows[] = { 0, 1, 2 * CALENDAR_FAR, U64_MAX - CALENDAR_FAR - 1, U64_MAX };
@@ -137,8 +137,8 @@ static void walk(struct kunit *test, struct calendar_position *position,
 }
 
 /*
- * Against a list of all windows: CPUs walk through two tables with a change at a random
- * boundary, and to a stop. Each has each window once, in order, at its moment.
+ * Compare with a list of all windows: CPUs walk through two tables with a change at a random
+ * boundary, and to a stop. Each CPU gets each of its windows once, in order, at its moment.
  */
 static void change_test(struct kunit *test)
 {
@@ -163,7 +163,7 @@ static void change_test(struct kunit *test)
 		stop.at = calendar_cycle_start(&made[1].table, change.at, cycles[1]);
 		for (slot = 0; slot < SLOTS; slot++) {
 			calendar_position_begin(&position, &made[0].table, slot, origin);
-			/* As the module does for a CPU that has nothing to do. */
+			/* As the module does for a CPU without windows. */
 			if (!position.table)
 				calendar_position_begin(&position, change.table, slot, change.at);
 			walk(test, &position, &made[0].table, origin, cycles[0], &change);
@@ -173,7 +173,7 @@ static void change_test(struct kunit *test)
 	}
 }
 
-/* Cycles that have passed are left out; not the one that goes on, nor a change. */
+/* Cycles that have passed are skipped, but not the present one, and not a change. */
 static void pass_test(struct kunit *test)
 {
 	struct calendar_position position;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * calendar/state.c: what may happen to a unit, and what becomes of it.
+ * calendar/state.c: the events of a unit, and its states after them.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -26,7 +26,7 @@ static int after(const enum calendar_event *events, unsigned int n)
 #define AFTER(...) after((const enum calendar_event[]) { __VA_ARGS__ },			\
 	sizeof((const enum calendar_event[]) { __VA_ARGS__ }) / sizeof(enum calendar_event))
 
-/* A window in time, and one that is used up. */
+/* A window that ends in time, and one that is overrun. */
 static void ways_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, AFTER(CALENDAR_CALL, CALENDAR_DISPATCH), (int)CALENDAR_GO);
@@ -41,7 +41,7 @@ static void ways_test(struct kunit *test)
 				    CALENDAR_TIMEOUT, CALENDAR_CALL), (int)CALENDAR_WAITING);
 }
 
-/* A window that ends before its thread has the CPU leaves it waiting, never stuck. */
+/* A window that ends before its thread gets the CPU leaves it waiting, never stuck. */
 static void never_ran_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, AFTER(CALENDAR_CALL, CALENDAR_DISPATCH, CALENDAR_TIMEOUT),
@@ -61,7 +61,7 @@ static void stale_stop_test(struct kunit *test)
 				    CALENDAR_RESUME, CALENDAR_STOP), (int)CALENDAR_RUNS);
 }
 
-/* What is possible, from each state that can be reached. */
+/* Every event is legal or rejected as expected, from each state that can be reached. */
 static void legal_test(struct kunit *test)
 {
 	bool reached[CALENDAR_STATES] = { [CALENDAR_OUT] = true };
@@ -78,7 +78,7 @@ static void legal_test(struct kunit *test)
 	}
 	for (state = 0; state < CALENDAR_STATES; state++) {
 		KUNIT_EXPECT_TRUE(test, reached[state]);
-		/* Whatever happens, it can end, and a moment of the table's is no mistake. */
+		/* In every state a unit can leave, and a moment of the table is not an error. */
 		KUNIT_EXPECT_EQ(test, calendar_next_state(state, CALENDAR_LEAVE),
 				(int)CALENDAR_OUT);
 		KUNIT_EXPECT_NE(test, calendar_next_state(state, CALENDAR_DISPATCH), -EINVAL);

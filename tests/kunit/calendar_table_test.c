@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * calendar/table.c: which entry of a table is wrong, and why; against a slow reference.
+ * calendar/table.c: which entry of a table is wrong, and why; compared with a slow reference.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -29,7 +29,7 @@ static const struct calendar_limits limits = {
 	.gap_function = 1, .share = 90, .has_cpu = has_cpu, .has_function = has_function,
 };
 
-/* So that random tables take too much often enough. */
+/* Limits so tight that random tables exceed the share often enough. */
 static const struct calendar_limits tight = {
 	.major_min = 50, .major_max = 1000, .budget_min = 2, .gap_user = 4,
 	.gap_function = 1, .share = 60, .has_cpu = has_cpu, .has_function = has_function,
@@ -60,7 +60,7 @@ static void expect(struct kunit *test, struct calendar_verdict found, u32 reason
 	KUNIT_EXPECT_EQ(test, found.other, other);
 }
 
-/* Each mistake in a unit is found, and where. */
+/* Each mistake in a unit is found, with its place. */
 static void units_test(struct kunit *test)
 {
 	const struct apic_calendar_unit good[UNITS] = {
@@ -97,7 +97,7 @@ static void units_test(struct kunit *test)
 	       APIC_CALENDAR_BAD_COUNT, none, none);
 }
 
-/* Each mistake in an entry is found, at its edge. */
+/* Each mistake in an entry is found, right at the limit. */
 static void entries_test(struct kunit *test)
 {
 	const struct apic_calendar_unit units[] = {
@@ -130,7 +130,7 @@ static void entries_test(struct kunit *test)
 	CHECK(100, entries[0].budget = 15, APIC_CALENDAR_OVERLAP, 2, 0);
 	CHECK(100, entries[0].budget = 14, APIC_CALENDAR_GAP, 2, 0);
 	CHECK(100, entries[2].budget = 11, APIC_CALENDAR_GAP, 3, 2);
-	/* Of CPU 0, 90 of 100 may be used: 35 by windows, 13 by gaps. */
+	/* On CPU 0, 90 of 100 may be used: 35 are by windows, 13 by gaps. */
 	CHECK(100, entries[1].budget = 86, APIC_CALENDAR_OK, none, none);
 	CHECK(100, entries[1].budget = 87, APIC_CALENDAR_LOAD_SHARE, 1, none);
 	/* Around the end of the cycle. */
@@ -151,8 +151,8 @@ static u64 gap_of(const struct apic_calendar_unit *unit)
 }
 
 /*
- * The same by brute force: each pair of entries, and each tick of a cycle. The entry
- * before is that which ends last on the CPU.
+ * Check by brute force: each pair of entries, and each tick of a cycle. The previous entry is
+ * the one that ends last on the CPU.
  */
 static struct calendar_verdict slow(const struct apic_calendar_unit *units, u64 major,
 				    const struct apic_calendar_entry *entries, u32 n)
@@ -238,7 +238,7 @@ static struct calendar_verdict slow(const struct apic_calendar_unit *units, u64 
 	return found;
 }
 
-/* Random tables: mostly nearly right, so that each verdict is seen often. */
+/* Random tables, mostly nearly right, so that each verdict occurs often. */
 static void property_test(struct kunit *test)
 {
 	struct apic_calendar_unit units[UNITS] = {
@@ -287,7 +287,7 @@ static void property_test(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, found.other, wanted.other);
 		often[found.reason]++;
 	}
-	/* The comparison is worth something. */
+	/* Make sure that the comparison was meaningful. */
 	KUNIT_EXPECT_GT(test, often[APIC_CALENDAR_OK], 1000U);
 	for (i = APIC_CALENDAR_BAD_UNIT; i <= APIC_CALENDAR_LOAD_SHARE; i++)
 		KUNIT_EXPECT_GT_MSG(test, often[i], 100U, "reason %u", i);

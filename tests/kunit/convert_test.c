@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the reference CPU's TSC to another's, and back.
+ * Conversions from the reference CPU's TSC to another's, and back.
  */
 #include <kunit/test.h>
 #include <linux/apic_clock.h>
@@ -11,7 +11,7 @@
 #define BEHIND	2
 #define UNKNOWN	3
 
-/* What was measured. */
+/* Return the skew that the test defines. */
 int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew)
 {
 	static const struct apic_clock_skew known[] = {
@@ -43,7 +43,7 @@ static void both_ways_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_clock_from_cpu(AHEAD, 5000, NULL), 4000ULL);
 }
 
-/* The farther end of the bounds, and everything if there are none. */
+/* The error is the farther end of the bounds, and U64_MAX without bounds. */
 static void error_test(struct kunit *test)
 {
 	u64 error = 5;
@@ -61,7 +61,7 @@ static void error_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, error, U64_MAX);
 }
 
-/* Never stays never, and does not become soon; a moment at the beginning stays there. */
+/* Never stays never, and does not wrap to a near moment; a moment at the beginning stays there. */
 static void ends_test(struct kunit *test)
 {
 	int cpu;

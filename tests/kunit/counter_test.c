@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TSC cycles to counts of the one-shot counter, at their limits.
+ * Conversions from TSC cycles to counts of the one-shot counter, at their limits.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -161,7 +161,7 @@ static void every_rate_test(struct kunit *test)
 	}
 }
 
-/* The short way gives what the long one does, or a tick more. */
+/* The short computation gives the same result as the long one, or a tick more. */
 static void near_test(struct kunit *test)
 {
 	struct apic_timer_counter counter;
@@ -199,7 +199,7 @@ static void near_test(struct kunit *test)
 	}
 }
 
-/* Reach is what the counter can do, nearly all of it, and never more. */
+/* Reach is nearly the counter's maximum, and never more. */
 static void reach_test(struct kunit *test)
 {
 	struct apic_timer_counter counter;
@@ -216,7 +216,7 @@ static void reach_test(struct kunit *test)
 		exact = apic_timer_sim_ticks_to_cycles((u64)U32_MAX << 7,
 						       rates[i].cycles,
 						       rates[i].ticks);
-		/* Slow counters: mult has but 20 bits, and reach has less. */
+		/* Slow counters: mult has only 20 bits, and reach even fewer. */
 		KUNIT_EXPECT_LE_MSG(test, counter.max_delta, exact + (exact >> 19),
 				    "%llu Hz and a TSC of %llu Hz", rates[i].ticks,
 				    rates[i].cycles);
@@ -232,7 +232,7 @@ static void reach_test(struct kunit *test)
 	}
 }
 
-/* Longer distances never give shorter expiries, also where the divider changes. */
+/* Longer distances never give shorter expiries, even where the divider changes. */
 static void monotonic_test(struct kunit *test)
 {
 	struct apic_timer_counter counter;
@@ -251,7 +251,7 @@ static void monotonic_test(struct kunit *test)
 			step = 1 + cycles / 5000;
 			count = apic_timer_counter_convert(&counter, cycles);
 			ticks = (u64)count.count << count.divider;
-			/* Except what rounding to a coarser divider takes. */
+			/* Except for the rounding of a coarser divider. */
 			KUNIT_ASSERT_GE(test,
 					ticks + (1ULL << count.divider) - 1,
 					last);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * device/bucket.h: up to N wake-ups a second, and up to M in one go.
+ * device/bucket.h: up to N wake-ups a second, and up to M at once.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -21,7 +21,7 @@ static unsigned int take(struct device_bucket *bucket, u64 now, unsigned int tri
 	return taken;
 }
 
-/* A new bucket is full, also when the TSC has only just begun. */
+/* A new bucket is full, even if the TSC has only just started. */
 static void burst_test(struct kunit *test)
 {
 	struct device_bucket bucket = {}, early = {};
@@ -30,7 +30,7 @@ static void burst_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(&early, 0, 100), BURST);
 }
 
-/* It fills by one token an interval, up to the burst. */
+/* A bucket fills by one token an interval, up to the burst. */
 static void refill_test(struct kunit *test)
 {
 	struct device_bucket bucket = {};
@@ -43,7 +43,7 @@ static void refill_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(&bucket, now + 1000 * INTERVAL, 100), BURST);
 }
 
-/* In any window there are no more than the burst and what the window is long. */
+/* No window has more tokens than the burst plus one for each interval in it. */
 static void bound_test(struct kunit *test)
 {
 	struct device_bucket bucket = {};
@@ -57,7 +57,7 @@ static void bound_test(struct kunit *test)
 		taken += take(&bucket, now, 1);
 		KUNIT_ASSERT_LE(test, (u64)taken, BURST + (now - began) / INTERVAL);
 	}
-	/* And no fewer where there are enough that ask. */
+	/* And no fewer if there are enough requests. */
 	now += INTERVAL * BURST;
 	began = now;
 	for (taken = 0; now < began + 100 * INTERVAL; now += 10)
@@ -65,7 +65,7 @@ static void bound_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, taken, 100 + BURST - 1);
 }
 
-/* What is refused costs nothing. */
+/* A rejected request costs nothing. */
 static void refused_test(struct kunit *test)
 {
 	struct device_bucket bucket = {};
@@ -75,7 +75,7 @@ static void refused_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(&bucket, now + INTERVAL, 100), 1U);
 }
 
-/* What was not used comes back, and a full bucket does not get fuller. */
+/* Unused tokens are returned, and a full bucket does not get fuller. */
 static void return_test(struct kunit *test)
 {
 	struct device_bucket bucket = {}, full = {};
@@ -90,7 +90,7 @@ static void return_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(&full, now, 100), BURST);
 }
 
-/* A TSC that was set back does not close the bucket for as long as it had counted. */
+/* A TSC that was set back does not close the bucket for the time that it had counted. */
 static void set_back_test(struct kunit *test)
 {
 	struct device_bucket bucket = {};
@@ -100,7 +100,7 @@ static void set_back_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(&bucket, 5000 + BURST * INTERVAL, 100), BURST);
 }
 
-/* Timers that are all due at once get their turns, an interval apart; and no one gets more. */
+/* Timers that are all due at once get their turns, an interval apart, and none gets more. */
 static void reserve_test(struct kunit *test)
 {
 	u64 at[TIMERS] = {}, now = 1000000, began = now;
@@ -121,15 +121,15 @@ static void reserve_test(struct kunit *test)
 					TIMERS + BURST + (now - began) / INTERVAL);
 		}
 	}
-	/* Each had its share. */
+	/* Each timer had its share. */
 	KUNIT_EXPECT_GE(test, expired, 1000U - TIMERS);
-	/* What is owed is paid before anyone takes a token again. */
+	/* Debts are paid before a token can be taken again. */
 	KUNIT_EXPECT_FALSE(test, device_bucket_take(&bucket, now, INTERVAL, BURST, TIMERS));
 	now += (TIMERS + 1) * INTERVAL;
 	KUNIT_EXPECT_TRUE(test, device_bucket_take(&bucket, now, INTERVAL, BURST, TIMERS));
 }
 
-/* Nor does who has timers stopped before they expire, whoever has paid for them how. */
+/* Stopping timers before they expire gains no tokens, however they were paid for. */
 static void stopped_test(struct kunit *test)
 {
 	u64 at[TIMERS] = {}, now = 1000000, began = now;
@@ -156,11 +156,11 @@ static void stopped_test(struct kunit *test)
 			at[i] = now + prandom_u32_state(&rnd) % (30 * INTERVAL);
 		}
 	}
-	/* They come to nothing less. */
+	/* They lose no tokens either. */
 	KUNIT_EXPECT_GE(test, expired, 500U);
 }
 
-/* A TSC that was set back cancels what was owed, except as much as may be. */
+/* A TSC that was set back cancels debts, except for the maximum that may be owed. */
 static void owed_set_back_test(struct kunit *test)
 {
 	struct device_bucket bucket = {};
@@ -174,7 +174,7 @@ static void owed_set_back_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, at, 5000 + (TIMERS + 1) * INTERVAL);
 }
 
-/* The limits are changed while it is in use. */
+/* The limits are changed while the bucket is in use. */
 static void changed_test(struct kunit *test)
 {
 	struct device_bucket bucket = {};
@@ -183,7 +183,7 @@ static void changed_test(struct kunit *test)
 
 	for (i = 0; i < 10; i++)
 		device_bucket_take(&bucket, now, 1000 * INTERVAL, 10, 0);
-	/* Not closed for the 10,000 intervals that these were. */
+	/* It is not closed for the time of these 10,000 intervals. */
 	now += 2 * INTERVAL;
 	for (i = 0; i < 10; i++)
 		taken += device_bucket_take(&bucket, now, INTERVAL, 2, 0);

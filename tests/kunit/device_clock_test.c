@@ -17,7 +17,7 @@ static u64 random_u64(void)
 	return (u64)prandom_u32_state(&rnd) << 32 | prandom_u32_state(&rnd);
 }
 
-/* A page as the kernel's timekeeping would fill it for a TSC of @khz. */
+/* Make a page as the kernel's timekeeping would fill it for a TSC of @khz. */
 static struct apic_timer_page page_of(u32 khz)
 {
 	struct apic_timer_page page = {
@@ -38,7 +38,7 @@ static int device_clock_test_init(struct kunit *test)
 	return 0;
 }
 
-/* As the kernel computes it, with all digits. */
+/* Compute as the kernel does, with all digits. */
 static u64 slow_mono(const struct apic_timer_page *page, u64 tsc)
 {
 	unsigned __int128 sum = tsc > page->tsc ? tsc - page->tsc : 0;
@@ -62,7 +62,7 @@ static void mono_test(struct kunit *test)
 	}
 }
 
-/* The first TSC value at which the clock shows the moment, and no other. */
+/* The result is the first TSC value at which the clock shows the moment. */
 static void first_test(struct kunit *test)
 {
 	unsigned int r, i;
@@ -81,7 +81,7 @@ static void first_test(struct kunit *test)
 	}
 }
 
-/* Too far to be converted: a moment on the way, and never one behind. */
+/* A moment too far to be converted gives one on the way, never a later one. */
 static void far_test(struct kunit *test)
 {
 	unsigned int r, i;
@@ -97,7 +97,7 @@ static void far_test(struct kunit *test)
 				continue;
 			tsc = device_clock_tsc(&page, mono);
 			KUNIT_EXPECT_LE(test, slow_mono(&page, tsc), mono + 1000);
-			/* Farther than a second, or just right. */
+			/* Either farther than a second, or exact. */
 			if (slow_mono(&page, tsc) < mono)
 				KUNIT_EXPECT_GT(test, tsc - page.tsc, rates[r] * 1000ULL);
 		}

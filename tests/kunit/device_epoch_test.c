@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * device/epoch.c: who waits is notified of a new epoch, with interrupts on.
+ * device/epoch.c: waiters are notified of a new epoch, with interrupts on.
  */
 #include <kunit/test.h>
 #include <linux/irqflags.h>
@@ -34,7 +34,7 @@ static struct device_epoch_waiter *crowd(struct kunit *test)
 	return waiters;
 }
 
-/* An epoch begins with interrupts off, and calls none of any number. */
+/* An epoch begins with interrupts off, and calls no waiter then. */
 static void interrupts_on_test(struct kunit *test)
 {
 	struct device_epoch_waiter *waiters = crowd(test);
@@ -53,7 +53,7 @@ static void interrupts_on_test(struct kunit *test)
 		device_epoch_del(&waiters[i]);
 }
 
-/* Who has left is not notified; who stays, in each epoch. */
+/* A removed waiter is not notified; a remaining one is, in each epoch. */
 static void left_test(struct kunit *test)
 {
 	struct device_epoch_waiter *waiters = crowd(test);
@@ -82,5 +82,5 @@ static struct kunit_suite device_epoch_test_suite = {
 };
 
 kunit_test_suite(device_epoch_test_suite);
-/* It has no module of its own here. */
+/* device/epoch.c is not a module of its own here. */
 #include "device/epoch.c"

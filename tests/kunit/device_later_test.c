@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * device/later.c: what handlers leave is done some at a time, all of it, and not what is cancelled.
+ * device/later.c: all work of handlers is done, a batch at a time, except cancelled work.
  *
- * Interrupts are off, so that no interrupt of the real machine does it: the cases do.
+ * Interrupts are off, so that the cases do the work, and not interrupts of the real machine.
  */
 #include <kunit/test.h>
 #include <linux/irqflags.h>
 
 #include "machine.h"
 
-/* It has no module of its own here. */
+/* device/later.c is not a module of its own here. */
 #include "device/later.c"
 
 #define MOST	(3 * BATCH)
@@ -56,7 +56,7 @@ static void leave(unsigned int n)
 		device_later(&laters[i]);
 }
 
-/* As the interrupt does it. */
+/* Do what the interrupt does. */
 static void interrupt(void)
 {
 	run(this_cpu_ptr(&later_cpus.work));
@@ -73,7 +73,7 @@ static void pause_ends(void)
 			   MACHINE_LIMIT);
 }
 
-/* In the order of their coming, a pause between some and the next ones. */
+/* Work is done in the order in which it was queued, with a pause after each batch. */
 static void in_turn_test(struct kunit *test)
 {
 	unsigned int i;
@@ -94,7 +94,7 @@ static void in_turn_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, order[i], i);
 }
 
-/* None is made when nothing is left to do after it. */
+/* There is no pause if no work is left after it. */
 static void no_pause_test(struct kunit *test)
 {
 	leave(BATCH);
@@ -107,7 +107,7 @@ static void no_pause_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls, 3 * BATCH);
 }
 
-/* Where no CPU has a timer to end it, none is made. */
+/* There is no pause if no CPU has a timer to end it. */
 static void no_timer_test(struct kunit *test)
 {
 	leave(MOST);
@@ -119,7 +119,7 @@ static void no_timer_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls, MOST);
 }
 
-/* The CPU goes offline in the pause, and the timer that was to end it is cancelled. */
+/* The CPU goes offline in the pause, and the timer that would end it is cancelled. */
 static void died_test(struct kunit *test)
 {
 	leave(MOST);
@@ -129,7 +129,7 @@ static void died_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls, MOST);
 }
 
-/* Whether it is one of those that came last or one that waits for the pause to end. */
+/* Work can be cancelled, whether it was just queued or waits for the pause to end. */
 static void cancel_test(struct kunit *test)
 {
 	leave(BATCH + 2);
@@ -145,7 +145,7 @@ static void cancel_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, order[BATCH], BATCH + 1);
 	KUNIT_EXPECT_EQ(test, order[BATCH + 1], 1);
 	KUNIT_EXPECT_FALSE(test, device_later_cancel(&laters[1]));
-	/* It may be left again. */
+	/* It may be queued again. */
 	device_later(&laters[0]);
 	interrupt();
 	KUNIT_EXPECT_EQ(test, order[BATCH + 2], 0);

@@ -26,13 +26,13 @@ static u64 lead(void)
 	return device_learn_lead(&learn, DEVICE_WAKE_PLAIN, COST, BUDGET);
 }
 
-/* From @low to @low + @range - 1. */
+/* Random number from @low to @low + @range - 1. */
 static u64 around(u64 low, u32 range)
 {
 	return low + prandom_u32_state(&rnd) % range;
 }
 
-/* At first the guess, and never more than the budget. */
+/* At first the lead is the guess, and never more than the budget. */
 static void guess_test(struct kunit *test)
 {
 	KUNIT_EXPECT_GE(test, lead(), GUESS);
@@ -40,7 +40,7 @@ static void guess_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, device_learn_lead(&learn, DEVICE_WAKE_PLAIN, COST, 500), 500ULL);
 }
 
-/* As an idle machine's wake-ups are: one in a hundred is longer. */
+/* Wake-ups of an idle machine: one in a hundred is longer. */
 static void idle_test(struct kunit *test)
 {
 	unsigned int i, late = 0, n = 20000;
@@ -60,7 +60,7 @@ static void idle_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, waited / n, 2000ULL);
 }
 
-/* A tick makes every eighth wake-up longer, and that is known before. */
+/* A tick makes every eighth wake-up longer, and that is known in advance. */
 static void kinds_test(struct kunit *test)
 {
 	unsigned int i, late = 0, n = 20000;
@@ -79,11 +79,11 @@ static void kinds_test(struct kunit *test)
 		device_learn_back(&learn, 200);
 	}
 	KUNIT_EXPECT_LE(test, late, n / 1000);
-	/* Half of what the difference alone would cost. */
+	/* Half the cost of the difference alone. */
 	KUNIT_EXPECT_LE(test, waited / n, 700ULL);
 }
 
-/* A storm: one in ten is ten times as long. That is not waited for with each one. */
+/* A storm: one wake-up in ten is ten times as long. The others do not wait for that. */
 static void storm_test(struct kunit *test)
 {
 	unsigned int i, n = 20000;
@@ -100,14 +100,14 @@ static void storm_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, waited / n, COST + 5000);
 	KUNIT_EXPECT_LE(test, lead(), BUDGET);
 
-	/* And it is forgotten when it is over. */
+	/* And the storm is forgotten when it is over. */
 	for (i = 0; i < 20000; i++)
 		device_learn_wake(&learn, DEVICE_WAKE_PLAIN, around(3550, 60));
 	KUNIT_EXPECT_LE(test, lead(), 3600 + COST + 800);
 	KUNIT_EXPECT_GE(test, lead(), 3600ULL);
 }
 
-/* The kernel leaves by the shortest way of a kind that was seen, less some. */
+/* The kernel allows for the shortest exit of a kind that was seen, less a margin. */
 static void exit_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, device_learn_exit(&learn, DEVICE_RETURN_SWITCHED), 0ULL);
@@ -120,7 +120,7 @@ static void exit_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, device_learn_exit(&learn, DEVICE_RETURN_STRAIGHT), 0ULL);
 }
 
-/* Whatever a caller says of its last sleep: the lead stays within its bounds. */
+/* The lead stays within its bounds, whatever a caller reports about its last sleep. */
 static void hostile_test(struct kunit *test)
 {
 	unsigned int i;
@@ -152,5 +152,5 @@ static struct kunit_suite device_learn_test_suite = {
 };
 
 kunit_test_suite(device_learn_test_suite);
-/* It has no module of its own here. */
+/* device/learn.c is not a module of its own here. */
 #include "device/learn.c"

@@ -28,7 +28,7 @@ static void add(u64 sample)
 	apic_timer_estimate_add(&estimate, sample);
 }
 
-/* From @low to @low + @range - 1, evenly. */
+/* Random number from @low to @low + @range - 1, evenly distributed. */
 static u64 around(u64 low, u32 range)
 {
 	return low + mul_u64_u32_shr(range, prandom_u32_state(&rnd), 32);
@@ -58,7 +58,7 @@ static void empty_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 3000, 3100);
 }
 
-/* The first sample is a mean already. */
+/* The first sample already is a mean. */
 static void first_test(struct kunit *test)
 {
 	add(700);
@@ -66,7 +66,7 @@ static void first_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 2900, 3100);
 }
 
-/* Within 100 samples the mean is that of the latency. */
+/* Within 100 samples the mean converges to that of the latency. */
 static void mean_converges_test(struct kunit *test)
 {
 	unsigned int i;
@@ -121,7 +121,7 @@ static void mean_steps_test(struct kunit *test)
 	}
 }
 
-/* Once the guess has sunk, as few samples exceed the quantile as should. */
+/* Once the guess has faded, only the expected number of samples exceeds the quantile. */
 static void quantile_test(struct kunit *test)
 {
 	static const unsigned int quantiles[] = { 9000, 9900, 9990, 9999 };
@@ -139,7 +139,7 @@ static void quantile_test(struct kunit *test)
 			above += sample > high();
 			apic_timer_estimate_add(&estimate, sample);
 		}
-		/* It errs on the high side, by its step. */
+		/* The estimate errs on the high side, by its step. */
 		KUNIT_EXPECT_LE_MSG(test, above, 200000 / 10000 * rest * 3 / 2,
 				    "quantile %u", quantiles[q]);
 		if (rest >= 1000)
@@ -150,7 +150,7 @@ static void quantile_test(struct kunit *test)
 	}
 }
 
-/* A step up is covered within some samples, however large. */
+/* A step up of any size is covered within some samples. */
 static void high_step_up_test(struct kunit *test)
 {
 	u64 latency = 500;
@@ -167,7 +167,7 @@ static void high_step_up_test(struct kunit *test)
 	}
 }
 
-/* A step down is followed too, in some windows. */
+/* A step down is followed within some windows. */
 static void high_step_down_test(struct kunit *test)
 {
 	unsigned int i;
@@ -180,7 +180,7 @@ static void high_step_down_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 500, 700);
 }
 
-/* What happens once in a while is covered if the quantile asks for it. */
+/* Rare samples are covered if the quantile asks for it. */
 static void rare_test(struct kunit *test)
 {
 	unsigned int i, late = 0;
@@ -196,7 +196,7 @@ static void rare_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 980, 1200);
 }
 
-/* The largest of the last samples: the first of a rare kind may exceed it, outliers are not. */
+/* The largest of the last samples: the first of a rare kind may exceed it; outliers don't count. */
 static void all_test(struct kunit *test)
 {
 	unsigned int i, late = 0;
@@ -218,7 +218,7 @@ static void all_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 450, 500);
 }
 
-/* The guess fades in windows of 10, 100, 1,000 ... samples, by half of the rest each. */
+/* The guess fades in windows of 10, 100, 1,000 ... samples, by half of the rest in each. */
 static void windows_test(struct kunit *test)
 {
 	static const struct {
@@ -234,7 +234,7 @@ static void windows_test(struct kunit *test)
 	for (pass = 0; pass < 2; pass++) {
 		apic_timer_estimate_init(&estimate, 4000, APIC_TIMER_QUANTILE_ONE);
 		add(500);
-		/* Samples of its own, or of others: it is the same to the guess. */
+		/* The guess fades in the same way with its own samples and with others. */
 		for (i = 0, n = !pass; i < ARRAY_SIZE(steps); i++) {
 			for (; n < steps[i].samples; n++) {
 				if (pass)
@@ -247,7 +247,7 @@ static void windows_test(struct kunit *test)
 	}
 }
 
-/* A guess that waits stays for the longest window; with hurry, it fades as any. */
+/* A waiting guess stays for the longest window; with hurry, it fades like any other. */
 static void wait_test(struct kunit *test)
 {
 	unsigned int i;
@@ -264,14 +264,14 @@ static void wait_test(struct kunit *test)
 
 	apic_timer_estimate_hurry(&estimate);
 	for (i = 1; i <= 110; i++) {
-		/* Once is enough: windows grow all the same. */
+		/* Once is enough: windows still grow. */
 		apic_timer_estimate_hurry(&estimate);
 		add(500);
 	}
 	EXPECT_WITHIN(test, high(), 880, 1000);
 }
 
-/* What comes once in 50 samples is covered all the while that the guess fades. */
+/* An event once in 50 samples is covered all the time while the guess fades. */
 static void fading_covers_test(struct kunit *test)
 {
 	unsigned int i, late = 0;
@@ -287,7 +287,7 @@ static void fading_covers_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 1050, 1150);
 }
 
-/* One that is all zeros, as static memory is: of no use, but no harm. */
+/* An estimate of zeros, as in static memory, is useless but does no harm. */
 static void uninitialised_test(struct kunit *test)
 {
 	unsigned int n;
@@ -300,7 +300,7 @@ static void uninitialised_test(struct kunit *test)
 	EXPECT_WITHIN(test, high(), 0, 3000);
 }
 
-/* A quantile that there isn't is the nearest that there is. */
+/* An invalid quantile is replaced by the nearest valid one. */
 static void wrong_quantile_test(struct kunit *test)
 {
 	static const unsigned int wrong[] = { 0, 1, 10000, 10001, UINT_MAX };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A LAPIC timer, the kernel's clock event core and its tick, as far as the
- * sources of timer interrupts have to do with them. Time is the simulated TSC.
+ * sources of timer interrupts use them. Time is the simulated TSC.
  *
  * The core does what kernel/time/clockevents.c and tick-common.c of Linux 6.1
- * do for one CPU in one-shot mode; where a comment there says why, none does
- * here. The kernel's tick is one event that is due each @period_ns.
+ * do for one CPU in one-shot mode. Comments there are not repeated here. The
+ * kernel's tick is one event that is due each @period_ns.
  */
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>
@@ -34,7 +34,7 @@
 /* Enough for any test, except one that is caught in a loop of interrupts. */
 #define INTERRUPTS_MAX	20000
 
-/* After how many sleeps @free becomes free. */
+/* Number of sleeps after which @free becomes free. */
 #define SLEEPS_WAIT	70
 
 const u32 fake_tsc_rates[] = {
@@ -132,10 +132,10 @@ DEFINE_PER_CPU(bool, lapic_timer_hook_first);
 static const struct lapic_timer_hook *hook;
 
 /**
- * lapic_timer_hook_register() - as the patched kernel's
+ * lapic_timer_hook_register() - as in the patched kernel
  * @wanted:	hook
  *
- * Return: 0; -EBUSY if there is one.
+ * Return: 0; -EBUSY if there already is one.
  */
 int lapic_timer_hook_register(const struct lapic_timer_hook *wanted)
 {
@@ -146,7 +146,7 @@ int lapic_timer_hook_register(const struct lapic_timer_hook *wanted)
 }
 
 /**
- * lapic_timer_hook_unregister() - the reverse
+ * lapic_timer_hook_unregister() - undo lapic_timer_hook_register()
  * @was:	hook
  */
 void lapic_timer_hook_unregister(const struct lapic_timer_hook *was)
@@ -154,7 +154,7 @@ void lapic_timer_hook_unregister(const struct lapic_timer_hook *was)
 	hook = NULL;
 }
 
-/* The kernel's clock event device for it: arch/x86/kernel/apic/apic.c */
+/* The kernel's clock event device for the LAPIC timer: arch/x86/kernel/apic/apic.c */
 
 static u64 ticks_to_tsc(unsigned long ticks)
 {
@@ -207,7 +207,7 @@ static void noop(struct clock_event_device *device)
 static void kernel_event(struct clock_event_device *device);
 
 /**
- * fake_ktime() - the kernel's clock, which goes by the TSC
+ * fake_ktime() - read the kernel's clock, which runs by the TSC
  *
  * Return: ns.
  */
@@ -342,7 +342,7 @@ static void check_new(struct clock_event_device *device)
 }
 
 /**
- * fake_refined() - lapic_update_tsc_freq(): the LAPIC's device has another rate
+ * fake_refined() - lapic_update_tsc_freq(): change the rate of the LAPIC's device
  */
 void fake_refined(void)
 {
@@ -405,7 +405,7 @@ static int replace(struct clock_event_device *device)
 }
 
 /**
- * fake_unbind() - what both ways of unbinding a device have in common
+ * fake_unbind() - common part of both ways to unbind a device
  * @device:	registered
  *
  * Return: 0; -EBUSY.
@@ -429,7 +429,7 @@ int fake_unbind(struct clock_event_device *device)
 /**
  * fake_unbind_device() - clockevents_unbind_device()
  * @device:	registered
- * @cpu:	the one
+ * @cpu:	the only CPU
  *
  * Return: 0; -EBUSY.
  */
@@ -439,7 +439,7 @@ int fake_unbind_device(struct clock_event_device *device, int cpu)
 }
 
 /**
- * fake_offline() - the CPU goes offline: tick_offline_cpu() of Linux 7.2
+ * fake_offline() - take the CPU offline: tick_offline_cpu() of Linux 7.2
  */
 void fake_offline(void)
 {
@@ -455,7 +455,7 @@ void fake_offline(void)
 }
 
 /**
- * fake_devices() - how many devices the kernel knows
+ * fake_devices() - count the devices that the kernel knows
  *
  * Return: number.
  */
@@ -470,17 +470,17 @@ unsigned int fake_devices(void)
 }
 
 /**
- * fake_is_unused() - whether a device has been left as the kernel leaves it
+ * fake_is_unused() - check that a device is in the state in which the kernel leaves it
  * @device:	device
  *
- * Return: true if so: nobody is called for it.
+ * Return: true if so: no function is called for it.
  */
 bool fake_is_unused(const struct clock_event_device *device)
 {
 	return device->event_handler == noop;
 }
 
-/* irq_work of the kind that waits for the next tick, and sleeping */
+/* Lazy irq_work, which waits for the next tick, and sleeping */
 
 /**
  * fake_irq_work_queue() - irq_work_queue()
@@ -510,7 +510,7 @@ void fake_irq_work_sync(struct irq_work *work)
 }
 
 /**
- * fake_irq_work_run() - run what is queued
+ * fake_irq_work_run() - run the queued irq_work
  */
 void fake_irq_work_run(void)
 {
@@ -525,7 +525,7 @@ void fake_irq_work_run(void)
 }
 
 /**
- * fake_msleep() - msleep(), while which nothing else happens
+ * fake_msleep() - msleep(), during which nothing else happens
  * @ms:		milliseconds
  */
 void fake_msleep(unsigned int ms)
@@ -539,9 +539,9 @@ void fake_msleep(unsigned int ms)
 
 /**
  * fake_run() - let time pass
- * @ns:		how long, by the true rate of the TSC
+ * @ns:		time by the true rate of the TSC
  *
- * Ends before its time when the interrupts never end.
+ * Ends early if the interrupts never end.
  *
  * Context: Task, interrupts on.
  */
@@ -574,7 +574,7 @@ void fake_run(u64 ns)
 }
 
 /**
- * fake_idle() - the kernel stops its tick
+ * fake_idle() - stop the kernel's tick
  */
 void fake_idle(void)
 {
@@ -587,7 +587,7 @@ void fake_idle(void)
 }
 
 /**
- * fake_busy() - the kernel's tick goes on, each 4 ms
+ * fake_busy() - restart the kernel's tick, every 4 ms
  */
 void fake_busy(void)
 {
@@ -600,12 +600,12 @@ void fake_busy(void)
 }
 
 /**
- * fake_start() - begin with a machine whose kernel ticks from its LAPIC timer
+ * fake_start() - start a machine whose kernel ticks from its LAPIC timer
  * @test:	the running case
  * @tsc_khz:	rate of the TSC, true and believed
  * @lapic_hz:	rate of the undivided counter in Hz; 0: TSC-deadline mode
  *
- * The source in use is none: the case attaches what it is about.
+ * No source is in use: the case attaches the one it tests.
  */
 void fake_start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 {
@@ -644,7 +644,7 @@ void fake_start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 	if (lapic_hz) {
 		fake.lapic.shift = 32;
 		fake.lapic.mult = div_sc(lapic_hz / 16, NSEC_PER_SEC, 32);
-		/* It is as the kernel believes, to the digit. */
+		/* The true rate is exactly the one that the kernel believes. */
 		fake.hz = mul_u64_u32_shr(16ULL * NSEC_PER_SEC, fake.lapic.mult, 32);
 		fake.lapic.max_delta_ns = delta2ns(0x7FFFFF, &fake.lapic, false);
 		fake.lapic.min_delta_ns = delta2ns(0xF, &fake.lapic, false);
@@ -659,7 +659,7 @@ void fake_start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 }
 
 /**
- * fake_stop() - the kernel ticks from its LAPIC timer as before
+ * fake_stop() - check that the kernel ticks from its LAPIC timer as before
  * @test:	the running case
  */
 void fake_stop(struct kunit *test)

@@ -14,7 +14,7 @@
 
 #define DEFER_MAX	20000ULL	/* defer_ns, on machine_plain */
 #define UNTIL	15000ULL
-/* What an event may be late by: the interrupt, and code. */
+/* Maximum delay of an event: the interrupt, and code. */
 #define LATE	200ULL
 
 static struct apic_timer_list timer;
@@ -66,7 +66,7 @@ static void run_until(u64 tsc)
 	apic_timer_sim_run(tsc, MACHINE_LIMIT);
 }
 
-/* The one event that there was came at @tsc, and was deferred or not. */
+/* Expect a single event, at @tsc, deferred or not. */
 #define EXPECT_EVENT(test, tsc, was_deferred) do {				\
 	u64 __tsc = (tsc);						\
 									\
@@ -83,7 +83,7 @@ static void run_until(u64 tsc)
 static void edges_test(struct kunit *test)
 {
 	static const struct {
-		s64 due;	/* from the fence's moment on */
+		s64 due;	/* relative to the fence's moment */
 		bool deferred;
 	} edges[] = {
 		{ -(s64)DEFER_MAX - 5000, false }, { -(s64)DEFER_MAX - 1, false },
@@ -144,7 +144,7 @@ static void fences(unsigned long long now, unsigned long data)
 	ran(now, data);
 	handlers_until = now + UNTIL;
 	handlers_ret = apic_timer_fence(handlers_until);
-	/* The end of the interrupt programs. */
+	/* The hardware is programmed at the end of the interrupt, not here. */
 	if (apic_timer_sim.programmed != before)
 		handlers_ret = -EIO;
 }
@@ -163,7 +163,7 @@ static void in_handler_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, handlers_ret, 0);
 	EXPECT_EVENT(test, handlers_until, true);
 
-	/* An event that is due when the handler runs, too. */
+	/* Also an event that is due when the handler runs. */
 	now = apic_timer_sim.now;
 	timer.expires = now + 50000;
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
@@ -172,7 +172,7 @@ static void in_handler_test(struct kunit *test)
 	EXPECT_EVENT(test, handlers_until, true);
 }
 
-/* The timer that comes next never expires: the kernel's events meet the fence as without it. */
+/* The next timer never expires: the fence holds for the kernel's events as without the timer. */
 static void never_test(struct kunit *test)
 {
 	struct apic_timer_list never;
@@ -204,7 +204,7 @@ static void never_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&never), 1);
 }
 
-/* Fence upon fence: each event is deferred once, by no more than allowed. */
+/* With one fence after another, each event is deferred once, by no more than allowed. */
 static void once_test(struct kunit *test)
 {
 	unsigned int n;
@@ -226,12 +226,12 @@ static void once_test(struct kunit *test)
 	}
 }
 
-/* Fences that overlap keep both promises; a shorter one takes nothing away. */
+/* Overlapping fences both hold; a shorter one does not shorten the other. */
 static void two_test(struct kunit *test)
 {
 	u64 now = apic_timer_sim.now;
 
-	/* Due within both: at the end of the later one. */
+	/* Due within both: served at the end of the later one. */
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 10000), 0);
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 16000), 0);
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 12000), 0);
@@ -239,7 +239,7 @@ static void two_test(struct kunit *test)
 	run_until(now + 100000);
 	EXPECT_EVENT(test, now + 16000, true);
 
-	/* Due within the first only: not for longer than allowed. */
+	/* Due within the first only: not deferred for longer than allowed. */
 	now = apic_timer_sim.now;
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 10000), 0);
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 35000), 0);
@@ -247,7 +247,7 @@ static void two_test(struct kunit *test)
 	run_until(now + 100000);
 	EXPECT_EVENT(test, now + 5000 + DEFER_MAX, true);
 
-	/* The same when one that is due within the second only was deferred before it. */
+	/* The same if an event that is due within the second only was deferred before it. */
 	now = apic_timer_sim.now;
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 10000), 0);
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + 35000), 0);
@@ -293,7 +293,7 @@ static void reprogrammed_test(struct kunit *test)
 		EXPECT_EVENT(test, now + cases[i].comes, cases[i].deferred);
 	}
 
-	/* It wants none. */
+	/* The kernel stops its event. */
 	now = apic_timer_sim.now;
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + UNTIL), 0);
 	kernel_at(now + 5000);
@@ -301,7 +301,7 @@ static void reprogrammed_test(struct kunit *test)
 	run_until(now + 100000);
 	KUNIT_EXPECT_EQ(test, events, 0U);
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
-	/* The next is as if nothing had been. */
+	/* The next event is treated as if nothing had happened. */
 	now = apic_timer_sim.now;
 	KUNIT_ASSERT_EQ(test, apic_timer_fence(now + UNTIL), 0);
 	kernel_at(now + 5000);
@@ -310,8 +310,8 @@ static void reprogrammed_test(struct kunit *test)
 }
 
 /*
- * One who sleeps again and again makes the kernel program an event that is
- * overdue, as a timer of the past does: it is the deferred one still.
+ * A task that sleeps again and again makes the kernel program an overdue
+ * event, as a timer in the past does: it still is the deferred event.
  */
 static void overdue_test(struct kunit *test)
 {
@@ -330,9 +330,9 @@ static void overdue_test(struct kunit *test)
 }
 
 /*
- * The same where the deferred event comes due while interrupts are off: what is
- * programmed then is for a moment ahead. Another fence stands by that time, or is
- * set by a handler before the kernel is served.
+ * The same if the deferred event becomes due while interrupts are off: the
+ * kernel then programs a moment ahead. By that time another fence is set, or a
+ * handler sets one before the kernel is served.
  */
 static void overdue_again_test(struct kunit *test)
 {
@@ -365,7 +365,7 @@ static void overdue_again_test(struct kunit *test)
 	}
 }
 
-/* An expiry of mode exact behind the fence does not defer the event once more. */
+/* An expiry of mode exact after the fence does not defer the event again. */
 static void exact_test(struct kunit *test)
 {
 	u64 now = apic_timer_sim.now;
@@ -380,7 +380,7 @@ static void exact_test(struct kunit *test)
 	EXPECT_EVENT(test, now + UNTIL, true);
 }
 
-/* When it is over, the kernel's events take the short way again. */
+/* When a fence is over, the kernel's events take the short path again. */
 static void short_way_test(struct kunit *test)
 {
 	u64 now = apic_timer_sim.now, alone;
@@ -392,7 +392,7 @@ static void short_way_test(struct kunit *test)
 		kernel_at(now + (deferring ? 5000 : 50000));
 		run_until(now + 100000);
 		KUNIT_EXPECT_EQ(test, events, 1U);
-		/* The first after the fence may have to end it. */
+		/* The first event after the fence may have to end it. */
 		kernel_at(apic_timer_sim.now + 5000);
 		run_until(apic_timer_sim.now + 10000);
 		alone = machine_stat(KERNEL_ONLY);
@@ -405,7 +405,7 @@ static void short_way_test(struct kunit *test)
 	}
 	deferred = machine_stat(DEFERRED);
 
-	/* Also when a timer was the last to be pending. */
+	/* Also if a timer was the last to be pending. */
 	now = apic_timer_sim.now;
 	timer.expires = now + 3000;
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
@@ -421,7 +421,7 @@ static void short_way_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(KERNEL_ONLY), alone + 1);
 }
 
-/* Nothing to keep away, and nobody to keep it away from: nothing happens. */
+/* No event to defer, and no timer to defer it for: nothing happens. */
 static void alone_test(struct kunit *test)
 {
 	u64 now = apic_timer_sim.now;
@@ -433,7 +433,7 @@ static void alone_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 }
 
-/* What is refused changes nothing. */
+/* A rejected call changes nothing. */
 static void refused_test(struct kunit *test)
 {
 	struct apic_timer_base *base = machine_base();
@@ -477,7 +477,7 @@ static void gone_test(struct kunit *test)
 	}
 }
 
-/* Any clock, any order: never before the moment, never later than allowed. */
+/* With any clock, in any order, an event is never before the moment, never later than allowed. */
 static void any_test(struct kunit *test)
 {
 	const struct machine_named *m;

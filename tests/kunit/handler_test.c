@@ -2,8 +2,8 @@
 /*
  * What a handler may do: to its own timer, to its neighbours, in the past.
  *
- * Handlers only take notes, for a failing KUnit assertion must not be made in
- * an interrupt.
+ * Handlers only take notes, because a KUnit assertion must not fail in an
+ * interrupt.
  */
 #include <kunit/test.h>
 #include <linux/hardirq.h>
@@ -14,7 +14,7 @@
 
 #define RUNS_MAX	20000
 
-/* What happened, in this order. */
+/* Events, in the order in which they happened. */
 static struct {
 	unsigned int runs;
 	unsigned long data[RUNS_MAX];
@@ -62,7 +62,7 @@ static int handler_test_init(struct kunit *test)
 
 static void handler_test_exit(struct kunit *test)
 {
-	/* Whatever handlers did, none ran inside another or was left. */
+	/* No handler ran inside another, and none was left unfinished. */
 	KUNIT_EXPECT_LE(test, notes.nesting_max, 1U);
 	KUNIT_EXPECT_EQ(test, notes.nesting, 0U);
 	machine_exit(test);
@@ -199,7 +199,7 @@ static void adds_others_in_the_past_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(ADDED_LATE) - late,
 			(u64)ARRAY_SIZE(tree) - 1);
 	KUNIT_EXPECT_EQ(test, notes.stack_low, notes.stack_high);
-	/* Each expires before its parent's generation: the deepest first. */
+	/* Each timer expires before its parent's generation: the deepest first. */
 	KUNIT_EXPECT_EQ(test, notes.data[1], 1UL);
 	KUNIT_EXPECT_EQ(test, notes.data[2], 3UL);
 	KUNIT_EXPECT_EQ(test, notes.data[3], 7UL);
@@ -235,7 +235,7 @@ static void wait_for_self(unsigned long long now, unsigned long data)
 	notes.result[1] = add_apic_timer(&timers[data]);
 	notes.result[2] = del_apic_timer_sync(&timers[data]);
 	notes.good[0] = !apic_timer_pending(&timers[data]);
-	/* Another's is no matter. */
+	/* Another timer's handler does not matter. */
 	notes.result[3] = del_apic_timer_sync(&timers[1]);
 	leave();
 }
@@ -290,7 +290,7 @@ static void free_self(unsigned long long now, unsigned long data)
 	struct heap_timer *heap = (struct heap_timer *)data;
 
 	enter(now, heap->id);
-	/* What the core still read or wrote, it would find in here. */
+	/* If the core still accessed the timer, it would find this pattern. */
 	memset(heap, 0x6b, sizeof(*heap));
 	kfree(heap);
 	leave();
@@ -329,7 +329,7 @@ static void delete_neighbours(unsigned long long now, unsigned long data)
 
 static void deletes_neighbours_test(struct kunit *test)
 {
-	/* 0 has run before; 2, as due as 1, and 3 will not. */
+	/* 0 has run before; 2, which is due with 1, and 3 will not. */
 	arm(test, 0, 1000, note);
 	arm(test, 1, 1000, delete_neighbours);
 	timers[2].expires = timers[1].expires;
@@ -354,7 +354,7 @@ static void pull_neighbour(unsigned long long now, unsigned long data)
 
 static void moves_neighbours_test(struct kunit *test)
 {
-	/* 1 is as due as 0 and is put off; 2 is far and is pulled near. */
+	/* 1 is due with 0 and is put off; 2 is far and is moved near. */
 	arm(test, 0, 1000, pull_neighbour);
 	arm(test, 1, 1001, note);
 	arm(test, 2, 90000, note);

@@ -98,10 +98,10 @@ static void both_are_served_test(struct kunit *test)
 			timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
 			/*
-			 * An event of the kernel's may be deferred by 20 us; or
-			 * be served by an interrupt of ours that comes before it
-			 * has expired, but after the moment that the kernel has
-			 * rounded it down to.
+			 * A kernel event may be deferred by 20 us; or one of our
+			 * interrupts may serve it before it has expired, but
+			 * after the moment that the kernel has rounded it down
+			 * to.
 			 */
 			expect_events(test, 50, LATE_NS + 20000, fake_lapic_rates[j]);
 			KUNIT_EXPECT_GE(test, count, 2000U);
@@ -112,7 +112,7 @@ static void both_are_served_test(struct kunit *test)
 	}
 }
 
-/* The kernel stops its events: ours go on, and the LAPIC isn't stopped. */
+/* The kernel stops its events: our timers continue, and the LAPIC isn't stopped. */
 static void stopped_test(struct kunit *test)
 {
 	unsigned long events;
@@ -131,7 +131,7 @@ static void stopped_test(struct kunit *test)
 	end(test);
 }
 
-/* The kernel takes its rate from its own device; the counter's is by the TSC. */
+/* The kernel takes the rate from its own device; the counter's rate is measured by the TSC. */
 static void refine_test(struct kunit *test)
 {
 	unsigned int i, j;
@@ -153,7 +153,7 @@ static void refine_test(struct kunit *test)
 	}
 }
 
-/* One hook at a time; and what can't be attached leaves all as it was. */
+/* There is one hook at a time, and a failed attach leaves everything as it was. */
 static void attach_fails_test(struct kunit *test)
 {
 	start(test, 3000000, 0);

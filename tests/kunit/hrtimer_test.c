@@ -21,15 +21,15 @@
 /**
  * struct fake_hrtimer - the one hrtimer of the one CPU
  * @function:	its callback, once it was set up
- * @mode:	how it was set up
+ * @mode:	mode with which it was set up
  * @ppb:	how much faster the kernel's clock is than the TSC
  * @latency:	TSC cycles from its expiry to the callback
  * @active:	it is started
- * @at:		when it expires, by the kernel's clock
- * @starts:	how often it was started
- * @other:	how often otherwise than pinned, absolute, and in a hard interrupt
- * @interrupts:	calls of its callback
- * @restarts:	of these, those that asked the kernel for another
+ * @at:		its expiry, by the kernel's clock
+ * @starts:	number of starts
+ * @other:	number of starts that were not pinned, absolute, and for hard interrupt
+ * @interrupts:	number of calls of its callback
+ * @restarts:	number of calls that asked the kernel for a restart
  */
 static struct fake_hrtimer {
 	enum hrtimer_restart (*function)(struct hrtimer *timer);
@@ -51,7 +51,7 @@ static ktime_t fake_now(void)
 	return mul_u64_u64_div_u64(apic_timer_sim.now, NSEC_PER_SEC + fake.ppb, tsc_hz());
 }
 
-/* It reads the TSC, which takes a while. */
+/* Read the kernel's clock: it reads the TSC, which takes a while. */
 static ktime_t fake_get(void)
 {
 	apic_timer_sim.now += apic_timer_sim.machine.cost;
@@ -151,7 +151,7 @@ static void ran(unsigned long long now, unsigned long data)
 
 static DEFINE_APIC_TIMER(timer, ran, (unsigned long)&timer);
 
-/* However the clock runs against the TSC, no expiry is early, and none late for long. */
+/* At any rate of the clock against the TSC, no expiry is early, and none is very late. */
 static void in_time_test(struct kunit *test)
 {
 	static const s64 ppb[] = { 0, 1, -1, 200000, -200000 };
@@ -181,7 +181,7 @@ static void in_time_test(struct kunit *test)
 	}
 }
 
-/* The kernel's clock counts ns: none is programmed that begins before the expiry. */
+/* The kernel's clock counts ns: no moment before the expiry is programmed. */
 static void rounded_up_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -202,7 +202,7 @@ static void rounded_up_test(struct kunit *test)
 	}
 }
 
-/* What is past comes at once, by the clock as it is then. */
+/* A past expiry is programmed for now, by the clock's present time. */
 static void past_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -216,7 +216,7 @@ static void past_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u64)fake.at, now);
 	apic_timer_source_hrtimer.program(0);
 	KUNIT_EXPECT_EQ(test, (u64)fake.at, (u64)fake_now());
-	/* The one returned is what the kernel was given. */
+	/* The returned moment is the one that the kernel was given. */
 	now = apic_timer_source_hrtimer.program(apic_timer_sim.now + 1000);
 	KUNIT_EXPECT_EQ(test, (u64)fake.at, now);
 	KUNIT_EXPECT_GT(test, now, (u64)fake_now());
@@ -224,7 +224,7 @@ static void past_test(struct kunit *test)
 	end(test);
 }
 
-/* One that is farther away than a ktime_t holds takes hops, each of years. */
+/* An expiry farther away than a ktime_t can hold takes hops, each of years. */
 static void far_test(struct kunit *test)
 {
 	u64 distance;
@@ -266,10 +266,10 @@ static void earlier_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.starts, starts + 1);
 	run(NSEC_PER_MSEC + 1000);
 	KUNIT_EXPECT_EQ(test, count, 1U);
-	/* The first one is programmed for again. */
+	/* The hardware is programmed for the first timer again. */
 	KUNIT_EXPECT_TRUE(test, fake.active);
 
-	/* One that is later, or deleted, leaves the hardware as it is. */
+	/* A timer that is later, or deleted, does not change the hardware. */
 	starts = fake.starts;
 	near.expires = timer.expires + NSEC_PER_MSEC;
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&near), 0);
@@ -277,12 +277,12 @@ static void earlier_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.starts, starts);
 	run(20 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, count, 2U);
-	/* Nothing is pending: nothing interrupts. */
+	/* No timer is pending: there is no interrupt. */
 	KUNIT_EXPECT_FALSE(test, fake.active);
 	end(test);
 }
 
-/* A handler arms its timer again, for what is past by then too. */
+/* A handler arms its timer again, even for a moment that is past by then. */
 static unsigned int again_left;
 
 static void again(unsigned long long now, unsigned long data)
@@ -315,7 +315,7 @@ static void again_test(struct kunit *test)
 	end(test);
 }
 
-/* A CPU that goes offline is interrupted no more, and one that comes is again. */
+/* A CPU that goes offline is not interrupted any more; one that comes online is again. */
 static void detached_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -347,7 +347,7 @@ static void described_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_timer_query(0, &info), 0);
 	KUNIT_EXPECT_STREQ(test, info.source, "hrtimer");
 	KUNIT_EXPECT_EQ(test, (int)info.hardware, (int)APIC_TIMER_HW_HRTIMER);
-	/* The kernel's events do not come through it. */
+	/* The kernel's events do not use this source. */
 	KUNIT_EXPECT_FALSE(test, apic_timer_source_hrtimer.shared);
 	end(test);
 }

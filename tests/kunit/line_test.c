@@ -16,13 +16,13 @@ static u64 random64(struct rnd_state *rnd)
 	return (u64)prandom_u32_state(rnd) << 32 | prandom_u32_state(rnd);
 }
 
-/* Up to 64 bits, of any size alike. */
+/* Random number of up to 64 bits; all sizes are equally likely. */
 static u64 random_size(struct rnd_state *rnd)
 {
 	return random64(rnd) >> prandom_u32_state(rnd) % 64;
 }
 
-/* As the kernel may have it: fraction below a second, a clock source of 1 MHz to 10 GHz. */
+/* A line as in the kernel: fraction below a second, a clock source of 1 MHz to 10 GHz. */
 static struct apic_timer_line random_line(struct rnd_state *rnd)
 {
 	struct apic_timer_line line = {
@@ -36,7 +36,7 @@ static struct apic_timer_line random_line(struct rnd_state *rnd)
 	return line;
 }
 
-/* The first TSC that reads a moment or more, and none before. */
+/* The result is the first TSC at which the clock has reached a moment. */
 static void inverse_test(struct kunit *test)
 {
 	struct apic_timer_line line;
@@ -65,7 +65,7 @@ static void inverse_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, inside, LINES * VALUES / 4U);
 }
 
-/* What a TSC value reads is first read then, or before, with nothing between. */
+/* The time at a TSC value is first reached then, or before, with no other in between. */
 static void read_test(struct kunit *test)
 {
 	struct apic_timer_line line;
@@ -141,7 +141,7 @@ static void near_test(struct kunit *test)
 	}
 }
 
-/* The kernel counts from another TSC value at each tick, which changes nothing. */
+/* The kernel counts from another TSC value at each tick, which changes no result. */
 static void tick_test(struct kunit *test)
 {
 	struct apic_timer_line line, later;

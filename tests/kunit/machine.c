@@ -63,7 +63,7 @@ const struct machine_named machines[] = {
 const unsigned int machines_count = ARRAY_SIZE(machines);
 
 /**
- * machine_tick() - how long the counter's tick is
+ * machine_tick() - return the length of the counter's tick
  * @machine:	the machine
  *
  * Return: TSC cycles, rounded up.
@@ -77,8 +77,8 @@ u64 machine_tick(const struct apic_timer_sim_machine *machine)
 }
 
 /**
- * machine_start() - simulate a machine on which nothing is pending
- * @test:	the running case, aborted when something is pending
+ * machine_start() - simulate a machine on which no timer is pending
+ * @test:	the running case, aborted if a timer is pending
  * @machine:	the machine
  */
 void machine_start(struct kunit *test,
@@ -100,7 +100,7 @@ void machine_start(struct kunit *test,
 	apic_timer_throttle_reset(&base->throttle, 0);
 
 	apic_timer_mux_reset();
-	/* What it does takes time of the simulated CPU. */
+	/* The watchdog's work takes time of the simulated CPU. */
 	apic_timer_watchdog_offline();
 	apic_timer_calibrate();
 }
@@ -118,7 +118,7 @@ int machine_init(struct kunit *test)
 }
 
 /**
- * machine_exit() - exit function of suites: nothing may be left behind
+ * machine_exit() - exit function of suites: check that no timer is left
  * @test:	the case
  */
 void machine_exit(struct kunit *test)

@@ -108,7 +108,7 @@ static void turns_take_no_longer_than_there_is_time(struct kunit *test)
 			KUNIT_EXPECT_LE(test, (turns * turn[i]) >> 10, cycles);
 			KUNIT_EXPECT_GT(test, ((turns + 1) * turn[i]) >> 10, cycles - 1);
 		}
-	/* The loop ends by a count that reaches 0: none would be 2^64. */
+	/* The loop ends when its count reaches 0: a count of 0 would be 2^64 turns. */
 	KUNIT_EXPECT_EQ(test, measure_turns(0, 1024), 1);
 	KUNIT_EXPECT_EQ(test, measure_turns(100, 0), 1);
 }

@@ -25,7 +25,7 @@
 static struct apic_timer_list timers[3];
 static struct rnd_state rnd;
 
-/* Of each timer: how often it ran, and its last and extreme errors. */
+/* For each timer: number of runs, and last and extreme errors. */
 static struct {
 	unsigned int runs, order;
 	s64 error, least, most;
@@ -89,7 +89,7 @@ static void run_for(u64 cycles)
 	apic_timer_sim_run(apic_timer_sim.now + cycles, MACHINE_LIMIT);
 }
 
-/* Arm timer 0 @n times, each after the one before has run. */
+/* Arm timer 0 @n times, each time after it has run. */
 static void shots(struct kunit *test, unsigned int n)
 {
 	while (n--) {
@@ -112,7 +112,7 @@ static void kernel_at(u64 tsc)
 	local_irq_restore(flags);
 }
 
-/* Armed at its expiry, and as late as the machine. */
+/* In mode raw the hardware is programmed for the expiry, and the handler is late by the latency. */
 static void raw_test(struct kunit *test)
 {
 	timers[0].flags = APIC_TIMER_RAW;
@@ -122,7 +122,7 @@ static void raw_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, records[0].most, (s64)machine_plain.latency + 20);
 }
 
-/* Early by what it is late: within 100 expiries the errors centre on 0. */
+/* Mode mean subtracts the mean latency: within 100 expiries the errors centre on 0. */
 static void mean_test(struct kunit *test)
 {
 	unsigned int step;
@@ -143,7 +143,7 @@ static struct {
 	u64 runs, missed, early;
 } periodic;
 
-/* As the documentation of apic_timer_forward_period() has it. */
+/* As in the documentation of apic_timer_forward_period(). */
 static void run_again(unsigned long long now, unsigned long data)
 {
 	struct apic_timer_list *timer = (struct apic_timer_list *)data;
@@ -156,7 +156,7 @@ static void run_again(unsigned long long now, unsigned long data)
 	add_apic_timer(timer);
 }
 
-/* A handler that starts too early half of the time runs once for each moment all the same. */
+/* A handler that starts too early half of the time still runs once for each moment. */
 static void mean_periodic_test(struct kunit *test)
 {
 	struct apic_timer_list *timer = &timers[0];
@@ -178,9 +178,9 @@ static void mean_periodic_test(struct kunit *test)
 }
 
 /*
- * A CPU that is taken away for a millisecond each time, as an overloaded host
- * does to a guest, makes a mean of a millisecond. Once it is left alone the
- * first expiry is early, but only by so much.
+ * If the CPU is taken away for a millisecond each time, as an overloaded host
+ * does to a guest, the mean is a millisecond. When that ends, the first expiry
+ * is early, but only by a limited amount.
  */
 static void mean_capped_test(struct kunit *test)
 {
@@ -205,12 +205,12 @@ static void mean_capped_test(struct kunit *test)
 		run_for(8 * rates[i]);
 		KUNIT_EXPECT_EQ(test, records[0].runs, 1U);
 		KUNIT_EXPECT_GE(test, records[0].error, -most);
-		/* What a deep idle state takes is still made up for. */
+		/* The latency of a deep idle state is still compensated for. */
 		KUNIT_EXPECT_LE(test, records[0].error, -most / 2);
 	}
 }
 
-/* From the first expiry on, what the budget allows for is in time. */
+/* From the first expiry on, handlers are in time, as far as the budget allows. */
 static void exact_test(struct kunit *test)
 {
 	static const u64 latencies[] = { 0, 100, 2000, 4500, 500, 0 };
@@ -240,9 +240,10 @@ static void told_test(struct kunit *test)
 }
 
 /*
- * Whatever the latencies, near and far, with short and long budgets, several
- * timers at once: an exact one never starts early, never waits longer than its
- * budget, and is not later than its latency is longer than its budget.
+ * With all kinds of latencies, near and far, with short and long budgets, and
+ * with several timers at once, an exact one never starts early and never spins
+ * longer than its budget. It is late by no more than its latency exceeds its
+ * budget.
  */
 static void exact_never_early_test(struct kunit *test)
 {
@@ -281,7 +282,7 @@ static void exact_never_early_test(struct kunit *test)
 	}
 }
 
-/* It is armed no earlier than its budget allows. */
+/* The hardware is programmed no earlier than the budget allows. */
 static void budget_test(struct kunit *test)
 {
 	static const unsigned int budgets[] = { 1, 100, 1000, 4000 };
@@ -302,14 +303,14 @@ static void budget_test(struct kunit *test)
 		run_for(100000);
 	}
 
-	/* A larger one than the module's is in time again. */
+	/* With a larger budget than the module's, it is in time again. */
 	timers[0].spin_budget = 10000;
 	forget();
 	shots(test, 100);
 	KUNIT_EXPECT_LE(test, records[0].most, 2LL);
 }
 
-/* Closer together than a dispatch takes: in order, each as late as it is. */
+/* Expiries closer together than a dispatch takes run in order; each delay counts for itself. */
 static void close_test(struct kunit *test)
 {
 	unsigned int i, n;
@@ -321,7 +322,7 @@ static void close_test(struct kunit *test)
 	before = lead()->exact[0];
 	for (n = 0; n < 2000; n++) {
 		forget();
-		/* Added in another order than they expire. */
+		/* Add them in another order than they expire. */
 		for (i = ARRAY_SIZE(timers); i--;)
 			timers[i].expires = apic_timer_sim.now + 20000 + 3 * i;
 		for (i = ARRAY_SIZE(timers); i--;)
@@ -336,11 +337,11 @@ static void close_test(struct kunit *test)
 						records[i - 1].error);
 		}
 	}
-	/* Being second is nobody's latency. */
+	/* The wait for an earlier handler is not learnt as latency. */
 	KUNIT_EXPECT_LE(test, lead()->exact[0], before + 50);
 }
 
-/* What is nearer than a way out of the interrupt and back is waited for. */
+/* The interrupt waits for an expiry that is nearer than leaving and entering it takes. */
 static void near_test(struct kunit *test)
 {
 	u64 interrupts;
@@ -376,7 +377,7 @@ static void late_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, apic_timer_pending(&timers[0]));
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 0);
 
-	/* The next one in time runs again. */
+	/* The next expiry in time runs its handler again. */
 	apic_timer_sim.machine.latency = 100;
 	shots(test, 1);
 	KUNIT_EXPECT_EQ(test, records[0].runs, 2U);
@@ -392,7 +393,7 @@ static void kernel_event(u64 now)
 {
 	kernel_events++;
 	kernel_ran = now;
-	/* It takes its time. */
+	/* The kernel's handler takes some time. */
 	apic_timer_sim.now += KERNEL_COST;
 }
 
@@ -402,7 +403,7 @@ static void kernel_start(void)
 	apic_timer_sim.machine.kernel_event = kernel_event;
 }
 
-/* An event of the kernel's just before an exact expiry comes after it. */
+/* A kernel event just before an exact expiry is deferred until after it. */
 static void hold_test(struct kunit *test)
 {
 	static const u64 before[] = { 1, 100, 1000, 3000 };
@@ -427,7 +428,7 @@ static void hold_test(struct kunit *test)
 	}
 }
 
-/* The other modes have that by a flag; without it, the kernel's event makes them late. */
+/* Other modes do that with a flag; without it, the kernel event makes them late. */
 static void undisturbed_test(struct kunit *test)
 {
 	static const unsigned int modes[] = { APIC_TIMER_RAW, APIC_TIMER_MEAN };
@@ -463,7 +464,7 @@ static unsigned int learnt_from(void)
 	       lead()->latency[APIC_TIMER_CPU_TICK_STOPPED].averaged;
 }
 
-/* Its handler learns for itself, and so spares the CPU learning from each expiry. */
+/* With the flag, the handler learns for itself, so the CPU does not learn from each expiry. */
 static void undisturbed_learns_less_test(struct kunit *test)
 {
 	timers[0].flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
@@ -475,7 +476,7 @@ static void undisturbed_learns_less_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, learnt_from(), 1000U / 16 + 1);
 }
 
-/* Mode exact has the flag's effects anyway. It learns also where it is late and does not spin. */
+/* Mode exact always has the flag's effects. It also learns if it is late and does not spin. */
 static void exact_learns_from_all_test(struct kunit *test)
 {
 	timers[0].flags = APIC_TIMER_EXACT | APIC_TIMER_UNDISTURBED;
@@ -484,7 +485,7 @@ static void exact_learns_from_all_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, learnt_from(), 38U);
 }
 
-/* How far it has to come before the expiry is learnt. */
+/* How long before the expiry an event must come in order not to be deferred is learnt. */
 static void hold_learnt_test(struct kunit *test)
 {
 	unsigned int i;
@@ -518,7 +519,7 @@ static void hold_learnt_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, records[0].error, 2LL);
 }
 
-/* Farther away it isn't, nor for modes that promise less. */
+/* An event farther away is not deferred, and neither is one for modes that promise less. */
 static void no_hold_test(struct kunit *test)
 {
 	u64 deferred = machine_stat(DEFERRED), event;
@@ -547,7 +548,7 @@ static void chain(unsigned long long now, unsigned long data)
 	add_apic_timer(&timers[data]);
 }
 
-/* One exact expiry after another from now on, on timer 0. */
+/* Start a chain of exact expiries on timer 0. */
 static void start_chain(struct kunit *test, u64 period)
 {
 	chain_period = period;
@@ -556,7 +557,7 @@ static void start_chain(struct kunit *test, u64 period)
 	run_for(100000);
 }
 
-/* One exact expiry after another: the kernel waits for no longer than one. */
+/* In a chain of exact expiries, a kernel event is deferred for only one of them. */
 static void hold_bounded_test(struct kunit *test)
 {
 	unsigned int i;
@@ -577,8 +578,8 @@ static void hold_bounded_test(struct kunit *test)
 #define NEAR	6000
 
 /*
- * The same while a task restarts a timer of the kernel's that is overdue, for which the
- * kernel programs its event anew each time, for a moment ahead.
+ * The same while a task keeps restarting an overdue kernel timer, for which the kernel
+ * programs its event anew each time, for a moment ahead.
  */
 static void hold_overdue_test(struct kunit *test)
 {
@@ -603,8 +604,7 @@ static void hold_overdue_test(struct kunit *test)
 }
 
 /*
- * The kernel takes back an event that is overdue, and sets another: that one has a
- * limit of its own.
+ * The kernel cancels an overdue event and sets another one, which has a limit of its own.
  */
 static void hold_another_test(struct kunit *test)
 {
@@ -624,7 +624,7 @@ static void hold_another_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + 1);
 }
 
-/* Timer 0 is pending, and the kernel's event deferred that was due just before it. */
+/* Make timer 0 pending, and have a kernel event deferred that was due just before it. */
 static void defer_event(struct kunit *test)
 {
 	add(test, 0, 100000);
@@ -633,7 +633,7 @@ static void defer_event(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kernel_events, 0U);
 }
 
-/* The same for one that is due soon after, with a timer behind it and without. */
+/* The same for an event that is due soon after, with and without a later timer. */
 static void hold_another_soon_test(struct kunit *test)
 {
 	unsigned int behind;
@@ -657,8 +657,8 @@ static void hold_another_soon_test(struct kunit *test)
 }
 
 /*
- * The same where the timer is gone, and a call of another CPU's finds the queue empty:
- * the kernel alone has the hardware then.
+ * The same if the timer is gone, and a call from another CPU finds the queue empty: then
+ * the kernel alone uses the hardware.
  */
 static void hold_forgotten_test(struct kunit *test)
 {
@@ -684,7 +684,7 @@ static void hold_forgotten_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 }
 
-/* The timer is deleted that the kernel's event was deferred for: it is served. */
+/* When the timer that a kernel event was deferred for is deleted, the event is served. */
 static void hold_deleted_test(struct kunit *test)
 {
 	u64 event;
@@ -699,7 +699,7 @@ static void hold_deleted_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, kernel_ran, event + HOLD);
 }
 
-/* An idle CPU without tick takes longer, and is armed for earlier. */
+/* An idle CPU without tick takes longer, so its hardware is programmed earlier. */
 static void stopped_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -724,7 +724,7 @@ static void stopped_test(struct kunit *test)
 	add(test, 0, TICK / 4);
 	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
 			lead()->exact[0]);
-	/* The kernel stops its tick: the expiry is armed anew. */
+	/* The kernel stops its tick: the hardware is programmed anew. */
 	kernel_at(apic_timer_sim.now + 10 * TICK);
 	KUNIT_EXPECT_EQ(test, timers[0].expires - apic_timer_sim.fires,
 			lead()->exact[1]);
@@ -757,7 +757,7 @@ static void unshared_test(struct kunit *test)
 	machine_start(test, &machine_plain);
 }
 
-/* Whoever comes first, busy or idle, in whatever mixture: both are covered. */
+/* In any mixture of busy and idle expiries, both are covered. */
 static void alternating_test(struct kunit *test)
 {
 	static const u64 latency[] = { 300, 460, 1000 };
@@ -782,8 +782,8 @@ static void alternating_test(struct kunit *test)
 }
 
 /*
- * One interrupt in 20 takes long: who covers 90 % does not wait for those, who covers
- * 99 does; and who does not choose has what it had, whatever others choose.
+ * One interrupt in 20 takes long. A timer that covers 90 % does not wait for those, one
+ * that covers 99 % does. A timer that does not choose is not affected by the others' choices.
  */
 static void cover_test(struct kunit *test)
 {
@@ -818,13 +818,13 @@ static void cover_test(struct kunit *test)
 			KUNIT_EXPECT_LE(test, late, 10U);
 			KUNIT_EXPECT_GT(test, spun, few * 4);
 		}
-		/* The same for all others. */
+		/* The lead of all other timers stays the same. */
 		exact = exact ?: lead()->exact[0];
 		KUNIT_EXPECT_LE(test, lead()->exact[0], exact + 20);
 		KUNIT_EXPECT_GE(test, lead()->exact[0] + 20, exact);
 		KUNIT_EXPECT_EQ(test, !covers[i], !lead()->covers);
 	}
-	/* The budget limits it as it limits others. */
+	/* The budget limits it as usual. */
 	timers[0].spin_budget = 500;
 	add(test, 0, 50000);
 	KUNIT_EXPECT_EQ(test, apic_timer_sim.fires, timers[0].expires - 500);
@@ -857,14 +857,14 @@ static u64 subtracted(void)
 		.call[APIC_TIMER_DISPATCH_AT_ONCE];
 }
 
-/* What is subtracted for the call of a handler once the CPU is calibrated. */
+/* Return the cycles subtracted for the call of a handler after a calibration. */
 static u64 calibrated(void)
 {
 	apic_timer_calibrate();
 	return subtracted();
 }
 
-/* The same when the watchdog has measured another call. */
+/* Return the same after the watchdog has measured another call. */
 static u64 watched(void)
 {
 	unsigned long flags;
@@ -875,7 +875,7 @@ static u64 watched(void)
 	return subtracted();
 }
 
-/* All of the call if each takes the same, or nothing. */
+/* The whole cost of a call is subtracted if each call takes the same time, otherwise nothing. */
 static void subtracted_test(struct kunit *test)
 {
 	struct apic_timer_dispatch_cost *cost =
@@ -892,7 +892,7 @@ static void subtracted_test(struct kunit *test)
 	apic_timer_sim.machine.cost = 65;
 	KUNIT_EXPECT_EQ(test, calibrated(), 0ULL);
 
-	/* Some take longer than others: not early, but not sure either. */
+	/* Some calls take longer than others: not early, but not certain either. */
 	apic_timer_sim.machine.cost = 40;
 	KUNIT_EXPECT_EQ(test, calibrated(), 40ULL);
 	early = machine_stat(EARLY_SEEN);
@@ -900,7 +900,7 @@ static void subtracted_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watched(), 0ULL);
 	KUNIT_EXPECT_EQ(test, machine_stat(EARLY_SEEN), early);
 
-	/* Or less than what is taken off: that was early. It doesn't rise again. */
+	/* Or less than is subtracted: that was early. The value doesn't rise again. */
 	apic_timer_sim.machine.cost = 40;
 	KUNIT_EXPECT_EQ(test, calibrated(), 40ULL);
 	apic_timer_sim.machine.cost = 10;
@@ -915,7 +915,7 @@ static void subtracted_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watched(), 0ULL);
 }
 
-/* The watchdog measures also where no hardware can be checked: here, as on hrtimers. */
+/* The watchdog also measures if no hardware can be checked: here, as on hrtimers. */
 static void watched_without_hardware_test(struct kunit *test)
 {
 	u64 early = machine_stat(EARLY_SEEN);
@@ -931,7 +931,7 @@ static void watched_without_hardware_test(struct kunit *test)
 	apic_timer_watchdog_offline();
 }
 
-/* Calibrating takes its time, and lets interrupts in meanwhile. */
+/* Calibration takes a while, and lets interrupts in meanwhile. */
 static void calibrate_irqs_test(struct kunit *test)
 {
 	static const u64 costs[] = { 10, 40, 1000 };
@@ -941,7 +941,7 @@ static void calibrate_irqs_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(costs); i++) {
 		sim->machine.cost = costs[i];
-		/* Ten microseconds, and then the longest call of each way. */
+		/* Ten microseconds, plus the longest call of each kind. */
 		limit = apic_timer_ns_to_tsc(10000) + 1000 + 20 * costs[i];
 		began = sim->now;
 		sim->irqs_on = began;
@@ -960,7 +960,7 @@ static void see_mean(unsigned long long now, unsigned long data)
 	ran(now, data);
 }
 
-/* What the first of two neighbours has to learn does not delay the second. */
+/* Learning from the first of two neighbours does not delay the second. */
 static void learnt_last_test(struct kunit *test)
 {
 	unsigned int i;
@@ -981,7 +981,7 @@ static void learnt_last_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, lead()->mean[APIC_TIMER_CPU_BUSY], before);
 }
 
-/* Steps are seen where there are any; and nothing is where reads are spread out. */
+/* Steps of the TSC are detected, but not if the reads are spread out. */
 static void steps_test(struct kunit *test)
 {
 	u16 seen[APIC_TIMER_CALIBRATE_DELTAS] = {};

@@ -90,7 +90,7 @@ static void leg_test(struct kunit *test)
 	}
 }
 
-/* However far, programming again and again comes to an end soon. */
+/* Over any distance, the number of hops is small. */
 static void delta_converges_test(struct kunit *test)
 {
 	unsigned int bit, hops;
@@ -187,7 +187,7 @@ static void arms_inside(unsigned long long now, unsigned long data)
 	programmed_inside = apic_timer_sim.programmed - before;
 }
 
-/* In the interrupt nothing is armed until its end, and then once. */
+/* In the interrupt the hardware is not programmed until its end, and then once. */
 static void held_in_interrupt_test(struct kunit *test)
 {
 	apic_timer_sim.machine.kernel_event = kernel_event;
@@ -203,7 +203,7 @@ static void held_in_interrupt_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kernel_events, 1U);
 }
 
-/* The hardware has slept: what was armed is armed again. */
+/* The hardware was suspended: its deadline is programmed again. */
 static void rearm_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -220,14 +220,14 @@ static void rearm_test(struct kunit *test)
 	run_for(200000);
 	KUNIT_EXPECT_EQ(test, runs, 1U);
 
-	/* With nothing to arm for, nothing is. */
+	/* Without a deadline, nothing is programmed. */
 	local_irq_save(flags);
 	apic_timer_mux_reprogram();
 	local_irq_restore(flags);
 	KUNIT_EXPECT_FALSE(test, apic_timer_sim.active);
 }
 
-/* One expiry over a distance. Return: how late it was, in cycles. */
+/* Let a timer expire over a distance. Return: how late it was, in cycles. */
 static u64 shoot(struct kunit *test, const struct machine_named *m,
 		 u64 distance)
 {
@@ -242,9 +242,9 @@ static u64 shoot(struct kunit *test, const struct machine_named *m,
 }
 
 /*
- * What an expiry may be late by: the interrupt's latency, code, the tick that
- * the count is rounded up to, and once more all that if the last hop came out
- * short by the drift over 2^17 cycles.
+ * Maximum delay of an expiry: the interrupt's latency, code, the tick that the
+ * count is rounded up to, and all that once more if the last hop was short by
+ * the drift over 2^17 cycles.
  */
 static u64 late_max(const struct apic_timer_sim_machine *machine)
 {
@@ -252,7 +252,7 @@ static u64 late_max(const struct apic_timer_sim_machine *machine)
 		    machine_tick(machine)) + 20;
 }
 
-/* With a calibration 100 ppm off, that would be 1 ms and 6 ms. */
+/* If the calibration were 100 ppm off, the delay would be 1 ms and 6 ms. */
 static void far_shots_test(struct kunit *test)
 {
 	static const unsigned int seconds[] = { 1, 10, 60, 3600 };
@@ -271,7 +271,7 @@ static void far_shots_test(struct kunit *test)
 	}
 }
 
-/* The kernel's own events need no hops, but one if it comes short. */
+/* The kernel's own events need no hops, except one if the interrupt is too early. */
 static void kernel_needs_no_hops_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine;
@@ -294,9 +294,9 @@ static void kernel_needs_no_hops_test(struct kunit *test)
 }
 
 /*
- * An event of the kernel for which no lead is taken off comes late by the
- * drift: an expiry of ours soon after it must not, in whatever order and however
- * late the two were armed.
+ * A kernel event, for which no lead is subtracted, is late by the drift. One of
+ * our expiries soon after it must not be, in whichever order and however late
+ * the two were armed.
  */
 static void ours_after_kernel_test(struct kunit *test)
 {
@@ -347,7 +347,7 @@ static u64 ticks_to_cycles(const struct machine_named *m, u64 ticks)
 					      m->machine.counter_hz);
 }
 
-/* Never lost, never early, in time: any distance up to 2^10 times reach. */
+/* Over any distance up to 2^10 times reach, no expiry is lost, early or late. */
 static void any_distance_test(struct kunit *test)
 {
 	const struct machine_named *m;
@@ -393,8 +393,8 @@ static void any_distance_test(struct kunit *test)
 }
 
 /*
- * The farthest: too many hops to make them all, but each is within reach,
- * goes about as far as it can, and is followed by another.
+ * The farthest expiry takes too many hops to test them all, but each is within
+ * reach, goes about as far as it can, and is followed by another.
  */
 static void farthest_test(struct kunit *test)
 {
@@ -427,7 +427,7 @@ static void farthest_test(struct kunit *test)
 				KUNIT_ASSERT_LE(test, sim->delta, max_delta);
 				KUNIT_ASSERT_GE(test, sim->delta,
 						min(left, max_delta) / 2);
-				/* what the counter makes of it */
+				/* time that the counter takes */
 				took = sim->fires - sim->now;
 				KUNIT_ASSERT_LE_MSG(test,
 						    max(took, sim->delta) -
@@ -445,7 +445,7 @@ static void farthest_test(struct kunit *test)
 	}
 }
 
-/* Due by the time that the hardware is programmed. */
+/* The deadline has passed by the time the hardware is programmed. */
 static void due_while_programming_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine;
@@ -476,8 +476,8 @@ static void periodic_event(u64 now)
 }
 
 /*
- * The hardware has fired for an event of the kernel's, interrupts are off, and
- * the kernel moves that event away: the interrupt isn't for it.
+ * The hardware has fired for a kernel event, interrupts are off, and the kernel
+ * moves that event away: the interrupt does not serve it.
  */
 static void stray_after_kernel_test(struct kunit *test)
 {
@@ -500,11 +500,11 @@ static void stray_after_kernel_test(struct kunit *test)
 }
 
 /*
- * Interrupts are off: the hardware has fired for a timer since deleted, which
- * isn't known of a clock that may be slow. It is programmed anew, for an exact
- * timer. The first interrupt serves that one and waits past the moment armed
- * for; a tick comes due in it, too. The second interrupt finds only the tick
- * after that, which is not due.
+ * Interrupts are off: the hardware has fired for a timer that was since deleted,
+ * which cannot be known with a clock that may be slow. The hardware is programmed
+ * anew, for an exact timer. The first interrupt serves that timer and waits past
+ * the programmed moment; a tick becomes due in it as well. The second interrupt
+ * finds only the next tick, which is not due.
  */
 static void stray_in_interrupt_test(struct kunit *test)
 {
@@ -553,7 +553,7 @@ static void stray_in_interrupt_test(struct kunit *test)
 	set(APIC_TIMER_MUX_KERNEL, APIC_TIMER_NEVER);
 }
 
-/* What the hardware was armed for is known, whichever way it was armed. */
+/* The programmed deadline is known, whichever way it was programmed. */
 static void leg_is_known_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine = machine_plain;
@@ -571,11 +571,11 @@ static void leg_is_known_test(struct kunit *test)
 
 		now = apic_timer_sim.now;
 		set(APIC_TIMER_MUX_KERNEL, now + 64000000);
-		/* Ours comes later: the hardware is left as it is. */
+		/* Our expiry is later: the hardware is not programmed. */
 		set(APIC_TIMER_MUX_TIMERS, now + 128000000);
 		KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, 2UL);
 		KUNIT_EXPECT_EQ(test, mux->delta, 64000000ULL);
-		/* Another clock than the TSC is so slow at most. */
+		/* The maximum delay by a clock other than the TSC. */
 		KUNIT_EXPECT_EQ(test, mux->fires, now + 64000000 +
 				n * (64000000 >> APIC_TIMER_MUX_DRIFT_SHIFT));
 		KUNIT_EXPECT_TRUE(test, mux->tick_stopped);
@@ -591,7 +591,7 @@ static void exact_at(struct kunit *test, u64 tsc)
 	KUNIT_ASSERT_EQ(test, mod_apic_timer(&timer, tsc), 0);
 }
 
-/* An event that the kernel moves away, or that comes in time, wasn't held. */
+/* An event that the kernel moves away, or that is served in time, was not deferred. */
 static void not_deferred_test(struct kunit *test)
 {
 	struct apic_timer_sim_machine machine = machine_plain;
@@ -601,7 +601,7 @@ static void not_deferred_test(struct kunit *test)
 	machine_start(test, &machine);
 	now = apic_timer_sim.now;
 
-	/* It is to come after ours, and is moved far behind it. */
+	/* The event would be served after our expiry, and is moved far behind it. */
 	exact_at(test, now + 100000);
 	set(APIC_TIMER_MUX_KERNEL, now + 94000);
 	set(APIC_TIMER_MUX_KERNEL, now + 1000000);
@@ -610,7 +610,7 @@ static void not_deferred_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kernel_events, 1U);
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 
-	/* It is to come after ours, which is brought forward. */
+	/* The event would be served after our expiry, which is moved forward. */
 	now = apic_timer_sim.now;
 	exact_at(test, now + 100000);
 	set(APIC_TIMER_MUX_KERNEL, now + 94000);
@@ -620,7 +620,7 @@ static void not_deferred_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kernel_events, 2U);
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 
-	/* Ours goes, and the kernel sets another event. */
+	/* Our timer is deleted, and the kernel sets another event. */
 	now = apic_timer_sim.now;
 	exact_at(test, now + 100000);
 	set(APIC_TIMER_MUX_KERNEL, now + 94000);
@@ -630,7 +630,7 @@ static void not_deferred_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kernel_events, 3U);
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred);
 
-	/* It comes after ours. */
+	/* The event is served after our expiry. */
 	now = apic_timer_sim.now;
 	exact_at(test, now + 100000);
 	set(APIC_TIMER_MUX_KERNEL, now + 94000);

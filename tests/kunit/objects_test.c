@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A kernel that watches over objects warns of mistakes with timers, and the
- * timers are deleted before harm is done.
+ * A kernel with debug objects warns about misuse of timers, and the timers are
+ * deleted before harm is done.
  *
- * "splat expected" in the log is for who reads it: one warning follows.
+ * "splat expected" in the log informs its reader that one warning follows.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -68,7 +68,7 @@ static void initialised_while_pending_test(struct kunit *test)
 	run_for(20000);
 	KUNIT_EXPECT_EQ(test, runs, 0U);
 
-	/* And it can be used. */
+	/* And the timer can be used. */
 	timer->expires = apic_timer_sim.now + 1000;
 	KUNIT_EXPECT_EQ(test, add_apic_timer(timer), 0);
 	run_for(20000);
@@ -76,7 +76,7 @@ static void initialised_while_pending_test(struct kunit *test)
 	kfree(timer);
 }
 
-/* As kzalloc() for what was freed, or memset() and init, without a thought of the timer. */
+/* As with kzalloc() after a free, or memset() and init, while the timer is pending. */
 static void zeroed_while_pending_test(struct kunit *test)
 {
 	struct apic_timer_list *timer = pending(test);
@@ -87,7 +87,7 @@ static void zeroed_while_pending_test(struct kunit *test)
 	init_apic_timer(timer);
 	KUNIT_EXPECT_FALSE(test, apic_timer_pending(timer));
 
-	/* It is still there, of which nobody could know. */
+	/* It is still in the queue, which could not be detected. */
 	KUNIT_EXPECT_EQ(test, machine_base()->queue.count, 1UL);
 	apic_timer_queue_init(&machine_base()->queue);
 	kfree(timer);

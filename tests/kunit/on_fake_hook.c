@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * source_hook.c and lapic_free.c as they are, on the fakes: as on_fake_lapic.c,
- * which has lapic.c and lapic_device.c for both.
+ * source_hook.c and lapic_free.c, unchanged, on the fakes: as in
+ * on_fake_lapic.c, which has lapic.c and lapic_device.c for both.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

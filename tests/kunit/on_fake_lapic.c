@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The files of module/ that need a LAPIC timer and the kernel's clock event
- * devices, compiled as they are, on fakes of both: UML has neither.
+ * devices, compiled unchanged, on fakes of both: UML has neither.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

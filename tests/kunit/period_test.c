@@ -42,7 +42,7 @@ static void forward_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timer.expires, (1ULL << 40) + 1);
 }
 
-/* Its expiry is what the queue is sorted by: only mod_apic_timer() may set it. */
+/* The queue is sorted by expiry: only mod_apic_timer() may change that of a pending timer. */
 static void forward_pending_test(struct kunit *test)
 {
 	struct apic_timer_period period = { .period_ns = 1000 };
@@ -72,7 +72,7 @@ static void forward_pending_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 2);
 }
 
-/* A period of nothing is no period: refused, not taken for one that has not come. */
+/* A period of 0 is rejected, not treated as a moment that is still ahead. */
 static void forward_no_period_test(struct kunit *test)
 {
 	struct apic_timer_period period = { .start = 7 };
@@ -121,10 +121,10 @@ static void forward_random_test(struct kunit *test)
 	}
 }
 
-/* Called in time a billion times (some of them), it is never a cycle off. */
+/* Called in time a billion times (of which some are tested), it is never a cycle off. */
 static void no_drift_test(struct kunit *test)
 {
-	/* 1/3 us at 2.999999 GHz: no whole number of cycles */
+	/* 1/3 us at 2.999999 GHz: not a whole number of cycles */
 	struct apic_timer_period period = {
 		.start = 12345, .period_ns = 333,
 	};
@@ -247,8 +247,8 @@ static void moment_test(struct kunit *test)
 }
 
 /*
- * The TSC has restarted in a sleep of the machine, and the start was moved with it: to
- * before the TSC's zero. The moments that are still ahead are the same.
+ * The TSC has restarted in a suspend, and the start was moved with it, to before the TSC's
+ * zero. The moments that are still ahead stay the same.
  */
 static void start_before_zero_test(struct kunit *test)
 {

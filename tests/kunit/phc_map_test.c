@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The map of a PTP clock, against a clock whose truth is known: a TSC of 2.596 GHz unless a
- * case has another, reads that take up to 300 cycles each way, eight of them each 50 ms.
+ * The map of a PTP clock, compared with a clock whose truth is known: a TSC of 2.596 GHz
+ * unless a case has another, reads that take up to 300 cycles each way, eight of them every
+ * 50 ms.
  */
 #include <kunit/test.h>
 #include <linux/bits.h>
@@ -15,20 +16,20 @@
 #define TSC_HZ		2596146000ULL
 #define READS		8
 #define AHEAD_NS	(100 * NSEC_PER_MSEC)
-/* Parts of a ns: 64 bits hold the clock with its fraction. */
+/* Fractions of a ns: 64 bits hold the clock with its fraction. */
 #define FINE		256
 #define START_NS	1700000000000000000LL
 
 /**
  * struct sim - the machine
  * @hz:		the TSC's frequency
- * @step:	cycles that it counts in
- * @grain:	ns that the clock counts in
+ * @step:	step in which it counts, cycles
+ * @grain:	step in which the clock counts, ns
  * @now:	TSC, in single cycles
- * @bus:	cycles that a read takes each way, at most
+ * @bus:	maximum time of a read each way, cycles
  * @ppb:	how much faster than by @hz the clock runs
- * @since:	TSC when it began to
- * @ref:	what the clock read then, ns times %FINE
+ * @since:	TSC from which on it has run at that rate
+ * @ref:	the clock's time then, ns times %FINE
  * @rnd:	random numbers
  */
 static struct sim {
@@ -52,7 +53,7 @@ static s64 fine_at(u64 tsc)
 	return sim.ref + (s64)(cycles * FINE * (s64)(NSEC_PER_SEC + sim.ppb) / (s64)sim.hz);
 }
 
-/* The first TSC at which the clock reads a value, by bisection: nothing of the map's. */
+/* The first TSC at which the clock reads a value, by bisection, without the map. */
 static u64 truth(s64 when)
 {
 	u64 low = 0, high = sim.now + 100 * sim.hz, middle;
@@ -96,7 +97,7 @@ static void change(s64 ppb, s64 step_ns)
 	sim.ppb = ppb;
 }
 
-/* One burst, after a period. Return: as apic_clock_phc_map_use(). */
+/* Read one burst, after a period. Return: as apic_clock_phc_map_use(). */
 static bool burst(void)
 {
 	struct apic_clock_rate runs = apic_clock_phc_map_runs(&map);
@@ -116,7 +117,7 @@ static bool burst(void)
 	return apic_clock_phc_map_use(&map, &reading);
 }
 
-/* Cycles that nothing is known of: the map takes both for counting one by one. */
+/* Unknown error in cycles: the map assumes that both count one by one. */
 static s64 steps(void)
 {
 	u64 grain = DIV_ROUND_UP_ULL((sim.grain - 1) * sim.hz, NSEC_PER_SEC);
@@ -124,7 +125,7 @@ static s64 steps(void)
 	return grain + sim.step - 1;
 }
 
-/* How far off a prediction is; it must be within its error. */
+/* Return the error of a prediction; it must be within the promised error. */
 static s64 predict(struct kunit *test, s64 ahead)
 {
 	s64 when = clock_now() + ahead, off;
@@ -200,7 +201,7 @@ static void takes_any_tsc_and_clock(struct kunit *test)
 		sim.hz = machines[i].hz;
 		sim.step = machines[i].step;
 		sim.grain = machines[i].grain;
-		/* The bus is as fast as before; the TSC is not. */
+		/* The bus is as fast as before, but the TSC is not. */
 		sim.bus = mul_u64_u64_div_u64(300, sim.hz, TSC_HZ);
 		begin();
 		change(20000, 0);
@@ -229,7 +230,7 @@ static void follows_a_step(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(steps); i++) {
 		change(sim.ppb, steps[i]);
 		KUNIT_EXPECT_TRUE(test, burst());
-		/* Its rate is known: it is as good at once as a reading is. */
+		/* Its rate is known: the line is at once as good as a reading. */
 		KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 250LL);
 		for (n = 0; n < 60; n++)
 			KUNIT_EXPECT_FALSE(test, burst());
@@ -254,7 +255,7 @@ static void follows_what_it_is_steered_by(struct kunit *test)
 			predict(test, AHEAD_NS);
 		}
 	}
-	/* Steered and set at once. */
+	/* Steered and set at the same time. */
 	change(10000, 5000000);
 	apic_clock_phc_map_steer(&map, 10 * 65536);
 	KUNIT_EXPECT_TRUE(test, burst());
@@ -263,7 +264,7 @@ static void follows_what_it_is_steered_by(struct kunit *test)
 
 /*
  * A servo steers a clock that counts by 40 ns, eight times a second. There are never enough
- * readings on one line to find out how long the step is but by what contradicts.
+ * readings on one line to find the length of the step, except by contradictions.
  */
 static void follows_a_servo_and_steps(struct kunit *test)
 {
@@ -294,8 +295,8 @@ static void follows_a_servo_and_steps(struct kunit *test)
 }
 
 /*
- * Corrected once a second, a clock never fills the ring on one line. It forgets a step that
- * one reading has made long, but not its own.
+ * A clock that is corrected once a second never fills the ring on one line. The map forgets a
+ * step that one reading has made long, but not the clock's own step.
  */
 static void shortens_its_step_between_corrections(struct kunit *test)
 {
@@ -322,12 +323,12 @@ static void shortens_its_step_between_corrections(struct kunit *test)
 		kunit_info(test, "clock by %u ns: step %u", sim.grain, map.step);
 		KUNIT_EXPECT_EQ(test, set, 1U);
 		KUNIT_EXPECT_LT(test, map.step, 2 * sim.grain);
-		/* What reads take allows for the rest of it. */
+		/* The duration of reads covers the rest of the step. */
 		KUNIT_EXPECT_GE(test, 4 * map.step, sim.grain);
 	}
 }
 
-/* A hypervisor takes the CPU away, for 100 ms in each read: that widens what is known. */
+/* A hypervisor takes the CPU away for 100 ms in each read, which widens the bounds. */
 static void takes_reads_that_last_long(struct kunit *test)
 {
 	unsigned int n;
@@ -352,7 +353,7 @@ static void takes_reads_that_last_long(struct kunit *test)
 	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
 }
 
-/* By its driver, so that nobody says so: at first it looks like a step. */
+/* The driver changes the rate without reporting it: at first that looks like a step. */
 static void finds_another_rate(struct kunit *test)
 {
 	unsigned int n, set = 0;
@@ -369,7 +370,7 @@ static void finds_another_rate(struct kunit *test)
 	}
 }
 
-/* The TSC begins anew in a sleep, or the clock stands still. */
+/* The TSC restarts in a suspend, or the clock stands still. */
 static void survives_nonsense(struct kunit *test)
 {
 	struct apic_clock_reading reading = {};
@@ -393,13 +394,13 @@ static void survives_nonsense(struct kunit *test)
 		apic_clock_phc_map_use(&map, &reading);
 		sim.now += sim.hz / 20;
 	}
-	/* Impossible by itself, however long the clock's step. */
+	/* A reading that is impossible with any step of the clock. */
 	reading.high = reading.low - sim.hz / USEC_PER_SEC;
 	KUNIT_EXPECT_FALSE(test, apic_clock_phc_map_use(&map, &reading));
 	for (n = 0; n < 60; n++)
 		burst();
 	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 40LL);
-	/* Two reads at one moment. */
+	/* Two readings at one moment. */
 	reading = (struct apic_clock_reading) {
 		.ref = clock_now() + 1, .low = sim.now, .high = sim.now + 1, .reads = 1,
 	};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A sleep through which the TSC has counted, or not, in simulated time. The
- * kernel's own clock hardly moves meanwhile: to it, each sleep is a short one.
+ * A suspend during which the TSC counts, or does not, in simulated time. The
+ * kernel's own clock hardly moves meanwhile: for it, each suspend is short.
  */
 #include <kunit/test.h>
 #include <linux/notifier.h>
@@ -23,7 +23,7 @@ static u64 start;
 
 static void handler(unsigned long long now, unsigned long data)
 {
-	/* Added in any order, they run in that of their distances. */
+	/* Added in any order, they run in the order of their distances. */
 	if (order && timers[data].expires < start)
 		wrong++;
 	start = timers[data].expires;
@@ -74,7 +74,7 @@ static void sleep_test_exit(struct kunit *test)
 	machine_exit(test);
 }
 
-/* The machine sleeps, and the TSC is @tsc when it wakes. */
+/* Suspend the machine; the TSC is @tsc when it resumes. */
 static void sleep_until(u64 tsc)
 {
 	unsigned long flags;
@@ -94,7 +94,7 @@ static void run_all(struct kunit *test, u64 cycles)
 	KUNIT_EXPECT_EQ(test, wrong, 0U);
 }
 
-/* It went on: what has passed runs at once, the rest at its moment. */
+/* The TSC has counted: timers that are past run at once, the others at their moments. */
 static void counted_test(struct kunit *test)
 {
 	unsigned int epoch = apic_timer_epoch();
@@ -110,7 +110,7 @@ static void counted_test(struct kunit *test)
 	run_all(test, SECOND);
 }
 
-/* A new epoch: each keeps its distance, except for what waking takes. */
+/* In a new epoch each timer keeps its distance, except for the time that resuming takes. */
 static void keeps_distance(struct kunit *test, u64 tsc)
 {
 	unsigned int i, epoch = apic_timer_epoch();
@@ -148,13 +148,13 @@ static void set_back_test(struct kunit *test)
 	keeps_distance(test, apic_timer_sim.now - 1000);
 }
 
-/* Another machine's, or so it seems: by far too much has passed. */
+/* The TSC seems to be another machine's: far too much time has passed. */
 static void jumped_ahead_test(struct kunit *test)
 {
 	keeps_distance(test, apic_timer_sim.now + 3600ULL * SECOND);
 }
 
-/* What doesn't fit is at once, or never; and never stays never. */
+/* An expiry that doesn't fit becomes at once or never, and never stays never. */
 static void saturates_test(struct kunit *test)
 {
 	struct apic_timer_list past = {}, far = {}, never = {};

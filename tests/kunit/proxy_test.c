@@ -15,7 +15,7 @@
 
 #define TICK_NS	(4 * NSEC_PER_MSEC)
 
-/* As source.c does it. */
+/* As in source.c. */
 static int attach(void)
 {
 	apic_timer_mux_reset();
@@ -69,7 +69,7 @@ static void expect_events(struct kunit *test, u64 period_ns, unsigned int count,
 			    "%u kHz, %s of %llu Hz", khz, name, fake.hz);
 }
 
-/* Interrupt, rounding up to a tick of 24 MHz, looks at the TSC. */
+/* Interrupt, rounding up to a tick of 24 MHz, reads of the TSC. */
 #define LATE_NS	1500
 
 static void every_rate_test(struct kunit *test)
@@ -85,7 +85,7 @@ static void every_rate_test(struct kunit *test)
 	}
 }
 
-/* Events that are far away are no earlier either, and later by a millionth. */
+/* Far events are not early either, and late by at most a millionth. */
 static void far_events_test(struct kunit *test)
 {
 	unsigned int i, j;
@@ -131,7 +131,7 @@ static void both_are_served_test(struct kunit *test)
 			periodic.expires = apic_timer_sim.now + apic_timer_us_to_tsc(500);
 			ours = (struct counts){};
 			KUNIT_ASSERT_EQ(test, add_apic_timer(&periodic), 0);
-			/* An event of the kernel's may be deferred by 20 us. */
+			/* A kernel event may be deferred by 20 us. */
 			expect_events(test, TICK_NS, 50, LATE_NS + 20000);
 			KUNIT_EXPECT_GE(test, ours.ran, 2000U);
 			KUNIT_EXPECT_EQ(test, ours.early, 0U);
@@ -153,7 +153,7 @@ static void ran(unsigned long long now, unsigned long data)
 
 static DEFINE_APIC_TIMER(timer, ran, 0);
 
-/* The kernel stops its events: ours go on, and the LAPIC isn't set up anew. */
+/* The kernel stops its events: our timers continue, and the LAPIC isn't set up anew. */
 static void stopped_test(struct kunit *test)
 {
 	unsigned long events;
@@ -169,7 +169,7 @@ static void stopped_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, 0U);
 	KUNIT_EXPECT_FALSE(test, fake.lvtt & APIC_LVT_MASKED);
 
-	/* The kernel goes on before: an expiry of ours is under way. */
+	/* The kernel restarts its events before our next expiry. */
 	fake_busy();
 	KUNIT_EXPECT_TRUE(test, clockevent_state_oneshot(fake.tick));
 	fake_run(2 * NSEC_PER_MSEC);
@@ -180,7 +180,7 @@ static void stopped_test(struct kunit *test)
 	end(test);
 }
 
-/* The LAPIC has lost its state: it is set up again, and our expiry comes. */
+/* The LAPIC has lost its state: it is set up again, and our timer expires. */
 static void resume_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -206,7 +206,7 @@ static DEFINE_APIC_TIMER(meanwhile, ran, 0);
 
 /*
  * An administrator unbinds our device by sysfs while timers are pending. Until it is registered
- * again, the LAPIC is the kernel's: what is added then must not replace the tick.
+ * again, the kernel owns the LAPIC: a timer added then must not replace the tick.
  */
 static void unbind_test(struct kunit *test)
 {
@@ -227,7 +227,7 @@ static void unbind_test(struct kunit *test)
 	meanwhile.expires = apic_timer_sim.now + apic_timer_us_to_tsc(8000);
 	KUNIT_ASSERT_EQ(test, add_apic_timer(&meanwhile), 0);
 	KUNIT_EXPECT_EQ(test, fake.fires, tick);
-	/* Nor may the watchdog take it for a timer that was stopped. */
+	/* The watchdog must not take it for a stopped timer either. */
 	local_irq_save(flags);
 	KUNIT_EXPECT_TRUE(test, apic_timer_source->alive(false));
 	apic_timer_source->recover();
@@ -247,7 +247,7 @@ static void unbind_test(struct kunit *test)
 	end(test);
 }
 
-/* The kernel ticks as well as before at once, whatever is pending. */
+/* The kernel ticks at once as well as before, whichever timers are pending. */
 static void detach_test(struct kunit *test)
 {
 	start(test, 4500000, 0);
@@ -260,8 +260,8 @@ static void detach_test(struct kunit *test)
 }
 
 /*
- * The kernel refines the rate of the TSC once after boot. Attached before, the
- * events would stay early or late: a tick by 400 ns at 100 ppm.
+ * The kernel refines the rate of the TSC once after boot. If we were attached
+ * before, the events would stay early or late: a tick by 400 ns at 100 ppm.
  */
 static void refine_test(struct kunit *test)
 {
@@ -289,7 +289,7 @@ static void refine_test(struct kunit *test)
 	}
 }
 
-/* Without the LAPIC's device on its list the kernel had none to go back to. */
+/* Without the LAPIC's device on its list, the kernel would have none to return to. */
 static void lapic_device_gone_test(struct kunit *test)
 {
 	start(test, 3000000, 0);
@@ -308,13 +308,13 @@ static void not_given_back_test(struct kunit *test)
 	device = fake.tick;
 	fake.lapic.state_use_accessors = CLOCK_EVT_STATE_ONESHOT;
 	KUNIT_EXPECT_EQ(test, detach(), -EBUSY);
-	/* A second or so. */
+	/* The wait takes about a second. */
 	KUNIT_EXPECT_LE(test, fake.sleeps, 60U);
-	/* All goes on meanwhile. */
+	/* Everything continues meanwhile. */
 	KUNIT_EXPECT_PTR_EQ(test, fake.tick, device);
 	expect_events(test, TICK_NS, 100, LATE_NS);
 
-	/* The module waits for as long as it takes. */
+	/* The module waits as long as necessary. */
 	fake.free = &fake.lapic;
 	apic_timer_source_proxy.remove();
 	KUNIT_EXPECT_GT(test, fake.sleeps, 60U);
@@ -322,7 +322,7 @@ static void not_given_back_test(struct kunit *test)
 	fake_stop(test);
 }
 
-/* The same, and the CPU goes offline meanwhile: nothing waits for it then. */
+/* The same, and the CPU goes offline meanwhile: then nothing waits for it. */
 static void offline_not_given_back_test(struct kunit *test)
 {
 	start(test, 3000000, 0);
@@ -335,7 +335,7 @@ static void offline_not_given_back_test(struct kunit *test)
 	apic_timer_mux_reset();
 }
 
-/* Unbound by sysfs, and not registered again yet: the LAPIC's device is as it was. */
+/* Unbound by sysfs, and not registered again yet: the LAPIC's device is unchanged. */
 static void detach_unbound_test(struct kunit *test)
 {
 	start(test, 3000000, 0);
@@ -344,7 +344,7 @@ static void detach_unbound_test(struct kunit *test)
 	end(test);
 }
 
-/* The LAPIC must not call us once we have gone, whoever is in front of us. */
+/* The LAPIC must not call us after we are gone, even if another device is in front of us. */
 static void detach_behind_another_test(struct kunit *test)
 {
 	struct clock_event_device other;
@@ -358,7 +358,7 @@ static void detach_behind_another_test(struct kunit *test)
 	other.features |= CLOCK_EVT_FEAT_C3STOP;
 	fake_register(&other);
 	KUNIT_EXPECT_PTR_EQ(test, fake.tick, &other);
-	/* Ours goes on behind it. */
+	/* Our device continues behind it. */
 	fake_irq_work_run();
 	fake_run(11 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, count, 1U);
@@ -375,7 +375,7 @@ static void detach_behind_another_test(struct kunit *test)
 	fake_stop(test);
 }
 
-/* All is as before, and nothing of ours is left in the kernel's list. */
+/* Everything is as before, and the kernel's list has no device of ours. */
 static void attach_fails_test(struct kunit *test)
 {
 	fake_start(test, 3000000, 0);
@@ -399,7 +399,7 @@ static void attach_fails_test(struct kunit *test)
 	fake_stop(test);
 }
 
-/* A device is unbound while the kernel's devices are searched: that comes to an end. */
+/* A device is unbound while the kernel's devices are searched: the search still ends. */
 static void unbound_meanwhile_test(struct kunit *test)
 {
 	struct list_head *next;
@@ -427,7 +427,7 @@ static void release_front(struct clock_event_device *device)
 		fake.hpet.list.next = next;
 		return;
 	}
-	/* What is in front of that list's head is anything. */
+	/* The memory before that list's head may contain anything. */
 	no_device.name = (const char *)8;
 	no_device.cpumask = (const struct cpumask *)8;
 	no_device.list.next = &fake.hpet.list;
@@ -435,7 +435,7 @@ static void release_front(struct clock_event_device *device)
 	fake.hpet.list.next = &no_device.list;
 }
 
-/* The kernel releases another CPU's device meanwhile, and takes it back: it is found. */
+/* The kernel releases another CPU's device meanwhile, and uses it again: it is found. */
 static void released_meanwhile_test(struct kunit *test)
 {
 	probes = 0;

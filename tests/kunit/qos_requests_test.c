@@ -22,7 +22,7 @@
 #include "timers/base.h"
 #include "tsc/tsc.h"
 
-/* Without the hardware that the rest of the core has none of here. */
+/* qos.c is compiled as without the simulation, which replaces the hardware here. */
 #undef CONFIG_APIC_TIMER_SIM
 #include "policy/qos.h"
 #include "qos_requests.h"
@@ -35,17 +35,17 @@
 /**
  * struct fake_qos - the kernel around it
  * @no_device:	the CPU has no device
- * @error:	what making a request returns
- * @us:		the request that there is, or NO_REQUEST
- * @adds:	how often one was made
- * @updates:	how often one was changed
- * @removes:	how often one was withdrawn
- * @kicked:	irq_work is queued
- * @queued:	the work item is
- * @delay:	for how long, jiffies
- * @wakes:	how often the CPU was woken
- * @workqueues:	how many there are
- * @no_memory:	there can't be one
+ * @error:	error that adding a request returns
+ * @us:		the present request, or NO_REQUEST
+ * @adds:	number of requests added
+ * @updates:	number of changes of a request
+ * @removes:	number of requests withdrawn
+ * @kicked:	queued irq_work
+ * @queued:	the work item is queued
+ * @delay:	its delay, jiffies
+ * @wakes:	number of times that the CPU was woken
+ * @workqueues:	number of workqueues
+ * @no_memory:	no workqueue can be allocated
  */
 static struct fake_qos {
 	bool no_device;
@@ -72,7 +72,7 @@ static int fake_add(struct device *device, struct dev_pm_qos_request *request,
 {
 	if (type != DEV_PM_QOS_RESUME_LATENCY || device != &cpu_device || request->dev)
 		return -EINVAL;
-	/* As the kernel's does, which has filled it in by then. */
+	/* As in the kernel, which has filled in the request before it fails. */
 	request->dev = device;
 	request->data.pnode.prio = us;
 	if (fake.error)
@@ -153,7 +153,7 @@ static void handler(unsigned long long now, unsigned long data)
 
 static struct apic_timer_list timers[3];
 
-/* Where the core programs for an exact timer, the rest of it has a stub here. */
+/* Program for an exact timer, which is a stub in the rest of the core here. */
 static void program(void)
 {
 	struct apic_timer_base *base = machine_base();
@@ -174,7 +174,7 @@ static void arm(struct kunit *test, unsigned int n, u64 ns)
 	program();
 }
 
-/* What the kernel runs: the kick at once, then the work item when it is time. */
+/* Run what the kernel would run: the kick at once, then the work item when it is due. */
 static void run_work(void)
 {
 	if (fake.kicked)
@@ -187,7 +187,7 @@ static void run_work(void)
 	reevaluate(NULL);
 }
 
-/* A look for another CPU's sake. */
+/* Run the check as it would run for another CPU. */
 static void look_now(void)
 {
 	fake.queued = true;
@@ -242,12 +242,12 @@ static void near_test(struct kunit *test)
 	run_work();
 	KUNIT_EXPECT_EQ(test, fake.us, ALLOWED_US);
 	KUNIT_EXPECT_EQ(test, apic_timer_qos_requested(0), ALLOWED_US);
-	/* While there is one, an expiry costs no kick. */
+	/* While there is a request, an expiry costs no kick. */
 	arm(test, 1, 5 * MS);
 	KUNIT_EXPECT_NULL(test, fake.kicked);
 	KUNIT_EXPECT_TRUE(test, fake.queued);
 
-	/* It stays for a while after the last expiry, and then goes. */
+	/* The request stays for a while after the last expiry, and is then withdrawn. */
 	pass(20 * MS);
 	look_now();
 	KUNIT_EXPECT_EQ(test, fake.us, ALLOWED_US);
@@ -258,7 +258,7 @@ static void near_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.adds, 1U);
 }
 
-/* Expiries that follow one another keep one request, which is not made anew for each. */
+/* Successive expiries keep one request, which is not added anew for each. */
 static void periodic_test(struct kunit *test)
 {
 	unsigned int i;
@@ -274,7 +274,7 @@ static void periodic_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.updates, 0U);
 }
 
-/* However far away: it is looked at again in time, though the timer wheel is late. */
+/* A timer at any distance is checked again in time, although the timer wheel is late. */
 static void far_test(struct kunit *test)
 {
 	static const u64 ns[] = { 80 * MS, 200 * MS, NSEC_PER_SEC, 60 * NSEC_PER_SEC,
@@ -292,7 +292,7 @@ static void far_test(struct kunit *test)
 			if (fake.us != NO_REQUEST)
 				break;
 			delay = fake.delay * TICK_NSEC;
-			/* A look that is an eighth late still comes before. */
+			/* A check that is an eighth late still comes before the expiry. */
 			KUNIT_EXPECT_LT_MSG(test, apic_timer_sim.now + delay + delay / 8,
 					    timers[0].expires, "%llu ns", ns[i]);
 		} while (++looks < 20);
@@ -305,7 +305,7 @@ static void far_test(struct kunit *test)
 	}
 }
 
-/* A far one is known: only what comes well before it needs a look at once. */
+/* If a far expiry is known, only one well before it needs a check at once. */
 static void earlier_test(struct kunit *test)
 {
 	arm(test, 0, NSEC_PER_SEC);
@@ -336,7 +336,7 @@ static void never_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fake.queued);
 }
 
-/* Of several on one CPU the head counts: one that is deleted leaves no request behind. */
+/* Of several timers on one CPU the head counts: a deleted one leaves no request behind. */
 static void deleted_test(struct kunit *test)
 {
 	arm(test, 0, 20 * MS);
@@ -346,10 +346,10 @@ static void deleted_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
 	run_work();
 	KUNIT_EXPECT_EQ(test, fake.us, NO_REQUEST);
-	/* The other one is known, and looked at in time. */
+	/* The other timer is known, and checked in time. */
 	KUNIT_EXPECT_TRUE(test, fake.queued);
 
-	/* Those of other modes need none. */
+	/* Timers of other modes need no request. */
 	timers[2].flags = APIC_TIMER_RAW;
 	arm(test, 2, 10 * MS);
 	run_work();
@@ -357,7 +357,7 @@ static void deleted_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.us, NO_REQUEST);
 }
 
-/* One that can't be made is tried again, and not taken for one that is there. */
+/* A request that can't be added is tried again, and not taken for an existing one. */
 static void refused_test(struct kunit *test)
 {
 	fake.error = -ENOMEM;
@@ -377,7 +377,7 @@ static void refused_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.adds, 1U);
 }
 
-/* What is allowed is what the budget leaves; with another budget it is another. */
+/* The allowed latency follows from the budget, and changes with it. */
 static void budget_test(struct kunit *test)
 {
 	s32 first;
@@ -398,12 +398,12 @@ static void budget_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.adds, 1U);
 }
 
-/* A CPU that is idle for longer than until then notices only if it is woken. */
+/* A CPU that stays idle until after the expiry notices a request only if it is woken. */
 static void woken_test(struct kunit *test)
 {
 	arm(test, 0, 10 * MS);
 	run_work();
-	/* It wakes for that timer itself, but a deep state would be left too late. */
+	/* The timer itself wakes the CPU, but it would leave a deep state too late. */
 	KUNIT_EXPECT_EQ(test, fake.wakes, 1U);
 	look_now();
 	KUNIT_EXPECT_EQ(test, fake.wakes, 1U);
@@ -411,12 +411,12 @@ static void woken_test(struct kunit *test)
 	arm(test, 1, 3600 * NSEC_PER_SEC);
 	run_work();
 	run_work();
-	/* Nothing comes for an hour: it is not left polling. */
+	/* No timer expires for an hour: the CPU is not left polling. */
 	KUNIT_EXPECT_EQ(test, fake.us, NO_REQUEST);
 	KUNIT_EXPECT_EQ(test, fake.wakes, 2U);
 }
 
-/* One that goes offline leaves no request, and gets none while it is. */
+/* A CPU that goes offline leaves no request, and gets none while it is offline. */
 static void offline_test(struct kunit *test)
 {
 	arm(test, 0, 20 * MS);
@@ -437,7 +437,7 @@ static void offline_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.us, ALLOWED_US);
 }
 
-/* The TSC may have jumped: whatever was known of it is looked at anew. */
+/* The TSC may have jumped: the expiries are checked anew. */
 static void restart_test(struct kunit *test)
 {
 	unsigned long flags;
@@ -462,7 +462,7 @@ static void parameters_test(struct kunit *test)
 	latency_qos_us = 0;
 	fake.no_memory = true;
 	KUNIT_EXPECT_EQ(test, apic_timer_qos_init(), -ENOMEM);
-	/* What init() of the suite has set up */
+	/* As set up by init() of the suite */
 	apic_timer_qos_workqueue = (struct workqueue_struct *)&fake;
 
 	/* 0 us: idle CPUs poll. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue: order, deletion, search, and what insertion costs.
+ * The queue: order, deletion, search, and the cost of insertion.
  */
 #include <kunit/test.h>
 #include <linux/bitops.h>
@@ -21,8 +21,8 @@ static struct apic_timer_list *next_leader(struct apic_timer_list *timer)
 }
 
 /*
- * Depth of a node's subtree; -1 when the index isn't the leaders in the list's
- * order.
+ * Return the depth of a node's subtree; -1 if the index does not have the
+ * leaders in the order of the list.
  */
 static int walk(struct rb_node *node, struct apic_timer_list **next)
 {
@@ -38,7 +38,7 @@ static int walk(struct rb_node *node, struct apic_timer_list **next)
 	return right < 0 ? -1 : 1 + max(left, right);
 }
 
-/* Number of timers sorted: in order, linked both ways, groups small enough. */
+/* Check the sorted timers: in order, linked both ways, groups small enough. Return their number. */
 static unsigned long check_sorted(struct kunit *test,
 				  const struct apic_timer_queue *queue)
 {
@@ -73,7 +73,7 @@ static unsigned long check_sorted(struct kunit *test,
 	return count;
 }
 
-/* Number of arrivals: each in its slot, none earlier than the head or the bound. */
+/* Check arrivals: each in its slot, none before the head or the bound. Return their number. */
 static unsigned long check_arrivals(struct kunit *test,
 				    const struct apic_timer_queue *queue)
 {
@@ -103,7 +103,7 @@ static unsigned long check_arrivals(struct kunit *test,
 	return count;
 }
 
-/* Each walk has to go on with a leader. */
+/* Check that each walk will continue with a leader. */
 static void check_cursors(struct kunit *test,
 			  const struct apic_timer_queue *queue)
 {
@@ -191,7 +191,7 @@ static void equal_fifo_test(struct kunit *test)
 	unsigned int i, before;
 	u64 moment;
 
-	/* Three moments by turns: each keeps the order of its own. */
+	/* Three alternating moments: the timers of each keep their order. */
 	apic_timer_queue_init(&queue);
 	for (i = 0; i < 300; i++) {
 		array[i].expires = i % 3;
@@ -233,7 +233,7 @@ static void delete_test(struct kunit *test)
 {
 	static const u64 expires[] = { 0, 1, 2, 3, 4 };
 	struct apic_timer_list *array = timers(test, 5);
-	/* middle, head, tail, then two that are both */
+	/* middle, head, tail, then two that are both head and tail */
 	static const int victims[] = { 2, 0, 4, 1, 3 };
 	static const int heads[] = { 0, 1, 1, 3, -1 };
 	struct apic_timer_queue queue;
@@ -254,7 +254,7 @@ static void delete_test(struct kunit *test)
 	}
 }
 
-/* A queue, and its timers in an array kept in order by hand. */
+/* A queue, and its timers in an array that is sorted by other means. */
 struct model {
 	struct apic_timer_queue queue;
 	struct apic_timer_list *sorted[400];
@@ -285,7 +285,7 @@ static void model_del(struct model *model, struct apic_timer_list *timer)
 	memmove(&sorted[i], &sorted[i + 1], (--model->n - i) * sizeof(*sorted));
 }
 
-/* What model and queue agree on while arrivals aren't sorted: the head. */
+/* While arrivals aren't sorted, model and queue agree on the head. */
 static void model_check(struct kunit *test, struct model *model)
 {
 	KUNIT_ASSERT_EQ(test, model->queue.count, (unsigned long)model->n);
@@ -294,7 +294,7 @@ static void model_check(struct kunit *test, struct model *model)
 	check(test, &model->queue);
 }
 
-/* Everything, once the arrivals are sorted. */
+/* Once the arrivals are sorted, they agree on everything. */
 static void model_settle(struct kunit *test, struct model *model)
 {
 	struct apic_timer_list *timer;
@@ -308,8 +308,8 @@ static void model_settle(struct kunit *test, struct model *model)
 }
 
 /*
- * Random additions, deletions, changes and expiries, of few and of many timers,
- * few and many of them equal, more or less often all sorted.
+ * Random additions, deletions, changes and expiries, with few and with many
+ * timers, with few and many of them equal, and sorted more or less often.
  */
 static void random_test(struct kunit *test)
 {
@@ -355,7 +355,7 @@ static void random_test(struct kunit *test)
 	}
 #undef RANDOM
 
-	/* What is left comes out in order. */
+	/* The remaining timers are removed in order. */
 	model_settle(test, model);
 	while (model->n) {
 		KUNIT_ASSERT_PTR_EQ(test, model->queue.first, model->sorted[0]);
@@ -364,7 +364,7 @@ static void random_test(struct kunit *test)
 	}
 }
 
-/* A walk, and what it has to come to and has come to, by number of the timer. */
+/* A walk, with the timers that it must visit and has visited, by number. */
 struct walk {
 	struct apic_timer_queue_cursor cursor;
 	bool under_way;
@@ -409,8 +409,9 @@ static void walk_step(struct kunit *test, struct walk *walk,
 #define WALKS	3
 
 /*
- * Several walks at a time through a queue to which all happens that may: each
- * comes to what was there when it began and still is, once, in order.
+ * Several walks at a time through a queue that changes in all possible ways.
+ * Each walk visits the timers that were in the queue when it began and still
+ * are, once, in order.
  */
 static void walk_random_test(struct kunit *test)
 {
@@ -436,13 +437,13 @@ static void walk_random_test(struct kunit *test)
 		pick = RANDOM(size);
 		timer = &array[pick];
 		if (in[pick]) {
-			/* As often as not the head, which expires. */
+			/* Half of the time, the head, which expires. */
 			if (RANDOM(2))
 				timer = queue.first;
 			apic_timer_queue_del(&queue, timer);
 			pick = timer - array;
 			in[pick] = false;
-			/* Added again, it is another. */
+			/* A timer that is added again counts as a new one. */
 			for (i = 0; i < WALKS; i++) {
 				walks[i].owed[pick] = false;
 				walks[i].seen[pick] = false;
@@ -476,7 +477,7 @@ static void walk_random_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, queue.cursors, NULL);
 }
 
-/* Timers that are deleted as a walk comes to them, of one moment and of many. */
+/* Timers are deleted as a walk visits them, of one moment and of many. */
 static void walk_delete_test(struct kunit *test)
 {
 	struct apic_timer_list *array = timers(test, 400);
@@ -514,7 +515,7 @@ static void walk_delete_test(struct kunit *test)
 	}
 }
 
-/* Each group is as large as it may be by where it grew, and none larger. */
+/* Each group is as large as allowed by the place where it grew, and none is larger. */
 static void groups_test(struct kunit *test)
 {
 	struct apic_timer_list *array = timers(test, 2000);
@@ -550,7 +551,7 @@ static void groups_test(struct kunit *test)
 #define MANY	100000
 #define BATCH	2000
 
-/* Shortest time, of several, to add BATCH timers somewhere, and delete them. */
+/* Shortest of several times to add BATCH timers somewhere, and delete them. */
 static u64 batch_ns(struct apic_timer_queue *queue,
 		    struct apic_timer_list *batch)
 {
@@ -569,10 +570,10 @@ static u64 batch_ns(struct apic_timer_queue *queue,
 }
 
 /*
- * With 100 times as many timers pending, an insertion that walks the list
- * takes 100 times as long, and one that descends the index less than twice as
- * long, except for the caches. The limit is far from both. All but a few of the
- * batch get sorted.
+ * With 100 times as many timers pending, an insertion that walks the list would
+ * take 100 times as long. One that descends the index takes less than twice as
+ * long, apart from cache effects. The limit is far from both. All but a few
+ * timers of the batch are sorted.
  */
 static void many_test(struct kunit *test)
 {
@@ -609,7 +610,7 @@ static void many_test(struct kunit *test)
 	kvfree(array);
 }
 
-/* Timers added in order, as most are, and taken away from the end. */
+/* Timers are added in order, as most are, and deleted from the end. */
 static void ascending_test(struct kunit *test)
 {
 	struct apic_timer_queue queue;
@@ -633,7 +634,7 @@ static void ascending_test(struct kunit *test)
 
 #define MILLION	1000000
 
-/* As many timers of one moment: each step of a walk is as long as any other. */
+/* A million timers of one moment: all steps of a walk take the same time. */
 static void million_equal_test(struct kunit *test)
 {
 	struct apic_timer_list *found[APIC_TIMER_QUEUE_GROUP], *array, *timer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Classes below a rate: who leaves when, with packets that are always there. */
+/* Classes below a rate: which packet leaves when, with classes that always have packets. */
 #include <kunit/test.h>
 
 #include "../../module/shaper/cb.h"
@@ -9,7 +9,7 @@
 #define START		1000000ULL
 #define CLASSES		21
 
-/* A qdisc whose clock is the moment of the packet that leaves. */
+/* A qdisc whose clock is the moment at which a packet leaves. */
 struct model {
 	struct shaper_classes classes;
 	struct shaper_edf rest;
@@ -103,7 +103,7 @@ static unsigned int step(struct model *model)
 	return n;
 }
 
-/* Up to one part in @part may be missing, or too much. */
+/* Expect a share, with a deviation of up to one part in @part. */
 static void expect_share(struct kunit *test, struct model *model, unsigned int n, u64 rate,
 			 u32 part)
 {
@@ -114,7 +114,7 @@ static void expect_share(struct kunit *test, struct model *model, unsigned int n
 	KUNIT_EXPECT_LE(test, model->sent[n], want + want / part);
 }
 
-/* Two rates in one burst, without a rate of all: each class is exact, to the cycle. */
+/* Two rates in one burst, without a rate of the qdisc: each class is exact, to the cycle. */
 static void two_classes_are_exact(struct kunit *test)
 {
 	static const u64 gaps[] = { 800000, 320000 };
@@ -134,8 +134,8 @@ static void two_classes_are_exact(struct kunit *test)
 }
 
 /*
- * Those that ask for no more than there is get all of it, although each of them finds the others
- * in its way: a fast one among twenty slow ones.
+ * Classes that together do not exceed the rate get all that they ask for, although each is
+ * delayed by the others: a fast class among twenty slow ones.
  */
 static void feasible_rates_do_not_drift(struct kunit *test)
 {
@@ -150,7 +150,7 @@ static void feasible_rates_do_not_drift(struct kunit *test)
 	for (i = 0; i < 300000; i++) {
 		if (step(model))
 			continue;
-		/* 800,000 cycles each, and a packet of another in the way, or two. */
+		/* 800,000 cycles each, and one or two packets of other classes in the way. */
 		late = max(late, model->at[0] - START - count * 800000);
 		count++;
 	}
@@ -159,7 +159,7 @@ static void feasible_rates_do_not_drift(struct kunit *test)
 	end(model);
 }
 
-/* The same for packets of all sizes, up to the last bit of the rate. */
+/* The same for packets of all sizes, with the rate used up to the last bit. */
 static void feasible_sizes_do_not_drift(struct kunit *test)
 {
 	static const u32 sizes[] = { 1500, 100, 700, 64, 1000, 1500 };
@@ -168,7 +168,7 @@ static void feasible_sizes_do_not_drift(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		add_class(test, model, i, 10000000, 0);
-		/* Enough to catch up from. */
+		/* Enough packets to catch up. */
 		fill(model, i, sizes[i], 14);
 	}
 	for (i = 0; i < 300000; i++)
@@ -178,7 +178,7 @@ static void feasible_sizes_do_not_drift(struct kunit *test)
 	end(model);
 }
 
-/* More than there is: in proportion to the rates, whatever the sizes of packets. */
+/* A shortage is shared in proportion to the rates, independently of packet sizes. */
 static void shortage_is_shared_by_rate(struct kunit *test)
 {
 	struct model *model = new_model(test, 15000000);
@@ -198,7 +198,7 @@ static void shortage_is_shared_by_rate(struct kunit *test)
 	end(model);
 }
 
-/* Packets without a class count as one of the qdisc's rate: nobody starves. */
+/* Packets without a class count as a class with the qdisc's rate: none starves. */
 static void rest_shares_too(struct kunit *test)
 {
 	struct model *model = new_model(test, 30000000);
@@ -214,7 +214,7 @@ static void rest_shares_too(struct kunit *test)
 	end(model);
 }
 
-/* What a class had to do without is not made up for: its rate is a ceiling. */
+/* A class is not compensated for a shortage: its rate is a ceiling. */
 static void shortage_leaves_no_credit(struct kunit *test)
 {
 	struct model *model = new_model(test, 15000000);
@@ -227,7 +227,7 @@ static void shortage_leaves_no_credit(struct kunit *test)
 	fill(model, 1, 1000, 2);
 	for (i = 0; i < 10000; i++)
 		step(model);
-	/* The other one has no more packets. */
+	/* The other class has no more packets. */
 	model->ended[1] = true;
 	while (model->class[1].queued)
 		step(model);
@@ -235,7 +235,7 @@ static void shortage_leaves_no_credit(struct kunit *test)
 	sent = model->sent[0];
 	for (i = 0; i < 1000; i++)
 		step(model);
-	/* Less than two packets of credit, and one for the ends. */
+	/* Less than two packets of credit, and one for the boundaries. */
 	KUNIT_EXPECT_LE(test, model->sent[0] - sent,
 			div64_u64((model->now - begin) * 10000000, 8 * TSC_HZ) + 3000);
 	end(model);
@@ -250,7 +250,7 @@ static void burst_of_a_class(struct kunit *test)
 	add_class(test, model, 0, 1000000, 3000);
 	fill(model, 0, 1000, 1);
 	step(model);
-	/* After a pause, three more than the one whose turn it is. */
+	/* After a pause, three packets more than the one that is due. */
 	model->now = START + TSC_HZ;
 	model->used = 0;
 	for (i = 0; i < 5; i++)
@@ -264,7 +264,7 @@ static void burst_of_a_class(struct kunit *test)
 	end(model);
 }
 
-/* A packet that wants to leave earlier overtakes the one that is next. */
+/* A packet that wants to leave earlier overtakes the next one of its class. */
 static void earlier_packet_becomes_next(struct kunit *test)
 {
 	struct model *model = new_model(test, 0);
@@ -278,7 +278,7 @@ static void earlier_packet_becomes_next(struct kunit *test)
 	step(model);
 	KUNIT_EXPECT_EQ(test, model->at[0], START + 3000);
 	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[2]);
-	/* One that is dropped uses up nothing. */
+	/* A dropped packet does not count for the rate. */
 	shaper_class_drop(&model->classes, &model->root, &model->skb[2], 1000);
 	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[0]);
 	step(model);
@@ -304,7 +304,7 @@ static void epoch_shifts_all(struct kunit *test)
 	end(model);
 }
 
-/* The sender, a thread, has slept with its packet: that stays with it. */
+/* The sender, a thread, was suspended while it had its packet, and keeps it. */
 static void epoch_leaves_the_sender_its_packet(struct kunit *test)
 {
 	struct model *model = new_model(test, 0);

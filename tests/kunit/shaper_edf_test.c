@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The queue of packets, against a sorted array. */
+/* The queue of packets, compared with a sorted array. */
 #include <kunit/test.h>
 #include <linux/prandom.h>
 
@@ -31,7 +31,7 @@ static struct model *new_model(struct kunit *test)
 	return model;
 }
 
-/* Behind those that want the same, or before them if it was there @again. */
+/* Insert a packet after those that want the same moment, or before them if @again. */
 static bool sorted_insert(struct model *model, struct sk_buff *skb, bool again)
 {
 	u64 want = shaper_cb(skb)->want;

@@ -14,7 +14,7 @@
 
 static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_TAI };
 
-/* Later by what the conversion may be off; one of the two may be held up by the host. */
+/* The result is later by the conversion's error. The host may interrupt one of the two calls. */
 static bool error_is_added(clockid_t clock, s64 distance)
 {
 	unsigned int tries = 10;
@@ -30,7 +30,7 @@ static bool error_is_added(clockid_t clock, s64 distance)
 		middle = apic_timer_clock_to_tsc(clock, when, &error);
 		if (near || !error || at <= middle + error / 2)
 			continue;
-		/* What has passed is never far. */
+		/* A past moment is never far. */
 		if (distance < 0 || (far && from_afar < middle + error / 2))
 			return true;
 	}
@@ -47,7 +47,7 @@ static void never_early(struct kunit *test)
 	}
 }
 
-/* The further back a moment is, the more its conversion may be off: that is never ahead of now. */
+/* The older a moment, the larger its conversion's error, but the result is never ahead of now. */
 static void long_ago_has_passed(struct kunit *test)
 {
 	static const ktime_t times[] = { KTIME_MIN, -KTIME_MAX / 2, -NSEC_PER_SEC, 0 };
@@ -61,7 +61,7 @@ static void long_ago_has_passed(struct kunit *test)
 			KUNIT_EXPECT_LE(test, at, apic_timer_now());
 			KUNIT_EXPECT_FALSE(test, far);
 		}
-		/* No TSC value is as early. */
+		/* No TSC value is that early. */
 		KUNIT_EXPECT_EQ(test, apic_timer_clock_to_tsc(clocks[i], KTIME_MIN, &error), 0ULL);
 		KUNIT_EXPECT_EQ(test, error, 0ULL);
 	}
@@ -100,7 +100,7 @@ static void looks_come_nearer(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), U64_MAX);
 	KUNIT_EXPECT_TRUE(test, insert(model, 0, 10ULL * NSEC_PER_SEC));
-	/* The first look is at once. */
+	/* The first conversion is due at once. */
 	KUNIT_EXPECT_LE(test, shaper_far_look(&model->far), now);
 	KUNIT_EXPECT_NE(test, shaper_far_look(&model->far), 0ULL);
 	while (!skb && looks < 20) {
@@ -121,8 +121,8 @@ static void looks_come_nearer(struct kunit *test)
 }
 
 /*
- * Behind one that has come near there is one that has not: when to look at that is known without
- * another conversion, and in time.
+ * A far packet follows one that has come near: when to convert it is known without another
+ * conversion, and in time.
  */
 static void next_is_foreseen(struct kunit *test)
 {
@@ -140,14 +140,14 @@ static void next_is_foreseen(struct kunit *test)
 	KUNIT_EXPECT_LT(test, look, at);
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, now, NEAR, 0), NULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), look);
-	/* A clock that was set makes it void. */
+	/* Setting the clock invalidates that. */
 	shaper_far_look_again(&model->far);
 	KUNIT_EXPECT_LE(test, shaper_far_look(&model->far), now);
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, at, NEAR, 0), &model->skb[second]);
 	KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), U64_MAX);
 }
 
-/* With offload it is handed over before its moment: that is what is to be near. */
+/* With offload a packet is handed over before its moment: the hand-over must be near. */
 static void ahead_of_its_moment(struct kunit *test)
 {
 	u64 ahead = apic_timer_ns_to_tsc(NSEC_PER_MSEC), now, at, error;
@@ -162,7 +162,7 @@ static void ahead_of_its_moment(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, skb, &model->skb[0]);
 }
 
-/* However they are queued, and at whichever look they come near. */
+/* Packets keep the order of their clock, however they are queued and come near. */
 static void in_the_order_of_their_clock(struct kunit *test)
 {
 	struct model *model = new_model(test);
@@ -188,7 +188,7 @@ static void in_the_order_of_their_clock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, model->far.count, 0U);
 }
 
-/* Queued later and at once near, it waits for the one that leaves no later. */
+/* A packet that is queued later, already near, waits for those that leave no later. */
 static void nobody_overtakes(struct kunit *test)
 {
 	struct model *model = new_model(test);
@@ -200,16 +200,16 @@ static void nobody_overtakes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[0], time - 1));
 	KUNIT_EXPECT_TRUE(test, shaper_far_precedes(&model->far, clocks[0], time));
 	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[1], KTIME_MAX));
-	/* Of before the clock began: what a program may ask for. */
+	/* A program may ask for a time before the clock's beginning. */
 	KUNIT_EXPECT_FALSE(test, shaper_far_precedes(&model->far, clocks[0], -1));
-	/* Of those that want the same moment the one that was queued first is the first. */
+	/* Packets that want the same moment stay in the order in which they were queued. */
 	model->skb[3].tstamp = time;
 	KUNIT_EXPECT_FALSE(test, shaper_far_insert(&model->far, &model->skb[3], clocks[0]));
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[0]);
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[3]);
 }
 
-/* UML's clock is not the TSC: what its times are converted to is off by what a read takes. */
+/* UML's clock is not the TSC: converted times are off by the duration of a read. */
 static void late_ones_are_not_overtaken(struct kunit *test)
 {
 	struct model *model = new_model(test);
@@ -238,20 +238,20 @@ static void holds_behind_the_one_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 100, 5000), 5000ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 101, 4000), 5000ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 101, 6000), 6000ULL);
-	/* It may overtake one that leaves later, or by another clock. */
+	/* A packet may overtake one that leaves later, or by another clock. */
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[1], 101, 4000), 4000ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 90, 4000), 4000ULL);
-	/* That one is waited for all the same. */
+	/* Other packets still wait for that one. */
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 4500), 6000ULL);
 	/* A clock that was set back is followed once they have left. */
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 50, 6500), 6500ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 51, 6400), 6500ULL);
-	/* The TSC restarts: what is near then keeps its moment. */
+	/* The TSC restarts: near packets keep their moments. */
 	shaper_far_shift(far, -6000);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 30), 500ULL);
 }
 
-/* One sends longer ahead than the others; of each of them one packet was read late. */
+/* One sender queues longer ahead than the others; one packet of each was converted late. */
 static void holds_behind_its_own_sender(struct kunit *test)
 {
 	struct model *model = new_model(test);
@@ -264,7 +264,7 @@ static void holds_behind_its_own_sender(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 51, 2900), 3000ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 92, 3600), 4000ULL);
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 101, 4900), 5000ULL);
-	/* Nor does one hold up those before it. */
+	/* A packet does not delay those before it either. */
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 40, 2000), 2000ULL);
 	/* All of them follow the TSC. */
 	shaper_far_shift(far, -1000);
@@ -272,7 +272,7 @@ static void holds_behind_its_own_sender(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shaper_far_in_order(far, clocks[0], 102, 100), 4000ULL);
 }
 
-/* What comes near between two looks of one who searches is none of his. */
+/* A packet that comes near between two steps of a search is not found by it. */
 static void found_by_class(struct kunit *test)
 {
 	unsigned int i, budget, found = 0, came = 0, rounds = 0;
@@ -290,7 +290,7 @@ static void found_by_class(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, SHAPER_CLASS(shaper_cb(skb)->flags), 2U);
 			found++;
 		}
-		/* All of them are near for one who says that it is later. */
+		/* With a later @now, all packets are near. */
 		skb = shaper_far_pop(&model->far, U64_MAX, NEAR, 0);
 		if (skb) {
 			KUNIT_EXPECT_NE(test, SHAPER_CLASS(shaper_cb(skb)->flags), 0U);

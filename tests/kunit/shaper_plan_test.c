@@ -12,7 +12,7 @@
 #define START		123456789ULL
 #define DAY		86400ULL	/* seconds */
 
-/* Send packets of @len bytes whenever they may leave. Return: when the next may. */
+/* Send packets of @len bytes as soon as they may leave. Return: when the next one may. */
 static u64 send(struct shaper_plan *plan, u64 count, u32 len)
 {
 	u64 at = shaper_plan_at(plan, START);
@@ -24,13 +24,13 @@ static u64 send(struct shaper_plan *plan, u64 count, u32 len)
 	return at;
 }
 
-/* TSC cycles of a number of packets, by a single division; what it leaves is dropped. */
+/* TSC cycles of a number of packets, by a single division, rounded down. */
 static u64 whole(u64 count, u32 len, u64 hz, u64 rate)
 {
 	u64 bits = count * len * 8, seconds, millions, rest;
 
 	seconds = div64_u64_rem(bits, rate, &rest);
-	/* In two steps, since rest * hz does not fit for high rates. */
+	/* In two steps, because rest * hz does not fit for high rates. */
 	millions = div64_u64_rem(rest * div_u64(hz, 1000000), rate, &rest);
 	return seconds * hz + millions * 1000000 + div64_u64(rest * 1000000, rate);
 }
@@ -42,7 +42,7 @@ static const struct {
 	{ 1, 1500 }, { 1, 64 }, { 7, 65535 }, { 1000, 1500 }, { 9600, 1500 }, { 1000003, 9000 },
 };
 
-/* As many packets as a day has room for. */
+/* The number of packets that fit into a day. */
 static void day_of_packets_does_not_drift(struct kunit *test)
 {
 	unsigned int i;
@@ -80,8 +80,8 @@ static void any_rate_is_exact(struct kunit *test)
 }
 
 /*
- * A day at 400 Gbit/s has 4 * 10^12 packets. After the second that this sends, nothing
- * is left over, so every other second of the day is the same.
+ * A day at 400 Gbit/s has 4 * 10^12 packets. After the second sent here there is no remainder,
+ * so every other second of the day is the same.
  */
 static void fast_second_is_a_second(struct kunit *test)
 {
@@ -166,7 +166,7 @@ static void stop_makes_no_burst(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), late + 8000000);
 }
 
-/* A delay shorter than a packet takes changes nothing. */
+/* A delay shorter than the duration of a packet changes nothing. */
 static void small_delays_do_not_add_up(struct kunit *test)
 {
 	struct shaper_plan plan = {};

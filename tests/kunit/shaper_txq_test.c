@@ -32,7 +32,7 @@ static void one_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, third);
 }
 
-/* As a queue that is locked looks without CONFIG_SMP, which UML does without. */
+/* A locked queue as it looks without CONFIG_SMP, which UML does not have. */
 static void never_on_top_of_the_driver(struct kunit *test)
 {
 	struct netdev_queue *txq = new_queue(test);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The exported functions: states, and every error that they promise.
+ * The exported functions: states, and every documented error.
  */
 #include <kunit/test.h>
 #include <linux/cpumask.h>
@@ -76,7 +76,7 @@ static void static_initialiser_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, apic_timer_pending(&defined));
 }
 
-/* Every function refuses it, leaves it alone and counts that. */
+/* Every function rejects the timer, does not change it, and counts the mistake. */
 static void refused_by_all(struct kunit *test, struct apic_timer_list *bad)
 {
 	u64 refused = machine_stat(REFUSED);
@@ -113,7 +113,7 @@ static void uninitialised_test(struct kunit *test)
 		prandom_bytes_state(&rnd, &bad, sizeof(bad));
 		refused_by_all(test, &bad);
 	}
-	/* All is right except its state, one off at either end. */
+	/* Everything is right except its state, one off at either end. */
 	bad = timer;
 	bad.state = APIC_TIMER_NEW - 1;
 	refused_by_all(test, &bad);
@@ -121,7 +121,7 @@ static void uninitialised_test(struct kunit *test)
 	refused_by_all(test, &bad);
 }
 
-/* What takes a pointer refuses NULL, each call once, and says so in its result. */
+/* Functions that take a pointer reject NULL, once for each call, with an error. */
 static void null_test(struct kunit *test)
 {
 	struct apic_timer_period period = { .period_ns = 1000 };
@@ -151,7 +151,7 @@ static void notifier_test(struct kunit *test)
 	struct notifier_block empty = {};
 	u64 refused = machine_stat(REFUSED);
 
-	/* Only an event would find out, much later and in an interrupt. */
+	/* Otherwise only an event would detect it, much later and in an interrupt. */
 	KUNIT_EXPECT_EQ(test, apic_timer_register_notifier(&empty), -EINVAL);
 	KUNIT_EXPECT_EQ(test, apic_timer_unregister_notifier(&block), -ENOENT);
 	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 2);
@@ -163,7 +163,7 @@ static void notifier_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(REFUSED), refused + 4);
 }
 
-/* All three that arm refuse it with @err and leave it as it is. */
+/* All three functions that arm reject the timer with @err, and do not change it. */
 static void not_armed(struct kunit *test, int err)
 {
 	unsigned long long expires = timer.expires;
@@ -210,7 +210,7 @@ static void modes_test(struct kunit *test)
 				       BIT(APIC_TIMER_EXACT)));
 	for (flags = 0; flags <= APIC_TIMER_FLAGS; flags++) {
 		timer.flags = flags;
-		/* One that chooses a quantile has a budget. */
+		/* A timer that chooses a quantile needs a budget. */
 		if (flags & APIC_TIMER_COVER_MASK) {
 			not_armed(test, -EINVAL);
 			continue;
@@ -221,7 +221,7 @@ static void modes_test(struct kunit *test)
 	}
 }
 
-/* Only where the mode spins, or the module's default may. */
+/* A spin budget is valid only if the mode spins, or the module's default may. */
 static void spin_budget_test(struct kunit *test)
 {
 	unsigned int flags, mode;
@@ -249,7 +249,7 @@ static void add_twice_test(struct kunit *test)
 	run_for(5000);
 	KUNIT_EXPECT_EQ(test, runs, 1U);
 
-	/* Not twice any more. */
+	/* It is not added twice any more. */
 	timer.expires = apic_timer_sim.now + 10;
 	KUNIT_EXPECT_EQ(test, add_apic_timer_on(&timer, 0), 0);
 	run_for(5000);
@@ -352,7 +352,7 @@ static void delete_test(struct kunit *test)
 	}
 }
 
-/* Nothing arms it, which is no mistake; it is as good as new when initialised. */
+/* No function arms the timer, but trying is not a mistake; after init it is as good as new. */
 static void shut_down(struct kunit *test)
 {
 	u64 refused = machine_stat(REFUSED);
@@ -408,7 +408,7 @@ static void shutdown_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_timer_shutdown_sync(&timer), 0);
 	shut_down(test);
 
-	/* running: its handler is not waited for, and does not arm it */
+	/* running: this does not wait for its handler, which does not arm it */
 	timer.function = shut_down_in_handler;
 	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
 	run_for(5000);
@@ -431,7 +431,7 @@ static void arm_the_other(unsigned long long now, unsigned long data)
 	mod_apic_timer(&pair[!data], now + 1000);
 }
 
-/* However far the two have come, both are over when both are shut down. */
+/* At whichever point the two are, both are over after both were shut down. */
 static void shutdown_pair_test(struct kunit *test)
 {
 	unsigned int after, before, first;
@@ -496,7 +496,7 @@ static void modify_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, runs, 4U);
 }
 
-/* A 2001 consumer: zeroes the timer, sets its members, then initialises. */
+/* A consumer of 2001 zeroes the timer, sets its members, then initialises it. */
 static void members_before_init_test(struct kunit *test)
 {
 	struct apic_timer_list old = {};

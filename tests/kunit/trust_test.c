@@ -32,7 +32,7 @@ static void update(enum apic_clock_worth to, unsigned int measured)
 	apic_clock_trust_update(&verdict);
 }
 
-/* Each change is reported once, with what it follows from, and nothing else is. */
+/* Each change is reported once, with the facts that it follows from, and nothing else is. */
 static void change_test(struct kunit *test)
 {
 	update(APIC_CLOCK_EXACT, 1);
@@ -58,7 +58,7 @@ static void change_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls, 2U);
 }
 
-/* What is judged before a CPU that has just come is measured is no verdict. */
+/* Before a CPU that has just come online is measured, there is no verdict. */
 static void unmeasured_test(struct kunit *test)
 {
 	struct apic_clock_verdict verdict = { .worth = APIC_CLOCK_BOUNDED, .unmeasured = 1 };
@@ -74,7 +74,7 @@ static void unmeasured_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_clock_unregister_notifier(&block), 0);
 }
 
-/* Misuse gets an error, and neither warns by WARN() nor loses the notifier. */
+/* Misuse returns an error; it neither triggers WARN() nor loses the notifier. */
 static void refuse_test(struct kunit *test)
 {
 	static struct notifier_block empty;

@@ -61,7 +61,7 @@ static void exact_test(struct kunit *test)
 	}
 }
 
-/* What the kernel's events are converted by. */
+/* The fast conversion used for kernel events. */
 static void fast_test(struct kunit *test)
 {
 	u64 ns, mult, cycles, least, most;
@@ -154,7 +154,7 @@ static void units_test(struct kunit *test)
 	apic_timer_sim.machine = machine_plain;
 }
 
-/* There and back gives the same, to within a cycle. */
+/* A conversion and its reverse give the same value, to within a cycle. */
 static void round_trip_test(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -188,7 +188,7 @@ static void sample_of_2001_test(struct kunit *test)
 }
 
 /*
- * The simulated TSC stands still while the kernel's clock goes on, so that a
+ * The simulated TSC stands still while the kernel's clock continues, so a
  * moment of that clock comes nearer meanwhile, by less than @SLACK.
  */
 #define SLACK	(60ULL * NSEC_PER_SEC)
@@ -217,7 +217,7 @@ static void ktime_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, moment, ktime_add_ns(time, SLACK));
 }
 
-/* Of a clocksource that is not known yet, a moment may be off by all that the kernel steers. */
+/* With an unknown clocksource, a moment may be off by the kernel's maximum steering. */
 static void gtod_error_test(struct kunit *test)
 {
 	const struct apic_timer_gtod_source hpet = {
@@ -237,7 +237,7 @@ static void ktime_limits_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, apic_timer_ktime_to_tsc(-(ktime_t)DAY), 0ULL);
 	/* before the clock started */
 	KUNIT_EXPECT_LT(test, apic_timer_tsc_to_ktime(0), 0LL);
-	/* fits at 1 GHz, as both are 2^63 and some */
+	/* fits at 1 GHz, because both are slightly above 2^63 */
 	KUNIT_EXPECT_GT(test, apic_timer_ktime_to_tsc(KTIME_MAX), 1ULL << 62);
 	KUNIT_EXPECT_LT(test, apic_timer_ktime_to_tsc(KTIME_MAX), U64_MAX);
 	KUNIT_EXPECT_EQ(test, apic_timer_tsc_to_ktime(U64_MAX), KTIME_MAX);

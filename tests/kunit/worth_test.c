@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The verdict about the TSC, from facts.
+ * The verdict about the TSC, concluded from facts.
  */
 #include <kunit/test.h>
 #include <linux/errno.h>
@@ -52,7 +52,7 @@ static void reason_test(struct kunit *test)
 	apic_clock_worth_conclude(&verdict);
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
 			   "it has stopped, or was set, by another counter");
-	/* What the kernel says weighs more than what was found. */
+	/* The kernel's judgement outweighs our findings. */
 	verdict.stable = false;
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
 			   "the kernel has marked it unstable");
@@ -105,7 +105,7 @@ static void bounded_test(struct kunit *test)
 	verdict = judge(verdict, &near, 0);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
 
-	/* It says that it never stops, and once it seemed to have. */
+	/* The TSC is declared never to stop, but once seemed to have stopped. */
 	verdict = good;
 	verdict.stops = 1;
 	verdict = judge(verdict, &near, 0);
@@ -117,7 +117,7 @@ static void bounded_test(struct kunit *test)
 	verdict = judge(verdict, &near, 0);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
 
-	/* Of a CPU that was not measured nothing is promised. */
+	/* For a CPU that was not measured, nothing is promised. */
 	verdict = judge(good, &near, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_BOUNDED);
 	KUNIT_EXPECT_EQ(test, verdict.within, U64_MAX);
@@ -151,7 +151,7 @@ static void untrusted_test(struct kunit *test)
 	verdict = judge(verdict, &near, 0);
 	KUNIT_EXPECT_EQ(test, (int)verdict.worth, APIC_CLOCK_UNTRUSTED);
 
-	/* A stop that no reading explains: what was measured before it is no more. */
+	/* A stop that no reading explains: earlier measurements are void. */
 	verdict = good;
 	verdict.stops = 1;
 	verdict.proven = 1;
