@@ -295,7 +295,7 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 }
 
 /**
- * apic_clock_timer_advance_late() - do a timer's next step out of a callback
+ * apic_clock_timer_advance_late() - do a timer's next step from a callback
  * @timer:	the timer
  *
  * A timer whose module is being unloaded is not advanced.

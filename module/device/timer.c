@@ -171,7 +171,7 @@ static void disarm(struct device_timer *timer)
  * device_timer_exit() - disarm a file's timer, permanently
  * @timer:	the timer
  *
- * Context: Task, when nobody uses the file.
+ * Context: Task, when the file has no users.
  */
 void device_timer_exit(struct device_timer *timer)
 {

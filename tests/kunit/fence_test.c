@@ -421,7 +421,7 @@ static void short_way_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(KERNEL_ONLY), alone + 1);
 }
 
-/* No event to defer, and no timer to defer it for: nothing happens. */
+/* Without an event to defer, and without a timer, nothing happens. */
 static void alone_test(struct kunit *test)
 {
 	u64 now = apic_timer_sim.now;

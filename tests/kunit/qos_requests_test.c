@@ -22,7 +22,7 @@
 #include "timers/base.h"
 #include "tsc/tsc.h"
 
-/* qos.c is compiled as without the simulation, which replaces the hardware here. */
+/* Declare the real functions, which the simulation replaces in the rest of the core. */
 #undef CONFIG_APIC_TIMER_SIM
 #include "policy/qos.h"
 #include "qos_requests.h"
@@ -153,7 +153,7 @@ static void handler(unsigned long long now, unsigned long data)
 
 static struct apic_timer_list timers[3];
 
-/* Program for an exact timer, which is a stub in the rest of the core here. */
+/* Do what the core does to program for an exact timer; here the core calls a stub instead. */
 static void program(void)
 {
 	struct apic_timer_base *base = machine_base();
