@@ -61,7 +61,6 @@ static int unit_sleep(struct calendar_unit *unit, bool call)
 			now = apic_timer_now();
 			calendar_event(unit, CALENDAR_RESUME);
 			unit->receipt.resumed = now;
-			/* The return of a parked thread to user space is not learnt. */
 			if (unit->resuming && now > unit->armed)
 				apic_timer_estimate_add(&unit->wake, now - unit->armed);
 			unit->resuming = false;

@@ -37,7 +37,7 @@ int measure_walk_init(struct measure_walk *walk, u32 cache, u32 kib)
 	if (!kib || kib > WALK_KIB_MAX)
 		return -EINVAL;
 	walk->size = (size_t)kib << 10;
-	/* Zeroed, so it is not one shared page. */
+	/* Zeroed, because the walk only reads it. */
 	walk->memory = vzalloc(walk->size);
 	return walk->memory ? 0 : -ENOMEM;
 }
