@@ -10,14 +10,14 @@ Start with one of these; ``python3 -m lab`` runs them by hand (see __main__.py):
 
 The rooms, from the bottom up; a file uses its own room and those below (tools/rooms.py checks):
 
-    base/     errors (LostVM is one of them), the cache, progress, work in the background
-    kernels/  Debian's packages as packages.lock has them (debian, lock); the stock kernels, each
+    base/     errors (such as LostVM), the cache, progress, work in the background
+    kernels/  Debian's packages, pinned by packages.lock (debian, lock); the stock kernels, each
               with its suite's compiler (kernels, chroot, ccache, vmlinux); kernels built here, from
               Debian's sources and this tree's patches (sources, patches, patched, configs/, deb);
-              the programs of guests, of one version everywhere (unpacked)
+              the guests' programs, in the same version everywhere (unpacked)
     build/    build this tree's modules or a consumer's for a kernel (build); the programs of
               guests (userland, iproute2, jitterdebugger, linuxptp), and those that no package has
-              (native); what a guest with a network takes along (network); QEMU's plug-ins, whose
+              (native); files for guests with a network (network); QEMU's plug-ins, whose
               sources are in plugins/ (plugins)
     engines/  what runs a script in a guest of such a kernel, by name in engines.py, with options
               that options.py explains:
@@ -27,12 +27,12 @@ The rooms, from the bottom up; a file uses its own room and those below (tools/r
                 sleeper, hibernator               that suspends to RAM, or to disk
                 successor                         in which another kernel takes over, by kexec
                 uefi                              with firmware that knows certificates
-              of what they share: diskless and qemu run QEMU, image and initramfs make the system
-              of a guest (guest/ is what runs inside), splats and result judge it
-    bench/    the benchmark: main, a file for each part of it, goals and plots; the same of the
-              traffic shaper: shaper, shaper_goals, shaper_plots
-    run/      what else `python3 -m lab` does: the demos, the shaper's benchmark, the report with
-              figures that plug-ins make (modelled, ports), KUnit, torture, renewing the lock
+              shared parts: diskless and qemu run QEMU, image and initramfs make the system of
+              a guest (guest/ is what runs inside), splats and result judge it
+    bench/    the benchmark: main, a file for each part of it, goals and plots; the traffic shaper's
+              benchmark: shaper, shaper_goals, shaper_plots
+    run/      other commands of `python3 -m lab`: the demos, the shaper's benchmark, the report with
+              figures from plug-ins (modelled, ports), KUnit, torture, renewing the lock
 
 Everything that is fetched or made lives in ~/.cache/apic-timer. Packages are Debian's, from the
 mirror that this machine's apt uses. `make lock` renews packages.lock.

@@ -87,7 +87,7 @@ def _arguments() -> argparse.Namespace:
     patched_deb.add_argument("--output", type=Path, default=build.TREE / "build")
     packages = sub.add_parser("package", help="build the Debian packages of this tree")
     packages.add_argument("suites", nargs="*", help=f"default: {' '.join(package.SUITES)}")
-    # Has options of its own: see main().
+    # Has its own options: see main().
     sub.add_parser("kunit", add_help=False, help="run KUnit suites (lab kunit --help)")
     building = sub.add_parser("build", help="build this tree's modules for a kernel")
     building.add_argument("series")
@@ -149,7 +149,7 @@ def _bench(args: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Carry out the command line; 0 if all is well, 1 if a guest's verdict is bad, 2 if not run."""
+    """Run the command line; return 0 on success, 1 for a guest's bad verdict, 2 if nothing ran."""
     heed_signals()
     if sys.argv[1:2] == ["kunit"]:
         return kunit.main(sys.argv[2:])

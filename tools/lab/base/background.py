@@ -1,4 +1,4 @@
-"""Virtual machines in the background, which don't outlive who started them."""
+"""Virtual machines in the background, which end with the process that started them."""
 
 import os
 import signal
@@ -8,20 +8,20 @@ from pathlib import Path
 
 
 class Background(ThreadPoolExecutor):
-    """Runs what runs virtual machines; leaving it ends those that are still at work."""
+    """Threads that run virtual machines; leaving the context ends the machines still running."""
 
     def end(self) -> None:
-        """Start nothing more, and kill what runs until all threads are done."""
+        """Start nothing more, and kill running processes until all threads are done."""
         waiter = threading.Thread(target=self.shutdown, kwargs={"cancel_futures": True})
         waiter.start()
         waiter.join(0.2)
-        while waiter.is_alive():  # a machine may be started again by who finds it dead
+        while waiter.is_alive():  # a thread that finds its machine dead may restart it
             for pid in _descendants(os.getpid()):
                 _kill(pid)
             waiter.join(0.2)
 
     def __exit__(self, *_) -> None:
-        """End, whether all went well or not."""
+        """End, with or without an exception."""
         self.end()
 
 
@@ -33,7 +33,7 @@ def heed_signals() -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """List the processes below one, in whatever session and process group they are."""
+    """List the descendants of a process, in any session or process group."""
     found = []
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, _read(file).split()):

@@ -1,4 +1,4 @@
-"""Where the lab keeps what it fetched and built, and how a directory appears there at once.
+"""The lab's cache of downloads and builds, and how a directory appears in it atomically.
 
 Everything lives below ``$XDG_CACHE_HOME/apic-timer`` (default ``~/.cache/apic-timer``); nothing
 else on the machine is written, and deleting that directory is always safe.
@@ -17,7 +17,7 @@ STAMP = "complete"
 
 
 def cache_dir(*parts: str) -> Path:
-    """Return (and make) a directory of the cache."""
+    """Return a directory of the cache, making it if necessary."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     path = Path(base, "apic-timer", *parts)
     path.mkdir(parents=True, exist_ok=True)
@@ -41,9 +41,9 @@ def is_complete(path: Path) -> bool:
 def fresh_dir(final: Path) -> Iterator[Path]:
     """Yield a temporary directory that becomes `final` when the block ends without an exception.
 
-    The directory is stamped and renamed into place, so a reader sees all of it or nothing. What
-    was at `final` before (an unfinished one, say) is removed. On an exception nothing is left;
-    what a process that was killed has left is removed by the next one that makes `final`.
+    The directory is stamped and renamed into place, so a reader sees all of it or nothing. An
+    earlier `final` (an unfinished one, say) is removed. After an exception nothing is left; the
+    remains of a killed process are removed by the next one that makes `final`.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
     _sweep(final)
@@ -63,23 +63,23 @@ def fresh_dir(final: Path) -> Iterator[Path]:
 
 
 def _begin(final: Path) -> tuple[Path, int]:
-    """Make a temporary directory for `final`: its path, and a descriptor that holds its lock."""
+    """Make a temporary directory for `final`; return it, and a descriptor that holds its lock."""
     while True:
         temp = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
         with suppress(FileNotFoundError):
             fd = os.open(temp, os.O_RDONLY)
             fcntl.flock(fd, fcntl.LOCK_EX)
-            # Another process may have swept it up before it had a lock.
+            # Another process may have swept it up before it was locked.
             if temp.exists():
                 return temp, fd
             os.close(fd)
 
 
 def _sweep(final: Path) -> None:
-    """Remove the temporary directories of `final` that nobody holds the lock of."""
+    """Remove the temporary directories of `final` whose lock nobody holds."""
     name = re.compile(rf"\.{re.escape(final.name)}\.[a-z0-9_]{{8}}")  # as mkdtemp() makes them
     for left in [p for p in final.parent.iterdir() if name.fullmatch(p.name)]:
-        with suppress(OSError):  # gone meanwhile, or in use
+        with suppress(OSError):  # already removed, or in use
             fd = os.open(left, os.O_RDONLY)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

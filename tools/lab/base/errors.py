@@ -2,7 +2,7 @@
 
 
 class LabError(Exception):
-    """Something the lab needs could not be had: a package, a kernel, a tool."""
+    """Something that the lab needs is not available: a package, a kernel, a tool."""
 
 
 class BuildError(LabError):
@@ -12,8 +12,8 @@ class BuildError(LabError):
 class LostVM(LabError):
     """A VM ended without a verdict: panic, hang, time limit. The message ends with its console.
 
-    output: of the script, where that has a channel of its own. A panic is on the console alone, and
-    how far the script came is in its output: the message has the last lines of both.
+    output: the script's, if it has a channel of its own. The console alone shows a panic, and the
+    output shows how far the script got: the message has the last lines of both.
     """
 
     def __init__(self, reason: str, console: str, output: str = ""):

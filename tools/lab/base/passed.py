@@ -1,6 +1,6 @@
-"""What checks have passed: files that they need not look at again.
+"""Files that checks have passed, which need not be checked again.
 
-Each is an empty file of the cache, named by a hash of all that the verdict depends on.
+Each is recorded as an empty file in the cache, named by a hash of all that the verdict depends on.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ FORGET = 30 * 86400  # s after its last use
 def only_new(
     check: Callable[[list[str]], str], files: Sequence[str], tools: Sequence[Path], *options: str
 ) -> str:
-    """Run a check on those of the files that it has not passed as they are; return what it finds.
+    """Run a check on the files that it has not yet passed in this form; return its findings.
 
-    check:   returns nothing if it finds nothing; it judges each file by itself
-    tools:   the files that the check is made of
-    options: what else the verdict depends on
+    check:   returns nothing if it finds nothing; it judges each file separately
+    tools:   the files that implement the check
+    options: everything else that the verdict depends on
     """
     key = repr((options, [_hash(tool) for tool in tools]))
     marks = {file: _mark(key, file) for file in files}
     left = [file for file, mark in marks.items() if not mark.exists()]
     found = check(left) if left else ""
     for file, mark in marks.items():
-        # A file that was changed meanwhile may have been read as it is now.
+        # A file that changed during the check may have been read in its new form.
         if file not in left or (not found and mark == _mark(key, file)):
             mark.touch()
     _forget()
@@ -45,7 +45,7 @@ def _hash(file: Path) -> str:
 
 
 def _forget() -> None:
-    """Remove what has not been of use for long."""
+    """Remove records that have not been used for long."""
     for mark in cache_dir("passed").iterdir():
         with suppress(FileNotFoundError):  # another check has removed it
             if time.time() - mark.stat().st_mtime > FORGET:

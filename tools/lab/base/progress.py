@@ -1,4 +1,4 @@
-"""Progress goes to standard error: what a run has found is what standard output has."""
+"""Progress goes to standard error: standard output is for results."""
 
 import sys
 import threading
@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# What has taken time besides running machines ("fetching packages") -> seconds, of all threads.
+# Activities other than running machines ("fetching packages") -> seconds, summed over threads.
 SPENT: defaultdict[str, float] = defaultdict(float)
 _lock = threading.Lock()
-# Who captures standard error can be shown the lines too.
+# Functions that get the lines too, for a caller that captures standard error.
 show: list[Callable[[str], None]] = []
 
 
 def say(who: str, text: str) -> None:
-    """Print a line that begins with the name of the command or part that says it."""
+    """Print a line that begins with the name of its command or part."""
     line = f"{who}: {text}"
     print(line, file=sys.stderr, flush=True)
     for also in show:
@@ -24,7 +24,7 @@ def say(who: str, text: str) -> None:
 
 @contextmanager
 def spending(what: str) -> Iterator[None]:
-    """Count the wall time of the block as spent on something."""
+    """Add the wall time of the block to an activity in SPENT."""
     start = time.monotonic()
     try:
         yield

@@ -1,8 +1,8 @@
 """Build the tree's modules, or a consumer's, for one kernel of the lab.
 
-Sources are copied to ``/build/HASH`` in the kernel's root, HASH being that of their contents, and
-made there by the kernel's own kbuild, which finds them in ``/tree``: the same sources are compiled
-once per kernel, and the same file of the next ones is known again.
+Sources are copied to ``/build/HASH`` in the kernel's root, where HASH is that of their contents,
+and built there by the kernel's own kbuild, which finds them in ``/tree``: the same sources are
+compiled once per kernel, and ccache recognises files that have not changed since.
 """
 
 import hashlib
@@ -18,35 +18,35 @@ from ..kernels import ccache
 from ..kernels.kernels import CLANG_VERSION, SUPPORTED, Kernel, with_clang
 
 TREE = Path(__file__).resolve().parents[3]
-# What of the tree goes into a build. What is not there is left out.
+# Parts of the tree that go into a build. Missing ones are left out.
 SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/modules", "samples"]
-KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # besides files named Kbuild, Kconfig and Makefile
-# Debian's headers come with a configuration for gcc, whose options clang doesn't know.
+KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # as well as files named Kbuild, Kconfig and Makefile
+# Debian's headers come with a configuration for gcc, with options that clang does not know.
 CLANG = [
     f"LLVM={CLANG_VERSION}", f"CC=clang{CLANG_VERSION}",
     "CONFIG_CC_IS_GCC=", "CONFIG_CC_IS_CLANG=y", "CONFIG_AS_IS_GNU=", "CONFIG_AS_IS_LLVM=y",
-    # The kernel expects the NOPs of -mnop-mcount where functions begin, clang puts calls there.
+    # The kernel expects the NOPs of -mnop-mcount at the start of functions; clang puts calls there.
     "CONFIG_FUNCTION_TRACER=",
 ]  # fmt: skip
-# It is nine tenths of a module, which a guest would read, through 9p or from its memory, at each
-# insmod; DKMS takes it out too. No instruction depends on it, and traces of calls need it nowhere.
+# Debug information is nine tenths of a module, which a guest would read, through 9p or from its
+# memory, at each insmod; DKMS strips it too. No instruction depends on it, nor do traces of calls.
 WITHOUT_DEBUG_INFO = ["CONFIG_DEBUG_INFO=", "CONFIG_DEBUG_INFO_BTF_MODULES="]
-# For the kernels that `make check` looks at, whoever builds first: W=1 changes no instruction. But
-# without kernel-doc, whose script not all of Debian's headers have; `make check` runs that itself.
+# Warnings, for the kernels that `make check` covers: always on, because W=1 changes no instruction.
+# kernel-doc is left out: not all of Debian's headers have its script, and `make check` runs it.
 WARNINGS = ["W=1", "cmd_checkdoc="]
-INSIDE = "tree"  # where a build finds its directory
-LOG = "build.log"  # in a build directory: what make said
-SPARSE = "sparse.log"  # and what it said with sparse, once that found nothing
-KEEP = 12  # newest build directories that stay, per kernel
-IN_USE = 12 * 3600  # s: a younger one stays too, a benchmark may need it
+INSIDE = "tree"  # name under which a build finds its directory
+LOG = "build.log"  # in a build directory: make's output
+SPARSE = "sparse.log"  # and its output with sparse, once that found nothing
+KEEP = 12  # newest build directories to keep, per kernel
+IN_USE = 12 * 3600  # s: keep younger ones too, because a benchmark may need them
 
 
 def build(kernel: Kernel, compiler: str = "gcc") -> Path:
-    """Build all modules of the working tree, the tests' and samples' too, warnings being errors.
+    """Build all modules of the working tree, tests and samples included; warnings are errors.
 
-    `compiler` may be "clang", which is then fetched if need be. Return the directory with
-    Module.symvers and, below it, the .ko files: `find_ko` finds one. BuildError,
-    with the compiler's output, when it fails.
+    `compiler` may be "clang", which is then fetched if necessary. Return the directory with
+    Module.symvers and, below it, the .ko files: `find_ko` finds one. BuildError, with the
+    compiler's output, if it fails.
     """
     files = sources()
     if compiler == "clang":
@@ -55,9 +55,9 @@ def build(kernel: Kernel, compiler: str = "gcc") -> Path:
 
 
 def sparse(kernel: Kernel) -> str:
-    """Have sparse, which is in the kernel's root, look at all sources where `build` has built them.
+    """Run sparse, from the kernel's root, on all sources where `build` has built them.
 
-    Nothing is compiled again. Return what make said; BuildError when sparse finds an error.
+    Nothing is compiled again. Return make's output; BuildError if sparse finds an error.
     """
     built = build(kernel)
     log = built / SPARSE
@@ -75,7 +75,7 @@ def _arguments(kernel: Kernel) -> list[str]:
 
 
 def sources() -> dict[Path, Path]:
-    """Return what goes into a build: path within the tree -> file."""
+    """Return the files that go into a build: path within the tree -> file."""
     files = {}
     for name in SOURCES:
         path = TREE / name
@@ -92,12 +92,12 @@ def build_external(kernel: Kernel, directory: Path, base: Path | None = None,
     `base` is what `build` returned for this kernel; the consumer then finds the public headers at
     ``$(APIC_TIMER)/include`` and the exported symbols in ``$(APIC_TIMER)/Module.symvers``, which
     is passed as KBUILD_EXTRA_SYMBOLS. `variables` are further make variables. Return the directory
-    with the .ko; BuildError when it fails.
+    with the .ko; BuildError if it fails.
     """
     files = {f.relative_to(directory): f for f in sorted(directory.rglob("*")) if _is_source(f)}
     arguments = [f"{k}={v}" for k, v in (variables or {}).items()]
     if base is not None:
-        os.utime(base)  # in use: the newest stay
+        os.utime(base)  # mark as in use: the newest are kept
         inside = f"/build/{base.name}"
         arguments += [f"APIC_TIMER={inside}", f"KBUILD_EXTRA_SYMBOLS={inside}/Module.symvers"]
     return _make(kernel, files, arguments)
@@ -147,7 +147,7 @@ def _make(kernel: Kernel, files: dict[Path, Path], arguments: list[str]) -> Path
 
 
 def _kbuild(kernel: Kernel, directory: Path, arguments: list[str]) -> str:
-    """Run the kernel's kbuild for a directory with sources; return what make said."""
+    """Run the kernel's kbuild on a directory with sources; return make's output."""
     flags = "-Werror"
     if CLANG[0] in arguments:
         flags += " -Wno-unknown-warning-option -DCC_USING_FENTRY"
@@ -162,7 +162,7 @@ def _kbuild(kernel: Kernel, directory: Path, arguments: list[str]) -> str:
 
 
 def _prune(directory: Path) -> None:
-    """Remove old builds, and what interrupted ones have left: whoever builds here has the lock."""
+    """Remove old builds and the remains of interrupted ones; the caller holds the lock."""
     builds = list(directory.iterdir())
     for left in [p for p in builds if not is_complete(p)]:
         shutil.rmtree(left)

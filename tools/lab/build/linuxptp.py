@@ -11,6 +11,6 @@ PROGRAMS = ("phc2sys", "pmc", "ptp4l")
 
 
 def files(programs: Iterable[str] = PROGRAMS) -> dict[str, Path]:
-    """Return what a guest needs for some of them, as engines take files: guest path -> file."""
+    """Return the files that they need in a guest, in the engines' form: guest path -> file."""
     root = unpacked.unpacked("linuxptp", userland.SUITES, [], ALONE)
     return unpacked.files(root, [f"usr/sbin/{program}" for program in programs])

@@ -1,4 +1,4 @@
-"""The small programs of guest/ that no package has, compiled by a kernel's own compiler, once."""
+"""The small programs in guest/ that no package has, compiled once by a kernel's own compiler."""
 
 import hashlib
 from pathlib import Path
@@ -12,9 +12,9 @@ GUEST = Path(__file__).parents[1] / "engines/guest"
 
 
 def compiled(kernel: Kernel, source: str, flags: list[str]) -> Path:
-    """Return what gcc makes of guest/SOURCE, without libc's headers and start files.
+    """Compile guest/SOURCE with gcc, without libc's headers and start files; return the result.
 
-    It is kept in the kernel's directory of the cache. BuildError when it does not compile.
+    It is kept in the kernel's directory of the cache. BuildError if it does not compile.
     """
     data = (GUEST / source).read_bytes()
     stem, suffix = source.split(".")

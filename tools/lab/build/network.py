@@ -1,4 +1,4 @@
-"""What a guest with a network takes along: `ip` and `tc`, a sender, the kernel's own qdiscs."""
+"""Files for guests with a network: `ip` and `tc`, a sender, the kernel's own qdiscs."""
 
 import hashlib
 import shutil
@@ -12,14 +12,14 @@ from ..kernels.kernels import Kernel
 from . import build, iproute2, native
 
 PLUGIN = "usr/lib/x86_64-linux-gnu/tc/q_apic.so"  # where Debian's tc looks
-# What it is built from, by the rule of the Makefile.
+# Its sources, and the Makefile with its rule.
 SOURCES = ("Makefile", "tools/tc", "include/uapi")
 
 SENDER_FLAGS = ["-O2", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie"]
 
 
 def files(kernel: Kernel) -> dict[str, Path]:
-    """Return the programs, as engines take files: guest path -> file.
+    """Return the programs, in the engines' form: guest path -> file.
 
     `udpsend` is explained in engines/guest/udpsend.c.
     """
@@ -31,9 +31,9 @@ def files(kernel: Kernel) -> dict[str, Path]:
 
 
 def own_modules(kernel: Kernel, names: Iterable[str]) -> dict[str, bytes]:
-    """Return modules of the kernel's own package and those they need, in the order to load.
+    """Return modules of the kernel's own package and those that they need, in loading order.
 
-    As engines take files; what is built in, and what is there twice, is left out.
+    They are in the engines' form; built-in modules and duplicates are left out.
     """
     return {f"modules/{file}": data
             for name in names for file, data in kernel.own_module(name).items()}  # fmt: skip

@@ -1,7 +1,7 @@
-"""QEMU's plug-ins of this tree, plugins/*.c: what a guest in virtual time does, seen from outside.
+"""This tree's QEMU plug-ins, plugins/*.c: they observe a guest in virtual time from outside.
 
-Debian has no package with the header of their interface: plugins/abi.h declares it. A plug-in is
-built once for each version of the lab's QEMU, and loaded by it then.
+Debian does not package the header of their interface: plugins/abi.h declares it. A plug-in is
+built once for each version of the lab's QEMU, and then loaded once as a check.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidde
 
 
 def plugin(name: str, extra: tuple[str, ...] = ()) -> Path:
-    """Return the plug-in NAME, of NAME.c and what is common to all.
+    """Return the plug-in NAME, built from NAME.c and the code common to all.
 
     extra: more flags of the compiler
 
-    BuildError when it does not compile, LabError when the lab's QEMU does not take it.
+    BuildError if it does not compile, LabError if the lab's QEMU does not accept it.
     """
     kernel, sysroot, emulator = kernels.ensure(tool.SERIES), tool.libc(), userland.root()
     key = hashlib.sha256(repr((FLAGS, extra, sysroot.name, emulator.name)).encode())
@@ -57,12 +57,12 @@ def plugin(name: str, extra: tuple[str, ...] = ()) -> Path:
 
 
 def sources(name: str) -> list[str]:
-    """Return the files of a plug-in: its own, the common one, and what NAME-*.c it has besides."""
+    """Return the files of a plug-in: its own, the common one, and any NAME-*.c."""
     return [f"{name}.c", COMMON, *sorted(file.name for file in SOURCES.glob(f"{name}_*.c"))]
 
 
 def load(file: Path, output: Path = Path("/dev/null")) -> str:
-    """Load a plug-in into the lab's QEMU, without a machine; return why it is refused, or ""."""
+    """Load a plug-in into the lab's QEMU, without a machine; return why it is rejected, or ""."""
     root = userland.root()
     done = subprocess.run(
         [*userland.loader(), root / "usr/bin/qemu-system-x86_64", "-machine", "none", "-accel",

@@ -1,7 +1,7 @@
 """The program apic-timer as guests run it: static, the same bytes on every machine.
 
-Debian 12's compiler comes with the kernel that is of that suite; the C library to link with, and
-its headers, are unpacked apart, for kernels are built without them.
+Debian 12's compiler comes with that suite's kernel. The C library to link with, and its headers,
+are unpacked separately, because kernels are built without them.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ from .build import TREE
 SERIES = "6.1"
 SUITES = kernels.SUITES[SERIES]
 ALONE = ["libc6-dev", "linux-libc-dev"]
-# What it includes of the others: the version, the modules' devices, programs' library.
+# Headers that it includes from elsewhere: the version, the modules' devices, the programs' library.
 INCLUDED = ("module/core/version.h", "include/uapi/linux/apic_measure.h",
             "include/uapi/linux/apic_timer.h", "user/apic_timer_user.h")  # fmt: skip
 
 
 def libc() -> Path:
-    """Return the directory with the C library and its headers; LabError when it cannot be had."""
+    """Return the directory with the C library and its headers; LabError if it is not available."""
     return unpacked("libc", SUITES, [], ALONE)
 
 
 def tool() -> Path:
-    """Return the program, built as `make tool` does; BuildError when it does not compile."""
+    """Return the program, built as `make tool` does; BuildError if it does not compile."""
     sources = sorted((TREE / "user/tool").rglob("*.[ch]"))
     flags = re.search(r"^TOOL_CFLAGS := (.*)$", (TREE / "Makefile").read_text(), re.M)[1].split()
     kernel, sysroot = kernels.ensure(SERIES), libc()

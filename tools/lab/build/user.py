@@ -1,4 +1,4 @@
-"""Programs for /dev/apic_timer, compiled by a kernel's own compiler, without libc, once."""
+"""Programs for /dev/apic_timer, compiled once by a kernel's own compiler, without libc."""
 
 import hashlib
 from pathlib import Path
@@ -16,9 +16,9 @@ FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-nostdlib", "-ffreestanding", "-
 
 
 def program(kernel: Kernel, name: str, *flags: str) -> Path:
-    """Return what gcc makes of tests/user/NAME.c; BuildError when it does not compile.
+    """Compile tests/user/NAME.c with gcc; return the program. BuildError if it does not compile.
 
-    flags: further ones, such as "-m32". It is kept in the kernel's directory of the cache.
+    flags: further options, such as "-m32". It is kept in the kernel's directory of the cache.
     """
     files = {f"tests/user/{name}.c": (TREE / f"tests/user/{name}.c").read_bytes()}
     for directory in HEADERS:

@@ -1,8 +1,8 @@
 """The programs of the lab that must be the same on every machine, unpacked in the cache.
 
-QEMU decides what a figure is, and the programs inside a virtual-time guest decide when things
-happen there; so both come from one Debian suite, whatever this machine runs. Debian 12's own
-QEMU 7.2, for one, hangs with two CPUs in virtual time.
+Figures depend on QEMU, and on the programs inside a virtual-time guest, which decide when things
+happen there. Therefore both come from one Debian suite on every machine. Debian 12's own QEMU 7.2,
+for example, hangs with two CPUs in virtual time.
 """
 
 from pathlib import Path
@@ -11,12 +11,12 @@ from ..kernels import unpacked
 
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["qemu-system-x86", "busybox-static", "trace-cmd"]
-# cyclictest and hackbench; the scripts in it would bring Python along.
+# cyclictest and hackbench; the scripts in the package would pull in Python.
 ALONE = ["rt-tests", "libnuma1"]
 
 
 def root() -> Path:
-    """Return the directory with the programs; LabError when it cannot be had."""
+    """Return the directory with the programs; LabError if it is not available."""
     return unpacked.unpacked("userland", SUITES, PACKAGES, ALONE)
 
 

@@ -1,8 +1,8 @@
-"""Boot a kernel in Bochs, run a script in it, give back what it said.
+"""Boot a kernel in Bochs, run a script in it, return its output.
 
-Bochs has what QEMU's emulated CPUs have not: a TSC-deadline timer, x2APIC without an IOMMU, CPU
-models of Intel's. Its TSC counts what its CPUs have executed, so the same run twice gives the same
-bytes, with several CPUs too.
+Bochs has features that QEMU's emulated CPUs lack: a TSC-deadline timer, x2APIC without an IOMMU,
+CPU models of Intel's. Its TSC counts the instructions that its CPUs have executed, so the same run
+twice gives the same bytes, even with several CPUs.
 """
 
 import gzip
@@ -27,18 +27,17 @@ from .result import Result
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["bochs", "bochs-term", "bochsbios", "vgabios", "ncurses-base"]
 HZ = 50_000_000  # of the TSC and of the LAPIC timer; one instruction takes one cycle
-# Bochs lets each CPU execute a stretch of code in turn, and adds to the TSC what it came to on
-# average; it counts a CPU that is halted as that many instructions. A stretch has about as many:
-# with Bochs's own 16 a CPU whose neighbour is halted would find the TSC at twice the speed.
+# Bochs lets each CPU execute a burst of instructions in turn, and advances the TSC by the average
+# length of a burst; a halted CPU counts with this length, which is near that of a real burst. With
+# Bochs's default of 16, a CPU whose neighbour is halted would see the TSC at twice the speed.
 HALTED = 5
 SERIAL_PORTS = ("console", "data", "files")
-# The kernel's own tests of its cryptography, and its guard of its memory against processes, would
-# take most of the time.
+# The kernel's tests of its cryptography, and its page table isolation, would take most of the time.
 PARAMETERS = f"console=ttyS0 quiet nokaslr reboot=t cryptomgr.notests nopti {splats.PARAMETERS}"
 MODEL = "corei7_ivy_bridge_3770k"
-# It has TSC_ADJUST. The kernel uses its TSC deadline from this version of its microcode on, which
-# Bochs reads from a file: number of the MSR, type, then by halves the value on reset, bits that are
-# reserved, and bits that nobody can change.
+# This model has TSC_ADJUST. The kernel uses its TSC deadline only from this microcode version on,
+# which Bochs reads from a file: number of the MSR, type, then in halves the value on reset, the
+# reserved bits, and the bits that cannot be changed.
 HASWELL = "corei7_haswell_4770, msrs={home}/msrs"
 HASWELL_MSRS = "0x0000008b 0 00000028 00000000 00000000 00000000 ffffffff ffffffff\n"
 X2APIC_BASE = 0xFEE00D00  # enabled, x2APIC, boot CPU
@@ -61,7 +60,7 @@ error: action=ignore
 info: action=ignore
 """
 
-# Name, length, bytes. gzip tells if any of them were lost.
+# Name, length, bytes. gzip detects lost bytes.
 PUT = """\
 gzip -c >/tmp/put.$$
 echo "$1 $(wc -c </tmp/put.$$)" >/dev/ttyS2
@@ -74,8 +73,8 @@ SETUP = "stty -F /dev/ttyS2 raw -echo"
 def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script (busybox sh -e) in a Bochs guest of a stock kernel.
 
-    The guest is as in virtual.run. What it hands over by ``put NAME < FILE`` goes at 11 kB in a
-    second of its own time, after compression.
+    The guest is as in virtual.run. ``put NAME < FILE`` transfers 11 kB per second of guest time,
+    after compression.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
@@ -87,12 +86,12 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
 
 
 def root() -> Path:
-    """Return the directory with Bochs; LabError when it cannot be had."""
+    """Return the directory with Bochs; LabError if it is not available."""
     return unpacked.unpacked("bochs", SUITES, PACKAGES)
 
 
 def _configure(home: Path, kernel: Kernel, guest: Guest) -> None:
-    """Write Bochs's configuration, and what starts the kernel."""
+    """Write Bochs's configuration, and the disk and ROM that start the kernel."""
     initrd = (home / "initrd").read_bytes()
     parameters = f"{PARAMETERS} {X2APIC_PARAMETERS if guest.x2apic else ''} {guest.append}".strip()
     disk = pvh.write_disk(home / "disk", kernel, initrd, guest.memory, parameters)
@@ -128,7 +127,7 @@ def _environment(kernel: Kernel, seed: int) -> dict[str, str]:
 
 
 def _emulate(home: Path, argv: list[str], environment: dict[str, str], timeout: float) -> str:
-    """Run Bochs to its end; return why there is no verdict, should there be none.
+    """Run Bochs to its end; return why there is no verdict, in case there is none.
 
     Bochs ends with a status of 1 and a message when its guest powers off, and ignores SIGTERM.
     """
@@ -149,17 +148,17 @@ def _emulate(home: Path, argv: list[str], environment: dict[str, str], timeout: 
 
 
 def _watch_screen(said: Path, process: subprocess.Popen) -> None:
-    """Read what Bochs shows on its terminal until it ends, and forget it.
+    """Read and discard Bochs's terminal output until it ends.
 
-    Else it would wait for a reader once 4 KiB were there: by its blinking the cursor alone brings
-    them within a quarter of an hour of wall time.
+    Bochs blocks once 4 KiB are unread: the blinking cursor alone writes that much within a quarter
+    of an hour of wall time.
     """
     while process.poll() is None:
         found = re.search(r'connected to screen "(.+)"', said.read_text(errors="replace"))
         if not found:
             time.sleep(0.1)
             continue
-        # The end of Bochs is an error of its terminal.
+        # Reading the terminal fails when Bochs ends.
         with (
             suppress(OSError),
             open(os.open(found[1], os.O_RDONLY | os.O_NOCTTY), "rb", 0) as screen,
@@ -174,7 +173,7 @@ def _tail(home: Path) -> str:
 
 
 def _files(path: Path) -> dict[str, bytes]:
-    """Take apart what `put` wrote."""
+    """Return the files that `put` wrote, by name."""
     data = path.read_bytes() if path.exists() else b""
     files, at = {}, 0
     while found := re.compile(rb"([^\n]+) (\d+)\n").match(data, at):

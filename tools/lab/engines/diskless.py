@@ -1,6 +1,6 @@
-"""Run QEMU guests whose whole system is their initramfs: `virtual` and `sleeper` say how.
+"""Run QEMU guests whose whole system is their initramfs, for the engines `virtual` and `sleeper`.
 
-What a guest hands back goes through a serial port or shared memory.
+A guest returns its files through a serial port or shared memory.
 """
 
 import os
@@ -17,7 +17,7 @@ from .initramfs import Initramfs
 from .options import Guest
 from .result import Result
 
-SHARED_MB = 64  # most that `put` can hand back, headers included
+SHARED_MB = 64  # maximum that `put` can return, headers included
 SHARED_DEVICE = "/sys/bus/pci/devices/0000:00:10.0"
 PUT_FLAGS = ["-O2", "-static", "-fno-stack-protector", "-fno-pie", "-no-pie"]
 
@@ -28,9 +28,9 @@ def run(kernel: Kernel, script: str, guest: Guest, machine: list[str], boot: Pat
     machine: QEMU's options for the kind of machine
     boot:    the kernel's image
 
-    The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE`` which fills `Result.files`;
+    The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE``, which fills `Result.files`;
     tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
-    script that fails or a kernel that complains is a verdict; a guest that gives none raises
+    failing script or a splat in the kernel log gives a verdict; a guest without a verdict raises
     LostVM.
     """
     plugins = guest.plugins or {}
@@ -61,9 +61,9 @@ def run(kernel: Kernel, script: str, guest: Guest, machine: list[str], boot: Pat
 
 
 def _end(argv: list[str], home: Path, timeout: float) -> str:
-    """Run QEMU to its end, of which it gets no more than `timeout` s; return what to say of it.
+    """Run QEMU to its end, for at most `timeout` s; return the reason in case there is no verdict.
 
-    That is for a guest without a verdict: of one that has to be ended, what it is at.
+    For a guest that has to be killed, the reason says what it was doing.
     """
     with open(home / "said", "w+") as said:
         vm = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
@@ -83,13 +83,13 @@ def _end(argv: list[str], home: Path, timeout: float) -> str:
 
 
 def _cpu_time(pid: int) -> float:
-    """Return for how many seconds a process has run, all its threads together: see proc(5)."""
+    """Return the CPU time of a process in seconds, over all its threads: see proc(5)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def initramfs(kernel: Kernel, script: str, guest: Guest) -> Initramfs:
-    """Return what such a guest is given: see `run`."""
+    """Return the initramfs of such a guest: see `run`."""
     own = {"usr/bin/tell": "tell.c"} if guest.plugins else {}
     own |= {"usr/bin/put.bin": "put.c", "usr/bin/timex": "timex.c"}
     programs = {name: native.compiled(kernel, source, PUT_FLAGS) for name, source in own.items()}
@@ -103,7 +103,7 @@ def initramfs(kernel: Kernel, script: str, guest: Guest) -> Initramfs:
 
 
 def _shared(memory: bytes) -> dict[str, bytes]:
-    """Take apart what guest/put.c wrote."""
+    """Return the files that guest/put.c wrote, by name."""
     files, at = {}, 0
     while at + 64 <= len(memory):
         length, name = struct.unpack_from("<Q56s", memory, at)

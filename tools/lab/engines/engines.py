@@ -2,8 +2,8 @@
 
     run("smp", kernel, "a shell script", Guest(modules=built, cpus=4, x2apic=True))
 
-is the same as smp.run(kernel, "a shell script", modules=built, cpus=4, x2apic=True): for who has
-the engine's name from a table or a command line. What an engine's run() says holds.
+is the same as smp.run(kernel, "a shell script", modules=built, cpus=4, x2apic=True), for callers
+that have the engine's name from a table or a command line. Each engine's run() documents the rest.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ class Engine(NamedTuple):
     """A line of the table."""
 
     run: Callable[..., Result]
-    guests: str  # what they are, after "a guest"
-    real_time: bool  # CPUs are threads of this machine, which may hold one up for any time
+    guests: str  # what they are, as it continues "a guest"
+    real_time: bool  # CPUs are threads of this machine, which may delay one for any time
 
     @property
     def options(self) -> frozenset[str]:
-        """Names of the options of a Guest that it has."""
+        """Names of the options of a Guest that the engine has."""
         return self.run.options
 
 
@@ -41,7 +41,7 @@ ENGINES = {
 
 
 def run(name: str, kernel: Kernel, script: str, guest: Guest) -> Result:
-    """Run a shell script in a guest of an engine; LabError if it has not what is asked for."""
+    """Run a shell script in an engine's guest; LabError if the engine lacks a requested option."""
     if name not in ENGINES:
         raise LabError(f"no engine {name}: there are {', '.join(ENGINES)}")
     return ENGINES[name].run(kernel, script, **guest.asked())

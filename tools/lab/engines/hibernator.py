@@ -1,6 +1,6 @@
 """Boot a kernel that hibernates, and boot it again from its image, in real time.
 
-Between the two its machine is off: a new one, whose TSC begins anew, loads the image.
+In between its machine is off: a new one, whose TSC begins anew, loads the image.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from .result import Result
 SWAP_MB = 1024
 DRIVERS = ("virtio_pci", "virtio_blk")
 BEGIN = "@lab@ no image: begin\n"
-# The second time this doesn't get past the resume: the first kernel goes on.
+# On the second boot this ends at the resume: the first kernel goes on.
 PREPARE = f"""\
 for name in $(cat /drivers/order); do insmod /drivers/$name; done
 cat /sys/block/vda/dev >/sys/power/resume
@@ -30,8 +30,8 @@ echo {BEGIN}"""
 def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script that hibernates once, by ``echo disk >/sys/power/state``.
 
-    The result is of what comes after, `before` has what the script printed before; see
-    `diskless.run`. LostVM when it never hibernated, or gave no verdict after.
+    The result covers the time after hibernation; its `before` has what the script printed earlier.
+    See `diskless.run`. LostVM if it never hibernated, or gave no verdict afterwards.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-hibernator.") as temp:
         swap = Path(temp) / "swap"
@@ -55,7 +55,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
 
 
 def _drivers(kernel: Kernel) -> dict[str, bytes]:
-    """Return what a guest needs to see its disk, and the order to load it in."""
+    """Return the modules by which a guest sees its disk, in loading order."""
     files: dict[str, bytes] = {}
     for driver in DRIVERS:
         files |= kernel.own_module(driver)

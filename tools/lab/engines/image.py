@@ -1,7 +1,7 @@
-"""Guests whose whole system is their initramfs: what is in it, and what they leave behind.
+"""Guests whose whole system is their initramfs: its contents, and the results they leave behind.
 
-What differs between the engines that run them is how bytes get out. The guest's first process runs
-/setup, a piece of shell of the engine's, before anything else; ``put NAME`` is the engine's too.
+The engines differ in how bytes leave the guest. The guest's first process runs /setup, a piece of
+shell from the engine, before anything else; ``put NAME`` is the engine's too.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from . import splats
 from .initramfs import Initramfs
 from .result import Result
 
-PROGRAMS = ("trace-cmd", "cyclictest", "hackbench")  # besides busybox
+PROGRAMS = ("trace-cmd", "cyclictest", "hackbench")  # in addition to busybox
 MARK = "@lab@ verdict "
 
 
@@ -32,7 +32,7 @@ def build(
     modules: .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
     files:   guest path (no leading /) -> contents, or a file of this machine
     put:     shell script that hands over its standard input as the file $1
-    setup:   shell commands that make ready the second serial port and what `put` needs
+    setup:   shell commands that prepare the second serial port and what `put` needs
     """
     image = Initramfs()
     base = userland.root()
@@ -57,9 +57,9 @@ def build(
 
 
 def result(console: Path, data: Path, files: dict[str, bytes], reason: str) -> Result:
-    """Return what a guest left behind: what came out of its serial ports, and what it `put`.
+    """Return a guest's result: the output of its serial ports, and the files that it `put`.
 
-    LostVM, for this reason, when it gave no verdict.
+    LostVM, with this reason, if it gave no verdict.
     """
     texts = [_text(path) for path in (console, data)]
     output, found, verdict = texts[1].rpartition(MARK)

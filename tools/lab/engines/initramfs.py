@@ -1,4 +1,4 @@
-"""Write a Linux initramfs (cpio, "newc" form) whose bytes depend on its contents only.
+"""Write a Linux initramfs (cpio, "newc" form) whose bytes depend only on its contents.
 
 No modification times, owners or inode numbers of this machine get into it, and entries are
 sorted: the guest that unpacks it executes the same instructions every time.
@@ -17,13 +17,13 @@ class Initramfs:
         self._entries: dict[str, tuple[int, bytes, tuple[int, int]]] = {}
 
     def directory(self, path: str) -> None:
-        """Add a directory, and those above it."""
+        """Add a directory and its parents."""
         parts = path.split("/")
         for i in range(len(parts)):
             self._entries.setdefault("/".join(parts[: i + 1]), (stat.S_IFDIR | 0o755, b"", (0, 0)))
 
     def file(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Add a regular file, and the directories above it."""
+        """Add a regular file and its parent directories."""
         self._add(path, stat.S_IFREG | mode, data)
 
     def link(self, path: str, target: str) -> None:
@@ -41,7 +41,7 @@ class Initramfs:
             self.file(name, (base / name).read_bytes(), 0o755)
 
     def write(self, target: Path) -> None:
-        """Write the archive, uncompressed: the guest unpacks that fastest."""
+        """Write the archive, uncompressed, because the guest unpacks that fastest."""
         with open(target, "wb") as out:
             for inode, name in enumerate(sorted(self._entries), start=1):
                 _write_entry(out, inode, name, *self._entries[name])

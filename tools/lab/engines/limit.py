@@ -1,7 +1,7 @@
-"""How long an emulator may run: what others take of this machine is not counted.
+"""Time limits of emulators, without the time in which other processes had the CPU.
 
-Emulators in the background get the CPU time that is left. Next to builds that is next to none for
-many minutes, after which one that was all right would be taken for one that hangs.
+Emulators in the background get the CPU time that is left over. Next to builds that may be almost
+none for many minutes, and a healthy guest would be taken for one that hangs.
 """
 
 import subprocess
@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 STEP = 1  # s
-# s of idle time that waiting may outweigh: a thread's waiting is known when it ends, so later than
-# it passed; but several threads can have waited at a time, which must not hide a later hang.
+# s of idle time that waiting may offset. A thread's waiting is counted when it ends, later than it
+# passed; but several threads can have waited at once, which must not hide a later hang.
 OWED = 10
 
 
 def wait(process: subprocess.Popen, timeout: float) -> int:
     """Wait for a process to end, as its wait() does; return its status, or raise TimeoutExpired.
 
-    timeout: seconds of wall time, except for those in which it had work to do and no CPU
+    timeout: seconds of wall time, without those in which it had work to do and no CPU
     """
     busy, idle, last, (ran, waited) = 0.0, 0.0, time.monotonic(), _times(process.pid)
     while busy + max(idle, 0) < timeout:
@@ -25,7 +25,7 @@ def wait(process: subprocess.Popen, timeout: float) -> int:
             return process.wait(STEP)
         except subprocess.TimeoutExpired:
             now, (has_run, has_waited) = time.monotonic(), _times(process.pid)
-        # What a thread had is gone when it ends: then it is not known what the others had.
+        # An ending thread takes its times with it, which hides how much the other threads gained.
         passed, running, waiting = now - last, max(has_run - ran, 0), max(has_waited - waited, 0)
         busy += min(passed, running)
         idle = max(idle + passed - running - waiting, -OWED)
@@ -34,7 +34,7 @@ def wait(process: subprocess.Popen, timeout: float) -> int:
 
 
 def _times(pid: int) -> tuple[float, float]:
-    """Return for how long all threads of a process ran, and waited for a CPU: see proc(5)."""
+    """Return how long all threads of a process have run and have waited for a CPU: see proc(5)."""
     ran, waited = 0, 0
     for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:

@@ -1,4 +1,4 @@
-"""What a guest of QEMU's is at, asked through QEMU's machine protocol."""
+"""What a QEMU guest is doing, asked through QEMU's machine protocol."""
 
 import json
 import os
@@ -9,16 +9,16 @@ STATE = ("info status", "info registers", "info lapic")
 PATIENCE = 10  # s of wall time for each answer
 
 
-NAME = "monitor"  # of the socket, in the directory that QEMU runs in: a whole path may be too long
+NAME = "monitor"  # of the socket, in the directory that QEMU runs in: a full path may be too long
 
 
 def options() -> list[str]:
-    """Return the options of a QEMU that is to be asked later on."""
+    """Return the options of a QEMU that `state` can ask."""
     return ["-qmp", f"unix:{NAME},server=on,wait=off"]
 
 
 def state(home: Path) -> str:
-    """Return what `STATE` says of the first CPU, or that QEMU does not answer.
+    """Return the output of the `STATE` commands for the first CPU, or that QEMU does not answer.
 
     home: the directory that QEMU runs in
     """
@@ -43,6 +43,6 @@ def _ask(stream, command: str, arguments: dict | None = None) -> str:
     stream.write(json.dumps({"execute": command, "arguments": arguments or {}}) + "\n")
     stream.flush()
     while True:
-        answer = json.loads(stream.readline())  # an empty line, at its end, is a ValueError
+        answer = json.loads(stream.readline())  # an empty line, when QEMU ends, is a ValueError
         if "event" not in answer:
             return answer.get("return") or ""

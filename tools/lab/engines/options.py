@@ -1,7 +1,7 @@
-"""What a guest may be asked for: what each option means, and what an engine makes of those it has.
+"""Options of guests: what each means, and how an engine gets the ones that it supports.
 
-An engine is a function run(kernel, script, guest), made one by `engine`; it is called with options
-as keywords:
+An engine is a function run(kernel, script, guest), decorated with `engine`; options are passed as
+keywords:
 
     virtual.run(kernel, "a shell script", modules=built, cpus=2)
 """
@@ -16,29 +16,29 @@ from ..base.errors import LabError
 from ..kernels.kernels import Kernel
 from .result import Result
 
-NEEDED: Any = object()  # instead of a choice: the engine has none
+NEEDED: Any = object()  # in place of a default: the engine has none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guest:
-    """Options of a guest. What is None the engine chooses, if it has such an option at all.
+    """Options of a guest. The engine chooses those that are None, if it has such an option at all.
 
     modules:      .ko files of this machine, found in the guest as $MODULES/NAME.ko, not loaded
     files:        name -> contents, or a file of this machine, at that path of the guest (no leading
-                  /); of smp, in $SHARED, the directory where the script starts
+                  /); for smp, in $SHARED, the directory where the script starts
     memory:       MiB
     append:       further kernel parameters
-    timeout:      seconds, as limit.py counts them; of smp, of wall time
-    seed:         another one gives an independent sample
+    timeout:      seconds, as limit.py counts them; for smp, wall time
+    seed:         a different one gives an independent sample
     x2apic:       boot with x2APIC
     vendor:       of the CPUs, such as "GenuineIntel"; "": QEMU's choice
     tsc_adjust:   have CPUs with the register TSC_ADJUST
-    plugins:      name -> a plug-in of QEMU, see ../build/plugins.py; what it writes is handed back
-                  as the file of this name, and ``tell WORD...`` in the guest tells it a line
+    plugins:      name -> a plug-in of QEMU, see ../build/plugins.py; its output is returned as the
+                  file of this name, and ``tell WORD...`` in the guest passes it a line
     devices:      QEMU's options for further devices, one word each
-    then:         the script of the kernel that succeeds
+    then:         the script of the succeeding kernel
     certificates: X.509 in PEM or DER form, for the firmware's `db`
-    follow:       called with each line of the console when it comes
+    follow:       called with each line of the console as it appears
     """
 
     modules: Iterable[Path] | None = None
@@ -58,16 +58,16 @@ class Guest:
     follow: Callable[[str], None] | None = None
 
     def asked(self) -> dict[str, Any]:
-        """Return the options that are not left to the engine."""
+        """Return the options that the caller has set."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def engine(**choices: Any) -> Callable:
-    """Make a function run(kernel, script, guest) an engine, which has these options and chooses so.
+    """Make a function run(kernel, script, guest) an engine with these options and their defaults.
 
-    Modules, files and append it has besides: none, if it isn't asked for any. In the guest that the
-    function gets, all options that the engine has are set. LabError from what is made of it: an
-    option that the engine has not, or that is NEEDED.
+    Every engine also has modules, files and append, empty by default. The function gets a guest in
+    which all of the engine's options are set. The resulting engine raises LabError for an option
+    that it does not have, or for a missing one that is NEEDED.
     """
     choices = {"modules": (), "files": {}, "append": "", **choices}
 
@@ -82,7 +82,7 @@ def engine(**choices: Any) -> Callable:
             chosen = choices | asked
             if missing := sorted(key for key, value in chosen.items() if value is NEEDED):
                 raise LabError(f"guests of {name} need the option {', '.join(missing)}")
-            chosen["modules"] = list(chosen["modules"])  # to be gone through more than once
+            chosen["modules"] = list(chosen["modules"])  # iterated more than once
             return run(kernel, script, Guest(**chosen))
 
         checked.options = frozenset(choices)

@@ -1,9 +1,9 @@
 """Start a kernel without a boot loader, by its PVH entry point.
 
-A boot loader and the kernel's own decompression take minutes of an emulated CPU's time. Instead,
-a disk has the kernel as it is to lie in memory, what the kernel has to know, and its initramfs;
-an option ROM, which the BIOS calls when it is done, loads all of it and starts it. What the kernel
-gets has the form of Xen's public/arch-x86/hvm/start_info.h.
+A boot loader and the kernel's own decompression take minutes of an emulated CPU's time. Instead, a
+disk holds the kernel as it must lie in memory, its boot information, and its initramfs. An option
+ROM, which the BIOS calls when it is done, loads them and starts the kernel. The boot information
+has the form of Xen's public/arch-x86/hvm/start_info.h.
 """
 
 import struct
@@ -16,13 +16,13 @@ from ..kernels.kernels import Kernel
 from ..kernels.vmlinux import vmlinux
 
 ROM = 0xD0000  # where the option ROM is mapped
-FIELDS = 8  # offset of what it is to do: see guest/boot.S
+FIELDS = 8  # offset of its parameters: see guest/boot.S
 FLAGS = ["-m32", "-fno-pie", "-no-pie", "-static", "-Wl,--build-id=none", "-Wl,-estart",
          f"-Wl,-Ttext={ROM:#x}", "-Wl,--oformat=binary"]  # fmt: skip
 PAGE = 4096
-BATCH = 256 * 512  # bytes that the ROM loads at a time
+BATCH = 256 * 512  # bytes that the ROM loads at once
 CYLINDER = 16 * 63 * 512  # bytes; a disk has a whole number of them
-ACPI_SIZE = 64 << 10  # the BIOS keeps its tables in that many bytes at the end of the memory
+ACPI_SIZE = 64 << 10  # bytes at the end of the memory where the BIOS keeps its tables
 MAGIC = 0x336EC578
 NOTE_ENTRY = 18  # XEN_ELFNOTE_PHYS32_ENTRY
 LOAD, NOTE = 1, 4  # types of program headers
@@ -31,18 +31,18 @@ USABLE, RESERVED, ACPI = 1, 2, 3  # types of memory
 
 @dataclass(frozen=True)
 class Disk:
-    """What is on a disk that `write_disk` has made; in bytes."""
+    """Layout of a disk made by `write_disk`, in bytes."""
 
-    address: int  # where the disk goes in memory
+    address: int  # load address of the disk
     size: int
-    entry: int  # where the kernel is entered
-    info: int  # where it finds what it gets
+    entry: int  # the kernel's entry point
+    info: int  # address of its boot information
 
 
 def write_disk(target: Path, kernel: Kernel, initrd: bytes, memory: int, command_line: str) -> Disk:
-    """Write the disk of a kernel and an initramfs, for a machine with `memory` MiB.
+    """Write the disk with a kernel and an initramfs, for a machine with `memory` MiB.
 
-    LabError when they do not fit, or the kernel can't start so.
+    LabError if they do not fit, or the kernel cannot be started this way.
     """
     elf = vmlinux(kernel).read_bytes()
     start, size, count = struct.unpack_from("<Q14xHH", elf, 0x20)
@@ -70,12 +70,12 @@ def write_disk(target: Path, kernel: Kernel, initrd: bytes, memory: int, command
 def rom(kernel: Kernel, disk: Disk, apic_base: int = 0) -> bytes:
     """Return the option ROM.
 
-    apic_base: what the boot CPU's IA32_APIC_BASE is set to, 0 for nothing
+    apic_base: value for the boot CPU's IA32_APIC_BASE, 0 to leave it unchanged
     """
     image = bytearray(native.compiled(kernel, "boot.S", FLAGS).read_bytes())
     struct.pack_into("<IIIII", image, FIELDS, disk.address, disk.size // BATCH, disk.entry,
                      disk.info, apic_base)  # fmt: skip
-    # The BIOS goes by the size and by the sum of all bytes, which is to be 0.
+    # The BIOS checks the size and the sum of all bytes, which must be 0.
     blocks = len(image) // 512 + 1
     image[2] = blocks
     image = image.ljust(blocks * 512, b"\0")
@@ -100,7 +100,7 @@ def _entry(notes: bytes) -> int:
 
 
 def _info(address: int, initrd_size: int, top: int, command_line: bytes) -> bytes:
-    """Return whole pages for `address` that tell the kernel all; its initramfs is to follow."""
+    """Return whole pages of boot information for `address`; the initramfs must follow them."""
     regions = [
         (0, 0x9F000, USABLE),
         (0x9F000, 0x1000, RESERVED),

@@ -1,4 +1,4 @@
-"""The lab's QEMU, as a program that can be run like an installed one."""
+"""The lab's QEMU, as a program that can be run as if it was installed."""
 
 import functools
 import os
@@ -12,9 +12,9 @@ from ..base.progress import say
 from ..build import plugins, userland
 
 MINIMUM = 10  # major version: see userland.py
-# Each turn of REP is an instruction for -icount. Kernels copy and clear byte by byte where the CPU
-# says that it is fast at that: 4096 turns for a page, 4 us, which no CPU takes that says so. By
-# eight bytes it is 512; and a guest takes a quarter less time of its host.
+# -icount counts each iteration of REP as an instruction. Kernels copy and clear by bytes where the
+# CPU claims to be fast at that: 4096 iterations for a page, 4 us, much more than such a CPU takes.
+# By eight bytes it is 512, and a guest also takes a quarter less of its host's time.
 VIRTUAL_CPU = "max,-erms,-fsrm"
 
 _WRAPPER = """\
@@ -28,7 +28,7 @@ exec {loader} "$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" \\
 
 
 def binary() -> Path:
-    """Return an executable that takes QEMU's options. LabError when it cannot be had."""
+    """Return an executable that takes QEMU's options. LabError if it is not available."""
     root = userland.root()
     text = _WRAPPER.format(root=root, loader=" ".join(userland.loader()))
     wrapper = cache_dir("bin") / "qemu-system-x86_64"
@@ -43,12 +43,12 @@ def binary() -> Path:
 
 
 def virtual_time(seed: int, cpus: int = 1) -> list[str]:
-    """Return options for virtual time: an instruction takes 1 ns, and the TSC counts 1 GHz.
+    """Return options for virtual time: an instruction takes 1 ns, and the TSC runs at 1 GHz.
 
-    Idle time is skipped, and the same `seed` gives the same bytes. With several CPUs only nearly
-    so: idle time is skipped by a thread of QEMU that now and then, mostly on a busy machine, does
-    it just after a CPU has halted, before that CPU's last instructions are on the clock; the guest
-    then wakes too late by as many. Recording keeps the two threads apart, for one CPU.
+    Idle time is skipped, and the same `seed` gives the same bytes. With several CPUs this is only
+    nearly so: a thread of QEMU skips idle time. Now and then, mostly on a busy machine, it does so
+    just after a CPU has halted but before that CPU's last instructions are counted; the guest then
+    wakes too late by that many. With one CPU, recording keeps the two threads apart.
     """
     record = ",rr=record,rrfile=/dev/null" if cpus == 1 else ""
     return ["-accel", "tcg", "-icount", f"shift=0,sleep=off{record}", "-seed", str(seed),
@@ -59,10 +59,10 @@ def virtual_time(seed: int, cpus: int = 1) -> list[str]:
 
 @functools.cache
 def cheap_pause() -> tuple[str, ...]:
-    """Return options by which PAUSE is cheap for the host: see ../plugins/pause.c."""
+    """Return options that make PAUSE cheap for the host: see ../plugins/pause.c."""
     try:
         return ("-plugin", plugins.option(plugins.plugin("pause")))
-    except LabError as error:  # guests do the same without
+    except LabError as error:  # guests behave the same without it
         say("lab", f"virtual time takes longer: {error}")
         return ()
 

@@ -1,18 +1,18 @@
-"""What a guest that came to its end left behind, and the line it is judged by."""
+"""The result of a guest that ended properly, and its verdict."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a VM of either kind. A VM without a verdict has none: it raises LostVM."""
+    """Outcome of a VM of any engine. A VM without a verdict has no result: it raises LostVM."""
 
     verdict: str  # "ok", or what was wrong: "exit status 1", "splat in the kernel log"
-    output: str  # what the script printed, standard output and error
+    output: str  # output of the script, standard output and error
     kernel_log: str  # dmesg at the end
-    console: str  # what came out of the console, kernel messages among it
-    files: dict[str, bytes] = field(default_factory=dict)  # handed over by `put NAME`
-    before: str = ""  # of a guest that hibernates: what the script printed before
+    console: str  # output of the console, including kernel messages
+    files: dict[str, bytes] = field(default_factory=dict)  # returned by `put NAME`
+    before: str = ""  # of a guest that hibernates: the script's output before that
 
     @property
     def ok(self) -> bool:
@@ -20,7 +20,7 @@ class Result:
         return self.verdict == "ok"
 
     def check(self) -> "Result":
-        """Return self; AssertionError, with all that is known, unless it is ok."""
+        """Return self; AssertionError, with everything known, unless it is ok."""
         if not self.ok:
             raise AssertionError(
                 f"VM: {self.verdict}\n--- output ---\n{self.output}\n"

@@ -1,8 +1,8 @@
 """Boot a kernel that can be put to sleep (suspend to RAM), in real time; CPUs are threads.
 
-Waking needs firmware that knows how (SeaBIOS), on QEMU's older PC: on q35 it leaves ACPI's
-registers unmapped. The kernel unpacks itself: what QEMU loads to its place (an ELF file) it would
-load there once more on waking. The root is the initramfs, as virtio-9p doesn't survive a sleep.
+Waking needs firmware that supports it (SeaBIOS), on QEMU's older PC: q35 leaves ACPI's registers
+unmapped. The kernel decompresses itself: QEMU would load an ELF kernel into memory again on waking.
+The root is the initramfs, because virtio-9p does not survive a sleep.
 """
 
 from ..kernels.kernels import Kernel
@@ -10,7 +10,7 @@ from . import diskless, qemu
 from .options import Guest, engine
 from .result import Result
 
-# A CPU model that lets the kernel keep the TSC as its clock with several CPUs.
+# A CPU model with which the kernel keeps the TSC as its clock on several CPUs.
 CPU = "max,vendor=GenuineIntel,family=6,model=58,stepping=9"
 
 
@@ -18,7 +18,7 @@ CPU = "max,vendor=GenuineIntel,family=6,model=58,stepping=9"
 def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script in a guest of a stock kernel: see `diskless.run`.
 
-    ``rtcwake`` of busybox puts it to sleep (``-m mem``) and wakes it. Nothing in this machine but
-    the guest itself ends a suspend to idle.
+    busybox's ``rtcwake`` puts it to sleep (``-m mem``) and wakes it. From suspend to idle, only the
+    guest itself can wake.
     """
     return diskless.run(kernel, script, guest, qemu.real_time("pc", CPU), boot=kernel.vmlinuz)

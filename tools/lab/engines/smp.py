@@ -24,11 +24,11 @@ from .options import Guest, engine
 from .result import Result
 
 GUEST = Path(__file__).parent / "guest"
-QUIET = "loglevel=1"  # guest/smp looks for it
-BOOT = 240  # s of wall time until the script begins, on a machine with much else to do
-BOOT_KASAN = 900  # the same for a kernel that looks at every access to memory
+QUIET = "loglevel=1"  # guest/smp looks for this word
+BOOT = 240  # s of wall time until the script begins, on a busy machine
+BOOT_KASAN = 900  # the same for a kernel that checks every memory access
 
-# One extended destination format needs the interrupt remapping of an IOMMU.
+# The extended destination format needs the interrupt remapping of an IOMMU.
 X2APIC = [
     "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on",
 ]  # fmt: skip
@@ -39,10 +39,10 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script (sh -e, as root) in an SMP guest of a stock kernel.
 
     What the script leaves in $SHARED is `Result.files`; ``put NAME < FILE`` works as in a
-    virtual-time guest. All programs of this machine are there; tracefs and debugfs are mounted. A
-    script that fails or a kernel that complains is a verdict; a guest that gives none raises
-    LostVM. Now and then QEMU's threads hang while a stock kernel boots: a guest that doesn't get
-    as far as the script within BOOT seconds is started a second time.
+    virtual-time guest. All programs of this machine are available; tracefs and debugfs are mounted.
+    A failing script or a splat in the kernel log gives a verdict; a guest without a verdict raises
+    LostVM. Now and then QEMU's threads hang while a stock kernel boots: a guest that does not reach
+    the script within BOOT seconds is started a second time.
     """
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
         home = Path(temp)
@@ -61,9 +61,9 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
         if guest.x2apic:
             parameters += " intel_iommu=on"
         if kernel.has("CONFIG_PROVE_RAW_LOCK_NESTING"):
-            # To print in an interrupt takes the console's sleeping locks, which lockdep would
-            # report at the first such message, and give up. The log is complete all the same. At 1
-            # an oops and a panic are printed nevertheless; at 0 console_verbose() does nothing.
+            # Printing in an interrupt takes the console's sleeping locks; lockdep would report the
+            # first such message and then turn itself off. The log is complete all the same. At
+            # level 1 an oops and a panic are still printed; at 0 console_verbose() does nothing.
             parameters += f" {QUIET}"
         argv = [
             str(_vng()), "--verbose", "--run", str(bootable(kernel)), "--disable-kvm",
@@ -108,9 +108,9 @@ def _prepare(home: Path, script: str, modules, files) -> None:
 
 
 def _boot(argv: list[str], guest: Guest, boot: float, begun: Path) -> tuple[str, str]:
-    """Run virtme-ng; return the console and what to say if there is no verdict.
+    """Run virtme-ng; return the console, and the reason in case there is no verdict.
 
-    boot:  seconds until it is up, at most
+    boot:  maximum seconds until it is up
     begun: a file that the guest makes then
     """
     path = f"{sys.prefix}/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -123,7 +123,7 @@ def _boot(argv: list[str], guest: Guest, boot: float, begun: Path) -> tuple[str,
         except subprocess.TimeoutExpired as expired:
             reason = f"no verdict within {expired.timeout:g} s"
         finally:
-            # Its own session: QEMU, and nothing else. That may live on where virtme-ng doesn't.
+            # The session contains only QEMU, which may survive virtme-ng.
             with suppress(ProcessLookupError):
                 os.killpg(vm.pid, signal.SIGKILL)
             vm.wait()
@@ -132,11 +132,11 @@ def _boot(argv: list[str], guest: Guest, boot: float, begun: Path) -> tuple[str,
 
 
 def _wait(vm: subprocess.Popen, out, guest: Guest, boot: float, begun: Path) -> int:
-    """Wait for an exit status; subprocess.TimeoutExpired when there is none in time."""
+    """Wait for an exit status; subprocess.TimeoutExpired if there is none in time."""
     start, position, rest = time.monotonic(), 0, b""
     while True:
         over = vm.poll() is not None
-        # The place to write at is the VM's, so this leaves it alone.
+        # pread() does not move the file offset, at which the VM writes.
         while guest.follow and (data := os.pread(out.fileno(), 65536, position)):
             position += len(data)
             *lines, rest = (rest + data).split(b"\n")

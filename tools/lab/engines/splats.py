@@ -1,8 +1,8 @@
-"""What in a kernel log means that the kernel found itself broken."""
+"""The lines of a kernel log by which the kernel reports a fault in itself."""
 
 import re
 
-# Extended regular expressions; guests use them with grep -E, so nothing beyond that.
+# Extended regular expressions and no further syntax, because guests use them with grep -E.
 PATTERNS = [
     r"WARNING: ",
     r"(^|[^E])BUG:",  # not ODEBUG, which has a selftest
@@ -22,12 +22,12 @@ PATTERNS = [
     r"Kernel panic",
     r"unchecked MSR access",
     r"double fault|divide error",
-    # SLUB; debugobjects, which also tells when it gives up; lockdep, likewise
+    # SLUB; debugobjects and lockdep, which also report when they give up
     r"BUG \S+ \(.*\): ",
     r"ODEBUG: .*(object type|disabled|on stack)",
     r"turning off the locking correctness validator",
     r"held lock freed",
-    # kmemleak, only when it gives up: test_unreferenced.py judges what it finds
+    # kmemleak, only when it gives up: test_unreferenced.py judges its findings
     r"kmemleak: .*(disabled|[Cc]annot|stopped)",
 ]
 

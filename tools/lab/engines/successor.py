@@ -1,6 +1,6 @@
-"""Boot a kernel in which another one takes over without a reset: by kexec, or after a crash.
+"""Boot a kernel that another one succeeds without a reset: by kexec, or after a crash.
 
-The hardware is then as the first kernel has left it. In real time; CPUs are threads.
+The hardware is then in the state that the first kernel left. In real time; CPUs are threads.
 """
 
 import tempfile
@@ -16,10 +16,10 @@ from .result import Result
 
 PACKAGES = ["kexec-tools"]
 KEXEC = "usr/sbin/kexec"
-# A kernel that boots counts ticks while the TSC goes on for some 50 ms, and panics when too few
-# have come; the TSC is this machine's, which may hold QEMU up for longer.
+# A booting kernel counts ticks for some 50 ms of TSC time, and panics if there were too few; the
+# TSC is this machine's, which may hold QEMU up for longer.
 PARAMETERS = "no_timer_check"
-# Without what only a first kernel may have.
+# Without parameters that only a first kernel may have.
 LOAD = """\
 #!/bin/sh
 line=$(sed 's/crashkernel=[^ ]*//' /proc/cmdline)
@@ -29,11 +29,12 @@ exec kexec "$1" -s /successor/kernel --initrd=/successor/initrd --command-line="
 
 @engine(cpus=2, memory=1024, timeout=300, then=NEEDED)
 def run(kernel: Kernel, script: str, guest: Guest) -> Result:
-    """Run a shell script in a guest of a stock kernel, and another one in its successor.
+    """Run a shell script in a guest of a stock kernel, and another one in the succeeding kernel.
 
-    The first has ``successor MODE [PARAMETERS]``, which loads the same kernel with what `kexec`
-    calls MODE: -l for ``kexec -e``, -p for a crash (wants crashkernel=); it has to end by one of
-    these. The verdict of the second counts. Modules and files are in both; see `diskless.run`.
+    The first script has ``successor MODE [PARAMETERS]``, which loads the same kernel with MODE as
+    an option of `kexec`: -l for ``kexec -e``, -p for a crash (needs crashkernel=). It must end by
+    one of these. The second script's verdict counts. Both have modules and files; see
+    `diskless.run`.
     """
     root = unpacked.unpacked("kexec", userland.SUITES, PACKAGES)
     with tempfile.TemporaryDirectory(prefix="apic-timer-successor.") as temp:

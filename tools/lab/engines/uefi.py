@@ -1,7 +1,7 @@
-"""Boot a kernel by UEFI firmware that knows some certificates, in real time.
+"""Boot a kernel by UEFI firmware that has certificates, in real time.
 
-Modules that are signed with the key of a certificate in the firmware's `db` are the kernel's to
-load with module.sig_enforce=1: Debian's kernels trust what the owner of the machine put there.
+With module.sig_enforce=1 the kernel loads modules signed with the key of a certificate in the
+firmware's `db`: Debian's kernels trust the certificates that the machine's owner put there.
 """
 
 import subprocess

@@ -1,7 +1,7 @@
-"""Boot a kernel in virtual time, run a script in it, give back what it said.
+"""Boot a kernel in virtual time, run a script in it, return its output.
 
 One instruction is one nanosecond and one TSC cycle, idle time is skipped, and the same run twice
-gives the same bytes. Nothing the guest does may depend on this machine: all it needs is in its
+gives the same bytes. Nothing in the guest may depend on this machine: all that it needs is in its
 initramfs.
 """
 

@@ -1,8 +1,8 @@
 """Builds in a root directory, with compilers that ask ccache first.
 
-What is built anew is mostly what was built before: the next version of a tree that differs in a few
-files, or the same for DKMS in another root. ccache is one of the cache's own, run with its own
-libraries, so it does in the root of any suite. It knows an object again by the compiler, the
+Most builds repeat an earlier one: the next version of a tree that differs in a few files, or the
+same sources for DKMS in another root. This ccache lives in the cache and runs with its own
+libraries, so it works in the root of any suite. It identifies an object by the compiler, the
 options, and the contents of every file that was read.
 """
 
@@ -18,7 +18,7 @@ from .unpacked import LIBRARIES, unpacked
 NAME = "ccache"
 SUITES = ("trixie", "trixie-security")
 PACKAGES = ["ccache"]
-# In a root directory
+# Paths within a root directory
 PROGRAMS, STORE, COMPILERS = "lab/ccache", "lab/ccache-store", "lab/compilers"
 COMPILER = re.compile(r"(x86_64-linux-gnu-)?gcc(-\d+)?|clang(-\d+)?")
 CCACHE = (f"/{PROGRAMS}/lib64/ld-linux-x86-64.so.2 --library-path /{PROGRAMS}/{LIBRARIES} "
@@ -30,9 +30,9 @@ VARIABLES = {
     "PATH": f"/{COMPILERS}:{ENVIRONMENT['PATH']}",
     "CCACHE_DIR": f"/{STORE}",
     "CCACHE_MAXSIZE": "2G",
-    # Roots are unpacked anew, which changes no compiler.
+    # Unpacking a root again does not change its compiler.
     "CCACHE_COMPILERCHECK": "content",
-    # The compiler itself says what it has read: nothing is preprocessed twice.
+    # The compiler itself lists the files that it read: nothing is preprocessed twice.
     "CCACHE_DEPEND": "1",
 }
 
@@ -40,9 +40,9 @@ VARIABLES = {
 def run(
     root: Path, argv: list[str], bound: Mapping[Path, str] | None = None
 ) -> subprocess.CompletedProcess:
-    """Do as `run_in` does, with the compilers of COMPILERS first in the path.
+    """Do as `run_in` does, with the compilers in COMPILERS first in the path.
 
-    LabError when there is no ccache in the cache, and none can be fetched.
+    LabError when the cache has no ccache and none can be fetched.
     """
     prepare(root)
     programs = unpacked(NAME, SUITES, PACKAGES)

@@ -1,7 +1,7 @@
 """Run a command inside a kernel's root directory.
 
-Done in a mount namespace of its own, with this machine's /dev and /proc bound in (objtool reads
-/proc), so nothing stays mounted afterwards; without root's rights, in a user namespace too.
+The command has its own mount namespace, with this machine's /dev and /proc bound in (objtool reads
+/proc), so nothing stays mounted afterwards; without root's rights, it has a user namespace too.
 """
 
 import functools
@@ -18,9 +18,9 @@ RIGHTS = Path(__file__).parents[1] / "rights"
 
 @functools.cache
 def namespace() -> tuple[str, ...]:
-    """Return the command that begins a mount namespace; LabError where there is no right to.
+    """Return the command that enters a mount namespace; LabError if that is not permitted.
 
-    To be called before what is fetched or built for a root directory, too.
+    Also call this before fetching or building anything for a root directory.
     """
     done = subprocess.run([RIGHTS], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
@@ -34,10 +34,10 @@ def run_in(
     bound: Mapping[Path, str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess:
-    """Run `argv` with `root` as its root directory; output of both kinds is in `.stdout`.
+    """Run `argv` with `root` as its root directory; `.stdout` has standard output and error.
 
-    bound:       directories, and where the command finds them, which is made if need be
-    environment: variables besides, or in place of, those of ENVIRONMENT
+    bound:       directories, and where the command finds them; the latter are made if necessary
+    environment: variables added to those of ENVIRONMENT, or replacing them
     """
     for target in (bound or {}).values():
         (root / target).mkdir(parents=True, exist_ok=True)

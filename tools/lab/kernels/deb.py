@@ -11,8 +11,8 @@ from ..base.errors import BuildError, LabError
 from ..base.progress import say
 from . import kernels, patches, sources
 
-NAME = "-apic-timer"  # end of the kernel's release
-# Debian signs with keys that nobody else has; debug information takes most of the time and disk.
+NAME = "-apic-timer"  # suffix of the kernel's release
+# Only Debian has its signing keys; debug information takes most of the time and disk space.
 CHANGES = [
     "--disable", "MODULE_SIG", "--disable", "SECURITY_LOCKDOWN_LSM",
     "--set-str", "SYSTEM_TRUSTED_KEYS", "", "--set-str", "SYSTEM_REVOCATION_KEYS", "",
@@ -26,8 +26,8 @@ def build(series: str, config: Path | None, output: Path) -> list[Path]:
     """Build the packages for a series of the patches into a directory; return their paths.
 
     config: the kernel's configuration. None: this machine's, if its kernel is of that series,
-    otherwise that of the stock kernel. With Debian's own this takes hours and 30 GB; what was
-    compiled stays in `output` for the next time. BuildError when it fails.
+    otherwise that of the stock kernel. With Debian's own configuration this takes hours and 30 GB;
+    objects stay in `output` for the next time. BuildError when it fails.
     """
     chosen = patches.named(series)
     config = config or _config(series)
@@ -45,7 +45,7 @@ def build(series: str, config: Path | None, output: Path) -> list[Path]:
     say("lab", f"configuring as {config}")
     (tree / ".config").write_bytes(config.read_bytes())
     _run(tree, "scripts/config", "--file", ".config", *CHANGES)
-    # Options that the configuration doesn't know get their defaults.
+    # Options missing from the configuration get their defaults.
     _run(tree, "make", "olddefconfig")
     before = _packages(output)
     _run(tree, "make", f"-j{len(os.sched_getaffinity(0))}", f"LOCALVERSION={NAME}", "bindeb-pkg")
@@ -56,7 +56,7 @@ def build(series: str, config: Path | None, output: Path) -> list[Path]:
 
 
 def _config(series: str) -> Path:
-    """Return the configuration that Debian has for a series."""
+    """Return Debian's configuration for a series."""
     running = platform.release()
     if running.startswith(f"{series}.") and Path(f"/boot/config-{running}").exists():
         return Path(f"/boot/config-{running}")
@@ -70,6 +70,6 @@ def _packages(output: Path) -> dict[Path, int]:
 
 
 def _run(tree: Path, *argv: str) -> None:
-    """Run a command in the kernel tree, its output being ours."""
+    """Run a command in the kernel tree; its output goes to ours."""
     if subprocess.run(argv, cwd=tree, stdin=subprocess.DEVNULL).returncode:
         raise BuildError(f"{' '.join(argv[:3])} failed in {tree}")

@@ -21,11 +21,11 @@ from ..base.errors import LabError
 from ..base.progress import say, spending
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# What no chroot and no QEMU of ours reads; leaving it out halves some packages.
+# Files that neither our chroots nor our QEMU read; leaving them out halves some packages.
 EXCLUDE = ["./usr/share/doc/*", "./usr/share/man/*", "./usr/share/locale/*", "./usr/share/info/*"]
-EVERY = 5  # s, after which a download says how far it is
+EVERY = 5  # s between progress lines of a download
 
-# Packages, and whether what they depend on comes along.
+# Packages, and whether their dependencies are included.
 Groups = list[tuple[list[str], bool]]
 
 
@@ -50,8 +50,7 @@ def _run(argv: list[str], env: dict | None = None, cwd: str | None = None) -> st
 def mirrors() -> tuple[str, str | None]:
     """Return the URIs of the Debian archive and of its security archive (None: not configured).
 
-    They are those of this machine's own apt configuration; without a Debian mirror there,
-    LabError.
+    They are taken from this machine's own apt configuration; LabError if that has no Debian mirror.
     """
     text = _run(
         ["apt-get", "indextargets", "--no-release-info", "--format",
@@ -75,7 +74,7 @@ class Archive:
     """A private apt over some suites: ``with Archive("bookworm", "bookworm-security") as a:``.
 
     Entering fetches the package lists (some MB, seconds) into a temporary directory of the cache;
-    leaving deletes it. LabError when the lists cannot be had.
+    leaving deletes it. LabError when the lists cannot be fetched.
     """
 
     def __init__(self, *suites: str):
@@ -122,7 +121,7 @@ class Archive:
         return found[1]
 
     def resolve(self, groups: Groups) -> tuple[Package, ...]:
-        """Return the newest packages of these names, and of what they depend on, sorted."""
+        """Return the newest packages of these names and of their dependencies, sorted."""
         chosen: dict[str, str] = {}
         for names, dependencies in groups:
             if dependencies:
@@ -139,7 +138,7 @@ class Archive:
         return tuple(Package(n, version, hashes[n]) for n, version in sorted(chosen.items()))
 
     def gone(self, packages: Iterable[Package]) -> list[Package]:
-        """List those of the packages that the archive has not, or no more, in their version."""
+        """List the packages that the archive does not have, or no longer has, in their version."""
         packages = list(packages)
         known = set(self._apt("apt-cache", "pkgnames").split())
         names = [p.name for p in packages if p.name in known]
@@ -154,7 +153,7 @@ class Archive:
     def unpack_exactly(self, packages: Iterable[Package], into: Path) -> None:
         """Download these packages and unpack them below `into`; the archives are then deleted.
 
-        LabError when one cannot be had, or is another than its SHA-256 says.
+        LabError when one is not available, or does not match its SHA-256.
         """
         packages = list(packages)
         with tempfile.TemporaryDirectory(dir=self.home) as temp:
@@ -207,7 +206,7 @@ class Archive:
         return {**os.environ, "APT_CONFIG": f"{self.home}/apt.conf", "LC_ALL": "C.UTF-8"}
 
     def _fetch(self, *args: str, cwd: str | None = None) -> None:
-        """Run apt-get, and say every few seconds how far it is."""
+        """Run apt-get, and report progress every few seconds."""
         read, write = os.pipe()
         argv = ["apt-get", "-o", f"APT::Status-Fd={write}", *args]
         with open(read) as status, tempfile.TemporaryFile("w+") as output:

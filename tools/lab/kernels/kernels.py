@@ -1,10 +1,9 @@
 """The stock Debian kernels of the lab, each in a root directory with its own suite's compiler.
 
-``ensure("6.1")`` returns a Kernel whose `root` holds, unpacked from Debian's packages, the kernel
-image of that series that is locked (the newest, where lock.py has none), its headers, and the gcc
-and make of the suite it comes from: modules are built by chroot into it, so the result is the same
-whatever this machine runs (the kbuild tools of a sid kernel need sid's libc). A kernel in the cache
-is used without any network.
+``ensure("6.1")`` returns a Kernel. Its `root` holds, unpacked from Debian's packages, the locked
+kernel image of that series (the newest, where lock.py has none), its headers, and the gcc and make
+of its suite. Modules are built by chroot into it, so the result is the same on any machine (the
+kbuild tools of a sid kernel need sid's libc). A kernel in the cache needs no network access.
 """
 
 import functools
@@ -22,7 +21,7 @@ from . import lock
 from .chroot import namespace, run_in
 from .debian import Archive, Groups
 
-# series -> the suites that carry it. All but "7.3" are supported; that one is a canary.
+# series -> the suites that carry it. All except "7.3" are supported; "7.3" is a canary.
 SUITES = {
     "6.1": ("bookworm", "bookworm-security"),
     "6.12": ("trixie", "trixie-security"),
@@ -35,10 +34,10 @@ SUPPORTED = ("6.1", "6.12", "7.2")
 CANARIES = ("7.3",)
 IMAGE = r"linux-image-\d.*"
 
-# What kbuild needs to build an external module, without anything's recommended extras.
+# What kbuild needs to build an external module, without recommended packages.
 TOOLS = ["gcc", "make", "dash", "mawk", "bash", "coreutils", "sed", "grep", "findutils",
          "diffutils", "base-files", "libc-bin", "kmod"]  # fmt: skip
-# And with clang in place of gcc: one that knows -mfunction-return, as bookworm's "clang" does not.
+# Version of clang, where it replaces gcc: bookworm's "clang" does not know -mfunction-return.
 CLANG_VERSION = "-19"
 CLANG = [f"{name}{CLANG_VERSION}" for name in ("clang", "lld", "llvm")]
 
@@ -47,14 +46,14 @@ CLANG = [f"{name}{CLANG_VERSION}" for name in ("clang", "lld", "llvm")]
 class Kernel:
     """One stock kernel in the cache."""
 
-    series: str  # as in SUITES, perhaps with a flavour: "6.1", "6.1-rt"
+    series: str  # as in SUITES, optionally with a flavour: "6.1", "6.1-rt"
     release: str  # uname -r: "6.1.0-56-amd64"
     root: Path  # chroot with gcc, make and the headers
     vmlinuz: Path
 
     @property
     def modules(self) -> Path:
-        """The directory that the running kernel calls /lib/modules/RELEASE."""
+        """The kernel's /lib/modules/RELEASE, as a directory of this machine."""
         return self.root / "usr/lib/modules" / self.release
 
     @property
@@ -63,14 +62,15 @@ class Kernel:
         return f"/lib/modules/{self.release}/build"
 
     def has(self, option: str) -> bool:
-        """Tell whether an option ("CONFIG_KASAN") is built in, as far as /boot has the options."""
+        """Tell whether an option ("CONFIG_KASAN") is built in, as far as /boot lists options."""
         config = self.root / "boot" / f"config-{self.release}"
         return config.exists() and f"\n{option}=y\n" in config.read_text()
 
     def own_module(self, name: str) -> dict[str, bytes]:
-        """Return a module ("virtio_blk") and those it needs, uncompressed, in the order to load.
+        """Return a module ("virtio_blk") and those that it needs, uncompressed, in loading order.
 
-        File name (virtio_blk.ko) -> contents; none if it is built in. LabError if it is not there.
+        File name (virtio_blk.ko) -> contents; empty if it is built in. LabError if there is no such
+        module.
         """
         if re.search(rf"/{name}\.ko$", (self.modules / "modules.builtin").read_text(), re.M):
             return {}
@@ -79,7 +79,7 @@ class Kernel:
         if not line:
             raise LabError(f"{self.release} has no module {name}")
         files: dict[str, bytes] = {}
-        # A module's own comes last, and what it depends on in the reverse order.
+        # The module itself comes last; modules.dep lists its dependencies in the reverse order.
         for path in reversed([line[1], *line[2].split()]):
             data = (self.modules / path).read_bytes()
             compressed = path.endswith(".xz")
@@ -90,10 +90,10 @@ class Kernel:
 
 
 def ensure(series: str) -> Kernel:
-    """Return the kernel of a series, fetching it when the cache has none.
+    """Return the kernel of a series, fetching it if the cache has none.
 
     Fetching takes half a minute or so and about 1 GB of disk. LabError, with the reason, when the
-    kernel cannot be had: callers must not turn that into a skip.
+    kernel is not available: callers must not turn that into a skip.
     """
     name, _, flavour = series.partition("-")
     if name not in SUITES or (flavour and flavour not in FLAVOURS):
@@ -103,18 +103,18 @@ def ensure(series: str) -> Kernel:
 
 
 def part(series: str) -> str:
-    """Return the name of a series' part of the lock."""
+    """Return the name of a series' part in the lock."""
     return f"kernel-{series}"
 
 
 def cached(series: str) -> Kernel | None:
     """Return the kernel of a series in the cache, None when there is none.
 
-    That is the locked one, or one that was fetched in its place; without a lock the newest.
+    That is the locked one, or one that was fetched instead; without a lock it is the newest.
     """
     wanted = lock.root(part(series))
     home = cache_dir("kernels")
-    # SERIES-RELEASE is of before there was a lock.
+    # Names of the form SERIES-RELEASE date from before there was a lock.
     roots = [*home.glob(f"{series}_*"), *home.glob(f"{series}-[0-9]*")]
     roots = [p for p in roots if is_complete(p)]
     if wanted.packages:
@@ -124,9 +124,9 @@ def cached(series: str) -> Kernel | None:
 
 
 def with_clang(kernel: Kernel) -> Kernel:
-    """Return a kernel with its suite's clang and lld next to gcc, fetching them when need be.
+    """Return a kernel with its suite's clang and lld as well as gcc, fetching them if necessary.
 
-    The root directory is a copy of the kernel's, of hard links, so the kernel's own stays as it is.
+    The root directory is a hard-linked copy of the kernel's, which stays unchanged.
     """
     final = cache_dir("clang") / f"{kernel.series}-{kernel.release}"
     with locked(f"clang-{kernel.series}"):
@@ -142,8 +142,8 @@ def with_clang(kernel: Kernel) -> Kernel:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Copy what is in a root directory by hard links, all but what was built in it."""
-    # tar, which unpacks packages into it, replaces a file rather than write to it.
+    """Copy a root directory by hard links, except for what was built in it."""
+    # tar, which unpacks packages into it, replaces files instead of writing to them.
     names = sorted(p for p in source.iterdir() if p.name != "build" and p.name != STAMP)
     done = subprocess.run(["cp", "-al", "--", *names, target], capture_output=True, text=True)
     if done.returncode:
@@ -152,9 +152,9 @@ def _link(source: Path, target: Path) -> None:
 
 @functools.cache
 def _as_locked(root: Path, wanted: lock.Root) -> bool:
-    """Tell whether a root is as locked, by the kernel and the compiler if it has no record.
+    """Tell whether a root matches the lock; without a record, judge by its kernel and compiler.
 
-    Those are what a figure depends on, and say which version they are.
+    Figures depend on these two, and both state their version.
     """
     if (root / lock.RECORD).exists():
         return (root / lock.RECORD).read_text().endswith(f"\n{wanted.text}")
@@ -174,7 +174,7 @@ def _kernel(series: str, root: Path) -> Kernel:
 
 
 def asked(archive: Archive, series: str) -> Groups:
-    """Return the packages that the newest kernel of a series is made of."""
+    """Return the packages that make up the newest kernel of a series."""
     image = _image_package(archive, series)
     release = image.removeprefix("linux-image-")
     # sid splits the image; its other dependencies are for booting real machines.
@@ -184,9 +184,9 @@ def asked(archive: Archive, series: str) -> Groups:
 
 def _fetch(series: str) -> Kernel:
     with locked(f"kernel-{series}"):
-        if found := cached(series):  # another process fetched it while we waited for the lock
+        if found := cached(series):  # fetched by another process while we waited for the lock
             return found
-        namespace()  # without which all that is fetched is of no use
+        namespace()  # without it the packages are of no use
         with Archive(*SUITES[series.partition("-")[0]]) as archive:
             chosen = lock.choose(part(series), archive, lambda a: asked(a, series))
             made = lock.Root(archive.suites, chosen)
@@ -205,7 +205,7 @@ def _fetch(series: str) -> Kernel:
 
 
 def _image_package(archive: Archive, series: str) -> str:
-    """Find the newest image package of its flavour (no debug or unsigned one)."""
+    """Find the newest image package of the series' flavour (no debug or unsigned one)."""
     name, _, flavour = series.partition("-")
     end = f"-{flavour}-amd64" if flavour else "-amd64"
     others = [f for f in FLAVOURS if f != flavour]
@@ -217,14 +217,14 @@ def _image_package(archive: Archive, series: str) -> str:
 
 
 def merge_usr(root: Path) -> None:
-    """Make /lib a link to /usr/lib and so on, as every Debian since bookworm has it."""
+    """Make /lib a link to /usr/lib and so on, as in every Debian since bookworm."""
     for name in ("bin", "lib", "lib64", "sbin"):
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
 
 
 def make_usable(root: Path) -> None:
-    """Do what the packages' own install scripts would, as far as a build needs it."""
+    """Do what the packages' install scripts would do, as far as a build needs it."""
     awk = root / "usr/bin/awk"
     if not awk.exists():
         awk.symlink_to("mawk")
@@ -237,7 +237,7 @@ def make_usable(root: Path) -> None:
 
 
 def _finish(root: Path, release: str) -> None:
-    """Put the kernel where it is looked for, then check that all is there."""
+    """Put the kernel where the lab expects it, then check that everything is there."""
     make_usable(root)
     boot = root / "boot" / f"vmlinuz-{release}"
     if not boot.exists():  # sid's linux-binary-* keeps the image next to the modules

@@ -1,9 +1,9 @@
-"""Which packages the lab fetches: as packages.lock has them, so that machines get the same bytes.
+"""The packages that the lab fetches, pinned by packages.lock: all machines get the same bytes.
 
-Each root of the cache that is unpacked from packages (a kernel with its compiler, QEMU with what
-runs in guests, Bochs) has a part in the lock: every package of it, by version and SHA-256. `make
-lock` renews it. Debian's archive keeps few old versions: a root whose part of the lock names one
-that is gone is made of the newest packages, which is said, and again in the header of results.
+Each root of the cache that is unpacked from packages (a kernel with its compiler, QEMU with the
+guests' programs, Bochs) has a part in the lock: each of its packages, by version and SHA-256.
+`make lock` renews it. Debian's archive keeps few old versions: where the lock names a version that
+is gone, the root is made from the newest packages, and a message and the results' headers say so.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from ..base.progress import say
 from .debian import Archive, Groups, Package
 
 LOCK = Path(__file__).parents[1] / "packages.lock"
-RECORD = "packages"  # in a root: what it was made of, and for which part of a lock
+RECORD = "packages"  # in a root: its packages, and the part of a lock that it was made for
 HEAD = """\
 # What the lab fetches: of each root its suites, then package, version and SHA-256. `make lock`
 # renews it; lab/kernels/lock.py says what it is for.
@@ -26,29 +26,29 @@ HEAD = """\
 
 
 class Root(NamedTuple):
-    """A part of the lock; no packages where the lock has none for a root."""
+    """A part of the lock; it has no packages where the lock has none for a root."""
 
     suites: tuple[str, ...] = ()
     packages: tuple[Package, ...] = ()
 
     @property
     def key(self) -> str:
-        """What names a directory with these very packages."""
+        """A key for the name of a directory with exactly these packages."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:8]
 
     @property
     def text(self) -> str:
-        """The packages, one a line."""
+        """The packages, one per line."""
         return _lines(self.packages)
 
     def version(self, pattern: str) -> tuple[str, str] | None:
-        """Return name and version of the package whose whole name matches, if there is one."""
+        """Return name and version of the package whose whole name matches, or None."""
         return next(((p.name, p.version) for p in self.packages if re.fullmatch(pattern, p.name)),
                     None)  # fmt: skip
 
 
 def parse(text: str, where: str = LOCK.name) -> dict[str, Root]:
-    """Return the parts of a lock by the names of their roots; LabError where it isn't one."""
+    """Return the parts of a lock by the names of their roots; LabError if it is not a lock."""
     roots: dict[str, Root] = {}
     name = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -68,14 +68,14 @@ def parse(text: str, where: str = LOCK.name) -> dict[str, Root]:
 
 
 def text(roots: dict[str, Root]) -> str:
-    """Return a lock, which `parse` reads."""
+    """Return the text of a lock, which `parse` reads."""
     parts = [f"\n[{name}: {' '.join(root.suites)}]\n{_lines(sorted(root.packages))}"
              for name, root in sorted(roots.items())]  # fmt: skip
     return HEAD + "".join(parts)
 
 
 def root(name: str) -> Root:
-    """Return what the lock says of a root."""
+    """Return the lock's part for a root."""
     return _read(LOCK).get(name, Root())
 
 
@@ -85,9 +85,9 @@ def _read(path: Path) -> dict[str, Root]:
 
 
 def choose(name: str, archive: Archive, asked: Callable[[Archive], Groups]) -> tuple[Package, ...]:
-    """Return the packages that a root is to be made of: the locked ones if all can be had.
+    """Return the packages to make a root from: the locked ones if all are available.
 
-    asked: returns the packages to begin with where they cannot, or where there is no lock
+    asked: returns the packages to start from where they are not, or where there is no lock
     """
     wanted = root(name).packages
     if wanted:
@@ -100,27 +100,27 @@ def choose(name: str, archive: Archive, asked: Callable[[Archive], Groups]) -> t
 
 
 def record(name: str, directory: Path, packages: Iterable[Package]) -> None:
-    """Leave in a root what it was made of."""
+    """Record in a root what it was made from."""
     (directory / RECORD).write_text(f"# for {root(name).key}\n{_lines(packages)}")
 
 
 def is_for(name: str, directory: Path) -> bool:
-    """Tell whether a root was made for the lock of today, of what there was."""
+    """Tell whether a root was made for today's lock, of the packages available then."""
     path = directory / RECORD
     return path.exists() and path.read_text().startswith(f"# for {root(name).key}\n")
 
 
 def identity(directory: Path) -> str:
-    """Return a string that differs between roots of different packages, as far as is known."""
+    """Return a string that differs between roots with different packages, as far as is known."""
     path = directory / RECORD
     packages = path.read_text().partition("\n")[2] if path.exists() else directory.name
     return hashlib.sha256(packages.encode()).hexdigest()[:16]
 
 
 def differing(name: str, directory: Path) -> list[str]:
-    """List the packages of a root that are not as locked: "busybox-static 1:1.37.0-6+b8"."""
+    """List the packages of a root that differ from the lock: "busybox-static 1:1.37.0-6+b8"."""
     path = directory / RECORD
-    if not path.exists():  # from before there was a lock; kernels.py has looked at what matters
+    if not path.exists():  # made before there was a lock; kernels.py has checked what matters
         return [] if root(name).packages else [f"{name} is not in the lock"]
     found = set(path.read_text().splitlines()[1:])
     return [line.rpartition(" ")[0]

@@ -1,12 +1,13 @@
 """Kernels that the lab builds itself, from Debian's source: with this tree's patches, or without.
 
-``ensure("6.1-patched")`` returns a Kernel like the stock ones', with the compiler of its suite in
-its root. "6.1-plain" is the same source with the same configuration, unpatched, to compare with;
-"6.1-debug" is patched, and looks for mistakes at run time: KASAN, UBSAN, lockdep, debugobjects,
-kmemleak and so on; "6.1-kcsan" is patched, and looks for data races in modules.
+``ensure("6.1-patched")`` returns a Kernel like a stock one, with the compiler of its suite in its
+root. "6.1-plain" is the same source with the same configuration, unpatched, for comparison.
+"6.1-debug" is patched and has run-time checks: KASAN, UBSAN, lockdep, debugobjects, kmemleak and
+so on; "6.1-kcsan" is patched and detects data races in modules.
 
-The configuration is kernel/common.config and what the series, the variant and both together add,
-on top of allnoconfig. Option by option it has to survive; neither compiler nor objtool may warn.
+The configuration is allnoconfig plus kernel/common.config plus the options of the series, of the
+variant, and of both together. Each of these options must survive; neither compiler nor objtool may
+warn.
 """
 
 import hashlib
@@ -26,15 +27,15 @@ from .kernels import SUITES, Kernel
 CONFIGS = Path(__file__).parent / "configs"
 VARIANTS = ("patched", "plain", "debug", "kcsan")
 # Further arguments of make. The kernel has data races of its own, and the first report ends a
-# guest: so KCSAN is in the kernel, but only modules that are built for it later are instrumented.
-# A race with the kernel still shows, by the value that changes.
+# guest. Therefore KCSAN is in the kernel, but only modules built for it later are instrumented.
+# A race with the kernel still shows because the value changes.
 ARGUMENTS = {"kcsan": ["KCSAN_SANITIZE=n"]}
-# What building a kernel needs besides what building a module does.
+# What building a kernel needs in addition to what building a module needs.
 TOOLS = ["bc", "bison", "cpio", "flex", "gzip", "libc6-dev", "libelf-dev", "libssl-dev", "lz4",
          "patch", "perl-base", "tar", "xz-utils"]  # fmt: skip
 TREE = "usr/src/linux"  # in the root
 KNOWN = "scripts/genksyms/parse.y: warning: "  # conflicts of the grammar, in every kernel
-RECIPE = 1  # to be raised when what follows changes what comes out
+RECIPE = 1  # increment when a change below changes the result
 
 
 def names() -> list[str]:
@@ -43,15 +44,15 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Kernel:
-    """Return a stock kernel ("6.1", "6.1-rt"), or one that is built here ("6.1-patched")."""
+    """Return a stock kernel ("6.1", "6.1-rt") or one that is built here ("6.1-patched")."""
     return ensure(name) if name in names() else kernels.ensure(name)
 
 
 def ensure(name: str) -> Kernel:
-    """Return a kernel of `names`, building it when the cache has none of these very contents.
+    """Return a kernel of `names`, building it if the cache has none with exactly these contents.
 
-    Building takes some minutes and 1 GB of disk. BuildError, with the compiler's output, when it
-    fails or something warns; LabError when the sources cannot be had.
+    Building takes some minutes and 1 GB of disk. BuildError, with the compiler's output, if it
+    fails or something warns; LabError if the sources are not available.
     """
     if name not in names():
         raise LabError(f"no kernel {name}: there are {', '.join(names())}")
@@ -72,14 +73,14 @@ def _kernel(series: str, root: Path) -> Kernel:
 
 
 def _config(series: str, variant: str) -> str:
-    """Put the options together that are asked for."""
+    """Combine the requested options."""
     names = ("common", series, variant, f"{series}-{variant}")
     parts = [CONFIGS / f"{name}.config" for name in names]
     return "".join(p.read_text() for p in parts if p.exists())
 
 
 def _key(source: sources.Source, config: str, variant: str) -> str:
-    """Return what a kernel is named by: a hash of all that it is built from."""
+    """Return the hash that names a kernel: of all that it is built from."""
     key = hashlib.sha256(repr((RECIPE, source.version, SUITES[source.series], TOOLS)).encode())
     key.update(config.encode())
     key.update("".join(ARGUMENTS.get(variant, [])).encode())
@@ -93,7 +94,7 @@ def _key(source: sources.Source, config: str, variant: str) -> str:
 def _build(source: sources.Source, config: str, variant: str, release_end: str) -> Kernel:
     namespace()  # without which all that is fetched is of no use
     say("lab", f"building kernel {source.series}-{variant}: some minutes")
-    # The release is known once the source is there; until then the directory has another name.
+    # The release is known once the source is unpacked; before, the directory has another name.
     work = cache_dir("patched") / f".work-{source.series}-{variant}"
     with fresh_dir(work) as root:
         _root(root, source)
@@ -103,7 +104,7 @@ def _build(source: sources.Source, config: str, variant: str, release_end: str) 
         if variant != "plain":
             patches.apply(tree)
         release = patches.version(tree) + release_end
-        # Not an option of the configuration: each object would depend on it.
+        # Not a configuration option: every object would depend on it.
         (tree / "localversion-lab").write_text(f"{release_end}\n")
         _configure(root, config)
         _compile(root, source.series if variant != "plain" else None, ARGUMENTS.get(variant, []))
@@ -113,13 +114,13 @@ def _build(source: sources.Source, config: str, variant: str, release_end: str) 
         shutil.rmtree(final)
     work.rename(final)
     for old in cache_dir("patched").glob(f"{source.series}.*-{variant}-*"):
-        if old != final:  # of other contents: each is 1 GB
+        if old != final:  # with other contents; each takes 1 GB
             shutil.rmtree(old)
     return _kernel(source.series, final)
 
 
 def _root(root: Path, source: sources.Source) -> None:
-    """Unpack the compiler and so on of the suite that the source is from."""
+    """Unpack the compiler and other tools of the source's suite."""
     kernels.merge_usr(root)
     with Archive(*SUITES[source.series]) as archive:
         archive.unpack([*kernels.TOOLS, *TOOLS], root)
@@ -139,7 +140,7 @@ def _make(root: Path, *arguments: str) -> str:
 
 
 def _configure(root: Path, config: str) -> None:
-    """Make the configuration, and look whether each option is there as it was asked for."""
+    """Make the configuration, and check that each option has the requested value."""
     wanted = root / TREE / "lab.config"
     wanted.write_text(config)
     _make(root, f"KCONFIG_ALLCONFIG=/{TREE}/{wanted.name}", "allnoconfig")
@@ -157,7 +158,7 @@ def _options(text: str) -> dict[str, str]:
 
 
 def _compile(root: Path, series: str | None, arguments: list[str]) -> None:
-    """Build; the C files that the patches touch once more with all warnings before."""
+    """Build the kernel, after compiling the C files that the patches touch with all warnings."""
     options = [f"-j{len(os.sched_getaffinity(0))}", *arguments]
     _make(root, *options, "prepare", "modules_prepare")
     if series is not None:
@@ -169,7 +170,7 @@ def _compile(root: Path, series: str | None, arguments: list[str]) -> None:
 
 
 def _install(root: Path, release: str) -> None:
-    """Put kernel, modules and what modules are built with where a stock kernel has them."""
+    """Install the kernel, modules and what modules need to build where a stock kernel has them."""
     tree = root / TREE
     built = (tree / "include/config/kernel.release").read_text().strip()
     if built != release:
@@ -187,7 +188,7 @@ def _install(root: Path, release: str) -> None:
     (modules / "build").symlink_to(f"/{TREE}")
     (modules / "kernel").mkdir(exist_ok=True)
     keep = {tree / "scripts", tree / "tools"}
-    for file in tree.rglob("*"):  # what modules are not built with
+    for file in tree.rglob("*"):  # files that building modules does not need
         waste = file.suffix in (".c", ".o", ".a", ".S") or re.fullmatch(r"\..*\.cmd", file.name)
         if waste and file.is_file() and not keep & set(file.parents):
             file.unlink()

@@ -1,7 +1,7 @@
-"""The kernel patches of this tree: which series fits a kernel tree, put it on, take it off.
+"""This tree's kernel patches: choose the series that fits a kernel tree, apply it, remove it.
 
-Patches are tried on copies of the files that they touch, without fuzz; the kernel tree changes
-only after all of them went well, and git is not needed.
+Patches are tried on copies of the files that they touch, without fuzz. The kernel tree changes only
+after all of them have applied; git is not needed.
 """
 
 import re
@@ -17,7 +17,7 @@ HOME = Path(__file__).resolve().parents[3] / "patches"
 
 
 class PatchError(LabError):
-    """A kernel tree that the patches don't fit; the message says why."""
+    """A kernel tree that the patches do not fit; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Series:
     """A line of the manifest, and its patches."""
 
     name: str
-    first: tuple[int, int, int]  # the oldest version that it fits
-    end: tuple[int, int, int]  # the first version after that it doesn't fit
+    first: tuple[int, int, int]  # oldest version that it fits
+    end: tuple[int, int, int]  # first later version that it does not fit
     patches: tuple[Path, ...]
 
     def files(self) -> list[str]:
@@ -34,7 +34,7 @@ class Series:
         return self._named(r"^\+\+\+ b/(\S+)$")
 
     def old_files(self) -> list[str]:
-        """List those of `files` that are there before."""
+        """List those of `files` that exist before patching."""
         added = self._named(r"^--- /dev/null\n\+\+\+ b/(\S+)$")
         return [name for name in self.files() if name not in added]
 
@@ -44,7 +44,7 @@ class Series:
 
 
 def series(home: Path = HOME) -> list[Series]:
-    """Read the manifest. PatchError when it is wrong."""
+    """Read the manifest. PatchError if it is malformed."""
     found = []
     for line in (home / "manifest").read_text().splitlines():
         if not line or line.startswith("#"):
@@ -62,7 +62,7 @@ def series(home: Path = HOME) -> list[Series]:
 
 
 def named(name: str) -> Series:
-    """Return the series of a name. PatchError when there is none."""
+    """Return the series with a name. PatchError if there is none."""
     every = {one.name: one for one in series()}
     if name not in every:
         raise PatchError(f"no patches for Linux {name}: there are some for {', '.join(every)}")
@@ -70,7 +70,7 @@ def named(name: str) -> Series:
 
 
 def version(tree: Path) -> str:
-    """Return the version of a kernel tree as its Makefile has it: "6.1.192", "7.3.0-rc7"."""
+    """Return the version of a kernel tree from its Makefile: "6.1.192", "7.3.0-rc7"."""
     makefile = tree / "Makefile"
     if not makefile.is_file():
         raise PatchError(f"{tree} is no kernel tree: it has no Makefile")
@@ -84,7 +84,7 @@ def version(tree: Path) -> str:
 
 
 def choose(tree: Path, home: Path = HOME) -> Series:
-    """Return the series for a kernel tree. PatchError when there is none."""
+    """Return the series for a kernel tree. PatchError if there is none."""
     have = version(tree)
     number = _numbers(have.split("-")[0])
     every = series(home)
@@ -96,17 +96,17 @@ def choose(tree: Path, home: Path = HOME) -> Series:
 
 
 def apply(tree: Path, home: Path = HOME) -> Series:
-    """Apply the series that fits; the tree is left as it was if that fails (PatchError)."""
+    """Apply the series that fits; on failure (PatchError) the tree stays as it was."""
     return _change(tree, home, reverse=False, keep=True)
 
 
 def remove(tree: Path, home: Path = HOME) -> Series:
-    """Undo `apply`; the tree is left as it was if that fails (PatchError)."""
+    """Undo `apply`; on failure (PatchError) the tree stays as it was."""
     return _change(tree, home, reverse=True, keep=True)
 
 
 def check(tree: Path, home: Path = HOME) -> Series:
-    """Do as `apply` does, but leave the tree as it is."""
+    """Do as `apply` does, but leave the tree unchanged."""
     return _change(tree, home, reverse=False, keep=False)
 
 
@@ -125,7 +125,7 @@ def _change(tree: Path, home: Path, *, reverse: bool, keep: bool) -> Series:
 
 
 def _explain(tree: Path, chosen: Series, names: list[str], reverse: bool, problem: str) -> str:
-    """Say why a series doesn't go on or come off."""
+    """Say why a series cannot be applied or removed."""
     with tempfile.TemporaryDirectory(prefix="kernel-patches.") as temp:
         copy = Path(temp)
         _copy(tree, copy, names)
@@ -144,7 +144,7 @@ def _copy(source: Path, target: Path, names: list[str]) -> None:
 
 
 def _run(copy: Path, chosen: Series, reverse: bool) -> str:
-    """Apply or undo a series; return what was wrong, or nothing."""
+    """Apply or undo a series; return the error, or an empty string."""
     for patch in sorted(chosen.patches, reverse=reverse):
         done = subprocess.run(
             ["patch", "-p1", "--batch", "--fuzz=0", "--no-backup-if-mismatch", "--reject-file=-",
@@ -159,7 +159,7 @@ def _run(copy: Path, chosen: Series, reverse: bool) -> str:
 
 
 def _put(copy: Path, tree: Path, names: list[str]) -> None:
-    """Make the files of a tree those of a copy, touching only what differs."""
+    """Copy files back into a tree, writing only those that differ."""
     for name in names:
         old, new = tree / name, copy / name
         if not new.exists():

@@ -1,6 +1,6 @@
 """Debian's kernel sources: the archive of linux-source-SERIES in the cache, unpacked on demand.
 
-The archive is fetched once per series; each tree that is unpacked from it is its owner's to change.
+The archive is fetched once per series; a caller may change the tree that it unpacks.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ from . import lock
 from .debian import Archive
 from .kernels import SUITES
 
-# Much of the source that no small x86 kernel or UML has use for; the Kconfig files must stay.
-# What the patches touch is in all of it, Documentation too. Of the network drivers those stay that
-# configs/debug.config has: e1000e, igb, vmxnet3, virtio_net, veth.
+# Much of the source that neither a small x86 kernel nor UML needs; the Kconfig files must stay. All
+# files that the patches touch are kept, in Documentation too. The network drivers that
+# configs/debug.config enables are kept: e1000e, igb, vmxnet3, virtio_net, veth.
 SMALL = ["arch/[!ux]*.[chS]", "arch/[!ux]*/boot/*", "Documentation/[!Ka]*", "sound/*/*.[ch]",
          "drivers/gpu/drm/*.[ch]", "drivers/net/[!ev]*/*.[ch]", "drivers/net/ethernet/[!i]*/*.[ch]",
          "drivers/net/ethernet/intel/[!ei]*/*.[ch]", "drivers/net/ethernet/intel/i[!g]*/*.[ch]",
@@ -40,9 +40,9 @@ class Source:
 
 
 def ensure(series: str) -> Source:
-    """Return the locked source of a series, fetching it when the cache has none.
+    """Return the locked source of a series, fetching it if the cache has none.
 
-    Fetching is 140 MB. LabError, with the reason, when it cannot be had.
+    Fetching takes 140 MB. LabError, with the reason, if it is not available.
     """
     if series not in SUITES:
         raise LabError(f"no kernel series {series}: there are {', '.join(SUITES)}")
@@ -50,19 +50,19 @@ def ensure(series: str) -> Source:
 
 
 def unpack(source: Source, into: Path, exclude: list[str] | None = None) -> None:
-    """Unpack a source so that its Makefile is in `into`, a directory.
+    """Unpack a source into the directory `into`, which gets its Makefile.
 
-    exclude: shell patterns below the top directory, which match across slashes (none: all of it,
-    1.3 GB). LabError when tar fails.
+    exclude: shell patterns relative to the top directory, which match across slashes (none: unpack
+    all, 1.3 GB). LabError if tar fails.
     """
     _tar(source, into, "--wildcards", *(f"--exclude={source.package}/{e}" for e in exclude or []))
 
 
 def members(source: Source, names: list[str]) -> Path:
-    """Return a directory of the cache that has some files of a source, named from its top.
+    """Return a directory of the cache with some files of a source, at their paths within it.
 
-    This takes half a minute the first time, however few they are: of the kernel's own tests all are
-    unpacked at once. LabError when one of the files is not there.
+    The first call takes half a minute, for any number of files. Of the kernel's own tests, all are
+    unpacked at once. LabError if one of the files does not exist.
     """
     own = all(name.startswith(f"{SELFTESTS}/") for name in names)
     wanted = [SELFTESTS] if own else names
@@ -85,7 +85,7 @@ def _cached(series: str) -> Source | None:
 
 
 def part(series: str) -> str:
-    """Return the name of a series' part of the lock."""
+    """Return the name of a series' part in the lock."""
     return f"source-{series}"
 
 
@@ -96,7 +96,7 @@ def _source(series: str, home: Path) -> Source:
 
 def _fetch(series: str) -> Source:
     with locked(f"source-{series}"):
-        if found := _cached(series):  # another process fetched it while we waited for the lock
+        if found := _cached(series):  # fetched by another process while we waited for the lock
             return found
         package = f"linux-source-{series}"
         with Archive(*SUITES[series]) as archive:

@@ -1,6 +1,6 @@
-"""Debian packages as a directory of the cache, and how a program of it is run here.
+"""Debian packages as a directory of the cache, and how to run their programs here.
 
-The programs are the same on every machine, whichever system it runs itself: they come with the
+The programs are the same on every machine, independent of its own system: they come with the
 libraries of their suite.
 """
 
@@ -21,12 +21,12 @@ LIBRARIES = "usr/lib/x86_64-linux-gnu"
 def unpacked(
     name: str, suites: Iterable[str], packages: list[str], alone: Iterable[str] = ()
 ) -> Path:
-    """Return the directory NAME-KEY with the packages; fetch them when the cache has none.
+    """Return the directory NAME-KEY with the packages, fetching them if the cache has none.
 
-    name:  of a part of the lock, too; the key is that of the locked packages
-    alone: packages that come without what they depend on
+    name:  also names a part of the lock; the key is that of the locked packages
+    alone: packages to unpack without their dependencies
 
-    Fetching takes some 30 s and 150 MB of disk. LabError when they cannot be had.
+    Fetching takes some 30 s and 150 MB of disk. LabError if they are not available.
     """
     suites, alone = tuple(suites), list(alone)
     part = lock.root(name)
@@ -66,6 +66,6 @@ def libraries(root: Path, program: str) -> list[str]:
 
 
 def files(root: Path, programs: Iterable[str]) -> dict[str, Path]:
-    """Return what programs need in a guest, as engines take files: guest path -> file."""
+    """Return the files that programs need in a guest, in the engines' form: guest path -> file."""
     names = {name for program in programs for name in (program, *libraries(root, program))}
     return {name: root / name for name in sorted(names)}

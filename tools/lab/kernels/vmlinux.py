@@ -1,7 +1,7 @@
 """Take the uncompressed kernel (ELF) out of a bzImage.
 
-QEMU boots it directly, by the PVH entry point that all Debian kernels have; the guest need not
-decompress itself, which costs an emulated CPU some seconds.
+QEMU boots it directly, by the PVH entry point that all Debian kernels have. The guest then need not
+decompress itself, which takes an emulated CPU some seconds.
 """
 
 import lzma
@@ -16,7 +16,7 @@ from .kernels import Kernel
 
 
 def vmlinux(kernel: Kernel) -> Path:
-    """Return the path of the kernel's ELF file, made at the first call. LabError if it fails."""
+    """Return the path of the kernel's ELF file, made by the first call. LabError if it fails."""
     target = kernel.root / "lab" / "vmlinux"
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
@@ -27,16 +27,16 @@ def vmlinux(kernel: Kernel) -> Path:
 
 
 def bootable(kernel: Kernel) -> Path:
-    """Return the file that QEMU boots: the ELF file, but with KASAN the bzImage.
+    """Return the file that QEMU boots: the ELF file, or with KASAN the bzImage.
 
-    KASAN instruments the C code of the PVH entry point too, which runs before there is a shadow to
-    look at: the guest dies without a word.
+    KASAN also instruments the C code of the PVH entry point, which runs before shadow memory is set
+    up: the guest would die without a message.
     """
     return kernel.vmlinuz if kernel.has("CONFIG_KASAN") else vmlinux(kernel)
 
 
 def _payload(image: bytes) -> bytes:
-    """Decompress the payload; the fields are those of Linux's Documentation/arch/x86/boot.rst."""
+    """Decompress the payload; Linux's Documentation/arch/x86/boot.rst describes the fields."""
     setup_sectors = image[0x1F1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     start = (setup_sectors + 1) * 512 + offset
