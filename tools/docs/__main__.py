@@ -12,7 +12,7 @@ README_LINES = 80
 
 
 def check() -> list[str]:
-    """List what of the documentation differs from its sources, and what else is wrong with it."""
+    """List the parts of the documentation that differ from their sources, and its other faults."""
     found = []
     for name, text in pages.pages().items():
         if read(name, True) != text:
@@ -32,7 +32,7 @@ def check() -> list[str]:
 
 
 def main() -> int:
-    """Carry out the command line; 1 when a check finds something, 2 when a source is wrong."""
+    """Run the command line; return 1 if a check finds something, 2 if a source is malformed."""
     parser = argparse.ArgumentParser(prog="docs", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare only, and write nothing")
     parser.add_argument("--man", action="store_true", help="write the manual pages only")

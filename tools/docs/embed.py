@@ -1,14 +1,14 @@
-"""Blocks of README.md and docs/ that repeat what another file of the tree has.
+"""Blocks of README.md and docs/ that repeat parts of other files of the tree.
 
     <!-- embed: FILE PART -->
     ...
     <!-- end -->
 
-What stands between the two lines is replaced by the part of the file, as a code block where the
-file is no Markdown. PART is nothing (all of the file), ``#heading`` (what is below a heading of a
-Markdown file, up to the next one of its level), or ``/FROM/../TO/``: the lines from the first that
-matches a regular expression up to the one before the next that matches the other. Lines that are
-all of one C comment, such as a drawing, lose what marks them as that.
+The text between the two lines is replaced by the part of the file, as a code block unless the file
+is Markdown. PART is nothing (all of the file), ``#heading`` (the text below a heading of a Markdown
+file, up to the next heading of its level), or ``/FROM/../TO/``: the lines from the first that
+matches a regular expression up to the one before the next that matches the other. Lines that all
+belong to one C comment, such as a drawing, lose their comment marks.
 """
 
 import re
@@ -56,13 +56,13 @@ def _part(file: str, part: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return the words of a C comment's lines."""
+    """Return the text of a C comment's lines."""
     lines = [line.removeprefix(" *").expandtabs() for line in text.splitlines()]
     return textwrap.dedent("\n".join(lines)).strip("\n")
 
 
 def excerpt(file: str, part: str) -> str:
-    """Return the part of a file that is no Markdown."""
+    """Return a part of a file that is not Markdown."""
     text = read(file)
     if span := re.fullmatch(r"/(.+?)/\.\./(.+?)/", part):
         lines = text.splitlines()
@@ -78,7 +78,7 @@ def excerpt(file: str, part: str) -> str:
 
 
 def slug(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
+    """Return the anchor that GitHub makes from a heading."""
     text = re.sub(r"`|\[|\]\([^)]*\)", "", heading).strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 

@@ -1,4 +1,4 @@
-"""The kernel-doc comments of the sources, taken apart."""
+"""The kernel-doc comments of the sources, parsed."""
 
 import re
 from collections.abc import Callable
@@ -12,11 +12,11 @@ class Comment:
     """A kernel-doc comment.
 
     kind:       "function", "struct", "enum" or "macro"
-    name, what: of its first line
+    name, what: from its first line
     members:    (name, text) of each @name
-    text:       paragraphs after them
+    text:       the paragraphs after the members
     context, result: after "Context:" and "Return:", with items that begin with "* "
-    code:       what the comment is about: the prototype, or the definition
+    code:       the prototype or the definition that it documents
     """
 
     kind: str
@@ -47,7 +47,7 @@ def find(name: str) -> Comment:
 
 
 def called(name: str) -> Comment:
-    """Return the comment of an exported function, as of what its callers write: see macro_of()."""
+    """Return an exported function's comment, with the name that callers use: see macro_of()."""
     comment, macro = find(name), macro_of(name)
     if not macro:
         return comment
@@ -139,7 +139,7 @@ def _append_result(comment: Comment) -> Callable[[str], None]:
 
 
 def _code(kind: str, code: str) -> str:
-    """Return the prototype of a function, or the definition of a type up to what is private."""
+    """Return a function's prototype, or a type's definition up to its private part."""
     if kind == "macro":
         lines = code.splitlines()
         end = next(i for i, line in enumerate(lines) if not line.endswith("\\"))
@@ -153,12 +153,12 @@ def _code(kind: str, code: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text without kernel-doc's marks."""
+    """Return a text without kernel-doc markup."""
     return re.sub(r"[@%&](?=[A-Za-z_0-9-])(?:(?:struct|enum) )?", "", text)
 
 
 def markdown(text: str) -> str:
-    """Return a text with kernel-doc's marks as Markdown; an indented line is code, without any."""
+    """Convert kernel-doc markup to Markdown; an indented line is code, without any markup."""
     parts = re.split(r"(^\t.*$)", text, flags=re.M)
     return "".join(part if part[:1] == "\t" else _markdown(part) for part in parts)
 
@@ -171,7 +171,7 @@ def _markdown(text: str) -> str:
 
 
 def roff(text: str) -> str:
-    """Return a text with kernel-doc's marks as man(7) has them; an indented line is code."""
+    """Convert kernel-doc markup to man(7); an indented line is code."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     parts = re.split(r"(^\t.*$)", text, flags=re.M)
     text = "".join(part if part[:1] == "\t" else _roff(part) for part in parts)
@@ -185,5 +185,5 @@ def _roff(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital and a full stop."""
+    """Return a text with an initial capital and a full stop."""
     return text[:1].upper() + text[1:] + ("" if text[-1:] in ".?!" else ".")

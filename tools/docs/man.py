@@ -31,7 +31,7 @@ def pages() -> dict[str, str]:
 
 
 def by_hand() -> dict[str, str]:
-    """Return the pages of docs/man, with what they leave to be filled in."""
+    """Return the pages of docs/man, with their placeholders filled in."""
     found = {}
     for file in source.tracked(r"docs/man/.*\.[1-9]"):
         path, text = Path(file), source.read(file)
@@ -115,7 +115,7 @@ def function(comment: Comment, header: str) -> str:
 
 
 def _arguments(text: str) -> str:
-    """Return arguments for .BI: types bold, names italic."""
+    """Return arguments for .BI: bold types, italic names."""
     parts = []
     for argument in text.split(", "):
         split = re.fullmatch(r"(.*?)(\w+)", argument)
@@ -135,9 +135,9 @@ def write(output: Path = OUTPUT) -> list[Path]:
 
 
 def lint(files: Iterable[Path]) -> str:
-    """Return what mandoc finds wrong with pages."""
+    """Return the faults that mandoc finds in pages."""
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *files],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
-    # A page has the date of the version, which is in its footer.
+    # A page has its version's date in the footer.
     lines = [line for line in done.stdout.splitlines() if "missing date" not in line]
     return "\n".join(lines).replace(f"{TREE}/", "")

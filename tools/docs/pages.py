@@ -1,4 +1,4 @@
-"""The pages of docs/reference, each made from one place in the sources."""
+"""The pages of docs/reference, each generated from one place in the sources."""
 
 import ast
 import re
@@ -128,7 +128,7 @@ def tracepoints() -> str:
         )
         found = kerneldoc.comments(file)
         classes = _event_classes(text)
-        # Not <linux/apic_timer.h>: of a timer's members it is said that they are its.
+        # Not <linux/apic_timer.h>: a timer's members are described as such.
         names = "|".join(re.findall(r"^#include <(uapi/.+|linux/apic_clock.h)>$", text, re.M))
         included = source.tracked(f"include/(?:{names})")
         types = {c.name: c for f in (file, *included) for c in kerneldoc.comments(f)
@@ -150,7 +150,7 @@ def _event(event: Comment, text: str, types: dict[str, Comment], classes: dict[s
             raise DocsError(f"{event.name} is no trace event")
         body = [None, classes[made[1]]]
     fields = re.findall(r"__(?:field|array)\(([^,]+),\s*(\w+)", body[1])
-    # What is not a parameter of the event may be a member of a structure that is.
+    # A field that is not a parameter of the event may be a member of a structure that is.
     known = {}
     for name, comment in types.items():
         if re.search(rf"struct {name} ", body[1]):
@@ -166,7 +166,7 @@ def _event(event: Comment, text: str, types: dict[str, Comment], classes: dict[s
 
 
 def _computed(body: str, known: dict[str, str]) -> dict[str, str]:
-    """Return what fields are assigned, where they have no name that is `known`."""
+    """Return the expressions assigned to fields, except those whose names are `known`."""
     found = {}
     assigned = [(name, re.sub(r"\s+", " ", value))
                 for name, value in re.findall(r"__entry->(\w+) =\s*([^;]+);", body)]  # fmt: skip
@@ -191,7 +191,7 @@ def _bare(value: str) -> str:
 
 
 def kernel_parameters() -> str:
-    """Make the page of what the kernel was booted with."""
+    """Make the page of the kernel parameters used at boot."""
     file = "tests/guest/test_boot.py"
     files = source.tracked(r"tests/.*test_boot\.py")
     file = files[0] if files else file
@@ -277,7 +277,7 @@ def _value(node: ast.expr) -> object:
 
 
 def tool() -> str:
-    """Make the page of the program apic-timer, which is built for that."""
+    """Make the page of the program apic-timer, which is built for this purpose."""
     program = "build/tool/apic-timer"
 
     def run(*argv: str) -> str:

@@ -1,7 +1,7 @@
 """docs/reference/tc-apic.md and tc-apic(8): the options of the qdisc "apic", from tc's plug-in.
 
-The options are a table in tools/tc/q_apic.c, which its help is printed from, too; statistics are
-those of struct tc_apic_xstats.
+The options are a table in tools/tc/q_apic.c, from which its help is also printed; the statistics
+are those of struct tc_apic_xstats.
 """
 
 import re
@@ -36,7 +36,7 @@ class Option(NamedTuple):
 
 
 def options(name: str = "options") -> list[Option]:
-    """List the options of a table of the plug-in's, in its order."""
+    """List the options in a table of the plug-in, in its order."""
     text = source.read(PLUGIN)
     lists = {name: re.findall(r'\{ "(\w+)"', body) for name, body in re.findall(
         r"const struct choice (\w+)\[\] = \{(.*?)\{\}", text, re.S)}  # fmt: skip
@@ -56,7 +56,7 @@ def options(name: str = "options") -> list[Option]:
 
 
 def statistics() -> list[tuple[str, str]]:
-    """List the counters, and what each counts."""
+    """List the counters with their descriptions."""
     (stats,) = (c for c in kerneldoc.comments(UAPI) if c.name == "tc_apic_xstats")
     names = dict(re.findall(r'"(\w+)", \w+, (TCA_APIC_\w+)', source.read(PLUGIN)))
     typed = {attribute: name for name, attribute in names.items()}
@@ -69,7 +69,7 @@ def _cell(text: str) -> str:
 
 
 def page() -> str:
-    """Return the reference page, without its head."""
+    """Return the reference page, without its header."""
 
     def rows(name: str) -> list[tuple[str, ...]]:
         return [(f"`{o.name}`", _cell(o.values), f"`{o.default}`", _cell(sentence(o.what)))

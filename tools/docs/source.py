@@ -1,6 +1,6 @@
-"""Where the sources are, and what of them the documentation repeats.
+"""Where the sources are, and what the documentation takes from them.
 
-Files are found by what is in them, not by where they lie.
+Files are found by their contents, not by their location.
 """
 
 import re
@@ -14,13 +14,13 @@ PAGES = "docs/reference"
 
 
 class DocsError(Exception):
-    """A source that is not as the documentation wants it."""
+    """A source that does not have the form that the documentation needs."""
 
 
 @cache
 def tracked(pattern: str) -> tuple[str, ...]:
-    """List the files of the tree that match as a whole, those not yet committed too."""
-    if not (TREE / ".git").exists():  # a source package has no others
+    """List the files of the tree whose whole name matches, including those not yet committed."""
+    if not (TREE / ".git").exists():  # a source package has no other files
         every = (str(f.relative_to(TREE)) for f in TREE.rglob("*") if f.is_file())
         return tuple(sorted(f for f in every if re.fullmatch(pattern, f) and read(f, True)))
     listed = subprocess.run(
@@ -31,7 +31,7 @@ def tracked(pattern: str) -> tuple[str, ...]:
 
 
 def read(file: str, tolerant: bool = False) -> str:
-    """Return a text file of the tree; "" for one that is missing or no text, if `tolerant`."""
+    """Return a text file of the tree; "" if it is missing or not text, if `tolerant`."""
     try:
         return (TREE / file).read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -46,7 +46,7 @@ def core() -> tuple[str, ...]:
 
 
 def only_file(pattern: str, among: tuple[str, ...] | None = None) -> str:
-    """Return the one file of the core that has a line of a form."""
+    """Return the one file of the core that has a line that matches."""
     found = [f for f in among or core() if re.search(pattern, read(f), re.M)]
     if len(found) != 1:
         raise DocsError(f"{len(found)} files have {pattern!r}: {' '.join(found)}")
@@ -63,10 +63,10 @@ class Parameter(NamedTuple):
     """A module parameter."""
 
     name: str
-    kind: str  # as module_param() has it: "uint"
+    kind: str  # as in module_param(): "uint"
     default: str
-    range: str  # "5000 to 10000", "" where any value will do
-    unit: str  # "ns", "" where what it is says so
+    range: str  # "5000 to 10000", "" if any value is valid
+    unit: str  # "ns", "" if the description has it
     what: str
     mode: int  # of its file in /sys/module/*/parameters
 
@@ -82,7 +82,7 @@ CORE = "apic_timer"
 
 
 def modules() -> dict[str, str]:
-    """Return the folder of each kernel module's sources, by its name; the core's is first."""
+    """Return the folder of each kernel module's sources, by module name; the core comes first."""
     found = {}
     for file in tracked(r"module/\w+/Kbuild"):
         for name in re.findall(r"^obj-\$\(if .*\+= (\w+)\.o$", read(file), re.M):
@@ -143,7 +143,7 @@ def _parameter(macro: str, arguments: str, text: str) -> Parameter:
 
 
 def _limits(ops: str, text: str) -> str:
-    """Return the range that the set() of a struct kernel_param_ops keeps to."""
+    """Return the range that the set() of a struct kernel_param_ops enforces."""
     method = re.search(rf"kernel_param_ops {ops} = \{{\s*\.set = (\w+)", text)
     kept = method and re.search(
         rf"\b{method[1]}\([^{{]*\{{\s*return param_set_uint_minmax\(\w+, \w+, ([^;]+)\);", text
@@ -155,7 +155,7 @@ def _limits(ops: str, text: str) -> str:
 
 
 def _without(parameter: Parameter, what: str) -> str:
-    """Return a description without the range, which it has for modinfo; DocsError if it differs."""
+    """Return a description without the range that modinfo shows; DocsError if that differs."""
     said = re.search(r"(, | \()(\d+ to \d+)([;)]|$)", what)
     if (said[2] if said else "") != parameter.range:
         raise DocsError(f"parameter {parameter.name} takes {parameter.range or 'any value'}, and "
@@ -175,9 +175,9 @@ _UNITS = {"NSEC_PER_USEC": 10**3, "NSEC_PER_MSEC": 10**6, "NSEC_PER_SEC": 10**9,
 
 
 def number(expression: str, own: str = "") -> str:
-    """Return a constant expression's value where macros of ours and plain numbers say it.
+    """Evaluate a constant expression of our macros and plain numbers, as far as possible.
 
-    own: text of its file, whose macros come before those of others
+    own: text of its file, whose macros take precedence over others
     """
     text = expression
     for _ in range(8):
@@ -210,7 +210,7 @@ class Statistic(NamedTuple):
 
 
 def statistics() -> list[Statistic]:
-    """List the counters in the order in which they are printed."""
+    """List the counters in the order of printing."""
     text = read(only_file(r"^#define APIC_TIMER_STATS\(X\)"))
     block = re.search(r"#define APIC_TIMER_STATS\(X\)(.*?[^\\])\n(?![ \t]*X\()", text, re.S)
     found = re.findall(r'X\(\s*\w+,\s*(\w+),\s*\\?\s*((?:"(?:[^"\\]|\\.)*"[\s\\]*)+)\)', block[1])
@@ -228,7 +228,7 @@ class DebugFile(NamedTuple):
 
 
 def debug_files() -> list[DebugFile]:
-    """List the files of debugfs, as the comment at the top of their source describes them."""
+    """List the files in debugfs, from the comment at the top of their source."""
     file = only_file(r'debugfs_create_dir\("apic_timer"')
     text = read(file)
     comment = re.search(r"/\*\n \* /sys/kernel/debug/apic_timer/\n(.*?)\*/", text, re.S)
@@ -255,13 +255,13 @@ def debug_files() -> list[DebugFile]:
 def exported() -> list[tuple[str, str]]:
     """List the exported functions and the files that define them."""
     files = (f for f in core() if f.endswith(".c"))
-    # Not the variable that only ties a module to the interface it was built for.
+    # Not the variable that only ties a module to its version of the interface.
     pattern = re.compile(r"^EXPORT_SYMBOL_GPL\((?!apic_timer_api\))(\w+)\);", re.M)
     return sorted((name, file) for file in files for name in pattern.findall(read(file)))
 
 
 def public(module: str) -> list[str]:
-    """List the headers of a module's interface, its own first."""
+    """List the headers of a module's interface, the main one first."""
     return sorted(tracked(rf"include/linux/{module}(_\w+)?\.h"), key=len)
 
 
@@ -281,9 +281,9 @@ def header_of(function: str) -> str:
 
 
 def macro_of(function: str) -> tuple[str, list[str]] | None:
-    """Return the macro by which a header has an exported function called, and its arguments.
+    """Return the macro through which callers call an exported function, and its arguments.
 
-    None if it is called by its own name. Such a macro passes THIS_MODULE as well.
+    None if it is called by its own name. Such a macro also passes THIS_MODULE.
     """
     pattern = rf"^#define (\w+)\(([\w, ]*)\)\s+{function}\(.*THIS_MODULE\)$"
     found = re.search(pattern, read(header_of(function)), re.M)

@@ -1,6 +1,6 @@
-"""Words that this project's English does without, and links that lead nowhere.
+"""Words that this project's English avoids, and links that lead nowhere.
 
-words.txt has the words with what to say instead. No text of the tree has them: documentation,
+words.txt lists the words and their replacements. No text of the tree has them: documentation,
 comments, docstrings and messages, patches. Code may.
 """
 
@@ -16,13 +16,13 @@ from .source import TREE, core, read, tracked
 
 HERE = Path(__file__).resolve().parent
 WORDS = HERE / "words.txt"
-# What nobody wrote here, and what has the words to name them.
+# Files that were not written here, and files that list the words.
 NO_TEXTS = re.compile(r".*\.(json|svg|html|config|lock)|COPYING|debian/copyright|"
                       r"tools/docs/words\.txt|tests/docs/test_docs\.py")  # fmt: skip
 
 
 def banned() -> dict[str, tuple[re.Pattern, str]]:
-    """Return the words: what finds each, and what to say instead."""
+    """Return the words: for each, its pattern and its replacement."""
     found = {}
     for line in WORDS.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -33,7 +33,7 @@ def banned() -> dict[str, tuple[re.Pattern, str]]:
 
 
 def in_texts() -> list[str]:
-    """List where a text has one of the words."""
+    """List the places where a text has one of the words."""
     found = []
     for file in tracked(r".*"):
         text = read(file)
@@ -48,7 +48,7 @@ def in_texts() -> list[str]:
 
 
 def _text_of(file: str, text: str) -> str:
-    """Return what people read in a file, each line where it was."""
+    """Return the text that people read in a file; lines keep their numbers."""
     if file.endswith(".md"):
         return _without_code(text)
     if file.endswith((".c", ".h", ".S")):
@@ -63,7 +63,7 @@ def _text_of(file: str, text: str) -> str:
 
 
 def _comments(text: str) -> str:
-    """Return only the comments and strings of C, each line where it was."""
+    """Return only the comments and strings of C; lines keep their numbers."""
     parts = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\n|.', re.S)
     kept = (m[0] if m[0][:2] in ("/*", "//") or m[0][0] in '"\n' else "" for m in
             parts.finditer(text))  # fmt: skip
@@ -71,9 +71,9 @@ def _comments(text: str) -> str:
 
 
 def _sentences(text: str) -> str:
-    """Return only the comments of Python, and strings of more than a word; each line about there.
+    """Return only Python's comments and strings of several words; lines roughly keep their numbers.
 
-    What is between the braces of a string is code.
+    Text between the braces of a string is code.
     """
     found = [(token.start[0], token.string)
              for token in tokenize.generate_tokens(io.StringIO(text).readline)
@@ -89,7 +89,7 @@ def _sentences(text: str) -> str:
 
 
 def _without_code(text: str) -> str:
-    """Return a text without code blocks and literals, each line where it was."""
+    """Return a text without code blocks and literals; lines keep their numbers."""
     text = re.sub(r"^```.*?^```", lambda m: "\n" * m[0].count("\n"), text, flags=re.M | re.S)
     text = re.sub(r"^<!-- embed:.*?^<!-- end -->", lambda m: "\n" * m[0].count("\n"), text,
                   flags=re.M | re.S)  # fmt: skip
@@ -97,7 +97,7 @@ def _without_code(text: str) -> str:
 
 
 def links() -> list[str]:
-    """List links of the documentation to files and headings that are not there."""
+    """List the documentation's links to missing files and headings."""
     found = []
     for file in tracked(r".*\.md"):
         text = re.sub(r"^```.*?^```|`[^`\n]*`", "", read(file), flags=re.M | re.S)
@@ -116,7 +116,7 @@ def links() -> list[str]:
 
 
 def tables() -> list[str]:
-    """List rows of tables that have not as many columns as their heads."""
+    """List table rows whose number of columns differs from the header's."""
     found = []
     for file in tracked(r".*\.md"):
         columns = 0
@@ -129,7 +129,7 @@ def tables() -> list[str]:
 
 
 def design() -> list[str]:
-    """List the sources of the modules that the pages of their design leave out, and the reverse."""
+    """List module sources that the design pages leave out, and files that they name in vain."""
     page = "docs/explanation/design.md"
     text = read(page) + read("docs/explanation/shaper.md", True)
     named = set(re.findall(r"`(?:\w+/)*([\w*]+\.[ch])`", text))
@@ -148,7 +148,7 @@ def design() -> list[str]:
 
 
 def unreachable() -> list[str]:
-    """List the pages that no link leads to from README.md."""
+    """List the pages that are not reachable from README.md."""
     reached, todo = set(), ["README.md"]
     while todo:
         file = todo.pop()

@@ -1,4 +1,4 @@
-"""docs/results: what the demo and the benchmark found, and what they were made by.
+"""docs/results: results of the demo and the benchmark, and the record of what made them.
 
     PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--calendar] [--shaper]
         [--idle] [--clocks] [--native] [--short] [--only ...]
@@ -6,13 +6,13 @@
 measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json,
 idle.json, clocks.json and native.json; the pages are made from these, here and by `make docs`.
 
-    made.py      the result files, what they were made by, and whether that is this tree
+    made.py      the result files, the record of what made them, and whether that is this tree
     table.py     a Markdown table
     *_page.py    the text of a page each
-    measure.py   what runs the lab, and keeps what that found
+    measure.py   runs the lab, and keeps its results
     __main__.py  the command line
 
-A file uses those above it only.
+A file uses only those above it.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from . import (
 )
 from .made import BENCH, CALENDAR, CLOCKS, DEMO, IDLE, NATIVE, SHAPER, USER, header, load
 
-# Of each result file: the title of its page, and what returns the text below the page's header.
+# For each result file: its page's title, and the function that returns the text below the header.
 PAGES: dict[Path, tuple[str, Callable[[dict], str]]] = {
     DEMO: ("Results of `make demo`", demo_page.text),
     BENCH: ("Results of `make bench`", bench_page.text),
@@ -45,7 +45,7 @@ PAGES: dict[Path, tuple[str, Callable[[dict], str]]] = {
 
 
 def pages() -> dict[str, str]:
-    """Return the pages that are made of the results there are, by file name."""
+    """Return the pages made from the existing results, by file name."""
     made = {}
     for file, (title, text) in PAGES.items():
         if not file.exists():
@@ -55,7 +55,7 @@ def pages() -> dict[str, str]:
             "<!-- Made by `make results`. Don't edit. -->\n"
             f"# {title}\n\n{header(found['made'])}\n{text(found)}"
         )
-        if "text" in found:  # what the demo printed
+        if "text" in found:  # the demo's output
             made[str(name.with_suffix(".txt"))] = found["text"]
     return made
 
@@ -71,6 +71,6 @@ def tables() -> list[str]:
 
 
 def differing() -> list[str]:
-    """List the pages that are not what the rows make."""
+    """List the pages that differ from what the rows make."""
     return [f"{name}: differs from its rows; run make docs"
             for name, text in pages().items() if read(name, True) != text]  # fmt: skip

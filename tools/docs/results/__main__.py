@@ -8,7 +8,7 @@ from pathlib import Path
 from . import measure, tables
 from .made import BENCH, CALENDAR, CLOCKS, DEMO, IDLE, NATIVE, SHAPER, USER
 
-# Of each result file, in the order in which they are measured: what the help calls it, and what
+# For each result file, in the order of measurement: its name in the help, and the function that
 # measures it.
 MEASURED: dict[Path, tuple[str, Callable[[argparse.Namespace], None]]] = {
     DEMO: ("the demo", lambda _: measure.measure_demo()),
@@ -26,7 +26,7 @@ MEASURED: dict[Path, tuple[str, Callable[[argparse.Namespace], None]]] = {
 
 
 def main() -> int:
-    """Measure what the command line says, by default all, and write the results."""
+    """Measure what the command line selects, by default everything, and write the results."""
     parser = argparse.ArgumentParser(prog="docs.results", description="measure for docs/results")
     for file, (what, _) in MEASURED.items():
         parser.add_argument(f"--{file.stem}", action="store_true", help=f"{what} only")

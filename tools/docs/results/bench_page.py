@@ -1,10 +1,10 @@
-"""docs/results/bench.md: a table of each part of the benchmark, with its plot."""
+"""docs/results/bench.md: a table for each part of the benchmark, with its plot."""
 
 from ..table import table
 from .made import RESULTS
 
-# Of each part of the benchmark, in the order of the page: what its plot is called, and below, in
-# TABLES, what its table has.
+# For each part of the benchmark, in the order of the page: the title of its plot; and in TABLES,
+# below, the columns of its table.
 PLOTS = {"error": "Errors", "distance": "Error by distance", "period": "Periods", "cost": "Cost",
          "guest": "What the kernel notices", "spin": "Spin", "clocks": "Clocks",
          "chain": "Chain"}  # fmt: skip
@@ -30,7 +30,7 @@ TABLES = {
 
 
 def part(row: dict) -> str:
-    """Return the part of the benchmark that a row is of."""
+    """Return the part of the benchmark that a row belongs to."""
     return str(row["bench"]).split("/")[0]
 
 
@@ -53,7 +53,7 @@ def text(found: dict) -> str:
 
 
 def _rows(rows: list[dict]) -> str:
-    """Return all that the benchmark says of some rows."""
+    """Return everything that the benchmark reports for some rows."""
     names = ("bench", "timer", "mode", "source", "load", "unit")
     numbers, means = ("n", "min", "p50", "p99", "p999", "max"), ("mean", "sd")
     return table((*names, *numbers, *means),
@@ -62,7 +62,7 @@ def _rows(rows: list[dict]) -> str:
 
 
 def _paper_of_clocks(rows: list[dict]) -> str:
-    """Return what 100,000,000 calls of gettimeofday() take, here and in the paper of 2009."""
+    """Return the time of 100,000,000 calls of gettimeofday(), here and in the paper of 2009."""
     from lab.bench import clocks
 
     return (

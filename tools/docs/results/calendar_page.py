@@ -8,7 +8,7 @@ from ..table import FIGURES, table
 
 
 def text(found: dict) -> str:
-    """Return the page's text: of each kernel, errors and gaps under each load, and the goals."""
+    """Return the page's text: for each kernel, errors and gaps under each load, and the goals."""
     from lab.bench import calendar_goals, goals
     from lab.run import demo_calendar
 
@@ -33,13 +33,13 @@ def text(found: dict) -> str:
 
 
 def _default_gap_ns() -> int:
-    """Return what apic_calendar's parameter gap_ns is by default."""
+    """Return the default of apic_calendar's parameter gap_ns."""
     header = (TREE / "module/calendar/table.h").read_text()
     return int(re.search(r"^#define CALENDAR_GAP_USER\s+(\d+)$", header, re.MULTILINE)[1])
 
 
 def _under(load: str, rows: Iterable[dict]) -> str:
-    """Return the tables of a load: errors, and one for each kind of gap."""
+    """Return the tables for a load: errors, and one per kind of gap."""
     from lab.bench import calendar_goals
     from lab.run import calendar, demo_calendar
 

@@ -1,4 +1,4 @@
-"""docs/results/clocks.md: what the tests of clocks have measured."""
+"""docs/results/clocks.md: the measurements of the clock tests."""
 
 from ..table import table
 

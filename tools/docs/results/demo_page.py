@@ -1,4 +1,4 @@
-"""docs/results/demo.md: what the demo found, and where its output is."""
+"""docs/results/demo.md: the demo's results, and where its output is."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""docs/results/idle.md: in which idle states a CPU with a timer is."""
+"""docs/results/idle.md: the idle states of a CPU with a timer."""
 
 from ..table import table
 

@@ -1,4 +1,4 @@
-"""The result files of docs/results; each begins with what it was made by: see `made_by`."""
+"""The result files of docs/results; each begins with the record of what made it: see `made_by`."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from ..source import TREE, read, tracked
 
 RESULTS = TREE / "docs/results"
-# Of each, the rooms of module/ besides core/ whose modules take part.
+# For each, the rooms of module/ other than core/ whose modules take part.
 ROOMS = {"demo": ("device",), "bench": ("device", "measure"), "user": ("device",),
          "calendar": ("calendar",), "shaper": ("shaper",), "idle": (), "clocks": ("clock",),
          "native": ()}  # fmt: skip
@@ -20,9 +20,9 @@ MADE = ("kernel", "tree", "compiler", "QEMU", "CPU", "busybox", "rt-tests", "tra
 
 
 def tree_hash(result: Path) -> str:
-    """Return a hash of the sources of the modules that a result is of.
+    """Return a hash of the modules' sources that a result depends on.
 
-    Comments and blanks are left out, and headers that none of these includes.
+    Comments and white space are left out, and so are headers that no such source includes.
     """
     rooms = "|".join(("core", *ROOMS[result.stem]))
     texts = {file: _bare(file) for file in (*tracked(rf"module/({rooms})/.*\.[ch]"),
@@ -49,7 +49,7 @@ def _bare(file: str) -> str:
 
 
 def made_by(result: Path, kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel
-    """Return what decides about a figure: kernel, sources, and every program in the guest."""
+    """Return what figures depend on: kernel, sources, and every program in the guest."""
     from lab.build import userland
     from lab.engines import qemu
     from lab.kernels import kernels, lock
@@ -81,13 +81,13 @@ def made_by(result: Path, kernel, size: str) -> dict[str, str]:  # kernel: lab.k
 
 
 def header(made: dict[str, str]) -> str:
-    """Return what results were made by, as a table."""
+    """Return the record of what made the results, as a table."""
     rows = "".join(f"| {name} | {value} |\n" for name, value in made.items())
     return f"| made by | |\n| --- | --- |\n{rows}"
 
 
 def write(file: Path, made: dict[str, str], **rest) -> None:
-    """Write a result file; of `rest`, lists get a line for each of their rows."""
+    """Write a result file; lists in `rest` get one line per row."""
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = [f'"made": {json.dumps(made, indent=1)}']
     for name, value in rest.items():
@@ -97,12 +97,12 @@ def write(file: Path, made: dict[str, str], **rest) -> None:
 
 
 def load(file: Path) -> dict:
-    """Return what a result file has: "made", and the rest by name, such as "rows"."""
+    """Return the contents of a result file: "made", and the rest by name, such as "rows"."""
     return json.loads(file.read_text())
 
 
 def stale() -> list[str]:
-    """List the results that were made by other sources of the modules than this tree has."""
+    """List the results made by module sources that differ from this tree's."""
     found = []
     for file in FILES:
         name = file.relative_to(TREE)

@@ -1,4 +1,4 @@
-"""What runs the lab for docs/results, and keeps what that found in the result files."""
+"""Run the lab for docs/results, and keep the results in files."""
 
 import json
 import re
@@ -24,12 +24,12 @@ from .made import (
     write,
 )
 
-USER_SERIES = ("7.2", "6.1-rt")  # besides the benchmark's own
+USER_SERIES = ("7.2", "6.1-rt")  # in addition to the benchmark's own
 SHAPER_SERIES = ("6.12", "7.2")  # likewise
 
 
 def measure_demo() -> None:
-    """Run the demo and keep what it found."""
+    """Run the demo and keep its results."""
     from lab.bench import figures
     from lab.kernels import kernels
     from lab.run import demo
@@ -44,10 +44,10 @@ def measure_demo() -> None:
 
 
 def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> None:
-    """Run the benchmark, or parts of it, and keep what it found; other parts keep their rows.
+    """Run the benchmark, or parts of it, and keep the results; other parts keep their rows.
 
-    Parts that were made by something else than this run are dropped. Threads of programs have a
-    page of their own: measure_user().
+    Parts with a different record of what made them are dropped. Programs' threads have a page of
+    their own: measure_user().
     """
     from lab.bench import main as bench
     from lab.kernels import kernels
@@ -77,9 +77,9 @@ def measure_bench(*, short: bool, only: Iterable[str] = (), jobs: int = 2) -> No
 
 
 def measure_user(*, short: bool, jobs: int = 2) -> None:
-    """Run the benchmark of threads of programs, and keep what it found.
+    """Run the benchmark of programs' threads, and keep the results.
 
-    The kernels after the first are measured in short.
+    All kernels except the first are measured in short.
     """
     from lab.bench import main as bench
     from lab.kernels import kernels
@@ -97,7 +97,7 @@ def measure_user(*, short: bool, jobs: int = 2) -> None:
 
 
 def measure_calendar(*, short: bool) -> None:
-    """Run calendars, and keep what became of them; kernels after the first are run in short."""
+    """Run calendars, and keep the results; all kernels except the first are run in short."""
     from lab.kernels import kernels
     from lab.run import calendar
 
@@ -107,7 +107,7 @@ def measure_calendar(*, short: bool) -> None:
 
 
 def measure_idle(*, short: bool) -> None:
-    """Run a timer a second on a CPU with idle states, and keep in which ones it was."""
+    """Run one timer per second on a CPU with idle states, and keep the states it was in."""
     from lab.kernels import kernels
     from lab.run import idle
 
@@ -116,7 +116,7 @@ def measure_idle(*, short: bool) -> None:
 
 
 def measure_shaper(*, short: bool, jobs: int = 2) -> None:
-    """Run the shaper's benchmark, and keep what it found and drew."""
+    """Run the shaper's benchmark, and keep its results and plots."""
     from lab.build import iproute2
     from lab.kernels import kernels, lock
     from lab.run import shaper
@@ -138,7 +138,7 @@ def measure_shaper(*, short: bool, jobs: int = 2) -> None:
 
 
 def measure_clocks() -> None:
-    """Run the tests of clocks, and keep what they found; those that fail keep nothing."""
+    """Run the clock tests, and keep their results; failing tests keep nothing."""
     from lab.bench import clock_goals
 
     for file in clock_goals.KEPT.glob("*.json"):
@@ -149,7 +149,7 @@ def measure_clocks() -> None:
 
 
 def keep_clocks() -> None:
-    """Keep what the tests of clocks found when they last ran."""
+    """Keep the results of the last run of the clock tests."""
     from lab.bench import clock_goals
     from lab.kernels import kernels
 
@@ -161,7 +161,7 @@ def keep_clocks() -> None:
 
 
 def measure_native() -> None:
-    """Measure in processes on this machine, and keep what that found."""
+    """Measure in processes on this machine, and keep the results."""
     from lab.run import native as measured
 
     rows = measured.measure()
@@ -170,7 +170,7 @@ def measure_native() -> None:
 
 
 def _simulated_clocks() -> list[dict]:
-    """Return what tests/kunit/map_test.c says of the paper's machine."""
+    """Return the results of tests/kunit/map_test.c for the paper's machine."""
     from lab.bench import clock_goals
     from lab.run import kunit
 

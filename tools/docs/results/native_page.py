@@ -1,4 +1,4 @@
-"""docs/results/native.md: what a CPU itself says, from the rows of lab.run.native."""
+"""docs/results/native.md: measurements on a real CPU, from the rows of lab.run.native."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ Row = dict  # of lab.run.native
 
 
 def text(found: dict) -> str:
-    """Return the page's text: the goals, and a table of each kind of rows."""
+    """Return the page's text: the goals, and a table for each kind of row."""
     from lab.bench import goals, native_goals
 
     rows = found["rows"]
@@ -39,9 +39,9 @@ def _dispatch(rows: list[Row]) -> str:
 
 
 def _by_pending(rows: list[Row], bench: str, names: Iterable[str]) -> str:
-    """Return a table: a line for each operation, and a column for each number of timers pending.
+    """Return a table: a line per operation, and a column per number of pending timers.
 
-    names: the figures of a cell, each that of the order in which it is worst
+    names: the figures of a cell, each for the order in which it is worst
     """
     mine = _of(rows, bench)
     numbers = sorted({row["pending"] for row in mine})

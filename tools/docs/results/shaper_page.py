@@ -22,13 +22,13 @@ SHAPED = (
      "network card starts it; *set*: with `doorbell` of the qdisc at {doorbells}, which is less "
      "than the least of the other row, so that no card is started early."),
 )  # fmt: skip
-# What the rows of a table differ in, besides the qdisc.
+# The field in which the rows of a table differ, in addition to the qdisc.
 SHAPED_BY = {"shaper/error": "load", "shaper/idle": "kernel", "shaper/stress": "distance",
              "shaper/sender": "distance", "shaper/doorbell": "driver"}  # fmt: skip
 
 
 def text(found: dict) -> str:
-    """Return the page's text: a table for each of SHAPED, the goals and the plots."""
+    """Return the page's text: a table for each entry of SHAPED, the goals and the plots."""
     from lab.bench import goals, shaper, shaper_goals
 
     rows = found["rows"]
@@ -45,7 +45,7 @@ def text(found: dict) -> str:
 
 
 def _table(name: str, rows: list[dict]) -> str:
-    """Return the table of one of SHAPED; "" where nothing has been measured."""
+    """Return the table of an entry of SHAPED; "" if nothing has been measured."""
     if name == "shaper/cost":
         unit, names, numbers = "packet_cycles", ("distance", "qdisc"), {"mean": "cycles"}
     else:
@@ -62,7 +62,7 @@ def _table(name: str, rows: list[dict]) -> str:
 
 
 def _order(row: dict) -> tuple:
-    """Order rows by load, then by distance, the largest first, then as lab.bench.shaper does."""
+    """Order rows by load, then by distance (largest first), then as lab.bench.shaper does."""
     from lab.bench import shaper
 
     ways = [(way.timer, way.mode) for way in shaper.WAYS]

@@ -1,4 +1,4 @@
-"""docs/results/user.md: how late threads of programs run."""
+"""docs/results/user.md: how late programs' threads run."""
 
 from ..table import FIGURES, table
 
@@ -15,7 +15,7 @@ SLEEPERS = {
 
 
 def text(found: dict) -> str:
-    """Return the page's text: of each kernel, a table for each load, and the goals."""
+    """Return the page's text: for each kernel, a table per load, and the goals."""
     from lab.bench import goals
 
     page = (
@@ -35,7 +35,7 @@ def text(found: dict) -> str:
 
 
 def _sleepers(rows: list[dict]) -> list[tuple]:
-    """Return the lines of a table: a way to sleep each, and what it waited in the mean."""
+    """Return the lines of a table: one per way to sleep, with its mean wait."""
     from lab.bench import user
 
     errors, waited = (

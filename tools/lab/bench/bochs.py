@@ -1,7 +1,7 @@
 """The benchmark in Bochs: how exact timers are on the TSC deadline, in xAPIC and x2APIC mode.
 
-Errors are in cycles of a TSC of 50 MHz, one for each instruction. What takes half a microsecond
-elsewhere takes 10 us here, and so does the spin that an exact shot needs.
+Errors are in cycles of a 50 MHz TSC, one per instruction. What takes half a microsecond elsewhere
+takes 10 us here, including the spin before an exact expiry.
 """
 
 import time
@@ -55,12 +55,12 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2, output
 
 
 def measure(kernel: kernels.Kernel, apic: str, short: bool) -> Samples:
-    """Run the script of an APIC mode in a guest."""
+    """Run the script for an APIC mode in a guest."""
     return in_bochs(kernel, APICS[apic])(script(apic, 1000 if short else 20_000))
 
 
 def in_bochs(kernel: kernels.Kernel, x2apic: bool) -> Callable[[Script], Samples]:
-    """Return what runs a script in a Bochs guest of a stock kernel; LabError when that fails."""
+    """Return a function that runs a script in a Bochs guest; LabError if that fails."""
 
     def run(script: Script, modules: list[Path]) -> Result:
         return bochs.run(kernel, script.text(), modules=modules, seed=script.seed, x2apic=x2apic,
@@ -85,5 +85,5 @@ def script(apic: str, shots: int, seed: int = 1) -> Script:
 
 
 def rows(kernel: kernels.Kernel, samples: Samples) -> list[dict]:
-    """Sum up what scripts have measured."""
+    """Summarise the samples of scripts as rows."""
     return bench_rows.rows(samples, kernel=kernel.release, engine=ENGINE, cpus=1)

@@ -1,4 +1,4 @@
-"""The goals of the calendar, and where rows say that each stands: see goals."""
+"""The goals of the calendar, and how to read from rows where each stands: see goals."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ THREADS = ("sense", "plan", "act")
 LOADS = ("idle", "syscall")
 LAST = 50  # cycles
 SMALLEST_NS = 4_000
-PARTS = 1000  # at the smallest gap, no more than one window of that many is lost
+PARTS = 1000  # at the smallest gap, at most one window in this many is lost
 
 
 def _dispatch(load: str, *, units: tuple[str, ...] = THREADS, **limits: int
@@ -42,7 +42,7 @@ def _timeout(load: str) -> Callable[[list[Row]], Standing | None]:
 
 
 def smallest(rows: list[Row], load: str, gap: str = GAP) -> int | None:
-    """Return the smallest gap, ns, from which on windows start as exactly as they should.
+    """Return the smallest gap, in ns, from which on windows start as exactly as they should.
 
     gap: GAP, behind a thread that has ended its window, or STOPPED
     """
@@ -74,7 +74,7 @@ def _gap(load: str, gap: str) -> Callable[[list[Row]], Standing | None]:
     return stands
 
 
-# By whether the one before has ended its window, or was stopped at the end of it.
+# By whether the previous thread ended its window itself, or was stopped at its end.
 WHY_GAP = {
     GAP: LONGER,
     STOPPED: "the wake-up begins when the one before is off the CPU: see the errors above",

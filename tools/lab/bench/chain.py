@@ -1,7 +1,7 @@
-"""Benchmark `chain`: from an interrupt to the thread that waits for it, as in the paper of 1997.
+"""Benchmark `chain`: from an interrupt to the thread waiting for it, as in the paper of 1997.
 
-`apic-timer chain` measures: when each handler starts after its expiry, and when the thread runs
-that its deferred procedure wakes. The interrupt is apic_timer's or an hrtimer's, in the same boot.
+`apic-timer chain` measures when each handler starts after its expiry, and when the thread runs that
+its deferred procedure wakes. The interrupt is apic_timer's or an hrtimer's, in the same boot.
 """
 
 import json
@@ -15,24 +15,24 @@ MODULES = ("apic_measure", "apic_timer_dev")
 PROGRAM = "apic-timer"
 LOADS = ("idle", "syscall")
 TRIGGERS = {"apic": "apic_timer", "hrtimer": "hrtimer_hard"}  # as the tool and as rows name them
-# As the tool names them. "bh" is not in every kernel.
+# As the tool names them. Not every kernel has "bh".
 ROUTES = ("direct", "tasklet", "irq_work", "thread", "highpri", "work")
-DEVICE = "device"  # no route of an interrupt's: the thread sleeps by /dev/apic_timer
-# Distances in us. Under load, where idle time can't be skipped, they are short.
+DEVICE = "device"  # not a route from an interrupt: the thread sleeps by /dev/apic_timer
+# Distances in us. They are short under load, where idle time cannot be skipped.
 IDLE_US, LOADED_US = (20, 1020), (20, 120)
 
 
 class ChainScript(Script):
-    """A script whose guest has MODULES and PROGRAM, too."""
+    """A script whose guest also has MODULES and PROGRAM."""
 
 
 def scripts(size: Size) -> list[Script]:
-    """Return a script for each load and trigger, so that several guests share the work."""
+    """Return a script per load and trigger, so that several guests share the work."""
     return [_script(size, load, trigger) for load in LOADS for trigger in TRIGGERS]
 
 
 def bench(route: str, link: str) -> str:
-    """Return the name of a series. link: "entry", handler - expiry, or "user", thread - expiry."""
+    """Return the name of a series. link: "entry" (handler - expiry) or "user" (thread - expiry)."""
     return f"chain/{route}/{link}"
 
 
@@ -40,14 +40,14 @@ def _script(size: Size, load: str, trigger: str) -> Script:
     shots = size.chain_shots
     script = ChainScript(f"chain-{trigger}-{load}", size.seeds[0],
                          weight=shots / (80 if load == "idle" else 20))  # fmt: skip
-    # The thread waits for interrupts, but a load that fills the CPU must not throttle it.
+    # The thread only waits for interrupts, but a load that fills the CPU must not throttle it.
     script.do("runtime=$(cat /proc/sys/kernel/sched_rt_runtime_us)",
               "echo -1 >/proc/sys/kernel/sched_rt_runtime_us",
               "attach source=$source", *(f"insmod $MODULES/{name}.ko" for name in MODULES),
               f"load {load} {size.seeds[0]}")  # fmt: skip
     least, most = IDLE_US if load == "idle" else LOADED_US
     for route in (*ROUTES, *[DEVICE] * (trigger == "apic")):
-        # What it says of its progress would be printed while it measures.
+        # Without this, progress messages would be printed during the measurement.
         script.do(f"{PROGRAM} chain --via {route} --trigger {trigger} --shots {shots} "
                   f"--least {least} --most {most} --json --counts >$work/chain 2>$work/said || "
                   "{ cat $work/said; false; }")  # fmt: skip
@@ -68,7 +68,7 @@ def _key(route: str, link: str, trigger: str, load: str) -> Key:
 
 
 def _counts(link: str, shots: int):
-    """Return what reads the tool's JSON: nothing unless all records are there, in order."""
+    """Return a decoder of the tool's JSON: no samples unless all records are there, in order."""
 
     def decode(data: bytes) -> Counter[int]:
         if not data.strip():

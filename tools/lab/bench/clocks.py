@@ -1,7 +1,7 @@
 """Benchmark `clocks`: what reading a clock costs, in the kernel and in a program.
 
 The paper of 2009 called gettimeofday() 100,000,000 times, with the TSC and with the HPET as
-clocksource. Here it is called less often, and the rows say what that many calls would take.
+clocksource. Here it is called less often, and the rows give the time for that many calls.
 """
 
 from collections import Counter
@@ -19,16 +19,16 @@ USER = ("rdtsc", "lfence_rdtsc", "rdtscp", "gettimeofday", "realtime", "monotoni
         "coarse", "tai", "syscall", "getppid")  # fmt: skip
 PROGRAM = "clocks"
 CALLS = 100_000_000  # the paper's
-PAPER_S = {"tsc": 46, "hpet": 140}  # what they took there, in seconds
+PAPER_S = {"tsc": 46, "hpet": 140}  # their time there, in seconds
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 class ClocksScript(Script):
-    """A script whose guest has PROGRAM, too."""
+    """A script whose guest also has PROGRAM."""
 
 
 def scripts(size: Size) -> list[Script]:
-    """Return one script: instructions need no second sample."""
+    """Return one script: instruction counts need no second sample."""
     script = ClocksScript("clocks", size.seeds[0], weight=10)
     script.do("attach source=$source")
     for timer, names in (("kernel", KERNEL), ("apic_timer", OURS)):
@@ -51,7 +51,7 @@ def scripts(size: Size) -> list[Script]:
 
 
 def paper(clocksource: str) -> str:
-    """Return the name of the paper's benchmark with a clocksource."""
+    """Return the name of the paper's benchmark for a clocksource."""
     return f"clocks/gettimeofday_by_{clocksource}"
 
 

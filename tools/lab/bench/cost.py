@@ -1,6 +1,6 @@
-"""Benchmark `cost`: what operations take while others are pending, ours and hrtimer's.
+"""Benchmark `cost`: the cost of operations while other timers are pending, ours and hrtimer's.
 
-On two CPUs it measures what a fresh timer takes on each: no CPU's lock is everybody's.
+On two CPUs it measures the cost of a fresh timer on each: no CPU's lock may be shared by all.
 """
 
 from .rows import Key
@@ -9,12 +9,12 @@ from .size import Size
 
 # What tests/modules/bench/cost.c measures with a number of timers pending.
 PROBES = ("add", "fresh", "head", "modify", "delete", "older", "expire")
-# In which mode makes a difference to the interrupt only.
+# The mode makes a difference only to the interrupt.
 MODE = "exact"
 
 
 def scripts(size: Size) -> list[Script]:
-    """Return a script for 1 and for 2 CPUs: counting instructions needs no second sample."""
+    """Return scripts for 1 and for 2 CPUs: instruction counts need no second sample."""
     script = Script("cost", size.seeds[0], weight=max(size.pending) / 10_000 + 10)
     script.do("attach source=$source")
     for pending in size.pending:
@@ -45,7 +45,7 @@ def _on_each_cpu(size: Size) -> Script:
     script = Script("cost-cpus", size.seeds[0], weight=10, cpus=2)
     script.do("attach source=$source")
     for cpu in range(script.cpus):
-        # One that is first is pending there: the hardware isn't armed for another.
+        # A timer that expires first is pending there: the hardware is not programmed for another.
         for operation, count in (("fill", 1), ("fresh", size.operations)):
             command = f"echo apic_timer_{MODE} {operation} {count} {script.seed} >$bench/cost"
             script.do(f'taskset {1 << cpu:x} sh -c "{command}"')

@@ -1,4 +1,4 @@
-"""Benchmark `distance`: how the error depends on how far away the moment is."""
+"""Benchmark `distance`: how the error depends on the time to the expiry."""
 
 from .rows import Key
 from .script import Script, ours
@@ -22,7 +22,7 @@ def _script(size: Size, seed: int) -> Script:
     script = Script("distance", seed, weight=sum(size.distances.values()) / 40)
     script.do("attach source=$source")
     for mode in ("exact", "raw"):
-        # Once, not at each distance: a shot an hour is to be as good as one of many.
+        # Once, not at each distance: a shot an hour must be as exact as one of many.
         warm_up = f"uniform {WARM_UP} {WARM_UP_NS[0]} {WARM_UP_NS[1]} {seed}"
         script.do(f"echo apic_timer_{mode} {warm_up} >$bench/run")
         for distance, shots in size.distances.items():

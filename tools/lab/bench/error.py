@@ -1,4 +1,4 @@
-"""Benchmark `error`: how late timers start, under loads, ours in every mode next to the rivals."""
+"""Benchmark `error`: how late timers start under loads: ours in each mode, and the rivals."""
 
 from .rows import Key
 from .script import LAPIC, Script, ours
@@ -7,10 +7,10 @@ from .size import Size
 LOADS = ("idle", "user", "syscall", "net", "timers", "irqoff")
 MODES = ("exact", "mean", "raw")
 RIVALS = ("hrtimer_hard", "hrtimer_soft", "usleep_range")
-# Distances in ns. Under load, where idle time can't be skipped, they are short.
+# Distances in ns. They are short under load, where idle time cannot be skipped.
 IDLE_NS, LOADED_NS = (20_000, 1_020_000), (20_000, 120_000)
-WARM_UP = 2000  # shots that ours learns from, before those that count
-BUDGET_NS = 25_000  # spin that outlasts what irqoff does
+WARM_UP = 2000  # shots from which ours learns, before those that count
+BUDGET_NS = 25_000  # spin that outlasts the load irqoff
 
 
 def scripts(size: Size) -> list[Script]:
@@ -45,7 +45,7 @@ def _rivals(script: Script, size: Size, load: str, distance: tuple[int, int]) ->
     for n, timer in enumerate(RIVALS):
         key = Key("error", timer, load=load)
         script.shots(timer, key, size.shots, distance, seed=200 + 10 * n)
-    # It waits for a tick or two each time, so under load 100,000 of them would take hours.
+    # Each shot waits for a tick or two: under load 100,000 of them would take hours.
     shots = size.shots if load == "idle" else size.jiffy_shots
     script.shots("timer_list", Key("error", "timer_list", load=load), shots, distance, seed=300)
     interval_us = sum(distance) // 2000

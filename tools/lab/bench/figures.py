@@ -1,4 +1,4 @@
-"""Sum up errors of timers, as a table and as histograms for a terminal."""
+"""Summarise errors of timers, as a table and as histograms for a terminal."""
 
 import math
 from array import array
@@ -9,22 +9,22 @@ BAR = 16  # characters of a full bar
 
 
 def decode(data: bytes) -> Counter[int]:
-    """Count the samples of a test module: s64 each, in their own unit."""
+    """Count the samples of a test module: each is an s64, in the module's unit."""
     return Counter(array("q", data))
 
 
 def summary(errors: Mapping[int, int]) -> dict[str, float]:
-    """Return n, min, p50, p99, p999, max, mean and sd of errors, in their own unit.
+    """Return n, min, p50, p99, p999, max, mean and sd of errors, in their unit.
 
-    `errors` has how often each occurred. A percentile is the smallest error that this part of them
-    don't exceed. ValueError for none.
+    `errors` has the number of times that each occurred. A percentile is the smallest error that
+    this part of them does not exceed. ValueError if there are none.
     """
     n = sum(errors.values())
     if not n:
         raise ValueError("no errors to sum up")
     ordered = sorted(errors)
     mean = sum(e * errors[e] for e in ordered) / n
-    # Exactly rounded: the order of adding must not show in the last digit.
+    # Exactly rounded: the order of addition must not affect the last digit.
     variance = math.fsum((e - mean) ** 2 * errors[e] for e in ordered) / n
 
     def percentile(per_mille: int) -> int:
@@ -75,7 +75,7 @@ def histograms(samples: Mapping[str, Mapping[int, int]]) -> str:
 
 
 def _octaves(errors: Mapping[int, int]) -> dict[int, int]:
-    """Count errors by signed number of binary digits."""
+    """Count errors by their signed number of binary digits."""
     count: dict[int, int] = {}
     for error, times in errors.items():
         row = error.bit_length() if error >= 0 else -error.bit_length()

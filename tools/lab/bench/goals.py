@@ -1,4 +1,4 @@
-"""The goals of the accuracy that this project is for, and where rows say that each stands."""
+"""The project's goals for accuracy, and how to read from rows where each stands."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ BUSY = ("user", "syscall", "net", "timers")
 
 @dataclass(frozen=True)
 class Standing:
-    """What was measured of a goal.
+    """Measurement of a goal.
 
-    count: of how many, where it depends on that; None: it does not
+    count: number of samples, where the result depends on it; None: it does not
     """
 
     measured: str
@@ -24,10 +24,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal. `stands` returns None when the rows have nothing that tells.
+    """A goal. `stands` returns None if the rows do not show where it stands.
 
-    holds: it has been met, so that losing it is a fault.
-    why: what keeps it from being met or measured, as far as that is known
+    holds: it has been met, so that losing it is a fault. why: what prevents meeting or measuring
+    it, as far as known
     """
 
     what: str
@@ -38,11 +38,11 @@ class Goal:
 
 
 def unmeasured(_: list[Row]) -> None:
-    """Of a goal that no row tells about."""
+    """Return None, for a goal that no row shows."""
 
 
 def _one(rows: list[Row], **wanted: str) -> Row | None:
-    """Return the row of a timer on its usual source, if it is there."""
+    """Return the row of a timer on its usual source, or None."""
     if wanted.get("timer") == "apic_timer":
         wanted = {"source": LAPIC, **wanted}
     found = select(rows, **{"unit": "cycles", **wanted})
@@ -54,7 +54,7 @@ def _exact(rows: list[Row], bench: str = "error", load: str = "idle") -> Row | N
 
 
 def _at_most(row: Row | None, **limits: int) -> Standing | None:
-    """Compare percentiles with their limits; nothing may be early."""
+    """Compare percentiles with their limits; no expiry may be early."""
     if row is None:
         return None
     measured = " / ".join(f"{row[name]:,}" for name in limits)
@@ -117,7 +117,7 @@ def _period(rows: list[Row]) -> Standing | None:
 
 
 def cost_ratios(rows: Iterable[Row], operation: str) -> dict[int, float]:
-    """Return ours over hrtimer's, by the number of timers pending, of the means."""
+    """Return the ratio of our mean to hrtimer's, by number of pending timers."""
     rows = list(rows)
     found = {}
     for row in select(rows, timer="apic_timer"):
@@ -150,7 +150,7 @@ def _event(rows: list[Row]) -> Standing | None:
     return Standing(f"{more:+,} ({idle['p50']:,} against {absent['p50']:,})", more <= 60)
 
 
-CYCLICTEST_PART = 0.02  # of its p99: what counts as a change
+CYCLICTEST_PART = 0.02  # of its p99: smallest difference that counts as a change
 
 
 def _cyclictest(rows: list[Row]) -> Standing | None:
@@ -192,7 +192,7 @@ def _user_net(rows: list[Row]) -> Standing | None:
 
 
 def _user_net_cost(rows: list[Row]) -> Standing | None:
-    """Compare with who sleeps by clock_nanosleep(), and waits as well."""
+    """Compare with a thread that sleeps by clock_nanosleep() and then waits on the TSC too."""
     timers = ("apic_timer", "sleepspin")
     own, rival = (_net(rows, user.NAME, timer) for timer in timers)
     costs, cost = (_net(rows, user.WAITED, timer) for timer in timers)
@@ -205,7 +205,7 @@ def _user_net_cost(rows: list[Row]) -> Standing | None:
 
 
 def _chain(load: str) -> Callable[[list[Row]], Standing | None]:
-    """The thread of a handler that wakes it itself, next to an hrtimer's."""
+    """Compare the thread that a handler wakes directly, after ours and after an hrtimer."""
 
     def stands(rows: list[Row]) -> Standing | None:
         name = chain.bench("direct", "user")
@@ -250,7 +250,7 @@ HANDLERS = (
     Goal("instructions more per kernel event, idle", "60", _event, holds=True),
     Goal("cyclictest's p99, idle", f"changes by less than {CYCLICTEST_PART:.0%}", _cyclictest),
 )  # fmt: skip
-# Nothing tells beforehand that a wake-up will be longer than any that there has been.
+# No sign announces a wake-up that takes longer than any before.
 LONGER = "a wake-up longer than any before, such as one behind the load average's work every 5 s"
 THREADS = (
     Goal("thread, idle: p99 / p99.9 / max", "4 / 4 / 4, none early",
@@ -271,7 +271,7 @@ NET_ISOLATED = Goal(
 
 
 def threads(kernel: str) -> tuple[Goal, ...]:
-    """Return the goals of threads of programs, on a kernel."""
+    """Return the goals of programs' threads on a kernel."""
     return (*THREADS, NET_RT if "-rt" in kernel else NET_ISOLATED)
 
 
@@ -289,7 +289,7 @@ GOALS = HANDLERS + THREADS + CHAIN
 
 
 def table(rows: Iterable[Row], every: Iterable[Goal] = GOALS) -> str:
-    """Return where each goal stands: goal, measured, met or not met; below it why, if not."""
+    """Return a table of the goals: goal, measured, met or not met; below it the reasons, if not."""
     rows = list(rows)
     lines, whys = [("", "what", "goal", "measured")], {}
     for goal in every:
@@ -313,7 +313,7 @@ def table(rows: Iterable[Row], every: Iterable[Goal] = GOALS) -> str:
 
 
 def lost(rows: Iterable[Row]) -> list[str]:
-    """List the goals that have been met before and are not by these rows, with the reason."""
+    """List the goals that were met before but are not by these rows, with the reason."""
     rows = list(rows)
     found = []
     for goal in GOALS:

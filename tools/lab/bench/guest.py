@@ -1,6 +1,7 @@
-"""Benchmark `guest`: what we cost the kernel that we are a guest of.
+"""Benchmark `guest`: the cost of apic_timer to the kernel that it runs in.
 
-The same is measured with apic_timer absent, attached and idle, and firing 10,000 shots a second.
+The same things are measured with apic_timer absent, attached and idle, and firing 10,000 shots a
+second.
 """
 
 from .rows import Key
@@ -15,7 +16,7 @@ STATES = {
 DISTANCE_NS = (20_000, 1_020_000)
 CYCLICTEST_US = 520
 
-# Interrupts so far, of all CPUs: of the local timers, then of all other kinds.
+# Interrupts so far on all CPUs: first local timer interrupts, then all other kinds.
 INTERRUPTS = """
 interrupts() {
 	awk 'NR > 1 {

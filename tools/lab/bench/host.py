@@ -1,7 +1,7 @@
-"""The benchmark on the running kernel, without the lab: the same rows, and what the machine is.
+"""The benchmark on the running kernel, without the lab: the same rows, and the machine's data.
 
-Needs root. Modules are loaded and unloaded again; nothing else is changed, except for the loopback
-interface where it was down, which is taken down again.
+It needs root. Modules are loaded and unloaded again. Nothing else is changed, except that a
+loopback interface that is down is brought up and taken down again.
 """
 
 import os
@@ -25,7 +25,7 @@ from .size import FULL, SHORT, Size
 MSR_SMI_COUNT = 0x34  # Intel's count of system management interrupts since reset
 PROGRAMS = ("busybox", "cyclictest", "hackbench", "insmod", "rmmod", "setsid", "taskset", "awk")
 
-# Time is real here: seconds that a guest skips have to be waited for.
+# Time is real here: seconds that a guest skips must be waited for.
 _FAR = {1_000_000_000: 30, 10_000_000_000: 10, 60_000_000_000: 3}
 HOST = replace(FULL, seeds=(1,), shots=100_000, jiffy_shots=10_000,
                distances={ns: _FAR.get(ns, n) for ns, n in FULL.distances.items()})  # fmt: skip
@@ -34,9 +34,9 @@ HOST_SHORT = replace(SHORT, distances={ns: 100 for ns in SHORT.distances if ns <
 
 def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str] = (),
          output: Path = bench.OUTPUT, plots: bool = True) -> int:  # fmt: skip
-    """Run the benchmark on this machine. `modules`: where the .ko files are, if not in the tree.
+    """Run the benchmark on this machine. `modules`: directory of the .ko files, if not the tree's.
 
-    Return 0 when all of it was measured. LabError when it can't be, with the reason.
+    Return 0 when all of it was measured. LabError if that is impossible, with the reason.
     """
     found = [build.find_ko(modules or build.TREE, name) for name in bench.MODULES]
     _check()
@@ -46,7 +46,7 @@ def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str
     try:
         before = smi_counts()
         size: Size = HOST_SHORT if short else HOST
-        # On one CPU: what compares several is the lab's.
+        # On one CPU: comparisons of several are the lab's task.
         scripts = [script for script in bench.plan(size, only)
                    if script.cpus == 1 and not bench.for_lab(script)]  # fmt: skip
         samples = bench_rows.merge(_run(script, found, cpu) for script in scripts)
@@ -65,7 +65,7 @@ def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str
 
 
 def _check() -> None:
-    """Refuse what can't work before anything is changed."""
+    """Refuse impossible requests before anything is changed."""
     if os.geteuid():
         raise LabError("bench without the lab loads modules: run it as root")
     for module in ("apic_timer", *bench.MODULES):
@@ -105,7 +105,7 @@ def _run(script: Script, modules: list[Path], cpu: int) -> Samples:
 
 
 def describe() -> dict[str, object]:
-    """Return what of this machine bears on the figures."""
+    """Return the properties of this machine that affect the figures."""
     info = _read("/proc/cpuinfo")
     fields = dict(
         (part.strip() for part in line.split(":", 1)) for line in info.splitlines() if ":" in line
@@ -131,7 +131,7 @@ def describe() -> dict[str, object]:
 
 
 def smi_counts() -> dict[str, int] | None:
-    """Return the SMI count of each CPU that has one, None where there is none to be read."""
+    """Return the SMI count of each CPU that has one; None if none can be read."""
     counts = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         try:
@@ -144,14 +144,14 @@ def smi_counts() -> dict[str, int] | None:
 
 
 def _load_msr() -> bool:
-    """Load the msr driver for the SMI count; tell whether it is to be unloaded again."""
+    """Load the msr driver for the SMI count; tell whether it must be unloaded again."""
     if Path("/sys/module/msr").exists() or Path("/dev/cpu/0/msr").exists():
         return False
     return subprocess.run(["modprobe", "msr"], capture_output=True).returncode == 0
 
 
 def _dma_latency() -> int | None:
-    """Return the strictest latency, in us, that any program or driver asks of idle states."""
+    """Return the strictest latency, in us, that a program or driver requests of idle states."""
     try:
         return struct.unpack("<i", Path("/dev/cpu_dma_latency").read_bytes()[:4])[0]
     except (OSError, struct.error):

@@ -1,7 +1,7 @@
-"""Samples of the benchmark in virtual time, kept, so that hours of it can be interrupted.
+"""A cache of the benchmark's samples in virtual time, so that hours of it can be interrupted.
 
-A script gives the same samples each time in virtual time. What one has measured is kept in the
-cache under a hash of all that it depends on: kernel, modules, the script, what runs it.
+In virtual time a script gives the same samples each time. They are kept in the cache under a hash
+of all that they depend on: kernel, modules, the script, and the code that runs it.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from .rows import Key, Samples
 from .script import Script
 
 LAB = Path(__file__).parents[1]
-# What makes guests, and samples of what they hand back.
+# Code that makes guests, and makes samples of their results.
 MAKERS = (
     "engines/virtual.py",
     "engines/diskless.py",
@@ -37,15 +37,15 @@ MAKERS = (
     "bench/spin.py",
     "engines/guest/*",
 )
-SECONDS = 14 * 24 * 3600  # so long samples are kept
+SECONDS = 14 * 24 * 3600  # how long samples are kept
 
 
 def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterable[Path | bytes],
          options: str) -> Callable[[Script], Samples]:  # fmt: skip
-    """Return what runs a script by `run`, unless its samples were kept.
+    """Return a function that runs a script by `run`, unless its samples are in the cache.
 
-    taken:   modules and other files that the guest takes along
-    options: what else decides about the samples
+    taken:   modules and other files that the guest gets
+    options: everything else that the samples depend on
     """
     roots = [lock.identity(root) for root in (kernel.root, userland.root())]
     what = (kernel.release, qemu.version(), roots, options)
@@ -56,7 +56,7 @@ def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterab
         base.update(hashlib.sha256(data).digest())
     directory = cache_dir("bench")
     for old in directory.iterdir():
-        with suppress(FileNotFoundError):  # another benchmark has removed or renamed it
+        with suppress(FileNotFoundError):  # removed or renamed by another benchmark
             if time.time() - old.stat().st_mtime > SECONDS:
                 old.unlink()
 

@@ -1,7 +1,7 @@
-"""The benchmark: ours next to the rivals, in tables, as rows in build/bench.json, and as plots.
+"""The benchmark: ours compared with the rivals, as tables, rows in build/bench.json, and plots.
 
-In the lab, figures repeat to the byte: a guest's time is made of its instructions. What may differ
-(progress, wall time) goes to standard error.
+In the lab, figures repeat to the byte, because a guest's time consists of its instructions. Output
+that may differ (progress, wall time) goes to standard error.
 """
 
 import time
@@ -47,9 +47,8 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
          append: str = "", again: bool = False) -> int:  # fmt: skip
     """Run the benchmark in the lab, `jobs` guests at a time. May raise LabError.
 
-    again:  measure all of it, also what was measured before, see kept
-    series: kernel, as patched.find() has it
-    source, append: as in_virtual_time() has them
+    again:  measure everything, even where samples are in the cache: see kept series: kernel, as for
+    patched.find() source, append: as for in_virtual_time()
 
     Return 0 when all of it was measured.
     """
@@ -65,7 +64,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
             for kind in (Script, *LAB_ONLY)
         }
         run = lambda script: by_kind[type(script)](script)  # noqa: E731
-    # The longest first, so that they don't begin when the others are done.
+    # The longest first, so that none of them starts when the others are done.
     scripts.sort(key=lambda script: -script.weight)
     with Background(max_workers=jobs) as pool:
         samples = bench_rows.merge(pool.map(run, scripts))
@@ -77,7 +76,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
 
 
 def plan(size: Size, only: Iterable[str] = ()) -> list[Script]:
-    """List the scripts of all benchmarks, or of some by name."""
+    """List the scripts of all benchmarks, or of those named."""
     names = list(only) or list(BENCHES)
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
@@ -87,9 +86,9 @@ def plan(size: Size, only: Iterable[str] = ()) -> list[Script]:
 
 def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = ""
                     ) -> Callable[[Script], Samples]:  # fmt: skip
-    """Return what runs a script in virtual time; LabError when that fails.
+    """Return a function that runs a script in virtual time; LabError if that fails.
 
-    source: what gives the LAPIC timer
+    source: the source that attaches the LAPIC timer
     append: further kernel parameters
     """
 
@@ -111,12 +110,12 @@ def in_virtual_time(kernel: kernels.Kernel, source: str = LAPIC, append: str = "
 
 
 def for_lab(script: Script) -> bool:
-    """Tell whether a script takes programs along, which are built for the lab's guests."""
+    """Tell whether a script needs programs that are built for the lab's guests."""
     return isinstance(script, LAB_ONLY)
 
 
 def along(kernel: kernels.Kernel, kind: type[Script]) -> dict[str, Path]:
-    """Return what scripts of a kind take along with MODULES, by name: modules and programs."""
+    """Return the modules and programs that scripts of a kind need, by name, along with MODULES."""
     if issubclass(kind, user.UserScript):
         module = build.find_ko(build.build(kernel), user.MODULE)
         return {user.MODULE: module, user.PROGRAM: programs.program(kernel, user.PROGRAM)}
@@ -132,9 +131,9 @@ def along(kernel: kernels.Kernel, kind: type[Script]) -> dict[str, Path]:
 def runner(
     kernel: kernels.Kernel, guest: Callable[[Script, list[Path]], Result]
 ) -> Callable[[Script], Samples]:
-    """Return what runs a script in a guest; LabError when that fails.
+    """Return a function that runs a script in a guest; LabError if that fails.
 
-    guest: called with the script and the modules that it takes along
+    guest: called with the script and the modules that it needs
     """
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in MODULES]
@@ -152,7 +151,7 @@ def runner(
 
 
 def report(rows: list[Row], samples: Samples, plots: Path | None) -> None:
-    """Print the tables, draw the plots into a directory, and say where the goals stand."""
+    """Print the tables, draw the plots into a directory, and print where the goals stand."""
     unit = "one cycle is one instruction and one nanosecond" if rows[0]["engine"] != "host" else (
         "one cycle is one cycle of the TSC")  # fmt: skip
     print(f"apic-timer's benchmark on {rows[0]['kernel']}, {rows[0]['cpus']} CPUs: {unit}.\n"

@@ -1,11 +1,11 @@
-"""The goals that only a CPU can tell about, and where the rows of a run say that each stands."""
+"""The goals that only a real CPU can show, and how to read from a run's rows where each stands."""
 
 from .goals import Goal, Standing
 from .rows import Row, select
 
 SPREAD_CYCLES, SPREAD_MEMORY = 0.1, 1.0  # per cent, of 10 runs
-OFF_NS = 5_000  # of interrupts, with cold caches
-# All timers are moved by it once after a sleep, when nothing else runs.
+OFF_NS = 5_000  # interrupts off, with cold caches
+# The operation that moves all timers, once after a sleep, when nothing else runs.
 APART = "shift"
 
 
@@ -38,9 +38,9 @@ def _cycles(rows: list[Row]) -> Standing | None:
 
 
 def _memory(rows: list[Row]) -> Standing | None:
-    """Judge the rings that one of the first two caches has room for, with as much left.
+    """Judge the rings that fit into one of the first two caches with as much room left.
 
-    One that only just fits into the first is in both, in parts that others' use of it decides.
+    A ring that only just fits into the first is in both, in parts that depend on its other users.
     """
     caches = select(rows, bench="caches")
     if not caches or "l2" not in caches[0]:

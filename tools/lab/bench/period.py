@@ -1,4 +1,4 @@
-"""Benchmark `period`: periodic timers, what they lose, and whether the kernel still gets on."""
+"""Benchmark `period`: periods that timers lose, and whether the kernel still makes progress."""
 
 from array import array
 from collections import Counter
@@ -9,20 +9,20 @@ from .script import Script, decode_number, ours
 from .size import Size
 
 MODES = {"raw": 1, "exact": 3}  # as in include/linux/apic_timer.h
-# What a row of that unit has: each of these is one number a run.
+# The fields of a row with that unit: each is one number per run.
 COUNTS = ("ran", "lost", "overruns", "jiffies", "jiffies_due", "timer_late")
 BINS = 1 << 17  # of errors, as in tests/modules/bench/period.c
-TICK_ALIVE = 0.99  # part of the jiffies due that must have passed
-TIMER_LATE = 2  # jiffies that a timer_list may have been late
+TICK_ALIVE = 0.99  # minimum part of the due jiffies that must have passed
+TIMER_LATE = 2  # jiffies by which a timer_list may be late
 
 
 def scripts(size: Size) -> list[Script]:
-    """Return a script for each mode and for each of up to 2 seeds, with every period."""
+    """Return a script for each mode and each of up to 2 seeds, with every period."""
     return [_script(size, seed, mode) for mode in MODES for seed in size.seeds[:2]]
 
 
 def bench(period_ns: int) -> str:
-    """Return the name of the benchmark of a period in ns."""
+    """Return the name of the benchmark for a period in ns."""
     return f"period/{period_ns}"
 
 
@@ -46,7 +46,7 @@ def measure(script: Script, name: str, mode: str, period_ns: int, run_ms: int) -
 
 
 def decode_errors(data: bytes) -> Counter[int]:
-    """Decode the module's bins, u32 for each error from -BINS / 2 up, and the errors beyond."""
+    """Decode the module's bins, u32 per error from -BINS / 2 up, and the errors outside."""
     bins, beyond = array("I", data[: 4 * BINS]), array("q", data[4 * BINS :])
     counts = Counter({n - BINS // 2: times for n, times in enumerate(bins) if times})
     counts.update(beyond)
@@ -54,7 +54,7 @@ def decode_errors(data: bytes) -> Counter[int]:
 
 
 def held(rows: Iterable[Row], mode: str) -> dict[int, bool]:
-    """Tell for each period (ns) whether every run of it lost nothing while the kernel ticked."""
+    """Tell for each period (ns) whether every run lost nothing while the kernel ticked."""
     found = {}
     mine = [r for r in rows if str(r["bench"]).startswith("period/") and r["mode"] == mode]
     for row in select(mine, unit="lost"):
@@ -62,7 +62,7 @@ def held(rows: Iterable[Row], mode: str) -> dict[int, bool]:
         (passed,) = select(mine, bench=name, unit="jiffies")
         (due,) = select(mine, bench=name, unit="jiffies_due")
         (late,) = select(mine, bench=name, unit="timer_late")
-        # A run may begin just after a tick and end just before one.
+        # A run may begin just after a tick and end just before another.
         ticks = passed["min"] >= TICK_ALIVE * due["max"] - 1
         alive = ticks and late["max"] <= TIMER_LATE
         found[int(name.split("/")[1])] = row["max"] == 0 and alive
@@ -70,7 +70,7 @@ def held(rows: Iterable[Row], mode: str) -> dict[int, bool]:
 
 
 def smallest_held(rows: Iterable[Row], mode: str) -> int | None:
-    """Return the smallest period (ns) that is held, as all longer ones are; None if none is."""
+    """Return the smallest period (ns) that is held along with all longer ones; None if none is."""
     smallest = None
     for period, good in sorted(held(rows, mode).items(), reverse=True):
         if not good:
@@ -80,7 +80,7 @@ def smallest_held(rows: Iterable[Row], mode: str) -> int | None:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Return what is held in each mode."""
+    """Return the table of the periods held in each mode."""
     rows = list(rows)
     lines = []
     for mode in MODES:

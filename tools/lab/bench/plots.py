@@ -1,4 +1,4 @@
-"""Draw the plots of the benchmark: one SVG file each, the same bytes for the same rows."""
+"""Draw the benchmark's plots: one SVG file each, the same bytes for the same rows."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,12 +11,12 @@ import matplotlib.pyplot as plt  # noqa: E402
 from . import cost, guest  # noqa: E402
 from .rows import Row, Samples, select  # noqa: E402
 
-LINEAR = 10  # cycles either side of 0 where an axis of errors is linear
-STEPS = 12  # bins to a factor of ten
+LINEAR = 10  # cycles on either side of 0 within which an axis of errors is linear
+STEPS = 12  # bins per factor of ten
 
 
 def draw(directory: Path, rows: list[Row], samples: Samples) -> list[Path]:
-    """Draw what there are rows of. Return the files."""
+    """Draw the plots for which there are rows. Return the files."""
     plots: dict[str, Callable] = {
         "error": lambda: _error(samples),
         "distance": lambda: _curves(rows, "distance", "distance, s", 1e9),
@@ -58,7 +58,7 @@ def _grid(count: int, columns: int, height: float = 3):
 
 
 def _edge(step: int) -> float:
-    """Return the lower edge of a bin: linear up to LINEAR, then STEPS to a factor of ten."""
+    """Return the lower edge of a bin: linear up to LINEAR, then STEPS per factor of ten."""
     size = abs(step)
     edge = size if size <= LINEAR else LINEAR * 10 ** ((size - LINEAR) / STEPS)
     return edge if step >= 0 else -edge
@@ -120,7 +120,7 @@ def _curves(rows: list[Row], bench: str, label: str, unit: float):
 
 
 def _cost(rows: list[Row]):
-    """Draw what each operation takes against the number of timers pending."""
+    """Draw the cost of each operation against the number of pending timers."""
     operations = ("fill", *cost.PROBES, "empty")
     figure, axes = _grid(len(operations), 2, 2.5)
     for axis, operation in zip(axes, operations, strict=False):
@@ -138,7 +138,7 @@ def _cost(rows: list[Row]):
 
 
 def _guest(rows: list[Row]):
-    """Draw what the kernel's own timers take in each state, as bars."""
+    """Draw the cost of the kernel's own timers in each state, as bars."""
     shown = (("", "hrtimer_hard", "error of an hrtimer"), ("/event", "hrtimer_hard", "one event"),
              ("", "cyclictest", "cyclictest"), ("/wakeups", "LOC", "wake-ups, idle"))  # fmt: skip
     figure, axes = _grid(len(shown), 2, 2.5)
@@ -159,7 +159,7 @@ def _guest(rows: list[Row]):
 
 
 def _spin(rows: list[Row]):
-    """Draw the CPU time spun and the error left, against the quantile chosen."""
+    """Draw the CPU time spun and the remaining error against the chosen quantile."""
     mine = [row for row in rows if str(row["bench"]).startswith("spin/")]
     figure, axes = _grid(2, 2)
     for axis, unit, value, label in ((axes[0], "ppm_of_cpu", "mean", "spin, ppm of a CPU"),

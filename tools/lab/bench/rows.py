@@ -1,4 +1,4 @@
-"""The rows of the benchmark: what is measured, how it is named, and how it is written down."""
+"""The benchmark's rows: what is measured, how it is named, and how it is written."""
 
 import json
 from collections import Counter
@@ -10,15 +10,15 @@ from . import figures
 
 FIELDS = ("bench", "kernel", "engine", "cpus", "source", "mode", "timer", "load", "unit",
           "n", "min", "p50", "p99", "p999", "max", "mean", "sd")  # fmt: skip
-NONE = "-"  # where a field doesn't apply: the kernel's timers have no source and no mode of ours
+NONE = "-"  # where a field does not apply: the kernel's timers have no source and no mode of ours
 
 Row = Mapping[str, str | int | float]
 
 
 class Key(NamedTuple):
-    """What samples are of. Two runs that differ in their random numbers only share a key."""
+    """What the samples measure. Runs that differ only in their random numbers share a key."""
 
-    bench: str  # name of the benchmark, and after slashes its parameters: "period/2000"
+    bench: str  # name of the benchmark, then its parameters after slashes: "period/2000"
     timer: str  # "apic_timer", "hrtimer_hard", ...
     source: str = NONE
     mode: str = NONE
@@ -30,7 +30,7 @@ Samples = dict[Key, Counter[int]]
 
 
 def merge(parts: Iterable[Mapping[Key, Mapping[int, int]]]) -> Samples:
-    """Add up samples of several runs."""
+    """Combine the samples of several runs."""
     merged: Samples = {}
     for part in parts:
         for key, counts in part.items():
@@ -39,7 +39,7 @@ def merge(parts: Iterable[Mapping[Key, Mapping[int, int]]]) -> Samples:
 
 
 def rows(samples: Samples, *, kernel: str, engine: str, cpus: int) -> list[dict]:
-    """Sum up samples, one row a key, in the order of the keys. Fractions have 3 digits."""
+    """Summarise samples, one row per key, in the order of the keys. Fractions have 3 digits."""
     found = []
     for key in sorted(samples, key=_order):
         row = {**key._asdict(), "kernel": kernel, "engine": engine, "cpus": cpus,
@@ -50,13 +50,13 @@ def rows(samples: Samples, *, kernel: str, engine: str, cpus: int) -> list[dict]
 
 
 def _order(key: Key) -> tuple:
-    """Sort names by their parts, and parts that are numbers as numbers."""
+    """Sort names by their parts; compare parts that are numbers as numbers."""
     parts = [(int(p), "") if p.isdigit() else (0, p) for p in key.bench.split("/")]
     return parts, key[1:]
 
 
 def write(path: Path, found: list[dict], machine: Mapping[str, object] | None = None) -> None:
-    """Write rows, one a line, as a JSON list; or, where there is one, below what the machine is.
+    """Write rows as a JSON list, one per line; below the machine's data, if given.
 
     The list of a virtual machine, which is the same everywhere, stands alone.
     """
@@ -69,12 +69,12 @@ def write(path: Path, found: list[dict], machine: Mapping[str, object] | None = 
 
 
 def select(found: Iterable[Row], **wanted: str) -> list[Row]:
-    """List the rows that have these values in these fields."""
+    """List the rows with these values in these fields."""
     return [row for row in found if all(row[name] == value for name, value in wanted.items())]
 
 
 def table(found: Iterable[Row]) -> str:
-    """Return rows as a table for a terminal, a block for each benchmark."""
+    """Return rows as a table for a terminal, with a block per benchmark."""
     heads = ("bench", "timer", "mode", "source", "load", "unit")
     numbers = ("n", "min", "p50", "p99", "p999", "max", "mean", "sd")
     lines, last = [], None

@@ -1,7 +1,7 @@
-"""A script that measures: run in one boot of a guest, or once on this machine.
+"""A measuring script, which runs in one boot of a guest, or once on this machine.
 
-It is put together from commands and from files to be handed back, each with the key of its samples
-and the function that decodes it.
+It is composed of commands and of files to return, each with the key of its samples and the function
+that decodes it.
 """
 
 import json
@@ -13,12 +13,12 @@ from ..base.errors import LabError
 from . import figures
 from .rows import Key, Samples
 
-# Where timers come from the LAPIC timer; in_virtual_time() may put another such source there.
+# The source of timers on the LAPIC timer; in_virtual_time() may choose another such source.
 LAPIC = "proxy"
 Decode = Callable[[bytes], Mapping[int, int]]
 
-# Common to all scripts. MODULES is where the modules are, SOURCE what gives the LAPIC timer, put
-# NAME hands standard input back, and WORK is a directory for what lies between.
+# Common to all scripts. MODULES is the modules' directory, SOURCE the source that attaches the
+# LAPIC timer, put NAME returns its standard input, and WORK is a directory for temporary files.
 PRELUDE = """
 bench=/sys/kernel/debug/apic_timer_bench
 us=/sys/kernel/debug/apic_timer
@@ -81,9 +81,9 @@ insmod "$MODULES/apic_timer_bench.ko"
 
 @dataclass(frozen=True)
 class Take:
-    """A file to be handed back as the samples of a key.
+    """A file to return as the samples of a key.
 
-    plugin: it is not the guest's: what this plug-in of QEMU has written
+    plugin: the file is not the guest's, but the output of this QEMU plug-in
     """
 
     file: str
@@ -94,11 +94,10 @@ class Take:
 
 @dataclass
 class Script:
-    """One boot's measurements. `weight` is about how many seconds it takes, `cpus` the guest's.
+    """The measurements of one boot. `weight`: approximate seconds; `cpus`: CPUs of the guest.
 
-    network: the guest has what lab.build.network brings
-    devices: QEMU's options for devices that the machine has besides
-    plugins: plug-ins of QEMU that look at it
+    network: the guest has the files of lab.build.network devices: QEMU's options for further
+    devices of the machine plugins: QEMU plug-ins that observe it
     """
 
     name: str
@@ -115,20 +114,20 @@ class Script:
         self.steps += commands
 
     def take(self, file: str, key: Key, decode: Decode = figures.decode) -> None:
-        """Hand a file back."""
+        """Return a file."""
         self.steps.append(Take(file, key, decode))
 
     def take_written(self, plugin: str, key: Key, decode: Decode) -> None:
-        """Take what a plug-in of QEMU has written until the guest's end."""
+        """Return what a QEMU plug-in has written by the guest's end."""
         self.steps.append(Take("", key, decode, plugin))
 
     def take_output(self, command: str, key: Key, decode: Decode) -> None:
-        """Hand back what a command prints."""
+        """Return the output of a command."""
         self.do(f"{command} >$work/bench.out")
         self.take("$work/bench.out", key, decode)
 
     def text(self) -> str:
-        """Return the whole script. What is taken is handed back under its number."""
+        """Return the whole script. Each returned file is named by its number."""
         lines, takes = [PRELUDE], 0
         for step in self.steps:
             if isinstance(step, str):
@@ -140,7 +139,7 @@ class Script:
         return "\n".join(lines) + "\n"
 
     def samples(self, handed_back: Mapping[str, bytes]) -> Samples:
-        """Decode what the script handed back. LabError when something is missing or empty."""
+        """Decode the returned files. LabError if something is missing or empty."""
         found: Samples = {}
         for n, take in enumerate(step for step in self.steps if isinstance(step, Take)):
             counts = take.decode(handed_back.get(take.plugin or f"{n}", b""))
@@ -149,11 +148,11 @@ class Script:
             found.setdefault(take.key, Counter()).update(counts)
         return found
 
-    # What several benchmarks do.
+    # Used by several benchmarks.
 
     def shots(self, timer: str, key: Key, shots: int, distance: tuple[int, int], *,
               spin_ns: int = 0, warm_up: int = 0, seed: int = 0) -> None:  # fmt: skip
-        """Measure the errors of shots at random distances (ns), after some that don't count."""
+        """Measure the errors of shots at random distances (ns), after some that do not count."""
         spread = f"uniform {{}} {distance[0]} {distance[1]} {{}} {spin_ns}"
         seed += self.seed * 1000
         if warm_up:
@@ -171,7 +170,7 @@ class Script:
 
 
 def join(scripts: list[Script]) -> Script:
-    """Return one script that does what several of a kind do, in one boot, with the first's seed."""
+    """Return one script that combines several of a kind in one boot, with the first's seed."""
     return type(scripts[0])(
         name="+".join(script.name for script in scripts),
         seed=scripts[0].seed,
@@ -183,12 +182,12 @@ def join(scripts: list[Script]) -> Script:
 
 def ours(bench: str, mode: str, *, source: str = LAPIC, load: str = "idle",
          unit: str = "cycles") -> Key:  # fmt: skip
-    """Return the key of apic_timer in a mode; the module under test calls it apic_timer_MODE."""
+    """Return the key of apic_timer in a mode; the test module calls it apic_timer_MODE."""
     return Key(bench, "apic_timer", source, mode, load, unit)
 
 
 def decode_number(data: bytes) -> Counter[int]:
-    """Decode one number; nothing where there is none."""
+    """Decode one number; no sample where there is none."""
     return Counter([int(data)] if data.strip() else [])
 
 
@@ -202,7 +201,7 @@ def decode_cyclictest(data: bytes) -> Counter[int]:
     counts: Counter[int] = Counter()
     for latency, times in thread["histogram"].items():
         counts[int(latency) * khz // 1_000_000] += times
-    # What was later than the histogram reaches is reported by number only: none is later than max.
+    # Of samples beyond the histogram only the number is reported: none is later than max.
     beyond = thread["cycles"] - sum(counts.values())
     if beyond:
         counts[thread["max"] * khz // 1_000_000] += beyond

@@ -1,26 +1,26 @@
-"""How much the benchmark measures: in full, in short, or what the tests have time for."""
+"""How much the benchmark measures: full, short, or limited to the time that tests have."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Size:
-    """Counts are for each seed, that is for each boot; a row sums up the seeds."""
+    """Counts are per seed, that is per boot; a row combines the seeds."""
 
     seeds: tuple[int, ...]
     loads: tuple[str, ...]  # of `error`
-    shots: int  # of a row of `error`
-    jiffy_shots: int  # the same of timer_list, under load
+    shots: int  # per row of `error`
+    jiffy_shots: int  # the same for timer_list, under load
     distances: dict[int, int]  # ns -> shots
     periods: tuple[int, ...]  # ns
-    period_ms: int  # how long each is run
-    pending: tuple[int, ...]  # timers pending while operations are measured
-    operations: int  # how often each is measured
-    guest_shots: int  # of each of the timers that `guest` measures
-    guest_seconds: int  # how long idle wake-ups are counted
-    spin_seconds: int  # how long each rate is held
+    period_ms: int  # duration of each
+    pending: tuple[int, ...]  # numbers of timers pending while operations are measured
+    operations: int  # how many times each is measured
+    guest_shots: int  # per kind of timer that `guest` measures
+    guest_seconds: int  # time in which idle wake-ups are counted
+    spin_seconds: int  # duration of each rate
     quantiles: tuple[int, ...]  # of `spin`, in 1/10000
-    chain_shots: int  # of each series of `chain`, in one boot
+    chain_shots: int  # per series of `chain`, in one boot
 
 
 FULL = Size(

@@ -1,4 +1,4 @@
-"""Benchmark `spin`: the CPU time that exact dispatch costs, against the quantile chosen."""
+"""Benchmark `spin`: the CPU time spun in mode exact, against the chosen quantile."""
 
 from collections import Counter
 
@@ -34,7 +34,7 @@ def _script(size: Size, quantile: int) -> Script:
     for load in LOADS:
         for rate in RATES:
             mean = 1_000_000_000 // rate
-            # Loaded afresh: what it learnt at another rate is forgotten.
+            # Loaded again, so that nothing learnt at another rate remains.
             script.do(f"attach source=$source lead_quantile={quantile}",
                       f"load {load} {script.seed}")  # fmt: skip
             script.do(f"echo apic_timer_exact uniform {WARM_UP} 20000 120000 1 >$bench/run")

@@ -1,7 +1,7 @@
-"""Benchmark `user`: how late threads of programs run, by /dev/apic_timer and its rivals.
+"""Benchmark `user`: how late programs' threads run, by /dev/apic_timer and its rivals.
 
-An error is the TSC at the thread's first instruction after its moment, less the moment. What each
-sleep waits on the TSC after its wake-up, which is what exactness costs, has rows of its own.
+An error is the TSC at the thread's first instruction after its moment, minus the moment. The wait
+of each sleep on the TSC after its wake-up, which is the cost of exactness, has rows of its own.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from .script import LAPIC, Script, ours
 from .size import Size
 
 LOADS = ("idle", "syscall", "net")
-# By the device: mode, as rows name it, and what tests/user/latency.c calls it.
+# By the device: the mode as rows name it, and as tests/user/latency.c calls it.
 MODES = {"user": "device", "kernel": "kernel", "nofence": "nofence"}
 RIVALS = ("nanosleep", "timerfd", "sleepspin", "spin")
-# Distances in ns. Under load, where idle time can't be skipped, they are short.
+# Distances in ns. They are short under load, where idle time cannot be skipped.
 IDLE_NS, LOADED_NS = (20_000, 1_020_000), (20_000, 120_000)
-WARM_UP = 2000  # sleeps that the device learns from, before those that count
+WARM_UP = 2000  # sleeps from which the device learns, before those that count
 MODULE, PROGRAM = "apic_timer_dev", "latency"
 NAME, WAITED = "user/sleep", "user/sleep/waited"
 
 
 @dataclass
 class UserScript(Script):
-    """A script whose guest has MODULE and PROGRAM, too."""
+    """A script whose guest also has MODULE and PROGRAM."""
 
 
 def scripts(size: Size) -> list[Script]:
@@ -33,7 +33,7 @@ def scripts(size: Size) -> list[Script]:
 
 def _script(size: Size, seed: int) -> Script:
     script = UserScript("user", seed, weight=size.shots / 40)
-    # A thread that spins may take all of the CPU, or the kernel would stop it for 50 ms a second.
+    # A spinning thread may take all of the CPU; by default the kernel stops it for 50 ms a second.
     script.do("echo -1 >/proc/sys/kernel/sched_rt_runtime_us")
     for load in LOADS:
         script.do("attach source=$source", f"insmod $MODULES/{MODULE}.ko", f"load {load} {seed}")

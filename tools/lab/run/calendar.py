@@ -1,7 +1,8 @@
-"""What docs/results has of calendars: starts of windows, ends of threads, the smallest gap.
+"""Measure calendars for docs/results: starts of windows, ends of threads, the smallest gap.
 
-All in virtual time, as the demo. Its units do the same here; for the gaps, two threads take turns.
-In each cycle the first one ends one of its windows, and is stopped at the end of the other.
+Everything runs in virtual time, as the demo does, and with the demo's units. For the gaps, two
+threads take turns: in each cycle the first ends one of its windows itself, and is stopped at the
+end of the other.
 """
 
 from bisect import bisect_right
@@ -14,9 +15,9 @@ from ..bench import rows
 from ..bench.calendar_goals import DISPATCH, GAP, LOADS, RESUMED, STOPPED, TIMEOUT
 from . import demo_calendar
 
-# Kernels, and what they are booted with: Debian 12's and 13's do not preempt their code else.
+# Kernels, and their parameters: those of Debian 12 and 13 preempt kernel code only with this one.
 SERIES = (("6.1", ""), ("6.1", "preempt=full"), ("7.2", ""))
-CYCLES, GAP_CYCLES = 20_000, 2_000  # of a millisecond
+CYCLES, GAP_CYCLES = 20_000, 2_000  # of a millisecond each
 SHORT, GAP_SHORT = 2_000, 300
 GAPS_NS = (2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000)
 BUDGET_NS = 50_000
@@ -44,7 +45,7 @@ def measure(*, short: bool) -> list[dict]:
                 for bench, result in ((GAP, "ran"), (STOPPED, "timed out")):
                     key = rows.Key(f"{bench}/{gap}", SECOND, load=load)
                     errors, lost = behind(run, result)
-                    # A window that it did not get has no error.
+                    # A window that a thread did not get has no error.
                     samples |= {key: errors} if errors else {}
                     samples[key._replace(unit="lost")] = lost
         found += rows.rows(samples, kernel=f"{release} {append}".strip(), engine="virtual", cpus=1)
@@ -52,7 +53,7 @@ def measure(*, short: bool) -> list[dict]:
 
 
 def table(gap_ns: int) -> bytes:
-    """Return a calendar in which two threads take turns, so far apart."""
+    """Return a calendar in which two threads take turns, with this gap between them."""
     text, at = [f"unit {FIRST} cpu 0 user", f"unit {SECOND} cpu 0 user", "table gaps major 1ms"], 0
     for unit in (FIRST, SECOND) * 2:
         at += 100_000 if unit == FIRST else gap_ns
@@ -68,16 +69,16 @@ def _of_demo(shown: demo_calendar.Found, load: str) -> Iterator[tuple[rows.Key, 
     yield (rows.Key(TIMEOUT, unit, load=load),
            Counter(broken.last - broken.timeout for broken in shown.breaks))  # fmt: skip
     starts = sorted(r.start for r in shown.receipts if demo_calendar.UNITS[r.unit] == unit)
-    # The last one may have been let go by the end of the calendar.
+    # The end of the calendar may have released the last one.
     yield (rows.Key(RESUMED, unit, load=load),
            Counter(broken.resumed - starts[bisect_right(starts, broken.timeout)]
                    for broken in shown.breaks if broken.timeout < starts[-1]))  # fmt: skip
 
 
 def behind(shown: demo_calendar.Found, result: str) -> tuple[Counter[int], Counter[int]]:
-    """Return the second thread's errors, and 1 for each window that it has not had, 0 for others.
+    """Return the second thread's errors, and 1 for each window that it did not get, 0 for others.
 
-    result: how the first one's window before has ended, of demo_calendar.RESULTS
+    result: how the first thread's previous window ended, one of demo_calendar.RESULTS
     """
     ran = [demo_calendar.RESULTS.index(name) for name in ("ran", "timed out")]
     errors, lost = Counter(), Counter()

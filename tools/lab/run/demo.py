@@ -1,7 +1,8 @@
-"""The demo: timers of a stock kernel in virtual time, ours next to the kernel's.
+"""The demo: timers on a stock kernel in virtual time, ours next to the kernel's.
 
-Every figure it prints is from the run it has just made. They repeat to the byte, for the guest's
-time is made of its instructions; what may differ (progress, wall time) goes to standard error.
+Every figure that it prints is from the run just made. Figures repeat to the byte, because the
+guest's time consists of its instructions. Output that may differ (progress, wall time) goes to
+standard error.
 """
 
 import sys
@@ -17,7 +18,7 @@ from ..kernels import kernels
 
 SERIES = "6.1"
 SHOTS = 3000  # of each timer
-WARM_UP = 2000  # sleeps of a thread that the device learns from, before those that count
+WARM_UP = 2000  # sleeps of a thread from which the device learns, before those that count
 MIN_NS, MAX_NS = 20_000, 2_000_000_000
 TIMERS = {
     "apic_timer_exact": "the default: armed early, then waits on the TSC; never early",
@@ -25,7 +26,7 @@ TIMERS = {
     "hrtimer_hard": "the kernel's hrtimer at its best: HRTIMER_MODE_ABS_PINNED_HARD",
     "timer_list": "the kernel's ordinary timer, one tick (4 ms) at best",
 }
-# Threads of tests/user/latency.c that sleep until a TSC value, and its names for how.
+# Ways in which threads of tests/user/latency.c sleep until a TSC value, and its names for them.
 THREADS = {
     "apic_timer_dev": "device",
     "clock_nanosleep": "nanosleep",
@@ -82,17 +83,17 @@ cat /sys/kernel/debug/apic_timer/stats
 
 
 class Found(NamedTuple):
-    """What one boot of the demo has shown."""
+    """Results of one boot of the demo."""
 
     release: str
-    parts: dict[str, str]  # what the script printed, by its marks
+    parts: dict[str, str]  # the script's output, by its marks
     samples: dict[str, Counter[int]]  # errors in TSC cycles, by timer
 
 
 def main(*, verbose: bool = False) -> int:
-    """Run the demo. Return an exit code: 0 only when all of it worked. May raise LabError.
+    """Run the demo. Return an exit code: 0 only if all of it worked. May raise LabError.
 
-    verbose: print the log, the trace of an expiry and the counters too
+    verbose: also print the log, the trace of an expiry and the counters
     """
     started = time.monotonic()
     found = measure()
@@ -104,7 +105,7 @@ def main(*, verbose: bool = False) -> int:
 
 
 def measure() -> Found | None:
-    """Boot the guest; None, with the reason on standard error, when it fails."""
+    """Boot the guest; None, with the reason on standard error, if it fails."""
     say("demo", f"kernel: Debian's {SERIES} (downloaded once)")
     kernel = kernels.ensure(SERIES)
     say("demo", f"building the modules for {kernel.release}")
@@ -122,7 +123,7 @@ def measure() -> Found | None:
 
 
 def text(found: Found, *, verbose: bool = False) -> str:
-    """Return what the demo prints: the table, the histograms, and where to go on."""
+    """Return the demo's text: the table, the histograms, and further reading."""
     head = (
         f"apic-timer on Debian's unpatched {found.release}, in virtual time (1 cycle = 1 ns).\n\n"
         "Error of each timer: when its handler started - when it should have, in TSC cycles.\n"
@@ -130,7 +131,7 @@ def text(found: Found, *, verbose: bool = False) -> str:
         " same boot:\n\n"
     )
     legend = "\n".join(f"  {name:<18}{what}" for name, what in TIMERS.items())
-    # timer_list is so far off that it has no place next to the others.
+    # timer_list is too far off to show next to the others.
     near = {name: found.samples[name] for name in TIMERS if name != "timer_list"}
     timers = {name: found.samples[name] for name in TIMERS}
     threads = {name: found.samples[name] for name in THREADS}

@@ -1,7 +1,6 @@
-"""The calendar's demo: three threads and a kernel function from a table, one of them overrunning.
+"""The calendar's demo: three threads and a kernel function run by a table; one of them overruns.
 
-All in one boot of a stock kernel in virtual time. Every figure is from the run that it has just
-made.
+It runs in one boot of a stock kernel in virtual time. Every figure is from the run just made.
 """
 
 import struct
@@ -20,9 +19,9 @@ from ..kernels import kernels
 SERIES = "6.1"
 CYCLES = 1000  # of 1 ms: a second
 FILE = build.TREE / "samples/demo.calendar"
-UNITS = ("sense", "plan", "act", "pulse")  # as the file has them
-OVERRUNS, EVERY = "plan", 8  # which unit overruns, and how often
-WARM_UP = 20  # cycles of which a unit learns how long its wake-up takes
+UNITS = ("sense", "plan", "act", "pulse")  # as in the file
+OVERRUNS, EVERY = "plan", 8  # the unit that overruns, and in which cycles
+WARM_UP = 20  # cycles in which a unit learns the length of its wake-up
 MODULES = ("apic_timer", "apic_calendar", "apic_calendar_pulse")
 RESULTS = ("ran", "timed out", "missed", "never ran", "skipped", "stopped", "passed")
 RIVAL = """\
@@ -54,26 +53,26 @@ class Receipt(NamedTuple):
 
 
 class Break(NamedTuple):
-    """A window whose end its thread did not wait for, in TSC."""
+    """A window whose end its thread did not wait for, as TSC values."""
 
     timeout: int
-    last: int  # the thread's last look at the TSC
+    last: int  # the thread's last read of the TSC
     resumed: int  # the next one
     zero: int
 
 
 class Found(NamedTuple):
-    """What one boot has shown."""
+    """Results of one boot."""
 
     release: str
     receipts: list[Receipt]
     errors: dict[str, Counter[int]]  # first instruction less start, TSC cycles, by unit
     breaks: list[Break]
-    left_out: int  # cycles at the beginning that `errors` leaves out
+    left_out: int  # number of initial cycles that `errors` leaves out
 
 
 def main() -> int:
-    """Run the demo. Return 0 only when all of it worked. May raise LabError."""
+    """Run the demo. Return 0 only if all of it worked. May raise LabError."""
     started = time.monotonic()
     found = measure(SERIES, CYCLES)
     if found is None:
@@ -98,8 +97,8 @@ def measure(
 ) -> Found | None:
     """Boot a guest and run the calendar; None, with the reason on standard error, if it fails.
 
-    busy: hackbench makes system calls meanwhile
-    file: another calendar, whose units are named by UNITS too
+    busy: hackbench makes system calls at the same time file: a different calendar, with units named
+    by UNITS too
     """
     found = measure_all(series, [Run(cycles, file)], busy)
     return found[0] if found else None
@@ -108,7 +107,7 @@ def measure(
 def measure_all(
     series: str, runs: list[Run], busy: bool = False, append: str = ""
 ) -> list[Found] | None:
-    """The same with one calendar after the other, in one guest.
+    """Do the same with several calendars in turn, in one guest.
 
     append: further parameters of its kernel
     """
@@ -154,7 +153,7 @@ def measure_all(
 
 
 def _errors(receipts: list[Receipt], pulses: list[int]) -> dict[str, Counter[int]]:
-    """Return errors by unit; the function's own look at the TSC is what counts for it."""
+    """Return errors by unit; for the function, its own read of the TSC counts."""
     errors: dict[str, Counter[int]] = {name: Counter() for name in UNITS}
     called = iter(pulses)
     for receipt in receipts:
@@ -166,7 +165,7 @@ def _errors(receipts: list[Receipt], pulses: list[int]) -> dict[str, Counter[int
 
 
 def text(found: Found) -> str:
-    """Return what the demo prints."""
+    """Return the demo's text."""
     results = Counter((UNITS[r.unit], r.result) for r in found.receipts)
     broken = next(r for r in found.receipts if r.result == RESULTS.index("timed out"))
     last = Counter(b.last - b.timeout for b in found.breaks)
@@ -191,7 +190,7 @@ def text(found: Found) -> str:
 
 
 def _shown(receipt: Receipt) -> list[tuple[str, str]]:
-    """Return the fields of a receipt, moments from its start."""
+    """Return the fields of a receipt, with moments relative to its start."""
     moments = {name: f"{getattr(receipt, name) - receipt.start:+,}"
                for name in ("woken", "resumed", "ended")}  # fmt: skip
     return [("unit", UNITS[receipt.unit]), ("cycle", f"{receipt.cycle:,}"),

@@ -1,8 +1,8 @@
 """The shaper's demo: a burst shaped to 50 Mbit/s by ours and by the kernel's qdiscs.
 
-The paper of 2001 did this with 667-byte packets on 100 Mbit/s Ethernet, its figure 5. The demo
-does it in virtual time, all in one boot of a stock kernel, with the real tc. Every figure is from
-the run that it has just made.
+The paper of 2001 did this with 667-byte packets on 100 Mbit/s Ethernet, its figure 5. The demo does
+it in virtual time, in one boot of a stock kernel, with the real tc. Every figure is from the run
+just made.
 """
 
 import re
@@ -19,7 +19,7 @@ from ..kernels import kernels
 from . import shaper as bench
 
 SERIES = "6.1"
-PACKETS = 1000  # of each qdisc
+PACKETS = 1000  # per qdisc
 RIVALS = ("fq", "tbf", "tbf_5k", "htb")
 AUTO = shaper.Way("apic", "auto", rate=lambda rate, size: f"apic rate {rate // 10**6}mbit")
 WAYS = (shaper.HARD, AUTO, *shaper.named(*RIVALS))
@@ -34,16 +34,16 @@ Where to go on:
 
 
 class Found(NamedTuple):
-    """What one boot has shown."""
+    """Results of one boot."""
 
     release: str
     samples: Samples
-    commands: list[str]  # of tc, as typed
-    statistics: str  # of tc, of ours
+    commands: list[str]  # tc commands, as typed
+    statistics: str  # tc's statistics of our qdisc
 
 
 def main() -> int:
-    """Run the demo. Return 0 only when all of it worked. May raise LabError."""
+    """Run the demo. Return 0 only if all of it worked. May raise LabError."""
     started = time.monotonic()
     found = measure()
     if found is None:
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def measure() -> Found | None:
-    """Boot the guest; None, with the reason on standard error, when it fails."""
+    """Boot the guest; None, with the reason on standard error, if it fails."""
     say("demo", f"kernel: Debian's {SERIES} (downloaded once)")
     kernel = kernels.ensure(SERIES)
     say("demo", f"building the modules for {kernel.release}")
@@ -83,7 +83,7 @@ def _commands(way: shaper.Way) -> list[str]:
 
 
 def _plot(found: Found) -> Path | None:
-    """Draw figure 5; None where this Python has nothing to draw with."""
+    """Draw figure 5; None if this Python has no plotting library."""
     try:
         from ..bench import shaper_plots
     except ImportError:
@@ -93,7 +93,7 @@ def _plot(found: Found) -> Path | None:
 
 
 def text(found: Found, plot: Path | None) -> str:
-    """Return what the demo prints: the table first."""
+    """Return the demo's text, the table first."""
     rate, size = shaper.FIGURES["fig5"]
     nominal = shaper.nominal_ns("fig5")
     parts = [

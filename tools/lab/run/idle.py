@@ -1,9 +1,9 @@
-"""What docs/results has of idle states: what it costs to keep a CPU out of the deep ones.
+"""Measure idle states for docs/results: the cost of keeping a CPU out of the deep ones.
 
-One exact timer a second on the last CPU, in virtual time. A module of the tests gives the kernel
-three idle states: polling, one like C1, and a deep one like C6. A guest with one CPU shows what
-waking from the deep one makes of the timer's error, one with two in which state each CPU is: of
-several CPUs in virtual time none can take its time to wake up.
+One exact timer per second runs on the last CPU, in virtual time. A test module gives the kernel
+three idle states: polling, one like C1, and a deep one like C6. A guest with one CPU shows how
+waking from the deep state affects the timer's error; a guest with two shows the state of each CPU,
+because in virtual time none of several CPUs can take time to wake up.
 """
 
 import re
@@ -15,14 +15,14 @@ from ..engines import virtual
 from ..kernels import kernels
 
 SERIES = "6.1"
-# Parameters of the module, and the last: none, with a request that holds for all CPUs.
+# Parameters of the module; the last setting has none, and a request that holds for all CPUs.
 FOR_ALL = "/dev/cpu_dma_latency"
 SETTINGS = ("latency_qos=N", "latency_qos_us=-1", "latency_qos_us=0", FOR_ALL)
 STATES = ("polling", "shallow", "deep")
 SECONDS, SHORT = 20, 10
-POLLING = 3  # s with FOR_ALL: the emulator has to run all of them, and each is like the others
-TIMEOUT_S = 1800  # the emulator has to run all the time that one CPU is in the deep state
-WAKING_US = 133  # as the module tells the governor
+POLLING = 3  # s with FOR_ALL: the emulator has to run all of them, and they are alike
+TIMEOUT_S = 1800  # the emulator has to run all the time in which only one CPU is in the deep state
+WAKING_US = 133  # as the module reports to the governor
 
 SCRIPT = """
 insmod $MODULES/apic_timer.ko source=proxy {setting}
@@ -45,7 +45,7 @@ rmmod apic_timer
 
 
 def measure(*, short: bool) -> list[dict]:
-    """Run everything; return a row for each setting. AssertionError when a guest fails."""
+    """Run everything; return a row per setting. AssertionError if a guest fails."""
     kernel = kernels.ensure(SERIES)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     rows = []
@@ -56,7 +56,7 @@ def measure(*, short: bool) -> list[dict]:
         for cpus, waking in ((1, WAKING_US), (2, 0)):
             script = SCRIPT.format(setting=setting, waking=waking, last=cpus - 1, seconds=seconds)
             if setting == FOR_ALL:
-                # 0 us, for as long as the shell has it open.
+                # 0 us, for as long as the shell keeps it open.
                 script = (f"exec 3>{FOR_ALL}; printf '\\0\\0\\0\\0' >&3\n"
                           + script.replace(setting, "latency_qos=N"))  # fmt: skip
             found = virtual.run(kernel, script, modules=modules, cpus=cpus, timeout=TIMEOUT_S)
@@ -68,7 +68,7 @@ def measure(*, short: bool) -> list[dict]:
 
 
 def shares(lines: Iterable[str], seconds: int) -> list[list[float]]:
-    """Return the percentages of time that each CPU was in each of STATES."""
+    """Return the percentages of time that each CPU spent in each of STATES."""
     found = [list(map(int, line.split()[1:])) for line in lines if line.startswith("state ")]
     cpus = len(found) // 2
     return [
@@ -78,5 +78,5 @@ def shares(lines: Iterable[str], seconds: int) -> list[list[float]]:
 
 
 def latest(output: str) -> str:
-    """Return the class of the latest expiry, of the histogram in debugfs."""
+    """Return the class of the latest expiry in the debugfs histogram."""
     return re.findall(r"^(\S+\.\.\S*|\d+) ", output, re.M)[-1]

@@ -1,8 +1,8 @@
-"""Run the KUnit suites of a target and say what became of each case.
+"""Run the KUnit suites of a target and report the outcome of each case.
 
-`um` has the suites of tests/kunit, in simulated time under UML; `x86_64` those of tests/accuracy,
+`um` runs the suites of tests/kunit, in simulated time under UML; `x86_64` those of tests/accuracy,
 on a LAPIC timer, in QEMU's virtual time; `x86_64-patched` the same on the kernel with this tree's
-patches. The kernel is Debian's linux-source-6.1, unpacked once into the cache; the tree's module/,
+patches. The kernel is Debian's linux-source-6.1, unpacked once into the cache. The tree's module/,
 include/ and suites are copied to drivers/apic-timer there, and kunit.py configures, builds and runs
 it. First builds take some minutes, later ones seconds.
 """
@@ -26,26 +26,26 @@ from ..kernels import patches, sources
 
 TREE = Path(__file__).resolve().parents[3]
 SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
-KINDS = {".c", ".h", ".S"}  # besides files named Kbuild, Kconfig and .kunitconfig
+KINDS = {".c", ".h", ".S"}  # as well as files named Kbuild, Kconfig and .kunitconfig
 SERIES = "6.1"
 OVERLAY = "drivers/apic-timer"
-# A warning that a case provokes, and has announced.
+# A warning that a case provokes and has announced.
 EXPECTED = re.compile(r"splat expected\n.*?---\[ end trace .*?\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A kernel, and the suites that are run on it."""
+    """A kernel, and the suites that run on it."""
 
     name: str
-    arch: str  # as kunit.py calls it
+    arch: str  # kunit.py's name for it
     tests: str  # directory of the suites and of their .kunitconfig
     parameters: tuple[str, ...] = ()  # for the kernel; {seed} is filled in
     virtual_time: bool = False  # in QEMU
-    patched: bool = False  # a kernel with this tree's patches
+    patched: bool = False  # the kernel has this tree's patches
 
     def declared(self) -> list[str]:
-        """List SUITE.CASE for every KUNIT_CASE() in the sources, each of which has one suite."""
+        """List SUITE.CASE for each KUNIT_CASE() in the sources; each source has one suite."""
         found = []
         for source in sorted((TREE / self.tests).glob("*_test.c")):
             text = source.read_text()
@@ -75,17 +75,17 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Case:
-    """What became of one KUnit case."""
+    """Outcome of one KUnit case."""
 
     suite: str
     name: str
     status: str  # "PASS", "FAIL", "SKIP" or "ERROR"
-    log: str  # what the kernel printed while it ran
+    log: str  # the kernel's output while it ran
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that came to its end; `problems` are those that belong to no case."""
+    """A completed run; `problems` has those that belong to no case."""
 
     cases: list[Case]
     problems: list[str]
@@ -94,11 +94,11 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether every case passed, and nothing else was wrong."""
+        """Whether every case passed and nothing else was wrong."""
         return not self.problems and all(c.status == "PASS" for c in self.cases)
 
     def case(self, name: str) -> Case | None:
-        """Return what became of SUITE.CASE; None when it gave no verdict."""
+        """Return the outcome of SUITE.CASE; None if it gave no verdict."""
         found = [c for c in self.cases if f"{c.suite}.{c.name}" == name]
         return found[0] if found else None
 
@@ -107,9 +107,9 @@ def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
     """Build the tree into the kernel of a target and run the cases that match `pattern`, or all.
 
     timeout: seconds of wall time for all of the cases
-    seed:    in virtual time, another one gives an independent sample
+    seed:    in virtual time, a different one gives an independent sample
 
-    BuildError when it does not build; LabError when the sources cannot be had or the run gave no
+    BuildError if it does not build; LabError if the sources are not available or the run gave no
     verdict: no case at all, a crash, the time limit.
     """
     target = TARGETS[name]
@@ -145,7 +145,7 @@ def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
 
 
 def ensure_source() -> Path:
-    """Return the kernel source in the cache, fetching it when the cache has none."""
+    """Return the kernel source in the cache, fetching it if there is none."""
     return _cached_source() or _fetch_source()
 
 
@@ -172,7 +172,7 @@ def _unpack(packed: sources.Source, root: Path) -> None:
 
 
 def _patched_source() -> Path:
-    """Return a source with this tree's patches, in the cache under the hash of those."""
+    """Return a source with this tree's patches, in the cache under their hash."""
     series = patches.named(SERIES)
     key = hashlib.sha256(b"".join(p.read_bytes() for p in series.patches)).hexdigest()[:8]
     packed = sources.ensure(SERIES)
@@ -180,7 +180,7 @@ def _patched_source() -> Path:
     with locked("kunit-source"):
         if is_complete(final):
             return final
-        for old in cache_dir("kunit").glob("*patched-*"):  # with the builds: 2 GB
+        for old in cache_dir("kunit").glob("*patched-*"):  # including the builds: 2 GB
             shutil.rmtree(old)
         with fresh_dir(final) as root:
             _unpack(packed, root)
@@ -189,7 +189,7 @@ def _patched_source() -> Path:
 
 
 def _add_line(path: Path, line: str, before: str = "") -> None:
-    """Add a line to a file of the kernel: at its end, or before its last line `before`."""
+    """Add a line to a file of the kernel, at its end or before its last line `before`."""
     text = path.read_text()
     if not text.endswith(before):
         raise LabError(f"{path.name} of Linux {SERIES} does not end as expected")
@@ -197,7 +197,7 @@ def _add_line(path: Path, line: str, before: str = "") -> None:
 
 
 def _overlay(target: Path) -> None:
-    """Make `target` a copy of our sources, touching only files whose contents have changed."""
+    """Make `target` a copy of our sources, writing only files whose contents have changed."""
     wanted = {}
     for name in SOURCES:
         path = TREE / name
@@ -226,9 +226,9 @@ def _jobs() -> int:
 
 def _kunit(source: Path, target: Target, command: str, arguments: list[str],
            check: bool = True) -> str:  # fmt: skip
-    """Run a command of the kernel's kunit.py; return what it printed."""
+    """Run a command of the kernel's kunit.py; return its output."""
     path = os.environ["PATH"]
-    if target.virtual_time:  # kunit.py runs the QEMU that it finds
+    if target.virtual_time:  # kunit.py runs the QEMU that it finds in the path
         path = f"{qemu.binary().parent}:{path}"
     done = subprocess.run(
         [sys.executable, "tools/testing/kunit/kunit.py", command, f"--arch={target.arch}",
@@ -243,7 +243,7 @@ def _kunit(source: Path, target: Target, command: str, arguments: list[str],
 
 
 def _judge(tree: dict, console: str, seconds: dict[str, float]) -> Run:
-    """Put the verdicts of kunit.py and the logs of the console together."""
+    """Combine kunit.py's verdicts with the console's logs."""
     logs, outside = _split(console)
     problems = [f"in the kernel log, outside any case: {line}" for line in splats.find(outside)]
     cases = []
@@ -262,7 +262,7 @@ def _judge(tree: dict, console: str, seconds: dict[str, float]) -> Run:
 
 
 def _parametrised(suite: dict) -> list[dict]:
-    """Return the cases that kunit.py shows as groups, because they ran once per parameter."""
+    """Return the cases that kunit.py shows as groups because they ran once per parameter."""
     worst = ["ERROR", "FAIL", "PASS", "SKIP"]
     found = []
     for group in suite["sub_groups"]:
@@ -272,7 +272,7 @@ def _parametrised(suite: dict) -> list[dict]:
 
 
 def _split(console: str) -> tuple[dict[tuple[str, str], str], str]:
-    """Cut the console into the log of each case and the rest."""
+    """Split the console into the log of each case and the rest."""
     logs, rest, lines, suite = {}, [], [], None
     for line in console.splitlines():
         lines.append(line)

@@ -1,9 +1,10 @@
-"""Figures with caches, of the instruments in virtual time: what the plug-in `caches` adds to them.
+"""Figures of the instruments in virtual time, with the cycles that the plug-in `caches` adds.
 
-The guest's own figures count instructions. The plug-in says for each RDTSC how many cycles its
-model of caches has added until then; the figures here are made of both. The guest itself, and so
-its timers, don't see those cycles: so nothing is modelled whose course depends on them, but loops
-over the TSC, whose end is found here, and the wait of mode exact, which is such loops.
+The guest's own figures count instructions. The plug-in records, for each RDTSC, the cycles that its
+cache model has added so far; the figures here combine the two. The guest, and so its timers, do not
+see the added cycles. Therefore code whose course depends on them is not modelled, with two
+exceptions: loops on the TSC, whose end is computed here, and the wait of mode exact, which consists
+of such loops.
 
 The rows are those of `apic-timer accuracy ... --json`, for `apic-timer report` to draw.
 """
@@ -26,13 +27,13 @@ from .symbols import Symbol, Symbols
 MODULES = ("apic_timer", "apic_measure")
 ENTRY = "asm_sysvec_apic_timer_interrupt"
 AHEAD = 1000  # cycles: the loop's first target, as by default in user/tool/accuracy.c
-FIRST = 160  # shots that are drawn, as there
-DRAWN = 2000  # as many points, too
+FIRST = 160  # shots that are drawn, as in that file
+DRAWN = 2000  # likewise, points that are drawn
 TIMEOUT = 900  # s
 PAUSE_REST = 512  # cycles: APIC_TIMER_SPIN_PAUSE_REST of module/core/hw/spin.h
-SAMPLE = 8  # bytes, of struct apic_measure_sample
-SAMPLES = 8  # in a line
-PAGE_LINES = 64  # lines of a page
+SAMPLE = 8  # bytes per struct apic_measure_sample
+SAMPLES = 8  # per cache line
+PAGE_LINES = 64  # lines per page
 
 PREPARE = f"""
 insmod $MODULES/apic_timer.ko
@@ -55,11 +56,11 @@ window() {{
 
 @dataclass(frozen=True)
 class Loop:
-    """A row of loops: a way to wait, and what caches have before."""
+    """A row of loops: a way to wait, and the prior state of the caches."""
 
     way: str
-    caches: str = "on"  # "off": there are none
-    more: str = ""  # options of the command
+    caches: str = "on"  # "off": no caches
+    more: str = ""  # further options of the command
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Timer:
     caches: str = "on"
     more: str = ""
     mode: str = "raw"
-    count: int = 0  # 0: as the report has
+    count: int = 0  # 0: the report's number
 
 
 LOOPS = {
@@ -90,24 +91,24 @@ TIMERS = {
     **{f"{period}-{behind}-exact": Timer(period, behind, mode="exact")
        for period in (100, 15) for behind in ("nop", "cpuid")},
     "100-nop-walk-exact": Timer(100, "nop", more="--walk 512", mode="exact"),
-    # Of that many samples few are still in the first cache when they are stored.
+    # Of that many samples, few are still in the first-level cache when they are stored.
     "15-nop-stored": Timer(15, "nop", count=20_000),
     "15-nop-counted": Timer(15, "nop", more="--keep none", count=20_000),
 }  # fmt: skip
 
-# What a guest does: two of them, for two cores.
+# The work of each guest: two guests, for two cores.
 SLOW = {file: one for file, one in TIMERS.items() if one.count}
 PARTS = [(LOOPS, SLOW), ({}, {f: one for f, one in TIMERS.items() if f not in SLOW})]
 
 
 def size(brief: bool) -> dict[str, int]:
-    """Return how many shots and expiries a report takes."""
+    """Return the numbers of shots and expiries for a report."""
     return {"shots": 640, "expiries": 1000} if brief else {"shots": 2000, "expiries": 2000}
 
 
 @dataclass(frozen=True)
 class Record:
-    """A line of the plug-in's: an RDTSC, or a jump to a place that is watched."""
+    """A line of the plug-in's output: an RDTSC, or a jump to a watched address."""
 
     address: int
     executed: int
@@ -115,13 +116,13 @@ class Record:
 
     @property
     def cycles(self) -> int:
-        """When that was, in the model."""
+        """Its time in the model."""
         return self.executed + self.added
 
 
 @dataclass
 class Window:
-    """What the plug-in has written down of one command."""
+    """The plug-in's output for one command."""
 
     records: list[tuple[str, Record]] = field(default_factory=list)  # "t" or "w"
     hits: list[int] = field(default_factory=list)
@@ -130,14 +131,14 @@ class Window:
 
 @dataclass
 class Written:
-    """All that it has written down."""
+    """All of the plug-in's output."""
 
     geometry: list[dict] = field(default_factory=list)
     windows: dict[str, Window] = field(default_factory=dict)
 
 
 def parse(text: str) -> Written:
-    """Read what the plug-in has written down."""
+    """Parse the plug-in's output."""
     written, window = Written(), Window()
     for line in text.splitlines():
         kind, *rest = line.split()
@@ -161,7 +162,7 @@ def _pairs(words: list[str]) -> dict[str, int]:
 
 
 def script(loops: dict, timers: dict, *, shots: int, expiries: int) -> str:
-    """Return what a guest does for rows of loops and timers: that many shots, or expiries, each."""
+    """Return a guest's script for rows of loops and timers, each with these shots or expiries."""
     lines = [PREPARE]
     for file, pair in loops.items():
         lines += [f"window {file}.{one.way} {one.caches} loop --way {one.way} --count {shots} "
@@ -173,7 +174,7 @@ def script(loops: dict, timers: dict, *, shots: int, expiries: int) -> str:
 
 
 def rows(files: Mapping[str, bytes], loops: dict, timers: dict, *, shots: int) -> dict:
-    """Return the rows that a guest's files have, by the file they are for, the model's too."""
+    """Return the rows from a guest's files, by the file they are for, including the model's."""
     written = parse(files["caches"].decode())
     symbols = Symbols(files["symbols"].decode())
     found: dict = {"model": {"caches": written.geometry}}
@@ -202,7 +203,7 @@ def measure(kernel: Kernel, loops: dict, timers: dict, *, shots: int, expiries: 
 
 
 def caches_text(one: Loop | Timer) -> str:
-    """Say what a row's caches are."""
+    """Return a description of a row's caches."""
     if one.caches == "off":
         return "off"
     option, _, size = one.more.partition(" ")
@@ -210,9 +211,9 @@ def caches_text(one: Loop | Timer) -> str:
 
 
 def waits(window: Window, symbols: Symbols, way: str) -> Iterator[tuple[Record, list[Record]]]:
-    """Yield for each shot of a loop the RDTSC that its target is counted from, and its reads.
+    """Yield for each shot of a loop the RDTSC from which its target is counted, and its reads.
 
-    The loop's function has two RDTSCs: the loop's, and one behind it.
+    The loop's function has two RDTSCs: the loop's own, and one after it.
     """
     function = Symbol(f"wait_{way}", "apic_measure")
     reads: list[Record] = []
@@ -230,11 +231,11 @@ def waits(window: Window, symbols: Symbols, way: str) -> Iterator[tuple[Record, 
 
 
 def loop_row(one: Loop, window: Window, symbols: Symbols, shots: int) -> dict:
-    """Return the row of a loop: the first read at or after the target, less the target.
+    """Return the row of a loop: the first read at or after the target, minus the target.
 
-    The shots' targets are one cycle further ahead each, see module/measure/loop.c, and the first
-    shot is not counted. The guest goes on reading for as many instructions as the target is ahead:
-    for longer than a CPU that needs more than a cycle for each.
+    Each shot's target is one cycle further ahead than the previous one, see module/measure/loop.c;
+    the first shot is not counted. The guest keeps reading for as many instructions as the target is
+    ahead: longer than a CPU that needs more than a cycle per instruction.
     """
     _, *every = waits(window, symbols, one.way)
     if len(every) != shots:
@@ -260,11 +261,11 @@ class Expiry:
 
     entry: Record  # the interrupt's first instruction
     dispatch: tuple[Record, ...]  # the RDTSCs before the handler is called, in one function
-    stored: Record  # the RDTSC behind the storing of the sample
+    stored: Record  # the RDTSC after the sample was stored
 
     @property
     def now(self) -> Record:
-        """The RDTSC that the handler is given."""
+        """The RDTSC whose value the handler gets."""
         return self.dispatch[-1]
 
     def added(self, record: Record) -> int:
@@ -289,28 +290,28 @@ def expiries(window: Window, symbols: Symbols) -> Iterator[Expiry]:
 
 
 def turn(every: list[Expiry]) -> int:
-    """Return the cycles of a turn of the loop that mode exact ends its wait with."""
+    """Return the cycles of an iteration of the loop that ends the wait of mode exact."""
     return min((after.executed - read.executed for e in every
                 for read, after in pairwise(e.dispatch)
                 if read.address == after.address == e.now.address), default=1)  # fmt: skip
 
 
 def exact_error(e: Expiry, given: int, length: int) -> int:
-    """Return the error of a handler of mode exact in the model, whose TSC is ahead of the guest's.
+    """Return a handler's error in mode exact in the model, whose TSC is ahead of the guest's.
 
-    given: the guest's; length: of a turn of the wait's last loop, see apic_timer_spin()
+    given: the guest's error; length: of an iteration of the last wait loop, see apic_timer_spin()
 
-    The wait ends sooner in the model than in the guest, by what was added on the way to it. When is
-    found from the records of the loop with PAUSE, as far as that goes in the model, and of the way
-    from it to the last loop, whose turns take the same each.
+    The wait ends sooner in the model than in the guest, by the cycles added on the way to it. Its
+    end is computed from the records of the PAUSE loop, as far as the model gets there, and of the
+    way from it to the last loop, whose iterations all take the same time.
     """
 
     def error(record: Record) -> int:
-        """Return what the error would be, were this the last reading of the TSC."""
+        """Return the error if this was the last reading of the TSC."""
         return given - (e.now.executed - record.executed) + e.added(record)
 
     last = next(n for n, read in enumerate(e.dispatch) if read.address == e.now.address)
-    # The first is that of when all was ready.
+    # The first is the reading when everything was ready.
     waits = e.dispatch[1:last]
     if not waits:
         return error(e.now)
@@ -322,16 +323,16 @@ def exact_error(e: Expiry, given: int, length: int) -> int:
 def timer_row(one: Timer, window: Window, symbols: Symbols, given: dict) -> dict:
     """Return the row of a timer.
 
-    An error is what the guest found, and what the model has added from the interrupt's first
-    instruction on; in mode exact what is left of that when the wait ends. A body begins with the
-    call of the handler, which the guest's does not. The guest tells the first 2,000 of its errors,
-    where it stores them.
+    An error is the guest's error plus the cycles that the model has added since the interrupt's
+    first instruction; in mode exact it is what remains of them when the wait ends. A body begins
+    with the call of the handler, unlike the guest's. The guest reports its first 2,000 errors, if
+    it stores them.
     """
     every = list(expiries(window, symbols))
     if len(every) != given["n"]:
         raise LabError(f"the plug-in saw {len(every)} expiries of {given['n']}")
     exact = given["mode"] == "exact"
-    # On the way to where the handler could start; an exact one waits there.
+    # Added before the handler could start; in mode exact it waits there.
     added = [e.added(e.dispatch[0] if exact else e.now) for e in every]
     if exact:
         length = turn(every)
@@ -340,7 +341,7 @@ def timer_row(one: Timer, window: Window, symbols: Symbols, given: dict) -> dict
     else:
         errors = [error + more for error, more in zip(given.get("first", ()), added, strict=False)]
     bodies = [e.stored.cycles - e.now.cycles for e in every]
-    # The kernel's tick comes in between now and then.
+    # The kernel's tick interrupts now and then.
     lag, how = series.period(bodies, 64, series.quantile(bodies, 99))
     row = {
         "of": "periodic", "mode": given["mode"], "period_us": one.period, "behind": one.behind,
@@ -357,10 +358,10 @@ def timer_row(one: Timer, window: Window, symbols: Symbols, given: dict) -> dict
 
 
 def stored(bodies: list[int], keep: str) -> dict:
-    """Return what it costs that a sample begins a line or a page, where all are stored.
+    """Return the cost of a sample that begins a cache line or a page, where all are stored.
 
-    Bodies of those that begin a line are for drawing, except for the few in which something else
-    came between.
+    The bodies of samples that begin a line are for drawing, except for the few that something else
+    interrupted.
     """
     if keep != "all" or len(bodies) < 4 * SAMPLES * PAGE_LINES:
         return {}
@@ -376,7 +377,7 @@ def stored(bodies: list[int], keep: str) -> dict:
 
 
 def write(found: dict, folder: Path) -> None:
-    """Write rows where `apic-timer report` looks for them, in place of those that are there."""
+    """Write rows where `apic-timer report` looks for them, replacing those already there."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.glob("*.json"):
         file.unlink()

@@ -1,4 +1,4 @@
-"""What docs/results has of a CPU itself, which no emulator can tell: in processes, no module.
+"""Measure the CPU itself for docs/results, which no emulator can: in processes, without modules.
 
 The dispatch of an expiry (`make spin`), the queue of timers with cold caches (`make queue`), and
 the loops and loads of the tool `apic-timer`.
@@ -20,7 +20,7 @@ QUEUE = re.compile(r" *(\d+) (\w+) +(\S+(?:,? \w+)?) +(\d+) +(\d+) +(\d+) +(\d+)
 
 
 def cpu() -> str:
-    """Return what this machine's CPU calls itself, and whether it is a virtual one."""
+    """Return the name of this machine's CPU, and whether it is virtual."""
     text = Path("/proc/cpuinfo").read_text()
     name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
     where = ", in a virtual machine" if re.search(r"^flags\s*:.* hypervisor\b", text, re.M) else ""
@@ -28,12 +28,12 @@ def cpu() -> str:
 
 
 def compiler() -> str:
-    """Return the version of what the programs are built by."""
+    """Return the version of the compiler that builds the programs."""
     return _run(["gcc", "--version"]).splitlines()[0]
 
 
 def measure() -> list[dict]:
-    """Run all of it; return the rows. LabError when something fails."""
+    """Run everything; return the rows. LabError if something fails."""
     for target in ("build/spin/spin", "build/queue/time"):
         _run(["make", "-s", "-C", str(TREE), target])
     say("native", "dispatch")
@@ -55,7 +55,7 @@ def _run(argv: list[str]) -> str:
 
 
 def of_spin(text: str) -> list[dict]:
-    """Return the rows of what `make spin` prints, TSC cycles; first what is above its table."""
+    """Return rows from `make spin`'s output, in TSC cycles; first the lines above its table."""
     rows = [{"bench": f"spin/{cache}/{what}", "min": int(least), "p50": int(p50), "p99": int(p99),
              "max": int(most)}
             for cache, what, least, p50, p99, most in map(re.Match.groups, filter(
@@ -68,7 +68,7 @@ def of_spin(text: str) -> list[dict]:
 
 
 def of_queue(program: str, text: str) -> list[dict]:
-    """Return the rows of a table of `make queue`: of "time", ns, or of "count", timers touched."""
+    """Return rows from a table of `make queue`: "time" in ns, or "count" in timers touched."""
     names = ("n", "p50", "p99", "max", "lines")
     rows = []
     for found in filter(None, map(QUEUE.fullmatch, text.splitlines())):
@@ -89,7 +89,7 @@ def _tool(command: str, found: dict) -> list[dict]:
 
 
 def caches() -> dict[str, int]:
-    """Return the sizes in KiB of the caches of data, by level."""
+    """Return the sizes of the data caches in KiB, by level."""
     found = {}
     for index in sorted(CACHE.glob("index*")):
         if (index / "type").read_text().strip() != "Instruction":

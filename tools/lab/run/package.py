@@ -1,4 +1,4 @@
-"""Build the Debian packages of this tree, in a root directory of the suite that they are for."""
+"""Build this tree's Debian packages, in a root directory of the suite that they are for."""
 
 import gzip
 import hashlib
@@ -18,17 +18,17 @@ from ..kernels.chroot import namespace, run_in
 from ..kernels.debian import KEYRING, mirrors
 
 SUITES = ("bookworm", "trixie")
-BUILD = ("debhelper", "dh-dkms", "lintian", "python3", "scdoc")  # besides build-essential
-WORK = "build/packages"  # in a root: what is bound there
-# What is shown of a failure: dpkg-buildpackage says the reason last.
+BUILD = ("debhelper", "dh-dkms", "lintian", "python3", "scdoc")  # in addition to build-essential
+WORK = "build/packages"  # in a root: mount point of the build directory
+# Part of a failure's output that is shown: dpkg-buildpackage gives the reason last.
 TAIL = 4000
 
 
 def root(suite: str, variant: str, packages: tuple[str, ...]) -> Path:
-    """Return a root directory in which packages of a suite are installed, from the cache.
+    """Return a root directory with packages of a suite installed, from the cache.
 
-    mmdebstrap makes it, with the mirror of this machine's own apt; `variant` is one of its.
-    Everything in it belongs to whoever runs this. LabError when it cannot be made.
+    mmdebstrap makes it, from the mirror of this machine's own apt; `variant` is one of its
+    variants. Everything in it belongs to the current user. LabError if it cannot be made.
     """
     asked = [suite, variant, *packages]
     key = hashlib.sha256("\n".join(asked).encode()).hexdigest()[:8]
@@ -61,7 +61,7 @@ def root(suite: str, variant: str, packages: tuple[str, ...]) -> Path:
 def build(suite: str, output: Path) -> list[Path]:
     """Build source and binary packages for a suite and leave them in `output`; return the .debs.
 
-    BuildError where that fails, and where lintian finds an error or a warning.
+    BuildError if that fails, or if lintian finds an error or a warning.
     """
     where = root(suite, "buildd", BUILD)
     with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
@@ -71,7 +71,7 @@ def build(suite: str, output: Path) -> list[Path]:
         source = next(path for path in work.iterdir() if path.is_dir()).name
         for command in (
             f"cd {source} && dpkg-buildpackage --no-sign",
-            # The log has the user's name, and root has no business in a package's check.
+            # The log shows the user's name, and packages should not be checked as root.
             "lintian --allow-root --fail-on error,warning --info ./*.changes",
         ):
             with spending("building packages"):
@@ -106,7 +106,7 @@ def write_source(directory: Path) -> Path:
 
 
 def main(suites: list[str]) -> int:
-    """Build for suites, or all; print where the packages are."""
+    """Build for these suites, or for all; print the packages' paths."""
     for suite in suites or SUITES:
         output = TREE / "build/deb" / suite
         for package in build(suite, output):

@@ -1,7 +1,7 @@
-"""Who accesses which port in a guest, from boot on: what the plug-in `ports` has written down.
+"""The accesses to ports in a guest, from boot on, as the plug-in `ports` recorded them.
 
-The rows are drawn by `apic-timer report`, as the figure 3 of the paper of 1997: one reading of the
-clock, its ports 0x70 and 0x71.
+`apic-timer report` draws the rows, like figure 3 of the paper of 1997: one reading of the clock, by
+its ports 0x70 and 0x71.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ put symbols </proc/kallsyms
 class Access:
     """One IN or OUT."""
 
-    at: int  # instructions that the guest had executed
+    at: int  # instructions executed by the guest so far
     way: str  # "in", "out", "ins", "outs"
     port: int
     size: int
@@ -42,7 +42,7 @@ class Access:
 
 
 def measure(kernel: Kernel, script: str = SCRIPT) -> tuple[list[Access], Symbols]:
-    """Boot a guest and run a script, which has to put its symbols; return all accesses."""
+    """Boot a guest and run a script, which must `put` its symbols; return all accesses."""
     result = virtual.run(kernel, script, timeout=600,
                          plugins={"ports": plugins.plugin("ports")}).check()  # fmt: skip
     accesses = [Access.parse(line) for line in result.files["ports"].decode().splitlines()]
@@ -50,7 +50,7 @@ def measure(kernel: Kernel, script: str = SCRIPT) -> tuple[list[Access], Symbols
 
 
 def between(accesses: list[Access], begin: str, end: str) -> list[Access]:
-    """Return the accesses from where a guest said the line `begin` until it said `end`."""
+    """Return the accesses between the guest's lines `begin` and `end`."""
     text, found, inside = "", [], False
     for access in accesses:
         if access.port != TELL:
@@ -65,7 +65,7 @@ def between(accesses: list[Access], begin: str, end: str) -> list[Access]:
 
 
 def rows(accesses: list[Access], symbols: Symbols) -> dict:
-    """Return what a report has of them: each access of one reading, and a count by port."""
+    """Return the rows for a report: each access of one reading, and counts by port."""
     read = [a for a in between(accesses, "clock", "end") if a.port in (INDEX, DATA)]
     return {
         "accesses": len(accesses),
@@ -79,7 +79,7 @@ def rows(accesses: list[Access], symbols: Symbols) -> dict:
 
 
 def _by_port(accesses: list[Access], symbols: Symbols) -> list[dict]:
-    """Count by port; the busiest ports first, and of each the function that accesses it most."""
+    """Count by port, the busiest first; for each port name the function that accesses it most."""
     ways = Counter((a.port, a.way.startswith("in")) for a in accesses)
     places = Counter((a.port, a.address) for a in accesses)
     functions: dict[int, Counter[str]] = {}

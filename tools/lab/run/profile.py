@@ -1,8 +1,9 @@
-"""Where instructions go: what the plug-in `profile` has counted, by function.
+"""Where instructions are spent: the counts of the plug-in `profile`, by function.
 
-In virtual time an instruction is a cycle, so this says what each part of an expiry, of a packet or
-of a thread's wake-up costs, the kernel's share too. A part is a script that tells the plug-in
-``begin NAME EVENTS`` and ``end`` around what is to be counted, EVENTS times the same.
+In virtual time an instruction is a cycle, so this shows the cost of each part of an expiry, of a
+packet or of a thread's wake-up, including the kernel's share. A part is a script that sends the
+plug-in ``begin NAME EVENTS`` and ``end`` around the counted code, which runs the same thing EVENTS
+times.
 """
 
 import time
@@ -25,11 +26,11 @@ MODULES = ("apic_timer", "sch_apic", "apic_timer_sink", "apic_timer_dev", "apic_
 PROGRAMS = ("latency", "calendar")
 TIMEOUT = 900  # s of wall time
 MEMORY = 1024  # MiB
-KERNEL = 1 << 63  # addresses from here on are the kernel's
+KERNEL = 1 << 63  # the kernel's addresses start here
 USER = Symbol("", "programs")
-TOP = 25  # functions that are shown
+TOP = 25  # functions to show
 
-# Of each the first rounds are not counted: leads are learnt in them.
+# The first rounds of each are not counted: leads are learnt in them.
 TIMERS = """
 insmod $MODULES/apic_timer.ko
 insmod $MODULES/apic_timer_bench.ko
@@ -41,7 +42,7 @@ for timer in apic_timer_exact hrtimer_hard; do
     tell end
 done
 """
-# 100 us apart; it is long before the first of them that all are queued.
+# 100 us apart; all of them are queued long before the first expires.
 PACKETS = """
 insmod $MODULES/apic_timer.ko
 insmod $MODULES/sch_apic.ko
@@ -68,7 +69,7 @@ for how in device nanosleep; do
     tell end
 done
 """
-# Four windows a millisecond: each unit ends one, and is stopped at the end of the other.
+# Four windows per millisecond: each unit ends one itself, and is stopped at the end of the other.
 WINDOWS = """
 insmod $MODULES/apic_timer.ko
 insmod $MODULES/apic_calendar.ko
@@ -84,7 +85,7 @@ PARTS = {"timers": TIMERS, "packets": PACKETS, "sleeps": SLEEPS, "windows": WIND
 
 @dataclass
 class Window:
-    """What was counted between "begin" and "end": instructions, and calls, by function."""
+    """Counts between "begin" and "end", by function: instructions and calls."""
 
     name: str
     events: int
@@ -92,7 +93,7 @@ class Window:
     calls: Counter[Symbol] = field(default_factory=Counter)
 
     def by_module(self) -> Counter[str]:
-        """Add instructions up by the module that a function is of: "kernel", "programs"."""
+        """Sum up instructions by the function's module: "kernel", "programs" and so on."""
         found: Counter[str] = Counter()
         for symbol, count in self.instructions.items():
             found[symbol.module or "kernel"] += count
@@ -100,7 +101,7 @@ class Window:
 
 
 def main(names: Iterable[str], series: str, script: str | None, top: int) -> int:
-    """Print where instructions go in parts by name (nothing for all), or in a script. Return 0."""
+    """Print where instructions go in the named parts (none: all), or in a script. Return 0."""
     kernel = patched.find(series)
     for window in measure(kernel, names) if script is None else run(kernel, script):
         print(table(window, top) + "\n")
@@ -108,7 +109,7 @@ def main(names: Iterable[str], series: str, script: str | None, top: int) -> int
 
 
 def measure(kernel: Kernel, names: Iterable[str] = ()) -> list[Window]:
-    """Run parts by name, each in a guest of its own; LabError for one that there is not."""
+    """Run the named parts, each in its own guest; LabError if there is no such part."""
     names = list(names) or list(PARTS)
     if unknown := [name for name in names if name not in PARTS]:
         raise LabError(f"no part {', '.join(unknown)}: there are {', '.join(PARTS)}")
@@ -116,7 +117,7 @@ def measure(kernel: Kernel, names: Iterable[str] = ()) -> list[Window]:
 
 
 def run(kernel: Kernel, script: str) -> list[Window]:
-    """Run a script in a guest with all modules; return its windows. LabError when it fails."""
+    """Run a script in a guest with all modules; return its windows. LabError if it fails."""
     started = time.monotonic()
     built = build.build(kernel)
     programs = {f"usr/bin/{name}": user.program(kernel, name) for name in PROGRAMS}
@@ -132,7 +133,7 @@ def run(kernel: Kernel, script: str) -> list[Window]:
 
 
 def parse(text: str, symbols: Symbols) -> list[Window]:
-    """Read what the plug-in has written down. What is below the kernel is of programs."""
+    """Parse the plug-in's output. Addresses below the kernel's belong to programs."""
     windows: list[Window] = []
     for line in text.splitlines():
         match line.split():
@@ -152,7 +153,7 @@ def parse(text: str, symbols: Symbols) -> list[Window]:
 
 
 def rows(window: Window) -> list[dict]:
-    """Return a row for each function, per event, the most expensive first."""
+    """Return a row per function, with figures per event, the most expensive first."""
     return [{"window": window.name, "events": window.events, "function": symbol.name,
              "module": symbol.module or "kernel", "instructions": round(count / window.events, 1),
              "calls": round(window.calls[symbol] / window.events, 2)}
@@ -161,7 +162,7 @@ def rows(window: Window) -> list[dict]:
 
 
 def table(window: Window, top: int = TOP) -> str:
-    """Return a window's tables, per event: by module, and of the functions with the most."""
+    """Return a window's tables, per event: by module, and for the most expensive functions."""
     every, n = rows(window), window.events
     total = sum(window.instructions.values())
     lines = [f"{window.name}: {total / n:,.0f} instructions an event, {n:,} events", ""]

@@ -1,4 +1,4 @@
-"""Renew the lock: the newest packages of each root that Debian's archive has today."""
+"""Renew the lock: for each root, the newest packages in today's Debian archive."""
 
 from ..base.progress import say
 from ..build import iproute2, jitterdebugger, linuxptp, tool, userland
@@ -8,7 +8,7 @@ from ..kernels.debian import Archive, Groups
 
 
 def main() -> int:
-    """Write packages.lock; nothing but package lists is fetched."""
+    """Write packages.lock; only package lists are fetched."""
     before = lock.parse(lock.LOCK.read_text()) if lock.LOCK.exists() else {}
     roots: dict[str, lock.Root] = {}
     every = [userland.SUITES, bochs.SUITES, *(kernels.SUITES[s] for s in kernels.SUPPORTED)]
@@ -26,7 +26,7 @@ def main() -> int:
 
 
 def _asked(archive: Archive) -> dict[str, Groups]:
-    """Return what to ask an archive for, by root."""
+    """Return the packages to ask an archive for, by root."""
     asked: dict[str, Groups] = {}
     if archive.suites == userland.SUITES:
         asked["userland"] = [(userland.PACKAGES, True), (userland.ALONE, False)]

@@ -1,7 +1,7 @@
-"""The report: instruments of `apic-timer` in virtual time and on this machine, as one page.
+"""The report: `apic-timer`'s instruments in virtual time and on this machine, as one page.
 
-The program is the same in both places, and makes the page: see user/tool/report.c. What it says of
-caches and of accesses to ports is seen by plug-ins of QEMU.
+The program is the same in both places, and makes the page: see user/tool/report.c. QEMU plug-ins
+observe the caches and the accesses to ports that it shows.
 """
 
 import json
@@ -51,12 +51,12 @@ def _instruments(kernel: kernels.Kernel, modules: list[Path], brief: bool) -> Re
 def main(output: Path, *, brief: bool = True) -> int:
     """Make OUTPUT/index.html. Return an exit code; may raise LabError.
 
-    brief: some minutes of it
+    brief: a short run, of some minutes
     """
     started = time.monotonic()
     kernel = kernels.ensure(SERIES)
     built = [build.find_ko(build.build(kernel), name) for name in MODULES]
-    # Here, as the guests below would do so at the same time.
+    # Built here, because the guests below would build it at the same time.
     for name in ("caches", "ports"):
         plugins.plugin(name)
     with ThreadPoolExecutor(JOBS) as pool:
@@ -79,9 +79,9 @@ def main(output: Path, *, brief: bool = True) -> int:
 
 
 def keep(output: Path, files: Mapping[str, bytes], found: dict, accesses: dict) -> None:
-    """Write what guests have found to where the program draws it from, in place of what is there.
+    """Write the guests' results where the program reads them, replacing those already there.
 
-    files: those of a guest that has run MEASURE; found: what is modelled; accesses: to ports
+    files: of a guest that has run MEASURE; found: modelled results; accesses: to ports
     """
     rows = output / "rows" / GUEST
     rows.mkdir(parents=True, exist_ok=True)

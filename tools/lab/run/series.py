@@ -1,16 +1,16 @@
-"""Values in the order of time, summed up as the program apic-timer does: user/tool/series.c."""
+"""Values in time order, summarised as the program apic-timer does: user/tool/series.c."""
 
 import math
 
 
 def quantile(values: list[int], percent: float) -> int:
-    """Return the value that PERCENT percent are below; 0 where there is none."""
+    """Return the value that PERCENT percent of the values are below; 0 if there are none."""
     place = int(len(values) * percent / 100)
     return sorted(values)[min(place, len(values) - 1)] if values else 0
 
 
 def summary(values: list[int]) -> dict[str, int]:
-    """Return the quantiles that the program's rows have."""
+    """Return the quantiles that are in the program's rows."""
     return {"p50": quantile(values, 50), "p99": quantile(values, 99),
             "p999": quantile(values, 99.9), "max": quantile(values, 100)}  # fmt: skip
 
@@ -23,10 +23,10 @@ def deviation(values: list[int], most: int) -> float:
 
 
 def period(values: list[int], lags: int, most: int) -> tuple[int, float]:
-    """Return after how many values they repeat, and their correlation at that distance.
+    """Return the number of values after which they repeat, and their correlation at that lag.
 
-    That is a peak, not the slope that begins at 0; of twice and three times as far, the first. (0,
-    0.0): there is none. Values above `most` count as that.
+    It is a peak, not the slope that begins at 0; among a lag and its multiples, the first. (0, 0.0)
+    means none. Values above `most` count as `most`.
     """
     if len(values) < 4 * lags:
         return 0, 0.0
@@ -46,14 +46,14 @@ def period(values: list[int], lags: int, most: int) -> tuple[int, float]:
 
 
 def slowest(values: list[int], each: int) -> int:
-    """Return where the EACH-th values begin that are the largest, by their medians."""
+    """Return the offset of those EACH-th values whose median is the largest."""
     return max(range(each), key=lambda phase: quantile(values[phase::each], 50))
 
 
 def step(values: list[int], each: int, within: int) -> int:
-    """Return how much larger the EACH-th value is than the others, by medians.
+    """Return by how much the EACH-th value exceeds the others, by medians.
 
-    The others are those that a multiple of `within` lies between; all, where that is `each`.
+    The others are those at multiples of `within` from it; all, if `within` equals `each`.
     """
     best = slowest(values, each)
     others = [quantile(values[phase::each], 50) for phase in range(each)

@@ -1,4 +1,4 @@
-"""Which function an address of a guest's kernel is in."""
+"""Functions of a guest's kernel by address."""
 
 import bisect
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Symbol:
-    """A function of the kernel or of a module of it."""
+    """A function of the kernel or of one of its modules."""
 
     name: str
-    module: str  # "" of the kernel itself
+    module: str  # "" for the kernel itself
 
 
 class Symbols:
@@ -26,7 +26,7 @@ class Symbols:
         self._symbols = [symbol for _, symbol in found]
 
     def find(self, address: int) -> Symbol:
-        """Return the last symbol at or before an address; one without a name if there is none."""
+        """Return the last symbol at or before an address; if there is none, one without a name."""
         at = bisect.bisect_right(self._addresses, address)
         return self._symbols[at - 1] if at else Symbol("", "")
 

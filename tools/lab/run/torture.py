@@ -1,4 +1,4 @@
-"""The torture of tests/modules/torture/*.c, for as long as one likes, in one guest with SMP."""
+"""Run tests/modules/torture/*.c in one SMP guest, for any length of time."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from ..build import build
 from ..engines import smp
 from ..kernels import patched
 
-BOOT = 900  # seconds that a guest may take besides, on a busy machine
+BOOT = 900  # further seconds that a guest may take, on a busy machine
 REPORTS = 60  # seconds from one line of progress to the next
 
 SCRIPT = """
@@ -38,13 +38,13 @@ def main(
     seed: int = 1,
     parameters: Iterable[str] = (),
 ) -> int:
-    """Torture a kernel; print the line that sums it up, and progress to standard error.
+    """Torture a kernel; print the summary line, and progress to standard error.
 
-    hours:      how long, of the guest's time, which is wall time
-    onoff:      ms from one CPU's going off to the next, 0 for never
-    parameters: more of the module's; `modinfo` lists them
+    hours:      duration, in the guest's time, which is wall time onoff:      ms between one CPU's
+    going offline and the next one's, 0 for never parameters: further ones of the module; `modinfo`
+    lists them
 
-    Return 0 if all is well, 1 if a shot's fate or the kernel log was bad; LabError otherwise.
+    Return 0 on success, 1 if a shot's fate or the kernel log was bad; LabError otherwise.
     """
     seconds = max(1, round(hours * 3600))
     kernel = patched.find(series)
@@ -67,6 +67,6 @@ def main(
 
 
 def _progress(line: str) -> None:
-    """Print what the console says of the torture."""
+    """Print the torture's lines of the console."""
     if found := re.search(r"apic_timer_torture: (.*)", line):
         say("torture", found[1])
