@@ -1,4 +1,4 @@
-"""Options of the tests, their end, and what those of several directories need."""
+"""Options of the tests, the end of a run, and fixtures that several directories need."""
 
 import tempfile
 from pathlib import Path
@@ -36,7 +36,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart(session):
-    """Show what is fetched and built, which pytest would keep to itself, as it takes minutes."""
+    """Show what is fetched and built, because it takes minutes and pytest would capture it."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if session.config.option.capture != "no":
         progress.show.append(reporter.write_line)
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _quick(item) -> bool:
-    """Tell whether --quick takes a test; tests/harness/guests.py says which machines."""
+    """Tell whether --quick takes a test; tests/harness/guests.py selects the machines."""
     if is_long(item) or item.get_closest_marker("matrix"):
         return False
     directory = item.path.parent.name
@@ -65,6 +65,6 @@ def _quick(item) -> bool:
 
 @pytest.fixture
 def scratch():
-    """Yield a directory for big things."""
+    """Yield a directory for large files."""
     with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
         yield Path(directory)

@@ -1,4 +1,4 @@
-"""Say at the end of a run whether docs/results is of other sources than the tests have run on."""
+"""Report at the end of a run whether docs/results was made from other sources than were tested."""
 
 from docs.results import made
 

@@ -1,4 +1,4 @@
-"""What makes the documentation: it finds what the sources say, and notices what it must."""
+"""The generators of the documentation find what the sources say, and detect faults."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from docs.results import made
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """Put files into a tree of their own: tree({"module/a.c": "..."})."""
+    """Put files into a separate tree: tree({"module/a.c": "..."})."""
 
     def put(files: dict[str, str]) -> None:
         for name, text in files.items():
@@ -82,7 +82,7 @@ def test_parameter(tree, text, expected):
 
 
 def test_parameters_by_module(tree):
-    """A folder's Kbuild says which module its sources are of."""
+    """A folder's Kbuild says which module its sources belong to."""
     tree({
         "module/core/Kbuild": "obj-$(if $(X),m,$(CONFIG_A)) += apic_timer.o\n",
         "module/core/a.c": 'module_param(a, int, 0444);\nMODULE_PARM_DESC(a, "of the core");\n',
@@ -181,7 +181,7 @@ def test_kernel_doc(tree, monkeypatch):
 
 
 def test_code_in_kernel_doc():
-    """What is indented is code: its & and @ are C's."""
+    """Indented text is code: its & and @ belong to C."""
     text = "Arm @timer by add(), of &struct timer:\n\tadd(&timer) | add();"
     assert kerneldoc.markdown(text) == (
         "Arm `timer` by `add()`, of `timer`:\n\tadd(&timer) | add();"
@@ -232,7 +232,7 @@ DEFINE_EVENT(x_class, x_other,
 
 
 def test_events_of_a_class(tree):
-    """Events of one class have its fields, each with a meaning of its own."""
+    """Events of one class share its fields, and each has its own meaning for them."""
     tree({"include/trace/events/x.h": EVENTS})
     found = re.findall(r"### `(\w+)`\n\n(.*)\n\n((?:\|.*\n)+)", pages.tracepoints())
     assert [(name, what) for name, what, _ in found] == [
@@ -270,7 +270,7 @@ def test_embed(tree):
 
 
 def test_embed_drawing(tree):
-    """Tabs of a comment are where they were."""
+    """Tabs in a comment keep their positions."""
     tree({"x.c": "/*\n * a\n *\tCPU0\t\tCPU1\n *\n *\t  b\n * c\n */\n"})
     text = TEXT.replace("^b", "CPU0").replace("^c", r"^ \* c")
     drawing = "```\nCPU0            CPU1\n\n  b\n```"
@@ -314,7 +314,7 @@ def test_embed_of_what_is_not_there(tree, text, reason):
     ],
 )
 def test_words(tree, monkeypatch, file, text, lines):
-    """Found in what people read, where it is; not in code."""
+    """Words are found in text that people read, with the right line, but not in code."""
     tree({file: text})
     monkeypatch.setattr(words, "tracked", lambda pattern: (file,))
     found = [place.rpartition(": ")[0] for place in words.in_texts()]
@@ -336,7 +336,7 @@ def test_tables(tree, monkeypatch):
 
 
 def test_stale(tmp_path, monkeypatch):
-    """Results of other sources are noticed; a comment is no other source."""
+    """Results from different sources are noticed; a changed comment makes no difference."""
     files = [tmp_path / file.name for file in made.FILES]
     for file in files:
         by = {"kernel": "6.1", "tree": made.tree_hash(file)}
@@ -353,7 +353,7 @@ def test_stale(tmp_path, monkeypatch):
         return [line.split(".json is stale")[0] for line in made.stale()]
 
     assert changed(r".*\.c", "/* more */ // x") == []
-    # Where what has changed takes part, and nowhere else.
+    # Only results that the change affects.
     assert changed("module/core/lib/stats.h", "int more;") == [file.stem for file in files]
     assert changed("include/linux/apic_timer.h", "int more;") == [file.stem for file in files]
     assert changed("module/clock/skew.c", "int more;") == ["clocks"]
@@ -365,13 +365,13 @@ def test_stale(tmp_path, monkeypatch):
 
 
 def test_results_say_what_made_them():
-    """Whatever is committed has its header, with every field known."""
+    """Every committed result has its header, with all fields known."""
     native = json.loads(made.NATIVE.read_text())["made"]
     assert set(native) == {"CPU", "tree", "compiler"} and "unknown" not in native.values()
     for file in (made.DEMO, made.BENCH, made.USER):
         by = json.loads(file.read_text())["made"]
         assert list(by) == [field for field in made.MADE if field in by]
-        # What was measured before there was a lock, or a choice of CPUs, doesn't name it.
+        # Results from before there was a lock, or a choice of CPUs, do not name it.
         assert set(made.MADE) - set(by) <= {"inputs", "CPU"}
         assert "unknown" not in by.values()
         page = (made.RESULTS / f"{file.stem}.md").read_text()

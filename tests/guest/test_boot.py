@@ -1,6 +1,6 @@
-"""Kernel parameters: the module works, or refuses with a clear line and leaves nothing behind.
+"""Under each kernel parameter the module works, or refuses with a clear line and leaves no trace.
 
-`nolapic` is not among them: the emulated machine's kernel doesn't come up with it, without us.
+`nolapic` is not among them: the emulated machine does not boot with it, even without the module.
 """
 
 import re

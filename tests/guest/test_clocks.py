@@ -1,4 +1,4 @@
-"""Timers of the kernel's clocks follow them, whatever is done to them: tests/modules/clock."""
+"""Timers on the kernel's clocks follow every change of those clocks: tests/modules/clock."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Modules that are unloaded: whose timers are looked for, and whose unloading costs nothing."""
+"""A module's timers are cancelled when it is unloaded; unloading other modules costs nothing."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The files of /sys/kernel/debug/apic_timer."""
+"""The files in /sys/kernel/debug/apic_timer show what the documentation says."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""What the kernel may refuse us at load: each error path leaves the machine as it was.
+"""Kernel calls that fail while the module loads: each error path restores the machine.
 
-tests/modules/faults/fail.c lets the nth call of a kernel function from apic_timer fail. A case is
-SYMBOL:NTH:VALUE or SYMBOL:NTH:VALUE:PARAMETERS of apic_timer; VALUE is what that call returns.
+tests/modules/faults/fail.c makes the nth call of a kernel function from apic_timer fail. A case is
+SYMBOL:NTH:VALUE or SYMBOL:NTH:VALUE:PARAMETERS of apic_timer; the call returns VALUE.
 """
 
 import pytest

@@ -1,8 +1,8 @@
-"""A TSC that is faster than the 32 bits in Hz that the kernel takes for a clock event device.
+"""The module works with a TSC too fast for the 32 bits in Hz of the kernel's clock event devices.
 
-Bochs has it at some 50 MHz. The kernel takes it for a faster one, and has nothing to the contrary
-but the clocks of a chipset, which a parameter makes it distrust: LAPIC timer and clock source are
-both the TSC.
+Bochs's TSC runs at some 50 MHz. The kernel is made to take it for a faster one. Only the clocks of
+a chipset could contradict that, and a parameter makes the kernel distrust them: LAPIC timer and
+clocksource are both the TSC.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""When a handler's first instruction looks at the TSC, whatever the handler is made of."""
+"""In mode exact a handler's first instruction is never early and hardly late, whatever its code."""
 
 import re
 

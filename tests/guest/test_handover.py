@@ -1,4 +1,4 @@
-"""Timers fire and are pending when the kernel goes: the next one finds the LAPICs clean."""
+"""A successor kernel finds clean LAPICs, although timers fired and were pending at the handover."""
 
 import re
 

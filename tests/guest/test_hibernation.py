@@ -1,4 +1,4 @@
-"""Timers are pending while the machine is off: its image finds another TSC, and says so."""
+"""Timers pending in a hibernated machine are handled as documented, although its TSC is new."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""CPUs go off and come back while timers are pending on them."""
+"""CPUs go offline and come back while timers are pending on them."""
 
 import re
 from dataclasses import replace

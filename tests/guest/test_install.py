@@ -1,8 +1,8 @@
-"""Installation by DKMS, and building other modules with what it leaves behind.
+"""DKMS installs the module, and other modules build against what it installs.
 
-Done in a copy of a stock kernel's root directory, with the DKMS of the same suite; nothing of this
-machine's own /usr/src, /lib/modules or DKMS is touched. The consumer is samples/hello,
-which the documentation shows.
+The tests run in a copy of a stock kernel's root directory, with the DKMS of the same suite; this
+machine's own /usr/src, /lib/modules and DKMS stay untouched. The consumer is samples/hello, which
+the documentation shows.
 """
 
 import re

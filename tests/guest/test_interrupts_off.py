@@ -1,4 +1,4 @@
-"""How long interrupts are off in the module, with any number of timers: faults/train.c."""
+"""The module keeps interrupts off only briefly, with any number of timers: faults/train.c."""
 
 import re
 

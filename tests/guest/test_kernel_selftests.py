@@ -1,7 +1,8 @@
-"""The kernel's own tests of its timers have the same results with and without us.
+"""The kernel's own timer tests have the same results with and without the module.
 
 tools/testing/selftests/timers of the kernel's source, and rt-tests' signaltest, run three times in
-one boot in virtual time: apic_timer absent, attached and idle, and firing 10,000 shots a second.
+one boot in virtual time: with apic_timer absent, with it attached and idle, and with it firing
+10,000 shots a second.
 """
 
 import functools

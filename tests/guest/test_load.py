@@ -1,4 +1,4 @@
-"""Loading and unloading: what is refused, what is left behind, and many times in a row."""
+"""Loading and unloading: bad parameters are rejected, no trace is left, and repetition works."""
 
 import re
 import shutil

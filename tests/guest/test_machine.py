@@ -1,4 +1,4 @@
-"""Each machine as a whole."""
+"""Each machine, taken as a whole, boots, and its kernel log is clean."""
 
 import pytest
 import times

@@ -1,4 +1,4 @@
-"""Handlers that do what no hard interrupt may: tests/modules/faults/misbehave.c."""
+"""Handlers that break the rules of hard interrupts do no harm: tests/modules/faults/misbehave.c."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The accuracy modes on real kernels: parameters, receipts, the latency request."""
+"""The accuracy modes on real kernels: their parameters, receipts and latency requests."""
 
 import re
 

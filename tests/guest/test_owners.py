@@ -1,7 +1,7 @@
-"""Others who have a hand in the LAPIC timer, its interrupt, or our code, while timers fire.
+"""Timers survive other users of the LAPIC timer, of its interrupt, and of the module's code.
 
-Each part of the script is one of them. The timers of every CPU have to go on firing, and the
-kernel to tick, without a warning; afterwards all is as before.
+Each part of the script is one such user. The timers of every CPU must go on firing, and the
+kernel must tick, without a warning; afterwards everything is as before.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The Debian packages: built, and installed into a Debian with its own kernel headers.
+"""The Debian packages build, and install into a Debian system with its own kernel headers.
 
-The root directories are made by the lab; nothing of this machine is touched. A suite's packages are
-built once, in its own build root, where lintian looks at them too.
+The lab makes the root directories; this machine stays untouched. A suite's packages are built once,
+in its own build root, where lintian checks them too.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Parameters of the modules other than the core: what they take is what the documentation says.
+"""Parameters of modules other than the core accept exactly what the documentation says.
 
-Defaults and ranges come from where docs/reference/parameters.md has them. test_load.py has the
-core's.
+Defaults and ranges come from the source of docs/reference/parameters.md. test_load.py tests the
+core's parameters.
 """
 
 import pytest

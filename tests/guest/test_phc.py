@@ -1,4 +1,4 @@
-"""Timers of PTP hardware clocks, by two clocks whose truth is known: tests/modules/clock."""
+"""Timers on PTP hardware clocks follow two fake clocks with known time: tests/modules/clock."""
 
 import re
 from dataclasses import dataclass

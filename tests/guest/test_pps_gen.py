@@ -1,4 +1,4 @@
-"""samples/pps_gen: each edge at its moment, none missing, and clear words for bad input."""
+"""samples/pps_gen makes each edge at its moment, misses none, and rejects bad input clearly."""
 
 import re
 import shutil

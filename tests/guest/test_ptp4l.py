@@ -1,10 +1,10 @@
-"""Two machines by PTP, as docs/howto/act-together-by-ptp.md has it: ptp4l, phc2sys, timers.
+"""Two machines synchronised as in docs/howto/act-together-by-ptp.md: ptp4l, phc2sys, timers.
 
-The machines are two network namespaces of one. Each has a card that stamps PTP's messages by a
-clock of its own, whose truth is known: tests/modules/clock/fake_net.c. What is simulated is the
-cards, their clocks, and the cable between them; ptp4l, phc2sys and the kernel's part are as
-they come. The machines have one TSC, by which handlers' starts are compared, and one system
-clock, which the machine that follows keeps.
+The machines are two network namespaces of one guest. Each has a card that timestamps PTP messages
+by its own clock, whose true time is known: tests/modules/clock/fake_net.c. The cards, their clocks
+and the cable between them are simulated; ptp4l, phc2sys and the kernel's part are unmodified. The
+machines share one TSC, by which handlers' starts are compared, and one system clock, which the
+following machine keeps.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What many pending timers cost, and who may look at them."""
+"""The cost of many pending timers, and the permissions of files and devices."""
 
 import re
 

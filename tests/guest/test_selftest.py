@@ -1,4 +1,4 @@
-"""Every call of the interface: tests/modules/selftest/*.c, one test result for each case."""
+"""Each call of the interface works as documented: tests/modules/selftest/*.c, a result per case."""
 
 import re
 from pathlib import Path

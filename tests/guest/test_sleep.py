@@ -1,4 +1,4 @@
-"""Timers are pending while the machine sleeps: late ones run once on waking, and are reported."""
+"""Timers pending while the machine sleeps run once on waking, and are reported as late."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The kernel's own time goes on undisturbed while timers fire."""
+"""The kernel's own time continues undisturbed while timers fire."""
 
 import pytest
 from machines import TABLE, some

@@ -1,4 +1,4 @@
-"""Random operations from all CPUs, with an account of every shot: tests/modules/torture/*.c."""
+"""Random operations from all CPUs keep every shot accounted for: tests/modules/torture/*.c."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What happens can be seen in tracefs, and read with the real trace-cmd."""
+"""The trace events show what happens, in tracefs and with the real trace-cmd."""
 
 import re
 

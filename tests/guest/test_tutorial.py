@@ -1,6 +1,6 @@
-"""docs/tutorial/pace-a-udp-stream.md, typed as it is printed, on a machine with the module.
+"""The commands of docs/tutorial/pace-a-udp-stream.md work as printed, on a machine with the module.
 
-The machine's own programs are used, as a reader does, except for iproute2, which is a guest's.
+The machine's own programs are used, as by a reader, except for iproute2, which is a guest's.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What the run-time checkers of the lab's own kernels know at the end.
+"""The run-time checkers of the lab's own kernels have nothing to report at the end.
 
-Sections run in the order of the files' names, so that this one comes after all the others.
+Sections run in the order of the files' names, so this one runs last.
 """
 
 import re

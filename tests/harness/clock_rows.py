@@ -1,4 +1,4 @@
-"""What tests of clocks have measured, for docs/results/clocks.md: see lab/bench/clock_goals.py."""
+"""Measurements of the clock tests, for docs/results/clocks.md: see lab/bench/clock_goals.py."""
 
 import json
 
@@ -6,7 +6,7 @@ from lab.bench import clock_goals
 
 
 def keep(bench: str, **numbers: int) -> None:
-    """Keep a row of a test, and print it."""
+    """Keep and print a row of a test."""
     print(f"{bench}: {' '.join(f'{name} {number:,}' for name, number in numbers.items())}")
     clock_goals.KEPT.mkdir(parents=True, exist_ok=True)
     file = clock_goals.KEPT / f"{bench.replace('/', '-')}.json"

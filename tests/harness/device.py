@@ -1,7 +1,7 @@
-"""What holders of /dev/apic_timer may do: rules of rules.py, in a guest, as root.
+"""Rules for holders of /dev/apic_timer, run by rules.py in a guest, as root.
 
-Each case is a rule of docs/reference/user-device.md, and ends with an AssertionError where it does
-not hold. None depends on how fast the machine is.
+Each case is a rule of docs/reference/user-device.md, and ends with an AssertionError if the rule is
+broken. None depends on the machine's speed.
 """
 
 import contextlib
@@ -43,25 +43,25 @@ def fails(code: int, function, *arguments, **more) -> None:
 
 
 def parameter(name: str, value: int) -> int:
-    """Set a parameter of the module; return what it was."""
+    """Set a parameter of the module; return the previous value."""
     before = int((PARAMETERS / name).read_text())
     (PARAMETERS / name).write_text(str(value))
     return before
 
 
 def soon(ms: int = 50) -> int:
-    """Return a moment of CLOCK_MONOTONIC."""
+    """Return a moment of CLOCK_MONOTONIC this far ahead."""
     return time.monotonic_ns() + ms * MS
 
 
 def child(function) -> int:
-    """Run a function in another process; return its exit status: 0 when nothing was raised."""
+    """Run a function in another process; return its exit status: 0 if nothing was raised."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         function()
-    except BaseException as error:  # noqa: BLE001 - it has to end here
+    except BaseException as error:  # noqa: BLE001 - it must end here
         print(repr(error), flush=True)
         os._exit(1)
     os._exit(0)
@@ -80,17 +80,17 @@ def as_nobody(function) -> int:
 
 
 def node() -> None:
-    """The node is root's, and another user may not open it."""
+    """The node belongs to root, and another user may not open it."""
     status = os.stat(apic_timer.DEVICE)
     assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (0o600, 0, 0)
     assert as_nobody(lambda: fails(errno.EACCES, os.open, apic_timer.DEVICE, os.O_RDWR)) == 0
 
 
 def shown(clock: int = time.CLOCK_MONOTONIC) -> int:
-    """Return what a clock shows now, ns.
+    """Return the current time of a clock, in ns.
 
-    CPUs that read an HPET at a time share one read, which may be of before the call. The next
-    value is not.
+    CPUs that read an HPET at the same time share one read, which may predate the call. The next
+    value does not.
     """
     first = found = time.clock_gettime_ns(clock)
     while found == first:
@@ -99,7 +99,7 @@ def shown(clock: int = time.CLOCK_MONOTONIC) -> int:
 
 
 def never_early() -> None:
-    """A moment of each clock has come when the sleep ends."""
+    """On each clock the moment has come when the sleep ends."""
     with Timer() as timer:
         for flags in (0, apic_timer.KERNEL_FINISH, apic_timer.NO_FENCE):
             for ns in (0, 1000, 30_000, *[MS] * 20, 3 * MS):
@@ -115,7 +115,7 @@ def never_early() -> None:
 
 
 def shared_clock() -> None:
-    """Nothing expires early, or is counted that has not passed, while all CPUs read the clock."""
+    """While all CPUs read the clock, nothing expires early or is counted too soon."""
     readers = []
     for _ in range(os.cpu_count()):
         if not (pid := os.fork()):
@@ -141,7 +141,7 @@ def shared_clock() -> None:
 
 
 def page() -> None:
-    """The page's clock is the kernel's, and nobody writes into the mappings."""
+    """The page's clock is the kernel's, and nobody can write to the mappings."""
     with Timer() as timer:
         found = timer.page()
         assert found.version == 1
@@ -155,7 +155,7 @@ def page() -> None:
         size, shared = 4096, mmap.MAP_SHARED
         for access in (mmap.PROT_WRITE, mmap.PROT_READ | mmap.PROT_WRITE):
             fails(errno.EACCES, mmap.mmap, timer.fd, size, shared, access)
-        # Where nothing of /dev may be executed, the kernel says so before the device does.
+        # Where /dev is mounted noexec, the kernel refuses before the device does.
         may_execute = not os.statvfs(apic_timer.DEVICE).f_flag & os.ST_NOEXEC
         fails(errno.EACCES if may_execute else errno.EPERM, mmap.mmap, timer.fd, size, shared,
               mmap.PROT_EXEC)  # fmt: skip
@@ -174,7 +174,7 @@ def page() -> None:
 
 
 def structures() -> None:
-    """Sizes are negotiated; what is not known, or too small, is refused and changes nothing."""
+    """Sizes are negotiated; unknown or too small structures are rejected and change nothing."""
     with Timer() as timer:
         for command, kind in ((QUERY, Query), (SLEEP, Sleep), (ARM, Arm)):
             size = ctypes.sizeof(kind)
@@ -203,7 +203,7 @@ def structures() -> None:
         assert stale.epoch == timer.epoch
         fails(errno.ESTALE, fcntl.ioctl, timer.fd, ARM,
               Arm(size=ctypes.sizeof(Arm), expires=1, epoch=timer.epoch + 1))  # fmt: skip
-        # Moments of the kernel's clocks belong to none.
+        # Moments of the kernel's clocks belong to no epoch.
         later = {"expires": 1, "clock": MONOTONIC, "epoch": timer.epoch + 1}
         for command, kind in ((SLEEP, Sleep), (ARM, Arm)):
             fcntl.ioctl(timer.fd, command, kind(size=ctypes.sizeof(kind), **later))
@@ -212,18 +212,18 @@ def structures() -> None:
 
 
 def nonblocking(timer: Timer) -> Timer:
-    """Let read() fail instead of waiting."""
+    """Make read() fail instead of waiting."""
     os.set_blocking(timer.fd, False)
     return timer
 
 
 def rate() -> None:
-    """A user has limited wake-ups a second, of all files and threads; no fewer for moments past."""
+    """A user's wake-ups per second are limited, over all files; moments in the past use none."""
     before = parameter("rate", 10), parameter("burst", 5)
     try:
         with Timer() as one, Timer() as two:
             os.sched_setaffinity(0, {0})
-            # A timer that is changed before it expires has had none.
+            # A timer that is changed before it expires has used none.
             for _ in range(200):
                 two.arm(soon(60_000), 0, MONOTONIC)
             two.arm(0)
@@ -234,11 +234,11 @@ def rate() -> None:
                     taken += 1
                 except OSError as error:
                     assert error.errno == errno.EAGAIN
-            # A second lasts as long as it does; but not 20 sleeps of 1 ms two.
+            # A second may take longer, but 20 sleeps of 1 ms must take more than two seconds.
             assert 5 <= taken < 20, taken
             fails(errno.EAGAIN, drain, one)
             one.sleep_until(one.now())  # no wake-up
-            # A timer's interrupts are fewer, and its count is right.
+            # A timer gets fewer interrupts, and its count is right.
             time.sleep(0.2)
             start = time.monotonic_ns() + MS
             two.arm(start, MS, MONOTONIC)
@@ -254,7 +254,7 @@ def rate() -> None:
 
 
 def turns() -> None:
-    """Timers of a user have no more wake-ups than that, however far ahead the turn of each is."""
+    """Timers of a user stay within that limit, however far ahead the turn of each is."""
     with contextlib.ExitStack() as files:
         os.sched_setaffinity(0, {0})
         timers = [nonblocking(files.enter_context(Timer())) for _ in range(40)]
@@ -265,7 +265,7 @@ def turns() -> None:
             poll.register(timer.fd, select.POLLIN)
         before = parameter("rate", 10), parameter("burst", 1)
         try:
-            # From a second on: when each has expired, the last of them has its turn 4 s later.
+            # From one second on: once each has expired, the last one's next turn is 4 s later.
             reads = passed = 0
             while passed < 3.5:
                 reads += sum(len(os.read(fd, 8)) // 8 for fd, _ in poll.poll(100))
@@ -283,7 +283,7 @@ def drain(timer: Timer) -> None:
 
 
 def pending() -> None:
-    """A user has a limited number of sleepers and timers at a time, and they come back."""
+    """A user's sleepers and timers are limited in number, and finished ones are returned."""
     before = parameter("pending", 3)
     try:
         timers = [Timer() for _ in range(4)]
@@ -291,7 +291,7 @@ def pending() -> None:
             timer.arm(soon(60_000), 0, MONOTONIC)
         fails(errno.EBUSY, timers[3].arm, soon(60_000), 0, MONOTONIC)
         fails(errno.EBUSY, timers[3].sleep_until, soon(), MONOTONIC)
-        # Another time is none more, also while others would like to have it.
+        # Arming a timer again takes no further place, even while others wait for one.
         if not (pid := os.fork()):
             try:
                 while True:
@@ -320,7 +320,7 @@ def pending() -> None:
 
 
 def ranges() -> None:
-    """A limit cannot be taken away by mistake."""
+    """A limit cannot be removed by mistake."""
     for name, wrong in (("rate", 0), ("rate", 1_000_001), ("burst", 0), ("pending", 0)):
         try:
             (PARAMETERS / name).write_text(str(wrong))
@@ -331,7 +331,7 @@ def ranges() -> None:
 
 
 def readers() -> None:
-    """read() and poll() as timerfd has them: one-shot, periodic, overruns, disarmed."""
+    """read() and poll() work as on a timerfd: one-shot, periodic, overruns, disarmed."""
     with Timer() as timer:
         poll = select.poll()
         poll.register(timer.fd, select.POLLIN)
@@ -341,7 +341,7 @@ def readers() -> None:
         assert poll.poll(20_000) == [(timer.fd, select.POLLIN)]
         assert timer.read() == 1
         fails(errno.EAGAIN, nonblocking(timer).read)
-        timer.arm(1)  # has passed
+        timer.arm(1)  # in the past
         assert poll.poll(20_000) and timer.read() == 1
         os.set_blocking(timer.fd, True)
         first = soon(5)
@@ -354,9 +354,9 @@ def readers() -> None:
         assert total <= (time.monotonic_ns() - first) // (2 * MS) + 1
         timer.arm(0)
         assert poll.poll(20) == []
-        timer.arm(timer.now() + timer.cycles(MS), timer.cycles(MS))  # the TSC's
+        timer.arm(timer.now() + timer.cycles(MS), timer.cycles(MS))  # in TSC cycles
         assert timer.read() >= 1
-        # An end of time that never comes.
+        # A moment that never comes.
         timer.arm((1 << 64) - 1, (1 << 64) - 1)
         assert poll.poll(20) == []
         timer.arm(1, (1 << 64) - 1)
@@ -393,7 +393,7 @@ def charged(function) -> int:
 
 
 def memory() -> None:
-    """What a file keeps in memory is on the account of the caller's memory cgroup."""
+    """A file's memory is charged to the caller's memory cgroup."""
 
     def run() -> list[Timer]:
         timers = [Timer() for _ in range(50)]
@@ -408,7 +408,7 @@ def memory() -> None:
 
 
 def passing() -> None:
-    """A file that is handed on works for who has it, and stays on its opener's account."""
+    """A file that is passed on works for its holder, and stays on its opener's account."""
     before = parameter("pending", 1)
     try:
         mine, theirs = socket.socketpair()
@@ -420,7 +420,7 @@ def passing() -> None:
             with Timer(fd) as handed:
                 handed.sleep_until(soon(), MONOTONIC)
                 handed.arm(soon(60_000), 0, MONOTONIC)
-                # Rights to it are not rights to the node.
+                # Rights to the file are not rights to the node.
                 fails(errno.EACCES, os.open, apic_timer.DEVICE, os.O_RDWR)
 
         assert as_nobody(use) == 0
@@ -432,7 +432,7 @@ def passing() -> None:
 
 
 def namespace() -> None:
-    """Nobody becomes a user of it by a user namespace."""
+    """A user namespace gives nobody access."""
 
     def run() -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -444,7 +444,7 @@ def namespace() -> None:
 
 
 def forks() -> None:
-    """A child shares the file, exec closes it, and a thread's last sleep is its own."""
+    """A child shares the file, exec closes it, and each thread has its own last sleep."""
     timer = Timer()
     timer.sleep_until(soon(5), MONOTONIC)
     assert child(lambda: timer.sleep_until(soon(5), MONOTONIC)) == 0
@@ -464,7 +464,7 @@ def forks() -> None:
 
 
 def sleeper(ms: int = 600_000) -> int:
-    """Start a process that sleeps for long, and return when it does."""
+    """Start a process that sleeps for long; return once it sleeps."""
     pid = os.fork()
     if not pid:
         Timer().sleep_until(soon(ms), MONOTONIC)
@@ -485,7 +485,7 @@ def state(pid: int) -> str:
 
 
 def killed() -> None:
-    """A sleeper dies when it is killed, and its place is free."""
+    """A sleeper dies when it is killed, and its place becomes free."""
     before = parameter("pending", 1)
     try:
         for _ in range(3):
@@ -501,7 +501,7 @@ def killed() -> None:
 
 
 def killed_anywhere() -> None:
-    """Wherever a process is killed, nothing of it is left."""
+    """A process that is killed at any point leaves nothing."""
     with Timer() as quick:
         cycles = quick.cycles(MS)
     before = parameter("rate", 1_000_000), parameter("pending", 2)
@@ -552,7 +552,7 @@ def killed_anywhere() -> None:
 
 
 def execs() -> None:
-    """A thread that sleeps ends when another one of its process executes a program."""
+    """A sleeping thread ends when another thread of its process executes a program."""
     before = parameter("pending", 1)
     try:
         pid = os.fork()
@@ -573,7 +573,7 @@ def execs() -> None:
 
 
 def hotplug() -> None:
-    """What waits on a CPU that goes offline keeps its moment."""
+    """Sleepers and timers on a CPU that goes offline keep their moments."""
     online = Path("/sys/devices/system/cpu/cpu1/online")
 
     def waits() -> None:
@@ -585,7 +585,7 @@ def hotplug() -> None:
         timer.sleep_until(when, MONOTONIC)
         assert time.monotonic_ns() >= when
         assert timer.read() == 1
-        # Where its CPU was, or may go.
+        # Its CPU was there, or may go.
         timer.sleep_until(timer.now() + timer.cycles(MS))
 
     for _ in range(2):
@@ -601,7 +601,7 @@ def hotplug() -> None:
             assert os.read(mine, 1)
         time.sleep(0.1)
         online.write_text("0")
-        with Timer() as timer:  # on the rest
+        with Timer() as timer:  # on the remaining CPUs
             timer.sleep_until(soon(5), MONOTONIC)
             query = timer.query(1)
             assert query.hardware == 0, query.hardware
@@ -611,7 +611,7 @@ def hotplug() -> None:
 
 
 def filter_calls(*rules: tuple[int, int, int, int]) -> None:
-    """Have a filter of the calling thread judge its system calls from here on; of BPF."""
+    """Install a seccomp filter of these BPF rules on the calling thread."""
     libc = ctypes.CDLL(None, use_errno=True)
     memory = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
     program = struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(memory))
@@ -620,7 +620,7 @@ def filter_calls(*rules: tuple[int, int, int, int]) -> None:
 
 
 def seccomp() -> None:
-    """A filter that knows numbers of commands only can tell them apart."""
+    """A filter that sees only command numbers can distinguish the commands."""
 
     def run() -> None:
         timer = Timer()
@@ -641,7 +641,7 @@ def seccomp() -> None:
 
 
 def stopped() -> None:
-    """Stop and continue are not seen by a sleeper: it sleeps on."""
+    """A sleeper does not notice stop and continue: it sleeps on."""
     mine, theirs = os.pipe()
     pid = os.fork()
     if not pid:
@@ -666,7 +666,7 @@ def stopped() -> None:
 
 
 def signalled() -> None:
-    """A signal's handler runs; the sleep fails with EINTR, or goes on where that was asked for."""
+    """A signal's handler runs; the sleep fails with EINTR, or continues if that was requested."""
     with Timer() as timer:
         libc = ctypes.CDLL(None, use_errno=True)
         signal.signal(signal.SIGALRM, lambda *_: None)
@@ -681,7 +681,7 @@ def signalled() -> None:
             assert ret == wanted, (ret, ctypes.get_errno())
             if ret:
                 assert ctypes.get_errno() == errno.EINTR
-        # A reader too.
+        # The same for a reader.
         signal.siginterrupt(signal.SIGALRM, True)
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         buffer = ctypes.create_string_buffer(8)
@@ -690,7 +690,7 @@ def signalled() -> None:
 
 
 def unload() -> None:
-    """The module stays as long as there is a sleeper, an open file or a mapping."""
+    """The module stays loaded as long as there is a sleeper, an open file or a mapping."""
 
     def refused() -> bool:
         return subprocess.run(["rmmod", "apic_timer_dev"], capture_output=True).returncode != 0
@@ -710,7 +710,7 @@ def unload() -> None:
 
 
 def receipts() -> None:
-    """Each sleep leaves a receipt, the oldest are overwritten; the last one's end is reported."""
+    """Each sleep leaves a receipt; the oldest are overwritten; the last one's end is reported."""
     with Timer() as timer:
         assert list(timer.receipts()) == []
         entries = timer.query().ring_entries
@@ -739,7 +739,7 @@ def uring_wait() -> None:
         if not has:
             return
         ring = uring.Ring()
-        # Each at its moment, not in the order of submission; one that has passed at once.
+        # Each completes at its moment, not in the order of submission; one in the past, at once.
         start = time.monotonic_ns()
         delays = (30, 10, 20, 0)
         for n, ms in enumerate(delays):
@@ -762,14 +762,14 @@ def uring_wait() -> None:
         ):  # fmt: skip
             ring.submit(timer.fd, command, data)
             assert ring.wait() == [(0, -code)]
-        # It may be cancelled while a thread of io_uring's is about to arm it.
+        # It may be cancelled while an io_uring thread is about to arm it.
         for n in range(100):
             other = uring.Ring()
             later = uring.moment(soon(600_000), MONOTONIC)
             other.submit(timer.fd, uring.WAIT, later, flags=uring.ASYNC)
             time.sleep(n % 5 * 0.0001)
             other.close()
-        # It is on the user's account until it is complete, or cancelled: the last of these, too.
+        # It counts for the user until it is completed or cancelled: the last of these, too.
         before = parameter("pending", 1)
         try:
             settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
@@ -783,7 +783,7 @@ def uring_wait() -> None:
             settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
             timer.arm(0)
 
-            # io_uring keeps what a process has submitted to a ring that others have, too.
+            # io_uring keeps a process's submissions to a ring that others share.
             def submits() -> None:
                 for n, ms in enumerate((300, 600_000)):
                     other.submit(timer.fd, uring.WAIT, uring.moment(soon(ms), MONOTONIC), n)
@@ -798,7 +798,7 @@ def uring_wait() -> None:
             settle(lambda: timer.arm(soon(600_000), 0, MONOTONIC))
         finally:
             parameter("pending", before)
-        # Who has had its wake-ups of this CPU is notified, and gets none of another one.
+        # A user that has no wake-ups left on this CPU is notified, and gets none of another.
         before = parameter("rate", 1), parameter("burst", 4)
         try:
             os.sched_setaffinity(0, {0})
@@ -814,7 +814,7 @@ def uring_wait() -> None:
 
 
 def settle(function) -> None:
-    """Call a function until it does not fail with EBUSY any more."""
+    """Call a function until it no longer fails with EBUSY."""
     while True:
         try:
             function()
@@ -826,7 +826,7 @@ def settle(function) -> None:
 
 
 def fence() -> None:
-    """Who is no real-time thread gets no fence; who is gets one unless it says no."""
+    """Only real-time threads get a fence, unless they decline it."""
     with Timer() as timer:
         for policy, flags, wanted in (
             (os.SCHED_OTHER, 0, False), (os.SCHED_FIFO, 0, True), (os.SCHED_RR, 0, True),
@@ -842,7 +842,7 @@ def fence() -> None:
 
 
 def priority() -> None:
-    """The device raises nobody's priority."""
+    """The device raises no thread's priority."""
     with Timer() as timer:
         before = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
         timer.sleep_until(soon(), MONOTONIC)

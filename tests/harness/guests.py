@@ -1,11 +1,11 @@
-"""Collect the sections that tests ask of machines, boot each machine once, hand out the outcomes.
+"""Collect the tests' sections for machines, boot each machine once, hand out the outcomes.
 
-A test says ``@pytest.mark.guest(machines, script)`` and takes the fixture `guest`. Its id is then
-MACHINE, or MACHINE-CASE where the marker has ``cases=``, a function that lists the cases of a
-machine; the script has {case} in the place of the case's name. Slow machines take the tests whose
-marker has ``brief=True``, unless pytest got --matrix; and only the first of the machines takes a
-test whose marker has ``one=True``, or of its cases those in ``one=("case",)``: they take long, and
-what they show is no other kernel's matter.
+A test is marked ``@pytest.mark.guest(machines, script)`` and takes the fixture `guest`. Its id is
+then MACHINE, or MACHINE-CASE if the marker has ``cases=``, a function that lists the cases of a
+machine; {case} in the script stands for the case's name. Slow machines take only tests whose marker
+has ``brief=True``, unless pytest got --matrix. Only the first of the machines takes a test whose
+marker has ``one=True``, or the cases listed in ``one=("case",)``: these take long, and their result
+does not depend on the kernel.
 """
 
 from pathlib import Path
@@ -22,8 +22,8 @@ OWNERS = pytest.StashKey[dict[str, Machine]]()
 TESTS = Path(__file__).resolve().parents[1]
 OUTPUT = TESTS.parent / "build/matrix.json"
 FLAKY = TESTS.parent / "build/flaky.json"
-# What --quick takes of the table: a machine in virtual time for what a timer does, and of one in
-# real time, for races, the tests that slow machines take too.
+# The machines that --quick takes: one in virtual time, for the behaviour of timers, and one in real
+# time, for races, with the tests that slow machines also take.
 QUICK = next(machine for machine in TABLE if machine.engine == "virtual")
 QUICK_BRIEF = next(machine for machine in TABLE if machine.real_time and machine.cpus == 2)
 OVER = pytest.StashKey[list[str]]()
@@ -64,9 +64,9 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what takes long, unless it was asked for; say what gets a second try.
+    """Leave out long tests unless requested; mark those that get a second try.
 
-    Tests that need none of the table's machines come first, while those are running.
+    Tests that need none of the table's machines come first, while the machines run.
     """
     if not config.option.no_second_try:
         second_try.allow(item for item in items if _boots(item))
@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _is_quick(item) -> bool:
-    """Tell whether --quick takes a test that conftest.py has left there: not if it boots a VM."""
+    """Tell whether --quick takes a test that conftest.py has left in: not if it boots a VM."""
     machine = needed_by(item)
     if machine is None:
         return item.path.parent != TESTS / "guest"
@@ -93,7 +93,7 @@ def _is_quick(item) -> bool:
 
 
 def _boots(item) -> bool:
-    """Tell whether a test is one of those that boot kernels, or of the lab itself."""
+    """Tell whether a test boots kernels, or tests the lab itself."""
     return item.path.parent in (TESTS / "guest", TESTS / "lab")
 
 
@@ -117,13 +117,13 @@ def pytest_collection_finish(session):
 
 
 def pytest_runtest_setup(item):
-    """Start the machines with the first test, of any directory: the others run next to them."""
+    """Start the machines with the first test, of any directory: other tests run in parallel."""
     item.config.stash[POOL].start()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
-    """Count the second tries; too many of them are a failure."""
+    """Count the second tries; too many are a failure."""
     config = session.config
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if config.option.collectonly or not session.testscollected or OWNERS not in config.stash:
@@ -141,10 +141,10 @@ def pytest_sessionfinish(session):
 
 
 def is_whole(session) -> bool:
-    """Tell whether all tests were asked for, as by `make test`, and have run."""
+    """Tell whether all tests were requested, as by `make test`, and have run."""
     if session.shouldstop or session.shouldfail:
         return False
-    # Ctrl-C is none of these.
+    # Ctrl-C gives a different status.
     if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return False
     config, option = session.config, session.config.option
@@ -162,7 +162,7 @@ def pytest_terminal_summary(terminalreporter, config):
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in terminalreporter.getreports(outcome):
             if report.nodeid in owners:
-                # Of a skipped test: (file, line, reason)
+                # For a skipped test: (file, line, reason)
                 reason = report.longrepr[2] if outcome == "skipped" else ""
                 tests.append((owners[report.nodeid], outcome, reason))
     found = matrix.rows(tests, config.stash[POOL].ended())
@@ -188,7 +188,7 @@ def _get(pool: Pool, share: Share) -> Boot:
 
 @pytest.fixture
 def guest(request) -> Outcome:
-    """Outcome of the test's section. A machine that was lost before its end is an error."""
+    """Outcome of the test's section. A machine lost before its end is an error."""
     section = request.param
     pool = request.config.stash[POOL]
     share = pool.share(section)
@@ -201,7 +201,7 @@ def guest(request) -> Outcome:
 
 @pytest.fixture
 def boots(request, machine) -> list[Boot]:
-    """Outcomes of a machine as a whole: of each of its boots."""
+    """Outcomes of a machine as a whole: one per boot."""
     pool, again = request.config.stash[POOL], second_try.begun(request)
     found = [pool.again(share) if again else _get(pool, share) for share in pool.shares(machine)]
     for one in found:

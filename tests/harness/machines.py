@@ -1,9 +1,9 @@
-"""The machines that the tests of this directory run in, and how one boot serves many tests.
+"""The machines that these tests run in, and how one boot serves many tests.
 
-Each test brings a shell script, its section. The sections that are asked of a machine are put
-one after the other into one script, the machine is booted once, and each test then judges the
-output and exit status of its own section. Where that one boot would outlast all others, its
-sections are shared out among several: see `Machine.boots`.
+Each test has a shell script, its section. The sections for a machine are concatenated into one
+script, the machine is booted once, and each test then judges the output and exit status of its own
+section. Where that one boot would outlast all others, the sections are spread over several: see
+`Machine.boots`.
 """
 
 import os
@@ -26,15 +26,15 @@ from lab.kernels import patched
 from lab.kernels.kernels import Kernel
 
 HERE = Path(__file__).resolve().parent
-# What guests find in $SHARED.
+# Programs that guests find in $SHARED.
 PROGRAMS = ("timerfd.py", "device.py", "uring.py", "measure.py", "calendar_rules.py", "rules.py")
-# Sections that take together less than twice this, in the seconds of share_out(), are not worth a
-# second boot; and what one of them takes of which nothing is known.
+# Sections that take less than twice this in total, in the seconds of share_out(), are not worth a
+# second boot. It is also the default for a section of unknown length.
 MINIMUM = 15
 USUAL = 0.25
-# The kernel's modules of filters, and for those of clsact, for sections that load them.
+# The kernel's filter modules, and that of clsact, for sections that load them.
 FILTERS = ("cls_u32", "cls_fw", "cls_flower", "cls_bpf", "cls_matchall", "sch_ingress")
-# And the one that the qdisc `apic` shares LaunchTime with.
+# And the qdisc that shares LaunchTime with the qdisc `apic`.
 RIVALS = ("sch_etf",)
 
 
@@ -51,17 +51,17 @@ class Machine:
     x2apic: bool = False
     append: str = ""  # further kernel parameters
     compiler: str = "gcc"  # of the modules
-    vendor: str = ""  # of the CPUs, as CPUID tells it; "smp" only
+    vendor: str = ""  # of the CPUs, as CPUID reports it; "smp" only
     matrix: bool = False  # with --matrix only
-    brief: bool = False  # without --matrix, for the tests marked as brief only
-    boots: int = 1  # at most, among which its sections are shared out
-    # s, without those that it waits for a CPU if it is niced: lab/engines/limit.py. Bochs gets four
+    brief: bool = False  # without --matrix, only for tests marked as brief
+    boots: int = 1  # maximum number, over which its sections are spread
+    # s, without the time that a niced guest waits for a CPU: lab/engines/limit.py. Bochs gets four
     # times as much.
     timeout: float = 1800
 
     @property
     def id(self) -> str:
-        """Name of the machine, the beginning of its tests' ids."""
+        """Name of the machine, with which its tests' ids begin."""
         engine = "" if self.engine == "smp" else f"-{self.engine}"
         more = f"{'-x2apic' * self.x2apic}{'-' * bool(self.append)}{self.append}"
         compiler = "" if self.compiler == "gcc" else f"-{self.compiler}"
@@ -69,25 +69,26 @@ class Machine:
 
     @property
     def real_time(self) -> bool:
-        """Whether its CPUs are threads of this machine, which may hold one up for any time."""
+        """Whether its CPUs are threads of this machine, which may delay one for any time."""
         return ENGINES[self.engine].real_time
 
     @property
     def broadcast(self) -> bool:
-        """Whether the kernel ticks from the HPET, and sends the tick on to its other CPUs."""
+        """Whether the kernel's tick comes from the HPET and is sent on to the other CPUs."""
         return self.append == "nolapic_timer"
 
     @property
     def tick_device(self) -> str:
-        """Name of the device that the kernel ticks from when we are not there."""
+        """Name of the kernel's tick device while the module is not loaded."""
         if self.broadcast:
             return "lapic" if self.cpus > 1 else "hpet"
         return "lapic-deadline" if self.engine == "bochs" else "lapic"
 
 
-# One CPU has no races, so it is had in virtual time, where more can be asserted.
-# What an interface of the kernel was before 6.12 or is after it, 6.1 or 7.2 has too, and which one
-# a module is built for the compiler checks on each. So 6.12 takes all tests with --matrix only.
+# One CPU has no races, so it runs in virtual time, where more can be asserted.
+# An interface that differs before or after 6.12 also occurs in 6.1 or 7.2, and on each kernel the
+# compiler checks which one a module is built for. Therefore 6.12 takes all tests only with
+# --matrix.
 TABLE = [
     Machine("6.1", 4),
     Machine("6.12", 4, matrix=True),
@@ -97,7 +98,7 @@ TABLE = [
     Machine("7.2", 2),
     Machine("6.12", 2, source="hrtimer"),
     Machine("7.2", 2, x2apic=True, brief=True),
-    # It takes most tests, and as one boot would keep one CPU busy long after all else has ended.
+    # It takes most tests; in one boot they would occupy one CPU long after all others have ended.
     Machine("6.1", 1, engine="virtual", boots=2),
     Machine("6.12", 1, engine="virtual", brief=True),
     Machine("7.2", 1, engine="virtual"),
@@ -114,7 +115,7 @@ TABLE = [
     Machine("6.12-patched", 2, source="hook", append="nolapic_timer", matrix=True),
     Machine("7.2-patched", 2, source="hook", matrix=True),
     Machine("7.2-patched", 2, source="hook", append="nolapic_timer", matrix=True),
-    # What a run-time checker looks at takes several times as long.
+    # Code under a run-time checker takes several times as long.
     Machine("6.1-debug", 2, matrix=True, timeout=3600),
     Machine("6.1-debug", 2, source="hook", matrix=True, timeout=3600),
     Machine("6.1-kcsan", 2, matrix=True, timeout=3600),
@@ -131,7 +132,7 @@ TABLE = [
 
 
 def some(**wanted) -> list[Machine]:
-    """List the machines whose fields have the values given (or one of them, for a tuple)."""
+    """List the machines whose fields have these values (or one of them, for a tuple)."""
 
     def fits(machine: Machine) -> bool:
         for name, value in wanted.items():
@@ -156,7 +157,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Share:
-    """The sections that one boot of a machine runs, in their order."""
+    """The sections that one boot of a machine runs, in order."""
 
     machine: Machine
     sections: tuple[Section, ...]
@@ -165,10 +166,10 @@ class Share:
 def share_out(
     machine: Machine, sections: Sequence[Section], seconds: Mapping[str, float]
 ) -> list[Share]:
-    """Share out the sections of a machine among its boots: at least one, of about equal length.
+    """Spread the sections of a machine over its boots: at least one, of about equal length.
 
-    seconds: what sections took the last time, by name; one that is not known counts as an average
-             one. Where all of them take no longer than MINIMUM there is one boot.
+    seconds: last duration of sections, by name; an unknown one counts as an average one. If all of
+             them together take no longer than MINIMUM there is one boot.
     """
     usual = sum(seconds.values()) / len(seconds) if seconds else USUAL
     took = {section: seconds.get(section.name, usual) for section in sections}
@@ -184,27 +185,27 @@ def share_out(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a section left behind."""
+    """The results of a section."""
 
     output: str
     status: int
     machine: Machine
 
     def ok(self) -> str:
-        """Return the output of a section that has ended with status 0."""
+        """Return the output of a section that must have ended with status 0."""
         assert self.status == 0, f"exit status {self.status}\n{self.output}"
         return self.output
 
 
 def needed_by(item) -> Machine | None:
-    """Return the machine of the table that a test, pytest's item, is about."""
+    """Return the table's machine for a test, pytest's item, or None."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
     machine = params["guest"].machine if "guest" in params else params.get("machine")
     return machine if isinstance(machine, Machine) else None
 
 
 def is_long(item) -> bool:
-    """Tell whether a test, or the case of one, is marked as long: --quick leaves it out."""
+    """Tell whether a test or a case is marked as long: --quick leaves it out."""
     marker = item.get_closest_marker("long")
     if marker is None:
         return False
@@ -214,7 +215,7 @@ def is_long(item) -> bool:
 
 
 class Boot:
-    """A machine that has been run: with a result, or lost."""
+    """A machine that has run: with a result, or lost."""
 
     def __init__(self, seconds: float, result: Result | None, lost: LostVM | None):
         self.seconds = seconds  # wall time
@@ -223,17 +224,17 @@ class Boot:
 
     @property
     def kernel_log(self) -> str:
-        """What the kernel said: of a lost machine all that was on its console."""
+        """The kernel's log; for a lost machine, all that was on its console."""
         return self._result.kernel_log if self._result else self.lost.console
 
     def result(self) -> Result:
-        """Return what the machine as a whole left behind; LostVM if it was lost."""
+        """Return the result of the machine as a whole; LostVM if it was lost."""
         if self.lost:
             raise self.lost
         return self._result
 
     def outcome(self, section: Section) -> Outcome:
-        """Return what a section left behind; LostVM if the machine was lost before its end."""
+        """Return the outcome of a section; LostVM if the machine was lost before its end."""
         machine, name = section.machine, re.escape(section.name)
         found = re.search(
             rf"^@begin@ {name}\n(.*?)^@end@ {name} (\d+)$", self._text, re.DOTALL | re.MULTILINE
@@ -246,7 +247,7 @@ class Boot:
 
 
 def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
-    """Run a machine with these sections, for as long as that takes."""
+    """Run a machine with these sections, to its end."""
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files: dict[str, bytes | Path] = {name: (HERE / name).read_bytes() for name in PROGRAMS}
@@ -255,7 +256,7 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
     files |= _taken(kernel, sections)
     script = _compose(machine, sections)
     slow = 4 if machine.engine == "bochs" else 1
-    # Millions of timers are never freed: crowd.c.
+    # crowd.c never frees its millions of timers.
     memory = 1024 if machine.engine == "virtual" else None
     guest = Guest(modules=modules, files=files, cpus=machine.cpus, memory=memory,
                   append=machine.append, timeout=machine.timeout * slow,
@@ -269,7 +270,7 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
 
 
 def _taken(kernel: Kernel, sections: Iterable[Section]) -> dict[str, bytes | Path]:
-    """Return the programs and the kernel's own modules that sections use; build what is not."""
+    """Return the programs and kernel modules that sections use, building missing ones."""
     scripts = "\n".join(section.script for section in sections)
     files: dict[str, bytes | Path] = {}
     if "sch_apic" in scripts:
@@ -304,7 +305,7 @@ def _compose(machine: Machine, sections: Sequence[Section]) -> str:
 def prepare(scripts: Mapping[Machine, Iterable[Section]]) -> None:
     """Build the kernels, modules and programs that machines need with their sections.
 
-    What fails, boot() says of its machine.
+    boot() reports failures for its machine.
     """
     wanted: dict[tuple[str, str], list[Section]] = {}
     for machine, sections in scripts.items():
@@ -316,28 +317,28 @@ def prepare(scripts: Mapping[Machine, Iterable[Section]]) -> None:
             _taken(kernel, wanted[name, compiler])
 
 
-NICE = 19  # of what takes the CPU time that others leave
+NICE = 19  # of machines that use only CPU time that others leave
 
 
 def _be_nice() -> None:
-    """Let the present thread, and what it starts, have the CPU time that others leave."""
+    """Restrict this thread, and what it starts, to CPU time that others leave."""
     os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
 
 
 class Pool:
-    """Boots machines in the background, as many at a time as it has workers.
+    """Boots machines in the background, as many at once as it has workers.
 
-    One less until a test waits for them: till then the tests boot machines of their own.
+    One fewer until a test waits for them: before, the tests boot machines of their own.
 
-    Machines in real time idle for half of their time, and must not wait for a CPU. So there are as
-    many workers for those in virtual time, which take what the others leave: they are niced.
+    Machines in real time idle half of the time, and must not wait for a CPU. Therefore those in
+    virtual time have an equal number of workers of their own, which are niced and take the
+    remaining CPU time.
 
-    boot:    what runs a machine with a list of sections
-    prepare: what builds all that boots of some machines need
+    boot:    function that runs a machine with a list of sections
+    prepare: function that builds everything that boots of some machines need
     workers: of each kind; by default, as many as this machine has CPUs
-    expected: seconds that machines may take, by id: the longest boots begin first, so that the last
-              to end is a short one; those not known before them, in the order of the table
-    took:    seconds of the sections of machines, by id and name: see share_out()
+    expected: expected seconds of machines, by id: the longest boots begin first, so that the last
+              to end is short; unknown ones come before them, in the order of the table
     """
 
     def __init__(
@@ -350,20 +351,20 @@ class Pool:
     ) -> None:
         self._run, self._prepare, self._workers = boot, prepare, workers or os.cpu_count()
         self._expected, self._took = expected or {}, took or {}
-        self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, second ones too
+        self.boots: list[tuple[Machine, Boot]] = []  # all that have ended, including second boots
         self._executors = {
             True: Background(max_workers=self._workers),
             False: Background(max_workers=self._workers, initializer=_be_nice),
-        }  # by whether they are for machines in real time
+        }  # keyed by whether they are for machines in real time
         self._waited_for = Event()
         self._shares: dict[Machine, list[Share]] = {}
         self._boots: dict[Share, Future[Boot]] = {}
-        self._again: dict[Share, Boot] = {}  # second boots of those that were lost
+        self._again: dict[Share, Boot] = {}  # second boots of lost machines
 
     def plan(self, sections: Iterable[Section], others: Iterable[Machine]) -> None:
-        """Say which machines are needed; each gets its sections in the order given.
+        """Plan the needed machines; each gets its sections in the order given.
 
-        Outcomes are found by name: ValueError where a machine gets two sections of one.
+        Outcomes are found by name: ValueError if a machine gets two sections with the same name.
         """
         scripts: dict[Machine, list[Section]] = {machine: [] for machine in others}
         for section in sections:
@@ -377,18 +378,18 @@ class Pool:
         }
 
     def shares(self, machine: Machine) -> list[Share]:
-        """List what the boots of a machine run."""
+        """List the shares that a machine's boots run."""
         return self._shares[machine]
 
     def share(self, section: Section) -> Share:
-        """Return the share that a section is in."""
+        """Return the share that contains a section."""
         return next(s for s in self._shares[section.machine] if section in s.sections)
 
     def start(self) -> None:
-        """Start the machines, unless that was done.
+        """Start the machines, unless they have been started.
 
-        All is built before, and by one that is not niced: next to a build a machine may run out of
-        its time, and tests that need the same modules or programs wait for who builds them.
+        Everything is built first, by a thread that is not niced: next to a build a machine may run
+        out of time, and tests that need the same modules or programs wait for the builder.
         """
         if self._boots or not self._shares:
             return
@@ -426,7 +427,7 @@ class Pool:
         return self._again.get(share) or self._boots[share].result()
 
     def again(self, share: Share, section: Section | None = None) -> Boot:
-        """Boot a machine once more, for one section; if it was lost, for all, and only once."""
+        """Boot a machine once more for one section; if it was lost, for all, and only once."""
         if not self.get(share).lost:
             return self._boot(share.machine, [section] if section else share.sections)
         if share not in self._again:
@@ -434,7 +435,7 @@ class Pool:
         return self._again[share]
 
     def ended(self) -> dict[Machine, list[Boot]]:
-        """Return the boots of each machine that came to its end: of all its shares, each once."""
+        """Return each completed boot of each machine, for all its shares, each once."""
         found = {}
         for machine, shares in self._shares.items():
             boots = [self._boots[share] for share in shares if share in self._boots]
@@ -445,7 +446,7 @@ class Pool:
         return found
 
     def close(self) -> None:
-        """End the machines that run, and start no more."""
+        """End the running machines, and start no more."""
         self._waited_for.set()
         for executor in self._executors.values():
             executor.end()

@@ -1,8 +1,8 @@
-"""The table that ends a run with --matrix: each machine, and what became of its tests.
+"""The table that ends a run with --matrix: each machine, and the results of its tests.
 
 The same goes to build/matrix.json: a list of objects with kernel, engine, cpus, source, x2apic,
 append (kernel parameters), compiler (of the modules), passed, failed, skipped (counts), reasons
-(why any were skipped) and seconds (wall time of its boots, null if one never came to an end).
+(why any were skipped) and seconds (wall time of its boots, null if none was completed).
 """
 
 import json
@@ -18,7 +18,7 @@ COLUMNS = ("kernel", "engine", "cpus", "source", "x2apic", "append", "compiler",
 
 @dataclass
 class Row:
-    """What became of the tests of a machine."""
+    """Results of a machine's tests."""
 
     machine: Machine
     passed: int = 0
@@ -27,7 +27,7 @@ class Row:
     reasons: set[str] = field(default_factory=set)
 
     def count(self, outcome: str, reason: str = "") -> None:
-        """Take one test in: "passed", "skipped" with the reason, or anything else, a failure."""
+        """Count a test: "passed", "skipped" with the reason, or anything else, a failure."""
         if outcome == "passed":
             self.passed += 1
         elif outcome == "skipped":
@@ -40,7 +40,7 @@ class Row:
 def rows(
     tests: Iterable[tuple[Machine, str, str]], boots: Mapping[Machine, Iterable[Boot]]
 ) -> list[dict]:
-    """Sum up (machine, outcome, reason) of each test, in the order of the first of each machine."""
+    """Summarise (machine, outcome, reason) of the tests, in the order of each machine's first."""
     seconds = {machine: sum(boot.seconds for boot in every) for machine, every in boots.items()}
     found: dict[Machine, Row] = {}
     for machine, outcome, reason in tests:
@@ -65,7 +65,7 @@ def rows(
 
 
 def table(found: list[dict]) -> str:
-    """Return rows as text, aligned, each reason for skipping below."""
+    """Return rows as aligned text, with the reasons for skipping below."""
     cells = [COLUMNS, *(tuple(str(row[name]) for name in COLUMNS) for row in found)]
     widths = [max(len(row[n]) for row in cells) for n in range(len(COLUMNS))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in cells]

@@ -10,14 +10,14 @@ import sys
 
 NODE = "/dev/apic_measure"
 READ, WRITE = 2, 1  # directions of an ioctl, as in <linux/ioctl.h>
-# No count of these takes longer than a second.
+# As a count, none of these takes longer than a second.
 WORDS = (0, 1, 2, 3, 7, 20, 100, 5000, 1 << 31, 0xFFFFFFFF)
 samples = ctypes.create_string_buffer(8 * max(w for w in WORDS if w < 1 << 31))
-ADDRESS = {1: 24, 2: 32, 4: 8, 5: 24}  # where a structure has that of the samples
+ADDRESS = {1: 24, 2: 32, 4: 8, 5: 24}  # offset of the samples' address in a structure
 
 
 def valid(rng: random.Random) -> tuple[int, int, bytearray]:
-    """Draw a good request as <linux/apic_measure.h> has it: number, direction, structure."""
+    """Draw a valid request of <linux/apic_measure.h>: number, direction, structure."""
     at = ctypes.addressof(samples)
     loop = struct.pack("<6IQ2I", rng.choice((0, 1, 2, 4, 5, 6)), rng.randrange(3), 16, 20, 100, 7,
                        at, 0, 0)  # fmt: skip
@@ -37,7 +37,7 @@ def valid(rng: random.Random) -> tuple[int, int, bytearray]:
 
 
 def main(count: int) -> None:
-    """Send good requests, and others with a wrong word or size; print how many were taken."""
+    """Send valid requests, and others with a wrong word or size; print how many were accepted."""
     rng = random.Random(1)
     taken = refused = 0
     file = os.open(NODE, os.O_RDONLY)
@@ -47,7 +47,7 @@ def main(count: int) -> None:
         if rng.random() < 0.7:
             at = rng.randrange(size // 4) * 4
             struct.pack_into("<I", request, at, rng.choice(WORDS))
-            # A wrong address is nobody's: the samples do not go into this program.
+            # A wrong address is unmapped, so that samples do not overwrite this program.
             if at & ~7 == ADDRESS.get(number):
                 struct.pack_into("<Q", request, at & ~7, rng.choice((0, 7, 1 << 47, 1 << 63)))
         if rng.random() < 0.1:

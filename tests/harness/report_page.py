@@ -1,4 +1,4 @@
-"""The page of `apic-timer report`: its parts by section and machine, and how it looks."""
+"""Access to the page of `apic-timer report`: parts by section and machine, and its rendering."""
 
 import html
 import json
@@ -19,12 +19,12 @@ class Part:
     """A table or figure."""
 
     section: str
-    machine: str  # whose rows it has
-    claim: str  # the text that says what they may be taken for; the last one before it
+    machine: str  # machine whose rows it has
+    claim: str  # the last text before it that says what its rows may be used for
     title: str = ""
-    cells: list[list[str]] = field(default_factory=list)  # of a table, with its head
-    points: list[int] = field(default_factory=list)  # of a figure, for each line
-    text: str = ""  # all words of a figure
+    cells: list[list[str]] = field(default_factory=list)  # of a table, including its header
+    points: list[int] = field(default_factory=list)  # of a figure, per line
+    text: str = ""  # all text of a figure
 
     @property
     def is_table(self) -> bool:
@@ -32,7 +32,7 @@ class Part:
 
 
 class Page(HTMLParser):
-    """Elements of a page by section; whatever is not closed, or fetched from elsewhere, fails."""
+    """Elements of a page by section; fails if one is not closed, or fetched from elsewhere."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self.words: dict[str, str] = {}
         self.links: set[str] = set()
         self.parts: list[Part] = []
-        self._goes_to = ""  # what the next words are: "machine", "claim", "title"
+        self._goes_to = ""  # destination of the next text: "machine", "claim", "title"
         self.feed(text)
         self.close()
         assert self.open == []
@@ -99,13 +99,13 @@ class Page(HTMLParser):
             self.parts[-1].text += data + "\n"
 
     def find(self, section: str, machine: str, title: str, tables: bool) -> list[Part]:
-        """Return the tables, or figures, of a machine whose title has these words."""
+        """Return a machine's tables, or figures, whose title has these words."""
         return [part for part in self.parts if part.is_table == tables and title in part.title
                 and (part.section, part.machine) == (section, machine)]  # fmt: skip
 
 
-# What the papers have, and the machine of `make report` whose rows show it: section, machine,
-# title, the least rows of a table (without its head), or 0: a figure.
+# Contents of the papers, and the machine of `make report` whose rows show them: section, machine,
+# title, minimum rows of a table (without its header), or 0: a figure.
 LOOPS = ("rdtsc", "across", "lfence", "pause", "counted")
 LOOP_TABLES = ("figures 3, 5 and 7", "figure 4; across two lines", "After a walk", "flushed")
 WANTED = [
@@ -153,19 +153,19 @@ WANTED = [
     ("ports", "virtual-time", "One reading of the clock (figure 3)", 14),
     ("ports", "virtual-time", "From boot on", 10),
 ]  # fmt: skip
-# What each machine's rows say of themselves
+# Each machine's description of its rows
 CLAIMS = {
     "modelled": r"Modelled: ",
     "virtual-time": r"in virtual time|In virtual time",
     "this-machine": r"Measured (on hardware|in a virtual machine)",
 }
-LINES = {"chain": 4, "ports": 2}  # of a figure there; of others 1
+LINES = {"chain": 4, "ports": 2}  # lines of a figure there; others have 1
 
 
 def missing(page: Page, machines: tuple[str, ...] = tuple(CLAIMS)) -> list[str]:
-    """Return what is wrong with the page of `make report`: what is not there, empty, or unlabelled.
+    """Return the faults of `make report`'s page: parts that are missing, empty, or unlabelled.
 
-    machines: those whose rows it was made of
+    machines: those whose rows are in the page
     """
     found = []
     for section, machine, title, rows in WANTED:
@@ -222,7 +222,7 @@ addEventListener("load", () => {
 
 
 def look(text: str, folder: Path, *, dark: bool) -> None:
-    """Open a page in a headless browser at three widths; fail if something is cut off or unseen.
+    """Open a page in a headless browser at three widths; fail if anything is cut off or invisible.
 
     folder: where the browser may write
     """

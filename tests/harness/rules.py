@@ -1,10 +1,10 @@
-"""Runs rules in a guest: rules.py MODULE..., started by `rule` of guest.sh.
+"""Run rules in a guest: rules.py MODULE..., started by `rule` of guest.sh.
 
-A rule, a function of one of these modules, runs in a process of its own, which begins with all
-modules loaded: to start Python and load them anew takes seconds there.
+A rule is a function of one of these modules. Each runs in a process of its own that starts with all
+modules loaded, because starting Python and loading them takes seconds in a guest.
 
-A line on standard input is `MODULE RULE`. What the rule prints goes to the file `output`, then its
-exit status, as a shell has it, to the pipe `status`, both of the present directory.
+A line on standard input is `MODULE RULE`. The rule's output goes to the file `output`, then its
+exit status, as in a shell, to the pipe `status`, both in the current directory.
 """
 
 import importlib
@@ -28,7 +28,7 @@ def run(module, name: str) -> int:
             os.chdir("/")
             module.run(name)
             code = 0
-        except BaseException:  # noqa: BLE001 - it has to end here
+        except BaseException:  # noqa: BLE001 - it must end here
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,20 +1,21 @@
-"""A second try for tests that fail where time is real, on a machine booted for it.
+"""A second try for tests that fail in real time, on a machine booted for it.
 
-There CPUs are threads of a machine that does other things too, which can hold one up for longer
-than any limit that a test might set. Where time is virtual a guest does the same each time, so a
-second try is for a machine that was lost: what its guest did it does again, what its emulator did
-need not come again. There is no second try after a kernel has complained, a torture has found a
-wrong shot, or something could not be fetched or built.
+In real time, CPUs are threads of a busy machine, which can delay one for longer than any limit that
+a test might set. In virtual time a guest behaves the same each time, so a second try is only for a
+machine that was lost: its guest repeats itself, but its emulator's fault need not recur. There is
+no second try after a splat in the kernel log, after a torture that found a wrong shot, or if
+something could not be fetched or built.
 
-A race that shows in one boot of three passes two times of three, so second tries are counted: what
-the first try found is reported at the end and appended to build/flaky.json, a list of runs with
+A race that shows in one boot of three passes two times of three. Second tries are therefore
+counted: the failures of first tries are reported at the end and appended to build/flaky.json, a
+list of runs with
 
     date, host (kernel release), tests (how many were run), whole (no test was left out by hand),
     second (a list of: test, kernel (release of the guest's, if it had one of the table's
-    machines), failed (first lines of what the first try found))
+    machines), failed (first lines of the first try's failure))
 
-and a run fails whose second tries are over the budget, see `Budget`. With --no-second-try there is
-none at all.
+and a run fails if its second tries exceed the budget, see `Budget`. With --no-second-try there are
+none.
 """
 
 import datetime
@@ -31,27 +32,27 @@ from lab.engines import hibernator, smp, splats, successor
 from lab.kernels import patched
 from machines import Machine, needed_by
 
-# What a machine says after which there is no second try.
+# Output of a machine that rules out a second try.
 COMPLAINTS = re.compile(
     "|".join([*splats.PATTERNS, "splat in the kernel log", "FAIL operations="]), re.MULTILINE
 )
-# A test that needs none of the table's machines boots one of these, or lives in virtual time.
+# A test that needs none of the table's machines boots one of these, or runs in virtual time.
 REAL_TIME = (smp, successor, hibernator)
 SEEN = pytest.StashKey[list[str]]()
-KEPT = 100  # runs of all tests, and as many of parts of them
+KEPT = 100  # runs of all tests, and the same number of partial runs
 LINES = 5  # of a failure
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many second tries are no failure yet."""
+    """Number of second tries that are not yet a failure."""
 
     in_one_run: int = 6
-    of_one_test: int = 1  # in the last runs, this one among them; each counts once
+    of_one_test: int = 1  # in the last runs, including this one; each counts once
     runs: int = 5
 
     def exceeded(self, runs: list[dict]) -> list[str]:
-        """Say what is over the budget in the latest of these whole runs, one line each."""
+        """Return what exceeds the budget in the latest of these whole runs, one line each."""
         second = [{entry["test"] for entry in run["second"]} for run in runs[-self.runs :]]
         found = []
         if len(second[-1]) > self.in_one_run:
@@ -66,7 +67,7 @@ class Budget:
 
 
 def allow(items: Iterable[pytest.Item]) -> None:
-    """Allow a second try: to all in real time, as what boots its own machine; else after a loss."""
+    """Allow a second try: to tests in real time or with their own machine; else after a loss."""
     for item in items:
         item.add_marker(pytest.mark.flaky(reruns=1, condition=_condition(item)))
 
@@ -76,7 +77,7 @@ def _condition(item):
 
 
 def worth_it(item: pytest.Item, error: BaseException | None) -> bool:
-    """Tell whether a test that has failed may have a second try."""
+    """Tell whether a failed test may have a second try."""
     text = [str(error), *item.stash.get(SEEN, [])]
     if isinstance(error, LostVM):
         text.append(error.console)
@@ -95,7 +96,7 @@ def _real_time(item) -> bool:
 
 
 def saw(request: pytest.FixtureRequest, text: str) -> None:
-    """Note what a test's machine has said: a complaint in it forbids a second try."""
+    """Note the output of a test's machine: a complaint in it rules out a second try."""
     request.node.stash[SEEN] = [*request.node.stash.get(SEEN, []), text]
 
 
@@ -105,7 +106,7 @@ def begun(request) -> bool:
 
 
 def entry(test: str, machine: Machine | None, text: str) -> dict:
-    """Sum up what a first try found, as it goes to build/flaky.json."""
+    """Return an entry of build/flaky.json for the failure of a first try."""
     lines = text.splitlines()
     failed = [line[1:].strip() for line in lines if line.startswith("E ")] or lines
     return {"test": test, "kernel": _release(machine), "failed": failed[:LINES]}
@@ -121,7 +122,7 @@ def _release(machine: Machine | None) -> str | None:
 
 
 def record(path: Path, second: list[dict], tests: int, whole: bool) -> list[dict]:
-    """Append a run to build/flaky.json; return the whole runs in it, this one last."""
+    """Append a run to build/flaky.json; return its whole runs, this one last."""
     try:
         runs = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):
@@ -136,7 +137,7 @@ def record(path: Path, second: list[dict], tests: int, whole: bool) -> list[dict
 
 
 def _latest(runs: list[dict]) -> list[dict]:
-    """Return the runs to keep, in their order: those of single tests leave the whole ones there."""
+    """Return the runs to keep, in their order: partial ones do not displace whole ones."""
     left = {True: KEPT, False: KEPT}
     kept = []
     for run in reversed(runs):
@@ -147,7 +148,7 @@ def _latest(runs: list[dict]) -> list[dict]:
 
 
 def tell(terminalreporter, over: list[str]) -> None:
-    """Print what the first tries found that a second one followed, how many, and if too many."""
+    """Print the failures of first tries that a second one followed, and their number."""
     reports = terminalreporter.getreports("rerun")
     if reports:
         terminalreporter.section("failed at the first try")

@@ -1,9 +1,9 @@
-"""Collect tests once, and write down which of them pytest would run by each choice.
+"""Collect tests once, and write which of them pytest would run by each selection.
 
     python3 selections.py FILE DIRECTORY...
 
-FILE becomes a JSON object: "short", "matrix", "quick" -> ids, and "long" -> those of the tests that
-are marked so. Collecting takes long, choosing not.
+FILE becomes a JSON object: "short", "matrix", "quick" -> ids, and "long" -> ids of the tests marked
+so. Collecting takes long, selecting does not.
 """
 
 import json
@@ -17,17 +17,17 @@ CHOICES = ("short", "matrix", "quick")
 
 
 class Selections:
-    """A plug-in of pytest that has every other one choose among copies of what was collected."""
+    """A pytest plug-in that makes all others select from copies of the collected tests."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = {}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session, config, items):
-        """Call this hook, which leaves tests out, as with each of the options."""
+        """Call this hook, which deselects tests, once with each of the options."""
         option = config.option
         for choice in CHOICES if not self.found else ():
-            self.found[choice] = []  # so that the calls below go on to the other plug-ins
+            self.found[choice] = []  # so that the calls below go to the other plug-ins only
             option.matrix, option.quick = choice == "matrix", choice == "quick"
             chosen = list(items)
             config.hook.pytest_collection_modifyitems(session=session, config=config, items=chosen)

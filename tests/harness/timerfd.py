@@ -1,6 +1,6 @@
 """Ticks of a timerfd: timerfd.py INTERVAL_MS COUNT prints two times in ms.
 
-What the ticks that came amount to, at least COUNT of them, and how long they took.
+The first is the time that at least COUNT received ticks stand for; the second is elapsed time.
 """
 
 import ctypes

@@ -1,9 +1,9 @@
-"""Where the time of a run went: the tables at its end, and how long a machine took the last time.
+"""Where a run spent its time: the tables at its end, and the last duration of each machine.
 
-Seconds are of wall time except for `up` and what follows it, which are the guest's own: when its
-first section began, and the longest sections. In virtual time idle seconds cost nothing, so there
-a section's are those in which a CPU was busy: each takes several of wall time. Sums may exceed the
-run: machines run next to tests.
+Seconds are wall time, except for `up` and the columns after it, which are in the guest's own time:
+when its first section began, and the longest sections. In virtual time idle seconds cost nothing,
+so a section's seconds there are those in which a CPU was busy: each takes several seconds of wall
+time. Sums may exceed the run, because machines run in parallel with tests.
 """
 
 import json
@@ -15,18 +15,18 @@ from itertools import pairwise
 from lab.base.cache import cache_dir
 from machines import Boot, Machine
 
-LONGEST = 3  # sections reported of a machine
+LONGEST = 3  # sections reported per machine
 MACHINES, SECTIONS = "machines.json", "sections.json"  # in the cache
 
 
 def sections(machine: Machine, boot: Boot) -> tuple[float, list[tuple[float, str]]]:
-    """Return when a guest's first section began, and (seconds, name) of each, longest first."""
+    """Return when a guest's first section began, and each one's (seconds, name), longest first."""
     stamps = re.findall(
         r"^\[ *([\d.]+)\] @(?:begin@ (\S+)|over@) ([\d.]+)$", boot.kernel_log, re.MULTILINE
     )
     if not stamps:
         return 0, []
-    if stamps[-1][1]:  # lost in this section
+    if stamps[-1][1]:  # the machine was lost in this section
         last = re.findall(r"^\[ *([\d.]+)\]", boot.kernel_log, re.MULTILINE)[-1]
         stamps.append((last, "", stamps[-1][2]))
     found = []
@@ -39,7 +39,7 @@ def sections(machine: Machine, boot: Boot) -> tuple[float, list[tuple[float, str
 
 
 def of_machines(boots: Iterable[tuple[Machine, Boot]]) -> list[str]:
-    """One line for each boot of a machine, the longest first."""
+    """Return one line per boot of a machine, the longest first."""
     lines = ["seconds       up  sections  machine"]
     for machine, boot in sorted(boots, key=lambda pair: -pair[1].seconds):
         up, every = sections(machine, boot)
@@ -50,7 +50,7 @@ def of_machines(boots: Iterable[tuple[Machine, Boot]]) -> list[str]:
 
 
 def of_files(reports: Iterable) -> list[str]:
-    """One line for each file of tests, the longest first; reports as pytest keeps them."""
+    """Return one line per file of tests, the longest first; reports are pytest's."""
     seconds, tests = defaultdict(float), defaultdict(set)
     for report in reports:
         file = report.nodeid.partition("::")[0]
@@ -62,22 +62,22 @@ def of_files(reports: Iterable) -> list[str]:
 
 
 def of_rest(spent: Mapping[str, float]) -> list[str]:
-    """One line for each of the other things that took time, the longest first."""
+    """Return one line per other activity that took time, the longest first."""
     return [f"{spent[what]:7.0f}  {what}" for what in sorted(spent, key=spent.get, reverse=True)]
 
 
 def expected() -> dict[str, float]:
-    """Return the wall time of each machine's boots in the last whole run, by its id."""
+    """Return the wall time of each machine's boots in the last whole run, by id."""
     return _read(MACHINES)
 
 
 def took() -> dict[str, dict[str, float]]:
-    """Return what the sections of machines with several boots took then, by id and name."""
+    """Return the seconds of sections in machines with several boots, by id and name."""
     return _read(SECTIONS)
 
 
 def remember(boots: Mapping[Machine, list[Boot]]) -> None:
-    """Keep both for the next run, except for machines that were lost."""
+    """Keep both for the next run, except for lost machines."""
     whole = {m: every for m, every in boots.items() if not any(boot.lost for boot in every)}
     _write(MACHINES, {m.id: round(sum(b.seconds for b in every), 1) for m, every in whole.items()})
     _write(SECTIONS, {

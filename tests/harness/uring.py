@@ -1,4 +1,4 @@
-"""An io_uring by ctypes, as small as the tests of the user device need it."""
+"""A minimal io_uring through ctypes, for the tests of the user device."""
 
 import ctypes
 import errno
@@ -8,7 +8,7 @@ import struct
 
 SETUP, ENTER = 425, 426
 GETEVENTS, POLL_ADD, URING_CMD = 1, 6, 46
-ASYNC = 16  # flag of a submission: by a thread of io_uring's
+ASYNC = 16  # submission flag: execute in an io_uring thread
 WAIT = 0xD703  # APIC_TIMER_URING_WAIT
 SQ_AT, CQ_AT, SQES_AT = 0, 0x8000000, 0x10000000
 
@@ -16,7 +16,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Ring:
-    """A ring of 64 entries. OSError(ENOSYS, EPERM) where the kernel lets nobody have one."""
+    """A ring of 64 entries. OSError(ENOSYS, EPERM) if the kernel permits none."""
 
     def __init__(self) -> None:
         parameters = (ctypes.c_uint32 * 30)()
@@ -60,7 +60,7 @@ class Ring:
         assert self._call(ENTER, self.fd, 1, 0, 0, None, 0) == 1
 
     def ready(self) -> list[tuple[int, int]]:
-        """Return user_data and result of each command that is complete."""
+        """Return user_data and result of each completed command."""
         found = []
         (head,) = struct.unpack_from("I", self._cq, self._cq_head)
         (tail,) = struct.unpack_from("I", self._cq, self._cq_tail)
@@ -72,7 +72,7 @@ class Ring:
         return found
 
     def wait(self, number: int = 1) -> list[tuple[int, int]]:
-        """Wait until that many more commands are complete."""
+        """Wait until `number` more commands are complete."""
         found = self.ready()
         while len(found) < number:
             try:
@@ -83,7 +83,7 @@ class Ring:
         return found
 
     def close(self) -> None:
-        """Close it: what is pending is cancelled, by and by."""
+        """Close the ring: pending commands are cancelled in the background."""
         for memory in (self._sqes, self._cq, self._sq):
             memory.close()
         os.close(self.fd)
@@ -95,7 +95,7 @@ def moment(expires: int, clock: int = 0, epoch: int = 0) -> bytes:
 
 
 def missing(fd: int) -> bool:
-    """Tell whether this kernel's io_uring has no commands for the device."""
+    """Tell whether this kernel's io_uring lacks commands for the device."""
     ring = Ring()
     ring.submit(fd, WAIT, moment(1))
     ((_, result),) = ring.wait()

@@ -1,9 +1,9 @@
-"""One test result for each KUnit case: in simulated time under UML, and in virtual time.
+"""Each KUnit case is one test result: in simulated time under UML, and in virtual time.
 
-The suites in virtual time take the patched kernel too with --matrix: it is built for that.
+With --matrix the suites in virtual time also run on the patched kernel, which is built for that.
 
-The cases are known from the sources before anything is built, so that one which gives no verdict
-(it was not linked, an earlier one crashed) fails instead of being absent.
+The cases are read from the sources before anything is built, so that a case without a verdict (it
+was not linked, an earlier one crashed) fails instead of being absent.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What is in the background ends with who started it."""
+"""Background machines end together with the process that started them."""
 
 import os
 import signal
@@ -12,8 +12,8 @@ import pytest
 
 TOOLS = Path(__file__).parents[2] / "tools"
 
-# A program that runs two processes in the background, in sessions of their own, as VMs are. As a
-# machine that has not come up, each is started once more.
+# A program that runs two processes in the background, each in its own session, as VMs are. Each is
+# started once more, like a machine that failed to boot.
 RUNS = r"""
 import os, subprocess, time
 from lab.base.background import Background, heed_signals
@@ -34,7 +34,7 @@ with Background(max_workers=2) as background:
 
 @contextmanager
 def program(output: Path, *signals: str):
-    """Run it until it has started both, with signals as `env` is set; kill it in the end."""
+    """Run it until it has started both, with signals set as by `env`; kill it at the end."""
     with open(output, "w") as out:
         argv = ["env", "--default-signal", *signals, sys.executable, "-c", RUNS]
         process = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": str(TOOLS)}, stdout=out)
@@ -59,7 +59,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left(number, tmp_path):
-    """Neither what ran, nor what was started meanwhile, nor what was still to be started."""
+    """Nothing survives: neither running processes, nor new ones, nor those still to be started."""
     with program(tmp_path / "pids") as process:
         process.send_signal(number)
         assert process.wait(60) != 0
@@ -69,7 +69,7 @@ def test_nothing_is_left(number, tmp_path):
 
 
 def test_signals_that_are_ignored_stay_so(tmp_path):
-    """As nohup ignores SIGHUP."""
+    """For example nohup ignores SIGHUP."""
     with program(tmp_path / "pids", "--ignore-signal=HUP") as process:
         process.send_signal(signal.SIGHUP)
         time.sleep(1)

@@ -1,4 +1,4 @@
-"""The benchmark: its arithmetic on made-up rows, and a short run that must not lose a goal."""
+"""The benchmark's arithmetic on made-up rows is right, and a short run loses no goal."""
 
 import json
 import struct
@@ -44,7 +44,7 @@ def test_summary():
     found = figures.summary(Counter(list(range(1, 1001)) + [-5]))
     assert found["n"] == 1001
     assert (found["min"], found["max"]) == (-5, 1000)
-    # 501 of 1001 are 500 or less, and 500 would be too few.
+    # 501 of 1001 values are 500 or less, and 500 of them would be too few.
     assert (found["p50"], found["p99"], found["p999"]) == (500, 990, 999)
     assert found["mean"] == pytest.approx((500500 - 5) / 1001)
     with pytest.raises(ValueError):
@@ -164,7 +164,7 @@ def test_goal_guest():
 
 
 def test_goal_of_threads_by_their_cost():
-    """Who is as late for fewer cycles is better; who is later, or waits for longer, is not."""
+    """Equally late for fewer cycles is better; later, or a longer wait, is not."""
 
     def net(own: tuple[int, int], rival: tuple[int, int]) -> dict[Key, list[int]]:
         device = {"mode": "user", "source": bench_script.LAPIC, "load": "net"}
@@ -181,7 +181,7 @@ def test_goal_of_threads_by_their_cost():
 
 
 def test_goals_say_of_how_many_and_why_not():
-    """A reason is there for what is not met or not measured, and nothing else."""
+    """Goals that are not met or not measured have a reason, and no others."""
 
     def table(value: int) -> str:
         key = Key("user/sleep", "apic_timer", mode="user", source=bench_script.LAPIC)
@@ -206,7 +206,7 @@ def test_goal_chain():
 
 
 def test_decode_chain():
-    """What the tool prints counts only if no record is lost and all stamps are in order."""
+    """The tool's output counts only if no record is lost and all stamps are in order."""
     takes = [step for step in bench_chain.scripts(SIZE)[0].steps if not isinstance(step, str)]
     entry, user = takes[:2]
     assert [take.key.bench for take in takes[:2]] == ["chain/direct/entry", "chain/direct/user"]
@@ -241,7 +241,7 @@ cat $SHARED/bench.json
 
 @pytest.mark.matrix
 def test_without_the_lab():
-    """On the running kernel: that of a guest, which sees this tree."""
+    """It works on the running kernel: here that of a guest, which sees this tree."""
     kernel = kernels.ensure(bench.SERIES)
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in bench.MODULES]
@@ -254,7 +254,7 @@ def test_without_the_lab():
     assert {row["timer"] for row in found["rows"]} == {"apic_timer", "hrtimer_hard"}
 
 
-# As much as there is time for; still, what can be seen of every goal but the loads.
+# As much as there is time for, which still shows every goal except those under loads.
 SIZE = replace(
     SHORT,
     loads=("idle", "net"),
@@ -274,7 +274,7 @@ MEASURED = ("error", "distance", "period", "cost", "guest")
 
 @pytest.fixture(scope="module")
 def measured() -> list[dict]:
-    """Rows of one boot for all."""
+    """Rows of one boot, for all tests."""
     run = bench.in_virtual_time(kernels.ensure(bench.SERIES))
     script = bench_script.join([s for s in bench.plan(SIZE, MEASURED)
                                 if "hrtimer" not in s.name and s.cpus == 1])  # fmt: skip
@@ -282,7 +282,7 @@ def measured() -> list[dict]:
 
 
 def test_a_fresh_timer_belongs_to_its_cpu():
-    """To arm one takes as long on CPU 1 as on CPU 0, whose lock is none of its business."""
+    """Arming one takes as long on CPU 1 as on CPU 0, because it does not use CPU 0's lock."""
     run = bench.in_virtual_time(kernels.ensure(bench.SERIES))
     (script,) = (s for s in bench_cost.scripts(SIZE) if s.cpus == 2)
     found = bench_rows.rows(run(script), kernel=bench.SERIES, engine="qemu-icount", cpus=2)
@@ -292,7 +292,7 @@ def test_a_fresh_timer_belongs_to_its_cpu():
 
 
 def test_chain():
-    """All series of an interrupt and its thread, and what the device makes of the wake-up."""
+    """Measure all series of an interrupt and its thread, and the device's wake-up."""
     run = bench.in_virtual_time(kernels.ensure(bench.SERIES))
     script = bench_script.join(bench.plan(SIZE, ["chain"]))
     found = bench_rows.rows(run(script), kernel=bench.SERIES, engine="qemu-icount", cpus=1)

@@ -1,4 +1,4 @@
-"""Samples of the benchmark are kept, and only as long as nothing has changed."""
+"""Samples of the benchmark are kept only as long as nothing that they depend on changes."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ KEY = Key("error", "apic_timer", source="proxy", mode="exact")
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
-    """A function that runs a script with a module of the contents given, and the runs so far."""
+    """Return a function that runs a script with a module of given contents, and the runs so far."""
     monkeypatch.setattr(kept, "cache_dir", lambda name: tmp_path)
     module, ran = tmp_path / "module.ko", []
 
@@ -33,7 +33,7 @@ def bench(tmp_path, monkeypatch):
 def test_kept(bench, tmp_path):
     bench, ran = bench
     script = Script("error", 7, 1)
-    # One that another benchmark removes meanwhile: listed, and not there.
+    # One removed by another benchmark in the meantime: listed, but not there.
     (tmp_path / "gone").symlink_to("nowhere")
     assert bench(script) == bench(script) == {KEY: Counter({-1: 2, 7: 3})}
     assert ran == [7]

@@ -1,4 +1,4 @@
-"""Guests in Bochs: they repeat, their end is noticed, and the TSC deadline is met to the cycle."""
+"""Guests in Bochs repeat exactly, their end is noticed, and the TSC deadline is met exactly."""
 
 import pytest
 from lab.base.errors import LabError, LostVM
@@ -14,7 +14,7 @@ SHOTS = 300
 
 
 def test_a_panic_is_noticed():
-    """At once, not by the time limit: the kernel has to end the emulator."""
+    """It is noticed at once, not by the time limit: the kernel must end the emulator."""
     kernel = kernels.ensure(bench_bochs.SERIES)
     with pytest.raises(LostVM, match="Bochs ended: .*no resolution") as lost:
         bochs.run(kernel, "echo before\necho c >/proc/sysrq-trigger", timeout=1800)
@@ -28,7 +28,7 @@ def test_too_little_memory_is_refused():
 
 
 def test_a_screen_that_nobody_looks_at():
-    """Bochs draws it several times a second, also when that isn't read."""
+    """Bochs draws the screen several times a second, even if nobody reads it."""
     draw = """
         for i in $(seq 100); do
             head -c 4000 /dev/urandom | dd of=/dev/mem bs=4096 seek=184 2>/dev/null
@@ -40,7 +40,7 @@ def test_a_screen_that_nobody_looks_at():
 
 
 def measure(apic: str) -> rows.Samples:
-    """Return the samples of an APIC mode."""
+    """Return the samples for an APIC mode."""
     guest = bench_bochs.in_bochs(kernels.ensure(bench_bochs.SERIES), bench_bochs.APICS[apic])
     return guest(bench_bochs.script(apic, SHOTS))
 
@@ -52,13 +52,13 @@ def measured() -> dict[str, rows.Samples]:
 
 @pytest.mark.matrix
 def test_repeats(measured):
-    """Everything that was measured, each error of it: the seed is the same."""
+    """Everything measured repeats, down to each error: the seed is the same."""
     assert measure("xapic") == measured["xapic"]
 
 
 @pytest.mark.parametrize("apic", bench_bochs.APICS)
 def test_deadline_is_met(measured, apic):
-    """No exact shot is early or missing, and nearly all are in time."""
+    """No exact shot is early or missing, and nearly all are on time."""
     found = bench_bochs.rows(kernels.ensure(bench_bochs.SERIES), measured[apic])
     print(rows.table(found))
     (exact,) = rows.select(found, bench=f"error/{apic}", mode="exact")
@@ -67,8 +67,8 @@ def test_deadline_is_met(measured, apic):
     assert exact["engine"] == "bochs"
     assert exact["n"] == raw["n"] == rival["n"] == SHOTS
     assert min(exact["min"], raw["min"]) >= 0
-    # Bochs adds to the TSC for a stretch of code at once: what a call takes is not sure, and
-    # nothing of it is taken off.
+    # Bochs advances the TSC for a burst of instructions at once: the cost of a call is uncertain,
+    # and nothing is subtracted for it.
     assert exact["p50"] <= 20
     assert exact["p50"] * 30 < rival["p50"]
 

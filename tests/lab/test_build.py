@@ -1,4 +1,4 @@
-"""Directories of builds: those that stay, and those that go."""
+"""Old builds and the remains of interrupted ones are removed."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""How a directory of the cache appears there at once, and what is left of one that did not."""
+"""A directory appears in the cache atomically, and an interrupted one leaves nothing."""
 
 import pytest
 from lab.base.cache import fresh_dir, is_complete
@@ -16,7 +16,7 @@ def test_all_or_nothing(tmp_path):
 
 
 def test_what_a_killed_process_has_left(tmp_path):
-    """It is removed by the next one; one in use is not, nor that of another directory."""
+    """The next one removes it, but neither one in use nor that of another directory."""
     left, other = tmp_path / ".final.abcd_123", tmp_path / ".final.1.abcd_123"
     for directory in (left, other):
         (directory / "below").mkdir(parents=True)

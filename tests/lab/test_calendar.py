@@ -1,4 +1,4 @@
-"""The results of calendars: their arithmetic on made-up receipts, without booting."""
+"""The arithmetic of calendar results is right on made-up receipts, without booting."""
 
 import pytest
 from lab.bench import calendar_goals, goals, rows
@@ -25,12 +25,12 @@ def test_ends_of_a_thread():
     samples = dict(calendar._of_demo(found(receipts, breaks), "idle"))
     of = {key.bench: counts for key, counts in samples.items()}
     assert of[calendar_goals.TIMEOUT] == {-30: 1, -20: 1}
-    assert of[calendar_goals.RESUMED] == {112: 1}  # nothing follows the other one
+    assert of[calendar_goals.RESUMED] == {112: 1}  # nothing follows the other window
     assert {key.bench for key in samples} >= {f"calendar/dispatch/{unit}" for unit in UNITS}
 
 
 def test_behind_another_thread():
-    """What the second thread got is distinguished by how the window before has ended."""
+    """The second thread's windows are distinguished by how the previous window ended."""
     first, second = (UNITS.index(name) for name in (calendar.FIRST, calendar.SECOND))
     receipts = [receipt(0, first), receipt(1, second), receipt(2, first, TIMED_OUT),
                 receipt(3, second, MISSED), receipt(4, first, TIMED_OUT), receipt(5, second),
@@ -43,7 +43,7 @@ def test_behind_another_thread():
 
 @pytest.mark.parametrize("gap", calendar.GAPS_NS)
 def test_table(gap):
-    """The other thread's windows begin so far behind those of the first one."""
+    """The other thread's windows begin this gap after those of the first."""
     entries = [line.split() for line in calendar.table(gap).decode().splitlines()
                if line.startswith("at ")]  # fmt: skip
     starts = [int(words[1].removesuffix("ns")) for words in entries]
@@ -62,7 +62,7 @@ def gap_rows(gap: int, p99: int, lost: int) -> list[dict]:
 
 
 def test_smallest_gap():
-    """Each larger gap has to be good as well; a window that is lost has no error, and counts."""
+    """Each larger gap must be good as well; a lost window has no error, and counts."""
     good = [*gap_rows(4000, 4, 0), *gap_rows(5000, 3, 0)]
     assert calendar_goals.smallest(good, "idle") == 4000
     assert calendar_goals.smallest([*good, *gap_rows(3000, 900, 0)], "idle") == 4000
@@ -72,7 +72,7 @@ def test_smallest_gap():
 
 
 def test_goals():
-    """What was not measured is not said to be met."""
+    """A goal that was not measured is not reported as met."""
     text = goals.table([], calendar_goals.GOALS)
     assert text.count("not measured") == len(calendar_goals.GOALS)
     text = goals.table(gap_rows(5000, 4, 0), calendar_goals.GOALS)

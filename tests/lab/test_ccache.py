@@ -1,4 +1,4 @@
-"""Compilers that ask ccache first: an object comes from its store only where nothing differs."""
+"""ccache returns a stored object only if nothing that it depends on differs."""
 
 import pytest
 from lab.kernels import ccache, kernels
@@ -9,7 +9,7 @@ COMPILE = ["gcc", "-O2", "-Wp,-MMD,/tree/.a.d", "-c", "-o", "/tree/a.o", "/tree/
 
 @pytest.fixture
 def compiled(tmp_path, monkeypatch):
-    """A function that compiles SOURCE in a new directory, and returns the object and the hits."""
+    """Return a function that compiles SOURCE in a new directory: the object and the hits."""
     store = tmp_path / "store"
     store.mkdir()
     monkeypatch.setattr(ccache, "cache_dir", lambda *_: store)

@@ -1,4 +1,4 @@
-"""`make check` finds places that name another version, kernel or interface than the others."""
+"""`make check` finds places that name a different version, kernel or interface than the rest."""
 
 import importlib.util
 import shutil

@@ -1,4 +1,4 @@
-"""What the demo prints, without booting it: short, the table first, and where to go on."""
+"""The demo's output is short, has the table first and names further reading; nothing is booted."""
 
 from collections import Counter
 

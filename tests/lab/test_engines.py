@@ -1,4 +1,4 @@
-"""The table of engines: options go to the engine that is named, or are refused."""
+"""The table of engines passes options to the named engine, or rejects them."""
 
 import pytest
 from lab.base.errors import LabError

@@ -1,4 +1,4 @@
-"""What is read off a guest whose CPUs have idle states, and the page that is made of it."""
+"""Readings of a guest with idle states are parsed, and made into a page, correctly."""
 
 from lab.run import idle
 
@@ -16,7 +16,7 @@ cycles cpu0 cpu1
 
 
 def test_shares():
-    """Of 10 s, and only those of the time between the two readings."""
+    """Shares are of 10 s, and only of the time between the two readings."""
     assert idle.shares(OUTPUT.splitlines(), 10) == [[0.0, 0.0, 100.0], [5.6, 6.0, 88.4]]
     assert idle.latest(OUTPUT) == "65536..131071"
 

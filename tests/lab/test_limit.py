@@ -1,4 +1,4 @@
-"""What counts as the time of an emulator."""
+"""The time limit of an emulator counts only time in which it could run."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def test_it_ends():
 
 @pytest.mark.parametrize("argv", [["sleep", "100"], SPIN])
 def test_that_it_hangs(argv):
-    """Idle or not."""
+    """Both when idle and when busy."""
     start = time.monotonic()
     with program(*argv) as process:
         with pytest.raises(subprocess.TimeoutExpired):
@@ -43,9 +43,9 @@ def test_that_it_hangs(argv):
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="no CONFIG_SCHED_INFO")
 def test_that_it_has_no_cpu():
-    """Next to one that is not niced it gets a 69th part of the CPU: see sched_prio_to_weight.
+    """Next to a process that is not niced it gets 1/69 of the CPU: see sched_prio_to_weight.
 
-    Where all of this is niced it gets half of it.
+    If the tests themselves are niced it gets half of it.
     """
     with ExitStack() as stack:
         stack.enter_context(program(*SPIN))
@@ -59,7 +59,7 @@ def test_that_it_has_no_cpu():
 
 
 def test_that_a_thread_ends(monkeypatch):
-    """What it had run and waited for is gone then, and is no time for which others idled."""
+    """Its running and waiting times vanish then, and must not count as idle time of the others."""
     times = chain([(0, 0), (500, 500)], repeat((1, 1)))
     monkeypatch.setattr(limit, "_times", lambda pid: next(times))
     with program("sleep", "3") as process:

@@ -1,4 +1,4 @@
-"""The lock: what the lab fetches is what packages.lock has, or it says that it is not."""
+"""The lab fetches what packages.lock lists, or reports the difference."""
 
 import hashlib
 
@@ -13,7 +13,7 @@ OTHER = Package("libc6", "2.41-12", "c" * 64)
 
 
 class Archive:
-    """What is asked of debian.Archive, and the packages that there are."""
+    """A stand-in for debian.Archive, with the available packages."""
 
     suites = ("trixie",)
     there = (NEW, OTHER)
@@ -40,7 +40,7 @@ class Archive:
 
 @pytest.fixture
 def locked(tmp_path, monkeypatch):
-    """A function that locks packages of the root "some", and what unpacks that root."""
+    """Return a function that locks packages of the root "some", and one that unpacks it."""
     monkeypatch.setattr(lock, "LOCK", tmp_path / "packages.lock")
     monkeypatch.setattr(unpacked, "Archive", Archive)
     monkeypatch.setattr(unpacked, "cache_dir", lambda *parts: tmp_path)
@@ -66,7 +66,7 @@ def test_line_that_is_none_of_a_lock(line):
     with pytest.raises(LabError, match=r"packages\.lock:3: neither a root nor a package"):
         lock.parse(f"# a lock\n[some: trixie]\n{line}\n")
     with pytest.raises(LabError, match="packages.lock:1: "):
-        lock.parse(f"{' '.join(OTHER)}\n")  # of no root
+        lock.parse(f"{' '.join(OTHER)}\n")  # part of no root
 
 
 def test_lock_of_this_tree():
@@ -88,7 +88,7 @@ def test_locked_packages_are_unpacked_once(locked, capsys):
 
 
 def test_package_that_is_gone(locked, capsys):
-    """The newest are taken, once, which is said, there and in the header of results."""
+    """The newest are used, once, with a message there and in the results' header."""
     root = locked(OLD, OTHER)
     first = root()
     said = [line for line in capsys.readouterr().err.splitlines() if "not as locked" in line]
@@ -102,14 +102,14 @@ def test_other_packages_other_root(locked):
     first = locked(OLD, OTHER)()
     second = locked(NEW, OTHER)()
     assert first != second
-    # The first was made of the newest, too, and so are the samples that it gives.
+    # The first was made of the newest too, and so were its samples.
     assert lock.identity(first) == lock.identity(second)
     (second / lock.RECORD).write_text("# for x\n" + " ".join(OLD))
     assert lock.identity(first) != lock.identity(second)
 
 
 def test_kernel_of_before_the_lock(tmp_path, monkeypatch):
-    """It stays in use while it and its compiler are those that are locked."""
+    """It stays in use as long as it and its compiler match the lock."""
     monkeypatch.setattr(lock, "LOCK", tmp_path / "packages.lock")
     monkeypatch.setattr(kernels, "cache_dir", lambda *parts: tmp_path)
     root = tmp_path / "6.1-6.1.0-56-amd64"

@@ -1,4 +1,4 @@
-"""What is reported of a guest that has to be killed."""
+"""The report on a guest that had to be killed says what it was doing."""
 
 import pytest
 from lab.base.errors import LostVM
@@ -7,7 +7,7 @@ from lab.kernels import kernels
 
 pytestmark = pytest.mark.long
 
-SECONDS = 8  # enough to boot in, most often; nothing depends on it
+SECONDS = 8  # usually enough to boot; nothing depends on it
 
 
 @pytest.mark.flaky(reruns=0)
@@ -19,7 +19,7 @@ def test_what_it_was_at():
 
 
 def test_a_panic_is_shown():
-    """However much the script has printed."""
+    """It is shown after any amount of output from the script."""
     script = "seq 1000\necho c >/proc/sysrq-trigger"
     with pytest.raises(LostVM) as lost:
         virtual.run(kernels.ensure("6.1"), script)

@@ -1,4 +1,4 @@
-"""The arithmetic of the table that ends a run with --matrix."""
+"""The table that ends a run with --matrix has the right counts."""
 
 import json
 

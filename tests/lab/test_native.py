@@ -1,4 +1,4 @@
-"""What is measured in processes on this machine becomes rows, and where goals stand by them."""
+"""Measurements in processes on this machine become rows, and goals are judged by these."""
 
 import subprocess
 
@@ -33,7 +33,7 @@ def test_queue(program):
 
 
 def test_caches():
-    """Of a machine that reports none there is no goal of loads."""
+    """A machine that reports no caches has no goal for loads."""
     assert all(kib > 0 for kib in native.caches().values())
 
 
@@ -52,7 +52,7 @@ ROWS = [
 
 
 def test_goals():
-    """A shift is no operation among others; a ring that fills a cache has no goal."""
+    """A shift is not judged as an operation; a ring that fills a cache has no goal."""
     stand = [goal.stands(ROWS) for goal in native_goals.GOALS]
     assert [found.met for found in stand] == [True, True, False, True]
     assert stand[2].measured == "1 of 2 rows; widest 0.2 %: b"

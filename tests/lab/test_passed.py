@@ -1,4 +1,4 @@
-"""Files that a check has passed are not looked at again, until anything has changed."""
+"""Files that a check has passed are not checked again until something changes."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from lab.base.cache import cache_dir
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """Return a directory with two sources and a tool, and a cache of its own."""
+    """Return a directory with two sources and a tool, and a separate cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("a.c", "b.c", "tool"):
         (tmp_path / name).write_text(f"{name}\n")
@@ -19,7 +19,7 @@ def tree(tmp_path, monkeypatch):
 
 
 def looked_at(tree, *options, finds="", meanwhile=lambda: None):
-    """List the files that a check is asked to look at."""
+    """List the files that a check is asked to judge."""
     asked = []
 
     def check(files):
@@ -49,13 +49,13 @@ def test_other_options(tree):
 
 
 def test_what_failed(tree):
-    """All that it was found next to are looked at again, as nobody says which file it was."""
+    """All files of that call are checked again, because the check does not name the bad one."""
     assert looked_at(tree, finds="a.c: wrong\n") == ["a.c", "b.c"]
     assert looked_at(tree) == ["a.c", "b.c"]
 
 
 def test_changed_meanwhile(tree):
-    """The check may have read either."""
+    """The check may have read either version."""
     looked_at(tree, meanwhile=lambda: (tree / "a.c").write_text("other\n"))
     assert looked_at(tree) == ["a.c"]
     (tree / "a.c").write_text("a.c\n")
@@ -69,7 +69,7 @@ def test_forgotten(tree):
     os.utime(mark, (old, old))
     (tree / "a.c").write_text("other\n")
     (tree / "b.c").write_text("other\n")
-    # One that another check removes meanwhile: listed, and not there.
+    # One removed by another check in the meantime: listed, but not there.
     (cache_dir("passed") / "gone").symlink_to("nowhere")
     looked_at(tree)
     assert not mark.exists()

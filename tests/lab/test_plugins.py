@@ -1,4 +1,4 @@
-"""Plug-ins of the lab's QEMU: a cache model and a spy of ports, against what is known."""
+"""The lab's QEMU plug-ins agree with known facts: cache model, port recorder, and profile."""
 
 import ctypes
 import json
@@ -27,7 +27,7 @@ L1I, L1D, L2, L3, TLB = range(5)
 WALK, PAGES = 20, 64
 COSTS = {L1D: 0, L2: 10, L3: 30}
 OPEN, CLOSED, EACH, REFRESH = 60, 100, 7800, 350
-LATER = 1000  # cycles: memory is not refreshed then
+LATER = 1000  # cycles: memory is not being refreshed then
 
 
 class Counts(ctypes.Structure):
@@ -50,7 +50,7 @@ def model(tmp_path):
 
 
 def lap(model, lines, first=L1D) -> Counter:
-    """Access lines; count by how long that takes."""
+    """Access lines; count the accesses by duration."""
     return Counter(model.model_access(first, line, LATER) for line in lines)
 
 
@@ -62,7 +62,7 @@ def misses(model) -> list[int]:
     (16, L1D), (32, L1D), (48, L2), (256, L2), (384, L3), (4096, L3),
 ])  # fmt: skip
 def test_walk(model, kib, where):
-    """What is walked through again is in the smallest cache that has room for all of it."""
+    """A repeated walk finds its lines in the smallest cache that has room for all of them."""
     lines = range(kib * 16)
     lap(model, lines)
     assert set(lap(model, lines)) == {COSTS[where]}
@@ -79,7 +79,7 @@ def test_walk_through_more_than_there_is(model):
 
 @pytest.mark.parametrize("nodes, missed", [(8, 0), (9, 9)])
 def test_lines_of_one_set(model, nodes, missed):
-    """A line more than ways, and the one that is needed next has always just been replaced."""
+    """With one line more than ways, the line needed next has always just been replaced."""
     lines = [i * 64 for i in range(nodes)]
     lap(model, lines)
     before = misses(model)[L1D]
@@ -94,7 +94,7 @@ def test_code_and_data_share_all_but_the_first(model):
 
 
 def test_memory(model):
-    """A row that is open, another of its bank, and a refresh that is waited for."""
+    """Access an open row, another row of its bank, and wait for a refresh."""
     model.model_enable(False)
     assert lap(model, range(128)) == {CLOSED: 1, OPEN: 127}
     assert lap(model, [128 * 8, 0]) == {CLOSED: 2}
@@ -108,20 +108,20 @@ def translated(model, pages) -> list[int]:
 
 
 def test_tlb(model):
-    """A walk, and the entry: 8 of them in a line, which is in the caches like any other."""
+    """A miss costs a page walk and the entry; a line holds 8 entries, and is cached like others."""
     assert translated(model, range(9)) == [WALK + CLOSED, *[WALK] * 7, WALK + OPEN]
     assert translated(model, range(9)) == [0] * 9
     assert misses(model)[TLB] == 9 and misses(model)[L1D] == 2
     translated(model, range(PAGES))
     assert set(translated(model, range(PAGES))) == {0}
     translated(model, [PAGES])
-    assert translated(model, [0]) == [WALK]  # its set had four others since
+    assert translated(model, [0]) == [WALK]  # four others have used its set since
     model.model_flush_all()
     assert translated(model, [PAGES]) == [0]
 
 
 def test_tlb_without_caches(model):
-    """It is one all the same; the entry is in memory."""
+    """A TLB exists all the same; the entry is in memory."""
     model.model_enable(False)
     assert translated(model, [3, 3]) == [WALK + CLOSED, 0]
 
@@ -135,7 +135,7 @@ def test_flush(model):
 
 
 def test_another_interface():
-    """One line says what is wrong, and names the plug-in; nothing is left of it."""
+    """One line names the fault and the plug-in; nothing is left of it."""
     with pytest.raises(LabError) as error:
         plugins.plugin("ports", ("-DPLUGIN_VERSION=99",))
     assert re.fullmatch(r"the lab's QEMU does not take the plug-in ports: plugin requires API "
@@ -160,15 +160,15 @@ def test_symbols():
 
 
 def test_loop_row():
-    """The first read at or after each target; what is behind the loop is no read of it."""
+    """The first read at or after each target counts; an RDTSC after the loop is not a read."""
     symbols = Symbols("10 t shot [apic_measure]\n20 t wait_rdtsc [apic_measure]\n")
     window = Window()
-    for start in (0, 5000, 10_000):  # the first one is not counted
+    for start in (0, 5000, 10_000):  # the first shot is not counted
         window.records.append(("t", Record(0x10, start, 0)))
         window.records += [("t", Record(0x20, start + 10 * n, n)) for n in range(200)]
         window.records.append(("t", Record(0x28, start + 2000, 200)))
     row = modelled.loop_row(Loop("rdtsc"), window, symbols, 2)
-    # After n reads it is 11 n: for targets 1,000 and 1,001 ahead 1,001.
+    # After n reads the time is 11 n: 1,001 for targets 1,000 and 1,001 ahead.
     assert row["first"] == [1, 0]
     with pytest.raises(LabError, match="saw 2 shots of 3"):
         modelled.loop_row(Loop("rdtsc"), window, symbols, 3)
@@ -183,7 +183,7 @@ def test_ports_between():
 
 
 def test_profile_table():
-    """Per event, by module and by function; what is below the kernel is of programs."""
+    """The table is per event, by module and by function; low addresses are those of programs."""
     a, b = profile.KERNEL + 0x10, profile.KERNEL + 0x20
     symbols = Symbols(f"{a:x} T first\n{b:x} t second [m]\n")
     (window,) = profile.parse(
@@ -200,7 +200,7 @@ def test_profile_table():
     assert text.endswith("        10.5         2 others")
 
 
-# All that a report has, and less of each.
+# Everything that a report has, in smaller numbers.
 SIZE = {"shots": 200, "expiries": 300}
 TIMERS = {name: replace(timer, count=8000) if timer.count else timer
           for name, timer in modelled.TIMERS.items()}  # fmt: skip
@@ -217,7 +217,7 @@ MEASURE = report.MEASURE.format(size="--brief --shots 100")
 
 
 def spied_upon():
-    """Run a guest in which plug-ins look at ports and caches."""
+    """Run a guest in which plug-ins observe ports and caches."""
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
     files = {"apic-timer": tool.tool(), **{f"usr/bin/{name}": user.program(kernel, name)
@@ -238,7 +238,7 @@ def spied():
 
 @pytest.fixture(scope="module")
 def seen(spied):
-    """What was seen of it."""
+    """What the plug-ins saw."""
     files = spied.files
     symbols = Symbols(files["symbols"].decode())
     log = [Access.parse(line) for line in files["ports"].decode().splitlines()]
@@ -259,9 +259,9 @@ def test_the_same_bytes(spied):
 
 
 def test_each_access_is_seen(seen):
-    """tests/user/ports.c, with what its last three read."""
+    """All accesses of tests/user/ports.c are recorded, with the values of its last three reads."""
     read = [int(word) for word in re.search(r"^(\d+) (\d+) (\d+)$", seen.output, re.M).groups()]
-    # The rest is the serial port that it prints to.
+    # The others are to the serial port that it prints to.
     found = [(a.way, a.port, a.size, a.value) for a in ports.between(seen.ports, "ports", "end")
              if 0x80 <= a.port <= 0x87]  # fmt: skip
     assert found == [
@@ -274,7 +274,7 @@ def test_each_access_is_seen(seen):
 
 
 def test_a_reading_of_the_clock(seen):
-    """Each register's number, and then what it has: by the kernel's driver."""
+    """The kernel's driver writes each register's number, then reads its contents."""
     clock = [a for a in ports.between(seen.ports, "clock", "end")
              if a.port in (ports.INDEX, ports.DATA)]  # fmt: skip
     assert len(clock) >= 14
@@ -289,9 +289,9 @@ def test_a_reading_of_the_clock(seen):
 @pytest.mark.parametrize("walk, expected", [("warm", 256), ("l2", 3 * 1024), ("none", 256),
                                             ("flushed", 2 * 256)])  # fmt: skip
 def test_a_walk_in_a_guest(seen, walk, expected):
-    """tests/user/walk.c: as many misses as lines, in each lap that finds them gone."""
+    """tests/user/walk.c has one miss per line, in each lap after which the lines are gone."""
     window = seen.written.windows[walk]
-    walks = window.misses[TLB] if walk == "none" else 0  # each to an entry, in memory then
+    walks = window.misses[TLB] if walk == "none" else 0  # each for an entry, then in memory
     assert expected <= window.misses[L1D] - walks <= expected + 16
     if walk == "l2":
         assert 1024 <= window.misses[L2] - window.misses[L1I] <= 1024 + 16
@@ -303,14 +303,14 @@ def test_a_walk_in_a_guest(seen, walk, expected):
 
 
 def test_guest_and_plugin_agree(seen):
-    """Without what the model adds, the plug-in finds the guest's own figures.
+    """Without the cycles that the model adds, the plug-in's figures are the guest's own.
 
-    The handler is given the TSC as it will be behind the call of it, which takes `call`.
+    The handler gets the TSC as it will be after its call, which takes `call`.
     """
     for name in ("100-nop", "15-cpuid-off", "100-nop-walk-l1", "100-nop-flush", "15-nop-stored"):
         told = json.loads(seen.files[f"{name}.json"])
         every = list(modelled.expiries(seen.written.windows[name], seen.symbols))
-        # A sample has the body of the expiry before.
+        # A sample has the body of the previous expiry.
         calls = {e.stored.executed - e.now.executed - body
                  for e, body in zip(every, told["first_bodies"], strict=False)}  # fmt: skip
         assert len(told["first_bodies"]) > 200 and len(calls) == 1, name
@@ -322,7 +322,7 @@ def test_guest_and_plugin_agree(seen):
 
 
 def test_profile_and_model_agree(seen):
-    """Both see the same guest: each interrupt is a call, and no instruction is missing."""
+    """Both see the same guest: each interrupt is one call, and no instruction is missing."""
     (entry,) = re.findall(r"^: watch (\w+)$", seen.files["caches"].decode(), re.M)
     symbols = Symbols(f"{entry} T {modelled.ENTRY}\n{seen.files['symbols'].decode()}")
     handler = Symbol("expired", "apic_measure")
@@ -332,13 +332,14 @@ def test_profile_and_model_agree(seen):
         jumps = sum(kind == "w" for kind, _ in model.records)
         assert window.calls[Symbol(modelled.ENTRY, "")] == jumps > 300
         assert 300 <= window.calls[handler] <= jumps
-        # Up to the last RDTSC; the window goes on for some thousand until the end is reported.
+        # Up to the last RDTSC; the window lasts some thousand instructions more, until the end is
+        # reported.
         last = model.records[-1][1].executed
         assert 0 <= sum(window.instructions.values()) - last < last / 10
 
 
 def test_loops(seen):
-    """Errors are a saw-tooth as long as the loop; without caches each turn fetches its lines."""
+    """Errors form a saw-tooth of the loop's length; uncached, each iteration fetches its lines."""
     warm, across = seen.rows["loop"]["rows"]
     assert (warm["min"], warm["max"]) == (0, 4) and warm["period"] == 5
     cold, cold_across = seen.rows["loop-off"]["rows"]
@@ -352,20 +353,20 @@ def test_timers(seen):
     on, off, walk, flush = (seen.rows[name] for name in (
         "100-nop", "15-cpuid-off", "100-nop-walk-l1", "100-nop-flush"))  # fmt: skip
     assert on["added"]["p50"] < walk["added"]["p50"] < off["added"]["p50"]
-    # It is the instrument that was flushed, and not the way to it.
+    # The instrument was flushed, but not the way to it.
     assert on["added"]["p50"] == 0 and on["body"]["p50"] + 4 * OPEN <= flush["body"]["p50"]
     assert off["caches"] == "off" and walk["caches"] == "after a walk through 64 KiB"
 
 
 def test_exact_waits_less_in_the_model(seen):
-    """What is added on the way to the wait, the wait is shorter by: the error stays a turn."""
+    """The wait gets shorter by the cycles added before it: the error stays below an iteration."""
     for name in ("100-nop-exact", "100-nop-walk-exact"):
         told = json.loads(seen.files[f"{name}.json"])
         every = list(modelled.expiries(seen.written.windows[name], seen.symbols))
         length = modelled.turn(every)
         assert length == 3  # module/core/hw/spin.h
         for e, error in zip(every, told["first"], strict=True):
-            # With nothing added it comes out as in the guest.
+            # With nothing added the error is the guest's.
             plain = modelled.Expiry(without(e.entry), tuple(map(without, e.dispatch)),
                                     without(e.stored))  # fmt: skip
             assert modelled.exact_error(plain, error, length) == error
@@ -377,7 +378,7 @@ def test_exact_waits_less_in_the_model(seen):
 
 
 def test_exact_that_is_late():
-    """Of what was added more than there was to wait for it is late by the rest."""
+    """If more was added than there was to wait, the handler is late by the rest."""
 
     def expiry(added: int) -> modelled.Expiry:
         pauses = [Record(0x20, 405 + 8 * n, added) for n in range(200)]
@@ -385,20 +386,20 @@ def test_exact_that_is_late():
         return modelled.Expiry(Record(0, 0, 0), (Record(0x10, 300, added), *pauses, *last),
                                Record(0x40, 3000, added))  # fmt: skip
 
-    # The guest reads the TSC last a cycle after its moment, which is 2,508 after the interrupt.
+    # The guest's last read of the TSC is a cycle after its moment, 2,508 after the interrupt.
     assert [modelled.exact_error(expiry(added), 1, 3) for added in (0, 3, 4, 1000)] == [1, 1, 2, 1]
     assert modelled.exact_error(expiry(3000), 1, 3) == 405 + 3000 - 2508 + 8
 
 
 def without(record: Record) -> Record:
-    """Return what it was in the guest."""
+    """Return the record without added cycles, as in the guest."""
     return Record(record.address, record.executed, 0)
 
 
 def test_artefact(seen):
-    """8 samples fill a line: each eighth is slow to store, and none where they are counted.
+    """8 samples fill a line: every eighth is slow to store, and none if they are only counted.
 
-    512 fill a page: of those that begin a line, these are the slowest.
+    512 fill a page: among those that begin a line, the first of a page is the slowest.
     """
     stored, counted = seen.rows["15-nop-stored"], seen.rows["15-nop-counted"]
     assert stored["body_period"] == 8 and stored["body_repeats"] > 0.5
@@ -424,7 +425,7 @@ def test_series_as_the_program_has_it():
 
 
 def test_steps():
-    """Each eighth is 30 more, and of these each 64th 20 more again; noise is not."""
+    """Every eighth is 30 more, and every eighth of these 20 more again; noise is no step."""
     values = [80 + 30 * (n % 8 == 5) + 20 * (n % 512 == 261) + 500 * (n % 97 == 0)
               for n in range(20_000)]  # fmt: skip
     assert (series.slowest(values, 8), series.slowest(values, 512)) == (5, 261)
@@ -433,7 +434,7 @@ def test_steps():
 
 
 def test_the_page(seen, tmp_path):
-    """All that `make report` has, of these guests and this machine, in less time."""
+    """The page has all that `make report` has, from these guests and this machine, in less time."""
     for name in ("modelled", "virtual-time"):
         (tmp_path / "rows" / name).mkdir(parents=True)
         (tmp_path / f"rows/{name}/left-over.json").touch()
@@ -448,7 +449,7 @@ def test_the_page(seen, tmp_path):
     assert (
         f"{seen.rows['15-cpuid-off']['error']['p50']:,}" in text and f"{log['accesses']:,}" in text
     )
-    # What is taken away is missed.
+    # Missing rows are noticed.
     for name in ("modelled/loop-off", "virtual-time/chain", "this-machine/cycles"):
         (tmp_path / f"rows/{name}.json").unlink()
     subprocess.run([tool.tool(), "report", "--draw", tmp_path], check=True)
@@ -461,7 +462,7 @@ def test_the_page(seen, tmp_path):
 @pytest.mark.matrix
 @pytest.mark.flaky(reruns=0)
 def test_whole_report(tmp_path):
-    """As `make report` makes it: complete, in time, and in a browser."""
+    """`make report` makes a complete page, in time, that renders in a browser."""
     started = time.monotonic()
     assert report.main(tmp_path) == 0
     print(f"{time.monotonic() - started:.0f} s")

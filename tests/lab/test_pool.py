@@ -1,4 +1,4 @@
-"""How many machines run at a time, without booting one."""
+"""The number of machines that run at once is right; nothing is booted."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def nothing(machines):
 
 
 def only(pool: Pool, machine):
-    """Wait for the one boot of a machine."""
+    """Wait for a machine's only boot."""
     (share,) = pool.shares(machine)
     return pool.get(share)
 
@@ -31,7 +31,7 @@ def test_one_less_until_somebody_waits():
         return Boot(1, Result("ok", "", "", ""), None)
 
     def number_begun(wanted: int) -> bool:
-        """Wait for that many to have begun, and then for one too many."""
+        """Wait until that many have begun, and a while longer for one too many."""
         limit = time.monotonic() + 60
         while len(begun) < wanted and time.monotonic() < limit:
             time.sleep(0.01)
@@ -55,7 +55,7 @@ def test_one_less_until_somebody_waits():
 
 
 def test_longest_first():
-    """Those not known before all others, in the order of the table."""
+    """Unknown ones come before all others, in the order of the table."""
     begun = []
 
     def boot(machine, sections):
@@ -95,7 +95,7 @@ def test_virtual_time_takes_what_is_left():
 
 
 def test_all_is_built_before():
-    """At once, and not by who is niced: tests that need the same modules wait for that."""
+    """The build is immediate and not niced: tests that need the same modules wait for it."""
     done = []
 
     def boot(machine, sections):
@@ -135,7 +135,7 @@ def test_what_cannot_be_built_is_left_to_its_machine(monkeypatch):
 
 
 def test_nothing_is_begun_for_no_machine():
-    """As where only tests run that boot none."""
+    """For example if only tests run that boot no machine."""
     prepared = []
     pool = Pool(nothing, workers=2, prepare=prepared.append)
     pool.plan([], [])
@@ -146,7 +146,7 @@ def test_nothing_is_begun_for_no_machine():
 
 
 def test_no_two_sections_of_one_name():
-    """Else a test would be given what the other one's section left behind."""
+    """Otherwise a test would get the outcome of the other one's section."""
     one, two = TABLE[:2]
     pool = Pool(lambda machine, sections: Boot(1, Result("ok", "", "", ""), None))
     pool.plan([Section(one, "a.test", ""), Section(one, "b.test", ""),
@@ -165,7 +165,7 @@ def lengths(shares, seconds) -> list[float]:
 
 
 def test_sections_are_shared_out():
-    """Each once, in their order, and so that the boots end at about the same time."""
+    """Each runs once, in order, and the boots end at about the same time."""
     seconds = {section.name: 1.0 for section in MANY} | {"test_7": 30.0}
     shares = share_out(BUSY, MANY, seconds)
     assert len(shares) == BUSY.boots == 2
@@ -176,7 +176,7 @@ def test_sections_are_shared_out():
     assert sorted(s.name for share in shares for s in share.sections) == sorted(
         section.name for section in MANY
     )
-    # Of those that are not known each counts as an average one: 10 s here.
+    # Unknown sections count as average ones: 10 s here.
     shares = share_out(BUSY, MANY, {"test_0": 10, "gone": 10})
     assert [len(share.sections) for share in shares] == [20, 20]
     more = [Section(BUSY, f"test_{number}", "true") for number in range(200)]
@@ -184,7 +184,7 @@ def test_sections_are_shared_out():
 
 
 def test_one_boot_is_enough():
-    """For a machine that is said to need no more; where there is little to do, or nothing."""
+    """For a machine limited to one; and where there is little or nothing to do."""
     seconds = {section.name: 100.0 for section in MANY}
     other = next(machine for machine in TABLE if machine.boots == 1)
     few = {section.name: 0.4 for section in MANY}
@@ -194,7 +194,7 @@ def test_one_boot_is_enough():
 
 
 def test_each_share_is_a_boot():
-    """Begun in the order of their own lengths; and an outcome is looked for in its own."""
+    """They begin in order of their own lengths, and outcomes are found in the right one."""
     begun = []
 
     def boot(machine, sections):
@@ -219,7 +219,7 @@ def test_each_share_is_a_boot():
     assert {m: [b.seconds for b in boots] for m, boots in pool.ended().items()} == {
         BUSY: [7, 7], other: [7], short: [7],
     }  # fmt: skip
-    # One that fails runs alone, and a second boot is none of those that were planned.
+    # A failed section runs alone, in a second boot that was not planned.
     pool.again(pool.share(MANY[5]), MANY[5])
     assert begun[4] == (BUSY, ["test_5"])
     assert len(pool.boots) == 5 and len(pool.ended()[BUSY]) == 2

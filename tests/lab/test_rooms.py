@@ -1,4 +1,4 @@
-"""The rooms of the module and of the lab: what points up is found, and so are circles."""
+"""tools/rooms.py finds upward and circular references between rooms of the module and the lab."""
 
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ def test_includes(tmp_path):
 
 
 def test_other_modules_know_public_headers_only(tmp_path):
-    """However the include is spelt: <...> finds what the compiler's -I has, ".." what it likes."""
+    """Both forms of include are found: <...> searches the compiler's -I, ".." goes anywhere."""
     modules = write(tmp_path, {
         "include/linux/apic_timer.h": "",
         "include/linux/apic_clock.h": "",
@@ -96,7 +96,7 @@ def test_nothing_is_built(tmp_path):
 
 
 def test_links(tmp_path):
-    """A call that no include shows: of a function that the file declares itself."""
+    """A call without an include is found: of a function that the caller's file declares."""
     write(tmp_path, {
         "core/lib/queue.c": "int queue_len;\nint queue_first(void) { return queue_len; }\n",
         "core/tsc/tsc.c": "int queue_first(void);\nint elsewhere(void);\n"
@@ -108,7 +108,7 @@ def test_links(tmp_path):
     })  # fmt: skip
     for source in tmp_path.rglob("*.c"):
         subprocess.run(["cc", "-c", source, "-o", source.with_suffix(".o")], check=True)
-    # What the objects are linked to has every symbol, and says nothing of who uses it.
+    # The linked object has every symbol, and does not show who uses it.
     shutil.copy(tmp_path / "core/tsc/tsc.o", tmp_path / "core/apic_timer.o")
     assert rooms.links(tmp_path) == [
         "module/clock (objects): circle: map -> skew -> map",

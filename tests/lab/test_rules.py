@@ -1,4 +1,4 @@
-"""What a rule says and how it ends reaches the guest's script: harness/rules.py."""
+"""A rule's output and exit status reach the guest's script: harness/rules.py."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def killed():
 
 @pytest.fixture
 def rule(scratch):
-    """Return what runs a rule: (exit status, what it printed)."""
+    """Return a function that runs a rule: (exit status, output)."""
     (scratch / "module.py").write_text(MODULE)
     os.mkfifo(scratch / "status")
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The second try of tests that failed, and the second boot of machines, without booting one."""
+"""Failed tests get a second try, and lost machines a second boot; nothing is booted here."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ FIRST, SECOND = (Section(MACHINE, name, "true") for name in ("first", "second"))
 
 @pytest.fixture
 def pool():
-    """Where two sections are asked of a machine; returns what is booted, too."""
+    """Return a pool with two sections for a machine, and the list of what it boots."""
     booted, lost = [], []
 
     def boot(machine, sections):
@@ -79,7 +79,7 @@ def test_a_second_loss_is_final(pool):
     ({"args": ["tests/lab"]}, False),
 ])  # fmt: skip
 def test_runs_that_are_whole(how, whole):
-    """Only these say how often a test needs a second try; one that was ended by Ctrl-C does not."""
+    """Only whole runs show how often a test needs a second try; Ctrl-C ends one early."""
     option = dict.fromkeys(("keyword", "markexpr", "deselect", "lf", "quick"))
     option |= {name: how[name] for name in how if name in option}
     config = SimpleNamespace(args=how.get("args", ["tests"]), option=SimpleNamespace(**option),
@@ -90,7 +90,7 @@ def test_runs_that_are_whole(how, whole):
 
 
 def worth_it(engine, error, seen=()):
-    """Ask for a test of a machine of an engine."""
+    """Call worth_it() for a test of a machine with an engine."""
     (machine,) = some(engine=engine, kernel="6.1", cpus=2, source="proxy", append="", brief=False)
     item = SimpleNamespace(callspec=SimpleNamespace(params={"machine": machine}),
                            stash={second_try.SEEN: list(seen)})  # fmt: skip
@@ -107,7 +107,7 @@ def test_where_time_is_virtual_after_a_loss_only():
 
 
 def test_none_without_a_machine():
-    """What boots none where time is real does the same again."""
+    """A test that boots no real-time machine would only repeat itself."""
     for module, allowed in ((SimpleNamespace(smp=smp), True), (SimpleNamespace(smp=None), False)):
         item = SimpleNamespace(module=module, stash={})
         assert second_try.worth_it(item, AssertionError("too late")) == allowed
@@ -124,12 +124,12 @@ COMPLAINTS = [
 
 @pytest.mark.parametrize("complaint", COMPLAINTS)
 def test_none_after_a_complaint(complaint):
-    """Wherever it stands: where the failure tells it, or only on the machine's own log."""
+    """Anywhere: in the failure's text, or only in the machine's own log."""
     late = AssertionError("too late")
     assert worth_it("smp", late, ["all is well", ""])
     assert not worth_it("smp", AssertionError(f"VM: exit status 1\n{complaint}\n"))
     assert not worth_it("smp", late, ["output", f"[    3.2] {complaint}\nmore\n"])
-    # Further up than what is shown of a console
+    # Further up than the part of a console that is shown
     lost = LostVM("no verdict", f"{complaint}\n" + "calls\n" * 100)
     assert complaint not in str(lost)
     assert not worth_it("smp", lost) and not worth_it("virtual", lost)
@@ -148,14 +148,14 @@ def test_budget():
     assert line.startswith("4 tests needed")
     (line,) = budget.exceeded([run_with("a"), none, none, none, run_with("b", "a")])
     assert line.startswith("a needed a second try in 2 of 5 runs")
-    # Twice in one run is once; what was before these runs, or is over, is forgotten.
+    # Twice in one run counts once; runs before the last ones, and old tests, are forgotten.
     assert not budget.exceeded([run_with("a", "a")])
     assert not budget.exceeded([run_with("a"), none, none, none, none, run_with("a")])
     assert not budget.exceeded([run_with("a"), run_with("a"), none])
 
 
 def test_runs_of_parts_push_no_whole_run_out(tmp_path):
-    """The budget is about whole runs: single tests may be run any number of times between them."""
+    """The budget covers whole runs: single tests may run any number of times in between."""
     file = tmp_path / "build/flaky.json"
     for number in range(second_try.KEPT + 5):
         second_try.record(file, [], tests=number, whole=True)
@@ -184,7 +184,7 @@ def test_late():
 
 
 def test_second_tries_are_counted(tmp_path):
-    """A pytest of its own: build/flaky.json, the count at the end, the budget, the option."""
+    """A nested pytest shows build/flaky.json, the count at the end, the budget and the option."""
     for directory in ("tests", "tests/harness", "tests/lab"):
         (tmp_path / directory).mkdir()
     shutil.copy(TESTS / "conftest.py", tmp_path / "tests")
@@ -210,7 +210,7 @@ def test_second_tries_are_counted(tmp_path):
     assert first["failed"][0] == "AssertionError: too late"
     assert runs()[0]["tests"] == 1
 
-    status, text = run("tests", "-k", "late")  # a part of the tests is no measure
+    status, text = run("tests", "-k", "late")  # a part of the tests does not count
     assert status == 0 and [run["whole"] for run in runs()] == [True, False], text
     status, text = run("tests")
     assert status == 1 and "test_late needed a second try in 2 of 2 runs" in text, text

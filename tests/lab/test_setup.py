@@ -1,7 +1,7 @@
-"""First contact: what tools/setup and the lab say on a machine where something is missing.
+"""tools/setup and the lab say clearly what is missing on an incomplete machine.
 
-tools/setup runs with a PATH of its own, in which programs can be missing or lie. Nothing is
-installed or fetched.
+tools/setup runs with a PATH of its own, in which programs may be missing or give false answers.
+Nothing is installed or fetched.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 USED = ["cat", "cut", "date", "dirname", "flock", "mktemp", "mount", "rm", "mkdir", "setpriv", "sh",
         "sha256sum", "touch", "unshare"]  # fmt: skip
-# For a shell that may do nothing that needs rights, whoever runs the tests.
+# Start of a shell without any rights, for any user of the tests.
 NO_RIGHTS = """
     echo 0 >/proc/sys/user/max_user_namespaces
     exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@"
@@ -29,7 +29,7 @@ NO_RIGHTS = """
 
 
 class Newcomer:
-    """Runs tools/setup where some programs are others."""
+    """Runs tools/setup with some programs replaced."""
 
     def __init__(self, home: Path):
         self.home, self.bin = home, home / "bin"
@@ -44,14 +44,14 @@ class Newcomer:
         self.program("id", "echo 1000")
 
     def program(self, name: str, script: str) -> None:
-        """Have a program do something else."""
+        """Replace a program by a script."""
         (self.bin / name).unlink(missing_ok=True)
         (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
         (self.bin / name).chmod(0o755)
 
     def run(self, *argv: str | Path, status: int = 0,
             cache: str = "") -> subprocess.CompletedProcess:  # fmt: skip
-        """Run a command with this PATH, and nothing cached."""
+        """Run a command with this PATH and an empty cache."""
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env={**os.environ, "PATH": str(self.bin), "LC_ALL": "C",
                                    "XDG_CACHE_HOME": cache or f"{self.home}/cache"})  # fmt: skip
@@ -64,7 +64,7 @@ class Newcomer:
 
     @property
     def fetched(self) -> bool:
-        """Whether anything was to be fetched by apt."""
+        """Whether apt was asked to fetch anything."""
         return (self.home / "apt-get").exists()
 
 
@@ -77,7 +77,7 @@ def newcomer(scratch):
 
 
 def test_no_root(newcomer):
-    """What is missing, and what to do, in one line."""
+    """One line says what is missing and what to do."""
     done = newcomer.setup("deb", status=1)
     (line,) = (done.stdout + done.stderr).splitlines()
     assert "as root: apt-get install debian-archive-keyring lz4" in line
@@ -87,7 +87,7 @@ def test_no_root(newcomer):
 
 @pytest.mark.parametrize("name", ["/my cache", "/a:b", "/a,b", "cache", "/two\nlines"])
 def test_no_such_cache(newcomer, name):
-    """Where no kernel can be built, or no machine started, nothing is begun."""
+    """If no kernel can be built, or no machine started, nothing is begun."""
     newcomer.program("dpkg-query", 'echo "ii "')
     cache = f"{newcomer.home}{name}" if name.startswith("/") else name
     done = newcomer.setup("demo", status=1, cache=cache)
@@ -96,14 +96,14 @@ def test_no_such_cache(newcomer, name):
 
 
 def test_nothing_missing(newcomer):
-    """A user without root needs none when the packages are there."""
+    """An ordinary user needs no root if the packages are there."""
     newcomer.program("dpkg-query", 'echo "ii "')
     assert newcomer.setup("demo").stdout == ""
     assert not newcomer.fetched
 
 
 def test_one_at_a_time(newcomer):
-    """Else two that find nothing there would remove what the other one makes."""
+    """Otherwise two that start from nothing would remove each other's files."""
     newcomer.program("dpkg-query", 'echo "ii "')
     (newcomer.home / "cache/apic-timer").mkdir(parents=True)
     with open(newcomer.home / "cache/apic-timer/setup.lock", "w") as lock, ThreadPool(1) as pool:
@@ -116,11 +116,11 @@ def test_one_at_a_time(newcomer):
 
 
 def test_installation_fails(newcomer):
-    """What apt says is shown then, and how far it was is reported meanwhile."""
+    """apt's messages are shown then, and progress is reported before."""
     newcomer.program("id", "echo 0")
     newcomer.program("date", f"echo x >>{newcomer.home}/t; set -- $(cat {newcomer.home}/t); "
                              "echo $(($# * 9))")  # fmt: skip
-    # A daemon that it starts would keep the lock.
+    # A daemon that apt starts would keep the lock.
     newcomer.program("apt-get", '[ ! -e /proc/$$/fd/9 ] || echo "E: it has the lock" >&2; '
                                 'echo "dlstatus:1:20.5:Retrieving file 2 of 9" >&3; '
                                 'echo "E: no network" >&2; exit 100')  # fmt: skip
@@ -130,14 +130,14 @@ def test_installation_fails(newcomer):
 
 
 def test_no_rights(newcomer):
-    """No lab without mount namespaces: said before anything is fetched."""
+    """The lab needs mount namespaces: this is reported before anything is fetched."""
     confined = ["unshare", "--user", "--map-root-user", "sh", "-ec", NO_RIGHTS, "sh"]
     done = newcomer.run(*confined, "sh", newcomer.tools / "setup", "demo", status=1)
     (line,) = (done.stdout + done.stderr).splitlines()
     assert "be root with CAP_SYS_ADMIN" in line and "unshare" in line
     assert not newcomer.fetched
 
-    # By hand, too.
+    # The same by hand.
     newcomer.program("python3", f'PYTHONPATH="{TOOLS}" exec /usr/bin/python3 "$@"')
     done = newcomer.run(*confined, "python3", "-m", "lab", "kernels", "6.1", status=2)
     (line,) = done.stderr.splitlines()
@@ -146,7 +146,7 @@ def test_no_rights(newcomer):
 
 
 def test_chroot(scratch):
-    """A root directory that is no mount point is no place to unshare in: what to do about it."""
+    """unshare fails in a root directory that is not a mount point: the message says what to do."""
     root = scratch / "root"
     script = f"""
         mkdir {root}
@@ -167,7 +167,7 @@ def test_chroot(scratch):
 
 
 def test_python_environment(newcomer):
-    """It is kept for the Python that made it, and made anew when it isn't what it was."""
+    """It is kept for the Python that made it, and rebuilt if that changes."""
     python = newcomer.home / "python3"
     (newcomer.tools / "setup").unlink()
     script = (TOOLS / "setup").read_text()
@@ -185,14 +185,14 @@ def test_python_environment(newcomer):
     venv, anew = made()
     assert anew
     assert made() == (venv, False)
-    # As after an upgrade of the system: another Python looks for packages elsewhere.
+    # As after a system upgrade: a different Python searches elsewhere for packages.
     (library,) = (venv / "lib").iterdir()
     library.rename(library.with_name("python3.0"))
     assert made() == (venv, True)
     (venv / "bin/python3").unlink()
     (venv / "bin/python3").symlink_to("/nowhere/python3")
     assert made() == (venv, True)
-    # A home directory that two systems share.
+    # A home directory shared by two systems.
     python.write_text('#!/bin/sh\ncase $* in *sys.version*) echo other ;;\n'
                       '*) exec /usr/bin/python3 "$@" ;; esac\n')  # fmt: skip
     other, anew = made()

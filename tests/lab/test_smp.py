@@ -1,4 +1,4 @@
-"""What is left of a guest when virtme-ng is gone."""
+"""QEMU ends when virtme-ng ends, for any reason."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Files of a kernel's source, without unpacking all of it."""
+"""Files of a kernel's source are available without unpacking all of it."""
 
 import subprocess
 
@@ -12,7 +12,7 @@ FILES = ("Makefile", "kernel/fork.c", f"{sources.SELFTESTS}/kselftest.h",
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
-    """Return a small source, with a cache of its own."""
+    """Return a small source, with a separate cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     archive = tmp_path / "linux-source-0.1.tar.xz"
     for name in FILES:

@@ -1,4 +1,4 @@
-"""What is taken for a complaint in a kernel log, and what is not."""
+"""Splats in a kernel log are recognised, and ordinary lines are not."""
 
 import subprocess
 
@@ -58,7 +58,7 @@ def test_harmless(line):
 
 
 def test_same_in_guests():
-    """They use grep -E."""
+    """Guests use grep -E."""
     for lines, matching in ((COMPLAINTS, len(COMPLAINTS)), (HARMLESS, 0)):
         argv = ["grep", "-c", "-E", "\n".join(splats.PATTERNS)]
         done = subprocess.run(argv, input="\n".join(lines), capture_output=True, text=True)

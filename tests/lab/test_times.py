@@ -1,4 +1,4 @@
-"""The arithmetic of the tables that say where the time went."""
+"""The tables of where a run spent its time have the right figures."""
 
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ LOST = Boot(99, None, LostVM("no verdict", "nothing"))
 
 
 def test_machines():
-    """Where time is virtual, idle seconds are no time spent."""
+    """In virtual time idle seconds are not counted."""
     assert times.of_machines([(TABLE[0], ended(40, ENDED)), (TABLE[1], LOST)]) == [
         "seconds       up  sections  machine",
         f"     99      0.0         0  {TABLE[1].id} (lost): ",
@@ -41,7 +41,7 @@ def test_machines():
 
 
 def test_a_section_that_was_not_ended():
-    """The machine was lost in it: up to its last line."""
+    """The machine was lost in it: it counts up to its last line."""
     _, every = times.sections(VIRTUAL, Boot(9, None, LostVM("no verdict", LOG)))
     assert every == [(1.5, "test_two:case"), (0.25, "test_one")]
 
@@ -56,7 +56,7 @@ def test_files():
 
 
 def test_kept_for_the_next_run(monkeypatch, tmp_path):
-    """Wall time of all boots of a machine, and sections where there may be several."""
+    """Wall time is kept for all boots of a machine, and sections for machines with several."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert times.expected() == {} and times.took() == {}
     times.remember({TABLE[0]: [ended(40.04, ENDED)], TABLE[1]: [LOST],

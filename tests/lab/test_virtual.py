@@ -1,4 +1,4 @@
-"""Virtual time: the guest's moments don't depend on what this machine does meanwhile."""
+"""Times in a virtual-time guest do not depend on the load of this machine."""
 
 import os
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 # Each sleep is idle time, which QEMU skips.
 MOMENTS = "for i in $(seq 600); do usleep 2000; grep '^now at' /proc/timer_list; done"
-# What it finds out about its machine, files that are handed over, and errors of timers.
+# A guest's view of its machine, returned files, and errors of timers.
 ELSEWHERE = """
 import sys
 from lab.build import build
@@ -46,8 +46,8 @@ print(result.verdict, result.output, result.kernel_log, result.console, result.f
 
 @pytest.mark.flaky(reruns=0)
 def test_bytes_do_not_depend_on_where_it_runs(tmp_path):
-    """Neither on directories, environment, number of CPUs, nor on the order of Python's sets."""
-    far = tmp_path / ("far" * 40)  # further than the address of a socket has bytes
+    """They do not depend on directories, environment, number of CPUs, or set order in Python."""
+    far = tmp_path / ("far" * 40)  # longer than a socket's address may be
     far.mkdir()
     usual = found({}, str(build.TREE))
     assert usual.startswith("ok ") and "'samples': b" in usual
@@ -56,7 +56,7 @@ def test_bytes_do_not_depend_on_where_it_runs(tmp_path):
 
 
 def found(environment: dict[str, str], directory: str, *prefix: str) -> str:
-    """Return all that a guest leaves behind, run by another process of the lab."""
+    """Return everything from a guest that another process of the lab ran."""
     variables = {**os.environ, "PYTHONPATH": f"{build.TREE}/tools", **environment}
     argv = [*prefix, sys.executable, "-c", ELSEWHERE]
     done = subprocess.run(argv, env=variables, cwd=directory, capture_output=True, text=True)
@@ -76,7 +76,7 @@ def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
         threading.Thread(target=wake, args=[server, woken], daemon=True).start()
         assert moments() == undisturbed
     print(f"woken {len(woken)} times")
-    # How often depends on how fast the machine is: here, some times in each sleep.
+    # The number depends on the machine's speed: here, several wake-ups per sleep.
     assert len(woken) > 3 * undisturbed.count("now at")
 
 
@@ -87,7 +87,7 @@ cat /sys/kernel/debug/apic_timer/lead
 
 
 def call() -> tuple[int, int]:
-    """Return what mode exact takes off for the call of a handler, and the TSC's steps, cycles."""
+    """Return the cycles that mode exact subtracts for a handler's call, and the TSC's step."""
     kernel = kernels.ensure("6.1")
     modules = [build.find_ko(build.build(kernel), "apic_timer")]
     output = virtual.run(kernel, CALL, modules=modules, timeout=300).check().output
@@ -96,7 +96,7 @@ def call() -> tuple[int, int]:
 
 
 def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
-    """A CPU of its own may get faster than it was measured, though all calls took the same."""
+    """A real CPU may become faster than measured, even though all calls took the same time."""
     taken, steps = call()
     assert taken > 0 and steps == 0
     monkeypatch.setattr(qemu, "VIRTUAL_CPU", f"{qemu.VIRTUAL_CPU},-hypervisor")
@@ -105,7 +105,7 @@ def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
 
 @pytest.mark.flaky(reruns=0)
 def test_pause_is_cheap_and_changes_nothing(monkeypatch):
-    """PAUSE costs the host as little as other instructions; the guest cannot tell."""
+    """PAUSE costs the host as little as other instructions; the guest cannot see the difference."""
     for left in reversed(range(3)):
         cheap, seconds = booted()
         assert qemu.cheap_pause()
@@ -114,14 +114,14 @@ def test_pause_is_cheap_and_changes_nothing(monkeypatch):
             usual, longer = booted()
         print(f"a boot takes {seconds:.1f} s of the host's CPU, {longer:.1f} s without")
         assert cheap == usual
-        # What else runs on the host makes its CPUs slower, more in one of the boots.
+        # Other load on the host slows its CPUs, more in one of the boots.
         if seconds < 0.9 * longer or not left:
             break
     assert seconds < 0.9 * longer
 
 
 def booted() -> tuple[str, float]:
-    """Return all that a guest says that only boots, and how long QEMU has run for it."""
+    """Return all output of a guest that only boots, and how long QEMU ran for it."""
     kernel = kernels.ensure("6.1")
     qemu.virtual_time(42)  # the plug-in is built by now
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -132,7 +132,7 @@ def booted() -> tuple[str, float]:
 
 @pytest.mark.flaky(reruns=0)
 def test_another_qemu_makes_pause_dear(monkeypatch, capfd):
-    """Where its functions have other names, guests run all the same; one line says it."""
+    """With a QEMU whose functions have other names, guests still run; one line reports it."""
     other = ('-DHELPER="helper_of_another_name"',)
     plugin = qemu.plugins.plugin
     monkeypatch.setattr(qemu.plugins, "plugin", lambda name: plugin(name, other))
@@ -149,7 +149,7 @@ def test_another_qemu_makes_pause_dear(monkeypatch, capfd):
 
 
 def moments() -> str:
-    """Return at which ns a guest that sleeps again and again has woken."""
+    """Return the moments, in ns, at which a repeatedly sleeping guest woke."""
     result = virtual.run(kernels.ensure("6.1"), MOMENTS, timeout=300)
     assert result.ok, result.verdict
     assert result.output.count("now at") == 600
@@ -157,7 +157,7 @@ def moments() -> str:
 
 
 def wake(server: socket.socket, woken: list[bytes]):
-    """Wake the thread of QEMU that skips idle time, by empty commands, until QEMU ends."""
+    """Wake QEMU's thread that skips idle time, by empty commands, until QEMU ends."""
     monitor, _ = server.accept()
     with monitor, suppress(OSError):
         while monitor.send(b"\n"):

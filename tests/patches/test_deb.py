@@ -1,4 +1,4 @@
-"""`make patched-deb`: what it refuses before it builds anything, and what comes out of it."""
+"""`make patched-deb` rejects bad input before building, and its packages are as documented."""
 
 import os
 import shutil

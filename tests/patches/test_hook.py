@@ -1,7 +1,7 @@
-"""Patched kernels with a hook: probe/ takes the kernel's events over and adds shots of its own.
+"""The hook of patched kernels lets probe/ take over the kernel's events and add its own.
 
-Whatever the hook does, the kernel's tick has to go on as if it was not there; with nolapic_timer
-the tick comes from elsewhere, and by the timer's vector to all CPUs but one.
+The kernel's tick must continue as if the hook was not there. With nolapic_timer the tick comes from
+another device, and reaches all CPUs except one by the timer's vector.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""tools/kernel-patches on the files of the real kernel trees that the patches touch."""
+"""tools/kernel-patches works on the files of real kernel trees that the patches touch."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The queue of timers in a process: what each of its operations touches with the lock held."""
+"""Each operation on the timer queue, run in a process, touches as few timers as documented."""
 
 import re
 import subprocess

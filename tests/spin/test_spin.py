@@ -1,4 +1,4 @@
-"""The measurement of dispatch in a process, on the CPU that the tests run on."""
+"""Dispatch is measured in a process, on the CPU that runs the tests."""
 
 import os
 import re

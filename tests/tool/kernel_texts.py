@@ -1,4 +1,4 @@
-"""What the kernel writes of histograms and traces, for the tests of apic-timer."""
+"""The kernel's text of histograms and traces, for the tests of apic-timer."""
 
 # As Linux 6.1 to 7.2 print them.
 HEAD = "# event histogram\n#\n# trigger info: hist:keys={}:vals=hitcount:sort=hitcount:size=8192{}"

@@ -1,4 +1,4 @@
-"""Where the program is, its commands, and the files of a machine with nothing wrong."""
+"""The program's path, its commands, and the files of a machine without faults."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rows as commands of apic-timer write them, and a folder of them, for `report --draw`."""
+"""Rows as commands of apic-timer write them, and a folder with them, for `report --draw`."""
 
 import json
 from pathlib import Path

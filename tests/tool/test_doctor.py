@@ -1,4 +1,4 @@
-"""apic-timer doctor on trees of machines: it names each fault, and undoes what it fixes."""
+"""apic-timer doctor names each fault of a machine's file tree, and undoes what it fixed."""
 
 import fcntl
 import json

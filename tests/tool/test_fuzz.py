@@ -1,4 +1,4 @@
-"""apic-timer, compiled with the address and undefined-behaviour sanitizers, on mutilated files."""
+"""apic-timer, built with address and undefined-behaviour sanitizers, survives mutilated files."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""apic-timer hist: what it makes of the kernel's histograms, and of what is not one."""
+"""apic-timer hist shows the kernel's histograms, and rejects text that is not one."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""packaging/install-tool: what `make install` does besides the module, and how it is undone."""
+"""packaging/install-tool installs what `make install` adds to the module, and removes it again."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""apic-timer clocks, cycles and memory on the CPU that the tests run on."""
+"""apic-timer clocks, cycles and memory work on the CPU that runs the tests."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Options of apic-timer: help, manual pages and completion agree; bad ones are refused."""
+"""Help, manual pages and completion agree on apic-timer's options; bad ones are rejected."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""apic-timer report: the page, what it says of whom, and how it looks in a browser."""
+"""apic-timer report makes the right page, names the machines, and renders well in a browser."""
 
 import json
 import os

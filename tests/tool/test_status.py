@@ -1,4 +1,4 @@
-"""apic-timer status on trees of files: what it prints, and what it calls wrong."""
+"""apic-timer status prints the state of a machine's file tree, and marks what is wrong."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""apic-timer trace: the life of a timer from lines of trace_pipe."""
+"""apic-timer trace shows the life of a timer from lines of trace_pipe."""
 
 import json
 

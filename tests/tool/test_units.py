@@ -1,4 +1,4 @@
-"""Parts of apic-timer alone: the TSC's step, bounds of a skew, shares, lists of CPUs, ciphers."""
+"""Units of apic-timer: the TSC's step, bounds of a skew, shares, lists of CPUs, ciphers."""
 
 import random
 

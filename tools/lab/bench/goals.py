@@ -26,8 +26,8 @@ class Standing:
 class Goal:
     """A goal. `stands` returns None if the rows do not show where it stands.
 
-    holds: it has been met, so that losing it is a fault. why: what prevents meeting or measuring
-    it, as far as known
+    holds: it has been met, so that losing it is a fault.
+    why: what prevents meeting or measuring it, as far as known
     """
 
     what: str

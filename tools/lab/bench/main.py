@@ -47,8 +47,9 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2,
          append: str = "", again: bool = False) -> int:  # fmt: skip
     """Run the benchmark in the lab, `jobs` guests at a time. May raise LabError.
 
-    again:  measure everything, even where samples are in the cache: see kept series: kernel, as for
-    patched.find() source, append: as for in_virtual_time()
+    again:  measure everything, even where samples are in the cache: see kept
+    series: kernel, as for patched.find()
+    source, append: as for in_virtual_time()
 
     Return 0 when all of it was measured.
     """

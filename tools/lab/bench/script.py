@@ -96,8 +96,9 @@ class Take:
 class Script:
     """The measurements of one boot. `weight`: approximate seconds; `cpus`: CPUs of the guest.
 
-    network: the guest has the files of lab.build.network devices: QEMU's options for further
-    devices of the machine plugins: QEMU plug-ins that observe it
+    network: the guest has the files of lab.build.network
+    devices: QEMU's options for further devices of the machine
+    plugins: QEMU plug-ins that observe it
     """
 
     name: str

@@ -97,8 +97,8 @@ def measure(
 ) -> Found | None:
     """Boot a guest and run the calendar; None, with the reason on standard error, if it fails.
 
-    busy: hackbench makes system calls at the same time file: a different calendar, with units named
-    by UNITS too
+    busy: hackbench makes system calls at the same time
+    file: a different calendar, with units named by UNITS too
     """
     found = measure_all(series, [Run(cycles, file)], busy)
     return found[0] if found else None

@@ -40,9 +40,9 @@ def main(
 ) -> int:
     """Torture a kernel; print the summary line, and progress to standard error.
 
-    hours:      duration, in the guest's time, which is wall time onoff:      ms between one CPU's
-    going offline and the next one's, 0 for never parameters: further ones of the module; `modinfo`
-    lists them
+    hours:      duration, in the guest's time, which is wall time
+    onoff:      ms between one CPU's going offline and the next one's, 0 for never
+    parameters: further ones of the module; `modinfo` lists them
 
     Return 0 on success, 1 if a shot's fate or the kernel log was bad; LabError otherwise.
     """
