@@ -1,9 +1,9 @@
-"""Rooms: which file may know which. `make check` runs these; `python3 tools/rooms.py` too.
+"""Rooms: which file may know which. `make check` runs these checks, as does this file itself.
 
-A room is a folder. A file may use files of its own room and of rooms further down, never of one
-further up, and no files use each other in a circle. For the kernel modules that holds for what a
-source includes and for what its object links to, as an inline function can hide a call from the
-one, and a header one from the other; for the lab, for what a file imports.
+A room is a folder. A file may use files of its own room and of lower rooms, never of a higher one,
+and files must not use each other in a circle. For the kernel modules this applies both to a
+source's includes and to its object's links, because an inline function can hide a call from the
+one, and a header from the other; for the lab, to a file's imports.
 """
 
 import ast
@@ -22,7 +22,7 @@ Uses = dict[str, set[str]]  # a file, without .c, .h or .py: the files that it u
 
 
 def main() -> int:
-    """Check what the sources say; objects are checked by `make check`, which builds them."""
+    """Check the sources; `make check` checks objects, because it builds them."""
     found = [*includes(Path("module")), *imports(Path("tools/lab"))]
     print("\n".join(found) or "no file uses one of a room above its own; no circle")
     return 1 if found else 0
@@ -31,8 +31,8 @@ def main() -> int:
 def includes(modules: Path) -> list[str]:
     """Check what the sources of the kernel modules include.
 
-    Each include names its room: "mux/mux.h". Of the others' headers a module includes the public
-    ones only, `_stranger` says which.
+    Each include names its room: "mux/mux.h". Of other modules' headers a module includes only the
+    public ones: see `_stranger`.
     """
     found = []
     for module in sorted(path for path in modules.iterdir() if path.is_dir()):
@@ -54,10 +54,10 @@ def includes(modules: Path) -> list[str]:
 
 
 def _stranger(module: Path, used: Path, quoted: bool) -> str:
-    """Say why a module must not include a header that is not in its folder; "" if it may.
+    """Say why a module must not include a header from outside its folder; "" if it may.
 
-    Public is what include/ has for other modules and for programs. Trace events are their module's
-    own; and the core, on which the others stand, knows the headers of none of them.
+    Headers in include/ for other modules and for programs are public. Trace events belong to their
+    module; and the core, on which the others depend, knows none of their headers.
     """
     if quoted or ".." in used.parts:
         return f"not a file of module/{module.name}/"
@@ -71,7 +71,7 @@ def _stranger(module: Path, used: Path, quoted: bool) -> str:
 
 
 def _makes(module: Path, name: str) -> bool:
-    """Tell whether a folder is the one of the module NAME.ko."""
+    """Tell whether a folder makes the module NAME.ko."""
     kbuild = module / "Kbuild"
     return kbuild.is_file() and bool(re.search(rf"^obj-.*\b{name}\.o\b", kbuild.read_text(), re.M))
 
@@ -91,7 +91,7 @@ def links(modules: Path) -> list[str]:
 def _objects(module: Path) -> dict[str, Path]:
     """Find what was compiled from each source of the module, but not what modpost wrote for it.
 
-    The name is that of the source without .c, so that of what they are linked to there is none.
+    Names are those of the sources without .c, so the linked object is not among them.
     """
     sources = sorted(file for file in module.rglob("*.c") if not file.name.endswith(".mod.c"))
     return {
@@ -119,7 +119,7 @@ def _symbols(file: Path, which: str) -> set[str]:
 
 
 def imports(lab: Path) -> list[str]:
-    """Check what the files of the lab import of each other."""
+    """Check what the lab's files import from each other."""
     uses: Uses = {}
     for file in sorted(lab.rglob("*.py")):
         name = str(file.relative_to(lab).with_suffix(""))
@@ -135,7 +135,7 @@ def imports(lab: Path) -> list[str]:
 
 
 def _judge(where: str, uses: Uses, order: tuple[str, ...]) -> list[str]:
-    """List what points up, and circles."""
+    """List upward uses, and circles."""
     found = []
     for name, used in sorted(uses.items()):
         for other in sorted(used):
@@ -152,7 +152,7 @@ def _room(name: str) -> str:
 
 
 def circles(uses: Uses) -> Iterable[list[str]]:
-    """Yield a way round each circle of files that use each other."""
+    """Yield one way around each circle of files that use each other."""
     done: set[str] = set()
     for start in sorted(uses):
         if start in done:

@@ -8,7 +8,7 @@ import re
 import pytest
 from machines import Machine
 
-# What serves the timers: "proxy", "hrtimer", or "" where the kernel takes no module of ours.
+# The source in use: "proxy", "hrtimer", or "" if the kernel accepts no module of ours.
 SOURCES = {
     "nohz_full=1": "proxy",
     "nolapic_timer": "hrtimer",
@@ -32,7 +32,7 @@ SOURCES = {
     "preempt=none": "proxy",
     "preempt=full": "proxy",
 }
-SHORT = 4  # that many of them without --matrix
+SHORT = 4  # number of them without --matrix
 MACHINES = [
     Machine("6.1", 2, source="auto", append=parameter, matrix=number >= SHORT)
     for number, parameter in enumerate(SOURCES)
@@ -76,7 +76,7 @@ def test_parameter(guest):
     assert "nothing left" in output
     assert found["after"] == found["before"]
     if not source:
-        # The kernel itself says no.
+        # The kernel itself refuses.
         assert "is restricted" in output
         return
     assert re.search(rf"apic_timer: source {source} \(.*\) serves CPUs", output)
@@ -84,5 +84,5 @@ def test_parameter(guest):
     if source == "proxy":
         assert found["during"][0][:cpus] == ["apic_timer"] * cpus
     first, second = ([int(n) for n in row] for row in found["ticks"])
-    # Of idle CPUs some may tick rarely; this one has slept and woken.
+    # Some idle CPUs may tick rarely; this one has slept and woken.
     assert sum(second) > sum(first)

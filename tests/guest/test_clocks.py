@@ -41,12 +41,12 @@ class Slot:
 
     ret: int
     runs: int
-    off: int  # TSC cycles from where the clock read the moment to the handler's start
+    off: int  # TSC cycles from when the clock read the moment to the handler's start
     most: int
     reading: int  # ns
     cpu: int
     pending: int
-    least: int  # ns, what the kernel said in the handler that the clock read, less the moment
+    least: int  # ns, clock reading by the kernel in the handler, minus the moment
 
 
 def results(output: str) -> dict[str, dict[str, Slot]]:
@@ -64,7 +64,7 @@ def results(output: str) -> dict[str, dict[str, Slot]]:
     return found
 
 
-# What is done to the clocks while timers are pending that have 0.7 s left.
+# Changes of the clocks while timers are pending with 0.7 s left.
 DISTURBANCES = {
     "none": "true",
     "faster": "adjtimex -f 32000000",
@@ -112,7 +112,7 @@ DISTURBANCES = {
     brief=True,
 )
 def test_follow(guest):
-    """Each starts where its clock reads its moment, within what mode exact takes."""
+    """Each handler starts when its clock reads its moment, within the error of mode exact."""
     found = results(guest.ok())
     print(guest.output)
     assert list(found) == ["0", "1", "3", "30", *DISTURBANCES, "every"]
@@ -122,17 +122,17 @@ def test_follow(guest):
             assert slot.ret == 0, where
             assert slot.pending == (case == "every"), where
             assert slot.runs == 1 or (case == "every" and slot.runs > 80), where
-            if case == "0":  # past when it is armed
+            if case == "0":  # in the past when armed
                 assert 0 < slot.off, where
             elif case == "hpet":  # the clock is read, not computed
                 assert abs(slot.reading) < 1000, where
             elif case == "every":
-                # Clocks that are steered apart: moments of two may come to lie so close together
-                # that one waits for the other's handler.
+                # Clocks that are steered apart: two moments may come so close together
+                # that one timer waits for the other's handler.
                 assert 0 <= slot.most <= 10_000, where
             else:
                 assert 0 <= slot.most <= 3, where
-                # What the kernel said of its clock, which takes some instructions to read.
+                # The kernel's reading of its clock, which takes some instructions.
                 assert 0 <= slot.least <= 200, where
     keep(f"clock/follow/{guest.machine.kernel}",
          most=max(slot.most for case, slots in found.items() for slot in slots.values()
@@ -172,7 +172,7 @@ EXPIRED = re.compile(r"apic_timer_expire_entry: timer=(\w+) function=.+ expires=
     + END,
 )
 def test_conversions_are_traced(guest):
-    """Each, and a timer expires at the TSC value of its last one."""
+    """Each conversion is traced, and a timer expires at the TSC value of its last one."""
     output = guest.ok()
     converted, expired = {}, 0
     for line in output.splitlines():
@@ -219,7 +219,7 @@ def test_conversions_are_traced(guest):
     + END,
 )
 def test_after(guest):
-    """Never early by the clock itself, which is not the TSC here; without the flag, at times."""
+    """Never early by the clock itself, which is not the TSC here; without the flag, sometimes."""
     rows = re.findall(r"^after (\w+) (\d) (.*)$", guest.ok(), re.M)
     print(guest.output)
     assert len(rows) == 4
@@ -231,7 +231,7 @@ def test_after(guest):
             assert min(least) >= 0, (clocksource, numbers)
 
 
-# The kernel runs its hrtimers in ticks only: test_boot.py has this machine too. The lab's virtual
+# The kernel runs its hrtimers only in ticks: test_boot.py has this machine too. The lab's virtual
 # time needs high resolution.
 LOW_RESOLUTION = [Machine("6.1", 2, source="auto", append="highres=off", matrix=True)]
 
@@ -249,7 +249,7 @@ LOW_RESOLUTION = [Machine("6.1", 2, source="auto", append="highres=off", matrix=
     + END,
 )
 def test_without_high_resolution(guest):
-    """Not a tick late: all that an hrtimer has to do for a moment is done two ticks before."""
+    """Not a tick late: an hrtimer does all the work for a moment two ticks before."""
     found = results(guest.ok())
     print(guest.output)
     assert list(found) == ["1", "3", "5", "9", "17", "30", "100", "400"]
@@ -259,7 +259,7 @@ def test_without_high_resolution(guest):
             assert (slot.ret, slot.runs) == (0, 1), (case, clock)
             assert slot.reading >= -1000, (case, clock)
             readings.append(slot.reading)
-    # A thread of the host, but most are in time.
+    # The CPU is a host thread, but most are on time.
     assert sorted(readings)[len(readings) // 2] < 100_000
 
 
@@ -284,13 +284,13 @@ def test_without_high_resolution(guest):
     + END,
 )
 def test_step(guest):
-    """A step takes the wall clock's timers along: past at once, or later by as much."""
+    """A step moves the wall clock's timers: they expire at once, or later by the same amount."""
     found = results(guest.ok())
     print(guest.output)
     for clock, slot in found["forward"].items():
         stepped = clock in ("realtime", "tai")
         assert (slot.runs, slot.pending) == ((1, 0) if stepped else (0, 1)), clock
-        if stepped:  # by 30 s less what was left
+        if stepped:  # by 30 s minus the time left
             assert 9_000_000_000 < slot.reading < 11_000_000_000
     early = re.findall(r"^before: slot (\d) ret 0 runs (\d) ", guest.output, re.M)
     assert [(SLOTS[int(n)], int(runs)) for n, runs in early[: len(SLOTS)]] == [
@@ -319,7 +319,7 @@ def test_step(guest):
     + END,
 )
 def test_set_while_armed(guest):
-    """Set back by an hour as a timer is armed, and forward again: it follows."""
+    """Setting the clock back an hour and forward again while arming: the timer follows."""
     slot = results(guest.ok())["set"]["realtime"]
     print(guest.output)
     assert (slot.ret, slot.runs, slot.pending) == (0, 1, 0)
@@ -356,7 +356,7 @@ def test_set_while_armed(guest):
     + END,
 )
 def test_leap_second(guest):
-    """An inserted second delays UTC's timers and no others; TAI's follow TAI's offset."""
+    """A leap second delays only UTC's timers; TAI's timers follow TAI's offset."""
     found = results(guest.ok())
     print(guest.output)
     for name, late in (("before", "realtime"), ("moved", "tai")):
@@ -369,7 +369,7 @@ def test_leap_second(guest):
             assert 0 <= slot.off <= 3, (case, clock)
     for clock, slot in found["tai"].items():
         assert (slot.runs, slot.pending) == ((1, 0) if clock == "tai" else (0, 1)), clock
-    # The leap second has made it 33: four seconds less what was left.
+    # The leap second has made it 33: four seconds minus the time left.
     assert 1_200_000_000 < found["tai"]["tai"].reading < 1_500_000_000
 
 
@@ -393,7 +393,7 @@ def test_leap_second(guest):
     + END,
 )
 def test_calls(guest):
-    """Change, delete, and what bad input gets: one error each, and nothing is lost."""
+    """Changing, deleting and bad input: one error each, and nothing is lost."""
     found = results(guest.ok())
     print(guest.output)
     assert "refusals -22 -22 -22 -22 -22 -22 -2 -22 -22 -22 0 -16 1 0 1 0 -22 -22\n" in guest.output
@@ -429,7 +429,7 @@ def test_calls(guest):
     """,
 )
 def test_left_behind(guest):
-    """A module that is unloaded with timers and a group pending is not called any more."""
+    """A module unloaded with timers and a group pending is no longer called."""
     output = guest.ok()
     assert "loaded" not in output
     assert all(slot.runs == 1 for slot in results(output)["refused"].values())
@@ -447,7 +447,7 @@ def test_left_behind(guest):
     + END,
 )
 def test_deleted_as_it_is_armed(guest):
-    """Deleted on one CPU while its handler arms it on another, it is gone."""
+    """A timer deleted on one CPU while its handler arms it on another is gone."""
     (row,) = re.findall(r"^rearm times (\d+) pending (\d+) ran (\d+) runs (\d+)$", guest.ok(), re.M)
     times, pending, ran, runs = map(int, row)
     print(guest.output)
@@ -471,7 +471,7 @@ def test_deleted_as_it_is_armed(guest):
     + END,
 )
 def test_pending_as_it_is_armed_anew(guest):
-    """Armed anew as it expires elsewhere: pending until then, and not in its own handler."""
+    """A timer re-armed as it expires elsewhere is pending until then, but not in its handler."""
     found = re.search(r"^pending times (\d+) runs (\d+) own (\d+) gone (\d+)\nmoved (\d+)$",
                       guest.ok(), re.M)  # fmt: skip
     print(guest.output)
@@ -506,7 +506,7 @@ def test_pending_as_it_is_armed_anew(guest):
     + END,
 )
 def test_other_cpu(guest):
-    """On another CPU; if that is off by then, on one that is not."""
+    """A timer runs on the requested CPU, or on an online one if that is offline."""
     found = results(guest.ok())
     print(guest.output)
     for case, cpu in (("offline", 0), ("online", 1)):
@@ -538,7 +538,7 @@ def test_other_cpu(guest):
     + "    unload\n    rmmod apic_timer_slow_off\n",
 )
 def test_cpu_on_its_way_off(guest):
-    """They come near on a CPU that is served no more, and still runs hrtimers: another one is."""
+    """Near timers of a CPU that is no longer served, but still runs hrtimers, are taken over."""
     output = guest.ok()
     print(output)
     for clock, slot in results(output)["offline"].items():
@@ -580,7 +580,7 @@ def test_cpu_on_its_way_off(guest):
     """,
 )
 def test_costs_the_core_nothing(guest):
-    """With apic_clock loaded, nothing of the core's takes an instruction more."""
+    """With apic_clock loaded, no operation of the core takes an instruction more."""
     rows = re.findall(r"^(without|with) (\w+) (.*)$", guest.ok(), re.M)
     least = {(when, what): min(map(int, samples.split())) for when, what, samples in rows}
     keep("clock/cost", **{f"{what}_{when}": cycles for (when, what), cycles in least.items()})

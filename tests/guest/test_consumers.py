@@ -24,7 +24,7 @@ from machines import TABLE, some
     brief=True,
 )
 def test_by_way_of_another_module(guest):
-    """A module that uses no symbol of ours may have timers: it uses a module that does."""
+    """A module that uses none of our symbols may have timers, through a module that does."""
     both, crowd, none, *log = guest.ok().splitlines()
     assert [both, crowd, none] == ["21", "20", "0"]
     pattern = re.compile(r"cancelled (\d+) pending timer\(s\) of handler (\w+) ")
@@ -51,7 +51,7 @@ def test_by_way_of_another_module(guest):
     """,
 )
 def test_unrelated_module(guest):
-    """To unload it takes as long with a million timers pending as with one."""
+    """Unloading it takes as long with a million timers pending as with one."""
     one, million = map(int, guest.ok().split())
     print(one, million)
     assert million < one + 20_000_000

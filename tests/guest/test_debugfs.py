@@ -6,7 +6,7 @@ import pytest
 from machines import TABLE, some
 
 
-# Bochs would write it to its serial port for a quarter of an hour.
+# Bochs would take a quarter of an hour to write it to its serial port.
 @pytest.mark.long
 @pytest.mark.guest(
     some(engine=("smp", "virtual")),
@@ -19,7 +19,7 @@ from machines import TABLE, some
     """,
 )
 def test_ten_thousand_pending(guest):
-    """Each once, by CPU, in the order of expiry, with its handler's name."""
+    """Each is listed once, by CPU, in the order of expiry, with its handler's name."""
     row = re.compile(
         r"cpu (\d+): expires (\d+), in (\d+) cycles, flags 0x0, waiting_handler \[apic_timer_busy\]"
     )
@@ -49,7 +49,7 @@ def test_counters(guest):
     assert sums["expired"] == 100
     never = {"modified", "deleted", "cancelled", "migrated", "refused", "throttled"}
     if guest.machine.real_time:
-        never -= {"throttled"}  # a handler seems long where the host held its CPU up
+        never -= {"throttled"}  # a handler appears long if the host delayed its CPU
     assert {name: sums[name] for name in never} == dict.fromkeys(never, 0)
     assert sums["interrupts"] >= 1
     assert sums["programmed"] >= 1
@@ -77,7 +77,7 @@ def test_counters(guest):
     brief=True,
 )
 def test_error_histogram(guest):
-    """100 shots are in it, a malformed word changes nothing, a reset empties it."""
+    """It contains 100 shots, a malformed word changes nothing, and a reset empties it."""
 
     def total(table: str) -> int:
         rows = re.findall(r"^\d+\.\.\d+((?: \d+)+)$", table, re.MULTILINE)
@@ -112,7 +112,7 @@ def test_error_histogram(guest):
     """,
 )
 def test_eight_readers_of_pending(guest):
-    """A ninth is refused; those that stay open keep their place in what is left."""
+    """A ninth is refused; readers that stay open keep their position in the rest."""
     assert guest.ok().split() == ["1", "300", "1", "1", "0"]
 
 
@@ -139,7 +139,7 @@ def test_files(guest):
     brief=True,
 )
 def test_lead(guest):
-    """Each CPU has its own, and was measured when it was attached."""
+    """Each CPU has its own lead, measured when it was attached."""
     row = re.compile(
         r"cpu (\d+): exact (\d+), (\d+) when the tick is stopped; "
         r"mean \d+ busy \d+ idle \d+ stopped; defer (\d+); "
@@ -152,6 +152,6 @@ def test_lead(guest):
             int, found.groups()[1:]
         )
         assert call <= 64 and call <= dispatch and at_once <= plain and learn > 0
-        # Nothing is taken off that isn't sure, such as where the TSC counts in steps.
+        # Only certain costs are subtracted, so none where the TSC counts in steps.
         assert (call and at_once) or steps
         assert dispatch < exact <= stopped and exact < defer

@@ -14,9 +14,9 @@ REFUSED = [
     f"__cpuhp_setup_state:1:{ENOSPC}:source=hrtimer",
 ]
 LOADED = [
-    # The proxy can't have it, so hrtimers do.
+    # The proxy is not available, so hrtimers are used.
     f"__cpuhp_setup_state:1:{ENOSPC}:source=auto",
-    # Without some of its files, or all, it works too.
+    # The module also works without some or all of its files.
     f"debugfs_create_dir:1:{ENOMEM}",
     *(f"debugfs_create_file:{n}:{ENOMEM}" for n in range(1, 6)),
 ]
@@ -30,7 +30,7 @@ LOAD = """
     [ $(cat /sys/module/apic_timer_fail/parameters/calls) -ge $2 ]
     rmmod apic_timer_fail
 """
-# It leaves nothing, and what follows finds the machine as it was.
+# It leaves nothing behind, and the next commands find the machine as it was.
 AFTERWARDS = """
     [ ! -e $DEBUG/apic_timer ] && [ ! -e /sys/module/apic_timer ]
     [ "$(tick_devices)" = "$before" ]

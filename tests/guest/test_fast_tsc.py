@@ -38,7 +38,7 @@ SCRIPT = """
 
 @pytest.mark.parametrize("khz", [4500000])
 def test_kernel_is_interrupted_once_an_event(khz):
-    """An idle second takes about as many interrupts with us as without."""
+    """An idle second takes about as many interrupts with the module as without."""
     kernel = kernels.ensure(bench_bochs.SERIES)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     result = bochs.run(kernel, SCRIPT, modules=modules, timeout=1800,

@@ -27,10 +27,10 @@ LOOP = 4  # instructions of the loop that ends the wait
     """,
 )
 def test_first_instruction(guest):
-    """Of mode exact: never early, and hardly late; no handler hears of a time yet to come.
+    """In mode exact: never early, and hardly late; no handler gets a time in the future.
 
-    A compiler that makes a copy of the dispatch for the handler that is measured, or inlines that
-    handler, has every other one come some cycles late.
+    If a compiler copies the dispatch for the measured handler, or inlines that handler, every other
+    handler starts some cycles late.
     """
     verdict, *notes = guest.ok().splitlines()
     assert verdict == "ok"

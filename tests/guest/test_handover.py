@@ -15,7 +15,7 @@ FIRE = """
     sleep 1
     cat /sys/module/apic_timer_busy/parameters/ran
 """
-# The way that the machine goes, and kernel parameters of the first kernel
+# The kind of handover, and kernel parameters of the first kernel
 WAYS = {
     "kexec": ("successor -l succeeds; kexec -e", ""),
     "crash": ("successor -p succeeds; echo c >/proc/sysrq-trigger", "crashkernel=256M"),
@@ -39,7 +39,7 @@ THEN = """
 
 
 def built(kernel: kernels.Kernel) -> list:
-    """Return our modules for a kernel."""
+    """Return this tree's modules for a kernel."""
     return sorted(build.build(kernel).rglob("*.ko"))
 
 
@@ -56,14 +56,14 @@ def test_successor(series, way):
     result.check()
     output = result.output
     first, second = output.split("succeeds", 1)
-    # It did fire there.
+    # It fired there.
     assert any(int(n) > 100 for n in first.split() if n.isdigit()), first
     cpus = int(re.search(r"^cpus (\d)$", second, re.M)[1])
     (before,), (after,) = (re.findall(rf"^{w} (.*)$", second, re.M) for w in ("before", "after"))
     assert before == after
     assert before.split()[:cpus] == ["lapic"] * cpus
-    # A spurious interrupt or an error would be what an LAPIC had left over.
-    # A kernel may leave out the kinds that haven't come.
+    # An LAPIC that was not clean would cause a spurious interrupt or an error.
+    # A kernel may leave out kinds that have not occurred.
     assert re.search(r"LOC: +[1-9]", second)
     counts = re.findall(r"\b(SPU|ERR):([ \d]+)", second)
     assert all(set(count.split()) == {"0"} for _, count in counts), counts
@@ -75,10 +75,10 @@ def test_successor(series, way):
 
 
 def test_panic():
-    """A panic is reported and the machine reset as without us; with -no-reboot that ends QEMU."""
+    """A panic is reported, and the machine resets as without the module; -no-reboot ends QEMU."""
     kernel = kernels.ensure("6.1")
     script = f"{FIRE}\necho c >/proc/sysrq-trigger\n"
-    # Of its own accord, not for the time limit
+    # By itself, not by the time limit
     with pytest.raises(LostVM, match="^no verdict\n") as lost:
         successor.run(kernel, script, then="", modules=built(kernel), cpus=CPUS, append="panic=1",
                       timeout=300)  # fmt: skip

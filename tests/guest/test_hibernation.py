@@ -106,16 +106,16 @@ SHOT = re.compile(r"^(\w+) runs (\d) cpu (\d) pending (\d) late_ms (\d+) left_ms
 
 
 def shots(report: str, kind: str) -> list[list[int]]:
-    """Return runs, CPU, pending, late (ms) and left (ms) of a kind of timers, by CPU."""
+    """Return runs, CPU, pending, late (ms) and left (ms) for a kind of timer, by CPU."""
     return [[int(n) for n in row[1:]] for row in SHOT.findall(report) if row[0] == kind]
 
 
 @pytest.fixture(scope="module", params=kernels.SUPPORTED)
 def woken(request, tmp_path_factory):
-    """Return a kernel, and what it had to say before and after its machine was off."""
+    """Return a kernel, and its output before and after its machine was off."""
     kernel = kernels.ensure(request.param)
     modules = sorted(build.build(kernel).rglob("*.ko"))
-    # On one of them nothing is asked of the kernel's latency, by which it would know us.
+    # One of them requests no latency, by which the kernel would know the module.
     options = "latency_qos=N" if request.param == kernels.SUPPORTED[0] else ""
     output = tmp_path_factory.mktemp("user")
     subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={output}", "CFLAGS=-O2 -static",
@@ -129,7 +129,7 @@ def woken(request, tmp_path_factory):
 
 @pytest.mark.matrix
 def test_packets_while_off(woken):
-    """What the qdisc `apic` has planned is planned by the new TSC: none leaves days later."""
+    """Packets planned by the qdisc `apic` are re-planned by the new TSC: none leaves days later."""
     _, result = woken
     print(result.before, result.output)
     assert int(re.search(r"^queued (\d+)$", result.before, re.M)[1]) >= 400
@@ -137,7 +137,7 @@ def test_packets_while_off(woken):
     came = re.findall(r"^flow (\d) packets (\d+) lost 0 doubled 0 ", result.output, re.M)
     assert came == [("1", "500"), ("2", "20"), ("3", "20")]
     assert " early 0 " in result.output
-    # By as much this machine may be late for other reasons.
+    # This machine may be this late for other reasons.
     timed, late = map(int, re.search(r"^late (\d+) (\d+)$", result.output, re.M).groups())
     assert timed == 20
     assert late < 5000 * int(re.search(r" tsc_khz (\d+)", result.output)[1])
@@ -148,7 +148,7 @@ def test_pending_while_off(woken):
     kernel, result = woken
     assert [s[0] for s in shots(result.before, "runs")] == [0] * CPUS
     awake, later, again = re.split(r"^(?:later|again)$", result.output, flags=re.M)
-    # They were moved with the TSC, so none is late, nor has lost of what it had left.
+    # They were shifted with the TSC, so none is late or has lost any of its remaining time.
     assert "the TSC has not counted through the sleep" in again
     assert "TSC epoch: 1" in later
     assert "; 1 sleeps of the machine that it has not counted through\n" in later
@@ -158,16 +158,16 @@ def test_pending_while_off(woken):
     assert all((s[0], s[2]) == (1, 0) and s[3] < 5000 for s in shots(later, "runs"))
     assert later.splitlines().count("apic_timer") == CPUS
     assert [s[:3] for s in shots(again, "runs")] == [[1, cpu, 0] for cpu in range(CPUS)]
-    # A TSC value of a thread is void, which it learns at once. A moment of a clock is met, and a
-    # timer is moved like ours. Where nothing was armed, nothing is void.
+    # A thread's TSC value is void, and the thread is notified at once. A moment of a clock is met,
+    # and a timer is shifted like ours. If nothing was armed, nothing is void.
     ends = re.findall(r"^([a-z]+) (-?\d+) (\d) (\d) (\d)$", again, re.M)
     stale, met = (f"-{errno.ESTALE}", "2", "0", "1"), ("0", "2", "0", "0")
     wanted = {"tsc": stale, "any": stale, "mono": met, "read": stale, "readany": met,
               "poll": stale, "uring": stale, "disarmed": met, "over": met}  # fmt: skip
-    if tuple(map(int, kernel.release.split(".")[:2])) < (6, 7):  # no command can be cancelled
+    if tuple(map(int, kernel.release.split(".")[:2])) < (6, 7):  # commands cannot be cancelled
         wanted["uring"] = (f"-{errno.EOPNOTSUPP}", "1", "1", "1")
     assert ends == sorted((how, *end) for how, end in wanted.items())
-    # Groups are moved, too. Their timers have met on one CPU: not all can be there at a time.
+    # Groups are shifted, too. Their timers are now on one CPU: they cannot all start at once.
     groups = re.findall(r"^later (\d) ret (-?\d+) called (\d) first (-?\d+) last (-?\d+)$", again,
                         re.M)  # fmt: skip
     assert [row[:3] for row in groups] == [("0", "0", str(CPUS)),
@@ -177,12 +177,12 @@ def test_pending_while_off(woken):
 
 @pytest.mark.matrix
 def test_calendar_while_off(woken):
-    """A calendar stops, and says so; after the sleep it can be started by the new TSC."""
+    """A calendar stops, and reports it; after the sleep it can be started by the new TSC."""
     _, result = woken
     slept, anew = re.search(r"^calendar\n(.*)^anew\n(.*)", result.output, re.M | re.S).groups()
     print(slept, anew)
     assert f"apic-calendar: stopped: {os.strerror(errno.ECANCELED)}\n" in slept
     rows = re.findall(r"^([ab]) +(\d+) +(\d+) +(\d+) ", anew, re.M)[-2:]
     assert [row[0] for row in rows] == ["a", "b"]
-    # 50 cycles a second, as long as no CPU is held up.
+    # 50 cycles a second, as long as no CPU is delayed.
     assert all(int(run) > 20 for _, run, *_ in rows)

@@ -94,13 +94,13 @@ def test_loaded_and_unloaded_with_a_cpu_off(guest):
     """,
 )
 def test_migration_is_traced(guest):
-    """Each timer once, by the CPU that goes, with the CPU that it goes to, in their order."""
+    """Each timer is traced once, by the CPU going offline, with the new CPU, in their order."""
     *events, left = guest.ok().splitlines()
     assert left == "0"
     pattern = r"\[001\] .* timer=\S+ function=waiting_handler .* expires=(\d+) cpu=0 "
     found = [re.search(pattern, event) for event in events]
     assert all(found), events
-    # Not by their addresses: a kernel without random numbers yet prints none.
+    # Not by address: a kernel that has no random numbers yet prints none.
     expires = [int(match[1]) for match in found]
     assert expires == sorted(set(expires))
     assert len(expires) == 50
@@ -129,12 +129,12 @@ def test_migration_is_traced(guest):
     """,
 )
 def test_room_is_made_before_each_migration(guest):
-    """So that with interrupts off one tree changes, not two: tests/queue has how long that is."""
+    """With interrupts off only one tree then changes, not two: tests/queue measures the time."""
     events = guest.ok().split()
     assert events == ["room:", "apic_timer_migrate:"] * 50 + ["room:"]
 
 
-# As often as CPUs can, while timers fire on the CPU, are armed for it and move away from it.
+# As often as CPUs can, while timers fire on the CPU, are armed for it and migrate from it.
 AGAIN_AND_AGAIN = """
     unload
     load apic_timer
@@ -150,7 +150,7 @@ AGAIN_AND_AGAIN = """
 
 
 def judge_torture(guest, times: int) -> list[str]:
-    """Every shot was accounted for, though CPUs went so often; return the CPUs that did."""
+    """Check that every shot was accounted for; return the CPUs that went offline."""
     torture, verdict, gone = guest.ok().splitlines()
     print(torture)
     assert torture.startswith("ok "), torture
@@ -179,7 +179,7 @@ def test_off_and_on_500_times(guest):
     judge_torture(guest, 500)
 
 
-# Kernels from 6.5 on don't let the first CPU go; those before do on Intel's.
+# From 6.5 on kernels keep the first CPU online; older ones let it go on Intel's CPUs.
 @pytest.mark.guest(
     [Machine("6.1", 2, append="cpu0_hotplug", vendor="GenuineIntel")],
     AGAIN_AND_AGAIN.format(times=30),
@@ -208,7 +208,7 @@ def test_first_cpu(guest):
     """,
 )
 def test_cpu_that_was_not_there_at_load(guest):
-    """The others come up long after boot, for the first time: they serve timers."""
+    """The other CPUs come online long after boot, for the first time, and serve timers."""
     serves, device, verdict, torture, expired, unloaded = guest.ok().splitlines()
     assert "serves CPUs 0:" in serves
     assert device == "device apic_timer"

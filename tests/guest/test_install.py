@@ -25,12 +25,12 @@ SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include",
            "packaging", "samples", "tools/tc", "user"]  # fmt: skip
 VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
-PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's are
-PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs
+PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's plug-ins are
+PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs modules
 
 
 class Machine:
-    """A Debian machine, as far as building and installing modules goes."""
+    """A Debian machine, as far as needed to build and install modules."""
 
     def __init__(self, kernel: kernels.Kernel, root: Path):
         self.kernel = kernel
@@ -38,18 +38,18 @@ class Machine:
         self.root = root
 
     def run(self, command: str, status: int = 0) -> str:
-        """Run a shell command; return what it printed. It has to exit with `status`."""
+        """Run a shell command that must exit with `status`; return its output."""
         done = ccache.run(self.root, ["/bin/bash", "-c", command])
         assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
         return done.stdout
 
     def write(self, path: str, text: str) -> None:
-        """Write a file, and the directories above it."""
+        """Write a file, making its directories."""
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text)
 
     def files(self) -> set[str]:
-        """List all files, except for those of /tmp and the lab's own."""
+        """List all files, except those in /tmp and the lab's own."""
         found = self.run("find / -xdev '(' -path /tmp -o -path /lab ')' -prune -o -print")
         return set(found.splitlines())
 
@@ -77,9 +77,9 @@ def new_machine(series: str, directory: Path) -> Machine:
 
 
 def copy_root(source: Path, root: Path) -> None:
-    """Copy a root directory, without what no build asks for: the kernel and most modules.
+    """Copy a root directory, without what builds do not need: the kernel and most modules.
 
-    Compilers, libraries and kernel headers, in which nobody writes, become hard links.
+    Compilers, libraries and kernel headers, which are never written, become hard links.
     """
     root.mkdir()
     linked = ["usr/lib/gcc", "usr/lib/x86_64-linux-gnu", "usr/include"]
@@ -91,7 +91,7 @@ def copy_root(source: Path, root: Path) -> None:
 
 
 def copy(source: Path, target: Path, leave: Iterable[str] = ()) -> None:
-    """Copy what is in a directory into another one, where links to directories stay links."""
+    """Copy a directory's contents into another one, in which links to directories stay links."""
     pack = ["tar", "-c", "-C", source, *(f"--exclude=./{name}" for name in leave), "."]
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as archive:
         subprocess.run(["tar", "-x", "--keep-directory-symlink", "-C", target],
@@ -109,7 +109,7 @@ def dkms(series: str) -> Path:
     return final
 
 
-# Of Debian's releases; sid's, which is the newest, is built for all the others' tests, too.
+# Debian's releases; sid, the newest, is also built for all other tests.
 SERIES = [pytest.param(s, marks=[pytest.mark.matrix] if s == kernels.SUPPORTED[-1] else [])
           for s in kernels.SUPPORTED]  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_install(installed):
 
 
 def test_plug_in_for_tc(installed, scratch):
-    """It is where tc looks; without tc, `make install` says so and goes on."""
+    """It is where tc looks; without tc, `make install` reports that and continues."""
     installed.run(f"test -s {PLUGINS}/q_apic.so")
     installed.run("mkdir -p /tmp/other/usr/lib/tc && DESTDIR=/tmp/other /src/packaging/tc-plugin "
                   "install && test -s /tmp/other/usr/lib/tc/q_apic.so && rm -r /tmp/other"
@@ -165,7 +165,7 @@ def test_plug_in_for_tc(installed, scratch):
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_signed(installed, scratch):
-    """The key that DKMS made is enough where the machine's owner trusts it."""
+    """The key that DKMS made suffices if the machine's owner trusts it."""
     module = installed.root / "usr/lib/modules" / installed.release / "updates/dkms/apic_timer.ko"
     unsigned = scratch / "unsigned.ko"
     unsigned.write_bytes(module.read_bytes().rpartition(b"~Module signature appended~")[0])
@@ -202,7 +202,7 @@ def test_consumer(installed):
     installed.run(f"cd /tmp/hello && make clean KDIR=/lib/modules/{installed.release}/build")
     assert installed.run("ls /tmp/hello").split() == ["Makefile", "hello_apic.c"]
 
-    # Without apic-timer for the kernel that is built for, it says so.
+    # It reports that apic-timer is missing for the kernel that it is built for.
     link = f"/var/lib/dkms/apic-timer/kernel-{installed.release}-x86_64"
     installed.run(f"mv {link} /tmp/link")
     output = installed.run(f"make -C /tmp/hello KDIR=/lib/modules/{installed.release}/build", 2)
@@ -211,14 +211,14 @@ def test_consumer(installed):
 
 
 def git(tree: Path, *arguments: str) -> str:
-    """Run git in a directory; return what it printed."""
+    """Run git in a directory; return its output."""
     return subprocess.run(["git", "-C", tree, *arguments], check=True, text=True,
                           stdout=subprocess.PIPE).stdout  # fmt: skip
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_consumer_without_dkms(installed):
-    """As docs/howto/depend-on-us.md says: by apic-timer's own tree, built where it lies."""
+    """As in docs/howto/depend-on-us.md: with apic-timer's own tree, built in place."""
     page = (TREE / "docs/howto/depend-on-us.md").read_text()
     section = page.split("## Without DKMS\n")[1].split("\n## ")[0]
     kbuild = re.search(r"```make\n(.*?)```", section, re.S)[1]
@@ -252,20 +252,20 @@ def test_dkms_consumer(installed):
 def test_uninstall_leaves_nothing(installed, scratch):
     machine = installed.copy(scratch)
     machine.run("make -C /src uninstall")
-    # The key is DKMS's, for other modules too.
+    # The key belongs to DKMS, for other modules too.
     key = {"/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub"}
     assert machine.files() == installed.before | key
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_new_kernel(installed, scratch):
-    """Both are installed by themselves, in the right order, when a kernel is."""
+    """Installing a kernel installs both automatically, in the right order."""
     machine = installed.copy(scratch)
     release = machine.release
     write_consumer(machine, "usr/src/a-hello-1.0", ("hello_apic.c", "Makefile", "dkms.conf"))
     machine.run("sed -i 's/hello-apic/a-hello/' /usr/src/a-hello-1.0/dkms.conf")
     machine.run("dkms add a-hello/1.0")
-    # As when the kernel is removed, except for the modules' sources, which stay known to DKMS.
+    # As on removal of the kernel, except that DKMS still knows the modules' sources.
     machine.run(f"dkms unbuild apic-timer/{VERSION} -k {release}")
     machine.run("test ! -e /usr/src/apic-timer")
     refused = machine.run(f"dkms install a-hello/1.0 -k {release}; make -C /usr/src/a-hello-1.0 "
@@ -278,7 +278,7 @@ def test_new_kernel(installed, scratch):
 def test_clean(installed):
     """A build leaves only what git ignores, and `make clean` leaves nothing of it.
 
-    The lab's build, which is the kernel's own kbuild's, and there already.
+    It is the lab's build, by the kernel's own kbuild, which already exists.
     """
     tree = installed.root / "tmp/tree"
     tree.mkdir()
@@ -299,9 +299,9 @@ def test_clean(installed):
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_install_again(installed, scratch):
-    """From a tree in which modules were built: none of that is installed.
+    """From a tree in which modules were built, none of these files is installed.
 
-    DKMS forgets what it had and takes the new sources; that it builds them is another test's.
+    DKMS forgets the old sources and takes the new ones; another test builds them.
     """
     machine = installed.copy(scratch)
     machine.write("tmp/bin/dkms", '#!/bin/sh\n[ "$1" = install ] || exec /usr/sbin/dkms "$@"\n'
@@ -321,7 +321,7 @@ def test_install_again(installed, scratch):
 
 @pytest.fixture(scope="module")
 def uninstalled():
-    """Yield a machine that has other kernels too, none of which will do."""
+    """Yield a machine that also has other kernels, none of which will do."""
     with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
         machine = new_machine(OLDEST, Path(directory))
         config = f"/lib/modules/{machine.release}/build/.config"
@@ -360,10 +360,10 @@ def test_refusal_by_dkms(uninstalled, release):
 
 
 def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
-    """A clone in /usr/src, or what was installed, installs itself, and a clone stays."""
+    """A clone in /usr/src, or an installed tree, installs itself, and a clone stays."""
     machine = uninstalled.copy(scratch)
     source = f"/usr/src/apic-timer-{VERSION}"
-    # What DKMS does with it is another test's.
+    # Another test shows what DKMS does with it.
     machine.write("tmp/bin/dkms", """#!/bin/sh\necho "dkms: $*"\n""")
     machine.run(f"chmod +x /tmp/bin/dkms; cp -a /src {source}; rm -r {source}/user "
                 f"{source}/tools; mkdir {source}/.git")  # fmt: skip
@@ -375,7 +375,7 @@ def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
         assert machine.run(f"find {source}") == before
         assert f"{source} stays: it is a clone" in machine.run(f"{make} uninstall")
         assert machine.run(f"find {source}") == before
-    # Nor is it replaced by another tree.
+    # Another tree does not replace it either.
     refused = machine.run(f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}", 2)
     assert f"{source} is a clone: install from there, or move it away" in refused
     assert "dkms: " not in refused and machine.run(f"find {source}") == before
@@ -383,7 +383,7 @@ def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
 
 
 def test_clone_where_the_path_without_a_version_is(uninstalled, scratch):
-    """What DKMS runs leaves it alone."""
+    """The scripts that DKMS runs leave it alone."""
     machine = uninstalled.copy(scratch)
     known = "/var/lib/dkms/apic-timer"
     machine.run(f"cp -a /src /usr/src/apic-timer; mkdir -p {known}; "
@@ -395,7 +395,7 @@ def test_clone_where_the_path_without_a_version_is(uninstalled, scratch):
 
 
 def test_private_tree(uninstalled, scratch):
-    """All users may build against what is installed from it, whatever root's umask."""
+    """All users may build against the files installed from it, whatever root's umask."""
     machine = uninstalled.copy(scratch)
     machine.write("tmp/bin/dkms", "#!/bin/sh\n")
     machine.run(f"chmod +x /tmp/bin/dkms; chmod -R go= /src; umask 077; "
@@ -405,7 +405,7 @@ def test_private_tree(uninstalled, scratch):
 
 
 def test_uninstall_goes_on(uninstalled, scratch):
-    """As without DKMS, or the source by which it removes: all else goes, and make fails."""
+    """Without DKMS, or the source that it needs to remove: all else is removed, and make fails."""
     machine = uninstalled.copy(scratch)
     machine.write("tmp/bin/dkms", "#!/bin/sh\nexit 3\n")
     machine.write("usr/local/bin/apic-timer", "")
@@ -418,7 +418,7 @@ def test_uninstall_goes_on(uninstalled, scratch):
 
 
 def test_only_root_uninstalls(uninstalled, scratch):
-    """That is said to others, and nothing is gone, not even what they may write to."""
+    """Others get a message, and nothing is removed, not even files that they may write."""
     machine = uninstalled.copy(scratch)
     machine.write("tmp/bin/id", "#!/bin/sh\necho 1000\n")
     machine.write("home/sbin/apic-timer", "")
@@ -431,7 +431,7 @@ def test_only_root_uninstalls(uninstalled, scratch):
 
 @pytest.mark.parametrize("package", ["apic-timer-dkms", "apic-timer-dev"])
 def test_package_and_what_lies_there(uninstalled, scratch, package):
-    """It says how to make room: uninstalling alone does not move a clone."""
+    """The message says how to make room: uninstalling alone does not move a clone."""
     machine = uninstalled.copy(scratch)
     machine.write("tmp/preinst", (TREE / f"debian/{package}.preinst").read_text())
     machine.run("sh /tmp/preinst install; mkdir /usr/src/apic-timer-0.0.9")
@@ -456,7 +456,7 @@ PACKAGE = f"""
 
 
 def test_files_of_a_package_stay(uninstalled, scratch):
-    """What dpkg has put into /usr/src is its own: not replaced, and not removed."""
+    """Files of dpkg in /usr/src are neither replaced nor removed."""
     machine = uninstalled.copy(scratch)
     machine.run(f"set -e\n{PACKAGE}")
     before = machine.files()

@@ -50,7 +50,7 @@ END = """
     + END,
 )
 def test_it_is_noticed(guest):
-    """Interrupts that a module has off are found, and for how long."""
+    """Periods with interrupts off in a module are found, with their length."""
     rows = [list(map(int, row.split()[1:4])) for row in guest.ok().splitlines()]
     assert [cycles for cycles, _, _ in rows] == [500, 2500, 5000]
     for cycles, worst, shots in rows:
@@ -78,17 +78,18 @@ def test_it_is_noticed(guest):
     one=True,
 )
 def test_bounded(guest):
-    """Adding, reading "pending" and cancelling, of equal timers and others, up to 100,000."""
+    """Adding, reading "pending" and cancelling are bounded, with equal or different expiries, up to
+    100,000."""
     rows = re.findall(r"^(\w+) (\d+) (\d+) (\d+) (\d+)(?: .*)?$", guest.ok(), re.MULTILINE)
     print(guest.output)
     assert len(rows) == 2 * 3 * 3
     for what, apart, count, worst, shots in rows:
         assert int(worst) < PATH + LIMIT, (what, apart, count)
-        # Where it takes its time, there were shots.
+        # Long operations were sampled by shots.
         assert int(count) < 100_000 or int(shots) > 500, (what, apart, count)
 
 
-# To an interrupt of the kernel's timers.
+# To an interrupt by the kernel's timers.
 EVENT = 400
 
 
@@ -121,7 +122,7 @@ EVENT = 400
     + END,
 )
 def test_a_cpu_goes_offline(guest):
-    """While 100,000 timers migrate; the CPU that they come to waits for a lock as long, at most."""
+    """While 100,000 timers migrate, their new CPU waits for a lock for at most that long."""
     output = guest.ok()
     print(output)
     rows = [list(map(int, row)) for row in
@@ -154,7 +155,7 @@ def test_a_cpu_goes_offline(guest):
     + END,
 )
 def test_a_million_pending(guest):
-    """With a million, interrupts are off no longer than with ten."""
+    """With a million timers, interrupts are off no longer than with ten."""
     output = guest.ok()
     print(output)
     lines = re.findall(r"^lines (\d+)$", output, re.M)
@@ -210,7 +211,7 @@ def test_a_million_pending(guest):
     one=True,
 )
 def test_shaper_is_emptied(guest):
-    """Emptying a qdisc, or a class, of many packets."""
+    """Emptying a qdisc, or a class, with many packets is bounded."""
     output = guest.ok()
     print(output)
     packets = re.findall(r"^packets (\d+) (\d+)$", output, re.M)
@@ -221,12 +222,12 @@ def test_shaper_is_emptied(guest):
     assert [what for what, _, _ in rows] == ["qdisc", "classes", "class", "other"]
     for what, worst, shots in rows:
         assert int(worst) < PATH + LIMIT, what
-        # Taking the trees apart takes its time.
+        # Emptying the trees takes long enough.
         assert int(shots) > 5 or what == "other", what
 
 
 QDISCS = 500
-# With interrupts off an irq_work has the kernel wake a worker, cycles.
+# With interrupts off, an irq_work makes the kernel wake a worker, cycles.
 WAKE = 6000
 
 
@@ -274,7 +275,7 @@ WAKE = 6000
     one=True,
 )
 def test_many_shapers(guest):
-    """A clock that is set, and a rate that is refined: hundreds of qdiscs follow."""
+    """Setting a clock and refining a rate are bounded, with hundreds of qdiscs that follow."""
     output = guest.ok()
     print(output)
     assert f"qdiscs {QDISCS}" in output
@@ -282,5 +283,5 @@ def test_many_shapers(guest):
     assert [what for what, *_ in rows] == ["date", "rmmod"]
     for what, worst, shots, works, longest in rows:
         assert int(worst) < PATH + LIMIT and int(longest) < WAKE, what
-        # It takes its time, with interrupts on in between.
+        # It takes long, with interrupts on in between.
         assert int(shots) > 5 and int(works) > 0, what

@@ -18,7 +18,7 @@ from lab.kernels import kernels, sources
 
 SERIES = "6.1"
 DIRECTORY = "tools/testing/selftests"
-# With --matrix those too that take minutes of wall time.
+# With --matrix, tests that take minutes of wall time run as well.
 SHORT = ["mqueue-lat", "valid-adjtimex"]
 LONG = ["nanosleep", "set-timer-lat", "raw_skew", "nsleep-lat", "posix_timers",
         "inconsistency-check -t 1", "threadtest -n 4 -t 1"]  # fmt: skip
@@ -56,8 +56,8 @@ def program(name: str) -> Path:
     tree = sources.members(source, names) / DIRECTORY / "timers"
     target = cache.cache_dir("selftests") / f"{source.version}-{name}"
     if not target.exists():
-        # A kernel's tests are not our code: their warnings are not our mistakes. One has a function
-        # of its own that the library has too.
+        # A kernel's tests are not our code, nor are their warnings our mistakes. One test defines a
+        # function that the library also has.
         new = target.parent / f"{target.name}.new"
         flags = ["-O2", "-w", "-static", "-pthread", "-Wl,--allow-multiple-definition"]
         subprocess.run(["gcc", *flags, "-o", new, tree / f"{name}.c"], check=True)
@@ -102,6 +102,6 @@ def test_same_results(command):
 
 @pytest.mark.matrix
 def test_signaltest():
-    """All of its signals come back, in each state."""
+    """All of its signals arrive, in each state."""
     found = results("signaltest -q -l 2000 -t 2", timeout=600)
     assert {status for status, _ in found.values()} == {0}

@@ -72,7 +72,7 @@ RIGHT = [f"{name}={value}" for name, (_, least, most, _) in PARAMETERS.items()
     """,
 )
 def test_parameters_out_of_range(guest):
-    """Refused, with one line that names the parameter, the value and the range; the ends are in."""
+    """Rejected, with one line that names parameter, value and range; the limits are accepted."""
     output = guest.ok()
     found = dict(re.findall(r"^default (\w+) (\d+)$", output, re.M))
     assert found == {name: str(default) for name, (default, *_) in PARAMETERS.items()}
@@ -81,7 +81,7 @@ def test_parameters_out_of_range(guest):
         name, _, value = setting.partition("=")
         _, least, most, unit = PARAMETERS[name]
         line = f"apic_timer: {setting}: not a number from {least} to {most} ({unit})\n"
-        # insmod tries both system calls, and each time the kernel has a line of its own.
+        # insmod tries both system calls, and the kernel prints its own line each time.
         refused = output.count(f"apic_timer: `{value}' invalid for parameter `{name}'\n")
         assert output.count(line) == refused > 0, setting
     assert f"apic_timer: latency_qos_us=-2 is out of range: -1 to {2**31 - 1} us\n" in output
@@ -108,7 +108,7 @@ def test_parameters_out_of_range(guest):
     brief=True,
 )
 def test_refined_rate(guest):
-    """A rate of the TSC that the kernel refines is noticed within seconds, and used."""
+    """A refined TSC rate of the kernel's is noticed within seconds, and used."""
     output = guest.ok()
     rates = re.findall(r"^TSC (\d+) kHz$", output, re.M)
     refined = re.findall(r"apic_timer: the kernel has refined the rate of the TSC: (\S+) MHz$",
@@ -119,7 +119,7 @@ def test_refined_rate(guest):
 
 @pytest.mark.parametrize("series", ["6.1", "7.2"])
 def test_what_modinfo_says(series):
-    """The same: name, default, range and unit are written in one place."""
+    """modinfo agrees: name, default, range and unit are written in one place."""
     module = build.find_ko(build.build(kernels.ensure(series)), "apic_timer")
     info = subprocess.run(["modinfo", "-F", "parm", module], check=True, text=True,
                           stdout=subprocess.PIPE).stdout  # fmt: skip
@@ -154,7 +154,7 @@ NUMBER, SIZE = (int(re.search(rf"^#define {name}\s+(\d+)", HEADER.read_text(), r
 
 
 def consumer(kernel: kernels.Kernel, directory: Path, name: str, *changes: tuple[str, str]) -> Path:
-    """Build a module that uses timers, with the header after some changes."""
+    """Build a module that uses timers, after some changes to the header."""
     text = HEADER.read_text()
     for old, new in changes:
         text, times = re.subn(old, new, text, flags=re.M)
@@ -163,7 +163,7 @@ def consumer(kernel: kernels.Kernel, directory: Path, name: str, *changes: tuple
     (directory / name / "include/linux/apic_timer.h").write_text(text)
     (directory / name / f"{name}.c").write_text(CONSUMER)
     (directory / name / "Kbuild").write_text(f"obj-m := {name}.o\nccflags-y := -I$(src)/include\n")
-    # As if it were of a machine that has the other apic_timer: what is not exported is no error.
+    # As if built on a machine with the other apic_timer: missing exports are no error.
     built = build.build_external(kernel, directory / name, build.build(kernel),
                                  {"KBUILD_MODPOST_WARN": "1"})  # fmt: skip
     shutil.copy(build.find_ko(built, name), directory / f"{name}.ko")
@@ -172,7 +172,7 @@ def consumer(kernel: kernels.Kernel, directory: Path, name: str, *changes: tuple
 
 @pytest.mark.parametrize("series", ["6.1", "7.2"])
 def test_consumer_of_another_interface(series, tmp_path):
-    """It is not loaded, by whatever kernel, and one line says what it was built for."""
+    """No kernel loads it, and one line says what it was built for."""
     kernel = kernels.ensure(series)
     another = (r"^(#define APIC_TIMER_API\s+)\d+", rf"\g<1>{NUMBER + 1}")
     larger = (r"^(#define APIC_TIMER_SIZE\s+)\d+", rf"\g<1>{SIZE + 8}")
@@ -251,7 +251,7 @@ LEFT_AS_BEFORE = """
 
 @pytest.mark.guest(TABLE, LEFT_AS_BEFORE, brief=True)
 def test_left_as_before(guest):
-    """The tick goes on, on the device it was on, on every CPU."""
+    """The tick continues on every CPU, on the same device as before."""
     rows = [row.split() for row in guest.ok().splitlines()]
     devices = {row[0]: row[1:] for row in rows if row and row[0] in ("before", "during", "after")}
     cpus = guest.machine.cpus
@@ -283,7 +283,7 @@ def test_left_as_before(guest):
     brief=True,
 )
 def test_consumer_leaves_timers_pending(guest):
-    """Its timers are cancelled, and reported by handler; nothing of it runs any more."""
+    """Its timers are cancelled, and reported by handler; none of its code runs any more."""
     ran, *rows = guest.ok().splitlines()
     assert int(ran) > 0
     assert not [row for row in rows if row.startswith("cpu ")]
@@ -309,7 +309,7 @@ def test_consumer_leaves_timers_pending(guest):
     brief=True,
 )
 def test_consumer_leaves_handlers_running(guest):
-    """A timer that its handler arms at that moment is cancelled as well, and is counted."""
+    """A timer that its handler arms at that moment is also cancelled and counted."""
     rows = guest.ok().splitlines()
     assert not [row for row in rows if row.startswith("cpu ")]
     found = [
@@ -338,7 +338,7 @@ def test_consumer_leaves_handlers_running(guest):
     brief=True,
 )
 def test_consumer_leaves_a_timer_that_is_changed(guest):
-    """To before and behind where timers are being looked at: it is found all the same."""
+    """Moved ahead of or behind the position of the search, it is still found."""
     rows = guest.ok().splitlines()
     found = [row for row in rows if "of handler changed_handler" in row]
     assert len(found) == 50
@@ -372,7 +372,7 @@ def test_consumer_leaves_a_timer_that_is_changed(guest):
     """,
 )
 def test_unbound_by_somebody(guest):
-    """Noticed, reported, and registered again; neither our timers nor the kernel's stop."""
+    """It is noticed, reported and registered again; neither our timers nor the kernel's stop."""
     during, before, after, unloaded, *log = guest.ok().splitlines()
     cpus = guest.machine.cpus
     assert during.split()[1 : 1 + cpus] == ["apic_timer"] * cpus
@@ -400,11 +400,11 @@ LOAD_AGAIN_AND_AGAIN = """
 
 
 def judge(guest, times: int) -> None:
-    """Every other time, timers were left pending, of each handler."""
+    """Check that every other time timers were left pending, of each handler."""
     devices, waiting, periodic = guest.ok().splitlines()[-3:]
     machine = guest.machine
     assert devices.split()[1 : 1 + machine.cpus] == [machine.tick_device] * machine.cpus
-    # Those of other tests are in the log too.
+    # The log also has those of other tests.
     assert int(waiting) >= times // 2
     assert int(periodic) >= times // 2
 
@@ -414,12 +414,12 @@ def judge(guest, times: int) -> None:
     LOAD_AGAIN_AND_AGAIN.format(times=20),
 )
 def test_load_20_times_under_load(guest):
-    """With timers firing and a CPU busy."""
+    """Loading works with timers firing and a CPU busy."""
     judge(guest, 20)
 
 
 @pytest.mark.guest(
-    # The log has to hold it all.
+    # The log must hold everything.
     [replace(machine, matrix=True, timeout=7200, append="log_buf_len=16M")
      for machine in some(kernel="6.1", cpus=2, engine="smp")],
     LOAD_AGAIN_AND_AGAIN.format(times=2000),
@@ -444,7 +444,7 @@ def test_load_2000_times_under_load(guest):
     """,
 )
 def test_samples(guest):
-    """They do what they are there to show."""
+    """Each sample does what it demonstrates."""
     output = guest.ok()
     said = re.findall(r"apic_timer_sample_(\w+: .*)$", output, re.M)
     assert [line.split(":")[0] for line in said if line.endswith(": done")] == [

@@ -8,7 +8,7 @@ from machines import TABLE
 
 @pytest.mark.parametrize("machine", TABLE, ids=lambda m: m.id)
 def test_comes_to_its_end(boots, machine):
-    """The script ended, all our modules are unloaded, and the kernel has complained of nothing."""
+    """The script ended, all our modules are unloaded, and the kernel log has no splat."""
     for boot in boots:
         result = boot.result().check()
         assert not splats.find(result.kernel_log)

@@ -9,7 +9,7 @@ from lab.engines import smp
 from lab.kernels import kernels
 from machines import TABLE, Machine
 
-# On the last CPU, among the timers of a consumer that has them on all.
+# On the last CPU, among the timers of a consumer that has some on all.
 MISBEHAVE = """
     unload
     load apic_timer
@@ -34,14 +34,14 @@ TOLD = {
 
 
 def cases(machine: Machine) -> list[str]:
-    """List what handlers may do; lockdep has a complaint of its own where they do it."""
+    """List what handlers may do wrong; lockdep reports some of these itself."""
     lockdep = machine.kernel.endswith("-debug")
     return [case for case in TOLD if not (lockdep and case == "enable_interrupts")]
 
 
 @pytest.mark.guest(TABLE, MISBEHAVE, cases=cases)
 def test_put_right(guest):
-    """It is reported once, our timers and the kernel's go on, and the kernel has no complaint."""
+    """It is reported once, our timers and the kernel's continue, and the log has no splat."""
     ran, more, *told = guest.ok().splitlines()
     assert int(ran) == 5
     assert int(more) > 100
@@ -51,7 +51,7 @@ def test_put_right(guest):
 
 
 def test_sleeping():
-    """The kernel says whose handler it is, as of an hrtimer's; it doesn't survive either."""
+    """The kernel names the handler, as for an hrtimer; it does not survive either."""
     kernel = kernels.ensure("6.1")
     script = """
         insmod $MODULES/apic_timer.ko

@@ -7,7 +7,7 @@ from machines import some
 
 RECEIPT = re.compile(r"apic_timer_receipt: .* error=(-?\d+) spin=(-?\d+) .* mode=(\w+) ")
 
-# A hundred shots of each mode, with a receipt of each.
+# A hundred shots in each mode, with a receipt for each.
 SHOTS = """
     load apic_timer {parameters}
     load apic_timer_bench
@@ -26,7 +26,7 @@ SHOTS = """
 
 @pytest.mark.guest(some(source="proxy"), SHOTS.replace("{parameters}", ""))
 def test_receipts(guest):
-    """One for each shot, of its mode; exact is never early, raw neither."""
+    """Each shot has one, with its mode; neither exact nor raw shots are early."""
     found = [(m[3], int(m[1]), int(m[2])) for m in RECEIPT.finditer(guest.ok())]
     for mode in ("raw", "mean", "exact"):
         errors = sorted(error for name, error, _ in found if name == mode)
@@ -54,7 +54,7 @@ def test_receipts(guest):
     """,
 )
 def test_default_mode(guest):
-    """A timer without flags has the mode of the parameter."""
+    """A timer without flags has the mode set by the parameter."""
     output = guest.ok()
     assert "default mode: raw" in output
     assert " mode=raw " in output
@@ -72,14 +72,14 @@ BAD = {
               for name, (text, _) in BAD.items()) + "\nlog\n",
 )  # fmt: skip
 def test_bad_parameters(guest):
-    """Refused with a line that says why, and the tick device is as it was."""
+    """Rejected with a line that gives the reason, and the tick device is as before."""
     output = guest.ok()
     for name, (_, message) in BAD.items():
         assert f"refused {name}\nlapic\n" in output
         assert f"apic_timer: {message}\n" in output
 
 
-# What is requested of the kernel at this moment, for each CPU and, of all, by /dev/cpu_dma_latency.
+# Current latency requests to the kernel, per CPU and, for all, by /dev/cpu_dma_latency.
 LATENCY = """
     latency() {
         echo "$1" $(od -A n -t d4 -N 4 /dev/cpu_dma_latency) \
@@ -103,11 +103,11 @@ LATENCY = """
     latency raw
     unload
 """
-FREE = "2000000000 "  # us: nobody requests anything of all CPUs
+FREE = "2000000000 "  # us: no request for all CPUs
 
 
 def requests(output: str) -> dict[str, str]:
-    """Read rows of a name and what is requested then, which is nothing of all CPUs."""
+    """Read rows of a name and the requests at that time, none of them for all CPUs."""
     rows = dict(row.split(maxsplit=1) for row in output.splitlines())
     assert all(row.startswith(FREE) for row in rows.values())
     return {name: row.removeprefix(FREE) for name, row in rows.items()}
@@ -124,12 +124,12 @@ def judge_requests(output: str, request: str) -> None:
     some(engine="virtual", cpus=1, source="proxy"), LATENCY.replace("{parameters}", "")
 )
 def test_latency_request(guest):
-    """Made while an exact shot is near, for what 5 us of waiting leave room for, and withdrawn."""
+    """Made while an exact shot is near, for the latency that 5 us of spin permit, and withdrawn."""
     judge_requests(guest.ok(), "cpu 0 4 us")
 
 
 PARAMETERS = {
-    "defer_ns=0": "cpu 0 4 us",  # it is not about whether the kernel's events wait
+    "defer_ns=0": "cpu 0 4 us",  # independent of deferring the kernel's events
     "latency_qos_us=7": "cpu 0 7 us",
     "spin_budget_ns=30000": "cpu 0 29 us",
     "latency_qos_us=0": "cpu 0 0 us",
@@ -174,7 +174,7 @@ def test_latency_request_as_asked_for(guest):
     """,
 )
 def test_latency_request_stands(guest):
-    """Of exact timers behind others: one request from the first to after the last."""
+    """Exact timers behind others: one request lasts from before the first to after the last."""
     asked, taken_back = guest.ok().splitlines()
     what = "device=cpu0 type=DEV_PM_QOS_RESUME_LATENCY new_value="
     assert asked == f"dev_pm_qos_add_request: {what}4"
@@ -204,7 +204,7 @@ IDLE = """
 
 
 def idle(output: str, cpus: int) -> tuple[list[list[float]], list[int]]:
-    """Read the shares of 3 s of polling, a shallow and a deep state, by CPU; and the errors."""
+    """Read the shares of 3 s in polling, a shallow and a deep state, by CPU; and the errors."""
     rows = [row.split() for row in output.splitlines()]
     before, after = rows[:cpus], rows[cpus : 2 * cpus]
     shares = [[(int(b) - int(a)) / 3e6 for a, b in zip(x[1:], y[1:], strict=True)]
@@ -216,7 +216,7 @@ def idle(output: str, cpus: int) -> tuple[list[list[float]], list[int]]:
 @pytest.mark.long
 @pytest.mark.guest(some(engine="virtual", source="proxy"), IDLE.replace("{parameters}", ""))
 def test_idle_states(guest):
-    """Only where the shot is, only while it is near, and no CPU has to poll; the shot is exact."""
+    """Only the shot's CPU is kept awake, only near the shot; none must poll; the shot is exact."""
     shares, errors = idle(guest.ok(), guest.machine.cpus)
     for cpu, (polling, shallow, deep) in enumerate(shares):
         assert polling < 0.01
@@ -233,7 +233,7 @@ def test_idle_states(guest):
     IDLE.replace("{parameters}", "latency_qos=N"),
 )
 def test_idle_states_without_request(guest):
-    """Shots find their CPU in the deep state, or on its way out, and are late by that."""
+    """Shots find their CPU in the deep state, or leaving it, and are late by that."""
     shares, errors = idle(guest.ok(), guest.machine.cpus)
     assert shares[0][2] > 0.95
     assert min(errors) >= 8192
@@ -263,9 +263,9 @@ def test_idle_states_without_request(guest):
     """,
 )
 def test_latency_request_and_hotplug(guest):
-    """A CPU that goes offline takes its request with it; the timer that moves brings another.
+    """The request of a CPU ends when it goes offline; the migrated timer makes another.
 
-    A request asks for what the spin budget, 5 us, leaves next to the CPU's lead, rounded down.
+    A request is for the spin budget, 5 us, minus the CPU's lead, rounded down.
     """
     *rows, warnings = guest.ok().splitlines()
     assert warnings == "no warnings"
@@ -292,14 +292,15 @@ def test_latency_request_and_hotplug(guest):
     """,
 )
 def test_kernel_events_are_deferred(guest):
-    """Some of them, when exact shots are close to each other; none where that is switched off."""
+    """Some are, if exact shots are close together; none if deferring is switched off."""
     never, sometimes = (list(map(int, row.split())) for row in guest.ok().splitlines())
     assert never[1] == 0 < sometimes[1]
     assert min(never[2], sometimes[2]) > 100
 
 
-# Mode 3 is exact. Out of the interrupt and into the next one takes about 2.5 us, and the lead
-# comes on top. Shots at 2 us would be throttled, as they leave the CPU nothing, and not waited for.
+# Mode 3 is exact. Leaving the interrupt and entering the next one takes about 2.5 us, plus the
+# lead. Shots at 2 us would be throttled, because they leave the CPU no time, and then not waited
+# for.
 @pytest.mark.guest(
     some(engine="virtual", cpus=1, source="proxy"),
     """
@@ -320,7 +321,7 @@ def test_kernel_events_are_deferred(guest):
     """,
 )
 def test_close_shots_share_an_interrupt(guest):
-    """What is nearer than a way out of the interrupt and back is waited for, deferred or not."""
+    """A shot nearer than leaving and re-entering the interrupt is waited for, deferred or not."""
     print(guest.ok())
     for row in guest.ok().splitlines():
         expired, interrupts = map(int, row.split())
@@ -328,7 +329,7 @@ def test_close_shots_share_an_interrupt(guest):
         assert interrupts < expired // 2, row
 
 
-# Mode 3 is exact. The first run is for the estimate; then the lead is longer than half of a period.
+# Mode 3 is exact. The first run trains the estimate; then the lead is more than half a period.
 @pytest.mark.long
 @pytest.mark.guest(
     some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
@@ -348,7 +349,7 @@ def test_close_shots_share_an_interrupt(guest):
     """,
 )
 def test_close_periods_keep_their_beat(guest):
-    """Handlers that leave time for others are not throttled, and are late by the tick only."""
+    """Handlers that leave time for others are not throttled, and only the tick makes them late."""
     for row in guest.ok().splitlines():
         period, throttled, late, expired = map(int, row.split())
         assert throttled == 0, row

@@ -17,7 +17,7 @@ from lab.kernels import kernels
 
 HERE = Path(__file__).resolve().parent
 CPUS = 2
-# What all parts share: `firing` fails unless timers fire on every CPU.
+# Common to all parts: `firing` fails unless timers fire on every CPU.
 PRELUDE = (
     (HERE.parent / "harness/guest.sh").read_text()
     + """
@@ -125,7 +125,7 @@ PARTS = {
         echo back $(tick_devices)
         firing
     """,
-    # It takes the CPU's tick when that comes online, before us.
+    # It takes the CPU's tick when the CPU comes online, before our module does.
     "rival_online": """
         # Loaded before us, so that it is called before us.
         insmod $MODULES/apic_timer_rival.ko cpu=1 later=1
@@ -153,8 +153,8 @@ PARTS = {
         load apic_timer_busy rate=500
         firing
     """,
-    # There before us. The last part: the kernel then broadcasts the tick by the LAPIC's device,
-    # and has none to put in the place of the rival's.
+    # Present before our module. This is the last part: the kernel then broadcasts the tick by the
+    # LAPIC's device, and has none to replace the rival's.
     "rival_first": """
         echo before $(tick_devices)
         insmod $MODULES/apic_timer_rival.ko cpu=1
@@ -187,7 +187,7 @@ def boot(series: str) -> Result:
 
 
 def part(series: str, name: str) -> str:
-    """Return what a part printed; it has to have ended well."""
+    """Return the output of a part, which must have succeeded."""
     result = boot(series)
     found = re.search(rf"^@begin@ {name}\n(.*?)^@end@ {name} (\d+)$", result.output, re.S | re.M)
     assert found, f"{result.verdict}\n{result.output}\n{result.kernel_log[-5000:]}"
@@ -213,7 +213,7 @@ def test_all_is_as_before(series):
 
 @series
 def test_function_tracer(series):
-    """Also, no exact shot is early when the tracer that slowed the measuring down has gone."""
+    """No exact shot is early after the tracer that slowed the measurement is off."""
     output = part(series, "function_tracer")
     assert number(output, "traced") > 0
     assert number(output, "shots") > 100
@@ -236,9 +236,9 @@ def test_perf(series):
 
 @series
 def test_nmis(series):
-    """Calls from there are refused, each of them."""
+    """Every call from an NMI handler is rejected."""
     output = part(series, "nmi")
-    # While one is served, others for the same CPU become one.
+    # While one is being served, further ones for the same CPU merge.
     assert number(output, "handled") > 500
     refused = re.search(r"^refused +(.*)$", output, re.M)[1].split()
     assert sum(map(int, refused)) == 5 * number(output, "handled")
@@ -256,7 +256,7 @@ def test_livepatch_of_our_function(series):
 
 @series
 def test_better_clock_event_device(series):
-    """The kernel takes it instead of ours, then ours again; our timers don't mind."""
+    """The kernel uses it instead of ours, then ours again; our timers are not affected."""
     output = part(series, "rival")
     assert re.search(r"^rival apic_timer apic_timer_rival", output, re.M), output
     assert number(output, "events") > 10
@@ -265,7 +265,7 @@ def test_better_clock_event_device(series):
 
 @series
 def test_cpu_that_cannot_be_served_comes_online(series):
-    """It takes no timers, and that is all: it works, goes offline, and is served another time."""
+    """It only accepts no timers: it works, goes offline, and is served the next time."""
     output = part(series, "rival_online")
     assert re.search(r"^online 1 apic_timer apic_timer_rival\b", output, re.M), output
     assert "cpu 1: takes no timers" in output
@@ -279,7 +279,7 @@ def test_cpu_that_cannot_be_served_comes_online(series):
 
 @series
 def test_better_clock_event_device_before_us(series):
-    """We don't get in front of it, and say so: hrtimers serve."""
+    """The module does not interpose, and reports it: hrtimers serve."""
     output = part(series, "rival_first")
     assert "the kernel kept the tick device of CPU 1" in output
     assert "source hrtimer (others can't work here)" in output

@@ -34,12 +34,12 @@ APT = """
 """
 INSTALL = f"DEBIAN_FRONTEND=noninteractive apt-get -qq -y install {' '.join(OURS)}"
 PURGE = f"DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge {' '.join(OURS)}"
-# What dpkg, apt, ldconfig and DKMS (its key) keep for themselves.
+# Files that dpkg, apt, ldconfig and DKMS (its key) keep.
 KEPT = re.compile(r"/var/(lib/(dpkg|apt)|cache|log)/.*|/var/lib/dkms/mok\.(key|pub)|/tmp/.*")
 
 
 class Debian:
-    """A Debian with DKMS, kernel headers and, in /debs, our packages for apt."""
+    """A Debian system with DKMS, kernel headers and, in /debs, our packages for apt."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -48,13 +48,13 @@ class Debian:
         )
 
     def run(self, command: str, status: int = 0) -> str:
-        """Run a shell command; return what it printed. It has to exit with `status`."""
+        """Run a shell command that must exit with `status`; return its output."""
         done = ccache.run(self.root, ["/bin/bash", "-c", command])
         assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}"
         return done.stdout
 
     def files(self) -> set[str]:
-        """List the files, and where links point to."""
+        """List the files, and the targets of links."""
         found = self.run(
             r"find / -xdev \( -path /proc -o -path /dev -o -path /lab \) -prune "
             r"-o -printf '%p %l\n'"
@@ -67,17 +67,17 @@ def built(request):
     """Yield a suite and the directory with its packages."""
     with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
         output = Path(directory, "debs")
-        package.build(request.param, output)  # lintian too
+        package.build(request.param, output)  # including lintian
         yield request.param, output
 
 
 @pytest.fixture
 def debian(built, scratch):
-    """Yield a machine on which the packages are not yet installed."""
+    """Yield a machine without the packages."""
     suite, debs = built
     root = scratch / "root"
     origin = package.root(suite, "apt", PACKAGES)
-    # Nobody writes into compilers and headers.
+    # Compilers and headers are never written.
     root.mkdir()
     linked = ["usr/lib/gcc", "usr/lib/x86_64-linux-gnu", "usr/libexec",
               *(str(p.relative_to(origin)) for p in origin.glob("usr/src/linux-*"))]  # fmt: skip
@@ -96,7 +96,7 @@ def debian(built, scratch):
 
 
 def copy_source(machine: Debian) -> None:
-    """Copy what `make install` installs from to /root/tree."""
+    """Copy the sources of `make install` to /root/tree."""
     tree = machine.root / "root/tree"
     tree.mkdir()
     for name in ("COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf"):
@@ -129,7 +129,7 @@ def test_contents(built):
 
 
 def test_install_and_purge(debian):
-    """A consumer is built with the packages; `make install` stays away; purging leaves nothing."""
+    """A consumer builds with the packages; `make install` declines; purging leaves nothing."""
     before = debian.files()
     debian.run(INSTALL)
     status = debian.run("dkms status apic-timer")
@@ -152,7 +152,7 @@ def test_install_and_purge(debian):
     installed = debian.files()
     refused = debian.run(f"make -C /root/tree install KVER={debian.release}", 2)
     assert "belongs to the package apic-timer-dkms" in refused
-    # Of another version there would be two.
+    # A different version would be a second one.
     debian.run("sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"9.9\"/' /root/tree/dkms.conf")
     refused = debian.run(f"make -C /root/tree install KVER={debian.release}", 2)
     assert "belongs to the package apic-timer-dkms" in refused
@@ -166,7 +166,7 @@ def test_install_and_purge(debian):
 
 @pytest.mark.matrix
 def test_after_make_install(debian):
-    """A package is not unpacked over `make install`, and replaces the link that is left."""
+    """A package does not unpack over `make install`, and replaces the remaining link."""
     copy_source(debian)
     debian.run(f"make -C /root/tree install KVER={debian.release}")
     before = debian.files()
@@ -184,7 +184,7 @@ def test_after_make_install(debian):
 
 @pytest.mark.matrix
 def test_debian_own(debian):
-    """What Debian runs for the packages of kernel modules."""
+    """Debian's own test for packages of kernel modules passes."""
     output = debian.run("mkdir /tmp/own && cd /tmp/own && /usr/lib/dkms/dkms-autopkgtest "
                         "apic-timer-dkms 2>&1")  # fmt: skip
     print(output)

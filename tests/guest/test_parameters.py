@@ -52,7 +52,7 @@ def _script() -> str:
 @pytest.mark.long
 @pytest.mark.guest(some(cpus=1, engine="virtual", source="proxy"), _script())
 def test_others_out_of_range(guest):
-    """Refused, when loading and in sysfs, where the value stays what it was; the ends are in."""
+    """Rejected when loading, and in sysfs, where the value stays; the limits are accepted."""
     expected = [f"default {module} {p.name} {p.default}" for module, parameters in RANGED.items()
                 for p in parameters]  # fmt: skip
     assert len(expected) > 10

@@ -40,7 +40,7 @@ NS_SHIFT = 40  # of a clock's rate
 
 @dataclass
 class Truth:
-    """A clock as its provider knows it."""
+    """A clock as known to its provider."""
 
     index: int
     ref: int
@@ -48,13 +48,13 @@ class Truth:
     mult: int
 
     def when(self, moment: int) -> int:
-        """Return the first TSC at which it reads a moment."""
+        """Return the first TSC value at which it reads a moment."""
         return self.tsc - (-((moment - self.ref) << NS_SHIFT) // self.mult)
 
 
 @dataclass
 class Prediction:
-    """A moment as it was converted."""
+    """A converted moment."""
 
     number: int
     when: int
@@ -76,14 +76,14 @@ class Slot:
 
 @dataclass
 class Case:
-    """All of it, by number."""
+    """Clocks, predictions and slots of a case, by number."""
 
     truths: list[Truth]
     predictions: list[Prediction]
     slots: list[Slot]
 
     def off(self, slot: int, clock: int) -> int:
-        """Return how late a handler started, TSC cycles."""
+        """Return how late a handler started, in TSC cycles."""
         return self.slots[slot].start - self.truths[clock].when(self.slots[slot].when)
 
 
@@ -122,7 +122,7 @@ def cases(output: str) -> dict[str, Case]:
     + END,
 )
 def test_prediction(guest):
-    """100 ms ahead, over a bus of 300 cycles each way; and handlers on "two machines"."""
+    """Predictions hold 100 ms ahead, over a bus of 300 cycles each way, on "two machines" too."""
     output = guest.ok()
     print(output)
     found = cases(output)
@@ -140,14 +140,14 @@ def test_prediction(guest):
                 off = claim.tsc - case.truths[n].when(claim.when)
                 print(name, n, "off by", off, "promised", claim.error)
                 assert abs(off) <= claim.error, (name, n)
-                # The middle of a read, as the compiler has it, is nearer to one of its ends.
+                # The middle of a read, as compiled, is nearer to one of its ends.
                 assert abs(off) <= (15 if guest.machine.compiler == "gcc" else 20), (name, n)
                 assert claim.error <= 150, (name, n)
             else:
                 assert (case.slots[n].ret, case.slots[n].runs) == (0, 1), (name, n)
                 assert abs(case.off(n, n)) <= 20, (name, n)
         if name.startswith("shot"):
-            # Where both clocks read the same, which is elsewhere for each.
+            # Both clocks read the same, at different TSC values.
             apart = case.off(1, 1) - case.off(0, 0)
             print(name, "apart", apart)
             assert abs(apart) <= 25
@@ -175,7 +175,7 @@ def test_prediction(guest):
     + END,
 )
 def test_stretched_reads(guest):
-    """What comes between a read and its looks at the TSC makes moments vague, never wrong."""
+    """Delays between a clock's read and the TSC reads make moments vague, never wrong."""
     output = guest.ok()
     print(output)
     found = cases(output)
@@ -186,10 +186,10 @@ def test_stretched_reads(guest):
             print(name, n, "off by", off, "promised", claim.error)
             assert abs(off) <= claim.error, (name, n)
             if name.startswith("1-"):
-                # Each way, of each read.
+                # Each way, for each read.
                 assert claim.error > 1000, (name, n)
             else:
-                # The narrowest of 16 reads, of two seconds.
+                # The narrowest of 16 reads, within two seconds.
                 assert claim.error <= 300, (name, n)
 
 
@@ -215,7 +215,7 @@ def test_stretched_reads(guest):
     + END,
 )
 def test_phc2sys(guest):
-    """The how-to's two roads: clocks that phc2sys keeps together, and their own numbers."""
+    """Both ways of the how-to: clocks that phc2sys synchronises, and the clocks' own numbers."""
     output = guest.ok()
     print(output)
     found = cases(output)
@@ -226,18 +226,18 @@ def test_phc2sys(guest):
          by_tai=max(abs(case.off(2, 0)) for case in found.values()))  # fmt: skip
     for name, case in found.items():
         assert [slot.runs for slot in case.slots[:3]] == [1, 1, 1], name
-        # Ours follow the clock while it is steered eight times a second.
+        # Our timers follow the clock while it is steered eight times a second.
         print(name, "off by", case.off(0, 0), "and", case.off(1, 1))
         assert abs(case.off(0, 0)) <= 20, name
         assert abs(case.off(1, 1)) <= 60, name
-        # What the servo leaves, of reads that take up to 300 cycles more each way.
+        # The servo's remaining error, with reads that take up to 300 cycles more each way.
         print(name, "apart", case.off(1, 0), "and by CLOCK_TAI", case.off(2, 0))
         assert abs(case.off(1, 0)) < 500, name
         assert abs(case.off(2, 0)) < 500, name
 
 
-# What is done to clock 0 with 1 s left to go, ns and 10^-9, and how far off its start may be: by
-# then it has been read a dozen times since.
+# Changes to clock 0 with 1 s left, in ns and 10^-9, and the permitted error of the start: the clock
+# has been read a dozen times since.
 CHANGES = {
     "nothing": ("true", 20),
     "steered": ("steer 0 400000", 60),
@@ -277,7 +277,7 @@ CHANGES = {
     brief=True,
 )
 def test_follow(guest):
-    """Steered, set, or at another rate by itself while a timer is pending: it follows."""
+    """Steered, set, or changing its rate by itself while a timer is pending: the timer follows."""
     output = guest.ok()
     print(output)
     found = cases(output)
@@ -314,9 +314,9 @@ def test_follow(guest):
     + END,
 )
 def test_asleep(guest):
-    """The machine sleeps, and the clocks, as the TSC, go on: late at once, others at their moment.
+    """Clocks and TSC continue through a sleep: past timers expire at once, others on time.
 
-    CLOCK_MONOTONIC, by which PTP clocks are approached, has stood still.
+    CLOCK_MONOTONIC, by which the wait for PTP clocks is timed, has stood still.
     """
     output = guest.ok()
     print(output)
@@ -328,7 +328,7 @@ def test_asleep(guest):
     off_ms = found["end"].off(1, 1) / per_ms
     print(f"late by {late_ms:.0f} ms, off by {off_ms:.3f} ms")
     assert 2_000 < late_ms < 8_000
-    assert -0.05 < off_ms < 50  # of a CPU that is a thread of this machine
+    assert -0.05 < off_ms < 50  # the CPU is a thread of this machine
     assert [slot.runs for slot in found["end"].slots[:2]] == [1, 1]
 
 
@@ -364,7 +364,7 @@ def test_asleep(guest):
     """,
 )
 def test_gone(guest):
-    """A clock goes with timers pending: cancelled, and their owners notified of -ENODEV."""
+    """If a clock disappears, its pending timers are cancelled and their owners get -ENODEV."""
     output = guest.ok()
     print(output)
     found = cases(output)
@@ -380,7 +380,7 @@ def test_gone(guest):
     assert len(re.findall(r"^ptp\d+: .*, gone$", output, re.M)) == 2
     last = re.findall(r"^phc_slot (\d) ret (\S+) runs 0 .* pending 0$", output, re.M)
     assert ("0", "0") in last  # detached
-    assert ("1", "-22") in last  # was so before
+    assert ("1", "-22") in last  # was already detached
 
 
 @pytest.mark.guest(
@@ -406,14 +406,14 @@ def test_gone(guest):
     + END,
 )
 def test_while_armed(guest):
-    """Set past the moment, or gone, as a timer is armed: it does not wait."""
+    """If a clock is set past the moment, or gone, while arming, the timer does not wait."""
     output = guest.ok()
     print(output)
     found = cases(output)
     slot = found["set"].slots[1]
     assert (slot.ret, slot.runs, slot.pending) == (0, 1, 0)
     slot = found["removed"].slots[2]
-    # The removal may take longer than the CPU is held up: then it expires.
+    # The removal may take longer than the CPU is delayed: then the timer expires.
     assert slot.pending == 0
     assert slot.runs == 1 or -19 in (slot.ret, slot.lost)
 
@@ -456,7 +456,7 @@ def test_while_armed(guest):
     """,
 )
 def test_attached(guest):
-    """Who attaches a clock, and what bad input gets."""
+    """Attaching a clock, and the errors for bad input."""
     output = guest.ok()
     print(output)
     assert "phc_refusals -22 -22 -22 -22 -22 -22 1\n" in output

@@ -15,7 +15,7 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
 
 @pytest.mark.long
 @pytest.mark.guest(
-    # Later kernels have the class, which test_class looks at.
+    # Later kernels have the class, which test_class covers.
     some(engine="virtual", kernel=("6.1", "6.12", "6.1-cloud"), cpus=1, source="proxy"),
     """
     # With a lead that is small, as handlers kept the CPU busy in another section, the first
@@ -86,7 +86,7 @@ def test_edges(guest):
         assert int(missed) == 0, (load, clock)
         # From the handler's first instruction to the port's write.
         assert 0 <= int(earliest) <= int(latest), (load, clock)
-        # None is late: the trace has the receipt of one that is.
+        # None is late: the trace would have the receipt of a late one.
         assert int(latest) - int(earliest) <= 5, (load, clock)
     assert "apic_timer_receipt: " not in output
     early = re.findall(r"^early (\d+) (-?\d+)$", output, re.M)
@@ -95,11 +95,11 @@ def test_edges(guest):
         assert int(edges) >= 1
         assert 0 <= int(latest) <= 200
     (missed,) = re.findall(r"^set (\d+)$", output, re.M)
-    # date cuts the fraction of a second off.
+    # date truncates to whole seconds.
     assert 890 <= int(missed) <= 1010
 
 
-# A parallel port, and a serial line that is nobody's terminal: what is written can be read back.
+# A parallel port, and a serial line that is no terminal: outputs can be read back.
 PORTS = [
     "-chardev", "null,id=pins", "-device", "isa-parallel,chardev=pins,iobase=0x378",
     "-chardev", "null,id=line", "-device", "isa-serial,chardev=line,iobase=0x3e8,irq=10,index=2",
@@ -173,7 +173,7 @@ PINS = f"""
 
 
 def pins_of(output: str) -> dict[tuple[str, str], tuple[int, ...]]:
-    """Return edges, missed, earliest, latest, samples that were high, all, and the pin at last."""
+    """Return edges, missed, earliest, latest, high samples, all samples, and the final pin."""
     rows = re.findall(r"^(idle|net) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) "
                       r"latest (-?\d+) high (\d+) of (\d+) after (\d)$", output, re.M)  # fmt: skip
     return {(load, line): tuple(map(int, row)) for load, line, *row in rows}
@@ -181,7 +181,7 @@ def pins_of(output: str) -> dict[tuple[str, str], tuple[int, ...]]:
 
 @pytest.mark.matrix
 def test_pins():
-    """The pins of both ports go up and down, idle and under net, and are low in the end."""
+    """The pins of both ports toggle, idle and under net, and are low at the end."""
     kernel = kernels.ensure("6.1")
     result = virtual.run(kernel, PINS, modules=sorted(build.build(kernel).rglob("*.ko")),
                          devices=PORTS, timeout=1800)  # fmt: skip
@@ -198,7 +198,7 @@ def test_pins():
         assert edges >= 100, where
         assert missed == 0, where
         assert 0 <= earliest <= latest <= earliest + 5, where
-        # Half of the time; on a busy machine samples may meet the same point of each period.
+        # Half of the time; on a busy machine samples may hit the same point of each period.
         assert high if where[0] == "net" else samples / 5 <= high <= samples * 4 / 5, where
         assert after == 0, where
     assert left == [("25", "0")] * 4
@@ -255,7 +255,7 @@ CLASS = f"""
 
 @pytest.mark.long
 def test_class():
-    """On a kernel with /sys/class/pps-gen: its switch, its clock, its event of a missed pulse."""
+    """On a kernel with /sys/class/pps-gen its switch, clock and missed-pulse event work."""
     kernel = kernels.ensure("7.2")
     result = virtual.run(
         kernel, CLASS, modules=sorted(build.build(kernel).rglob("*.ko")), devices=PORTS,
@@ -269,7 +269,7 @@ def test_class():
     edges, earliest, latest = map(int, loaded.groups())
     assert edges >= 18
     assert latest <= earliest + 5
-    # No offset of TAI is known.
+    # TAI's offset is unknown.
     assert re.search(r"^system 1 time 0 \d{9}$", output, re.M)
     assert "switched 20 left 0 more 0 none 0\n" in output
     assert "unloaded while" not in output
@@ -281,7 +281,7 @@ def test_class():
 
 
 THEIRS = "pps_gen_parport"  # the kernel's own
-SECONDS = {"idle": 20, "net": 6}  # as many pulses; a busy second takes the lab some ten
+SECONDS = {"idle": 20, "net": 6}  # also the number of pulses; a busy second takes the lab some ten
 BOTH = f"""
     {SETUP}
     cd /sys/kernel/tracing
@@ -324,7 +324,7 @@ BOTH = f"""
 
 
 def spread(moments: list[int]) -> int:
-    """Return how far moments are from equal distances, about the best line from the first on."""
+    """Return the deviation of moments from the best line of equal distances from the first on."""
 
     def of(period: float) -> float:
         off = [moment - moments[0] - n * period for n, moment in enumerate(moments)]
@@ -334,7 +334,7 @@ def spread(moments: list[int]) -> int:
 
 
 def longest(trace: list[tuple[str, str]], moments: list[int]) -> int:
-    """Return how long the longest of the timer interrupts was that moments are in, TSC cycles.
+    """Return the longest timer interrupt that contains one of the moments, in TSC cycles.
 
     trace: TSC and event of each line
     """
@@ -351,7 +351,7 @@ def longest(trace: list[tuple[str, str]], moments: list[int]) -> int:
 
 @pytest.mark.matrix
 def test_next_to_the_kernels_own(tmp_path):
-    """In one boot, a pulse a second: nearer to each other, and interrupts are off for less."""
+    """In one boot, at a pulse a second, ours are closer together, and interrupts are off less."""
     kernel = kernels.ensure("6.1")
     name = f"drivers/pps/generators/{THEIRS}.c"
     shutil.copy(sources.members(sources.ensure("6.1"), [name]) / name, tmp_path)
@@ -375,7 +375,7 @@ def test_next_to_the_kernels_own(tmp_path):
                  for whose in ("ours", "theirs")}  # fmt: skip
         ours = [int(tsc) for tsc, event, what in trace["ours"]
                 if event == "apic_timer_expire_exit" and "function=raise" in what]  # fmt: skip
-        # 0 is the signal; it was written as often as it was calibrated before.
+        # 0 is the signal; before, calibration wrote it as many times.
         theirs = [int(tsc) for tsc in re.findall(rf"^theirs {load} (\d+) 0$", output, re.M)]
         assert len(theirs) >= seconds - 2, load
         for whose, off, moments in (("ours", latest - earliest, ours),

@@ -19,7 +19,7 @@ PTP4L = "ptp4l -i eth0 -m"
 PHC2SYS = "phc2sys -a -r -m"
 CABLE_NS = 500  # see fake_net.c
 STEP_NS = 8
-# How late a handler may be by the clock that it was armed for, TSC cycles: one is steered.
+# Maximum lateness of a handler by its own clock, in TSC cycles: one clock is steered.
 LATE = (20, 60)
 TAI = 37  # s, what ptp4l announces by default
 TRACEABLE = r'''pmc -u -b 0 "set GRANDMASTER_SETTINGS_NP clockClass 248 clockAccuracy 0xfe \
@@ -60,17 +60,17 @@ TWO_MACHINES = f"""
 
 
 def log_of(output: str, name: str) -> str:
-    """Return what a program has said."""
+    """Return a program's log."""
     return re.search(rf"^log {name}\n(.*?)(?=^log |\Z)", output, re.S | re.M)[1]
 
 
 def since(output: str, name: str) -> float:
-    """Return when the script was there, s since the machine booted."""
+    """Return when the script was at this mark, in s since boot."""
     return float(re.search(rf"^since {name} (\S+)$", output, re.M)[1])
 
 
 def ahead(output: str, name: str) -> int:
-    """Return by how much CLOCK_TAI was ahead of CLOCK_REALTIME then, s."""
+    """Return how far CLOCK_TAI was ahead of CLOCK_REALTIME then, in s."""
     text = output[re.search(rf"^since {name} ", output, re.M).start() :]
     tai, realtime = (int(re.search(rf"^{clock}: (\d+) ns ", text, re.M)[1])
                      for clock in ("tai", "realtime"))  # fmt: skip
@@ -78,7 +78,7 @@ def ahead(output: str, name: str) -> int:
 
 
 def test_commands():
-    """What runs here is what the how-to has."""
+    """The commands run here are those of the how-to."""
     text = HOWTO.read_text()
     for command in (PTP4L, PHC2SYS, TRACEABLE):
         assert f"    sudo {command}\n" in text
@@ -118,7 +118,7 @@ def test_commands():
     one=True,
 )
 def test_together(guest):
-    """One follows the other, and timers for one moment start together, by either road."""
+    """One machine follows the other, and timers for one moment start together, either way."""
     output = guest.ok()
     print(output)
     follows = log_of(output, "ptp4l1")
@@ -127,7 +127,7 @@ def test_together(guest):
     offsets = {float(at): int(off) for at, off in re.findall(
         r"^ptp4l\[([\d.]+)\]: master offset +(-?\d+) s2 ", follows, re.M)}  # fmt: skip
     assert len(offsets) > 100
-    # The stamps' steps, which the servo takes for differences of the clocks.
+    # The steps of timestamps, which the servo takes for differences of the clocks.
     settled = [off for at, off in offsets.items() if at > since(output, "untraceable")]
     worst = max(map(abs, settled))
     print("ptp4l: offset at most", worst)
@@ -135,13 +135,13 @@ def test_together(guest):
     delays = list(map(int, re.findall(r" path delay +(-?\d+)$", follows, re.M)))
     assert all(abs(delay - CABLE_NS) <= STEP_NS for delay in delays[-50:])
 
-    # Only a grandmaster that knows the offset of TAI has phc2sys set it.
+    # phc2sys sets TAI's offset only if the grandmaster knows it.
     assert ahead(output, "untraceable") == 0
     assert ahead(output, "traceable") == TAI
 
     found = cases(output)
     assert len(found) == 8
-    # How far ptp4l lets the clocks be apart, and how late each handler may be by its own.
+    # The clocks' difference under ptp4l, plus each handler's lateness by its own clock.
     most = worst + STEP_NS + LATE[0] + LATE[1]
     for name, case in found.items():
         assert [slot.runs for slot in case.slots[:3]] == [1, 1, 1], name

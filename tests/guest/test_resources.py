@@ -30,7 +30,7 @@ PENDING = 100_000
     one=True,
 )
 def test_hundred_thousand_pending(guest):
-    """All are shown; meanwhile no exact timer is late, so interrupts are not off for long."""
+    """All are shown; no exact timer is late meanwhile, so interrupts are off only briefly."""
     output = guest.ok()
     count = int(re.search(r"^(\d+)$", output, re.M)[1])
     assert count == PENDING
@@ -38,7 +38,7 @@ def test_hundred_thousand_pending(guest):
     assert sum(int(n) for _, _, n in rows) > 100
     assert not [row for row in rows if row[0]]  # early
     assert max(int(high) for _, high, _ in rows) < 4096  # cycles, and ns
-    # The consumer's own memory, of struct apic_timer_list, is all that they take.
+    # They take only the consumer's own memory, struct apic_timer_list.
     kib = {tuple(row[:2]): int(row[2]) for row in map(str.split, output.splitlines())
            if len(row) == 3 and row[0] in ("before", "pending", "after")}  # fmt: skip
     used = kib["before", "MemAvailable:"] - kib["pending", "MemAvailable:"]
@@ -82,7 +82,7 @@ def test_hundred_thousand_pending(guest):
     """,
 )
 def test_only_root_and_only_sense(guest):
-    """Nobody else reads or writes; malformed writes and values are refused; nothing changes."""
+    """Only root reads or writes; malformed writes and values are rejected; nothing changes."""
     lines = guest.ok().splitlines()
-    # A parameter that is not known the kernel reports, and goes on.
+    # The kernel reports an unknown parameter, and continues.
     assert lines == ["proxy", "loaded nosuch=1", "end"]

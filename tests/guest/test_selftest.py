@@ -10,7 +10,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "modules/selftest"
 
 
 def declared() -> dict[str, int]:
-    """Read names of cases, and how many CPUs each needs, from the sources."""
+    """Read the names of cases and the CPUs that each needs from the sources."""
     found = {}
     for source in sorted(SOURCES.glob("*.c")):
         text = source.read_text()
@@ -24,14 +24,14 @@ CASES = declared()
 
 
 def cases(machine: Machine) -> list[str]:
-    """List the cases that a machine has enough CPUs for."""
+    """List the cases for which a machine has enough CPUs."""
     return [case for case, cpus in CASES.items() if cpus <= machine.cpus]
 
 
 def cases_that_judge(machine: Machine) -> list[str]:
-    """List those that come to a verdict. "cost" only measures: test_cost judges.
+    """List the cases that give a verdict. "cost" only measures: test_cost judges.
 
-    How soon a fence ends can be judged only where a CPU isn't held up, nor slow.
+    The end of a fence can be judged only if the CPU is neither delayed nor slow.
     """
     never = {"cost"} if machine.engine == "virtual" else {"cost", "fence"}
     return [case for case in cases(machine) if case not in never]
@@ -76,7 +76,7 @@ def test_all_cases_are_known(guest):
     brief=True,
 )
 def test_source_and_hardware(guest):
-    """The machine is what the table says: otherwise the other results mean something else."""
+    """The machine is what the table says; otherwise the other results are meaningless."""
     rows = [row for row in guest.ok().splitlines() if row.startswith("cpu ")]
     assert len(rows) == guest.machine.cpus
     mode = "TSC-deadline" if guest.machine.engine == "bochs" else "one-shot"
@@ -99,7 +99,7 @@ def test_source_and_hardware(guest):
     """,
 )
 def test_without_watchdog(guest):
-    """A timer that was stopped stays stopped; only another interrupt may serve what is due."""
+    """A stopped timer stays stopped; only another interrupt may serve what is due."""
     verdict, note, *stats = guest.ok().splitlines()
     assert verdict == "ok"
     assert note == ("ran meanwhile" if guest.machine.broadcast else "did not run")
@@ -118,7 +118,7 @@ def test_without_watchdog(guest):
     """,
 )
 def test_watchers_are_many(guest):
-    """Those that find a CPU late call it, but no two of them at once."""
+    """CPUs that find another late call it, but no two of them at once."""
     verdict, note = guest.ok().splitlines()
     assert verdict == "ok"
     assert int(note.split()[1]) > 0
@@ -137,9 +137,9 @@ def test_watchers_are_many(guest):
     """,
 )
 def test_log_is_not_flooded(guest):
-    """Firmware that stops the timer again and again gets a few lines, which say how often it did.
+    """Firmware that stops the timer repeatedly causes a few lines, which have the count.
 
-    It is found when it is overdue by a period of the watchdog's, at its next look.
+    A stop is found when the timer is overdue by a watchdog period, at the next check.
     """
     verdict, note, *rest = guest.ok().splitlines()
     assert verdict == "ok"
@@ -165,14 +165,14 @@ def test_log_is_not_flooded(guest):
     one=True,
 )
 def test_cost(guest):
-    """What a call costs doesn't depend on how many are pending. Cycles are instructions."""
+    """A call's cost does not depend on the number of pending timers. Cycles are instructions."""
     rows = re.findall(r"^(\w+), (\d+) pending: apic_timer (\d+) .* hrtimer \d+ ", guest.ok(), re.M)
     print(guest.output)
     mean = {(name, int(pending)): int(value) for name, pending, value in rows}
     names = {name for name, _ in mean}
     assert set(mean) == {(name, 10**n) for name in names for n in (0, 1, 2, 3, 5, 6)}
     assert names >= {"add", "add_new_head", "modify", "delete_recent", "delete_old", "expiry"}
-    # What stays pending is sorted, and that is a search.
+    # Timers that stay pending are sorted, which takes a search.
     sorting = {"add_to_stay"}
     assert all(mean[name, 10**6] < 1.3 * mean[name, 1] for name in names - sorting)
     assert all(mean[name, 10**6] < 2 * mean[name, 1000] for name in sorting)
@@ -188,6 +188,6 @@ def test_cost(guest):
     """,
 )
 def test_other_cpus_are_told(guest):
-    """Armed on an idle CPU, a timer is in time there, not at that CPU's next interrupt."""
+    """A timer armed for an idle CPU is on time there, not at that CPU's next interrupt."""
     (late,) = re.findall(r"^latest by (\d+) cycles$", guest.ok(), re.MULTILINE)
     assert int(late) < 100_000

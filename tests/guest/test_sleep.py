@@ -13,10 +13,10 @@ MACHINES = [
     Machine("7.2", 2, source="hrtimer", engine="sleeper", matrix=True),
     Machine("6.1-patched", 2, source="hook", engine="sleeper", matrix=True),
 ]
-# Nobody's handlers run from there to the end of the sleep: all CPUs but one are off, and that one
-# has its interrupts off.
+# From these steps to the end of the sleep no handlers run: all CPUs but one are offline, and that
+# one has interrupts off.
 DEAF = ("core", "mem")
-# What /sys/power/pm_test lets the kernel go as far as; then sleeps of their own.
+# The last step that /sys/power/pm_test permits; then real sleeps.
 STEPS = ("freezer", "devices", "platform", "processors", "core", "mem", "freeze")
 
 
@@ -73,7 +73,7 @@ def test_pending_while_asleep(guest, request):
         for name, least in (("skipped", cpus), ("expired_late", 3 * cpus)):
             (counts,) = re.findall(rf"^{name} +(.*)$", slept, re.MULTILINE)
             assert sum(int(n) for n in counts.split()) >= least
-    # Its TSC has gone on, so the far ones have come nearer by as much.
+    # Its TSC has kept counting, so the far timers are nearer by that much.
     assert all(runs == 0 and pending for runs, _, pending, _, _ in of["far"])
     assert all(0 < left < 1_000_000 - 3000 for *_, left in of["far"])
     assert "notified unstable 0 epoch 0 " in slept
@@ -108,7 +108,7 @@ def test_pending_while_asleep(guest, request):
     cases=lambda machine: ("latency_qos=N", "latency_qos=Y"),
 )
 def test_latency_request_and_sleep(guest):
-    """Nothing is asked of the kernel by whom it doesn't know."""
+    """No request is made to the kernel that it does not know."""
     assert guest.ok() == "no warnings\n"
 
 
@@ -140,7 +140,7 @@ def test_latency_request_and_sleep(guest):
     """,
 )
 def test_common_time(guest):
-    """TSCs are not compared from before a sleep to after it, when both counters may be others."""
+    """TSC values are not compared across a sleep, in which both counters may change."""
     (row,) = re.findall(r"^compared (\d+) (\d+) (\d+)$", guest.ok(), re.MULTILINE)
     print(guest.output)
     before, during, after = map(int, row)

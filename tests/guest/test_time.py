@@ -12,7 +12,7 @@ FIRED = """
     echo fired $(cat /sys/module/apic_timer_busy/parameters/ran)
     unload
 """
-# An emulated CPU that threads take turns on can't serve that many.
+# An emulated CPU cannot serve that many when threads share its host CPU.
 FAST, SLOW = BUSY.format(rate=10000), BUSY.format(rate=1000)
 
 
@@ -34,7 +34,7 @@ SLEEPS = """
 @pytest.mark.long
 @pytest.mark.guest(some(engine="virtual"), FAST + SLEEPS + FIRED)
 def test_sleeps_in_virtual_time(guest):
-    """20 sleeps of 100 ms, with the start of a process each."""
+    """20 sleeps of 100 ms take the right time, with the start of a process each."""
     found = numbers(guest.ok())
     assert 1.99 <= found["end"][0] - found["start"][0] <= 2.2
     assert found["fired"][0] > 2 * 10_000 * 0.9
@@ -51,13 +51,13 @@ def test_sleeps(guest):
     some(engine="smp", cpus=2), SLOW + "echo timerfd $(python3 $SHARED/timerfd.py 10 200)" + FIRED
 )
 def test_timerfd(guest):
-    """200 ticks of 10 ms: none too many; and none is lost, however late this machine is."""
+    """200 ticks of 10 ms: none is extra and none is lost, however late this machine is."""
     came, took = numbers(guest.ok())["timerfd"]
-    assert came >= 2000  # more where the last look found several
+    assert came >= 2000  # more if the last read found several
     assert came - 1 <= took <= 10 * came
 
 
-# The clock chip counts whole seconds; the kernel's clock is read at the beginning of one.
+# The clock chip counts whole seconds; the kernel's clock is read at the start of one.
 CLOCKS = """
     second() {
         was=$(cat /sys/class/rtc/rtc0/since_epoch)
@@ -73,7 +73,7 @@ CLOCKS = """
 
 
 def drift(output: str) -> tuple[float, float, float]:
-    """Return seconds by the clock chip, by CLOCK_MONOTONIC, and by jiffies of 4 ms."""
+    """Return the seconds by the clock chip, by CLOCK_MONOTONIC, and by jiffies of 4 ms."""
     found = numbers(output)
     (chip, clock, jiffies, _), (chip1, clock1, jiffies1, _) = found["start"], found["end"]
     return chip1 - chip, clock1 - clock, (jiffies1 - jiffies) / 250
@@ -86,7 +86,7 @@ def test_clocks_agree_in_virtual_time(guest):
     chip, clock, jiffies = drift(output)
     assert chip >= 2
     assert clock == pytest.approx(chip, abs=0.03)
-    # In virtual time QEMU's HPET is seen to tick twice each time, with us and without.
+    # In virtual time QEMU's HPET ticks twice each time, with and without the module.
     if not guest.machine.broadcast:
         assert jiffies == pytest.approx(chip, abs=0.03)
     assert numbers(output)["fired"][0] > chip * 10_000 * 0.9
@@ -96,7 +96,7 @@ def test_clocks_agree_in_virtual_time(guest):
 def test_clocks_agree(guest):
     chip, clock, jiffies = drift(guest.ok())
     assert clock == pytest.approx(chip, abs=1)
-    # A periodic tick that this machine is too busy to emulate is lost, with us and without.
+    # A periodic tick that this machine is too busy to emulate is lost, with and without us.
     if not guest.machine.broadcast:
         assert jiffies == pytest.approx(clock, abs=1)
 
@@ -116,10 +116,10 @@ TICKS = """
 
 @pytest.mark.guest([m for m in some(engine="smp") if m.broadcast], SLOW + TICKS + FIRED)
 def test_no_tick_is_lost(guest):
-    """Each tick is a jiffy, and comes to both CPUs, by the vector that our shots come by.
+    """Each tick is a jiffy, and reaches both CPUs, by the same vector as our shots.
 
-    A CPU's time, in 10 ms, is that of its ticks, 4 ms each. While its thread is held up, ticks
-    become one.
+    A CPU's time, in units of 10 ms, comes from its ticks of 4 ms. While its thread is delayed,
+    ticks merge.
     """
     found = numbers(guest.ok())
     jiffies, ticks, *cpus = (b - a for a, b in zip(found["start"], found["end"], strict=True))
@@ -147,10 +147,10 @@ IDLE = """
 
 @pytest.mark.guest(some(engine="virtual"), IDLE)
 def test_idle_stays_idle(guest):
-    """Timers that are far away don't wake an idle CPU: about as many interrupts as without us.
+    """Distant timers do not wake an idle CPU: interrupts are about as many as without the module.
 
-    The kernel's own work brings 20 more now in the one window, now in the other. A reader of ours
-    who looked every 100 ms would come to 100 more.
+    The kernel's own work adds 20, in one window or the other. A check of ours every 100 ms would
+    add 100.
     """
     found = numbers(guest.ok())
     for cpu in range(guest.machine.cpus):
@@ -180,7 +180,7 @@ def test_idle_stays_idle(guest):
     brief=True,
 )
 def test_both_are_served(guest):
-    """On every CPU, timers ran, and so did the kernel's events."""
+    """On every CPU both timers and the kernel's events ran."""
     rows = [row.split() for row in guest.ok().splitlines()]
     stats = {row[0]: [int(n) for n in row[1:]] for row in rows}
     assert stats["cpu"] == list(range(guest.machine.cpus))

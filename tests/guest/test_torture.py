@@ -15,13 +15,13 @@ RUN = """
 
 
 def judge(output: str) -> dict[str, int]:
-    """The module kept the account; add up the totals, and return them."""
+    """Check the module's account; sum up and return its totals."""
     line = output.splitlines()[0]
     print(line)
     assert line.startswith("ok "), line
     counts = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", line)}
     assert counts["faults"] == 0
-    # Deletions are counted by call, and a waiting one may delete two shots.
+    # Deletions are counted per call, and a waiting one may delete two shots.
     assert counts["ran"] + counts["deleted"] <= counts["armed"]
     assert counts["armed"] - counts["ran"] - counts["deleted"] <= counts["waited"]
     assert counts["fates"] == counts["ran"] + counts["deleted"] + counts["steady"]
@@ -30,12 +30,12 @@ def judge(output: str) -> dict[str, int]:
 
 
 def judge_operations(output: str, operations: int) -> None:
-    """There were as many operations as was asked for, and enough of all."""
+    """Check that the number of operations is as requested, with enough of each kind."""
     counts = judge(output)
     assert counts["operations"] == operations
     for name in ("ran", "deleted", "superseded", "waited", "busy", "freed"):
         assert counts[name] > operations / 1000, name
-    # No CPU went, so each shot's place was known.
+    # No CPU went offline, so each shot's CPU was known.
     for name in ("refused", "moved", "anywhere", "offs", "stayed"):
         assert counts[name] == 0, name
 
@@ -67,7 +67,7 @@ def test_in_virtual_time(guest):
     RUN.format(parameters="onoff=200 onoffs=15 rate=20000 reach_us=2000"),
 )
 def test_cpus_go_off_and_come_back(guest):
-    """Each shot of a CPU that goes runs on the one that takes over."""
+    """Each shot of a CPU going offline runs on the one that takes over."""
     counts = judge(guest.ok())
     assert counts["offs"] == 15
     for name in ("moved", "refused"):
@@ -87,13 +87,13 @@ def test_cpus_go_off_and_come_back(guest):
     """,
 )
 def test_cpus_rate_and_report(guest):
-    """On one CPU of two, no faster than was said, with lines of progress."""
+    """On one CPU of two, at most at the given rate, with progress lines."""
     output = guest.ok()
     counts = judge(output)
     _, reports, log = output.splitlines()
     assert int(reports) in (1, 2, 3)
     assert f"operations={counts['operations']} " in log
-    # Handlers call too, each twice at most, and a late writer makes up for some.
+    # Handlers call too, at most twice each, and a late writer catches up a little.
     assert counts["operations"] <= 3 * 1000 * (3 + 1)
 
 
@@ -113,7 +113,7 @@ def test_cpus_rate_and_report(guest):
     """,
 )
 def test_unloaded_in_a_run(guest):
-    """It comes to its end, with its verdict, and leaves neither CPUs off nor timers behind."""
+    """It ends with a verdict, and leaves neither CPUs offline nor timers behind."""
     output = guest.ok()
     judge(output)
     _, online, *pending, left = output.splitlines()

@@ -33,12 +33,12 @@ EOF
     brief=True,
 )
 def test_one_shot_from_init_to_exit(guest):
-    """All of its events, in order, each with its figures."""
+    """All of its events appear, in order, each with its figures."""
     report = guest.ok()
     assert report.splitlines()[0] == "ok"
     print("\n".join(row for row in report.splitlines() if "apic_timer_" in row))
     assert int(re.search(r"^recorders (\d+)$", report, re.MULTILINE)[1]) >= guest.machine.cpus
-    # The one timer of this case is the one that is initialised.
+    # This case has only one timer, the one that is initialised.
     init = re.search(r"apic_timer_init: +timer=(\S+)", report)
     assert init, report
     timer = re.escape(init[1])
@@ -53,7 +53,7 @@ def test_one_shot_from_init_to_exit(guest):
         r"deferred=\d+ smi=0 mode=exact cpu_state=(?:busy|idle|stopped)$",
     ]
     if guest.machine.engine == "virtual":
-        # Where times mean nothing, an interrupt of the kernel's may come when it is due already.
+        # Where times mean nothing, a kernel interrupt may arrive when the timer is already due.
         stages.insert(2, r"apic_timer_program: +target=\d+ now=\d+ delta=\d+ value=0x")
     at, values = 0, []
     for stage in stages:
@@ -88,7 +88,7 @@ def test_one_shot_from_init_to_exit(guest):
     brief=True,
 )
 def test_histograms_by_trigger(guest):
-    """By CPU, by handler and by error; each of 100 shots is in each of them."""
+    """Histograms by CPU, by handler and by error each contain all of 100 shots."""
     cpu, function, error = guest.ok().split("# event histogram\n")[1:]
     assert re.search(r"\{ common_cpu: +0 \} hitcount: +100$", cpu, re.MULTILINE)
     assert re.search(r"selftest_shot_handler.* \} hitcount: +100$", function, re.MULTILINE)
@@ -127,5 +127,5 @@ def test_all_events(guest):
     """,
 )
 def test_receipt_reads_no_register_in_vain(guest):
-    """Where nobody counts SMIs, to ask for their number is a fault or an exit each time."""
+    """Where SMIs are not counted, each read of their number would be a fault or a VM exit."""
     assert guest.ok().split() == ["shots", "100", "reads", "0"]

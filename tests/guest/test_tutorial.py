@@ -12,7 +12,7 @@ from lab.kernels import kernels
 
 SERIES = "6.1"
 PAGE = build.TREE / "docs/tutorial/pace-a-udp-stream.md"
-# What stands for `make install` and modprobe, and for the reader's being root.
+# Replacements for `make install` and modprobe, and for being root.
 BEGIN = """
 for module in $OWN; do insmod modules/$module; done
 insmod $MODULES/apic_timer.ko
@@ -30,11 +30,11 @@ LEFT_OUT = re.compile(r"sudo (apt-get|make|trace-cmd)")
 
 
 def commands() -> str:
-    """Return what the page has its reader type, as a script; each of its steps is marked."""
+    """Return the commands of the page as a script; each of its steps is marked."""
     script, program = "", ""
     for step in PAGE.read_text().split("\n## ")[1:]:
         script += f"echo '@step@ {step.splitlines()[0]}'\n"
-        # In the order of the page: files that are written, a line to add to one, commands.
+        # In the order of the page: files to write, a line to add to one, commands.
         for code, command in re.findall(r"```python\n(.*?)```|^    (\S[^\n]*)$", step, re.M | re.S):
             if code:
                 name = "timed.py" if "SO_TXTIME" in code else "send.py"
@@ -50,7 +50,7 @@ def commands() -> str:
 
 @pytest.mark.matrix
 def test_pace_a_udp_stream():
-    """Each command works, rates are what was asked for, and no packet is lost."""
+    """Each command works, rates are as requested, and no packet is lost."""
     kernel = kernels.ensure(SERIES)
     built = build.build(kernel)
     own = network.own_modules(kernel, ("veth",))
@@ -64,7 +64,7 @@ def test_pace_a_udp_stream():
     assert result.ok, result.verdict
     steps = result.output.split("@step@ ")
     rates = [float(rate) for rate in re.findall(r"^([\d.]+) Mbit/s$", result.output, re.M)]
-    # What the socket's buffer takes at once is sent sooner.
+    # Packets that the socket's buffer accepts at once are sent sooner.
     assert len(rates) == 2 and rates[0] < 60 and rates[1] < 13
     (shaped,) = (step for step in steps if step.startswith("3. "))
     assert re.search(r"Sent \d+ bytes 20\d\d pkt \(dropped 0", shaped)

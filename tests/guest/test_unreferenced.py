@@ -12,9 +12,9 @@ DEBUG, KCSAN = some(kernel="6.1-debug"), some(kernel="6.1-kcsan")
 
 
 def leaks(report: str) -> list[str]:
-    """Return what kmemleak reports memory that our modules, unloaded by now, have allocated.
+    """Return kmemleak's reports on memory that our modules, unloaded by now, allocated.
 
-    A function of a module that is gone has no name any more. All else is in the kernel image.
+    Functions of unloaded modules have no name any more. All others are in the kernel image.
     """
     objects = re.split(r"^(?=unreferenced object )", report, flags=re.MULTILINE)
     ours = re.compile(r"\[apic_timer|^ +(\[<\S+>\] )?0x[0-9a-f]+$", re.MULTILINE)
@@ -54,7 +54,7 @@ def test_leaks():
     """,
 )
 def test_no_leaks(guest):
-    """All that our modules have allocated since boot is free or referenced."""
+    """Everything that our modules have allocated since boot is freed or referenced."""
     report = guest.ok()
     found = leaks(report)
     assert not found, f"{len(found)} leaks of unloaded modules:\n{''.join(found)}"
@@ -69,7 +69,7 @@ def test_no_leaks(guest):
     """,
 )
 def test_still_on(guest):
-    """Lockdep and debugobjects have not given up on the way."""
+    """Lockdep and debugobjects have not given up."""
     output = guest.ok()
     assert re.search(r"debug_locks: +1$", output, re.MULTILINE)
     assert int(re.search(r"^pool_used *:(\d+)", output, re.MULTILINE)[1]) > 0

@@ -36,7 +36,7 @@ def test_refused(arguments, reason, tmp_path):
 
 
 def unpacked(packages: list[Path], root: Path) -> kernels.Kernel:
-    """Do what installing the packages would, without touching this machine."""
+    """Do what installing the packages would do, without touching this machine."""
     root.mkdir()
     kernels.merge_usr(root)
     for package in packages:
@@ -48,7 +48,7 @@ def unpacked(packages: list[Path], root: Path) -> kernels.Kernel:
 
 
 def modules(kernel: kernels.Kernel, tree: Path) -> list[Path]:
-    """Build ours with the headers' package, by this machine's compiler, as a user does."""
+    """Build our modules with the headers package and this machine's compiler, as a user does."""
     for name in SOURCES:
         if (TREE / name).is_dir():
             shutil.copytree(TREE / name, tree / name)
@@ -60,10 +60,10 @@ def modules(kernel: kernels.Kernel, tree: Path) -> list[Path]:
     return sorted(tree.rglob("*.ko"))
 
 
-# Debian's configuration takes hours: the lab's small one.
+# Debian's configuration takes hours, so the lab's small one is used.
 @pytest.mark.matrix
 def test_packages(scratch):
-    """A kernel that boots with the hook, and the headers that ours is built with."""
+    """The packages have a kernel that boots with the hook, and headers for building our modules."""
     subprocess.run([TREE / "tools/setup", "deb"], check=True)
     small = patched.ensure("6.1-patched")
     config = small.root / "boot" / f"config-{small.release}"

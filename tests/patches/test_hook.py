@@ -16,7 +16,7 @@ from lab.kernels import patched
 
 TREE = Path(__file__).resolve().parents[2]
 
-PERIOD = 0.001  # s between two shots of the probe's
+PERIOD = 0.001  # s between two shots of the probe
 SCRIPT = """
 irq0() {
     awk '$1 == "0:" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i
@@ -50,7 +50,7 @@ dmesg | grep hook_probe:
 
 @dataclass(frozen=True)
 class Machine:
-    """A patched kernel and how it is booted."""
+    """A patched kernel and its boot options."""
 
     kernel: str
     cpus: int
@@ -64,7 +64,7 @@ class Machine:
         return f"{self.kernel}-{self.cpus}cpu{more}"
 
 
-SHORT = 3  # that many of them without --matrix
+SHORT = 3  # number of them without --matrix
 MACHINES = [
     Machine("6.1-patched", 1, nolapic_timer=True),
     Machine("6.1-patched", 2),
@@ -83,7 +83,7 @@ MACHINES = [
 
 @dataclass(frozen=True)
 class Seen:
-    """What a machine showed: counters by moment and name, and the probe's by CPU."""
+    """A machine's counters by moment and name, and the probe's by CPU."""
 
     devices: list[str]
     states: dict[str, dict[str, float]]
@@ -91,7 +91,7 @@ class Seen:
     output: str
 
     def delta(self, name: str, first: str = "loaded", last: str = "end") -> float:
-        """Return by how much a counter went on between two moments."""
+        """Return the increase of a counter between two moments."""
         return self.states[last][name] - self.states[first][name]
 
 
@@ -128,7 +128,7 @@ def machines(**wanted) -> pytest.MarkDecorator:
 
 @machines()
 def test_shots(machine):
-    """Every shot comes, in the context that the hook is promised."""
+    """Every shot arrives, in the context that the hook promises."""
     got = seen(machine)
     for probe in got.probes:
         assert probe["wrong"] == probe["passed_on"] == 0, got.output
@@ -139,19 +139,19 @@ def test_shots(machine):
 
 @machines(virtual=True)
 def test_each_interrupt_is_counted_once(machine):
-    """One EOI and one count, whichever way the interrupt goes."""
+    """Each interrupt has one EOI and one count, on any path."""
     got = seen(machine)
     broadcasts = got.delta("irq0") if machine.nolapic_timer else 0
     for cpu, probe in enumerate(got.probes):
         expected = probe["shots"] + probe["events"] + (broadcasts if cpu else 0)
         counted = got.delta(f"loc{cpu}")
-        # `state` takes some milliseconds itself; an early interrupt is one more.
+        # `state` itself takes some milliseconds; an early interrupt is one more.
         assert 0.95 * expected - 20 <= counted <= 1.05 * expected + 20, got.output
 
 
 @machines(virtual=True, nolapic_timer=False)
 def test_tick_goes_on(machine):
-    """The kernel's time and its events are what they were, with the hook and after it."""
+    """The kernel's time and events are unchanged, with the hook and after it."""
     got = seen(machine)
     assert set(got.devices) == {"lapic"}
     for first, last in (("loaded", "end"), ("unloaded", "after")):
@@ -164,7 +164,7 @@ def test_tick_goes_on(machine):
 
 @machines(nolapic_timer=True)
 def test_nolapic_timer_is_honoured(machine):
-    """The kernel neither programs the LAPIC timer nor takes interrupts of it for its own."""
+    """The kernel neither programs the LAPIC timer nor treats its interrupts as its own."""
     got = seen(machine)
     assert "hook_probe: exclusive" in got.output
     assert got.delta("irq0", "unloaded", "after") > 0
@@ -177,15 +177,15 @@ def test_nolapic_timer_is_honoured(machine):
 
 @machines(cpus=2, nolapic_timer=True)
 def test_broadcasts(machine):
-    """Each tick of the HPET is one jiffy, and gets to the other CPU, between all the shots."""
+    """Each HPET tick is one jiffy, and reaches the other CPU, among all the shots."""
     got = seen(machine)
     assert got.states["before"]["loc1"] > 0
     for first, last in (("loaded", "end"), ("unloaded", "after")):
-        # Where time is real, `state` may take half a second: what it reads is between two bounds.
+        # In real time `state` may take half a second: its readings lie between two bounds.
         least = got.states[last]["irq0_early"] - got.states[first]["irq0"]
         most = got.states[last]["irq0"] - got.states[first]["irq0_early"]
         assert most > 0
         assert least - 2 <= got.delta("jiffies", first, last) <= most + 2, got.output
-        if first == "loaded":  # had shots counted as ticks, it would show
+        if first == "loaded":  # shots counted as ticks would show here
             assert got.probes[0]["shots"] > 2 * (most - least + 4), got.output
     assert least - 2 <= got.delta("loc1", "unloaded", "after") <= most + 2, got.output

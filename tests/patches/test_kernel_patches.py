@@ -11,11 +11,11 @@ from lab.kernels import kernels, patches, sources
 
 TREE = Path(__file__).resolve().parents[2]
 
-# What Debian has a source of: the series of the manifest, and those whose patches fit it too.
+# Sources that Debian has: the series of the manifest, and others that their patches fit.
 TREES = {"6.1": "6.1", "6.12": "6.12", "7.2": "7.2", "7.3": "7.2"}
 
 
-# A canary's source is 140 MB to fetch.
+# Fetching a canary's source takes 140 MB.
 PARAMS = [pytest.param(s, marks=[pytest.mark.matrix] if s in kernels.CANARIES else [])
           for s in TREES]  # fmt: skip
 
@@ -30,7 +30,7 @@ def pristine(request):
 
 @pytest.fixture
 def tree(pristine, tmp_path):
-    """A copy of it, to be changed."""
+    """A copy of it that may be changed."""
     copy = tmp_path / "linux"
     shutil.copytree(pristine[0], copy, ignore=shutil.ignore_patterns(cache.STAMP))
     return copy
@@ -48,7 +48,7 @@ def contents(tree: Path) -> dict[str, bytes]:
 
 
 def refused(verb: str, tree: Path) -> str:
-    """Run what has to be refused, and to change nothing; return the reason."""
+    """Run a command that must be refused and change nothing; return the reason."""
     before = contents(tree)
     done = run(verb, tree)
     assert done.returncode == 1, done.stdout
@@ -84,7 +84,7 @@ def test_apply_and_remove(pristine, tree):
 
 
 def test_same_as_git_am(pristine, tree):
-    """A maintainer who takes the patches by git am gets the same tree, without fuzz."""
+    """A maintainer who applies the patches by git am gets the same tree, without fuzz."""
     git = ["git", "-C", tree, "-c", "user.name=t", "-c", "user.email=t@localhost"]
     subprocess.run(["git", "init", "-q", tree], check=True)
     subprocess.run([*git, "add", "-f", "."], check=True)
@@ -118,7 +118,7 @@ def test_keeps_other_changes(tree):
 
 
 def test_conflict_in_the_last_patch(tree):
-    """What doesn't fit is found before anything has changed."""
+    """A conflict is found before anything has changed."""
     apic = tree / "arch/x86/kernel/apic/apic.c"
     text = apic.read_text()
     assert text.count("bool __init apic_needs_pit(void)") == 1

@@ -14,7 +14,7 @@ ROW = re.compile(
 
 
 def rows(program: str, timers: int) -> dict[tuple[int, str, str], list[int]]:
-    """Run a program; by number of pending timers, order and operation: p50, p99, max, lines."""
+    """Run a program; return p50, p99, max, lines by number of pending timers, order, operation."""
     subprocess.run(["make", "-C", TREE, "build/queue/time"], check=True, capture_output=True)
     command = [TREE / "build/queue" / program, str(timers)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -36,10 +36,10 @@ def test_all_were_measured(touched):
 
 
 def test_few_timers_are_touched(touched):
-    """5 us are 40 cache misses of 125 ns, one after the other; a timer is one.
+    """5 us are 40 successive cache misses of 125 ns, one per timer.
 
-    What is more, once in a hundred at most, is a red-black tree's: colours that change from a leaf
-    up to the root, at three nodes a level.
+    At most once in a hundred there are more, from a red-black tree: colours change from a leaf up
+    to the root, at three nodes per level.
     """
     for row, (_, p99, most, _) in touched.items():
         if row[2] != "shift":
@@ -48,14 +48,14 @@ def test_few_timers_are_touched(touched):
 
 
 def test_a_shift_touches_all(touched):
-    """Each timer once, of which docs/explanation/limits.md tells: once for a sleep."""
+    """A shift touches each timer once, as in docs/explanation/limits.md: once per sleep."""
     for (pending, order, operation), (p50, _, most, _) in touched.items():
         if operation == "shift":
             assert p50 == most == pending, order
 
 
 def test_the_interrupt_touches_few(touched):
-    """The next head is found among 32 arrivals without a visit to each."""
+    """The next head is found among 32 arrivals without touching each."""
     for (pending, order, operation), (_, p99, _, _) in touched.items():
         if operation == "delete, refill":
             assert p99 <= 20, (pending, order)

@@ -12,7 +12,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 
 def spin() -> str:
-    """Run it, and return what it printed; it fails by itself when a handler was early."""
+    """Run the program and return its output; it fails if a handler was early."""
     subprocess.run(["make", "-C", TREE, "build/spin/spin"], check=True, capture_output=True)
     done = subprocess.run([TREE / "build/spin/spin", "10000"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -21,7 +21,7 @@ def spin() -> str:
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_never_early(busy):
-    """Each run measures the call anew, in whatever state the CPU is, also next to other work.
+    """Each run measures the call anew, in any state of the CPU, also next to other work.
 
     The TSC has the same step in nearly all of them.
     """
@@ -41,7 +41,7 @@ def test_never_early(busy):
 
 
 def test_spin():
-    """Touching what is cold before the wait makes the handler have its data sooner."""
+    """Touching cold data before the wait lets the handler have them sooner."""
     output = spin()
     rows = re.findall(r"^(.+): (.+?) +(-?\d+) +(-?\d+) +(-?\d+) +(-?\d+)$", output, re.MULTILINE)
     p50 = {(cache, what): int(value) for cache, what, _, value, _, _ in rows}

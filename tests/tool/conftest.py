@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture(scope="session")
 def tool() -> Callable[..., subprocess.CompletedProcess]:
-    """Return a function that runs it with arguments, and has its output in .stdout, .stderr."""
+    """Return a function that runs it with arguments; .stdout and .stderr have its output."""
     subprocess.run(["make", "-C", TREE, "build/tool/apic-timer"], check=True, capture_output=True)
 
     def run(*arguments, **options) -> subprocess.CompletedProcess:
@@ -65,7 +65,7 @@ def tree(tmp_path) -> Callable[..., Path]:
 def golden(request) -> Callable[[str, str], None]:
     """Return a function that compares a text with golden/NAME.
 
-    With GOLDEN=write in the environment it writes the file instead, to be looked at.
+    With GOLDEN=write in the environment it writes the file instead, for inspection.
     """
 
     def compare(name: str, text: str) -> None:

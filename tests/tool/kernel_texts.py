@@ -1,6 +1,6 @@
 """The kernel's text of histograms and traces, for the tests of apic-timer."""
 
-# As Linux 6.1 to 7.2 print them.
+# As printed by Linux 6.1 to 7.2.
 HEAD = "# event histogram\n#\n# trigger info: hist:keys={}:vals=hitcount:sort=hitcount:size=8192{}"
 TOTALS = "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n\n"
 

@@ -7,7 +7,7 @@ TOOL = TREE / "build/tool/apic-timer"
 COMMANDS = ("status", "hist", "top", "trace", "doctor", "clocks", "cycles", "memory",
             "accuracy", "chain", "pio", "bench", "report")  # fmt: skip
 
-# A machine with nothing wrong. Files of debugfs are as the module writes them.
+# A machine without faults. Files of debugfs are as the module writes them.
 GOOD = {
     "sys/module/apic_timer/version": "0.1.0\n",
     "sys/module/apic_timer/parameters/late_ns": "1000\n",
@@ -75,7 +75,7 @@ GOOD = {
     "proc/irq/24/smp_affinity_list": "0-1\n",
     "proc/irq/25/smp_affinity_list": "0\n",
     "dev/cpu_dma_latency": "",
-    # What would be measured.
+    # Measurements of the machine.
     "native": (
         "vendor GenuineIntel\nname Example CPU\ninvariant 1\ndeadline 1\narat 1\nkhz 2000000\n"
         "looked 0-1\nstep 1\ngap 9000\ngap_switched 0\ngaps 0\ngap_cpu 1\nsmis 0\nwake 120000\n"

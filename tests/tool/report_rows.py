@@ -54,7 +54,7 @@ def timer(period: int, behind: str, mode: str = "raw") -> dict:
 
 
 def doctor(hypervisor: str) -> dict:
-    """Return rows of `doctor`, of a machine with a name that HTML would take for its own."""
+    """Return rows of `doctor`, for a machine whose name has HTML syntax."""
     return {"cpu": "CPU <b>&\"x\"</b>", "hypervisor": hypervisor, "tsc_khz": 2000000, "findings": [
         {"id": "tsc.step", "level": "note", "finding": "steps of 26", "cost_cycles": 26},
         {"id": "module", "level": "ok", "finding": "is well", "read": "", "cost_cycles": None},
@@ -94,7 +94,7 @@ MACHINES = {"hardware": "", "guest": "KVMKVMKVM", "virtual-time": "TCGTCGTCGTCG"
 
 
 def write(folder: Path, machines: dict[str, str] = MACHINES) -> Path:
-    """Write the rows of machines, by the name of their hypervisor; return the folder."""
+    """Write the rows of machines, by hypervisor; return the folder."""
     for name, hypervisor in machines.items():
         rows = folder / "rows" / name
         rows.mkdir(parents=True)
@@ -104,7 +104,7 @@ def write(folder: Path, machines: dict[str, str] = MACHINES) -> Path:
 
 
 def write_lab(folder: Path) -> Path:
-    """Write the rows that only the lab has, besides those of all machines; return the folder."""
+    """Write the rows that only the lab has, and those of all machines; return the folder."""
     write(folder)
     (folder / "rows/virtual-time/ports.json").write_text(json.dumps(PORTS))
     (folder / "rows/modelled").mkdir()

@@ -19,7 +19,7 @@ CLOCK = "sys/devices/system/clocksource/clocksource0"
 
 
 def native(**changes) -> dict[str, str]:
-    """Return the file of what would be measured, with some of it changed."""
+    """Return the file of measurements, with some of it changed."""
     facts = dict(row.split(" ", 1) for row in GOOD["native"].splitlines())
     facts |= {name: str(value) for name, value in changes.items()}
     return {"native": "".join(f"{name} {value}\n" for name, value in facts.items())}
@@ -42,7 +42,7 @@ def deep_idle(latency: int, request: str) -> dict[str, str]:
             "sys/module/apic_timer/parameters/latency_qos": f"{request}\n"}  # fmt: skip
 
 
-# The fault, and what names it
+# The fault, and the text that names it
 FAULTS = {
     "late.irqs_off": {**stats("expired_late", 12),
                       f"{DEBUG}/errors": "cycles cpu0 cpu1\n0..0 1000 5\n8192..16383 12 0\n"},
@@ -89,7 +89,7 @@ def test_nothing_is_wrong_with_a_good_machine(tool, tree):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_names_the_fault(tool, tree, name):
-    """And no other; SMIs are gaps too."""
+    """It names this fault and no other; SMIs are gaps too."""
     found = findings(tool, tree(FAULTS[name]))
     assert warned(found) - {"gaps.smi_like"} == {name} - {"gaps.smi_like"}
     assert name in warned(found)
@@ -111,7 +111,7 @@ WITHIN = ": moments on two CPUs are the same within {} cycles"
     ("7", "unknown", None),
 ])  # fmt: skip
 def test_verdict_of_the_clocks(tool, tree, conclusion, level, cost):
-    """Its cost is what two CPUs may be apart, where that is known, and its reason is named."""
+    """Its cost is the possible skew of two CPUs, if known, and its reason is named."""
     found = findings(tool, tree(verdict("a reason of some words", conclusion)))["tsc.verdict"]
     assert (found["level"], found["cost_cycles"]) == (level, cost)
     assert found["finding"].endswith(": a reason of some words") or level == "unknown"
@@ -129,7 +129,7 @@ def test_verdict_that_is_not_there(tool, tree):
 
 
 def test_tai_that_is_utc(tool, tree):
-    """It is so on most machines: a note, with what it costs who takes moments from elsewhere."""
+    """This is normal: a note, with the cost for users of moments from elsewhere."""
     found = findings(tool, tree(native(tai=0)))["clock.tai"]
     assert (found["level"], found["cost_cycles"]) == ("note", 37 * 2_000_000_000)
     assert found["remedy"]
@@ -142,7 +142,7 @@ def test_tai_that_is_utc(tool, tree):
     ("1, 13", "residues 1, 13 by CPU"),
 ])  # fmt: skip
 def test_residues(tool, tree, residues, said):
-    """A machine of 16 CPUs listed 16 noughts."""
+    """A machine with 16 CPUs used to list 16 zeros."""
     found = findings(tool, tree(native(step=2, residues=residues)))["tsc.step"]
     assert found["level"] == "note" and said in found["finding"]
 
@@ -190,7 +190,7 @@ def test_costs_are_what_was_measured(tool, tree):
 
 @pytest.mark.parametrize("errors", [None, "cycles cpu0 cpu1\n"])
 def test_worst_error_that_is_not_known(tool, tree, errors):
-    """As where the kernel is locked down, and after a reset."""
+    """For example if the kernel is locked down, and after a reset."""
     found = findings(tool, tree({**FAULTS["late.irqs_off"], f"{DEBUG}/errors": errors}))
     assert found["late.irqs_off"]["level"] == "warn"
     assert found["late.irqs_off"]["cost_cycles"] is None
@@ -225,7 +225,7 @@ def test_deep_idle_that_is_asked_away(tool, tree):
 
 
 def test_without_the_module(tool, tmp_path):
-    """What the machine says is looked at all the same; an empty tree says nothing."""
+    """The machine's files are still checked; an empty tree has no findings."""
     found = findings(tool, tmp_path)
     assert warned(found) == set()
     assert found["module"]["level"] == "unknown" and found["owner.lapic"]["level"] == "unknown"
@@ -247,12 +247,12 @@ def test_fix_while_a_command_runs(tool, tree):
     assert done.returncode == 7
     assert done.stdout.split()[-2:] == ["performance", "0"]
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
-    # An interrupt that has no other CPU stays where it is.
+    # An interrupt that has no other CPU stays in place.
     assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
 
 
 def test_options_of_the_command(tool, tree):
-    """What follows its name is the command's."""
+    """Arguments after its name belong to the command."""
     done = tool("doctor", "--root", tree(FIXABLE), "--fix", "sh", "-c", "exit 7", "--cpus", "1")
     assert done.returncode == 7
 
@@ -268,7 +268,7 @@ def test_json_alone(tool, tree):
 
 
 def test_two_at_once(tool, tree):
-    """The second would restore what the first had set."""
+    """The second would restore the first one's changes."""
     root = tree(FIXABLE)
     first = begin(root, "sleep", "100")
     done = tool("doctor", "--fix", "--root", root, "--", "true")
@@ -281,7 +281,7 @@ def test_two_at_once(tool, tree):
 
 
 def test_kept_away_by_nobody_else(tool, tree):
-    """A lock on a file that any user may open is no doctor's."""
+    """A lock on a file that any user may open is not doctor's."""
     root = tree(FIXABLE)
     with (root / "sys/devices/system/cpu/online").open() as online:
         fcntl.flock(online, fcntl.LOCK_EX)
@@ -289,7 +289,7 @@ def test_kept_away_by_nobody_else(tool, tree):
 
 
 def test_command_has_the_signals_of_the_program(tool, tree):
-    """Those that it ignores, and no others: a pipe that nobody reads ends the command."""
+    """The command ignores the same signals and no others: a closed pipe ends it."""
     status = ["grep", "-E", "Sig(Ign|Blk|Cgt)", "/proc/self/status"]
     fix = shlex.join([str(TOOL), "doctor", "--fix", "--root", str(tree(FIXABLE))])
     script = f'trap "" HUP; "$@"; exec {fix} -- "$@"'
@@ -301,8 +301,8 @@ def test_command_has_the_signals_of_the_program(tool, tree):
 def begin(root, *command: str, ignored: str = "", **options) -> subprocess.Popen:
     """Run doctor --fix until it has changed something.
 
-    Signals are heeded except for the ignored one, also where the tests are run by nohup, or by a
-    shell in the background.
+    Signals have effect except the ignored one, even if the tests are run by nohup, or by a shell in
+    the background.
     """
     running = subprocess.Popen(
         ["env", "--default-signal", f"--ignore-signal={ignored}",
@@ -334,7 +334,7 @@ def test_command_gets_what_a_process_sends(tool, tree, number):
 
 
 def test_hangup_that_is_ignored(tool, tree):
-    """As by nohup."""
+    """For example by nohup."""
     root = tree(FIXABLE)
     running = begin(root, ignored="HUP")
     for row in running.stdout:
@@ -350,7 +350,7 @@ def test_hangup_that_is_ignored(tool, tree):
 
 @pytest.mark.parametrize("before, after", [("1", "0"), ("1-3", "0"), ("0-3", "0"), ("0", "0")])
 def test_interrupt_gets_another_cpu(tool, tree, before, after):
-    """One that is online, also if it has none but those of the timers."""
+    """It gets an online CPU, even if it has only those of the timers."""
     root = tree({f"{CPU}/isolated": "1\n", IRQ: f"{before}\n"})
     level = {"0": "ok", "1": "note", "1-3": "note"}.get(before, "warn")
     assert findings(tool, root)["irq.affinity"]["level"] == level
@@ -360,7 +360,7 @@ def test_interrupt_gets_another_cpu(tool, tree, before, after):
 
 
 def interrupt(root, number: int, cpus: str, effective: str | None = None) -> None:
-    """Add one; which of several CPUs takes it is effective."""
+    """Add an interrupt; `effective` is the one of several CPUs that takes it."""
     directory = root / f"proc/irq/{number}"
     directory.mkdir(exist_ok=True)
     (directory / "smp_affinity_list").write_text(f"{cpus}\n")
@@ -369,7 +369,7 @@ def interrupt(root, number: int, cpus: str, effective: str | None = None) -> Non
 
 
 def test_interrupts_that_a_driver_may_hold(tool, tree):
-    """As NVMe's queues, in 6.1: no lasting warning."""
+    """For example NVMe's queues in 6.1: no lasting warning."""
     root = tree({f"{CPU}/isolated": "1\n", IRQ: "0\n"})
     for number in (30, 31, 32):
         interrupt(root, number, "1")
@@ -382,7 +382,7 @@ def test_interrupts_that_a_driver_may_hold(tool, tree):
 
 
 def test_interrupts_that_the_kernel_lets_nobody_move(tool, tree):
-    """In 6.12 their files are read-only; those of others are not, whatever is in them."""
+    """In 6.12 their files are read-only; the files of others are not, whatever their contents."""
     root = tree({f"{CPU}/isolated": "1\n", f"{CPU}/online": "0-3\n", IRQ: "0\n"})
     for number, cpus, effective in ((0, "0-3", "0"), (30, "1", "1"), (31, "1,3", "1")):
         interrupt(root, number, cpus, effective)
@@ -391,7 +391,7 @@ def test_interrupts_that_the_kernel_lets_nobody_move(tool, tree):
     assert found["level"] == "note"
     assert found["finding"].endswith("timers: 2, none of which can be moved")
 
-    interrupt(root, 32, "1", "1")  # by an administrator
+    interrupt(root, 32, "1", "1")  # set by an administrator
     found = findings(tool, root)["irq.affinity"]
     assert found["level"] == "warn"
     assert found["finding"].endswith("timers: 1; others that can't be moved: 2")
@@ -403,7 +403,7 @@ def test_interrupts_that_the_kernel_lets_nobody_move(tool, tree):
 
 
 def test_interrupt_of_the_kernels_timer(tool, tree):
-    """It can't be moved in 6.1 either, and comes to one CPU."""
+    """It cannot be moved in 6.1 either, and goes to one CPU."""
     root = tree({f"{CPU}/isolated": "1\n", IRQ: "0\n"})
     interrupt(root, 0, "0-1", "0")
     assert findings(tool, root)["irq.affinity"]["level"] == "ok"
@@ -412,7 +412,7 @@ def test_interrupt_of_the_kernels_timer(tool, tree):
 
 
 def test_an_administrator_has_moved_one_to_the_timers(tool, tree):
-    """There a read-only file of any interrupt is enough, also of one that no device has."""
+    """There one interrupt's read-only file suffices, even if no device has that interrupt."""
     root = tree({f"{CPU}/isolated": "1\n", IRQ: "1\n", "sys/kernel/irq/2/actions": "\n"})
     interrupt(root, 2, "0-1")
     (root / "proc/irq/2/smp_affinity_list").chmod(0o444)
@@ -421,13 +421,13 @@ def test_an_administrator_has_moved_one_to_the_timers(tool, tree):
 
 
 def test_interrupts_that_stay(tool, tree):
-    """What can't be written is counted, once, with the reason: as where /proc is read-only."""
+    """Files that cannot be written, as with a read-only /proc, are counted once, with the reason."""
     root = tree({f"{CPU}/isolated": "33\n", f"{CPU}/online": "0-33\n", IRQ: "33\n"})
     for number in (30, 31, 32):
         interrupt(root, number, "")
         file = root / f"proc/irq/{number}/smp_affinity_list"
         file.unlink()
-        file.symlink_to("/proc/self/coredump_filter")  # 00000033, and it takes no list
+        file.symlink_to("/proc/self/coredump_filter")  # 00000033, and it accepts no list
 
     def child():
         Path("/proc/self/coredump_filter").write_text("0x33")
@@ -452,7 +452,7 @@ def test_all_cpus_are_the_timers(tool, tree):
 
 
 def test_command_gets_an_alarm(tool, tree):
-    """One that was set before: nobody sends it, and exec() keeps it."""
+    """An alarm that was set before: nobody sends it, and exec() keeps it."""
     root = tree(FIXABLE)
     running = begin(root, "sleep", "100", preexec_fn=lambda: signal.alarm(3))
     assert running.wait(20) == 128 + signal.SIGALRM
@@ -480,7 +480,7 @@ def test_command_that_is_not_there(tool, tree):
 
 
 def test_natively(tool):
-    """On this machine, without the module: whichever it finds, it measures, and says it in JSON."""
+    """Without the module it measures this machine, and writes its findings as JSON."""
     done = tool("doctor", "--json")
     found = json.loads(done.stdout)
     assert found["tsc_khz"] > 100_000
@@ -489,7 +489,7 @@ def test_natively(tool):
 
 
 def test_whose_parent_waits_for_nobody(tool):
-    """A child can't be waited for then, and says nothing of its CPU."""
+    """Its child cannot be waited for then, and reports no CPU."""
     done = tool("doctor", "--json",
                 preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # fmt: skip
     assert done.stderr == "" and json.loads(done.stdout)["looked_at"] != ""
@@ -501,7 +501,7 @@ needs_2_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="ther
 @needs_2_cpus
 @pytest.mark.parametrize("command", ["doctor", "clocks"])
 def test_cpus_that_a_process_is_not_given(tool, command):
-    """As isolated ones: those that are asked for are measured, and first."""
+    """For example isolated CPUs: requested ones are measured, and first."""
     given, wanted, *_ = sorted(os.sched_getaffinity(0))
     done = tool(command, "--json", "--cpus", f"{given},{wanted}" if command == "clocks" else wanted,
                 preexec_fn=lambda: os.sched_setaffinity(0, {given}))  # fmt: skip

@@ -36,7 +36,7 @@ def sanitized(tmp_path_factory) -> Path:
 
 
 def mutilated(text: str, rng: random.Random) -> bytes:
-    """Return a text some bytes of which are others, gone, repeated or cut off."""
+    """Return a text with some bytes changed, removed, repeated or cut off."""
     data = bytearray(text.encode())
     for _ in range(rng.randrange(1, 12)):
         at = rng.randrange(len(data) + 1)
@@ -59,7 +59,7 @@ def mutilated(text: str, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_rows_break_the_report(sanitized, tmp_path, seed):
-    """Rows that are mutilated, or of another command: a page, or a message."""
+    """Mutilated rows, or rows of another command, give a page or a message."""
     rng = random.Random(seed)
     folder = report_rows.write(tmp_path / "report")
     files = sorted((folder / "rows").rglob("*.json"))
@@ -72,7 +72,7 @@ def test_no_rows_break_the_report(sanitized, tmp_path, seed):
 
 
 def check(program: Path, *arguments) -> None:
-    """Run the program: it ends by itself, and no sanitizer has anything to say."""
+    """Run the program: it must exit by itself, without a sanitizer's report."""
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=60,
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # fmt: skip
     report = done.stderr.decode(errors="replace")
@@ -82,7 +82,7 @@ def check(program: Path, *arguments) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_file_breaks_it(sanitized, tmp_path, seed):
-    """Whatever is in a file: an answer or a message, and nothing undefined."""
+    """Any file contents give an answer or a message, and no undefined behaviour."""
     rng = random.Random(seed)
     root = tmp_path / "root"
     trace = "\n".join(LATE + EARLY)

@@ -59,7 +59,7 @@ NEGATIVE = " if error < 0"
 
 
 def test_linear_next_to_zero(tool, saved):
-    """The kernel divides without a sign: of the last bucket below 0 the end is beyond it."""
+    """The kernel divides unsigned: the end of the last bucket below 0 is beyond it."""
     keys = "function.sym,error.buckets=100"
     row = "{{ function: [ffffffffc0234020] pace_tick, error: ~ {} }} hitcount: {}"
     text = (histogram([row.format("18446744073709551600-83", 5),
@@ -123,7 +123,7 @@ def test_empty(tool, saved, text):
 
 
 def test_svg(tool, saved, tmp_path):
-    """It is XML, has a bar for each bucket, and is the same bytes each time."""
+    """The file is XML, has a bar per bucket, and has the same bytes each time."""
     drawn = []
     for name in ("a.svg", "b.svg"):
         assert tool("hist", "--from", saved(BOTH), "--svg", tmp_path / name).returncode == 0
@@ -133,7 +133,7 @@ def test_svg(tool, saved, tmp_path):
     bars = root.findall("{http://www.w3.org/2000/svg}rect")
     assert len(bars) == 6
     assert all(0 < float(bar.get("height")) <= 120 for bar in bars)
-    # On a scale of powers of 10, with 2 for a count of 1: 90 of 10 to the 2nd
+    # On a logarithmic scale, with 2 for a count of 1: 90 for 10 to the 2nd
     heights = {bar[0].text.split(": ")[1]: int(bar.get("height")) for bar in bars}
     assert abs(heights["90"] - (2 + 118 * math.log10(90) / 2)) <= 1
     assert abs(heights["2"] - (2 + 118 * math.log10(2) / 2)) <= 1
@@ -162,14 +162,14 @@ def test_kernel_without_histograms(tool, tree):
 
 @pytest.mark.parametrize("used", [False, True])
 def test_instance_of_the_same_pid(tool, tree, used):
-    """Left behind where PIDs repeat, as in containers, or of another one's process."""
+    """It is left over where PIDs repeat, as in containers, or in use by another process."""
     root = tree({f"{EVENT}/enable": "0\n", "sys/kernel/tracing/instances/x": ""})
     instances = root / "sys/kernel/tracing/instances"
     script = (f'mkdir {instances}/apic-timer-$$; {"touch" if used else "true"} '
               f'{instances}/apic-timer-$$/used; exec "$@"')  # fmt: skip
     done = subprocess.run(["sh", "-c", script, "sh", TOOL, "hist", "-s", "1", "--root", root],
                           capture_output=True, text=True)  # fmt: skip
-    assert "CONFIG_HIST_TRIGGERS" in done.stderr  # it has come to that
+    assert "CONFIG_HIST_TRIGGERS" in done.stderr  # it got as far as that
     assert len(list(instances.iterdir())) == 1 + used
 
 

@@ -26,7 +26,7 @@ def files(directory) -> set[str]:
 
 
 def test_install_and_undo(tool, tmp_path):
-    before = tmp_path / "usr/local/sbin/apic-timer"  # where root's PATH looks first
+    before = tmp_path / "usr/local/sbin/apic-timer"  # first in root's PATH
     before.parent.mkdir(parents=True)
     before.write_text("")
     done = install(tmp_path)
@@ -47,7 +47,7 @@ def test_install_and_undo(tool, tmp_path):
 
 
 def other_gcc(tmp_path, script: str) -> str:
-    """Return a PATH on which gcc is a script, whose "$@" are the real one's arguments."""
+    """Return a PATH in which gcc is a script, whose "$@" are the real one's arguments."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/gcc").write_text(f"#!/bin/sh\n{script}\n")
     (tmp_path / "bin/gcc").chmod(0o755)
@@ -55,7 +55,7 @@ def other_gcc(tmp_path, script: str) -> str:
 
 
 def test_no_static_library(tmp_path):
-    """And a compiler with more warnings, and a directory for temporary files where nothing runs."""
+    """Also with a compiler that warns more, and a noexec directory for temporary files."""
     path = other_gcc(tmp_path, f"""
         case " $* " in *" -static "*) exit 1 ;; esac
         {REAL} -Wconversion "$@" || exit
@@ -78,7 +78,7 @@ def test_compiler_that_fails(tmp_path):
 
 
 def test_no_compiler(tmp_path):
-    """The module is installed all the same, so this is no failure."""
+    """The module is installed anyway, so this is not a failure."""
     (tmp_path / "bin").mkdir()
     for name in ("sh", "dirname"):
         (tmp_path / "bin" / name).symlink_to(f"/usr/bin/{name}")
@@ -90,7 +90,7 @@ def test_no_compiler(tmp_path):
 
 
 def test_stopped(tmp_path):
-    """Nothing stays of what was built, and it is no success."""
+    """No built file stays, and the status is a failure."""
     begun, temporary = tmp_path / "begun", tmp_path / "tmp"
     temporary.mkdir()
     path = other_gcc(tmp_path, f'case " $* " in *" -E "*) exec {REAL} "$@" ;; esac; '
@@ -107,7 +107,7 @@ def test_stopped(tmp_path):
 
 
 def test_pages_that_fail(tmp_path):
-    """As by an scdoc of another version: the rest is installed, and that is no failure."""
+    """For example with another version of scdoc: the rest is installed, and it is not a failure."""
     path = other_gcc(tmp_path, f'exec {REAL} "$@"')
     (tmp_path / "bin/scdoc").write_text("#!/bin/sh\necho 'line 7: refused' >&2; exit 1\n")
     (tmp_path / "bin/scdoc").chmod(0o755)
@@ -120,7 +120,7 @@ def test_pages_that_fail(tmp_path):
 
 
 def test_nothing_can_be_written(tmp_path):
-    """As where /usr/local is read-only."""
+    """For example if /usr/local is read-only."""
     (tmp_path / "usr").write_text("")
     done = install(tmp_path)
     assert "apic-timer: the program or what comes with it is not installed" in done.stderr

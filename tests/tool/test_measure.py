@@ -25,7 +25,7 @@ def test_one_cpu_has_no_skew(tool):
 
 
 def test_cycles_of_what_is_known(tool):
-    """Ten instructions that wait for each other take ten cycles; IPC follows."""
+    """Ten dependent instructions take ten cycles; IPC follows."""
     found = json.loads(tool("cycles", "--json", "--runs", "3").stdout)
     rows = {row["loop"]: row for row in found["rows"]}
     chain = rows["10 INC, dependent"]
@@ -36,12 +36,12 @@ def test_cycles_of_what_is_known(tool):
     assert rows["nothing"]["cycles_1998"] == ["2", "1", "1"]
     searches = {row["cipher"]: row for row in found["searches"]}
     assert searches.keys() == {"RC5", "DES"}
-    # RC5 waits for 102 rotations and as many additions at least, whatever the core.
+    # RC5 waits for at least 102 rotations and 102 additions, on any core.
     assert searches["RC5"]["cycles"] > 200 and searches["DES"]["cycles"] > 50
 
 
 def test_memory(tool):
-    """A ring that is larger than a cache is slower than one that is not; all tables are there."""
+    """A ring larger than a cache is slower than a smaller one; all tables are there."""
     found = json.loads(tool("memory", "--json", "--runs", "3", "--max", "1024").stdout)
     sizes = {row["kib"]: row for row in found["by_size"]}
     assert max(sizes) == 1024

@@ -20,7 +20,7 @@ def helped(tool, command: str) -> dict[str, tuple[str, str]]:
 
 
 def in_page(command: str) -> dict[str, tuple[str, str]]:
-    """Return the same of the section OPTIONS of a manual page."""
+    """Return the same from the section OPTIONS of a manual page."""
     text = (MAN / f"apic-timer-{command}.1.scd").read_text()
     section = text.split("\n# OPTIONS\n")[1].split("\n# ")[0]
     found = re.findall(r"^(?:\*-(\w)\*, )?\*--([\w-]+)\*(?: (\S+))?$", section, re.M)
@@ -103,7 +103,7 @@ def test_no_arguments(tool):
 
 
 def completed(tool, *words: str) -> list[str]:
-    """Return what bash offers for the last word."""
+    """Return bash's completions of the last word."""
     quoted = " ".join(f"'{w}'" for w in ("apic-timer", *words))
     script = (f"{tool('--completion', 'bash').stdout}\nCOMP_WORDS=({quoted})\n"
               f"COMP_CWORD={len(words)}\n_apic_timer\n"
@@ -126,7 +126,7 @@ def test_bash_completion(tool):
 
 
 def test_zsh_completion(tool, tmp_path):
-    """The shell takes it, and every option and choice is in it."""
+    """The shell accepts it, and it has every option and choice."""
     script = tool("--completion", "zsh").stdout
     (tmp_path / "_apic-timer").write_text(script)
     assert shutil.which("zsh"), "zsh is not there: tools/setup test"
@@ -148,7 +148,7 @@ def test_output_that_cannot_be_written(tool):
 
 
 def read_until_closed(terminal):
-    """What is written to a terminal until its other side is closed. One read may find a part."""
+    """Return a terminal's output until its other side is closed. One read may return a part."""
     shown = b""
     while True:
         try:
@@ -159,7 +159,7 @@ def read_until_closed(terminal):
 
 
 def test_progress(tool):
-    """What takes longer than two seconds says on a terminal how far it is, and removes that."""
+    """Commands longer than two seconds show progress on a terminal, and remove it."""
     arguments = ("cycles", "--runs", "3", "--repeats", "1000")
     mine, theirs = os.openpty()
     with open(mine, "rb", buffering=0) as terminal:

@@ -26,21 +26,21 @@ def drawn(tool, folder, *arguments) -> tuple[str, Page]:
 
 
 def test_page(tool, tmp_path):
-    """Every section, with a figure or table of each machine that may claim it."""
+    """Every section has a figure or table for each machine that may claim it."""
     text, page = drawn(tool, report_rows.write(tmp_path), "--bench", BENCH)
     assert page.links == {*SECTIONS, "bench"}
     assert {section for section, tag in page.count if tag == "section"} == page.links
     for section in SECTIONS:
         assert page.count[section, "h3"] == 3
         assert (section == "machines") != ((section, "paper") in page.classes)
-    # Two loops and three timers with their shots, of three machines each.
+    # Two loops and three timers with their shots, for three machines each.
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6, 9)
     assert (page.count["chain", "svg"], page.count["memory", "svg"]) == (15, 3)
-    # What a line's end costs, next to the paper's; and that no more of its tables is known.
+    # The cost of a line's end, next to the paper's; no more of its tables is known.
     assert "L1 hit0.999" in page.words["memory"] and "L2 hit6.0238" in page.words["memory"]
     assert all("in print only" in page.words[section] for section in ("keys", "memory"))
     assert "473.4" in page.words["keys"] and "8,860" in page.words["keys"]
-    # After how many cycles the errors repeat, how well, and what a turn takes.
+    # The period of the errors in cycles, its correlation, and the length of an iteration.
     assert "260.361.42" in page.words["loop"]
     assert "31 to 33" in page.words["loop"] and "98 %" in page.words["chain"]
     # 62.5 cycles at 2 GHz.
@@ -68,16 +68,16 @@ def test_what_an_engine_may_claim(tool, tmp_path, machine, words):
 
 
 def test_rows_of_the_lab(tool, tmp_path):
-    """What is modelled says so, with the model's parameters; the port log has its claim."""
+    """Modelled figures are marked, with the model's parameters; the port log has its claim."""
     _, page = drawn(tool, report_rows.write_lab(tmp_path))
     for section in ("loop", "timer"):
         assert "Modelled: the length of the path" in page.words[section]
         assert page.count[section, "h3"] == 4
     assert "each 7,800 cycles it is refreshed" in page.words["machines"]
-    # Nothing of a model where a CPU or a kernel is measured.
+    # No model where a CPU or a kernel is measured.
     for section in ("keys", "cycles", "memory", "chain", "ports", "clocks"):
         assert page.count[section, "h3"] == 3 and "odelled" not in page.words[section]
-    # With and without caches; two timers with errors, of which one overruns; two with bodies too,
+    # With and without caches; two timers with errors, one of which overruns; two also with bodies,
     # one of them with those of lines.
     assert (page.count["loop", "svg"], page.count["timer", "svg"]) == (6 + 4, 9 + 4 + 2 + 1)
     assert "TLB25644,09620" in page.words["machines"]
@@ -127,7 +127,7 @@ def test_refused(tool, tmp_path, arguments, reason):
 
 @pytest.mark.long
 def test_measure_and_draw(tool, tmp_path):
-    """On this machine, without the module; then once more, from the rows."""
+    """It measures this machine, without the module; then draws again from the rows."""
     done = tool("report", "--brief", "--name", "here", tmp_path)
     assert done.returncode == 0, done.stderr
     names = {p.stem for p in (tmp_path / "rows/here").iterdir()}
@@ -141,13 +141,13 @@ def test_measure_and_draw(tool, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_in_a_browser(tool, tmp_path, dark):
-    """At three widths nothing is cut off, and no text has the colour of what is behind it."""
+    """At three widths nothing is cut off, and no text has its background's colour."""
     text, page = drawn(tool, report_rows.write_lab(tmp_path / "report"), "--bench", BENCH)
     report_page.look(text, tmp_path, dark=dark)
 
 
 def test_measuring_ends_with_it(tool, tmp_path):
-    """A signal that comes to it alone ends what it runs, too."""
+    """A signal to it alone also ends the programs that it runs."""
     with subprocess.Popen([TOOL, "report", tmp_path], stderr=subprocess.PIPE, text=True) as report:
         for row in report.stderr:
             if row == "apic-timer cycles\n":
@@ -157,7 +157,7 @@ def test_measuring_ends_with_it(tool, tmp_path):
             time.sleep(0.01)
         child = int(children.read_text())
         report.terminate()
-        # The child has the other end, too.
+        # The child also has the other end.
         report.stderr.close()
     for _ in range(100):
         line = Path(f"/proc/{child}/cmdline")

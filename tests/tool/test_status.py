@@ -84,7 +84,7 @@ def test_other_version_without_files(tool, tree):
      "cpu 0: source proxy, TSC kHz", "cpu 0: source , TSC 1 kHz, " + "x" * 5000, "%s%n" * 99],
 )  # fmt: skip
 def test_malformed_files(tool, tree, info):
-    """None is believed, and none is the end of the program but by its own word."""
+    """None is believed, and the program ends only by its own decision."""
     for name in (INFO, STATS, "sys/kernel/debug/apic_timer/pending",
                  "sys/kernel/debug/apic_timer/lead"):  # fmt: skip
         done = tool("status", "--root", tree({INFO: GOOD[INFO], name: info}))

@@ -46,7 +46,7 @@ def test_a_late_life(tool, saved):
 
 
 def test_two_lives(tool, saved):
-    """The add within the handler begins the next one."""
+    """The add within the handler begins the next life."""
     late, early = lives(tool, saved(LATE + EARLY), "-n", "0", "00000000811ed095")
     assert early["error"] == 3 and early["expires"] == 2_000_000
     assert early["steps"][0]["what"] == "add" and early["steps"][0]["at"] == 1_013_790 - 2_000_000
@@ -79,7 +79,7 @@ def test_other_names_are_not_meant(tool, saved, name):
 
 
 def test_another_clock_is_an_error(tool, saved):
-    """By the kernel's default clock, seconds with a fraction: no TSC values."""
+    """The kernel's default clock gives fractional seconds: these are not TSC values."""
     rows = [row.replace(": apic_timer_", ".402113: apic_timer_") for row in LATE]
     done = tool("trace", "--from", saved(rows), "pace_tick")
     assert (done.returncode, done.stdout) == (2, "")

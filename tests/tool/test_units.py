@@ -6,13 +6,13 @@ import pytest
 
 
 def reads(step: int, residue: int, unique: bool, seed: int = 1) -> str:
-    """Return values of a TSC that counts in steps, at random times; some in one step."""
+    """Return values of a TSC that counts in steps, at random times; some within one step."""
     rng = random.Random(seed)
     true, last, values = 10**12, 0, []
     for _ in range(2000):
         true += rng.choice((20, 23, 31, 57, 90, 20000 if rng.random() < 0.01 else 40))
         value = true // step * step + residue
-        # As a CPU that keeps values apart: one more than the last.
+        # Like a CPU that makes values unique: one more than the last.
         last = last + 1 if unique and value <= last else value
         values.append(last)
     return "\n".join(map(str, values))
@@ -37,7 +37,7 @@ def test_step_of_too_little(units, text):
 def rounds(skew: int, there: int, back: int, disturbed: bool) -> str:
     """Return messages in both roles between CPUs whose TSCs differ by `skew`.
 
-    there, back: cycles that a message takes from A to B, and from B to A, at least
+    there, back: minimum cycles of a message from A to B, and from B to A
     """
     rng, lines, now = random.Random(2), [], 10**9
     for role, (out, home, ahead) in enumerate([(there, back, skew), (back, there, -skew)]):
@@ -55,7 +55,7 @@ def rounds(skew: int, there: int, back: int, disturbed: bool) -> str:
 @pytest.mark.parametrize("there, back", [(140, 140), (100, 600)])
 @pytest.mark.parametrize("disturbed", [False, True])
 def test_skew(units, skew, there, back, disturbed):
-    """The truth is within the bounds, and these are as narrow as the ways are long."""
+    """The true skew is within the bounds, whose width is the length of the ways."""
     text = rounds(skew, there, back, disturbed)
     low, middle, high, trip = map(int, units("skew", text=text).split())
     assert low <= skew <= high
@@ -65,7 +65,7 @@ def test_skew(units, skew, there, back, disturbed):
 
 
 def test_skew_that_changes(units):
-    """Bounds that contradict one another say so."""
+    """Contradictory bounds are reported."""
     text = rounds(0, 100, 100, False) + "\n" + rounds(5000, 100, 100, False)
     low, _, high, _ = map(int, units("skew", text=text).split())
     assert low > high
@@ -99,7 +99,7 @@ def test_cpulist(units, text, expected):
 
 
 @pytest.mark.parametrize("arguments, expected", [
-    # The first two examples of Rivest's paper, and one of DES that many have checked.
+    # The first two examples of Rivest's paper, and a well-known one for DES.
     (("rc5", "0", "0", "0", "0", "0", "0"), "EEDBA521 6D8F4B15"),
     (("rc5", "EEDBA521", "6D8F4B15", "19465F91", "51B241BE", "01A55563", "91CEA910"),
      "AC13C0F7 52892B5B"),
@@ -115,5 +115,5 @@ def test_ciphers(units, arguments, expected):
 @pytest.mark.parametrize("cipher", ["rc5", "des"])
 @pytest.mark.parametrize("number", [2, 1000, 4097])
 def test_a_search_finds_its_key(units, cipher, number):
-    """Among the keys of the loop that is measured, and once."""
+    """It is found once among the keys of the measured loop."""
     assert units("search", cipher, number).split() == ["0", "1"]
