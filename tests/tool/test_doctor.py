@@ -421,7 +421,7 @@ def test_an_administrator_has_moved_one_to_the_timers(tool, tree):
 
 
 def test_interrupts_that_stay(tool, tree):
-    """Files that cannot be written, as with a read-only /proc, are counted once, with the reason."""
+    """Files that cannot be written, as in a read-only /proc, are counted once, with the reason."""
     root = tree({f"{CPU}/isolated": "33\n", f"{CPU}/online": "0-33\n", IRQ: "33\n"})
     for number in (30, 31, 32):
         interrupt(root, number, "")
