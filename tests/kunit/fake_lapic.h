@@ -9,7 +9,7 @@
 struct irq_work;
 
 /**
- * struct fake_apic - driver of the fake LAPIC, as the kernel's struct apic
+ * struct fake_apic - driver of the fake LAPIC, like the kernel's struct apic
  * @read:	read a register
  * @write:	write a register
  */
@@ -18,11 +18,11 @@ struct fake_apic {
 	void (*write)(u32 reg, u32 value);
 };
 
-/* What on_fake_lapic.c gives lapic.c instead of the kernel's. */
+/* Given by on_fake_lapic.c to lapic.c in place of the kernel's. */
 extern const struct fake_apic *apic;
 
 /**
- * struct fake_machine - the LAPIC timer and the tick of the one CPU
+ * struct fake_machine - the LAPIC timer and the tick of the only CPU
  * @hz:		rate of the undivided counter in Hz; 0: TSC-deadline mode
  * @tsc_hz:	true rate of the TSC, in Hz; what the kernel believes is
  *		apic_timer_sim.machine.tsc_khz
@@ -34,19 +34,19 @@ extern const struct fake_apic *apic;
  * @interrupts:	number of its interrupts
  * @lapic:	the kernel's clock event device for it
  * @hpet:	the kernel's device for broadcasting the tick
- * @tick:	the device that the kernel ticks from
- * @broadcast:	the device that it broadcasts the tick by
- * @keep:	the kernel takes no other device for its tick
- * @period_ns:	the kernel's events are that far apart; 0: it wants none
- * @events:	number of times that the kernel's handler has run
- * @early:	number of those at which the event had not expired
+ * @tick:	the kernel's tick device
+ * @broadcast:	the device for broadcasting the tick
+ * @keep:	the kernel accepts no other tick device
+ * @period_ns:	period of the kernel's events; 0: it wants none
+ * @events:	number of calls of the kernel's handler
+ * @early:	number of those before the event had expired
  * @late_ns:	longest time from an event's expiry to its handler
- * @queued:	irq_work that waits for the next tick
+ * @queued:	irq_work waiting for the next tick
  * @sleeps:	number of calls of msleep()
  * @free:	a device that is detached after some calls of msleep(), or NULL
  * @registered:	called when a device was registered, or NULL
  * @offline:	the CPU is offline
- * @stuck:	irq_work was waited for that the CPU, offline, does not run
+ * @stuck:	a caller waited for irq_work that the offline CPU does not run
  */
 struct fake_machine {
 	u64 hz;
@@ -77,8 +77,8 @@ struct fake_machine {
 extern struct fake_machine fake;
 
 /*
- * What a source has to get right, each with each: kHz; and Hz, 0 for TSC-deadline
- * mode. From 4294968 kHz on, a rate in Hz takes more than 32 bits.
+ * Combinations that a source must handle: kHz; and Hz, 0 for TSC-deadline mode. From 4294968 kHz
+ * on, a rate in Hz takes more than 32 bits.
  */
 extern const u32 fake_tsc_rates[11];
 extern const u64 fake_lapic_rates[6];
@@ -97,7 +97,7 @@ int fake_unbind(struct clock_event_device *device);
 void fake_irq_work_run(void);
 void fake_offline(void);
 
-/* Instead of the kernel's, for on_fake_lapic.c. */
+/* Replacement of the kernel's, for on_fake_lapic.c. */
 void fake_config_and_register(struct clock_event_device *device, u32 freq,
 			      unsigned long min_delta, unsigned long max_delta);
 int fake_unbind_device(struct clock_event_device *device, int cpu);

@@ -10,7 +10,7 @@
 #include "sources/sim.h"
 #include "timers/base.h"
 
-/* Machines whose clocks go together badly, each in its own way. */
+/* Machines whose clocks fit together badly, each in its own way. */
 struct machine_named {
 	const char *name;
 	struct apic_timer_sim_machine machine;
@@ -43,7 +43,7 @@ static inline struct apic_timer_mux *machine_mux(void)
 
 #define machine_stat(id) apic_timer_stats_read(0, APIC_TIMER_STAT_##id)
 
-/* Enough for any test that isn't caught in a loop of interrupts. */
+/* Enough for any test that is not caught in a loop of interrupts. */
 #define MACHINE_LIMIT	1000000UL
 
 #endif /* _APIC_TIMER_KUNIT_MACHINE_H */

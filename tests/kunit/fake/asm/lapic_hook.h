@@ -2,7 +2,7 @@
 #ifndef _APIC_TIMER_KUNIT_LAPIC_HOOK_H
 #define _APIC_TIMER_KUNIT_LAPIC_HOOK_H
 
-/* What a patched kernel's <asm/lapic_hook.h> has for a module (patches/). */
+/* The module's interface in a patched kernel's <asm/lapic_hook.h> (patches/). */
 
 #include <linux/percpu-defs.h>
 #include <linux/types.h>
