@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expiries of the live timers, and figures of their errors.
+ * Make expiries of the live timers, and sum up their errors.
  *
- * Bounds hold in virtual time, where an instruction takes one TSC cycle; the
- * kernel parameter apic_timer_accuracy_test.virtual_time=1 says that it is so.
- * Elsewhere figures are only reported. What holds on every machine, such as
- * that an exact timer is never early, is expected on every machine.
+ * Bounds hold in virtual time, where an instruction takes one TSC cycle; the kernel parameter
+ * apic_timer_accuracy_test.virtual_time=1 says so. Elsewhere figures are only reported. What holds
+ * on every machine, for example that an exact timer is never early, is expected everywhere.
  */
 #include <linux/bits.h>
 #include <linux/completion.h>
@@ -31,18 +30,18 @@ module_param(seed, uint, 0444);
 MODULE_PARM_DESC(seed, "of the random distances: another one gives an independent sample");
 
 /*
- * KUnit runs right after the initcalls, when the kernel has not validated its
- * clock yet: until it has, its tick may be periodic, and while the expiries run it
- * would stop the machine to change to another clock.
+ * KUnit runs right after the initcalls, before the kernel has validated its clock: until then its
+ * tick may be periodic, and it would stop the machine during the expiries to change to another
+ * clock.
  */
 #define SETTLED_MS	3000
-/* On a kernel that hasn't left the periodic tick by then, it stays. */
+/* A kernel that has not left the periodic tick by then keeps it. */
 #define PERIODIC_MS	20000
-/* For one expiry, besides its distance: only a lost one takes that long. */
+/* For one expiry, in addition to its distance: only a lost one takes that long. */
 #define PATIENCE_MS	2000
 
 /**
- * accuracy_virtual_time() - whether bounds have to hold
+ * accuracy_virtual_time() - whether bounds must hold
  *
  * Return: true in virtual time.
  */
@@ -51,7 +50,7 @@ bool accuracy_virtual_time(void)
 	return virtual_time;
 }
 
-/* The row of expiries under way. */
+/* The current row of expiries. */
 static struct {
 	struct apic_timer_list timer;
 	unsigned int cpu;
@@ -74,7 +73,7 @@ void accuracy_seed(struct rnd_state *random)
 }
 
 /**
- * accuracy_cpu() - where the expiries of this case run
+ * accuracy_cpu() - the CPU of this case's expiries
  *
  * Return: the CPU.
  */
@@ -84,7 +83,7 @@ unsigned int accuracy_cpu(void)
 }
 
 /**
- * accuracy_plan() - the row of expiries that most cases are about
+ * accuracy_plan() - the row of expiries that most cases use
  * @name:	for the reader
  * @flags:	APIC_TIMER_* bits of the timer
  *
@@ -101,14 +100,14 @@ struct accuracy_plan accuracy_plan(const char *name, unsigned int flags)
 	};
 }
 
-/* How far away the next expiry is, TSC cycles. */
+/* Distance of the next expiry, in TSC cycles. */
 static u64 random_distance(void)
 {
 	return row.near + mul_u64_u32_shr(row.span,
 					  prandom_u32_state(&row.random), 32);
 }
 
-/* So that the handler has nothing to save or to move before its look at the TSC. */
+/* Not inlined, so that the handler saves or moves nothing before it reads the TSC. */
 static noinline void next_shot(u64 now, u64 tsc)
 {
 	u64 distance = row.pause;
@@ -144,7 +143,7 @@ static bool settled(void)
 
 /**
  * accuracy_init() - before each case: wait until the kernel's clock has settled
- * @test:	the case, skipped if that never comes or this CPU takes no timers
+ * @test:	the case, skipped if it never settles or this CPU accepts no timers
  *
  * Return: 0.
  */
@@ -174,9 +173,9 @@ void accuracy_exit(struct kunit *test)
 }
 
 /**
- * accuracy_need_mode() - skip the case when a mode is not on offer
+ * accuracy_need_mode() - skip the case if a mode is not available
  * @test:	the case
- * @flags:	of the timer; mode 0 is always there
+ * @flags:	of the timer; mode 0 is always available
  */
 void accuracy_need_mode(struct kunit *test, unsigned int flags)
 {
@@ -195,16 +194,16 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The least error that @tenths of a thousand are not above. */
+/* The smallest error that @tenths of a thousand do not exceed. */
 static s64 quantile(const s64 *sorted, unsigned int n, unsigned int tenths)
 {
 	return sorted[DIV_ROUND_UP(n * tenths, 1000) - 1];
 }
 
 /**
- * accuracy_figures() - sum many errors up
+ * accuracy_figures() - summarise many errors
  * @errors:	TSC cycles; sorted afterwards
- * @n:		how many, not 0
+ * @n:		their number, not 0
  * @figures:	filled in
  */
 void accuracy_figures(s64 *errors, unsigned int n,
@@ -234,7 +233,7 @@ void accuracy_figures(s64 *errors, unsigned int n,
 /**
  * accuracy_report() - print figures
  * @test:	the case
- * @name:	of what was measured
+ * @name:	of the measurement
  * @figures:	TSC cycles
  */
 void accuracy_report(struct kunit *test, const char *name,
@@ -250,9 +249,9 @@ void accuracy_report(struct kunit *test, const char *name,
 }
 
 /**
- * accuracy_run() - let a row of expiries run, and report its errors
- * @test:	the case, ended here when an expiry is lost
- * @plan:	what to do
+ * accuracy_run() - run a row of expiries, and report the errors
+ * @test:	the case, ended here if an expiry is lost
+ * @plan:	the row
  *
  * Return: the figures.
  */

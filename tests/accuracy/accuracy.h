@@ -7,27 +7,26 @@
 #include <linux/prandom.h>
 #include <linux/types.h>
 
-/* Expiries for the estimate to settle in. */
+/* Expiries after which the estimate has settled. */
 #define ACCURACY_WARM_UP	100
-/* This number tells a p99.9 from the maximum. */
+/* With this number p99.9 differs from the maximum. */
 #define ACCURACY_SHOTS		3000
 /*
- * Mode exact arms early enough for 9999 latencies of 10,000: any row of expiries
- * may have one that is late by as much as the kernel's clock work takes, TSC
- * cycles.
+ * Mode exact allows for 9999 latencies of 10,000: in any row of expiries one may be late by the
+ * length of the kernel's clock work, TSC cycles.
  */
 #define ACCURACY_RARE		600
 
 /**
- * struct accuracy_plan - a row of expiries, each armed by the handler of the last
+ * struct accuracy_plan - a row of expiries, each armed by the previous one's handler
  * @name:	for the reader
  * @flags:	APIC_TIMER_* bits of the timer
  * @spin_budget: of the timer
- * @near_ns:	shortest distance of an expiry from the start of the last
- * @far_ns:	longest; distances are random, spread evenly
- * @pause_ns:	not 0: before each expiry that counts one comes that doesn't,
- *		this long after the last
- * @shots:	how many count, %ACCURACY_WARM_UP come before them
+ * @near_ns:	shortest distance of an expiry from the start of the previous one
+ * @far_ns:	longest; distances are random, uniformly distributed
+ * @pause_ns:	not 0: before each expiry that counts there is one that does not,
+ *		this long after the previous one
+ * @shots:	number that count, after %ACCURACY_WARM_UP others
  */
 struct accuracy_plan {
 	const char *name;
@@ -38,12 +37,12 @@ struct accuracy_plan {
 };
 
 /**
- * struct accuracy_figures - what came of many errors, in TSC cycles
- * @n:		how many there are
+ * struct accuracy_figures - summary of many errors, in TSC cycles
+ * @n:		their number
  * @min:	of the signed errors
  * @p50:	median
- * @p99:	99 % are not above
- * @p999:	99.9 % are not above
+ * @p99:	99 % do not exceed it
+ * @p999:	99.9 % do not exceed it
  * @max:	of the signed errors
  * @mean:	in 1/100 cycle
  * @sd:		standard deviation, in 1/100 cycle
@@ -55,7 +54,7 @@ struct accuracy_figures {
 };
 
 /**
- * struct accuracy_result - what came of a row of expiries
+ * struct accuracy_result - result of a row of expiries
  * @error:	TSC at the handler's first instruction - expires
  * @argument: the handler's argument - TSC at its first instruction
  */
@@ -77,7 +76,7 @@ void accuracy_figures(s64 *errors, unsigned int n,
 void accuracy_report(struct kunit *test, const char *name,
 		     const struct accuracy_figures *figures);
 
-/* A bound that has to hold in virtual time; hardware has its own. */
+/* A bound that must hold in virtual time; hardware has its own. */
 #define ACCURACY_LE(test, left, right)					\
 do {									\
 	s64 _left = (left), _right = (right);				\

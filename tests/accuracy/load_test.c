@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expiries next to other load of a CPU.
+ * Expiries stay accurate next to other load on a CPU.
  */
 #include <linux/compiler.h>
 #include <linux/delay.h>
@@ -18,7 +18,7 @@ static struct {
 	unsigned int sleep_us;	/* longest sleep, and longest work before it */
 } worker;
 
-/* The kernel's own timer, of the kind that is served first. */
+/* The kernel's own timer, of the kind served first. */
 #define HRTIMER_PERIOD_NS	(250 * NSEC_PER_USEC)
 
 static struct {
@@ -26,7 +26,7 @@ static struct {
 	u64 runs, missed;
 } kernel;
 
-/* Work that no emulator takes for waiting. */
+/* Work that no emulator mistakes for waiting. */
 static void work(u64 cycles)
 {
 	u64 end = apic_timer_now() + cycles;
@@ -108,7 +108,7 @@ static void busy_test(struct kunit *test)
 	exact(test, "exact, busy");
 }
 
-/* The CPU is now busy and now idle, for longer and shorter than an expiry. */
+/* The CPU alternates between busy and idle, for longer and shorter than an expiry. */
 static void alternating_test(struct kunit *test)
 {
 	worker_start(test, 2000);

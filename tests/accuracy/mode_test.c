@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each mode promises, on a CPU that is idle between the expiries.
+ * Each mode keeps its promise on a CPU that is idle between the expiries.
  */
 #include <linux/time64.h>
 
 #include "accuracy.h"
 
-/* What source=auto has to come to here */
+/* The source that source=auto must choose here */
 #ifdef APIC_TIMER_HOOK
 #define SOURCE "hook"
 #else
@@ -25,7 +25,7 @@ static void exact(struct kunit *test, const char *name, unsigned int flags)
 	ACCURACY_LE(test, error.max, ACCURACY_RARE);
 }
 
-/* First of all: nothing has been learnt, and the warm-up has to do. */
+/* First of all: nothing has been learnt, and the warm-up must suffice. */
 static void fresh_test(struct kunit *test)
 {
 	exact(test, "exact, fresh", APIC_TIMER_EXACT);
@@ -53,8 +53,8 @@ static void raw_test(struct kunit *test)
 }
 
 /*
- * About the mean of all, whatever makes a few late: an interrupt that finds the
- * kernel's clock to be updated first comes some 490 cycles later.
+ * About the mean of all, whatever delays a few: an interrupt that must first update the kernel's
+ * clock is some 490 cycles later.
  */
 static void mean_test(struct kunit *test)
 {
@@ -72,13 +72,13 @@ static void exact_test(struct kunit *test)
 	exact(test, "exact", APIC_TIMER_EXACT);
 }
 
-/* A timer that asks for nothing. */
+/* A timer without requests. */
 static void default_test(struct kunit *test)
 {
 	exact(test, "default", 0);
 }
 
-/* The error doesn't grow with the distance. */
+/* The error does not grow with the distance. */
 static void far_test(struct kunit *test)
 {
 	struct accuracy_plan close = {
@@ -102,7 +102,7 @@ static void far_test(struct kunit *test)
 	ACCURACY_LE(test, abs(at_far.p99 - at_close.p99), 30);
 }
 
-/* Nearer than it takes to leave the interrupt and be back; one at a time. */
+/* Nearer than leaving and re-entering the interrupt takes; one at a time. */
 static void near_test(struct kunit *test)
 {
 	static const struct {
@@ -110,7 +110,7 @@ static void near_test(struct kunit *test)
 		u64 ns;
 		s64 p999, max;	/* bounds, TSC cycles */
 	} rows[] = {
-		/* Due before it is armed. */
+		/* Due before the hardware is programmed. */
 		{ "exact, 100 ns", 100, 1000, 1000 },
 		{ "exact, 1 us", 1000, 8, 1000 },
 		{ "exact, 2 us", 2000, 8, 1000 },

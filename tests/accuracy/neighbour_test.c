@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers closer together than one can be dispatched after the other, timers
- * that are late, and timers that may not wait for long.
+ * Timers that are closer together than dispatches, late, or limited in their waiting are handled
+ * well.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -15,10 +15,10 @@
 
 #define MOST	3
 #define ROUNDS	500
-/* What one dispatch takes, cycles: the next expiry starts so much later. */
+/* Duration of one dispatch, cycles: the next expiry starts later by that much. */
 #define DISPATCH	440
 
-/* Timers that are due together. */
+/* Timers due together. */
 static struct {
 	struct apic_timer_list timers[MOST];
 	u64 tsc[MOST];
@@ -27,7 +27,7 @@ static struct {
 	struct completion end;
 } group;
 
-/* Not inlined, so that the handler has nothing to save before its work. */
+/* Not inlined, so that the handler saves nothing before its work. */
 static noinline void ran(u64 tsc, unsigned long which)
 {
 	group.tsc[which] = tsc;
@@ -89,7 +89,7 @@ static void shoot(struct kunit *test, unsigned int size, u64 start, u64 gap)
 		KUNIT_ASSERT_EQ(test, i, group.order[i]);
 }
 
-/* Many times, a few cycles apart, and after that alone again. */
+/* Many times, a few cycles apart, and then alone again. */
 static void neighbours(struct kunit *test, unsigned int size)
 {
 	struct accuracy_plan alone = accuracy_plan("alone after that",
@@ -139,7 +139,7 @@ static void three_test(struct kunit *test)
 	neighbours(test, 3);
 }
 
-/* Keep interrupts off for so long that a timer is later than any may be. */
+/* Keep interrupts off until a timer is later than permitted. */
 static void make_late(struct kunit *test, unsigned int flags)
 {
 	struct apic_timer_list *timer = &group.timers[0];
@@ -178,7 +178,7 @@ static void late_test(struct kunit *test)
 	}
 }
 
-/* An expiry in time isn't skipped. */
+/* An expiry that is on time is not skipped. */
 static void skip_late_in_time_test(struct kunit *test)
 {
 	struct accuracy_plan plan =
@@ -188,7 +188,7 @@ static void skip_late_in_time_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, accuracy_run(test, &plan).error.min, 0LL);
 }
 
-/* As late as without spinning, except for the budget. */
+/* As late as without spinning, minus the budget. */
 static void budget_test(struct kunit *test)
 {
 	struct accuracy_plan raw = accuracy_plan("raw", APIC_TIMER_RAW);
@@ -209,7 +209,7 @@ static void budget_test(struct kunit *test)
 	ACCURACY_LE(test, abs(error.p50 - unaided.p50), 50);
 }
 
-/* Who doesn't wait has no use for a budget. */
+/* A timer that does not spin has no use for a budget. */
 static void budget_refused_test(struct kunit *test)
 {
 	struct apic_timer_list *timer = &group.timers[0];

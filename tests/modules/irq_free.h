@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory that a handler frees. PREEMPT_RT's allocator sleeps, so there a worker
- * does it.
+ * Free memory in a handler. PREEMPT_RT's allocator sleeps, so a worker frees there.
  */
 #ifndef _IRQ_FREE_H
 #define _IRQ_FREE_H
@@ -25,7 +24,7 @@ static void irq_free_all(struct work_struct *unused)
 
 static DECLARE_WORK(irq_free_work, irq_free_all);
 
-/* @memory: of kmalloc(), no smaller than a pointer. Any context. */
+/* @memory: from kmalloc(), at least as large as a pointer. Any context. */
 static inline void irq_free(void *memory)
 {
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
@@ -36,7 +35,7 @@ static inline void irq_free(void *memory)
 	}
 }
 
-/* Before the module goes. Task context. */
+/* Call before the module is unloaded. Task context. */
 static inline void irq_free_wait(void)
 {
 	flush_work(&irq_free_work);

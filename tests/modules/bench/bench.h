@@ -13,11 +13,11 @@
 #define BENCH_SHOTS_MAX	1048576U	/* samples of a run */
 
 /**
- * struct bench_shots - a kind of timer, armed again and again by itself
+ * struct bench_shots - a kind of timer that arms itself again and again
  * @list:	of all kinds
  * @name:	as written to "run"
- * @spin_ns:	largest spin of a shot, 0 for the default; ignored by most
- * @start:	make ready, and arm the first shot @ns nanoseconds from now
+ * @spin_ns:	maximum spin of a shot, 0 for the default; ignored by most
+ * @start:	prepare, and arm the first shot @ns nanoseconds from now
  * @arm:	arm the next one; called from the timer's own handler
  * @stop:	delete the timer and wait for its handler
  */
@@ -30,14 +30,14 @@ struct bench_shots {
 };
 
 /**
- * struct bench_ops - a kind of timer, many of which can be pending
+ * struct bench_ops - a kind of timer, of which many can be pending
  * @list:	of all kinds
  * @name:	as written to "cost"
  * @size:	bytes of a timer
  * @init:	initialise one, zeroed, whose handler calls bench_expired()
- * @moment:	what the two below take, @ns nanoseconds from now
- * @add:	arm it; an error when it can't be
- * @modify:	arm it for another moment; it is pending
+ * @moment:	argument of the two below, for @ns nanoseconds from now
+ * @add:	arm it; returns an error if that fails
+ * @modify:	arm it for another moment while it is pending
  * @del:	delete it
  */
 struct bench_ops {
@@ -115,7 +115,7 @@ extern const struct file_operations bench_load_fops;
 
 extern struct dentry *bench_directory;
 
-/* bench_NAME_fops: a file that commands are written to, carried out by NAME_command(). */
+/* bench_NAME_fops: a file for commands, which NAME_command() executes. */
 #define DEFINE_BENCH_FILE(name)						\
 static ssize_t name##_write(struct file *file, const char __user *user,	\
 			    size_t size, loff_t *pos)			\

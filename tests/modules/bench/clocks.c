@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What reading a clock costs in the kernel, in TSC cycles.
+ * Measure the cost of reading a clock in the kernel, in TSC cycles.
  *
- * Written to "clocks": NAME COUNT; COUNT samples. What the same takes with nothing to
- * read is taken off. In an emulator a read of a device costs an instruction or two.
+ * Write NAME COUNT to "clocks" to take COUNT samples. The time of the same code without a read is
+ * subtracted. In an emulator a read of a device costs an instruction or two.
  */
 #include <linux/acpi.h>
 #include <linux/io.h>
@@ -73,7 +73,7 @@ static noinline u64 read_pm(void)
 	return inl(pm_port);
 }
 
-/* A register of the real time clock: its index, then its value. */
+/* Read a register of the real time clock: its index, then its value. */
 static noinline u64 read_rtc(void)
 {
 	outb(RTC_SECONDS, RTC_PORT(0));
@@ -123,7 +123,7 @@ void bench_register_read(struct bench_read *read)
 EXPORT_SYMBOL_GPL(bench_register_read);
 
 /**
- * bench_unregister_read() - take a clock from "clocks"
+ * bench_unregister_read() - remove a clock from "clocks"
  * @read:	the clock
  */
 void bench_unregister_read(struct bench_read *read)
@@ -187,7 +187,7 @@ void bench_clocks_init(void)
 }
 
 /**
- * bench_clocks_exit() - give back what was mapped
+ * bench_clocks_exit() - undo the mappings
  */
 void bench_clocks_exit(void)
 {

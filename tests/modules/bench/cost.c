@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What operations on timers cost, in TSC cycles, while others are pending.
+ * Measure the cost of operations on timers, in TSC cycles, while others are pending.
  *
- * Written to "cost": TIMER WHAT COUNT SEED. WHAT is
+ * Write TIMER WHAT COUNT SEED to "cost". WHAT is
  *
  *	fill	add timers until COUNT are pending: a sample for each added
  *	add	add one more, not the first to expire; COUNT times
@@ -34,10 +34,10 @@
 #define HOUR_NS		(3600ULL * NSEC_PER_SEC)
 #define HEAD_NS		(100ULL * NSEC_PER_USEC)
 #define SHOT_NS		(50ULL * NSEC_PER_USEC)
-/* hrtimer_interrupt() that was held up itself puts its next off by 100 ms. */
+/* A delayed hrtimer_interrupt() postpones its next one by 100 ms. */
 #define SHOT_LIMIT_NS	(10ULL * NSEC_PER_SEC)
 
-static struct bench_ops *ops;		/* whose timers are pending */
+static struct bench_ops *ops;		/* kind of the pending timers */
 static void **timers;
 static unsigned int pending;
 static u64 *moments;			/* of each */
@@ -58,7 +58,7 @@ static u64 somewhere(void)
 					   32));
 }
 
-/* The same, but not before all that are pending. */
+/* The same, but not before all pending timers. */
 static u64 not_first(void)
 {
 	u64 moment;
@@ -69,7 +69,7 @@ static u64 not_first(void)
 	return moment;
 }
 
-/* STATEMENT with interrupts off, and a sample of it. */
+/* Execute STATEMENT with interrupts off, and take a sample of its time. */
 #define COST(statement) do {						\
 	u64 before;							\
 									\
@@ -149,9 +149,9 @@ void bench_expired(void)
 EXPORT_SYMBOL_GPL(bench_expired);
 
 /*
- * Read the TSC until the shot has been, which is seen as a gap: the last one
- * before the flag was found set, or the one after when the interrupt came
- * between the two reads. What is left of the gap without a shot is taken off.
+ * Read the TSC until the shot has run, which shows as a gap: the last one before the flag was
+ * found set, or the one after if the interrupt came between the two reads. The gap without a shot
+ * is subtracted.
  */
 static int expire(void *timer)
 {
@@ -220,7 +220,7 @@ static int probe(const char *what, unsigned int count)
 	return ret;
 }
 
-/* What two reads of the TSC take with nothing between. */
+/* Return the time of two successive reads of the TSC. */
 static u64 measure_overhead(void)
 {
 	u64 before, least = U64_MAX;
@@ -276,7 +276,7 @@ static int cost_command(const char *text)
 DEFINE_BENCH_FILE(cost);
 
 /**
- * bench_cost_end() - delete the timers of a kind that goes away
+ * bench_cost_end() - delete the timers of a kind that is removed
  * @gone:	the kind
  *
  * Context: under bench_lock().
@@ -290,7 +290,7 @@ void bench_cost_end(struct bench_ops *gone)
 }
 
 /**
- * bench_cost_exit() - free what was taken
+ * bench_cost_exit() - free the memory
  */
 void bench_cost_exit(void)
 {

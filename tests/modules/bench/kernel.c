@@ -18,11 +18,11 @@
 
 static struct hrtimer hard, soft;
 static ktime_t wanted_time;	/* of an hrtimer's shot */
-static u64 wanted;		/* of another's: TSC */
+static u64 wanted;		/* of another kind's: TSC */
 
 /*
- * An hrtimer goes by the kernel's clock, so that clock judges it, not the TSC:
- * the time of the TSC read is worked out from a reading of both that follows.
+ * An hrtimer is based on the kernel's clock, so that clock judges it, not the TSC: the time of the
+ * TSC read is computed from a later reading of both.
  */
 static noinline void hrtimer_shot(u64 tsc)
 {
@@ -107,7 +107,7 @@ static void timer_list_stop(void)
 	timer_delete_sync(&timer_list);
 }
 
-/* A thread of the highest class that sleeps; distances in whole microseconds. */
+/* A sleeping thread of the highest class; distances in whole microseconds. */
 static struct task_struct *sleeper;
 static unsigned long sleep_us;
 
@@ -119,7 +119,7 @@ static int sleeper_thread(void *unused)
 		wanted = rdtsc_ordered() + bench_cycles(sleep_us * 1000ULL);
 		usleep_range_state(sleep_us, sleep_us, TASK_UNINTERRUPTIBLE);
 		tsc = rdtsc_ordered();
-		/* Stays 0 after the last shot. */
+		/* It stays 0 after the last shot. */
 		sleep_us = 0;
 		bench_shot(tsc, tsc - wanted);
 	}

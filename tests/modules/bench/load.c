@@ -2,7 +2,7 @@
 /*
  * Loads that only the kernel can make.
  *
- * Written to "load": WHAT SEED, on the CPU that is to be loaded. WHAT is
+ * Write WHAT SEED to "load", on the CPU to load. WHAT is
  *
  *	timers	1,000 hrtimers, each again at a random distance of 1 to 100 ms
  *	irqoff	a thread that turns interrupts off for random 1 to 20 us, at
@@ -30,7 +30,7 @@
 #define OFF_MAX_NS	(20 * NSEC_PER_USEC)
 #define GAP_MIN_NS	(20 * NSEC_PER_USEC)
 #define GAP_MAX_NS	(100 * NSEC_PER_USEC)
-/* An interrupt is taken no more than this before the handler is to start. */
+/* An interrupt is taken at most this long before the handler should start. */
 #define LATENCY_NS	NSEC_PER_USEC
 
 static struct rnd_state random;
@@ -123,13 +123,13 @@ static void stop(void)
 }
 
 /**
- * bench_load_off() - how long the load kept a shot waiting at most
- * @expires:	when the shot was to start, absolute TSC
- * @tsc:	when it did
+ * bench_load_off() - maximum time that the load delayed a shot
+ * @expires:	planned start of the shot, absolute TSC
+ * @tsc:	its actual start
  *
  * Context: On the loaded CPU, interrupts off.
- * Return: cycles that interrupts were off for, if they were when the shot's
- * interrupt may have come; otherwise 0.
+ * Return: cycles for which interrupts were off, if they were off when the shot's interrupt may
+ * have arrived; otherwise 0.
  */
 u64 bench_load_off(u64 expires, u64 tsc)
 {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_bench: measures timers, the kernel's on its own and those that
- * apic_timer_bench_ours brings. It doesn't need apic_timer, so that the kernel
- * can be measured without it too.
+ * apic_timer_bench: measures timers, by itself the kernel's, and those that apic_timer_bench_ours
+ * adds. It does not need apic_timer, so that the kernel can also be measured without it.
  *
- * Files in /sys/kernel/debug/apic_timer_bench/; a write returns when it is
- * done, and works on the CPU of the writer:
+ * Files in /sys/kernel/debug/apic_timer_bench/; a write returns when the work is done, and works
+ * on the writer's CPU:
  *
  *	run	shots one after the other, see shots.c
  *	cost	cycles that operations take, see cost.c
@@ -76,7 +75,7 @@ EXPORT_SYMBOL_GPL(bench_sample);
  * bench_command() - read what was written to a file
  * @user:	user memory
  * @size:	bytes there
- * @text:	where it goes, as a string
+ * @text:	destination, as a string
  * @room:	bytes there
  *
  * Return: 0, -EINVAL when it is too long, -EFAULT.
@@ -92,10 +91,10 @@ ssize_t bench_command(const char __user *user, size_t size, char *text,
 EXPORT_SYMBOL_GPL(bench_command);
 
 /**
- * bench_write() - carry out a command that was written to a file
+ * bench_write() - execute a command that was written to a file
  * @user:	user memory
  * @size:	bytes there
- * @command:	carries it out, under bench_lock(); returns 0 or an error
+ * @command:	executes it, under bench_lock(); returns 0 or an error
  *
  * Return: @size or an error.
  */
@@ -126,7 +125,7 @@ void bench_register_shots(struct bench_shots *shots)
 EXPORT_SYMBOL_GPL(bench_register_shots);
 
 /**
- * bench_unregister_shots() - take a kind of timer from "run"
+ * bench_unregister_shots() - remove a kind of timer from "run"
  * @shots:	the kind
  */
 void bench_unregister_shots(struct bench_shots *shots)
@@ -150,8 +149,8 @@ void bench_register_ops(struct bench_ops *ops)
 EXPORT_SYMBOL_GPL(bench_register_ops);
 
 /**
- * bench_unregister_ops() - take a kind of timer from "cost"
- * @ops:	the kind; those of its timers that are pending are deleted
+ * bench_unregister_ops() - remove a kind of timer from "cost"
+ * @ops:	the kind; its pending timers are deleted
  */
 void bench_unregister_ops(struct bench_ops *ops)
 {

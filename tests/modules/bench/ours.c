@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "period.h"
 
-static u64 wanted;	/* TSC at which the present shot should start */
+static u64 wanted;	/* TSC at which the current shot should start */
 
 static void shot_handler(unsigned long long now, unsigned long data)
 {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Periodic timers: what is lost, and the kernel's tick meanwhile.
+ * Measure periodic timers: lost moments, and the kernel's tick meanwhile.
  *
- * Written to "period": MODE PERIOD_NS RUN_MS, MODE a number of APIC_TIMER_*.
- * Then "period_result" has, a line each: handlers run, moments lost (skipped
- * because the handler was not done by then), overruns (times that any were
- * lost), jiffies passed, jiffies there should have been, and by how many of them
- * a timer_list of every 100 ms was late at most: jiffies pass in any interrupt,
- * but only a CPU that gets on with its work runs such timers. "period_errors" counts
- * the errors: u32 for each error from -BINS / 2 to BINS / 2 - 1 cycles;
- * "samples" has those outside.
+ * Write MODE PERIOD_NS RUN_MS to "period"; MODE is a number of APIC_TIMER_*. "period_result" then
+ * has, one per line: handlers run, moments lost (skipped because the handler was not finished by
+ * then), overruns (times that any were lost), jiffies passed, jiffies due, and the maximum
+ * lateness in jiffies of a timer_list every 100 ms: jiffies pass in any interrupt, but only a CPU
+ * that makes progress runs such timers. "period_errors" counts the errors: u32 for each error from
+ * -BINS / 2 to BINS / 2 - 1 cycles; "samples" has those outside.
  */
 #include <linux/apic_timer.h>
 #include <linux/completion.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How late timers are. One timer at a time is armed again and again, each time
- * at a random distance, and the error of each shot is kept: TSC at the
- * handler's first instruction - the moment wanted, in TSC cycles.
+ * Measure how late timers are. One timer at a time is armed again and again, each time at a random
+ * distance, and the error of each shot is kept: TSC at the handler's first instruction - the
+ * desired moment, in TSC cycles.
  *
- * Written to "run": TIMER SPREAD SHOTS MIN_NS MAX_NS SEED [SPIN_NS]
+ * Write TIMER SPREAD SHOTS MIN_NS MAX_NS SEED [SPIN_NS] to "run".
  *
- * SPREAD says how distances are spread from MIN_NS to MAX_NS: "uniform", or
- * "octaves": each octave as often as any other.
+ * SPREAD is the distribution of distances from MIN_NS to MAX_NS: "uniform", or "octaves": each
+ * octave with equal probability.
  */
 #include <linux/completion.h>
 #include <linux/fs.h>
@@ -24,7 +24,7 @@ s64 *bench_excess;
 u64 bench_elapsed;
 struct debugfs_blob_wrapper bench_excess_blob;
 
-/* One run: its parameters, and what came of it. */
+/* One run: its parameters and results. */
 static struct {
 	struct bench_shots *shots;
 	unsigned int wanted, done;
@@ -53,9 +53,9 @@ static u64 random_distance(void)
 }
 
 /**
- * bench_shot() - a handler's end: keep the error, arm the next shot
+ * bench_shot() - end of a handler: keep the error, arm the next shot
  * @tsc:	TSC at the handler's first instruction
- * @error:	how much later than wanted that is, cycles
+ * @error:	how much later than desired that is, cycles
  */
 void bench_shot(u64 tsc, s64 error)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions for calendars, which note the TSC at their first instruction: "pulse" and
- * "step" in hard interrupt, "toil" in a thread. debugfs has what the first has noted.
+ * Functions for calendars, which record the TSC at their first instruction: "pulse" and "step" in
+ * hard interrupt, "toil" in a thread. debugfs has the records of the first.
  */
 #include <linux/apic_calendar.h>
 #include <linux/apic_timer.h>
@@ -13,7 +13,7 @@
 
 #define STARTS	65536
 
-/* TSC at first instructions, and how many there were. */
+/* TSC at first instructions, and their number. */
 static u64 *starts;
 static u32 n_starts;
 static struct debugfs_blob_wrapper blob;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_busy: a consumer that keeps every CPU's timers firing while it is
- * loaded, and may leave them pending when it goes.
+ * apic_timer_busy: a consumer that keeps every CPU's timers firing while it is loaded, and may
+ * leave them pending when it is unloaded.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>

@@ -60,7 +60,7 @@ static int __init crowd_init(void)
 	return 0;
 }
 
-/* The timers' memory is never freed: they are still pending after this. */
+/* The timers' memory is never freed: they stay pending afterwards. */
 static void __exit crowd_exit(void)
 {
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_fail: lets a function of the kernel's fail when apic_timer calls
- * it, to see what is left behind. Or one of apic_timer's, when another module does.
+ * apic_timer_fail: makes a kernel function fail when apic_timer calls it, to see what is left
+ * behind; or a function of apic_timer when another module calls it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,7 +34,7 @@ static unsigned int calls;
 module_param(calls, uint, 0444);
 MODULE_PARM_DESC(calls, "how often the module has called it so far");
 
-/* What the function is replaced by: the value is in its register already. */
+/* Replaces the function: the value is already in its register. */
 static noinline notrace void just_return(void)
 {
 }
@@ -60,7 +60,7 @@ static int entered(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* To have one is how a probe says that it may go somewhere else. */
+/* A probe with a post handler may change the destination. */
 static void stepped(struct kprobe *probe, struct pt_regs *regs,
 		    unsigned long flags)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_frequency: a frequency for a guest's CPUs, which have none to choose from, so
- * that the kernel has a governor. It is one only: of a CPU whose TSC is not known to be
- * constant, the kernel takes another frequency for another rate of the TSC.
+ * apic_timer_frequency: a frequency for a guest's CPUs, which have no choice of them, so that the
+ * kernel has a governor. There is only one: if a CPU's TSC is not known to be constant, the kernel
+ * takes another frequency for another TSC rate.
  */
 #include <linux/cpufreq.h>
 #include <linux/module.h>

@@ -3,12 +3,12 @@
  * apic_timer_idle: idle states for a guest that has none, so that the kernel's
  * governor has a choice: polling, one like C1, and a deep one like C6.
  *
- * The deep one takes its time to wake from, as hardware does: it waits with
- * interrupts off until there is one, and lets it in @exit_us later. That is for
- * one CPU: of several in virtual time, one that waits so holds up the others. What each
- * CPU has chosen is in /sys/devices/system/cpu/cpuN/cpuidle/stateM/time and usage.
+ * Waking from the deep one takes time, as on hardware: it waits with interrupts off until there is
+ * one, and admits it @exit_us later. That is for one CPU: with several in virtual time, one that
+ * waits like this delays the others. The choices of each CPU are in
+ * /sys/devices/system/cpu/cpuN/cpuidle/stateM/time and usage.
  *
- * For guests with a LAPIC whose interrupts are all seen in its IRR.
+ * It is for guests with a LAPIC whose IRR shows all interrupts.
  */
 #include <linux/cpuidle.h>
 #include <linux/irqflags.h>
@@ -18,7 +18,7 @@
 #include <asm/apic.h>
 #include <asm/tsc.h>
 
-/* Interrupts of the LAPIC's own, and between CPUs, are in the last of these. */
+/* The last of these have the LAPIC's own interrupts, and those between CPUs. */
 #define IRR_WORDS	8
 /* Each read of an emulated LAPIC is slow. */
 #define LOOK_US		10
@@ -30,7 +30,7 @@ MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us;
 
 static u64 loops_per_us;
 
-/* An emulator is slow at anything but plain arithmetic. */
+/* An emulator is slow at everything except plain arithmetic. */
 static void wait_loops(u64 loops)
 {
 	while (loops--)
@@ -85,7 +85,7 @@ static int enter_deep(struct cpuidle_device *device,
 	return index;
 }
 
-/* Each device would hold an owner: the module could never be unloaded. */
+/* Each device would hold its owner: the module could never be unloaded. */
 static struct cpuidle_driver driver = {
 	.name = "apic_timer_idle",
 	.states = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_indirect: uses no symbol of apic_timer's, but has a timer by way of
- * apic_timer_crowd, and leaves it pending.
+ * apic_timer_indirect: uses no symbol of apic_timer, but has a timer through apic_timer_crowd, and
+ * leaves it pending.
  */
 #include <linux/apic_timer.h>
 #include <linux/module.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_leave: a consumer that is unloaded while its handler runs, which
- * goes on changing the expiry of a pending timer, to before and behind those of
- * apic_timer_busy that wait. Nobody deletes that timer.
+ * apic_timer_leave: a consumer that is unloaded while its handler runs. The handler keeps moving a
+ * pending timer ahead of and behind the waiting timers of apic_timer_busy. Nobody deletes that
+ * timer.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_misbehave: handlers that do what no hard interrupt may.
+ * apic_timer_misbehave: handlers that break the rules of hard interrupts.
  *
  * The test checks that the other timers still run, ours and the kernel's, and that
  * everything can be unloaded.
@@ -24,7 +24,7 @@ static void sleep(unsigned long long now, unsigned long data)
 	ran++;
 }
 
-/* Long enough for something to interrupt it. */
+/* Long enough to be interrupted. */
 static void enable_interrupts(unsigned long long now, unsigned long data)
 {
 	u64 end = apic_timer_now() + apic_timer_us_to_tsc(100);

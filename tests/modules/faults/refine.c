@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_refine: the kernel takes the TSC for faster, as it does when it refines its
- * rate a second or two after boot. Unloading takes that back. The kernel's clocks do not
- * look at this rate again.
+ * apic_timer_refine: makes the kernel believe that the TSC is faster, as when it refines the rate
+ * a second or two after boot. Unloading undoes that. The kernel's clocks do not read this rate
+ * again.
  */
 #include <linux/module.h>
 #include <asm/tsc.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_slow_off: CPUs that take their time to go off. When it is loaded before
- * apic_timer, that has stopped serving such a CPU for so long, while tasks and hrtimers
- * still run there.
+ * apic_timer_slow_off: CPUs that are slow to go offline. If it is loaded before apic_timer,
+ * apic_timer has stopped serving such a CPU for that long, while tasks and hrtimers still run
+ * there.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/delay.h>

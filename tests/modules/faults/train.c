@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_train: for how long a module has interrupts off, by shots of mode
- * raw at random moments: one that is due meanwhile is late by the rest of it.
+ * apic_timer_train: measures how long a module has interrupts off, by shots in mode raw at random
+ * moments: one that becomes due meanwhile is late by the remaining time.
  *
- * The kernel has interrupts off as well, and for longer. What counts is a shot
- * that has interrupted the module, or the function that has turned interrupts on
- * for it, which returns to it; and that was due after the latest LAPIC timer
- * interrupt was over, which may have been the tick.
+ * The kernel also has interrupts off, and for longer. A shot counts only if it has interrupted the
+ * module, or the function that has turned interrupts on for it and returns to it, and if it was
+ * due after the latest LAPIC timer interrupt, possibly the tick, had ended.
  *
- * A CPU that goes offline has none of our timers any more while they migrate: there the
- * kernel's shoot, with @kernel. What counts is when the interrupt comes, as what the
- * kernel does before it calls the timer's function is not the module's. In virtual time
- * two CPUs take turns, and time goes on in both: so a shot counts only if the other CPU was
- * idle all the while.
+ * While timers migrate from a CPU that goes offline, that CPU has none of ours: there kernel
+ * timers are used, with @kernel. The moment of the interrupt counts, because the kernel's work
+ * before it calls the timer's function is not the module's. In virtual time two CPUs take turns,
+ * and time advances for both: so a shot counts only if the other CPU was idle all the time.
  */
 #include <linux/apic_timer.h>
 #include <linux/hrtimer.h>
@@ -43,7 +41,7 @@ static struct rnd_state rnd;
 static struct hrtimer hrtimer;
 static u64 entered, left;	/* the latest interrupts, on the CPU of the shots */
 static int cpu;
-static u64 other;		/* the latest moment at which the other CPU was seen at work */
+static u64 other;		/* the latest moment at which the other CPU was seen working */
 static bool other_works = true;
 
 static bool kernel;
@@ -83,16 +81,16 @@ static bool meant_interrupted(void)
 		return false;
 	if (is_meant(regs->ip))
 		return true;
-	/* A word of the stack that the unwinder has not found may be of an earlier call. */
+	/* A stack word not found by the unwinder may be from an earlier call. */
 	unwind_start(&state, current, regs, NULL);
 	caller = unwind_get_return_address(&state);
-	/* Where the function has nothing on the stack, the unwinder is at its caller already. */
+	/* If the function has nothing on the stack, the unwinder is already at its caller. */
 	if (caller == regs->ip)
 		caller = unwind_next_frame(&state) ? unwind_get_return_address(&state) : 0;
 	return is_meant(caller);
 }
 
-/* A message that the module prints: how long that takes is the kernel's. */
+/* A message that the module prints: its duration is the kernel's. */
 static bool is_printing(const char *function)
 {
 	return str_has_prefix(function, "vprintk_store");
@@ -128,7 +126,7 @@ static enum hrtimer_restart kernel_shot(struct hrtimer *unused)
 	/* The CPU is offline, and the timer has migrated. */
 	if (smp_processor_id() != cpu)
 		return HRTIMER_NORESTART;
-	/* One that became due within this interrupt was held up by the kernel. */
+	/* A shot that became due within this interrupt was delayed by the kernel. */
 	if (READ_ONCE(left) < due && due <= READ_ONCE(entered) &&
 	    !READ_ONCE(other_works) && READ_ONCE(other) < due && meant_interrupted())
 		count(entered - due);
@@ -204,7 +202,7 @@ static int watch(void)
 	if (!entry_point || !exit_point)
 		return -ENOENT;
 	ret = tracepoint_probe_register(exit_point, interrupt_exit, NULL);
-	/* More takes a while itself, which is not to be taken for the module's. */
+	/* More work takes time itself, which must not count as the module's. */
 	if (ret || !kernel)
 		return ret;
 	ret = tracepoint_probe_register(entry_point, interrupt_entry, NULL) ?:

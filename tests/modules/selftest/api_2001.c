@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A consumer of the interface of 2001, unchanged: the structure's five members in
- * their order, four calls whose results are not checked.
+ * A consumer of the interface of 2001, unchanged: the structure's five members in their order,
+ * four calls whose results are not checked.
  */
 #include <linux/apic_timer.h>
 #include <asm/msr.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handlers that would occupy a CPU for ever: its tick and its tasks still run.
+ * Handlers that would occupy a CPU forever: its tick and its tasks still run.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 
 #include "selftest.h"
 
-/* Arm oneself for the past until asked to stop. */
+/* Arm the own timer for the past until requested to stop. */
 static void greedy(struct selftest_shot *shot)
 {
 	if (shot->limit)
@@ -33,13 +33,13 @@ static void share(struct selftest *test, unsigned int shots_count,
 		shots[i].limit = handler_us;
 		EXPECT_EQ(test, add_apic_timer(&shots[i].timer), 0);
 	}
-	/* It wakes up again and again, and computes meanwhile. */
+	/* It wakes up again and again, and computes in between. */
 	for (slept = 0; slept < 20; slept++) {
 		selftest_sleep_ms(10);
 		selftest_spin_us(10);
 		cond_resched();
 	}
-	/* Both handler and tick have had their share. */
+	/* Both handler and tick got their share. */
 	for (i = 0; i < shots_count; i++)
 		EXPECT_GE(test, atomic_read(&shots[i].runs), 10);
 	EXPECT_GE(test, jiffies - ticks, 5);
@@ -48,7 +48,7 @@ static void share(struct selftest *test, unsigned int shots_count,
 		      apic_timer_tsc_to_ns(apic_timer_now() - start) / 1000,
 		      atomic_read(&shots[0].runs));
 
-	/* And it can be ended from here. */
+	/* And the handler can be stopped from here. */
 	for (i = 0; i < shots_count; i++) {
 		EXPECT_GE(test, del_apic_timer_sync(&shots[i].timer), 0);
 		EXPECT(test, !apic_timer_pending(&shots[i].timer));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ten thousand timers at a time.
+ * Ten thousand timers at once.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>

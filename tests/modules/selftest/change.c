@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing a timer's expiry from task context, on its own CPU. Interrupts are off
- * where nothing may run meanwhile, however slow the machine.
+ * Change a timer's expiry from task context, on its own CPU. Interrupts are off where nothing may
+ * run meanwhile, on machines of any speed.
  */
 #include <linux/irqflags.h>
 #include <linux/smp.h>
@@ -29,7 +29,7 @@ static void mod_arms(struct selftest *test)
 	EXPECT_RUNS(test, &shot, 1);
 	EXPECT_EQ(test, shot.cpu, smp_processor_id());
 
-	/* And again one that has run. */
+	/* And again after it has run. */
 	EXPECT_EQ(test, mod_to(&shot, in_us(2000)), 0);
 	EXPECT_RUNS(test, &shot, 2);
 	EXPECT_EQ(test, shot.cpu, smp_processor_id());
@@ -80,7 +80,7 @@ static void mod_to_the_past(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* Delete the head and add it again: the timer behind it is still in time. */
+/* Delete the head and add it again: the timer behind it is still on time. */
 static void mod_head_behind(struct selftest *test)
 {
 	struct selftest_shot head, next;
@@ -101,7 +101,7 @@ static void mod_head_behind(struct selftest *test)
 	del_apic_timer_sync(&next.timer);
 }
 
-/* A timer changed to an expiry that others have runs after them. */
+/* A timer moved to an expiry that others have runs after them. */
 static void mod_to_equal(struct selftest *test)
 {
 	struct selftest_shot a, b;
@@ -143,7 +143,7 @@ static void deleted_never_runs(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* From the head, the middle and the end of those pending. */
+/* From the head, the middle and the end of the queue. */
 static void delete_anywhere(struct selftest *test)
 {
 	struct selftest_shot shots[9];

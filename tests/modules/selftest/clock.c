@@ -27,7 +27,7 @@ static void take_time(struct selftest_shot *shot)
 	*(ktime_t *)shot->context = ktime_get();
 }
 
-/* A moment of CLOCK_MONOTONIC converted to TSC is met, judged by that clock. */
+/* A moment of CLOCK_MONOTONIC, converted to TSC, is met, as judged by that clock. */
 static void monotonic_moment(struct selftest *test)
 {
 	ktime_t moment = ktime_add_ms(ktime_get(), AHEAD_MS), time = 0;
@@ -55,7 +55,7 @@ static const struct {
 	{ CLOCK_TAI, "tai", ktime_get_clocktai },
 };
 
-/* A reading between two looks at the TSC is converted to between them. */
+/* A reading between two reads of the TSC converts to a value between them. */
 static void clock_between_looks(struct selftest *test)
 {
 	unsigned int i, n, exact = 0;
@@ -78,7 +78,7 @@ static void clock_between_looks(struct selftest *test)
 				EXPECT_GE(test, tsc + error, before);
 				continue;
 			}
-			/* The first TSC that reads it; the look may be at a later one. */
+			/* It is the first TSC with this reading; the TSC read may be later. */
 			exact++;
 			EXPECT(test, apic_timer_tsc_to_clock(clocks[i].id, before) <= time);
 			EXPECT_EQ(test, apic_timer_tsc_to_clock(clocks[i].id, tsc), time);
@@ -90,7 +90,7 @@ static void clock_between_looks(struct selftest *test)
 	selftest_note(test, "exact %u of %zu\n", exact, ARRAY_SIZE(clocks) * TRIES);
 }
 
-/* A moment that is converted at a distance is where the clock reads it then. */
+/* A moment converted from a distance is where the clock later reads it. */
 static void clock_ahead(struct selftest *test)
 {
 	u64 expected[ARRAY_SIZE(clocks)], error, tsc;
@@ -135,8 +135,8 @@ static void read_on(void *unused)
 }
 
 /*
- * Conversions keep within their error while other CPUs read the clock: who reads an HPET
- * meanwhile is given what another CPU has read, be it before.
+ * Conversions stay within their error while other CPUs read the clock: a CPU that reads an HPET at
+ * the same time gets another CPU's earlier reading.
  */
 static void clock_shared(struct selftest *test)
 {
@@ -191,7 +191,7 @@ static void clock_unknown(struct selftest *test)
 	}
 }
 
-/* What conversions take, call and all, the least of some. */
+/* Minimum time of conversions, including the call. */
 static void clock_cost(struct selftest *test)
 {
 	u64 before, took, to = U64_MAX, from = U64_MAX, nothing = U64_MAX, value = 0;
@@ -245,7 +245,7 @@ static void count_move(void)
 	atomic_inc(&moves);
 }
 
-/* TSCs are moved where no timer is pending, and timers go on after it. */
+/* TSCs move while no timer is pending, and timers work afterwards. */
 static void tsc_moved(struct selftest *test)
 {
 	struct selftest_shot shot;
@@ -260,7 +260,7 @@ static void tsc_moved(struct selftest *test)
 	EXPECT_EQ(test, apic_timer_move_tsc(cpu_online_mask, count_move), -EBUSY);
 	EXPECT_EQ(test, atomic_read(&moves), 0);
 	EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 1);
-	/* Without high resolution timers it is not done. */
+	/* It is not done without high resolution timers. */
 	if (hrtimer_resolution != 1)
 		return;
 	for (i = 0; i < MOVES; i++)

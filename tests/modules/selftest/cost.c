@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cost of arming, changing, deleting and expiry while other timers are pending,
- * next to that of the kernel's hrtimers.
+ * Measure the cost of arming, changing, deleting and expiry while other timers are pending, for
+ * ours and for the kernel's hrtimers.
  */
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
@@ -19,7 +19,7 @@ static const unsigned int counts[] = { 1, 10, 100, 1000, 100000, 1000000 };
 
 #define PENDING_MAX 1000000
 
-/* Somewhere in an hour that is an hour away: none of them ever runs. */
+/* A random moment of the hour after the next: none of them ever runs. */
 static u64 somewhere_ns(void)
 {
 	return 3600 * NSEC_PER_SEC +
@@ -32,11 +32,11 @@ static u64 somewhere_ns(void)
  * @size:	of one
  * @init:	initialise one
  * @moment:	convert a distance in nanoseconds to a moment, as @add takes it
- * @add:	arm one that isn't pending
+ * @add:	arm one that is not pending
  * @mod:	give a pending one another moment
  * @del:	delete one
  * @del_sync:	delete one and wait for its handler
- * @nothing:	do nothing, called as the others are
+ * @nothing:	do nothing, called like the others
  */
 struct rival {
 	const char *name;
@@ -115,7 +115,7 @@ static u64 theirs_moment(u64 ns)
 	return ktime_add_ns(ktime_get(), ns);
 }
 
-/* Whether or not it is pending. */
+/* It may be pending or not. */
 static void theirs_add(void *timer, u64 moment)
 {
 	hrtimer_start(timer, moment, HRTIMER_MODE_ABS_PINNED_HARD);
@@ -138,7 +138,7 @@ static const struct rival rivals[] = {
 	  theirs_add, theirs_add, theirs_del, theirs_del_sync, nothing },
 };
 
-/* Cycles that something took. */
+/* Durations in cycles. */
 struct cost {
 	u64 sum, min, max;
 };
@@ -163,7 +163,7 @@ static u64 cycles(void (*call)(void *timer, u64 moment), void *timer,
 	return took;
 }
 
-/* What is measured with @timers[@pending], the rest pending. */
+/* Measurement with @timers[@pending], while the rest are pending. */
 struct probe {
 	const struct rival *rival;
 	void *timers;
@@ -176,7 +176,7 @@ static void *timer_at(const struct probe *probe, unsigned int i)
 	return probe->timers + i * probe->rival->size;
 }
 
-/* One that isn't pending. */
+/* Return a timer that is not pending. */
 static void *spare(const struct probe *probe)
 {
 	return timer_at(probe, probe->pending);
@@ -208,7 +208,7 @@ static u64 add_new_head(const struct probe *probe)
 	return took;
 }
 
-/* Among others that stay: each takes its place in the order. */
+/* Among others that stay: each takes its position in the order. */
 static u64 add_to_stay(const struct probe *probe)
 {
 	void *timer = timer_at(probe, selftest_random() % probe->pending);
@@ -239,7 +239,7 @@ static u64 delete_recent_sync(const struct probe *probe)
 	return cost_of(probe, probe->rival->del_sync, spare(probe), 0);
 }
 
-/* One of those that have been pending for longer. */
+/* Delete a timer that has been pending for longer. */
 static u64 delete_old(const struct probe *probe)
 {
 	void *timer = timer_at(probe, selftest_random() % probe->pending);
@@ -249,7 +249,7 @@ static u64 delete_old(const struct probe *probe)
 	return took;
 }
 
-/* How long this task is interrupted for it, entry and exit and all. */
+/* Return how long it interrupts this task, including entry and exit. */
 static u64 expiry(const struct probe *probe)
 {
 	u64 gap = 0, before, now;

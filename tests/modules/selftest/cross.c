@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From one CPU to another: arming, changing, and timers that travel.
+ * Operations across CPUs: arming, changing, and timers that travel.
  */
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
@@ -22,7 +22,7 @@ struct remote {
 	u64 latest;
 };
 
-/* From this CPU to every other, one after the other. */
+/* Add from this CPU to each other one in turn. */
 static int add_to_each(void *data)
 {
 	struct remote *remote = data;
@@ -42,7 +42,7 @@ static int add_to_each(void *data)
 	return 0;
 }
 
-/* Too near to notify the other CPU in time, and far enough. */
+/* Both too near to notify the other CPU in time, and far enough. */
 static void every_cpu_to_every_cpu(struct selftest *test)
 {
 	struct remote remote = { .test = test };
@@ -112,7 +112,7 @@ static int use_first(void *data)
 	return 0;
 }
 
-/* Its lock is that of the CPU that has used it first, and no other's. */
+/* Its lock is that of the CPU that used it first. */
 static void a_static_timer_is_its_first_users(struct selftest *test)
 {
 	int cpu;
@@ -150,7 +150,7 @@ static void all_use_a_static_timer_at_once(struct selftest *test)
 	EXPECT_EQ(test, atomic_read(&moved), rounds * (num_online_cpus() - 1));
 }
 
-/* To the next CPU, @limit times in all. */
+/* Travel to the next CPU, @limit times in total. */
 static void travel(struct selftest_shot *shot)
 {
 	if (atomic_read(&shot->runs) + 1 < shot->limit) {
@@ -168,7 +168,7 @@ static void ring(struct selftest *test)
 	for (i = 0; i < ARRAY_SIZE(shots); i++) {
 		selftest_shot_init(&shots[i], travel);
 		shots[i].limit = 400;
-		/* Some at once: the next CPU may see it before this one ends. */
+		/* Some immediately: the next CPU may see it before this one ends. */
 		shots[i].context =
 			(void *)(unsigned long)apic_timer_us_to_tsc(i * 30);
 		selftest_shot_due_us(&shots[i], 100);
@@ -181,7 +181,7 @@ static void ring(struct selftest *test)
 	}
 }
 
-/* Long after it has armed itself on the next CPU, for now, it still runs. */
+/* It still runs long after it has armed itself on the next CPU, for now. */
 static void travel_and_stay(struct selftest_shot *shot)
 {
 	travel(shot);
@@ -201,16 +201,16 @@ static void never_two_at_a_time(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* The timer visits these CPUs while its first run lasts. */
+/* CPUs that the timer visits during its first run. */
 struct about {
 	struct selftest_shot shot;
 	int cpus[3];
-	u64 last;	/* armed for this on the third */
+	u64 last;	/* armed for this moment on the third */
 	bool went;
 	bool go_on;
 };
 
-/* Its CPU has it from the queue: a run begins there. */
+/* Whether its CPU has dequeued it: a run begins there. */
 static bool taken(const struct apic_timer_list *timer)
 {
 	return selftest_spin_until(!apic_timer_pending(timer));
@@ -223,8 +223,8 @@ static int arm(struct apic_timer_list *timer, u64 expires, int cpu)
 }
 
 /*
- * The first run lets a second one begin on another CPU, where it has to wait,
- * comes back, and leaves for a third CPU.
+ * The first run makes a second one begin on another CPU, where it must wait, comes back, and
+ * leaves for a third CPU.
  */
 static void go_about(struct selftest_shot *shot)
 {
@@ -241,7 +241,7 @@ static void go_about(struct selftest_shot *shot)
 		WRITE_ONCE(about->went, true);
 		shot->ret |= !selftest_spin_until(READ_ONCE(about->go_on));
 	}
-	/* Long enough to be met. */
+	/* Long enough to be seen. */
 	selftest_spin_us(5000);
 }
 
@@ -275,7 +275,7 @@ static void runs_wait_in_a_row(struct selftest *test)
 	del_apic_timer_sync(&about.shot.timer);
 }
 
-/* So does who deletes it before the third. */
+/* A deletion before the third run waits too. */
 static void delete_waits_for_two_runs(struct selftest *test)
 {
 	struct about about;
@@ -285,7 +285,7 @@ static void delete_waits_for_two_runs(struct selftest *test)
 	EXPECT_EQ(test, atomic_read(&about.shot.runs), 2);
 	EXPECT_EQ(test, about.shot.ret, 0);
 	EXPECT_EQ(test, about.shot.cpu, about.cpus[1]);
-	/* Had it not been waited for. */
+	/* It would have run if the deletion had not waited. */
 	EXPECT_RUNS(test, &about.shot, 2);
 }
 
@@ -319,7 +319,7 @@ static void mod_on_another_cpu(struct selftest *test)
 	EXPECT_RUNS(test, &shot, 3);
 	EXPECT_EQ(test, shot.cpu, cpu);
 
-	/* And is armed on this CPU when asked. */
+	/* And it is armed on this CPU when requested. */
 	selftest_shot_due_us(&shot, 500);
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
 	EXPECT_RUNS(test, &shot, 4);
@@ -345,7 +345,7 @@ static void delete_on_another_cpu(struct selftest *test)
 	del_apic_timer_sync(&second.timer);
 }
 
-/* A handler arms, changes and deletes the timers of every CPU. */
+/* A handler arms, changes and deletes timers on every CPU. */
 struct reach {
 	struct selftest_shot shots[8];
 	int faults;

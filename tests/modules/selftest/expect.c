@@ -60,7 +60,7 @@ bool selftest_compare(struct selftest *test, bool ok, const char *file,
 }
 
 /**
- * selftest_note() - add a line to what the reader sees of a case
+ * selftest_note() - add a line to a case's notes for the reader
  * @test:	the case
  * @format:	as for printf()
  */
@@ -97,7 +97,7 @@ void selftest_spin_us(unsigned int us)
 }
 
 /**
- * selftest_random() - a number from a fixed sequence
+ * selftest_random() - return a number from a fixed sequence
  *
  * Return: 32 bits.
  */
@@ -140,7 +140,7 @@ void selftest_shot_handler(unsigned long long now, unsigned long data)
 		shot->then(shot);
 
 	atomic_dec(&shot->inside);
-	/* What was written above is seen by who sees the count. */
+	/* A reader that sees the count also sees the values written above. */
 	atomic_inc_return_release(&shot->runs);
 }
 
@@ -161,7 +161,7 @@ void selftest_shot_init(struct selftest_shot *shot,
 }
 
 /**
- * selftest_shot_due() - set the moment of a timer that isn't pending
+ * selftest_shot_due() - set the moment of a timer that is not pending
  * @shot:	its timer
  * @tsc:	absolute TSC
  */
@@ -172,7 +172,7 @@ void selftest_shot_due(struct selftest_shot *shot, u64 tsc)
 }
 
 /**
- * selftest_shot_due_us() - set the moment of a timer that isn't pending
+ * selftest_shot_due_us() - set the moment of a timer that is not pending
  * @shot:	its timer
  * @us:		distance from now
  */
@@ -190,7 +190,7 @@ void selftest_shot_due_us(struct selftest_shot *shot, unsigned int us)
  * @line:	where
  * @name:	of the timer
  *
- * Return: whether it did, and nothing was wrong about it.
+ * Return: whether it ran that many times without faults.
  */
 bool selftest_expect_runs(struct selftest *test,
 			  const struct selftest_shot *shot, int count,

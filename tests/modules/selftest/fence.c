@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences: a hrtimer of the kernel's, programmed into the same hardware, is kept away
- * from a moment, and only once.
+ * Fences: a kernel hrtimer on the same hardware is deferred until a moment, and only once.
  */
 #include <linux/errno.h>
 #include <linux/hrtimer.h>
@@ -12,7 +11,7 @@
 #include "selftest.h"
 
 #define ROUNDS		100
-/* From the beginning of a round on, us. */
+/* From the start of a round, us. */
 #define DUE_US		5
 #define UNTIL_US	15
 #define SECOND_US	25
@@ -26,7 +25,7 @@ static enum hrtimer_restart ran(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* One event, due within a fence or two. Return: TSC when it ran, 0 if it did not. */
+/* Run one event, due within one or two fences. Return: TSC when it ran, 0 if it did not. */
 static u64 one_event(u64 *until, unsigned int fences, int *ret)
 {
 	u64 second, start;
@@ -42,13 +41,13 @@ static u64 one_event(u64 *until, unsigned int fences, int *ret)
 	if (fences > 1)
 		*ret = *ret ?: apic_timer_fence(second);
 	local_irq_restore(flags);
-	/* No sleep: what an idle CPU does to its tick takes as long. */
+	/* Do not sleep: an idle CPU's work on its tick takes as long. */
 	selftest_spin_until(READ_ONCE(event_ran));
 	hrtimer_cancel(&event);
 	return READ_ONCE(event_ran);
 }
 
-/* Never before the moment; how soon after it is a matter of the machine: the best counts. */
+/* Never before the moment; the delay after it depends on the machine: the best counts. */
 static void fence(struct selftest *test)
 {
 	u64 until, at, best[3] = { U64_MAX, U64_MAX, U64_MAX };
@@ -80,7 +79,7 @@ static void fence(struct selftest *test)
 		}
 	}
 	EXPECT_EQ(test, early, 0);
-	/* A second fence does not move it on. */
+	/* A second fence does not move it further. */
 	EXPECT_GE(test, apic_timer_us_to_tsc(SECOND_US - UNTIL_US), best[2]);
 	selftest_note(test, "at best late by %llu cycles; kept away once %llu, twice %llu\n",
 		      best[0], best[1], best[2]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A handler whose first instruction looks at the TSC.
+ * A handler whose first instruction reads the TSC.
  */
 #include <linux/cfi_types.h>
 #include <linux/linkage.h>

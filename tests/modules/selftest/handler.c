@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a handler may do: arm, change, delete and free, itself and others.
+ * Handlers may arm, change, delete and free their own timers and others.
  */
 #include <linux/irqflags.h>
 #include <linux/slab.h>
@@ -9,7 +9,7 @@
 #include "../irq_free.h"
 #include "selftest.h"
 
-/* Arm oneself again, @limit times in all, @context cycles later. */
+/* Arm the own timer again, @limit times in total, @context cycles later. */
 static void add_again(struct selftest_shot *shot)
 {
 	if (atomic_read(&shot->runs) + 1 >= shot->limit)
@@ -49,7 +49,7 @@ static void mod_again(struct selftest_shot *shot)
 
 	if (atomic_read(&shot->runs) + 1 >= shot->limit)
 		return;
-	/* Not pending any more; then pending. */
+	/* No longer pending; then pending. */
 	shot->ret |= mod_apic_timer(&shot->timer, U64_MAX);
 	WRITE_ONCE(shot->due, expires);
 	shot->ret |= mod_apic_timer(&shot->timer, expires) != 1;
@@ -68,7 +68,7 @@ static void mod_itself(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* Deleting oneself: running, so not pending; armed again, so pending. */
+/* Delete the own timer: running, so not pending; armed again, so pending. */
 static void delete_oneself(struct selftest_shot *shot)
 {
 	int *ret = shot->context;
@@ -233,7 +233,7 @@ static void add_another(struct selftest *test)
 	}
 }
 
-/* Waiting for another's handler, which runs on this CPU, so not now. */
+/* Wait for the handler of another timer of this CPU, which is not running now. */
 static void delete_the_other_sync(struct selftest_shot *shot)
 {
 	struct selftest_shot *other = shot->context;

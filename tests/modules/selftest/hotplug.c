@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An offline CPU accepts no timers; those it had migrate to others.
+ * An offline CPU accepts no timers; its timers migrate to others.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -24,7 +24,7 @@ static void offline_cpu(struct selftest *test)
 	struct apic_timer_info info;
 	int cpu = last_cpu();
 
-	/* One that has run there. */
+	/* A timer that has run there. */
 	selftest_shot_init(&bound, NULL);
 	EXPECT_EQ(test, add_apic_timer_on(&bound.timer, cpu), 0);
 	EXPECT_RUNS(test, &bound, 1);
@@ -37,7 +37,7 @@ static void offline_cpu(struct selftest *test)
 	EXPECT(test, !apic_timer_pending(&shot.timer));
 	EXPECT_EQ(test, apic_timer_query(cpu, &info), -ENODEV);
 
-	/* A refused timer isn't spoilt, and one bound there comes here. */
+	/* A rejected timer stays usable, and one bound there comes here. */
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
 	EXPECT_RUNS(test, &shot, 1);
 	EXPECT_EQ(test, shot.cpu, smp_processor_id());
@@ -55,8 +55,8 @@ static void offline_cpu(struct selftest *test)
 }
 
 /*
- * Pending where a CPU goes: they run in time on the others, which take them by
- * turns, and on each in their order.
+ * Timers pending on a CPU that goes offline run on time on the others, which take them in turn,
+ * and on each in their order.
  */
 static void migration(struct selftest *test)
 {
@@ -93,7 +93,7 @@ out:
 	del_apic_timer_sync(&far.timer);
 }
 
-/* Off and on while a timer goes round, and another is bound to the CPU. */
+/* Off and on while a timer travels, and another is bound to the CPU. */
 static void travel(struct selftest_shot *shot)
 {
 	int cpu = cpumask_next(shot->cpu, cpu_online_mask);
@@ -103,7 +103,7 @@ static void travel(struct selftest_shot *shot)
 	if (cpu >= nr_cpu_ids)
 		cpu = cpumask_first(cpu_online_mask);
 	selftest_shot_due(shot, shot->now + apic_timer_us_to_tsc(200));
-	/* The next one may be going. This one, too? Then none is left for it. */
+	/* The next CPU may be going offline. This one too? Then none is left. */
 	if (add_apic_timer_on(&shot->timer, cpu) &&
 	    add_apic_timer_on(&shot->timer, cpumask_first(cpu_online_mask)))
 		atomic_or(SHOT_CONTEXT, &shot->faults);
@@ -143,7 +143,7 @@ static void never(unsigned long long now, unsigned long data)
 {
 }
 
-/* Moving that many takes a while, in which other timers are due. */
+/* Moving this many takes a while, in which other timers become due. */
 #define MANY	5000
 
 static void periodic_goes_on(struct selftest *test)
@@ -179,7 +179,7 @@ static void periodic_goes_on(struct selftest *test)
 	kvfree(many);
 }
 
-/* Looks at timers in the order in which they move, at each until it has. */
+/* Checks timers in the order in which they move, each until it has moved. */
 struct watch {
 	struct apic_timer_list *timers;
 	unsigned int from, moved, wrong;

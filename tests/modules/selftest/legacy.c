@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Running the consumer of 2001.
+ * Run the consumer of 2001.
  */
 #include "selftest.h"
 #include "api_2001.h"
@@ -8,7 +8,7 @@
 static void consumer_of_2001(struct selftest *test)
 {
 	consumer_2001_start();
-	/* It is armed anew if all was over before it came to change its mind. */
+	/* It is armed anew if everything was over before it changed its mind. */
 	(void)selftest_wait(consumer_2001_fired() >= 10);
 	consumer_2001_stop();
 	EXPECT_GE(test, consumer_2001_fired(), 10);

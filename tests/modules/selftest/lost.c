@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The LAPIC timer stopped behind our back, on the last CPU: timers there, ours
- * and the kernel's, go on all the same, as the other CPUs stay awake.
+ * The LAPIC timer of the last CPU is stopped behind our back: timers there, ours and the kernel's,
+ * still continue, because the other CPUs stay awake.
  */
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
@@ -18,7 +18,7 @@
 
 #define TRIES		10
 
-/* The hardware is another's there. */
+/* Another kind of hardware is used there. */
 static bool has_lapic(int cpu)
 {
 	struct apic_timer_info info;
@@ -115,8 +115,8 @@ static void vector_changed(struct selftest *test)
 }
 
 /*
- * With watchdog_ms=0 it is not found. Where the kernel's tick is broadcast by the
- * same vector, the next one serves the shot, which is due by then.
+ * With watchdog_ms=0 it is not found. If the kernel's tick is broadcast by the same vector, the
+ * next tick serves the shot, which is due by then.
  */
 static void masked_for_long(struct selftest *test)
 {
@@ -130,7 +130,7 @@ static void masked_for_long(struct selftest *test)
 		arm_and_stop(test, &shot, cpu, mask);
 		if (apic_timer_now() < shot.due)
 			break;
-		/* This CPU was held up: the timer may have expired before the mask. */
+		/* This CPU was delayed: the timer may have expired before the mask. */
 		smp_call_function_single(cpu, start, NULL, true);
 		del_apic_timer_sync(&shot.timer);
 	}
@@ -142,7 +142,7 @@ static void masked_for_long(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* As firmware may that programs the LAPIC itself. */
+/* Like firmware that programs the LAPIC itself. */
 static void masked_again_and_again(struct selftest *test)
 {
 	int cpu = cpumask_last(cpu_online_mask);
@@ -167,10 +167,10 @@ static void masked_again_and_again(struct selftest *test)
 }
 
 /*
- * One CPU is late while all others are awake and look for it. A call of the
- * kernel's that two of them sent at once would be queued twice, and the late CPU
- * walk its queue for ever. Whoever is about to send one waits a moment for
- * another to do so, which it must not.
+ * One CPU is late while all others are awake and check for it. If two of them sent the same call
+ * of the kernel's at once, it would be queued twice, and the late CPU would walk its queue
+ * forever. A CPU about to send one waits a moment for another to do the same, which must not
+ * happen.
  */
 #define LATE_US		200000
 #define RENDEZVOUS_US	5000
@@ -202,13 +202,13 @@ static int sends(struct kprobe *probe, struct pt_regs *regs)
 	if ((int)regs_get_kernel_argument(regs, 0) != late_cpu || !READ_ONCE(late))
 		return 0;
 	atomic_inc(&sent);
-	/* Pairs with the same of another CPU: one of the two sees the other. */
+	/* Pairs with the same on another CPU: one of the two sees the other. */
 	smp_store_mb(*this_cpu_ptr(&about_to_send), csd);
 	while (!another_sends(csd) && apic_timer_now() < until)
 		cpu_relax();
 	if (another_sends(csd)) {
 		atomic_inc(&sent_at_once);
-		/* That was enough: one after the other is harmless. */
+		/* That suffices: successive calls are harmless. */
 		selftest_spin_us(100 * smp_processor_id());
 	}
 	WRITE_ONCE(*this_cpu_ptr(&about_to_send), NULL);
@@ -229,7 +229,7 @@ static void be_late(void *unused)
 	WRITE_ONCE(late, false);
 }
 
-/* Keeps its CPU awake, and arms the hardware: at that it looks for others. */
+/* Keep the CPU awake, and program the hardware: this includes the check of others. */
 static void again(struct selftest_shot *shot)
 {
 	selftest_shot_due_us(shot, 300);
@@ -259,8 +259,8 @@ static void late_among_watchers(struct selftest *test)
 			EXPECT_EQ(test, add_apic_timer_on(&watcher->timer, cpu), 0);
 	}
 	/*
-	 * Nobody calls a CPU whose last call is still to be answered, and in a
-	 * virtual machine it may have been found late before this.
+	 * Nobody calls a CPU that has not yet answered its last call, and in a virtual machine it
+	 * may have been found late before this.
 	 */
 	for (tries = 0; tries < TRIES && !atomic_read(&sent); tries++) {
 		EXPECT_EQ(test, smp_call_function_single(late_cpu, be_late, NULL, true), 0);

@@ -52,7 +52,7 @@ static void forward_period_arithmetic(struct selftest *test)
 		  5000 + apic_timer_ns_to_tsc((n + 100) * 333));
 }
 
-/* A timer that forwards itself, and each moment is one of the period's. */
+/* A timer that forwards itself; each moment is one of the period's. */
 struct periodic {
 	struct selftest_shot shot;
 	struct apic_timer_period period;
@@ -92,7 +92,7 @@ static void run_periodic(struct selftest *test, struct periodic *p,
 	EXPECT_RUNS(test, &p->shot, 100);
 	EXPECT_EQ(test, p->shot.ret, 0);
 	EXPECT_EQ(test, p->off_beat, 0);
-	/* start + n * period, n counting the moments missed too. */
+	/* start + n * period, where n also counts missed moments. */
 	EXPECT_EQ(test, p->shot.timer.expires,
 		  p->period.start + (100 + p->overruns) * p->cycles);
 	del_apic_timer_sync(&p->shot.timer);
@@ -106,7 +106,7 @@ static void periodic(struct selftest *test)
 	selftest_note(test, "%llu overruns\n", p.overruns);
 }
 
-/* One delivery for all moments missed, and back on the beat. */
+/* One delivery for all missed moments, then back on the beat. */
 static void overrun(struct selftest *test)
 {
 	struct periodic p = { .slow_us = 1050 };
@@ -116,7 +116,7 @@ static void overrun(struct selftest *test)
 	selftest_note(test, "%llu overruns\n", p.overruns);
 }
 
-/* 300 Hz: no whole number of ns, nor of cycles. */
+/* 300 Hz: neither a whole number of ns nor of cycles. */
 static void beat_ns(struct selftest_shot *shot)
 {
 	struct periodic *p = container_of(shot, struct periodic, shot);

@@ -52,7 +52,7 @@ static void zeroed_memory(struct selftest *test)
 	expect_no_timer(test, 0);
 }
 
-/* As slab poisons freed and uninitialised memory; and all ones. */
+/* Like slab's poison of freed and uninitialised memory; and all ones. */
 static void poisoned_memory(struct selftest *test)
 {
 	expect_no_timer(test, 0x6b);
@@ -70,7 +70,7 @@ static void null_pointer(struct selftest *test)
 	EXPECT_EQ(test, del_apic_timer_sync(NULL), -EINVAL);
 }
 
-/* Not of a timer, or with an answer that is no error: refused all the same. */
+/* NULL for other than timers, or in calls without an error result: also rejected. */
 static void null_pointer_elsewhere(struct selftest *test)
 {
 	struct apic_timer_period period = { .period_ns = 1000 };
@@ -111,7 +111,7 @@ static void forward_pending(struct selftest *test)
 	EXPECT_EQ(test, shot.timer.expires, expires + 1000);
 }
 
-/* A handler that arms its timer again would run for ever: it is refused. */
+/* A handler that arms its timer again would run forever: it is rejected. */
 static void forward_by_nothing(struct selftest *test)
 {
 	struct apic_timer_period period = {};
@@ -124,7 +124,7 @@ static void forward_by_nothing(struct selftest *test)
 	EXPECT_EQ(test, shot.timer.expires, 1000);
 }
 
-/* All three ways of arming are refused with @error. */
+/* All three ways of arming are rejected with @error. */
 static void expect_refused(struct selftest *test, struct selftest_shot *shot,
 			   int error)
 {
@@ -219,7 +219,7 @@ static void no_such_cpu(struct selftest *test)
 	EXPECT(test, !apic_timer_pending(&shot.timer));
 }
 
-/* Deleting: what was never armed, what ran, what was deleted. */
+/* Delete timers that were never armed, that have run, and that were deleted. */
 static void delete_not_pending(struct selftest *test)
 {
 	struct selftest_shot shot;
@@ -258,7 +258,7 @@ static void deadlock_is_refused(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* It cannot be waited for, but its new shot is deleted. */
+/* The handler cannot be waited for, but its new shot is deleted. */
 static void arm_and_wait_for_oneself(struct selftest_shot *shot)
 {
 	mod_apic_timer(&shot->timer, shot->now);

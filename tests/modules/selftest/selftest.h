@@ -24,7 +24,7 @@ struct selftest {
  * struct selftest_case - a case of the table
  * @name:	as written to debugfs
  * @run:	called in task context, bound to the first CPU
- * @cpus:	it needs that many
+ * @cpus:	number of CPUs that it needs
  */
 struct selftest_case {
 	const char *name;
@@ -37,7 +37,7 @@ struct selftest_case {
 #define CASE(_name)		CASE_CPUS(_name, 1)
 #define CASE_SMP(_name)		CASE_CPUS(_name, 2)
 
-/* The table's parts, each ended by an empty element. */
+/* The table's parts, each terminated by an empty element. */
 extern const struct selftest_case selftest_bounded_cases[];
 extern const struct selftest_case selftest_bulk_cases[];
 extern const struct selftest_case selftest_change_cases[];
@@ -57,7 +57,7 @@ extern const struct selftest_case selftest_skew_cases[];
 extern const struct selftest_case selftest_sync_cases[];
 extern const struct selftest_case selftest_unit_cases[];
 
-/* Expectations: false, and the case has failed, when not met. Task context. */
+/* Expectations: if not met, they are false and the case has failed. Task context. */
 #define EXPECT(test, condition)						\
 	selftest_expect(test, !!(condition), __FILE__, __LINE__, #condition)
 
@@ -85,10 +85,10 @@ bool selftest_compare(struct selftest *test, bool ok, const char *file,
 __printf(2, 3)
 void selftest_note(struct selftest *test, const char *format, ...);
 
-/* Time limit of what must happen: only a lost shot takes that long. */
+/* Time limit for expected events: only a lost shot takes that long. */
 #define SELFTEST_PATIENCE_MS 20000
 
-/* Sleep until @condition holds; false when it doesn't within the limit. */
+/* Sleep until @condition holds; false if it does not within the limit. */
 #define selftest_wait(condition)					\
 ({									\
 	unsigned int _left = SELFTEST_PATIENCE_MS;			\
@@ -98,7 +98,7 @@ void selftest_note(struct selftest *test, const char *format, ...);
 	!!(condition);							\
 })
 
-/* As selftest_wait(), but in any context, and for 5 s at most. */
+/* Like selftest_wait(), but in any context, and for 5 s at most. */
 #define selftest_spin_until(condition)					\
 ({									\
 	u64 _limit = apic_timer_now() + apic_timer_us_to_tsc(5000000);	\
@@ -111,15 +111,15 @@ void selftest_note(struct selftest *test, const char *format, ...);
 void selftest_sleep_ms(unsigned int ms);
 void selftest_spin_us(unsigned int us);
 
-/* What a handler found wrong. */
+/* Faults found by a handler. */
 #define SHOT_EARLY	0x1	/* it began before its moment */
 #define SHOT_CONTEXT	0x2	/* not in hard interrupt context, interrupts off */
 #define SHOT_NOW	0x4	/* it was passed a moment in the future */
-#define SHOT_OVERLAP	0x8	/* it ran on two CPUs at a time */
+#define SHOT_OVERLAP	0x8	/* it ran on two CPUs at once */
 
 /*
- * Maximum number of TSC cycles that this moment may be ahead: where the TSC counts
- * in steps above all, a call now and then takes less than the least measured.
+ * Maximum number of TSC cycles that this moment may be in the future: now and then, above all
+ * where the TSC counts in steps, a call takes less than the minimum measured.
  */
 #define SHOT_NOW_MARGIN	8
 
@@ -159,7 +159,7 @@ void selftest_shot_due(struct selftest_shot *shot, u64 tsc);
 void selftest_shot_due_us(struct selftest_shot *shot, unsigned int us);
 void selftest_shot_handler(unsigned long long now, unsigned long data);
 
-/* It ran @count times, and nothing was wrong about it. */
+/* It ran @count times, without faults. */
 #define EXPECT_RUNS(test, shot, count)					\
 	selftest_expect_runs(test, shot, count, __FILE__, __LINE__, #shot)
 
@@ -169,7 +169,7 @@ bool selftest_expect_runs(struct selftest *test,
 
 u32 selftest_random(void);
 
-/* In first.S: a handler that looks at the TSC first of all; and what it calls. */
+/* In first.S: a handler that reads the TSC first of all; and the function it calls. */
 void selftest_first(unsigned long long now, unsigned long data);
 void selftest_first_ran(unsigned long long now, unsigned long data, u64 tsc);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One shot, and many: when they run, where, and in which order.
+ * One shot, and many, run at the right time and place, and in the right order.
  */
 #include <linux/completion.h>
 #include <linux/irqflags.h>
@@ -94,7 +94,7 @@ static void again_and_again(struct selftest *test)
 	del_apic_timer_sync(&shot.timer);
 }
 
-/* From a distance of nothing to 100 ms. */
+/* From a distance of 0 to 100 ms. */
 static void every_distance(struct selftest *test)
 {
 	static const unsigned int us[] = {
@@ -113,7 +113,7 @@ static void every_distance(struct selftest *test)
 	}
 }
 
-/* Each distance that a cycle more or less could upset. */
+/* Each distance that could depend on a single cycle. */
 static void every_cycle(struct selftest *test)
 {
 	struct selftest_shot shot;
@@ -145,7 +145,7 @@ static void past_runs_at_once(struct selftest *test)
 
 #define MANY 500
 
-/* Their handlers ran in the order of the moments: shots are in that of adding. */
+/* Handlers ran in the order of the moments: shots are in the order of adding. */
 static void expect_order(struct selftest *test, struct selftest_shot *shots)
 {
 	int i, j;
@@ -203,7 +203,7 @@ static void order_of_equals(struct selftest *test)
 	many(test, 0);
 }
 
-/* Farther than the hardware counts at once, so reached in hops. */
+/* Farther than the hardware counts at once, so reached by hops. */
 static void far_shots(struct selftest *test)
 {
 	static const unsigned int ms[] = { 400, 1100, 2500, 5000 };
@@ -234,7 +234,7 @@ static void never_comes(struct selftest *test)
 		EXPECT_EQ(test, add_apic_timer(&never[i].timer), 0);
 	}
 
-	/* And it is in nobody's way. */
+	/* And it does not disturb others. */
 	selftest_shot_init(&shot, NULL);
 	selftest_shot_due_us(&shot, 50000);
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
@@ -250,7 +250,7 @@ static void never_comes(struct selftest *test)
 
 #define FIRST_SHOTS	300
 
-/* A row of shots, each armed by the handler of the last. */
+/* A row of shots, each armed by the previous one's handler. */
 static struct {
 	struct apic_timer_list timer;
 	unsigned int done;
@@ -338,8 +338,8 @@ static void first_row(struct selftest *test, unsigned int way, const char *name,
 }
 
 /*
- * For any handler and any way to it: in mode exact it does not start early, and it
- * is never passed a moment in the future. The lab judges the rest.
+ * For any handler and any way to it: in mode exact it does not start early, and never gets a
+ * moment in the future. The lab judges the rest.
  */
 static void first_instruction(struct selftest *test)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers that are shut down permanently, whatever tries to arm them.
+ * Timers that are shut down stay so, whatever tries to arm them.
  */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -9,7 +9,7 @@
 
 #include "selftest.h"
 
-/* Nobody can arm it, however often and in whatever way. */
+/* Nothing can arm it, at any number of tries, in any way. */
 static void expect_shut_down(struct selftest *test, struct selftest_shot *shot)
 {
 	u64 expires = shot->timer.expires;
@@ -32,7 +32,7 @@ static void shutdown_never_armed(struct selftest *test)
 	EXPECT_EQ(test, apic_timer_shutdown_sync(&shot.timer), 0);
 	expect_shut_down(test, &shot);
 
-	/* It is as good as new. */
+	/* It is fully usable again. */
 	selftest_shot_init(&shot, NULL);
 	selftest_shot_due_us(&shot, 100);
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
@@ -61,7 +61,7 @@ static void shutdown_no_timer(struct selftest *test)
 	EXPECT_EQ(test, apic_timer_shutdown_sync(&zeroed), -EINVAL);
 }
 
-/* It doesn't end here, but doesn't begin again either. */
+/* It does not end here, but does not begin again either. */
 static void shut_oneself_down(struct selftest_shot *shot)
 {
 	shot->ret = apic_timer_shutdown_sync(&shot->timer);
@@ -131,7 +131,7 @@ static void shutdown_a_pair(struct selftest *test)
 	}
 }
 
-/* A handler that arms its timer while it is waited for is refused. */
+/* A handler that arms its timer while a caller waits for it is rejected. */
 struct late_rearm {
 	struct selftest_shot shot;
 	bool release;
@@ -144,7 +144,7 @@ static void rearm_when_released(struct selftest_shot *shot)
 	selftest_spin_until(READ_ONCE(late->release));
 	selftest_spin_us(2000);
 	shot->ret = mod_apic_timer(&shot->timer, 0);
-	/* The CPU that waits may be held up for longer than those 2 ms. */
+	/* The waiting CPU may be delayed for longer than these 2 ms. */
 	if (!shot->ret)
 		shot->then = NULL;
 }

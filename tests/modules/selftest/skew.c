@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The TSC of the last CPU set forward or back, as firmware may do it, while
- * timers are pending there: none is lost, and none is early by that TSC.
- * QEMU's emulated CPUs ignore what is written to their TSC, Bochs's don't.
+ * The TSC of the last CPU is set forward or back, as by firmware, while timers are pending there:
+ * none is lost, and none is early by that TSC. QEMU's emulated CPUs ignore writes to their TSC,
+ * Bochs's do not.
  */
 #include <linux/cpumask.h>
 #include <linux/smp.h>
@@ -12,15 +12,15 @@
 #include "selftest.h"
 
 /*
- * Small enough that the kernel still trusts the TSC. Where it sees that TSC_ADJUST
- * has changed it restores it, so that the jump back is one more.
+ * Small enough that the kernel still trusts the TSC. If it sees that TSC_ADJUST has changed it
+ * restores it, so that the jump back is another one.
  */
 #define SKEW_US	100
 
 /**
  * struct jump - result of setting a TSC
- * @by:		TSC cycles that it should have gone forward
- * @took:	TSC cycles that it went, including some between two reads
+ * @by:		TSC cycles by which it should have moved forward
+ * @took:	TSC cycles by which it moved, including some between two reads
  */
 struct jump {
 	s64 by;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deleting from another CPU a timer whose handler is running.
+ * Delete a timer from another CPU while its handler is running.
  */
 #include <linux/cpumask.h>
 #include <linux/smp.h>
@@ -34,7 +34,7 @@ static int other_cpu(void)
 	return cpumask_any_but(cpu_online_mask, smp_processor_id());
 }
 
-/* Let it run on another CPU, and return while it runs. */
+/* Start it on another CPU, and return while it runs. */
 static void enter(struct selftest *test, struct stay *stay_)
 {
 	selftest_shot_init(&stay_->shot, stay);
@@ -70,7 +70,7 @@ static void delete_sync_waits(struct selftest *test)
 	EXPECT_RUNS(test, &stay.shot, 1);
 }
 
-/* It was armed again elsewhere while running: that shot goes, and is waited. */
+/* It was armed again elsewhere while running: that shot is deleted, and the run waited for. */
 static void delete_sync_moved(struct selftest *test)
 {
 	struct stay stay = {};
@@ -84,7 +84,7 @@ static void delete_sync_moved(struct selftest *test)
 	EXPECT_RUNS(test, &stay.shot, 1);
 }
 
-/* Moved twice while it runs: the CPU where it runs isn't forgotten. */
+/* Moved twice while it runs: the CPU where it runs is not forgotten. */
 static void delete_sync_moved_twice(struct selftest *test)
 {
 	int first = other_cpu(), cpu;
@@ -105,8 +105,8 @@ static void delete_sync_moved_twice(struct selftest *test)
 }
 
 /*
- * The handler arms its timer while it is waited for: that shot goes too, or has
- * been, where this CPU was held up for as long as the first shot lasts.
+ * The handler arms its timer while a caller waits for it: that shot is also deleted, or has run,
+ * if this CPU was delayed for as long as the first shot lasts.
  */
 static void delete_sync_rearming(struct selftest *test)
 {
@@ -143,7 +143,7 @@ static void delete_sync_periodic(struct selftest *test)
 		selftest_shot_due_us(&shot, 10);
 		EXPECT_EQ(test, add_apic_timer_on(&shot.timer, other_cpu()), 0);
 		EXPECT(test, selftest_wait(atomic_read(&shot.runs) > i % 8));
-		/* Of a handler that arms it again, a shot is always found. */
+		/* If the handler re-arms it, a shot is always found. */
 		EXPECT_EQ(test, del_apic_timer_sync(&shot.timer), 1);
 		EXPECT(test, !apic_timer_pending(&shot.timer));
 		EXPECT_EQ(test, atomic_read(&shot.inside), 0);

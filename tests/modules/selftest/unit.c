@@ -53,8 +53,8 @@ static void now_is_the_tsc(struct selftest *test)
 }
 
 /*
- * Two clocks can't be read at once, and anything may come between: of many
- * tries the best counts. A wrong conversion has no good one.
+ * Two clocks cannot be read at the same instant, and anything may happen in between: of many tries
+ * the best counts. A wrong conversion has no good one.
  */
 #define TRIES 100
 
@@ -81,7 +81,7 @@ static void ktime_of_now(struct selftest *test)
 	EXPECT_GE(test, apic_timer_us_to_tsc(50), to_tsc);
 }
 
-/* There and back, ahead and behind. */
+/* Round trips, of future and past moments. */
 static void ktime_there_and_back(struct selftest *test)
 {
 	static const s64 away_ms[] = { -50, 0, 1, 1000, 100000 };
@@ -113,7 +113,7 @@ static void ktime_saturates(struct selftest *test)
 		  min(U64_MAX / 4, apic_timer_ns_to_tsc(KTIME_MAX) / 2));
 }
 
-/* A timer set by the kernel's clock comes when that clock says so. */
+/* A timer set by the kernel's clock expires when that clock says so. */
 static void timer_by_ktime(struct selftest *test)
 {
 	struct selftest_shot shot;

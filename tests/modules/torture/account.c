@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers with an exact account: which shot is armed, and which shots have been
- * taken by a CPU whose handler is still to begin.
+ * Timers with an exact account: which shot is armed, and which shots a CPU has dequeued without
+ * having started their handlers.
  *
- * A lock of each timer's own keeps calls for that timer apart, so that the
- * account is exact; the expiry on some CPU and calls for other timers go on at
- * the same time. What a call returns must agree with the account, and each
- * handler must find the shot that it was called for.
+ * Each timer has a lock that serialises calls for that timer, so that the account is exact;
+ * expiries on CPUs and calls for other timers happen at the same time. The results of calls must
+ * agree with the account, and each handler must find the shot that it was called for.
  */
 #include <linux/apic_timer.h>
 #include <linux/errno.h>
@@ -24,7 +23,7 @@
  * struct shot - a shot
  * @expires:	its moment
  * @cpu:	the CPU that it was armed on, or %ANY_CPU
- * @since:	torture_onoff_now() before
+ * @since:	torture_onoff_now() before arming
  */
 struct shot {
 	u64 expires;
@@ -33,18 +32,18 @@ struct shot {
 };
 
 /**
- * struct account - a timer and what is known of it
+ * struct account - a timer and its known state
  * @timer:	the timer
- * @lock:	covers what follows, and is held in every call but the waiting
- *		one
- * @armed:	@shot is armed, according to the results of calls
- * @shot:	the present, or last, shot
- * @place:	the CPU that the timer is on when not pending, or %ANY_CPU
+ * @lock:	covers the members below, and is held in every call except the
+ *		waiting one
+ * @armed:	@shot is armed, by the results of calls
+ * @shot:	the current or last shot
+ * @place:	the timer's CPU while not pending, or %ANY_CPU
  * @place_since: torture_onoff_now() when that was found
  * @taken:	expired shots whose handlers have not begun, the oldest first;
  *		one for each CPU at most
  * @takens:	number of them
- * @closing:	a thread waits in del_apic_timer_sync(): arm nothing
+ * @closing:	a thread waits in del_apic_timer_sync(): do not arm
  * @used:	was ever armed
  * @inside:	handlers running
  * @state:	random numbers for the handler
@@ -108,7 +107,7 @@ static void arm(struct account *account, u64 expires, int cpu, u32 since)
 	torture_inc(ARMED);
 }
 
-/* The CPU that the timer was to be armed on takes none. Is that so? */
+/* The CPU rejected the timer. Check that it does not accept timers. */
 static void not_taken(struct account *account, int cpu)
 {
 	take(account);
@@ -118,20 +117,20 @@ static void not_taken(struct account *account, int cpu)
 		fault(account, "refused by a CPU that is there", -ENODEV);
 }
 
-/* A call found the timer pending. It should be. */
+/* A call found the timer pending. Check that it should be. */
 static void was_pending(const struct account *account)
 {
 	if (torture_overdue(account->shot.expires))
 		fault(account, "overdue, and pending still", 0);
 }
 
-/* On this CPU for -1. */
+/* -1 is this CPU. */
 static void add(struct account *account, u64 expires, int cpu)
 {
 	int target = cpu < 0 ? smp_processor_id() : cpu, ret;
 	u32 since = torture_onoff_now();
 
-	/* Pending perhaps, it isn't to be touched. */
+	/* It may be pending, and must not be touched. */
 	if (account->armed)
 		expires = account->timer.expires;
 	else
@@ -147,12 +146,12 @@ static void add(struct account *account, u64 expires, int cpu)
 		fault(account, "add", ret);
 }
 
-/* Where mod_apic_timer() arms a timer that isn't pending. */
+/* Return where mod_apic_timer() arms a timer that is not pending. */
 static int stays_on(const struct account *account)
 {
 	if (!account->used)
 		return smp_processor_id();
-	/* A CPU that is off can't have it, and a pending one was moved. */
+	/* An offline CPU cannot have it, and a pending one was moved. */
 	return torture_onoff_since(account->place_since) ? ANY_CPU :
 							    account->place;
 }
@@ -193,7 +192,7 @@ static void del(struct account *account)
 		take(account);
 		torture_inc(BUSY);
 	} else if (account->armed || ret != (account->used ? 0 : -ENOENT)) {
-		/* Its handler can't have ended: it needs the lock we hold. */
+		/* Its handler cannot have ended: it needs the lock that we hold. */
 		fault(account, "del", ret);
 	}
 }
@@ -233,7 +232,7 @@ static void del_sync(struct account *account)
 	raw_spin_unlock_irqrestore(&account->lock, flags);
 }
 
-/* Any call but the waiting one, which a handler may not make. */
+/* Any call except the waiting one, which a handler must not make. */
 static void operate(struct account *account, u32 *state)
 {
 	u64 expires = torture_moment(state);
@@ -261,7 +260,7 @@ static void operate(struct account *account, u32 *state)
 	raw_spin_unlock_irqrestore(&account->lock, flags);
 }
 
-/* A shot has begun to run here. */
+/* Check a shot that has begun to run here. */
 static void check(const struct account *account, const struct shot *shot,
 		  u64 now)
 {
@@ -343,7 +342,7 @@ int torture_account_setup(unsigned int timers, u32 seed)
 }
 
 /**
- * torture_account_step() - one random operation
+ * torture_account_step() - do one random operation
  * @state:	of the random numbers
  */
 void torture_account_step(u32 *state)
@@ -359,7 +358,7 @@ void torture_account_step(u32 *state)
 /**
  * torture_account_busy() - whether shots are due, or handlers running
  *
- * Return: true when waiting is of use.
+ * Return: true if waiting is useful.
  */
 bool torture_account_busy(void)
 {
@@ -380,7 +379,7 @@ bool torture_account_busy(void)
 }
 
 /**
- * torture_account_finish() - what is left must be pending; delete it
+ * torture_account_finish() - check that the rest are pending; delete them
  */
 void torture_account_finish(void)
 {

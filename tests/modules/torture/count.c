@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What has been counted, and the first thing that went wrong.
+ * The counters, and the first fault.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
@@ -33,7 +33,7 @@ static char first_fault[160];
 static bool first_fault_known;
 
 /**
- * torture_count() - how often something has happened
+ * torture_count() - the number of times that something has happened
  * @id:	what
  *
  * Return: the number, so far.
@@ -49,10 +49,10 @@ u64 torture_count(enum torture_count id)
 }
 
 /**
- * torture_fault() - something happened that must not
+ * torture_fault() - record a fault
  * @format:	as for printf()
  *
- * Context: Any. The first one is kept.
+ * Context: Any. The first fault is kept.
  */
 void torture_fault(const char *format, ...)
 {
@@ -78,10 +78,10 @@ bool torture_failed(void)
 }
 
 /**
- * torture_line() - sum up what has been counted, in one line
+ * torture_line() - sum up the counters in one line
  * @line:	filled in; "ok", "FAIL" or "running" is its first word
  * @size:	of @line
- * @over:	the run is
+ * @over:	the run is over
  */
 void torture_line(char *line, size_t size, bool over)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers on the heap: they travel from CPU to CPU, and in the end their own
- * handler frees them. Others are freed by who has deleted them.
+ * Timers on the heap travel from CPU to CPU, and are finally freed by their own handlers, or by
+ * whoever has deleted them.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
@@ -20,10 +20,10 @@
  * struct heap - a timer on the heap
  * @timer:	the timer
  * @magic:	%MAGIC while it lives
- * @stops:	CPUs it still goes to
+ * @stops:	number of CPUs still to visit
  * @expires:	its moment
  * @cpu:	the CPU that it was armed on
- * @since:	torture_onoff_now() before
+ * @since:	torture_onoff_now() before arming
  * @state:	random numbers for the handler
  */
 struct heap {
@@ -47,8 +47,8 @@ static void release(struct heap *heap)
 }
 
 /*
- * Arm the timer; from then on it may be gone. If its CPU is off, it goes at
- * once. Return: whether it was armed.
+ * Arm the timer, which may be freed from then on. If its CPU is offline, it is freed at once.
+ * Return: whether it was armed.
  */
 static bool arm(struct heap *heap)
 {
@@ -107,7 +107,7 @@ static void handler(unsigned long long now, unsigned long data)
 }
 
 /**
- * torture_free_step() - one more timer
+ * torture_free_step() - start one more timer
  * @state:	of the random numbers
  */
 void torture_free_step(u32 *state)
@@ -131,7 +131,7 @@ void torture_free_step(u32 *state)
 		go(heap);
 		return;
 	}
-	/* This one won't come. */
+	/* This one never expires. */
 	heap->expires = U64_MAX - torture_random(state);
 	if (!arm(heap))
 		return;
@@ -145,7 +145,7 @@ void torture_free_step(u32 *state)
 /**
  * torture_free_busy() - whether timers are still to run
  *
- * Return: true when waiting is of use.
+ * Return: true if waiting is useful.
  */
 bool torture_free_busy(void)
 {
@@ -153,7 +153,7 @@ bool torture_free_busy(void)
 }
 
 /**
- * torture_free_finish() - all must have been freed
+ * torture_free_finish() - check that all have been freed
  */
 void torture_free_finish(void)
 {

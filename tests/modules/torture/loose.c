@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers that all threads use at the same time, without any lock.
+ * Timers that all threads use at the same time, without a lock.
  *
- * Here the account is of numbers: in the end, shots armed == run + deleted.
- * Only of shots that were armed while a thread waited in del_apic_timer_sync()
- * is it not known whether that call deleted them: those are counted apart.
+ * Here the account is of numbers: in the end, shots armed == run + deleted. Only for shots armed
+ * while a thread waited in del_apic_timer_sync() is it unknown whether that call deleted them:
+ * those are counted separately.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
@@ -22,7 +22,7 @@
  * @deleted:	calls that have deleted a shot
  * @unclear:	shots that a waiting call may have deleted
  * @waiting:	callers of del_apic_timer_sync()
- * @waited:	number of those that began
+ * @waited:	number of such waits begun
  * @inside:	handlers running
  * @state:	random numbers for the handler
  */
@@ -162,7 +162,7 @@ int torture_loose_setup(unsigned int timers, u32 seed)
 }
 
 /**
- * torture_loose_step() - one random operation
+ * torture_loose_step() - do one random operation
  * @state:	of the random numbers
  */
 void torture_loose_step(u32 *state)
@@ -176,7 +176,7 @@ void torture_loose_step(u32 *state)
 }
 
 /**
- * torture_loose_finish() - delete what is pending, and add up
+ * torture_loose_finish() - delete pending timers, and add up
  */
 void torture_loose_finish(void)
 {
@@ -186,7 +186,7 @@ void torture_loose_finish(void)
 		struct loose *loose = &looses[i];
 		s64 armed, gone, unclear;
 
-		/* Nothing arms it any more, so this deletes one shot at most. */
+		/* Nothing arms it any more, so this deletes at most one shot. */
 		del_sync(loose);
 		armed = atomic64_read(&loose->armed);
 		gone = atomic64_read(&loose->ran) + atomic64_read(&loose->deleted);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_torture: random operations from all CPUs at once, and an account of
+ * apic_timer_torture: random operations from all CPUs at once, with an account of
  * every shot.
  *
- * A run begins when the module is loaded, and ends after "duration" seconds or
- * "operations" or when the module is unloaded. The kernel log has lines of
- * progress, and one in the end, "ok" or "FAIL" first; so does
- * /sys/kernel/debug/apic_timer_torture/result, where "running" comes first
- * before.
+ * A run begins when the module is loaded, and ends after "duration" seconds or "operations" or
+ * when the module is unloaded. The kernel log has progress lines, and a final one that begins with
+ * "ok" or "FAIL". /sys/kernel/debug/apic_timer_torture/result has the same line, which begins with
+ * "running" until then.
  *
- * <linux/torture.h> is not for us: stock kernels don't have torture.ko.
+ * <linux/torture.h> is of no use: stock kernels do not have torture.ko.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -83,12 +82,12 @@ unsigned int torture_cpu_count;
 static struct dentry *directory;
 static struct task_struct *task;
 static atomic64_t left;			/* operations */
-static bool done;			/* all is counted */
+static bool done;			/* everything is counted */
 
 /**
- * torture_operation() - ask for an operation
+ * torture_operation() - request an operation
  *
- * Return: false when none is left.
+ * Return: false if none is left.
  */
 bool torture_operation(void)
 {
@@ -116,7 +115,7 @@ static bool time_is_up(u64 seconds)
 	       (duration && seconds >= duration);
 }
 
-/* Until the run is to end. */
+/* Wait until the run must end. */
 static void watch(void)
 {
 	u64 start = ktime_get_seconds(), looked = start, reported = start, now;
@@ -136,7 +135,7 @@ static void watch(void)
 	}
 }
 
-/* What is armed for soon runs; nothing is armed again. */
+/* Let near shots run; nothing is armed again. */
 static void settle(void)
 {
 	unsigned int i;
@@ -169,7 +168,7 @@ static int control(void *unused)
 
 	watch();
 	finish();
-	/* Pairs with result_show(): what is counted is complete. */
+	/* Pairs with result_show(): the counters are complete. */
 	smp_store_release(&done, true);
 	torture_line(line, sizeof(line), true);
 	if (torture_failed())
@@ -186,7 +185,7 @@ static int result_show(struct seq_file *file, void *unused)
 {
 	char line[LINE];
 
-	/* Pairs with control(): what is counted is complete. */
+	/* Pairs with control(): the counters are complete. */
 	torture_line(line, sizeof(line), smp_load_acquire(&done));
 	seq_printf(file, "%s\n", line);
 	return 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPUs that go offline and return, and where their timers may be because of that.
+ * CPUs that go offline and return, and where their timers may therefore be.
  *
- * Each departure has a number and is written down with the CPUs that take over:
- * all that are online, by turns, see module/core/timers/drain.c. Who arms a timer notes
- * torture_onoff_now() before, with interrupts off or in an RCU read-side section:
- * then the departures from that number on are the ones that can have moved it.
- * It is assumed that nothing else takes CPUs offline.
+ * Each departure has a number and is recorded with the CPUs that take over: all online CPUs in
+ * turn, see module/core/timers/drain.c. A caller that arms a timer notes torture_onoff_now()
+ * before, with interrupts off or in an RCU read-side section: then the departures from that number
+ * on are those that can have moved it. It is assumed that nothing else takes CPUs offline.
  */
 #include <linux/bits.h>
 #include <linux/cpu.h>
@@ -22,9 +21,8 @@
 #define NOBODY		(-1)
 
 /*
- * The last departures: the CPU, the CPUs that take over from it (those that fit
- * a word), and whether it is unknown if it has gone: its timers may have been
- * moved, or not.
+ * The last departures: the CPU, the CPUs that take over from it (those that fit a word), and
+ * whether it is unknown if it has gone offline: its timers may have moved, or not.
  */
 static struct departure {
 	int cpu;
@@ -33,15 +31,15 @@ static struct departure {
 } departures[1024];
 
 static u32 begun, ended;	/* departures */
-static int away = NOBODY;	/* the CPU that is off, going or coming */
+static int away = NOBODY;	/* the CPU that is offline, going or coming */
 
 static struct task_struct *task;
 static unsigned long interval;	/* jiffies */
-static unsigned long most;	/* departures wanted, 0 for no limit */
+static unsigned long most;	/* requested departures, 0 for no limit */
 static u32 state;
 
 /**
- * torture_onoff_now() - number of the departures that are over
+ * torture_onoff_now() - number of completed departures
  *
  * Context: Interrupts off, or in an RCU read-side section, in which the timer is
  * armed.
@@ -49,15 +47,15 @@ static u32 state;
  */
 u32 torture_onoff_now(void)
 {
-	/* Pairs with depart(): what came of them is seen. */
+	/* Pairs with depart(): their outcome is visible. */
 	return smp_load_acquire(&ended);
 }
 
 /**
- * torture_onoff_since() - whether any CPU has gone, or is going
- * @since:	what torture_onoff_now() was
+ * torture_onoff_since() - whether any CPU has gone offline, or is going
+ * @since:	earlier value of torture_onoff_now()
  *
- * Return: true when one has, from then on.
+ * Return: true if one has since then.
  */
 bool torture_onoff_since(u32 since)
 {
@@ -65,11 +63,11 @@ bool torture_onoff_since(u32 since)
 }
 
 /**
- * torture_onoff_away() - whether a CPU may refuse timers
+ * torture_onoff_away() - whether a CPU may reject timers
  * @cpu:	the CPU, or a negative number for any
  *
- * Context: In the section of torture_onoff_now(), after the refusal.
- * Return: true when it is off, going or coming.
+ * Context: In the section of torture_onoff_now(), after the rejection.
+ * Return: true if it is offline, going or coming.
  */
 bool torture_onoff_away(int cpu)
 {
@@ -79,17 +77,17 @@ bool torture_onoff_away(int cpu)
 }
 
 /**
- * torture_onoff_may_be_on() - where a timer runs that was armed on a CPU
+ * torture_onoff_may_be_on() - whether a timer may run on a CPU
  * @cpu:	the CPU that it was armed on
  * @since:	torture_onoff_now() before it was armed
  * @here:	the CPU that runs it
  *
- * Return: true when that is @cpu, or one that has taken over from it.
+ * Return: true if that is @cpu, or one that has taken over from it.
  */
 bool torture_onoff_may_be_on(int cpu, u32 since, int here)
 {
 	u32 over = torture_onoff_now(), n;
-	/* Pairs with depart(): those departures are written down. */
+	/* Pairs with depart(): those departures are recorded. */
 	u32 last = smp_load_acquire(&begun);
 	unsigned long where;
 
@@ -105,7 +103,7 @@ bool torture_onoff_may_be_on(int cpu, u32 since, int here)
 		if (!(where & BIT(departure->cpu)))
 			continue;
 		where |= departure->successors;
-		/* It is off, or has been: what was pending has left it. */
+		/* It is or was offline: its pending timers have left it. */
 		if ((s32)(n - over) < 0 && !READ_ONCE(departure->unknown))
 			where &= ~BIT(departure->cpu);
 	}
@@ -123,7 +121,7 @@ static unsigned long successors_of(int going)
 	return successors;
 }
 
-/* Return: whether the CPU is off. */
+/* Return: whether the CPU is offline. */
 static bool depart(int cpu)
 {
 	struct departure *departure =
@@ -134,15 +132,15 @@ static bool depart(int cpu)
 	departure->successors = successors_of(cpu);
 	departure->unknown = false;
 	WRITE_ONCE(away, cpu);
-	/* Pairs with torture_onoff_may_be_on(): it is written down. */
+	/* Pairs with torture_onoff_may_be_on(): it is recorded. */
 	smp_store_release(&begun, begun + 1);
 
 	ret = remove_cpu(cpu);
 	if (ret)
 		WRITE_ONCE(departure->unknown, true);
-	/* Pairs with torture_onoff_now(): what came of it is seen. */
+	/* Pairs with torture_onoff_now(): its outcome is visible. */
 	smp_store_release(&ended, ended + 1);
-	/* Whoever still has the old number arms while the CPU is off. */
+	/* A caller with the old number arms while the CPU is still offline. */
 	synchronize_rcu();
 	if (ret)
 		torture_inc(STAYED);
@@ -161,7 +159,7 @@ static void come_back(int cpu)
 		torture_steady_restart(cpu);
 }
 
-/* Return: a CPU that can go, or NOBODY. */
+/* Return: a CPU that can go offline, or NOBODY. */
 static int candidate(void)
 {
 	unsigned int i, first = (torture_random(&state) >> 8) %
@@ -203,9 +201,9 @@ static int onoff(void *unused)
 }
 
 /**
- * torture_onoff_possible() - whether a CPU can go
+ * torture_onoff_possible() - whether a CPU can go offline
  *
- * Return: true when one of those that take part can, and another stays.
+ * Return: true if a participating CPU can, and another stays.
  */
 bool torture_onoff_possible(void)
 {
@@ -213,12 +211,12 @@ bool torture_onoff_possible(void)
 }
 
 /**
- * torture_onoff_start() - begin to take CPUs off
- * @interval_ms: time between, ms; they are off for as long at most
- * @times:	so often at most; 0 for no limit
+ * torture_onoff_start() - begin to take CPUs offline
+ * @interval_ms: time in between, ms; also the maximum time offline
+ * @times:	maximum number of departures; 0 for no limit
  * @seed:	of the random numbers
  *
- * Return: 0 or -errno; torture_onoff_stop() is due in both cases.
+ * Return: 0 or -errno; call torture_onoff_stop() in both cases.
  */
 int torture_onoff_start(unsigned int interval_ms, unsigned long times, u32 seed)
 {
@@ -230,7 +228,7 @@ int torture_onoff_start(unsigned int interval_ms, unsigned long times, u32 seed)
 }
 
 /**
- * torture_onoff_done() - whether CPUs have gone as often as was wanted
+ * torture_onoff_done() - whether all requested departures have happened
  *
  * Return: true if so.
  */
@@ -240,7 +238,7 @@ bool torture_onoff_done(void)
 }
 
 /**
- * torture_onoff_stop() - take no more CPUs off; all are back then
+ * torture_onoff_stop() - take no more CPUs offline; wait until all are back
  */
 void torture_onoff_stop(void)
 {

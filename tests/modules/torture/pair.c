@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers that arm each other, and that threads arm too, are shut down meanwhile.
+ * Timers that arm each other, and that threads also arm, are shut down meanwhile.
  *
- * From then on nothing runs, and the account of a pair is exact: shots armed ==
- * run + deleted, as a timer that is shut down can't be armed after that.
+ * From then on nothing runs, and the account of a pair is exact: shots armed == run + deleted,
+ * because a timer that is shut down cannot be armed.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
@@ -19,7 +19,7 @@ struct pair;
 /**
  * struct member - one timer of a pair
  * @timer:	the timer
- * @pair:	which it is of
+ * @pair:	its pair
  * @inside:	handlers running
  * @state:	random numbers for the handler
  */
@@ -121,7 +121,7 @@ static void shut_down(struct pair *pair, u32 *state)
 	WRITE_ONCE(pair->down, true);
 }
 
-/* Nobody else has to do with it, and both timers are down. */
+/* Nobody else uses it, and both timers are shut down. */
 static void add_up(struct pair *pair)
 {
 	s64 armed = atomic64_read(&pair->armed);
@@ -151,10 +151,10 @@ static void begin(struct pair *pair)
 
 /**
  * torture_pair_setup() - set up the timers
- * @timers:	number of those of the other kinds
+ * @timers:	number of timers of the other kinds
  * @seed:	of the random numbers
  *
- * Each pair keeps itself going, so there are few.
+ * Each pair keeps itself running, so there are few.
  *
  * Return: 0 or -errno.
  */
@@ -182,7 +182,7 @@ int torture_pair_setup(unsigned int timers, u32 seed)
 }
 
 /**
- * torture_pair_step() - one random operation
+ * torture_pair_step() - do one random operation
  * @state:	of the random numbers
  */
 void torture_pair_step(u32 *state)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers that arm themselves again and again, on each CPU that takes part: the
- * kernel's own, which must go on undisturbed, and one of ours, which nobody
- * else touches. Each shot must run once, not early, on its CPU, and not be lost.
+ * Timers that arm themselves again and again, on each participating CPU: the kernel's own, which
+ * must continue undisturbed, and one of ours, which nothing else touches. Each shot must run once,
+ * not early, on its CPU, and not be lost.
  */
 #include <linux/apic_timer.h>
 #include <linux/hrtimer.h>
@@ -20,10 +20,10 @@
 struct steady;
 
 /**
- * struct kind - a kind of timers
+ * struct kind - a kind of timer
  * @name:	for messages
  * @ours:	whether apic_timer serves them
- * @now:	the present moment, in the kind's unit
+ * @now:	the current moment, in the kind's unit
  * @length:	µs in that unit
  * @start:	arm for the first time, on the timer's CPU, interrupts off
  * @cancel:	delete and wait for the handler; whether it was pending
@@ -42,7 +42,7 @@ struct kind {
  * @apic:	one of these, for its kind
  * @hrtimer:	one of these
  * @timer:	one of these
- * @kind:	which
+ * @kind:	its kind
  * @armed:	a shot is due
  * @expires:	its moment, in the kind's unit
  * @cpu:	where it was armed
@@ -89,11 +89,11 @@ static bool in_place(const struct steady *steady)
 	if (steady->kind->ours)
 		return torture_onoff_may_be_on(steady->cpu, steady->since,
 					       here);
-	/* Where the kernel's timers go with their CPU is the kernel's affair. */
+	/* Where the kernel moves its timers from an offline CPU is its own business. */
 	return steady->cpu == here || torture_onoff_since(steady->since);
 }
 
-/* A shot, at @now. Return: whether another was chosen. */
+/* Handle a shot, at @now. Return: whether another was chosen. */
 static bool shot(struct steady *steady, u64 now)
 {
 	if (!steady->armed)
@@ -217,7 +217,7 @@ static const struct kind kinds[] = {
 
 static DEFINE_PER_CPU(struct steady [ARRAY_SIZE(kinds)], steadies);
 
-/* On the CPU that the timers are for. */
+/* Runs on the timers' CPU. */
 static void start_here(void *unused)
 {
 	struct steady *steady = *this_cpu_ptr(&steadies);
@@ -249,7 +249,7 @@ static void cancel(int cpu)
 		} else if (steady[i].armed) {
 			fault(&steady[i], "neither run nor pending");
 		}
-		/* torture_steady_check() may be looking. */
+		/* torture_steady_check() may be reading. */
 		WRITE_ONCE(steady[i].armed, false);
 	}
 }
@@ -258,7 +258,7 @@ static void cancel(int cpu)
  * torture_steady_start() - start the timers on all CPUs
  * @seed:	of the random numbers
  *
- * Context: Task. torture_steady_stop() is due.
+ * Context: Task. torture_steady_stop() must follow.
  */
 void torture_steady_start(u32 seed)
 {
@@ -278,10 +278,10 @@ void torture_steady_start(u32 seed)
 }
 
 /**
- * torture_steady_restart() - let a CPU that is back have its timers again
+ * torture_steady_restart() - restart the timers of a CPU that is back
  * @cpu:	the CPU
  *
- * They moved when it went.
+ * They moved when it went offline.
  *
  * Context: Task.
  */

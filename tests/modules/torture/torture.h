@@ -41,13 +41,13 @@ void torture_fault(const char *format, ...);
 void torture_line(char *line, size_t size, bool over);
 bool torture_failed(void);
 
-/* Set when no operation is left: handlers arm nothing from then on. */
+/* Set when no operation is left: handlers then arm nothing. */
 extern bool torture_over;
 
-/* The CPUs that take part, all of them online at the beginning. */
+/* The participating CPUs, all online at the beginning. */
 extern int *torture_cpus;
 extern unsigned int torture_cpu_count;
-/* us: few timers are armed for further ahead */
+/* us: few timers are armed farther ahead */
 extern unsigned int torture_reach;
 
 bool torture_operation(void);
@@ -60,9 +60,9 @@ int torture_writers_start(unsigned int per_cpu, unsigned int rate, u32 seed);
 void torture_writers_stop(void);
 
 /*
- * Four kinds of timers. Each has: set up for a seed; one random operation
- * from a thread; and, when threads and handlers are done, whether shots are
- * still to come, then the final account.
+ * Four kinds of timers. Each has functions to set up with a seed; to do one random operation from
+ * a thread; and, when threads and handlers are finished, to check whether shots are still due, and
+ * to close the account.
  */
 int torture_account_setup(unsigned int timers, u32 seed);
 void torture_account_step(u32 *state);
@@ -81,13 +81,13 @@ int torture_pair_setup(unsigned int timers, u32 seed);
 void torture_pair_step(u32 *state);
 void torture_pair_finish(void);
 
-/* Timers of every CPU that arm themselves, the kernel's too. */
+/* Timers of every CPU that arm themselves, including the kernel's. */
 void torture_steady_start(u32 seed);
 void torture_steady_restart(int cpu);
 void torture_steady_check(void);
 void torture_steady_stop(void);
 
-/* CPUs that go off and come back. */
+/* CPUs that go offline and come back. */
 bool torture_onoff_possible(void);
 int torture_onoff_start(unsigned int interval_ms, unsigned long most, u32 seed);
 void torture_onoff_stop(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The threads that call the interface, and the random numbers for what they ask.
+ * The threads that call the interface, and the random numbers for their calls.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
@@ -16,14 +16,14 @@
 
 #include "torture.h"
 
-#define NAP_US		200U		/* shorter ones are not worth it */
+#define NAP_US		200U		/* shorter ones are not worthwhile */
 #define BURST_NS	(100 * NSEC_PER_MSEC)
 #define OVERDUE_US	10000000
 
 /**
  * struct writer - a thread
  * @task:	the thread
- * @cpu:	where it is while that CPU is online
+ * @cpu:	its CPU while that is online
  * @state:	random numbers
  */
 struct writer {
@@ -37,7 +37,7 @@ static unsigned int writer_count;
 static u64 pause_ns;		/* between operations of a writer */
 
 /**
- * torture_random() - a random number
+ * torture_random() - return a random number
  * @state:	of the generator, not 0
  *
  * Return: 32 bits.
@@ -54,7 +54,7 @@ u32 torture_random(u32 *state)
 }
 
 /**
- * torture_moment() - a random moment: mostly soon, some past, some never
+ * torture_moment() - return a random moment: mostly soon, some past, some never
  * @state:	of the generator
  *
  * Return: absolute TSC.
@@ -81,10 +81,10 @@ u64 torture_moment(u32 *state)
 }
 
 /**
- * torture_cpu() - a random CPU
+ * torture_cpu() - return a random CPU
  * @state:	of the generator
  *
- * Return: one of those that take part; it may be off.
+ * Return: a participating CPU; it may be offline.
  */
 int torture_cpu(u32 *state)
 {
@@ -95,7 +95,7 @@ int torture_cpu(u32 *state)
  * torture_overdue() - whether a shot should have run long ago
  * @expires:	absolute TSC
  *
- * Return: true when that can't be for want of CPU time.
+ * Return: true if lack of CPU time cannot be the reason.
  */
 bool torture_overdue(u64 expires)
 {
@@ -110,12 +110,12 @@ static void go_home(const struct writer *writer)
 		set_cpus_allowed_ptr(current, cpumask_of(writer->cpu));
 }
 
-/* Return: when the next operation is due, after one that was due at @due. */
+/* Return: when the next operation is due, after one due at @due. */
 static u64 pace(u64 due)
 {
 	u64 now = ktime_get_ns();
 
-	/* Catch up on what was missed, within reason. */
+	/* Catch up with missed operations, within reason. */
 	due = max_t(u64, due + pause_ns, now - BURST_NS);
 	if (due > now + NAP_US * NSEC_PER_USEC) {
 		unsigned long nap = div_u64(due - now, NSEC_PER_USEC);
@@ -148,7 +148,7 @@ static int write(void *data)
 		cond_resched();
 		if (pause_ns)
 			due = pace(due);
-		/* Now and then let the others alone. */
+		/* Now and then leave the others alone. */
 		if (!((torture_random(&writer->state) >> 8) % 512))
 			usleep_range(100, 200);
 	}
@@ -159,11 +159,11 @@ static int write(void *data)
 
 /**
  * torture_writers_start() - start the threads
- * @per_cpu:	their number on each CPU
- * @rate:	most operations of each per second, 0 for no limit
+ * @per_cpu:	number of threads per CPU
+ * @rate:	maximum operations of each per second, 0 for no limit
  * @seed:	of the random numbers
  *
- * Return: 0 or -errno; torture_writers_stop() is due in both cases.
+ * Return: 0 or -errno; call torture_writers_stop() in both cases.
  */
 int torture_writers_start(unsigned int per_cpu, unsigned int rate, u32 seed)
 {
