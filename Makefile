@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What people type; Kbuild says what is built.
+# Commands for people; Kbuild says what is built.
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 
@@ -12,7 +12,7 @@ modules: ## build the modules for the running kernel, or KVER=... or KDIR=..., a
 		$(MAKE) --no-print-directory build/tc/q_apic.so; \
 	fi
 
-# What tc has to know of the qdisc "apic". It needs no header of the C library or of iproute2.
+# tc's plug-in for the qdisc "apic". It needs no header of the C library or of iproute2.
 build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux/types.h \
 		include/uapi/linux/sch_apic.h
 	mkdir -p build/tc
@@ -20,7 +20,7 @@ build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux
 		-Iinclude/uapi -o $@.new tools/tc/q_apic.c -lgcc
 	mv $@.new $@
 
-# What the kernel's own "make clean" looks for, as far as a module's build makes it.
+# Files that the kernel's own "make clean" removes, as far as a module's build makes them.
 clean: ## remove what "make" has built
 	find . -path ./.git -prune -o -type f \( -name '*.[aiso]' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '.*.d' -o -name '.*.tmp' \
@@ -59,7 +59,7 @@ report: ## a page in build/report: figures of the papers, in virtual time and he
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab report $(if $(filter full,$(REPORT)),--full)
 
-# The last line that tools/setup prints is where the Python packages are.
+# The last line of tools/setup's output is the path of the Python packages.
 test: ## run all tests in virtual machines (STRICT=1: none may fail once)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests \
@@ -74,7 +74,7 @@ test-matrix: ## run all tests on more kernels and machines; results in build/mat
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --matrix \
 		$(if $(STRICT),--no-second-try)
 
-# A verdict of hours: HOURS=, KERNEL= (6.1, 7.2, ...), CPUS=, ARGS= (see `lab torture --help`).
+# A run of hours: HOURS=, KERNEL= (6.1, 7.2, ...), CPUS=, ARGS= (see `lab torture --help`).
 torture: ## random operations, every expiry accounted for (HOURS=1, KERNEL=6.1, CPUS=2)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m lab torture \
@@ -95,7 +95,7 @@ results: ## measure again what docs/results has: demo and benchmark (BENCH=short
 		$(if $(filter short,$(BENCH)),--short)
 	PYTHONPATH=tools python3 -m docs
 
-# What it names is gone from Debian's archive after some weeks; then the newest is taken.
+# Debian's archive drops these versions after some weeks; then the newest are used.
 lock: ## renew tools/lab/packages.lock: what the lab fetches, by version
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab lock
@@ -113,8 +113,8 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 	PYTHONPATH=tools python3 -m lab deb "$(or $(SERIES),6.1)" \
 		$(if $(CONFIG),--config "$(CONFIG)")
 
-# The module's own code, in a process: tests/spin/kernel.h stands in for the kernel's headers.
-# The TSC's step is found as the tool finds it.
+# The module's own code in a process: tests/spin/kernel.h replaces the kernel's headers.
+# The TSC's step is found as in the tool.
 build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS]) \
 		$(addprefix user/tool/,tsc.c tsc.h say.c say.h)
 	mkdir -p build/spin/linux build/spin/asm
@@ -132,8 +132,8 @@ build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard mod
 spin: build/spin/spin ## measure the dispatch of an expiry on this CPU, in a process
 	build/spin/spin
 
-# The same for queue.h and queue.c. "count" has its memory accesses reported by the compiler's
-# thread sanitizer, but to tests/queue/main.c.
+# The same for queue.h and queue.c. For "count" the compiler's thread sanitizer reports memory
+# accesses, except to tests/queue/main.c.
 QUEUE_HEADERS := bitops bits build_bug compiler init ktime limits math64 notifier rbtree types
 QUEUE_CFLAGS := -O2 -Wall -D_GNU_SOURCE -D_APIC_TIMER_TSC_H -include tests/queue/kernel.h \
 	-Ibuild/queue -Iinclude -iquote tests/queue -iquote module/core
@@ -152,8 +152,8 @@ queue: build/queue/time ## measure the queue of timers with cold caches, in a pr
 	build/queue/count
 	build/queue/time
 
-# One static program, which also runs where there is no libc. What surrounds it: manual pages by
-# scdoc, and completion.
+# One static program, which also runs where there is no libc, and its manual pages, by scdoc, and
+# completion.
 TOOL_DIR ?= build/tool
 TOOL_CC ?= gcc
 TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -pthread

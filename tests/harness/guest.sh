@@ -1,6 +1,6 @@
-# What the sections of a machine's script share. Plain sh: in virtual time it is busybox's.
+# Common to all sections of a machine's script. Plain sh: in virtual time it is busybox's.
 
-# The programs and modules in memory: starting one from the file system that an SMP guest shares
+# Programs and modules go into memory: starting one from the file system that an SMP guest shares
 # with this machine takes several times as long.
 if [ -n "$MODULES" ]; then
 	mkdir -p /dev/shm/bin
@@ -9,13 +9,13 @@ if [ -n "$MODULES" ]; then
 	cp -r "$MODULES" /dev/shm/modules
 	PATH=/dev/shm/bin:$PATH
 fi
-# Python keeps what it has compiled next to a source: to compile takes it seconds.
+# Python keeps compiled files next to a source: compiling takes it seconds.
 PROGRAMS=/dev/shm/programs
 if [ -n "$SHARED" ] && [ -e "$SHARED/device.py" ]; then
 	mkdir -p $PROGRAMS
 	cp "$SHARED"/*.py $PROGRAMS
 fi
-# iproute2, its plug-in, and the sender. In virtual time they are in their places.
+# iproute2, its plug-in, and the sender. In virtual time they are installed.
 NETWORK=
 if [ -n "$SHARED" ] && [ -e "$SHARED/usr/sbin/tc" ]; then
 	NETWORK=/dev/shm/network
@@ -23,10 +23,10 @@ if [ -n "$SHARED" ] && [ -e "$SHARED/usr/sbin/tc" ]; then
 	cp -r "$SHARED/usr" "$SHARED/lib64" $NETWORK
 fi
 export TC_LIB_DIR=$NETWORK/usr/lib/x86_64-linux-gnu/tc
-# What starts them, if anything: "nsenter -t PID -n", say.
+# A prefix for their command line, if any: "nsenter -t PID -n", say.
 IN=
 
-# With the libraries that came with it: network PROGRAM [ARGUMENT...]
+# Run with its own libraries: network PROGRAM [ARGUMENT...]
 network() {
 	program=$NETWORK$1
 	shift
@@ -38,7 +38,7 @@ network() {
 	$IN "$program" "$@"
 }
 
-# busybox has an ip of its own.
+# busybox has its own ip.
 ip() {
 	network /usr/bin/ip -c=never "$@"
 }
@@ -51,7 +51,7 @@ udpsend() {
 	$IN $NETWORK/usr/bin/udpsend "$@"
 }
 
-# Write a line to the kernel's log, with the seconds for which the CPUs were idle, all together.
+# Write a line to the kernel's log, with the sum of the CPUs' idle seconds.
 mark() {
 	read -r _ idle </proc/uptime
 	echo "$1 $idle" >/dev/kmsg
@@ -63,11 +63,11 @@ DEBUG=/sys/kernel/debug
 # shellcheck disable=SC2034
 TRACING=/sys/kernel/tracing
 
-# The program apic-timer: in an initramfs, or in what an SMP guest shares with this machine.
+# The program apic-timer: in an initramfs, or in an SMP guest's shared directory.
 # shellcheck disable=SC2034
 TOOL=${SHARED:-}/apic-timer
 
-# Load a module of ours, unless it is there: load NAME [PARAMETER...]
+# Load a module of ours, unless it is loaded: load NAME [PARAMETER...]
 load() {
 	if [ ! -d "/sys/module/$1" ]; then
 		name=$1
@@ -79,7 +79,7 @@ load() {
 	fi
 }
 
-# Unload all of ours that are loaded.
+# Unload all of our modules that are loaded.
 unload() {
 	if [ -d /sys/module/apic_timer_sink ]; then
 		rmmod apic_timer_sink
@@ -108,11 +108,11 @@ unload() {
 	fi
 }
 
-# Run a rule of one of the programs, in a process that has them loaded: rule MODULE NAME
+# Run a rule of one of the programs, in a process that has loaded them: rule MODULE NAME
 rule() {
 	if [ ! -p $PROGRAMS/status ]; then
 		mkfifo $PROGRAMS/wanted $PROGRAMS/status
-		# No child of this shell, and open for both ends: there is not always one who writes.
+		# Not a child of this shell, and open at both ends: there is not always a writer.
 		(cd $PROGRAMS && python3 rules.py device calendar_rules <>wanted >/dev/null 2>&1 &)
 	fi
 	echo "$1 $2" >$PROGRAMS/wanted
@@ -121,7 +121,7 @@ rule() {
 	return "$verdict"
 }
 
-# Wait for the torture's end, and print its verdict.
+# Wait for the end of the torture, and print its verdict.
 torture_result() {
 	while grep -q ^running "$DEBUG/apic_timer_torture/result"; do
 		sleep 0.2
@@ -129,8 +129,8 @@ torture_result() {
 	cat "$DEBUG/apic_timer_torture/result"
 }
 
-# Wait for a command to succeed, for 20 s at most. Where this machine is busy a CPU may do nothing
-# for most of a second, so what is to happen is waited for instead of a time: patiently COMMAND...
+# Wait for a command to succeed, for 20 s at most. On a busy machine a CPU may do nothing for most
+# of a second, so wait for an event instead of a time: patiently COMMAND...
 patiently() {
 	patience=200
 	until "$@"; do
@@ -150,7 +150,7 @@ tick_devices() {
 	cat /sys/devices/system/clockevents/clockevent*/current_device
 }
 
-# Ticks of each CPU since boot, on one line: from its LAPIC, or, the first interrupt, from the HPET
+# Ticks of each CPU since boot, on one line: from its LAPIC, or, the first interrupt, the HPET
 ticks() {
 	awk '/LOC:|^ *0:/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) sum[i] += $i; if (i > last) last = i }
 		END { for (i = 2; i < last; i++) printf "%s ", sum[i]; print "" }' /proc/interrupts

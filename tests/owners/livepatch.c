@@ -11,7 +11,7 @@ static unsigned long calls;
 module_param(calls, ulong, 0444);
 MODULE_PARM_DESC(calls, "of the function that replaces apic_timer_forward()");
 
-/* Does what the one it replaces does, if slowly. */
+/* Do the same as the replaced function, but slowly. */
 static u64 forward(struct apic_timer_list *timer, u64 now, u64 period)
 {
 	u64 n = 0;

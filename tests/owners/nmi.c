@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_nmi: sends NMIs to all CPUs, and calls for a timer in them, which
- * has to be refused.
+ * apic_timer_nmi: sends NMIs to all CPUs, and makes timer calls in them, which must be rejected.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
@@ -63,7 +62,7 @@ static int __init nmi_init(void)
 		usleep_range(20, 40);
 	}
 	cpus_read_unlock();
-	/* One that is under way now would be nobody's. */
+	/* An NMI still in flight would have no handler. */
 	msleep(100);
 	unregister_nmi_handler(NMI_LOCAL, "apic_timer_nmi");
 	return atomic_read(&wrong) ? -EBADE : 0;

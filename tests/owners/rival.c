@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_rival: one more clock event device for a CPU, better than any
- * other by its rating. Its events are seen to by a thread of another CPU, which
- * looks at the clock now and then and interrupts.
+ * apic_timer_rival: one more clock event device for a CPU, with a higher rating than any other. A
+ * thread on another CPU handles its events: it reads the clock now and then and sends an
+ * interrupt.
  */
 #include <linux/clockchips.h>
 #include <linux/cpuhotplug.h>
@@ -60,7 +60,7 @@ static struct clock_event_device rival = {
 	.set_state_shutdown = set_stopped,
 };
 
-/* On its CPU, by an interrupt that has no registers for the tick to look at. */
+/* Runs on its CPU, in an interrupt without registers for the tick to read. */
 static void event(void *unused)
 {
 	static struct pt_regs none;
@@ -78,7 +78,7 @@ static void event(void *unused)
 static int watch(void *unused)
 {
 	while (!kthread_should_stop()) {
-		/* Failing as the last interrupt is on its way is as good. */
+		/* Failure because the last interrupt is still in flight is fine. */
 		if (READ_ONCE(due) <= ktime_get_ns())
 			smp_call_function_single_async(cpu, &kick);
 		usleep_range(50, 100);
@@ -102,8 +102,8 @@ static void add(void *unused)
 static enum cpuhp_state state;
 
 /*
- * Whether the kernel may broadcast by the LAPIC's device of the CPU, once that
- * isn't its tick's: it would not give it back.
+ * Set whether the kernel may broadcast by the CPU's LAPIC device once that is not its tick device:
+ * the kernel would not return it.
  */
 static void let_broadcast(bool let)
 {
@@ -117,7 +117,7 @@ static void let_broadcast(bool let)
 		.irq = -1,
 	};
 	clockevents_register_device(&probe);
-	/* It is the first, so before it is the head of the list. */
+	/* It is the first, so the list head is before it. */
 	list_for_each_entry(device, probe.list.prev, list) {
 		if (device == &probe || !str_has_prefix(device->name, "lapic") ||
 		    !cpumask_equal(device->cpumask, cpumask_of(cpu)))

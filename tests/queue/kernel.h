@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/core/lib/queue.c wants of the kernel, for a process.
+ * The parts of the kernel that module/core/lib/queue.c needs, for a process.
  */
 #ifndef _APIC_TIMER_QUEUE_KERNEL_H
 #define _APIC_TIMER_QUEUE_KERNEL_H
@@ -49,7 +49,7 @@ struct rb_node {
 	struct rb_node *parent, *rb_right, *rb_left;
 };
 
-/* A colour takes the lowest bit of the parent's address in the kernel; here, too. */
+/* As in the kernel, the colour is the lowest bit of the parent's address. */
 struct rb_root {
 	struct rb_node *rb_node;
 };

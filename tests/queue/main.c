@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What operations on the queue take while its lock is held and interrupts are
- * off, in a process on the CPU that this runs on: module/core/lib/queue.c as it is, with
- * all that it touches thrown out of the caches before each operation.
+ * Measure operations on the queue that run with its lock held and interrupts off, in a process on
+ * the current CPU: module/core/lib/queue.c, unmodified, with all the memory that it touches
+ * flushed from the caches before each operation.
  *
  * Usage: time [TIMERS]: ns, with cold caches, up to TIMERS pending
  *        count [TIMERS]: timers and cache lines touched, whatever the machine
  *
- * Each timer that an operation comes to may be a cache miss, of which each has
- * to be waited for before the next is known. One takes 60 to 150 ns.
+ * Each timer that an operation touches may be a cache miss, which must complete before the next is
+ * known. One takes 60 to 150 ns.
  */
 #include <cpuid.h>
 #include <sched.h>
@@ -25,7 +25,7 @@
 #define LINE	64
 #define HUGE	(2UL << 20)
 
-/* That of a CPU, and that of another to which timers migrate. */
+/* The queue of a CPU, and that of another to which timers migrate. */
 static struct apic_timer_queue queues[2] __aligned(LINE);
 #define queue		queues[0]
 static struct apic_timer_list *timers;
@@ -86,7 +86,7 @@ static void touch(const void *address, size_t size)
 	}
 }
 
-/* What -fsanitize=thread calls, without its library. */
+/* Functions called by -fsanitize=thread, without its library. */
 #define TOUCH(n)							\
 	void __tsan_read##n(void *address) { touch(address, n); }	\
 	void __tsan_write##n(void *address) { touch(address, n); }
@@ -139,7 +139,7 @@ static void get_ready(void)
 #else
 static bool has_clflushopt;
 
-/* CLFLUSHOPT does not wait for the one before it: on a Xeon that is all of the time. */
+/* CLFLUSHOPT does not wait for the previous one: on a Xeon that is all of the time. */
 static __attribute__((target("clflushopt"))) void
 flush_at_once(const char *at, const char *end)
 {
@@ -216,7 +216,7 @@ static const char * const order_names[ORDERS] = {
 
 #define FAR	BIT(40)
 
-/* Timer number @i of those that are added in some order. */
+/* Return the moment of timer number @i in an order of addition. */
 static u64 moment(enum order order, u64 i)
 {
 	switch (order) {
@@ -249,7 +249,7 @@ static struct apic_timer_list *any(void)
 	return timer;
 }
 
-/* Timers' data says whether they are pending. */
+/* A timer's data says whether it is pending. */
 static void add_to(struct apic_timer_queue *to, struct apic_timer_list *timer)
 {
 	ops_add(to, timer);
@@ -267,7 +267,7 @@ static void gone(struct apic_timer_list *timer)
 	free_timers[n_free++] = timer;
 }
 
-/* @n pending, none of them in their memory's order, shared out among @n_queues. */
+/* Queue @n timers, not in order of their memory, spread over @n_queues. */
 static void fill(unsigned long n, enum order order, unsigned int n_queues)
 {
 	unsigned long i;
@@ -322,7 +322,7 @@ static void print(unsigned long n, enum order order, const char *what,
 	fflush(stdout);
 }
 
-/* It comes to all timers. */
+/* A shift touches all timers. */
 #define SHIFTS	5
 
 static void round_of(unsigned long n, enum order order, unsigned long size)
@@ -374,7 +374,7 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 	}
 	print(n, order, "delete head", samples, size);
 
-	/* A watchdog that is kicked: the timers are arrivals, or sorted since long. */
+	/* A watchdog that is kicked: the timers are arrivals, or sorted long ago. */
 	for (i = 0; i < size; i++) {
 		timer = any();
 		samples[i] = MEASURE(ops_modify(&queue, timer,
@@ -382,7 +382,7 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 	}
 	print(n, order, "modify", samples, size);
 
-	/* The next head is one of as many arrivals as there can be. */
+	/* The next head is one of the maximum number of arrivals. */
 	for (i = 0; i < 33; i++)
 		add(take(i ? 1 + random_u64() % FAR / 4 : 0));
 	for (i = 0; i < size; i++) {
@@ -399,7 +399,7 @@ static void round_of(unsigned long n, enum order order, unsigned long size)
 	apic_timer_queue_walk_end(&queue, &cursor);
 	print(n, order, "look", samples, i);
 
-	/* The timers that go are not missed: the queue is filled anew. */
+	/* Removed timers do not matter: the queue is filled anew. */
 	for (i = 0; i < 32; i++)
 		add(take(moment(order, number++)));
 	apic_timer_queue_cursor_init(&cursor);
@@ -454,7 +454,7 @@ int main(int argc, char **argv)
 	      );
 	for (n = 100; n <= most; n *= n == 100 ? 100 : 10) {
 		n_timers = n + 200;
-		/* On large pages, as the kernel's memory is. */
+		/* On large pages, like the kernel's memory. */
 		timers = mmap(NULL, n_timers * sizeof(*timers) + HUGE,
 			      PROT_READ | PROT_WRITE, MAP_PRIVATE |
 			      MAP_ANONYMOUS, -1, 0);
@@ -472,7 +472,7 @@ int main(int argc, char **argv)
 #endif
 			round_of(n, order, size);
 		}
-		/* What is left over goes with the process. */
+		/* The process's end frees the rest. */
 		free(free_timers);
 	}
 	return 0;

@@ -11,7 +11,7 @@ void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 	apic_timer_queue_del(queue, timer);
 }
 
-/* As mod_apic_timer() does to a timer that is pending. */
+/* Like mod_apic_timer() of a pending timer. */
 void ops_modify(struct apic_timer_queue *queue, struct apic_timer_list *timer,
 		u64 expires)
 {
@@ -20,13 +20,13 @@ void ops_modify(struct apic_timer_queue *queue, struct apic_timer_list *timer,
 	apic_timer_queue_add(queue, timer);
 }
 
-/* As make_room() of drain.c does. */
+/* Like make_room() of drain.c. */
 void ops_make_room(struct apic_timer_queue *to)
 {
 	apic_timer_queue_make_room(to);
 }
 
-/* As migrate_head() of drain.c does then. Between the two locks interrupts stay off. */
+/* Like the following migrate_head() of drain.c. Between the two locks interrupts stay off. */
 void ops_migrate(struct apic_timer_queue *from, struct apic_timer_queue *to)
 {
 	struct apic_timer_list *timer = from->first;
@@ -35,7 +35,7 @@ void ops_migrate(struct apic_timer_queue *from, struct apic_timer_queue *to)
 	apic_timer_queue_add(to, timer);
 }
 
-/* As apic_timer_base_snapshot() does. */
+/* Like apic_timer_base_snapshot(). */
 bool ops_look(struct apic_timer_queue *queue,
 	      struct apic_timer_queue_cursor *cursor)
 {
@@ -53,7 +53,7 @@ bool ops_look(struct apic_timer_queue *queue,
 	return more;
 }
 
-/* As cancel() of drain.c does. */
+/* Like cancel() of drain.c. */
 bool ops_cancel(struct apic_timer_queue *queue,
 		struct apic_timer_queue_cursor *cursor)
 {
@@ -69,8 +69,8 @@ bool ops_cancel(struct apic_timer_queue *queue,
 }
 
 /*
- * As after a sleep from which the TSC has come back with another value; by nothing,
- * so that what is measured next is not changed.
+ * Like after a sleep in which the TSC's value has changed; by 0, so that later measurements are
+ * not affected.
  */
 void ops_shift(struct apic_timer_queue *queue)
 {

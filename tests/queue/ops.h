@@ -5,8 +5,8 @@
 #include "lib/queue.h"
 
 /*
- * What is done to a queue with its lock held, from lock to unlock: a file of its
- * own, so that all memory that it touches can be counted.
+ * Operations on a queue with its lock held, from lock to unlock: in a separate file, so that all
+ * the memory that they touch can be counted.
  */
 bool ops_add(struct apic_timer_queue *queue, struct apic_timer_list *timer);
 void ops_del(struct apic_timer_queue *queue, struct apic_timer_list *timer);

@@ -28,7 +28,7 @@ static void set_black(struct rb_node *node, bool is)
 	node->parent = (struct rb_node *)((uintptr_t)parent(node) | is);
 }
 
-/* Let @new be where @old was below its parent. */
+/* Put @new in @old's place below its parent. */
 static void change_child(struct rb_root *root, struct rb_node *old,
 			 struct rb_node *new)
 {
@@ -92,7 +92,7 @@ void rb_insert_color(struct rb_node *node, struct rb_root *root)
 		set_black(node, true);
 }
 
-/* A black node is missing on one side below @up. */
+/* Repair the tree where a black node is missing on one side below @up. */
 static void erase_color(struct rb_root *root, struct rb_node *node,
 			struct rb_node *up)
 {

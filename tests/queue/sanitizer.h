@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a compiler calls with -fsanitize=thread: before each access to memory, at
- * the beginning and the end of each function, and once at the start.
+ * Functions that a compiler calls with -fsanitize=thread: before each access to memory, at the
+ * start and the end of each function, and once at startup.
  */
 #ifndef _APIC_TIMER_QUEUE_SANITIZER_H
 #define _APIC_TIMER_QUEUE_SANITIZER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A handler that looks at the TSC with its first instruction, before the CPU
- * has finished what came before, and then reads its data.
+ * A handler that reads the TSC with its first instruction, before the CPU has finished earlier
+ * ones, and then reads its data.
  */
 	.section .text.handler, "ax", @progbits
 	.balign	4096

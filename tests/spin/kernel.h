@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/core/timers/{dispatch.c,calibrate.c,probe.S} and hw/spin.h need of the kernel,
- * for a process.
- * Included before everything else; the kernel's headers are empty files.
+ * The parts of the kernel that module/core/timers/{dispatch.c,calibrate.c,probe.S} and hw/spin.h
+ * need, for a process. Included before everything else; the kernel's headers are empty files.
  */
 #ifndef _APIC_TIMER_SPIN_KERNEL_H
 #define _APIC_TIMER_SPIN_KERNEL_H
@@ -32,7 +31,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef int32_t s32;
-/* As the kernel has them, for %llu */
+/* As in the kernel, for %llu */
 typedef unsigned long long u64;
 typedef long long s64;
 
@@ -73,7 +72,7 @@ typedef long long s64;
 /* No timer here chooses a quantile. */
 #define APIC_TIMER_COVER_MASK	0x0018U
 
-/* One CPU, and nothing comes between: what does makes an expiry late. */
+/* One CPU, without interference: interference makes an expiry late. */
 #define DEFINE_PER_CPU(type, name)	type name
 #define DECLARE_PER_CPU(type, name)	extern type name
 #define this_cpu_ptr(pointer)	(pointer)
@@ -99,7 +98,7 @@ struct kernel_param_ops;
 #define pr_warn(...)		fprintf(stderr, __VA_ARGS__)
 #define pr_warn_once		pr_warn
 
-/* Work that is done at once */
+/* Work that runs immediately */
 struct irq_work {
 	void (*function)(struct irq_work *work);
 };
@@ -129,14 +128,14 @@ static inline u64 rdtsc(void)
 	return (u64)high << 32 | low;
 }
 
-/* As rdtsc_ordered() is on today's CPUs. */
+/* Like rdtsc_ordered() on today's CPUs. */
 static inline u64 apic_timer_tsc_now(void)
 {
 	asm volatile("lfence" : : : "memory");
 	return rdtsc();
 }
 
-/* No expiry is ever so late that it is of interest. */
+/* No expiry is late enough to matter. */
 static inline u64 apic_timer_ns_to_tsc(u64 ns)
 {
 	return S64_MAX;

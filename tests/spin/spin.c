@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The dispatch of an expiry, on the CPU that this runs on: module/core/timers/dispatch.c
- * itself, which spins and calls, and calibrate.c, which measures the call. The handler's
- * code and data are in the caches or have been thrown out of them, and are
- * touched before the wait or not.
+ * Measure the dispatch of an expiry on the current CPU: module/core/timers/dispatch.c itself,
+ * which spins and calls, and calibrate.c, which measures the call. The handler's code and data are
+ * in the caches or flushed from them, and are touched before the wait or not.
  *
  * Usage: spin [SHOTS]. Prints a table; all figures are TSC cycles. Fails when
  * a handler of mode exact has started early, or any was passed a moment that was
@@ -26,23 +25,23 @@ bool has_waitpkg, has_hypervisor;
 
 DEFINE_PER_CPU(struct apic_timer_stats, apic_timer_stats);
 
-/* Nothing is armed: nothing is to be learnt. */
+/* Nothing is programmed, so there is nothing to learn. */
 void apic_timer_lead_learn(enum apic_timer_cpu_state state, u64 latency) {}
 void apic_timer_lead_reset(void) {}
 void apic_timer_lead_set_cost(u64 exact, u64 plain) {}
 
-/* How far ahead an expiry is when its interrupt has come. */
+/* Distance of an expiry when its interrupt has arrived. */
 #define AHEAD	3000
-/* So often the watchdog has its turn: after that many expiries. */
+/* Number of expiries between runs of the watchdog. */
 #define WATCH	1000
 
 struct sample {
 	s64 start;	/* first instruction of the handler - expiry */
 	s64 data;	/* its data read - expiry */
-	s64 now;	/* what the handler was passed - its first instruction */
+	s64 now;	/* the handler's argument - its first instruction */
 };
 
-/* A page of its own for each: nothing else brings them in. */
+/* A separate page for each, so that no other access loads them. */
 static u64 *cold;
 
 u64 began, value, got;
@@ -58,8 +57,8 @@ struct way {
 };
 
 /*
- * The module always touches both. This does without, for comparison; nothing is
- * taken off, for it is another call than the one that was measured.
+ * The module always touches both. This does not, for comparison; nothing is subtracted, because
+ * the call differs from the measured one.
  */
 static noinline struct sample shoot_by_hand(const struct way *way)
 {
@@ -120,7 +119,7 @@ static void print(const char *name, s64 *errors, long shots)
 	       (long)errors[shots - 1]);
 }
 
-/* Return: how many were early, or were passed a moment yet to come. */
+/* Return: the number that were early, or got a moment in the future. */
 static long row(const struct way *way, long shots, s64 *start, s64 *data)
 {
 	long i, wrong = 0;

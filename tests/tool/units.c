@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parts of apic-timer alone, for test_units.py: what they make of what is on
- * standard input or among the arguments.
+ * Parts of apic-timer alone, for test_units.py: they process standard input or the arguments.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +71,7 @@ static void cpulist(const char *list)
 	putchar('\n');
 }
 
-/* Blocks as the definitions have them: RC5 as two words, DES as 64 bits */
+/* Blocks as in the definitions: RC5 as two words, DES as 64 bits */
 static void encrypt(int count, char **arguments)
 {
 	uint32_t key[4] = {}, block[2];

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * asleep HOW MS - wait for a moment MS ahead, and say how that ended.
+ * asleep HOW MS - wait for a moment MS ahead, and print the outcome.
  *
- * HOW: tsc, any (a sleep until a TSC value of this epoch, or of whichever), mono (until a
- * moment of CLOCK_MONOTONIC), read, readany (the file's timer, of this epoch or of
- * whichever), poll (the same by epoll), uring (a command of an io_uring, of this epoch),
- * disarmed, over (as mono; then what poll() says of a timer of this epoch that was disarmed
- * before, or whose expiry was read).
- * Says "HOW RESULT EPOCH EARLY SOON": 0 or an error, the epoch's number now, whether the
- * moment had not come yet, and whether it was more than a second away by CLOCK_MONOTONIC,
- * which stands still while the machine sleeps and has no epochs.
+ * HOW: tsc, any (a sleep until a TSC value of this epoch, or of any), mono (until a moment of
+ * CLOCK_MONOTONIC), read, readany (the file's timer, of this epoch or of any), poll (the same by
+ * epoll), uring (a command of an io_uring, of this epoch), disarmed, over (like mono; then
+ * poll()'s result for a timer of this epoch that was disarmed before, or whose expiry was read).
+ * Prints "HOW RESULT EPOCH EARLY SOON": 0 or an error, the current epoch's number, whether the
+ * moment was still ahead, and whether it was more than a second away by CLOCK_MONOTONIC, which
+ * stands still while the machine sleeps and has no epochs.
  */
 #include "errors.h"
 #include "start.h"
@@ -20,7 +19,7 @@
 #define NR_EPOLL_CREATE1	291
 #define NR_URING_SETUP		425
 #define NR_URING_ENTER		426
-/* ns that a clock which does not run on the TSC may be off. */
+/* ns by which a clock that does not run on the TSC may be off. */
 #define SLACK			1000000
 
 static long map(long fd, long at)
@@ -29,7 +28,7 @@ static long map(long fd, long at)
 			  1 /* MAP_SHARED */, fd, at);
 }
 
-/* The result of a command that has the io_uring for itself; another error. */
+/* Return the result of a single command of an io_uring, or another error. */
 static long by_uring(int fd, uint64_t when, uint32_t epoch)
 {
 	/* struct io_uring_params: 10 words, then the offsets of both rings, 10 words each */
@@ -65,7 +64,7 @@ static long by_uring(int fd, uint64_t when, uint32_t epoch)
 	return *(volatile int32_t *)(cq + parameters[25] + 8);
 }
 
-/* Wait until read() has something to say, or fails. */
+/* Wait until read() would return a result or fail. */
 static long by_epoll(int fd)
 {
 	uint8_t event[12] = { 1 /* EPOLLIN */ };
@@ -83,7 +82,7 @@ static long by_epoll(int fd)
 	return ret < 0 ? ret : 0;
 }
 
-/* Events of a timer of this epoch, when nothing is armed any more and the moment has come. */
+/* Return the events of a timer of this epoch, after it was disarmed and the moment has passed. */
 static long by_nothing(int fd, struct apic_timer_arm *arm, struct apic_timer_sleep *sleep)
 {
 	struct { int fd; short events, revents; } polled = { .fd = fd, .events = 1 /* POLLIN */ };
@@ -133,7 +132,7 @@ int run(int argc, char **argv)
 	if (ret)
 		return 1;
 	when = at_readtsc() + at_ns_to_tsc(&at, number(argv[2]) * 1000000);
-	/* The TSC may not be what the kernel's clock runs on. */
+	/* The kernel's clock may not run on the TSC. */
 	sys(NR_CLOCK_GETTIME, 1 /* CLOCK_MONOTONIC */, &time, 0, 0);
 	ns = (uint64_t)time.s * 1000000000 + (uint64_t)time.ns + number(argv[2]) * 1000000;
 	sleep.expires = mono ? ns : when;
@@ -163,7 +162,7 @@ int run(int argc, char **argv)
 	say(" ");
 	say_number((long)at.page->epoch);
 	say(" ");
-	/* A timer that a new epoch has moved has another TSC value than it was armed for. */
+	/* A timer shifted by a new epoch has another TSC value than it was armed for. */
 	sys(NR_CLOCK_GETTIME, 1, &time, 0, 0);
 	now = (uint64_t)time.s * 1000000000 + (uint64_t)time.ns;
 	say_number(mono ? now < ns - SLACK : at.page->epoch == at.epoch && at_readtsc() < when);

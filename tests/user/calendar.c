@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * calendar FILE CYCLES [UNIT EVERY [SWITCHES SEED]] - run a calendar, and what happens to it.
+ * calendar FILE CYCLES [UNIT EVERY [SWITCHES SEED]] - run a calendar, and record its events.
  *
- * Each user unit is a process, which works for six tenths of each budget; UNIT works for
- * ever in each EVERYth of its windows. Standard output gets the receipts; file descriptor
- * 3 four u64 for each overrun of UNIT: the window's end, the last TSC that the process
- * read before it was stopped, the first afterwards, and the start of the window in which
- * that was; file descriptor 4 four u64 for the start and each switch: 0, the moment, the
- * table, the length of its major cycle in ns. Lines for people are on standard error.
+ * Each user unit is a process that works for six tenths of each budget; UNIT never ends its work
+ * in each EVERYth of its windows. Standard output gets the receipts. File descriptor 3 gets four
+ * u64 for each overrun of UNIT: the window's end, the last TSC that the process read before it was
+ * stopped, the first one afterwards, and the start of the window in which that was. File
+ * descriptor 4 gets four u64 for the start and each switch: 0, the moment, the table, the length
+ * of its major cycle in ns. Lines for people are on standard error.
  */
 #include "apic_calendar_file.h"
 #include "apic_calendar_user.h"
@@ -21,7 +21,7 @@
 #define MAX_TEXT		65536
 #define MAX_BREAKS		4096
 
-/* What processes tell each other. */
+/* Memory shared by the processes. */
 struct shared {
 	volatile uint32_t ready;
 	volatile uint32_t breaks;
@@ -77,7 +77,7 @@ static void sleep_ms(long ms)
 	sys(NR_NANOSLEEP, spec, 0, 0, 0);
 }
 
-/* Work until something has stopped us for longer than any interrupt takes. */
+/* Work until this process was stopped for longer than any interrupt takes. */
 static void overrun(struct at_calendar *calendar)
 {
 	uint64_t timeout = calendar->wait.timeout, last = at_readtsc(), now;
@@ -137,7 +137,7 @@ static void told(uint64_t when, uint32_t table)
 	put(4, line, sizeof(line));
 }
 
-/* Read what there is; return the last cycle seen. */
+/* Read all receipts; return the last cycle seen. */
 static uint64_t drain(struct at_calendar *calendar)
 {
 	uint64_t cycle = 0;
@@ -231,7 +231,7 @@ int run(int argc, char **argv)
 				told(start.when, start.table);
 		}
 	}
-	/* A switch may be under way. */
+	/* A switch may be in progress. */
 	while ((ret = at_calendar_call(&calendar, APIC_CALENDAR_STOP, &stop)) == -16)
 		sleep_ms(1);
 	if (ret)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * clocks NAME COUNT: what reading a clock costs a program.
+ * clocks NAME COUNT: print the cost of reading a clock in a program.
  *
- * Prints the TSC cycles that COUNT reads have taken, less those of as many loops with
- * nothing in them. NAME is rdtsc, lfence_rdtsc, rdtscp, gettimeofday, time,
- * monotonic, realtime, raw, coarse, tai (by the vDSO), syscall (clock_gettime of
- * CLOCK_MONOTONIC as a system call), or getppid, the least system call there is.
+ * Prints the TSC cycles of COUNT reads, minus those of the same number of empty loops. NAME is
+ * rdtsc, lfence_rdtsc, rdtscp, gettimeofday, time, monotonic, realtime, raw, coarse, tai (by the
+ * vDSO), syscall (clock_gettime of CLOCK_MONOTONIC as a system call), or getppid, the cheapest
+ * system call.
  */
 #include "start.h"
 
@@ -18,7 +18,7 @@ typedef int gettimeofday_t(void *time, void *zone);
 static clock_gettime_t *vdso_clock_gettime;
 static gettimeofday_t *vdso_gettimeofday;
 
-/* What is needed of <elf.h>, which the kernel's compiler comes without. */
+/* The needed part of <elf.h>, which the kernel's compiler lacks. */
 struct elf_file {
 	unsigned char ident[16];
 	uint16_t type, machine;

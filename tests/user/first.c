@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * first BITS - what a program may do, for one of 32 bits too: "ok", or what is wrong.
+ * first BITS - check what a program may do, also with 32 bits: "ok", or the fault.
  */
 #include "start.h"
 
@@ -49,7 +49,7 @@ int run(int argc, char **argv)
 	ret = sys(NR_READ, at.fd, &expired, sizeof(expired), 0);
 	if (ret != sizeof(expired) || expired < 5 || expired > 7)
 		return wrong("expirations", (long)expired);
-	/* A moment stays where it is when the page is rewritten: NTP steers by some ns. */
+	/* A moment does not change when the page is rewritten: NTP steers by some ns. */
 	for (i = 0; i < 20 && at.page->flags & APIC_TIMER_TSC_IS_CLOCK; i++) {
 		when = at_readtsc();
 		mono = at_tsc_to_mono(&at, when);

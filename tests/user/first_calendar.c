@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * first_calendar BITS - a unit of a calendar, in a program of 32 bits too: "ok", or what is
- * wrong.
+ * first_calendar BITS - check a unit of a calendar, also in a 32-bit program: "ok", or the fault.
  */
 #include "apic_calendar_user.h"
 #include "errors.h"
@@ -52,7 +51,7 @@ int run(int argc, char **argv)
 	ret = at_calendar_call(&calendar, APIC_CALENDAR_QUERY, &query);
 	if (ret || query.share != 90 || !query.tsc_khz)
 		return wrong("query", ret);
-	/* What is wrong is named. */
+	/* The fault is named. */
 	entry.budget = 1;
 	ret = at_calendar_call(&calendar, APIC_CALENDAR_LOAD, &load);
 	if (ret != -EINVAL || load.reason != APIC_CALENDAR_BAD_BUDGET || load.bad)

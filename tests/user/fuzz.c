@@ -2,10 +2,10 @@
 /*
  * fuzz COUNT SEED - random commands and arguments for /dev/apic_timer.
  *
- * A small model knows what must not succeed: an unknown command, flag or clock, a size
- * that is too small, something behind a structure, a bad pointer. It knows of each
- * successful sleep that it must not be early, and of each read() that it has something.
- * Anything else may fail, with one of the errors that are documented.
+ * A small model knows what must not succeed: an unknown command, flag or clock, a size that is too
+ * small, something after a structure, a bad pointer. It knows that a successful sleep must not be
+ * early, and that each successful read() returns something. Anything else may fail, with one of
+ * the documented errors.
  */
 #include "errors.h"
 #include "random.h"
@@ -21,14 +21,14 @@ static union {
 	uint64_t any[16];
 } a;
 
-/* Mostly something near, now and then anything. */
+/* Mostly a near moment, now and then any. */
 static uint64_t moment(void)
 {
 	switch (below(8)) {
 	case 0:
 		return 0;
 	case 1:
-		return any() & any() & any();	/* has passed, mostly */
+		return any() & any() & any();	/* mostly in the past */
 	default:
 		return at_readtsc() + below(200000);
 	}
@@ -74,7 +74,7 @@ static int sleeps(struct at *at, uint64_t n)
 	clock = below(8) ? 0 : below(5);
 	budget = below(4) ? below(60000) : 0;
 	expires = clock ? 1 : moment();
-	/* It might be a minute ahead. */
+	/* The moment might be a minute ahead. */
 	if (expires > at_readtsc() + 1000000)
 		expires = at_readtsc();
 	a.sleep.size = size;
@@ -91,7 +91,7 @@ static int sleeps(struct at *at, uint64_t n)
 	if (!allowed(ret) || (must_fail && !ret))
 		return bad("sleep", n, ret);
 	if (!ret && !clock) {
-		/* As far as the kernel goes. */
+		/* As far as the kernel waits. */
 		if (a.sleep.tsc != expires)
 			return bad("moment", n, 0);
 		if ((flags & APIC_TIMER_SLEEP_KERNEL_FINISH) == 0) {
@@ -145,7 +145,7 @@ static int others(struct at *at, uint64_t n)
 	case 0:
 		command = APIC_TIMER_ARM + 1 + (unsigned int)below(1000);
 		ret = sys(AT_NR_IOCTL, at->fd, command, &a, 0);
-		/* Some are of every file: FIOCLEX and the like. They are below. */
+		/* Some apply to every file: FIOCLEX and the like. They are below. */
 		return ret == -ENOTTY ? 0 : bad("unknown command", n, ret);
 	case 1:
 		ret = sys(AT_NR_IOCTL, at->fd, APIC_TIMER_QUERY + below(3), any() | 1ULL << 62, 0);
@@ -156,7 +156,7 @@ static int others(struct at *at, uint64_t n)
 		ret = sys(AT_NR_IOCTL, at->fd, APIC_TIMER_QUERY, &a, 0);
 		return allowed(ret) ? 0 : bad("query", n, ret);
 	default:
-		/* Page and ring may be looked at, and nothing else. */
+		/* Page and ring may be read, and nothing else. */
 		ret = at_syscall(AT_NR_MMAP, 0, (long)(below(20) * 4096), (long)below(8), 1, at->fd,
 				 (long)(below(2) ? below(3) * 4096 : APIC_TIMER_RING_OFFSET));
 		if (ret < 0 && ret > -4096)
@@ -196,7 +196,7 @@ int run(int argc, char **argv)
 			failed = reads(at, n);
 			break;
 		case 4:
-			/* Close, with what is armed. */
+			/* Close, with armed timers. */
 			if (below(16))
 				break;
 			at_close(at);

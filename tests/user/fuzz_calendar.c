@@ -2,12 +2,12 @@
 /*
  * fuzz_calendar COUNT SEED CPUS [others] - random commands for /dev/apic_calendar.
  *
- * A model knows which tables and units each calendar has, which unit is this thread's, and
- * whether it runs; so it knows of nearly each command whether it must succeed, or the error
- * that it must fail with. What the model has no opinion about may fail with one of the
- * documented errors. Priorities, counters and receipts are looked at, too.
+ * A model knows which tables and units each calendar has, which unit is this thread's, and whether
+ * it runs. For nearly every command it therefore knows whether the command must succeed, or with
+ * which error it must fail. Otherwise a command may fail with one of the documented errors.
+ * Priorities, counters and receipts are checked, too.
  *
- * others: there are other programs, which may have any CPU
+ * others: other programs run, which may use any CPU
  */
 #include "apic_calendar_user.h"
 #include "errors.h"
@@ -19,7 +19,7 @@
 #define NR_GETPID		39
 #define NR_SCHED_GETSCHEDULER	145
 #define SCHED_FIFO		1
-#define SCHED_RESET_ON_FORK	0x40000000	/* units have it, too */
+#define SCHED_RESET_ON_FORK	0x40000000	/* units have it too */
 #define CALENDARS		3
 #define UNITS			6
 #define ENTRIES			8
@@ -35,8 +35,8 @@ struct model {
 	struct apic_calendar_unit units[UNITS];
 	enum running running;
 	int bound;			/* number of our unit, -1: none */
-	uint64_t run[UNITS];		/* counters as they were */
-	uint64_t next;			/* number of the next receipt, at least */
+	uint64_t run[UNITS];		/* earlier values of the counters */
+	uint64_t next;			/* minimum number of the next receipt */
 };
 
 static uint32_t cpus, pid;
@@ -82,7 +82,7 @@ static int opens(struct model *m)
 	return m->fd < 0;
 }
 
-/* Whether another calendar of ours may have a CPU of this one. */
+/* Whether another calendar of ours may use a CPU of this one. */
 static int contended(const struct model *m)
 {
 	const struct model *o;
@@ -129,14 +129,14 @@ static void make_unit(struct apic_calendar_unit *unit, uint32_t n)
 		name_of(unit->function, "toil");
 		break;
 	default:
-		/* Not one that would end us. */
+		/* Not one that would kill this process. */
 		unit->on_overrun = below(2) ? APIC_CALENDAR_PARK :
 				   below(2) ? APIC_CALENDAR_SKIP : APIC_CALENDAR_SIGNAL;
 		unit->signal = unit->on_overrun == APIC_CALENDAR_SIGNAL ? SIGCHLD : 0;
 	}
 }
 
-/* A table that is right, or one that has one thing wrong. */
+/* Load a correct table, or one with a single fault. */
 static int loads(struct model *m)
 {
 	static struct apic_calendar_entry entries[ENTRIES];
@@ -207,7 +207,7 @@ static int loads(struct model *m)
 		reason = APIC_CALENDAR_BAD_NAME;
 		break;
 	case 8:
-		/* What is no array of entries. */
+		/* Not an array of entries. */
 		a.load.entries = any() | 1ULL << 62;
 		break;
 	case 9:
@@ -220,7 +220,7 @@ static int loads(struct model *m)
 	ret = call(m, APIC_CALENDAR_LOAD, sizeof(a.load));
 	if (wrong == 8 && ret == -EFAULT)
 		return 0;
-	/* A count that is wrong is seen before there is none too many. */
+	/* A wrong count is noticed before too many tables. */
 	if (m->n_tables == APIC_CALENDAR_TABLES && reason != APIC_CALENDAR_BAD_COUNT)
 		return ret == -ENOSPC ? 0 : bad("load, too many", ret);
 	if (reason) {
@@ -229,7 +229,7 @@ static int loads(struct model *m)
 		say_number((long)a.load.reason);
 		return bad(" load, wrong", (long)reason);
 	}
-	/* CPUs may be too busy by it: no more than that. */
+	/* It may load CPUs too much, but nothing else. */
 	if (ret == -EINVAL && a.load.reason == APIC_CALENDAR_LOAD_SHARE)
 		return 0;
 	if (ret || a.load.table != m->n_tables)
@@ -242,7 +242,7 @@ static int loads(struct model *m)
 	return 0;
 }
 
-/* Bring what the model knows of a stop up to date. */
+/* Update the model's knowledge of a stop. */
 static int looks(struct model *m)
 {
 	struct apic_calendar_status *s = &a.status;
@@ -280,11 +280,11 @@ static int starts(struct model *m)
 	clear();
 	a.start.table = table;
 	if (mode == 0)
-		a.start.when = 1;		/* has passed */
+		a.start.when = 1;		/* in the past */
 	if (mode == 1)
 		a.start.clock = 3 + below(9);	/* none */
 	if (mode == 2)
-		a.start.epoch = 1000000;	/* another one */
+		a.start.epoch = 1000000;	/* a different one */
 	if (mode == 3)
 		a.start.when = 1ULL << 62;
 	ret = call(m, APIC_CALENDAR_START, sizeof(a.start));
@@ -296,7 +296,7 @@ static int starts(struct model *m)
 		return ret == -ETIME ? 0 : bad("start, past", ret);
 	if (ret == -EBUSY && (m->running != IDLE || contended(m) || others))
 		return 0;
-	/* It may have ended since the model has looked; so may one that has had its CPU. */
+	/* It may have ended since the model's check; so may one that has had its CPU. */
 	if (ret || m->running == RUNNING)
 		return bad("start", ret);
 	if (!a.start.when)
@@ -373,7 +373,7 @@ static int binds(struct model *m)
 		m->bound = -1;
 		return 0;
 	}
-	/* A thread has one unit, of whichever calendar. */
+	/* A thread has one unit, of any calendar. */
 	if (is_bound())
 		return ret == -EBUSY ? 0 : bad("bind, another unit", ret);
 	if (ret || !has_fifo())
@@ -484,7 +484,7 @@ static int closes(struct model *m)
 
 static int step(struct model *m)
 {
-	/* The model's IDLE and RUNNING are sure only after it has looked. */
+	/* The model's IDLE and RUNNING are certain only after a check. */
 	if (m->n_tables && looks(m))
 		return 1;
 	switch (below(16)) {
@@ -515,7 +515,7 @@ static int step(struct model *m)
 	}
 }
 
-/* Wakes whoever waits for what does not come. */
+/* Wake a thread that waits in vain. */
 static void alarm(int signal)
 {
 	(void)signal;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile HOW MS - what a thread and a softirq get of a CPU while others use /dev/apic_timer
- * as hard as it lets them.
+ * hostile HOW MS - measure a thread's and a softirq's share of a CPU while others use
+ * /dev/apic_timer as hard as permitted.
  *
- * Works for MS, then sends itself packets for MS, which a softirq delivers. Says "HOW SHARE
- * PACKETS": thousandths of the first time that the thread had, and packets that came in the
+ * Works for MS, then sends itself packets for MS, which a softirq delivers. Prints "HOW SHARE
+ * PACKETS": thousandths of the first period that the thread had, and packets that arrived in the
  * second. The same CPU, meanwhile:
  *
  *	alone	nothing
@@ -31,7 +31,7 @@
 #define TIMERS			250
 #define READERS			100
 #define MS			1000000ULL	/* TSC cycles in virtual time */
-/* A longer distance between two looks at the TSC was another one's time. */
+/* A longer distance between two reads of the TSC was used by others. */
 #define OWN			200
 
 struct shared {
@@ -71,7 +71,7 @@ static void timers(int again)
 	for (i = 0; i < TIMERS; i++)
 		files[i] = open_device();
 	for (;;) {
-		/* Arming all of them takes that long: each is a token. */
+		/* Arming all of them takes that long: each takes a token. */
 		when = at_readtsc() + 20 * MS;
 		for (i = 0; i < TIMERS; i++)
 			arm(files[i], when, again ? 0 : 1);
@@ -97,7 +97,7 @@ static void readers(void)
 	shared->ready = 1;
 	while (shared->ready)
 		pause_us(1000);
-	/* Readers that a signal has woken are in the queue until they have run. */
+	/* Readers woken by a signal stay queued until they have run. */
 	arm(fd, 0, 0);
 	for (;;)
 		pause_us(100000);
@@ -140,7 +140,7 @@ static void windows(void)
 	static struct at_calendar calendar;
 	uint64_t i;
 
-	/* 90 % of a CPU, with the gaps. */
+	/* 90 % of a CPU, including the gaps. */
 	for (i = 0; i < 12; i++)
 		entries[i] = (struct apic_calendar_entry) { .offset = 7000 * i, .budget = 5000 };
 	if (at_calendar_open(&calendar) ||

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * latency HOW COUNT MIN MAX SEED [WARM-UP] - how late a thread runs.
+ * latency HOW COUNT MIN MAX SEED [WARM-UP] - measure how late a thread runs.
  *
- * Sleeps COUNT times until a moment MIN to MAX ns ahead, and notes the TSC at its first
- * instruction after the moment, less the wanted one. Standard output gets these as s64,
- * in TSC cycles; file descriptor 3, if there is one, the cycles waited on the TSC
- * each time.
+ * Sleeps COUNT times until a moment MIN to MAX ns ahead, and records the TSC at its first
+ * instruction after the moment, minus the desired one. Standard output gets these as s64, in TSC
+ * cycles; file descriptor 3, if open, the cycles waited on the TSC each time.
  *
  * HOW: device (the library finishes), nofence, kernel (the kernel finishes), monotonic
  * (the device, a moment of that clock); nanosleep, timerfd (both absolute), sleepspin
@@ -37,7 +36,7 @@ static struct spec spec_of(uint64_t ns)
 	return (struct spec) { (long)(ns / 1000000000), (long)(ns % 1000000000) };
 }
 
-/* Where the time of the kernel's clock is. */
+/* Sleep until a time of the kernel's clock. */
 static long sleep_by_clock(uint64_t ns, uint64_t *tsc)
 {
 	struct spec spec = spec_of(ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ports - access ports in each way that there is: a sequence that a spy has to see.
- * Nothing answers at 0x80 but the chipset, and nobody minds.
+ * ports - access ports in each possible way, in a sequence that the plug-in must record. At 0x80
+ * only the chipset answers, and the accesses do no harm.
  */
 #include "start.h"
 

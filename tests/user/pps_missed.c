@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pps_missed - wait for a pulse that /dev/pps-gen0 could not make, and say what it reported:
- * "event EVENT SEQUENCE", see <linux/pps_gen.h>.
+ * pps_missed - wait for a pulse that /dev/pps-gen0 could not make, and print its report: "event
+ * EVENT SEQUENCE", see <linux/pps_gen.h>.
  */
 #include "start.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * preloaded CASE - what a program is used to of clock_nanosleep() and timerfd: "ok", or what
- * is wrong. With libc; the same by the preload library and without it.
+ * preloaded CASE - check that clock_nanosleep() and timerfd behave as programs expect: "ok", or
+ * the fault. With libc; both with and without the preload library.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,7 +52,7 @@ static void interrupt(int number)
 	sleep_until(in(10));
 }
 
-/* signal() asks for restarts, which a sleep until a moment does not have. */
+/* signal() requests restarts, which do not apply to a sleep until a moment. */
 static int ends_by_signal(void)
 {
 	struct itimerval soon = { .it_value.tv_usec = 100000 };
@@ -70,7 +70,7 @@ static int ends_by_signal(void)
 	return 0;
 }
 
-/* Moments of after the end of the clock don't come. */
+/* Moments after the end of the clock do not come. */
 static int never_comes(void)
 {
 	static const time_t seconds[] = { LONG_MAX, 1L << 62, 20000000000L };
@@ -104,7 +104,7 @@ static int never_comes(void)
 
 #define FILES	32
 
-/* Close all files as programs do that become daemons, and open others. */
+/* Close all files, as a program does that becomes a daemon, and open others. */
 static void reopen(int by_range)
 {
 	int i;
@@ -137,7 +137,7 @@ static void *thread(void *unused)
 	return NULL;
 }
 
-/* Whatever a program has closed, its next files are its own. */
+/* Whatever a program has closed, its next files work as usual. */
 static int keeps_files(void)
 {
 	struct itimerspec new = { .it_value.tv_sec = 1000 };
@@ -196,7 +196,7 @@ static void *sets(void *unused)
 	return NULL;
 }
 
-/* A child of fork() has its timers, whatever another thread was at. */
+/* A child of fork() has its timers, in any state of the other threads. */
 static int forks(void)
 {
 	struct itimerspec now;
@@ -228,7 +228,7 @@ static void looks(int number)
 	handled++;
 }
 
-/* A signal's handler may ask for the timer that the thread is about to set. */
+/* A signal's handler may read the timer that the thread is about to set. */
 static int handler_asks(void)
 {
 	struct itimerval often = { { .tv_usec = 997 }, { .tv_usec = 997 } };

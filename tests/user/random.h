@@ -7,7 +7,7 @@
 
 static uint64_t random_state;
 
-/* Begin; equal seeds give equal numbers. */
+/* Begin a sequence; equal seeds give equal numbers. */
 static inline void random_seed(uint64_t seed)
 {
 	random_state = 88172645463325252ULL ^ seed * 0x9E3779B97F4A7C15ULL;

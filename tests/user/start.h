@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Programs without libc, for guests whose kernel's compiler has none: the beginning
- * of the process, system calls, and a little text.
+ * For programs without libc, in guests whose kernel's compiler has none: the start of the process,
+ * system calls, and a little text.
  */
 #ifndef START_H
 #define START_H
@@ -43,7 +43,7 @@ __asm__(".globl _start\n_start:\n\tmov %esp, %eax\n\tand $-16, %esp\n\tsub $12, 
 	"push %eax\n\tcall begin\n");
 #endif
 
-/* gcc turns loops into these. */
+/* gcc turns loops into calls of these. */
 __attribute__((used)) void *memset(void *to, int c, size_t n)
 {
 	char *p = to;
@@ -85,7 +85,7 @@ static inline void say(const char *text)
 	sys(NR_WRITE, 1, text, n, 0);
 }
 
-/* A number of 32 bits: 64 take a division that 32-bit programs have from a library. */
+/* Print a 32-bit number: 64 bits need a division that 32-bit programs get from a library. */
 static inline void say_number(long number)
 {
 	char text[12], *p = text + sizeof(text);
@@ -101,7 +101,7 @@ static inline void say_number(long number)
 	say(p);
 }
 
-/* Say what went wrong, with a result. Return: the exit status for that. */
+/* Print the fault, with a result. Return: the exit status for it. */
 static inline int wrong(const char *what, long ret)
 {
 	say(what);

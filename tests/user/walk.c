@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * walk NAME KIB LAPS [off|flush] - read a byte of each line of so much memory, so
- * often, and tell QEMU's plug-in "caches" when that begins and ends. With "flush" all
- * of it is flushed before the last lap.
+ * walk NAME KIB LAPS [off|flush] - read a byte of each line of KIB KiB of memory, LAPS times, and
+ * report the start and the end to QEMU's plug-in "caches". With "flush" all of it is flushed
+ * before the last lap.
  */
 #include "start.h"
 
@@ -19,7 +19,7 @@ static void tell(const char *text)
 		__asm__ volatile("outb %0, %1" : : "a"(*text), "d"((unsigned short)TELL));
 }
 
-/* Nothing but the loads touches memory. */
+/* Only the loads touch memory. */
 static void lap(const char *at, const char *end)
 {
 	__asm__ volatile("1:\tmovb (%0), %%al\n\tadd %2, %0\n\tcmp %1, %0\n\tjb 1b"
@@ -34,7 +34,7 @@ int run(int argc, char **argv)
 	if (argc < 4 || number(argv[2]) > MOST / 1024 || sys(NR_IOPERM, TELL, 1, 1, 0))
 		return 1;
 	end = memory + number(argv[2]) * 1024;
-	/* Pages of its own: a fault would be in the figures. */
+	/* Touch the pages first: faults would be in the figures. */
 	memset(memory, 1, MOST);
 	tell("begin ");
 	tell(argv[1]);

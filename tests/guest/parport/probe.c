@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_parport: a parallel port that notes the TSC right before each write to its control
- * register, which has the strobe, as samples/pps_gen does of its own.
+ * apic_parport: a parallel port that records the TSC right before each write to its control
+ * register, which has the strobe, as samples/pps_gen does for its own port.
  *
  *	/sys/kernel/debug/apic_parport	a line for each write: TSC, value
  */

@@ -18,7 +18,7 @@
 
 #define TRIES		10
 
-/* Another kind of hardware is used there. */
+/* Whether the CPU's timer is its LAPIC's; otherwise the hardware is not ours to stop. */
 static bool has_lapic(int cpu)
 {
 	struct apic_timer_info info;

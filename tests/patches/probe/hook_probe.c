@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes the kernel's events over by the hook of the kernel patches, and arms the
- * timer for them and for shots of its own, one every millisecond; says on
- * unloading what it has seen. With nolapic_timer there are only its own.
+ * Takes over the kernel's events by the hook of the kernel patches, and programs the timer for
+ * them and for its own shots, one every millisecond; on unloading it prints what it has seen. With
+ * nolapic_timer there are only its own.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -118,7 +118,7 @@ static void attach(void *unused)
 	struct probe *p = this_cpu_ptr(&probes);
 
 	p->own = rdtsc() + (u64)PERIOD_US * tsc_khz / 1000;
-	/* What the kernel has armed isn't known: due at once does no harm. */
+	/* The moment that the kernel has programmed is unknown: due at once does no harm. */
 	p->kernel = lapic_timer_hook_exclusive() ? 0 : rdtsc();
 	apic->write(APIC_TDCR, APIC_TDR_DIV_16);
 	apic->write(APIC_LVTT, LOCAL_TIMER_VECTOR);
@@ -127,7 +127,7 @@ static void attach(void *unused)
 	arm(p);
 }
 
-/* The kernel's event is what stays armed, due at once if it isn't known. */
+/* Leave the kernel's event programmed, due at once if it is unknown. */
 static void detach(void *unused)
 {
 	struct probe *p = this_cpu_ptr(&probes);
@@ -163,7 +163,7 @@ static void calibrate(void *unused)
 	left = apic->read(APIC_TMCCT);
 	cycles = rdtsc() - start;
 	ticks_khz = mul_u64_u64_div_u64(U32_MAX - left, tsc_khz, cycles);
-	/* The kernel's event was lost: have its handler called soon. */
+	/* The kernel's event was lost: make its handler run soon. */
 	apic->write(APIC_LVTT, lapic_timer_hook_exclusive() ? APIC_LVT_MASKED | LOCAL_TIMER_VECTOR :
 							     LOCAL_TIMER_VECTOR);
 	apic->write(APIC_TMICT, 1);
@@ -174,7 +174,7 @@ static int __init probe_init(void)
 {
 	int ret;
 
-	/* It has no use for the deadline MSR. */
+	/* The kernel does not use the deadline MSR. */
 	if (boot_cpu_has(X86_FEATURE_TSC_DEADLINE_TIMER))
 		return -ENODEV;
 	if (lapic_timer_hook_register(&incomplete) != -EINVAL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What linux/apic_timer.h needs of the header, where there are no headers of libc. */
+/* The part of the header that linux/apic_timer.h needs, where there are no libc headers. */
 #ifndef _STUB_LINUX_TYPES_H
 #define _STUB_LINUX_TYPES_H
 
