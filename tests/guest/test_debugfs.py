@@ -1,4 +1,4 @@
-"""The files in /sys/kernel/debug/apic_timer show what the documentation says."""
+"""The files in /sys/kernel/debug/apic_timer have the right contents."""
 
 import re
 
