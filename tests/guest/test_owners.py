@@ -265,7 +265,7 @@ def test_better_clock_event_device(series):
 
 @series
 def test_cpu_that_cannot_be_served_comes_online(series):
-    """It only accepts no timers: it works, goes offline, and is served the next time."""
+    """It accepts no timers, but otherwise works: it goes offline, and is served next time."""
     output = part(series, "rival_online")
     assert re.search(r"^online 1 apic_timer apic_timer_rival\b", output, re.M), output
     assert "cpu 1: takes no timers" in output

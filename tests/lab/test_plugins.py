@@ -359,7 +359,7 @@ def test_timers(seen):
 
 
 def test_exact_waits_less_in_the_model(seen):
-    """The wait gets shorter by the cycles added before it: the error stays below an iteration."""
+    """The wait gets shorter by the cycles added before it: the error stays within an iteration."""
     for name in ("100-nop-exact", "100-nop-walk-exact"):
         told = json.loads(seen.files[f"{name}.json"])
         every = list(modelled.expiries(seen.written.windows[name], seen.symbols))

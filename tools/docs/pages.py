@@ -128,7 +128,7 @@ def tracepoints() -> str:
         )
         found = kerneldoc.comments(file)
         classes = _event_classes(text)
-        # Not <linux/apic_timer.h>: a timer's members are described as such.
+        # Not <linux/apic_timer.h>: its members are described as the timer's.
         names = "|".join(re.findall(r"^#include <(uapi/.+|linux/apic_clock.h)>$", text, re.M))
         included = source.tracked(f"include/(?:{names})")
         types = {c.name: c for f in (file, *included) for c in kerneldoc.comments(f)
