@@ -28,6 +28,11 @@
 #define NOISE_SHIFT	6
 /* log2 of the part of a difference by which the offset follows it without a stop */
 #define FILTER_SHIFT	3
+/*
+ * log2 of the number of readings in which what a reading leaves open at least becomes what
+ * it leaves open now, if a bus has become slower permanently.
+ */
+#define LEAST_SHIFT	10
 
 /* Cycles in which the reference counts that number of ticks. */
 static s64 cycles(s64 ticks, u64 rate)
@@ -277,6 +282,28 @@ u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref)
 	return scale->common + cycles(ref - scale->ref, scale->rate);
 }
 
+/* Return: by how much more a reading leaves open than one that nothing holds up does, half. */
+static u64 learn_least(struct apic_clock_follow *follow, u64 half)
+{
+	if (!follow->known || half <= follow->least)
+		follow->least = half;
+	else
+		follow->least += DIV_ROUND_UP_ULL(half - follow->least, BIT(LEAST_SHIFT));
+	return half - follow->least;
+}
+
+/* No stop: the more exact of two offsets that do not contradict each other is kept. */
+static void stay(struct apic_clock_follow *follow, s64 lost, u64 noise, u64 vague)
+{
+	if (abs(lost) <= (s64)noise)
+		follow->offset += lost >> FILTER_SHIFT;
+	else if (vague < follow->vague)
+		follow->offset += lost;
+	else
+		follow->error += vague;
+	follow->vague = min(follow->vague, vague);
+}
+
 /**
  * apic_clock_follow_use() - use a reading of a CPU
  * @follow:	of the CPU
@@ -292,7 +319,8 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 			  const struct apic_clock_rate *runs,
 			  const struct apic_clock_reading *reading)
 {
-	u64 width = reading->high - reading->low, noise, drift, doubt;
+	u64 width = reading->high - reading->low, half = DIV_ROUND_UP_ULL(width, 2);
+	u64 noise, drift, doubt, vague, open;
 	s64 found, lost;
 
 	if (!reading->reads || (s64)width < 0) {
@@ -301,19 +329,22 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 	}
 	found = apic_clock_scale_at(scale, reading->ref) - (reading->low + width / 2);
 	lost = found - follow->offset;
-	noise = (scale->rate >> SHIFT) + scale->step + (width >> NOISE_SHIFT);
+	vague = learn_least(follow, half);
+	noise = (scale->rate >> SHIFT) + scale->step + (2 * follow->least >> NOISE_SHIFT);
+	open = noise + vague + follow->vague;
 	/* The TSC may have run faster or slower than common time. */
 	drift = cycles(reading->ref - follow->ref, runs->high - runs->low);
 	follow->ref = reading->ref;
 	/* Each of the two was anywhere within its bounds. */
-	doubt = follow->error + DIV_ROUND_UP_ULL(width, 2);
-	follow->error = DIV_ROUND_UP_ULL(width, 2);
-	if (follow->known && abs(lost) <= (s64)noise) {
-		follow->offset += lost >> FILTER_SHIFT;
+	doubt = follow->error + half;
+	follow->error = half;
+	if (follow->known && abs(lost) <= (s64)open) {
+		stay(follow, lost, noise, vague);
 		return 0;
 	}
 	follow->offset = found;
-	if (!follow->known || abs(lost) <= (s64)(noise + drift)) {
+	follow->vague = vague;
+	if (!follow->known || abs(lost) <= (s64)(open + drift)) {
 		follow->known = true;
 		return 0;
 	}

@@ -92,7 +92,10 @@ struct apic_clock_fit {
  * @known:	the rest is
  * @ref:	tick of the last measurement
  * @offset:	common time less TSC, cycles
- * @error:	half the width of the bounds of the last measurement
+ * @error:	half the width of the bounds of the last measurement, and what it has left open
+ *		besides
+ * @least:	half the width that such bounds have when nothing holds the reads up
+ * @vague:	by how much more they were open when @offset was measured
  * @stops:	how often the TSC was found to have stopped
  * @lost:	cycles that it lost by that
  * @longest:	the most of one stop
@@ -105,6 +108,8 @@ struct apic_clock_follow {
 	u64 ref;
 	s64 offset;
 	u64 error;
+	u64 least;
+	u64 vague;
 	u64 stops;
 	u64 lost;
 	u64 longest;

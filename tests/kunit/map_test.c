@@ -39,6 +39,7 @@ static const struct kind of_2009 = { 1667000000, 10, 14318180 };
  * @now:	cycles that a TSC which never stops would have counted
  * @lost:	cycles that the TSC has stood still
  * @smi:	one access in this number comes with an SMI, 0 for none
+ * @slower:	cycles that each access takes longer
  * @ppb:	how much faster than by @hz the TSC runs
  * @since:	@now when it began to
  * @ref:	ticks of the reference by then
@@ -51,6 +52,7 @@ static struct sim {
 	u64 now;
 	u64 lost;
 	unsigned int smi;
+	u32 slower;
 	s64 ppb;
 	u64 since;
 	u64 ref;
@@ -119,7 +121,7 @@ static void access(void)
 
 	while (!below(2))
 		jitter += below(100);
-	sim.now += (1150 + jitter) * sim.hz / of_2009.hz;
+	sim.now += (1150 + sim.slower + jitter) * sim.hz / of_2009.hz;
 	if (sim.smi && !below(sim.smi))
 		sim.now += 100000 + below(400000);
 }
@@ -353,6 +355,73 @@ static void short_stop_test(struct kunit *test)
 	reading = read_all(READS);
 	apic_clock_follow_use(&follow, &scale, &rate, &reading);
 	KUNIT_EXPECT_EQ(test, follow.proven, 0ULL);
+}
+
+/*
+ * What holds up all reads of a comparison leaves a stop possible. That is none: neither is it
+ * counted, nor believed, until reads that are not held up show it.
+ */
+static void held_up_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_reading reading;
+	unsigned int i;
+	s64 base = 0;
+
+	for (i = 0; i < 2000; i++) {
+		sim.smi = i % 4 == 3;
+		reading = read_all(READS);
+		KUNIT_ASSERT_EQ(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 0LL);
+		base = base ?: follow.offset;
+		KUNIT_ASSERT_LE(test, abs(follow.offset - base), 100LL);
+		sim.now += below(10 * MS);
+	}
+	/* Ten of them in a row, which hide a short stop, and then none. */
+	sim.now += 5000;
+	sim.lost += 5000;
+	sim.smi = 1;
+	for (i = 0; i < 10; i++) {
+		reading = read_all(READS);
+		KUNIT_EXPECT_EQ(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 0LL);
+	}
+	sim.smi = 0;
+	reading = read_all(READS);
+	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 4800LL);
+	KUNIT_EXPECT_EQ(test, follow.stops, 1ULL);
+
+	/* A long one is found at once, vaguely; what it is corrected by is no other fault. */
+	sim.now += 20 * MS;
+	sim.lost += 20 * MS;
+	sim.smi = 1;
+	reading = read_all(READS);
+	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 0LL);
+	sim.smi = 0;
+	reading = read_all(READS);
+	KUNIT_EXPECT_EQ(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 0LL);
+	KUNIT_EXPECT_LE(test, abs(follow.offset - (base + 5000 + 20 * (s64)MS)), 100LL);
+	KUNIT_EXPECT_EQ(test, follow.stops, 2ULL);
+	KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
+}
+
+/* A bus that is slow permanently holds nothing up: short stops are found as before. */
+static void slower_test(struct kunit *test)
+{
+	struct apic_clock_follow follow = {};
+	struct apic_clock_reading reading;
+	unsigned int i;
+
+	for (i = 0; i < 5000; i++) {
+		sim.slower = i < 100 ? 0 : 1000;
+		reading = read_all(READS);
+		apic_clock_follow_use(&follow, &scale, &rate, &reading);
+		sim.now += below(10 * MS);
+	}
+	KUNIT_EXPECT_EQ(test, follow.stops, 0ULL);
+	KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
+	sim.lost += 500;
+	reading = read_all(READS);
+	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 300LL);
+	KUNIT_EXPECT_EQ(test, follow.stops, 1ULL);
 }
 
 /* The TSC's true rate, times 2^32. */
@@ -604,6 +673,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(other_machines_test),
 	KUNIT_CASE(other_test),
 	KUNIT_CASE(short_stop_test),
+	KUNIT_CASE(held_up_test),
+	KUNIT_CASE(slower_test),
 	KUNIT_CASE(rate_test),
 	KUNIT_CASE(guard_test),
 	KUNIT_CASE(stopped_test),
