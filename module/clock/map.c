@@ -360,6 +360,23 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 }
 
 /**
+ * apic_clock_expect() - about what the reference reads by another clock
+ * @ref:	what it read once
+ * @ns:		how long ago that is by the other clock; negative on a CPU whose TSC, by which
+ *		that clock goes, is behind that of the CPU that has read @ref
+ * @ticks_per_s: how fast the reference is
+ *
+ * Context: Any.
+ * Return: ticks.
+ */
+u64 apic_clock_expect(u64 ref, s64 ns, u64 ticks_per_s)
+{
+	u64 ticks = mul_u64_u64_div_u64(abs(ns), ticks_per_s, NSEC_PER_SEC);
+
+	return ns < 0 ? ref - ticks : ref + ticks;
+}
+
+/**
  * apic_clock_extend() - extend a counter that wraps
  * @expected:	about what it would be, to less than half of a round
  * @raw:	what was read

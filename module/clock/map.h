@@ -131,6 +131,7 @@ u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref);
 s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_clock_scale *scale,
 			  const struct apic_clock_rate *runs,
 			  const struct apic_clock_reading *reading);
+u64 apic_clock_expect(u64 ref, s64 ns, u64 ticks_per_s);
 u64 apic_clock_extend(u64 expected, u32 raw, unsigned int bits);
 
 static inline u64 apic_clock_rate_middle(const struct apic_clock_rate *rate)

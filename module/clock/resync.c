@@ -161,12 +161,6 @@ struct here {
 	u64 breaks;
 };
 
-/* Ticks from the beginning of the scale on; good to half a round of the counter. */
-static u64 expected_ticks(const struct base *from, u64 ns)
-{
-	return from->scale.ref + mul_u64_u64_div_u64(ns - from->ns, ticks_per_s, NSEC_PER_SEC);
-}
-
 /* Compare this CPU's TSC with the counter. */
 static void read_here(const struct base *from, struct here *here)
 {
@@ -176,7 +170,8 @@ static void read_here(const struct base *from, struct here *here)
 
 	here->reading = (struct apic_clock_reading) {};
 	here->ns = ktime_get_raw_fast_ns();
-	expected = expected_ticks(from, here->ns);
+	/* Good to half a round of the counter. */
+	expected = apic_clock_expect(from->scale.ref, here->ns - from->ns, ticks_per_s);
 	for (i = 0; i < READS; i++) {
 		before = rdtsc_ordered();
 		raw = apic_clock_reference_read();

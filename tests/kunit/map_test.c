@@ -667,6 +667,17 @@ static void extend_test(struct kunit *test)
 	}
 }
 
+/* Of a CPU whose clock is behind: a few ticks before, not rounds of the counter. */
+static void expect_test(struct kunit *test)
+{
+	const u64 ref = 123456789012ULL;
+
+	KUNIT_EXPECT_EQ(test, apic_clock_expect(ref, 0, 14318180), ref);
+	KUNIT_EXPECT_EQ(test, apic_clock_expect(ref, 10000000000LL, 14318180), ref + 143181800);
+	KUNIT_EXPECT_EQ(test, apic_clock_expect(ref, -100000, 14318180), ref - 1431);
+	KUNIT_EXPECT_EQ(test, apic_clock_expect(ref, -4000000, 3579545), ref - 14318);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(stops_test),
 	KUNIT_CASE(runs_test),
@@ -681,6 +692,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(doubted_test),
 	KUNIT_CASE(break_test),
 	KUNIT_CASE(extend_test),
+	KUNIT_CASE(expect_test),
 	{}
 };
 
