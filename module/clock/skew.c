@@ -453,6 +453,8 @@ static int measure_cpus(bool turn)
 		remember(cpu, &skew, ret);
 		if (!cpu_online(cpu))
 			continue;
+		/* With what it takes to wait for CPUs that do not come, some 40 ms each. */
+		cond_resched();
 		any = true;
 		if (ret)
 			error = ret;
