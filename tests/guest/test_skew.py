@@ -281,6 +281,55 @@ def test_four_together():
         assert not flags or p99 <= limit
 
 
+THREE = f"""
+    {SETUP}
+    # The kernel, which trusts the TSC, writes back what was there when a CPU becomes idle.
+    measured() {{
+        for attempt in 1 2 3 4 5; do
+            for ahead in "1 0 1000" "2 0 -700"; do echo "adjust $ahead" >$test/command; done
+            [ -z "$1" ] || echo "$1" >$test/command
+            answer=$(echo measure 2>&1 >$debug/apic_clock/skew) || true
+            cat $debug/apic_clock/skew $debug/apic_clock/verdict >/tmp/found
+            grep -q "^adjusted 0 1000 $2" $test/result && break
+        done
+        echo "measured: $answer"
+        grep ^adjusted $test/result
+        cat /tmp/found
+    }}
+    measured "" -700
+    measured "move 2 5000" 4300
+    measured "" -700
+"""
+
+
+@pytest.mark.matrix
+def test_ring_of_three():
+    """TSCs of three CPUs that are truly apart: they fit together, until one of them moves."""
+    kernel = kernels.ensure("6.1")
+    modules = sorted(build.build(kernel).rglob("*.ko"))
+    result = bochs.run(kernel, THREE, modules=modules, cpus=3, tsc_adjust=True,
+                       append="lapic=notscdeadline", timeout=3600)  # fmt: skip
+    print(result.output)
+    assert result.ok, result.verdict
+    parts = result.output.split("measured: ")[1:]
+    assert len(parts) == 3
+    for part, last in zip(parts, (-700, 4300, -700), strict=True):
+        assert f"\nadjusted 0 1000 {last}\n" in part
+    for part in parts[::2]:
+        assert part.startswith("\n")
+        rows = SKEW.findall(part)
+        assert [row[0] for row in rows] == ["1", "2"]
+        for truth, (_, offset, low, high, _, _) in zip((1000, -700), rows, strict=True):
+            assert int(low) <= truth <= int(high)
+            assert abs(int(offset) - truth) <= 3
+        assert " 0 contradict themselves; 0 is excluded\n" in part
+        assert "\nverdict corrected: " in part
+    moved = parts[1]
+    assert "Stale file handle" in moved
+    assert "\ncpu 2: not known (-116)\n" in moved
+    assert "\nreason CPUs have moved while their skew was measured\nverdict untrusted\n" in moved
+
+
 TRUSTED = f"""
     {SETUP}
     for cycles in 0 1000; do

@@ -92,6 +92,7 @@ def takes_long(test: str) -> bool:
             "test_converted",
             "test_written",
             "test_four_together",
+            "test_ring_of_three",
             "test_written_while_trusted",
             "test_verdicts_of_a_good_machine",
             "test_pins",

@@ -14,7 +14,7 @@
 #include "compat/msr.h"
 #include "clock_test.h"
 
-static u64 base[2];
+static u64 base[4];
 
 static void read_here(void *value)
 {
@@ -40,6 +40,16 @@ int clock_test_adjust(unsigned int cpu, s64 cycles)
 	return smp_call_function_single(cpu, write_here, &value, true);
 }
 
+/* Set this CPU's TSC ahead by so much. Interrupts off. */
+void clock_test_adjust_by(void *cycles)
+{
+	u64 value = 0;
+
+	read_here(&value);
+	value += *(s64 *)cycles;
+	write_here(&value);
+}
+
 void clock_test_adjust_init(void)
 {
 	unsigned int cpu;
@@ -59,7 +69,8 @@ void clock_test_adjust_show(struct seq_file *file)
 	seq_puts(file, "adjusted");
 	for (cpu = 0; cpu < ARRAY_SIZE(base); cpu++) {
 		value = base[cpu];
-		smp_call_function_single(cpu, read_here, &value, true);
+		if (smp_call_function_single(cpu, read_here, &value, true))
+			break;
 		seq_printf(file, " %lld", (s64)(value - base[cpu]));
 	}
 	seq_putc(file, '\n');

@@ -15,6 +15,7 @@ enum clock_test_hold {
 
 void clock_test_adjust_init(void);
 int clock_test_adjust(unsigned int cpu, s64 cycles);
+void clock_test_adjust_by(void *cycles);
 void clock_test_adjust_show(struct seq_file *file);
 int clock_test_single(unsigned int cpu, unsigned int shots);
 void clock_test_single_show(struct seq_file *file);
@@ -34,6 +35,7 @@ void clock_test_pending_show(struct seq_file *file);
 int clock_test_rearm(int cpu, unsigned int times);
 void clock_test_rearm_show(struct seq_file *file);
 int clock_test_ring(unsigned int count);
+int clock_test_ring_move(unsigned int cpu, int cycles);
 void clock_test_ring_exit(void);
 void clock_test_ring_show(struct seq_file *file);
 int clock_test_stop(unsigned int naps);

@@ -24,6 +24,7 @@
  *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"ring COUNT": the distances of three CPUs do not fit together, see ring.c
+ *		"move N CYCLES": the TSC of CPU N moves right after it was measured, likewise
  *		"stretch SITE N": time passes while a clock is read, see stretch.c
  *		"bracket SITE TIMES": convert moments meanwhile
  *		"trust": register a notifier of the verdict, and what bad use of it gets
@@ -199,6 +200,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_pending(n, clock);
 	if (!strcmp(verb, "rearm"))
 		return clock_test_rearm(n, clock);
+	if (!strcmp(verb, "move"))
+		return clock_test_ring_move(n, clock);
 	if (!strcmp(verb, "stop"))
 		return clock_test_stop(n);
 	if (!strcmp(verb, "trust"))
