@@ -22,6 +22,7 @@ GROUP = re.compile(
 SINGLE = re.compile(
     r"^single shots (\d+) error (\d+) cost (\d+) apart (-?\d+) (-?\d+) (-?\d+) (-?\d+)$", re.M
 )
+STEPS = re.compile(r"^steps others wait p50 \d+ p99 (\d+) do not p50 \d+ p99 (\d+)$", re.M)
 TRUTHS = (0, 1, 7, 50, 300, 1000, -1000, 100_000)
 MOVED = (0, 1000, -1000)  # handlers on CPUs that are so far apart
 FAR = 5_000_000  # a tenth of a second
@@ -47,6 +48,8 @@ SETUP = """
 """
 INJECTED = f"""
     {SETUP}
+    echo "steps 2" >$test/command
+    grep ^steps $test/result
     for cycles in {" ".join(map(str, TRUTHS))}; do
         echo "adjust 1 0 $cycles" >$test/command
         echo measure >$debug/apic_clock/skew
@@ -96,6 +99,13 @@ def injected() -> str:
     return result.output
 
 
+def _expect_steps(output: str, cpus: int, latest: int) -> None:
+    """Bochs alone makes a CPU as late as a group, once the other CPUs have left the same loop."""
+    wait, leave = map(int, STEPS.search(output).groups())
+    keep(f"group/{cpus}/steps", others_wait=wait, others_leave=leave)
+    assert wait <= 4 and latest <= leave
+
+
 @pytest.mark.matrix
 def test_injected(injected):
     """Offset and bounds of what was injected, and groups that start together all the same."""
@@ -114,6 +124,7 @@ def test_injected(injected):
     corrected = [tuple(map(int, row[-3:])) for row in groups[::2]]
     p50, p99, most = (max(numbers) for numbers in zip(*corrected, strict=True))
     keep("group/2", p50=p50, p99=p99, max=most)
+    _expect_steps(injected, 2, p99)
     for number, row in enumerate(groups):
         shots, complete, none, split, early, outside, *_, p99, _most = map(int, row)
         assert (shots, complete + none, split, early, outside) == (300, 300, 0, 0, 0)
@@ -191,6 +202,8 @@ FOUR = f"""
     cat $debug/apic_clock/skew
     # What each CPU subtracts for the call of a handler, and the steps that its TSC counts in.
     grep -o '^cpu .:\\|call .*' $debug/apic_timer/lead
+    echo "steps 4" >$test/command
+    grep ^steps $test/result
     for flags in 0 1 3; do
         echo "group 4 $flags 300" >$test/command
         grep ^group $test/result
@@ -271,6 +284,7 @@ def test_four_together():
         assert abs(int(offset)) <= 3
     groups = GROUP.findall(result.output)
     assert len(groups) == len(APART)
+    latest = 0
     for (flags, limit), row in zip(APART.items(), groups, strict=True):
         shots, complete, none, split, early, outside, _, _, p50, p99, most = map(int, row)
         keep("group/4" if flags == 1 else f"group/4/{flags}", p50=p50, p99=p99, max=most)
@@ -279,6 +293,8 @@ def test_four_together():
         assert p50 <= limit
         # A handler that an interrupt of the kernel's has held up is late with all modes.
         assert not flags or p99 <= limit
+        latest = max(latest, p99 if flags else 0)
+    _expect_steps(result.output, 4, latest)
 
 
 THREE = f"""

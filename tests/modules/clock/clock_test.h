@@ -38,6 +38,8 @@ int clock_test_ring(unsigned int count);
 int clock_test_ring_move(unsigned int cpu, int cycles);
 void clock_test_ring_exit(void);
 void clock_test_ring_show(struct seq_file *file);
+int clock_test_steps(unsigned int cpus);
+void clock_test_steps_show(struct seq_file *file);
 int clock_test_stop(unsigned int naps);
 void clock_test_stop_show(struct seq_file *file);
 int clock_test_stretch(unsigned int site, int one_in);

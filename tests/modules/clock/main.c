@@ -25,6 +25,7 @@
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"ring COUNT": the distances of three CPUs do not fit together, see ring.c
  *		"move N CYCLES": the TSC of CPU N moves right after it was measured, likewise
+ *		"steps CPUS": a CPU waits while others do something, see steps.c
  *		"stretch SITE N": time passes while a clock is read, see stretch.c
  *		"bracket SITE TIMES": convert moments meanwhile
  *		"trust": register a notifier of the verdict, and what bad use of it gets
@@ -202,6 +203,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_rearm(n, clock);
 	if (!strcmp(verb, "move"))
 		return clock_test_ring_move(n, clock);
+	if (!strcmp(verb, "steps"))
+		return clock_test_steps(n);
 	if (!strcmp(verb, "stop"))
 		return clock_test_stop(n);
 	if (!strcmp(verb, "trust"))
@@ -283,6 +286,7 @@ static int result_show(struct seq_file *file, void *unused)
 	clock_test_pending_show(file);
 	clock_test_rearm_show(file);
 	clock_test_ring_show(file);
+	clock_test_steps_show(file);
 	clock_test_stop_show(file);
 	clock_test_stretch_show(file);
 	clock_test_trust_show(file);
