@@ -243,12 +243,13 @@ static int arm(u32 distance)
 	return 0;
 }
 
-/* Return: whether the interrupt will not come any more. */
-static bool disarm(void)
+/* The interrupt has come, or will not come any more. */
+static void disarm(void)
 {
 	if (chain.trigger != APIC_MEASURE_HRTIMER)
-		return del_apic_timer_sync(&chain.timer) == 1;
-	return hrtimer_cancel(&chain.hrtimer) == 1;
+		del_apic_timer_sync(&chain.timer);
+	else
+		hrtimer_cancel(&chain.hrtimer);
 }
 
 /**
@@ -276,8 +277,12 @@ ssize_t measure_chain_read(char __user *to, size_t size)
 	if (ret)
 		return ret;
 	if (wait_for_completion_interruptible(&chain.done)) {
-		/* Once the handler has run, what it has started comes to its end. */
-		if (!disarm())
+		disarm();
+		/*
+		 * Once the handler has run, what it has started comes to its end. It has not if
+		 * the core has cancelled the timer, as its CPU went offline and no other takes any.
+		 */
+		if (chain.record.exit)
 			wait_for_completion(&chain.done);
 		return -EINTR;
 	}

@@ -678,6 +678,35 @@ def test_instruments_are_robust(guest):
 
 
 @pytest.mark.guest(
+    some(kernel="6.1", engine="virtual", cpus=1, source="proxy"),
+    """
+    load apic_timer
+    load apic_measure
+    patiently [ -c /dev/apic_measure ]
+    # As if the core had cancelled it at once.
+    insmod $MODULES/apic_timer_fail.ko symbol=add_apic_timer value=0 caller=apic_measure
+    $TOOL chain --shots 10 >/dev/null 2>&1 &
+    shots=$!
+    patiently grep -qx 1 /sys/module/apic_timer_fail/parameters/calls
+    sleep 0.1
+    kill -KILL $shots
+    is_gone() {
+        ! grep -q '^State:.[^Z]' /proc/$shots/status 2>/dev/null
+    }
+    patiently is_gone
+    { wait $shots || :; } 2>/dev/null
+    rmmod apic_timer_fail
+    $TOOL chain --shots 10 --json
+    rmmod apic_measure
+    """,
+)
+def test_interrupt_that_never_comes(guest):
+    """A timer that the core has cancelled is waited for until a signal comes, and no longer."""
+    (chain,) = guest.ok().splitlines()
+    assert all(row["shots"] == 10 for row in json.loads(chain)["rows"])
+
+
+@pytest.mark.guest(
     some(kernel="6.1", cpus=2, source="proxy", engine="smp"),
     """
     runtime=$(cat /proc/sys/kernel/sched_rt_runtime_us)
