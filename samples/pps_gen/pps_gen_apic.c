@@ -17,6 +17,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_clock.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
@@ -91,6 +92,19 @@ static void lower(unsigned long long now, unsigned long data)
 	outb(low, port);
 }
 
+static void arm_next(ktime_t next)
+{
+	unsigned int cpu;
+
+	if (!add_apic_timer_at(&rise, clock_id, next))
+		return;
+	/* This CPU is on its way off, and accepts no timers any more. */
+	for_each_online_cpu(cpu)
+		if (!add_apic_timer_at_on(&rise, clock_id, next, cpu))
+			return;
+	pr_warn("no CPU accepts the next pulse: there are no more\n");
+}
+
 static void raise(unsigned long long now, unsigned long data)
 {
 	u64 moment, tsc = rdtsc();
@@ -116,7 +130,7 @@ static void raise(unsigned long long now, unsigned long data)
 		next += periods * period_ns;
 		class_missed();
 	}
-	add_apic_timer_at(&rise, clock_id, next);
+	arm_next(next);
 }
 
 /* Compute the next multiple of the period plus the offset, with some time to spare. */

@@ -99,6 +99,32 @@ def test_edges(guest):
     assert 890 <= int(missed) <= 1010
 
 
+@pytest.mark.guest(
+    some(engine="virtual", kernel="6.1", cpus=1, source="proxy"),
+    """
+    load apic_timer
+    load apic_clock
+    edges=/sys/module/pps_gen_apic/parameters/edges
+    insmod $MODULES/pps_gen_apic.ko io=0x378 period_ns=10000000
+    # As if the CPU went offline, and accepted no timers, just when an edge is made.
+    insmod $MODULES/apic_timer_fail.ko symbol=apic_timer_query value=-19 caller=apic_clock
+    sleep 0.1
+    echo calls $(cat /sys/module/apic_timer_fail/parameters/calls)
+    before=$(cat $edges)
+    sleep 0.5
+    echo edges $(($(cat $edges) - before))
+    rmmod pps_gen_apic
+    rmmod apic_timer_fail
+    rmmod apic_clock
+    """,
+)
+def test_pulses_go_on(guest):
+    """A CPU that accepts no timers any more does not end the pulses."""
+    calls, edges = re.fullmatch(r"calls (\d+)\nedges (\d+)\n", guest.ok()).groups()
+    assert int(calls) >= 1
+    assert int(edges) >= 45
+
+
 # A parallel port, and a serial line that is no terminal: outputs can be read back.
 PORTS = [
     "-chardev", "null,id=pins", "-device", "isa-parallel,chardev=pins,iobase=0x378",
