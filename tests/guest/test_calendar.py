@@ -1,4 +1,4 @@
-"""/dev/apic_calendar: windows in virtual time, its rules in guests with Python, and its files."""
+"""/dev/apic_calendar: windows in virtual time, rules in guests with Python, and calendar files."""
 
 import re
 import struct
@@ -20,7 +20,7 @@ CASES = ("node", "namespace", "rights", "memory", "many", "structures", "refused
          "stopped", "killed", "succeeded", "executed", "undisturbed", "died", "filtered", "begot",
          "replaced", "strayed", "owned", "closed", "everywhere", "unstable", "tai", "restored",
          "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
-CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
+CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
 MANY_CPUS = some(cpus=4, engine="smp", source="proxy")
@@ -40,12 +40,12 @@ CYCLES = 1000
 
 
 def test_every_rule_is_run():
-    """No case of harness/calendar_rules.py is forgotten here."""
+    """Each case of harness/calendar_rules.py is run here."""
     assert all(callable(getattr(calendar_rules, case)) for case in CASES)
 
 
 def cases_of(machine) -> tuple[str, ...]:
-    """Return the rules for a machine: kernels that the lab builds lack io_uring, and memcg."""
+    """Return the rules for a machine; kernels that the lab builds lack io_uring and memcg."""
     lacking = ("notified", "memory") if machine.kernel in CHECKED else ()
     return tuple(case for case in CASES if case not in lacking)
 
@@ -64,7 +64,7 @@ def test_calendar_rule(guest):
     SECTION, cases=lambda _: ("torture_long",),
 )  # fmt: skip
 def test_torture(guest):
-    """Random tables and switches for minutes."""
+    """Run random tables and switches for minutes."""
     print(guest.ok())
 
 
@@ -84,13 +84,13 @@ def test_torture(guest):
     """,
 )
 def test_fuzz_checked(guest):
-    """Two programs at a time, on kernels that would say what is wrong."""
+    """Run two fuzzers at a time, on kernels with run-time checks."""
     guest.ok()
 
 
 def run_programs(command: str, files: dict[str, Path], timeout: int = 300,
                  series: str = "6.1") -> str:  # fmt: skip
-    """Run programs in virtual time, with the modules; return what they said."""
+    """Run programs in virtual time, with the modules; return their output."""
     kernel = kernels.ensure(series)
     built = build.build(kernel)
     pending = "grep -c . /sys/kernel/debug/apic_timer/pending || true\n"
@@ -105,7 +105,7 @@ def run_programs(command: str, files: dict[str, Path], timeout: int = 300,
 
 @pytest.mark.parametrize("series", ["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def test_program(series):
-    """A program of either kind loads a table, has its windows, and reads what became of them."""
+    """A 64-bit and a 32-bit program load a table, run in its windows, and read their receipts."""
     kernel = kernels.ensure(series)
     files = {f"first{bits}": user.program(kernel, "first_calendar", *["-m32"] * (bits == 32))
              for bits in (64, 32)}  # fmt: skip
@@ -115,7 +115,7 @@ def test_program(series):
 
 @pytest.mark.parametrize("operations", [10_000, pytest.param(500_000, marks=pytest.mark.matrix)])
 def test_fuzz(operations):
-    """Random commands, whose outcome a model knows; and nothing pending at the end."""
+    """Random commands have the outcomes that a model predicts, and leave nothing pending."""
     seeds = (1, 2) if operations > 100_000 else (1,)
     runs = "\n".join(f"fuzz_calendar {operations} {seed} 1" for seed in seeds)
     files = {"fuzz_calendar": user.program(kernels.ensure("6.1"), "fuzz_calendar")}
@@ -123,7 +123,7 @@ def test_fuzz(operations):
 
 
 def run_most_units(script: str) -> str:
-    """Run a script in virtual time, with a calendar of as many units as there may be."""
+    """Run a script in virtual time, with a calendar of the maximum number of units."""
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
     units = [f"u{i}" for i in range(64)]
@@ -143,7 +143,7 @@ def run_most_units(script: str) -> str:
 
 
 def test_interrupts_off():
-    """As many units as there may be, started and stopped: interrupts are never off for long."""
+    """Starting and stopping the maximum number of units never disables interrupts for long."""
     output = run_most_units(
         """
         module=/sys/module/apic_calendar
@@ -158,12 +158,12 @@ def test_interrupts_off():
         """
     )
     worst, shots = map(int, re.search(r"worst (\d+) shots (\d+)", output).groups())
-    assert worst < 2600  # as tests/guest/test_interrupts_off.py has it
+    assert worst < 2600  # the limit of tests/guest/test_interrupts_off.py
     assert shots > 50
 
 
 def test_interrupts():
-    """Nor does any interrupt last for long: not the one in which the calendar comes to its end."""
+    """No timer interrupt lasts long, including the one in which the calendar ends."""
     output = run_most_units(
         """
         cd /sys/kernel/tracing
@@ -185,11 +185,12 @@ def test_interrupts():
         elif name == "local_timer_exit" and began:
             lasted.append(int(tsc) - began)
     print(sorted(lasted)[-10:])
-    # Of a tick of the kernel's, too.
+    # This includes the kernel's ticks.
     assert max(lasted) < 20_000
 
 
-# A thread and a function on either CPU. There a wake-up takes 80 us, and the kernel doubts the TSC.
+# A thread and a function on each CPU. In Bochs a wake-up takes 80 us, and the kernel distrusts
+# the TSC.
 TOGETHER = b"""unit left cpu 0 user
 unit right cpu 1 user
 unit one cpu 0 function step
@@ -209,9 +210,9 @@ SLOW = {
 
 @pytest.mark.matrix
 def test_two_cpus_start_together():
-    """Windows that begin at the same TSC on two CPUs of one clock: Bochs.
+    """Windows that begin at the same TSC value on two CPUs start together in Bochs.
 
-    It runs its CPUs in turn, so that a wake-up is now and then longer than any before.
+    Bochs runs its CPUs in turn; therefore some wake-ups take longer than any before them.
     """
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
@@ -249,7 +250,7 @@ def test_two_cpus_start_together():
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def measured(request):
-    """What demo_calendar finds, by load."""
+    """Return what demo_calendar finds, by load."""
     return {load: demo_calendar.measure(request.param, CYCLES, load == "syscall")
             for load in ("idle", "syscall")}  # fmt: skip
 
@@ -260,7 +261,7 @@ def late(found, unit: str) -> list[int]:
 
 
 def test_account(measured):
-    """Each window of each cycle has a receipt, and each that began did so in time."""
+    """Each window of each cycle has a receipt, and each window that began did so in time."""
     for found in measured.values():
         last = max(r.cycle for r in found.receipts)
         assert Counter(r.result for r in found.receipts).keys() <= {0, 1}
@@ -273,7 +274,7 @@ def test_account(measured):
 def test_idle(measured):
     """Threads and functions start within 4 cycles, and never early.
 
-    A thread whose wake-up takes longer than any before it is late that once: printed.
+    A thread is late, once, when its wake-up takes longer than any before: printed.
     """
     found = measured["idle"]
     for unit in demo_calendar.UNITS:
@@ -285,9 +286,9 @@ def test_idle(measured):
 
 
 def test_busy(measured):
-    """With system calls in the way nearly all do; how late the others are is printed.
+    """With system calls as the load, nearly all start as precisely; the latest errors are printed.
 
-    An expiry within a stretch with interrupts off waits for its end, and what it starts waits too.
+    A timer that expires while interrupts are disabled starts its unit only once they are enabled.
     """
     found = measured["syscall"]
     errors = sorted(e for unit in demo_calendar.UNITS for e in late(found, unit))
@@ -297,16 +298,16 @@ def test_busy(measured):
 
 
 def test_timeout(measured):
-    """A thread that uses up its budget runs 50 cycles longer at most, and goes on in its window."""
+    """A thread that uses up its budget runs at most 50 cycles longer, and resumes in its window."""
     for load, found in measured.items():
         print(load, found.breaks[:1], len(found.breaks))
         assert len(found.breaks) > CYCLES // 10
         last = sorted(broken.last - broken.timeout for broken in found.breaks)
         assert last[-1] <= 50
-        # A tick may take the thread's last few thousand cycles, but not as a rule.
+        # A tick may take the thread's last few thousand cycles, but usually does not.
         assert last[len(last) // 2] >= -200
         for broken in found.breaks:
-            # The next window begins 900 us later: not before it.
+            # The thread resumes in its next window, which begins 900 us later, and no earlier.
             assert broken.resumed - broken.timeout >= 899_990
 
 
@@ -321,18 +322,18 @@ at 310us run sense for 50us
 
 
 def test_tight():
-    """Threads whose windows are 5 us apart, less than some leads, have each of them."""
+    """Threads run in all windows, even windows 5 us apart, which is less than some leads."""
     found = demo_calendar.measure("6.1", 300, file=TIGHT)
-    # plan uses up its budget in each eighth window: what follows is the others' all the same.
+    # plan uses up its budget in every eighth window; the next windows must still run.
     print(Counter((r.entry, r.result) for r in found.receipts), found.errors)
     assert Counter(r.result for r in found.receipts if r.cycle >= 20).keys() <= {0, 1}
-    # Its wake-up begins with the gap, and a stop takes part of that.
+    # The wake-up of plan begins with the gap, and stopping sense takes part of the gap.
     assert 0 <= late(found, "plan")[0] and late(found, "plan")[-1] <= 1000
     assert 0 <= late(found, "sense")[0] and late(found, "sense")[-1] <= 5000
 
 
 def test_no_gap_behind_an_early_end():
-    """A thread that has ended its window leaves the rest of it to the next one's wake-up."""
+    """When a thread ends its window early, the next unit's wake-up can use the rest of it."""
     run = demo_calendar.Run(300, calendar.table(2000), 2000, calendar.FIRST, every=1)
     (found,) = demo_calendar.measure_all("6.1", [run])
     errors, lost = calendar.behind(found, "ran")
@@ -342,7 +343,7 @@ def test_no_gap_behind_an_early_end():
 
 
 def test_demo(measured):
-    """The demo says what it has found, and gives the receipt of the unit that was stopped."""
+    """The demo prints what it has found, and the receipt of the unit that was stopped."""
     text = demo_calendar.text(measured["idle"])
     print(text)
     for unit in demo_calendar.UNITS:
@@ -365,7 +366,7 @@ at 1ms run b for 10us
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """The program apic-calendar."""
+    """Build the program apic-calendar."""
     output = tmp_path_factory.mktemp("user")
     subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={output}", output / "apic-calendar"],
                    check=True, stdout=subprocess.DEVNULL)  # fmt: skip
@@ -393,12 +394,12 @@ def program(tmp_path_factory):
         ("table two", "tables two", "7: unit, table, at or degrade"),
         ("at 500us run a for 100us", "at 500us run a for 490us at", "4: at TIME run NAME for TIME"),
         ("for 100us", "for 99999999999999999999us", "4: at TIME run NAME for TIME"),
-        # In ns, 290 ms more than there are in 64 bits.
+        # In ns, 290 ms more than 64 bits can hold.
         ("for 100us", "for 18446744074s", "4: at TIME run NAME for TIME"),
     ],
 )  # fmt: skip
 def test_check(program, tmp_path, old, new, said):
-    """A file that is wrong is refused with its line, by the module's own check."""
+    """A wrong file is refused by the module's own check, with the line number."""
     assert old in FILE
     file = tmp_path / "file.calendar"
     file.write_text(FILE.replace(old, new, 1) if old else FILE)
@@ -423,7 +424,7 @@ at 500us run toil for 50us
 
 
 def test_run(program, tmp_path):
-    """A file is run until a signal, or for some seconds, and each unit has had its windows."""
+    """A file runs until a signal, or for a number of seconds, and each unit gets its windows."""
     good, wrong = tmp_path / "good", tmp_path / "wrong"
     good.write_text(SHOWN)
     wrong.write_text(SHOWN.replace("unit pulse cpu 0 function", "unit pulse cpu 0 function none"))
@@ -458,7 +459,7 @@ def test_run(program, tmp_path):
 
 
 def test_layout():
-    """The structures of user/apic_calendar.py are those of the header."""
+    """The structures in user/apic_calendar.py match those of the header."""
     import apic_calendar
 
     assert struct.calcsize("7Q6I") == 80

@@ -1,4 +1,4 @@
-"""What happens to the kernel's clocks leaves timers alone, and callers learn what to trust."""
+"""Timers keep working whatever happens to the kernel's clocks; callers learn what to trust."""
 
 import re
 
@@ -9,8 +9,8 @@ from lab.kernels import kernels
 from machines import Machine, some
 
 MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrtimer")]
-# Other emulated TSCs of several CPUs the kernel doubts from the start. The mark stays, so that of
-# the tests below each needs a boot of its own.
+# The kernel distrusts the emulated TSC of other multi-CPU machines from the start. The mark is
+# permanent, so each of the tests below needs its own boot.
 TRUSTED = {kernel: Machine(kernel, 2, append="tsc=reliable", matrix=True)
            for kernel in ("6.1", "6.12", "7.2")}  # fmt: skip
 
@@ -39,9 +39,9 @@ TRUSTED = {kernel: Machine(kernel, 2, append="tsc=reliable", matrix=True)
     """,
 )
 def test_marked_unstable(guest):
-    """Reported at once to who asks and soon who listens; timers go on to be TSC values.
+    """A mark is reported to callers at once and to listeners soon; timers stay at their TSC values.
 
-    Calendars of several CPUs stop, and say why.
+    Calendars of several CPUs stop, and report the reason.
     """
     before, after = guest.ok().split("marked\n")
     print(before)
@@ -49,7 +49,7 @@ def test_marked_unstable(guest):
     assert "notified unstable 0 " in before
     cpus = guest.machine.cpus
     assert after.splitlines()[0] == str(cpus)
-    # What the emulated machine's kernel has lost its trust in from the start isn't reported anew.
+    # A mark that the emulated machine's kernel has made at the start is not reported again.
     assert f"notified unstable {1 if stable else 0} " in after
     assert ("apic_timer: the kernel has marked the TSC unstable" in after) == bool(stable)
     assert re.findall(r"^runs runs (\d) cpu (\d) pending (\d)", after, re.MULTILINE) == [
@@ -58,7 +58,7 @@ def test_marked_unstable(guest):
 
 
 def in_start(machine: Machine, rule: str, times: int):
-    """Return what runs a rule in a machine where the TSC is marked unstable within START."""
+    """Return a mark that runs a rule in a machine where the TSC is marked unstable within START."""
     return pytest.mark.guest(
         [machine],
         f"""
@@ -123,24 +123,24 @@ DISTURBANCES = {
     """,
 )
 def test_moments_of_the_kernels_clock(guest):
-    """CLOCK_MONOTONIC to TSC is right whatever the wall clock and the clocksource do.
+    """CLOCK_MONOTONIC is converted to TSC correctly under all changes of clocks and clocksources.
 
-    Where the clocksource is the TSC, to the cycle, though NTP steers it.
+    If the clocksource is the TSC, it is right to the cycle, even while NTP steers the clock.
     """
     rows = re.findall(r"^(\w+) (\w+) off by (-?\d+) ns (\w+)$", guest.ok(), re.MULTILINE)
     print(guest.output)
     assert [name for name, *_ in rows] == [name for name in DISTURBANCES for _ in (1, 2)]
     for name, verdict, off, clocksource in rows:
         assert verdict == "ok"
-        # From the handler's first instruction to the clock's reading takes less. Other clock
-        # sources than the TSC are calibrated.
+        # The path from the handler's first instruction to the clock's reading takes less. Clock
+        # sources other than the TSC are calibrated.
         assert abs(int(off)) < (500 if clocksource == "tsc" else 100_000), name
         if name in ("hpet", "acpi_pm", "tsc"):
             assert clocksource == name
     found = re.findall(r"^(\w+): (\w+) off by (-?\d+) cycles, error (\d+)$", guest.output, re.M)
     assert len(found) == 5 * len(rows)
     for name, clock, off, error in found:
-        # 100 ms; the kernel steers by changing the last bit of its rate now and then.
+        # Over 100 ms; the kernel now and then changes the last bit of its rate to steer.
         limit = int(error) if name in ("hpet", "acpi_pm") else 30
         assert abs(int(off)) <= limit, (name, clock)
         assert bool(int(error)) == (name in ("hpet", "acpi_pm")), (name, clock)
@@ -156,7 +156,7 @@ def test_moments_of_the_kernels_clock(guest):
     """,
 )
 def test_conversion_cost(guest):
-    """Cycles are instructions."""
+    """Count the instructions of a conversion: each takes a cycle."""
     verdict, note = guest.ok().splitlines()
     print(note)
     assert verdict == "ok"
@@ -197,7 +197,7 @@ RESYNC = re.compile(
     """,
 )
 def test_rate(guest):
-    """By either counter, the TSC has its rate and never stops: they come from one clock here."""
+    """Both counters give the TSC's rate and no stops: here all come from one clock."""
     output = guest.ok()
     print(output)
     assert "accepted" not in output
@@ -210,7 +210,7 @@ def test_rate(guest):
     for name, *numbers in found:
         _, compared, rate, within, moved, _, _, *faults = map(int, numbers)
         assert compared > 20, name
-        # The kernel's frequency is calibrated, to some ppm.
+        # The kernel's frequency is calibrated, to within some ppm.
         assert abs(rate) < 20_000, name
         assert within < 200, name
         assert moved == 0, name
@@ -242,9 +242,9 @@ REFERENCE, MONOTONIC, RAW, REALTIME = range(4)
     """,
 )
 def test_stretched_reads_of_the_counter(guest):
-    """What comes between a read and its looks at the TSC makes rates and offsets vague, not wrong.
+    """Interruptions between reads of the counter and of the TSC make results vague, not wrong.
 
-    What holds up all reads of a comparison may look like a stop, which is then not certain.
+    If all reads of a comparison are interrupted, that may look like a stop, but not a certain one.
     """
     output = guest.ok()
     print(output)
@@ -256,7 +256,7 @@ def test_stretched_reads_of_the_counter(guest):
     offsets = [(int(row[6]), int(row[7])) for row in rows]
     for (rate, within), (offset, error), row in zip(rates, offsets, rows, strict=True):
         assert abs(rate - rates[0][0]) <= within + rates[0][1]
-        # Common time runs by the rate, for 30 s by now.
+        # Common time has run by the rate for 30 s.
         assert abs(offset - offsets[0][0]) <= error + offsets[0][1] + 30 * within
         assert within < 100
         _, rejected = map(int, row[-2:])
@@ -289,7 +289,7 @@ def test_stretched_reads_of_the_counter(guest):
     """,
 )
 def test_stretched_conversions(guest):
-    """Where clocks are read to convert, what comes between makes the result vague, not wrong."""
+    """Interruptions between the reads of a conversion make its result vague, not wrong."""
     output = guest.ok()
     print(output)
     rows = re.findall(r"^(\w+) \d stretched (\d+) converted (\d+) wrong (\d+) off (\d+) "
@@ -299,7 +299,7 @@ def test_stretched_conversions(guest):
         stretched, converted, wrong, off, error, undisturbed = map(int, numbers)
         assert (converted, wrong) == (200, 0), name
         assert stretched > 150
-        # It makes them wrong by far more than they are otherwise: the error says so.
+        # They increase the deviation far beyond its undisturbed value, and the error covers that.
         assert undisturbed < 5000 and 10 * undisturbed < off <= error + undisturbed, name
 
 
@@ -315,11 +315,11 @@ def test_stretched_conversions(guest):
     """,
 )
 def test_disabled_counter(guest):
-    """An HPET that the kernel does not use is not compared with, though it counts."""
+    """An HPET that the kernel does not use is not used for comparison, although it counts."""
     assert guest.ok().startswith("counter acpi_pm, ")
 
 
-# Flags that the kernel has of the CPU or of a platform, and what the verdict says by each.
+# Flags of the CPU or the platform that the kernel has, and the verdict's words for each.
 GIVEN = {
     "nonstop_tsc_s3": ", not even in sleep",
     "tsc_known_freq": "; its frequency is the CPU's word",
@@ -335,11 +335,11 @@ GIVEN = {
     ],
 )
 def test_the_verdict_has_what_the_kernel_was_given(flags, clocksource, rate):
-    """Of each flag its words, and no others; and the rate by CLOCK_MONOTONIC_RAW.
+    """The verdict has the words for each flag, and no others, and the rate by CLOCK_MONOTONIC_RAW.
 
-    The kernel is given 1,000.1 MHz for 1,000: the HPET shows that, the TSC itself does not.
+    The kernel is given 1,000.1 MHz instead of 1,000: the HPET shows that, the TSC does not.
     """
-    kernel = kernels.ensure("7.2")  # the first of ours with setcpuid=
+    kernel = kernels.ensure("7.2")  # our oldest kernel that has setcpuid=
     modules = sorted(build.build(kernel).rglob("apic_*.ko"))
     script = """
         verdict=/sys/kernel/debug/apic_clock/verdict
@@ -356,5 +356,5 @@ def test_the_verdict_has_what_the_kernel_was_given(flags, clocksource, rate):
     assert "\nraw not compared with CLOCK_MONOTONIC_RAW for long enough\n" in output
     ppb, within = re.search(r"^raw ([+-]\d+) ppb of .*, within (\d+)$", output, re.M).groups()
     assert int(within) < 1000
-    # The kernel's own factor is rounded to one in 2^23 at least.
+    # The kernel rounds its own factor to at most one part in 2^23.
     assert abs(int(ppb) - rate) <= int(within) + 120

@@ -1,4 +1,4 @@
-"""The shaper's demo finds what it is made to show: the paper's figure 5."""
+"""The shaper's demo shows the paper's figure 5."""
 
 import importlib.util
 import re
@@ -14,10 +14,10 @@ HARD = ("apic", "hard")
 
 @pytest.mark.matrix
 def test_demo_shapes(monkeypatch, capsys):
-    """Ours keeps the spacing to a few cycles, and the rate exactly; no rival is near that."""
+    """Ours keeps the spacing to a few cycles and the rate exactly; no rival comes close."""
     found = demo_shaper.measure()
     assert found is not None
-    # The texts are of this very run: it is not made twice.
+    # The texts describe the run above; it is not repeated.
     monkeypatch.setattr(demo_shaper, "measure", lambda: found)
     (plot := demo_shaper.PLOT / "fig5.svg").unlink(missing_ok=True)
     capsys.readouterr()
@@ -36,7 +36,7 @@ def test_demo_shapes(monkeypatch, capsys):
     assert spread[HARD] <= 4
     assert list(found.samples[Key("shaper/fig5", "apic", mode="hard", unit="ppm")]) == [0]
     assert all(spread[timer, "-"] > 100 * spread[HARD] for timer in demo_shaper.RIVALS)
-    # Those that it learns from, and those that count. What finds the queue empty need not wait.
+    # Warm-up and counted packets. A packet that finds the queue empty need not wait.
     by = {mode: int(n) for mode, n in re.findall(r" sent_(\w+) (\d+)", found.statistics)}
     assert sum(by.values()) == 2 * demo_shaper.PACKETS == by["hard"] + by["soft"]
     assert by["soft"] <= 2

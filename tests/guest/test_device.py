@@ -1,4 +1,4 @@
-"""/dev/apic_timer: how late threads run in virtual time, and its rules, in guests with Python."""
+"""/dev/apic_timer: lateness of threads in virtual time, and rules in guests with Python."""
 
 import ctypes
 import json
@@ -22,7 +22,7 @@ CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "t
          "ranges", "readers", "memory", "passing", "namespace", "forks", "killed",
          "killed_anywhere", "execs", "hotplug", "seccomp", "stopped", "signalled", "receipts",
          "fence", "priority", "uring_wait", "unload")  # fmt: skip
-CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels that look at what the module does
+CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "6.12", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
 RULED += some(kernel="6.12", cpus=4, engine="smp", source="proxy")
@@ -36,12 +36,12 @@ insmod $MODULES/apic_timer_dev.ko
 
 
 def test_every_rule_is_run():
-    """No case of harness/device.py is forgotten here."""
+    """Each case of harness/device.py is run here."""
     assert all(callable(getattr(device, case)) for case in CASES)
 
 
 def bounds(page: str) -> list[list[str]]:
-    """Return what holders of an open file might do, by a page, and the tests of what bounds it."""
+    """Return, from a page, what holders of an open file might do, and the tests of each bound."""
     text = (TREE / "docs/reference" / page).read_text().partition("## Who may do what\n")[2]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     return [[row[0], *re.findall(r"`(\w+)`", row[-1])] for row in rows[2:]]
@@ -50,7 +50,7 @@ def bounds(page: str) -> list[list[str]]:
 @pytest.mark.parametrize("page, rules", [("user-device.md", device),
                                          ("calendar.md", calendar_rules)])  # fmt: skip
 def test_each_bound_has_a_test(page, rules):
-    """Each row names its tests: rules of that device, functions here, suites of KUnit."""
+    """Each row names its tests: rules of that device, functions in this file, or KUnit suites."""
     found = bounds(page)
     assert len(found) >= 8
     for what, *tests in found:
@@ -61,7 +61,7 @@ def test_each_bound_has_a_test(page, rules):
 
 
 def cases_of(machine) -> tuple[str, ...]:
-    """Return the rules for a machine: kernels that the lab builds lack io_uring, and memcg."""
+    """Return the rules for a machine; kernels that the lab builds lack io_uring and memcg."""
     lacking = ("uring_wait", "memory") if machine.kernel in CHECKED else ()
     return tuple(case for case in CASES if case not in lacking)
 
@@ -107,7 +107,7 @@ def test_rule(guest):
     """,
 )
 def test_suspend(guest):
-    """A moment that comes while the machine sleeps has passed afterwards, for everybody."""
+    """A moment that comes during suspend has passed after resume, for every kind of waiter."""
     ends = sorted(line.split() for line in guest.ok().splitlines())
     hows = ("any", "mono", "poll", "read", "readany", "tsc")
     assert ends == [[how, "0", "1", "0", "0"] for how in hows]
@@ -129,13 +129,13 @@ def test_suspend(guest):
     """,
 )
 def test_fuzz_checked(guest):
-    """Two programs at a time, on kernels that would say what is wrong."""
+    """Run two fuzzers at a time, on kernels with run-time checks."""
     guest.ok()
 
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def measured(request):
-    """Errors of the first user instruction and what was waited, by load and mode."""
+    """Return errors of the first user instruction, and times spent waiting, by load and mode."""
     kernel = kernels.ensure(request.param)
     script = SCRIPT
     for load, distance in DISTANCES.items():
@@ -146,7 +146,7 @@ def measured(request):
             script += (f"latency {mode} {SHOTS} {distance} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
                        f"put {name} </tmp/e\nput {name}-waited </tmp/w\n")  # fmt: skip
     script += "kill -9 -$! || true\nsleep 0.5\n"
-    # Once more, less careful.
+    # Once more, with a lower quantile.
     script += "rmmod apic_timer_dev\ninsmod $MODULES/apic_timer_dev.ko quantile=9900\n"
     script += (f"latency device {SHOTS} {DISTANCES['idle']} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
                "put idle-thrifty </tmp/e\nput idle-thrifty-waited </tmp/w\n")  # fmt: skip
@@ -161,7 +161,7 @@ def measured(request):
 
 
 def modules(kernel: kernels.Kernel, *, calendar: bool = False) -> list[Path]:
-    """Return the core and the device; and the calendar, with functions for it."""
+    """Return the modules: the core, the device, and optionally the calendar and its functions."""
     built = build.build(kernel)
     names = ["apic_timer", "apic_timer_dev"]
     names += ["apic_calendar", "apic_calendar_pulse"] if calendar else []
@@ -169,18 +169,18 @@ def modules(kernel: kernels.Kernel, *, calendar: bool = False) -> list[Path]:
 
 
 def test_idle(measured):
-    """The library finishes: within 4 cycles, and never before the moment."""
+    """With the library's own wait, threads are at most 4 cycles late, and never early."""
     row = measured["idle-device"]
     assert row["min"] >= 0
     assert row["p99"] <= 4
     assert row["p999"] <= 4
-    # A wake-up that is longer than any before: the load average's, every 5 s.
+    # One wake-up takes longer than any before: that of the load average, every 5 s.
     assert row["max"] <= 1500
     assert measured["idle-device-waited"]["mean"] <= 2000
 
 
 def test_thrifty(measured):
-    """Who has it cover fewer wake-ups waits for less."""
+    """With a lower quantile, threads spend less time waiting."""
     row = measured["idle-thrifty"]
     assert row["min"] >= 0
     assert row["p50"] <= 4
@@ -189,21 +189,24 @@ def test_thrifty(measured):
 
 
 def test_clock(measured):
-    """A moment of CLOCK_MONOTONIC is met as one of the TSC."""
+    """A moment of CLOCK_MONOTONIC is met as precisely as a TSC value."""
     row = measured["idle-monotonic"]
     assert row["min"] >= 0
     assert row["p99"] <= 4
 
 
 def test_busy(measured):
-    """With system calls in the way nearly all are."""
+    """With system calls as the load, nearly all threads are as precise."""
     row = measured["syscall-device"]
     assert row["min"] >= 0
     assert row["p999"] <= 4
 
 
 def test_kernel_finish(measured):
-    """What the kernel finishes is late by part of its way out, and never early."""
+    """When the kernel does the last wait, the thread is late by part of the kernel's exit path.
+
+    It is never early.
+    """
     for load in DISTANCES:
         row = measured[f"{load}-kernel"]
         assert row["min"] >= 0
@@ -216,7 +219,7 @@ def test_better_than_nanosleep(measured):
 
 
 def test_lockdown():
-    """A kernel that is locked down for confidentiality lets nobody open it, nor calendars."""
+    """Under lockdown for confidentiality nobody can open the device or the calendar."""
     kernel = kernels.ensure("6.1")
     script = f"""{SCRIPT}
         insmod $MODULES/apic_calendar.ko
@@ -247,7 +250,10 @@ KERNEL_EVENT = re.compile(r"apic_timer_kernel_event: .* error=(-?\d+)$", re.MULT
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def hostile(request):
-    """What others get while a user asks for all that it may, by how: of a CPU, and of its tick."""
+    """Return what other tasks get of a CPU and of its tick while a user requests all it may.
+
+    The results are by kind of request.
+    """
     kernel = kernels.ensure(request.param)
     script = """
         insmod $MODULES/apic_timer.ko
@@ -297,61 +303,62 @@ def hostile(request):
     return found
 
 
-# Thousandths of the CPU, and of the packets that arrive alone. In virtual time each run is alike.
-# The fair share of one thread of five is 200; a calendar may take 900 of a CPU.
+# Thousandths of the CPU time, and of the packets that arrive when nothing else runs. In virtual
+# time all runs give the same figures. With five threads the fair share of one is 200; a calendar
+# may take 900 of a CPU.
 LEFT = {"timers": 900, "moment": 900, "readers": 700, "fences": 700, "sleeps": 180, "windows": 300}
-# defer_ns of apic_timer, and what comes in between.
+# apic_timer's defer_ns, and the time until the deferred event runs.
 TICK_LATE = 25_000
-WORK = 5_000  # cycles that an irq_work may take
+WORK = 5_000  # maximum duration of an irq_work, in cycles
 
 
 def test_starve_thread(hostile):
-    """An ordinary thread has most of the CPU next to timers, and its turn next to threads."""
+    """An ordinary thread gets most of the CPU next to timers, and a fair share next to threads."""
     assert hostile["alone"]["share"] >= 950
     for how, share in LEFT.items():
         assert hostile[how]["share"] >= share, how
 
 
 def test_starve_softirq(hostile):
-    """So do softirqs: packets arrive as often as the thread that sends them gets to do so."""
+    """Softirqs run, too: packets arrive as often as their sending thread gets to run."""
     for how, share in LEFT.items():
         assert hostile[how]["packets"] * 1000 >= hostile["alone"]["packets"] * share, how
 
 
 def test_starve_interrupts(hostile):
-    """All timers of a user together expire no more often than its rate allows for."""
+    """All timers of a user together expire no more often than the user's rate allows."""
     seconds = 2 * HOSTILE_MS / 1000
     for how in set(HOSTILE) - {"windows"}:
-        # Some time before and after for the start and the end of the processes.
+        # Allow some time for starting and ending the processes.
         assert hostile[how]["expired"] <= BURST + PENDING + RATE * (seconds + 0.1), how
 
 
 def test_starve_tick(hostile):
-    """The kernel's events are as many as ever, and late by no more than a fence may defer one."""
+    """The kernel's events are as frequent as ever, and a fence defers them within its limit."""
     for how in HOSTILE:
         assert hostile[how]["events"] >= hostile["alone"]["events"] * 0.9, how
         assert hostile[how]["late"] <= TICK_LATE, how
 
 
 def test_starve_irq_work(hostile):
-    """What handlers leave to be done with interrupts off is done some at a time."""
+    """The irq_work that handlers leave behind is done a few items at a time."""
     # A pause is an expiry, too.
     assert hostile["moment"]["works"] >= hostile["moment"]["expired"] / 9
     for how in HOSTILE:
         assert hostile[how]["work"] <= WORK, how
 
 
-# Of the kernel's tests of its timers, those that sleep or have timers; and rt-tests' programs.
+# The kernel's own timer tests that sleep or use timers, and the programs of rt-tests.
 JUDGES = ("nanosleep", "nsleep-lat", "set-timer-lat", "posix_timers")
 RT_TESTS = tuple(f"{name} -q -l 200 -p 90" for name in ("pmqtest", "ptsematest", "signaltest -t 2"))
 
 
 def kernels_own(name: str, directory: Path) -> Path:
-    """Compile one of the kernel's tests of its timers, with the C library as a library."""
+    """Compile one of the kernel's timer tests, with the C library as a library."""
     source = sources.ensure("6.1")
     names = ["kselftest.h", *(f"timers/{each}.c" for each in JUDGES)]
     tree = sources.members(source, [f"tools/testing/selftests/{n}" for n in names])
-    # Not our code: its warnings are not our mistakes.
+    # This is not our code; its warnings do not matter.
     subprocess.run(["gcc", "-O2", "-w", "-o", directory / name,
                     tree / f"tools/testing/selftests/timers/{name}.c", "-lpthread", "-lrt"],
                    check=True)  # fmt: skip
@@ -359,12 +366,12 @@ def kernels_own(name: str, directory: Path) -> Path:
 
 
 def verdicts(text: str) -> list[str]:
-    """Return what one of them has judged, without the figures that it has measured."""
+    """Return the verdicts in a program's output, without the measured figures."""
     return re.findall(r"\[\w+\]|\b(?:not )?ok\b|\bPass|\bFail|^status \d+", text, re.MULTILINE)
 
 
 def test_preload(scratch):
-    """Programs that know nothing of the device sleep by it, are as exact, and judge alike."""
+    """Programs that do not know the device sleep by it as exactly, with the same verdicts."""
     kernel = kernels.ensure("6.1")
     rt_tests = [command.split()[0] for command in RT_TESTS]
     subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={scratch}"], check=True,
@@ -419,7 +426,7 @@ def test_preload(scratch):
         print(name, found[name])
     for program in ("", "jitter-"):
         assert found[f"{program}with"]["min"] >= 0
-        assert found[f"{program}with"]["p99"] < 300  # what clock_gettime() takes, and the program
+        assert found[f"{program}with"]["p99"] < 300  # clock_gettime() and the program take this
         for name in ("without", "off", "missing"):
             assert found[f"{program}{name}"]["p50"] > 2000
 
@@ -429,7 +436,7 @@ PRELOADED = ("signalled", "never", "closes", "forks", "handler")
 
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory):
-    """What a program says that is used to the kernel's calls, by case, with the library."""
+    """Return what a program that expects the kernel's calls prints with the library, by case."""
     kernel, scratch = kernels.ensure("6.1"), tmp_path_factory.mktemp("preloaded")
     subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={scratch}",
                     f"{scratch}/libapictimer-preload.so"], check=True,
@@ -454,7 +461,7 @@ def preloaded(tmp_path_factory):
 
 @pytest.mark.parametrize("case", PRELOADED)
 def test_preloaded(preloaded, case):
-    """The preload library's calls do what the kernel's do with signals and odd arguments."""
+    """The preload library's calls match the kernel's with signals and odd arguments."""
     assert preloaded[f"{case}-without"] == "ok\n"
     assert preloaded[f"{case}-with"] == "ok\n"
 
@@ -487,9 +494,9 @@ STRESSORS = ("timerfd", "clock", "timer", "nanosleep", "sleep", "cyclic")
     """,
 )
 def test_stress_ng(guest):
-    """stress-ng's timers find no more wrong with the preload library than without.
+    """stress-ng's timers report no more errors with the preload library than without.
 
-    They use CLOCK_REALTIME, signals and relative times, which the library leaves to the kernel.
+    They use CLOCK_REALTIME, signals and relative times; the library passes those to the kernel.
     """
     rows = [line.split() for line in guest.ok().splitlines()]
     found = {(how, what): int(n) for how, what, n in rows}
@@ -513,9 +520,9 @@ uint64_t tsc(const struct apic_timer_page *page, uint64_t mono)
 
 
 def test_conversions(scratch):
-    """The header converts moments of years ago and ahead exactly, and rounds as it says.
+    """The header converts moments years ago or ahead exactly, and rounds as documented.
 
-    Before the TSC was set to 0 there was none; nor was CLOCK_MONOTONIC, before it began.
+    A moment before the TSC was set to 0, or before CLOCK_MONOTONIC began, does not exist.
     """
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
                     f"-I{TREE}/user", f"-I{TREE}/include/uapi", "-o", scratch / "conversions.so",
@@ -542,9 +549,9 @@ def test_conversions(scratch):
             assert library.mono(page, when) == shown(when), (khz, distance)
             found = library.tsc(page, mono + distance)
             assert shown(found - 1) < mono + distance <= shown(found), (khz, distance)
-        if khz > 10**6:  # the TSC ends before that clock does
+        if khz > 10**6:  # the TSC overflows before that clock
             assert library.tsc(page, (1 << 64) - 1) == (1 << 64) - 1
-        # Set to 0 a second ago, when that clock was at 100 s.
+        # The TSC was set to 0 a second ago, when that clock was at 100 s.
         page = struct.pack("8I4Q", 1, 2, khz, 1, device.apic_timer.CLOCK, mult, shift, 0,
                            khz * 1000, 101 * 10**9, 0, 0)  # fmt: skip
         for mono in (0, 1, 10**9, 99 * 10**9):
@@ -561,19 +568,19 @@ def test_conversions(scratch):
 EXAMPLES = {
     "pacing 1000 500": r"500 periods of 1000 us: (\d+) ns late in the mean, (\d+) at worst; "
                        r"0 missed; waited \d+ ns each",
-    # Its standard input would end it.
+    # The end of its standard input would end it.
     "sleep 1 | event_loop 2000 100": r"100 periods of 2000 us, 0 of them overrun",
     "toggle 3fc 500 100": r"100 periods on port 3fc: the write was over (\d+) ns after its moment "
                           r"at worst",
 }  # fmt: skip
-NEAR_NS = 5_000  # where a wake-up takes all of that
+NEAR_NS = 5_000  # a wake-up takes all of this
 
 
 @pytest.mark.parametrize("series", ["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])
 def test_program(scratch, series):
-    """A program of either kind meets its moment, reads its timer, and knows the time.
+    """A 64-bit and a 32-bit program meet their moments, read their timers, and know the time.
 
-    So do the examples.
+    The examples do, too.
     """
     kernel = kernels.ensure(series)
     files = {f"usr/bin/first{bits}": user.program(kernel, "first", *["-m32"] * (bits == 32))
@@ -597,7 +604,7 @@ def test_program(scratch, series):
 
 @pytest.mark.parametrize("operations", [20_000, pytest.param(1_000_000, marks=pytest.mark.matrix)])
 def test_fuzz(operations):
-    """Random commands and arguments: an error or none, and nothing pending at the end."""
+    """Random commands and arguments succeed or fail cleanly, and leave nothing pending."""
     kernel = kernels.ensure("6.1")
     seeds = (1, 2) if operations > 100_000 else (1,)
     runs = "\n".join(f"fuzz {operations} {seed}" for seed in seeds)

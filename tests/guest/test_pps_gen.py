@@ -1,4 +1,4 @@
-"""samples/pps_gen makes each edge at its moment, misses none, and rejects bad input clearly."""
+"""samples/pps_gen outputs each edge at its moment, misses none, and rejects bad input clearly."""
 
 import re
 import shutil
@@ -84,9 +84,9 @@ def test_edges(guest):
     for load, clock, edges, missed, earliest, latest in rows:
         assert 100 <= int(edges) <= 125, (load, clock)
         assert int(missed) == 0, (load, clock)
-        # From the handler's first instruction to the port's write.
+        # The write to the port is later than the handler's first instruction.
         assert 0 <= int(earliest) <= int(latest), (load, clock)
-        # None is late: the trace would have the receipt of a late one.
+        # No edge is late: a late one would leave a receipt in the trace.
         assert int(latest) - int(earliest) <= 5, (load, clock)
     assert "apic_timer_receipt: " not in output
     early = re.findall(r"^early (\d+) (-?\d+)$", output, re.M)
@@ -119,13 +119,13 @@ def test_edges(guest):
     """,
 )
 def test_pulses_go_on(guest):
-    """A CPU that accepts no timers any more does not end the pulses."""
+    """Pulses continue when their CPU accepts no more timers."""
     calls, edges = re.fullmatch(r"calls (\d+)\nedges (\d+)\n", guest.ok()).groups()
     assert int(calls) >= 1
     assert int(edges) >= 45
 
 
-# A parallel port, and a serial line that is no terminal: outputs can be read back.
+# A parallel port, and a serial port that is no terminal: their outputs can be read back.
 PORTS = [
     "-chardev", "null,id=pins", "-device", "isa-parallel,chardev=pins,iobase=0x378",
     "-chardev", "null,id=line", "-device", "isa-serial,chardev=line,iobase=0x3e8,irq=10,index=2",
@@ -224,7 +224,7 @@ def test_pins():
         assert edges >= 100, where
         assert missed == 0, where
         assert 0 <= earliest <= latest <= earliest + 5, where
-        # Half of the time; on a busy machine samples may hit the same point of each period.
+        # High for half of the time; on a busy machine samples may hit the same phase of each period.
         assert high if where[0] == "net" else samples / 5 <= high <= samples * 4 / 5, where
         assert after == 0, where
     assert left == [("25", "0")] * 4
@@ -281,7 +281,7 @@ CLASS = f"""
 
 @pytest.mark.long
 def test_class():
-    """On a kernel with /sys/class/pps-gen its switch, clock and missed-pulse event work."""
+    """With /sys/class/pps-gen, the kernel's switch, clock and missed-pulse event work."""
     kernel = kernels.ensure("7.2")
     result = virtual.run(
         kernel, CLASS, modules=sorted(build.build(kernel).rglob("*.ko")), devices=PORTS,
@@ -295,7 +295,7 @@ def test_class():
     edges, earliest, latest = map(int, loaded.groups())
     assert edges >= 18
     assert latest <= earliest + 5
-    # TAI's offset is unknown.
+    # The offset of TAI is unknown.
     assert re.search(r"^system 1 time 0 \d{9}$", output, re.M)
     assert "switched 20 left 0 more 0 none 0\n" in output
     assert "unloaded while" not in output
@@ -307,7 +307,7 @@ def test_class():
 
 
 THEIRS = "pps_gen_parport"  # the kernel's own
-SECONDS = {"idle": 20, "net": 6}  # also the number of pulses; a busy second takes the lab some ten
+SECONDS = {"idle": 20, "net": 6}  # also the number of pulses; a busy second takes the lab about ten
 BOTH = f"""
     {SETUP}
     cd /sys/kernel/tracing
@@ -350,7 +350,7 @@ BOTH = f"""
 
 
 def spread(moments: list[int]) -> int:
-    """Return the deviation of moments from the best line of equal distances from the first on."""
+    """Return the deviation of moments from the best straight line through the first one."""
 
     def of(period: float) -> float:
         off = [moment - moments[0] - n * period for n, moment in enumerate(moments)]
@@ -377,7 +377,7 @@ def longest(trace: list[tuple[str, str]], moments: list[int]) -> int:
 
 @pytest.mark.matrix
 def test_next_to_the_kernels_own(tmp_path):
-    """In one boot, at a pulse a second, ours are closer together, and interrupts are off less."""
+    """In one boot at one pulse a second, ours deviate less, with interrupts disabled for less time."""
     kernel = kernels.ensure("6.1")
     name = f"drivers/pps/generators/{THEIRS}.c"
     shutil.copy(sources.members(sources.ensure("6.1"), [name]) / name, tmp_path)
@@ -401,7 +401,7 @@ def test_next_to_the_kernels_own(tmp_path):
                  for whose in ("ours", "theirs")}  # fmt: skip
         ours = [int(tsc) for tsc, event, what in trace["ours"]
                 if event == "apic_timer_expire_exit" and "function=raise" in what]  # fmt: skip
-        # 0 is the signal; before, calibration wrote it as many times.
+        # 0 is the signal; calibration wrote as many before it.
         theirs = [int(tsc) for tsc in re.findall(rf"^theirs {load} (\d+) 0$", output, re.M)]
         assert len(theirs) >= seconds - 2, load
         for whose, off, moments in (("ours", latest - earliest, ours),

@@ -1,4 +1,4 @@
-"""How far the TSCs of CPUs are apart, and handlers that start together on several of them."""
+"""Skew between the TSCs of CPUs, and handlers that start together on several CPUs."""
 
 import re
 
@@ -24,11 +24,11 @@ SINGLE = re.compile(
 )
 STEPS = re.compile(r"^steps others wait p50 \d+ p99 (\d+) do not p50 \d+ p99 (\d+)$", re.M)
 TRUTHS = (0, 1, 7, 50, 300, 1000, -1000, 100_000)
-MOVED = (0, 1000, -1000)  # handlers on CPUs that are so far apart
+MOVED = (0, 1000, -1000)  # skews for the tests of handlers
 FAR = 5_000_000  # a tenth of a second
-DOUBTFUL = range(4, 25, 2)  # about as far as the bounds are wide
+DOUBTFUL = range(4, 25, 2)  # about as much skew as the bounds are wide
 
-# The kernel tests CPUs that come online, and restores TSC_ADJUST, while it trusts the TSC.
+# While the kernel trusts the TSC, it tests CPUs that come online and restores TSC_ADJUST.
 PARAMETERS = "tsc=unstable lapic=notscdeadline"
 SETUP = """
     debug=/sys/kernel/debug
@@ -89,7 +89,7 @@ INJECTED = f"""
 
 @pytest.fixture(scope="module")
 def injected() -> str:
-    """Against a truth that is known: Bochs, whose TSC moves by what is written to TSC_ADJUST."""
+    """Run with known skew in Bochs, where writing TSC_ADJUST moves the TSC; return the output."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
     result = bochs.run(kernel, INJECTED, modules=modules, cpus=2, tsc_adjust=True,
@@ -100,7 +100,7 @@ def injected() -> str:
 
 
 def _expect_steps(output: str, cpus: int, latest: int) -> None:
-    """Bochs alone makes a CPU as late as a group, once the other CPUs have left the same loop."""
+    """Check that the loop alone makes a CPU as late as a group once other CPUs have left it."""
     wait, leave = map(int, STEPS.search(output).groups())
     keep(f"group/{cpus}/steps", others_wait=wait, others_leave=leave)
     assert wait <= 4 and latest <= leave
@@ -108,7 +108,7 @@ def _expect_steps(output: str, cpus: int, latest: int) -> None:
 
 @pytest.mark.matrix
 def test_injected(injected):
-    """Offset and bounds of what was injected, and groups that start together all the same."""
+    """Bounds contain the injected offset, and groups start together in spite of it."""
     rows = SKEW.findall(injected.split("apart ")[0])
     assert len(rows) == len(TRUTHS)
     errors = [int(row[1]) - truth for truth, row in zip(TRUTHS, rows, strict=True)]
@@ -117,7 +117,7 @@ def test_injected(injected):
     for truth, (_, offset, low, high, _, _) in zip(TRUTHS, rows, strict=True):
         assert int(low) <= truth <= int(high)
         assert int(high) - int(low) <= 25
-        # Bochs runs its CPUs in turn: 2 too low in each of 12 measurements.
+        # Bochs runs its CPUs in turn, which made each of 12 measurements 2 cycles too low.
         assert abs(int(offset) - truth) <= 3
     groups = GROUP.findall(injected.split("attempt ")[0])
     assert len(groups) == 2 * len(MOVED)
@@ -129,9 +129,9 @@ def test_injected(injected):
         shots, complete, none, split, early, outside, *_, p99, _most = map(int, row)
         assert (shots, complete + none, split, early, outside) == (300, 300, 0, 0, 0)
         assert complete >= 295
-        # What a handler's own loop waits by is coarser than the core's.
+        # A handler's own wait loop has coarser steps than the core's.
         assert p99 <= (16 if number % 2 else 6)
-    # Its kernel has a parameter to distrust the TSC.
+    # This kernel was booted with a parameter that makes it distrust the TSC.
     assert "verdict untrusted\n" in injected
 
 
@@ -149,7 +149,7 @@ def test_converted(injected):
         shots, error, _cost, least, p50, p99, _most = map(int, row)
         assert shots == 300
         assert error <= 25
-        # By the CPU's TSC, which is as far ahead as was injected.
+        # By this CPU's TSC, which is ahead by the injected offset.
         assert abs(p50 - truth) <= 5
         assert -10 <= least - truth
         assert p99 - truth <= 10
@@ -157,7 +157,7 @@ def test_converted(injected):
 
 @pytest.mark.matrix
 def test_written(injected):
-    """Skew is taken off the TSC where that is sure and no timer is pending, else nothing is."""
+    """Skew is removed from the TSC if it is certain and no timer is pending; otherwise it stays."""
     attempts = re.findall(
         r"^attempt (\S+) (done|refused)\nadjusted 0 (-?\d+)\n"
         r"cpu 1: ([+-]\d+) cycles, within (-?\d+) to (-?\d+), .*\nskew .*; 0 is (\w+)$",
@@ -172,24 +172,24 @@ def test_written(injected):
     for name in ("behind", "again", str(FAR), str(-FAR)):
         what, adjusted, skew, _, _, zero = found[name]
         assert (what, zero) == ("done", "possible"), name
-        # By what the register says, and by what is measured.
+        # By the register's value, and by measurement.
         assert abs(adjusted) <= 3, name
         assert abs(skew) <= 3, name
     for truth in DOUBTFUL:
         what, adjusted, skew, low, high, zero = found[str(truth)]
         if what == "refused":
-            # Something is there, and more could be left than it is.
+            # There is skew, but a write could leave more than there is now.
             assert (adjusted, zero) == (truth, "excluded")
             assert max(high - skew, skew - low) >= low > 0, truth
         else:
-            # Written, or nothing is surely there.
+            # It was written, or there is no certain skew.
             assert abs(adjusted) <= 3 or adjusted == truth, truth
             assert low <= 0 <= high, truth
     assert len({found[str(truth)][0] for truth in DOUBTFUL}) == 2
     for words in ("timers are pending on CPUs 1", "it could be farther off than now",
                   "no CPU's TSC is surely apart"):  # fmt: skip
         assert words in injected
-    # Groups that correct nothing start together now.
+    # Groups without correction start together now.
     (row,) = GROUP.findall(injected.split("written\n")[1])
     shots, complete, _none, split, early, outside, *_, p50, _p99, _most = map(int, row)
     assert (shots, complete, split, early, outside) == (300, 300, 0, 0, 0)
@@ -209,7 +209,7 @@ FOUR = f"""
         grep ^group $test/result
     done
 """
-# By flags: nothing, the skew corrected, all or none of it.
+# By flags: none, skew corrected, and the same with all-or-none.
 APART = {0: 8, 1: 8, 3: 8}
 
 RINGS = 12
@@ -244,7 +244,7 @@ RING = f"""
 
 @pytest.mark.long
 def test_ring():
-    """Distances that do not fit together: an error for who measures, and a few lines in the log."""
+    """Distances that do not fit together give the caller an error, and the log a few lines."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("apic_*.ko"))
     output = virtual.run(kernel, RING, modules=modules, cpus=3, timeout=900).check().output
@@ -253,13 +253,13 @@ def test_ring():
     assert answers[0] == answers[-1] == "" and len(answers) == RINGS + 2
     assert all("Stale file handle" in answer for answer in answers[1:-1])
     before, after = output.split("closed\n")
-    # Each with one that does not close; the first measurement had one that did.
+    # Each measurement found a ring that does not close; the first one found one that does.
     assert re.search(r"^rings \d+ left 0$", before, re.M)
-    # The distance of the second that was measured is not to be relied on.
+    # The distance of the CPU that was measured second cannot be relied on.
     assert "cpu 2: not known (-116)\n" in before
     assert "1 not, 1 contradict themselves" in before
     assert "\nverdict untrusted\n" in before
-    # Ten in an hour
+    # At most ten an hour.
     assert len(re.findall(r"CPUs 0, 1 and 2: TSCs: the distances measured between them do not "
                           r"fit together", after)) == 10  # fmt: skip
     rows = SKEW.findall(after)
@@ -291,7 +291,7 @@ def test_four_together():
         assert (shots, complete + none, split, early, outside) == (300, 300, 0, 0, 0)
         assert complete >= 295
         assert p50 <= limit
-        # A handler that an interrupt of the kernel's has held up is late with all modes.
+        # An interrupt of the kernel can delay a handler in any mode.
         assert not flags or p99 <= limit
         latest = max(latest, p99 if flags else 0)
     _expect_steps(result.output, 4, latest)
@@ -320,7 +320,7 @@ THREE = f"""
 
 @pytest.mark.matrix
 def test_ring_of_three():
-    """TSCs of three CPUs that are truly apart: they fit together, until one of them moves."""
+    """Truly different TSCs of three CPUs fit together until one of them moves."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
     result = bochs.run(kernel, THREE, modules=modules, cpus=3, tsc_adjust=True,
@@ -364,7 +364,7 @@ TRUSTED = f"""
 
 @pytest.fixture(scope="module")
 def trusted() -> str:
-    """A machine whose kernel trusts the TSC, and whose CPUs no hypervisor can move."""
+    """Run a machine whose kernel trusts the TSC, and whose CPUs no hypervisor can move."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
     result = bochs.run(kernel, TRUSTED, modules=modules, cpus=2, tsc_adjust=True,
@@ -376,7 +376,7 @@ def trusted() -> str:
 
 @pytest.mark.matrix
 def test_verdicts_of_a_good_machine(trusted):
-    """Exact, until a TSC is moved: corrected."""
+    """The verdict is exact until a TSC is moved, then corrected."""
     first, moved = trusted.split("attempt ")[0].split("truth ")[1:]
     for part in (first, moved):
         assert "\nTSC constant, never stops; " in part
@@ -385,7 +385,7 @@ def test_verdicts_of_a_good_machine(trusted):
     within = r"\nverdict (\w+): moments on two CPUs are the same within (\d+) cycles\n"
     found = [re.search(within, part).groups() for part in (first, moved)]
     assert [verdict for verdict, _ in found] == ["exact", "corrected"]
-    # Of two CPUs, each may be off by its bounds.
+    # Each of the two CPUs may be off by its bounds.
     assert int(found[0][1]) <= 50
     assert 2000 <= int(found[1][1]) <= 2050
     assert "\nreason CPUs are apart by what is known\n" in moved
@@ -394,7 +394,7 @@ def test_verdicts_of_a_good_machine(trusted):
 
 @pytest.mark.matrix
 def test_written_while_trusted(trusted):
-    """While the kernel trusts the TSC it writes back what was there: refused."""
+    """A write is refused while the kernel trusts the TSC, because the kernel would undo it."""
     assert "attempt trusted refused\n" in trusted
     assert "the kernel trusts the TSC" in trusted
     assert re.findall(r"^adjusted .*", trusted, re.M)[-1] == "adjusted 0 0"
@@ -418,9 +418,9 @@ STOPPED = """
 
 @pytest.mark.matrix
 def test_stops():
-    """A TSC that stands still in each idle state is followed, 1,000 times, and none adds up.
+    """1,000 stops of a TSC, one in each idle state, are followed, and their errors do not add up.
 
-    Setting it back takes some cycles itself, the same each time, which are lost as well.
+    Setting the TSC back takes some cycles, always the same number, which are lost as well.
     """
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
@@ -444,7 +444,7 @@ def test_stops():
         assert off <= 30
         assert (back, ahead) == (0, 0)
     assert "moved 0 times" in result.output
-    # Each lasts longer than a read of the HPET: no reading explains it.
+    # Each stop is longer than a read of the HPET, so no reading explains it.
     certain = re.search(r"^stops (\d+) found, ahead 0 times; (\d+) of these", result.output, re.M)
     assert certain and int(certain[1]) >= int(certain[2]) >= 1000
 
@@ -487,7 +487,7 @@ EVIDENCE = re.compile(
     """,
 )
 def test_bounds(guest):
-    """QEMU's CPUs have one TSC: 0 is within the bounds. Threads may not run together at times."""
+    """QEMU's CPUs share one TSC: the bounds contain 0. At times threads cannot run together."""
     output = guest.ok()
     print(output)
     assert "accepted" not in output
@@ -550,7 +550,7 @@ TRACED = re.compile(
     """,
 )
 def test_contradiction(guest):
-    """No offset comes of it, but a line in the log each time; and the verdict is reported once."""
+    """A contradiction gives no offset, but a log line each time; the verdict is reported once."""
     output = guest.ok()
     print(output)
     answers = re.findall(r"^measured: (.*)$", output, re.M)
@@ -559,20 +559,20 @@ def test_contradiction(guest):
     assert "cpu 1: not known (-116)\n" in output
     assert "1 CPUs known, 1 not, 1 contradict themselves" in output
     assert "\nverdict untrusted\n" in output
-    # Bad use of the notifiers; one call for the first verdict, and none for the same again.
+    # Wrong uses of the notifiers fail; the first verdict is one call, an unchanged one none.
     assert "trust calls 1 worth 0 differs 0 answers -2 -22 -22 -22 0 -17\n" in output
     assert output.count("CPU 1: TSC: moves against that of CPU 0 while it is measured") == 2
     assert len(re.findall(r"apic_clock: TSC: untrusted: [a-z ]+; skew of CPUs: ", output)) == 1
     traced = [tuple(map(int, row)) for row in TRACED.findall(output)]
     rets = {cpu: [ret for number, *_, ret in traced if number == cpu] for cpu in (0, 1)}
-    # Those that have timed out come before the one that has not.
+    # Measurements that timed out precede the one that did not.
     assert [ret for ret in rets[1] if ret != -110] == [-116, -116, 0]
     assert rets[0] == [0] * len(rets[1])
     _, offset, low, high, rounds, _ = traced[-1]
     assert low <= offset <= high and rounds >= 16
     groups = re.findall(r"apic_clock_group: function=.+ when=\d+ cpus=2 called=2 "
                         r"first=-?\d+ last=-?\d+ error=\d+ ret=0", output)  # fmt: skip
-    # Those whose shots are counted, and others.
+    # Groups whose shots are counted, and others.
     assert len(groups) >= 5
     resync = re.findall(r"apic_clock_resync: cpu=(\d) offset=-?\d+ error=(\d+) stops=0 lost=0 "
                         r"ahead=0 rejected=0 rate_ppb=-?\d+$", output, re.M)  # fmt: skip
@@ -609,7 +609,7 @@ def test_contradiction(guest):
     """,
 )
 def test_period(guest):
-    """Measured anew each skew_period_s, or never; a period that is out of range is refused.
+    """Skew is measured every skew_period_s, or never; a period out of range is refused.
 
     A CPU that is not idle is measured after twice the period.
     """
@@ -643,7 +643,7 @@ def test_period(guest):
     """,
 )
 def test_patience(guest):
-    """A CPU whose partner does not go on gives up; CPUs of virtual time run in turn."""
+    """A CPU whose partner does not respond gives up; in virtual time CPUs run in turn."""
     held, longest = map(int, re.search(r"^patience held (\d+) longest (\d+) ret ",
                                        guest.ok(), re.M).groups())  # fmt: skip
     print(guest.output)
@@ -673,7 +673,7 @@ def test_patience(guest):
     """,
 )
 def test_member_that_the_core_has_cancelled(guest):
-    """A group of which the core has cancelled a member can be cancelled, and armed anew."""
+    """A group with a member that the core has cancelled can be cancelled, and armed again."""
     calls, cancelled, again = guest.ok().splitlines()
     assert calls == "calls 1"
     assert cancelled == "later 0 ret -125 called 0 first 0 last 0"
@@ -698,7 +698,7 @@ def test_member_that_the_core_has_cancelled(guest):
     """,
 )
 def test_group(guest):
-    """Each expiry has one receipt, which says what happened; all-or-none is never some."""
+    """Each expiry has one receipt with its outcome; with all-or-none it is never partial."""
     print(guest.ok())
     assert "accepted" not in guest.output
     groups = GROUP.findall(guest.output)

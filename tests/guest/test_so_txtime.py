@@ -1,7 +1,7 @@
 """The kernel's own test of SO_TXTIME passes with `apic` in place of fq and etf.
 
-tools/testing/selftests/net/so_txtime, in virtual time, over a pair of virtual interfaces in two
-network namespaces.
+It is tools/testing/selftests/net/so_txtime; it runs in virtual time, over a pair of virtual
+interfaces in two network namespaces.
 """
 
 import functools
@@ -16,9 +16,9 @@ from lab.kernels import kernels, sources
 
 SERIES = "6.1"
 SOURCE = "tools/testing/selftests/net/so_txtime.c"
-# Protocol, clock, what is sent and what is expected, as in the kernel's so_txtime.sh: letters, and
-# times in ms. Packets leave by their times, as from etf; with "order flow" in the order of sending
-# within a socket, as from fq.
+# Protocol, clock, packets sent and packets expected, as in the kernel's so_txtime.sh: letters, and
+# times in ms. Packets leave in the order of their times, as with etf; with "order flow" in the order
+# of sending within a socket, as with fq.
 BY_TIME = ("4 mono a,-1 a,-1", "6 mono a,0 a,0", "6 mono a,10 a,10",
            "4 mono a,10,b,20 a,10,b,20", "6 mono a,20,b,10 b,10,a,20",
            "6 tai a,10 a,10", "4 tai a,10,b,20 a,10,b,20", "6 tai a,20,b,10 b,10,a,20")  # fmt: skip
@@ -66,7 +66,7 @@ ip netns exec ns1 tc qdisc del dev veth0 root
 
 @functools.cache
 def program() -> Path:
-    """Return the kernel's test, compiled for guests without libraries."""
+    """Compile the kernel's test, for guests without libraries; return the program."""
     source = sources.ensure(SERIES)
     tree = sources.members(source, [SOURCE])
     target = cache.cache_dir("selftests") / f"{source.version}-so_txtime"
@@ -86,7 +86,7 @@ def program() -> Path:
     ids=["soft", "thread"],
 )
 def test_so_txtime(runs):
-    """All that need one boot share it."""
+    """Run all tests that can share a boot."""
     kernel = kernels.ensure(SERIES)
     built = build.build(kernel)
     own = network.own_modules(kernel, ("veth",))

@@ -1,4 +1,4 @@
-"""tc's plug-in for the qdisc `apic`: what is typed is printed, and what a bad value gets."""
+"""tc's plug-in for the qdisc `apic`: printed options can be typed, and bad values are rejected."""
 
 import json
 import re
@@ -18,7 +18,7 @@ BEGIN = """
     ip addr add 10.9.9.1/24 dev sink0
 """
 
-# Options, and some of what "tc -j" says of them.
+# Options, and some of the values that "tc -j" prints for them.
 ROUND = {
     "": {"rate": 0, "mode": "auto", "cpu": "any", "horizon": 10**10, "limit": 10000},
     "rate 50mbit": {"rate": 50_000_000},
@@ -39,7 +39,7 @@ ROUND = {
     "ce_threshold 1ns late_after 0": {"ce_threshold": 1, "late_after": 0},
 }  # fmt: skip
 
-# What is printed without what is in parentheses is typed again.
+# Printed options, without the parts in parentheses, are typed again.
 TYPED = """
     typed() { tc qdisc show dev sink0 | sed 's/.*refcnt [0-9]* //; s/ ([a-z]*)//; s/ *$//'; }
     again() {
@@ -62,7 +62,7 @@ TYPED = """
     VIRTUAL, BEGIN + TYPED + "".join(f"    again '{words}'\n" for words in ROUND) + "    unload\n"
 )
 def test_round_trip(guest):
-    """What `tc qdisc show` prints can be typed again, and `tc -j` has the same in numbers."""
+    """The output of `tc qdisc show` can be typed again, and `tc -j` has the same values as numbers."""
     cases = guest.ok().split("\ncase ")[0:]
     cases = [part.removeprefix("case ") for part in cases if "first " in part]
     assert len(cases) == len(ROUND)
@@ -78,7 +78,7 @@ def test_round_trip(guest):
         assert {name: options[name] for name in wanted} == wanted
 
 
-# The plug-in's own: it has not asked the kernel.
+# Errors of the plug-in itself, which has not asked the kernel.
 BAD = {
     "rate 50mbits": 'apic: rate: "50mbits" is not a rate such as 50mbit',
     "rate -1": 'apic: rate: "-1" is not a rate such as 50mbit',
@@ -119,7 +119,7 @@ REFUSED = """
     BEGIN
     + REFUSED
     + "".join(f"    refused '{words}'\n" for words in BAD)
-    # The kernel's: what only it knows.
+    # Errors of the kernel, about limits that only it knows.
     + """
     refused 'cpu 4000'
     echo "case mode hard"
@@ -130,7 +130,7 @@ REFUSED = """
     """,
 )
 def test_values_that_are_refused(guest):
-    """One line each, with what is expected; nothing changes."""
+    """Each bad value gives one line with the expected values, and changes nothing."""
     before, *cases, after = guest.ok().split("case ")
     assert after.removeprefix("end\n") == before[before.index("qdisc apic") :]
     assert "rate 3Mbit" in before and "limit 77" in before
@@ -156,7 +156,7 @@ def test_values_that_are_refused(guest):
     """,
 )
 def test_without_the_plug_in(guest):
-    """What docs/howto/install.md says of it."""
+    """Without the plug-in, tc behaves as docs/howto/install.md describes."""
     output = guest.ok()
     assert 'Unknown qdisc "apic", hence option "rate" is unparsable' in output
     assert re.search(r"qdisc apic .*\[Unknown qdisc, optlen=\d+\]", output)
@@ -179,7 +179,7 @@ def test_without_the_plug_in(guest):
     """,
 )
 def test_statistics(guest):
-    """All counters in JSON; in a terminal the errors by their percentiles."""
+    """JSON has all counters; a terminal gets percentiles of the errors."""
     output = guest.ok()
     data, text = output.split("@json\n")[1].split("@text\n")
     (found,) = (q for q in json.loads(data) if q["kind"] == "apic")

@@ -1,7 +1,7 @@
-"""The kernel's tests of tc, tdc, run our cases for the qdisc `apic`, and its own of tbf, etf, fq.
+"""tdc, the kernel's test suite for tc, runs our cases for `apic`, and its own for tbf, etf and fq.
 
-tools/testing/selftests/tc-testing of the kernel's source, with tc and its plug-in as guests have
-them.
+It is tools/testing/selftests/tc-testing in the kernel source; it runs with the guests' tc and
+plug-in.
 """
 
 import re
@@ -24,8 +24,8 @@ NAMES["TC"], NAMES["IP"] = "$NET/tc", "$NET/ip"
 ENVIR.update(PATH="$NET/bin:/usr/sbin:/usr/bin:/sbin:/bin",
              TC_LIB_DIR="$NET/usr/lib/x86_64-linux-gnu/tc")
 """
-# In memory: hundreds of programs are started, which takes several times as long from the files that
-# a guest shares with this machine.
+# In memory: the cases start hundreds of programs, and starting them from files that the guest shares
+# with this machine takes several times as long.
 SCRIPT = f"""
 NET=/dev/shm/net
 mkdir -p $NET/bin
@@ -53,7 +53,7 @@ rmmod apic_timer
 
 
 def run(cases: dict[str, bytes]) -> str:
-    """Run tdc with files of cases, by name; return what it printed."""
+    """Run tdc with files of cases, by name; return its output."""
     kernel = kernels.ensure(SERIES)
     every = [*PROGRAM, *(f"tc-tests/qdiscs/{name}.json" for name in THEIRS)]
     tree = sources.members(sources.ensure(SERIES), [f"{DIRECTORY}/{n}" for n in every]) / DIRECTORY
@@ -71,16 +71,16 @@ def run(cases: dict[str, bytes]) -> str:
 
 
 def verdicts(output: str) -> dict[str, int]:
-    """Count the lines of a run's TAP output by verdict: "ok", "not ok", "skipped"."""
+    """Count the lines of TAP output by verdict: "ok", "not ok", "skipped"."""
     counts = {"ok": 0, "not ok": 0, "skipped": 0}
     for verdict, rest in re.findall(r"^(ok|not ok) \d+ (.*)$", output, re.M):
         counts["skipped" if "# skipped" in rest else verdict] += 1
     return counts
 
 
-@pytest.mark.matrix  # minutes: each case starts a dozen of programs
+@pytest.mark.matrix  # minutes: each case starts a dozen programs
 def test_our_cases():
-    """All pass, and the module can be unloaded after them."""
+    """All cases pass, and the module can be unloaded afterwards."""
     count = OURS.read_text().count('"id"')
     found = verdicts(run({"apic.json": OURS.read_bytes()}))
     assert found == {"ok": count, "not ok": 0, "skipped": 0}
@@ -89,7 +89,7 @@ def test_our_cases():
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", THEIRS)
 def test_their_cases(name):
-    """The kernel's own qdiscs pass with ours loaded: nothing of theirs is disturbed."""
+    """The cases for the kernel's own qdiscs pass with ours loaded: it does not disturb them."""
     every = [*PROGRAM, *(f"tc-tests/qdiscs/{n}.json" for n in THEIRS)]
     tree = sources.members(sources.ensure(SERIES), [f"{DIRECTORY}/{n}" for n in every]) / DIRECTORY
     cases = (tree / f"tc-tests/qdiscs/{name}.json").read_bytes()

@@ -1,4 +1,4 @@
-"""The program apic-timer with the module: what it prints, that nothing is lost, what it leaves."""
+"""apic-timer with the module: its output, complete counts, and what it leaves behind."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from lab.kernels import kernels
 from machines import Machine, some
 
 GOLDEN = Path(__file__).parent / "golden"
-# One instruction is one cycle there, and 7.2 prints its histograms anew.
+# In virtual time an instruction takes one cycle; 7.2 has a new format of histograms.
 VIRTUAL = some(kernel=("6.1", "7.2"), cpus=1, source="proxy", engine="virtual")
 RATE = 1000
 
@@ -20,19 +20,19 @@ RATE = 1000
 def golden(name: str, text: str) -> None:
     """Compare with golden/NAME, where each number is N.
 
-    In virtual time most of them repeat to the digit, but only for the same bytes of the kernel, the
-    modules and the program: an instruction more in an interrupt, or in what the program does until
-    it looks, moves errors, counts of a second and columns. So a file with numbers would be
-    written anew with nearly each change, and what it tells would be looked at by nobody. Numbers
-    that must hold after any change are compared by the tests, which read them from --json.
+    In virtual time most numbers repeat to the digit, but only for the same bytes of the kernel, the
+    modules and the program: one more instruction in an interrupt, or in the program before it reads
+    the counters, changes errors, counts of a second and columns. A file with numbers would be
+    rewritten with nearly each change, and nobody would review it. The tests compare the numbers
+    that must stay after any change; they read them from --json.
 
-    With GOLDEN=write in the environment it writes the file instead, to be looked at.
+    With GOLDEN=write in the environment, write the file instead, for review.
     """
     path = GOLDEN / f"{name}.txt"
     text = re.sub(r"timer [0-9a-f]{8,16}", "timer T", text)
     text = re.sub(r"[-+]?\d[\d,]*(\.\d+)?", "N", text)
     text = re.sub(r" +", " ", text)
-    # These follow what the CPU did at that moment.
+    # These depend on the CPU's activity at that moment.
     text = re.sub(r"(deep idle states:) .*", r"\1 ...", text)
     text = re.sub(r"CPU was \w+, \S+ interrupted", "CPU was ..., ... interrupted", text)
     text = re.sub(r"by \S+ on CPU", "by ... on CPU", text)
@@ -99,7 +99,7 @@ NEED_ROOT = {
               for command in NEED_ROOT),
 )  # fmt: skip
 def test_without_root(guest):
-    """One line says what for, and that sudo does; nothing is measured."""
+    """One line says what root is needed for, and suggests sudo; nothing is measured."""
     lines = [text for what in NEED_ROOT.values()
              for text in (f"apic-timer: only root can {what}: run it with sudo", "2")]  # fmt: skip
     assert guest.ok().splitlines() == lines
@@ -124,7 +124,7 @@ def test_without_root(guest):
     """,
 )
 def test_another_version(guest):
-    """Each command that needs the module says so, and does what can be done."""
+    """Each command that needs the module reports another version, and does as much as it can."""
     assert guest.ok().split() == ["1"] * 10
 
 
@@ -152,7 +152,7 @@ def test_another_version(guest):
     one=True,
 )
 def test_nothing_is_lost(guest):
-    """Not one of 100,000 expiries a second, by two users at once."""
+    """Two users at once miss none of 100,000 expiries a second."""
     expired, *rows = guest.ok().splitlines()
     errors, times = (json.loads(row) for row in rows)
     print(f"{expired} expiries, of which {errors['hits']} and {times['hits']} were counted")
@@ -160,7 +160,7 @@ def test_nothing_is_lost(guest):
     for found in (errors, times):
         assert found["hits"] == int(expired) and found["dropped"] == 0
         assert sum(group["count"] for group in found["groups"]) == int(expired)
-    # Its handler has no name any more.
+    # The name of its handler is gone.
     (group,) = errors["groups"]
     assert group["name"].startswith("0x")
 
@@ -207,7 +207,7 @@ def test_top_takes_less_than_a_hundredth_of_a_cpu(guest):
 )
 def test_hist(guest):
     *text, row, svg = guest.ok().splitlines(keepends=True)
-    # Errors of all sizes may occur: how many rows there are is no matter.
+    # Errors of all sizes may occur, so the number of rows is not checked.
     head = [line for line in text if "->" not in line]
     golden("hist", "".join(head))
     found = json.loads(row)
@@ -227,7 +227,7 @@ def test_hist(guest):
     """,
 )
 def test_early_ones_are_counted_as_early(guest):
-    """Some are, in mode mean; the kernel's log2 would call them one cycle late."""
+    """Mode mean has early expiries; the kernel's log2 would count them as one cycle late."""
     (group,) = json.loads(guest.ok())["groups"]
     print(group)
     assert 0 < group["early"] < group["count"]
@@ -255,7 +255,7 @@ def test_early_ones_are_counted_as_early(guest):
     one=True,
 )
 def test_trace(guest):
-    """Each life from add to receipt, with shares that add up."""
+    """Each timer is traced from add to receipt, with shares that add up."""
     output = guest.ok().removesuffix("stopped\n")
     assert output != guest.output
     text, rest = output.split("\n{", 1)
@@ -290,7 +290,7 @@ def test_trace(guest):
 )
 def test_doctor(guest):
     *text, row, last = guest.ok().splitlines(keepends=True)
-    # What the kernel was built to do at boot is no matter here.
+    # The preemption model of the kernel does not matter here.
     golden("doctor", re.sub(r"(kernel\.preempt).*", r"\1", "".join(text)))
     found = json.loads(row)
     levels = {f["id"]: f["level"] for f in found["findings"]}
@@ -312,15 +312,16 @@ def test_doctor(guest):
     """,
 )
 def test_fix_moves_interrupts(guest):
-    """All that come to a CPU: the one that a kernel lets nobody move is its timer's, of CPU 0."""
+    """All interrupts of a CPU are moved; the immovable one, the kernel's timer's, is on CPU 0."""
     before, found, fixed, after = guest.ok().splitlines()
     assert before == found == after
     assert re.fullmatch("WARN irq.affinity interrupts that may come .* timers: [1-9].*", before)
     assert fixed == "ok irq.affinity no device interrupts the CPUs of the timers"
 
 
-# What a test module or a parameter does to a machine, and the finding that is to name it. What a
-# guest has not, such as firmware or a host, tests/tool/test_doctor.py has as files.
+# Faults that a test module or a parameter can cause, and the finding that must name each. Faults
+# that a guest cannot have, in firmware or a host for example, are files of
+# tests/tool/test_doctor.py.
 INJECTED = {
     "late.irqs_off": """
         load apic_timer
@@ -356,14 +357,14 @@ INJECTED = {
 }
 
 
-# The case that masks a LAPIC timer needs a CPU that is not its own.
+# The case that masks a LAPIC timer needs a CPU other than its own.
 INJECTED_BY_2_CPUS = {
     "owner.lapic": """
         load apic_timer
         load apic_timer_selftest
         echo masked >$DEBUG/apic_timer_selftest/run
         """,
-    # Permanently: for a machine of which no test expects that the TSC is trusted.
+    # The mark is permanent, so this needs a machine in which no test expects a trusted TSC.
     "tsc.unstable": """
         load apic_timer
         load apic_timer_sleep
@@ -373,7 +374,7 @@ INJECTED_BY_2_CPUS = {
 
 
 def named(injected: dict[str, str]) -> str:
-    """Return a script that says what doctor names after each."""
+    """Return a script that prints doctor's findings after each fault."""
     warned = """awk '$1 == "WARN" || $1 == "NOTE" { print $1, $2 }'"""
     each = (f"unload\n{script}\necho {name} $($TOOL doctor | {warned})\n"
             for name, script in injected.items())  # fmt: skip
@@ -381,12 +382,12 @@ def named(injected: dict[str, str]) -> str:
 
 
 def names(output: str, injected: dict[str, str]) -> None:
-    """Expect the finding that is meant."""
+    """Check that each fault has its finding."""
     found = {name: words for name, *words in map(str.split, output.splitlines())}
     print(found)
     assert found.keys() == injected.keys()
     for name, words in found.items():
-        # A guest cannot know an SMI from a host that takes its CPU.
+        # A guest cannot distinguish an SMI from a host that takes its CPU away.
         level = "NOTE" if name == "gaps.smi_like" else "WARN"
         assert (level, name) in zip(words[::2], words[1::2], strict=True)
 
@@ -430,12 +431,12 @@ def test_fix_is_undone(guest):
     """,
 )
 def test_measurements(guest):
-    """In virtual time an instruction takes a cycle: so the framework is right to the digit."""
+    """In virtual time an instruction takes one cycle, so the framework is right to the digit."""
     parts = re.split(r"^(\{.*\})\n", guest.ok(), flags=re.M)
     golden("measurements", "".join(parts[::2]))
     clocks, cycles, memory = (json.loads(part) for part in parts[1::2])
     assert clocks["tsc_step"] == 1 and abs(clocks["tsc_khz"] - 1e6) < 1000
-    # A chain of 16 and its DEC and JNZ is taken for 16 cycles.
+    # The framework takes a chain of 16, which its DEC and JNZ make 18 instructions, for 16 cycles.
     core = 18 / 16
     for row in cycles["rows"]:
         if row["loop"] in ("nothing", "ROL", "ROL ROL", "10 INC, dependent", "16 NOP"):
@@ -494,7 +495,7 @@ ROUTES = ("direct", "tasklet", "irq_work", "bh", "thread", "highpri", "work")
 @pytest.mark.long
 @pytest.mark.guest(VIRTUAL, INSTRUMENTS, one=True)
 def test_instruments(guest):
-    """In virtual time a loop is off by its length, and an exact timer's interrupt by its."""
+    """In virtual time the errors of a loop, and of mode exact, are within the length of the loop."""
     output = guest.ok()
     print(output)
     text = "".join(line for line in output.splitlines(keepends=True) if not line.startswith("{"))
@@ -514,7 +515,7 @@ def test_instruments(guest):
 
 
 def check_costs(pio: dict) -> None:
-    """Check what accesses cost where an instruction is a cycle, whichever it is."""
+    """Check the costs of accesses; any instruction takes one cycle."""
     costs = {row["access"]: row["cycles"] for row in pio["rows"]}
     # The emulator has no TSC behind the MSR.
     assert list(costs) == ["cpuid", "out_80", "in_61", "rtc", "pm_timer", "hpet", "pci_config"]
@@ -523,7 +524,7 @@ def check_costs(pio: dict) -> None:
 
 
 def check_loops(loop: dict, walked: dict, flushed: dict) -> None:
-    """Check that errors are those of loops of known lengths, also where there are no caches."""
+    """Check that errors match the loops' known lengths, including cache tests without caches."""
     ways = {row["way"]: row for row in loop["rows"]}
     assert len(ways) == 7 and loop["tsc_step"] == 1
     for name, row in ways.items():
@@ -533,7 +534,7 @@ def check_loops(loop: dict, walked: dict, flushed: dict) -> None:
             assert row["period"] == turn and row["repeats"] > 0.9, name
     assert ways["counted"]["turn"] == 2
     assert ways["counted"]["p99"] - ways["counted"]["p1"] <= 2
-    # Begun at the right moment, the loop ends where it does at best, for every target.
+    # When it starts at the right moment, the loop ends with its best error for every target.
     assert ways["table"]["max"] - ways["table"]["min"] <= 1
     assert ways["table"]["min"] <= ways["rdtsc"]["min"] + 1
     (plain,) = [row for row in loop["rows"] if row["way"] == "rdtsc"]
@@ -542,7 +543,7 @@ def check_loops(loop: dict, walked: dict, flushed: dict) -> None:
         assert (row["min"], row["max"]) == (plain["min"], plain["max"])
 
 
-# At 50 MHz: interrupts may be off for 2,500 cycles.
+# At 50 MHz, interrupts may be disabled for 2,500 cycles.
 MSR = """
     insmod $MODULES/apic_timer.ko
     insmod $MODULES/apic_measure.ko
@@ -555,7 +556,7 @@ MSR = """
 
 @pytest.mark.matrix
 def test_tsc_by_its_msr():
-    """RDMSR in place of RDTSC, as in 1997, in Bochs: QEMU has no TSC behind the MSR."""
+    """RDMSR in place of RDTSC, as in 1997, in Bochs; QEMU has no TSC behind the MSR."""
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in ("apic_timer", "apic_measure")]
@@ -566,7 +567,7 @@ def test_tsc_by_its_msr():
     (rdtsc,), (rdmsr,) = (found["rows"] for found in rows[:2])
     assert (rdtsc["way"], rdmsr["way"]) == ("rdtsc", "rdmsr")
     for row in (rdtsc, rdmsr):
-        # All targets of a turn, in a loop of as many instructions.
+        # All targets within a turn, in loops with the same number of instructions.
         assert row["n"] == 500 and row["min"] >= 0
         assert row["max"] - row["min"] == rdtsc["max"] - rdtsc["min"] > 1
     costs = {row["access"]: row for row in rows[2]["rows"]}
@@ -575,7 +576,7 @@ def test_tsc_by_its_msr():
 
 
 def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict, mean: dict) -> None:
-    """Check that each expiry is counted once, also an early one, and stored or not as wanted."""
+    """Check that each expiry, early ones too, is counted once, and stored only if requested."""
     for row in (raw, exact, outliers, counted, mean):
         counts = row["errors"]
         assert counts["early"] + sum(counts["powers_of_2"]) == row["n"] == 500
@@ -590,10 +591,10 @@ def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict, mean: di
 
 
 def check_bench(found: dict, lead: dict) -> None:
-    """Check that exact is exact, raw late as an interrupt is, and that operations have costs.
+    """Check that exact is exact, raw as late as an interrupt, and that operations have costs.
 
-    The thread that arms a timer leaves an idle CPU, and mode mean the lead of a busy one: it is off
-    by the difference.
+    The thread that arms a timer leaves the CPU idle, but mode mean uses the lead of a busy CPU: the
+    error is the difference.
     """
     rows = {(row["bench"], row["timer"], row["mode"]): row for row in found["rows"]}
     assert len(rows) == len(found["rows"]) == 4 + 2 * 4 * 3
@@ -614,7 +615,7 @@ def check_bench(found: dict, lead: dict) -> None:
 
 
 def check_chain(found: dict, shots: int, routes: list[str]) -> None:
-    """Check that no record is lost, that stamps are in order, and that links add up."""
+    """Check that no record is lost, that timestamps are in order, and that links add up."""
     series = {(row["trigger"], row["route"]): row for row in found["rows"]}
     assert list(series) == [(t, r) for t in ("apic", "hrtimer") for r in routes]
     for (trigger, route), row in series.items():
@@ -668,7 +669,7 @@ def check_chain(found: dict, shots: int, routes: list[str]) -> None:
     """,
 )
 def test_instruments_are_robust(guest):
-    """Malformed requests, killed users: nothing is left, and the next one is served."""
+    """Malformed requests and killed users leave nothing behind, and the next user is served."""
     mode, requests, chain, periodic, *cpus = guest.ok().splitlines()
     assert [row.split() for row in cpus] == [["Cpus_allowed_list:", "0-1"]] * 2
     print(requests)
@@ -701,7 +702,7 @@ def test_instruments_are_robust(guest):
     """,
 )
 def test_interrupt_that_never_comes(guest):
-    """A timer that the core has cancelled is waited for until a signal comes, and no longer."""
+    """A wait for a timer that the core has cancelled lasts until a signal, and no longer."""
     (chain,) = guest.ok().splitlines()
     assert all(row["shots"] == 10 for row in json.loads(chain)["rows"])
 
@@ -731,7 +732,7 @@ def test_interrupt_that_never_comes(guest):
     """,
 )
 def test_cpu_that_gives_no_time(guest):
-    """A thread in real time spins there: it is left out, and nothing is stuck."""
+    """A CPU on which a real-time thread spins is left out, and nothing hangs."""
     *rows, reason, refused, status = guest.ok().splitlines()
     wanted, given, clocks = map(json.loads, rows)
     assert wanted["looked_at"] == given["looked_at"] == "0"
@@ -774,7 +775,7 @@ def test_cpu_that_gives_no_time(guest):
     """,
 )
 def test_leaves_nothing(guest):
-    """Neither signals nor a closed pipe leave an instance behind, and the module can go."""
+    """Signals and closed pipes leave no instance behind, and the module can be unloaded."""
     killed, row, lives, shares, allowed = guest.ok().splitlines()
     assert allowed.split() == ["Cpus_allowed_list:", "0-1"]
     assert (killed, lives, shares) == ("1", "lives", "1")
