@@ -224,7 +224,7 @@ def test_pins():
         assert edges >= 100, where
         assert missed == 0, where
         assert 0 <= earliest <= latest <= earliest + 5, where
-        # High for half of the time; on a busy machine samples may hit the same phase of each period.
+        # High for half of the time; on a busy machine samples may hit one phase of each period.
         assert high if where[0] == "net" else samples / 5 <= high <= samples * 4 / 5, where
         assert after == 0, where
     assert left == [("25", "0")] * 4
@@ -377,7 +377,7 @@ def longest(trace: list[tuple[str, str]], moments: list[int]) -> int:
 
 @pytest.mark.matrix
 def test_next_to_the_kernels_own(tmp_path):
-    """In one boot at one pulse a second, ours deviate less, with interrupts disabled for less time."""
+    """In one boot, at a pulse a second, ours deviate less, and disable interrupts for less time."""
     kernel = kernels.ensure("6.1")
     name = f"drivers/pps/generators/{THEIRS}.c"
     shutil.copy(sources.members(sources.ensure("6.1"), [name]) / name, tmp_path)
@@ -401,7 +401,7 @@ def test_next_to_the_kernels_own(tmp_path):
                  for whose in ("ours", "theirs")}  # fmt: skip
         ours = [int(tsc) for tsc, event, what in trace["ours"]
                 if event == "apic_timer_expire_exit" and "function=raise" in what]  # fmt: skip
-        # 0 is the signal; calibration wrote as many before it.
+        # 0 is the signal; calibration writes only the other value.
         theirs = [int(tsc) for tsc in re.findall(rf"^theirs {load} (\d+) 0$", output, re.M)]
         assert len(theirs) >= seconds - 2, load
         for whose, off, moments in (("ours", latest - earliest, ours),

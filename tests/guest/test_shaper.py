@@ -1,4 +1,4 @@
-"""The queueing discipline `apic`: each packet at its moment, none lost, doubled or reordered."""
+"""The qdisc `apic`: each packet leaves at its moment; none is lost, doubled or reordered."""
 
 import re
 
@@ -9,12 +9,12 @@ VIRTUAL = some(cpus=1, source="proxy", engine="virtual")
 SMP = some(kernel=("6.1", "6.12", "7.2"), cpus=2, source="proxy", engine="smp", x2apic=False)
 RT = some(kernel=("6.1-rt", "7.2-rt"), source="proxy")
 CHECKED = some(kernel=("6.1-debug", "6.1-kcsan"), source="proxy")
-# Those built here lack the kernel's own qdiscs and filters, and namespaces.
+# Kernels built here lack the kernel's own qdiscs and filters, and namespaces.
 STOCK = [*SMP, *RT]
 REAL = [*STOCK, *CHECKED]
 BOTH = [*VIRTUAL, *REAL]
 
-# For each section: a device that takes packets down, sink0, and nothing on it.
+# Each section begins with sink0, a device that records packets, and no qdisc on it.
 BEGIN = """
     unload
     load apic_timer
@@ -53,13 +53,13 @@ END = """
     unload
 """
 
-# The longest stretch with interrupts off, cycles. The page allocator has them off while it takes
-# 63 pages, 7 us, and 6.12 while it gives many back, half a millisecond.
+# The longest stretch with interrupts disabled, in cycles. The page allocator disables them while it
+# takes 63 pages, 7 us, and in 6.12 while it frees many pages, half a millisecond.
 STRETCH = 1_000_000
 
 
 def counts(output: str) -> dict[str, int]:
-    """Sum up what came to the driver: all its names and numbers."""
+    """Sum up the driver's counts: all its names and numbers."""
     found: dict[str, int] = {}
     for line in re.findall(r"^(?:flow \d+ |hardirq ).*$", output, re.M):
         words = line.split()
@@ -69,7 +69,7 @@ def counts(output: str) -> dict[str, int]:
 
 
 def sent(output: str) -> int:
-    """Add up what the senders sent."""
+    """Add up the packets that the senders sent."""
     rows = re.findall(r"^udpsend sent (\d+) failed (\d+)", output, re.M)
     assert rows and not sum(int(failed) for _, failed in rows), output
     return sum(int(n) for n, _ in rows)
@@ -84,7 +84,7 @@ def all_came(output: str) -> dict[str, int]:
 
 
 def dropped_late(output: str, sent: int) -> int:
-    """Return how many of that many packets were dropped, each of them reported, and not sent."""
+    """Return how many of the sent packets were dropped; each drop was reported, the rest came."""
     missed = int(re.search(r" missed (\d+)", output)[1])
     assert int(re.search(r"dropped_late (\d+)", output)[1]) == missed
     assert counts(output).get("packets", 0) == sent - missed
@@ -128,11 +128,11 @@ LOADS = {
     + END,
 )
 def test_error_hard(guest):
-    """A few cycles, at the driver's first instruction, whatever the CPU does.
+    """Errors at the driver's first instruction are a few cycles under any load.
 
-    Interrupts are off at times for longer than the timer's lead covers, in system calls and in
-    what the tests before have left to do: one packet in some hundred may be late, as any exact
-    timer is. The benchmark has the rest of the distribution.
+    System calls and work left over from earlier tests sometimes disable interrupts for longer than
+    the timer's lead covers: about one packet in a hundred may be late, as with any exact timer. The
+    benchmark has the rest of the distribution.
     """
     output = guest.ok()
     parts = output.split("\nload ")[1:]
@@ -148,7 +148,7 @@ def test_error_hard(guest):
         assert counts(part)["lost"] + counts(part)["reordered"] == 0
 
 
-# Distances, ns, of which the second is shorter than what a packet takes.
+# Distances in ns; the second is shorter than the time a packet takes.
 CLOSE_NS = (5000, 3000)
 
 
@@ -176,10 +176,10 @@ CLOSE_NS = (5000, 3000)
     + END,
 )
 def test_close_together(guest):
-    """Interrupts that wait leave the rest of the system its turn before all are throttled.
+    """Interrupts that wait give the rest of the system its turn before all handlers are throttled.
 
-    That makes packets late by half a millisecond, and the next ones, too. The kernel itself may
-    have interrupts off for as long, when that many packets are freed: 6.12 does.
+    That makes a packet, and the next ones, late by half a millisecond. The kernel itself may
+    disable interrupts for as long when it frees that many packets, as 6.12 does.
     """
     output = guest.ok()
     print(output)
@@ -218,7 +218,7 @@ def test_close_together(guest):
     + END,
 )
 def test_steered(guest):
-    """NTP's 500 ppm come to 50 ns in 100 us: departure times are those of the clock as it goes."""
+    """NTP's 500 ppm are 50 ns in 100 us: departure times follow the steered clock."""
     output = guest.ok()
     print(output)
     parts = output.split("\nsteered ")[1:]
@@ -226,7 +226,7 @@ def test_steered(guest):
     for part in parts:
         count, least, _, p99, _, _ = map(int, re.search(r"^errors (.*)$", part, re.M)[1].split())
         assert count == 1000
-        assert least >= -2  # the clock's resolution, and what it gains till the driver reads it
+        assert least >= -2  # the clock's resolution, and its gain until the driver reads it
         assert p99 <= 8
         assert all_came(part)["hardirq"] == 1000
 
@@ -257,9 +257,9 @@ def test_steered(guest):
     + END,
 )
 def test_steered_while_queued(guest):
-    """A rate that changes while a packet waits is followed, whoever else sends meanwhile.
+    """A rate change while a packet waits is followed, no matter how much other sockets send.
 
-    500 ppm of 380 ms are 190 us, and the others' packets come ten times as often.
+    500 ppm of 380 ms are 190 us, and the other socket's packets come ten times as often.
     """
     output = guest.ok()
     print(output)
@@ -293,9 +293,9 @@ def test_steered_while_queued(guest):
     brief=True,
 )
 def test_rate(guest):
-    """The figure 5 of the paper of 2001: 667 bytes at 50 Mbit/s, to the cycle.
+    """Figure 5 of the paper of 2001: 667 bytes at 50 Mbit/s, to the cycle.
 
-    One or two may be late, behind a stretch with interrupts off; the next ones are not.
+    One or two packets may be late after a stretch with interrupts disabled; the next ones are not.
     """
     output = guest.ok()
     print(output)
@@ -309,7 +309,7 @@ def test_rate(guest):
     assert want - 5 < low <= high < want + 5
     assert max(want - least, most - want) < STRETCH
     assert abs(time - 1999 * want) < 5
-    # Softirq may be late for one, but never drifts.
+    # Softirq may delay a packet, but the rate never drifts.
     assert soft[0] == 2000
     assert abs(soft[5] - 1999 * want) <= 3000
 
@@ -336,7 +336,7 @@ def test_rate(guest):
     + END,
 )
 def test_paced_socket(guest):
-    """What a socket's SO_MAX_PACING_RATE spaces out, unless that is off; and the queue's limit."""
+    """A socket's SO_MAX_PACING_RATE spaces packets unless pacing is off; the queue has a limit."""
     output = guest.ok()
     print(output)
     _, on, off = (tuple(map(int, row.split())) for row in
@@ -345,10 +345,10 @@ def test_paced_socket(guest):
     count, _, low, high, _, time = on
     assert count == 1000
     assert want - 5 < low <= high < want + 5
-    # The first of all leaves at once, which takes a microsecond.
+    # The first packet leaves at once, which takes a microsecond.
     assert abs(time - 999 * want) < 5_000
     assert off[0] == 1000 and off[5] < 100 * want
-    # One is on its way.
+    # One packet is being sent.
     assert int(re.findall(r"dropped_limit (\d+)", output)[-1]) in (9, 10)
 
 
@@ -369,7 +369,7 @@ def test_paced_socket(guest):
     brief=True,
 )
 def test_modes(guest):
-    """Each mode brings all packets; and from where it says, where time is ours."""
+    """Each mode delivers all packets, and in virtual time from the context that it promises."""
     for part in guest.ok().split("\nmode ")[1:]:
         mode = part.split()[0]
         found = counts(part.split("\nqdisc")[0])
@@ -402,7 +402,7 @@ def test_modes(guest):
     + END,
 )
 def test_difficult_driver(guest):
-    """Stopped queues and NETDEV_TX_BUSY at random lose, double and reorder nothing."""
+    """Random stopped queues and NETDEV_TX_BUSY lose, double and reorder nothing."""
     parts = guest.ok().split("\n.\n")[:3]
     for part in parts:
         print(part)
@@ -463,7 +463,7 @@ def test_change_with_packets_queued(guest):
     brief=True,
 )
 def test_gone_with_packets_queued(guest):
-    """Deleted, replaced, device down: the packets are dropped, and what follows is sent."""
+    """Deleting or replacing the qdisc, or setting the device down, drops only queued packets."""
     for part in guest.ok().split("\n.\n")[:3]:
         before = [int(n) for n in re.findall(r"^before backlog \S+ (\d+)p$", part, re.M)]
         after = [int(n) for n in re.findall(r"^after backlog \S+ (\d+)p$", part, re.M)]
@@ -487,7 +487,7 @@ def test_gone_with_packets_queued(guest):
     + END,
 )
 def test_unload(guest):
-    """Refused as long as there is a qdisc, and done when it is gone."""
+    """Unloading is refused while a qdisc exists, and succeeds afterwards."""
     assert "unloaded" not in guest.ok()
 
 
@@ -519,7 +519,7 @@ def test_unload(guest):
     + END,
 )
 def test_cpu_goes_offline(guest):
-    """No packet is lost meanwhile, and the CPU that was chosen sends again when it is back."""
+    """Hotplug loses no packet, and the chosen CPU sends again when it is back online."""
     output = guest.ok()
     all_came(output)
     sent = re.findall(r"\[(\d+)\].* sch_apic_send: .* mode=(?:hard|thread) ", output)
@@ -552,7 +552,7 @@ def test_cpu_goes_offline(guest):
     + END,
 )
 def test_thread_cpu_goes_offline(guest):
-    """The thread, too, comes back to the CPU that was chosen."""
+    """The thread returns to the chosen CPU, too."""
     output = guest.ok()
     all_came(output)
     rounds = output.split("\nround\n")[1:]
@@ -594,7 +594,7 @@ PY
     + END,
 )
 def test_thread_is_moved(guest):
-    """A thread runs where it was chosen to, whatever the one before it was about to do."""
+    """A thread runs on its chosen CPU, even if the previous thread was about to run."""
     found = re.findall(r"^cpu (\w+) Cpus_allowed_list: (\S+)$", guest.ok(), re.M)
     assert found == [("any", "0-1"), ("1", "1"), ("any", "0-1")]
 
@@ -625,7 +625,7 @@ PY
     + END,
 )
 def test_tap(guest):
-    """Who captures sees each packet; they go by softirq meanwhile."""
+    """A packet socket sees each packet; meanwhile packets leave by softirq."""
     output = guest.ok()
     assert "tapped 500" in output
     assert all_came(output)["hardirq"] == 0
@@ -649,15 +649,15 @@ PY
     + END,
 )
 def test_gso_is_split(guest):
-    """Twenty packets of ten segments each are 200, and the accounts come out even."""
+    """Twenty packets of ten segments become 200, and the accounts balance."""
     output = guest.ok()
-    # And what the kernel has to say to its neighbours.
+    # The kernel also sends packets of its own, to its neighbours.
     assert 200 <= int(re.search(r"^ Sent \d+ bytes (\d+) pkt ", output, re.M)[1]) < 220
     assert " gso_split 20 " in output
     assert re.search(r" backlog 0b 0p ", output)
 
 
-# For each of some classful qdiscs, above the class 1:1.
+# A loop over some classful qdiscs; each has a class 1:1, where apic is added.
 BELOW = """
     for parent in prio "htb default 1"; do
         tc qdisc replace dev sink0 root handle 1: $parent || continue
@@ -683,7 +683,7 @@ BELOW = """
     + END,
 )
 def test_below_another(guest):
-    """Below a classful qdisc the kernel sends, in time; accounts of both come out even."""
+    """Below a classful qdisc the kernel sends, on time; the accounts of both balance."""
     parts = guest.ok().split("\n.\n")[:-1]
     assert parts
     for part in parts:
@@ -759,7 +759,7 @@ def test_several_queues(guest):
     + END,
 )
 def test_another_is_replaced(guest):
-    """While another queue's qdisc is replaced, Linux 7 keeps what is queued, but runs no qdisc."""
+    """While another queue's qdisc is replaced, Linux 7 keeps queued packets but runs no qdisc."""
     output = guest.ok()
     print(output)
     parts = output.split("\n.\n")[:-1]
@@ -794,7 +794,7 @@ def test_another_is_replaced(guest):
     + END,
 )
 def test_namespace_goes_away(guest):
-    """With packets queued in it."""
+    """A namespace can go away while packets are queued in it."""
     assert int(re.search(r" backlog \S+ (\d+)p ", guest.ok())[1]) > 400
 
 
@@ -815,7 +815,7 @@ def test_namespace_goes_away(guest):
     + END,
 )
 def test_bad_values(guest):
-    """One line each, and nothing changes."""
+    """Each bad value gives one line, and changes nothing."""
     output = guest.ok()
     assert "taken:" not in output and "changed:" not in output
     fit = "devices that do their own locking"
@@ -840,7 +840,7 @@ def test_bad_values(guest):
     + END,
 )
 def test_horizon(guest):
-    """Beyond it packets are dropped, which the socket is notified of, or sent at it."""
+    """Packets beyond the horizon are dropped and reported to the socket, or sent at the horizon."""
     dropped, capped = guest.ok().split("udpsend sent")[1:]
     assert " invalid 1 " in dropped
     assert " invalid 0 " in capped
@@ -866,7 +866,7 @@ def test_horizon(guest):
     + END,
 )
 def test_dropped_below_another(guest):
-    """Who is above hears of packets that are dropped one by one, at the next that is not."""
+    """The parent learns of packets dropped one by one with the next packet that is sent."""
     output = guest.ok()
     print(output)
     parts = output.split("\n.\n")[:-1]
@@ -876,7 +876,7 @@ def test_dropped_below_another(guest):
         assert len(re.findall(r" backlog 0b 0p ", part)) == part.count("\nqdisc ") >= 2
 
 
-# Classes 1:1 and 1:2 of qdiscs that take no class for empty that has a packet.
+# Classes 1:1 and 1:2 of qdiscs that never take a class with packets for empty.
 STRICT = """
     drr() {
         tc qdisc replace dev sink0 root handle 1: drr
@@ -926,7 +926,7 @@ STRICT = """
     + END,
 )
 def test_dropped_below_strict_ones(guest):
-    """Under traffic the accounts of drr and hfsc come out even, and their other class goes on."""
+    """Under traffic the accounts of drr and hfsc balance, and their other class keeps sending."""
     output = guest.ok()
     print(output)
     parts = output.split("\n.\n")[:-1]
@@ -954,7 +954,7 @@ def test_dropped_below_strict_ones(guest):
     + END,
 )
 def test_late(guest):
-    """Late packets are sent at once, or dropped and reported, each of them."""
+    """Late packets are sent at once; or they are dropped, and each drop is reported."""
     send, drop = guest.ok().split("udpsend sent")[1:]
     assert " missed 0" in send and counts(send)["packets"] == 100
     assert dropped_late(drop, 100) > 50
@@ -977,7 +977,7 @@ def test_late(guest):
     + END,
 )
 def test_deadline(guest):
-    """In deadline mode a packet waits for the rate until its time, and is dropped after that."""
+    """In deadline mode a packet waits for the rate until its time, and is dropped afterwards."""
     far, near = guest.ok().split("udpsend sent")[1:]
     assert " missed 0" in far and " dropped_late 0 " in far
     assert counts(far)["packets"] == 20
@@ -1016,9 +1016,9 @@ def test_deadline(guest):
     + END,
 )
 def test_late_behind_late(guest):
-    """One that is late when it is queued waits for those before it that are late, too.
+    """A packet that is late when it is queued waits for late packets queued before it.
 
-    So does one whose time is not of SO_TXTIME: TCP's, which has another length.
+    So does a packet whose time is not from SO_TXTIME: TCP's, which has another length.
     """
     output = guest.ok()
     print(output)
@@ -1052,7 +1052,7 @@ def test_late_behind_late(guest):
     + END,
 )
 def test_clock_is_set(guest):
-    """A clock that is set is followed: by a packet that waits for it, and by those behind it."""
+    """A set clock is followed by the packet that waits for it, and by the packets behind it."""
     alone, behind = guest.ok().split("\nsender")[1:]
     for part, want in ((alone, 1), (behind, 1001)):
         count, least, _, _, _, most = map(int, re.search(r"^errors (.*)$", part, re.M)[1].split())
@@ -1080,7 +1080,7 @@ def test_clock_is_set(guest):
     + END,
 )
 def test_slow_pace(guest):
-    """However slow its pace is, a socket plans a second ahead for a packet, and not for ever."""
+    """A socket with a very slow pace plans each packet one second ahead, not indefinitely."""
     output = guest.ok()
     print(output)
     packets = re.findall(r"^(?:begin|middle|end) flow 0 packets (\d+) ", output, re.M)

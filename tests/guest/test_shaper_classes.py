@@ -1,4 +1,4 @@
-"""Classes of the qdisc `apic`: a rate each, chosen by priority or filter, below the qdisc's."""
+"""Classes of the qdisc `apic`: each has a rate, and packets select it by priority or filter."""
 
 import json
 import re
@@ -6,11 +6,11 @@ import re
 import pytest
 from test_shaper import BEGIN, BOTH, END, STOCK, STRETCH, VIRTUAL, all_came, counts
 
-# Priorities that name the classes 1:10 and 1:20, as SO_PRIORITY has them.
+# Priorities that name the classes 1:10 and 1:20, as set by SO_PRIORITY.
 FIRST, SECOND = 0x10010, 0x10020
 
-# Distances between packets of each flow, cycles: flow, count, the least and the third from there,
-# the third from the longest and that, sum
+# Distances between packets of each flow, in cycles: flow, count, the shortest, the third shortest,
+# the third longest, the longest, sum
 BY_FLOW = (
     """
     spacing_by_flow() {
@@ -45,7 +45,7 @@ def spacings(output: str) -> dict[int, tuple[int, ...]]:
 
 
 def classes(text: str) -> dict[str, dict]:
-    """Return what the lines of `tc -s -j class show` say of each class, by its number."""
+    """Return the classes that `tc -s -j class show` prints, by number."""
     found = [c for line in text.splitlines() if line.startswith("[") for c in json.loads(line)]
     return {c["handle"]: c for c in found}
 
@@ -80,10 +80,10 @@ def classes(text: str) -> dict[str, dict]:
     + END,
 )
 def test_two_rates(guest):
-    """In one burst each class keeps its own distance to the cycle, also below a larger rate.
+    """In one burst each class keeps its own distance to the cycle, also below a higher total rate.
 
-    Two packets may be late, behind stretches with interrupts off; the next ones are not.
-    Where the qdisc's rate is less than both, it is shared in proportion, and kept exactly.
+    Two packets may be late after a stretch with interrupts disabled; the next ones are not. If the
+    qdisc's rate is lower than both, it is shared in proportion, and kept exactly.
     """
     output = guest.ok()
     print(output)
@@ -96,19 +96,19 @@ def test_two_rates(guest):
         assert count == (300, 750)[flow - 1]
         assert want - 5 < third <= last_but_two < want + 5
         assert max(want - least, most - want) < STRETCH
-        assert abs(total - (count - 1) * want) < 6  # 3 for the first, and for the last
-    # At 100 Mbit/s a packet takes 80 us: that long one may be in the way of another.
+        assert abs(total - (count - 1) * want) < 6  # 3 for the first, and 3 for the last
+    # At 100 Mbit/s a packet takes 80 us, and may delay a packet of the other class for as long.
     for flow, want in wants.items():
         count, least, _, _, most, total = below[flow]
         assert want - 81_000 < least <= most < want + 81_000
         assert abs(total - (count - 1) * want) < 81_000
-    # 30 Mbit/s of 35: each gets 6 of 7 parts while both have packets. One is sent after the other.
+    # 30 of 35 Mbit/s: each gets 6/7 while both have packets. Flow 2 is sent later.
     for flow, want in wants.items():
         count, *_, total = short[flow]
         assert total == pytest.approx((count - 1) * want * 7 / 6, rel=0.03)
     for part in parts:
         found = counts(part.split("\nqdisc ")[0])
-        # The first of a burst leaves at once.
+        # The first packet of a burst leaves at once.
         assert found["packets"] == 1050 and found["hardirq"] > 1040
         assert found["lost"] + found["doubled"] + found["reordered"] == 0
     shown = classes(output)
@@ -148,7 +148,7 @@ def test_two_rates(guest):
     + END,
 )
 def test_change_with_packets_queued(guest):
-    """Rates, bursts and limits change under traffic, and each packet comes once and in order."""
+    """Rates, bursts and limits change under traffic; each packet comes once and in order."""
     parts = guest.ok().split("\n.\n")[:3]
     assert len(parts) == 3
     for part in parts:
@@ -197,7 +197,7 @@ def test_change_with_packets_queued(guest):
     + END,
 )
 def test_gone_with_packets_queued(guest):
-    """A class that is deleted takes its packets along; the accounts come out even."""
+    """Deleting a class drops its packets, and the accounts balance."""
     parts = guest.ok().split("\n.\n")[:3]
     assert len(parts) == 3
     for part in parts:
@@ -208,7 +208,7 @@ def test_gone_with_packets_queued(guest):
         assert counts(part)["packets"] == 50
 
 
-# Twice, for those that need another.
+# Twice, for modules that need another.
 LOAD = """
     for module in $SHARED/modules/cls_*.ko $SHARED/modules/*.ko; do
         insmod $module 2>/dev/null || :
@@ -256,7 +256,7 @@ LOAD = """
     + END,
 )
 def test_filters(guest):
-    """u32, fw, flower, bpf and matchall lead packets to their classes."""
+    """u32, fw, flower, bpf and matchall assign packets to classes."""
     before, after = guest.ok().split("@after")
 
     def packets(text: str) -> list[int]:
@@ -293,7 +293,7 @@ def test_filters(guest):
     + END,
 )
 def test_bad_values(guest):
-    """One line each, and nothing changes."""
+    """Each bad value gives one line, and changes nothing."""
     output = guest.ok()
     assert "taken:" not in output and "changed" not in output
     assert "class apic 1:10 root rate 3Mbit burst 2000b overhead 0 limit 77" in output
@@ -320,7 +320,7 @@ def test_bad_values(guest):
     brief=True,
 )
 def test_limit(guest):
-    """A class that is full drops, and takes nothing from those without a class."""
+    """A full class drops packets, and takes no place from packets without a class."""
     output = guest.ok()
     dropped = int(re.search(r"dropped_limit (\d+)", output)[1])
     assert 80 < dropped <= 90

@@ -1,7 +1,7 @@
-"""Drivers that get packets in hard interrupt, on a kernel that looks for mistakes at run time.
+"""Drivers that get packets in hard interrupt context, on a kernel with run-time checks.
 
-lockdep, KASAN, the checks of sleeping in atomic context and of packets freed in hard interrupt.
-What mode auto uses mode hard for has to pass this: see module/shaper/drivers.c.
+The checks are lockdep, KASAN, sleeping in atomic context, and packets freed in hard interrupt
+context. Drivers with which mode auto uses mode hard must pass: see module/shaper/drivers.c.
 """
 
 import re
@@ -11,7 +11,7 @@ from lab.build import build, network
 from lab.engines import smp
 from lab.kernels import kernels, patched
 
-# QEMU's device, and the kernel's driver for it.
+# QEMU's device, and its driver in the kernel.
 DRIVERS = {
     "e1000e": "e1000e",
     "igb": "igb",
@@ -37,7 +37,7 @@ insmod $MODULES/sch_apic.ko
 driver() { basename "$(readlink -f /sys/class/net/$1/device/driver)"; }
 """
 
-# Two cards on one hub: by the first, of DRIVER, packets go out; the second gets them.
+# Two cards on one hub: the first one, of DRIVER, sends packets; the second one receives them.
 SCRIPT = """
 counter() { cat /sys/class/net/$1/statistics/$2; }
 out= in=
@@ -103,12 +103,12 @@ def cards(device: str) -> list[str]:
 
 
 def test_listed_drivers_are_run():
-    """Mode auto trusts no driver that is not in the table above."""
+    """Mode auto trusts only drivers in the table above."""
     names = re.findall(r'\{ "(.+?)", NULL \}', LIST.read_text())
     assert names and set(names) <= set(DRIVERS.values())
 
 
-# A card of each driver.
+# One card of each driver.
 WARNED = """
 for module in $OWN; do
     insmod modules/$module 2>/dev/null || :
@@ -128,7 +128,7 @@ rmmod apic_timer
 
 @pytest.mark.matrix
 def test_what_is_known_is_said():
-    """Mode hard warns of a driver by what is known of it, and auto uses it for the fit only."""
+    """Mode hard warns of a driver's known problems, and auto uses hard only with fit drivers."""
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
     devices = {"e1000e": "e1000e", "vmxnet3": "vmxnet3", "virtio-net-pci": "virtio_net",
@@ -154,7 +154,7 @@ def test_what_is_known_is_said():
 @pytest.mark.matrix
 @pytest.mark.parametrize("device", DRIVERS)
 def test_debug_kernel(device):
-    """Hundreds leave by hard interrupt, no packet is lost, and the kernel has no complaint."""
+    """Hundreds of packets leave by hard interrupt, none is lost, and the kernel reports nothing."""
     driver = DRIVERS[device]
     kernel = patched.ensure("6.1-debug")
     built = build.build(kernel)

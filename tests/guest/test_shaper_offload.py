@@ -1,6 +1,6 @@
-"""LaunchTime: the qdisc `apic` gives the device each packet's moment, ahead of it.
+"""LaunchTime: the qdisc `apic` gives each packet, with its moment, to the device ahead of time.
 
-No emulated network card has LaunchTime; what the driver is given is what can be tested.
+No emulated network card has LaunchTime; the test checks the values that the driver gets.
 """
 
 import re
@@ -67,22 +67,22 @@ def launches(output: str) -> list[tuple[int, ...]]:
     + END,
 )
 def test_launch_times(guest):
-    """The moment to the nanosecond, in the device's clock, `ahead` before it."""
+    """The driver gets the moment to the nanosecond, in the device's clock, `ahead` before it."""
     output = guest.ok()
     print(output)
     hard, soft, rate, off = launches(output)
     assert re.search(r"qdisc apic 1: root refcnt 2 offloaded .* offload on ahead 200us ", output)
     for count, least, most, nearest, farthest in (hard, soft):
         assert count == 500
-        # Where the clock source is not the TSC, reading it takes time, and the host may take the
-        # CPU away meanwhile: more than 50 us were seen.
+        # If the clock source is not the TSC, reading it takes time, and the host may take the CPU
+        # away meanwhile: delays above 50 us were seen.
         slack = 10_000_000 if guest.machine.real_time else 1
         assert -slack <= least
         assert farthest <= 200_000 + slack
-        # A packet that is late there is to be launched at once.
+        # A packet that is late there must be launched at once.
         if not guest.machine.real_time:
             assert most <= slack and nearest > 150_000
-    # The first leaves at once.
+    # The first packet leaves at once.
     assert rate[0] == 100
     assert rate[4] <= 50_000 + (10_000_000 if guest.machine.real_time else 1)
     assert off == rate
@@ -114,11 +114,11 @@ def test_launch_times(guest):
     + END,
 )
 def test_difficult_driver(guest):
-    """Packets that the driver does not take at first are not lost, and keep their order."""
+    """Packets that the driver refuses at first are not lost, and keep their order."""
     parts = guest.ok().split("\n.\n")[:3]
     assert len(parts) == 3
     for part in parts:
-        # They come before their moments, as is meant.
+        # They come before their moments, as intended.
         found = counts(part)
         assert found["packets"] == 2000
         assert (found["lost"], found["doubled"], found["reordered"]) == (0, 0, 0)
@@ -163,7 +163,7 @@ def test_difficult_driver(guest):
     + END,
 )
 def test_refused(guest):
-    """One clear line where the device has no LaunchTime, or it is not one queue's."""
+    """One clear line if the device lacks LaunchTime, or if the qdisc is not on a single queue."""
     output = guest.ok()
     assert "taken" not in output
     assert output.count("the device has no LaunchTime for this queue") == 3
@@ -204,7 +204,7 @@ def test_refused(guest):
     + END,
 )
 def test_replaced(guest):
-    """LaunchTime is on for as long as any wants it of that queue."""
+    """LaunchTime stays on while any qdisc of the queue uses it."""
     found = launches(guest.ok())
     assert [count for count, *_ in found] == [50, 0, 50, 0]
 
@@ -228,7 +228,7 @@ def test_replaced(guest):
     + END,
 )
 def test_in_the_place_of_etf(guest):
-    """etf turns LaunchTime off as it goes, whoever has come for it."""
+    """An etf that is deleted turns LaunchTime off, even if another qdisc has taken its place."""
     output = guest.ok()
     assert "taken" not in output and "qdisc etf 1: root " in output
     assert "etf turns LaunchTime off as it goes: delete it first" in output

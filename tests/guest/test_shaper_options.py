@@ -1,15 +1,15 @@
-"""Options of the qdisc `apic`, and what sockets and programs ask of it, that have no file."""
+"""Options of the qdisc `apic`, and requests of sockets and programs, without files of their own."""
 
 import re
 
 import pytest
 from test_shaper import BEGIN, BOTH, END, REAL, RT, STOCK, VIRTUAL, all_came, counts
 
-# A frame's length that no other packet has, and its payload's.
+# Lengths of a frame that no other packet has, and of its payload.
 FRAME = 342
 PAYLOAD = FRAME - 42
 
-# traced COMMAND: what it sends of that length.
+# traced COMMAND: prints the packets of that length that it sends.
 TRACED = f"""
     traced() {{
         echo >$TRACING/trace
@@ -51,7 +51,7 @@ PY
     + END,
 )
 def test_ce_threshold(guest):
-    """What waits for longer is marked, if its sender knows of ECN; nothing else is changed."""
+    """Packets that wait longer are marked if their sender knows ECN; the rest stays unchanged."""
     output = guest.ok()
     packets = [(int(n), int(tos)) for n, tos in re.findall(r"^packet (\d+) (\d+)$", output, re.M)]
     assert [n for n, _ in packets] == list(range(30))
@@ -77,10 +77,10 @@ def test_ce_threshold(guest):
     + END,
 )
 def test_flow_limit(guest):
-    """A socket has no more packets queued than that; others have their own."""
+    """A socket queues at most that many packets; other sockets have their own limit."""
     output = guest.ok()
     came = {int(flow): int(n) for flow, n in re.findall(r"^flow (\d+) packets (\d+)", output, re.M)}
-    # One leaves at once, and more if the sender is held up.
+    # One packet leaves at once, and more if the sender is delayed.
     assert 11 <= came[1] < 25 and 10 <= came[2] < 25 and came[3] == 10
     assert int(re.search(r" dropped_flow_limit (\d+) ", output)[1]) == 60 - came[1] - came[2]
 
@@ -109,14 +109,14 @@ def test_flow_limit(guest):
     + END,
 )
 def test_doorbell(guest):
-    """Packets come to the driver earlier by what it takes to start the card."""
+    """The driver gets each packet earlier by the time it takes to start the card."""
     output = guest.ok()
     print(output)
     early, exact = (list(map(int, row)) for row in re.findall(
         r"^errors (\d+) (-?\d+) (-?\d+) (-?\d+) ", output, re.M))  # fmt: skip
     for (n, *errors), ns in ((early, 400), (exact, 0)):
         assert n == 1000 and all(0 <= error + ns <= 8 for error in errors)
-    # By that moment none is early, nor late.
+    # No packet is early or late at that moment.
     assert '"early":0,' in output.replace(" ", "")
     assert "out of range" in output and output.count(" doorbell 400ns ") == 2
 
@@ -143,7 +143,7 @@ def test_doorbell(guest):
     + END,
 )
 def test_doorbell_is_changed(guest):
-    """A packet's error is by the doorbell that it was handed over by, not by the next one."""
+    """A packet's error counts from the doorbell at its handover, not from a changed one."""
     output = guest.ok()
     print(output)
     assert " early 0 " in output
@@ -153,7 +153,7 @@ AHEAD_NS = 20_000_000
 CLOCKS = ("mono", "tai", "realtime")
 LEAP_SECONDS = 37
 
-# By hand, as there is no compiler: the packet's time is now and that much, by a clock.
+# Hand-assembled, because there is no compiler: a packet's time is a clock's time plus an offset.
 EDT = f"""
 import ctypes, os, struct, sys, time
 clock = (time.CLOCK_MONOTONIC, time.CLOCK_TAI, time.CLOCK_REALTIME)[{CLOCKS}.index(sys.argv[1])]
@@ -235,9 +235,9 @@ PY
     + END,
 )
 def test_time_by_bpf(guest):
-    """A program of clsact's plans packets, as those of networks of containers do.
+    """A program of clsact assigns times to packets, as those of container networks do.
 
-    Nothing tells what clock its time is of, so that is the qdisc's option.
+    A packet does not say which clock its time is in; the qdisc's option does.
     """
     before, *after, wrong = guest.ok().split("part\n")[1:6]
     khz = int(re.search(r" tsc_khz (\d+)", before)[1])
@@ -248,12 +248,12 @@ def test_time_by_bpf(guest):
         print(sorted(ahead), sorted(errors))
         assert len(ahead) == len(errors) == 50
         assert max(ahead) <= most
-        # It takes some time from the program to the qdisc: on a busy machine turns of a CPU,
-        # which may be all that a packet had.
+        # A packet needs some time from the program to the qdisc. On a busy machine that includes
+        # waits for a CPU, which may use up all the time before its moment.
         assert sorted(ahead)[25] >= most * 3 // 4
         assert min(errors) >= 0
         assert all_came(part)["packets"] == 50
-    # 37 s earlier: all are late.
+    # Their times are 37 s too early: all are late.
     assert max(int(n) for n in re.findall(r" ahead=(-?\d+) ", wrong)) <= 0
 
 
@@ -297,16 +297,16 @@ PY
     + END,
 )
 def test_paced_tcp(guest):
-    """TCP plans its segments by SO_MAX_PACING_RATE, and leaves waiting to the qdisc."""
+    """TCP plans its segments by SO_MAX_PACING_RATE, and leaves the waiting to the qdisc."""
     output = guest.ok()
     took, got = re.search(r"^took (\S+) got (\d+)$", output, re.M).groups()
     print(took, re.search(r"^qdisc(?:.|\n)*", output, re.M)[0])
     assert int(got) == TCP_BYTES
-    # It begins with ten segments that are not paced.
+    # TCP begins with ten segments without pacing.
     assert float(took) >= 0.9 * (TCP_BYTES - 10 * 1500) / RATE
     ahead = [int(n) for n in re.findall(r" len=1514 .* ahead=(-?\d+) ", output)]
     khz = int(re.search(r" tsc_khz (\d+)", output)[1])
-    # 1,448 bytes take 1.4 ms: TCP's own timer would queue each when its time has come.
+    # 1,448 bytes take 1.4 ms: with its own timer TCP would queue each packet at its moment.
     assert sum(n > khz for n in ahead) > 50
     assert "(dropped 0," in output
 
@@ -333,7 +333,7 @@ PY
     + END,
 )
 def test_time_stamps(guest):
-    """Packets whose driver reports to their socket go by softirq, also in mode hard."""
+    """Packets that need the driver's timestamp leave by softirq, also in mode hard."""
     plain, stamped = (
         re.findall(r"sch_apic_send: .* mode=(\w+) rc=0$", part, re.M)
         for part in guest.ok().split("part\n")[1:]
@@ -387,7 +387,7 @@ PY
     + END,
 )
 def test_features_change(guest):
-    """Packets that were prepared for others go by the kernel, and only these do."""
+    """After features change, only packets prepared for the old ones leave through the kernel."""
     output, again = guest.ok().split("again\n")
     print(output, again)
     assert counts(output)["packets"] == 101
@@ -433,11 +433,11 @@ def test_refined_rate(guest):
     for row, mbit in zip(rows, (50, 20, 10), strict=True):
         count, *_, time = map(int, row.split())
         assert count == 500
-        # The first of a socket is late by what it takes to send. The old rate is 50,000 off.
+        # A socket's first packet is late by its sending time. The old rate would be off by 50,000.
         assert abs(time - 499 * 667 * 8 / mbit * khz / 1000) < 5000
 
 
-# Payload of a packet, and of each of those that it is to be split into; the headers of one.
+# Payload of a packet, and of each segment it is split into; length of a segment's headers.
 WHOLE, SEGMENT, HEADERS = 5000, 500, 42
 SEGMENTS = WHOLE // SEGMENT
 
@@ -470,7 +470,7 @@ SEGMENTS = WHOLE // SEGMENT
     + END,
 )
 def test_split_gso(guest):
-    """Off, a packet goes to the driver whole, and takes what its segments take on the wire."""
+    """Without split_gso the driver gets a whole packet, which takes its segments' time."""
     on, off = guest.ok().split("\n.\n")[:2]
     print(on, off)
     frame = SEGMENT + HEADERS
@@ -482,7 +482,7 @@ def test_split_gso(guest):
         row = re.search(r"^spacing (.*)$", part, re.M)[1]
         count, least, _, _, longest, total = map(int, row.split())
         assert count == 100
-        # One may be late by what had interrupts off, and the next is not.
+        # A stretch with interrupts disabled may make a packet late, but not the next one.
         assert want - 2000 < least <= longest < want + 2000
         assert abs(total - 99 * want) < 2000
     assert " gso_split 200 " in on and " gso_split 0 " in off

@@ -1,4 +1,4 @@
-"""The qdisc `apic` under all that can happen to it at random, with an account of each packet."""
+"""The qdisc `apic` under random changes of all kinds, with an account of each packet."""
 
 import re
 
@@ -13,7 +13,7 @@ MACHINES = [
 ]
 FLOWS = 4
 
-# Several senders at a time. While they send, `each` is called with a random number.
+# Run several senders at a time. While they send, call `each` with a random number.
 TORTURE = """
     COUNT=40000
     [ ! -e /proc/lockdep ] || COUNT=8000
@@ -108,7 +108,7 @@ def flows(output: str) -> list[str]:
     """,
 )
 def test_all_arrive(guest):
-    """Modes, CPUs and rates change, CPUs go, the driver is full: each packet arrives once."""
+    """Modes, CPUs and rates change, CPUs go offline, the driver fills: each packet arrives once."""
     output = guest.ok()
     print(output)
     found = counts(output)
@@ -160,7 +160,7 @@ def test_all_arrive(guest):
     """,
 )
 def test_none_twice(guest):
-    """The device goes down, the qdisc away: what that drops is lost, and nothing comes twice."""
+    """Taking the device down or the qdisc away loses the dropped packets; nothing comes twice."""
     output, again = guest.ok().split("again\n")
     print(output)
     found = counts(output)
@@ -168,7 +168,7 @@ def test_none_twice(guest):
         r"^udpsend sent (\d+) failed (\d+)", output, re.M))  # fmt: skip
     assert asked / 20 < found["packets"] <= asked
     assert len(flows(output)) == FLOWS
-    # pfifo knows nothing of times.
+    # pfifo ignores times.
     assert (found["doubled"], found["reordered"]) == (0, 0)
     assert int(re.search(r"^rounds (\d+)$", output, re.M)[1]) > 20
     assert counts(again)["packets"] == sent(again) == 100

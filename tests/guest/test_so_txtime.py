@@ -17,8 +17,8 @@ from lab.kernels import kernels, sources
 SERIES = "6.1"
 SOURCE = "tools/testing/selftests/net/so_txtime.c"
 # Protocol, clock, packets sent and packets expected, as in the kernel's so_txtime.sh: letters, and
-# times in ms. Packets leave in the order of their times, as with etf; with "order flow" in the order
-# of sending within a socket, as with fq.
+# times in ms. Packets leave in the order of their times, as with etf; with "order flow" in the
+# order of sending within a socket, as with fq.
 BY_TIME = ("4 mono a,-1 a,-1", "6 mono a,0 a,0", "6 mono a,10 a,10",
            "4 mono a,10,b,20 a,10,b,20", "6 mono a,20,b,10 b,10,a,20",
            "6 tai a,10 a,10", "4 tai a,10,b,20 a,10,b,20", "6 tai a,20,b,10 b,10,a,20")  # fmt: skip

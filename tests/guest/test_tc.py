@@ -62,7 +62,7 @@ TYPED = """
     VIRTUAL, BEGIN + TYPED + "".join(f"    again '{words}'\n" for words in ROUND) + "    unload\n"
 )
 def test_round_trip(guest):
-    """The output of `tc qdisc show` can be typed again, and `tc -j` has the same values as numbers."""
+    """The output of `tc qdisc show` can be typed again, and `tc -j` has the values as numbers."""
     cases = guest.ok().split("\ncase ")[0:]
     cases = [part.removeprefix("case ") for part in cases if "first " in part]
     assert len(cases) == len(ROUND)

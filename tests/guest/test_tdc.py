@@ -24,8 +24,8 @@ NAMES["TC"], NAMES["IP"] = "$NET/tc", "$NET/ip"
 ENVIR.update(PATH="$NET/bin:/usr/sbin:/usr/bin:/sbin:/bin",
              TC_LIB_DIR="$NET/usr/lib/x86_64-linux-gnu/tc")
 """
-# In memory: the cases start hundreds of programs, and starting them from files that the guest shares
-# with this machine takes several times as long.
+# In memory: the cases start hundreds of programs, and starting them from files that the guest
+# shares with this machine takes several times as long.
 SCRIPT = f"""
 NET=/dev/shm/net
 mkdir -p $NET/bin

@@ -495,7 +495,7 @@ ROUTES = ("direct", "tasklet", "irq_work", "bh", "thread", "highpri", "work")
 @pytest.mark.long
 @pytest.mark.guest(VIRTUAL, INSTRUMENTS, one=True)
 def test_instruments(guest):
-    """In virtual time the errors of a loop, and of mode exact, are within the length of the loop."""
+    """In virtual time the errors of a loop, and of mode exact, are its length at most."""
     output = guest.ok()
     print(output)
     text = "".join(line for line in output.splitlines(keepends=True) if not line.startswith("{"))

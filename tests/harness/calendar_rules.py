@@ -1,12 +1,12 @@
-"""What a calendar does, and what its holders may do: rules of rules.py, in a guest, as root.
+"""Rules for calendars and their holders, run by rules.py in a guest, as root.
 
-Each case is a rule of docs/reference/calendar.md, and ends with an AssertionError where it does
-not hold. None depends on how fast the machine is: major cycles are long, and what is looked at is
-order and account, not time.
+Each case is a rule of docs/reference/calendar.md, and ends with an AssertionError if the rule is
+broken. None depends on the machine's speed: major cycles are long, and cases check order and
+accounts, not times.
 
-A CPU of the guest is a thread of a machine that may hold it up. A case that fails is begun anew,
-twice at most, if that has happened meanwhile: a timer's handler, which nothing in the guest delays
-for as long, has started later than apic_timer's parameter late_ns.
+A CPU of the guest is a thread of a machine that may delay it. A case that fails is repeated, at
+most twice, if a delay occurred meanwhile: if a timer's handler, which nothing in the guest delays
+that long, started later than apic_timer's parameter late_ns.
 """
 
 import contextlib
@@ -45,12 +45,12 @@ INFO = Path("/sys/kernel/debug/apic_timer/info")
 TRACING = Path("/sys/kernel/tracing")
 MARKS = Path("/sys/kernel/debug/apic_timer_sleep")  # marks the TSC unstable
 TRIES = 3
-RECEIPTS = 4096  # that a calendar keeps
+RECEIPTS = 4096  # kept by a calendar
 
 
 @contextlib.contextmanager
 def process(function):
-    """Have a function run in a process, which is killed at the end."""
+    """Run a function in a process; kill the process at the end."""
     pid = os.fork()
     if not pid:
         code = 1
@@ -78,7 +78,7 @@ def ended(pid: int) -> int:
 
 
 def until(condition, seconds: float = 60):
-    """Wait until something is the case; return it."""
+    """Wait until a condition is true; return its value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = condition()
@@ -89,9 +89,9 @@ def until(condition, seconds: float = 60):
 
 
 def worker(calendar: Calendar, unit: int = 0, spin_in: int = 0, seconds: float = 1e9):
-    """Return what binds a process to a unit, and works.
+    """Return a function that binds a process to a unit, and works.
 
-    In window spin_in it does not end before it has used up this much of a CPU's time.
+    In window spin_in it uses up `seconds` of CPU time before it ends the window.
     """
 
     def run() -> None:
@@ -112,7 +112,7 @@ def stalls() -> int:
 
 
 def run(name: str) -> None:
-    """Run a case; once more if it has failed while a CPU was held up."""
+    """Run a case; repeat it if it has failed while a CPU was delayed."""
     for left in reversed(range(TRIES)):
         before = stalls()
         try:
@@ -126,7 +126,7 @@ def run(name: str) -> None:
 
 
 def set_parameter(name: str, value: int) -> int:
-    """Set a parameter of the module; return what it was."""
+    """Set a parameter of the module; return the previous value."""
     file = PARAMETERS / name
     before = int(file.read_text())
     file.write_text(str(value))
@@ -143,14 +143,14 @@ def counts(calendar: Calendar, unit: int = 0):
 
 
 def node() -> None:
-    """The node is root's, and another user may not open it."""
+    """The node belongs to root, and another user may not open it."""
     status = os.stat(apic_calendar.DEVICE)
     assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (0o600, 0, 0)
     assert as_nobody(lambda: fails(errno.EACCES, os.open, apic_calendar.DEVICE, os.O_RDWR)) == 0
 
 
 def rights() -> None:
-    """An open file that is handed on moves no thread, and starts nothing, without CAP_SYS_NICE."""
+    """An open file that is passed on moves no thread and starts nothing without CAP_SYS_NICE."""
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
 
@@ -163,7 +163,7 @@ def rights() -> None:
 
 
 def namespace() -> None:
-    """Nobody becomes a user of it by a user namespace, nor moves a thread with an open file."""
+    """A user namespace gives nobody access, and no right to move a thread with an open file."""
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
 
@@ -172,7 +172,7 @@ def namespace() -> None:
             if libc.unshare(0x10000000):  # CLONE_NEWUSER
                 raise OSError(ctypes.get_errno(), "unshare")
             fails(errno.EPERM, os.open, apic_calendar.DEVICE, os.O_RDWR)
-            # It has all capabilities, of the new namespace.
+            # It has all capabilities in the new namespace.
             fails(errno.EPERM, calendar.bind, 0)
             fails(errno.EPERM, calendar.start)
 
@@ -180,7 +180,7 @@ def namespace() -> None:
 
 
 def memory() -> None:
-    """What it keeps in memory is on the account of the caller's memory cgroup."""
+    """A calendar's memory is charged to the caller's memory cgroup."""
 
     def run() -> list[Calendar]:
         calendars = [Calendar() for _ in range(20)]
@@ -193,7 +193,7 @@ def memory() -> None:
 
 
 def many() -> None:
-    """There are 64 calendars at a time."""
+    """At most 64 calendars exist at a time."""
     calendars = [Calendar() for _ in range(64)]
     fails(errno.EMFILE, os.open, apic_calendar.DEVICE, os.O_RDWR)
     for calendar in calendars:
@@ -202,7 +202,7 @@ def many() -> None:
 
 
 def structures() -> None:
-    """Sizes are negotiated; what is not known, or too small, is refused."""
+    """Sizes are negotiated; unknown or too small structures are rejected."""
     with Calendar() as calendar:
         for command in range(apic_calendar.QUERY, apic_calendar.STATUS + 1):
             for small in (0, 4):
@@ -223,7 +223,7 @@ def structures() -> None:
 
 
 def refused() -> None:
-    """A wrong table is refused, with what is wrong; and it takes nothing with it."""
+    """A wrong table is rejected with the reason, and leaves nothing behind."""
     user = [Unit.user("a", 0), Unit.user("b", 0)]
     wrong = [
         (MAJOR, [(0, MS, 0), (MS, MS, 1)], apic_calendar.GAP, 1, 0),
@@ -263,7 +263,7 @@ def refused() -> None:
         fails(errno.ETIME, calendar.start, 0, 1)
         fails(errno.ETIME, calendar.start, 0, 1, TAI)
         fails(errno.EINVAL, calendar.start, 0, 1 << 62)
-        # An epoch is one of the TSC: moments of clocks belong to none.
+        # Epochs belong to the TSC; moments of other clocks have none.
         stale = apic_calendar.Start(size=ctypes.sizeof(apic_calendar.Start), table=0,
                                     epoch=calendar.query().epoch + 1)  # fmt: skip
         fails(errno.ESTALE, fcntl.ioctl, calendar.fd, apic_calendar.START, stale)
@@ -272,9 +272,9 @@ def refused() -> None:
 
 
 def account(receipts, tables, start: int, changes=(), end=None) -> int:
-    """Each window of each CPU has one receipt, in order; return how many there are.
+    """Check that each window of each CPU has one receipt, in order; return their number.
 
-    tables: major in TSC cycles, entries with the CPU of each, by number
+    tables: by number, the major cycle in TSC cycles, and the entries with the CPU of each
     changes: moment and table; end: the moment of a stop at a boundary
     """
     receipts = list(receipts)
@@ -305,7 +305,7 @@ def account(receipts, tables, start: int, changes=(), end=None) -> int:
 
 
 def at_next(expected, tables, cpu):
-    """Leave out the windows of a cycle."""
+    """Skip the windows of a cycle; return its table and number."""
     when, cycle, table, _ = next(expected)
     for _ in range(sum(1 for _, on in tables[table][1] if on == cpu) - 1):
         next(expected)
@@ -340,7 +340,7 @@ def cycles_of(calendar: Calendar, ns: int) -> int:
 
 
 def runs() -> None:
-    """Threads on two CPUs, a function and a kernel thread: all windows are there, none early."""
+    """Threads on two CPUs, a function and a kernel thread get all windows, none early."""
     units = [Unit.user("a", 0), Unit.user("b", LAST_CPU), Unit.function_of("c", LAST_CPU, "step"),
              Unit.function_of("d", 0, "toil", apic_calendar.THREAD)]  # fmt: skip
     entries = [(2 * MS, 4 * MS, 0), (2 * MS, 4 * MS, 1), (8 * MS, MS, 3), (9 * MS, MS, 2)]
@@ -351,7 +351,7 @@ def runs() -> None:
         with process(worker(calendar, 0)), process(worker(calendar, 1)):
             until(lambda: counts(calendar, 0).tid and counts(calendar, 1).tid)
             start = calendar.start(0, time.monotonic_ns() + 500 * MS, MONOTONIC)
-            # Who asks for no more than this is woken, too.
+            # A thread that requests no more than this is woken, too.
             poll, asked = select.poll(), time.monotonic()
             poll.register(calendar.fd, select.POLLRDNORM)
             assert poll.poll(30_000) and time.monotonic() - asked < 20
@@ -364,7 +364,7 @@ def runs() -> None:
 
 
 def switched() -> None:
-    """Another table takes over on both CPUs at the boundary that SWITCH has named."""
+    """Another table takes over on both CPUs at the boundary that SWITCH has returned."""
     units = [Unit.function_of("a", 0, "step"), Unit.function_of("b", LAST_CPU, "step")]
     first = [(2 * MS, MS, 0), (6 * MS, MS, 0)]
     second = [(MS, MS, 1), (3 * MS, MS, 0)]
@@ -380,7 +380,7 @@ def switched() -> None:
         changes = []
         for n, table in enumerate((1, 0, 1)):
             fails(errno.EINVAL, calendar.switch, 7)
-            # So far ahead that there is time to ask for another one before it has happened.
+            # Far enough ahead to request another one before the switch has happened.
             ahead = cycles_of(calendar, (n + 1) * 1000 * MS)
             changes.append((calendar.switch(table, start + ahead), table))
             fails(errno.EBUSY, calendar.switch, 0)
@@ -392,9 +392,9 @@ def switched() -> None:
 
 
 def told() -> None:
-    """WAIT says that another table is in force to a thread that was parked when it took over.
+    """WAIT reports a new table to a thread that was parked when that table took over.
 
-    A window that ends where the next table's first one begins holds up its wake-up: no lead.
+    A window that ends where the next table's first one begins delays a wake-up; this is no lead.
     """
     stop = mmap.mmap(-1, 4096)
     with Calendar() as calendar:
@@ -431,7 +431,7 @@ def told() -> None:
 
 
 def parked() -> None:
-    """A thread that does not end is stopped, others run, and it goes on in its next window."""
+    """A thread that does not end is stopped, others run, and it resumes in its next window."""
     with Calendar() as calendar:
         calendar.load(MAJOR, [(2 * MS, 3 * MS, 0), (8 * MS, 3 * MS, 1)],
                       [Unit.user("a", 0), Unit.user("b", 0)])  # fmt: skip
@@ -452,7 +452,7 @@ def parked() -> None:
 
 
 def policies() -> None:
-    """A signal, a kill, a lost window: each as the unit says, and none is late that was not."""
+    """Overruns cause a signal, a kill or a lost window, as the unit says, and no false late breaks."""
     before = set_parameter("backstop_us", 200_000)
     try:
         acted()
@@ -462,7 +462,7 @@ def policies() -> None:
 
 
 def acted() -> None:
-    """A signal, and a kill, within the time that the parameter backstop_us gives."""
+    """A signal and a kill take effect within the time that backstop_us gives."""
     for policy, signo in ((apic_calendar.SIGNAL, signal.SIGUSR1), (apic_calendar.KILL, 0)):
         with Calendar() as calendar:
             calendar.load(MAJOR, PLAIN, [Unit.user("a", 0, policy, signo)])
@@ -476,7 +476,7 @@ def acted() -> None:
 
 
 def outlasted() -> None:
-    """A thread that does not stop is seen to, also if another one overruns after it, and stops."""
+    """A thread that does not stop is handled, even if another one overruns after it, and stops."""
     before = set_parameter("backstop_us", 50_000)
     mine, theirs = os.pipe()
     traced = TRACING / "events/apic_calendar/apic_calendar_late_break/enable"
@@ -513,7 +513,7 @@ def outlasted() -> None:
 
 
 def skipped() -> None:
-    """A window that is lost for one that was too long."""
+    """A window that is too long costs the unit a later window."""
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0, apic_calendar.SKIP)])
 
@@ -536,7 +536,7 @@ def skipped() -> None:
 
 
 def degraded() -> None:
-    """After that many overruns the other table takes over by itself, on a CPU that was idle."""
+    """After the given number of overruns the other table takes over, even on an idle CPU."""
     with Calendar() as calendar:
         calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)], [Unit.user("a", 0), Unit.user("b", LAST_CPU)])
         calendar.load(MAJOR, PLAIN, max_overruns=3, degraded=0)
@@ -546,7 +546,7 @@ def degraded() -> None:
             calendar.start(1)
             until(lambda: counts(calendar).table == 0)
             until(lambda: counts(calendar, 1).run > 2)
-    # In time, although the thread that overruns keeps its CPU until long after the boundary.
+    # On time, although the overrunning thread keeps its CPU until long after the boundary.
     with Calendar() as calendar:
         calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)],
                       [Unit.user("a", 0, apic_calendar.SKIP),
@@ -562,7 +562,7 @@ def degraded() -> None:
 
 
 def notified() -> None:
-    """What io_uring completes for a thread that is parked does not set it free: no signal came."""
+    """A completion of io_uring does not resume a parked thread, because no signal came."""
     mine, theirs = os.pipe()
     with Calendar() as calendar:
         # Its next window is far away.
@@ -579,13 +579,13 @@ def notified() -> None:
             os.write(theirs, b"x")
             time.sleep(0.3)
             assert state(pid) == "S", state(pid)
-            # A signal does.
+            # A signal does resume it.
             os.kill(pid, signal.SIGKILL)
             assert ended(pid) == -signal.SIGKILL
 
 
 def stopped() -> None:
-    """SIGSTOP and SIGCONT cost a unit its windows, and nothing else; so does a debugger."""
+    """SIGSTOP and SIGCONT cost a unit only its windows; so does a debugger."""
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", LAST_CPU)])
         with process(worker(calendar)) as pid:
@@ -611,7 +611,7 @@ def stopped() -> None:
 
 
 def killed() -> None:
-    """A thread that dies is missed, in whichever state; another one may take its place."""
+    """A thread that dies in any state misses its windows; another one may take its place."""
     for spin_in in (0, 1):
         with Calendar() as calendar:
             calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
@@ -630,9 +630,9 @@ def killed() -> None:
 
 
 def succeeded() -> None:
-    """Who takes the place of a thread that is about to end is stopped as any other.
+    """The successor of a thread that is about to end is stopped as any other thread.
 
-    A thread's last window ends while the kernel still takes its memory apart.
+    A thread's last window ends while the kernel still frees its memory.
     """
     stop = mmap.mmap(-1, 4096)
     major = 2 * MS
@@ -651,7 +651,7 @@ def succeeded() -> None:
 
         def follows() -> None:
             os.sched_setaffinity(0, {0})
-            # Then it has no priority any more, and leaves the CPU to this one.
+            # By then the other thread has lost its priority, and leaves the CPU to this one.
             while not counts(calendar).late_breaks:
                 pass
             time.sleep(0.0001)
@@ -673,9 +673,9 @@ def succeeded() -> None:
 
 
 def executed() -> None:
-    """exec() closes the file: where it was the last one, that stops the calendar.
+    """exec() closes the file; closing the last file stops the calendar.
 
-    Of a thread, too, whose sister is parked, and never gets out of there by itself.
+    This also holds for exec() in a thread with a parked sibling, which cannot resume by itself.
     """
 
     def itself(calendar: Calendar) -> None:
@@ -689,7 +689,7 @@ def executed() -> None:
         def spins() -> None:
             calendar.bind(0)
             calendar.wait(0)
-            zlib.crc32(nothing)  # for long, and Python runs others meanwhile
+            zlib.crc32(nothing)  # this takes long, and meanwhile Python runs other threads
 
         threading.Thread(target=spins, daemon=True).start()
         tid = until(lambda: counts(calendar).tid)
@@ -701,7 +701,7 @@ def executed() -> None:
 
 
 def executes(how, major: int) -> None:
-    """Have a process do something with a calendar, and exec(); look what is left of that."""
+    """Have a process use a calendar and exec(); check what is left of the calendar."""
     mine, theirs = os.pipe()
 
     def begins() -> None:
@@ -712,7 +712,7 @@ def executes(how, major: int) -> None:
         os.execv("/bin/sh", ["sh", "-c", f"chrt -p $$ >&{theirs}; sleep 1000"])
 
     with process(begins):
-        os.close(theirs)  # one that fails says nothing, and is not waited for
+        os.close(theirs)  # if the process fails it writes nothing, and the read ends
         text = os.read(mine, 1000).decode()
         os.close(mine)
         assert "SCHED_OTHER" in text, text
@@ -728,10 +728,10 @@ PTRACE_CONT, PTRACE_ATTACH, PTRACE_DETACH = 7, 16, 17
 
 @contextlib.contextmanager
 def neighbours(does):
-    """Run a calendar with a process that does something as its first unit, and one next to it.
+    """Run a calendar with two units on one CPU: a process that runs does(), and a neighbour.
 
-    Both are on one CPU. Yield the calendar, the first process, and a function that looks whether
-    the second unit has windows, three in a row.
+    Yield the calendar, the first process, and a function that waits until the second unit has had
+    three windows in a row.
     """
     with Calendar() as calendar:
         calendar.load(BEATS, CYCLE, [Unit.user("a", LAST_CPU), Unit.user("b", LAST_CPU)])
@@ -743,7 +743,7 @@ def neighbours(does):
             return (found.missed, found.never_ran) == (before.missed, before.never_ran)
 
         def beats() -> None:
-            # The emulator's CPUs are held up now and then, and windows missed.
+            # The emulator sometimes delays CPUs, and units miss windows.
             until(in_a_row, 30)
 
         with process(lambda: does(calendar)) as pid, process(worker(calendar, 1)):
@@ -753,13 +753,13 @@ def neighbours(does):
             try:
                 yield calendar, pid, beats
             finally:
-                # If it keeps the CPU, the other one can't even die.
+                # If it keeps the CPU, even the other process can't die.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
 
 def in_states():
-    """Yield a state, what a unit does to come there and to leave, how to leave, and a check."""
+    """Yield a state, a unit's function that enters it, how to leave it, and a check of it."""
     free, pipe = mmap.mmap(-1, 4096), os.pipe()
 
     def spins() -> None:
@@ -791,7 +791,7 @@ def in_states():
 
 
 def stop_it(pid: int, beats) -> None:
-    """Stop a process, and let it go on."""
+    """Stop a process, then continue it."""
     os.kill(pid, signal.SIGSTOP)
     until(lambda: state(pid) == "T")
     beats()
@@ -799,7 +799,7 @@ def stop_it(pid: int, beats) -> None:
 
 
 def debug_it(pid: int, beats) -> None:
-    """Attach to a process as a debugger does, let it go on, stop it again, and detach."""
+    """Attach to a process as a debugger does, continue it, stop it again, and detach."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def asks(request: int) -> None:
@@ -816,7 +816,7 @@ def debug_it(pid: int, beats) -> None:
 
 
 def freeze_it(pid: int, beats) -> None:
-    """Freeze a process by a cgroup, and let it go on."""
+    """Freeze a process with a cgroup, then thaw it."""
     top = Path("/dev/shm/cgroup")
     group, home = top / "frozen", top / "cgroup.procs"
     top.mkdir()
@@ -836,9 +836,9 @@ def freeze_it(pid: int, beats) -> None:
 
 
 def undisturbed() -> None:
-    """Whatever a unit does when it is stopped, debugged or frozen, its neighbour has its windows.
+    """Stopping, debugging or freezing a unit in any state leaves its neighbour's windows alone.
 
-    It is a unit as before when it calls again.
+    When the unit calls again, it is a unit as before.
     """
     for how in (stop_it, debug_it, freeze_it):
         for name, does, leave, there in in_states():
@@ -855,7 +855,7 @@ def undisturbed() -> None:
 
 
 def died() -> None:
-    """Whatever a unit does when it is killed, its neighbour has its windows, and it a successor."""
+    """Killing a unit in any state leaves its neighbour's windows alone, and allows a successor."""
     for name, does, _, there in in_states():
         print(name, flush=True)
         with neighbours(does) as (calendar, pid, beats):
@@ -870,7 +870,7 @@ def died() -> None:
 
 
 def filtered() -> None:
-    """A unit that does what its seccomp filter kills it for dies, and its neighbour does not."""
+    """A unit that breaks its seccomp filter is killed, and its neighbour is not."""
 
     def does(calendar: Calendar, action: int) -> None:
         calendar.bind(0)
@@ -884,7 +884,7 @@ def filtered() -> None:
         calendar.wait(0)
         os.getppid()
 
-    for action in (0x80000000, 0):  # the process, or the thread
+    for action in (0x80000000, 0):  # kill the process, or the thread
         with neighbours(lambda calendar, action=action: does(calendar, action)) as (
             calendar, pid, beats,
         ):  # fmt: skip
@@ -895,11 +895,11 @@ def filtered() -> None:
 
 
 def begot() -> None:
-    """A child of a unit is none: it has no priority, and no window; nor does it cost one."""
+    """A unit's child is no unit: it has no priority and no window, and costs its parent none."""
     found = mmap.mmap(-1, 4096)
 
     def does(calendar: Calendar) -> None:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # it leaves no zombie
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the child leaves no zombie
         calendar.bind(0)
         calendar.wait(0)
         if os.fork():
@@ -918,7 +918,7 @@ def begot() -> None:
             before = counts(calendar)
             beats()
             assert counts(calendar).run > before.run
-            # A window may end while it forks.
+            # A window may end during the fork.
             assert counts(calendar).missed - before.missed <= 1
         finally:
             os.kill(pid, signal.SIGKILL)
@@ -926,7 +926,7 @@ def begot() -> None:
 
 
 def replaced() -> None:
-    """A program that a unit executes is the unit's while another process has the file open.
+    """A program that a unit executes stays the unit while another process has the file open.
 
     It runs in the unit's windows only.
     """
@@ -947,9 +947,9 @@ def replaced() -> None:
 
 
 def strayed() -> None:
-    """A unit that goes to another CPU, or has another priority, is stopped as any other.
+    """A unit that changes its CPU or its priority is stopped as any other.
 
-    Its neighbour has its windows. It keeps what it has set, but START has it on its CPU again.
+    Its neighbour has its windows. The unit keeps what it has set, but START moves it back to its CPU.
     """
     spins = mmap.mmap(-1, 4096)
 
@@ -990,7 +990,7 @@ def strayed() -> None:
 
 
 def fcntl_error(function) -> int:
-    """Return the error of a function, 0: none."""
+    """Return the errno of a function, or 0."""
     try:
         function()
     except OSError as error:
@@ -999,7 +999,7 @@ def fcntl_error(function) -> int:
 
 
 def owned() -> None:
-    """A CPU runs one calendar at a time, until that stops or is closed."""
+    """A CPU runs one calendar at a time, until that one stops or is closed."""
     first, second = Calendar(), Calendar()
     for calendar in (first, second):
         calendar.load(MAJOR, [(2 * MS, MS, 0)], [Unit.function_of("a", 0, "step")])
@@ -1016,10 +1016,10 @@ def owned() -> None:
 
 
 def restarted() -> None:
-    """A thread that learns of a stop, and calls again at once, has windows after the next start."""
+    """A thread that calls again right after a stop has windows after the next start."""
     cpus = range(LAST_CPU + 1)
     major, window = MS // 5, MS // 100
-    # It makes the stop of all CPUs take longer.
+    # This makes stopping all CPUs take longer.
     trigger = TRACING / "events/apic_calendar/apic_calendar_stop/trigger"
     trigger.write_text("stacktrace")
     os.sched_setaffinity(0, {0})
@@ -1041,7 +1041,7 @@ def restarted() -> None:
 
 
 def closed() -> None:
-    """A calendar may be closed when it comes to the boundary where it stops."""
+    """A calendar may be closed while it reaches the boundary where it stops."""
     major, window, rng = MS // 5, MS // 100, random.Random(1)
     units = [Unit.function_of(f"u{n}", n % (LAST_CPU + 1), "toil", apic_calendar.THREAD)
              for n in range(8)]  # fmt: skip
@@ -1051,7 +1051,7 @@ def closed() -> None:
             calendar.load(major, entries, units)
             calendar.start()
             calendar.stop(apic_calendar.AT_BOUNDARY)
-            # That is two major cycles ahead, or three, of the present or of the start.
+            # That boundary is two or three major cycles after now, or after the start.
             end = time.monotonic_ns() + rng.randrange(MS + 4 * major)
             while time.monotonic_ns() < end:
                 pass
@@ -1061,9 +1061,9 @@ def closed() -> None:
 
 
 def everywhere() -> None:
-    """Windows on all CPUs leave others a part of each; and who kills the holders ends that.
+    """Windows on all CPUs leave a part of each CPU to others; killing the holders stops them.
 
-    The units never call again: all that they get is taken from them at the end of each window.
+    The units never call again: each one is stopped at the end of each window.
     """
     cpus, cycles = range(LAST_CPU + 1), mmap.mmap(-1, 4096)
 
@@ -1095,9 +1095,9 @@ def everywhere() -> None:
 
 
 def unstable() -> None:
-    """Where the TSC is unstable, calendars of one CPU are started, and no others.
+    """If the TSC is unstable, only calendars of one CPU can start.
 
-    Unless the parameter allow_unstable has it so.
+    The parameter allow_unstable lifts this rule.
     """
     allow, expected = PARAMETERS / "allow_unstable", ", unstable" in INFO.read_text()
     print("unstable" if expected else "stable")
@@ -1123,9 +1123,9 @@ def unstable() -> None:
 def marked() -> None:
     """When the kernel marks the TSC unstable, calendars of several CPUs stop, and say why.
 
-    A window that is open ends with that. They may be started where that is allowed; those of one
-    CPU are as ever. Who sleeps by /dev/apic_timer has its moment, and the time page says what has
-    happened. The mark stays for what comes after it in that boot.
+    An open window ends then. These calendars can start again where that is allowed; calendars of one
+    CPU are not affected. Sleepers of /dev/apic_timer wake at their moments, and the time page reports
+    the mark. The mark lasts until the next boot.
     """
     allow, stable = PARAMETERS / "allow_unstable", ", unstable" not in INFO.read_text()
     units = [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step"), Unit.user("c", LAST_CPU)]
@@ -1187,7 +1187,7 @@ def marked() -> None:
 
 
 def marked_in_start(refusal: int, error: int) -> None:
-    """Have the TSC marked while START is at it, which then fails: nothing runs."""
+    """Have the TSC marked during START, which then fails: nothing runs."""
     assert ", unstable" not in INFO.read_text()
     # Another CPU notifies.
     os.sched_setaffinity(0, {LAST_CPU})
@@ -1207,17 +1207,17 @@ def marked_in_start(refusal: int, error: int) -> None:
 
 
 def marked_before_start() -> None:
-    """START has looked at the TSC, and the mark is notified before it begins to run."""
+    """The mark is notified after START has checked the TSC, and before it begins to run."""
     marked_in_start(errno.ENXIO, errno.ECANCELED)
 
 
 def marked_before_armed() -> None:
-    """START has begun to run, and the mark is notified before it arms a CPU."""
+    """The mark is notified after START has begun to run, and before it arms a CPU."""
     marked_in_start(errno.ECANCELED, errno.ENXIO)
 
 
 def tai() -> None:
-    """A moment of CLOCK_TAI is where CLOCK_MONOTONIC has it, with seconds that UTC has skipped."""
+    """A moment of CLOCK_TAI equals that of CLOCK_MONOTONIC, also with an offset of leap seconds."""
 
     def skipped_by_utc(seconds: int) -> None:
         # struct timex: modes is ADJ_TAI, constant is the value.
@@ -1235,7 +1235,7 @@ def tai() -> None:
             after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
             there = first.start(0, moment + 1000 * MS, TAI)
             here = second.start(0, before + 1000 * MS, MONOTONIC)
-            error = cycles_of(first, MS)  # what conversions take off, and more
+            error = cycles_of(first, MS)  # rounding of conversions, and more
             assert -error < there - here < cycles_of(first, after - before) + error
             until(lambda: counts(first).run and counts(second).run)
             assert next(first.receipts()).start - there - cycles_of(first, 2 * MS) in (-1, 0, 1)
@@ -1244,9 +1244,9 @@ def tai() -> None:
 
 
 def restored() -> None:
-    """A thread gets its priority and its CPUs back, by UNBIND, and when the file is closed.
+    """UNBIND, or closing the file, gives a thread its priority and CPUs back.
 
-    Its children do not have that priority.
+    Its children do not inherit the unit's priority.
     """
 
     def bound() -> None:
@@ -1265,7 +1265,7 @@ def restored() -> None:
             assert os.sched_getaffinity(0) == {LAST_CPU}
             assert child(inherits) == 0
             fails(errno.EBUSY, calendar.bind, 1)
-            fails(errno.EBUSY, second.bind, 0)  # of another calendar's, too
+            fails(errno.EBUSY, second.bind, 0)  # also to a unit of another calendar
             fails(errno.ESRCH, calendar.unbind, 1)
             release()
             assert schedule() == before
@@ -1281,9 +1281,9 @@ def restored() -> None:
 
 
 def offline() -> None:
-    """A CPU that goes offline stops the calendar; it can be started when the CPU is back.
+    """A CPU that goes offline stops the calendar, which can start when the CPU is back online.
 
-    Threads of programs get the CPUs back that they had. With START all are on theirs again.
+    Programs' threads get their previous CPUs back. START moves all to the units' CPUs again.
     """
     online = Path(f"/sys/devices/system/cpu/cpu{LAST_CPU}/online")
     with Calendar() as calendar:
@@ -1322,7 +1322,7 @@ def offline() -> None:
 
 
 def sleeps() -> None:
-    """A sleep of the machine stops calendars; units are notified, parked ones too."""
+    """Suspend stops calendars; units, even parked ones, are notified."""
     power, test = Path("/sys/power/state"), Path("/sys/power/pm_test")
     if not test.exists():
         return
@@ -1347,9 +1347,9 @@ def sleeps() -> None:
 
 
 def syscall() -> None:
-    """A thread that is in a system call is stopped at its end, and counted.
+    """A thread in a system call is stopped at the end of the call, and counted.
 
-    It has the priority that it was given by BIND afterwards, and gives that back.
+    Afterwards it still has the priority from BIND, and UNBIND removes it.
     """
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
@@ -1357,9 +1357,9 @@ def syscall() -> None:
         def busy() -> None:
             calendar.bind(0)
             calendar.wait(0)
-            # For those that bind from now on.
+            # This affects threads that bind from now on.
             set_parameter("priority", 50)
-            # Some hundred milliseconds in the kernel.
+            # This takes some hundred milliseconds in the kernel.
             with open("/dev/urandom", "rb", buffering=0) as source:
                 source.readinto(bytearray(1 << 25))
             calendar.wait(0)
@@ -1381,7 +1381,7 @@ def syscall() -> None:
 
 
 def unload() -> None:
-    """The module stays as long as a file is open; so does one whose function is used."""
+    """The module stays while a file is open, and so does a module whose function is in use."""
 
     def kept(name: str) -> bool:
         return subprocess.run(["rmmod", name], capture_output=True).returncode != 0
@@ -1401,7 +1401,7 @@ def unload() -> None:
 
 
 def torture(rounds: int = 3, seed: int = 1) -> None:
-    """Random tables and switches on all CPUs: each window is accounted for."""
+    """Random tables and switches on all CPUs leave each window accounted for."""
     rng = random.Random(seed)
     for _ in range(rounds):
         with Calendar() as calendar:
@@ -1446,7 +1446,7 @@ def torture(rounds: int = 3, seed: int = 1) -> None:
 
 
 def stop_at_boundary(calendar: Calendar) -> int:
-    """Return the moment, 0 if a switch is under way."""
+    """Stop at a boundary; return the moment, or 0 if a switch is under way."""
     try:
         return calendar.stop(apic_calendar.AT_BOUNDARY)
     except OSError as error:
@@ -1455,6 +1455,6 @@ def stop_at_boundary(calendar: Calendar) -> int:
 
 
 def torture_long() -> None:
-    """The same for longer."""
+    """Run torture for longer, with more seeds."""
     for seed in range(2, 12):
         torture(10, seed)

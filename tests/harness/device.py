@@ -585,7 +585,7 @@ def hotplug() -> None:
         timer.sleep_until(when, MONOTONIC)
         assert time.monotonic_ns() >= when
         assert timer.read() == 1
-        # Its CPU was there, or may go.
+        # Its CPU was online, or may go offline.
         timer.sleep_until(timer.now() + timer.cycles(MS))
 
     for _ in range(2):
