@@ -452,7 +452,7 @@ def parked() -> None:
 
 
 def policies() -> None:
-    """Overruns cause a signal, a kill or a lost window, as the unit says, and no false late breaks."""
+    """Overruns cause a signal, a kill or a lost window, as the unit says, and no late breaks."""
     before = set_parameter("backstop_us", 200_000)
     try:
         acted()
@@ -949,7 +949,8 @@ def replaced() -> None:
 def strayed() -> None:
     """A unit that changes its CPU or its priority is stopped as any other.
 
-    Its neighbour has its windows. The unit keeps what it has set, but START moves it back to its CPU.
+    Its neighbour has its windows. The unit keeps what it has set, but START moves it back to its
+    CPU.
     """
     spins = mmap.mmap(-1, 4096)
 
@@ -1123,9 +1124,9 @@ def unstable() -> None:
 def marked() -> None:
     """When the kernel marks the TSC unstable, calendars of several CPUs stop, and say why.
 
-    An open window ends then. These calendars can start again where that is allowed; calendars of one
-    CPU are not affected. Sleepers of /dev/apic_timer wake at their moments, and the time page reports
-    the mark. The mark lasts until the next boot.
+    An open window ends then. These calendars can start again where that is allowed; calendars of
+    one CPU are not affected. Sleepers of /dev/apic_timer wake at their moments, and the time page
+    reports the mark. The mark lasts until the next boot.
     """
     allow, stable = PARAMETERS / "allow_unstable", ", unstable" not in INFO.read_text()
     units = [Unit.user("a", 0), Unit.function_of("b", LAST_CPU, "step"), Unit.user("c", LAST_CPU)]

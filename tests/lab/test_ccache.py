@@ -1,4 +1,4 @@
-"""ccache returns a stored object only if nothing that it depends on differs."""
+"""ccache returns a stored object only if none of its dependencies differ."""
 
 import pytest
 from lab.kernels import ccache, kernels
@@ -9,7 +9,7 @@ COMPILE = ["gcc", "-O2", "-Wp,-MMD,/tree/.a.d", "-c", "-o", "/tree/a.o", "/tree/
 
 @pytest.fixture
 def compiled(tmp_path, monkeypatch):
-    """Return a function that compiles SOURCE in a new directory: the object and the hits."""
+    """Return a function that compiles SOURCE in a new directory into an object and hits."""
     store = tmp_path / "store"
     store.mkdir()
     monkeypatch.setattr(ccache, "cache_dir", lambda *_: store)

@@ -1,4 +1,4 @@
-"""Which tests are left out unless pytest gets --matrix."""
+"""Tests that run only if pytest gets --matrix."""
 
 import functools
 import json
@@ -21,25 +21,25 @@ from machines import TABLE, Machine
 pytestmark = pytest.mark.long
 
 TESTS = Path(__file__).parents[1]
-# Tests of several kernels that do without the newest.
+# Tests for several kernels that skip the newest one.
 LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_busy",
                "test_thrifty", "test_clock", "test_kernel_finish", "test_better_than_nanosleep",
                "test_starve_thread", "test_starve_softirq", "test_starve_interrupts",
                "test_starve_tick", "test_starve_irq_work", "test_install", "test_plug_in_for_tc",
                "test_consumer", "test_dkms_consumer", "test_uninstall_leaves_nothing",
                "test_clean", "test_program")  # fmt: skip
-# Tests that the first of their machines takes alone.
+# Tests that run only on the first of their machines.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
        "test_edges", "test_shaper_is_emptied", "test_many_shapers", "test_cost",
        "test_together")  # fmt: skip
-FIRST = "6.1-2cpu-proxy"  # of those in real time with two CPUs
+FIRST = "6.1-2cpu-proxy"  # the first real-time machine with two CPUs
 MACHINES = [*TABLE, *test_sleep.MACHINES, *test_clock_trust.TRUSTED.values()]
 
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory) -> dict[str, set[str]]:
-    """Return which tests of guests and of the lab pytest would run, by each choice."""
+    """Return the guest and lab tests that pytest would run, by choice."""
     output = tmp_path_factory.mktemp("selections") / "found"
     argv = [sys.executable, TESTS / "harness/selections.py", output, TESTS / "guest", TESTS / "lab"]
     done = subprocess.run(argv, cwd=TESTS.parent, capture_output=True, text=True)
@@ -59,7 +59,7 @@ def matrix(chosen) -> set[str]:
 
 
 def takes_long(test: str) -> bool:
-    """Tell whether a test is left out without --matrix, on whatever machine."""
+    """Tell whether a test needs --matrix on any machine."""
     name, _, case = test.rstrip("]").partition("[")
     later = kernels.SUPPORTED[1:]
     long_cases = {
@@ -119,7 +119,7 @@ def takes_long(test: str) -> bool:
 
 @functools.cache
 def owner(test: str) -> str:
-    """Return the id of the machine that a test runs in; the ids of some begin like another's."""
+    """Return the id of a test's machine; some ids begin with another machine's id."""
     case = test.partition("[")[2].rstrip("]")
     return max((m.id for m in MACHINES if f"{case}-".startswith(f"{m.id}-")), key=len, default="")
 
@@ -131,7 +131,7 @@ def of(tests: set[str], machine: Machine) -> set[str]:
 
 @pytest.mark.parametrize("line", range(len(TABLE)))
 def test_machines(short, matrix, line):
-    """All of them with it; slow ones in part, and others not at all, without."""
+    """A machine runs all tests with --matrix; without, slow machines run a part or none."""
     machine = TABLE[line]
     whole, part = of(matrix, machine), of(short, machine)
     assert f"test_comes_to_its_end[{machine.id}]" in whole
@@ -154,7 +154,7 @@ def test_nothing_else_is_left_out(short, matrix):
 
 
 def test_quick(short, matrix, chosen):
-    """Most of what one machine in virtual time takes, and in real time what slow machines do."""
+    """Quick runs most tests of a virtual-time machine, and a slow machine's tests in real time."""
     quick = chosen["quick"]
     assert quick < short
     in_guests = {test for test in quick if owner(test)}
@@ -172,7 +172,7 @@ def test_quick(short, matrix, chosen):
 
 
 def test_quick_boots_nothing_else(chosen):
-    """What a test boots for itself takes its time in full; the two machines run with the rest."""
+    """Tests that boot their own guests take too long; the two machines run next to the rest."""
     rest = {test for test in chosen["quick"] if not owner(test)}
     for name in ("test_sections_are_shared_out", "test_budget", "test_this_tree"):
         assert name in rest

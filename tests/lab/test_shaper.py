@@ -1,4 +1,4 @@
-"""The shaper's benchmark and demo: their arithmetic and texts, without booting."""
+"""The shaper's benchmark and demo: arithmetic and texts, without booting."""
 
 import struct
 from collections import Counter
@@ -53,7 +53,7 @@ def test_decode_cost():
 
 
 def test_decode_doorbells():
-    """Each is the first write after its packet is in the driver."""
+    """A packet's doorbell is the first write after the packet is in the driver."""
     data = b""": begin e1000e
 500 f1 fee0
 : end
@@ -69,7 +69,7 @@ def test_decode_doorbells():
 : sent 900 5
 : sent 2000 0
 """
-    # Of the last there is none.
+    # The last packet has no doorbell.
     assert shaper.decode_doorbells("igb")(data) == Counter({3: 1, 30: 1})
     assert shaper.decode_doorbells("igb", 2)(data) == Counter({1: 1, 28: 1})
     assert shaper.decode_doorbells("e1000e")(data) == Counter({100: 1})
@@ -128,7 +128,7 @@ def test_every_part_measures_ours_and_rivals(short):
         taken = [step.key for script in run.plan(short, [part]) for step in script.steps
                  if not isinstance(step, str)]  # fmt: skip
         timers = {key.timer for key in taken}
-        # Others know nothing of a doorbell; kernels are compared by ours alone.
+        # Only apic has a doorbell, and only it compares kernels.
         assert timers == {"apic"} if part in ("doorbell", "idle") else len(timers - {"apic"}) > 1, (
             part
         )
@@ -139,9 +139,9 @@ def test_every_part_measures_ours_and_rivals(short):
 
 @pytest.mark.matrix
 def test_doorbells():
-    """Each packet's is seen, and as late after its driver's first instruction as any.
+    """Each packet's doorbell is seen, about as long after its driver's first instruction as any.
 
-    The option `doorbell` has it at the moment.
+    With the option `doorbell` it is at the moment.
     """
     packets = 200
     boot, _ = run.guest(kernels.ensure(run.SERIES))
@@ -158,7 +158,7 @@ def test_doorbells():
 
 @pytest.mark.long
 def test_figures_are_drawn(tmp_path):
-    """One file for each, the same bytes for the same samples."""
+    """Each figure is one file, with the same bytes for the same samples."""
     shaper_plots = pytest.importorskip("lab.bench.shaper_plots")
     samples = {
         Key("shaper/fig5", way.timer, mode=way.mode, unit="moment"): Counter(

@@ -1,4 +1,4 @@
-"""The goals of clocks, and where the rows that their tests keep say that each stands: see goals."""
+"""The goals of clocks, and how the rows kept by their tests compare: see goals."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from .rows import Row, select
 
 TREE = Path(__file__).resolve().parents[3]
 KEPT = TREE / "build/clocks"  # a file for each row: tests/harness/clock_rows.py
-# Who keeps them, as pytest is to run them.
+# The tests that keep rows, as arguments of pytest.
 TESTS = ("tests/guest/test_skew.py", "tests/guest/test_pps_gen.py", "tests/guest/test_clocks.py",
          "tests/guest/test_phc.py")  # fmt: skip
 CHOICE = (
@@ -19,14 +19,14 @@ CHOICE = (
     "and not clang and not cloud"
 )
 
-SMIS = (0, 2000, 100)  # one access of that many comes with one
-READS = 9  # of the counter in one comparison
-EXACT = 3  # cycles that mode exact takes itself, in virtual time
+SMIS = (0, 2000, 100)  # an SMI occurs at one of this many accesses; 0: never
+READS = 9  # reads of the counter in one comparison
+EXACT = 3  # cycles of mode exact itself, in virtual time
 OPERATIONS = ("add", "modify", "delete")
 
 
 def kept() -> list[Row]:
-    """Return what tests have kept."""
+    """Return the rows that tests have kept."""
     return [json.loads(file.read_text()) for file in sorted(KEPT.glob("*.json"))]
 
 
@@ -59,7 +59,7 @@ def _costs(found: list[Row]) -> Standing | None:
 
 
 def _next_to(name: str) -> Callable[[list[Row]], Standing | None]:
-    """A pulse of ours next to the kernel's own generator's, idle and under net."""
+    """Compare our pulses with those of the kernel's own generator, idle and under net."""
 
     def stands(found: list[Row]) -> Standing | None:
         pairs = [[select(found, bench=f"pps/{whose}/{load}") for whose in ("ours", "theirs")]
@@ -74,7 +74,7 @@ def _next_to(name: str) -> Callable[[list[Row]], Standing | None]:
     return stands
 
 
-# What one CPU of several is late by in the loop that waits, while the others do the same or not.
+# The lateness of one CPU in the wait loop, while the other CPUs wait as well or have left it.
 STEPS = "Bochs alone makes a CPU late when others have left the loop first: row group/{}/steps"
 GOALS = (
     Goal("skew against a truth of 0 to 100,000 cycles: error / width of bounds", "3 / 25",

@@ -1,9 +1,10 @@
 """The shaper's benchmark: when packets reach the driver, ours next to the kernel's qdiscs.
 
-Every script boots a guest in virtual time with apic_timer_sink, a network device that notes the TSC
-at the first instruction of its ndo_start_xmit. All qdiscs of a script share the boot. The sender's
-socket is connected, as that of the kernel's own test of SO_TXTIME: else Linux makes random numbers
-for the packets' identifiers, with interrupts off for longer than most leads, or than any.
+Every script boots a guest in virtual time with apic_timer_sink, a network device that records the
+TSC at the first instruction of its ndo_start_xmit. All qdiscs of a script share the boot. The
+sender's socket is connected, like that of the kernel's own test of SO_TXTIME. Otherwise Linux
+generates random numbers for the packets' identifiers, with interrupts disabled for longer than
+most leads, or any.
 """
 
 import bisect
@@ -17,19 +18,19 @@ from .script import Script
 
 MODULES = ("apic_timer", "sch_apic", "apic_timer_sink", "apic_timer_paper", "apic_timer_bench",
            "apic_timer_bench_ours", "apic_timer_busy")  # fmt: skip
-# Network cards of QEMU whose drivers are measured to their doorbells: driver -> QEMU's name, and
-# what `doorbell` is set to, ns: some less than the least that is measured without it, so that no
-# card is started early when a compiler or a kernel has changed the way.
-# That of virtio_net sends by a timer, as QEMU's threads don't run in time with a guest's: until
-# then it wants no other doorbell.
+# Network cards of QEMU whose drivers are measured up to their doorbells: driver -> QEMU's name, and
+# the value of `doorbell`, ns. The value is a bit below the minimum measured without it, so that no
+# card is started early when a compiler or a kernel has changed the path.
+# QEMU's threads do not run in time with the guest's, so virtio_net's card sends by a timer; until
+# it expires, the card wants no other doorbell.
 CARDS = {"e1000e": ("e1000e", 425), "igb": ("igb", 368),
          "virtio_net": ("virtio-net-pci,tx=timer,x-txtimer=1000", 590)}  # fmt: skip
-DOORBELLS = "doorbells"  # the plug-in of QEMU that sees them
+DOORBELLS = "doorbells"  # QEMU plug-in that records them
 OWN_MODULES = ("sch_fq", "sch_etf", "sch_tbf", "sch_htb", "sch_cake")  # the kernel's
 LOADS = ("idle", "user", "syscall", "net")
-# Distances of planned departures, ns, as those of the benchmark of timers.
+# Distances of planned departures, ns; the benchmark of timers uses the same.
 IDLE_GAP, LOADED_GAP = "20000-1020000", "20000-120000"
-WARM_UP = 2000  # packets that a qdisc learns from, before those that count
+WARM_UP = 2000  # packets before the counted ones, for the qdisc to learn from
 
 PRELUDE = """
 sink=/sys/kernel/debug/apic_timer_sink
@@ -68,10 +69,10 @@ sent() { echo >$sink/reset; udpsend "$@" >$work/sent || { cat $work/sent; false;
 class Way:
     """A qdisc and its options, by which packets leave.
 
-    plan:  words of tc where each packet has its time; none where it can do without
-    rate:  words of tc for a rate in bit/s and a frame's size in bytes; none where it has no rate
-    inner: words of the class, for a rate and a size, of a classful one
-    clock: which udpsend uses
+    plan:  words of tc if each packet has its time; empty if the qdisc cannot do that
+    rate:  words of tc for a rate in bit/s and a frame's size in bytes; None if it has no rate
+    inner: words of a classful qdisc's class, for a rate and a size
+    clock: the clock that udpsend uses
     """
 
     timer: str
@@ -93,7 +94,7 @@ def _apic(mode: str) -> Way:
 
 
 FQ = "fq limit 200000 flow_limit 200000"
-PACKETWISE = "low_rate_threshold 10gbit"  # or fq sends two packets of 1,514 bytes at a time
+PACKETWISE = "low_rate_threshold 10gbit"  # otherwise fq sends two packets of 1,514 bytes at a time
 HARD, SOFT, THREAD = (_apic(mode) for mode in ("hard", "soft", "thread"))
 WAYS = (
     HARD, SOFT, THREAD,
@@ -108,7 +109,7 @@ WAYS = (
                                  f"cburst {size}b quantum 1500"),
     Way("cake", rate=lambda rate, size: f"cake bandwidth {_mbit(rate)} raw besteffort flowblind "
                                         "memlimit 256mb rtt 1000s"),
-    # The two timers that the paper of 2001 had to compare with.
+    # The two timers that the paper of 2001 compared with.
     Way("jiffies", "paper", "apic_paper", lambda rate, size: "apic_paper"),
     Way("tick_5khz", "paper", "apic_paper", lambda rate, size: "apic_paper"),
 )  # fmt: skip
@@ -121,12 +122,12 @@ def named(*timers: str) -> list[Way]:
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured; counts are for each seed, and a row sums up the seeds."""
+    """How much is measured; counts are per seed, and a row sums up all seeds."""
 
     seeds: tuple[int, ...]
     packets: int  # of each way under each load
-    idle: int  # the same of mode hard alone, on any kernel
-    jiffy_packets: int  # the same of the paper's timers, at random distances to 20 ms
+    idle: int  # likewise, of mode hard alone, on any kernel
+    jiffy_packets: int  # likewise, of the paper's timers, at random distances up to 20 ms
     spaced: int  # of figure 5
     bursts: int  # of BURST packets, of mode hard alone: five take ten seconds
     slow: int  # of figure 4
@@ -142,20 +143,20 @@ SHORT = Size(seeds=(1,), packets=10_000, idle=10_000, jiffy_packets=200, spaced=
 
 
 def scripts(size: Size, parts: tuple[str, ...] = ()) -> list[Script]:
-    """List the scripts of all parts, or of some by name."""
+    """List the scripts of all parts, or of the named ones."""
     return [script for name, part in PARTS.items() if not parts or name in parts
             for script in part(size)]  # fmt: skip
 
 
 def new_script(name: str, seed: int, weight: float) -> Script:
-    """Return a script that begins with the device, up, and no qdisc of ours on it."""
+    """Return a script that begins with the device up, without a qdisc of ours."""
     script = Script(f"shaper-{name}", seed, weight=weight, network=True)
     script.do(PRELUDE)
     return script
 
 
 class _Shaped:
-    """A qdisc on the device while a script's steps are added."""
+    """Put a qdisc on the device while steps are added to a script."""
 
     def __init__(self, script: Script, way: Way, rate: int = 0, size: int = 0):
         self.script, self.way, self.rate, self.size = script, way, rate, size
@@ -180,14 +181,14 @@ class _Shaped:
         self.script.do("unshape")
 
     def send(self, **words: object) -> None:
-        """Send packets with their time, or, where there is a rate, all at once."""
+        """Send packets with their times, or all at once if there is a rate."""
         words = {"clock": self.way.clock, "connect": 1, **words}
         text = " ".join(f"{name}={value}" for name, value in words.items())
         self.script.do(f"sent {text}")
 
 
 def _error(size: Size) -> Iterator[Script]:
-    """Errors of packets with a time each, at random distances, under loads."""
+    """Measure errors of packets with times, at random distances, under loads."""
     for seed in size.seeds:
         for load in LOADS:
             script = new_script(f"error-{load}", seed, size.packets / 50)
@@ -205,7 +206,7 @@ def _error(size: Size) -> Iterator[Script]:
 
 
 def _idle(size: Size) -> Iterator[Script]:
-    """Errors in mode hard on an idle CPU, for a comparison of kernels."""
+    """Measure errors in mode hard on an idle CPU, to compare kernels."""
     script = new_script("idle", 1, size.idle / 100)
     with _Shaped(script, HARD) as shaped:
         shaped.send(count=WARM_UP, gap=IDLE_GAP, seed=50)
@@ -215,12 +216,12 @@ def _idle(size: Size) -> Iterator[Script]:
 
 
 def decode_spacing(nominal: float) -> Callable[[bytes], Counter[int]]:
-    """Return what counts spacings minus their nominal one, rounded to whole ns."""
+    """Return a function that counts spacings minus the nominal one, rounded to whole ns."""
     return lambda data: Counter(round(s - nominal) for s in spacings(departures(data)))
 
 
 def departures(data: bytes) -> list[float]:
-    """Return the departures after the first, in ns: the TSC's kHz, and apic_timer_sink's file."""
+    """Return departures after the first, in ns, from the TSC's kHz and apic_timer_sink's file."""
     head, _, records = data.partition(b"\n")
     moments = [tsc for tsc, _ in struct.iter_unpack("<QQ", records)]
     return [(moment - moments[0]) * 1e6 / int(head) for moment in moments]
@@ -232,12 +233,12 @@ def spacings(moments: list[float]) -> list[float]:
 
 
 def decode_moments(data: bytes) -> Counter[int]:
-    """Return the departures, whole ns, as samples: their order is that of their values."""
+    """Return the departures as samples in whole ns; their order is that of their values."""
     return Counter(round(moment) for moment in departures(data))
 
 
 def decode_ppm(nominal: float) -> Callable[[bytes], Counter[int]]:
-    """Return what counts how much more than nominal is sent, in millionths of the rate."""
+    """Return a function that counts how much the rate exceeds the nominal one, in ppm."""
 
     def decode(data: bytes) -> Counter[int]:
         moments = departures(data)
@@ -249,20 +250,20 @@ def decode_ppm(nominal: float) -> Callable[[bytes], Counter[int]]:
     return decode
 
 
-# The paper's: 1,292-byte packets at 1 Mbit/s, 667-byte packets at 50 Mbit/s.
+# The paper's figures: 1,292-byte packets at 1 Mbit/s, 667-byte packets at 50 Mbit/s.
 FIGURES = {"fig4": (1_000_000, 1292), "fig5": (50_000_000, 667)}
 
 
 def nominal_ns(figure: str) -> float:
-    """Return the spacing that a figure's rate asks for."""
+    """Return the spacing that a figure's rate demands."""
     rate, size = FIGURES[figure]
     return size * 8e9 / rate
 
 
 def spacing(script: Script, figure: str, way: Way, count: int, then: str = "") -> None:
-    """Add the measurement of a burst that a rate spaces out.
+    """Add the measurement of a burst spaced by a rate.
 
-    then: a shell command for when all have left
+    then: a shell command to run when all packets have left
     """
     rate, size = FIGURES[figure]
     nominal = nominal_ns(figure)
@@ -281,33 +282,33 @@ def spacing(script: Script, figure: str, way: Way, count: int, then: str = "") -
 
 
 def _spacing(size: Size) -> Iterator[Script]:
-    """Spacing of a burst: the paper's figures 4 and 5."""
+    """Measure the spacing of a burst: the paper's figures 4 and 5."""
     for seed in size.seeds[:1]:
         for figure, count in (("fig5", size.spaced), ("fig4", size.slow)):
             script = new_script(figure, seed, count / 200)
             for way in WAYS:
                 if way.rate:
-                    # What shows a cloud shows it with fewer.
+                    # A cloud is visible with fewer packets.
                     spacing(script, figure, way, count if way.mode != "paper" else min(count, 2000))
             yield script
         yield _lasting(seed, size.bursts)
 
 
-# Packets that take figure 5's rate two seconds and some. Linux 6.1 has interrupts off for
-# milliseconds when that many more have been queued at once and leave.
+# Packets that take more than two seconds at figure 5's rate. Linux 6.1 disables interrupts for
+# milliseconds when that many more packets have been queued at once and leave.
 BURST = 20_000
 
 
 def _lasting(seed: int, bursts: int) -> Script:
-    """Measure figure 5 for that many bursts, of which each comes before the last one's end."""
+    """Measure figure 5 for several bursts, each of which begins before the previous one ends."""
     script = new_script("lasting", seed, bursts * 20)
     rate, size = FIGURES["fig5"]
     with _Shaped(script, HARD, rate, size) as shaped:
         gap = round(nominal_ns("fig5"))
-        # One like those that count: when their sender takes memory for them, the kernel has
-        # interrupts off for longer than for a few packets.
+        # A burst like the counted ones: when its sender allocates memory, the kernel disables
+        # interrupts for longer than for a few packets.
         shaped.send(count=BURST, how="burst", size=size, gap=gap)
-        # The last one ends later than its sender knows, by what each was queued too early.
+        # The last burst ends later than its sender expects, because each one was queued too early.
         words = (f"count={BURST} how=burst size={size} gap={gap} connect=1 "
                  f"wait={bursts * 200_000_000}")  # fmt: skip
         script.do(f"""
@@ -328,7 +329,7 @@ STRESS_NS = (17_000, 10_000, 5_000, 3_000, 2_000)
 
 
 def _stress(size: Size) -> Iterator[Script]:
-    """Errors at small fixed distances, with the packets queued before, and with the sender."""
+    """Measure errors at small fixed distances, with packets queued before or while they leave."""
     for seed in size.seeds[:1]:
         script = new_script("stress", seed, 60)
         for gap in STRESS_NS:
@@ -350,13 +351,13 @@ COST_NS = (100_000, 17_000)
 
 
 def decode_cost(data: bytes) -> Counter[int]:
-    """Return cycles a packet, from what udpsend prints."""
+    """Return the cycles per packet that udpsend prints."""
     words = data.split()
     return Counter([int(words[words.index(b"cycles") + 1])] if b"cycles" in words else [])
 
 
 def _cost(size: Size) -> Iterator[Script]:
-    """What a packet takes from the rest of the CPU, all of them queued before."""
+    """Measure the CPU time that a packet takes from other programs; all are queued before."""
     for seed in size.seeds[:1]:
         script = new_script("cost", seed, 20)
         for gap in COST_NS:
@@ -368,7 +369,7 @@ def _cost(size: Size) -> Iterator[Script]:
                     if way.timer == "apic":
                         shaped.send(**words)
                     shaped.send(**words, burn=1, seed=1)
-                    # Of the command before, whose output is the script's.
+                    # From the previous command, whose output is part of the script's.
                     script.take("$sink/errors", key)
                     script.take_output("cat $work/sent", key._replace(unit="packet_cycles"),
                                        decode_cost)  # fmt: skip
@@ -376,7 +377,7 @@ def _cost(size: Size) -> Iterator[Script]:
 
 
 def _delays(size: Size) -> Iterator[Script]:
-    """Errors at random distances of 0.02 to 20 ms: the paper's figures 2 and 3."""
+    """Measure errors at random distances of 0.02 to 20 ms: the paper's figures 2 and 3."""
     for seed in size.seeds[:1]:
         script = new_script("delays", seed, 60)
         for way in named("jiffies", "tick_5khz", "fq", "fq_slack1", "etf_5us", "apic"):
@@ -389,7 +390,7 @@ def _delays(size: Size) -> Iterator[Script]:
         yield script
 
 
-# From card N, whose driver is $1, packets leave to 10.8.N.2, which is nowhere.
+# Card N, whose driver is $1, sends packets to 10.8.N.2, an address without a host.
 CARD = """
 card_of() {
 	for card in $(ls /sys/class/net); do
@@ -410,12 +411,12 @@ trace=/sys/kernel/tracing/trace
 
 
 def decode_doorbells(window: str, doorbell: int = 0) -> Callable[[bytes], Counter[int]]:
-    """Return what counts by how much doorbells are later than the moments of their packets.
+    """Return a function that counts how much later than their packets' moments doorbells are.
 
-    It decodes what the plug-in has written in a window: between "begin" and "end" each write to
-    a register, of which the first after a packet is in the driver is its doorbell; then the
-    packets, as the qdisc has traced them: when each was to be handed over, which is `doorbell`
-    cycles before its moment.
+    It decodes the lines of a window that the plug-in wrote. Between "begin" and "end" each line is
+    a write to a register; the first write after a packet is in the driver is its doorbell. Then
+    follow the packets as the qdisc traced them, with the time of handover: `doorbell` cycles
+    before the moment.
     """
 
     def decode(data: bytes) -> Counter[int]:
@@ -441,7 +442,7 @@ def decode_doorbells(window: str, doorbell: int = 0) -> Callable[[bytes], Counte
 
 
 def _doorbell(size: Size) -> Iterator[Script]:
-    """How much later than its moment a packet's driver starts the card: its doorbell."""
+    """Measure the delay from a packet's moment to its doorbell, the driver's start of the card."""
     for seed in size.seeds[:1]:
         script = new_script("doorbell", seed, size.doorbells / 50)
         script.devices = tuple(word for card, _ in CARDS.values() for word in ("-device", card))

@@ -1,4 +1,4 @@
-"""The goals of the shaper, and where rows say that each stands: see goals."""
+"""The goals of the shaper, and how the rows compare: see goals."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def _error(load: str, bench: str = "shaper/error", **limits: int
 
 
 def _later_kernel(series: str, least: int) -> Callable[[list[Row]], Standing | None]:
-    """Judge as _error() does, by rows of that kernel, of that many packets at least."""
+    """Judge like _error(), by rows of that kernel with at least that many packets."""
 
     def stands(rows: list[Row]) -> Standing | None:
         mine = [row for row in rows if str(row["kernel"]).startswith(f"{series}.")]
@@ -39,7 +39,7 @@ def _later_kernel(series: str, least: int) -> Callable[[list[Row]], Standing | N
 
 
 def _spacing(rows: list[Row]) -> Standing | None:
-    """Judge the spacing of the figure's burst, and the rate over ten seconds of it."""
+    """Judge the spacing of the figure's burst, and its rate over ten seconds."""
     row, rate = _hard(rows, "shaper/fig5"), _hard(rows, "shaper/lasting", unit="ppm")
     lasting = _hard(rows, "shaper/lasting")
     if row is None or rate is None or lasting is None:

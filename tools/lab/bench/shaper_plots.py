@@ -1,6 +1,6 @@
 """Draw the shaper's figures: those of the paper of 2001, and more.
 
-The same rows give the same bytes. Captions say what the paper measured, on a PC of 700 MHz with
+The same rows give the same bytes. Captions give the paper's measurements, on a PC of 700 MHz with
 100 Mbit/s Ethernet.
 """
 
@@ -29,7 +29,7 @@ PAPER = {
 
 
 def draw(directory: Path, samples: Samples) -> list[Path]:
-    """Draw what there are samples of, and write what is drawn as CSV. Return the drawings."""
+    """Draw the figures that have samples, write their data as CSV, and return the drawings."""
     directory.mkdir(parents=True, exist_ok=True)
     plots: dict[str, Callable] = {
         "fig2": _deviation, "fig3": _histograms, "fig4": _spacing, "fig5": _spacing,
@@ -63,12 +63,12 @@ def _write(path: Path, samples: Samples) -> None:
 
 
 def label(key: Key) -> str:
-    """Return what a qdisc is called in plots and tables."""
+    """Return the name of a qdisc in plots and tables."""
     return key.timer if key.mode in (NONE, "paper") else f"{key.timer} {key.mode}"
 
 
 def _ordered(samples: Samples, unit: str = "cycles") -> list[Key]:
-    """List the keys of a unit in the order of shaper.WAYS, those of no way after their timer's."""
+    """List the keys of a unit in the order of shaper.WAYS; keys of no way follow their timer's."""
     timers = list(dict.fromkeys(way.timer for way in shaper.WAYS))
     ways = [(way.timer, way.mode) for way in shaper.WAYS]
 
@@ -108,7 +108,7 @@ def _histograms(samples: Samples, name: str):
 
 
 def _spacing(samples: Samples, name: str):
-    """Draw spacings over the packets' numbers, a panel for each qdisc, as the paper did."""
+    """Draw spacings by packet number, a panel for each qdisc, as the paper does."""
     nominal = shaper.nominal_ns(name)
     rate, size = shaper.FIGURES[name]
     keys = _ordered(samples, "moment")

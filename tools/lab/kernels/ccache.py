@@ -1,7 +1,7 @@
-"""Builds in a root directory, with compilers that ask ccache first.
+"""Run builds in a root directory, with compilers that ask ccache first.
 
-Most builds repeat an earlier one: the next version of a tree that differs in a few files, or the
-same sources for DKMS in another root. This ccache lives in the cache and runs with its own
+Most builds repeat an earlier one: the next version of a tree differs in a few files, or DKMS
+builds the same sources in another root. This ccache lives in the cache and runs with its own
 libraries, so it works in the root of any suite. It identifies an object by the compiler, the
 options, and the contents of every file that was read.
 """
@@ -32,7 +32,7 @@ VARIABLES = {
     "CCACHE_MAXSIZE": "2G",
     # Unpacking a root again does not change its compiler.
     "CCACHE_COMPILERCHECK": "content",
-    # The compiler itself lists the files that it read: nothing is preprocessed twice.
+    # The compiler itself lists the files that it read, so nothing is preprocessed twice.
     "CCACHE_DEPEND": "1",
 }
 
@@ -40,9 +40,9 @@ VARIABLES = {
 def run(
     root: Path, argv: list[str], bound: Mapping[Path, str] | None = None
 ) -> subprocess.CompletedProcess:
-    """Do as `run_in` does, with the compilers in COMPILERS first in the path.
+    """Do what `run_in` does, with the compilers in COMPILERS first in the path.
 
-    LabError when the cache has no ccache and none can be fetched.
+    LabError if the cache has no ccache and none can be fetched.
     """
     prepare(root)
     programs = unpacked(NAME, SUITES, PACKAGES)

@@ -5,9 +5,9 @@ root. "6.1-plain" is the same source with the same configuration, unpatched, for
 "6.1-debug" is patched and has run-time checks: KASAN, UBSAN, lockdep, debugobjects, kmemleak and
 so on; "6.1-kcsan" is patched and detects data races in modules.
 
-The configuration is allnoconfig plus kernel/common.config plus the options of the series, of the
-variant, and of both together. Each of these options must survive; neither compiler nor objtool may
-warn.
+The configuration is allnoconfig plus tools/lab/kernels/configs/common.config plus the options of
+the series, of the variant, and of both together. Each of these options must survive; neither
+compiler nor objtool may warn.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ def _key(source: sources.Source, config: str, variant: str) -> str:
 
 @spending("building kernels")
 def _build(source: sources.Source, config: str, variant: str, release_end: str) -> Kernel:
-    namespace()  # without which all that is fetched is of no use
+    namespace()  # fails before anything is fetched in vain
     say("lab", f"building kernel {source.series}-{variant}: some minutes")
     # The release is known once the source is unpacked; before, the directory has another name.
     work = cache_dir("patched") / f".work-{source.series}-{variant}"

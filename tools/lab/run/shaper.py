@@ -1,6 +1,6 @@
-"""The shaper's benchmark: tables, goals, and the figures of the paper of 2001, made anew.
+"""The shaper's benchmark: tables, goals, and the figures of the paper of 2001.
 
-What it prints and draws is from runs in virtual time, which repeat to the byte.
+All output comes from runs in virtual time, which repeat to the byte.
 """
 
 import time
@@ -21,16 +21,16 @@ from ..kernels import kernels, patched
 
 SERIES = "6.1"
 MEMORY = 1024  # MiB
-TIMEOUT = 7200  # s of wall time for a script
+TIMEOUT = 7200  # s of wall time per script
 OUTPUT = build.TREE / "build"
 
 
 def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2, output: Path = OUTPUT,
          series: str = SERIES, again: bool = False, plots: bool = True) -> int:  # fmt: skip
-    """Measure, `jobs` guests at a time, and print the tables. Return 0. May raise LabError.
+    """Measure, `jobs` guests at a time, and print the tables; return 0. May raise LabError.
 
-    only:  parts by name; nothing for all
-    again: measure also what was measured before, see kept
+    only:  parts by name; all if empty
+    again: repeat earlier measurements, see kept
     plots: draw the figures, too
     """
     started = time.monotonic()
@@ -49,7 +49,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2, output
 
 
 def plan(short: bool, only: Iterable[str] = ()) -> list[Script]:
-    """List the scripts to run; LabError for a part that there is not."""
+    """List the scripts to run; LabError for an unknown part."""
     parts = tuple(only)
     if unknown := [name for name in parts if name not in shaper.PARTS]:
         raise LabError(f"no part {', '.join(unknown)}: there are {', '.join(shaper.PARTS)}")
@@ -58,18 +58,18 @@ def plan(short: bool, only: Iterable[str] = ()) -> list[Script]:
 
 def measure(kernel: kernels.Kernel, scripts: list[Script], jobs: int = 2, *,
             again: bool = False) -> Samples:  # fmt: skip
-    """Run scripts, or take what they found before: see kept. LabError when one fails."""
+    """Run scripts, or use their earlier results: see kept. LabError if one fails."""
     run, taken = runner(kernel)
     if not again:
         run = kept.kept(run, kernel, taken, "shaper")
-    # The longest first, so that they don't begin when the others are done.
+    # Start the longest ones first, so that none of them is left at the end.
     scripts = sorted(scripts, key=lambda script: -script.weight)
     with Background(max_workers=jobs) as pool:
         return bench_rows.merge(pool.map(run, scripts))
 
 
 def guest(kernel: kernels.Kernel) -> tuple[Callable[[Script], Result], list[Path | bytes]]:
-    """Return what runs a script in a guest with a network, and all that the guest takes along."""
+    """Return a function that runs a script in a guest with a network, and the guest's contents."""
     built = build.build(kernel)
     modules = [build.find_ko(built, name) for name in shaper.MODULES]
     own = network.own_modules(kernel, shaper.OWN_MODULES)
@@ -94,7 +94,10 @@ def guest(kernel: kernels.Kernel) -> tuple[Callable[[Script], Result], list[Path
 
 
 def runner(kernel: kernels.Kernel) -> tuple[Callable[[Script], Samples], list[Path | bytes]]:
-    """Return what measures by a script, LabError when that fails, and all that decides about it."""
+    """Return a function that measures by a script, and everything its result depends on.
+
+    The function raises LabError if the script fails.
+    """
     boot, taken = guest(kernel)
 
     def run(script: Script) -> Samples:
@@ -110,13 +113,13 @@ def runner(kernel: kernels.Kernel) -> tuple[Callable[[Script], Samples], list[Pa
 
 
 def found_rows(kernel: kernels.Kernel, samples: Samples) -> list[dict]:
-    """Sum up samples; moments, which are kept for plots, aside."""
+    """Sum up samples, without moments, which are only for plots."""
     shown = {key: counts for key, counts in samples.items() if key.unit != "moment"}
     return bench_rows.rows(shown, kernel=kernel.release, engine="qemu-icount", cpus=1)
 
 
 def report(kernel: kernels.Kernel, rows: list[Row]) -> str:
-    """Return the tables, and where the goals stand."""
+    """Return the tables, and the state of the goals."""
     return (
         f"The shaper on {kernel.release}: one cycle is one instruction and one nanosecond.\n"
         "shaper/error, stress, delays, cost: TSC at the driver's first instruction - the planned\n"
