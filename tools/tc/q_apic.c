@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * q_apic.so: what iproute2's tc needs to know of the queueing discipline "apic":
+ * q_apic.so: the plug-in of iproute2's tc for the queueing discipline "apic":
  *
  *	tc qdisc add dev eth0 root apic rate 50mbit
  *
- * One file for iproute2 6.1 to 7.3. Each option takes one value; what a command
- * leaves out keeps its value, or gets its default where a qdisc or class is added. What
- * "tc qdisc show" prints can be typed again, except what is in parentheses.
+ * One file serves iproute2 6.1 to 7.3. Each option takes one value. An option that a
+ * command omits keeps its value, or gets its default in a new qdisc or class. The output
+ * of "tc qdisc show" can be typed again, except the parts in parentheses.
  */
 #include "iproute2.h"
 #include <linux/sch_apic.h>
 
-#define MESSAGE_ROOM	65536	/* of tc's buffer */
+#define MESSAGE_ROOM	65536	/* size of tc's buffer */
 #define NS_PER_SEC	1000000000ULL
 #define RATE_MAX	(1ULL << 40)
 #define BURST_MAX	(1ULL << 27)
 
-/* How the value of an option is written, and sent to the kernel. */
+/* Type of an option's value, as text and as sent to the kernel. */
 enum kind {
 	RATE,		/* u64, bit/s */
 	SIZE,		/* u32, bytes */
@@ -24,7 +24,7 @@ enum kind {
 	COUNT,		/* u32 */
 	SIGNED,		/* s32, bytes */
 	CPU,		/* u32; "any": TC_APIC_CPU_ANY */
-	CHOICE,		/* u32: what number has this name */
+	CHOICE,		/* u32: the number of a name */
 	FLAG,		/* u8: 0 or 1, by name */
 };
 
@@ -59,7 +59,7 @@ struct option {
 	const char *what;
 };
 
-/* The page docs/reference/tc-apic.md is made from these tables: see tools/docs/shaper.py. */
+/* tools/docs/shaper.py makes docs/reference/tc-apic.md from these tables. */
 static const struct option options[] = {
 	{ "rate", RATE, TCA_APIC_RATE64, NULL, 0, RATE_MAX, "0",
 	  "bits per second of all packets together; 0: no limit" },
@@ -124,12 +124,12 @@ static const struct option class_options[] = {
 	{}
 };
 
-#define OPTIONS_MAX	32	/* in a table */
+#define OPTIONS_MAX	32	/* options in a table */
 
-/* The statistics that follow are a class's: tc prints them after the options. */
+/* The next statistics belong to a class; tc prints them after the class's options. */
 static bool of_class;
 
-/* A unit, and what a number of it is of the kind's own: RATE in bit/s, and so on. */
+/* Name of a unit, and its value in the kind's base unit: bit/s for RATE, and so on. */
 struct unit {
 	const char *name;
 	uint64_t value;
@@ -153,7 +153,7 @@ static const struct unit time_units[] = {
 
 static const struct unit plain_units[] = { { "", 1 }, {} };
 
-/* What is printed: units that tc itself prints, the largest first. */
+/* Units to print, which tc itself uses; the largest first. */
 static const struct unit rate_printed[] = {
 	{ "Tbit", 1000000000000 }, { "Gbit", 1000000000 }, { "Mbit", 1000000 }, { "Kbit", 1000 },
 	{ "bit", 1 }, {}
@@ -176,8 +176,8 @@ static const struct {
 };
 
 /*
- * A decimal number with a unit, exactly: "1.5gbit". False where it is none, too
- * large, or has a fraction of what cannot be divided.
+ * Parse a decimal number with a unit, such as "1.5gbit", exactly. Return false if
+ * the text is no such number, too large, or not a whole number of base units.
  */
 static bool parse_number(const char *text, const struct unit *units, uint64_t *value)
 {
@@ -209,7 +209,7 @@ static bool parse_number(const char *text, const struct unit *units, uint64_t *v
 	return false;
 }
 
-/* A number in the largest unit that needs no fraction. */
+/* Print a number in the largest unit that needs no fraction. */
 static const char *format_number(char *text, size_t size, uint64_t number,
 				 const struct unit *units)
 {
@@ -290,7 +290,7 @@ static int out_of_range(const struct option *option, const char *text)
 	return -1;
 }
 
-/* Find the value that a word means. Say what is wrong, and return -1, if none. */
+/* Parse the value of an option. If it is invalid, print the reason and return -1. */
 static int parse_value(const struct option *option, const char *text, uint64_t *value)
 {
 	const struct choice *choice = option->choices;
@@ -365,7 +365,7 @@ static int parse(const struct option *table, const char *help, int argc, char **
 		given[option - table] = true;
 		if (parse_value(option, argv[1], &value))
 			return -1;
-		/* x86 is little endian: the first bytes are the smaller type's. */
+		/* x86 is little endian: a smaller type's bytes come first. */
 		addattr_l(n, MESSAGE_ROOM, option->attr, &value, size_of(option->kind));
 	}
 	addattr_nest_end(n, nest);
@@ -470,13 +470,13 @@ static int print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	return 0;
 }
 
-/* Counters of struct tc_apic_xstats: name, and what begins a line in a terminal. */
+/* Counters of struct tc_apic_xstats: text before the name in a terminal, and name. */
 #define OF_BOTH(line, member)	{ line, #member, offsetof(struct tc_apic_xstats, member), true }
 #define OF_QDISC(line, member)	{ line, #member, offsetof(struct tc_apic_xstats, member), false }
 static const struct {
 	const char *line, *name;
 	size_t offset;
-	bool of_class;	/* classes have it, too */
+	bool of_class;	/* also a counter of classes */
 } counters[] = {
 	OF_BOTH("  ", sent_hard), OF_BOTH("", sent_soft), OF_BOTH("", sent_thread),
 	OF_BOTH("", sent_stack),
@@ -488,7 +488,7 @@ static const struct {
 	OF_QDISC("", no_timer), OF_QDISC("", waited_ns),
 };
 
-/* The class of errors in which a part of them ends, in thousandths. */
+/* Return the class of errors that contains a percentile, in thousandths. */
 static unsigned int percentile(const uint64_t *errors, uint64_t total, uint64_t thousandths)
 {
 	uint64_t rank = (total * thousandths + 999) / 1000;
@@ -547,7 +547,7 @@ static int print_xstats(const struct qdisc_util *qu, FILE *f, struct rtattr *xst
 	(void)f;
 	if (!xstats)
 		return 0;
-	/* An older or newer kernel's structure is shorter or longer. */
+	/* The structure of an older kernel is shorter, that of a newer one longer. */
 	size = rta_payload(xstats) < sizeof(stats) ? rta_payload(xstats) : sizeof(stats);
 	memset(&stats, 0, sizeof(stats));
 	memcpy(&stats, rta_data(xstats), size);
