@@ -228,7 +228,7 @@ def test_replaced(guest):
     + END,
 )
 def test_in_the_place_of_etf(guest):
-    """An etf that is deleted turns LaunchTime off, even if another qdisc has taken its place."""
+    """apic does not replace an etf that uses LaunchTime, because etf turns it off at its end."""
     output = guest.ok()
     assert "taken" not in output and "qdisc etf 1: root " in output
     assert "etf turns LaunchTime off as it goes: delete it first" in output

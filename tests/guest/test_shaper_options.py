@@ -143,7 +143,7 @@ def test_doorbell(guest):
     + END,
 )
 def test_doorbell_is_changed(guest):
-    """A packet's error counts from the doorbell at its handover, not from a changed one."""
+    """A packet's error is computed with the doorbell at its handover, not with a later one."""
     output = guest.ok()
     print(output)
     assert " early 0 " in output
@@ -433,7 +433,7 @@ def test_refined_rate(guest):
     for row, mbit in zip(rows, (50, 20, 10), strict=True):
         count, *_, time = map(int, row.split())
         assert count == 500
-        # A socket's first packet is late by its sending time. The old rate would be off by 50,000.
+        # A socket's first packet is late by its sending time. The old rate is 50,000 off.
         assert abs(time - 499 * 667 * 8 / mbit * khz / 1000) < 5000
 
 

@@ -524,7 +524,7 @@ def check_costs(pio: dict) -> None:
 
 
 def check_loops(loop: dict, walked: dict, flushed: dict) -> None:
-    """Check that errors match the loops' known lengths, including cache tests without caches."""
+    """Check that errors match the loops' known lengths; without caches, walks change nothing."""
     ways = {row["way"]: row for row in loop["rows"]}
     assert len(ways) == 7 and loop["tsc_step"] == 1
     for name, row in ways.items():

@@ -675,7 +675,7 @@ def succeeded() -> None:
 def executed() -> None:
     """exec() closes the file; closing the last file stops the calendar.
 
-    This also holds for exec() in a thread with a parked sibling, which cannot resume by itself.
+    This also holds for exec() by a thread whose sibling is parked and cannot resume by itself.
     """
 
     def itself(calendar: Calendar) -> None:
@@ -1208,12 +1208,12 @@ def marked_in_start(refusal: int, error: int) -> None:
 
 
 def marked_before_start() -> None:
-    """The mark is notified after START has checked the TSC, and before it begins to run."""
+    """The mark is notified after START has checked the TSC, and before the calendar runs."""
     marked_in_start(errno.ENXIO, errno.ECANCELED)
 
 
 def marked_before_armed() -> None:
-    """The mark is notified after START has begun to run, and before it arms a CPU."""
+    """The mark is notified once the calendar runs, and before START arms a CPU."""
     marked_in_start(errno.ECANCELED, errno.ENXIO)
 
 

@@ -1,4 +1,4 @@
-"""Tests that run only if pytest gets --matrix."""
+"""The tests that pytest leaves out without --matrix."""
 
 import functools
 import json
@@ -21,14 +21,14 @@ from machines import TABLE, Machine
 pytestmark = pytest.mark.long
 
 TESTS = Path(__file__).parents[1]
-# Tests for several kernels that skip the newest one.
+# Tests for several kernels that skip the newest one without --matrix.
 LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_busy",
                "test_thrifty", "test_clock", "test_kernel_finish", "test_better_than_nanosleep",
                "test_starve_thread", "test_starve_softirq", "test_starve_interrupts",
                "test_starve_tick", "test_starve_irq_work", "test_install", "test_plug_in_for_tc",
                "test_consumer", "test_dkms_consumer", "test_uninstall_leaves_nothing",
                "test_clean", "test_program")  # fmt: skip
-# Tests that run only on the first of their machines.
+# Tests that run only on the first of their machines without --matrix.
 ONE = ("test_bounded", "test_instruments", "test_top_takes_less_than_a_hundredth_of_a_cpu",
        "test_trace", "test_nothing_is_lost", "test_hundred_thousand_pending",
        "test_edges", "test_shaper_is_emptied", "test_many_shapers", "test_cost",
