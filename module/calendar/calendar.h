@@ -29,29 +29,29 @@ struct task_struct;
  * struct calendar_cpu - a CPU of a calendar
  * @calendar:	the calendar
  * @cpu:	the CPU
- * @slot:	its place in the calendar's tables
- * @lock:	what follows, and what its units have
+ * @slot:	the CPU's place in the calendar's tables
+ * @lock:	protects the members below and those of the CPU's units
  * @on:		the calendar runs here
- * @changed_at:	boundary of the last change that has been made here
- * @ending:	it is a stop, which this CPU, the last to come there, does at the boundary
+ * @changed_at:	boundary of the last change that was made here
+ * @ending:	that change is a stop, and this CPU, the last to reach the boundary, performs it
  * @position:	next window
- * @wanted:	when @dispatch is to expire for it, even if it is armed for later: no two threads
- *		run at a time
- * @base:	number of the major cycle in which its table took over
+ * @wanted:	moment at which @dispatch should expire for the next window. @dispatch may be armed
+ *		for later, because only one thread runs at a time
+ * @base:	number of the major cycle in which the current table took over
  * @running:	unit whose window is open
- * @over:	units that have to be stopped, should they not stop by themselves; first the one
- *		that is over for the longest time
+ * @over:	units to be stopped unless they stop by themselves; the unit that has been over for
+ *		the longest time is first
  * @dispatch:	timer for the next window
- * @timeout:	timer for the end of the one that is open
- * @backstop:	timer for the first one of @over, pending if there is one
+ * @timeout:	timer for the end of the open window
+ * @backstop:	timer for the first unit of @over; pending while there is one
  *
- * Locks: &calendar.lock before this one, and this one before those of the timers.
+ * Lock order: &calendar.lock, then this lock, then the locks of the timers.
  */
 struct calendar_cpu {
 	struct calendar *calendar;
 	unsigned int cpu;
 	u32 slot;
-	raw_spinlock_t lock;	/* what follows */
+	raw_spinlock_t lock;	/* protects the members below */
 	bool on;
 	bool ending;
 	u64 changed_at;
@@ -68,35 +68,35 @@ struct calendar_cpu {
 /**
  * struct calendar_unit - a unit
  * @calendar:	the calendar
- * @cpu:	its CPU
- * @number:	its number
- * @def:	as the user defined it
- * @function:	what a module has registered, NULL: none
- * @thread:	thread of the kernel's that calls it, NULL: none
- * @state:	under @cpu's lock, as all that follows up to @work
- * @task:	its thread, a counted reference; NULL: none
- * @resuming:	a window began, and what it took to wake the thread is not known yet
- * @queued:	@work is on its way
- * @over:	in the list of its CPU, see there; or empty
+ * @cpu:	the unit's CPU
+ * @number:	the unit's number
+ * @def:	definition by the user
+ * @function:	function that a module registered; NULL: none
+ * @thread:	kernel thread that calls @function; NULL: none
+ * @state:	state; protected by @cpu's lock, like all members down to @work
+ * @task:	the unit's thread, a counted reference; NULL: none
+ * @resuming:	a window began, and the duration of the wake-up is not known yet
+ * @queued:	@work is queued
+ * @over:	entry in the list @over of the CPU, or empty
  * @skip:	the next window is lost
- * @stops:	how often the calendar had stopped when that was last reported
+ * @stops:	@stops of the calendar when it was last reported
  * @status:	%APIC_CALENDAR_OVERRAN, ..., since the last call
  * @missed:	windows missed since the last call
- * @reported:	table that the last call gave, %APIC_CALENDAR_NONE: there was none
- * @receipt:	of the window that is open
- * @timeout:	its end
+ * @reported:	table that the last call reported; %APIC_CALENDAR_NONE: there was no call
+ * @receipt:	receipt of the open window
+ * @timeout:	end of the open window
  * @armed:	moment that the wake-up was armed for
- * @lead:	how long before the start that was
- * @returned_from: TSC at which the thread left for user space, 0: unknown
- * @wake:	how long wake-ups take; of a function: how long its handler takes to be ready
- * @back:	how long the way to user space takes
+ * @lead:	time from @armed to the window's start
+ * @returned_from: TSC at which the thread left for user space; 0: unknown
+ * @wake:	duration of wake-ups; of a function: time that its handler takes to get ready
+ * @back:	duration of the return to user space
  * @count:	counters for %APIC_CALENDAR_STATUS
  * @work:	stops the thread on its way to user space
- * @demote:	the keeper is to see to it
- * @demoted:	under &calendar.scheduling: it has lost its priority
- * @priority:	priority that its thread was given
- * @had:	what it had before BIND
- * @allowed:	CPUs that it had
+ * @demote:	the keeper must demote or kill the thread
+ * @demoted:	under &calendar.scheduling: the thread has lost its priority
+ * @priority:	priority that the thread was given
+ * @had:	priority that the thread had before BIND
+ * @allowed:	CPUs that the thread was allowed before BIND
  */
 struct calendar_unit {
 	struct calendar *calendar;
@@ -134,13 +134,13 @@ struct calendar_unit {
 };
 
 /**
- * struct calendar_pollers - who polls a calendar
- * @wait:	where they wait
+ * struct calendar_pollers - threads that poll a calendar
+ * @wait:	their wait queue
  * @wake:	wakes them
  *
- * It is never freed. @wake may run on two CPUs at a time, the first of which makes it look
- * idle when it ends, and PREEMPT_RT uses it once more after that: irq_work_sync() does not
- * wait for everything, and no structure that is freed may have it.
+ * Never freed. @wake may run on two CPUs at a time; when the first one ends, @wake looks idle,
+ * and PREEMPT_RT uses it once more after that. Because irq_work_sync() does not wait for all of
+ * this, @wake must not be part of a structure that is freed.
  */
 struct calendar_pollers {
 	wait_queue_head_t wait;
@@ -149,36 +149,37 @@ struct calendar_pollers {
 
 /**
  * struct calendar - a calendar, which is an open file
- * @kref:	the file's, and one for each @work that is queued
- * @node:	in the list of all
- * @loading:	one LOAD, BIND, START, ... at a time
- * @scheduling:	changes of units' priorities by others than their threads
- * @stopping:	one task at a time stops it, and perhaps @keeper
- * @lock:	@running, @error, the change, and START, SWITCH and STOP
- * @running:	it runs
- * @starting:	and not all of its CPUs are armed
- * @error:	why it was stopped last, negative; 0: it was not
- * @stops:	how often it was stopped
+ * @kref:	one reference for the file, and one for each queued @work
+ * @node:	entry in the list of all calendars
+ * @loading:	serialises LOAD, BIND, START, ...
+ * @scheduling:	serialises changes of a unit's priority that its own thread does not make
+ * @stopping:	serialises tasks that stop the calendar; @keeper may stop it at the same time
+ * @lock:	protects @running, @error, the change, and START, SWITCH and STOP
+ * @running:	the calendar runs
+ * @starting:	it runs, and some of its CPUs are not armed yet
+ * @error:	reason of the last stop, negative; 0: it was not stopped
+ * @stops:	number of stops
  * @n_units:	number of units
  * @n_cpus:	number of CPUs
  * @n_tables:	number of tables; read without a lock
  * @units:	the units
  * @cpus:	the CPUs
- * @tables:	the tables; none goes away before the calendar does
- * @table:	the one in force
+ * @tables:	the tables; they live as long as the calendar
+ * @table:	the table in force
  * @origin:	start of its first major cycle, TSC
  * @base:	number of that cycle
- * @change:	what happens at a boundary; @change.at is read without a lock
- * @change_base: number of the major cycle that begins there
- * @unchanged:	CPUs that have not come there yet
- * @begin:	@keeper is to begin on those that have nothing to do until then
- * @ended:	boundary that has come, at which @keeper is to stop it, %CALENDAR_NEVER: none
- * @overruns:	since @table is in force
+ * @change:	change at the next boundary; @change.at is read without a lock
+ * @change_base: number of the major cycle that begins at the boundary
+ * @unchanged:	number of CPUs that have not reached the boundary yet
+ * @begin:	@keeper must begin the change on CPUs that have nothing to do before it
+ * @ended:	boundary that was reached, at which @keeper must stop the calendar;
+ *		%CALENDAR_NEVER: none
+ * @overruns:	number of overruns since @table took over
  * @overran:	an overrun has not been reported by STATUS
  * @ring:	receipts
- * @pollers:	poll(); its own as long as it is there
- * @keeper:	thread that deals with units that don't stop by themselves, begins changes, and
- *		stops at boundaries
+ * @pollers:	threads in poll(); reserved for this calendar while it exists
+ * @keeper:	thread that handles units that don't stop by themselves, begins changes, and
+ *		stops the calendar at boundaries
  */
 struct calendar {
 	struct kref kref;
@@ -251,7 +252,10 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 void calendar_changed(struct calendar *calendar, u64 at);
 void calendar_change_begin(struct calendar *calendar);
 
-/* The boundary of a change that is still to be made here. What it is was written before. */
+/*
+ * The boundary of a change that has not been made here yet. The rest of the change was written
+ * before.
+ */
 static inline u64 calendar_change_at(const struct calendar_cpu *cpu)
 	__must_hold(&cpu->lock)
 {

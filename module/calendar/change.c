@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Another table takes over, or the calendar stops, at a boundary that all CPUs share.
+ * Change to another table, or stop the calendar, at a boundary that all CPUs share.
  *
  *	CPU0: calendar_change_to()            CPU1
  *	  change.table, change_base             window of a cycle before change.at
@@ -9,10 +9,10 @@
  *	    new table, unchanged 2 -> 1           new table, unchanged 1 -> 0
  *	                                          calendar_changed()
  *
- * The boundary is two major cycles ahead, and no CPU looks further ahead than one: each
- * sees the change before it comes there. A CPU that has no windows in the old table has no
- * handler that would come there; it gets its first window of the new table soon after
- * change.at is set, one CPU at a time. The change is not complete before that.
+ * The boundary is two major cycles ahead, and no CPU looks further ahead than one cycle, so
+ * each CPU sees the change before it reaches the boundary. On a CPU that has no windows in the
+ * old table, no handler reaches the boundary. The keeper gives such CPUs their first window of
+ * the new table soon after change.at is set, one CPU at a time. Only then is the change complete.
  */
 #include <linux/irqflags.h>
 #include <linux/math64.h>
@@ -28,27 +28,27 @@ static u64 major_of(const struct calendar_table *table)
 	return calendar_cycle_start(table, 0, 1);
 }
 
-/* On a CPU that has nothing to do until the change. Return true if that is complete. */
+/* Begin a change on a CPU that has no windows before it. Return true if the change is complete. */
 static bool begin(struct calendar_cpu *cpu, const struct calendar_change *change)
 	__must_hold(&cpu->lock)
 {
 	bool complete = calendar_cpu_changed(cpu, change->at);
 
 	calendar_position_begin(&cpu->position, change->table, cpu->slot, change->at);
-	/* If it is going offline, here: dispatched() finds that it is on another CPU. */
+	/* If the CPU is going offline, arm this one: dispatched() notices the wrong CPU. */
 	if (calendar_cpu_arm(cpu, false) && calendar_cpu_arm(cpu, true))
 		cpu->on = false;
 	return complete;
 }
 
-/* The same, if it has, and if the change is still to be made. */
+/* Begin a change if the CPU has no windows before it and has not made the change yet. */
 static bool begin_if_idle(struct calendar_cpu *cpu, u64 at)
 	__must_hold(&cpu->calendar->lock)
 {
 	struct calendar *calendar = cpu->calendar;
 	bool complete = false;
 
-	/* A stop may have ended it, and a start may have come since: start(). */
+	/* The calendar may have been stopped, and even started again, since: start(). */
 	if (!calendar->running || calendar->change.at != at)
 		return false;
 	raw_spin_lock(&cpu->lock);
@@ -59,7 +59,7 @@ static bool begin_if_idle(struct calendar_cpu *cpu, u64 at)
 }
 
 /**
- * calendar_change_begin() - begin a change on CPUs that have nothing to do until then
+ * calendar_change_begin() - begin a change on CPUs that have nothing to do before it
  * @calendar:	the calendar
  *
  * Turns interrupts off for one CPU at a time.
@@ -73,7 +73,7 @@ void calendar_change_begin(struct calendar *calendar)
 	unsigned long flags;
 	u32 i;
 
-	/* Where no CPU was idle the change may be complete by now. */
+	/* If no CPU was idle, the change may be complete by now. */
 	if (at == CALENDAR_NEVER)
 		return;
 	for (i = 0; i < calendar->n_cpus; i++) {
@@ -96,7 +96,7 @@ static void announce(struct calendar *calendar, const struct calendar_table *tab
 	smp_store_release(&calendar->change.at, at); /* calendar_change_at() */
 }
 
-/* Have the keeper begin it. */
+/* Have the keeper begin the change. */
 static void wake_keeper(struct calendar *calendar)
 {
 	smp_store_release(&calendar->begin, true); /* keeper(): sees change.at */
@@ -104,15 +104,15 @@ static void wake_keeper(struct calendar *calendar)
 }
 
 /**
- * calendar_change_to() - have another table take over
+ * calendar_change_to() - change to another table, or stop
  * @calendar:	the calendar
- * @table:	the table, NULL: stop
- * @not_before:	TSC
- * @at:		the boundary at which that happens, TSC
+ * @table:	the table; NULL: stop
+ * @not_before:	earliest TSC of the boundary
+ * @at:		set to the boundary, TSC
  *
  * Context: Any but NMI, without the lock of any CPU.
- * Return: 0; -ESRCH: it does not run; -EBUSY: its start, or another change, is under way;
- * -EINVAL: that is too far ahead.
+ * Return: 0; -ESRCH: the calendar does not run; -EBUSY: its start, or another change, is in
+ * progress; -EINVAL: the boundary is too far ahead.
  */
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
 		       u64 not_before, u64 *at)
@@ -152,7 +152,7 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 }
 
 /**
- * calendar_changed() - the change has been made on all CPUs
+ * calendar_changed() - complete a change that has been made on all CPUs
  * @calendar:	the calendar
  * @at:		the boundary
  *
@@ -175,9 +175,9 @@ void calendar_changed(struct calendar *calendar, u64 at)
 		}
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	/* All of its CPUs and units take too long for a handler. No window begins any more. */
+	/* Stopping all CPUs and units takes too long for a handler. No window begins any more. */
 	if (stop) {
-		smp_store_release(&calendar->ended, at); /* keeper(): sees that it has come */
+		smp_store_release(&calendar->ended, at); /* keeper() sees that it was reached */
 		wake_up_process(calendar->keeper);
 	}
 }

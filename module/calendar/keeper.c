@@ -2,13 +2,13 @@
 /*
  * The backstop: units that don't stop, because they are in a system call.
  *
- * Task work stops a thread on its way to user space. One that is in the kernel for long
- * keeps the CPU from those behind it. Some time after its window is over, it therefore
- * loses its priority until it stops: that a thread of the kernel's takes away from it,
- * because an interrupt must not.
+ * Task work stops a thread on its way to user space. A thread that stays in the kernel for a
+ * long time keeps the CPU from the units after it. Some time after its window is over, it
+ * therefore loses its priority until it stops. A kernel thread, the keeper, takes the priority
+ * away, because an interrupt must not.
  *
- * It also begins changes that a handler has announced, and stops the calendar at a boundary to
- * which a handler has come: no unit keeps the CPU from it.
+ * The keeper also begins changes that a handler has announced, and stops the calendar at a
+ * boundary that a handler has reached. No unit can keep the CPU from the keeper.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>
@@ -35,7 +35,7 @@ module_param_cb(backstop_us, &backstop_ops, &backstop_us, 0644);
 MODULE_PARM_DESC(backstop_us, "time after the end of its window when a thread that has not stopped loses its priority, 1 to 1000000");
 
 /**
- * calendar_backstop() - parameter backstop_us
+ * calendar_backstop() - get parameter backstop_us
  *
  * Context: Any.
  * Return: TSC cycles.
@@ -50,7 +50,7 @@ static void keep(struct calendar_unit *unit)
 	struct task_struct *task = NULL;
 	unsigned long flags;
 
-	/* Whoever stops meanwhile waits for us, and takes its priority back. */
+	/* A thread that stops meanwhile waits for us, and restores its priority. */
 	mutex_lock(&unit->calendar->scheduling);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	if (unit->demote && unit->state == CALENDAR_OVER && unit->task)
@@ -89,10 +89,10 @@ static int keeper(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		if (begin) {
-			smp_store_mb(calendar->begin, false);	/* one that comes now counts anew */
+			smp_store_mb(calendar->begin, false);	/* a request from now on is a new one */
 			calendar_change_begin(calendar);
 		} else if (ended != CALENDAR_NEVER) {
-			/* Unless another one has come meanwhile. */
+			/* Another boundary may have been reached meanwhile: keep it. */
 			cmpxchg(&calendar->ended, ended, CALENDAR_NEVER);
 			calendar_stop_at_boundary(calendar, ended);
 		} else {
@@ -104,7 +104,7 @@ static int keeper(void *data)
 }
 
 /**
- * calendar_restore() - give a thread that stops its priority back
+ * calendar_restore() - restore the priority of a thread that stops
  * @unit:	its unit
  *
  * Context: Task, that thread. Sleeps.
@@ -120,7 +120,7 @@ void calendar_restore(struct calendar_unit *unit)
 }
 
 /**
- * calendar_demote() - take this thread's priority away until it calls
+ * calendar_demote() - take this thread's priority away until its next call
  * @unit:	its unit
  *
  * Context: Task, that thread. Sleeps.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Convert the user's table to one that can be run.
+ * Convert the user's table to one that can be executed.
  */
 #include <linux/apic_calendar.h>
 #include <linux/apic_struct.h>
@@ -106,7 +106,7 @@ static int make_unit(struct calendar *calendar, u32 n, const struct apic_calenda
 	if (def->kind == APIC_CALENDAR_USER)
 		return 0;
 	unit->function = calendar_function_get(def->function, def->kind);
-	/* It was registered when the table was checked. */
+	/* The function was registered when the table was checked. */
 	if (!unit->function)
 		return -ENOENT;
 	return def->kind == APIC_CALENDAR_THREAD ? calendar_thread_start(unit) : 0;
@@ -118,7 +118,7 @@ static void end_units(struct calendar *calendar)
 	struct calendar_unit *unit;
 	u32 i;
 
-	/* First: it may be at a stop, which wakes threads. */
+	/* The keeper first: it may be stopping the calendar, which wakes threads. */
 	calendar_keeper_stop(calendar);
 	for (i = 0; i < calendar->n_units; i++) {
 		unit = &calendar->units[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A calendar's memory, and who polls it.
+ * A calendar's memory, and the threads that poll it.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -13,7 +13,7 @@
 
 #include "calendar.h"
 
-/* Open at a time. */
+/* Maximum number of calendars open at a time. */
 #define CALENDARS_MAX	64
 
 static struct calendar_pollers pollers[CALENDARS_MAX];
@@ -23,7 +23,7 @@ static void wake(struct irq_work *work)
 {
 	struct calendar_pollers *own = container_of(work, struct calendar_pollers, wake);
 
-	/* Perhaps those of the next calendar, for nothing. */
+	/* They may be pollers of the next calendar; then the wake-up is spurious. */
 	wake_up_poll(&own->wait, EPOLLIN | EPOLLRDNORM | EPOLLPRI);
 }
 
@@ -45,7 +45,7 @@ static void put_pollers(struct calendar_pollers *own)
 }
 
 /**
- * calendar_wake_pollers() - wake threads that poll: they see what was written before
+ * calendar_wake_pollers() - wake threads that poll; they see all earlier writes
  * @calendar:	the calendar
  *
  * Context: Any.
@@ -72,10 +72,10 @@ void calendar_pollers_init(void)
 }
 
 /**
- * calendar_pollers_exit() - wait until nobody wakes pollers any more
+ * calendar_pollers_exit() - wait until no irq_work wakes pollers any more
  *
- * What irq_work_sync() has not waited for is an interrupt, or a thread on PREEMPT_RT, that does
- * not sleep: the caller waits for that by synchronize_rcu_tasks().
+ * irq_work_sync() may leave an interrupt running, or on PREEMPT_RT a thread that does not sleep.
+ * The caller waits for it by synchronize_rcu_tasks().
  *
  * Context: Task. Sleeps. There is no calendar.
  */
@@ -99,7 +99,7 @@ static void calendar_free(struct kref *kref)
 }
 
 /**
- * calendar_put() - give a reference back
+ * calendar_put() - drop a reference
  * @calendar:	the calendar
  *
  * Context: Task. Sleeps.
@@ -110,7 +110,7 @@ void calendar_put(struct calendar *calendar)
 }
 
 /**
- * calendar_new() - make a calendar
+ * calendar_new() - create a calendar
  *
  * Context: Task. Sleeps.
  * Return: the calendar, with a reference for calendar_put(); or an error.

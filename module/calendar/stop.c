@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A calendar stops: at once, and from any context.
+ * Stop a calendar at once, from any context.
  */
 #include <linux/apic_timer.h>
 #include <linux/list.h>
@@ -12,7 +12,7 @@
 
 #include "calendar.h"
 
-/* Whose windows a CPU runs. */
+/* The calendar whose windows a CPU runs. */
 static DEFINE_PER_CPU(struct calendar *, owner);
 
 static void disown(struct calendar *calendar, u32 n)
@@ -22,13 +22,13 @@ static void disown(struct calendar *calendar, u32 n)
 }
 
 /**
- * calendar_own() - have the CPUs of a calendar run its windows, and no other's
+ * calendar_own() - reserve the CPUs of a calendar for its windows
  * @calendar:	the calendar
  *
  * calendar_stop() undoes it.
  *
  * Context: Task.
- * Return: 0; -EBUSY: another one has one of them.
+ * Return: 0; -EBUSY: another calendar has one of them.
  */
 int calendar_own(struct calendar *calendar)
 {
@@ -47,8 +47,8 @@ int calendar_own(struct calendar *calendar)
  * calendar_del_timers() - delete all timers, and wait for their handlers
  * @calendar:	the calendar, which does not run
  *
- * A handler that stops the calendar is one of "dispatch". After it none arms the others, and
- * the keeper arms none of a calendar that has stopped.
+ * Only the handler of "dispatch" stops the calendar. After that, no handler arms the other
+ * timers. The keeper arms no timer of a stopped calendar.
  *
  * Context: Task. Sleeps.
  */
@@ -80,14 +80,14 @@ static void stop_cpu(struct calendar_cpu *cpu)
 	}
 	list_for_each_entry_safe(unit, next, &cpu->over, over)
 		list_del_init(&unit->over);
-	/* A handler that runs finds the CPU off. */
+	/* A handler that is running finds the calendar off on this CPU. */
 	del_apic_timer(&cpu->dispatch);
 	del_apic_timer(&cpu->timeout);
 	del_apic_timer(&cpu->backstop);
 	raw_spin_unlock_irqrestore(&cpu->lock, flags);
 }
 
-/* Who waits or is parked sees that the calendar has stopped. */
+/* Wake a thread that waits or is parked: it sees that the calendar has stopped. */
 static void wake_unit(struct calendar_unit *unit)
 {
 	unsigned long flags;
@@ -99,10 +99,10 @@ static void wake_unit(struct calendar_unit *unit)
 }
 
 /*
- * Stop it, if it runs, and if this is still the boundary of its change; CALENDAR_NEVER: anyhow.
+ * Stop the calendar if it runs and @at is still the boundary of its change, or CALENDAR_NEVER.
  *
- * Turns interrupts off for one CPU, or one unit, at a time. START finds -EBUSY until the first
- * CPU, which is the last here, is free. Return true if it ran.
+ * Turns interrupts off for one CPU, or one unit, at a time. START fails with -EBUSY until the
+ * first CPU, which is released last, is free. Return true if the calendar ran.
  */
 static bool stop(struct calendar *calendar, u64 at, int error)
 {
@@ -123,7 +123,7 @@ static bool stop(struct calendar *calendar, u64 at, int error)
 	for (i = 0; i < calendar->n_cpus; i++)
 		stop_cpu(&calendar->cpus[i]);
 	/*
-	 * Not earlier: who has seen it, and calls again, must find no CPU on.
+	 * Not earlier: a thread that has seen this stop, and calls again, must find no CPU on.
 	 *
 	 *	CPU0: calendar_stop()			CPU1: a unit's thread
 	 *	  stops++
@@ -144,10 +144,10 @@ static bool stop(struct calendar *calendar, u64 at, int error)
 /**
  * calendar_stop() - stop a calendar at once
  * @calendar:	the calendar
- * @error:	why, negative
+ * @error:	reason, negative
  *
- * Context: Any but NMI, without the lock of any CPU. In a task calendar_stop_sync().
- * Return: true if it ran.
+ * Context: Any but NMI, without the lock of any CPU. Tasks use calendar_stop_sync().
+ * Return: true if the calendar ran.
  */
 bool calendar_stop(struct calendar *calendar, int error)
 {
@@ -155,12 +155,13 @@ bool calendar_stop(struct calendar *calendar, int error)
 }
 
 /**
- * calendar_stop_at_boundary() - stop a calendar that has come to the boundary where it stops
+ * calendar_stop_at_boundary() - stop a calendar that has reached the boundary where it stops
  * @calendar:	the calendar
  * @at:		the boundary
  *
- * It may have been stopped, and started, since. As no window begins any more, other tasks need
- * not wait for this one, which would have to wait for them: only who frees the units does.
+ * The calendar may have been stopped, and started again, since. Because no window begins any
+ * more, other tasks do not wait for the keeper, and the keeper does not wait for them. Only the
+ * task that frees the units waits for it.
  *
  * Context: The keeper.
  */
@@ -170,12 +171,12 @@ void calendar_stop_at_boundary(struct calendar *calendar, u64 at)
 }
 
 /**
- * calendar_stop_by_task() - the same; another task that is at it has finished afterwards
+ * calendar_stop_by_task() - stop a calendar at once, and wait for other tasks that stop it
  * @calendar:	the calendar
- * @error:	why, negative
+ * @error:	reason, negative
  *
  * Context: Task. Sleeps.
- * Return: true if it ran.
+ * Return: true if the calendar ran.
  */
 bool calendar_stop_by_task(struct calendar *calendar, int error)
 {
@@ -188,9 +189,9 @@ bool calendar_stop_by_task(struct calendar *calendar, int error)
 }
 
 /**
- * calendar_stop_sync() - the same, and wait for handlers
+ * calendar_stop_sync() - stop a calendar at once, and wait for tasks that stop it and handlers
  * @calendar:	the calendar
- * @error:	why, negative
+ * @error:	reason, negative
  *
  * Context: Task. Sleeps.
  */
