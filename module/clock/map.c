@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From reads of a reference counter to common time: see map.h.
+ * Compute common time from reads of a reference counter: see map.h.
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
@@ -12,25 +12,25 @@
 #include "map.h"
 
 #define SHIFT		APIC_CLOCK_RATE_SHIFT
-/* What the kernel's frequency of the TSC may be off by: 2^-10. */
+/* log2 of the inverse of the maximum error of the kernel's TSC frequency: 2^-10. */
 #define NOMINAL_SHIFT	10
-/* A rate is known after this long, s, and taken over so long at a time, at most. */
+/* Time until a rate is known, and maximum length of a window that it is measured over, s. */
 #define FIT_S		10
 #define WINDOW_S	64
-/* By this a rate may drift in a second: 2^-30, about 1 ppb. */
+/* log2 of the inverse of the maximum drift of a rate in a second: 2^-30, about 1 ppb. */
 #define DRIFT_SHIFT	30
-/* A rate beyond this is none, cycles per tick. */
+/* Maximum plausible rate, cycles per tick. */
 #define RATE_MAX	BIT_ULL(20)
 /*
- * Measurements that differ by a tick of the reference, a step of the TSC and this part of
- * what the reads leave open, 2^-6, say nothing of a stop: a bus is not always as fast.
+ * Measurements that differ by a tick of the reference, a step of the TSC and 2^-6 of what the
+ * reads leave open are no evidence of a stop: the speed of a bus varies.
  */
 #define NOISE_SHIFT	6
-/* log2 of the part of a difference by which the offset follows it without a stop */
+/* log2 of the inverse of the part of a difference that the offset follows without a stop. */
 #define FILTER_SHIFT	3
 /*
- * log2 of the number of readings in which what a reading leaves open at least becomes what
- * it leaves open now, if a bus has become slower permanently.
+ * log2 of the number of readings after which the minimum uncertainty of a reading is adapted
+ * to a bus that has become slower permanently.
  */
 #define LEAST_SHIFT	10
 
@@ -42,10 +42,10 @@ static s64 cycles(s64 ticks, u64 rate)
 
 /**
  * apic_clock_fit_init() - begin with the kernel's frequency
- * @fit:	the fit; all zero, or one that begins anew
+ * @fit:	the fit; all zero, or one to begin anew
  * @nominal:	cycles per tick by that frequency, times 2^32
  *
- * That the rate has moved is not forgotten.
+ * Keeps the count of times that the rate has moved.
  *
  * Context: Any.
  */
@@ -56,17 +56,17 @@ void apic_clock_fit_init(struct apic_clock_fit *fit, u64 nominal)
 }
 
 /**
- * apic_clock_fit_runs() - how fast a TSC may be found to run
+ * apic_clock_fit_runs() - get the rates at which a TSC may be found to run
  * @fit:	the fit
- * @may_stop:	it may stop
+ * @may_stop:	the TSC may stop
  *
- * A TSC that stops for a short time looks like one that runs slower, and another rate
- * like one stop after the other. So what one that may stop has lost by the known rate
- * is taken for a stop. Of one that never does only what no rate explains is: it was
- * written to, or the reference has stopped.
+ * A TSC that stops for a short time looks like one that runs slower, and a changed rate looks
+ * like a series of stops. If a TSC may stop, any loss against the known rate is therefore taken
+ * for a stop. If it never stops, only a loss that no rate explains is taken for one: the TSC was
+ * written to, or the reference stopped.
  *
  * Context: Any.
- * Return: what is a rate; the rest is for apic_clock_follow_use() to tell.
+ * Return: bounds of what is a rate; apic_clock_follow_use() reports the rest.
  */
 struct apic_clock_rate apic_clock_fit_runs(const struct apic_clock_fit *fit, bool may_stop)
 {
@@ -100,7 +100,7 @@ void apic_clock_reading_add(struct apic_clock_reading *reading, const struct api
 		return;
 	}
 	ticks = ref - reading->ref;
-	/* The next tick had not begun, and what was counted since took the most there is. */
+	/* The next tick had not begun, and the ticks since @reading->ref took the longest time. */
 	low = before - cycles(ticks + 1, ticks + 1 >= 0 ? rate->high : rate->low) - 1;
 	high = after - cycles(ticks, ticks >= 0 ? rate->low : rate->high);
 	/* TSC values may have wrapped; differences have not. */
@@ -118,7 +118,7 @@ static u64 quotient(u64 distance, u64 ticks)
 	return mul_u64_u64_div_u64(distance, BIT_ULL(SHIFT), ticks);
 }
 
-/* What two readings say of the rate. Return: false if they say nothing. */
+/* Compute bounds of the rate from two readings. Return: false if they contain no information. */
 static bool rate_of(const struct apic_clock_reading *from, const struct apic_clock_reading *to,
 		    struct apic_clock_rate *rate)
 {
@@ -146,7 +146,7 @@ void apic_clock_fit_break(struct apic_clock_fit *fit)
 	fit->doubted = 0;
 }
 
-/* Is the rate another than it was, by more than crystals drift? */
+/* Return: whether the rate has changed by more than crystals drift. */
 static bool has_moved(const struct apic_clock_fit *fit)
 {
 	u64 first = fit->first, most = div_u64(first, NSEC_PER_SEC) * APIC_CLOCK_MOVED_PPB;
@@ -160,11 +160,11 @@ static bool contradicts(const struct apic_clock_rate *rate, const struct apic_cl
 }
 
 /*
- * Take over what a window of @ticks has found, unless it contradicts what was known. Then
- * it may be a mixture of two rates, or no rate at all: the TSC was set, or the reference
- * has stood still. What is known stays, and a new window begins. If that contradicts it
- * too, the rate is another. If it does not, and is as long as the one that did, so that
- * it would, the rate is what it was.
+ * Take over the rate that a window of @ticks has found, unless it contradicts the known rate. In
+ * that case it may be a mixture of two rates, or no rate at all, because the TSC was set or the
+ * reference stood still: keep the known rate, and begin a new window. If the new window
+ * contradicts the known rate as well, the rate has changed. If the new window does not, although
+ * it is as long as the one that did, the rate has not changed.
  */
 static void learn(struct apic_clock_fit *fit, const struct apic_clock_reading *reading,
 		  const struct apic_clock_rate *found, u64 ticks)
@@ -185,7 +185,7 @@ static void learn(struct apic_clock_fit *fit, const struct apic_clock_reading *r
 	}
 }
 
-/* As time goes by the rate may become another. */
+/* Widen the bounds: the rate may drift in the course of time. */
 static void let_drift(struct apic_clock_fit *fit, u64 ref, u64 ticks_per_s)
 {
 	u64 drift;
@@ -202,12 +202,12 @@ static void let_drift(struct apic_clock_fit *fit, u64 ref, u64 ticks_per_s)
 /**
  * apic_clock_fit_use() - use a reading
  * @fit:	the fit
- * @reading:	of the same CPU as all others, which contradicts nothing
- * @ticks_per_s: how fast the reference is
+ * @reading:	a reading that does not contradict itself, from the same CPU as all others
+ * @ticks_per_s: frequency of the reference
  *
- * Context: Any. The caller keeps other code from @fit.
- * Return: true if the rate has changed by more than crystals drift; the new one is
- * then what the next change is judged by.
+ * Context: Any. The caller serialises access to @fit.
+ * Return: true if the rate has changed by more than crystals drift. The next change is then
+ * measured from the new rate.
  */
 bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_reading *reading,
 			u64 ticks_per_s)
@@ -245,7 +245,7 @@ bool apic_clock_fit_use(struct apic_clock_fit *fit, const struct apic_clock_read
  * @rate:	cycles per tick times 2^32
  *
  * Context: Any.
- * Return: how much faster it is, 10^-9.
+ * Return: how much faster @rate is, 10^-9.
  */
 s64 apic_clock_fit_ppb(const struct apic_clock_fit *fit, u64 rate)
 {
@@ -258,11 +258,11 @@ s64 apic_clock_fit_ppb(const struct apic_clock_fit *fit, u64 rate)
 }
 
 /**
- * apic_clock_fit_error_ppb() - how far the middle of the bounds may be off
+ * apic_clock_fit_error_ppb() - get the maximum error of the middle of the bounds
  * @fit:	the fit
  *
  * Context: Any.
- * Return: that, 10^-9, rounded up.
+ * Return: the error, 10^-9, rounded up.
  */
 u64 apic_clock_fit_error_ppb(const struct apic_clock_fit *fit)
 {
@@ -270,7 +270,7 @@ u64 apic_clock_fit_error_ppb(const struct apic_clock_fit *fit)
 }
 
 /**
- * apic_clock_scale_at() - common time at a tick of the reference
+ * apic_clock_scale_at() - get common time at a tick of the reference
  * @scale:	the scale
  * @ref:	the tick
  *
@@ -282,7 +282,7 @@ u64 apic_clock_scale_at(const struct apic_clock_scale *scale, u64 ref)
 	return scale->common + cycles(ref - scale->ref, scale->rate);
 }
 
-/* Return: by how much more a reading leaves open than one that nothing holds up does, half. */
+/* Return: half of the uncertainty of a reading in excess of one that nothing delays. */
 static u64 learn_least(struct apic_clock_follow *follow, u64 half)
 {
 	if (!follow->known || half <= follow->least)
@@ -292,7 +292,7 @@ static u64 learn_least(struct apic_clock_follow *follow, u64 half)
 	return half - follow->least;
 }
 
-/* No stop: the more exact of two offsets that do not contradict each other is kept. */
+/* No stop: keep the more exact of two offsets that do not contradict each other. */
 static void stay(struct apic_clock_follow *follow, s64 lost, u64 noise, u64 vague)
 {
 	if (abs(lost) <= (s64)noise)
@@ -306,14 +306,14 @@ static void stay(struct apic_clock_follow *follow, s64 lost, u64 noise, u64 vagu
 
 /**
  * apic_clock_follow_use() - use a reading of a CPU
- * @follow:	of the CPU
+ * @follow:	the CPU's TSC against common time
  * @scale:	the scale
- * @runs:	as by apic_clock_fit_runs()
+ * @runs:	result of apic_clock_fit_runs()
  * @reading:	the reading
  *
- * Context: Any. The caller keeps other code from @follow.
- * Return: cycles that the TSC has lost since the last reading by a stop; negative if
- * it is found ahead; 0 if it ran, or the reading says nothing.
+ * Context: Any. The caller serialises access to @follow.
+ * Return: cycles that the TSC has lost by a stop since the last reading; negative if the TSC is
+ * ahead; 0 if it ran, or if the reading contains no information.
  */
 s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_clock_scale *scale,
 			  const struct apic_clock_rate *runs,
@@ -335,7 +335,7 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 	/* The TSC may have run faster or slower than common time. */
 	drift = cycles(reading->ref - follow->ref, runs->high - runs->low);
 	follow->ref = reading->ref;
-	/* Each of the two was anywhere within its bounds. */
+	/* Either reading may be off by half the width of its bounds. */
 	doubt = follow->error + half;
 	follow->error = half;
 	if (follow->known && abs(lost) <= (s64)open) {
@@ -360,11 +360,11 @@ s64 apic_clock_follow_use(struct apic_clock_follow *follow, const struct apic_cl
 }
 
 /**
- * apic_clock_expect() - about what the reference reads by another clock
- * @ref:	what it read once
- * @ns:		how long ago that is by the other clock; negative on a CPU whose TSC, by which
- *		that clock goes, is behind that of the CPU that has read @ref
- * @ticks_per_s: how fast the reference is
+ * apic_clock_expect() - estimate the reference by another clock
+ * @ref:	an earlier value of the reference
+ * @ns:		time since then by the other clock, which is computed from the TSC; negative on
+ *		a CPU whose TSC is behind that of the CPU that read @ref
+ * @ticks_per_s: frequency of the reference
  *
  * Context: Any.
  * Return: ticks.
@@ -378,9 +378,9 @@ u64 apic_clock_expect(u64 ref, s64 ns, u64 ticks_per_s)
 
 /**
  * apic_clock_extend() - extend a counter that wraps
- * @expected:	about what it would be, to less than half of a round
- * @raw:	what was read
- * @bits:	bits that it has, 1 to 32
+ * @expected:	estimated value, wrong by less than half a round of the counter
+ * @raw:	value that was read
+ * @bits:	number of bits of the counter, 1 to 32
  *
  * Context: Any.
  * Return: the value nearest to @expected whose lowest @bits are @raw.

@@ -6,9 +6,9 @@
  * Arithmetic of the map from TSCs that may stop to the time of a counter that never
  * does, the reference (HPET or PM timer).
  *
- * Common time is a function of the reference alone: straight pieces, each as steep as
- * the TSC was last known to run. What a CPU's TSC is behind common time is measured,
- * never added up: an error of one measurement is gone with the next one.
+ * Common time is a function of the reference alone: straight pieces, each with the slope of
+ * the TSC's rate as last known. The offset of a CPU's TSC from common time is measured anew
+ * each time, never added up, so an error of one measurement is gone with the next one.
  *
  *	reference -- scale --> common time = TSC + offset  (follow, for each CPU)
  *	    |                                 ^
@@ -16,13 +16,13 @@
  */
 #include <linux/types.h>
 
-/* Rates are cycles per tick of the reference times 2 to the power of this. */
+/* log2 of the factor by which rates, in cycles per tick of the reference, are scaled. */
 #define APIC_CLOCK_RATE_SHIFT	32
 
 /**
  * struct apic_clock_rate - bounds of a rate
- * @low:	it is not less, cycles per tick times 2^32
- * @high:	it is not more
+ * @low:	lower bound, cycles per tick times 2^32
+ * @high:	upper bound
  */
 struct apic_clock_rate {
 	u64 low;
@@ -30,15 +30,15 @@ struct apic_clock_rate {
 };
 
 /**
- * struct apic_clock_reading - when a tick of the reference began
+ * struct apic_clock_reading - bounds of the TSC value at which a tick of the reference began
  * @ref:	the tick
- * @low:	TSC before which it did not
- * @high:	TSC after which it did not; less than @low: no one TSC explains all reads
- * @reads:	reads that this comes from, 0 for none yet
+ * @low:	lower bound
+ * @high:	upper bound; less than @low: no single TSC value explains all reads
+ * @reads:	number of reads of the reference that were used, 0: none yet
  *
- * Each read of the reference is between two of the TSC (a bracket): the tick read had
- * begun by the second, and the next one had not by the first. An interrupt or an SMI
- * makes a bracket wider, not wrong, so that the narrowest of each side are kept.
+ * Each read of the reference is between two reads of the TSC (a bracket): the tick had begun
+ * at the second one, and the next tick had not begun at the first one. An interrupt or an SMI
+ * makes a bracket wider, but not wrong, so the narrowest bound of each side is kept.
  */
 struct apic_clock_reading {
 	u64 ref;
@@ -50,9 +50,9 @@ struct apic_clock_reading {
 /**
  * struct apic_clock_scale - common time as a function of the reference
  * @ref:	tick at which this piece begins
- * @common:	common time then, cycles
+ * @common:	common time at that tick, cycles
  * @rate:	cycles per tick, times 2^32
- * @step:	cycles that the TSC counts in
+ * @step:	step of the TSC, cycles
  */
 struct apic_clock_scale {
 	u64 ref;
@@ -62,16 +62,16 @@ struct apic_clock_scale {
 };
 
 /**
- * struct apic_clock_fit - how fast the TSC runs by the reference
- * @nominal:	by the kernel's frequency, times 2^32
- * @rate:	bounds of it
- * @anchor:	reading from which on the TSC has run without a stop
+ * struct apic_clock_fit - rate of the TSC, measured by the reference
+ * @nominal:	rate by the kernel's frequency, times 2^32
+ * @rate:	bounds of the measured rate
+ * @anchor:	reading since which the TSC has run without a stop
  * @last:	tick of the last reading
- * @doubted:	@anchor contradicted what was known, after a window of that many ticks; 0 if
- *		nothing is in doubt
- * @fitted:	@rate comes from long enough, and @first is set
- * @first:	what the middle was then
- * @moved:	how often the rate has changed by more than %APIC_CLOCK_MOVED_PPB
+ * @doubted:	length, in ticks, of the window that contradicted the known rate and ended at
+ *		@anchor; 0: the rate is not in doubt
+ * @fitted:	@rate was measured for long enough, and @first is set
+ * @first:	middle of @rate when @fitted was set, or when the rate last moved
+ * @moved:	number of times that the rate changed by more than %APIC_CLOCK_MOVED_PPB
  */
 struct apic_clock_fit {
 	u64 nominal;
@@ -84,24 +84,24 @@ struct apic_clock_fit {
 	unsigned int moved;
 };
 
-/* Two crystals that age and warm up stay closer than this; 1/400 of 800 ppm. */
+/* Two crystals that age and warm up deviate by less than this; 1/400 of 800 ppm. */
 #define APIC_CLOCK_MOVED_PPB	2000
 
 /**
  * struct apic_clock_follow - a CPU's TSC against common time
- * @known:	the rest is
+ * @known:	the members below are known
  * @ref:	tick of the last measurement
- * @offset:	common time less TSC, cycles
- * @error:	half the width of the bounds of the last measurement, and what it has left open
- *		besides
- * @least:	half the width that such bounds have when nothing holds the reads up
- * @vague:	by how much more they were open when @offset was measured
- * @stops:	how often the TSC was found to have stopped
- * @lost:	cycles that it lost by that
- * @longest:	the most of one stop
- * @ahead:	how often it was found ahead: written to, or the reference has stopped
- * @proven:	how often one of these was by more than the readings may be off
- * @rejected:	measurements that contradict themselves
+ * @offset:	common time minus TSC, cycles
+ * @error:	half the width of the bounds of the last measurement, plus what else it left open
+ * @least:	half the width of such bounds when nothing delays the reads
+ * @vague:	excess over @least when @offset was measured
+ * @stops:	number of stops of the TSC that were found
+ * @lost:	cycles lost in these stops
+ * @longest:	cycles lost in the longest stop
+ * @ahead:	number of times that the TSC was found ahead: it was written to, or the reference
+ *		stopped
+ * @proven:	number of @stops and @ahead that exceed the error of the readings
+ * @rejected:	number of measurements that contradict themselves
  */
 struct apic_clock_follow {
 	bool known;

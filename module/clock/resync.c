@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TSCs that stop, and the rate of those that do not: common time.
+ * Common time: TSCs that stop, and the rate of TSCs that do not.
  *
- * Each CPU's TSC is compared with a counter that goes on when the TSC stops (HPET or
- * PM timer), now and then and, where a user asks for it, after each idle state. The
- * TSC is never written: what a CPU is behind is a number, measured anew each time, so
- * that errors do not add up. map.c computes.
+ * Each CPU's TSC is compared with a counter that continues when the TSC stops (HPET or PM
+ * timer), from time to time and, if the user asks for it, after each idle state. The TSC is
+ * never written. The offset of a CPU is only a number, measured anew each time, so errors do not
+ * add up. map.c does the arithmetic.
  *
- * By the same readings the rate of the TSC is fitted. A rate that changes by more than
- * crystals drift means that the TSC or the counter is not to be trusted. Where the TSC
- * may stop, a change is taken for stops until it has lasted.
+ * The rate of the TSC is fitted from the same readings. A rate that changes by more than crystals
+ * drift means that the TSC or the counter cannot be trusted. Where the TSC may stop, a change is
+ * taken for stops until it has lasted.
  *
- * Reading is done on the CPU itself, with preemption off. What comes between two reads
- * makes them say less, not something wrong.
+ * Each CPU reads its own TSC and the counter, with preemption off. An interruption between two
+ * reads makes them less exact, but not wrong.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -75,14 +75,14 @@ MODULE_PARM_DESC(follow_idle,
 
 /* Kinds of faults that enter the verdict. */
 #define FAULT_BREAK	BIT(0)	/* a TSC has stopped, or is ahead */
-#define FAULT_PROVEN	BIT(1)	/* certainly */
-#define FAULT_MOVED	BIT(2)	/* the rate is another */
+#define FAULT_PROVEN	BIT(1)	/* the same, by more than the error of the readings */
+#define FAULT_MOVED	BIT(2)	/* the rate has changed */
 
 /**
  * struct state - a CPU
- * @lock:	for the rest; taken with interrupts off
- * @follow:	its TSC against common time
- * @last:	common time that was read last: it does not go back
+ * @lock:	protects the members below; taken with interrupts off
+ * @follow:	the CPU's TSC against common time
+ * @last:	common time as last read: it never goes back
  */
 struct state {
 	raw_spinlock_t lock;
@@ -91,11 +91,11 @@ struct state {
 };
 
 /**
- * struct base - what all CPUs compute common time with
+ * struct base - values from which all CPUs compute common time
  * @scale:	common time by the counter
  * @rate:	bounds of the TSC's rate
- * @runs:	what is a rate, not a stop
- * @ns:		when @scale begins, of the kernel's clock that is safe everywhere
+ * @runs:	bounds of what is a rate, not a stop
+ * @ns:		start of @scale, by the kernel's clock that is safe in any context
  */
 struct base {
 	struct apic_clock_scale scale;
@@ -105,11 +105,11 @@ struct base {
 };
 
 static DEFINE_PER_CPU(struct state, states);
-static const struct apic_clock_reference *counter;	/* NULL without any */
+static const struct apic_clock_reference *counter;	/* NULL: none */
 static u64 ticks_per_s;
 static bool probing;
-static bool may_stop;				/* the TSC, in idle */
-static void (*judge_soon)(void);		/* after a fault that is new */
+static bool may_stop;				/* the TSC may stop in idle */
+static void (*judge_soon)(void);		/* called after a new kind of fault */
 
 static DEFINE_RAW_SPINLOCK(base_lock);
 static seqcount_raw_spinlock_t base_seq = SEQCNT_RAW_SPINLOCK_ZERO(base_seq, &base_lock);
@@ -118,10 +118,10 @@ static struct base base;			/* base_lock, base_seq */
 static DEFINE_MUTEX(resync_mutex);
 static struct apic_clock_fit fit;		/* resync_mutex */
 static int fit_cpu;				/* likewise: the CPU whose readings are used */
-static u64 fit_breaks;				/* likewise: how often its TSC had not run */
+static u64 fit_breaks;				/* likewise: number of times that its TSC was not running */
 static u64 fit_reads;				/* likewise */
-static bool asleep;				/* likewise, to write to it */
-static unsigned int faults;			/* likewise: of these kinds some were found */
+static bool asleep;				/* likewise, for writing */
+static unsigned int faults;			/* likewise: kinds of faults that were found */
 
 static void resync_work(struct work_struct *work);
 static DECLARE_DEFERRABLE_WORK(work, resync_work);
@@ -151,9 +151,9 @@ static void write_base(const struct base *to)
 
 /**
  * struct here - a comparison on one CPU
- * @reading:	what was read
- * @ns:		when, of the kernel's clock that is safe everywhere and never steered
- * @breaks:	how often the TSC was found to have stopped, or ahead, so far
+ * @reading:	the reading
+ * @ns:		its time, by the kernel's clock that is safe in any context and never steered
+ * @breaks:	number of times that the TSC was found to have stopped, or ahead, so far
  */
 struct here {
 	struct apic_clock_reading reading;
@@ -170,7 +170,7 @@ static void read_here(const struct base *from, struct here *here)
 
 	here->reading = (struct apic_clock_reading) {};
 	here->ns = ktime_get_raw_fast_ns();
-	/* Good to half a round of the counter. */
+	/* Correct to less than half a round of the counter. */
 	expected = apic_clock_expect(from->scale.ref, here->ns - from->ns, ticks_per_s);
 	for (i = 0; i < READS; i++) {
 		before = rdtsc_ordered();
@@ -178,7 +178,7 @@ static void read_here(const struct base *from, struct here *here)
 		after = rdtsc_ordered();
 		apic_clock_reading_add(&here->reading, &from->rate, before,
 				       apic_clock_extend(expected, raw, counter->bits), after);
-		/* At another point of the counter's tick each time. */
+		/* Vary the phase within the counter's tick. */
 		for (n = 0; n < i; n++)
 			rdtsc_ordered();
 	}
@@ -205,7 +205,7 @@ static void resync_here(void *here)
 	resync_this_cpu(here);
 }
 
-/* The kernel says that this CPU enters or leaves an idle state. */
+/* Tracepoint of the kernel: this CPU enters or leaves an idle state. */
 static void idle(void *unused, unsigned int idle_state, unsigned int cpu)
 {
 	struct here here;
@@ -214,14 +214,14 @@ static void idle(void *unused, unsigned int idle_state, unsigned int cpu)
 		resync_this_cpu(&here);
 }
 
-/* From a reading on, common time is as steep as the TSC runs now. */
+/* From this reading on, give common time the present rate of the TSC. */
 static void bend(const struct here *here)
 {
 	u64 ref = here->reading.ref;
 	struct base next = base;
 
 	lockdep_assert_held(&resync_mutex);
-	/* Not now: the reading may be older than half a round of the counter, 2.3 s. */
+	/* Not the time now: the reading may be older than half a round of the counter, 2.3 s. */
 	next.ns = here->ns;
 	next.scale.common = apic_clock_scale_at(&base.scale, ref);
 	next.scale.ref = ref;
@@ -233,12 +233,12 @@ static void bend(const struct here *here)
 
 static void use_for_rate(int cpu, const struct here *here)
 {
-	/* A counter that loses ticks now and then is another rate each time. */
+	/* If the counter loses ticks from time to time, the rate differs each time. */
 	static DEFINE_RATELIMIT_STATE(limit, 3600 * HZ, 10);
 	u64 was = apic_clock_rate_middle(&fit.rate);
 
 	lockdep_assert_held(&resync_mutex);
-	/* It may have stopped in an idle state since the last reading that was used. */
+	/* The TSC may have stopped in an idle state since the last reading that was used. */
 	if (here->breaks != fit_breaks || cpu != fit_cpu)
 		apic_clock_fit_break(&fit);
 	fit_breaks = here->breaks;
@@ -265,7 +265,7 @@ static void trace(int cpu)
 	trace_apic_clock_resync(cpu, &resync, ppb);
 }
 
-/* Is there a kind of fault that there was not before? */
+/* Return: whether there is a new kind of fault. */
 static bool has_new_fault(void)
 {
 	const struct apic_clock_follow *follow;
@@ -273,7 +273,7 @@ static bool has_new_fault(void)
 	int cpu;
 
 	lockdep_assert_held(&resync_mutex);
-	/* Of numbers that other CPUs may count up now, only whether they are 0 matters. */
+	/* Other CPUs may increment these numbers now; only whether they are 0 matters. */
 	for_each_possible_cpu(cpu) {
 		follow = &per_cpu(states, cpu).follow;
 		faults |= READ_ONCE(follow->stops) || READ_ONCE(follow->ahead) ? FAULT_BREAK : 0;
@@ -287,8 +287,7 @@ static bool has_new_fault(void)
  * apic_clock_resync_now() - compare the TSCs with the counter
  *
  * Context: Task; interrupts the CPUs.
- * Return: 0; -ENODEV if there is no such counter; -EBUSY while the machine goes to sleep
- * or wakes.
+ * Return: 0; -ENODEV if there is no such counter; -EBUSY while the machine suspends or resumes.
  */
 int apic_clock_resync_now(void)
 {
@@ -323,10 +322,10 @@ unlock:
 }
 
 /**
- * apic_clock_resync_moved() - this CPU's TSC was written to: it has not stopped
- * @by:		by so much it is ahead of before, cycles
+ * apic_clock_resync_moved() - account for a write to this CPU's TSC, which is no stop
+ * @by:		cycles by which the TSC was set ahead
  *
- * Context: Interrupts off on all CPUs. Not the CPU by which the rate is fitted.
+ * Context: Interrupts off on all CPUs. Not on the CPU whose readings fit the rate.
  */
 void apic_clock_resync_moved(s64 by)
 {
@@ -344,7 +343,7 @@ static void resync_work(struct work_struct *unused)
 	schedule_delayed_work(&work, msecs_to_jiffies(resync_ms));
 }
 
-/* Begin anew: common time is the TSC, by the kernel's frequency. */
+/* Begin anew: common time equals the TSC, and the rate is the kernel's frequency. */
 static void begin(void)
 {
 	u64 hz = apic_timer_us_to_tsc(USEC_PER_SEC);
@@ -385,8 +384,8 @@ static void set_asleep(bool to)
 }
 
 /*
- * Neither TSC nor counter need to have gone on in a sleep. CPUs leave idle states between
- * waking and the last of these events, where what was known before is wrong.
+ * Neither the TSC nor the counter need have counted during a sleep. Between resume and the last of
+ * these events CPUs leave idle states, while the old values are wrong.
  */
 static int sleeps(struct notifier_block *block, unsigned long event, void *unused)
 {
@@ -411,7 +410,7 @@ static struct notifier_block sleep_block = {
 };
 
 /**
- * apic_clock_get_resync() - get what is known of the stops of a CPU's TSC
+ * apic_clock_get_resync() - get the known stops of a CPU's TSC
  * @cpu:	the CPU
  * @resync:	filled in
  *
@@ -420,7 +419,7 @@ static struct notifier_block sleep_block = {
  * * %0 - @resync is filled in
  * * %-EINVAL - no such CPU, or @resync is NULL
  * * %-ENODEV - there is no counter to compare TSCs with
- * * %-ENODATA - this CPU was not compared yet
+ * * %-ENODATA - this CPU's TSC was not compared yet
  */
 int apic_clock_get_resync(int cpu, struct apic_clock_resync *resync)
 {
@@ -454,9 +453,9 @@ EXPORT_SYMBOL_GPL(apic_clock_get_resync);
 /**
  * apic_clock_common_now() - read common time on this CPU
  *
- * Common time goes on when this CPU's TSC stops, as far as that was noticed: with the
- * parameter follow_idle at the end of each idle state, else each resync_ms. It never
- * goes back on a CPU; without a counter to compare TSCs with it is the TSC.
+ * Common time continues when this CPU's TSC stops, as far as the stop was noticed: with the
+ * parameter follow_idle at the end of each idle state, otherwise every resync_ms. Common time
+ * never goes back on a CPU. Without a counter to compare TSCs with, it is the TSC.
  *
  * Context: Any but NMI.
  * Return: cycles.
@@ -483,11 +482,10 @@ u64 apic_clock_common_now(void)
 EXPORT_SYMBOL_GPL(apic_clock_common_now);
 
 /**
- * apic_clock_resync_judge() - add what is known of the rate and of stops to a verdict
+ * apic_clock_resync_judge() - add the known rate and stops to a verdict
  * @verdict:	its members about these are set
  *
- * What a CPU's TSC did in the past counts after a sleep as well, from which on common
- * time begins anew.
+ * Common time begins anew after a sleep, but earlier faults of a CPU's TSC still count.
  *
  * Context: Task, with the lock that keeps CPUs online.
  */
@@ -518,7 +516,7 @@ void apic_clock_resync_judge(struct apic_clock_verdict *verdict)
 }
 
 /**
- * apic_clock_resync_show() - show all of it
+ * apic_clock_resync_show() - show the rate, and the stops of all CPUs
  * @file:	debugfs file
  */
 void apic_clock_resync_show(struct seq_file *file)
@@ -564,8 +562,8 @@ static int check_parameters(void)
 }
 
 /**
- * apic_clock_resync_init() - begin to compare, if there is a counter
- * @news:	called from a task when something was found that may change the verdict
+ * apic_clock_resync_init() - start comparing TSCs, if there is a counter
+ * @news:	called from a task when a comparison may change the verdict
  *
  * Return: 0, or an error.
  */
@@ -577,7 +575,7 @@ int apic_clock_resync_init(void (*news)(void))
 	if (ret)
 		return ret;
 	judge_soon = news;
-	/* Of a CPU that takes no timers this is filled in, too. */
+	/* This is filled in even for a CPU that accepts no timers. */
 	apic_timer_query(cpumask_first(cpu_online_mask), &info);
 	may_stop = follow_idle || info.tsc_kind != APIC_TIMER_TSC_NONSTOP;
 	for_each_possible_cpu(cpu)
@@ -611,7 +609,7 @@ no_notifier:
 }
 
 /**
- * apic_clock_resync_exit() - compare no more
+ * apic_clock_resync_exit() - stop comparing TSCs
  */
 void apic_clock_resync_exit(void)
 {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far the TSCs of two CPUs are apart.
+ * Measure the difference between the TSCs of two CPUs.
  *
- * The CPUs send each other messages through memory, in both roles, and each round
- * trip bounds the distance: see bounds.h. Interrupts are off for a few round trips
- * at a time, some microseconds, as timers may be pending: the narrowest bounds do
- * not have to come from one go.
+ * The CPUs send each other messages through memory, in both roles, and each round trip bounds the
+ * difference: see bounds.h. Because timers may be pending, interrupts are off only for a few round
+ * trips at a time, some microseconds. The narrowest bounds need not come from one burst.
  *
- * Each CPU is measured against the reference, the first that is online. Those
- * that come online are measured then, all when a user asks for it, and each again
- * when it and the reference are idle, skew_period_s after the last time. A third
- * measurement, between a CPU and its neighbour, closes a ring: if it does not fit, one
- * of the three is wrong.
+ * Each CPU is measured against the reference, the first online CPU. A CPU is measured when it
+ * comes online, when the user asks for all CPUs, and again skew_period_s after the last time, when
+ * it and the reference are idle. A third measurement, between a CPU and its neighbour, closes a
+ * ring: if the three do not fit together, one of them is wrong.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -52,37 +50,37 @@ module_param(skew_period_s, uint, 0400);
 MODULE_PARM_DESC(skew_period_s,
 		 "time after which a CPU's TSC is compared with the reference's again, if both are idle; after twice that in any case (0 to 86400; 0 is never)");
 
-/* Round trips in one go, and of all in each role. */
+/* Number of round trips in one burst, and in total for each role. */
 #define BURST		16
 #define ROUNDS		320
-/* A round trip is about as fast as another that took that number of steps less. */
+/* Number of TSC steps by which round trips may differ and still count as equally fast. */
 #define SLACK_STEPS	2
-/* A go is given up after so long: the other CPU may be a thread that does not run. */
+/* Time after which a burst is abandoned: the other CPU may be a host thread that does not run. */
 #define PATIENCE_US	500
-/* Reads of the TSC that show in which steps it counts. */
+/* Number of reads of the TSC that determine its step. */
 #define READS		256
-/* Attempts to measure CPUs whose distance changes meanwhile. */
+/* Number of attempts if the difference changes during the measurement. */
 #define TRIES		3
-/* How often in a period it is checked whether CPUs that are to be measured are idle. */
+/* Number of checks per period whether CPUs that are due are idle. */
 #define CHECKS		10
 
-/* A line of its own, and of the neighbour that is fetched with it. */
+/* Alone in its cache line, and in the adjacent line that is fetched with it. */
 struct message {
 	u64 value;
 } __aligned(128);
 
 /**
- * struct exchange - one go of messages between two CPUs
- * @call:	to the CPU that answers: number of the round trip
- * @answer:	from it: its TSC
- * @ready:	how many of the two have come
- * @over:	one of them has given up, or all is done
+ * struct exchange - one burst of messages between two CPUs
+ * @call:	message to the CPU that answers: number of the round trip
+ * @answer:	its answer: its TSC
+ * @ready:	number of the two CPUs that have arrived
+ * @over:	one of the CPUs has given up, or the burst is complete
  * @first:	CPU that begins
  * @second:	CPU that answers
  * @rounds:	complete round trips
- * @t1:		of each: TSC of @first before
+ * @t1:		for each round trip: TSC of @first before it
  * @t2:		TSC of @second
- * @t3:		TSC of @first after
+ * @t3:		TSC of @first after it
  */
 struct exchange {
 	struct message call;
@@ -95,10 +93,10 @@ struct exchange {
 };
 
 /**
- * struct known - what was measured of a CPU
- * @skew:	that
- * @ret:	0 if there is any, else why not
- * @tried:	TSC when it was measured last, with or without success; measure_mutex
+ * struct known - last measurement of a CPU
+ * @skew:	measured skew
+ * @ret:	0 if @skew is valid, otherwise the error
+ * @tried:	TSC of the last measurement, successful or not; measure_mutex
  */
 struct known {
 	struct apic_clock_skew skew;
@@ -117,12 +115,12 @@ static void (*judge_soon)(void);	/* after a measurement */
 
 static void measure_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(soon_work, measure_work);
-/* Wakes no idle CPU. */
+/* Deferrable: does not wake an idle CPU. */
 static DECLARE_DEFERRABLE_WORK(period_work, measure_work);
 
 /*
- * Wait for the other CPU. Return: false if it does not come. With PAUSE it comes sooner
- * where both are threads that take turns, of an emulator, a host or a core.
+ * Wait for the other CPU. Return: false if it does not arrive. PAUSE lets it arrive sooner if both
+ * CPUs are threads that take turns: of an emulator, a host or a core.
  */
 static bool meet(struct exchange *x, u64 limit)
 {
@@ -136,9 +134,8 @@ static bool meet(struct exchange *x, u64 limit)
 }
 
 /*
- * No PAUSE in these loops: it is longer than the way that is measured. Each looks
- * at the TSC only when it has waited for some time, after which a round trip says
- * little.
+ * No PAUSE in these loops: it takes longer than the message that is measured. Each loop reads the
+ * TSC only after it has waited for some time, when the round trip is too slow to be useful.
  */
 static noinline void call(struct exchange *x, u64 limit)
 {
@@ -167,7 +164,7 @@ static noinline void answer(struct exchange *x, u64 limit)
 {
 	unsigned int i, spins;
 
-	/* The other one says when it is over, unless it does not run. */
+	/* The other CPU sets @over, unless it does not run. */
 	for (i = 0; i < BURST; i++) {
 		for (spins = 1; READ_ONCE(x->call.value) != i + 1; spins++)
 			if (!(spins % 1024) && (READ_ONCE(x->over) || rdtsc() > limit))
@@ -194,7 +191,7 @@ static void take_part(void *arg)
 	}
 }
 
-/* One go. Both CPUs are online and stay so. */
+/* Run one burst. Both CPUs are online and stay online. */
 static void exchange_burst(struct exchange *x, int first, int second)
 {
 	lockdep_assert_held(&measure_mutex);
@@ -208,7 +205,7 @@ static void exchange_burst(struct exchange *x, int first, int second)
 }
 
 /**
- * struct steps - in which steps a CPU's TSC counts
+ * struct steps - steps in which a CPU's TSC counts
  * @quantum:	greatest common divisor of the differences between reads
  * @value:	one of the values
  */
@@ -230,10 +227,10 @@ static void read_steps(void *arg)
 }
 
 /**
- * apic_clock_tsc_step() - find out in which steps this CPU's TSC counts
+ * apic_clock_tsc_step() - measure the step in which this CPU's TSC counts
  *
  * Context: Any.
- * Return: cycles; by chance it may be a multiple of it.
+ * Return: the step in cycles; by chance it may be a multiple of the true step.
  */
 u64 apic_clock_tsc_step(void)
 {
@@ -255,7 +252,7 @@ static void use(struct apic_clock_bounds *bounds, const struct exchange *x, bool
 	}
 }
 
-/* What is known of the distance of two CPUs. */
+/* Measure the bounds of the difference between the TSCs of two CPUs. */
 static int measure_pair(int a, int b, struct apic_clock_bounds *bounds)
 {
 	unsigned int go;
@@ -289,7 +286,7 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 			break;
 	}
 
-	/* Also if it is none, for the trace event. */
+	/* Fill it in even after a failure, for the trace event. */
 	*skew = (struct apic_clock_skew) {
 		.reference = reference,
 		.low = bounds.low,
@@ -306,7 +303,7 @@ static int measure(int reference, int cpu, struct apic_clock_skew *skew)
 	return ret;
 }
 
-/* Nothing is to be measured of the reference but how it counts. */
+/* Measure only the step of the reference. */
 static void measure_reference(struct apic_clock_skew *skew)
 {
 	struct steps steps;
@@ -322,12 +319,12 @@ static bool is_apart(const struct apic_clock_skew *skew)
 	return skew->low > 0 || skew->high < 0;
 }
 
-/* A host that moves CPUs may do that to many of them, each time that they are measured. */
+/* A host that moves virtual CPUs may move many of them between two measurements. */
 static DEFINE_RATELIMIT_STATE(moved_limit, 3600 * HZ, 10);
 static DEFINE_RATELIMIT_STATE(moves_limit, 3600 * HZ, 10);
 static DEFINE_RATELIMIT_STATE(ring_limit, 3600 * HZ, 10);
 
-/* Return: whether the verdict may be another by that. */
+/* Remember a measurement. Return: whether it may change the verdict. */
 static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 {
 	struct known *was = per_cpu_ptr(&known, cpu);
@@ -346,7 +343,7 @@ static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	if (ret != -ENODATA)
 		was->tried = skew->measured;
 	raw_spin_unlock_irqrestore(&known_lock, flags);
-	/* One that goes offline was not measured. */
+	/* A CPU that goes offline was not measured. */
 	if (ret != -ENODATA)
 		trace_apic_clock_skew(cpu, skew, ret);
 	if (moved && __ratelimit(&moved_limit))
@@ -358,7 +355,7 @@ static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	return news || moved;
 }
 
-/* Return: 0 if the ring of a CPU, its neighbour and the reference closes, or is not known. */
+/* Return: 0 if the ring of CPU, neighbour and reference closes, or could not be measured. */
 static int check_ring(int reference, int a, int b)
 {
 	struct apic_clock_bounds pair = APIC_CLOCK_BOUNDS_NONE, from_a = {}, from_b = {};
@@ -381,8 +378,8 @@ static int check_ring(int reference, int a, int b)
 
 /**
  * struct idle - whether a CPU is idle
- * @measurer:	task that is to measure it, which does not count
- * @idle:	set: nobody else runs there, or waits to
+ * @measurer:	task that will measure the CPU, which does not count
+ * @idle:	set: no other task runs on the CPU, or waits to run
  */
 struct idle {
 	const struct task_struct *measurer;
@@ -410,26 +407,26 @@ static u64 seconds(unsigned int s)
 	return apic_timer_us_to_tsc((u64)s * USEC_PER_SEC);
 }
 
-/* Between two checks whether CPUs are to be measured, s */
+/* Time between two checks whether CPUs are due for a measurement, s. */
 static unsigned int check_s(void)
 {
 	return max(skew_period_s / CHECKS, 1U);
 }
 
-/* A CPU was measured not long ago; or it or the reference is busy, and there is time. */
+/* The CPU was measured recently; or it or the reference is busy, and there is still time. */
 static bool is_put_off(int reference, int cpu)
 {
-	/* Of another epoch, it may be ahead: that is long ago. */
+	/* A value of another epoch may be ahead; the difference then looks like a long time. */
 	u64 age = apic_timer_now() - per_cpu(known, cpu).tried;
 
 	lockdep_assert_held(&measure_mutex);
-	/* Half of the way to the next check, as work is never on the second. */
+	/* Tolerate half the time between two checks, because work is not exactly on time. */
 	if (age < seconds(skew_period_s) - seconds(check_s()) / 2)
 		return true;
 	return age < seconds(2 * skew_period_s) && !(is_idle(reference) && is_idle(cpu));
 }
 
-/* Measure all CPUs that are online, or those whose @turn it is. */
+/* Measure all online CPUs, or with @turn only those that are due. */
 static int measure_cpus(bool turn)
 {
 	struct apic_clock_skew skew;
@@ -453,7 +450,7 @@ static int measure_cpus(bool turn)
 		remember(cpu, &skew, ret);
 		if (!cpu_online(cpu))
 			continue;
-		/* With what it takes to wait for CPUs that do not come, some 40 ms each. */
+		/* Waiting for a CPU that does not arrive takes some 40 ms. */
 		cond_resched();
 		any = true;
 		if (ret)
@@ -466,14 +463,14 @@ static int measure_cpus(bool turn)
 	}
 	mutex_unlock(&measure_mutex);
 	cpus_read_unlock();
-	/* That interrupts all CPUs. */
+	/* Judging interrupts all CPUs. */
 	if (any)
 		judge_soon();
 	return error;
 }
 
 /**
- * apic_clock_skew_measure_all() - measure all CPUs that are online
+ * apic_clock_skew_measure_all() - measure all online CPUs
  *
  * Context: Task.
  * Return: 0; the error of the last CPU that could not be measured.
@@ -491,7 +488,7 @@ static void measure_work(struct work_struct *work)
 }
 
 /**
- * apic_clock_get_skew() - get how far a CPU's TSC is ahead of the reference CPU's
+ * apic_clock_get_skew() - get the skew of a CPU's TSC against the reference CPU's
  * @cpu:	the CPU
  * @skew:	filled in
  *
@@ -499,9 +496,9 @@ static void measure_work(struct work_struct *work)
  * Return:
  * * %0 - @skew is filled in
  * * %-EINVAL - no such CPU, or @skew is NULL
- * * %-ENODATA - it is offline, or was not measured yet
+ * * %-ENODATA - the CPU is offline, or was not measured yet
  * * %-ETIMEDOUT - it did not run together with the reference for long enough
- * * %-ESTALE - the two moved against each other while they were measured
+ * * %-ESTALE - the two TSCs moved against each other during the measurement
  */
 int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew)
 {
@@ -522,7 +519,7 @@ int apic_clock_get_skew(int cpu, struct apic_clock_skew *skew)
 EXPORT_SYMBOL_GPL(apic_clock_get_skew);
 
 /**
- * apic_clock_measure_skew() - measure how far a CPU's TSC is ahead of the reference's
+ * apic_clock_measure_skew() - measure the skew of a CPU's TSC against the reference CPU's
  * @cpu:	the CPU
  * @skew:	filled in
  *
@@ -551,7 +548,7 @@ int apic_clock_measure_skew(int cpu, struct apic_clock_skew *skew)
 	news = remember(cpu, &found, ret);
 	mutex_unlock(&measure_mutex);
 	cpus_read_unlock();
-	/* Judging interrupts all CPUs. In a kernel, who measures may be there before we are. */
+	/* Judging interrupts all CPUs. If built in, callers may run before our initialisation. */
 	if (news && judge_soon)
 		judge_soon();
 	*skew = found;
@@ -570,15 +567,15 @@ static int cpu_goes(unsigned int cpu)
 {
 	const struct apic_clock_skew none = {};
 
-	/* Another may be the reference from now on. */
+	/* Another CPU may be the reference from now on. */
 	remember(cpu, &none, -ENODATA);
 	schedule_delayed_work(&soon_work, HZ);
 	return 0;
 }
 
 /**
- * apic_clock_skew_init() - measure all CPUs soon, and each that comes online
- * @news:	called from a task when something was measured that may change the verdict
+ * apic_clock_skew_init() - measure all CPUs soon, and each CPU that comes online
+ * @news:	called from a task when a measurement may change the verdict
  *
  * Return: 0, or an error.
  */
@@ -601,7 +598,7 @@ int apic_clock_skew_init(void (*news)(void))
 }
 
 /**
- * apic_clock_skew_exit() - measure no more
+ * apic_clock_skew_exit() - stop measuring
  */
 void apic_clock_skew_exit(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From facts about the TSC to a verdict.
+ * Derive a verdict from facts about the TSC.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -11,9 +11,9 @@
 
 /**
  * apic_clock_worth_add() - use what was measured of a CPU
- * @verdict:	verdict so far; @within is 0 and @quantum 0 at the beginning
- * @skew:	skew of a CPU that is online
- * @ret:	what apic_clock_get_skew() returned
+ * @verdict:	verdict so far; @within and @quantum are 0 at the beginning
+ * @skew:	skew of an online CPU
+ * @ret:	return value of apic_clock_get_skew()
  *
  * Context: Any.
  */
@@ -29,7 +29,7 @@ void apic_clock_worth_add(struct apic_clock_verdict *verdict, const struct apic_
 	verdict->measured++;
 	if (skew->low > 0 || skew->high < 0)
 		verdict->apart = true;
-	/* Two CPUs, each within its bounds of the reference. */
+	/* The difference of two CPUs, each within its bounds against the reference. */
 	verdict->within = max(verdict->within, 2 * (u64)max(abs(skew->low), abs(skew->high)));
 	if (skew->quantum)
 		verdict->quantum = verdict->quantum ? min(verdict->quantum, skew->quantum) :
@@ -37,7 +37,7 @@ void apic_clock_worth_add(struct apic_clock_verdict *verdict, const struct apic_
 }
 
 /**
- * apic_clock_worth_conclude() - judge
+ * apic_clock_worth_conclude() - reach a verdict
  * @verdict:	all facts, with all CPUs added; @worth and @within are set
  *
  * Context: Any.
@@ -89,9 +89,9 @@ static const char *why_bounded(const struct apic_clock_verdict *verdict)
 
 /**
  * apic_clock_worth_reason() - say why a verdict is no better
- * @verdict:	concluded
+ * @verdict:	the concluded verdict
  *
- * Return: a short phrase; of several facts the one that weighs most.
+ * Return: a short phrase, for the fact that weighs most.
  */
 const char *apic_clock_worth_reason(const struct apic_clock_verdict *verdict)
 {

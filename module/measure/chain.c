@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From an interrupt to the thread that waits for it: when the interrupt was due,
- * its handler's start and end, the deferred procedure, and, in the program, the
- * thread.
+ * Measure the chain from an interrupt to the thread that waits for it: the moment at which the
+ * interrupt was due, the start and end of its handler, the deferred procedure, and, in the
+ * program, the thread.
  *
- * Each read() is one interrupt: none is under way when it begins, and none when it
- * returns, so that no record is lost and none is another's.
+ * Each read() causes one interrupt. No interrupt is in progress when read() begins or returns, so
+ * no record is lost or belongs to another read().
  */
 #include <linux/apic_timer.h>
 #include <linux/completion.h>
@@ -30,16 +30,16 @@ static struct {
 	u32 route, trigger;
 	u32 least_ns, most_ns;
 	u64 random;
-	int cpu;		/* of who has set it */
+	int cpu;		/* CPU of the task that set the chain */
 	struct apic_measure_record record;
 	struct apic_timer_list timer;
 	struct hrtimer hrtimer;
 	struct tasklet_struct tasklet;
 	struct irq_work irq_work;
 	struct work_struct work;
-	struct workqueue_struct *queue;	/* of %APIC_MEASURE_HIGHPRI and _WORK */
-	struct task_struct *thread;	/* of %APIC_MEASURE_THREAD */
-	bool go;			/* what the thread waits for */
+	struct workqueue_struct *queue;	/* for %APIC_MEASURE_HIGHPRI and _WORK */
+	struct task_struct *thread;	/* for %APIC_MEASURE_THREAD */
+	bool go;			/* the thread waits for this flag */
 	struct completion done;
 } chain;
 
@@ -82,7 +82,7 @@ static int thread_runs(void *unused)
 	return 0;
 }
 
-/* What it wakes may run before its end is noted, on another CPU. */
+/* The deferred procedure may run on another CPU before the end of the handler is noted. */
 static void interrupt(u64 now)
 {
 	chain.record.entry = now;
@@ -112,7 +112,7 @@ static void interrupt(u64 now)
 static void timer_expired(unsigned long long now, unsigned long data)
 {
 	interrupt(now);
-	/* The record is complete with it: measure_chain_read(). */
+	/* This completes the record: measure_chain_read(). */
 	smp_store_release(&chain.record.exit, rdtsc());
 }
 
@@ -161,7 +161,7 @@ void measure_chain_clear(void)
 {
 	if (!chain.set)
 		return;
-	/* The last one that it ran may still be on its way out of it. */
+	/* The handler of the last interrupt may not have returned yet. */
 	hrtimer_cancel(&chain.hrtimer);
 	del_apic_timer_sync(&chain.timer);
 	tasklet_kill(&chain.tasklet);
@@ -189,8 +189,8 @@ static u32 mode_of(u32 trigger)
 }
 
 /**
- * measure_chain_set() - choose what each read() does
- * @a:		what the user wants
+ * measure_chain_set() - choose what each read() measures
+ * @a:		the user's choice
  *
  * Context: Task; the device's mutex. Sleeps.
  * Return: 0, -EINVAL, -EOPNOTSUPP, -ENOMEM.
@@ -243,7 +243,7 @@ static int arm(u32 distance)
 	return 0;
 }
 
-/* The interrupt has come, or will not come any more. */
+/* Cancel the interrupt, or wait for its handler. */
 static void disarm(void)
 {
 	if (chain.trigger != APIC_MEASURE_HRTIMER)
@@ -253,12 +253,12 @@ static void disarm(void)
 }
 
 /**
- * measure_chain_read() - have an interrupt, and wait for it
- * @to:		where the record goes
- * @size:	room there
+ * measure_chain_read() - cause an interrupt, and wait for it
+ * @to:		the user's buffer for the record
+ * @size:	size of the buffer
  *
  * Context: Task; the device's mutex. Sleeps.
- * Return: size of a record, -ENXIO: nothing was chosen; -EINVAL: no room; -EINTR,
+ * Return: size of a record; -ENXIO: nothing was chosen; -EINVAL: @size is too small; -EINTR,
  * -EFAULT, or as add_apic_timer().
  */
 ssize_t measure_chain_read(char __user *to, size_t size)
@@ -279,14 +279,15 @@ ssize_t measure_chain_read(char __user *to, size_t size)
 	if (wait_for_completion_interruptible(&chain.done)) {
 		disarm();
 		/*
-		 * Once the handler has run, what it has started comes to its end. It has not if
-		 * the core has cancelled the timer, as its CPU went offline and no other takes any.
+		 * If the handler has run, the procedure that it started will complete. The handler
+		 * has not run if the core cancelled the timer, because the timer's CPU went offline
+		 * and no other CPU accepts timers.
 		 */
 		if (chain.record.exit)
 			wait_for_completion(&chain.done);
 		return -EINTR;
 	}
-	/* The interrupt ends soon, wherever it runs: timer_expired(). */
+	/* The handler ends soon, on whichever CPU it runs: timer_expired(). */
 	smp_cond_load_acquire(&chain.record.exit, VAL);
 	if (copy_to_user(to, &chain.record, sizeof(chain.record)))
 		return -EFAULT;
