@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arming the timer for the first packet, and what comes before: packets join the queue.
+ * Let packets into the queue, and arm the timer for the first one.
  */
 #include <linux/apic_timer.h>
 #include <linux/lockdep.h>
@@ -12,7 +12,7 @@
 #include "arm.h"
 #include "shift.h"
 
-/* How long until a queue that the device has stopped is looked at, unless it is woken. */
+/* Time until a queue that the device has stopped is checked, unless it is woken before. */
 #define STOPPED_US	10000
 
 /**
@@ -28,12 +28,12 @@ void shaper_arm_at(struct shaper *q, u64 expires)
 	int err = -EBUSY;
 
 	q->asked = expires;
-	/* It cannot expire sooner. */
+	/* The timer cannot expire before now. */
 	q->since = max(expires, now);
 	if (q->config.cpu != TC_APIC_CPU_ANY && !q->placed && !apic_timer_pending(&q->timer)) {
 		q->timer.expires = expires;
 		err = add_apic_timer_on(&q->timer, q->config.cpu);
-		/* That CPU may be offline: until it is back, any will do. */
+		/* That CPU may be offline: use any CPU until it is back online. */
 		q->placed = !err;
 	}
 	if (err)
@@ -41,7 +41,7 @@ void shaper_arm_at(struct shaper *q, u64 expires)
 	if (likely(err >= 0))
 		return;
 
-	/* This CPU is going offline, say. Softirq serves then, and asks again. */
+	/* For example, this CPU is going offline. Softirq then serves, and arms again. */
 	q->stats.no_timer++;
 	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns() +
 				   apic_timer_tsc_to_ns(expires > now ? expires - now : 0));
@@ -50,10 +50,10 @@ void shaper_arm_at(struct shaper *q, u64 expires)
 /**
  * shaper_join() - put a packet into the queue
  * @q:		the qdisc
- * @skb:	the packet, which wants to leave now or soon; in the accounts
+ * @skb:	the packet, which wants to leave now or soon, and is accounted for already
  *
  * Context: Interrupts off, @q->lock held.
- * Return: whether it is the first of the queue, or of its class.
+ * Return: whether the packet is the first of the queue, or of its class.
  */
 bool shaper_join(struct shaper *q, struct sk_buff *skb)
 {
@@ -63,8 +63,8 @@ bool shaper_join(struct shaper *q, struct sk_buff *skb)
 }
 
 /*
- * Packets that one call lets into the queue at most. Where the clocksource is not the TSC
- * each reads that, twice: an HPET takes microseconds.
+ * Maximum number of packets that one call lets into the queue. If the clocksource is not the TSC,
+ * it is read twice for each packet, which takes microseconds with an HPET.
  */
 #define JOIN		2
 
@@ -84,7 +84,7 @@ static inline void come_near(struct shaper *q)
 }
 
 /**
- * shaper_come_near() - let packets into the queue that have come near
+ * shaper_come_near() - let packets that have come near into the queue
  * @q:		the qdisc
  *
  * Context: Interrupts off, @q->lock held.
@@ -94,7 +94,7 @@ void shaper_come_near(struct shaper *q)
 	come_near(q);
 }
 
-/* When to begin to see to a packet. */
+/* Moment at which to begin with a packet. */
 static __always_inline u64 preparation(const struct shaper *q, const struct sk_buff *skb, bool next,
 				       unsigned int busy)
 {
@@ -105,7 +105,7 @@ static __always_inline u64 preparation(const struct shaper *q, const struct sk_b
 	return shaper_before(at, shaper_lead_for(q, shaper_for_interrupt(q, skb)));
 }
 
-/* Whoever wakes the device's queue has softirq look at once: this is for when that is lost. */
+/* A wake-up of the device's queue raises softirq at once. This timer is for a lost wake-up. */
 static void look_again(struct shaper *q)
 	__must_hold(&q->lock)
 {
@@ -155,10 +155,10 @@ void shaper_arm(struct shaper *q)
 /**
  * shaper_arm_next() - arm the timer for the first packet, after the handler has sent one
  * @q:		the qdisc
- * @busy:	what apic_timer_busy() said before
+ * @busy:	earlier result of apic_timer_busy()
  *
- * What let the handler send is hardly another now, and is not looked at again: a tap, say. When it
- * is, the handler leaves the packet to softirq.
+ * The conditions under which the handler may send (for example, no taps) have hardly changed, and
+ * are not checked again here. If they have changed, the handler leaves the packet to softirq.
  *
  * Context: Interrupts off, @q->lock held.
  */

@@ -3,9 +3,9 @@
 #define _SHAPER_ARM_H
 
 /*
- * The first packet: which one that is, when it is to be seen to, and by whom.
+ * The first packet: which packet it is, when to begin with it, and who sends it.
  *
- * Inline, as each packet comes here twice.
+ * Inline, because these functions run twice for each packet.
  */
 #include <linux/apic_timer.h>
 #include <linux/netdevice.h>
@@ -20,7 +20,7 @@ static inline u64 shaper_before(u64 tsc, u64 cycles)
 	return tsc > cycles ? tsc - cycles : 0;
 }
 
-/* The first to leave. Most have no classes, and are not to pay for them. */
+/* The first packet to leave. Most qdiscs have no classes, and must not pay for them. */
 static inline struct sk_buff *shaper_first(struct shaper *q)
 	__must_hold(&q->lock)
 {
@@ -34,7 +34,7 @@ static inline bool shaper_has_class(const struct sk_buff *skb)
 	return SHAPER_CLASS(shaper_cb(skb)->flags);
 }
 
-/* When a packet wants to leave, whatever its class lets it. */
+/* When a packet wants to leave, regardless of its class's rate. */
 static inline u64 shaper_wanted(struct shaper *q, const struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
@@ -48,7 +48,7 @@ static inline u64 shaper_moment(const struct shaper *q, const struct sk_buff *sk
 }
 
 /*
- * When what leaves at a moment is to be handed to the driver: ahead of it with offload, or by what
+ * When to hand a packet that leaves at @at to the driver: earlier with offload, or by the time that
  * the driver takes until it starts the card.
  */
 static inline u64 shaper_handing(const struct shaper *q, u64 at)
@@ -56,7 +56,7 @@ static inline u64 shaper_handing(const struct shaper *q, u64 at)
 	return shaper_before(at, q->handing);
 }
 
-/* Whether the kernel's own path has to send it. */
+/* Whether the kernel's own path must send the packet. */
 static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff *skb)
 {
 	u32 flags = shaper_cb(skb)->flags;
@@ -65,7 +65,7 @@ static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff
 	       q->features != READ_ONCE(qdisc_dev(q->sch)->features);
 }
 
-/* The same of all that has to do with the packet alone. */
+/* Whether the handler may send the packet, as far as this depends on the packet alone. */
 static inline bool shaper_is_plain(const struct shaper *q, const struct sk_buff *skb)
 {
 	u32 flags = shaper_cb(skb)->flags;
@@ -74,8 +74,8 @@ static inline bool shaper_is_plain(const struct shaper *q, const struct sk_buff 
 }
 
 /*
- * Whether the handler may send it. Taps' receivers take locks that may not be
- * taken there; and while the kernel may give a packet back, the accounts are its.
+ * Whether the handler may send the packet. Receivers of taps take locks that must not be taken in
+ * hard interrupt. While the kernel may give a packet back, it owns the accounts.
  */
 static inline bool shaper_for_interrupt(const struct shaper *q, const struct sk_buff *skb)
 {
@@ -84,7 +84,7 @@ static inline bool shaper_for_interrupt(const struct shaper *q, const struct sk_
 	       !shaper_tapped(qdisc_dev(q->sch));
 }
 
-/* Until when a packet has to leave. A deadline is compared with what its clock is now. */
+/* The latest moment for a packet to leave. A deadline is converted by its clock's present line. */
 static inline u64 shaper_until(struct shaper *q, const struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
@@ -96,7 +96,7 @@ static inline u64 shaper_until(struct shaper *q, const struct sk_buff *skb)
 	return shaper_wanted(q, skb);
 }
 
-/* Whether it is to be dropped for being late. */
+/* Whether the packet must be dropped because it is late. */
 static inline bool shaper_too_late(struct shaper *q, const struct sk_buff *skb, u64 now)
 	__must_hold(&q->lock)
 {
@@ -105,10 +105,11 @@ static inline bool shaper_too_late(struct shaper *q, const struct sk_buff *skb, 
 }
 
 /*
- * How much before it is to be handed over a packet is to be seen to, by the interrupt or not.
- * What interrupts wait for is taken from the rest of the system, which needs its turn. Who
- * queues the first packet asks that of its own CPU, which may not be the timer's: that packet may
- * be late by the difference, or be waited for so much longer, as when the answer changes.
+ * The lead: time from the timer's expiry to the packet's hand-over, by the interrupt or not.
+ * The time that interrupts spend waiting is lost for the rest of the system, so a busy CPU gets a
+ * shorter lead. The sender that queues the first packet checks its own CPU, which may not be the
+ * timer's. The packet may then be late by the difference, or the wait is longer by it. The same
+ * happens when the CPU becomes busy, or no longer is.
  */
 static inline u64 shaper_lead_when(const struct shaper *q, bool by_interrupt, unsigned int busy)
 {

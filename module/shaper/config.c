@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What users set and see, by netlink. Bad values are refused before anything changes.
+ * Netlink: the configuration and the statistics. Bad values are refused before anything changes.
  */
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
@@ -18,14 +18,14 @@
 #define HORIZON_MAX	(1000 * NSEC_PER_SEC)
 #define AHEAD_MAX	(100 * NSEC_PER_MSEC)
 #define DOORBELL_MAX	(100 * NSEC_PER_USEC)
-/* Who steers or sets a clock in the last bit of the way comes too late for the packet. */
+/* A packet does not follow a clock that is steered or set within this time before it leaves. */
 #define NEAR_NS		(100 * NSEC_PER_USEC)
 /*
- * Preparations that mode hard learns its lead from: one packet in thousands may be late.
- * The other modes are late more often than that, by far more, whatever the lead.
+ * Number of preparations from which mode hard learns its lead: one packet in thousands may be
+ * late. In the other modes packets are late more often, and by far more, with any lead.
  */
 #define HARD_WINDOW	4096
-/* Covers a switch of tasks, which has interrupts off, and the preparation after it. */
+/* Covers a task switch, during which interrupts are off, and the preparation after it. */
 #define HARD_LEAST_NS	3000
 
 const struct shaper_config shaper_defaults = {
@@ -158,14 +158,14 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 	return 0;
 }
 
-/* @text: one of few that are fixed, which the kernel's macro cannot see; or NULL */
+/* @text: a fixed text, which the kernel's macro cannot see, because it is no literal; or NULL */
 static void say(struct netlink_ext_ack *extack, const char *text)
 {
 	if (extack && text)
 		extack->_msg = text;
 }
 
-/* Return: the mode in effect; a negative errno, with a reason, if it cannot be. */
+/* Return: the mode in effect; a negative errno, with a reason, if @wanted is not possible. */
 static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_ext_ack *extack)
 {
 	const char *refused = shaper_hard_refused(dev);
@@ -183,7 +183,7 @@ static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_
 	}
 }
 
-/* Cycles that follow from a configuration and the rate of the TSC. */
+/* Compute cycles from a configuration and the rate of the TSC. */
 static void convert(struct shaper *q, const struct shaper_config *config)
 	__must_hold(&q->lock)
 {
@@ -202,7 +202,7 @@ static void convert(struct shaper *q, const struct shaper_config *config)
 }
 
 /**
- * shaper_convert() - the kernel has refined the rate of the TSC: convert all again
+ * shaper_convert() - convert all times again, after the kernel has refined the rate of the TSC
  * @q:		the qdisc
  *
  * Classes and sockets follow with their next packets.
@@ -214,7 +214,7 @@ void shaper_convert(struct shaper *q)
 	convert(q, &q->config);
 }
 
-/* Values that follow from the configuration. */
+/* Apply a configuration, and compute the values that depend on it. */
 static void apply(struct shaper *q, const struct shaper_config *config, u32 mode)
 	__must_hold(&q->lock)
 {
@@ -244,9 +244,9 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
  * shaper_configure() - set up a qdisc, or change one
  * @sch:	the qdisc
  * @options:	attributes, or NULL for none
- * @extack:	where a reason goes if this fails
+ * @extack:	receives a reason if this fails
  *
- * Packets that are queued stay, and follow the new configuration.
+ * Queued packets stay, and follow the new configuration.
  *
  * Context: Task context, RTNL.
  * Return: 0; a negative errno, and nothing has changed.
@@ -291,7 +291,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	apply(q, &config, mode);
 	old_thread = q->thread;
 	q->thread = thread;
-	/* To be armed again, on the new CPU. A handler that runs finds the lock taken. */
+	/* Have it armed again, on the new CPU. A running handler waits for the lock. */
 	if (moved)
 		del_apic_timer(&q->timer);
 	q->asked = 0;
@@ -300,7 +300,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	sch_tree_unlock(sch);
 	if (thread == old_thread)
 		return 0;
-	/* Not before: it binds itself to the CPU of the configuration that is in place. */
+	/* Not earlier: the thread binds itself to the CPU of the configuration in effect. */
 	if (thread)
 		wake_up_process(thread);
 	if (old_thread)
@@ -366,7 +366,7 @@ int shaper_dump_stats(struct Qdisc *sch, struct gnet_dump *dump)
 	unsigned long flags;
 	u64 waited;
 
-	/* What is dropped before it is queued is counted under this one. */
+	/* This lock protects the count of packets that are dropped before they are queued. */
 	sch_tree_lock(sch);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	stats = q->stats;

@@ -6,7 +6,7 @@
 #include <linux/skbuff.h>
 
 /**
- * struct shaper_edf - packets by the moment that they want to leave
+ * struct shaper_edf - packets, sorted by the moment at which they want to leave
  * @root:	the tree, over &sk_buff.rbnode, with &shaper_cb.want as its key
  */
 struct shaper_edf {
@@ -18,7 +18,7 @@ static inline void shaper_edf_init(struct shaper_edf *edf)
 	edf->root = RB_ROOT_CACHED;
 }
 
-/* First to leave, or NULL. */
+/* The first packet to leave, or NULL. */
 static inline struct sk_buff *shaper_edf_first(const struct shaper_edf *edf)
 {
 	return rb_to_skb(rb_first_cached(&edf->root));
@@ -29,11 +29,11 @@ static inline struct sk_buff *shaper_edf_first(const struct shaper_edf *edf)
  * @edf:	the queue
  * @skb:	the packet; it is on no list afterwards, and its device is not set
  *
- * Context: Any; the caller keeps others from @edf.
+ * Context: Any; the caller serialises access to @edf.
  */
 static inline void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
 {
-	/* The only one is the usual one: so there is nothing to look for. */
+	/* Usually it is the only packet, and the tree needs no rebalancing. */
 	if (edf->root.rb_root.rb_node == &skb->rbnode && !skb->rbnode.rb_left &&
 	    !skb->rbnode.rb_right)
 		edf->root = RB_ROOT_CACHED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending from hard interrupt: the handler of the timer.
+ * Send from hard interrupt: the handler of the timer.
  */
 #include <linux/netdevice.h>
 #include <linux/ptrace.h>
@@ -14,10 +14,10 @@
 #include "send.h"
 #include "txq.h"
 
-/* How long interrupts leave the CPU to others that they have kept busy. */
+/* Duration of a pause in which interrupts leave a CPU that they have kept busy to other code. */
 #define BREAK_US	40
 
-/* What this interrupt has interrupted. */
+/* State of the CPU that this interrupt found. */
 static enum shaper_lead_found interrupted(void)
 {
 	struct pt_regs *regs = get_irq_regs();
@@ -28,7 +28,7 @@ static enum shaper_lead_found interrupted(void)
 }
 
 /**
- * shaper_handler() - the timer has expired: see to the first packet
+ * shaper_handler() - send the first packet, or leave it to softirq: the timer has expired
  * @now:	TSC
  * @data:	the &struct shaper
  *
@@ -49,7 +49,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	since = q->since;
 	q->asked = 0;
 	q->stopped = false;
-	/* When that CPU goes offline, the timer migrates: it is put back when it is armed. */
+	/* The timer migrates when that CPU goes offline. The next arming returns it to the CPU. */
 	q->placed = smp_processor_id() == q->config.cpu;
 	skb = shaper_first(q);
 	if (unlikely((!skb && !q->far.count) || q->dead || q->sender != SHAPER_NOBODY))
@@ -64,7 +64,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	at = shaper_moment(q, skb);
 	by_interrupt = shaper_for_interrupt(q, skb);
 	busy = apic_timer_busy();
-	/* It was for packets that are far, or for one that is gone. */
+	/* The timer was armed for far packets, or for a packet that is gone. */
 	if (shaper_before(shaper_handing(q, at), 2 * shaper_lead_when(q, by_interrupt, busy)) > now)
 		goto arm;
 	if (!by_interrupt || unlikely(shaper_too_late(q, skb, now))) {
@@ -74,8 +74,8 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		goto out;
 	}
 	/*
-	 * Before the core throttles all handlers, which would make packets later than this.
-	 * Softirq sends meanwhile, unless that waits for its thread.
+	 * Pause before the core throttles all handlers, which would make packets later than this
+	 * does. Softirq sends meanwhile, unless it waits for its thread.
 	 */
 	if (unlikely(busy > 1)) {
 		q->stats.busy_cpu++;

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long it takes from the moment that the timer was armed for until a packet could
- * be given to the driver, learnt from one packet after the other: the latency of the
- * interrupt, and the preparation. The rest of the lead is spent waiting, so it is to be
- * short, and yet longer than all but the rarest.
+ * Learn the lead from the preparation of each packet. A preparation lasts from the moment that
+ * the timer was armed for until the packet can be given to the driver. It includes the latency of
+ * the interrupt. The handler spends the rest of the lead waiting, so the lead should be short, and
+ * yet longer than all but the rarest preparations.
  *
- * What takes long is that code of the kernel's has interrupts off, or that the CPU has to
- * wake up: once in ten packets here, once in thousands or never there. It depends
- * on what the CPU does, and what that was when the last packet left says most about the
- * next one. So there is a class for each, and a CPU that does nothing but to run a
- * program is not waited for as if it were idle.
+ * Preparations take long because kernel code has interrupts off, or because the CPU has to wake
+ * up. On one system this happens once in ten packets, on another once in thousands or never. It
+ * depends on what the CPU is doing, and the best prediction for the next packet is the state of
+ * the CPU at the previous departure. There is therefore a class for each state, and a CPU that
+ * only runs a program does not get the lead of an idle CPU.
  *
- * The lead is the longest preparation of the last two windows, an eighth, and some
- * cycles: what interrupts are off for has no long tail. Windows grow, since what
- * happens once in thousands of times is not seen by a short one; the first is short, as
- * the guess costs more than anything that is likely.
+ * The lead is the longest preparation of the last two windows, plus an eighth, plus some cycles:
+ * the durations for which interrupts are off have no long tail. Windows grow, because a short
+ * window misses events that happen once in thousands of packets. The first window is short,
+ * because the initial guess costs more than any likely lead.
  *
- * Some of what takes long is so rare that no window may have seen it: a task goes to sleep just
- * before the moment, and the kernel has interrupts off while it switches. So there is a least
- * lead, but where a program runs: that pays for it with each packet.
+ * Some delays are so rare that perhaps no window has seen them. For example, a task goes to sleep
+ * just before the moment, and the kernel has interrupts off while it switches. There is therefore
+ * a minimum lead, except where a program runs, which would pay for it with each packet.
  *
- * Where waiting takes most of the CPU's time, that is too much: a little more than the mean
- * will do for most packets, and the rest is late by less than all would be else.
+ * Where waiting takes most of the CPU's time, this lead is too long. A little more than the mean
+ * is enough for most packets, and the others are then late by less than all packets would be
+ * otherwise.
  */
 #include <linux/minmax.h>
 
@@ -30,12 +31,12 @@
 #define GROWTH	4
 
 /**
- * shaper_lead_init() - begin to learn
+ * shaper_lead_init() - initialise a lead
  * @lead:	the lead
- * @guess:	what to begin with, TSC cycles
- * @least:	what it is at least, but where a program runs, TSC cycles
- * @max:	what it may come to, TSC cycles
- * @window:	what the windows grow to, preparations; %SHAPER_LEAD_WINDOW or more
+ * @guess:	initial lead, TSC cycles
+ * @least:	minimum lead, except where a program runs, TSC cycles
+ * @max:	maximum lead, TSC cycles
+ * @window:	maximum length of a window, preparations; %SHAPER_LEAD_WINDOW or more
  *
  * Context: Any.
  */
@@ -56,7 +57,7 @@ static u32 longest(const struct shaper_lead_class *class)
 	return max(class->longest, class->before);
 }
 
-/* The classes that are known stand in for one that is not. */
+/* Known classes stand in for a class that is not known yet. */
 static u32 longest_of_any(const struct shaper_lead *lead)
 {
 	u32 found = 0;
@@ -85,7 +86,7 @@ static u32 cycles(const struct shaper_lead *lead, enum shaper_lead_found found)
 	return min(took, lead->max);
 }
 
-/* One that took much longer than the mean moves it by no more than what took twice as long. */
+/* Limit the influence of a long preparation on the mean to that of one twice as long as the mean. */
 static void average(struct shaper_lead *lead, u32 took)
 {
 	u32 mean = lead->mean >> SHAPER_LEAD_SHIFT;
@@ -99,12 +100,12 @@ static void average(struct shaper_lead *lead, u32 took)
  * @lead:	the lead
  * @took:	TSC cycles from the moment that the timer was armed for until the packet was
  *		ready
- * @found:	what the CPU was at
+ * @found:	state of the CPU that the interrupt found
  *
- * One that took longer than a lead may be says nothing about the next: another
- * interrupt came first, say.
+ * A preparation longer than the maximum lead says nothing about the next one, and is ignored:
+ * for example, another interrupt was served first.
  *
- * Context: Any; the caller keeps others from @lead.
+ * Context: Any; the caller serialises access to @lead.
  */
 void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_found found)
 {

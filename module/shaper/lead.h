@@ -5,11 +5,11 @@
 #include <linux/types.h>
 
 /**
- * enum shaper_lead_found - what the CPU was at when the timer expired
- * @SHAPER_LEAD_KERNEL:	the kernel's code
- * @SHAPER_LEAD_USER:	a program's
- * @SHAPER_LEAD_IDLE:	nothing
- * @SHAPER_LEAD_CLASSES: number of these
+ * enum shaper_lead_found - state of the CPU when the timer expired
+ * @SHAPER_LEAD_KERNEL:	running kernel code
+ * @SHAPER_LEAD_USER:	running a program
+ * @SHAPER_LEAD_IDLE:	idle
+ * @SHAPER_LEAD_CLASSES: number of states
  */
 enum shaper_lead_found {
 	SHAPER_LEAD_KERNEL,
@@ -19,11 +19,11 @@ enum shaper_lead_found {
 };
 
 /**
- * struct shaper_lead_class - the packets whose predecessor found the CPU at the same
- * @before:	longest preparation in the window before this one, TSC cycles
+ * struct shaper_lead_class - packets whose predecessor found the CPU in the same state
+ * @before:	longest preparation in the previous window, TSC cycles
  * @longest:	longest preparation in this window, TSC cycles
- * @count:	preparations in this window
- * @window:	preparations that this window has
+ * @count:	preparations in this window so far
+ * @window:	length of this window, preparations
  */
 struct shaper_lead_class {
 	u32 before;
@@ -33,16 +33,16 @@ struct shaper_lead_class {
 };
 
 /**
- * struct shaper_lead - how much before its moment a packet's timer has to expire
- * @cycles:	that, TSC cycles
- * @usual:	what would do for most packets, TSC cycles
- * @guess:	what it is while nothing is known, TSC cycles
- * @least:	it is never less but where a program runs, TSC cycles
- * @max:	it is never more, TSC cycles
- * @window:	longest window, preparations
+ * struct shaper_lead - time before a packet's moment at which its timer must expire
+ * @cycles:	the lead, TSC cycles
+ * @usual:	lead that is enough for most packets, TSC cycles
+ * @guess:	lead while nothing is known, TSC cycles
+ * @least:	minimum lead, except where a program runs, TSC cycles
+ * @max:	maximum lead, TSC cycles
+ * @window:	maximum length of a window, preparations
  * @mean:	mean of the recent preparations, TSC cycles << %SHAPER_LEAD_SHIFT
- * @now:	the class of the next packet
- * @class:	what was learnt, by &enum shaper_lead_found
+ * @now:	class of the next packet
+ * @class:	the classes, by &enum shaper_lead_found
  */
 struct shaper_lead {
 	u32 cycles;
@@ -56,9 +56,9 @@ struct shaper_lead {
 	struct shaper_lead_class class[SHAPER_LEAD_CLASSES];
 };
 
-/* log2 of the number of preparations that the mean is of, about. */
+/* log2 of the approximate number of preparations that enter the mean. */
 #define SHAPER_LEAD_SHIFT	4
-/* The shortest window, preparations. */
+/* Minimum length of a window, preparations. */
 #define SHAPER_LEAD_WINDOW	64
 
 void shaper_lead_init(struct shaper_lead *lead, u32 guess, u32 least, u32 max, u32 window);
