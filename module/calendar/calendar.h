@@ -95,7 +95,7 @@ struct calendar_cpu {
  * @demote:	the keeper must demote or kill the thread
  * @demoted:	under &calendar.scheduling: the thread has lost its priority
  * @priority:	priority that the thread was given
- * @had:	priority that the thread had before BIND
+ * @had:	scheduling attributes that the thread had before BIND
  * @allowed:	CPUs that the thread was allowed before BIND
  */
 struct calendar_unit {

@@ -89,7 +89,7 @@ static int keeper(void *data)
 		}
 		__set_current_state(TASK_RUNNING);
 		if (begin) {
-			smp_store_mb(calendar->begin, false);	/* a request from now on is a new one */
+			smp_store_mb(calendar->begin, false);	/* later requests count anew */
 			calendar_change_begin(calendar);
 		} else if (ended != CALENDAR_NEVER) {
 			/* Another boundary may have been reached meanwhile: keep it. */

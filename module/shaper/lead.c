@@ -86,7 +86,7 @@ static u32 cycles(const struct shaper_lead *lead, enum shaper_lead_found found)
 	return min(took, lead->max);
 }
 
-/* Limit the influence of a long preparation on the mean to that of one twice as long as the mean. */
+/* A much longer preparation moves the mean no more than one that is twice the mean. */
 static void average(struct shaper_lead *lead, u32 took)
 {
 	u32 mean = lead->mean >> SHAPER_LEAD_SHIFT;
