@@ -18,7 +18,7 @@ struct fake_apic {
 	void (*write)(u32 reg, u32 value);
 };
 
-/* Given by on_fake_lapic.c to lapic.c in place of the kernel's. */
+/* on_fake_lapic.c gives it to lapic.c in place of the kernel's. */
 extern const struct fake_apic *apic;
 
 /**

@@ -10,7 +10,7 @@
 #include "sources/sim.h"
 #include "timers/base.h"
 
-/* Machines whose clocks fit together badly, each in its own way. */
+/* Machines with awkward combinations of clocks, each in its own way. */
 struct machine_named {
 	const char *name;
 	struct apic_timer_sim_machine machine;

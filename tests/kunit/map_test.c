@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Common time, on the machine of the paper of 2009 unless a case has another: a TSC of
- * 1.667 GHz that counts in steps of 10, an HPET of 14.318 MHz whose read takes 1.4 us, and
+ * Common time, on the machine of the paper of 2009 unless a case chooses another: a TSC of
+ * 1.667 GHz that counts in steps of 10, an HPET of 14.318 MHz that takes 1.4 us to read, and
  * SMIs.
  */
 #include <kunit/test.h>
@@ -18,9 +18,9 @@
 #define STOPS		1000
 
 /**
- * struct kind - what differs between machines
+ * struct kind - differences between machines
  * @hz:		the TSC's frequency
- * @step:	cycles that it counts in
+ * @step:	the TSC's step, cycles
  * @ref_hz:	the reference's frequency
  */
 struct kind {
@@ -36,13 +36,13 @@ static const struct kind of_2009 = { 1667000000, 10, 14318180 };
  * @hz:		see struct kind
  * @step:	likewise
  * @ref_hz:	likewise
- * @now:	cycles that a TSC which never stops would have counted
- * @lost:	cycles that the TSC has stood still
- * @smi:	one access in this number comes with an SMI, 0 for none
- * @slower:	cycles that each access takes longer
- * @ppb:	how much faster than by @hz the TSC runs
- * @since:	@now when it began to
- * @ref:	ticks of the reference by then
+ * @now:	cycles that a TSC that never stops would have counted
+ * @lost:	cycles for which the TSC stood still
+ * @smi:	an SMI delays one access in this number, 0: none
+ * @slower:	additional cycles of each access
+ * @ppb:	deviation of the TSC's rate from @hz, 10^-9
+ * @since:	@now when that deviation began
+ * @ref:	ticks of the reference at @since
  * @rnd:	random numbers
  */
 static struct sim {
@@ -67,7 +67,7 @@ static u32 below(u32 limit)
 	return prandom_u32_state(&sim.rnd) % limit;
 }
 
-/* Truth, cycles per tick times 2^32. */
+/* The true rate, cycles per tick times 2^32. */
 static u64 nominal(void)
 {
 	return ((__int128)sim.hz << 32) / sim.ref_hz;
@@ -101,12 +101,12 @@ static u64 tsc(void)
 
 static u64 ref(void)
 {
-	/* Its tick is longer in cycles of a TSC that runs faster. */
+	/* A tick has more cycles of a faster TSC. */
 	return sim.ref + (__int128)(sim.now - sim.since) * sim.ref_hz /
 			 (sim.hz + (s64)sim.hz * sim.ppb / 1000000000);
 }
 
-/* From now on the TSC runs at another rate. */
+/* Change the TSC's rate from now on. */
 static void run_at(s64 ppb)
 {
 	sim.ref = ref();
@@ -114,7 +114,7 @@ static void run_at(s64 ppb)
 	sim.ppb = ppb;
 }
 
-/* An access takes about as long each time, and now and then much longer. */
+/* An access takes about the same time each time, and occasionally much longer. */
 static void access(void)
 {
 	u32 jitter = below(70);
@@ -156,9 +156,9 @@ static int compare(const void *a, const void *b)
 
 /**
  * struct stops - errors of a series of stops, in order
- * @common:	common time less the truth. What reading the counter takes is the same each
- *		time, and no error: the mean is taken off.
- * @found:	what was found lost by one stop, less the truth: an error of two readings
+ * @common:	common time minus the truth. The time to read the counter is constant, and is no
+ *		error: the mean is subtracted.
+ * @found:	measured loss of one stop minus the truth: contains the errors of two readings
  */
 struct stops {
 	s64 common[STOPS];
@@ -206,8 +206,8 @@ static struct stops *stop_often(struct kunit *test, unsigned int reads,
 }
 
 /*
- * Common time is right to a fraction of a tick after each of 1,000 stops, and so is the
- * sum of what was found lost, whatever SMIs do.
+ * Common time is right to a fraction of a tick after each of 1,000 stops, and so is the sum of the
+ * measured losses, in spite of SMIs.
  */
 static void stops_test(struct kunit *test)
 {
@@ -229,14 +229,14 @@ static void stops_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
 		KUNIT_EXPECT_EQ(test, follow.rejected, 0ULL);
 
-		/* What twice the reads, and twice the time after each idle state, would bring. */
+		/* The gain from twice the reads, and twice the time, after each idle state. */
 		map_test_init(test);
 		sim.smi = smis[i];
 		follow = (struct apic_clock_follow) {};
 		errors = stop_often(test, 2 * READS, &follow);
 		KUNIT_EXPECT_LE(test, percentile(errors->common, 99), 40LL);
 	}
-	/* As in the paper: one read, and whatever comes between is believed. */
+	/* As in the paper: a single read, which is trusted even if it was interrupted. */
 	map_test_init(test);
 	sim.smi = 100;
 	follow = (struct apic_clock_follow) {};
@@ -244,7 +244,7 @@ static void stops_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, percentile(errors->common, 99), 10000LL);
 }
 
-/* A TSC that runs is not found to have stopped, nor does the offset wander. */
+/* A running TSC is not found to have stopped, and its offset does not wander. */
 static void runs_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -262,7 +262,7 @@ static void runs_test(struct kunit *test)
 	}
 }
 
-/* Neither on other machines: with an HPET, or the ACPI PM timer. Stops are found there, too. */
+/* The same on other machines, with an HPET or the ACPI PM timer; stops are found there as well. */
 static void other_machines_test(struct kunit *test)
 {
 	static const struct kind kinds[] = {
@@ -302,7 +302,7 @@ static void other_machines_test(struct kunit *test)
 	}
 }
 
-/* A TSC that was set ahead is noticed; one that stops in between is no number. */
+/* A TSC that was set ahead is noticed; a stop during the reads yields no result. */
 static void other_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -332,7 +332,7 @@ static void other_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, follow.proven, 2ULL);
 }
 
-/* A stop that is shorter than a read of the reference is found, and proves nothing. */
+/* A stop that is shorter than a read of the reference is found, but is no proof. */
 static void short_stop_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -346,7 +346,7 @@ static void short_stop_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, follow.stops, 1ULL);
 	KUNIT_EXPECT_EQ(test, follow.proven, 0ULL);
 
-	/* An SMI in the only read of a comparison is none either. */
+	/* An SMI in the only read of a comparison is no proof either. */
 	reading = (struct apic_clock_reading) {};
 	sim.smi = 1;
 	read_one(&reading);
@@ -358,8 +358,8 @@ static void short_stop_test(struct kunit *test)
 }
 
 /*
- * What holds up all reads of a comparison leaves a stop possible. That is none: neither is it
- * counted, nor believed, until reads that are not held up show it.
+ * A delay of all reads of a comparison may hide a stop. Such a stop is neither counted nor
+ * believed before undelayed reads show it.
  */
 static void held_up_test(struct kunit *test)
 {
@@ -376,7 +376,7 @@ static void held_up_test(struct kunit *test)
 		KUNIT_ASSERT_LE(test, abs(follow.offset - base), 100LL);
 		sim.now += below(10 * MS);
 	}
-	/* Ten of them in a row, which hide a short stop, and then none. */
+	/* Ten delays in a row, which hide a short stop, and then none. */
 	sim.now += 5000;
 	sim.lost += 5000;
 	sim.smi = 1;
@@ -389,7 +389,7 @@ static void held_up_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, apic_clock_follow_use(&follow, &scale, &rate, &reading), 4800LL);
 	KUNIT_EXPECT_EQ(test, follow.stops, 1ULL);
 
-	/* A long one is found at once, vaguely; what it is corrected by is no other fault. */
+	/* A long stop is found at once, with a large error; its correction is no new fault. */
 	sim.now += 20 * MS;
 	sim.lost += 20 * MS;
 	sim.smi = 1;
@@ -403,7 +403,7 @@ static void held_up_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
 }
 
-/* A bus that is slow permanently holds nothing up: short stops are found as before. */
+/* A permanently slow bus does not count as a delay: short stops are found as before. */
 static void slower_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -431,7 +431,7 @@ static u64 truth(void)
 	       sim.ref_hz;
 }
 
-/* Compare each 100 ms for so long. Return: how often the rate was said to have moved. */
+/* Compare every 100 ms for that time. Return: how often the rate was reported to have moved. */
 static unsigned int fit_for(struct kunit *test, struct apic_clock_fit *fit, unsigned int seconds)
 {
 	unsigned int i, moved = 0;
@@ -482,7 +482,7 @@ static void rate_test(struct kunit *test)
 
 /*
  * Compare every @ms for @seconds, as resync.c does: follow, break, fit, bend.
- * Return: how often the rate was said to have moved.
+ * Return: how often the rate was reported to have moved.
  */
 static unsigned int compare_for(struct kunit *test, struct apic_clock_fit *fit,
 				struct apic_clock_follow *follow, bool may_stop, unsigned int ms,
@@ -521,7 +521,7 @@ static void expect_truth(struct kunit *test, const struct apic_clock_fit *fit,
 	KUNIT_EXPECT_GE(test, fit->rate.high, truth());
 }
 
-/* A rate that changes is reported once; crystals that warm up are not. */
+/* A change of the rate is reported once; the drift of crystals that warm up is not. */
 static void guard_test(struct kunit *test)
 {
 	/* The kernel's watchdog sees 400 ppm and more. */
@@ -546,7 +546,7 @@ static void guard_test(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, fit.moved, (unsigned int)ARRAY_SIZE(changes));
 
-	/* A sleep makes it begin anew; the TSC is no better for that. */
+	/* After a sleep the fit begins anew, but the TSC is no better than before. */
 	apic_clock_fit_init(&fit, nominal());
 	KUNIT_EXPECT_FALSE(test, fit.fitted);
 	KUNIT_EXPECT_EQ(test, fit.moved, (unsigned int)ARRAY_SIZE(changes));
@@ -554,7 +554,7 @@ static void guard_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, follow.ahead, 0ULL);
 }
 
-/* A stop is none of the rate, nor is a TSC that was set, by a little or by much. */
+/* A stop, or setting the TSC by a little or by much, is no change of the rate. */
 static void stopped_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -569,7 +569,7 @@ static void stopped_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, abs((s64)(follow.lost - sim.lost)), (s64)MS / 100);
 	expect_truth(test, &fit, &follow);
 
-	/* One that never stops. */
+	/* A TSC that never stops. */
 	map_test_init(test);
 	follow = (struct apic_clock_follow) {};
 	apic_clock_fit_init(&fit, nominal());
@@ -584,7 +584,7 @@ static void stopped_test(struct kunit *test)
 	expect_truth(test, &fit, &follow);
 }
 
-/* How far common time is ahead of what the reference makes of it at the TSC's true rate. */
+/* Common time minus the time of the reference, at the TSC's true rate. */
 static s64 common_off(void)
 {
 	u64 now = ref();
@@ -593,8 +593,8 @@ static s64 common_off(void)
 }
 
 /*
- * What one reading contradicts is no rate yet: common time does not follow it. One that
- * stays is, also where it takes many readings to see that.
+ * Common time does not follow a rate that a single reading suggests. It follows a rate that lasts,
+ * even if it takes many readings to recognise it.
  */
 static void doubted_test(struct kunit *test)
 {
@@ -629,7 +629,7 @@ static void doubted_test(struct kunit *test)
 	}
 }
 
-/* A stop makes an end of a doubt, too: nothing is known of a new window. */
+/* A stop also ends a doubt: a new window begins, of which nothing is known. */
 static void break_test(struct kunit *test)
 {
 	struct apic_clock_follow follow = {};
@@ -667,7 +667,7 @@ static void extend_test(struct kunit *test)
 	}
 }
 
-/* Of a CPU whose clock is behind: a few ticks before, not rounds of the counter. */
+/* On a CPU whose clock is behind, the estimate is a few ticks less, not rounds of the counter. */
 static void expect_test(struct kunit *test)
 {
 	const u64 ref = 123456789012ULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How early a packet is seen to. */
+/* The lead: how early the work on a packet begins. */
 #include <kunit/test.h>
 
 #include "../../module/shaper/lead.h"
@@ -28,7 +28,7 @@ static void lead_grows_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lead.cycles, (u32)LONGEST);
 }
 
-/* The first window suffices for what is usual; what was rare stays for long. */
+/* The first window is enough for usual preparations; a rare one is remembered for long. */
 static void lead_shrinks_by_windows(struct kunit *test)
 {
 	struct shaper_lead lead;
@@ -41,7 +41,7 @@ static void lead_shrinks_by_windows(struct kunit *test)
 	KUNIT_EXPECT_GE(test, lead.cycles, 300U);
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 
-	/* Up to the longest window, and the one that is the first without it. */
+	/* Up to the longest window, and the first window without the rare preparation. */
 	learn(&lead, 100 * WINDOW, 300, SHAPER_LEAD_KERNEL);
 	learn(&lead, 1, 2000, SHAPER_LEAD_KERNEL);
 	while (lead.cycles >= 2000 && n++ < 10 * WINDOW)
@@ -51,7 +51,7 @@ static void lead_shrinks_by_windows(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 }
 
-/* What the CPU was at says what the next packet needs. */
+/* The state of the CPU predicts what the next packet needs. */
 static void lead_by_what_was_found(struct kunit *test)
 {
 	struct shaper_lead lead;
@@ -59,13 +59,13 @@ static void lead_by_what_was_found(struct kunit *test)
 	shaper_lead_init(&lead, GUESS, 0, LONGEST, WINDOW);
 	learn(&lead, SHAPER_LEAD_WINDOW, 2000, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_LT(test, lead.cycles, 2300U);
-	/* Nothing is known of this one: what is known of others will do, and not the guess. */
+	/* Nothing is known of this class: the other classes stand in for it, not the guess. */
 	learn(&lead, 1, 2000, SHAPER_LEAD_USER);
 	KUNIT_EXPECT_GE(test, lead.cycles, 2000U);
 	KUNIT_EXPECT_LT(test, lead.cycles, 2300U);
 	learn(&lead, SHAPER_LEAD_WINDOW, 500, SHAPER_LEAD_USER);
 	KUNIT_EXPECT_LT(test, lead.cycles, 600U);
-	/* Learnt of the class that it was armed for, which is not what is found. */
+	/* The preparation counts for the class that was armed for, not for the state found. */
 	learn(&lead, 1, 700, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_GE(test, lead.cycles, 2000U);
 	learn(&lead, 1, 500, SHAPER_LEAD_USER);
@@ -86,7 +86,7 @@ static void lead_forgets_what_is_no_lead(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 }
 
-/* What is rare is waited for all the same, but not where a program wants the CPU. */
+/* The lead covers rare delays as well, but not where a program wants the CPU. */
 static void lead_is_not_less(struct kunit *test)
 {
 	struct shaper_lead lead;
@@ -103,7 +103,7 @@ static void lead_is_not_less(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
 }
 
-/* For most packets a little more than the mean will do, which what is rare hardly moves. */
+/* For most packets a little more than the mean is enough; rare delays hardly move the mean. */
 static void lead_usual(struct kunit *test)
 {
 	struct shaper_lead lead;
@@ -119,7 +119,7 @@ static void lead_usual(struct kunit *test)
 		KUNIT_EXPECT_LE(test, lead.usual, 900U);
 		KUNIT_EXPECT_GE(test, lead.cycles, 5000U);
 	}
-	/* Never more than the whole lead, and from nothing it grows again. */
+	/* It is never more than the whole lead, and it grows again from nothing. */
 	learn(&lead, 4 * WINDOW, 0, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_LE(test, lead.usual, lead.cycles);
 	learn(&lead, 1000, 600, SHAPER_LEAD_KERNEL);
