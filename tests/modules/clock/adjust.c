@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Skew whose truth is known: TSC_ADJUST is written to.
+ * Skew of a known size, by writing to TSC_ADJUST.
  */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -29,7 +29,7 @@ static void write_here(void *value)
 	apic_timer_native_wrmsrq(MSR_IA32_TSC_ADJUST, *(u64 *)value);
 }
 
-/* Set a CPU's TSC ahead of where it was when this module was loaded. */
+/* Set a CPU's TSC ahead, relative to its state when this module was loaded. */
 int clock_test_adjust(unsigned int cpu, s64 cycles)
 {
 	u64 value;
@@ -40,7 +40,7 @@ int clock_test_adjust(unsigned int cpu, s64 cycles)
 	return smp_call_function_single(cpu, write_here, &value, true);
 }
 
-/* Set this CPU's TSC ahead by so much. Interrupts off. */
+/* Set this CPU's TSC ahead by that many cycles. Interrupts off. */
 void clock_test_adjust_by(void *cycles)
 {
 	u64 value = 0;
@@ -58,7 +58,7 @@ void clock_test_adjust_init(void)
 		smp_call_function_single(cpu, read_here, &base[cpu], true);
 }
 
-/* By how much each is ahead of then, whoever has written to it. */
+/* Show how far each TSC was set ahead since then, by any writer. */
 void clock_test_adjust_show(struct seq_file *file)
 {
 	unsigned int cpu;

@@ -6,7 +6,7 @@
 
 struct seq_file;
 
-/* Where a CPU can be held up, see hold.c. */
+/* Places where a CPU can be held up, see hold.c. */
 enum clock_test_hold {
 	CLOCK_TEST_HOLD_CALL,		/* the skew is measured */
 	CLOCK_TEST_HOLD_LIST,		/* a timer enters the list */

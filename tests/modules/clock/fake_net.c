@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_fake_net: two network cards with a cable between them, fake0 and fake1. Each stamps
- * PTP's event messages by a clock of apic_fake_phc, in steps of some ns, as it sends and
- * as it receives them. A packet is with the other one at once; its stamp there says that
- * it took @cable.
+ * apic_fake_net: two network cards with a cable between them, fake0 and fake1. Each card stamps
+ * PTP's event messages by a clock of apic_fake_phc, in steps of some ns, when it sends and when it
+ * receives them. A packet reaches the other card at once, but its stamp there is later by @cable.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -31,8 +30,8 @@ MODULE_PARM_DESC(step_ns, "ns in which stamps count, a power of two");
 
 /**
  * struct card - private part of a network device
- * @n:		which, and which clock
- * @config:	what is stamped
+ * @n:		number of the card and of its clock
+ * @config:	which packets are stamped
  */
 struct card {
 	unsigned int n;
@@ -47,8 +46,8 @@ static ktime_t stamp(const struct card *card, u64 tsc)
 }
 
 /*
- * PTP's event messages are those whose sender wants to know when they left. There is no
- * queue: they come here from ptp4l, so never in an interrupt.
+ * PTP's event messages are the packets whose sender wants to know when they left. There is no
+ * queue: ptp4l calls this directly, so never in an interrupt.
  */
 static netdev_tx_t card_xmit(struct sk_buff *skb, struct net_device *dev)
 {
@@ -128,7 +127,7 @@ static void card_setup(struct net_device *dev)
 	dev->priv_flags |= IFF_NO_QUEUE;
 }
 
-/* A packet goes to the other card as long as there is one of them. */
+/* Packets pass to the other card while both exist. */
 static void remove_all(unsigned int registered)
 {
 	unsigned int n;

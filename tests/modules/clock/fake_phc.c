@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_fake_phc: PTP hardware clocks whose truth is known. Each is a straight function of
- * the TSC until it is steered or set, read over a bus that takes up to @jitter cycles each
- * way.
+ * apic_fake_phc: PTP hardware clocks whose true values are known. Each is a linear function of the
+ * TSC until it is steered or set, and is read over a bus that takes up to @jitter cycles each way.
  *
  * Driven through /sys/kernel/debug/apic_fake_phc/:
  *
- *	command	"steer N PPB": as its user does it, through the clock's operations
- *		"drift N PPB": by itself, so that nobody says so
+ *	command	"steer N PPB": as a user of the clock would, through its operations
+ *		"drift N PPB": a drift of the clock itself, which is not announced
  *		"set N NS": forward by NS, or back
  *		"remove N": unregister the clock
  *	clocks	for each "clock N index I ref NS tsc TSC mult M": from TSC on it reads
@@ -61,18 +60,18 @@ MODULE_PARM_DESC(offset_ns, "how much each is ahead of CLOCK_TAI when this is lo
  * struct fake - a clock
  * @info:	for the PTP core
  * @ptp:	the clock; NULL once it is removed
- * @lock:	for the rest
- * @ref:	what it read, ns
- * @tsc:	TSC then
+ * @lock:	protects the members below
+ * @ref:	an earlier value of the clock, ns
+ * @tsc:	TSC at that value
  * @mult:	ns per cycle times 2^40
- * @own:	how much faster it is by itself, 10^-9
- * @steered:	how much it is steered by, 10^-9
- * @rnd:	how long reads take
+ * @own:	drift of the clock itself, 10^-9
+ * @steered:	change of the rate by steering, 10^-9
+ * @rnd:	random durations of reads
  */
 struct fake {
 	struct ptp_clock_info info;
 	struct ptp_clock *ptp;
-	spinlock_t lock;	/* as long as a read takes */
+	spinlock_t lock;	/* held for the duration of a read */
 	s64 ref;
 	u64 tsc;
 	u64 mult;
@@ -92,12 +91,12 @@ static s64 reads(const struct fake *fake, u64 tsc)
 
 /**
  * fake_phc_reads() - read a clock without a bus
- * @n:		which
- * @tsc:	TSC, not before its function has changed last
+ * @n:		number of the clock
+ * @tsc:	TSC, not before the last change of the clock's function
  *
  * Not in an interrupt.
  *
- * Return: what it reads then, ns.
+ * Return: value of the clock at @tsc, ns.
  */
 s64 fake_phc_reads(unsigned int n, u64 tsc)
 {
@@ -112,10 +111,10 @@ s64 fake_phc_reads(unsigned int n, u64 tsc)
 EXPORT_SYMBOL_GPL(fake_phc_reads);
 
 /**
- * fake_phc_index() - number of a clock's /dev/ptp
- * @n:	which
+ * fake_phc_index() - get the number of a clock's /dev/ptp
+ * @n:	number of the clock
  *
- * Return: it; -1 once the clock is removed.
+ * Return: the number; -1 once the clock is removed.
  */
 int fake_phc_index(unsigned int n)
 {
@@ -123,7 +122,7 @@ int fake_phc_index(unsigned int n)
 }
 EXPORT_SYMBOL_GPL(fake_phc_index);
 
-/* From now on it is another function. */
+/* Change the clock's function from now on. */
 static void change(struct fake *fake, s64 own, s64 steered, s64 step)
 {
 	u64 now, second = apic_timer_us_to_tsc(USEC_PER_SEC);
@@ -194,7 +193,7 @@ static int fake_enable(struct ptp_clock_info *info, struct ptp_clock_request *re
 	return -EOPNOTSUPP;
 }
 
-/* What clock_adjtime() does with the file's descriptor. */
+/* Do what clock_adjtime() does with the file descriptor. */
 static int steer(struct fake *fake, s64 by)
 {
 	struct __kernel_timex timex = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far apart the handlers of a group start.
+ * Measure how far apart the handlers of a group start.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,22 +19,22 @@
 #include "clock_test.h"
 
 #define SHOTS	1000
-/* Expiries before those that count: the CPUs learn how early to arm. */
+/* Number of expiries before those that count: the CPUs learn their leads. */
 #define WARM_UP	64
 #define AHEAD_US	3000
 #define CANCELS		40
 
 /**
- * struct result - a run of expiries
- * @shots:	how many were armed
- * @complete:	those of which all handlers were called
- * @none:	those of which none was
- * @split:	those of which some were: never, with APIC_CLOCK_GROUP_ALL
+ * struct result - result of a run of expiries
+ * @shots:	number of expiries armed
+ * @complete:	expiries of which all handlers were called
+ * @none:	expiries of which no handler was called
+ * @split:	expiries of which some handlers were called: never, with APIC_CLOCK_GROUP_ALL
  * @early:	handlers that started before the moment
- * @outside:	receipts that did not come in an interrupt, cancelled ones too
- * @latest:	largest start less the moment, TSC cycles
- * @apart:	of @complete: last start less first, in order
- * @error:	bound that the last receipt gave
+ * @outside:	receipts outside of an interrupt, including those of cancelled groups
+ * @latest:	largest start minus moment, TSC cycles
+ * @apart:	for @complete: last start minus first start, sorted
+ * @error:	error bound in the last receipt
  */
 static struct result {
 	unsigned int shots, complete, none, split, early, outside;
@@ -83,7 +83,7 @@ static void account(unsigned int cpus)
 		result.split++;
 }
 
-/* Whenever a group is cancelled, it gives one receipt, and may be armed anew. */
+/* A cancelled group gives one receipt, and may be armed anew, no matter when it is cancelled. */
 static int cancelled(struct apic_clock_group *group, unsigned int n)
 {
 	const u64 moments[] = {
@@ -116,7 +116,7 @@ static int cancelled(struct apic_clock_group *group, unsigned int n)
 	return -EIO;
 }
 
-/* Let the first CPUs of the machine start together, again and again. */
+/* Let handlers on the first CPUs of the machine start together, again and again. */
 int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots)
 {
 	struct apic_clock_group *group;
@@ -159,8 +159,8 @@ int clock_test_group(unsigned int cpus, unsigned int flags, unsigned int shots)
 /**
  * struct later - a group that expires while its script does something else
  * @group:	the group
- * @receipt:	what became of it
- * @over:	there is a receipt
+ * @receipt:	the group's receipt
+ * @over:	@receipt is valid
  */
 static struct later {
 	struct apic_clock_group *group;
@@ -211,7 +211,7 @@ int clock_test_group_cancel(unsigned int n)
 	return 0;
 }
 
-/* A group of which only the data is this module's; it is not to expire. */
+/* A group of which only the data belongs to this module; it must not expire. */
 int clock_test_group_foreign(unsigned int ms)
 {
 	struct apic_clock_group *group;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A CPU is held up where apic_clock calls one of its functions, as by an SMI or by its host,
- * with interrupts off, so that others have the time to do what is rarely done just then.
+ * Hold up a CPU with interrupts off, as an SMI or its host would, where apic_clock calls one of
+ * its functions. Other CPUs then have time for actions that are rare at that point.
  */
 #include <linux/apic_clock.h>
 #include <linux/atomic.h>
@@ -36,7 +36,7 @@ static int entered(struct kprobe *unused, struct pt_regs *regs)
 	return 0;
 }
 
-/* Hold up who calls it next, once, for @ms. */
+/* Hold up the next caller, once, for @ms. */
 int clock_test_hold(unsigned int symbol, unsigned int ms)
 {
 	int ret;
@@ -59,7 +59,7 @@ int clock_test_hold(unsigned int symbol, unsigned int ms)
 	return 0;
 }
 
-/* Return: TSC cycles that one was. */
+/* Return: TSC cycles for which the caller was held up. */
 u64 clock_test_hold_end(void)
 {
 	if (probe.symbol_name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a network device is asked to stamp packets.
+ * Compatibility: operations by which a network device is asked to stamp packets.
  *
  * ndo_hwtstamp_get() and _set(): from 6.6; before, by ndo_eth_ioctl().
  *
@@ -21,10 +21,10 @@
 #endif
 
 /*
- * DEFINE_HWTSTAMP() - define what HWTSTAMP_OPS() names
+ * DEFINE_HWTSTAMP() - define the functions that HWTSTAMP_OPS() names
  *
- * NAME_hwtstamp_get() and NAME_hwtstamp_set() are defined before. Where the kernel has no
- * struct netlink_ext_ack to give, it is NULL.
+ * NAME_hwtstamp_get() and NAME_hwtstamp_set() must be defined before. If the kernel passes no
+ * struct netlink_ext_ack, it is NULL.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define kernel_hwtstamp_config hwtstamp_config

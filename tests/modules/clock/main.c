@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_clock_test: timers of clocks that a script arms, while it steers and sets
- * the clocks.
+ * apic_clock_test: timers of clocks, armed by a script while it steers and sets the clocks.
  *
  * Driven through /sys/kernel/debug/apic_clock_test/:
  *
  *	command	"arm SLOT CLOCK MS CPU": arm for MS from now on; CPU -1 is this one
- *		"every SLOT CLOCK MS CPU": so, and again by its handler
+ *		"every SLOT CLOCK MS CPU": the same, and its handler arms it again
  *		"mod SLOT CLOCK MS CPU": change the moment
  *		"del SLOT", "del_sync SLOT"
  *		"crowd": arm a hundred more for an hour from now on
- *		"refuse": what bad input gets
- *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES against where it
- *		was when this module was loaded, by TSC_ADJUST
+ *		"refuse": record the errors that bad input gets
+ *		"adjust CPU 0 CYCLES": set a CPU's TSC ahead by CYCLES, relative to its
+ *		state when this module was loaded, by TSC_ADJUST
  *		"single CPU 0 SHOTS": timers on a CPU for moments of the reference
  *		CPU's TSC, see single.c
  *		"group CPUS FLAGS SHOTS": handlers on several CPUs, see group.c
@@ -21,14 +20,14 @@
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
  *		"hold WHERE MS": hold up a CPU as it arms a timer, see hold.c
  *		"patience MS": hold up a CPU that is measured, see patience.c
- *		"pending CPU TIMES": ask whether a timer is that is armed anew, see pending.c
+ *		"pending CPU TIMES": check whether a re-armed timer is pending, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
- *		"ring COUNT": the distances of three CPUs do not fit together, see ring.c
- *		"move N CYCLES": the TSC of CPU N moves right after it was measured, likewise
- *		"steps CPUS": a CPU waits while others do something, see steps.c
+ *		"ring COUNT": the differences of three CPUs do not fit together, see ring.c
+ *		"move N CYCLES": the TSC of CPU N moves right after it was measured, see ring.c
+ *		"steps CPUS": a CPU waits while other CPUs do something, see steps.c
  *		"stretch SITE N": time passes while a clock is read, see stretch.c
- *		"bracket SITE TIMES": convert moments meanwhile
- *		"trust": register a notifier of the verdict, and what bad use of it gets
+ *		"bracket SITE TIMES": convert moments during such delays
+ *		"trust": register a notifier of the verdict, and record errors of bad use
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *		"phc_VERB SLOT CLOCK VALUE": timers of PTP clocks, see phc.c
  *	result	a line for each slot
@@ -59,20 +58,20 @@ module_param(refuse_loads, bool, 0600);
 MODULE_PARM_DESC(refuse_loads, "let no module be loaded");
 
 #define SLOTS	8
-/* Those from here on are not early, whatever a conversion may be off by. */
+/* Timers of the slots from here on do not start early, regardless of a conversion's error. */
 #define AFTER	5
 
 /**
- * struct slot - a timer and what became of it
+ * struct slot - a timer and its results
  * @timer:	the timer
- * @every:	ns from one moment to the next, 0 if there is one
- * @runs:	how often its handler ran
- * @off:	start less where the clock read the moment, TSC cycles, of the last
- * @most:	largest @off, either way
- * @reading:	what the clock read at the start, less the moment, ns
- * @least:	the least of these
- * @cpu:	where it ran
- * @ret:	what the last command returned
+ * @every:	ns from one moment to the next, 0: there is only one moment
+ * @runs:	number of times that its handler ran
+ * @off:	last start minus the TSC at which the clock read the moment, TSC cycles
+ * @most:	@off with the largest absolute value
+ * @reading:	value of the clock at the start minus the moment, ns
+ * @least:	minimum of that, by the kernel's own reading
+ * @cpu:	CPU on which the handler ran
+ * @ret:	return value of the last command
  */
 static struct slot {
 	struct apic_clock_timer timer;
@@ -91,7 +90,7 @@ static struct dentry *directory;
 static DEFINE_MUTEX(lock);		/* one command at a time */
 static int refusals[18];
 
-/* What the kernel itself says that the clock reads. */
+/* The kernel's own reading of the clock. */
 static s64 reading(clockid_t clock)
 {
 	switch (clock) {
@@ -296,7 +295,7 @@ static int result_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
-/* As one that runs out of memory, or that finds the BTF of another kernel. */
+/* Fail like a module that runs out of memory, or that finds the BTF of another kernel. */
 static int notified(struct notifier_block *block, unsigned long state, void *module)
 {
 	return state == MODULE_STATE_COMING && refuse_loads ? NOTIFY_BAD : NOTIFY_OK;

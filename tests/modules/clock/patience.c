@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long does a CPU wait with interrupts off, when the skew is measured and the other
- * CPU does not go on? That one is held up before the first message of a go.
+ * How long does a CPU wait with interrupts off if the other CPU stalls while the skew is measured?
+ * The other CPU is held up before the first message of a burst.
  */
 #include <linux/apic_clock.h>
 #include <linux/kprobes.h>
@@ -11,8 +11,8 @@
 #include "clock_test.h"
 
 static struct patience_result {
-	u64 held;	/* TSC cycles that the CPU that calls was held up */
-	u64 longest;	/* TSC cycles that the one that answers took for a go, at most */
+	u64 held;	/* TSC cycles for which the calling CPU was held up */
+	u64 longest;	/* maximum TSC cycles that the answering CPU took for a burst */
 	int ret;
 } result;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is a timer pending that is looked at once more, and armed anew, about when it expires on
- * another CPU? The CPU that looks has its interrupts off until then. The other one asks all
- * the time, and in the handler.
+ * Is a timer pending while one CPU checks it once more, and arms it anew, at about the time when
+ * it expires on another CPU? The checking CPU has interrupts off until then. The other CPU asks
+ * all the time, and in the handler.
  */
 #include <linux/apic_clock.h>
 #include <linux/compiler.h>
@@ -20,9 +20,9 @@
 #include "clock_test.h"
 
 #define TIMES		20000
-/* Near enough for the CPU's timer, and far enough for a check. */
+/* Near enough to be armed as the CPU's timer, and far enough for a check. */
 #define AHEAD_NS	(400 * NSEC_PER_USEC)
-/* From so long before the expiry to as long after it. */
+/* Half of the interval around the expiry. */
 #define AROUND_NS	(10 * NSEC_PER_USEC)
 #define STEPS		200
 
@@ -32,11 +32,11 @@ static bool armed, expired;
 static int target;
 
 /**
- * struct pending_result - what came of it
- * @times:	how often it was armed
- * @runs:	how often it has expired
- * @own:	those in whose handler it was said to be pending
- * @gone:	how often it was said not to be, before
+ * struct pending_result - result of a run
+ * @times:	number of times that the timer was armed
+ * @runs:	number of times that it expired
+ * @own:	expiries in whose handler it was reported pending
+ * @gone:	number of times that it was reported not pending before
  */
 static struct pending_result {
 	unsigned int times, runs, own, gone;
@@ -65,7 +65,7 @@ static void arm(struct work_struct *unused)
 	local_irq_restore(flags);
 }
 
-/* Arm it on @cpu for this one, so often. */
+/* Have @cpu arm the timer for this CPU, @times times. */
 int clock_test_pending(int cpu, unsigned int times)
 {
 	unsigned long end;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of PTP hardware clocks: the moments that a script arms for, and where it was that
- * the handlers started.
+ * Timers of PTP hardware clocks: the moments that a script arms them for, and the starts of their
+ * handlers.
  */
 #include <linux/apic_clock.h>
 #include <linux/errno.h>
@@ -17,12 +17,12 @@
 #define SLOTS	8
 
 /**
- * struct slot - a timer and what became of it
+ * struct slot - a timer and its results
  * @timer:	the timer
- * @runs:	how often its handler ran
- * @start:	TSC at the start of the last
- * @lost:	what its owner was notified of
- * @ret:	what the last command returned
+ * @runs:	number of times that its handler ran
+ * @start:	TSC at the last start
+ * @lost:	error that the timer's owner was notified of
+ * @ret:	return value of the last command
  */
 static struct slot {
 	struct apic_clock_timer timer;
@@ -32,7 +32,7 @@ static struct slot {
 	int ret;
 } slots[SLOTS];
 
-/* Numbers of the clocks, or errors; and what was predicted of each last. */
+/* Numbers of the clocks, or errors; and the last prediction for each. */
 static clockid_t numbers[CLOCKS];
 
 static struct prediction {
@@ -58,7 +58,7 @@ static void lost(struct apic_clock_timer *timer, int ret)
 	slot->lost = ret;
 }
 
-/* What is refused, and by whom. */
+/* Bad input, and the functions that refuse it. */
 static void refuse(clockid_t number)
 {
 	struct apic_clock_timer *timer = &slots[SLOTS - 1].timer;
@@ -71,7 +71,7 @@ static void refuse(clockid_t number)
 	others[i++] = apic_clock_phc_detach(CLOCK_TAI);
 	others[i++] = apic_clock_phc_detach(number + 1);
 	others[i++] = add_apic_timer_at(timer, number + 1, 0);
-	/* The core knows the kernel's clocks only. */
+	/* The core knows only the kernel's clocks. */
 	others[i++] = apic_timer_clock_now(number, &earliest, &latest);
 	others[i++] = apic_timer_clock_to_tsc(number, 0, &error) == U64_MAX && error == U64_MAX;
 }
@@ -87,7 +87,7 @@ static int arm(unsigned int n, int clock, long long ms)
 	return 0;
 }
 
-/* Of all clocks and CLOCK_TAI, a ms apart so that no handler is in another's way. */
+/* Arm timers of all clocks and CLOCK_TAI, 1 ms apart, so that no handler delays another. */
 static void arm_all(long long ms)
 {
 	ktime_t when = apic_clock_from_tsc(numbers[0], apic_timer_now()) + ms * NSEC_PER_MSEC;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timer that is deleted while its handler, on another CPU, arms it again, each time
- * for another clock. The handler takes a third of the time.
+ * Delete a timer while its handler, on another CPU, arms it again, each time for another clock.
+ * The handler runs a third of the time.
  */
 #include <linux/apic_clock.h>
 #include <linux/compiler.h>
@@ -24,11 +24,11 @@ static struct apic_clock_timer timer;
 static bool stopped;
 
 /**
- * struct rearm_result - what came of it
- * @times:	how often it was deleted
- * @pending:	those after which something of it was pending
- * @ran:	those after which its handler ran
- * @runs:	how often the handler ran
+ * struct rearm_result - result of a run
+ * @times:	number of times that the timer was deleted
+ * @pending:	deletions after which a part of it was pending
+ * @ran:	deletions after which its handler ran
+ * @runs:	number of times that the handler ran
  */
 static struct rearm_result {
 	unsigned int times, pending, ran, runs;
@@ -56,7 +56,7 @@ static bool is_left(void)
 	       hrtimer_active(&timer.approach) || hrtimer_active(&timer.check);
 }
 
-/* Arm it on a CPU and delete it, that number of times. */
+/* Arm the timer on a CPU and delete it, that number of times. */
 int clock_test_rearm(int cpu, unsigned int times)
 {
 	unsigned int i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Three TSCs whose distances do not fit together: one has moved after it was measured, and
- * before its neighbour was measured against it. Where the emulator's TSCs are one, it is
- * what was measured of the first that is moved.
+ * Three TSCs whose differences do not fit together: one TSC has moved after it was measured, and
+ * before its neighbour was measured against it. Where the emulator has a single TSC for all CPUs,
+ * the measured value of the first CPU is changed instead.
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
@@ -12,7 +12,7 @@
 #include "bounds.h"
 #include "clock_test.h"
 
-/* Cycles, more than any round trip that counts takes. */
+/* Cycles, more than the longest round trip that counts. */
 #define MOVED	1000000000
 
 static unsigned int left, rings;
@@ -37,7 +37,7 @@ static struct kprobe probe = {
 
 static bool probing;
 
-/* The next @count rings do not close. */
+/* Prevent the next @count rings from closing. */
 int clock_test_ring(unsigned int count)
 {
 	int ret = 0;
@@ -54,7 +54,7 @@ static unsigned int moved;	/* the CPU */
 static unsigned int measured;
 static call_single_data_t move = CSD_INIT(clock_test_adjust_by, &by);
 
-/* CPU N is the Nth that is measured. What moves it comes before the next measurement of it. */
+/* CPU N is measured as the Nth. It moves before its next measurement. */
 static int snapped(struct kprobe *unused, struct pt_regs *regs)
 {
 	if (++measured == moved)
@@ -69,7 +69,7 @@ static struct kprobe snap_probe = {
 
 static bool snapping;
 
-/* By TSC_ADJUST, the next time that all are measured */
+/* Move it by TSC_ADJUST, the next time that all CPUs are measured. */
 int clock_test_ring_move(unsigned int cpu, int cycles)
 {
 	int ret = 0;

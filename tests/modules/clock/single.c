@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A timer on a CPU, for a moment of the reference CPU's TSC that was converted.
+ * A timer on a CPU, for a converted moment of the reference CPU's TSC.
  *
- * What its handler starts at is a value of its own CPU's TSC. The script knows how far
- * that is ahead, as it has set it, and takes it off.
+ * The start of its handler is a value of its own CPU's TSC. The script has set that TSC ahead, so
+ * it knows the difference and subtracts it.
  */
 #include <linux/apic_clock.h>
 #include <linux/completion.h>
@@ -18,7 +18,7 @@
 #include "clock_test.h"
 
 #define SHOTS		300
-/* Before those that count: the CPU learns how early to arm. */
+/* Number of expiries before those that count: the CPU learns its lead. */
 #define WARM_UP		64
 #define AHEAD_US	3000
 #define CONVERSIONS	1000
@@ -28,11 +28,11 @@ static u64 started;
 static DECLARE_COMPLETION(over);
 
 /**
- * struct single_result - what came of it
- * @shots:	how many
- * @error:	by how much a moment may have been off, as the module said
- * @apart:	start by the CPU's TSC less the moment by the reference CPU's, in order
- * @cost:	least cycles of a conversion, and of reading the TSC twice
+ * struct single_result - result of a run
+ * @shots:	number of expiries
+ * @error:	maximum error of a moment, as reported by the module
+ * @apart:	start by the CPU's TSC minus the moment by the reference CPU's TSC, sorted
+ * @cost:	minimum cycles of a conversion, and of reading the TSC twice
  */
 static struct single_result {
 	unsigned int shots;
@@ -64,7 +64,7 @@ static u64 reference_now(void)
 	return now;
 }
 
-/* What a conversion takes, less what reading the TSC does. */
+/* Measure the cost of a conversion, without that of reading the TSC. */
 static u64 cost(int cpu)
 {
 	u64 least = U64_MAX, none = U64_MAX, before, error;

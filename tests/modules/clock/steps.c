@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How late a CPU is that does nothing but wait for a value of its TSC, in the loop that the
- * core waits in, while the other CPUs wait as well, and while they execute something else.
+ * Measure how late a CPU is that only waits for a value of its TSC, in the core's spin loop, while
+ * the other CPUs wait as well, and while they execute something else.
  *
- * An emulator executes a stretch of each CPU's code in turn, up to a jump, and has all TSCs
- * go on by what that came to on average. So how often a CPU looks depends on the others.
+ * An emulator executes a stretch of each CPU's code in turn, up to a jump, and then advances all
+ * TSCs by the average length. How often a CPU reads its TSC therefore depends on the other CPUs.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
@@ -23,21 +23,21 @@
 
 #define SHOTS		300
 #define AHEAD		1000
-/* Targets are as far apart, so that they meet the looks anywhere between two of them. */
+/* Distance of the targets, chosen so that they fall anywhere between two reads of the TSC. */
 #define PHASES		64
-/* By that much the others wait longer, in the same loop: less than they do with PAUSE. */
+/* Time that the other CPUs wait longer, in the same loop: less than they wait with PAUSE. */
 #define LONGER		300
 
 /**
  * struct shot - one wait
- * @ready:	CPUs that have come
- * @cpus:	CPUs that take part, of which the first is the one that counts
- * @first:	that
- * @wait:	the others wait as well, and longer
- * @ahead:	how far its target is ahead
- * @target:	0 until the first has chosen it
- * @over:	it has waited
- * @late:	by how much it was late
+ * @ready:	number of CPUs that have arrived
+ * @cpus:	number of CPUs that take part; only the first CPU's error counts
+ * @first:	the first CPU
+ * @wait:	the other CPUs wait as well, and longer
+ * @ahead:	time from now to the target
+ * @target:	the target; 0 until the first CPU has chosen it
+ * @over:	the first CPU has waited
+ * @late:	error of the first CPU
  */
 struct shot {
 	atomic_t ready;
@@ -50,7 +50,7 @@ struct shot {
 	u64 late;
 };
 
-/* By what the others do: in order. */
+/* Sorted errors, by what the other CPUs do. */
 static u64 late[2][SHOTS];
 static unsigned int shots;
 
@@ -90,7 +90,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* On the first CPUs of the machine, which have one TSC. */
+/* Run on the first CPUs of the machine, which share one TSC. */
 int clock_test_steps(unsigned int cpus)
 {
 	unsigned int i, wait, cpu;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A TSC that stops in idle, as that of machines without NONSTOP_TSC: it is set back
- * when an idle state ends to where it was when the state began. What apic_clock makes
- * of that is compared with the truth. For Bochs, whose TSC can be written to.
+ * Imitate a TSC that stops in idle, like that of machines without NONSTOP_TSC: when an idle state
+ * ends, set the TSC back to its value at the beginning of the state. Compare apic_clock's result
+ * with the truth. For Bochs, whose TSC can be written to.
  */
 #include <linux/apic_clock.h>
 #include <linux/cpuidle.h>
@@ -23,14 +23,14 @@
 
 #define NAPS	1200
 
-/* Before apic_clock's probe, which is to find the TSC as the machine leaves it. */
+/* Run before apic_clock's probe, which must find the TSC as such a machine would leave it. */
 #define FIRST	(TRACEPOINT_DEFAULT_PRIO + 1)
 
 /**
- * struct truth - what was done to the TSC
- * @since:	TSC when the idle state began, 0 in none
- * @stops:	how often it was set back
- * @lost:	by how much in all, without what setting it back takes
+ * struct truth - changes made to the TSC
+ * @since:	TSC when the idle state began; 0: not in an idle state
+ * @stops:	number of times that the TSC was set back
+ * @lost:	cycles that it was set back by in total, without the cost of setting it back
  */
 static struct truth {
 	u64 since;
@@ -39,15 +39,15 @@ static struct truth {
 } truth;
 
 /**
- * struct stop_result - what came of it
- * @stops:	how often the TSC stopped
- * @found:	how often apic_clock found it to have
- * @lost:	cycles
- * @each:	cycles, times 1000, by which more was found each time: what setting the
- *		TSC back takes
+ * struct stop_result - result of a run
+ * @stops:	number of stops of the TSC
+ * @found:	number of stops that apic_clock found
+ * @lost:	cycles lost
+ * @each:	additional cycles, times 1000, that were found for each stop: the cost of setting
+ *		the TSC back
  * @off:	largest difference to that, at any time
- * @back:	how often common time went back
- * @ahead:	how often the TSC was found ahead
+ * @back:	number of times that common time went back
+ * @ahead:	number of times that the TSC was found ahead
  */
 static struct stop_result {
 	u64 stops, found, lost;
@@ -55,7 +55,7 @@ static struct stop_result {
 	u64 back, ahead;
 } result;
 
-static s64 more[NAPS];		/* found so far, less what was lost */
+static s64 more[NAPS];		/* cycles found so far, minus those lost */
 static u64 stops[NAPS];
 
 static void idle(void *unused, unsigned int state, unsigned int cpu)
@@ -75,7 +75,7 @@ static void idle(void *unused, unsigned int state, unsigned int cpu)
 	truth.since = 0;
 }
 
-/* Sleep that number of times on a machine with one CPU. */
+/* Sleep @naps times on a machine with one CPU. */
 int clock_test_stop(unsigned int naps)
 {
 	struct apic_clock_resync before, after;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time that passes between two looks at the TSC and the read of another clock that is between
- * them, as by an SMI: before that read or after it.
+ * Let time pass, as in an SMI, between two reads of the TSC that bracket the read of another
+ * clock: before that read or after it.
  *
- * What a conversion says then is compared with what it says when nothing comes between.
+ * Compare the result of such a conversion with that of an undisturbed one.
  */
 #include <linux/apic_timer.h>
 #include <linux/errno.h>
@@ -21,10 +21,10 @@
 #define LONGEST_US	100
 /* Distance of the moments that are converted, ns. */
 #define AHEAD		NSEC_PER_MSEC
-/* Of undisturbed conversions, the one with the least error is what it is compared with. */
+/* Number of undisturbed conversions; the one with the smallest error serves for comparison. */
 #define UNDISTURBED	4
 
-/* What is called between two looks at the TSC. */
+/* Functions that are called between two reads of the TSC. */
 static const struct {
 	const char *symbol;
 	int clock;
@@ -36,13 +36,13 @@ static const struct {
 };
 
 /**
- * struct stretch_result - what came of it
- * @stretched:	how often time has passed there
- * @converted:	moments
- * @wrong:	how often the two results were farther apart than their errors allow
- * @off:	the most that they were apart, cycles
- * @error:	the largest that a conversion said
- * @undisturbed:	likewise of those that nothing came between
+ * struct stretch_result - result of a run
+ * @stretched:	number of times that time has passed there
+ * @converted:	number of moments converted
+ * @wrong:	number of times that the two results differed by more than their errors allow
+ * @off:	largest difference of the two, cycles
+ * @error:	largest error that a conversion reported
+ * @undisturbed:	largest error that an undisturbed conversion reported
  */
 static struct stretch_result {
 	u64 stretched, converted, wrong;
@@ -86,7 +86,7 @@ void clock_test_stretch_end(void)
 	probe.kp.symbol_name = NULL;
 }
 
-/* From now on one side in @one_in of the reads at a site; 0: no more. */
+/* Let time pass at one side in @one_in of the reads at a site from now on; 0: no more. */
 int clock_test_stretch(unsigned int site, int one_in)
 {
 	int ret;
@@ -125,7 +125,7 @@ static u64 undisturbed(int clock, ktime_t when, u64 *error)
 	return best;
 }
 
-/* Convert moments of a site's clock, with and without. */
+/* Convert moments of a site's clock, disturbed and undisturbed. */
 int clock_test_bracket(unsigned int site, int times)
 {
 	u64 truth, tsc, its, error, off;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Notifiers of the verdict: what they receive, and what bad use of them gets. */
+/* Notifiers of the verdict: the values that they receive, and the errors that bad use gets. */
 #include <linux/apic_clock.h>
 #include <linux/kernel.h>
 #include <linux/notifier.h>
@@ -9,7 +9,7 @@
 
 static unsigned int calls;
 static int worth = -1;
-static bool differs;		/* the two arguments, from one another */
+static bool differs;		/* the two arguments differ */
 static bool registered;
 static int answers[6];
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_sleep: timers that are pending while the machine sleeps or the TSC
- * loses the kernel's trust, and what became of them.
+ * apic_timer_sleep: timers that are pending while the machine sleeps, or while the kernel marks
+ * the TSC unstable, and their results.
  *
  * Driven through /sys/kernel/debug/apic_timer_sleep/:
  *
  *	arm	write N: on each CPU three timers for N ms from now, one of them
  *		to be skipped if it is late and one with a handler that wakes the
  *		machine from suspend to idle, and one for 1000 s from now
- *	report	what each has done, and what the notifier has received
+ *	report	what each timer has done, and what the notifier has received
  *	unstable	write anything: the kernel marks the TSC unstable
  *
- * Parameters have it marked when a function returns, which ends when that has been notified.
+ * With the parameters, the TSC is marked unstable when a function returns. The return is delayed
+ * until the notifier was called.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
@@ -27,7 +28,7 @@
 #include <asm/tsc.h>
 
 #define FAR_MS	1000000
-/* Whoever is notified of what the kernel does to the TSC is so within these. */
+/* Maximum time until a notifier is called after a change of the TSC, and for its effects. */
 #define NOTICE_MS	5000
 #define ACT_MS		200
 
@@ -137,7 +138,7 @@ static int notified(struct notifier_block *block, unsigned long event,
 
 static struct notifier_block block = { .notifier_call = notified };
 
-/* With preemption off: another CPU has to notify, and to do what follows from that. */
+/* Runs with preemption off: another CPU has to call the notifier, and to act on the change. */
 static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	unsigned int waited;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What has come to the sink's driver: when, against the sender's plan, and
- * what is missing, came twice or out of order.
+ * Account for the packets that arrive at the sink's driver: when, compared with the sender's plan,
+ * and which packets are missing, duplicated or out of order.
  */
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
@@ -20,10 +20,10 @@
 #include "clock.h"
 #include "sink.h"
 
-/* Where the payload of a packet of udpsend's begins: it sets no IP options. */
+/* Offset of the payload in a packet of udpsend, which sets no IP options. */
 #define PAYLOAD		(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct udphdr))
 
-/* A departure: TSC at the driver's first instruction, and the plan in cycles, 0 if not known. */
+/* A departure: TSC at the driver's first instruction, and the planned TSC, 0 if not known. */
 struct sink_record {
 	u64 tsc;
 	u64 planned;
@@ -32,7 +32,7 @@ struct sink_record {
 static struct sink_record *records;
 static u32 *record_flows;	/* the flow of each */
 
-/* ns: launch time less plan, and less what the clock is when the driver has the packet. */
+/* Launch time minus plan, and minus the clock when the driver got the packet, ns. */
 struct sink_launch {
 	s64 error;
 	s64 ahead;
@@ -43,7 +43,7 @@ static atomic_t launches_n;
 static u32 records_max, packets_max;
 static atomic_t records_n;
 
-/* What came, each packet once. A flow is of one queue, whose lock is held. */
+/* Packets that arrived, each once. A flow uses a single queue, whose lock is held. */
 static struct {
 	unsigned long *seen;	/* by number in the flow */
 	u64 next;		/* one more than the highest number seen */
@@ -58,10 +58,10 @@ static u64 cycles_of(u64 ns)
 }
 
 /*
- * The plan as a TSC value, by a pair of clock and TSC that is taken after the packet's. The
- * clock has counted up to a nanosecond more than it says: the plan is taken for that much
- * earlier. So no packet seems early that is not, and one may seem late by as much.
- * @slack: what the TSC's frequency may be off till then, should the CPU be stopped meanwhile
+ * Convert the plan to a TSC value, by a pair of clock and TSC that is read after the departure.
+ * The true time is up to a nanosecond ahead of the clock's reading. The plan is therefore taken to
+ * be a nanosecond earlier: a packet never seems earlier than it was, but may seem that much later.
+ * @slack: error of the TSC's frequency over that time, in case the CPU is stopped meanwhile
  */
 static u64 planned_tsc(const struct sink_payload *payload, u64 *slack)
 {
@@ -92,7 +92,7 @@ static void account_flow(const struct sink_payload *payload)
 		WRITE_ONCE(flows[flow].next, seq + 1);
 }
 
-/* Launch times are of CLOCK_TAI, as is the clock of the device's that this would be. */
+/* Launch times are in CLOCK_TAI, which the device's clock would also follow. */
 static void note_launch(const struct sk_buff *skb, const struct sink_payload *payload)
 {
 	s64 at = ktime_to_ns(skb->tstamp);
@@ -106,7 +106,7 @@ static void note_launch(const struct sk_buff *skb, const struct sink_payload *pa
 }
 
 /**
- * sink_account() - take a packet down
+ * sink_account() - record a packet
  * @skb:	the packet, as the driver got it
  * @tsc:	TSC at the driver's first instruction
  * @launches:	its queue has LaunchTime
@@ -137,8 +137,8 @@ void sink_account(const struct sk_buff *skb, u64 tsc, bool launches)
 	if (payload.planned) {
 		planned = planned_tsc(&payload, &slack);
 		/*
-		 * What NTP steers the clock by since the packet came is a part of a
-		 * nanosecond, and cycles are rounded.
+		 * NTP has steered the clock by a fraction of a nanosecond since the packet
+		 * arrived, and cycles are rounded.
 		 */
 		if ((s64)(planned - tsc) > (s64)(cycles_of(1) + 1 + slack))
 			atomic64_inc(&early);
@@ -179,7 +179,7 @@ void sink_account_reset(void)
 	atomic_set(&launches_n, 0);
 }
 
-/* lost: numbers below the highest that did not come. What is lost at the end, the sender knows. */
+/* lost: missing numbers below the highest one. Only the sender knows of losses at the end. */
 static int packets_show(struct seq_file *file, void *unused)
 {
 	unsigned int i;
@@ -203,7 +203,7 @@ static int packets_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(packets);
 
-/* One s64 for each packet with a plan: cycles late. */
+/* One s64 for each packet with a plan: its error in cycles. */
 static ssize_t errors_read(struct file *file, char __user *user, size_t size, loff_t *pos)
 {
 	u32 n = min_t(u32, atomic_read(&records_n), records_max), i, found = 0;
@@ -281,8 +281,8 @@ static const struct file_operations reset_fops = {
 };
 
 /**
- * sink_account_files() - make the files of debugfs
- * @directory:	where
+ * sink_account_files() - create the debugfs files
+ * @directory:	their directory
  */
 void sink_account_files(struct dentry *directory)
 {
@@ -295,9 +295,9 @@ void sink_account_files(struct dentry *directory)
 }
 
 /**
- * sink_account_init() - get the memory
+ * sink_account_init() - allocate the memory
  * @record_count:	number of departures to keep
- * @packet_count:	largest number of packets in a flow
+ * @packet_count:	maximum number of packets in a flow
  *
  * Return: 0, or -ENOMEM.
  */

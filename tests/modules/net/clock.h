@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A clock and the TSC read at the same instant. The kernel's snapshot has CLOCK_REALTIME
- * in all versions; since 7.2 it has other clocks as well, but warns if it is asked for
- * CLOCK_TAI.
+ * Read a clock and the TSC at the same instant. The kernel's snapshot has CLOCK_REALTIME in all
+ * versions. Since 7.2 it has other clocks as well, but warns if CLOCK_TAI is requested.
  */
 #ifndef _APIC_TIMER_SINK_CLOCK_H
 #define _APIC_TIMER_SINK_CLOCK_H
@@ -25,7 +24,8 @@ static inline s64 sink_clock_snapshot(struct system_time_snapshot *now)
 /**
  * sink_clock() - read a clock
  * @clock:	CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI
- * @cycles:	set to the TSC then; where the clock source is not the TSC, to one shortly before
+ * @cycles:	set to the TSC at the same instant, or shortly before if the clocksource is not the
+ *		TSC
  *
  * Return: ns.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_paper: the queueing discipline "apic_paper" sends packets by one
- * of the two timers that the paper of 2001 compared its own with: the
- * kernel's ordinary one, and a timer that ticks 5,000 times a second. A packet
- * leaves at the tick that is next to its moment, before or after it, as there.
+ * apic_timer_paper: the queueing discipline "apic_paper" sends packets by one of the two timers
+ * with which the paper of 2001 compared its own: the kernel's ordinary timer, and a timer that
+ * ticks 5,000 times a second. As in the paper, a packet leaves at the tick nearest to its moment,
+ * before or after it.
  *
- * Parameters, read when a qdisc is made and with each packet: "tick", whether
- * it is the second timer, and "rate", in bit/s; 0: packets have their times.
- * Times and packets are expected in order.
+ * Parameters, read when a qdisc is created and with each packet: "tick", whether to use the second
+ * timer, and "rate", in bit/s; 0: packets carry their own times. Packets must be queued in the
+ * order of their times.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -37,7 +37,7 @@ struct paper {
 	struct timer_list timer;
 	struct hrtimer hrtimer;
 	u64 last;		/* moment of the packet queued last, ns */
-	u64 remainder;		/* of it, in bits of a rate's ns */
+	u64 remainder;		/* of that moment, in bits of a rate's ns */
 };
 
 static u64 *paper_moment(struct sk_buff *skb)

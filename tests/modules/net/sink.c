@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic_timer_sink: a network device, sinkN, that notes when packets come to
- * its driver and drops them. It can be as difficult as hardware is: full, or
- * busy, at random.
+ * apic_timer_sink: a network device, sinkN, that records when packets arrive at its driver, and
+ * drops them. At random it can be full or busy, as hardware can be.
  *
  * Files in /sys/kernel/debug/apic_timer_sink/:
  *
- *	packets		by flow: how many came, were lost, doubled, reordered; and
- *			in which context they came
+ *	packets		by flow: number of packets that arrived, were lost, doubled, reordered;
+ *			and the contexts in which they arrived
  *	errors		s64 each: TSC cycles after the plan in the packet
  *	departures	two u64 each: TSC at the driver's first instruction, plan
  *	flows		u32 each: flow of the packet, in the same order
- *	launches	two s64 each, of queues that LaunchTime is on for: what the packet's launch
- *			time is after the plan in the packet, and after the driver got it, ns
- *	reset		write: forget all that has come
- *	stops, refusals	how often the driver stopped a queue, and had no room
- *	unprepared	packets that lack a checksum while the device computes none
+ *	launches	two s64 each, for queues with LaunchTime on: the packet's launch time minus
+ *			the plan in the packet, and minus the time when the driver got it, ns
+ *	reset		write: forget all packets
+ *	stops, refusals	how often the driver stopped a queue, and how often it had no room
+ *	unprepared	packets that lack a checksum although the device computes none
  *
- * Parameters, which may be changed at any time: one packet in "stop", at random,
- * stops its queue for a random time, and one in "busy" gets NETDEV_TX_BUSY; every
- * other one of these also stops the queue, as a driver should, and the rest
- * don't, as some drivers do.
+ * Parameters, which may be changed at any time: one packet in "stop", at random, stops its queue
+ * for a random time, and one packet in "busy" gets NETDEV_TX_BUSY. Half of the latter also stop
+ * the queue, as a driver should; the other half do not, as with some drivers.
  *
- * The device has a parent, as hardware has. With "gso" it takes UDP packets whole that it would
- * have to split. With "launch" it also has LaunchTime, as few
- * network cards have: it does not keep packets, but notes what times it is given.
+ * The device has a parent, as hardware has. With "gso" it accepts UDP packets that it would have
+ * to split. With "launch" it also has LaunchTime, like a few network cards: it does not delay
+ * packets, but records their launch times.
  */
 #include <linux/debugfs.h>
 #include <linux/device.h>
@@ -82,7 +80,7 @@ static struct dentry *directory;
 static struct device *parent;
 static atomic_t stops, refusals, unprepared;
 
-/* What wakes a queue again; all but the timer under the queue's lock. */
+/* Wakes a queue again. All members except the timer are under the queue's lock. */
 static struct sink_queue {
 	struct hrtimer wake;
 	struct netdev_queue *txq;
@@ -129,7 +127,7 @@ static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *de
 	return NETDEV_TX_OK;
 }
 
-/* Nothing but to look at the TSC: all else, registers to be saved too, comes after it. */
+/* Only read the TSC first: all other work, including the saving of registers, comes after it. */
 static notrace netdev_tx_t sink_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	return sink_take(skb, dev, rdtsc());
@@ -205,7 +203,7 @@ static int __init sink_init(void)
 	device = alloc_netdev_mqs(0, "sink%d", NET_NAME_ENUM, sink_setup, queues, 1);
 	if (!device)
 		goto parent;
-	/* As "ethtool -L" sets it. */
+	/* The number that "ethtool -L" sets. */
 	netif_set_real_num_tx_queues(device, queues - unused);
 	SET_NETDEV_DEV(device, parent);
 	device->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);

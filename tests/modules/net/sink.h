@@ -5,18 +5,18 @@
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
-#define SINK_FLOWS	16		/* numbers of flows are below */
+#define SINK_FLOWS	16		/* flow numbers are below this */
 #define SINK_MAGIC	0x4150494354494d45ULL
 
 /**
  * struct sink_payload - the first bytes of the UDP payload, as the lab's udpsend writes them
  * @magic:	SINK_MAGIC, big endian
- * @planned:	when the packet is to leave, ns of @clock; 0 where only the qdisc knows
+ * @planned:	planned departure, ns of @clock; 0 if only the qdisc knows it
  * @clock:	CLOCK_MONOTONIC, CLOCK_REALTIME or CLOCK_TAI
- * @flow:	which sender's it is
- * @seq:	of its flow, from 0
+ * @flow:	number of the flow
+ * @seq:	sequence number in the flow, from 0
  *
- * All but @magic in the byte order of the machine, which is also the sender.
+ * All members except @magic are in the byte order of the machine, which is also the sender.
  */
 struct sink_payload {
 	__be64 magic;
