@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The interface of QEMU's plug-ins, as far as the lab's use it, in version 4: that
- * of QEMU 10.0. Debian has no package with QEMU's own header.
+ * The part of QEMU's plug-in interface that the lab's plug-ins use, in version 4, which is that of
+ * QEMU 10.0. Debian has no package with QEMU's own header.
  *
- * QEMU compares the number qemu_plugin_version with the range that it has, before
- * anything else, and refuses to start.
+ * Before anything else, QEMU checks qemu_plugin_version against the range that it supports, and
+ * refuses to start if the number is outside.
  */
 #ifndef LAB_ABI_H
 #define LAB_ABI_H
@@ -34,7 +34,7 @@ struct qemu_info {
 	} of_system;
 };
 
-/* What GLib calls GArray and GByteArray */
+/* GLib's GArray and GByteArray */
 struct glib_array {
 	void *data;
 	unsigned int length;
@@ -46,10 +46,10 @@ struct register_name {
 	const char *feature;
 };
 
-/* What a callback does with the CPU's registers */
+/* A callback's access to the CPU's registers */
 enum { CALLBACK_NO_REGISTERS, CALLBACK_READS };
 
-/* Which accesses to memory a callback is for */
+/* The memory accesses that a callback is called for */
 enum { MEMORY_READ = 1, MEMORY_WRITE, MEMORY_BOTH };
 
 typedef void (*cpu_fn)(uint64_t id, unsigned int cpu);
@@ -68,7 +68,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_fn f
 void qemu_plugin_register_atexit_cb(uint64_t id, void (*function)(uint64_t id, void *user),
 				    void *user);
 
-/* A number for each CPU, which translated code adds to without a call */
+/* A number for each CPU; translated code adds to it without a call */
 struct qemu_plugin_u64 {
 	struct qemu_plugin_scoreboard *board;
 	size_t offset;
@@ -94,14 +94,14 @@ bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *address);
 
 /* An array of struct register_name */
 struct glib_array *qemu_plugin_get_registers(void);
-/* Appends the register's bytes. Return: their number. */
+/* Append the register's bytes. Return: their number. */
 int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct glib_array *bytes);
 
-/* GLib is QEMU's. */
+/* QEMU provides GLib. */
 struct glib_array *g_byte_array_new(void);
 struct glib_array *g_byte_array_set_size(struct glib_array *bytes, unsigned int length);
 
-/* What QEMU looks for in a plug-in */
+/* Symbols that QEMU looks up in a plug-in */
 #define PUBLIC	__attribute__((visibility("default")))
 extern PUBLIC int qemu_plugin_version;
 PUBLIC int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int count,

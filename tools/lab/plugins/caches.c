@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A plug-in that says how long code would take with caches, of a guest with one CPU
- * in virtual time: instructions, a cycle each, and what a model of caches and memory
- * adds. The guest runs as it does without, and sees nothing of it: its timers and its
- * TSC count instructions. So what depends on the cycles that the model adds has to be
- * found from what is written down here.
+ * A plug-in that computes how long code would take with caches, for a guest with one CPU in
+ * virtual time: each instruction takes a cycle, plus the cycles that a model of caches and memory
+ * adds. The plug-in does not affect the guest, whose timers and TSC count instructions. All effects
+ * of the added cycles must therefore be derived from the output of the plug-in.
  *
- * The guest says what is of interest, by "tell" (../engines/guest/tell.c):
+ * The guest chooses what to record by "tell" (../engines/guest/tell.c):
  *
  *	begin NAME [off]	from here, with empty caches, or without any
- *	watch ADDRESS		a place that is jumped to
+ *	watch ADDRESS		the target of a jump
  *	end
  *
- * In between there is a line for each RDTSC, "t", and each time that a place is jumped
- * to, "w": address, instructions executed, cycles that the model has added, L1I misses,
- * L1D misses, all since "begin". Without caches each access is a miss. What the guest said
- * is written down, too, after a ":", and before "end" the counts of each cache, and of
- * the TLB, "c".
+ * Between "begin" and "end" there is a line for each RDTSC, "t", and for each jump to a watched
+ * address, "w": address, instructions executed, cycles that the model has added, L1I misses, L1D
+ * misses, all since "begin". Without caches each access is a miss. The guest's own lines are
+ * recorded as well, after a ":". The counts of each cache, and of the TLB, "c", precede "end".
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +25,7 @@
 
 #define WATCHED		8
 
-/* A translated stretch of code, without a jump but at its end. The lines are in it. */
+/* A translated block of code, with a jump only at its end, and the cache lines that it uses. */
 struct block {
 	uint64_t address, end;
 	unsigned int count;
@@ -40,9 +38,9 @@ static uint64_t begun, added;
 static uint64_t watched[WATCHED];
 static unsigned int watches;
 
-/* Where the CPU is, to tell a jump from what follows. */
+/* The CPU's position, to distinguish a jump from straight execution. */
 static const struct block *last;
-static bool interrupted;	/* QEMU has left the block after an access to a device */
+static bool interrupted;	/* QEMU left the block after an access to a device */
 
 static void write_record(char kind, uint64_t address)
 {
@@ -57,8 +55,8 @@ static void charge(unsigned int first, uint64_t line)
 }
 
 /*
- * The CPU has one line of code at hand. It gets another where code goes on in another
- * line, and after each jump.
+ * The CPU holds one line of code. It fetches a line when execution continues in another line, and
+ * after each jump.
  */
 static void on_block(unsigned int cpu, void *user)
 {
@@ -91,7 +89,7 @@ static void on_memory(unsigned int cpu, uint32_t info, uint64_t address, void *u
 	(void)user;
 	if (!on)
 		return;
-	/* A device is in no cache, and takes no longer than its instruction. */
+	/* Device registers are not cached, and an access takes no longer than its instruction. */
 	if (!model_has(MODEL_L1D, line)) {
 		place = qemu_plugin_get_hwaddr(info, address);
 		if (place && qemu_plugin_hwaddr_is_io(place)) {
@@ -113,11 +111,11 @@ static void on_tsc(unsigned int cpu, void *user)
 		write_record('t', (uintptr_t)user);
 }
 
-/* An operand in memory: what CLFLUSH has after its opcode */
+/* An operand in memory, as it follows the opcode of CLFLUSH */
 struct operand {
 	bool relative, indexed;
 	unsigned char base, index, scale;
-	int64_t offset;		/* with the address of the next instruction, where it is relative */
+	int64_t offset;		/* includes the address of the next instruction if relative */
 	bool without_base;
 };
 
@@ -214,7 +212,7 @@ static void obey(const char *line)
 		begin(length < 4 || strcmp(line + length - 4, " off"));
 }
 
-/* What is known of an instruction: whether it has a callback of its own */
+/* Register the callbacks that an instruction needs. */
 static void translate(struct qemu_plugin_insn *from)
 {
 	uint64_t address = qemu_plugin_insn_vaddr(from);
@@ -247,7 +245,7 @@ static void translate(struct qemu_plugin_insn *from)
 static void on_translation(uint64_t id, struct qemu_plugin_tb *tb)
 {
 	size_t i, count = qemu_plugin_tb_n_insns(tb);
-	/* An instruction lies in two lines at most. */
+	/* An instruction spans at most two lines. */
 	struct block *block = malloc(sizeof(*block) + 2 * count * sizeof(block->line[0]));
 	struct qemu_plugin_insn *insn;
 	uint64_t line;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Caches that replace the line used longest ago, and memory with open rows that is
- * refreshed. Sizes are usual ones; times are cycles, as of a CPU of 1 GHz.
+ * Caches that replace the least recently used line, and memory with open rows and refresh. Sizes
+ * are usual ones; times are in cycles of a CPU of 1 GHz.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 static const struct geometry {
 	const char *name;
 	unsigned int kib, ways;
-	unsigned int cycles;	/* more than a hit in the first cache, or in the TLB */
+	unsigned int cycles;	/* in addition to a hit in the first cache, or in the TLB */
 } geometry[MODEL_CACHES] = {
 	[MODEL_L1I] = { "L1I", 32, 8, 0 },
 	[MODEL_L1D] = { "L1D", 32, 8, 0 },
@@ -23,22 +23,22 @@ static const struct geometry {
 	[MODEL_TLB] = { "TLB", 256, 4, 20 },	/* 64 pages; the cycles of a walk */
 };
 
-/* Lines of a row that is open are there sooner. */
+/* Lines of an open row arrive sooner. */
 #define BANKS		8
 #define ROW_LINES	128
 #define OPEN		60
 #define CLOSED		100
-/* Each this many cycles, memory answers nobody for that many. */
+/* Period of the refresh, and time for which memory does not answer then, cycles. */
 #define REFRESH_EACH	7800
 #define REFRESH		350
 
 static struct cache {
-	uint64_t line[SETS_MAX][WAYS_MAX];	/* 0: none, or one more than its number */
+	uint64_t line[SETS_MAX][WAYS_MAX];	/* 0: none; otherwise its number plus 1 */
 	uint64_t used[SETS_MAX][WAYS_MAX];
 	struct model_counts counts;
 } caches[MODEL_CACHES];
 
-static uint64_t rows[BANKS];	/* 0: none is open, or one more than its number */
+static uint64_t rows[BANKS];	/* 0: none is open; otherwise its number plus 1 */
 static uint64_t uses;
 static bool enabled = true;
 
@@ -94,7 +94,7 @@ void model_enable(bool there)
 	enabled = there;
 }
 
-/* Return: whether it was there. It is, after that. */
+/* Load a line if it is absent. Return: whether it was present. */
 static bool hit(unsigned int number, uint64_t line)
 {
 	struct cache *cache = &caches[number];
@@ -142,7 +142,7 @@ unsigned int model_access(unsigned int first, uint64_t line, uint64_t now)
 	return memory(line, now);
 }
 
-/* Lines of the table of pages, of which no address has the number */
+/* Lines of the page table, with numbers that no address has */
 #define ENTRY_BYTES	8
 #define TABLE_LINE	(1ULL << 60)
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A plug-in that writes down when the kernel writes to the registers of devices that are in
- * memory, such as the one that starts a network card, of a guest with one CPU in virtual time.
- * The guest runs as it does without.
+ * A plug-in that records when the kernel writes to memory-mapped device registers, such as the one
+ * that starts a network card, for a guest with one CPU in virtual time. The plug-in does not affect
+ * the guest.
  *
- * What the guest tells (../engines/guest/tell.c) is written down after a ":". Between "begin ..."
- * and "end" there is a line for each write: TSC, address of the instruction, address that it
- * writes to; the addresses are hexadecimal. The TSC is what RDTSC would have said in its place:
- * what it said last, and the instructions since.
+ * The guest's lines (../engines/guest/tell.c) are recorded after a ":". Between "begin ..." and
+ * "end" there is a line for each write: TSC, address of the instruction, address that it writes
+ * to; the addresses are hexadecimal. The TSC is the value that RDTSC would have returned in place
+ * of the write: its last value, plus the number of instructions since.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,17 +15,17 @@
 
 #include "plugin.h"
 
-#define KERNEL	(UINT64_C(1) << 63)	/* addresses from here on are the kernel's */
-#define READERS	1024			/* RDTSC instructions of the kernel, at most */
+#define KERNEL	(UINT64_C(1) << 63)	/* the kernel's addresses begin here */
+#define READERS	1024			/* maximum number of RDTSC instructions of the kernel */
 
 static FILE *output;
 static bool on;
 
-/* Behind each RDTSC: QEMU ends a block with it. */
+/* Called after each RDTSC, with which QEMU ends a block. */
 static uint64_t behind[READERS];
 static unsigned int readers;
 
-/* An RDTSC that was executed, and the last one whose value is known */
+/* The RDTSC executed last, and the last one whose value is known */
 static uint64_t executed_then;
 static struct {
 	uint64_t value, executed;
@@ -52,7 +52,7 @@ static void on_rdtsc(unsigned int cpu, void *user)
 	executed_then = plugin_executed();
 }
 
-/* Unless something came in between. */
+/* Note the value that RDTSC returned, unless something else was executed in between. */
 static void on_behind(unsigned int cpu, void *user)
 {
 	(void)cpu;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A plug-in that makes PAUSE as cheap for the host as other instructions, for a guest with
- * one CPU. The guest runs as it does without.
+ * one CPU. The plug-in does not affect the guest.
  *
- * QEMU gives the other CPUs a turn at a PAUSE: it leaves the loop that executes translated
- * code, accounts for what was executed, and takes two mutexes. That is more than a
- * microsecond; a kernel that boots has 12 million of them, most while it counts how often
- * its LAPIC timer ticks, and idle in the POLL state executes nothing else. One CPU has no
- * others to wait for. The interface of plug-ins cannot say so, so this overwrites the
- * function that translated code calls.
+ * At each PAUSE, QEMU gives the other CPUs a turn: it leaves the loop that executes translated
+ * code, accounts for the executed instructions, and takes two mutexes. This takes more than a
+ * microsecond. A booting kernel executes 12 million PAUSE instructions, most while it calibrates
+ * its LAPIC timer, and an idle CPU in the POLL state executes nothing else. A single CPU need not
+ * wait for others. The plug-in interface has no way to express this, so this plug-in overwrites
+ * the function that translated code calls.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #include "plugin.h"
 
-/* What translated code calls; a test has it named otherwise. */
+/* The function that translated code calls; a test uses another name for it. */
 #ifndef HELPER
 #define HELPER	"helper_pause"
 #endif
@@ -25,11 +25,11 @@
 
 struct cpu;
 
-/* QEMU's own, as in 10.0: a list that begins with its first member, and a way to its loop */
+/* From QEMU, as in 10.0: a list that begins with its first member, and a return to its loop */
 static struct cpu **cpus;
 static void (*cpu_loop_exit_noexc)(struct cpu *cpu);
 
-/* PAUSE is the last instruction of its translated block: all of that has been executed. */
+/* PAUSE is the last instruction of its translated block: the whole block has been executed. */
 static void go_on(void *registers)
 {
 	(void)registers;

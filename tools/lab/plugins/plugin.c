@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the lab's plug-ins have in common: their beginning and end, registers,
- * instructions that access ports, and what the guest tells them.
+ * Code shared by the lab's plug-ins: their beginning and end, registers, instructions that access
+ * ports, and lines that the guest passes to them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ uint64_t plugin_executed(void)
 	return executed.board ? qemu_plugin_u64_get(executed, 0) : 0;
 }
 
-/* The registers of the one CPU can be asked for from here on. */
+/* From here on, the registers of the one CPU can be read. */
 static void on_cpu(uint64_t id, unsigned int cpu)
 {
 	struct glib_array *found = qemu_plugin_get_registers();
@@ -105,7 +105,7 @@ void plugin_insn_read(struct plugin_insn *insn, const struct qemu_plugin_insn *f
 		else if (byte != 0x67 && byte != 0x3e)
 			break;
 	}
-	/* Only the guest's 64-bit code has this prefix; elsewhere it is INC or DEC. */
+	/* A prefix only in 64-bit code of the guest; elsewhere it is INC or DEC. */
 	byte = insn->byte[insn->opcode];
 	if (byte >= 0x40 && byte < 0x50 && insn->opcode + 1 < insn->size) {
 		insn->rex = byte;
@@ -121,12 +121,12 @@ bool plugin_port(const struct plugin_insn *insn, struct plugin_port *port)
 		port->string = true;
 		port->in_dx = true;
 		port->out = code >= 0x6e;
-	} else if (code >= 0xe4 && code <= 0xe7) {	/* IN, OUT of a port in the code */
+	} else if (code >= 0xe4 && code <= 0xe7) {	/* IN, OUT; the port is in the code */
 		port->string = false;
 		port->in_dx = false;
 		port->out = code >= 0xe6;
 		port->number = insn->byte[insn->size - 1];
-	} else if (code >= 0xec && code <= 0xef) {	/* IN, OUT of the one in DX */
+	} else if (code >= 0xec && code <= 0xef) {	/* IN, OUT; the port is in DX */
 		port->string = false;
 		port->in_dx = true;
 		port->out = code >= 0xee;

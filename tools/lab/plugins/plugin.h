@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the lab's plug-ins have in common. */
+/* Code shared by the lab's plug-ins. */
 #ifndef LAB_PLUGIN_H
 #define LAB_PLUGIN_H
 
@@ -7,23 +7,23 @@
 
 #include "abi.h"
 
-/* An instruction has 15 bytes at most. */
+/* An instruction has at most 15 bytes. */
 #define INSN_SIZE	15
 
 /*
- * What each plug-in's qemu_plugin_install() does: it is for a machine with one CPU, and
- * has one argument, out=FILE. The file is closed, and so written, when QEMU ends.
+ * Common part of each plug-in's qemu_plugin_install(): check that the machine has one CPU, and
+ * parse the only argument, out=FILE. The file is closed, and thereby written, when QEMU ends.
  * Return: the file, or NULL after a message.
  */
 FILE *plugin_install(const char *name, uint64_t id, const struct qemu_info *info, int count,
 		     char **argument, translation_fn on_translation);
 
-/* To be called for each instruction that is translated. */
+/* Call this for each instruction that is translated. */
 void plugin_count(struct qemu_plugin_insn *insn);
-/* Return: instructions that have been executed, the current one among them. */
+/* Return: number of instructions executed so far, including the current one. */
 uint64_t plugin_executed(void);
 
-/* Registers; in a callback with CALLBACK_READS, of a guest with one CPU. */
+/* Registers of a guest with one CPU, for callbacks with CALLBACK_READS. */
 enum plugin_register {
 	PLUGIN_RAX, PLUGIN_RCX, PLUGIN_RDX, PLUGIN_RBX,	/* as instructions number them */
 	PLUGIN_RSP, PLUGIN_RBP, PLUGIN_RSI, PLUGIN_RDI,
@@ -38,7 +38,7 @@ uint64_t plugin_register(enum plugin_register which);
 struct plugin_insn {
 	unsigned char byte[INSN_SIZE];
 	unsigned int size;
-	unsigned int opcode;	/* its place */
+	unsigned int opcode;	/* its offset */
 	bool operand_16;	/* prefix 66 */
 	bool repeated;		/* prefix F2 or F3 */
 	unsigned char rex;	/* 0: none */
@@ -46,23 +46,23 @@ struct plugin_insn {
 
 void plugin_insn_read(struct plugin_insn *insn, const struct qemu_plugin_insn *from);
 
-/* An access to a port, as its instruction says it */
+/* An access to a port, as its instruction encodes it */
 struct plugin_port {
 	bool out, string;
 	bool in_dx;		/* the port's number is in DX */
-	unsigned char number;	/* if not */
+	unsigned char number;	/* the port's number if not @in_dx */
 	unsigned char size;	/* bytes: 1, 2, 4 */
 };
 
-/* Return: whether it is one. */
+/* Return: whether the instruction accesses a port. */
 bool plugin_port(const struct plugin_insn *insn, struct plugin_port *port);
 unsigned int plugin_port_number(const struct plugin_port *port);
-/* What is in AL, AX or EAX */
+/* Return: the value in AL, AX or EAX. */
 unsigned int plugin_port_value(const struct plugin_port *port);
 
 /*
- * To be called for each instruction that is one: has @on_line called with each line that the
- * guest tells (../engines/guest/tell.c). One function for all of them.
+ * Call this for each instruction that accesses a port: it has @on_line called with each line that
+ * the guest passes (../engines/guest/tell.c). There is one @on_line for all of them.
  */
 void plugin_hear(struct qemu_plugin_insn *insn, const struct plugin_port *port,
 		 void (*on_line)(const char *line));

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A plug-in that writes down each access to a port, in the order of time, of a
- * guest with one CPU in virtual time. The guest runs as it does without.
+ * A plug-in that records each access to a port in chronological order, for a guest with one CPU
+ * in virtual time. The plug-in does not affect the guest.
  *
- * A line for each: instructions executed until then, "in" or "out" ("ins", "outs":
- * of a string, without value), port, bytes, value, address of the instruction.
- * Numbers but the first and the size are hexadecimal. Of 2 and 4 bytes the other is
- * said in 16-bit code: firmware's. What the CPU then refuses is there, too. While the
- * guest idles no instruction is executed: distances are nanoseconds only where it
- * doesn't.
+ * There is a line for each access: instructions executed so far, "in" or "out" ("ins", "outs": of
+ * a string, without value), port, bytes, value, address of the instruction. All numbers except
+ * the first and the size are hexadecimal. In 16-bit code, which is firmware's, sizes of 2 and 4
+ * bytes are swapped. Accesses that the CPU then refuses are recorded as well. While the guest is
+ * idle, no instruction is executed: differences are nanoseconds only where it is not.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,13 +16,13 @@
 
 struct access {
 	struct plugin_port port;
-	bool repeated;		/* REP: as often as RCX says */
+	bool repeated;		/* REP: repeated RCX times */
 	uint64_t address;
 };
 
 static FILE *output;
 
-/* An IN whose value the CPU will have when it goes on */
+/* An IN whose value the CPU will have at its next instruction */
 static const struct access *pending;
 static uint64_t pending_at;
 static unsigned int pending_port;
@@ -51,8 +50,8 @@ static void on_block(unsigned int cpu, void *user)
 }
 
 /*
- * QEMU comes by once more behind the last turn of a repeated instruction, and for a
- * turn whose memory the guest had to make present first. Return: whether it is a turn.
+ * QEMU calls once more after the last iteration of a repeated instruction, and for an iteration
+ * whose memory the guest had to make present first. Return: whether this is an iteration.
  */
 static bool turns(const struct access *access)
 {
@@ -65,7 +64,7 @@ static bool turns(const struct access *access)
 	return count && !same;
 }
 
-/* It is the last of its block, as that of any device is that counts instructions. */
+/* An access to a port is the last instruction of its block, because instructions are counted. */
 static void on_access(unsigned int cpu, void *user)
 {
 	const struct access *access = user;

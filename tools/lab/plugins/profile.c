@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A plug-in that counts how many instructions are executed where, of a guest with one
- * CPU in virtual time. The guest runs as it does without.
+ * A plug-in that counts the instructions executed in each block of code, for a guest with one CPU
+ * in virtual time. The plug-in does not affect the guest.
  *
- * What the guest tells (../engines/guest/tell.c) is written down after a ":". Between
- * "begin ..." and "end" each instruction is counted with the block of translated code that
- * it is in, a stretch without a jump but at its end. Before ": end" there is a line for
- * each block: address, instructions executed in it, times that it was begun; the address
- * is hexadecimal.
+ * The guest's lines (../engines/guest/tell.c) are recorded after a ":". Between "begin ..." and
+ * "end" each instruction is counted for its block of translated code, which has a jump only at its
+ * end. Before ": end" there is a line for each block: address, instructions executed in it, number
+ * of times that it was begun; the address is hexadecimal.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,7 +52,7 @@ static struct counts counts(size_t number)
 				 qemu_plugin_u64_get(begun(number), 0) };
 }
 
-/* Code that is translated again, or overwritten by other code, goes on in the same place. */
+/* Code that is translated again, or overwritten by other code, uses the same entry. */
 static size_t find(uint64_t address)
 {
 	size_t number = address * 0x9e3779b97f4a7c15 >> 40;
