@@ -118,7 +118,7 @@ static struct base base;			/* base_lock, base_seq */
 static DEFINE_MUTEX(resync_mutex);
 static struct apic_clock_fit fit;		/* resync_mutex */
 static int fit_cpu;				/* likewise: the CPU whose readings are used */
-static u64 fit_breaks;				/* likewise: number of times that its TSC was not running */
+static u64 fit_breaks;				/* likewise: breaks of its TSC so far */
 static u64 fit_reads;				/* likewise */
 static bool asleep;				/* likewise, for writing */
 static unsigned int faults;			/* likewise: kinds of faults that were found */
