@@ -338,10 +338,17 @@ def test_close_shots_share_an_interrupt(guest):
     load apic_timer
     load apic_timer_bench
     load apic_timer_bench_ours
+    throttled() { awk '$1 == "throttled" { print $2 }' $DEBUG/apic_timer/stats; }
     for period in 10000 5000 2500; do
-        echo reset >$DEBUG/apic_timer/errors
-        echo "3 $period 50" >$DEBUG/apic_timer_bench/period
-        echo $period $(awk '$1 == "throttled" { print $2 }' $DEBUG/apic_timer/stats) \\
+        # The kernel may keep interrupts off for so long that catching up looks like overload.
+        for i in 1 2 3; do
+            before=$(throttled)
+            echo reset >$DEBUG/apic_timer/errors
+            echo "3 $period 50" >$DEBUG/apic_timer_bench/period
+            now=$(throttled)
+            [ $now -gt $before ] || break
+        done
+        echo $period $((now - before)) \\
             $(awk 'NR > 1 { all += $2 } NR > 1 && $1 + 0 >= 16 { late += $2 }
                    END { print late + 0, all }' $DEBUG/apic_timer/errors)
     done
