@@ -687,7 +687,10 @@ def test_member_that_the_core_has_cancelled(guest):
     load apic_clock
     load apic_clock_test
     for flags in 0 1 2 3; do
-        echo "group 2 $flags 50" >$DEBUG/apic_clock_test/command
+        if ! echo "group 2 $flags 50" >$DEBUG/apic_clock_test/command; then
+            dmesg | tail -n 3
+            exit 1
+        fi
         tail -n 1 $DEBUG/apic_clock_test/result
     done
     for bad in "group 0 0 1" "group 2 4 1"; do
