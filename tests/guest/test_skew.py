@@ -87,16 +87,20 @@ INJECTED = f"""
 """
 
 
-@pytest.fixture(scope="module")
-def injected() -> str:
-    """Run with known skew in Bochs, where writing TSC_ADJUST moves the TSC; return the output."""
+def in_bochs(script: str, **options) -> str:
+    """Run a script in Bochs with the tree's modules, and return its output."""
     kernel = kernels.ensure("6.1")
     modules = sorted(build.build(kernel).rglob("*.ko"))
-    result = bochs.run(kernel, INJECTED, modules=modules, cpus=2, tsc_adjust=True,
-                       append=PARAMETERS, timeout=3600)  # fmt: skip
+    result = bochs.run(kernel, script, modules=modules, timeout=3600, **options)
     print(result.output)
     assert result.ok, result.verdict
     return result.output
+
+
+@pytest.fixture(scope="module")
+def injected() -> str:
+    """Run with known skew in Bochs, where writing TSC_ADJUST moves the TSC; return the output."""
+    return in_bochs(INJECTED, cpus=2, tsc_adjust=True, append=PARAMETERS)
 
 
 def _expect_steps(output: str, cpus: int, latest: int) -> None:
@@ -271,18 +275,13 @@ def test_ring():
 @pytest.mark.matrix
 def test_four_together():
     """Handlers on four CPUs start within some cycles of each other."""
-    kernel = kernels.ensure("6.1")
-    modules = sorted(build.build(kernel).rglob("*.ko"))
-    result = bochs.run(kernel, FOUR, modules=modules, cpus=4, tsc_adjust=True,
-                       append=PARAMETERS, timeout=3600)  # fmt: skip
-    print(result.output)
-    assert result.ok, result.verdict
-    rows = SKEW.findall(result.output)
+    output = in_bochs(FOUR, cpus=4, tsc_adjust=True, append=PARAMETERS)
+    rows = SKEW.findall(output)
     assert len(rows) == 3
     for _, offset, low, high, _, _ in rows:
         assert int(low) <= 0 <= int(high)
         assert abs(int(offset)) <= 3
-    groups = GROUP.findall(result.output)
+    groups = GROUP.findall(output)
     assert len(groups) == len(APART)
     latest = 0
     for (flags, limit), row in zip(APART.items(), groups, strict=True):
@@ -294,7 +293,7 @@ def test_four_together():
         # An interrupt of the kernel can delay a handler in any mode.
         assert not flags or p99 <= limit
         latest = max(latest, p99 if flags else 0)
-    _expect_steps(result.output, 4, latest)
+    _expect_steps(output, 4, latest)
 
 
 THREE = f"""
@@ -321,13 +320,8 @@ THREE = f"""
 @pytest.mark.matrix
 def test_ring_of_three():
     """Truly different TSCs of three CPUs fit together until one of them moves."""
-    kernel = kernels.ensure("6.1")
-    modules = sorted(build.build(kernel).rglob("*.ko"))
-    result = bochs.run(kernel, THREE, modules=modules, cpus=3, tsc_adjust=True,
-                       append="lapic=notscdeadline", timeout=3600)  # fmt: skip
-    print(result.output)
-    assert result.ok, result.verdict
-    parts = result.output.split("measured: ")[1:]
+    output = in_bochs(THREE, cpus=3, tsc_adjust=True, append="lapic=notscdeadline")
+    parts = output.split("measured: ")[1:]
     assert len(parts) == 3
     for part, last in zip(parts, (-700, 4300, -700), strict=True):
         assert f"\nadjusted 0 1000 {last}\n" in part
@@ -365,13 +359,7 @@ TRUSTED = f"""
 @pytest.fixture(scope="module")
 def trusted() -> str:
     """Run a machine whose kernel trusts the TSC, and whose CPUs no hypervisor can move."""
-    kernel = kernels.ensure("6.1")
-    modules = sorted(build.build(kernel).rglob("*.ko"))
-    result = bochs.run(kernel, TRUSTED, modules=modules, cpus=2, tsc_adjust=True,
-                       append="lapic=notscdeadline", timeout=3600)  # fmt: skip
-    print(result.output)
-    assert result.ok, result.verdict
-    return result.output
+    return in_bochs(TRUSTED, cpus=2, tsc_adjust=True, append="lapic=notscdeadline")
 
 
 @pytest.mark.matrix
@@ -422,15 +410,10 @@ def test_stops():
 
     Setting the TSC back takes some cycles, always the same number, which are lost as well.
     """
-    kernel = kernels.ensure("6.1")
-    modules = sorted(build.build(kernel).rglob("*.ko"))
-    result = bochs.run(kernel, STOPPED, modules=modules, timeout=3600,
-                       append="tsc=unstable clocksource=hpet lapic=notscdeadline")  # fmt: skip
-    print(result.output)
-    assert result.ok, result.verdict
+    output = in_bochs(STOPPED, append="tsc=unstable clocksource=hpet lapic=notscdeadline")
     rows = re.findall(
         r"^stops (\d+) found (\d+) lost (\d+) each (-?\d+) off (\d+) back (\d+) ahead (\d+)$",
-        result.output,
+        output,
         re.M,
     )
     assert len(rows) == 2
@@ -443,9 +426,9 @@ def test_stops():
         assert 0 <= each <= 40_000  # 1/1000 of a cycle
         assert off <= 30
         assert (back, ahead) == (0, 0)
-    assert "moved 0 times" in result.output
+    assert "moved 0 times" in output
     # Each stop is longer than a read of the HPET, so no reading explains it.
-    certain = re.search(r"^stops (\d+) found, ahead 0 times; (\d+) of these", result.output, re.M)
+    certain = re.search(r"^stops (\d+) found, ahead 0 times; (\d+) of these", output, re.M)
     assert certain and int(certain[1]) >= int(certain[2]) >= 1000
 
 
