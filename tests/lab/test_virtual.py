@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from lab.build import build
-from lab.engines import qemu, virtual
+from lab.engines import limit, qemu, virtual
 from lab.kernels import kernels
 
 pytestmark = pytest.mark.long
@@ -78,6 +79,26 @@ def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
     print(f"woken {len(woken)} times")
     # The number depends on the machine's speed: here, several wake-ups per sleep.
     assert len(woken) > 3 * undisturbed.count("now at")
+
+
+def test_qemu_has_one_event_loop(monkeypatch):
+    """QEMU wakes every thread with an event loop at each idle period of a guest in virtual time."""
+    options, threads = qemu.virtual_time(42), set()
+
+    def watched(process, _) -> int:
+        while process.poll() is None:
+            for file in Path(f"/proc/{process.pid}/task").glob("*/comm"):
+                with suppress(OSError):  # the thread has ended
+                    threads.add(file.read_text().strip())
+            time.sleep(0.1)
+        return process.returncode
+
+    monkeypatch.setattr(qemu, "virtual_time", lambda *_: [*options, "-name", "debug-threads=on"])
+    monkeypatch.setattr(limit, "wait", watched)
+    virtual.run(kernels.ensure("6.1"), "sleep 1", timeout=300).check()
+    print(threads)
+    assert "ALL CPUs/TCG" in threads
+    assert not [name for name in threads if "iothread" in name]
 
 
 CALL = """
