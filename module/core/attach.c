@@ -36,7 +36,7 @@
 
 static char *source = "auto";
 module_param(source, charp, 0444);
-MODULE_PARM_DESC(source, "where timer interrupts come from: auto, hook, proxy or hrtimer");
+MODULE_PARM_DESC(source, "source of timer interrupts: auto, hook, proxy or hrtimer");
 
 /* In order of preference */
 static const struct apic_timer_source * const sources[] = {
@@ -78,7 +78,7 @@ static int attach_cpu(unsigned int cpu)
 
 	ret = apic_timer_source->attach();
 	if (ret) {
-		pr_err("CPU %u takes no timers: error %d\n", cpu, ret);
+		pr_err("CPU %u does not accept timers: error %d\n", cpu, ret);
 		/*
 		 * While a source is being chosen, an error lets another one be
 		 * tried. Later, an error would keep the CPU from coming online.
@@ -135,7 +135,7 @@ int apic_timer_query(int cpu, struct apic_timer_info *info)
 {
 	if (unlikely(!info))
 		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
-					 "no room for the answer to a query");
+					 "no buffer for the answer to a query");
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
 
@@ -273,8 +273,8 @@ int apic_timer_attach_init(void)
 			continue;
 		ret = use(sources[i]);
 		if (!ret) {
-			announce(!automatic ? "asked for" :
-				 i ? "others can't work here" :
+			announce(!automatic ? "requested" :
+				 i ? "preferred sources unavailable" :
 				     "first choice");
 			return 0;
 		}
@@ -283,7 +283,7 @@ int apic_timer_attach_init(void)
 	}
 
 	if (!APIC_TIMER_HOOK && !strcmp(source, "hook"))
-		pr_err("source hook: not on this kernel, which keeps the LAPIC timer's vector to itself\n");
+		pr_err("source hook is not available: this kernel does not let modules use the LAPIC timer's vector\n");
 	else if (ret == -EINVAL && i == ARRAY_SIZE(sources))
 		pr_err("unknown source \"%s\"\n", source);
 	else

@@ -62,7 +62,7 @@ static int info_show(struct seq_file *file, void *unused)
 
 	for_each_possible_cpu(cpu) {
 		if (apic_timer_query(cpu, &info)) {
-			seq_printf(file, "cpu %u: takes no timers\n", cpu);
+			seq_printf(file, "cpu %u: does not accept timers\n", cpu);
 			continue;
 		}
 		seq_printf(file, "cpu %u: source %s, %s, TSC %u kHz, %s, %s\n",

@@ -54,7 +54,7 @@ static void watch(struct work_struct *work)
 		schedule_delayed_work(&watch_work, WATCH_PERIOD);
 		return;
 	}
-	pr_warn("the kernel has marked the TSC unstable: a deadline taken on one CPU may be off on another\n");
+	pr_warn("the kernel has marked the TSC unstable: a deadline taken on one CPU may be wrong on another\n");
 	notify(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 

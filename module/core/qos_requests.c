@@ -45,11 +45,11 @@
 
 static bool latency_qos = true;
 module_param(latency_qos, bool, 0444);
-MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while an expiry of mode exact is near on it");
+MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while one of its expiries of mode exact is near");
 
 static int latency_qos_us = -1;
 module_param(latency_qos_us, int, 0444);
-MODULE_PARM_DESC(latency_qos_us, "maximum time that waking from an idle state may take while such an expiry is near, in us; 0 makes idle CPUs poll; -1 is what the spin budget covers");
+MODULE_PARM_DESC(latency_qos_us, "maximum time to wake from an idle state while an expiry of mode exact is near, in us; 0 makes idle CPUs poll; -1 uses the time that the spin budget covers");
 
 /*
  * Distance before and after an expiry within which it counts as near, and the

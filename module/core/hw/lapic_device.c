@@ -152,7 +152,7 @@ struct clock_event_device *apic_timer_lapic_device(const char *source,
 		return ERR_PTR(-ENODEV);
 	}
 	if (clockevent_state_detached(device)) {
-		pr_err("%s: the tick of CPU %u comes from another device than its LAPIC timer\n",
+		pr_err("%s: the tick of CPU %u is driven by a device other than its LAPIC timer\n",
 		       source, cpu);
 		return ERR_PTR(-EBUSY);
 	}

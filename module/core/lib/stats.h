@@ -14,22 +14,22 @@
 	X(DELETED, deleted, "pending timers deleted")			\
 	X(EXPIRED, expired, "handlers called")				\
 	X(ADDED_LATE, added_late, "timers added, or made earlier, with an expiry already past") \
-	X(CANCELLED, cancelled, "pending timers cancelled at unload, or as no CPU was left")	\
+	X(CANCELLED, cancelled, "timers cancelled at unload, or because no CPU was left")	\
 	X(MIGRATED, migrated, "timers migrated off a CPU that went offline") \
 	X(REFUSED, refused, "calls refused with an error")		\
 	X(INTERRUPTS, interrupts, "interrupts taken")			\
 	X(SPURIOUS, spurious, "interrupts with nothing due")		\
 	X(KERNEL_EVENTS, kernel_events, "kernel events served")		\
 	X(PROGRAMMED, programmed, "times the hardware was programmed")	\
-	X(HOPS, hops, "times it was programmed a part of the way to its target") \
+	X(HOPS, hops, "times the hardware was programmed short of its target") \
 	X(KICKS, kicks, "interrupts sent to another CPU to program its hardware") \
 	X(THROTTLED, throttled, "times handlers were throttled")	\
-	X(EXPIRED_LATE, expired_late, "expiries that were later than late_ns") \
-	X(SKIPPED, skipped, "late expiries whose handler was not called, as asked for") \
+	X(EXPIRED_LATE, expired_late, "expiries later than late_ns") \
+	X(SKIPPED, skipped, "late expiries whose handler was not called, as requested") \
 	X(HW_DEAD, hw_dead, "times the hardware was found stopped and was restarted") \
 	X(DEFERRED, deferred, "kernel events deferred for an expiry or a fence") \
 	X(EARLY_SEEN, early_seen, "handler calls faster than the time subtracted for them") \
-	X(SPIN_CYCLES, spin_cycles, "TSC cycles that expiries waited on the TSC")
+	X(SPIN_CYCLES, spin_cycles, "TSC cycles that expiries spun on the TSC")
 
 enum apic_timer_stat {
 #define X(id, name, what) APIC_TIMER_STAT_##id,

@@ -34,7 +34,7 @@
 #include "tsc/tsc.h"
 
 APIC_TIMER_PARAM(watchdog_ms, 100, 0, 10000, "ms",
-		 "interval at which a running CPU checks that its LAPIC timer and those of other CPUs are still programmed, and that handlers are not called sooner than measured; 0 turns this off");
+		 "interval at which a running CPU checks that its LAPIC timer and those of other CPUs are still programmed, and that handlers are not called sooner than measured (0: off)");
 
 /* Number of other CPUs that a CPU checks each time */
 #define OTHERS	8U

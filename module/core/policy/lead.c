@@ -20,7 +20,7 @@
 static_assert(APIC_TIMER_QUANTILE_ONE == 10000);
 APIC_TIMER_PARAM_NAMED(lead_quantile, apic_timer_lead_quantile, /* not static */,
 		       10000, 5000, 10000, "1/10000",
-		       "quantile of past latencies that mode exact covers; less means less spinning and more late expiries");
+		       "quantile of past latencies that mode exact covers (lower: less spinning, more late expiries)");
 
 /* Deferring delays the kernel: do not provide for the rarest event. */
 #define EVENT_QUANTILE	9999

@@ -305,7 +305,7 @@ static int restore(struct proxy *proxy, unsigned int cpu)
 	int ret;
 
 	if (!unbound && list_empty(&lapic_device->list)) {
-		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device, registering it again\n",
+		pr_warn_once("proxy: CPU %u has lost its LAPIC clock event device; registering it again\n",
 			     cpu);
 		clockevents_register_device(lapic_device);
 	}
@@ -349,9 +349,9 @@ static int proxy_detach(void)
 		if (tries == RESTORE_TRIES) {
 			/* The device continues to serve the kernel meanwhile. */
 			WRITE_ONCE(proxy->leaving, false);
-			pr_err("proxy: the kernel keeps our clock event device on CPU %u: it has no other, the LAPIC's is %s\n",
+			pr_err("proxy: the kernel has no replacement for our clock event device on CPU %u: the LAPIC's is %s\n",
 			       cpu, clockevent_state_detached(proxy->lapic_device) ?
-				    "not taken" : "in use otherwise");
+				    "not accepted" : "in use elsewhere");
 			return ret;
 		}
 		msleep(RESTORE_MS);

@@ -288,7 +288,7 @@ static struct {
 /* From irq_work: the caller of the watchdog may hold locks that printk() takes. */
 static void report_early(struct irq_work *work)
 {
-	pr_warn("CPU %u: a handler is called in %llu TSC cycles, not %llu as measured: expiries may have been early so far\n",
+	pr_warn("CPU %u: calling a handler takes %llu TSC cycles, not %llu as measured; past expiries may have been early\n",
 		early.cpu, early.took, early.subtracted);
 }
 

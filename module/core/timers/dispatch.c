@@ -23,7 +23,7 @@
 #include "timers/dispatch.h"
 
 APIC_TIMER_PARAM(late_ns, 1000, 0, 1000000000, "ns",
-		 "an expiry is late when its handler starts later than this after it");
+		 "delay of the handler's start above which an expiry counts as late");
 
 s64 apic_timer_dispatch_late_limit;	/* TSC cycles */
 
@@ -51,7 +51,7 @@ static noinline void restore_context(const struct apic_timer_dispatch *expiry, i
 	if (enabled)
 		pr_warn_once("handler %ps has enabled interrupts\n", expiry->function);
 	if (preempt_count() != count) {
-		pr_warn_once("handler %ps has left a preempt count of %#x, it was %#x\n",
+		pr_warn_once("handler %ps has left a preempt count of %#x instead of %#x\n",
 			     expiry->function, preempt_count(), count);
 		preempt_count_set(count);
 	}

@@ -600,7 +600,7 @@ EXPORT_SYMBOL_GPL(apic_timer_shutdown_sync);
 bool apic_timer_pending(const struct apic_timer_list *timer)
 {
 	if (unlikely(!timer))
-		return refuse(false, CALLER, "asks whether no timer is pending");
+		return refuse(false, CALLER, "no timer to query");
 	return READ_ONCE(timer->state) == APIC_TIMER_PENDING;
 }
 EXPORT_SYMBOL_GPL(apic_timer_pending);
