@@ -37,15 +37,15 @@ static bool failed;		/* cleared under adjust_mutex */
 static int check_machine(void)
 {
 	if (!boot_cpu_has(X86_FEATURE_TSC_ADJUST)) {
-		pr_err("not written: these CPUs have no such register\n");
+		pr_err("not written: the CPUs do not have this register\n");
 		return -EOPNOTSUPP;
 	}
 	if (boot_cpu_has(X86_FEATURE_HYPERVISOR)) {
-		pr_err("not written: there is a hypervisor, which may move CPUs\n");
+		pr_err("not written: a hypervisor may move CPUs\n");
 		return -EOPNOTSUPP;
 	}
 	if (!check_tsc_unstable()) {
-		pr_err("not written: the kernel trusts the TSC, and would write back what was there within a second or so; boot with tsc=unstable\n");
+		pr_err("not written: the kernel trusts the TSC and would restore the old value within about a second; boot with tsc=unstable\n");
 		return -EPERM;
 	}
 	return 0;
@@ -65,7 +65,7 @@ static int choose(struct cpumask *cpus)
 		if (skew.low <= 0 && skew.high >= 0)
 			continue;
 		if (!apic_clock_skew_is_sure(skew.low, skew.high, skew.offset)) {
-			pr_err("not written: CPU %d is %lld cycles ahead of CPU %d, but that may be %lld to %lld: it could be farther off than now\n",
+			pr_err("not written: CPU %d is %lld cycles ahead of CPU %d, possibly %lld to %lld: a write could increase the skew\n",
 			       cpu, skew.offset, skew.reference, skew.low, skew.high);
 			ret = -ERANGE;
 			break;
@@ -102,25 +102,25 @@ static int move(struct cpumask *cpus)
 	int ret;
 
 	if (cpumask_empty(cpus)) {
-		pr_info("not written: no CPU's TSC is surely apart from the reference CPU's\n");
+		pr_info("not written: no CPU's TSC is certain to differ from the reference CPU's\n");
 		return 0;
 	}
 	failed = false;
 	ret = apic_timer_move_tsc(cpus, move_here);
 	if (ret == -EBUSY)
-		pr_err("not written: timers are pending on CPUs %*pbl, which would expire at another moment\n",
+		pr_err("not written: timers pending on CPUs %*pbl would expire at the wrong moment\n",
 		       cpumask_pr_args(cpus));
 	else if (ret == -EOPNOTSUPP)
-		pr_err("not written: the kernel has no high resolution timers, and would get its next tick at another moment\n");
+		pr_err("not written: without high-resolution timers the kernel's next tick would come at the wrong moment\n");
 	else if (ret)
-		pr_err("not written: CPUs have gone offline meanwhile (%d)\n", ret);
+		pr_err("not written: a CPU went offline meanwhile (%d)\n", ret);
 	if (ret)
 		return ret;
 	if (failed) {
-		pr_err("a CPU has refused to be read or written\n");
+		pr_err("access to the register failed on a CPU\n");
 		return -EIO;
 	}
-	pr_info("skew taken off CPUs %*pbl\n", cpumask_pr_args(cpus));
+	pr_info("removed the skew of CPUs %*pbl\n", cpumask_pr_args(cpus));
 	return 0;
 }
 
@@ -154,7 +154,7 @@ int apic_clock_adjust(void)
 	mutex_lock(&adjust_mutex);
 	ret = apic_clock_skew_measure_all() ?: choose(cpus);
 	if (ret && ret != -ERANGE)
-		pr_err("not written: a CPU could not be measured (%d)\n", ret);
+		pr_err("not written: the skew of a CPU could not be measured (%d)\n", ret);
 	if (!ret)
 		ret = move(cpus) ?: apic_clock_skew_measure_all();
 	mutex_unlock(&adjust_mutex);

@@ -193,7 +193,7 @@ static int verdict_show(struct seq_file *file, void *unused)
 	static const char * const watches[] = {
 		[APIC_CLOCK_WATCH_UNKNOWN] = "is not known to watch the TSC",
 		[APIC_CLOCK_WATCH_OFF] = "does not watch the TSC",
-		[APIC_CLOCK_WATCH_WAITS] = "has not compared the TSC with another so far",
+		[APIC_CLOCK_WATCH_WAITS] = "has not compared the TSC yet",
 		[APIC_CLOCK_WATCH_ON] = "watches the TSC",
 	};
 	static const char * const kinds[] = {
@@ -206,18 +206,18 @@ static int verdict_show(struct seq_file *file, void *unused)
 	apic_clock_judge(&v);
 	seq_printf(file, "TSC %s%s; counts in steps of %llu cycles; its frequency %s\n",
 		   kinds[v.kind], v.sleepless ? ", not even in sleep" : "", v.quantum,
-		   v.rate_given ? "is the CPU's word" : "was measured by the kernel");
+		   v.rate_given ? "was reported by the CPU" : "was measured by the kernel");
 	seq_printf(file, "kernel %s; its clocks %s; its watchdog %s\n",
 		   v.stable ? "trusts the TSC" : "has marked the TSC unstable",
-		   v.clocksource ? "follow from the TSC" : "come from another clocksource",
+		   v.clocksource ? "use the TSC" : "use another clocksource",
 		   watches[v.watch]);
 	seq_printf(file, "host %s%s%s\n", v.virtual ? v.hypervisor : "none",
 		   v.virtual ? ": a hypervisor, which may move CPUs" : "",
-		   v.vouched ? "; the TSC is said to be the same on all CPUs" : "");
+		   v.vouched ? "; the TSC is reported to be the same on all CPUs" : "");
 	seq_printf(file, "TSC_ADJUST %s; %s\n",
 		   v.adjusted ? "differs between CPUs" : "equal or absent",
 		   v.packages ? "several packages" : "one package");
-	seq_printf(file, "skew %u CPUs known, %u not, %u contradict themselves; 0 is %s\n",
+	seq_printf(file, "skew known for %u CPUs, unknown for %u (%u contradictory); 0 is %s\n",
 		   v.measured, v.unknown, v.contradicted, v.apart ? "excluded" : "possible");
 	if (v.rate_known)
 		seq_printf(file, "rate %+lld ppb of the kernel's frequency, within %llu; moved %u times\n",

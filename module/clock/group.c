@@ -571,7 +571,7 @@ void apic_clock_groups_free(const struct module *module)
 	}
 	mutex_unlock(&groups_mutex);
 	if (count)
-		pr_warn("module %s has left %u group(s): cancelled and freed\n", module->name,
+		pr_warn("module %s left %u group(s) behind: cancelled and freed\n", module->name,
 			count);
 }
 

@@ -59,6 +59,6 @@ static void __exit apic_clock_exit(void)
 module_init(apic_clock_init);
 module_exit(apic_clock_exit);
 
-MODULE_DESCRIPTION("Clocks of this machine, and timers that expire by them, for apic_timer");
+MODULE_DESCRIPTION("Conversions between the machine's clocks, and timers that expire by them, for apic_timer");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

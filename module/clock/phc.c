@@ -157,7 +157,7 @@ static void read_work(struct work_struct *work)
 	ret = apic_clock_phc_read(phc->file, &runs, &phc->step, &reading, &frequency);
 	if (ret == -ENODEV) {
 		lost = end(phc);
-		pr_warn("ptp%d is gone: %u timers of it are cancelled\n", phc->index, lost);
+		pr_warn("ptp%d is gone: cancelled its %u timer(s)\n", phc->index, lost);
 		/* Close the file: the index is free for another clock. */
 		apic_clock_phc_close(phc->file);
 		phc->file = NULL;
@@ -225,7 +225,7 @@ static void stop(struct phc *phc)
 	cancel_delayed_work_sync(&phc->work);
 	lost = end(phc);
 	if (lost)
-		pr_warn("ptp%d is detached: %u timers of it are cancelled\n", phc->index, lost);
+		pr_warn("ptp%d is detached: cancelled its %u timer(s)\n", phc->index, lost);
 	if (phc->file)
 		apic_clock_phc_close(phc->file);
 	phc->file = NULL;
@@ -379,7 +379,7 @@ static int detach_left(struct notifier_block *block, unsigned long state, void *
 	for (phc = phcs; phc < phcs + APIC_CLOCK_PHCS; phc++)
 		list_for_each_entry_safe(user, next, &phc->users, node)
 			if (user->owner == module) {
-				pr_warn("module %s has left ptp%d attached: detached\n",
+				pr_warn("module %s left ptp%d attached: detached\n",
 					module->name, phc->index);
 				leave(phc, user);
 			}

@@ -55,17 +55,17 @@
 static char *reference = "auto";
 module_param(reference, charp, 0400);
 MODULE_PARM_DESC(reference,
-		 "counter that TSCs are compared with: hpet, acpi_pm, none; auto is the first of these that there is");
+		 "counter to compare TSCs with: hpet, acpi_pm, none, or auto for the first one available");
 
 static unsigned int resync_ms = 10000;
 module_param(resync_ms, uint, 0400);
 MODULE_PARM_DESC(resync_ms,
-		 "time between two comparisons of the TSC with that counter (10 to 10000)");
+		 "interval between comparisons of the TSC with the reference counter, in ms (10 to 10000)");
 
 static bool follow_idle;
 module_param(follow_idle, bool, 0400);
 MODULE_PARM_DESC(follow_idle,
-		 "compare the TSC of each CPU, after each idle state too, which takes some 10 us: for TSCs that stop in idle");
+		 "compare the TSCs of all CPUs, also after each idle state, which takes about 10 us; for TSCs that stop in idle");
 
 /* Reads of the counter in one comparison. */
 #define READS		9
@@ -247,7 +247,7 @@ static void use_for_rate(int cpu, const struct here *here)
 		return;
 	fit_reads++;
 	if (apic_clock_fit_use(&fit, &here->reading, ticks_per_s) && __ratelimit(&limit))
-		pr_warn("the TSC runs at another rate than before, by the counter %s: %+lld ppb, not %+lld of the kernel's frequency\n",
+		pr_warn("according to counter %s the TSC's rate has changed: now %+lld ppb off the kernel's frequency, not %+lld ppb\n",
 			counter->name, apic_clock_fit_ppb(&fit, apic_clock_rate_middle(&fit.rate)),
 			apic_clock_fit_ppb(&fit, was));
 	bend(here);
@@ -549,13 +549,13 @@ void apic_clock_resync_show(struct seq_file *file)
 static int check_parameters(void)
 {
 	if (resync_ms < RESYNC_MS_MIN || resync_ms > RESYNC_MS_MAX) {
-		pr_err("resync_ms=%u is not within %u to %u\n", resync_ms, RESYNC_MS_MIN,
+		pr_err("resync_ms=%u is out of range: %u to %u ms\n", resync_ms, RESYNC_MS_MIN,
 		       RESYNC_MS_MAX);
 		return -EINVAL;
 	}
 	if (strcmp(reference, "auto") && strcmp(reference, "hpet") &&
 	    strcmp(reference, "acpi_pm") && strcmp(reference, "none")) {
-		pr_err("reference=%s is none of auto, hpet, acpi_pm, none\n", reference);
+		pr_err("reference=%s must be auto, hpet, acpi_pm or none\n", reference);
 		return -EINVAL;
 	}
 	return 0;
@@ -583,7 +583,8 @@ int apic_clock_resync_init(void (*news)(void))
 	counter = apic_clock_reference_find(reference);
 	if (!counter) {
 		if (strcmp(reference, "none") && strcmp(reference, "auto"))
-			pr_warn("there is no counter %s: TSCs are compared with none\n", reference);
+			pr_warn("counter %s is not available: TSCs are not compared with any counter\n",
+				reference);
 		return 0;
 	}
 	ticks_per_s = div64_u64(FS_PER_S, counter->period_fs);

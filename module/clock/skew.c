@@ -48,7 +48,7 @@
 static unsigned int skew_period_s = 600;
 module_param(skew_period_s, uint, 0400);
 MODULE_PARM_DESC(skew_period_s,
-		 "time after which a CPU's TSC is compared with the reference's again, if both are idle; after twice that in any case (0 to 86400; 0 is never)");
+		 "interval at which a CPU's TSC is compared with the reference CPU's, in s; up to twice as long while either is busy (0 to 86400; 0: never)");
 
 /* Number of round trips in one burst, and in total for each role. */
 #define BURST		16
@@ -347,10 +347,10 @@ static bool remember(int cpu, const struct apic_clock_skew *skew, int ret)
 	if (ret != -ENODATA)
 		trace_apic_clock_skew(cpu, skew, ret);
 	if (moved && __ratelimit(&moved_limit))
-		pr_info("CPU %d: TSC: has moved since it was measured: now %lld cycles ahead of CPU %d\n",
+		pr_info("CPU %d: TSC has moved since its last measurement: now %lld cycles ahead of CPU %d\n",
 			cpu, skew->offset, skew->reference);
 	if (ret == -ESTALE && __ratelimit(&moves_limit))
-		pr_warn("CPU %d: TSC: moves against that of CPU %d while it is measured\n",
+		pr_warn("CPU %d: TSC moved against that of CPU %d during the measurement\n",
 			cpu, skew->reference);
 	return news || moved;
 }
@@ -370,7 +370,7 @@ static int check_ring(int reference, int a, int b)
 	if (apic_clock_bounds_ring(&from_a, &from_b, &pair))
 		return 0;
 	if (__ratelimit(&ring_limit))
-		pr_warn("CPUs %d, %d and %d: TSCs: the distances measured between them do not fit together\n",
+		pr_warn("CPUs %d, %d and %d: the measured differences of their TSCs contradict each other\n",
 			reference, a, b);
 	remember(b, &y, -ESTALE);
 	return -ESTALE;
@@ -584,7 +584,7 @@ int apic_clock_skew_init(void (*news)(void))
 	int cpu, ret;
 
 	if (skew_period_s > 86400) {
-		pr_err("skew_period_s=%u is not within 0 to 86400\n", skew_period_s);
+		pr_err("skew_period_s=%u is out of range: 0 to 86400 s\n", skew_period_s);
 		return -EINVAL;
 	}
 	judge_soon = news;

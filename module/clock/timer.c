@@ -77,7 +77,7 @@ static int check_arm_on(const struct apic_clock_timer *timer, clockid_t clock, i
 		return ret;
 	ret = check_clock(clock);
 	if (ret)
-		return refuse(ret, "timer of %ps: there is no clock %d", timer->timer.function,
+		return refuse(ret, "timer of %ps: clock %d does not exist", timer->timer.function,
 			      clock);
 	return apic_timer_query(cpu, &info);
 }

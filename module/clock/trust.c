@@ -33,7 +33,7 @@ static void log_change(const struct apic_clock_verdict *verdict)
 	lockdep_assert_held(&trust_mutex);
 	if (!__ratelimit(&limit))
 		return;
-	pr_notice("TSC: %s%s%s: %s; skew of CPUs: %u known, %u not, %u of these contradict themselves; stops %llu, ahead %llu, rate moved %u times\n",
+	pr_notice("TSC: %s%s%s: %s; skew of CPUs: %u known, %u unknown (%u contradictory); stops %llu, ahead %llu, rate moved %u times\n",
 		  apic_clock_worth_name(verdict->worth), reported == NONE ? "" : ", was ",
 		  reported == NONE ? "" : apic_clock_worth_name(reported),
 		  apic_clock_worth_reason(verdict), verdict->measured, verdict->unknown,

@@ -54,7 +54,7 @@ static void cancel(const struct module *module)
 	apic_clock_groups_stop(module);
 	count = apic_clock_list_each(&wanted);
 	if (count)
-		pr_warn("module %s has left %u timers of clocks pending: cancelled\n",
+		pr_warn("module %s left %u clock timer(s) pending: cancelled\n",
 			module->name, count);
 }
 

@@ -68,10 +68,10 @@ static const char *why_untrusted(const struct apic_clock_verdict *verdict)
 	if (verdict->kind == APIC_TIMER_TSC_PLAIN)
 		return "its rate may change";
 	if (verdict->contradicted)
-		return "CPUs have moved while their skew was measured";
+		return "TSCs moved while their skew was measured";
 	if (verdict->rate_moved)
-		return "its rate has changed by another counter";
-	return "it has stopped, or was set, by another counter";
+		return "another counter shows that its rate changed";
+	return "another counter shows that it stopped or was set";
 }
 
 static const char *why_bounded(const struct apic_clock_verdict *verdict)
@@ -81,9 +81,9 @@ static const char *why_bounded(const struct apic_clock_verdict *verdict)
 	if (verdict->virtual)
 		return "a hypervisor may move CPUs";
 	if (verdict->packages)
-		return "there are several packages";
+		return "the CPUs are in several packages";
 	if (verdict->stops || verdict->ahead)
-		return "it seems to have stopped, or been set, by another counter";
+		return "another counter suggests that it stopped or was set";
 	return "it may stop in idle";
 }
 
@@ -97,9 +97,9 @@ const char *apic_clock_worth_reason(const struct apic_clock_verdict *verdict)
 {
 	switch (verdict->worth) {
 	case APIC_CLOCK_EXACT:
-		return "nothing speaks against it";
+		return "no evidence against it";
 	case APIC_CLOCK_CORRECTED:
-		return verdict->apart ? "CPUs are apart by what is known" :
+		return verdict->apart ? "the CPUs' TSCs are known to differ" :
 					"TSC_ADJUST differs between CPUs";
 	case APIC_CLOCK_BOUNDED:
 		return why_bounded(verdict);

@@ -433,7 +433,7 @@ def test_left_behind(guest):
     output = guest.ok()
     assert "loaded" not in output
     assert all(slot.runs == 1 for slot in results(output)["refused"].values())
-    assert "module apic_clock_test has left 105 timers of clocks pending: cancelled" in output
+    assert "module apic_clock_test left 105 clock timer(s) pending: cancelled" in output
     assert "module apic_clock_test has left 2 group(s): cancelled and freed" in output
 
 

@@ -30,10 +30,10 @@ static void reason_test(struct kunit *test)
 {
 	struct apic_clock_verdict verdict = judge(good, &near, 0);
 
-	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict), "nothing speaks against it");
+	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict), "no evidence against it");
 	verdict = judge(good, &far, 0);
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
-			   "CPUs are apart by what is known");
+			   "the CPUs' TSCs are known to differ");
 	verdict = good;
 	verdict.adjusted = true;
 	verdict = judge(verdict, &near, 0);
@@ -47,18 +47,18 @@ static void reason_test(struct kunit *test)
 	verdict.stops = 1;
 	verdict = judge(verdict, &near, 0);
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
-			   "it seems to have stopped, or been set, by another counter");
+			   "another counter suggests that it stopped or was set");
 	verdict.proven = 1;
 	apic_clock_worth_conclude(&verdict);
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
-			   "it has stopped, or was set, by another counter");
+			   "another counter shows that it stopped or was set");
 	/* The kernel's judgement outweighs our findings. */
 	verdict.stable = false;
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
 			   "the kernel has marked it unstable");
 	verdict = judge(good, &near, -ESTALE);
 	KUNIT_EXPECT_STREQ(test, apic_clock_worth_reason(&verdict),
-			   "CPUs have moved while their skew was measured");
+			   "TSCs moved while their skew was measured");
 }
 
 static void exact_test(struct kunit *test)

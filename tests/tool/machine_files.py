@@ -47,14 +47,14 @@ GOOD = {
     "sys/module/apic_clock/version": "0.1.0\n",
     "sys/kernel/debug/apic_clock/verdict": (
         "TSC constant, never stops; counts in steps of 1 cycles\n"
-        "kernel trusts the TSC; its clocks follow from the TSC; its watchdog watches the TSC\n"
+        "kernel trusts the TSC; its clocks use the TSC; its watchdog watches the TSC\n"
         "host none\nTSC_ADJUST equal or absent; one package\n"
-        "skew 2 CPUs known, 0 not, 0 contradict themselves; 0 is possible\n"
+        "skew known for 2 CPUs, unknown for 0 (0 contradictory); 0 is possible\n"
         "rate +12 ppb of the kernel's frequency, within 150; moved 0 times\n"
         "stops 0 found, ahead 0 times; 0 of these are certain\n"
         "cpu 0: TSC_ADJUST 0, residue 0 of 1, stops 0, lost 0 cycles, ahead 0\n"
         "cpu 1: TSC_ADJUST 0, residue 0 of 1\n"
-        "reason nothing speaks against it\n"
+        "reason no evidence against it\n"
         "verdict exact: moments on two CPUs are the same within 22 cycles\n"
     ),
     "sys/bus/cpu/uevent": "",

@@ -54,7 +54,7 @@ FAULTS = {
                  **native(hypervisor="KVMKVMKVM")},
     "tsc.unstable": {f"{CLOCK}/current_clocksource": "hpet\n",
                      f"{CLOCK}/available_clocksource": "hpet acpi_pm\n"},
-    "tsc.verdict": verdict("CPUs have moved while their skew was measured", "untrusted"),
+    "tsc.verdict": verdict("TSCs moved while their skew was measured", "untrusted"),
     "owner.lapic": stats("hw_dead", 3),
     "defer.small": {f"{DEBUG}/lead": GOOD[f"{DEBUG}/lead"].replace("defer 9000", "defer 90000")},
     "budget.small": {f"{DEBUG}/lead": GOOD[f"{DEBUG}/lead"].replace("exact 4200", "exact 14200")},
