@@ -154,15 +154,15 @@ static int change(struct Qdisc *sch, u32 classid, u32 parentid, struct nlattr **
 	int err;
 
 	if (!TC_H_MIN(classid) || TC_H_MAJ(classid ^ sch->handle)) {
-		NL_SET_ERR_MSG(extack, "a class needs a number of the qdisc, such as 1:10");
+		NL_SET_ERR_MSG(extack, "class ID must be within the qdisc's handle, such as 1:10");
 		return -EINVAL;
 	}
 	if (parentid && parentid != TC_H_ROOT && parentid != sch->handle) {
-		NL_SET_ERR_MSG(extack, "a class of apic has no classes below it");
+		NL_SET_ERR_MSG(extack, "classes of apic cannot be nested");
 		return -EINVAL;
 	}
 	if (tca[TCA_RATE]) {
-		NL_SET_ERR_MSG(extack, "a class of apic has no rate estimator");
+		NL_SET_ERR_MSG(extack, "classes of apic do not support a rate estimator");
 		return -EOPNOTSUPP;
 	}
 	if (class)
@@ -228,7 +228,7 @@ static int delete(struct Qdisc *sch, unsigned long arg, struct netlink_ext_ack *
 	unsigned long flags;
 
 	if (class->filters) {
-		NL_SET_ERR_MSG(extack, "filters lead to that class");
+		NL_SET_ERR_MSG(extack, "the class is in use by filters");
 		return -EBUSY;
 	}
 	sch_tree_lock(sch);
@@ -275,7 +275,7 @@ static struct tcf_block *block(struct Qdisc *sch, unsigned long arg,
 	struct shaper *q = qdisc_priv(sch);
 
 	if (arg) {
-		NL_SET_ERR_MSG(extack, "filters are the qdisc's, not a class's");
+		NL_SET_ERR_MSG(extack, "filters must be attached to the qdisc, not to a class");
 		return NULL;
 	}
 	return q->block;

@@ -90,7 +90,7 @@ static int parse_clock(const struct nlattr *attr, clockid_t *clock, struct netli
 		return 0;
 	}
 	NL_SET_ERR_MSG_ATTR(extack, attr,
-			    "clock is not CLOCK_MONOTONIC, CLOCK_TAI or CLOCK_REALTIME");
+			    "clock must be CLOCK_MONOTONIC, CLOCK_TAI or CLOCK_REALTIME");
 	return -EINVAL;
 }
 
@@ -113,7 +113,7 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 		if (config->cpu != TC_APIC_CPU_ANY &&
 		    (config->cpu >= nr_cpu_ids || !cpu_online(config->cpu))) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_APIC_CPU],
-					    "that CPU is not there, or offline");
+					    "the CPU does not exist or is offline");
 			return -EINVAL;
 		}
 	}
@@ -152,7 +152,7 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 	if (tb[TCA_APIC_DOORBELL])
 		config->doorbell_ns = nla_get_u64(tb[TCA_APIC_DOORBELL]);
 	if (config->burst && !config->rate) {
-		NL_SET_ERR_MSG(extack, "burst without rate means nothing");
+		NL_SET_ERR_MSG(extack, "burst requires a rate");
 		return -EINVAL;
 	}
 	return 0;
@@ -272,7 +272,7 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	if (mode == TC_APIC_MODE_THREAD && (!q->thread || moved)) {
 		thread = shaper_thread_create(q, config.cpu);
 		if (IS_ERR(thread)) {
-			NL_SET_ERR_MSG(extack, "the thread could not be created");
+			NL_SET_ERR_MSG(extack, "failed to create the thread");
 			return PTR_ERR(thread);
 		}
 	} else if (mode == TC_APIC_MODE_THREAD) {

@@ -29,10 +29,10 @@ static const struct {
 	{ "igb", NULL },
 	/* No report; but with napi_tx=0, or by ethtool, it calls skb_orphan(), unseen by us. */
 	{ "virtio_net",
-	  "virtio_net is fit for mode hard only as long as it was not loaded with napi_tx=0" },
+	  "virtio_net is safe in mode hard only if it was not loaded with napi_tx=0" },
 	/* CONFIG_PROVE_RAW_LOCK_NESTING; lockdep reports nothing after its first report. */
 	{ "vmxnet3",
-	  "vmxnet3 is not fit for mode hard: lockdep reports its tx_lock as one that may sleep" },
+	  "vmxnet3 is not safe in mode hard: lockdep reports that its tx_lock may sleep" },
 };
 
 /**
@@ -46,14 +46,14 @@ const char *shaper_hard_refused(const struct net_device *dev)
 {
 	/* On PREEMPT_RT the lock of a device's queue sleeps. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		return "mode hard is not for PREEMPT_RT; use mode thread";
+		return "mode hard is not supported on PREEMPT_RT; use mode thread";
 	if (shaper_lltx(dev))
-		return "mode hard is not for devices that do their own locking";
+		return "mode hard is not supported on devices that do their own locking";
 	/* Virtual devices free packets in the caller's context, with their destructors. */
 	if (!dev->dev.parent)
-		return "mode hard is not for virtual devices";
+		return "mode hard is not supported on virtual devices";
 	if (dev->priv_flags & IFF_DISABLE_NETPOLL)
-		return "mode hard is not for devices that forbid netpoll";
+		return "mode hard is not supported on devices that forbid netpoll";
 	return NULL;
 }
 
@@ -72,5 +72,5 @@ const char *shaper_hard_doubt(const struct net_device *dev)
 	for (i = 0; i < ARRAY_SIZE(drivers); i++)
 		if (!strcmp(name, drivers[i].name))
 			return drivers[i].reason;
-	return "this driver was not tested with mode hard";
+	return "this driver has not been tested with mode hard";
 }

@@ -167,5 +167,5 @@ static void __exit shaper_module_exit(void)
 module_init(shaper_module_init);
 module_exit(shaper_module_exit);
 MODULE_ALIAS("net-sch-apic");
-MODULE_DESCRIPTION("Queueing discipline that sends each packet at its moment");
+MODULE_DESCRIPTION("Queueing discipline that sends each packet at its departure time");
 MODULE_LICENSE("GPL");

@@ -94,16 +94,16 @@ int shaper_offload(struct Qdisc *sch, bool was, bool wanted, struct netlink_ext_
 		return 0;
 	}
 	if (!of_one_queue(sch)) {
-		NL_SET_ERR_MSG(extack, "offload is for one queue: use apic below mq");
+		NL_SET_ERR_MSG(extack, "offload requires a qdisc per queue: use apic below mq");
 		return -EOPNOTSUPP;
 	}
 	if (!strcmp(rtnl_dereference(sch->dev_queue->qdisc_sleeping)->ops->id, "etf")) {
-		NL_SET_ERR_MSG(extack, "etf turns LaunchTime off as it goes: delete it first");
+		NL_SET_ERR_MSG(extack, "etf turns LaunchTime off when deleted: delete it first");
 		return -EBUSY;
 	}
 	err = ask(sch, true);
 	if (err < 0) {
-		NL_SET_ERR_MSG(extack, "the device has no LaunchTime for this queue");
+		NL_SET_ERR_MSG(extack, "the device does not support LaunchTime on this queue");
 		return err;
 	}
 	list_add(&q->offloads, &users);

@@ -821,7 +821,7 @@ def test_bad_values(guest):
     fit = "devices that do their own locking"
     if guest.machine in RT:
         fit = "PREEMPT_RT; use mode thread"
-    assert f"mode hard is not for {fit}" in output
+    assert f"mode hard is not supported on {fit}" in output
 
 
 @pytest.mark.guest(

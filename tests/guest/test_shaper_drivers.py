@@ -144,9 +144,9 @@ def test_what_is_known_is_said():
     assert found.ok, found.verdict
     said = dict(re.findall(r"^(\w+ (?:hard|auto)):(.*)$", found.output, re.M))
     assert said["e1000e hard"].split() == ["(hard)"] == said["e1000e auto"].split()
-    for driver, words in (("vmxnet3", "vmxnet3 is not fit for mode hard"),
-                          ("virtio_net", "as long as it was not loaded with napi_tx=0"),
-                          ("e1000", "this driver was not tested")):  # fmt: skip
+    for driver, words in (("vmxnet3", "vmxnet3 is not safe in mode hard"),
+                          ("virtio_net", "only if it was not loaded with napi_tx=0"),
+                          ("e1000", "this driver has not been tested")):  # fmt: skip
         assert words in said[f"{driver} hard"] and said[f"{driver} hard"].endswith("(hard)")
         assert said[f"{driver} auto"].split() == ["(soft)"]
 

@@ -166,8 +166,8 @@ def test_refused(guest):
     """One clear line if the device lacks LaunchTime, or if the qdisc is not on a single queue."""
     output = guest.ok()
     assert "taken" not in output
-    assert output.count("the device has no LaunchTime for this queue") == 3
-    assert output.count("offload is for one queue: use apic below mq") == 5
+    assert output.count("the device does not support LaunchTime on this queue") == 3
+    assert output.count("offload requires a qdisc per queue: use apic below mq") == 5
     assert re.search(r"qdisc apic 12: parent 1:2 offloaded .* offload on ", output)
     assert re.search(r"qdisc apic 14: parent 13:1 offloaded .* offload on ", output)
     assert re.search(r"qdisc apic 15: parent 2:1 offloaded .* offload on ", output)
@@ -231,5 +231,5 @@ def test_in_the_place_of_etf(guest):
     """apic does not replace an etf that uses LaunchTime, because etf turns it off at its end."""
     output = guest.ok()
     assert "taken" not in output and "qdisc etf 1: root " in output
-    assert "etf turns LaunchTime off as it goes: delete it first" in output
+    assert "etf turns LaunchTime off when deleted: delete it first" in output
     assert launches(output)[0][0] == 50
