@@ -32,7 +32,7 @@ static const struct kernel_param_ops backstop_ops = {
 };
 
 module_param_cb(backstop_us, &backstop_ops, &backstop_us, 0644);
-MODULE_PARM_DESC(backstop_us, "time after the end of its window when a thread that has not stopped loses its priority, 1 to 1000000");
+MODULE_PARM_DESC(backstop_us, "time after the end of a window at which its thread loses its priority if it has not stopped, in us (1 to 1000000)");
 
 /**
  * calendar_backstop() - get parameter backstop_us

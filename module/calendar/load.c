@@ -34,7 +34,7 @@ static const struct kernel_param_ops gap_ops = {
 };
 
 module_param_cb(gap_ns, &gap_ops, &gap_ns, 0644);
-MODULE_PARM_DESC(gap_ns, "shortest gap before a window of a thread, 1000 to 1000000; of tables loaded from then on");
+MODULE_PARM_DESC(gap_ns, "minimum gap before a window of a thread, in ns (1000 to 1000000; applies to tables loaded later)");
 
 static bool has_cpu(u32 cpu)
 {

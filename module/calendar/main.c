@@ -237,5 +237,5 @@ static void __exit calendar_exit(void)
 module_init(calendar_init);
 module_exit(calendar_exit);
 
-MODULE_DESCRIPTION("Threads and functions run from a table, by the TSC: /dev/apic_calendar");
+MODULE_DESCRIPTION("Runs threads and functions from a table of TSC values: /dev/apic_calendar");
 MODULE_LICENSE("GPL");

@@ -19,7 +19,7 @@
 
 static bool allow_unstable;
 module_param(allow_unstable, bool, 0644);
-MODULE_PARM_DESC(allow_unstable, "run calendars of several CPUs although the TSC is unstable");
+MODULE_PARM_DESC(allow_unstable, "allow calendars of several CPUs even if the TSC is unstable");
 
 static LIST_HEAD(calendars);
 static DEFINE_MUTEX(mutex);		/* the list */

@@ -43,7 +43,7 @@ static const struct kernel_param_ops lead_ops = {
 };
 
 module_param_cb(lead_max_ns, &lead_ops, &lead_max_ns, 0644);
-MODULE_PARM_DESC(lead_max_ns, "how long before its window a thread is woken at most, 1000 to 100000");
+MODULE_PARM_DESC(lead_max_ns, "maximum time by which a thread is woken before its window, in ns (1000 to 100000)");
 
 static unsigned int priority = 98;
 
@@ -57,7 +57,7 @@ static const struct kernel_param_ops priority_ops = {
 };
 
 module_param_cb(priority, &priority_ops, &priority, 0644);
-MODULE_PARM_DESC(priority, "SCHED_FIFO priority of units' threads, 1 to 98; of those that bind from then on");
+MODULE_PARM_DESC(priority, "SCHED_FIFO priority of units' threads (1 to 98; applies to threads that bind later)");
 
 /**
  * calendar_priority() - return parameter priority
@@ -165,7 +165,7 @@ int calendar_event(struct calendar_unit *unit, enum calendar_event event)
 
 	lockdep_assert_held(&unit->cpu->lock);
 	if (next == -EINVAL)
-		pr_err_once("apic_calendar: unit %s: event %d in state %d\n",
+		pr_err_once("apic_calendar: unit %s: unexpected event %d in state %d\n",
 			    unit->def.name, event, unit->state);
 	if (next >= 0)
 		unit->state = next;

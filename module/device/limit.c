@@ -57,11 +57,11 @@ static const struct kernel_param_ops pending_ops = {
 };
 
 module_param_cb(rate, &rate_ops, &rate, 0644);
-MODULE_PARM_DESC(rate, "wake-ups a second that a user may have of each CPU, 1 to 1000000");
+MODULE_PARM_DESC(rate, "maximum wake-ups of one user per second on each CPU (1 to 1000000)");
 module_param_cb(burst, &burst_ops, &burst, 0644);
-MODULE_PARM_DESC(burst, "wake-ups of a user that may come in one go on a CPU, 1 to 10000");
+MODULE_PARM_DESC(burst, "maximum burst of wake-ups of one user on each CPU (1 to 10000)");
 module_param_cb(pending, &pending_ops, &pending, 0644);
-MODULE_PARM_DESC(pending, "sleepers and timers that a user may have at a time, 1 to 100000");
+MODULE_PARM_DESC(pending, "maximum concurrent sleepers and timers of one user (1 to 100000)");
 
 /**
  * struct device_user - a user's account

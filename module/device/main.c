@@ -221,5 +221,5 @@ static void __exit device_exit(void)
 module_init(device_init);
 module_exit(device_exit);
 
-MODULE_DESCRIPTION("Timers at a TSC value for programs: /dev/apic_timer");
+MODULE_DESCRIPTION("Timers at a chosen TSC value for user programs: /dev/apic_timer");
 MODULE_LICENSE("GPL");

@@ -66,7 +66,7 @@ static const struct kernel_param_ops cost_ops = {
 };
 
 module_param_cb(cost_ns, &cost_ops, &cost_ns, 0644);
-MODULE_PARM_DESC(cost_ns, "time that a sleeper waits for its moment after its wake-up, at most in the mean, 0 to 50000");
+MODULE_PARM_DESC(cost_ns, "maximum mean time that a sleeper waits for its moment after its wake-up, in ns (0 to 50000)");
 
 static unsigned int quantile = APIC_TIMER_QUANTILE_ONE;
 
@@ -81,7 +81,7 @@ static const struct kernel_param_ops quantile_ops = {
 };
 
 module_param_cb(quantile, &quantile_ops, &quantile, 0644);
-MODULE_PARM_DESC(quantile, "part of the wake-ups that are to be early enough, in 1/10000, 5000 to 10000; of files opened from then on");
+MODULE_PARM_DESC(quantile, "fraction of wake-ups that must be early enough, in 1/10000 (5000 to 10000; applies to files opened later)");
 
 /**
  * struct sleeper - a thread that sleeps
