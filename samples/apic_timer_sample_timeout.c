@@ -89,7 +89,7 @@ static int __init sample_init(void)
 	msleep(20);
 	/* No handler runs after this, so the counts are final. */
 	shut_down();
-	pr_info("steps: %u and %u, which is %s\n", count[0], count[1],
+	pr_info("steps: %u and %u, %s\n", count[0], count[1],
 		count[0] - count[1] <= 1 ? "in turn" : "out of turn");
 	pr_info("done\n");
 	return 0;

@@ -37,39 +37,39 @@ MODULE_PARM_DESC(io, "first I/O port of the parallel port or the serial line, su
 
 static char *line = "strobe";
 module_param(line, charp, 0444);
-MODULE_PARM_DESC(line, "strobe (parallel port, the default) or dtr (serial line)");
+MODULE_PARM_DESC(line, "output line: strobe (parallel port, the default) or dtr (serial line)");
 
 static char *clock = "realtime";
 module_param(clock, charp, 0444);
-MODULE_PARM_DESC(clock, "realtime (the default) or tai");
+MODULE_PARM_DESC(clock, "clock that pulses follow: realtime (the default) or tai");
 
 static ulong period_ns = NSEC_PER_SEC;
 module_param(period_ns, ulong, 0444);
-MODULE_PARM_DESC(period_ns, "from one pulse to the next (100000 to 3600000000000)");
+MODULE_PARM_DESC(period_ns, "interval between pulses, in ns (100000 to 3600000000000)");
 
 static long offset_ns;
 module_param(offset_ns, long, 0444);
-MODULE_PARM_DESC(offset_ns, "pulses come so much after the clock's multiples of period_ns; negative to compensate for what the line delays");
+MODULE_PARM_DESC(offset_ns, "delay of pulses after the clock's multiples of period_ns, in ns; negative to compensate for the line's delay");
 
 static ulong width_ns = 10 * NSEC_PER_USEC;
 module_param(width_ns, ulong, 0444);
-MODULE_PARM_DESC(width_ns, "length of a pulse (1000 to half of the period)");
+MODULE_PARM_DESC(width_ns, "length of a pulse, in ns (1000 to half of the period)");
 
 static ulong edges;
 module_param(edges, ulong, 0444);
-MODULE_PARM_DESC(edges, "rising edges so far");
+MODULE_PARM_DESC(edges, "number of rising edges so far");
 
 static ulong missed;
 module_param(missed, ulong, 0444);
-MODULE_PARM_DESC(missed, "moments that had passed when their turn came");
+MODULE_PARM_DESC(missed, "number of pulses skipped because their moment had passed");
 
 static long earliest = LONG_MAX;
 module_param(earliest, long, 0444);
-MODULE_PARM_DESC(earliest, "of all edges: TSC right before the port is written, less the moment's, cycles");
+MODULE_PARM_DESC(earliest, "minimum over all edges of the TSC right before the write to the port minus the moment's, in cycles");
 
 static long latest = LONG_MIN;
 module_param(latest, long, 0444);
-MODULE_PARM_DESC(latest, "likewise the latest");
+MODULE_PARM_DESC(latest, "maximum over all edges of the same difference, in cycles");
 
 #define PORTS	8	/* a serial line has all of them, a parallel port the first three */
 
@@ -102,7 +102,7 @@ static void arm_next(ktime_t next)
 	for_each_online_cpu(cpu)
 		if (!add_apic_timer_at_on(&rise, clock_id, next, cpu))
 			return;
-	pr_warn("no CPU accepts the next pulse: there are no more\n");
+	pr_warn("no CPU accepts the timer of the next pulse: pulses have stopped\n");
 }
 
 static void raise(unsigned long long now, unsigned long data)
@@ -177,15 +177,15 @@ static void switch_off_finally(void)
 static int check_parameters(void)
 {
 	if (!io) {
-		pr_err("which port? io=0x378, for example\n");
+		pr_err("no port given: load with io=0x378, for example\n");
 		return -EINVAL;
 	}
 	if (strcmp(line, "strobe") && strcmp(line, "dtr")) {
-		pr_err("line=%s is neither strobe nor dtr\n", line);
+		pr_err("line=%s must be strobe or dtr\n", line);
 		return -EINVAL;
 	}
 	if (strcmp(clock, "realtime") && strcmp(clock, "tai")) {
-		pr_err("clock=%s is neither realtime nor tai\n", clock);
+		pr_err("clock=%s must be realtime or tai\n", clock);
 		return -EINVAL;
 	}
 	if (period_ns < 100 * NSEC_PER_USEC || period_ns > 3600 * NSEC_PER_SEC ||
@@ -224,7 +224,7 @@ static int __init pps_gen_init(void)
 		return ret;
 	clock_id = strcmp(clock, "tai") ? CLOCK_REALTIME : CLOCK_TAI;
 	if (!request_region(io, PORTS, KBUILD_MODNAME)) {
-		pr_err("ports from %#x on belong to another driver\n", io);
+		pr_err("ports at %#x are in use by another driver\n", io);
 		return -EBUSY;
 	}
 	find_register();
@@ -255,7 +255,8 @@ static void __exit pps_gen_exit(void)
 	switch_off_finally();
 	class_leave();
 	release_region(io, PORTS);
-	pr_info("%lu edges, %lu missed, %ld to %ld cycles off\n", edges, missed, earliest, latest);
+	pr_info("%lu edges, %lu missed, error %ld to %ld cycles\n", edges, missed, earliest,
+		latest);
 }
 
 module_init(pps_gen_init);

@@ -455,7 +455,7 @@ def test_samples(guest):
     assert "modes: skipped: not run" in said
     assert "timeout: alive: no timeout" in said
     assert "timeout: silent: timeout" in said
-    assert [line for line in said if line.endswith("which is in turn")]
+    assert [line for line in said if line.endswith(", in turn")]
     runs = re.findall(r"^period: by \w+: (\d+) runs, (\d+) missed$", "\n".join(said), re.M)
     assert len(runs) == 2 and all(90 <= int(n) + int(missed) <= 130 for n, missed in runs)
     assert not re.search(r"^cpu ", output, re.M)

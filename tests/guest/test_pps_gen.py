@@ -76,8 +76,8 @@ def test_edges(guest):
     output = guest.ok()
     print(output)
     assert "accepted" not in output
-    for words in ("which port?", "neither strobe nor dtr", "neither realtime nor tai",
-                  "out of range", "belong to another driver"):  # fmt: skip
+    for words in ("no port given", "must be strobe or dtr", "must be realtime or tai",
+                  "out of range", "in use by another driver"):  # fmt: skip
         assert words in output
     rows = EDGES.findall(output)
     assert len(rows) == 4
