@@ -127,12 +127,12 @@ REFUSED = {
     "writers=101": "not 1 to 100",
     "timers=0": "not 1 to 1000000",
     "timers=1000001": "not 1 to 1000000",
-    "reach_us=0": "no time at all",
+    "reach_us=0": "must not be 0",
     "rate=1000001": "more than 1000000",
-    "onoffs=3": "without onoff",
-    "cpus=2": "not a list of CPUs that are online",
-    "cpus=1-x": "not a list of CPUs that are online",
-    "cpus=0 onoff=100": "no CPU that can go off",
+    "onoffs=3": "requires onoff",
+    "cpus=2": "not a list of online CPUs",
+    "cpus=1-x": "not a list of online CPUs",
+    "cpus=0 onoff=100": "no CPU can go offline",
 }
 
 

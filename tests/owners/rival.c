@@ -20,11 +20,11 @@
 
 static unsigned int cpu = 1;
 module_param(cpu, uint, 0444);
-MODULE_PARM_DESC(cpu, "whose device it is; another has to be online");
+MODULE_PARM_DESC(cpu, "CPU of the device; another CPU must be online");
 
 static int rating = 100000;
 module_param(rating, int, 0444);
-MODULE_PARM_DESC(rating, "of the device");
+MODULE_PARM_DESC(rating, "rating of the device");
 
 static bool later;
 module_param(later, bool, 0444);
@@ -32,7 +32,7 @@ MODULE_PARM_DESC(later, "the device appears when the CPU comes online, not by lo
 
 static unsigned long events;
 module_param(events, ulong, 0444);
-MODULE_PARM_DESC(events, "of the kernel's that it has served");
+MODULE_PARM_DESC(events, "number of kernel events served by the device");
 
 static struct task_struct *watcher;
 static call_single_data_t kick;

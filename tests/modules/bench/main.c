@@ -222,6 +222,6 @@ static void __exit bench_exit(void)
 module_init(bench_init);
 module_exit(bench_exit);
 
-MODULE_DESCRIPTION("Measures timers");
+MODULE_DESCRIPTION("Benchmark of timers");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

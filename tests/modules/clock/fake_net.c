@@ -26,7 +26,7 @@ MODULE_PARM_DESC(cable, "TSC cycles that a packet takes from one card to the oth
 
 static unsigned int step_ns = 8;
 module_param(step_ns, uint, 0400);
-MODULE_PARM_DESC(step_ns, "ns in which stamps count, a power of two");
+MODULE_PARM_DESC(step_ns, "resolution of time stamps, in ns (a power of two)");
 
 /**
  * struct card - private part of a network device
@@ -176,6 +176,6 @@ static void __exit fake_net_exit(void)
 module_init(fake_net_init);
 module_exit(fake_net_exit);
 
-MODULE_DESCRIPTION("Two network cards that stamp PTP's messages by clocks whose truth is known");
+MODULE_DESCRIPTION("Two network cards that time-stamp PTP messages by clocks of known error");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

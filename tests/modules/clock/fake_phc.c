@@ -42,19 +42,19 @@
 
 static unsigned int jitter = 300;
 module_param(jitter, uint, 0600);
-MODULE_PARM_DESC(jitter, "TSC cycles that a read takes each way, at most");
+MODULE_PARM_DESC(jitter, "maximum TSC cycles that a read takes each way");
 
 static unsigned int smi;
 module_param(smi, uint, 0600);
-MODULE_PARM_DESC(smi, "one way in this number takes up to 100 us more, 0 for none");
+MODULE_PARM_DESC(smi, "one way in this many takes up to 100 us longer; 0 for none");
 
 static int ppb[FAKE_PHCS] = { 100000, -70000 };
 module_param_array(ppb, int, NULL, 0400);
-MODULE_PARM_DESC(ppb, "how much faster than the TSC each clock runs, 10^-9");
+MODULE_PARM_DESC(ppb, "rate of each clock relative to the TSC, in ppb");
 
 static int offset_ns[FAKE_PHCS] = { 0, 1234567 };
 module_param_array(offset_ns, int, NULL, 0400);
-MODULE_PARM_DESC(offset_ns, "how much each is ahead of CLOCK_TAI when this is loaded, ns");
+MODULE_PARM_DESC(offset_ns, "initial offset of each clock from CLOCK_TAI, in ns");
 
 /**
  * struct fake - a clock
@@ -341,6 +341,6 @@ static void __exit fake_phc_exit(void)
 module_init(fake_phc_init);
 module_exit(fake_phc_exit);
 
-MODULE_DESCRIPTION("PTP hardware clocks whose truth is known");
+MODULE_DESCRIPTION("PTP hardware clocks of known error");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

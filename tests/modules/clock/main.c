@@ -55,7 +55,7 @@ MODULE_PARM_DESC(leave, "leave timers and groups pending when unloaded");
 
 static bool refuse_loads;
 module_param(refuse_loads, bool, 0600);
-MODULE_PARM_DESC(refuse_loads, "let no module be loaded");
+MODULE_PARM_DESC(refuse_loads, "refuse to load any module");
 
 #define SLOTS	8
 /* Timers of the slots from here on do not start early, regardless of a conversion's error. */

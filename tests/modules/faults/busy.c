@@ -14,23 +14,23 @@
 
 static unsigned int rate = 1000;
 module_param(rate, uint, 0444);
-MODULE_PARM_DESC(rate, "timers per second on each CPU, 0 for none");
+MODULE_PARM_DESC(rate, "timers per second on each CPU; 0 for none");
 
 static int only = -1;
 module_param(only, int, 0444);
-MODULE_PARM_DESC(only, "the one CPU to do so on, -1 for each");
+MODULE_PARM_DESC(only, "CPU to run timers on; -1 for all");
 
 static unsigned int work;
 module_param(work, uint, 0444);
-MODULE_PARM_DESC(work, "time that each of their handlers takes, in us");
+MODULE_PARM_DESC(work, "time that each handler takes, in us");
 
 static unsigned int waiting;
 module_param(waiting, uint, 0444);
-MODULE_PARM_DESC(waiting, "further timers that wait for hours, on all CPUs");
+MODULE_PARM_DESC(waiting, "number of additional timers on all CPUs that wait for hours");
 
 static bool leave;
 module_param(leave, bool, 0444);
-MODULE_PARM_DESC(leave, "leave timers pending at unload, by mistake as it were");
+MODULE_PARM_DESC(leave, "leave timers pending at unload, as a faulty consumer does");
 
 static DEFINE_PER_CPU(struct apic_timer_list, periodic);
 static DEFINE_PER_CPU(unsigned long, ran);
@@ -54,7 +54,7 @@ static int ran_get(char *buffer, const struct kernel_param *parameter)
 
 static const struct kernel_param_ops ran_ops = { .get = ran_get };
 module_param_cb(ran, &ran_ops, NULL, 0444);
-MODULE_PARM_DESC(ran, "handlers run so far");
+MODULE_PARM_DESC(ran, "number of handlers run so far");
 
 static void periodic_handler(unsigned long long now, unsigned long data)
 {

@@ -15,11 +15,11 @@ MODULE_PARM_DESC(count, "number of timers");
 
 static unsigned int apart;
 module_param(apart, uint, 0444);
-MODULE_PARM_DESC(apart, "TSC cycles from one expiry to the next; 0 is the same for all");
+MODULE_PARM_DESC(apart, "distance between expiries, in TSC cycles; 0: all expire at once");
 
 static int cpu;
 module_param(cpu, int, 0444);
-MODULE_PARM_DESC(cpu, "CPU that they are pending on");
+MODULE_PARM_DESC(cpu, "CPU that the timers are pending on");
 
 static struct apic_timer_list *timers;
 

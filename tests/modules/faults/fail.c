@@ -12,27 +12,27 @@
 
 static char *symbol = "register_module_notifier";
 module_param(symbol, charp, 0444);
-MODULE_PARM_DESC(symbol, "the function");
+MODULE_PARM_DESC(symbol, "function whose calls fail");
 
 static char *caller = "apic_timer";
 module_param(caller, charp, 0444);
-MODULE_PARM_DESC(caller, "the module whose calls of it are counted");
+MODULE_PARM_DESC(caller, "module whose calls are counted");
 
 static unsigned int nth = 1;
 module_param(nth, uint, 0444);
-MODULE_PARM_DESC(nth, "which of the module's calls of it fails, 1 for the first");
+MODULE_PARM_DESC(nth, "number of the first call that fails, counted from 1");
 
 static unsigned int times = 1;
 module_param(times, uint, 0444);
-MODULE_PARM_DESC(times, "how many of them fail, that one first");
+MODULE_PARM_DESC(times, "number of successive calls that fail");
 
 static long value = -ENOMEM;
 module_param(value, long, 0444);
-MODULE_PARM_DESC(value, "what that call returns");
+MODULE_PARM_DESC(value, "return value of the calls that fail");
 
 static unsigned int calls;
 module_param(calls, uint, 0444);
-MODULE_PARM_DESC(calls, "how often the module has called it so far");
+MODULE_PARM_DESC(calls, "number of the module's calls so far");
 
 /* Replaces the function: the value is already in its register. */
 static noinline notrace void just_return(void)
@@ -85,6 +85,6 @@ static void __exit fail_exit(void)
 module_init(fail_init);
 module_exit(fail_exit);
 
-MODULE_DESCRIPTION("Failures that apic_timer has to live with");
+MODULE_DESCRIPTION("Injected failures of kernel functions that apic_timer calls");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

@@ -46,5 +46,5 @@ static void __exit frequency_exit(void)
 module_init(frequency_init);
 module_exit(frequency_exit);
 
-MODULE_DESCRIPTION("A frequency for guests that have none");
+MODULE_DESCRIPTION("A CPU frequency driver for guests that have none");
 MODULE_LICENSE("GPL");

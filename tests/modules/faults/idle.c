@@ -26,7 +26,7 @@
 
 static unsigned int exit_us = 133;
 module_param(exit_us, uint, 0444);
-MODULE_PARM_DESC(exit_us, "how long it takes to wake from the deep state, in us; 0: no longer than from the other, whatever the governor reads");
+MODULE_PARM_DESC(exit_us, "time to wake from the deep state, in us; 0: no longer than from the other, regardless of the latency that the governor reads");
 
 static u64 loops_per_us;
 
@@ -122,5 +122,5 @@ static void __exit idle_exit(void)
 module_init(idle_init);
 module_exit(idle_exit);
 
-MODULE_DESCRIPTION("Idle states for guests that have none");
+MODULE_DESCRIPTION("An idle driver for guests that have none");
 MODULE_LICENSE("GPL");

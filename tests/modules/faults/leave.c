@@ -60,6 +60,6 @@ static void __exit leave_exit(void)
 module_init(leave_init);
 module_exit(leave_exit);
 
-MODULE_DESCRIPTION("Leaves a handler running that changes a pending timer");
+MODULE_DESCRIPTION("Test of apic_timer: a handler left running that changes a pending timer");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

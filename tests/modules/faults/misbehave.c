@@ -16,7 +16,7 @@ static struct apic_timer_list timer;
 
 static unsigned int ran;
 module_param(ran, uint, 0444);
-MODULE_PARM_DESC(ran, "handlers that have come to their end");
+MODULE_PARM_DESC(ran, "number of handlers that have returned");
 
 static void sleep(unsigned long long now, unsigned long data)
 {
@@ -66,7 +66,7 @@ static int run_set(const char *name, const struct kernel_param *parameter)
 
 static const struct kernel_param_ops run_ops = { .set = run_set };
 module_param_cb(run, &run_ops, NULL, 0200);
-MODULE_PARM_DESC(run, "a handler's name: run it in 1 ms on this CPU");
+MODULE_PARM_DESC(run, "name of a handler to run on this CPU in 1 ms");
 
 static int __init misbehave_init(void)
 {

@@ -9,7 +9,7 @@
 
 static int by_khz = 1000;
 module_param(by_khz, int, 0444);
-MODULE_PARM_DESC(by_khz, "by how much, kHz");
+MODULE_PARM_DESC(by_khz, "change of the TSC's rate, in kHz");
 
 static int __init refine_init(void)
 {

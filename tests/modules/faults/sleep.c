@@ -34,11 +34,11 @@
 
 static char *after;
 module_param(after, charp, 0444);
-MODULE_PARM_DESC(after, "function: when it returns, the kernel marks the TSC unstable");
+MODULE_PARM_DESC(after, "function on whose return the kernel marks the TSC unstable");
 
 static int times = 1;
 module_param(times, int, 0444);
-MODULE_PARM_DESC(times, "how often it returns until then");
+MODULE_PARM_DESC(times, "number of returns until then");
 
 enum kind { RUNS, SKIPS, WAKES, FAR, KINDS };
 

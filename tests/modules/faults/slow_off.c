@@ -10,7 +10,7 @@
 
 static unsigned int ms = 1000;
 module_param(ms, uint, 0444);
-MODULE_PARM_DESC(ms, "for how long a CPU goes no further");
+MODULE_PARM_DESC(ms, "delay of a CPU that goes offline, in ms");
 
 static int state;
 
@@ -35,6 +35,6 @@ static void __exit slow_off_exit(void)
 module_init(slow_off_init);
 module_exit(slow_off_exit);
 
-MODULE_DESCRIPTION("CPUs that take their time to go off");
+MODULE_DESCRIPTION("CPUs that are slow to go offline");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

@@ -46,25 +46,25 @@ static bool other_works = true;
 
 static bool kernel;
 module_param(kernel, bool, 0444);
-MODULE_PARM_DESC(kernel, "shoot by a timer of the kernel's, until the CPU is offline");
+MODULE_PARM_DESC(kernel, "use the kernel's timer, until the CPU is offline");
 
 static unsigned long text, text_size;
 module_param(text, ulong, 0444);
-MODULE_PARM_DESC(text, "where the module's code begins, besides our own");
+MODULE_PARM_DESC(text, "start of the code of a further module");
 module_param(text_size, ulong, 0444);
-MODULE_PARM_DESC(text_size, "bytes of the module's code");
+MODULE_PARM_DESC(text_size, "size of that module's code, in bytes");
 
 static unsigned long worst;
 module_param(worst, ulong, 0644);
-MODULE_PARM_DESC(worst, "TSC cycles that the latest shot was late; write 0 to begin anew");
+MODULE_PARM_DESC(worst, "maximum lateness of a shot, in TSC cycles; write 0 to start over");
 
 static unsigned long shots;
 module_param(shots, ulong, 0644);
-MODULE_PARM_DESC(shots, "shots that counted");
+MODULE_PARM_DESC(shots, "number of shots that counted");
 
 static char where[64];
 module_param_string(where, where, sizeof(where), 0444);
-MODULE_PARM_DESC(where, "what the latest shot had interrupted");
+MODULE_PARM_DESC(where, "code that the latest of the shots interrupted");
 
 static bool is_meant(unsigned long address)
 {
@@ -249,6 +249,6 @@ static void __exit train_exit(void)
 module_init(train_init);
 module_exit(train_exit);
 
-MODULE_DESCRIPTION("Test of apic_timer: for how long interrupts are off");
+MODULE_DESCRIPTION("Test of apic_timer: how long interrupts are off");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

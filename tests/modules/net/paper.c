@@ -25,11 +25,11 @@
 
 static bool tick;
 module_param(tick, bool, 0644);
-MODULE_PARM_DESC(tick, "5,000 ticks a second, not the kernel's timer");
+MODULE_PARM_DESC(tick, "use 5,000 ticks per second instead of the kernel's timer");
 
 static ulong rate;
 module_param(rate, ulong, 0644);
-MODULE_PARM_DESC(rate, "bit/s; 0: as the packets' times say");
+MODULE_PARM_DESC(rate, "rate in bit/s; 0: send at the packets' own times");
 
 struct paper {
 	struct Qdisc *sch;
@@ -148,6 +148,6 @@ static void __exit paper_module_exit(void)
 module_init(paper_module_init);
 module_exit(paper_module_exit);
 
-MODULE_DESCRIPTION("Sends packets by the timers that a paper of 2001 compared");
+MODULE_DESCRIPTION("Qdisc that sends packets by the timers compared in a paper of 2001");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

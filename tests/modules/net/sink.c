@@ -41,19 +41,19 @@
 
 static unsigned int queues = 1;
 module_param(queues, uint, 0444);
-MODULE_PARM_DESC(queues, "tx queues");
+MODULE_PARM_DESC(queues, "number of tx queues");
 
 static unsigned int unused;
 module_param(unused, uint, 0444);
-MODULE_PARM_DESC(unused, "tx queues that are not in use");
+MODULE_PARM_DESC(unused, "number of tx queues that are not in use");
 
 static unsigned int records = 1 << 18;
 module_param(records, uint, 0444);
-MODULE_PARM_DESC(records, "departures that are kept; later ones only count");
+MODULE_PARM_DESC(records, "number of departures to record; later ones are only counted");
 
 static unsigned int packets = 1 << 20;
 module_param(packets, uint, 0444);
-MODULE_PARM_DESC(packets, "packets of a flow whose loss and doubling is seen");
+MODULE_PARM_DESC(packets, "number of packets per flow whose loss and duplication are detected");
 
 static unsigned int stop;
 module_param(stop, uint, 0644);
@@ -65,7 +65,7 @@ MODULE_PARM_DESC(busy, "refuse one packet in N; 0: none");
 
 static unsigned int stop_us = 200;
 module_param(stop_us, uint, 0644);
-MODULE_PARM_DESC(stop_us, "longest time for which a queue is stopped, us");
+MODULE_PARM_DESC(stop_us, "maximum time that a queue is stopped, in us");
 
 static bool launch;
 module_param(launch, bool, 0444);
@@ -249,6 +249,6 @@ static void __exit sink_exit(void)
 module_init(sink_init);
 module_exit(sink_exit);
 
-MODULE_DESCRIPTION("Notes when packets come to a network driver");
+MODULE_DESCRIPTION("Network driver that records when packets arrive");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

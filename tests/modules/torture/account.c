@@ -86,7 +86,7 @@ static void take(struct account *account)
 		return;
 	account->armed = false;
 	if (account->takens == ARRAY_SIZE(account->taken))
-		fault(account, "expired again and again, and its handler never began", 0);
+		fault(account, "expired repeatedly, but its handler never started", 0);
 	else
 		account->taken[account->takens++] = account->shot;
 }
@@ -114,14 +114,14 @@ static void not_taken(struct account *account, int cpu)
 	place(account, ANY_CPU, 0);
 	torture_inc(REFUSED);
 	if (!torture_onoff_away(cpu))
-		fault(account, "refused by a CPU that is there", -ENODEV);
+		fault(account, "refused by an online CPU", -ENODEV);
 }
 
 /* A call found the timer pending. Check that it should be. */
 static void was_pending(const struct account *account)
 {
 	if (torture_overdue(account->shot.expires))
-		fault(account, "overdue, and pending still", 0);
+		fault(account, "overdue and still pending", 0);
 }
 
 /* -1 is this CPU. */
@@ -273,7 +273,7 @@ static void check(const struct account *account, const struct shot *shot,
 	if (shot->cpu == ANY_CPU)
 		torture_inc(ANYWHERE);
 	else if (!torture_onoff_may_be_on(shot->cpu, shot->since, here))
-		fault(account, "on another CPU than asked for", 0);
+		fault(account, "on a CPU other than requested", 0);
 	else if (shot->cpu != here)
 		torture_inc(MOVED);
 }
@@ -286,7 +286,7 @@ static void handler(unsigned long long now, unsigned long data)
 
 	raw_spin_lock(&account->lock);
 	if (account->inside++)
-		fault(account, "on two CPUs at a time", 0);
+		fault(account, "on two CPUs at once", 0);
 	if (account->takens) {
 		check(account, &account->taken[0], now);
 		account->takens--;
@@ -297,7 +297,7 @@ static void handler(unsigned long long now, unsigned long data)
 		account->armed = false;
 		place(account, smp_processor_id(), torture_onoff_now());
 	} else {
-		fault(account, "ran, and wasn't armed", 0);
+		fault(account, "ran without being armed", 0);
 	}
 	choice = torture_random(&account->state) >> 8;
 	raw_spin_unlock(&account->lock);

@@ -95,7 +95,7 @@ static void handler(unsigned long long now, unsigned long data)
 		torture_fault("timer on the heap: early");
 	if (!torture_onoff_may_be_on(heap->cpu, heap->since,
 				     smp_processor_id()))
-		torture_fault("timer on the heap: on another CPU than asked for");
+		torture_fault("timer on the heap: on a CPU other than requested");
 	else if (heap->cpu != smp_processor_id())
 		torture_inc(MOVED);
 	torture_inc(FATES);

@@ -122,7 +122,7 @@ static void handler(unsigned long long now, unsigned long data)
 	u32 choice = torture_random(&loose->state) >> 8;
 
 	if (atomic_inc_return(&loose->inside) != 1)
-		torture_fault("loose timer: on two CPUs at a time");
+		torture_fault("loose timer: on two CPUs at once");
 	atomic64_inc(&loose->ran);
 	if (atomic64_read(&loose->ran) + atomic64_read(&loose->deleted) >
 	    atomic64_read(&loose->armed))

@@ -33,47 +33,47 @@
 
 static char *cpus = "";
 module_param(cpus, charp, 0444);
-MODULE_PARM_DESC(cpus, "list of the CPUs that take part, such as 0,2-3; all that are online by default");
+MODULE_PARM_DESC(cpus, "list of the CPUs that take part, such as 0,2-3 (default: all online CPUs)");
 
 static unsigned int writers = 1;
 module_param(writers, uint, 0444);
-MODULE_PARM_DESC(writers, "threads on each CPU");
+MODULE_PARM_DESC(writers, "number of threads on each CPU");
 
 static unsigned int timers = 200;
 module_param(timers, uint, 0444);
-MODULE_PARM_DESC(timers, "shared by all threads, of each kind");
+MODULE_PARM_DESC(timers, "number of timers of each kind, shared by all threads");
 
 unsigned int torture_reach = 20000;
 module_param_named(reach_us, torture_reach, uint, 0444);
-MODULE_PARM_DESC(reach_us, "how far ahead timers are armed, in us; most of them for less than a tenth of that");
+MODULE_PARM_DESC(reach_us, "maximum time ahead for which timers are armed, in us; most are armed for less than a tenth of it");
 
 static unsigned int rate;
 module_param(rate, uint, 0444);
-MODULE_PARM_DESC(rate, "most operations of each thread per second, 0 for no limit");
+MODULE_PARM_DESC(rate, "maximum operations per second of each thread; 0 for no limit");
 
 static unsigned int duration = 60;
 module_param(duration, uint, 0444);
-MODULE_PARM_DESC(duration, "of the run, in s; 0 is until the module is unloaded");
+MODULE_PARM_DESC(duration, "duration of the run, in s; 0: until the module is unloaded");
 
 static unsigned long operations;
 module_param(operations, ulong, 0444);
-MODULE_PARM_DESC(operations, "calls of the interface, from threads and handlers, that end the run; 0 for no limit");
+MODULE_PARM_DESC(operations, "number of calls of the interface, from threads and handlers, after which the run ends; 0 for no limit");
 
 static unsigned int onoff;
 module_param(onoff, uint, 0444);
-MODULE_PARM_DESC(onoff, "interval at which a CPU goes offline, in ms, to come back within as long; 0 is never");
+MODULE_PARM_DESC(onoff, "interval at which a CPU goes offline, in ms; it comes back within the same time; 0 is never");
 
 static unsigned long onoffs;
 module_param(onoffs, ulong, 0444);
-MODULE_PARM_DESC(onoffs, "number of times after which that ends the run; 0 for no limit");
+MODULE_PARM_DESC(onoffs, "number of times that a CPU goes offline before the run ends; 0 for no limit");
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "of the random numbers");
+MODULE_PARM_DESC(seed, "seed of the random numbers");
 
 static unsigned int report = 60;
 module_param(report, uint, 0444);
-MODULE_PARM_DESC(report, "how often the kernel log gets a line of progress, in s; 0 is never");
+MODULE_PARM_DESC(report, "interval between progress lines in the kernel log, in s; 0 is never");
 
 bool torture_over;
 int *torture_cpus;
@@ -142,7 +142,7 @@ static void settle(void)
 
 	for (i = 0; torture_account_busy() || torture_free_busy(); i++) {
 		if (i == 10000) {
-			torture_fault("a shot is overdue by seconds");
+			torture_fault("a shot is seconds overdue");
 			break;
 		}
 		usleep_range(1000, 1200);
@@ -205,7 +205,7 @@ static int choose_cpus(void)
 		 !cpumask_subset(mask, cpu_online_mask))
 		ret = -EINVAL;
 	if (ret) {
-		pr_err("cpus=%s: not a list of CPUs that are online\n", cpus);
+		pr_err("cpus=%s: not a list of online CPUs\n", cpus);
 		goto out;
 	}
 	torture_cpus = kcalloc(cpumask_weight(mask), sizeof(*torture_cpus),
@@ -233,15 +233,15 @@ static int check_parameters(void)
 	if (!timers || timers > TIMERS_MOST)
 		return refuse("timers", timers, "not 1 to 1000000");
 	if (!torture_reach)
-		return refuse("reach_us", torture_reach, "no time at all");
+		return refuse("reach_us", torture_reach, "must not be 0");
 	if (rate > USEC_PER_SEC)
 		return refuse("rate", rate, "more than 1000000");
 	if (operations > S64_MAX)
 		return refuse("operations", operations, "too many");
 	if (onoffs && !onoff)
-		return refuse("onoffs", onoffs, "without onoff");
+		return refuse("onoffs", onoffs, "requires onoff");
 	if (onoff && !torture_onoff_possible())
-		return refuse("onoff", onoff, "no CPU that can go off");
+		return refuse("onoff", onoff, "no CPU can go offline");
 	return 0;
 }
 
@@ -304,6 +304,6 @@ static void __exit torture_exit(void)
 module_init(torture_init);
 module_exit(torture_exit);
 
-MODULE_DESCRIPTION("Torture of apic_timer, with an account of every shot");
+MODULE_DESCRIPTION("Torture test of apic_timer that accounts for every shot");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

@@ -154,7 +154,7 @@ static void come_back(int cpu)
 	int ret = add_cpu(cpu);
 
 	if (ret)
-		torture_fault("CPU %d doesn't come back: %d", cpu, ret);
+		torture_fault("CPU %d does not come back online: %d", cpu, ret);
 	else
 		torture_steady_restart(cpu);
 }

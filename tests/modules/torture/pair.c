@@ -93,7 +93,7 @@ static void handler(unsigned long long now, unsigned long data)
 	struct pair *pair = member->pair;
 
 	if (atomic_inc_return(&member->inside) != 1)
-		torture_fault("paired timer: on two CPUs at a time");
+		torture_fault("paired timer: on two CPUs at once");
 	if (READ_ONCE(pair->down))
 		torture_fault("paired timer: ran after it was shut down");
 	atomic64_inc(&pair->ran);
@@ -133,7 +133,7 @@ static void add_up(struct pair *pair)
 	for (i = 0; i < 2; i++)
 		if (atomic_read(&pair->member[i].inside) ||
 		    apic_timer_pending(&pair->member[i].timer))
-			torture_fault("paired timer: not over when it was shut down");
+			torture_fault("paired timer: in use after it was shut down");
 	torture_add(FATES, gone);
 	atomic64_set(&pair->armed, 0);
 	atomic64_set(&pair->ran, 0);

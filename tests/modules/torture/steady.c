@@ -97,7 +97,7 @@ static bool in_place(const struct steady *steady)
 static bool shot(struct steady *steady, u64 now)
 {
 	if (!steady->armed)
-		fault(steady, "ran, and wasn't armed");
+		fault(steady, "ran without being armed");
 	else if (now < steady->expires)
 		fault(steady, "early");
 	else if (!in_place(steady))
@@ -232,7 +232,7 @@ static void start_here(void *unused)
 static void start(int cpu)
 {
 	if (smp_call_function_single(cpu, start_here, NULL, 1))
-		torture_fault("CPU %d doesn't answer", cpu);
+		torture_fault("CPU %d does not respond", cpu);
 }
 
 static void cancel(int cpu)
