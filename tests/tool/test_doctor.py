@@ -261,7 +261,7 @@ def test_json_alone(tool, tree):
     root = tree(FIXABLE)
     with subprocess.Popen([TOOL, "doctor", "--fix", "--json", "--root", root], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:  # fmt: skip
-        assert running.stderr.readline().endswith("fixed until this is stopped (Ctrl-C)\n")
+        assert running.stderr.readline().endswith("fixed until this program is stopped (Ctrl-C)\n")
         running.send_signal(signal.SIGINT)
         assert json.loads(running.stdout.read())["findings"]
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
@@ -272,7 +272,7 @@ def test_two_at_once(tool, tree):
     root = tree(FIXABLE)
     first = begin(root, "sleep", "100")
     done = tool("doctor", "--fix", "--root", root, "--", "true")
-    assert done.returncode == 2 and "another doctor --fix is at work" in done.stderr
+    assert done.returncode == 2 and "another doctor --fix is running" in done.stderr
     assert read(root, GOVERNOR, IRQ) == ["performance", "0"]
     first.terminate()
     first.wait(20)
@@ -374,11 +374,10 @@ def test_interrupts_that_a_driver_may_hold(tool, tree):
     for number in (30, 31, 32):
         interrupt(root, number, "1")
     found = findings(tool, root)["irq.affinity"]
-    assert found["level"] == "note" and "CPUs of the timers only: 3;" in found["finding"]
+    assert found["level"] == "note" and "only on the timers' CPUs: 3;" in found["finding"]
     (root / IRQ).write_text("0-1\n")
     found = findings(tool, root)["irq.affinity"]
-    assert found["level"] == "warn" and "timers: 1; to no others" in found["finding"]
-    assert found["finding"].endswith("may hold them: 3")
+    assert found["level"] == "warn" and "CPUs: 1; 3 more arrive only there" in found["finding"]
 
 
 def test_interrupts_that_the_kernel_lets_nobody_move(tool, tree):
@@ -389,17 +388,17 @@ def test_interrupts_that_the_kernel_lets_nobody_move(tool, tree):
         (root / f"proc/irq/{number}/smp_affinity_list").chmod(0o444)
     found = findings(tool, root)["irq.affinity"]
     assert found["level"] == "note"
-    assert found["finding"].endswith("timers: 2, none of which can be moved")
+    assert found["finding"].endswith("CPUs: 2, none of which can be moved")
 
     interrupt(root, 32, "1", "1")  # set by an administrator
     found = findings(tool, root)["irq.affinity"]
     assert found["level"] == "warn"
-    assert found["finding"].endswith("timers: 1; others that can't be moved: 2")
+    assert found["finding"].endswith("CPUs: 1; 2 others can't be moved")
 
     files = [root / f"proc/irq/{number}/smp_affinity_list" for number in (0, 30, 31, 32)]
     done = tool("doctor", "--fix", "--root", root, "--", "cat", *files)
     assert done.stdout.split()[-4:] == ["0-3", "1", "1,3", "0,2-3"]
-    assert "interrupts that stay, as their drivers hold them: 2 of 3" in done.stderr
+    assert "drivers do not let 2 of 3 interrupts be moved" in done.stderr
 
 
 def test_interrupt_of_the_kernels_timer(tool, tree):
@@ -417,7 +416,7 @@ def test_an_administrator_has_moved_one_to_the_timers(tool, tree):
     interrupt(root, 2, "0-1")
     (root / "proc/irq/2/smp_affinity_list").chmod(0o444)
     found = findings(tool, root)["irq.affinity"]
-    assert found["level"] == "warn" and found["finding"].endswith("timers: 1")
+    assert found["level"] == "warn" and found["finding"].endswith("CPUs: 1")
 
 
 def test_interrupts_that_stay(tool, tree):
@@ -434,7 +433,7 @@ def test_interrupts_that_stay(tool, tree):
 
     done = tool("doctor", "--fix", "--root", root, "--", "true", preexec_fn=child)
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
-    assert done.stderr.endswith("interrupts that stay: 3 of 4: Invalid argument\n")
+    assert done.stderr.endswith("can't move 3 of 4 interrupts: Invalid argument\n")
 
 
 def test_interrupt_that_no_device_has(tool, tree):

@@ -75,7 +75,7 @@ def test_linear_next_to_zero(tool, saved):
 def test_above_zero_of_those_below(tool, saved, range_):
     row = f"{{ common_cpu: 0, error: ~ {range_} }} hitcount: 1"
     done = tool("hist", "--from", saved(histogram([row], where=NEGATIVE)))
-    assert done.returncode == 2 and "no row of a histogram" in done.stderr
+    assert done.returncode == 2 and "not a row of a histogram" in done.stderr
 
 
 def test_the_lowest_value(tool, saved):
@@ -113,7 +113,7 @@ def test_dropped_rows_are_an_error(tool, saved):
 def test_malformed(tool, saved, row):
     done = tool("hist", "--from", saved(histogram([row])))
     assert done.returncode == 2, done.stdout
-    assert "no row of a histogram" in done.stderr
+    assert "not a row of a histogram" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# event histogram\n", "bogus\n", "Totals:\n"])
@@ -154,7 +154,7 @@ def test_kernel_without_histograms(tool, tree):
     done = tool("hist", "-s", "1", "--root", root)
     assert done.returncode == 2
     assert done.stderr == (
-        "apic-timer: this kernel can't count in histograms: it was built without "
+        "apic-timer: this kernel has no event histograms: it was built without "
         "CONFIG_HIST_TRIGGERS\n"
     )
     assert [p.name for p in (root / "sys/kernel/tracing/instances").iterdir()] == ["x"]
@@ -177,7 +177,7 @@ def test_module_without_the_event(tool, tree):
     root = tree({"sys/kernel/tracing/instances/x": "", "sys/module/apic_timer/version": "9.9\n"})
     done = tool("hist", "--root", root)
     assert done.returncode == 2
-    assert "version 9.9, this program 0.1.0: it has no trace event" in done.stderr
+    assert "the module is 9.9, this program 0.1.0: it has no trace event" in done.stderr
 
 
 def test_no_tracefs(tool, tree):

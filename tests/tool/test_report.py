@@ -107,14 +107,14 @@ def test_rows_that_are_no_json(tool, tmp_path):
     (folder / "rows/guest/chain.json").write_text('{"rows": [')
     done = tool("report", "--draw", folder)
     assert done.returncode == 0
-    assert done.stderr == f"apic-timer: {folder}/rows/guest/chain.json is no JSON\n"
+    assert done.stderr == f"apic-timer: {folder}/rows/guest/chain.json is not JSON\n"
     Page((folder / "index.html").read_text())
 
 
 @pytest.mark.parametrize("arguments, reason", [
     ([], "report: DIR is missing"),
-    (["--draw", "{}/nothing"], "nothing/rows has no rows"),
-    (["--draw", "/proc/nothing"], "can't make the folder /proc/nothing"),
+    (["--draw", "{}/nothing"], "no rows in "),
+    (["--draw", "/proc/nothing"], "can't create the folder /proc/nothing"),
     (["--name", "../x", "{}"], "--name takes a name without slashes"),
     (["--draw", "--bench", "/nowhere", "{}/rows-are-there"], "can't read /nowhere"),
 ])  # fmt: skip

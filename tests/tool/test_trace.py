@@ -58,7 +58,7 @@ def test_only_late_ones(tool, saved):
     (life,) = lives(tool, saved(EARLY + LATE), "-n", "0", "--late", "1000", "pace_tick")
     assert life["error"] == 13737
     done = tool("trace", "--from", saved(EARLY), "--late", "3", "pace_tick")
-    assert done.returncode == 1 and "pace_tick has not expired so late" in done.stderr
+    assert done.returncode == 1 and "pace_tick did not expire that late" in done.stderr
 
 
 def test_served_by_another_interrupt(tool, saved):
@@ -83,7 +83,7 @@ def test_another_clock_is_an_error(tool, saved):
     rows = [row.replace(": apic_timer_", ".402113: apic_timer_") for row in LATE]
     done = tool("trace", "--from", saved(rows), "pace_tick")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "its times are not TSC values: trace with the clock x86-tsc" in done.stderr
+    assert "its time stamps are not TSC values; trace with the clock x86-tsc" in done.stderr
 
 
 def test_lost_events_are_an_error(tool, saved):

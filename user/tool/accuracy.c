@@ -28,20 +28,23 @@ static int keep = APIC_MEASURE_KEEP_ALL;
 static bool flush;
 
 static const struct opt options[] = {
-	OPT_NUMBER('n', "count", "N", 1, 1000000, "shots of each row (loop 20000, periodic 3000)",
+	OPT_NUMBER('n', "count", "N", 1, 1000000, "shots per row (loop 20000, periodic 3000)",
 		   &count),
 	OPT_CHOICE('w', "way", "rdtsc|across|rdtscp|rdmsr|lfence|pause|counted|table|all",
-		   "which loop (all)", &way),
-	OPT_NUMBER('a', "ahead", "CYCLES", 1, 20000, "the loop's first target (1000)", &ahead),
-	OPT_NUMBER('p', "period", "US", 5, 1000000, "of the timer (100)", &period),
-	OPT_CHOICE('m', "mode", "raw|mean|exact", "of the timer (raw)", &mode),
-	OPT_CHOICE('b', "behind", "idle|nop|cpuid", "what the timer interrupts (nop)", &behind),
-	OPT_CHOICE('k', "keep", "all|outliers|none", "samples that are stored (all)", &keep),
-	OPT_NUMBER(0, "bound", "CYCLES", 0, 1000000000, "of an outlier (100)", &bound),
-	OPT_NUMBER(0, "walk", "KIB", 1, 65536, "read as much other memory before each shot",
+		   "loop to measure (all)", &way),
+	OPT_NUMBER('a', "ahead", "CYCLES", 1, 20000,
+		   "distance of the loop's first target (1000)", &ahead),
+	OPT_NUMBER('p', "period", "US", 5, 1000000, "period of the timer (100)", &period),
+	OPT_CHOICE('m', "mode", "raw|mean|exact", "mode of the timer (raw)", &mode),
+	OPT_CHOICE('b', "behind", "idle|nop|cpuid",
+		   "activity that the timer interrupts (nop)", &behind),
+	OPT_CHOICE('k', "keep", "all|outliers|none", "samples to store (all)", &keep),
+	OPT_NUMBER(0, "bound", "CYCLES", 0, 1000000000,
+		   "error or body above which a sample is an outlier (100)", &bound),
+	OPT_NUMBER(0, "walk", "KIB", 1, 65536, "read this much other memory before each shot",
 		   &walk),
 	OPT_FLAG(0, "flush", "flush the instrument's code and data before each shot", &flush),
-	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU (the first)", &cpu),
+	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU to measure on (the first)", &cpu),
 	{}
 };
 
@@ -140,7 +143,7 @@ static bool shots_of(int which, unsigned int step, struct series *errors, unsign
 	long i;
 
 	if (!found)
-		fail("no memory");
+		fail("out of memory");
 	/* Estimate for a TSC of 1 GHz, and caches with 10 GB/s. */
 	progress_before(count * ((ahead + loop.spread) / 1e9 + walk / 1e7), "loop %s",
 			ways[which]);
@@ -304,7 +307,7 @@ static void print_periodic(const struct apic_measure_periodic *timer, struct ser
 	unsigned int lag;
 	double how;
 
-	printf("%u expiries, each %ld us, mode %s, on CPU %d; behind: %s, caches %s; %u missed\n\n"
+	printf("%u expiries, every %ld us, mode %s, on CPU %d; behind: %s, caches %s; %u missed\n\n"
 	       "%-8s %10s %10s %10s %10s %10s\n", timer->count, period, modes[timer->mode],
 	       measure_cpu(), behinds[timer->behind], caches_text(), timer->missed, "cycles", "min",
 	       "p50", "p99", "max", "sd");
@@ -319,7 +322,7 @@ static void print_periodic(const struct apic_measure_periodic *timer, struct ser
 	print_row("body", bodies);
 	lag = series_period(bodies, 64, INT64_MAX, &how);
 	if (lag)
-		printf("\nbodies repeat after %u expiries (%.2f): there are %zu samples in a line of 64 bytes\n",
+		printf("\nbodies repeat after %u expiries (%.2f); a cache line of 64 bytes holds %zu samples\n",
 		       lag, how, 64 / sizeof(struct apic_measure_sample));
 }
 
@@ -341,7 +344,7 @@ static void run_periodic(void)
 
 	samples = calloc(timer.count, sizeof(*samples));
 	if (!samples)
-		fail("no memory");
+		fail("out of memory");
 	timer.samples = (uintptr_t)samples;
 	measure_begin(cpu);
 	progress_before((double)timer.count * timer.period_ns / 1e9, "%u expiries", timer.count);
@@ -368,7 +371,7 @@ static int run(int operands, char **operand)
 
 	(void)operands;
 	if (!periodic && strcmp(operand[0], "loop"))
-		fail("accuracy: it measures loop or periodic, not \"%s\"", operand[0]);
+		fail("accuracy: the operand must be loop or periodic, not \"%s\"", operand[0]);
 	if (walk && flush)
 		fail("accuracy: --walk and --flush exclude each other");
 	if (periodic)
@@ -385,9 +388,9 @@ const struct command accuracy_command = {
 	.least = 1,
 	.most = 1,
 	.summary = "Measure how exactly a loop over the TSC, or a periodic timer, meets its targets",
-	.about = "Needs the module apic_measure. \"loop\" waits for TSC values with interrupts off, in\n"
-		 "the ways of 1997 and newer ones. \"periodic\" is a timer's handler, with something to\n"
-		 "interrupt; its body is what the handler takes until its sample is stored.",
+	.about = "Needs the module apic_measure. \"loop\" waits for TSC values with interrupts off, by\n"
+		 "loops of 1997 and newer ones. \"periodic\" is a timer that interrupts an activity; its\n"
+		 "body is the time that the handler takes until its sample is stored.",
 	.options = options,
 	.run = run,
 };

@@ -29,8 +29,8 @@ static const struct opt options[] = {
 	OPT_NUMBER('n', "shots", "N", 1, 10000000, "expiries of each timer (10000)", &shots),
 	OPT_NUMBER('o', "operations", "N", 1, 1000000, "operations of each kind (1000)",
 		   &operations),
-	OPT_TEXT(0, "load", "COMMAND", "a shell command that runs meanwhile", &load),
-	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU (the first)", &cpu),
+	OPT_TEXT(0, "load", "COMMAND", "shell command to run meanwhile", &load),
+	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU to measure on (the first)", &cpu),
 	{}
 };
 
@@ -93,7 +93,7 @@ static void costs_of(unsigned int trigger, unsigned int operation, unsigned int 
 	long i;
 
 	if (!cycles)
-		fail("no memory");
+		fail("out of memory");
 	progress("%s with %u pending", names[operation], others);
 	measure_call(APIC_MEASURE_COST, &cost, 0);
 	progress_end();
@@ -134,7 +134,7 @@ static void show_errors(void)
 	unsigned int i;
 
 	if (!opt_json)
-		printf("Start of the handler less its expiry, TSC cycles, on CPU %d, "
+		printf("Handler start minus expiry, TSC cycles, on CPU %d, "
 		       "%d to %d us ahead\n\n%-19s %9s %10s %10s %10s %10s %10s\n",
 		       measure_cpu(), LEAST_US, MOST_US,
 		       "timer", "expiries", "min", "p50", "p99", "p99.9", "max");
@@ -223,8 +223,8 @@ static int run(int operands, char **operand)
 const struct command bench_command = {
 	.name = "bench",
 	.summary = "Compare the timers of apic_timer with the kernel's hrtimers",
-	.about = "Needs the module apic_measure. Interrupts are off for one operation at a time. The\n"
-		 "benchmark of the source tree, make bench, has more loads, distances and rivals.",
+	.about = "Needs the module apic_measure. Interrupts are disabled only during each operation. The\n"
+		 "source tree's benchmark, make bench, has more loads, distances and other timers.",
 	.options = options,
 	.run = run,
 };

@@ -52,13 +52,13 @@ static bool counts;
 static const struct opt options[] = {
 	OPT_NUMBER('n', "shots", "N", 1, 10000000, "interrupts of each series (10000)", &shots),
 	OPT_TEXT('v', "via", "LIST",
-		 "of direct,tasklet,irq_work,bh,thread,highpri,work,device (all)", &via),
-	OPT_CHOICE('t', "trigger", "apic|hrtimer|both", "what interrupts (both)", &trigger),
-	OPT_NUMBER('l', "least", "US", 2, 1000000, "least distance of an interrupt (20)", &least),
-	OPT_NUMBER('m', "most", "US", 2, 1000000, "longest one (1020)", &most),
-	OPT_TEXT(0, "load", "COMMAND", "a shell command that runs meanwhile", &load),
+		 "routes: direct,tasklet,irq_work,bh,thread,highpri,work,device (all)", &via),
+	OPT_CHOICE('t', "trigger", "apic|hrtimer|both", "timer that interrupts (both)", &trigger),
+	OPT_NUMBER('l', "least", "US", 2, 1000000, "minimum time until an interrupt (20)", &least),
+	OPT_NUMBER('m', "most", "US", 2, 1000000, "maximum time until an interrupt (1020)", &most),
+	OPT_TEXT(0, "load", "COMMAND", "shell command to run meanwhile", &load),
 	OPT_FLAG(0, "counts", "with --json: how often each value occurred", &counts),
-	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU (the first)", &cpu),
+	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU to measure on (the first)", &cpu),
 	{}
 };
 
@@ -310,14 +310,14 @@ static int run(int operands, char **operand)
 	measure_load_stop();
 	measure_end();
 	if (disorder)
-		warn("%s records have their stamps out of order: the TSCs of CPUs differ",
+		warn("%s records have time stamps out of order: the CPUs' TSCs differ",
 		     commas(disorder));
 	return disorder > 0;
 }
 
 const struct command chain_command = {
 	.name = "chain",
-	.summary = "Measure the way from an interrupt to the thread that waits for it",
+	.summary = "Measure the path from an interrupt to the thread that waits for it",
 	.about = "Needs the module apic_measure. The interrupt's handler starts the deferred procedure,\n"
 		 "which wakes this thread; \"direct\" wakes it from the handler.",
 	.options = options,

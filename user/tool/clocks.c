@@ -28,8 +28,10 @@ static const char *cpus;
 static long rounds = 3000;
 
 static const struct opt options[] = {
-	OPT_TEXT('c', "cpus", "LIST", "CPUs whose TSCs are compared with the first's (all)", &cpus),
-	OPT_NUMBER('n', "rounds", "N", 100, 1000000, "round trips a pair and role (3000)", &rounds),
+	OPT_TEXT('c', "cpus", "LIST",
+		   "CPUs whose TSCs to compare with the first one's (all)", &cpus),
+	OPT_NUMBER('n', "rounds", "N", 100, 1000000, "round trips per pair of CPUs and role (3000)",
+		   &rounds),
 	{}
 };
 
@@ -148,7 +150,7 @@ static int choose(void)
 	/* Isolated CPUs are not in the allowed set, but may be used. */
 	for (cpu = 0; cpu < CPUS; cpu++)
 		if (chosen[cpu] && !tsc_may_run(cpu))
-			fail("clocks: this process may not run on CPU %d", cpu);
+			fail("clocks: this process is not allowed to run on CPU %d", cpu);
 	return CPUS;
 }
 
@@ -200,7 +202,7 @@ static void print_skew(int a, int b)
 	}
 	printf("%-5d %10s %10s %10s %12s %9u%s\n", b, commas(skew.low), commas(skew.middle),
 	       commas(skew.high), commas(skew.round_trip), step.residue,
-	       skew.low > skew.high ? "  it changed meanwhile" : "");
+	       skew.low > skew.high ? "  changed meanwhile" : "");
 }
 
 static int run(int operands, char **operand)
@@ -234,7 +236,7 @@ static int run(int operands, char **operand)
 		json_end();
 		json_array("skew");
 	} else {
-		printf("\nTSC minus that of CPU %d, in cycles: surely within low to high\n"
+		printf("\nTSC minus that of CPU %d, in cycles: guaranteed to lie between low and high\n"
 		       "%-5s %10s %10s %10s %12s %9s\n", first, "CPU", "low", "middle", "high",
 		       "round trip", "residue");
 	}
@@ -251,9 +253,9 @@ static int run(int operands, char **operand)
 
 const struct command clocks_command = {
 	.name = "clocks",
-	.summary = "Measure what each clock costs, its step, and the skew between CPUs' TSCs",
-	.about = "In a process, without the module and without root. The skew has bounds, which are\n"
-		 "never wrong, whatever interrupts the measurement; low > high means that it changed.",
+	.summary = "Measure the cost and the step of each clock, and the skew between CPUs' TSCs",
+	.about = "Needs neither the module nor root. The bounds of the skew hold even if the measurement\n"
+		 "is interrupted; low > high means that the skew changed.",
 	.options = options,
 	.run = run,
 };

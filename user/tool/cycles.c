@@ -25,9 +25,9 @@ static long length = 100000, repeats = 200, run_count = 10;
 
 static const struct opt options[] = {
 	OPT_NUMBER('l', "length", "N", 100, 10000000,
-		   "core cycles that a loop runs for, and then twice that (100000)", &length),
+		   "core cycles of a run; a second run takes twice as many (100000)", &length),
 	OPT_NUMBER('r', "repeats", "N", 5, REPEATS_MAX, "repetitions of a run (200)", &repeats),
-	OPT_NUMBER('n', "runs", "N", 1, RUNS_MAX, "runs, whose spread is printed (10)", &run_count),
+	OPT_NUMBER('n', "runs", "N", 1, RUNS_MAX, "runs; their spread is printed (10)", &run_count),
 	{}
 };
 
@@ -226,7 +226,7 @@ static int run(int operands, char **operand)
 		json_end();
 		json_array("searches");
 	} else {
-		printf("\n%-20s %9s %13s %9s %9s %8s\n", "search, a key", "cycles",
+		printf("\n%-20s %9s %13s %9s %9s %8s\n", "search, per key", "cycles",
 		       "1000 keys/s", "lowest", "highest", "spread %");
 	}
 	for (i = COUNT(rows); i < LOOPS; i++)
@@ -240,10 +240,10 @@ static int run(int operands, char **operand)
 
 const struct command cycles_command = {
 	.name = "cycles",
-	.summary = "Measure the core cycles of short loops, and how far 10 runs are apart",
-	.about = "In a process, without the module, root or performance counters: the TSC, with n and\n"
-		 "2n turns. IPC is the known number of instructions by the cycles measured. Two loops\n"
-		 "search for a key, of RC5 and of DES, as this compiler has made them.",
+	.summary = "Measure the core cycles of short loops, and the spread of 10 runs",
+	.about = "Needs no module, root or performance counters: it times n and 2n turns by the TSC. IPC\n"
+		 "is the known number of instructions divided by the measured cycles. Two loops search\n"
+		 "for a key, of RC5 and of DES, as this compiler built them.",
 	.options = options,
 	.run = run,
 };

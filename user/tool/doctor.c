@@ -24,8 +24,8 @@ static bool fix;
 static const char *cpus;
 
 static const struct opt options[] = {
-	OPT_FLAG('f', "fix", "fix what can be undone, until stopped, or while COMMAND runs", &fix),
-	OPT_TEXT('c', "cpus", "LIST", "CPUs of the timers (the isolated ones)",
+	OPT_FLAG('f', "fix", "fix what can be undone, until stopped or while COMMAND runs", &fix),
+	OPT_TEXT('c', "cpus", "LIST", "CPUs that run timers (the isolated CPUs)",
 		 &cpus),
 	FILES_OPT_ROOT,
 	{}
@@ -121,7 +121,7 @@ static void print_text(const struct finding *findings, unsigned int count)
 	unsigned int i;
 
 	if (patient.measured)
-		printf("%s%s%s; TSC %.3f MHz; looked at CPUs %s\n", native.name,
+		printf("%s%s%s; TSC %.3f MHz; checked CPUs %s\n", native.name,
 		       *native.hypervisor ? ", guest of " : "", native.hypervisor,
 		       native.khz / 1000.0, native.looked ? native.looked : "unknown");
 	for (i = 0; i < count; i++) {
@@ -141,7 +141,8 @@ static void print_text(const struct finding *findings, unsigned int count)
 static int wait_for_signal(void)
 {
 	fflush(stdout);
-	fprintf(opt_json ? stderr : stdout, "fixed until this is stopped (Ctrl-C)\n");
+	fprintf(opt_json ? stderr : stdout,
+		"fixed until this program is stopped (Ctrl-C)\n");
 	fflush(stdout);
 	while (!tracing_stopped)
 		tracing_sleep(3600);
@@ -154,7 +155,7 @@ static int run(int operands, char **operand)
 	unsigned int i, count, worst = LEVEL_OK;
 
 	if (operands && !fix)
-		fail("doctor: COMMAND is only run with --fix");
+		fail("doctor: COMMAND requires --fix");
 	examine();
 	for (count = 0; checks[count].id; count++) {
 		findings[count].cost = -1;
@@ -170,7 +171,7 @@ static int run(int operands, char **operand)
 	if (!fix)
 		return worst == LEVEL_WARN ? 1 : 0;
 	if (!*files_root && geteuid())
-		fail("only root can fix: run it with sudo");
+		fail("--fix needs root: run it with sudo");
 	tracing_signals();
 	fix_begin();
 	for (i = 0; i < count; i++)
@@ -183,11 +184,11 @@ const struct command doctor_command = {
 	.name = "doctor",
 	.operands = "[COMMAND...]",
 	.most = -1,
-	.summary = "Find what makes timers inexact on this machine, what it costs, what to do",
-	.about = "Works without the module, and without root as far as it goes. Costs are measured here.\n"
-		 "The exit status is 1 when there is a WARN. With --fix deep idle states, the frequency\n"
-		 "governor and the affinity of interrupts are changed, and restored at the end.\n"
-		 "Options come before COMMAND: what follows its name is its own.",
+	.summary = "Find what makes timers inexact on this machine, what it costs, and a remedy",
+	.about = "Works without the module and without root, with fewer checks. Costs are measured here.\n"
+		 "The exit status is 1 if there is a WARN. With --fix, deep idle states are avoided, the\n"
+		 "frequency governor and the affinity of interrupts are changed, and all is restored at\n"
+		 "exit. Options must precede COMMAND: the arguments after its name are its own.",
 	.options = options,
 	.run = run,
 };

@@ -32,7 +32,7 @@ void finds(struct finding *finding, enum level level, const char *format, ...)
 	va_start(arguments, format);
 	free(finding->text);
 	if (vasprintf(&finding->text, format, arguments) < 0)
-		fail("no memory");
+		fail("out of memory");
 	va_end(arguments);
 	finding->level = level;
 }
@@ -67,14 +67,14 @@ static void look_module(struct finding *f)
 {
 	f->read = MODULE_DIR;
 	if (!patient.loaded) {
-		finds(f, LEVEL_UNKNOWN, "the module is not loaded: only the machine is looked at");
+		finds(f, LEVEL_UNKNOWN, "the module is not loaded: only the machine is checked");
 		f->remedy = "sudo modprobe apic_timer";
 	} else if (!patient.readable) {
 		finds(f, LEVEL_UNKNOWN, "the module's files in debugfs can't be read");
 		f->remedy = "run it as root, with debugfs mounted";
 	} else if (module_other_version()) {
 		finds(f, LEVEL_WARN,
-		      "the module is version %s, this program %s", module_other_version(),
+		      "version mismatch: the module is %s, this program %s", module_other_version(),
 		      APIC_TIMER_VERSION);
 		f->remedy = "install both from one tree";
 	} else {
@@ -111,8 +111,8 @@ static void look_source(struct finding *f)
 		if (!patient.info.cpu[cpu].serves ||
 		    strcmp(patient.info.cpu[cpu].source, "hrtimer"))
 			continue;
-		finds(f, LEVEL_NOTE, "timers run on hrtimers, with the kernel's errors");
-		costs(f, worst_error(), "the worst error so far, at most");
+		finds(f, LEVEL_NOTE, "timers run on hrtimers, and are no more exact than those");
+		costs(f, worst_error(), "upper bound of the worst error so far");
 		f->remedy = "the kernel log says why there is no better source";
 		return;
 	}
@@ -127,13 +127,13 @@ static void look_owner(struct finding *f)
 	if (dead < 0)
 		return;
 	if (!dead) {
-		finds(f, LEVEL_OK, "nobody else has stopped the LAPIC timer");
+		finds(f, LEVEL_OK, "no other code has stopped the LAPIC timer");
 		return;
 	}
 	finds(f, LEVEL_WARN, "other code has stopped the LAPIC timer %s times", commas(dead));
 	costs(f, ns_to_cycles(module_parameter(PARAM_WATCHDOG, 100) * 1e6),
-	      "until the watchdog restarts it, at most");
-	f->remedy = "find who writes the LAPIC timer's registers: DEBUGGING.md";
+	      "maximum time until the watchdog restarts it");
+	f->remedy = "find the code that writes the LAPIC timer's registers: docs/DEBUGGING.md";
 }
 
 /* Return: true if a list of words contains a word. */
@@ -161,13 +161,13 @@ static void look_tsc_unstable(struct finding *f)
 			unstable = true;
 	if (unstable || (available && !has_word(available, "tsc"))) {
 		finds(f, LEVEL_WARN,
-		      "the kernel does not trust the TSC; its clock is %s",
-		      current ? current : "not known");
+		      "the kernel does not trust the TSC; its clocksource is %s",
+		      current ? current : "unknown");
 		if (patient.measured && native.clock)
-			costs(f, native.clock, "a read of that clock");
+			costs(f, native.clock, "one read of that clocksource");
 		f->remedy = "the kernel log says why: dmesg | grep -i tsc";
 	} else if (current) {
-		finds(f, LEVEL_OK, "the kernel's clock is %s, and it trusts the TSC", current);
+		finds(f, LEVEL_OK, "the kernel trusts the TSC; its clocksource is %s", current);
 	}
 	free(current);
 	free(available);
@@ -183,7 +183,7 @@ static void look_tsc_invariant(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_NOTE, "the TSC may change its rate, or stop in deep idle states");
-	f->remedy = "keep the CPU's clock and idle states as they are";
+	f->remedy = "keep the CPU's frequency fixed and deep idle states off";
 }
 
 #define CLOCK_MODULE	"/sys/module/apic_clock"
@@ -214,12 +214,12 @@ static void look_tsc_verdict(struct finding *f)
 	f->read = VERDICT;
 	if (!files_exist(CLOCK_MODULE)) {
 		finds(f, LEVEL_UNKNOWN,
-		      "apic_clock is not loaded: the CPUs' TSCs are not judged by each other");
+		      "apic_clock is not loaded: the CPUs' TSCs are not compared with each other");
 		f->remedy = "sudo modprobe apic_clock";
 		goto out;
 	}
 	if (!verdict || !reason || sscanf(verdict, "%15[a-z]", word) != 1) {
-		finds(f, LEVEL_UNKNOWN, "what apic_clock makes of the TSC can't be read");
+		finds(f, LEVEL_UNKNOWN, "apic_clock's verdict on the TSC can't be read");
 		f->remedy = "run it as root, with debugfs mounted";
 		goto out;
 	}
@@ -229,18 +229,18 @@ static void look_tsc_verdict(struct finding *f)
 	if (!strcmp(word, "exact")) {
 		finds(f, LEVEL_OK, "the CPUs' TSCs are the same: %s", reason);
 	} else if (!strcmp(word, "corrected")) {
-		finds(f, LEVEL_NOTE, "the CPUs' TSCs are not the same: %s", reason);
-		f->remedy = "groups take it into account with APIC_CLOCK_GROUP_CORRECT";
+		finds(f, LEVEL_NOTE, "the CPUs' TSCs differ: %s", reason);
+		f->remedy = "groups correct for it with APIC_CLOCK_GROUP_CORRECT";
 	} else if (!strcmp(word, "bounded")) {
 		finds(f, LEVEL_NOTE,
 		      "the CPUs' TSCs are known as of the last measurement only: %s", reason);
-		f->remedy = "none where a deadline is used on the CPU that it was taken on";
+		f->remedy = "none needed where a deadline is used on the CPU that it was taken on";
 	} else {
 		finds(f, LEVEL_WARN, "a TSC value of one CPU means nothing on another: %s", reason);
-		f->remedy = "use deadlines on the CPU that they were taken on; "
-			    "why: dmesg | grep apic_clock";
+		f->remedy = "use deadlines only on the CPU that they were taken on; "
+			    "for the reason: dmesg | grep apic_clock";
 	}
-	costs(f, cycles, "moments of two CPUs' TSCs are apart, at most");
+	costs(f, cycles, "maximum difference between two CPUs' TSCs");
 out:
 	free(text);
 	free(verdict);
@@ -273,12 +273,12 @@ static void look_tsc_step(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_NOTE,
-	      "the TSC counts in steps of %" PRId64 " cycles, %s %.*s %s: no error is known better",
+	      "the TSC counts in steps of %" PRId64 " cycles, %s %.*s %s: no error is known more exactly",
 	      native.step, same ? "residue" : "residues",
 	      same ? (int)strcspn(native.residues, ",") : -1, native.residues,
 	      same ? "on all CPUs" : "by CPU");
 	costs(f, native.step, "a step");
-	f->remedy = "none: it is the CPU's";
+	f->remedy = "none: it is a property of the CPU";
 }
 
 static void look_tai(struct finding *f)
@@ -292,9 +292,9 @@ static void look_tai(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_NOTE,
-	      "CLOCK_TAI is CLOCK_REALTIME: the kernel does not know TAI's offset");
-	costs(f, ns_to_cycles(TAI_UTC * 1e9), "what TAI and UTC are apart");
-	f->remedy = "ptp4l with phc2sys, or chrony with a leap second table, tells it";
+	      "CLOCK_TAI equals CLOCK_REALTIME: the kernel does not know TAI's offset");
+	costs(f, ns_to_cycles(TAI_UTC * 1e9), "difference between TAI and UTC");
+	f->remedy = "ptp4l with phc2sys, or chrony with a leap second table, sets it";
 }
 
 static void look_arat(struct finding *f)
@@ -305,7 +305,7 @@ static void look_arat(struct finding *f)
 	if (native.arat) {
 		finds(f, LEVEL_OK,
 		      "the LAPIC timer runs in all idle states%s",
-		      native.deadline ? ", and has a TSC deadline" : "");
+		      native.deadline ? ", and has TSC-deadline mode" : "");
 		return;
 	}
 	finds(f, LEVEL_NOTE, "the LAPIC timer may stop in deep idle states");
@@ -325,15 +325,15 @@ static void look_steal(struct finding *f)
 		part = sum ? (double)steal * 10000 / sum : 0;
 		if (part <= STEAL_MOST) {
 			finds(f, LEVEL_OK,
-			      "the host has taken %u.%02u %% of the time", (unsigned int)part / 100,
+			      "the host took %u.%02u %% of the CPU time", (unsigned int)part / 100,
 			      (unsigned int)part % 100);
 		} else {
 			finds(f, LEVEL_WARN,
-			      "the host has taken %u.%02u %% of the time since boot",
+			      "the host took %u.%02u %% of the CPU time since boot",
 			      (unsigned int)part / 100, (unsigned int)part % 100);
 			if (patient.measured)
-				costs(f, native.gap, "the longest time taken while looking");
-			f->remedy = "nothing in the guest helps: ask for a host CPU of its own";
+				costs(f, native.gap, "longest gap during the check");
+			f->remedy = "none in the guest: ask for a dedicated host CPU";
 		}
 	}
 	free(text);
@@ -349,32 +349,33 @@ static void look_virtual(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_NOTE,
-	      "a virtual machine of %s: programming the timer and its interrupt may take an exit",
+	      "virtual machine of %s: programming the timer, and its interrupt, may cause VM exits",
 	      native.hypervisor);
 	costs(f, native.wake_awake >= 0 ? native.wake_awake : native.wake,
-	      "to wake from a sleep, median");
-	f->remedy = "pin the virtual CPU; the host decides on idle states and clock";
+	      "median time to wake from a sleep");
+	f->remedy = "pin the virtual CPU; the host controls idle states and frequency";
 }
 
 static void look_gaps(struct finding *f)
 {
 	int64_t bound = native.khz / 1000 * GAP_US;
 
-	f->read = "RDTSC, for 100 ms a CPU";
+	f->read = "RDTSC, for 100 ms per CPU";
 	if (!patient.measured)
 		return;
 	if (native.gap <= bound) {
 		finds(f, LEVEL_OK, "no gap longer than %d us", GAP_US);
-		costs(f, native.gap, "the longest");
+		costs(f, native.gap, "longest gap");
 		return;
 	}
 	finds(f, virtual_machine() ? LEVEL_NOTE : LEVEL_WARN,
-	      "CPU %" PRId64 " did nothing for %s cycles, and no other task ran: %s",
+	      "CPU %" PRId64 " stalled for %s cycles while no other task ran: %s",
 	      native.gap_cpu, commas(native.gap),
-	      virtual_machine() ? "the host took it" : native.smis > 0 ? "an SMI" : "an SMI, or a long interrupt handler");
-	costs(f, native.gap, "the longest");
-	f->remedy = virtual_machine() ? "ask for a host CPU of its own" :
-		    "firmware setup; hwlatdetect tells them apart";
+	      virtual_machine() ? "the host took the CPU" :
+	      native.smis > 0 ? "an SMI" : "an SMI, or a long interrupt handler");
+	costs(f, native.gap, "longest gap");
+	f->remedy = virtual_machine() ? "ask for a dedicated host CPU" :
+		    "firmware setup, if hwlatdetect shows that it is SMIs";
 }
 
 static void look_smi(struct finding *f)
@@ -383,11 +384,11 @@ static void look_smi(struct finding *f)
 	if (!patient.measured || native.smis < 0)
 		return;
 	if (!native.smis) {
-		finds(f, LEVEL_OK, "no SMI while gaps were looked for");
+		finds(f, LEVEL_OK, "no SMI during the search for gaps");
 		return;
 	}
-	finds(f, LEVEL_WARN, "%s SMIs while gaps were looked for", commas(native.smis));
-	costs(f, native.gap, "the longest gap");
+	finds(f, LEVEL_WARN, "%s SMIs during the search for gaps", commas(native.smis));
+	costs(f, native.gap, "longest gap");
 	f->remedy = "firmware setup: legacy USB, power capping, memory scrubbing";
 }
 
@@ -432,21 +433,22 @@ static void look_idle(struct finding *f)
 		finds(f, LEVEL_OK, "no idle states to choose from");
 	} else if (most <= budget / 1000) {
 		finds(f, LEVEL_OK,
-		      "all idle states wake within the budget: %s, %ld us", deep ? deep : "?",
+		      "all idle states wake up within the spin budget: %s, %ld us", deep ? deep : "?",
 		      most);
 	} else if (request && !strcmp(request, "Y")) {
 		finds(f, LEVEL_NOTE,
 		      "idle state %s takes %ld us to wake from; the module keeps CPUs out of it before exact expiries",
 		      deep ? deep : "?", most);
-		f->remedy = "none is needed for mode exact; for raw and mean: --fix";
+		f->remedy = "none needed for mode exact; --fix for raw and mean";
 	} else {
 		finds(f, LEVEL_WARN,
-		      "idle state %s takes %ld us to wake from, more than the budget",
+		      "idle state %s takes %ld us to wake from, more than the spin budget",
 		      deep ? deep : "?", most);
-		f->remedy = "latency_qos=Y, or hold /dev/cpu_dma_latency (--fix does)";
+		f->remedy = "set latency_qos=Y, or hold /dev/cpu_dma_latency (--fix does)";
 	}
 	if (f->level >= LEVEL_NOTE && patient.measured && native.wake_awake >= 0)
-		costs(f, difference(native.wake, native.wake_awake), "a sleep ends later than without, median");
+		costs(f, difference(native.wake, native.wake_awake),
+		      "median delay that it adds to a sleep");
 	free(request);
 	free(name);
 	free(deep);
@@ -469,15 +471,15 @@ static void look_governor(struct finding *f)
 			free(governor);
 	}
 	if (!count) {
-		finds(f, LEVEL_OK, "the kernel does not change the CPU's clock");
+		finds(f, LEVEL_OK, "the kernel does not change the CPU's frequency");
 	} else if (!other) {
 		finds(f, LEVEL_OK, "governor performance");
 	} else {
 		finds(f, LEVEL_WARN,
-		      "governor %s: after idle times handlers run on a slow clock", other);
+		      "governor %s: after idle periods handlers run at a low frequency", other);
 		if (patient.measured)
 			costs(f, difference(native.core_slept, native.core_busy),
-			      "1,000 core cycles take longer after a sleep");
+			      "extra time for 1,000 core cycles after a sleep");
 		f->remedy = "cpupower frequency-set -g performance (--fix does)";
 	}
 	free(other);
@@ -494,31 +496,31 @@ static void look_preempt(struct finding *f)
 	begin = text ? strchr(text, '(') : NULL;
 	end = begin ? strchr(begin, ')') : NULL;
 	if (files_exist("/sys/kernel/realtime"))
-		finds(f, LEVEL_OK, "kernel code gives way to threads that are woken: PREEMPT_RT");
+		finds(f, LEVEL_OK, "woken threads preempt kernel code: PREEMPT_RT");
 	if (!end)
 		goto out;
 	*end = '\0';
 	begin++;
 	if (strcmp(begin, "none") && strcmp(begin, "voluntary")) {
-		finds(f, LEVEL_OK, "kernel code gives way to threads that are woken: preempt=%s",
+		finds(f, LEVEL_OK, "woken threads preempt kernel code: preempt=%s",
 		      begin);
 	} else if (files_exist("/sys/module/apic_timer_dev") ||
 		   files_exist("/sys/module/apic_calendar")) {
 		finds(f, LEVEL_NOTE,
-		      "threads that are woken wait for the kernel code of others: preempt=%s",
+		      "woken threads wait for other tasks' kernel code: preempt=%s",
 		      begin);
 		f->remedy = "boot with preempt=full";
 	} else {
 		finds(f, LEVEL_OK,
-		      "handlers do not wait for kernel code: preempt=%s matters to threads",
+		      "preempt=%s delays threads, but not handlers",
 		      begin);
 	}
 out:
 	free(text);
 }
 
-#define MAY_COME "interrupts that may come to the CPUs of the timers: %d"
-#define MOVE "give them other CPUs by smp_affinity_list (--fix does)"
+#define MAY_COME "interrupts that may arrive on the timers' CPUs: %d"
+#define MOVE "move them by smp_affinity_list (--fix does)"
 
 /*
  * A driver may have a queue per CPU, whose interrupt only serves requests of that CPU. The
@@ -530,9 +532,9 @@ static void found_fixed(struct finding *f, const struct irq_counts *irqs)
 	if (irqs->fixed == irqs->all) {
 		finds(f, LEVEL_NOTE, MAY_COME ", none of which can be moved", irqs->all);
 		f->remedy = "none for a driver's queue, which serves its own CPU; "
-			    "else isolcpus=managed_irq";
+			    "otherwise isolcpus=managed_irq";
 	} else if (irqs->fixed) {
-		finds(f, LEVEL_WARN, MAY_COME "; others that can't be moved: %d",
+		finds(f, LEVEL_WARN, MAY_COME "; %d others can't be moved",
 		      irqs->all - irqs->fixed, irqs->fixed);
 	} else {
 		finds(f, LEVEL_WARN, MAY_COME, irqs->all);
@@ -548,11 +550,11 @@ static void found_only(struct finding *f, const struct irq_counts *irqs)
 	f->remedy = MOVE;
 	if (irqs->only == irqs->all) {
 		finds(f, LEVEL_NOTE,
-		      "interrupts that come to the CPUs of the timers only: %d; a driver may hold them there",
+		      "interrupts that arrive only on the timers' CPUs: %d; a driver may have pinned them",
 		      irqs->only);
-		f->remedy = "--fix moves those that can be; a driver's queue serves its own CPU";
+		f->remedy = "--fix moves those that can be moved; a driver's queue serves its own CPU";
 	} else if (irqs->only) {
-		finds(f, LEVEL_WARN, MAY_COME "; to no others, where a driver may hold them: %d",
+		finds(f, LEVEL_WARN, MAY_COME "; %d more arrive only there, and a driver may have pinned them",
 		      irqs->all - irqs->only, irqs->only);
 	} else {
 		finds(f, LEVEL_WARN, MAY_COME, irqs->all);
@@ -565,22 +567,22 @@ static void look_irqs(struct finding *f)
 
 	f->read = "/proc/irq/*/smp_affinity_list";
 	if (!patient.some_cpus) {
-		finds(f, LEVEL_OK, "no CPUs are isolated; --cpus LIST names those of your timers");
+		finds(f, LEVEL_OK, "no CPUs are isolated; name the timers' CPUs by --cpus LIST");
 		return;
 	}
 	if (!files_exist(CPU_DIR "/online"))
 		return;
 	if (!fix_count_irqs(&irqs)) {
-		finds(f, LEVEL_NOTE, "no CPU is left for interrupts but those of the timers");
-		f->remedy = "leave a CPU to the rest of the machine";
+		finds(f, LEVEL_NOTE, "no CPU is left for interrupts except the timers' CPUs");
+		f->remedy = "keep timers off at least one CPU";
 		return;
 	}
 	if (!irqs.all) {
-		finds(f, LEVEL_OK, "no device interrupts the CPUs of the timers");
+		finds(f, LEVEL_OK, "no device interrupts the timers' CPUs");
 		return;
 	}
 	if (patient.measured)
-		costs(f, native.gap, "the longest gap");
+		costs(f, native.gap, "longest gap");
 	if (irqs.known)
 		found_fixed(f, &irqs);
 	else
@@ -600,8 +602,8 @@ static void look_throttled(struct finding *f)
 	}
 	finds(f, LEVEL_WARN, "handlers were throttled %s times", commas(count));
 	costs(f, ns_to_cycles(module_parameter(PARAM_BUSY, 500) * 1e3),
-	      "of handlers at a stretch are too much");
-	f->remedy = "shorter handlers, or a larger " PARAM_BUSY;
+	      "maximum time of handlers without a break");
+	f->remedy = "make handlers shorter, or raise " PARAM_BUSY;
 }
 
 static void look_budget(struct finding *f)
@@ -617,10 +619,10 @@ static void look_budget(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_WARN,
-	      "the spin budget of %s cycles is smaller than the lead that was learnt",
+	      "the spin budget of %s cycles is smaller than the estimated lead",
 	      commas(budget));
 	costs(f, patient.lead.exact, "the lead");
-	f->remedy = "a larger " PARAM_BUDGET ", or less that delays interrupts";
+	f->remedy = "raise " PARAM_BUDGET ", or remove what delays interrupts";
 }
 
 static void look_defer(struct finding *f)
@@ -631,14 +633,14 @@ static void look_defer(struct finding *f)
 	if (!patient.readable || !patient.lead.defer)
 		return;
 	if ((int64_t)patient.lead.defer <= defer) {
-		finds(f, LEVEL_OK, "kernel events are deferred for as long as they take");
+		finds(f, LEVEL_OK, "kernel events take no longer than the maximum deferral");
 		costs(f, patient.lead.defer, "a kernel event and the lead");
 		return;
 	}
 	finds(f, LEVEL_WARN,
-	      "kernel events take longer than they are deferred for, %s cycles", commas(defer));
+	      "kernel events take longer than the maximum deferral, %s cycles", commas(defer));
 	costs(f, patient.lead.defer, "a kernel event and the lead");
-	f->remedy = "a larger " PARAM_DEFER;
+	f->remedy = "raise " PARAM_DEFER;
 }
 
 static void look_late(struct finding *f)
@@ -653,10 +655,10 @@ static void look_late(struct finding *f)
 		return;
 	}
 	finds(f, LEVEL_WARN,
-	      "%s handlers were late; unless another line says why, interrupts were off, or %s",
-	      commas(late), virtual_machine() ? "the host ran something else" : "an SMI came");
-	costs(f, worst_error(), "the worst error, at most");
-	f->remedy = "apic-timer trace HANDLER --late CYCLES shows where it was lost";
+	      "%s handlers were late; unless another finding explains it, interrupts were off, or %s",
+	      commas(late), virtual_machine() ? "the host ran something else" : "an SMI occurred");
+	costs(f, worst_error(), "upper bound of the worst error");
+	f->remedy = "apic-timer trace HANDLER --late CYCLES shows where the time was lost";
 }
 
 const struct check checks[] = {

@@ -60,7 +60,7 @@ static void fix_governor(void)
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		path = format_text(GOVERNOR, cpu);
 		if (files_exist("%s", path) && !change(path, "performance"))
-			warn("%s stays as it is: %s", path, strerror(errno));
+			warn("can't change %s: %s", path, strerror(errno));
 		free(path);
 	}
 }
@@ -211,10 +211,10 @@ static void fix_irqs(void)
 
 	each_irq(true, &counts);
 	if (counts.refused)
-		warn("interrupts that stay, as their drivers hold them: %d of %d; isolcpus=managed_irq helps where they have other CPUs, too",
+		warn("drivers do not let %d of %d interrupts be moved; isolcpus=managed_irq helps for those that also have other CPUs",
 		     counts.refused, counts.all);
 	if (counts.failed)
-		warn("interrupts that stay: %d of %d: %s", counts.failed, counts.all,
+		warn("can't move %d of %d interrupts: %s", counts.failed, counts.all,
 		     strerror(counts.error));
 }
 
@@ -237,7 +237,7 @@ static void fix_undo(void)
 	while (changes) {
 		changes--;
 		if (!files_write(changed[changes].before, "%s", changed[changes].path))
-			warn("can't undo: %s was \"%s\": %s", changed[changes].path,
+			warn("can't restore %s to \"%s\": %s", changed[changes].path,
 			     changed[changes].before, strerror(errno));
 		free(changed[changes].path);
 		free(changed[changes].before);
@@ -256,6 +256,6 @@ void fix_begin(void)
 
 	free(path);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		fail("another doctor --fix is at work");
+		fail("another doctor --fix is running");
 	atexit(fix_undo);
 }

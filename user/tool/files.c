@@ -20,7 +20,7 @@ static char *path_of(const char *format, va_list arguments)
 	char *path, *below;
 
 	if (vasprintf(&path, format, arguments) < 0)
-		fail("no memory");
+		fail("out of memory");
 	below = format_text("%s%s", files_root, path);
 	free(path);
 	return below;
@@ -65,7 +65,7 @@ static char *read_all(int fd)
 		}
 	}
 	if (!text)
-		fail("no memory");
+		fail("out of memory");
 	while (length && isspace((unsigned char)text[length - 1]))
 		length--;
 	text[length] = 0;

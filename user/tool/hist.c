@@ -24,14 +24,16 @@ static long seconds = 5, linear;
 static const char *svg, *from;
 
 static const struct opt options[] = {
-	OPT_CHOICE('b', "by", HISTOGRAM_BY, "a histogram for each (handler)", &by),
+	OPT_CHOICE('b', "by", HISTOGRAM_BY,
+		   "one histogram for each CPU, handler or CPU state (handler)", &by),
 	OPT_CHOICE('o', "of", "error|time",
-		   "of the error, or of the time that handlers take (error)", &of),
+		   "what to count: the error, or the run time of handlers (error)", &of),
 	OPT_NUMBER('s', "seconds", "N", 1, 86400, "how long to count (5)", &seconds),
-	OPT_NUMBER('l', "linear", "CYCLES", 1, 1000000000, "buckets of a width, not powers of 2",
-		   &linear),
-	OPT_FILE(0, "svg", "FILE", "draw it to FILE, too", &svg),
-	OPT_FILE(0, "from", "FILE", "read a saved file \"hist\" of the kernel's instead", &from),
+	OPT_NUMBER('l', "linear", "CYCLES", 1, 1000000000,
+		   "buckets of this width instead of powers of 2", &linear),
+	OPT_FILE(0, "svg", "FILE", "also draw the histograms to FILE", &svg),
+	OPT_FILE(0, "from", "FILE",
+		   "read a saved copy of the kernel's file \"hist\" instead", &from),
 	FILES_OPT_ROOT,
 	{}
 };
@@ -126,7 +128,7 @@ static void load(struct histogram *histogram)
 	if (!text)
 		fail("can't read %s: %s", from, strerror(errno));
 	if (!histogram_parse(histogram, text, field(), &line))
-		fail("%s: no row of a histogram of %s: %.*s", from, field(),
+		fail("%s: not a row of a histogram of %s: %.*s", from, field(),
 		     (int)strcspn(line, "\n"), line);
 	free(text);
 }
@@ -139,7 +141,7 @@ static int run(int operands, char **operand)
 	(void)operands;
 	(void)operand;
 	if (of == OF_TIME && by == HISTOGRAM_BY_CPU_STATE)
-		fail("hist: the time of handlers is not counted by state, only --by cpu or handler");
+		fail("hist: --of time works with --by cpu or handler, not with --by state");
 	if (from)
 		load(&histogram);
 	else
@@ -156,7 +158,7 @@ static int run(int operands, char **operand)
 			      "apic-timer: time of handlers", unit()))
 		fail("can't write %s: %s", svg, strerror(errno));
 	if (histogram.dropped) {
-		warn("%s expiries are missing: there were more different rows than the kernel had room for; take wider buckets",
+		warn("%s expiries are missing: the kernel ran out of rows; use wider buckets",
 		     commas(histogram.dropped));
 		return 1;
 	}
@@ -166,8 +168,8 @@ static int run(int operands, char **operand)
 const struct command hist_command = {
 	.name = "hist",
 	.summary = "Print histograms of how late handlers start, or of how long they run",
-	.about = "The kernel counts, in a tracefs instance that is removed at the end, also when\n"
-		 "a signal stops it; no expiry is lost. A quantile is the upper end of its bucket.",
+	.about = "The kernel counts in a tracefs instance, which is removed at exit, even by a signal.\n"
+		 "No expiry is lost. A quantile is the upper end of its bucket.",
 	.options = options,
 	.run = run,
 };

@@ -347,7 +347,7 @@ void histogram_read(struct histogram *histogram, const char *event, const char *
 	const char *line = text;
 
 	if (!histogram_parse(histogram, text, field, &line))
-		fail("the kernel's histogram has a line that this program doesn't know: %.*s",
+		fail("unknown line in the kernel's histogram: %.*s",
 		     (int)strcspn(line, "\n"), line);
 	free(text);
 }

@@ -51,7 +51,7 @@ int main(int count, char **arguments)
 		return end(opt_completion(arguments[2]));
 	command = opt_command(arguments[1]);
 	if (!command)
-		fail("there is no command %s; see apic-timer --help", arguments[1]);
+		fail("unknown command %s; see apic-timer --help", arguments[1]);
 	operands = opt_parse(command, arguments + 2, &number);
 	return end(operands ? command->run(number, operands) : 0);
 }

@@ -50,13 +50,13 @@ void measure_begin(int cpu)
 		explain();
 	/* Both modules are installed together, and only the other one reports its version. */
 	if (module_other_version())
-		warn("the module is version %s, this program %s", module_other_version(),
+		warn("version mismatch: the module is %s, this program %s", module_other_version(),
 		     APIC_TIMER_VERSION);
 	sched_getaffinity(0, sizeof(before), &before);
 	for (own_cpu = cpu < 0 ? 0 : cpu; cpu < 0 && own_cpu < end && !allowed[own_cpu]; own_cpu++)
 		;
 	if (!tsc_may_run(own_cpu) || !tsc_pin(own_cpu))
-		fail("may not run on CPU %d", own_cpu);
+		fail("not allowed to run on CPU %d", own_cpu);
 }
 
 void measure_end(void)
@@ -77,7 +77,7 @@ int measure_call(unsigned long command, void *argument, int may_fail)
 	if (errno == may_fail)
 		return errno;
 	if (errno == ENOTTY)
-		fail("the module apic_measure is of another version than this program");
+		fail("the module apic_measure is not of this program's version");
 	if (errno == EINTR)
 		fail("interrupted");
 	if (errno == ENODEV)
@@ -95,7 +95,7 @@ void measure_read(struct apic_measure_record *record)
 		fail("interrupted");
 	if (size < 0 && errno == ENODEV)
 		fail("CPU %d has no timers: see apic-timer status", own_cpu);
-	fail("apic_measure: %s", size < 0 ? strerror(errno) : "half a record");
+	fail("apic_measure: %s", size < 0 ? strerror(errno) : "incomplete record");
 }
 
 void measure_real_time(void)
@@ -103,7 +103,7 @@ void measure_real_time(void)
 	struct sched_param priority = { .sched_priority = 90 };
 
 	if (sched_setscheduler(0, SCHED_FIFO, &priority))
-		warn("not in real time: %s", strerror(errno));
+		warn("no real-time priority: %s", strerror(errno));
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		warn("memory is not locked: %s", strerror(errno));
 }
@@ -165,7 +165,7 @@ void measure_load_start(const char *command)
 	close(ends[0]);
 	sleep(1);
 	if (!waitid(P_PID, load, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid == load)
-		fail("the load has ended within a second: %s", command);
+		fail("the load ended within a second: %s", command);
 }
 
 void measure_load_stop(void)

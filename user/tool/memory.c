@@ -31,9 +31,9 @@ static int by = BY_ALL;
 static long run_count = 10, most = 65536;
 
 static const struct opt options[] = {
-	OPT_CHOICE('b', "by", "size|set|alignment|all", "which table (all)", &by),
-	OPT_NUMBER('n', "runs", "N", 1, RUNS_MAX, "runs, whose spread is printed (10)", &run_count),
-	OPT_NUMBER('m', "max", "KIB", 16, 4194304, "the largest ring (65536)", &most),
+	OPT_CHOICE('b', "by", "size|set|alignment|all", "table to print (all)", &by),
+	OPT_NUMBER('n', "runs", "N", 1, RUNS_MAX, "runs; their spread is printed (10)", &run_count),
+	OPT_NUMBER('m', "max", "KIB", 16, 4194304, "size of the largest ring (65536)", &most),
 	{}
 };
 
@@ -60,7 +60,7 @@ static void *make_ring(uint64_t nodes, uint64_t stride, uint64_t offset)
 	void *next;
 
 	if (!order)
-		fail("no memory");
+		fail("out of memory");
 	for (i = 0; i < nodes; i++)
 		order[i] = i;
 	for (i = nodes - 1; i > 0; i--) {
@@ -209,7 +209,7 @@ static void by_set(void)
 	const uint64_t nodes[] = { ways / 2, ways, ways + 1, ways + ways / 2, 2 * ways, 4 * ways };
 	unsigned int i;
 
-	print_head("by set: nodes that go to one set of the L1 cache", "stride", "nodes");
+	print_head("by set: nodes that map to one set of the L1 cache", "stride", "nodes");
 	if (opt_json)
 		json_array("by_set");
 	for (i = 0; i < COUNT(nodes); i++)
@@ -257,7 +257,7 @@ static int run(int operands, char **operand)
 	all = mmap(NULL, size + 2 * HUGE, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (all == MAP_FAILED)
-		fail("no memory for a ring of %ld KiB; see --max", most);
+		fail("not enough memory for a ring of %ld KiB; see --max", most);
 	memory = (char *)(((uintptr_t)all + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
 	madvise(memory, size + HUGE, MADV_HUGEPAGE);
 	if (opt_json) {
@@ -283,9 +283,9 @@ static int run(int operands, char **operand)
 const struct command memory_command = {
 	.name = "memory",
 	.summary = "Measure the latency of loads by size, cache set and alignment",
-	.about = "In a process, without the module and without root. What is shared with others, such\n"
-		 "as the last cache and memory of a virtual machine, has a large spread: then it is no\n"
-		 "figure of this machine.",
+	.about = "Needs neither the module nor root. What is shared with others, such as a virtual\n"
+		 "machine's last-level cache and memory, has a large spread: such figures do not\n"
+		 "describe this machine.",
 	.options = options,
 	.run = run,
 };

@@ -42,7 +42,7 @@ void module_need(void)
 	if (!files_exist("/sys/kernel/debug/tracing") && !files_exist(DEBUG_DIR))
 		fail("debugfs is not mounted: mount -t debugfs none /sys/kernel/debug");
 	if (module_other_version())
-		fail("the module is version %s, this program %s: no " DEBUG_DIR "/info",
+		fail("version mismatch: the module is %s, this program %s: no " DEBUG_DIR "/info",
 		     module_other_version(), APIC_TIMER_VERSION);
 	fail("can't read " DEBUG_DIR "/info: %s", strerror(errno));
 }

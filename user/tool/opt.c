@@ -13,7 +13,7 @@ static bool help;
 
 const struct opt opt_common[] = {
 	OPT_FLAG(0, "json", "print JSON", &opt_json),
-	OPT_FLAG('h', "help", "print this", &help),
+	OPT_FLAG('h', "help", "print this help", &help),
 	{}
 };
 
@@ -37,8 +37,8 @@ void opt_usage(void)
 		printf("  %-10s %s\n", (*command)->name, (*command)->summary);
 	printf("\n  --help, --version, --completion bash|zsh\n\n"
 	       "apic-timer COMMAND --help lists the options of a command.\n"
-	       "Exit status: 0; 1 when something is wrong with what was looked at; 2 when a\n"
-	       "command can't do its work, such as without the module or without root.\n");
+	       "Exit status: 0 on success; 1 if a command found something wrong, or nothing; 2 if it\n"
+	       "can't do its work, for example without the module or without root.\n");
 }
 
 static void print_options(const struct opt *options)
@@ -147,7 +147,7 @@ static char **one(const struct command *command, char **at)
 		text = argument[2] ? argument + 2 : NULL;
 	}
 	if (!opt)
-		fail("%s: there is no option %s; see apic-timer %s --help", command->name,
+		fail("%s: unknown option %s; see apic-timer %s --help", command->name,
 		     argument, command->name);
 	if (opt->kind == OPT_IS_FLAG) {
 		if (text)
@@ -155,7 +155,7 @@ static char **one(const struct command *command, char **at)
 	} else if (!text) {
 		text = *++at;
 		if (!text)
-			fail("%s: --%s wants %s", command->name, opt->name, opt->arg);
+			fail("%s: --%s needs a value: %s", command->name, opt->name, opt->arg);
 	}
 	set(command, opt, text);
 	return at + 1;
@@ -193,7 +193,7 @@ char **opt_parse(const struct command *command, char **arguments, int *count)
 		fail("%s: %s is missing; see apic-timer %s --help", command->name,
 		     command->operands, command->name);
 	if (command->most >= 0 && *count > command->most)
-		fail("%s: \"%s\" is too much; see apic-timer %s --help", command->name,
+		fail("%s: unexpected argument \"%s\"; see apic-timer %s --help", command->name,
 		     operands[command->most], command->name);
 	return operands;
 }

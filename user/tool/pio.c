@@ -15,7 +15,7 @@ static long count = 1000, cpu = -1;
 
 static const struct opt options[] = {
 	OPT_NUMBER('n', "count", "N", 1, 1000000, "accesses of each kind (1000)", &count),
-	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU (the first)", &cpu),
+	OPT_NUMBER('c', "cpu", "N", 0, 1023, "CPU to measure on (the first)", &cpu),
 	{}
 };
 
@@ -23,7 +23,7 @@ static const struct {
 	unsigned int access;
 	const char *name, *what;
 } rows[] = {
-	{ APIC_MEASURE_CPUID_LEAF, "cpuid", "CPUID, leaf 0: a virtual machine leaves to its host" },
+	{ APIC_MEASURE_CPUID_LEAF, "cpuid", "CPUID, leaf 0: a virtual machine exits to its host" },
 	{ APIC_MEASURE_MSR_TSC, "rdmsr", "RDMSR of the TSC" },
 	{ APIC_MEASURE_OUT_80, "out_80", "OUT to port 0x80" },
 	{ APIC_MEASURE_IN_61, "in_61", "IN from port 0x61" },
@@ -46,7 +46,7 @@ static bool measure(unsigned int access, struct series *series)
 	long i;
 
 	if (!cycles)
-		fail("no memory");
+		fail("out of memory");
 	there = !measure_call(APIC_MEASURE_PORT, &port, ENODEV);
 	memset(series, 0, sizeof(*series));
 	for (i = 0; there && i < count; i++)
@@ -94,7 +94,7 @@ static int run(int operands, char **operand)
 		json_number("nothing", nothing);
 		json_array("rows");
 	} else {
-		printf("TSC cycles on CPU %d, less the %s of the measurement itself\n\n%-12s %10s %10s %10s %10s\n",
+		printf("TSC cycles on CPU %d, minus the %s of the measurement itself\n\n%-12s %10s %10s %10s %10s\n",
 		       measure_cpu(), commas(nothing), "access", "p5", "p50", "p99", "max");
 	}
 	for (i = 0; i < COUNT(rows); i++) {
@@ -119,9 +119,9 @@ static int run(int operands, char **operand)
 
 const struct command pio_command = {
 	.name = "pio",
-	.summary = "Measure what accesses to ports, MSRs and other hardware cost",
-	.about = "Needs the module apic_measure. Interrupts are off for one access at a time; none\n"
-		 "of them changes anything.",
+	.summary = "Measure the cost of accesses to ports, MSRs and other hardware",
+	.about = "Needs the module apic_measure. Interrupts are disabled only during each access. No\n"
+		 "access changes anything.",
 	.options = options,
 	.run = run,
 };

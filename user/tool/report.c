@@ -39,12 +39,13 @@ static long shots;	/* 0: the number of each command below */
 static const char *name = "machine", *bench;
 
 static const struct opt options[] = {
-	OPT_FLAG('b', "brief", "measure less: minutes", &brief),
-	OPT_NUMBER('s', "shots", "N", 1, 10000000, "shots, or expiries, of a series at most",
-		   &shots),
-	OPT_FLAG('d', "draw", "measure nothing, draw the rows that are in DIR", &draw),
-	OPT_TEXT('n', "name", "NAME", "of this machine, a folder of DIR/rows (machine)", &name),
-	OPT_FILE(0, "bench", "FILE", "draw the rows of the benchmark's FILE, too", &bench),
+	OPT_FLAG('b', "brief", "measure less, in minutes", &brief),
+	OPT_NUMBER('s', "shots", "N", 1, 10000000,
+		   "maximum number of shots or expiries of a series", &shots),
+	OPT_FLAG('d', "draw", "measure nothing; draw the rows in DIR", &draw),
+	OPT_TEXT('n', "name", "NAME",
+		   "name of this machine, a folder in DIR/rows (machine)", &name),
+	OPT_FILE(0, "bench", "FILE", "also draw the rows of the benchmark's FILE", &bench),
 	{}
 };
 
@@ -102,7 +103,7 @@ const struct value *report_rows(const struct report_machine *machine, const char
 static void make_directory(const char *path)
 {
 	if (mkdir(path, 0777) && errno != EEXIST)
-		fail("can't make the folder %s: %s", path, strerror(errno));
+		fail("can't create the folder %s: %s", path, strerror(errno));
 }
 
 /* Split into words, with a NULL behind the last. Return: number of words. */
@@ -188,7 +189,7 @@ static struct value *load(const char *path)
 		return NULL;
 	value = value_parse(text);
 	if (!value)
-		warn("%s is no JSON", path);
+		warn("%s is not JSON", path);
 	free(text);
 	return value;
 }
@@ -213,7 +214,7 @@ static void measure_all(const char *folder)
 	char *path;
 
 	if (!there)
-		warn("without the module apic_measure and root: only what needs neither");
+		warn("no module apic_measure, or no root: measuring only what needs neither");
 	for (run = report_runs; run->file; run++) {
 		if (!run->command)
 			continue;
@@ -222,7 +223,7 @@ static void measure_all(const char *folder)
 		if ((!run->instruments || there) && !(run->silicon && emulated)) {
 			fprintf(stderr, "apic-timer %s\n", run->command);
 			if (!measure(run, folder))
-				warn("no rows of apic-timer %s", run->command);
+				warn("no rows from apic-timer %s", run->command);
 		}
 		if (run == report_runs) {
 			doctor = load(path);
@@ -254,7 +255,7 @@ static unsigned int load_machines(const char *rows, struct report_machine *machi
 			strcpy(machine->name, entries[i]->d_name);
 			machine->row = calloc(COUNT(report_runs), sizeof(*machine->row));
 			if (!machine->row)
-				fail("no memory");
+				fail("out of memory");
 			for (j = 0; report_runs[j].file; j++) {
 				path = format_text("%s/%s/%s.json", rows, entries[i]->d_name,
 						   report_runs[j].file);
@@ -293,7 +294,7 @@ static int run(int operands, char **operand)
 	}
 	count = load_machines(rows, machines);
 	if (!count)
-		fail("%s has no rows", rows);
+		fail("no rows in %s", rows);
 	if (bench) {
 		benchmark = load(bench);
 		if (!benchmark)
@@ -320,10 +321,10 @@ const struct command report_command = {
 	.operands = "DIR",
 	.least = 1,
 	.most = 1,
-	.summary = "Measure all that can be measured here, and make a page of it",
+	.summary = "Measure all that this machine allows, and make a page of it",
 	.about = "The page is DIR/index.html: one file, for any browser. Each figure is next to the\n"
-		 "papers' own, and says what it may be taken for on the machine that it is from.\n"
-		 "Rows are kept in DIR/rows; those of other machines there are drawn, too.",
+		 "papers' own, with what may be concluded from it on the machine that it is from.\n"
+		 "Rows are kept in DIR/rows; those of other machines there are also drawn.",
 	.options = options,
 	.run = run,
 };

@@ -95,7 +95,7 @@ void *grow(void *array, size_t count, size_t size)
 		return array;
 	array = realloc(array, (count < 8 ? 8 : 2 * count) * size);
 	if (!array)
-		fail("no memory");
+		fail("out of memory");
 	return array;
 }
 
@@ -109,7 +109,7 @@ char *format_text(const char *format, ...)
 	length = vasprintf(&text, format, arguments);
 	va_end(arguments);
 	if (length < 0)
-		fail("no memory");
+		fail("out of memory");
 	return text;
 }
 

@@ -40,7 +40,7 @@ int64_t series_quantile(struct series *series, double percent)
 	if (!series->sorted) {
 		series->sorted = malloc(size);
 		if (!series->sorted)
-			fail("no memory");
+			fail("out of memory");
 		memcpy(series->sorted, series->value, size);
 		qsort(series->sorted, series->count, sizeof(*series->sorted), compare);
 	}

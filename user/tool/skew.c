@@ -123,7 +123,7 @@ static bool play(int a, int b, size_t rounds, struct skew *skew)
 
 	game.round = calloc(rounds, sizeof(*game.round));
 	if (!game.round || pthread_create(&threads[0], NULL, ask, &game))
-		fail("no memory for a thread");
+		fail("can't create a thread: out of memory");
 	if (pthread_create(&threads[1], NULL, answer, &game))
 		game.bad = true;
 	else

@@ -51,7 +51,7 @@ static void read_pending(void)
 	size_t i;
 
 	if (!text) {
-		warn("can't read who has timers pending: more than 8 readers?");
+		warn("can't read the pending timers: more than 8 readers?");
 		return;
 	}
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
@@ -79,7 +79,7 @@ static void judge_counter(const char *name, const char *what, const char *remedy
 	int64_t count = module_stat(&stats, name, -1);
 
 	if (count < 0)
-		is_wrong(format_text("the module does not count %s: another version?", name));
+		is_wrong(format_text("the module has no counter %s: is it of another version?", name));
 	else if (count)
 		is_wrong(format_text("%s: %s %s; %s", name, commas(count), what, remedy));
 }
@@ -91,12 +91,12 @@ static void judge(void)
 	int cpu;
 
 	if (module_other_version())
-		is_wrong(format_text("the module is version %s, this program %s",
+		is_wrong(format_text("version mismatch: the module is %s, this program %s",
 				     module_other_version(), APIC_TIMER_VERSION));
 	if (online && files_cpulist(online, is_online, CPUS))
 		for (cpu = 0; cpu < CPUS; cpu++)
 			if (is_online[cpu] && !info.cpu[cpu].serves)
-				is_wrong(format_text("CPU %d is online and takes no timers; see the kernel log",
+				is_wrong(format_text("CPU %d is online but accepts no timers; see the kernel log",
 						     cpu));
 	free(online);
 	for (cpu = 0; cpu < info.cpus; cpu++) {
@@ -106,11 +106,11 @@ static void judge(void)
 		}
 	}
 	judge_counter(STAT_HW_DEAD, "times other code had stopped the LAPIC timer",
-		      "see DEBUGGING.md");
+		      "see docs/DEBUGGING.md");
 	judge_counter(STAT_THROTTLED, "times handlers were throttled",
 		      "make them shorter, or raise " PARAM_BUSY);
 	judge_counter(STAT_LATE, "handlers started late", "apic-timer trace HANDLER --late CYCLES");
-	judge_counter(STAT_SKIPPED, "handlers were skipped, as they were late",
+	judge_counter(STAT_SKIPPED, "handlers were skipped because they were late",
 		      "apic-timer trace HANDLER --late CYCLES");
 }
 
@@ -214,7 +214,7 @@ static void print_sources(void)
 		else
 			printf("CPU %d: ", from);
 		if (!cpu->serves)
-			printf("takes no timers\n");
+			printf("accepts no timers\n");
 		else
 			printf("source %s, %s; TSC %.3f MHz, %s, %s\n", cpu->source, cpu->hardware,
 			       cpu->tsc_khz / 1000.0, cpu->kind,
@@ -247,7 +247,7 @@ static void print_text(void)
 	char *version = files_read(MODULE_DIR "/version");
 	size_t i;
 
-	printf("apic_timer %s, default mode %s\n", version ? version : "of no version", info.mode);
+	printf("apic_timer %s, default mode %s\n", version ? version : "of unknown version", info.mode);
 	free(version);
 	print_sources();
 	if (step.step > 1)
@@ -271,7 +271,7 @@ static int run(int count, char **operands)
 	(void)operands;
 	module_need();
 	if (!module_read_info(&info) || !module_read_stats(&stats))
-		fail("the files in " DEBUG_DIR " are not those of version %s",
+		fail("the files in " DEBUG_DIR " do not match version %s",
 		     APIC_TIMER_VERSION);
 	read_pending();
 	judge();
@@ -284,9 +284,9 @@ static int run(int count, char **operands)
 
 const struct command status_command = {
 	.name = "status",
-	.summary = "Show what serves the timers, who has some pending, and what went wrong",
-	.about = "Counters are since the module was loaded. The exit status is 1 when a line begins\n"
-		 "with \"wrong\".",
+	.summary = "Show the source of each CPU's timers, what is pending, and what went wrong",
+	.about = "Counters start at zero when the module is loaded. The exit status is 1 if a line\n"
+		 "begins with \"wrong\".",
 	.options = options,
 	.run = run,
 };

@@ -22,11 +22,12 @@ static long interval = 1, turns;
 static bool quiet;
 
 static const struct opt options[] = {
-	OPT_CHOICE('b', "by", HISTOGRAM_BY, "a row for each (handler)", &by),
+	OPT_CHOICE('b', "by", HISTOGRAM_BY, "one row for each CPU, handler or CPU state (handler)",
+		   &by),
 	OPT_NUMBER('i', "interval", "N", 1, 3600, "seconds between two tables (1)", &interval),
-	OPT_NUMBER('n', "count", "N", 0, 1000000, "tables to print, 0 is until stopped (0)",
+	OPT_NUMBER('n', "count", "N", 0, 1000000, "tables to print; 0: until stopped (0)",
 		   &turns),
-	OPT_FLAG('q', "quiet", "print only the last table, of all the time", &quiet),
+	OPT_FLAG('q', "quiet", "print one table at the end, for the whole run", &quiet),
 	FILES_OPT_ROOT,
 	{}
 };
@@ -123,10 +124,10 @@ static void print_table(const struct sample *between, double khz)
 		row = row_of(between, i, khz);
 		print_row(&row);
 	}
-	printf("%s expiries in %.1f s, in TSC cycles; this program took %.2f %% of a CPU\n",
+	printf("%s expiries in %.1f s, in TSC cycles; this program used %.2f %% of a CPU\n",
 	       commas(expiries(between)), seconds, between->own * 100 / seconds);
 	if (between->errors.dropped + between->times.dropped)
-		printf("%s are missing: more rows than the kernel has room for\n",
+		printf("%s entries are missing: the kernel ran out of rows\n",
 		       commas(between->errors.dropped + between->times.dropped));
 	putchar('\n');
 	fflush(stdout);
@@ -220,9 +221,9 @@ static int run(int operands, char **operand)
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "Show rates, errors and times of handlers, each second",
-	.about = "The kernel counts, in a tracefs instance that is removed at the end, also when\n"
-		 "a signal stops it; no expiry is lost. A quantile is the upper end of its bucket.",
+	.summary = "Show rates, errors and run times of handlers every second",
+	.about = "The kernel counts in a tracefs instance, which is removed at exit, even by a signal.\n"
+		 "No expiry is lost. A quantile is the upper end of its bucket.",
 	.options = options,
 	.run = run,
 };

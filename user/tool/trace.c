@@ -29,10 +29,12 @@ static const char *from;
 static const struct opt options[] = {
 	OPT_NUMBER('l', "late", "CYCLES", 0, 1000000000000,
 		   "only expiries whose error is larger than this", &late),
-	OPT_NUMBER('n', "count", "N", 0, 1000000, "lives to print, 0 is until stopped (1)", &count),
-	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60, with -n 0 never)",
+	OPT_NUMBER('n', "count", "N", 0, 1000000,
+		   "timer lives to print; 0: until stopped (1)", &count),
+	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60; never with -n 0)",
 		   &seconds),
-	OPT_FILE(0, "from", "FILE", "read saved lines of trace_pipe instead, clock x86-tsc", &from),
+	OPT_FILE(0, "from", "FILE",
+		   "read saved lines of trace_pipe (clock x86-tsc) instead", &from),
 	FILES_OPT_ROOT,
 	{}
 };
@@ -70,7 +72,7 @@ enum part { DELIVERY, DISPATCH, SPIN, PARTS };
 static const struct {
 	const char *id, *text;
 } parts[] = {
-	[DELIVERY] = { "delivery", "hardware due to interrupt" },
+	[DELIVERY] = { "delivery", "deadline to interrupt" },
 	[DISPATCH] = { "dispatch", "interrupt to ready" },
 	[SPIN] = { "spin", "ready to handler" },
 };
@@ -135,7 +137,7 @@ static struct timer *timer_of(const char *fields)
 		free(*oldest);
 		*oldest = calloc(1, sizeof(**oldest));
 		if (!*oldest)
-			fail("no memory");
+			fail("out of memory");
 		snprintf((*oldest)->name, sizeof(name), "%s", name);
 		i = oldest - timers;
 	}
@@ -162,15 +164,15 @@ static void note_nearby(const struct trace_line *line)
 			 commas(trace_number(fields, FIELD_DELTA, 0)));
 	} else if (!strcmp(line->event, EVENT_DEFER)) {
 		what = "deferred";
-		snprintf(text, sizeof(text), "kernel event, by %s cycles, is served",
+		snprintf(text, sizeof(text), "kernel event is served, %s cycles late",
 			 commas(trace_number(fields, FIELD_DEFERRED, 0)));
 	} else if (!strcmp(line->event, EVENT_THROTTLE)) {
 		what = "throttle";
-		snprintf(text, sizeof(text), "handlers took %s cycles without a break",
+		snprintf(text, sizeof(text), "handlers ran for %s cycles without a break",
 			 commas(trace_number(fields, "busy", 0)));
 	} else if (!strcmp(line->event, EVENT_HW_DEAD)) {
 		what = "hw_dead";
-		snprintf(text, sizeof(text), "other code had stopped the LAPIC timer");
+		snprintf(text, sizeof(text), "the LAPIC timer was stopped by other code");
 	} else {
 		return;
 	}
@@ -178,7 +180,7 @@ static void note_nearby(const struct trace_line *line)
 		nearby[line->cpu] = calloc(1, sizeof(*cpu));
 	cpu = nearby[line->cpu];
 	if (!cpu)
-		fail("no memory");
+		fail("out of memory");
 	step = &cpu->step[cpu->steps % NEARBY];
 	cpu->target[cpu->steps++ % NEARBY] = target;
 	step->tsc = line->tsc;
@@ -339,7 +341,7 @@ static void print_text(const struct timer *timer, const struct trace_line *line,
 		printf("  %+14" PRId64 "  %-10s %s\n",
 		       (int64_t)(life->step[i].tsc - receipt->expires), life->step[i].what,
 		       life->step[i].text);
-	printf("  error %s; the CPU was %s, %s interrupted; SMIs %s; deferral %s%s\n",
+	printf("  error %s; the CPU was %s; interrupted task: %s; SMIs %s; deferral %s%s\n",
 	       commas(receipt->error), state, line->task,
 	       commas(trace_number(line->fields, "smi", 0)),
 	       commas(trace_number(line->fields, FIELD_DEFERRED, 0)),
@@ -357,9 +359,9 @@ static void end_life(struct timer *timer, const struct trace_line *line)
 	judge(&receipt, line->fields);
 	if (late < 0 || receipt.error > late) {
 		if (receipt.lead)
-			add_step(life, receipt.expires - receipt.lead, "due", "the hardware's moment");
-		snprintf(text, sizeof(text), "%s", receipt.lead ? "the hardware's" :
-			 "another one, which serves this timer too");
+			add_step(life, receipt.expires - receipt.lead, "due", "the hardware's deadline");
+		snprintf(text, sizeof(text), "%s", receipt.lead ? "from the hardware" :
+			 "another interrupt, which also serves this timer");
 		add_step(life, receipt.entry, "interrupt", text);
 		add_step(life, receipt.ready, "ready", "the handler could start");
 		snprintf(text, sizeof(text), "starts, error %s", commas(receipt.error));
@@ -531,7 +533,7 @@ static void read_saved(void)
 		follow(line);
 	free(text);
 	if (in_seconds && !in_cycles)
-		fail("%s: its times are not TSC values: trace with the clock x86-tsc", from);
+		fail("%s: its time stamps are not TSC values; trace with the clock x86-tsc", from);
 }
 
 static int run(int operands, char **operand)
@@ -543,9 +545,9 @@ static int run(int operands, char **operand)
 	else
 		read_live();
 	if (lost)
-		warn("the buffer was too small %s times: events are missing", commas(lost));
+		warn("events are missing: the trace buffer overflowed %s times", commas(lost));
 	if (!printed && !tracing_stopped)
-		warn("%s has not expired%s", wanted, late < 0 ? "" : " so late");
+		warn("%s did not expire%s", wanted, late < 0 ? "" : " that late");
 	return printed && !lost ? 0 : 1;
 }
 
@@ -555,7 +557,7 @@ const struct command trace_command = {
 	.least = 1,
 	.most = 1,
 	.summary = "Print the life of a timer, and what made its handler late",
-	.about = "HANDLER is a function's name, TIMER what the trace prints as timer=. Times are TSC\n"
+	.about = "HANDLER is a function's name, TIMER a value of timer= in the trace. Times are TSC\n"
 		 "cycles from the expiry; the shares of each column add up to 100 %.",
 	.options = options,
 	.run = run,

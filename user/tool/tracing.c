@@ -177,7 +177,7 @@ static void make_instance(void)
 		if (errno == EACCES || errno == EPERM)
 			fail("only root can trace: run it with sudo");
 		if (errno != EEXIST || i == 100)
-			fail("can't make %s: %s", path, strerror(errno));
+			fail("can't create %s: %s", path, strerror(errno));
 		if (!rmdir(path) && !mkdir(path, 0700))
 			break;
 		free(path);
@@ -195,13 +195,13 @@ void tracing_begin(void)
 	need_tracefs();
 	if (!files_exist("%s/events/" EVENT_SYSTEM "/" EVENT_RECEIPT, tracefs)) {
 		if (module_other_version())
-			fail("the module is version %s, this program %s: it has no trace event "
+			fail("version mismatch: the module is %s, this program %s: it has no trace event "
 			     EVENT_RECEIPT, module_other_version(), APIC_TIMER_VERSION);
 		fail("the module has no trace event " EVENT_RECEIPT
 		     ": was the kernel built without CONFIG_EVENT_TRACING?");
 	}
 	if (module_other_version())
-		warn("the module is version %s, this program %s", module_other_version(),
+		warn("version mismatch: the module is %s, this program %s", module_other_version(),
 		     APIC_TIMER_VERSION);
 	tracing_signals();
 	remove_stale();
@@ -244,11 +244,11 @@ void tracing_write(const char *file, const char *text)
 void tracing_histogram(const char *event, const char *trigger)
 {
 	if (!files_exist("%s/events/" EVENT_SYSTEM "/%s/hist", tracefs, event))
-		fail("this kernel can't count in histograms: it was built without CONFIG_HIST_TRIGGERS");
+		fail("this kernel has no event histograms: it was built without CONFIG_HIST_TRIGGERS");
 	/* Nothing is recorded, so the buffer can be small. */
 	files_write("4", "%s/buffer_size_kb", instance);
 	if (!files_write(trigger, "%s/events/" EVENT_SYSTEM "/%s/trigger", instance, event))
-		fail("the kernel refuses the histogram \"%s\" of %s: %s", trigger, event,
+		fail("the kernel rejects the histogram \"%s\" of %s: %s", trigger, event,
 		     strerror(errno));
 }
 
@@ -264,10 +264,10 @@ char *tracing_read_histogram(const char *event)
 void tracing_enable(const char *event, const char *filter)
 {
 	if (filter && !files_write(filter, "%s/events/" EVENT_SYSTEM "/%s/filter", instance, event))
-		fail("the kernel refuses the filter \"%s\" of %s: %s", filter, event,
+		fail("the kernel rejects the filter \"%s\" of %s: %s", filter, event,
 		     strerror(errno));
 	if (!files_write("1", "%s/events/" EVENT_SYSTEM "/%s/enable", instance, event))
-		fail("can't turn on %s: %s", event, strerror(errno));
+		fail("can't enable %s: %s", event, strerror(errno));
 }
 
 int tracing_pipe(void)

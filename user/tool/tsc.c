@@ -198,7 +198,7 @@ bool tsc_may_run(int cpu)
 
 	sched_getaffinity(0, sizeof(own), &own);
 	if (pipe2(ends, O_CLOEXEC))
-		fail("can't make a pipe: %s", strerror(errno));
+		fail("can't create a pipe: %s", strerror(errno));
 	child = fork();
 	if (child < 0)
 		fail("can't start a process: %s", strerror(errno));
@@ -211,7 +211,7 @@ bool tsc_may_run(int cpu)
 		got = poll(&answer, 1, PATIENCE_MS);
 	} while (got < 0 && errno == EINTR);
 	if (!got) {
-		warn("no process gets to run on CPU %d: is a thread in real time spinning there?",
+		warn("no process gets to run on CPU %d: is a real-time thread spinning there?",
 		     cpu);
 		kill(child, SIGKILL);
 		/*

@@ -72,7 +72,7 @@ static char *string(const char **at)
 	char *text = malloc(strlen(*at) + 1), *to = text;
 
 	if (!text)
-		fail("no memory");
+		fail("out of memory");
 	while (**at && **at != '"') {
 		if (**at != '\\') {
 			*to++ = *(*at)++;
@@ -188,7 +188,7 @@ struct value *value_parse(const char *text)
 	struct value *value = calloc(1, sizeof(*value));
 
 	if (!value)
-		fail("no memory");
+		fail("out of memory");
 	if (parse(&text, value, 0)) {
 		blanks(&text);
 		if (!*text)
