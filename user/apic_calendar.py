@@ -122,7 +122,7 @@ class Refused(OSError):
     """A table that is refused: reason, bad and other as in struct apic_calendar_load."""
 
     def __init__(self, load: Load, code: int) -> None:
-        super().__init__(code, f"table refused: reason {load.reason}, entry or unit {load.bad}")
+        super().__init__(code, f"table rejected: reason {load.reason}, entry or unit {load.bad}")
         self.reason, self.bad, self.other = load.reason, load.bad, load.other
 
 

@@ -51,21 +51,21 @@ struct calendar_file {
 };
 
 static const char *const calendar_reasons[APIC_CALENDAR_REASONS] = {
-	[APIC_CALENDAR_OK] = "nothing is wrong",
+	[APIC_CALENDAR_OK] = "no error",
 	[APIC_CALENDAR_BAD_MAJOR] = "the major cycle is shorter than 100 us, or longer than a day",
 	[APIC_CALENDAR_BAD_COUNT] = "no unit, no entry, or too many",
 	[APIC_CALENDAR_BAD_NAME] = "another unit has this name",
 	[APIC_CALENDAR_BAD_KIND] = "no such kind of unit",
-	[APIC_CALENDAR_BAD_POLICY] = "this can't be done on an overrun",
+	[APIC_CALENDAR_BAD_POLICY] = "invalid overrun policy",
 	[APIC_CALENDAR_BAD_CPU] = "no such CPU, or it is offline",
 	[APIC_CALENDAR_BAD_FUNCTION] = "no module has registered this function",
 	[APIC_CALENDAR_BAD_UNIT] = "no such unit",
 	[APIC_CALENDAR_BAD_ORDER] = "entries are not in order",
 	[APIC_CALENDAR_BAD_BUDGET] = "the budget is too short",
-	[APIC_CALENDAR_BAD_END] = "the window lasts beyond the major cycle",
+	[APIC_CALENDAR_BAD_END] = "the window ends after the major cycle",
 	[APIC_CALENDAR_OVERLAP] = "the window begins before another one on its CPU ends",
-	[APIC_CALENDAR_GAP] = "the window is too near to the end of another one on its CPU",
-	[APIC_CALENDAR_LOAD_SHARE] = "with this window its CPU is busy for too long",
+	[APIC_CALENDAR_GAP] = "the window begins too soon after another one on its CPU ends",
+	[APIC_CALENDAR_LOAD_SHARE] = "with this window, too much of its CPU's time is taken",
 	[APIC_CALENDAR_BAD_DEGRADED] = "no such table to degrade to",
 };
 
@@ -147,26 +147,26 @@ static inline const char *calendar_parse_unit(struct calendar_file *file,
 	int on = words->n > 5;
 
 	if (file->n_tables)
-		return "units come before tables";
+		return "units must come before tables";
 	if (file->n_units == APIC_CALENDAR_UNITS)
 		return "too many units";
 	*unit = (struct apic_calendar_unit) { .kind = APIC_CALENDAR_USER };
 	if (!calendar_copy_name(words, 1, unit->name) || !calendar_is(words, 2, "cpu") ||
 	    !calendar_number(words, 3, &unit->cpu))
-		return "unit NAME cpu N ...";
+		return "expected: unit NAME cpu N ...";
 	if (calendar_is(words, 4, "user")) {
 		if (on && calendar_is(words, 5, "signal")) {
 			unit->on_overrun = APIC_CALENDAR_SIGNAL;
 			if (words->n != 7 || !calendar_number(words, 6, &unit->signal))
-				return "unit NAME cpu N user signal N";
+				return "expected: unit NAME cpu N user signal N";
 		} else if (words->n > 6) {
-			return "something behind the unit";
+			return "unexpected words after the unit";
 		} else if (on && calendar_is(words, 5, "kill")) {
 			unit->on_overrun = APIC_CALENDAR_KILL;
 		} else if (on && calendar_is(words, 5, "skip")) {
 			unit->on_overrun = APIC_CALENDAR_SKIP;
 		} else if (on && !calendar_is(words, 5, "park")) {
-			return "park, signal N, kill or skip";
+			return "expected park, signal N, kill or skip";
 		}
 	} else {
 		if (calendar_is(words, 4, "function"))
@@ -174,9 +174,9 @@ static inline const char *calendar_parse_unit(struct calendar_file *file,
 		else if (calendar_is(words, 4, "thread"))
 			unit->kind = APIC_CALENDAR_THREAD;
 		else
-			return "user, function or thread";
+			return "expected user, function or thread";
 		if (words->n > 6 || !calendar_copy_name(words, on ? 5 : 1, unit->function))
-			return "unit NAME cpu N function [FUNCTION]";
+			return "expected: unit NAME cpu N function [FUNCTION]";
 	}
 	file->unit_line[file->n_units++] = file->line;
 	return NULL;
@@ -204,7 +204,7 @@ static inline const char *calendar_parse_table(struct calendar_file *file,
 	*table = (struct calendar_file_table) { .first = file->n_entries, .line = file->line };
 	if (words->n != 4 || !calendar_copy_name(words, 1, table->name) ||
 	    !calendar_is(words, 2, "major") || !calendar_time(words, 3, &table->major))
-		return "table NAME major TIME";
+		return "expected: table NAME major TIME";
 	for (i = 0; i < file->n_tables; i++) {
 		if (calendar_same(file->tables[i].name, table->name))
 			return "another table has this name";
@@ -228,7 +228,7 @@ static inline const char *calendar_parse_entry(struct calendar_file *file,
 	if (words->n != 6 || !calendar_time(words, 1, &entry.offset) ||
 	    !calendar_is(words, 2, "run") || !calendar_is(words, 4, "for") ||
 	    !calendar_time(words, 5, &entry.budget))
-		return "at TIME run NAME for TIME";
+		return "expected: at TIME run NAME for TIME";
 	while (entry.unit < file->n_units && !calendar_is(words, 3, file->units[entry.unit].name))
 		entry.unit++;
 	if (entry.unit == file->n_units)
@@ -252,10 +252,10 @@ static inline const char *calendar_parse_degrade(struct calendar_file *file,
 	uint32_t i;
 
 	if (!file->n_tables)
-		return "no table above this";
+		return "no table above this line";
 	if (words->n != 5 || !calendar_is(words, 1, "to") || !calendar_is(words, 3, "after") ||
 	    !calendar_number(words, 4, &table->max_overruns) || !table->max_overruns)
-		return "degrade to NAME after N";
+		return "expected: degrade to NAME after N";
 	for (i = 0; i < file->n_tables - 1; i++) {
 		if (calendar_is(words, 2, file->tables[i].name)) {
 			table->degraded = i;
@@ -312,7 +312,7 @@ static inline int calendar_parse(struct calendar_file *file, const char *text, s
 		else if (calendar_is(&words, 0, "degrade"))
 			file->error = calendar_parse_degrade(file, &words);
 		else
-			file->error = "unit, table, at or degrade";
+			file->error = "expected unit, table, at or degrade";
 	}
 	if (!file->error && !file->n_tables)
 		file->error = "no table";

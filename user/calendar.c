@@ -87,7 +87,7 @@ static void show_cpu(const struct calendar_file_table *table, uint32_t cpu)
 		       file.units[entry->unit].name, (double)entry->budget / 1000);
 	}
 	if (busy)
-		printf("    %12.3f us  are left, %.1f %%\n", (double)(table->major - busy) / 1000,
+		printf("    %12.3f us  left, %.1f %%\n", (double)(table->major - busy) / 1000,
 		       100 - 100.0 * (double)busy / (double)table->major);
 }
 
@@ -112,11 +112,11 @@ static int help(FILE *to)
 	fputs("usage: apic-calendar check FILE [CPUS]\n"
 	      "       apic-calendar show FILE [CPUS]\n"
 	      "       apic-calendar run FILE [SECONDS]\n\n"
-	      "check: say whether the calendar can be run, on a machine with that many CPUs; 256\n"
-	      "show:  say what each CPU does, and what is left\n"
-	      "run:   run its first table until SIGINT or SIGTERM, or for so long, and say each\n"
-	      "       second what has become of each unit; threads end their windows at once.\n"
-	      "       Takes root, and the module apic_calendar\n", to);
+	      "check: check whether a machine with CPUS CPUs (default 256) can run the calendar\n"
+	      "show:  also print what each CPU does, and the time that is left\n"
+	      "run:   run the first table until SIGINT or SIGTERM, or for SECONDS, and print each\n"
+	      "       unit's results every second; threads end their windows at once.\n"
+	      "       Needs root and the module apic_calendar\n", to);
 	return to == stderr ? 2 : 0;
 }
 

@@ -566,12 +566,12 @@ def test_conversions(scratch):
 
 
 EXAMPLES = {
-    "pacing 1000 500": r"500 periods of 1000 us: (\d+) ns late in the mean, (\d+) at worst; "
+    "pacing 1000 500": r"500 periods of 1000 us: late by (\d+) ns on average, (\d+) at most; "
                        r"0 missed; waited \d+ ns each",
     # The end of its standard input would end it.
     "sleep 1 | event_loop 2000 100": r"100 periods of 2000 us, 0 of them overrun",
-    "toggle 3fc 500 100": r"100 periods on port 3fc: the write was over (\d+) ns after its moment "
-                          r"at worst",
+    "toggle 3fc 500 100": r"100 periods on port 3fc: the write was complete at most (\d+) ns "
+                          r"after its moment",
 }  # fmt: skip
 NEAR_NS = 5_000  # a wake-up takes all of this
 

@@ -298,8 +298,8 @@ def test_bad_values(guest):
     assert "taken:" not in output and "changed" not in output
     assert "class apic 1:10 root rate 3Mbit burst 2000b overhead 0 limit 77" in output
     for line in ("apic: limit: 0 is out of range: 1 to 4294967295",
-                 'apic: there is no option "mode"; "tc class add dev X parent 1: classid 1:10 apic '
-                 'help" lists them',
+                 'apic: unknown option "mode"; see "tc class add dev X parent 1: classid 1:10 apic '
+                 'help"',
                  "a class needs a rate", "classes of apic cannot be nested",
                  "classes of apic do not support a rate estimator"):  # fmt: skip
         assert line in output

@@ -86,22 +86,21 @@ BAD = {
     "rate 99999999999999999999": 'apic: rate: "99999999999999999999" is not a rate such as 50mbit',
     "rate 2tbit": "apic: rate: 2tbit is out of range: 0bit to 1099511627776bit",
     "rate": "apic: rate needs a value",
-    "rate 1mbit rate 2mbit": "apic: rate was given twice",
+    "rate 1mbit rate 2mbit": "apic: rate is given twice",
     "burst 134217729": "apic: burst: 134217729 is out of range: 0b to 134217728b",
     "overhead 256": "apic: overhead: 256 is out of range: -64 to 255",
     "overhead -65": "apic: overhead: -65 is out of range: -64 to 255",
-    "mode fast": 'apic: mode: "fast" is none of auto|hard|soft|thread',
+    "mode fast": 'apic: mode: "fast" is not one of auto|hard|soft|thread',
     "cpu one": 'apic: cpu: "one" is not the number of a CPU, or any',
-    "clock utc": 'apic: clock: "utc" is none of mono|tai|realtime',
+    "clock utc": 'apic: clock: "utc" is not one of mono|tai|realtime',
     "late_after 11s": "apic: late_after: 11s is out of range: 0ns to 10s",
     "horizon 10min": 'apic: horizon: "10min" is not a time such as 100us',
     "horizon 999ns": "apic: horizon: 999ns is out of range: 1us to 1000s",
     "ce_threshold 1001s": "apic: ce_threshold: 1001s is out of range: 0ns to 1000s",
     "limit 0": "apic: limit: 0 is out of range: 1 to 4294967295",
     "doorbell 101us": "apic: doorbell: 101us is out of range: 0ns to 100us",
-    "split_gso maybe": 'apic: split_gso: "maybe" is none of off|on',
-    "quantum 3": 'apic: there is no option "quantum"; "tc qdisc add dev X root apic help" lists '
-                 "them",
+    "split_gso maybe": 'apic: split_gso: "maybe" is not one of off|on',
+    "quantum 3": 'apic: unknown option "quantum"; see "tc qdisc add dev X root apic help"',
 }  # fmt: skip
 
 REFUSED = """

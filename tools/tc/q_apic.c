@@ -66,61 +66,62 @@ static const struct option options[] = {
 	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, BURST_MAX, "0",
 	  "bytes that may leave at once after a pause" },
 	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
-	  "bytes to add to each packet's length before the rate is applied; 24: what "
-	  "Ethernet adds on the wire" },
+	  "bytes to add to each packet's length before the rate is applied; 24 for "
+	  "Ethernet's overhead on the wire" },
 	{ "mode", CHOICE, TCA_APIC_MODE, modes, 0, 0, "auto",
-	  "where packets are handed to the driver: the timer's interrupt, softirq, a "
-	  "thread, or what is right for the driver" },
+	  "context in which packets are handed to the driver: the timer's interrupt, softirq, "
+	  "or a thread; auto: the one that suits the driver" },
 	{ "cpu", CPU, TCA_APIC_CPU, NULL, 0, UINT32_MAX - 1, "any",
-	  "the CPU whose timer sends, another one while it is offline; any: the one that queues "
-	  "the first packet" },
+	  "CPU whose timer sends; while it is offline, another one does; any: the CPU that "
+	  "queues the first packet" },
 	{ "clock", CHOICE, TCA_APIC_CLOCK, clocks, 0, 0, "mono",
-	  "the clock of departure times that do not say which they are of, such as BPF's" },
+	  "clock of departure times that do not specify theirs, such as BPF's" },
 	{ "late", CHOICE, TCA_APIC_LATE, late_policies, 0, 0, "send",
-	  "what becomes of a packet with SO_TXTIME that is late: sent at once, or dropped "
-	  "and reported to its socket" },
+	  "fate of a packet with SO_TXTIME that is late: sent at once, or dropped and reported "
+	  "to its socket" },
 	{ "late_after", TIME, TCA_APIC_LATE_NS, NULL, 0, 10 * NS_PER_SEC, "1us",
-	  "how much after its departure time, or its deadline, a packet is late" },
+	  "time after which a packet is late, from its departure time or its deadline" },
 	{ "horizon", TIME, TCA_APIC_HORIZON, NULL, 1000, 1000 * NS_PER_SEC, "10s",
-	  "departure times farther ahead are not accepted, nor packets that pacing would keep "
-	  "for longer" },
+	  "maximum time that a departure time may be ahead, and for which pacing may keep a "
+	  "packet" },
 	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyond_policies, 0, 0, "drop",
-	  "what becomes of a packet beyond the horizon: dropped and reported to its "
-	  "socket, or sent at the horizon" },
+	  "fate of a packet beyond the horizon: dropped and reported to its socket, or sent "
+	  "at the horizon" },
 	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "10000",
-	  "packets that may be queued" },
+	  "maximum number of queued packets" },
 	{ "flow_limit", COUNT, TCA_APIC_FLOW_LIMIT, NULL, 0, UINT32_MAX, "0",
-	  "packets of a flow, which is a socket, that may be queued; 0: no limit of its own" },
+	  "maximum number of queued packets of a flow, which is a socket; 0: no such limit" },
 	{ "order", FLAG, TCA_APIC_FLOW_ORDER, orders, 0, 0, "time",
-	  "in which order packets of a flow leave: by departure time alone, or never "
-	  "before those that were queued earlier" },
+	  "order in which packets of a flow leave: by departure time alone, or never before "
+	  "those that were queued earlier" },
 	{ "pacing", FLAG, TCA_APIC_PACING, switches, 0, 0, "on",
 	  "whether packets without a departure time are sent at the rate of their socket, "
-	  "SO_MAX_PACING_RATE, but at least one in a second" },
+	  "SO_MAX_PACING_RATE, but at least one per second" },
 	{ "ce_threshold", TIME, TCA_APIC_CE_THRESHOLD, NULL, 0, 1000 * NS_PER_SEC, "0",
-	  "packets that wait longer are marked with ECN's \"congestion experienced\"; 0: none" },
+	  "waiting time above which packets are marked with ECN's \"congestion experienced\"; "
+	  "0: never" },
 	{ "split_gso", FLAG, TCA_APIC_SPLIT_GSO, switches, 0, 0, "on",
-	  "whether GSO packets are split, so that each of their packets has a departure time" },
+	  "whether GSO packets are split, so that each of their segments has a departure time" },
 	{ "offload", FLAG, TCA_APIC_OFFLOAD, switches, 0, 0, "off",
-	  "whether the device meets the moments (LaunchTime), and gets packets ahead of them; its "
-	  "clock has to be CLOCK_TAI" },
+	  "whether the device keeps departure times (LaunchTime), and gets packets ahead of them; "
+	  "its clock must be CLOCK_TAI" },
 	{ "ahead", TIME, TCA_APIC_AHEAD, NULL, 1000, NS_PER_SEC / 10, "100us",
-	  "how much before its moment a packet is handed over with offload" },
+	  "time before its departure at which a packet is handed over with offload" },
 	{ "doorbell", TIME, TCA_APIC_DOORBELL, NULL, 0, NS_PER_SEC / 10000, "0",
-	  "how long after its first instruction the driver starts the card, which then is at the "
-	  "moment: packets are handed over so much earlier; not with offload" },
+	  "time from the driver's first instruction until it starts the card; packets are handed "
+	  "over earlier by this time; not with offload" },
 	{}
 };
 
 static const struct option class_options[] = {
 	{ "rate", RATE, TCA_APIC_RATE64, NULL, 1, RATE_MAX, "none",
-	  "bits per second of the packets of the class; it must be given" },
+	  "bits per second of the packets of the class; required" },
 	{ "burst", SIZE, TCA_APIC_BURST, NULL, 0, BURST_MAX, "0",
 	  "bytes of the class that may leave at once after a pause" },
 	{ "overhead", SIGNED, TCA_APIC_OVERHEAD, NULL, 64, 255, "0",
 	  "bytes to add to each packet's length before the rate of the class is applied" },
 	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "1000",
-	  "packets of the class that may be queued" },
+	  "maximum number of queued packets of the class" },
 	{}
 };
 
@@ -268,7 +269,7 @@ static int bad(const struct option *option, const char *text)
 
 	if (option->choices) {
 		usage_values(values, sizeof(values), option);
-		fprintf(stderr, "apic: %s: \"%s\" is none of %s\n", option->name, text, values);
+		fprintf(stderr, "apic: %s: \"%s\" is not one of %s\n", option->name, text, values);
 	} else {
 		fprintf(stderr, "apic: %s: \"%s\" is not %s\n", option->name, text,
 			kinds[option->kind].example);
@@ -350,7 +351,7 @@ static int parse(const struct option *table, const char *help, int argc, char **
 				usage(table);
 			else
 				fprintf(stderr,
-					"apic: there is no option \"%s\"; \"%s help\" lists them\n",
+					"apic: unknown option \"%s\"; see \"%s help\"\n",
 					argv[0], help);
 			return -1;
 		}
@@ -359,7 +360,7 @@ static int parse(const struct option *table, const char *help, int argc, char **
 			return -1;
 		}
 		if (given[option - table]) {
-			fprintf(stderr, "apic: %s was given twice\n", option->name);
+			fprintf(stderr, "apic: %s is given twice\n", option->name);
 			return -1;
 		}
 		given[option - table] = true;

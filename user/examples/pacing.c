@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 			waited += at.sleep.tsc - at.sleep.resumed;
 		/* A packet would be sent here. */
 	}
-	printf("%lu periods of %lu us: %llu ns late in the mean, %llu at worst; %lu missed; "
+	printf("%lu periods of %lu us: late by %llu ns on average, %llu at most; %lu missed; "
 	       "waited %llu ns each\n", count, period_us,
 	       (unsigned long long)at_tsc_to_ns(&at, sum / count),
 	       (unsigned long long)at_tsc_to_ns(&at, worst), missed,

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		if (late > worst)
 			worst = late;
 	}
-	printf("%lu periods on port %lx: the write was over %llu ns after its moment at worst\n",
+	printf("%lu periods on port %lx: the write was complete at most %llu ns after its moment\n",
 	       count, port, (unsigned long long)at_tsc_to_ns(&at, worst));
 	at_close(&at);
 	return 0;
