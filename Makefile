@@ -21,7 +21,7 @@ build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux
 	mv $@.new $@
 
 # Files that the kernel's own "make clean" removes, as far as a module's build makes them.
-clean: ## remove what "make" has built
+clean: ## remove what "make" built
 	find . -path ./.git -prune -o -type f \( -name '*.[aiso]' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '.*.d' -o -name '.*.tmp' \
 		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
@@ -29,14 +29,14 @@ clean: ## remove what "make" has built
 		-o -name Module.symvers \) -exec rm -f {} +
 	rm -rf build/spin build/tc build/tool build/queue
 
-install: ## install by DKMS into the running kernel, or KVER=..., and the program (root)
+install: ## install the modules by DKMS for the running kernel, or KVER=..., and the program (root)
 	packaging/install "$(KVER)"
 	packaging/install-tool
 
 uninstall: ## undo every "make install" (root)
 	packaging/uninstall
 
-demo: ## show the timers at work in a virtual machine (VERBOSE=1: and the trace)
+demo: ## show the timers at work in a virtual machine (VERBOSE=1: with the trace)
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab demo $(if $(VERBOSE),--verbose)
 
@@ -49,23 +49,23 @@ demo-calendar: ## run threads and a kernel function from a table, in a virtual m
 	PYTHONPATH=tools python3 -m lab demo-calendar
 
 # FIGURES=short takes minutes instead of hours.
-figures: ## make the figures of the paper of 2001 anew, in build/figures (FIGURES=short)
+figures: ## redo the figures of the paper of 2001, in build/figures (FIGURES=short)
 	tools/setup bench
 	PYTHONPATH=tools "$$(tools/setup bench | tail -n 1)/bin/python3" -m lab shaper \
 		$(if $(filter short,$(FIGURES)),--short)
 
 # REPORT=full has as many shots as the papers, and takes an hour.
-report: ## a page in build/report: figures of the papers, in virtual time and here (REPORT=full)
+report: ## write build/report: the papers' figures, in virtual time and here (REPORT=full)
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab report $(if $(filter full,$(REPORT)),--full)
 
 # The last line of tools/setup's output is the path of the Python packages.
-test: ## run all tests in virtual machines (STRICT=1: none may fail once)
+test: ## run all tests in virtual machines (STRICT=1: without second tries)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests \
 		$(if $(STRICT),--no-second-try)
 
-test-quick: ## what is short, on two machines and none: for the edit loop
+test-quick: ## run the short tests, on two machines or none, for the edit loop
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest tests --quick
 
@@ -75,7 +75,7 @@ test-matrix: ## run all tests on more kernels and machines; results in build/mat
 		$(if $(STRICT),--no-second-try)
 
 # A run of hours: HOURS=, KERNEL= (6.1, 7.2, ...), CPUS=, ARGS= (see `lab torture --help`).
-torture: ## random operations, every expiry accounted for (HOURS=1, KERNEL=6.1, CPUS=2)
+torture: ## run random operations, and check every expiry (HOURS=1, KERNEL=6.1, CPUS=2)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m lab torture \
 		--hours "$(or $(HOURS),1)" --kernel "$(or $(KERNEL),6.1)" \
@@ -89,14 +89,14 @@ bench: ## measure accuracy and cost next to the kernel's timers (BENCH=short, LA
 		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
 
 # BENCH=short as above. Commit what changes in docs/.
-results: ## measure again what docs/results has: demo and benchmark (BENCH=short)
+results: ## repeat the measurements of docs/results: demo and benchmark (BENCH=short)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m docs.results \
 		$(if $(filter short,$(BENCH)),--short)
 	PYTHONPATH=tools python3 -m docs
 
 # Debian's archive drops these versions after some weeks; then the newest are used.
-lock: ## renew tools/lab/packages.lock: what the lab fetches, by version
+lock: ## renew tools/lab/packages.lock, the versions of all that the lab fetches
 	tools/setup demo
 	PYTHONPATH=tools python3 -m lab lock
 
@@ -183,11 +183,11 @@ tool-pages: $(patsubst user/tool/man/%.scd,$(TOOL_DIR)/%,$(wildcard user/tool/ma
 
 tool-extras: tool-pages $(addprefix $(TOOL_DIR)/completion.,bash zsh) ## build its manual pages and completion there
 
-check: ## run the static checks (ONLY="sparse ruff": those whose names have that)
+check: ## run the static checks (ONLY="sparse ruff": those with these words in their names)
 	tools/setup check
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check $(ONLY)
 
-help: ## print this
+help: ## print this help
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
 
 .PHONY: modules clean install uninstall demo demo-calendar demo-shaper figures report test test-quick \

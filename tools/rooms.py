@@ -24,7 +24,7 @@ Uses = dict[str, set[str]]  # a file, without .c, .h or .py: the files that it u
 def main() -> int:
     """Check the sources; `make check` checks objects, because it builds them."""
     found = [*includes(Path("module")), *imports(Path("tools/lab"))]
-    print("\n".join(found) or "no file uses one of a room above its own; no circle")
+    print("\n".join(found) or "no file uses one of a room above its own, and there are no cycles")
     return 1 if found else 0
 
 

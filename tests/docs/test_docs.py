@@ -246,7 +246,7 @@ def test_events_of_a_class(tree):
 
 def test_event_of_no_class(tree):
     tree({"include/trace/events/x.h": EVENTS.replace("x_other,", "x_others,")})
-    with pytest.raises(DocsError, match="x_other is no trace event"):
+    with pytest.raises(DocsError, match="x_other is not a trace event"):
         pages.tracepoints()
 
 
@@ -288,7 +288,7 @@ def test_embed_heading(tree):
     [
         (TEXT.replace("^b", "^x"), "x.c has no line that matches ^x"),
         (TEXT.replace("x.c", "y.c"), "y.c: "),
-        (TEXT.replace("<!-- end -->", ""), "not ended"),
+        (TEXT.replace("<!-- end -->", ""), "lacks its"),
         (TEXT.replace("/^b/../^c/", "b"), "neither #heading nor /from/../to/"),
     ],
 )

@@ -340,7 +340,7 @@ def uninstalled():
         ("7.4.0-1-amd64", "kernel 7.4.0-1-amd64 is not supported"),
         ("6.5.0-noapic", "kernel 6.5.0-noapic was built without CONFIG_X86_LOCAL_APIC"),
         ("6.5.0-headless", "apt-get install linux-headers-6.5.0-headless"),
-        ("6.5.0-none", "there is no kernel 6.5.0-none"),
+        ("6.5.0-none", "kernel 6.5.0-none is not in"),
     ],
 )
 def test_refusal(uninstalled, release, reason):
@@ -373,7 +373,7 @@ def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
         output = machine.run(f"{make} install KVER={machine.release}")
         assert f"dkms: install apic-timer/{VERSION} -k {machine.release}" in output
         assert machine.run(f"find {source}") == before
-        assert f"{source} stays: it is a clone" in machine.run(f"{make} uninstall")
+        assert f"not removing {source}: it is a clone" in machine.run(f"{make} uninstall")
         assert machine.run(f"find {source}") == before
     # Another tree does not replace it either.
     refused = machine.run(f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}", 2)
@@ -412,7 +412,7 @@ def test_uninstall_goes_on(uninstalled, scratch):
     machine.run("chmod +x /tmp/bin/dkms; mkdir -p /var/lib/dkms/apic-timer/0.0.8 "
                 "/usr/src/apic-timer-0.0.8 /usr/src/apic-timer-0.0.9")  # fmt: skip
     said = machine.run("PATH=/tmp/bin:$PATH make -C /src uninstall", 2)
-    assert "apic-timer: DKMS has not removed version 0.0.8: its source stays" in said
+    assert "apic-timer: DKMS did not remove version 0.0.8: keeping its source" in said
     machine.run("cd /usr/src; test -e apic-timer-0.0.8 -a ! -e apic-timer-0.0.9")
     machine.run("test ! -e /usr/local/bin/apic-timer")
 
@@ -436,10 +436,10 @@ def test_package_and_what_lies_there(uninstalled, scratch, package):
     machine.write("tmp/preinst", (TREE / f"debian/{package}.preinst").read_text())
     machine.run("sh /tmp/preinst install; mkdir /usr/src/apic-timer-0.0.9")
     refused = machine.run("sh /tmp/preinst install", 1)
-    assert "/usr/src/apic-timer-0.0.9 is from 'make install'; first, there:" in refused
+    assert "/usr/src/apic-timer-0.0.9 is from 'make install': run 'make uninstall'" in refused
     machine.run("mkdir /usr/src/apic-timer-0.0.9/.git; make -C /src uninstall")
     refused = machine.run("sh /tmp/preinst install", 1)
-    assert "/usr/src/apic-timer-0.0.9 is a clone; first, there: make uninstall, then" in refused
+    assert "/usr/src/apic-timer-0.0.9 is a clone: run 'make uninstall' there, then" in refused
 
 
 PACKAGE = f"""

@@ -79,7 +79,7 @@ def test_decode_period():
 def test_what_was_not_measured_is_an_error():
     script = bench_script.Script("name", 1, 1.0)
     script.take("file", Key("b", "t"))
-    with pytest.raises(LabError, match="nothing measured"):
+    with pytest.raises(LabError, match="no measurements of"):
         script.samples({})
     assert script.samples({"0": struct.pack("2q", 5, 5)}) == {Key("b", "t"): Counter({5: 2})}
 

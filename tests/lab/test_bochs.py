@@ -23,7 +23,7 @@ def test_a_panic_is_noticed():
 
 
 def test_too_little_memory_is_refused():
-    with pytest.raises(LabError, match="64 MiB are too few"):
+    with pytest.raises(LabError, match="64 MiB of memory are too little"):
         bochs.run(kernels.ensure(bench_bochs.SERIES), "", memory=64)
 
 

@@ -138,7 +138,7 @@ def test_another_interface():
     """One line names the fault and the plug-in; nothing is left of it."""
     with pytest.raises(LabError) as error:
         plugins.plugin("ports", ("-DPLUGIN_VERSION=99",))
-    assert re.fullmatch(r"the lab's QEMU does not take the plug-in ports: plugin requires API "
+    assert re.fullmatch(r"the lab's QEMU rejects the plug-in ports: plugin requires API "
                         r"version 99, but this QEMU supports only up to version \d+",
                         str(error.value))  # fmt: skip
     assert not [*plugins.plugin("ports").parent.glob("*.new")]
@@ -170,7 +170,7 @@ def test_loop_row():
     row = modelled.loop_row(Loop("rdtsc"), window, symbols, 2)
     # After n reads the time is 11 n: 1,001 for targets 1,000 and 1,001 ahead.
     assert row["first"] == [1, 0]
-    with pytest.raises(LabError, match="saw 2 shots of 3"):
+    with pytest.raises(LabError, match="recorded 2 of 3 shots"):
         modelled.loop_row(Loop("rdtsc"), window, symbols, 3)
 
 

@@ -112,7 +112,7 @@ def test_one_at_a_time(newcomer):
         with pytest.raises(TimeoutError):
             running.get(1)
         fcntl.flock(lock, fcntl.LOCK_UN)
-        assert running.get(60).stdout == "setup: waiting for another one\n"
+        assert running.get(60).stdout == "setup: waiting for another setup to end\n"
 
 
 def test_installation_fails(newcomer):
@@ -134,14 +134,14 @@ def test_no_rights(newcomer):
     confined = ["unshare", "--user", "--map-root-user", "sh", "-ec", NO_RIGHTS, "sh"]
     done = newcomer.run(*confined, "sh", newcomer.tools / "setup", "demo", status=1)
     (line,) = (done.stdout + done.stderr).splitlines()
-    assert "be root with CAP_SYS_ADMIN" in line and "unshare" in line
+    assert "run as root with CAP_SYS_ADMIN" in line and "unshare" in line
     assert not newcomer.fetched
 
     # The same by hand.
     newcomer.program("python3", f'PYTHONPATH="{TOOLS}" exec /usr/bin/python3 "$@"')
     done = newcomer.run(*confined, "python3", "-m", "lab", "kernels", "6.1", status=2)
     (line,) = done.stderr.splitlines()
-    assert "be root with CAP_SYS_ADMIN" in line
+    assert "run as root with CAP_SYS_ADMIN" in line
     assert not newcomer.fetched
 
 

@@ -133,7 +133,7 @@ def test_every_part_measures_ours_and_rivals(short):
             part
         )
         assert all(key.bench.startswith("shaper/") for key in taken)
-    with pytest.raises(LabError, match="no part errors"):
+    with pytest.raises(LabError, match="unknown part errors"):
         run.plan(short, ["errors"])
 
 

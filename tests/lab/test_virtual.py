@@ -165,8 +165,8 @@ def test_another_qemu_makes_pause_dear(monkeypatch, capfd):
         qemu.cheap_pause.cache_clear()
     said = capfd.readouterr().err.splitlines()
     assert len(said) == 1
-    assert said[0].startswith("lab: virtual time takes longer: the lab's QEMU does not take")
-    assert "pause: this QEMU has other functions" in said[0]
+    assert said[0].startswith("lab: virtual time runs more slowly: the lab's QEMU rejects")
+    assert "pause: this QEMU lacks the functions it needs" in said[0]
 
 
 def moments() -> str:

@@ -18,8 +18,8 @@ TREE = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     "arguments, reason",
     [
-        (["5.10"], "no patches for Linux 5.10: there are some for 6.1, 6.12, 7.2"),
-        (["7.3"], "no patches for Linux 7.3: there are some for 6.1, 6.12, 7.2"),
+        (["5.10"], "no patches for Linux 5.10; available for 6.1, 6.12, 7.2"),
+        (["7.3"], "no patches for Linux 7.3; available for 6.1, 6.12, 7.2"),
         (["6.1", "--config", "/no/such/file"], "no kernel configuration /no/such/file"),
     ],
 )

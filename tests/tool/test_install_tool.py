@@ -113,7 +113,7 @@ def test_pages_that_fail(tmp_path):
     (tmp_path / "bin/scdoc").chmod(0o755)
     done = install(tmp_path / "root", path=path)
     assert "line 7: refused" in done.stderr
-    assert "apic-timer: the program or what comes with it is not installed" in done.stderr
+    assert "apic-timer: the program is not, or not fully, installed" in done.stderr
     installed = files(tmp_path / "root")
     assert any(name.endswith("bin/apic-timer") for name in installed)
     assert not any("/man1/" in name for name in installed)
@@ -123,5 +123,5 @@ def test_nothing_can_be_written(tmp_path):
     """For example if /usr/local is read-only."""
     (tmp_path / "usr").write_text("")
     done = install(tmp_path)
-    assert "apic-timer: the program or what comes with it is not installed" in done.stderr
+    assert "apic-timer: the program is not, or not fully, installed" in done.stderr
     assert files(tmp_path) == {"usr"}

@@ -34,8 +34,8 @@ def check() -> list[str]:
 def main() -> int:
     """Run the command line; return 1 if a check finds something, 2 if a source is malformed."""
     parser = argparse.ArgumentParser(prog="docs", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare only, and write nothing")
-    parser.add_argument("--man", action="store_true", help="write the manual pages only")
+    parser.add_argument("--check", action="store_true", help="only compare; write nothing")
+    parser.add_argument("--man", action="store_true", help="write only the manual pages")
     arguments = parser.parse_args()
     try:
         if arguments.check:

@@ -40,7 +40,7 @@ def embedded(text: str, where: str) -> str:
             raise DocsError(f"{where}: {error}") from None
 
     if len(re.findall(r"^<!-- embed:", text, re.M)) != len(BLOCK.findall(text)):
-        raise DocsError(f"{where}: a block is not ended by <!-- end -->")
+        raise DocsError(f"{where}: a block lacks its <!-- end -->")
     return BLOCK.sub(fill, text)
 
 

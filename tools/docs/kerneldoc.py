@@ -64,7 +64,7 @@ def _comment(block: str, code: str, file: str) -> Comment:
     lines = [re.sub(r"^ \*(?: |$)?", "", line).rstrip() for line in block.splitlines()]
     first = re.match(r"(?:(struct|enum|union|typedef) )?(\w+)(\(\))?\s*-\s*(.*)", lines[0])
     if not first:
-        raise DocsError(f"{file}: a comment begins with {lines[0]!r}")
+        raise DocsError(f"{file}: unexpected start of a comment: {lines[0]!r}")
     kind = first[1] or ("function" if first[3] else "macro")
     comment = Comment(kind, first[2], first[4], file, code=_code(kind, code))
     part: Callable[[str], None] | None = _append_what(comment)

@@ -147,7 +147,7 @@ def _event(event: Comment, text: str, types: dict[str, Comment], classes: dict[s
     if body is None:
         made = re.search(rf"DEFINE_EVENT\((\w+), {event.name},", text)
         if made is None:
-            raise DocsError(f"{event.name} is no trace event")
+            raise DocsError(f"{event.name} is not a trace event")
         body = [None, classes[made[1]]]
     fields = re.findall(r"__(?:field|array)\(([^,]+),\s*(\w+)", body[1])
     # A field that is not a parameter of the event may be a member of a structure that is.

@@ -149,7 +149,7 @@ def _limits(ops: str, text: str) -> str:
         rf"\b{method[1]}\([^{{]*\{{\s*return param_set_uint_minmax\(\w+, \w+, ([^;]+)\);", text
     )
     if not kept:
-        raise DocsError(f"{ops} does not say by param_set_uint_minmax() what it takes")
+        raise DocsError(f"{ops} does not say by param_set_uint_minmax() the accepted range")
     least, most = (number(" ".join(limit.split()), text) for limit in kept[1].split(","))
     return f"{least} to {most}"
 

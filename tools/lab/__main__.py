@@ -32,51 +32,51 @@ from .run import (
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab", description="stock kernels in virtual machines")
     sub = parser.add_subparsers(dest="command", required=True)
-    show = sub.add_parser("demo", help="show timers at work, ours next to the kernel's")
-    show.add_argument("--verbose", action="store_true", help="log, trace and counters too")
+    show = sub.add_parser("demo", help="show apic_timer's timers at work, next to the kernel's")
+    show.add_argument("--verbose", action="store_true", help="also print log, trace and counters")
     sub.add_parser("demo-calendar", help="run threads and a function from a table")
-    sub.add_parser("demo-shaper", help="shape a burst, by ours and by the kernel's qdiscs")
-    shaping = sub.add_parser("shaper", help="the shaper's benchmark, and the paper's figures")
-    shaping.add_argument("--short", action="store_true", help="a few minutes of it")
-    shaping.add_argument("--only", nargs="*", default=[], help="parts by name")
+    sub.add_parser("demo-shaper", help="shape a burst by our qdisc and by the kernel's")
+    shaping = sub.add_parser("shaper", help="run the shaper's benchmark, draw the paper's figures")
+    shaping.add_argument("--short", action="store_true", help="only a few minutes of it")
+    shaping.add_argument("--only", nargs="*", default=[], help="parts to run")
     shaping.add_argument("--kernel", default=shaper.SERIES, help='such as "7.2"')
-    shaping.add_argument("--jobs", type=int, default=2, help="guests at a time")
+    shaping.add_argument("--jobs", type=int, default=2, help="number of guests to run at once")
     shaping.add_argument("--output", type=Path, default=build.TREE / "build")
     shaping.add_argument("--no-plots", action="store_true")
     shaping.add_argument("--again", action="store_true",
-                         help="measure anew what an earlier run has measured")  # fmt: skip
+                         help="repeat what an earlier run has measured")  # fmt: skip
     reporting = sub.add_parser("report", help="measure with apic-timer, and make a page of it")
     reporting.add_argument("--full", action="store_true", help="as many shots as the papers")
     reporting.add_argument("--output", type=Path, default=build.TREE / "build/report")
-    benchmark = sub.add_parser("bench", help="measure ours next to the kernel's timers")
-    benchmark.add_argument("--short", action="store_true", help="a few minutes of it")
+    benchmark = sub.add_parser("bench", help="measure our timers next to the kernel's")
+    benchmark.add_argument("--short", action="store_true", help="only a few minutes of it")
     benchmark.add_argument("--engine", choices=("virtual", "bochs"), default="virtual")
-    benchmark.add_argument("--host", action="store_true", help="on this machine, as root")
-    benchmark.add_argument("--modules", type=Path, help="with --host: where the .ko files are")
+    benchmark.add_argument("--host", action="store_true", help="run on this machine, as root")
+    benchmark.add_argument("--modules", type=Path, help="with --host: directory of the .ko files")
     benchmark.add_argument("--output", type=Path, default=build.TREE / "build")
     benchmark.add_argument("--no-plots", action="store_true")
-    benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks by name")
+    benchmark.add_argument("--only", nargs="*", default=[], help="benchmarks to run")
     benchmark.add_argument("--kernel", default=bench.SERIES, help='such as "6.1-patched"')
     benchmark.add_argument("--source", default="proxy", help='"hook" on a patched kernel')
     benchmark.add_argument("--append", default="", help='such as "nolapic_timer"')
-    benchmark.add_argument("--jobs", type=int, default=2, help="guests at a time")
+    benchmark.add_argument("--jobs", type=int, default=2, help="number of guests to run at once")
     benchmark.add_argument("--again", action="store_true",
-                           help="measure anew what an earlier run has measured")  # fmt: skip
-    profiling = sub.add_parser("profile", help="say which functions instructions are spent in")
+                           help="repeat what an earlier run has measured")  # fmt: skip
+    profiling = sub.add_parser("profile", help="count the instructions of each function")
     profiling.add_argument("parts", nargs="*",
                            help=f"default: {' '.join(profile.PARTS)}")  # fmt: skip
-    profiling.add_argument("--script", type=Path, help="of your own: see run/profile.py")
+    profiling.add_argument("--script", type=Path, help="script of your own, see run/profile.py")
     profiling.add_argument("--kernel", default=profile.SERIES, help='such as "7.2"')
     profiling.add_argument("--top", type=int, default=profile.TOP, help="functions to print")
-    tormentor = sub.add_parser("torture", help="random operations, every expiry accounted for")
+    tormentor = sub.add_parser("torture", help="run random operations, check every expiry")
     tormentor.add_argument("--kernel", default="6.1", help='such as "7.2" or "6.1-patched"')
     tormentor.add_argument("--cpus", type=int, default=2)
-    tormentor.add_argument("--hours", type=float, default=1, help="how long, such as 0.1")
+    tormentor.add_argument("--hours", type=float, default=1, help="duration, such as 0.1")
     tormentor.add_argument("--source", default="auto", help='such as "hrtimer"')
     tormentor.add_argument("--onoff", type=int, default=1000, metavar="MS",
-                           help="interval at which a CPU goes offline; 0 is never")  # fmt: skip
+                           help="interval at which a CPU is taken offline; 0: never")  # fmt: skip
     tormentor.add_argument("--seed", type=int, default=1)
-    tormentor.add_argument("parameters", nargs="*", help="more of the module's, such as rate=1000")
+    tormentor.add_argument("parameters", nargs="*", help="module parameters, such as rate=1000")
     listing = sub.add_parser("kernels", help="fetch or build kernels into the cache and list them")
     listing.add_argument("series", nargs="*", default=list(kernels.SUPPORTED),
                          help=f"stock: 6.1; built here: {', '.join(patched.names())}")  # fmt: skip
@@ -95,20 +95,20 @@ def _arguments() -> argparse.Namespace:
         guest = sub.add_parser(name, help=f"build, then run a shell script in a guest "
                                           f"{engine.guests}")  # fmt: skip
         guest.add_argument("series")
-        guest.add_argument("script", help="file, or - for standard input")
+        guest.add_argument("script", help="script file, or - for standard input")
         guest.add_argument("--cpus", type=int)
         guest.add_argument("--append", default="", help="kernel parameters")
         guest.add_argument("--timeout", type=float, default=300, help="wall time in seconds")
-        guest.add_argument("--no-modules", action="store_true", help="build and take along none")
-        guest.add_argument("--files", type=Path, help="directory for the files the guest `put`s")
-        guest.add_argument("--console", action="store_true", help="print the console too")
+        guest.add_argument("--no-modules", action="store_true", help="do not build modules")
+        guest.add_argument("--files", type=Path, help="directory for files that the guest `put`s")
+        guest.add_argument("--console", action="store_true", help="also print the console")
         if "x2apic" in engine.options:
             guest.add_argument("--x2apic", action="store_true", default=None)
         if "seed" in engine.options:
             guest.add_argument("--seed", type=int)
         if "then" in engine.options:
             guest.add_argument("--then", type=Path, required=True,
-                               help="the script of the kernel that takes over")  # fmt: skip
+                               help="script for the kernel that takes over")  # fmt: skip
         if "certificates" in engine.options:
             guest.add_argument("--certificate", type=Path, action="append", dest="certificates",
                                help="X.509, for the firmware's db; may be repeated")  # fmt: skip

@@ -29,10 +29,10 @@ def main() -> int:
     """Measure what the command line selects, by default everything, and write the results."""
     parser = argparse.ArgumentParser(prog="docs.results", description="measure for docs/results")
     for file, (what, _) in MEASURED.items():
-        parser.add_argument(f"--{file.stem}", action="store_true", help=f"{what} only")
-    parser.add_argument("--short", action="store_true", help="a few minutes of the benchmark")
-    parser.add_argument("--only", nargs="*", default=[], help="parts of the benchmark")
-    parser.add_argument("--jobs", type=int, default=2, help="guests at a time")
+        parser.add_argument(f"--{file.stem}", action="store_true", help=f"measure only {what}")
+    parser.add_argument("--short", action="store_true", help="run only part of it")
+    parser.add_argument("--only", nargs="*", default=[], help="parts to run")
+    parser.add_argument("--jobs", type=int, default=2, help="number of guests to run at once")
     arguments = parser.parse_args()
     chosen = [file for file in MEASURED if getattr(arguments, file.stem)]
     for file in chosen or MEASURED:

@@ -155,7 +155,7 @@ def keep_clocks() -> None:
 
     rows = clock_goals.kept()
     if not rows:
-        raise SystemExit(f"no test has kept anything in {clock_goals.KEPT}")
+        raise SystemExit(f"no test results in {clock_goals.KEPT}")
     rows += _simulated_clocks()
     write(CLOCKS, made_by(CLOCKS, kernels.ensure("6.1"), "full"), rows=rows)
 

@@ -40,7 +40,7 @@ def main(*, short: bool = False, only: Iterable[str] = (), jobs: int = 2, output
     names = list(only) or list(APICS)
     unknown = [name for name in names if name not in APICS]
     if unknown:
-        raise LabError(f"no benchmark {', '.join(unknown)} in Bochs: there are {', '.join(APICS)}")
+        raise LabError(f"no benchmark {', '.join(unknown)} in Bochs; available: {', '.join(APICS)}")
     kernel = kernels.ensure(SERIES)
     with Background(max_workers=jobs) as pool:
         samples = bench_rows.merge(pool.map(lambda name: measure(kernel, name, short), names))

@@ -67,16 +67,16 @@ def main(modules: Path | None = None, *, short: bool = False, only: Iterable[str
 def _check() -> None:
     """Refuse impossible requests before anything is changed."""
     if os.geteuid():
-        raise LabError("bench without the lab loads modules: run it as root")
+        raise LabError("bench --host loads modules: run it as root")
     for module in ("apic_timer", *bench.MODULES):
         if Path(f"/sys/module/{module}").exists():
-            raise LabError(f"{module} is loaded: unload it first, it is to be measured without too")
+            raise LabError(f"{module} is loaded: unload it first; some measurements run without it")
     path = "/usr/local/sbin:/usr/sbin:/sbin:" + os.environ.get("PATH", "")
     missing = [p for p in PROGRAMS if not any(Path(d, p).exists() for d in path.split(":"))]
     if missing:
-        raise LabError(f"no {', '.join(missing)}: run `tools/setup host`")
+        raise LabError(f"{', '.join(missing)} not found: run `tools/setup host`")
     if not os.path.ismount("/sys/kernel/debug"):
-        raise LabError("no debugfs: mount -t debugfs debugfs /sys/kernel/debug")
+        raise LabError("debugfs is not mounted: mount -t debugfs debugfs /sys/kernel/debug")
 
 
 def _run(script: Script, modules: list[Path], cpu: int) -> Samples:

@@ -65,7 +65,7 @@ def kept(run: Callable[[Script], Samples], kernel: kernels.Kernel, taken: Iterab
         key.update(repr((script.name, script.seed, script.text())).encode())
         file = directory / f"{script.name}-{script.seed}-{key.hexdigest()[:16]}.json.gz"
         if file.exists():
-            say("bench", f"{script.name}, seed {script.seed}: measured before, {file}")
+            say("bench", f"{script.name}, seed {script.seed}: reusing the results in {file}")
             return _decode(file.read_bytes())
         samples = run(script)
         new = file.with_name(f".{file.name}")

@@ -81,7 +81,7 @@ def plan(size: Size, only: Iterable[str] = ()) -> list[Script]:
     names = list(only) or list(BENCHES)
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
-        raise LabError(f"no benchmark {', '.join(unknown)}: there are {', '.join(BENCHES)}")
+        raise LabError(f"unknown benchmark {', '.join(unknown)}; available: {', '.join(BENCHES)}")
     return [script for name in names for script in BENCHES[name](size)]
 
 

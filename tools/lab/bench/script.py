@@ -52,7 +52,7 @@ load() {
 }
 unload() {
 	for pid in $pids; do
-		kill -9 "-$pid" || { echo "load $pid has ended by itself"; status=1; }
+		kill -9 "-$pid" || { echo "load $pid ended by itself"; status=1; }
 	done
 	pids=
 	above -10
@@ -145,7 +145,7 @@ class Script:
         for n, take in enumerate(step for step in self.steps if isinstance(step, Take)):
             counts = take.decode(handed_back.get(take.plugin or f"{n}", b""))
             if not sum(counts.values()):
-                raise LabError(f"bench {self.name}: nothing measured of {take.key}")
+                raise LabError(f"bench {self.name}: no measurements of {take.key}")
             found.setdefault(take.key, Counter()).update(counts)
         return found
 

@@ -108,7 +108,7 @@ def find_ko(built: Path, name: str) -> Path:
     found = sorted(built.rglob(f"{name}.ko"))
     if not found:
         there = " ".join(sorted(p.name for p in built.rglob("*.ko"))) or "no module at all"
-        raise BuildError(f"the build has no {name}.ko; it has {there}")
+        raise BuildError(f"the build has no {name}.ko, only {there}")
     return found[0]
 
 

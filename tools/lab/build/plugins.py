@@ -51,7 +51,7 @@ def plugin(name: str, extra: tuple[str, ...] = ()) -> Path:
         refused = load(fresh)
         if refused:
             fresh.unlink()
-            raise LabError(f"the lab's QEMU does not take the plug-in {name}: {refused}")
+            raise LabError(f"the lab's QEMU rejects the plug-in {name}: {refused}")
         fresh.rename(target)
     return target
 
@@ -72,7 +72,7 @@ def load(file: Path, output: Path = Path("/dev/null")) -> str:
     )  # fmt: skip
     prefix = re.compile(rf"qemu\S*: Could not load plugin {re.escape(str(file))}: ")
     said = "; ".join(prefix.sub("", line) for line in done.stderr.splitlines() if line)
-    return said or ("it ends without a word" if done.returncode else "")
+    return said or ("it exits without a message" if done.returncode else "")
 
 
 def option(file: Path, output: Path | None = None) -> str:

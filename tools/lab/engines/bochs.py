@@ -181,5 +181,5 @@ def _files(path: Path) -> dict[str, bytes]:
         try:
             files[found[1].decode()] = gzip.decompress(data[found.end() : at])
         except (EOFError, OSError, zlib.error) as error:
-            raise LabError(f"{found[1].decode()} came garbled: {error}") from error
+            raise LabError(f"{found[1].decode()} arrived corrupted: {error}") from error
     return files

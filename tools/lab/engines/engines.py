@@ -43,5 +43,5 @@ ENGINES = {
 def run(name: str, kernel: Kernel, script: str, guest: Guest) -> Result:
     """Run a shell script in an engine's guest; LabError if the engine lacks a requested option."""
     if name not in ENGINES:
-        raise LabError(f"no engine {name}: there are {', '.join(ENGINES)}")
+        raise LabError(f"unknown engine {name}; available: {', '.join(ENGINES)}")
     return ENGINES[name].run(kernel, script, **guest.asked())

@@ -50,7 +50,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
                 raise
             before = lost.console.rpartition(BEGIN)[2]
         else:
-            raise LostVM(f"it did not hibernate: {result.verdict}", result.output)
+            raise LostVM(f"the guest did not hibernate: {result.verdict}", result.output)
         return replace(boot(), before=before)
 
 

@@ -78,7 +78,7 @@ def engine(**choices: Any) -> Callable:
         def checked(kernel: Kernel, script: str, **options: Any) -> Result:
             asked = Guest(**options).asked()
             if unknown := sorted(asked.keys() - choices.keys()):
-                raise LabError(f"guests of {name} have no option {', '.join(unknown)}")
+                raise LabError(f"guests of {name} do not support the option {', '.join(unknown)}")
             chosen = choices | asked
             if missing := sorted(key for key, value in chosen.items() if value is NEEDED):
                 raise LabError(f"guests of {name} need the option {', '.join(missing)}")

@@ -56,7 +56,7 @@ def write_disk(target: Path, kernel: Kernel, initrd: bytes, memory: int, command
     told = _info(info, len(initrd), top, command_line.encode())
     used = _up(info - address + len(told) + len(initrd), BATCH)
     if address + used > top:
-        raise LabError(f"{memory} MiB are too few for the kernel and its initramfs")
+        raise LabError(f"{memory} MiB of memory are too little for the kernel and its initramfs")
     with open(target, "wb") as out:
         for offset, physical, length, _ in loads:
             out.seek(physical - address)

@@ -37,7 +37,7 @@ def binary() -> Path:
         temp.write_text(text)
         temp.chmod(0o755)
         if int(_version(temp).split()[3].split(".")[0]) < MINIMUM:
-            raise LabError(f"too old, {MINIMUM} is needed: {_version(temp)}")
+            raise LabError(f"QEMU is too old, the lab needs {MINIMUM}: {_version(temp)}")
         temp.rename(wrapper)
     return wrapper
 
@@ -63,7 +63,7 @@ def cheap_pause() -> tuple[str, ...]:
     try:
         return ("-plugin", plugins.option(plugins.plugin("pause")))
     except LabError as error:  # guests behave the same without it
-        say("lab", f"virtual time takes longer: {error}")
+        say("lab", f"virtual time runs more slowly: {error}")
         return ()
 
 

@@ -77,7 +77,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
         boot = BOOT_KASAN if kernel.has("CONFIG_KASAN") else BOOT
         console, reason = _boot(argv, guest, boot, begun)
         if not begun.exists():
-            say("lab", f"{kernel.release} has not come up, starting it again: {reason}")
+            say("lab", f"{kernel.release} did not boot, restarting it: {reason}")
             console, reason = _boot(argv, guest, boot, begun)
         return _result(home, console, reason)
 
@@ -86,7 +86,7 @@ def _vng() -> Path:
     """Find virtme-ng in the environment of Python packages that runs us."""
     vng = Path(sys.prefix) / "bin" / "vng"
     if not vng.exists():
-        raise LabError("virtme-ng is not there: run `tools/setup test`, use the Python it made")
+        raise LabError("virtme-ng is missing: run `tools/setup test`, use the Python it made")
     return vng
 
 
@@ -119,7 +119,7 @@ def _boot(argv: list[str], guest: Guest, boot: float, begun: Path) -> tuple[str,
                               env={**os.environ, "PATH": path}, start_new_session=True)  # fmt: skip
         try:
             status = _wait(vm, out, guest, boot, begun)
-            reason = f"no verdict; virtme-ng's exit status is {status}"
+            reason = f"no verdict; virtme-ng's exit status was {status}"
         except subprocess.TimeoutExpired as expired:
             reason = f"no verdict within {expired.timeout:g} s"
         finally:

@@ -44,4 +44,4 @@ def _write(empty: Path, variables: Path, certificates: Iterable[Path]) -> None:
         check=False,
     )  # fmt: skip
     if done.returncode:
-        raise LabError(f"the certificates cannot be had in the firmware:\n{done.stdout}")
+        raise LabError(f"can't add the certificates to the firmware:\n{done.stdout}")

@@ -163,13 +163,13 @@ class Archive:
             with spending("unpacking packages"):
                 for number, package in enumerate(packages):
                     if time.monotonic() - said >= EVERY:
-                        say("lab", f"  unpacking, {number} of {len(packages)} packages are done")
+                        say("lab", f"  unpacking, {number} of {len(packages)} packages done")
                         said = time.monotonic()
                     if package.name not in debs:
-                        raise LabError(f"apt fetched no {package.name} {package.version}")
+                        raise LabError(f"apt did not fetch {package.name} {package.version}")
                     deb = debs[package.name]
                     if hashlib.sha256(deb.read_bytes()).hexdigest() != package.sha256:
-                        raise LabError(f"{deb.name} has another SHA-256 than {package.sha256}")
+                        raise LabError(f"the SHA-256 of {deb.name} is not {package.sha256}")
                     unpack_deb(deb, into)
 
     def _write_config(self) -> None:

@@ -97,7 +97,7 @@ def ensure(series: str) -> Kernel:
     """
     name, _, flavour = series.partition("-")
     if name not in SUITES or (flavour and flavour not in FLAVOURS):
-        raise LabError(f"no kernel series {series}: there are {', '.join(SUITES)}, each also "
+        raise LabError(f"unknown kernel series {series}; available: {', '.join(SUITES)}, each also "
                        f"with -{' or -'.join(FLAVOURS)}")  # fmt: skip
     return cached(series) or _fetch(series)
 
@@ -246,7 +246,7 @@ def _finish(root: Path, release: str) -> None:
     for path in (f"boot/vmlinuz-{release}", f"usr/lib/modules/{release}/kernel",
                  f"usr/lib/modules/{release}/build", "usr/bin/gcc", "usr/bin/make"):  # fmt: skip
         if not (root / path).exists() and not (root / path).is_symlink():
-            raise LabError(f"Debian's packages for {release} did not bring /{path}")
+            raise LabError(f"Debian's packages for {release} do not contain /{path}")
     done = run_in(root, ["depmod", release])
     if done.returncode:
         raise LabError(f"depmod failed for {release}:\n{done.stdout}")

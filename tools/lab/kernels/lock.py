@@ -63,7 +63,7 @@ def parse(text: str, where: str = LOCK.name) -> dict[str, Root]:
             root = roots[name]
             roots[name] = root._replace(packages=(*root.packages, Package(*package.groups())))
         else:
-            raise LabError(f"{where}:{number}: neither a root nor a package of one: {line}")
+            raise LabError(f"{where}:{number}: neither a root nor a root's package: {line}")
     return roots
 
 
@@ -94,7 +94,7 @@ def choose(name: str, archive: Archive, asked: Callable[[Archive], Groups]) -> t
         gone = archive.gone(wanted)
         if not gone:
             return wanted
-        say("lab", f"{name}: Debian has no {_some(gone)} any more: the newest packages instead, "
+        say("lab", f"{name}: Debian no longer has {_some(gone)}: using the newest packages, "
                    "not as locked (`make lock` renews the lock)")  # fmt: skip
     return archive.resolve(asked(archive))
 

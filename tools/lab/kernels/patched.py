@@ -55,7 +55,7 @@ def ensure(name: str) -> Kernel:
     fails or something warns; LabError if the sources are not available.
     """
     if name not in names():
-        raise LabError(f"no kernel {name}: there are {', '.join(names())}")
+        raise LabError(f"unknown kernel {name}; available: {', '.join(names())}")
     series, _, variant = name.partition("-")
     source = sources.ensure(series)
     config = _config(series, variant)
@@ -93,7 +93,7 @@ def _key(source: sources.Source, config: str, variant: str) -> str:
 @spending("building kernels")
 def _build(source: sources.Source, config: str, variant: str, release_end: str) -> Kernel:
     namespace()  # fails before anything is fetched in vain
-    say("lab", f"building kernel {source.series}-{variant}: some minutes")
+    say("lab", f"building kernel {source.series}-{variant}; this takes some minutes")
     # The release is known once the source is unpacked; before, the directory has another name.
     work = cache_dir("patched") / f".work-{source.series}-{variant}"
     with fresh_dir(work) as root:
@@ -133,7 +133,7 @@ def _make(root: Path, *arguments: str) -> str:
     if done.returncode:
         errors = [x for x in done.stdout.splitlines() if re.search(r"error|Error|\*\*\*", x)]
         raise BuildError(f"make {' '.join(arguments)} failed:\n" + "\n".join(errors)
-                         + f"\n--- the end of its output ---\n{done.stdout[-4000:]}")  # fmt: skip
+                         + f"\n--- end of its output ---\n{done.stdout[-4000:]}")  # fmt: skip
     if warned := [x for x in done.stdout.splitlines() if "warning:" in x and KNOWN not in x]:
         raise BuildError(f"make {' '.join(arguments)} warns:\n" + "\n".join(warned))
     return done.stdout
@@ -150,7 +150,7 @@ def _configure(root: Path, config: str) -> None:
             for name, value in _options(wanted.read_text()).items()
             if have.get(name, "n") != value]  # fmt: skip
     if lost:
-        raise BuildError("the configuration does not have what was asked for:\n" + "\n".join(lost))
+        raise BuildError("the configuration lacks these requested settings:\n" + "\n".join(lost))
 
 
 def _options(text: str) -> dict[str, str]:

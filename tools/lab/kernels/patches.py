@@ -65,7 +65,7 @@ def named(name: str) -> Series:
     """Return the series with a name. PatchError if there is none."""
     every = {one.name: one for one in series()}
     if name not in every:
-        raise PatchError(f"no patches for Linux {name}: there are some for {', '.join(every)}")
+        raise PatchError(f"no patches for Linux {name}; available for {', '.join(every)}")
     return every[name]
 
 
@@ -73,14 +73,14 @@ def version(tree: Path) -> str:
     """Return the version of a kernel tree from its Makefile: "6.1.192", "7.3.0-rc7"."""
     makefile = tree / "Makefile"
     if not makefile.is_file():
-        raise PatchError(f"{tree} is no kernel tree: it has no Makefile")
+        raise PatchError(f"{tree} is not a kernel tree: it has no Makefile")
     values = dict(re.findall(r"^(\w+) =[ \t]*(.*)$", makefile.read_text(errors="replace"), re.M))
     try:
         number = ".".join(values[k] for k in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
         _numbers(number)
         return number + values["EXTRAVERSION"]
     except (KeyError, ValueError):
-        raise PatchError(f"{tree} is no kernel tree: its Makefile has no version") from None
+        raise PatchError(f"{tree} is not a kernel tree: its Makefile has no version") from None
 
 
 def choose(tree: Path, home: Path = HOME) -> Series:
@@ -92,7 +92,7 @@ def choose(tree: Path, home: Path = HOME) -> Series:
         if one.first <= number < one.end:
             return one
     ranges = ", ".join(f"{_text(s.first)} to before {_text(s.end)}" for s in every)
-    raise PatchError(f"no patches for Linux {have}: there are some for {ranges}")
+    raise PatchError(f"no patches for Linux {have}; available for {ranges}")
 
 
 def apply(tree: Path, home: Path = HOME) -> Series:

@@ -45,7 +45,7 @@ def ensure(series: str) -> Source:
     Fetching takes 140 MB. LabError, with the reason, if it is not available.
     """
     if series not in SUITES:
-        raise LabError(f"no kernel series {series}: there are {', '.join(SUITES)}")
+        raise LabError(f"unknown kernel series {series}; available: {', '.join(SUITES)}")
     return _cached(series) or _fetch(series)
 
 

@@ -49,7 +49,7 @@ def _payload(image: bytes) -> bytes:
     elif data.startswith(b"\x02\x21\x4c\x18"):
         elf = subprocess.run(["lz4", "-dcq"], input=data[:-4], capture_output=True).stdout
     else:
-        raise LabError(f"kernel image compressed in an unknown way: {data[:6].hex()}")
+        raise LabError(f"unknown compression of the kernel image: {data[:6].hex()}")
     if len(elf) != size or not elf.startswith(b"\x7fELF"):
         raise LabError("the kernel image does not decompress to an ELF file")
     return elf

@@ -51,13 +51,13 @@ PUBLIC int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int co
 	(void)count;
 	(void)argument;
 	if (!info->system || info->of_system.cpus != 1) {
-		fprintf(stderr, "pause: it is for a machine with one CPU\n");
+		fprintf(stderr, "pause: only machines with one CPU are supported\n");
 		return 1;
 	}
 	cpus = dlsym(RTLD_DEFAULT, "cpus_queue");
 	cpu_loop_exit_noexc = dlsym(RTLD_DEFAULT, "cpu_loop_exit_noexc");
 	if (!code || !cpus || !cpu_loop_exit_noexc) {
-		fprintf(stderr, "pause: this QEMU has other functions\n");
+		fprintf(stderr, "pause: this QEMU lacks the functions it needs\n");
 		return 1;
 	}
 	memcpy(jump + 2, &to, sizeof(to));

@@ -61,11 +61,11 @@ FILE *plugin_install(const char *name, uint64_t id, const struct qemu_info *info
 	FILE *file;
 
 	if (!info->system || info->of_system.cpus != 1) {
-		fprintf(stderr, "%s: it is for a machine with one CPU\n", name);
+		fprintf(stderr, "%s: only machines with one CPU are supported\n", name);
 		return NULL;
 	}
 	if (count != 1 || strncmp(argument[0], option, strlen(option))) {
-		fprintf(stderr, "%s: it takes out=FILE, and nothing else\n", name);
+		fprintf(stderr, "%s: the only argument is out=FILE\n", name);
 		return NULL;
 	}
 	file = fopen(argument[0] + strlen(option), "w");

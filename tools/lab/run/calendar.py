@@ -38,7 +38,7 @@ def measure(*, short: bool) -> list[dict]:
             say("calendar", f"{series} {append}, {load}")
             shown = demo_calendar.measure_all(series, runs, load == "syscall", append)
             if shown is None:
-                raise RuntimeError("the guest has failed")
+                raise RuntimeError("the guest failed")
             release = shown[0].release
             samples |= dict(_of_demo(shown[0], load))
             for gap, run in zip(GAPS_NS, shown[1:], strict=True):

@@ -137,7 +137,7 @@ def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
         ended = time.monotonic()
         console = log.read_text(errors="replace") if log.exists() else ""
         if not result.exists():
-            raise LabError(f"KUnit gave no result:\n{output[-2000:]}\n{console[-4000:]}")
+            raise LabError(f"no result from KUnit:\n{output[-2000:]}\n{console[-4000:]}")
         tree = json.loads(result.read_text())
     return _judge(tree, console, {
         "sources": fetched - began, "build": built - fetched, "run": ended - built,
@@ -294,10 +294,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run the suites and print one line per case; exit status 0 if all passed."""
     parser = argparse.ArgumentParser(prog="python3 -m lab kunit", description=main.__doc__)
     parser.add_argument("pattern", nargs="?", default="", help="SUITE or SUITE.CASE, with * and ?")
-    parser.add_argument("--arch", choices=TARGETS, default="um", help="and which kernel")
-    parser.add_argument("--seed", type=int, default=42, help="in virtual time")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds for all cases")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show all of the log")
+    parser.add_argument("--arch", choices=TARGETS, default="um", help="target, and thereby kernel")
+    parser.add_argument("--seed", type=int, default=42, help="seed of a guest in virtual time")
+    parser.add_argument("--timeout", type=int, default=300, help="time limit of all cases, in s")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the whole log")
     options = parser.parse_args(argv)
     try:
         result = run(options.arch, options.pattern, options.timeout, options.seed)

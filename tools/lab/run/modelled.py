@@ -198,7 +198,7 @@ def measure(kernel: Kernel, loops: dict, timers: dict, *, shots: int, expiries: 
         modules=[build.find_ko(built, name) for name in MODULES],
         files={"apic-timer": tool.tool()}, plugins={"caches": plugins.plugin("caches")},
     ).check()  # fmt: skip
-    say("report", f"modelled: done in {time.monotonic() - started:.0f} s")
+    say("report", f"modelled, done in {time.monotonic() - started:.0f} s")
     return rows(result.files, loops, timers, shots=shots)
 
 
@@ -239,7 +239,7 @@ def loop_row(one: Loop, window: Window, symbols: Symbols, shots: int) -> dict:
     """
     _, *every = waits(window, symbols, one.way)
     if len(every) != shots:
-        raise LabError(f"the plug-in saw {len(every)} shots of {shots}")
+        raise LabError(f"the plug-in recorded {len(every)} of {shots} shots")
     errors, turns = [], []
     for number, (start, reads) in enumerate(every):
         turns += [after.cycles - read.cycles for read, after in pairwise(reads)]
@@ -330,7 +330,7 @@ def timer_row(one: Timer, window: Window, symbols: Symbols, given: dict) -> dict
     """
     every = list(expiries(window, symbols))
     if len(every) != given["n"]:
-        raise LabError(f"the plug-in saw {len(every)} expiries of {given['n']}")
+        raise LabError(f"the plug-in recorded {len(every)} of {given['n']} expiries")
     exact = given["mode"] == "exact"
     # Added before the handler could start; in mode exact it waits there.
     added = [e.added(e.dispatch[0] if exact else e.now) for e in every]

@@ -37,7 +37,7 @@ def root(suite: str, variant: str, packages: tuple[str, ...]) -> Path:
     with locked(f"root-{final.name}"):
         if is_complete(final):
             return final
-        say("lab", f"making a root directory of {suite}: {' '.join(packages)}")
+        say("lab", f"creating a root directory of {suite}: {' '.join(packages)}")
         archive, security = mirrors()
         lines = [f"deb [signed-by={KEYRING}] {archive} {suite} main"]
         if security:

@@ -112,7 +112,7 @@ def measure(kernel: Kernel, names: Iterable[str] = ()) -> list[Window]:
     """Run the named parts, each in its own guest; LabError if there is no such part."""
     names = list(names) or list(PARTS)
     if unknown := [name for name in names if name not in PARTS]:
-        raise LabError(f"no part {', '.join(unknown)}: there are {', '.join(PARTS)}")
+        raise LabError(f"unknown part {', '.join(unknown)}; available: {', '.join(PARTS)}")
     return [window for name in names for window in run(kernel, PARTS[name])]
 
 

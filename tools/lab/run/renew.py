@@ -21,7 +21,7 @@ def main() -> int:
     for name in sorted(roots):
         old = set(before.get(name, lock.Root()).packages)
         new = [package for package in roots[name].packages if package not in old]
-        say("lock", f"{name}: {len(new)} of {len(roots[name].packages)} packages are new")
+        say("lock", f"{name}: {len(new)} of {len(roots[name].packages)} packages have changed")
     return 0
 
 

@@ -71,7 +71,7 @@ def main(output: Path, *, brief: bool = True) -> int:
         print(f"report: {result.verdict}\n{result.output}\n{result.kernel_log}", file=sys.stderr)
         return 1
     keep(output, result.files, found, accesses)
-    say("report", "measuring on this machine what needs no module")
+    say("report", "measuring on this machine, without modules")
     done = subprocess.run([tool.tool(), "report", *["--brief"] * brief, "--name", HOST,
                            "--bench", BENCH, output]).returncode  # fmt: skip
     say("report", f"done in {time.monotonic() - started:.0f} s")

@@ -52,7 +52,7 @@ def plan(short: bool, only: Iterable[str] = ()) -> list[Script]:
     """List the scripts to run; LabError for an unknown part."""
     parts = tuple(only)
     if unknown := [name for name in parts if name not in shaper.PARTS]:
-        raise LabError(f"no part {', '.join(unknown)}: there are {', '.join(shaper.PARTS)}")
+        raise LabError(f"unknown part {', '.join(unknown)}; available: {', '.join(shaper.PARTS)}")
     return shaper.scripts(shaper.SHORT if short else shaper.FULL, parts)
 
 

@@ -58,7 +58,7 @@ def main(
                      follow=_progress)  # fmt: skip
     if result.ok:
         fates = int(re.search(r"\bfates=(\d+)", result.output)[1])
-        say("torture", f"{fates:,} fates checked, {fates / seconds:,.0f} a second")
+        say("torture", f"{fates:,} fates checked, {fates / seconds:,.0f} per second")
         sys.stdout.write(result.output)
         return 0
     sys.stdout.write(f"{result.output}--- end of the kernel log ---\n{result.kernel_log[-4000:]}")

@@ -215,7 +215,7 @@ static u64 number(const char **text)
 	u64 n = 0;
 
 	if (**text < '0' || **text > '9')
-		die("digits are missing");
+		die("a number is expected");
 	while (**text >= '0' && **text <= '9')
 		n = n * 10 + (u64)(*(*text)++ - '0');
 	return n;
@@ -344,7 +344,7 @@ static int open_socket(void)
 	u64 rate = ask.size * 1000000000 / (ask.gap_min ? ask.gap_min : 1);
 
 	if (s < 0)
-		die("no socket");
+		die("cannot create a socket");
 	set(s, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big), "SO_SNDBUFFORCE");
 	if (ask.mark)
 		set(s, SOL_SOCKET, SO_MARK, &mark, sizeof(mark), "SO_MARK");
