@@ -188,7 +188,7 @@ check: ## run the static checks (ONLY="sparse ruff": those with these words in t
 	PYTHONPATH=tools "$$(tools/setup check | tail -n 1)/bin/python3" tools/check $(ONLY)
 
 help: ## print this help
-	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 13
+	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 15
 
 .PHONY: modules clean install uninstall demo demo-calendar demo-shaper figures report test test-quick \
 	test-matrix torture bench results lock \

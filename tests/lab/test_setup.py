@@ -180,7 +180,7 @@ def test_python_environment(newcomer):
 
     def made() -> tuple[Path, bool]:
         *said, path = newcomer.setup("host").stdout.splitlines()
-        return Path(path), f"setup: making {path}" in said
+        return Path(path), f"setup: creating {path}" in said
 
     venv, anew = made()
     assert anew

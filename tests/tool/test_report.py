@@ -55,8 +55,8 @@ def test_page(tool, tmp_path):
 
 
 @pytest.mark.parametrize("machine, words", [
-    ("hardware", "Measured on hardware"), ("guest", "maxima of none"),
-    ("virtual-time", "no nanosecond of hardware"),
+    ("hardware", "Measured on hardware"), ("guest", "maxima are not"),
+    ("virtual-time", "neither caches nor times of hardware"),
 ])  # fmt: skip
 def test_what_an_engine_may_claim(tool, tmp_path, machine, words):
     folder = report_rows.write(tmp_path, {machine: report_rows.MACHINES[machine]})
@@ -73,7 +73,7 @@ def test_rows_of_the_lab(tool, tmp_path):
     for section in ("loop", "timer"):
         assert "Modelled: the length of the path" in page.words[section]
         assert page.count[section, "h3"] == 4
-    assert "each 7,800 cycles it is refreshed" in page.words["machines"]
+    assert "every 7,800 cycles it is refreshed" in page.words["machines"]
     # No model where a CPU or a kernel is measured.
     for section in ("keys", "cycles", "memory", "chain", "ports", "clocks"):
         assert page.count[section, "h3"] == 3 and "odelled" not in page.words[section]

@@ -93,7 +93,7 @@ void draw_loops(const struct report_machine *machine)
 	}
 	html_claim(machine, CLAIM_PATH);
 	if (machine->engine == REPORT_MODELLED)
-		html("<p>The error is here that of the loop's own last reading of the TSC.</p>\n");
+		html("<p>The error here is that of the loop's own last read of the TSC.</p>\n");
 	else
 		html("<p>The TSC counts in steps of %s here.</p>\n",
 		     commas(value_number(loop, "tsc_step", 1)));
@@ -179,8 +179,8 @@ static void steps(const struct value *row)
 
 	if (!value_count(found))
 		return;
-	html_table("Storing samples: how much longer the body is where one begins a line, and, of "
-		   "those, where it begins a page; cycles", "each|bytes|longer by");
+	html_table("Storing samples: cycles by which the body is longer where a sample begins a "
+		   "line, and, of those, where it begins a page", "each|bytes|longer by");
 	for (i = 0; i < value_count(found); i++) {
 		step = value_item(found, i);
 		html("<tr>");
@@ -190,8 +190,8 @@ static void steps(const struct value *row)
 		html("</tr>\n");
 	}
 	html_table_end();
-	html("<p>Samples that begin a line, but are not drawn below, as something else took them above "
-	     "%s cycles: ", commas(value_number(row, "lines_most", 0)));
+	html("<p>Samples that begin a line, but are not drawn below, because something else raised "
+	     "them above %s cycles: ", commas(value_number(row, "lines_most", 0)));
 	html("%s.</p>\n", commas(value_number(row, "lines_left_out", 0)));
 }
 
@@ -234,11 +234,12 @@ void draw_timers(const struct report_machine *machine)
 	}
 	html_table_end();
 	if (overrun(machine))
-		html("<p>Some errors are longer than the period: a CPU as slow as that could not keep up "
-		     "with the timer. The guest that was modelled does, as it is not slowed down.</p>\n");
+		html("<p>Some errors exceed the period: a CPU as slow as that could not keep up "
+		     "with the timer. The guest that was modelled does, because it is not slowed "
+		     "down.</p>\n");
 	if (machine->engine == REPORT_MODELLED)
-		html("<p>The lead of mode exact is the guest's, learnt without what the model adds. A CPU as "
-		     "slow as that learns to fire earlier.</p>\n");
+		html("<p>The lead of mode exact is the guest's, estimated without what the model "
+		     "adds. A CPU as slow as that would learn to fire earlier.</p>\n");
 	steps(report_rows(machine, "15-nop-stored"));
 	html("<div class=\"panels\">\n");
 	for (i = 0; i < COUNT(panels); i++) {

@@ -118,7 +118,7 @@ static void across_table(const struct value *found)
 	double within, across;
 	unsigned int i;
 
-	html_table("Cycles that a load across two lines takes longer", "load|here|1998: Pentium II");
+	html_table("Extra cycles of a load across two lines", "load|here|1998: Pentium II");
 	for (i = 0; i < COUNT(rows); i++) {
 		within = load_at(value_get(found, rows[i].key), WITHIN);
 		across = load_at(value_get(found, rows[i].key), ACROSS);

@@ -44,23 +44,27 @@ void html_claim(const struct report_machine *machine, enum claim from)
 	static const char * const texts[][4] = {
 		[CLAIM_PATH] = {
 			[REPORT_HARDWARE] = "Measured on hardware.",
-			[REPORT_VIRTUAL] = "Measured in a virtual machine: what its host does is in it. "
-					   "Medians may be claimed of such machines, maxima of none.",
-			[REPORT_EMULATED] = "In virtual time, where an instruction is a cycle and a "
-					    "nanosecond: lengths of paths, and their order. The same on "
-					    "each run. Nothing of caches, and no nanosecond of hardware.",
-			[REPORT_MODELLED] = "Modelled: the length of the path in virtual time, and what a "
-					    "model of caches and memory adds to it. What caches do to "
-					    "it, and after how many shots, may be claimed. The same on "
-					    "each run. No figure of any CPU.",
+			[REPORT_VIRTUAL] = "Measured in a virtual machine, including what its host "
+					   "does. Medians are valid for such machines, maxima are "
+					   "not.",
+			[REPORT_EMULATED] = "In virtual time, where an instruction takes one cycle "
+					    "and one nanosecond: lengths of paths, and their "
+					    "order. Every run is the same. Shows neither caches "
+					    "nor times of hardware.",
+			[REPORT_MODELLED] = "Modelled: the length of the path in virtual time, and "
+					    "what a model of caches and memory adds to it. Shows "
+					    "what caches do to it, and after how many shots. Every "
+					    "run is the same. These are not the figures of any "
+					    "CPU.",
 		},
 		[CLAIM_CPU] = {
 			[REPORT_HARDWARE] = "Measured on hardware.",
-			[REPORT_VIRTUAL] = "Measured in a virtual machine, by its CPU's own instructions: "
-					   "rows whose runs are at most 2 % apart may be claimed of the "
-					   "CPU, others are not figures of this machine.",
-			[REPORT_EMULATED] = "Nothing of this in virtual time: an instruction is a cycle "
-					    "there, of any kind.",
+			[REPORT_VIRTUAL] = "Measured in a virtual machine, by its CPU's own "
+					   "instructions: rows whose runs differ by at most 2 % "
+					   "are valid for the CPU, others do not describe this "
+					   "machine.",
+			[REPORT_EMULATED] = "Not measurable in virtual time, where an instruction "
+					    "of any kind takes one cycle.",
 		},
 	};
 	bool none = from == CLAIM_CPU && machine->engine == REPORT_EMULATED;

@@ -12,12 +12,12 @@ static void about_model(const struct report_machine *machine)
 	const struct value *caches = value_get(report_rows(machine, "model"), "caches"), *row;
 	size_t i;
 
-	html("<p>No machine, but a model of caches that the lab has computed with the code that ran in "
-	     "virtual time. A hit in a first cache takes no longer than the instruction; everything "
-	     "else is waited for, stores too. It has no prefetching, no store buffer and no order but "
-	     "the program's. The TLB is for data; a walk takes its cycles, and those of an access to the "
-	     "page's entry.</p>\n");
-	html_table("The model; cycles are those that an access takes longer", "cache|KiB|ways|line|cycles");
+	html("<p>Not a machine, but a model of caches that the lab has computed with the code that "
+	     "ran in virtual time. A hit in a first-level cache takes no longer than the "
+	     "instruction; the CPU waits for everything else, including stores. The model has no "
+	     "prefetching, no store buffer and no reordering. The TLB is for data; a page walk "
+	     "takes its own cycles, and those of an access to the page's entry.</p>\n");
+	html_table("The model; cycles are those that an access adds", "cache|KiB|ways|line|cycles");
 	for (i = 0; i < value_count(caches); i++) {
 		row = value_item(caches, i);
 		if (!strcmp(value_text(row, "of"), "memory"))
@@ -35,8 +35,8 @@ static void about_model(const struct report_machine *machine)
 	html("<p>Memory takes %s cycles in a row of %s KiB that is open, one in each of %s banks, and ",
 	     commas(value_number(row, "open", 0)), commas(value_number(row, "row_kib", 0)),
 	     commas(value_number(row, "banks", 0)));
-	html("%s in another; each ", commas(value_number(row, "closed", 0)));
-	html("%s cycles it is refreshed, and answers nobody for ",
+	html("%s in another; every ", commas(value_number(row, "closed", 0)));
+	html("%s cycles it is refreshed, and does not answer for ",
 	     commas(value_number(row, "refresh_each", 0)));
 	html("%s.</p>\n", commas(value_number(row, "refresh", 0)));
 }
@@ -58,7 +58,7 @@ void draw_machine(const struct report_machine *machine)
 	html(", TSC %s kHz</p>\n", commas(value_number(doctor, "tsc_khz", 0)));
 	if (!findings)
 		return;
-	html_table("apic-timer doctor", "finding| what was found| costs, cycles");
+	html_table("apic-timer doctor", "check| finding| cost, cycles");
 	for (i = 0; i < value_count(findings); i++) {
 		finding = value_item(findings, i);
 		/* Facts that could not be determined do not interest the page's reader. */

@@ -47,42 +47,44 @@ static const struct {
 	  "to 32 cycles, which repeat after 31 to 33 targets, the loop's length (figure 3); up to "
 	  "256 with the caches off (4), more where the loop is not aligned (6); about 2 with a "
 	  "table by the target (8).",
-	  "Caches are not switched off here, as all CPUs of a machine would pay for it: other memory "
-	  "is read before each shot instead, or the loop flushed from them. Only a model has none.",
+	  "Caches are not turned off here, because that would slow down all CPUs of a machine: "
+	  "other memory is read before each shot instead, or the loop is flushed from the caches. "
+	  "Only a model has no caches.",
 	  draw_loops, true },
 	{ "timer", "A periodic timer (1997, figures 9 to 12)",
-	  "The APIC timer at 100 and 15 us, with NOP or CPUID behind it: off by tens of cycles with "
-	  "the caches on, more and with spikes without. A step of 11 cycles every 512 came from "
-	  "storing the samples in a large array.",
-	  "8 samples fill a cache line here, and 512 a page: where storing is slow, the body of each "
-	  "8th handler is longer, that of each 512th most, and none where samples are only counted.",
+	  "The APIC timer at 100 and 15 us, interrupting NOPs or CPUID: errors of tens of cycles "
+	  "with the caches on, larger ones and spikes without. A step of 11 cycles every 512 "
+	  "samples came from storing them in a large array.",
+	  "8 samples fill a cache line here, and 512 a page: where storing is slow, every 8th body "
+	  "of the handler is longer, and every 512th the longest; if samples are only counted, "
+	  "none is.",
 	  draw_timers, true },
 	{ "keys", "Searches for a key (1998, table 1)",
-	  "Testing Reveals x86 Core Differences compares the rates at which CPUs try keys of RC5 and "
-	  "of DES.",
-	  "By the programs of then; these are two loops in their place, as this compiler makes them. "
-	  "RC5 with 12 rounds is rotations that wait for each other, DES is loads from tables and "
-	  "XOR: what one takes next to the other tells how a core rotates. A rate is one thread's. The "
-	  "paper's rates are known in print only: none is next to ours.",
+	  "Testing Reveals x86 Core Differences compares the rates at which CPUs try keys of RC5 "
+	  "and of DES.",
+	  "The paper used programs of its time; these are two loops in their place, as this "
+	  "compiler builds them. RC5 with 12 rounds consists of dependent rotations, DES of loads "
+	  "from tables and XOR: their ratio shows how fast a core rotates. A rate is that of one "
+	  "thread. The paper's rates are known in print only: none is shown here.",
 	  draw_searches, false },
 	{ "cycles", "Core cycles of short loops (1998, table 2)",
 	  "Testing Reveals x86 Core Differences; its figures are the last three columns.", NULL,
 	  draw_cycles, false },
 	{ "memory", "Latency of loads (1998, table 3)",
-	  "Across two lines a load took 9 cycles more on a Pentium II, 38 more where it missed the "
-	  "L1 cache.",
-	  "The paper's other figures are known in print only: these two are next to ours.",
+	  "A load across two lines took 9 more cycles on a Pentium II, and 38 more if it missed "
+	  "the L1 cache.",
+	  "The paper's other figures are known in print only: just these two are shown here.",
 	  draw_memory, false },
 	{ "chain", "From an interrupt to a thread (1997, figures 4 and 5)",
-	  "Systems Performance Measurement on PCI Pamette, 10,000 interrupts on Windows NT: 98 % of "
-	  "the service routines started within 30 us, 98 % of the threads ran within 200 us; the "
-	  "tails exceeded 1 ms.", NULL, draw_chain, false },
+	  "Systems Performance Measurement on PCI Pamette, 10,000 interrupts on Windows NT: 98 % "
+	  "of the service routines started within 30 us, 98 % of the threads ran within 200 us; "
+	  "the tails exceeded 1 ms.", NULL, draw_chain, false },
 	{ "ports", "Accesses to hardware (1997)",
 	  "On the bus an access to the clock's ports 0x70 and 0x71 took 33 to 41 cycles of the PCI "
 	  "bus (figure 3), about 1 us.", NULL, draw_ports, false },
-	{ "clocks", "Reading clocks, and how far TSCs are apart (2011)",
-	  "TSC resynchronization: 100,000,000 calls of gettimeofday() took 46 s with the TSC as the "
-	  "clocksource, 140 s with the HPET; TSCs were kept within 300 cycles of CPU 0's.",
+	{ "clocks", "Reading clocks, and the skew between TSCs (2011)",
+	  "TSC resynchronization: 100,000,000 calls of gettimeofday() took 46 s with the TSC as "
+	  "the clocksource, 140 s with the HPET; TSCs were kept within 300 cycles of CPU 0's.",
 	  "REALTIME is what gettimeofday() reads.", draw_clocks, false },
 };
 
@@ -96,9 +98,9 @@ void report_page(FILE *file, const struct report_machine *machine, unsigned int 
 	     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 	     "<title>apic-timer: report</title>\n<style>\n%s</style></head>\n<body>\n"
 	     "<h1>apic-timer: report</h1>\n"
-	     "<p>Measured and drawn by apic-timer %s. Each section has what a paper found, then "
-	     "what was found on each machine, and what that may be taken for.</p>\n<ul>\n", style,
-	     APIC_TIMER_VERSION);
+	     "<p>Measured and drawn by apic-timer %s. Each section says what a paper found, then "
+	     "what was found on each machine, and what may be concluded from it.</p>\n<ul>\n",
+	     style, APIC_TIMER_VERSION);
 	for (i = 0; i < COUNT(sections); i++)
 		html("<li><a href=\"#%s\">%s</a></li>\n", sections[i].id, sections[i].title);
 	if (benchmark)
@@ -117,7 +119,7 @@ void report_page(FILE *file, const struct report_machine *machine, unsigned int 
 	}
 	if (benchmark) {
 		html("<section id=\"bench\">\n<h2>Timers under loads</h2>\n");
-		html("<p>From the benchmark, in the same boot for each load.</p>\n");
+		html("<p>From the benchmark; the rows of a load are from one boot.</p>\n");
 		draw_bench(benchmark);
 		html("</section>\n");
 	}

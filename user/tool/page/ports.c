@@ -57,8 +57,9 @@ static void port_log(const struct value *log)
 	const struct value *rows = value_get(log, "ports"), *row;
 	size_t i;
 
-	html("<p class=\"claim\">Seen from outside, by a plug-in of the emulator, in virtual time: who "
-	     "accesses what, and in which order. The same on each run. Only hardware has durations.</p>\n");
+	html("<p class=\"claim\">Seen from outside, by a plug-in of the emulator, in virtual time: "
+	     "which code accesses what, in which order. Every run is the same. Durations need "
+	     "hardware.</p>\n");
 	clock_chart(log);
 	clock_table(log);
 	html_table(format_text("From boot on: %s accesses",
