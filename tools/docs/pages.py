@@ -40,9 +40,9 @@ def parameters() -> str:
         "Parameters", "module_param() and MODULE_PARM_DESC()",
         "Set them in a file of `/etc/modprobe.d`, as `options MODULE NAME=VALUE`, or on the\n"
         "command line of `modprobe`. A built-in module takes them from the kernel's command line\n"
-        "as `MODULE.NAME=VALUE`. What is in force is in `/sys/module/MODULE/parameters`.\n"
-        "A number out of its range is refused, and with it the module that is being loaded; for\n"
-        "`apic_timer` with `-ERANGE`, and a line in the kernel log has the parameter, the value\n"
+        "as `MODULE.NAME=VALUE`. The values in effect are in `/sys/module/MODULE/parameters`.\n"
+        "A number out of its range is rejected, and a module is not loaded with it: `apic_timer`\n"
+        "fails with `-ERANGE`, and a line in the kernel log has the parameter, the value\n"
         f"and the range. {' and '.join(without)} have none.\n\n"
         "[packaging/modprobe.conf](../../packaging/modprobe.conf) is an example to copy.\n"
         "Which values to choose:\n"
@@ -77,13 +77,13 @@ def statistics() -> str:
         "Statistics", "APIC_TIMER_STATS() in stats.h",
         "`/sys/kernel/debug/apic_timer/stats` has a line for each counter and a column for each\n"
         "possible CPU. Counters start at 0 when the module is loaded and are never reset. A CPU\n"
-        "counts what happens on it; a timer that is armed from CPU 0 on CPU 1 is counted where\n"
-        "the call was made.\n\n" + table(("counter", "counts"), rows) + "\n"
+        "counts what happens on it; arming a timer from CPU 0 on CPU 1 is counted on the CPU\n"
+        "that made the call.\n\n" + table(("counter", "counts"), rows) + "\n"
         "- `kicks` also counts CPUs that were woken from idle to notice a latency request.\n"
-        "- `deferred` counts events that did wait, not those that might have had to.\n"
+        "- `deferred` counts events that were deferred, not those that might have been.\n"
         "- `early_seen` is 0 unless a handler may have started early, see\n"
         "  [Accuracy](../explanation/accuracy.md#never-early).\n"
-        "- `hw_dead` counts what the watchdog has restarted, see [DEBUGGING](../DEBUGGING.md).\n",
+        "- `hw_dead` counts restarts by the watchdog, see [DEBUGGING](../DEBUGGING.md).\n",
     )  # fmt: skip
 
 
@@ -93,20 +93,20 @@ def debugfs() -> str:
             for f in source.debug_files()]  # fmt: skip
     return _page(
         "Files in debugfs", "the comment at the top of debugfs.c",
-        "In `/sys/kernel/debug/apic_timer`, for root, where the kernel has `CONFIG_DEBUG_FS` and\n"
+        "In `/sys/kernel/debug/apic_timer`, for root, if the kernel has `CONFIG_DEBUG_FS` and\n"
         "debugfs is mounted.\n\n" + table(("file", "access", "contents"), rows) + "\n"
-        "- `info`: `latency requests: cpu 1 4 us, cpu 3 4 us` lists the CPUs that are kept out of\n"
-        "  deep idle states now, and the longest wake-up time that is allowed; `none` if there\n"
+        "- `info`: `latency requests: cpu 1 4 us, cpu 3 4 us` lists the CPUs that are now kept\n"
+        "  out of deep idle states, and the maximum wake-up time allowed; `none` if there\n"
         "  are none, see [Accuracy](../explanation/accuracy.md#idle-states). The epoch of the TSC\n"
         "  is explained in [After sleep](../howto/after-sleep.md).\n"
-        "- `lead`: `exact` and `mean` are leads. `defer` is how shortly before the lead a kernel\n"
-        "  event is deferred. `dispatch` is what it takes from `ready` of the receipt to the\n"
-        "  handler, in mode `exact` with hardly a spin and without one; `call` and `at once` are\n"
-        "  what is subtracted for the call after a spin and without one; `learn` is twice what an\n"
-        "  update of the estimate takes; `steps` is about the step in which the TSC counts, 0 if\n"
-        "  there is none.\n"
-        "- `pending`: each timer that is pending throughout a read is shown once; others come and\n"
-        "  go meanwhile. The ninth reader at a time gets `EBUSY`.\n"
+        "- `lead`: `exact` and `mean` are leads. `defer` is the time before the lead within\n"
+        "  which a kernel event is deferred. `dispatch` is the time from `ready` of the receipt\n"
+        "  to the handler, in mode `exact` with hardly a spin and without one; `call` and\n"
+        "  `at once` are the times subtracted for the call after a spin and without one; `learn`\n"
+        "  is twice the time of an update of the estimate; `steps` is about the step in which the\n"
+        "  TSC counts, 0 if there is none.\n"
+        "- `pending`: each timer that is pending throughout a read is shown once; others may be\n"
+        "  missing. A ninth concurrent reader gets `EBUSY`.\n"
         "- `stats`: the counters are listed in [Statistics](stats.md).\n\n"
         "The text of these files is for people: scripts should use the\n"
         "[trace events](tracepoints.md).\n",
@@ -205,14 +205,14 @@ def kernel_parameters() -> str:
             for parameter, name in sorted(sources.items())]  # fmt: skip
     return _page(
         "Kernel parameters", f"SOURCES in {file}",
-        "The kernel's command line may leave the timers another source, or none. Each of these is\n"
+        "Kernel parameters may leave the timers another source, or none. Each of these is\n"
         f"booted by `{file}` with Debian's 6.1 on two emulated CPUs; `make test-matrix` runs all\n"
         "of them.\n\n" + table(("booted with", "`source=auto` chooses"), rows) + "\n"
         "- `nolapic_timer`: on a kernel with the patches of `patches/` the source is `hook`, and\n"
-        "  all of the LAPIC timer belongs to apic_timer.\n"
+        "  the LAPIC timer belongs to apic_timer alone.\n"
         "- `tsc=unstable`, `notsc`: the kernel has marked the TSC unstable, and its log says so.\n"
         "- `maxcpus=1`: CPUs that are brought online later are attached.\n"
-        "- `lockdown=integrity`: the kernel loads signed modules only, see\n"
+        "- `lockdown=integrity`: the kernel loads only signed modules, see\n"
         "  [Secure Boot](../howto/secure-boot.md).\n"
         "- `nolapic` is not in the table: the emulated machine does not boot with it, with or\n"
         "  without apic_timer.\n",
@@ -240,7 +240,7 @@ def tests() -> str:
         + table(("file", "what it tests"), rows)
         + "\n## KUnit suites\n\n" + table(("file", "what it tests"), suites)
         + "\n## Machines\n\n"
-        "Those marked *matrix* are left out by `make test`. An empty column has its default:\n"
+        "`make test` skips those marked *matrix*. An empty column has its default:\n"
         "source `proxy`, engine `smp`. The engines are explained in\n"
         "[The lab](../explanation/lab.md#engines).\n\n" + _machines(),
     )  # fmt: skip
@@ -296,7 +296,7 @@ def tool() -> str:
                      + (f"\nExit status: {status[1]}\n" if status else ""))  # fmt: skip
     return _page(
         "The program apic-timer", "its --help",
-        "[Measure your machine](../howto/measure-your-machine.md) shows what it is good for.\n"
+        "[Measure your machine](../howto/measure-your-machine.md) shows what it can do.\n"
         "`man apic-timer` and `man apic-timer-status`, ... explain what is printed.\n\n"
         + "\n".join(parts),
     )  # fmt: skip

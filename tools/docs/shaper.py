@@ -79,40 +79,40 @@ def page() -> str:
     counters = [(f"`{name}`", _cell(markdown(text))) for name, text in statistics()]
     return (
         f"    {SYNOPSIS} [OPTION VALUE]...\n\n"
-        "What a command leaves out keeps its value where it changes a qdisc, and gets its default\n"
-        "where it makes one. A bad value gets one line that says what is expected, and changes\n"
-        "nothing.\n"
-        "`tc qdisc show` prints all options so that they can be typed again; the mode that is in\n"
-        "effect follows in parentheses. `tc` needs its plug-in `q_apic.so`:\n"
+        "An option that a command omits keeps its value in an existing qdisc, and gets its default\n"
+        "in a new one. A bad value is rejected with one line that says what is expected, and\n"
+        "changes nothing.\n"
+        "`tc qdisc show` prints all options in a form that can be typed again, and then the mode\n"
+        "in effect in parentheses. `tc` needs its plug-in `q_apic.so`:\n"
         "[Install](../howto/install.md#tc).\n\n## Options\n\n"
         + table(heads, rows("options"))
         + "\n"
         + "".join(f"- {name}: {what}\n" for name, what in UNITS)
-        + "\nA packet wants to leave at its departure time, from `SO_TXTIME`, TCP or a BPF\n"
-        "program; without one, when its socket's `SO_MAX_PACING_RATE` allows; otherwise at\n"
-        "once. It leaves then, or when `rate` allows, whichever is later. `rate` counts as tc's\n"
-        "other shapers do: the packet with its Ethernet header, and `overhead`. With\n"
-        "`SOF_TXTIME_DEADLINE_MODE` a packet wants to leave at once; its time says until when.\n\n"
+        + "\nA packet is due at its departure time, which `SO_TXTIME`, TCP or a BPF program sets;\n"
+        "without one, when its socket's `SO_MAX_PACING_RATE` allows; otherwise at once. It\n"
+        "leaves then, or when `rate` allows, whichever is later. For `rate` a packet has the\n"
+        "length that tc's other shapers count: with its Ethernet header, plus `overhead`. With\n"
+        "`SOF_TXTIME_DEADLINE_MODE` a packet is due at once, and its time is its deadline.\n\n"
         f"## Classes\n\n    {CLASS_SYNOPSIS} [OPTION VALUE]...\n\n"
         + table(heads, rows("class_options"))
         + "\nA packet belongs to the class that `skb->priority` (`SO_PRIORITY`) names, such as\n"
-        "0x10010 for 1:10, or else to the one that the first matching `tc filter` of the qdisc\n"
-        "says. Without either it has no class, and is treated as if there were none.\n\n"
+        "0x10010 for 1:10, or else to the class of the qdisc's first matching `tc filter`.\n"
+        "Without either it has no class, and is treated as if there were no classes.\n\n"
         "A packet of a class leaves at the latest of three moments: its own departure time, that\n"
-        "of the class's rate, and that of the qdisc's. What another class holds up for the time\n"
-        "of a packet is not lost: the class's next packet is planned from its own moment. Classes\n"
-        "that ask together for more than the qdisc's rate share it in proportion to their rates;\n"
-        "packets without a class take part as a class of the qdisc's rate. A rate is a ceiling:\n"
-        "what a class could not use it does not get later, except for its `burst` and a packet\n"
-        "or two.\n\n"
-        "A class has no classes below it, and no qdisc of its own. `limit` of the qdisc counts\n"
-        "the packets of all classes. A class that a filter leads to cannot be deleted; the\n"
-        "packets of one that is deleted are dropped. `tc -s class show` prints the counters\n"
-        "that are a class's own.\n\n"
+        "of the class's rate, and that of the qdisc's rate. A delay by one packet of another\n"
+        "class is not lost: the class's next packet is planned from its own moment. Classes\n"
+        "that together ask for more than the qdisc's rate share it in proportion to their rates;\n"
+        "packets without a class count as a class of the qdisc's rate. A rate is a ceiling: a\n"
+        "class does not get later what it did not use, except for its `burst` and a packet or\n"
+        "two.\n\n"
+        "A class has no child classes, and no qdisc of its own. `limit` of the qdisc counts\n"
+        "the packets of all classes. A class that a filter refers to cannot be deleted. When a\n"
+        "class is deleted, its packets are dropped. `tc -s class show` prints the counters\n"
+        "of each class.\n\n"
         "## Statistics\n\n"
-        "`tc -s qdisc show` prints them after those that every qdisc has, `tc -s -d` also how\n"
-        "often each error occurred, and `tc -s -j` all of them as JSON: `rate` in bit/s there,\n"
-        "times in nanoseconds.\n\n" + table(("counter", "meaning"), counters)
+        "`tc -s qdisc show` prints them after those that every qdisc has, `tc -s -d` also prints\n"
+        "how often each error occurred, and `tc -s -j` prints all of them as JSON, with `rate` in\n"
+        "bit/s and times in nanoseconds.\n\n" + table(("counter", "meaning"), counters)
     )  # fmt: skip
 
 
@@ -124,17 +124,17 @@ def manual() -> str:
         ".B tc qdisc\nadd | change | replace\n.B dev\n\\fIDEVICE\\fP\nroot | parent \\fICLASS\\fP\n"
         ".B apic\n[\\fIOPTION VALUE\\fP ...]\n.SH DESCRIPTION\n"
         "The queueing discipline\n.B apic\nhands packets to the driver at planned moments:\n"
-        "at a rate, at their sockets' rates, or at departure times of their own. It is woken by\n"
+        "at a rate, at their sockets' rates, or at departure times of their own. It runs on\n"
         "the timers of\n.BR apic_timer (4),\nand needs their module and\n.IR sch_apic ,\n"
-        "which is loaded by itself.\n.SH OPTIONS\n"]  # fmt: skip
+        "which is loaded automatically.\n.SH OPTIONS\n"]  # fmt: skip
     for o in options():
         parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
                      f"Default: {roff(o.default)}.\n")  # fmt: skip
     parts.append(f".SH CLASSES\n.B {roff(CLASS_SYNOPSIS)}\n[\\fIOPTION VALUE\\fP ...]\n.PP\n"
                  "Packets belong to the class that their priority names, or that a\n"
-                 ".BR tc\\-filter (8)\nof the qdisc says. They leave at the rate of their class,\n"
-                 "below that of the qdisc, which classes share in proportion to their rates when\n"
-                 "it is not enough for all.\n")  # fmt: skip
+                 ".BR tc\\-filter (8)\nof the qdisc selects. They leave at the rate of their class,\n"
+                 "within that of the qdisc, which classes share in proportion to their rates\n"
+                 "when it is not enough for all.\n")  # fmt: skip
     for o in options("class_options"):
         parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
                      f"Default: {roff(o.default)}.\n")  # fmt: skip
@@ -148,13 +148,13 @@ def manual() -> str:
         ".B tc qdisc add dev eth0 root apic rate 50mbit\n.PP\n"
         "Send packets at their SO_TXTIME, and drop those that are late:\n.PP\n"
         ".B tc qdisc add dev eth0 root apic late drop\n"
-        "Send what goes to port 5004 at no more than 10 Mbit/s of these:\n.PP\n.nf\n.B\n"
+        "Limit traffic to port 5004 to 10 Mbit/s of these:\n.PP\n.nf\n.B\n"
         "tc qdisc add dev eth0 root handle 1: apic rate 50mbit\n.B\n"
         "tc class add dev eth0 parent 1: classid 1:10 apic rate 10mbit\n.B\n"
         "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 5004 0xffff flowid 1:10\n"
         ".fi\n"
         ".SH FILES\n.TP\n.I /usr/lib/x86_64\\-linux\\-gnu/tc/q_apic.so\n"
-        "Reads these options. Without it\n.B tc\nknows the qdisc, but no option of it.\n"
+        "Parses and prints these options. Without it\n.B tc\nknows no option of the qdisc.\n"
         ".SH SEE ALSO\n.BR tc (8),\n.BR tc\\-fq (8),\n.BR tc\\-etf (8),\n.BR apic_timer (4)\n"
     )
     return "".join(parts)

@@ -29,7 +29,7 @@ static long rounds = 3000;
 
 static const struct opt options[] = {
 	OPT_TEXT('c', "cpus", "LIST",
-		   "CPUs whose TSCs to compare with the first one's (all)", &cpus),
+		 "CPUs whose TSCs to compare with the first one's (all)", &cpus),
 	OPT_NUMBER('n', "rounds", "N", 100, 1000000, "round trips per pair of CPUs and role (3000)",
 		   &rounds),
 	{}

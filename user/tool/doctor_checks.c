@@ -552,9 +552,11 @@ static void found_only(struct finding *f, const struct irq_counts *irqs)
 		finds(f, LEVEL_NOTE,
 		      "interrupts that arrive only on the timers' CPUs: %d; a driver may have pinned them",
 		      irqs->only);
-		f->remedy = "--fix moves those that can be moved; a driver's queue serves its own CPU";
+		f->remedy = "--fix moves those that can be moved; "
+			    "a driver's queue serves its own CPU";
 	} else if (irqs->only) {
-		finds(f, LEVEL_WARN, MAY_COME "; %d more arrive only there, and a driver may have pinned them",
+		finds(f, LEVEL_WARN,
+		      MAY_COME "; %d more arrive only there, and a driver may have pinned them",
 		      irqs->all - irqs->only, irqs->only);
 	} else {
 		finds(f, LEVEL_WARN, MAY_COME, irqs->all);

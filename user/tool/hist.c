@@ -33,7 +33,7 @@ static const struct opt options[] = {
 		   "buckets of this width instead of powers of 2", &linear),
 	OPT_FILE(0, "svg", "FILE", "also draw the histograms to FILE", &svg),
 	OPT_FILE(0, "from", "FILE",
-		   "read a saved copy of the kernel's file \"hist\" instead", &from),
+		 "read a saved copy of the kernel's file \"hist\" instead", &from),
 	FILES_OPT_ROOT,
 	{}
 };

@@ -44,7 +44,7 @@ static const struct opt options[] = {
 		   "maximum number of shots or expiries of a series", &shots),
 	OPT_FLAG('d', "draw", "measure nothing; draw the rows in DIR", &draw),
 	OPT_TEXT('n', "name", "NAME",
-		   "name of this machine, a folder in DIR/rows (machine)", &name),
+		 "name of this machine, a folder in DIR/rows (machine)", &name),
 	OPT_FILE(0, "bench", "FILE", "also draw the rows of the benchmark's FILE", &bench),
 	{}
 };

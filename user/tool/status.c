@@ -79,7 +79,7 @@ static void judge_counter(const char *name, const char *what, const char *remedy
 	int64_t count = module_stat(&stats, name, -1);
 
 	if (count < 0)
-		is_wrong(format_text("the module has no counter %s: is it of another version?", name));
+		is_wrong(format_text("the module has no counter %s: another version?", name));
 	else if (count)
 		is_wrong(format_text("%s: %s %s; %s", name, commas(count), what, remedy));
 }
@@ -247,7 +247,7 @@ static void print_text(void)
 	char *version = files_read(MODULE_DIR "/version");
 	size_t i;
 
-	printf("apic_timer %s, default mode %s\n", version ? version : "of unknown version", info.mode);
+	printf("apic_timer %s, default mode %s\n", version ? version : "(unknown)", info.mode);
 	free(version);
 	print_sources();
 	if (step.step > 1)

@@ -34,7 +34,7 @@ static const struct opt options[] = {
 	OPT_NUMBER('s', "seconds", "N", 1, 86400, "give up after this time (60; never with -n 0)",
 		   &seconds),
 	OPT_FILE(0, "from", "FILE",
-		   "read saved lines of trace_pipe (clock x86-tsc) instead", &from),
+		 "read saved lines of trace_pipe (clock x86-tsc) instead", &from),
 	FILES_OPT_ROOT,
 	{}
 };

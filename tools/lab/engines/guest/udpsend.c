@@ -215,7 +215,7 @@ static u64 number(const char **text)
 	u64 n = 0;
 
 	if (**text < '0' || **text > '9')
-		die("a number is expected");
+		die("digits are missing");
 	while (**text >= '0' && **text <= '9')
 		n = n * 10 + (u64)(*(*text)++ - '0');
 	return n;
