@@ -79,9 +79,9 @@ def page() -> str:
     counters = [(f"`{name}`", _cell(markdown(text))) for name, text in statistics()]
     return (
         f"    {SYNOPSIS} [OPTION VALUE]...\n\n"
-        "An option that a command omits keeps its value in an existing qdisc, and gets its default\n"
-        "in a new one. A bad value is rejected with one line that says what is expected, and\n"
-        "changes nothing.\n"
+        "An option that a command omits keeps its value in an existing qdisc, and gets its\n"
+        "default in a new one. A bad value is rejected with one line that says what is expected,\n"
+        "and changes nothing.\n"
         "`tc qdisc show` prints all options in a form that can be typed again, and then the mode\n"
         "in effect in parentheses. `tc` needs its plug-in `q_apic.so`:\n"
         "[Install](../howto/install.md#tc).\n\n## Options\n\n"
@@ -132,8 +132,8 @@ def manual() -> str:
                      f"Default: {roff(o.default)}.\n")  # fmt: skip
     parts.append(f".SH CLASSES\n.B {roff(CLASS_SYNOPSIS)}\n[\\fIOPTION VALUE\\fP ...]\n.PP\n"
                  "Packets belong to the class that their priority names, or that a\n"
-                 ".BR tc\\-filter (8)\nof the qdisc selects. They leave at the rate of their class,\n"
-                 "within that of the qdisc, which classes share in proportion to their rates\n"
+                 ".BR tc\\-filter (8)\nof the qdisc selects. They leave at the rate of their\n"
+                 "class, within that of the qdisc, which classes share in proportion to their rates\n"
                  "when it is not enough for all.\n")  # fmt: skip
     for o in options("class_options"):
         parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
