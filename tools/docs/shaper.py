@@ -133,8 +133,8 @@ def manual() -> str:
     parts.append(f".SH CLASSES\n.B {roff(CLASS_SYNOPSIS)}\n[\\fIOPTION VALUE\\fP ...]\n.PP\n"
                  "Packets belong to the class that their priority names, or that a\n"
                  ".BR tc\\-filter (8)\nof the qdisc selects. They leave at the rate of their\n"
-                 "class, within that of the qdisc, which classes share in proportion to their rates\n"
-                 "when it is not enough for all.\n")  # fmt: skip
+                 "class, within that of the qdisc, which classes share in proportion to their\n"
+                 "rates when it is not enough for all.\n")  # fmt: skip
     for o in options("class_options"):
         parts.append(f".TP\n.BR {o.name} \" {roff(o.values)}\"\n{roff(sentence(o.what))}\n"
                      f"Default: {roff(o.default)}.\n")  # fmt: skip
