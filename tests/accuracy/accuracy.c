@@ -158,7 +158,7 @@ int accuracy_init(struct kunit *test)
 	}
 	row.cpu = raw_smp_processor_id();
 	if (apic_timer_query(row.cpu, &info))
-		kunit_skip(test, "CPU %u takes no timers", row.cpu);
+		kunit_skip(test, "CPU %u does not accept timers", row.cpu);
 	init_apic_timer(&row.timer);
 	return 0;
 }
