@@ -120,7 +120,7 @@ def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
     """A real CPU may become faster than measured, even though all calls took the same time."""
     taken, steps = call()
     assert taken > 0 and steps == 0
-    monkeypatch.setattr(qemu, "VIRTUAL_CPU", f"{qemu.VIRTUAL_CPU},-hypervisor")
+    monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
     assert call() == (0, 0)
 
 

@@ -70,7 +70,7 @@ def made_by(result: Path, kernel, size: str) -> dict[str, str]:  # kernel: lab.k
         "tree": tree_hash(result),
         "compiler": compiler,
         "QEMU": re.sub(r"^QEMU emulator version ", "", qemu.version()),
-        "CPU": qemu.VIRTUAL_CPU,
+        "CPU": qemu.CPU,
         "busybox": first(r"BusyBox v(\S+ \(\S+ [^)]*\)|\S+)", f"{programs}/busybox", "--help"),
         "rt-tests": first(r"V ([\d.]+)", f"{programs}/cyclictest", "--help"),
         "trace-cmd": first(r"version ([\d.]+\S*)", f"{programs}/trace-cmd", "--version"),

@@ -12,10 +12,11 @@ from ..base.progress import say
 from ..build import plugins, userland
 
 MINIMUM = 10  # major version: see userland.py
-# -icount counts each iteration of REP as an instruction. Kernels copy and clear by bytes where the
-# CPU claims to be fast at that: 4096 iterations for a page, 4 us, much more than such a CPU takes.
-# By eight bytes it is 512, and a guest also takes a quarter less of its host's time.
-VIRTUAL_CPU = "max,-erms,-fsrm"
+# Kernels copy and clear by bytes where the CPU claims to be fast at that, and emulation takes each
+# byte as an iteration of a loop: 4096 for a page. By eight bytes it is 512, and a guest that reads
+# files takes about half as much of its host's time. In virtual time an iteration counts as an
+# instruction: 4 us for a page, much more than such a CPU takes.
+CPU = "max,-erms,-fsrm"
 
 _WRAPPER = """\
 #!/bin/sh
@@ -53,7 +54,7 @@ def virtual_time(seed: int, cpus: int = 1) -> list[str]:
     record = ",rr=record,rrfile=/dev/null" if cpus == 1 else ""
     return ["-accel", "tcg", "-icount", f"shift=0,sleep=off{record}", "-seed", str(seed),
             *(cheap_pause() if cpus == 1 else ()), "-rtc", "base=2000-01-01,clock=vm",
-            "-machine", "q35", "-cpu", VIRTUAL_CPU, "-bios", "qboot.rom", "-nodefaults",
+            "-machine", "q35", "-cpu", CPU, "-bios", "qboot.rom", "-nodefaults",
             "-no-user-config", "-no-reboot"]  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def cheap_pause() -> tuple[str, ...]:
         return ()
 
 
-def real_time(machine: str = "q35", cpu: str = "max") -> list[str]:
+def real_time(machine: str = "q35", cpu: str = CPU) -> list[str]:
     """Return options for real time, with the firmware of the machine: CPUs are threads."""
     return ["-accel", "tcg", "-machine", machine, "-cpu", cpu, "-nodefaults", "-no-user-config",
             "-no-reboot"]  # fmt: skip

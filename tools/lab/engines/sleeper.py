@@ -11,7 +11,7 @@ from .options import Guest, engine
 from .result import Result
 
 # A CPU model with which the kernel keeps the TSC as its clock on several CPUs.
-CPU = "max,vendor=GenuineIntel,family=6,model=58,stepping=9"
+CPU = f"{qemu.CPU},vendor=GenuineIntel,family=6,model=58,stepping=9"
 
 
 @engine(cpus=2, memory=512, timeout=300)

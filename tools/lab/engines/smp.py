@@ -50,7 +50,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
         vendor = f",vendor={guest.vendor}" if guest.vendor else ""
         options = [
             "-cpu",
-            f"max{',+x2apic' * guest.x2apic}{vendor}",
+            f"{qemu.CPU}{',+x2apic' * guest.x2apic}{vendor}",
             "-bios",
             "qboot.rom",
             "-no-reboot",
