@@ -56,21 +56,24 @@ static inline u64 shaper_handing(const struct shaper *q, u64 at)
 	return shaper_before(at, q->handing);
 }
 
-/* Whether the kernel's own path must send the packet. */
-static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff *skb)
+/* Whether the packet was prepared for the driver, for the same features as the latest one. */
+static inline bool shaper_is_prepared(const struct shaper *q, const struct sk_buff *skb)
 {
 	u32 flags = shaper_cb(skb)->flags;
 
-	return flags & SHAPER_STACK || SHAPER_PREPARED(flags) != q->prepared ||
-	       q->features != READ_ONCE(qdisc_dev(q->sch)->features);
+	return !(flags & SHAPER_STACK) && SHAPER_PREPARED(flags) == q->prepared;
+}
+
+/* Whether the kernel's own path must send the packet. */
+static inline bool shaper_for_stack(const struct shaper *q, const struct sk_buff *skb)
+{
+	return !shaper_is_prepared(q, skb) || q->features != READ_ONCE(qdisc_dev(q->sch)->features);
 }
 
 /* Whether the handler may send the packet, as far as this depends on the packet alone. */
 static inline bool shaper_is_plain(const struct shaper *q, const struct sk_buff *skb)
 {
-	u32 flags = shaper_cb(skb)->flags;
-
-	return !(flags & (SHAPER_SOFT | SHAPER_STACK)) && SHAPER_PREPARED(flags) == q->prepared;
+	return !(shaper_cb(skb)->flags & SHAPER_SOFT) && shaper_is_prepared(q, skb);
 }
 
 /*
@@ -79,8 +82,8 @@ static inline bool shaper_is_plain(const struct shaper *q, const struct sk_buff 
  */
 static inline bool shaper_for_interrupt(const struct shaper *q, const struct sk_buff *skb)
 {
-	return q->mode == TC_APIC_MODE_HARD && !(shaper_cb(skb)->flags & SHAPER_SOFT) &&
-	       !q->handed && !shaper_for_stack(q, skb) && shaper_is_root(q->sch) &&
+	return q->mode == TC_APIC_MODE_HARD && shaper_is_plain(q, skb) && !q->handed &&
+	       !shaper_for_stack(q, skb) && shaper_is_root(q->sch) &&
 	       !shaper_tapped(qdisc_dev(q->sch));
 }
 
