@@ -365,9 +365,9 @@ PY
     tc qdisc add dev sink0 root apic mode $HARD
     # Those that are queued in between lack checksums, and the first stays till the end.
     checksums 0
-    later 1 1 6000000000
+    later 1 1 9000000000
     checksums 1
-    later 100 2 3000000000
+    later 100 2 6000000000
     checksums 0
     wait
     patiently drained
