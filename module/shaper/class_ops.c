@@ -99,7 +99,16 @@ static int parse(struct nlattr *options, struct shaper_class *class,
 	return 0;
 }
 
-/* Copy the values of another class. */
+/* Copy what the user has set, and nothing that packets change meanwhile. */
+static void copy(struct shaper_class *class, const struct shaper_class *from)
+{
+	class->rate = from->rate;
+	class->burst = from->burst;
+	class->overhead = from->overhead;
+	class->limit = from->limit;
+}
+
+/* Use the values of another class. */
 static void apply(struct shaper *q, struct shaper_class *class, const struct shaper_class *from)
 	__must_hold(&q->lock)
 {
@@ -108,10 +117,7 @@ static void apply(struct shaper *q, struct shaper_class *class, const struct sha
 	if (class->plan.hz != hz || class->rate != from->rate || class->burst != from->burst ||
 	    class->overhead != from->overhead)
 		shaper_plan_set(&class->plan, hz, from->rate, from->burst, from->overhead);
-	class->rate = from->rate;
-	class->burst = from->burst;
-	class->overhead = from->overhead;
-	class->limit = from->limit;
+	copy(class, from);
 }
 
 static int add(struct Qdisc *sch, struct shaper_class *values, u32 classid,
@@ -166,7 +172,7 @@ static int change(struct Qdisc *sch, u32 classid, u32 parentid, struct nlattr **
 		return -EOPNOTSUPP;
 	}
 	if (class)
-		values = *class;
+		copy(&values, class);
 	err = parse(tca[TCA_OPTIONS], &values, extack);
 	if (err)
 		return err;
