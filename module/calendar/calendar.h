@@ -154,7 +154,7 @@ struct calendar_pollers {
  * @loading:	serialises LOAD, BIND, START, ...
  * @scheduling:	serialises changes of a unit's priority that its own thread does not make
  * @stopping:	serialises tasks that stop the calendar; @keeper may stop it at the same time
- * @lock:	protects @running, @error, the change, and START, SWITCH and STOP
+ * @lock:	protects @running, @error, @end, the change, and START, SWITCH and STOP
  * @running:	the calendar runs
  * @starting:	it runs, and some of its CPUs are not armed yet
  * @error:	reason of the last stop, negative; 0: it was not stopped
@@ -172,14 +172,13 @@ struct calendar_pollers {
  * @change_base: number of the major cycle that begins at the boundary
  * @unchanged:	number of CPUs that have not reached the boundary yet
  * @begin:	@keeper must begin the change on CPUs that have nothing to do before it
- * @ended:	boundary that was reached, at which @keeper must stop the calendar;
- *		%CALENDAR_NEVER: none
+ * @end:	reason for which @keeper must stop the calendar, negative; 0: it must not
  * @overruns:	number of overruns since @table took over
  * @overran:	an overrun has not been reported by STATUS
  * @ring:	receipts
  * @pollers:	threads in poll(); reserved for this calendar while it exists
  * @keeper:	thread that handles units that don't stop by themselves, begins changes, and
- *		stops the calendar at boundaries
+ *		stops the calendar for handlers
  */
 struct calendar {
 	struct kref kref;
@@ -205,7 +204,7 @@ struct calendar {
 	u64 change_base;
 	atomic_t unchanged;
 	bool begin;
-	u64 ended;
+	int end;
 	atomic_t overruns;
 	bool overran;
 	struct calendar_ring ring;
@@ -240,8 +239,8 @@ bool calendar_cpu_changed(struct calendar_cpu *cpu, u64 at);
 
 /* stop.c */
 int calendar_own(struct calendar *calendar);
-bool calendar_stop(struct calendar *calendar, int error);
-void calendar_stop_at_boundary(struct calendar *calendar, u64 at);
+void calendar_stop_by_handler(struct calendar *calendar, int error);
+void calendar_stop_by_keeper(struct calendar *calendar);
 bool calendar_stop_by_task(struct calendar *calendar, int error);
 void calendar_stop_sync(struct calendar *calendar, int error);
 void calendar_del_timers(struct calendar *calendar);

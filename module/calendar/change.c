@@ -175,9 +175,6 @@ void calendar_changed(struct calendar *calendar, u64 at)
 		}
 	}
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	/* Stopping all CPUs and units takes too long for a handler. No window begins any more. */
-	if (stop) {
-		smp_store_release(&calendar->ended, at); /* keeper() sees that it was reached */
-		wake_up_process(calendar->keeper);
-	}
+	if (stop)
+		calendar_stop_by_handler(calendar, -ECANCELED);
 }

@@ -357,7 +357,7 @@ out:
 	raw_spin_unlock(&cpu->lock);
 	/* The calendar cannot be started again while this handler runs. */
 	if (lost)
-		calendar_stop(calendar, -ENODEV);
+		calendar_stop_by_handler(calendar, -ENODEV);
 	if (changed)
 		calendar_changed(calendar, at);
 	if (overran)

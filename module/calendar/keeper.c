@@ -7,8 +7,8 @@
  * therefore loses its priority until it stops. A kernel thread, the keeper, takes the priority
  * away, because an interrupt must not.
  *
- * The keeper also begins changes that a handler has announced, and stops the calendar at a
- * boundary that a handler has reached. No unit can keep the CPU from the keeper.
+ * The keeper also begins changes that a handler has announced, and stops the calendar when a
+ * handler asks for it. No unit can keep the CPU from the keeper.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>
@@ -70,8 +70,7 @@ static void keep(struct calendar_unit *unit)
 static int keeper(void *data)
 {
 	struct calendar *calendar = data;
-	bool begin, found;
-	u64 ended;
+	bool begin, end, found;
 	u32 i;
 
 	for (;;) {
@@ -79,8 +78,8 @@ static int keeper(void *data)
 		if (kthread_should_stop())
 			break;
 		begin = READ_ONCE(calendar->begin);
-		ended = smp_load_acquire(&calendar->ended); /* calendar_changed() */
-		found = begin || ended != CALENDAR_NEVER;
+		end = READ_ONCE(calendar->end);
+		found = begin || end;
 		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
 			found = READ_ONCE(calendar->units[i].demote);
 		if (!found) {
@@ -91,10 +90,8 @@ static int keeper(void *data)
 		if (begin) {
 			smp_store_mb(calendar->begin, false);	/* later requests count anew */
 			calendar_change_begin(calendar);
-		} else if (ended != CALENDAR_NEVER) {
-			/* Another boundary may have been reached meanwhile: keep it. */
-			cmpxchg(&calendar->ended, ended, CALENDAR_NEVER);
-			calendar_stop_at_boundary(calendar, ended);
+		} else if (end) {
+			calendar_stop_by_keeper(calendar);
 		} else {
 			keep(&calendar->units[i - 1]);
 		}

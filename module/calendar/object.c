@@ -134,7 +134,6 @@ struct calendar *calendar_new(void)
 	mutex_init(&calendar->scheduling);
 	raw_spin_lock_init(&calendar->lock);
 	calendar->change.at = CALENDAR_NEVER;
-	calendar->ended = CALENDAR_NEVER;
 	calendar->pollers = own;
 	return calendar;
 }

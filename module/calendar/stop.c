@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stop a calendar at once, from any context.
+ * Stop a calendar at once.
+ *
+ * Stopping all CPUs and units takes too long for a handler. Handlers leave it to the keeper:
+ *
+ *	handler						keeper
+ *	  calendar_stop_by_handler()
+ *	    end = error
+ *	    wake_up_process()
+ *							  calendar_stop_by_keeper()
+ *							    running = false, end = 0
+ *							    all CPUs and units
+ *
+ * Whoever stops the calendar first resets @end. START waits for the handlers of the previous
+ * run, so that none of them can stop the next one.
  */
 #include <linux/apic_timer.h>
 #include <linux/list.h>
@@ -25,7 +38,7 @@ static void disown(struct calendar *calendar, u32 n)
  * calendar_own() - reserve the CPUs of a calendar for its windows
  * @calendar:	the calendar
  *
- * calendar_stop() undoes it.
+ * Stopping the calendar undoes it.
  *
  * Context: Task.
  * Return: 0; -EBUSY: another calendar has one of them.
@@ -47,8 +60,7 @@ int calendar_own(struct calendar *calendar)
  * calendar_del_timers() - delete all timers, and wait for their handlers
  * @calendar:	the calendar, which does not run
  *
- * Only the handler of "dispatch" stops the calendar. After that, no handler arms the other
- * timers. The keeper arms no timer of a stopped calendar.
+ * Handlers arm the timers in this order. The keeper arms no timer of a stopped calendar.
  *
  * Context: Task. Sleeps.
  */
@@ -99,21 +111,23 @@ static void wake_unit(struct calendar_unit *unit)
 }
 
 /*
- * Stop the calendar if it runs and @at is still the boundary of its change, or CALENDAR_NEVER.
+ * Stop the calendar if it runs. With @error 0, only if a handler has left a reason.
  *
  * Turns interrupts off for one CPU, or one unit, at a time. START fails with -EBUSY until the
  * first CPU, which is released last, is free. Return true if the calendar ran.
  */
-static bool stop(struct calendar *calendar, u64 at, int error)
+static bool stop(struct calendar *calendar, int error)
 {
 	unsigned long flags;
 	bool ran;
 	u32 i;
 
 	raw_spin_lock_irqsave(&calendar->lock, flags);
-	ran = calendar->running && (at == CALENDAR_NEVER || calendar->change.at == at);
+	error = error ?: calendar->end;
+	ran = calendar->running && error;
 	if (ran) {
 		calendar->running = false;
+		WRITE_ONCE(calendar->end, 0);
 		calendar->error = error;
 		trace_apic_calendar_stop(error);
 	}
@@ -125,7 +139,7 @@ static bool stop(struct calendar *calendar, u64 at, int error)
 	/*
 	 * Not earlier: a thread that has seen this stop, and calls again, must find no CPU on.
 	 *
-	 *	CPU0: calendar_stop()			CPU1: a unit's thread
+	 *	CPU0: stop()				CPU1: a unit's thread
 	 *	  stops++
 	 *						  call: -ECANCELED
 	 *						  call: WAITING, sleeps
@@ -142,32 +156,35 @@ static bool stop(struct calendar *calendar, u64 at, int error)
 }
 
 /**
- * calendar_stop() - stop a calendar at once
+ * calendar_stop_by_handler() - have the keeper stop a calendar
  * @calendar:	the calendar
  * @error:	reason, negative
  *
- * Context: Any but NMI, without the lock of any CPU. Tasks use calendar_stop_sync().
- * Return: true if the calendar ran.
+ * Context: Handler of @dispatch of one of its CPUs, without the lock of any CPU.
  */
-bool calendar_stop(struct calendar *calendar, int error)
+void calendar_stop_by_handler(struct calendar *calendar, int error)
 {
-	return stop(calendar, CALENDAR_NEVER, error);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	if (calendar->running && !calendar->end)
+		WRITE_ONCE(calendar->end, error);
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	wake_up_process(calendar->keeper);
 }
 
 /**
- * calendar_stop_at_boundary() - stop a calendar that has reached the boundary where it stops
+ * calendar_stop_by_keeper() - stop a calendar if a handler has asked for it
  * @calendar:	the calendar
- * @at:		the boundary
  *
- * The calendar may have been stopped, and started again, since. Because no window begins any
- * more, other tasks do not wait for the keeper, and the keeper does not wait for them. Only the
- * task that frees the units waits for it.
+ * Other tasks do not wait for the keeper, and the keeper does not wait for them: a unit that the
+ * keeper must demote may keep them from the CPU. Only the task that frees the units waits for it.
  *
  * Context: The keeper.
  */
-void calendar_stop_at_boundary(struct calendar *calendar, u64 at)
+void calendar_stop_by_keeper(struct calendar *calendar)
 {
-	stop(calendar, at, -ECANCELED);
+	stop(calendar, 0);
 }
 
 /**
@@ -183,7 +200,7 @@ bool calendar_stop_by_task(struct calendar *calendar, int error)
 	bool ran;
 
 	mutex_lock(&calendar->stopping);
-	ran = calendar_stop(calendar, error);
+	ran = stop(calendar, error);
 	mutex_unlock(&calendar->stopping);
 	return ran;
 }

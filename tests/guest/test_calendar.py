@@ -1,5 +1,6 @@
 """/dev/apic_calendar: windows in virtual time, rules in guests with Python, and calendar files."""
 
+import errno
 import re
 import struct
 import subprocess
@@ -122,17 +123,17 @@ def test_fuzz(operations):
     assert run_programs(runs, files, timeout=3000).split()[-1] == "0"
 
 
-def run_most_units(script: str) -> str:
-    """Run a script in virtual time, with a calendar of the maximum number of units."""
+def run_most_units(script: str, load: str = LOAD, cpu: int = 0) -> str:
+    """Run a script in virtual time, with a calendar of the maximum number of units on a CPU."""
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
     units = [f"u{i}" for i in range(64)]
-    table = "".join(f"unit {unit} cpu 0 thread toil\n" for unit in units)
+    table = "".join(f"unit {unit} cpu {cpu} thread toil\n" for unit in units)
     table += "table all major 4ms\n"
     table += "".join(f"at {100 + 50 * i}us run {u} for 20us\n" for i, u in enumerate(units))
-    modules = [*demo_calendar.MODULES, "apic_timer_train"]
+    modules = [*demo_calendar.MODULES, "apic_timer_train", "apic_timer_slow_off"]
     result = virtual.run(
-        kernel, f"{LOAD}{script}{UNLOAD}",
+        kernel, f"{load}{script}{UNLOAD}", cpus=cpu + 1,
         modules=[build.find_ko(built, name) for name in modules], timeout=300,
         files={"usr/bin/calendar": user.program(kernel, "calendar"),
                "all.calendar": table.encode()},
@@ -187,6 +188,41 @@ def test_interrupts():
     print(sorted(lasted)[-10:])
     # This includes the kernel's ticks.
     assert max(lasted) < 20_000
+
+
+# The calendar gets the slot of a module that was loaded before apic_timer. Therefore apic_timer
+# releases a CPU that goes offline first. Then the kernel fails the calendar's callback without
+# calling it, and the CPU stays online.
+LOAD_BELOW = "insmod $MODULES/apic_timer_slow_off.ko\n" + LOAD.replace(
+    "\n", "\nrmmod apic_timer_slow_off\n", 1
+)
+
+
+def test_lost_cpu():
+    """A handler that finds that apic_timer has released its CPU leaves the stop to the keeper."""
+    output = run_most_units(
+        """
+        cpu=/sys/devices/system/cpu
+        calendar /all.calendar 1000000 >/dev/null &
+        sleep 0.1
+        states=$(grep apic_ $cpu/hotplug/states)
+        echo "$states"
+        echo 1 >/sys/kernel/tracing/events/apic_calendar/apic_calendar_stop/enable
+        echo "$states" | sed -n "s/: apic_calendar:online//p" >$cpu/cpu1/hotplug/fail
+        echo 0 >$cpu/cpu1/online || echo online $(cat $cpu/cpu1/online)
+        sleep 0.1
+        grep apic_calendar_stop: /sys/kernel/tracing/trace
+        kill $!
+        wait $! || true
+        """,
+        LOAD_BELOW,
+        cpu=1,
+    )
+    assert re.findall(r"apic_(\w+):online", output) == ["calendar", "timer"]
+    assert "online 1\n" in output
+    stops = re.findall(r"^ *(.*)-\d+ +\[\d+\] (\S+) .*: error=(.*)$", output, re.M)
+    assert [(name, error) for name, _, error in stops] == [("apic_cal/keeper", f"-{errno.ENODEV}")]
+    assert "h" not in stops[0][1]  # not in an interrupt
 
 
 # A thread and a function on each CPU. In Bochs a wake-up takes 80 us, and the kernel distrusts
