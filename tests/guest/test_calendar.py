@@ -25,7 +25,7 @@ CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
 MANY_CPUS = some(cpus=4, engine="smp", source="proxy")
-RULED += [machine for machine in MANY_CPUS if machine.kernel == "6.12"]
+RULED += [machine for machine in MANY_CPUS if machine.kernel in ("6.12", "7.2")]
 SECTION = """
     unload
     load apic_timer late_ns=5000000

@@ -25,7 +25,7 @@ CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "t
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "6.12", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy", x2apic=False)  # fmt: skip
-RULED += some(kernel="6.12", cpus=4, engine="smp", source="proxy")
+RULED += some(kernel=("6.12", "7.2"), cpus=4, engine="smp", source="proxy")
 SHOTS, WARM_UP = 3000, 2000
 DISTANCES = {"idle": "20000 1020000", "syscall": "20000 120000"}
 SCRIPT = """
