@@ -434,7 +434,7 @@ def test_left_behind(guest):
     assert "loaded" not in output
     assert all(slot.runs == 1 for slot in results(output)["refused"].values())
     assert "module apic_clock_test left 105 clock timer(s) pending: cancelled" in output
-    assert "module apic_clock_test has left 2 group(s): cancelled and freed" in output
+    assert "module apic_clock_test left 2 group(s) behind: cancelled and freed" in output
 
 
 @pytest.mark.guest(

@@ -203,6 +203,6 @@ int apic_timer_tsc_init(void)
 	}
 #endif
 	if (!apic_timer_tsc_stable())
-		pr_warn("the kernel has marked the TSC unstable: a deadline taken on one CPU may be wrong on another\n");
+		pr_warn("the TSC is marked unstable: a deadline taken on one CPU may be wrong on another\n");
 	return 0;
 }
