@@ -55,6 +55,10 @@ static __always_inline u64 wait(u64 until)
 	}
 	if ((s64)(until - now) <= 0)
 		return now;
+	/*
+	 * This close, 32 bits distinguish before from after. If the host of a virtual machine stops
+	 * the CPU here, for 2^31 cycles or more, the wait may be up to 2^31 cycles too long.
+	 */
 	do
 		over = rdtsc_low() - (u32)until;
 	while (over < 0);
