@@ -189,6 +189,46 @@ def test_first_cpu(guest):
 
 
 @pytest.mark.guest(
+    [Machine("6.1", 2, append="cpu0_hotplug", vendor="GenuineIntel")],
+    """
+    unload
+    load apic_timer
+    load apic_clock
+    skew=$DEBUG/apic_clock/skew
+    online=/sys/devices/system/cpu/cpu0/online
+    # Busy emulated CPUs may not run at the same time for long enough: "not known", an error.
+    measure() { echo measure >$skew 2>/dev/null || true; }
+    measure
+    while :; do measure; done &
+    for i in 1 2 3 4 5; do
+        echo 0 >$online
+        echo gone
+        measure
+        cat $skew $DEBUG/apic_clock/verdict
+        echo 1 >$online
+        echo back
+        measure
+        cat $skew
+    done
+    kill $!
+    wait
+    unload
+    """,
+)
+def test_first_cpu_is_the_reference(guest):
+    """While the first CPU is offline, the second is the reference for skew."""
+    _, *rounds = guest.ok().split("gone\n")
+    print(*rounds)
+    assert len(rounds) == 5
+    for part in rounds:
+        gone, back = part.split("back\n")
+        assert re.search(r"^cpu 0: not known \(-61\)$", gone, re.M)
+        assert re.search(r"^cpu 1: reference", gone, re.M)
+        assert re.search(r"^cpu 0: reference", back, re.M)
+        assert re.search(r"^cpu 1: (not known|[+-]\d+ cycles)", back, re.M)
+
+
+@pytest.mark.guest(
     [Machine("6.1", 2, source="auto", append="maxcpus=1")],
     """
     unload
