@@ -27,7 +27,8 @@ def text(found: dict) -> str:
         rows = [row for row in found["rows"] if row["kernel"] == kernel]
         page += f"\n## {kernel}\n"
         for load in calendar_goals.LOADS:
-            page += _under(load, [row for row in rows if row["load"] == load])
+            if under := [row for row in rows if row["load"] == load]:
+                page += _under(load, under)
         page += f"\n```\n{goals.table(rows, calendar_goals.GOALS)}\n```\n"
     return page
 
@@ -49,7 +50,8 @@ def _under(load: str, rows: Iterable[dict]) -> str:
     page = "\n" + table((load, *FIGURES.values()),
                         ((what, *_figures(of[bench, "cycles"]))
                          for what, bench in benches.items()), words=1)  # fmt: skip
-    for gap, what in ((calendar_goals.GAP, "ended"), (calendar_goals.STOPPED, "stopped")):
+    kinds = ((calendar_goals.GAP, "ended"), (calendar_goals.STOPPED, "stopped"))
+    for gap, what in kinds if load in calendar_goals.GAP_LOADS else ():
         lines = []
         for ns in calendar.GAPS_NS:
             errors = of.get((f"{gap}/{ns}", "cycles"), {})

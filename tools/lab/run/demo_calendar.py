@@ -32,6 +32,12 @@ Where to go on:
   docs/tutorial/run-a-calendar.md     the same on your machine
   docs/reference/calendar.md          files, operations, errors, limits
   docs/explanation/calendar.md        how it works, and what outranks a unit"""
+# Programs that make system calls, or send to each other through the loopback device.
+LOADS = {
+    "syscall": "exec hackbench -l 1000000000 -g 1 -f 5",
+    "net": "busybox nc -l -p 5801 </dev/zero & sleep 0.2; "
+    "exec busybox nc 127.0.0.1 5801 </dev/zero",
+}
 
 
 class Receipt(NamedTuple):
@@ -92,23 +98,21 @@ class Run(NamedTuple):
     every: int = EVERY
 
 
-def measure(
-    series: str, cycles: int, busy: bool = False, file: bytes | Path = FILE
-) -> Found | None:
+def measure(series: str, cycles: int, file: bytes | Path = FILE) -> Found | None:
     """Boot a guest and run the calendar; None, with the reason on standard error, if it fails.
 
-    busy: hackbench makes system calls at the same time
     file: a different calendar, with units named by UNITS too
     """
-    found = measure_all(series, [Run(cycles, file)], busy)
+    found = measure_all(series, [Run(cycles, file)])
     return found[0] if found else None
 
 
 def measure_all(
-    series: str, runs: list[Run], busy: bool = False, append: str = ""
+    series: str, runs: list[Run], load: str = "idle", append: str = ""
 ) -> list[Found] | None:
     """Do the same with several calendars in turn, in one guest.
 
+    load:   "idle", or one of LOADS, which runs at the same time
     append: further parameters of its kernel
     """
     say("demo", f"kernel: Debian's {series} (downloaded once)")
@@ -117,8 +121,8 @@ def measure_all(
     built = build.build(kernel)
     *others, pulse = MODULES
     script = "".join(f"insmod $MODULES/{name}.ko\n" for name in others)
-    if busy:
-        script += "setsid hackbench -l 1000000000 -g 1 -f 5 >/dev/null 2>&1 &\nsleep 0.5\n"
+    if load in LOADS:
+        script += f"ip link set lo up\nsetsid sh -c '{LOADS[load]}' >/dev/null 2>&1 &\nsleep 0.5\n"
     for n, run in enumerate(runs):
         script += f"""
             echo {run.gap_ns} >/sys/module/apic_calendar/parameters/gap_ns
@@ -129,7 +133,7 @@ def measure_all(
             put pulse-{n} </sys/kernel/debug/apic_calendar_pulse/starts
             rmmod {pulse}
         """
-    if busy:
+    if load in LOADS:
         script += "kill -9 -$! || true\nsleep 0.5\n"
     script += "".join(f"rmmod {name}\n" for name in reversed(others))
     say("demo", "booting it in virtual time: 1 instruction = 1 TSC cycle = 1 ns")
