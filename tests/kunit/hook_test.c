@@ -5,6 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/apic_timer.h>
+#include <linux/jiffies.h>
 #include <linux/time64.h>
 #include <asm/apicdef.h>
 
@@ -24,9 +25,11 @@ static void start(struct kunit *test, u32 tsc_khz, u64 lapic_hz)
 {
 	fake_start(test, tsc_khz, lapic_hz);
 	fake.latency = apic_timer_ns_to_tsc(LATENCY_NS);
+	/* As in a module that was just loaded, and in the order of attach.c. */
+	apic_timer_source_hook.shared = false;
+	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.probe(), 0);
 	apic_timer_source = &apic_timer_source_hook;
 	apic_timer_mux_reset();
-	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.probe(), 0);
 	KUNIT_ASSERT_EQ(test, apic_timer_source_hook.attach(), 0);
 }
 
@@ -131,6 +134,26 @@ static void stopped_test(struct kunit *test)
 	end(test);
 }
 
+/* Already the first CPU that is attached, perhaps the only one, sees its tick stop. */
+static void tick_stopped_test(struct kunit *test)
+{
+	start(test, 3000000, 0);
+	fake_busy();
+	fake.period_ns = TICK_NSEC / 2;
+	fake_run(2 * TICK_NS);
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(100);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_FALSE(test, machine_mux()->tick_stopped);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+
+	fake_idle();
+	timer.expires = apic_timer_sim.now + apic_timer_us_to_tsc(50);
+	KUNIT_ASSERT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_TRUE(test, machine_mux()->tick_stopped);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+	end(test);
+}
+
 /* The kernel takes the rate from its own device; the counter's rate is measured by the TSC. */
 static void refine_test(struct kunit *test)
 {
@@ -179,6 +202,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(every_rate_test),
 	KUNIT_CASE(both_are_served_test),
 	KUNIT_CASE(stopped_test),
+	KUNIT_CASE(tick_stopped_test),
 	KUNIT_CASE(refine_test),
 	KUNIT_CASE(attach_fails_test),
 	{}

@@ -196,6 +196,8 @@ static int hook_probe(void)
 	if (ret)
 		pr_info("hook: the LAPIC timer's vector is taken: error %d\n",
 			ret);
+	/* Before a CPU is attached: apic_timer_mux_set_tick() depends on it. */
+	apic_timer_source_hook.shared = !lapic_timer_hook_exclusive();
 	return ret;
 }
 
@@ -225,7 +227,6 @@ static void set_limits(const struct apic_timer_lapic *lapic)
 {
 	apic_timer_source_hook.drifts = !lapic->tsc_deadline;
 	apic_timer_source_hook.max_delta = apic_timer_lapic_max_delta(lapic);
-	apic_timer_source_hook.shared = !lapic_timer_hook_exclusive();
 }
 
 static int attach_shared(struct hook *hook)
