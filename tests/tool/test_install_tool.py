@@ -46,6 +46,16 @@ def test_install_and_undo(tool, tmp_path):
     assert files(tmp_path) == {f"{share}/man/man1/other.1"}
 
 
+def test_one_directory_for_programs(tmp_path):
+    """In some distributions, such as Fedora from 42 on, sbin is a link to bin."""
+    (tmp_path / "usr/local/bin").mkdir(parents=True)
+    (tmp_path / "usr/local/sbin").symlink_to("bin")
+    for _ in range(2):
+        install(tmp_path)
+        subprocess.run([tmp_path / "usr/local/bin/apic-timer", "--version"], check=True)
+        assert len(list((tmp_path / "usr/local/share").rglob("*apic-timer"))) == 2
+
+
 def other_gcc(tmp_path, script: str) -> str:
     """Return a PATH in which gcc is a script, whose "$@" are the real one's arguments."""
     (tmp_path / "bin").mkdir()
