@@ -95,9 +95,10 @@ def test_no_such_cache(newcomer, name):
     assert not Path(cache).exists()
 
 
-def test_nothing_missing(newcomer):
-    """An ordinary user needs no root if the packages are there."""
-    newcomer.program("dpkg-query", 'echo "ii "')
+@pytest.mark.parametrize("status", ["ii ", "hi "])
+def test_nothing_missing(newcomer, status):
+    """An ordinary user needs no root if the packages are there, also if some are held."""
+    newcomer.program("dpkg-query", f'echo "{status}"')
     assert newcomer.setup("demo").stdout == ""
     assert not newcomer.fetched
 
