@@ -78,6 +78,15 @@ def test_other_version_without_files(tool, tree):
     assert "the module is 9.9, this program 0.1.0" in done.stderr
 
 
+def test_files_that_cannot_be_read(tool, tree):
+    """The reason is that of the file, not of what is looked for afterwards."""
+    root = tree({INFO: None})
+    (root / INFO).mkdir()
+    done = tool("status", "--root", root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"apic-timer: can't read /{INFO}: Is a directory\n"
+
+
 @pytest.mark.parametrize(
     "info",
     ["", "cpu", "cpu 0", "cpu 99999999999: source", "cpu -1: source x, y, TSC 1 kHz, a, b", "\0\n",

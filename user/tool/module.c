@@ -29,6 +29,7 @@ const char *module_other_version(void)
 void module_need(void)
 {
 	char *text;
+	int error;
 
 	if (!module_loaded())
 		fail("the module apic_timer is not loaded: sudo modprobe apic_timer");
@@ -37,6 +38,7 @@ void module_need(void)
 		free(text);
 		return;
 	}
+	error = errno;
 	if (!*files_root && geteuid())
 		fail("only root can read " DEBUG_DIR ": run it with sudo");
 	if (!files_exist("/sys/kernel/debug/tracing") && !files_exist(DEBUG_DIR))
@@ -44,7 +46,7 @@ void module_need(void)
 	if (module_other_version())
 		fail("version mismatch: the module is %s, this program %s: no " DEBUG_DIR "/info",
 		     module_other_version(), APIC_TIMER_VERSION);
-	fail("can't read " DEBUG_DIR "/info: %s", strerror(errno));
+	fail("can't read " DEBUG_DIR "/info: %s", strerror(error));
 }
 
 /* Copy the text between two places, as far as there is room. */
