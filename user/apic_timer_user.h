@@ -412,22 +412,22 @@ at_inline int at_sleep_until(struct at *at, uint32_t clock, uint64_t ns)
 /*
  * Sleep until the next moment of a periodic thread. Returns the number of moments that
  * had already passed and were skipped, 0 if the thread is in time, or an error as
- * at_mdelay().
+ * at_mdelay(), which leaves @period as it was.
  */
 at_inline int at_period_next(struct at *at, struct at_period *period)
 {
-	uint64_t now = at_readtsc();
-	int missed = 0, ret;
+	uint64_t now = at_readtsc(), next = period->next, missed = 0;
+	int ret;
 
-	if (now > period->next && now - period->next >= period->period) {
-		missed = (now - period->next) / period->period;
-		period->next += missed * period->period;
+	if (now > next && now - next >= period->period) {
+		missed = (now - next) / period->period;
+		next += missed * period->period;
 	}
-	ret = at_mdelay(at, period->next);
+	ret = at_mdelay(at, next);
 	if (ret)
 		return ret;
-	period->next += period->period;
-	return missed;
+	period->next = next + period->period;
+	return missed < INT32_MAX ? (int)missed : INT32_MAX;
 }
 
 /* Arm the file's timer: at->fd then supports read() and poll() like a timerfd. 0 disarms. */

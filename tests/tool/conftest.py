@@ -33,7 +33,8 @@ def units() -> Callable[..., str]:
     ]
     output.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread",
-                    "-iquote", TREE / "user/tool", "-o", output, Path(__file__).parent / "units.c",
+                    "-iquote", TREE / "user/tool", "-iquote", TREE / "user",
+                    "-I", TREE / "include/uapi", "-o", output, Path(__file__).parent / "units.c",
                     *parts], check=True)  # fmt: skip
 
     def run(*arguments, text: str = "") -> str:

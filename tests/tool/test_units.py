@@ -1,5 +1,6 @@
 """Units of apic-timer: the TSC's step, bounds of a skew, shares, lists of CPUs, ciphers."""
 
+import errno
 import random
 
 import pytest
@@ -117,3 +118,8 @@ def test_ciphers(units, arguments, expected):
 def test_a_search_finds_its_key(units, cipher, number):
     """It is found once among the keys of the measured loop."""
     assert units("search", cipher, number).split() == ["0", "1"]
+
+
+def test_period_whose_sleep_fails(units):
+    """It stays where it was, so that the next call counts the moments that were skipped."""
+    assert units("period", 10**9, 1000).split() == [str(-errno.EBADF), "0"]

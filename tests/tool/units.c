@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apic_timer_user.h"
 #include "files.h"
 #include "keys.h"
 #include "say.h"
@@ -112,6 +113,17 @@ static void search(const char *cipher, uint64_t number)
 	printf(" %" PRIu64 "\n", keys_found());
 }
 
+/* Without the device the sleep fails: print the error, and by how much the moment has moved. */
+static void period(uint64_t length, uint64_t passed)
+{
+	struct at at = { .fd = -1 };
+	struct at_period period = { .next = at_readtsc() - passed * length, .period = length };
+	uint64_t before = period.next;
+	int ret = at_period_next(&at, &period);
+
+	printf("%d %" PRIu64 "\n", ret, period.next - before);
+}
+
 int main(int count, char **arguments)
 {
 	if (count == 2 && !strcmp(arguments[1], "step"))
@@ -126,6 +138,8 @@ int main(int count, char **arguments)
 		encrypt(count - 2, arguments + 2);
 	else if (count == 4 && !strcmp(arguments[1], "search"))
 		search(arguments[2], strtoull(arguments[3], NULL, 10));
+	else if (count == 4 && !strcmp(arguments[1], "period"))
+		period(strtoull(arguments[2], NULL, 10), strtoull(arguments[3], NULL, 10));
 	else
 		return 2;
 	return 0;
