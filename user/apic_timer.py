@@ -131,7 +131,9 @@ class Timer:
         self._page.close()
         if self._ring is not None:
             self._ring.close()
-        os.close(self.fd)
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
 
     def now(self) -> int:
         """Read the TSC."""
