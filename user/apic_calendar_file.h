@@ -289,13 +289,18 @@ static inline int calendar_parse(struct calendar_file *file, const char *text, s
 				i++;
 				continue;
 			}
+			/* For calendar_is() and in names it is the end of a text. */
+			if (!text[i]) {
+				file->error = "a byte is 0";
+				break;
+			}
 			if (words.n == 10) {
 				file->error = "too many words";
 				break;
 			}
 			words.at[words.n] = text + i;
 			while (i < size && text[i] != ' ' && text[i] != '\t' && text[i] != '\r' &&
-			       text[i] != '\n' && text[i] != '#')
+			       text[i] != '\n' && text[i] != '#' && text[i])
 				i++;
 			words.size[words.n] = (uint32_t)(text + i - words.at[words.n]);
 			words.n++;

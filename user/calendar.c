@@ -123,17 +123,22 @@ static int help(FILE *to)
 static int parse(const char *name)
 {
 	FILE *from = fopen(name, "r");
-	size_t size;
+	size_t size = 0;
+	bool bad = true;
 
-	if (!from) {
-		fprintf(stderr, "apic-calendar: %s: %s\n", name, strerror(errno));
-		return 2;
+	if (from) {
+		size = fread(text, 1, sizeof(text), from);
+		bad = ferror(from);
 	}
-	size = fread(text, 1, sizeof(text) - 1, from);
-	fclose(from);
-	if (size == sizeof(text) - 1)
+	if (bad)
+		fprintf(stderr, "apic-calendar: %s: %s\n", name, strerror(errno));
+	if (from)
+		fclose(from);
+	if (bad)
+		return 2;
+	if (size == sizeof(text))
 		return wrong(name, 1, "the file is too long", 0);
-	if (calendar_parse(&file, text, strlen(text)))
+	if (calendar_parse(&file, text, size))
 		return wrong(name, file.line, file.error, 0);
 	return 0;
 }

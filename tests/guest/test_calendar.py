@@ -1,6 +1,7 @@
 """/dev/apic_calendar: windows in virtual time, rules in guests with Python, and calendar files."""
 
 import errno
+import os
 import re
 import struct
 import subprocess
@@ -431,6 +432,8 @@ def program(tmp_path_factory):
         ("at 500us run a for 100us", "at 500us run a for 490us at",
          "4: expected: at TIME run NAME for TIME"),
         ("for 100us", "for 99999999999999999999us", "4: expected: at TIME run NAME for TIME"),
+        ("table two", "\0table two", "7: a byte is 0"),
+        ("unit a", "unit a\0", "1: a byte is 0"),
         # In ns, 290 ms more than 64 bits can hold.
         ("for 100us", "for 18446744074s", "4: expected: at TIME run NAME for TIME"),
     ],
@@ -447,6 +450,13 @@ def test_check(program, tmp_path, old, new, said):
         assert "table two: 2000.000 us, one after 3 overruns" in shown.stdout
     else:
         assert (done.returncode, done.stderr) == (1, f"{file}:{said}\n")
+
+
+def test_check_of_what_cannot_be_read(program, tmp_path):
+    """It is no empty calendar, nor the first part of one."""
+    done = subprocess.run([program, "check", tmp_path], capture_output=True, text=True)
+    said = f"apic-calendar: {tmp_path}: {os.strerror(errno.EISDIR)}\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 SHOWN = """\
