@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import termios
 
 import pytest
 from machine_files import COMMANDS, TOOL, TREE
@@ -158,10 +159,15 @@ def read_until_closed(terminal):
             return shown.decode()
 
 
-def test_progress(tool):
-    """Commands longer than two seconds show progress on a terminal, and remove it."""
+@pytest.mark.parametrize("columns", [0, 12])
+def test_progress(tool, columns):
+    """Commands longer than two seconds show progress on a terminal, and remove it.
+
+    It has one line there, however narrow the terminal is; one may not know its width.
+    """
     arguments = ("cycles", "--runs", "3", "--repeats", "1000")
     mine, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
     with open(mine, "rb", buffering=0) as terminal:
         with subprocess.Popen([TOOL, *arguments], stdout=subprocess.DEVNULL, stderr=theirs) as done:
             os.close(theirs)
@@ -169,6 +175,9 @@ def test_progress(tool):
     assert done.returncode == 0
     lines = shown.split("\r\x1b[K")
     assert lines[0] == ""
-    assert re.fullmatch(r"run \d of 3, loop \d+ of \d+", lines[1])
+    if columns == 12:
+        assert re.fullmatch(r"run \d of 3,", lines[1])
+    else:
+        assert re.fullmatch(r"run \d of 3, loop \d+ of \d+", lines[1])
     assert lines[-1] == ""
     assert tool("cycles", "--runs", "1", "--repeats", "5").stderr == ""

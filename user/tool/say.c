@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +47,8 @@ static void show_progress(double ahead, const char *format, va_list arguments)
 {
 	static time_t start;
 	struct timespec now;
+	struct winsize size;
+	char *text;
 
 	if (!isatty(STDERR_FILENO))
 		return;
@@ -54,9 +57,15 @@ static void show_progress(double ahead, const char *format, va_list arguments)
 		start = now.tv_sec;
 	if (now.tv_sec - start + ahead < LONG)
 		return;
-	fprintf(stderr, "\r\033[K");
-	vfprintf(stderr, format, arguments);
+	if (vasprintf(&text, format, arguments) < 0)
+		fail("out of memory");
+	/* Only the last line of a longer text would be erased. */
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col &&
+	    strlen(text) >= size.ws_col)
+		text[size.ws_col - 1] = 0;
+	fprintf(stderr, "\r\033[K%s", text);
 	fflush(stderr);
+	free(text);
 	shown = true;
 }
 
