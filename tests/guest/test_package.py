@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from lab.base.cache import cache_dir
 from lab.kernels import ccache
+from lab.kernels.chroot import run_in
 from lab.run import package
 
 TREE = Path(__file__).resolve().parents[2]
@@ -126,6 +127,22 @@ def test_contents(built):
                  "share/bash-completion/completions/apic-timer",
                  "share/zsh/vendor-completions/_apic-timer"):  # fmt: skip
         assert f" ./usr/{path}\n" in listed["apic-timer-tools"]
+
+
+def test_clean(tmp_path):
+    """What was built in the tree before is not packaged as its source."""
+    source = package.write_source(tmp_path)
+    before = {path for path in source.rglob("*") if path.is_file()}
+    for name in ("Module.symvers", "module/core/apic_timer.ko", "module/core/main.o",
+                 "module/core/.main.o.cmd", "build/tool/apic-timer",
+                 "build/man/man4/apic_timer.4"):  # fmt: skip
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("")
+    root = package.root(package.SUITES[0], "buildd", package.BUILD)
+    done = run_in(root, ["make", "-C", f"/{package.WORK}", "-f", "debian/rules",
+                         "override_dh_auto_clean"], {source: package.WORK})  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert {path for path in source.rglob("*") if path.is_file()} == before
 
 
 def test_install_and_purge(debian):
