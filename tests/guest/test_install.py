@@ -391,7 +391,14 @@ def test_clone_where_the_path_without_a_version_is(uninstalled, scratch):
     before = machine.files()
     machine.run("/src/packaging/dkms-hook changed")
     assert machine.files() == before
-    machine.run("rm /var/lib/dkms/apic-timer/kernel-*; /src/packaging/dkms-hook changed")
+    # A link to a clone does as well; ours points to where DKMS has a version.
+    machine.run("mv /usr/src/apic-timer /clone; ln -s /clone /usr/src/apic-timer; "
+                "/src/packaging/dkms-hook changed")  # fmt: skip
+    assert machine.run("readlink /usr/src/apic-timer") == "/clone\n"
+    machine.run("ln -sfn apic-timer-0.0.9 /usr/src/apic-timer; /src/packaging/dkms-hook changed")
+    assert machine.run("readlink /usr/src/apic-timer") == f"apic-timer-{VERSION}\n"
+    machine.run("rm /var/lib/dkms/apic-timer/kernel-*; /src/packaging/dkms-hook changed; "
+                "test ! -L /usr/src/apic-timer")  # fmt: skip
 
 
 def test_private_tree(uninstalled, scratch):
