@@ -319,6 +319,20 @@ def test_install_again(installed, scratch):
     assert machine.run("dkms status").strip() == f"apic-timer/{VERSION}: added"
 
 
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_install_where_the_source_was_removed(installed, scratch):
+    """DKMS then cannot remove what is installed; with the new source it can."""
+    machine = installed.copy(scratch)
+    machine.write("tmp/bin/dkms", '#!/bin/sh\n[ "$1" = install ] || exec /usr/sbin/dkms "$@"\n'
+                                  'echo "dkms: $*"\n')  # fmt: skip
+    machine.run(f"chmod +x /tmp/bin/dkms; rm -r /usr/src/apic-timer-{VERSION}; "
+                f"dkms remove apic-timer/{VERSION} -k {machine.release}", 4)  # fmt: skip
+    output = machine.run(f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}")
+    assert f"dkms: install apic-timer/{VERSION} -k {machine.release}" in output
+    assert machine.run("dkms status").strip() == f"apic-timer/{VERSION}: added"
+    machine.run(f"! ls /lib/modules/{machine.release}/updates/dkms/apic_timer.ko*")
+
+
 @pytest.fixture(scope="module")
 def uninstalled():
     """Yield a machine that also has other kernels, none of which will do."""
