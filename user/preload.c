@@ -25,6 +25,7 @@
 #include "apic_timer_user.h"
 
 #define NS_PER_S	1000000000ULL
+#define NS_AT_MOST	1000000ULL	/* of waiting for the clock itself */
 #define TIMERS		64
 
 static int (*next_clock_nanosleep)(clockid_t, int, const struct timespec *,
@@ -191,7 +192,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 		    struct timespec *rest)
 {
 	int ours = clock_of(clock), ret, old;
-	uint64_t wanted;
+	uint64_t wanted, now;
 	struct at own;
 
 	pthread_once(&once, start);
@@ -214,9 +215,13 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 		return next_clock_nanosleep(clock, flags, time, rest);
 	}
 	at_until(&own, own.sleep.tsc);
-	/* The clock itself decides, in case it does not run on the TSC or was slowed down. */
-	while (now_of(clock) < wanted)
-		;
+	/*
+	 * The clock itself decides, in case it does not run on the TSC or was slowed down. If
+	 * it was set back since the kernel last converted the moment, the wait may be hours.
+	 */
+	while ((now = now_of(clock)) < wanted)
+		if (wanted - now > NS_AT_MOST)
+			return next_clock_nanosleep(clock, flags, time, rest);
 	return 0;
 }
 
