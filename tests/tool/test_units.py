@@ -1,6 +1,8 @@
-"""Units of apic-timer: the TSC's step, bounds of a skew, shares, lists of CPUs, ciphers."""
+"""Units of apic-timer: the TSC's step, bounds of a skew, shares, lists of CPUs, ciphers, JSON."""
 
 import errno
+import json
+import os
 import random
 
 import pytest
@@ -123,3 +125,17 @@ def test_a_search_finds_its_key(units, cipher, number):
 def test_period_whose_sleep_fails(units):
     """It stays where it was, so that the next call counts the moments that were skipped."""
     assert units("period", 10**9, 1000).split() == [str(-errno.EBADF), "0"]
+
+
+@pytest.mark.parametrize("text, read", [
+    ('a "b" \\c\x01\n\x7f', None),
+    ("Gr\u00fc\u00dfe \u20ac \U0001f600", None),
+    (b"cut \xc3", "cut \ufffd"),
+    (b"alone \x80 \xff", "alone \ufffd \ufffd"),
+    (b"too long \xc0\xaf", "too long \ufffd\ufffd"),
+    (b"half a pair \xed\xa0\x80", "half a pair \ufffd\ufffd\ufffd"),
+    (b"too much \xf4\x90\x80\x80", "too much " + 4 * "\ufffd"),
+])  # fmt: skip
+def test_json(units, text, read):
+    """Text is UTF-8, and valid JSON for any bytes."""
+    assert json.loads(units("json", os.fsdecode(text))) == [text if read is None else read]

@@ -9,6 +9,7 @@
 
 #include "apic_timer_user.h"
 #include "files.h"
+#include "json.h"
 #include "keys.h"
 #include "say.h"
 #include "skew.h"
@@ -124,6 +125,13 @@ static void period(uint64_t length, uint64_t passed)
 	printf("%d %" PRIu64 "\n", ret, period.next - before);
 }
 
+static void json(const char *text)
+{
+	json_array(NULL);
+	json_text(NULL, text);
+	json_end();
+}
+
 int main(int count, char **arguments)
 {
 	if (count == 2 && !strcmp(arguments[1], "step"))
@@ -132,6 +140,8 @@ int main(int count, char **arguments)
 		skew();
 	else if (count > 2 && !strcmp(arguments[1], "shares"))
 		shares(count - 2, arguments + 2);
+	else if (count == 3 && !strcmp(arguments[1], "json"))
+		json(arguments[2]);
 	else if (count == 3 && !strcmp(arguments[1], "cpulist"))
 		cpulist(arguments[2]);
 	else if (count > 4 && !strcmp(arguments[1], "encrypt"))

@@ -11,18 +11,45 @@ static char stack[16];	/* the bracket that closes each level */
 static unsigned int depth;
 static bool first = true;
 
+/* Return the length of the character of UTF-8 that begins here, or 0: none of JSON's does. */
+static int character(const unsigned char *at)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	uint32_t code;
+	int i, length;
+
+	if (*at < 0x80)
+		return 1;
+	length = *at >> 5 == 6 ? 2 : *at >> 4 == 14 ? 3 : *at >> 3 == 30 ? 4 : 0;
+	if (!length)
+		return 0;
+	code = *at & (0x7f >> length);
+	for (i = 1; i < length; i++) {
+		if (at[i] >> 6 != 2)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
 static void quoted(const char *text)
 {
-	const unsigned char *at;
+	const unsigned char *at = (const unsigned char *)text;
+	int length;
 
 	putchar('"');
-	for (at = (const unsigned char *)text; *at; at++) {
+	for (; *at; at += length ? length : 1) {
+		length = character(at);
 		if (*at == '"' || *at == '\\')
 			printf("\\%c", *at);
-		else if (*at < 0x20 || *at >= 0x7f)
+		else if (*at < 0x20 || *at == 0x7f)
 			printf("\\u%04x", *at);
+		else if (length)
+			fwrite(at, 1, (size_t)length, stdout);
 		else
-			putchar(*at);
+			fputs("\\ufffd", stdout);	/* a name may be cut anywhere */
 	}
 	putchar('"');
 }
