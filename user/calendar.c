@@ -6,6 +6,7 @@
  * functions are registered and which CPUs are online where the calendar will run: it
  * assumes CPUS CPUs, 256 by default. "run" leaves the check to the module.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,15 +95,17 @@ static void show_cpu(const struct calendar_file_table *table, uint32_t cpu)
 static void show(void)
 {
 	const struct calendar_file_table *table;
-	uint32_t cpu;
+	uint32_t cpu, i, most = 0;
 
+	for (i = 0; i < file.n_units; i++)
+		most = file.units[i].cpu > most ? file.units[i].cpu : most;
 	for (table = file.tables; table < file.tables + file.n_tables; table++) {
 		printf("table %s: %.3f us", table->name, (double)table->major / 1000);
 		if (table->max_overruns)
 			printf(", %s after %u overruns", file.tables[table->degraded].name,
 			       table->max_overruns);
 		putchar('\n');
-		for (cpu = 0; cpu < cpus; cpu++)
+		for (cpu = 0; cpu <= most; cpu++)
 			show_cpu(table, cpu);
 	}
 }
@@ -151,7 +154,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--help"))
 		return help(stdout);
-	if (argc == 4)
+	if (argc == 4 && isdigit((unsigned char)*argv[3]))	/* strtoul() also takes "-1" */
 		number = strtoul(argv[3], &end, 10);
 	if (argc < 3 || argc > 4 || *end || (argc == 4 && !number))
 		return help(stderr);

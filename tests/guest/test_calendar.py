@@ -452,6 +452,21 @@ def test_check(program, tmp_path, old, new, said):
         assert (done.returncode, done.stderr) == (1, f"{file}:{said}\n")
 
 
+@pytest.mark.parametrize("cpus", ["-1", "0", " 8", "8x", ""])
+def test_check_for_no_number_of_cpus(program, cpus):
+    done = subprocess.run([program, "check", "file", cpus], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("usage:")
+
+
+def test_show_for_many_cpus(program, tmp_path):
+    """It takes no longer for CPUs that the calendar does not use."""
+    file = tmp_path / "file.calendar"
+    file.write_text(FILE)
+    for cpus in ("8", "4294967295"):
+        done = subprocess.run([program, "show", file, cpus], capture_output=True, timeout=10)
+        assert done.returncode == 0 and b"  CPU 0" in done.stdout
+
+
 def test_check_of_what_cannot_be_read(program, tmp_path):
     """It is no empty calendar, nor the first part of one."""
     done = subprocess.run([program, "check", tmp_path], capture_output=True, text=True)
