@@ -110,7 +110,12 @@ class Timer:
 
     def __init__(self, fd: int | None = None) -> None:
         self.fd = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC) if fd is None else fd
-        self._page = mmap.mmap(self.fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+        try:
+            self._page = mmap.mmap(self.fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
+        except (OSError, ValueError):
+            if fd is None:
+                os.close(self.fd)
+            raise
         self._ring: mmap.mmap | None = None
         self._rdtsc = _Rdtsc()
         self.last = Sleep()

@@ -8,11 +8,17 @@ from machine_files import TREE
 
 
 @pytest.fixture
-def timer(tmp_path):
-    """Return a Timer whose file is not the device, with a time page of zeros."""
+def bindings():
+    """Return the module."""
     spec = importlib.util.spec_from_file_location("apic_timer", TREE / "user/apic_timer.py")
-    bindings = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bindings)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture
+def timer(bindings, tmp_path):
+    """Return a Timer whose file is not the device, with a time page of zeros."""
     page = tmp_path / "page"
     page.write_bytes(bytes(4096))
     return bindings.Timer(os.open(page, os.O_RDWR | os.O_CLOEXEC))
@@ -26,3 +32,13 @@ def test_closed_twice(timer):
         other = os.open("/dev/null", os.O_RDONLY)
         assert other == number
     os.close(other)
+
+
+def test_device_without_a_page(bindings, monkeypatch, tmp_path):
+    """A device that fails to open as a whole is closed again."""
+    (tmp_path / "empty").touch()
+    monkeypatch.setattr(bindings, "DEVICE", str(tmp_path / "empty"))
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises((OSError, ValueError)):
+        bindings.Timer()
+    assert os.listdir("/proc/self/fd") == before
