@@ -190,7 +190,7 @@ static int check_parameters(void)
 	}
 	if (period_ns < 100 * NSEC_PER_USEC || period_ns > 3600 * NSEC_PER_SEC ||
 	    width_ns < NSEC_PER_USEC || width_ns > period_ns / 2 ||
-	    abs(offset_ns) >= (long)period_ns) {
+	    offset_ns <= -(long)period_ns || offset_ns >= (long)period_ns) {
 		pr_err("period_ns=%lu, width_ns=%lu, offset_ns=%ld: out of range\n", period_ns,
 		       width_ns, offset_ns);
 		return -EINVAL;

@@ -28,7 +28,8 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
     echo "error > 6" >$receipt/filter
     echo 1 >$receipt/enable
     for bad in "" "io=0x378 line=rts" "io=0x378 clock=boottime" "io=0x378 period_ns=1000" \\
-            "io=0x378 width_ns=999999999" "io=0x60"; do
+            "io=0x378 width_ns=999999999" "io=0x378 offset_ns=-9223372036854775808" \\
+            "io=0x60"; do
         insmod $MODULES/pps_gen_apic.ko $bad 2>/dev/null && echo accepted "$bad"
     done
     parameters=/sys/module/pps_gen_apic/parameters
