@@ -109,16 +109,25 @@ static void raise(unsigned long long now, unsigned long data)
 {
 	u64 moment, tsc = rdtsc();
 	ktime_t next, clock_now;
+	bool rises;
 
 	outb(high, port);
+	/*
+	 * The previous pulse has not ended if its edge was late, or if the clock was set forward
+	 * since. Then the line was high, and this pulse prolongs that one. The timer's expiry
+	 * must not change while it is pending.
+	 */
+	rises = del_apic_timer(&fall) != 1;
 	fall.expires = now + apic_timer_ns_to_tsc(width_ns);
 	if (add_apic_timer(&fall))
 		outb(low, port);
 
-	moment = apic_timer_clock_to_tsc(clock_id, rise.when, NULL);
-	earliest = min_t(long, earliest, tsc - moment);
-	latest = max_t(long, latest, tsc - moment);
-	edges++;
+	if (rises) {
+		moment = apic_timer_clock_to_tsc(clock_id, rise.when, NULL);
+		earliest = min_t(long, earliest, tsc - moment);
+		latest = max_t(long, latest, tsc - moment);
+		edges++;
+	}
 
 	next = rise.when + period_ns;
 	clock_now = apic_timer_tsc_to_clock(clock_id, now);

@@ -69,7 +69,19 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
     echo "set $(cat $parameters/missed)"
     rmmod pps_gen_apic
     date -s "@$(($(date +%s) - 10))" >/dev/null
-    log | grep pps_gen_apic
+    # Set the clock to the next second while a pulse lasts.
+    insmod $MODULES/pps_gen_apic.ko io=0x378 width_ns=500000000
+    while [ $(cat $parameters/edges) -lt 1 ]; do usleep 10000; done
+    # date reads a clock that a tick updates.
+    usleep 100000
+    date -s "@$(($(date +%s) + 1))" >/dev/null
+    usleep 100000
+    echo "prolonged $(cat $parameters/edges)"
+    sleep 1
+    echo "continued $(cat $parameters/edges)"
+    rmmod pps_gen_apic
+    date -s "@$(($(date +%s) - 1))" >/dev/null
+    log | grep -e pps_gen_apic -e "added twice"
     """,
     one=True,
 )
@@ -98,6 +110,8 @@ def test_edges(guest):
     (missed,) = re.findall(r"^set (\d+)$", output, re.M)
     # date truncates to whole seconds.
     assert 890 <= int(missed) <= 1010
+    assert "prolonged 1\ncontinued 2\n" in output
+    assert "added twice" not in output
 
 
 @pytest.mark.guest(
