@@ -297,7 +297,9 @@ cpus:
 static void __exit torture_exit(void)
 {
 	debugfs_remove(directory);
-	kthread_stop(task);
+	/* A thread that is stopped before it first runs does not run at all. */
+	if (kthread_stop(task) == -EINTR)
+		finish();
 	kfree(torture_cpus);
 }
 
