@@ -104,8 +104,9 @@ static void disarm(void)
 	unsigned int i;
 	int cpu;
 
+	/* CPUs may have gone offline or come online since, and timers migrated. */
 	for_each_possible_cpu(cpu)
-		if (rate && cpu_online(cpu))
+		if (per_cpu(periodic, cpu).function)
 			del_apic_timer_sync(per_cpu_ptr(&periodic, cpu));
 	for (i = 0; i < waiting; i++)
 		del_apic_timer_sync(&waiters[i]);
