@@ -85,6 +85,7 @@ static void expire(unsigned long long now, unsigned long data)
 	if (timer->armed && counted) {
 		not_before = device_user_reserve(timer->user);
 		timer->paid = smp_processor_id();
+		timer->usable = not_before;
 	}
 	/* set() fails only if no CPU accepts timers any more. */
 	if (timer->armed && set(timer, now, not_before))
@@ -141,10 +142,11 @@ void device_timer_init(struct device_timer *timer, struct device_user *user)
 
 /*
  * Stop the timer. When this returns, its handler does not run any more. Called under the
- * mutex, or by the last user of the file.
+ * mutex, or by the last user of the file. @paid is set to the CPU that has paid for an
+ * interrupt that does not happen, or to DEVICE_SPENT.
  * Return: true if the timer was counted as pending; it still is.
  */
-static bool stop(struct device_timer *timer)
+static bool stop(struct device_timer *timer, int *paid)
 {
 	unsigned long flags;
 	bool armed;
@@ -156,15 +158,18 @@ static bool stop(struct device_timer *timer)
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	/* A handler that is running sees @armed cleared. */
 	del_apic_timer_sync(&timer->timer);
-	device_user_return(timer->user, timer->paid);
+	*paid = timer->paid;
 	timer->paid = DEVICE_SPENT;
 	return armed;
 }
 
 static void disarm(struct device_timer *timer)
 {
-	if (stop(timer))
+	int paid;
+
+	if (stop(timer, &paid))
 		device_user_unpend(timer->user);
+	device_user_return(timer->user, paid);
 }
 
 /**
@@ -182,7 +187,7 @@ void device_timer_exit(struct device_timer *timer)
 		usleep_range(20, 100);
 }
 
-/* Check whether stop() may return a token to this CPU. */
+/* Check whether this CPU has paid for the timer's next interrupt. */
 static bool is_paid_here(struct device_timer *timer)
 {
 	unsigned long flags;
@@ -200,13 +205,21 @@ static bool is_paid_here(struct device_timer *timer)
  */
 static int charge(struct device_timer *timer)
 {
-	int paid = device_user_take(timer->user), ret;
+	int paid = device_user_take(timer->user), kept, ret;
 	bool counted;
 
 	/* Leave the timer as it was. */
 	if (paid < 0 && !is_paid_here(timer))
 		return paid;
-	counted = stop(timer);
+	counted = stop(timer, &kept);
+	/*
+	 * Don't return the token and take it again: other timers of the user may owe theirs. One
+	 * that was reserved is not there yet before @usable.
+	 */
+	if (paid < 0 && kept == raw_smp_processor_id() && timer->usable <= apic_timer_now())
+		paid = kept;
+	else
+		device_user_return(timer->user, kept);
 	if (paid < 0)
 		paid = device_user_take(timer->user);
 	if (paid < 0) {
@@ -248,6 +261,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 	if (timer->armed) {
 		timer->epoch = a->epoch;
 		timer->paid = paid;
+		timer->usable = 0;
 	}
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	if (ret) {

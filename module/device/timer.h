@@ -22,6 +22,7 @@ struct device_user;
  * @lock:	protects the fields below against the handler
  * @armed:	the handler may arm the timer again; it is counted as pending
  * @paid:	CPU that has paid for the next interrupt, or DEVICE_SPENT
+ * @usable:	TSC from which that payment is available; 0: it was when it was made
  * @clock:	clock of @expires and @interval
  * @epoch:	epoch that @expires belongs to; 0: any, or the timer is not armed and nothing
  *		is left to read
@@ -42,6 +43,7 @@ struct device_timer {
 	raw_spinlock_t lock;
 	bool armed;
 	int paid;
+	u64 usable;
 	u32 clock;
 	u32 epoch;
 	u64 expires;

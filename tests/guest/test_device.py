@@ -18,8 +18,8 @@ from lab.kernels import kernels, sources
 from machines import Machine, some
 
 TREE = Path(__file__).resolve().parents[2]
-CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "turns", "pending",
-         "ranges", "readers", "memory", "passing", "namespace", "forks", "killed",
+CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "turns", "changed",
+         "pending", "ranges", "readers", "memory", "passing", "namespace", "forks", "killed",
          "killed_anywhere", "execs", "hotplug", "seccomp", "stopped", "signalled", "receipts",
          "fence", "priority", "uring_wait", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks

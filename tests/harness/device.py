@@ -276,6 +276,31 @@ def turns() -> None:
             parameter("burst", before[1])
 
 
+def changed() -> None:
+    """A timer that is changed keeps its wake-up, although the user's other timers owe some."""
+    with contextlib.ExitStack() as files:
+        os.sched_setaffinity(0, {0})
+        one, *others = (files.enter_context(Timer()) for _ in range(21))
+        far = one.cycles(60_000 * MS)
+        one.arm(one.now() + far)
+        for timer in others:
+            timer.arm(soon(100), MS, MONOTONIC)
+        before = parameter("rate", 10), parameter("burst", 1)
+        try:
+            # Once each has expired, the last one's next turn is 2 s later.
+            for timer in others:
+                timer.read()
+            for _ in range(100):
+                one.arm(one.now() + far)
+            # It does not get another one for that.
+            one.arm(one.now() + one.cycles(MS))
+            assert one.read() == 1
+            fails(errno.EAGAIN, one.arm, one.now() + far)
+        finally:
+            parameter("rate", before[0])
+            parameter("burst", before[1])
+
+
 def drain(timer: Timer) -> None:
     """Sleep until the bucket is empty."""
     for _ in range(50):
