@@ -171,8 +171,10 @@ struct apic_timer_sleep {
  *
  * Changing a timer that has not expired costs none of the user's wake-ups on the CPU
  * that armed it; on another CPU, it costs one there, and the one of the former CPU is
- * lost. An interval shorter than the user's rate allows loses no expirations: there are
- * fewer interrupts, and each counts several.
+ * lost. It also costs one once an interrupt has converted the moment again, which happens
+ * for clocks other than the TSC, a second after ARM at the latest. An interval shorter
+ * than the user's rate allows loses no expirations: there are fewer interrupts, and each
+ * counts several.
  *
  * Errors: as for %APIC_TIMER_SLEEP, except -ETIME: if the moment has passed, the timer
  * expires at once. After an error other than -EINVAL, -E2BIG and -ESTALE, the timer may
