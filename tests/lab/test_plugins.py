@@ -445,7 +445,7 @@ def test_the_page(seen, tmp_path):
     text = (tmp_path / "index.html").read_text()
     page = Page(text)
     assert missing(page) == []
-    assert f"each {EACH:,} cycles it is refreshed" in text
+    assert f"every {EACH:,} cycles it is refreshed" in text
     assert (
         f"{seen.rows['15-cpuid-off']['error']['p50']:,}" in text and f"{log['accesses']:,}" in text
     )

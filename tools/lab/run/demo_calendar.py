@@ -98,12 +98,15 @@ class Run(NamedTuple):
     every: int = EVERY
 
 
-def measure(series: str, cycles: int, file: bytes | Path = FILE) -> Found | None:
+def measure(
+    series: str, cycles: int, load: str = "idle", file: bytes | Path = FILE
+) -> Found | None:
     """Boot a guest and run the calendar; None, with the reason on standard error, if it fails.
 
+    load: "idle", or one of LOADS, which runs at the same time
     file: a different calendar, with units named by UNITS too
     """
-    found = measure_all(series, [Run(cycles, file)])
+    found = measure_all(series, [Run(cycles, file)], load)
     return found[0] if found else None
 
 
@@ -112,7 +115,6 @@ def measure_all(
 ) -> list[Found] | None:
     """Do the same with several calendars in turn, in one guest.
 
-    load:   "idle", or one of LOADS, which runs at the same time
     append: further parameters of its kernel
     """
     say("demo", f"kernel: Debian's {series} (downloaded once)")
