@@ -11,7 +11,7 @@ static char stack[16];	/* the bracket that closes each level */
 static unsigned int depth;
 static bool first = true;
 
-/* Return the length of the character of UTF-8 that begins here, or 0: none of JSON's does. */
+/* Return the length of the UTF-8 character that begins here; 0: none does. */
 static int character(const unsigned char *at)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
