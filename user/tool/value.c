@@ -88,8 +88,10 @@ static char *string(const char **at)
 	}
 	(*at)++;
 	*to = 0;
-	to = realloc(text, to - text + 1);
-	return to ? to : text;
+	text = realloc(text, to - text + 1);
+	if (!text)
+		fail("out of memory");
+	return text;
 }
 
 static bool items(const char **at, struct value *value, unsigned int depth, char end)

@@ -16,7 +16,7 @@ from ..kernels.chroot import run_in
 from ..kernels.unpacked import unpacked
 from .build import TREE
 
-SERIES = "6.1"
+SERIES = "6.1"  # its compiler builds the program that guests get
 SUITES = kernels.SUITES[SERIES]
 ALONE = ["libc6-dev", "linux-libc-dev"]
 # Headers that it includes from elsewhere: the version, the modules' devices, the programs' library.
@@ -29,12 +29,15 @@ def libc() -> Path:
     return unpacked("libc", SUITES, [], ALONE)
 
 
-def tool() -> Path:
-    """Return the program, built as `make tool` does; BuildError if it does not compile."""
+def tool(series: str = SERIES) -> Path:
+    """Return the program, built as `make tool` does, by the compiler that comes with a kernel.
+
+    BuildError if it does not compile, or with a warning.
+    """
     sources = sorted((TREE / "user/tool").rglob("*.[ch]"))
     flags = re.search(r"^TOOL_CFLAGS := (.*)$", (TREE / "Makefile").read_text(), re.M)[1].split()
-    kernel, sysroot = kernels.ensure(SERIES), libc()
-    key = hashlib.sha256(repr((flags, sysroot.name)).encode())
+    kernel, sysroot = kernels.ensure(series), libc()
+    key = hashlib.sha256(repr((flags, sysroot.name, series)).encode())
     for file in (*sources, *(TREE / name for name in INCLUDED)):
         key.update(f"{file.relative_to(TREE)}\0".encode() + file.read_bytes())
     target = cache_dir("tool") / key.hexdigest()[:16]
@@ -45,7 +48,7 @@ def tool() -> Path:
                 (kernel.root / name).mkdir(parents=True, exist_ok=True)
             with spending("building apic-timer"):
                 done = run_in(kernel.root, [
-                    "gcc", "--sysroot=/lab/sysroot", *flags, "-static",
+                    "gcc", "--sysroot=/lab/sysroot", *flags, "-Werror", "-static",
                     "-iquote", "/lab/tree/user/tool", "-iquote", "/lab/tree/module/core",
                     "-iquote", "/lab/tree/include/uapi/linux", "-iquote", "/lab/tree/user",
                     "-I/lab/tree/include/uapi",
