@@ -40,21 +40,11 @@ struct at_calendar {
 	uint64_t began;
 };
 
-/* Initialise for an open calendar @fd. Measures how soon an instruction can follow the wait. */
+/* Initialise for an open calendar @fd. Measures how this CPU waits. */
 static inline void at_calendar_init(struct at_calendar *calendar, int fd)
 {
-	uint32_t cost = 1000, measured;
-	int i;
-
 	*calendar = (struct at_calendar) { .fd = fd, .at = { .fd = -1 } };
-	calendar->at.tpause = at_has_tpause();
-	for (i = 0; i < 200; i++) {
-		measured = at_spin_cost(at_readtsc() + 100);
-		if (measured < cost)
-			cost = measured;
-	}
-	/* As in at_open(). */
-	calendar->at.cost = cost - (cost + 4) / 5;
+	at_measure(&calendar->at);
 }
 
 /* Open a new calendar. -ENOENT: apic_calendar is not loaded; -EACCES, -EPERM, -EMFILE. */

@@ -26,14 +26,17 @@
 
 #define AT_DEVICE	"/dev/apic_timer"
 
+/* A RDTSC this many TSC cycles after another one: something came between them. */
+#define AT_INTERRUPTED	1000
+
 /**
  * struct at - a thread's device
  * @fd:		open file of the device; poll() and read() it after at_arm()
  * @flags:	for each sleep, APIC_TIMER_SLEEP_*; 0 at first
  * @budget:	for each sleep, see struct apic_timer_sleep; 0 at first
  * @epoch:	epoch of the TSC that the thread's TSC values belong to
- * @cost:	minimum number of TSC cycles from the wait's last RDTSC to the next
- *		instruction
+ * @cost:	number of TSC cycles that the way from the wait's last RDTSC to the next
+ *		instruction certainly takes; 0 on a real CPU
  * @tpause:	the CPU has TPAUSE
  * @page:	the time page
  * @began:	TSC right after the last call
@@ -133,19 +136,6 @@ at_inline long at_syscall(long nr, long a, long b, long c, long d, long e, long 
 	return at_call(nr, a, b, c, d, e, f, &tsc);
 }
 
-at_inline int at_has_tpause(void)
-{
-	uint32_t a = 0, b, c = 0, d;
-
-	__asm__ volatile("cpuid" : "+a" (a), "=b" (b), "+c" (c), "=d" (d));
-	if (a < 7)
-		return 0;
-	a = 7;
-	c = 0;
-	__asm__ volatile("cpuid" : "+a" (a), "=b" (b), "+c" (c), "=d" (d));
-	return c >> 5 & 1;
-}
-
 /* Wait until the TSC is @when or later, in the tightest loop. Returns the TSC as last read. */
 at_inline uint64_t at_spin(uint64_t when)
 {
@@ -180,6 +170,53 @@ at_inline uint32_t at_spin_cost(uint64_t when)
 			 : [low] "r" ((uint32_t)when), [high] "r" ((uint32_t)(when >> 32))
 			 : "cc", "memory");
 	return low;
+}
+
+/* Get CPUID's ECX: subleaf 0 of @leaf, 0 if the CPU does not have it. */
+at_inline uint32_t at_cpuid_c(uint32_t leaf)
+{
+	uint32_t a = 0, b, c = 0, d;
+
+	__asm__ volatile("cpuid" : "+a" (a), "=b" (b), "+c" (c), "=d" (d));
+	if (a < leaf)
+		return 0;
+	a = leaf;
+	c = 0;
+	__asm__ volatile("cpuid" : "+a" (a), "=b" (b), "+c" (c), "=d" (d));
+	return c;
+}
+
+at_inline int at_has_tpause(void)
+{
+	return at_cpuid_c(7) >> 5 & 1;
+}
+
+/*
+ * Find out how this CPU waits: @tpause and @cost. No part of a measured time is
+ * certain on a real CPU: it may be faster later, and then a wait would end early. Only an
+ * emulator takes the same time whenever it is not interrupted. A fifth is left, because
+ * here the last value read is copied before the next RDTSC.
+ */
+static inline void at_measure(struct at *at)
+{
+	uint32_t cost = 0, step = 0, measured, between;
+	int certain = at_cpuid_c(1) >> 31 /* a hypervisor */, i;
+	uint64_t first;
+
+	for (i = 0; i < 200; i++) {
+		measured = at_spin_cost(at_readtsc() + 100);
+		first = at_readtsc();
+		between = (uint32_t)(at_readtsc() - first);
+		if (measured >= AT_INTERRUPTED || between >= AT_INTERRUPTED)
+			continue;
+		/* A TSC that counts in steps shows them in either. */
+		if (cost && (measured != cost || between != step))
+			certain = 0;
+		cost = measured;
+		step = between;
+	}
+	at->tpause = at_has_tpause();
+	at->cost = certain ? cost - (cost + 4) / 5 : 0;
 }
 
 /* Wait for a TSC value without sleeping: the next instruction runs at that moment or later. */
@@ -331,9 +368,7 @@ static inline void at_close(struct at *at)
 /* Open the device for this thread. -ENOENT: apic_timer_dev is not loaded; -EACCES, -EPERM. */
 static inline int at_open(struct at *at)
 {
-	uint32_t cost = 1000, measured;
 	long ret;
-	int i;
 
 	*at = (struct at) { .fd = -1 };
 	ret = at_syscall(AT_NR_OPEN, (long)AT_DEVICE, 02000002 /* O_CLOEXEC | O_RDWR */,
@@ -349,18 +384,7 @@ static inline int at_open(struct at *at)
 	}
 	at->page = (const volatile struct apic_timer_page *)ret;
 	at->epoch = at->page->epoch;
-	at->tpause = at_has_tpause();
-	/*
-	 * Measure how soon the next instruction can follow the wait, less a fifth,
-	 * because here the last value read is copied before the next RDTSC. This way, a
-	 * wait never ends early.
-	 */
-	for (i = 0; i < 200; i++) {
-		measured = at_spin_cost(at_readtsc() + 100);
-		if (measured < cost)
-			cost = measured;
-	}
-	at->cost = cost - (cost + 4) / 5;
+	at_measure(at);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-"""Dispatch is measured in a process, on the CPU that runs the tests."""
+"""Dispatch, and the wait of a program, in a process, on the CPU that runs the tests."""
 
 import os
 import re
@@ -11,10 +11,11 @@ import pytest
 TREE = Path(__file__).resolve().parents[2]
 
 
-def spin() -> str:
-    """Run the program and return its output; it fails if a handler was early."""
-    subprocess.run(["make", "-C", TREE, "build/spin/spin"], check=True, capture_output=True)
-    done = subprocess.run([TREE / "build/spin/spin", "10000"], capture_output=True, text=True)
+def spin(program: str = "spin", shots: int = 10_000) -> str:
+    """Run a program and return its output; it fails if a handler, or itself, was early."""
+    subprocess.run(["make", "-C", TREE, f"build/spin/{program}"], check=True, capture_output=True)
+    done = subprocess.run([TREE / "build/spin" / program, str(shots)], capture_output=True,
+                          text=True)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -33,6 +34,7 @@ def test_never_early(busy):
             output = spin()
             assert "yet to come: 0; seen by the watchdog: 0\n" in output
             steps.append(int(re.search(r"step of the TSC: (\d+);", output)[1]))
+            assert spin("until", 1000).endswith("\nearly: 0\n")
     finally:
         for other in others:
             other.kill()
