@@ -7,11 +7,13 @@
  * around it cancels. The core's clock is not the TSC's, so a chain of dependent
  * instructions, measured at the same time, converts TSC cycles to core cycles.
  * The result is a low quantile of all repetitions, because disturbances only
- * make them longer.
+ * make them longer. Repetitions during which the core was shared are repeated.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "commands.h"
+#include "core.h"
 #include "json.h"
 #include "keys.h"
 #include "runs.h"
@@ -126,14 +128,16 @@ static double measure(const struct row *row, uint64_t turns)
 	static uint64_t once[REPEATS_MAX], twice[REPEATS_MAX], chain[2][REPEATS_MAX];
 	uint64_t links = length / 16 + 1;
 	double loop, core;
-	long i;
+	long i = 0;
 
+	core_begin();
 	/* Measure them in turn, so that all have the same core clock. */
-	for (i = 0; i < repeats; i++) {
+	while (i < repeats) {
 		chain[0][i] = tsc_chain(links);
 		once[i] = row->loop(turns);
 		chain[1][i] = tsc_chain(2 * links);
 		twice[i] = row->loop(2 * turns);
+		i += core_was_alone();
 	}
 	loop = tsc_quantile(twice, repeats, QUANTILE) - tsc_quantile(once, repeats, QUANTILE);
 	core = tsc_quantile(chain[1], repeats, QUANTILE) -
@@ -200,19 +204,24 @@ static int run(int operands, char **operand)
 	(void)operand;
 	for (i = 0; i < LOOPS; i++)
 		turns[i] = turns_of(loop_of(i), core);
-	for (turn = 0; turn < run_count; turn++) {
-		for (i = 0; i < LOOPS; i++) {
-			progress("run %ld of %ld, loop %u of %zu", turn + 1, run_count, i + 1,
-				 LOOPS);
-			runs_add(&runs[i], measure(loop_of(i), turns[i]));
+	core_patience(run_count * CORE_PATIENCE_S);
+	do {
+		memset(runs, 0, sizeof(runs));
+		for (turn = 0; turn < run_count; turn++) {
+			for (i = 0; i < LOOPS; i++) {
+				progress("run %ld of %ld, loop %u of %zu", turn + 1, run_count,
+					 i + 1, LOOPS);
+				runs_add(&runs[i], measure(loop_of(i), turns[i]));
+			}
 		}
-	}
+	} while (core_misjudged());
 	progress_end();
 	if (opt_json) {
 		json_object(NULL);
 		json_real("tsc_per_core_cycle", core, 4);
 		json_number("tsc_step", step.step);
 		json_number("runs", run_count);
+		json_number("crowded", core_crowded());
 		json_array("rows");
 	} else {
 		printf("a core cycle is %.4f TSC cycles; the TSC counts in steps of %u, which are %.3f %% of a loop\n\n",
@@ -234,6 +243,9 @@ static int run(int operands, char **operand)
 	if (opt_json) {
 		json_end();
 		json_end();
+	} else if (core_crowded()) {
+		printf("\nthe core was shared with other work in %ld of %ld repetitions\n",
+		       core_crowded(), (long)LOOPS * run_count * repeats);
 	}
 	return 0;
 }

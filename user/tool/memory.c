@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "commands.h"
+#include "core.h"
 #include "files.h"
 #include "json.h"
 #include "runs.h"
@@ -16,9 +17,9 @@
 #define HUGE		(UINT64_C(2) << 20)
 #define LINE		64
 /*
- * With more repetitions, some are likelier to be undisturbed, for example by the core's other
- * thread, which shares its caches. But at most LOADS loads are made of a ring, and a ring that
- * does not fit the caches is walked only a few times.
+ * With more repetitions, some are likelier to be undisturbed. But at most LOADS loads are made of
+ * a ring, and a ring that does not fit the core's own caches is walked only a few times; others
+ * share the cache or memory that it is in, whatever this core does.
  */
 #define REPEATS		2000
 #define REPEATS_BIG	20
@@ -94,20 +95,23 @@ static double measure(uint64_t nodes, uint64_t stride, uint64_t offset)
 {
 	uint64_t once[REPEATS], twice[REPEATS], chain[2][REPEATS];
 	uint64_t turns = nodes < 1000 ? 1000 : nodes < 20000 ? nodes : 20000;
-	unsigned int i, repeats = LOADS / (3 * turns);
+	unsigned int i = 0, repeats = LOADS / (3 * turns);
+	bool big = nodes > 20000;
 	void *at = make_ring(nodes, stride, offset);
 	double loads, core;
 
 	if (repeats > REPEATS)
 		repeats = REPEATS;
-	if (nodes > 20000)
+	if (big)
 		repeats = REPEATS_BIG;
 	walk(&at, nodes < 100000 ? 2 * nodes : nodes);
-	for (i = 0; i < repeats; i++) {
+	core_begin();
+	while (i < repeats) {
 		chain[0][i] = tsc_chain(100);
 		once[i] = walk(&at, turns);
 		chain[1][i] = tsc_chain(200);
 		twice[i] = walk(&at, 2 * turns);
+		i += big || core_was_alone();
 	}
 	kept = at;
 	loads = (double)tsc_quantile(twice, repeats, QUANTILE) -
@@ -153,13 +157,16 @@ static void print_head(const char *title, const char *key, const char *second)
 static void figure(const char *key, uint64_t first, uint64_t second, uint64_t nodes,
 		   uint64_t stride, uint64_t offset)
 {
-	struct runs runs = {};
+	struct runs runs;
 	long i;
 
-	for (i = 0; i < run_count; i++) {
-		progress("%s %s: run %ld of %ld", key, commas(first), i + 1, run_count);
-		runs_add(&runs, measure(nodes, stride, offset));
-	}
+	do {
+		memset(&runs, 0, sizeof(runs));
+		for (i = 0; i < run_count; i++) {
+			progress("%s %s: run %ld of %ld", key, commas(first), i + 1, run_count);
+			runs_add(&runs, measure(nodes, stride, offset));
+		}
+	} while (core_misjudged());
 	progress_end();
 	print_figure(key, first, second, &runs);
 	fflush(stdout);
@@ -260,6 +267,7 @@ static int run(int operands, char **operand)
 		fail("not enough memory for a ring of %ld KiB; see --max", most);
 	memory = (char *)(((uintptr_t)all + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
 	madvise(memory, size + HUGE, MADV_HUGEPAGE);
+	core_patience(run_count * CORE_PATIENCE_S);
 	if (opt_json) {
 		json_object(NULL);
 		json_real("tsc_per_core_cycle", tsc_per_core_cycle(), 4);
@@ -274,8 +282,13 @@ static int run(int operands, char **operand)
 		by_set();
 	if (by == BY_ALIGNMENT || by == BY_ALL)
 		by_alignment();
-	if (opt_json)
+	if (opt_json) {
+		json_number("crowded", core_crowded());
 		json_end();
+	} else if (core_crowded()) {
+		printf("\nthe core was shared with other work in %ld repetitions of small rings\n",
+		       core_crowded());
+	}
 	munmap(all, size + 2 * HUGE);
 	return 0;
 }
