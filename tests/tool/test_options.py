@@ -165,7 +165,7 @@ def test_progress(tool, columns):
 
     It has one line there, however narrow the terminal is; one may not know its width.
     """
-    arguments = ("cycles", "--runs", "3", "--repeats", "1000")
+    arguments = ("cycles", "--runs", "3", "--repeats", "400", "--wait", "0")
     mine, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     with open(mine, "rb", buffering=0) as terminal:
@@ -180,4 +180,4 @@ def test_progress(tool, columns):
     else:
         assert re.fullmatch(r"run \d of 3, loop \d+ of \d+", lines[1])
     assert lines[-1] == ""
-    assert tool("cycles", "--runs", "1", "--repeats", "5").stderr == ""
+    assert tool("cycles", "--runs", "1", "--repeats", "5", "--wait", "0").stderr == ""

@@ -4,14 +4,15 @@
  *
  * Another hardware thread of the core, which in a virtual machine may be another guest's, slows
  * down what fills the core or its caches, for seconds at a time. No quantile of the repetitions
- * is undisturbed then. So each repetition is between two short probes.
+ * is undisturbed then. So each repetition is between two short probes, and a thread that is not
+ * alone for long moves to another CPU.
  */
 #ifndef CORE_H
 #define CORE_H
 
 #include <stdbool.h>
 
-/* How long a command throws away repetitions, for each of its runs */
+/* How long a command throws away repetitions, for each of its runs, by default */
 #define CORE_PATIENCE_S	2.0
 
 /* Throw away repetitions for this long in all. */

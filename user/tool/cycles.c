@@ -23,13 +23,15 @@
 #define QUANTILE	5
 #define REPEATS_MAX	10000
 
-static long length = 100000, repeats = 200, run_count = 10;
+static long length = 100000, repeats = 200, run_count = 10, wait_s = -1;
 
 static const struct opt options[] = {
 	OPT_NUMBER('l', "length", "N", 100, 10000000,
 		   "core cycles of a run; a second run takes twice as many (100000)", &length),
 	OPT_NUMBER('r', "repeats", "N", 5, REPEATS_MAX, "repetitions of a run (200)", &repeats),
 	OPT_NUMBER('n', "runs", "N", 1, RUNS_MAX, "runs; their spread is printed (10)", &run_count),
+	OPT_NUMBER('w', "wait", "S", 0, 3600,
+		   "seconds to wait for a core that is not shared (2 per run)", &wait_s),
 	{}
 };
 
@@ -204,7 +206,7 @@ static int run(int operands, char **operand)
 	(void)operand;
 	for (i = 0; i < LOOPS; i++)
 		turns[i] = turns_of(loop_of(i), core);
-	core_patience(run_count * CORE_PATIENCE_S);
+	core_patience(wait_s < 0 ? run_count * CORE_PATIENCE_S : wait_s);
 	do {
 		memset(runs, 0, sizeof(runs));
 		for (turn = 0; turn < run_count; turn++) {

@@ -29,12 +29,14 @@
 enum { BY_SIZE, BY_SET, BY_ALIGNMENT, BY_ALL };
 
 static int by = BY_ALL;
-static long run_count = 10, most = 65536;
+static long run_count = 10, most = 65536, wait_s = -1;
 
 static const struct opt options[] = {
 	OPT_CHOICE('b', "by", "size|set|alignment|all", "table to print (all)", &by),
 	OPT_NUMBER('n', "runs", "N", 1, RUNS_MAX, "runs; their spread is printed (10)", &run_count),
 	OPT_NUMBER('m', "max", "KIB", 16, 4194304, "size of the largest ring (65536)", &most),
+	OPT_NUMBER('w', "wait", "S", 0, 3600,
+		   "seconds to wait for a core that is not shared (2 per run)", &wait_s),
 	{}
 };
 
@@ -267,7 +269,7 @@ static int run(int operands, char **operand)
 		fail("not enough memory for a ring of %ld KiB; see --max", most);
 	memory = (char *)(((uintptr_t)all + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
 	madvise(memory, size + HUGE, MADV_HUGEPAGE);
-	core_patience(run_count * CORE_PATIENCE_S);
+	core_patience(wait_s < 0 ? run_count * CORE_PATIENCE_S : wait_s);
 	if (opt_json) {
 		json_object(NULL);
 		json_real("tsc_per_core_cycle", tsc_per_core_cycle(), 4);

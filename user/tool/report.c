@@ -55,8 +55,8 @@ static const struct opt options[] = {
 const struct report_run report_runs[] = {
 	{ "doctor", false, false, "doctor", "", "" },
 	{ "clocks", false, true, "clocks", "", "--rounds 1000" },
-	{ "cycles", false, true, "cycles", "", "--repeats 50 --runs 5" },
-	{ "memory", false, true, "memory", "", "--runs 5 --max 8192" },
+	{ "cycles", false, true, "cycles", "", "--repeats 50 --runs 5 --wait 5" },
+	{ "memory", false, true, "memory", "", "--runs 5 --max 8192 --wait 5" },
 	{ "pio", true, true, "pio", "", "" },
 	{ "loop", true, false, "accuracy loop", "--count 20000", "--count 5000" },
 	{ "loop-walk", true, true, "accuracy loop --walk 512", "--count 5000", "--count 1000" },
