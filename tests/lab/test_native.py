@@ -21,6 +21,13 @@ def test_dispatch():
     assert all(row["min"] <= row["p50"] <= row["p99"] <= row["max"] for row in rows)
 
 
+def test_wait():
+    whole, *rows = native.of_until(output("build/spin/until", "200"))
+    assert whole["early"] == 0
+    assert {row["wait"] for row in rows} >= {"PAUSE"} and {row["ahead"] for row in rows} > {300}
+    assert all(row["min"] <= row["p50"] <= row["p99"] <= row["max"] for row in rows)
+
+
 @pytest.mark.parametrize("program", ["count", "time"])
 def test_queue(program):
     subprocess.run(["make", "-s", "-C", TREE, "build/queue/time"], check=True)
@@ -39,8 +46,10 @@ def test_caches():
 
 ROWS = [
     {"bench": "spin", "early": 0},
-    {"bench": "queue/time", "pending": 100, "order": "random", "operation": "shift", "p99": 9000},
-    {"bench": "queue/time", "pending": 100, "order": "equal", "operation": "add", "p99": 4000},
+    {"bench": "until", "early": 0},
+    *({"bench": "queue/time", "pending": 100, "order": "equal", "operation": operation, "n": n,
+       "p99": p99}
+      for operation, n, p99 in (("shift", 100, 9000), ("add", 100, 4000), ("look", 99, 9000))),
     {"bench": "cycles/rows", "loop": "a", "spread_percent": 0.05},
     {"bench": "cycles/rows", "loop": "b", "spread_percent": 0.2},
     {"bench": "memory/by_size", "kib": 16, "spread_percent": 1.0},
@@ -48,15 +57,15 @@ ROWS = [
     {"bench": "memory/by_size", "kib": 64, "spread_percent": 0.5},
     {"bench": "memory/by_size", "kib": 512, "spread_percent": 20},
     {"bench": "caches", "l1": 32, "l2": 512},
-]
+]  # fmt: skip
 
 
 def test_goals():
     """A shift is not judged as an operation; a ring that fills a cache has no goal."""
     stand = [goal.stands(ROWS) for goal in native_goals.GOALS]
-    assert [found.met for found in stand] == [True, True, False, True]
-    assert stand[2].measured == "1 of 2 rows; widest 0.2 %: b"
-    assert [goal.stands([]) for goal in native_goals.GOALS] == [None] * 4
+    assert [found.met for found in stand] == [True, True, True, False, True]
+    assert stand[3].measured == "1 of 2 rows; widest 0.2 %: b"
+    assert [goal.stands([]) for goal in native_goals.GOALS] == [None] * 5
     early = [goal.stands([{"bench": "spin", "early": 3}]) for goal in native_goals.GOALS]
     assert early[0].met is False
     assert "not met" in goals.table(ROWS, native_goals.GOALS)

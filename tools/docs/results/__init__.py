@@ -4,7 +4,8 @@
         [--idle] [--clocks] [--native] [--short] [--only ...]
 
 measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json,
-idle.json, clocks.json and native.json; the pages are made from these, here and by `make docs`.
+idle.json, clocks.json and a native-*.json per CPU; the pages are made from these, here and by
+`make docs`.
 
     made.py      the result files, the record of what made them, and whether that is this tree
     table.py     a Markdown table
@@ -40,8 +41,9 @@ PAGES: dict[Path, tuple[str, Callable[[dict], str]]] = {
     SHAPER: ("Results of `make figures`", shaper_page.text),
     IDLE: ("Results of idle states", idle_page.text),
     CLOCKS: ("Results of clocks", clocks_page.text),
-    NATIVE: ("Results of a CPU itself", native_page.text),
-}
+    **{file: (f"Results of a CPU itself: {load(file)['made']['CPU']}", native_page.text)
+       for file in NATIVE},
+}  # fmt: skip
 
 
 def pages() -> dict[str, str]:

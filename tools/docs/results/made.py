@@ -11,10 +11,17 @@ from ..source import TREE, read, tracked
 RESULTS = TREE / "docs/results"
 # For each, the rooms of module/ other than core/ whose modules take part.
 ROOMS = {"demo": ("device",), "bench": ("device", "measure"), "user": ("device",),
-         "calendar": ("calendar",), "shaper": ("shaper",), "idle": (), "clocks": ("clock",),
-         "native": ()}  # fmt: skip
-FILES = [RESULTS / f"{name}.json" for name in ROOMS]
-DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS, NATIVE = FILES
+         "calendar": ("calendar",), "shaper": ("shaper",), "idle": (),
+         "clocks": ("clock",)}  # fmt: skip
+VIRTUAL = [RESULTS / f"{name}.json" for name in ROOMS]
+DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS = VIRTUAL
+# One for each CPU that was measured itself, and the sources that its processes are built from.
+NATIVE = sorted(RESULTS.glob("native-*.json"))
+IN_PROCESSES = (
+    r"module/core/(lib/queue\.[ch]|hw/spin\.h|timers/(dispatch|calibrate)\.[ch]|timers/probe\.S)",
+    r"user/apic_timer_user\.h",
+)
+FILES = [*VIRTUAL, *NATIVE]
 MADE = ("kernel", "tree", "compiler", "QEMU", "CPU", "busybox", "rt-tests", "trace-cmd",
         "inputs", "size")  # fmt: skip
 
@@ -24,9 +31,11 @@ def tree_hash(result: Path) -> str:
 
     Comments and white space are left out, and so are headers that no such source includes.
     """
-    rooms = "|".join(("core", *ROOMS[result.stem]))
-    texts = {file: _bare(file) for file in (*tracked(rf"module/({rooms})/.*\.[ch]"),
-                                            *tracked(rf"module/(({rooms})/)?Kbuild"))}  # fmt: skip
+    rooms = "|".join(("core", *ROOMS.get(result.stem, ())))
+    patterns = (rf"module/({rooms})/.*\.[ch]", rf"module/(({rooms})/)?Kbuild")
+    if result.stem not in ROOMS:
+        patterns = IN_PROCESSES
+    texts = {file: _bare(file) for pattern in patterns for file in tracked(pattern)}
     shared = set(tracked(r"include/.*\.h"))
     new = list(texts.values())
     while new:
@@ -46,6 +55,13 @@ def _bare(file: str) -> str:
     else:
         text = re.sub(r"^#.*$", "", read(file), flags=re.M)
     return " ".join(text.split())
+
+
+def native(cpu: str) -> Path:
+    """Return the result file of this CPU."""
+    name = re.sub(r"\(r\)|\(tm\)|[^a-z0-9]+", " ", cpu.partition(",")[0].lower())
+    name = "-".join(name.split())
+    return RESULTS / f"native-{name}.json"
 
 
 def made_by(result: Path, kernel, size: str) -> dict[str, str]:  # kernel: lab.kernels.Kernel

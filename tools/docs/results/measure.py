@@ -14,12 +14,12 @@ from .made import (
     CLOCKS,
     DEMO,
     IDLE,
-    NATIVE,
     RESULTS,
     SHAPER,
     USER,
     load,
     made_by,
+    native,
     tree_hash,
     write,
 )
@@ -161,12 +161,13 @@ def keep_clocks() -> None:
 
 
 def measure_native() -> None:
-    """Measure in processes on this machine, and keep the results."""
+    """Measure in processes on this machine, and keep the results of its CPU."""
     from lab.run import native as measured
 
     rows = measured.measure()
-    made = {"CPU": measured.cpu(), "tree": tree_hash(NATIVE), "compiler": measured.compiler()}
-    write(NATIVE, made, rows=rows)
+    file = native(measured.cpu())
+    made = {"CPU": measured.cpu(), "tree": tree_hash(file), "compiler": measured.compiler()}
+    write(file, made, rows=rows)
 
 
 def _simulated_clocks() -> list[dict]:

@@ -1,4 +1,4 @@
-"""docs/results/native.md: measurements on a real CPU, from the rows of lab.run.native."""
+"""docs/results/native-*.md: measurements on a real CPU, from the rows of lab.run.native."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,8 @@ def text(found: dict) -> str:
         "In processes on this machine, without the module: not in virtual time, and other figures\n"
         "in each run. What others do on the machine is in the last columns.\n\n"
         f"## Goals\n\n```\n{goals.table(rows, native_goals.GOALS)}\n```\n",
-        _dispatch(rows), _queue(rows), _touched(rows), _clocks(rows), _loops(rows), _loads(rows),
+        _dispatch(rows), _wait(rows), _queue(rows), _touched(rows), _clocks(rows), _loops(rows),
+        _loads(rows),
     ))  # fmt: skip
 
 
@@ -35,6 +36,19 @@ def _dispatch(rows: list[Row]) -> str:
         + table(("caches", "what", "min", "p50", "p99", "max"),
                 [(*row["bench"].split("/", 2)[1:], *(row[n] for n in ("min", "p50", "p99", "max")))
                  for row in mine], words=2)
+    )  # fmt: skip
+
+
+def _wait(rows: list[Row]) -> str:
+    whole = _of(rows, "until")[0]
+    return (
+        "## Wait of a program\n\n"
+        "The library's `at_until()`, as `make spin` measures it: the next instruction after a\n"
+        f"moment so far ahead. {whole['taken_off']} cycles are taken off for the way to it. TSC\n"
+        "cycles after the moment:\n\n"
+        + table(("wait by", "cycles ahead", "min", "p50", "p99", "max"),
+                [(row["wait"], row["ahead"], *(row[n] for n in ("min", "p50", "p99", "max")))
+                 for row in _of(rows, "until/wait")], words=1)
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Measure the CPU itself for docs/results, which no emulator can: in processes, without modules.
 
-The dispatch of an expiry (`make spin`), the queue of timers with cold caches (`make queue`), and
-the loops and loads of the tool `apic-timer`.
+The dispatch of an expiry and the wait of a program (`make spin`), the queue of timers with cold
+caches (`make queue`), and the loops and loads of the tool `apic-timer`. Needs make and gcc only.
 """
 
 import json
@@ -11,11 +11,13 @@ from pathlib import Path
 
 from ..base.errors import LabError
 from ..base.progress import say
-from ..build import tool
 
 TREE = Path(__file__).resolve().parents[3]
+WAIT_S = 120  # for a core that others do not use
+TOOL = "build/tool/apic-timer"
 CACHE = Path("/sys/devices/system/cpu/cpu0/cache")
 SPIN = re.compile(r"(.+): (.+?)" + r" +(-?\d+)" * 4)
+UNTIL = re.compile(r"(\w+): (\d+) ahead" + r" +(-?\d+)" * 4)
 QUEUE = re.compile(r" *(\d+) (\w+) +(\S+(?:,? \w+)?) +(\d+) +(\d+) +(\d+) +(\d+)(?: +(\d+))?")
 
 
@@ -34,16 +36,18 @@ def compiler() -> str:
 
 def measure() -> list[dict]:
     """Run everything; return the rows. LabError if something fails."""
-    for target in ("build/spin/spin", "build/queue/time"):
+    for target in ("build/spin/spin", "build/spin/until", "build/queue/time", TOOL):
         _run(["make", "-s", "-C", str(TREE), target])
     say("native", "dispatch")
     rows = of_spin(_run([str(TREE / "build/spin/spin")]))
+    rows += of_until(_run([str(TREE / "build/spin/until")]))
     for program in ("count", "time"):
         say("native", f"queue, {program}")
         rows += of_queue(program, _run([str(TREE / "build/queue" / program)]))
-    for command in ("clocks", "cycles", "memory"):
+    patient = ("--wait", f"{WAIT_S}")
+    for command, more in (("clocks", ()), ("cycles", patient), ("memory", patient)):
         say("native", command)
-        rows += _tool(command, json.loads(_run([str(tool.tool()), command, "--json"])))
+        rows += _tool(command, json.loads(_run([str(TREE / TOOL), command, "--json", *more])))
     return [*rows, {"bench": "caches", **caches()}]
 
 
@@ -65,6 +69,17 @@ def of_spin(text: str) -> list[dict]:
                 "early": r"\nearly, .*: (\d+); seen"}  # fmt: skip
     numbers = {name: int(re.search(pattern, text)[1]) for name, pattern in patterns.items()}
     return [{"bench": "spin", **numbers}, *rows]
+
+
+def of_until(text: str) -> list[dict]:
+    """Return rows from the table of the library's wait, in TSC cycles; first the lines above it."""
+    rows = [{"bench": "until/wait", "wait": wait, **{name: int(value) for name, value in zip(
+                ("ahead", "min", "p50", "p99", "max"), values, strict=True)}}
+            for wait, *values in map(re.Match.groups, filter(
+                None, map(UNTIL.fullmatch, text.splitlines())))]  # fmt: skip
+    patterns = {"taken_off": r"next instruction: (\d+)", "early": r"\nearly: (\d+)"}
+    numbers = {name: int(re.search(pattern, text)[1]) for name, pattern in patterns.items()}
+    return [{"bench": "until", **numbers}, *rows]
 
 
 def of_queue(program: str, text: str) -> list[dict]:
