@@ -8,7 +8,7 @@ from lab.build.build import TREE
 from lab.kernels import kernels
 from lab.kernels.chroot import run_in
 
-INCLUDED = ("include/uapi", "user", "module/calendar")
+INCLUDED = ("include/uapi", "user", "user/tool", "module/calendar")
 SOURCES = ("Makefile", "include", "module", "tools", "user")
 SERIES = ("6.12", "7.2")  # Debian 13's compiler, and sid's
 
@@ -22,8 +22,8 @@ def test_tool(series):
 @pytest.mark.parametrize("series", SERIES)
 def test_others(series):
     sources = [*TREE.glob("user/*.c"), *TREE.glob("user/examples/*.c"),
-               TREE / "module/calendar/table.c"]  # fmt: skip
-    assert len(sources) >= 7
+               TREE / "module/calendar/table.c", TREE / "tests/tool/units.c"]  # fmt: skip
+    assert len(sources) >= 8
     kernel, sysroot = kernels.ensure(series), tool.libc()
     bound = {sysroot: "lab/sysroot", TREE: "lab/tree"}
     for name in bound.values():

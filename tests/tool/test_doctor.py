@@ -217,6 +217,9 @@ def test_all_faults_at_once(tool, tree, golden):
 def test_virtual_machine_is_no_smi(tool, tree):
     found = findings(tool, tree(native(hypervisor="KVMKVMKVM", gap=400000, smis=-1)))
     assert found["gaps.smi_like"]["level"] == "note" and found["vm.guest"]["level"] == "note"
+    assert found["vm.guest"]["finding"].startswith("virtual machine of KVM: ")
+    unknown = findings(tool, tree(native(hypervisor="OwnOwnOwnOwn")))["vm.guest"]
+    assert unknown["finding"].startswith("virtual machine of OwnOwnOwnOwn: ")
     assert warned(found) == set()
 
 

@@ -122,7 +122,7 @@ static void print_text(const struct finding *findings, unsigned int count)
 
 	if (patient.measured)
 		printf("%s%s%s; TSC %.3f MHz; checked CPUs %s\n", native.name,
-		       *native.hypervisor ? ", guest of " : "", native.hypervisor,
+		       *native.hypervisor ? ", guest of " : "", native_hypervisor(),
 		       native.khz / 1000.0, native.looked ? native.looked : "unknown");
 	for (i = 0; i < count; i++) {
 		f = &findings[i];

@@ -350,7 +350,7 @@ static void look_virtual(struct finding *f)
 	}
 	finds(f, LEVEL_NOTE,
 	      "virtual machine of %s: programming the timer, and its interrupt, may cause VM exits",
-	      native.hypervisor);
+	      native_hypervisor());
 	costs(f, native.wake_awake >= 0 ? native.wake_awake : native.wake,
 	      "median time to wake from a sleep");
 	f->remedy = "pin the virtual CPU; the host controls idle states and frequency";

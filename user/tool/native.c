@@ -281,6 +281,29 @@ static void ask_tai(void)
 	native.tai = tai.tv_sec - before.tv_sec;
 }
 
+const char *native_hypervisor(void)
+{
+	static const struct {
+		const char *vendor, *name;
+	} known[] = {
+		{ "KVMKVMKVM", "KVM" },
+		{ "Linux KVM Hv", "KVM" },
+		{ "TCGTCGTCGTCG", "QEMU (TCG)" },
+		{ "Microsoft Hv", "Hyper-V" },
+		{ "VMwareVMware", "VMware" },
+		{ "XenVMMXenVMM", "Xen" },
+		{ "VBoxVBoxVBox", "VirtualBox" },
+		{ "bhyve bhyve ", "bhyve" },
+		{ "ACRNACRNACRN", "ACRN" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < COUNT(known); i++)
+		if (!strcmp(native.hypervisor, known[i].vendor))
+			return known[i].name;
+	return native.hypervisor;
+}
+
 bool native_measure(const bool *first, const bool *others)
 {
 	cpu_set_t own;

@@ -41,5 +41,7 @@ extern struct native native;
  * Return: false under a root without a file "native".
  */
 bool native_measure(const bool *first, const bool *others);
+/* Return: the name of the hypervisor, or what CPUID says if the name is not known. */
+const char *native_hypervisor(void);
 
 #endif
