@@ -22,6 +22,8 @@ VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_tex
 # libc6-dev.
 PACKAGES = ("dctrl-tools", "dkms", "dpkg-dev", "iproute2", "libc6-dev", "linux-headers-amd64",
             "openssl")  # fmt: skip
+# The headers of Debian 12 bring gcc, those of Debian 13 only gcc-14, which no program is called by.
+COMPILER = {"trixie": ("gcc",)}
 OURS = ("apic-timer-dkms", "apic-timer-dev", "apic-timer-tc", "apic-timer-tools")
 BOTH = [package.SUITES[0], pytest.param(package.SUITES[1], marks=pytest.mark.matrix)]
 APT = """
@@ -77,7 +79,7 @@ def debian(built, scratch):
     """Yield a machine without the packages."""
     suite, debs = built
     root = scratch / "root"
-    origin = package.root(suite, "apt", PACKAGES)
+    origin = package.root(suite, "apt", (*PACKAGES, *COMPILER.get(suite, ())))
     # Compilers and headers are never written.
     root.mkdir()
     linked = ["usr/lib/gcc", "usr/lib/x86_64-linux-gnu", "usr/libexec",
@@ -188,7 +190,9 @@ def test_after_make_install(debian):
     debian.run(f"make -C /root/tree install KVER={debian.release}")
     before = debian.files()
     assert "make uninstall" in debian.run(INSTALL, 100)
-    assert debian.files() == before
+    # apt may unpack the other packages all the same.
+    assert before <= debian.files()
+    assert "apic-timer-dkms" not in debian.run("dpkg-query -f '${Package}\n' -W")
     debian.run("make -C /root/tree uninstall && rm -r /root/tree")
     debian.run("ln -s apic-timer-0.0.9 /usr/src/apic-timer")
     debian.run(INSTALL)
@@ -205,5 +209,6 @@ def test_debian_own(debian):
     output = debian.run("mkdir /tmp/own && cd /tmp/own && /usr/lib/dkms/dkms-autopkgtest "
                         "apic-timer-dkms 2>&1")  # fmt: skip
     print(output)
-    assert f"I: PASS {debian.release}" in output
+    # Debian 13's names the module, too.
+    assert re.search(rf"^I: PASS (\S+ )?{re.escape(debian.release)}$", output, re.MULTILINE)
     assert "FAIL" not in output
