@@ -191,6 +191,8 @@ bool core_misjudged(void)
 	bool was = misjudged;
 
 	misjudged = false;
+	if (was)
+		crowded = 0;
 	return was;
 }
 

@@ -26,7 +26,8 @@ void core_begin(void);
 bool core_was_alone(void);
 /*
  * Return: true once after it has turned out that the thread had not been alone before, although
- * it seemed to be: all repetitions since the first core_begin() are to be made again.
+ * it seemed to be: all repetitions since the first core_begin() are to be made again, and are
+ * not counted any more.
  */
 bool core_misjudged(void);
 /* Return: the number of repetitions that were taken although the thread was not alone. */
