@@ -668,6 +668,9 @@ def test_member_that_the_core_has_cancelled(guest):
     load apic_timer
     load apic_clock
     load apic_clock_test
+    # As if the CPU had been held up for longer than the group is armed ahead.
+    insmod $MODULES/apic_timer_fail.ko symbol=apic_clock_group_fire value=-62 times=3 nth=30 \
+        caller=apic_clock_test
     for flags in 0 1 2 3; do
         if ! echo "group 2 $flags 50" >$DEBUG/apic_clock_test/command; then
             dmesg | tail -n 3
@@ -675,6 +678,8 @@ def test_member_that_the_core_has_cancelled(guest):
         fi
         tail -n 1 $DEBUG/apic_clock_test/result
     done
+    echo calls $(cat /sys/module/apic_timer_fail/parameters/calls)
+    rmmod apic_timer_fail
     for bad in "group 0 0 1" "group 2 4 1"; do
         echo "$bad" >$DEBUG/apic_clock_test/command 2>/dev/null && echo accepted
     done

@@ -288,6 +288,11 @@ def _taken(kernel: Kernel, sections: Iterable[Section]) -> dict[str, bytes | Pat
     return files
 
 
+def guarded(section: Section) -> str:
+    """Return a section's commands so that the next section begins when all of them have ended."""
+    return f"(set -e\ncd /\n{section.script}\nwait\n) 2>&1\n"
+
+
 def _compose(machine: Machine, sections: Sequence[Section]) -> str:
     parts = [f"set +e\nSOURCE={machine.source} CPUS={machine.cpus}\n"]
     parts.append((HERE / "guest.sh").read_text())
@@ -295,7 +300,7 @@ def _compose(machine: Machine, sections: Sequence[Section]) -> str:
         parts.append(
             f"\necho '@begin@ {section.name}'\n"
             f"mark '@begin@ {section.name}'\n"
-            f"(set -e\ncd /\n{section.script}\n) 2>&1\n"
+            f"{guarded(section)}"
             f"echo '@end@ {section.name}' $?\n"
         )
     parts.append("mark '@over@'\nunload\n")

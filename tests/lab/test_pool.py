@@ -9,7 +9,7 @@ import machines
 import pytest
 from lab.base.errors import LabError
 from lab.engines.result import Result
-from machines import NICE, TABLE, Boot, Pool, Section, Share, share_out, some
+from machines import NICE, TABLE, Boot, Pool, Section, Share, guarded, share_out, some
 
 
 def nothing(machines):
@@ -154,6 +154,17 @@ def test_no_two_sections_of_one_name():
     with pytest.raises(ValueError, match="two sections named a.test"):
         pool.plan([Section(one, "a.test", ""), Section(one, "a.test", "false")], [])
     pool.close()
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_section_waits_for_what_it_started(status):
+    """Otherwise it would write into the output of the next one."""
+    parts = [Section(TABLE[0], "first", f"(sleep 0.3; echo first) &\n(exit {status})"),
+             Section(TABLE[0], "second", "echo second")]  # fmt: skip
+    script = "".join(f"{guarded(part)}echo $?\n" for part in parts)
+    ran = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    want = ["first", "0"] if not status else ["3"]
+    assert ran.stdout.split()[: len(want) + 2] == [*want, "second", "0"]
 
 
 BUSY = next(machine for machine in TABLE if machine.boots > 1)
