@@ -18,6 +18,7 @@ class Archive:
     suites = ("trixie",)
     there = (NEW, OTHER)
     unpacked: list = []
+    absent: tuple = ()
 
     def __init__(self, *suites):
         pass
@@ -96,6 +97,14 @@ def test_package_that_is_gone(locked, capsys):
                     "newest packages, not as locked (`make lock` renews the lock)"]  # fmt: skip
     assert root() == first and Archive.unpacked == [(NEW, OTHER)]
     assert lock.differing("some", first) == ["busybox-static 1:1.37.0-6+b9"]
+
+
+def test_no_security_archive(locked, monkeypatch, capsys):
+    """A machine whose apt does not know it cannot have what was locked from there."""
+    monkeypatch.setattr(Archive, "absent", ("trixie-security",))
+    locked(OLD, OTHER)()
+    assert ("this machine's apt sources lack Debian's security archive, and so busybox-static "
+            "1:1.37.0-6+b8: using the newest packages") in capsys.readouterr().err  # fmt: skip
 
 
 def test_other_packages_other_root(locked):

@@ -79,6 +79,7 @@ class Archive:
 
     def __init__(self, *suites: str):
         self.suites = suites
+        self.absent: list[str] = []  # suites of which this machine's apt has no archive
 
     def __enter__(self) -> "Archive":
         self._temp = tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".apt.")
@@ -100,6 +101,8 @@ class Archive:
             uri = security if suite.endswith("-security") else archive
             if uri:
                 lines.append(f"deb [arch=amd64 signed-by={KEYRING}] {uri} {suite} main\n")
+            else:
+                self.absent.append(suite)
         for sub in ("lists/partial", "archives/partial", "empty"):
             (self.home / sub).mkdir(parents=True, exist_ok=True)
         (self.home / "sources.list").write_text("".join(lines))

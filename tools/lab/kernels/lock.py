@@ -94,8 +94,12 @@ def choose(name: str, archive: Archive, asked: Callable[[Archive], Groups]) -> t
         gone = archive.gone(wanted)
         if not gone:
             return wanted
-        say("lab", f"{name}: Debian no longer has {_some(gone)}: using the newest packages, "
-                   "not as locked (`make lock` renews the lock)")  # fmt: skip
+        if archive.absent:
+            say("lab", f"{name}: this machine's apt sources lack Debian's security archive, and so "
+                       f"{_some(gone)}: using the newest packages, not as locked")  # fmt: skip
+        else:
+            say("lab", f"{name}: Debian no longer has {_some(gone)}: using the newest packages, "
+                       "not as locked (`make lock` renews the lock)")  # fmt: skip
     return archive.resolve(asked(archive))
 
 
