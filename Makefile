@@ -81,6 +81,12 @@ torture: ## run random operations, and check every expiry (HOURS=1, KERNEL=6.1, 
 		--hours "$(or $(HOURS),1)" --kernel "$(or $(KERNEL),6.1)" \
 		--cpus "$(or $(CPUS),2)" $(ARGS)
 
+torture-shaper: ## send packets while everything changes, and account for each (PACKETS=160000)
+	tools/setup test
+	PYTHONPATH=tools PACKETS="$(PACKETS)" "$$(tools/setup test | tail -n 1)/bin/python3" -m pytest \
+		tests/guest/test_shaper_torture.py --matrix --no-second-try -rP \
+		-k "test_all_arrive and $(or $(KERNEL),6.1)-4cpu"
+
 # BENCH=short takes minutes instead of hours. LAB=none: on this machine, as root.
 bench: ## measure accuracy and cost next to the kernel's timers (BENCH=short, LAB=none)
 	tools/setup $(if $(filter none,$(LAB)),host,bench)
@@ -200,5 +206,5 @@ help: ## print this help
 	@sed -n 's|^\([a-z-]*\):[^#]*## |\1\t|p' Makefile | expand -t 15
 
 .PHONY: modules clean install uninstall demo demo-calendar demo-shaper figures report test test-quick \
-	test-matrix torture bench results lock \
+	test-matrix torture torture-shaper bench results lock \
 	docs deb patched-deb spin queue tool tool-pages tool-extras check help

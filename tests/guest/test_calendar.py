@@ -10,10 +10,11 @@ from pathlib import Path
 
 import calendar_rules
 import pytest
+from lab.bench import calendar_goals, rows
 from lab.build import build, user
-from lab.engines import bochs, virtual
+from lab.engines import virtual
 from lab.kernels import kernels
-from lab.run import calendar, demo_calendar
+from lab.run import calendar, demo_calendar, together
 from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
@@ -226,63 +227,17 @@ def test_lost_cpu():
     assert "h" not in stops[0][1]  # not in an interrupt
 
 
-# A thread and a function on each CPU. In Bochs a wake-up takes 80 us, and the kernel distrusts
-# the TSC.
-TOGETHER = b"""unit left cpu 0 user
-unit right cpu 1 user
-unit one cpu 0 function step
-unit other cpu 1 function step
-table both major 2ms
-at 500us run left for 300us
-at 500us run right for 300us
-at 1500us run one for 50us
-at 1500us run other for 50us
-"""
-SLOW = {
-    "apic_timer": "spin_budget_ns=200000 defer_ns=400000",
-    "apic_calendar": "allow_unstable=1 lead_max_ns=100000",
-    "apic_calendar_pulse": "",
-}
-
-
 @pytest.mark.matrix
 def test_two_cpus_start_together():
-    """Windows that begin at the same TSC value on two CPUs start together in Bochs.
-
-    Bochs runs its CPUs in turn; therefore some wake-ups take longer than any before them.
-    """
-    kernel = kernels.ensure("6.1")
-    built = build.build(kernel)
-    result = bochs.run(
-        kernel,
-        "".join(f"insmod $MODULES/{name}.ko {values}\n" for name, values in SLOW.items())
-        + f"""
-        calendar /both.calendar 320 >/tmp/r
-        put receipts </tmp/r
-        {UNLOAD}""",
-        modules=[build.find_ko(built, name) for name in demo_calendar.MODULES], cpus=2,
-        files={"usr/bin/calendar": user.program(kernel, "calendar"), "both.calendar": TOGETHER},
-        timeout=1200,
-    )  # fmt: skip
-    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
-    errors: dict[int, dict[int, int]] = {}
-    for fields in struct.iter_unpack("7Q6I", result.files["receipts"]):
-        receipt = demo_calendar.Receipt(*fields)
-        began = receipt.began if receipt.unit < 2 else receipt.resumed
-        if began and receipt.cycle >= demo_calendar.WARM_UP:
-            errors.setdefault(receipt.cycle, {})[receipt.unit] = began - receipt.start
-    apart = {}
-    for one, other in ((0, 1), (2, 3)):
-        pairs = [e for e in errors.values() if one in e and other in e]
-        apart[one] = sorted(abs(e[one] - e[other]) for e in pairs)
-        for unit in (one, other):
-            late = sorted(e[unit] for e in pairs)
-            print(unit, "late", late[0], late[len(late) // 2], late[-len(late) // 100], late[-1])
-            assert late[0] >= 0
-        found = apart[one]
-        print("apart", found[len(found) // 2], found[-len(found) // 100], found[-1])
-        assert len(found) >= 250
-    assert apart[2][-3] <= 10
+    """Windows that begin at the same TSC value on two CPUs start together in Bochs."""
+    found = together.measure()
+    print(rows.table(found))
+    for what in together.PAIRS:
+        (late,) = rows.select(found, bench=f"{calendar_goals.TOGETHER}/{what}/late")
+        assert late["min"] >= 0
+        assert late["n"] >= 500
+    (apart,) = rows.select(found, bench=f"{calendar_goals.TOGETHER}/functions/apart")
+    assert apart["p99"] <= 10
 
 
 @pytest.fixture(scope="module", params=["6.1", pytest.param("7.2", marks=pytest.mark.matrix)])

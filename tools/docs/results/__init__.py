@@ -1,11 +1,11 @@
 """docs/results: results of the demo and the benchmark, and the record of what made them.
 
     PYTHONPATH=tools python3 -m docs.results [--demo] [--bench] [--user] [--calendar] [--shaper]
-        [--idle] [--clocks] [--native] [--short] [--only ...]
+        [--idle] [--clocks] [--torture] [--native] [--short] [--only ...]
 
 measures (`make results`) and writes demo.json, bench.json, user.json, calendar.json, shaper.json,
-idle.json, clocks.json and a native-*.json per CPU; the pages are made from these, here and by
-`make docs`.
+idle.json, clocks.json, torture.json and a native-*.json per CPU; the pages are made from these,
+here and by `make docs`.
 
     made.py      the result files, the record of what made them, and whether that is this tree
     table.py     a Markdown table
@@ -28,9 +28,10 @@ from . import (
     idle_page,
     native_page,
     shaper_page,
+    torture_page,
     user_page,
 )
-from .made import BENCH, CALENDAR, CLOCKS, DEMO, IDLE, NATIVE, SHAPER, USER, header, load
+from .made import BENCH, CALENDAR, CLOCKS, DEMO, IDLE, NATIVE, SHAPER, TORTURE, USER, header, load
 
 # For each result file: its page's title, and the function that returns the text below the header.
 PAGES: dict[Path, tuple[str, Callable[[dict], str]]] = {
@@ -41,6 +42,7 @@ PAGES: dict[Path, tuple[str, Callable[[dict], str]]] = {
     SHAPER: ("Results of `make figures`", shaper_page.text),
     IDLE: ("Results of idle states", idle_page.text),
     CLOCKS: ("Results of clocks", clocks_page.text),
+    TORTURE: ("Results of torture", torture_page.text),
     **{file: (f"Results of a CPU itself: {load(file)['made']['CPU']}", native_page.text)
        for file in NATIVE},
 }  # fmt: skip

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from . import measure, tables
-from .made import BENCH, CALENDAR, CLOCKS, DEMO, IDLE, SHAPER, USER
+from .made import BENCH, CALENDAR, CLOCKS, DEMO, IDLE, SHAPER, TORTURE, USER
 
 # For each option, in the order of measurement: what it measures, and the function that does it.
 MEASURED: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
@@ -19,6 +19,7 @@ MEASURED: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
              lambda how: measure.measure_shaper(short=how.short, jobs=how.jobs)),
     IDLE.stem: ("idle states", lambda how: measure.measure_idle(short=how.short)),
     CLOCKS.stem: ("the tests of clocks", lambda _: measure.measure_clocks()),
+    TORTURE.stem: ("torture", lambda how: measure.measure_torture(short=how.short)),
     "native": ("this machine's CPU", lambda _: measure.measure_native()),
 }  # fmt: skip
 

@@ -23,14 +23,33 @@ def text(found: dict) -> str:
         "stopped at the end of it. The parameter `gap_ns` of the module is lowered for that, to\n"
         f"the gap: by default, LOAD refuses one of less than {_default_gap_ns():,} ns.\n"
     )
-    for kernel in dict.fromkeys(row["kernel"] for row in found["rows"]):
-        rows = [row for row in found["rows"] if row["kernel"] == kernel]
+    paired = [row for row in found["rows"] if row["cpus"] > 1]
+    single = [row for row in found["rows"] if row not in paired]
+    for kernel in dict.fromkeys(row["kernel"] for row in single):
+        rows = [row for row in single if row["kernel"] == kernel]
         page += f"\n## {kernel}\n"
         for load in calendar_goals.LOADS:
             if under := [row for row in rows if row["load"] == load]:
                 page += _under(load, under)
         page += f"\n```\n{goals.table(rows, calendar_goals.GOALS)}\n```\n"
-    return page
+    return page + _paired(paired) if paired else page
+
+
+def _paired(rows: list[dict]) -> str:
+    """Return the section of windows that begin at the same TSC value on two CPUs."""
+    from lab.bench import calendar_goals, goals
+
+    lines = []
+    for row in rows:
+        what, kind = row["bench"].removeprefix(f"{calendar_goals.TOGETHER}/").split("/")
+        lines.append((what, kind, *_figures(row)))
+    return (
+        f"\n## Two CPUs, in Bochs, {rows[0]['kernel']}\n\n"
+        "Two threads, and two functions, whose windows begin at the same TSC value: how late they\n"
+        "start, and how far apart. Its TSC counts at 50 MHz.\n\n"
+        + table(("unit", "", *FIGURES.values()), lines, words=2)
+        + f"\n```\n{goals.table(rows, calendar_goals.PAIRED_GOALS)}\n```\n"
+    )
 
 
 def _default_gap_ns() -> int:

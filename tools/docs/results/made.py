@@ -12,16 +12,16 @@ RESULTS = TREE / "docs/results"
 # For each, the rooms of module/ other than core/ whose modules take part.
 ROOMS = {"demo": ("device",), "bench": ("device", "measure"), "user": ("device",),
          "calendar": ("calendar",), "shaper": ("shaper",), "idle": (),
-         "clocks": ("clock",)}  # fmt: skip
-VIRTUAL = [RESULTS / f"{name}.json" for name in ROOMS]
-DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS = VIRTUAL
+         "clocks": ("clock",), "torture": ("shaper",)}  # fmt: skip
+IN_GUESTS = [RESULTS / f"{name}.json" for name in ROOMS]
+DEMO, BENCH, USER, CALENDAR, SHAPER, IDLE, CLOCKS, TORTURE = IN_GUESTS
 # One for each CPU that was measured itself, and the sources that its processes are built from.
 NATIVE = sorted(RESULTS.glob("native-*.json"))
 IN_PROCESSES = (
     r"module/core/(lib/queue\.[ch]|hw/spin\.h|timers/(dispatch|calibrate)\.[ch]|timers/probe\.S)",
     r"user/apic_timer_user\.h",
 )
-FILES = [*VIRTUAL, *NATIVE]
+FILES = [*IN_GUESTS, *NATIVE]
 MADE = ("kernel", "tree", "compiler", "QEMU", "CPU", "busybox", "rt-tests", "trace-cmd",
         "inputs", "size")  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Run the lab for docs/results, and keep the results in files."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from .made import (
     IDLE,
     RESULTS,
     SHAPER,
+    TORTURE,
     USER,
     load,
     made_by,
@@ -26,6 +28,8 @@ from .made import (
 
 USER_SERIES = ("7.2", "6.1-rt")  # in addition to the benchmark's own
 SHAPER_SERIES = ("6.12", "7.2")  # likewise
+TORTURED_SERIES, TORTURED_CPUS = "6.1", 4
+TORTURE_SECONDS, TORTURE_SHORT = 1800, 120
 
 
 def measure_demo() -> None:
@@ -158,6 +162,34 @@ def keep_clocks() -> None:
         raise SystemExit(f"no test results in {clock_goals.KEPT}")
     rows += _simulated_clocks()
     write(CLOCKS, made_by(CLOCKS, kernels.ensure("6.1"), "full"), rows=rows)
+
+
+def measure_torture(*, short: bool) -> None:
+    """Torture timers, then the shaper, and keep the account; a fault keeps nothing."""
+    from lab.bench import shaper_goals
+    from lab.kernels import kernels
+    from lab.run import torture
+
+    seconds = TORTURE_SHORT if short else TORTURE_SECONDS
+    result = torture.run(TORTURED_SERIES, TORTURED_CPUS, seconds, onoff=1000)
+    if not result.ok:
+        raise SystemExit(f"{result.verdict}\n{result.output}")
+    same = {"kernel": TORTURED_SERIES, "cpus": TORTURED_CPUS}
+    rows = [{"bench": "torture/timers", **same, "seconds": seconds,
+             "fates": torture.fates(result)}]  # fmt: skip
+    shaper_goals.TORTURED.unlink(missing_ok=True)
+    packets = 0 if short else shaper_goals.PACKETS
+    subprocess.run([sys.executable, "-m", "pytest", "tests/guest/test_shaper_torture.py",
+                    "--matrix", "-q", "--no-second-try",
+                    "-k", f"test_all_arrive and {TORTURED_SERIES}-{TORTURED_CPUS}cpu"],
+                   cwd=TREE, env={**os.environ, "PACKETS": str(packets)})  # fmt: skip
+    if not shaper_goals.TORTURED.exists():
+        raise SystemExit("the torture of the shaper has failed")
+    rows.append(
+        {"bench": "torture/shaper", **same, **json.loads(shaper_goals.TORTURED.read_text())}
+    )
+    made = made_by(TORTURE, kernels.ensure(TORTURED_SERIES), "short" if short else "full")
+    write(TORTURE, made, rows=rows)
 
 
 def measure_native() -> None:

@@ -1,7 +1,7 @@
 """docs/results/shaper.md: the benchmark of the qdisc "apic", with its plots."""
 
 from ..table import FIGURES, table
-from .made import RESULTS
+from .made import RESULTS, TORTURE, load
 
 SHAPED = (
     ("shaper/error", "Errors under loads", "Packets at random distances, each with its time by "
@@ -40,7 +40,9 @@ def text(found: dict) -> str:
         if shown := _table(name, mine):
             page += f"\n## {title}\n\n{what.format(doorbells=doorbells)}\n\n{shown}"
     drawn = sorted(path.name for path in RESULTS.glob("shaper-*.svg"))
-    page += f"\n## Goals\n\n```\n{goals.table(rows, shaper_goals.GOALS)}\n```\n\n## Plots\n\n"
+    tortured = load(TORTURE)["rows"] if TORTURE.exists() else []
+    standing = goals.table([*rows, *tortured], shaper_goals.GOALS)
+    page += f"\n## Goals\n\n```\n{standing}\n```\n\n## Plots\n\n"
     return page + "\n\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in drawn) + "\n"
 
 

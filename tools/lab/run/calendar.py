@@ -1,8 +1,8 @@
 """Measure calendars for docs/results: starts of windows, ends of threads, the smallest gap.
 
-Everything runs in virtual time, as the demo does, and with the demo's units. For the gaps, two
-threads take turns: in each cycle the first ends one of its windows itself, and is stopped at the
-end of the other.
+Everything runs in virtual time, as the demo does, and with the demo's units, except what needs two
+CPUs: together.py. For the gaps, two threads take turns: in each cycle the first ends one of its
+windows itself, and is stopped at the end of the other.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from itertools import pairwise
 from ..base.progress import say
 from ..bench import rows
 from ..bench.calendar_goals import DISPATCH, GAP, GAP_LOADS, LOADS, RESUMED, STOPPED, TIMEOUT
-from . import demo_calendar
+from . import demo_calendar, together
 
 # Kernels, and their parameters: those of Debian 12 and 13 preempt kernel code only with this one.
 SERIES = (("6.1", ""), ("6.1", "preempt=full"), ("7.2", ""))
@@ -50,7 +50,8 @@ def measure(*, short: bool) -> list[dict]:
                     samples |= {key: errors} if errors else {}
                     samples[key._replace(unit="lost")] = lost
         found += rows.rows(samples, kernel=f"{release} {append}".strip(), engine="virtual", cpus=1)
-    return found
+    say("calendar", "two CPUs, in Bochs")
+    return found + together.measure()
 
 
 def table(gap_ns: int) -> bytes:

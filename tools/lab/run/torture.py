@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..base.progress import say
 from ..build import build
 from ..engines import smp
+from ..engines.result import Result
 from ..kernels import patched
 
 BOOT = 900  # further seconds that a guest may take, on a busy machine
@@ -47,6 +48,29 @@ def main(
     Return 0 on success, 1 if a shot's fate or the kernel log was bad; LabError otherwise.
     """
     seconds = max(1, round(hours * 3600))
+    result = run(series, cpus, seconds, source=source, onoff=onoff, seed=seed,
+                 parameters=parameters)  # fmt: skip
+    if result.ok:
+        checked = fates(result)
+        say("torture", f"{checked:,} fates checked, {checked / seconds:,.0f} per second")
+        sys.stdout.write(result.output)
+        return 0
+    sys.stdout.write(f"{result.output}--- end of the kernel log ---\n{result.kernel_log[-4000:]}")
+    say("torture", result.verdict)
+    return 1
+
+
+def run(
+    series: str,
+    cpus: int,
+    seconds: int,
+    *,
+    source: str = "auto",
+    onoff: int = 0,
+    seed: int = 1,
+    parameters: Iterable[str] = (),
+) -> Result:
+    """Run it, for seconds of the guest's time; the other arguments are those of main()."""
     kernel = patched.find(series)
     say("torture", f"building the modules for {kernel.release}")
     modules = sorted(build.build(kernel).rglob("*.ko"))
@@ -54,16 +78,13 @@ def main(
              f"seed={seed}", *parameters]  # fmt: skip
     say("torture", f"{cpus} CPUs, {' '.join(every)}")
     script = SCRIPT.format(source=shlex.quote(source), parameters=shlex.join(every))
-    result = smp.run(kernel, script, modules=modules, cpus=cpus, timeout=seconds + BOOT,
-                     follow=_progress)  # fmt: skip
-    if result.ok:
-        fates = int(re.search(r"\bfates=(\d+)", result.output)[1])
-        say("torture", f"{fates:,} fates checked, {fates / seconds:,.0f} per second")
-        sys.stdout.write(result.output)
-        return 0
-    sys.stdout.write(f"{result.output}--- end of the kernel log ---\n{result.kernel_log[-4000:]}")
-    say("torture", result.verdict)
-    return 1
+    return smp.run(kernel, script, modules=modules, cpus=cpus, timeout=seconds + BOOT,
+                   follow=_progress)  # fmt: skip
+
+
+def fates(result: Result) -> int:
+    """Return the number of expiries whose fate a run has checked."""
+    return int(re.search(r"\bfates=(\d+)", result.output)[1])
 
 
 def _progress(line: str) -> None:
