@@ -353,6 +353,8 @@ def test_stale(tmp_path, monkeypatch):
         return [line.split(".json is stale")[0] for line in made.stale()]
 
     assert changed(r".*\.c", "/* more */ // x") == []
+    assert changed(r"module/.*\.c", "#include <linux/apic_timer.h>") == []
+    assert changed("module/clock/skew.c", "#include <linux/apic_calendar.h>") == ["clocks"]
     # Only results that the change affects.
     every = [file.stem for file in files]
     native = [name for name in every if name.startswith("native-")]
