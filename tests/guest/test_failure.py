@@ -54,8 +54,9 @@ def test_refused(guest):
     LOAD
     + """
     load apic_timer_busy rate=200
-    sleep 0.2
-    echo ran $(cat /sys/module/apic_timer_busy/parameters/ran)
+    ran=/sys/module/apic_timer_busy/parameters/ran
+    patiently eval '[ $(cat $ran) -gt 0 ]' || true
+    echo ran $(cat $ran)
     unload
     """
     + AFTERWARDS,
