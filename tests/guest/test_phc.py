@@ -328,7 +328,9 @@ def test_asleep(guest):
     off_ms = found["end"].off(1, 1) / per_ms
     print(f"late by {late_ms:.0f} ms, off by {off_ms:.3f} ms")
     assert 2_000 < late_ms < 8_000
-    assert -0.05 < off_ms < 50  # the CPU is a thread of this machine
+    # The CPU is a thread of this machine, which may hold it up; but the time slept, of which the
+    # first timer has seen a part, is not added.
+    assert -0.05 < off_ms < late_ms / 2
     assert [slot.runs for slot in found["end"].slots[:2]] == [1, 1]
 
 
