@@ -717,9 +717,10 @@ def test_interrupt_that_never_comes(guest):
     stall=/sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
     timeout=$(cat $stall)
     echo 120 >$stall
-    chrt -f 50 taskset 2 sh -c 'while :; do :; done' &
+    rm -f /tmp/spins
+    chrt -f 50 taskset 2 sh -c ': >/tmp/spins; while :; do :; done' &
     spinner=$!
-    sleep 0.5
+    patiently [ -e /tmp/spins ]
     # What is stuck there can't even be killed until the other one is.
     { sleep 60; kill -KILL $spinner; } >/dev/null 2>&1 &
     for command in "doctor --cpus 1" doctor clocks; do
