@@ -28,9 +28,12 @@
 #include <asm/tsc.h>
 
 #define FAR_MS	1000000
-/* Maximum time until a notifier is called after a change of the TSC, and for its effects. */
+/*
+ * Maximum time until a notifier is called after a change of the TSC, and for its effects. The
+ * other CPU, on which they happen, may be held up for most of a second.
+ */
 #define NOTICE_MS	5000
-#define ACT_MS		200
+#define ACT_MS		1500
 
 static char *after;
 module_param(after, charp, 0444);

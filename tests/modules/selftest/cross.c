@@ -105,7 +105,7 @@ static int use_first(void *data)
 	EXPECT_EQ(test, del_apic_timer(&static_timer), -ENOENT);
 	EXPECT_EQ(test, static_timer.cpu, smp_processor_id());
 	make_static();
-	static_timer.expires = apic_timer_now() + apic_timer_us_to_tsc(1000000);
+	static_timer.expires = apic_timer_now() + apic_timer_us_to_tsc(3600000000U);
 	EXPECT_EQ(test, add_apic_timer(&static_timer), 0);
 	EXPECT_EQ(test, static_timer.cpu, smp_processor_id());
 	EXPECT_EQ(test, del_apic_timer_sync(&static_timer), 1);
@@ -123,7 +123,7 @@ static void a_static_timer_is_its_first_users(struct selftest *test)
 
 static void use_at_once(void *unused)
 {
-	u64 expires = apic_timer_now() + apic_timer_us_to_tsc(1000000);
+	u64 expires = apic_timer_now() + apic_timer_us_to_tsc(3600000000U);
 
 	switch (mod_apic_timer(&static_timer, expires)) {
 	case 0:

@@ -46,7 +46,7 @@ static void shutdown_pending(struct selftest *test)
 	struct selftest_shot shot;
 
 	selftest_shot_init(&shot, NULL);
-	shot.timer.expires = apic_timer_now() + apic_timer_us_to_tsc(1000000);
+	shot.timer.expires = apic_timer_now() + apic_timer_us_to_tsc(3600000000U);
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
 	EXPECT_EQ(test, apic_timer_shutdown_sync(&shot.timer), 1);
 	expect_shut_down(test, &shot);
