@@ -23,6 +23,10 @@ SETUP = f"""
             n=$((n + 1))
         done
     }}
+    # All five timers have run once: a CPU may be held up after the moment.
+    ran() {{
+        [ $(grep -c "^slot [0-4] ret 0 runs 1 " $test/result) = {len(IDS)} ]
+    }}
     result() {{
         echo "case $1"
         cat $test/result
@@ -242,7 +246,7 @@ LOW_RESOLUTION = [Machine("6.1", 2, source="auto", append="highres=off", matrix=
     + """
     for ms in 1 3 5 9 17 30 100 400; do
         all arm $ms
-        sleep 0.6
+        patiently ran || true
         result $ms
     done
     """
@@ -414,7 +418,7 @@ def test_calls(guest):
     insmod $MODULES/apic_measure.ko 2>/dev/null && echo loaded
     echo 0 >/sys/module/apic_clock_test/parameters/refuse_loads
     all arm 100
-    sleep 0.3
+    patiently ran || true
     result refused
     echo 1 >/sys/module/apic_clock_test/parameters/leave
     # A busy machine takes its time until it unloads.
@@ -451,8 +455,8 @@ def test_deleted_as_it_is_armed(guest):
     (row,) = re.findall(r"^rearm times (\d+) pending (\d+) ran (\d+) runs (\d+)$", guest.ok(), re.M)
     times, pending, ran, runs = map(int, row)
     print(guest.output)
-    assert (times, pending, ran) == (1000, 0, 0)
-    assert runs > 500
+    assert (pending, ran) == (0, 0)
+    assert min(times, runs) >= 1000
 
 
 @pytest.mark.guest(
