@@ -28,7 +28,13 @@ BEGIN = """
             { if ($1 < e) e = $1; if ($1 > E) E = $1; if ($2 < a) a = $2; if ($2 > A) A = $2 }
             END { print "launches", NR, e + 0, E + 0, a + 0, A + 0 }'
     }
-    drained() { tc -s qdisc show dev sink0 | grep -q " backlog 0b 0p "; }
+    drained() {
+        ! tc -s qdisc show dev sink0 | grep ' backlog ' | grep -qv ' backlog 0b 0p '
+    }
+    arrived() {
+        patiently drained || :
+        cat $SINK/packets
+    }
 """
 
 
@@ -47,8 +53,10 @@ def launches(output: str) -> list[tuple[int, ...]]:
         tc qdisc replace dev sink0 root handle 1: apic mode $mode offload on ahead 200us
         # The lead is learnt first.
         udpsend count=200 gap=20000-220000 clock=tai ahead=2000000
+        patiently drained
         echo 1 >$SINK/reset
         udpsend count=500 gap=20000-220000 clock=tai ahead=2000000
+        patiently drained
         launches
         cat $SINK/packets
     done
@@ -58,10 +66,12 @@ def launches(output: str) -> list[tuple[int, ...]]:
     tc qdisc replace dev sink0 root handle 1: apic mode $HARD offload on ahead 50us rate 50mbit
     tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
     udpsend count=100 size=667 how=burst priority=65552 wait=60000000
+    patiently drained
     launches
     # Off
     tc qdisc change dev sink0 root handle 1: apic offload off
     udpsend count=50 gap=100000 clock=tai
+    patiently drained
     launches
     """
     + END,
@@ -182,6 +192,7 @@ def test_refused(guest):
     came() {
         echo 1 >$SINK/reset
         udpsend count=50 gap=100000 clock=tai priority=6
+        patiently drained
         launches
     }
     tc qdisc add dev sink0 root handle 1: apic offload on
@@ -222,6 +233,7 @@ def test_replaced(guest):
     tc qdisc del dev sink0 root
     tc qdisc add dev sink0 root handle 2: apic offload on
     udpsend count=50 gap=100000 clock=tai
+    patiently drained
     launches
     tc qdisc del dev sink0 root
     """

@@ -65,7 +65,8 @@ def test_ce_threshold(guest):
     BOTH,
     BEGIN
     + """
-    tc qdisc add dev sink0 root apic mode $HARD rate 100kbit flow_limit 10
+    # 80 ms each: few leave meanwhile, even if the sender is held up.
+    tc qdisc add dev sink0 root apic mode $HARD rate 10kbit flow_limit 10
     for flow in 1 2; do
         udpsend count=30 size=100 how=burst flow=$flow wait=1000
     done
@@ -350,18 +351,30 @@ def test_time_stamps(guest):
     + """
     cat >checksums.py <<'PY'
 import ctypes, fcntl, socket, struct, sys
-# ETHTOOL_STXCSUM
-value = ctypes.create_string_buffer(struct.pack("<II", 0x17, int(sys.argv[1])), 8)
-fcntl.ioctl(socket.socket(), 0x8946, struct.pack("<16sQ16x", b"sink0", ctypes.addressof(value)))
+card = socket.socket()
+for line in sys.stdin:
+    # ETHTOOL_STXCSUM
+    value = ctypes.create_string_buffer(struct.pack("<II", 0x17, int(line)), 8)
+    fcntl.ioctl(card, 0x8946, struct.pack("<16sQ16x", b"sink0", ctypes.addressof(value)))
+    print(line, end="", flush=True)
 PY
-    checksums() { python3 checksums.py $1; }
+    # It starts before anything is queued: on a slow machine that takes seconds.
+    mkfifo wanted acks
+    python3 checksums.py <wanted >acks &
+    exec 3>wanted 4<acks
+    checksums() {
+        echo $1 >&3
+        read -r _ <&4
+    }
+    checksums 1
     # later COUNT FLOW NS: COUNT more are queued.
     later() {
         queued=$((queued + $1))
         udpsend count=$1 flow=$2 batch=$1 gap=100000 ahead=$3 wait=1000 &
+        senders="$senders $!"
         patiently eval 'tc -s qdisc show dev sink0 | grep -q " ${queued}p "'
     }
-    queued=0
+    queued=0 senders=
     tc qdisc add dev sink0 root apic mode $HARD
     # Those that are queued in between lack checksums, and the first stays till the end.
     checksums 0
@@ -369,7 +382,7 @@ PY
     checksums 1
     later 100 2 6000000000
     checksums 0
-    wait
+    wait $senders
     patiently drained
     cat $SINK/packets
     tc -s qdisc show dev sink0
@@ -383,6 +396,8 @@ PY
     echo again
     udpsend count=200 gap=1000000
     tc -s qdisc show dev sink0
+    exec 3>&- 4<&-
+    rm wanted acks
     """
     + END,
 )
