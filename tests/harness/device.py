@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import itertools
 import mmap
 import os
 import select
@@ -29,6 +30,7 @@ from apic_timer import SLEEP_COMMAND as SLEEP
 
 PARAMETERS = Path("/sys/module/apic_timer_dev/parameters")
 NOBODY = 65534
+SLEPT = 1  # APIC_TIMER_SLEPT
 MS = 1_000_000  # ns
 
 
@@ -227,27 +229,23 @@ def rate() -> None:
             for _ in range(200):
                 two.arm(soon(60_000), 0, MONOTONIC)
             two.arm(0)
-            taken = 0
-            for n in range(20):
-                try:
-                    (one, two)[n % 2].sleep_until(soon(1), MONOTONIC)
-                    taken += 1
-                except OSError as error:
-                    assert error.errno == errno.EAGAIN
-            # A second may take longer, but 20 sleeps of 1 ms must take more than two seconds.
-            assert 5 <= taken < 20, taken
-            fails(errno.EAGAIN, drain, one)
+            start = time.monotonic()
+            taken = drain(one, two)
+            # A machine that is held up for longer gets more.
+            drained = time.monotonic()
+            assert 5 <= taken <= 6 + 10 * (drained - start), (taken, drained - start)
             one.sleep_until(one.now())  # no wake-up
             # A timer gets fewer interrupts, and its count is right.
             time.sleep(0.2)
-            start = time.monotonic_ns() + MS
-            two.arm(start, MS, MONOTONIC)
+            first = time.monotonic_ns() + MS
+            two.arm(first, MS, MONOTONIC)
             total = reads = 0
             while total < 500:
                 total += two.read()
                 reads += 1
-            assert reads <= 15, reads
-            assert total <= (time.monotonic_ns() - start) // MS + 1
+            passed = time.monotonic() - drained
+            assert reads <= 3 + 10 * passed, (reads, passed)
+            assert total <= (time.monotonic_ns() - first) // MS + 1
     finally:
         parameter("rate", before[0])
         parameter("burst", before[1])
@@ -259,17 +257,26 @@ def turns() -> None:
         os.sched_setaffinity(0, {0})
         timers = [nonblocking(files.enter_context(Timer())) for _ in range(40)]
         poll = select.poll()
-        start = time.monotonic()
         for timer in timers:
-            timer.arm(soon(1000), MS, MONOTONIC)
             poll.register(timer.fd, select.POLLIN)
-        before = parameter("rate", 10), parameter("burst", 1)
+        before = int((PARAMETERS / "rate").read_text()), int((PARAMETERS / "burst").read_text())
         try:
-            # From one second on: once each has expired, the last one's next turn is 4 s later.
+            # All are armed before the first expires; a machine that is held up gets more time.
+            for ms in (1000, 10_000):
+                first = soon(ms)
+                for timer in timers:
+                    timer.arm(first, MS, MONOTONIC)
+                parameter("rate", 10)
+                parameter("burst", 1)
+                if time.monotonic_ns() < first:
+                    break
+                parameter("rate", before[0])
+                parameter("burst", before[1])
+            # Once each has expired, the last one's next turn is 4 s later.
             reads = passed = 0
-            while passed < 3.5:
+            while passed < 2.5:
                 reads += sum(len(os.read(fd, 8)) // 8 for fd, _ in poll.poll(100))
-                passed = time.monotonic() - start
+                passed = (time.monotonic_ns() - first) / 1e9
             assert len(timers) <= reads <= len(timers) + 1 + 10 * passed, (reads, passed)
         finally:
             parameter("rate", before[0])
@@ -301,10 +308,16 @@ def changed() -> None:
             parameter("burst", before[1])
 
 
-def drain(timer: Timer) -> None:
-    """Sleep until the bucket is empty."""
-    for _ in range(50):
-        timer.sleep_until(soon(1), MONOTONIC)
+def drain(*timers: Timer) -> int:
+    """Sleep with these in turn until the bucket is empty; return the number of wake-ups."""
+    taken = 0
+    for timer in itertools.cycle(timers):
+        try:
+            # No wake-up if the moment had passed when the call was made.
+            taken += timer.sleep_until(soon(1), MONOTONIC).result & SLEPT
+        except OSError as error:
+            assert error.errno == errno.EAGAIN, error
+            return taken
 
 
 def pending() -> None:
@@ -315,12 +328,13 @@ def pending() -> None:
         for timer in timers[:3]:
             timer.arm(soon(60_000), 0, MONOTONIC)
         fails(errno.EBUSY, timers[3].arm, soon(60_000), 0, MONOTONIC)
-        fails(errno.EBUSY, timers[3].sleep_until, soon(), MONOTONIC)
+        # A moment that has passed, as 50 ms may if a CPU is held up, is refused to nobody.
+        fails(errno.EBUSY, timers[3].sleep_until, soon(60_000), MONOTONIC)
         # Arming a timer again takes no further place, even while others wait for one.
         if not (pid := os.fork()):
             try:
                 while True:
-                    fails(errno.EBUSY, timers[3].sleep_until, soon(), MONOTONIC)
+                    fails(errno.EBUSY, timers[3].sleep_until, soon(60_000), MONOTONIC)
             finally:
                 os._exit(1)
         try:
@@ -372,10 +386,14 @@ def readers() -> None:
         first = soon(5)
         timer.arm(first, 2 * MS, MONOTONIC)
         total = sum(timer.read() for _ in range(5))
-        time.sleep(0.05)
-        overrun = timer.read()
+        # A late interrupt counts all that has passed. It comes after the read if the CPU of the
+        # timer is held up, and that of the thread is not.
+        for _ in range(20):
+            time.sleep(0.05)
+            total += (overrun := timer.read())
+            if overrun >= 20:
+                break
         assert overrun >= 20, overrun
-        total += overrun
         assert total <= (time.monotonic_ns() - first) // (2 * MS) + 1
         timer.arm(0)
         assert poll.poll(20) == []
@@ -450,7 +468,7 @@ def passing() -> None:
 
         assert as_nobody(use) == 0
         with Timer() as other:
-            fails(errno.EBUSY, other.sleep_until, soon(), MONOTONIC)
+            fails(errno.EBUSY, other.sleep_until, soon(60_000), MONOTONIC)
         timer.close()
     finally:
         parameter("pending", before)
@@ -501,6 +519,7 @@ def sleeper(ms: int = 600_000) -> int:
 def wait_asleep(pid: int) -> None:
     """Wait until a process sleeps in an ioctl."""
     while state(pid) != "S" or not Path(f"/proc/{pid}/syscall").read_text().startswith("16 "):
+        assert state(pid) != "Z"
         time.sleep(0.01)
 
 
@@ -695,23 +714,24 @@ def signalled() -> None:
     with Timer() as timer:
         libc = ctypes.CDLL(None, use_errno=True)
         signal.signal(signal.SIGALRM, lambda *_: None)
-        for restart, flags, wanted in (
-            (False, 0, -1), (True, 0, 0), (True, apic_timer.NO_RESTART, -1),
+        # Again and again: a machine that is held up may get the first before it sleeps.
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        for restart, flags, ms, wanted in (
+            (False, 0, 60_000, -1), (True, 0, 400, 0), (True, apic_timer.NO_RESTART, 60_000, -1),
         ):  # fmt: skip
             signal.siginterrupt(signal.SIGALRM, not restart)
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
             asked = Sleep(size=ctypes.sizeof(Sleep), flags=flags, clock=MONOTONIC,
-                          expires=soon(400))  # fmt: skip
+                          expires=soon(ms))  # fmt: skip
             ret = libc.ioctl(timer.fd, SLEEP, ctypes.byref(asked))
             assert ret == wanted, (ret, ctypes.get_errno())
             if ret:
                 assert ctypes.get_errno() == errno.EINTR
         # The same for a reader.
         signal.siginterrupt(signal.SIGALRM, True)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
         buffer = ctypes.create_string_buffer(8)
         assert libc.read(timer.fd, buffer, 8) == -1
         assert ctypes.get_errno() == errno.EINTR
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def unload() -> None:
@@ -828,10 +848,12 @@ def uring_wait() -> None:
         try:
             os.sched_setaffinity(0, {0})
             ring = uring.Ring()
+            start = time.monotonic()
             for n in range(16):
                 ring.submit(timer.fd, uring.WAIT, uring.moment(soon(600_000), MONOTONIC), n)
             results = [result for _, result in ring.ready()]
-            assert len(results) >= 10 and set(results) == {-errno.EAGAIN}, results
+            granted = 4 + 1 + time.monotonic() - start
+            assert len(results) >= 16 - granted and set(results) == {-errno.EAGAIN}, results
             ring.close()
         finally:
             parameter("rate", before[0])
