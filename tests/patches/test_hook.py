@@ -188,4 +188,6 @@ def test_broadcasts(machine):
         assert least - 2 <= got.delta("jiffies", first, last) <= most + 2, got.output
         if first == "loaded":  # shots counted as ticks would show here
             assert got.probes[0]["shots"] > 2 * (most - least + 4), got.output
-    assert least - 2 <= got.delta("loc1", "unloaded", "after") <= most + 2, got.output
+    # While the other CPU, a thread of this machine, is held up, ticks that are sent to it merge.
+    least = least - 2 if machine.virtual else 1
+    assert least <= got.delta("loc1", "unloaded", "after") <= most + 2, got.output
