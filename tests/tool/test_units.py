@@ -101,6 +101,14 @@ def test_cpulist(units, text, expected):
     assert units("cpulist", text).split() == expected.split()
 
 
+@pytest.mark.parametrize("possible", [1, 1024, 1025, 8192])
+def test_allowed_cpus(units, possible):
+    """The kernel may have more CPUs than a cpu_set_t has room for."""
+    ends = [part.split("-") for part in units("allowed", possible).strip().split(",")]
+    found = {cpu for end in ends for cpu in range(int(end[0]), int(end[-1]) + 1)}
+    assert found == {cpu for cpu in os.sched_getaffinity(0) if cpu < 1024}
+
+
 @pytest.mark.parametrize("arguments, expected", [
     # The first two examples of Rivest's paper, and a well-known one for DES.
     (("rc5", "0", "0", "0", "0", "0", "0"), "EEDBA521 6D8F4B15"),

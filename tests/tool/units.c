@@ -2,10 +2,15 @@
 /*
  * Parts of apic-timer alone, for test_units.py: they process standard input or the arguments.
  */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "apic_timer_user.h"
 #include "files.h"
@@ -132,6 +137,31 @@ static void json(const char *text)
 	json_end();
 }
 
+static size_t possible;	/* CPUs */
+
+/* In place of the C library's: a kernel refuses a set for fewer CPUs than it may have. */
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
+{
+	if (size * 8 < possible) {
+		errno = EINVAL;
+		return -1;
+	}
+	memset(set, 0, size);
+	return syscall(SYS_sched_getaffinity, process, size, set) < 0 ? -1 : 0;
+}
+
+static void allowed(size_t cpus)
+{
+	static bool in[CPUS];
+	char *list;
+
+	possible = cpus;
+	tsc_allowed(in, CPUS);
+	list = files_list(in, CPUS);
+	puts(list);
+	free(list);
+}
+
 int main(int count, char **arguments)
 {
 	if (count == 2 && !strcmp(arguments[1], "step"))
@@ -144,6 +174,8 @@ int main(int count, char **arguments)
 		json(arguments[2]);
 	else if (count == 3 && !strcmp(arguments[1], "cpulist"))
 		cpulist(arguments[2]);
+	else if (count == 3 && !strcmp(arguments[1], "allowed"))
+		allowed(strtoul(arguments[2], NULL, 10));
 	else if (count > 4 && !strcmp(arguments[1], "encrypt"))
 		encrypt(count - 2, arguments + 2);
 	else if (count == 4 && !strcmp(arguments[1], "search"))

@@ -13,7 +13,7 @@
 /* "" for the running system */
 extern const char *files_root;
 
-/* Number of CPUs in cpu_set_t; further CPUs of a larger machine are ignored. */
+/* Number of CPUs that are looked at; further CPUs of a larger machine are ignored. */
 #define CPUS	1024
 
 /* Entry "--root DIR" of a table of options */

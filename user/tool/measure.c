@@ -21,7 +21,7 @@
 #define NODE	"/dev/apic_measure"
 
 static int node = -1, own_cpu;
-static cpu_set_t before;	/* CPUs before binding */
+static struct tsc_cpus before;	/* CPUs before binding */
 static pid_t load, watcher;
 static int end_of_load = -1;	/* closed when this program ends, or before */
 
@@ -52,7 +52,7 @@ void measure_begin(int cpu)
 	if (module_other_version())
 		warn("version mismatch: the module is %s, this program %s", module_other_version(),
 		     APIC_TIMER_VERSION);
-	sched_getaffinity(0, sizeof(before), &before);
+	before = tsc_cpus_get();
 	for (own_cpu = cpu < 0 ? 0 : cpu; cpu < 0 && own_cpu < end && !allowed[own_cpu]; own_cpu++)
 		;
 	if (!tsc_may_run(own_cpu) || !tsc_pin(own_cpu))
@@ -147,7 +147,7 @@ void measure_load_start(const char *command)
 		 */
 		setpgid(0, 0);
 		sched_setscheduler(0, SCHED_OTHER, &normal);
-		sched_setaffinity(0, sizeof(before), &before);
+		tsc_cpus_set(0, &before);
 		dup2(open("/dev/null", O_RDWR), STDIN_FILENO);
 		dup2(STDIN_FILENO, STDOUT_FILENO);
 		dup2(STDIN_FILENO, STDERR_FILENO);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -306,12 +305,12 @@ const char *native_hypervisor(void)
 
 bool native_measure(const bool *first, const bool *others)
 {
-	cpu_set_t own;
+	struct tsc_cpus own;
 
 	memset(&native, 0, sizeof(native));
 	if (*files_root)
 		return read_saved();
-	sched_getaffinity(0, sizeof(own), &own);
+	own = tsc_cpus_get();
 	ask_cpuid();
 	native.khz = tsc_khz_measure();
 	native.step = 1;
@@ -322,6 +321,7 @@ bool native_measure(const bool *first, const bool *others)
 	ask_tai();
 	progress_end();
 	/* A command that doctor --fix runs must not stay on one CPU. */
-	sched_setaffinity(0, sizeof(own), &own);
+	tsc_cpus_set(0, &own);
+	tsc_cpus_free(&own);
 	return true;
 }

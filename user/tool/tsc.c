@@ -170,6 +170,37 @@ double tsc_per_core_cycle(void)
 	       (2000 * 16.0);
 }
 
+/* The kernel refuses a set without room for all CPUs that it may have; it does not say how many. */
+#define CPUS_MOST	1048576
+
+struct tsc_cpus tsc_cpus_get(void)
+{
+	struct tsc_cpus cpus;
+	int count;
+
+	for (count = CPU_SETSIZE; count <= CPUS_MOST; count *= 2) {
+		cpus.size = CPU_ALLOC_SIZE(count);
+		cpus.set = CPU_ALLOC(count);
+		if (!cpus.set)
+			fail("out of memory");
+		if (!sched_getaffinity(0, cpus.size, cpus.set))
+			return cpus;
+		tsc_cpus_free(&cpus);
+	}
+	fail("sched_getaffinity failed");
+}
+
+void tsc_cpus_set(int thread, const struct tsc_cpus *cpus)
+{
+	sched_setaffinity(thread, cpus->size, cpus->set);
+}
+
+void tsc_cpus_free(struct tsc_cpus *cpus)
+{
+	CPU_FREE(cpus->set);
+	cpus->set = NULL;
+}
+
 bool tsc_pin(int cpu)
 {
 	cpu_set_t set;
@@ -193,10 +224,9 @@ bool tsc_may_run(int cpu)
 {
 	struct pollfd answer = {};
 	int ends[2], status, got;
-	cpu_set_t own;
+	struct tsc_cpus own;
 	pid_t child;
 
-	sched_getaffinity(0, sizeof(own), &own);
 	if (pipe2(ends, O_CLOEXEC))
 		fail("can't create a pipe: %s", strerror(errno));
 	child = fork();
@@ -214,13 +244,15 @@ bool tsc_may_run(int cpu)
 		warn("no process gets to run on CPU %d: is a real-time thread spinning there?",
 		     cpu);
 		kill(child, SIGKILL);
+		own = tsc_cpus_get();
 		/*
 		 * Move the child to another CPU, where it dies; repeat, because it may
 		 * only now be about to move itself.
 		 */
 		do {
-			sched_setaffinity(child, sizeof(own), &own);
+			tsc_cpus_set(child, &own);
 		} while (!waitpid(child, NULL, WNOHANG) && !usleep(10000));
+		tsc_cpus_free(&own);
 		status = -1;
 	} else {
 		waitpid(child, &status, 0);
@@ -231,17 +263,15 @@ bool tsc_may_run(int cpu)
 
 int tsc_allowed(bool *map, int size)
 {
+	struct tsc_cpus cpus = tsc_cpus_get();
 	int cpu, end = 0;
-	cpu_set_t set;
 
-	memset(map, 0, size * sizeof(*map));
-	if (sched_getaffinity(0, sizeof(set), &set))
-		fail("sched_getaffinity failed");
-	for (cpu = 0; cpu < size && cpu < CPU_SETSIZE; cpu++) {
-		map[cpu] = CPU_ISSET(cpu, &set);
+	for (cpu = 0; cpu < size; cpu++) {
+		map[cpu] = CPU_ISSET_S(cpu, cpus.size, (cpu_set_t *)cpus.set);
 		if (map[cpu])
 			end = cpu + 1;
 	}
+	tsc_cpus_free(&cpus);
 	return end;
 }
 

@@ -58,6 +58,18 @@ double tsc_per_core_cycle(void);
 /* Run the chain: @turns times 16 core cycles. Return: TSC cycles. */
 uint64_t tsc_chain(uint64_t turns);
 
+/* A set of CPUs, with room for all that the kernel may have */
+struct tsc_cpus {
+	size_t size;
+	void *set;
+};
+
+/* Get the CPUs that this thread may run on. */
+struct tsc_cpus tsc_cpus_get(void);
+/* Let a thread, 0: this one, run on them. */
+void tsc_cpus_set(int thread, const struct tsc_cpus *cpus);
+void tsc_cpus_free(struct tsc_cpus *cpus);
+
 /* Run on this CPU only. Return: true if that is allowed. */
 bool tsc_pin(int cpu);
 /*
