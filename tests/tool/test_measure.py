@@ -40,6 +40,15 @@ def test_cycles_of_what_is_known(tool):
     assert searches["RC5"]["cycles"] > 200 and searches["DES"]["cycles"] > 50
 
 
+def test_loops_shorter_than_a_step(tool):
+    """Twice as many turns may seem to take less: by some cycles, not by 2^64."""
+    brief = ("--length", "100", "--repeats", "5", "--runs", "100", "--wait", "0")
+    for _ in range(5):
+        found = json.loads(tool("cycles", "--json", *brief).stdout)
+        for row in found["rows"] + found["searches"]:
+            assert max(map(abs, (row["cycles"], row["lowest"], row["highest"]))) < 1e9, row
+
+
 def test_memory(tool):
     """A ring larger than a cache is slower than a smaller one; all tables are there."""
     done = tool("memory", "--json", "--runs", "3", "--max", "1024", "--wait", "2")

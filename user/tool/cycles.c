@@ -22,6 +22,7 @@
 
 #define QUANTILE	5
 #define REPEATS_MAX	10000
+#define CHAIN_MIN	1600	/* core cycles */
 
 static long length = 100000, repeats = 200, run_count = 10, wait_s = -1;
 
@@ -128,7 +129,8 @@ static uint64_t turns_of(const struct row *row, double core)
 static double measure(const struct row *row, uint64_t turns)
 {
 	static uint64_t once[REPEATS_MAX], twice[REPEATS_MAX], chain[2][REPEATS_MAX];
-	uint64_t links = length / 16 + 1;
+	/* A short chain may take no longer than a step of the TSC. */
+	uint64_t links = (length > CHAIN_MIN ? length : CHAIN_MIN) / 16 + 1;
 	double loop, core;
 	long i = 0;
 
@@ -141,9 +143,11 @@ static double measure(const struct row *row, uint64_t turns)
 		twice[i] = row->loop(2 * turns);
 		i += core_was_alone();
 	}
-	loop = tsc_quantile(twice, repeats, QUANTILE) - tsc_quantile(once, repeats, QUANTILE);
-	core = tsc_quantile(chain[1], repeats, QUANTILE) -
-	       tsc_quantile(chain[0], repeats, QUANTILE);
+	/* Twice as many turns may take less, by a step of the TSC or after an interrupt. */
+	loop = (double)tsc_quantile(twice, repeats, QUANTILE) -
+	       (double)tsc_quantile(once, repeats, QUANTILE);
+	core = (double)tsc_quantile(chain[1], repeats, QUANTILE) -
+	       (double)tsc_quantile(chain[0], repeats, QUANTILE);
 	return loop / turns / (core / (links * 16));
 }
 

@@ -118,8 +118,8 @@ static double measure(uint64_t nodes, uint64_t stride, uint64_t offset)
 	kept = at;
 	loads = (double)tsc_quantile(twice, repeats, QUANTILE) -
 		(double)tsc_quantile(once, repeats, QUANTILE);
-	core = tsc_quantile(chain[1], repeats, QUANTILE) -
-	       tsc_quantile(chain[0], repeats, QUANTILE);
+	core = (double)tsc_quantile(chain[1], repeats, QUANTILE) -
+	       (double)tsc_quantile(chain[0], repeats, QUANTILE);
 	return loads / turns / (core / 1600);
 }
 
