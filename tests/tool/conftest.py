@@ -29,7 +29,7 @@ def units() -> Callable[..., str]:
     output = TREE / "build/tool/units"
     parts = [
         TREE / f"user/tool/{name}.c"
-        for name in ("tsc", "skew", "trace_line", "files", "say", "keys", "json")
+        for name in ("tsc", "skew", "trace_line", "files", "say", "keys", "json", "memory", "runs")
     ]
     output.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread",

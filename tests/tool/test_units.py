@@ -101,6 +101,15 @@ def test_cpulist(units, text, expected):
     assert units("cpulist", text).split() == expected.split()
 
 
+@pytest.mark.parametrize("after, repetitions", [(0, 1), (1, 2), (18, 2)])
+def test_misjudged_figures_are_measured_again(units, after, repetitions):
+    """All of them: the shortest probe was wrong for each, whenever that is found out."""
+    row, begun = units("memory", after).splitlines()
+    tables = json.loads(row)
+    assert len(tables["by_alignment_l1"]) == len(tables["by_alignment_l2"]) == 9
+    assert int(begun) == 18 * repetitions
+
+
 @pytest.mark.parametrize("possible", [1, 1024, 1025, 8192])
 def test_allowed_cpus(units, possible):
     """The kernel may have more CPUs than a cpu_set_t has room for."""

@@ -25,6 +25,8 @@
 #define REPEATS_BIG	20
 #define LOADS		25000000
 #define QUANTILE	5
+#define BIG		20000	/* nodes: the ring may not fit the core's own caches */
+#define FIGURES		64	/* of all tables, and more */
 
 enum { BY_SIZE, BY_SET, BY_ALIGNMENT, BY_ALL };
 
@@ -96,9 +98,9 @@ static uint64_t walk(void **at, uint64_t turns)
 static double measure(uint64_t nodes, uint64_t stride, uint64_t offset)
 {
 	uint64_t once[REPEATS], twice[REPEATS], chain[2][REPEATS];
-	uint64_t turns = nodes < 1000 ? 1000 : nodes < 20000 ? nodes : 20000;
+	uint64_t turns = nodes < 1000 ? 1000 : nodes < BIG ? nodes : BIG;
 	unsigned int i = 0, repeats = LOADS / (3 * turns);
-	bool big = nodes > 20000;
+	bool big = nodes > BIG;
 	void *at = make_ring(nodes, stride, offset);
 	double loads, core;
 
@@ -146,32 +148,52 @@ static void print_figure(const char *key, uint64_t first, uint64_t second, struc
 	       runs->value[runs->count - 1], spread);
 }
 
-static void print_head(const char *title, const char *key, const char *second)
+/* All figures are measured before any is printed: each may turn out to be misjudged. */
+static struct runs found[FIGURES];
+static unsigned int place;
+static bool printing;
+
+static void table(const char *name, const char *title, const char *key, const char *second)
 {
-	if (opt_json)
+	if (!printing)
 		return;
-	printf("%s\n%10s", title, key);
+	if (opt_json) {
+		json_array(name);
+		return;
+	}
+	printf("\n%s\n%10s", title, key);
 	if (second)
 		printf(" %6s", second);
 	printf(" %9s %9s %9s %8s\n", "cycles", "lowest", "highest", "spread %");
 }
 
+static void table_end(void)
+{
+	if (printing && opt_json)
+		json_end();
+}
+
 static void figure(const char *key, uint64_t first, uint64_t second, uint64_t nodes,
 		   uint64_t stride, uint64_t offset)
 {
-	struct runs runs;
+	struct runs *runs;
 	long i;
 
-	do {
-		memset(&runs, 0, sizeof(runs));
-		for (i = 0; i < run_count; i++) {
-			progress("%s %s: run %ld of %ld", key, commas(first), i + 1, run_count);
-			runs_add(&runs, measure(nodes, stride, offset));
-		}
-	} while (core_misjudged());
-	progress_end();
-	print_figure(key, first, second, &runs);
-	fflush(stdout);
+	if (place == FIGURES)
+		fail("too many figures");
+	runs = &found[place++];
+	if (printing) {
+		print_figure(key, first, second, runs);
+		return;
+	}
+	/* A big ring is measured without regard to others on the core. */
+	if (runs->count && nodes > BIG)
+		return;
+	memset(runs, 0, sizeof(*runs));
+	for (i = 0; i < run_count; i++) {
+		progress("%s %s: run %ld of %ld", key, commas(first), i + 1, run_count);
+		runs_add(runs, measure(nodes, stride, offset));
+	}
 }
 
 static void by_size(void)
@@ -182,15 +204,11 @@ static void by_size(void)
 	};
 	unsigned int i;
 
-	print_head("by size: a node in each line, huge pages if the kernel has some", "KiB", NULL);
-	if (opt_json)
-		json_array("by_size");
+	table("by_size", "by size: a node in each line, huge pages if the kernel has some", "KiB",
+	      NULL);
 	for (i = 0; i < COUNT(sizes) && sizes[i] <= most; i++)
 		figure("kib", sizes[i], 0, sizes[i] * UINT64_C(1024) / LINE, LINE, 0);
-	if (opt_json)
-		json_end();
-	else
-		putchar('\n');
+	table_end();
 }
 
 /* L1 data cache: number of lines per set, and their distance in memory */
@@ -218,16 +236,11 @@ static void by_set(void)
 	const uint64_t nodes[] = { ways / 2, ways, ways + 1, ways + ways / 2, 2 * ways, 4 * ways };
 	unsigned int i;
 
-	print_head("by set: nodes that map to one set of the L1 cache", "stride", "nodes");
-	if (opt_json)
-		json_array("by_set");
+	table("by_set", "by set: nodes that map to one set of the L1 cache", "stride", "nodes");
 	for (i = 0; i < COUNT(nodes); i++)
 		if (nodes[i] && nodes[i] * way_size <= most * UINT64_C(1024))
 			figure("stride", way_size, nodes[i], nodes[i], way_size, 0);
-	if (opt_json)
-		json_end();
-	else
-		putchar('\n');
+	table_end();
 }
 
 static void by_alignment(void)
@@ -235,27 +248,35 @@ static void by_alignment(void)
 	static const unsigned int offsets[] = { 0, 4, 8, 25, 32, 56, 57, 60, 63 };
 	unsigned int i;
 
-	print_head("by alignment: offset in the line, L1 hit\n(crossing a line in 1998: 9 cycles more on Pentium II)",
-		   "offset", NULL);
-	if (opt_json)
-		json_array("by_alignment_l1");
+	table("by_alignment_l1",
+	      "by alignment: offset in the line, L1 hit\n(crossing a line in 1998: 9 cycles more on Pentium II)",
+	      "offset", NULL);
 	for (i = 0; i < COUNT(offsets); i++)
 		figure("offset", offsets[i], 0, 4, 4 * LINE, offsets[i]);
-	if (opt_json)
-		json_end();
-	print_head("\nby alignment: L1 miss, L2 hit\n(crossing a line in 1998: 38 cycles more on Pentium II)",
-		   "offset", NULL);
-	if (opt_json)
-		json_array("by_alignment_l2");
+	table_end();
+	table("by_alignment_l2",
+	      "by alignment: L1 miss, L2 hit\n(crossing a line in 1998: 38 cycles more on Pentium II)",
+	      "offset", NULL);
 	for (i = 0; i < COUNT(offsets); i++)
 		figure("offset", offsets[i], 0, 2 * ways, way_size, offsets[i]);
-	if (opt_json)
-		json_end();
+	table_end();
+}
+
+static void tables(void)
+{
+	place = 0;
+	if (by == BY_SIZE || by == BY_ALL)
+		by_size();
+	if (by == BY_SET || by == BY_ALL)
+		by_set();
+	if (by == BY_ALIGNMENT || by == BY_ALL)
+		by_alignment();
 }
 
 static int run(int operands, char **operand)
 {
 	uint64_t size = most * UINT64_C(1024);
+	double core;
 	char *all;
 
 	(void)operands;
@@ -270,20 +291,21 @@ static int run(int operands, char **operand)
 	memory = (char *)(((uintptr_t)all + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
 	madvise(memory, size + HUGE, MADV_HUGEPAGE);
 	core_patience(wait_s < 0 ? run_count * CORE_PATIENCE_S : wait_s);
+	core = tsc_per_core_cycle();
+	do {
+		tables();
+	} while (core_misjudged());
+	progress_end();
+	printing = true;
 	if (opt_json) {
 		json_object(NULL);
-		json_real("tsc_per_core_cycle", tsc_per_core_cycle(), 4);
+		json_real("tsc_per_core_cycle", core, 4);
 		json_number("runs", run_count);
 	} else {
-		printf("core cycles of a load, from %ld runs; a core cycle is %.4f TSC cycles\n\n",
-		       run_count, tsc_per_core_cycle());
+		printf("core cycles of a load, from %ld runs; a core cycle is %.4f TSC cycles\n",
+		       run_count, core);
 	}
-	if (by == BY_SIZE || by == BY_ALL)
-		by_size();
-	if (by == BY_SET || by == BY_ALL)
-		by_set();
-	if (by == BY_ALIGNMENT || by == BY_ALL)
-		by_alignment();
+	tables();
 	if (opt_json) {
 		json_number("crowded", core_crowded());
 		json_end();
