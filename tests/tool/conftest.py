@@ -37,9 +37,10 @@ def units() -> Callable[..., str]:
                     "-I", TREE / "include/uapi", "-o", output, Path(__file__).parent / "units.c",
                     *parts], check=True)  # fmt: skip
 
-    def run(*arguments, text: str = "") -> str:
-        return subprocess.run([output, *map(str, arguments)], input=text, text=True, check=True,
-                              stdout=subprocess.PIPE).stdout  # fmt: skip
+    def run(*arguments, text: str = "", cpu: int | None = None) -> str:
+        bind = () if cpu is None else ("taskset", "-c", str(cpu))
+        return subprocess.run([*bind, output, *map(str, arguments)], input=text, text=True,
+                              check=True, stdout=subprocess.PIPE).stdout  # fmt: skip
 
     return run
 

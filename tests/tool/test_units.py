@@ -101,13 +101,31 @@ def test_cpulist(units, text, expected):
     assert units("cpulist", text).split() == expected.split()
 
 
+# Places of tables in the option --by of apic-timer memory.
+SET, ALIGNMENT = 1, 2
+
+
 @pytest.mark.parametrize("after, repetitions", [(0, 1), (1, 2), (18, 2)])
-def test_misjudged_figures_are_measured_again(units, after, repetitions):
+def test_misjudged_figures_are_measured_again(units, tmp_path, after, repetitions):
     """All of them: the shortest probe was wrong for each, whenever that is found out."""
-    row, begun = units("memory", after).splitlines()
+    row, begun = units("memory", ALIGNMENT, after, tmp_path).splitlines()
     tables = json.loads(row)
     assert len(tables["by_alignment_l1"]) == len(tables["by_alignment_l2"]) == 9
     assert int(begun) == 18 * repetitions
+
+
+def test_the_cache_is_that_of_the_cpu(units, tmp_path):
+    """CPU 0 may have another core, or be offline."""
+    own = max(os.sched_getaffinity(0))
+    for cpu, ways, sets in (("cpu0", 4, 128), (f"cpu{own}", 12, 64)):
+        cache = tmp_path / "sys/devices/system/cpu" / cpu / "cache/index0"
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / "type").write_text("Data\n")
+        (cache / "ways_of_associativity").write_text(f"{ways}\n")
+        (cache / "number_of_sets").write_text(f"{sets}\n")
+    row = units("memory", SET, 0, tmp_path, cpu=own).splitlines()[0]
+    first, *_ = json.loads(row)["by_set"]
+    assert (first["stride"], first["nodes"]) == (4096, 6)
 
 
 @pytest.mark.parametrize("possible", [1, 1024, 1025, 8192])

@@ -173,19 +173,22 @@ long core_crowded(void)
 	return 0;
 }
 
-static void memory(unsigned int after)
+/* @by: place of the table in the option's list; @after: see core_misjudged() */
+static void memory(int by, unsigned int after, const char *root)
 {
 	const struct opt *opt;
 
+	files_root = root;
 	for (opt = memory_command.options; opt->name; opt++) {
 		if (!strcmp(opt->name, "by"))
-			*(int *)opt->value = 2;	/* alignment */
+			*(int *)opt->value = by;
 		if (!strcmp(opt->name, "runs"))
 			*(long *)opt->value = 1;
 	}
-	misjudged_after = after;
+	misjudged_after = after ? after + 1 : 0;
 	memory_command.run(0, NULL);
-	printf("%u\n", begun);
+	/* Once before the first figure */
+	printf("%u\n", begun - 1);
 }
 
 static size_t possible;	/* CPUs */
@@ -225,8 +228,9 @@ int main(int count, char **arguments)
 		json(arguments[2]);
 	else if (count == 3 && !strcmp(arguments[1], "cpulist"))
 		cpulist(arguments[2]);
-	else if (count == 3 && !strcmp(arguments[1], "memory"))
-		memory(strtoul(arguments[2], NULL, 10));
+	else if (count == 5 && !strcmp(arguments[1], "memory"))
+		memory(strtoul(arguments[2], NULL, 10), strtoul(arguments[3], NULL, 10),
+		       arguments[4]);
 	else if (count == 3 && !strcmp(arguments[1], "allowed"))
 		allowed(strtoul(arguments[2], NULL, 10));
 	else if (count > 4 && !strcmp(arguments[1], "encrypt"))

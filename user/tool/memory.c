@@ -2,6 +2,7 @@
 /* apic-timer memory: the latency of loads, measured with a ring of pointers. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -214,9 +215,10 @@ static void by_size(void)
 /* L1 data cache: number of lines per set, and their distance in memory */
 static uint64_t ways = 8, way_size = 4096;
 
+/* Caches of different kinds of cores differ, and a CPU that is offline shows none. */
 static void ask_cache(void)
 {
-	const char *cache = "/sys/devices/system/cpu/cpu0/cache/index0";
+	char *cache = format_text("/sys/devices/system/cpu/cpu%d/cache/index0", sched_getcpu());
 	char *type = files_read("%s/type", cache);
 	long number;
 
@@ -229,6 +231,7 @@ static void ask_cache(void)
 			way_size = number * LINE;
 	}
 	free(type);
+	free(cache);
 }
 
 static void by_set(void)
@@ -281,6 +284,8 @@ static int run(int operands, char **operand)
 
 	(void)operands;
 	(void)operand;
+	/* From here on the thread stays on a CPU, or on CPUs of one kind. */
+	core_begin();
 	ask_cache();
 	if (size < (4 * ways + 1) * way_size)
 		size = (4 * ways + 1) * way_size;
