@@ -515,6 +515,30 @@ def test_instruments(guest):
     check_bench(bench, lead)
 
 
+@pytest.mark.guest(
+    some(kernel="6.1", cpus=2, source="proxy", engine="smp"),
+    """
+    unload
+    load apic_timer
+    load apic_measure
+    $TOOL chain --cpu 1 --via direct --shots 1000000 >/tmp/table 2>/tmp/said &
+    # Its first line is printed with the first row, so look for its priority instead.
+    patiently awk '$41 == 1 { found = 1 } END { exit !found }' /proc/$!/stat
+    echo 0 >/sys/devices/system/cpu/cpu1/online
+    wait $! || echo $?
+    tail -n 1 /tmp/said
+    echo 1 >/sys/devices/system/cpu/cpu1/online
+    wc -l </tmp/table
+    rmmod apic_measure
+    """,
+)
+def test_figures_are_of_the_cpu_they_name(guest):
+    """A CPU that goes offline ends its measurement, although the thread goes on elsewhere."""
+    status, message, lines = guest.ok().splitlines()
+    assert status == "2" and int(lines) < 4
+    assert re.match("apic-timer: moved to CPU 0 while measuring on CPU 1: ", message)
+
+
 def check_costs(pio: dict) -> None:
     """Check the costs of accesses; any instruction takes one cycle."""
     costs = {row["access"]: row["cycles"] for row in pio["rows"]}

@@ -67,6 +67,11 @@ def test_skew(units, skew, there, back, disturbed):
     assert there + back <= trip < there + back + 20
 
 
+def test_no_skew_of_a_cpu_that_went_away(units):
+    """A thread that was moved has compared another CPU's TSC."""
+    assert units("moved").split() == ["1", "0"]
+
+
 def test_skew_that_changes(units):
     """Contradictory bounds are reported."""
     text = rounds(0, 100, 100, False) + "\n" + rounds(5000, 100, 100, False)

@@ -204,6 +204,28 @@ int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 	return syscall(SYS_sched_getaffinity, process, size, set) < 0 ? -1 : 0;
 }
 
+static bool elsewhere;
+
+/* In place of the C library's: whether a thread has been moved from its CPU */
+int sched_getcpu(void)
+{
+	unsigned int cpu;
+
+	if (syscall(SYS_getcpu, &cpu, NULL, NULL))
+		return -1;
+	return elsewhere ? cpu + 1 : cpu;
+}
+
+static void moved(void)
+{
+	int cpu = sched_getcpu();
+	struct skew skew;
+
+	printf("%d", skew_measure(cpu, cpu, 100, &skew));
+	elsewhere = true;
+	printf(" %d\n", skew_measure(cpu, cpu, 100, &skew));
+}
+
 static void allowed(size_t cpus)
 {
 	static bool in[CPUS];
@@ -231,6 +253,8 @@ int main(int count, char **arguments)
 	else if (count == 5 && !strcmp(arguments[1], "memory"))
 		memory(strtoul(arguments[2], NULL, 10), strtoul(arguments[3], NULL, 10),
 		       arguments[4]);
+	else if (count == 2 && !strcmp(arguments[1], "moved"))
+		moved();
 	else if (count == 3 && !strcmp(arguments[1], "allowed"))
 		allowed(strtoul(arguments[2], NULL, 10));
 	else if (count > 4 && !strcmp(arguments[1], "encrypt"))

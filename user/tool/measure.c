@@ -59,8 +59,22 @@ void measure_begin(int cpu)
 		fail("not allowed to run on CPU %d", own_cpu);
 }
 
+/*
+ * A figure is of one CPU. When that goes offline, or is taken from this process's cpuset, the
+ * kernel moves the process to another CPU, and no call fails.
+ */
+static void check_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	if (cpu >= 0 && cpu != own_cpu)
+		fail("moved to CPU %d while measuring on CPU %d: is that offline, or taken away?",
+		     cpu, own_cpu);
+}
+
 void measure_end(void)
 {
+	check_cpu();
 	close(node);
 	node = -1;
 }
@@ -72,8 +86,10 @@ int measure_cpu(void)
 
 int measure_call(unsigned long command, void *argument, int may_fail)
 {
-	if (!ioctl(node, command, argument))
+	if (!ioctl(node, command, argument)) {
+		check_cpu();
 		return 0;
+	}
 	if (errno == may_fail)
 		return errno;
 	if (errno == ENOTTY)
@@ -87,8 +103,11 @@ int measure_call(unsigned long command, void *argument, int may_fail)
 
 void measure_read(struct apic_measure_record *record)
 {
-	ssize_t size = read(node, record, sizeof(*record));
+	ssize_t size;
 
+	/* After the read() it would add to the time at which the caller runs again. */
+	check_cpu();
+	size = read(node, record, sizeof(*record));
 	if (size == sizeof(*record))
 		return;
 	if (size < 0 && errno == EINTR)

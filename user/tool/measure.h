@@ -11,6 +11,7 @@
 
 /* Open it, on a CPU, -1: the first that is allowed. Ends the program on failure. */
 void measure_begin(int cpu);
+/* Close it. Ends the program if that was not measured on the CPU. */
 void measure_end(void);
 /* An ioctl(). Return: 0, or the error @may_fail; other errors end the program. */
 int measure_call(unsigned long command, void *argument, int may_fail);

@@ -78,6 +78,13 @@ static void wait_for(const struct line *line, uint64_t value, const volatile boo
 	}
 }
 
+/* The kernel moves a thread whose CPU goes offline, or is taken from its cpuset. */
+static void check_cpu(struct game *game, int cpu)
+{
+	if (sched_getcpu() != cpu)
+		game->bad = true;
+}
+
 static void *answer(void *argument)
 {
 	struct game *game = argument;
@@ -93,6 +100,7 @@ static void *answer(void *argument)
 		game->round[i - 1].stamp = tsc_read_ordered();
 		game->back.value = i;
 	}
+	check_cpu(game, game->b);
 	return NULL;
 }
 
@@ -113,6 +121,7 @@ static void *ask(void *argument)
 		wait_for(&game->back, i, &game->bad);
 		round->back = tsc_read_ordered();
 	}
+	check_cpu(game, game->a);
 	return NULL;
 }
 
