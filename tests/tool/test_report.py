@@ -146,6 +146,16 @@ def test_in_a_browser(tool, tmp_path, dark):
     report_page.look(text, tmp_path, dark=dark)
 
 
+def test_rows_with_a_closed_output(tool, tmp_path):
+    """The file of the rows must not take its place: the program that fills it would have none."""
+    with subprocess.Popen(["sh", "-c", 'exec "$0" report "$1" >&-', TOOL, tmp_path],
+                          stderr=subprocess.PIPE, text=True) as report:  # fmt: skip
+        said = "".join(iter(report.stderr.readline, "apic-timer clocks\n"))
+        report.terminate()
+    assert "no rows" not in said
+    assert json.loads((tmp_path / "rows/machine/doctor.json").read_text())["findings"]
+
+
 def test_measuring_ends_with_it(tool, tmp_path):
     """A signal to it alone also ends the programs that it runs."""
     with subprocess.Popen([TOOL, "report", tmp_path], stderr=subprocess.PIPE, text=True) as report:

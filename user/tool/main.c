@@ -2,9 +2,11 @@
 /*
  * apic-timer: see, trust and tune the timers of the module apic_timer.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "opt.h"
@@ -26,12 +28,27 @@ static int end(int status)
 	return status;
 }
 
+/*
+ * Where a standard stream is closed, the next file opened would take its place, and get what is
+ * written to it. Nothing can be written to this one, so that a missing output is still noticed.
+ */
+static void fill_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+}
+
 int main(int count, char **arguments)
 {
 	const struct command *command;
 	char **operands;
 	int number;
 
+	fill_streams();
 	/* If the parent ignores SIGCHLD, children could not be waited for. */
 	signal(SIGCHLD, SIG_DFL);
 	if (count < 2) {
