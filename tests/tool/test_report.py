@@ -111,6 +111,44 @@ def test_rows_that_are_no_json(tool, tmp_path):
     Page((folder / "index.html").read_text())
 
 
+def test_machines_that_are_not_drawn(tool, tmp_path):
+    """There is room for 16 machines, and for names of 63 bytes."""
+    folder = report_rows.write(tmp_path, {"guest": ""})
+    for name in ("l" * 64, *(f"m{i:02}" for i in range(16))):
+        (folder / "rows" / name).mkdir()
+    done = tool("report", "--draw", folder)
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        f"apic-timer: {folder}/rows/{'l' * 64} is not drawn: its name is too long",
+        f"apic-timer: {folder}/rows/m15 is not drawn: too many machines",
+    ]
+
+
+def test_no_room_for_the_page(tool, tmp_path):
+    """The page that was there stays, and nothing else."""
+    folder = report_rows.write(tmp_path, {"guest": ""})
+    (folder / "index.html").write_text("before")
+    limited = 'trap \'\' XFSZ; ulimit -f 8; exec "$0" report --draw "$1"'
+    done = subprocess.run(["sh", "-c", limited, TOOL, folder], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"apic-timer: can't write {folder}/index.html: File too large\n"
+    assert {path.name for path in folder.iterdir()} == {"rows", "index.html"}
+    assert (folder / "index.html").read_text() == "before"
+
+
+def test_nothing_is_measured(tool, tmp_path):
+    """Without /proc it cannot find itself; that is no report."""
+    hidden = 'mount -t tmpfs none /proc && exec "$0" report "$1"'
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", hidden, TOOL, tmp_path],
+                          capture_output=True, text=True)  # fmt: skip
+    if "apic-timer" not in done.stderr:
+        pytest.skip(f"no namespaces: {done.stderr}")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "can't run /proc/self/exe: No such file or directory" in done.stderr
+    assert done.stderr.endswith(f"nothing was measured, so {tmp_path}/index.html is not written\n")
+    assert not (tmp_path / "index.html").exists()
+
+
 @pytest.mark.parametrize("arguments, reason", [
     ([], "report: DIR is missing"),
     (["--draw", "{}/nothing"], "no rows in "),

@@ -160,6 +160,7 @@ static bool measure(const struct report_run *run, const char *folder)
 			_exit(127);
 		dup2(output, STDOUT_FILENO);
 		execv("/proc/self/exe", words);
+		warn("can't run /proc/self/exe: %s", strerror(errno));
 		_exit(127);
 	}
 	close(output);
@@ -205,10 +206,13 @@ static enum report_engine engine_of(const struct value *doctor, const struct val
 	return *hypervisor ? REPORT_VIRTUAL : REPORT_HARDWARE;
 }
 
-/* Make all rows of this name again, also those that an earlier run has left. */
-static void measure_all(const char *folder)
+/*
+ * Make all rows of this name again, also those that an earlier run has left. Return: whether there
+ * are any.
+ */
+static bool measure_all(const char *folder)
 {
-	bool there = !access("/dev/apic_measure", R_OK), emulated = false;
+	bool there = !access("/dev/apic_measure", R_OK), emulated = false, any = false;
 	const struct report_run *run;
 	struct value *doctor;
 	char *path;
@@ -222,7 +226,9 @@ static void measure_all(const char *folder)
 		unlink(path);
 		if ((!run->instruments || there) && !(run->silicon && emulated)) {
 			fprintf(stderr, "apic-timer %s\n", run->command);
-			if (!measure(run, folder))
+			if (measure(run, folder))
+				any = true;
+			else
 				warn("no rows from apic-timer %s", run->command);
 		}
 		if (run == report_runs) {
@@ -232,6 +238,7 @@ static void measure_all(const char *folder)
 		}
 		free(path);
 	}
+	return any;
 }
 
 static int no_dot(const struct dirent *entry)
@@ -265,6 +272,9 @@ static unsigned int load_machines(const char *rows, struct report_machine *machi
 			machine->engine = engine_of(report_rows(machine, "doctor"),
 						    report_rows(machine, "model"));
 			count++;
+		} else {
+			warn("%s/%s is not drawn: %s", rows, entries[i]->d_name,
+			     count < MACHINES ? "its name is too long" : "too many machines");
 		}
 		free(entries[i]);
 	}
@@ -279,6 +289,7 @@ static int run(int operands, char **operand)
 	struct value *benchmark = NULL;
 	unsigned int count;
 	FILE *file;
+	int error;
 	bool bad;
 
 	(void)operands;
@@ -289,7 +300,9 @@ static int run(int operands, char **operand)
 	if (!draw) {
 		folder = format_text("%s/%s", rows, name);
 		make_directory(folder);
-		measure_all(folder);
+		if (!measure_all(folder))
+			fail("report: nothing was measured, so %s/index.html is not written",
+			     operand[0]);
 		free(folder);
 	}
 	count = load_machines(rows, machines);
@@ -307,8 +320,11 @@ static int run(int operands, char **operand)
 		fail("can't write %s: %s", fresh, strerror(errno));
 	report_page(file, machines, count, benchmark);
 	bad = ferror(file);
-	if (fclose(file) || bad || rename(fresh, path))
-		fail("can't write %s: %s", path, strerror(errno));
+	if (fclose(file) || bad || rename(fresh, path)) {
+		error = errno;
+		unlink(fresh);
+		fail("can't write %s: %s", path, strerror(error));
+	}
 	if (opt_json)
 		printf("{\"page\":\"index.html\",\"machines\":%u}\n", count);
 	else
