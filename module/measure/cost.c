@@ -175,10 +175,23 @@ static int fill(struct crowd *crowd, u32 count)
 	return 0;
 }
 
+/* As del(), and wait for the handler, after which the timer may be freed. */
+static void end(const struct crowd *crowd, struct either *timer)
+{
+	if (crowd->hrtimers)
+		hrtimer_cancel(&timer->hrtimer);
+	else
+		del_apic_timer_sync(&timer->ours);
+}
+
+/*
+ * The timers may expire meanwhile, on another CPU if the caller has not bound itself to one: when
+ * a virtual machine goes on after hours, for example.
+ */
 static void empty(struct crowd *crowd)
 {
 	while (crowd->pending) {
-		del(crowd, &crowd->timers[--crowd->pending]);
+		end(crowd, &crowd->timers[--crowd->pending]);
 		cond_resched();
 	}
 }
@@ -251,6 +264,9 @@ long measure_cost(const struct apic_measure_cost *a)
 			ret = -EINTR;
 		cond_resched();
 	}
+	/* No timer has been measured unless this loop was entered. */
+	if (i)
+		end(&crowd, &crowd.timers[a->pending]);
 	empty(&crowd);
 	if (!ret && copy_to_user(u64_to_user_ptr(a->cycles), cycles, a->count * sizeof(*cycles)))
 		ret = -EFAULT;
