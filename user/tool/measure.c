@@ -25,17 +25,18 @@ static struct tsc_cpus before;	/* CPUs before binding */
 static pid_t load, watcher;
 static int end_of_load = -1;	/* closed when this program ends, or before */
 
-static void explain(void)
+static void explain(int error)
 {
-	if (!files_exist("/sys/module/apic_measure"))
+	/* Where it is built in, it has no directory in /sys, but the device is there. */
+	if (error == ENOENT && !files_exist("/sys/module/apic_measure"))
 		fail("the module apic_measure is not loaded: sudo modprobe apic_measure");
 	if (geteuid())
 		fail("only root can open " NODE ": run it with sudo");
-	if (errno == EBUSY)
+	if (error == EBUSY)
 		fail("another process is measuring: " NODE " is busy");
-	if (errno == EPERM)
+	if (error == EPERM)
 		fail("can't open " NODE ": the kernel is locked down, or this is a container");
-	fail("can't open " NODE ": %s", strerror(errno));
+	fail("can't open " NODE ": %s", strerror(error));
 }
 
 void measure_begin(int cpu)
@@ -47,7 +48,7 @@ void measure_begin(int cpu)
 		return;
 	node = open(NODE, O_RDONLY | O_CLOEXEC);
 	if (node < 0)
-		explain();
+		explain(errno);
 	/* Both modules are installed together, and only the other one reports its version. */
 	if (module_other_version())
 		warn("version mismatch: the module is %s, this program %s", module_other_version(),
