@@ -112,7 +112,6 @@ long measure_loop(struct apic_measure_loop *a)
 {
 	measure_way_fn wait = measure_way(a->way);
 	struct measure_walk walk;
-	unsigned long flags;
 	s32 *errors;
 	long ret;
 
@@ -130,9 +129,7 @@ long measure_loop(struct apic_measure_loop *a)
 		measure_walk_exit(&walk);
 		return -ENOMEM;
 	}
-	local_irq_save(flags);
 	a->turn = measure_turn();
-	local_irq_restore(flags);
 	measure_turn_set(a->turn);
 	ret = a->way == APIC_MEASURE_TABLE ? learn(a) : 0;
 	ret = ret ?: shots(a, wait, &walk, errors);

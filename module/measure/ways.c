@@ -6,6 +6,7 @@
  */
 #include <linux/apic_timer.h>
 #include <linux/compiler.h>
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -136,18 +137,24 @@ static u64 time_of(u64 turns)
 /**
  * measure_turn() - measure the counted loop
  *
- * Context: Interrupts off; takes some ten microseconds.
+ * Interrupts are off for one try at a time: a few microseconds.
+ *
+ * Context: Task.
  * Return: TSC cycles of 1,024 turns.
  */
 u32 measure_turn(void)
 {
 	u64 once = U64_MAX, twice = U64_MAX;
+	unsigned long flags;
 	unsigned int i;
 
-	lockdep_assert_irqs_disabled();
 	for (i = 0; i < TRIES; i++) {
+		local_irq_save(flags);
 		once = min(once, time_of(TURNS));
+		local_irq_restore(flags);
+		local_irq_save(flags);
 		twice = min(twice, time_of(2 * TURNS));
+		local_irq_restore(flags);
 	}
 	return twice > once ? (u32)((twice - once) * 1024 / TURNS) : 1024;
 }

@@ -10,7 +10,7 @@ typedef u64 (*measure_way_fn)(u64 target);
 measure_way_fn measure_way(u32 way);
 bool measure_way_there(u32 way);
 
-/* Call with interrupts off. Return: TSC cycles of 1,024 turns of the counted loop. */
+/* Return: TSC cycles of 1,024 turns of the counted loop. */
 u32 measure_turn(void);
 /* Set the length of 1,024 turns for later shots. */
 void measure_turn_set(u32 turn);
