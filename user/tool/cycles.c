@@ -202,12 +202,15 @@ static int run(int operands, char **operand)
 	static struct runs runs[LOOPS];
 	static uint64_t turns[LOOPS];
 	struct tsc_step step = tsc_step_measure();
-	double core = tsc_per_core_cycle(), core_khz = tsc_khz_measure() / core;
+	double khz = tsc_khz_measure(), core;
 	unsigned int i;
 	long turn;
 
 	(void)operands;
 	(void)operand;
+	/* This also takes a core that was idle to its usual clock. */
+	core_begin();
+	core = tsc_per_core_cycle();
 	for (i = 0; i < LOOPS; i++)
 		turns[i] = turns_of(loop_of(i), core);
 	core_patience(wait_s < 0 ? run_count * CORE_PATIENCE_S : wait_s);
@@ -222,6 +225,8 @@ static int run(int operands, char **operand)
 		}
 	} while (core_misjudged());
 	progress_end();
+	/* For rates: the clock may have changed meanwhile. */
+	core = tsc_per_core_cycle();
 	if (opt_json) {
 		json_object(NULL);
 		json_real("tsc_per_core_cycle", core, 4);
@@ -245,7 +250,7 @@ static int run(int operands, char **operand)
 		       "1000 keys/s", "lowest", "highest", "spread %");
 	}
 	for (i = COUNT(rows); i < LOOPS; i++)
-		print_search(loop_of(i), &runs[i], core_khz);
+		print_search(loop_of(i), &runs[i], khz / core);
 	if (opt_json) {
 		json_end();
 		json_end();
