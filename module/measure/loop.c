@@ -89,10 +89,12 @@ static int shots(const struct apic_measure_loop *a, measure_way_fn wait,
 	/* The first shot runs with cold caches, and is not counted. */
 	shot(wait, a->least);
 	for (i = 0; i < a->count; i++) {
-		if (a->cache == APIC_MEASURE_WALK)
+		if (a->cache == APIC_MEASURE_WALK) {
 			measure_walk(walk);
-		else if (a->cache == APIC_MEASURE_FLUSH)
+		} else if (a->cache == APIC_MEASURE_FLUSH) {
 			measure_flush_code(wait);
+			measure_ways_flush();
+		}
 		errors[i] = shot(wait, a->least + i % a->spread);
 		if (signal_pending(current))
 			return -EINTR;

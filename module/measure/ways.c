@@ -14,6 +14,7 @@
 #include <asm/msr.h>
 #include <asm/tsc.h>
 
+#include "cache.h"
 #include "hardware.h"
 #include "measure.h"
 #include "ways.h"
@@ -192,6 +193,19 @@ void measure_table_set(const u8 *delays, u32 step)
 u32 measure_table_looked(void)
 {
 	return table_looked;
+}
+
+/**
+ * measure_ways_flush() - flush the data of all loops from all caches
+ *
+ * Context: No shot is under way.
+ */
+void measure_ways_flush(void)
+{
+	measure_flush_data(table, sizeof(table));
+	measure_flush_data(&table_step, sizeof(table_step));
+	measure_flush_data(&table_looked, sizeof(table_looked));
+	measure_flush_data(&counted_turn, sizeof(counted_turn));
 }
 
 static const measure_way_fn ways[APIC_MEASURE_WAYS] = {

@@ -20,6 +20,9 @@ void measure_table_set(const u8 *delays, u32 step);
 /* Return: the last shot's index into the table. */
 u32 measure_table_looked(void);
 
+/* Flush what the loops read but their code. */
+void measure_ways_flush(void);
+
 /**
  * measure_turns() - convert a time to turns of the counted loop
  * @cycles:	TSC cycles
