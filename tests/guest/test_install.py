@@ -210,6 +210,39 @@ def test_consumer(installed):
     installed.run(f"mv /tmp/link {link}")
 
 
+OTHERS = "KBUILD_EXTRA_SYMBOLS=/tmp/own/others.symvers"  # of a third module
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+@pytest.mark.parametrize(
+    "before, after, environment, arguments",
+    [("ccflags-y := -Wextra", "", "", ""), (OTHERS.replace("=", " := "), "", "", ""),
+     ("", OTHERS.replace("=", " += "), "", ""), ("", "", OTHERS, ""), ("", "", "", OTHERS)],
+    ids=["flags", "symbols", "later", "environment", "arguments"],
+)  # fmt: skip
+def test_consumer_with_its_own(installed, before, after, environment, arguments):
+    """What a consumer assigns to the variables of apic_timer.mk is added to, wherever it does."""
+    write_consumer(installed, "tmp/own", ["hello_apic.c"])
+    makefile = (TREE / "samples/hello/Makefile").read_text()
+    include = re.search("^include .*$", makefile, re.M)[0]
+    lines = "\n".join([before, include, after])
+    installed.write("tmp/own/Makefile", makefile.replace(include, lines))
+    try:
+        installed.run("touch /tmp/own/others.symvers")
+        kdir = f"KDIR=/lib/modules/{installed.release}/build"
+        output = installed.run(f"cd /tmp/own && {environment} make V=1 {kdir} {arguments}")
+        assert "undefined!" not in output
+        if before.startswith("ccflags"):
+            assert " -Wextra " in output
+        else:
+            modpost = re.search(r"^.*scripts/mod/modpost .*$", output, re.M)[0]
+            assert modpost.count("/tmp/own/others.symvers") == 1
+        info = installed.run("modinfo /tmp/own/hello_apic.ko")
+        assert re.search("^depends: +apic_timer$", info, re.M)
+    finally:
+        installed.run("rm -rf /tmp/own")
+
+
 def git(tree: Path, *arguments: str) -> str:
     """Run git in a directory; return its output."""
     return subprocess.run(["git", "-C", tree, *arguments], check=True, text=True,
