@@ -13,6 +13,7 @@ from machines import TABLE, some
     load apic_timer
     insmod $MODULES/apic_timer_crowd.ko count=20
     insmod $MODULES/apic_timer_indirect.ko
+    ls /sys/module/apic_timer/holders
     grep -c . $DEBUG/apic_timer/pending
     rmmod apic_timer_indirect
     grep -c . $DEBUG/apic_timer/pending
@@ -25,7 +26,8 @@ from machines import TABLE, some
 )
 def test_by_way_of_another_module(guest):
     """A module that uses none of our symbols may have timers, through a module that does."""
-    both, crowd, none, *log = guest.ok().splitlines()
+    holder, both, crowd, none, *log = guest.ok().splitlines()
+    assert holder == "apic_timer_crowd"
     assert [both, crowd, none] == ["21", "20", "0"]
     pattern = re.compile(r"cancelled (\d+) pending timer\(s\) of handler (\w+) ")
     found = [pattern.search(line).groups() for line in log]
