@@ -14,6 +14,7 @@
 #ifndef _LINUX_APIC_CALENDAR_H
 #define _LINUX_APIC_CALENDAR_H
 
+#include <linux/apic_timer.h>	/* for the number of the interface */
 #include <linux/list.h>
 #include <linux/types.h>
 

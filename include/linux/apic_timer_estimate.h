@@ -21,6 +21,7 @@
 #ifndef _LINUX_APIC_TIMER_ESTIMATE_H
 #define _LINUX_APIC_TIMER_ESTIMATE_H
 
+#include <linux/apic_timer.h>	/* for the number of the interface */
 #include <linux/build_bug.h>
 #include <linux/types.h>
 

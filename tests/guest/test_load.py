@@ -206,6 +206,21 @@ def test_consumer_of_another_interface(series, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("header", ["timer", "timer_estimate", "clock", "calendar"])
+def test_any_header_names_the_interface(header, tmp_path):
+    """A consumer of one of the headers only is not loaded by another interface either."""
+    kernel = kernels.ensure("6.1")
+    (tmp_path / "only.c").write_text(f"""
+#include <linux/apic_{header}.h>
+#include <linux/module.h>
+MODULE_LICENSE("GPL");
+""")
+    (tmp_path / "Kbuild").write_text("obj-m := only.o\nccflags-y := -I$(APIC_TIMER)/include\n")
+    built = build.build_external(kernel, tmp_path, build.build(kernel))
+    wanted = f"built_for_apic_timer_api_{NUMBER}_size_{SIZE}"
+    assert wanted.encode() in build.find_ko(built, "only").read_bytes()
+
+
 @pytest.mark.guest(
     TABLE,
     """
