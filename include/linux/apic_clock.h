@@ -56,7 +56,9 @@ static inline bool apic_clock_is_phc(clockid_t clock)
  *		or because no CPU accepts it: @ret is -ENODEV. Called like a handler, with
  *		interrupts off, and may arm the timer again; set it after
  *		init_apic_clock_timer(). It is not called for errors of the owner's own
- *		calls: add_apic_timer_at() returns those.
+ *		calls: add_apic_timer_at() returns those. Nor is it in the last milliseconds
+ *		before the moment, when apic_timer has the timer: that cancels it as it
+ *		cancels any other, if its CPU goes offline and no other accepts timers.
  * @when:	as passed to add_apic_timer_at(); written under @lock
  *
  * The handler is called like that of any timer: @now is the TSC at its first
