@@ -193,7 +193,7 @@ struct apic_calendar_start {
  *
  * Threads that wait return -ECANCELED; parked threads continue. Errors: -ESRCH: the
  * calendar is not running; -EBUSY: with %APIC_CALENDAR_AT_BOUNDARY: a switch is still
- * pending.
+ * pending; -EINVAL: unknown flags.
  */
 struct apic_calendar_stop {
 	__u32 size;
@@ -214,7 +214,7 @@ struct apic_calendar_stop {
  * one that has not quite ended, or the thread has a unit; -EPERM: the caller lacks
  * CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such unit, or no user unit, the CPU
  * is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH: the caller is not the unit's
- * thread.
+ * thread; -ENOENT, -EINVAL: likewise.
  *
  * A thread should call UNBIND before it ends. If it does not, and ends in its last window or
  * later, the unit may become free only a moment after pthread_join() has returned.
@@ -259,7 +259,8 @@ struct apic_calendar_bind {
  * restarted after the handler, or fails with -EINTR if the signal's action has no
  * SA_RESTART. SIGSTOP and SIGCONT have no effect except missed windows. Errors: -ECANCELED:
  * the calendar was stopped, or the machine slept; -ENODEV: a CPU of the calendar went
- * offline; -ENXIO: the TSC became unstable; -ESRCH: the caller is not the unit's thread.
+ * offline; -ENXIO: the TSC became unstable; -ESRCH: the caller is not the unit's thread;
+ * -ENOENT: no table is loaded; -EINVAL: no such unit, or no user unit, or unknown flags.
  */
 struct apic_calendar_wait {
 	__u32 size;
@@ -332,11 +333,13 @@ struct apic_calendar_query {
  * @overran:	out: windows whose budget the unit used up
  * @late_breaks: out: windows of @overran in which the unit did not stop in time
  * @skipped:	out: windows that the unit lost by %APIC_CALENDAR_SKIP
- * @slack_min:	out: minimum remainder of a budget, TSC cycles
+ * @slack_min:	out: minimum remainder of a budget, TSC cycles; the largest value: there is
+ *		none yet
  * @lead:	out: how early the unit's thread is woken, TSC cycles
  *
  * poll() reports %POLLPRI from an overrun of any unit until this command is
- * called, and %POLLIN while there are receipts to read().
+ * called, and %POLLIN while there are receipts to read(). Errors: -ENOENT: no table is
+ * loaded; -EINVAL: no such unit.
  */
 struct apic_calendar_status {
 	__u32 size;

@@ -62,6 +62,8 @@
  * @ring_entries: out: number of receipts that a ring has room for
  * @ring_offset: out: offset to map the ring at
  * @source:	out: source of the interrupts: "proxy", "hook", "hrtimer"
+ *
+ * Errors: -EINVAL: there is no such CPU, or size too small; -E2BIG as below.
  */
 struct apic_timer_device {
 	__u32 size;
@@ -131,7 +133,8 @@ struct apic_timer_device {
  *   -EAGAIN	the user's limit of wake-ups per second is exceeded
  *   -EBUSY	the user's limit of sleepers and timers is exceeded
  *   -ENODEV	no CPU accepts timers
- *   -EINVAL	unknown flags or clock, size too small
+ *   -EINVAL	unknown flags or clock, size too small, or @budget above
+ *		&struct apic_timer_device.budget_max
  *   -E2BIG	a field that this kernel does not know is not 0
  */
 struct apic_timer_sleep {
