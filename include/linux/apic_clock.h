@@ -388,9 +388,10 @@ u64 apic_clock_common_now(void);
 
 /**
  * struct apic_clock_receipt - outcome of a group's expiry
- * @when:	the moment that was armed, TSC of the reference CPU if the group
- *		corrects, otherwise of each CPU; like a timer's, it moves with the
- *		TSC in a sleep
+ * @when:	the moment as it was armed, TSC of the reference CPU if the group
+ *		corrects, otherwise of each CPU. A new epoch of the TSC moves the
+ *		moment as it moves that of a timer, but not this value: then @first
+ *		and @last count from where the moment is now
  * @ret:	0: all handlers were called; -EAGAIN: none was called, because a
  *		CPU was not there in time; -ECANCELED: cancelled, see @called
  * @called:	number of handlers that were called
