@@ -67,6 +67,19 @@ def test_what_an_engine_may_claim(tool, tmp_path, machine, words):
     assert any(refused) == (machine == "virtual-time")
 
 
+@pytest.mark.parametrize("text", [None, "{}", "half of i"])
+def test_an_unknown_machine_is_no_hardware(tool, tmp_path, text):
+    folder = report_rows.write(tmp_path, {"copied": "KVMKVMKVM"})
+    doctor = folder / "rows/copied/doctor.json"
+    doctor.write_text(text) if text else doctor.unlink()
+    assert tool("report", "--draw", folder).returncode == 0
+    page = Page((folder / "index.html").read_text())
+    for section in set(SECTIONS) - {"machines"}:
+        assert "not known what this was measured on" in page.words[section], section
+    assert "Measured on hardware" not in str(page.words)
+    assert "no rows of apic-timer doctor" in page.words["machines"]
+
+
 def test_rows_of_the_lab(tool, tmp_path):
     """Modelled figures are marked, with the model's parameters; the port log has its claim."""
     _, page = drawn(tool, report_rows.write_lab(tmp_path))

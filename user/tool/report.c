@@ -201,6 +201,8 @@ static enum report_engine engine_of(const struct value *doctor, const struct val
 
 	if (model)
 		return REPORT_MODELLED;
+	if (!value_has(doctor, "hypervisor"))
+		return REPORT_UNKNOWN;
 	if (!strncmp(hypervisor, "TCG", 3))
 		return REPORT_EMULATED;
 	return *hypervisor ? REPORT_VIRTUAL : REPORT_HARDWARE;

@@ -13,6 +13,8 @@ enum report_engine {
 	REPORT_VIRTUAL,		/* a virtual machine on hardware, with native instructions */
 	REPORT_EMULATED,	/* an instruction is a cycle and a nanosecond */
 	REPORT_MODELLED,	/* emulated, plus the cost of a model of caches: rows of the lab */
+	REPORT_UNKNOWN,		/* there are no rows of doctor */
+	REPORT_ENGINES,
 };
 
 /* A machine that has been measured */

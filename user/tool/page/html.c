@@ -41,7 +41,7 @@ void html_paper(const char *text)
 
 void html_claim(const struct report_machine *machine, enum claim from)
 {
-	static const char * const texts[][4] = {
+	static const char * const texts[][REPORT_ENGINES] = {
 		[CLAIM_PATH] = {
 			[REPORT_HARDWARE] = "Measured on hardware.",
 			[REPORT_VIRTUAL] = "Measured in a virtual machine, including what its host "
@@ -56,6 +56,9 @@ void html_claim(const struct report_machine *machine, enum claim from)
 					    "what caches do to it, and after how many shots. Every "
 					    "run is the same. These are not the figures of any "
 					    "CPU.",
+			[REPORT_UNKNOWN] = "It is not known what this was measured on: there are "
+					   "no rows of doctor. Medians may be valid, maxima are "
+					   "not.",
 		},
 		[CLAIM_CPU] = {
 			[REPORT_HARDWARE] = "Measured on hardware.",
@@ -65,6 +68,9 @@ void html_claim(const struct report_machine *machine, enum claim from)
 					   "machine.",
 			[REPORT_EMULATED] = "Not measurable in virtual time, where an instruction "
 					    "of any kind takes one cycle.",
+			[REPORT_UNKNOWN] = "It is not known what this was measured on: there are "
+					   "no rows of doctor. In virtual time nothing of it is "
+					   "valid.",
 		},
 	};
 	bool none = from == CLAIM_CPU && machine->engine == REPORT_EMULATED;

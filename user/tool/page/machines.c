@@ -43,7 +43,11 @@ static void about_model(const struct report_machine *machine)
 
 void draw_machine(const struct report_machine *machine)
 {
-	static const char * const engines[] = { "hardware", "virtual machine", "virtual time" };
+	static const char * const engines[REPORT_ENGINES] = {
+		[REPORT_HARDWARE] = "hardware",
+		[REPORT_VIRTUAL] = "virtual machine",
+		[REPORT_EMULATED] = "virtual time",
+	};
 	const struct value *doctor = report_rows(machine, "doctor");
 	const struct value *findings = value_get(doctor, "findings"), *finding;
 	size_t i;
@@ -51,6 +55,10 @@ void draw_machine(const struct report_machine *machine)
 	html_machine(machine);
 	if (machine->engine == REPORT_MODELLED) {
 		about_model(machine);
+		return;
+	}
+	if (machine->engine == REPORT_UNKNOWN) {
+		html("<p>There are no rows of <code>apic-timer doctor</code>.</p>\n");
 		return;
 	}
 	html("<p>%s: ", engines[machine->engine]);
