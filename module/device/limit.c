@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/irqflags.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -20,6 +21,7 @@
 
 #include "bucket.h"
 #include "limit.h"
+#include "page.h"
 
 #define RATE_MAX	1000000
 #define BURST_MAX	10000
@@ -64,19 +66,29 @@ module_param_cb(pending, &pending_ops, &pending, 0644);
 MODULE_PARM_DESC(pending, "maximum concurrent sleepers and timers of one user (1 to 100000)");
 
 /**
+ * struct device_tokens - a user's tokens for wake-ups on a CPU
+ * @bucket:	the tokens
+ * @epoch:	epoch of the TSC that @bucket belongs to
+ */
+struct device_tokens {
+	struct device_bucket bucket;
+	u32 epoch;
+};
+
+/**
  * struct device_user - a user's account
  * @node:	entry in the list of users
  * @uid:	the user's id
  * @files:	number of open files
  * @pending:	number of sleepers and timers
- * @bucket:	tokens for wake-ups, on each CPU
+ * @tokens:	tokens for wake-ups, on each CPU
  */
 struct device_user {
 	struct list_head node;
 	kuid_t uid;
 	refcount_t files;
 	atomic_t pending;
-	struct device_bucket __percpu *bucket;
+	struct device_tokens __percpu *tokens;
 };
 
 static LIST_HEAD(users);
@@ -136,8 +148,8 @@ struct device_user *device_user_get(kuid_t uid)
 	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 	if (!user)
 		goto out;
-	user->bucket = alloc_percpu_gfp(struct device_bucket, GFP_KERNEL_ACCOUNT);
-	if (!user->bucket) {
+	user->tokens = alloc_percpu_gfp(struct device_tokens, GFP_KERNEL_ACCOUNT);
+	if (!user->tokens) {
 		kfree(user);
 		user = NULL;
 		goto out;
@@ -162,7 +174,7 @@ void device_user_put(struct device_user *user)
 		return;
 	list_del(&user->node);
 	mutex_unlock(&users_lock);
-	free_percpu(user->bucket);
+	free_percpu(user->tokens);
 	kfree(user);
 }
 
@@ -192,6 +204,21 @@ void device_user_unpend(struct device_user *user)
 	atomic_dec(&user->pending);
 }
 
+/*
+ * Return this CPU's bucket. If the TSC has restarted, the old value would be far ahead, and the
+ * bucket would seem empty: after a sleep it is full. Interrupts are off.
+ */
+static struct device_bucket *bucket_of(struct device_user *user)
+{
+	struct device_tokens *tokens = this_cpu_ptr(user->tokens);
+	u32 epoch = device_page_epoch();
+
+	lockdep_assert_irqs_disabled();
+	if (unlikely(tokens->epoch != epoch))
+		*tokens = (struct device_tokens) { .epoch = epoch };
+	return &tokens->bucket;
+}
+
 /* TSC cycles in which a bucket gains one token. */
 static u64 token_interval(void)
 {
@@ -213,7 +240,7 @@ int device_user_take(struct device_user *user)
 	int ret = -EAGAIN;
 
 	local_irq_save(flags);
-	if (device_bucket_take(this_cpu_ptr(user->bucket), apic_timer_now(), interval,
+	if (device_bucket_take(bucket_of(user), apic_timer_now(), interval,
 			       device_limit_burst(), device_limit_pending()))
 		ret = smp_processor_id();
 	local_irq_restore(flags);
@@ -249,9 +276,8 @@ int device_user_charge(struct device_user *user)
  */
 u64 device_user_reserve(struct device_user *user)
 {
-	return device_bucket_reserve(this_cpu_ptr(user->bucket), apic_timer_now(),
-				     token_interval(), device_limit_burst(),
-				     device_limit_pending());
+	return device_bucket_reserve(bucket_of(user), apic_timer_now(), token_interval(),
+				     device_limit_burst(), device_limit_pending());
 }
 
 /**
@@ -272,6 +298,6 @@ void device_user_return(struct device_user *user, int cpu)
 
 	local_irq_save(flags);
 	if (cpu == smp_processor_id())
-		device_bucket_return(this_cpu_ptr(user->bucket), interval);
+		device_bucket_return(bucket_of(user), interval);
 	local_irq_restore(flags);
 }
