@@ -343,14 +343,27 @@ static void resync_work(struct work_struct *unused)
 	schedule_delayed_work(&work, msecs_to_jiffies(resync_ms));
 }
 
+/* Common time equals the TSC again, on each CPU. */
+static void forget(void)
+{
+	struct state *state;
+	unsigned long flags;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		state = per_cpu_ptr(&states, cpu);
+		raw_spin_lock_irqsave(&state->lock, flags);
+		state->follow.known = false;
+		state->last = 0;
+		raw_spin_unlock_irqrestore(&state->lock, flags);
+	}
+}
+
 /* Begin anew: common time equals the TSC, and the rate is the kernel's frequency. */
 static void begin(void)
 {
 	u64 hz = apic_timer_us_to_tsc(USEC_PER_SEC);
 	struct base first = {};
-	struct state *state;
-	unsigned long flags;
-	int cpu;
 
 	mutex_lock(&resync_mutex);
 	apic_clock_fit_init(&fit, mul_u64_u64_div_u64(hz * counter->period_fs,
@@ -366,13 +379,7 @@ static void begin(void)
 	first.runs = apic_clock_fit_runs(&fit, may_stop);
 	first.scale.rate = fit.nominal;
 	write_base(&first);
-	for_each_possible_cpu(cpu) {
-		state = per_cpu_ptr(&states, cpu);
-		raw_spin_lock_irqsave(&state->lock, flags);
-		state->follow.known = false;
-		state->last = 0;
-		raw_spin_unlock_irqrestore(&state->lock, flags);
-	}
+	forget();
 	mutex_unlock(&resync_mutex);
 }
 
@@ -397,9 +404,14 @@ static int sleeps(struct notifier_block *block, unsigned long event, void *unuse
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		begin();
+		/* If the TSC has restarted, common time would stand still until it catches up. */
+		if (counter)
+			begin();
+		else
+			forget();
 		set_asleep(false);
-		schedule_delayed_work(&work, 0);
+		if (counter)
+			schedule_delayed_work(&work, 0);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -581,17 +593,18 @@ int apic_clock_resync_init(void (*news)(void))
 	for_each_possible_cpu(cpu)
 		raw_spin_lock_init(&per_cpu(states, cpu).lock);
 	counter = apic_clock_reference_find(reference);
-	if (!counter) {
-		if (strcmp(reference, "none") && strcmp(reference, "auto"))
-			pr_warn("counter %s is not available: TSCs are not compared with any counter\n",
-				reference);
-		return 0;
+	if (counter) {
+		ticks_per_s = div64_u64(FS_PER_S, counter->period_fs);
+		begin();
+	} else if (strcmp(reference, "none") && strcmp(reference, "auto")) {
+		pr_warn("counter %s is not available: TSCs are not compared with any counter\n",
+			reference);
 	}
-	ticks_per_s = div64_u64(FS_PER_S, counter->period_fs);
-	begin();
 	ret = register_pm_notifier(&sleep_block);
 	if (ret)
 		goto no_notifier;
+	if (!counter)
+		return 0;
 	if (follow_idle) {
 		ret = register_trace_cpu_idle(idle, NULL);
 		if (ret)
@@ -604,7 +617,8 @@ int apic_clock_resync_init(void (*news)(void))
 no_probe:
 	unregister_pm_notifier(&sleep_block);
 no_notifier:
-	apic_clock_reference_put();
+	if (counter)
+		apic_clock_reference_put();
 	counter = NULL;
 	return ret;
 }
@@ -614,13 +628,13 @@ no_notifier:
  */
 void apic_clock_resync_exit(void)
 {
+	unregister_pm_notifier(&sleep_block);
 	if (!counter)
 		return;
 	if (probing) {
 		unregister_trace_cpu_idle(idle, NULL);
 		tracepoint_synchronize_unregister();
 	}
-	unregister_pm_notifier(&sleep_block);
 	cancel_delayed_work_sync(&work);
 	apic_clock_reference_put();
 }

@@ -18,12 +18,15 @@ SCRIPT = """
     insmod $MODULES/apic_timer.ko $OPTIONS
     insmod $MODULES/apic_timer_sleep.ko
     insmod $MODULES/apic_timer_dev.ko
-    insmod $MODULES/apic_clock.ko
+    insmod $MODULES/apic_clock.ko $CLOCK
     insmod $MODULES/apic_clock_test.ko
     insmod $MODULES/sch_apic.ko
     insmod $MODULES/apic_timer_sink.ko
     insmod $MODULES/apic_calendar.ko allow_unstable=1
     groups=/sys/kernel/debug/apic_clock_test
+    common() {
+        for cpu in 1 2; do taskset $cpu sed -n 's/^common/common now/p' $groups/result; done
+    }
     if [ "$AHEAD" ]; then
         # Then this TSC is ahead of that of the machine that wakes, which has to boot as well.
         read -r booted idle </proc/uptime
@@ -52,8 +55,10 @@ SCRIPT = """
     echo queued $(queued)
     apic-calendar run /both >/tmp/calendar 2>&1 &
     usleep 500000
+    common
     echo disk >/sys/power/state
     echo awake
+    common
     cat $sleeper/report
     echo still queued $(queued)
     while grep -q '^runs runs 0' $sleeper/report; do usleep 100000; done
@@ -121,9 +126,9 @@ def woken(request, tmp_path_factory):
     kernel = kernels.ensure(request.param)
     modules = sorted(build.build(kernel).rglob("*.ko"))
     # One of them requests no latency, by which the kernel would know the module.
-    # Its TSC has counted further than the one that it wakes with.
+    # Its TSC has counted further than the one that it wakes with, and it has no other counter.
     oldest = request.param == kernels.SUPPORTED[0]
-    options = "OPTIONS=latency_qos=N AHEAD=y" if oldest else ""
+    options = "OPTIONS=latency_qos=N AHEAD=y CLOCK=reference=none" if oldest else ""
     output = tmp_path_factory.mktemp("user")
     subprocess.run(["make", "-C", TREE / "user", f"OUTPUT={output}", "CFLAGS=-O2 -static",
                     output / "apic-calendar"], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
@@ -180,6 +185,21 @@ def test_pending_while_off(woken):
     assert [row[:3] for row in groups] == [("0", "0", str(CPUS)),
                                            ("1", str(-errno.EAGAIN), "0")]  # fmt: skip
     assert all(0 <= int(late) < 10**9 for row in groups for late in row[3:])
+
+
+@pytest.mark.matrix
+def test_common_time_begins_anew(woken):
+    """It follows the new TSC, also where there is no counter and that is behind the old one."""
+    kernel, result = woken
+    second = 1000 * int(re.search(r" tsc_khz (\d+)", result.output)[1])
+    before, after = [[[int(n) for n in row] for row in
+                      re.findall(r"^common now (\d+) tsc (\d+)$", text, re.M)]
+                     for text in (result.before, result.output)]  # fmt: skip
+    print(before, after)
+    assert len(before) == len(after) == CPUS
+    if kernel.series == kernels.SUPPORTED[0]:
+        assert max(tsc for _, tsc in after) < min(common for common, _ in before)
+    assert all(abs(tsc - common) < second for common, tsc in [*before, *after])
 
 
 @pytest.mark.matrix

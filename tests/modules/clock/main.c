@@ -30,7 +30,7 @@
  *		"trust": register a notifier of the verdict, and record errors of bad use
  *		"stop NAPS": the TSC stops in idle during that number of sleeps, see stop.c
  *		"phc_VERB SLOT CLOCK VALUE": timers of PTP clocks, see phc.c
- *	result	a line for each slot
+ *	result	common time and the TSC, then a line for each slot
  */
 #include <linux/apic_clock.h>
 #include <linux/debugfs.h>
@@ -268,8 +268,10 @@ static const struct file_operations command_fops = {
 
 static int result_show(struct seq_file *file, void *unused)
 {
+	u64 common = apic_clock_common_now();
 	unsigned int i;
 
+	seq_printf(file, "common %llu tsc %llu\n", common, apic_timer_now());
 	for (i = 0; i < SLOTS; i++)
 		seq_printf(file, "slot %u ret %d runs %u off %lld most %lld reading %lld cpu %d pending %d least %lld\n",
 			   i, slots[i].ret, READ_ONCE(slots[i].runs), slots[i].off, slots[i].most,
