@@ -114,6 +114,7 @@ def flows(output: str) -> list[str]:
         surroundings
     }}
     for turn in $(seq {TURNS}); do
+        mark "turn $turn"
         echo 1 >$SINK/reset
         senders
         throughout either

@@ -105,7 +105,9 @@ static void sink_stop_queue(struct sink_queue *queue)
 
 	atomic_inc(&stops);
 	netif_tx_stop_queue(queue->txq);
-	hrtimer_start(&queue->wake, ns_to_ktime(us * (u64)NSEC_PER_USEC), HRTIMER_MODE_REL);
+	/* The kernel may place one that is not pinned on a CPU that is going offline, and warn. */
+	hrtimer_start(&queue->wake, ns_to_ktime(us * (u64)NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_PINNED);
 }
 
 static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *dev, u64 tsc)
@@ -213,7 +215,7 @@ static int __init sink_init(void)
 		sink_queues[i].txq = netdev_get_tx_queue(device, i);
 		prandom_seed_state(&sink_queues[i].random, i + 1);
 		apic_timer_hrtimer_setup(&sink_queues[i].wake, sink_wake, CLOCK_MONOTONIC,
-					 HRTIMER_MODE_REL);
+					 HRTIMER_MODE_REL_PINNED);
 	}
 	ret = register_netdev(device);
 	if (ret)
