@@ -191,7 +191,7 @@ PINS = f"""
             high=0 n=0
             while [ $n -lt 40 ]; do
                 high=$((high + $(pin $line))) n=$((n + 1))
-                usleep 3300
+                usleep $((3300 + 1013 * (n % 9)))
             done
             while [ $(cat $parameters/edges) -lt 100 ]; do usleep 100000; done
             text="$load $line"
