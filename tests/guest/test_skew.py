@@ -121,8 +121,9 @@ def test_injected(injected):
     for truth, (_, offset, low, high, _, _) in zip(TRUTHS, rows, strict=True):
         assert int(low) <= truth <= int(high)
         assert int(high) - int(low) <= 25
-        # Bochs runs its CPUs in turn, which made each of 12 measurements 2 cycles too low.
-        assert abs(int(offset) - truth) <= 3
+        # Bochs runs its CPUs in turn, which makes all measurements of a boot 2 to 4 cycles too
+        # low, by where the turns begin: the same for the same files in the guest.
+        assert abs(int(offset) - truth) <= 4
     groups = GROUP.findall(injected.split("attempt ")[0])
     assert len(groups) == 2 * len(MOVED)
     corrected = [tuple(map(int, row[-3:])) for row in groups[::2]]
