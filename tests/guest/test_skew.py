@@ -122,7 +122,7 @@ def test_injected(injected):
         assert int(low) <= truth <= int(high)
         assert int(high) - int(low) <= 25
         # Bochs runs its CPUs in turn, which makes all measurements of a boot 2 to 4 cycles too
-        # low, by where the turns begin: the same for the same files in the guest.
+        # low.
         assert abs(int(offset) - truth) <= 4
     groups = GROUP.findall(injected.split("attempt ")[0])
     assert len(groups) == 2 * len(MOVED)
