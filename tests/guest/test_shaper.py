@@ -793,8 +793,8 @@ def test_another_is_replaced(guest):
     IN="nsenter -t $pid -n"
     ip addr add 10.9.9.1/24 dev sink0
     ip link set sink0 up
-    # Ten a second: time passes while nobody runs.
-    tc qdisc add dev sink0 root apic mode $HARD rate 8kbit
+    # Five seconds of packets: time passes while nobody runs.
+    tc qdisc add dev sink0 root apic mode $HARD rate 80kbit
     udpsend count=500 size=100 how=burst wait=1000
     tc -s qdisc show dev sink0
     kill $pid

@@ -429,7 +429,6 @@ def test_fix_is_undone(guest):
     $TOOL memory --max 64 --runs 1 2>/dev/null
     $TOOL memory --max 64 --runs 1 --json 2>/dev/null
     """,
-    one=True,
 )
 def test_measurements(guest):
     """In virtual time an instruction takes one cycle, so the framework is right to the digit."""

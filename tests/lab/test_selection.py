@@ -75,6 +75,7 @@ def takes_long(test: str) -> bool:
         in (
             "test_debian_own",
             "test_pending_while_off",
+            "test_common_time_begins_anew",
             "test_packets_while_off",
             "test_calendar_while_off",
             "test_demo_shapes",
