@@ -516,8 +516,10 @@ def test_unload(guest):
     # The first of these may find the timer where the last one left it.
     echo 1 >$TRACING/events/sch_apic/sch_apic_send/enable
     # Where the host has no time for the guest, none of them may be.
+    flow=1
     hard() {
-        udpsend count=50 gap=1000000 flow=2
+        flow=$((flow + 1))
+        udpsend count=50 gap=1000000 flow=$flow
         [ "$(grep -c "sch_apic_send: .* mode=$HARD " $TRACING/trace)" -gt 1 ]
     }
     patiently hard
