@@ -25,7 +25,7 @@ CASES = ("node", "namespace", "rights", "memory", "many", "structures", "refused
          "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
-             source="proxy", x2apic=False)  # fmt: skip
+             source="proxy")  # fmt: skip
 MANY_CPUS = some(cpus=4, engine="smp", source="proxy")
 RULED += [machine for machine in MANY_CPUS if machine.kernel in ("6.12", "7.2")]
 SECTION = """

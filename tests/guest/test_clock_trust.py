@@ -8,7 +8,8 @@ from lab.engines import virtual
 from lab.kernels import kernels
 from machines import Machine, some
 
-MACHINES = [Machine("6.1", 2), Machine("7.2", 2), Machine("6.12", 2, source="hrtimer")]
+MACHINES = some(kernel=("6.1", "7.2"), cpus=2, engine="smp", source="proxy")
+MACHINES += some(kernel="6.12", cpus=2, engine="smp", source="hrtimer")
 # The kernel distrusts the emulated TSC of other multi-CPU machines from the start. The mark is
 # permanent, so each of the tests below needs its own boot.
 TRUSTED = {kernel: Machine(kernel, 2, append="tsc=reliable", matrix=True)

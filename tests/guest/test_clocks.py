@@ -286,6 +286,7 @@ def test_without_high_resolution(guest):
     date -s "@$(($(date +%s) - 25))" >/dev/null
     """
     + END,
+    brief=True,
 )
 def test_step(guest):
     """A step moves the wall clock's timers: they expire at once, or later by the same amount."""
@@ -358,6 +359,7 @@ def test_set_while_armed(guest):
     date -s "@$was" >/dev/null
     """
     + END,
+    brief=True,
 )
 def test_leap_second(guest):
     """A leap second delays only UTC's timers; TAI's timers follow TAI's offset."""
@@ -508,6 +510,7 @@ def test_pending_as_it_is_armed_anew(guest):
     result online
     """
     + END,
+    brief=True,
 )
 def test_other_cpu(guest):
     """A timer runs on the requested CPU, or on an online one if that is offline."""
@@ -520,7 +523,7 @@ def test_other_cpu(guest):
 
 
 @pytest.mark.guest(
-    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy", x2apic=False),
+    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy"),
     "    unload\n    load apic_timer_slow_off ms=3000\n"
     + SETUP
     + """

@@ -19,8 +19,8 @@ from lab.kernels import kernels, sources
 SERIES = "6.1"
 DIRECTORY = "tools/testing/selftests"
 # With --matrix, tests that take minutes of wall time run as well.
-SHORT = ["mqueue-lat", "valid-adjtimex"]
-LONG = ["nanosleep", "set-timer-lat", "raw_skew", "nsleep-lat", "posix_timers",
+SHORT = ["valid-adjtimex"]
+LONG = ["mqueue-lat", "nanosleep", "set-timer-lat", "raw_skew", "nsleep-lat", "posix_timers",
         "inconsistency-check -t 1", "threadtest -n 4 -t 1"]  # fmt: skip
 STATES = ("absent", "attached", "firing")
 SCRIPT = """

@@ -425,7 +425,7 @@ def judge(guest, times: int) -> None:
 
 
 @pytest.mark.guest(
-    some(kernel=("6.1", "6.12", "7.2"), cpus=2, engine="smp", x2apic=False),
+    some(kernel=("6.1", "6.12", "7.2"), cpus=2, engine="smp"),
     LOAD_AGAIN_AND_AGAIN.format(times=20),
 )
 def test_load_20_times_under_load(guest):

@@ -24,7 +24,7 @@ SHOTS = """
 """
 
 
-@pytest.mark.guest(some(source="proxy"), SHOTS.replace("{parameters}", ""))
+@pytest.mark.guest(some(source="proxy"), SHOTS.replace("{parameters}", ""), brief=True)
 def test_receipts(guest):
     """Each shot has one, with its mode; neither exact nor raw shots are early."""
     found = [(m[3], int(m[1]), int(m[2])) for m in RECEIPT.finditer(guest.ok())]
@@ -292,6 +292,7 @@ def test_latency_request_and_hotplug(guest):
         unload
     done
     """,
+    brief=True,
 )
 def test_kernel_events_are_deferred(guest):
     """Some are, if exact shots are close together; none if deferring is switched off."""

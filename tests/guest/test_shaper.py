@@ -6,7 +6,7 @@ import pytest
 from machines import some
 
 VIRTUAL = some(cpus=1, source="proxy", engine="virtual")
-SMP = some(kernel=("6.1", "6.12", "7.2"), cpus=2, source="proxy", engine="smp", x2apic=False)
+SMP = some(kernel=("6.1", "6.12", "7.2"), cpus=2, source="proxy", engine="smp")
 RT = some(kernel=("6.1-rt", "7.2-rt"), source="proxy")
 CHECKED = some(kernel=("6.1-debug", "6.1-kcsan"), source="proxy")
 # Kernels built here lack the kernel's own qdiscs and filters, and namespaces.
@@ -494,6 +494,7 @@ def test_gone_with_packets_queued(guest):
     load sch_apic
     """
     + END,
+    brief=True,
 )
 def test_unload(guest):
     """Unloading is refused while a qdisc exists, and succeeds afterwards."""
@@ -529,6 +530,7 @@ def test_unload(guest):
     tc qdisc del dev sink0 root
     """
     + END,
+    brief=True,
 )
 def test_cpu_goes_offline(guest):
     """Hotplug loses no packet, and the chosen CPU sends again when it is back online."""
@@ -637,6 +639,7 @@ PY
     cat tapped
     """
     + END,
+    brief=True,
 )
 def test_tap(guest):
     """A packet socket sees each packet; meanwhile packets leave by softirq."""
@@ -661,6 +664,7 @@ PY
     tc -s qdisc show dev sink0
     """
     + END,
+    brief=True,
 )
 def test_gso_is_split(guest):
     """Twenty packets of ten segments become 200, and the accounts balance."""
@@ -731,6 +735,7 @@ def test_below_another(guest):
     tc -s qdisc show dev sink0
     """
     + END,
+    brief=True,
 )
 def test_several_queues(guest):
     all_came(guest.ok())
@@ -827,6 +832,7 @@ def test_namespace_goes_away(guest):
     tc qdisc del dev sink0 root
     """
     + END,
+    brief=True,
 )
 def test_bad_values(guest):
     """Each bad value gives one line, and changes nothing."""
@@ -852,6 +858,7 @@ def test_bad_values(guest):
     ahead horizon 1ms beyond cap
     """
     + END,
+    brief=True,
 )
 def test_horizon(guest):
     """Packets beyond the horizon are dropped and reported to the socket, or sent at the horizon."""
@@ -967,6 +974,7 @@ def test_dropped_below_strict_ones(guest):
     done
     """
     + END,
+    brief=True,
 )
 def test_late(guest):
     """Late packets are sent at once; or they are dropped, and each drop is reported."""

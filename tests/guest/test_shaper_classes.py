@@ -256,6 +256,7 @@ LOAD = """
     tc qdisc del dev sink0 root
     """
     + END,
+    brief=True,
 )
 def test_filters(guest):
     """u32, fw, flower, bpf and matchall assign packets to classes."""

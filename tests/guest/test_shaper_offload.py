@@ -75,6 +75,7 @@ def launches(output: str) -> list[tuple[int, ...]]:
     launches
     """
     + END,
+    brief=True,
 )
 def test_launch_times(guest):
     """The driver gets the moment to the nanosecond, in the device's clock, `ahead` before it."""

@@ -49,6 +49,7 @@ PY
     tc -s qdisc show dev sink0
     """
     + END,
+    brief=True,
 )
 def test_ce_threshold(guest):
     """Packets that wait longer are marked if their sender knows ECN; the rest stays unchanged."""
@@ -332,6 +333,7 @@ PY
     done
     """
     + END,
+    brief=True,
 )
 def test_time_stamps(guest):
     """Packets that need the driver's timestamp leave by softirq, also in mode hard."""

@@ -41,7 +41,7 @@ def judge_operations(output: str, operations: int) -> None:
 
 
 @pytest.mark.guest(
-    some(engine="smp", source="proxy", x2apic=False),
+    some(engine="smp", source="proxy"),
     RUN.format(parameters="operations=1000000 seed=$CPUS"),
 )
 def test_million(guest):

@@ -7,7 +7,7 @@ from machines import some
 
 
 @pytest.mark.guest(
-    some(cpus=(1, 2), source="proxy", x2apic=False),
+    some(cpus=(1, 2), source="proxy"),
     """
     load apic_timer
     load apic_timer_selftest

@@ -583,7 +583,8 @@ def notified() -> None:
             worker(calendar, spin_in=1)()
 
         with process(polls) as pid:
-            until(lambda: counts(calendar).tid)
+            # A thread that does not wait yet would miss its window; the next one is far away.
+            until(lambda: counts(calendar).tid and state(pid) == "S")
             calendar.start()
             until(lambda: counts(calendar).overran and state(pid) == "S")
             os.write(theirs, b"x")
@@ -703,6 +704,7 @@ def executed() -> None:
 
         threading.Thread(target=spins, daemon=True).start()
         tid = until(lambda: counts(calendar).tid)
+        until(lambda: state(tid) == "S")  # it waits for its window: the next one is far away
         calendar.start()
         until(lambda: counts(calendar).overran and state(tid) == "S")
 

@@ -65,6 +65,7 @@ def found(environment: dict[str, str], directory: str, *prefix: str) -> str:
     return done.stdout
 
 
+@pytest.mark.matrix  # it depends on QEMU, whose version is locked
 @pytest.mark.flaky(reruns=0)
 def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
     undisturbed = moments()
@@ -124,6 +125,7 @@ def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
     assert call() == (0, 0)
 
 
+@pytest.mark.matrix  # likewise
 @pytest.mark.flaky(reruns=0)
 def test_pause_is_cheap_and_changes_nothing(monkeypatch):
     """PAUSE costs the host as little as other instructions; the guest cannot see the difference."""
