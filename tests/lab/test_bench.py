@@ -264,8 +264,8 @@ SIZE = replace(
     period_ms=50,
     pending=(1, 1000),
     operations=100,
-    distances={100_000: 50, 60_000_000_000: 10},
-    guest_shots=500,
+    distances={100_000: 50, 60_000_000_000: 3},
+    guest_shots=250,
     guest_seconds=1,
     chain_shots=100,
 )
