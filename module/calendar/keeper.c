@@ -45,6 +45,20 @@ u64 calendar_backstop(void)
 	return apic_timer_us_to_tsc(READ_ONCE(backstop_us));
 }
 
+/*
+ * Take a thread's priority away. Fails with -EBUSY while a thread of SCHED_DEADLINE lends its
+ * priority to this one by priority inheritance; sched_set_normal() would warn then. This thread
+ * then keeps its own priority, too.
+ */
+static int set_normal(struct task_struct *task, int nice)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr), .sched_policy = SCHED_NORMAL, .sched_nice = nice,
+	};
+
+	return sched_setattr_nocheck(task, &attr);
+}
+
 static void keep(struct calendar_unit *unit)
 {
 	struct task_struct *task = NULL;
@@ -60,8 +74,8 @@ static void keep(struct calendar_unit *unit)
 	if (task) {
 		if (unit->def.on_overrun == APIC_CALENDAR_KILL)
 			send_sig(SIGKILL, task, 1);
-		unit->demoted = true;
-		sched_set_normal(task, MAX_NICE);
+		if (!set_normal(task, MAX_NICE))
+			unit->demoted = true;
 		put_task_struct(task);
 	}
 	mutex_unlock(&unit->calendar->scheduling);
@@ -109,10 +123,9 @@ static int keeper(void *data)
 void calendar_restore(struct calendar_unit *unit)
 {
 	mutex_lock(&unit->calendar->scheduling);
-	if (unit->demoted) {
+	/* If this fails as set_normal() may, the next call tries again. */
+	if (unit->demoted && !calendar_set_fifo(current, unit->priority))
 		unit->demoted = false;
-		calendar_set_fifo(current, unit->priority);
-	}
 	mutex_unlock(&unit->calendar->scheduling);
 }
 
@@ -125,10 +138,8 @@ void calendar_restore(struct calendar_unit *unit)
 void calendar_demote(struct calendar_unit *unit)
 {
 	mutex_lock(&unit->calendar->scheduling);
-	if (READ_ONCE(unit->task) == current) {
+	if (READ_ONCE(unit->task) == current && !set_normal(current, 0))
 		unit->demoted = true;
-		sched_set_normal(current, 0);
-	}
 	mutex_unlock(&unit->calendar->scheduling);
 }
 

@@ -522,6 +522,53 @@ def outlasted() -> None:
         set_parameter("backstop_us", before)
 
 
+FUTEX_LOCK_PI, FUTEX_UNLOCK_PI = 6, 7
+
+
+def lent() -> None:
+    """A thread to which a thread of SCHED_DEADLINE lends its priority overruns as any other."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    shared, (mine, theirs) = mmap.mmap(-1, 4096), os.pipe()
+    lock = ctypes.c_uint32.from_buffer(shared)
+
+    def futex(operation: int) -> None:
+        found = libc.syscall(202, ctypes.byref(lock), operation, 0, None)
+        assert found == 0, ctypes.get_errno()
+
+    def borrows(calendar: Calendar) -> None:
+        calendar.bind(0)
+        lock.value = os.getpid()
+        calendar.wait(0)
+        os.read(mine, 1)
+        calendar.wait(0)
+        futex(FUTEX_UNLOCK_PI)
+        while True:
+            calendar.wait(0)
+
+    def lends() -> None:
+        # struct sched_attr: SCHED_DEADLINE, runtime, deadline and period
+        asked = struct.pack("IIQiIQQQ", 48, 6, 0, 0, 0, 10 * MS, 100 * MS, 100 * MS)
+        assert libc.syscall(314, 0, asked, 0) == 0, ctypes.get_errno()
+        futex(FUTEX_LOCK_PI)
+
+    def priority(pid: int) -> int:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[15])
+
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+        with process(lambda: borrows(calendar)) as pid:
+            until(lambda: lock.value and state(pid) == "S")
+            with process(lends) as lender:
+                until(lambda: priority(pid) == -101)
+                calendar.start()
+                until(lambda: counts(calendar).late_breaks)
+                os.write(theirs, b"x")
+                assert ended(lender) == 0
+            before = counts(calendar)
+            until(lambda: counts(calendar).run > before.run + 2)
+            assert os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
+
+
 def skipped() -> None:
     """A window that is too long costs the unit a later window."""
     with Calendar() as calendar:
