@@ -218,7 +218,9 @@ static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 		lose(unit, receipt, APIC_CALENDAR_SKIPPED);
 		return;
 	}
-	if (now >= timeout || cpu->running || calendar_event(unit, CALENDAR_DISPATCH) < 0) {
+	/* A thread that has not seen the last stop yet reports that first, in unit_sleep(). */
+	if (now >= timeout || cpu->running || unit->stops != READ_ONCE(unit->calendar->stops) ||
+	    calendar_event(unit, CALENDAR_DISPATCH) < 0) {
 		lose(unit, receipt, APIC_CALENDAR_MISSED);
 		return;
 	}

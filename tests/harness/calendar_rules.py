@@ -1100,6 +1100,47 @@ def restarted() -> None:
         trigger.write_text("!stacktrace")
 
 
+def reported() -> None:
+    """A stop is reported to a thread that gets the CPU only when the calendar runs again.
+
+    A parked thread continues then, without its priority.
+    """
+    spins, major, cpus = mmap.mmap(-1, 4096), 20_000 * MS, range(LAST_CPU + 1)
+    for parks in (0, 1):
+        spins[0] = parks
+        with Calendar() as calendar:
+            calendar.load(major, PLAIN, [Unit.user("a", LAST_CPU)])
+            calendar.load(major, [(2 * MS, 15_000 * MS, 0)])
+
+            def works(calendar=calendar) -> None:
+                calendar.bind(0)
+                calendar.wait(0)
+                while spins[0]:
+                    pass
+                calendar.wait(0)
+
+            with process(works) as pid:
+                until(lambda calendar=calendar: counts(calendar).tid)
+                calendar.start()
+                until(lambda calendar=calendar, pid=pid: counts(calendar).run
+                      and state(pid) == "S")  # fmt: skip
+                os.sched_setaffinity(0, {LAST_CPU})
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+                try:
+                    calendar.stop()
+                    calendar.start(1)
+                    end = time.monotonic() + 0.1
+                    while time.monotonic() < end:
+                        pass
+                finally:
+                    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+                    os.sched_setaffinity(0, set(cpus))
+                if parks:
+                    until(lambda pid=pid: os.sched_getscheduler(pid) == os.SCHED_OTHER, 10)
+                spins[0] = 0
+                assert ended(pid) == errno.ECANCELED
+
+
 def closed() -> None:
     """A calendar may be closed while it reaches the boundary where it stops."""
     major, window, rng = MS // 5, MS // 100, random.Random(1)
