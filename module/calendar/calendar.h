@@ -174,7 +174,7 @@ struct calendar_pollers {
  * @begin:	@keeper must begin the change on CPUs that have nothing to do before it
  * @end:	reason for which @keeper must stop the calendar, negative; 0: it must not
  * @overruns:	number of overruns since @table took over
- * @overran:	an overrun has not been reported by STATUS
+ * @urgent:	an overrun, or a stop, has not been reported by STATUS
  * @ring:	receipts
  * @pollers:	threads in poll(); reserved for this calendar while it exists
  * @keeper:	thread that handles units that don't stop by themselves, begins changes, and
@@ -206,7 +206,7 @@ struct calendar {
 	bool begin;
 	int end;
 	atomic_t overruns;
-	bool overran;
+	bool urgent;
 	struct calendar_ring ring;
 	struct calendar_pollers *pollers;
 	struct task_struct *keeper;

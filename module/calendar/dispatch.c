@@ -113,7 +113,7 @@ static void count_overrun(struct calendar *calendar)
 	u32 max, degraded;
 	u64 at;
 
-	WRITE_ONCE(calendar->overran, true);
+	WRITE_ONCE(calendar->urgent, true);
 	calendar_wake_pollers(calendar);
 	raw_spin_lock_irqsave(&calendar->lock, flags);
 	table = calendar->table;

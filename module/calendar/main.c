@@ -78,7 +78,7 @@ static long status(struct calendar *calendar, void __user *argument)
 		return -EINVAL;
 	number = a.unit;
 	unit = &calendar->units[number];
-	WRITE_ONCE(calendar->overran, false);
+	WRITE_ONCE(calendar->urgent, false);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	a = unit->count;
 	a.tid = unit->task ? task_pid_nr(unit->task) : 0;
@@ -147,7 +147,7 @@ static __poll_t calendar_poll(struct file *file, poll_table *table)
 	smp_mb();
 	if (!calendar_ring_empty(&calendar->ring))
 		events |= EPOLLIN | EPOLLRDNORM;
-	if (READ_ONCE(calendar->overran))
+	if (READ_ONCE(calendar->urgent))
 		events |= EPOLLPRI;
 	return events;
 }

@@ -152,6 +152,9 @@ static bool stop(struct calendar *calendar, int error)
 	for (i = 0; i < calendar->n_units; i++)
 		wake_unit(&calendar->units[i]);
 	disown(calendar, calendar->n_cpus);
+	/* Those who are woken may start the calendar again. */
+	WRITE_ONCE(calendar->urgent, true);
+	calendar_wake_pollers(calendar);
 	return true;
 }
 

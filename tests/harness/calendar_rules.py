@@ -1100,6 +1100,25 @@ def restarted() -> None:
         trigger.write_text("!stacktrace")
 
 
+def announced() -> None:
+    """POLLPRI reports that a calendar has stopped, for any reason, until the next STATUS."""
+    poll = select.poll()
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.function_of("a", 0, "step")])
+        poll.register(calendar.fd, select.POLLPRI)
+        for stop in (calendar.stop, lambda: calendar.stop(apic_calendar.AT_BOUNDARY)):
+            calendar.start()
+            until(lambda: counts(calendar).run and not poll.poll(0))
+            stop()
+            assert poll.poll(60_000)
+            found = counts(calendar)
+            assert (found.state, found.error) == (0, errno.ECANCELED)
+            assert not poll.poll(0)
+            # Nothing delays the next start any more.
+            calendar.start()
+            calendar.stop()
+
+
 def reported() -> None:
     """A stop is reported to a thread that gets the CPU only when the calendar runs again.
 
@@ -1403,12 +1422,15 @@ def offline() -> None:
         with process(stays), process(worker(calendar)) as pid:
             until(lambda: counts(calendar, 0).tid and counts(calendar, 3).tid)
             threads = [counts(calendar, unit).tid for unit in (2, 3)]
+            poll = select.poll()
+            poll.register(calendar.fd, select.POLLPRI)
             assert [os.sched_getaffinity(tid) for tid in threads] == [{LAST_CPU}] * 2
             calendar.start()
             until(lambda: all(counts(calendar, unit).run > 2 for unit in (1, 2, 3)))
             online.write_text("0")
             try:
                 assert ended(pid) == errno.ENODEV
+                assert poll.poll(60_000)
                 found = counts(calendar)
                 assert (found.state, found.error) == (0, errno.ENODEV)
                 fails(errno.ENODEV, calendar.start)

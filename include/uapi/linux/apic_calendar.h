@@ -337,9 +337,9 @@ struct apic_calendar_query {
  *		none yet
  * @lead:	out: how early the unit's thread is woken, TSC cycles
  *
- * poll() reports %POLLPRI from an overrun of any unit until this command is
- * called, and %POLLIN while there are receipts to read(). Errors: -ENOENT: no table is
- * loaded; -EINVAL: no such unit.
+ * poll() reports %POLLPRI from an overrun of any unit, or a stop of the calendar, until
+ * this command is called, and %POLLIN while there are receipts to read(). Errors: -ENOENT:
+ * no table is loaded; -EINVAL: no such unit.
  */
 struct apic_calendar_status {
 	__u32 size;
