@@ -81,7 +81,7 @@ static long status(struct calendar *calendar, void __user *argument)
 	WRITE_ONCE(calendar->urgent, false);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	a = unit->count;
-	a.tid = unit->task ? task_pid_nr(unit->task) : 0;
+	a.tid = unit->task ? task_pid_vnr(unit->task) : 0;
 	a.lead = unit->def.kind == APIC_CALENDAR_FUNCTION ? 0 : calendar_lead(unit);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 	a.size = usize;

@@ -179,6 +179,35 @@ def namespace() -> None:
         assert child(run) == 0
 
 
+def in_namespace(flag: int, function, enters=lambda: None) -> int:
+    """Call enters() in a new namespace and function() in a child there; return its exit status."""
+
+    def run() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(flag):
+            raise OSError(ctypes.get_errno(), "unshare")
+        enters()
+        assert child(function) == 0
+
+    return child(run)
+
+
+def numbered() -> None:
+    """A unit's thread has the number that the caller's PID namespace gives it."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+
+        def first() -> None:
+            calendar.bind(0)
+            assert (os.getpid(), counts(calendar).tid) == (1, 1)
+
+        assert in_namespace(0x20000000, first) == 0  # CLONE_NEWPID
+        # When the thread has ended, another one may get its number.
+        until(lambda: not counts(calendar).tid, 10)
+        with process(worker(calendar)) as pid:
+            until(lambda: counts(calendar).tid == pid, 10)
+
+
 def memory() -> None:
     """A calendar's memory is charged to the caller's memory cgroup."""
 

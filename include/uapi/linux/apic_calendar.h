@@ -325,7 +325,8 @@ struct apic_calendar_query {
  *		started so far
  * @table:	out: table in force, %APIC_CALENDAR_NONE: none
  * @next:	out: table that will replace it, %APIC_CALENDAR_NONE: none
- * @tid:	out: thread of the unit, 0: none
+ * @tid:	out: thread of the unit, as numbered in the caller's PID namespace; 0: none
+ *		there, or it has ended
  * @reserved:	out: 0
  * @run:	out: windows in which the unit ran
  * @missed:	out: windows at whose start the unit was not ready
