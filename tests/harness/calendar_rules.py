@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
 import itertools
 import mmap
 import os
@@ -1363,6 +1364,26 @@ def marked_before_start() -> None:
 def marked_before_armed() -> None:
     """The mark is notified once the calendar runs, and before START arms a CPU."""
     marked_in_start(errno.ECANCELED, errno.ENXIO)
+
+
+def shifted() -> None:
+    """A moment of CLOCK_MONOTONIC is one of the caller's time namespace."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.function_of("a", 0, "step")])
+
+        def shifts(seconds: int) -> None:
+            Path("/proc/self/timens_offsets").write_text(f"monotonic {seconds} 0")
+
+        def starts() -> None:
+            soon = calendar.start()
+            calendar.stop()
+            start = calendar.start(0, time.monotonic_ns() + 2000 * MS, MONOTONIC)
+            calendar.stop()
+            assert 0 < start - soon < cycles_of(calendar, 20_000 * MS), start - soon
+
+        for seconds in (100_000, -int(time.monotonic()) // 2):
+            enters = functools.partial(shifts, seconds)
+            assert in_namespace(0x80, starts, enters) == 0  # CLONE_NEWTIME
 
 
 def tai() -> None:

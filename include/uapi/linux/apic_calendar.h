@@ -160,8 +160,8 @@ struct apic_calendar_load {
  *		earliest moment, 0: as soon as possible; out: the moment at which it
  *		takes effect, TSC
  * @clock:	in: clock of @when: %APIC_TIMER_CLOCK_TSC, _MONOTONIC or _TAI of
- *		apic_timer.h. @when is converted once: a calendar does not follow later
- *		changes of the clock
+ *		apic_timer.h, in the caller's time namespace. @when is converted once: a
+ *		calendar does not follow later changes of the clock
  * @epoch:	in: epoch that a TSC value belongs to, 0: the present one; out: the
  *		present one
  *
