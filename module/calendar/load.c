@@ -360,6 +360,18 @@ void calendar_unload(struct calendar *calendar)
 	u32 i;
 
 	end_units(calendar);
+	/*
+	 * The keeper may have stopped the calendar meanwhile. Until all CPUs were off, the thread
+	 * of a unit may have armed a timer again after it was deleted:
+	 *
+	 *	keeper: stop()		thread: calendar_cpu_free()	calendar_stop_sync()
+	 *	  running = false
+	 *				  apic_timer_pending()
+	 *								  del_apic_timer_sync()
+	 *				  mod_apic_timer()
+	 *	  stop_cpu()
+	 */
+	calendar_del_timers(calendar);
 	for (i = 0; i < calendar->n_tables; i++)
 		free_table(calendar->tables[i]);
 }

@@ -86,13 +86,13 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	lockdep_assert_held(&calendar->loading);
 	if (READ_ONCE(calendar->running))
 		return -EBUSY;
-	/* Handlers from before the last stop may still be running. */
-	calendar_del_timers(calendar);
 	/* Keep the CPUs online until they are armed: cpu_goes() would miss the calendar. */
 	cpus_read_lock();
 	ret = calendar_own(calendar);
 	if (ret)
 		goto out;
+	/* Handlers from before the last stop, which is complete, may still be running. */
+	calendar_del_timers(calendar);
 	for (i = 0; i < calendar->n_units; i++)
 		calendar_unit_moor(&calendar->units[i]);
 	raw_spin_lock_irq(&calendar->lock);

@@ -213,6 +213,8 @@ bool calendar_stop_by_task(struct calendar *calendar, int error)
  * @calendar:	the calendar
  * @error:	reason, negative
  *
+ * The keeper may still be stopping it.
+ *
  * Context: Task. Sleeps.
  */
 void calendar_stop_sync(struct calendar *calendar, int error)
