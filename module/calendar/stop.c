@@ -88,7 +88,9 @@ static void stop_cpu(struct calendar_cpu *cpu)
 	unit = cpu->running;
 	if (unit && unit->def.kind != APIC_CALENDAR_FUNCTION) {
 		calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
-		calendar_event(unit, CALENDAR_LEAVE);
+		/* A thread that was woken, but has not run yet, waits again: see wake_unit(). */
+		calendar_event(unit, unit->state == CALENDAR_RUNS ? CALENDAR_LEAVE :
+								    CALENDAR_TIMEOUT);
 	}
 	list_for_each_entry_safe(unit, next, &cpu->over, over)
 		list_del_init(&unit->over);
@@ -99,13 +101,16 @@ static void stop_cpu(struct calendar_cpu *cpu)
 	raw_spin_unlock_irqrestore(&cpu->lock, flags);
 }
 
-/* Wake a thread that waits or is parked: it sees that the calendar has stopped. */
+/*
+ * Wake a thread that waits or is parked: it sees that the calendar has stopped. One that sleeps
+ * elsewhere is left alone: sigtimedwait(2), for example, would fail with EINTR.
+ */
 static void wake_unit(struct calendar_unit *unit)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	if (unit->task)
+	if (unit->state == CALENDAR_WAITING || unit->state == CALENDAR_PARKED)
 		wake_up_process(unit->task);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 }
@@ -144,9 +149,8 @@ static bool stop(struct calendar *calendar, int error)
 	 *						  call: -ECANCELED
 	 *						  call: WAITING, sleeps
 	 *						dispatched(): GO
-	 *	  stop_cpu(1): OUT
-	 *	  wake_unit()
-	 *						  has seen this stop: sleeps, OUT
+	 *						  call: 0, in a calendar that stops
+	 *	  stop_cpu(1)
 	 */
 	WRITE_ONCE(calendar->stops, calendar->stops + 1);
 	for (i = 0; i < calendar->n_units; i++)

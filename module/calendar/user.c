@@ -296,6 +296,9 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 			del_apic_timer(&unit->cpu->timeout);
 		}
 		calendar_over_no_more(unit);
+		/* It may be parked, but does not wait in a call, which would hold the file. */
+		if (unit->state == CALENDAR_PARKED)
+			wake_up_process(task);
 		calendar_event(unit, CALENDAR_LEAVE);
 		unit->task = NULL;
 		unit->demote = false;
@@ -337,8 +340,6 @@ void calendar_unit_release(struct calendar_unit *unit)
 	task = unbind(unit, NULL);
 	if (!task)
 		return;
-	/* The thread may be parked. */
-	wake_up_process(task);
 	give_back(unit, task);
 	put_task_struct(task);
 }

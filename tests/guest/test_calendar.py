@@ -20,10 +20,10 @@ from machines import some
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "numbered", "rights", "memory", "many", "structures", "refused",
          "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "announced",
-         "restarted", "reported", "degraded", "notified", "stopped", "killed", "succeeded",
-         "executed", "undisturbed", "died", "filtered", "begot", "replaced", "strayed", "owned",
-         "closed", "everywhere", "unstable", "shifted", "tai", "restored", "offline", "sleeps",
-         "syscall", "torture", "unload")  # fmt: skip
+         "asleep", "restarted", "reported", "degraded", "notified", "stopped", "killed",
+         "succeeded", "executed", "undisturbed", "died", "filtered", "begot", "replaced", "strayed",
+         "owned", "closed", "everywhere", "unstable", "shifted", "tai", "restored", "offline",
+         "sleeps", "syscall", "torture", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip

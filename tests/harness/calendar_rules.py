@@ -1149,6 +1149,34 @@ def announced() -> None:
             calendar.stop()
 
 
+def asleep() -> None:
+    """A stop, or closing the file, wakes no thread that sleeps elsewhere than in WAIT."""
+    libc, signals, done = ctypes.CDLL(None, use_errno=True), bytearray(128), mmap.mmap(-1, 4096)
+    signals[(signal.SIGUSR1 - 1) // 8] |= 1 << (signal.SIGUSR1 - 1) % 8
+    asked = (ctypes.c_char * 128).from_buffer(signals)
+
+    def waits(fd: int) -> None:
+        fcntl.ioctl(fd, apic_calendar.BIND, apic_calendar.Bind(size=8, unit=0))
+        os.close(fd)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        while not done[0]:
+            assert libc.sigtimedwait(asked, None, struct.pack("qq", 0, 200 * MS)) == -1
+            assert ctypes.get_errno() == errno.EAGAIN, ctypes.get_errno()
+
+    calendar = Calendar()
+    calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+    with process(lambda: waits(calendar.fd)) as pid:
+        until(lambda: counts(calendar).tid and state(pid) == "S")
+        for _ in range(5):
+            calendar.start()
+            time.sleep(0.05)
+            calendar.stop()
+        calendar.close()
+        time.sleep(0.05)
+        done[0] = 1
+        assert ended(pid) == 0
+
+
 def reported() -> None:
     """A stop is reported to a thread that gets the CPU only when the calendar runs again.
 
