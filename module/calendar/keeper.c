@@ -124,8 +124,11 @@ void calendar_restore(struct calendar_unit *unit)
 {
 	mutex_lock(&unit->calendar->scheduling);
 	/* If this fails as set_normal() may, the next call tries again. */
-	if (unit->demoted && !calendar_set_fifo(current, unit->priority))
+	if (unit->demoted && !calendar_set_fifo(current, unit->priority)) {
 		unit->demoted = false;
+		/* It shows this, and would have it with another policy. */
+		set_user_nice(current, unit->had.sched_nice);
+	}
 	mutex_unlock(&unit->calendar->scheduling);
 }
 

@@ -318,6 +318,9 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
 					 task->rt_priority == unit->priority)))
 		sched_setattr_nocheck(task, &unit->had);
+	/* A policy of real time leaves the nice value as it is. */
+	if (!ended && unit->demoted)
+		set_user_nice(task, unit->had.sched_nice);
 	/* This was about the old thread: the next one begins anew. */
 	unit->demoted = false;
 	mutex_unlock(&unit->calendar->scheduling);

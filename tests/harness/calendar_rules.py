@@ -1550,12 +1550,17 @@ def sleeps() -> None:
 def syscall() -> None:
     """A thread in a system call is stopped at the end of the call, and counted.
 
-    Afterwards it still has the priority from BIND, and UNBIND removes it.
+    Afterwards it still has the priority from BIND, and UNBIND removes it. Its nice value stays.
     """
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
 
+        def nice() -> int:
+            return os.getpriority(os.PRIO_PROCESS, 0)
+
         def busy() -> None:
+            os.nice(3)
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
             calendar.bind(0)
             calendar.wait(0)
             # This affects threads that bind from now on.
@@ -1565,9 +1570,10 @@ def syscall() -> None:
                 source.readinto(bytearray(1 << 25))
             calendar.wait(0)
             calendar.wait(0)
-            assert os.sched_getparam(0).sched_priority == before
+            assert (os.sched_getparam(0).sched_priority, nice()) == (before, 3), nice()
             calendar.unbind(0)
-            assert policy() == os.SCHED_OTHER
+            assert (policy(), os.sched_getparam(0).sched_priority) == (os.SCHED_FIFO, 1)
+            assert nice() == 3
 
         before = calendar.query().priority
         try:
