@@ -8,6 +8,7 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/capability.h>
+#include <linux/cpu.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -429,7 +430,10 @@ long calendar_bind(struct calendar *calendar, void __user *argument)
 		return PTR_ERR(unit);
 	if (mutex_lock_interruptible(&calendar->loading))
 		return -ERESTARTSYS;
+	/* cpu_goes() finds the thread, or the CPU is offline before bind() begins. */
+	cpus_read_lock();
 	ret = bind(unit);
+	cpus_read_unlock();
 	mutex_unlock(&calendar->loading);
 	return ret;
 }
