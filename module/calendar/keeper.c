@@ -7,6 +7,8 @@
  * therefore loses its priority until it stops. A kernel thread, the keeper, takes the priority
  * away, because an interrupt must not.
  *
+ * When the calendar stops, threads in their windows lose their priority in the same way.
+ *
  * The keeper also begins changes that a handler has announced, and stops the calendar when a
  * handler asks for it. No unit can keep the CPU from the keeper.
  */
@@ -63,6 +65,7 @@ static void keep(struct calendar_unit *unit)
 {
 	struct task_struct *task = NULL;
 	unsigned long flags;
+	bool overran;
 
 	/* A thread that stops meanwhile waits for us, and restores its priority. */
 	mutex_lock(&unit->calendar->scheduling);
@@ -70,11 +73,13 @@ static void keep(struct calendar_unit *unit)
 	if (unit->demote && unit->state == CALENDAR_OVER && unit->task)
 		task = get_task_struct(unit->task);
 	unit->demote = false;
+	/* Otherwise the calendar has stopped. */
+	overran = unit->receipt.result == APIC_CALENDAR_TIMED_OUT;
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 	if (task) {
-		if (unit->def.on_overrun == APIC_CALENDAR_KILL)
+		if (overran && unit->def.on_overrun == APIC_CALENDAR_KILL)
 			send_sig(SIGKILL, task, 1);
-		if (!set_normal(task, MAX_NICE))
+		if (!set_normal(task, overran ? MAX_NICE : 0))
 			unit->demoted = true;
 		put_task_struct(task);
 	}

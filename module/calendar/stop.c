@@ -88,9 +88,8 @@ static void stop_cpu(struct calendar_cpu *cpu)
 	unit = cpu->running;
 	if (unit && unit->def.kind != APIC_CALENDAR_FUNCTION) {
 		calendar_window_ends(unit, APIC_CALENDAR_STOPPED, apic_timer_now());
-		/* A thread that was woken, but has not run yet, waits again: see wake_unit(). */
-		calendar_event(unit, unit->state == CALENDAR_RUNS ? CALENDAR_LEAVE :
-								    CALENDAR_TIMEOUT);
+		/* A thread that was woken, but has not run yet, waits again: see stop_unit(). */
+		calendar_event(unit, CALENDAR_TIMEOUT);
 	}
 	list_for_each_entry_safe(unit, next, &cpu->over, over)
 		list_del_init(&unit->over);
@@ -103,15 +102,21 @@ static void stop_cpu(struct calendar_cpu *cpu)
 
 /*
  * Wake a thread that waits or is parked: it sees that the calendar has stopped. One that sleeps
- * elsewhere is left alone: sigtimedwait(2), for example, would fail with EINTR.
+ * elsewhere is left alone: sigtimedwait(2), for example, would fail with EINTR. One that was in
+ * its window, or has used it up, loses its priority until it calls: nothing else would stop it,
+ * and it could keep other units from the CPU in the next run.
  */
-static void wake_unit(struct calendar_unit *unit)
+static void stop_unit(struct calendar_unit *unit)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	if (unit->state == CALENDAR_WAITING || unit->state == CALENDAR_PARKED)
+	if (unit->state == CALENDAR_WAITING || unit->state == CALENDAR_PARKED) {
 		wake_up_process(unit->task);
+	} else if (unit->state == CALENDAR_OVER && unit->def.kind == APIC_CALENDAR_USER) {
+		WRITE_ONCE(unit->demote, true);
+		wake_up_process(unit->calendar->keeper);
+	}
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 }
 
@@ -154,7 +159,7 @@ static bool stop(struct calendar *calendar, int error)
 	 */
 	WRITE_ONCE(calendar->stops, calendar->stops + 1);
 	for (i = 0; i < calendar->n_units; i++)
-		wake_unit(&calendar->units[i]);
+		stop_unit(&calendar->units[i]);
 	disown(calendar, calendar->n_cpus);
 	/* Those who are woken may start the calendar again. */
 	WRITE_ONCE(calendar->urgent, true);

@@ -21,7 +21,7 @@ from machines import some
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "numbered", "rights", "memory", "many", "structures", "refused",
          "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "announced",
-         "asleep", "restarted", "reported", "degraded", "notified", "stopped", "killed",
+         "adrift", "asleep", "restarted", "reported", "degraded", "notified", "stopped", "killed",
          "succeeded", "executed", "undisturbed", "died", "filtered", "begot", "replaced", "strayed",
          "owned", "closed", "everywhere", "unstable", "shifted", "tai", "restored", "offline",
          "sleeps", "syscall", "torture", "unload")  # fmt: skip

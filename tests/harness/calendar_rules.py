@@ -1149,6 +1149,39 @@ def announced() -> None:
             calendar.stop()
 
 
+def adrift() -> None:
+    """A thread whose window a stop has ended keeps no other from its CPU in the next run.
+
+    It has its priority again when it calls.
+    """
+    spins = mmap.mmap(-1, 4096)
+    with Calendar() as calendar:
+        calendar.load(20_000 * MS, [(2 * MS, 15_000 * MS, 0)],
+                      [Unit.user("a", LAST_CPU, apic_calendar.KILL),
+                       Unit.function_of("b", LAST_CPU, "toil", apic_calendar.THREAD)])  # fmt: skip
+        calendar.load(MAJOR, [(2 * MS, 8 * MS, 1)])
+
+        def works() -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            spins[0] = 1
+            while spins[0]:
+                pass
+            fails(errno.ECANCELED, calendar.wait, 0)
+            assert policy() == os.SCHED_FIFO
+
+        with process(works) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: spins[0])
+            calendar.stop()
+            calendar.start(1)
+            until(lambda: counts(calendar, 1).run > 2, 20)
+            assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+            spins[0] = 0
+            assert ended(pid) == 0
+
+
 def asleep() -> None:
     """A stop, or closing the file, wakes no thread that sleeps elsewhere than in WAIT."""
     libc, signals, done = ctypes.CDLL(None, use_errno=True), bytearray(128), mmap.mmap(-1, 4096)

@@ -191,9 +191,10 @@ struct apic_calendar_start {
  * @flags:	in: %APIC_CALENDAR_AT_BOUNDARY
  * @when:	out: TSC at which it stops, or has stopped
  *
- * Threads that wait return -ECANCELED; parked threads continue. Errors: -ESRCH: the
- * calendar is not running; -EBUSY: with %APIC_CALENDAR_AT_BOUNDARY: a switch is still
- * pending; -EINVAL: unknown flags.
+ * Threads that wait return -ECANCELED; threads that are parked, or in their window,
+ * continue, without their priority until they call WAIT. Errors: -ESRCH: the calendar is
+ * not running; -EBUSY: with %APIC_CALENDAR_AT_BOUNDARY: a switch is still pending; -EINVAL:
+ * unknown flags.
  */
 struct apic_calendar_stop {
 	__u32 size;
