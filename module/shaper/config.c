@@ -2,9 +2,12 @@
 /*
  * Netlink: the configuration and the statistics. Bad values are refused before anything changes.
  */
+#include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
 #include <linux/netlink.h>
+#include <linux/user_namespace.h>
+#include <net/net_namespace.h>
 #include <net/netlink.h>
 
 #include "arm.h"
@@ -158,6 +161,30 @@ static int parse(struct nlattr *options, struct shaper_config *config,
 	return 0;
 }
 
+/*
+ * Any user can be root of a network namespace, by way of a user namespace. There the qdisc must not
+ * give what only root has elsewhere: a thread of real-time priority, interrupts on any CPU, and
+ * packets in hard interrupt for a driver that may not be fit for that.
+ */
+static bool is_of_root(const struct net_device *dev)
+{
+	return dev_net(dev)->user_ns == &init_user_ns;
+}
+
+static int check_rights(const struct net_device *dev, const struct shaper_config *config,
+			const struct shaper_config *old, struct netlink_ext_ack *extack)
+{
+	bool strong = config->mode == TC_APIC_MODE_HARD || config->mode == TC_APIC_MODE_THREAD;
+
+	if ((!strong || config->mode == old->mode) &&
+	    (config->cpu == TC_APIC_CPU_ANY || config->cpu == old->cpu))
+		return 0;
+	if (is_of_root(dev) || capable(CAP_NET_ADMIN))
+		return 0;
+	NL_SET_ERR_MSG(extack, "modes hard and thread, and a CPU, are not for user namespaces");
+	return -EPERM;
+}
+
 /* @text: a fixed text, which the kernel's macro cannot see, because it is no literal; or NULL */
 static void say(struct netlink_ext_ack *extack, const char *text)
 {
@@ -176,7 +203,7 @@ static int choose_mode(const struct net_device *dev, u32 wanted, struct netlink_
 		return refused ? -EOPNOTSUPP : TC_APIC_MODE_HARD;
 	case TC_APIC_MODE_AUTO:
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
-			return TC_APIC_MODE_THREAD;
+			return is_of_root(dev) ? TC_APIC_MODE_THREAD : TC_APIC_MODE_SOFT;
 		return refused || shaper_hard_doubt(dev) ? TC_APIC_MODE_SOFT : TC_APIC_MODE_HARD;
 	default:
 		return wanted;
@@ -262,6 +289,9 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 
 	if (options) {
 		err = parse(options, &config, extack);
+		if (err)
+			return err;
+		err = check_rights(qdisc_dev(sch), &config, &q->config, extack);
 		if (err)
 			return err;
 	}

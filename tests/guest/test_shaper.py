@@ -818,6 +818,47 @@ def test_namespace_goes_away(guest):
 
 
 @pytest.mark.guest(
+    STOCK,
+    BEGIN
+    + """
+    namespace() { readlink /proc/$1/ns/net; }
+    inside() { [ "$(namespace $pid)" != "$(namespace self)" ]; }
+    unshare -U -r -n sleep 1000 &
+    pid=$!
+    patiently inside
+    ip link set sink0 netns $pid
+    try() { tc qdisc replace dev sink0 root apic "$@" 2>&1 || echo refused "$@"; }
+    shown() { tc qdisc show dev sink0 | grep -oE 'mode [a-z]+|cpu [a-z0-9]+|[(][a-z]+[)]'; }
+    # As any user may do.
+    IN="nsenter -t $pid -U --preserve-credentials -n"
+    for options in "mode auto" "mode thread" "mode hard" "cpu 1" "mode soft cpu any"; do
+        try $options
+    done
+    echo user $(shown)
+    # The host's root may enter and choose, and the namespace's keeps what that has chosen.
+    IN="nsenter -t $pid -n"
+    try mode thread cpu 1
+    IN="nsenter -t $pid -U --preserve-credentials -n"
+    try mode thread cpu 1 limit 7
+    try cpu 0
+    echo root $(shown)
+    kill $pid
+    IN=
+    patiently ip link show sink0 >/dev/null 2>&1
+    """
+    + END,
+)
+def test_user_namespace(guest):
+    """Who is root in a user namespace only gets no thread, no CPU, and no untested driver."""
+    output = guest.ok()
+    refused = re.findall(r"^refused (.*)$", output, re.M)
+    assert refused == ["mode thread", "mode hard", "cpu 1", "cpu 0"]
+    assert output.count("Error: modes hard and thread, and a CPU, are not for user namespaces") == 4
+    assert "\nuser mode soft cpu any (soft)\n" in output
+    assert "\nroot mode thread cpu 1 (thread)\n" in output
+
+
+@pytest.mark.guest(
     BOTH,
     BEGIN
     + """

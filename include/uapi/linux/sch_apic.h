@@ -29,6 +29,10 @@
  * @TC_APIC_MODE_SOFT:	the softirq NET_TX, which the timer's interrupt raises
  * @TC_APIC_MODE_THREAD: a SCHED_FIFO thread, which runs that softirq
  * @__TC_APIC_MODE_MAX:	number of modes
+ *
+ * In a network namespace that belongs to a user namespace, @TC_APIC_MODE_HARD, @TC_APIC_MODE_THREAD
+ * and a TCA_APIC_CPU are set only by a process with CAP_NET_ADMIN in the initial user namespace
+ * (-EPERM), and @TC_APIC_MODE_AUTO is never @TC_APIC_MODE_THREAD.
  */
 enum tc_apic_mode {
 	TC_APIC_MODE_AUTO,
