@@ -105,9 +105,15 @@ static __always_inline u64 preparation(const struct shaper *q, const struct sk_b
 	return shaper_before(at, shaper_lead_for(q, shaper_for_interrupt(q, skb)));
 }
 
-/* A wake-up of the device's queue raises softirq at once. This timer is for a lost wake-up. */
-static void look_again(struct shaper *q)
-	__must_hold(&q->lock)
+/**
+ * shaper_look_again() - arm the timer for when the device's queue is stopped
+ * @q:		the qdisc
+ *
+ * A wake-up of the device's queue raises softirq at once. This timer is for a lost wake-up.
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_look_again(struct shaper *q)
 {
 	u64 expires = apic_timer_add_tsc(rdtsc(), apic_timer_us_to_tsc(STOPPED_US));
 
@@ -125,7 +131,7 @@ static __always_inline void arm(struct shaper *q, bool next, unsigned int busy)
 	if (q->dead || q->sender != SHAPER_NOBODY)
 		return;
 	if (unlikely(q->stopped)) {
-		look_again(q);
+		shaper_look_again(q);
 		return;
 	}
 	if (unlikely(q->far.count)) {

@@ -130,6 +130,7 @@ static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)
 
 void shaper_arm_at(struct shaper *q, u64 expires);
 void shaper_come_near(struct shaper *q);
+void shaper_look_again(struct shaper *q);
 bool shaper_join(struct shaper *q, struct sk_buff *skb);
 void shaper_arm(struct shaper *q);
 void shaper_arm_next(struct shaper *q, unsigned int busy);

@@ -27,6 +27,19 @@ static enum shaper_lead_found interrupted(void)
 	return regs && user_mode(regs) ? SHAPER_LEAD_USER : SHAPER_LEAD_KERNEL;
 }
 
+/*
+ * Leave the first packet to softirq. While its queue is stopped, the kernel may not call dequeue,
+ * and nothing else would notice that the wake-up was lost.
+ */
+static void leave(struct shaper *q, const struct netdev_queue *txq)
+	__must_hold(&q->lock)
+{
+	q->kicked = true;
+	if (unlikely(shaper_txq_stopped(txq)))
+		shaper_look_again(q);
+	shaper_kick(q);
+}
+
 /**
  * shaper_handler() - send the first packet, or leave it to softirq: the timer has expired
  * @now:	TSC
@@ -67,10 +80,10 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	/* The timer was armed for far packets, or for a packet that is gone. */
 	if (shaper_before(shaper_handing(q, at), 2 * shaper_lead_when(q, by_interrupt, busy)) > now)
 		goto arm;
+	txq = skb_get_tx_queue(dev, skb);
 	if (!by_interrupt || unlikely(shaper_too_late(q, skb, now))) {
-		q->kicked = true;
 		q->expired = since;
-		shaper_kick(q);
+		leave(q, txq);
 		goto out;
 	}
 	/*
@@ -85,11 +98,9 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		goto out;
 	}
 
-	txq = skb_get_tx_queue(dev, skb);
 	if (unlikely(!shaper_txq_trylock(txq))) {
 		q->stats.busy_lock++;
-		q->kicked = true;
-		shaper_kick(q);
+		leave(q, txq);
 		goto out;
 	}
 	if (unlikely(shaper_txq_stopped(txq))) {
@@ -111,8 +122,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		shaper_arm_next(q, busy);
 	} else {
 		q->stats.busy_driver++;
-		q->kicked = true;
-		shaper_kick(q);
+		leave(q, txq);
 	}
 	goto out;
 arm:

@@ -750,7 +750,10 @@ def test_several_queues(guest):
     echo 3 >/sys/class/net/sink0/queues/tx-0/xps_cpus
     tc qdisc replace dev sink0 root handle 1: mq
     none() { tc -s qdisc show dev sink0 | awk '/ backlog / && $3 != "0p" { exit 1 }'; }
-    for stop in 0 1; do
+    # Not at all, for less than the distance of packets, and for longer
+    for stop_us in 0 200 2000; do
+        stop=$((stop_us > 0))
+        echo $stop_us >$KNOBS/stop_us
         for mode in $HARD soft thread; do
             tc qdisc replace dev sink0 parent 1:1 apic mode $mode
             echo 1 >$SINK/reset
@@ -782,7 +785,7 @@ def test_another_is_replaced(guest):
     output = guest.ok()
     print(output)
     parts = output.split("\n.\n")[:-1]
-    assert len(parts) == 6
+    assert len(parts) == 9
     for part in parts:
         assert all_came(part)["packets"] == 1000
 
