@@ -218,8 +218,11 @@ static void convert(struct shaper *q, const struct shaper_config *config)
 	u64 hz = apic_timer_ns_to_tsc(NSEC_PER_SEC);
 
 	if (q->plan.hz != hz || config->rate != old->rate || config->burst != old->burst ||
-	    config->overhead != old->overhead)
+	    config->overhead != old->overhead) {
 		shaper_plan_set(&q->plan, hz, config->rate, config->burst, config->overhead);
+		/* It took that long at the old rate. */
+		q->classes.longest = 0;
+	}
 	q->late = apic_timer_ns_to_tsc(config->late_ns);
 	WRITE_ONCE(q->horizon, apic_timer_ns_to_tsc(config->horizon_ns));
 	q->ce_threshold = apic_timer_ns_to_tsc(config->ce_threshold_ns);

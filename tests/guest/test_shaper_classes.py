@@ -116,6 +116,33 @@ def test_two_rates(guest):
             for n in ("1:10", "1:20")] == [1800, 4500]  # fmt: skip
 
 
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + BY_FLOW
+    + f"""
+    patiently booted
+    tc qdisc add dev sink0 root handle 1: apic mode hard rate 1mbit
+    tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
+    # 8 ms each; the rest by the class alone.
+    udpsend count=60 size=1000 how=burst flow=1 wait=50000000 priority={FIRST}
+    tc qdisc change dev sink0 root handle 1: apic rate 0bit
+    patiently drained
+    spacing_by_flow
+    tc -s qdisc show dev sink0
+    """
+    + END,
+)
+def test_rate_is_raised(guest):
+    """A class does not catch up on what a packet took at the qdisc's old rate."""
+    output = guest.ok()
+    print(output)
+    khz = int(re.search(r"tsc_khz (\d+)", output)[1])
+    count, _, low, *_ = spacings(output)[1]
+    assert count == 60
+    assert low > 400_000 * khz / 1e6 - 5
+
+
 @pytest.mark.long
 @pytest.mark.guest(
     BOTH,
