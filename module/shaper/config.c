@@ -327,6 +327,8 @@ int shaper_configure(struct Qdisc *sch, struct nlattr *options, struct netlink_e
 	/* Have it armed again, on the new CPU. A running handler waits for the lock. */
 	if (moved)
 		del_apic_timer(&q->timer);
+	/* They are handed over by another @q->handing. */
+	shaper_far_look_again(&q->far);
 	q->asked = 0;
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);

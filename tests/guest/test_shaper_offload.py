@@ -6,7 +6,7 @@ No emulated network card has LaunchTime; the test checks the values that the dri
 import re
 
 import pytest
-from test_shaper import BOTH, END, STOCK, counts
+from test_shaper import BOTH, END, STOCK, VIRTUAL, counts
 
 BEGIN = """
     unload
@@ -98,6 +98,28 @@ def test_launch_times(guest):
     assert rate[4] <= 50_000 + (10_000_000 if guest.machine.real_time else 1)
     assert off == rate
     assert int(re.search(r" late (\d+) early 0", output)[1]) < 20 or guest.machine.real_time
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
+    begin launch=1
+    tc qdisc add dev sink0 root apic mode hard offload on ahead 1ms
+    udpsend count=1 ahead=1000000000 clock=tai wait=1000 &
+    sleep 0.1
+    tc qdisc change dev sink0 root apic ahead 100ms
+    wait
+    launches
+    """
+    + END,
+)
+def test_more_ahead(guest):
+    """A packet that is far when `ahead` is raised is handed over earlier by as much."""
+    ((count, least, most, nearest, farthest),) = launches(guest.ok())
+    print(count, least, most, nearest, farthest)
+    assert count == 1 and -1 <= least <= most <= 1
+    assert 99_900_000 < nearest <= 100_000_001
 
 
 @pytest.mark.long
