@@ -138,7 +138,7 @@ static bool in_pace(struct shaper *q, const struct request *request, unsigned in
 	u64 horizon = apic_timer_add_tsc(request->now, READ_ONCE(q->horizon));
 	u64 hz = READ_ONCE(q->plan.hz);
 
-	if (plan->rate != request->pace || plan->hz != hz)
+	if (plan->rate != request->pace || plan->hz != hz || plan->overhead != q->config.overhead)
 		shaper_plan_set(plan, hz, request->pace, 0, q->config.overhead);
 	*want = shaper_plan_at(plan, *want);
 	if (unlikely(*want > horizon)) {

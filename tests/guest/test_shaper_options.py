@@ -313,6 +313,54 @@ def test_paced_tcp(guest):
     assert "(dropped 0," in output
 
 
+OVERHEAD = 100
+
+
+@pytest.mark.guest(
+    REAL,
+    BEGIN
+    + f"""
+    cat >paced.py <<'PY'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+# SO_MAX_PACING_RATE: a frame takes half a second.
+s.setsockopt(socket.SOL_SOCKET, 47, {2 * FRAME})
+for turn in range(2):
+    for n in range(2):
+        s.sendto(bytes({PAYLOAD}), ("10.9.9.2", 9))
+    print("sent", flush=True)
+    input()
+PY
+    sent() {{ [ "$(grep -c sent said)" = $1 ]; }}
+    mkfifo go
+    tc qdisc add dev sink0 root apic
+    echo >$TRACING/trace
+    echo 1 >$TRACING/events/sch_apic/sch_apic_enqueue/enable
+    python3 paced.py <go >said &
+    exec 3>go
+    patiently sent 1
+    tc qdisc change dev sink0 root apic overhead {OVERHEAD}
+    echo >&3
+    patiently sent 2
+    echo 0 >$TRACING/events/sch_apic/sch_apic_enqueue/enable
+    echo >&3
+    exec 3>&-
+    wait
+    grep -o "sch_apic_enqueue: .* len={FRAME} .*" $TRACING/trace
+    echo >$TRACING/trace
+    rm go
+    tc qdisc del dev sink0 root
+    """
+    + END,
+)
+def test_overhead_is_changed(guest):
+    """The next packet of a socket that is being paced has the new overhead."""
+    wants = [int(n) for n in re.findall(r" want=(\d+) ", guest.ok())]
+    assert len(wants) == 4
+    before, after = wants[1] - wants[0], wants[3] - wants[2]
+    assert after / before == pytest.approx((FRAME + OVERHEAD) / FRAME, rel=1e-6)
+
+
 @pytest.mark.guest(
     REAL,
     BEGIN
