@@ -30,9 +30,13 @@ void shaper_arm_at(struct shaper *q, u64 expires)
 	q->asked = expires;
 	/* The timer cannot expire before now. */
 	q->since = max(expires, now);
-	if (q->config.cpu != TC_APIC_CPU_ANY && !q->placed && !apic_timer_pending(&q->timer)) {
+	/* mod_apic_timer() would leave it where it was. */
+	if (!q->placed && !apic_timer_pending(&q->timer)) {
 		q->timer.expires = expires;
-		err = add_apic_timer_on(&q->timer, q->config.cpu);
+		if (q->config.cpu == TC_APIC_CPU_ANY)
+			err = add_apic_timer(&q->timer);
+		else
+			err = add_apic_timer_on(&q->timer, q->config.cpu);
 		/* That CPU may be offline: use any CPU until it is back online. */
 		q->placed = !err;
 	}

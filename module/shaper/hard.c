@@ -63,7 +63,8 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	q->asked = 0;
 	q->stopped = false;
 	/* The timer migrates when that CPU goes offline. The next arming returns it to the CPU. */
-	q->placed = smp_processor_id() == q->config.cpu;
+	if (q->config.cpu != TC_APIC_CPU_ANY)
+		q->placed = smp_processor_id() == q->config.cpu;
 	skb = shaper_first(q);
 	if (unlikely((!skb && !q->far.count) || q->dead || q->sender != SHAPER_NOBODY))
 		goto out;

@@ -98,7 +98,7 @@ enum shaper_sender {
  * @woken:	@thread has work to do
  * @handed:	the kernel got a packet from dequeue, and may give it back: 2 until it calls
  *		again, maybe for more packets, 1 until it calls once more
- * @placed:	@timer is on the chosen CPU
+ * @placed:	@timer is on the chosen CPU, or on any since the choice was given up
  * @features:	features of the device for which the latest packet was prepared
  * @prepared:	counts changes of @features: earlier packets were prepared for others
  * @late:	delay from which on a packet is late, TSC cycles

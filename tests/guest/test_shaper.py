@@ -542,6 +542,39 @@ def test_cpu_goes_offline(guest):
 
 
 @pytest.mark.guest(
+    SMP,
+    BEGIN
+    + """
+    sends() {
+        echo 1 >$TRACING/events/sch_apic/sch_apic_send/enable
+        IN="taskset 1"
+        udpsend count=50 gap=1000000 flow=$1
+        IN=
+        patiently drained
+        echo 0 >$TRACING/events/sch_apic/sch_apic_send/enable
+        echo part
+        grep sch_apic_send: $TRACING/trace
+        echo >$TRACING/trace
+    }
+    tc qdisc add dev sink0 root apic mode hard cpu 1
+    sends 1
+    tc qdisc change dev sink0 root apic cpu any
+    sends 2
+    tc qdisc del dev sink0 root
+    """
+    + END,
+)
+def test_cpu_is_given_up(guest):
+    """With `cpu any` again, the timer leaves the CPU for the one that queues the next packet."""
+    output = guest.ok()
+    all_came(output)
+    for part, cpu in zip(output.split("part\n")[1:], ("001", "000"), strict=True):
+        sent = re.findall(r"\[(\d+)\].* sch_apic_send: .* mode=hard ", part)
+        print(sent)
+        assert set(sent) == {cpu}
+
+
+@pytest.mark.guest(
     REAL,
     BEGIN
     + """
