@@ -119,7 +119,8 @@ def test_more_ahead(guest):
     ((count, least, most, nearest, farthest),) = launches(guest.ok())
     print(count, least, most, nearest, farthest)
     assert count == 1 and -1 <= least <= most <= 1
-    assert 99_900_000 < nearest <= 100_000_001
+    # In cycles of the TSC; the clock may run at a rate that is off by some 0.01 %.
+    assert 99_900_000 < nearest < 100_100_000
 
 
 @pytest.mark.long
