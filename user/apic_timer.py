@@ -158,7 +158,10 @@ class Timer:
         return ns * self.page().tsc_khz // 1_000_000
 
     def monotonic(self, tsc: int) -> int:
-        """Convert a TSC value to CLOCK_MONOTONIC in ns; ValueError where it runs on no TSC."""
+        """Convert a TSC value to CLOCK_MONOTONIC of the initial time namespace, in ns.
+
+        ValueError where it runs on no TSC.
+        """
         page = self.page()
         if not page.flags & CLOCK:
             raise ValueError("the kernel's clocks do not run on the TSC")

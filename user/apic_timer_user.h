@@ -286,9 +286,9 @@ static inline uint64_t at_tsc_to_ns(const struct at *at, uint64_t cycles)
 }
 
 /*
- * Convert a TSC value to CLOCK_MONOTONIC in ns. Returns 0 if the kernel's clocks do not
- * run on the TSC: use clock_gettime() then. Returns 1 for a value before that clock
- * began.
+ * Convert a TSC value to CLOCK_MONOTONIC of the initial time namespace, in ns. Returns 0
+ * if the kernel's clocks do not run on the TSC: use clock_gettime() then. Returns 1 for a
+ * value before that clock began.
  */
 static inline uint64_t at_tsc_to_mono(const struct at *at, uint64_t tsc)
 {

@@ -8,8 +8,13 @@
  * here, too.
  */
 
+#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+#include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 
 /**
@@ -63,6 +68,28 @@ static inline int apic_struct_out(void __user *to, u32 usize, const void *from,
 static inline u32 apic_struct_epoch(unsigned int epoch)
 {
 	return epoch + 1;
+}
+
+/**
+ * apic_struct_mono() - convert a moment of the caller's CLOCK_MONOTONIC to the kernel's
+ * @when:	ns, in the caller's time namespace
+ *
+ * As clock_nanosleep(2) does, by a function that modules cannot call. CLOCK_TAI is the same in
+ * all namespaces.
+ *
+ * Context: Task.
+ * Return: ns, KTIME_MAX at most; 0 for a moment before the kernel's clock began.
+ */
+static inline u64 apic_struct_mono(u64 when)
+{
+	s64 offset = 0;
+
+	when = min_t(u64, when, KTIME_MAX);
+	/* The namespace's clock is ahead by this. */
+	if (IS_ENABLED(CONFIG_TIME_NS))
+		offset = timespec64_to_ns(&current->nsproxy->time_ns->offsets.monotonic);
+	when -= offset > 0 ? min_t(u64, when, offset) : (u64)offset;
+	return min_t(u64, when, KTIME_MAX);
 }
 
 #endif /* _LINUX_APIC_STRUCT_H */

@@ -8,10 +8,8 @@
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
-#include <linux/time_namespace.h>
 #include <uapi/linux/apic_timer.h>
 
 #include <trace/events/apic_calendar.h>
@@ -128,19 +126,6 @@ out:
 	return ret;
 }
 
-/* Convert a moment of the caller's time namespace to the kernel's time, as clock_nanosleep(2). */
-static ktime_t host_time(u32 clock, u64 when)
-{
-	s64 offset = 0;
-
-	when = min_t(u64, when, KTIME_MAX);
-	/* The namespace's clock is ahead by this. */
-	if (IS_ENABLED(CONFIG_TIME_NS) && clock == APIC_TIMER_CLOCK_MONOTONIC)
-		offset = timespec64_to_ns(&current->nsproxy->time_ns->offsets.monotonic);
-	when -= offset > 0 ? min_t(u64, when, offset) : (u64)offset;
-	return min_t(u64, when, KTIME_MAX);
-}
-
 /* Convert a user's moment to a TSC value. */
 static int convert(const struct apic_calendar_start *a, u64 *tsc)
 {
@@ -148,14 +133,16 @@ static int convert(const struct apic_calendar_start *a, u64 *tsc)
 		[APIC_TIMER_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
 		[APIC_TIMER_CLOCK_TAI] = CLOCK_TAI,
 	};
-	u64 error;
+	u64 when = a->when, error;
 
 	if (a->clock > APIC_TIMER_CLOCK_TAI)
 		return -EINVAL;
-	*tsc = a->when;
-	if (a->when && a->clock != APIC_TIMER_CLOCK_TSC)
-		*tsc = apic_timer_clock_to_tsc(clocks[a->clock], host_time(a->clock, a->when),
-					       &error);
+	if (when && a->clock != APIC_TIMER_CLOCK_TSC) {
+		when = a->clock == APIC_TIMER_CLOCK_MONOTONIC ? apic_struct_mono(when) :
+								min_t(u64, when, KTIME_MAX);
+		when = apic_timer_clock_to_tsc(clocks[a->clock], when, &error);
+	}
+	*tsc = when;
 	return calendar_is_far(*tsc, apic_timer_now()) ? -EINVAL : 0;
 }
 

@@ -2,6 +2,7 @@
 /*
  * Convert moments of the clocks that the device supports to TSC values.
  */
+#include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
 #include <linux/jiffies.h>
@@ -29,6 +30,19 @@
 bool device_moment_clock(u32 clock)
 {
 	return clock <= APIC_TIMER_CLOCK_TAI;
+}
+
+/**
+ * device_moment_of_caller() - take a moment from a user
+ * @clock:	its clock
+ * @expires:	the moment, in the caller's time namespace
+ *
+ * Context: Task.
+ * Return: the moment as all other functions expect it.
+ */
+u64 device_moment_of_caller(u32 clock, u64 expires)
+{
+	return clock == APIC_TIMER_CLOCK_MONOTONIC ? apic_struct_mono(expires) : expires;
 }
 
 /**

@@ -7,6 +7,7 @@
 struct apic_timer_list;
 
 bool device_moment_clock(u32 clock);
+u64 device_moment_of_caller(u32 clock, u64 expires);
 u64 device_moment_tsc(u32 clock, u64 expires);
 u64 device_moment_now(u32 clock, u64 tsc);
 bool device_moment_tick_between(u64 from, u64 to);

@@ -253,14 +253,14 @@ static bool switched(unsigned long since)
 	return current->nvcsw + current->nivcsw != since;
 }
 
-/* Sleep, unless the moment is too near. */
-static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
+/* Sleep until @expires, in the kernel's time, unless that is too near. */
+static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64 expires)
 {
 	u64 now = apic_timer_now(), budget = a->budget, wake_at;
 	struct sleeper sleeper = {
 		.task = current,
 		.clock = a->clock,
-		.expires = a->expires,
+		.expires = expires,
 	};
 	enum device_wake kind = DEVICE_WAKE_PLAIN;
 	unsigned long flags;
@@ -313,7 +313,7 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a)
 	if (a->clock == APIC_TIMER_CLOCK_TSC)
 		a->tsc = sleeper.timer.expires + sleeper.lead;
 	else
-		a->tsc = device_moment_tsc(a->clock, a->expires);
+		a->tsc = device_moment_tsc(a->clock, expires);
 	return 0;
 }
 
@@ -334,7 +334,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 	struct device_ring *ring;
 	struct apic_timer_sleep a;
 	unsigned long flags;
-	u64 until;
+	u64 expires, until;
 	int ret;
 
 	ret = apic_struct_in(&a, sizeof(a), SLEEP_SIZE_VER0, argument, &usize);
@@ -354,7 +354,9 @@ long device_sleep(struct device_file *file, void __user *argument)
 	a.woken = 0;
 	a.result = 0;
 	a.lead = 0;
-	a.tsc = device_moment_tsc(a.clock, a.expires);
+	/* The user's value stays: the kernel may restart the call. */
+	expires = device_moment_of_caller(a.clock, a.expires);
+	a.tsc = device_moment_tsc(a.clock, expires);
 	a.resumed = apic_timer_now();
 	if (a.resumed >= a.tsc) {
 		if (a.flags & APIC_TIMER_SLEEP_SKIP_LATE)
@@ -362,7 +364,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 	} else {
 		/* Sleep again if someone has set CLOCK_TAI back meanwhile. */
 		do {
-			ret = sleep_until(file, &a);
+			ret = sleep_until(file, &a, expires);
 			if (ret == -ERESTARTSYS && a.flags & APIC_TIMER_SLEEP_NO_RESTART)
 				ret = -ERESTARTNOHAND;
 			/* The kernel restarts the call, maybe in another epoch. */

@@ -251,7 +251,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 	}
 	raw_spin_lock_irqsave(&timer->lock, flags);
 	timer->clock = a->clock;
-	timer->expires = a->expires;
+	timer->expires = device_moment_of_caller(a->clock, a->expires);
 	timer->interval = a->interval;
 	timer->ticks = 0;
 	if (a->expires) {

@@ -209,8 +209,8 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 		return -ENOMEM;
 	/* The ring is the user's memory: each field is read once. */
 	a = (const void *)command->sqe->cmd;
-	wait->expires = READ_ONCE(a->expires);
 	wait->clock = READ_ONCE(a->clock);
+	wait->expires = device_moment_of_caller(wait->clock, READ_ONCE(a->expires));
 	wait->epoch = READ_ONCE(a->epoch);
 	ret = -EINVAL;
 	if (!device_moment_clock(wait->clock))

@@ -19,9 +19,9 @@ from machines import Machine, some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "never_early", "shared_clock", "page", "structures", "rate", "turns", "changed",
-         "pending", "ranges", "readers", "memory", "passing", "namespace", "forks", "killed",
-         "killed_anywhere", "execs", "hotplug", "seccomp", "stopped", "signalled", "receipts",
-         "fence", "priority", "uring_wait", "unload")  # fmt: skip
+         "pending", "ranges", "readers", "memory", "passing", "namespace", "shifted", "forks",
+         "killed", "killed_anywhere", "execs", "hotplug", "seccomp", "stopped", "signalled",
+         "receipts", "fence", "priority", "uring_wait", "unload")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "6.12", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip

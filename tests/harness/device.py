@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
 import itertools
 import mmap
 import os
@@ -484,6 +485,33 @@ def namespace() -> None:
         fails(errno.EPERM, os.open, apic_timer.DEVICE, os.O_RDWR)
 
     assert child(run) == 0
+
+
+def shifted() -> None:
+    """A moment of CLOCK_MONOTONIC is one of the caller's time namespace."""
+
+    def waits() -> None:
+        signal.alarm(20)
+        with Timer() as timer:
+            for flags in (0, apic_timer.KERNEL_FINISH):
+                when = soon(200)
+                timer.sleep_until(when, MONOTONIC, flags)
+                assert shown() >= when
+                assert timer.last.result & SLEPT
+            when = soon(200)
+            timer.arm(when, clock=MONOTONIC)
+            assert timer.read() == 1
+            assert shown() >= when
+
+    def enters(seconds: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x80):  # CLONE_NEWTIME: children are in it
+            raise OSError(ctypes.get_errno(), "unshare")
+        Path("/proc/self/timens_offsets").write_text(f"monotonic {seconds} 0")
+        assert child(waits) == 0
+
+    for seconds in (100_000, -int(time.monotonic()) // 2):
+        assert child(functools.partial(enters, seconds)) == 0
 
 
 def forks() -> None:

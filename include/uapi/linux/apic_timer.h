@@ -10,9 +10,10 @@
  * same for 32-bit callers.
  *
  * A moment is an unsigned 64-bit value in the unit of its clock: TSC cycles, or
- * nanoseconds of CLOCK_MONOTONIC or CLOCK_TAI. TSC values are valid within one
- * epoch: a new one begins after the TSC has restarted or stopped in a sleep of
- * the machine. Epochs are numbered from 1; 0 stands for any epoch.
+ * nanoseconds of CLOCK_MONOTONIC, in the caller's time namespace, or of CLOCK_TAI.
+ * TSC values are valid within one epoch: a new one begins after the TSC has
+ * restarted or stopped in a sleep of the machine. Epochs are numbered from 1; 0
+ * stands for any epoch.
  */
 #ifndef _UAPI_LINUX_APIC_TIMER_H
 #define _UAPI_LINUX_APIC_TIMER_H
@@ -218,7 +219,7 @@ struct apic_timer_uring {
  * @epoch:	present epoch of the TSC
  * @flags:	%APIC_TIMER_TSC_IS_*; without _CLOCK, do not use the fields
  *		below
- * @mult:	CLOCK_MONOTONIC at TSC value t is
+ * @mult:	CLOCK_MONOTONIC of the initial time namespace at TSC value t is
  *		@mono + (((t - @tsc) * @mult + @mono_shifted) >> @shift), in ns
  * @shift:	see @mult
  * @reserved:	0
