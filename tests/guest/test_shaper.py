@@ -823,16 +823,25 @@ def test_another_is_replaced(guest):
         assert all_came(part)["packets"] == 1000
 
 
+# Moves sink0 into the network namespace of a new process, $pid, that unshare(1) starts.
+IN_NAMESPACE = """
+    namespace() { readlink /proc/$1/ns/net; }
+    inside() { [ "$(namespace $pid)" != "$(namespace self)" ]; }
+    move_sink() {
+        unshare "$@" sleep 1000 &
+        pid=$!
+        patiently inside
+        ip link set sink0 netns $pid
+    }
+"""
+
+
 @pytest.mark.guest(
     STOCK,
     BEGIN
+    + IN_NAMESPACE
     + """
-    namespace() { readlink /proc/$1/ns/net; }
-    inside() { [ "$(namespace $pid)" != "$(namespace self)" ]; }
-    unshare -n sleep 1000 &
-    pid=$!
-    patiently inside
-    ip link set sink0 netns $pid
+    move_sink -n
     IN="nsenter -t $pid -n"
     ip addr add 10.9.9.1/24 dev sink0
     ip link set sink0 up
@@ -856,13 +865,9 @@ def test_namespace_goes_away(guest):
 @pytest.mark.guest(
     STOCK,
     BEGIN
+    + IN_NAMESPACE
     + """
-    namespace() { readlink /proc/$1/ns/net; }
-    inside() { [ "$(namespace $pid)" != "$(namespace self)" ]; }
-    unshare -U -r -n sleep 1000 &
-    pid=$!
-    patiently inside
-    ip link set sink0 netns $pid
+    move_sink -U -r -n
     try() { tc qdisc replace dev sink0 root apic "$@" 2>&1 || echo refused "$@"; }
     shown() { tc qdisc show dev sink0 | grep -oE 'mode [a-z]+|cpu [a-z0-9]+|[(][a-z]+[)]'; }
     # As any user may do.
