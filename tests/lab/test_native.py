@@ -34,9 +34,10 @@ def test_queue(program):
     found = subprocess.run([TREE / "build/queue" / program, "100"], check=True,
                            capture_output=True, text=True).stdout  # fmt: skip
     rows = native.of_queue(program, found)
-    assert len(rows) == len(found.splitlines()) - 1 == 4 * 11
+    assert len(rows) == len(found.splitlines()) - 2 == 4 * 11
     assert {row["operation"] for row in rows} >= {"shift", "delete, refill", "make room"}
     assert all(("lines" in row) == (program == "count") for row in rows)
+    assert all((row["repeats"] == 1) == (program == "count") for row in rows)
 
 
 def test_caches():

@@ -19,7 +19,7 @@ def rows(program: str, timers: int) -> dict[tuple[int, str, str], list[int]]:
     command = [TREE / "build/queue" / program, str(timers)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     print(output)
-    _, *lines = output.splitlines()
+    _repeats, _names, *lines = output.splitlines()
     found = [ROW.fullmatch(line) for line in lines]
     assert all(found), output
     return {(int(r[1]), r[2], r[3]): list(map(int, r[5].split())) for r in found}

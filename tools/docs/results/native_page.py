@@ -70,11 +70,16 @@ def _by_pending(rows: list[Row], bench: str, names: Iterable[str]) -> str:
 
 
 def _queue(rows: list[Row]) -> str:
+    repeats = _of(rows, "queue/time")[0].get("repeats", 1)
+    least = "\n" if repeats == 1 else (
+        " Each operation was repeated from the\n"
+        f"same state, and the least of its {repeats} times counts: what else runs can only add.\n"
+    )  # fmt: skip
     return (
         "## Queue\n\n"
         "`make queue`: how long interrupts are off for an operation, with all timers thrown out\n"
         "of the caches before it. ns, p50 / p99, each of that order of expiries of four in which\n"
-        "it is worst.\n\n"
+        f"it is worst.{least}\n"
         + _by_pending(rows, "queue/time", ("p50", "p99"))
     )  # fmt: skip
 

@@ -85,11 +85,12 @@ def of_until(text: str) -> list[dict]:
 def of_queue(program: str, text: str) -> list[dict]:
     """Return rows from a table of `make queue`: "time" in ns, or "count" in timers touched."""
     names = ("n", "p50", "p99", "max", "lines")
+    repeats = int(re.match(r"least of (\d+)\n", text)[1])
     rows = []
     for found in filter(None, map(QUEUE.fullmatch, text.splitlines())):
         pending, order, operation, *numbers = found.groups()
         rows.append({"bench": f"queue/{program}", "pending": int(pending), "order": order,
-                     "operation": operation,
+                     "operation": operation, "repeats": repeats,
                      **{name: int(value) for name, value in zip(names, numbers, strict=True)
                         if value}})  # fmt: skip
     return rows
