@@ -43,10 +43,6 @@ BEGIN = """
         patiently drained || :
         cat $SINK/packets
     }
-    # 7.2 tests its cryptography after boot, with interrupts off for microseconds at a time.
-    booted() {
-        ! grep -qs cryptomgr_test /proc/[0-9]*/comm
-    }
     # Distances between packets: count, min, max, sum, cycles
     spacing() {
         # Least, p0.5, p99.5 and longest, and from the first to the last.
@@ -111,7 +107,6 @@ LOADS = {
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     tc qdisc add dev sink0 root apic mode hard
     """
     + "\n".join(
@@ -164,7 +159,6 @@ CLOSE_NS = (5000, 3000)
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     for gap in """
     + " ".join(map(str, CLOSE_NS))
     + """; do
@@ -208,7 +202,6 @@ def test_close_together(guest):
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     tc qdisc add dev sink0 root apic mode hard
     udpsend count=1000 gap=20000-120000 >/dev/null
     for steer in 32000000 -32000000; do
@@ -244,7 +237,6 @@ def test_steered(guest):
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     tc qdisc add dev sink0 root apic mode hard
     udpsend count=1000 gap=20000-120000 >/dev/null
     for steer in 32000000 -32000000; do
@@ -285,7 +277,6 @@ def test_steered_while_queued(guest):
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     for mode in hard soft; do
         tc qdisc replace dev sink0 root apic mode $mode rate 50mbit
         # The lead is learnt first.
@@ -326,7 +317,6 @@ def test_rate(guest):
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     tc qdisc add dev sink0 root apic mode hard
     for pacing in on on off; do
         tc qdisc change dev sink0 root apic pacing $pacing
@@ -1138,7 +1128,6 @@ def test_late_behind_late(guest):
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     tc qdisc add dev sink0 root apic mode hard
     udpsend count=1000 gap=20000-120000 >/dev/null
     for sender in "sleep 1" "udpsend count=1000 gap=1000000 clock=real flow=2"; do

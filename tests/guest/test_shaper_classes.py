@@ -56,7 +56,6 @@ def classes(text: str) -> dict[str, dict]:
     BEGIN
     + BY_FLOW
     + """
-    patiently booted
     tc qdisc add dev sink0 root handle 1: apic mode hard
     tc class add dev sink0 parent 1: classid 1:10 apic rate 10mbit
     tc class add dev sink0 parent 1: classid 1:20 apic rate 25mbit
@@ -121,7 +120,6 @@ def test_two_rates(guest):
     BEGIN
     + BY_FLOW
     + f"""
-    patiently booted
     tc qdisc add dev sink0 root handle 1: apic mode hard rate 1mbit
     tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
     # 8 ms each; the rest by the class alone.

@@ -469,7 +469,6 @@ def test_features_change(guest):
     VIRTUAL,
     BEGIN
     + """
-    patiently booted
     tc qdisc add dev sink0 root handle 1: apic mode hard rate 50mbit
     tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
     # The class has had a packet before.
@@ -511,7 +510,6 @@ SEGMENTS = WHOLE // SEGMENT
     VIRTUAL,
     BEGIN.replace("load apic_timer_sink", "insmod $MODULES/apic_timer_sink.ko gso=1")
     + f"""
-    patiently booted
     send() {{
         udpsend count=100 size={WHOLE + HEADERS} segment={SEGMENT} how=burst wait=100000000
     }}

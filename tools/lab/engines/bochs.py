@@ -20,8 +20,8 @@ from ..base.errors import LabError
 from ..build import native
 from ..kernels import unpacked
 from ..kernels.kernels import Kernel
-from . import image, limit, pvh, splats
-from .options import Guest, engine
+from . import image, limit, pvh
+from .options import PARAMETERS, Guest, engine
 from .result import Result
 
 SUITES = ("trixie", "trixie-security")
@@ -32,8 +32,8 @@ HZ = 50_000_000  # of the TSC and of the LAPIC timer; one instruction takes one 
 # Bochs's default of 16, a CPU whose neighbour is halted would see the TSC at twice the speed.
 HALTED = 5
 SERIAL_PORTS = ("console", "data", "files")
-# The kernel's tests of its cryptography, and its page table isolation, would take most of the time.
-PARAMETERS = f"console=ttyS0 quiet nokaslr reboot=t cryptomgr.notests nopti {splats.PARAMETERS}"
+# Page table isolation would take most of the time.
+OWN = f"console=ttyS0 quiet reboot=t nopti {PARAMETERS}"
 MODEL = "corei7_ivy_bridge_3770k"
 # This model has TSC_ADJUST. The kernel uses its TSC deadline only from this microcode version on,
 # which Bochs reads from a file: number of the MSR, type, then in halves the value on reset, the
@@ -93,7 +93,7 @@ def root() -> Path:
 def _configure(home: Path, kernel: Kernel, guest: Guest) -> None:
     """Write Bochs's configuration, and the disk and ROM that start the kernel."""
     initrd = (home / "initrd").read_bytes()
-    parameters = f"{PARAMETERS} {X2APIC_PARAMETERS if guest.x2apic else ''} {guest.append}".strip()
+    parameters = f"{OWN} {X2APIC_PARAMETERS if guest.x2apic else ''} {guest.append}".strip()
     disk = pvh.write_disk(home / "disk", kernel, initrd, guest.memory, parameters)
     (home / "msrs").write_text(HASWELL_MSRS)
     (home / "rom").write_bytes(pvh.rom(kernel, disk, X2APIC_BASE if guest.x2apic else 0))

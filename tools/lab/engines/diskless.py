@@ -12,9 +12,9 @@ from pathlib import Path
 from ..build import native
 from ..build.plugins import option
 from ..kernels.kernels import Kernel
-from . import image, limit, monitor, qemu, splats
+from . import image, limit, monitor, qemu
 from .initramfs import Initramfs
-from .options import Guest
+from .options import PARAMETERS, Guest
 from .result import Result
 
 SHARED_MB = 64  # maximum that `put` can return, headers included
@@ -48,7 +48,7 @@ def run(kernel: Kernel, script: str, guest: Guest, machine: list[str], boot: Pat
             "-device", "ivshmem-plain,memdev=shared,addr=10.0",
             *(guest.devices or ()), *monitor.options(),
             "-kernel", str(boot), "-initrd", f"{home}/initrd",
-            "-append", f"console=ttyS0 quiet nokaslr {splats.PARAMETERS} {guest.append}".strip(),
+            "-append", f"console=ttyS0 quiet {PARAMETERS} {guest.append}".strip(),
         ]  # fmt: skip
         for name, file in plugins.items():
             argv += ["-plugin", option(file, home / f"plugin-{name}")]

@@ -14,8 +14,12 @@ from typing import Any
 
 from ..base.errors import LabError
 from ..kernels.kernels import Kernel
+from . import splats
 from .result import Result
 
+# Kernel parameters of all engines. Addresses are those of System.map, and the kernel's tests of its
+# ciphers, which would take a third of a boot of 6.1, are left out.
+PARAMETERS = f"nokaslr cryptomgr.notests {splats.PARAMETERS}"
 NEEDED: Any = object()  # in place of a default: the engine has none
 
 

@@ -20,7 +20,7 @@ from ..base.progress import say
 from ..kernels.kernels import Kernel
 from ..kernels.vmlinux import bootable
 from . import qemu, splats
-from .options import Guest, engine
+from .options import PARAMETERS, Guest, engine
 from .result import Result
 
 GUEST = Path(__file__).parent / "guest"
@@ -57,7 +57,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
             *(X2APIC if guest.x2apic else []),
             *guest.devices,
         ]
-        parameters = f"nokaslr {splats.PARAMETERS} {guest.append}"
+        parameters = f"{PARAMETERS} {guest.append}"
         if guest.x2apic:
             parameters += " intel_iommu=on"
         if kernel.has("CONFIG_PROVE_RAW_LOCK_NESTING"):
