@@ -322,6 +322,7 @@ def test_step(guest):
     result set
     """
     + END,
+    brief=True,
 )
 def test_set_while_armed(guest):
     """Setting the clock back an hour and forward again while arming: the timer follows."""

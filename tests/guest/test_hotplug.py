@@ -127,6 +127,7 @@ def test_migration_is_traced(guest):
     echo 1 >/sys/devices/system/cpu/cpu1/online
     unload
     """,
+    brief=True,
 )
 def test_room_is_made_before_each_migration(guest):
     """With interrupts off only one tree then changes, not two: tests/queue measures the time."""

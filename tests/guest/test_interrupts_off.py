@@ -120,6 +120,7 @@ EVENT = 400
     load apic_timer_train
     """
     + END,
+    brief=True,
 )
 def test_a_cpu_goes_offline(guest):
     """While 100,000 timers migrate, their new CPU waits for a lock for at most that long."""

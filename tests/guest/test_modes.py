@@ -263,6 +263,7 @@ def test_idle_states_without_request(guest):
     unload
     log | grep -e 'unknown object' -e WARNING: || echo no warnings
     """,
+    brief=True,
 )
 def test_latency_request_and_hotplug(guest):
     """The request of a CPU ends when it goes offline; the migrated timer makes another.

@@ -406,6 +406,7 @@ def test_gone(guest):
     result removed
     """
     + END,
+    brief=True,
 )
 def test_while_armed(guest):
     """If a clock is set past the moment, or gone, while arming, the timer does not wait."""

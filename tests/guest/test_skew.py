@@ -469,6 +469,7 @@ EVIDENCE = re.compile(
     log | grep TSC_ADJUST
     rmmod apic_clock
     """,
+    brief=True,
 )
 def test_bounds(guest):
     """QEMU's CPUs share one TSC: the bounds contain 0. At times threads cannot run together."""
@@ -531,6 +532,7 @@ TRACED = re.compile(
     rmmod apic_clock
     log | grep apic_clock:
     """,
+    brief=True,
 )
 def test_contradiction(guest):
     """A contradiction gives no offset, but a log line each time; the verdict is reported once."""
@@ -590,6 +592,7 @@ def test_contradiction(guest):
     age patient
     kill $!
     """,
+    brief=True,
 )
 def test_period(guest):
     """Skew is measured every skew_period_s, or never; a period out of range is refused.
@@ -624,6 +627,7 @@ def test_period(guest):
     rmmod apic_clock_test
     rmmod apic_clock
     """,
+    brief=True,
 )
 def test_patience(guest):
     """A CPU whose partner does not respond gives up; in virtual time CPUs run in turn."""
@@ -687,6 +691,7 @@ def test_member_that_the_core_has_cancelled(guest):
     rmmod apic_clock_test
     rmmod apic_clock
     """,
+    brief=True,
 )
 def test_group(guest):
     """Each expiry has one receipt with its outcome; with all-or-none it is never partial."""

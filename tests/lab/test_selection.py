@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import test_boot
+import test_calendar
 import test_clock_trust
 import test_handover
 import test_kernel_selftests
@@ -114,7 +115,7 @@ def takes_long(test: str) -> bool:
         or (name == "test_off_and_on_30_times" and case != FIRST)
         or (
             name == "test_calendar_rule"
-            and case.endswith(("-switched", "-undisturbed", "-strayed"))
+            and case.rpartition("-")[2] in test_calendar.ONCE
             and FIRST not in case
         )
         or case in long_cases.get(name, [])
