@@ -333,7 +333,7 @@ u64 apic_timer_add_tsc(u64 tsc, u64 cycles);
  * chosen moment outside a handler, such as a thread that a handler wakes; call it
  * in that handler, with @until shortly after the moment. Return:
  *   0		the fence stands, or @until has passed
- *   -ERANGE	@until is further ahead than twice defer_ns
+ *   -ERANGE	@until is further ahead than twice defer_ns, and than 200 us
  *   -EOPNOTSUPP apic_timer does not deliver the kernel's events here, or
  *		defer_ns is 0
  *   -ENODEV	this CPU does not accept timers

@@ -8,6 +8,7 @@
 #include <linux/export.h>
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
+#include <linux/time64.h>
 
 #include <linux/apic_timer.h>
 
@@ -18,8 +19,18 @@
 #include "timers/base.h"
 #include "tsc/tsc.h"
 
-/* Maximum distance of a fence, in multiples of defer_ns. */
-#define AHEAD	2
+/*
+ * Maximum distance of a fence: multiples of defer_ns, or this if it is more. A thread may be
+ * woken earlier than defer_ns, which limits how long events are deferred: calendars, by up to
+ * 100 us.
+ */
+#define AHEAD		2
+#define AHEAD_NS	(200 * NSEC_PER_USEC)
+
+static bool is_too_far(u64 distance, u64 max)
+{
+	return distance > AHEAD * max && distance > apic_timer_ns_to_tsc(AHEAD_NS);
+}
 
 static int set(u64 until)
 {
@@ -33,7 +44,7 @@ static int set(u64 until)
 		return -EOPNOTSUPP;
 	if (until <= now)
 		return 0;
-	if (until - now > AHEAD * max)
+	if (is_too_far(until - now, max))
 		return -ERANGE;
 	apic_timer_mux_fence(until, max, now);
 	return 0;
@@ -59,7 +70,7 @@ static int set(u64 until)
  * preemption or migration disabled.
  * Return:
  * * %0 - the fence stands, or @until has passed
- * * %-ERANGE - @until is further ahead than twice defer_ns
+ * * %-ERANGE - @until is further ahead than twice defer_ns, and than 200 us
  * * %-EOPNOTSUPP - apic_timer does not deliver the kernel's events (source
  *   hrtimer, or a LAPIC timer that the kernel does not use), or defer_ns is 0
  * * %-ENODEV - this CPU does not accept timers
