@@ -5,6 +5,9 @@
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -22,11 +25,13 @@ static_assert((DEVICE_RING_ENTRIES & (DEVICE_RING_ENTRIES - 1)) == 0);
  * struct device_ring - a file's ring
  * @lock:	serialises writers
  * @head:	number of the next receipt; the user's copy is never read
+ * @space:	namespace in which receipts number threads: that of the process that maps the ring
  * @page:	pages that the user maps: struct apic_timer_ring, then the receipts
  */
 struct device_ring {
 	raw_spinlock_t lock;
 	u64 head;
+	struct pid_namespace *space;
 	struct page *page[RING_PAGES];
 };
 
@@ -58,6 +63,7 @@ struct device_ring *device_ring_new(void)
 	if (!ring)
 		return NULL;
 	raw_spin_lock_init(&ring->lock);
+	ring->space = get_pid_ns(task_active_pid_ns(current));
 	for (i = 0; i < RING_PAGES; i++) {
 		ring->page[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!ring->page[i]) {
@@ -84,7 +90,20 @@ void device_ring_free(struct device_ring *ring)
 		return;
 	for (i = 0; i < RING_PAGES && ring->page[i]; i++)
 		__free_page(ring->page[i]);
+	put_pid_ns(ring->space);
 	kfree(ring);
+}
+
+/**
+ * device_ring_tid() - return the number of this thread for a receipt
+ * @ring:	the ring
+ *
+ * Context: Task.
+ * Return: its number, 0 if those who read the ring cannot see it.
+ */
+pid_t device_ring_tid(const struct device_ring *ring)
+{
+	return task_pid_nr_ns(current, ring->space);
 }
 
 /**

@@ -13,6 +13,7 @@ struct vm_area_struct;
 
 struct device_ring *device_ring_new(void);
 void device_ring_free(struct device_ring *ring);
+pid_t device_ring_tid(const struct device_ring *ring);
 u64 device_ring_add(struct device_ring *ring, const struct apic_timer_receipt *receipt);
 void device_ring_began(struct device_ring *ring, u64 number, u64 began);
 int device_map(struct device_ring *ring, struct vm_area_struct *vma);

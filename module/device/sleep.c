@@ -390,7 +390,7 @@ long device_sleep(struct device_file *file, void __user *argument)
 		receipt = (struct apic_timer_receipt) {
 			.tsc = a.tsc, .woken = a.woken, .resumed = a.resumed,
 			.lead = a.lead, .cpu = a.cpu, .result = a.result,
-			.tid = current->pid,
+			.tid = device_ring_tid(ring),
 		};
 		last.receipt = device_ring_add(ring, &receipt);
 		last.has_receipt = true;

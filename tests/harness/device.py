@@ -514,6 +514,28 @@ def shifted() -> None:
         assert child(functools.partial(enters, seconds)) == 0
 
 
+def numbered() -> None:
+    """Receipts number threads as the PID namespace of the process that first maps them does."""
+    timer = Timer()
+
+    def sees() -> None:
+        assert list(timer.receipts()) == []
+        timer.sleep_until(soon(5), MONOTONIC)
+        assert (os.getpid(), [r.tid for r in timer.receipts()]) == (1, [1])
+
+    def enters() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x20000000):  # CLONE_NEWPID: children are in it
+            raise OSError(ctypes.get_errno(), "unshare")
+        assert child(sees) == 0
+
+    assert child(enters) == 0
+    # This process is in no namespace below its own.
+    timer.sleep_until(soon(5), MONOTONIC)
+    assert [r.tid for r in timer.receipts()] == [1, 0]
+    timer.close()
+
+
 def forks() -> None:
     """A child shares the file, exec closes it, and each thread has its own last sleep."""
     timer = Timer()

@@ -275,7 +275,8 @@ struct apic_timer_ring {
  * @lead:	TSC cycles from the armed moment to @tsc
  * @cpu:	CPU that the thread came back on
  * @result:	%APIC_TIMER_SLEPT*
- * @tid:	thread ID in the initial PID namespace
+ * @tid:	thread, as numbered in the PID namespace of the process that was first to map
+ *		the ring; 0: it is not there
  * @reserved:	0
  */
 struct apic_timer_receipt {
