@@ -288,11 +288,11 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64
 	sleeper.timer.data = (unsigned long)&sleeper;
 	init_apic_timer(&sleeper.timer);
 	/*
-	 * Mode exact is not used for its spin. It defers kernel events that are due shortly
-	 * before the expiry and would delay the wake-up.
+	 * Defer kernel events that are due shortly before the expiry and would delay the
+	 * wake-up. Mode exact with next to no spin would do so too, but the CPU would have to
+	 * poll before the expiry: see apic_timer_lead_room().
 	 */
-	sleeper.timer.flags = APIC_TIMER_EXACT;
-	sleeper.timer.spin_budget = 1;
+	sleeper.timer.flags = APIC_TIMER_RAW | APIC_TIMER_UNDISTURBED;
 	sleeper.timer.expires = device_moment_leg(a->clock, wake_at, now);
 	ret = sleep_on(&sleeper);
 	device_user_unpend(file->user);

@@ -86,6 +86,23 @@ def test_rule(guest):
 
 
 @pytest.mark.guest(
+    some(kernel="6.1", cpus=2, engine="smp", source="proxy"),
+    """
+    unload
+    load apic_timer spin_budget_ns=1000000
+    load apic_timer_dev
+    patiently [ -c /dev/apic_timer ]
+    rule device shallow
+    rmmod apic_timer_dev
+    unload
+    """,
+)
+def test_sleeper_need_not_poll(guest):
+    """With a budget that exceeds all latencies, a sleeper's CPU is not asked to poll."""
+    print(guest.ok())
+
+
+@pytest.mark.guest(
     [Machine("6.1", 2, engine="sleeper"), Machine("7.2", 2, engine="sleeper", matrix=True)],
     """
     unload

@@ -12,6 +12,7 @@ import functools
 import itertools
 import mmap
 import os
+import re
 import select
 import signal
 import socket
@@ -30,6 +31,7 @@ from apic_timer import QUERY_COMMAND as QUERY
 from apic_timer import SLEEP_COMMAND as SLEEP
 
 PARAMETERS = Path("/sys/module/apic_timer_dev/parameters")
+INFO = Path("/sys/kernel/debug/apic_timer/info")
 NOBODY = 65534
 SLEPT = 1  # APIC_TIMER_SLEPT
 MS = 1_000_000  # ns
@@ -824,6 +826,27 @@ def receipts() -> None:
         asked = Sleep(size=ctypes.sizeof(Sleep), expires=1, began=began)
         fcntl.ioctl(timer.fd, SLEEP, asked)
         assert [r.began for r in timer.receipts()][-2] == began
+
+
+def shallow() -> None:
+    """A sleeper's CPU need not poll, but may enter idle states that the spin budget covers."""
+    pid = os.fork()
+    if not pid:
+        try:
+            with Timer() as timer:
+                while True:
+                    timer.sleep_until(soon(30), MONOTONIC)
+        finally:
+            os._exit(1)
+    try:
+        end, asked = time.monotonic() + 20, []
+        while not asked:
+            assert time.monotonic() < end, "no request"
+            asked = re.findall(r"cpu \d+ (\d+) us", INFO.read_text())
+        assert all(int(us) for us in asked), asked
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def uring_wait() -> None:
