@@ -94,6 +94,7 @@ struct calendar_cpu {
  * @work:	stops the thread on its way to user space
  * @demote:	the keeper must demote or kill the thread
  * @demoted:	under &calendar.scheduling: the thread has lost its priority
+ * @lent:	likewise: it must lose it, but another thread lends it a priority. Read without.
  * @priority:	priority that the thread was given
  * @had:	scheduling attributes that the thread had before BIND
  * @allowed:	CPUs that the thread was allowed before BIND
@@ -128,6 +129,7 @@ struct calendar_unit {
 	struct callback_head work;
 	bool demote;
 	bool demoted;
+	bool lent;
 	unsigned int priority;
 	struct sched_attr had;
 	struct cpumask allowed;

@@ -13,7 +13,9 @@
  * handler asks for it. No unit can keep the CPU from the keeper.
  */
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
+#include <linux/lockdep.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -21,6 +23,9 @@
 #include <linux/time64.h>
 
 #include "calendar.h"
+
+/* Time after which the keeper tries again to take a priority away that was refused. */
+#define LENT_MS		10
 
 static unsigned int backstop_us = 50;
 
@@ -48,42 +53,68 @@ u64 calendar_backstop(void)
 }
 
 /*
- * Take a thread's priority away. Fails with -EBUSY while a thread of SCHED_DEADLINE lends its
- * priority to this one by priority inheritance; sched_set_normal() would warn then. This thread
- * then keeps its own priority, too.
+ * Take the priority of a unit's thread away. Fails with -EBUSY while a thread of SCHED_DEADLINE
+ * lends its priority to this one by priority inheritance; sched_set_normal() would warn then.
+ * This thread then keeps its own priority, too, until the keeper tries again: nothing reports the
+ * end of the loan.
  */
-static int set_normal(struct task_struct *task, int nice)
+static void set_normal(struct calendar_unit *unit, struct task_struct *task, int nice)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr), .sched_policy = SCHED_NORMAL, .sched_nice = nice,
 	};
+	int ret;
 
-	return sched_setattr_nocheck(task, &attr);
+	lockdep_assert_held(&unit->calendar->scheduling);
+	ret = sched_setattr_nocheck(task, &attr);
+	if (!ret)
+		unit->demoted = true;
+	WRITE_ONCE(unit->lent, ret == -EBUSY);
 }
 
 static void keep(struct calendar_unit *unit)
 {
 	struct task_struct *task = NULL;
 	unsigned long flags;
-	bool overran;
+	bool overran, kill;
 
 	/* A thread that stops meanwhile waits for us, and restores its priority. */
 	mutex_lock(&unit->calendar->scheduling);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	if (unit->demote && unit->state == CALENDAR_OVER && unit->task)
+	/* A thread whose park has ended without a window is OUT. */
+	if (unit->task && ((unit->demote && unit->state == CALENDAR_OVER) ||
+			   (unit->lent && (unit->state == CALENDAR_OVER ||
+					   unit->state == CALENDAR_OUT))))
 		task = get_task_struct(unit->task);
+	/* Otherwise the calendar has stopped, or a signal has ended a park. */
+	overran = unit->state == CALENDAR_OVER &&
+		  unit->receipt.result == APIC_CALENDAR_TIMED_OUT;
+	kill = unit->demote && overran && unit->def.on_overrun == APIC_CALENDAR_KILL;
 	unit->demote = false;
-	/* Otherwise the calendar has stopped. */
-	overran = unit->receipt.result == APIC_CALENDAR_TIMED_OUT;
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	WRITE_ONCE(unit->lent, false);
 	if (task) {
-		if (overran && unit->def.on_overrun == APIC_CALENDAR_KILL)
+		if (kill)
 			send_sig(SIGKILL, task, 1);
-		if (!set_normal(task, overran ? MAX_NICE : 0))
-			unit->demoted = true;
+		set_normal(unit, task, overran ? MAX_NICE : 0);
 		put_task_struct(task);
 	}
 	mutex_unlock(&unit->calendar->scheduling);
+}
+
+/* Sleep. Return: whether there are threads that have kept their priority because of a loan. */
+static bool sleep(const struct calendar *calendar)
+{
+	bool lent = false;
+	u32 i;
+
+	for (i = 0; i < READ_ONCE(calendar->n_units) && !lent; i++)
+		lent = READ_ONCE(calendar->units[i].lent);
+	if (lent)
+		schedule_timeout(msecs_to_jiffies(LENT_MS));
+	else
+		schedule();
+	return lent;
 }
 
 static int keeper(void *data)
@@ -102,7 +133,11 @@ static int keeper(void *data)
 		for (i = 0; i < READ_ONCE(calendar->n_units) && !found; i++)
 			found = READ_ONCE(calendar->units[i].demote);
 		if (!found) {
-			schedule();
+			if (!sleep(calendar))
+				continue;
+			for (i = 0; i < calendar->n_units; i++)
+				if (READ_ONCE(calendar->units[i].lent))
+					keep(&calendar->units[i]);
 			continue;
 		}
 		__set_current_state(TASK_RUNNING);
@@ -128,6 +163,7 @@ static int keeper(void *data)
 void calendar_restore(struct calendar_unit *unit)
 {
 	mutex_lock(&unit->calendar->scheduling);
+	WRITE_ONCE(unit->lent, false);
 	/* If this fails as set_normal() may, the next call tries again. */
 	if (unit->demoted && !calendar_set_fifo(current, unit->priority)) {
 		unit->demoted = false;
@@ -146,8 +182,12 @@ void calendar_restore(struct calendar_unit *unit)
 void calendar_demote(struct calendar_unit *unit)
 {
 	mutex_lock(&unit->calendar->scheduling);
-	if (READ_ONCE(unit->task) == current && !set_normal(current, 0))
-		unit->demoted = true;
+	if (READ_ONCE(unit->task) == current) {
+		set_normal(unit, current, 0);
+		/* It exists: give_back() waits for us before the calendar is freed. */
+		if (unit->lent)
+			wake_up_process(unit->calendar->keeper);
+	}
 	mutex_unlock(&unit->calendar->scheduling);
 }
 

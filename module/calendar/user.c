@@ -131,7 +131,7 @@ int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wa
 	was = window_over(unit, wait);
 	if (was < 0)
 		return was;
-	if (was == CALENDAR_OVER || READ_ONCE(unit->demoted))
+	if (was == CALENDAR_OVER || READ_ONCE(unit->demoted) || READ_ONCE(unit->lent))
 		calendar_restore(unit);
 	ret = unit_sleep(unit, true);
 	if (ret)
@@ -324,6 +324,7 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 		set_user_nice(task, unit->had.sched_nice);
 	/* This was about the old thread: the next one begins anew. */
 	unit->demoted = false;
+	WRITE_ONCE(unit->lent, false);
 	mutex_unlock(&unit->calendar->scheduling);
 	if (!ended && cpumask_equal(task->cpus_ptr, cpumask_of(unit->cpu->cpu)))
 		set_cpus_allowed_ptr(task, &unit->allowed);

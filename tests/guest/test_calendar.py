@@ -20,11 +20,11 @@ from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "numbered", "rights", "memory", "many", "structures", "refused",
-         "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "announced",
-         "adrift", "asleep", "restarted", "reported", "degraded", "notified", "stopped", "killed",
-         "succeeded", "executed", "undisturbed", "died", "filtered", "begot", "replaced", "strayed",
-         "owned", "closed", "everywhere", "unstable", "shifted", "tai", "restored", "offline",
-         "sleeps", "syscall", "torture", "unload")  # fmt: skip
+         "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "repaid",
+         "announced", "adrift", "asleep", "restarted", "reported", "degraded", "notified",
+         "stopped", "killed", "succeeded", "executed", "undisturbed", "died", "filtered", "begot",
+         "replaced", "strayed", "owned", "closed", "everywhere", "unstable", "shifted", "tai",
+         "restored", "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("switched", "told", "outlasted", "announced", "adrift", "restarted", "reported", "degraded",
         "undisturbed", "died", "replaced", "strayed", "owned", "closed")  # fmt: skip

@@ -134,9 +134,9 @@ def set_parameter(name: str, value: int) -> int:
     return before
 
 
-def policy() -> int:
-    """Return this thread's scheduling policy."""
-    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+def policy(pid: int = 0) -> int:
+    """Return a thread's scheduling policy, by default this one's."""
+    return os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK
 
 
 def counts(calendar: Calendar, unit: int = 0):
@@ -555,40 +555,56 @@ def outlasted() -> None:
 FUTEX_LOCK_PI, FUTEX_UNLOCK_PI = 6, 7
 
 
+class Loan:
+    """A lock of user space by which its owner inherits the priority of those who wait for it."""
+
+    def __init__(self):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.shared = mmap.mmap(-1, 4096)
+        self.lock = ctypes.c_uint32.from_buffer(self.shared)
+
+    def futex(self, operation: int) -> None:
+        found = self.libc.syscall(202, ctypes.byref(self.lock), operation, 0, None)
+        assert found == 0, ctypes.get_errno()
+
+    def take(self) -> None:
+        self.lock.value = os.getpid()
+
+    def give_back(self) -> None:
+        self.futex(FUTEX_UNLOCK_PI)
+
+    def lend(self) -> None:
+        """Wait for the lock as a thread of SCHED_DEADLINE."""
+        # struct sched_attr: SCHED_DEADLINE, runtime, deadline and period
+        asked = struct.pack("IIQiIQQQ", 48, 6, 0, 0, 0, 10 * MS, 100 * MS, 100 * MS)
+        assert self.libc.syscall(314, 0, asked, 0) == 0, ctypes.get_errno()
+        self.futex(FUTEX_LOCK_PI)
+
+
+def priority(pid: int) -> int:
+    """Return a thread's present priority; -101 is that of SCHED_DEADLINE."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[15])
+
+
 def lent() -> None:
     """A thread to which a thread of SCHED_DEADLINE lends its priority overruns as any other."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    shared, (mine, theirs) = mmap.mmap(-1, 4096), os.pipe()
-    lock = ctypes.c_uint32.from_buffer(shared)
-
-    def futex(operation: int) -> None:
-        found = libc.syscall(202, ctypes.byref(lock), operation, 0, None)
-        assert found == 0, ctypes.get_errno()
+    loan, (mine, theirs) = Loan(), os.pipe()
 
     def borrows(calendar: Calendar) -> None:
         calendar.bind(0)
-        lock.value = os.getpid()
+        loan.take()
         calendar.wait(0)
         os.read(mine, 1)
         calendar.wait(0)
-        futex(FUTEX_UNLOCK_PI)
+        loan.give_back()
         while True:
             calendar.wait(0)
-
-    def lends() -> None:
-        # struct sched_attr: SCHED_DEADLINE, runtime, deadline and period
-        asked = struct.pack("IIQiIQQQ", 48, 6, 0, 0, 0, 10 * MS, 100 * MS, 100 * MS)
-        assert libc.syscall(314, 0, asked, 0) == 0, ctypes.get_errno()
-        futex(FUTEX_LOCK_PI)
-
-    def priority(pid: int) -> int:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[15])
 
     with Calendar() as calendar:
         calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
         with process(lambda: borrows(calendar)) as pid:
-            until(lambda: lock.value and state(pid) == "S")
-            with process(lends) as lender:
+            until(lambda: loan.lock.value and state(pid) == "S")
+            with process(loan.lend) as lender:
                 until(lambda: priority(pid) == -101)
                 calendar.start()
                 until(lambda: counts(calendar).late_breaks)
@@ -596,7 +612,54 @@ def lent() -> None:
                 assert ended(lender) == 0
             before = counts(calendar)
             until(lambda: counts(calendar).run > before.run + 2)
-            assert os.sched_getscheduler(pid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
+            assert policy(pid) == os.SCHED_FIFO
+
+
+def repaid() -> None:
+    """A thread that has kept its priority because of such a loan loses it when the loan ends."""
+    mine, theirs = os.pipe()
+
+    def calls(calendar: Calendar, loan: Loan) -> None:
+        calendar.bind(0)
+        loan.take()
+        calendar.wait(0)
+        os.read(mine, 1)
+        while True:
+            calendar.wait(0)
+
+    def spins(calendar: Calendar, loan: Loan) -> None:
+        calendar.bind(0)
+        loan.take()
+        calendar.wait(0)
+        while True:
+            pass
+
+    for borrows in (calls, spins):
+        cpus, loan = os.sched_getaffinity(0), Loan()
+        with Calendar() as calendar, contextlib.ExitStack() as last:
+            calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)])
+            with process(functools.partial(borrows, calendar, loan)) as pid:
+                until(lambda loan=loan, pid=pid: loan.lock.value and state(pid) == "S")
+                with process(loan.lend):
+                    until(lambda pid=pid: priority(pid) == -101)
+                    last.callback(os.sched_setaffinity, 0, cpus)
+                    os.sched_setaffinity(0, {LAST_CPU})
+                    calendar.start()
+                    if borrows is calls:
+                        until(lambda calendar=calendar: counts(calendar).late_breaks)
+                    else:  # parked most of the time: the stop finds it there
+                        until(lambda calendar=calendar, pid=pid: counts(calendar).overran
+                              and state(pid) == "S")  # fmt: skip
+                        calendar.stop()
+                    assert policy(pid) == os.SCHED_FIFO
+                until(lambda pid=pid: policy(pid) == os.SCHED_OTHER, 10)
+                if borrows is calls:
+                    os.write(theirs, b"x")
+                    before = counts(calendar)
+                    until(lambda calendar=calendar, run=before.run: counts(calendar).run > run + 2)
+                    assert policy(pid) == os.SCHED_FIFO
+    os.close(mine)
+    os.close(theirs)
 
 
 def skipped() -> None:
