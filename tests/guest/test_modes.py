@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from machines import some
+from machines import Machine, some
 
 RECEIPT = re.compile(r"apic_timer_receipt: .* error=(-?\d+) spin=(-?\d+) .* mode=(\w+) ")
 
@@ -58,6 +58,42 @@ def test_default_mode(guest):
     output = guest.ok()
     assert "default mode: raw" in output
     assert " mode=raw " in output
+
+
+@pytest.mark.guest(
+    [Machine("6.1", 2, engine="virtual", append="nohz_full=1", matrix=True)],
+    """
+    unload
+    load apic_timer
+    load apic_timer_bench
+    load apic_timer_bench_ours
+    shots() {
+        echo "$1"
+        echo >$TRACING/trace
+        echo 1 >$TRACING/events/apic_timer/apic_timer_receipt/enable
+        echo "echo apic_timer_mean uniform 200 20000000 20000000 1 \
+            >$DEBUG/apic_timer_bench/run" | taskset -c 1 sh
+        echo 0 >$TRACING/events/apic_timer/apic_timer_receipt/enable
+        grep apic_timer_receipt: $TRACING/trace
+    }
+    shots idle
+    taskset -c 1 sh -c 'while :; do :; done' & busy=$!
+    sleep 1
+    shots busy
+    kill $busy
+    wait $busy || true
+    unload
+    """,
+)
+def test_mean_without_tick(guest):
+    """Errors centre on 0 both on an idle CPU, whose tick is stopped, and under a lone thread."""
+    idle, _, busy = guest.ok().partition("busy\n")
+    for part, state in ((idle, "stopped"), (busy, "busy")):
+        found = re.findall(r" error=(-?\d+) .* cpu_state=(\w+)", part)
+        errors = sorted(int(error) for error, seen in found[50:] if seen == state)
+        print(state, len(errors), errors[:3], errors[len(errors) // 2 :][:1], errors[-3:])
+        assert len(errors) > 100
+        assert -50 < errors[len(errors) // 2] < 50
 
 
 BAD = {

@@ -105,6 +105,7 @@ def takes_long(test: str) -> bool:
             "test_disabled_counter",
             "test_two_cpus_start_together",
             "test_torture",
+            "test_mean_without_tick",
         )
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
         or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")

@@ -13,6 +13,8 @@
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/tick.h>
 #include <linux/types.h>
 
 #include "policy/lead.h"
@@ -64,6 +66,17 @@ static inline void apic_timer_target_usual(struct apic_timer_target *target,
 
 	target->lead[0] = min(apic_timer_lead_usual(lead, state), budget);
 	target->lead[1] = max(target->lead[0], min(stopped, budget));
+}
+
+/*
+ * Get the state that an expiry of mode mean will find if the tick is stopped by then: this
+ * CPU is idle, unless it is one of nohz_full=, whose tick is also stopped while a thread runs.
+ */
+static inline enum apic_timer_cpu_state
+apic_timer_target_tick_stopped(enum apic_timer_cpu_state state)
+{
+	return state == APIC_TIMER_CPU_BUSY && tick_nohz_full_cpu(smp_processor_id()) ?
+	       state : APIC_TIMER_CPU_TICK_STOPPED;
 }
 
 /**
@@ -139,7 +152,7 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 	} else {
 		if (mode == APIC_TIMER_MEAN) {
 			target.lead[0] = lead->mean[state];
-			target.lead[1] = lead->mean[APIC_TIMER_CPU_TICK_STOPPED];
+			target.lead[1] = lead->mean[apic_timer_target_tick_stopped(state)];
 		}
 		if (head->flags & APIC_TIMER_UNDISTURBED) {
 			target.exact = true;
