@@ -291,6 +291,21 @@ def test_uninstall_leaves_nothing(installed, scratch):
 
 
 @pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+@pytest.mark.parametrize(
+    "removal",
+    [f"rm -r /usr/src/apic-timer-{VERSION}", f"dkms remove apic-timer/{VERSION} --all"],
+    ids=["source", "dkms"],
+)
+def test_uninstall_where_a_part_was_removed(installed, scratch, removal):
+    """Without its source DKMS cannot remove a version; without DKMS the source is still there."""
+    machine = installed.copy(scratch)
+    machine.run(removal)
+    machine.run("make -C /src uninstall")
+    key = {"/var/lib/dkms/mok.key", "/var/lib/dkms/mok.pub"}
+    assert machine.files() == installed.before | key
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
 def test_new_kernel(installed, scratch):
     """Installing a kernel installs both automatically, in the right order."""
     machine = installed.copy(scratch)
