@@ -67,9 +67,12 @@ struct shaper_class *shaper_class_of(struct shaper_classes *classes, const struc
 	return number ? xa_load(&classes->all, number) : NULL;
 }
 
-/* Move the first packet of a class to the heads, which have none of that class. */
+/*
+ * Move the first packet of a class to the heads, which have none of that class.
+ * @again: it takes the place of a head that has not left, whose turn has begun
+ */
 static void advance(struct shaper_classes *classes, struct shaper_class *class,
-		    const struct shaper_plan *root)
+		    const struct shaper_plan *root, bool again)
 {
 	struct sk_buff *skb = shaper_edf_first(&class->edf);
 	struct shaper_cb *cb;
@@ -89,7 +92,8 @@ static void advance(struct shaper_classes *classes, struct shaper_class *class,
 	if (cb->want != class->want)
 		cb->flags &= ~SHAPER_AT_ONCE;
 	if (root->rate) {
-		class->begin = max(classes->turn, class->end);
+		if (!again)
+			class->begin = max(classes->turn, class->end);
 		class->end = class->begin + shaper_plan_takes(&class->plan, qdisc_pkt_len(skb));
 	}
 	shaper_edf_insert(&classes->heads, skb);
@@ -139,12 +143,15 @@ bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_pla
 {
 	struct shaper_class *class = shaper_class_of(classes, skb);
 
-	if (class->next && class != classes->sending && shaper_cb(skb)->want < class->want)
+	bool again = class->next && class != classes->sending &&
+		     shaper_cb(skb)->want < class->want;
+
+	if (again)
 		retreat(classes, class);
 	shaper_edf_insert(&class->edf, skb);
 	if (class->next)
 		return false;
-	advance(classes, class, root);
+	advance(classes, class, root, again);
 	return true;
 }
 
@@ -161,8 +168,12 @@ static struct sk_buff *by_turn(struct shaper_classes *classes, struct sk_buff *o
 	u64 end = 0;
 
 	if (other && shaper_cb(other)->want <= open) {
+		/* Its turn begins once: turns of classes begin meanwhile, and must not delay it. */
+		if (!classes->waits)
+			classes->rest = max(classes->turn, classes->rest);
+		classes->waits = true;
 		best = other;
-		end = max(classes->turn, classes->rest) + root->gap;
+		end = classes->rest + root->gap;
 	}
 	for (node = rb_first_cached(&classes->heads.root); node && left--; node = rb_next(node)) {
 		struct sk_buff *skb = rb_to_skb(node);
@@ -195,12 +206,50 @@ struct sk_buff *shaper_classes_first(struct shaper_classes *classes, const struc
 	struct sk_buff *first = skb;
 	u64 open;
 
+	if (!other)
+		classes->waits = false;
 	if (!skb || (other && shaper_cb(other)->want <= shaper_cb(skb)->want))
 		first = other;
 	if (!first || !root->rate)
 		return first;
 	open = shaper_plan_at(root, 0);
 	return shaper_cb(first)->want <= open ? by_turn(classes, other, root, open) : first;
+}
+
+/**
+ * shaper_classes_rate_set() - follow a change of the qdisc's rate
+ * @classes:	the classes
+ *
+ * What a packet took at the old rate says nothing about the next one. After a low rate, packets
+ * without a class would wait for thousands of packets of the classes.
+ *
+ * Context: Any; the caller serialises access to @classes.
+ */
+void shaper_classes_rate_set(struct shaper_classes *classes)
+{
+	classes->longest = 0;
+	classes->rest = min(classes->rest, classes->turn);
+}
+
+/**
+ * shaper_class_rate_set() - follow a change of a class's rate
+ * @classes:	the classes
+ * @class:	one of them, whose plan has changed
+ * @root:	the plan of all packets
+ *
+ * Its next packet's turn is as long as the new rate has it, and does not wait for the end of a
+ * turn of the old one.
+ *
+ * Context: Any; the caller serialises access to @classes.
+ */
+void shaper_class_rate_set(struct shaper_classes *classes, struct shaper_class *class,
+			   const struct shaper_plan *root)
+{
+	class->begin = min(class->begin, classes->turn);
+	class->end = class->begin;
+	/* A packet that is with the sender may be gone already. */
+	if (class->next && class != classes->sending && root->rate)
+		class->end += shaper_plan_takes(&class->plan, qdisc_pkt_len(class->next));
 }
 
 /* Take the length of the last packet that left into account. */
@@ -222,8 +271,11 @@ void shaper_classes_rest_left(struct shaper_classes *classes, const struct shape
 	if (!root->rate)
 		return;
 	remember(classes, root);
+	if (!classes->waits)
+		classes->rest = max(classes->turn, classes->rest);
+	classes->waits = false;
 	classes->turn = max(classes->turn, classes->rest);
-	classes->rest = classes->turn + root->gap;
+	classes->rest += root->gap;
 }
 
 /**
@@ -268,7 +320,7 @@ void shaper_class_left(struct shaper_classes *classes, const struct shaper_plan 
 	shaper_plan_sent(&class->plan, at, max(at, left - min(left, classes->longest)), len);
 	if (root->rate)
 		classes->turn = max(classes->turn, class->begin);
-	advance(classes, class, root);
+	advance(classes, class, root, false);
 }
 
 /**
@@ -290,7 +342,7 @@ void shaper_class_drop(struct shaper_classes *classes, const struct shaper_plan 
 	WRITE_ONCE(class->queued, class->queued - 1);
 	class->backlog -= len;
 	class->drops++;
-	advance(classes, class, root);
+	advance(classes, class, root, true);
 }
 
 /**
@@ -334,10 +386,10 @@ void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_pl
 	unsigned long number;
 
 	xa_for_each(&classes->all, number, class) {
-		bool sending = class == classes->sending;
+		bool sending = class == classes->sending, again = class->next && !sending;
 
 		/* A sender may be a thread that the suspend interrupted; it has the next packet. */
-		if (class->next && !sending)
+		if (again)
 			retreat(classes, class);
 		shaper_edf_shift(&class->edf, shift);
 		shaper_plan_shift(&class->plan, shift);
@@ -345,7 +397,7 @@ void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_pl
 			class->want = shaper_shifted(class->want, shift);
 			class->at = shaper_shifted(class->at, shift);
 		} else {
-			advance(classes, class, root);
+			advance(classes, class, root, again);
 		}
 	}
 }

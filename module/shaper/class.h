@@ -64,8 +64,9 @@ struct shaper_class {
  * @sending:	the class of the packet that is with the sender, or NULL
  * @turn:	virtual time of the turns that compete for the qdisc's rate, in TSC cycles of
  *		their own rates
- * @rest:	end of the turn of the packets without a class
+ * @rest:	begin of the turn of the first packet without a class, or end of the last one's
  * @longest:	duration of the longest recent packet at the qdisc's rate, TSC cycles
+ * @waits:	@rest is a begin, of a packet that competes
  */
 struct shaper_classes {
 	struct xarray all;
@@ -75,15 +76,19 @@ struct shaper_classes {
 	u64 turn;
 	u64 rest;
 	u64 longest;
+	bool waits;
 };
 
 void shaper_classes_init(struct shaper_classes *classes);
+void shaper_classes_rate_set(struct shaper_classes *classes);
 void shaper_classes_shift(struct shaper_classes *classes, const struct shaper_plan *root,
 			  s64 shift);
 struct sk_buff *shaper_classes_first(struct shaper_classes *classes, const struct shaper_edf *rest,
 				     const struct shaper_plan *root);
 void shaper_classes_rest_left(struct shaper_classes *classes, const struct shaper_plan *root);
 struct shaper_class *shaper_class_of(struct shaper_classes *classes, const struct sk_buff *skb);
+void shaper_class_rate_set(struct shaper_classes *classes, struct shaper_class *class,
+			   const struct shaper_plan *root);
 void shaper_class_account(struct shaper_class *class, struct sk_buff *skb, u32 len);
 bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_plan *root,
 			 struct sk_buff *skb);

@@ -54,6 +54,7 @@ void shaper_classes_reset(struct shaper *q, struct shaper_freed *freed)
 	}
 	q->classes.turn = 0;
 	q->classes.rest = 0;
+	q->classes.waits = false;
 	q->classes.longest = 0;
 }
 
@@ -115,8 +116,10 @@ static void apply(struct shaper *q, struct shaper_class *class, const struct sha
 	u64 hz = apic_timer_ns_to_tsc(NSEC_PER_SEC);
 
 	if (class->plan.hz != hz || class->rate != from->rate || class->burst != from->burst ||
-	    class->overhead != from->overhead)
+	    class->overhead != from->overhead) {
 		shaper_plan_set(&class->plan, hz, from->rate, from->burst, from->overhead);
+		shaper_class_rate_set(&q->classes, class, &q->plan);
+	}
 	copy(class, from);
 }
 

@@ -220,8 +220,7 @@ static void convert(struct shaper *q, const struct shaper_config *config)
 	if (q->plan.hz != hz || config->rate != old->rate || config->burst != old->burst ||
 	    config->overhead != old->overhead) {
 		shaper_plan_set(&q->plan, hz, config->rate, config->burst, config->overhead);
-		/* It took that long at the old rate. */
-		q->classes.longest = 0;
+		shaper_classes_rate_set(&q->classes);
 	}
 	q->late = apic_timer_ns_to_tsc(config->late_ns);
 	WRITE_ONCE(q->horizon, apic_timer_ns_to_tsc(config->horizon_ns));

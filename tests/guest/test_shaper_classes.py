@@ -141,6 +141,34 @@ def test_rate_is_raised(guest):
     assert low > 400_000 * khz / 1e6 - 5
 
 
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + f"""
+    tc qdisc add dev sink0 root handle 1: apic mode hard rate 100kbit
+    tc class add dev sink0 parent 1: classid 1:10 apic rate 10mbit
+    tc class add dev sink0 parent 1: classid 1:20 apic rate 25mbit
+    # 80 ms each; the first leaves at once. All of them are queued before the second leaves.
+    udpsend count=10 size=1000 how=burst flow=3 wait=1000
+    udpsend count=400 size=1000 how=burst flow=1 wait=1000 priority={FIRST}
+    udpsend count=400 size=1000 how=burst flow=2 wait=1000 priority={SECOND}
+    tc qdisc change dev sink0 root handle 1: apic rate 10mbit
+    patiently drained
+    echo order $(od -An -tu4 -w4 -v $SINK/flows)
+    """
+    + END,
+)
+def test_share_after_a_low_rate(guest):
+    """What a packet without a class took at a low rate does not hold up the others later.
+
+    At 10 Mbit/s they get as much as the first class, and one of 4.5 packets.
+    """
+    order = re.search(r"^order (.*)$", guest.ok(), re.M)[1].split()
+    others = [place for place, flow in enumerate(order) if flow == "3"]
+    assert (len(order), len(others)) == (810, 10)
+    assert max(b - a for a, b in zip(others, others[1:], strict=False)) <= 7
+
+
 @pytest.mark.long
 @pytest.mark.guest(
     BOTH,

@@ -214,6 +214,40 @@ static void rest_shares_too(struct kunit *test)
 	end(model);
 }
 
+/* Also beside a class whose rate is above the qdisc's. */
+static void rest_is_not_starved(struct kunit *test)
+{
+	struct model *model = new_model(test, 10000000);
+	unsigned int i;
+
+	add_class(test, model, 0, 30000000, 0);
+	fill(model, 0, 1000, 2);
+	fill(model, CLASSES, 1000, 2);
+	for (i = 0; i < 100000; i++)
+		step(model);
+	expect_share(test, model, 0, 7500000, 100);
+	expect_share(test, model, CLASSES, 2500000, 100);
+	end(model);
+}
+
+/* A turn that has begun goes on when its packet is dropped, or overtaken. */
+static void turn_outlives_its_packet(struct kunit *test)
+{
+	struct model *model = new_model(test, 10000000);
+
+	add_class(test, model, 0, 10000000, 0);
+	add_class(test, model, 1, 25000000, 0);
+	fill(model, 1, 1000, 2);
+	fill(model, 0, 1000, 2);
+	KUNIT_EXPECT_EQ(test, step(model), 1U);
+	KUNIT_EXPECT_EQ(test, step(model), 1U);
+	/* Its turn ends after 2.5 packets of the other one. */
+	shaper_class_drop(&model->classes, &model->root, model->class[0].next, 1000);
+	queue(model, 0, &model->skb[model->used++], 1000, START - 1);
+	KUNIT_EXPECT_EQ(test, step(model), 0U);
+	end(model);
+}
+
 /* A class is not compensated for a shortage: its rate is a ceiling. */
 static void shortage_leaves_no_credit(struct kunit *test)
 {
@@ -238,6 +272,52 @@ static void shortage_leaves_no_credit(struct kunit *test)
 	/* Less than two packets of credit, and one for the boundaries. */
 	KUNIT_EXPECT_LE(test, model->sent[0] - sent,
 			div64_u64((model->now - begin) * 10000000, 8 * TSC_HZ) + 3000);
+	end(model);
+}
+
+/* Count the packets that leave before the next one of class @n, or without a class. */
+static unsigned int steps_until(struct model *model, unsigned int n)
+{
+	unsigned int count = 0;
+
+	while (step(model) != n && count < 100000)
+		count++;
+	return count;
+}
+
+/* A turn of a low rate of the qdisc does not hold up packets without a class later. */
+static void rest_forgets_a_low_rate(struct kunit *test)
+{
+	struct model *model = new_model(test, 100000);
+
+	add_class(test, model, 0, 10000000, 0);
+	add_class(test, model, 1, 25000000, 0);
+	fill(model, 0, 1000, 2);
+	fill(model, 1, 1000, 2);
+	fill(model, CLASSES, 1000, 2);
+	KUNIT_EXPECT_LE(test, steps_until(model, CLASSES), 1U);
+	shaper_plan_set(&model->root, TSC_HZ, 10000000, 0, 0);
+	shaper_classes_rate_set(&model->classes);
+	/* In proportion there are three or four in between. */
+	KUNIT_EXPECT_LE(test, steps_until(model, CLASSES), 5U);
+	end(model);
+}
+
+/* Nor does a turn of a low rate of its own hold up a class. */
+static void class_forgets_a_low_rate(struct kunit *test)
+{
+	struct model *model = new_model(test, 1000000);
+
+	add_class(test, model, 0, 1000, 0);
+	add_class(test, model, 1, 10000000, 0);
+	fill(model, 0, 1000, 2);
+	KUNIT_EXPECT_EQ(test, step(model), 0U);
+	fill(model, 1, 1000, 2);
+	shaper_plan_set(&model->class[0].plan, TSC_HZ, 10000000, 0, 0);
+	shaper_class_rate_set(&model->classes, &model->class[0], &model->root);
+	/* The next packet leaves when it would have left at the old rate: 8 s after that one. */
+	KUNIT_EXPECT_LE(test, steps_until(model, 0), 1001U);
+	KUNIT_EXPECT_LE(test, steps_until(model, 0), 2U);
 	end(model);
 }
 
@@ -349,7 +429,11 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(feasible_sizes_do_not_drift),
 	KUNIT_CASE(shortage_is_shared_by_rate),
 	KUNIT_CASE(rest_shares_too),
+	KUNIT_CASE(rest_is_not_starved),
+	KUNIT_CASE(turn_outlives_its_packet),
 	KUNIT_CASE(shortage_leaves_no_credit),
+	KUNIT_CASE(rest_forgets_a_low_rate),
+	KUNIT_CASE(class_forgets_a_low_rate),
 	KUNIT_CASE(burst_of_a_class),
 	KUNIT_CASE(earlier_packet_becomes_next),
 	KUNIT_CASE(epoch_shifts_all),
