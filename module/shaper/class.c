@@ -142,7 +142,6 @@ bool shaper_class_insert(struct shaper_classes *classes, const struct shaper_pla
 			 struct sk_buff *skb)
 {
 	struct shaper_class *class = shaper_class_of(classes, skb);
-
 	bool again = class->next && class != classes->sending &&
 		     shaper_cb(skb)->want < class->want;
 
