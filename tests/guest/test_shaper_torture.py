@@ -190,7 +190,8 @@ def test_none_twice(guest):
     asked = sum(int(n) + int(failed) for n, failed in re.findall(
         r"^udpsend sent (\d+) failed (\d+)", output, re.M))  # fmt: skip
     assert asked / 20 < found["packets"] <= asked
-    assert len(flows(output)) == FLOWS
+    # All of a flow may be dropped, where its sender is much faster than the queue.
+    assert 1 < len(flows(output)) <= FLOWS
     # pfifo ignores times.
     assert (found["doubled"], found["reordered"]) == (0, 0)
     assert int(re.search(r"^rounds (\d+)$", output, re.M)[1]) > 20

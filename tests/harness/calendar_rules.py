@@ -1530,7 +1530,8 @@ def tai() -> None:
             there = first.start(0, moment + 1000 * MS, TAI)
             here = second.start(0, before + 1000 * MS, MONOTONIC)
             error = cycles_of(first, MS)  # rounding of conversions, and more
-            assert -error < there - here < cycles_of(first, after - before) + error
+            found = there - here, cycles_of(first, after - before), error
+            assert -error < there - here < cycles_of(first, after - before) + error, found
             until(lambda: counts(first).run and counts(second).run)
             assert next(first.receipts()).start - there - cycles_of(first, 2 * MS) in (-1, 0, 1)
     finally:
