@@ -9,7 +9,9 @@
  * up. On one system this happens once in ten packets, on another once in thousands or never. It
  * depends on what the CPU is doing, and the best prediction for the next packet is the state of
  * the CPU at the previous departure. There is therefore a class for each state, and a CPU that
- * only runs a program does not get the lead of an idle CPU.
+ * only runs a program does not get the lead of an idle CPU. Several departures in a row must have
+ * found a program for that: where only some do, kernel code will probably delay the next packet,
+ * and the program's class has too few packets to learn for how long.
  *
  * The lead is the longest preparation of the last two windows, plus an eighth, plus some cycles:
  * the durations for which interrupts are off have no long tail. Windows grow, because a short
@@ -110,8 +112,15 @@ static void average(struct shaper_lead *lead, u32 took)
 void shaper_lead_learn(struct shaper_lead *lead, u64 took, enum shaper_lead_found found)
 {
 	struct shaper_lead_class *class = &lead->class[lead->now];
-	bool same = found == lead->now;
+	bool same;
 
+	if (found != SHAPER_LEAD_USER) {
+		lead->programs = 0;
+	} else if (unlikely(lead->programs < SHAPER_LEAD_PROGRAMS)) {
+		lead->programs++;
+		found = SHAPER_LEAD_KERNEL;
+	}
+	same = found == lead->now;
 	if (likely(took <= lead->max)) {
 		average(lead, took);
 		if (unlikely(took > class->longest)) {

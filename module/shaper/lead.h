@@ -7,7 +7,7 @@
 /**
  * enum shaper_lead_found - state of the CPU when the timer expired
  * @SHAPER_LEAD_KERNEL:	running kernel code
- * @SHAPER_LEAD_USER:	running a program
+ * @SHAPER_LEAD_USER:	running a program; as a class, only after several such packets in a row
  * @SHAPER_LEAD_IDLE:	idle
  * @SHAPER_LEAD_CLASSES: number of states
  */
@@ -42,6 +42,7 @@ struct shaper_lead_class {
  * @window:	maximum length of a window, preparations
  * @mean:	mean of the recent preparations, TSC cycles << %SHAPER_LEAD_SHIFT
  * @now:	class of the next packet
+ * @programs:	latest packets in a row that found a program; at most %SHAPER_LEAD_PROGRAMS
  * @class:	the classes, by &enum shaper_lead_found
  */
 struct shaper_lead {
@@ -53,11 +54,14 @@ struct shaper_lead {
 	u32 window;
 	u32 mean;
 	enum shaper_lead_found now;
+	u32 programs;
 	struct shaper_lead_class class[SHAPER_LEAD_CLASSES];
 };
 
 /* log2 of the approximate number of preparations that enter the mean. */
 #define SHAPER_LEAD_SHIFT	4
+/* Packets in a row that must find a program before the next one gets the program's class. */
+#define SHAPER_LEAD_PROGRAMS	8
 /* Minimum length of a window, preparations. */
 #define SHAPER_LEAD_WINDOW	64
 

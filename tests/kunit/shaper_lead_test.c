@@ -60,7 +60,7 @@ static void lead_by_what_was_found(struct kunit *test)
 	learn(&lead, SHAPER_LEAD_WINDOW, 2000, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_LT(test, lead.cycles, 2300U);
 	/* Nothing is known of this class: the other classes stand in for it, not the guess. */
-	learn(&lead, 1, 2000, SHAPER_LEAD_USER);
+	learn(&lead, SHAPER_LEAD_PROGRAMS + 1, 2000, SHAPER_LEAD_USER);
 	KUNIT_EXPECT_GE(test, lead.cycles, 2000U);
 	KUNIT_EXPECT_LT(test, lead.cycles, 2300U);
 	learn(&lead, SHAPER_LEAD_WINDOW, 500, SHAPER_LEAD_USER);
@@ -68,7 +68,7 @@ static void lead_by_what_was_found(struct kunit *test)
 	/* The preparation counts for the class that was armed for, not for the state found. */
 	learn(&lead, 1, 700, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_GE(test, lead.cycles, 2000U);
-	learn(&lead, 1, 500, SHAPER_LEAD_USER);
+	learn(&lead, SHAPER_LEAD_PROGRAMS + 1, 500, SHAPER_LEAD_USER);
 	KUNIT_EXPECT_GE(test, lead.cycles, 700U);
 	KUNIT_EXPECT_LT(test, lead.cycles, 900U);
 }
@@ -99,8 +99,21 @@ static void lead_is_not_less(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lead.usual, 500U);
 	learn(&lead, 1, GUESS, SHAPER_LEAD_KERNEL);
 	KUNIT_EXPECT_GT(test, lead.cycles, (u32)GUESS);
-	learn(&lead, SHAPER_LEAD_WINDOW + 1, 300, SHAPER_LEAD_USER);
+	learn(&lead, SHAPER_LEAD_PROGRAMS + SHAPER_LEAD_WINDOW + 1, 300, SHAPER_LEAD_USER);
 	KUNIT_EXPECT_LT(test, lead.cycles, 380U);
+}
+
+/* A program that only some packets find does not shorten the lead: the next meets the kernel. */
+static void lead_next_to_some_programs(struct kunit *test)
+{
+	struct shaper_lead lead;
+	unsigned int i;
+
+	shaper_lead_init(&lead, GUESS, LEAST, LONGEST, WINDOW);
+	for (i = 0; i < 100 * WINDOW; i++) {
+		learn(&lead, 1, 300, i % 10 ? SHAPER_LEAD_KERNEL : SHAPER_LEAD_USER);
+		KUNIT_ASSERT_GE(test, lead.cycles, (u32)LEAST);
+	}
 }
 
 /* For most packets a little more than the mean is enough; rare delays hardly move the mean. */
@@ -132,6 +145,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(lead_by_what_was_found),
 	KUNIT_CASE(lead_forgets_what_is_no_lead),
 	KUNIT_CASE(lead_is_not_less),
+	KUNIT_CASE(lead_next_to_some_programs),
 	KUNIT_CASE(lead_usual),
 	{}
 };
