@@ -214,7 +214,7 @@ static void rest_shares_too(struct kunit *test)
 	end(model);
 }
 
-/* Also beside a class whose rate is above the qdisc's. */
+/* Also next to a class whose rate is above the qdisc's. */
 static void rest_is_not_starved(struct kunit *test)
 {
 	struct model *model = new_model(test, 10000000);
