@@ -311,9 +311,9 @@ def test_step(guest):
     SETUP
     + """
     # CPU 1 arms a timer for now, and is held up before it converts that to TSC.
-    echo "hold 2 400" >$test/command
+    echo "hold 2 100" >$test/command
     # Memory of a process that has run there may not be changed without it.
-    taskset 1 sh -c "sleep 0.1; exec date -s @$(($(date +%s) - 3600))" >/dev/null &
+    taskset 1 sh -c "sleep 0.03; exec date -s @$(($(date +%s) - 3600))" >/dev/null &
     taskset 2 sh -c 'echo "arm 3 0 0" >'$test/command
     wait $!
     # Each of the two loses what the clock has behind whole seconds.

@@ -393,9 +393,9 @@ def test_gone(guest):
     # CPU 1 is held up in the middle of arming a timer, and we are on the other one.
     taskset -p 1 $$ >/dev/null
     held() {
-        echo "hold $1 1000" >$test/command
+        echo "hold $1 100" >$test/command
         taskset 2 sh -c "echo 'phc_arm $1 0 $2' >$test/command" &
-        sleep 0.1
+        sleep 0.03
         echo "$3" >$fake/command
         wait
         sleep 0.3

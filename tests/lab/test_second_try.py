@@ -91,7 +91,7 @@ def test_runs_that_are_whole(how, whole):
 
 def worth_it(engine, error, seen=()):
     """Call worth_it() for a test of a machine with an engine."""
-    (machine,) = some(engine=engine, kernel="6.1", cpus=2, source="proxy", append="", brief=False)
+    (machine,) = some(engine=engine, kernel="6.1", cpus=2, source="proxy", append="")
     item = SimpleNamespace(callspec=SimpleNamespace(params={"machine": machine}),
                            stash={second_try.SEEN: list(seen)})  # fmt: skip
     return second_try.worth_it(item, error)
