@@ -245,7 +245,8 @@ def idle(output: str, cpus: int) -> tuple[list[list[float]], list[int]]:
     before, after = rows[:cpus], rows[cpus : 2 * cpus]
     shares = [[(int(b) - int(a)) / 3e6 for a, b in zip(x[1:], y[1:], strict=True)]
               for x, y in zip(before, after, strict=True)]  # fmt: skip
-    errors = [int(row[0].partition("..")[0]) for row in rows[2 * cpus + 1 :]]
+    errors = [int(error.partition("..")[0]) for error, number in rows[2 * cpus + 1 :]
+              for _ in range(int(number))]  # fmt: skip
     return shares, errors
 
 
@@ -269,10 +270,13 @@ def test_idle_states(guest):
     IDLE.replace("{parameters}", "latency_qos=N"),
 )
 def test_idle_states_without_request(guest):
-    """Shots find their CPU in the deep state, or leaving it, and are late by that."""
+    """Shots find their CPU in the deep state, or leaving it, and are late by that.
+
+    An event of the kernel may have begun to wake it for one of them.
+    """
     shares, errors = idle(guest.ok(), guest.machine.cpus)
     assert shares[0][2] > 0.95
-    assert min(errors) >= 8192
+    assert len(errors) >= 5 and sorted(errors)[1] >= 8192
     assert max(errors) >= 65536
 
 

@@ -29,9 +29,9 @@ def run(kernel: Kernel, script: str, guest: Guest, machine: list[str], boot: Pat
     boot:    the kernel's image
 
     The guest has busybox, `image.PROGRAMS`, and ``put NAME < FILE``, which fills `Result.files`;
-    tracefs and debugfs are mounted; the script starts once the tick is in high-resolution mode. A
-    failing script or a splat in the kernel log gives a verdict; a guest without a verdict raises
-    LostVM.
+    tracefs and debugfs are mounted; the script starts once the clock source is final and the tick
+    is in high-resolution mode. A failing script or a splat in the kernel log gives a verdict; a
+    guest without a verdict raises LostVM.
     """
     plugins = guest.plugins or {}
     with tempfile.TemporaryDirectory(prefix="apic-timer-vm.") as temp:
