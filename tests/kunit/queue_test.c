@@ -44,6 +44,7 @@ static unsigned long check_sorted(struct kunit *test,
 {
 	struct apic_timer_list *timer, *prev = NULL, *next;
 	const struct apic_timer_list *last = NULL;
+	const struct rb_node *first;
 	unsigned long count = 0, leaders = 0;
 	unsigned int room = queue->unindexed;
 	int depth;
@@ -66,7 +67,9 @@ static unsigned long check_sorted(struct kunit *test,
 
 	KUNIT_ASSERT_PTR_EQ(test, queue->last, last);
 	next = next_leader(queue->first);
-	depth = walk(queue->index.rb_node, &next);
+	first = rb_first_cached(&queue->index);
+	KUNIT_ASSERT_PTR_EQ(test, first, next ? &next->node : NULL);
+	depth = walk(queue->index.rb_root.rb_node, &next);
 	KUNIT_ASSERT_GE(test, depth, 0);
 	KUNIT_ASSERT_PTR_EQ(test, next, NULL);
 	KUNIT_ASSERT_LE(test, depth, 2 * (int)order_base_2(leaders + 1));
@@ -632,6 +635,38 @@ static void ascending_test(struct kunit *test)
 	kvfree(array);
 }
 
+/*
+ * An index that grew at its beginning, and one that grew at its end: timers are sorted
+ * to the end of each gap between two others.
+ */
+static void gaps_test(struct kunit *test)
+{
+	struct apic_timer_queue queue;
+	struct apic_timer_list *array;
+	unsigned int i, descending;
+
+	array = kvcalloc(2 * BATCH, sizeof(*array), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, array);
+	for (descending = 0; descending < 2; descending++) {
+		apic_timer_queue_init(&queue);
+		for (i = 0; i < BATCH; i++) {
+			array[i].expires = descending ? BATCH - i : i + 1;
+			apic_timer_queue_add(&queue, &array[i]);
+		}
+		while (apic_timer_queue_sort_one(&queue))
+			;
+		for (; i < 2 * BATCH; i++) {
+			array[i].expires = array[i - BATCH].expires;
+			apic_timer_queue_add(&queue, &array[i]);
+			while (apic_timer_queue_sort_one(&queue))
+				;
+			KUNIT_ASSERT_PTR_EQ(test, array[i].prev, &array[i - BATCH]);
+		}
+		check(test, &queue);
+	}
+	kvfree(array);
+}
+
 #define MILLION	1000000
 
 /* A million timers of one moment: all steps of a walk take the same time. */
@@ -683,6 +718,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(groups_test),
 	KUNIT_CASE(many_test),
 	KUNIT_CASE(ascending_test),
+	KUNIT_CASE(gaps_test),
 	KUNIT_CASE(million_equal_test),
 	{}
 };

@@ -54,7 +54,15 @@ struct rb_root {
 	struct rb_node *rb_node;
 };
 
-#define RB_ROOT			((struct rb_root) { NULL })
+struct rb_root_cached {
+	struct rb_root rb_root;
+	struct rb_node *rb_leftmost;
+};
+
+#define RB_ROOT_CACHED		((struct rb_root_cached) { })
+#define rb_parent(node)							\
+	((struct rb_node *)((uintptr_t)(node)->parent & ~1UL))
+#define rb_first_cached(root)	((root)->rb_leftmost)
 #define rb_entry(ptr, type, member)					\
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
@@ -68,7 +76,34 @@ static inline void rb_link_node(struct rb_node *node, struct rb_node *parent,
 void rb_insert_color(struct rb_node *node, struct rb_root *root);
 void rb_erase(struct rb_node *node, struct rb_root *root);
 struct rb_node *rb_prev(const struct rb_node *node);
+struct rb_node *rb_next(const struct rb_node *node);
 void rb_replace_node(struct rb_node *old, struct rb_node *new,
 		     struct rb_root *root);
+
+static inline void rb_insert_color_cached(struct rb_node *node,
+					  struct rb_root_cached *root,
+					  bool leftmost)
+{
+	if (leftmost)
+		root->rb_leftmost = node;
+	rb_insert_color(node, &root->rb_root);
+}
+
+static inline void rb_erase_cached(struct rb_node *node,
+				   struct rb_root_cached *root)
+{
+	if (root->rb_leftmost == node)
+		root->rb_leftmost = rb_next(node);
+	rb_erase(node, &root->rb_root);
+}
+
+static inline void rb_replace_node_cached(struct rb_node *old,
+					  struct rb_node *new,
+					  struct rb_root_cached *root)
+{
+	if (root->rb_leftmost == old)
+		root->rb_leftmost = new;
+	rb_replace_node(old, new, &root->rb_root);
+}
 
 #endif /* _APIC_TIMER_QUEUE_KERNEL_H */

@@ -182,3 +182,17 @@ struct rb_node *rb_prev(const struct rb_node *node)
 		node = prev;
 	return prev;
 }
+
+struct rb_node *rb_next(const struct rb_node *node)
+{
+	struct rb_node *next = node->rb_right;
+
+	if (next) {
+		while (next->rb_left)
+			next = next->rb_left;
+		return next;
+	}
+	while ((next = parent(node)) && node == next->rb_right)
+		node = next;
+	return next;
+}

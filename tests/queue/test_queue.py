@@ -38,12 +38,13 @@ def test_all_were_measured(touched):
 def test_few_timers_are_touched(touched):
     """5 us are 40 successive cache misses of 125 ns, one per timer.
 
-    At most once in a hundred there are more, from a red-black tree: colours change from a leaf up
-    to the root, at three nodes per level.
+    A search begins at both ends of a path, so that two misses overlap: where it matters, eight
+    timers more. At most once in a hundred there are more, from a red-black tree: colours change
+    from a leaf up to the root, at three nodes per level.
     """
     for row, (_, p99, most, _) in touched.items():
         if row[2] != "shift":
-            assert p99 <= 40, row
+            assert p99 <= 48, row
             assert most <= 80, row
 
 

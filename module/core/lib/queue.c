@@ -11,9 +11,10 @@
 
 #define node_timer(n) rb_entry(n, struct apic_timer_list, node)
 
-/* A place in the index. */
+/* A place in the index, and the leader before it. */
 struct place {
 	struct rb_node *parent, **link;
+	struct apic_timer_list *leader;
 };
 
 /**
@@ -23,7 +24,7 @@ struct place {
 void apic_timer_queue_init(struct apic_timer_queue *queue)
 {
 	*queue = (struct apic_timer_queue) {
-		.index = RB_ROOT,
+		.index = RB_ROOT_CACHED,
 		.soonest = U64_MAX,
 		.room = APIC_TIMER_QUEUE_ARRIVALS,
 	};
@@ -61,8 +62,89 @@ static unsigned int split(struct apic_timer_queue *queue,
 	}
 	middle->group = size - left;
 	rb_link_node(&middle->node, place->parent, place->link);
-	rb_insert_color(&middle->node, &queue->index);
+	rb_insert_color_cached(&middle->node, &queue->index, !place->leader);
 	return left;
+}
+
+static struct place before_first(struct apic_timer_queue *queue)
+{
+	struct rb_node *first = rb_first_cached(&queue->index);
+
+	return (struct place) {
+		.parent = first,
+		.link = first ? &first->rb_left : &queue->index.rb_root.rb_node,
+	};
+}
+
+static struct place left_of(struct rb_node *node, struct rb_node *prev)
+{
+	return (struct place) { node, &node->rb_left, node_timer(prev) };
+}
+
+static struct place right_of(struct rb_node *node)
+{
+	return (struct place) { node, &node->rb_right, node_timer(node) };
+}
+
+static bool is_after(u64 expires, const struct rb_node *node)
+{
+	return expires >= node_timer(node)->expires;
+}
+
+/*
+ * Find the place that is after all leaders that do not expire later.
+ *
+ * Where timers were added in order, the path from the root to that end is twice as
+ * long as others, and most searches are for a place near an end. So go down from the
+ * root and up from the end at the same time, until one of them has to leave that path:
+ * with cold caches their misses overlap.
+ */
+static struct place search(struct apic_timer_queue *queue, u64 expires)
+{
+	struct rb_node *down = queue->index.rb_root.rb_node, *up, *above;
+	struct place place;
+
+	if (!down)
+		return before_first(queue);
+	if (is_after(expires, down)) {
+		up = &queue->last->node;
+		if (is_after(expires, up))
+			return right_of(up);
+		for (;; up = above, down = down->rb_right) {
+			above = rb_parent(up);
+			if (is_after(expires, above)) {
+				place = left_of(up, above);
+				break;
+			}
+			if (!is_after(expires, down->rb_right)) {
+				place = left_of(down->rb_right, down);
+				break;
+			}
+		}
+	} else {
+		up = rb_first_cached(&queue->index);
+		if (!is_after(expires, up))
+			return before_first(queue);
+		for (;; up = above, down = down->rb_left) {
+			above = rb_parent(up);
+			if (!is_after(expires, above)) {
+				place = right_of(up);
+				break;
+			}
+			if (is_after(expires, down->rb_left)) {
+				place = right_of(down->rb_left);
+				break;
+			}
+		}
+	}
+	while (*place.link) {
+		place.parent = *place.link;
+		if (is_after(expires, place.parent))
+			place = right_of(place.parent);
+		else
+			place.link = &place.parent->rb_left;
+	}
+	return place;
 }
 
 /**
@@ -73,37 +155,17 @@ static unsigned int split(struct apic_timer_queue *queue,
  */
 noinline void apic_timer_queue_split_unindexed(struct apic_timer_queue *queue)
 {
-	struct place place = { .link = &queue->index.rb_node };
-	struct apic_timer_list *leader = queue->first;
+	struct place place = before_first(queue);
 
-	while (leader && !leader->group)
-		leader = leader->next;
-	/* The new leader is the first in the index: nothing is on its left. */
-	if (leader)
-		place = (struct place) { &leader->node, &leader->node.rb_left };
 	queue->unindexed = split(queue, queue->first, &place);
 }
 
 /* Insert a timer into the sorted list. It is in no list, and not earlier than the head. */
 static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 {
-	struct apic_timer_list *leader = queue->last, *prev, *next;
-	struct place place = { .link = &queue->index.rb_node };
+	struct place place = search(queue, timer->expires);
+	struct apic_timer_list *leader = place.leader, *prev, *next;
 	u64 expires = timer->expires;
-
-	if (leader && expires >= leader->expires)
-		place = (struct place) { &leader->node, &leader->node.rb_right };
-	else
-		leader = NULL;
-	while (*place.link) {
-		place.parent = *place.link;
-		if (expires < node_timer(place.parent)->expires) {
-			place.link = &place.parent->rb_left;
-		} else {
-			leader = node_timer(place.parent);
-			place.link = &place.parent->rb_right;
-		}
-	}
 
 	/* The next leader expires later, so this ends within the group. */
 	prev = leader ?: queue->first;
@@ -277,7 +339,7 @@ static __always_inline void erase(struct apic_timer_queue *queue,
 		prev = rb_prev(&leader->node);
 		queue->last = prev ? node_timer(prev) : NULL;
 	}
-	rb_erase(&leader->node, &queue->index);
+	rb_erase_cached(&leader->node, &queue->index);
 }
 
 /* Remove a leader that is not the head, or is the head while the next timer has to lead. */
@@ -294,8 +356,8 @@ static __always_inline void del_leader(struct apic_timer_queue *queue,
 			next->group = timer->group - 1;
 			if (queue->last == timer)
 				queue->last = next;
-			rb_replace_node(&timer->node, &next->node,
-					&queue->index);
+			rb_replace_node_cached(&timer->node, &next->node,
+					       &queue->index);
 			return;
 		}
 	}

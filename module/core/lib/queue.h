@@ -7,8 +7,11 @@
 
 /* Maximum number of unsorted arrivals: the width of a bit mask. */
 #define APIC_TIMER_QUEUE_ARRIVALS	32
-/* Maximum size of a group, of which one timer is in the index. */
-#define APIC_TIMER_QUEUE_GROUP		12
+/*
+ * Maximum size of a group, of which one timer is in the index. With larger ones a cold search
+ * walks longer; with smaller ones more deletions change the index.
+ */
+#define APIC_TIMER_QUEUE_GROUP		8
 
 /* &apic_timer_list.group of an arrival is this plus its slot. */
 #define APIC_TIMER_QUEUE_ARRIVED	0x80000000U
@@ -49,7 +52,7 @@
  */
 struct apic_timer_queue {
 	struct apic_timer_list *first;
-	struct rb_root index;
+	struct rb_root_cached index;
 	unsigned int unindexed;
 	u32 arrived;
 	u64 soonest;
