@@ -716,7 +716,7 @@ def notified() -> None:
     mine, theirs = os.pipe()
     with Calendar() as calendar:
         # Its next window is far away.
-        calendar.load(10_000 * MS, PLAIN, [Unit.user("a", 0)])
+        calendar.load(5_000 * MS, PLAIN, [Unit.user("a", 0)])
 
         def polls() -> None:
             uring.Ring().poll(mine, select.POLLIN)
@@ -848,7 +848,7 @@ def executed() -> None:
         calendar.start()
         until(lambda: counts(calendar).overran and state(tid) == "S")
 
-    for how, major in ((itself, MAJOR), (sister, 10_000 * MS)):
+    for how, major in ((itself, MAJOR), (sister, 5_000 * MS)):
         executes(how, major)
 
 

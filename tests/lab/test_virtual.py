@@ -67,14 +67,9 @@ def found(environment: dict[str, str], directory: str, *prefix: str) -> str:
 
 def test_idle_time_costs_little():
     """Of QEMU's devices none keeps on waking its threads: an idle kernel wakes 10 times a second."""
-    assert (switches("sleep 300") - switches("sleep 1")) / 299 < 200
-
-
-def switches(script: str) -> int:
-    """Run a guest; return how often a thread of QEMU waited."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
-    assert virtual.run(kernels.ensure("6.1"), script).ok
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before
+    assert virtual.run(kernels.ensure("6.1"), "sleep 300").ok
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before < 100_000
 
 
 @pytest.mark.matrix  # it depends on QEMU, whose version is locked
