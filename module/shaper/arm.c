@@ -75,11 +75,11 @@ bool shaper_join(struct shaper *q, struct sk_buff *skb)
 static inline void come_near(struct shaper *q)
 	__must_hold(&q->lock)
 {
-	u64 now = rdtsc(), limit = shaper_later(now, q->near + q->handing);
+	u64 now = rdtsc();
 	unsigned int budget = JOIN;
 	struct sk_buff *skb;
 
-	while (budget-- && shaper_far_due(&q->far, now, limit)) {
+	while (budget-- && shaper_far_due(&q->far, now)) {
 		skb = shaper_far_pop(&q->far, now, q->near, q->handing);
 		if (!skb)
 			return;

@@ -80,10 +80,9 @@ static void convert_one(struct shaper *q, s64 unused)
 	__must_hold(&q->lock)
 {
 	shaper_convert(q);
-	if (q->far.count) {
-		shaper_far_look_again(&q->far);
+	shaper_far_look_again(&q->far);
+	if (q->far.count)
 		shaper_arm(q);
-	}
 }
 
 static void convert_all(struct work_struct *unused)

@@ -53,8 +53,12 @@ void shaper_far_init(struct shaper_far *far)
 	unsigned int i;
 
 	*far = (struct shaper_far) {};
-	for (i = 0; i < SHAPER_CLOCKS; i++)
-		shaper_edf_init(&far->edf[i]);
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		far->clock[i].id = clocks[i];
+		far->clock[i].bit = BIT(i);
+		shaper_edf_init(&far->clock[i].edf);
+	}
+	shaper_far_look_again(far);
 }
 
 /**
@@ -80,16 +84,27 @@ u64 shaper_far_to_tsc(clockid_t clock, ktime_t time, u64 near, bool *is_far)
  * no later than the new one, by their clock or by the TSC. The places are in descending order of
  * TSC, so those further down delay no packet that this one does not.
  */
-static struct shaper_far_last *place_of(struct shaper_far *far, clockid_t clock, ktime_t time,
-					u64 at)
+static struct shaper_far_last *place_of(struct shaper_far_clock *clock, ktime_t time, u64 at)
 {
-	struct shaper_far_last *last = far->last[index_of(clock)];
+	struct shaper_far_last *last = clock->before;
 	unsigned int i;
 
 	for (i = 0; i < SHAPER_SENDERS; i++, last++)
 		if (time >= last->time || at >= last->at)
 			return last;
 	return NULL;
+}
+
+static u64 in_order(struct shaper_far_clock *clock, ktime_t time, u64 at)
+{
+	struct shaper_far_last *last = place_of(clock, time, at);
+
+	if (unlikely(!last))
+		return at;
+	if (time >= last->time)
+		at = max(at, last->at);
+	*last = (struct shaper_far_last) { .time = time, .at = at };
+	return at;
 }
 
 /**
@@ -109,14 +124,7 @@ static struct shaper_far_last *place_of(struct shaper_far *far, clockid_t clock,
  */
 u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u64 at)
 {
-	struct shaper_far_last *last = place_of(far, clock, time, at);
-
-	if (unlikely(!last))
-		return at;
-	if (time >= last->time)
-		at = max(at, last->at);
-	*last = (struct shaper_far_last) { .time = time, .at = at };
-	return at;
+	return in_order(&far->clock[index_of(clock)], time, at);
 }
 
 /**
@@ -133,9 +141,72 @@ u64 shaper_far_in_order(struct shaper_far *far, clockid_t clock, ktime_t time, u
  */
 u64 shaper_far_behind(struct shaper_far *far, clockid_t clock, ktime_t time, u64 now)
 {
-	const struct shaper_far_last *last = place_of(far, clock, time, now);
+	const struct shaper_far_last *last = place_of(&far->clock[index_of(clock)], time, now);
 
 	return last ? max(now, last->at) : now;
+}
+
+/*
+ * The first packet of a clock. Of two with the same time, the one in the list was queued first:
+ * the other had a time before @latest, and the list has had only later times since.
+ */
+static struct sk_buff *first_of(const struct shaper_far_clock *clock)
+{
+	struct sk_buff *listed = clock->first, *other = shaper_edf_first(&clock->edf);
+
+	if (likely(!other))
+		return listed;
+	return !listed || shaper_cb(other)->want < shaper_cb(listed)->want ? other : listed;
+}
+
+/* Most packets are queued in the order of their times, and need no tree. */
+static bool append(struct shaper_far_clock *clock, struct sk_buff *skb)
+{
+	u64 time = shaper_cb(skb)->want;
+
+	if (clock->first ? time < clock->latest : !!shaper_edf_first(&clock->edf))
+		return false;
+	skb->next = NULL;
+	skb->prev = clock->last;
+	if (clock->last)
+		clock->last->next = skb;
+	else
+		clock->first = skb;
+	clock->last = skb;
+	clock->latest = time;
+	return true;
+}
+
+static void unlink(struct shaper_far_clock *clock, struct sk_buff *skb)
+{
+	if (skb->prev)
+		skb->prev->next = skb->next;
+	else
+		clock->first = skb->next;
+	if (skb->next)
+		skb->next->prev = skb->prev;
+	else
+		clock->last = skb->prev;
+	skb->next = NULL;
+	skb->prev = NULL;
+}
+
+/* Find when the first of the clocks needs a look. */
+static void settle(struct shaper_far *far)
+{
+	struct shaper_far_clock *clock;
+	u32 left;
+
+	far->look = U64_MAX;
+	far->due = U64_MAX;
+	for (left = far->clocks; left; left &= left - 1) {
+		clock = &far->clock[__ffs(left)];
+		far->look = min(far->look, clock->look);
+		if (clock->due < far->due) {
+			far->due = clock->due;
+			far->next = clock;
+		}
+	}
 }
 
 /**
@@ -149,14 +220,18 @@ u64 shaper_far_behind(struct shaper_far *far, clockid_t clock, ktime_t time, u64
  */
 bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t clock)
 {
-	unsigned int i = index_of(clock);
+	struct shaper_far_clock *own = &far->clock[index_of(clock)];
 
 	shaper_cb(skb)->want = ktime_to_ns(skb->tstamp);
 	far->count++;
-	far->clocks |= BIT(i);
-	if (!shaper_edf_insert(&far->edf[i], skb))
+	far->clocks |= own->bit;
+	if (!append(own, skb))
+		shaper_edf_insert(&own->edf, skb);
+	if (first_of(own) != skb)
 		return false;
-	far->look[i] = PASSED;
+	own->look = PASSED;
+	own->due = PASSED;
+	settle(far);
 	return true;
 }
 
@@ -171,122 +246,153 @@ bool shaper_far_insert(struct shaper_far *far, struct sk_buff *skb, clockid_t cl
  */
 bool shaper_far_precedes(const struct shaper_far *far, clockid_t clock, ktime_t time)
 {
-	struct sk_buff *skb = shaper_edf_first(&far->edf[index_of(clock)]);
+	struct sk_buff *skb = first_of(&far->clock[index_of(clock)]);
 
 	/* A negative @time has passed, but times of far packets have not: compare signed. */
 	return skb && (s64)shaper_cb(skb)->want <= ktime_to_ns(time);
 }
 
-/**
- * shaper_far_look() - find when to call shaper_far_pop()
- * @far:	packets
- *
- * Context: Any; the caller serialises access to @far.
- * Return: latest TSC at which to call it; U64_MAX if there is no packet.
- */
-u64 shaper_far_look(const struct shaper_far *far)
+/* Set the cursor to the first packet of a clock's list or, from its end on, of its tree. */
+static void enter(struct shaper_far *far, bool listed)
 {
-	u64 look = U64_MAX;
-	u32 left;
+	const struct shaper_far_clock *clock = &far->clock[far->cursor_clock];
 
-	for (left = far->clocks; left; left &= left - 1)
-		look = min(look, far->look[__ffs(left)]);
-	return look;
-}
-
-/* Set the cursor to the first packet of the next clock that has one. */
-static void next_clock(struct shaper_far *far)
-{
-	far->cursor = NULL;
-	while (!far->cursor && ++far->cursor_clock < SHAPER_CLOCKS)
-		far->cursor = shaper_edf_first(&far->edf[far->cursor_clock]);
+	far->cursor_listed = listed && clock->first;
+	far->cursor = far->cursor_listed ? clock->first : shaper_edf_first(&clock->edf);
 }
 
 static void step(struct shaper_far *far)
 {
-	far->cursor = rb_to_skb(rb_next(&far->cursor->rbnode));
-	if (!far->cursor)
-		next_clock(far);
+	if (!far->cursor_listed)
+		far->cursor = rb_to_skb(rb_next(&far->cursor->rbnode));
+	else if (far->cursor->next)
+		far->cursor = far->cursor->next;
+	else
+		enter(far, false);
+	while (!far->cursor && ++far->cursor_clock < SHAPER_CLOCKS)
+		enter(far, true);
 }
 
-static void erase(struct shaper_far *far, unsigned int i, struct sk_buff *skb)
+static void erase(struct shaper_far *far, struct shaper_far_clock *clock, struct sk_buff *skb,
+		  bool listed)
 {
 	if (unlikely(skb == far->cursor))
 		step(far);
-	shaper_edf_erase(&far->edf[i], skb);
+	if (likely(listed))
+		unlink(clock, skb);
+	else
+		shaper_edf_erase(&clock->edf, skb);
 	far->count--;
-	if (!shaper_edf_first(&far->edf[i]))
-		far->clocks &= ~BIT(i);
+	if (!first_of(clock))
+		far->clocks &= ~clock->bit;
 }
 
-/* Note the converted moment of a clock's first packet, and when to convert it again. */
-static void note(struct shaper_far *far, unsigned int i, u64 at, u64 now, u64 ahead)
+/* Note when to look at a clock's first packet, which has to be handed over at @at. */
+static __always_inline void note(struct shaper_far_clock *clock, u64 at, u64 now, u64 near)
 {
-	far->at[i] = at;
 	/* Convert again after 15/16 of the way: four conversions for ten seconds. */
-	far->look[i] = at - ahead - (at - ahead - now) / 16 - 1;
+	clock->look = at - (at - now) / 16 - 1;
+	clock->due = min(clock->look, at - near);
 }
+
+/* Longest distance of two packets that foresee() computes with, ns: the product fits. */
+#define DISTANCE	(36 * NSEC_PER_SEC)
 
 /*
  * The first packet of a clock has come near: note the next one. A far packet is not converted for
  * this, which would make two conversions for each packet. Its moment follows from the first one's;
  * steering of the clock matters as little as it does for a conversion from afar.
+ * @time, @at: of the first packet: its departure time, and when it has to be handed over
  */
-static void foresee(struct shaper_far *far, unsigned int i, u64 time, u64 at, u64 limit, u64 now,
-		    u64 ahead)
+static __always_inline void foresee(const struct shaper_far *far, struct shaper_far_clock *clock,
+				    u64 time, u64 at, u64 now, u64 near)
 {
-	struct sk_buff *next = shaper_edf_first(&far->edf[i]);
+	const struct sk_buff *next = first_of(clock);
+	u64 distance;
 
-	far->look[i] = PASSED;
 	if (!next)
 		return;
-	at = shaper_later(at, apic_timer_ns_to_tsc(shaper_cb(next)->want - time));
-	if (at > limit)
-		note(far, i, at, now, ahead);
+	distance = min_t(u64, shaper_cb(next)->want - time, DISTANCE);
+	at = shaper_later(at, distance * far->rate >> SHAPER_FAR_SHIFT);
+	if (likely(at > shaper_later(now, near))) {
+		note(clock, at, now, near);
+	} else {
+		clock->look = PASSED;
+		clock->due = PASSED;
+	}
+}
+
+/* Remove the first packet of a clock. */
+static __always_inline void erase_first(struct shaper_far *far, struct shaper_far_clock *clock,
+					struct sk_buff *skb)
+{
+	struct sk_buff *next = skb->next;
+
+	if (unlikely(skb != clock->first || !next || far->cursor)) {
+		erase(far, clock, skb, skb == clock->first);
+		return;
+	}
+	clock->first = next;
+	next->prev = NULL;
+	skb->next = NULL;
+	far->count--;
+}
+
+/* Convert the first packet of a clock, and remove it if it is near; otherwise return NULL. */
+static __always_inline struct sk_buff *pop(struct shaper_far *far, struct shaper_far_clock *clock,
+					   u64 now, u64 near, u64 ahead)
+{
+	struct sk_buff *skb = first_of(clock);
+	u64 time = shaper_cb(skb)->want, error, at, handing;
+
+	at = apic_timer_clock_to_tsc(clock->id, ns_to_ktime(time), &error);
+	handing = at > ahead ? at - ahead : 0;
+	if (handing > shaper_later(now, near)) {
+		note(clock, handing, now, near);
+		return NULL;
+	}
+	erase_first(far, clock, skb);
+	foresee(far, clock, time, handing, now, near);
+	shaper_cb(skb)->want = in_order(clock, skb->tstamp, shaper_later(at, error));
+	return skb;
 }
 
 /**
  * shaper_far_pop() - remove a packet that has come near
  * @far:	packets
  * @now:	TSC
- * @near:	distance up to which a packet is near, TSC cycles
+ * @near:	distance up to which a packet is near, TSC cycles; 2 or more
  * @ahead:	how long before its moment a packet is handed over, TSC cycles
  *
  * Converts at most one departure time of each clock. Packets of one clock are returned in order.
+ * After a change of @near or @ahead, call shaper_far_look_again() first.
  *
  * Context: Any but NMI; the caller serialises access to @far.
  * Return: the packet, with an absolute TSC as &shaper_cb.want; NULL if there is none.
  */
 struct sk_buff *shaper_far_pop(struct shaper_far *far, u64 now, u64 near, u64 ahead)
 {
-	u64 limit = shaper_later(now, near + ahead), at, error, time;
-	struct sk_buff *skb;
-	unsigned int i;
-	u32 left;
+	struct shaper_far_clock *clock;
+	struct sk_buff *skb = NULL;
 
-	for (left = far->clocks; left; left &= left - 1) {
-		i = __ffs(left);
-		if (far->look[i] > now && far->at[i] > limit)
-			continue;
-		skb = shaper_edf_first(&far->edf[i]);
-		time = shaper_cb(skb)->want;
-		at = apic_timer_clock_to_tsc(clocks[i], ns_to_ktime(time), &error);
-		if (at > limit) {
-			note(far, i, at, now, ahead);
-			continue;
+	while (!skb && far->clocks && shaper_far_due(far, now)) {
+		clock = far->next;
+		skb = pop(far, clock, now, near, ahead);
+		if (likely(far->clocks == clock->bit)) {
+			far->look = clock->look;
+			far->due = clock->due;
+		} else {
+			settle(far);
 		}
-		erase(far, i, skb);
-		foresee(far, i, time, at, limit, now, ahead);
-		shaper_cb(skb)->want = shaper_far_in_order(far, clocks[i], skb->tstamp,
-							   shaper_later(at, error));
-		return skb;
 	}
-	return NULL;
+	return skb;
 }
 
 /**
- * shaper_far_look_again() - convert all departure times anew after a clock has been set
+ * shaper_far_look_again() - convert all departure times anew
  * @far:	packets
+ *
+ * For example, a clock was set, or the rate of the TSC refined.
  *
  * Context: Any; the caller serialises access to @far.
  */
@@ -294,8 +400,12 @@ void shaper_far_look_again(struct shaper_far *far)
 {
 	unsigned int i;
 
-	for (i = 0; i < SHAPER_CLOCKS; i++)
-		far->look[i] = PASSED;
+	far->rate = apic_timer_ns_to_tsc(BIT(SHAPER_FAR_SHIFT));
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		far->clock[i].look = PASSED;
+		far->clock[i].due = PASSED;
+	}
+	settle(far);
 }
 
 /**
@@ -313,7 +423,7 @@ void shaper_far_shift(struct shaper_far *far, s64 shift)
 	shaper_far_look_again(far);
 	for (i = 0; i < SHAPER_CLOCKS; i++) {
 		for (n = 0; n < SHAPER_SENDERS; n++) {
-			last = &far->last[i][n];
+			last = &far->clock[i].before[n];
 			last->at = shaper_shifted(last->at, shift);
 		}
 	}
@@ -328,9 +438,9 @@ void shaper_far_shift(struct shaper_far *far, s64 shift)
 void shaper_far_rewind(struct shaper_far *far)
 {
 	far->cursor_clock = 0;
-	far->cursor = shaper_edf_first(&far->edf[0]);
-	if (!far->cursor)
-		next_clock(far);
+	enter(far, true);
+	while (!far->cursor && ++far->cursor_clock < SHAPER_CLOCKS)
+		enter(far, true);
 }
 
 /**
@@ -352,7 +462,8 @@ struct sk_buff *shaper_far_find(struct shaper_far *far, u32 class, unsigned int 
 
 		--*budget;
 		if (SHAPER_CLASS(shaper_cb(skb)->flags) == class) {
-			erase(far, far->cursor_clock, skb);
+			erase(far, &far->clock[far->cursor_clock], skb, far->cursor_listed);
+			settle(far);
 			return skb;
 		}
 		step(far);

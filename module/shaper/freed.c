@@ -50,6 +50,24 @@ void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct shape
 }
 
 /**
+ * shaper_freed_add_list() - add the packets of a list to be freed
+ * @freed:	the list of those to be freed
+ * @q:		the qdisc that they were in
+ * @first:	first packet, linked by &sk_buff.next; no other code can reach them any more
+ *
+ * No lock need be held, so their number does not matter.
+ *
+ * Context: Any.
+ */
+void shaper_freed_add_list(struct shaper_freed *freed, struct shaper *q, struct sk_buff *first)
+{
+	struct sk_buff *skb, *next;
+
+	skb_list_walk_safe(first, skb, next)
+		shaper_freed_add_one(freed, q, skb);
+}
+
+/**
  * shaper_freed_free() - free the packets of a list
  * @freed:	the list
  *

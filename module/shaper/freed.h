@@ -23,6 +23,7 @@ struct shaper_freed {
 
 void shaper_freed_add_one(struct shaper_freed *freed, struct shaper *q, struct sk_buff *skb);
 void shaper_freed_add(struct shaper_freed *freed, struct shaper *q, struct shaper_edf *edf);
+void shaper_freed_add_list(struct shaper_freed *freed, struct shaper *q, struct sk_buff *first);
 void shaper_freed_free(struct shaper_freed *freed);
 
 #endif /* _SHAPER_FREED_H */

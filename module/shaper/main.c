@@ -68,8 +68,10 @@ static void shaper_reset(struct Qdisc *sch)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 
 	shaper_freed_add(&freed, q, &edf);
-	for (i = 0; i < SHAPER_CLOCKS; i++)
-		shaper_freed_add(&freed, q, &far.edf[i]);
+	for (i = 0; i < SHAPER_CLOCKS; i++) {
+		shaper_freed_add_list(&freed, q, far.clock[i].first);
+		shaper_freed_add(&freed, q, &far.clock[i].edf);
+	}
 	q->gone = 0;
 	q->gone_len = 0;
 	shaper_flows_clear(&q->flows);

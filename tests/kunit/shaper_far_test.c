@@ -209,6 +209,74 @@ static void nobody_overtakes(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), &model->skb[3]);
 }
 
+/* The packet that has to leave next, of those marked as @queued. */
+static struct sk_buff *expected(struct model *model, const bool *queued)
+{
+	struct sk_buff *first = NULL;
+	unsigned int i;
+
+	for (i = 0; i < PACKETS; i++)
+		if (queued[i] && (!first || model->skb[i].tstamp < first->tstamp))
+			first = &model->skb[i];
+	return first;
+}
+
+static void pop_expected(struct kunit *test, struct model *model, bool *queued)
+{
+	struct sk_buff *skb = expected(model, queued);
+
+	KUNIT_EXPECT_PTR_EQ(test, shaper_far_pop(&model->far, U64_MAX, NEAR, 0), skb);
+	if (skb)
+		queued[skb - model->skb] = false;
+}
+
+static void remove_class(struct model *model, u32 class, bool *queued)
+{
+	unsigned int budget = PACKETS + 1;
+	struct sk_buff *skb;
+
+	shaper_far_rewind(&model->far);
+	while ((skb = shaper_far_find(&model->far, class, &budget)))
+		queued[skb - model->skb] = false;
+}
+
+/*
+ * Some packets are queued in order, some are not, and many want the same moment. Meanwhile others
+ * come near, and a class is deleted.
+ */
+static void first_in_first_out(struct kunit *test)
+{
+	ktime_t begin = ktime_add_ns(apic_timer_tsc_to_clock(clocks[0], apic_timer_now()),
+				     NSEC_PER_SEC);
+	struct model *model = new_model(test);
+	unsigned int i, round, step, spread;
+	bool queued[PACKETS] = {};
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, 43);
+	for (round = 0; round < 200; round++) {
+		spread = 1 + prandom_u32_state(&rnd) % 5;
+		step = prandom_u32_state(&rnd) % 3;
+		for (i = 0; i < PACKETS; i++) {
+			struct sk_buff *skb = &model->skb[i];
+
+			skb->tstamp = begin + i * step / 2 + prandom_u32_state(&rnd) % spread;
+			shaper_cb(skb)->flags =
+				(1 + prandom_u32_state(&rnd) % 3) << SHAPER_CLASS_SHIFT;
+			shaper_far_insert(&model->far, skb, clocks[0]);
+			queued[i] = true;
+			if (prandom_u32_state(&rnd) % 4 == 0)
+				pop_expected(test, model, queued);
+			if (prandom_u32_state(&rnd) % 32 == 0)
+				remove_class(model, 1 + round % 3, queued);
+		}
+		while (expected(model, queued))
+			pop_expected(test, model, queued);
+		KUNIT_ASSERT_EQ(test, model->far.count, 0U);
+		KUNIT_EXPECT_EQ(test, shaper_far_look(&model->far), U64_MAX);
+	}
+}
+
 /* UML's clock is not the TSC: converted times are off by the duration of a read. */
 static void late_ones_are_not_overtaken(struct kunit *test)
 {
@@ -312,6 +380,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ahead_of_its_moment),
 	KUNIT_CASE(in_the_order_of_their_clock),
 	KUNIT_CASE(nobody_overtakes),
+	KUNIT_CASE(first_in_first_out),
 	KUNIT_CASE(late_ones_are_not_overtaken),
 	KUNIT_CASE(holds_behind_the_one_before),
 	KUNIT_CASE(holds_behind_its_own_sender),
