@@ -8,7 +8,10 @@
  * Inline, because these functions run twice for each packet.
  */
 #include <linux/apic_timer.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/netdevice.h>
+#include <asm/msr.h>
 
 #include "cb.h"
 #include "compat.h"
@@ -131,8 +134,110 @@ static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)
 void shaper_arm_at(struct shaper *q, u64 expires);
 void shaper_come_near(struct shaper *q);
 void shaper_look_again(struct shaper *q);
-bool shaper_join(struct shaper *q, struct sk_buff *skb);
 void shaper_arm(struct shaper *q);
-void shaper_arm_next(struct shaper *q, unsigned int busy);
+
+/**
+ * shaper_join() - put a packet into the queue
+ * @q:		the qdisc
+ * @skb:	the packet, which wants to leave now or soon, and is accounted for already
+ *
+ * Context: Interrupts off, @q->lock held.
+ * Return: whether the packet is the first of the queue, or of its class.
+ */
+static __always_inline bool shaper_join(struct shaper *q, struct sk_buff *skb)
+	__must_hold(&q->lock)
+{
+	if (unlikely(shaper_has_class(skb)))
+		return shaper_class_insert(&q->classes, &q->plan, skb);
+	return shaper_edf_insert(&q->edf, skb);
+}
+
+/*
+ * Maximum number of packets that one call lets into the queue. If the clocksource is not the TSC,
+ * it is read twice for each packet, which takes microseconds with an HPET.
+ */
+#define SHAPER_JOIN	2
+
+/* Let packets that have come near into the queue. */
+static __always_inline void shaper_let_in(struct shaper *q)
+	__must_hold(&q->lock)
+{
+	u64 now = rdtsc();
+	unsigned int budget = SHAPER_JOIN;
+	struct sk_buff *skb;
+
+	while (budget-- && shaper_far_due(&q->far, now)) {
+		skb = shaper_far_pop(&q->far, now, q->near, q->handing);
+		if (!skb)
+			return;
+		shaper_join(q, skb);
+	}
+}
+
+/* Moment at which to begin with a packet. */
+static __always_inline u64
+shaper_preparation(const struct shaper *q, const struct sk_buff *skb, bool next, unsigned int busy)
+{
+	u64 at = shaper_handing(q, shaper_moment(q, skb));
+
+	if (next && likely(shaper_is_plain(q, skb)))
+		return shaper_before(at, shaper_lead_when(q, true, busy));
+	return shaper_before(at, shaper_lead_for(q, shaper_for_interrupt(q, skb)));
+}
+
+/* Arm the timer as shaper_arm_at() does, which is left the unusual cases. */
+static __always_inline void shaper_arm_placed(struct shaper *q, u64 expires)
+	__must_hold(&q->lock)
+{
+	if (likely(q->placed)) {
+		q->asked = expires;
+		q->since = max_t(u64, expires, rdtsc());
+		if (likely(mod_apic_timer(&q->timer, expires) >= 0))
+			return;
+	}
+	shaper_arm_at(q, expires);
+}
+
+static __always_inline void shaper_arm_when(struct shaper *q, bool next, unsigned int busy)
+	__must_hold(&q->lock)
+{
+	u64 expires = U64_MAX;
+	struct sk_buff *skb;
+
+	lockdep_assert_held(&q->lock);
+	if (q->dead || q->sender != SHAPER_NOBODY)
+		return;
+	if (unlikely(q->stopped)) {
+		shaper_look_again(q);
+		return;
+	}
+	if (unlikely(q->far.count)) {
+		shaper_let_in(q);
+		expires = shaper_far_look(&q->far);
+	}
+	skb = shaper_first(q);
+	if (skb)
+		expires = min(expires, shaper_preparation(q, skb, next, busy));
+	else if (!q->far.count)
+		return;
+	if (expires != q->asked || !apic_timer_pending(&q->timer))
+		shaper_arm_placed(q, expires);
+}
+
+/**
+ * shaper_arm_next() - arm the timer for the first packet, after the handler has sent one
+ * @q:		the qdisc
+ * @busy:	earlier result of apic_timer_busy()
+ *
+ * The conditions under which the handler may send (for example, no taps) have hardly changed, and
+ * are not checked again here. If they have changed, the handler leaves the packet to softirq.
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+static __always_inline void shaper_arm_next(struct shaper *q, unsigned int busy)
+	__must_hold(&q->lock)
+{
+	shaper_arm_when(q, true, busy);
+}
 
 #endif /* _SHAPER_ARM_H */

@@ -34,14 +34,14 @@ static bool insert(struct shaper_edf *edf, struct sk_buff *skb, bool again)
 }
 
 /**
- * shaper_edf_insert() - queue a packet
+ * shaper_edf_insert_among() - queue a packet among others
  * @edf:	the queue
  * @skb:	the packet
  *
  * Context: Any; the caller serialises access to @edf.
  * Return: true if it is the first to leave.
  */
-bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb)
+bool shaper_edf_insert_among(struct shaper_edf *edf, struct sk_buff *skb)
 {
 	return insert(edf, skb, false);
 }

@@ -3,6 +3,7 @@
 #define _SHAPER_EDF_H
 
 #include <linux/rbtree.h>
+#include <linux/rbtree_augmented.h>
 #include <linux/skbuff.h>
 
 /**
@@ -43,8 +44,27 @@ static inline void shaper_edf_erase(struct shaper_edf *edf, struct sk_buff *skb)
 	skb->prev = NULL;
 }
 
-bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb);
+bool shaper_edf_insert_among(struct shaper_edf *edf, struct sk_buff *skb);
 bool shaper_edf_insert_again(struct shaper_edf *edf, struct sk_buff *skb);
 void shaper_edf_shift(struct shaper_edf *edf, s64 shift);
+
+/**
+ * shaper_edf_insert() - queue a packet
+ * @edf:	the queue
+ * @skb:	the packet
+ *
+ * Context: Any; the caller serialises access to @edf.
+ * Return: true if it is the first to leave.
+ */
+static inline bool shaper_edf_insert(struct shaper_edf *edf, struct sk_buff *skb)
+{
+	if (edf->root.rb_root.rb_node)
+		return shaper_edf_insert_among(edf, skb);
+	/* The tree needs no balancing. */
+	rb_link_node(&skb->rbnode, NULL, &edf->root.rb_root.rb_node);
+	rb_set_parent_color(&skb->rbnode, NULL, RB_BLACK);
+	edf->root.rb_leftmost = &skb->rbnode;
+	return true;
+}
 
 #endif /* _SHAPER_EDF_H */

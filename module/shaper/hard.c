@@ -110,7 +110,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 		q->stopped = true;
 		goto arm;
 	}
-	shaper_take(q, skb, at, &sending, SHAPER_INTERRUPT);
+	shaper_take(q, skb, txq, at, &sending, SHAPER_INTERRUPT);
 	raw_spin_unlock(&q->lock);
 
 	shaper_give(&sending, TC_APIC_MODE_HARD);

@@ -69,13 +69,10 @@
  *	unlock				q->lock
  *					  empties the queue
  */
-#include <linux/lockdep.h>
 #include <linux/netdevice.h>
 #include <linux/sched.h>
 #include <net/inet_ecn.h>
 #include <asm/msr.h>
-
-#include <trace/events/sch_apic.h>
 
 #include "arm.h"
 #include "cb.h"
@@ -139,57 +136,42 @@ static void mark(struct shaper *q, struct sk_buff *skb)
 }
 
 /**
- * shaper_take() - remove a packet from the queue, to send it
+ * shaper_take_specially() - take a packet with a class, a mark, or for offload
  * @q:		the qdisc
- * @skb:	the first packet
- * @at:		its moment, absolute TSC
- * @sending:	set: the packet's data that are needed later
- * @sender:	the sender
+ * @skb:	the packet
+ * @sending:	its data
  *
  * Context: Interrupts off, @q->lock held.
  */
-void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_sending *sending,
-		 enum shaper_sender sender)
+void shaper_take_specially(struct shaper *q, struct sk_buff *skb, struct shaper_sending *sending)
 {
-	struct net_device *dev = qdisc_dev(q->sch);
 	struct shaper_cb *cb = shaper_cb(skb);
 
-	/* Set fields one by one: those that shaper_start() sets need not be zeroed. */
-	sending->start.skb = skb;
-	sending->start.dev = dev;
-	sending->start.txq = skb_get_tx_queue(dev, skb);
-	sending->start.at = shaper_handing(q, at);
-	sending->start.irqs_on = false;
-	sending->at = at;
-	sending->flow = cb->flow;
-	sending->class = NULL;
-	sending->len = qdisc_pkt_len(skb);
-	sending->segs = shaper_pkt_segs(skb);
-	sending->generation = q->generation;
-	sending->mode = TC_APIC_MODE_AUTO;
-	sending->planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want;
-	sending->launched = false;
-	sending->taken = false;
-	if (unlikely(q->ce_threshold && at - shaper_wanted(q, skb) > q->ce_threshold))
+	if (q->ce_threshold && sending->at - shaper_wanted(q, skb) > q->ce_threshold)
 		mark(q, skb);
-	q->sender = sender;
-	if (unlikely(shaper_has_class(skb)))
+	if (shaper_has_class(skb))
 		shaper_class_take(&q->classes, skb);
 	else
 		shaper_edf_erase(&q->edf, skb);
-	skb->dev = dev;
-	if (unlikely(q->ahead)) {
-		shaper_offload_launch(skb, at);
-		sending->launched = true;
-		/* This has overwritten a deadline: a requeued packet has none any more. */
-		if (cb->flags & SHAPER_DEADLINE)
-			cb->flags &= ~(SHAPER_DEADLINE | SHAPER_TXTIME);
-	}
+	if (!q->ahead)
+		return;
+	shaper_offload_launch(skb, sending->at);
+	sending->launched = true;
+	/* This has overwritten a deadline: a requeued packet has none any more. */
+	if (cb->flags & SHAPER_DEADLINE)
+		cb->flags &= ~(SHAPER_DEADLINE | SHAPER_TXTIME);
 }
 
-/* Account for a packet that has left in its class, and advance to the next one. */
-static void account_class(struct shaper *q, struct shaper_sending *sending)
-	__must_hold(&q->lock)
+/**
+ * shaper_account_class() - account for a packet that has left in its class
+ * @q:		the qdisc; one of its classes is sending
+ * @sending:	the packet
+ *
+ * Advances to the class's next packet.
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+void shaper_account_class(struct shaper *q, struct shaper_sending *sending)
 {
 	struct shaper_class *class = q->classes.sending;
 
@@ -199,94 +181,20 @@ static void account_class(struct shaper *q, struct shaper_sending *sending)
 	_bstats_update(&class->bstats, sending->len, sending->segs);
 }
 
-/* Account for a packet that has left the queue. */
-static void account(struct shaper *q, struct shaper_sending *sending)
-	__must_hold(&q->lock)
-{
-	const struct shaper_start *start = &sending->start;
-
-	if (unlikely(q->classes.sending))
-		account_class(q, sending);
-
-	/* A packet that wanted to leave at once had no moment but the one it left at. */
-	shaper_plan_sent(&q->plan, sending->planned ? sending->at : start->left, start->left,
-			 sending->len);
-	if (unlikely(q->classes.count && !sending->class))
-		shaper_classes_rest_left(&q->classes, &q->plan);
-	_bstats_update(&q->sch->bstats, sending->len, sending->segs);
-	if (unlikely(sending->generation != q->generation))
-		return;
-	shaper_flow_leave(sending->flow);
-	shaper_leave(q, 1, sending->len);
-}
-
-static void count_sent(struct tc_apic_xstats *stats, u32 mode)
-{
-	switch (mode) {
-	case TC_APIC_MODE_HARD:
-		stats->sent_hard++;
-		return;
-	case TC_APIC_MODE_SOFT:
-		stats->sent_soft++;
-		return;
-	case TC_APIC_MODE_THREAD:
-		stats->sent_thread++;
-		return;
-	default:
-		stats->sent_stack++;
-	}
-}
-
-static void count_error(const struct shaper *q, struct tc_apic_xstats *stats, s64 error)
-{
-	stats->errors[error <= 0 ? 0 : min(fls64(error), TC_APIC_ERRORS - 1)]++;
-	if (error > (s64)q->late)
-		stats->late++;
-	if (error < 0)
-		stats->early++;
-}
-
-/* Count a packet that has left, and its error. */
-static void count(struct shaper *q, const struct shaper_sending *sending)
-	__must_hold(&q->lock)
-{
-	const struct shaper_start *start = &sending->start;
-	/* Compare with the moment it was taken for: the configuration may have changed since. */
-	s64 error = start->left - start->at;
-
-	count_sent(&q->stats, sending->mode);
-	if (unlikely(sending->class))
-		count_sent(&sending->class->stats, sending->mode);
-	if (!sending->planned)
-		return;
-	/* The device keeps the packet until its moment. */
-	if (unlikely(sending->launched))
-		error = max_t(s64, start->left - sending->at, 0);
-	count_error(q, &q->stats, error);
-	if (unlikely(sending->class))
-		count_error(q, &sending->class->stats, error);
-	q->waited += start->left - start->ready;
-}
-
 /**
- * shaper_finish() - finish a packet that was sent, or that the driver did not take
+ * shaper_put_back() - put a packet that the driver did not take back into the queue
  * @q:		the qdisc
  * @sending:	the packet
+ * @by_interrupt: the sender was the handler
  *
  * Context: Interrupts off, @q->lock held.
- * Return: a packet that the caller has to free, or NULL.
+ * Return: as shaper_finish().
  */
-struct sk_buff *shaper_finish(struct shaper *q, struct shaper_sending *sending)
+struct sk_buff *shaper_put_back(struct shaper *q, struct shaper_sending *sending,
+				bool by_interrupt)
 {
 	struct sk_buff *skb = sending->start.skb;
-	bool by_interrupt = q->sender == SHAPER_INTERRUPT;
 
-	q->sender = SHAPER_NOBODY;
-	if (likely(sending->taken)) {
-		account(q, sending);
-		count(q, sending);
-		return NULL;
-	}
 	if (sending->generation != q->generation && !by_interrupt)
 		return skb;
 	if (unlikely(q->classes.sending)) {
@@ -298,26 +206,4 @@ struct sk_buff *shaper_finish(struct shaper *q, struct shaper_sending *sending)
 	shaper_cb(skb)->flags &= BIT(SHAPER_CLASS_SHIFT) - 1;
 	shaper_edf_insert_again(&q->edf, skb);
 	return NULL;
-}
-
-/* Do not dereference @start->skb: the driver may have freed it. */
-static void trace(const struct shaper_start *start, unsigned int len, u32 mode)
-{
-	trace_sch_apic_send(start->dev, start->skb, len, start->at, start->left, start->ready,
-			    mode, start->rc);
-}
-
-/**
- * shaper_give() - give a packet to the driver at its moment
- * @sending:	the packet
- * @mode:	TC_APIC_MODE_* by which it is sent
- *
- * Context: Interrupts off. The device's queue is locked and not stopped.
- */
-void shaper_give(struct shaper_sending *sending, u32 mode)
-{
-	sending->mode = mode;
-	shaper_start(&sending->start);
-	sending->taken = dev_xmit_complete(sending->start.rc);
-	trace(&sending->start, sending->len, mode);
 }

@@ -2,6 +2,14 @@
 #ifndef _SHAPER_SEND_H
 #define _SHAPER_SEND_H
 
+#include <linux/bitops.h>
+#include <linux/minmax.h>
+
+#include <trace/events/sch_apic.h>
+
+#include "arm.h"
+#include "cb.h"
+#include "compat.h"
 #include "path.h"
 #include "shaper.h"
 
@@ -35,9 +43,166 @@ struct shaper_sending {
 
 bool shaper_schedule(struct shaper *q);
 void shaper_kick(struct shaper *q);
-void shaper_take(struct shaper *q, struct sk_buff *skb, u64 at, struct shaper_sending *sending,
-		 enum shaper_sender sender);
-void shaper_give(struct shaper_sending *sending, u32 mode);
-struct sk_buff *shaper_finish(struct shaper *q, struct shaper_sending *sending);
+void shaper_take_specially(struct shaper *q, struct sk_buff *skb, struct shaper_sending *sending);
+void shaper_account_class(struct shaper *q, struct shaper_sending *sending);
+struct sk_buff *shaper_put_back(struct shaper *q, struct shaper_sending *sending,
+				bool by_interrupt);
+
+/* The following functions are inline, because they run for each packet. */
+
+/**
+ * shaper_take() - remove a packet from the queue, to send it
+ * @q:		the qdisc
+ * @skb:	the first packet
+ * @txq:	the queue of the device that it leaves by
+ * @at:		its moment, absolute TSC
+ * @sending:	set: the packet's data that are needed later
+ * @sender:	the sender
+ *
+ * Context: Interrupts off, @q->lock held.
+ */
+static __always_inline void
+shaper_take(struct shaper *q, struct sk_buff *skb, struct netdev_queue *txq, u64 at,
+	    struct shaper_sending *sending, enum shaper_sender sender)
+	__must_hold(&q->lock)
+{
+	struct net_device *dev = txq->dev;
+	struct shaper_cb *cb = shaper_cb(skb);
+
+	/* Set fields one by one: those that shaper_start() sets need not be zeroed. */
+	sending->start.skb = skb;
+	sending->start.dev = dev;
+	sending->start.txq = txq;
+	sending->start.at = shaper_handing(q, at);
+	sending->start.irqs_on = false;
+	sending->at = at;
+	sending->flow = cb->flow;
+	sending->class = NULL;
+	sending->len = qdisc_pkt_len(skb);
+	sending->segs = shaper_pkt_segs(skb);
+	sending->generation = q->generation;
+	sending->mode = TC_APIC_MODE_AUTO;
+	sending->planned = !(cb->flags & SHAPER_AT_ONCE) || at != cb->want;
+	sending->launched = false;
+	sending->taken = false;
+	q->sender = sender;
+	if (likely(!(q->ce_threshold | q->ahead) && !shaper_has_class(skb)))
+		shaper_edf_erase(&q->edf, skb);
+	else
+		shaper_take_specially(q, skb, sending);
+	skb->dev = dev;
+}
+
+/**
+ * shaper_give() - give a packet to the driver at its moment
+ * @sending:	the packet
+ * @mode:	TC_APIC_MODE_* by which it is sent
+ *
+ * Context: Interrupts off. The device's queue is locked and not stopped.
+ */
+static __always_inline void shaper_give(struct shaper_sending *sending, u32 mode)
+{
+	const struct shaper_start *start = &sending->start;
+
+	sending->mode = mode;
+	shaper_start(&sending->start);
+	sending->taken = dev_xmit_complete(start->rc);
+	/* Do not dereference @start->skb: the driver may have freed it. */
+	trace_sch_apic_send(start->dev, start->skb, sending->len, start->at, start->left,
+			    start->ready, mode, start->rc);
+}
+
+/* Account for a packet that has left the queue. */
+static __always_inline void shaper_account(struct shaper *q, struct shaper_sending *sending)
+	__must_hold(&q->lock)
+{
+	const struct shaper_start *start = &sending->start;
+
+	if (unlikely(q->classes.sending))
+		shaper_account_class(q, sending);
+
+	/* A packet that wanted to leave at once had no moment but the one it left at. */
+	if (q->plan.rate)
+		shaper_plan_sent(&q->plan, sending->planned ? sending->at : start->left,
+				 start->left, sending->len);
+	if (unlikely(q->classes.count && !sending->class))
+		shaper_classes_rest_left(&q->classes, &q->plan);
+	_bstats_update(&q->sch->bstats, sending->len, sending->segs);
+	if (unlikely(sending->generation != q->generation))
+		return;
+	shaper_flow_leave(sending->flow);
+	shaper_leave(q, 1, sending->len);
+}
+
+static __always_inline void shaper_count_sent(struct tc_apic_xstats *stats, u32 mode)
+{
+	switch (mode) {
+	case TC_APIC_MODE_HARD:
+		stats->sent_hard++;
+		return;
+	case TC_APIC_MODE_SOFT:
+		stats->sent_soft++;
+		return;
+	case TC_APIC_MODE_THREAD:
+		stats->sent_thread++;
+		return;
+	default:
+		stats->sent_stack++;
+	}
+}
+
+static __always_inline void
+shaper_count_error(const struct shaper *q, struct tc_apic_xstats *stats, s64 error)
+{
+	stats->errors[error <= 0 ? 0 : min(fls64(error), TC_APIC_ERRORS - 1)]++;
+	if (error > (s64)q->late)
+		stats->late++;
+	if (error < 0)
+		stats->early++;
+}
+
+/* Count a packet that has left, and its error. */
+static __always_inline void shaper_count(struct shaper *q, const struct shaper_sending *sending)
+	__must_hold(&q->lock)
+{
+	const struct shaper_start *start = &sending->start;
+	/* Compare with the moment it was taken for: the configuration may have changed since. */
+	s64 error = start->left - start->at;
+
+	shaper_count_sent(&q->stats, sending->mode);
+	if (unlikely(sending->class))
+		shaper_count_sent(&sending->class->stats, sending->mode);
+	if (!sending->planned)
+		return;
+	/* The device keeps the packet until its moment. */
+	if (unlikely(sending->launched))
+		error = max_t(s64, start->left - sending->at, 0);
+	shaper_count_error(q, &q->stats, error);
+	if (unlikely(sending->class))
+		shaper_count_error(q, &sending->class->stats, error);
+	q->waited += start->left - start->ready;
+}
+
+/**
+ * shaper_finish() - finish a packet that was sent, or that the driver did not take
+ * @q:		the qdisc
+ * @sending:	the packet
+ *
+ * Context: Interrupts off, @q->lock held.
+ * Return: a packet that the caller has to free, or NULL.
+ */
+static __always_inline struct sk_buff *shaper_finish(struct shaper *q,
+						     struct shaper_sending *sending)
+	__must_hold(&q->lock)
+{
+	bool by_interrupt = q->sender == SHAPER_INTERRUPT;
+
+	q->sender = SHAPER_NOBODY;
+	if (unlikely(!sending->taken))
+		return shaper_put_back(q, sending, by_interrupt);
+	shaper_account(q, sending);
+	shaper_count(q, sending);
+	return NULL;
+}
 
 #endif /* _SHAPER_SEND_H */

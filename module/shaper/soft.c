@@ -48,6 +48,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 	__must_hold(&q->lock) __must_hold(qdisc_lock(q->sch))
 {
 	struct net_device *dev = qdisc_dev(q->sch);
+	struct netdev_queue *txq = skb_get_tx_queue(dev, skb);
 	bool thread = q->thread && current == q->thread;
 	bool stopped, busy = false, irqs_on = q->irqs_on;
 	struct shaper_sending sending __uninitialized;
@@ -57,12 +58,12 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 
 	lockdep_assert_held(qdisc_lock(q->sch));
 	q->expired = 0;
-	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
+	shaper_take(q, skb, txq, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock_irqrestore(&q->lock, *flags);
 	spin_unlock(qdisc_lock(q->sch));
 
-	HARD_TX_LOCK(dev, sending.start.txq, smp_processor_id());
-	stopped = shaper_txq_stopped(sending.start.txq);
+	HARD_TX_LOCK(dev, txq, smp_processor_id());
+	stopped = shaper_txq_stopped(txq);
 	if (!stopped) {
 		if (shaper_tapped(dev))
 			dev_queue_xmit_nit(skb, dev);
@@ -76,7 +77,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 			local_irq_restore(*flags);
 		busy = !sending.taken;
 	}
-	HARD_TX_UNLOCK(dev, sending.start.txq);
+	HARD_TX_UNLOCK(dev, txq);
 
 	spin_lock(qdisc_lock(q->sch));
 	raw_spin_lock_irqsave(&q->lock, *flags);
@@ -97,7 +98,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 		q->stopped = true;
 		/* Pairs with the atomic operation by which the driver wakes its queue. */
 		smp_mb();
-		if (!shaper_txq_stopped(sending.start.txq)) {
+		if (!shaper_txq_stopped(txq)) {
 			q->stopped = false;
 			*again = true;
 		}
@@ -114,9 +115,10 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	__must_hold(&q->lock)
 {
+	struct netdev_queue *txq = skb_get_tx_queue(qdisc_dev(q->sch), skb);
 	struct shaper_sending sending __uninitialized;
 
-	shaper_take(q, skb, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
+	shaper_take(q, skb, txq, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock(&q->lock);
 
 	sending.start.ready = rdtsc();
