@@ -248,6 +248,25 @@ static void turn_outlives_its_packet(struct kunit *test)
 	end(model);
 }
 
+/* A class whose only packet was dropped has its turn again. */
+static void turn_of_a_dropped_packet(struct kunit *test)
+{
+	struct model *model = new_model(test, 10000000);
+
+	add_class(test, model, 0, 10000000, 0);
+	add_class(test, model, 1, 25000000, 0);
+	fill(model, 1, 1000, 2);
+	fill(model, 0, 1000, 1);
+	shaper_class_drop(&model->classes, &model->root, model->class[0].next, 1000);
+	KUNIT_EXPECT_EQ(test, model->class[0].queued, 0U);
+	fill(model, 0, 1000, 1);
+	/* Its turn ends after 2.5 packets of the other one, not after five. */
+	KUNIT_EXPECT_EQ(test, step(model), 1U);
+	KUNIT_EXPECT_EQ(test, step(model), 1U);
+	KUNIT_EXPECT_EQ(test, step(model), 0U);
+	end(model);
+}
+
 /* A class is not compensated for a shortage: its rate is a ceiling. */
 static void shortage_leaves_no_credit(struct kunit *test)
 {
@@ -431,6 +450,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(rest_shares_too),
 	KUNIT_CASE(rest_is_not_starved),
 	KUNIT_CASE(turn_outlives_its_packet),
+	KUNIT_CASE(turn_of_a_dropped_packet),
 	KUNIT_CASE(shortage_leaves_no_credit),
 	KUNIT_CASE(rest_forgets_a_low_rate),
 	KUNIT_CASE(class_forgets_a_low_rate),
