@@ -66,7 +66,7 @@ def found(environment: dict[str, str], directory: str, *prefix: str) -> str:
 
 
 def test_idle_time_costs_little():
-    """Of QEMU's devices none keeps on waking its threads: an idle kernel wakes 10 times a second."""
+    """No device of QEMU goes on waking its threads: an idle kernel wakes 10 times per second."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
     assert virtual.run(kernels.ensure("6.1"), "sleep 300").ok
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before < 100_000
