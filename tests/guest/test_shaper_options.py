@@ -249,7 +249,9 @@ def test_time_by_bpf(guest):
                                              re.M)]  # fmt: skip
         print(sorted(ahead), sorted(errors))
         assert len(ahead) == len(errors) == 50
-        assert max(ahead) <= most
+        # A packet may be late by what its conversion does not know: on a busy machine that includes
+        # a wait for a CPU between two reads of a clock.
+        assert max(ahead) <= most * 26 // 25
         # A packet needs some time from the program to the qdisc. On a busy machine that includes
         # waits for a CPU, which may use up all the time before its moment.
         assert sorted(ahead)[25] >= most * 3 // 4
