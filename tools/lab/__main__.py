@@ -173,9 +173,9 @@ def main() -> int:
             script = args.script.read_text() if args.script else None
             return profile.main(args.parts, args.kernel, script, args.top)
         if args.command == "torture":
-            return torture.main(args.kernel, args.cpus, args.hours, source=args.source,
-                                onoff=args.onoff, seed=args.seed,
-                                parameters=args.parameters)  # fmt: skip
+            return torture.main(torture.Torture(
+                args.kernel, args.cpus, max(1, round(args.hours * 3600)), args.source, args.onoff,
+                args.seed, tuple(args.parameters)))  # fmt: skip
         if args.command == "kernels":
             for series in args.series:
                 kernel = patched.find(series)

@@ -171,7 +171,7 @@ def measure_torture(*, short: bool) -> None:
     from lab.run import torture
 
     seconds = TORTURE_SHORT if short else TORTURE_SECONDS
-    result = torture.run(TORTURED_SERIES, TORTURED_CPUS, seconds, onoff=1000)
+    result = torture.run(torture.Torture(TORTURED_SERIES, TORTURED_CPUS, seconds, onoff=1000))
     if not result.ok:
         raise SystemExit(f"{result.verdict}\n{result.output}")
     same = {"kernel": TORTURED_SERIES, "cpus": TORTURED_CPUS}

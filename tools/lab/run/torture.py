@@ -3,7 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ..base.progress import say
 from ..build import build
@@ -29,30 +29,34 @@ rmmod apic_timer
 """
 
 
-def main(
-    series: str,
-    cpus: int,
-    hours: float,
-    *,
-    source: str = "auto",
-    onoff: int = 0,
-    seed: int = 1,
-    parameters: Iterable[str] = (),
-) -> int:
-    """Torture a kernel; print the summary line, and progress to standard error.
+@dataclass(frozen=True)
+class Torture:
+    """What to torture, and how."""
 
-    hours:      duration, in the guest's time, which is wall time
-    onoff:      ms between one CPU's going offline and the next one's, 0 for never
-    parameters: further ones of the module; `modinfo` lists them
+    series: str  # of the kernel
+    cpus: int
+    seconds: int  # of the guest's time, which is wall time
+    source: str = "auto"
+    onoff: int = 0  # ms between one CPU's going offline and the next one's, 0 for never
+    seed: int = 1
+    parameters: tuple[str, ...] = ()  # further ones of the module; `modinfo` lists them
+
+    def words(self) -> list[str]:
+        """List the parameters of the module."""
+        onoff = self.onoff if self.cpus > 1 else 0
+        return [f"duration={self.seconds}", f"report={REPORTS}", f"onoff={onoff}",
+                f"seed={self.seed}", *self.parameters]  # fmt: skip
+
+
+def main(torture: Torture) -> int:
+    """Torture a kernel; print the summary line, and progress to standard error.
 
     Return 0 on success, 1 if a shot's fate or the kernel log was bad; LabError otherwise.
     """
-    seconds = max(1, round(hours * 3600))
-    result = run(series, cpus, seconds, source=source, onoff=onoff, seed=seed,
-                 parameters=parameters)  # fmt: skip
+    result = run(torture)
     if result.ok:
         checked = fates(result)
-        say("torture", f"{checked:,} fates checked, {checked / seconds:,.0f} per second")
+        say("torture", f"{checked:,} fates checked, {checked / torture.seconds:,.0f} per second")
         sys.stdout.write(result.output)
         return 0
     sys.stdout.write(f"{result.output}--- end of the kernel log ---\n{result.kernel_log[-4000:]}")
@@ -60,26 +64,16 @@ def main(
     return 1
 
 
-def run(
-    series: str,
-    cpus: int,
-    seconds: int,
-    *,
-    source: str = "auto",
-    onoff: int = 0,
-    seed: int = 1,
-    parameters: Iterable[str] = (),
-) -> Result:
-    """Run it, for seconds of the guest's time; the other arguments are those of main()."""
-    kernel = patched.find(series)
+def run(torture: Torture) -> Result:
+    """Torture a kernel."""
+    kernel = patched.find(torture.series)
     say("torture", f"building the modules for {kernel.release}")
     modules = sorted(build.build(kernel).rglob("*.ko"))
-    every = [f"duration={seconds}", f"report={REPORTS}", f"onoff={onoff if cpus > 1 else 0}",
-             f"seed={seed}", *parameters]  # fmt: skip
-    say("torture", f"{cpus} CPUs, {' '.join(every)}")
-    script = SCRIPT.format(source=shlex.quote(source), parameters=shlex.join(every))
-    return smp.run(kernel, script, modules=modules, cpus=cpus, timeout=seconds + BOOT,
-                   follow=_progress)  # fmt: skip
+    words = torture.words()
+    say("torture", f"{torture.cpus} CPUs, {' '.join(words)}")
+    script = SCRIPT.format(source=shlex.quote(torture.source), parameters=shlex.join(words))
+    return smp.run(kernel, script, modules=modules, cpus=torture.cpus,
+                   timeout=torture.seconds + BOOT, follow=_progress)  # fmt: skip
 
 
 def fates(result: Result) -> int:
