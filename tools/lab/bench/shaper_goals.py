@@ -108,17 +108,23 @@ def _torture(rows: list[Row]) -> Standing | None:
     return Standing(text, not any(faults), found[0]["packets"])
 
 
+# No sign announces it.
+LONGER = "a packet for which interrupts were disabled for longer than for all before it"
 GOALS = (
     *(Goal(f"error, hard, {load}: p50 / p99.9 / max", "3 / 8 / 8, none early",
-           _error(load, p50=3, p999=8, max=8)) for load in ("idle", "user", "syscall")),
+           _error(load, p50=3, p999=8, max=8), why=LONGER) for load in ("idle", "user", "syscall")),
     Goal("error, hard, net: p50 / p99.9 / max", "3 / 8 / 60, none early",
-         _error("net", p50=3, p999=8, max=60)),
+         _error("net", p50=3, p999=8, max=60), why=LONGER),
     Goal("error, hard against fq at slack 1, idle: p50", "100 times closer", _closer),
-    Goal("figure 5: spacing, rate over 10 s", "-4 to 4, 1 ppm", _spacing),
+    Goal("figure 5: spacing, rate over 10 s", "-4 to 4, 1 ppm", _spacing,
+         why="the sender allocates memory, for which the kernel disables interrupts for longer "
+             "than any lead"),
     Goal("17 us with the sender running: p99.9", "8", _stress("shaper/sender/17000", 8)),
     Goal("10 us with the sender running: p99.9", "8", _stress("shaper/sender/10000", 8)),
-    Goal("3 us, queued before: max", "60", _stress("shaper/stress/3000", 60, "max")),
-    Goal("CPU a packet at 100 us, hard", "below 2,400 at errors of 8 at most", _cost),
+    Goal("3 us, queued before: max", "60", _stress("shaper/stress/3000", 60, "max"),
+         why="a packet takes the CPU about as long: what delays one delays those behind it"),
+    Goal("CPU a packet at 100 us, hard", "below 2,400 at errors of 8 at most", _cost,
+         why="the kernel's share and the core's would leave next to nothing for the qdisc"),
     *(Goal(f"{series}: error, hard, idle: p50 / p99.9 / max", "3 / 8 / 8 of 10,000",
            _later_kernel(series, 10_000),
            why=f"lab shaper --only idle --kernel {series} does")
