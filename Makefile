@@ -121,7 +121,7 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 
 # The module's own code in a process: tests/spin/kernel.h replaces the kernel's headers.
 # The TSC's step is found as in the tool.
-build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard module/core/*/*.[chS]) \
+build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h table.h) $(wildcard module/core/*/*.[chS]) \
 		$(addprefix user/tool/,tsc.c tsc.h say.c say.h)
 	mkdir -p build/spin/linux build/spin/asm
 	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitfield bitops bits \
@@ -136,7 +136,7 @@ build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h) $(wildcard mod
 		build/spin/tsc.o build/spin/say.o
 
 # The wait of the programs' library.
-build/spin/until: tests/spin/until.c user/apic_timer_user.h \
+build/spin/until: tests/spin/until.c tests/spin/table.h user/apic_timer_user.h \
 		$(addprefix user/tool/,tsc.c tsc.h say.c say.h) include/uapi/linux/apic_timer.h
 	mkdir -p build/spin
 	$(CC) -O2 -Wall -Iinclude/uapi -iquote user/tool -iquote . -o $@ \

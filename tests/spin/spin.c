@@ -17,6 +17,7 @@
 #include "hw/spin.h"
 #include "kernel.h"
 #include "lib/stats.h"
+#include "table.h"
 #include "timers/calibrate.h"
 #include "timers/dispatch.h"
 #include "user/tool/tsc.h"
@@ -104,21 +105,6 @@ static struct sample measure_call(const struct way *way, unsigned int i)
 					     shoot_by_hand(way);
 }
 
-static int compare(const void *a, const void *b)
-{
-	s64 x = *(const s64 *)a, y = *(const s64 *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void print(const char *name, s64 *errors, long shots)
-{
-	qsort(errors, shots, sizeof(*errors), compare);
-	printf("%-46s %7ld %7ld %7ld %9ld\n", name, (long)errors[0],
-	       (long)errors[shots / 2], (long)errors[shots - 1 - shots / 100],
-	       (long)errors[shots - 1]);
-}
-
 /* Return: the number that were early, or got a moment in the future. */
 static long row(const struct way *way, long shots, s64 *start, s64 *data)
 {
@@ -135,9 +121,9 @@ static long row(const struct way *way, long shots, s64 *start, s64 *data)
 			apic_timer_calibrate_watch();
 	}
 	snprintf(text, sizeof(text), "%s: handler starts", way->name);
-	print(text, start, shots);
+	table_row(text, start, shots);
 	snprintf(text, sizeof(text), "%s: has read its data", way->name);
-	print(text, data, shots);
+	table_row(text, data, shots);
 	return wrong;
 }
 
@@ -193,8 +179,7 @@ int main(int argc, char **argv)
 	       cost->calls[APIC_TIMER_DISPATCH_AT_ONCE].least,
 	       cost->call[APIC_TIMER_DISPATCH_WAIT],
 	       cost->call[APIC_TIMER_DISPATCH_AT_ONCE]);
-	printf("%-46s %7s %7s %7s %9s\n", "TSC cycles after the expiry", "min",
-	       "p50", "p99", "max");
+	table_head("TSC cycles after the expiry");
 	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		wrong += row(&ways[i], shots, start, data);
 

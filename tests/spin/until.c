@@ -9,19 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "table.h"
 #include "user/apic_timer_user.h"
 #include "user/tool/say.h"
 #include "user/tool/tsc.h"
 
-static int compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Return: the number of waits that ended early. */
-static long row(const struct at *at, uint64_t ahead, int64_t *errors, long shots)
+static long row(const struct at *at, uint64_t ahead, long long *errors, long shots)
 {
 	long i, early = 0;
 	char text[64];
@@ -31,14 +25,12 @@ static long row(const struct at *at, uint64_t ahead, int64_t *errors, long shots
 		uint64_t when = at_readtsc() + ahead + i % 64;
 
 		at_until(at, when);
-		errors[i] = (int64_t)(at_readtsc() - when);
+		errors[i] = (long long)(at_readtsc() - when);
 		early += errors[i] < 0;
 	}
-	qsort(errors, shots, sizeof(*errors), compare);
 	snprintf(text, sizeof(text), "%s: %llu ahead", at->tpause ? "TPAUSE" : "PAUSE",
 		 (unsigned long long)ahead);
-	printf("%-46s %7ld %7ld %7ld %9ld\n", text, (long)errors[0], (long)errors[shots / 2],
-	       (long)errors[shots - 1 - shots / 100], (long)errors[shots - 1]);
+	table_row(text, errors, shots);
 	return early;
 }
 
@@ -46,7 +38,7 @@ int main(int argc, char **argv)
 {
 	static const uint64_t ahead[] = { 300, 3000, 30000, 100000 };
 	long shots = argc > 1 ? strtol(argv[1], NULL, 10) : 20000, early = 0;
-	int64_t *errors;
+	long long *errors;
 	struct at at;
 	unsigned int i;
 
@@ -63,8 +55,7 @@ int main(int argc, char **argv)
 	printf("TPAUSE: %s; step of the TSC: %u\n"
 	       "taken off for the way to the next instruction: %u\n\n",
 	       at.tpause ? "yes" : "no", tsc_step_measure().step, at.cost);
-	printf("%-46s %7s %7s %7s %9s\n", "TSC cycles after the moment", "min", "p50", "p99",
-	       "max");
+	table_head("TSC cycles after the moment");
 	for (;;) {
 		for (i = 0; i < COUNT(ahead); i++)
 			early += row(&at, ahead[i], errors, shots);
