@@ -244,16 +244,27 @@ LOW_RESOLUTION = [Machine("6.1", 2, source="auto", append="highres=off", matrix=
     LOW_RESOLUTION,
     SETUP
     + """
-    for ms in 1 3 5 9 17 30 100 400; do
-        all arm $ms
+    # The host may take a CPU away at the moment: try again until one of the timers is on time.
+    on_time() {
+        all del_sync
+        all arm $1
         patiently ran || true
+        grep -q "^slot [0-4] ret 0 runs 1 .* reading [0-9]\\{1,5\\} " $test/result
+    }
+    for ms in 1 3 5 9 17 30 100 400; do
+        for try in $(seq 20); do
+            ! on_time $ms || break
+        done
         result $ms
     done
     """
     + END,
 )
 def test_without_high_resolution(guest):
-    """Not a tick late: an hrtimer does all the work for a moment two ticks before."""
+    """Not a tick late: an hrtimer does all the work for a moment two ticks before.
+
+    Otherwise one of forty tries would be on time, as a tick lasts 4 ms, and not for all distances.
+    """
     found = results(guest.ok())
     print(guest.output)
     assert list(found) == ["1", "3", "5", "9", "17", "30", "100", "400"]
@@ -261,10 +272,11 @@ def test_without_high_resolution(guest):
     for case, slots in found.items():
         for clock, slot in slots.items():
             assert (slot.ret, slot.runs) == (0, 1), (case, clock)
-            assert slot.reading >= -1000, (case, clock)
-            readings.append(slot.reading)
-    # The CPU is a host thread, but most are on time.
-    assert sorted(readings)[len(readings) // 2] < 100_000
+        readings += [slot.reading for slot in slots.values()]
+        assert min(slot.reading for slot in slots.values()) < 100_000, case
+    # The clocksource is not the TSC: a conversion is off by half the time for which the host takes
+    # the CPU away between two reads, in either direction.
+    assert sorted(readings)[len(readings) // 10] >= -1000
 
 
 @pytest.mark.guest(
