@@ -46,3 +46,20 @@ def test_another_header_or_option(compiled):
     assert hits == 0 and second != first
     third, hits = compiled(2, "-O0")
     assert hits == 0 and third != second
+
+
+PIGGY = '.incbin "/tree/payload"\n'
+ASSEMBLE = ["gcc", "-Wp,-MMD,/tree/.a.d", "-c", "-o", "/tree/a.o", "/tree/a.S"]
+
+
+def test_included_file_that_no_compiler_lists(tmp_path, compiled):
+    """A kernel's image has its own payload, not that of the previous build."""
+    root = kernels.ensure(kernels.SUPPORTED[0]).root
+    for payload in (b"payload of the first", b"payload of the second"):
+        directory = tmp_path / payload.split()[-1].decode()
+        directory.mkdir()
+        (directory / "a.S").write_text(PIGGY)
+        (directory / "payload").write_bytes(payload)
+        done = ccache.run(root, ASSEMBLE, {directory: "tree"})
+        assert done.returncode == 0, done.stdout
+        assert payload in (directory / "a.o").read_bytes()

@@ -3,7 +3,9 @@
 Most builds repeat an earlier one: the next version of a tree differs in a few files, or DKMS
 builds the same sources in another root. This ccache lives in the cache and runs with its own
 libraries, so it works in the root of any suite. It identifies an object by the compiler, the
-options, and the contents of every file that was read.
+options, and the contents of every file that was read. The compiler does not list what a source
+includes by .incbin, as arch/x86/boot/compressed/piggy.S does with the kernel itself; ccache is not
+asked for such sources.
 """
 
 import re
@@ -24,6 +26,11 @@ COMPILER = re.compile(r"(x86_64-linux-gnu-)?gcc(-\d+)?|clang(-\d+)?")
 CCACHE = (f"/{PROGRAMS}/lib64/ld-linux-x86-64.so.2 --library-path /{PROGRAMS}/{LIBRARIES} "
           f"/{PROGRAMS}/usr/bin/ccache")  # fmt: skip
 SCRIPT = f"""#!/bin/sh
+for word; do
+    case $word in
+    *.[cSs]) ! grep -qs incbin "$word" || exec /usr/bin/${{0##*/}} "$@" ;;
+    esac
+done
 exec {CCACHE} /usr/bin/${{0##*/}} "$@"
 """
 VARIABLES = {
@@ -56,6 +63,10 @@ def prepare(root: Path) -> None:
         (root / name).mkdir(parents=True, exist_ok=True)
     for compiler in (root / "usr/bin").iterdir():
         script = root / COMPILERS / compiler.name
-        if COMPILER.fullmatch(compiler.name) and not script.exists():
+        if COMPILER.fullmatch(compiler.name) and not _is(script, SCRIPT):
             script.write_text(SCRIPT)
             script.chmod(0o755)
+
+
+def _is(file: Path, text: str) -> bool:
+    return file.exists() and file.read_text() == text

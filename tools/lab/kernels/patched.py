@@ -19,7 +19,7 @@ from pathlib import Path
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from ..base.errors import BuildError, LabError
 from ..base.progress import say, spending
-from . import ccache, kernels, patches, sources
+from . import ccache, kernels, patches, sources, vmlinux
 from .chroot import namespace
 from .debian import Archive
 from .kernels import SUITES, Kernel
@@ -35,7 +35,7 @@ TOOLS = ["bc", "bison", "cpio", "flex", "gzip", "libc6-dev", "libelf-dev", "libs
          "patch", "perl-base", "tar", "xz-utils"]  # fmt: skip
 TREE = "usr/src/linux"  # in the root
 KNOWN = "scripts/genksyms/parse.y: warning: "  # conflicts of the grammar, in every kernel
-RECIPE = 1  # increment when a change below changes the result
+RECIPE = 2  # increment when a change below changes the result
 
 
 def names() -> list[str]:
@@ -177,7 +177,10 @@ def _install(root: Path, release: str) -> None:
         raise BuildError(f"the kernel calls itself {built} instead of {release}")
     for name in ("boot", "lab"):
         (root / name).mkdir(exist_ok=True)
-    shutil.copyfile(tree / "arch/x86/boot/bzImage", root / "boot" / f"vmlinuz-{release}")
+    image = tree / "arch/x86/boot/bzImage"
+    if f"Linux version {release} ".encode() not in vmlinux.payload(image.read_bytes()):
+        raise BuildError(f"the image has another kernel than {release}")
+    shutil.copyfile(image, root / "boot" / f"vmlinuz-{release}")
     shutil.copyfile(tree / ".config", root / "boot" / f"config-{release}")
     shutil.copyfile(tree / "System.map", root / "boot" / f"System.map-{release}")
     shutil.move(tree / "vmlinux", root / "lab/vmlinux")

@@ -21,7 +21,7 @@ def vmlinux(kernel: Kernel) -> Path:
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
         temp = target.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        temp.write_bytes(_payload(kernel.vmlinuz.read_bytes()))
+        temp.write_bytes(payload(kernel.vmlinuz.read_bytes()))
         temp.rename(target)
     return target
 
@@ -35,8 +35,8 @@ def bootable(kernel: Kernel) -> Path:
     return kernel.vmlinuz if kernel.has("CONFIG_KASAN") else vmlinux(kernel)
 
 
-def _payload(image: bytes) -> bytes:
-    """Decompress the payload; Linux's Documentation/arch/x86/boot.rst describes the fields."""
+def payload(image: bytes) -> bytes:
+    """Decompress a bzImage's payload; Linux's Documentation/arch/x86/boot.rst has the fields."""
     setup_sectors = image[0x1F1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     start = (setup_sectors + 1) * 512 + offset
