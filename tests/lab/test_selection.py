@@ -108,7 +108,7 @@ def takes_long(test: str) -> bool:
             "test_mean_without_tick",
         )
         or name in ("test_our_cases", "test_their_cases", "test_pace_a_udp_stream")
-        or name in ("test_debug_kernel", "test_stops", "test_without_high_resolution")
+        or name in ("test_kernel_with_checks", "test_stops", "test_without_high_resolution")
         or name in ("test_whole_report", "test_tsc_by_its_msr", "test_a_million_pending")
         or (hasattr(test_package, name) and case == "trixie")
         or hasattr(test_owners, name)
