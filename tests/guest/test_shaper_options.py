@@ -464,11 +464,8 @@ def test_features_change(guest):
         for name in ("stack", "hard", "soft", "thread")
     )
     assert stack[0] >= 100 and stack[1] - stack[0] < 50
-    if guest.machine in RT:
-        # A thread that comes late finds that the softirq has sent some.
-        assert thread[1] - thread[0] + soft[1] - soft[0] > 100
-    else:
-        assert hard[1] - hard[0] > 100
+    # Softirq sends what is late in a handler, or in the thread.
+    assert sum(ways[1] - ways[0] for ways in (hard, soft, thread)) > 100
 
 
 @pytest.mark.guest(
