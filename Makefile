@@ -119,14 +119,16 @@ patched-deb: ## build Debian packages of a patched kernel in build/ (SERIES=6.1,
 	PYTHONPATH=tools python3 -m lab deb "$(or $(SERIES),6.1)" \
 		$(if $(CONFIG),--config "$(CONFIG)")
 
-# The module's own code in a process: tests/spin/kernel.h replaces the kernel's headers.
+# The module's own code in a process: tests/spin/kernel.h replaces the kernel's headers, except
+# linux/types.h: libc uses that one too.
 # The TSC's step is found as in the tool.
 build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h table.h) $(wildcard module/core/*/*.[chS]) \
 		$(addprefix user/tool/,tsc.c tsc.h say.c say.h)
+	rm -rf build/spin/linux build/spin/asm
 	mkdir -p build/spin/linux build/spin/asm
 	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitfield bitops bits \
 		build_bug cfi_types compiler irq_work irqflags linkage lockdep minmax moduleparam \
-		percpu preempt prefetch printk smp types) asm/cpufeature asm/ibt asm/mwait asm/processor)
+		percpu preempt prefetch printk smp) asm/cpufeature asm/ibt asm/mwait asm/processor)
 	for name in tsc say; do \
 		$(CC) -O2 -Wall -c -o build/spin/$$name.o user/tool/$$name.c || exit; \
 	done
@@ -149,11 +151,12 @@ spin: build/spin/spin build/spin/until ## measure the dispatch of an expiry on t
 
 # The same for queue.h and queue.c. For "count" the compiler's thread sanitizer reports memory
 # accesses, except to tests/queue/main.c.
-QUEUE_HEADERS := bitops bits build_bug compiler init ktime limits math64 notifier rbtree types
+QUEUE_HEADERS := bitops bits build_bug compiler init ktime limits math64 notifier rbtree
 QUEUE_CFLAGS := -O2 -Wall -D_GNU_SOURCE -D_APIC_TIMER_TSC_H -include tests/queue/kernel.h \
 	-Ibuild/queue -Iinclude -iquote tests/queue -iquote module/core
 build/queue/time build/queue/count: $(wildcard tests/queue/*.[ch]) module/core/lib/queue.c module/core/lib/queue.h \
 		include/linux/apic_timer.h
+	rm -rf build/queue/linux
 	mkdir -p build/queue/linux
 	touch $(patsubst %,build/queue/linux/%.h,$(QUEUE_HEADERS))
 	$(CC) $(QUEUE_CFLAGS) -o build/queue/time tests/queue/*.c module/core/lib/queue.c
