@@ -29,6 +29,7 @@ def run(module, name: str) -> int:
             module.run(name)
             code = 0
         except BaseException:  # noqa: BLE001 - it must end here
+            sys.stdout.flush()  # what it printed before comes before
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
