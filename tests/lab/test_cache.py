@@ -2,6 +2,7 @@
 
 import pytest
 from lab.base.cache import fresh_dir, is_complete
+from lab.run import kunit
 
 
 def test_all_or_nothing(tmp_path):
@@ -23,3 +24,19 @@ def test_what_a_killed_process_has_left(tmp_path):
     with fresh_dir(tmp_path / "final") as first, fresh_dir(tmp_path / "final") as second:
         assert first.exists() and second.exists() and not left.exists()
     assert is_complete(tmp_path / "final") and other.exists()
+
+
+def test_build_directory_of_another_compiler(tmp_path):
+    """KUnit's kernels are built anew after the host's compiler has changed, and only then."""
+    directory = tmp_path / "build"
+    kunit.renew_for_compiler(directory)
+    (directory / "object").touch()
+    kunit.renew_for_compiler(directory)
+    assert (directory / "object").exists()
+    (directory / kunit.COMPILER).write_text("gcc 1.0")
+    kunit.renew_for_compiler(directory)
+    assert [path.name for path in directory.iterdir()] == [kunit.COMPILER]
+    (directory / kunit.COMPILER).unlink()
+    (directory / "object").touch()
+    kunit.renew_for_compiler(directory)
+    assert not (directory / "object").exists()

@@ -29,6 +29,7 @@ SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accur
 KINDS = {".c", ".h", ".S"}  # as well as files named Kbuild, Kconfig and .kunitconfig
 SERIES = "6.1"
 OVERLAY = "drivers/apic-timer"
+COMPILER = "built-by"  # in a build directory: what the compiler says of itself
 # A warning that a case provokes and has announced.
 EXPECTED = re.compile(r"splat expected\n.*?---\[ end trace .*?\n", re.DOTALL)
 
@@ -118,6 +119,7 @@ def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
     with locked("kunit"):
         fetched = time.monotonic()
         _overlay(source / OVERLAY)
+        renew_for_compiler(_build_dir(source, target))
         _kunit(source, target, "build", [
             f"--jobs={_jobs()}",
             f"--kunitconfig={source / OVERLAY / target.tests / '.kunitconfig'}",
@@ -218,6 +220,21 @@ def _overlay(target: Path) -> None:
 
 def _build_dir(source: Path, target: Target) -> Path:
     return source.with_name(f"build-{target.arch}-{source.name}")
+
+
+def renew_for_compiler(directory: Path) -> None:
+    """Empty a directory in which another compiler has built, or an unknown one.
+
+    What make has noted of the headers of a compiler cannot be made if that one is gone, as after
+    the host's upgrade to another release.
+    """
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True,
+                              check=True).stdout  # fmt: skip
+    stamp = directory / COMPILER
+    if directory.exists() and not (stamp.exists() and stamp.read_text() == compiler):
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(compiler)
 
 
 def _jobs() -> int:
