@@ -104,7 +104,7 @@ def seen(machine: Machine) -> Seen:
     append = "nolapic_timer" if machine.nolapic_timer else ""
     result = guest.run(kernel, SCRIPT, modules=[probe], cpus=machine.cpus, append=append,
                        timeout=300)  # fmt: skip
-    assert result.ok, f"{result.verdict}\n{result.output}\n{result.log[-4000:]}"
+    assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-4000:]}"
     states: dict[str, dict[str, float]] = {}
     for moment, name, value in re.findall(r"^(\w+) (\w+) ([\d.]+)$", result.output, re.M):
         states.setdefault(moment, {})[name] = float(value)
