@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-calendar check FILE [CPUS] | show FILE [CPUS] | run FILE [SECONDS] - calendars.
+ * apic-calendar check FILE [CPUS] | show FILE [CPUS] | run FILE [SECONDS] [--table NAME].
  *
  * The check is the kernel module's own code, compiled here. It does not know which
  * functions are registered and which CPUs are online where the calendar will run: it
@@ -114,11 +114,12 @@ static int help(FILE *to)
 {
 	fputs("usage: apic-calendar check FILE [CPUS]\n"
 	      "       apic-calendar show FILE [CPUS]\n"
-	      "       apic-calendar run FILE [SECONDS]\n\n"
+	      "       apic-calendar run FILE [SECONDS] [--table NAME]\n\n"
 	      "check: check whether a machine with CPUS CPUs (default 256) can run the calendar\n"
 	      "show:  also print what each CPU does, and the time that is left\n"
-	      "run:   run the first table until SIGINT or SIGTERM, or for SECONDS, and print each\n"
-	      "       unit's results every second; threads end their windows at once.\n"
+	      "run:   run the table NAME, or the first one, until SIGINT or SIGTERM, or for SECONDS,\n"
+	      "       and print each unit's results every second; threads end their windows at\n"
+	      "       once.\n"
 	      "       Needs root and the module apic_calendar\n", to);
 	return to == stderr ? 2 : 0;
 }
@@ -148,12 +149,17 @@ static int parse(const char *name)
 
 int main(int argc, char **argv)
 {
+	const char *table = NULL;
 	unsigned long number = 0;
 	char *end = "";
 	int ret;
 
 	if (argc == 2 && !strcmp(argv[1], "--help"))
 		return help(stdout);
+	if (argc > 4 && !strcmp(argv[1], "run") && !strcmp(argv[argc - 2], "--table")) {
+		table = argv[argc - 1];
+		argc -= 2;
+	}
 	if (argc == 4 && isdigit((unsigned char)*argv[3]))	/* strtoul() also takes "-1" */
 		number = strtoul(argv[3], &end, 10);
 	if (argc < 3 || argc > 4 || *end || (argc == 4 && !number))
@@ -162,7 +168,7 @@ int main(int argc, char **argv)
 	if (ret)
 		return ret;
 	if (!strcmp(argv[1], "run"))
-		return calendar_run(&file, argv[2], number);
+		return calendar_run(&file, argv[2], table, number);
 	if (number)
 		cpus = number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 	ret = check(argv[2]);

@@ -10,7 +10,8 @@
 int calendar_refused(const struct calendar_file *file, const char *name, uint32_t table,
 		     struct calendar_verdict verdict);
 
-/* calendar_run.c. Return an exit status. */
-int calendar_run(const struct calendar_file *file, const char *name, unsigned long seconds);
+/* calendar_run.c. @table: name, NULL: the first one. Return an exit status. */
+int calendar_run(const struct calendar_file *file, const char *name, const char *table,
+		 unsigned long seconds);
 
 #endif /* APIC_CALENDAR_COMMANDS_H */

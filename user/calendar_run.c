@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * apic-calendar run FILE [SECONDS] - load a calendar, and run its first table.
+ * apic-calendar run FILE [SECONDS] [--table NAME] - load a calendar, and run a table.
  *
  * For each user unit, this program runs a thread that ends each window as soon as it
  * has begun. This shows whether the machine keeps to the table. Real work of units is
@@ -156,9 +156,9 @@ static int stop(const struct at_calendar *calendar)
 }
 
 static int run(const struct at_calendar *calendar, const struct calendar_file *file,
-	       unsigned long seconds, const sigset_t *signals)
+	       uint32_t table, unsigned long seconds, const sigset_t *signals)
 {
-	struct apic_calendar_start start = { .size = sizeof(start) };
+	struct apic_calendar_start start = { .size = sizeof(start), .table = table };
 	const struct timespec second = { .tv_sec = 1 };
 	struct apic_calendar_status status;
 	unsigned long n = 0;
@@ -183,14 +183,21 @@ static int run(const struct at_calendar *calendar, const struct calendar_file *f
 	return status.error == ECANCELED ? 0 : failed("stopped", (int)status.error);
 }
 
-int calendar_run(const struct calendar_file *file, const char *name, unsigned long seconds)
+int calendar_run(const struct calendar_file *file, const char *name, const char *table,
+		 unsigned long seconds)
 {
 	static struct worker workers[APIC_CALENDAR_UNITS];
 	struct at_calendar calendar;
-	uint32_t n = 0, i;
+	uint32_t first = 0, n = 0, i;
 	sigset_t signals;
 	int ret;
 
+	while (table && strcmp(table, file->tables[first].name)) {
+		if (++first < file->n_tables)
+			continue;
+		fprintf(stderr, "apic-calendar: %s: no table %s\n", name, table);
+		return 1;
+	}
 	/* The threads inherit the blocked signals: only this thread waits for them. */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
@@ -206,7 +213,7 @@ int calendar_run(const struct calendar_file *file, const char *name, unsigned lo
 		ret = begin(&calendar, file, workers, &n);
 	if (ret)
 		return ret;
-	ret = run(&calendar, file, seconds, &signals);
+	ret = run(&calendar, file, first, seconds, &signals);
 	if (ret)
 		return ret;
 	for (i = 0; i < n; i++)

@@ -457,6 +457,9 @@ table shown major 1ms
 at 100us run busy for 50us
 at 300us run pulse for 10us
 at 500us run toil for 50us
+table slow major 10ms
+degrade to shown after 3
+at 1ms run toil for 50us
 """
 
 
@@ -475,8 +478,10 @@ def test_run(program, tmp_path):
         sleep 0.3
         kill -TERM $!
         wait $!
+        apic-calendar run /good 1 --table slow >/tmp/slow
         apic-calendar run /wrong 2>/tmp/wrong && exit 1
-        for name in timed until wrong; do
+        apic-calendar run /good --table none 2>/tmp/none && exit 1
+        for name in timed until slow wrong none; do
             put $name </tmp/$name
         done
         {UNLOAD}""",
@@ -492,7 +497,11 @@ def test_run(program, tmp_path):
                                                   strict=True):  # fmt: skip
             assert (found, missed) == (unit, "0")
             assert int(run) >= least
+    slow = [line.split() for line in result.files["slow"].decode().splitlines()[-3:]]
+    assert [line[:2] for line in slow[:2]] == [["busy", "0"], ["pulse", "0"]]
+    assert 90 <= int(slow[2][1]) <= 110
     assert result.files["wrong"] == b"/wrong:2: no module has registered this function\n"
+    assert result.files["none"] == b"apic-calendar: /good: no table none\n"
 
 
 def test_layout():
