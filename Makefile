@@ -95,7 +95,7 @@ bench: ## measure accuracy and cost next to the kernel's timers (BENCH=short, LA
 		$(if $(filter short,$(BENCH)),--short) $(if $(filter none,$(LAB)),--host)
 
 # BENCH=short as above. Commit what changes in docs/.
-results: ## repeat the measurements of docs/results: demo and benchmark (BENCH=short)
+results: ## repeat all measurements of docs/results, in hours (BENCH=short)
 	tools/setup test
 	PYTHONPATH=tools "$$(tools/setup test | tail -n 1)/bin/python3" -m docs.results \
 		$(if $(filter short,$(BENCH)),--short)

@@ -10,7 +10,7 @@
  *	now();			starts at the TSC value "when", or some cycles later
  *
  * Header only, for x86; needs neither a library nor libc. Functions that return an int
- * return 0 or a negative errno value; errno itself does not change. A struct at
+ * return 0 or more, or a negative errno value; errno itself does not change. A struct at
  * belongs to one thread. The names readtsc and mdelay come from the 1997 paper.
  *
  * Compile with -I for this file and for linux/apic_timer.h, which is in include/uapi

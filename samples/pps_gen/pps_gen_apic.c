@@ -5,6 +5,7 @@
  * with an oscilloscope.
  *
  *	modprobe apic_clock
+ *	modprobe pps_gen_core				where the kernel has it
  *	insmod pps_gen_apic.ko io=0x378			a parallel port's strobe
  *	insmod pps_gen_apic.ko io=0x2f8 line=dtr	a serial line's DTR
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Common time, on the machine of the paper of 2009 unless a case chooses another: a TSC of
+ * Common time, on the machine of the paper of 2011 unless a case chooses another: a TSC of
  * 1.667 GHz that counts in steps of 10, an HPET of 14.318 MHz that takes 1.4 us to read, and
  * SMIs.
  */
@@ -29,7 +29,7 @@ struct kind {
 	u32 ref_hz;
 };
 
-static const struct kind of_2009 = { 1667000000, 10, 14318180 };
+static const struct kind of_2011 = { 1667000000, 10, 14318180 };
 
 /**
  * struct sim - the machine
@@ -88,7 +88,7 @@ static void begin(const struct kind *kind)
 
 static int map_test_init(struct kunit *test)
 {
-	begin(&of_2009);
+	begin(&of_2011);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static void access(void)
 
 	while (!below(2))
 		jitter += below(100);
-	sim.now += (1150 + sim.slower + jitter) * sim.hz / of_2009.hz;
+	sim.now += (1150 + sim.slower + jitter) * sim.hz / of_2011.hz;
 	if (sim.smi && !below(sim.smi))
 		sim.now += 100000 + below(400000);
 }

@@ -247,7 +247,7 @@ struct apic_timer_page {
 	__u64 tai;
 };
 
-/* Where the ring of receipts is mapped, read-only. */
+/* Where the ring of receipts is mapped, read-only; it has the sleeps since the first mapping. */
 #define APIC_TIMER_RING_OFFSET	0x100000
 /* Offset of the first receipt from &struct apic_timer_ring, bytes. */
 #define APIC_TIMER_RING_FIRST	4096

@@ -1,6 +1,6 @@
 """Benchmark `clocks`: what reading a clock costs, in the kernel and in a program.
 
-The paper of 2009 called gettimeofday() 100,000,000 times, with the TSC and with the HPET as
+The paper of 2011 called gettimeofday() 100,000,000 times, with the TSC and with the HPET as
 clocksource. Here it is called less often, and the rows give the time for that many calls.
 """
 
