@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -221,6 +222,15 @@ def test_virtual_machine_is_no_smi(tool, tree):
     unknown = findings(tool, tree(native(hypervisor="OwnOwnOwnOwn")))["vm.guest"]
     assert unknown["finding"].startswith("virtual machine of OwnOwnOwnOwn: ")
     assert warned(found) == set()
+
+
+def test_cpus_with_a_hole(tool, tree):
+    """The numbers of CPUs need not be consecutive."""
+    faults = {**FAULTS["freq.governor"], **FAULTS["idle.deep"]}
+    moved = {name.replace("/cpu1/", "/cpu2/"): text for name, text in faults.items()}
+    root = tree({f"{CPU}/online": "0,2\n", **moved})
+    shutil.rmtree(root / CPU / "cpu1")
+    assert warned(findings(tool, root)) == {"freq.governor", "idle.deep"}
 
 
 def test_deep_idle_that_is_asked_away(tool, tree):

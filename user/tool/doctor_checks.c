@@ -420,7 +420,7 @@ static void look_idle(struct finding *f)
 	int cpu;
 
 	f->read = CPU_DIR "/cpu*/cpuidle";
-	for (cpu = 0; cpu < CPUS && files_exist(CPU_DIR "/cpu%d", cpu); cpu++) {
+	for (cpu = 0; cpu < CPUS; cpu++) {
 		latency = deepest(cpu, &name);
 		if (latency > most) {
 			most = latency;
@@ -460,7 +460,7 @@ static void look_governor(struct finding *f)
 	int cpu, count = 0;
 
 	f->read = CPU_DIR "/cpu*/cpufreq/scaling_governor";
-	for (cpu = 0; cpu < CPUS && files_exist(CPU_DIR "/cpu%d", cpu); cpu++) {
+	for (cpu = 0; cpu < CPUS; cpu++) {
 		governor = files_read(CPU_DIR "/cpu%d/cpufreq/scaling_governor", cpu);
 		if (!governor)
 			continue;
