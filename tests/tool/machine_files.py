@@ -72,12 +72,16 @@ GOOD = {
     "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
     "sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm\n",
     "proc/stat": "cpu  100000 0 50000 800000 50 0 30 10 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n",
+    "proc/cpuinfo": (
+        "processor\t: 0\nflags\t\t: fpu tsc arat\nvmx flags\t: vnmi\n\n"
+        "processor\t: 1\nflags\t\t: fpu tsc arat\nvmx flags\t: vnmi\n\n"
+    ),
     "proc/irq/24/smp_affinity_list": "0-1\n",
     "proc/irq/25/smp_affinity_list": "0\n",
     "dev/cpu_dma_latency": "",
     # Measurements of the machine.
     "native": (
-        "vendor GenuineIntel\nname Example CPU\ninvariant 1\ndeadline 1\narat 1\nkhz 2000000\n"
+        "vendor GenuineIntel\nname Example CPU\ninvariant 1\ndeadline 1\nkhz 2000000\n"
         "looked 0-1\nstep 1\ngap 9000\ngap_switched 0\ngaps 0\ngap_cpu 1\nsmis 0\nwake 120000\n"
         "wake_awake 100000\ncore_slept 1020\ncore_busy 1000\nclock 58\ntai 37\n"
     ),

@@ -26,6 +26,10 @@ def native(**changes) -> dict[str, str]:
     return {"native": "".join(f"{name} {value}\n" for name, value in facts.items())}
 
 
+def cpuinfo(flags: str) -> dict[str, str]:
+    return {"proc/cpuinfo": f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t: arat\n"}
+
+
 def stats(counter: str, count: int) -> dict[str, str]:
     rows = [f"{counter} {count} 0" if row.split()[0] == counter else row
             for row in GOOD[f"{DEBUG}/stats"].splitlines()]  # fmt: skip
@@ -209,7 +213,8 @@ def test_all_faults_at_once(tool, tree, golden):
             if path.endswith("/lead") and path in changes:
                 text = changes[path].replace("exact 4200", "exact 14200")
             changes[path] = text
-    changes |= native(gap=400000, smis=2, step=26, residues="13, 14", arat=0, invariant=0)
+    changes |= native(gap=400000, smis=2, step=26, residues="13, 14", invariant=0)
+    changes |= cpuinfo("fpu tsc")
     done = tool("doctor", "--root", tree(changes))
     assert done.returncode == 1
     golden("doctor-faults.txt", done.stdout)
@@ -222,6 +227,16 @@ def test_virtual_machine_is_no_smi(tool, tree):
     unknown = findings(tool, tree(native(hypervisor="OwnOwnOwnOwn")))["vm.guest"]
     assert unknown["finding"].startswith("virtual machine of OwnOwnOwnOwn: ")
     assert warned(found) == set()
+
+
+@pytest.mark.parametrize("text, level", [
+    (cpuinfo("fpu arat tsc"), "ok"), (cpuinfo("fpu tsc arat"), "ok"), (cpuinfo("fpu tsc"), "note"),
+    (cpuinfo("fpu arat2 xarat"), "note"), ({"proc/cpuinfo": "processor\t: 0\n"}, "unknown"),
+    ({"proc/cpuinfo": None}, "unknown"),
+])  # fmt: skip
+def test_arat_by_the_kernels_flag(tool, tree, text, level):
+    """It also knows of CPUs that do not report it by CPUID."""
+    assert findings(tool, tree(text))["cpu.arat"]["level"] == level
 
 
 def test_cpus_with_a_hole(tool, tree):

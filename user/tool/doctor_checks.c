@@ -297,19 +297,29 @@ static void look_tai(struct finding *f)
 	f->remedy = "ptp4l with phc2sys, or chrony with a leap second table, sets it";
 }
 
+/*
+ * Read the kernel's flag, as the module does, not CPUID: the kernel also sets it for all of AMD's
+ * CPUs from family 12h on, of which some do not report it (arch/x86/kernel/cpu/amd.c).
+ */
 static void look_arat(struct finding *f)
 {
-	f->read = "CPUID 6";
-	if (!patient.measured)
-		return;
-	if (native.arat) {
+	char *text = files_read("/proc/cpuinfo"), *flags = text ? strstr(text, "\nflags") : NULL;
+
+	f->read = "/proc/cpuinfo";
+	if (!flags)
+		goto out;
+	flags++;
+	flags[strcspn(flags, "\n")] = '\0';
+	if (has_word(flags, "arat")) {
 		finds(f, LEVEL_OK,
 		      "the LAPIC timer runs in all idle states%s",
 		      native.deadline ? ", and has TSC-deadline mode" : "");
-		return;
+		goto out;
 	}
 	finds(f, LEVEL_NOTE, "the LAPIC timer may stop in deep idle states");
 	f->remedy = "boot with intel_idle.max_cstate=1 or processor.max_cstate=1";
+out:
+	free(text);
 }
 
 static void look_steal(struct finding *f)

@@ -30,7 +30,6 @@ static const struct {
 } numbers[] = {
 	{ "invariant", &native.invariant },
 	{ "deadline", &native.deadline },
-	{ "arat", &native.arat },
 	{ "khz", &native.khz },
 	{ "step", &native.step },
 	{ "gap", &native.gap },
@@ -90,8 +89,6 @@ static void ask_cpuid(void)
 				strcpy(native.hypervisor, "unknown");
 		}
 	}
-	if (__get_cpuid(6, &a, &b, &c, &d))
-		native.arat = a >> 2 & 1;
 	if (__get_cpuid(0x80000007, &a, &b, &c, &d))
 		native.invariant = d >> 8 & 1;
 	if (__get_cpuid(0x80000000, &a, &b, &c, &d) && a >= 0x80000004) {

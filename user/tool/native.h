@@ -12,7 +12,7 @@
 
 struct native {
 	char vendor[16], hypervisor[16], name[64];
-	int64_t invariant, deadline, arat;	/* CPUID: 1 or 0 */
+	int64_t invariant, deadline;		/* CPUID: 1 or 0 */
 	int64_t khz;				/* rate of the TSC */
 	char *looked;				/* list of the CPUs that were measured */
 	int64_t step;
