@@ -478,6 +478,21 @@ def test_all_cpus_are_the_timers(tool, tree):
     assert found["level"] == "note" and "no CPU is left" in found["finding"]
 
 
+@pytest.mark.parametrize("cpus, offline", [("1-3", "2-3"), ("5", "5"), ("0,7,9", "7,9")])
+@pytest.mark.parametrize("more", [(), ("--fix", "--", "true")])
+def test_cpus_that_are_not_there(tool, tree, cpus, offline, more):
+    done = tool("doctor", "--root", tree(), "--cpus", cpus, *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"apic-timer: doctor: CPUs of --cpus that are not online: {offline}\n"
+
+
+@pytest.mark.parametrize("online", [None, "?\n"])
+def test_cpus_of_a_machine_that_lists_none(tool, tree, online):
+    """For example without /sys."""
+    done = tool("doctor", "--root", tree({f"{CPU}/online": online}), "--cpus", "5")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_command_gets_an_alarm(tool, tree):
     """An alarm that was set before: nobody sends it, and exec() keeps it."""
     root = tree(FIXABLE)

@@ -53,6 +53,23 @@ static void read_lead(void)
 	free(leads);
 }
 
+/* End the program if a CPU of --cpus is not online. */
+static void need_online(void)
+{
+	static bool online[CPUS], offline[CPUS];
+	char *list = files_read("/sys/devices/system/cpu/online");
+	bool known = list && files_cpulist(list, online, CPUS), some = false;
+	int cpu;
+
+	free(list);
+	for (cpu = 0; known && cpu < CPUS; cpu++) {
+		offline[cpu] = patient.cpu[cpu] && !online[cpu];
+		some |= offline[cpu];
+	}
+	if (some)
+		fail("doctor: CPUs of --cpus that are not online: %s", files_list(offline, CPUS));
+}
+
 static void choose_cpus(void)
 {
 	char *isolated = NULL;
@@ -65,6 +82,8 @@ static void choose_cpus(void)
 		fail("doctor: --cpus takes a list of CPUs such as 0-3,8, not \"%s\"", cpus);
 	}
 	free(isolated);
+	if (cpus)
+		need_online();
 	for (cpu = 0; cpu < CPUS; cpu++)
 		patient.some_cpus |= patient.cpu[cpu];
 }
