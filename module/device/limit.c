@@ -4,9 +4,13 @@
  *
  * A file is charged to the user who opened it, even after it was passed to another process.
  * Otherwise a user with many subordinate user ids would have the limits of each of them.
+ *
+ * An account outlives its last file until its buckets are full again. Otherwise a user would get
+ * a burst by closing the file and opening another one.
  */
 #include <linux/apic_timer.h>
 #include <linux/atomic.h>
+#include <linux/cpumask.h>
 #include <linux/irqflags.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
@@ -14,7 +18,6 @@
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
-#include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
@@ -79,20 +82,20 @@ struct device_tokens {
  * struct device_user - a user's account
  * @node:	entry in the list of users
  * @uid:	the user's id
- * @files:	number of open files
+ * @files:	number of open files; under users_lock
  * @pending:	number of sleepers and timers
  * @tokens:	tokens for wake-ups, on each CPU
  */
 struct device_user {
 	struct list_head node;
 	kuid_t uid;
-	refcount_t files;
+	unsigned int files;
 	atomic_t pending;
 	struct device_tokens __percpu *tokens;
 };
 
 static LIST_HEAD(users);
-static DEFINE_MUTEX(users_lock);	/* the list, and files dropping to 0 */
+static DEFINE_MUTEX(users_lock);	/* the list, and numbers of files */
 
 /**
  * device_limit_rate() - return parameter rate
@@ -127,6 +130,75 @@ unsigned int device_limit_pending(void)
 	return READ_ONCE(pending);
 }
 
+/* Check whether a new account would have as many tokens. No file uses this one. */
+static bool is_full(const struct device_user *user)
+{
+	u32 epoch = device_page_epoch();
+	u64 now = apic_timer_now();
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		const struct device_tokens *tokens = per_cpu_ptr(user->tokens, cpu);
+
+		/* Of an earlier epoch: bucket_of() */
+		if (tokens->epoch == epoch && tokens->bucket.full > now)
+			return false;
+	}
+	return true;
+}
+
+static void free_user(struct device_user *user)
+{
+	list_del(&user->node);
+	free_percpu(user->tokens);
+	kfree(user);
+}
+
+/*
+ * Free the accounts without files whose buckets are full. What remains until the next call are
+ * the accounts of users who may open the node and did so shortly before.
+ */
+static void sweep(void)
+	__must_hold(&users_lock)
+{
+	struct device_user *user, *next;
+
+	lockdep_assert_held(&users_lock);
+	list_for_each_entry_safe(user, next, &users, node) {
+		if (!user->files && is_full(user))
+			free_user(user);
+	}
+}
+
+static struct device_user *find(kuid_t uid)
+	__must_hold(&users_lock)
+{
+	struct device_user *user;
+
+	list_for_each_entry(user, &users, node) {
+		if (uid_eq(user->uid, uid))
+			return user;
+	}
+	return NULL;
+}
+
+static struct device_user *add(kuid_t uid)
+	__must_hold(&users_lock)
+{
+	struct device_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+
+	if (!user)
+		return NULL;
+	user->tokens = alloc_percpu_gfp(struct device_tokens, GFP_KERNEL_ACCOUNT);
+	if (!user->tokens) {
+		kfree(user);
+		return NULL;
+	}
+	user->uid = uid;
+	list_add(&user->node, &users);
+	return user;
+}
+
 /**
  * device_user_get() - find a user's account, or open one
  * @uid:	the user
@@ -139,25 +211,10 @@ struct device_user *device_user_get(kuid_t uid)
 	struct device_user *user;
 
 	mutex_lock(&users_lock);
-	list_for_each_entry(user, &users, node) {
-		if (uid_eq(user->uid, uid)) {
-			refcount_inc(&user->files);
-			goto out;
-		}
-	}
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-	if (!user)
-		goto out;
-	user->tokens = alloc_percpu_gfp(struct device_tokens, GFP_KERNEL_ACCOUNT);
-	if (!user->tokens) {
-		kfree(user);
-		user = NULL;
-		goto out;
-	}
-	user->uid = uid;
-	refcount_set(&user->files, 1);
-	list_add(&user->node, &users);
-out:
+	sweep();
+	user = find(uid) ?: add(uid);
+	if (user)
+		user->files++;
 	mutex_unlock(&users_lock);
 	return user;
 }
@@ -170,12 +227,23 @@ out:
  */
 void device_user_put(struct device_user *user)
 {
-	if (!refcount_dec_and_mutex_lock(&user->files, &users_lock))
-		return;
-	list_del(&user->node);
+	mutex_lock(&users_lock);
+	user->files--;
+	sweep();
 	mutex_unlock(&users_lock);
-	free_percpu(user->tokens);
-	kfree(user);
+}
+
+/**
+ * device_user_exit() - free all accounts
+ *
+ * Context: Task, when no file exists any more. Sleeps.
+ */
+void device_user_exit(void)
+{
+	struct device_user *user, *next;
+
+	list_for_each_entry_safe(user, next, &users, node)
+		free_user(user);
 }
 
 /**

@@ -12,6 +12,7 @@ struct device_user;
 
 struct device_user *device_user_get(kuid_t uid);
 void device_user_put(struct device_user *user);
+void device_user_exit(void);
 int device_user_pend(struct device_user *user);
 void device_user_unpend(struct device_user *user);
 int device_user_take(struct device_user *user);

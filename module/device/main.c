@@ -216,6 +216,7 @@ static void __exit device_exit(void)
 	misc_deregister(&device);
 	device_later_exit();
 	device_page_exit();
+	device_user_exit();
 }
 
 module_init(device_init);

@@ -14,6 +14,7 @@
  *	sleeps	four threads sleep for as short as they can, with the longest budget, which
  *		the kernel waits for
  *	fences	one of SCHED_FIFO does so, whose sleeps keep the kernel's events away
+ *	reopens	one sleeps as often as it can, and opens the device again once that is refused
  *	windows	a calendar of functions, as many windows as a table may have, and as short
  */
 #include "apic_calendar_user.h"
@@ -126,6 +127,24 @@ static void sleeps(int priority)
 	}
 }
 
+static void reopens(void)
+{
+	struct apic_timer_sleep a;
+	int fd;
+
+	shared->ready = 1;
+	for (;;) {
+		fd = open_device();
+		do {
+			a = (struct apic_timer_sleep) {
+				.size = sizeof(a), .expires = at_readtsc() + 3000, .budget = 1,
+			};
+		} while (sys(AT_NR_IOCTL, fd, APIC_TIMER_SLEEP, &a, 0) != -EAGAIN);
+		sys(AT_NR_CLOSE, fd, 0, 0, 0);
+		pause_us(100);
+	}
+}
+
 static void windows(void)
 {
 	static struct apic_calendar_entry entries[12];
@@ -209,6 +228,8 @@ int run(int argc, char **argv)
 			sleeps(equal(argv[1], "fences") ? 50 : 0);
 		if (equal(argv[1], "windows"))
 			windows();
+		if (equal(argv[1], "reopens"))
+			reopens();
 		if (equal(argv[1], "readers"))
 			readers();
 		timers(equal(argv[1], "moment"));
