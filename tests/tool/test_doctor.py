@@ -1,13 +1,16 @@
 """apic-timer doctor names each fault of a machine's file tree, and undoes what it fixed."""
 
+import ctypes
 import fcntl
 import json
 import os
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -259,7 +262,8 @@ def test_without_the_module(tool, tmp_path):
     assert found["module"]["level"] == "unknown" and found["owner.lapic"]["level"] == "unknown"
 
 
-GOVERNOR = f"{CPU}/cpu1/cpufreq/scaling_governor"
+FREQUENCY = f"{CPU}/cpu1/cpufreq"
+GOVERNOR = f"{FREQUENCY}/scaling_governor"
 IRQ = "proc/irq/24/smp_affinity_list"
 FIXABLE = {**FAULTS["freq.governor"], **FAULTS["irq.affinity"], **FAULTS["idle.deep"]}
 
@@ -277,6 +281,61 @@ def test_fix_while_a_command_runs(tool, tree):
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
     # An interrupt that has no other CPU stays in place.
     assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
+
+
+def written(directory, command: Callable[[], None]) -> list[str]:
+    """Return the names of the files in a directory that were written meanwhile, in order.
+
+    The kernel merges events that are equal and follow each other.
+    """
+    libc, event = ctypes.CDLL(None, use_errno=True), struct.Struct("iIII")
+    queue = libc.inotify_init1(os.O_CLOEXEC)
+    close_write = 8
+    assert libc.inotify_add_watch(queue, os.fsencode(directory), close_write) >= 0
+    command()
+    data, names = os.read(queue, 1 << 16), []
+    os.close(queue)
+    while data:
+        length = event.unpack_from(data)[3]
+        names.append(data[event.size : event.size + length].rstrip(b"\0").decode())
+        data = data[event.size + length :]
+    return names
+
+
+@pytest.mark.parametrize("governor, name, before, forced", [
+    ("powersave", "energy_performance_preference", "balance_power", "performance"),
+    ("userspace", "scaling_setspeed", "1400000", "2100000"),
+])  # fmt: skip
+def test_fix_restores_what_the_kernel_changes(tool, tree, governor, name, before, forced):
+    """The governor comes first: under another one the kernel refuses the value, or forgets it."""
+    root = tree({GOVERNOR: f"{governor}\n", f"{FREQUENCY}/{name}": f"{before}\n"})
+
+    def fix():
+        done = tool("doctor", "--fix", "--root", root, "--", "sh", "-c",
+                    f"echo {forced} >{root / FREQUENCY / name}")  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+
+    assert written(root / FREQUENCY, fix) == ["scaling_governor", name, "scaling_governor", name]
+    assert read(root, GOVERNOR, f"{FREQUENCY}/{name}") == [governor, before]
+
+
+@pytest.mark.parametrize("governor", ["powersave", "userspace"])
+def test_fix_restores_nothing_that_is_the_same(tool, tree, governor):
+    """A driver that has restored it by itself may refuse any write."""
+    names = ("energy_performance_preference", "scaling_setspeed")
+    root = tree({GOVERNOR: f"{governor}\n", **{f"{FREQUENCY}/{name}": "1\n" for name in names}})
+    fix = written(root / FREQUENCY, lambda: tool("doctor", "--fix", "--root", root, "--", "true"))
+    assert fix == ["scaling_governor"] and read(root, GOVERNOR) == [governor]
+
+
+@pytest.mark.parametrize("governor, unsupported", [("userspace", "<unsupported>"),
+                                                   ("schedutil", "1400000")])  # fmt: skip
+def test_fix_restores_no_speed_that_nobody_set(tool, tree, governor, unsupported):
+    """Other governors print a text instead of the frequency."""
+    speed = f"{FREQUENCY}/scaling_setspeed"
+    root = tree({GOVERNOR: f"{governor}\n", speed: f"{unsupported}\n"})
+    tool("doctor", "--fix", "--root", root, "--", "sh", "-c", f"echo 2100000 >{root / speed}")
+    assert read(root, GOVERNOR, speed) == [governor, "2100000"]
 
 
 def test_options_of_the_command(tool, tree):

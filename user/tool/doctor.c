@@ -207,7 +207,8 @@ const struct command doctor_command = {
 	.about = "Works without the module and without root, with fewer checks. Costs are measured here.\n"
 		 "The exit status is 1 if there is a WARN. With --fix, deep idle states are avoided, the\n"
 		 "frequency governor and the affinity of interrupts are changed, and all is restored at\n"
-		 "exit. Options must precede COMMAND: the arguments after its name are its own.",
+		 "exit, except that tunables of a governor return to their defaults. Options must precede\n"
+		 "COMMAND: the arguments after its name are its own.",
 	.options = options,
 	.run = run,
 };

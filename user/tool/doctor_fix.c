@@ -13,9 +13,9 @@
 #include "files.h"
 #include "say.h"
 
-#define GOVERNOR "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor"
+#define FREQUENCY "/sys/devices/system/cpu/cpu%d/cpufreq"
 
-/* A file that was changed, with its former content */
+/* A file that was changed, by us or by the kernel, with its former content */
 struct change {
 	char *path, *before;
 };
@@ -23,6 +23,14 @@ struct change {
 static struct change *changed;
 static size_t changes;
 static int latency_fd = -1;
+
+/* Have a file restored at the exit. Files are restored from the last to the first. */
+static void remember(const char *path, char *before)
+{
+	changed = grow(changed, changes, sizeof(*changed));
+	changed[changes].path = format_text("%s", path);
+	changed[changes++].before = before;
+}
 
 /* Return: true if it was changed; otherwise errno has the reason. */
 static bool change(const char *path, const char *text)
@@ -34,9 +42,7 @@ static bool change(const char *path, const char *text)
 		free(before);
 		return same;
 	}
-	changed = grow(changed, changes, sizeof(*changed));
-	changed[changes].path = format_text("%s", path);
-	changed[changes++].before = before;
+	remember(path, before);
 	return true;
 }
 
@@ -52,17 +58,52 @@ static void fix_idle(void)
 	free(path);
 }
 
+/* Have a file restored that the kernel changes with the governor. */
+static void remember_of(int cpu, const char *name)
+{
+	char *path = format_text(FREQUENCY "/%s", cpu, name);
+	char *before = files_read("%s", path);
+
+	if (before && strcmp(before, "<unsupported>"))
+		remember(path, before);
+	else
+		free(before);
+	free(path);
+}
+
+/*
+ * With the governor performance, amd-pstate and intel_pstate set the preference to performance
+ * and refuse any other; amd-pstate leaves it there afterwards. The governor userspace forgets its
+ * frequency when it is left. Both can be restored only after the governor, so they are remembered
+ * before it. The tunables of ondemand, conservative and schedutil are not restored: the kernel
+ * frees them with the last policy that has such a governor.
+ */
+static void fix_governor_of(int cpu)
+{
+	char *path = format_text(FREQUENCY "/scaling_governor", cpu);
+	char *governor = files_read("%s", path);
+
+	if (!files_exist("%s", path))
+		goto out;
+	/* CPUs may share a policy: it is changed with the first of them. */
+	if (governor && strcmp(governor, "performance")) {
+		remember_of(cpu, "energy_performance_preference");
+		if (!strcmp(governor, "userspace"))
+			remember_of(cpu, "scaling_setspeed");
+	}
+	if (!change(path, "performance"))
+		warn("can't change %s: %s", path, strerror(errno));
+out:
+	free(governor);
+	free(path);
+}
+
 static void fix_governor(void)
 {
-	char *path;
 	int cpu;
 
-	for (cpu = 0; cpu < CPUS; cpu++) {
-		path = format_text(GOVERNOR, cpu);
-		if (files_exist("%s", path) && !change(path, "performance"))
-			warn("can't change %s: %s", path, strerror(errno));
-		free(path);
-	}
+	for (cpu = 0; cpu < CPUS; cpu++)
+		fix_governor_of(cpu);
 }
 
 /* Find CPUs that are online and not the patient's. Return: true if there are any. */
@@ -228,6 +269,16 @@ void fix_apply(enum fix fix)
 		fix_irqs();
 }
 
+/* Write nothing that is there already, as by intel_pstate: a driver may refuse any write. */
+static void restore(const struct change *to)
+{
+	char *now = files_read("%s", to->path);
+
+	if ((!now || strcmp(now, to->before)) && !files_write(to->before, "%s", to->path))
+		warn("can't restore %s to \"%s\": %s", to->path, to->before, strerror(errno));
+	free(now);
+}
+
 static void fix_undo(void)
 {
 	if (latency_fd >= 0)
@@ -235,10 +286,7 @@ static void fix_undo(void)
 	latency_fd = -1;
 	/* Undo from the last to the first: a file may have been changed twice. */
 	while (changes) {
-		changes--;
-		if (!files_write(changed[changes].before, "%s", changed[changes].path))
-			warn("can't restore %s to \"%s\": %s", changed[changes].path,
-			     changed[changes].before, strerror(errno));
+		restore(&changed[--changes]);
 		free(changed[changes].path);
 		free(changed[changes].before);
 	}
