@@ -290,32 +290,96 @@ static void end_line(struct apic_clock_phc_map *map)
 	fit(map);
 }
 
+/* Far from this, no rate is accepted; and the quotients of steer() have to fit. */
+static bool is_accepted(s64 frequency)
+{
+	return frequency >= -SCALED / 2 && frequency <= SCALED;
+}
+
 /**
  * apic_clock_phc_map_steer() - begin a new line, as the steering frequency has changed
  * @map:	the map
  * @frequency:	the new frequency, ppm times 2^16
  *
  * Earlier readings say nothing about the new line, except its rate, which has changed by a
- * known ratio.
+ * known ratio; a driver rounds that.
  *
  * Context: Any.
  */
 void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
 {
-	s64 from = SCALED + map->frequency, to = SCALED + frequency;
-	u64 by;
+	s64 was = map->frequency, from, to;
+	u64 by, rounded;
 
 	map->frequency = frequency;
-	if (!map->count || from <= 0 || to <= 0)
+	map->before.reads = 0;
+	if (!is_accepted(was) || !is_accepted(frequency)) {
+		map->prior = anything(map);
+		map->rate = map->prior;
+		map->count = 0;
+		return;
+	}
+	if (!map->count)
 		return;
 	end_line(map);
-	by = mul_u64_u64_div_u64(map->nominal >> STEER_SHIFT, from > to ? from - to : to - from,
-				 SCALED) + (map->nominal >> ROUND_SHIFT);
+	from = SCALED + was;
+	to = SCALED + frequency;
+	by = mul_u64_u64_div_u64(map->nominal, from > to ? from - to : to - from, min(from, to));
+	rounded = (by >> STEER_SHIFT) + (map->nominal >> ROUND_SHIFT);
+	map->before = *reading_at(map, map->count - 1);
+	map->changed = by + (by >> WIDE_SHIFT) + rounded;
 	map->prior.low = mul_u64_u64_div_u64(map->rate.low, from, to);
 	map->prior.high = mul_u64_u64_div_u64(map->rate.high, from, to);
-	map->prior = around(&map->prior, by);
+	map->prior = around(&map->prior, rounded);
 	map->rate = map->prior;
 	map->count = 0;
+}
+
+/*
+ * Learn the rate of a new line from its first reading. A servo may steer before each reading:
+ * no line has two of them then, and each change makes the rate that is known from earlier lines
+ * vaguer. The average rate since the last reading of the line before differs from the new rate
+ * by less than what was changed.
+ */
+static void use_average(struct apic_clock_phc_map *map, const struct apic_clock_reading *reading)
+{
+	const struct apic_clock_reading *before = &map->before;
+	u64 ns = reading->ref - before->ref;
+	struct apic_clock_rate average;
+	s64 low, high;
+
+	if (!before->reads || !ns || ns > OLD_NS)
+		return;
+	low = reading->low - behind(map) - before->high;
+	high = reading->high + behind(map) - before->low;
+	if (low <= 0 || high <= 0)
+		return;
+	average.low = rate_of(&(struct fraction) { low, ns });
+	average.high = rate_of(&(struct fraction) { high, ns }) + 1;
+	average = around(&average, map->changed);
+	if (average.low > map->prior.high || average.high < map->prior.low) {
+		/* It was also set, by less than what is noticed, now or on an earlier line. */
+		map->prior.low = min(map->prior.low, average.low);
+		map->prior.high = max(map->prior.high, average.high);
+	} else if (average.high - average.low < map->prior.high - map->prior.low) {
+		/* Not what they have in common: the next average would not widen a wrong one. */
+		map->prior = average;
+	}
+}
+
+/*
+ * Check whether the clock was set since the line before: a steered clock continues, and deviates
+ * by less than 2^-10 of half a second.
+ */
+static bool is_off(const struct apic_clock_phc_map *map, const struct apic_clock_reading *reading)
+{
+	u64 error, expected = apic_clock_phc_line_tsc(&map->line, reading->ref, &error);
+	s64 width = reading->high - reading->low;
+
+	if (error == U64_MAX)
+		return true;
+	return abs((s64)(reading->low + width / 2 - expected)) >
+	       (s64)(error + abs(width) + cycles_in(NSEC_PER_MSEC / 2, map->nominal));
 }
 
 /**
@@ -335,12 +399,12 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 {
 	const struct apic_clock_rate before = map->rate, wide = anything(map);
 	bool had = map->line.rate && map->count > 1;
-	bool first = !map->line.rate, steered = !map->count;
-	u64 expected, error;
+	bool first = !map->line.rate, steered = !map->count, was_set = true;
 
 	/* The clock was set during the burst: wait for the next burst. */
 	if (!is_possible(map, reading)) {
 		map->count = 0;
+		map->before.reads = 0;
 		return false;
 	}
 	if (map->count == APIC_CLOCK_PHC_READINGS) {
@@ -353,8 +417,13 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 		map->count = 0;
 	while (map->count && reading->ref - reading_at(map, 0)->ref > OLD_NS)
 		drop_oldest(map);
-	/* For a first reading, which contradicts nothing: the clock was set if it is off this. */
-	expected = apic_clock_phc_line_tsc(&map->line, reading->ref, &error);
+	/* A first reading contradicts nothing: compare it with the line before. */
+	if (steered && !first) {
+		was_set = is_off(map, reading);
+		if (!was_set)
+			use_average(map, reading);
+	}
+	map->before.reads = 0;
 	map->readings[(map->first + map->count) % APIC_CLOCK_PHC_READINGS] = *reading;
 	map->count++;
 	while (!fit(map)) {
@@ -376,11 +445,7 @@ bool apic_clock_phc_map_use(struct apic_clock_phc_map *map,
 		map->prior = around(&before, map->nominal >> ROUND_SHIFT);
 		fit(map);
 	}
-	/* A steered clock continues, and deviates by less than 2^-10 of half a second. */
-	if (steered && !first && error != U64_MAX)
-		return abs((s64)(map->line.tsc - expected)) >
-		       (s64)(error + cycles_in(NSEC_PER_MSEC / 2, map->nominal));
-	return true;
+	return was_set;
 }
 
 /**

@@ -67,6 +67,8 @@ struct apic_clock_phc_span {
  * @prior:	bounds of the rate that do not come from the readings
  * @rate:	bounds of the rate that come from all knowledge
  * @frequency:	steering frequency, ppm times 2^16
+ * @before:	last reading before @frequency was changed; .reads is 0 if there is none
+ * @changed:	what the change has changed of the rate, at most
  * @step:	step in which the clock seems to count, in addition to the step that the
  *		readings already allow for, ns
  * @since:	number of readings that have agreed since @step was changed or confirmed
@@ -81,6 +83,8 @@ struct apic_clock_phc_map {
 	struct apic_clock_rate prior;
 	struct apic_clock_rate rate;
 	s64 frequency;
+	struct apic_clock_reading before;
+	u64 changed;
 	unsigned int step;
 	unsigned int since;
 	struct apic_clock_phc_line line;

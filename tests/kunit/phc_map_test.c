@@ -295,6 +295,71 @@ static void follows_a_servo_and_steps(struct kunit *test)
 }
 
 /*
+ * A servo steers more often than the clock is read: no line has two readings, from which its
+ * rate could be learnt. What is known of the rate must not vanish bit by bit.
+ */
+static void follows_a_servo_that_never_waits(struct kunit *test)
+{
+	s64 scaled = 0, ppb = 0;
+	unsigned int n, set = 0;
+
+	sim.hz = 5000000000;
+	sim.bus = 600;
+	begin();
+	for (n = 0; n < 60; n++)
+		set += burst();
+	for (n = 0; n < 50000; n++) {
+		ppb += 10 * ((s64)below(3) - 1);
+		change(ppb, 0);
+		scaled = div_s64(ppb * 65536, 1000);
+		apic_clock_phc_map_steer(&map, scaled);
+		set += burst();
+		if (n % 100 == 0)
+			predict(test, AHEAD_NS);
+	}
+	kunit_info(test, "the rate is known to %llu ppb",
+		   mul_u64_u64_div_u64(map.line.drift, NSEC_PER_SEC, nominal()));
+	KUNIT_EXPECT_EQ(test, set, 1U);
+	KUNIT_EXPECT_LE(test, map.line.drift, div_u64(nominal(), 10000));
+	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 10000LL);
+
+	/* Set a little, less than what is noticed: this spoils one line. */
+	change(ppb, 100000);
+	apic_clock_phc_map_steer(&map, scaled + 1);
+	burst();
+	predict(test, AHEAD_NS);
+	apic_clock_phc_map_steer(&map, scaled);
+	burst();
+	predict(test, AHEAD_NS);
+	KUNIT_EXPECT_LE(test, map.line.drift, div_u64(nominal(), 10000));
+}
+
+/* The widest ranges of drivers (i40e: 999,999,999 ppb) leave next to nothing of the rate. */
+static void survives_any_frequency(struct kunit *test)
+{
+	static const s64 scaled[] = {
+		-65535999935, -65535999999, -65536000000, -65536000001, 65535999935, S64_MIN,
+		S64_MAX,
+	};
+	unsigned int i, n;
+
+	sim.hz = 5000000000;
+	sim.bus = 600;
+	begin();
+	for (i = 0; i < ARRAY_SIZE(scaled); i++) {
+		for (n = 0; n < 60; n++)
+			burst();
+		apic_clock_phc_map_steer(&map, scaled[i]);
+		burst();
+		apic_clock_phc_map_steer(&map, 0);
+		burst();
+	}
+	for (n = 0; n < 60; n++)
+		KUNIT_EXPECT_FALSE(test, burst());
+	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 80LL);
+}
+
+/*
  * A clock that is corrected once a second never fills the ring on one line. The map forgets a
  * step that one reading has made long, but not the clock's own step.
  */
@@ -442,6 +507,8 @@ static struct kunit_case phc_map_test_cases[] = {
 	KUNIT_CASE(follows_a_step),
 	KUNIT_CASE(follows_what_it_is_steered_by),
 	KUNIT_CASE(follows_a_servo_and_steps),
+	KUNIT_CASE(follows_a_servo_that_never_waits),
+	KUNIT_CASE(survives_any_frequency),
 	KUNIT_CASE(shortens_its_step_between_corrections),
 	KUNIT_CASE(takes_reads_that_last_long),
 	KUNIT_CASE(finds_another_rate),
