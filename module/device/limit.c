@@ -297,42 +297,19 @@ static u64 token_interval(void)
  * device_user_take() - pay for a wake-up on this CPU
  * @user:	the account
  *
- * Context: Any but NMI.
+ * Interrupts stay off until the timer is armed. Otherwise the thread could be moved meanwhile,
+ * and a user could collect the tokens of all CPUs on one.
+ *
+ * Context: Any but NMI, with interrupts off.
  * Return: this CPU, which has paid, for device_user_return(); -EAGAIN if there were too many
  * wake-ups recently.
  */
 int device_user_take(struct device_user *user)
 {
-	u64 interval = token_interval();
-	unsigned long flags;
-	int ret = -EAGAIN;
-
-	local_irq_save(flags);
-	if (device_bucket_take(bucket_of(user), apic_timer_now(), interval,
-			       device_limit_burst(), device_limit_pending()))
-		ret = smp_processor_id();
-	local_irq_restore(flags);
-	return ret;
-}
-
-/**
- * device_user_charge() - count a sleeper or timer, and pay for its wake-up
- * @user:	the account
- *
- * Context: Any but NMI.
- * Return: as device_user_take(), to be followed by device_user_unpend(); or -EBUSY,
- * -EAGAIN.
- */
-int device_user_charge(struct device_user *user)
-{
-	int ret = device_user_pend(user);
-
-	if (ret)
-		return ret;
-	ret = device_user_take(user);
-	if (ret < 0)
-		device_user_unpend(user);
-	return ret;
+	if (!device_bucket_take(bucket_of(user), apic_timer_now(), token_interval(),
+				device_limit_burst(), device_limit_pending()))
+		return -EAGAIN;
+	return smp_processor_id();
 }
 
 /**

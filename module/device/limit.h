@@ -16,7 +16,6 @@ void device_user_exit(void);
 int device_user_pend(struct device_user *user);
 void device_user_unpend(struct device_user *user);
 int device_user_take(struct device_user *user);
-int device_user_charge(struct device_user *user);
 void device_user_return(struct device_user *user, int cpu);
 u64 device_user_reserve(struct device_user *user);
 

@@ -13,6 +13,7 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
+#include <linux/irqflags.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -86,6 +87,7 @@ MODULE_PARM_DESC(quantile, "fraction of wake-ups that must be early enough, in 1
 /**
  * struct sleeper - a thread that sleeps
  * @timer:	timer that wakes the thread
+ * @user:	account that pays
  * @task:	the thread
  * @clock:	clock of @expires
  * @expires:	the moment
@@ -97,6 +99,7 @@ MODULE_PARM_DESC(quantile, "fraction of wake-ups that must be early enough, in 1
  */
 struct sleeper {
 	struct apic_timer_list timer;
+	struct device_user *user;
 	struct task_struct *task;
 	u32 clock;
 	u64 expires;
@@ -141,6 +144,20 @@ static void wake(unsigned long long now, unsigned long data)
 	wake_up_process(task);
 }
 
+static int pay_and_arm(struct sleeper *sleeper)
+{
+	unsigned long flags;
+	int paid, ret;
+
+	local_irq_save(flags);
+	paid = device_user_take(sleeper->user);
+	/* The handler changes it. */
+	sleeper->paid = paid < 0 ? DEVICE_SPENT : paid;
+	ret = paid < 0 ? paid : device_moment_arm(&sleeper->timer);
+	local_irq_restore(flags);
+	return ret;
+}
+
 /* Sleep until the timer has fired: return 0 then, else an error. */
 static int sleep_on(struct sleeper *sleeper)
 {
@@ -150,7 +167,7 @@ static int sleep_on(struct sleeper *sleeper)
 	for (;;) {
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (!armed) {
-			ret = device_moment_arm(&sleeper->timer);
+			ret = pay_and_arm(sleeper);
 			if (ret)
 				break;
 			armed = true;
@@ -258,6 +275,7 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64
 {
 	u64 now = apic_timer_now(), budget = a->budget, wake_at;
 	struct sleeper sleeper = {
+		.user = file->user,
 		.task = current,
 		.clock = a->clock,
 		.expires = expires,
@@ -278,9 +296,9 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64
 		return 0;
 	}
 
-	sleeper.paid = device_user_charge(file->user);
-	if (sleeper.paid < 0)
-		return sleeper.paid;
+	ret = device_user_pend(file->user);
+	if (ret)
+		return ret;
 	sleeper.fence = may_fence() && !(a->flags & APIC_TIMER_SLEEP_NO_FENCE);
 	if (sleeper.fence)
 		a->result |= APIC_TIMER_SLEPT_FENCED;

@@ -7,6 +7,7 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/delay.h>
+#include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
@@ -199,13 +200,24 @@ static bool is_paid_here(struct device_timer *timer)
 	return here;
 }
 
+static int take(struct device_timer *timer)
+{
+	unsigned long flags;
+	int paid;
+
+	local_irq_save(flags);
+	paid = device_user_take(timer->user);
+	local_irq_restore(flags);
+	return paid;
+}
+
 /*
  * Stop the timer, and pay for arming it again. A pending timer's token is reused, so that
  * changing the timer costs nothing. Return: the CPU that has paid, or an error.
  */
 static int charge(struct device_timer *timer)
 {
-	int paid = device_user_take(timer->user), kept, ret;
+	int paid = take(timer), kept, ret;
 	bool counted;
 
 	/* Leave the timer as it was. */
@@ -221,7 +233,7 @@ static int charge(struct device_timer *timer)
 	else
 		device_user_return(timer->user, kept);
 	if (paid < 0)
-		paid = device_user_take(timer->user);
+		paid = take(timer);
 	if (paid < 0) {
 		if (counted)
 			device_user_unpend(timer->user);
@@ -233,6 +245,20 @@ static int charge(struct device_timer *timer)
 		return ret;
 	}
 	return paid;
+}
+
+/* Arm the timer, which @paid has paid for. */
+static int set_paid(struct device_timer *timer, int *paid)
+	__must_hold(&timer->lock)
+{
+	lockdep_assert_held(&timer->lock);
+	/* This thread was moved after charge(): that token is lost, see device_user_return(). */
+	if (unlikely(*paid != smp_processor_id())) {
+		*paid = device_user_take(timer->user);
+		if (*paid < 0)
+			return *paid;
+	}
+	return set(timer, apic_timer_now(), 0);
 }
 
 static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
@@ -255,7 +281,7 @@ static int arm(struct device_timer *timer, const struct apic_timer_arm *a)
 	timer->interval = a->interval;
 	timer->ticks = 0;
 	if (a->expires) {
-		ret = set(timer, apic_timer_now(), 0);
+		ret = set_paid(timer, &paid);
 		timer->armed = !ret;
 	}
 	if (timer->armed) {

@@ -117,6 +117,17 @@ static int arm(struct uring_wait *wait, u64 now)
 	return device_moment_arm(&wait->timer);
 }
 
+static int pay_and_arm(struct uring_wait *wait)
+	__must_hold(&wait->lock)
+{
+	int paid = device_user_take(wait->user);
+
+	if (paid < 0)
+		return paid;
+	wait->paid = paid;
+	return arm(wait, apic_timer_now());
+}
+
 static void expire(unsigned long long now, unsigned long data)
 {
 	struct uring_wait *wait = (struct uring_wait *)data;
@@ -220,16 +231,10 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	    wait->epoch != device_page_epoch())
 		goto free;
 
-	ret = device_user_charge(file->user);
-	if (ret == -EAGAIN) {
-		kfree(wait);
-		/* If returned, io_uring would try again, from another CPU. */
-		end(command, ret, issue_flags);
-		return -EIOCBQUEUED;
-	}
-	if (ret < 0)
+	ret = device_user_pend(file->user);
+	if (ret)
 		goto free;
-	wait->paid = ret;
+	wait->paid = DEVICE_SPENT;
 	wait->user = file->user;
 	wait->command = command;
 	raw_spin_lock_init(&wait->lock);
@@ -244,11 +249,14 @@ int device_uring(struct io_uring_cmd *command, unsigned int issue_flags)
 	device_epoch_add(&wait->waiter);
 	raw_spin_lock_irqsave(&wait->lock, flags);
 	/* If another thread cancelled it before this, io_uring retries until it completes. */
-	ret = arm(wait, apic_timer_now());
+	ret = pay_and_arm(wait);
 	wait->waits = !ret;
 	wait->result = ret;
 	raw_spin_unlock_irqrestore(&wait->lock, flags);
-	/* Complete it as if it had waited: io_uring already knows it. */
+	/*
+	 * Complete it as if it had waited: io_uring already knows it. If -EAGAIN were returned, it
+	 * would also try again, from another CPU.
+	 */
 	if (ret)
 		finish(command, issue_flags);
 	return -EIOCBQUEUED;
