@@ -135,6 +135,42 @@ def test_room_is_made_before_each_migration(guest):
     assert events == ["room:", "apic_timer_migrate:"] * 50 + ["room:"]
 
 
+@pytest.mark.guest(
+    [Machine("6.1", 4, append="nohz_full=2,3")],
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=0 waiting=100
+    online=/sys/devices/system/cpu
+    migrate() {
+        echo >$TRACING/trace
+        echo 1 >$TRACING/events/apic_timer/apic_timer_migrate/enable
+        echo 0 >$online/cpu$1/online
+        echo 0 >$TRACING/events/apic_timer/apic_timer_migrate/enable
+        echo to $(grep -o ' cpu=[0-9]*' $TRACING/trace | sort | uniq -c)
+        echo 1 >$online/cpu$1/online
+    }
+    migrate 1
+    migrate 2
+    # For apic_timer none is a housekeeping CPU now: it must not cancel its timers for that.
+    insmod $MODULES/apic_timer_fail.ko symbol=housekeeping_test_cpu value=0 times=1000000
+    migrate 3
+    rmmod apic_timer_fail
+    unload
+    """,
+)
+def test_isolated_cpus_get_no_timers(guest):
+    """They go to the housekeeping CPUs, as the kernel's own timers do, as long as there are any.
+
+    25 timers wait on each CPU; CPU 0 gets those of CPU 1, then both share those of CPU 2.
+    """
+    rows = [row.split()[1:] for row in guest.ok().splitlines()]
+    to = [dict(zip(row[1::2], map(int, row[::2]), strict=True)) for row in rows]
+    assert to[0] == {"cpu=0": 25}
+    assert to[1] == {"cpu=0": 13, "cpu=1": 12}
+    assert to[2] == {"cpu=0": 9, "cpu=1": 8, "cpu=2": 8}
+
+
 # As often as CPUs can, while timers fire on the CPU, are armed for it and migrate from it.
 AGAIN_AND_AGAIN = """
     unload

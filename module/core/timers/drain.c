@@ -58,6 +58,7 @@
 #include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
+#include <linux/sched/isolation.h>
 #include <linux/spinlock.h>
 
 #include <trace/events/apic_timer.h>
@@ -303,21 +304,34 @@ void apic_timer_drain_module(const struct module *module)
 	cancel_everywhere(module);
 }
 
-/*
- * Choose the CPU to which the next timer of a CPU that goes offline migrates: the
- * next one after @prev, round robin. Return: NULL if no CPU accepts timers.
- */
-static struct apic_timer_base *successor(unsigned int prev)
+static bool accepts(unsigned int cpu, bool housekeeping)
+{
+	return READ_ONCE(apic_timer_base_of(cpu)->online) &&
+	       (!housekeeping || housekeeping_test_cpu(cpu, HK_TYPE_TIMER));
+}
+
+/* Find the next CPU that accepts timers, round robin. Return: NULL if there is none. */
+static struct apic_timer_base *next_after(unsigned int prev, bool housekeeping)
 {
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
-		if (cpu > prev && READ_ONCE(apic_timer_base_of(cpu)->online))
+		if (cpu > prev && accepts(cpu, housekeeping))
 			return apic_timer_base_of(cpu);
 	for_each_online_cpu(cpu)
-		if (READ_ONCE(apic_timer_base_of(cpu)->online))
+		if (accepts(cpu, housekeeping))
 			return apic_timer_base_of(cpu);
 	return NULL;
+}
+
+/*
+ * Choose the CPU to which the next timer of a CPU that goes offline migrates: the next
+ * one after @prev. Timers do not come back from there, so isolated CPUs get them only if
+ * no other CPU accepts timers. Return: NULL if none does.
+ */
+static struct apic_timer_base *successor(unsigned int prev)
+{
+	return next_after(prev, true) ?: next_after(prev, false);
 }
 
 /*
@@ -393,8 +407,9 @@ static void cancel_offline(struct apic_timer_base *base)
  * apic_timer_drain_cpu() - migrate this CPU's timers, and accept no more
  *
  * Timers migrate in the order of their expiry to the other CPUs, round robin, so
- * that no CPU gets them all. If no other CPU accepts timers, they are cancelled.
- * CPUs go offline one at a time, so the others stay online.
+ * that no CPU gets them all; to isolated CPUs only if no other accepts timers. If no
+ * other CPU accepts timers, they are cancelled. CPUs go offline one at a time, so the
+ * others stay online.
  *
  * No handler runs on this CPU from here on: its attempt to arm its timer again
  * would fail, which would end a periodic timer.
