@@ -206,7 +206,8 @@ void shaper_tell_parents(struct shaper *q)
  * of the device. Such a packet is returned at its moment.
  *
  * The kernel may call this function again while it still holds that packet, to send several
- * at once. Then it gets only a packet whose moment has arrived.
+ * at once. Then it gets only a packet whose moment has arrived, and none is sent from here: that
+ * one would overtake those that the kernel holds.
  *
  * Context: Softirqs off, the lock of the root qdisc held.
  * Return: a packet that the kernel has to send now, or NULL.
@@ -243,6 +244,11 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 			break;
 		if (!shaper_is_root(sch) || shaper_for_stack(q, skb)) {
 			found = hand_over(q, skb);
+			break;
+		}
+		/* It would overtake a packet that the kernel holds: try again once that is gone. */
+		if (handed) {
+			again = true;
 			break;
 		}
 		if (!budget--) {

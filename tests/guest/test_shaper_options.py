@@ -397,10 +397,9 @@ def test_time_stamps(guest):
     assert set(stamped) <= ({"thread", "soft"} if rt else {"soft"})
 
 
-@pytest.mark.guest(
-    REAL,
-    BEGIN
-    + """
+# checksums 0|1: switches the device's. The program starts before anything is queued: on a slow
+# machine that takes seconds. `no_checksums` ends it.
+CHECKSUMS = """
     cat >checksums.py <<'PY'
 import ctypes, fcntl, socket, struct, sys
 card = socket.socket()
@@ -410,7 +409,6 @@ for line in sys.stdin:
     fcntl.ioctl(card, 0x8946, struct.pack("<16sQ16x", b"sink0", ctypes.addressof(value)))
     print(line, end="", flush=True)
 PY
-    # It starts before anything is queued: on a slow machine that takes seconds.
     mkfifo wanted acks
     python3 checksums.py <wanted >acks &
     exec 3>wanted 4<acks
@@ -418,6 +416,18 @@ PY
         echo $1 >&3
         read -r _ <&4
     }
+    no_checksums() {
+        exec 3>&- 4<&-
+        rm wanted acks
+    }
+"""
+
+
+@pytest.mark.guest(
+    REAL,
+    BEGIN
+    + CHECKSUMS
+    + """
     checksums 1
     # later COUNT FLOW NS: COUNT more are queued.
     later() {
@@ -448,8 +458,7 @@ PY
     echo again
     udpsend count=200 gap=1000000
     tc -s qdisc show dev sink0
-    exec 3>&- 4<&-
-    rm wanted acks
+    no_checksums
     """
     + END,
 )
@@ -466,6 +475,45 @@ def test_features_change(guest):
     assert stack[0] >= 100 and stack[1] - stack[0] < 50
     # Softirq sends what is late in a handler, or in the thread.
     assert sum(ways[1] - ways[0] for ways in (hard, soft, thread)) > 100
+
+
+@pytest.mark.guest(
+    REAL,
+    # With more than one queue the kernel takes up to eight packets at a time.
+    BEGIN.replace("load apic_timer_sink", "insmod $MODULES/apic_timer_sink.ko queues=2")
+    + CHECKSUMS
+    + """
+    echo 1 >/proc/sys/net/ipv6/conf/sink0/disable_ipv6
+    echo 3 >/sys/class/net/sink0/queues/tx-0/xps_cpus
+    for mode in $HARD soft thread; do
+        # The first one keeps the others until the rate is lifted: then all are due.
+        tc qdisc replace dev sink0 root apic mode $mode rate 100bit
+        checksums 1
+        echo 1 >$SINK/reset
+        udpsend count=1 size=1500 how=burst flow=0
+        udpsend count=20 how=burst flow=1 wait=1000
+        checksums 0
+        udpsend count=20 how=burst flow=2 wait=1000
+        tc qdisc change dev sink0 root apic rate 0bit
+        patiently drained
+        echo order $(od -An -tu4 -w4 -v $SINK/flows)
+        tc -s qdisc show dev sink0
+    done
+    no_checksums
+    """
+    + END,
+)
+def test_features_change_order(guest):
+    """A packet waits while the kernel holds the ones before it, prepared for other features."""
+    output = guest.ok()
+    orders = re.findall(r"^order (.*)$", output, re.M)
+    stack = [int(n) for n in re.findall(r" sent_stack (\d+)", output)]
+    print(orders, stack)
+    assert [[int(flow) for flow in order.split()] for order in orders] == 3 * [
+        [0] + 20 * [1] + 20 * [2]
+    ]
+    # The kernel may have sent one of its own.
+    assert all(after - before >= 20 for before, after in zip([0, *stack], stack, strict=False))
 
 
 @pytest.mark.guest(
