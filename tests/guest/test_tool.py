@@ -277,6 +277,42 @@ def test_trace(guest):
         assert round(sum(share["percent"] for share in life["shares"]), 1) == 100.0
 
 
+# Options that change the lines of trace_pipe, or add lines; 6.1 has no "fields".
+FORMATS = ("latency-format", "raw", "hex", "bin", "fields", "verbose", "stacktrace",
+           "userstacktrace")  # fmt: skip
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    f"""
+    unload
+    load apic_timer
+    load apic_timer_busy rate=1000
+    cd $TRACING/options
+    for option in {" ".join(FORMATS)}; do
+        [ -e $option ] || continue
+        echo 1 >$option
+        $TOOL trace --json --seconds 5 periodic_handler 2>/dev/null || echo $?
+        echo 0 >$option
+    done
+    echo 0 >context-info
+    $TOOL trace --json --seconds 5 periodic_handler 2>/dev/null || echo $?
+    cat context-info
+    echo 1 >context-info
+    """,
+    brief=True,
+)
+def test_trace_has_a_format_of_its_own(guest):
+    """A new instance inherits the options of the top one, which is left alone."""
+    *lives, left = guest.ok().splitlines()
+    assert left == "0"
+    assert len(lives) == len(FORMATS) + 1 - (guest.machine.kernel == "6.1")
+    for row in lives:
+        life = json.loads(row)
+        assert life["handler"] == "periodic_handler [apic_timer_busy]"
+        assert life["interrupted"].rpartition("-")[2].isdigit()
+
+
 @pytest.mark.guest(
     VIRTUAL,
     """

@@ -86,6 +86,27 @@ def test_another_clock_is_an_error(tool, saved):
     assert "its time stamps are not TSC values; trace with the clock x86-tsc" in done.stderr
 
 
+LATENCY = "{} 1d.h1. 1000us : apic_timer_receipt: {} expires=1000 now=1020"
+
+
+@pytest.mark.parametrize("rows, number", [
+    ([LATENCY.format("dd-77", TIMER), LATENCY.format("<idle>-0", TIMER)], 2),
+    ([row.partition(": ")[2] for row in LATE], len(LATE)),
+    (["CPU:1 [LOST 12 EVENTS]", "timer=1"], 1),
+])  # fmt: skip
+def test_another_format_is_an_error(tool, saved, rows, number):
+    """Options of tracefs such as latency-format change the lines: the handler may have expired."""
+    done = tool("trace", "--from", saved(rows), "pace_tick")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"none of {number} lines is an event of apic_timer in the default" in done.stderr
+
+
+@pytest.mark.parametrize("rows", [[], ["", "# entries-in-buffer/entries-written: 0/0"]])
+def test_no_lines_are_no_other_format(tool, saved, rows):
+    done = tool("trace", "--from", saved(rows), "pace_tick")
+    assert done.returncode == 1 and done.stderr.endswith("pace_tick did not expire\n")
+
+
 def test_lost_events_are_an_error(tool, saved):
     done = tool("trace", "--from", saved(["CPU:1 [LOST 12 EVENTS]", *LATE]), "pace_tick")
     assert done.returncode == 1 and "events are missing" in done.stderr

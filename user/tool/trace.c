@@ -87,7 +87,7 @@ struct receipt {
 static struct timer *timers[TIMERS];
 static struct nearby *nearby[CPUS];
 static const char *wanted;
-static uint64_t lines, lost, printed;
+static uint64_t lines, unparsed, lost, printed;
 static bool in_cycles, in_seconds;	/* kinds of time stamps seen */
 
 static void add_step(struct life *life, uint64_t tsc, const char *what, const char *text)
@@ -394,6 +394,7 @@ static void follow(const char *text)
 	}
 	if (!trace_line_parse(text, &line)) {
 		in_seconds |= trace_line_in_seconds(text);
+		unparsed += *text && *text != '#';
 		return;
 	}
 	in_cycles = true;
@@ -487,6 +488,7 @@ static void read_live(void)
 
 	tracing_begin();
 	tracing_write("trace_clock", "x86-tsc");
+	tracing_format();
 	for (i = 0; i < COUNT(of_cpus); i++)
 		tracing_enable(of_cpus[i], NULL);
 	for (i = 0; i < COUNT(of_timers); i++)
@@ -546,6 +548,9 @@ static int run(int operands, char **operand)
 		read_live();
 	if (lost)
 		warn("events are missing: the trace buffer overflowed %s times", commas(lost));
+	if (unparsed && !in_cycles)
+		fail("none of %s lines is an event of apic_timer in the default format of trace_pipe",
+		     commas(unparsed));
 	if (!printed && !tracing_stopped)
 		warn("%s did not expire%s", wanted, late < 0 ? "" : " that late");
 	return printed && !lost ? 0 : 1;

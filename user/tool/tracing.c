@@ -241,6 +241,23 @@ void tracing_write(const char *file, const char *text)
 		fail("can't write \"%s\" to %s: %s", text, file, strerror(errno));
 }
 
+void tracing_format(void)
+{
+	static const char * const options[] = {
+		"context-info", "nolatency-format", "noraw", "nohex", "nobin", "nofields", "noverbose",
+		"nostacktrace", "nouserstacktrace",
+	};
+	unsigned int i;
+
+	for (i = 0; i < COUNT(options); i++) {
+		/* EINVAL: this kernel has no such option, as 6.1 no "fields". */
+		if (files_write(options[i], "%s/trace_options", instance) || errno == EINVAL)
+			continue;
+		fail("can't write \"%s\" to %s/trace_options: %s", options[i], instance,
+		     strerror(errno));
+	}
+}
+
 void tracing_histogram(const char *event, const char *trigger)
 {
 	if (!files_exist("%s/events/" EVENT_SYSTEM "/%s/hist", tracefs, event))

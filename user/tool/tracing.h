@@ -31,6 +31,11 @@ void tracing_histogram(const char *event, const char *trigger);
 char *tracing_read_histogram(const char *event);
 /* Write a file of the instance, or end the program. */
 void tracing_write(const char *file, const char *text);
+/*
+ * Have events printed in the kernel's default format. The instance has inherited the options of
+ * the top one, which anybody may have changed.
+ */
+void tracing_format(void);
 /* Turn an event on, with a filter or NULL. */
 void tracing_enable(const char *event, const char *filter);
 /* Return: a file descriptor of trace_pipe that does not block. */
