@@ -7,6 +7,7 @@
 #include <linux/bits.h>
 #include <linux/io.h>
 #include <linux/string.h>
+#include <asm/cpufeature.h>
 #include <asm/hpet.h>
 
 #include "reference.h"
@@ -94,14 +95,18 @@ static bool find_pm(void)
 
 /**
  * apic_clock_reference_find() - find a counter that works
- * @wanted:	its name; "auto" for the best one
+ * @wanted:	its name; "auto" for the best one of a real machine
+ *
+ * A hypervisor computes its counters from a clock of the host, which NTP slews by up to
+ * 500 ppm, and which stands still while the guest is paused. The guest's TSC does neither,
+ * and would seem to change its rate or to be ahead: auto finds no counter there.
  *
  * Context: Task. The caller must call apic_clock_reference_put() in the end.
  * Return: the counter, or NULL.
  */
 const struct apic_clock_reference *apic_clock_reference_find(const char *wanted)
 {
-	bool any = !strcmp(wanted, "auto");
+	bool any = !strcmp(wanted, "auto") && !boot_cpu_has(X86_FEATURE_HYPERVISOR);
 
 	if ((any || !strcmp(wanted, "hpet")) && find_hpet())
 		return &reference;

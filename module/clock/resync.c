@@ -11,8 +11,8 @@
  * drift means that the TSC or the counter cannot be trusted. Where the TSC may stop, a change is
  * taken for stops until it has lasted.
  *
- * Each CPU reads its own TSC and the counter, with preemption off. An interruption between two
- * reads makes them less exact, but not wrong.
+ * Each CPU reads its own TSC and the counter, with interrupts off. An interruption by an SMI or
+ * a hypervisor between two reads makes them less exact, but not wrong.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -55,7 +55,7 @@
 static char *reference = "auto";
 module_param(reference, charp, 0400);
 MODULE_PARM_DESC(reference,
-		 "counter to compare TSCs with: hpet, acpi_pm, none, or auto for the first one available");
+		 "counter to compare TSCs with: hpet, acpi_pm, none, or auto for the first one available, none in a virtual machine");
 
 static unsigned int resync_ms = 10000;
 module_param(resync_ms, uint, 0400);
@@ -69,6 +69,10 @@ MODULE_PARM_DESC(follow_idle,
 
 /* Reads of the counter in one comparison. */
 #define READS		9
+/* A read takes longer only if it is interrupted, or emulated; the latter happens to all. */
+#define SLOW_US		20
+/* Number of slow reads that a comparison makes. The CPU's timers wait meanwhile. */
+#define SLOW_READS	2
 #define RESYNC_MS_MIN	10
 #define RESYNC_MS_MAX	10000
 #define FS_PER_S	1000000000000000ULL
@@ -107,6 +111,7 @@ struct base {
 static DEFINE_PER_CPU(struct state, states);
 static const struct apic_clock_reference *counter;	/* NULL: none */
 static u64 ticks_per_s;
+static u64 slow_read;				/* cycles */
 static bool probing;
 static bool may_stop;				/* the TSC may stop in idle */
 static void (*judge_soon)(void);		/* called after a new kind of fault */
@@ -165,19 +170,20 @@ struct here {
 static void read_here(const struct base *from, struct here *here)
 {
 	u64 expected, before, after;
-	unsigned int i, n;
+	unsigned int i, n, slow = 0;
 	u32 raw;
 
 	here->reading = (struct apic_clock_reading) {};
 	here->ns = ktime_get_raw_fast_ns();
 	/* Correct to less than half a round of the counter. */
 	expected = apic_clock_expect(from->scale.ref, here->ns - from->ns, ticks_per_s);
-	for (i = 0; i < READS; i++) {
+	for (i = 0; i < READS && slow < SLOW_READS; i++) {
 		before = rdtsc_ordered();
 		raw = apic_clock_reference_read();
 		after = rdtsc_ordered();
 		apic_clock_reading_add(&here->reading, &from->rate, before,
 				       apic_clock_extend(expected, raw, counter->bits), after);
+		slow += after - before > slow_read;
 		/* Vary the phase within the counter's tick. */
 		for (n = 0; n < i; n++)
 			rdtsc_ordered();
@@ -589,6 +595,7 @@ int apic_clock_resync_init(void (*news)(void))
 	judge_soon = news;
 	/* This is filled in even for a CPU that accepts no timers. */
 	apic_timer_query(cpumask_first(cpu_online_mask), &info);
+	slow_read = apic_timer_ns_to_tsc(SLOW_US * NSEC_PER_USEC);
 	may_stop = follow_idle || info.tsc_kind != APIC_TIMER_TSC_NONSTOP;
 	for_each_possible_cpu(cpu)
 		raw_spin_lock_init(&per_cpu(states, cpu).lock);

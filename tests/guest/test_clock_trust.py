@@ -191,18 +191,23 @@ RESYNC = re.compile(
         echo compare >$DEBUG/apic_clock/resync
         rmmod apic_clock
     done
-    insmod $MODULES/apic_clock.ko reference=none
-    cat $DEBUG/apic_clock/resync
-    rmmod apic_clock
+    for counter in none auto; do
+        insmod $MODULES/apic_clock.ko reference=$counter
+        cat $DEBUG/apic_clock/resync
+        rmmod apic_clock
+    done
     log | grep apic_clock
     """,
 )
 def test_rate(guest):
-    """Both counters give the TSC's rate and no stops: here all come from one clock."""
+    """Both counters give the TSC's rate and no stops: here all come from one clock.
+
+    By default none is used in a virtual machine, whose counters follow the host's clock.
+    """
     output = guest.ok()
     print(output)
     assert "accepted" not in output
-    assert "no counter\n" in output
+    assert output.count("no counter\n") == 2
     assert "resync_ms=9 is out of range: 10 to 10000 ms" in output
     assert "reference=rtc must be auto, hpet" in output
     assert "rate has changed" not in output
@@ -250,7 +255,8 @@ def test_stretched_reads_of_the_counter(guest):
     output = guest.ok()
     print(output)
     stretched = [int(n) for n in re.findall(r"^\d stretched (\d+) ", output, re.M)]
-    assert stretched[0] == 0 and stretched[1] > 200 and stretched[2] > 500
+    # Some 40 comparisons each. After two slow reads, a comparison makes no more.
+    assert stretched[0] == 0 and stretched[1] > 80 and 100 < stretched[2] < 200
     rows = RESYNC.findall(output)
     assert len(rows) == 3
     rates = [(int(row[3]), int(row[4])) for row in rows]
@@ -310,14 +316,17 @@ def test_stretched_conversions(guest):
     # As firmware may leave it
     devmem 0xfed00010 32 1
     load apic_timer
-    load apic_clock
+    load apic_clock reference=hpet
     head -n 1 $DEBUG/apic_clock/resync
     rmmod apic_clock
+    log | grep 'apic_clock: counter'
     """,
 )
 def test_disabled_counter(guest):
     """An HPET that the kernel does not use is not used for comparison, although it counts."""
-    assert guest.ok().startswith("counter acpi_pm, ")
+    output = guest.ok()
+    assert output.startswith("no counter\n")
+    assert "counter hpet is not available" in output
 
 
 # Flags of the CPU or the platform that the kernel has, and the verdict's words for each.

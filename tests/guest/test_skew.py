@@ -500,7 +500,7 @@ TRACED = re.compile(
     """
     unload
     load apic_timer
-    load apic_clock
+    load apic_clock reference=hpet
     load apic_clock_test
     echo trust >$DEBUG/apic_clock_test/command
     # A second after it was loaded all CPUs are measured.

@@ -117,7 +117,7 @@ def test_latency_request_and_sleep(guest):
     r"""
     unload
     load apic_timer
-    load apic_clock follow_idle=1 resync_ms=100
+    load apic_clock reference=hpet follow_idle=1 resync_ms=100
     echo p:apic_compared apic_clock_follow_use >$TRACING/kprobe_events
     echo >$TRACING/trace
     echo 1 >$TRACING/events/kprobes/apic_compared/enable
