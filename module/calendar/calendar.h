@@ -10,6 +10,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
@@ -213,6 +214,17 @@ struct calendar {
 	struct calendar_pollers *pollers;
 	struct task_struct *keeper;
 };
+
+/*
+ * Return a unit by its number, which a user has chosen, or NULL. Units exist before a table does:
+ * the caller has seen one.
+ */
+static inline struct calendar_unit *calendar_unit_of(struct calendar *calendar, u32 number)
+{
+	if (number >= calendar->n_units)
+		return NULL;
+	return &calendar->units[array_index_nospec(number, calendar->n_units)];
+}
 
 /* unit.c */
 int calendar_event(struct calendar_unit *unit, enum calendar_event event);

@@ -6,6 +6,7 @@
 #include <linux/apic_struct.h>
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
+#include <linux/nospec.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -40,7 +41,10 @@ static bool has_cpu(u32 cpu)
 {
 	struct apic_timer_info info;
 
-	return cpu < nr_cpu_ids && cpu_online(cpu) && !apic_timer_query(cpu, &info);
+	if (cpu >= nr_cpu_ids)
+		return false;
+	cpu = array_index_nospec(cpu, nr_cpu_ids);
+	return cpu_online(cpu) && !apic_timer_query(cpu, &info);
 }
 
 /**

@@ -66,7 +66,7 @@ static long status(struct calendar *calendar, void __user *argument)
 	struct apic_calendar_status a;
 	struct calendar_unit *unit;
 	unsigned long flags;
-	u32 usize, number;
+	u32 usize;
 	int ret;
 
 	ret = apic_struct_in(&a, sizeof(a), STATUS_SIZE_VER0, argument, &usize);
@@ -74,10 +74,9 @@ static long status(struct calendar *calendar, void __user *argument)
 		return ret;
 	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
 		return -ENOENT;
-	if (a.unit >= calendar->n_units)
+	unit = calendar_unit_of(calendar, a.unit);
+	if (!unit)
 		return -EINVAL;
-	number = a.unit;
-	unit = &calendar->units[number];
 	WRITE_ONCE(calendar->urgent, false);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	a = unit->count;
@@ -85,7 +84,7 @@ static long status(struct calendar *calendar, void __user *argument)
 	a.lead = unit->def.kind == APIC_CALENDAR_FUNCTION ? 0 : calendar_lead(unit);
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 	a.size = usize;
-	a.unit = number;
+	a.unit = unit->number;
 	a.table = APIC_CALENDAR_NONE;
 	a.next = APIC_CALENDAR_NONE;
 	raw_spin_lock_irqsave(&calendar->lock, flags);

@@ -8,6 +8,7 @@
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
 #include <uapi/linux/apic_timer.h>
@@ -134,13 +135,15 @@ static int convert(const struct apic_calendar_start *a, u64 *tsc)
 		[APIC_TIMER_CLOCK_TAI] = CLOCK_TAI,
 	};
 	u64 when = a->when, error;
+	u32 clock;
 
 	if (a->clock > APIC_TIMER_CLOCK_TAI)
 		return -EINVAL;
+	clock = array_index_nospec(a->clock, ARRAY_SIZE(clocks));
 	if (when && a->clock != APIC_TIMER_CLOCK_TSC) {
 		when = a->clock == APIC_TIMER_CLOCK_MONOTONIC ? apic_struct_mono(when) :
 								min_t(u64, when, KTIME_MAX);
-		when = apic_timer_clock_to_tsc(clocks[a->clock], when, &error);
+		when = apic_timer_clock_to_tsc(clocks[clock], when, &error);
 	}
 	*tsc = when;
 	return calendar_is_far(*tsc, apic_timer_now()) ? -EINVAL : 0;
@@ -149,7 +152,7 @@ static int convert(const struct apic_calendar_start *a, u64 *tsc)
 static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
 		   void __user *argument, u32 *usize, u64 *tsc)
 {
-	u32 epoch = calendar_epoch(), wanted;
+	u32 epoch = calendar_epoch(), wanted, n_tables;
 	int ret;
 
 	ret = apic_struct_in(a, sizeof(*a), START_SIZE_VER0, argument, usize);
@@ -160,8 +163,10 @@ static int prepare(struct calendar *calendar, struct apic_calendar_start *a,
 	ret = convert(a, tsc);
 	if (ret)
 		return ret;
-	if (a->table >= smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
+	n_tables = smp_load_acquire(&calendar->n_tables); /* calendar_load() */
+	if (a->table >= n_tables)
 		return -EINVAL;
+	a->table = array_index_nospec(a->table, n_tables);
 	wanted = a->epoch;
 	a->epoch = epoch;
 	return wanted && a->clock == APIC_TIMER_CLOCK_TSC && wanted != epoch ? -ESTALE : 0;

@@ -157,13 +157,14 @@ int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wa
 
 static struct calendar_unit *unit_of(struct calendar *calendar, u32 number)
 {
-	/* Units exist before a table does: calendar_load(). */
-	if (!smp_load_acquire(&calendar->n_tables))
+	struct calendar_unit *unit;
+
+	if (!smp_load_acquire(&calendar->n_tables)) /* calendar_load() */
 		return ERR_PTR(-ENOENT);
-	if (number >= calendar->n_units ||
-	    calendar->units[number].def.kind != APIC_CALENDAR_USER)
+	unit = calendar_unit_of(calendar, number);
+	if (!unit || unit->def.kind != APIC_CALENDAR_USER)
 		return ERR_PTR(-EINVAL);
-	return &calendar->units[number];
+	return unit;
 }
 
 /**

@@ -8,11 +8,13 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
+#include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
@@ -50,8 +52,9 @@ static long query(void __user *argument)
 		return ret;
 	if (a.cpu == APIC_TIMER_CPU_THIS)
 		a.cpu = raw_smp_processor_id();
-	if (a.cpu > INT_MAX)
+	if (a.cpu >= nr_cpu_ids)
 		return -EINVAL;
+	a.cpu = array_index_nospec(a.cpu, nr_cpu_ids);
 	/* Describe a CPU without a timer as well: hardware is 0. */
 	ret = apic_timer_query(a.cpu, &info);
 	if (ret && ret != -ENODEV)
