@@ -76,11 +76,8 @@ static inline int at_calendar_bind(struct at_calendar *calendar, uint32_t unit)
 	return at_calendar_call(calendar, APIC_CALENDAR_BIND, &bind);
 }
 
-/*
- * End the window and wait for the next one. The first instruction after the call is the
- * first of that window. Errors: as for APIC_CALENDAR_WAIT.
- */
-at_inline int at_calendar_wait(struct at_calendar *calendar)
+/* End the window and wait until shortly before the next one. */
+at_inline int at_calendar_end(struct at_calendar *calendar)
 {
 	uint64_t tsc;
 	int ret;
@@ -95,9 +92,25 @@ at_inline int at_calendar_wait(struct at_calendar *calendar)
 			   (long)&calendar->wait, 0, 0, 0, &tsc);
 	calendar->returned = ret ? 0 : tsc;
 	calendar->began = 0;
-	if (ret)
-		return ret;
-	at_until(&calendar->at, calendar->wait.start);
+	return ret;
+}
+
+/*
+ * End the window and wait for the next one. The first instruction after the call is the
+ * first of that window. Errors: as for APIC_CALENDAR_WAIT.
+ */
+at_inline int at_calendar_wait(struct at_calendar *calendar)
+{
+	const struct apic_calendar_wait *wait = &calendar->wait;
+	int ret;
+
+	/* If the TSC has restarted, the window does not come: the kernel tells why. */
+	do {
+		ret = at_calendar_end(calendar);
+		if (ret)
+			return ret;
+	} while (!at_approach(&calendar->at, wait->start, wait->start - wait->lead));
+	at_spin(wait->start - calendar->at.cost);
 	calendar->began = at_readtsc();
 	return 0;
 }

@@ -27,6 +27,7 @@ KERNEL_FINISH, SKIP_LATE, NO_FENCE, NO_RESTART = 1, 2, 4, 8  # flags of a sleep
 STABLE = 4  # flags of the page: the kernel trusts the TSC
 CLOCK = 8  # its clocks run on it
 CPU_THIS = 0xFFFFFFFF
+RESTARTED = 1 << 24  # a TSC that is behind a former value by more than this has restarted
 
 QUERY_COMMAND, SLEEP_COMMAND, ARM_COMMAND = 0xD700, 0xD701, 0xD702
 RING_OFFSET, RING_FIRST = 0x100000, 4096
@@ -181,16 +182,17 @@ class Timer:
         asked = Sleep(size=ctypes.sizeof(Sleep), flags=flags, expires=moment, clock=clock,
                       epoch=self.epoch if clock == TSC else 0, budget=budget)  # fmt: skip
         self.last = asked
-        while True:
+        read, reached = self._rdtsc.read, False
+        while not reached:
             try:
                 fcntl.ioctl(self.fd, SLEEP_COMMAND, asked)
             except InterruptedError:
                 continue
-            break
-        read = self._rdtsc.read
-        when = asked.tsc
-        while read() < when:
-            pass
+            # If the machine sleeps now and its TSC restarts, the kernel is asked once more.
+            least, when = asked.resumed - RESTARTED, asked.tsc
+            while least < (now := read()) < when:
+                pass
+            reached = now >= when
         return asked
 
     def sleep(self, seconds: float) -> None:

@@ -29,6 +29,12 @@
 /* A RDTSC this many TSC cycles after another one: something came between them. */
 #define AT_INTERRUPTED	1000
 
+/*
+ * A TSC that is behind a former value by more than this has restarted. By less, the thread may
+ * have moved to a CPU whose TSC is behind. A wait then ends this much later at most.
+ */
+#define AT_RESTARTED	0x1000000
+
 /**
  * struct at - a thread's device
  * @fd:		open file of the device; poll() and read() it after at_arm()
@@ -136,38 +142,46 @@ at_inline long at_syscall(long nr, long a, long b, long c, long d, long e, long 
 	return at_call(nr, a, b, c, d, e, f, &tsc);
 }
 
-/* Wait until the TSC is @when or later, in the tightest loop. Returns the TSC as last read. */
+/*
+ * Wait until the TSC is @when or later, in the tightest loop. Returns the TSC as last read.
+ *
+ * The loop ends when the upper half of the distance from 2^32 cycles before @when is not 0,
+ * so also when more than 2^32 cycles are left. That is all that it does about a TSC that
+ * restarts: a further instruction would make each wait end later.
+ */
 at_inline uint64_t at_spin(uint64_t when)
 {
+	uint64_t from = when - (UINT64_C(1) << 32);
 	uint32_t low, high;
 
 	__asm__ volatile(".balign 32\n"
 			 "1:\trdtsc\n\t"
 			 "subl %k[low], %%eax\n\t"
 			 "sbbl %k[high], %%edx\n\t"
-			 "js 1b"
+			 "jz 1b"
 			 : "=&a" (low), "=&d" (high)
-			 : [low] "r" ((uint32_t)when), [high] "r" ((uint32_t)(when >> 32))
+			 : [low] "r" ((uint32_t)from), [high] "r" ((uint32_t)(from >> 32))
 			 : "cc", "memory");
-	return when + ((uint64_t)high << 32 | low);
+	return from + ((uint64_t)high << 32 | low);
 }
 
 /* Same as at_spin(). Returns how many cycles later the next RDTSC was. */
 at_inline uint32_t at_spin_cost(uint64_t when)
 {
+	uint64_t from = when - (UINT64_C(1) << 32);
 	uint32_t low, high, next;
 
 	__asm__ volatile(".balign 32\n"
 			 "1:\trdtsc\n\t"
 			 "subl %k[low], %%eax\n\t"
 			 "sbbl %k[high], %%edx\n\t"
-			 "js 1b\n\t"
+			 "jz 1b\n\t"
 			 "movl %%eax, %k[next]\n\t"
 			 "rdtsc\n\t"
 			 "subl %k[low], %%eax\n\t"
 			 "subl %k[next], %%eax"
 			 : "=&a" (low), "=&d" (high), [next] "=&r" (next)
-			 : [low] "r" ((uint32_t)when), [high] "r" ((uint32_t)(when >> 32))
+			 : [low] "r" ((uint32_t)from), [high] "r" ((uint32_t)(from >> 32))
 			 : "cc", "memory");
 	return low;
 }
@@ -219,21 +233,41 @@ static inline void at_measure(struct at *at)
 	at->cost = certain ? cost - (cost + 4) / 5 : 0;
 }
 
-/* Wait for a TSC value without sleeping: the next instruction runs at that moment or later. */
-at_inline uint64_t at_until(const struct at *at, uint64_t when)
+/*
+ * Wait until the TSC is near @when. Returns 0 if the TSC restarts meanwhile, or has since it was
+ * @then: the kernel may freeze the thread here, and put the machine to sleep.
+ */
+at_inline int at_approach(const struct at *at, uint64_t when, uint64_t then)
 {
-	uint64_t wake = when - 2000;
+	uint64_t wake = when - 2000, now;
 
-	when -= at->cost;
+	then -= AT_RESTARTED;
 	if (at->tpause) {
 		/* The CPU's or the kernel's limit may end TPAUSE early. */
-		while ((int64_t)(wake - at_readtsc()) > 0)
+		while (now = at_readtsc(), (int64_t)(wake - now) > 0) {
+			if (__builtin_expect((int64_t)(now - then) < 0, 0))
+				return 0;
 			__asm__ volatile(".byte 0x66, 0x0f, 0xae, 0xf1"
 					 : : "c" (1), "a" ((uint32_t)wake),
 					     "d" ((uint32_t)(wake >> 32)) : "cc", "memory");
+		}
 	}
-	while ((int64_t)(when - at_readtsc()) > 512)
+	while (now = at_readtsc(), (int64_t)(when - at->cost - now) > 512) {
+		if (__builtin_expect((int64_t)(now - then) < 0, 0))
+			return 0;
 		__asm__ volatile("pause" : : : "memory");
+	}
+	return 1;
+}
+
+/*
+ * Wait for a TSC value without sleeping: the next instruction runs at that moment or later.
+ * Returns the TSC as last read. If that is less than @when by more than @at->cost, the TSC has
+ * restarted, and the wait has ended.
+ */
+at_inline uint64_t at_until(const struct at *at, uint64_t when)
+{
+	when = at_approach(at, when, at_readtsc()) ? when - at->cost : 0 /* has passed */;
 	return at_spin(when);
 }
 
@@ -409,28 +443,53 @@ at_inline int at_sleep(struct at *at, uint32_t clock, uint64_t expires)
 }
 
 /*
- * Sleep until the TSC is @when: the next instruction runs then, never earlier. If the
- * moment has passed, return at once. Errors: as for APIC_TIMER_SLEEP, above all -EINTR,
- * -ESTALE (call at_new_epoch() and choose a new @when), -EAGAIN and -EBUSY (the user's
- * limits).
+ * Wait for the moment of the last sleep: the next instruction runs then, never earlier. Returns 0
+ * if the TSC has restarted since the kernel returned @tsc, which is void then; only in the last
+ * 512 cycles that goes unnoticed.
  */
-at_inline int at_mdelay(struct at *at, uint64_t when)
+at_inline int at_finish(const struct at *at)
 {
-	int ret = at_sleep(at, APIC_TIMER_CLOCK_TSC, when);
+	if (!at_approach(at, at->sleep.tsc, at->sleep.resumed))
+		return 0;
+	at_spin(at->sleep.tsc - at->cost);
+	return 1;
+}
 
-	if (!ret)
-		at_until(at, at->sleep.tsc);
+/*
+ * Repeat the last sleep: the kernel knows the moment's TSC value after a restart, or that there is
+ * none. Not inlined, because registers for it would have to be restored after each wait.
+ */
+static __attribute__((noinline, cold, unused)) int at_sleep_again(struct at *at)
+{
+	int ret;
+
+	do
+		ret = at_sleep(at, at->sleep.clock, at->sleep.expires);
+	while (!ret && !at_finish(at));
 	return ret;
 }
 
-/* Same as at_mdelay(), for a moment of a clock in ns: APIC_TIMER_CLOCK_MONOTONIC, _TAI. */
+/*
+ * Sleep until a moment of a clock in ns: APIC_TIMER_CLOCK_MONOTONIC, _TAI. The next instruction
+ * runs then, never earlier. If the moment has passed, return at once. Errors: as for
+ * APIC_TIMER_SLEEP, above all -EINTR, -EAGAIN and -EBUSY (the user's limits).
+ */
 at_inline int at_sleep_until(struct at *at, uint32_t clock, uint64_t ns)
 {
 	int ret = at_sleep(at, clock, ns);
 
-	if (!ret)
-		at_until(at, at->sleep.tsc);
+	if (!ret && !at_finish(at))
+		return at_sleep_again(at);
 	return ret;
+}
+
+/*
+ * Same as at_sleep_until(), for a TSC value. A further error: -ESTALE (call at_new_epoch() and
+ * choose a new @when).
+ */
+at_inline int at_mdelay(struct at *at, uint64_t when)
+{
+	return at_sleep_until(at, APIC_TIMER_CLOCK_TSC, when);
 }
 
 /*

@@ -214,10 +214,11 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 			end_thread(&at);
 		return next_clock_nanosleep(clock, flags, time, rest);
 	}
-	at_until(&own, own.sleep.tsc);
+	at_finish(&own);
 	/*
-	 * The clock itself decides, in case it does not run on the TSC or was slowed down. If
-	 * it was set back since the kernel last converted the moment, the wait may be hours.
+	 * The clock itself decides, in case it does not run on the TSC or was slowed down, or
+	 * the TSC has restarted. If it was set back since the kernel last converted the moment,
+	 * the wait may be hours.
 	 */
 	while ((now = now_of(clock)) < wanted)
 		if (wanted - now > NS_AT_MOST)

@@ -1,12 +1,14 @@
 """/dev/apic_timer: lateness of threads in virtual time, and rules in guests with Python."""
 
 import ctypes
+import errno
 import json
 import random
 import re
 import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import calendar_rules
 import device
@@ -469,25 +471,34 @@ def test_preload_and_verdicts(scratch):
         assert verdicts(preloaded) == verdicts(without), preloaded
 
 
-PRELOADED = ("signalled", "never", "closes", "forks", "handler")
+PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts")
+HEADER = ("until", "spin", "skew", "stale", "same-epoch")
 
 
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory):
-    """Return what a program that expects the kernel's calls prints with the library, by case."""
+    """Return what a program that expects the kernel's calls prints with the library, by case.
+
+    And what a program prints that uses the header, while it sees a TSC that restarts.
+    """
     kernel, scratch = kernels.ensure("6.1"), tmp_path_factory.mktemp("preloaded")
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", scratch / "preloaded",
-                    TREE / "tests/user/preloaded.c", "-lpthread"], check=True)  # fmt: skip
+    for name in ("preloaded", "header"):
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{TREE}/user",
+                        f"-I{TREE}/include/uapi", "-o", scratch / name,
+                        TREE / f"tests/user/{name}.c", "-lpthread"], check=True)  # fmt: skip
     script = SCRIPT
     for case in PRELOADED:
         for how in ("without", "with"):
             env = "LD_PRELOAD=/lib/preload.so" if how == "with" else ""
             script += f"env {env} preloaded {case} >/tmp/said || true\n"
             script += f"put {case}-{how} </tmp/said\n"
+    for case in HEADER:
+        script += f"header {case} >/tmp/said || true\nput header-{case} </tmp/said\n"
     script += "rmmod apic_timer_dev\n"
     result = virtual.run(
         kernel, script, modules=modules(kernel), timeout=300,
-        files={**preload_library(scratch), "usr/bin/preloaded": scratch / "preloaded"},
+        files={**preload_library(scratch),
+               **{f"usr/bin/{name}": scratch / name for name in ("preloaded", "header")}},
     )  # fmt: skip
     assert result.ok, f"{result.verdict}\n{result.output}"
     return {name: data.decode() for name, data in result.files.items()}
@@ -498,6 +509,32 @@ def test_preloaded(preloaded, case):
     """The preload library's calls match the kernel's with signals and odd arguments."""
     assert preloaded[f"{case}-without"] == "ok\n"
     assert preloaded[f"{case}-with"] == "ok\n"
+
+
+@pytest.mark.parametrize("case", HEADER)
+def test_header(preloaded, case):
+    """A wait in user space ends when the TSC restarts, as a sleep of the machine may have it do."""
+    assert preloaded[f"header-{case}"] == "ok\n"
+
+
+def test_restart_in_python(monkeypatch):
+    """A wait in Python ends likewise, and the kernel says why."""
+    began = 10**15
+    reads = iter([began + 10, *range(100)])
+    timer = object.__new__(device.Timer)
+    timer.fd, timer.epoch, timer._rdtsc = -1, 1, SimpleNamespace(read=lambda: next(reads))
+    slept = []
+
+    def ioctl(_fd: int, _command: int, asked: device.Sleep) -> None:
+        if slept:
+            raise OSError(errno.ESTALE, "another epoch")
+        asked.resumed, asked.tsc = began, began + 1000
+        slept.append(asked)
+
+    monkeypatch.setattr(device.apic_timer.fcntl, "ioctl", ioctl)
+    with pytest.raises(OSError, match="another epoch"):
+        timer.sleep_until(began + 1000)
+    assert next(reads) == 1
 
 
 STRESSORS = ("timerfd", "clock", "timer", "nanosleep", "sleep", "cyclic")

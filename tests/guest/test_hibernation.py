@@ -54,6 +54,7 @@ SCRIPT = """
     while [ "$(queued)" -lt 400 ]; do usleep 100000; done
     echo queued $(queued)
     apic-calendar run /both >/tmp/calendar 2>&1 &
+    asleep spin 60000 >/tmp/asleep.spin &
     usleep 500000
     common
     echo disk >/sys/power/state
@@ -178,6 +179,11 @@ def test_pending_while_off(woken):
               "poll": stale, "uring": stale, "disarmed": met, "over": met}  # fmt: skip
     if tuple(map(int, kernel.release.split(".")[:2])) < (6, 7):  # commands cannot be cancelled
         wanted["uring"] = (f"-{errno.EOPNOTSUPP}", "1", "1", "1")
+    # Where the TSC does not wake behind its former value, a wait ends as soon as that comes.
+    ahead = kernel.series == kernels.SUPPORTED[0]
+    spun = [end for end in ends if end[0] == "spin"]
+    assert spun == [("spin", "0", "2", "0", "1" if ahead else spun[0][-1])]
+    ends.remove(*spun)
     assert ends == sorted((how, *end) for how, end in wanted.items())
     # Groups are shifted, too. Their timers are now on one CPU: they cannot all start at once.
     groups = re.findall(r"^later (\d) ret (-?\d+) called (\d) first (-?\d+) last (-?\d+)$", again,

@@ -3,9 +3,10 @@
  * asleep HOW MS - wait for a moment MS ahead, and print the outcome.
  *
  * HOW: tsc, any (a sleep until a TSC value of this epoch, or of any), mono (until a moment of
- * CLOCK_MONOTONIC), read, readany (the file's timer, of this epoch or of any), poll (the same by
- * epoll), uring (a command of an io_uring, of this epoch), disarmed, over (like mono; then
- * poll()'s result for a timer of this epoch that was disarmed before, or whose expiry was read).
+ * CLOCK_MONOTONIC), spin (until a TSC value, by the library's wait alone), read, readany (the
+ * file's timer, of this epoch or of any), poll (the same by epoll), uring (a command of an
+ * io_uring, of this epoch), disarmed, over (like mono; then poll()'s result for a timer of this
+ * epoch that was disarmed before, or whose expiry was read).
  * Prints "HOW RESULT EPOCH EARLY SOON": 0 or an error, the current epoch's number, whether the
  * moment was still ahead, and whether it was more than a second away by CLOCK_MONOTONIC, which
  * stands still while the machine sleeps and has no epochs.
@@ -163,6 +164,8 @@ int run(int argc, char **argv)
 	arm.epoch = of_epoch ? at.epoch : 0;
 	if (equal(argv[1], "uring")) {
 		ret = by_uring(at.fd, when, at.epoch);
+	} else if (equal(argv[1], "spin")) {
+		at_until(&at, when);
 	} else if (nothing) {
 		ret = by_nothing(at.fd, &arm, &sleep);
 	} else if (reads) {

@@ -13,10 +13,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define MS	1000000L
@@ -255,6 +258,67 @@ static int handler_asks(void)
 	return wrong("seconds", i / 100);
 }
 
+static unsigned long long read_tsc(void)
+{
+	unsigned long long tsc;
+
+	prctl(PR_SET_TSC, PR_TSC_ENABLE);
+	tsc = __builtin_ia32_rdtsc();
+	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	return tsc;
+}
+
+static unsigned long long vdso, restarted_at;
+
+/* Read the TSC as one that has restarted, except for the kernel's clock. */
+static void restarted(int number, siginfo_t *info, void *data)
+{
+	greg_t *regs = ((ucontext_t *)data)->uc_mcontext.gregs;
+	const unsigned char *code = (const unsigned char *)regs[REG_RIP];
+	int rdtscp = !memcmp(code, "\x0f\x01\xf9", 3);
+	unsigned long long tsc;
+
+	(void)info;
+	if (!rdtscp && memcmp(code, "\x0f\x31", 2)) {
+		signal(number, SIG_DFL);
+		return;
+	}
+	tsc = read_tsc();
+	if (regs[REG_RIP] - vdso >= 1 << 14)
+		tsc -= restarted_at;
+	regs[REG_RAX] = tsc & 0xffffffff;
+	regs[REG_RDX] = tsc >> 32;
+	if (rdtscp)
+		regs[REG_RCX] = 0;
+	regs[REG_RIP] += rdtscp ? 3 : 2;
+}
+
+/* The TSC restarts while a thread is about to return from its sleep. */
+static int restarts(void)
+{
+	struct sigaction action = { .sa_sigaction = restarted, .sa_flags = SA_SIGINFO };
+	struct timespec when, now;
+	int ret;
+
+	vdso = getauxval(AT_SYSINFO_EHDR);
+	sigaction(SIGSEGV, &action, NULL);
+	sleep_until(in(1));
+	/* Before the machine slept, the TSC had counted for longer than this guest's has. */
+	restarted_at = read_tsc() << 8;
+	alarm(1);
+	when = in(50);
+	ret = sleep_until(when);
+	prctl(PR_SET_TSC, PR_TSC_ENABLE);
+	if (ret)
+		return wrong("sleep", ret);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec < when.tv_sec || (now.tv_sec == when.tv_sec && now.tv_nsec < when.tv_nsec))
+		return wrong("early", when.tv_nsec - now.tv_nsec);
+	if (now.tv_sec > when.tv_sec + 1)
+		return wrong("seconds late", now.tv_sec - when.tv_sec);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -264,6 +328,7 @@ static const struct {
 	{ "closes", keeps_files },
 	{ "forks", forks },
 	{ "handler", handler_asks },
+	{ "restarts", restarts },
 };
 
 int main(int argc, char **argv)
