@@ -107,9 +107,28 @@ def test_no_lines_are_no_other_format(tool, saved, rows):
     assert done.returncode == 1 and done.stderr.endswith("pace_tick did not expire\n")
 
 
-def test_lost_events_are_an_error(tool, saved):
-    done = tool("trace", "--from", saved(["CPU:1 [LOST 12 EVENTS]", *LATE]), "pace_tick")
+@pytest.mark.parametrize("row", ["CPU:1 [LOST 12 EVENTS]", "CPU:0 [LOST EVENTS]"])
+def test_lost_events_are_an_error(tool, saved, row):
+    done = tool("trace", "--from", saved([row, *LATE]), "pace_tick")
     assert done.returncode == 1 and "events are missing" in done.stderr
+
+
+@pytest.mark.parametrize("name", [
+    "a EVENTS]", "[LOST EVENTS]", "CPU:1 [LOST 2 E", "x: apic_timer_a", "1: apic_timer_:",
+])  # fmt: skip
+def test_names_of_tasks_mean_nothing(tool, saved, name):
+    """Anybody may give a task a name of up to 15 bytes."""
+    rows = [row.replace("{:>16}".format("dd-77"), f"{name}-77") for row in LATE]
+    (life,) = lives(tool, saved(rows), "pace_tick")
+    assert life["interrupted"] == f"{name}-77" and len(life["steps"]) == 8
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_names_of_tasks_do_not_control_a_terminal(tool, saved, more):
+    rows = [row.replace("dd-77", "\x1b[2J\a\t\r\x7f-77") for row in LATE]
+    done = tool("trace", "--from", saved(rows), *more, "pace_tick")
+    assert done.returncode == 0 and "?[2J????-77" in done.stdout
+    assert not set("\x1b\a\t\r\x7f") & set(done.stdout)
 
 
 def test_deleted_and_modified_again_and_again(tool, saved):

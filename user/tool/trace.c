@@ -388,7 +388,7 @@ static void follow(const char *text)
 	char words[96];
 
 	lines++;
-	if (strstr(text, " EVENTS]")) {	/* "CPU:0 [LOST 12 EVENTS]" */
+	if (trace_line_is_loss(text)) {
 		lost++;
 		return;
 	}

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct trace_line {
-	char task[24];		/* "name-pid" of the task that was interrupted, or that called */
+	/* "name-pid" of the task that was interrupted, or that called; no control characters */
+	char task[24];
 	int cpu;
 	uint64_t tsc;
 	char event[40];
@@ -22,6 +23,8 @@ bool trace_line_parse(const char *text, struct trace_line *line);
  * a fraction.
  */
 bool trace_line_in_seconds(const char *text);
+/* Return: true if it says that events are missing: "CPU:0 [LOST 12 EVENTS]", or no number. */
+bool trace_line_is_loss(const char *text);
 /* Return: a number among the fields, or @otherwise; decimal or 0x... */
 int64_t trace_number(const char *fields, const char *name, int64_t otherwise);
 /* Copy a word among the fields; a function includes its "[module]". Return: true if found. */

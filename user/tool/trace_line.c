@@ -18,12 +18,15 @@
 
 /*
  * Return: beginning of the time, in front of *mark; NULL if it is not a line of one of
- * our events.
+ * our events. The last mark counts: a task's name may contain one, the fields do not.
  */
 static const char *time_of(const char *text, const char **mark)
 {
-	const char *at = *mark = strstr(text, MARK);
+	const char *at, *next;
 
+	for (at = strstr(text, MARK); at && (next = strstr(at + 1, MARK)); at = next)
+		;
+	*mark = at;
 	while (at && at > text && at[-1] != ' ')
 		at--;
 	return at;
@@ -38,6 +41,24 @@ bool trace_line_in_seconds(const char *text)
 		return false;
 	at += whole + 1;
 	return at + strspn(at, DIGITS) == mark;
+}
+
+bool trace_line_is_loss(const char *text)
+{
+	int cpu, end = 0;
+	unsigned long events;
+
+	if (sscanf(text, "CPU:%d [LOST %lu EVENTS]%n", &cpu, &events, &end) < 2 || !end)
+		sscanf(text, "CPU:%d [LOST EVENTS]%n", &cpu, &end);
+	return end && !text[end];
+}
+
+/* Replace what a terminal would obey: a task's name may contain any bytes. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
 }
 
 bool trace_line_parse(const char *text, struct trace_line *line)
@@ -58,6 +79,7 @@ bool trace_line_parse(const char *text, struct trace_line *line)
 	while (length && text[length - 1] == ' ')
 		length--;
 	snprintf(line->task, sizeof(line->task), "%.*s", (int)length, text);
+	make_printable(line->task);
 	name = mark + 2;
 	length = strcspn(name, ":");
 	if (!name[length])
