@@ -5,6 +5,23 @@
  * A thread that exceeds its budget is stopped by task work before it returns to user space,
  * where it holds no lock of the kernel. It sleeps in the task work until its next window, and
  * continues where it was. The task work holds the calendar and this module.
+ *
+ * Others may wait for the rest of the thread's task work: the reader of a pipe that it has closed,
+ * io_uring for a ring that is closed. Our work lets it pass, and interrupts a park for it:
+ *
+ *	task_work_run()
+ *	  break_off()			the thread is PARKED, and sleeps
+ *					other work arrives and wakes it
+ *	    calendar_demote()
+ *	    task_work_add()		our work again
+ *	  other work
+ *	  break_off()
+ *	    calendar_restore()		sleeps again
+ *	to user space
+ *
+ * task_work_run() takes the whole queue, runs it with the newest work first, and ends when nothing
+ * was added meanwhile (kernel/task_work.c, 6.1 to 7.2). So we can't miss work, and can't go on
+ * alone.
  */
 #include <linux/apic_struct.h>
 #include <linux/capability.h>
@@ -33,19 +50,24 @@ static_assert(offsetof(struct apic_calendar_wait, returned) == 16);
 static_assert(offsetof(struct apic_calendar_wait, missed) == 56);
 
 /*
- * A parked thread keeps sleeping if there is no signal, but other task work, such as io_uring
- * completions: that runs after break_off(), when the thread continues. In a call, task work
- * must run at once, and the call is restarted.
+ * A signal ends a park, other task work only interrupts it. In a call, task work must run at once,
+ * too, and the call is restarted.
  */
-static bool interrupted(bool call)
+static int interrupted(bool call)
 {
 	if (call)
-		return signal_pending(current);
+		return signal_pending(current) ? -ERESTARTSYS : 0;
+	/* Whoever adds work sets this after it. schedule() would not sleep. */
 	clear_notify_signal();
-	return task_sigpending(current);
+	if (task_sigpending(current))
+		return -ERESTARTSYS;
+	return task_work_pending(current) ? -EINPROGRESS : 0;
 }
 
-/* Sleep until a window begins. A stop of the calendar is reported once, by a call, not a park. */
+/*
+ * Sleep until a window begins. A stop of the calendar is reported once, by a call, not a park.
+ * After -EINPROGRESS, the caller must queue the unit's work again.
+ */
 static int unit_sleep(struct calendar_unit *unit, bool call)
 {
 	struct calendar *calendar = unit->calendar;
@@ -70,12 +92,14 @@ static int unit_sleep(struct calendar_unit *unit, bool call)
 			if (call)
 				unit->stops = READ_ONCE(calendar->stops);
 			ret = READ_ONCE(calendar->error);
-		} else if (interrupted(call)) {
-			ret = -ERESTARTSYS;
 		} else if ((current->flags & PF_KTHREAD) && kthread_should_stop()) {
 			ret = -EINTR;
+		} else {
+			ret = interrupted(call) ?: 1;
 		}
-		if (ret < 0 && unit->task == current)
+		if (ret == -EINPROGRESS)
+			unit->queued = true;
+		else if (ret < 0 && unit->task == current)
 			calendar_event(unit, CALENDAR_LEAVE);
 		raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
 		if (ret > 0)
@@ -202,7 +226,8 @@ long calendar_wait(struct calendar *calendar, void __user *argument)
 	return ret;
 }
 
-static void park(struct calendar_unit *unit)
+/* Return false if other task work must run before the thread sleeps on. */
+static bool park(struct calendar_unit *unit)
 {
 	int ret;
 
@@ -210,9 +235,72 @@ static void park(struct calendar_unit *unit)
 	ret = unit_sleep(unit, false);
 	if (!ret)
 		calendar_finish(unit->receipt.start);
-	/* After a signal, or a stop of the calendar: nothing would stop it until it calls. */
+	/*
+	 * After a signal, or a stop of the calendar: nothing would stop it until it calls. Other
+	 * work must not delay a window.
+	 */
 	else if (ret != -ESRCH)
 		calendar_demote(unit);
+	return ret != -EINPROGRESS;
+}
+
+/* Check whether the unit is still this thread's, and the thread does not exit. */
+static bool is_ours(const struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	return unit->task == current && !(current->flags & PF_EXITING);
+}
+
+/* Work that was queued before this one, or since task_work_run() took the queue. */
+static bool has_other_work(const struct callback_head *head)
+{
+	return head->next || task_work_pending(current);
+}
+
+static void begin_park(struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	if (calendar_event(unit, CALENDAR_STOP) < 0)
+		return;
+	unit->status |= APIC_CALENDAR_BROKE;
+	trace_apic_calendar_park(unit->number, unit->receipt.cycle,
+				 apic_timer_now() - unit->timeout);
+}
+
+/* Return false if the work must be queued again, behind the rest of the thread's task work. */
+static bool stop(struct calendar_unit *unit, struct callback_head *head)
+{
+	bool over, parked, parks, passes;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
+	over = is_ours(unit) && unit->state == CALENDAR_OVER;
+	/* It has interrupted its park, and a window may have begun meanwhile. */
+	parked = is_ours(unit) &&
+		 (unit->state == CALENDAR_PARKED || unit->state == CALENDAR_GO_ON);
+	parks = parked || (over && unit->def.on_overrun == APIC_CALENDAR_PARK);
+	passes = parks && has_other_work(head);
+	unit->queued = passes;
+	if (parks && !passes) {
+		/* Learn nothing from a window that began while it ran other work. */
+		unit->resuming = false;
+		if (over)
+			begin_park(unit);
+	}
+	/* The overrun is handled in time, even if the thread continues to run. */
+	if (over && !passes)
+		calendar_over_no_more(unit);
+	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
+	if (parks)
+		return !passes && park(unit);
+	if (over && unit->def.on_overrun == APIC_CALENDAR_SIGNAL) {
+		send_sig(unit->def.signal, current, 1);
+	} else if (over && unit->def.on_overrun == APIC_CALENDAR_KILL) {
+		/* The thread may take long to exit, and other units have windows meanwhile. */
+		calendar_demote(unit);
+		send_sig(SIGKILL, current, 1);
+	}
+	return true;
 }
 
 static void never_last(struct kref *kref)
@@ -224,32 +312,10 @@ static void break_off(struct callback_head *head)
 {
 	struct calendar_unit *unit = container_of(head, struct calendar_unit, work);
 	struct calendar *calendar = unit->calendar;
-	bool over, stop = false;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	unit->queued = false;
-	over = unit->task == current && unit->state == CALENDAR_OVER &&
-	       !(current->flags & PF_EXITING);
-	if (over && unit->def.on_overrun == APIC_CALENDAR_PARK) {
-		stop = calendar_event(unit, CALENDAR_STOP) >= 0;
-		unit->status |= APIC_CALENDAR_BROKE;
-		trace_apic_calendar_park(unit->number, unit->receipt.cycle,
-					 apic_timer_now() - unit->timeout);
-	}
-	/* The overrun is handled in time, even if the thread continues to run. */
-	if (over)
-		calendar_over_no_more(unit);
-	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	if (stop) {
-		park(unit);
-	} else if (over && unit->def.on_overrun == APIC_CALENDAR_SIGNAL) {
-		send_sig(unit->def.signal, current, 1);
-	} else if (over && unit->def.on_overrun == APIC_CALENDAR_KILL) {
-		/* The thread may take long to exit, and other units have windows meanwhile. */
-		calendar_demote(unit);
-		send_sig(SIGKILL, current, 1);
-	}
+	/* This thread does not exit, so the work is accepted. It keeps its references. */
+	if (!stop(unit, head) && !task_work_add(current, head, TWA_RESUME))
+		return;
 	calendar_put(calendar);
 	/* main.c waits until this thread has left this function. */
 	module_put(THIS_MODULE);

@@ -19,6 +19,7 @@ import mmap
 import os
 import random
 import re
+import resource
 import select
 import signal
 import struct
@@ -733,6 +734,98 @@ def notified() -> None:
             # A signal does resume it.
             os.kill(pid, signal.SIGKILL)
             assert ended(pid) == -signal.SIGKILL
+
+
+def has_ended(end: int) -> bool:
+    """Tell whether a pipe's other end is closed, for its reader."""
+    return bool(select.select([end], [], [], 0)[0])
+
+
+def locked() -> int:
+    """Return a file with many locks of this process, which others search when they close it."""
+    file = os.memfd_create("locked")
+    for n in range(2000):
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * n)
+    return file
+
+
+def closing(file: int, ns: int) -> range:
+    """Duplicate a file until it takes at least so long to close all; return their numbers."""
+    for number in (2**n for n in itertools.count(7)):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number + 1000, number + 1000))
+        for n in range(number):
+            assert fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 100) == 100 + n
+        before = time.monotonic_ns()
+        os.closerange(100, 100 + number)
+        if time.monotonic_ns() - before > ns:
+            break
+    for _ in range(number):
+        fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 100)
+    return range(100, 100 + number)
+
+
+def closes() -> None:
+    """A file that a thread has closed is gone soon after it is parked, not when it continues."""
+    (mine, theirs), file = os.pipe(), locked()
+    with Calendar() as calendar:
+        calendar.load(3_600_000 * MS, [(2 * MS, 50 * MS, 0)], [Unit.user("a", 0)])
+
+        def closer() -> None:
+            # The work that releases it is queued before the window ends, in one system call.
+            files = closing(file, 150 * MS)
+            os.dup2(theirs, files[0])
+            os.close(theirs)
+            calendar.bind(0)
+            calendar.wait(0)
+            os.closerange(files[0], files[-1] + 1)
+            while True:
+                pass
+
+        with process(closer) as pid:
+            os.close(theirs)
+            until(lambda: counts(calendar).tid and state(pid) == "S")
+            calendar.start()
+            until(lambda: counts(calendar).overran and state(pid) == "S")
+            until(lambda: has_ended(mine), 10)
+            assert (state(pid), policy(pid)) == ("S", os.SCHED_FIFO)
+    os.close(mine)
+    os.close(file)
+
+
+def leaves() -> None:
+    """A ring that others close is gone while a thread that has used it stays parked.
+
+    Even if the thread has no window any more. It keeps its priority, and continues in the first
+    window that it gets again.
+    """
+    (mine, theirs), pipe = os.pipe(), os.pipe()
+    ring = uring.Ring()
+    ring.register(theirs)
+    os.close(theirs)
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0), Unit.function_of("b", 0, "step")])
+        calendar.load(MAJOR, [(2 * MS, MS, 1)])
+
+        def user() -> None:
+            ring.poll(pipe[0], select.POLLIN)
+            ring.close()
+            worker(calendar, spin_in=1)()
+
+        with process(user) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: counts(calendar).overran)
+            calendar.switch(1)
+            until(lambda: counts(calendar).table == 1 and state(pid) == "S")
+            ring.close()
+            until(lambda: has_ended(mine), 10)
+            until(lambda: (state(pid), policy(pid)) == ("S", os.SCHED_FIFO), 10)
+            before = counts(calendar).run
+            calendar.switch(0)
+            until(lambda: counts(calendar).run > before + 2)
+            assert policy(pid) == os.SCHED_FIFO
+    for end in mine, *pipe:
+        os.close(end)
 
 
 def stopped() -> None:

@@ -6,7 +6,7 @@ import mmap
 import os
 import struct
 
-SETUP, ENTER = 425, 426
+SETUP, ENTER, REGISTER = 425, 426, 427
 GETEVENTS, POLL_ADD, URING_CMD = 1, 6, 46
 ASYNC = 16  # submission flag: execute in an io_uring thread
 WAIT = 0xD703  # APIC_TIMER_URING_WAIT
@@ -51,6 +51,10 @@ class Ring:
     def poll(self, fd: int, events: int, user_data: int = 0) -> None:
         """Submit a poll of a file."""
         self._submit(struct.pack("BBHiQQIIQ24x", POLL_ADD, 0, 0, fd, 0, 0, 0, events, user_data))
+
+    def register(self, fd: int) -> None:
+        """Have the ring hold a file until it is gone."""
+        self._call(REGISTER, self.fd, 2, ctypes.byref(ctypes.c_int32(fd)), 1)
 
     def _submit(self, entry: bytes) -> None:
         (tail,) = struct.unpack_from("I", self._sq, self._sq_tail)
