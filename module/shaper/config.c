@@ -171,18 +171,28 @@ static bool is_of_root(const struct net_device *dev)
 	return dev_net(dev)->user_ns == &init_user_ns;
 }
 
+/*
+ * A thread of real-time priority, and a choice of the CPU whose time is used, also need what a
+ * program needs for these. In mode auto the module chooses.
+ */
 static int check_rights(const struct net_device *dev, const struct shaper_config *config,
 			const struct shaper_config *old, struct netlink_ext_ack *extack)
 {
-	bool strong = config->mode == TC_APIC_MODE_HARD || config->mode == TC_APIC_MODE_THREAD;
+	bool cpu = config->cpu != TC_APIC_CPU_ANY && config->cpu != old->cpu;
+	bool mode = config->mode != old->mode;
+	bool thread = mode && config->mode == TC_APIC_MODE_THREAD;
+	bool hard = mode && config->mode == TC_APIC_MODE_HARD;
 
-	if ((!strong || config->mode == old->mode) &&
-	    (config->cpu == TC_APIC_CPU_ANY || config->cpu == old->cpu))
-		return 0;
-	if (is_of_root(dev) || capable(CAP_NET_ADMIN))
-		return 0;
-	NL_SET_ERR_MSG(extack, "modes hard and thread, and a CPU, are not for user namespaces");
-	return -EPERM;
+	if ((hard || thread || cpu) && !is_of_root(dev) && !capable(CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG(extack,
+			       "modes hard and thread, and a CPU, are not for user namespaces");
+		return -EPERM;
+	}
+	if ((thread || cpu) && !capable(CAP_SYS_NICE)) {
+		NL_SET_ERR_MSG(extack, "mode thread and a CPU require CAP_SYS_NICE");
+		return -EPERM;
+	}
+	return 0;
 }
 
 /* @text: a fixed text, which the kernel's macro cannot see, because it is no literal; or NULL */

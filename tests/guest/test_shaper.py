@@ -890,6 +890,44 @@ def test_user_namespace(guest):
 
 
 @pytest.mark.guest(
+    STOCK,
+    BEGIN
+    + """
+    try() { tc qdisc replace dev sink0 root apic "$@" 2>&1 || echo refused "$@"; }
+    shown() { tc qdisc show dev sink0 | grep -oE ' (mode|cpu|limit) [a-z0-9]+'; }
+    # Root, as in many containers
+    IN="/usr/bin/setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice"
+    for options in "mode soft" "mode thread limit 8" "cpu 1 limit 8" "limit 9" "mode auto"; do
+        try $options
+    done
+    echo without $(shown)
+    # What is set already may stay, and be given up.
+    IN=
+    try mode thread cpu 1
+    IN="/usr/bin/setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice"
+    try mode thread cpu 1 limit 10
+    try cpu 0 limit 11
+    echo kept $(shown)
+    try mode soft cpu any
+    try mode thread limit 12
+    echo given up $(shown)
+    IN=
+    """
+    + END,
+)
+def test_without_sys_nice(guest):
+    """Whoever may not give real-time priority to programs gets no thread, and chooses no CPU."""
+    output = guest.ok()
+    refused = re.findall(r"^refused (.*)$", output, re.M)
+    assert refused == ["mode thread limit 8", "cpu 1 limit 8", "cpu 0 limit 11",
+                       "mode thread limit 12"]  # fmt: skip
+    assert output.count("Error: mode thread and a CPU require CAP_SYS_NICE") == 4
+    assert "\nwithout mode auto cpu any limit 9\n" in output
+    assert "\nkept mode thread cpu 1 limit 10\n" in output
+    assert "\ngiven up mode soft cpu any limit 10\n" in output
+
+
+@pytest.mark.guest(
     BOTH,
     BEGIN
     + """

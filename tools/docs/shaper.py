@@ -93,6 +93,7 @@ def page() -> str:
         "leaves then, or when `rate` allows, whichever is later. For `rate` a packet has the\n"
         "length that tc's other shapers count: with its Ethernet header, plus `overhead`. With\n"
         "`SOF_TXTIME_DEADLINE_MODE` a packet is due at once, and its time is its deadline.\n\n"
+        "`mode thread` and `cpu` require `CAP_SYS_NICE`, see [Security](../SECURITY.md).\n\n"
         f"## Classes\n\n    {CLASS_SYNOPSIS} [OPTION VALUE]...\n\n"
         + table(heads, rows("class_options"))
         + "\nA packet belongs to the class that `skb->priority` (`SO_PRIORITY`) names, such as\n"
