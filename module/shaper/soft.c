@@ -38,6 +38,15 @@ static void resume(struct shaper *q, struct shaper_sending *sending)
 		shaper_cb(sending->start.skb)->want = now;
 }
 
+/* Learn from a packet how long before its moment the timer must expire. @expired: see there */
+static void learn(struct shaper *q, const struct shaper_sending *sending, u64 expired)
+	__must_hold(&q->lock)
+{
+	if (sending->taken && expired)
+		shaper_lead_learn(&q->lead_soft, sending->start.ready - expired,
+				  SHAPER_LEAD_KERNEL);
+}
+
 /*
  * Send the first packet from softirq. The lock of the qdisc, which is the root, is dropped
  * meanwhile, as is q->lock.
@@ -86,9 +95,7 @@ static bool send(struct shaper *q, struct sk_buff *skb, unsigned long *flags, bo
 		expired = 0;
 	}
 	gone = shaper_finish(q, &sending);
-	if (sending.taken && expired)
-		shaper_lead_learn(&q->lead_soft, sending.start.ready - expired,
-				  SHAPER_LEAD_KERNEL);
+	learn(q, &sending, expired);
 	if (busy) {
 		q->stats.busy_driver++;
 		*again = true;
@@ -117,7 +124,9 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 {
 	struct netdev_queue *txq = skb_get_tx_queue(qdisc_dev(q->sch), skb);
 	struct shaper_sending sending __uninitialized;
+	u64 expired = q->expired;
 
+	q->expired = 0;
 	shaper_take(q, skb, txq, shaper_moment(q, skb), &sending, SHAPER_SOFTIRQ);
 	raw_spin_unlock(&q->lock);
 
@@ -127,6 +136,7 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	raw_spin_lock(&q->lock);
 	sending.taken = true;
 	shaper_finish(q, &sending);
+	learn(q, &sending, expired);
 	q->handed = 2;
 	return skb;
 }

@@ -712,6 +712,7 @@ BELOW = """
     + BELOW
     + """
         tc qdisc add dev sink0 parent 1:1 apic mode $HARD rate 50mbit
+        echo guessed $(tc -s qdisc show dev sink0 | grep -o 'lead_soft [0-9]*')
         echo 1 >$SINK/reset
         udpsend count=300 size=667 how=burst wait=100000000 priority=6
         patiently drained
@@ -729,6 +730,9 @@ def test_below_another(guest):
     assert parts
     for part in parts:
         all_came(part)
+        guessed, learnt = re.findall(r"lead_soft (\d+)", part)
+        print(guessed, learnt)
+        assert guessed != learnt
         assert counts(part)["hardirq"] == 0
         assert len(re.findall(r" backlog 0b 0p ", part)) == part.count("\nqdisc ")
 
