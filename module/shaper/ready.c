@@ -326,7 +326,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		request.flow = shaper_flow_get(&q->flows, skb, request.now);
 
 	request.features = READ_ONCE(qdisc_dev(sch)->features);
-	if (xfrm_offload(skb)) {
+	if (xfrm_offload(skb) || shaper_sock_validates(skb)) {
 		request.flags |= SHAPER_STACK;
 	} else {
 		if (skb_is_gso(skb) && q->config.split_gso) {

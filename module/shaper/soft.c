@@ -212,8 +212,8 @@ void shaper_tell_parents(struct shaper *q)
  *
  * Wait for the moment of the first packet if it is near, and give the packet to the driver.
  * Below another qdisc the locks belong to that one, and the kernel has to send the packet. It
- * also has to send packets with IPsec offload, and those that were prepared for other features
- * of the device. Such a packet is returned at its moment.
+ * also has to send packets with IPsec or TLS offload, and those that were prepared for other
+ * features of the device. Such a packet is returned at its moment.
  *
  * The kernel may call this function again while it still holds that packet, to send several
  * at once. Then it gets only a packet whose moment has arrived, and none is sent from here: that

@@ -517,6 +517,49 @@ def test_features_change_order(guest):
 
 
 @pytest.mark.guest(
+    STOCK,
+    BEGIN
+    + CHECKSUMS
+    + """
+    cat >validated.py <<'PY'
+import os, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+with open(sys.argv[1], "w") as knob:
+    knob.write(str(s.fileno()))
+for n in range(10):
+    s.sendto(bytes(1000), ("10.9.9.2", 9))
+print("sent", flush=True)
+while not os.path.exists("done"):
+    time.sleep(0.1)
+PY
+    tc qdisc add dev sink0 root apic mode $HARD rate 100bit
+    checksums 1
+    python3 validated.py $KNOBS/validate >said &
+    patiently grep -q sent said
+    checksums 0
+    tc qdisc change dev sink0 root apic rate 0bit
+    patiently drained
+    echo validated $(cat $SINK/validated)
+    tc -s qdisc show dev sink0
+    touch done
+    wait $!
+    rm done
+    no_checksums
+    """
+    + END,
+)
+def test_socket_that_validates(guest):
+    """A socket's own function, as for TLS by the card, gets each packet once.
+
+    For a packet that it has already encrypted, the kernel's would do that again.
+    """
+    output = guest.ok()
+    print(output)
+    assert "\nvalidated 10\n" in output
+    assert int(re.search(r" sent_stack (\d+)", output)[1]) >= 10
+
+
+@pytest.mark.guest(
     VIRTUAL,
     BEGIN
     + """

@@ -149,8 +149,8 @@ enum tc_apic_attr {
  * @sent_soft:		packets sent from softirq
  * @sent_thread:	packets sent from the thread
  * @sent_stack:		packets handed at their moment to the kernel, which then sent them:
- *			below a classful qdisc, with IPsec offload, and packets queued before
- *			the device's features changed
+ *			below a classful qdisc, with IPsec or TLS offload, and packets queued
+ *			before the device's features changed
  * @late:		packets sent later than TCA_APIC_LATE_NS after their moment. Where the
  *			clocksource is not the TSC, this means the moment of the packet before it
  *			in the same clock, if that moment is later

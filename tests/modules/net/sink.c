@@ -15,6 +15,7 @@
  *	reset		write: forget all packets
  *	stops, refusals	how often the driver stopped a queue, and how often it had no room
  *	unprepared	packets that lack a checksum although the device computes none
+ *	validated	how often the kernel validated a packet, see validate.c
  *
  * Parameters, which may be changed at any time: one packet in "stop", at random, stops its queue
  * for a random time, and one packet in "busy" gets NETDEV_TX_BUSY. Half of the latter also stop
@@ -225,6 +226,7 @@ static int __init sink_init(void)
 	debugfs_create_atomic_t("stops", 0600, directory, &stops);
 	debugfs_create_atomic_t("refusals", 0600, directory, &refusals);
 	debugfs_create_atomic_t("unprepared", 0600, directory, &unprepared);
+	debugfs_create_atomic_t("validated", 0600, directory, &sink_validated);
 	return 0;
 
 stats:

@@ -2,6 +2,7 @@
 #ifndef _APIC_TIMER_SINK_H
 #define _APIC_TIMER_SINK_H
 
+#include <linux/atomic.h>
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
@@ -35,5 +36,8 @@ void sink_account_reset(void);
 struct dentry;
 struct seq_file;
 void sink_account_files(struct dentry *directory);
+
+/* validate.c */
+extern atomic_t sink_validated;
 
 #endif /* _APIC_TIMER_SINK_H */
