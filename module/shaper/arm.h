@@ -59,6 +59,12 @@ static inline u64 shaper_handing(const struct shaper *q, u64 at)
 	return shaper_before(at, q->handing);
 }
 
+/* Moment of a packet that is handed to the driver now, absolute TSC. */
+static inline u64 shaper_leaving(const struct shaper *q)
+{
+	return apic_timer_add_tsc(rdtsc(), READ_ONCE(q->handing));
+}
+
 /* Whether the packet was prepared for the driver, for the same features as the latest one. */
 static inline bool shaper_is_prepared(const struct shaper *q, const struct sk_buff *skb)
 {

@@ -236,19 +236,23 @@ void shaper_classes_rate_set(struct shaper_classes *classes)
  * @class:	one of them, whose plan has changed
  * @root:	the plan of all packets
  *
- * Its next packet's turn is as long as the new rate has it, and does not wait for the end of a
- * turn of the old one.
+ * Its next packet leaves when the new rate lets it. Its turn is as long as the new rate has it,
+ * and does not wait for the end of a turn of the old one.
  *
  * Context: Any; the caller serialises access to @classes.
  */
 void shaper_class_rate_set(struct shaper_classes *classes, struct shaper_class *class,
 			   const struct shaper_plan *root)
 {
+	/* A packet that is with the sender may be gone already. */
+	bool again = class->next && class != classes->sending;
+
+	if (again)
+		retreat(classes, class);
 	class->begin = min(class->begin, classes->turn);
 	class->end = class->begin;
-	/* A packet that is with the sender may be gone already. */
-	if (class->next && class != classes->sending && root->rate)
-		class->end += shaper_plan_takes(&class->plan, qdisc_pkt_len(class->next));
+	if (again)
+		advance(classes, class, root, true);
 }
 
 /* Take the length of the last packet that left into account. */

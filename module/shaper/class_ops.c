@@ -117,7 +117,8 @@ static void apply(struct shaper *q, struct shaper_class *class, const struct sha
 
 	if (class->plan.hz != hz || class->rate != from->rate || class->burst != from->burst ||
 	    class->overhead != from->overhead) {
-		shaper_plan_set(&class->plan, hz, from->rate, from->burst, from->overhead);
+		shaper_plan_change(&class->plan, shaper_leaving(q), hz, from->rate, from->burst,
+				   from->overhead);
 		shaper_class_rate_set(&q->classes, class, &q->plan);
 	}
 	copy(class, from);
@@ -185,6 +186,7 @@ static int change(struct Qdisc *sch, u32 classid, u32 parentid, struct nlattr **
 	sch_tree_lock(sch);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	apply(q, class, &values);
+	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	sch_tree_unlock(sch);
 	return 0;

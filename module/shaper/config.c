@@ -229,7 +229,8 @@ static void convert(struct shaper *q, const struct shaper_config *config)
 
 	if (q->plan.hz != hz || config->rate != old->rate || config->burst != old->burst ||
 	    config->overhead != old->overhead) {
-		shaper_plan_set(&q->plan, hz, config->rate, config->burst, config->overhead);
+		shaper_plan_change(&q->plan, shaper_leaving(q), hz, config->rate, config->burst,
+				   config->overhead);
 		shaper_classes_rate_set(&q->classes);
 	}
 	q->late = apic_timer_ns_to_tsc(config->late_ns);

@@ -9,6 +9,7 @@
 #include <linux/compiler.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
 
 #include "plan.h"
 #include "shift.h"
@@ -27,7 +28,8 @@ static u64 duration(const struct shaper_plan *plan, u64 bytes, u64 *rest)
  * @burst:	bytes that may leave at once after a pause, at most %SHAPER_LEN_MAX
  * @overhead:	bytes to add to the length of each packet
  *
- * The next packet leaves when it would have left at the old rate.
+ * The next packet leaves when it would have left at the old rate. This is for plans that set the
+ * moments of packets before these are queued: those of waiting packets do not change.
  *
  * Context: Any; the caller serialises access to @plan.
  */
@@ -41,6 +43,40 @@ void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 
 	plan->rest = 0;
 	plan->gap = 0;
 	plan->burst = rate ? duration(plan, min_t(u64, burst, SHAPER_LEN_MAX), &rest) : 0;
+}
+
+/* Convert a wait at a rate to one at another. Without a rate, before or after, none waits. */
+static u64 rescaled(u64 cycles, u64 old, u64 rate)
+{
+	u64 product;
+
+	if (!old || !rate)
+		return 0;
+	/* Bits and cycles, as in duration(). */
+	if (check_mul_overflow(cycles, old, &product))
+		product = U64_MAX;
+	return div64_u64(product, rate);
+}
+
+/**
+ * shaper_plan_change() - change a rate, also for the packets that wait already
+ * @plan:	the plan
+ * @now:	moment of a packet that leaves now, absolute TSC
+ * @hz:		as for shaper_plan_set()
+ * @rate:	...
+ * @burst:	...
+ * @overhead:	...
+ *
+ * What earlier packets have used up, and is not paid for yet, stays the same number of bits.
+ *
+ * Context: Any; the caller serialises access to @plan.
+ */
+void shaper_plan_change(struct shaper_plan *plan, u64 now, u64 hz, u64 rate, u32 burst,
+			s32 overhead)
+{
+	if (plan->next > now)
+		plan->next = shaper_later(now, rescaled(plan->next - now, plan->rate, rate));
+	shaper_plan_set(plan, hz, rate, burst, overhead);
 }
 
 static u64 bytes_of(const struct shaper_plan *plan, u32 len)

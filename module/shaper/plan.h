@@ -46,6 +46,8 @@ static inline u64 shaper_plan_at(const struct shaper_plan *plan, u64 want)
 }
 
 void shaper_plan_set(struct shaper_plan *plan, u64 hz, u64 rate, u32 burst, s32 overhead);
+void shaper_plan_change(struct shaper_plan *plan, u64 now, u64 hz, u64 rate, u32 burst,
+			s32 overhead);
 u64 shaper_plan_takes(const struct shaper_plan *plan, u32 len);
 void shaper_plan_sent(struct shaper_plan *plan, u64 at, u64 left, u32 len);
 void shaper_plan_shift(struct shaper_plan *plan, s64 shift);

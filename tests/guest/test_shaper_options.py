@@ -563,6 +563,43 @@ def test_socket_that_validates(guest):
     VIRTUAL,
     BEGIN
     + """
+    # change CHANGE...: shows when the packets leave, of which the second waits at the old rate.
+    change() {
+        echo >$TRACING/trace
+        echo 1 >$TRACING/events/sch_apic/sch_apic_send/enable
+        udpsend count=2 size=1000 how=burst priority=65552
+        tc "$@" rate 1gbit
+        echo changed >$TRACING/trace_marker
+        patiently drained
+        echo 0 >$TRACING/events/sch_apic/sch_apic_send/enable
+        echo part
+        grep -oE "[0-9.]+: (sch_apic_send: .* len=1000 |tracing_mark_write: changed)" \
+            $TRACING/trace
+        echo >$TRACING/trace
+    }
+    tc qdisc add dev sink0 root handle 1: apic mode hard rate 8kbit
+    change qdisc change dev sink0 root handle 1: apic
+    tc class add dev sink0 parent 1: classid 1:10 apic rate 8kbit
+    change class change dev sink0 parent 1: classid 1:10 apic
+    """
+    + END,
+)
+def test_rate_is_corrected(guest):
+    """A packet that waits at a rate waits no longer than another rate has it."""
+    output = guest.ok()
+    print(output)
+    for part in output.split("part\n")[1:]:
+        rows = re.findall(r"^(\S+): (\w+): ", part, re.M)
+        changed = [float(when) for when, what in rows if what == "tracing_mark_write"]
+        sent = [float(when) for when, what in rows if what == "sch_apic_send"]
+        assert len(changed) == 1 and len(sent) == 2
+        assert sent[0] < changed[0] and sent[1] < changed[0] + 0.001
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN
+    + """
     tc qdisc add dev sink0 root handle 1: apic mode hard rate 50mbit
     tc class add dev sink0 parent 1: classid 1:10 apic rate 20mbit
     # The class has had a packet before.

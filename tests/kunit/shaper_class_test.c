@@ -332,11 +332,32 @@ static void class_forgets_a_low_rate(struct kunit *test)
 	fill(model, 0, 1000, 2);
 	KUNIT_EXPECT_EQ(test, step(model), 0U);
 	fill(model, 1, 1000, 2);
-	shaper_plan_set(&model->class[0].plan, TSC_HZ, 10000000, 0, 0);
+	shaper_plan_change(&model->class[0].plan, model->now, TSC_HZ, 10000000, 0, 0);
 	shaper_class_rate_set(&model->classes, &model->class[0], &model->root);
-	/* The next packet leaves when it would have left at the old rate: 8 s after that one. */
-	KUNIT_EXPECT_LE(test, steps_until(model, 0), 1001U);
+	/* At the old rate the next packet would leave 8 s after that one. */
 	KUNIT_EXPECT_LE(test, steps_until(model, 0), 2U);
+	KUNIT_EXPECT_LE(test, steps_until(model, 0), 2U);
+	end(model);
+}
+
+/* Its next packet is the one that wants to leave first, as before, when the new rate lets it. */
+static void next_packet_follows_the_rate(struct kunit *test)
+{
+	struct model *model = new_model(test, 0);
+
+	add_class(test, model, 0, 1000000, 0);
+	fill(model, 0, 1000, 3);
+	model->ended[0] = true;
+	step(model);
+	KUNIT_EXPECT_EQ(test, shaper_cb(model->class[0].next)->want, START + 8000000);
+	shaper_plan_change(&model->class[0].plan, START, TSC_HZ, 8000000, 0, 0);
+	shaper_class_rate_set(&model->classes, &model->class[0], &model->root);
+	KUNIT_EXPECT_PTR_EQ(test, model->class[0].next, &model->skb[1]);
+	KUNIT_EXPECT_EQ(test, shaper_cb(&model->skb[1])->want, START + 1000000);
+	step(model);
+	step(model);
+	KUNIT_EXPECT_EQ(test, model->at[0], START + 2000000);
+	KUNIT_EXPECT_EQ(test, model->class[0].queued, 0U);
 	end(model);
 }
 
@@ -454,6 +475,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(shortage_leaves_no_credit),
 	KUNIT_CASE(rest_forgets_a_low_rate),
 	KUNIT_CASE(class_forgets_a_low_rate),
+	KUNIT_CASE(next_packet_follows_the_rate),
 	KUNIT_CASE(burst_of_a_class),
 	KUNIT_CASE(earlier_packet_becomes_next),
 	KUNIT_CASE(epoch_shifts_all),

@@ -194,6 +194,64 @@ static void another_rate_goes_on_from_there(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), next + 1000000);
 }
 
+/* Packets that wait already: after half of its wait one waits for half of the new one. */
+static void waiting_packets_follow_the_rate(struct kunit *test)
+{
+	struct shaper_plan plan = {};
+	u64 half;
+
+	shaper_plan_set(&plan, HZ_SLOW, 1000000, 0, 0);
+	half = send(&plan, 3, 1000) - 4000000;
+	shaper_plan_change(&plan, half, HZ_SLOW, 8000000, 0, 0);
+	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), half + 500000);
+	shaper_plan_change(&plan, half, HZ_SLOW, 1000, 0, 0);
+	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), half + 4000000000ULL);
+	/* Nothing is due for a pause. */
+	shaper_plan_change(&plan, half + HZ_FAST, HZ_SLOW, 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), half + 4000000000ULL);
+}
+
+/* A packet has used up what may leave at once, and 500 bytes more. */
+static void waiting_packets_keep_the_burst(struct kunit *test)
+{
+	struct shaper_plan plan = {};
+
+	shaper_plan_set(&plan, HZ_SLOW, 1000, 2500, 0);
+	shaper_plan_sent(&plan, START, START, 3000);
+	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), START + 4 * HZ_SLOW);
+	shaper_plan_change(&plan, START, HZ_SLOW, 1000000, 2500, 0);
+	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), START + 4000000);
+}
+
+static void without_rate_nothing_is_left_to_wait(struct kunit *test)
+{
+	struct shaper_plan plan = {};
+
+	shaper_plan_set(&plan, HZ_SLOW, 1, 0, 0);
+	send(&plan, 1, 1000);
+	shaper_plan_change(&plan, START, HZ_SLOW, 0, 0, 0);
+	shaper_plan_change(&plan, START, HZ_SLOW, 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, shaper_plan_at(&plan, START), START);
+}
+
+/* The longest wait, and one that no packet can cause. */
+static void waits_for_the_lowest_rate_fit(struct kunit *test)
+{
+	struct shaper_plan plan = {};
+	u64 bits = 8ULL * SHAPER_LEN_MAX;
+
+	shaper_plan_set(&plan, HZ_FAST, SHAPER_RATE_MAX, 0, 0);
+	shaper_plan_sent(&plan, START, START, SHAPER_LEN_MAX);
+	shaper_plan_change(&plan, START, HZ_FAST, 1, 0, 0);
+	/* The fraction of a cycle at the old rate is lost. */
+	KUNIT_EXPECT_LE(test, plan.next, START + bits * HZ_FAST);
+	KUNIT_EXPECT_GT(test, plan.next, START + bits * HZ_FAST - SHAPER_RATE_MAX);
+	plan.next = U64_MAX;
+	plan.rate = SHAPER_RATE_MAX;
+	shaper_plan_change(&plan, START, HZ_FAST, 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, plan.next, U64_MAX);
+}
+
 static void overhead_counts(struct kunit *test)
 {
 	struct shaper_plan plan = {};
@@ -234,6 +292,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(stop_makes_no_burst),
 	KUNIT_CASE(small_delays_do_not_add_up),
 	KUNIT_CASE(another_rate_goes_on_from_there),
+	KUNIT_CASE(waiting_packets_follow_the_rate),
+	KUNIT_CASE(waiting_packets_keep_the_burst),
+	KUNIT_CASE(without_rate_nothing_is_left_to_wait),
+	KUNIT_CASE(waits_for_the_lowest_rate_fit),
 	KUNIT_CASE(overhead_counts),
 	KUNIT_CASE(far_future_saturates),
 	{}
