@@ -18,7 +18,7 @@
 #include "soft.h"
 #include "txq.h"
 
-/* Maximum number of packets that one call of dequeue sends, like the core's dev_tx_weight. */
+/* Maximum number of packets that one call of dequeue sends or drops, like the core's weight. */
 #define WEIGHT		64
 
 /*
@@ -225,7 +225,7 @@ void shaper_tell_parents(struct shaper *q)
 struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 {
 	struct shaper *q = qdisc_priv(sch);
-	bool kicked, handed, again = false;
+	bool kicked, handed, late, again = false;
 	unsigned int budget = WEIGHT;
 	struct sk_buff *skb, *found = NULL;
 	unsigned long flags;
@@ -246,12 +246,17 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 		now = rdtsc();
 		if (!skb)
 			break;
-		if (shaper_too_late(q, skb, now)) {
+		late = shaper_too_late(q, skb, now);
+		if (!late && !due(q, skb, now, kicked, handed))
+			break;
+		if (!budget--) {
+			again = true;
+			break;
+		}
+		if (late) {
 			drop_late(q, skb, &flags);
 			continue;
 		}
-		if (!due(q, skb, now, kicked, handed))
-			break;
 		if (!shaper_is_root(sch) || shaper_for_stack(q, skb)) {
 			found = hand_over(q, skb);
 			break;
@@ -261,18 +266,15 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 			again = true;
 			break;
 		}
-		if (!budget--) {
-			again = true;
-			break;
-		}
 		if (!send(q, skb, &flags, &again))
 			break;
 		kicked = false;
 	}
 	shaper_arm(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
+	/* If that fails, the timer that was armed above tries again. */
 	if (again)
-		__netif_schedule(sch);
+		shaper_schedule(q);
 	if (unlikely(q->gone))
 		shaper_tell_parents(q);
 	return found;

@@ -1011,6 +1011,39 @@ def test_dropped_below_another(guest):
         assert len(re.findall(r" backlog 0b 0p ", part)) == part.count("\nqdisc ") >= 2
 
 
+LATE, ROUND = 2000, 64
+
+
+@pytest.mark.guest(
+    STOCK,
+    BEGIN
+    + f"""
+    index=$(cat /sys/class/net/sink0/ifindex)
+    dropped() {{ tc -s qdisc show dev sink0 | grep -q "dropped_late {LATE} "; }}
+    for where in root "parent 1:1"; do
+        [ "$where" = root ] || tc qdisc replace dev sink0 root handle 1: prio
+        tc qdisc add dev sink0 $where handle 10: apic mode $HARD rate 100bit
+        # Behind the first one all others are late, which does not matter yet.
+        udpsend count=1 size=1500 how=burst priority=6
+        udpsend count={LATE} batch={LATE} gap=1 flow=1 priority=6 wait=1000
+        echo 1 >$TRACING/events/qdisc/qdisc_dequeue/enable
+        tc qdisc change dev sink0 $where handle 10: apic rate 0bit late drop
+        patiently dropped
+        echo 0 >$TRACING/events/qdisc/qdisc_dequeue/enable
+        echo rounds $(grep -c "qdisc_dequeue: .* ifindex=$index " $TRACING/trace)
+        echo >$TRACING/trace
+        tc qdisc del dev sink0 root
+    done
+    """
+    + END,
+)
+def test_dropped_in_rounds(guest):
+    """Late packets are dropped in rounds, and others may take the root qdisc's lock in between."""
+    rounds = [int(n) for n in re.findall(r"^rounds (\d+)$", guest.ok(), re.M)]
+    print(rounds)
+    assert len(rounds) == 2 and min(rounds) >= LATE // ROUND
+
+
 # Classes 1:1 and 1:2 of qdiscs that never take a class with packets for empty.
 STRICT = """
     drr() {
