@@ -63,7 +63,7 @@ static void shaper_reset(struct Qdisc *sch)
 	q->expired = 0;
 	q->stopped = false;
 	q->kicked = false;
-	q->handed = 0;
+	/* The kernel may hold a packet even now, and give it back: @q->handed stays. */
 	q->dead = false;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 
