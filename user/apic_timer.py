@@ -8,7 +8,7 @@
 A moment is a TSC value, or nanoseconds of CLOCK_MONOTONIC or CLOCK_TAI. The thread is woken as
 exactly as a C program's; what the interpreter does until the next line of Python runs takes some
 microseconds on top. Errors are OSError: EAGAIN and EBUSY are the limits of a user, ESTALE is
-another epoch of the TSC. A Timer belongs to one thread.
+another epoch of the TSC. A Timer belongs to one thread; a child of os.fork() may use it as well.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ import errno
 import fcntl
 import mmap
 import os
+import stat
 import struct
 import time
 from collections.abc import Iterator
@@ -106,18 +107,69 @@ class _Rdtsc:
         self.read = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
 
 
+class _Mapping:
+    """A read-only mapping of the device, which a child of fork() does not inherit.
+
+    An mmap.mmap would unmap, in a child, what has come to its address by then.
+    """
+
+    forks = 0  # of this process and those that it comes from
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+    def __init__(self, fd: int, size: int, offset: int = 0) -> None:
+        self._wanted, self._memory = (fd, size, offset), None
+        self._map()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _map(self) -> None:
+        fd, size, offset = self._wanted
+        address = self.libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
+        if address == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        self._memory = (ctypes.c_char * size).from_address(address)
+        self._forks = self.forks
+
+    def memory(self) -> ctypes.Array:
+        """Return the mapped memory; a child of fork() maps it anew."""
+        if self._memory is None:
+            raise ValueError("the timer is closed")
+        if self._forks != self.forks:
+            self._map()
+        return self._memory
+
+    def close(self) -> None:
+        """Unmap it."""
+        if self._memory is not None and self._forks == self.forks:
+            self.libc.munmap(ctypes.addressof(self._memory), len(self._memory))
+        self._memory = None
+
+
+def _forked() -> None:
+    _Mapping.forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 class Timer:
     """An open device. `fd` may be given: one that another process has handed over."""
 
     def __init__(self, fd: int | None = None) -> None:
         self.fd = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC) if fd is None else fd
         try:
-            self._page = mmap.mmap(self.fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
-        except (OSError, ValueError):
+            if not stat.S_ISCHR(os.fstat(self.fd).st_mode):
+                raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+            self._page = _Mapping(self.fd, 4096)
+        except OSError:
             if fd is None:
                 os.close(self.fd)
             raise
-        self._ring: mmap.mmap | None = None
+        self._ring: _Mapping | None = None
         self._rdtsc = _Rdtsc()
         self.last = Sleep()
         self.epoch = self.page().epoch
@@ -147,10 +199,11 @@ class Timer:
 
     def page(self) -> Page:
         """Return a consistent copy of the time page."""
+        memory = self._page.memory()
         while True:
-            (before,) = struct.unpack_from("I", self._page, 4)
-            found = struct.unpack_from("7I4x4Q", self._page, 0)
-            (after,) = struct.unpack_from("I", self._page, 4)
+            (before,) = struct.unpack_from("I", memory, 4)
+            found = struct.unpack_from("7I4x4Q", memory, 0)
+            (after,) = struct.unpack_from("I", memory, 4)
             if before == after and not before & 1:
                 return Page(*found)
 
@@ -213,12 +266,13 @@ class Timer:
     def receipts(self) -> Iterator[Receipt]:
         """Yield receipts of the sleeps since the first call, as far as they are kept."""
         if self._ring is None:
-            self._ring = mmap.mmap(self.fd, RING_FIRST + self.query().ring_entries * 64,
-                                   mmap.MAP_SHARED, mmap.PROT_READ, offset=RING_OFFSET)  # fmt: skip
-        _, entries, head = struct.unpack_from("IIQ", self._ring, 0)
+            size = RING_FIRST + self.query().ring_entries * 64
+            self._ring = _Mapping(self.fd, size, RING_OFFSET)
+        _, entries, head = struct.unpack_from("IIQ", self._ring.memory(), 0)
         for number in range(max(0, head - entries), head):
-            found = struct.unpack_from("4Q4I", self._ring, RING_FIRST + number % entries * 64)
-            if struct.unpack_from("Q", self._ring, 8)[0] < number + entries:
+            memory = self._ring.memory()
+            found = struct.unpack_from("4Q4I", memory, RING_FIRST + number % entries * 64)
+            if struct.unpack_from("Q", memory, 8)[0] < number + entries:
                 yield Receipt(*found)
 
 

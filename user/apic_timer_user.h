@@ -11,7 +11,9 @@
  *
  * Header only, for x86; needs neither a library nor libc. Functions that return an int
  * return 0 or more, or a negative errno value; errno itself does not change. A struct at
- * belongs to one thread. The names readtsc and mdelay come from the 1997 paper.
+ * belongs to one thread. A child of fork() may sleep, arm and close by it; it does not
+ * inherit the time page, and opens its own for at_new_epoch() and conversions. The names
+ * readtsc and mdelay come from the 1997 paper.
  *
  * Compile with -I for this file and for linux/apic_timer.h, which is in include/uapi
  * of apic-timer's sources.
@@ -44,6 +46,7 @@
  * @cost:	number of TSC cycles that the way from the wait's last RDTSC to the next
  *		instruction certainly takes; 0 on a real CPU
  * @tpause:	the CPU has TPAUSE
+ * @process:	the process that opened it; only there the page is mapped
  * @page:	the time page
  * @began:	TSC right after the last call
  * @sleep:	the last call, as returned by the kernel
@@ -55,6 +58,7 @@ struct at {
 	uint32_t epoch;
 	uint32_t cost;
 	int tpause;
+	int process;
 	const volatile struct apic_timer_page *page;
 	uint64_t began;
 	struct apic_timer_sleep sleep;
@@ -90,6 +94,7 @@ at_inline uint64_t at_readtsc(void)
 #define AT_NR_MMAP	9
 #define AT_NR_MUNMAP	11
 #define AT_NR_IOCTL	16
+#define AT_NR_GETPID	39
 
 at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
 		       uint64_t *tsc)
@@ -113,6 +118,7 @@ at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
 #define AT_NR_MMAP	192	/* mmap2: the offset is in pages */
 #define AT_NR_MUNMAP	91
 #define AT_NR_IOCTL	54
+#define AT_NR_GETPID	20
 
 at_inline long at_call(long nr, long a, long b, long c, long d, long e, long f,
 		       uint64_t *tsc)
@@ -389,9 +395,15 @@ static inline int at_query(const struct at *at, struct apic_timer_device *query)
 	return at_syscall(AT_NR_IOCTL, at->fd, APIC_TIMER_QUERY, (long)query, 0, 0, 0);
 }
 
+static inline int at_process(void)
+{
+	return (int)at_syscall(AT_NR_GETPID, 0, 0, 0, 0, 0, 0);
+}
+
 static inline void at_close(struct at *at)
 {
-	if (at->page)
+	/* In a child of fork(), something else may have come to the page's address. */
+	if (at->page && at->process == at_process())
 		at_syscall(AT_NR_MUNMAP, (long)at->page, 4096, 0, 0, 0, 0);
 	if (at->fd >= 0)
 		at_syscall(AT_NR_CLOSE, at->fd, 0, 0, 0, 0, 0);
@@ -417,6 +429,7 @@ static inline int at_open(struct at *at)
 		return ret;
 	}
 	at->page = (const volatile struct apic_timer_page *)ret;
+	at->process = at_process();
 	at->epoch = at->page->epoch;
 	at_measure(at);
 	return 0;

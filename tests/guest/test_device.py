@@ -472,7 +472,7 @@ def test_preload_and_verdicts(scratch):
 
 
 PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts")
-HEADER = ("until", "spin", "skew", "stale", "same-epoch")
+HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked")
 
 
 @pytest.fixture(scope="module")
@@ -513,7 +513,10 @@ def test_preloaded(preloaded, case):
 
 @pytest.mark.parametrize("case", HEADER)
 def test_header(preloaded, case):
-    """A wait in user space ends when the TSC restarts, as a sleep of the machine may have it do."""
+    """A wait in user space ends when the TSC restarts, as a sleep of the machine may have it do.
+
+    A child of fork() closes what it has inherited, and only that.
+    """
     assert preloaded[f"header-{case}"] == "ok\n"
 
 

@@ -538,11 +538,47 @@ def numbered() -> None:
     timer.close()
 
 
+def inherits(timer: Timer) -> None:
+    """Use a timer in a child, where something else is at the addresses of its mappings."""
+    maps = Path("/proc/self/maps").read_text()
+    found = re.findall(rf"^(\w+)-(\w+) .* {apic_timer.DEVICE}$", maps, re.MULTILINE)
+    places = [(int(first, 16), int(end, 16)) for first, end in found]
+    assert len(places) == 2
+    page, receipts = timer.page(), len(list(timer.receipts()))
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+
+    def run() -> None:
+        kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        for first, end in places:
+            writable = mmap.PROT_READ | mmap.PROT_WRITE
+            assert libc.mmap(first, end - first, writable, kind, -1, 0) == first
+            ctypes.memset(first, 0x54, end - first)
+        timer.sleep_until(soon(5), MONOTONIC)
+        assert (timer.page().version, timer.page().epoch) == (page.version, page.epoch)
+        assert timer.cycles(MS) == timer.query().tsc_khz
+        assert len(list(timer.receipts())) == receipts + 1
+        timer.close()
+        for first, end in places:
+            assert ctypes.string_at(first, end - first) == b"\x54" * (end - first)
+        for file in Path("/proc/self/fd").iterdir():
+            assert not file.exists() or not file.samefile(apic_timer.DEVICE)
+
+    assert child(run) == 0
+    assert timer.page().version == page.version
+
+
 def forks() -> None:
-    """A child shares the file, exec closes it, and each thread has its own last sleep."""
+    """A child shares the file, exec closes it, and each thread has its own last sleep.
+
+    A child does not inherit the mappings.
+    """
     timer = Timer()
+    list(timer.receipts())
     timer.sleep_until(soon(5), MONOTONIC)
     assert child(lambda: timer.sleep_until(soon(5), MONOTONIC)) == 0
+    inherits(timer)
     code = f"import os; os.fstat({timer.fd})"
     done = subprocess.run([sys.executable, "-c", code], close_fds=False, capture_output=True)
     assert b"Bad file descriptor" in done.stderr

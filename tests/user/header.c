@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * header CASE - use apic_timer_user.h while the TSC restarts: "ok", or the fault. With libc.
+ * header CASE - use apic_timer_user.h while the TSC restarts, or in a child of fork(): "ok", or the
+ * fault. With libc.
  *
  * The kernel lets each RDTSC of this process fault, and the handler returns what the case wants.
  * The kernel itself reads the real TSC.
@@ -10,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -174,6 +177,33 @@ static int same_epoch(void)
 	return ret || ns > 1000 ? wrong("clock", ret) : 0;
 }
 
+/* A child closes what it has inherited, and only that. */
+static int forked(void)
+{
+	int status, fd = at.fd;
+	char *other;
+
+	if (!fork()) {
+		other = mmap((void *)at.page, 4096, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (other != (char *)at.page)
+			_exit(wrong("the address is in use", 0));
+		*other = 1;
+		if (at_mdelay(&at, real_tsc() + AHEAD))
+			_exit(wrong("sleep", 0));
+		at_close(&at);
+		*other = 2;
+		_exit(write(fd, other, 1) >= 0);
+	}
+	wait(&status);
+	if (status)
+		return wrong("child", status);
+	if (!at.page->epoch)
+		return wrong("page", 0);
+	at_close(&at);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -183,6 +213,7 @@ static const struct {
 	{ "skew", skew },
 	{ "stale", stale },
 	{ "same-epoch", same_epoch },
+	{ "forked", forked },
 };
 
 int main(int argc, char **argv)
