@@ -148,6 +148,15 @@ static void start(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
+/*
+ * Before main(), when there is no other thread, no signal's handler and no child that shares our
+ * memory. The calls do it too, for those that come from constructors that run earlier.
+ */
+static __attribute__((constructor)) void start_early(void)
+{
+	pthread_once(&once, start);
+}
+
 static int open_thread(void)
 {
 	if (at.fd >= 0)

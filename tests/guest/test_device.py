@@ -471,7 +471,7 @@ def test_preload_and_verdicts(scratch):
         assert verdicts(preloaded) == verdicts(without), preloaded
 
 
-PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts")
+PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts", "early")
 HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked")
 
 

@@ -187,6 +187,25 @@ static int keeps_files(void)
 	return 0;
 }
 
+/* Whatever calls first, a timer that is closed is forgotten: its number is free for others. */
+static int calls_early(void)
+{
+	pthread_t other;
+	int fd;
+
+	if (!vfork()) {
+		close(FILES);
+		_exit(0);
+	}
+	fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	close(fd);
+	sem_init(&begun, 0, 0);
+	sem_init(&ended, 0, 1);
+	pthread_create(&other, NULL, thread, NULL);
+	pthread_join(other, NULL);
+	return fcntl(fd, F_GETFD) < 0 ? 0 : wrong("left open", fd);
+}
+
 static int timer;
 
 static void *sets(void *unused)
@@ -329,6 +348,7 @@ static const struct {
 	{ "forks", forks },
 	{ "handler", handler_asks },
 	{ "restarts", restarts },
+	{ "early", calls_early },
 };
 
 int main(int argc, char **argv)
