@@ -27,6 +27,7 @@
 #define NS_PER_S	1000000000ULL
 #define NS_AT_MOST	1000000ULL	/* of waiting for the clock itself */
 #define TIMERS		64
+#define FILES		65536
 
 static int (*next_clock_nanosleep)(clockid_t, int, const struct timespec *,
 				   struct timespec *);
@@ -53,25 +54,34 @@ struct timer {
 };
 
 static struct timer timers[TIMERS];
-static pthread_mutex_t timers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Which files are threads' devices, a bit each; atomic: close() takes no lock. A child of fork()
+ * closes them, except for higher numbers, which few processes have.
+ */
+static uint64_t files[FILES / 64];
+
+/* For all changes of timers and files but those by close(). */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sigset_t fork_mask;	/* of the thread that forks, under the lock */
 
 /* A thread's device. A child process opens its own: the page is not inherited. */
 static __thread struct at at = { .fd = -1 };
 static pthread_key_t at_key;
 
 /* Take the lock with signals blocked: a signal's handler may also take it. */
-static void lock_timers(sigset_t *mask)
+static void take_lock(sigset_t *mask)
 {
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, mask);
-	pthread_mutex_lock(&timers_lock);
+	pthread_mutex_lock(&lock);
 }
 
-static void unlock_timers(const sigset_t *mask)
+static void release_lock(const sigset_t *mask)
 {
-	pthread_mutex_unlock(&timers_lock);
+	pthread_mutex_unlock(&lock);
 	pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
@@ -83,6 +93,24 @@ static struct timer *find(int fd)
 		if (__atomic_load_n(&timers[i].fd, __ATOMIC_ACQUIRE) == fd)
 			return &timers[i];
 	return NULL;
+}
+
+static int is_noted(int fd)
+{
+	return fd >= 0 && fd < FILES &&
+	       __atomic_load_n(&files[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1;
+}
+
+static void note(int fd)
+{
+	if (fd < FILES)
+		__atomic_or_fetch(&files[fd / 64], UINT64_C(1) << fd % 64, __ATOMIC_RELAXED);
+}
+
+static void forget(int fd)
+{
+	if (is_noted(fd))
+		__atomic_and_fetch(&files[fd / 64], ~(UINT64_C(1) << fd % 64), __ATOMIC_RELAXED);
 }
 
 static int open_device(struct at *own)
@@ -108,26 +136,59 @@ static int is_device(int fd)
 	       status.st_rdev == __atomic_load_n(&device, __ATOMIC_RELAXED);
 }
 
-/* Forget a thread's device, and close it if it is still open. */
-static void end_thread(void *data)
+/* Forget a thread's device, and close it if it is still open. Under the lock. */
+static void drop(struct at *own)
 {
-	struct at *own = data;
-
+	forget(own->fd);
 	if (own->fd >= 0 && (!is_device(own->fd) || find(own->fd)))
 		own->fd = -1;
 	at_close(own);
 }
 
-/*
- * In the child, the file is shared with the parent, the page is unmapped, and the thread
- * that had the lock may be gone.
- */
+static void end_thread(void *data)
+{
+	sigset_t mask;
+
+	take_lock(&mask);
+	drop(data);
+	release_lock(&mask);
+}
+
+/* No thread is changing anything when the process is copied. */
+static void before_fork(void)
+{
+	sigset_t mask;
+
+	take_lock(&mask);
+	fork_mask = mask;
+}
+
 static void after_fork(void)
 {
-	pthread_mutex_init(&timers_lock, NULL);
+	sigset_t mask = fork_mask;
+
+	release_lock(&mask);
+}
+
+/*
+ * The threads whose devices these files are exist in the parent only, and a file that is open
+ * holds the module. The child does not inherit the pages.
+ */
+static void after_fork_in_child(void)
+{
+	int fd;
+
+	for (fd = 0; fd < FILES; fd++) {
+		if (!files[fd / 64])
+			fd += 63;
+		else if (is_noted(fd) && is_device(fd) && !find(fd))
+			next_close(fd);
+	}
+	memset(files, 0, sizeof(files));
 	at.page = NULL;
-	end_thread(&at);
+	drop(&at);
 	process = getpid();
+	after_fork();
 }
 
 static void start(void)
@@ -145,7 +206,7 @@ static void start(void)
 	next_timerfd_gettime = dlsym(RTLD_NEXT, "timerfd_gettime");
 	next_close = dlsym(RTLD_NEXT, "close");
 	pthread_key_create(&at_key, end_thread);
-	pthread_atfork(NULL, NULL, after_fork);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 /*
@@ -159,12 +220,23 @@ static __attribute__((constructor)) void start_early(void)
 
 static int open_thread(void)
 {
+	sigset_t mask;
+	int ret = 0;
+
 	if (at.fd >= 0)
 		return 0;
-	if (open_device(&at))
+	if (off)
 		return -1;
-	pthread_setspecific(at_key, &at);
-	return 0;
+	/* Another thread that forks meanwhile would leave its child a file that is not noted. */
+	take_lock(&mask);
+	if (at.fd < 0)		/* else a signal's handler has opened it */
+		ret = open_device(&at);
+	if (!ret)
+		note(at.fd);
+	release_lock(&mask);
+	if (!ret)
+		pthread_setspecific(at_key, &at);
+	return ret;
 }
 
 static int clock_of(clockid_t clock)
@@ -260,7 +332,7 @@ int timerfd_create(int clock, int flags)
 	/* The timer does not need the page. */
 	at_syscall(AT_NR_MUNMAP, (long)own.page, 4096, 0, 0, 0, 0);
 	fd = own.fd;
-	lock_timers(&mask);
+	take_lock(&mask);
 	/* A timer whose file was closed unnoticed may have had the same number. */
 	timer = find(fd);
 	if (!timer)
@@ -271,7 +343,7 @@ int timerfd_create(int clock, int flags)
 		timer->interval = 0;
 		__atomic_store_n(&timer->fd, fd, __ATOMIC_RELEASE);
 	}
-	unlock_timers(&mask);
+	release_lock(&mask);
 	if (!timer) {
 		next_close(fd);
 		return next_timerfd_create(clock, flags);
@@ -312,10 +384,10 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 	int ret;
 
 	pthread_once(&once, start);
-	lock_timers(&mask);
+	take_lock(&mask);
 	timer = find_open(fd);
 	if (!timer) {
-		unlock_timers(&mask);
+		release_lock(&mask);
 		return next_timerfd_settime(fd, flags, new, old);
 	}
 	was = setting_of(timer);
@@ -338,7 +410,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 	if (old)
 		*old = was;
 out:
-	unlock_timers(&mask);
+	release_lock(&mask);
 	if (!ret)
 		return 0;
 	errno = -ret;
@@ -351,11 +423,11 @@ int timerfd_gettime(int fd, struct itimerspec *now)
 	sigset_t mask;
 
 	pthread_once(&once, start);
-	lock_timers(&mask);
+	take_lock(&mask);
 	timer = find_open(fd);
 	if (timer)
 		*now = setting_of(timer);
-	unlock_timers(&mask);
+	release_lock(&mask);
 	return timer ? 0 : next_timerfd_gettime(fd, now);
 }
 
@@ -367,7 +439,10 @@ int close(int fd)
 	/* Without a lock: a signal's handler or a child of fork() may call this. */
 	timer = fd >= 0 ? find(fd) : NULL;
 	/* A child of vfork() closes its own file, but shares our memory. */
-	if (timer && getpid() == process)
-		__atomic_store_n(&timer->fd, -1, __ATOMIC_RELEASE);
+	if ((timer || is_noted(fd)) && getpid() == process) {
+		if (timer)
+			__atomic_store_n(&timer->fd, -1, __ATOMIC_RELEASE);
+		forget(fd);
+	}
 	return next_close(fd);
 }

@@ -471,7 +471,8 @@ def test_preload_and_verdicts(scratch):
         assert verdicts(preloaded) == verdicts(without), preloaded
 
 
-PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts", "early")
+PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts", "early",
+             "leaves")  # fmt: skip
 HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked")
 
 

@@ -239,6 +239,50 @@ static int forks(void)
 	return 0;
 }
 
+/* Return the number of open files that are the device. */
+static int devices(void)
+{
+	char link[64], target[64];
+	ssize_t length;
+	int fd, n = 0;
+
+	for (fd = 0; fd < 256; fd++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		length = readlink(link, target, sizeof(target) - 1);
+		target[length < 0 ? 0 : length] = 0;
+		n += !strcmp(target, "/dev/apic_timer");
+	}
+	return n;
+}
+
+#define THREADS	8
+
+/* A child has no threads but one, nor the files by which others sleep. */
+static int leaves_files(void)
+{
+	int i, status, fd = timerfd_create(CLOCK_MONOTONIC, 0), timers = devices();
+	struct itimerspec now;
+	pthread_t other;
+
+	sem_init(&begun, 0, 0);
+	sem_init(&ended, 0, 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&other, NULL, thread, NULL);
+	for (i = 0; i < THREADS; i++)
+		sem_wait(&begun);
+	sleep_until(in(1));
+	if (!fork()) {
+		if (devices() != timers)
+			return wrong("devices in a child", devices());
+		sleep_until(in(1));
+		_exit(devices() > 2 * timers || timerfd_gettime(fd, &now));
+	}
+	wait(&status);
+	if (status)
+		return wrong("child", status);
+	return timers && devices() != timers + THREADS + 1 ? wrong("devices", devices()) : 0;
+}
+
 static volatile sig_atomic_t handled;
 
 static void looks(int number)
@@ -349,6 +393,7 @@ static const struct {
 	{ "handler", handler_asks },
 	{ "restarts", restarts },
 	{ "early", calls_early },
+	{ "leaves", leaves_files },
 };
 
 int main(int argc, char **argv)
