@@ -8,6 +8,7 @@
 
 #include "machine.h"
 #include "mux/source.h"
+#include "mux/watchdog.h"
 #include "policy/lead.h"
 
 static struct apic_timer_list timer;
@@ -641,6 +642,54 @@ static void not_deferred_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, machine_stat(DEFERRED), deferred + 1);
 }
 
+static unsigned int looked;
+
+static bool is_alive(bool fired)
+{
+	looked++;
+	return true;
+}
+
+/* Arm a timer. Return: how often the watchdog looked at the hardware. */
+static unsigned int looks(struct kunit *test, u64 ahead)
+{
+	unsigned long programmed = apic_timer_sim.programmed;
+
+	looked = 0;
+	timer.expires = apic_timer_sim.now + ahead;
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.programmed, programmed + 1);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timer), 1);
+	/* The hardware fires for it nevertheless. */
+	run_for(2 * ahead);
+	return looked;
+}
+
+/* While the hardware is about to fire, a check would delay its interrupt. */
+static void watchdog_waits_test(struct kunit *test)
+{
+	struct apic_timer_source source = apic_timer_source_sim;
+	u64 period = 100 * NSEC_PER_MSEC;
+
+	source.alive = is_alive;
+	apic_timer_source = &source;
+	apic_timer_watchdog_online();
+	run_for(period);
+	KUNIT_EXPECT_EQ(test, looks(test, 5000), 0U);
+	KUNIT_EXPECT_GT(test, looks(test, NSEC_PER_MSEC), 0U);
+	KUNIT_EXPECT_EQ(test, looks(test, NSEC_PER_MSEC), 0U);
+
+	/* But not for longer than another period. */
+	run_for(period);
+	KUNIT_EXPECT_EQ(test, looks(test, 5000), 0U);
+	run_for(period - NSEC_PER_MSEC);
+	KUNIT_EXPECT_GT(test, looks(test, 5000), 0U);
+	KUNIT_EXPECT_EQ(test, looks(test, NSEC_PER_MSEC), 0U);
+
+	apic_timer_watchdog_offline();
+	apic_timer_source = &apic_timer_source_sim;
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(leg_test),
 	KUNIT_CASE(delta_converges_test),
@@ -658,6 +707,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(stray_in_interrupt_test),
 	KUNIT_CASE(leg_is_known_test),
 	KUNIT_CASE(not_deferred_test),
+	KUNIT_CASE(watchdog_waits_test),
 	{}
 };
 

@@ -4,9 +4,9 @@
  * CPU. Then neither our timers nor the kernel's tick would ever interrupt it again.
  *
  * A running CPU periodically checks its own hardware, just after it has programmed
- * it, and whether other CPUs are overdue. It calls those that are, and they check
- * their own hardware. There is no timer for this: idle CPUs are not woken for checks,
- * but checked by the others.
+ * it for a moment that is not near, and whether other CPUs are overdue. It calls those
+ * that are, and they check their own hardware. There is no timer for this: idle CPUs are
+ * not woken for checks, but checked by the others.
  *
  * Hardware that only the kernel can stop is not checked. Quiet work, which a CPU does
  * while nothing fires, is done with every source.
@@ -38,7 +38,7 @@ APIC_TIMER_PARAM(watchdog_ms, 100, 0, 10000, "ms",
 
 /* Number of other CPUs that a CPU checks each time */
 #define OTHERS	8U
-/* Quiet work is done if nothing fires for this long. */
+/* Checks and quiet work are done if nothing fires for this long. */
 #define QUIET_NS	20000
 
 /* TSC cycles */
@@ -206,23 +206,36 @@ static void check_others(u64 now)
 	}
 }
 
+/* Check whether this CPU's hardware is not about to fire. */
+static bool is_quiet(void)
+{
+	return fires_of(this_cpu_ptr(&apic_timer_mux)) >
+	       apic_timer_add_tsc(apic_timer_tsc_now(), quiet);
+}
+
 /**
  * check() - check this CPU's hardware and that of others, and do quiet work
- * @now:	the present TSC
+ * @now:	the present TSC, when a check is due
+ *
+ * A check may take microseconds: it reads the hardware, which leaves a virtual machine,
+ * and the memory of other CPUs. By as much the interrupt would be late that the
+ * hardware is about to raise, so the check is left to the next programming, at most for
+ * another period.
  *
  * Context: Interrupts off; the hardware has been programmed.
  */
 static void check(u64 now)
 {
 	lockdep_assert_irqs_disabled();
+	if (!is_quiet() && now - this_cpu_read(apic_timer_mux_watchdog_due) < period)
+		return;
 	this_cpu_write(apic_timer_mux_watchdog_due, now + period);
 	/* Without @alive, only the kernel can stop the hardware. */
 	if (apic_timer_source->alive) {
 		check_own();
 		check_others(now);
 	}
-	if (fires_of(this_cpu_ptr(&apic_timer_mux)) >
-	    apic_timer_add_tsc(apic_timer_tsc_now(), quiet))
+	if (is_quiet())
 		when_quiet();
 }
 
