@@ -13,6 +13,7 @@
 
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/time64.h>
@@ -24,20 +25,26 @@
 #include "pm.h"
 #include "qos_requests.h"
 #include "timers/base.h"
+#include "tsc/gtod.h"
 #include "tsc/tsc.h"
 
 /*
  * Maximum difference of the two clocks: the kernel may have to measure the sleep by a
- * clock of whole seconds, which drifts.
+ * clock of whole seconds, from which its idea of the TSC's rate differs.
  */
 #define SLACK_NS	(3 * (u64)NSEC_PER_SEC)
-#define DRIFT_SHIFT	10
+/* Of a shorter sleep the kernel's clock may have seen nothing: it may count whole seconds. */
+#define UNSEEN_NS	NSEC_PER_SEC
 
 /* When the machine was suspended */
 static u64 slept_tsc;
-static ktime_t slept_at;
+static u64 slept_at;	/* ns */
 
-/* Check whether the TSC has counted throughout the sleep. */
+/*
+ * Check whether the TSC has counted throughout the sleep. Without a clock that can be read
+ * while the timekeeper resumes, the kernel's clock has seen no sleep, however long it was.
+ * A TSC that had stopped could not be ahead of it.
+ */
 static bool has_counted(u64 tsc, u64 slept_ns)
 {
 	u64 counted_ns, apart;
@@ -47,33 +54,41 @@ static bool has_counted(u64 tsc, u64 slept_ns)
 	counted_ns = apic_timer_tsc_to_ns(tsc - slept_tsc);
 	apart = counted_ns > slept_ns ? counted_ns - slept_ns :
 					slept_ns - counted_ns;
-	return apart <= SLACK_NS + (slept_ns >> DRIFT_SHIFT);
+	if (apart <= SLACK_NS + (slept_ns >> APIC_TIMER_GTOD_DRIFT_SHIFT))
+		return true;
+	if (counted_ns < slept_ns || slept_ns >= UNSEEN_NS)
+		return false;
+	pr_info_once("the kernel's clock did not count a sleep of %llu ms by the TSC: pending timers are not moved\n",
+		     div_u64(counted_ns, NSEC_PER_MSEC));
+	return true;
 }
 
 /**
  * apic_timer_pm_suspend() - record the time when the machine is being suspended
+ * @clock:	the kernel's clock that counts sleep, ns
  *
  * Context: Interrupts off, no other CPU running.
  */
-void apic_timer_pm_suspend(void)
+void apic_timer_pm_suspend(u64 clock)
 {
 	slept_tsc = apic_timer_tsc_now();
-	slept_at = ktime_get_boottime();
+	slept_at = clock;
 }
 
 /**
  * apic_timer_pm_resume() - continue after the machine was suspended
+ * @clock:	the same clock, which runs again
  *
- * Context: As apic_timer_pm_suspend(); the kernel's clock runs again.
+ * Context: As apic_timer_pm_suspend().
  */
-void apic_timer_pm_resume(void)
+void apic_timer_pm_resume(u64 clock)
 {
-	s64 slept_ns = ktime_to_ns(ktime_sub(ktime_get_boottime(), slept_at));
+	u64 slept_ns = clock - min(clock, slept_at);
 	u64 now = apic_timer_tsc_now();
 	s64 shift = now - slept_tsc;
 
 	lockdep_assert_irqs_disabled();
-	if (!has_counted(now, max(slept_ns, 0LL))) {
+	if (!has_counted(now, slept_ns)) {
 		pr_info("the TSC has not counted through the sleep: pending timers are moved by %lld cycles\n",
 			shift);
 		apic_timer_base_shift(shift);
@@ -90,13 +105,13 @@ void apic_timer_pm_resume(void)
 
 static int suspend(void)
 {
-	apic_timer_pm_suspend();
+	apic_timer_pm_suspend(ktime_get_boottime_ns());
 	return 0;
 }
 
 static void resume(void)
 {
-	apic_timer_pm_resume();
+	apic_timer_pm_resume(ktime_get_boottime_ns());
 }
 
 APIC_TIMER_DEFINE_SYSCORE(syscore, suspend, resume);

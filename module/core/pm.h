@@ -2,8 +2,8 @@
 #ifndef _APIC_TIMER_PM_H
 #define _APIC_TIMER_PM_H
 
-void apic_timer_pm_suspend(void);
-void apic_timer_pm_resume(void);
+void apic_timer_pm_suspend(u64 clock);
+void apic_timer_pm_resume(u64 clock);
 void apic_timer_pm_init(void);
 void apic_timer_pm_exit(void);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A suspend during which the TSC counts, or does not, in simulated time. The
- * kernel's own clock hardly moves meanwhile: for it, each suspend is short.
+ * A suspend during which the TSC counts, or does not, in simulated time.
  */
 #include <kunit/test.h>
 #include <linux/notifier.h>
@@ -74,16 +73,16 @@ static void sleep_test_exit(struct kunit *test)
 	machine_exit(test);
 }
 
-/* Suspend the machine; the TSC is @tsc when it resumes. */
-static void sleep_until(u64 tsc)
+/* Suspend the machine for @ns by the kernel's clock; the TSC is @tsc when it resumes. */
+static void sleep_until(u64 tsc, u64 ns)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
-	apic_timer_pm_suspend();
+	apic_timer_pm_suspend(SECOND);
 	apic_timer_sim.active = false;
 	apic_timer_sim.now = tsc;
-	apic_timer_pm_resume();
+	apic_timer_pm_resume(SECOND + ns);
 	local_irq_restore(flags);
 }
 
@@ -100,7 +99,7 @@ static void counted_test(struct kunit *test)
 	unsigned int epoch = apic_timer_epoch();
 	u64 expires = timers[0].expires;
 
-	sleep_until(apic_timer_sim.now + SECOND + SECOND / 20);
+	sleep_until(apic_timer_sim.now + SECOND + SECOND / 20, SECOND + SECOND / 20);
 	KUNIT_EXPECT_EQ(test, apic_timer_epoch(), epoch);
 	KUNIT_EXPECT_EQ(test, told, 0U);
 	KUNIT_EXPECT_EQ(test, timers[0].expires, expires);
@@ -110,8 +109,40 @@ static void counted_test(struct kunit *test)
 	run_all(test, SECOND);
 }
 
+/* The TSC counts @cycles in @ns of the kernel's clock, and that is no new epoch. */
+static void counts(struct kunit *test, u64 cycles, u64 ns)
+{
+	unsigned int epoch = apic_timer_epoch();
+	u64 expires = timers[0].expires;
+
+	sleep_until(apic_timer_sim.now + cycles, ns);
+	KUNIT_EXPECT_EQ(test, apic_timer_epoch(), epoch);
+	KUNIT_EXPECT_EQ(test, told, 0U);
+	KUNIT_EXPECT_EQ(test, timers[0].expires, expires);
+}
+
+/* The kernel knows another rate of the TSC than that of the clock by which it measures a sleep. */
+static void drifts_test(struct kunit *test)
+{
+	u64 slept = 4 * 3600ULL * SECOND, drift = slept / 10000 * 13;
+
+	counts(test, slept + drift, slept);
+	counts(test, slept - drift, slept);
+	run_all(test, SECOND);
+}
+
+/*
+ * The kernel has no clock to measure the sleep by: for its own clock, there was none. A TSC that
+ * has stopped or restarted would not be ahead.
+ */
+static void no_clock_test(struct kunit *test)
+{
+	counts(test, 10 * (u64)SECOND, 0);
+	run_all(test, SECOND);
+}
+
 /* In a new epoch each timer keeps its distance, except for the time that resuming takes. */
-static void keeps_distance(struct kunit *test, u64 tsc)
+static void keeps_distance(struct kunit *test, u64 tsc, u64 ns)
 {
 	unsigned int i, epoch = apic_timer_epoch();
 	u64 slept = apic_timer_sim.now;
@@ -120,7 +151,7 @@ static void keeps_distance(struct kunit *test, u64 tsc)
 
 	for (i = 0; i < COUNT; i++)
 		was[i] = timers[i].expires;
-	sleep_until(tsc);
+	sleep_until(tsc, ns);
 	KUNIT_EXPECT_EQ(test, apic_timer_epoch(), epoch + 1);
 	KUNIT_EXPECT_EQ(test, apic_timer_query(0, &info), 0);
 	KUNIT_EXPECT_EQ(test, info.tsc_epoch, epoch + 1);
@@ -140,18 +171,23 @@ static void keeps_distance(struct kunit *test, u64 tsc)
 
 static void restarted_test(struct kunit *test)
 {
-	keeps_distance(test, 12345);
+	keeps_distance(test, 12345, 10 * (u64)SECOND);
+}
+
+static void stopped_test(struct kunit *test)
+{
+	keeps_distance(test, apic_timer_sim.now + 1000, 10 * (u64)SECOND);
 }
 
 static void set_back_test(struct kunit *test)
 {
-	keeps_distance(test, apic_timer_sim.now - 1000);
+	keeps_distance(test, apic_timer_sim.now - 1000, 0);
 }
 
 /* The TSC seems to be another machine's: far too much time has passed. */
 static void jumped_ahead_test(struct kunit *test)
 {
-	keeps_distance(test, apic_timer_sim.now + 3600ULL * SECOND);
+	keeps_distance(test, apic_timer_sim.now + 3600ULL * SECOND, 10 * (u64)SECOND);
 }
 
 /* An expiry that doesn't fit becomes at once or never, and never stays never. */
@@ -170,12 +206,12 @@ static void saturates_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_apic_timer(&far), 0);
 	KUNIT_EXPECT_EQ(test, add_apic_timer(&never), 0);
 
-	sleep_until(12345);
+	sleep_until(12345, 10 * (u64)SECOND);
 	KUNIT_EXPECT_EQ(test, never.expires, U64_MAX);
 	KUNIT_EXPECT_LT(test, far.expires, U64_MAX - 1000);
 	past.expires = 10;
 	KUNIT_EXPECT_EQ(test, add_apic_timer(&past), 0);
-	sleep_until(apic_timer_sim.now + 3600ULL * SECOND);
+	sleep_until(apic_timer_sim.now + 3600ULL * SECOND, 10 * (u64)SECOND);
 	KUNIT_EXPECT_EQ(test, far.expires, U64_MAX);
 	KUNIT_EXPECT_EQ(test, never.expires, U64_MAX);
 	KUNIT_EXPECT_TRUE(test, apic_timer_pending(&past));
@@ -187,7 +223,10 @@ static void saturates_test(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(counted_test),
+	KUNIT_CASE(drifts_test),
+	KUNIT_CASE(no_clock_test),
 	KUNIT_CASE(restarted_test),
+	KUNIT_CASE(stopped_test),
 	KUNIT_CASE(set_back_test),
 	KUNIT_CASE(jumped_ahead_test),
 	KUNIT_CASE(saturates_test),
