@@ -636,12 +636,19 @@ static void lead_hurries_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* A single handler that takes too long is followed by a pause. */
+/*
+ * A single handler that takes too long is followed by a pause. The first pauses are
+ * shorter than the handler, because it may not take as long again. Then handlers have
+ * half of the time.
+ */
 static void throttle_long_handler_test(struct kunit *test)
 {
 	u64 began;
 
 	hog_start(test, 20 * NSEC_PER_MSEC, 0);
+	run_for(200 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, handler_busy, 160 * NSEC_PER_MSEC + 0ULL);
+	handler_busy = 0;
 	began = apic_timer_sim.now;
 	run_for(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_LE(test, handler_busy,
@@ -653,17 +660,83 @@ static void throttle_long_handler_test(struct kunit *test)
 	hog_stop(test);
 }
 
-/* Handlers are throttled for at most 100 ms, even if they took longer. */
+#define STOLEN_NS	(10 * NSEC_PER_MSEC)
+
+static unsigned int shots_to_theft;
+static u64 shot_late_max;
+
+/* Takes 2 us, except when a hypervisor or firmware takes the CPU away meanwhile. */
+static void robbed(unsigned long long now, unsigned long data)
+{
+	shot_late_max = max(shot_late_max, now - timers[data].expires);
+	apic_timer_sim.now += shots_to_theft-- ? 2000 : STOLEN_NS;
+	apic_timer_forward(&timers[data], apic_timer_sim.now, NSEC_PER_MSEC);
+	add_apic_timer(&timers[data]);
+}
+
+/* Time that the CPU was away looks like a long handler, but makes expiries late by busy_us only. */
+static void throttle_stolen_time_test(struct kunit *test)
+{
+	u64 throttled = machine_stat(THROTTLED);
+	unsigned int i;
+
+	timers[0].function = robbed;
+	shots_to_theft = 50;
+	add(test, 0, NSEC_PER_MSEC);
+	shot_late_max = 0;
+	for (i = 0; i < 10; i++) {
+		run_for(60 * NSEC_PER_MSEC);
+		shots_to_theft = 40;
+	}
+	KUNIT_EXPECT_EQ(test, machine_stat(THROTTLED) - throttled, 10ULL);
+	KUNIT_EXPECT_LE(test, shot_late_max, BUSY_NS + 10000ULL);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
+/* Every second of its runs is throttled, and every other one forgiven after a short break. */
+static void binge(unsigned long long now, unsigned long data)
+{
+	handler_busy += 5 * NSEC_PER_MSEC;
+	apic_timer_sim.now += 5 * NSEC_PER_MSEC;
+	timers[data].expires = records[data].runs++ % 2 ? apic_timer_sim.now + NSEC_PER_MSEC : now;
+	add_apic_timer(&timers[data]);
+}
+
+/*
+ * A burst that is forgiven does not make the next throttle short again: handlers have hardly
+ * more time than if each throttle lasted as long as the burst before it, 10 ms of 16.
+ */
+static void throttle_owed_test(struct kunit *test)
+{
+	u64 began = apic_timer_sim.now;
+
+	handler_busy = 0;
+	timers[0].function = binge;
+	add(test, 0, 1000);
+	run_for(2 * (u64)NSEC_PER_SEC);
+	KUNIT_EXPECT_LE(test, handler_busy,
+			(apic_timer_sim.now - began) / 16 * 10 + 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, del_apic_timer(&timers[0]), 1);
+}
+
+/*
+ * Handlers are throttled for busy_us at first, then for twice as long each time, and for at
+ * most 100 ms, even if they took longer.
+ */
 static void hold_max_test(struct kunit *test)
 {
 	struct apic_timer_base *base = machine_base();
-	u64 end;
+	u64 wanted = BUSY_NS, until = apic_timer_sim.now + 2000;
+	unsigned int i;
 
 	hog_start(test, 5ULL * NSEC_PER_SEC, 0);
-	apic_timer_sim_run(apic_timer_sim.now + 2000, 1);
-	end = apic_timer_sim.now;
-	KUNIT_EXPECT_GT(test, base->not_before, end + 99 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_LE(test, base->not_before, end + 100 * NSEC_PER_MSEC);
+	for (i = 0; i < 12; i++) {
+		apic_timer_sim_run(until, MACHINE_LIMIT);
+		until = base->not_before + 2000;
+		KUNIT_EXPECT_GT(test, base->not_before, apic_timer_sim.now + wanted - 10000);
+		KUNIT_EXPECT_LE(test, base->not_before, apic_timer_sim.now + wanted);
+		wanted = min(2 * wanted, 100ULL * NSEC_PER_MSEC);
+	}
 	hog_stop(test);
 }
 
@@ -835,6 +908,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(after_chain_test),
 	KUNIT_CASE(lead_hurries_test),
 	KUNIT_CASE(throttle_long_handler_test),
+	KUNIT_CASE(throttle_stolen_time_test),
+	KUNIT_CASE(throttle_owed_test),
 	KUNIT_CASE(hold_max_test),
 	KUNIT_CASE(hold_ends_test),
 	KUNIT_CASE(busy_test),

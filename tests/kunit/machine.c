@@ -98,6 +98,7 @@ void machine_start(struct kunit *test,
 	apic_timer_lead_init();
 	base->not_before = 0;
 	apic_timer_throttle_reset(&base->throttle, 0);
+	apic_timer_throttle_forgive(&base->debt);
 
 	apic_timer_mux_reset();
 	/* The watchdog's work takes time of the simulated CPU. */

@@ -30,6 +30,21 @@ struct apic_timer_throttle {
 	u64 end;
 };
 
+/**
+ * struct apic_timer_throttle_debt - time that handlers have taken, and were not throttled for
+ * @until:	TSC at which the last throttle ends
+ * @owed:	TSC cycles: sum of these times, less what the rest of the system has had
+ *		between throttles since
+ * @max:	longest next throttle while some are owed, TSC cycles
+ *
+ * Accessed by its own CPU only, interrupts off.
+ */
+struct apic_timer_throttle_debt {
+	u64 until;
+	u64 owed;
+	u64 max;
+};
+
 /* busy_us in TSC cycles */
 extern u64 apic_timer_throttle_busy_max;
 
@@ -116,7 +131,17 @@ apic_timer_throttle_level_at(const struct apic_timer_throttle *throttle, u64 tsc
 	return since > share ? 0 : throttle->level;
 }
 
-u64 apic_timer_throttle_until(const struct apic_timer_throttle *throttle, u64 now);
+/**
+ * apic_timer_throttle_forgive() - forget for what handlers were not throttled
+ * @debt:	of this CPU
+ */
+static inline void apic_timer_throttle_forgive(struct apic_timer_throttle_debt *debt)
+{
+	*debt = (struct apic_timer_throttle_debt) {};
+}
+
+u64 apic_timer_throttle_until(const struct apic_timer_throttle *throttle,
+			      struct apic_timer_throttle_debt *debt, u64 now);
 void apic_timer_throttle_init(void);
 
 #endif /* _APIC_TIMER_THROTTLE_H */

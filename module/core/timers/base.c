@@ -213,6 +213,7 @@ void apic_timer_base_shift(s64 shift)
 		if (base->online)
 			base->not_before = 0;
 		apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
+		apic_timer_throttle_forgive(&base->debt);
 		raw_spin_unlock(&base->lock);
 	}
 }
@@ -244,6 +245,7 @@ void apic_timer_base_moved(void)
 	raw_spin_lock(&base->lock);
 	base->not_before = 0;
 	apic_timer_throttle_reset(&base->throttle, apic_timer_tsc_now());
+	apic_timer_throttle_forgive(&base->debt);
 	raw_spin_unlock(&base->lock);
 	apic_timer_base_reprogram();
 }

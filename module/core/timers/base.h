@@ -36,6 +36,7 @@
  * @not_before:	TSC until which handlers are throttled; 0 if they are not,
  *		%APIC_TIMER_NEVER while offline. Under @lock.
  * @throttle:	for how long handlers have kept @cpu busy. @cpu only.
+ * @debt:	for how long of that they were not throttled. @cpu only.
  * @kick:	interrupt to @cpu from another CPU, to program for a new head.
  *		Under @lock.
  */
@@ -50,6 +51,7 @@ struct apic_timer_base {
 	unsigned int run;
 	u64 not_before;
 	struct apic_timer_throttle throttle;
+	struct apic_timer_throttle_debt debt;
 	call_single_data_t kick;
 };
 

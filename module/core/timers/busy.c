@@ -15,8 +15,8 @@
 /**
  * apic_timer_busy() - get for how long handlers have kept this CPU busy without a break
  *
- * After the parameter busy_us, no handler runs for as long, and timers that are due are
- * late by that time. Before that happens, timers of mode exact spin less. A handler
+ * After the parameter busy_us, no handler runs for at least as long, and timers that are
+ * due are late by that time. Before that happens, timers of mode exact spin less. A handler
  * that spins until a moment of its own should do the same: at level 1 spin no longer
  * than usual, and at level 2 leave its work to softirq or a thread, where the rest of
  * the system gets its turn.

@@ -183,9 +183,9 @@ static void begin_busy(struct apic_timer_base *base,
  * Called by the source from its interrupt, between apic_timer_mux_begin() and
  * apic_timer_mux_end(), if apic_timer_mux_timers_due(). If a handler arms a
  * timer for the past, the same loop runs it, never a recursion. The loop is
- * bounded: after busy_us without a break, handlers are throttled for as long as
- * they have run. Interrupts in quick succession count as one run without a
- * break.
+ * bounded: after busy_us without a break, handlers are throttled, if that continues
+ * for as long as they have run. Interrupts in quick succession count as one run
+ * without a break.
  *
  * Context: Hard interrupt, interrupts off.
  */
@@ -222,7 +222,7 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 					apic_timer_throttle_busy_max) {
 				base->not_before =
 					apic_timer_throttle_until(&base->throttle,
-								  now);
+								  &base->debt, now);
 				break;
 			}
 			mux->served = true;
