@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measure accesses to hardware. Interrupts are off for one access at a time. No access has
- * side effects: no register is read that reading clears.
+ * Measure accesses to hardware. Interrupts are off for one access at a time. An access changes
+ * nothing except the last POST code, which port 0x80 takes: no register is read that reading
+ * clears.
  */
 #include <linux/acpi.h>
 #include <linux/apic_timer.h>
+#include <linux/dmi.h>
 #include <linux/io.h>
 #include <linux/mc146818rtc.h>
 #include <linux/minmax.h>
@@ -14,6 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <asm/tsc.h>
+#include <asm/x86_init.h>
 
 #include "hardware.h"
 #include "measure.h"
@@ -114,6 +117,19 @@ static u32 cost_locked(access_fn run, const struct place *place)
 	return cycles;
 }
 
+/*
+ * Laptops that may hang after a write to port 0x80. arch/x86/kernel/io_delay.c has the same list,
+ * to delay by another port; it exports neither the list nor its choice.
+ */
+static const struct dmi_system_id hang_by_80[] = {
+	{ .matches = { DMI_MATCH(DMI_BOARD_VENDOR, "Quanta"), DMI_MATCH(DMI_BOARD_NAME, "30B7") } },
+	{ .matches = { DMI_MATCH(DMI_BOARD_VENDOR, "Quanta"), DMI_MATCH(DMI_BOARD_NAME, "30B9") } },
+	{ .matches = { DMI_MATCH(DMI_BOARD_VENDOR, "Quanta"), DMI_MATCH(DMI_BOARD_NAME, "30B8") } },
+	{ .matches = { DMI_MATCH(DMI_BOARD_VENDOR, "Quanta"), DMI_MATCH(DMI_BOARD_NAME, "30BF") } },
+	{ .matches = { DMI_MATCH(DMI_BOARD_VENDOR, "Quanta"), DMI_MATCH(DMI_BOARD_NAME, "30D3") } },
+	{}
+};
+
 static int find_pm_timer(struct place *place)
 {
 #ifdef CONFIG_ACPI
@@ -151,6 +167,11 @@ static int find(u32 what, struct place *place)
 	switch (what) {
 	case APIC_MEASURE_MSR_TSC:
 		return measure_msr_tsc_there() ? 0 : -ENODEV;
+	case APIC_MEASURE_OUT_80:
+		return dmi_check_system(hang_by_80) ? -ENODEV : 0;
+	case APIC_MEASURE_RTC:
+		/* Firmware or a hypervisor may deny it: its ports may be anything then. */
+		return x86_platform.legacy.rtc ? 0 : -ENODEV;
 	case APIC_MEASURE_PM_TIMER:
 		return find_pm_timer(place);
 	case APIC_MEASURE_HPET:

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from lab.build import build, tool
-from lab.engines import bochs
+from lab.build import build, plugins, tool
+from lab.engines import bochs, virtual
 from lab.kernels import kernels
+from lab.run import ports
 from machines import Machine, some
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -633,6 +634,57 @@ def test_tsc_by_its_msr():
     costs = {row["access"]: row for row in rows[2]["rows"]}
     assert {"cpuid", "rdmsr", "out_80", "in_61", "rtc"} <= set(costs)
     assert 1 <= costs["rdmsr"]["p5"] <= costs["rdmsr"]["cycles"] < costs["rtc"]["cycles"]
+
+
+# Firmware that says: no port 0x80, or no clock.
+ABSENT = """
+    insmod $MODULES/apic_timer.ko
+    insmod $MODULES/apic_measure.ko
+    tell pio
+    /apic-timer pio --count 10 --json
+    tell end
+    put facp </sys/firmware/acpi/tables/FACP
+"""
+LAPTOP = ("-smbios", "type=2,manufacturer=Quanta,product=30B7")
+NO_CMOS_RTC = 1 << 5
+
+
+def accessed(**options) -> tuple[set[str], set[int], bytes]:
+    """Run pio in a guest; return its rows, the ports that were accessed meanwhile, and the FADT."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    options.setdefault("files", {})["apic-timer"] = tool.tool()
+    done = virtual.run(
+        kernel, ABSENT, timeout=600, plugins={"ports": plugins.plugin("ports")},
+        modules=[build.find_ko(built, name) for name in ("apic_timer", "apic_measure")], **options,
+    ).check()  # fmt: skip
+    log = [ports.Access.parse(line) for line in done.files["ports"].decode().splitlines()]
+    rows = json.loads(done.output)["rows"]
+    return ({row["access"] for row in rows}, {a.port for a in ports.between(log, "pio", "end")},
+            done.files["facp"])  # fmt: skip
+
+
+def without_clock(fadt: bytes) -> bytes:
+    """Return the table with the flag that there is no CMOS clock, as a newer one."""
+    table = bytearray(fadt)
+    table[109] |= NO_CMOS_RTC
+    table[24] += 1
+    table[9] = (table[9] - sum(table)) % 256
+    return bytes(table)
+
+
+@pytest.mark.long
+def test_hardware_that_is_left_alone():
+    """The kernel's list has laptops that hang by port 0x80; firmware may deny the clock.
+
+    Each guest is the other's control: what is absent is not accessed, and what is there is.
+    """
+    rows, seen, fadt = accessed(devices=LAPTOP)
+    assert "rtc" in rows and {0x70, 0x71} <= seen
+    assert "out_80" not in rows and 0x80 not in seen
+    rows, seen, _ = accessed(files={"kernel/firmware/acpi/facp.aml": without_clock(fadt)})
+    assert "out_80" in rows and 0x80 in seen
+    assert "rtc" not in rows and not {0x70, 0x71} & seen
 
 
 def check_timers(raw: dict, exact: dict, outliers: dict, counted: dict, mean: dict) -> None:

@@ -120,8 +120,8 @@ static int run(int operands, char **operand)
 const struct command pio_command = {
 	.name = "pio",
 	.summary = "Measure the cost of accesses to ports, MSRs and other hardware",
-	.about = "Needs the module apic_measure. Interrupts are disabled only during each access. No\n"
-		 "access changes anything.",
+	.about = "Needs the module apic_measure. Interrupts are disabled only during each access. An\n"
+		 "access changes nothing except the last POST code, which port 0x80 takes.",
 	.options = options,
 	.run = run,
 };
