@@ -17,11 +17,9 @@ def bindings():
 
 
 @pytest.fixture
-def timer(bindings, tmp_path):
-    """Return a Timer whose file is not the device, with a time page of zeros."""
-    page = tmp_path / "page"
-    page.write_bytes(bytes(4096))
-    return bindings.Timer(os.open(page, os.O_RDWR | os.O_CLOEXEC))
+def timer(bindings):
+    """Return a Timer whose device is another one, with a time page of zeros."""
+    return bindings.Timer(os.open("/dev/zero", os.O_RDWR | os.O_CLOEXEC))
 
 
 def test_closed_twice(timer):
@@ -34,10 +32,10 @@ def test_closed_twice(timer):
     os.close(other)
 
 
-def test_device_without_a_page(bindings, monkeypatch, tmp_path):
+@pytest.mark.parametrize("path", ["/dev/null", __file__], ids=["device", "file"])
+def test_device_without_a_page(bindings, monkeypatch, path):
     """A device that fails to open as a whole is closed again."""
-    (tmp_path / "empty").touch()
-    monkeypatch.setattr(bindings, "DEVICE", str(tmp_path / "empty"))
+    monkeypatch.setattr(bindings, "DEVICE", path)
     before = os.listdir("/proc/self/fd")
     with pytest.raises((OSError, ValueError)):
         bindings.Timer()
