@@ -343,8 +343,8 @@ int apic_timer_fence(u64 until);
 /*
  * Get the level of this CPU's throttle, that is, for how long handlers have kept it
  * busy without a break: 0 not for long, 1 for a quarter of the parameter busy_us or
- * more, 2 for half of it or more. After the whole of busy_us, no handler runs for as
- * long. A handler that spins until a moment of its own should spin no longer than usual
+ * more, 2 for half of it or more. After the whole of busy_us, no handler runs for at least
+ * as long. A handler that spins until a moment of its own should spin no longer than usual
  * at level 1, and leave its work to softirq or a thread at level 2. Call it in a
  * handler, or with interrupts off.
  */

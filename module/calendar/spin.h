@@ -18,7 +18,8 @@ static __always_inline u64 calendar_spin(u64 until)
 {
 	u32 low, high;
 
-	while ((s64)(until - rdtsc()) > 512)
+	/* A PAUSE with its RDTSC takes up to 1,125 cycles: 180 of a slow core's clock. */
+	while ((s64)(until - rdtsc()) > 2048)
 		cpu_relax();
 	asm volatile(".balign 32\n"
 		     "1:\trdtsc\n\t"
