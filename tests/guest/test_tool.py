@@ -300,6 +300,7 @@ FORMATS = ("latency-format", "raw", "hex", "bin", "fields", "verbose", "stacktra
     $TOOL trace --json --seconds 5 periodic_handler 2>/dev/null || echo $?
     cat context-info
     echo 1 >context-info
+    rmmod apic_timer_busy
     """,
     brief=True,
 )

@@ -75,6 +75,7 @@ def test_one_shot_from_init_to_exit(guest):
 @pytest.mark.guest(
     some(cpus=(1, 2)),
     """
+    unload
     load apic_timer
     load apic_timer_selftest
     cd $TRACING/events/apic_timer/apic_timer_receipt
