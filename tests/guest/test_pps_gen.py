@@ -188,14 +188,16 @@ PINS = f"""
         begin $load
         for line in strobe dtr; do
             insmod $MODULES/pps_gen_apic.ko $(port $line) period_ns=10000000 width_ns=5000000
+            # Idle is without this script's own system calls.
+            sleep 1.2
+            while [ $(cat $parameters/edges) -lt 100 ]; do usleep 100000; done
+            text="$load $line"
+            state
             high=0 n=0
             while [ $n -lt 40 ]; do
                 high=$((high + $(pin $line))) n=$((n + 1))
                 usleep $((3300 + 1013 * (n % 9)))
             done
-            while [ $(cat $parameters/edges) -lt 100 ]; do usleep 100000; done
-            text="$load $line"
-            state
             rmmod pps_gen_apic
             echo "$text high $high of $n after $(pin $line)"
             # At any moment, in a pulse or not.
