@@ -856,13 +856,18 @@ def test_namespace_goes_away(guest):
     assert int(re.search(r" backlog \S+ (\d+)p ", guest.ok())[1]) > 400
 
 
+TRY = """
+    try() { tc qdisc replace dev sink0 root apic "$@" 2>&1 || echo refused "$@"; }
+"""
+
+
 @pytest.mark.guest(
     STOCK,
     BEGIN
     + IN_NAMESPACE
+    + TRY
     + """
     move_sink -U -r -n
-    try() { tc qdisc replace dev sink0 root apic "$@" 2>&1 || echo refused "$@"; }
     shown() { tc qdisc show dev sink0 | grep -oE 'mode [a-z]+|cpu [a-z0-9]+|[(][a-z]+[)]'; }
     # As any user may do.
     IN="nsenter -t $pid -U --preserve-credentials -n"
@@ -896,8 +901,8 @@ def test_user_namespace(guest):
 @pytest.mark.guest(
     STOCK,
     BEGIN
+    + TRY
     + """
-    try() { tc qdisc replace dev sink0 root apic "$@" 2>&1 || echo refused "$@"; }
     shown() { tc qdisc show dev sink0 | grep -oE ' (mode|cpu|limit) [a-z0-9]+'; }
     # Root, as in many containers
     IN="/usr/bin/setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice"
