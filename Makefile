@@ -178,12 +178,12 @@ TOOL_CFLAGS := -std=gnu11 -O2 -Wall -Wextra -pthread
 TOOL_LDFLAGS ?= -static
 TOOL_SOURCES := $(wildcard user/tool/*.c user/tool/page/*.c)
 $(TOOL_DIR)/apic-timer: $(TOOL_SOURCES) $(wildcard user/tool/*.h user/tool/page/*.h) \
-		module/core/version.h include/uapi/linux/apic_measure.h include/uapi/linux/apic_timer.h \
-		user/apic_timer_user.h
+		include/linux/apic_version.h include/uapi/linux/apic_measure.h \
+		include/uapi/linux/apic_timer.h user/apic_timer_user.h
 	mkdir -p $(TOOL_DIR)
-	$(TOOL_CC) $(TOOL_CFLAGS) $(CPPFLAGS) $(CFLAGS) -iquote user/tool -iquote module/core \
-		-iquote include/uapi/linux -iquote user -Iinclude/uapi -o $@.new $(TOOL_SOURCES) \
-		$(TOOL_LDFLAGS) $(LDFLAGS)
+	$(TOOL_CC) $(TOOL_CFLAGS) $(CPPFLAGS) $(CFLAGS) -iquote user/tool \
+		-iquote include/uapi/linux -iquote include/linux -iquote user -Iinclude/uapi \
+		-o $@.new $(TOOL_SOURCES) $(TOOL_LDFLAGS) $(LDFLAGS)
 	mv $@.new $@
 
 $(TOOL_DIR)/%.1: user/tool/man/%.1.scd

@@ -7,6 +7,7 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
+#include <linux/apic_version.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -238,3 +239,4 @@ module_exit(calendar_exit);
 
 MODULE_DESCRIPTION("Runs threads and functions from a table of TSC values: /dev/apic_calendar");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);

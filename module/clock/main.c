@@ -2,6 +2,7 @@
 /*
  * apic_clock: what this machine's clocks are worth, and timers that expire by them.
  */
+#include <linux/apic_version.h>
 #include <linux/module.h>
 
 #include "debugfs.h"
@@ -62,3 +63,4 @@ module_exit(apic_clock_exit);
 MODULE_DESCRIPTION("Conversions between the machine's clocks, and timers that expire by them, for apic_timer");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);

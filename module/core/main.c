@@ -3,6 +3,7 @@
  * apic_timer: timers that start at a chosen TSC value, from the CPU's own
  * local APIC timer.
  */
+#include <linux/apic_version.h>
 #include <linux/module.h>
 
 #include "compat/supported.h"
@@ -23,7 +24,6 @@
 #include "timers/objects.h"
 #include "tsc/gtod.h"
 #include "tsc/tsc.h"
-#include "version.h"
 
 /* A module was loaded, or is being unloaded, perhaps with timers pending. */
 static int module_event(struct notifier_block *block, unsigned long state,

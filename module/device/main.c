@@ -8,6 +8,7 @@
  */
 #include <linux/apic_struct.h>
 #include <linux/apic_timer.h>
+#include <linux/apic_version.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -227,3 +228,4 @@ module_exit(device_exit);
 
 MODULE_DESCRIPTION("Timers at a chosen TSC value for user programs: /dev/apic_timer");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);

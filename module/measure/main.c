@@ -4,6 +4,7 @@
  * a time may open. All code that it runs is built in.
  */
 #include <linux/apic_timer.h>
+#include <linux/apic_version.h>
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -138,3 +139,4 @@ module_misc_device(device);
 MODULE_DESCRIPTION("Instruments of the program apic-timer: accuracy, interrupt chain, port costs");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);

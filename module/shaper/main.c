@@ -14,6 +14,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/apic_version.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
@@ -171,3 +172,4 @@ module_exit(shaper_module_exit);
 MODULE_ALIAS("net-sch-apic");
 MODULE_DESCRIPTION("Queueing discipline that sends each packet at its departure time");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(APIC_TIMER_VERSION);

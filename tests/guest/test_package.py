@@ -17,7 +17,7 @@ from lab.kernels.chroot import run_in
 from lab.run import package
 
 TREE = Path(__file__).resolve().parents[2]
-VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
+VERSION = re.search(r'VERSION "(.*)"', (TREE / "include/linux/apic_version.h").read_text())[1]
 # With openssl DKMS signs; dpkg-dev and dctrl-tools are for Debian's own test; programs need
 # libc6-dev.
 PACKAGES = ("dctrl-tools", "dkms", "dpkg-dev", "iproute2", "libc6-dev", "linux-headers-amd64",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TREE = Path(__file__).resolve().parents[2]
-FILES = ("module/core/version.h", "module/core/compat/supported.h", "dkms.conf", "README.md",
+FILES = ("include/linux/apic_version.h", "module/core/compat/supported.h", "dkms.conf", "README.md",
          "docs/reference/support.md", "docs/CHANGELOG.md", "debian/changelog",
          "include/linux/apic_timer.h", "debian/control", "docs/howto/install.md")  # fmt: skip
 

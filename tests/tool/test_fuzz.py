@@ -29,7 +29,7 @@ def sanitized(tmp_path_factory) -> Path:
     program = tmp_path_factory.mktemp("sanitized") / "apic-timer"
     subprocess.run(["gcc", "-std=gnu11", "-O1", "-pthread", "-fsanitize=address,undefined",
                     "-fno-sanitize-recover=all", "-iquote", TREE / "user/tool",
-                    "-iquote", TREE / "module/core", "-iquote", TREE / "include/uapi/linux",
+                    "-iquote", TREE / "include/linux", "-iquote", TREE / "include/uapi/linux",
                     "-iquote", TREE / "user", "-I", TREE / "include/uapi", "-o", program,
                     *sorted((TREE / "user/tool").rglob("*.c"))], check=True)  # fmt: skip
     return program

@@ -12,7 +12,7 @@
 #include "module.h"
 #include "native.h"
 #include "say.h"
-#include "version.h"
+#include "apic_version.h"
 #include "words.h"
 
 #define CPU_DIR		"/sys/devices/system/cpu"

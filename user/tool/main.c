@@ -11,7 +11,7 @@
 #include "commands.h"
 #include "opt.h"
 #include "say.h"
-#include "version.h"
+#include "apic_version.h"
 
 const struct command * const commands[] = {
 	&status_command, &hist_command, &top_command, &trace_command, &doctor_command,

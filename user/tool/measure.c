@@ -16,7 +16,7 @@
 #include "module.h"
 #include "say.h"
 #include "tsc.h"
-#include "version.h"
+#include "apic_version.h"
 
 #define NODE	"/dev/apic_measure"
 

@@ -9,7 +9,7 @@
 #include "files.h"
 #include "module.h"
 #include "say.h"
-#include "version.h"
+#include "apic_version.h"
 #include "words.h"
 
 bool module_loaded(void)

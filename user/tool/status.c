@@ -13,7 +13,7 @@
 #include "module.h"
 #include "say.h"
 #include "tsc.h"
-#include "version.h"
+#include "apic_version.h"
 #include "words.h"
 
 static const struct opt options[] = {

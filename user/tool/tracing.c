@@ -16,7 +16,7 @@
 #include "module.h"
 #include "say.h"
 #include "tracing.h"
-#include "version.h"
+#include "apic_version.h"
 #include "words.h"
 
 #define PREFIX "apic-timer-"

@@ -20,7 +20,7 @@ SERIES = "6.1"  # its compiler builds the program that guests get
 SUITES = kernels.SUITES[SERIES]
 ALONE = ["libc6-dev", "linux-libc-dev"]
 # Headers that it includes from elsewhere: the version, the modules' devices, the programs' library.
-INCLUDED = ("module/core/version.h", "include/uapi/linux/apic_measure.h",
+INCLUDED = ("include/linux/apic_version.h", "include/uapi/linux/apic_measure.h",
             "include/uapi/linux/apic_timer.h", "user/apic_timer_user.h")  # fmt: skip
 
 
@@ -49,8 +49,8 @@ def tool(series: str = SERIES) -> Path:
             with spending("building apic-timer"):
                 done = run_in(kernel.root, [
                     "gcc", "--sysroot=/lab/sysroot", *flags, "-Werror", "-static",
-                    "-iquote", "/lab/tree/user/tool", "-iquote", "/lab/tree/module/core",
-                    "-iquote", "/lab/tree/include/uapi/linux", "-iquote", "/lab/tree/user",
+                    "-iquote", "/lab/tree/user/tool", "-iquote", "/lab/tree/include/uapi/linux",
+                    "-iquote", "/lab/tree/include/linux", "-iquote", "/lab/tree/user",
                     "-I/lab/tree/include/uapi",
                     "-o", f"/lab/output/{target.name}.new",
                     *(f"/lab/tree/{f.relative_to(TREE)}" for f in sources if f.suffix == ".c"),

@@ -8,7 +8,7 @@
 #include "page/sections.h"
 #include "report.h"
 #include "say.h"
-#include "version.h"
+#include "apic_version.h"
 
 static const char style[] =
 ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--muted:#57606a;--line:#d0d7de;"
