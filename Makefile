@@ -29,8 +29,8 @@ clean: ## remove what "make" built
 		-o -name Module.symvers \) -exec rm -f {} +
 	rm -rf build/spin build/tc build/tool build/queue
 
-install: ## install the modules by DKMS for the running kernel, or KVER=..., and the program (root)
-	packaging/install "$(KVER)"
+install: ## install the modules by DKMS for all kernels, or KVER=..., and the program (root)
+	packaging/install $(if $(filter file,$(origin KVER)),,"$(KVER)")
 	packaging/install-tool
 
 uninstall: ## undo every "make install" (root)

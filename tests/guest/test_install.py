@@ -23,7 +23,7 @@ from lab.kernels.debian import Archive
 TREE = Path(__file__).resolve().parents[2]
 SOURCES = ["COPYING", "Kbuild", "Makefile", "README.md", "dkms.conf", "include", "module",
            "packaging", "samples", "tools/tc", "user"]  # fmt: skip
-VERSION = re.search(r'VERSION "(.*)"', (TREE / "module/core/version.h").read_text())[1]
+VERSION = re.search(r'VERSION "(.*)"', (TREE / "include/linux/apic_version.h").read_text())[1]
 OLDEST = kernels.SUPPORTED[0]
 PLUGINS = "/usr/lib/x86_64-linux-gnu/tc"  # where iproute2's plug-ins are
 PACKAGES = ["dkms", "openssl", "xz-utils"]  # with openssl DKMS signs modules
@@ -421,12 +421,83 @@ def test_refusal_by_dkms(uninstalled, release):
         uninstalled.run("make -C /src uninstall")
 
 
+STUB = """#!/bin/sh\necho "dkms: $*"\n"""
+
+
+def kernels_of(output: str) -> list[str]:
+    """Return the kernels for which a stub of DKMS was to install."""
+    return re.findall(rf"^dkms: install apic-timer/{VERSION} -k (.*)$", output, re.M)
+
+
+def test_all_kernels(uninstalled, scratch):
+    """One of the others may be booted next: it is built for, or the output says why not."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/bin/dkms", STUB)
+    machine.write("tmp/bin/uname", f"#!/bin/sh\n[ $1 = -m ] && echo x86_64 || "
+                                   f"echo {machine.release}\n")  # fmt: skip
+    machine.run(f"""chmod +x /tmp/bin/*; cd /lib/modules; mkdir -p 6.2.0/kernel
+                    ln -s ../{machine.release}/build 6.2.0/build
+                    mkdir {machine.release}/kernel 6.5.0-headless/kernel 5.10.0-1-amd64/kernel || :
+                """)  # fmt: skip
+    install = "PATH=/tmp/bin:$PATH make -C /src install"
+    output = machine.run(install)
+    assert kernels_of(output) == [machine.release, "6.2.0"]
+    for reason in ("6.5.0-headless: the headers of kernel 6.5.0-headless are missing: apt-get",
+                   "5.10.0-1-amd64: kernel 5.10.0-1-amd64 is not supported"):  # fmt: skip
+        assert f"apic-timer: not for kernel {reason}" in output
+    # Nothing has ever been a kernel there.
+    assert "6.5.0-noapic" not in output
+
+    assert kernels_of(machine.run(f"{install} KVER=6.2.0")) == ["6.2.0"]
+    # What other kernels have of the same version is replaced with the source that it was built of;
+    # from that source a kernel is added.
+    machine.run(f"mkdir -p /var/lib/dkms/apic-timer/{VERSION}/{machine.release}")
+    assert kernels_of(machine.run(f"{install} KVER=6.2.0")) == ["6.2.0", machine.release]
+    output = machine.run(f"PATH=/tmp/bin:$PATH make -C /usr/src/apic-timer-{VERSION} install "
+                         "KVER=6.2.0")  # fmt: skip
+    assert kernels_of(output) == ["6.2.0"]
+
+
+@pytest.mark.parametrize("installed", [OLDEST], indirect=True)
+def test_upgrade(installed, scratch):
+    """All modules are the new ones, although most of them have not changed."""
+    machine = installed.copy(scratch)
+    machine.run(f"sed -i 's/{VERSION}/0.99.0/' /src/dkms.conf /src/include/linux/apic_version.h; "
+                f"make -C /src install KVER={machine.release}")  # fmt: skip
+    (status,) = machine.run("dkms status apic-timer").splitlines()
+    assert f"apic-timer/0.99.0, {machine.release}, x86_64: installed" in status
+    for name in re.findall(r'^BUILT_MODULE_NAME.*="(.*)"', (TREE / "dkms.conf").read_text(), re.M):
+        assert machine.run(f"modinfo -k {machine.release} -F version {name}") == "0.99.0\n", name
+
+
+def test_how_to_unload(uninstalled, scratch):
+    """Those that use a module are unloaded before it, each once."""
+    machine = uninstalled.copy(scratch)
+    machine.write("tmp/bin/dkms", STUB)
+    assert machine.run("/src/packaging/unload") == ""
+    machine.run("""chmod +x /tmp/bin/dkms
+        mkdir -p /sys/module/apic_timer/holders && cd /sys/module
+        mkdir -p apic_clock/holders sch_apic/holders pps_gen_apic/holders
+        ln -s ../../apic_clock ../../sch_apic ../../pps_gen_apic apic_timer/holders
+        ln -s ../../pps_gen_apic apic_clock/holders
+    """)
+    unload = "rmmod pps_gen_apic apic_clock sch_apic apic_timer"
+    assert machine.run("/src/packaging/unload") == f"{unload}\n"
+    machine.write("tmp/bin/uname", f"#!/bin/sh\n[ $1 = -m ] && echo x86_64 || "
+                                   f"echo {machine.release}\n")  # fmt: skip
+    machine.run("chmod +x /tmp/bin/uname")
+    for command, hint in (("install", f"{unload} && modprobe apic_timer"), ("uninstall", unload)):
+        output = machine.run(f"PATH=/tmp/bin:$PATH make -C /src {command}")
+        assert f"still loaded; to {'un' * (command != 'install')}load" in output
+        assert f": {hint}\n" in output
+
+
 def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
     """A clone in /usr/src, or an installed tree, installs itself, and a clone stays."""
     machine = uninstalled.copy(scratch)
     source = f"/usr/src/apic-timer-{VERSION}"
     # Another test shows what DKMS does with it.
-    machine.write("tmp/bin/dkms", """#!/bin/sh\necho "dkms: $*"\n""")
+    machine.write("tmp/bin/dkms", STUB)
     machine.run(f"chmod +x /tmp/bin/dkms; cp -a /src {source}; rm -r {source}/user "
                 f"{source}/tools; mkdir {source}/.git")  # fmt: skip
     before = machine.run(f"find {source}")
