@@ -20,19 +20,18 @@ static __always_inline u64 apic_timer_spin(u64 until)
 #include <asm/processor.h>
 
 /*
- * Approximate maximum number of TSC cycles that it takes to wake from TPAUSE and
- * PAUSE: each ends this long before @until. On some CPUs a PAUSE takes 140 core cycles;
- * with the RDTSC of its loop 180, which are 1125 TSC cycles if the core runs at 800 MHz
- * and the TSC at 5 GHz.
+ * Approximate maximum number of TSC cycles that it takes to wake from TPAUSE or PAUSE:
+ * they end this long before @until. On some CPUs a PAUSE takes 140 core cycles; with
+ * the RDTSC of its loop 180, which are 1125 TSC cycles if the core runs at 800 MHz and
+ * the TSC at 5 GHz.
  */
-#define APIC_TIMER_SPIN_TPAUSE_REST	2000
-#define APIC_TIMER_SPIN_PAUSE_REST	2048
+#define APIC_TIMER_SPIN_REST	2048
 
 /**
  * apic_timer_spin() - wait on the TSC
  * @until:	absolute TSC
  *
- * Wait at low power first, where the CPU has TPAUSE, then with PAUSE, and finally in
+ * Wait with TPAUSE, at low power, or with PAUSE where the CPU has none, and finally in
  * the tightest possible loop, which reads the TSC every few cycles. The caller
  * ensures that @until is near.
  *
@@ -40,19 +39,15 @@ static __always_inline u64 apic_timer_spin(u64 until)
  */
 static __always_inline u64 apic_timer_spin(u64 until)
 {
+	u64 wake = until - APIC_TIMER_SPIN_REST;
 	u32 low, high;
 
-	if ((s64)(until - rdtsc()) > APIC_TIMER_SPIN_PAUSE_REST) {
-		if (cpu_feature_enabled(X86_FEATURE_WAITPKG)) {
-			u64 wake = until - APIC_TIMER_SPIN_TPAUSE_REST;
-
-			/* An interrupt request or the CPU's limit may end TPAUSE early. */
-			while ((s64)(wake - rdtsc()) > 0)
-				__tpause(TPAUSE_C01_STATE, wake >> 32, wake);
-		}
-		while ((s64)(until - rdtsc()) > APIC_TIMER_SPIN_PAUSE_REST)
+	while ((s64)(wake - rdtsc()) > 0)
+		/* An interrupt request or the CPU's limit may end TPAUSE early. */
+		if (cpu_feature_enabled(X86_FEATURE_WAITPKG))
+			__tpause(TPAUSE_C01_STATE, wake >> 32, wake);
+		else
 			cpu_relax();
-	}
 
 	/*
 	 * This close, the lowest 16 bits distinguish before from after: one

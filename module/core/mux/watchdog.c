@@ -220,7 +220,8 @@ static bool is_quiet(void)
  * A check may take microseconds: it reads the hardware, which leaves a virtual machine,
  * and the memory of other CPUs. By as much the interrupt would be late that the
  * hardware is about to raise, so the check is left to the next programming, at most for
- * another period.
+ * another period. A CPU whose hardware has stopped may have no next one: other CPUs find
+ * it.
  *
  * Context: Interrupts off; the hardware has been programmed.
  */

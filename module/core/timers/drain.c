@@ -326,8 +326,8 @@ static struct apic_timer_base *next_after(unsigned int prev, bool housekeeping)
 
 /*
  * Choose the CPU to which the next timer of a CPU that goes offline migrates: the next
- * one after @prev. Timers do not come back from there, so isolated CPUs get them only if
- * no other CPU accepts timers. Return: NULL if none does.
+ * one after @prev. Timers do not come back from there, so CPUs of nohz_full= get them
+ * only if no other CPU accepts timers. Return: NULL if none does.
  */
 static struct apic_timer_base *successor(unsigned int prev)
 {
@@ -407,8 +407,8 @@ static void cancel_offline(struct apic_timer_base *base)
  * apic_timer_drain_cpu() - migrate this CPU's timers, and accept no more
  *
  * Timers migrate in the order of their expiry to the other CPUs, round robin, so
- * that no CPU gets them all; to isolated CPUs only if no other accepts timers. If no
- * other CPU accepts timers, they are cancelled. CPUs go offline one at a time, so the
+ * that no CPU gets them all; to CPUs of nohz_full= only if no housekeeping CPU accepts
+ * timers. If no CPU does, they are cancelled. CPUs go offline one at a time, so the
  * others stay online.
  *
  * No handler runs on this CPU from here on: its attempt to arm its timer again

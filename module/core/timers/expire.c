@@ -183,9 +183,9 @@ static void begin_busy(struct apic_timer_base *base,
  * Called by the source from its interrupt, between apic_timer_mux_begin() and
  * apic_timer_mux_end(), if apic_timer_mux_timers_due(). If a handler arms a
  * timer for the past, the same loop runs it, never a recursion. The loop is
- * bounded: after busy_us without a break, handlers are throttled, if that continues
- * for as long as they have run. Interrupts in quick succession count as one run
- * without a break.
+ * bounded: after busy_us without a break, handlers are throttled, briefly at first, and
+ * for as long as they have run if that goes on. Interrupts in quick succession count
+ * as one run without a break.
  *
  * Context: Hard interrupt, interrupts off.
  */
