@@ -290,7 +290,7 @@ static void end_line(struct apic_clock_phc_map *map)
 	fit(map);
 }
 
-/* Far from this, no rate is accepted; and the quotients of steer() have to fit. */
+/* Of a clock that is steered beyond this no rate is accepted, nor would steer()'s quotients fit. */
 static bool is_accepted(s64 frequency)
 {
 	return frequency >= -SCALED / 2 && frequency <= SCALED;
@@ -319,14 +319,17 @@ void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
 		map->count = 0;
 		return;
 	}
-	if (!map->count)
+	/* No rate is known. */
+	if (!map->line.rate)
 		return;
-	end_line(map);
 	from = SCALED + was;
 	to = SCALED + frequency;
 	by = mul_u64_u64_div_u64(map->nominal, from > to ? from - to : to - from, min(from, to));
 	rounded = (by >> STEER_SHIFT) + (map->nominal >> ROUND_SHIFT);
-	map->before = *reading_at(map, map->count - 1);
+	if (map->count) {
+		end_line(map);
+		map->before = *reading_at(map, map->count - 1);
+	}
 	map->changed = by + (by >> WIDE_SHIFT) + rounded;
 	map->prior.low = mul_u64_u64_div_u64(map->rate.low, from, to);
 	map->prior.high = mul_u64_u64_div_u64(map->rate.high, from, to);
@@ -339,7 +342,7 @@ void apic_clock_phc_map_steer(struct apic_clock_phc_map *map, s64 frequency)
  * Learn the rate of a new line from its first reading. A servo may steer before each reading:
  * no line has two of them then, and each change makes the rate that is known from earlier lines
  * vaguer. The average rate since the last reading of the line before differs from the new rate
- * by less than what was changed.
+ * by less than what was changed, unless the clock was also set, by less than what is noticed.
  */
 static void use_average(struct apic_clock_phc_map *map, const struct apic_clock_reading *reading)
 {
@@ -358,7 +361,10 @@ static void use_average(struct apic_clock_phc_map *map, const struct apic_clock_
 	average.high = rate_of(&(struct fraction) { high, ns }) + 1;
 	average = around(&average, map->changed);
 	if (average.low > map->prior.high || average.high < map->prior.low) {
-		/* It was also set, by less than what is noticed, now or on an earlier line. */
+		/*
+		 * It was set, now or on an earlier line: both may be wrong. Until the next change
+		 * or some readings later the rate is vague.
+		 */
 		map->prior.low = min(map->prior.low, average.low);
 		map->prior.high = max(map->prior.high, average.high);
 	} else if (average.high - average.low < map->prior.high - map->prior.low) {

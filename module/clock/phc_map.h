@@ -68,7 +68,7 @@ struct apic_clock_phc_span {
  * @rate:	bounds of the rate that come from all knowledge
  * @frequency:	steering frequency, ppm times 2^16
  * @before:	last reading before @frequency was changed; .reads is 0 if there is none
- * @changed:	what the change has changed of the rate, at most
+ * @changed:	by how much the rate differs at most from that before the change
  * @step:	step in which the clock seems to count, in addition to the step that the
  *		readings already allow for, ns
  * @since:	number of readings that have agreed since @step was changed or confirmed

@@ -190,34 +190,32 @@ static void read_here(const struct base *from, struct here *here)
 	}
 }
 
-/* Follow this CPU's TSC. */
-static void resync_this_cpu(struct here *here)
+/* Follow this CPU's TSC, with interrupts off. */
+static void resync_here(void *data)
 {
+	struct state *state = this_cpu_ptr(&states);
 	struct base from = read_base();
-	struct state *state;
-	unsigned long flags;
+	struct here *here = data;
 
+	lockdep_assert_irqs_disabled();
 	read_here(&from, here);
-	state = this_cpu_ptr(&states);
-	raw_spin_lock_irqsave(&state->lock, flags);
+	raw_spin_lock(&state->lock);
 	apic_clock_follow_use(&state->follow, &from.scale, &from.runs, &here->reading);
 	here->breaks = state->follow.stops + state->follow.ahead;
-	raw_spin_unlock_irqrestore(&state->lock, flags);
+	raw_spin_unlock(&state->lock);
 }
 
-static void resync_here(void *here)
-{
-	lockdep_assert_irqs_disabled();
-	resync_this_cpu(here);
-}
-
-/* Tracepoint of the kernel: this CPU enters or leaves an idle state. */
+/* Tracepoint of the kernel: this CPU enters or leaves an idle state, interrupts on or off. */
 static void idle(void *unused, unsigned int idle_state, unsigned int cpu)
 {
+	unsigned long flags;
 	struct here here;
 
-	if (idle_state == (unsigned int)PWR_EVENT_EXIT && !READ_ONCE(asleep))
-		resync_this_cpu(&here);
+	if (idle_state != (unsigned int)PWR_EVENT_EXIT || READ_ONCE(asleep))
+		return;
+	local_irq_save(flags);
+	resync_here(&here);
+	local_irq_restore(flags);
 }
 
 /* From this reading on, give common time the present rate of the TSC. */

@@ -255,6 +255,13 @@ static void follows_what_it_is_steered_by(struct kunit *test)
 			predict(test, AHEAD_NS);
 		}
 	}
+	/* Steered twice before it is read: the rate changes by both. */
+	change(300000, 0);
+	apic_clock_phc_map_steer(&map, 300 * 65536);
+	change(-400000, 0);
+	apic_clock_phc_map_steer(&map, -400 * 65536);
+	KUNIT_EXPECT_FALSE(test, burst());
+	KUNIT_EXPECT_LE(test, abs(predict(test, AHEAD_NS)), 600LL);
 	/* Steered and set at the same time. */
 	change(10000, 5000000);
 	apic_clock_phc_map_steer(&map, 10 * 65536);
