@@ -114,14 +114,16 @@ static void apply(struct shaper *q, struct shaper_class *class, const struct sha
 	__must_hold(&q->lock)
 {
 	u64 hz = apic_timer_ns_to_tsc(NSEC_PER_SEC);
+	bool changed = class->plan.hz != hz || class->rate != from->rate ||
+		       class->burst != from->burst || class->overhead != from->overhead;
 
-	if (class->plan.hz != hz || class->rate != from->rate || class->burst != from->burst ||
-	    class->overhead != from->overhead) {
+	/* First: if the frequency of the TSC changes, the plan is set again from these. */
+	copy(class, from);
+	if (changed) {
 		shaper_plan_change(&class->plan, shaper_leaving(q), hz, from->rate, from->burst,
 				   from->overhead);
 		shaper_class_rate_set(&q->classes, class, &q->plan);
 	}
-	copy(class, from);
 }
 
 static int add(struct Qdisc *sch, struct shaper_class *values, u32 classid,

@@ -59,21 +59,6 @@ static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
 	return skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 }
 
-/*
- * Whether the packet's socket prepares it, as for TLS by the card. That must not happen twice: if
- * the card lacks the keys, TLS is encrypted then.
- */
-static inline bool shaper_sock_validates(const struct sk_buff *skb)
-{
-#ifdef CONFIG_SOCK_VALIDATE_XMIT
-	const struct sock *sk = skb->sk;
-
-	return sk && sk_fullsock(sk) && READ_ONCE(sk->sk_validate_xmit_skb);
-#else
-	return false;
-#endif
-}
-
 /**
  * shaper_tstamp_clock() - find the clock of a packet's departure time
  * @skb:	the packet, with skb->tstamp set

@@ -25,6 +25,7 @@
  */
 #define GENTLE		2048	/* TSC cycles */
 #define ROUNDS		256
+#define AHEAD		256	/* TSC cycles that each of them waits, and up to 63 more */
 /* Maximum cost subtracted; above that, an interrupt or a tracer disturbed the measurement. */
 #define TAKEN_OFF_MAX	100	/* TSC cycles */
 
@@ -127,7 +128,7 @@ static void measure(struct shaper_start *start)
 	for (i = 0; i < ROUNDS; i++) {
 		local_irq_save(flags);
 		/* Vary the phase within a step of the TSC, and within a turn of the loop. */
-		start->at = rdtsc() + GENTLE / 2 + i % 64;
+		start->at = rdtsc() + AHEAD + i % 64;
 		shaper_start(start);
 		took = min_t(u64, called - start->left, U32_MAX);
 		local_irq_restore(flags);
@@ -149,7 +150,7 @@ static void measure(struct shaper_start *start)
 /**
  * shaper_path_measure() - measure the cost of calling the driver
  *
- * Context: Task context, once, before it is used. Takes some 50 microseconds.
+ * Context: Task context, once, before it is used. Takes some 100,000 TSC cycles.
  * Return: 0, -ENOMEM.
  */
 int shaper_path_measure(void)

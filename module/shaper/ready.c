@@ -285,6 +285,21 @@ static struct sk_buff *split(struct sk_buff *skb)
 	return segments;
 }
 
+/*
+ * Whether the packet's socket prepares it, as for TLS by the card. That must not happen twice: if
+ * the card lacks the keys, TLS is encrypted then.
+ */
+static bool sock_validates(const struct sk_buff *skb)
+{
+#ifdef CONFIG_SOCK_VALIDATE_XMIT
+	const struct sock *sk = skb->sk;
+
+	return sk && sk_fullsock(sk) && READ_ONCE(sk->sk_validate_xmit_skb);
+#else
+	return false;
+#endif
+}
+
 /**
  * shaper_enqueue() - queue a packet
  * @skb:	the packet
@@ -326,7 +341,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		request.flow = shaper_flow_get(&q->flows, skb, request.now);
 
 	request.features = READ_ONCE(qdisc_dev(sch)->features);
-	if (xfrm_offload(skb) || shaper_sock_validates(skb)) {
+	if (xfrm_offload(skb) || sock_validates(skb)) {
 		request.flags |= SHAPER_STACK;
 	} else {
 		if (skb_is_gso(skb) && q->config.split_gso) {

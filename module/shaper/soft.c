@@ -38,6 +38,12 @@ static void resume(struct shaper *q, struct shaper_sending *sending)
 		shaper_cb(sending->start.skb)->want = now;
 }
 
+/*
+ * TSC at which a qdisc below another one has last ended a wait on this CPU. By then, others below
+ * the same root may have been waiting for it: not in preparation of their packets.
+ */
+static DEFINE_PER_CPU(u64, waited_until);
+
 /* Learn from a packet how long before its moment the timer must expire. @expired: see there */
 static void learn(struct shaper *q, const struct shaper_sending *sending, u64 expired)
 	__must_hold(&q->lock)
@@ -136,7 +142,9 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	raw_spin_lock(&q->lock);
 	sending.taken = true;
 	shaper_finish(q, &sending);
-	learn(q, &sending, expired);
+	if ((s64)(expired - this_cpu_read(waited_until)) > 0)
+		learn(q, &sending, expired);
+	this_cpu_write(waited_until, sending.start.left);
 	q->handed = 2;
 	return skb;
 }
@@ -147,6 +155,8 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 {
 	struct Qdisc *sch = q->sch;
 
+	/* The time that drops take is no preparation of the packet that follows them. */
+	q->expired = 0;
 	if (shaper_has_class(skb)) {
 		shaper_class_of(&q->classes, skb)->stats.dropped_late++;
 		shaper_class_drop(&q->classes, &q->plan, skb, qdisc_pkt_len(skb));
