@@ -228,6 +228,8 @@ static inline struct calendar_unit *calendar_unit_of(struct calendar *calendar, 
 
 /* unit.c */
 int calendar_event(struct calendar_unit *unit, enum calendar_event event);
+bool calendar_unit_works(const struct calendar_unit *unit);
+void calendar_unit_wake(const struct calendar_unit *unit);
 void calendar_add_receipt(struct calendar *calendar, struct apic_calendar_receipt *receipt);
 void calendar_window_ends(struct calendar_unit *unit, u32 result, u64 now);
 u64 calendar_lead(const struct calendar_unit *unit);

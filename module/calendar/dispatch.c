@@ -233,7 +233,7 @@ static void wake_thread(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	/* No lead after the last window of the previous table: no gap is checked there. */
 	unit->lead = receipt->start > unit->armed ? receipt->start - unit->armed : 0;
 	apic_timer_fence(receipt->start + apic_timer_ns_to_tsc(FENCE_NS));
-	wake_up_process(unit->task);
+	calendar_unit_wake(unit);
 	cpu->timeout.expires = timeout;
 	add_apic_timer(&cpu->timeout);
 }

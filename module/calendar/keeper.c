@@ -81,10 +81,14 @@ static void keep(struct calendar_unit *unit)
 	/* A thread that stops meanwhile waits for us, and restores its priority. */
 	mutex_lock(&unit->calendar->scheduling);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
-	/* A thread whose park has ended without a window is OUT. */
+	/*
+	 * A thread whose park has ended without a window is OUT. One that calendar_demote() left
+	 * its priority may still run what has interrupted its park.
+	 */
 	if (unit->task && ((unit->demote && unit->state == CALENDAR_OVER) ||
 			   (unit->lent && (unit->state == CALENDAR_OVER ||
-					   unit->state == CALENDAR_OUT))))
+					   unit->state == CALENDAR_OUT ||
+					   calendar_unit_works(unit)))))
 		task = get_task_struct(unit->task);
 	/* Otherwise the calendar has stopped, or a signal has ended a park. */
 	overran = unit->state == CALENDAR_OVER &&

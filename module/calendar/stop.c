@@ -112,7 +112,7 @@ static void stop_unit(struct calendar_unit *unit)
 
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	if (unit->state == CALENDAR_WAITING || unit->state == CALENDAR_PARKED) {
-		wake_up_process(unit->task);
+		calendar_unit_wake(unit);
 	} else if (unit->state == CALENDAR_OVER && unit->def.kind == APIC_CALENDAR_USER) {
 		WRITE_ONCE(unit->demote, true);
 		wake_up_process(unit->calendar->keeper);

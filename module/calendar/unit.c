@@ -173,6 +173,37 @@ int calendar_event(struct calendar_unit *unit, enum calendar_event event)
 }
 
 /**
+ * calendar_unit_works() - check whether a unit's thread has interrupted its park
+ * @unit:	the unit
+ *
+ * Context: Any, under the CPU's lock.
+ * Return: true while the thread runs other task work.
+ */
+bool calendar_unit_works(const struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	lockdep_assert_held(&unit->cpu->lock);
+	return unit->queued &&
+	       (unit->state == CALENDAR_PARKED || unit->state == CALENDAR_GO_ON);
+}
+
+/**
+ * calendar_unit_wake() - wake a unit's thread, which waits or is parked
+ * @unit:	the unit
+ *
+ * If it runs other task work, it may sleep there for another reason, and returns to its park by
+ * itself.
+ *
+ * Context: Any but NMI, under the CPU's lock.
+ */
+void calendar_unit_wake(const struct calendar_unit *unit)
+	__must_hold(&unit->cpu->lock)
+{
+	if (!calendar_unit_works(unit))
+		wake_up_process(unit->task);
+}
+
+/**
  * calendar_add_receipt() - add the receipt of a window
  * @calendar:	the calendar
  * @receipt:	the receipt; its number is filled in

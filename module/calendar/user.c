@@ -260,8 +260,7 @@ static bool has_other_work(const struct callback_head *head)
 static void begin_park(struct calendar_unit *unit)
 	__must_hold(&unit->cpu->lock)
 {
-	if (calendar_event(unit, CALENDAR_STOP) < 0)
-		return;
+	calendar_event(unit, CALENDAR_STOP);
 	unit->status |= APIC_CALENDAR_BROKE;
 	trace_apic_calendar_park(unit->number, unit->receipt.cycle,
 				 apic_timer_now() - unit->timeout);
@@ -366,7 +365,7 @@ static struct task_struct *unbind(struct calendar_unit *unit, struct task_struct
 		calendar_over_no_more(unit);
 		/* It may be parked, but does not wait in a call, which would hold the file. */
 		if (unit->state == CALENDAR_PARKED)
-			wake_up_process(task);
+			calendar_unit_wake(unit);
 		calendar_event(unit, CALENDAR_LEAVE);
 		unit->task = NULL;
 		unit->demote = false;
