@@ -61,21 +61,34 @@ static struct timer timers[TIMERS];
  */
 static uint64_t files[FILES / 64];
 
-/* For all changes of timers and files but those by close(). */
+/* For all changes of timers but those by close(). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static sigset_t fork_mask;	/* of the thread that forks, under the lock */
+
+/*
+ * Keeps fork() away while a thread opens and notes its device, or closes it: the child could not
+ * know of that file. Only fork() waits for it. A thread that waited for fork() might wait for ever:
+ * before the process is copied, a library may wait until its own threads have ended, or hold
+ * what they need to go on.
+ */
+static pthread_rwlock_t forking = PTHREAD_RWLOCK_INITIALIZER;
+static sigset_t fork_mask;	/* of the thread that forks, under that lock */
 
 /* A thread's device. A child process opens its own: the page is not inherited. */
 static __thread struct at at = { .fd = -1 };
 static pthread_key_t at_key;
 
-/* Take the lock with signals blocked: a signal's handler may also take it. */
-static void take_lock(sigset_t *mask)
+static void block_signals(sigset_t *mask)
 {
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, mask);
+}
+
+/* Take the lock with signals blocked: a signal's handler may also take it. */
+static void take_lock(sigset_t *mask)
+{
+	block_signals(mask);
 	pthread_mutex_lock(&lock);
 }
 
@@ -136,7 +149,7 @@ static int is_device(int fd)
 	       status.st_rdev == __atomic_load_n(&device, __ATOMIC_RELAXED);
 }
 
-/* Forget a thread's device, and close it if it is still open. Under the lock. */
+/* Forget a thread's device, and close it if it is still open. */
 static void drop(struct at *own)
 {
 	forget(own->fd);
@@ -148,18 +161,23 @@ static void drop(struct at *own)
 static void end_thread(void *data)
 {
 	sigset_t mask;
+	int forks;
 
-	take_lock(&mask);
+	block_signals(&mask);
+	/* If another thread is forking, its child may keep the file, which costs little. */
+	forks = pthread_rwlock_tryrdlock(&forking);
 	drop(data);
-	release_lock(&mask);
+	if (!forks)
+		pthread_rwlock_unlock(&forking);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* No thread is changing anything when the process is copied. */
 static void before_fork(void)
 {
 	sigset_t mask;
 
-	take_lock(&mask);
+	block_signals(&mask);
+	pthread_rwlock_wrlock(&forking);
 	fork_mask = mask;
 }
 
@@ -167,17 +185,21 @@ static void after_fork(void)
 {
 	sigset_t mask = fork_mask;
 
-	release_lock(&mask);
+	pthread_rwlock_unlock(&forking);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 /*
  * The threads whose devices these files are exist in the parent only, and a file that is open
- * holds the module. The child does not inherit the pages.
+ * holds the module. The child does not inherit the pages. Nor does it have the thread that held
+ * the lock, or, since its own thread has another number, the one that holds the other.
  */
 static void after_fork_in_child(void)
 {
 	int fd;
 
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	forking = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 	for (fd = 0; fd < FILES; fd++) {
 		if (!files[fd / 64])
 			fd += 63;
@@ -188,7 +210,7 @@ static void after_fork_in_child(void)
 	at.page = NULL;
 	drop(&at);
 	process = getpid();
-	after_fork();
+	pthread_sigmask(SIG_SETMASK, &fork_mask, NULL);
 }
 
 static void start(void)
@@ -227,13 +249,18 @@ static int open_thread(void)
 		return 0;
 	if (off)
 		return -1;
-	/* Another thread that forks meanwhile would leave its child a file that is not noted. */
-	take_lock(&mask);
-	if (at.fd < 0)		/* else a signal's handler has opened it */
-		ret = open_device(&at);
-	if (!ret)
-		note(at.fd);
-	release_lock(&mask);
+	block_signals(&mask);
+	/* During fork() the kernel's own call serves this sleep. */
+	if (pthread_rwlock_tryrdlock(&forking)) {
+		ret = -1;
+	} else {
+		if (at.fd < 0)	/* else a signal's handler has opened it */
+			ret = open_device(&at);
+		if (!ret)
+			note(at.fd);
+		pthread_rwlock_unlock(&forking);
+	}
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	if (!ret)
 		pthread_setspecific(at_key, &at);
 	return ret;

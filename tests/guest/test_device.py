@@ -471,8 +471,8 @@ def test_preload_and_verdicts(scratch):
         assert verdicts(preloaded) == verdicts(without), preloaded
 
 
-PRELOADED = ("signalled", "never", "closes", "forks", "handler", "restarts", "early",
-             "leaves")  # fmt: skip
+PRELOADED = ("signalled", "never", "closes", "forks", "forks-late", "handler", "restarts",
+             "early", "leaves")  # fmt: skip
 HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked")
 
 

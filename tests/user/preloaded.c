@@ -12,6 +12,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -239,6 +240,70 @@ static int forks(void)
 	return 0;
 }
 
+static sem_t forking;
+
+static void *works(void *unused)
+{
+	struct itimerspec new = { .it_value.tv_sec = 1000 };
+
+	(void)unused;
+	sleep_until(in(1));
+	sem_post(&begun);
+	sem_wait(&forking);
+	timerfd_settime(timer, 0, &new, NULL);
+	sleep_until(in(1));
+	sem_post(&ended);
+	return NULL;
+}
+
+static pthread_t worker;
+static int waited;
+
+/* As some libraries do, end their thread before the process is copied. */
+static void before_fork(void)
+{
+	struct timespec until;
+
+	if (!worker)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 5;
+	sem_post(&forking);
+	waited = sem_timedwait(&ended, &until);
+	if (!waited)
+		waited = pthread_clockjoin_np(worker, NULL, CLOCK_REALTIME, &until);
+}
+
+static void register_first(void)
+{
+	pthread_atfork(before_fork, NULL, NULL);
+}
+
+/* What is registered first comes last before the process is copied. */
+static __attribute__((section(".preinit_array"), used))
+void (*first)(void) = register_first;
+
+/* While one thread forks, others go on and end. */
+static int forks_late(void)
+{
+	int status;
+
+	timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	sem_init(&begun, 0, 0);
+	sem_init(&ended, 0, 0);
+	sem_init(&forking, 0, 0);
+	pthread_create(&worker, NULL, works, NULL);
+	sem_wait(&begun);
+	if (!fork()) {
+		alarm(1);
+		_exit(sleep_until(in(1)) || timerfd_gettime(timer, &(struct itimerspec) { }));
+	}
+	wait(&status);
+	if (status)
+		return wrong("child", status);
+	return waited ? wrong("others have waited", waited) : 0;
+}
+
 /* Return the number of open files that are the device. */
 static int devices(void)
 {
@@ -264,6 +329,8 @@ static int leaves_files(void)
 	struct itimerspec now;
 	pthread_t other;
 
+	if (!timers && getenv("LD_PRELOAD"))
+		return wrong("no device", fd);
 	sem_init(&begun, 0, 0);
 	sem_init(&ended, 0, 0);
 	for (i = 0; i < THREADS; i++)
@@ -390,6 +457,7 @@ static const struct {
 	{ "never", never_comes },
 	{ "closes", keeps_files },
 	{ "forks", forks },
+	{ "forks-late", forks_late },
 	{ "handler", handler_asks },
 	{ "restarts", restarts },
 	{ "early", calls_early },
