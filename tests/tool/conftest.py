@@ -27,10 +27,9 @@ def tool() -> Callable[..., subprocess.CompletedProcess]:
 def units() -> Callable[..., str]:
     """Return a function that runs a part of the program alone: see units.c."""
     output = TREE / "build/tool/units"
-    parts = [
-        TREE / f"user/tool/{name}.c"
-        for name in ("tsc", "skew", "trace_line", "files", "say", "keys", "json", "memory", "runs")
-    ]
+    names = ("tsc", "skew", "trace_line", "files", "say", "keys", "json", "memory", "runs",
+             "utf8")  # fmt: skip
+    parts = [TREE / f"user/tool/{name}.c" for name in names]
     output.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread",
                     "-iquote", TREE / "user/tool", "-iquote", TREE / "user",

@@ -283,6 +283,16 @@ def test_fix_while_a_command_runs(tool, tree):
     assert read(root, "proc/irq/25/smp_affinity_list") == ["0"]
 
 
+def test_fix_leaves_out_cpus_that_are_offline(tool, tree):
+    """The kernel refuses to read and write their files."""
+    root = tree(FIXABLE)
+    (root / "sys/devices/system/cpu/online").write_text("0\n")
+    (root / GOVERNOR).unlink()
+    (root / GOVERNOR).mkdir()
+    done = tool("doctor", "--fix", "--root", root, "--", "true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def written(directory, command: Callable[[], None]) -> list[str]:
     """Return the names of the files in a directory that were written meanwhile, in order.
 

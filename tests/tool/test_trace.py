@@ -124,11 +124,14 @@ def test_names_of_tasks_mean_nothing(tool, saved, name):
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_names_of_tasks_do_not_control_a_terminal(tool, saved, more):
-    rows = [row.replace("dd-77", "\x1b[2J\a\t\r\x7f-77") for row in LATE]
-    done = tool("trace", "--from", saved(rows), *more, "pace_tick")
-    assert done.returncode == 0 and "?[2J????-77" in done.stdout
-    assert not set("\x1b\a\t\r\x7f") & set(done.stdout)
+@pytest.mark.parametrize("name, shown", [
+    ("\x1b[2J\a\t\r\x7f", "?[2J????"), ("\x9b2J\x85é", "??2J??é"),
+])  # fmt: skip
+def test_names_of_tasks_do_not_control_a_terminal(tool, saved, more, name, shown):
+    done = tool("trace", "--from", saved([row.replace("dd-77", f"{name}-77") for row in LATE]),
+                *more, "pace_tick")  # fmt: skip
+    assert done.returncode == 0 and f"{shown}-77" in done.stdout
+    assert not set("\x1b\a\t\r\x7f\x85\x9b") & set(done.stdout)
 
 
 def test_deleted_and_modified_again_and_again(tool, saved):

@@ -98,23 +98,35 @@ out:
 	free(path);
 }
 
+/* Find CPUs that are online. Return: false if the kernel does not say which. */
+static bool find_online(bool *online)
+{
+	char *list = files_read("/sys/devices/system/cpu/online");
+	bool known = files_cpulist(list ? list : "", online, CPUS);
+
+	free(list);
+	return known;
+}
+
+/* The files of a CPU that is offline are there, but the kernel refuses to read or write them. */
 static void fix_governor(void)
 {
+	static bool online[CPUS];
+	bool known = find_online(online);
 	int cpu;
 
 	for (cpu = 0; cpu < CPUS; cpu++)
-		fix_governor_of(cpu);
+		if (online[cpu] || !known)
+			fix_governor_of(cpu);
 }
 
 /* Find CPUs that are online and not the patient's. Return: true if there are any. */
 static bool find_others(bool *others)
 {
-	char *online = files_read("/sys/devices/system/cpu/online");
 	bool some = false;
 	int cpu;
 
-	files_cpulist(online ? online : "", others, CPUS);
-	free(online);
+	find_online(others);
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		others[cpu] &= !patient.cpu[cpu];
 		some |= others[cpu];

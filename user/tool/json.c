@@ -6,42 +6,21 @@
 
 #include "json.h"
 #include "say.h"
+#include "utf8.h"
 
 static char stack[16];	/* the bracket that closes each level */
 static unsigned int depth;
 static bool first = true;
 
-/* Return the length of the UTF-8 character that begins here; 0: none does. */
-static int character(const unsigned char *at)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t code;
-	int i, length;
-
-	if (*at < 0x80)
-		return 1;
-	length = *at >> 5 == 6 ? 2 : *at >> 4 == 14 ? 3 : *at >> 3 == 30 ? 4 : 0;
-	if (!length)
-		return 0;
-	code = *at & (0x7f >> length);
-	for (i = 1; i < length; i++) {
-		if (at[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (at[i] & 0x3f);
-	}
-	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return length;
-}
-
 static void quoted(const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
+	uint32_t code;
 	int length;
 
 	putchar('"');
 	for (; *at; at += length ? length : 1) {
-		length = character(at);
+		length = utf8_read((const char *)at, &code);
 		if (*at == '"' || *at == '\\')
 			printf("\\%c", *at);
 		else if (*at < 0x20 || *at == 0x7f)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "trace.h"
+#include "utf8.h"
 #include "words.h"
 
 /* Our events' names begin with the system's. */
@@ -53,12 +54,22 @@ bool trace_line_is_loss(const char *text)
 	return end && !text[end];
 }
 
-/* Replace what a terminal would obey: a task's name may contain any bytes. */
+/*
+ * Replace what a terminal would obey, and what is no text: a task's name may contain any bytes.
+ * Terminals also obey the control characters from U+0080 to U+009F.
+ */
 static void make_printable(char *text)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
+	uint32_t code;
+	int length;
+
+	for (; *text; text += length) {
+		length = utf8_read(text, &code);
+		if (length && code >= ' ' && (code < 0x7f || code > 0x9f))
+			continue;
+		length = length ? length : 1;
+		memset(text, '?', (size_t)length);
+	}
 }
 
 bool trace_line_parse(const char *text, struct trace_line *line)
