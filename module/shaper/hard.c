@@ -119,7 +119,7 @@ void shaper_handler(unsigned long long now, unsigned long data)
 	raw_spin_lock(&q->lock);
 	shaper_finish(q, &sending);
 	if (likely(sending.taken)) {
-		shaper_lead_learn(&q->lead_hard, sending.start.ready - since, interrupted());
+		shaper_learn(&q->lead_hard, &sending, since, interrupted());
 		shaper_arm_next(q, busy);
 	} else {
 		q->stats.busy_driver++;

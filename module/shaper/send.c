@@ -79,6 +79,8 @@
 #include "offload.h"
 #include "send.h"
 
+DEFINE_PER_CPU(u64, shaper_waited_until);
+
 /**
  * shaper_schedule() - have softirq run the root qdisc
  * @q:		the qdisc

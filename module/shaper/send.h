@@ -4,6 +4,7 @@
 
 #include <linux/bitops.h>
 #include <linux/minmax.h>
+#include <linux/percpu.h>
 
 #include <trace/events/sch_apic.h>
 
@@ -40,6 +41,9 @@ struct shaper_sending {
 	bool launched;
 	bool taken;
 };
+
+/* TSC at which a qdisc has last ended the wait for a packet's moment on this CPU */
+DECLARE_PER_CPU(u64, shaper_waited_until);
 
 bool shaper_schedule(struct shaper *q);
 void shaper_kick(struct shaper *q);
@@ -203,6 +207,28 @@ static __always_inline struct sk_buff *shaper_finish(struct shaper *q,
 	shaper_account(q, sending);
 	shaper_count(q, sending);
 	return NULL;
+}
+
+/**
+ * shaper_learn() - take the preparation of a packet into account
+ * @lead:	the lead
+ * @sending:	the packet, which the driver has
+ * @since:	TSC at which the timer has expired; 0: the packet did not wait for it
+ * @found:	state of the CPU that the interrupt found
+ *
+ * If another qdisc was waiting on this CPU then, the preparation includes a part of that wait. The
+ * other one may just as well have to wait for this one: each would learn the lead of the other,
+ * plus a little.
+ *
+ * Context: Interrupts off, the qdisc's lock held.
+ */
+static __always_inline void
+shaper_learn(struct shaper_lead *lead, const struct shaper_sending *sending, u64 since,
+	     enum shaper_lead_found found)
+{
+	if (likely((s64)(since - this_cpu_read(shaper_waited_until)) > 0))
+		shaper_lead_learn(lead, sending->start.ready - since, found);
+	this_cpu_write(shaper_waited_until, sending->start.left);
 }
 
 #endif /* _SHAPER_SEND_H */

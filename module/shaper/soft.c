@@ -38,19 +38,12 @@ static void resume(struct shaper *q, struct shaper_sending *sending)
 		shaper_cb(sending->start.skb)->want = now;
 }
 
-/*
- * TSC at which a qdisc below another one has last ended a wait on this CPU. By then, others below
- * the same root may have been waiting for it: not in preparation of their packets.
- */
-static DEFINE_PER_CPU(u64, waited_until);
-
 /* Learn from a packet how long before its moment the timer must expire. @expired: see there */
 static void learn(struct shaper *q, const struct shaper_sending *sending, u64 expired)
 	__must_hold(&q->lock)
 {
-	if (sending->taken && expired)
-		shaper_lead_learn(&q->lead_soft, sending->start.ready - expired,
-				  SHAPER_LEAD_KERNEL);
+	if (sending->taken)
+		shaper_learn(&q->lead_soft, sending, expired, SHAPER_LEAD_KERNEL);
 }
 
 /*
@@ -142,9 +135,7 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	raw_spin_lock(&q->lock);
 	sending.taken = true;
 	shaper_finish(q, &sending);
-	if ((s64)(expired - this_cpu_read(waited_until)) > 0)
-		learn(q, &sending, expired);
-	this_cpu_write(waited_until, sending.start.left);
+	learn(q, &sending, expired);
 	q->handed = 2;
 	return skb;
 }

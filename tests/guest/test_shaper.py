@@ -817,6 +817,47 @@ def test_another_is_replaced(guest):
         assert all_came(part)["packets"] == 1000
 
 
+@pytest.mark.guest(
+    VIRTUAL,
+    BEGIN.replace("load apic_timer_sink", "insmod $MODULES/apic_timer_sink.ko queues=2")
+    + """
+    tc qdisc replace dev sink0 root handle 1: mq
+    for i in 1 2; do
+        tc qdisc replace dev sink0 parent 1:$i apic mode hard
+    done
+    # No sender keeps the CPU busy while packets leave.
+    send() {
+        udpsend count=500 batch=500 ahead=100000000 gap=$2 flow=$1 seed=$1 port=$((1000 + $1))
+    }
+    figures() {
+        patiently drained
+        tc -s qdisc show dev sink0 | grep -o "$1 [0-9]*"
+    }
+    # Each learns from flows that are alone, before both send at a time.
+    for flow in 1 2 3 4 5 6 7; do
+        send $flow 20000-120000
+    done
+    figures sent_hard
+    figures lead_hard
+    for flow in 8 9 10 11 12 13 14; do
+        send $flow 160000-960000 >sent$flow &
+    done
+    wait
+    figures lead_hard
+    cat sent*
+    """
+    + END,
+)
+def test_several_at_a_time(guest):
+    """A qdisc that has to wait for another one does not learn to begin its own waits earlier."""
+    output = guest.ok()
+    all_came(output)
+    assert min(map(int, re.findall(r"sent_hard (\d+)", output))) >= 500
+    *alone, first, second = map(int, re.findall(r"lead_hard (\d+)", output))
+    print(alone, first, second)
+    assert max(first, second) < 1.2 * max(alone)
+
+
 # Moves sink0 into the network namespace of a new process, $pid, that unshare(1) starts.
 IN_NAMESPACE = """
     namespace() { readlink /proc/$1/ns/net; }
