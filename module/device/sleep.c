@@ -84,6 +84,9 @@ static const struct kernel_param_ops quantile_ops = {
 module_param_cb(quantile, &quantile_ops, &quantile, 0644);
 MODULE_PARM_DESC(quantile, "fraction of wake-ups that must be early enough, in 1/10000 (5000 to 10000; applies to files opened later)");
 
+/* TSC until which the last sleeper that woke up on this CPU may wait for its moment */
+static DEFINE_PER_CPU(u64, occupied_until);
+
 /**
  * struct sleeper - a thread that sleeps
  * @timer:	timer that wakes the thread
@@ -270,6 +273,22 @@ static bool switched(unsigned long since)
 	return current->nvcsw + current->nivcsw != since;
 }
 
+/*
+ * Learn from a wake-up, except from one that had to wait until another sleeper's moment: that one
+ * may just as well have to wait for this one, and each would learn the lead of the other.
+ */
+static void learn_wake(struct device_file *file, enum device_wake kind,
+		       const struct apic_timer_sleep *a, u64 armed)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&file->lock, flags);
+	if (a->resumed > armed && (s64)(armed - __this_cpu_read(occupied_until)) > 0)
+		device_learn_wake(&file->learn, kind, a->resumed - armed);
+	__this_cpu_write(occupied_until, min(a->tsc, a->resumed + device_sleep_budget_max()));
+	raw_spin_unlock_irqrestore(&file->lock, flags);
+}
+
 /* Sleep until @expires, in the kernel's time, unless that is too near. */
 static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64 expires)
 {
@@ -281,7 +300,6 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64
 		.expires = expires,
 	};
 	enum device_wake kind = DEVICE_WAKE_PLAIN;
-	unsigned long flags;
 	int ret;
 
 	if (!budget)
@@ -322,16 +340,11 @@ static int sleep_until(struct device_file *file, struct apic_timer_sleep *a, u64
 	a->resumed = apic_timer_now();
 	a->woken = sleeper.woken;
 	a->result |= APIC_TIMER_SLEPT;
-	if (a->resumed > sleeper.timer.expires) {
-		raw_spin_lock_irqsave(&file->lock, flags);
-		device_learn_wake(&file->learn, kind,
-				  a->resumed - sleeper.timer.expires);
-		raw_spin_unlock_irqrestore(&file->lock, flags);
-	}
 	if (a->clock == APIC_TIMER_CLOCK_TSC)
 		a->tsc = sleeper.timer.expires + sleeper.lead;
 	else
 		a->tsc = device_moment_tsc(a->clock, expires);
+	learn_wake(file, kind, a, sleeper.timer.expires);
 	return 0;
 }
 

@@ -165,6 +165,12 @@ def measured(request):
             script += (f"latency {mode} {SHOTS} {distance} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
                        f"put {name} </tmp/e\nput {name}-waited </tmp/w\n")  # fmt: skip
     script += "kill -9 -$! || true\nsleep 0.5\n"
+    # One that runs at multiples of a time, and two that do so at a time.
+    grid = f"latency device {SHOTS} 150000 150000 1 {WARM_UP}"
+    script += f"{grid} >/tmp/e 3>/tmp/w\nput grid </tmp/e\nput grid-waited </tmp/w\n"
+    script += "".join(f"{grid} >/tmp/e{i} 3>/tmp/w{i} &\npid{i}=$!\n" for i in (1, 2))
+    for i in (1, 2):
+        script += f"wait $pid{i}\nput pair{i} </tmp/e{i}\nput pair{i}-waited </tmp/w{i}\n"
     # Once more, with a lower quantile.
     script += "rmmod apic_timer_dev\ninsmod $MODULES/apic_timer_dev.ko quantile=9900\n"
     script += (f"latency device {SHOTS} {DISTANCES['idle']} 1 {WARM_UP} >/tmp/e 3>/tmp/w\n"
@@ -219,6 +225,14 @@ def test_busy(measured):
     row = measured["syscall-device"]
     assert row["min"] >= 0
     assert row["p999"] <= 4
+
+
+def test_at_a_time(measured):
+    """A thread that has to wait for another one's moment does not learn to wake up earlier."""
+    waited = {name: measured[f"{name}-waited"]["mean"] for name in ("grid", "pair1", "pair2")}
+    assert max(waited["pair1"], waited["pair2"]) <= 2.5 * waited["grid"]
+    assert min(measured[name]["p50"] for name in ("pair1", "pair2")) <= 4
+    assert min(measured[name]["min"] for name in ("grid", "pair1", "pair2")) >= 0
 
 
 def test_kernel_finish(measured):

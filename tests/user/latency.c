@@ -3,8 +3,10 @@
  * latency HOW COUNT MIN MAX SEED [WARM-UP] - measure how late a thread runs.
  *
  * Sleeps COUNT times until a moment MIN to MAX ns ahead, and records the TSC at its first
- * instruction after the moment, minus the desired one. Standard output gets these as s64, in TSC
- * cycles; file descriptor 3, if open, the cycles waited on the TSC each time.
+ * instruction after the moment, minus the desired one. If MIN and MAX are the same, all moments are
+ * multiples of that, and several such threads want to run at a time. Standard output gets the
+ * differences as s64, in TSC cycles; file descriptor 3, if open, the cycles waited on the TSC each
+ * time.
  *
  * HOW: device (the library finishes), nofence, kernel (the kernel finishes), monotonic
  * (the device, a moment of that clock); nanosleep, timerfd (both absolute), sleepspin
@@ -88,7 +90,7 @@ int run(int argc, char **argv)
 	high = number(argv[4]);
 	state = 88172645463325252ULL ^ number(argv[5]) * 0x9E3779B97F4A7C15ULL;
 	warm = argc > 6 ? number(argv[6]) : 0;
-	if (count > MAX_COUNT || high <= low)
+	if (count > MAX_COUNT || high < low || !high)
 		return 2;
 
 	device = equal(argv[1], "device") || equal(argv[1], "nofence") ||
@@ -116,9 +118,11 @@ int run(int argc, char **argv)
 		fd = (int)sys(NR_TIMERFD_CREATE, 1 /* CLOCK_MONOTONIC */, 0, 0, 0);
 
 	for (i = 0; i < warm + count; i++) {
-		ns = low + random_number() % (high - low);
+		ns = low + (high > low ? random_number() % (high - low) : 0);
 		from = at_readtsc();
 		when = from + at_ns_to_tsc(&at, ns);
+		if (high == low)
+			when -= when % at_ns_to_tsc(&at, ns);
 		ret = 0;
 		if (equal(argv[1], "monotonic")) {
 			ns = at_tsc_to_mono(&at, when);
