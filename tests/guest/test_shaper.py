@@ -844,7 +844,7 @@ def test_another_is_replaced(guest):
     done
     wait
     figures lead_hard
-    cat sent*
+    cat sent[89] sent1?
     """
     + END,
 )

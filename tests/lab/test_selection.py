@@ -24,7 +24,8 @@ pytestmark = pytest.mark.long
 TESTS = Path(__file__).parents[1]
 # Tests for several kernels that skip the newest one without --matrix.
 LONG_ON_7_2 = ("test_account", "test_timeout", "test_demo", "test_idle", "test_busy",
-               "test_thrifty", "test_clock", "test_kernel_finish", "test_better_than_nanosleep",
+               "test_thrifty", "test_clock", "test_at_a_time", "test_kernel_finish",
+               "test_better_than_nanosleep",
                "test_starve_thread", "test_starve_softirq", "test_starve_interrupts",
                "test_starve_tick", "test_starve_irq_work", "test_install", "test_plug_in_for_tc",
                "test_consumer", "test_dkms_consumer", "test_uninstall_leaves_nothing",
