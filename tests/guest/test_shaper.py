@@ -307,7 +307,8 @@ def test_rate(guest):
     assert count == 2000
     assert want - 5 < low <= high < want + 5
     assert max(want - least, most - want) < STRETCH
-    assert abs(time - 1999 * want) < 5
+    # The first one leaves without a wait; from the TSC to the driver that takes some cycles longer.
+    assert abs(time - 1999 * want) < 10
     # Softirq may delay a packet, but the rate never drifts.
     assert soft[0] == 2000
     assert abs(soft[5] - 1999 * want) <= 3000
