@@ -285,12 +285,14 @@ def test_fix_while_a_command_runs(tool, tree):
 
 def test_fix_leaves_out_cpus_that_are_offline(tool, tree):
     """The kernel refuses to read and write their files."""
-    root = tree(FIXABLE)
-    (root / "sys/devices/system/cpu/online").write_text("0\n")
+    online = GOVERNOR.replace("cpu1", "cpu0")
+    root = tree({online: "powersave\n", "sys/devices/system/cpu/online": "0\n"})
     (root / GOVERNOR).unlink()
     (root / GOVERNOR).mkdir()
-    done = tool("doctor", "--fix", "--root", root, "--", "true")
+    done = tool("doctor", "--fix", "--root", root, "--", "cat", root / online)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("performance")
+    assert read(root, online) == ["powersave"]
 
 
 def written(directory, command: Callable[[], None]) -> list[str]:

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apic_version.h"
 #include "doctor.h"
 #include "files.h"
 #include "module.h"
 #include "native.h"
 #include "say.h"
-#include "apic_version.h"
 #include "words.h"
 
 #define CPU_DIR		"/sys/devices/system/cpu"

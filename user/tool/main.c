@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apic_version.h"
 #include "commands.h"
 #include "opt.h"
 #include "say.h"
-#include "apic_version.h"
 
 const struct command * const commands[] = {
 	&status_command, &hist_command, &top_command, &trace_command, &doctor_command,

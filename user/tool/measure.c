@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apic_version.h"
 #include "files.h"
 #include "measure.h"
 #include "module.h"
 #include "say.h"
 #include "tsc.h"
-#include "apic_version.h"
 
 #define NODE	"/dev/apic_measure"
 

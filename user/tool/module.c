@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apic_version.h"
 #include "files.h"
 #include "module.h"
 #include "say.h"
-#include "apic_version.h"
 #include "words.h"
 
 bool module_loaded(void)

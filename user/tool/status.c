@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apic_version.h"
 #include "commands.h"
 #include "files.h"
 #include "json.h"
 #include "module.h"
 #include "say.h"
 #include "tsc.h"
-#include "apic_version.h"
 #include "words.h"
 
 static const struct opt options[] = {

@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "apic_version.h"
 #include "files.h"
 #include "module.h"
 #include "say.h"
 #include "tracing.h"
-#include "apic_version.h"
 #include "words.h"
 
 #define PREFIX "apic-timer-"

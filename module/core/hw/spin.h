@@ -42,12 +42,13 @@ static __always_inline u64 apic_timer_spin(u64 until)
 	u64 wake = until - APIC_TIMER_SPIN_REST;
 	u32 low, high;
 
-	while ((s64)(wake - rdtsc()) > 0)
+	while ((s64)(wake - rdtsc()) > 0) {
 		/* An interrupt request or the CPU's limit may end TPAUSE early. */
 		if (cpu_feature_enabled(X86_FEATURE_WAITPKG))
 			__tpause(TPAUSE_C01_STATE, wake >> 32, wake);
 		else
 			cpu_relax();
+	}
 
 	/*
 	 * This close, the lowest 16 bits distinguish before from after: one

@@ -3,12 +3,12 @@
  * The page of a report: the findings of the papers, the results here, and how far
  * they are valid.
  */
+#include "apic_version.h"
 #include "chart.h"
 #include "page/html.h"
 #include "page/sections.h"
 #include "report.h"
 #include "say.h"
-#include "apic_version.h"
 
 static const char style[] =
 ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--muted:#57606a;--line:#d0d7de;"
