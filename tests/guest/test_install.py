@@ -91,8 +91,13 @@ def copy_root(source: Path, root: Path) -> None:
 
 
 def copy(source: Path, target: Path, leave: Iterable[str] = ()) -> None:
-    """Copy a directory's contents into another one, in which links to directories stay links."""
-    pack = ["tar", "-c", "-C", source, *(f"--exclude=./{name}" for name in leave), "."]
+    """Copy a directory's contents into another one, in which links to directories stay links.
+
+    The directory itself may be a build that another test's use marks as used meanwhile, which tar
+    would report as a change of it.
+    """
+    pack = ["tar", "-c", "-C", source, *(f"--exclude=./{name}" for name in leave),
+            *(f"./{path.name}" for path in source.iterdir())]  # fmt: skip
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as archive:
         subprocess.run(["tar", "-x", "--keep-directory-symlink", "-C", target],
                        stdin=archive.stdout, check=True)  # fmt: skip
