@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note
 """/dev/apic_timer from Python, by ctypes: no build step, no module but the standard library's.
 
     with apic_timer.Timer() as timer:
@@ -95,14 +95,15 @@ class Receipt(NamedTuple):
 
 
 class _Rdtsc:
-    """RDTSC, as eleven bytes of machine code: Python has no other way to it."""
+    """RDTSC, as machine code: Python has no other way to it."""
 
-    CODE = bytes.fromhex("0f31 48c1e220 4809d0 c3")
+    # By the number of bits of a pointer. A process of 32 bits returns EDX:EAX.
+    CODES = {64: bytes.fromhex("0f31 48c1e220 4809d0 c3"), 32: bytes.fromhex("0f31 c3")}
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
                                  mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)  # fmt: skip
-        self._memory.write(self.CODE)
+        self._memory.write(self.CODES[8 * ctypes.sizeof(ctypes.c_void_p)])
         address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self.read = ctypes.CFUNCTYPE(ctypes.c_uint64)(address)
 
@@ -164,13 +165,13 @@ class Timer:
         try:
             if not stat.S_ISCHR(os.fstat(self.fd).st_mode):
                 raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+            self._rdtsc = _Rdtsc()
             self._page = _Mapping(self.fd, 4096)
         except OSError:
             if fd is None:
                 os.close(self.fd)
             raise
         self._ring: _Mapping | None = None
-        self._rdtsc = _Rdtsc()
         self.last = Sleep()
         self.epoch = self.page().epoch
 

@@ -9,6 +9,11 @@
  * relative sleeps, a device that cannot be opened, a sleeper over a limit. With
  * APIC_TIMER_PRELOAD=0 in the environment, they serve everything.
  */
+#if !defined(__x86_64__) || defined(__ILP32__)
+/* Those whose time_t has 64 bits call other functions: their timerfd would not work. */
+#error "this library is not for programs of 32 bits"
+#endif
+
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

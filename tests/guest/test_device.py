@@ -485,6 +485,13 @@ def test_preload_and_verdicts(scratch):
         assert verdicts(preloaded) == verdicts(without), preloaded
 
 
+def test_preload_is_not_for_32_bits():
+    """There a timerfd may be set by calls that it does not replace."""
+    done = subprocess.run(["gcc", "-m32", "-fsyntax-only", TREE / "user/preload.c"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode and "not for programs of 32 bits" in done.stderr
+
+
 PRELOADED = ("signalled", "never", "closes", "forks", "forks-late", "handler", "restarts",
              "early", "leaves")  # fmt: skip
 HEADER = ("until", "spin", "skew", "stale", "same-epoch", "forked")

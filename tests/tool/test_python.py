@@ -1,5 +1,6 @@
 """The Python bindings of user/, as far as they need no device."""
 
+import errno
 import importlib.util
 import os
 
@@ -30,6 +31,28 @@ def test_closed_twice(timer):
         other = os.open("/dev/null", os.O_RDONLY)
         assert other == number
     os.close(other)
+
+
+def test_reads_the_whole_tsc(bindings):
+    """Code for 64 bits means something else in a process of 32 bits, which returns EDX:EAX."""
+    assert bindings._Rdtsc.CODES[64].startswith(bindings._Rdtsc.CODES[32][:-1])
+    rdtsc = bindings._Rdtsc()
+    values = [rdtsc.read() for _ in range(100)]
+    assert values == sorted(values) and values[0] > 0
+
+
+def test_memory_that_may_not_be_executed(bindings, monkeypatch):
+    """As with systemd's MemoryDenyWriteExecute: the device is closed again."""
+
+    def refused() -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(bindings, "DEVICE", "/dev/zero")
+    monkeypatch.setattr(bindings, "_Rdtsc", refused)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(PermissionError):
+        bindings.Timer()
+    assert os.listdir("/proc/self/fd") == before
 
 
 @pytest.mark.parametrize("path", ["/dev/null", __file__], ids=["device", "file"])
