@@ -9,6 +9,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ DEBUG = "sys/kernel/debug/apic_timer"
 VERDICT = "sys/kernel/debug/apic_clock/verdict"
 CPU = "sys/devices/system/cpu"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
+PR_SET_TIMERSLACK = 29
 
 
 def native(**changes) -> dict[str, str]:
@@ -543,6 +545,15 @@ def test_interrupt_that_no_device_has(tool, tree):
     assert (level("\n"), level("eth0\n")) == ("ok", "warn")
 
 
+def test_as_many_cpus_as_a_kernel_can_have(tool, tree):
+    """None is left out of a list."""
+    root = tree({f"{CPU}/isolated": "1\n", f"{CPU}/online": "0-8191\n", IRQ: "0-8191\n"})
+    found = findings(tool, root)["irq.affinity"]
+    assert found["level"] == "warn" and found["finding"].endswith("CPUs: 1")
+    done = tool("doctor", "--fix", "--root", root, "--", "cat", root / IRQ)
+    assert done.stdout.split()[-1] == "0,2-8191"
+
+
 def test_all_cpus_are_the_timers(tool, tree):
     done = tool("doctor", "--json", "--cpus", "0-1", "--root", tree())
     found = {f["id"]: f for f in json.loads(done.stdout)["findings"]}["irq.affinity"]
@@ -590,6 +601,23 @@ def test_command_that_is_not_there(tool, tree):
     done = tool("doctor", "--fix", "--root", root, "--", "/nowhere")
     assert done.returncode == 127 and "can't run /nowhere" in done.stderr
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
+
+
+def test_wakes_without_the_slack_of_its_timer(tool):
+    """A sleep may end as much later; it is no property of the machine. COMMAND still has it."""
+    libc = ctypes.CDLL(None)
+
+    def child():
+        assert not libc.prctl(PR_SET_TIMERSLACK, 200_000_000)
+
+    done = tool("doctor", "--json", preexec_fn=child)
+    found = json.loads(done.stdout)
+    guest = {finding["id"]: finding for finding in found["findings"]}["vm.guest"]
+    if found["hypervisor"]:
+        assert guest["cost_cycles"] < 100 * found["tsc_khz"]
+    show = "import ctypes; print(ctypes.CDLL(None).prctl(30))"  # PR_GET_TIMERSLACK
+    done = tool("doctor", "--fix", "--", sys.executable, "-c", show, preexec_fn=child)
+    assert done.stdout.split()[-1] == "200000000"
 
 
 def test_natively(tool):

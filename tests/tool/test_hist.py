@@ -116,6 +116,14 @@ def test_malformed(tool, saved, row):
     assert "not a row of a histogram" in done.stderr
 
 
+@pytest.mark.parametrize("rest", ["error: ~ 2^3", "nonsense"])
+def test_a_saved_file_does_not_control_a_terminal(tool, saved, rest):
+    row = f"{{ function: [ffff] \x1b]0;x\x07\x9b2J, {rest} }} hitcount: 1"
+    done = tool("hist", "--from", saved(histogram([row])))
+    said = done.stdout + done.stderr
+    assert "?]0;x" in said and not set("\x1b\x07\x9b") & set(said)
+
+
 @pytest.mark.parametrize("text", ["", "\n", "# event histogram\n", "bogus\n", "Totals:\n"])
 def test_empty(tool, saved, text):
     done = tool("hist", "--from", saved(text))

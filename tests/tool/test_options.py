@@ -40,7 +40,7 @@ def test_manual_page_has_the_summary_of_help(tool, command):
     summary = tool(command, "--help").stdout.split("\n")[2].rstrip(".")
     page = (MAN / f"apic-timer-{command}.1.scd").read_text()
     name = re.search(r"# NAME\n\napic-timer-(\w+) - (.*)\n", page)
-    assert (name[1], name[2].lower()) == (command, summary.lower())
+    assert (name[1], name[2]) == (command, summary[0].lower() + summary[1:])
 
 
 def test_commands(tool):

@@ -124,6 +124,15 @@ def test_rows_that_are_no_json(tool, tmp_path):
     Page((folder / "index.html").read_text())
 
 
+def test_bench_rows_of_somebody_else(tool, tmp_path):
+    """No text of theirs is part of the page's markup."""
+    (tmp_path / "bench.json").write_text('{"made": {"<img src=x>": "<b>"}, "rows": []}')
+    folder = report_rows.write(tmp_path / "report")
+    assert tool("report", "--draw", folder, "--bench", tmp_path / "bench.json").returncode == 0
+    page = (folder / "index.html").read_text()
+    assert "&lt;img src=x&gt; &lt;b&gt;" in page and "<img" not in page
+
+
 def test_machines_that_are_not_drawn(tool, tmp_path):
     """There is room for 16 machines, and for names of 63 bytes."""
     folder = report_rows.write(tmp_path, {"guest": ""})

@@ -134,6 +134,14 @@ def test_names_of_tasks_do_not_control_a_terminal(tool, saved, more, name, shown
     assert not set("\x1b\a\t\r\x7f\x85\x9b") & set(done.stdout)
 
 
+@pytest.mark.parametrize("old", ["mode=exact", "function=pace_tick [pacer]"])
+def test_a_saved_file_does_not_control_a_terminal(tool, saved, old):
+    rows = [row.replace(old, f"{old}\x1b]0;x\x07\x9b2J") for row in LATE]
+    assert rows != LATE
+    done = tool("trace", "--from", saved(rows), "-n", "0", "pace_tick")
+    assert done.returncode == 0 and not set("\x1b\x07\x9b") & set(done.stdout + done.stderr)
+
+
 def test_deleted_and_modified_again_and_again(tool, saved):
     rows = [line(i, "mod", f"{TIMER} expires=1000000 cpu=1 flags=0x0") for i in range(1000)]
     (life,) = lives(tool, saved(LATE[:1] + rows + LATE[9:10]), "pace_tick")

@@ -177,5 +177,5 @@ def test_period_whose_sleep_fails(units):
     (b"too much \xf4\x90\x80\x80", "too much " + 4 * "\ufffd"),
 ])  # fmt: skip
 def test_json(units, text, read):
-    """Text is UTF-8, and valid JSON for any bytes."""
-    assert json.loads(units("json", os.fsdecode(text))) == [text if read is None else read]
+    """Text is UTF-8, and valid JSON for any bytes; what is no number is null."""
+    assert json.loads(units("json", os.fsdecode(text))) == [text if read is None else read, None]

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,7 @@ static void json(const char *text)
 {
 	json_array(NULL);
 	json_text(NULL, text);
+	json_real(NULL, (double)INFINITY, 1);
 	json_end();
 }
 

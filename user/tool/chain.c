@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apic_timer_user.h"
 #include "commands.h"
@@ -22,6 +23,7 @@
 
 #define SEED	UINT64_C(88172645463325252)
 #define WARM_UP	100
+#define RATE_WAIT_US	2000
 
 /* A route that does not belong to the module apic_measure */
 #define DEVICE	APIC_MEASURE_ROUTES
@@ -153,6 +155,12 @@ static bool sleep_by_device(struct links *links)
 		expires = at_readtsc() + at_ns_to_tsc(&at, distance(&state));
 		error = at_mdelay(&at, expires);
 		user = at_readtsc();
+		/* The device limits a user's rate: wait until there is some more, and try again. */
+		if (error == -EAGAIN) {
+			usleep(RATE_WAIT_US);
+			number--;
+			continue;
+		}
 		if (error)
 			fail(AT_DEVICE ": %s", strerror(-error));
 		if (number >= WARM_UP)

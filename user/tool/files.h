@@ -13,8 +13,8 @@
 /* "" for the running system */
 extern const char *files_root;
 
-/* Number of CPUs that are looked at; further CPUs of a larger machine are ignored. */
-#define CPUS	1024
+/* As many CPUs as a kernel for x86-64 can have */
+#define CPUS	8192
 
 /* Entry "--root DIR" of a table of options */
 #define FILES_OPT_ROOT \

@@ -15,6 +15,7 @@
 #include "say.h"
 #include "svg.h"
 #include "tracing.h"
+#include "utf8.h"
 #include "words.h"
 
 enum { OF_ERROR, OF_TIME };
@@ -127,6 +128,7 @@ static void load(struct histogram *histogram)
 
 	if (!text)
 		fail("can't read %s: %s", from, strerror(errno));
+	utf8_make_printable(text);
 	if (!histogram_parse(histogram, text, field(), &line))
 		fail("%s: not a row of a histogram of %s: %.*s", from, field(),
 		     (int)strcspn(line, "\n"), line);

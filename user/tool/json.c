@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* JSON on standard output. Text for people is printed elsewhere. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,6 +89,11 @@ void json_number(const char *key, int64_t number)
 
 void json_real(const char *key, double number, int digits)
 {
+	/* JSON has no such numbers. */
+	if (!isfinite(number)) {
+		json_null(key);
+		return;
+	}
 	begin(key);
 	printf("%.*f", digits, number);
 }

@@ -17,6 +17,7 @@
 #include "say.h"
 #include "trace.h"
 #include "tracing.h"
+#include "utf8.h"
 #include "words.h"
 
 #define TIMERS		256	/* that are followed at the same time */
@@ -531,6 +532,7 @@ static void read_saved(void)
 
 	if (!text)
 		fail("can't read %s: %s", from, strerror(errno));
+	utf8_make_printable(text);
 	for (line = strtok(text, "\n"); line && !enough(); line = strtok(NULL, "\n"))
 		follow(line);
 	free(text);

@@ -54,24 +54,6 @@ bool trace_line_is_loss(const char *text)
 	return end && !text[end];
 }
 
-/*
- * Replace what a terminal would obey, and what is no text: a task's name may contain any bytes.
- * Terminals also obey the control characters from U+0080 to U+009F.
- */
-static void make_printable(char *text)
-{
-	uint32_t code;
-	int length;
-
-	for (; *text; text += length) {
-		length = utf8_read(text, &code);
-		if (length && code >= ' ' && (code < 0x7f || code > 0x9f))
-			continue;
-		length = length ? length : 1;
-		memset(text, '?', (size_t)length);
-	}
-}
-
 bool trace_line_parse(const char *text, struct trace_line *line)
 {
 	const char *mark, *at = time_of(text, &mark), *cpu, *name;
@@ -90,7 +72,8 @@ bool trace_line_parse(const char *text, struct trace_line *line)
 	while (length && text[length - 1] == ' ')
 		length--;
 	snprintf(line->task, sizeof(line->task), "%.*s", (int)length, text);
-	make_printable(line->task);
+	/* A task's name may contain any bytes. */
+	utf8_make_printable(line->task);
 	name = mark + 2;
 	length = strcspn(name, ":");
 	if (!name[length])

@@ -203,11 +203,14 @@ void tsc_cpus_free(struct tsc_cpus *cpus)
 
 bool tsc_pin(int cpu)
 {
-	cpu_set_t set;
+	struct tsc_cpus only = tsc_cpus_get();
+	bool pinned;
 
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return !sched_setaffinity(0, sizeof(set), &set);
+	CPU_ZERO_S(only.size, (cpu_set_t *)only.set);
+	CPU_SET_S(cpu, only.size, (cpu_set_t *)only.set);
+	pinned = !sched_setaffinity(0, only.size, only.set);
+	tsc_cpus_free(&only);
+	return pinned;
 }
 
 /*

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <stdbool.h>
+#include <string.h>
+
 #include "utf8.h"
 
 int utf8_read(const char *at, uint32_t *code)
@@ -22,4 +25,24 @@ int utf8_read(const char *at, uint32_t *code)
 	if (*code < least[length] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
 		return 0;
 	return length;
+}
+
+/* Terminals also obey the control characters from U+0080 to U+009F. */
+static bool obeyed(uint32_t code)
+{
+	return (code < ' ' && code != '\n') || (code >= 0x7f && code <= 0x9f);
+}
+
+void utf8_make_printable(char *text)
+{
+	uint32_t code;
+	int length;
+
+	for (; *text; text += length) {
+		length = utf8_read(text, &code);
+		if (length && !obeyed(code))
+			continue;
+		length = length ? length : 1;
+		memset(text, '?', (size_t)length);
+	}
 }

@@ -8,4 +8,7 @@
 /* Read the character at @at into @code. Return: its length in bytes; 0 if none begins there. */
 int utf8_read(const char *at, uint32_t *code);
 
+/* Replace what a terminal would obey, except for ends of lines, and what is no text. */
+void utf8_make_printable(char *text);
+
 #endif

@@ -15,7 +15,9 @@ static void bench_made(const struct value *made)
 	for (i = 0; i < value_count(made); i++) {
 		const struct value *one = value_item(made, i);
 
-		html("%s %s ", i ? "," : "", one->key ? one->key : "");
+		html(i ? ", " : " ");
+		html_text(one->key ? one->key : "");
+		html(" ");
 		html_text(value_text(one, NULL));
 	}
 	html(".</p>\n");
