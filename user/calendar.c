@@ -119,7 +119,7 @@ static int help(FILE *to)
 	      "show:  also print what each CPU does, and the time that is left\n"
 	      "run:   run the table NAME, or the first one, until SIGINT or SIGTERM, or for SECONDS,\n"
 	      "       and print each unit's results every second; threads end their windows at\n"
-	      "       once.\n"
+	      "       once. It stops at the end of a major cycle, or after another second.\n"
 	      "       Needs root and the module apic_calendar\n", to);
 	return to == stderr ? 2 : 0;
 }
@@ -147,7 +147,7 @@ static int parse(const char *name)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
 	const char *table = NULL;
 	unsigned long number = 0;
@@ -179,4 +179,14 @@ int main(int argc, char **argv)
 	if (!ret)
 		show();
 	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	int ret = command(argc, argv);
+
+	if (!fflush(stdout) && !ferror(stdout))
+		return ret;
+	fputs("apic-calendar: can't write to standard output\n", stderr);
+	return 2;
 }

@@ -18,7 +18,8 @@
 #include "apic_calendar_user.h"
 #include "calendar.h"
 
-#define STACK	65536
+#define STACK		65536
+#define PATIENCE_MS	1000
 
 struct worker {
 	pthread_t thread;
@@ -134,22 +135,33 @@ static struct apic_calendar_status show(const struct at_calendar *calendar,
 	return status;
 }
 
-/* Stop at the end of a major cycle, and wait for it; a change may be under way. */
-static int stop(const struct at_calendar *calendar)
+/*
+ * Stop at the end of a major cycle, which takes two cycles or more. Where that would take longer
+ * than PATIENCE_MS, or if another signal arrives, stop at once.
+ */
+static int stop(const struct at_calendar *calendar, const sigset_t *signals)
 {
+	static const struct timespec ms = { .tv_nsec = 1000000 };
 	struct apic_calendar_stop stop = {
 		.size = sizeof(stop), .flags = APIC_CALENDAR_AT_BOUNDARY,
 	};
 	struct apic_calendar_status status = { .size = sizeof(status) };
-	int ret;
+	int ret = -EBUSY, i;
 
-	while ((ret = at_calendar_call(calendar, APIC_CALENDAR_STOP, &stop)) == -EBUSY)
-		usleep(1000);
-	while (!ret) {
-		ret = at_calendar_call(calendar, APIC_CALENDAR_STATUS, &status);
-		if (status.state != APIC_CALENDAR_RUNNING)
+	for (i = 0; i < PATIENCE_MS && sigtimedwait(signals, NULL, &ms) < 0; i++) {
+		/* A change may be under way. */
+		if (ret == -EBUSY)
+			ret = at_calendar_call(calendar, APIC_CALENDAR_STOP, &stop);
+		if (!ret)
+			ret = at_calendar_call(calendar, APIC_CALENDAR_STATUS, &status);
+		if (!ret && status.state != APIC_CALENDAR_RUNNING)
+			return 0;
+		if (ret && ret != -EBUSY)
 			break;
-		usleep(1000);
+	}
+	if (!ret || ret == -EBUSY) {
+		stop.flags = 0;
+		ret = at_calendar_call(calendar, APIC_CALENDAR_STOP, &stop);
 	}
 	/* The calendar may have stopped by itself. */
 	return ret == -ESRCH ? 0 : ret;
@@ -176,7 +188,7 @@ static int run(const struct at_calendar *calendar, const struct calendar_file *f
 		if (status.state != APIC_CALENDAR_RUNNING)
 			return failed("stopped", (int)status.error);
 	}
-	ret = stop(calendar);
+	ret = stop(calendar, signals);
 	status = show(calendar, file);
 	if (ret)
 		return failed("stop", ret);
