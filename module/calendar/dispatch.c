@@ -27,6 +27,8 @@
 #define FENCE_NS	500
 /* Delay, in major cycles, from which on whole cycles are skipped. */
 #define PASS		2
+/* No lead is as long as this. */
+#define AHEAD_MAX_US	1000
 #define ROUNDS		256
 /* Maximum cost that is subtracted; above that, the host has interrupted the measurement. */
 #define COST_MAX	100	/* TSC cycles */
@@ -157,6 +159,12 @@ static void timed_out(unsigned long long now, unsigned long data)
 	if (!cpu->on || !unit)
 		goto out;
 	was = unit->state;
+	/* A thread that has ended uses no budget. One that is about to end still may. */
+	if (was == CALENDAR_RUNS && READ_ONCE(unit->task->exit_state)) {
+		calendar_window_ends(unit, APIC_CALENDAR_RAN, unit->timeout);
+		calendar_event(unit, CALENDAR_LEAVE);
+		goto out;
+	}
 	if (calendar_event(unit, CALENDAR_TIMEOUT) < 0) {
 		cpu->running = NULL;
 		goto out;
@@ -311,9 +319,10 @@ static void dispatched(unsigned long long now, unsigned long data)
 	struct calendar *calendar = cpu->calendar;
 	struct apic_calendar_receipt receipt;
 	const struct calendar_window *window;
-	bool changed = false, overran = false, lost = false;
+	bool changed = false, overran = false;
 	struct calendar_unit *unit;
 	u64 timeout, at;
+	int error = 0;
 
 	raw_spin_lock(&cpu->lock);
 	/*
@@ -321,7 +330,7 @@ static void dispatched(unsigned long long now, unsigned long data)
 	 * CPU stays online after all.
 	 */
 	if (smp_processor_id() != cpu->cpu) {
-		lost = cpu->on;
+		error = cpu->on ? -ENODEV : 0;
 		cpu->on = false;
 	}
 	if (!cpu->on || !cpu->position.table) {
@@ -340,6 +349,12 @@ static void dispatched(unsigned long long now, unsigned long data)
 	receipt.entry = window->entry;
 	receipt.unit = window->unit;
 	timeout = receipt.start + window->budget;
+	/* A new epoch of the TSC has moved the timer, but not the start: don't wait for that. */
+	if ((s64)(receipt.start - now) > (s64)apic_timer_us_to_tsc(AHEAD_MAX_US)) {
+		error = -ECANCELED;
+		cpu->on = false;
+		goto out;
+	}
 	if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
 		overran = call_function(cpu, unit, &receipt, timeout);
 		/* The calendar may have been stopped meanwhile. */
@@ -351,15 +366,15 @@ static void dispatched(unsigned long long now, unsigned long data)
 	changed = advance(cpu);
 	/* If the CPU does not accept timers any more, stop as above. */
 	if (calendar_cpu_arm(cpu, true)) {
-		lost = true;
+		error = -ENODEV;
 		cpu->on = false;
 	}
 out:
 	at = cpu->changed_at;
 	raw_spin_unlock(&cpu->lock);
 	/* The calendar cannot be started again while this handler runs. */
-	if (lost)
-		calendar_stop_by_handler(calendar, -ENODEV);
+	if (error)
+		calendar_stop_by_handler(calendar, error);
 	if (changed)
 		calendar_changed(calendar, at);
 	if (overran)

@@ -68,8 +68,8 @@ static void set_normal(struct calendar_unit *unit, struct task_struct *task, int
 	lockdep_assert_held(&unit->calendar->scheduling);
 	ret = sched_setattr_nocheck(task, &attr);
 	if (!ret)
-		unit->demoted = true;
-	WRITE_ONCE(unit->lent, ret == -EBUSY);
+		WRITE_ONCE(unit->demoted, true);
+	smp_store_release(&unit->lent, ret == -EBUSY); /* calendar_unit_wait() */
 }
 
 static void keep(struct calendar_unit *unit)
@@ -96,12 +96,14 @@ static void keep(struct calendar_unit *unit)
 	kill = unit->demote && overran && unit->def.on_overrun == APIC_CALENDAR_KILL;
 	unit->demote = false;
 	raw_spin_unlock_irqrestore(&unit->cpu->lock, flags);
-	WRITE_ONCE(unit->lent, false);
 	if (task) {
 		if (kill)
 			send_sig(SIGKILL, task, 1);
+		/* A call that does not find @lent any more finds @demoted, and waits for us. */
 		set_normal(unit, task, overran ? MAX_NICE : 0);
 		put_task_struct(task);
+	} else {
+		WRITE_ONCE(unit->lent, false);
 	}
 	mutex_unlock(&unit->calendar->scheduling);
 }

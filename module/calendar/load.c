@@ -132,8 +132,22 @@ static void end_units(struct calendar *calendar)
 			unit->thread = NULL;
 			unit->task = NULL;
 		}
-		calendar_function_put(unit->function);
-		unit->function = NULL;
+	}
+	/*
+	 * Until the keeper had turned all CPUs off, the thread of a unit may have armed a timer
+	 * again after it was deleted, and its handler may have called a function:
+	 *
+	 *	keeper: stop()		thread: calendar_cpu_free()	calendar_stop_sync()
+	 *	  running = false
+	 *				  apic_timer_pending()
+	 *								  del_apic_timer_sync()
+	 *				  mod_apic_timer()
+	 *	  stop_cpu()
+	 */
+	calendar_del_timers(calendar);
+	for (i = 0; i < calendar->n_units; i++) {
+		calendar_function_put(calendar->units[i].function);
+		calendar->units[i].function = NULL;
 	}
 }
 
@@ -364,18 +378,6 @@ void calendar_unload(struct calendar *calendar)
 	u32 i;
 
 	end_units(calendar);
-	/*
-	 * The keeper may have stopped the calendar meanwhile. Until all CPUs were off, the thread
-	 * of a unit may have armed a timer again after it was deleted:
-	 *
-	 *	keeper: stop()		thread: calendar_cpu_free()	calendar_stop_sync()
-	 *	  running = false
-	 *				  apic_timer_pending()
-	 *								  del_apic_timer_sync()
-	 *				  mod_apic_timer()
-	 *	  stop_cpu()
-	 */
-	calendar_del_timers(calendar);
 	for (i = 0; i < calendar->n_tables; i++)
 		free_table(calendar->tables[i]);
 }

@@ -155,11 +155,17 @@ int calendar_unit_wait(struct calendar_unit *unit, struct apic_calendar_wait *wa
 	was = window_over(unit, wait);
 	if (was < 0)
 		return was;
-	if (was == CALENDAR_OVER || READ_ONCE(unit->demoted) || READ_ONCE(unit->lent))
+	/* In this order: see keep(). */
+	if (was == CALENDAR_OVER || smp_load_acquire(&unit->lent) ||
+	    READ_ONCE(unit->demoted))
 		calendar_restore(unit);
 	ret = unit_sleep(unit, true);
-	if (ret)
+	if (ret) {
+		/* A signal's handler is no part of a window. Other task work is short. */
+		if (ret == -ERESTARTSYS && task_sigpending(current))
+			calendar_demote(unit);
 		return ret;
+	}
 
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	wait->start = unit->receipt.start;
@@ -244,11 +250,15 @@ static bool park(struct calendar_unit *unit)
 	return ret != -EINPROGRESS;
 }
 
-/* Check whether the unit is still this thread's, and the thread does not exit. */
+/*
+ * Check whether the unit is still this thread's, and the thread does not exit: no signal would
+ * end a park then. do_exit() may run task work, for a tracer or for io_uring, before it sets
+ * PF_EXITING.
+ */
 static bool is_ours(const struct calendar_unit *unit)
 	__must_hold(&unit->cpu->lock)
 {
-	return unit->task == current && !(current->flags & PF_EXITING);
+	return unit->task == current && !(current->flags & (PF_EXITING | PF_POSTCOREDUMP));
 }
 
 /* Work that was queued before this one, or since task_work_run() took the queue. */
@@ -392,7 +402,8 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 	unit->demoted = false;
 	WRITE_ONCE(unit->lent, false);
 	mutex_unlock(&unit->calendar->scheduling);
-	if (!ended && cpumask_equal(task->cpus_ptr, cpumask_of(unit->cpu->cpu)))
+	/* Not cpus_ptr: a thread may be kept on its CPU for a moment. */
+	if (!ended && cpumask_equal(&task->cpus_mask, cpumask_of(unit->cpu->cpu)))
 		set_cpus_allowed_ptr(task, &unit->allowed);
 }
 
@@ -442,7 +453,7 @@ static int bind(struct calendar_unit *unit)
 		return -EINVAL;
 	/* The thread that had the unit is gone. */
 	calendar_unit_release(unit);
-	cpumask_copy(&unit->allowed, current->cpus_ptr);
+	cpumask_copy(&unit->allowed, &current->cpus_mask);
 	unit->had = (struct sched_attr) {
 		.size = sizeof(unit->had), .sched_policy = current->policy,
 		.sched_flags = current->sched_reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0,

@@ -23,12 +23,13 @@ CASES = ("node", "namespace", "numbered", "rights", "memory", "many", "structure
          "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "repaid",
          "announced", "adrift", "asleep", "restarted", "reported", "degraded", "notified",
          "closes", "leaves", "stopped", "killed", "succeeded", "executed", "undisturbed", "died",
-         "filtered", "begot", "replaced", "strayed", "owned", "closed", "everywhere", "unstable",
-         "shifted", "tai", "restored", "offline", "sleeps", "syscall", "torture",
-         "unload")  # fmt: skip
+         "handled", "traced", "crashed", "filtered", "begot", "replaced", "strayed", "owned",
+         "closed", "everywhere", "unstable", "shifted", "tai", "restored", "offline", "sleeps",
+         "syscall", "torture", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("switched", "told", "outlasted", "announced", "adrift", "restarted", "reported", "degraded",
-        "undisturbed", "died", "replaced", "strayed", "owned", "closed")  # fmt: skip
+        "undisturbed", "died", "handled", "traced", "crashed", "replaced", "strayed", "owned",
+        "closed")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip
@@ -465,10 +466,31 @@ at 1ms run toil for 50us
 """
 
 
+LONG = """\
+unit busy cpu 0 user
+table long major 3600s
+at 1ms run busy for 50us
+"""
+
+
+def test_output_that_cannot_be_written(program, tmp_path):
+    file = tmp_path / "file.calendar"
+    file.write_text(FILE)
+    for arguments in ("--help", f"show {file}"):
+        done = subprocess.run(["sh", "-c", f'"$0" {arguments} >/dev/full', program],
+                              capture_output=True, text=True)  # fmt: skip
+        said = "apic-calendar: can't write to standard output\n"
+        assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_run(program, tmp_path):
-    """A file runs until a signal, or for a number of seconds, and each unit gets its windows."""
-    good, wrong = tmp_path / "good", tmp_path / "wrong"
+    """A file runs until a signal, or for a number of seconds, and each unit gets its windows.
+
+    Its end does not wait for that of a long major cycle.
+    """
+    good, wrong, long = (tmp_path / name for name in ("good", "wrong", "long"))
     good.write_text(SHOWN)
+    long.write_text(LONG)
     wrong.write_text(SHOWN.replace("unit pulse cpu 0 function", "unit pulse cpu 0 function none"))
     kernel = kernels.ensure("6.1")
     built = build.build(kernel)
@@ -481,6 +503,8 @@ def test_run(program, tmp_path):
         kill -TERM $!
         wait $!
         apic-calendar run /good 1 --table slow >/tmp/slow
+        timeout -s KILL 10 apic-calendar run /long 1 >/tmp/long
+        timeout -s KILL 10 sh -c 'apic-calendar run /long & sleep 1; kill -TERM $!; wait $!'
         apic-calendar run /wrong 2>/tmp/wrong && exit 1
         apic-calendar run /good --table none 2>/tmp/none && exit 1
         for name in timed until slow wrong none; do
@@ -488,7 +512,7 @@ def test_run(program, tmp_path):
         done
         {UNLOAD}""",
         modules=[build.find_ko(built, name) for name in demo_calendar.MODULES], timeout=300,
-        files={"usr/bin/apic-calendar": program, "good": good, "wrong": wrong},
+        files={"usr/bin/apic-calendar": program, "good": good, "wrong": wrong, "long": long},
     )  # fmt: skip
     assert result.ok, f"{result.verdict}\n{result.output}\n{result.kernel_log[-2000:]}"
     print(result.files)

@@ -1114,6 +1114,105 @@ def died() -> None:
                 beats()
 
 
+def handled() -> None:
+    """A signal's handler in a unit that waits leaves its neighbour's windows alone.
+
+    When the unit waits again, it is a unit as before.
+    """
+    goes_on = mmap.mmap(-1, 4096)
+
+    def does(calendar: Calendar) -> None:
+        def spins(*_) -> None:
+            while not goes_on[0]:
+                pass
+
+        signal.signal(signal.SIGUSR1, spins)
+        calendar.bind(0)
+        while True:
+            calendar.wait(0)
+
+    with neighbours(does) as (calendar, pid, beats):
+        until(lambda: counts(calendar).run and state(pid) == "S")
+        os.kill(pid, signal.SIGUSR1)
+        until(lambda: state(pid) == "R")
+        beats()
+        goes_on[0] = 1
+        before = counts(calendar)
+        until(lambda: counts(calendar).run > before.run + 2, 20)
+        assert policy(pid) == os.SCHED_FIFO
+        beats()
+
+
+PTRACE_SYSCALL, PTRACE_SEIZE, PTRACE_INTERRUPT = 24, 0x4206, 0x4207
+PTRACE_O_TRACEEXIT = 0x40
+
+
+def traced() -> None:
+    """A thread that has begun to exit is not parked, although its tracer has task work run."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    ends = mmap.mmap(-1, 4096)
+
+    def does(calendar: Calendar) -> None:
+        calendar.bind(0)
+        calendar.wait(0)
+        ends[0] = 1
+        while ends[0] == 1:
+            pass
+        os._exit(0)
+
+    with Calendar() as calendar:
+        # The next window is hours away.
+        calendar.load(10_000_000 * MS, [(2 * MS, 2_000 * MS, 0)], [Unit.user("a", LAST_CPU)])
+        with process(lambda: does(calendar)) as pid:
+
+            def asks(request: int, data: int = 0) -> None:
+                assert libc.ptrace(request, pid, 0, data) == 0, (request, ctypes.get_errno())
+
+            def stops() -> None:
+                until(lambda: os.waitpid(pid, os.WNOHANG)[0], 20)
+
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: ends[0])
+            asks(PTRACE_SEIZE, PTRACE_O_TRACEEXIT)
+            asks(PTRACE_INTERRUPT)
+            stops()
+            ends[0] = 2
+            # It stops as it enters exit_group(), the only system call that is left.
+            asks(PTRACE_SYSCALL)
+            stops()
+            assert not counts(calendar).overran
+            until(lambda: counts(calendar).overran)
+            asks(PTRACE_CONT)
+            try:
+                stops()  # before it exits
+                asks(PTRACE_CONT)
+                until(lambda: state(pid) == "Z", 20)
+            finally:
+                calendar.stop()  # nothing else would end a park
+
+
+def crashed() -> None:
+    """A thread that ends early in its window has not overrun."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(5 * MS, 2 * MS, 1)], [Unit.user("a", LAST_CPU), Unit.user("b", 0)])
+        calendar.load(5_000 * MS, [(2 * MS, 4_000 * MS, 0)], max_overruns=1, degraded=0)
+
+        def does() -> None:
+            calendar.bind(0)
+            calendar.wait(0)
+            os._exit(0)
+
+        with process(does) as pid:
+            until(lambda: counts(calendar).tid)
+            calendar.start(1)
+            until(lambda: state(pid) == "Z")
+            until(lambda: counts(calendar).run)
+            found = counts(calendar)
+            assert (found.overran, found.late_breaks, found.table) == (0, 0, 1), found
+            assert next(r for r in calendar.receipts() if r.unit == 0).result == apic_calendar.RAN
+
+
 def filtered() -> None:
     """A unit that breaks its seccomp filter is killed, and its neighbour is not."""
 

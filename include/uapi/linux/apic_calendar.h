@@ -250,7 +250,8 @@ struct apic_calendar_bind {
  * @start:	out: start of the window, TSC
  * @timeout:	out: end of the window, TSC
  * @cycle:	out: number of the major cycle since START
- * @missed:	out: windows missed since the last call
+ * @missed:	out: windows missed since the last call, except those of major cycles that were
+ *		passed over: @cycle shows them
  * @table:	out: the table in force
  * @lead:	out: TSC cycles from the armed moment to @start
  * @reserved:	out: 0
@@ -330,7 +331,8 @@ struct apic_calendar_query {
  *		there, or it has ended
  * @reserved:	out: 0
  * @run:	out: windows in which the unit ran
- * @missed:	out: windows at whose start the unit was not ready
+ * @missed:	out: windows at whose start the unit was not ready, except those of major cycles
+ *		that were passed over
  * @never_ran:	out: windows in which the unit was ready but did not get the CPU
  * @overran:	out: windows whose budget the unit used up
  * @late_breaks: out: windows of @overran in which the unit did not stop in time
