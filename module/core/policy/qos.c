@@ -21,7 +21,11 @@ static void kicked(struct irq_work *work)
 	mod_delayed_work(apic_timer_qos_workqueue, &apic_timer_qos_work, 0);
 }
 
-static DEFINE_IRQ_WORK(kick_irq_work, kicked);
+/*
+ * Hard also on PREEMPT_RT. There, others run in a thread of the lowest real-time priority: another
+ * thread of one CPU could keep this work pending, and with it the requests of all CPUs.
+ */
+static struct irq_work kick_irq_work = IRQ_WORK_INIT_HARD(kicked);
 
 /**
  * apic_timer_qos_kick() - re-evaluate this CPU's requests now

@@ -264,10 +264,8 @@ void apic_timer_calibrate(void)
 	lockdep_assert_irqs_enabled();
 	local_irq_disable();
 	cost = this_cpu_ptr(&apic_timer_dispatch_cost);
-	/* These expiries are never late, and nothing is subtracted from them. */
-	*cost = (struct apic_timer_dispatch_cost) {
-		.late = S64_MAX, .calls = { none, none },
-	};
+	/* Nothing is subtracted from these expiries. */
+	*cost = (struct apic_timer_dispatch_cost) { .calls = { none, none } };
 	cost->steps = measure_steps(irqs_off);
 	measure_calls(cost, irqs_off);
 	apic_timer_lead_set_cost(cost->exact, cost->plain);
@@ -275,7 +273,6 @@ void apic_timer_calibrate(void)
 		if (cost->calls[i].settled >= SETTLED)
 			cost->call[i] = certain(&cost->calls[i], cost->steps);
 	cost->learn = measure_learning(irqs_off);
-	cost->late = apic_timer_dispatch_late_limit;
 	local_irq_enable();
 }
 
@@ -292,7 +289,8 @@ static void report_early(struct irq_work *work)
 		early.cpu, early.took, early.subtracted);
 }
 
-static DEFINE_IRQ_WORK(report_work, report_early);
+/* Hard also on PREEMPT_RT, where another thread could keep it, and who waits for it, waiting. */
+static struct irq_work report_work = IRQ_WORK_INIT_HARD(report_early);
 
 static void found_early(u64 took, u64 subtracted)
 {
@@ -326,8 +324,6 @@ void apic_timer_calibrate_watch(void)
 	    !cost->call[APIC_TIMER_DISPATCH_AT_ONCE])
 		return;
 
-	/* These expiries are never late. */
-	cost->late = S64_MAX;
 	for (i = 0; i < WATCH_ROUNDS * APIC_TIMER_DISPATCH_WAYS; i++) {
 		way = measure_call(cost, i % 2, AHEAD - i);
 		calls = &cost->calls[way];
@@ -336,7 +332,6 @@ void apic_timer_calibrate_watch(void)
 		cost->call[way] = min(cost->call[way],
 				      certain(calls, cost->steps));
 	}
-	cost->late = apic_timer_dispatch_late_limit;
 }
 
 /**
