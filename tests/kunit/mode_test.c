@@ -382,6 +382,17 @@ static void late_test(struct kunit *test)
 	shots(test, 1);
 	KUNIT_EXPECT_EQ(test, records[0].runs, 2U);
 	KUNIT_EXPECT_EQ(test, machine_stat(SKIPPED) - skipped, 1ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(EXPIRED_LATE) - late, 2ULL);
+
+	/* An SMI delays one that is ready in time. It is too late to skip that. */
+	shots(test, 10);
+	KUNIT_EXPECT_EQ(test, machine_stat(EXPIRED_LATE) - late, 2ULL);
+	apic_timer_sim.smi = LATE + 500;
+	shots(test, 1);
+	KUNIT_EXPECT_EQ(test, apic_timer_sim.smi, 0ULL);
+	KUNIT_EXPECT_EQ(test, records[0].runs, 13U);
+	KUNIT_EXPECT_EQ(test, machine_stat(EXPIRED_LATE) - late, 3ULL);
+	KUNIT_EXPECT_EQ(test, machine_stat(SKIPPED) - skipped, 1ULL);
 }
 
 #define KERNEL_COST	4000
@@ -476,13 +487,21 @@ static void undisturbed_learns_less_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, learnt_from(), 1000U / 16 + 1);
 }
 
-/* Mode exact always has the flag's effects. It also learns if it is late and does not spin. */
+/*
+ * Mode exact, also as the default, always has the flag's effects. It also learns if it is late and
+ * does not spin.
+ */
 static void exact_learns_from_all_test(struct kunit *test)
 {
 	timers[0].flags = APIC_TIMER_EXACT | APIC_TIMER_UNDISTURBED;
 	timers[0].spin_budget = 1;
 	shots(test, 40);
 	KUNIT_EXPECT_GE(test, learnt_from(), 38U);
+	timers[0].flags = APIC_TIMER_UNDISTURBED;
+	apic_timer_mode_default = APIC_TIMER_EXACT;
+	shots(test, 40);
+	/* The last 64 are counted. */
+	KUNIT_EXPECT_EQ(test, learnt_from(), 64U);
 }
 
 /* How long before the expiry an event must come in order not to be deferred is learnt. */

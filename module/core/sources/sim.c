@@ -42,15 +42,17 @@ u64 apic_timer_sim_now(void)
  * apic_timer_sim_wait() - let time pass, at the cost of the machine
  * @until:	TSC
  *
- * Return: TSC, @until unless that had passed.
+ * Return: TSC, @until unless that had passed, or an SMI has prolonged the wait.
  */
 u64 apic_timer_sim_wait(u64 until)
 {
-	u64 now = apic_timer_sim_now();
+	struct apic_timer_sim *sim = &apic_timer_sim;
 
-	if ((s64)(until - now) > 0)
-		apic_timer_sim.now = until;
-	return apic_timer_sim.now;
+	if ((s64)(until - apic_timer_sim_now()) > 0) {
+		sim->now = until + sim->smi;
+		sim->smi = 0;
+	}
+	return sim->now;
 }
 
 /**

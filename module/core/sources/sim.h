@@ -45,6 +45,7 @@ struct apic_timer_sim_machine {
  * @count:	last value programmed into the counter
  * @programmed:	number of times that it was programmed
  * @interrupts:	number of its interrupts
+ * @smi:	TSC cycles by which an SMI prolongs the next wait
  * @irqs_on:	TSC when it was last read with interrupts on
  * @irqs_off:	longest time from there to a read with interrupts off
  */
@@ -59,6 +60,7 @@ struct apic_timer_sim {
 	struct apic_timer_counter_value count;
 	unsigned long programmed;
 	unsigned long interrupts;
+	u64 smi;
 	u64 irqs_on;
 	u64 irqs_off;
 };

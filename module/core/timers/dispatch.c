@@ -29,13 +29,10 @@ s64 apic_timer_dispatch_late_limit;	/* TSC cycles */
 
 DEFINE_PER_CPU(struct apic_timer_dispatch_cost, apic_timer_dispatch_cost);
 
-static bool too_late(const struct apic_timer_dispatch *expiry,
-		     const struct apic_timer_dispatch_cost *cost)
+static bool too_late(const struct apic_timer_dispatch *expiry)
 {
-	if ((s64)(expiry->ready - expiry->expires) <= cost->late)
-		return false;
-	apic_timer_stats_inc(EXPIRED_LATE);
-	return expiry->skip_late;
+	return expiry->skip_late &&
+	       (s64)(expiry->ready - expiry->expires) > apic_timer_dispatch_late_limit;
 }
 
 /*
@@ -83,7 +80,7 @@ noinline __noclone void apic_timer_dispatch(struct apic_timer_dispatch *expiry)
 	prefetch(expiry->function);
 	prefetch((void *)expiry->data);
 	expiry->ready = apic_timer_tsc_now();
-	if (unlikely(too_late(expiry, cost))) {
+	if (unlikely(too_late(expiry))) {
 		expiry->skipped = true;
 		expiry->start = expiry->ready;
 		apic_timer_stats_inc(SKIPPED);

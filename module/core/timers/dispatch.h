@@ -69,7 +69,6 @@ struct apic_timer_dispatch_call {
  * struct apic_timer_dispatch_cost - time that a dispatch takes on a CPU, TSC cycles
  * @call:	time subtracted for the call of the handler, by way: what each call
  *		takes, or 0 if that is not certain. Never rises.
- * @late:	an expiry that is ready later than this after its moment is late
  * @learn:	twice the minimum time for learning from a latency
  * @exact:	from @ready to the handler, in mode exact with hardly a spin
  * @plain:	from @ready to the handler, without a spin
@@ -80,7 +79,6 @@ struct apic_timer_dispatch_call {
  */
 struct apic_timer_dispatch_cost {
 	u64 call[APIC_TIMER_DISPATCH_WAYS];
-	s64 late;
 	u64 learn;
 	u64 exact;
 	u64 plain;

@@ -96,10 +96,9 @@ static void trace_receipt(const struct apic_timer_list *timer, unsigned int mode
  */
 #define LEARN_RUNS	16
 
-static bool learns_itself(const struct apic_timer_base *base, unsigned int flags)
+static bool learns_itself(const struct apic_timer_base *base, unsigned int flags, bool exact)
 {
-	return flags & APIC_TIMER_UNDISTURBED &&
-	       (flags & APIC_TIMER_MODE_MASK) != APIC_TIMER_EXACT && base->run % LEARN_RUNS;
+	return flags & APIC_TIMER_UNDISTURBED && !exact && base->run % LEARN_RUNS;
 }
 
 /*
@@ -120,6 +119,7 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 		.cpu_state = cpu_state_now(mux),
 	};
 	unsigned int prev_cpu = timer->prev_cpu, prev_run = timer->prev_run;
+	s64 error;
 
 	/* An expiry has a latency only if the hardware has fired for it. */
 	if (mux->entry >= mux->programmed_for)
@@ -150,9 +150,13 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 					     apic_timer_tsc_now());
 	if (trace_apic_timer_receipt_enabled())
 		trace_receipt(timer, mode, &expiry, mux);
+	error = expiry.start - expiry.expires;
+	/* Also of one that was skipped, or that an SMI has delayed while it was spinning. */
+	if (unlikely(error > apic_timer_dispatch_late_limit))
+		apic_timer_stats_inc(EXPIRED_LATE);
 	if (likely(!expiry.skipped)) {
 		apic_timer_stats_inc(EXPIRED);
-		apic_timer_stats_error(expiry.start - expiry.expires);
+		apic_timer_stats_error(error);
 	}
 	if (expiry.exact)
 		apic_timer_stats_add(SPIN_CYCLES, expiry.start - expiry.ready);
@@ -160,7 +164,7 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	raw_spin_lock(&base->lock);
 	/* Pairs with apic_timer_base_running(). */
 	smp_store_release(&base->running, NULL);
-	if (!expiry.programmed_for || expiry.learnt || learns_itself(base, flags))
+	if (!expiry.programmed_for || expiry.learnt || learns_itself(base, flags, expiry.exact))
 		return 0;
 	return expiry.ready;
 }
