@@ -80,6 +80,8 @@ static DEFINE_APIC_TIMER(periodic_timer, fire_periodic, 0);
 
 static void fire_periodic(unsigned long long now, unsigned long data)
 {
+	u64 n;
+
 	periodic[expiries].error = now - periodic_timer.expires;
 	periodic[expiries].cpu = smp_processor_id();
 
@@ -89,7 +91,10 @@ static void fire_periodic(unsigned long long now, unsigned long data)
 	}
 	/* In mode mean, the handler may be early, and would run for the same moment again. */
 	now = max(now, periodic_timer.expires);
-	missed += apic_timer_forward_period(&periodic_timer, &period, now) - 1;
+	n = apic_timer_forward_period(&periodic_timer, &period, now);
+	/* 0 if a sleep has restarted the TSC; apic_timer_sample_period.c follows that. */
+	if (n)
+		missed += n - 1;
 	add_apic_timer(&periodic_timer);
 }
 

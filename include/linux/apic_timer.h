@@ -30,7 +30,8 @@
  *
  *	and at the end of its handler:
  *	now = max(now, timer.expires);		it may be early in mode mean
- *	missed += apic_timer_forward_period(&timer, &period, now) - 1;
+ *	n = apic_timer_forward_period(&timer, &period, now);
+ *	missed += n ? n - 1 : 0;		it is 0 if a sleep has restarted the TSC
  *	add_apic_timer(&timer);
  *
  * Before the memory of a timer or the code of its handler goes away, delete the
@@ -418,8 +419,9 @@ int apic_timer_query(int cpu, struct apic_timer_info *info);
  * @APIC_TIMER_TSC_UNSTABLE: the kernel has marked the TSC unstable: its rate is
  *	off, or CPUs are out of step. Deadlines are still TSC values, but a value
  *	taken on one CPU may be off on another. Notified once, about a second
- *	later; &apic_timer_info.tsc_stable says whether it happened before the
- *	notifier was registered.
+ *	later, or when the CPU that checks wakes; &apic_timer_info.tsc_stable
+ *	says at once, also whether it happened before the notifier was
+ *	registered.
  * @APIC_TIMER_TSC_EPOCH: a new epoch has begun, and pending timers were moved by
  *	&apic_timer_notice.shift
  */

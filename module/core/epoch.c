@@ -9,6 +9,7 @@
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
@@ -58,14 +59,22 @@ static void watch(struct work_struct *work)
 	notify(APIC_TIMER_TSC_UNSTABLE, 0);
 }
 
+static struct notifier_block *first_block(void)
+{
+	return rcu_dereference_protected(chain.head, lockdep_is_held(&chain_mutex));
+}
+
+static struct notifier_block *next_block(const struct notifier_block *block)
+{
+	return rcu_dereference_protected(block->next, lockdep_is_held(&chain_mutex));
+}
+
 /* Check this first, because for a registered block the chain triggers a WARN(): see refuse.h. */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;
 
-	for (found = rcu_dereference_protected(chain.head, lockdep_is_held(&chain_mutex));
-	     found;
-	     found = rcu_dereference_protected(found->next, lockdep_is_held(&chain_mutex)))
+	for (found = first_block(); found; found = next_block(found))
 		if (found == block)
 			return true;
 	return false;
@@ -131,6 +140,28 @@ int apic_timer_unregister_notifier(struct notifier_block *block)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_timer_unregister_notifier);
+
+/**
+ * apic_timer_epoch_drain_module() - unregister what a module has left behind
+ * @module:	the module, past its exit function
+ *
+ * Context: Task; waits until calls that are under way have returned.
+ */
+void apic_timer_epoch_drain_module(const struct module *module)
+{
+	struct notifier_block *block, *next;
+
+	mutex_lock(&chain_mutex);
+	for (block = first_block(); block; block = next) {
+		next = next_block(block);
+		if (!within_module((unsigned long)block->notifier_call, module) &&
+		    !within_module((unsigned long)block, module))
+			continue;
+		pr_warn("notifier %ps has not been unregistered\n", block->notifier_call);
+		atomic_notifier_chain_unregister(&chain, block);
+	}
+	mutex_unlock(&chain_mutex);
+}
 
 /**
  * apic_timer_epoch_begin() - begin an epoch because the TSC has jumped in a sleep

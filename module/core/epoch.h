@@ -4,7 +4,10 @@
 
 #include <linux/types.h>
 
+struct module;
+
 void apic_timer_epoch_begin(s64 shift);
+void apic_timer_epoch_drain_module(const struct module *module);
 void apic_timer_epoch_init(void);
 void apic_timer_epoch_exit(void);
 

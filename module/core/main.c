@@ -32,11 +32,13 @@ static int module_event(struct notifier_block *block, unsigned long state,
 #ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
 	if (module == THIS_MODULE)
 		return NOTIFY_OK;
-	if (state == MODULE_STATE_LIVE)
+	if (state == MODULE_STATE_LIVE) {
 		apic_timer_consumers_live(module);
-	else if (state == MODULE_STATE_GOING &&
-		 apic_timer_consumers_going(module))
+	} else if (state == MODULE_STATE_GOING &&
+		   apic_timer_consumers_going(module)) {
+		apic_timer_epoch_drain_module(module);
 		apic_timer_drain_module(module);
+	}
 #endif
 	return NOTIFY_OK;
 }

@@ -121,7 +121,7 @@ int apic_timer_move_tsc(const struct cpumask *cpus, void (*move)(void))
 	unsigned int cpu;
 	int ret;
 
-	if (!cpus || !move)
+	if (!cpus || cpumask_empty(cpus) || !move)
 		return apic_timer_refuse(-EINVAL, APIC_TIMER_CALLER,
 					 "TSCs moved without a function or CPUs");
 	if (hrtimer_resolution != 1)

@@ -319,13 +319,18 @@ def test_consumer_leaves_timers_pending(guest):
         cat $DEBUG/apic_timer/pending
     done
     log | grep cancelled
+    sed 's/^/stat /' $DEBUG/apic_timer/stats
     unload
     """,
     brief=True,
 )
 def test_consumer_leaves_handlers_running(guest):
-    """A timer that its handler arms at that moment is also cancelled and counted."""
+    """A timer that its handler arms at that moment is cancelled, and counted if it was armed."""
     rows = guest.ok().splitlines()
+    stats = {row.split()[1]: sum(map(int, row.split()[2:]))
+             for row in rows if re.match(r"stat \w+( +\d+)+$", row)}  # fmt: skip
+    ways = ("expired", "skipped", "deleted", "cancelled")
+    assert stats["added"] == sum(stats[way] for way in ways), stats
     assert not [row for row in rows if row.startswith("cpu ")]
     found = [
         int(count)
@@ -347,15 +352,17 @@ def test_consumer_leaves_handlers_running(guest):
         ! grep apic_timer_leave $DEBUG/apic_timer/pending
     done
     sleep 0.1
-    log | grep cancelled
+    log | grep -e cancelled -e notifier
     unload
     """,
     brief=True,
 )
 def test_consumer_leaves_a_timer_that_is_changed(guest):
-    """Moved ahead of or behind the position of the search, it is still found."""
+    """Moved ahead of or behind the position of the search, it is still found; so is a notifier."""
     rows = guest.ok().splitlines()
     found = [row for row in rows if "of handler changed_handler" in row]
+    assert len(found) == 50
+    found = [row for row in rows if "notifier notified [apic_timer_leave] has not been" in row]
     assert len(found) == 50
 
 

@@ -99,6 +99,35 @@ def test_histograms_by_trigger(guest):
 
 
 @pytest.mark.guest(
+    some(kernel=("6.1", "7.2"), cpus=1, source="proxy", engine="virtual"),
+    """
+    load apic_timer
+    # Expiries come a little earlier in each period of the tick.
+    load apic_timer_busy rate=20011 work=20
+    dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+    cd $TRACING
+    echo >trace
+    for event in defer kernel_event; do
+        echo 1 >events/apic_timer/apic_timer_$event/enable
+    done
+    sleep 0.5
+    echo 0 >events/enable
+    kill $!
+    { wait $! || :; } 2>/dev/null
+    sed -n 's/.*apic_timer_\\(defer\\|kernel_event\\): .*=\\(-*[0-9]*\\)$/\\1 \\2/p' trace
+    unload
+    """,
+)
+def test_kernel_events_behind_an_expiry(guest):
+    """Both events have the time from when it was due to when it is served, after the handler."""
+    rows = [(name, int(late)) for name, late in map(str.split, guest.ok().splitlines())]
+    assert all(late >= 0 for _, late in rows)
+    pairs = [(row, rows[i + 1]) for i, row in enumerate(rows[:-1]) if row[0] == "defer"]
+    assert len(pairs) > 5
+    assert all(after == ("kernel_event", late) for (_, late), after in pairs)
+
+
+@pytest.mark.guest(
     some(cpus=(1, 2)),
     """
     load apic_timer

@@ -18,7 +18,7 @@
 	X(MIGRATED, migrated, "timers migrated off a CPU that went offline") \
 	X(REFUSED, refused, "calls refused with an error")		\
 	X(INTERRUPTS, interrupts, "interrupts taken")			\
-	X(SPURIOUS, spurious, "interrupts with nothing due")		\
+	X(SPURIOUS, spurious, "interrupts that have served nothing")		\
 	X(KERNEL_EVENTS, kernel_events, "kernel events served")		\
 	X(PROGRAMMED, programmed, "times the hardware was programmed")	\
 	X(HOPS, hops, "times the hardware was programmed short of its target") \

@@ -3,9 +3,10 @@
  * Fences: defer kernel events that are due shortly before a moment which a user
  * of the timers wants for itself.
  *
- * A CPU has one fence. Two overlapping fences merge into one, from the beginning
- * of the first to the end of the last; still, no event is deferred by more than
- * the limit.
+ * A CPU has one fence. Fences that have not ended when another one is added count
+ * as one, from the beginning of the first to the end of the last, so an event
+ * between two of them is deferred, too; still, none is deferred by more than the
+ * limit.
  */
 #include <linux/minmax.h>
 

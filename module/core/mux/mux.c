@@ -432,7 +432,7 @@ bool apic_timer_mux_take_kernel(struct apic_timer_mux *mux)
 	mux->deadline[APIC_TIMER_MUX_KERNEL] = APIC_TIMER_NEVER;
 	mux->event = now;
 	apic_timer_stats_inc(KERNEL_EVENTS);
-	trace_apic_timer_kernel_event(expires, mux->entry);
+	trace_apic_timer_kernel_event(expires, now);
 	return true;
 }
 

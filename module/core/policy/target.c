@@ -10,7 +10,7 @@
 APIC_TIMER_PARAM(spin_budget_ns, 5000, 0, 1000000, "ns",
 		 "maximum time that an expiry of mode exact may spin on the TSC, for timers without a budget of their own");
 APIC_TIMER_PARAM(defer_ns, 20000, 0, 1000000, "ns",
-		 "maximum time by which a kernel event is deferred until after an expiry of mode exact (0: no deferring)");
+		 "time before the hardware fires for an expiry of mode exact in which a kernel event is deferred until after it (0: no deferring)");
 
 u64 apic_timer_target_defer_max, apic_timer_target_spin_max;
 

@@ -158,7 +158,8 @@ static void cancelled(const struct apic_timer_list *timer)
  * @base:	its base, locked
  * @timer:	the timer, about to be armed or to change its expiry
  *
- * Return: true if so, and the timer is not pending.
+ * Return: true if so, and the timer is not pending. One that was not is reported, too: its handler
+ * would go on arming it.
  */
 bool apic_timer_drain_cancels(struct apic_timer_base *base,
 			      struct apic_timer_list *timer)
@@ -168,9 +169,10 @@ bool apic_timer_drain_cancels(struct apic_timer_base *base,
 	if (likely(base->open) || !base->online || !belongs_to(timer, leaving))
 		return false;
 	report_add(timer->function, 1);
-	cancelled(timer);
-	if (timer->state == APIC_TIMER_PENDING)
+	if (timer->state == APIC_TIMER_PENDING) {
+		cancelled(timer);
 		apic_timer_base_dequeue(base, timer);
+	}
 	return true;
 }
 

@@ -64,7 +64,7 @@ static int set(u64 until)
  * An event is deferred by at most defer_ns, and only once: a later fence does not
  * defer it again, so that no series of fences can stop the tick. Deferred events
  * are counted and traced. There is nothing to undo: a fence ends at @until.
- * Overlapping fences merge into one.
+ * Fences that stand at the same time count as one: see mux/fence.c.
  *
  * Context: Any but NMI; bound to the CPU in question: in a handler, or with
  * preemption or migration disabled.

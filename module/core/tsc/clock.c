@@ -259,7 +259,7 @@ EXPORT_SYMBOL_GPL(apic_timer_tsc_to_clock);
  * maxerror.
  *
  * Context: Any but NMI.
- * Return: 0; -EINVAL if there is no such clock.
+ * Return: 0; -EINVAL if there is no such clock, or a pointer is NULL.
  */
 int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 {
@@ -268,7 +268,7 @@ int apic_timer_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 	unsigned int changes;
 	u64 begun, ended;
 
-	if (unlikely(!apic_timer_gtod_has(clock)))
+	if (unlikely(!earliest || !latest || !apic_timer_gtod_has(clock)))
 		return -EINVAL;
 	/*
 	 * Retry if the line has changed: the clock never read the values of a line that

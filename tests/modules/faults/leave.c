@@ -2,11 +2,12 @@
 /*
  * apic_timer_leave: a consumer that is unloaded while its handler runs. The handler keeps moving a
  * pending timer ahead of and behind the waiting timers of apic_timer_busy. Nobody deletes that
- * timer.
+ * timer, or unregisters the notifier.
  */
 #include <linux/apic_timer.h>
 #include <linux/cpumask.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
 #include <linux/processor.h>
 
 static unsigned int work = 2000;
@@ -34,13 +35,22 @@ static void changing_handler(unsigned long long now, unsigned long data)
 	}
 }
 
+static int notified(struct notifier_block *block, unsigned long event, void *notice)
+{
+	return NOTIFY_OK;
+}
+
+static struct notifier_block block = {
+	.notifier_call = notified,
+};
+
 static int __init leave_init(void)
 {
 	init_apic_timer(&changing);
 	changing.function = changing_handler;
 	init_apic_timer(&changed);
 	changed.function = changed_handler;
-	return 0;
+	return apic_timer_register_notifier(&block);
 }
 
 static void __exit leave_exit(void)

@@ -254,6 +254,7 @@ static void tsc_moved(struct selftest *test)
 	atomic_set(&moves, 0);
 	EXPECT_EQ(test, apic_timer_move_tsc(NULL, count_move), -EINVAL);
 	EXPECT_EQ(test, apic_timer_move_tsc(cpu_online_mask, NULL), -EINVAL);
+	EXPECT_EQ(test, apic_timer_move_tsc(cpu_none_mask, count_move), -EINVAL);
 	selftest_shot_init(&shot, NULL);
 	selftest_shot_due_us(&shot, USEC_PER_SEC * 3600U);
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);

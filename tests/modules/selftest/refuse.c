@@ -76,9 +76,12 @@ static void null_pointer_elsewhere(struct selftest *test)
 	struct apic_timer_period period = { .period_ns = 1000 };
 	struct notifier_block empty = {};
 	struct selftest_shot shot;
+	ktime_t time;
 
 	selftest_shot_init(&shot, NULL);
 	init_apic_timer(NULL);
+	EXPECT_EQ(test, apic_timer_clock_now(CLOCK_TAI, NULL, &time), -EINVAL);
+	EXPECT_EQ(test, apic_timer_clock_now(CLOCK_TAI, &time, NULL), -EINVAL);
 	EXPECT(test, !apic_timer_pending(NULL));
 	EXPECT_EQ(test, apic_timer_query(0, NULL), -EINVAL);
 	EXPECT_EQ(test, apic_timer_register_notifier(NULL), -EINVAL);
