@@ -281,34 +281,6 @@ def test_idle_states_without_request(guest):
 
 
 @pytest.mark.guest(
-    some(kernel=("6.1-rt", "7.2-rt"), cpus=2, source="proxy"),
-    """
-    unload
-    load apic_timer
-    load apic_timer_bench
-    load apic_timer_bench_ours
-    chrt -f 50 taskset -c 1 sh -c 'while :; do :; done' &
-    spins=$!
-    sleep 0.1
-    for cpu in 1 0; do
-        chrt -f 60 taskset -c $cpu sh -c "
-            echo 'apic_timer_exact uniform 1 400000000 400000000 1' >$DEBUG/apic_timer_bench/run" &
-        sleep 0.2
-        echo $cpu $(sed -n 's/latency requests: //p' $DEBUG/apic_timer/info)
-        wait $!
-    done
-    kill $spins
-    { wait $spins || :; } 2>/dev/null
-    unload
-    """,
-)
-def test_latency_request_next_to_a_thread_that_never_sleeps(guest):
-    """A real-time thread of one CPU does not keep the requests of others away."""
-    *_, row = guest.ok().splitlines()
-    assert re.fullmatch(r"0 cpu 0 \d+ us", row), row
-
-
-@pytest.mark.guest(
     some(kernel="6.1", cpus=2, source="proxy"),
     """
     unload
