@@ -341,8 +341,9 @@ def hostile(request):
 # may take 900 of a CPU.
 LEFT = {"timers": 900, "moment": 900, "readers": 700, "fences": 700, "reopens": 650, "sleeps": 180,
         "windows": 300}  # fmt: skip
-# apic_timer's defer_ns, and the time until the deferred event runs.
-TICK_LATE = 25_000
+# apic_timer's defer_ns, and the time until the deferred event runs: in "moment", after the handlers
+# of all timers that a user may have.
+TICK_LATE = {"moment": 25_000 + 500 * PENDING}
 WORK = 5_000  # maximum duration of an irq_work, in cycles
 
 
@@ -371,7 +372,7 @@ def test_starve_tick(hostile):
     """The kernel's events are as frequent as ever, and a fence defers them within its limit."""
     for how in HOSTILE:
         assert hostile[how]["events"] >= hostile["alone"]["events"] * 0.9, how
-        assert hostile[how]["late"] <= TICK_LATE, how
+        assert hostile[how]["late"] <= TICK_LATE.get(how, 25_000), how
 
 
 def test_starve_irq_work(hostile):

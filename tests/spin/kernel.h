@@ -103,7 +103,7 @@ struct irq_work {
 	void (*function)(struct irq_work *work);
 };
 
-#define DEFINE_IRQ_WORK(name, f)	struct irq_work name = { f }
+#define IRQ_WORK_INIT_HARD(f)	{ f }
 #define irq_work_queue(work)	((work)->function(work))
 #define irq_work_sync(work)	((void)(work))
 
