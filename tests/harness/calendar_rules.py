@@ -1129,7 +1129,8 @@ def handled() -> None:
         signal.signal(signal.SIGUSR1, spins)
         calendar.bind(0)
         while True:
-            calendar.wait(0)
+            with contextlib.suppress(InterruptedError):
+                calendar.wait(0)
 
     with neighbours(does) as (calendar, pid, beats):
         until(lambda: counts(calendar).run and state(pid) == "S")
