@@ -28,7 +28,7 @@
 /* Delay, in major cycles, from which on whole cycles are skipped. */
 #define PASS		2
 /* No lead is as long as this. */
-#define AHEAD_MAX_US	1000
+#define AHEAD_MAX_US	200
 #define ROUNDS		256
 /* Maximum cost that is subtracted; above that, the host has interrupted the measurement. */
 #define COST_MAX	100	/* TSC cycles */
@@ -349,12 +349,12 @@ static void dispatched(unsigned long long now, unsigned long data)
 	receipt.entry = window->entry;
 	receipt.unit = window->unit;
 	timeout = receipt.start + window->budget;
-	/* A new epoch of the TSC has moved the timer, but not the start: don't wait for that. */
-	if ((s64)(receipt.start - now) > (s64)apic_timer_us_to_tsc(AHEAD_MAX_US)) {
-		error = -ECANCELED;
-		cpu->on = false;
-		goto out;
-	}
+	/*
+	 * The first window of a cycle may be far ahead when earlier cycles were passed over. A new
+	 * epoch of the TSC moves the timer, but not the start. Don't wait here for either.
+	 */
+	if ((s64)(receipt.start - now) > (s64)apic_timer_us_to_tsc(AHEAD_MAX_US))
+		goto arm;
 	if (unit->def.kind == APIC_CALENDAR_FUNCTION) {
 		overran = call_function(cpu, unit, &receipt, timeout);
 		/* The calendar may have been stopped meanwhile. */
@@ -364,6 +364,7 @@ static void dispatched(unsigned long long now, unsigned long data)
 		wake_thread(cpu, unit, &receipt, timeout, now);
 	}
 	changed = advance(cpu);
+arm:
 	/* If the CPU does not accept timers any more, stop as above. */
 	if (calendar_cpu_arm(cpu, true)) {
 		error = -ENODEV;
