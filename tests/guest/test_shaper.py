@@ -859,7 +859,8 @@ def test_several_at_a_time(guest):
     assert min(map(int, re.findall(r"sent_hard (\d+)", output))) >= 500
     *alone, first, second = map(int, re.findall(r"lead_hard (\d+)", output))
     print(alone, first, second)
-    assert max(first, second) < 1.2 * max(alone)
+    # The kernel's own delays may lengthen one of them; by each other's waits both grow.
+    assert min(first, second) < 1.2 * max(alone)
 
 
 # Moves sink0 into the network namespace of a new process, $pid, that unshare(1) starts.
