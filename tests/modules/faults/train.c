@@ -10,11 +10,13 @@
  * While timers migrate from a CPU that goes offline, that CPU has none of ours: there kernel
  * timers are used, with @kernel. The moment of the interrupt counts, because the kernel's work
  * before it calls the timer's function is not the module's. In virtual time two CPUs take turns,
- * and time advances for both: so a shot counts only if the other CPU was idle all the time.
+ * and time advances for both: so a shot counts only if the other CPU was halted all the time.
  */
 #include <linux/apic_timer.h>
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/irqflags.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
@@ -23,6 +25,7 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
+#include <linux/types.h>
 
 #include <asm/irq_regs.h>
 #include <asm/ptrace.h>
@@ -35,6 +38,8 @@
 /* From one shot to the next: minimum, and maximum of the random part, TSC cycles. */
 #define BETWEEN		4000
 #define MORE		4096
+/* From the trace event of an idle CPU to its HLT: maximum, TSC cycles */
+#define HALTS		4000
 
 static struct apic_timer_list timer;
 static struct rnd_state rnd;
@@ -127,8 +132,8 @@ static enum hrtimer_restart kernel_shot(struct hrtimer *unused)
 	if (smp_processor_id() != cpu)
 		return HRTIMER_NORESTART;
 	/* A shot that became due within this interrupt was delayed by the kernel. */
-	if (READ_ONCE(left) < due && due <= READ_ONCE(entered) &&
-	    !READ_ONCE(other_works) && READ_ONCE(other) < due && meant_interrupted())
+	if (READ_ONCE(left) < due && due <= READ_ONCE(entered) && !READ_ONCE(other_works) &&
+	    READ_ONCE(other) + HALTS < due && meant_interrupted())
 		count(entered - due);
 	hrtimer_set_expires(&hrtimer, ktime_add_ns(ktime_get(), BETWEEN +
 						   prandom_u32_state(&rnd) % MORE));
@@ -161,9 +166,24 @@ static void interrupt_exit(void *unused, int vector)
 		WRITE_ONCE(left, apic_timer_now());
 }
 
+static void timer_entry(void *unused, int vector)
+{
+	if (raw_smp_processor_id() == cpu)
+		WRITE_ONCE(entered, apic_timer_now());
+}
+
+/* It interrupts work, or HLT: the CPU then works until it is idle once more. */
 static void interrupt_entry(void *unused, int vector)
 {
-	WRITE_ONCE(*(raw_smp_processor_id() == cpu ? &entered : &other), apic_timer_now());
+	if (raw_smp_processor_id() == cpu)
+		return;
+	WRITE_ONCE(other_works, true);
+	WRITE_ONCE(other, apic_timer_now());
+}
+
+static void device_entry(void *unused, int irq, struct irqaction *action)
+{
+	interrupt_entry(unused, irq);
 }
 
 static void idle(void *unused, unsigned int state, unsigned int its)
@@ -174,42 +194,65 @@ static void idle(void *unused, unsigned int state, unsigned int its)
 	WRITE_ONCE(other, apic_timer_now());
 }
 
-static struct tracepoint *entry_point, *exit_point;
+/* Trace events, and their functions */
+static struct {
+	const char *name;
+	void *function;
+	/* With @kernel only: more work takes time itself, which must not count as the module's. */
+	bool kernel;
+	struct tracepoint *point;
+	bool registered;
+} events[] = {
+	{ "local_timer_exit", interrupt_exit },
+	{ "local_timer_entry", timer_entry, true },
+	{ "cpu_idle", idle, true },
+	/* Interrupts of the other CPU */
+	{ "local_timer_entry", interrupt_entry, true },
+	{ "reschedule_entry", interrupt_entry, true },
+	{ "call_function_entry", interrupt_entry, true },
+	{ "call_function_single_entry", interrupt_entry, true },
+	{ "irq_work_entry", interrupt_entry, true },
+	{ "irq_handler_entry", device_entry, true },
+};
 
 static void find_points(struct tracepoint *point, void *unused)
 {
-	if (!strcmp(point->name, "local_timer_entry"))
-		entry_point = point;
-	if (!strcmp(point->name, "local_timer_exit"))
-		exit_point = point;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++)
+		if (!strcmp(point->name, events[i].name))
+			events[i].point = point;
 }
 
 static void watch_no_more(void)
 {
-	if (kernel) {
-		unregister_trace_cpu_idle(idle, NULL);
-		tracepoint_probe_unregister(entry_point, interrupt_entry, NULL);
-	}
-	tracepoint_probe_unregister(exit_point, interrupt_exit, NULL);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++)
+		if (events[i].registered)
+			tracepoint_probe_unregister(events[i].point, events[i].function, NULL);
 	tracepoint_synchronize_unregister();
 }
 
 static int watch(void)
 {
+	unsigned int i;
 	int ret;
 
 	for_each_kernel_tracepoint(find_points, NULL);
-	if (!entry_point || !exit_point)
-		return -ENOENT;
-	ret = tracepoint_probe_register(exit_point, interrupt_exit, NULL);
-	/* More work takes time itself, which must not count as the module's. */
-	if (ret || !kernel)
-		return ret;
-	ret = tracepoint_probe_register(entry_point, interrupt_entry, NULL) ?:
-	      register_trace_cpu_idle(idle, NULL);
-	if (ret)
-		watch_no_more();
-	return ret;
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		if (events[i].kernel && !kernel)
+			continue;
+		ret = events[i].point ? tracepoint_probe_register(events[i].point,
+								  events[i].function, NULL) :
+					-ENOENT;
+		if (ret) {
+			watch_no_more();
+			return ret;
+		}
+		events[i].registered = true;
+	}
+	return 0;
 }
 
 static int __init train_init(void)
