@@ -25,6 +25,9 @@ def pytest_addoption(parser):
         "--no-second-try", action="store_true",
         help="a test that fails once has failed: see harness/second_try.py",
     )  # fmt: skip
+    parser.addoption(
+        "--seed", type=int, help="of the machines in virtual time: another is another sample",
+    )  # fmt: skip
 
 
 def pytest_configure(config):

@@ -8,6 +8,7 @@ marker has ``one=True``, or the cases listed in ``one=("case",)``: these take lo
 does not depend on the kernel.
 """
 
+from functools import partial
 from pathlib import Path
 
 import matrix
@@ -15,7 +16,7 @@ import pytest
 import second_try
 import times
 from lab.base import progress
-from machines import TABLE, Boot, Machine, Outcome, Pool, Section, Share, needed_by
+from machines import TABLE, Boot, Machine, Outcome, Pool, Section, Share, boot, needed_by
 
 POOL = pytest.StashKey[Pool]()
 OWNERS = pytest.StashKey[dict[str, Machine]]()
@@ -34,7 +35,9 @@ def pytest_configure(config):
         "markers",
         "guest(machines, script, cases=None, brief=False, one=False or cases): see guests.py",
     )
-    config.stash[POOL] = Pool(expected=times.expected(), took=times.took())
+    config.stash[POOL] = Pool(
+        partial(boot, seed=config.option.seed), expected=times.expected(), took=times.took()
+    )
 
 
 def pytest_unconfigure(config):

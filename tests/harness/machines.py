@@ -246,8 +246,11 @@ class Boot:
         raise LostVM("the section was not run to its end", self._text)
 
 
-def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
-    """Run a machine with these sections, to its end."""
+def boot(machine: Machine, sections: Sequence[Section], seed: int | None = None) -> Boot:
+    """Run a machine with these sections, to its end.
+
+    seed: for an engine that has one, instead of its default
+    """
     kernel = patched.find(machine.kernel)
     modules = sorted(build.build(kernel, machine.compiler).rglob("*.ko"))
     files: dict[str, bytes | Path] = {name: (HERE / name).read_bytes() for name in PROGRAMS}
@@ -260,7 +263,8 @@ def boot(machine: Machine, sections: Sequence[Section]) -> Boot:
     memory = 1024 if machine.engine == "virtual" else None
     guest = Guest(modules=modules, files=files, cpus=machine.cpus, memory=memory,
                   append=machine.append, timeout=machine.timeout * slow,
-                  x2apic=machine.x2apic or None, vendor=machine.vendor or None)  # fmt: skip
+                  x2apic=machine.x2apic or None, vendor=machine.vendor or None,
+                  seed=seed if "seed" in ENGINES[machine.engine].options else None)  # fmt: skip
     start = time.monotonic()
     try:
         result = run(machine.engine, kernel, script, guest)
