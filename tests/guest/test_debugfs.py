@@ -153,5 +153,5 @@ def test_lead(guest):
         )
         assert call <= 64 and call <= dispatch and at_once <= plain and learn > 0
         # Only certain costs are subtracted, so none where the TSC counts in steps.
-        assert (call and at_once) or steps
+        assert (call and at_once) or steps, found.string
         assert dispatch < exact <= stopped and exact < defer

@@ -46,8 +46,8 @@ def golden(name: str, text: str) -> None:
     VIRTUAL,
     """
     unload
-    # The kernel may have interrupts off for some microseconds as it starts a program.
-    load apic_timer late_ns=100000
+    # The kernel may have interrupts off for long, as it frees a program's pages for example.
+    load apic_timer late_ns=1000000000
     load apic_timer_busy rate=1000 waiting=5
     sleep 0.1
     $TOOL status
