@@ -78,6 +78,16 @@ GOOD = {
     ),
     "proc/irq/24/smp_affinity_list": "0-1\n",
     "proc/irq/25/smp_affinity_list": "0\n",
+    "proc/sys/vm/percpu_pagelist_high_fraction": "1048576\n",
+    "proc/zoneinfo": (
+        "Node 0, zone      DMA\n        high     27\n  pagesets\n    cpu: 0\n"
+        "              count: 0\n              high:  4\n              batch: 1\n"
+        "Node 0, zone    DMA32\n        high     811\n  pagesets\n    cpu: 0\n"
+        "              count: 93\n              high:  252\n              batch: 63\n"
+        "    cpu: 1\n"
+        "              count: 62\n              high:  252\n              batch: 63\n"
+        "  vm stats threshold: 6\n"
+    ),
     "dev/cpu_dma_latency": "",
     # Measurements of the machine.
     "native": (

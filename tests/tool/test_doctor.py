@@ -185,6 +185,41 @@ def test_preemption_matters_to_threads(tool, tree, modules, level):
     assert findings(tool, tree(real_time))["kernel.preempt"]["level"] == "ok"
 
 
+FRACTION, ZONEINFO = "proc/sys/vm/percpu_pagelist_high_fraction", "proc/zoneinfo"
+
+
+def high(row: str) -> str:
+    return GOOD[ZONEINFO].replace("high:  252", row)
+
+
+@pytest.mark.parametrize("changes, level, pages", [
+    ({}, "ok", 252),
+    # Not set: the kernel may lengthen a list.
+    ({FRACTION: "0\n"}, "note", 252),
+    ({FRACTION: "0\n", ZONEINFO: high("high:  13856")}, "note", 13856),
+    ({FRACTION: "0\n", ZONEINFO: high("high:  61\n high_max: 29816")}, "note", 29816),
+    # Set, but not to the shortest.
+    ({FRACTION: "8\n", ZONEINFO: high("high:  253")}, "note", 253),
+    ({FRACTION: None}, "unknown", None),
+    ({ZONEINFO: None}, "unknown", None),
+    ({ZONEINFO: "high: batch:\n"}, "unknown", None),
+    ({FRACTION: "0\n", "sys/kernel/realtime": "1\n"}, "ok", None),
+])  # fmt: skip
+def test_pages_that_are_freed_in_one_go(tool, tree, changes, level, pages):
+    found = findings(tool, tree(changes))["kernel.pages"]
+    assert found["level"] == level
+    if pages:
+        assert f"up to {pages} pages" in found["finding"]
+    assert level != "note" or FRACTION.rpartition("/")[2] in found["remedy"]
+
+
+def test_fix_frees_few_pages(tool, tree):
+    root = tree({FRACTION: "0\n"})
+    done = tool("doctor", "--fix", "--root", root, "--", "cat", root / FRACTION)
+    assert done.stdout.strip().endswith("1048576")
+    assert (root / FRACTION).read_text().strip() == "0"
+
+
 def test_costs_are_what_was_measured(tool, tree):
     def cost(name: str) -> int:
         return findings(tool, tree({**GOOD, **FAULTS[name]}))[name]["cost_cycles"]

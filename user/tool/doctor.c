@@ -206,9 +206,10 @@ const struct command doctor_command = {
 	.summary = "Find what makes timers inexact on this machine, what it costs, and a remedy",
 	.about = "Works without the module and without root, with fewer checks. Costs are measured here.\n"
 		 "The exit status is 1 if there is a WARN. With --fix, deep idle states are avoided, the\n"
-		 "frequency governor and the affinity of interrupts are changed, and all is restored at\n"
-		 "exit, except that tunables of a governor return to their defaults. Options must precede\n"
-		 "COMMAND: the arguments after its name are its own.",
+		 "frequency governor, the affinity of interrupts and the number of free pages that a CPU\n"
+		 "keeps are changed, and all is restored at exit, except that tunables of a governor\n"
+		 "return to their defaults. Options must precede COMMAND: the arguments after its name are\n"
+		 "its own.",
 	.options = options,
 	.run = run,
 };

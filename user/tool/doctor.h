@@ -24,7 +24,12 @@ struct finding {
 	const char *remedy;
 };
 
-enum fix { FIX_NONE, FIX_IDLE, FIX_GOVERNOR, FIX_IRQS };
+enum fix { FIX_NONE, FIX_IDLE, FIX_GOVERNOR, FIX_IRQS, FIX_PAGES };
+
+/* The higher, the fewer free pages a CPU keeps; 0: as many as the kernel chooses */
+#define PAGES_FRACTION	"/proc/sys/vm/percpu_pagelist_high_fraction"
+/* So high that a CPU keeps as few as possible */
+#define PAGES_FEWEST	"1048576"
 
 struct check {
 	const char *id;		/* stable */

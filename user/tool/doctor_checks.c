@@ -529,6 +529,46 @@ out:
 	free(text);
 }
 
+#define ZONEINFO "/proc/zoneinfo"
+/* mm/page_alloc.c: the shortest list of free pages, in batches */
+#define BATCHES_MIN	4
+
+/*
+ * A CPU keeps a list of free pages for each zone. What is too much is freed to the zone, with
+ * interrupts off for all that is freed in one go, and that may be the whole list:
+ * mm/page_alloc.c, free_pcppages_bulk(). From 6.7 on, the kernel lengthens and shortens lists
+ * unless their length is set.
+ */
+static void look_pages(struct finding *f)
+{
+	char *text = files_read(ZONEINFO), *at, *line;
+	long fraction = files_number(-1, PAGES_FRACTION), most = 0, most_batch = 0, number;
+
+	f->read = PAGES_FRACTION ", " ZONEINFO;
+	if (files_exist("/sys/kernel/realtime")) {
+		finds(f, LEVEL_OK, "the kernel frees pages with interrupts on: PREEMPT_RT");
+		goto out;
+	}
+	for (at = text; (line = strsep(&at, "\n")); ) {
+		if ((sscanf(line, " high: %ld", &number) == 1 ||
+		     sscanf(line, " high_max: %ld", &number) == 1) && number > most)
+			most = number;
+		if (sscanf(line, " batch: %ld", &number) == 1 && number > most_batch)
+			most_batch = number;
+	}
+	if (fraction < 0 || !most || !most_batch)
+		goto out;
+	finds(f, LEVEL_OK,
+	      "a CPU frees up to %ld pages in one go, with interrupts off, as when a program ends",
+	      most);
+	if (fraction && most <= BATCHES_MIN * most_batch)
+		goto out;
+	f->level = LEVEL_NOTE;
+	f->remedy = "sudo sysctl vm.percpu_pagelist_high_fraction=" PAGES_FEWEST " (--fix does)";
+out:
+	free(text);
+}
+
 #define MAY_COME "interrupts that may arrive on the timers' CPUs: %d"
 #define MOVE "move them by smp_affinity_list (--fix does)"
 
@@ -690,6 +730,7 @@ const struct check checks[] = {
 	{ "idle.deep", FIX_IDLE, look_idle },
 	{ "freq.governor", FIX_GOVERNOR, look_governor },
 	{ "kernel.preempt", FIX_NONE, look_preempt },
+	{ "kernel.pages", FIX_PAGES, look_pages },
 	{ "irq.affinity", FIX_IRQS, look_irqs },
 	{ "timers.throttled", FIX_NONE, look_throttled },
 	{ "budget.small", FIX_NONE, look_budget },

@@ -271,6 +271,12 @@ static void fix_irqs(void)
 		     strerror(counts.error));
 }
 
+static void fix_pages(void)
+{
+	if (!change(PAGES_FRACTION, PAGES_FEWEST))
+		warn("can't change " PAGES_FRACTION ": %s", strerror(errno));
+}
+
 void fix_apply(enum fix fix)
 {
 	if (fix == FIX_IDLE)
@@ -279,6 +285,8 @@ void fix_apply(enum fix fix)
 		fix_governor();
 	else if (fix == FIX_IRQS)
 		fix_irqs();
+	else if (fix == FIX_PAGES)
+		fix_pages();
 }
 
 /* Write nothing that is there already, as by intel_pstate: a driver may refuse any write. */
