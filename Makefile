@@ -127,7 +127,7 @@ build/spin/spin: $(addprefix tests/spin/,spin.c first.S kernel.h table.h) $(wild
 	rm -rf build/spin/linux build/spin/asm
 	mkdir -p build/spin/linux build/spin/asm
 	touch $(patsubst %,build/spin/%.h,$(addprefix linux/,apic_timer bitfield bitops bits \
-		build_bug cfi_types compiler irq_work irqflags linkage lockdep minmax moduleparam \
+		build_bug cfi_types compiler export irq_work irqflags linkage lockdep minmax moduleparam \
 		percpu preempt prefetch printk smp) asm/cpufeature asm/ibt asm/mwait asm/processor)
 	for name in tsc say; do \
 		$(CC) -O2 -Wall -c -o build/spin/$$name.o user/tool/$$name.c || exit; \

@@ -351,6 +351,14 @@ int apic_timer_fence(u64 until);
  */
 unsigned int apic_timer_busy(void);
 
+/*
+ * Get how much earlier than the moment code that waits itself may end its wait, because it
+ * then calls a function: @least, if every call took that long, and always will, otherwise
+ * 0. Measure many calls in the same place, with interrupts off: @least and @most, TSC
+ * cycles. Task context or a handler.
+ */
+u64 apic_timer_certain_cost(u64 least, u64 most);
+
 /**
  * enum apic_timer_hardware - hardware that the timers of a CPU are programmed into
  * @APIC_TIMER_HW_NONE:		none: the CPU does not accept timers

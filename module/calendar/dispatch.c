@@ -11,8 +11,10 @@
  * not held while a function of another module runs.
  */
 #include <linux/apic_calendar.h>
+#include <linux/apic_timer.h>
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
@@ -30,10 +32,8 @@
 /* No lead is as long as this. */
 #define AHEAD_MAX_US	200
 #define ROUNDS		256
-/* Maximum cost that is subtracted; above that, the host has interrupted the measurement. */
-#define COST_MAX	100	/* TSC cycles */
 
-/* Minimum TSC cycles from the last read of the TSC to a function's first instruction. */
+/* TSC cycles that every call takes from the last read of the TSC to the first instruction */
 static u64 call_cost;
 
 /* There must be a single copy of this: the cost of one copy says nothing about another. */
@@ -56,18 +56,16 @@ static notrace void probe(unsigned long long now, unsigned long data)
 /**
  * calendar_dispatch_init() - measure the cost of a call
  *
- * A function must never start early. The whole minimum is therefore subtracted only if most
- * measurements yielded it. Otherwise the TSC counts in steps, or the CPU's clock was slow
- * during the measurement, and only half the minimum is certain.
+ * A function must never start early, so only a cost that is certain is subtracted.
  *
  * Context: Task.
  */
 void calendar_dispatch_init(void)
 {
 	void (*function)(unsigned long long now, unsigned long data) = probe;
-	unsigned int i, rounds = 0, same = 0;
-	u64 least = U64_MAX, took, left, seen;
+	u64 least = U64_MAX, most = 0, took, left, seen;
 	unsigned long flags;
+	unsigned int i;
 
 	/* Hide which function is called, or the compiler would inline it. */
 	OPTIMIZER_HIDE_VAR(function);
@@ -81,15 +79,10 @@ void calendar_dispatch_init(void)
 		/* Ignore the first rounds, which run with cold caches. */
 		if (i < ROUNDS / 8)
 			continue;
-		rounds++;
-		if (took < least) {
-			least = took;
-			same = 0;
-		}
-		same += took == least;
+		least = min(least, took);
+		most = max(most, took);
 	}
-	if (least <= COST_MAX)
-		call_cost = same > rounds * 3 / 4 ? least : least / 2;
+	call_cost = apic_timer_certain_cost(least, most);
 }
 
 /* Count and report a window that its unit did not use. */

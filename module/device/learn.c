@@ -109,8 +109,8 @@ u64 device_learn_lead(const struct device_learn *learn, enum device_wake kind,
  * @learn:	the estimates
  * @kind:	kind of the exit
  *
- * The thread must not be early: return the shortest exit seen, less a quarter in case one is
- * shorter still, or 0 if none was seen.
+ * The thread should not be early: return the shortest exit seen, less a quarter in case one is
+ * shorter still, or 0 if none was seen. Where the CPU's clock has risen, that may not be enough.
  *
  * Return: TSC cycles.
  */

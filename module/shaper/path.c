@@ -4,11 +4,9 @@
  * instructions each time. Its cost is measured with a driver of our own that only reads the
  * TSC, and the wait ends before the moment by that cost.
  *
- * A packet must never be early. The whole measured minimum is therefore subtracted only if most
- * measurements yielded it, as in an emulator that counts instructions. Otherwise the TSC counts
- * in steps, or the CPU's clock was slow during the measurement, and only half the minimum is
- * certain.
+ * A packet must never be early, so only a cost that is certain is subtracted.
  */
+#include <linux/apic_timer.h>
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
 #include <linux/minmax.h>
@@ -26,8 +24,6 @@
 #define GENTLE		2048	/* TSC cycles */
 #define ROUNDS		256
 #define AHEAD		256	/* TSC cycles that each of them waits, and up to 63 more */
-/* Maximum cost subtracted; above that, an interrupt or a tracer disturbed the measurement. */
-#define TAKEN_OFF_MAX	100	/* TSC cycles */
 
 u32 shaper_path_cycles;
 
@@ -121,7 +117,7 @@ static notrace netdev_tx_t look(struct sk_buff *skb, struct net_device *dev)
 
 static void measure(struct shaper_start *start)
 {
-	u32 least = U32_MAX, took, same = 0;
+	u64 least = U64_MAX, most = 0, took;
 	unsigned long flags;
 	unsigned int i;
 
@@ -130,21 +126,15 @@ static void measure(struct shaper_start *start)
 		/* Vary the phase within a step of the TSC, and within a turn of the loop. */
 		start->at = rdtsc() + AHEAD + i % 64;
 		shaper_start(start);
-		took = min_t(u64, called - start->left, U32_MAX);
+		took = called - start->left;
 		local_irq_restore(flags);
 		/* Ignore the first rounds, which run with cold caches. */
 		if (i < ROUNDS / 8)
 			continue;
-		if (took < least) {
-			least = took;
-			same = 0;
-		}
-		same += took == least;
+		least = min(least, took);
+		most = max(most, took);
 	}
-	if (least > TAKEN_OFF_MAX)
-		shaper_path_cycles = 0;
-	else
-		shaper_path_cycles = same > ROUNDS * 3 / 4 ? least : least / 2;
+	shaper_path_cycles = apic_timer_certain_cost(least, most);
 }
 
 /**

@@ -907,9 +907,16 @@ static void subtracted_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cost->steps, 0ULL);
 	KUNIT_EXPECT_EQ(test, watched(), 64ULL);
 
+	/* Other code may subtract the cost of a call of its own, if that is certain too. */
+	KUNIT_EXPECT_EQ(test, apic_timer_certain_cost(30, 30), 30ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_certain_cost(30, 31), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_certain_cost(65, 65), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_certain_cost(U64_MAX, 0), 0ULL);
+
 	/* Longer than any call: traced. */
 	apic_timer_sim.machine.cost = 65;
 	KUNIT_EXPECT_EQ(test, calibrated(), 0ULL);
+	KUNIT_EXPECT_EQ(test, apic_timer_certain_cost(30, 30), 0ULL);
 
 	/* Some calls take longer than others: not early, but not certain either. */
 	apic_timer_sim.machine.cost = 40;
@@ -925,6 +932,7 @@ static void subtracted_test(struct kunit *test)
 	apic_timer_sim.machine.cost = 10;
 	KUNIT_EXPECT_EQ(test, watched(), 0ULL);
 	KUNIT_EXPECT_GT(test, machine_stat(EARLY_SEEN), early);
+	KUNIT_EXPECT_EQ(test, apic_timer_certain_cost(30, 30), 0ULL);
 	apic_timer_sim.machine.cost = 40;
 	KUNIT_EXPECT_EQ(test, watched(), 0ULL);
 

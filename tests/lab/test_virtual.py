@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from lab.build import build
+from lab.build import build, network
 from lab.engines import limit, qemu, virtual
 from lab.kernels import kernels
+from lab.run import demo_calendar
 
 pytestmark = pytest.mark.long
 
@@ -154,6 +155,46 @@ def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
     assert taken > 0 and steps == 0
     monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
     assert call() == (0, 0)
+
+
+PATH = """
+insmod $MODULES/apic_timer.ko
+insmod $MODULES/sch_apic.ko
+export TC_LIB_DIR=/usr/lib/x86_64-linux-gnu/tc
+/usr/sbin/tc qdisc add dev lo root apic rate 1mbit
+/usr/sbin/tc -s qdisc show dev lo
+"""
+
+
+def path() -> int:
+    """Return the cycles that the shaper subtracts for the call of a driver."""
+    kernel = kernels.ensure("6.1")
+    built = build.build(kernel)
+    output = virtual.run(
+        kernel, PATH, modules=[build.find_ko(built, name) for name in ("apic_timer", "sch_apic")],
+        files=network.files(kernel), timeout=300,
+    ).check().output  # fmt: skip
+    return int(re.search(r"\bpath (\d+)", output)[1])
+
+
+def test_the_shaper_takes_nothing_off_without_a_hypervisor(monkeypatch):
+    """Nor is a packet early."""
+    assert path() > 0
+    monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
+    assert path() == 0
+
+
+def test_a_function_takes_nothing_off_without_a_hypervisor(monkeypatch):
+    """Nor is a function early that a calendar runs: it starts after the whole call."""
+
+    def least() -> int:
+        return min(demo_calendar.measure("6.1", 100).errors["pulse"])
+
+    taken = least()
+    monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
+    left = least()
+    print(f"the earliest start is {taken} cycles after its moment, {left} without a hypervisor")
+    assert 0 <= taken < left - 5
 
 
 @pytest.mark.matrix  # likewise

@@ -67,6 +67,7 @@ typedef long long s64;
 })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define IS_ENABLED(option)	0
+#define EXPORT_SYMBOL_GPL(name)
 #define BIT(n)			(1UL << (n))
 #define FIELD_GET(mask, value)	(((value) & (mask)) / ((mask) & -(mask)))
 /* No timer here chooses a quantile. */
@@ -76,6 +77,7 @@ typedef long long s64;
 #define DEFINE_PER_CPU(type, name)	type name
 #define DECLARE_PER_CPU(type, name)	extern type name
 #define this_cpu_ptr(pointer)	(pointer)
+#define raw_cpu_ptr(pointer)	(pointer)
 #define this_cpu_inc(x)		((x)++)
 #define this_cpu_add(x, n)	((x) += (n))
 #define xchg(pointer, value)	__atomic_exchange_n(pointer, value, __ATOMIC_SEQ_CST)

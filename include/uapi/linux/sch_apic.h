@@ -183,7 +183,7 @@ enum tc_apic_attr {
  * @lead_hard:		how much before its moment the interrupt is programmed, TSC
  *			cycles
  * @lead_soft:		the same for softirq and thread
- * @path:		measured TSC cycles from the last read of the TSC to the driver
+ * @path:		TSC cycles that are certain from the last read of the TSC to the driver
  * @flows:		number of known flows
  * @__reserved:		0
  *

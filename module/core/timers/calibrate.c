@@ -20,12 +20,16 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/compiler.h>
+#include <linux/export.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/smp.h>
+
+#include <linux/apic_timer.h>
 
 #include "lib/stats.h"
 #include "timers/calibrate.h"
@@ -188,13 +192,18 @@ measure_call(struct apic_timer_dispatch_cost *cost, bool exact, unsigned int ahe
 	return way;
 }
 
+/* A long call may be traced, and the tracer may be gone later. */
+static bool is_plausible(u64 least, u64 most)
+{
+	return least == most && least <= CALL_MAX;
+}
+
 /* Get the time that every call certainly takes. */
 static u64 certain(const struct apic_timer_dispatch_call *calls, u64 steps)
 {
-	if (steps || calls->most != calls->least || !may_be_emulated())
+	if (steps || !may_be_emulated() || !is_plausible(calls->least, calls->most))
 		return 0;
-	/* A long call may be traced, and the tracer may be gone later. */
-	return calls->least <= CALL_MAX ? calls->least : 0;
+	return calls->least;
 }
 
 /* Measure how long learning from an expiry takes: twice the minimum, as there are longer paths. */
@@ -275,6 +284,35 @@ void apic_timer_calibrate(void)
 	cost->learn = measure_learning(irqs_off);
 	local_irq_enable();
 }
+
+/**
+ * apic_timer_certain_cost() - get how much earlier code that waits itself may end its wait
+ * @least:	minimum time from the last read of the TSC to the called function's first
+ *		instruction, of many measurements, TSC cycles
+ * @most:	their maximum
+ *
+ * For a handler that expires before a moment, waits for that moment on the TSC, and then
+ * calls a function that must not start early. Measure the calls in one place, which the
+ * compiler does not copy, with interrupts off.
+ *
+ * On real silicon no fraction of a measured time is certain: the CPU's clock may be
+ * faster later. So this is 0 except in an emulator that counts instructions, as long as
+ * the calls of apic_timer's own handlers, which the watchdog continues to measure, all
+ * take the same time.
+ *
+ * Context: Task, or handler.
+ * Return: TSC cycles: @least, or 0 if it is not certain.
+ */
+u64 apic_timer_certain_cost(u64 least, u64 most)
+{
+	const struct apic_timer_dispatch_cost *cost =
+		raw_cpu_ptr(&apic_timer_dispatch_cost);
+
+	if (!READ_ONCE(cost->call[APIC_TIMER_DISPATCH_WAIT]) || !is_plausible(least, most))
+		return 0;
+	return least;
+}
+EXPORT_SYMBOL_GPL(apic_timer_certain_cost);
 
 static struct {
 	bool reported;
