@@ -229,8 +229,11 @@ def test_busy(measured):
 
 def test_at_a_time(measured):
     """A thread that has to wait for another one's moment does not learn to wake up earlier."""
-    waited = {name: measured[f"{name}-waited"]["mean"] for name in ("grid", "pair1", "pair2")}
-    assert max(waited["pair1"], waited["pair2"]) <= 2.5 * waited["grid"]
+    waited = {name: measured[f"{name}-waited"]["mean"]
+              for name in ("idle-device", "grid", "pair1", "pair2")}  # fmt: skip
+    # Alone, a thread waits for as long as its longest wake-ups take, which differ from run to run.
+    alone = max(waited["idle-device"], waited["grid"])
+    assert max(waited["pair1"], waited["pair2"]) <= 2.5 * alone
     assert min(measured[name]["p50"] for name in ("pair1", "pair2")) <= 4
     assert min(measured[name]["min"] for name in ("grid", "pair1", "pair2")) >= 0
 
