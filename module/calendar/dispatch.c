@@ -33,15 +33,18 @@
 #define AHEAD_MAX_US	200
 #define ROUNDS		256
 
-/* TSC cycles that every call takes from the last read of the TSC to the first instruction */
+/* TSC cycles that every call took from the last read of the TSC to the first instruction */
 static u64 call_cost;
 
-/* There must be a single copy of this: the cost of one copy says nothing about another. */
+/*
+ * Call a function at its start. The wait ends before it by @cost TSC cycles.
+ * There must be a single copy of this: the cost of one copy says nothing about another.
+ */
 static noinline __noclone
 u64 call(void (*function)(unsigned long long now, unsigned long data), unsigned long data,
-	 u64 start)
+	 u64 start, u64 cost)
 {
-	u64 now = calendar_spin(start - call_cost) + call_cost;
+	u64 now = calendar_spin(start - cost) + cost;
 
 	function(now, data);
 	return now;
@@ -69,11 +72,10 @@ void calendar_dispatch_init(void)
 
 	/* Hide which function is called, or the compiler would inline it. */
 	OPTIMIZER_HIDE_VAR(function);
-	call_cost = 0;
 	for (i = 0; i < ROUNDS; i++) {
 		local_irq_save(flags);
 		/* Vary the phase within a step of the TSC, and within a turn of the loop. */
-		left = call(function, (unsigned long)&seen, rdtsc() + 100 + i % 64);
+		left = call(function, (unsigned long)&seen, rdtsc() + 100 + i % 64, 0);
 		took = seen - left;
 		local_irq_restore(flags);
 		/* Ignore the first rounds, which run with cold caches. */
@@ -245,15 +247,17 @@ static bool call_function(struct calendar_cpu *cpu, struct calendar_unit *unit,
 	__must_hold(&cpu->lock)
 {
 	struct apic_calendar_function *function = unit->function;
-	u64 ready, now;
+	u64 cost, ready, now;
 
 	if (rdtsc() >= timeout) {
 		lose(unit, receipt, APIC_CALENDAR_MISSED);
 		return false;
 	}
 	raw_spin_unlock(&cpu->lock);
+	/* Calls may have become faster since they were measured. */
+	cost = apic_timer_certain_cost(call_cost, call_cost);
 	ready = rdtsc();
-	receipt->resumed = call(function->function, function->data, receipt->start);
+	receipt->resumed = call(function->function, function->data, receipt->start, cost);
 	now = rdtsc();
 	raw_spin_lock(&cpu->lock);
 	apic_timer_estimate_add(&unit->wake, ready - receipt->woken);

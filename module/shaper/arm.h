@@ -129,7 +129,7 @@ static inline u64 shaper_lead_when(const struct shaper *q, bool by_interrupt, un
 
 	if (by_interrupt)
 		cycles = likely(!busy) ? q->lead_hard.cycles : q->lead_hard.usual;
-	return shaper_path() + cycles;
+	return shaper_path_longest + cycles;
 }
 
 static inline u64 shaper_lead_for(const struct shaper *q, bool by_interrupt)

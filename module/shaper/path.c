@@ -25,7 +25,18 @@
 #define ROUNDS		256
 #define AHEAD		256	/* TSC cycles that each of them waits, and up to 63 more */
 
-u32 shaper_path_cycles;
+u32 shaper_path_longest;
+
+/**
+ * shaper_path() - get the cost from the last read of the TSC to the driver
+ *
+ * Context: Any.
+ * Return: TSC cycles; 0 as soon as apic_timer is not certain any more.
+ */
+u32 shaper_path(void)
+{
+	return apic_timer_certain_cost(shaper_path_longest, shaper_path_longest);
+}
 
 /* Read the lower half of the TSC: enough for short distances, and saves instructions. */
 static __always_inline u32 rdtsc_low(void)
@@ -89,7 +100,8 @@ noinline __noclone void shaper_start(struct shaper_start *start)
 	struct netdev_queue *txq = start->txq;
 	struct net_device *dev = start->dev;
 	struct sk_buff *skb = start->skb;
-	u64 until = start->at - shaper_path_cycles, left;
+	u32 path = shaper_path();
+	u64 until = start->at - path, left;
 
 	prefetch(dev->netdev_ops->ndo_start_xmit);
 	prefetch(skb->data);
@@ -102,7 +114,7 @@ noinline __noclone void shaper_start(struct shaper_start *start)
 		left = wait(until);
 		start->rc = netdev_start_xmit(skb, dev, txq, false);
 	}
-	start->left = left + shaper_path_cycles;
+	start->left = left + path;
 }
 
 /* TSC at which the driver below was called. */
@@ -134,7 +146,7 @@ static void measure(struct shaper_start *start)
 		least = min(least, took);
 		most = max(most, took);
 	}
-	shaper_path_cycles = apic_timer_certain_cost(least, most);
+	shaper_path_longest = apic_timer_certain_cost(least, most);
 }
 
 /**

@@ -27,21 +27,11 @@ struct shaper_start {
 	netdev_tx_t rc;
 };
 
-/* Written once, before any packet is sent. */
-extern u32 shaper_path_cycles;
-
-/**
- * shaper_path() - get the cost from the last read of the TSC to the driver
- *
- * Context: Any.
- * Return: TSC cycles.
- */
-static inline u32 shaper_path(void)
-{
-	return shaper_path_cycles;
-}
+/* TSC cycles: shaper_path() never returns more. Written once, before any packet is sent. */
+extern u32 shaper_path_longest;
 
 int shaper_path_measure(void);
+u32 shaper_path(void);
 u64 shaper_wait(u64 until);
 void shaper_start(struct shaper_start *start);
 

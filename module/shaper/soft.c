@@ -178,7 +178,7 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool kicked,
 		bool handed)
 {
-	u64 early = q->lead_soft.cycles + shaper_path();
+	u64 early = q->lead_soft.cycles + shaper_path_longest;
 
 	/* The earlier packet must not wait for this one; or the handler will send this one. */
 	if (handed || (shaper_for_interrupt(q, skb) && !kicked))
