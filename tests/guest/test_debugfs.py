@@ -152,6 +152,7 @@ def test_lead(guest):
             int, found.groups()[1:]
         )
         assert call <= 64 and call <= dispatch and at_once <= plain and learn > 0
-        # Only certain costs are subtracted, so none where the TSC counts in steps.
-        assert (call and at_once) or steps, found.string
+        # Only certain costs are subtracted, so none where the TSC counts in steps. Emulated CPUs
+        # take turns: if one ends during a measured call, that call takes longer than others.
+        assert (call and at_once) or steps or guest.machine.cpus > 1, found.string
         assert dispatch < exact <= stopped and exact < defer
