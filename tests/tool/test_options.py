@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import termios
+from itertools import pairwise
 
 import pytest
 from machine_files import COMMANDS, TOOL, TREE
@@ -163,7 +164,8 @@ def read_until_closed(terminal):
 def test_progress(tool, columns):
     """Commands longer than two seconds show progress on a terminal, and remove it.
 
-    It has one line there, however narrow the terminal is; one may not know its width.
+    It has one line there, however narrow the terminal is; one may not know its width. A text that
+    is there already is not written again.
     """
     arguments = ("cycles", "--runs", "3", "--repeats", "400", "--wait", "0")
     mine, theirs = os.openpty()
@@ -175,6 +177,7 @@ def test_progress(tool, columns):
     assert done.returncode == 0
     lines = shown.split("\r\x1b[K")
     assert lines[0] == ""
+    assert all(text != before for before, text in pairwise(lines))
     if columns == 12:
         assert re.fullmatch(r"run \d of 3,", lines[1])
     else:

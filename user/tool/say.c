@@ -13,7 +13,7 @@
 /* Seconds after which progress is shown. */
 #define LONG	2
 
-static bool shown;	/* a line of progress is on the terminal */
+static char *shown;	/* the line of progress that is on the terminal, or NULL */
 
 static void message(const char *format, va_list arguments)
 {
@@ -63,10 +63,15 @@ static void show_progress(double ahead, const char *format, va_list arguments)
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col &&
 	    strlen(text) >= size.ws_col)
 		text[size.ws_col - 1] = 0;
+	/* Callers may have nothing new to say thousands of times a second. */
+	if (shown && !strcmp(shown, text)) {
+		free(text);
+		return;
+	}
 	fprintf(stderr, "\r\033[K%s", text);
 	fflush(stderr);
-	free(text);
-	shown = true;
+	free(shown);
+	shown = text;
 }
 
 void progress(const char *format, ...)
@@ -91,7 +96,8 @@ void progress_end(void)
 {
 	if (shown)
 		fprintf(stderr, "\r\033[K");
-	shown = false;
+	free(shown);
+	shown = NULL;
 }
 
 /*
