@@ -245,6 +245,7 @@ def test_early_ones_are_counted_as_early(guest):
     $TOOL trace --count 3 periodic_handler
     $TOOL trace --count 20 --json periodic_handler
     $TOOL trace --late 1000000 --seconds 1 periodic_handler || echo $?
+    $TOOL trace --seconds 1 "" 2>/dev/null || echo $?
     # The kernel selects the events of a handler that is a symbol of one name.
     grep " periodic_handler" /proc/kallsyms
     $TOOL trace --late 1000000 --count 0 periodic_handler 2>/dev/null &
@@ -267,7 +268,8 @@ def test_trace(guest):
     output = guest.ok().removesuffix("stopped\n")
     assert output != guest.output
     text, rest = output.split("\n{", 1)
-    *rows, message, status, symbol, filtered = ("{" + rest).splitlines()
+    *rows, message, status, nameless, symbol, filtered = ("{" + rest).splitlines()
+    assert nameless == "1"  # no handler has an empty name
     assert int(filtered.removeprefix("function == "), 16) == int(symbol.split()[0], 16)
     # How often the hardware is programmed depends on the kernel's tick.
     life = [row for row in text.strip().split("\n\n")[1].splitlines()

@@ -461,7 +461,7 @@ static char *filter_of(void)
 	uint64_t address = 0;
 
 	/* "address type name", and a tab and a module: 200,000 lines, too many to parse each. */
-	for (; found && (found = strstr(found, wanted)); found++) {
+	for (; length && found && (found = strstr(found, wanted)); found++) {
 		if (found == symbols || found[-1] != ' ' || !strchr("\t\n", found[length]))
 			continue;
 		line = memrchr(symbols, '\n', found - symbols);
