@@ -28,10 +28,6 @@ QUIET = "loglevel=1"  # guest/smp looks for this word
 BOOT = 240  # s of wall time until the script begins, on a busy machine
 BOOT_KASAN = 900  # the same for a kernel that checks every memory access
 
-# Virtme-ng's init program creates the files that these rules ask for, which takes as long as the
-# rest of the boot. In a guest an empty directory is in its place.
-TMPFILES = "/usr/lib/tmpfiles.d"
-
 # The extended destination format needs the interrupt remapping of an IOMMU.
 X2APIC = [
     "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,eim=on",
@@ -74,7 +70,7 @@ def run(kernel: Kernel, script: str, guest: Guest) -> Result:
             "--disable-microvm", "--force-9p", "--cpus", str(guest.cpus),
             "--memory", f"{guest.memory}M", "--user", "root",
             "--qemu", str(qemu.binary()), f"--qemu-opts={shlex.join(options)}",
-            f"--append={parameters.strip()}", f"--rwdir={home}", f"--rodir={TMPFILES}={home}/none",
+            f"--append={parameters.strip()}", f"--rwdir={home}",
             "--exec", shlex.join(["sh", f"{GUEST}/smp", str(home)]),
         ]  # fmt: skip
         begun = home / "lab/output"
@@ -96,7 +92,7 @@ def _vng() -> Path:
 
 def _prepare(home: Path, script: str, modules, files) -> None:
     lab = home / "lab"
-    for name in ("files", "none", "lab/modules", "lab/bin"):
+    for name in ("files", "lab/modules", "lab/bin"):
         (home / name).mkdir(parents=True)
     (lab / "script").write_text(script)
     (lab / "splats").write_text("".join(f"{p}\n" for p in splats.PATTERNS))
