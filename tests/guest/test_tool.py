@@ -509,7 +509,7 @@ def test_few_pages_are_freed_in_one_go(guest):
     $TOOL cycles --length 2000 --repeats 10 --runs 2 2>/dev/null
     $TOOL cycles --length 2000 --repeats 10 --runs 2 --json 2>/dev/null
     $TOOL memory --max 64 --runs 1 2>/dev/null
-    $TOOL memory --max 64 --runs 1 --json 2>/dev/null
+    $TOOL memory --by size --max 64 --runs 1 --json 2>/dev/null
     """,
 )
 def test_measurements(guest):
