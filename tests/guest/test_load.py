@@ -309,7 +309,7 @@ def test_consumer_leaves_timers_pending(guest):
 
 
 @pytest.mark.guest(
-    some(kernel=("6.1", "6.1-debug"), engine="smp"),
+    some(kernel=("6.1", "6.1-debug"), engine="smp", cpus=2),
     """
     unload
     load apic_timer
@@ -341,7 +341,7 @@ def test_consumer_leaves_handlers_running(guest):
 
 
 @pytest.mark.guest(
-    some(kernel=("6.1", "6.1-debug"), engine="smp"),
+    some(kernel=("6.1", "6.1-debug"), engine="smp", cpus=2),
     """
     unload
     load apic_timer
