@@ -227,7 +227,7 @@ def test_shaper_is_emptied(guest):
         assert int(shots) > 5 or what == "other", what
 
 
-QDISCS = 500
+QDISCS = 250
 # With interrupts off, an irq_work makes the kernel wake a worker, cycles.
 WAKE = 6000
 

@@ -477,7 +477,7 @@ def test_fix_is_undone(guest):
     load apic_timer_busy rate=4000
     cat >/tmp/freed <<'END'
         for i in 1 2; do
-            dd if=/dev/zero of=/tmp/file bs=1M count=250 2>/dev/null
+            dd if=/dev/zero of=/tmp/file bs=1M count=150 2>/dev/null
             rm /tmp/file
             # The first time, what the CPU had kept before is freed too.
             [ $i != 1 ] || echo reset >$DEBUG/apic_timer/errors
