@@ -553,6 +553,7 @@ static void groups_test(struct kunit *test)
 
 #define MANY	100000
 #define BATCH	2000
+#define PATIENCE	20
 
 /* Shortest of several times to add BATCH timers somewhere, and delete them. */
 static u64 batch_ns(struct apic_timer_queue *queue,
@@ -600,6 +601,9 @@ static void many_test(struct kunit *test)
 	for (; i < MANY; i++)
 		apic_timer_queue_add(&queue, &array[i]);
 	many = batch_ns(&queue, batch);
+	/* What else runs on the machine may take the caches for a while. */
+	for (i = 0; i < PATIENCE && many >= 25 * few; i++)
+		many = min(many, batch_ns(&queue, batch));
 
 	kunit_info(test, "add and delete: %llu ns with %u pending, %llu ns with %u",
 		   few / BATCH, MANY / 100, many / BATCH, MANY);
