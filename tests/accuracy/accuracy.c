@@ -2,9 +2,9 @@
 /*
  * Make expiries of the live timers, and sum up their errors.
  *
- * Bounds hold in virtual time, where an instruction takes one TSC cycle; the kernel parameter
- * apic_timer_accuracy_test.virtual_time=1 says so. Elsewhere figures are only reported. What holds
- * on every machine, for example that an exact timer is never early, is expected everywhere.
+ * Bounds hold in virtual time, where an instruction takes one TSC cycle; the module's parameter
+ * virtual_time=1 says so. Elsewhere figures are only reported. What holds on every machine, for
+ * example that an exact timer is never early, is expected everywhere.
  */
 #include <linux/bits.h>
 #include <linux/completion.h>
@@ -24,6 +24,10 @@
 static bool virtual_time;
 module_param(virtual_time, bool, 0444);
 MODULE_PARM_DESC(virtual_time, "an instruction takes one TSC cycle: bounds have to hold");
+
+static char *source;
+module_param(source, charp, 0444);
+MODULE_PARM_DESC(source, "of the timers, as expected");
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
@@ -49,13 +53,25 @@ bool accuracy_virtual_time(void)
 {
 	return virtual_time;
 }
+EXPORT_SYMBOL_GPL(accuracy_virtual_time);
+
+/**
+ * accuracy_source() - which source the timers are expected to have
+ *
+ * Return: its name; NULL if any will do.
+ */
+const char *accuracy_source(void)
+{
+	return source;
+}
+EXPORT_SYMBOL_GPL(accuracy_source);
 
 /* The current row of expiries. */
 static struct {
 	struct apic_timer_list timer;
 	unsigned int cpu;
 	u64 near, span, pause;		/* distances, TSC cycles */
-	unsigned int shots, done;
+	unsigned int warm_up, shots, done;
 	bool counts;			/* the next one */
 	s64 *errors, *arguments;
 	int ret;
@@ -71,6 +87,7 @@ void accuracy_seed(struct rnd_state *random)
 {
 	prandom_seed_state(random, seed);
 }
+EXPORT_SYMBOL_GPL(accuracy_seed);
 
 /**
  * accuracy_cpu() - the CPU of this case's expiries
@@ -81,6 +98,7 @@ unsigned int accuracy_cpu(void)
 {
 	return row.cpu;
 }
+EXPORT_SYMBOL_GPL(accuracy_cpu);
 
 /**
  * accuracy_plan() - the row of expiries that most cases use
@@ -96,9 +114,11 @@ struct accuracy_plan accuracy_plan(const char *name, unsigned int flags)
 		.flags = flags,
 		.near_ns = 20 * NSEC_PER_USEC,
 		.far_ns = 1020 * NSEC_PER_USEC,
+		.warm_up = ACCURACY_WARM_UP,
 		.shots = ACCURACY_SHOTS,
 	};
 }
+EXPORT_SYMBOL_GPL(accuracy_plan);
 
 /* Distance of the next expiry, in TSC cycles. */
 static u64 random_distance(void)
@@ -112,11 +132,11 @@ static noinline void next_shot(u64 now, u64 tsc)
 {
 	u64 distance = row.pause;
 
-	if (row.counts && row.done >= ACCURACY_WARM_UP) {
-		row.errors[row.done - ACCURACY_WARM_UP] = tsc - row.timer.expires;
-		row.arguments[row.done - ACCURACY_WARM_UP] = now - tsc;
+	if (row.counts && row.done >= row.warm_up) {
+		row.errors[row.done - row.warm_up] = tsc - row.timer.expires;
+		row.arguments[row.done - row.warm_up] = now - tsc;
 	}
-	if (row.counts && ++row.done == ACCURACY_WARM_UP + row.shots) {
+	if (row.counts && ++row.done == row.warm_up + row.shots) {
 		complete(&row.end);
 		return;
 	}
@@ -162,6 +182,7 @@ int accuracy_init(struct kunit *test)
 	init_apic_timer(&row.timer);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(accuracy_init);
 
 /**
  * accuracy_exit() - after each case
@@ -171,6 +192,7 @@ void accuracy_exit(struct kunit *test)
 {
 	del_apic_timer_sync(&row.timer);
 }
+EXPORT_SYMBOL_GPL(accuracy_exit);
 
 /**
  * accuracy_need_mode() - skip the case if a mode is not available
@@ -186,6 +208,7 @@ void accuracy_need_mode(struct kunit *test, unsigned int flags)
 	if (mode && !(info.modes & BIT(mode)))
 		kunit_skip(test, "source %s has no mode %u", info.source, mode);
 }
+EXPORT_SYMBOL_GPL(accuracy_need_mode);
 
 static int by_value(const void *a, const void *b)
 {
@@ -229,6 +252,7 @@ void accuracy_figures(s64 *errors, unsigned int n,
 	figures->p999 = quantile(errors, n, 999);
 	figures->max = errors[n - 1];
 }
+EXPORT_SYMBOL_GPL(accuracy_figures);
 
 /**
  * accuracy_report() - print figures
@@ -247,6 +271,7 @@ void accuracy_report(struct kunit *test, const char *name,
 		   mean / 100, mean % 100, figures->sd / 100,
 		   figures->sd % 100);
 }
+EXPORT_SYMBOL_GPL(accuracy_report);
 
 /**
  * accuracy_run() - run a row of expiries, and report the errors
@@ -258,7 +283,7 @@ void accuracy_report(struct kunit *test, const char *name,
 struct accuracy_result accuracy_run(struct kunit *test,
 				    const struct accuracy_plan *plan)
 {
-	unsigned int ms = (ACCURACY_WARM_UP + plan->shots) *
+	unsigned int ms = (plan->warm_up + plan->shots) *
 		div_u64(plan->far_ns + plan->pause_ns, NSEC_PER_MSEC) +
 		PATIENCE_MS;
 	struct accuracy_result result;
@@ -268,6 +293,7 @@ struct accuracy_result accuracy_run(struct kunit *test,
 	row.near = apic_timer_ns_to_tsc(plan->near_ns);
 	row.span = apic_timer_ns_to_tsc(plan->far_ns) - row.near + 1;
 	row.pause = apic_timer_ns_to_tsc(plan->pause_ns);
+	row.warm_up = plan->warm_up;
 	row.shots = plan->shots;
 	row.counts = !row.pause;
 	row.done = 0;
@@ -294,7 +320,8 @@ struct accuracy_result accuracy_run(struct kunit *test,
 	accuracy_report(test, plan->name, &result.error);
 	return result;
 }
+EXPORT_SYMBOL_GPL(accuracy_run);
 
-MODULE_DESCRIPTION("KUnit: how exactly apic_timer's timers start");
+MODULE_DESCRIPTION("Expiries of apic_timer's timers, for KUnit suites");
 MODULE_AUTHOR("The apic-timer authors");
 MODULE_LICENSE("GPL");

@@ -26,14 +26,15 @@
  * @far_ns:	longest; distances are random, uniformly distributed
  * @pause_ns:	not 0: before each expiry that counts there is one that does not,
  *		this long after the previous one
- * @shots:	number that count, after %ACCURACY_WARM_UP others
+ * @warm_up:	number of expiries before those that count
+ * @shots:	number that count
  */
 struct accuracy_plan {
 	const char *name;
 	unsigned int flags;
 	unsigned int spin_budget;
 	u64 near_ns, far_ns, pause_ns;
-	unsigned int shots;
+	unsigned int warm_up, shots;
 };
 
 /**
@@ -65,6 +66,7 @@ struct accuracy_result {
 int accuracy_init(struct kunit *test);
 void accuracy_exit(struct kunit *test);
 bool accuracy_virtual_time(void);
+const char *accuracy_source(void);
 void accuracy_seed(struct rnd_state *random);
 unsigned int accuracy_cpu(void);
 struct accuracy_plan accuracy_plan(const char *name, unsigned int flags);

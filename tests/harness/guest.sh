@@ -93,7 +93,7 @@ unload() {
 		fi
 	done
 	for name in dev train indirect crowd leave misbehave frequency sleep idle busy torture \
-		selftest sample bench_ours bench; do
+		selftest accuracy_test accuracy sample bench_ours bench; do
 		if [ -d "/sys/module/apic_timer_$name" ]; then
 			rmmod "apic_timer_$name"
 		fi

@@ -1,6 +1,7 @@
-"""Each KUnit case is one test result: in simulated time under UML, and in virtual time.
+"""Each KUnit case is one test result, in simulated time under UML.
 
-With --matrix the suites in virtual time also run on the patched kernel, which is built for that.
+With --matrix the suites in virtual time also run, in a kernel with the tree built in;
+tests/accuracy/ runs them as a module.
 
 The cases are read from the sources before anything is built, so that a case without a verdict (it
 was not linked, an earlier one crashed) fails instead of being absent.
@@ -37,7 +38,7 @@ def run(target: str) -> kunit.Run:
 
 def marks(target: kunit.Target) -> list[pytest.MarkDecorator]:
     """Return what tests of a target are marked with."""
-    return [pytest.mark.matrix] if target.patched else []
+    return [pytest.mark.matrix] if target.virtual_time else []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from ..kernels.kernels import CLANG_VERSION, SUPPORTED, Kernel, with_clang
 
 TREE = Path(__file__).resolve().parents[3]
 # Parts of the tree that go into a build. Missing ones are left out.
-SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/modules", "samples"]
+SOURCES = ["Kbuild", "Kconfig", "Makefile", "module", "include", "tests/accuracy", "tests/modules",
+           "samples"]  # fmt: skip
 KINDS = {".c", ".h", ".S", ".mk", ".sh"}  # as well as files named Kbuild, Kconfig and Makefile
 # Debian's headers come with a configuration for gcc, with options that clang does not know.
 CLANG = [

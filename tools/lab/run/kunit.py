@@ -1,14 +1,12 @@
 """Run the KUnit suites of a target and report the outcome of each case.
 
 `um` runs the suites of tests/kunit, in simulated time under UML; `x86_64` those of tests/accuracy,
-on a LAPIC timer, in QEMU's virtual time; `x86_64-patched` the same on the kernel with this tree's
-patches. The kernel is Debian's linux-source-6.1, unpacked once into the cache. The tree's module/,
-include/ and suites are copied to drivers/apic-timer there, and kunit.py configures, builds and runs
-it. First builds take some minutes, later ones seconds.
+on a LAPIC timer, in QEMU's virtual time. The kernel is Debian's linux-source-6.1, unpacked once
+into the cache. The tree's module/, include/ and suites are copied to drivers/apic-timer there, and
+kunit.py configures, builds and runs it. First builds take some minutes, later ones seconds.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -22,7 +20,7 @@ from pathlib import Path
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked, newest_first
 from ..base.errors import BuildError, LabError
 from ..engines import qemu, splats
-from ..kernels import patches, sources
+from ..kernels import sources
 
 TREE = Path(__file__).resolve().parents[3]
 SOURCES = ["Kbuild", "Kconfig", "module", "include", "tests/kunit", "tests/accuracy"]
@@ -43,7 +41,6 @@ class Target:
     tests: str  # directory of the suites and of their .kunitconfig
     parameters: tuple[str, ...] = ()  # for the kernel; {seed} is filled in
     virtual_time: bool = False  # in QEMU
-    patched: bool = False  # the kernel has this tree's patches
 
     def declared(self) -> list[str]:
         """List SUITE.CASE for each KUNIT_CASE() in the sources; each source has one suite."""
@@ -59,8 +56,9 @@ class Target:
 
 
 ACCURACY = (
-    "apic_timer_accuracy_test.virtual_time=1",
-    "apic_timer_accuracy_test.seed={seed}",
+    "apic_timer_accuracy.virtual_time=1",
+    "apic_timer_accuracy.source=proxy",
+    "apic_timer_accuracy.seed={seed}",
     *splats.PARAMETERS.split(),
 )
 TARGETS = {
@@ -68,10 +66,8 @@ TARGETS = {
     for target in (
         Target("um", "um", "tests/kunit"),
         Target("x86_64", "x86_64", "tests/accuracy", ACCURACY, virtual_time=True),
-        Target("x86_64-patched", "x86_64", "tests/accuracy", ACCURACY, virtual_time=True,
-               patched=True),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def run(name: str, pattern: str = "", timeout: int = 300, seed: int = 42) -> Run
     """
     target = TARGETS[name]
     began = time.monotonic()
-    source = _patched_source() if target.patched else ensure_source()
+    source = ensure_source()
     with locked("kunit"):
         fetched = time.monotonic()
         _overlay(source / OVERLAY)
@@ -163,30 +159,9 @@ def _fetch_source() -> Path:
         packed = sources.ensure(SERIES)
         final = cache_dir("kunit") / f"{packed.package}_{packed.version}"
         with fresh_dir(final) as root:
-            _unpack(packed, root)
-    return final
-
-
-def _unpack(packed: sources.Source, root: Path) -> None:
-    sources.unpack(packed, root, sources.SMALL)
-    _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
-    _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
-
-
-def _patched_source() -> Path:
-    """Return a source with this tree's patches, in the cache under their hash."""
-    series = patches.named(SERIES)
-    key = hashlib.sha256(b"".join(p.read_bytes() for p in series.patches)).hexdigest()[:8]
-    packed = sources.ensure(SERIES)
-    final = cache_dir("kunit") / f"patched-{key}-{packed.package}_{packed.version}"
-    with locked("kunit-source"):
-        if is_complete(final):
-            return final
-        for old in cache_dir("kunit").glob("*patched-*"):  # including the builds: 2 GB
-            shutil.rmtree(old)
-        with fresh_dir(final) as root:
-            _unpack(packed, root)
-            patches.apply(root)
+            sources.unpack(packed, root, sources.SMALL)
+            _add_line(root / "drivers/Kconfig", f'source "{OVERLAY}/Kconfig"\n', "endmenu\n")
+            _add_line(root / "drivers/Makefile", "obj-y += apic-timer/\n")
     return final
 
 
