@@ -279,7 +279,7 @@ def test_lockdown():
 
 HOSTILE = ("alone", "timers", "moment", "readers", "sleeps", "fences", "reopens", "windows")
 RATE, BURST, PENDING = 20_000, 64, 256  # the module's defaults
-HOSTILE_MS = 200
+HOSTILE_MS = 100
 IRQ_WORK = re.compile(r"(\d+): irq_work_entry: .*\n.* (\d+): irq_work_exit: ")
 KERNEL_EVENT = re.compile(r"apic_timer_kernel_event: .* error=(-?\d+)$", re.MULTILINE)
 

@@ -228,7 +228,7 @@ static int forks(void)
 
 	timer = timerfd_create(CLOCK_MONOTONIC, 0);
 	pthread_create(&other, NULL, sets, NULL);
-	for (i = 0; i < 500; i++) {
+	for (i = 0; i < 200; i++) {
 		if (!fork()) {
 			alarm(1);
 			_exit(timerfd_gettime(timer, &now));
@@ -374,7 +374,7 @@ static int handler_asks(void)
 	if (!child) {
 		signal(SIGALRM, looks);
 		setitimer(ITIMER_REAL, &often, NULL);
-		while (handled < 500)
+		while (handled < 200)
 			timerfd_settime(timer, 0, &new, NULL);
 		_exit(0);
 	}
