@@ -213,7 +213,6 @@ tell clock
 cat /sys/class/rtc/rtc0/time
 tell end
 """ + "".join(f"walk {name} {what}\n" for name, what in WALKS.items())
-MEASURE = report.MEASURE.format(size="--brief --shots 100")
 
 
 def spied_upon():
@@ -225,7 +224,7 @@ def spied_upon():
     spies = {name: plugins.plugin(name) for name in ("ports", "caches", "profile")}
 
     return virtual.run(
-        kernel, SCRIPT + modelled.script(modelled.LOOPS, TIMERS, **SIZE) + MEASURE,
+        kernel, SCRIPT + modelled.script(modelled.LOOPS, TIMERS, **SIZE),
         timeout=900, files=files,
         modules=[build.find_ko(built, name) for name in modelled.MODULES], plugins=spies,
     ).check()  # fmt: skip
@@ -438,8 +437,9 @@ def test_the_page(seen, tmp_path):
     for name in ("modelled", "virtual-time"):
         (tmp_path / "rows" / name).mkdir(parents=True)
         (tmp_path / f"rows/{name}/left-over.json").touch()
+    measured = report.instruments(kernels.ensure("6.1"), "--brief --shots 100").check()
     log = ports.rows(seen.ports, seen.symbols)
-    report.keep(tmp_path, seen.files, seen.rows, log)
+    report.keep(tmp_path, measured.files, seen.rows, log)
     assert not [*tmp_path.rglob("left-over.json")]
     subprocess.run([tool.tool(), "report", "--brief", "--name", report.HOST, tmp_path], check=True)
     text = (tmp_path / "index.html").read_text()

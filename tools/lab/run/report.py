@@ -30,19 +30,25 @@ PREPARE = "".join(f"insmod $MODULES/{name}.ko\n" for name in MODULES)
 MEASURE = f"""
 # A thread in real time is to wait for the chain's interrupts only.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-/apic-timer report {{size}} --name {GUEST} /tmp/report
+/apic-timer report {{options}} --name {GUEST} /tmp/report
 for file in /tmp/report/rows/{GUEST}/*.json; do
     put {GUEST}.$(basename $file) <$file
 done
 """
 
 
-def _instruments(kernel: kernels.Kernel, modules: list[Path], brief: bool) -> Result:
+def instruments(kernel: kernels.Kernel, options: str) -> Result:
+    """Run the instruments in virtual time, without plug-ins; the result's files are for keep().
+
+    options: of `apic-timer report`
+    """
+    built = build.build(kernel)
     say("report", "measuring in virtual time")
     started = time.monotonic()
     result = virtual.run(
-        kernel, PREPARE + MEASURE.format(size="--brief" * brief), timeout=TIMEOUT,
-        modules=modules, files={"apic-timer": tool.tool()},
+        kernel, PREPARE + MEASURE.format(options=options), timeout=TIMEOUT,
+        modules=[build.find_ko(built, name) for name in MODULES],
+        files={"apic-timer": tool.tool()},
     )  # fmt: skip
     say("report", f"virtual time: done in {time.monotonic() - started:.0f} s")
     return result
@@ -55,12 +61,12 @@ def main(output: Path, *, brief: bool = True) -> int:
     """
     started = time.monotonic()
     kernel = kernels.ensure(SERIES)
-    built = [build.find_ko(build.build(kernel), name) for name in MODULES]
-    # Built here, because the guests below would build it at the same time.
+    # Built here, because the guests below would build them at the same time.
+    build.build(kernel)
     for name in ("caches", "ports"):
         plugins.plugin(name)
     with ThreadPoolExecutor(JOBS) as pool:
-        guest = pool.submit(_instruments, kernel, built, brief)
+        guest = pool.submit(instruments, kernel, "--brief" * brief)
         model = [pool.submit(modelled.measure, kernel, loops, timers, **modelled.size(brief))
                  for loops, timers in modelled.PARTS]  # fmt: skip
         log = pool.submit(ports.measure, kernel)
@@ -81,7 +87,7 @@ def main(output: Path, *, brief: bool = True) -> int:
 def keep(output: Path, files: Mapping[str, bytes], found: dict, accesses: dict) -> None:
     """Write the guests' results where the program reads them, replacing those already there.
 
-    files: of a guest that has run MEASURE; found: modelled results; accesses: to ports
+    files: from instruments(); found: modelled results; accesses: to ports
     """
     rows = output / "rows" / GUEST
     rows.mkdir(parents=True, exist_ok=True)
