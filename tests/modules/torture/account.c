@@ -8,7 +8,11 @@
  * agree with the account, and each handler must find the shot that it was called for.
  */
 #include <linux/apic_timer.h>
+#include <linux/compiler.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/percpu.h>
 #include <linux/processor.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -18,17 +22,24 @@
 
 /* No CPU is certain. */
 #define ANY_CPU	(-1)
+/* A CPU that goes offline may be behind by as much as this when another takes its timers. */
+#define BEHIND_US	1000000
+
+/* The expiry that a CPU has run last */
+static DEFINE_PER_CPU(u64, reached);
 
 /**
  * struct shot - a shot
  * @expires:	its moment
  * @cpu:	the CPU that it was armed on, or %ANY_CPU
  * @since:	torture_onoff_now() before arming
+ * @armed:	TSC after arming
  */
 struct shot {
 	u64 expires;
 	int cpu;
 	u32 since;
+	u64 armed;
 };
 
 /**
@@ -102,7 +113,7 @@ static void arm(struct account *account, u64 expires, int cpu, u32 since)
 	take(account);
 	account->armed = true;
 	account->used = true;
-	account->shot = (struct shot){ expires, cpu, since };
+	account->shot = (struct shot){ expires, cpu, since, apic_timer_now() };
 	place(account, cpu, since);
 	torture_inc(ARMED);
 }
@@ -117,11 +128,24 @@ static void not_taken(struct account *account, int cpu)
 		fault(account, "refused by an online CPU", -ENODEV);
 }
 
-/* A call found the timer pending. Check that it should be. */
-static void was_pending(const struct account *account)
+/* Return the expiry that the timer's CPU has run last. */
+static u64 reached_by(const struct account *account)
 {
-	if (torture_overdue(account->shot.expires))
-		fault(account, "overdue and still pending", 0);
+	unsigned int cpu = READ_ONCE(account->timer.cpu);
+
+	return cpu < nr_cpu_ids ? READ_ONCE(per_cpu(reached, cpu)) : 0;
+}
+
+/*
+ * A call found the timer pending. Check that its CPU had not run much later ones before the call,
+ * @passed being the last. How late a CPU is says nothing, for it may get little time.
+ */
+static void was_pending(const struct account *account, u64 passed)
+{
+	u64 due = max(account->shot.expires, account->shot.armed);
+
+	if (passed > apic_timer_add_tsc(due, apic_timer_us_to_tsc(BEHIND_US)))
+		fault(account, "passed over and still pending", 0);
 }
 
 /* -1 is this CPU. */
@@ -158,12 +182,14 @@ static int stays_on(const struct account *account)
 
 static void mod(struct account *account, u64 expires)
 {
+	u64 passed = reached_by(account);
 	u32 since = torture_onoff_now();
 	int ret = mod_apic_timer(&account->timer, expires);
 
 	if (ret == 1 && account->armed) {
-		was_pending(account);
+		was_pending(account, passed);
 		account->shot.expires = expires;
+		account->shot.armed = apic_timer_now();
 		torture_inc(SUPERSEDED);
 	} else if (!ret) {
 		arm(account, expires, stays_on(account), since);
@@ -183,10 +209,11 @@ static void deleted(struct account *account)
 
 static void del(struct account *account)
 {
+	u64 passed = reached_by(account);
 	int ret = del_apic_timer(&account->timer);
 
 	if (ret == 1 && account->armed) {
-		was_pending(account);
+		was_pending(account, passed);
 		deleted(account);
 	} else if (ret == -EBUSY) {
 		take(account);
@@ -200,6 +227,7 @@ static void del(struct account *account)
 static void del_sync(struct account *account)
 {
 	unsigned long flags;
+	u64 passed;
 	int ret;
 
 	raw_spin_lock_irqsave(&account->lock, flags);
@@ -208,6 +236,7 @@ static void del_sync(struct account *account)
 		return;
 	}
 	account->closing = true;
+	passed = reached_by(account);
 	raw_spin_unlock_irqrestore(&account->lock, flags);
 
 	ret = del_apic_timer_sync(&account->timer);
@@ -215,7 +244,7 @@ static void del_sync(struct account *account)
 
 	raw_spin_lock_irqsave(&account->lock, flags);
 	if (ret == 1 && account->armed) {
-		was_pending(account);
+		was_pending(account, passed);
 		deleted(account);
 	} else if (account->armed || ret != (account->used ? 0 : -ENOENT)) {
 		fault(account, "waiting deletion", ret);
@@ -268,6 +297,7 @@ static void check(const struct account *account, const struct shot *shot,
 
 	torture_inc(RAN);
 	torture_inc(FATES);
+	this_cpu_write(reached, shot->expires);
 	if (now < shot->expires)
 		fault(account, "early", 0);
 	if (shot->cpu == ANY_CPU)

@@ -16,6 +16,15 @@
 
 /* A timer that has not run for this long is lost. */
 #define LOST_S	30
+/*
+ * One of ours is starved if it has not run for this long, while the kernel's on the same CPU
+ * have run so often: a CPU that gets no time runs neither.
+ */
+#define STARVED_S	10
+#define STARVED_SHOTS	500
+
+/* Shots of the kernel's first kind on each CPU */
+static DEFINE_PER_CPU(u32, kernel_shots);
 
 struct steady;
 
@@ -23,6 +32,7 @@ struct steady;
  * struct kind - a kind of timer
  * @name:	for messages
  * @ours:	whether apic_timer serves them
+ * @counts:	its shots are counted in @kernel_shots
  * @now:	the current moment, in the kind's unit
  * @length:	µs in that unit
  * @start:	arm for the first time, on the timer's CPU, interrupts off
@@ -30,7 +40,7 @@ struct steady;
  */
 struct kind {
 	const char *name;
-	bool ours;
+	bool ours, counts;
 	u64 (*now)(void);
 	u64 (*length)(u64 us);
 	void (*start)(struct steady *steady);
@@ -47,6 +57,7 @@ struct kind {
  * @expires:	its moment, in the kind's unit
  * @cpu:	where it was armed
  * @since:	torture_onoff_now() then
+ * @kernel:	the CPU's @kernel_shots then
  * @state:	random numbers
  */
 struct steady {
@@ -60,6 +71,7 @@ struct steady {
 	u64 expires;
 	int cpu;
 	u32 since;
+	u32 kernel;
 	u32 state;
 };
 
@@ -77,6 +89,7 @@ static void choose(struct steady *steady)
 
 	steady->cpu = smp_processor_id();
 	steady->since = torture_onoff_now();
+	WRITE_ONCE(steady->kernel, this_cpu_read(kernel_shots));
 	WRITE_ONCE(steady->expires,
 		   steady->kind->now() + steady->kind->length(us));
 	WRITE_ONCE(steady->armed, true);
@@ -103,6 +116,8 @@ static bool shot(struct steady *steady, u64 now)
 	else if (!in_place(steady))
 		fault(steady, "on another CPU");
 	WRITE_ONCE(steady->armed, false);
+	if (steady->kind->counts)
+		this_cpu_inc(kernel_shots);
 	torture_inc(STEADY);
 	torture_inc(FATES);
 
@@ -205,13 +220,13 @@ static u64 jiffies_length(u64 us)
 }
 
 static const struct kind kinds[] = {
-	{ "apic_timer", true, apic_timer_now, apic_timer_us_to_tsc, apic_start,
-	  apic_cancel },
-	{ "hard hrtimer", false, ktime_get_ns, ns_length, hard_start,
+	{ "apic_timer", true, false, apic_timer_now, apic_timer_us_to_tsc,
+	  apic_start, apic_cancel },
+	{ "hard hrtimer", false, true, ktime_get_ns, ns_length, hard_start,
 	  hrtimer_cancel_it },
-	{ "soft hrtimer", false, ktime_get_ns, ns_length, soft_start,
+	{ "soft hrtimer", false, false, ktime_get_ns, ns_length, soft_start,
 	  hrtimer_cancel_it },
-	{ "timer_list", false, jiffies_now, jiffies_length, timer_start,
+	{ "timer_list", false, false, jiffies_now, jiffies_length, timer_start,
 	  timer_cancel },
 };
 
@@ -291,8 +306,16 @@ void torture_steady_restart(int cpu)
 	start(cpu);
 }
 
+static bool starved(const struct steady *steady, int cpu, u64 now, u64 expires)
+{
+	u32 shots = READ_ONCE(per_cpu(kernel_shots, cpu)) - READ_ONCE(steady->kernel);
+
+	return steady->kind->ours && shots > STARVED_SHOTS &&
+	       now > expires + steady->kind->length(STARVED_S * USEC_PER_SEC);
+}
+
 /**
- * torture_steady_check() - look for timers that are lost
+ * torture_steady_check() - look for timers that are lost, or starved
  *
  * Context: Task, now and then.
  */
@@ -307,10 +330,14 @@ void torture_steady_check(void)
 		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 			u64 expires = READ_ONCE(steady[i].expires);
 			u64 lost = kinds[i].length(LOST_S * USEC_PER_SEC);
+			u64 now = kinds[i].now();
 
-			if (READ_ONCE(steady[i].armed) &&
-			    kinds[i].now() > expires + lost)
+			if (!READ_ONCE(steady[i].armed))
+				continue;
+			if (now > expires + lost)
 				fault(&steady[i], "overdue");
+			else if (starved(&steady[i], torture_cpus[c], now, expires))
+				fault(&steady[i], "starved while the kernel's run");
 		}
 	}
 }

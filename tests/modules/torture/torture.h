@@ -54,7 +54,6 @@ bool torture_operation(void);
 u32 torture_random(u32 *state);
 u64 torture_moment(u32 *state);
 int torture_cpu(u32 *state);
-bool torture_overdue(u64 expires);
 
 int torture_writers_start(unsigned int per_cpu, unsigned int rate, u32 seed);
 void torture_writers_stop(void);

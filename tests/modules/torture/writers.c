@@ -18,7 +18,6 @@
 
 #define NAP_US		200U		/* shorter ones are not worthwhile */
 #define BURST_NS	(100 * NSEC_PER_MSEC)
-#define OVERDUE_US	10000000
 
 /**
  * struct writer - a thread
@@ -89,18 +88,6 @@ u64 torture_moment(u32 *state)
 int torture_cpu(u32 *state)
 {
 	return torture_cpus[(torture_random(state) >> 8) % torture_cpu_count];
-}
-
-/**
- * torture_overdue() - whether a shot should have run long ago
- * @expires:	absolute TSC
- *
- * Return: true if lack of CPU time cannot be the reason.
- */
-bool torture_overdue(u64 expires)
-{
-	return apic_timer_now() >
-	       apic_timer_add_tsc(expires, apic_timer_us_to_tsc(OVERDUE_US));
 }
 
 /* When its CPU goes offline, the scheduler moves the thread elsewhere permanently. */
