@@ -87,7 +87,7 @@ static void choose(struct steady *steady)
 {
 	u64 us = torture_random(&steady->state) % torture_reach + 1;
 
-	steady->cpu = smp_processor_id();
+	WRITE_ONCE(steady->cpu, smp_processor_id());
 	steady->since = torture_onoff_now();
 	WRITE_ONCE(steady->kernel, this_cpu_read(kernel_shots));
 	WRITE_ONCE(steady->expires,
@@ -306,8 +306,10 @@ void torture_steady_restart(int cpu)
 	start(cpu);
 }
 
-static bool starved(const struct steady *steady, int cpu, u64 now, u64 expires)
+static bool starved(const struct steady *steady, u64 now, u64 expires)
 {
+	/* Not always that of its place in @steadies: it may have moved. */
+	int cpu = READ_ONCE(steady->cpu);
 	u32 shots = READ_ONCE(per_cpu(kernel_shots, cpu)) - READ_ONCE(steady->kernel);
 
 	return steady->kind->ours && shots > STARVED_SHOTS &&
@@ -336,7 +338,7 @@ void torture_steady_check(void)
 				continue;
 			if (now > expires + lost)
 				fault(&steady[i], "overdue");
-			else if (starved(&steady[i], torture_cpus[c], now, expires))
+			else if (starved(&steady[i], now, expires))
 				fault(&steady[i], "starved while the kernel's run");
 		}
 	}
