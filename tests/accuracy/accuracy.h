@@ -16,6 +16,12 @@
  * length of the kernel's clock work, TSC cycles.
  */
 #define ACCURACY_RARE		600
+/*
+ * Mean error of mode mean, 1/100 cycle. Leads are whole cycles, which is about one cycle here, and
+ * of a latency of more than twice the mean the estimate counts only that much: each of the few of
+ * a row that are 2300 cycles late adds more than half a cycle.
+ */
+#define ACCURACY_MEAN		500
 
 /**
  * struct accuracy_plan - a row of expiries, each armed by the previous one's handler

@@ -122,7 +122,7 @@ static void mean_busy_test(struct kunit *test)
 
 	worker_start(test, 0);
 	error = accuracy_run(test, &plan).error;
-	ACCURACY_LE(test, abs(error.mean), 300);
+	ACCURACY_LE(test, abs(error.mean), ACCURACY_MEAN);
 	ACCURACY_LE(test, abs(error.p50), 10);
 	ACCURACY_LE(test, error.p99, 10);
 }

@@ -43,7 +43,9 @@ static void raw_test(struct kunit *test)
 
 	KUNIT_EXPECT_GT(test, error.min, 0LL);
 	ACCURACY_LE(test, error.p50, 600);
-	ACCURACY_LE(test, error.max, 1500);
+	ACCURACY_LE(test, error.p999, 1500);
+	/* One that the kernel's reseeding of its random numbers delays. */
+	ACCURACY_LE(test, error.max, 4000);
 }
 
 /*
@@ -55,10 +57,11 @@ static void mean_test(struct kunit *test)
 	struct accuracy_plan plan = accuracy_plan("mean", APIC_TIMER_MEAN);
 	struct accuracy_figures error = accuracy_run(test, &plan).error;
 
-	ACCURACY_LE(test, abs(error.mean), 200);
-	ACCURACY_LE(test, -error.min, 40);
+	ACCURACY_LE(test, abs(error.mean), ACCURACY_MEAN);
+	/* After several such interrupts in a row of a few. */
+	ACCURACY_LE(test, -error.min, 100);
 	ACCURACY_LE(test, abs(error.p50), 10);
-	ACCURACY_LE(test, error.sd, 8000);
+	ACCURACY_LE(test, error.sd, 15000);
 }
 
 static void exact_test(struct kunit *test)
