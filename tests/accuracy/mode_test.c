@@ -44,7 +44,7 @@ static void raw_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, error.min, 0LL);
 	ACCURACY_LE(test, error.p50, 600);
 	ACCURACY_LE(test, error.p999, 1500);
-	/* One that the kernel's reseeding of its random numbers delays. */
+	/* A rare one, such as behind the kernel's reseeding of its random numbers. */
 	ACCURACY_LE(test, error.max, 4000);
 }
 
@@ -58,7 +58,7 @@ static void mean_test(struct kunit *test)
 	struct accuracy_figures error = accuracy_run(test, &plan).error;
 
 	ACCURACY_LE(test, abs(error.mean), ACCURACY_MEAN);
-	/* After several such interrupts in a row of a few. */
+	/* Several such interrupts within some tens of expiries raise the lead that much. */
 	ACCURACY_LE(test, -error.min, 100);
 	ACCURACY_LE(test, abs(error.p50), 10);
 	ACCURACY_LE(test, error.sd, 15000);
