@@ -477,7 +477,7 @@ def test_fix_is_undone(guest):
     load apic_timer_busy rate=4000
     cat >/tmp/freed <<'END'
         for i in 1 2; do
-            dd if=/dev/zero of=/tmp/file bs=1M count=150 2>/dev/null
+            dd if=/dev/zero of=/tmp/file bs=1M count=100 2>/dev/null
             rm /tmp/file
             # The first time, what the CPU had kept before is freed too.
             [ $i != 1 ] || echo reset >$DEBUG/apic_timer/errors
@@ -508,7 +508,7 @@ def test_few_pages_are_freed_in_one_go(guest):
     $TOOL clocks --json 2>/dev/null
     $TOOL cycles --length 2000 --repeats 10 --runs 2 2>/dev/null
     $TOOL cycles --length 2000 --repeats 10 --runs 2 --json 2>/dev/null
-    $TOOL memory --max 64 --runs 1 2>/dev/null
+    $TOOL memory --max 16 --runs 1 2>/dev/null
     $TOOL memory --by size --max 64 --runs 1 --json 2>/dev/null
     """,
 )

@@ -200,10 +200,13 @@ def test_profile_table():
     assert text.endswith("        10.5         2 others")
 
 
-# Everything that a report has, in smaller numbers.
+# Some of what a report has, in smaller numbers.
 SIZE = {"shots": 200, "expiries": 300}
 TIMERS = {name: replace(timer, count=8000) if timer.count else timer
-          for name, timer in modelled.TIMERS.items()}  # fmt: skip
+          for name, timer in modelled.TIMERS.items()
+          if name in ("100-nop", "100-nop-exact", "100-nop-flush", "100-nop-walk-exact",
+                      "100-nop-walk-l1", "15-cpuid-off", "15-nop-counted", "15-nop-stored")
+          }  # fmt: skip
 WALKS = {"warm": "16 2", "l2": "64 3", "none": "16 1 off", "flushed": "16 3 flush"}
 SCRIPT = """
 tell ports
@@ -432,23 +435,24 @@ def test_steps():
     assert series.step([80] * 5000, 512, 8) == 0
 
 
-def test_the_page(seen, tmp_path):
-    """The page has all that `make report` has, from these guests and this machine, in less time."""
+@pytest.mark.matrix
+@pytest.mark.flaky(reruns=0)
+def test_whole_report(tmp_path):
+    """`make report` makes a complete page, in time, that renders in a browser."""
     for name in ("modelled", "virtual-time"):
         (tmp_path / "rows" / name).mkdir(parents=True)
         (tmp_path / f"rows/{name}/left-over.json").touch()
-    measured = report.instruments(kernels.ensure("6.1"), "--brief --shots 100").check()
-    log = ports.rows(seen.ports, seen.symbols)
-    report.keep(tmp_path, measured.files, seen.rows, log)
+    started = time.monotonic()
+    assert report.main(tmp_path) == 0
+    print(f"{time.monotonic() - started:.0f} s")
+    assert time.monotonic() - started < 900
     assert not [*tmp_path.rglob("left-over.json")]
-    subprocess.run([tool.tool(), "report", "--brief", "--name", report.HOST, tmp_path], check=True)
     text = (tmp_path / "index.html").read_text()
-    page = Page(text)
-    assert missing(page) == []
+    assert missing(Page(text)) == []
     assert f"every {EACH:,} cycles it is refreshed" in text
-    assert (
-        f"{seen.rows['15-cpuid-off']['error']['p50']:,}" in text and f"{log['accesses']:,}" in text
-    )
+    for dark in (False, True):
+        (tmp_path / str(dark)).mkdir()
+        look(text, tmp_path / str(dark), dark=dark)
     # Missing rows are noticed.
     for name in ("modelled/loop-off", "virtual-time/chain", "this-machine/cycles"):
         (tmp_path / f"rows/{name}.json").unlink()
@@ -457,18 +461,3 @@ def test_the_page(seen, tmp_path):
     for words in ("Loop across, caches off", "figure 4; across", "chain, virtual-time: there is no",
                   "keys, this-machine: there is no", "cycles, this-machine"):  # fmt: skip
         assert any(words in line for line in found), words
-
-
-@pytest.mark.matrix
-@pytest.mark.flaky(reruns=0)
-def test_whole_report(tmp_path):
-    """`make report` makes a complete page, in time, that renders in a browser."""
-    started = time.monotonic()
-    assert report.main(tmp_path) == 0
-    print(f"{time.monotonic() - started:.0f} s")
-    assert time.monotonic() - started < 900
-    text = (tmp_path / "index.html").read_text()
-    assert missing(Page(text)) == []
-    for dark in (False, True):
-        (tmp_path / str(dark)).mkdir()
-        look(text, tmp_path / str(dark), dark=dark)

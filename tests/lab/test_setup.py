@@ -167,6 +167,21 @@ def test_chroot(scratch):
     assert done.returncode == 1 and "mount --bind" in line, done
 
 
+# Python, with a pip that has nothing to install: the real one takes seconds to set up.
+PYTHON = """#!/bin/sh
+case $* in
+"-m venv "*)
+    /usr/bin/python3 -m venv --without-pip "$3"
+    /bin/ln -s /bin/true "$3/bin/pip"
+    cd "$3"/lib/*/site-packages
+    /bin/mkdir pip-1.dist-info
+    echo Version: 1 >pip-1.dist-info/METADATA
+    exit ;;
+esac
+exec /usr/bin/python3 "$@"
+"""
+
+
 def test_python_environment(newcomer):
     """It is kept for the Python that made it, and rebuilt if that changes."""
     python = newcomer.home / "python3"
@@ -176,7 +191,7 @@ def test_python_environment(newcomer):
     (newcomer.tools / "requirements.txt").unlink()
     (newcomer.tools / "requirements.txt").write_text("# none\n")
     newcomer.program("dpkg-query", 'echo "ii "')
-    python.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+    python.write_text(PYTHON)
     python.chmod(0o755)
 
     def made() -> tuple[Path, bool]:
@@ -194,8 +209,7 @@ def test_python_environment(newcomer):
     (venv / "bin/python3").symlink_to("/nowhere/python3")
     assert made() == (venv, True)
     # A home directory shared by two systems.
-    python.write_text('#!/bin/sh\ncase $* in *sys.version*) echo other ;;\n'
-                      '*) exec /usr/bin/python3 "$@" ;; esac\n')  # fmt: skip
+    python.write_text(PYTHON.replace("esac", "*sys.version*) echo other; exit ;;\nesac"))
     other, anew = made()
     assert anew and other != venv
 
