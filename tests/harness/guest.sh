@@ -1,9 +1,10 @@
 # Common to all sections of a machine's script. Plain sh: in virtual time it is busybox's.
 
-# Programs and modules go into memory: starting one from the file system that an SMP guest shares
-# with this machine takes several times as long.
-if [ -n "$MODULES" ]; then
-	mkdir -p /dev/shm/bin
+# Sections keep their files here. In an SMP guest, programs and modules go there too: starting one
+# from the file system that it shares with this machine takes several times as long.
+mkdir -p /dev/shm
+if [ -n "$SHARED" ]; then
+	mkdir /dev/shm/bin
 	cp "$(command -v busybox)" /dev/shm/bin
 	/dev/shm/bin/busybox --install -s /dev/shm/bin
 	cp -r "$MODULES" /dev/shm/modules
