@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lab.base import progress
 from lab.base.background import heed_signals
-from lab.base.cache import cache_dir
+from lab.base.cache import cache_dir, separate_cache
 from machines import is_long
 
 pytest_plugins = ["guests"]
@@ -64,6 +64,13 @@ def _quick(item) -> bool:
     if directory == "kunit":
         return item.callspec.params["target"] == "um"
     return directory != "patches"
+
+
+@pytest.fixture
+def own_cache(tmp_path):
+    """Have a cache of its own for the test, but not for the threads that boot machines."""
+    with separate_cache(tmp_path / "cache"):
+        yield
 
 
 @pytest.fixture

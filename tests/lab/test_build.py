@@ -9,8 +9,7 @@ from lab.build import build
 from lab.kernels.kernels import Kernel
 
 
-def test_what_an_interrupted_build_has_left_goes(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_what_an_interrupted_build_has_left_goes(tmp_path, monkeypatch, own_cache):
     kernel = Kernel("6.1", "6.1.0-0-amd64", tmp_path, tmp_path / "vmlinuz")
     sources = tmp_path / "sources"
     sources.mkdir()

@@ -1,8 +1,35 @@
 """A directory appears in the cache atomically, and an interrupted one leaves nothing."""
 
+import os
+import subprocess
+import sys
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
 import pytest
-from lab.base.cache import fresh_dir, is_complete
+from lab.base.cache import cache_dir, fresh_dir, is_complete, separate_cache
 from lab.run import kunit
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+# Fetch a kernel that others already have: as after looking for it in a different cache.
+FETCHED_AGAIN = """
+from contextlib import nullcontext
+from types import SimpleNamespace
+from lab.base.cache import STAMP, cache_dir
+from lab.kernels import kernels, lock
+
+wanted = lock.root("kernel-6.1")
+release = wanted.version(kernels.IMAGE)[0].removeprefix("linux-image-")
+root = cache_dir("kernels", f"6.1_{release}_{wanted.key}")
+(root / STAMP).touch()
+(root / "used").touch()
+kernels.cached = kernels.namespace = lambda *_: None
+kernels.Archive = lambda *_: nullcontext(SimpleNamespace(suites=wanted.suites))
+kernels.lock.choose = lambda *_: wanted.packages
+kernels._kernel = lambda _, root: root
+assert kernels._fetch("6.1") == root
+assert (root / "used").exists() and lock.is_for("kernel-6.1", root)
+"""
 
 
 def test_all_or_nothing(tmp_path):
@@ -24,6 +51,22 @@ def test_what_a_killed_process_has_left(tmp_path):
     with fresh_dir(tmp_path / "final") as first, fresh_dir(tmp_path / "final") as second:
         assert first.exists() and second.exists() and not left.exists()
     assert is_complete(tmp_path / "final") and other.exists()
+
+
+def test_other_threads_keep_their_cache(tmp_path):
+    """Machines are booted by threads while a test of the lab uses a cache of its own."""
+    usual = cache_dir()
+    with ThreadPool(1) as pool, separate_cache(tmp_path):
+        assert cache_dir() == tmp_path / "apic-timer"
+        assert pool.apply(cache_dir) == usual
+    assert cache_dir() == usual
+
+
+def test_a_kernel_in_use_is_not_replaced(tmp_path):
+    done = subprocess.run([sys.executable, "-c", FETCHED_AGAIN], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(TOOLS),
+                               "XDG_CACHE_HOME": str(tmp_path)})  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_build_directory_of_another_compiler(tmp_path):

@@ -9,9 +9,8 @@ from lab.base.cache import cache_dir
 
 
 @pytest.fixture
-def tree(tmp_path, monkeypatch):
+def tree(tmp_path, monkeypatch, own_cache):
     """Return a directory with two sources and a tool, and a separate cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("a.c", "b.c", "tool"):
         (tmp_path / name).write_text(f"{name}\n")
     monkeypatch.chdir(tmp_path)

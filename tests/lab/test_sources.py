@@ -11,9 +11,8 @@ FILES = ("Makefile", "kernel/fork.c", f"{sources.SELFTESTS}/kselftest.h",
 
 
 @pytest.fixture
-def source(tmp_path, monkeypatch):
+def source(tmp_path, own_cache):
     """Return a small source, with a separate cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     archive = tmp_path / "linux-source-0.1.tar.xz"
     for name in FILES:
         (tmp_path / "linux-source-0.1" / name).parent.mkdir(parents=True, exist_ok=True)

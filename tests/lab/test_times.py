@@ -55,9 +55,8 @@ def test_files():
     assert times.of_rest({"building": 2, "fetching": 9.6})[0].split() == ["10", "fetching"]
 
 
-def test_kept_for_the_next_run(monkeypatch, tmp_path):
+def test_kept_for_the_next_run(own_cache):
     """Wall time is kept for all boots of a machine, and sections for machines with several."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert times.expected() == {} and times.took() == {}
     times.remember({TABLE[0]: [ended(40.04, ENDED)], TABLE[1]: [LOST],
                     VIRTUAL: [ended(20), ended(10, ENDED)]})  # fmt: skip

@@ -9,19 +9,37 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 STAMP = "complete"
 
+_thread = threading.local()
+
 
 def cache_dir(*parts: str) -> Path:
     """Return a directory of the cache, making it if necessary."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    base = getattr(_thread, "base", None) or os.environ.get("XDG_CACHE_HOME")
+    base = base or os.path.expanduser("~/.cache")
     path = Path(base, "apic-timer", *parts)
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+@contextmanager
+def separate_cache(base: Path) -> Iterator[None]:
+    """Use a different cache, below `base`, in this thread only.
+
+    The environment belongs to all threads: one that looks for a kernel meanwhile would find none,
+    fetch it, and by then replace the root directory that others use.
+    """
+    _thread.base = base
+    try:
+        yield
+    finally:
+        del _thread.base
 
 
 @contextmanager

@@ -194,8 +194,11 @@ def _fetch(series: str) -> Kernel:
             if not image:
                 raise LabError(f"no kernel image among the packages of {part(series)}")
             release = image[0].removeprefix("linux-image-")
-            say("lab", f"fetching kernel {release} ({', '.join(archive.suites)})")
             final = cache_dir("kernels") / f"{series}_{release}_{made.key}"
+            if is_complete(final):  # the same packages; another thread or process may use it
+                lock.record(part(series), final, chosen)
+                return _kernel(series, final)
+            say("lab", f"fetching kernel {release} ({', '.join(archive.suites)})")
             with fresh_dir(final) as root:
                 merge_usr(root)
                 archive.unpack_exactly(chosen, root)
