@@ -1,6 +1,7 @@
 """Options of the tests, the end of a run, and fixtures that several directories need."""
 
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,25 @@ def own_cache(tmp_path):
     """Have a cache of its own for the test, but not for the threads that boot machines."""
     with separate_cache(tmp_path / "cache"):
         yield
+
+
+@pytest.fixture
+def patch_here(monkeypatch):
+    """Replace a module's function, as monkeypatch does, but not for the threads that boot machines.
+
+    patch_here(module, name, function)
+    """
+    here = threading.get_ident()
+
+    def patch(module, name: str, function) -> None:
+        usual = getattr(module, name)
+
+        def either(*arguments, **more):
+            return (function if threading.get_ident() == here else usual)(*arguments, **more)
+
+        monkeypatch.setattr(module, name, either)
+
+    return patch
 
 
 @pytest.fixture

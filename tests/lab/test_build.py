@@ -9,7 +9,7 @@ from lab.build import build
 from lab.kernels.kernels import Kernel
 
 
-def test_what_an_interrupted_build_has_left_goes(tmp_path, monkeypatch, own_cache):
+def test_what_an_interrupted_build_has_left_goes(tmp_path, patch_here, own_cache):
     kernel = Kernel("6.1", "6.1.0-0-amd64", tmp_path, tmp_path / "vmlinuz")
     sources = tmp_path / "sources"
     sources.mkdir()
@@ -18,11 +18,11 @@ def test_what_an_interrupted_build_has_left_goes(tmp_path, monkeypatch, own_cach
     def interrupted(*_) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build, "_kbuild", interrupted)
+    patch_here(build, "_kbuild", interrupted)
     with pytest.raises(KeyboardInterrupt):
         build.build_external(kernel, sources)
     (left,) = (tmp_path / "build").iterdir()
-    monkeypatch.setattr(build, "_kbuild", lambda *_: "")
+    patch_here(build, "_kbuild", lambda *_: "")
     (sources / "Kbuild").write_text("# second\n")
     built = build.build_external(kernel, sources)
     assert list((tmp_path / "build").iterdir()) == [built] and left != built

@@ -8,11 +8,11 @@ COMPILE = ["gcc", "-O2", "-Wp,-MMD,/tree/.a.d", "-c", "-o", "/tree/a.o", "/tree/
 
 
 @pytest.fixture
-def compiled(tmp_path, monkeypatch):
+def compiled(tmp_path, patch_here):
     """Return a function that compiles SOURCE in a new directory into an object and hits."""
     store = tmp_path / "store"
     store.mkdir()
-    monkeypatch.setattr(ccache, "cache_dir", lambda *_: store)
+    patch_here(ccache, "cache_dir", lambda *_: store)
     root = kernels.ensure(kernels.SUPPORTED[0]).root
     count = 0
 

@@ -117,10 +117,10 @@ def test_other_packages_other_root(locked):
     assert lock.identity(first) != lock.identity(second)
 
 
-def test_kernel_of_before_the_lock(tmp_path, monkeypatch):
+def test_kernel_of_before_the_lock(tmp_path, monkeypatch, patch_here):
     """It stays in use as long as it and its compiler match the lock."""
     monkeypatch.setattr(lock, "LOCK", tmp_path / "packages.lock")
-    monkeypatch.setattr(kernels, "cache_dir", lambda *parts: tmp_path)
+    patch_here(kernels, "cache_dir", lambda *parts: tmp_path)
     root = tmp_path / "6.1-6.1.0-56-amd64"
     said = {"boot/vmlinuz-6.1.0-56-amd64": "#1 SMP Debian 6.1.192-2 (2026-11-16)",
             "usr/bin/gcc": "(Debian 12.2.0-14+deb12u1) ", "complete": ""}  # fmt: skip

@@ -99,14 +99,14 @@ def test_idle_time_costs_little():
 
 @pytest.mark.matrix  # it depends on QEMU, whose version is locked
 @pytest.mark.flaky(reruns=0)
-def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
+def test_repeats_however_often_qemu_is_woken(patch_here, tmp_path):
     undisturbed = moments()
     path, woken = tmp_path / "monitor", []
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
         options = [*qemu.virtual_time(42), "-monitor", f"unix:{path}"]
-        monkeypatch.setattr(qemu, "virtual_time", lambda *_: options)
+        patch_here(qemu, "virtual_time", lambda *_: options)
         threading.Thread(target=wake, args=[server, woken], daemon=True).start()
         assert moments() == undisturbed
     print(f"woken {len(woken)} times")
@@ -114,7 +114,7 @@ def test_repeats_however_often_qemu_is_woken(monkeypatch, tmp_path):
     assert len(woken) > 3 * undisturbed.count("now at")
 
 
-def test_qemu_has_one_event_loop(monkeypatch):
+def test_qemu_has_one_event_loop(patch_here):
     """QEMU wakes every thread with an event loop at each idle period of a guest in virtual time."""
     options, threads = qemu.virtual_time(42), set()
 
@@ -126,8 +126,8 @@ def test_qemu_has_one_event_loop(monkeypatch):
             time.sleep(0.1)
         return process.returncode
 
-    monkeypatch.setattr(qemu, "virtual_time", lambda *_: [*options, "-name", "debug-threads=on"])
-    monkeypatch.setattr(limit, "wait", watched)
+    patch_here(qemu, "virtual_time", lambda *_: [*options, "-name", "debug-threads=on"])
+    patch_here(limit, "wait", watched)
     virtual.run(kernels.ensure("6.1"), "sleep 1", timeout=300).check()
     print(threads)
     assert "ALL CPUs/TCG" in threads
@@ -149,11 +149,21 @@ def call() -> tuple[int, int]:
     return tuple(int(n) for n in re.search(r"\bcall (\d+),.*\bsteps (\d+)$", output, re.M).groups())
 
 
-def test_nothing_is_taken_off_without_a_hypervisor(monkeypatch):
+def without_hypervisor(patch_here) -> None:
+    """Boot guests whose CPU does not say that it is a virtual one."""
+    usual = qemu.virtual_time
+
+    def options(*arguments) -> list[str]:
+        return [f"{word},-hypervisor" if word == qemu.CPU else word for word in usual(*arguments)]
+
+    patch_here(qemu, "virtual_time", options)
+
+
+def test_nothing_is_taken_off_without_a_hypervisor(patch_here):
     """A real CPU may become faster than measured, even though all calls took the same time."""
     taken, steps = call()
     assert taken > 0 and steps == 0
-    monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
+    without_hypervisor(patch_here)
     assert call() == (0, 0)
 
 
@@ -185,16 +195,16 @@ def paths() -> list[int]:
     return [int(path) for path in re.findall(r"\bpath (\d+)", output)]
 
 
-def test_the_shaper_takes_off_what_is_certain(monkeypatch):
+def test_the_shaper_takes_off_what_is_certain(patch_here):
     """It follows the core, so that no packet is early."""
     at_first, later = paths()
     assert at_first > 0
     assert later == 0
-    monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
+    without_hypervisor(patch_here)
     assert paths() == [0, 0]
 
 
-def test_a_function_takes_off_what_is_certain(monkeypatch):
+def test_a_function_takes_off_what_is_certain(monkeypatch, patch_here):
     """So does the calendar: a function then starts after the whole call."""
 
     fault = build.find_ko(build.build(kernels.ensure("6.1")), "apic_timer_fail")
@@ -214,7 +224,7 @@ def test_a_function_takes_off_what_is_certain(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(virtual, "run", run_slower)
         slower = least()
-    monkeypatch.setattr(qemu, "CPU", f"{qemu.CPU},-hypervisor")
+    without_hypervisor(patch_here)
     left = least()
     print(f"the earliest start is {taken} cycles after its moment, {left} without a hypervisor,",
           f"{slower} once calls are slower")  # fmt: skip
@@ -245,11 +255,11 @@ def booted(**environment: str) -> tuple[str, float]:
 
 
 @pytest.mark.flaky(reruns=0)
-def test_another_qemu_makes_pause_dear(monkeypatch, capfd):
+def test_another_qemu_makes_pause_dear(patch_here, capfd):
     """With a QEMU whose functions have other names, guests still run; one line reports it."""
     other = ('-DHELPER="helper_of_another_name"',)
     plugin = qemu.plugins.plugin
-    monkeypatch.setattr(qemu.plugins, "plugin", lambda name: plugin(name, other))
+    patch_here(qemu.plugins, "plugin", lambda name: plugin(name, other))
     qemu.cheap_pause.cache_clear()
     try:
         assert "-plugin" not in qemu.virtual_time(42)
