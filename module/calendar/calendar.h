@@ -157,7 +157,7 @@ struct calendar_pollers {
  * @loading:	serialises LOAD, BIND, START, ...
  * @scheduling:	serialises changes of a unit's priority that its own thread does not make
  * @stopping:	serialises tasks that stop the calendar; @keeper may stop it at the same time
- * @lock:	protects @running, @error, @end, the change, and START, SWITCH and STOP
+ * @lock:	protects @running, @error, @end, @overruns, the change, and START, SWITCH and STOP
  * @running:	the calendar runs
  * @starting:	it runs, and some of its CPUs are not armed yet
  * @error:	reason of the last stop, negative; 0: it was not stopped
@@ -176,7 +176,7 @@ struct calendar_pollers {
  * @unchanged:	number of CPUs that have not reached the boundary yet
  * @begin:	@keeper must begin the change on CPUs that have nothing to do before it
  * @end:	reason for which @keeper must stop the calendar, negative; 0: it must not
- * @overruns:	number of overruns since @table took over
+ * @overruns:	number of overruns in windows of @table since it took over
  * @urgent:	an overrun, or a stop, has not been reported by STATUS
  * @ring:	receipts
  * @pollers:	threads in poll(); reserved for this calendar while it exists
@@ -208,7 +208,7 @@ struct calendar {
 	atomic_t unchanged;
 	bool begin;
 	int end;
-	atomic_t overruns;
+	u32 overruns;
 	bool urgent;
 	struct calendar_ring ring;
 	struct calendar_pollers *pollers;
@@ -266,6 +266,7 @@ int calendar_change_to(struct calendar *calendar, const struct calendar_table *t
 		       u64 not_before, u64 *at);
 void calendar_changed(struct calendar *calendar, u64 at);
 void calendar_change_begin(struct calendar *calendar);
+void calendar_count_overrun(struct calendar *calendar, u32 number);
 
 /*
  * The boundary of a change that has not been made here yet. The rest of the change was written

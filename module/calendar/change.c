@@ -14,7 +14,6 @@
  * old table, no handler reaches the boundary. The keeper gives such CPUs their first window of
  * the new table soon after change.at is set, one CPU at a time. Only then is the change complete.
  */
-#include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -96,11 +95,35 @@ static void announce(struct calendar *calendar, const struct calendar_table *tab
 	smp_store_release(&calendar->change.at, at); /* calendar_change_at() */
 }
 
-/* Have the keeper begin the change. */
+/* Have the keeper begin the change: a handler must not visit all CPUs itself. */
 static void wake_keeper(struct calendar *calendar)
 {
 	smp_store_release(&calendar->begin, true); /* keeper(): sees change.at */
 	wake_up_process(calendar->keeper);
+}
+
+/* Begin a change; the errors are those of calendar_change_to(). */
+static int change_to(struct calendar *calendar, const struct calendar_table *table,
+		     u64 not_before, u64 *at)
+	__must_hold(&calendar->lock)
+{
+	u64 earliest, boundary, cycles;
+
+	lockdep_assert_held(&calendar->lock);
+	if (!calendar->running)
+		return -ESRCH;
+	if (calendar->starting || calendar->change.at != CALENDAR_NEVER)
+		return -EBUSY;
+	earliest = max(apic_timer_now(), calendar->origin) + 2 * major_of(calendar->table);
+	boundary = calendar_boundary(calendar->table, calendar->origin,
+				     max(earliest, not_before), &cycles);
+	if (boundary == CALENDAR_NEVER)
+		return -EINVAL;
+	*at = boundary;
+	trace_apic_calendar_change(calendar->table->number,
+				   table ? table->number : APIC_CALENDAR_NONE, boundary);
+	announce(calendar, table, boundary, cycles);
+	return 0;
 }
 
 /**
@@ -110,45 +133,61 @@ static void wake_keeper(struct calendar *calendar)
  * @not_before:	earliest TSC of the boundary
  * @at:		set to the boundary, TSC
  *
- * Context: Any but NMI, without the lock of any CPU.
+ * Context: Task.
  * Return: 0; -ESRCH: the calendar does not run; -EBUSY: its start, or another change, is in
  * progress; -EINVAL: the boundary is too far ahead.
  */
 int calendar_change_to(struct calendar *calendar, const struct calendar_table *table,
 		       u64 not_before, u64 *at)
 {
-	u64 earliest, boundary, cycles;
 	unsigned long flags;
-	int ret = 0;
+	int ret;
 
 	/* Threads of the calendar do not hold a task up in here until after the boundary. */
 	preempt_disable();
 	raw_spin_lock_irqsave(&calendar->lock, flags);
-	if (!calendar->running) {
-		ret = -ESRCH;
-	} else if (calendar->starting || calendar->change.at != CALENDAR_NEVER) {
-		ret = -EBUSY;
-	} else {
-		earliest = max(apic_timer_now(), calendar->origin) + 2 * major_of(calendar->table);
-		boundary = calendar_boundary(calendar->table, calendar->origin,
-					     max(earliest, not_before), &cycles);
-		if (boundary == CALENDAR_NEVER) {
-			ret = -EINVAL;
-		} else {
-			*at = boundary;
-			trace_apic_calendar_change(calendar->table->number, table ?
-						   table->number : APIC_CALENDAR_NONE, boundary);
-			announce(calendar, table, boundary, cycles);
-		}
-	}
+	ret = change_to(calendar, table, not_before, at);
 	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	/* A handler has interrupts off all the time. */
-	if (!ret && in_task() && !irqs_disabled())
+	if (!ret)
 		calendar_change_begin(calendar);
-	else if (!ret)
-		wake_keeper(calendar);
 	preempt_enable();
 	return ret;
+}
+
+/**
+ * calendar_count_overrun() - count an overrun; after too many, change to the degraded table
+ * @calendar:	the calendar
+ * @number:	number of the table that the window was of
+ *
+ * The change to a table completes while the last windows before it are still open. If they
+ * counted for the new table, it might degrade to the old one at once:
+ *
+ *	CPU0					CPU1: the last to plan past the boundary
+ *	  dispatched(): last window
+ *						  dispatched(): last window
+ *						    calendar_changed()
+ *						      table = the new one, overruns = 0
+ *	  timed_out(): that window
+ *						  timed_out(): that window
+ *
+ * Context: Handler of a timer, without the lock of any CPU.
+ */
+void calendar_count_overrun(struct calendar *calendar, u32 number)
+{
+	const struct calendar_table *table;
+	unsigned long flags;
+	int ret = -ESRCH;
+	u64 at;
+
+	raw_spin_lock_irqsave(&calendar->lock, flags);
+	table = calendar->table;
+	/* If another change is in progress, the next overrun tries again. */
+	if (table && table->number == number && table->max_overruns &&
+	    ++calendar->overruns >= table->max_overruns)
+		ret = change_to(calendar, calendar->tables[table->degraded], 0, &at);
+	raw_spin_unlock_irqrestore(&calendar->lock, flags);
+	if (!ret)
+		wake_keeper(calendar);
 }
 
 /**
@@ -170,7 +209,7 @@ void calendar_changed(struct calendar *calendar, u64 at)
 			calendar->table = calendar->change.table;
 			calendar->origin = calendar->change.at;
 			calendar->base = calendar->change_base;
-			atomic_set(&calendar->overruns, 0);
+			calendar->overruns = 0;
 			WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
 		}
 	}

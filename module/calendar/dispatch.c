@@ -102,24 +102,12 @@ static void lose(struct calendar_unit *unit, const struct apic_calendar_receipt 
 	calendar_add_receipt(unit->calendar, &copy);
 }
 
-/* Count an overrun; after too many, change to the degraded table. No CPU's lock is held. */
-static void count_overrun(struct calendar *calendar)
+/* Report an overrun in a window of a table. No CPU's lock is held. */
+static void report_overrun(struct calendar *calendar, u32 table)
 {
-	const struct calendar_table *table;
-	unsigned long flags;
-	u32 max, degraded;
-	u64 at;
-
 	WRITE_ONCE(calendar->urgent, true);
 	calendar_wake_pollers(calendar);
-	raw_spin_lock_irqsave(&calendar->lock, flags);
-	table = calendar->table;
-	max = table ? table->max_overruns : 0;
-	degraded = table ? table->degraded : 0;
-	raw_spin_unlock_irqrestore(&calendar->lock, flags);
-	/* If another change is in progress, the next overrun tries again. */
-	if (atomic_inc_return(&calendar->overruns) >= max && max)
-		calendar_change_to(calendar, calendar->tables[degraded], 0, &at);
+	calendar_count_overrun(calendar, table);
 }
 
 static struct calendar_unit *first_over(struct calendar_cpu *cpu)
@@ -147,6 +135,7 @@ static void timed_out(unsigned long long now, unsigned long data)
 	struct calendar_cpu *cpu = (struct calendar_cpu *)data;
 	struct calendar_unit *unit;
 	bool overran = false;
+	u32 table = 0;
 	int was;
 
 	raw_spin_lock(&cpu->lock);
@@ -165,6 +154,7 @@ static void timed_out(unsigned long long now, unsigned long data)
 		goto out;
 	}
 	overran = was == CALENDAR_RUNS;
+	table = unit->receipt.table;
 	calendar_window_ends(unit, overran ? APIC_CALENDAR_TIMED_OUT : APIC_CALENDAR_NEVER_RAN,
 			     now);
 	unit->resuming = false;
@@ -182,7 +172,7 @@ static void timed_out(unsigned long long now, unsigned long data)
 out:
 	raw_spin_unlock(&cpu->lock);
 	if (overran)
-		count_overrun(cpu->calendar);
+		report_overrun(cpu->calendar, table);
 }
 
 static void still_over(unsigned long long now, unsigned long data)
@@ -376,7 +366,7 @@ out:
 	if (changed)
 		calendar_changed(calendar, at);
 	if (overran)
-		count_overrun(calendar);
+		report_overrun(calendar, receipt.table);
 }
 
 static void init_timer(struct apic_timer_list *timer, struct calendar_cpu *cpu,

@@ -101,7 +101,7 @@ static int start(struct calendar *calendar, const struct calendar_table *table, 
 	calendar->origin = origin;
 	calendar->base = 0;
 	WRITE_ONCE(calendar->change.at, CALENDAR_NEVER);
-	atomic_set(&calendar->overruns, 0);
+	calendar->overruns = 0;
 	raw_spin_unlock_irq(&calendar->lock);
 	smp_mb();	/* machine_sleeps() or stop_some() stops us, or we see its reason */
 	if (calendar_outside_sleeps())

@@ -21,15 +21,15 @@ from machines import some
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "numbered", "rights", "memory", "many", "structures", "refused",
          "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "repaid",
-         "announced", "adrift", "asleep", "restarted", "reported", "degraded", "notified",
-         "closes", "leaves", "stopped", "killed", "succeeded", "executed", "undisturbed", "died",
-         "handled", "traced", "crashed", "filtered", "begot", "replaced", "strayed", "owned",
-         "closed", "everywhere", "unstable", "shifted", "tai", "restored", "offline", "sleeps",
-         "syscall", "torture", "unload")  # fmt: skip
+         "announced", "adrift", "asleep", "restarted", "reported", "degraded", "recovered",
+         "notified", "closes", "leaves", "stopped", "killed", "succeeded", "executed",
+         "undisturbed", "died", "handled", "traced", "crashed", "filtered", "begot", "replaced",
+         "strayed", "owned", "closed", "everywhere", "unstable", "shifted", "tai", "restored",
+         "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("switched", "told", "outlasted", "announced", "adrift", "restarted", "reported", "degraded",
-        "undisturbed", "died", "handled", "traced", "crashed", "replaced", "strayed", "owned",
-        "closed")  # fmt: skip
+        "recovered", "undisturbed", "died", "handled", "traced", "crashed", "replaced", "strayed",
+        "owned", "closed")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip

@@ -713,6 +713,22 @@ def degraded() -> None:
             assert first.result != apic_calendar.PASSED, first.count
 
 
+def recovered() -> None:
+    """Overruns of the table before a switch do not count for the table after it."""
+    with Calendar() as calendar:
+        calendar.load(MAJOR, PLAIN, [Unit.user("a", 0), Unit.function_of("b", 0, "step")])
+        calendar.load(MAJOR, [(2 * MS, MS, 1)], max_overruns=1, degraded=0)
+        with process(worker(calendar, spin_in=1)):
+            until(lambda: counts(calendar).tid)
+            calendar.start()
+            until(lambda: counts(calendar).overran)
+            # The last window of table 0 ends when the switch is complete.
+            calendar.switch(1)
+            until(lambda: counts(calendar, 1).run > 10, 20)
+            found = counts(calendar)
+            assert (found.table, found.next) == (1, apic_calendar.NONE), (found.table, found.next)
+
+
 def notified() -> None:
     """A completion of io_uring does not resume a parked thread, because no signal came."""
     mine, theirs = os.pipe()

@@ -123,8 +123,9 @@ struct apic_calendar_entry {
  * @n_units:	in: number of units. A calendar has the units of the table that was
  *		loaded first; with later ones this is 0, and so is @units
  * @n_entries:	in: number of entries
- * @max_overruns: in: number of overruns after which the table @degraded replaces
- *		this one, 0: never
+ * @max_overruns: in: number of overruns, in windows of this table since it took over,
+ *		after which the table @degraded replaces it as by SWITCH, 0: never. While a
+ *		switch is pending, it does not, and the next overrun tries again
  * @degraded:	in: number of that table; 0 if @max_overruns is 0
  * @table:	out: number of this table
  * @reason:	out: %APIC_CALENDAR_OK, or why it is wrong
@@ -325,7 +326,9 @@ struct apic_calendar_query {
  * @state:	out: state of the calendar: %APIC_CALENDAR_IDLE or _RUNNING
  * @error:	out: why the calendar is not running: ECANCELED, ENODEV, ENXIO; 0: not
  *		started so far
- * @table:	out: table in force, %APIC_CALENDAR_NONE: none
+ * @table:	out: table in force, %APIC_CALENDAR_NONE: none. The next table is shown here as
+ *		soon as all CPUs have planned their first window of it, up to a major cycle
+ *		before the moment that SWITCH has returned
  * @next:	out: table that will replace it, %APIC_CALENDAR_NONE: none
  * @tid:	out: thread of the unit, as numbered in the caller's PID namespace; 0: none
  *		there, or it has ended
