@@ -40,7 +40,8 @@
  *
  * Misuse (a NULL pointer, a timer that is not initialised, ...) is refused with
  * the error given below, counted in debugfs, and logged once per kind of
- * mistake. It never triggers a WARN().
+ * mistake. It never triggers a WARN(). To ask for a CPU or a clock that does not
+ * exist is no misuse, and only returns the error.
  */
 #ifndef _LINUX_APIC_TIMER_H
 #define _LINUX_APIC_TIMER_H
@@ -60,7 +61,7 @@
  */
 #define APIC_TIMER_API		1
 /* Size of a timer, which is embedded in structures of the caller. */
-#define APIC_TIMER_SIZE		96	/* bytes */
+#define APIC_TIMER_SIZE		104	/* bytes */
 
 /*
  * Each file that includes this header refers to a symbol that has both numbers
@@ -68,7 +69,7 @@
  * module that was built for another interface is therefore not loaded, not even
  * by a kernel without CONFIG_MODVERSIONS, and the kernel log says what it was
  * built for:
- * "hello: Unknown symbol built_for_apic_timer_api_1_size_96 (err -2)".
+ * "hello: Unknown symbol built_for_apic_timer_api_1_size_104 (err -2)".
  */
 #define apic_timer_api							\
 	__PASTE(__PASTE(built_for_apic_timer_api_, APIC_TIMER_API),	\
@@ -164,6 +165,7 @@ struct apic_timer_list {
 	unsigned int spin_budget;
 
 	/* private: */
+	unsigned long long key;		/* base->lock; @expires as added: sorts the queue */
 	unsigned int state;		/* base->lock; read without it */
 	unsigned int cpu;		/* CPU whose base->lock covers the timer */
 	unsigned int prev_cpu;		/* of its latest run */

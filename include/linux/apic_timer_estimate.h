@@ -16,7 +16,7 @@
  * APIC_TIMER_QUANTILE_ONE: 9990 is exceeded by one sample in 1,000.
  *
  * An estimate has no lock: the caller serialises the calls that change it.
- * Reading it meanwhile returns the value from before or after the change.
+ * Reading it meanwhile returns a value from before, during or after the change.
  */
 #ifndef _LINUX_APIC_TIMER_ESTIMATE_H
 #define _LINUX_APIC_TIMER_ESTIMATE_H

@@ -52,7 +52,7 @@ static unsigned long check_sorted(struct kunit *test,
 	for (timer = queue->first; timer; prev = timer, timer = timer->next) {
 		KUNIT_ASSERT_PTR_EQ(test, timer->prev, prev);
 		if (prev)
-			KUNIT_ASSERT_LE(test, prev->expires, timer->expires);
+			KUNIT_ASSERT_LE(test, prev->key, timer->key);
 		KUNIT_ASSERT_LE(test, ++count, queue->count);
 		if (timer->group) {
 			leaders++;
@@ -96,10 +96,10 @@ static unsigned long check_arrivals(struct kunit *test,
 		timer = queue->arrivals[slot];
 		KUNIT_ASSERT_EQ(test, timer->group,
 				APIC_TIMER_QUEUE_ARRIVED + slot);
-		KUNIT_ASSERT_EQ(test, timer->expires, queue->expires[slot]);
-		KUNIT_ASSERT_GE(test, timer->expires, queue->soonest);
+		KUNIT_ASSERT_EQ(test, timer->key, queue->expires[slot]);
+		KUNIT_ASSERT_GE(test, timer->key, queue->soonest);
 		KUNIT_ASSERT_NOT_NULL(test, queue->first);
-		KUNIT_ASSERT_GE(test, timer->expires, queue->first->expires);
+		KUNIT_ASSERT_GE(test, timer->key, queue->first->key);
 		count++;
 	}
 	return count;
@@ -517,6 +517,51 @@ static void walk_delete_test(struct kunit *test)
 	}
 }
 
+/* Owners write to @expires of queued timers, which they must not: the queue does not notice. */
+static void scribbled_test(struct kunit *test)
+{
+	struct apic_timer_list *found[APIC_TIMER_QUEUE_GROUP];
+	struct apic_timer_list *array = timers(test, 400);
+	struct apic_timer_queue_cursor cursor;
+	unsigned int step, pick, n, seen;
+	struct apic_timer_queue queue;
+	struct rnd_state rnd;
+	bool in[400] = {}, more;
+	u64 last;
+
+	prandom_seed_state(&rnd, 7);
+	apic_timer_queue_init(&queue);
+	for (step = 0; step < 100000; step++) {
+		pick = prandom_u32_state(&rnd) % 400;
+		if (in[pick])
+			apic_timer_queue_del(&queue, &array[pick]);
+		array[pick].expires = prandom_u32_state(&rnd) % 1000;
+		if (!in[pick])
+			apic_timer_queue_add(&queue, &array[pick]);
+		in[pick] = !in[pick];
+		if (step % 5 == 0 && queue.first)
+			queue.first->expires = U64_MAX;
+		array[prandom_u32_state(&rnd) % 400].expires = prandom_u32_state(&rnd) % 1000;
+		if (step % 100)
+			continue;
+		check(test, &queue);
+		apic_timer_queue_cursor_init(&cursor);
+		seen = 0;
+		last = 0;
+		do {
+			more = apic_timer_queue_walk(&queue, &cursor, found, &n);
+			KUNIT_ASSERT_LE(test, n, (unsigned int)APIC_TIMER_QUEUE_GROUP);
+			for (pick = 0; pick < n; pick++) {
+				KUNIT_ASSERT_GE(test, found[pick]->key, last);
+				last = found[pick]->key;
+			}
+			seen += n;
+		} while (more);
+		apic_timer_queue_walk_end(&queue, &cursor);
+		KUNIT_ASSERT_EQ(test, (unsigned long)seen, queue.count);
+	}
+}
+
 /* Each group is as large as allowed by the place where it grew, and none is larger. */
 static void groups_test(struct kunit *test)
 {
@@ -686,6 +731,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(random_test),
 	KUNIT_CASE(walk_random_test),
 	KUNIT_CASE(walk_delete_test),
+	KUNIT_CASE(scribbled_test),
 	KUNIT_CASE(groups_test),
 	KUNIT_CASE(many_test),
 	KUNIT_CASE(ascending_test),

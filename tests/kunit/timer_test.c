@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 #include <linux/prandom.h>
 #include <linux/preempt.h>
+#include <linux/time64.h>
 
 #include "attach.h"
 #include "machine.h"
@@ -252,6 +253,25 @@ static void add_twice_test(struct kunit *test)
 	/* It is not added twice any more. */
 	timer.expires = apic_timer_sim.now + 10;
 	KUNIT_EXPECT_EQ(test, add_apic_timer_on(&timer, 0), 0);
+	run_for(5000);
+	KUNIT_EXPECT_EQ(test, runs, 2U);
+}
+
+/* The same with another expiry: the timer and those behind it run as they were added. */
+static void add_twice_later_test(struct kunit *test)
+{
+	struct apic_timer_list other;
+	u64 expires = timer.expires;
+
+	init_apic_timer(&other);
+	other.function = count_run;
+	other.expires = expires + 1000;
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), 0);
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&other), 0);
+	timer.expires += NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, add_apic_timer(&timer), -EBUSY);
+	KUNIT_EXPECT_EQ(test, timer.expires, expires);
+	timer.expires += NSEC_PER_SEC;
 	run_for(5000);
 	KUNIT_EXPECT_EQ(test, runs, 2U);
 }
@@ -535,6 +555,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(modes_test),
 	KUNIT_CASE(spin_budget_test),
 	KUNIT_CASE(add_twice_test),
+	KUNIT_CASE(add_twice_later_test),
 	KUNIT_CASE(no_such_cpu_test),
 	KUNIT_CASE(offline_test),
 	KUNIT_CASE(nmi_test),

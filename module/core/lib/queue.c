@@ -86,9 +86,9 @@ static struct place right_of(struct rb_node *node)
 	return (struct place) { node, &node->rb_right, node_timer(node) };
 }
 
-static bool is_after(u64 expires, const struct rb_node *node)
+static bool is_after(u64 key, const struct rb_node *node)
 {
-	return expires >= node_timer(node)->expires;
+	return key >= node_timer(node)->key;
 }
 
 /*
@@ -99,39 +99,39 @@ static bool is_after(u64 expires, const struct rb_node *node)
  * root and up from the end at the same time, until one of them has to leave that path:
  * with cold caches their misses overlap.
  */
-static struct place search(struct apic_timer_queue *queue, u64 expires)
+static struct place search(struct apic_timer_queue *queue, u64 key)
 {
 	struct rb_node *down = queue->index.rb_root.rb_node, *up, *above;
 	struct place place;
 
 	if (!down)
 		return before_first(queue);
-	if (is_after(expires, down)) {
+	if (is_after(key, down)) {
 		up = &queue->last->node;
-		if (is_after(expires, up))
+		if (is_after(key, up))
 			return right_of(up);
 		for (;; up = above, down = down->rb_right) {
 			above = rb_parent(up);
-			if (is_after(expires, above)) {
+			if (is_after(key, above)) {
 				place = left_of(up, above);
 				break;
 			}
-			if (!is_after(expires, down->rb_right)) {
+			if (!is_after(key, down->rb_right)) {
 				place = left_of(down->rb_right, down);
 				break;
 			}
 		}
 	} else {
 		up = rb_first_cached(&queue->index);
-		if (!is_after(expires, up))
+		if (!is_after(key, up))
 			return before_first(queue);
 		for (;; up = above, down = down->rb_left) {
 			above = rb_parent(up);
-			if (!is_after(expires, above)) {
+			if (!is_after(key, above)) {
 				place = right_of(up);
 				break;
 			}
-			if (is_after(expires, down->rb_left)) {
+			if (is_after(key, down->rb_left)) {
 				place = right_of(down->rb_left);
 				break;
 			}
@@ -139,7 +139,7 @@ static struct place search(struct apic_timer_queue *queue, u64 expires)
 	}
 	while (*place.link) {
 		place.parent = *place.link;
-		if (is_after(expires, place.parent))
+		if (is_after(key, place.parent))
 			place = right_of(place.parent);
 		else
 			place.link = &place.parent->rb_left;
@@ -163,13 +163,13 @@ noinline void apic_timer_queue_split_unindexed(struct apic_timer_queue *queue)
 /* Insert a timer into the sorted list. It is in no list, and not earlier than the head. */
 static void sort(struct apic_timer_queue *queue, struct apic_timer_list *timer)
 {
-	struct place place = search(queue, timer->expires);
+	struct place place = search(queue, timer->key);
 	struct apic_timer_list *leader = place.leader, *prev, *next;
-	u64 expires = timer->expires;
+	u64 key = timer->key;
 
 	/* The next leader expires later, so this ends within the group. */
 	prev = leader ?: queue->first;
-	while ((next = prev->next) && next->expires <= expires)
+	while ((next = prev->next) && next->key <= key)
 		prev = next;
 
 	timer->group = 0;
@@ -296,7 +296,7 @@ static noinline void refill(struct apic_timer_queue *queue)
 	}
 
 	queue->soonest = least;
-	if (queue->first && queue->first->expires <= least)
+	if (queue->first && queue->first->key <= least)
 		return;
 	if (likely(second != least))
 		lead_off(queue, earliest, second);
@@ -316,7 +316,7 @@ static __always_inline void pop(struct apic_timer_queue *queue)
 	/* Among equal expiries, sorted timers arrived earlier. */
 	if (!queue->arrived)
 		queue->soonest = U64_MAX;
-	else if (!next || next->expires > queue->soonest)
+	else if (!next || next->key > queue->soonest)
 		refill(queue);
 }
 
@@ -381,7 +381,7 @@ static noinline void del_leader_on_walk(struct apic_timer_queue *queue,
 	if (timer->prev)
 		return;
 	queue->first = next;
-	if (queue->arrived && (!next || next->expires > queue->soonest))
+	if (queue->arrived && (!next || next->key > queue->soonest))
 		refill(queue);
 }
 
@@ -477,6 +477,12 @@ void apic_timer_queue_walk_end(struct apic_timer_queue *queue,
 	cursor->registered = false;
 }
 
+static void shift_timer(struct apic_timer_list *timer, s64 shift)
+{
+	timer->key = apic_timer_tsc_shift(timer->key, shift);
+	timer->expires = timer->key;
+}
+
 /**
  * apic_timer_queue_shift() - shift the expiry of all timers
  * @queue:	the queue
@@ -491,11 +497,11 @@ void apic_timer_queue_shift(struct apic_timer_queue *queue, s64 shift)
 	unsigned int slot;
 
 	for (timer = queue->first; timer; timer = timer->next)
-		timer->expires = apic_timer_tsc_shift(timer->expires, shift);
+		shift_timer(timer, shift);
 	for_each_set_bit(slot, &left, APIC_TIMER_QUEUE_ARRIVALS) {
 		timer = queue->arrivals[slot];
-		timer->expires = apic_timer_tsc_shift(timer->expires, shift);
-		queue->expires[slot] = timer->expires;
+		shift_timer(timer, shift);
+		queue->expires[slot] = timer->key;
 	}
 	queue->soonest = apic_timer_tsc_shift(queue->soonest, shift);
 }

@@ -4,6 +4,7 @@
 
 #include <linux/apic_timer.h>
 #include <linux/bits.h>
+#include <linux/compiler.h>
 
 /* Maximum number of unsorted arrivals: the width of a bit mask. */
 #define APIC_TIMER_QUEUE_ARRIVALS	32
@@ -47,8 +48,9 @@
  * steps, and O(log n) in the tree. Code that visits all timers does so group by
  * group, releasing the lock in between: see apic_timer_queue_walk().
  *
- * Timers of equal expiry keep the order in which they were added. Pure data: the
- * caller does the locking.
+ * Timers of equal expiry keep the order in which they were added. They are sorted by a
+ * copy of their expiry: the owner of a pending timer may write to @expires, by mistake,
+ * without any lock. Pure data: the caller does the locking.
  */
 struct apic_timer_queue {
 	struct apic_timer_list *first;
@@ -123,7 +125,7 @@ apic_timer_queue_arrive(struct apic_timer_queue *queue,
 			struct apic_timer_list *timer)
 {
 	unsigned int slot = queue->slot;
-	u64 expires = timer->expires;
+	u64 expires = timer->key;
 
 	queue->room--;
 	queue->arrived |= 1U << slot;
@@ -149,7 +151,9 @@ static __always_inline bool apic_timer_queue_add(struct apic_timer_queue *queue,
 	const struct apic_timer_list *first = queue->first;
 
 	queue->count++;
-	if (!first || timer->expires < first->expires) {
+	/* Its owner may write to it at the same time, by mistake. */
+	timer->key = READ_ONCE(timer->expires);
+	if (!first || timer->key < first->key) {
 		apic_timer_queue_push(queue, timer);
 		return true;
 	}
@@ -201,7 +205,7 @@ static __always_inline void apic_timer_queue_del(struct apic_timer_queue *queue,
 	} else if (!queue->count) {
 		queue->unindexed = 0;
 		queue->first = NULL;
-	} else if (next && next->expires <= queue->soonest) {
+	} else if (next && next->key <= queue->soonest) {
 		queue->unindexed--;
 		queue->first = next;
 		next->prev = NULL;

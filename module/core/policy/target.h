@@ -104,10 +104,10 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		return target;
 	}
 
-	target.expires = head->expires;
+	target.expires = head->key;
 	if (unlikely(not_before) &&
-	    (head->expires < not_before ||
-	     head->expires - not_before < lead->exact[1])) {
+	    (head->key < not_before ||
+	     head->key - not_before < lead->exact[1])) {
 		target.expires = max(target.expires, not_before);
 		return target;
 	}
@@ -135,7 +135,7 @@ apic_timer_target_of(const struct apic_timer_list *head, u64 not_before,
 		/* Leaving the interrupt takes about as long as entering it. */
 		leave = exact;
 		level = in_irq ? throttle->level :
-			apic_timer_throttle_level_at(throttle, head->expires);
+			apic_timer_throttle_level_at(throttle, head->key);
 		if (unlikely(level)) {
 			/* Spin less: the rest of the system has waited for a long time. */
 			leave = lead->mean[state];

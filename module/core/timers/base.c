@@ -279,7 +279,7 @@ unsigned int apic_timer_base_snapshot(struct apic_timer_base *base,
 			views[i] = (struct apic_timer_base_view) {
 				.timer = timers[i],
 				.function = timers[i]->function,
-				.expires = timers[i]->expires,
+				.expires = timers[i]->key,
 				.flags = timers[i]->flags,
 			};
 		raw_spin_unlock_irqrestore(&base->lock, flags);
@@ -322,7 +322,7 @@ void apic_timer_base_peek(const struct apic_timer_base *base,
 	};
 	if (!first || !base->online)
 		return;
-	head->expires = first->expires;
+	head->expires = first->key;
 	head->exact = apic_timer_mode_of(first) == APIC_TIMER_EXACT ||
 		      first->flags & APIC_TIMER_UNDISTURBED;
 	if (head->exact)

@@ -113,7 +113,7 @@ static u64 expire(struct apic_timer_base *base, struct apic_timer_list *timer)
 	struct apic_timer_dispatch expiry = {
 		.function = timer->function,
 		.data = timer->data,
-		.expires = timer->expires,
+		.expires = timer->key,
 		.exact = mode == APIC_TIMER_EXACT,
 		.skip_late = flags & APIC_TIMER_SKIP_LATE,
 		.cpu_state = cpu_state_now(mux),

@@ -53,7 +53,8 @@ LAYOUT(apic_timer_list, data, 24);
 LAYOUT(apic_timer_list, function, 32);
 LAYOUT(apic_timer_list, flags, 40);
 LAYOUT(apic_timer_list, spin_budget, 44);
-LAYOUT(apic_timer_list, state, 48);
+LAYOUT(apic_timer_list, key, 48);
+LAYOUT(apic_timer_list, state, 56);
 static_assert(sizeof(struct apic_timer_period) == 24);
 static_assert(sizeof(struct apic_timer_info) == 40);
 static_assert(sizeof(struct apic_timer_notice) == 16);
@@ -227,6 +228,7 @@ static int add_checked(struct apic_timer_list *timer, int cpu,
 
 	base = apic_timer_base_lock(timer, &flags);
 	if (timer->state == APIC_TIMER_PENDING) {
+		timer->expires = timer->key;
 		apic_timer_base_unlock(base, flags);
 		return refuse(-EBUSY, caller, "timer of %ps added twice",
 			      timer->function);
@@ -258,7 +260,7 @@ static noinline int add_slowly(struct apic_timer_list *timer,
  * two bases.
  * Return:
  * * %0 - armed
- * * %-EBUSY - it is pending already
+ * * %-EBUSY - it is pending already, and stays so: @expires is set back to its expiry
  * * %-EINVAL - not initialised, no function, unknown flags, a quantile
  *   (APIC_TIMER_COVER_*) without a spin budget, or a spin budget
  *   with a mode that doesn't spin
@@ -332,7 +334,7 @@ static __always_inline void change(struct apic_timer_base *base,
 				   unsigned long long expires)
 	__must_hold(&base->lock)
 {
-	bool later = expires >= timer->expires;
+	bool later = expires >= timer->key;
 
 	apic_timer_base_dequeue(base, timer);
 	timer->expires = expires;

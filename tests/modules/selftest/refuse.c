@@ -8,6 +8,7 @@
 #include <linux/limits.h>
 #include <linux/notifier.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
@@ -23,6 +24,9 @@ static void add_twice(struct selftest *test)
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), 0);
 	EXPECT_EQ(test, add_apic_timer(&shot.timer), -EBUSY);
 	EXPECT_EQ(test, add_apic_timer_on(&shot.timer, 0), -EBUSY);
+	/* Not even for another moment. */
+	shot.timer.expires += apic_timer_us_to_tsc(USEC_PER_SEC);
+	EXPECT_EQ(test, add_apic_timer(&shot.timer), -EBUSY);
 	EXPECT(test, apic_timer_pending(&shot.timer));
 	local_irq_enable();
 
