@@ -214,8 +214,9 @@ void apic_timer_expire_due(struct apic_timer_mux *mux)
 		if (unlikely(begun)) {
 			begin_busy(base, mux, programmed_for);
 			apic_timer_throttle_measure(&base->throttle, now);
-			/* Perhaps spinning for too large a lead takes the time. */
-			apic_timer_lead_hurry();
+			/* Perhaps spinning for too large a lead takes the time, and still does. */
+			if (base->throttle.start != now)
+				apic_timer_lead_hurry();
 		}
 		base->expiring = true;
 		for (;;) {
