@@ -49,7 +49,7 @@ MODULE_PARM_DESC(latency_qos, "keep a CPU out of deep idle states while one of i
 
 static int latency_qos_us = -1;
 module_param(latency_qos_us, int, 0444);
-MODULE_PARM_DESC(latency_qos_us, "maximum time to wake from an idle state while an expiry of mode exact is near, in us; 0 makes idle CPUs poll; -1 uses the time that the spin budget covers");
+MODULE_PARM_DESC(latency_qos_us, "maximum time to wake from an idle state while an expiry of mode exact is near, in us; 0 makes idle CPUs poll; -1 uses the time that the spin budget covers, at least 1 us");
 
 /*
  * Distance before and after an expiry within which it counts as near, and the
@@ -87,10 +87,13 @@ struct demand {
 
 static s32 allowed_us(unsigned int cpu, u64 budget)
 {
+	u64 ns;
+
 	if (latency_qos_us >= 0)
 		return latency_qos_us;
-	return div_u64(apic_timer_tsc_to_ns(apic_timer_lead_room(cpu, budget)),
-		       NSEC_PER_USEC);
+	ns = apic_timer_tsc_to_ns(apic_timer_lead_room(cpu, budget));
+	/* Polling costs more than the spin that a small budget was to spare. */
+	return max_t(u64, div_u64(ns, NSEC_PER_USEC), 1);
 }
 
 /* Compute the demand of a CPU, and the TSC before which a new expiry has to kick. */

@@ -396,6 +396,12 @@ static void budget_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, fake.us, first);
 	KUNIT_EXPECT_EQ(test, fake.updates, 1U);
 	KUNIT_EXPECT_EQ(test, fake.adds, 1U);
+
+	/* Only latency_qos_us=0 makes an idle CPU poll, no matter how small the budget is. */
+	timers[2].spin_budget = 1;
+	arm(test, 2, 5 * MS);
+	look_now();
+	KUNIT_EXPECT_EQ(test, fake.us, 1);
 }
 
 /* A CPU that stays idle until after the expiry notices a request only if it is woken. */
