@@ -35,7 +35,8 @@ struct shaper_flow;
  * @flow:	its flow, or NULL
  * @flags:	SHAPER_* bits
  *
- * A qdisc has only twenty bytes there.
+ * A qdisc has only twenty bytes there. They belong to whoever has the packet: a driver may
+ * overwrite them even if it then does not take the packet. See shaper_put_back().
  */
 struct shaper_cb {
 	u64 want;

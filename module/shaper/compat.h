@@ -44,12 +44,12 @@ static inline bool shaper_tapped(struct net_device *dev)
 	return dev_nit_active(dev);
 }
 
-/* Set the size by which the qdisc layer knows a packet that was split off another. */
-static inline void shaper_set_pkt_len(struct sk_buff *skb, unsigned int len)
+/* Set the size by which the qdisc layer knows a packet, and into how many it is split. */
+static inline void shaper_set_pkt_len(struct sk_buff *skb, unsigned int len, unsigned int segs)
 {
 	qdisc_skb_cb(skb)->pkt_len = len;
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
-	qdisc_skb_cb(skb)->pkt_segs = 1;
+	qdisc_skb_cb(skb)->pkt_segs = segs;
 #endif
 }
 
@@ -57,6 +57,16 @@ static inline void shaper_set_pkt_len(struct sk_buff *skb, unsigned int len)
 static inline unsigned int shaper_pkt_segs(const struct sk_buff *skb)
 {
 	return skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+}
+
+/* The bits that say which clock a packet's time is of, for skb_set_delivery_time(). */
+static inline u8 shaper_tstamp_type(const struct sk_buff *skb)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	return skb->tstamp_type;
+#else
+	return skb->mono_delivery_time;
+#endif
 }
 
 /**

@@ -281,7 +281,7 @@ static struct sk_buff *split(struct sk_buff *skb)
 	if (IS_ERR_OR_NULL(segments))
 		return NULL;
 	skb_list_walk_safe(segments, segment, skb)
-		shaper_set_pkt_len(segment, segment->len);
+		shaper_set_pkt_len(segment, segment->len, 1);
 	return segments;
 }
 
@@ -362,7 +362,7 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 			if (list->next && !many) {
 				many = true;
 				for (next = list; next; next = next->next)
-					shaper_set_pkt_len(next, next->len);
+					shaper_set_pkt_len(next, next->len, 1);
 			}
 		}
 	}

@@ -183,6 +183,24 @@ void shaper_account_class(struct shaper *q, struct shaper_sending *sending)
 	_bstats_update(&class->bstats, sending->len, sending->segs);
 }
 
+/*
+ * Set again what we have in a packet that was with the driver. hv_netvsc puts its own data into the
+ * control block, and veth clears the time for the other side, before they find that they have no
+ * room.
+ */
+static void restore(const struct shaper_sending *sending)
+{
+	struct sk_buff *skb = sending->start.skb;
+	struct shaper_cb *cb = shaper_cb(skb);
+
+	cb->want = sending->want;
+	cb->flow = sending->flow;
+	cb->flags = sending->flags;
+	shaper_set_pkt_len(skb, sending->len, sending->segs);
+	skb_set_delivery_time(skb, sending->tstamp, sending->tstamp_type);
+	skb->dev = sending->start.dev;
+}
+
 /**
  * shaper_put_back() - put a packet that the driver did not take back into the queue
  * @q:		the qdisc
@@ -197,6 +215,7 @@ struct sk_buff *shaper_put_back(struct shaper *q, struct shaper_sending *sending
 {
 	struct sk_buff *skb = sending->start.skb;
 
+	restore(sending);
 	if (sending->generation != q->generation && !by_interrupt)
 		return skb;
 	if (unlikely(q->classes.sending)) {

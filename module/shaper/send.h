@@ -18,12 +18,16 @@
  * struct shaper_sending - a packet that a sender has taken, with its data that are needed later
  * @start:	argument of shaper_start(); its moment is when to hand the packet over
  * @at:		its moment, absolute TSC
- * @flow:	its flow, or NULL
+ * @want:	of its &struct shaper_cb, which the driver may overwrite
+ * @flow:	...
+ * @tstamp:	its time, which the driver may overwrite, too
  * @class:	its class, or NULL; set after sending, and valid while the sender holds q->lock
  * @len:	its length for the accounts, bytes
  * @segs:	number of packets on the wire
  * @generation:	&shaper.generation when it was taken
+ * @flags:	as @want
  * @mode:	TC_APIC_MODE_* by which it is sent; %TC_APIC_MODE_AUTO: the kernel sends it
+ * @tstamp_type: the clock of @tstamp, see shaper_tstamp_type()
  * @planned:	it had a moment, of its own or by the rate, for which it can be late
  * @launched:	the device has its moment, by offload
  * @taken:	the driver has it
@@ -31,12 +35,16 @@
 struct shaper_sending {
 	struct shaper_start start;
 	u64 at;
+	u64 want;
 	struct shaper_flow *flow;
+	ktime_t tstamp;
 	struct shaper_class *class;
 	unsigned int len;
 	unsigned int segs;
 	u32 generation;
+	u32 flags;
 	u32 mode;
+	u8 tstamp_type;
 	bool planned;
 	bool launched;
 	bool taken;
@@ -94,6 +102,11 @@ shaper_take(struct shaper *q, struct sk_buff *skb, struct netdev_queue *txq, u64
 		shaper_edf_erase(&q->edf, skb);
 	else
 		shaper_take_specially(q, skb, sending);
+	/* Not earlier: that may have changed them. */
+	sending->want = cb->want;
+	sending->flags = cb->flags;
+	sending->tstamp = skb->tstamp;
+	sending->tstamp_type = shaper_tstamp_type(skb);
 	skb->dev = dev;
 }
 

@@ -34,8 +34,7 @@ static void resume(struct shaper *q, struct shaper_sending *sending)
 	sending->start.at = now;
 	sending->start.ready = now;
 	sending->start.left = now;
-	if (!sending->taken)
-		shaper_cb(sending->start.skb)->want = now;
+	sending->want = now;
 }
 
 /* Learn from a packet how long before its moment the timer must expire. @expired: see there */

@@ -404,7 +404,10 @@ def test_modes(guest):
     + END,
 )
 def test_difficult_driver(guest):
-    """Random stopped queues and NETDEV_TX_BUSY lose, double and reorder nothing."""
+    """Random stopped queues and NETDEV_TX_BUSY lose, double and reorder nothing.
+
+    A packet that the driver does not take comes back with its control block overwritten.
+    """
     parts = guest.ok().split("\n.\n")[:3]
     for part in parts:
         print(part)
@@ -1186,22 +1189,33 @@ def test_late(guest):
     BEGIN
     + """
     tc qdisc add dev sink0 root apic mode $HARD rate 1mbit late drop
-    for ahead in 2000000000 8000000; do
+    # send BUSY AHEAD: the driver refuses one in BUSY, and a deadline is ns ahead.
+    send() {
+        echo $1 >$KNOBS/busy
         # At that rate they take 800 us each. A CPU may be held up before it drops them.
-        udpsend count=20 batch=20 gap=1 size=100 ahead=$ahead late=drop clock=tai wait=1000000000
+        udpsend count=20 batch=20 gap=1 size=100 ahead=$2 late=drop clock=tai wait=1000000000
         patiently drained
         tc -s qdisc show dev sink0
         cat $SINK/packets
+        echo refusals $(cat $SINK/refusals)
         echo 1 >$SINK/reset
-    done
+    }
+    send 2 2000000000
+    send 0 2000000000
+    send 0 8000000
     """
     + END,
 )
 def test_deadline(guest):
-    """In deadline mode a packet waits for the rate until its time, and is dropped afterwards."""
-    far, near = guest.ok().split("udpsend sent")[1:]
-    assert " missed 0" in far and " dropped_late 0 " in far
-    assert counts(far)["packets"] == 20
+    """In deadline mode a packet waits for the rate until its time, and is dropped afterwards.
+
+    A driver that refuses it, and overwrites its time, changes nothing.
+    """
+    refused, far, near = guest.ok().split("udpsend sent")[1:]
+    assert int(re.search(r"^refusals (\d+)$", refused, re.M)[1]) > 5
+    for part in (refused, far):
+        assert " missed 0" in part and " dropped_late 0 " in part
+        assert counts(part)["packets"] == 20
     assert dropped_late(near, 20) > 5
 
 

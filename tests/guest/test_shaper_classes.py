@@ -210,6 +210,48 @@ def test_change_with_packets_queued(guest):
         assert part.count("1000 pkt (dropped 0") == 2
 
 
+@pytest.mark.guest(
+    BOTH,
+    BEGIN
+    + f"""
+    echo 3 >$KNOBS/busy
+    echo 20 >$KNOBS/stop_us
+    for mode in $HARD soft thread; do
+        tc qdisc replace dev sink0 root handle 1: apic mode $mode rate 100mbit flow_limit 200
+        for id in 10 20; do
+            tc class add dev sink0 parent 1: classid 1:$id apic rate 80mbit
+        done
+        # Each uses up its socket's limit, which the next one may inherit with the socket's memory.
+        for turn in 1 2 3; do
+            echo 1 >$SINK/reset
+            udpsend count=200 size=250 how=burst flow=1 wait=100000000 priority={FIRST} >one &
+            udpsend count=200 size=250 how=burst flow=2 wait=100000000 priority={SECOND} >two &
+            udpsend count=200 size=250 how=burst flow=3 wait=100000000 >three
+            wait
+            patiently drained
+            cat one two three $SINK/packets
+        done
+        echo refusals $(cat $SINK/refusals)
+        tc -s qdisc show dev sink0
+        tc -s class show dev sink0
+        tc qdisc del dev sink0 root
+        echo .
+    done
+    """
+    + END,
+)
+def test_difficult_driver(guest):
+    """Classes and flows keep their accounts if a driver refuses and spoils packets."""
+    parts = guest.ok().split("\n.\n")[:3]
+    assert len(parts) == 3
+    for part in parts:
+        print(part)
+        assert all_came(part)["packets"] == 1800
+        assert " dropped_flow_limit 0 " in part and part.count(" backlog 0b 0p ") == 3
+        assert part.count("600 pkt (dropped 0") == 2
+    assert int(re.search(r"^refusals (\d+)$", parts[-1], re.M)[1]) > 1000
+
+
 @pytest.mark.long
 @pytest.mark.guest(
     BOTH,

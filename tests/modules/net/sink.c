@@ -19,7 +19,9 @@
  *
  * Parameters, which may be changed at any time: one packet in "stop", at random, stops its queue
  * for a random time, and one packet in "busy" gets NETDEV_TX_BUSY. Half of the latter also stop
- * the queue, as a driver should; the other half do not, as with some drivers.
+ * the queue, as a driver should; the other half do not, as with some drivers. What a driver may
+ * overwrite is overwritten before that: its control block, as hv_netvsc does, and its time, as veth
+ * does.
  *
  * The device has a parent, as hardware has. With "gso" it accepts UDP packets that it would have
  * to split. With "launch" it also has LaunchTime, like a few network cards: it does not delay
@@ -32,6 +34,8 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/prandom.h>
+#include <linux/skbuff.h>
+#include <linux/string.h>
 #include <net/pkt_sched.h>
 #include <asm/msr.h>
 
@@ -111,6 +115,13 @@ static void sink_stop_queue(struct sink_queue *queue)
 		      HRTIMER_MODE_REL_PINNED);
 }
 
+/* Overwrite what belongs to a driver from the moment that it is called. */
+static void sink_spoil(struct sk_buff *skb)
+{
+	memset(skb->cb, 0xa5, sizeof(skb->cb));
+	skb_set_delivery_time(skb, 0, 0);
+}
+
 static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *dev, u64 tsc)
 {
 	struct sink_queue *queue = &sink_queues[skb_get_queue_mapping(skb)];
@@ -118,6 +129,7 @@ static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *de
 	if (unlikely(sink_chance(queue, READ_ONCE(busy)))) {
 		if (atomic_inc_return(&refusals) & 1)
 			sink_stop_queue(queue);
+		sink_spoil(skb);
 		return NETDEV_TX_BUSY;
 	}
 	sink_account(skb, tsc, READ_ONCE(queue->launches));
