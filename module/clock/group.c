@@ -254,7 +254,7 @@ static void run_with_all(unsigned long long now, unsigned long data)
 
 /**
  * apic_clock_group_alloc() - allocate a group
- * @cpus:	CPUs that get one timer each
+ * @cpus:	CPUs that get one timer each; may change meanwhile, as cpu_online_mask does
  * @function:	called on each CPU at the moment
  * @done:	called once for each moment, with the receipt; may be NULL
  * @data:	passed to both
@@ -272,12 +272,16 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 {
 	struct apic_clock_group *group;
 	struct member *member;
+	unsigned int count;
 	int cpu;
 
-	if (!cpus || cpumask_empty(cpus) || !cpumask_subset(cpus, cpu_possible_mask) ||
-	    !function || flags & ~(APIC_CLOCK_GROUP_CORRECT | APIC_CLOCK_GROUP_ALL))
+	if (!cpus || !cpumask_subset(cpus, cpu_possible_mask) || !function ||
+	    flags & ~(APIC_CLOCK_GROUP_CORRECT | APIC_CLOCK_GROUP_ALL))
 		return NULL;
-	group = kzalloc(struct_size(group, members, cpumask_weight(cpus)), GFP_KERNEL);
+	count = cpumask_weight(cpus);
+	if (!count)
+		return NULL;
+	group = kzalloc(struct_size(group, members, count), GFP_KERNEL);
 	if (!group)
 		return NULL;
 	group->function = function;
@@ -288,6 +292,9 @@ apic_clock_group_alloc(const struct cpumask *cpus,
 	group->work = IRQ_WORK_INIT_HARD(conclude_in_interrupt);
 	member = group->members;
 	for_each_cpu(cpu, cpus) {
+		/* A CPU has come online since they were counted. */
+		if (group->count == count)
+			break;
 		member->group = group;
 		member->cpu = cpu;
 		member->timer.function = flags & APIC_CLOCK_GROUP_ALL ? run_with_all : run_alone;

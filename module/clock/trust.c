@@ -9,6 +9,7 @@
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
@@ -62,13 +63,22 @@ void apic_clock_trust_update(const struct apic_clock_verdict *verdict)
 	mutex_unlock(&trust_mutex);
 }
 
+static struct notifier_block *first_block(void)
+{
+	return rcu_dereference_protected(chain.head, lockdep_is_held(&trust_mutex));
+}
+
+static struct notifier_block *next_block(const struct notifier_block *block)
+{
+	return rcu_dereference_protected(block->next, lockdep_is_held(&trust_mutex));
+}
+
 /* Check this first: to register a block twice makes the chain call WARN(). */
 static bool is_registered(const struct notifier_block *block)
 {
 	const struct notifier_block *found;
 
-	for (found = rcu_dereference_protected(chain.head, lockdep_is_held(&trust_mutex)); found;
-	     found = rcu_dereference_protected(found->next, lockdep_is_held(&trust_mutex)))
+	for (found = first_block(); found; found = next_block(found))
 		if (found == block)
 			return true;
 	return false;
@@ -134,3 +144,25 @@ int apic_clock_unregister_notifier(struct notifier_block *block)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_clock_unregister_notifier);
+
+/**
+ * apic_clock_trust_drain_module() - unregister the notifiers that a module has left behind
+ * @module:	the module, past its exit function
+ *
+ * Context: Task; may sleep, and waits for a call in progress.
+ */
+void apic_clock_trust_drain_module(const struct module *module)
+{
+	struct notifier_block *block, *next;
+
+	mutex_lock(&trust_mutex);
+	for (block = first_block(); block; block = next) {
+		next = next_block(block);
+		if (!within_module((unsigned long)block->notifier_call, module) &&
+		    !within_module((unsigned long)block, module))
+			continue;
+		pr_warn("notifier %ps has not been unregistered\n", block->notifier_call);
+		raw_notifier_chain_unregister(&chain, block);
+	}
+	mutex_unlock(&trust_mutex);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cancel the pending timers of clocks of a module that is being unloaded.
+ * Cancel the pending timers of clocks, and the groups, of a module that is being unloaded, and
+ * unregister its notifiers.
  *
  * Far from its moment a timer is an hrtimer, and in the list of list.c. Close to its moment
  * only the core has it, and the core cancels a module's remaining timers itself. Ours are
@@ -16,7 +17,8 @@
  *
  * A timer armed by such a handler might be handed to the core after the core has looked, and
  * before our second time. Therefore no timer of the module is advanced between our first and
- * second time.
+ * second time. An owner that is being notified of a loss may arm its timer as well; a
+ * notification that has begun before is waited for.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,10 +26,12 @@
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
+#include <linux/rcupdate.h>
 
 #include "group.h"
 #include "leaving.h"
 #include "list.h"
+#include "trust.h"
 #include "unload.h"
 
 static bool is_left(const struct apic_clock_timer *timer, const void *module)
@@ -72,6 +76,8 @@ static int before_core(struct notifier_block *block, unsigned long state, void *
 {
 	if (is_unloaded(state, module)) {
 		apic_clock_leave(module);
+		/* Interrupts are off while an hrtimer's callback notifies the owner of a loss. */
+		synchronize_rcu();
 		cancel(module);
 	}
 	return NOTIFY_OK;
@@ -82,6 +88,7 @@ static int after_core(struct notifier_block *block, unsigned long state, void *m
 	if (is_unloaded(state, module)) {
 		cancel(module);
 		apic_clock_groups_free(module);
+		apic_clock_trust_drain_module(module);
 		apic_clock_left(module);
 	}
 	return NOTIFY_OK;

@@ -441,19 +441,44 @@ def test_calls(guest):
     echo crowd >$test/command
     echo "later 0 0 2100" >$test/command
     echo "foreign 2100" >$test/command
+    echo trust >$test/command
     rmmod apic_clock_test
     sleep 2.5
-    log | grep 'apic_clock: module'
+    log | grep -e 'apic_clock: module' -e 'has not been unregistered'
+    # The chain of notifiers does not lead into freed memory.
+    load apic_clock_test
+    echo trust >$test/command
+    grep ^trust $test/result
+    rmmod apic_clock_test
     rmmod apic_clock
     """,
 )
 def test_left_behind(guest):
-    """A module unloaded with timers and a group pending is no longer called."""
+    """A module unloaded with timers, a group and a notifier is no longer called."""
     output = guest.ok()
     assert "loaded" not in output
     assert all(slot.runs == 1 for slot in results(output)["refused"].values())
     assert "module apic_clock_test left 105 clock timer(s) pending: cancelled" in output
     assert "module apic_clock_test left 2 group(s) behind: cancelled and freed" in output
+    assert re.search(r"notifier notified \[apic_clock_test\] has not been unregistered", output)
+    assert " answers -2 -22 -22 -22 0 -17\n" in output
+
+
+@pytest.mark.guest(
+    some(engine=("smp", "virtual"), kernel=("6.1", "6.1-debug", "7.2"), cpus=2, source="proxy"),
+    SETUP
+    + """
+    echo grow >$test/command
+    patiently grep -q "^later 0 .*called" $test/result
+    grep "^later 0" $test/result
+    """
+    + END,
+)
+def test_mask_that_grows(guest):
+    """A CPU that enters a group's mask while the group is allocated is not in the group."""
+    output = guest.ok()
+    print(output)
+    assert re.search(r"^later 0 .*called 1 ", output, re.M)
 
 
 @pytest.mark.guest(

@@ -11,6 +11,7 @@ enum clock_test_hold {
 	CLOCK_TEST_HOLD_CALL,		/* the skew is measured */
 	CLOCK_TEST_HOLD_LIST,		/* a timer enters the list */
 	CLOCK_TEST_HOLD_TO_TSC,		/* its moment is converted */
+	CLOCK_TEST_HOLD_MEET,		/* CPU 0 is about to meet the CPU that it measures */
 };
 
 void clock_test_adjust_init(void);
@@ -24,11 +25,12 @@ int clock_test_group_later(unsigned int n, unsigned int flags, unsigned int ms);
 int clock_test_group_again(unsigned int n, unsigned int ms);
 int clock_test_group_cancel(unsigned int n);
 int clock_test_group_foreign(unsigned int ms);
+int clock_test_group_grow(void);
 void clock_test_group_free(void);
 void clock_test_group_show(struct seq_file *file);
 int clock_test_hold(unsigned int symbol, unsigned int ms);
 u64 clock_test_hold_end(void);
-int clock_test_patience(unsigned int ms);
+int clock_test_patience(unsigned int ms, bool late);
 void clock_test_patience_show(struct seq_file *file);
 int clock_test_pending(int cpu, unsigned int times);
 void clock_test_pending_show(struct seq_file *file);

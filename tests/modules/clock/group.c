@@ -10,6 +10,7 @@
 #include <linux/gfp.h>
 #include <linux/hardirq.h>
 #include <linux/kernel.h>
+#include <linux/kprobes.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
@@ -234,6 +235,36 @@ int clock_test_group_foreign(unsigned int ms)
 		return -EINVAL;
 	return apic_clock_group_fire(group, apic_timer_now() +
 				     apic_timer_us_to_tsc(ms * USEC_PER_MSEC));
+}
+
+static cpumask_t growing;
+
+static int grows(struct kprobe *unused, struct pt_regs *regs)
+{
+	cpumask_set_cpu(1, &growing);
+	return 0;
+}
+
+/* As if CPU 1 came online, and entered cpu_online_mask, while a group of it is allocated. */
+int clock_test_group_grow(void)
+{
+	struct kprobe probe = {
+		.symbol_name = "init_apic_timer",
+		.pre_handler = grows,
+	};
+	int ret;
+
+	if (later[0].group)
+		return -EINVAL;
+	cpumask_clear(&growing);
+	cpumask_set_cpu(0, &growing);
+	ret = register_kprobe(&probe);
+	if (ret)
+		return ret;
+	later[0].group = apic_clock_group_alloc(&growing, nothing, later_done,
+						(unsigned long)&later[0], 0);
+	unregister_kprobe(&probe);
+	return later[0].group ? clock_test_group_again(0, 100) : -ENOMEM;
 }
 
 void clock_test_group_free(void)

@@ -10,6 +10,7 @@
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/processor.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 
 #include "clock_test.h"
@@ -18,16 +19,20 @@ static const char * const symbols[] = {
 	[CLOCK_TEST_HOLD_CALL] = "apic_clock:call",
 	[CLOCK_TEST_HOLD_LIST] = "apic_clock:apic_clock_timer_enlist",
 	[CLOCK_TEST_HOLD_TO_TSC] = "apic_clock:apic_clock_to_tsc",
+	[CLOCK_TEST_HOLD_MEET] = "apic_clock:take_part",
 };
 
 static struct kprobe probe;
 static u64 cycles, held;
+static bool first_only;		/* hold up CPU 0 only */
 static atomic_t next;
 
 static int entered(struct kprobe *unused, struct pt_regs *regs)
 {
 	u64 begun = apic_timer_now();
 
+	if (first_only && smp_processor_id())
+		return 0;
 	if (atomic_xchg(&next, 0)) {
 		while (apic_timer_now() - begun < cycles)
 			cpu_relax();
@@ -54,6 +59,7 @@ int clock_test_hold(unsigned int symbol, unsigned int ms)
 		return ret;
 	}
 	held = 0;
+	first_only = symbol == CLOCK_TEST_HOLD_MEET;
 	cycles = apic_timer_ns_to_tsc((u64)ms * NSEC_PER_MSEC);
 	atomic_set(&next, 1);
 	return 0;

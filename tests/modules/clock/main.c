@@ -18,8 +18,9 @@
  *		"later N FLAGS MS": group N of all CPUs expires MS from now on, once
  *		"cancel N", "again N MS": cancel group N, and arm it once more
  *		"foreign MS": a group with a function of apic_clock's, which is left behind
+ *		"grow": a CPU enters a group's mask while the group is allocated
  *		"hold WHERE MS": hold up a CPU as it arms a timer, see hold.c
- *		"patience MS": hold up a CPU that is measured, see patience.c
+ *		"patience MS", "late MS": hold up a CPU that is measured, see patience.c
  *		"pending CPU TIMES": check whether a re-armed timer is pending, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"ring COUNT": the differences of three CPUs do not fit together, see ring.c
@@ -51,7 +52,7 @@
 
 static bool leave;
 module_param(leave, bool, 0600);
-MODULE_PARM_DESC(leave, "leave timers and groups pending when unloaded");
+MODULE_PARM_DESC(leave, "leave timers and groups pending, and the notifier registered, when unloaded");
 
 static bool refuse_loads;
 module_param(refuse_loads, bool, 0600);
@@ -188,6 +189,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_group_later(n, clock, ms);
 	if (!strcmp(verb, "foreign"))
 		return clock_test_group_foreign(n);
+	if (!strcmp(verb, "grow"))
+		return clock_test_group_grow();
 	if (!strcmp(verb, "cancel"))
 		return clock_test_group_cancel(n);
 	if (!strcmp(verb, "again"))
@@ -195,7 +198,9 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 	if (!strcmp(verb, "hold"))
 		return clock_test_hold(n, clock);
 	if (!strcmp(verb, "patience"))
-		return clock_test_patience(n);
+		return clock_test_patience(n, false);
+	if (!strcmp(verb, "late"))
+		return clock_test_patience(n, true);
 	if (!strcmp(verb, "pending"))
 		return clock_test_pending(n, clock);
 	if (!strcmp(verb, "rearm"))
@@ -337,12 +342,12 @@ static void __exit clock_test_exit(void)
 
 	unregister_module_notifier(&block);
 	debugfs_remove(directory);
-	clock_test_trust_exit();
 	clock_test_hold_end();
 	clock_test_ring_exit();
 	clock_test_stretch_end();
 	if (leave)
 		return;
+	clock_test_trust_exit();
 	for (i = 0; i < SLOTS; i++) {
 		slots[i].every = 0;
 		del_apic_timer_at_sync(&slots[i].timer);

@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/processor.h>
 #include <linux/seq_file.h>
 #include <linux/time64.h>
 
@@ -41,7 +42,7 @@ static struct prediction {
 	u64 error;
 } predictions[CLOCKS];
 
-static int others[7];
+static int others[9];
 
 static void handler(unsigned long long now, unsigned long data)
 {
@@ -51,11 +52,32 @@ static void handler(unsigned long long now, unsigned long data)
 	slot->runs++;
 }
 
+/* An owner that is notified of a loss takes time, and arms its timer as the module is unloaded. */
+static bool lingers;
+
+static void linger(struct apic_clock_timer *timer)
+{
+	u64 begun = apic_timer_now(), second = apic_timer_ns_to_tsc(NSEC_PER_SEC);
+
+	while (READ_ONCE(THIS_MODULE->state) != MODULE_STATE_GOING &&
+	       apic_timer_now() - begun < 5 * second)
+		cpu_relax();
+	/* Until all has been cancelled, unless this is waited for. */
+	begun = apic_timer_now();
+	while (apic_timer_now() - begun < second)
+		cpu_relax();
+	add_apic_timer_at(timer, CLOCK_MONOTONIC,
+			  apic_timer_tsc_to_clock(CLOCK_MONOTONIC, apic_timer_now()) +
+			  NSEC_PER_SEC);
+}
+
 static void lost(struct apic_clock_timer *timer, int ret)
 {
 	struct slot *slot = container_of(timer, struct slot, timer);
 
-	slot->lost = ret;
+	WRITE_ONCE(slot->lost, ret);
+	if (lingers)
+		linger(timer);
 }
 
 /* Bad input, and the functions that refuse it. */
@@ -73,6 +95,8 @@ static void refuse(clockid_t number)
 	others[i++] = add_apic_timer_at(timer, number + 1, 0);
 	/* The core knows only the kernel's clocks. */
 	others[i++] = apic_timer_clock_now(number, &earliest, &latest);
+	others[i++] = apic_clock_now(number, NULL, &latest);
+	others[i++] = apic_clock_now(number, &earliest, NULL);
 	others[i++] = apic_timer_clock_to_tsc(number, 0, &error) == U64_MAX && error == U64_MAX;
 }
 
@@ -129,6 +153,8 @@ int clock_test_phc(const char *verb, unsigned int n, int clock, long long value)
 		slots[n].ret = del_apic_timer_at_sync(&slots[n].timer);
 	else if (!strcmp(verb, "phc_predict"))
 		predict(clock, value);
+	else if (!strcmp(verb, "phc_linger"))
+		lingers = value;
 	else if (!strcmp(verb, "phc_refuse"))
 		refuse(numbers[clock]);
 	else
