@@ -134,8 +134,9 @@ bool apic_clock_timer_pending(const struct apic_clock_timer *timer);
 /*
  * Use the PTP hardware clock /dev/ptp@index for timers: apic_clock_phc_attach() returns its
  * number, or an error: -EINVAL if there is no such clock. While attached, the clock is read
- * every 50 ms. Task context; sleeps. Balance each attach with a detach: the last detach
- * cancels the timers that are pending for the clock (@lost).
+ * every 50 ms, and more often right after a change of its steering. Task context; sleeps.
+ * Balance each attach with a detach: the last detach cancels the timers that are pending for
+ * the clock (@lost).
  */
 #define apic_clock_phc_attach(index)	__apic_clock_phc_attach(index, THIS_MODULE)
 #define apic_clock_phc_detach(clock)	__apic_clock_phc_detach(clock, THIS_MODULE)

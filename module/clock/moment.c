@@ -82,7 +82,7 @@ static ktime_t read_phc(const struct apic_clock_phc_line *line, u64 tsc, s64 *er
  * interval follows from its last readings, and is wider by their error.
  *
  * Context: Any but NMI.
- * Return: 0; -EINVAL if there is no such clock; -ENODEV if it is gone.
+ * Return: 0; -EINVAL if there is no such clock, or a pointer is NULL; -ENODEV if it is gone.
  */
 int apic_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 {
@@ -93,6 +93,8 @@ int apic_clock_now(clockid_t clock, ktime_t *earliest, ktime_t *latest)
 
 	if (!apic_clock_is_phc(clock))
 		return apic_timer_clock_now(clock, earliest, latest);
+	if (!earliest || !latest)
+		return -EINVAL;
 	ret = apic_clock_phc_line(clock, &line);
 	if (ret)
 		return ret;

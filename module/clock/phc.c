@@ -4,9 +4,9 @@
  *
  * Such a clock is on the other side of a bus: reading it takes microseconds, may sleep, and
  * is not possible where moments are converted. Therefore a work item reads each attached
- * clock every 50 ms and publishes a line (see phc_map.h), which any context can use. Attaching
- * a clock yields a number that differs from those of the kernel's clocks and of all clocks
- * attached earlier.
+ * clock every 50 ms, or more often while its line is new, and publishes a line (see
+ * phc_map.h), which any context can use. Attaching a clock yields a number that differs from
+ * those of the kernel's clocks and of all clocks attached earlier.
  *
  * The line holds until the clock is steered or set. The steering frequency is read along with
  * the clock. A clock that was set is recognised because it is off its line; pending timers
@@ -43,7 +43,7 @@
 #include "phc_map.h"
 #include "phc_timers.h"
 
-/* Time between bursts of reads, ms; shorter at first, so that the rate is known soon. */
+/* Time between bursts of reads, ms; shorter for a new line, so that its rate is known soon. */
 #define PERIOD_MS	50
 #define FIRST_MS	10
 #define FIRST		4
@@ -128,7 +128,7 @@ static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 f
 {
 	ktime_t asleep = ktime_mono_to_any(0, TK_OFFS_BOOT);
 	struct apic_clock_published published = published_of(phc);
-	bool set, slept = asleep != phc->asleep;
+	bool set, slept = asleep != phc->asleep, again = published.line.rate;
 
 	phc->asleep = asleep;
 	if (frequency != phc->map->frequency)
@@ -138,7 +138,8 @@ static bool use(struct phc *phc, const struct apic_clock_reading *reading, s64 f
 		phc->set++;
 	published.line = phc->map->line;
 	publish(phc, &published);
-	if (phc->map->count > 1)
+	/* A clock may be steered before each reading: then the line always has a single one. */
+	if (again && !set && phc->map->count)
 		complete_all(&phc->known);
 	/* After a suspend, the hrtimers are late by its length. */
 	return set || slept;
@@ -274,8 +275,8 @@ static int enter(int index, struct file *file, struct attached *user)
  * @index:	N of /dev/ptpN, as the calling process sees it
  * @owner:	THIS_MODULE, which apic_clock_phc_attach() passes
  *
- * From then on the clock is read every 50 ms. A clock that is already attached only gets
- * another user.
+ * From then on the clock is read every 50 ms; four times, 10 ms apart, after each change of its
+ * steering. A clock that is already attached only gets another user.
  *
  * Context: Task. Sleeps, for some 20 ms.
  * Return: the clock's number for add_apic_timer_at() and the like, which is positive; or

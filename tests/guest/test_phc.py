@@ -386,6 +386,74 @@ def test_gone(guest):
 
 
 @pytest.mark.guest(
+    some(engine="smp", kernel=("6.1", "6.1-debug", "7.2"), cpus=2, source="proxy"),
+    SETUP
+    + """
+    taskset 1 sh -c "echo 'phc_arm 0 0 1000' >$test/command"
+    echo "phc_linger 0 0 1" >$test/command
+    echo 1 >/sys/module/apic_clock_test/parameters/leave
+    # As if no CPU accepted it as its moment is near.
+    insmod $MODULES/apic_timer_fail.ko symbol=add_apic_timer_on value=-19 caller=apic_clock times=9
+    # What is to run meanwhile must not need the other CPU, not even to fork.
+    taskset 2 sh -c "usleep 1200000; exec rmmod apic_clock_test"
+    sleep 2
+    log | grep 'apic_clock: module'
+    rmmod apic_timer_fail
+    rmmod apic_fake_phc
+    rmmod apic_clock
+    """,
+)
+def test_lost_while_unloaded(guest):
+    """A timer that its owner arms again as it is notified of the loss does not outlive its module.
+
+    CPU0: approach()                CPU1: rmmod
+      timer->lost()
+                                      cancels the module's timers
+        add_apic_timer_at()
+                                      frees the module
+    """
+    output = guest.ok()
+    print(output)
+    assert "module apic_clock_test left 1 clock timer(s) pending: cancelled" in output
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    """
+    load apic_timer
+    load apic_clock
+    insmod $MODULES/apic_fake_phc.ko
+    load apic_clock_test
+    test=$DEBUG/apic_clock_test
+    fake=$DEBUG/apic_fake_phc
+    ppb=0
+    while :; do
+        ppb=$((ppb + 1))
+        echo "steer 0 $ppb" >$fake/command
+        usleep 5000
+    done &
+    echo "phc_attach 0 0 $(awk '$1 == "clock" && $2 == 0 { print $4 }' $fake/clocks)" >$test/command
+    echo "phc_predict 0 0 100" >$test/command
+    kill $!
+    echo "case attached"
+    cat $fake/clocks
+    grep ^phc $test/result
+    """
+    + END,
+)
+def test_attached_while_steered(guest):
+    """A clock can be attached although a servo steers it before each reading."""
+    output = guest.ok()
+    print(output)
+    case = cases(output)["attached"]
+    claim = case.predictions[0]
+    assert claim.number > 0
+    # A few ppb since then amount to less than a cycle in 100 ms.
+    assert abs(claim.tsc - case.truths[0].when(claim.when)) <= claim.error
+    assert claim.error < 10_000
+
+
+@pytest.mark.guest(
     some(engine="virtual", cpus=2, source="proxy"),
     SETUP
     + """
@@ -462,7 +530,7 @@ def test_attached(guest):
     """Attaching a clock, and the errors for bad input."""
     output = guest.ok()
     print(output)
-    assert "phc_refusals -22 -22 -22 -22 -22 -22 1\n" in output
+    assert "phc_refusals -22 -22 -22 -22 -22 -22 -22 -22 1\n" in output
     assert len(re.findall(r"^other 7\d phc 1 number -22 ", output, re.M)) == 4
     numbers = re.findall(r"^phc [01] number (\d+) ", output, re.M)
     assert numbers[0] == numbers[1]
