@@ -235,6 +235,15 @@ static void bend(const struct here *here)
 	write_base(&next);
 }
 
+/* The TSC's rate by the kernel's frequency, which the kernel may refine. */
+static u64 nominal_rate(void)
+{
+	u64 hz = apic_timer_us_to_tsc(USEC_PER_SEC);
+
+	return mul_u64_u64_div_u64(hz * counter->period_fs, 1ULL << APIC_CLOCK_RATE_SHIFT,
+				   FS_PER_S);
+}
+
 static void use_for_rate(int cpu, const struct here *here)
 {
 	/* If the counter loses ticks from time to time, the rate differs each time. */
@@ -242,6 +251,7 @@ static void use_for_rate(int cpu, const struct here *here)
 	u64 was = apic_clock_rate_middle(&fit.rate);
 
 	lockdep_assert_held(&resync_mutex);
+	fit.nominal = nominal_rate();
 	/* The TSC may have stopped in an idle state since the last reading that was used. */
 	if (here->breaks != fit_breaks || cpu != fit_cpu)
 		apic_clock_fit_break(&fit);
@@ -366,12 +376,10 @@ static void forget(void)
 /* Begin anew: common time equals the TSC, and the rate is the kernel's frequency. */
 static void begin(void)
 {
-	u64 hz = apic_timer_us_to_tsc(USEC_PER_SEC);
 	struct base first = {};
 
 	mutex_lock(&resync_mutex);
-	apic_clock_fit_init(&fit, mul_u64_u64_div_u64(hz * counter->period_fs,
-						      1ULL << APIC_CLOCK_RATE_SHIFT, FS_PER_S));
+	apic_clock_fit_init(&fit, nominal_rate());
 	fit_cpu = -1;
 	preempt_disable();
 	first.ns = ktime_get_raw_fast_ns();

@@ -142,13 +142,14 @@ static noinline void call(struct exchange *x, u64 limit)
 	unsigned int i, spins;
 	u64 t1, t2, t3, last;
 
+	/* The other CPU sets @over if it gave up before we arrived. */
 	for (i = 0; i < BURST; i++) {
 		last = READ_ONCE(x->answer.value);
 		t1 = rdtsc_ordered();
 		WRITE_ONCE(x->call.value, i + 1);
 		for (spins = 1; (t2 = READ_ONCE(x->answer.value)) == last; spins++)
 			if (!(spins % 1024)) {
-				if (rdtsc() > limit)
+				if (READ_ONCE(x->over) || rdtsc() > limit)
 					return;
 				cpu_relax();
 			}

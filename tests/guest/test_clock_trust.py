@@ -191,6 +191,18 @@ RESYNC = re.compile(
         echo compare >$DEBUG/apic_clock/resync
         rmmod apic_clock
     done
+    insmod $MODULES/apic_clock.ko reference=hpet
+    rate() {
+        echo compare >$DEBUG/apic_clock/resync
+        sed -n "s/^rate \\([^ ]*\\) ppb of .*/$1 \\1/p" $DEBUG/apic_clock/resync
+    }
+    sleep 2
+    rate before
+    insmod $MODULES/apic_timer_refine.ko
+    rate refined
+    rmmod apic_timer_refine
+    rate after
+    rmmod apic_clock
     for counter in none auto; do
         insmod $MODULES/apic_clock.ko reference=$counter
         cat $DEBUG/apic_clock/resync
@@ -202,10 +214,16 @@ RESYNC = re.compile(
 def test_rate(guest):
     """Both counters give the TSC's rate and no stops: here all come from one clock.
 
-    By default none is used in a virtual machine, whose counters follow the host's clock.
+    By default none is used in a virtual machine, whose counters follow the host's clock. The rate
+    is that by the frequency of the kernel, which may refine it.
     """
     output = guest.ok()
     print(output)
+    rates = re.findall(r"^(?:before|refined|after) ([+-]\d+)$", output, re.M)
+    before, refined, after = map(int, rates)
+    # 1 MHz more, of 1 GHz.
+    assert 990_000 < before - refined < 1_010_000
+    assert abs(after - before) < 10_000
     assert "accepted" not in output
     assert output.count("no counter\n") == 2
     assert "resync_ms=9 is out of range: 10 to 10000 ms" in output
