@@ -62,7 +62,7 @@ MODULE_PARM_DESC(edges, "number of rising edges so far");
 
 static ulong missed;
 module_param(missed, ulong, 0444);
-MODULE_PARM_DESC(missed, "number of pulses skipped because their moment had passed");
+MODULE_PARM_DESC(missed, "number of pulses skipped because their moment had passed by more than width_ns");
 
 static long earliest = LONG_MAX;
 module_param(earliest, long, 0444);
@@ -72,13 +72,17 @@ static long latest = LONG_MIN;
 module_param(latest, long, 0444);
 MODULE_PARM_DESC(latest, "maximum over all edges of the same difference, in cycles");
 
-#define PORTS	8	/* a serial line has all of them, a parallel port the first three */
+/* Number of ports; behind a parallel port's three at 0x3bc there are those of VGA. */
+#define PORTS_STROBE	3
+#define PORTS_DTR	8
 
 static struct apic_clock_timer rise;
 static struct apic_timer_list fall;
 static clockid_t clock_id;
+static unsigned int ports;	/* number of ports */
 static u16 port;		/* register of the line */
 static u8 high, low;		/* what to write to it */
+static s64 width;		/* of a pulse, TSC cycles */
 
 static DEFINE_MUTEX(switch_mutex);
 static bool on;			/* switch_mutex: there are pulses */
@@ -106,10 +110,9 @@ static void arm_next(ktime_t next)
 	pr_warn("no CPU accepts the timer of the next pulse: pulses have stopped\n");
 }
 
-static void raise(unsigned long long now, unsigned long data)
+static void begin_pulse(u64 now)
 {
 	u64 moment, tsc = rdtsc();
-	ktime_t next, clock_now;
 	bool rises;
 
 	outb(high, port);
@@ -119,7 +122,7 @@ static void raise(unsigned long long now, unsigned long data)
 	 * must not change while it is pending.
 	 */
 	rises = del_apic_timer(&fall) != 1;
-	fall.expires = now + apic_timer_ns_to_tsc(width_ns);
+	fall.expires = now + width;
 	if (add_apic_timer(&fall))
 		outb(low, port);
 
@@ -129,15 +132,28 @@ static void raise(unsigned long long now, unsigned long data)
 		latest = max_t(long, latest, tsc - moment);
 		edges++;
 	}
+}
 
-	next = rise.when + period_ns;
+static void raise(unsigned long long now, unsigned long data)
+{
+	ktime_t next = rise.when + period_ns, clock_now;
+	unsigned long skipped = 0;
+
+	/* The clock was set forward, or the machine slept: an edge now would be a wrong second. */
+	if (unlikely((s64)(now - rise.timer.expires) > width))
+		skipped++;
+	else
+		begin_pulse(now);
+
 	clock_now = apic_timer_tsc_to_clock(clock_id, now);
 	if (next <= clock_now) {
-		/* The clock was set forward: the pulses in between are skipped. */
 		u64 periods = div64_u64(clock_now - next, period_ns) + 1;
 
-		missed += periods;
+		skipped += periods;
 		next += periods * period_ns;
+	}
+	if (skipped) {
+		missed += skipped;
 		class_missed();
 	}
 	arm_next(next);
@@ -233,11 +249,13 @@ static int __init pps_gen_init(void)
 	if (ret)
 		return ret;
 	clock_id = strcmp(clock, "tai") ? CLOCK_REALTIME : CLOCK_TAI;
-	if (!request_region(io, PORTS, KBUILD_MODNAME)) {
+	ports = strcmp(line, "dtr") ? PORTS_STROBE : PORTS_DTR;
+	if (!request_region(io, ports, KBUILD_MODNAME)) {
 		pr_err("ports at %#x are in use by another driver\n", io);
 		return -EBUSY;
 	}
 	find_register();
+	width = apic_timer_ns_to_tsc(width_ns);
 	outb(low, port);
 
 	fall.function = lower;
@@ -256,7 +274,7 @@ static int __init pps_gen_init(void)
 stop:
 	switch_off_finally();
 release:
-	release_region(io, PORTS);
+	release_region(io, ports);
 	return ret;
 }
 
@@ -264,7 +282,7 @@ static void __exit pps_gen_exit(void)
 {
 	switch_off_finally();
 	class_leave();
-	release_region(io, PORTS);
+	release_region(io, ports);
 	pr_info("%lu edges, %lu missed, error %ld to %ld cycles\n", edges, missed, earliest,
 		latest);
 }

@@ -66,7 +66,7 @@ EDGES = re.compile(r"^(\w+) (\w+) edges (\d+) missed (\d+) earliest (-?\d+) late
     insmod $MODULES/pps_gen_apic.ko io=0x378 period_ns=10000000
     date -s "@$(($(date +%s) + 10))" >/dev/null
     sleep 0.2
-    echo "set $(cat $parameters/missed)"
+    echo "set $(cat $parameters/missed) latest $(cat $parameters/latest)"
     rmmod pps_gen_apic
     date -s "@$(($(date +%s) - 10))" >/dev/null
     # Set the clock to the next second while a pulse lasts.
@@ -107,9 +107,11 @@ def test_edges(guest):
     for edges, latest in early:
         assert int(edges) >= 1
         assert 0 <= int(latest) <= 200
-    (missed,) = re.findall(r"^set (\d+)$", output, re.M)
+    ((missed, latest),) = re.findall(r"^set (\d+) latest (\d+)$", output, re.M)
     # date truncates to whole seconds.
     assert 890 <= int(missed) <= 1010
+    # No edge is made for a moment that had passed.
+    assert int(latest) <= 200
     assert "prolonged 1\ncontinued 2\n" in output
     assert "added twice" not in output
 
