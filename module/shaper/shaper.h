@@ -117,8 +117,8 @@ enum shaper_sender {
  * @sch:	the qdisc that contains this
  * @watchdog:	the kernel's timer, used when ours cannot be armed
  * @thread:	thread of mode thread, otherwise NULL; written under RTNL and @lock
- * @gone:	dropped late packets that a parent has not been notified of; this and the next
- *		field are under the root qdisc's lock
+ * @gone:	dropped packets that are still in the accounts, here and in the parents: see
+ *		shaper_tell_parents(); this and the next field are under the root qdisc's lock
  * @gone_len:	their bytes
  * @filters:	filters that choose the class of a packet; RCU
  * @block:	block of @filters; RTNL
@@ -179,15 +179,19 @@ static inline bool shaper_is_root(const struct Qdisc *sch)
 	return rcu_access_pointer(sch->dev_queue->qdisc_sleeping) == sch;
 }
 
+/* Subtract packets from what the kernel and the parents read. @sch: its &shaper.lock is held */
+static inline void shaper_unaccount(struct Qdisc *sch, u32 packets, u32 bytes)
+{
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - packets);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - bytes);
+}
+
 /* Account for packets that have left the queue, sent or not; flows have their own accounts. */
 static inline void shaper_leave(struct shaper *q, u32 packets, u32 bytes)
 	__must_hold(&q->lock)
 {
-	struct Qdisc *sch = q->sch;
-
 	WRITE_ONCE(q->queued, q->queued - packets);
-	WRITE_ONCE(sch->q.qlen, sch->q.qlen - packets);
-	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - bytes);
+	shaper_unaccount(q->sch, packets, bytes);
 }
 
 #endif /* _SHAPER_H */

@@ -139,6 +139,40 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
 	return skb;
 }
 
+/**
+ * shaper_tell_parents() - remove dropped packets from the accounts, also of parent qdiscs
+ * @q:		the qdisc
+ *
+ * A parent makes a child idle when it hears that the child has become empty. Some do not expect
+ * that while they dequeue, so a packet that was the last one stays in the accounts until the next
+ * one is queued. It stays in those of the child as well, because these must agree: a parent that
+ * replaces its child subtracts what it finds there, and one that finds an active child empty makes
+ * it active a second time, as drr of older kernels does.
+ *
+ * A root has no parents, and no packet stays.
+ *
+ * Context: Softirqs off, the lock of the root qdisc held, @q->lock not held.
+ */
+void shaper_tell_parents(struct shaper *q)
+{
+	u32 gone = q->gone, len = q->gone_len;
+	struct Qdisc *sch = q->sch;
+	unsigned long flags;
+	bool alone;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	/* The kernel may hold one for which a parent has only asked: see qdisc_peek_dequeued(). */
+	alone = sch->q.qlen == gone && !shaper_is_root(sch);
+	if (!alone)
+		shaper_unaccount(sch, gone, len);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	if (alone)
+		return;
+	q->gone = 0;
+	q->gone_len = 0;
+	qdisc_tree_reduce_backlog(sch, gone, len);
+}
+
 /* Drop the first packet. It does not count for the rate. */
 static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flags)
 	__must_hold(&q->lock)
@@ -155,7 +189,7 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 	}
 	skb->dev = qdisc_dev(sch);
 	shaper_flow_leave(shaper_cb(skb)->flow);
-	shaper_leave(q, 1, qdisc_pkt_len(skb));
+	WRITE_ONCE(q->queued, q->queued - 1);
 	qdisc_qstats_drop(sch);
 	qdisc_qstats_overlimit(sch);
 	q->stats.dropped_late++;
@@ -163,6 +197,7 @@ static void drop_late(struct shaper *q, struct sk_buff *skb, unsigned long *flag
 
 	q->gone++;
 	q->gone_len += qdisc_pkt_len(skb);
+	shaper_tell_parents(q);
 	shaper_report(skb, ECANCELED, SO_EE_CODE_TXTIME_MISSED);
 	kfree_skb(skb);
 
@@ -183,27 +218,6 @@ static bool due(const struct shaper *q, const struct sk_buff *skb, u64 now, bool
 	if (handed || (shaper_for_interrupt(q, skb) && !kicked))
 		early = 0;
 	return shaper_before(shaper_handing(q, shaper_moment(q, skb)), early) <= now;
-}
-
-/**
- * shaper_tell_parents() - have parent qdiscs remove dropped packets from their accounts
- * @q:		the qdisc
- *
- * This waits for the next packet while the qdisc is empty, because some parents do not expect
- * that in dequeue.
- *
- * Context: Softirqs off, the lock of the root qdisc held.
- */
-void shaper_tell_parents(struct shaper *q)
-{
-	struct Qdisc *sch = q->sch;
-
-	/* The handler may have sent the last packet. */
-	if (!READ_ONCE(sch->q.qlen))
-		return;
-	qdisc_tree_reduce_backlog(sch, q->gone, q->gone_len);
-	q->gone = 0;
-	q->gone_len = 0;
 }
 
 /**
@@ -275,7 +289,5 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 	/* If that fails, the timer that was armed above tries again. */
 	if (again)
 		shaper_schedule(q);
-	if (unlikely(q->gone))
-		shaper_tell_parents(q);
 	return found;
 }

@@ -1055,7 +1055,7 @@ def test_horizon(guest):
     + END,
 )
 def test_dropped_below_another(guest):
-    """The parent learns of packets dropped one by one with the next packet that is sent."""
+    """The parent learns of packets dropped one by one with the next packet that is queued."""
     output = guest.ok()
     print(output)
     parts = output.split("\n.\n")[:-1]
@@ -1158,6 +1158,58 @@ def test_dropped_below_strict_ones(guest):
         assert int(re.search(r"^flow 2 packets (\d+)", part, re.M)[1]) == 4000
         assert int(re.search(r"^flow 4 packets (\d+)", part, re.M)[1]) == 500
         assert len(re.findall(r" backlog 0b 0p ", part)) >= 2 * 3
+
+
+@pytest.mark.guest(
+    STOCK,
+    BEGIN
+    + STRICT
+    + """
+    prio() { tc qdisc replace dev sink0 root handle 1: prio; }
+    htb() {
+        tc qdisc replace dev sink0 root handle 1: htb default 2
+        for class in 1:1 1:2; do
+            tc class add dev sink0 parent 1: classid $class htb rate 1gbit
+        done
+    }
+    echo 1 >/proc/sys/net/ipv6/conf/sink0/disable_ipv6
+    backlogs() { echo $1 $(tc -s qdisc show dev sink0 | grep -o 'backlog [^ ]* [0-9]*p'); }
+    dropped() { tc -s qdisc show dev sink0 | grep -q "dropped_late 100 "; }
+    for parent in prio htb drr hfsc; do
+        for change in "qdisc replace dev sink0 parent 1:1 handle 20: pfifo" \
+                "class del dev sink0 classid 1:1"; do
+            [ "$parent ${change%% *}" != "prio class" ] || continue
+            $parent
+            tc qdisc add dev sink0 parent 1:1 handle 10: apic mode soft rate 100bit
+            # Behind the first one all others are late, and they are the last.
+            udpsend count=1 size=1500 how=burst priority=65537
+            udpsend count=100 batch=100 gap=1 flow=1 priority=65537 wait=1000
+            echo $parent $change
+            tc qdisc change dev sink0 parent 1:1 handle 10: apic rate 0bit late drop
+            patiently dropped
+            backlogs dropped
+            tc $change
+            backlogs changed
+            tc qdisc del dev sink0 root
+            echo .
+        done
+    done
+    """
+    + END,
+)
+def test_dropped_and_replaced(guest):
+    """Parents count the last dropped packet as long as the qdisc does, not after it is gone."""
+    parts = guest.ok().split("\n.\n")[:-1]
+    print(*parts, sep="\n")
+    assert len(parts) == 7
+    for part in parts:
+        dropped, changed = (
+            [row.split() for row in re.findall(r"backlog (\S+ \d+p)", line)]
+            for line in re.findall(r"^(?:dropped|changed) (.*)$", part, re.M)
+        )
+        parent, *children = dropped
+        assert parent in children and parent[1] == "1p"
+        assert all(backlog == ["0b", "0p"] for backlog in changed)
 
 
 @pytest.mark.guest(
