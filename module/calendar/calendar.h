@@ -11,6 +11,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/nospec.h>
+#include <linux/rtmutex.h>
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
@@ -94,7 +95,9 @@ struct calendar_cpu {
  * @count:	counters for %APIC_CALENDAR_STATUS
  * @work:	stops the thread on its way to user space
  * @demote:	the keeper must demote or kill the thread
- * @demoted:	under &calendar.scheduling: the thread has lost its priority
+ * @scheduling:	serialises changes of the thread's priority and CPUs while it is the unit's; lends
+ *		the holder the priority of those who wait: see keeper.c
+ * @demoted:	under @scheduling: the thread has lost its priority
  * @lent:	likewise: it must lose it, but another thread lends it a priority. Read without.
  * @priority:	priority that the thread was given
  * @had:	scheduling attributes that the thread had before BIND
@@ -129,6 +132,7 @@ struct calendar_unit {
 
 	struct callback_head work;
 	bool demote;
+	struct rt_mutex scheduling;	/* protects the members below */
 	bool demoted;
 	bool lent;
 	unsigned int priority;
@@ -155,7 +159,6 @@ struct calendar_pollers {
  * @kref:	one reference for the file, and one for each queued @work
  * @node:	entry in the list of all calendars
  * @loading:	serialises LOAD, BIND, START, ...
- * @scheduling:	serialises changes of a unit's priority that its own thread does not make
  * @stopping:	serialises tasks that stop the calendar; @keeper may stop it at the same time
  * @lock:	protects @running, @error, @end, @overruns, the change, and START, SWITCH and STOP
  * @running:	the calendar runs
@@ -187,7 +190,6 @@ struct calendar {
 	struct kref kref;
 	struct list_head node;
 	struct mutex loading;		/* see above */
-	struct mutex scheduling;	/* see above */
 	struct mutex stopping;		/* see above */
 	raw_spinlock_t lock;		/* see above */
 	bool running;

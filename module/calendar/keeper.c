@@ -9,6 +9,20 @@
  *
  * When the calendar stops, threads in their windows lose their priority in the same way.
  *
+ * A thread may lose the CPU right when it gives up its priority, under &calendar_unit.scheduling,
+ * and any other thread of its CPU then keeps it from the unlock:
+ *
+ *	CPU0: the thread				CPU1: the keeper
+ *	  calendar_demote()
+ *	    rt_mutex_lock()
+ *	    set_normal(): preempted			  keep(), for the same unit
+ *							    rt_mutex_lock(): lends its priority
+ *	    rt_mutex_unlock()
+ *							    takes the lock
+ *
+ * The lock is therefore an rt_mutex, and each unit has its own: threads of other units, and the
+ * keeper when it turns to them, do not wait for a CPU that is not theirs.
+ *
  * The keeper also begins changes that a handler has announced, and stops the calendar when a
  * handler asks for it. No unit can keep the CPU from the keeper.
  */
@@ -17,6 +31,7 @@
 #include <linux/kthread.h>
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
+#include <linux/rtmutex.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -65,7 +80,7 @@ static void set_normal(struct calendar_unit *unit, struct task_struct *task, int
 	};
 	int ret;
 
-	lockdep_assert_held(&unit->calendar->scheduling);
+	lockdep_assert_held(&unit->scheduling);
 	ret = sched_setattr_nocheck(task, &attr);
 	if (!ret)
 		WRITE_ONCE(unit->demoted, true);
@@ -79,7 +94,7 @@ static void keep(struct calendar_unit *unit)
 	bool overran, kill;
 
 	/* A thread that stops meanwhile waits for us, and restores its priority. */
-	mutex_lock(&unit->calendar->scheduling);
+	rt_mutex_lock(&unit->scheduling);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	/*
 	 * A thread whose park has ended without a window is OUT. One that calendar_demote() left
@@ -105,7 +120,7 @@ static void keep(struct calendar_unit *unit)
 	} else {
 		WRITE_ONCE(unit->lent, false);
 	}
-	mutex_unlock(&unit->calendar->scheduling);
+	rt_mutex_unlock(&unit->scheduling);
 }
 
 /* Sleep. Return: whether there are threads that have kept their priority because of a loan. */
@@ -168,7 +183,7 @@ static int keeper(void *data)
  */
 void calendar_restore(struct calendar_unit *unit)
 {
-	mutex_lock(&unit->calendar->scheduling);
+	rt_mutex_lock(&unit->scheduling);
 	WRITE_ONCE(unit->lent, false);
 	/* If this fails as set_normal() may, the next call tries again. */
 	if (unit->demoted && !calendar_set_fifo(current, unit->priority)) {
@@ -176,7 +191,7 @@ void calendar_restore(struct calendar_unit *unit)
 		/* It shows this, and would have it with another policy. */
 		set_user_nice(current, unit->had.sched_nice);
 	}
-	mutex_unlock(&unit->calendar->scheduling);
+	rt_mutex_unlock(&unit->scheduling);
 }
 
 /**
@@ -187,14 +202,14 @@ void calendar_restore(struct calendar_unit *unit)
  */
 void calendar_demote(struct calendar_unit *unit)
 {
-	mutex_lock(&unit->calendar->scheduling);
+	rt_mutex_lock(&unit->scheduling);
 	if (READ_ONCE(unit->task) == current) {
 		set_normal(unit, current, 0);
 		/* It exists: give_back() waits for us before the calendar is freed. */
 		if (unit->lent)
 			wake_up_process(unit->calendar->keeper);
 	}
-	mutex_unlock(&unit->calendar->scheduling);
+	rt_mutex_unlock(&unit->scheduling);
 }
 
 /**

@@ -7,6 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
 #include <linux/nospec.h>
+#include <linux/rtmutex.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -104,6 +105,7 @@ static int make_unit(struct calendar *calendar, u32 n, const struct apic_calenda
 	unit->number = n;
 	unit->def = *def;
 	INIT_LIST_HEAD(&unit->over);
+	rt_mutex_init(&unit->scheduling);
 	unit->count.slack_min = U64_MAX;
 	unit->reported = APIC_CALENDAR_NONE;
 	calendar_learn_init(unit);

@@ -131,7 +131,6 @@ struct calendar *calendar_new(void)
 	kref_init(&calendar->kref);
 	mutex_init(&calendar->loading);
 	mutex_init(&calendar->stopping);
-	mutex_init(&calendar->scheduling);
 	raw_spin_lock_init(&calendar->lock);
 	calendar->change.at = CALENDAR_NEVER;
 	calendar->pollers = own;

@@ -8,6 +8,7 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/rtmutex.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/time64.h>
@@ -258,7 +259,7 @@ static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
 	struct task_struct *task = NULL;
 	unsigned long flags;
 
-	mutex_lock(&unit->calendar->scheduling);
+	rt_mutex_lock(&unit->scheduling);
 	raw_spin_lock_irqsave(&unit->cpu->lock, flags);
 	if (unit->task)
 		task = get_task_struct(unit->task);
@@ -267,7 +268,7 @@ static void allow(struct calendar_unit *unit, const struct cpumask *cpus)
 		set_cpus_allowed_ptr(task, cpus);
 		put_task_struct(task);
 	}
-	mutex_unlock(&unit->calendar->scheduling);
+	rt_mutex_unlock(&unit->scheduling);
 }
 
 /**

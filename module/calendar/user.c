@@ -28,6 +28,7 @@
 #include <linux/cpu.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/rtmutex.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -391,7 +392,7 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 {
 	bool ended = gone(task);
 
-	mutex_lock(&unit->calendar->scheduling);
+	rt_mutex_lock(&unit->scheduling);
 	if (!ended && (unit->demoted || (task->policy == SCHED_FIFO &&
 					 task->rt_priority == unit->priority)))
 		sched_setattr_nocheck(task, &unit->had);
@@ -401,7 +402,7 @@ static void give_back(struct calendar_unit *unit, struct task_struct *task)
 	/* This was about the old thread: the next one begins anew. */
 	unit->demoted = false;
 	WRITE_ONCE(unit->lent, false);
-	mutex_unlock(&unit->calendar->scheduling);
+	rt_mutex_unlock(&unit->scheduling);
 	/* Not cpus_ptr: a thread may be kept on its CPU for a moment. */
 	if (!ended && cpumask_equal(&task->cpus_mask, cpumask_of(unit->cpu->cpu)))
 		set_cpus_allowed_ptr(task, &unit->allowed);

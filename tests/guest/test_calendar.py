@@ -23,9 +23,9 @@ CASES = ("node", "namespace", "numbered", "rights", "memory", "many", "structure
          "runs", "switched", "told", "parked", "policies", "outlasted", "lent", "repaid",
          "announced", "adrift", "asleep", "restarted", "reported", "degraded", "recovered",
          "notified", "closes", "leaves", "stopped", "killed", "succeeded", "executed",
-         "undisturbed", "died", "handled", "traced", "crashed", "filtered", "begot", "replaced",
-         "strayed", "owned", "closed", "everywhere", "unstable", "shifted", "tai", "restored",
-         "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
+         "undisturbed", "died", "handled", "preempted", "traced", "crashed", "filtered", "begot",
+         "replaced", "strayed", "owned", "closed", "everywhere", "unstable", "shifted", "tai",
+         "restored", "offline", "sleeps", "syscall", "torture", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("switched", "told", "outlasted", "announced", "adrift", "restarted", "reported", "degraded",
         "recovered", "undisturbed", "died", "handled", "traced", "crashed", "replaced", "strayed",

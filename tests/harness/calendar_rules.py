@@ -1160,6 +1160,90 @@ def handled() -> None:
         beats()
 
 
+@contextlib.contextmanager
+def hogged(cpu: int):
+    """Have a process of SCHED_FIFO keep a CPU from all that do not outrank it, without limit."""
+    limits = {Path("/proc/sys/kernel/sched_rt_runtime_us"): "-1",
+              Path(f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"): "0"}  # fmt: skip
+    before = {limit: limit.read_text() for limit in limits if limit.exists()}
+    spins = mmap.mmap(-1, 4096)
+
+    def hogs() -> None:
+        os.sched_setaffinity(0, {cpu})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+        spins[0] = 1
+        while True:
+            pass
+
+    try:
+        for limit in before:
+            limit.write_text(limits[limit])
+        with process(hogs):
+            until(lambda: spins[0])
+            yield
+    finally:
+        for limit, text in before.items():
+            limit.write_text(text)
+
+
+def preempted() -> None:
+    """A unit that loses the CPU as it gives up its priority delays nothing on other CPUs.
+
+    Other units are parked and continue, and late ones lose their priority. START waits for it,
+    and lends it its own priority. On kernels that preempt themselves.
+    """
+    cpus, (mine, theirs), blocks = os.sched_getaffinity(0), os.pipe(), mmap.mmap(-1, 4096)
+    with Calendar() as calendar:
+        calendar.load(MAJOR, [(2 * MS, 3 * MS, 1), (10 * MS, 3 * MS, 2)],
+                      [Unit.user("a", 0), Unit.user("b", LAST_CPU),
+                       Unit.user("c", LAST_CPU)])  # fmt: skip
+
+        def waits() -> None:
+            signal.signal(signal.SIGUSR1, lambda *_: None)
+            calendar.bind(0)
+            while True:
+                with contextlib.suppress(OSError):
+                    calendar.wait(0)
+
+        def reads() -> None:
+            calendar.bind(2)
+            while not blocks[0]:
+                calendar.wait(2)
+            os.read(mine, 1)
+            while True:
+                with contextlib.suppress(OSError):
+                    calendar.wait(2)
+
+        def starts() -> None:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
+            calendar.start()
+
+        with (process(waits) as pid, process(worker(calendar, 1, spin_in=1)),
+              process(reads) as late, contextlib.ExitStack() as last):  # fmt: skip
+            until(lambda: all(counts(calendar, unit).tid for unit in range(3)))
+            calendar.start()
+            until(lambda: counts(calendar, 1).overran and counts(calendar, 2).run)
+            last.callback(os.sched_setaffinity, 0, cpus)
+            os.sched_setaffinity(0, {LAST_CPU})
+            with hogged(0):
+                os.kill(pid, signal.SIGUSR1)
+                until(lambda: policy(pid) == os.SCHED_OTHER, 10)
+                blocks[0] = 1
+                until(lambda: counts(calendar, 2).late_breaks, 10)
+                until(lambda: policy(late) == os.SCHED_OTHER, 10)
+                before = counts(calendar, 1).overran
+                until(lambda: counts(calendar, 1).overran > before + 5, 10)
+                calendar.stop()
+                # It can't be killed before the CPU is free.
+                starter = last.enter_context(process(starts))
+                until(lambda: counts(calendar).state, 10)
+                assert ended(starter) == 0
+            os.write(theirs, b"x")
+            until(lambda: policy(pid) == policy(late) == os.SCHED_FIFO, 20)
+    os.close(mine)
+    os.close(theirs)
+
+
 PTRACE_SYSCALL, PTRACE_SEIZE, PTRACE_INTERRUPT = 24, 0x4206, 0x4207
 PTRACE_O_TRACEEXIT = 0x40
 
