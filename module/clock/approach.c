@@ -448,18 +448,20 @@ void apic_clock_timer_setup(struct apic_clock_timer *timer)
  * The approach is an hrtimer of one clock. Its callback may still be running.
  *
  * Context: Under the timer's lock, interrupts off.
- * Return: false while the callback runs: unlock, and try again.
+ * Return: 0; -EAGAIN while the callback runs: unlock, and try again; -EBUSY if the caller is
+ * the callback, which notifies the timer's owner.
  */
-bool apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
+int apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	__must_hold(&timer->lock)
 {
 	if (timer->clock == clock)
-		return true;
+		return 0;
 	if (hrtimer_try_to_cancel(&timer->approach) < 0)
-		return false;
+		return timer->approach.base->cpu_base->cpu == smp_processor_id() ?
+		       -EBUSY : -EAGAIN;
 	timer->clock = clock;
 	if (!by_monotonic(clock))
 		apic_clock_hrtimer_setup(&timer->approach, approach, clock,
 					 HRTIMER_MODE_ABS_PINNED_HARD);
-	return true;
+	return 0;
 }

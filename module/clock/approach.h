@@ -45,7 +45,7 @@ struct apic_clock_stats {
 extern struct apic_clock_stats apic_clock_stats;
 
 void apic_clock_timer_setup(struct apic_clock_timer *timer);
-bool apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
+int apic_clock_timer_set_clock(struct apic_clock_timer *timer, clockid_t clock)
 	__must_hold(&timer->lock);
 int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock);

@@ -202,9 +202,12 @@ int add_apic_timer_at_on(struct apic_clock_timer *timer, clockid_t clock, ktime_
 			raw_spin_unlock_irqrestore(&timer->lock, flags);
 			return refuse(-EBUSY, "timer of %ps added twice", timer->timer.function);
 		}
-		if (apic_clock_timer_set_clock(timer, clock))
+		ret = apic_clock_timer_set_clock(timer, clock);
+		if (!ret)
 			break;
 		raw_spin_unlock_irqrestore(&timer->lock, flags);
+		if (ret != -EAGAIN)
+			return ret;
 		cpu_relax();
 	}
 	timer->when = when;
@@ -230,7 +233,8 @@ EXPORT_SYMBOL_GPL(add_apic_timer_at_on);
  * Context: Any but NMI, also a handler.
  * Return:
  * * %0 - armed
- * * %-EBUSY - it is already pending
+ * * %-EBUSY - it is already pending; or it has lost a clock of the kernel, and @timer->lost
+ *   arms it for another one
  * * %-ENODEV - this CPU does not accept timers, or the PTP clock is gone
  * * %-EINVAL - not initialised, no function, unknown flags, no such clock, a spin budget
  *   with a mode that doesn't spin, or APIC_TIMER_COVER_* without a spin budget

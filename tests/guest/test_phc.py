@@ -390,7 +390,7 @@ def test_gone(guest):
     SETUP
     + """
     taskset 1 sh -c "echo 'phc_arm 0 0 1000' >$test/command"
-    echo "phc_linger 0 0 1" >$test/command
+    echo "phc_lost 0 0 1" >$test/command
     echo 1 >/sys/module/apic_clock_test/parameters/leave
     # As if no CPU accepted it as its moment is near.
     insmod $MODULES/apic_timer_fail.ko symbol=add_apic_timer_on value=-19 caller=apic_clock times=9
@@ -415,6 +415,28 @@ def test_lost_while_unloaded(guest):
     output = guest.ok()
     print(output)
     assert "module apic_clock_test left 1 clock timer(s) pending: cancelled" in output
+
+
+@pytest.mark.guest(
+    VIRTUAL,
+    """
+    load apic_timer
+    load apic_clock
+    insmod $MODULES/apic_fake_phc.ko
+    load apic_clock_test
+    test=$DEBUG/apic_clock_test
+    echo "phc_lost 0 0 2" >$test/command
+    insmod $MODULES/apic_timer_fail.ko symbol=add_apic_timer_on value=-19 caller=apic_clock times=2
+    echo "phc_real 0 0 100" >$test/command
+    sleep 0.2
+    grep "^phc_slot 0" $test/result
+    rmmod apic_timer_fail
+    """
+    + END,
+)
+def test_lost_for_another_clock(guest):
+    """An owner that is notified by the timer's own hrtimer cannot arm it for another clock."""
+    assert re.search(r"^phc_slot 0 ret -16 runs 0 .* lost -19 pending 0$", guest.ok(), re.M)
 
 
 @pytest.mark.guest(

@@ -11,6 +11,7 @@
 #include <linux/processor.h>
 #include <linux/seq_file.h>
 #include <linux/time64.h>
+#include <linux/timekeeping.h>
 
 #include "clock_test.h"
 
@@ -52,8 +53,11 @@ static void handler(unsigned long long now, unsigned long data)
 	slot->runs++;
 }
 
-/* An owner that is notified of a loss takes time, and arms its timer as the module is unloaded. */
-static bool lingers;
+/*
+ * An owner that is notified of a loss takes time, and arms its timer as the module is unloaded; or
+ * it arms it at once for another clock.
+ */
+static enum { NOTHING, LINGER, OTHER_CLOCK } when_lost;
 
 static void linger(struct apic_clock_timer *timer)
 {
@@ -76,8 +80,10 @@ static void lost(struct apic_clock_timer *timer, int ret)
 	struct slot *slot = container_of(timer, struct slot, timer);
 
 	WRITE_ONCE(slot->lost, ret);
-	if (lingers)
+	if (when_lost == LINGER)
 		linger(timer);
+	else if (when_lost == OTHER_CLOCK)
+		slot->ret = add_apic_timer_at(timer, CLOCK_TAI, ktime_get_clocktai());
 }
 
 /* Bad input, and the functions that refuse it. */
@@ -153,8 +159,11 @@ int clock_test_phc(const char *verb, unsigned int n, int clock, long long value)
 		slots[n].ret = del_apic_timer_at_sync(&slots[n].timer);
 	else if (!strcmp(verb, "phc_predict"))
 		predict(clock, value);
-	else if (!strcmp(verb, "phc_linger"))
-		lingers = value;
+	else if (!strcmp(verb, "phc_lost"))
+		when_lost = value;
+	else if (!strcmp(verb, "phc_real"))
+		slots[n].ret = add_apic_timer_at(&slots[n].timer, CLOCK_REALTIME,
+						 ktime_get_real() + value * NSEC_PER_MSEC);
 	else if (!strcmp(verb, "phc_refuse"))
 		refuse(numbers[clock]);
 	else
