@@ -11,6 +11,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
+#include <linux/uaccess.h>
 
 #include "calendar.h"
 #include "table.h"
@@ -278,11 +279,11 @@ static struct apic_calendar_unit *defined(struct calendar *calendar)
 }
 
 static int add(struct calendar *calendar, struct apic_calendar_load *a,
-	       const struct apic_calendar_entry *entries)
+	       const struct apic_calendar_unit *units, const struct apic_calendar_entry *entries)
 	__must_hold(&calendar->loading)
 {
 	bool first = !calendar->n_units;
-	struct apic_calendar_unit *defs;
+	struct apic_calendar_unit *defs = NULL;
 	struct calendar_table *table;
 	u32 n_units;
 	int ret;
@@ -292,18 +293,18 @@ static int add(struct calendar *calendar, struct apic_calendar_load *a,
 		return -ENOSPC;
 	if (first) {
 		n_units = a->n_units;
-		defs = vmemdup_user(u64_to_user_ptr(a->units), array_size(n_units, sizeof(*defs)));
 	} else {
 		if (a->n_units || a->units)
 			return -EINVAL;
 		n_units = calendar->n_units;
 		defs = defined(calendar);
+		if (IS_ERR(defs))
+			return PTR_ERR(defs);
+		units = defs;
 	}
-	if (IS_ERR(defs))
-		return PTR_ERR(defs);
-	ret = check(calendar, a, defs, entries, n_units);
+	ret = check(calendar, a, units, entries, n_units);
 	if (!ret && first)
-		ret = make_units(calendar, defs, n_units);
+		ret = make_units(calendar, units, n_units);
 	kvfree(defs);
 	if (ret)
 		return ret;
@@ -320,6 +321,53 @@ static int add(struct calendar *calendar, struct apic_calendar_load *a,
 	return 0;
 }
 
+/*
+ * Copy an array of the user's into memory that is charged to the user. Hold no lock: a page may be
+ * missing for any time, and the process that provides it may wait for the lock.
+ */
+static void *copy(u64 from, u32 n, size_t size)
+{
+	void *to = kvmalloc_array(n, size, GFP_KERNEL_ACCOUNT);
+
+	if (!to)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(to, u64_to_user_ptr(from), array_size(n, size))) {
+		kvfree(to);
+		return ERR_PTR(-EFAULT);
+	}
+	return to;
+}
+
+static int load(struct calendar *calendar, struct apic_calendar_load *a)
+{
+	struct apic_calendar_unit *units = NULL;
+	struct apic_calendar_entry *entries;
+	int ret;
+
+	entries = copy(a->entries, a->n_entries, sizeof(*entries));
+	if (IS_ERR(entries))
+		return PTR_ERR(entries);
+	if (a->n_units) {
+		units = copy(a->units, a->n_units, sizeof(*units));
+		if (IS_ERR(units)) {
+			ret = PTR_ERR(units);
+			goto free_entries;
+		}
+	}
+	if (mutex_lock_interruptible(&calendar->loading)) {
+		ret = -ERESTARTSYS;
+		goto free_units;
+	}
+	/* Another task may have loaded the first table meanwhile. */
+	ret = !a->n_units && !calendar->n_units ? -EINVAL : add(calendar, a, units, entries);
+	mutex_unlock(&calendar->loading);
+free_units:
+	kvfree(units);
+free_entries:
+	kvfree(entries);
+	return ret;
+}
+
 /**
  * calendar_load() - APIC_CALENDAR_LOAD
  * @calendar:	the calendar
@@ -330,7 +378,6 @@ static int add(struct calendar *calendar, struct apic_calendar_load *a,
  */
 long calendar_load(struct calendar *calendar, void __user *argument)
 {
-	struct apic_calendar_entry *entries;
 	struct apic_calendar_load a;
 	u32 usize;
 	int ret;
@@ -344,28 +391,14 @@ long calendar_load(struct calendar *calendar, void __user *argument)
 	a.other = APIC_CALENDAR_NONE;
 	if (a.flags & ~APIC_CALENDAR_CYCLES) {
 		ret = -EINVAL;
-		goto out;
-	}
-	if (!a.n_entries || a.n_entries > APIC_CALENDAR_ENTRIES ||
-	    a.n_units > APIC_CALENDAR_UNITS ||
-	    (!a.n_units && !READ_ONCE(calendar->n_units))) {
+	} else if (!a.n_entries || a.n_entries > APIC_CALENDAR_ENTRIES ||
+		   a.n_units > APIC_CALENDAR_UNITS ||
+		   (!a.n_units && !READ_ONCE(calendar->n_units))) {
 		a.reason = APIC_CALENDAR_BAD_COUNT;
 		ret = -EINVAL;
-		goto out;
+	} else {
+		ret = load(calendar, &a);
 	}
-	entries = vmemdup_user(u64_to_user_ptr(a.entries),
-			       array_size(a.n_entries, sizeof(*entries)));
-	if (IS_ERR(entries))
-		return PTR_ERR(entries);
-	if (mutex_lock_interruptible(&calendar->loading)) {
-		kvfree(entries);
-		return -ERESTARTSYS;
-	}
-	/* Another task may have loaded the first table meanwhile. */
-	ret = !a.n_units && !calendar->n_units ? -EINVAL : add(calendar, &a, entries);
-	mutex_unlock(&calendar->loading);
-	kvfree(entries);
-out:
 	return apic_struct_out(argument, usize, &a, sizeof(a)) ?: ret;
 }
 

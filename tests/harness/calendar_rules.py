@@ -48,6 +48,7 @@ TRACING = Path("/sys/kernel/tracing")
 MARKS = Path("/sys/kernel/debug/apic_timer_sleep")  # marks the TSC unstable
 TRIES = 3
 RECEIPTS = 4096  # kept by a calendar
+ENTRIES = 4096  # of a table
 MADV_POPULATE_WRITE = 23  # mmap.MADV_*: Python 3.13 does not have it
 
 
@@ -211,8 +212,68 @@ def numbered() -> None:
             until(lambda: counts(calendar).tid == pid, 10)
 
 
+class Missing:
+    """Memory whose pages are missing: a thread that touches one waits until provide()."""
+
+    API, REGISTER, ZEROPAGE = 0xC018AA3F, 0xC020AA00, 0xC020AA04  # UFFDIO_*
+
+    def __init__(self, pages: int) -> None:
+        self.size = pages * mmap.PAGESIZE
+        self.fd = ctypes.CDLL(None).syscall(323, os.O_CLOEXEC)  # userfaultfd
+        assert self.fd >= 0
+        fcntl.ioctl(self.fd, self.API, struct.pack("QQQ", 0xAA, 0, 0))
+        self.memory = mmap.mmap(-1, self.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.at = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        fcntl.ioctl(self.fd, self.REGISTER, struct.pack("QQQQ", self.at, self.size, 1, 0))
+
+    def touched(self) -> None:
+        """Wait until one more thread waits."""
+        os.read(self.fd, 32)
+
+    def provide(self) -> None:
+        fcntl.ioctl(self.fd, self.ZEROPAGE, struct.pack("QQQQ", self.at, self.size, 0, 0))
+
+
+def background(function) -> threading.Thread:
+    """Run a function in a thread that need not end."""
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    return thread
+
+
+def load_of(units: int, n_units: int, entries: int, n_entries: int) -> apic_calendar.Load:
+    """Return the argument of a LOAD of arrays at these addresses."""
+    return apic_calendar.Load(size=ctypes.sizeof(apic_calendar.Load), major=MAJOR, units=units,
+                              entries=entries, n_units=n_units, n_entries=n_entries)  # fmt: skip
+
+
+def paged() -> None:
+    """LOAD delays no other command while it waits for the caller's memory."""
+    entries = (apic_calendar.Entry * 1)(apic_calendar.Entry(*PLAIN[0], 0))
+    missing, errors = Missing(1), []
+    with Calendar() as calendar:
+        asked = load_of(missing.at, 1, ctypes.addressof(entries), 1)
+        first = background(lambda: errors.append(fcntl_error(
+            lambda: fcntl.ioctl(calendar.fd, apic_calendar.LOAD, asked))))  # fmt: skip
+        missing.touched()
+        second = background(lambda: calendar.load(MAJOR, PLAIN, [Unit.user("a", 0)]))
+        try:
+            until(lambda: not second.is_alive(), 10)
+        finally:
+            missing.provide()
+            second.join()
+            first.join()
+        # By then the calendar has units.
+        assert (errors, asked.reason) == ([errno.EINVAL], apic_calendar.OK)
+        calendar.bind(0)
+        calendar.unbind(0)
+
+
 def memory() -> None:
-    """A calendar's memory is charged to the caller's memory cgroup."""
+    """A calendar's memory is charged to the caller's memory cgroup.
+
+    So are the copies of a table that LOAD makes.
+    """
 
     def run() -> list[Calendar]:
         calendars = [Calendar() for _ in range(20)]
@@ -222,6 +283,19 @@ def memory() -> None:
 
     # The kernel charges some pages in advance.
     assert charged(run) > 20 * RECEIPTS * ctypes.sizeof(apic_calendar.Receipt) - (1 << 20)
+
+    def copies(n: int) -> list:
+        calendar, missing = Calendar(), Missing(1)
+        asked = load_of(missing.at, 1, missing.at, n)
+        for _ in range(32):
+            background(lambda: fcntl.ioctl(calendar.fd, apic_calendar.LOAD, asked))
+        for _ in range(32):
+            missing.touched()
+        return [calendar, missing]
+
+    # The threads cost as much in both.
+    copied = charged(lambda: copies(ENTRIES)) - charged(lambda: copies(1))
+    assert copied > 32 * ENTRIES * ctypes.sizeof(apic_calendar.Entry) - (1 << 20), copied
 
 
 def many() -> None:
