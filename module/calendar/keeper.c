@@ -4,8 +4,8 @@
  *
  * Task work stops a thread on its way to user space. A thread that stays in the kernel for a
  * long time keeps the CPU from the units after it. Some time after its window is over, it
- * therefore loses its priority until it stops. A kernel thread, the keeper, takes the priority
- * away, because an interrupt must not.
+ * therefore loses its priority until it stops, unless it is to be signalled or to go on. A kernel
+ * thread, the keeper, takes the priority away, because an interrupt must not.
  *
  * When the calendar stops, threads in their windows lose their priority in the same way.
  *
@@ -24,7 +24,8 @@
  * keeper when it turns to them, do not wait for a CPU that is not theirs.
  *
  * The keeper also begins changes that a handler has announced, and stops the calendar when a
- * handler asks for it. No unit can keep the CPU from the keeper.
+ * handler asks for it. It outranks all units. On a kernel that does not preempt itself, a unit's
+ * system call may still keep its CPU from the keeper if there is no other CPU for it.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -54,7 +55,7 @@ static const struct kernel_param_ops backstop_ops = {
 };
 
 module_param_cb(backstop_us, &backstop_ops, &backstop_us, 0644);
-MODULE_PARM_DESC(backstop_us, "time after the end of a window at which its thread loses its priority if it has not stopped, in us (1 to 1000000)");
+MODULE_PARM_DESC(backstop_us, "time after the end of a window at which its thread, if it has not stopped, is counted as late and, with park or kill, loses its priority, in us (1 to 1000000)");
 
 /**
  * calendar_backstop() - get parameter backstop_us

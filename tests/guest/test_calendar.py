@@ -20,17 +20,17 @@ from machines import some
 
 TREE = Path(__file__).resolve().parents[2]
 CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "many", "structures",
-         "refused", "runs", "switched", "told", "parked", "policies", "outlasted", "lent",
-         "repaid", "announced", "adrift", "asleep", "restarted", "reported", "degraded",
+         "refused", "runs", "switched", "told", "parked", "policies", "outlasted", "spared",
+         "lent", "repaid", "announced", "adrift", "asleep", "restarted", "reported", "degraded",
          "recovered", "notified", "closes", "leaves", "stopped", "killed", "succeeded",
          "executed", "undisturbed", "died", "handled", "preempted", "traced", "crashed",
          "filtered", "begot", "replaced", "strayed", "owned", "closed", "everywhere", "unstable",
          "shifted", "tai", "restored", "offline", "sleeps", "syscall", "torture",
          "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
-ONCE = ("paged", "switched", "told", "outlasted", "announced", "adrift", "restarted", "reported",
-        "degraded", "recovered", "undisturbed", "died", "handled", "traced", "crashed",
-        "replaced", "strayed", "owned", "closed")  # fmt: skip
+ONCE = ("paged", "switched", "told", "outlasted", "spared", "announced", "adrift", "restarted",
+        "reported", "degraded", "recovered", "undisturbed", "died", "handled", "traced",
+        "crashed", "replaced", "strayed", "owned", "closed")  # fmt: skip
 CHECKED = ("6.1-debug", "6.1-kcsan")  # kernels with run-time checks
 RULED = some(kernel=("6.1", "7.2", *CHECKED, "6.1-rt", "7.2-rt"), cpus=2, engine="smp",
              source="proxy")  # fmt: skip

@@ -628,6 +628,34 @@ def outlasted() -> None:
         set_parameter("backstop_us", before)
 
 
+def spared() -> None:
+    """A late thread that is to be signalled keeps its priority, and is counted.
+
+    One that is not to be stopped is not late.
+    """
+    mine, theirs = os.pipe()
+    for action, signo, breaks in ((apic_calendar.SIGNAL, signal.SIGURG, 1),
+                                  (apic_calendar.SKIP, 0, 0)):  # fmt: skip
+        with Calendar() as calendar:
+            calendar.load(5_000 * MS, PLAIN, [Unit.user("a", 0, action, signo)])
+
+            def reads(calendar=calendar) -> None:
+                calendar.bind(0)
+                calendar.wait(0)
+                os.read(mine, 1)
+
+            with process(reads) as pid:
+                until(lambda calendar=calendar, pid=pid: counts(calendar).tid and state(pid) == "S")
+                calendar.start()
+                until(lambda calendar=calendar: counts(calendar).overran)
+                time.sleep(0.3)
+                assert (counts(calendar).late_breaks, policy(pid)) == (breaks, os.SCHED_FIFO)
+                os.write(theirs, b"x")
+                assert ended(pid) == 0
+    os.close(mine)
+    os.close(theirs)
+
+
 FUTEX_LOCK_PI, FUTEX_UNLOCK_PI = 6, 7
 
 

@@ -210,13 +210,13 @@ struct apic_calendar_stop {
  *
  * BIND makes the caller the thread of the unit: it moves to the unit's CPU, stays there, and
  * gets SCHED_FIFO at the calendar's priority. UNBIND by the same thread, or the end of the
- * calendar, restores its former CPUs and policy. A thread or process that it starts meanwhile
- * gets the same CPU, and SCHED_OTHER at nice 0, or at nice 19 if it is started after a late
- * break and before the thread stops. Errors: -EBUSY: the unit already has a thread, perhaps
- * one that has not quite ended, or the thread has a unit; -EPERM: the caller lacks
- * CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such unit, or no user unit, the CPU
- * is offline, or the thread has SCHED_DEADLINE; UNBIND: -ESRCH: the caller is not the unit's
- * thread; -ENOENT, -EINVAL: likewise.
+ * calendar, restores its former CPUs and policy. A thread or process that it starts
+ * meanwhile gets the same CPU, and SCHED_OTHER at nice 0, or at nice 19 if it is started
+ * after a late break has taken the thread's priority, and before it stops. Errors: -EBUSY:
+ * the unit already has a thread, perhaps one that has not quite ended, or the thread has a
+ * unit; -EPERM: the caller lacks CAP_SYS_NICE; -ENOENT: no table is loaded; -EINVAL: no such
+ * unit, or no user unit, the CPU is offline, or the thread has SCHED_DEADLINE; UNBIND:
+ * -ESRCH: the caller is not the unit's thread; -ENOENT, -EINVAL: likewise.
  *
  * A thread should call UNBIND before it ends. If it does not, and ends in its last window or
  * later, the unit may become free only a moment after pthread_join() has returned.
@@ -338,7 +338,8 @@ struct apic_calendar_query {
  *		that were passed over
  * @never_ran:	out: windows in which the unit was ready but did not get the CPU
  * @overran:	out: windows whose budget the unit used up
- * @late_breaks: out: windows of @overran in which the unit did not stop in time
+ * @late_breaks: out: windows of @overran in which the unit did not stop in time; none with
+ *		%APIC_CALENDAR_SKIP, which stops no thread
  * @skipped:	out: windows that the unit lost by %APIC_CALENDAR_SKIP
  * @slack_min:	out: minimum remainder of a budget, TSC cycles; the largest value: there is
  *		none yet
