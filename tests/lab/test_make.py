@@ -1,0 +1,47 @@
+"""The Makefiles touch only what they have built: a user's own files stay."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+
+
+def make(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess:
+    """Run make with its own environment: this one may be a make's, with its options."""
+    return subprocess.run(["make", *arguments], env={"PATH": "/usr/bin:/bin", **environment},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)  # fmt: skip
+
+
+def files(directory: Path) -> set[str]:
+    return {str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file()}
+
+
+def test_clean_of_programs(tmp_path):
+    """It removes the programs from the directory that the user has chosen, and nothing else."""
+    programs = make("-n", "-C", TREE / "user", f"OUTPUT={tmp_path}").stdout
+    names = ["libapictimer-preload.so", "apic-calendar", "pacing", "toggle", "event_loop"]
+    assert all(f"{tmp_path}/{name}" in programs for name in names)
+    for name in [*names, "notes"]:
+        (tmp_path / name).write_text("")
+    assert make("-C", TREE / "user", "clean", f"OUTPUT={tmp_path}").returncode == 0
+    assert files(tmp_path) == {"notes"}
+    (tmp_path / "notes").unlink()
+    for _ in range(2):
+        assert make("-C", TREE / "user", "clean", f"OUTPUT={tmp_path}").returncode == 0
+        assert not tmp_path.exists()
+
+
+@pytest.mark.parametrize("name", ["", "{}/my project/build"], ids=["empty", "blank"])
+def test_output_of_programs(tmp_path, name):
+    """Make cannot have a blank in a name: it would take each part for a directory."""
+    for kept in ("my", "project/build"):
+        (tmp_path / kept).mkdir(parents=True)
+        (tmp_path / kept / "notes").write_text("")
+    for goal in ("clean", "all"):
+        done = make("-C", TREE / "user", goal, f"OUTPUT={name.format(tmp_path)}")
+        assert "OUTPUT must be one directory, without blanks" in done.stdout
+        assert done.returncode == 2
+    assert files(tmp_path) == {"my/notes", "project/build/notes"}
