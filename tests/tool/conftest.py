@@ -28,7 +28,7 @@ def units() -> Callable[..., str]:
     """Return a function that runs a part of the program alone: see units.c."""
     output = TREE / "build/tool/units"
     names = ("tsc", "skew", "trace_line", "files", "say", "keys", "json", "memory", "runs",
-             "utf8")  # fmt: skip
+             "utf8", "histogram")  # fmt: skip
     parts = [TREE / f"user/tool/{name}.c" for name in names]
     output.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread",

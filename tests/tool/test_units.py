@@ -6,6 +6,7 @@ import os
 import random
 
 import pytest
+from kernel_texts import by_handler, histogram
 
 
 def reads(step: int, residue: int, unique: bool, seed: int = 1) -> str:
@@ -139,6 +140,13 @@ def test_allowed_cpus(units, possible):
     ends = [part.split("-") for part in units("allowed", possible).strip().split(",")]
     found = {cpu for end in ends for cpu in range(int(end[0]), int(end[-1]) + 1)}
     assert found == {cpu for cpu in os.sched_getaffinity(0) if cpu < 1024}
+
+
+def test_an_interval_has_its_own_drops(units, tmp_path):
+    """The kernel counts since the start; top prints them next to the expiries of an interval."""
+    (tmp_path / "since").write_text(histogram([by_handler("f", 1, 10)], hits=110, dropped=100))
+    (tmp_path / "until").write_text(histogram([by_handler("f", 1, 15)], hits=118, dropped=103))
+    assert units("between", tmp_path / "since", tmp_path / "until").split() == ["8", "3"]
 
 
 @pytest.mark.parametrize("arguments, expected", [

@@ -292,6 +292,7 @@ void histogram_subtract(struct histogram *from, const struct histogram *before)
 		group->sum -= old->sum;
 	}
 	from->hits -= before->hits;
+	from->dropped -= before->dropped;
 }
 
 int64_t histogram_quantile(const struct group *group, double part)
