@@ -103,6 +103,27 @@ static void choose(bool *chosen)
 	}
 }
 
+/* The device has a timer of its own, which is one of apic_timer. */
+static bool is_pair(unsigned int from, unsigned int route)
+{
+	return (trigger == BOTH || trigger == (int)from) &&
+	       (route != DEVICE || from == APIC_MEASURE_APIC);
+}
+
+/* End the program if there is nothing to measure. */
+static void need_pair(const bool *chosen)
+{
+	unsigned int from, route;
+
+	for (from = 0; from < COUNT(triggers); from++)
+		for (route = 0; route < COUNT(routes); route++)
+			if (chosen[route] && is_pair(from, route))
+				return;
+	if (chosen[DEVICE])
+		fail("chain: the route device has no trigger %s", triggers[trigger]);
+	fail("chain: --via names no route");
+}
+
 static void one(struct links *links, uint64_t number)
 {
 	struct apic_measure_record record;
@@ -284,6 +305,7 @@ static int run(int operands, char **operand)
 	(void)operands;
 	(void)operand;
 	choose(chosen);
+	need_pair(chosen);
 	if (least > most)
 		fail("chain: --least is larger than --most");
 	measure_begin(cpu);
@@ -291,10 +313,8 @@ static int run(int operands, char **operand)
 	measure_real_time();
 	head();
 	for (from = 0; from < COUNT(triggers); from++) {
-		if (trigger != BOTH && trigger != (int)from)
-			continue;
 		for (route = 0; route < COUNT(routes); route++) {
-			if (!chosen[route] || (route == DEVICE && from != APIC_MEASURE_APIC))
+			if (!chosen[route] || !is_pair(from, route))
 				continue;
 			if (!measure(from, route, &links)) {
 				if (!opt_json)
