@@ -42,7 +42,7 @@ def test_by_cpu_linear(tool, saved):
     rows = [f"{{ common_cpu: {cpu:10}, error: ~ {low}-{low + 99} }} hitcount: {n:10}"
             for cpu, low, n in [(11, 0, 7), (2, 100, 1), (2, 0, 4)]]  # fmt: skip
     text = histogram(rows, "common_cpu,error.buckets=100", "", hits=12)
-    found = json.loads(tool("hist", "--json", "--by", "cpu", "--from", saved(text)).stdout)
+    found = json.loads(tool("hist", "--json", "--from", saved(text)).stdout)
     assert [(g["name"], g["buckets"]) for g in found["groups"]] == [
         ("CPU 2", [[0, 99, 4], [100, 199, 1]]), ("CPU 11", [[0, 99, 7]])
     ]  # fmt: skip

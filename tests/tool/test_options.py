@@ -83,6 +83,15 @@ def test_version(tool):
         (["hist", "more"], "unexpected argument \"more\""),
         (["hist", "--of", "time", "--by", "state"], "--of time works with --by cpu or handler"),
         (["hist", "--from", "/nowhere"], "can't read /nowhere"),
+        *((["hist", "--from", "/nowhere", *option], f"hist: {option[0]} does not work with --from")
+          for option in (["--by", "cpu"], ["--linear", "9"], ["--seconds", "5"])),
+        (["trace", "--from", "/nowhere", "-s", "60", "f"],
+         "trace: --seconds does not work with --from"),
+        *((["accuracy", "loop", *option], f"accuracy: {option[0]} does not work with loop")
+          for option in (["--period", "100"], ["--mode", "exact"], ["--behind", "nop"],
+                         ["--keep", "all"], ["--bound", "1"])),
+        *((["accuracy", "periodic", *option], f"accuracy: {option[0]} does not work with periodic")
+          for option in (["--way", "all"], ["--ahead", "1"])),
         (["trace"], "TIMER|HANDLER is missing"),
         (["chain", "--via", ""], "chain: --via names no route"),
         (["chain", "--via", "device", "--trigger", "hrtimer"],

@@ -365,6 +365,19 @@ static void run_periodic(void)
 	free(samples);
 }
 
+/* Refuse an option of the other experiment: its value would seem to be that of the result. */
+static void refuse_others(bool periodic)
+{
+	static const void * const of_loop[] = { &way, &ahead };
+	static const void * const of_periodic[] = { &period, &mode, &behind, &keep, &bound };
+	unsigned int i;
+
+	for (i = 0; periodic && i < COUNT(of_loop); i++)
+		opt_refuse(&accuracy_command, of_loop[i], "periodic");
+	for (i = 0; !periodic && i < COUNT(of_periodic); i++)
+		opt_refuse(&accuracy_command, of_periodic[i], "loop");
+}
+
 static int run(int operands, char **operand)
 {
 	bool periodic = !strcmp(operand[0], "periodic");
@@ -372,6 +385,7 @@ static int run(int operands, char **operand)
 	(void)operands;
 	if (!periodic && strcmp(operand[0], "loop"))
 		fail("accuracy: the operand must be loop or periodic, not \"%s\"", operand[0]);
+	refuse_others(periodic);
 	if (walk && flush)
 		fail("accuracy: --walk and --flush exclude each other");
 	if (periodic)

@@ -144,10 +144,15 @@ static int run(int operands, char **operand)
 	(void)operand;
 	if (of == OF_TIME && by == HISTOGRAM_BY_CPU_STATE)
 		fail("hist: --of time works with --by cpu or handler, not with --by state");
-	if (from)
+	if (from) {
+		/* What was counted, and how, is in the file. */
+		opt_refuse(&hist_command, &by, "--from");
+		opt_refuse(&hist_command, &linear, "--from");
+		opt_refuse(&hist_command, &seconds, "--from");
 		load(&histogram);
-	else
+	} else {
 		count(&histogram);
+	}
 	if (opt_json) {
 		print_json(&histogram);
 	} else {

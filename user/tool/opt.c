@@ -10,6 +10,8 @@
 
 bool opt_json;
 static bool help;
+static const struct opt **given;
+static size_t givens;
 
 const struct opt opt_common[] = {
 	OPT_FLAG(0, "json", "print JSON", &opt_json),
@@ -105,6 +107,8 @@ static void set(const struct command *command, const struct opt *opt, const char
 	long number;
 	int place;
 
+	given = grow(given, givens, sizeof(*given));
+	given[givens++] = opt;
 	switch (opt->kind) {
 	case OPT_IS_FLAG:
 		*(bool *)opt->value = true;
@@ -130,6 +134,15 @@ static void set(const struct command *command, const struct opt *opt, const char
 		*(const char **)opt->value = text;
 		break;
 	}
+}
+
+void opt_refuse(const struct command *command, const void *value, const char *with)
+{
+	size_t i;
+
+	for (i = 0; i < givens; i++)
+		if (given[i]->value == value)
+			fail("%s: --%s does not work with %s", command->name, given[i]->name, with);
 }
 
 static char **one(const struct command *command, char **at)

@@ -62,6 +62,11 @@ const struct command *opt_command(const char *name);
 void opt_usage(void);
 void opt_help(const struct command *command);
 char **opt_parse(const struct command *command, char **arguments, int *count);
+/*
+ * End the program if an option was given that would be ignored. @value: that of its table;
+ * @with: the option or operand that it does not work with.
+ */
+void opt_refuse(const struct command *command, const void *value, const char *with);
 int opt_completion(const char *shell);
 
 #endif

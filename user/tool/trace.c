@@ -547,10 +547,12 @@ static int run(int operands, char **operand)
 {
 	(void)operands;
 	wanted = operand[0];
-	if (from)
+	if (from) {
+		opt_refuse(&trace_command, &seconds, "--from");
 		read_saved();
-	else
+	} else {
 		read_live();
+	}
 	if (lost)
 		warn("events are missing: the trace buffer overflowed %s times", commas(lost));
 	if (unparsed && !in_cycles)
