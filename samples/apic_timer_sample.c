@@ -92,7 +92,10 @@ static void fire_periodic(unsigned long long now, unsigned long data)
 	/* In mode mean, the handler may be early, and would run for the same moment again. */
 	now = max(now, periodic_timer.expires);
 	n = apic_timer_forward_period(&periodic_timer, &period, now);
-	/* 0 if a sleep has restarted the TSC; apic_timer_sample_period.c follows that. */
+	/*
+	 * 0 if a sleep has restarted the TSC: the series then waits for the old moment.
+	 * apic_timer_sample_period.c follows that.
+	 */
 	if (n)
 		missed += n - 1;
 	add_apic_timer(&periodic_timer);

@@ -31,7 +31,10 @@
  *	and at the end of its handler:
  *	now = max(now, timer.expires);		it may be early in mode mean
  *	n = apic_timer_forward_period(&timer, &period, now);
- *	missed += n ? n - 1 : 0;		it is 0 if a sleep has restarted the TSC
+ *	missed += n ? n - 1 : 0;		0: a sleep has restarted the TSC; the
+ *						series waits for the old moment, unless a
+ *						notifier has moved period.start: see
+ *						%APIC_TIMER_TSC_EPOCH
  *	add_apic_timer(&timer);
  *
  * Before the memory of a timer or the code of its handler goes away, delete the
@@ -40,8 +43,8 @@
  *
  * Misuse (a NULL pointer, a timer that is not initialised, ...) is refused with
  * the error given below, counted in debugfs, and logged once per kind of
- * mistake. It never triggers a WARN(). To ask for a CPU or a clock that does not
- * exist is no misuse, and only returns the error.
+ * mistake. It never triggers a WARN(). apic_timer_query() and the conversions
+ * only return the error if there is no such CPU or clock.
  */
 #ifndef _LINUX_APIC_TIMER_H
 #define _LINUX_APIC_TIMER_H
@@ -89,7 +92,10 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
 #define APIC_TIMER_MEAN		0x0002U	/* fires early by the mean latency, at most 100 us */
 #define APIC_TIMER_EXACT	0x0003U	/* fires early, then spins on the TSC; never early */
 #define APIC_TIMER_MODE_MASK	0x0003U
-/* Do not call the handler if it would start later than the parameter late_ns. */
+/*
+ * Do not call the handler if it would start later than the parameter late_ns. The timer
+ * is not pending then: a handler that arms its timer again ends its series that way.
+ */
 #define APIC_TIMER_SKIP_LATE	0x0004U
 
 /*
@@ -127,7 +133,8 @@ static const u32 *const apic_timer_api_wanted __used __initconst = &apic_timer_a
  *		before add_apic_timer(). While the timer is pending, only
  *		mod_apic_timer() and a new epoch of the TSC change it.
  * @data:	passed to @function; private to the handler
- * @function:	the handler, see below
+ * @function:	the handler, see below. Set it and @data while the timer is not
+ *		pending.
  * @flags:	APIC_TIMER_* bits, 0 by default. Set them after init_apic_timer()
  *		and while the timer is not pending.
  * @spin_budget: maximum number of TSC cycles that one expiry of this timer may
@@ -206,8 +213,9 @@ static_assert(sizeof(struct apic_timer_list) == APIC_TIMER_SIZE);
  */
 
 /*
- * Initialise a timer before its first use; not while it is pending. Keeps
- * @expires, @data and @function; clears @flags and @spin_budget.
+ * Initialise a timer before its first use; not while it is pending, nor while its
+ * handler may be running. Keeps @expires, @data and @function; clears @flags and
+ * @spin_budget.
  */
 void init_apic_timer(struct apic_timer_list *timer);
 

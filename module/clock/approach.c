@@ -191,12 +191,14 @@ static bool cancel_hrtimers(struct apic_clock_timer *timer)
 /**
  * apic_clock_timer_take_out() - cancel a timer in any of its states
  * @timer:	the timer
+ * @to:		its new state: IDLE; or MOVING, if it is armed again at once, and has to look
+ *		pending meanwhile
  * @callback:	set: true if a callback of its hrtimers is running
  *
  * Context: Under the timer's lock, interrupts off.
  * Return: as del_apic_timer().
  */
-int apic_clock_timer_take_out(struct apic_clock_timer *timer, bool *callback)
+int apic_clock_timer_take_out(struct apic_clock_timer *timer, unsigned int to, bool *callback)
 	__must_hold(&timer->lock)
 {
 	unsigned int state = timer->state;
@@ -204,7 +206,9 @@ int apic_clock_timer_take_out(struct apic_clock_timer *timer, bool *callback)
 
 	lockdep_assert_held(&timer->lock);
 	/* A running callback sees this state once it has the lock. */
-	timer->state = APIC_CLOCK_IDLE;
+	WRITE_ONCE(timer->state, to);
+	/* Pairs with is_pending() in timer.c: a CPU that sees it deleted sees the state. */
+	smp_wmb();
 	*callback = cancel_hrtimers(timer);
 	ret = del_apic_timer(&timer->timer);
 	if (state == APIC_CLOCK_FAR)

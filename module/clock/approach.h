@@ -51,7 +51,7 @@ int apic_clock_timer_advance(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock);
 int apic_clock_timer_advance_late(struct apic_clock_timer *timer)
 	__must_hold(&timer->lock);
-int apic_clock_timer_take_out(struct apic_clock_timer *timer, bool *callback)
+int apic_clock_timer_take_out(struct apic_clock_timer *timer, unsigned int to, bool *callback)
 	__must_hold(&timer->lock);
 void apic_clock_timer_settle(struct apic_clock_timer *timer);
 void apic_clock_timer_unlock_and_report(struct apic_clock_timer *timer, int ret)

@@ -27,7 +27,7 @@ static unsigned int lose(struct apic_clock_timer *timer)
 	bool callback;
 	bool pending = (timer->state == APIC_CLOCK_FAR || timer->state == APIC_CLOCK_NEAR) &&
 		       apic_clock_is_gone(timer->clock) &&
-		       apic_clock_timer_take_out(timer, &callback) == 1;
+		       apic_clock_timer_take_out(timer, APIC_CLOCK_IDLE, &callback) == 1;
 
 	if (pending)
 		atomic64_inc(&apic_clock_stats.lost);

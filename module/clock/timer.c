@@ -271,7 +271,7 @@ int mod_apic_timer_at(struct apic_clock_timer *timer, ktime_t when)
 	if (timer->cpu < 0) {
 		ret = -EINVAL;
 	} else {
-		was = apic_clock_timer_take_out(timer, &callback);
+		was = apic_clock_timer_take_out(timer, APIC_CLOCK_MOVING, &callback);
 		timer->when = when;
 		ret = apic_clock_timer_advance(timer) ?: was == 1;
 	}
@@ -298,7 +298,7 @@ int del_apic_timer_at(struct apic_clock_timer *timer)
 	if (ret)
 		return ret;
 	raw_spin_lock_irqsave(&timer->lock, flags);
-	ret = apic_clock_timer_take_out(timer, &callback);
+	ret = apic_clock_timer_take_out(timer, APIC_CLOCK_IDLE, &callback);
 	raw_spin_unlock_irqrestore(&timer->lock, flags);
 	return ret;
 }
@@ -328,7 +328,7 @@ int del_apic_timer_at_sync(struct apic_clock_timer *timer)
 		return -EDEADLK;
 	do {
 		raw_spin_lock_irqsave(&timer->lock, flags);
-		ret = apic_clock_timer_take_out(timer, &callback);
+		ret = apic_clock_timer_take_out(timer, APIC_CLOCK_IDLE, &callback);
 		armed = timer->armed;
 		raw_spin_unlock_irqrestore(&timer->lock, flags);
 		if (!begun || ret == 1)

@@ -634,3 +634,22 @@ def test_costs_the_core_nothing(guest):
     for what in OPERATIONS:
         assert least["without", what] > 20
         assert least["with", what] == least["without", what], what
+
+
+@pytest.mark.guest(
+    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy"),
+    SETUP
+    + """
+    taskset 2 sh -c 'echo "changed 0" >'$test/command
+    grep ^pending $test/result
+    """
+    + END,
+)
+def test_pending_while_changed(guest):
+    """A timer whose moment is changed on one CPU is pending for another all the time."""
+    found = re.search(r"^pending times (\d+) runs (\d+) own 0 gone (\d+)$", guest.ok(), re.M)
+    print(guest.output)
+    times, runs, gone = map(int, found.groups())
+    assert runs == 20000
+    assert times > 1000
+    assert gone == 0

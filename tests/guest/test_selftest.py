@@ -58,6 +58,23 @@ def test_case(guest):
 
 
 @pytest.mark.guest(
+    some(engine="smp", kernel=("6.1", "7.2"), cpus=2, source="proxy"),
+    """
+    load apic_timer
+    load apic_timer_selftest
+    echo 1 >$TRACING/events/apic_timer/apic_timer_mod/enable
+    echo pending_while_modified >$DEBUG/apic_timer_selftest/run
+    echo 0 >$TRACING/events/apic_timer/apic_timer_mod/enable
+    echo >$TRACING/trace
+    cat $DEBUG/apic_timer_selftest/result
+    """,
+)
+def test_pending_while_modified(guest):
+    """The same takes longer, and shows more to another CPU, if the change is traced."""
+    assert guest.ok().splitlines()[0] == "ok"
+
+
+@pytest.mark.guest(
     TABLE,
     """
     load apic_timer

@@ -363,6 +363,8 @@ static bool migrate_head(struct apic_timer_base *base,
 	if (timer) {
 		apic_timer_queue_del(&base->queue, timer);
 		locked = apic_timer_base_move(base, timer, to->cpu);
+		/* It keeps its expiry, whatever its owner has written there meanwhile. */
+		timer->expires = timer->key;
 		if (apic_timer_queue_add(&locked->queue, timer))
 			apic_timer_base_program(locked);
 		apic_timer_stats_inc(MIGRATED);

@@ -172,17 +172,19 @@ static void count_late(const struct apic_timer_list *timer)
 }
 
 /*
- * Make a timer pending, and count it if it is late, unless it @cannot_be.
+ * Program the hardware for a timer that was queued, if it @is_head, and count it if it is late,
+ * unless it @cannot_be.
  *
  * Its expiry is compared with the TSC only if the timer is the new head, or
  * handlers are running. This spares most calls a read of the TSC; a late timer
  * behind another timer that is due is not counted.
  */
-static __always_inline void enqueue(struct apic_timer_base *base,
-				    struct apic_timer_list *timer, bool cannot_be)
+static __always_inline void queued(struct apic_timer_base *base,
+				   const struct apic_timer_list *timer, bool is_head,
+				   bool cannot_be)
 	__must_hold(&base->lock)
 {
-	if (apic_timer_base_insert(base, timer)) {
+	if (is_head) {
 		if (!cannot_be)
 			count_late(timer);
 		apic_timer_base_program(base);
@@ -198,7 +200,7 @@ static __always_inline void arm(struct apic_timer_base *base,
 {
 	apic_timer_stats_inc(ADDED);
 	trace_apic_timer_add(timer);
-	enqueue(base, timer, false);
+	queued(base, timer, apic_timer_base_insert(base, timer), false);
 }
 
 /* Arm a timer that is not pending; unlocks @base. */
@@ -326,8 +328,9 @@ int add_apic_timer_on(struct apic_timer_list *timer, int cpu)
 EXPORT_SYMBOL_GPL(add_apic_timer_on);
 
 /*
- * Change the expiry of a pending timer. If it is only postponed, as timeouts usually are,
- * no read of the TSC is needed: that does not make it late.
+ * Change the expiry of a pending timer, which stays PENDING for other CPUs, that ask without
+ * the lock. If it is only postponed, as timeouts usually are, no read of the TSC is needed: that
+ * does not make it late.
  */
 static __always_inline void change(struct apic_timer_base *base,
 				   struct apic_timer_list *timer,
@@ -336,11 +339,11 @@ static __always_inline void change(struct apic_timer_base *base,
 {
 	bool later = expires >= timer->key;
 
-	apic_timer_base_dequeue(base, timer);
+	apic_timer_queue_del(&base->queue, timer);
 	timer->expires = expires;
 	apic_timer_stats_inc(MODIFIED);
 	trace_apic_timer_mod(timer);
-	enqueue(base, timer, later);
+	queued(base, timer, apic_timer_queue_add(&base->queue, timer), later);
 }
 
 static noinline int mod_slowly(struct apic_timer_list *timer,
@@ -476,7 +479,7 @@ static noinline int del_slowly(struct apic_timer_list *timer,
  * Context: Any but NMI, also a handler. Takes and releases the base's lock.
  * Return:
  * * %1 - it was pending; the handler will not run for it
- * * %0 - it was not pending: it has run, or was deleted before
+ * * %0 - it was not pending: it has run or was skipped, or was deleted or cancelled before
  * * %-EBUSY - it was not pending, and its handler is running at this moment
  * * %-ENOENT - it was never armed
  * * %-EINVAL - not initialised

@@ -33,6 +33,7 @@ u64 clock_test_hold_end(void);
 int clock_test_patience(unsigned int ms, bool late);
 void clock_test_patience_show(struct seq_file *file);
 int clock_test_pending(int cpu, unsigned int times);
+int clock_test_changed(int cpu);
 void clock_test_pending_show(struct seq_file *file);
 int clock_test_rearm(int cpu, unsigned int times);
 void clock_test_rearm_show(struct seq_file *file);

@@ -21,7 +21,8 @@
  *		"grow": a CPU enters a group's mask while the group is allocated
  *		"hold WHERE MS": hold up a CPU as it arms a timer, see hold.c
  *		"patience MS", "late MS": hold up a CPU that is measured, see patience.c
- *		"pending CPU TIMES": check whether a re-armed timer is pending, see pending.c
+ *		"pending CPU TIMES", "changed CPU": check whether a timer is pending while it is
+ *		armed anew, see pending.c
  *		"rearm CPU TIMES": delete a timer whose handler arms it, see rearm.c
  *		"ring COUNT": the differences of three CPUs do not fit together, see ring.c
  *		"move N CYCLES": the TSC of CPU N moves right after it was measured, see ring.c
@@ -203,6 +204,8 @@ static int perform(const char *verb, unsigned int n, int clock, long long ms, in
 		return clock_test_patience(n, true);
 	if (!strcmp(verb, "pending"))
 		return clock_test_pending(n, clock);
+	if (!strcmp(verb, "changed"))
+		return clock_test_changed(n);
 	if (!strcmp(verb, "rearm"))
 		return clock_test_rearm(n, clock);
 	if (!strcmp(verb, "move"))

@@ -2,7 +2,7 @@
 /*
  * Is a timer pending while one CPU checks it once more, and arms it anew, at about the time when
  * it expires on another CPU? The checking CPU has interrupts off until then. The other CPU asks
- * all the time, and in the handler.
+ * all the time, and in the handler. Or while one CPU changes its moment?
  */
 #include <linux/apic_clock.h>
 #include <linux/compiler.h>
@@ -12,9 +12,11 @@
 #include <linux/kernel.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
+#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
 #include "clock_test.h"
@@ -33,8 +35,8 @@ static int target;
 
 /**
  * struct pending_result - result of a run
- * @times:	number of times that the timer was armed
- * @runs:	number of times that it expired
+ * @times:	number of times that the timer was armed; or that its state was read
+ * @runs:	number of times that it expired; or that its moment was changed
  * @own:	expiries in whose handler it was reported pending
  * @gone:	number of times that it was reported not pending before
  */
@@ -63,6 +65,39 @@ static void arm(struct work_struct *unused)
 	while (apic_timer_now() < until)
 		cpu_relax();
 	local_irq_restore(flags);
+}
+
+static void change(struct work_struct *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < TIMES; i++)
+		result.runs += mod_apic_timer_at(&timer, ktime_get() + NSEC_PER_SEC * 3600) == 1;
+	WRITE_ONCE(expired, true);
+}
+
+/* Have @cpu change the timer's moment, far away, and ask all the time whether it is pending. */
+int clock_test_changed(int cpu)
+{
+	int ret;
+
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_online(cpu))
+		return -EINVAL;
+	result = (struct pending_result) {};
+	timer.timer.function = handler;
+	init_apic_clock_timer(&timer);
+	INIT_WORK(&arming, change);
+	WRITE_ONCE(expired, false);
+	ret = add_apic_timer_at(&timer, CLOCK_MONOTONIC, ktime_get() + NSEC_PER_SEC * 3600);
+	if (ret)
+		return ret;
+	schedule_work_on(cpu, &arming);
+	for (; !READ_ONCE(expired); result.times++) {
+		result.gone += !apic_clock_timer_pending(&timer);
+		cond_resched();
+	}
+	flush_work(&arming);
+	return del_apic_timer_at_sync(&timer) == 1 ? 0 : -EPROTO;
 }
 
 /* Have @cpu arm the timer for this CPU, @times times. */

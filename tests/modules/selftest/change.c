@@ -3,7 +3,11 @@
  * Change a timer's expiry from task context, on its own CPU. Interrupts are off where nothing may
  * run meanwhile, on machines of any speed.
  */
+#include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/irqflags.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 
 #include "selftest.h"
@@ -164,6 +168,47 @@ static void delete_anywhere(struct selftest *test)
 		del_apic_timer_sync(&shots[i].timer);
 }
 
+struct watch {
+	struct selftest_shot shot;
+	unsigned int looks, wrong;
+};
+
+static int watch_it(void *data)
+{
+	struct watch *watch = data;
+
+	while (!kthread_should_stop()) {
+		cond_resched();
+		watch->looks++;
+		watch->wrong += !apic_timer_pending(&watch->shot.timer);
+	}
+	return 0;
+}
+
+/* Another CPU finds it pending all the time while its expiry is changed. */
+static void pending_while_modified(struct selftest *test)
+{
+	struct watch watch = {};
+	struct task_struct *watcher;
+	unsigned int i;
+
+	selftest_shot_init(&watch.shot, NULL);
+	EXPECT_EQ(test, mod_to(&watch.shot, in_us(3600000000U)), 0);
+	watcher = kthread_create(watch_it, &watch, "apic_timer_watch");
+	if (EXPECT(test, !IS_ERR(watcher))) {
+		kthread_bind(watcher, cpumask_last(cpu_online_mask));
+		wake_up_process(watcher);
+		EXPECT(test, selftest_wait(READ_ONCE(watch.looks)));
+		for (i = 0; i < 100000; i++) {
+			EXPECT_EQ(test, mod_to(&watch.shot, in_us(3600000000U)), 1);
+			cond_resched();
+		}
+		kthread_stop(watcher);
+		EXPECT_EQ(test, watch.wrong, 0);
+	}
+	EXPECT_EQ(test, del_apic_timer_sync(&watch.shot.timer), 1);
+}
+
 const struct selftest_case selftest_change_cases[] = {
 	CASE(mod_arms),
 	CASE(mod_earlier),
@@ -173,5 +218,6 @@ const struct selftest_case selftest_change_cases[] = {
 	CASE(mod_to_equal),
 	CASE(deleted_never_runs),
 	CASE(delete_anywhere),
+	CASE_SMP(pending_while_modified),
 	{}
 };
