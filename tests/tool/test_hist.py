@@ -149,9 +149,52 @@ def test_svg(tool, saved, tmp_path):
     assert "-128 to -65: 2" in titles and "9 to 16: 90" in titles
 
 
-def test_svg_that_cannot_be_written(tool, saved):
-    done = tool("hist", "--from", saved(BOTH), "--svg", "/nowhere/a.svg")
-    assert done.returncode == 2 and "can't write /nowhere/a.svg" in done.stderr
+@pytest.mark.parametrize("path, reason", [
+    ("/nowhere/a.svg", "No such file or directory"), ("/", "Is a directory"),
+    ("/dev/full", "No space left on device"),
+])  # fmt: skip
+def test_svg_that_cannot_be_written(tool, saved, path, reason):
+    done = tool("hist", "--from", saved(BOTH), "--svg", path)
+    assert done.returncode == 2
+    assert done.stderr == f"apic-timer: can't write {path}: {reason}\n"
+
+
+def test_no_room_for_the_svg(tool, saved, tmp_path):
+    """The drawing that was there stays, and nothing else."""
+    old, text = tmp_path / "a.svg", saved(BOTH)
+    old.write_text("before")
+    limited = 'trap \'\' XFSZ; ulimit -f 1; exec "$0" hist --from "$1" --svg "$2"'
+    done = subprocess.run(["sh", "-c", limited, TOOL, text, old], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"apic-timer: can't write {old}: File too large\n"
+    assert old.read_text() == "before"
+    assert set(tmp_path.iterdir()) == {old, text}
+
+
+@pytest.mark.parametrize("name, reason", [
+    ("nothing/a.svg", "can't write {}: No such file or directory"),
+    ("a.svg", "tracefs is not mounted: mount -t tracefs none /sys/kernel/tracing"),
+])  # fmt: skip
+def test_svg_is_opened_before_counting(tool, tree, name, reason):
+    """A path that cannot be written is reported at once; without counts, an old drawing stays."""
+    root = tree()
+    old = root / "a.svg"
+    old.write_text("before")
+    done = tool("hist", "--svg", root / name, "--seconds", 86400, "--root", root)
+    assert done.returncode == 2
+    assert done.stderr == f"apic-timer: {reason.format(root / name)}\n"
+    assert old.read_text() == "before" and not list(root.glob("*.new"))
+
+
+def test_svg_by_another_name(tool, saved, tmp_path):
+    """A link stays one, and a device or a pipe is written where it is."""
+    text, real, link = saved(BOTH), tmp_path / "real.svg", tmp_path / "link.svg"
+    real.write_text("before")
+    link.symlink_to(real.name)
+    assert tool("hist", "--from", text, "--svg", link).returncode == 0
+    assert link.is_symlink() and real.read_text().startswith("<svg ")
+    done = tool("hist", "--json", "--from", text, "--svg", "/dev/stderr")
+    assert (done.returncode, done.stderr) == (0, real.read_text())
 
 
 EVENT = "sys/kernel/tracing/events/apic_timer/apic_timer_receipt"

@@ -12,6 +12,7 @@
 #include "files.h"
 #include "histogram.h"
 #include "json.h"
+#include "output.h"
 #include "say.h"
 #include "svg.h"
 #include "tracing.h"
@@ -138,12 +139,16 @@ static void load(struct histogram *histogram)
 static int run(int operands, char **operand)
 {
 	struct histogram histogram;
+	FILE *drawing = NULL;
 	size_t i;
 
 	(void)operands;
 	(void)operand;
 	if (of == OF_TIME && by == HISTOGRAM_BY_CPU_STATE)
 		fail("hist: --of time works with --by cpu or handler, not with --by state");
+	/* Find out now whether it can be written, not after a day of counting. */
+	if (svg)
+		drawing = output_open(svg);
 	if (from) {
 		/* What was counted, and how, is in the file. */
 		opt_refuse(&hist_command, &by, "--from");
@@ -161,9 +166,11 @@ static int run(int operands, char **operand)
 		if (!histogram.groups)
 			printf("no handler has run\n");
 	}
-	if (svg && !svg_write(svg, &histogram, of == OF_ERROR ? "apic-timer: error of handlers" :
-			      "apic-timer: time of handlers", unit()))
-		fail("can't write %s: %s", svg, strerror(errno));
+	if (drawing) {
+		svg_write(drawing, &histogram, of == OF_ERROR ? "apic-timer: error of handlers" :
+			  "apic-timer: time of handlers", unit());
+		output_close();
+	}
 	if (histogram.dropped) {
 		warn("%s expiries are missing: the kernel ran out of rows; use wider buckets",
 		     commas(histogram.dropped));

@@ -21,6 +21,7 @@
 
 #include "commands.h"
 #include "files.h"
+#include "output.h"
 #include "report.h"
 #include "say.h"
 
@@ -286,13 +287,10 @@ static unsigned int load_machines(const char *rows, struct report_machine *machi
 
 static int run(int operands, char **operand)
 {
-	char *rows = format_text("%s/rows", operand[0]), *folder, *path, *fresh;
+	char *rows = format_text("%s/rows", operand[0]), *folder, *path;
 	static struct report_machine machines[MACHINES];
 	struct value *benchmark = NULL;
 	unsigned int count;
-	FILE *file;
-	int error;
-	bool bad;
 
 	(void)operands;
 	if (!*name || strchr(name, '/') || *name == '.' || strlen(name) >= sizeof(machines->name))
@@ -316,17 +314,8 @@ static int run(int operands, char **operand)
 			fail("can't read %s", bench);
 	}
 	path = format_text("%s/index.html", operand[0]);
-	fresh = format_text("%s.new", path);
-	file = fopen(fresh, "w");
-	if (!file)
-		fail("can't write %s: %s", fresh, strerror(errno));
-	report_page(file, machines, count, benchmark);
-	bad = ferror(file);
-	if (fclose(file) || bad || rename(fresh, path)) {
-		error = errno;
-		unlink(fresh);
-		fail("can't write %s: %s", path, strerror(error));
-	}
+	report_page(output_open(path), machines, count, benchmark);
+	output_close();
 	if (opt_json)
 		printf("{\"page\":\"index.html\",\"machines\":%u}\n", count);
 	else

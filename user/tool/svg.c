@@ -68,16 +68,12 @@ static void panel(FILE *file, const struct group *group, int top)
 	}
 }
 
-bool svg_write(const char *path, const struct histogram *histogram, const char *title,
+void svg_write(FILE *file, const struct histogram *histogram, const char *title,
 	       const char *unit)
 {
 	int height = 40 + PANEL * (histogram->groups ? histogram->groups : 1);
-	FILE *file = fopen(path, "w");
 	size_t i;
-	bool bad;
 
-	if (!file)
-		return false;
 	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
 		"font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n"
 		"<style>rect{fill:#3b6ea5}.grid{stroke:#8886}.y{text-anchor:end}"
@@ -92,6 +88,4 @@ bool svg_write(const char *path, const struct histogram *histogram, const char *
 	for (i = 0; i < histogram->groups; i++)
 		panel(file, &histogram->group[i], 28 + PANEL * i);
 	fprintf(file, "</svg>\n");
-	bad = ferror(file);
-	return !fclose(file) && !bad;
 }

@@ -3,10 +3,11 @@
 #ifndef SVG_H
 #define SVG_H
 
+#include <stdio.h>
+
 #include "histogram.h"
 
-/* Return: false, with errno, if the file cannot be written. */
-bool svg_write(const char *path, const struct histogram *histogram, const char *title,
+void svg_write(FILE *file, const struct histogram *histogram, const char *title,
 	       const char *unit);
 
 #endif
