@@ -20,10 +20,12 @@ build/tc/q_apic.so: tools/tc/q_apic.c tools/tc/iproute2.h tools/tc/standin/linux
 		-Iinclude/uapi -o $@.new tools/tc/q_apic.c -lgcc
 	mv $@.new $@
 
-# Files that the kernel's own "make clean" removes, as far as a module's build makes them.
+# Files that the kernel's own "make clean" removes, as far as a module's build makes them. Those in
+# build/ are of a kernel, and take hours to make again; those of Python packages are not ours.
 clean: ## remove what "make" built
-	find . -path ./.git -prune -o -type f \( -name '*.[aiso]' -o -name '*.ko' -o -name '*.mod' \
-		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '.*.d' -o -name '.*.tmp' \
+	find . \( -path ./.git -o -path ./build -o -name '*venv' \) -prune -o -type f \
+		\( -name '*.[aiso]' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+		-o -name '.*.cmd' -o -name '.*.d' -o -name '.*.tmp' \
 		-o -name '.tmp_*' -o -name '*.dwo' -o -name '*.gcno' -o -name '*.lst' -o -name '*.su' \
 		-o -name '*.symtypes' -o -name '*.*.symversions' -o -name modules.order \
 		-o -name Module.symvers \) -exec rm -f {} +

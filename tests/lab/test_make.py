@@ -45,3 +45,17 @@ def test_output_of_programs(tmp_path, name):
         assert "OUTPUT must be one directory, without blanks" in done.stdout
         assert done.returncode == 2
     assert files(tmp_path) == {"my/notes", "project/build/notes"}
+
+
+def test_clean(tmp_path):
+    """It removes a module's objects, but none of a kernel that `make patched-deb` builds."""
+    (tmp_path / "Makefile").symlink_to(TREE / "Makefile")
+    kept = {"Makefile", "build/linux-6.1.192-0a1b2c3d/kernel/fork.o", "venv/lib/libnpymath.a",
+            ".git/objects/0a.o", "module/core/main.c"}  # fmt: skip
+    built = {"Module.symvers", "module/core/main.o", "module/core/.main.o.cmd", "build/queue/time",
+             "build/spin/spin", "build/tc/q_apic.so", "build/tool/apic-timer"}  # fmt: skip
+    for name in (kept | built) - {"Makefile"}:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert make("-C", tmp_path, "clean").returncode == 0
+    assert files(tmp_path) == kept
