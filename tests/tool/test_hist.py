@@ -224,6 +224,23 @@ def test_instance_of_the_same_pid(tool, tree, used):
     assert len(list(instances.iterdir())) == 1 + used
 
 
+@pytest.mark.parametrize("name, stale", [
+    ("apic-timer-{}", True), ("apic-timer-{}.7", True), ("apic-timer-{}-mytest", False),
+    ("apic-timer-{}.7.1", False), ("apic-timer-{}.0", False), ("apic-timer-0{}", False),
+    ("apic-timer- {}", False), ("apic-timer-{}.", False), ("my-apic-timer-{}", False),
+])  # fmt: skip
+def test_only_its_own_instances_are_removed(tool, tree, name, stale):
+    """A name that the program does not give belongs to a user, also with an old PID in it."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    root = tree({f"{EVENT}/enable": "0\n", "sys/kernel/tracing/instances/x": ""})
+    instance = root / "sys/kernel/tracing/instances" / name.format(ended.pid)
+    instance.mkdir()
+    done = tool("hist", "-s", "1", "--root", root)
+    assert "CONFIG_HIST_TRIGGERS" in done.stderr  # it got as far as that
+    assert instance.exists() != stale
+
+
 def test_module_without_the_event(tool, tree):
     root = tree({"sys/kernel/tracing/instances/x": "", "sys/module/apic_timer/version": "9.9\n"})
     done = tool("hist", "--root", root)

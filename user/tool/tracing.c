@@ -116,6 +116,28 @@ int tracing_run(char **command)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Get the name of an instance: the PID, and a number where there is more than one. */
+static char *name_of(int pid, unsigned int number)
+{
+	return number ? format_text(PREFIX "%d.%u", pid, number) : format_text(PREFIX "%d", pid);
+}
+
+/* Return: the PID in a name that this program gives; 0 for a name that a user gave. */
+static int owner_of(const char *name)
+{
+	unsigned int number = 0;
+	char *own;
+	int pid;
+
+	if (sscanf(name, PREFIX "%d.%u", &pid, &number) < 1 || pid <= 0)
+		return 0;
+	own = name_of(pid, number);
+	if (strcmp(name, own))
+		pid = 0;
+	free(own);
+	return pid;
+}
+
 /*
  * Remove instances of processes that were killed. An instance in use, from
  * another PID namespace, has an open file and is busy.
@@ -125,12 +147,11 @@ static void remove_stale(void)
 	char *path = files_path("%s/instances", tracefs), *stale;
 	DIR *directory = opendir(path);
 	struct dirent *entry;
-	long pid;
+	int pid;
 
 	while (directory && (entry = readdir(directory))) {
-		if (sscanf(entry->d_name, PREFIX "%ld", &pid) != 1 || pid <= 0)
-			continue;
-		if (!kill(pid, 0) || errno != ESRCH)
+		pid = owner_of(entry->d_name);
+		if (!pid || !kill(pid, 0) || errno != ESRCH)
 			continue;
 		stale = format_text("%s/%s", path, entry->d_name);
 		rmdir(stale);
@@ -165,12 +186,13 @@ static void need_tracefs(void)
  */
 static void make_instance(void)
 {
-	char name[sizeof(instance)], *path;
+	char name[sizeof(instance)], *own, *path;
 	unsigned int i;
 
 	for (i = 0;; i++) {
-		snprintf(name, sizeof(name), i ? "%s/instances/" PREFIX "%d.%u" :
-			 "%s/instances/" PREFIX "%d", tracefs, (int)getpid(), i);
+		own = name_of(getpid(), i);
+		snprintf(name, sizeof(name), "%s/instances/%s", tracefs, own);
+		free(own);
 		path = files_path("%s", name);
 		if (!mkdir(path, 0700))
 			break;
