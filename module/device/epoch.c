@@ -11,26 +11,36 @@
  * Users may have any number of files and commands. An epoch begins with interrupts off, so
  * a thread notifies the waiters one after the other. It runs before the kernel thaws
  * processes, or soon after.
+ *
+ * Each command of an io_uring adds a waiter and removes it, on any CPU and at any priority. The
+ * lock of the list is therefore one whose holder is not preempted (on PREEMPT_RT, inherits the
+ * priority of those who wait), and it is held for one waiter at a time.
  */
-#include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include "epoch.h"
 
 static LIST_HEAD(waiters);
-static DEFINE_MUTEX(waiters_lock);
+static DEFINE_SPINLOCK(waiters_lock);
 
 static void notify(struct work_struct *work)
 {
 	struct device_epoch_waiter *waiter;
+	LIST_HEAD(todo);
 
-	mutex_lock(&waiters_lock);
-	list_for_each_entry(waiter, &waiters, node) {
+	spin_lock(&waiters_lock);
+	/* Those that are added from here on belong to the new epoch. */
+	list_splice_init(&waiters, &todo);
+	while ((waiter = list_first_entry_or_null(&todo, struct device_epoch_waiter, node))) {
+		list_move_tail(&waiter->node, &waiters);
 		waiter->began(waiter);
+		spin_unlock(&waiters_lock);
 		cond_resched();
+		spin_lock(&waiters_lock);
 	}
-	mutex_unlock(&waiters_lock);
+	spin_unlock(&waiters_lock);
 }
 
 static DECLARE_WORK(notify_work, notify);
@@ -39,13 +49,13 @@ static DECLARE_WORK(notify_work, notify);
  * device_epoch_add() - add a waiter
  * @waiter:	the waiter, with its function
  *
- * Context: Task. Sleeps.
+ * Context: Task.
  */
 void device_epoch_add(struct device_epoch_waiter *waiter)
 {
-	mutex_lock(&waiters_lock);
+	spin_lock(&waiters_lock);
 	list_add(&waiter->node, &waiters);
-	mutex_unlock(&waiters_lock);
+	spin_unlock(&waiters_lock);
 }
 
 /**
@@ -54,13 +64,13 @@ void device_epoch_add(struct device_epoch_waiter *waiter)
  *
  * When this returns, its function is not running and will not be called.
  *
- * Context: Task. Sleeps. The caller holds no lock that the function takes.
+ * Context: Task. The caller holds no lock that the function takes.
  */
 void device_epoch_del(struct device_epoch_waiter *waiter)
 {
-	mutex_lock(&waiters_lock);
+	spin_lock(&waiters_lock);
 	list_del(&waiter->node);
-	mutex_unlock(&waiters_lock);
+	spin_unlock(&waiters_lock);
 }
 
 /**

@@ -7,9 +7,9 @@
 /**
  * struct device_epoch_waiter - an object that may wait for a TSC value
  * @node:	entry in the list of all waiters
- * @began:	called soon after a new epoch has begun, in a kernel thread, under a mutex;
- *		device_page_epoch() already returns the new epoch. Waiters that were armed
- *		in the new epoch may be notified as well.
+ * @began:	called soon after a new epoch has begun, in a kernel thread, under a spinlock:
+ *		it must not sleep. device_page_epoch() already returns the new epoch. Waiters
+ *		that were armed in the new epoch may be notified as well.
  */
 struct device_epoch_waiter {
 	struct list_head node;
