@@ -423,7 +423,7 @@ def test_refusal_by_dkms(uninstalled, release):
         output = uninstalled.run(f"dkms install apic-timer/{VERSION} -k {release}", 77)
         assert "BUILD_EXCLUSIVE" in output
     finally:
-        uninstalled.run("make -C /src uninstall")
+        uninstalled.run(f"make -C /src uninstall; rm -r /usr/src/apic-timer-{VERSION}")
 
 
 STUB = """#!/bin/sh\necho "dkms: $*"\n"""
@@ -497,27 +497,28 @@ def test_how_to_unload(uninstalled, scratch):
         assert f": {hint}\n" in output
 
 
-def test_tree_where_dkms_has_its_sources(uninstalled, scratch):
-    """A clone in /usr/src, or an installed tree, installs itself, and a clone stays."""
+@pytest.mark.parametrize("own", [".git", "user", "tests"])
+def test_tree_where_dkms_has_its_sources(uninstalled, scratch, own):
+    """A clone in /usr/src, or an installed tree, installs itself, and a user's own tree stays."""
     machine = uninstalled.copy(scratch)
     source = f"/usr/src/apic-timer-{VERSION}"
     # Another test shows what DKMS does with it.
     machine.write("tmp/bin/dkms", STUB)
     machine.run(f"chmod +x /tmp/bin/dkms; cp -a /src {source}; rm -r {source}/user "
-                f"{source}/tools; mkdir {source}/.git")  # fmt: skip
+                f"{source}/tools; mkdir {source}/{own}")  # fmt: skip
     before = machine.run(f"find {source}")
     make = f"PATH=/tmp/bin:$PATH make -C {source}"
     for _ in range(2):
         output = machine.run(f"{make} install KVER={machine.release}")
         assert f"dkms: install apic-timer/{VERSION} -k {machine.release}" in output
         assert machine.run(f"find {source}") == before
-        assert f"not removing {source}: it is a clone" in machine.run(f"{make} uninstall")
+        assert f"not removing {source}: it is a clone or" in machine.run(f"{make} uninstall")
         assert machine.run(f"find {source}") == before
     # Another tree does not replace it either.
     refused = machine.run(f"PATH=/tmp/bin:$PATH make -C /src install KVER={machine.release}", 2)
-    assert f"{source} is a clone: install from there, or move it away" in refused
+    assert f"{source} is a clone or an unpacked archive: install from there" in refused
     assert "dkms: " not in refused and machine.run(f"find {source}") == before
-    machine.run(f"rmdir {source}/.git; {make} uninstall; test ! -e {source}")
+    machine.run(f"rmdir {source}/{own}; {make} uninstall; test ! -e {source}")
 
 
 def test_clone_where_the_path_without_a_version_is(uninstalled, scratch):
@@ -582,9 +583,9 @@ def test_package_and_what_lies_there(uninstalled, scratch, package):
     machine.run("sh /tmp/preinst install; mkdir /usr/src/apic-timer-0.0.9")
     refused = machine.run("sh /tmp/preinst install", 1)
     assert "/usr/src/apic-timer-0.0.9 is from 'make install': run 'make uninstall'" in refused
-    machine.run("mkdir /usr/src/apic-timer-0.0.9/.git; make -C /src uninstall")
+    machine.run("mkdir /usr/src/apic-timer-0.0.9/user; make -C /src uninstall")
     refused = machine.run("sh /tmp/preinst install", 1)
-    assert "/usr/src/apic-timer-0.0.9 is a clone: run 'make uninstall' there, then" in refused
+    assert "/usr/src/apic-timer-0.0.9 is a clone or an unpacked archive: run 'make uni" in refused
 
 
 PACKAGE = f"""
