@@ -380,7 +380,5 @@ int shaper_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		return NET_XMIT_DROP;
 	if (many)
 		qdisc_tree_reduce_backlog(sch, 1 - (int)count, whole - len);
-	if (unlikely(q->gone))
-		shaper_tell_parents(q);
 	return NET_XMIT_SUCCESS;
 }

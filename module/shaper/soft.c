@@ -145,9 +145,13 @@ static struct sk_buff *hand_over(struct shaper *q, struct sk_buff *skb)
  *
  * A parent makes a child idle when it hears that the child has become empty. Some do not expect
  * that while they dequeue, so a packet that was the last one stays in the accounts until the next
- * one is queued. It stays in those of the child as well, because these must agree: a parent that
- * replaces its child subtracts what it finds there, and one that finds an active child empty makes
- * it active a second time, as drr of older kernels does.
+ * one is queued. Even then it waits for the next dequeue: parents count a packet only after their
+ * child has, so one of them would become empty once more, and its own parent would make it idle
+ * although it has found it busy and does not make it active again.
+ *
+ * It stays in the accounts of the child as well, because these must agree: a parent that replaces
+ * its child subtracts what it finds there, and one that finds an active child empty makes it
+ * active a second time, as drr of older kernels does.
  *
  * A root has no parents, and no packet stays.
  *
@@ -245,6 +249,8 @@ struct sk_buff *shaper_dequeue(struct Qdisc *sch)
 	unsigned long flags;
 	u64 now;
 
+	if (unlikely(q->gone))
+		shaper_tell_parents(q);
 	raw_spin_lock_irqsave(&q->lock, flags);
 	kicked = q->kicked;
 	/* After a call without a packet, the kernel sends those that it holds, or keeps them. */

@@ -1194,13 +1194,35 @@ def test_dropped_below_strict_ones(guest):
             echo .
         done
     done
+    # Below a qdisc that is itself the child of a class, the next packet leaves.
+    for parent in drr hfsc; do
+        $parent
+        tc qdisc add dev sink0 parent 1:1 handle 5: prio bands 2 priomap \
+            0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+        tc qdisc add dev sink0 parent 5:1 handle 10: apic mode soft rate 100bit
+        udpsend count=1 size=1500 how=burst priority=65537
+        udpsend count=100 batch=100 gap=1 flow=1 priority=65537 wait=1000
+        tc qdisc change dev sink0 parent 5:1 handle 10: apic rate 0bit late drop
+        patiently dropped
+        echo 1 >$SINK/reset
+        udpsend count=3 how=burst flow=7 priority=65537
+        # A class that has gone idle keeps them for ever.
+        patiently grep -q "^flow 7 packets 3 " $SINK/packets || true
+        echo next $parent $(grep "^flow 7" $SINK/packets)
+        backlogs next
+        tc qdisc del dev sink0 root
+        echo .
+    done
     """
     + END,
 )
 def test_dropped_and_replaced(guest):
     """Parents count the last dropped packet as long as the qdisc does, not after it is gone."""
-    parts = guest.ok().split("\n.\n")[:-1]
-    print(*parts, sep="\n")
+    *parts, drr, hfsc = guest.ok().split("\n.\n")[:-1]
+    print(*parts, drr, hfsc, sep="\n")
+    for parent, part in ("drr", drr), ("hfsc", hfsc):
+        assert re.search(rf"^next {parent} flow 7 packets 3 ", part, re.M)
+        assert "backlog 0b 0p backlog 0b 0p backlog 0b 0p" in part
     assert len(parts) == 7
     for part in parts:
         dropped, changed = (
