@@ -59,3 +59,26 @@ def test_clean(tmp_path):
         (tmp_path / name).write_text("")
     assert make("-C", tmp_path, "clean").returncode == 0
     assert files(tmp_path) == kept
+
+
+@pytest.mark.parametrize("goal", ["install", "uninstall"])
+def test_destdir(tmp_path, goal):
+    """DKMS knows no other root directory: refused before anything is changed, here or there.
+
+    A program `id` says that this is not root, so that nothing can happen here without the refusal.
+    """
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/id").write_text("#!/bin/sh\necho 1000\n")
+    (tmp_path / "bin/id").chmod(0o755)
+    stage = tmp_path / "stage"
+    (stage / "usr/lib/tc").mkdir(parents=True)
+    for name in ("usr/lib/tc/q_apic.so", "usr/local/bin/apic-timer"):
+        (stage / name).parent.mkdir(parents=True, exist_ok=True)
+        (stage / name).write_text("")
+    before = files(stage)
+    done = make("-s", "-C", TREE, goal, f"DESTDIR={stage}", PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+    assert done.returncode == 2
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("apic-timer: ")]
+    assert line == ("apic-timer: DKMS works on the running system alone, so not with DESTDIR; "
+                    "make deb builds packages")  # fmt: skip
+    assert files(stage) == before
