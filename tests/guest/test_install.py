@@ -563,6 +563,17 @@ def test_uninstall_goes_on(uninstalled, scratch):
     machine.run("test ! -e /usr/local/bin/apic-timer")
 
 
+def test_path_of_su(uninstalled, scratch):
+    """Without a dash, `su` leaves the user's PATH, which does not have DKMS's directory."""
+    machine = uninstalled.copy(scratch)
+    machine.run("rm /usr/sbin/dkms; mkdir -p /var/lib/dkms/apic-timer/0.0.8")
+    machine.write("usr/sbin/dkms", STUB)
+    make = "chmod +x /usr/sbin/dkms; PATH=/usr/local/bin:/usr/bin:/bin make -C /src"
+    output = machine.run(f"{make} install KVER={machine.release}")
+    assert kernels_of(output) == [machine.release]
+    assert "dkms: remove apic-timer/0.0.8 --all" in machine.run(f"{make} uninstall")
+
+
 def test_only_root_uninstalls(uninstalled, scratch):
     """Others get a message, and nothing is removed, not even files that they may write."""
     machine = uninstalled.copy(scratch)
