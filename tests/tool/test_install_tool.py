@@ -129,6 +129,32 @@ def test_pages_that_fail(tmp_path):
     assert not any("/man1/" in name for name in installed)
 
 
+def test_files_of_a_package(tmp_path):
+    """With PREFIX=/usr they are neither replaced nor removed; a user's own are."""
+    to = tmp_path / "usr"
+    names = ["bin/apic-timer", "share/bash-completion/completions/apic-timer",
+             "share/zsh/site-functions/_apic-timer", "share/man/man1/apic-timer.1"]  # fmt: skip
+    for name in names:
+        (to / name).parent.mkdir(parents=True)
+        (to / name).write_text("package's")
+    path = other_gcc(tmp_path, f'exec {REAL} "$@"')
+    (tmp_path / "bin/dpkg-query").write_text(
+        '#!/bin/sh\n[ "$1" = -S ] || exit 2\ncase $2 in\n*/zsh/*) exit 1 ;;\n'
+        f'"{to}"/*) echo "apic-timer-tools: $2" ;;\n*) exit 1 ;;\nesac\n'
+    )
+    (tmp_path / "bin/dpkg-query").chmod(0o755)
+    environment = {"PATH": path, "PREFIX": str(to)}
+    done = subprocess.run([SCRIPT], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == (
+        f"apic-timer: not replacing {to}/bin/apic-timer of package apic-timer-tools\n"
+    )
+    assert all((to / name).read_text() == "package's" for name in names)
+    done = subprocess.run([SCRIPT, "--undo"], env=environment, capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    assert f"not removing {to}/bin/apic-timer: it belongs to the package apic" in done.stderr
+    assert files(to) == {name for name in names if "zsh" not in name}
+
+
 def test_nothing_can_be_written(tmp_path):
     """For example if /usr/local is read-only."""
     (tmp_path / "usr").write_text("")
