@@ -288,6 +288,58 @@ def test_trace(guest):
         assert round(sum(share["percent"] for share in life["shares"]), 1) == 100.0
 
 
+@pytest.mark.guest(
+    VIRTUAL,
+    """
+    unload
+    load apic_timer
+    load apic_timer_busy rate=100
+    filter() {
+        cat $TRACING/instances/*/events/apic_timer/apic_timer_receipt/filter
+    }
+    # Wait for ten more lives.
+    more() {
+        least=$(($(wc -l </tmp/lives) + 10)) tries=100
+        while [ $(wc -l </tmp/lives) -lt $least ] && [ $((tries -= 1)) -gt 0 ]; do
+            sleep 0.1
+        done
+        echo $((tries > 0)) $(grep " periodic_handler" /proc/kallsyms | cut -d " " -f 1) $(filter)
+    }
+    : >/tmp/lives
+    $TOOL trace --count 0 --json periodic_handler 2>/dev/null >>/tmp/lives &
+    more
+    # While the module is away, another one takes its place in memory.
+    rmmod apic_timer_busy
+    load apic_measure
+    sleep 1
+    filter
+    load apic_timer_busy rate=100
+    more
+    # The same while nobody looks.
+    kill -STOP $!
+    rmmod apic_timer_busy
+    rmmod apic_measure
+    load apic_timer_busy rate=100
+    kill -CONT $!
+    more
+    kill $!
+    wait $! || :
+    """,
+    brief=True,
+)
+def test_trace_follows_a_module_that_is_loaded_again(guest):
+    """A developer traces the handler while its module is built and loaded again and again."""
+    first, unloaded, second, third = guest.ok().splitlines()
+    print(guest.output)
+    assert unloaded == "none"
+    places = set()
+    for row in (first, second, third):
+        seen, address, filtered = row.split(" ", 2)
+        assert seen == "1" and int(filtered.removeprefix("function == "), 16) == int(address, 16)
+        places.add(address)
+    assert len(places) > 1  # the test would be none if the handler stayed where it was
+
+
 # Options that change the lines of trace_pipe, or add lines.
 FORMATS = ("latency-format", "raw", "hex", "bin", "verbose", "stacktrace", "userstacktrace")
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -452,7 +453,24 @@ static size_t feed(char *buffer, size_t length)
 	return length;
 }
 
-/* Return: "function == 0x..." for the handler's symbol, or NULL: filter here. */
+static char module[64];	/* that has the handler, or "" */
+static ino_t load;	/* what load_of() returned for it last */
+
+/* Return: the inode of the module's directory, which no two loads share; 0 while it is unloaded. */
+static ino_t load_of(void)
+{
+	char *path = files_path("/sys/module/%s", module);
+	struct stat directory;
+	int error = stat(path, &directory);
+
+	free(path);
+	return error ? 0 : directory.st_ino;
+}
+
+/*
+ * Return: "function == 0x..." for the handler's symbol, or NULL: filter here. Sets the module that
+ * has the symbol.
+ */
 static char *filter_of(void)
 {
 	char *symbols = files_read("/proc/kallsyms"), *found = symbols, *line;
@@ -466,23 +484,54 @@ static char *filter_of(void)
 			continue;
 		line = memrchr(symbols, '\n', found - symbols);
 		address = strtoull(line ? line + 1 : symbols, NULL, 16);
+		*module = 0;
+		sscanf(found + length, "\t[%63[^]]]", module);
 		matches++;
 	}
 	free(symbols);
 	return matches == 1 && address ? format_text("function == 0x%" PRIx64, address) : NULL;
 }
 
+static const char * const of_timers[] = {
+	EVENT_ADD, EVENT_MOD, EVENT_DEL, EVENT_CANCEL, EVENT_MIGRATE, EVENT_ENTRY, EVENT_EXIT,
+	EVENT_RECEIPT,
+};
+
+/* Have the kernel select the handler's events, if it can. */
+static void select_handler(void)
+{
+	char *filter = filter_of();
+	unsigned int i;
+
+	for (i = 0; i < COUNT(of_timers); i++)
+		tracing_filter(of_timers[i], filter);
+	free(filter);
+}
+
+/*
+ * The filter has the handler's address, and the module may come back at another one. Without the
+ * filter while it is away, not even the first timers of its next load are missed.
+ */
+static void follow_module(void)
+{
+	ino_t now = *module ? load_of() : 0;
+	unsigned int i;
+
+	if (now == load)
+		return;
+	load = now;
+	if (load)
+		select_handler();
+	for (i = 0; !load && i < COUNT(of_timers); i++)
+		tracing_filter(of_timers[i], NULL);
+}
+
 static void read_live(void)
 {
-	static const char * const of_timers[] = {
-		EVENT_ADD, EVENT_MOD, EVENT_DEL, EVENT_CANCEL, EVENT_MIGRATE, EVENT_ENTRY,
-		EVENT_EXIT, EVENT_RECEIPT,
-	};
 	static const char * const of_cpus[] = {
 		EVENT_PROGRAM, EVENT_DEFER, EVENT_THROTTLE, EVENT_HW_DEAD,
 	};
 	static char buffer[1 << 16];
-	char *filter = filter_of();
 	struct timespec now;
 	struct pollfd pipe;
 	time_t end = 0;
@@ -494,10 +543,12 @@ static void read_live(void)
 	tracing_write("trace_clock", "x86-tsc");
 	tracing_format();
 	for (i = 0; i < COUNT(of_cpus); i++)
-		tracing_enable(of_cpus[i], NULL);
+		tracing_enable(of_cpus[i]);
+	select_handler();
+	if (*module)
+		load = load_of();
 	for (i = 0; i < COUNT(of_timers); i++)
-		tracing_enable(of_timers[i], filter);
-	free(filter);
+		tracing_enable(of_timers[i]);
 	pipe.fd = tracing_pipe();
 	pipe.events = POLLIN;
 	if (!seconds && count)
@@ -510,6 +561,7 @@ static void read_live(void)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (end && now.tv_sec >= end)
 			break;
+		follow_module();
 		got = read(pipe.fd, buffer + length, sizeof(buffer) - length);
 		if (got > 0) {
 			length = feed(buffer, length + got);

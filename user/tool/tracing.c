@@ -300,11 +300,19 @@ char *tracing_read_histogram(const char *event)
 	return text;
 }
 
-void tracing_enable(const char *event, const char *filter)
+void tracing_filter(const char *event, const char *filter)
 {
-	if (filter && !files_write(filter, "%s/events/" EVENT_SYSTEM "/%s/filter", instance, event))
-		fail("the kernel rejects the filter \"%s\" of %s: %s", filter, event,
-		     strerror(errno));
+	if (!filter)
+		filter = "0";
+	if (files_write(filter, "%s/events/" EVENT_SYSTEM "/%s/filter", instance, event))
+		return;
+	if (errno == ENOENT && !module_loaded())
+		fail("the module apic_timer has been unloaded");
+	fail("the kernel rejects the filter \"%s\" of %s: %s", filter, event, strerror(errno));
+}
+
+void tracing_enable(const char *event)
+{
 	if (!files_write("1", "%s/events/" EVENT_SYSTEM "/%s/enable", instance, event))
 		fail("can't enable %s: %s", event, strerror(errno));
 }

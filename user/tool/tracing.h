@@ -36,8 +36,10 @@ void tracing_write(const char *file, const char *text);
  * the top one, which anybody may have changed.
  */
 void tracing_format(void);
-/* Turn an event on, with a filter or NULL. */
-void tracing_enable(const char *event, const char *filter);
+/* Give an event a filter, in place of the one that it has; NULL: none. */
+void tracing_filter(const char *event, const char *filter);
+/* Turn an event on. */
+void tracing_enable(const char *event);
 /* Return: a file descriptor of trace_pipe that does not block. */
 int tracing_pipe(void);
 /* Sleep; return early when stopped. */
