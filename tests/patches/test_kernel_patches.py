@@ -36,10 +36,10 @@ def tree(pristine, tmp_path):
     return copy
 
 
-def run(verb: str, tree: Path) -> subprocess.CompletedProcess:
+def run(verb: str, tree: Path, home: Path = TREE, **environment) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, TREE / "tools/kernel-patches", verb, tree],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        [sys.executable, home / "tools/kernel-patches", verb, tree],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment or None,
     )  # fmt: skip
 
 
@@ -156,6 +156,91 @@ def test_no_kernel_tree(tmp_path, makefile):
     if makefile is not None:
         (tmp_path / "Makefile").write_text(makefile)
     assert "is not a kernel tree" in refused("apply", tmp_path)
+
+
+def kernel(tmp_path: Path) -> Path:
+    """Return a tree that only has the version of a kernel, which a series fits."""
+    tree = tmp_path / "linux"
+    tree.mkdir()
+    (tree / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 192\nEXTRAVERSION =\n")
+    return tree
+
+
+def test_no_patch_program(tmp_path):
+    tree = kernel(tmp_path)
+    before = contents(tree)
+    done = run("apply", tree, PATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == 'kernel-patches: the program "patch" is missing: apt-get install patch\n'
+    assert contents(tree) == before
+
+
+def test_nothing_is_left_in_the_clone(tmp_path):
+    """Run by root it would leave files there that the clone's owner cannot remove."""
+    home = tmp_path / "clone"
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("tools/lab/base", "tools/lab/kernels", "patches"):
+        shutil.copytree(TREE / name, home / name, ignore=ignore)
+    for name in ("tools/kernel-patches", "tools/lab/__init__.py"):
+        shutil.copy(TREE / name, home / name)
+    before = contents(home)
+    done = run("check", tmp_path / "none", home, PATH="/usr/bin:/bin")
+    assert "is not a kernel tree" in done.stderr
+    assert contents(home) == before
+
+
+PATCH = """\
+--- a/{0}
++++ b/{0}
+@@ -1 +1 @@
+-old
++new
+"""
+NEW = "--- /dev/null\n+++ b/first\n@@ -0,0 +1 @@\n+new\n"
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return a tree with two files, and the home of a series that changes them and adds one."""
+    tree, home = kernel(tmp_path), tmp_path / "patches"
+    (home / "6.1").mkdir(parents=True)
+    (home / "manifest").write_text("6.1 6.1.192 6.2\n")
+    (home / "6.1/0001.patch").write_text(PATCH.format("second") + PATCH.format("third") + NEW)
+    for name in ("second", "third"):
+        (tree / name).write_text("old\n")
+    return tree, home
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_stopped_while_writing(small, monkeypatch, error):
+    """A full disk, or Ctrl-C, in the midst of a file: no file has changed, and none is left."""
+    tree, home = small
+    before, write = contents(tree), shutil.copyfile
+
+    def copyfile(source, target, **options):
+        if Path(target).name == "third.new":
+            Path(target).write_text("ne")
+            raise error
+        write(source, target, **options)
+
+    monkeypatch.setattr(shutil, "copyfile", copyfile)
+    with pytest.raises(type(error)):
+        patches.apply(tree, home)
+    assert contents(tree) == before
+    monkeypatch.undo()
+    patches.apply(tree, home)
+    assert {name: contents(tree)[name] for name in ("first", "second", "third")} == dict.fromkeys(
+        ("first", "second", "third"), b"new\n"
+    )
+    patches.remove(tree, home)
+    assert contents(tree) == before
+
+
+def test_tree_that_cannot_be_written(tree):
+    """The reason is one line; root may write everywhere, so here a directory is in the way."""
+    (tree / "arch/x86/kernel/apic/apic.c.new").mkdir()
+    reason = refused("apply", tree)
+    assert reason == f"kernel-patches: {tree}/arch/x86/kernel/apic/apic.c.new: Is a directory\n"
 
 
 @pytest.mark.parametrize("line", ["6.1 6.1.192", "6.1 6.1.x 6.2", "6.1 6.1.192 6.2 more"])

@@ -4,6 +4,7 @@ Patches are tried on copies of the files that they touch, without fuzz. The kern
 after all of them have applied; git is not needed.
 """
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -145,6 +146,8 @@ def _copy(source: Path, target: Path, names: list[str]) -> None:
 
 def _run(copy: Path, chosen: Series, reverse: bool) -> str:
     """Apply or undo a series; return the error, or an empty string."""
+    if not shutil.which("patch"):
+        raise PatchError('the program "patch" is missing: apt-get install patch')
     for patch in sorted(chosen.patches, reverse=reverse):
         done = subprocess.run(
             ["patch", "-p1", "--batch", "--fuzz=0", "--no-backup-if-mismatch", "--reject-file=-",
@@ -159,18 +162,30 @@ def _run(copy: Path, chosen: Series, reverse: bool) -> str:
 
 
 def _put(copy: Path, tree: Path, names: list[str]) -> None:
-    """Copy files back into a tree, writing only those that differ."""
+    """Copy files back into a tree, writing only those that differ.
+
+    All are written under other names first: where that fails, the tree stays as it was.
+    """
+    staged = {}
+    try:
+        for name in names:
+            old, new = tree / name, copy / name
+            if new.exists() and not (old.exists() and old.read_bytes() == new.read_bytes()):
+                old.parent.mkdir(parents=True, exist_ok=True)
+                staged[old] = old.with_name(f"{old.name}.new")
+                shutil.copyfile(new, staged[old])
+                if old.exists():
+                    shutil.copymode(old, staged[old])
+    except BaseException:
+        for fresh in staged.values():
+            with contextlib.suppress(OSError):
+                fresh.unlink()
+        raise
+    for old, fresh in staged.items():
+        fresh.rename(old)
     for name in names:
-        old, new = tree / name, copy / name
-        if not new.exists():
-            old.unlink(missing_ok=True)
-        elif not old.exists() or old.read_bytes() != new.read_bytes():
-            old.parent.mkdir(parents=True, exist_ok=True)
-            fresh = old.with_name(f"{old.name}.new")
-            shutil.copyfile(new, fresh)
-            if old.exists():
-                shutil.copymode(old, fresh)
-            fresh.rename(old)
+        if not (copy / name).exists():
+            (tree / name).unlink(missing_ok=True)
 
 
 def _numbers(text: str) -> tuple[int, int, int]:
