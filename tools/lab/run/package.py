@@ -63,10 +63,10 @@ def build(suite: str, output: Path) -> list[Path]:
 
     BuildError if that fails, or if lintian finds an error or a warning.
     """
-    where = root(suite, "buildd", BUILD)
     with tempfile.TemporaryDirectory(dir=cache_dir("scratch")) as directory:
         work = Path(directory)
-        write_source(work)
+        write_source(work)  # may fail: before the root directory, which takes minutes
+        where = root(suite, "buildd", BUILD)
         say("lab", f"building the packages in a root directory of {suite}")
         source = next(path for path in work.iterdir() if path.is_dir()).name
         for command in (
@@ -87,15 +87,14 @@ def build(suite: str, output: Path) -> list[Path]:
 
 
 def write_source(directory: Path) -> Path:
-    """Write apic-timer_VERSION.orig.tar.gz and the source tree next to it; return the latter."""
+    """Write apic-timer_VERSION.orig.tar.gz and the source tree next to it; return the latter.
+
+    LabError if git does not list the files.
+    """
     changelog = (TREE / "debian/changelog").read_text()
     version = re.match(r"apic-timer \(([^-]+)-", changelog)[1]
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=TREE, check=True, stdout=subprocess.PIPE, text=True,
-    ).stdout.split("\0")  # fmt: skip
     source = directory / f"apic-timer-{version}"
-    for name in sorted({f for f in listed if (TREE / f).is_file()}):
+    for name in sorted({f for f in _listed() if (TREE / f).is_file()}):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TREE / name, source / name)
     with gzip.open(directory / f"apic-timer_{version}.orig.tar.gz", "wb", 6) as packed:
@@ -103,6 +102,20 @@ def write_source(directory: Path) -> Path:
             tar.add(source, source.name,
                     filter=lambda m: None if m.name == f"{source.name}/debian" else m)  # fmt: skip
     return source
+
+
+def _listed() -> list[str]:
+    """List the files of the tree that git knows, or would add."""
+    try:
+        done = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=TREE, capture_output=True, text=True,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise LabError("git is missing: apt-get install git") from None
+    if done.returncode:
+        raise LabError(f"git does not list the files of {TREE}: {done.stderr.strip()}")
+    return done.stdout.split("\0")
 
 
 def main(suites: list[str]) -> int:
