@@ -399,7 +399,9 @@ def test_json_alone(tool, tree):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:  # fmt: skip
         assert running.stderr.readline().endswith("fixed until this program is stopped (Ctrl-C)\n")
         running.send_signal(signal.SIGINT)
-        assert json.loads(running.stdout.read())["findings"]
+        found = json.loads(running.stdout.read())["findings"]
+    # A WARN is no failure here: it was printed, and fixed.
+    assert running.returncode == 0 and "warn" in {f["level"] for f in found}
     assert read(root, GOVERNOR, IRQ) == ["powersave", "0-1"]
 
 

@@ -111,6 +111,13 @@ def test_refused(tool, arguments, reason):
     assert line.startswith("apic-timer: ") and reason in line
 
 
+def test_only_trace_fails_if_there_is_nothing(tool):
+    """hist with no expiries exits with 0: test_empty() of test_hist.py."""
+    for text in (tool("--help").stdout, (MAN / "apic-timer.1.scd").read_text()):
+        text = " ".join(text.replace("*", "").split())
+        assert re.search("found something wrong, or (if )?trace did not find an expiry", text)
+
+
 def test_no_arguments(tool):
     done = tool()
     assert done.returncode == 2 and done.stdout == tool("--help").stdout

@@ -156,7 +156,7 @@ static void print_text(const struct finding *findings, unsigned int count)
 	}
 }
 
-/* Return: the exit status. */
+/* Return: the exit status, also after a WARN: that has been printed, and fixed where possible. */
 static int wait_for_signal(void)
 {
 	fflush(stdout);
@@ -205,11 +205,11 @@ const struct command doctor_command = {
 	.most = -1,
 	.summary = "Find what makes timers inexact on this machine, what it costs, and a remedy",
 	.about = "Works without the module and without root, with fewer checks. Costs are measured here.\n"
-		 "The exit status is 1 if there is a WARN. With --fix, deep idle states are avoided, the\n"
-		 "frequency governor, the affinity of interrupts and the number of free pages that a CPU\n"
-		 "keeps are changed, and all is restored at exit, except that tunables of a governor\n"
-		 "return to their defaults. Options must precede COMMAND: the arguments after its name are\n"
-		 "its own.",
+		 "The exit status is 1 if there is a WARN; with --fix it is that of COMMAND, or 0 without\n"
+		 "one. With --fix, deep idle states are avoided, the frequency governor, the affinity of\n"
+		 "interrupts and the number of free pages that a CPU keeps are changed, and all is\n"
+		 "restored at exit, except that tunables of a governor return to their defaults. Options\n"
+		 "must precede COMMAND: the arguments after its name are its own.",
 	.options = options,
 	.run = run,
 };

@@ -39,8 +39,9 @@ void opt_usage(void)
 		printf("  %-10s %s\n", (*command)->name, (*command)->summary);
 	printf("\n  --help, --version, --completion bash|zsh\n\n"
 	       "apic-timer COMMAND --help lists the options of a command.\n"
-	       "Exit status: 0 on success; 1 if a command found something wrong, or nothing; 2 if it\n"
-	       "can't do its work, for example without the module or without root.\n");
+	       "Exit status: 0 on success; 1 if a command found something wrong, or if trace did not\n"
+	       "find an expiry; 2 if a command can't do its work, for example without the module or\n"
+	       "without root.\n");
 }
 
 static void print_options(const struct opt *options)
