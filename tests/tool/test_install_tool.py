@@ -116,6 +116,19 @@ def test_stopped(tmp_path):
     assert list(temporary.iterdir()) == [] and not (tmp_path / "root").exists()
 
 
+def test_directory_with_a_blank(tmp_path):
+    """Make has no names with blanks; the directory for temporary files may have one."""
+    temporary = tmp_path / "my files"
+    temporary.mkdir()
+    path = other_gcc(tmp_path, f'exec {REAL} "$@"')
+    environment = {"PATH": path, "DESTDIR": str(tmp_path / "root"), "TMPDIR": str(temporary)}
+    done = subprocess.run([SCRIPT], env=environment, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert {name.split("/")[-1] for name in files(tmp_path / "root")} >= {
+        "apic-timer", "_apic-timer", "apic-timer.1"}  # fmt: skip
+    assert list(temporary.iterdir()) == []
+
+
 def test_pages_that_fail(tmp_path):
     """For example with another version of scdoc: the rest is installed, and it is not a failure."""
     path = other_gcc(tmp_path, f'exec {REAL} "$@"')
