@@ -274,7 +274,7 @@ static void apply(struct shaper *q, const struct shaper_config *config, u32 mode
 					 0, apic_timer_ns_to_tsc(20000), SHAPER_LEAD_WINDOW);
 	}
 	q->mode = mode;
-	q->irqs_on = shaper_hard_refused(dev);
+	q->irqs_on = shaper_irqs_on(dev);
 	q->placed = q->placed && config->cpu == old->cpu;
 	q->sch->limit = config->limit;
 	q->config = *config;

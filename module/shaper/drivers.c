@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Decide which devices may get packets in hard interrupt. netconsole does the same, with a
- * trylock of the device's queue and interrupts off.
+ * Decide which devices may get packets in hard interrupt, and which with interrupts off. netconsole
+ * does the same, with a trylock of the device's queue and interrupts off.
  */
 #include <linux/device.h>
 #include <linux/kernel.h>
@@ -20,13 +20,20 @@
  *
  * Mode auto sends in hard interrupt with drivers that have no reason against it here. With the
  * others, and with all drivers not listed, only mode hard does, and it reports the reason.
+ *
+ * In the other modes interrupts are off only until a driver has the packet. Drivers that were not
+ * tested get packets in this way from netconsole, which is why it is the same for them, unless they
+ * do something else then.
  */
-static const struct {
+static const struct driver {
 	const char *name;
 	const char *reason;
+	bool irqs_on;
 } drivers[] = {
 	{ "e1000e", NULL },
 	{ "igb", NULL },
+	/* netpoll_tx_running(): it does not give what comes with interrupts off to its VF. */
+	{ "hv_netvsc", "hv_netvsc does not use its virtual function (VF) in mode hard", true },
 	/* No report; but with napi_tx=0, or by ethtool, it calls skb_orphan(), unseen by us. */
 	{ "virtio_net",
 	  "virtio_net is safe in mode hard only if it was not loaded with napi_tx=0" },
@@ -34,6 +41,18 @@ static const struct {
 	{ "vmxnet3",
 	  "vmxnet3 is not safe in mode hard: lockdep reports that its tx_lock may sleep" },
 };
+
+/* Return: the driver of a device that has a parent; NULL if it is not listed. */
+static const struct driver *listed(const struct net_device *dev)
+{
+	const char *name = dev_driver_string(dev->dev.parent);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(drivers); i++)
+		if (!strcmp(name, drivers[i].name))
+			return &drivers[i];
+	return NULL;
+}
 
 /**
  * shaper_hard_refused() - check whether a device cannot get packets in hard interrupt
@@ -66,11 +85,25 @@ const char *shaper_hard_refused(const struct net_device *dev)
  */
 const char *shaper_hard_doubt(const struct net_device *dev)
 {
-	const char *name = dev_driver_string(dev->dev.parent);
-	unsigned int i;
+	const struct driver *driver = listed(dev);
 
-	for (i = 0; i < ARRAY_SIZE(drivers); i++)
-		if (!strcmp(name, drivers[i].name))
-			return drivers[i].reason;
-	return "this driver has not been tested with mode hard";
+	return driver ? driver->reason : "this driver has not been tested with mode hard";
+}
+
+/**
+ * shaper_irqs_on() - check whether a device's driver needs interrupts on, in modes soft and thread
+ * @dev:	the device
+ *
+ * With interrupts off until the driver has the packet, none can make the packet late.
+ *
+ * Context: Any.
+ */
+bool shaper_irqs_on(const struct net_device *dev)
+{
+	const struct driver *driver;
+
+	if (shaper_hard_refused(dev))
+		return true;
+	driver = listed(dev);
+	return driver && driver->irqs_on;
 }

@@ -91,7 +91,7 @@ enum shaper_sender {
  * @generation:	counts resets: a sender that was active during one changes no accounts
  * @queued:	number of packets in @edf, in @far, in @classes and with the sender
  * @mode:	the mode in effect, never %TC_APIC_MODE_AUTO
- * @irqs_on:	the driver is not known to cope with interrupts off
+ * @irqs_on:	outside the handler the driver is called with interrupts on: see shaper_irqs_on()
  * @dead:	a reset is in progress
  * @stopped:	the device's queue is stopped for the first packet; waking it schedules us
  * @kicked:	the handler has left the first packet to the softirq

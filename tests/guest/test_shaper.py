@@ -381,6 +381,52 @@ def test_modes(guest):
             assert found["hardirq"] == (500 if mode == "hard" else 0), part
 
 
+@pytest.mark.guest(
+    REAL,
+    BEGIN
+    + """
+    for driver in hv_netvsc e1000e some_other; do
+        rmmod apic_timer_sink
+        insmod $MODULES/apic_timer_sink.ko driver=$driver
+        ip addr add 10.9.9.1/24 dev sink0
+        ip link set sink0 up
+        for mode in soft thread; do
+            tc qdisc replace dev sink0 root apic mode $mode
+            udpsend count=50 gap=1000000 >/dev/null
+            patiently drained
+            echo $driver $mode irqs_off $(cat $SINK/irqs_off)
+            echo 0 >$SINK/irqs_off
+        done
+        for mode in hard auto; do
+            echo $driver $mode $(tc qdisc replace dev sink0 root apic mode $mode 2>&1;
+                tc qdisc show dev sink0)
+        done
+        echo 1 >$SINK/reset
+    done
+    """
+    + END,
+)
+def test_interrupts_on(guest):
+    """A driver that takes what comes with interrupts off for netpoll's gets packets with them on.
+
+    Others get them with interrupts off, except on PREEMPT_RT.
+    """
+    output = guest.ok()
+    print(output)
+    found = re.findall(r"^(\w+) (soft|thread) irqs_off (\d+)$", output, re.M)
+    assert len(found) == 6
+    for driver, _, irqs_off in found:
+        on = driver == "hv_netvsc" or guest.machine in RT
+        # The kernel's own packets, to its neighbours, leave in the same way.
+        assert int(irqs_off) == 0 if on else int(irqs_off) >= 50
+    if guest.machine not in RT:
+        assert re.findall(r"^(\w+) auto .* \((\w+)\)", output, re.M) == [
+            ("hv_netvsc", "soft"), ("e1000e", "hard"), ("some_other", "soft")]  # fmt: skip
+        assert re.findall(r"^(\w+) hard Warning: (.*)\. qdisc ", output, re.M) == [
+            ("hv_netvsc", "hv_netvsc does not use its virtual function (VF) in mode hard"),
+            ("some_other", "this driver has not been tested with mode hard")]  # fmt: skip
+
+
 @pytest.mark.long
 @pytest.mark.guest(
     BOTH,

@@ -85,7 +85,7 @@ static const struct option options[] = {
 	  "maximum time that a departure time may be ahead, and for which pacing may keep a "
 	  "packet" },
 	{ "beyond", FLAG, TCA_APIC_HORIZON_CAP, beyond_policies, 0, 0, "drop",
-	  "fate of a packet beyond the horizon: dropped and reported to its socket, or sent "
+	  "fate of a packet beyond the horizon: dropped (reported if it uses SO_TXTIME), or sent "
 	  "at the horizon" },
 	{ "limit", COUNT, TCA_APIC_LIMIT, NULL, 1, UINT32_MAX, "10000",
 	  "maximum number of queued packets" },

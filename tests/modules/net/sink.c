@@ -16,6 +16,7 @@
  *	stops, refusals	how often the driver stopped a queue, and how often it had no room
  *	unprepared	packets that lack a checksum although the device computes none
  *	validated	how often the kernel validated a packet, see validate.c
+ *	irqs_off	with "driver": packets that came with interrupts off
  *
  * Parameters, which may be changed at any time: one packet in "stop", at random, stops its queue
  * for a random time, and one packet in "busy" gets NETDEV_TX_BUSY. Half of the latter also stop
@@ -23,14 +24,15 @@
  * overwrite is overwritten before that: its control block, as hv_netvsc does, and its time, as veth
  * does.
  *
- * The device has a parent, as hardware has. With "gso" it accepts UDP packets that it would have
- * to split. With "launch" it also has LaunchTime, like a few network cards: it does not delay
- * packets, but records their launch times.
+ * The device has a parent, as hardware has; with "driver", that has a driver of this name. With
+ * "gso" it accepts UDP packets that it would have to split. With "launch" it also has LaunchTime,
+ * like a few network cards: it does not delay packets, but records their launch times.
  */
 #include <linux/debugfs.h>
 #include <linux/device.h>
 #include <linux/etherdevice.h>
 #include <linux/hrtimer.h>
+#include <linux/irqflags.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/prandom.h>
@@ -80,10 +82,15 @@ static bool gso;
 module_param(gso, bool, 0444);
 MODULE_PARM_DESC(gso, "the device splits UDP packets itself");
 
+static char *driver;
+module_param(driver, charp, 0444);
+MODULE_PARM_DESC(driver, "name of the driver of the device's parent");
+
 static struct net_device *device;
 static struct dentry *directory;
 static struct device *parent;
-static atomic_t stops, refusals, unprepared;
+static struct device_driver named;
+static atomic_t stops, refusals, unprepared, irqs_off;
 
 /* Wakes a queue again. All members except the timer are under the queue's lock. */
 static struct sink_queue {
@@ -132,6 +139,8 @@ static noinline netdev_tx_t sink_take(struct sk_buff *skb, struct net_device *de
 		sink_spoil(skb);
 		return NETDEV_TX_BUSY;
 	}
+	if (unlikely(driver) && irqs_disabled())
+		atomic_inc(&irqs_off);
 	sink_account(skb, tsc, READ_ONCE(queue->launches));
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !(dev->features & NETIF_F_CSUM_MASK))
 		atomic_inc(&unprepared);
@@ -214,6 +223,8 @@ static int __init sink_init(void)
 		ret = PTR_ERR(parent);
 		goto account;
 	}
+	named.name = driver;
+	parent->driver = driver ? &named : NULL;
 	ret = -ENOMEM;
 	device = alloc_netdev_mqs(0, "sink%d", NET_NAME_ENUM, sink_setup, queues, 1);
 	if (!device)
@@ -239,6 +250,7 @@ static int __init sink_init(void)
 	debugfs_create_atomic_t("refusals", 0600, directory, &refusals);
 	debugfs_create_atomic_t("unprepared", 0600, directory, &unprepared);
 	debugfs_create_atomic_t("validated", 0600, directory, &sink_validated);
+	debugfs_create_atomic_t("irqs_off", 0600, directory, &irqs_off);
 	return 0;
 
 stats:
@@ -246,6 +258,7 @@ stats:
 free:
 	free_netdev(device);
 parent:
+	parent->driver = NULL;
 	root_device_unregister(parent);
 account:
 	sink_account_exit();
@@ -258,6 +271,7 @@ static void __exit sink_exit(void)
 	unregister_netdev(device);
 	free_percpu(device->tstats);
 	free_netdev(device);
+	parent->driver = NULL;
 	root_device_unregister(parent);
 	sink_account_exit();
 }
