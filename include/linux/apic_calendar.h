@@ -50,7 +50,9 @@ struct apic_calendar_function {
 };
 
 /*
- * Register and unregister; task context. Return:
+ * Register and unregister; task context. Unregister in @owner's exit function at the latest. What
+ * is still registered when it has returned is unregistered, and the kernel log names @owner and
+ * the function. That is a safety net, not an interface. Return:
  *   0		done
  *   -EEXIST	the name is taken, or the function is registered already
  *   -EBUSY	unregister: a calendar uses the function; cannot happen while @owner is

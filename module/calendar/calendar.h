@@ -307,6 +307,8 @@ void calendar_unit_break(struct calendar_unit *unit);
 void calendar_unit_release(struct calendar_unit *unit);
 
 /* function.c */
+int calendar_functions_init(void);
+void calendar_functions_exit(void);
 bool calendar_function_known(const char *name, u32 kind);
 struct apic_calendar_function *calendar_function_get(const char *name, u32 kind);
 void calendar_function_put(struct apic_calendar_function *function);

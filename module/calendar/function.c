@@ -2,11 +2,15 @@
 /*
  * Functions of other modules, and kernel threads that call them.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/apic_calendar.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
@@ -88,6 +92,60 @@ int apic_calendar_unregister(struct apic_calendar_function *function)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(apic_calendar_unregister);
+
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+/*
+ * Unregister what a module has left behind, while its memory is still there. No calendar uses
+ * these functions: it would hold the module.
+ */
+static int module_goes(struct notifier_block *block, unsigned long state, void *module)
+{
+	struct apic_calendar_function *function, *next;
+	const struct module *going = module;
+
+	if (state != MODULE_STATE_GOING)
+		return NOTIFY_OK;
+	mutex_lock(&functions_lock);
+	list_for_each_entry_safe(function, next, &functions, node) {
+		if (function->owner != going)
+			continue;
+		pr_warn("module %s left function %s registered: unregistered\n", going->name,
+			function->name);
+		list_del(&function->node);
+	}
+	mutex_unlock(&functions_lock);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_block = { .notifier_call = module_goes };
+#endif
+
+/**
+ * calendar_functions_init() - start to unregister what modules leave behind
+ *
+ * Context: Task, before a function is registered. Sleeps.
+ * Return: 0 or an error.
+ */
+int calendar_functions_init(void)
+{
+#ifdef CONFIG_MODULES
+	return register_module_notifier(&module_block);
+#else
+	return 0;
+#endif
+}
+
+/**
+ * calendar_functions_exit() - undo calendar_functions_init()
+ *
+ * Context: Task. Sleeps. No function is registered any more.
+ */
+void calendar_functions_exit(void)
+{
+#ifdef CONFIG_MODULES
+	unregister_module_notifier(&module_block);
+#endif
+}
 
 /**
  * calendar_function_known() - check whether a function is registered

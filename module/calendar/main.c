@@ -212,12 +212,20 @@ static int __init calendar_init(void)
 
 	calendar_pollers_init();
 	calendar_dispatch_init();
-	ret = calendar_outside_init();
+	ret = calendar_functions_init();
 	if (ret)
 		return ret;
+	ret = calendar_outside_init();
+	if (ret)
+		goto functions;
 	ret = misc_register(&device);
 	if (ret)
-		calendar_outside_exit();
+		goto outside;
+	return 0;
+outside:
+	calendar_outside_exit();
+functions:
+	calendar_functions_exit();
 	return ret;
 }
 
@@ -225,6 +233,7 @@ static void __exit calendar_exit(void)
 {
 	misc_deregister(&device);
 	calendar_outside_exit();
+	calendar_functions_exit();
 	calendar_pollers_exit();
 	/*
 	 * A parked thread may still be in break_off() after it has dropped its reference to

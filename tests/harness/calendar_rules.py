@@ -41,6 +41,7 @@ MAJOR = 20 * MS
 LAST_CPU = os.cpu_count() - 1
 PLAIN = [(2 * MS, 8 * MS, 0)]
 MODULE = "apic_calendar"
+PULSE = "apic_calendar_pulse"  # the module of functions
 PARAMETERS = Path("/sys/module/apic_calendar/parameters")
 STATS = Path("/sys/kernel/debug/apic_timer/stats")
 INFO = Path("/sys/kernel/debug/apic_timer/info")
@@ -2101,6 +2102,52 @@ def unload() -> None:
     calendar.close()
     assert not kept("apic_calendar_pulse")
     assert not kept(MODULE)
+
+
+def insert(*parameters: str) -> subprocess.Popen:
+    """Load the module of functions."""
+    modules = next(path for path in (Path("/modules"), Path("/dev/shm/modules")) if path.is_dir())
+    return subprocess.Popen(["insmod", modules / f"{PULSE}.ko", *parameters])
+
+
+def knows(name: str) -> bool:
+    """Tell whether LOAD accepts a function."""
+    with Calendar() as calendar:
+        try:
+            calendar.load(MAJOR, PLAIN, [Unit.function_of("a", 0, name)])
+        except Refused as found:
+            assert (found.reason, found.bad) == (apic_calendar.BAD_FUNCTION, 0)
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def logged():
+    """Return the list of functions that modules left meanwhile, filled in at the end."""
+    found = []
+    with open("/dev/kmsg", "rb", buffering=0, opener=lambda path, flags: os.open(
+            path, flags | os.O_NONBLOCK)) as log:  # fmt: skip
+        log.seek(0, os.SEEK_END)
+        yield found
+        while line := log.read(8192):
+            found += re.findall(r"apic_calendar: module (\S+) left function (\S+) ", line.decode())
+
+
+def forgotten() -> None:
+    """A function that its module leaves registered is unregistered when that is unloaded."""
+    subprocess.run(["rmmod", PULSE], check=True)
+    assert insert("leave=1").wait() == 0
+    assert knows("step")
+    with logged() as found:
+        subprocess.run(["rmmod", PULSE], check=True)
+        assert not knows("step")
+    assert found == [(PULSE, name) for name in ("pulse", "step", "toil")], found
+    with logged() as found:
+        assert insert().wait() == 0
+        assert knows("step")
+        subprocess.run(["rmmod", PULSE], check=True)
+    assert not found, found
+    assert insert().wait() == 0
 
 
 def torture(rounds: int = 3, seed: int = 1) -> None:
