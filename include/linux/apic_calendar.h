@@ -50,13 +50,14 @@ struct apic_calendar_function {
 };
 
 /*
- * Register and unregister; task context. Unregister in @owner's exit function at the latest. What
- * is still registered when it has returned is unregistered, and the kernel log names @owner and
- * the function. That is a safety net, not an interface. Return:
+ * Register and unregister; task context. Calendars can use a function once @owner's init function
+ * has returned 0. Unregister in @owner's exit function at the latest, and in an init function that
+ * fails. What is registered after that is unregistered, and the kernel log names @owner and the
+ * function. That is a safety net, not an interface. Return:
  *   0		done
  *   -EEXIST	the name is taken, or the function is registered already
- *   -EBUSY	unregister: a calendar uses the function; cannot happen while @owner is
- *		being unloaded
+ *   -EBUSY	unregister: a calendar uses the function; cannot happen in @owner's init and exit
+ *		functions
  *   -ENOENT	unregister: the function is not registered
  *   -EINVAL	no name, a name that is too long, no function, or unknown flags
  */

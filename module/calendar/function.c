@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/apic_calendar.h>
+#include <linux/compiler.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kthread.h>
@@ -147,13 +148,41 @@ void calendar_functions_exit(void)
 #endif
 }
 
+/*
+ * Check that a function's module has been loaded, and is not only being loaded. A reference does
+ * not keep a module whose init function fails:
+ *
+ *	CPU0: insmod				CPU1
+ *	  init: apic_calendar_register()
+ *						  LOAD: try_module_get()
+ *						  START
+ *	  init: apic_calendar_unregister()
+ *	    returns -EBUSY
+ *	  init returns an error
+ *	  the module's memory is freed
+ *						  the calendar calls the function
+ */
+static bool is_loaded(const struct apic_calendar_function *function)
+{
+#ifdef CONFIG_MODULES	/* in a kernel tree there may be none */
+	return !function->owner || READ_ONCE(function->owner->state) == MODULE_STATE_LIVE;
+#else
+	return true;
+#endif
+}
+
+static bool is_usable(const struct apic_calendar_function *function, u32 kind)
+{
+	return is_kind(function, kind) && is_loaded(function);
+}
+
 /**
- * calendar_function_known() - check whether a function is registered
+ * calendar_function_known() - check whether a function is registered, and its module loaded
  * @name:	its name
  * @kind:	APIC_CALENDAR_FUNCTION or APIC_CALENDAR_THREAD
  *
  * Context: Task. Sleeps.
- * Return: true if it is registered.
+ * Return: true if calendars can use it.
  */
 bool calendar_function_known(const char *name, u32 kind)
 {
@@ -162,7 +191,7 @@ bool calendar_function_known(const char *name, u32 kind)
 
 	mutex_lock(&functions_lock);
 	function = find(name);
-	known = function && is_kind(function, kind);
+	known = function && is_usable(function, kind);
 	mutex_unlock(&functions_lock);
 	return known;
 }
@@ -181,7 +210,7 @@ struct apic_calendar_function *calendar_function_get(const char *name, u32 kind)
 
 	mutex_lock(&functions_lock);
 	function = find(name);
-	if (function && is_kind(function, kind) && try_module_get(function->owner))
+	if (function && is_usable(function, kind) && try_module_get(function->owner))
 		function->users++;
 	else
 		function = NULL;

@@ -26,7 +26,7 @@ CASES = ("node", "namespace", "numbered", "rights", "memory", "paged", "many", "
          "executed", "undisturbed", "died", "handled", "preempted", "traced", "crashed",
          "filtered", "begot", "replaced", "strayed", "owned", "closed", "everywhere", "unstable",
          "shifted", "tai", "restored", "offline", "sleeps", "syscall", "torture",
-         "forgotten", "unload")  # fmt: skip
+         "forgotten", "unfinished", "unload")  # fmt: skip
 # Rules of the module's own logic, which is the same on each kernel.
 ONCE = ("paged", "switched", "told", "outlasted", "spared", "announced", "adrift", "restarted",
         "reported", "degraded", "recovered", "undisturbed", "died", "handled", "traced",

@@ -2150,6 +2150,28 @@ def forgotten() -> None:
     assert insert().wait() == 0
 
 
+def unfinished() -> None:
+    """No calendar uses a function of a module that may still fail to load."""
+    fail = Path(f"/sys/module/{PULSE}/parameters/fail")
+    subprocess.run(["rmmod", PULSE], check=True)
+    for leave in ((), ("leave=1",)):
+        with logged() as found, insert("fail=1", *leave) as loads:
+            try:
+                until(Path("/sys/kernel/debug/apic_calendar_pulse/starts").exists)
+                assert not knows("step")
+            finally:
+                # When finit_module() has failed, busybox tries init_module().
+                while loads.poll() is None:
+                    with contextlib.suppress(OSError):  # it is gone meanwhile
+                        fail.write_text("0")
+                    time.sleep(0.01)
+            assert loads.returncode != 0
+            assert not knows("step")
+        assert {name for _, name in found} == {"pulse", "step", "toil"} if leave else not found
+    assert insert().wait() == 0
+    assert knows("step")
+
+
 def torture(rounds: int = 3, seed: int = 1) -> None:
     """Random tables and switches on all CPUs leave each window accounted for."""
     rng = random.Random(seed)

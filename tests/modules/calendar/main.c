@@ -6,6 +6,7 @@
 #include <linux/apic_calendar.h>
 #include <linux/apic_timer.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <asm/msr.h>
@@ -16,6 +17,10 @@
 static bool leave;
 module_param(leave, bool, 0444);
 MODULE_PARM_DESC(leave, "leave the functions registered");
+
+static bool fail;
+module_param(fail, bool, 0644);
+MODULE_PARM_DESC(fail, "fail to load, as soon as this is N again");
 
 /* TSC at first instructions, and their number. */
 static u64 *starts;
@@ -45,6 +50,16 @@ static struct apic_calendar_function functions[] = {
 	},
 };
 
+static void pulse_exit(void)
+{
+	int i;
+
+	debugfs_remove(dir);
+	for (i = 0; i < ARRAY_SIZE(functions) && !leave; i++)
+		apic_calendar_unregister(&functions[i]);
+	kvfree(starts);
+}
+
 static int __init pulse_init(void)
 {
 	int ret = 0, i;
@@ -63,17 +78,12 @@ static int __init pulse_init(void)
 	blob.data = starts;
 	dir = debugfs_create_dir("apic_calendar_pulse", NULL);
 	debugfs_create_blob("starts", 0400, dir, &blob);
-	return 0;
-}
-
-static void __exit pulse_exit(void)
-{
-	int i;
-
-	debugfs_remove(dir);
-	for (i = 0; i < ARRAY_SIZE(functions) && !leave; i++)
-		apic_calendar_unregister(&functions[i]);
-	kvfree(starts);
+	if (!fail)
+		return 0;
+	while (READ_ONCE(fail))
+		msleep(20);
+	pulse_exit();
+	return -ECANCELED;
 }
 
 module_init(pulse_init);
