@@ -21,9 +21,9 @@
  * Mode auto sends in hard interrupt with drivers that have no reason against it here. With the
  * others, and with all drivers not listed, only mode hard does, and it reports the reason.
  *
- * In the other modes interrupts are off only until a driver has the packet. Drivers that were not
- * tested get packets in this way from netconsole, which is why it is the same for them, unless they
- * do something else then.
+ * In the other modes interrupts are off as well while a driver gets a packet, so that none makes
+ * the packet late. netconsole does this with every driver, so it needs no test; @irqs_on is for
+ * those that do something else then.
  */
 static const struct driver {
 	const char *name;
@@ -94,9 +94,8 @@ const char *shaper_hard_doubt(const struct net_device *dev)
  * shaper_irqs_on() - check whether a device's driver needs interrupts on, in modes soft and thread
  * @dev:	the device
  *
- * With interrupts off until the driver has the packet, none can make the packet late.
- *
  * Context: Any.
+ * Return: true for devices that shaper_hard_refused() refuses, too.
  */
 bool shaper_irqs_on(const struct net_device *dev)
 {

@@ -65,8 +65,10 @@
  *	  if the driver did not take	  waits
  *	  A, back into the queue: it	  ...
  *	  cannot be freed here
- *	  dead: arms nothing
- *	unlock				q->lock
+ *	  dead: does not arm for B; may
+ *	  arm to look again, for A
+ *	unlock				  deletes that as well
+ *					q->lock
  *					  empties the queue
  */
 #include <linux/netdevice.h>

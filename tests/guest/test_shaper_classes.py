@@ -347,6 +347,11 @@ LOAD = """
     patiently drained
     echo @after
     tc -s -j class show dev sink0
+    # Its filter is the older one.
+    tc class del dev sink0 classid 1:1
+    udpsend count=10 gap=100000 port=1001
+    patiently drained
+    tc -s class show dev sink0 | grep -c "^class "
     # The filters go with the qdisc.
     tc qdisc del dev sink0 root
     """
@@ -354,7 +359,10 @@ LOAD = """
     brief=True,
 )
 def test_filters(guest):
-    """u32, fw, flower, bpf and matchall assign packets to classes."""
+    """u32, fw, flower, bpf and matchall assign packets to classes, and keep them from deletion.
+
+    A filter that is older than its class does not keep it.
+    """
     before, after = guest.ok().split("@after")
 
     def packets(text: str) -> list[int]:
@@ -364,6 +372,7 @@ def test_filters(guest):
     assert "deleted" not in before
     assert "the class is in use by filters" in before
     assert packets(after) == [10, 20, 37, 61]
+    assert re.search(r"^3$", after, re.M)
 
 
 @pytest.mark.guest(
