@@ -240,7 +240,7 @@ def test_change_with_packets_queued(guest):
     """
     + END,
 )
-def test_difficult_driver(guest):
+def test_difficult_driver_and_classes(guest):
     """Classes and flows keep their accounts if a driver refuses and spoils packets."""
     parts = guest.ok().split("\n.\n")[:3]
     assert len(parts) == 3

@@ -18,6 +18,7 @@ typedef s64 ktime_t;
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define noinline		__attribute__((noinline))
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define __aligned(n)		__attribute__((aligned(n)))
 #ifndef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
