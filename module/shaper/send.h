@@ -19,7 +19,7 @@
  * @start:	argument of shaper_start(); its moment is when to hand the packet over
  * @at:		its moment, absolute TSC
  * @want:	of its &struct shaper_cb, which the driver may overwrite
- * @flow:	...
+ * @flow:	its flow, or NULL; as @want
  * @tstamp:	its time, which the driver may overwrite, too
  * @class:	its class, or NULL; set after sending, and valid while the sender holds q->lock
  * @len:	its length for the accounts, bytes
