@@ -799,7 +799,7 @@ def test_below_another(guest):
         tc qdisc add dev sink0 parent 1:$i apic mode $HARD order flow
     done
     for flow in 1 2 3 4; do
-        udpsend count=500 gap=20000-120000 flow=$flow seed=$flow port=$((1000 + flow)) >sent$flow &
+        udpsend count=500 gap=20000-120000 flow=$flow seed=$flow priority=$flow >sent$flow &
     done
     wait
     patiently drained
@@ -880,7 +880,7 @@ def test_another_is_replaced(guest):
     done
     # No sender keeps the CPU busy while packets leave.
     send() {
-        udpsend count=500 batch=500 ahead=100000000 gap=$2 flow=$1 seed=$1 port=$((1000 + $1))
+        udpsend count=500 batch=500 ahead=100000000 gap=$2 flow=$1 seed=$1 priority=$1
     }
     figures() {
         patiently drained

@@ -157,6 +157,15 @@ static notrace netdev_tx_t sink_xmit(struct sk_buff *skb, struct net_device *dev
 	return sink_take(skb, dev, rdtsc());
 }
 
+/* A sender that sets SO_PRIORITY chooses; the kernel's hash may take one queue for all flows. */
+static u16 sink_select_queue(struct net_device *dev, struct sk_buff *skb,
+			     struct net_device *sb_dev)
+{
+	if (skb->priority)
+		return skb->priority % dev->real_num_tx_queues;
+	return netdev_pick_tx(dev, skb, sb_dev);
+}
+
 static int sink_open(struct net_device *dev)
 {
 	netif_tx_start_all_queues(dev);
@@ -189,6 +198,7 @@ static const struct net_device_ops sink_ops = {
 	.ndo_open = sink_open,
 	.ndo_stop = sink_stop,
 	.ndo_start_xmit = sink_xmit,
+	.ndo_select_queue = sink_select_queue,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_setup_tc = sink_setup_tc,
 	.ndo_get_stats64 = dev_get_tstats64,
