@@ -386,3 +386,10 @@ def test_results_say_what_made_them():
         assert "unknown" not in by.values()
         page = (made.RESULTS / f"{file.stem}.md").read_text()
         assert made.header(by) in page
+
+
+def test_git_refuses(tree, tmp_path, monkeypatch):
+    """A checkout whose files git does not list gives one error, not a traceback."""
+    (tmp_path / ".git").write_text("gitdir: nowhere\n")
+    with pytest.raises(DocsError, match="git does not list the files of .*not a git repository"):
+        source.tracked(r".*")

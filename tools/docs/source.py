@@ -4,10 +4,12 @@ Files are found by their contents, not by their location.
 """
 
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from lab.base.errors import LabError
+from lab.base.listing import listed
 
 TREE = Path(__file__).resolve().parents[2]
 PAGES = "docs/reference"
@@ -23,11 +25,11 @@ def tracked(pattern: str) -> tuple[str, ...]:
     if not (TREE / ".git").exists():  # a source package has no other files
         every = (str(f.relative_to(TREE)) for f in TREE.rglob("*") if f.is_file())
         return tuple(sorted(f for f in every if re.fullmatch(pattern, f) and read(f, True)))
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=TREE, check=True, stdout=subprocess.PIPE, text=True,
-    ).stdout.split("\0")  # fmt: skip
-    return tuple(sorted(f for f in set(listed) if re.fullmatch(pattern, f) and read(f, True)))
+    try:
+        files = listed(TREE)
+    except LabError as error:
+        raise DocsError(str(error)) from None
+    return tuple(f for f in files if re.fullmatch(pattern, f) and read(f, True))
 
 
 def read(file: str, tolerant: bool = False) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..base.cache import cache_dir, fresh_dir, is_complete, locked
 from ..base.errors import BuildError, LabError
+from ..base.listing import listed
 from ..base.progress import say, spending
 from ..build.build import TREE
 from ..kernels.chroot import namespace, run_in
@@ -94,7 +95,7 @@ def write_source(directory: Path) -> Path:
     changelog = (TREE / "debian/changelog").read_text()
     version = re.match(r"apic-timer \(([^-]+)-", changelog)[1]
     source = directory / f"apic-timer-{version}"
-    for name in sorted({f for f in _listed() if (TREE / f).is_file()}):
+    for name in listed(TREE):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TREE / name, source / name)
     with gzip.open(directory / f"apic-timer_{version}.orig.tar.gz", "wb", 6) as packed:
@@ -102,20 +103,6 @@ def write_source(directory: Path) -> Path:
             tar.add(source, source.name,
                     filter=lambda m: None if m.name == f"{source.name}/debian" else m)  # fmt: skip
     return source
-
-
-def _listed() -> list[str]:
-    """List the files of the tree that git knows, or would add."""
-    try:
-        done = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=TREE, capture_output=True, text=True,
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise LabError("git is missing: apt-get install git") from None
-    if done.returncode:
-        raise LabError(f"git does not list the files of {TREE}: {done.stderr.strip()}")
-    return done.stdout.split("\0")
 
 
 def main(suites: list[str]) -> int:
